@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_ARCH_AARCH64_CPU_H
+#define FZ_ARCH_AARCH64_CPU_H
+
+/*
+ * arch/aarch64/cpu.h - the thread pointer is tpidr_el0, which user space may
+ * write.  arch/arch.h has the contract.
+ */
+
+#include <stdint.h>
+
+#include "syscall.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The only variant of fz_switch. */
+void fz_switch_tpidr(void **save_sp, void *load_sp, uintptr_t tcb);
+
+#pragma GCC visibility pop
+
+static inline uintptr_t fz_tcb_get(void)
+{
+	uintptr_t tcb;
+
+	/* Not volatile would let it be cached across fz_switch. */
+	__asm__ volatile("mrs %0, tpidr_el0" : "=r"(tcb));
+	return tcb;
+}
+
+static inline void fz_tcb_set(uintptr_t tcb)
+{
+	__asm__ volatile("msr tpidr_el0, %0" : : "r"(tcb) : "memory");
+}
+
+static inline void fz_cpu_relax(void)
+{
+	__asm__ volatile("yield" : : : "memory");
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_ARCH_ARCH_H
+#define FZ_ARCH_ARCH_H
+
+/*
+ * arch/arch.h - the contract that every CPU fulfils.
+ *
+ * arch/<cpu>/ provides
+ *
+ *	switch.S	fz_switch_*, fz_adopt, fz_clone_resume, fz_fiber_start
+ *	frame.c		fz_frame_*, fz_arch_init
+ *	frame.h		the layout of a frame, for both of them
+ *	cpu.h		fz_tcb_get, fz_tcb_set, fz_cpu_relax
+ *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
+ *
+ * Compile with -I<root> and -iquote <root>/arch/<cpu>, which picks the CPU
+ * without an #ifdef.  (-iquote and not -I, or our syscall.h would hide libc's
+ * <syscall.h>.)  Needs compiler headers only, and calls nothing.
+ *
+ * A context that does not run is a *frame* on its own stack, and is named by
+ * the stack pointer (sp) at which that frame lies.  All contexts, whoever saved
+ * them, have the same frame, so that
+ *
+ *	a frame made by		may be entered by
+ *	fz_switch		fz_switch
+ *	fz_adopt		fz_clone_resume
+ *	fz_frame_make
+ *
+ * exactly once: entering it consumes it.
+ *
+ * A frame holds the registers that the ABI makes a callee keep, and the
+ * floating-point environment (fenv: control words and sticky exception flags),
+ * which belongs to a thread as <fenv.h> sees it.  It does not hold the signal
+ * mask, the thread pointer, or anything else of the kernel's.
+ *
+ * Memory: fz_switch orders nothing between CPUs.  Whoever publishes an sp so
+ * that another carrier may enter it does so with release, after fz_switch has
+ * returned in the next context; who enters it has loaded it with acquire.
+ *
+ * Signals: inside fz_switch there are a few instructions at which stack and
+ * thread pointer belong to different contexts.  A handler that runs there has a
+ * good stack, but finds the thread pointer of the context that is leaving.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Leave this context, continue in another.  Saves a frame and stores its sp in
+ * *save_sp, makes tcb the thread pointer, and enters the frame at load_sp.
+ * Returns when somebody enters the saved frame, maybe on another carrier.
+ *
+ * save_sp may lie in memory that belongs to either context.  From fibers and
+ * carriers; not from a signal handler that does not own the stack it runs on.
+ * Cannot fail.
+ *
+ * One of the variants that cpu.h declares; written by fz_arch_init only.
+ */
+typedef void fz_switch_fn(void **save_sp, void *load_sp, uintptr_t tcb);
+extern fz_switch_fn *fz_switch;
+
+/*
+ * Choose the fastest variants that this CPU and kernel allow.  hwcap2 is
+ * getauxval(AT_HWCAP2).  Call it once, before the second thread exists;
+ * everything here works before that too, only slower.
+ */
+void fz_arch_init(unsigned long hwcap2);
+
+/*
+ * Turn the calling kernel thread into a context that does not run: save a frame
+ * as fz_switch does, store its sp in *save_sp, store 1 in *flag (release),
+ * wake all private futex waiters on flag, and end the kernel thread with the
+ * raw exit system call.  From the store to flag on, neither stack nor TCB is
+ * touched, nor anything else in memory: the caller's context may already be
+ * running elsewhere, and flag itself may be gone (a stale futex wake finds
+ * nobody, or somebody who must cope with spurious wake-ups anyway).
+ *
+ * Returns when somebody enters the saved frame.
+ *
+ * Before calling it: block all signals (a handler would use the stack), and cut
+ * what the kernel would write on exit: set_tid_address(0), robust list, rseq.
+ */
+void fz_adopt(void **save_sp, _Atomic uint32_t *flag);
+
+/*
+ * The reverse: start a kernel thread that enters the frame at load_sp with tcb
+ * as its thread pointer.  flags are those of clone(2), CLONE_SETTLS is implied;
+ * CLONE_VM is needed, and nothing that wants a tid pointer (CLONE_*_SETTID,
+ * CLONE_CHILD_CLEARTID) is allowed: the new thread can call set_tid_address
+ * itself.  It inherits the signal mask of the caller.
+ *
+ * Returns the tid of the new kernel thread, or -errno; then the frame is
+ * untouched.
+ */
+long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb);
+
+/*
+ * Build the first frame of a context below stack_top (any alignment): entered,
+ * it calls fn(arg), which must not return.  Its fenv is that of the caller, as
+ * pthread_create promises.  Unwinding ends there, in fz_fiber_start.
+ * Returns its sp.  Uses at most FZ_FRAME_ROOM bytes of the stack.
+ */
+void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg);
+
+enum { FZ_FRAME_ROOM = 256 };
+
+/*
+ * Give a saved frame the fenv of the caller.  For a fiber that is used again:
+ * its new thread inherits from its creator, not from its predecessor.
+ */
+void fz_frame_inherit_fenv(void *sp);
+
+/*
+ * For backtraces of contexts that do not run: where the frame at sp returns to,
+ * the frame pointer there, and the stack pointer after the return (its CFA).
+ */
+uintptr_t fz_frame_pc(const void *sp);
+uintptr_t fz_frame_fp(const void *sp);
+uintptr_t fz_frame_cfa(const void *sp);
+
+/* The outermost function of every made context.  Never call it. */
+void fz_fiber_start(void);
+
+#pragma GCC visibility pop
+
+/*
+ * What cpu.h provides:
+ *
+ *	uintptr_t fz_tcb_get(void);
+ *	void fz_tcb_set(uintptr_t tcb);
+ *	void fz_cpu_relax(void);
+ *
+ * fz_tcb_get/set: the thread pointer, which is the address of libc's TCB on
+ * x86-64 and just behind it on aarch64.  Async-signal-safe.  The compiler
+ * believes that the thread pointer never changes: whoever calls fz_tcb_set must
+ * not touch TLS (errno too) in the same function.
+ */
+
+#endif

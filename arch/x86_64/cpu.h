@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_ARCH_X86_64_CPU_H
+#define FZ_ARCH_X86_64_CPU_H
+
+/*
+ * arch/x86_64/cpu.h - the thread pointer is the fs base, whose first word is
+ * by the ABI its own address.  arch/arch.h has the contract.
+ */
+
+#include <stdint.h>
+
+#include "syscall.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The variants of fz_switch: with FSGSBASE, and with a system call. */
+void fz_switch_fsgsbase(void **save_sp, void *load_sp, uintptr_t tcb);
+void fz_switch_prctl(void **save_sp, void *load_sp, uintptr_t tcb);
+
+/* Whether user space may write the fs base.  Set by fz_arch_init. */
+extern unsigned char fz_cpu_fsgsbase;
+
+#pragma GCC visibility pop
+
+static inline uintptr_t fz_tcb_get(void)
+{
+	uintptr_t tcb;
+
+	/* Not volatile would let it be cached across fz_switch. */
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(tcb));
+	return tcb;
+}
+
+static inline void fz_tcb_set(uintptr_t tcb)
+{
+	enum { NR_ARCH_PRCTL = 158, SET_FS = 0x1002 };
+
+	if (fz_cpu_fsgsbase)
+		__asm__ volatile("wrfsbase %0" : : "r"(tcb) : "memory");
+	else if (fz_syscall2(NR_ARCH_PRCTL, SET_FS, (long)tcb))
+		__builtin_trap();
+}
+
+static inline void fz_cpu_relax(void)
+{
+	__asm__ volatile("pause" : : : "memory");
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_ARCH_X86_64_FRAME_H
+#define FZ_ARCH_X86_64_FRAME_H
+
+/*
+ * arch/x86_64/frame.h - what lies at a saved stack pointer.
+ *
+ *	+0x00  mxcsr (4)  x87 control word (2)  x87 exception flags (2)
+ *	+0x08  r15
+ *	+0x10  r14
+ *	+0x18  r13
+ *	+0x20  r12
+ *	+0x28  rbx
+ *	+0x30  rbp
+ *	+0x38  return address			<- CFA - 8
+ *	+0x40					<- CFA: rsp after the return
+ *
+ * Included by the assembler too: numbers only.  frame.c asserts that its
+ * struct agrees.
+ */
+
+#define FZ_FRAME_MXCSR	0x00
+#define FZ_FRAME_X87CW	0x04
+#define FZ_FRAME_X87EX	0x06
+#define FZ_FRAME_R15	0x08
+#define FZ_FRAME_RBP	0x30
+#define FZ_FRAME_PC	0x38
+#define FZ_FRAME_SIZE	0x40
+
+/*
+ * The x87 status bits that are a thread's: the sticky flags IE DE ZE OE UE PE,
+ * and ES, which is set while an unmasked one waits to be raised.
+ */
+#define FZ_X87_FLAGS	0xbf
+
+/*
+ * A first frame returns this far into fz_fiber_start, and not to its first byte:
+ * unwinders look up the return address minus one.  It is the size of endbr64.
+ */
+#define FZ_START_SKIP	4
+
+#endif

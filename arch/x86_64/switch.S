@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * arch/x86_64/switch.S - leave one stack, continue on another.
+ *
+ *	void fz_switch_*(void **save_sp, void *load_sp, uintptr_t tcb);
+ *	                 rdi             rsi            rdx
+ *	void fz_adopt(void **save_sp, _Atomic uint32_t *flag);
+ *	              rdi             rsi
+ *	long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb);
+ *	                     rdi                  rsi            rdx
+ *
+ * frame.h draws the frame.  Each function saves one, and goes on at another (or
+ * the same) that has the same layout: so the CFI stays right across the change
+ * of rsp, and a signal or a debugger may stop at any instruction here.
+ *
+ * Not kept: the caller-saved registers (the C caller has spilled them) and the
+ * kernel's signal mask, which runtime/sched.c changes only when it differs.
+ *
+ * There is deliberately no .note.gnu.property that claims shadow stack support:
+ * without it the loader does not turn shadow stacks on, which a change of rsp
+ * alone would violate.
+ */
+#include "frame.h"
+
+#define NR_clone		56
+#define NR_exit			60
+#define NR_arch_prctl		158
+#define NR_futex		202
+#define ARCH_SET_FS		0x1002
+#define CLONE_SETTLS		0x00080000
+#define FUTEX_WAKE_PRIVATE	129
+#define INT_MAX			0x7fffffff
+
+/* What fnstenv stores (28 bytes) and where in it. */
+#define X87ENV_SIZE		32
+#define X87ENV_CW		0
+#define X87ENV_SW		4
+
+	/*
+	 * With no_caller the CFI must hold from the first byte on: a made frame
+	 * returns behind the first instruction, and is looked up one before.
+	 */
+	.macro	FUNC name, no_caller=0
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	.if \no_caller
+	.cfi_undefined %rip
+	.endif
+	endbr64
+	.endm
+
+	.macro	ENDFUNC name
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	.macro	PUSH reg
+	pushq	\reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+	.endm
+
+	.macro	POP reg
+	popq	\reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
+	.endm
+
+	/* Leaves the x87 flags in r9d, for RESTORE_FRAME.  Clobbers rax. */
+	.macro	SAVE_FRAME
+	PUSH	%rbp
+	PUSH	%rbx
+	PUSH	%r12
+	PUSH	%r13
+	PUSH	%r14
+	PUSH	%r15
+	subq	$FZ_FRAME_R15, %rsp
+	.cfi_adjust_cfa_offset FZ_FRAME_R15
+	stmxcsr	FZ_FRAME_MXCSR(%rsp)
+	fnstcw	FZ_FRAME_X87CW(%rsp)
+	fnstsw	%ax
+	andl	$FZ_X87_FLAGS, %eax
+	movw	%ax, FZ_FRAME_X87EX(%rsp)
+	movl	%eax, %r9d
+	.endm
+
+	/*
+	 * The x87 flags can be loaded only with the whole environment, which is
+	 * slow, so that is done when they differ: rarely, since only long double
+	 * arithmetic sets them.  They cannot be left out: a control word that
+	 * unmasks an exception whose flag another context left behind makes the
+	 * next x87 instruction raise SIGFPE here.
+	 *
+	 * The environment goes below rsp, into the red zone, where no signal
+	 * frame is put.  Leaves rax alone: fz_clone_resume returns it.
+	 */
+	.macro	RESTORE_FRAME
+	ldmxcsr	FZ_FRAME_MXCSR(%rsp)
+	cmpw	FZ_FRAME_X87EX(%rsp), %r9w
+	jne	.Lx87_flags\@
+	fldcw	FZ_FRAME_X87CW(%rsp)
+.Lx87_done\@:
+	.cfi_remember_state
+	addq	$FZ_FRAME_R15, %rsp
+	.cfi_adjust_cfa_offset -FZ_FRAME_R15
+	POP	%r15
+	POP	%r14
+	POP	%r13
+	POP	%r12
+	POP	%rbx
+	POP	%rbp
+	ret
+	.cfi_restore_state
+.Lx87_flags\@:
+	fnstenv	-X87ENV_SIZE(%rsp)
+	movzwl	FZ_FRAME_X87CW(%rsp), %ecx
+	movw	%cx, X87ENV_CW - X87ENV_SIZE(%rsp)
+	movzwl	X87ENV_SW - X87ENV_SIZE(%rsp), %ecx
+	andl	$~FZ_X87_FLAGS, %ecx
+	orw	FZ_FRAME_X87EX(%rsp), %cx
+	movw	%cx, X87ENV_SW - X87ENV_SIZE(%rsp)
+	fldenv	-X87ENV_SIZE(%rsp)
+	jmp	.Lx87_done\@
+	.endm
+
+	.text
+
+FUNC fz_switch_fsgsbase
+	SAVE_FRAME
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+	wrfsbase %rdx
+	RESTORE_FRAME
+ENDFUNC fz_switch_fsgsbase
+
+FUNC fz_switch_prctl
+	SAVE_FRAME
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+	/* The system call clobbers rax, rcx and r11; RESTORE_FRAME needs none. */
+	movl	$ARCH_SET_FS, %edi
+	movq	%rdx, %rsi
+	movl	$NR_arch_prctl, %eax
+	syscall
+	testl	%eax, %eax
+	jz	1f
+	ud2		/* tcb was no address: do not run with another's TLS */
+1:	RESTORE_FRAME
+ENDFUNC fz_switch_prctl
+
+FUNC fz_adopt
+	SAVE_FRAME
+	movq	%rsp, (%rdi)
+	movl	$1, (%rsi)	/* release: x86 does not reorder stores */
+	/* From here on registers only: stack and TCB have a new owner. */
+	movq	%rsi, %rdi
+	movl	$FUTEX_WAKE_PRIVATE, %esi
+	movl	$INT_MAX, %edx
+	movl	$NR_futex, %eax
+	syscall
+	xorl	%edi, %edi
+	movl	$NR_exit, %eax
+	syscall
+	ud2
+ENDFUNC fz_adopt
+
+/*
+ * The parent saves a frame as well, though it only returns: then there is one
+ * way out for parent and child, and no instruction at which the CFI would be
+ * wrong for one of the two.
+ */
+FUNC fz_clone_resume
+	SAVE_FRAME
+	orq	$CLONE_SETTLS, %rdi
+	movq	%rdx, %r8	/* tls; rsi is the child's stack pointer already */
+	xorl	%edx, %edx
+	xorl	%r10d, %r10d
+	movl	$NR_clone, %eax
+	syscall
+	RESTORE_FRAME
+ENDFUNC fz_clone_resume
+
+/*
+ * First frame of a context: fn in r12, its argument in r13.  There is no caller,
+ * and says so, or unwinders would walk off the top of the stack.  Entered behind
+ * the endbr64, see FZ_START_SKIP.
+ */
+FUNC fz_fiber_start no_caller=1
+	xorl	%ebp, %ebp	/* ends frame-pointer walks too */
+	movq	%r13, %rdi
+	callq	*%r12
+	ud2			/* fn never returns: it exits the fiber */
+ENDFUNC fz_fiber_start
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/cond.c - private condition variables on private mutexes are ours;
+ * process-shared ones are libc's and announced.  Waiting is a cancellation
+ * point, acted on with the mutex held, as POSIX has it.
+ */
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/cond.h"
+#include "runtime/host.h"
+#include "runtime/park.h"
+#include "runtime/sched.h"
+
+_Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "lives inside it");
+_Static_assert(offsetof(struct fz_cond, flags) == offsetof(pthread_cond_t, __data.__wrefs),
+	       "glibc's flags");
+
+static bool shared(pthread_cond_t *c)
+{
+	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+
+	/* relaxed: fixed by pthread_cond_init. */
+	return atomic_load_explicit(&cond->flags, memory_order_relaxed) & FZ_COND_SHARED;
+}
+
+static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
+{
+	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
+	struct fz_fiber *self = fz_self();
+	int ret;
+
+	if (self->kind == FZ_KIND_FIBER && fz_cancel_requested(self))
+		fz_host.test_cancel();
+	ret = fz_cond_wait((struct fz_cond *)(void *)c, mutex, deadline);
+	if (ret == -ECANCELED) {
+		fz_host.test_cancel();
+		/* Disabled meanwhile: a spurious wake-up. */
+		return 0;
+	}
+	return ret;
+}
+
+static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+		      const struct timespec *when)
+{
+	int ret;
+
+	if (!fz_timespec_valid(when))
+		return EINVAL;
+	ret = wait_common(c, m, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
+	/* The clock was set back while we slept: like a spurious wake-up. */
+	if (ret == ETIMEDOUT && !fz_passed(clock, when))
+		return 0;
+	return ret;
+}
+
+FZ_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_wait);
+
+	if (!shared(c))
+		return wait_common(c, m, FZ_FOREVER);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_cond_wait(c, m);
+}
+
+FZ_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+				     const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_timedwait);
+	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+
+	if (!shared(c))
+		return wait_until(c, m,
+				  atomic_load_explicit(&cond->flags, memory_order_relaxed) &
+						  FZ_COND_MONOTONIC ?
+					  CLOCK_MONOTONIC :
+					  CLOCK_REALTIME,
+				  when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_cond_timedwait(c, m, when);
+}
+
+FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+				     const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_clockwait);
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return EINVAL;
+	if (!shared(c))
+		return wait_until(c, m, clock, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_cond_clockwait(c, m, clock, when);
+}
+
+FZ_EXPORT int pthread_cond_signal(pthread_cond_t *c)
+{
+	fz_enter(FZ_SYM_pthread_cond_signal);
+	if (shared(c))
+		return fz_real.pthread_cond_signal(c);
+	fz_cond_wake((struct fz_cond *)(void *)c, 1);
+	return 0;
+}
+
+FZ_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
+{
+	fz_enter(FZ_SYM_pthread_cond_broadcast);
+	if (shared(c))
+		return fz_real.pthread_cond_broadcast(c);
+	fz_cond_wake((struct fz_cond *)(void *)c, UINT32_MAX);
+	return 0;
+}
+
+FZ_EXPORT int pthread_cond_destroy(pthread_cond_t *c)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_destroy);
+
+	if (!shared(c)) {
+		fz_cond_destroy((struct fz_cond *)(void *)c);
+		return 0;
+	}
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_cond_destroy(c);
+}

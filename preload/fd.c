@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/fd.c - descriptors made, duplicated, changed and closed.
+ *
+ * Keeps runtime/fdtab.h in step, and our own descriptors (rings and their
+ * eventfds) out of the program's reach: to it they are not open.
+ */
+#include "preload/gate.h"
+#include "runtime/fdtab.h"
+#include "runtime/op.h"
+#include "runtime/sched.h"
+
+#include <linux/close_range.h>
+#include <stdarg.h>
+
+#ifndef F_OFD_SETLKW
+#define F_OFD_SETLKW 38
+#endif
+
+/* Before a descriptor changes its meaning. */
+static void forget(int fd)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (self->kind == FZ_KIND_FIBER &&
+	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		fz_op_flush_fd(self, fd);
+	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+}
+
+FZ_EXPORT int close(int fd)
+{
+	fz_enter(FZ_SYM_close);
+	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
+		return (int)fz_leave(-EBADF);
+	forget(fd);
+	return fz_real.close(fd);
+}
+FZ_EXPORT_ALIAS(__close, close);
+
+/* The lowest descriptor of ours that is >= fd, or UINT_MAX. */
+static unsigned next_own(unsigned fd)
+{
+	unsigned best = ~0u;
+
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
+		unsigned own = (unsigned)fz_sched_fd(i);
+
+		if (own >= fd && own < best)
+			best = own;
+	}
+	return best;
+}
+
+FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	fz_enter(FZ_SYM_close_range);
+	if (first > last)
+		return fz_real.close_range(first, last, flags);
+	while (first <= last) {
+		unsigned own = next_own(first);
+		unsigned end = own <= last ? own - 1 : last;
+
+		if (!(flags & CLOSE_RANGE_CLOEXEC))
+			fz_fdtab_forget_range(first, end);
+		if (own != first) {
+			int ret = fz_real.close_range(first, end, flags);
+
+			if (ret)
+				return ret;
+		}
+		if (own >= last)
+			break;
+		first = own + 1;
+	}
+	return 0;
+}
+
+FZ_EXPORT void closefrom(int first)
+{
+	fz_enter(FZ_SYM_closefrom);
+	if (first < 0)
+		first = 0;
+	if (close_range((unsigned)first, ~0u, 0) != 0)
+		fz_real.closefrom(first);
+}
+
+FZ_EXPORT int dup(int fd)
+{
+	int copy;
+
+	fz_enter(FZ_SYM_dup);
+	if (fz_sched_owns_fd(fd))
+		return (int)fz_leave(-EBADF);
+	copy = fz_real.dup(fd);
+	if (copy >= 0) {
+		fz_fdtab_share(fd);
+		fz_fdtab_set(copy, FZ_FD_UNKNOWN);
+	}
+	return copy;
+}
+
+/* Number `to` is about to become a copy of `from`. */
+static int prepare_dup(int from, int to)
+{
+	if (fz_sched_owns_fd(from))
+		return -EBADF;
+	if (from == to)
+		return 0;
+	if (fz_sched_owns_fd(to) && fz_sched_vacate_fd(to) < 0)
+		return -EBUSY;
+	fz_fdtab_share(from);
+	forget(to);
+	return 0;
+}
+
+FZ_EXPORT int dup2(int from, int to)
+{
+	int err;
+
+	fz_enter(FZ_SYM_dup2);
+	err = prepare_dup(from, to);
+	return err ? (int)fz_leave(err) : fz_real.dup2(from, to);
+}
+FZ_EXPORT_ALIAS(__dup2, dup2);
+
+FZ_EXPORT int dup3(int from, int to, int flags)
+{
+	int err;
+
+	fz_enter(FZ_SYM_dup3);
+	err = prepare_dup(from, to);
+	return err ? (int)fz_leave(err) : fz_real.dup3(from, to, flags);
+}
+
+static void set_nonblocking(int fd, bool on)
+{
+	if (on)
+		fz_fdtab_change(fd, 0, FZ_FD_NONBLOCK);
+	else
+		fz_fdtab_change(fd, FZ_FD_NONBLOCK, 0);
+}
+
+FZ_EXPORT int fcntl(int fd, int command, ...)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_fcntl);
+	va_list args;
+	void *arg;
+	int ret;
+
+	/* One word, whatever its type: as in libc. */
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (fz_sched_owns_fd(fd))
+		return (int)fz_leave(-EBADF);
+	if (self && (command == F_SETLKW || command == F_OFD_SETLKW))
+		fz_announce(self);
+	ret = fz_real.fcntl(fd, command, arg);
+	if (ret < 0)
+		return ret;
+	switch (command) {
+	case F_SETFL:
+		set_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
+		break;
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		fz_fdtab_share(fd);
+		fz_fdtab_set(ret, FZ_FD_UNKNOWN);
+		break;
+	default:
+		break;
+	}
+	return ret;
+}
+FZ_EXPORT_ALIAS(fcntl64, fcntl);
+FZ_EXPORT_ALIAS(__fcntl, fcntl);
+
+FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+	int ret;
+
+	fz_enter(FZ_SYM_ioctl);
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	ret = fz_real.ioctl(fd, request, arg);
+	if (ret == 0 && request == FIONBIO)
+		set_nonblocking(fd, *(int *)arg != 0);
+	return ret;
+}
+
+static void note_pipe(const int fds[2], int flags)
+{
+	uint32_t info = FZ_FD_PIPE | FZ_FD_OURS | (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0);
+
+	fz_fdtab_set(fds[0], info);
+	fz_fdtab_set(fds[1], info);
+}
+
+FZ_EXPORT int pipe(int fds[2])
+{
+	int ret;
+
+	fz_enter(FZ_SYM_pipe);
+	ret = fz_real.pipe(fds);
+	if (ret == 0)
+		note_pipe(fds, 0);
+	return ret;
+}
+FZ_EXPORT_ALIAS(__pipe, pipe);
+
+FZ_EXPORT int pipe2(int fds[2], int flags)
+{
+	int ret;
+
+	fz_enter(FZ_SYM_pipe2);
+	ret = fz_real.pipe2(fds, flags);
+	if (ret == 0)
+		note_pipe(fds, flags);
+	return ret;
+}
+
+FZ_EXPORT int flock(int fd, int operation)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_flock);
+
+	if (self && !(operation & (LOCK_NB | LOCK_UN)))
+		fz_announce(self);
+	return fz_real.flock(fd, operation);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_GATE_H
+#define FZ_PRELOAD_GATE_H
+
+/*
+ * preload/gate.h - the way in and out of every interposer: who calls, may it
+ * park; results in libc's conventions.
+ */
+
+#include "preload/real.h"
+#include "runtime/fiber.h"
+
+/* An alias is declared with the type of its target, not with its nothrow and leaf. */
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmissing-attributes"
+#endif
+
+#define FZ_EXPORT __attribute__((visibility("default")))
+#define FZ_EXPORT_ALIAS(alias_, name_) \
+	extern __typeof__(name_) alias_ __attribute__((alias(#name_), visibility("default")))
+
+/* Calls per symbol; counted only if statistics were asked for. */
+extern bool fz_stats_wanted FZ_HIDDEN;
+extern _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2] FZ_HIDDEN;
+
+/*
+ * The fiber that calls, or NULL: then make the real call (fz_real is bound).
+ * NULL for native threads, the dormant process, and the runtime's own threads.
+ */
+static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
+{
+	struct fz_fiber *self = fz_self();
+	/* relaxed: only this thread and its handlers write it. */
+	bool fiber = self->kind == FZ_KIND_FIBER &&
+		     !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	if (FZ_UNLIKELY(!fz_real_bound))
+		fz_real_bind();
+	if (FZ_UNLIKELY(fz_stats_wanted))
+		atomic_fetch_add_explicit(&fz_stats_calls[symbol][fiber], 1,
+					  memory_order_relaxed);
+	return fiber ? self : NULL;
+}
+
+/* -errno to -1 and errno; errno is untouched on success. */
+static inline ssize_t fz_leave(int64_t ret)
+{
+	if (FZ_UNLIKELY(ret < 0)) {
+		errno = (int)-ret;
+		return -1;
+	}
+	return (ssize_t)ret;
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/init.c - start-up: loaded, dormant, running; and dormant again in the
+ * child of a fork.
+ *
+ *	loaded    real functions bound, options read, libc's layout checked
+ *	dormant   every interposer passes through
+ *	running   since the first pthread_create: rings, monitor, fibers
+ *	native    something that we need is missing: dormant for good
+ */
+#include "preload/init.h"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+#include "arch/arch.h"
+#include "preload/config.h"
+#include "preload/gate.h"
+#include "preload/tls.h"
+#include "runtime/carrier.h"
+#include "runtime/die.h"
+#include "runtime/fdtab.h"
+#include "runtime/host.h"
+#include "runtime/lot.h"
+#include "runtime/monitor.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+
+static bool native;
+static bool launched;
+
+/* Said once, to whoever started the program with the launcher, or asked. */
+static void stay_native(const char *why, int err)
+{
+	native = true;
+	if (!fz_config.verbose && !launched)
+		return;
+	if (err)
+		fz_say("threads stay kernel threads: %s: %s", why, strerrorname_np(err));
+	else
+		fz_say("threads stay kernel threads: %s", why);
+}
+
+/* ---- libc's layout ------------------------------------------------------ */
+
+/*
+ * libc describes its TCB to debuggers: bits of an element, number of elements,
+ * offset.  A field of 32 bits is what we can use.
+ */
+static bool find_field(const char *symbol, intptr_t *ret_offset)
+{
+	const uint32_t *field = dlsym(RTLD_DEFAULT, symbol);
+
+	if (!field || field[0] != 32 || field[1] != 1)
+		return false;
+	*ret_offset = (intptr_t)field[2];
+	return true;
+}
+
+static bool find_layout(const char **ret_why)
+{
+	uintptr_t tcb = fz_tcb_get();
+
+	fz_layout.record = (intptr_t)fz_self() - (intptr_t)tcb;
+	*ret_why = "this libc does not describe its thread control block";
+	if (!find_field("_thread_db_pthread_tid", &fz_layout.tid) ||
+	    !find_field("_thread_db_pthread_cancelhandling", &fz_layout.cancelhandling))
+		return false;
+	*ret_why = "this libc's thread control block is not what it says";
+	if ((uintptr_t)pthread_self() != tcb)
+		return false;
+	return atomic_load_explicit(fz_tcb_tid(tcb), memory_order_relaxed) ==
+		       (int)fz_sys_gettid() &&
+	       (atomic_load_explicit(fz_tcb_cancelhandling(tcb), memory_order_relaxed) &
+		~2) == 0;
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static uint32_t cpus_allowed(void)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+		return 1;
+	return (uint32_t)CPU_COUNT(&cpus);
+}
+
+bool fz_runtime_ready(void)
+{
+	const char *why;
+	uint32_t processors;
+	int err;
+
+	/* acquire: pairs with fz_sched_start(). */
+	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.started, memory_order_acquire)))
+		return true;
+	if (native)
+		return false;
+	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
+	if (processors > 256)
+		processors = 256;
+	err = fz_sched_start(processors, &why);
+	if (err) {
+		stay_native(why, -err);
+		return false;
+	}
+	if (fz_config.verbose)
+		fz_say("version %s, %u processors, io_uring", FZ_VERSION, processors);
+	return true;
+}
+
+size_t fz_default_stack_size(size_t of_libc)
+{
+	return fz_config.stack_size ? (size_t)fz_config.stack_size : of_libc;
+}
+
+/* ---- fork --------------------------------------------------------------- */
+
+void fz_after_fork_in_child(void)
+{
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+		return;
+	fz_sched_after_fork();
+	fz_carrier_after_fork();
+	fz_monitor_after_fork();
+	fz_lot_after_fork();
+	fz_signal_after_fork();
+	fz_fiber_after_fork();
+}
+
+/* ---- loaded ------------------------------------------------------------- */
+
+static _Noreturn void exit_process(int status)
+{
+	exit(status);
+}
+
+static void test_cancel(void)
+{
+	pthread_testcancel();
+}
+
+/* The launcher execs, so the program has the launcher's process id. */
+static bool started_by_launcher(char *const *envp)
+{
+	static const char name[] = "FIBERIZE_LAUNCHED=";
+
+	for (; envp && *envp; envp++)
+		if (strncmp(*envp, name, sizeof(name) - 1) == 0)
+			return atoi(*envp + sizeof(name) - 1) == (int)fz_sys_getpid();
+	return false;
+}
+
+__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+{
+	const char *why;
+
+	(void)argc;
+	(void)argv;
+	fz_real_bind();
+	fz_config_read(envp);
+	launched = started_by_launcher(envp);
+	fz_stats_wanted = fz_config.stats;
+	fz_arch_init(getauxval(AT_HWCAP2));
+	fz_host = (struct fz_host){
+		.thread_create = fz_host_thread_create,
+		.call_start = fz_host_call_start,
+		.run_destructors = fz_host_run_destructors,
+		.reset_thread_state = fz_host_reset_thread_state,
+		.test_cancel = test_cancel,
+		.exit_process = exit_process,
+	};
+	if (fz_config.disable) {
+		native = true;
+		return;
+	}
+	if (!find_layout(&why) || !fz_tls_init(&why)) {
+		stay_native(why, 0);
+		return;
+	}
+	fz_fdtab_init();
+	fz_thread_init();
+	/* First of the child handlers: those of others may need us. */
+	pthread_atfork(NULL, NULL, fz_after_fork_in_child);
+}

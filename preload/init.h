@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_INIT_H
+#define FZ_PRELOAD_INIT_H
+
+/*
+ * preload/init.h - from loaded to dormant to running.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Leave dormancy if that has not happened and is possible.  By the first
+ * pthread_create.  False: threads are native, now and for good.
+ */
+bool fz_runtime_ready(void);
+
+/* The stack of a thread for which the program gave no attributes. */
+size_t fz_default_stack_size(size_t of_libc);
+
+void fz_thread_init(void);
+
+/* In a fork's child, as early as possible. */
+void fz_after_fork_in_child(void);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/mutex.c - private mutexes are ours, also in native threads; robust,
+ * priority-inheriting, priority-protected and process-shared ones are libc's,
+ * and announced if they are not free at once.  init, destroy and the attribute
+ * functions are libc's for all: the words mean the same (runtime/mutex.h).
+ */
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/mutex.h"
+#include "runtime/sched.h"
+
+_Static_assert(sizeof(struct fz_mutex) <= sizeof(pthread_mutex_t), "lives inside it");
+_Static_assert(offsetof(struct fz_mutex, lock) == offsetof(pthread_mutex_t, __data.__lock) &&
+	       offsetof(struct fz_mutex, count) == offsetof(pthread_mutex_t, __data.__count) &&
+	       offsetof(struct fz_mutex, owner) == offsetof(pthread_mutex_t, __data.__owner) &&
+	       offsetof(struct fz_mutex, users) == offsetof(pthread_mutex_t, __data.__nusers) &&
+	       offsetof(struct fz_mutex, kind) == offsetof(pthread_mutex_t, __data.__kind),
+	       "glibc's words");
+
+static struct fz_mutex *ours(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
+
+	return fz_mutex_is_ours(mutex) ? mutex : NULL;
+}
+
+FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self;
+	int err;
+
+	if (FZ_LIKELY(mutex != NULL))
+		return fz_mutex_lock(mutex, FZ_FOREVER);
+	self = fz_enter(FZ_SYM_pthread_mutex_lock);
+	if (self) {
+		err = fz_real.pthread_mutex_trylock(m);
+		if (err != EBUSY)
+			return err;
+		fz_announce(self);
+	}
+	return fz_real.pthread_mutex_lock(m);
+}
+FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
+
+FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = ours(m);
+
+	if (FZ_LIKELY(mutex != NULL))
+		return fz_mutex_trylock(mutex);
+	fz_enter(FZ_SYM_pthread_mutex_trylock);
+	return fz_real.pthread_mutex_trylock(m);
+}
+FZ_EXPORT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
+
+FZ_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = ours(m);
+
+	if (FZ_LIKELY(mutex != NULL))
+		return fz_mutex_unlock(mutex);
+	fz_enter(FZ_SYM_pthread_mutex_unlock);
+	return fz_real.pthread_mutex_unlock(m);
+}
+FZ_EXPORT_ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
+
+/* The time is looked at only if the mutex is not free: POSIX. */
+static int lock_until(struct fz_mutex *mutex, clockid_t clock, const struct timespec *when)
+{
+	int err = fz_mutex_trylock(mutex);
+
+	if (err != EBUSY)
+		return err;
+	if (!fz_timespec_valid(when))
+		return EINVAL;
+	do {
+		err = fz_mutex_lock(mutex, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
+	} while (err == ETIMEDOUT && !fz_passed(clock, when));
+	return err;
+}
+
+FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *when)
+{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_timedlock);
+
+	if (mutex)
+		return lock_until(mutex, CLOCK_REALTIME, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_mutex_timedlock(m, when);
+}
+
+FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+				      const struct timespec *when)
+{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_clocklock);
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return EINVAL;
+	if (mutex)
+		return lock_until(mutex, clock, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_mutex_clocklock(m, clock, when);
+}

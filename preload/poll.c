@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/poll.c - poll, select, epoll_wait.
+ *
+ * None of them is restarted after a handler, SA_RESTART or not (signal(7)).
+ * The masks of ppoll, pselect and epoll_pwait hold for the time of the call.
+ */
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/fdtab.h"
+#include "runtime/io.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+
+static fz_nsec deadline_of_ms(int timeout)
+{
+	if (timeout < 0)
+		return FZ_FOREVER;
+	return timeout == 0 ? 0 : fz_now() + (fz_nsec)timeout * FZ_MSEC;
+}
+
+/* Install a temporary mask; handlers that it lets in run now. */
+static void swap_mask(struct fz_fiber *self, const sigset_t *mask, uint64_t *ret_old)
+{
+	uint64_t word;
+
+	memcpy(&word, mask, sizeof(word));
+	fz_signal_set_mask(self, SIG_SETMASK, &word, ret_old);
+}
+
+FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_poll);
+
+	if (!self)
+		return fz_real.poll(fds, n, timeout);
+	return (int)fz_leave(fz_io_poll(self, fds, n, deadline_of_ms(timeout)));
+}
+FZ_EXPORT_ALIAS(__poll, poll);
+
+FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdslen)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___poll_chk);
+
+	if (!self || fdslen / sizeof(*fds) < n)
+		return fz_real.__poll_chk(fds, n, timeout, fdslen);
+	return (int)fz_leave(fz_io_poll(self, fds, n, deadline_of_ms(timeout)));
+}
+
+static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	fz_nsec deadline = FZ_FOREVER;
+	uint64_t old;
+	int ret;
+
+	if (timeout) {
+		fz_nsec span;
+
+		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
+			return (int)fz_leave(-EINVAL);
+		span = fz_timespec_nsec(timeout);
+		deadline = span ? fz_deadline_after(span) : 0;
+	}
+	if (!mask)
+		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
+	fz_signal_mark(self);
+	self->handlers_run = 0;
+	swap_mask(self, mask, &old);
+	/* A handler that the mask let in is what ppoll was waiting for. */
+	ret = self->handlers_run ? -EINTR : fz_io_poll(self, fds, n, deadline);
+	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
+	return (int)fz_leave(ret);
+}
+
+FZ_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		    const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_ppoll);
+
+	if (!self)
+		return fz_real.ppoll(fds, n, timeout, mask);
+	return ppoll_common(self, fds, n, timeout, mask);
+}
+
+FZ_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			  const sigset_t *mask, size_t fdslen)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___ppoll_chk);
+
+	if (!self || fdslen / sizeof(*fds) < n)
+		return fz_real.__ppoll_chk(fds, n, timeout, mask, fdslen);
+	return ppoll_common(self, fds, n, timeout, mask);
+}
+
+FZ_EXPORT int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_select);
+
+	if (self && !(timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0))
+		fz_announce(self);
+	return fz_real.select(n, r, w, e, timeout);
+}
+FZ_EXPORT_ALIAS(__select, select);
+
+FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *timeout,
+		      const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pselect);
+
+	if (self)
+		fz_announce(self);
+	return fz_real.pselect(n, r, w, e, timeout, mask);
+}
+
+/*
+ * Readiness of the epoll descriptor on the ring, then the real call with no
+ * timeout.  Blocking in it would fail: the kernel answers EINTR when a request
+ * of this kernel thread completes.
+ */
+static int epoll_common(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
+			fz_nsec deadline)
+{
+	for (;;) {
+		int ret = fz_real.epoll_wait(fd, events, max, 0);
+
+		if (ret < 0 && errno == EINTR && deadline != 0)
+			continue;
+		if (ret != 0 || deadline == 0)
+			return ret;
+		ret = fz_io_wait_ready(self, fd, POLLIN, deadline, false);
+		if (ret <= 0)
+			return (int)fz_leave(ret);
+	}
+}
+
+FZ_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_wait);
+
+	if (!self)
+		return fz_real.epoll_wait(fd, events, max, timeout);
+	return epoll_common(self, fd, events, max, deadline_of_ms(timeout));
+}
+
+static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
+			fz_nsec deadline, const sigset_t *mask)
+{
+	uint64_t old;
+	int ret;
+
+	if (!mask)
+		return epoll_common(self, fd, events, max, deadline);
+	self->handlers_run = 0;
+	swap_mask(self, mask, &old);
+	ret = self->handlers_run ? (int)fz_leave(-EINTR) :
+				   epoll_common(self, fd, events, max, deadline);
+	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+FZ_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
+			  const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait);
+
+	if (!self)
+		return fz_real.epoll_pwait(fd, events, max, timeout, mask);
+	return epoll_masked(self, fd, events, max, deadline_of_ms(timeout), mask);
+}
+
+FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
+			   const struct timespec *timeout, const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait2);
+	fz_nsec deadline = FZ_FOREVER;
+
+	if (!self)
+		return fz_real.epoll_pwait2(fd, events, max, timeout, mask);
+	if (timeout) {
+		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
+			return (int)fz_leave(-EINVAL);
+		deadline = fz_timespec_nsec(timeout);
+		deadline = deadline ? fz_deadline_after(deadline) : 0;
+	}
+	return epoll_masked(self, fd, events, max, deadline, mask);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/real.h"
+
+#include <dlfcn.h>
+
+#include "runtime/die.h"
+
+enum kind { PARK = 1, TRACK = 2, SELF = 4, ANNOUNCE = 8, OPT = 16 };
+
+#define FZ_ALIAS(alias, name)
+static const struct {
+	const char *name;
+	const char *version;
+	unsigned kind;
+} wanted[FZ_SYM_COUNT] = {
+#define FZ_SYMBOL(name_, version_, kind_) [FZ_SYM_##name_] = { #name_, version_, kind_ },
+#include "preload/symbols.def"
+#undef FZ_SYMBOL
+};
+#undef FZ_ALIAS
+
+struct fz_real fz_real;
+bool fz_real_bound;
+
+void fz_real_bind(void)
+{
+	void **slot = (void **)&fz_real;
+
+	if (fz_real_bound)
+		return;
+	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
+		void *fn = NULL;
+
+		if (wanted[i].version)
+			fn = dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
+		/* Other ABIs have one version only (aarch64 starts at 2.17). */
+		if (!fn)
+			fn = dlsym(RTLD_NEXT, wanted[i].name);
+		if (!fn && !(wanted[i].kind & OPT))
+			fz_die("libc has no %s", wanted[i].name);
+		slot[i] = fn;
+	}
+	fz_real_bound = true;
+}
+
+const char *fz_symbol_name(enum fz_symbol symbol)
+{
+	return wanted[symbol].name;
+}
+
+const char *fz_symbol_rung(enum fz_symbol symbol)
+{
+	switch (wanted[symbol].kind & ~(unsigned)OPT) {
+	case PARK: return "park";
+	case TRACK: return "track";
+	case SELF: return "self";
+	default: return "announce";
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/stats.c - FIBERIZE_STATS=1: calls per symbol on standard error at exit.
+ */
+#include "preload/gate.h"
+#include "runtime/carrier.h"
+#include "runtime/die.h"
+#include "runtime/sched.h"
+
+bool fz_stats_wanted;
+_Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2];
+
+__attribute__((destructor)) static void print(void)
+{
+	if (!fz_stats_wanted)
+		return;
+	fz_say("%s, %u processors, %u carriers",
+	       atomic_load_explicit(&fz_sched.started, memory_order_relaxed) ? "running" :
+										 "dormant",
+	       fz_sched.count, fz_carrier_count());
+	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
+		/* relaxed: counters. */
+		uint64_t real = atomic_load_explicit(&fz_stats_calls[i][0],
+						     memory_order_relaxed);
+		uint64_t fiber = atomic_load_explicit(&fz_stats_calls[i][1],
+						      memory_order_relaxed);
+
+		if (real + fiber)
+			fz_say("%s (%s): %lu by fibers, %lu passed through",
+			       fz_symbol_name(i), fz_symbol_rung(i), (unsigned long)fiber,
+			       (unsigned long)real);
+	}
+}

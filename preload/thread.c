@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/thread.c - pthread_create makes a fiber, unless the program asks for
+ * what only a kernel thread has: a scheduling policy, an affinity, a stack of
+ * its own.  join, detach and the rest tell by the handle which of both it is.
+ */
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "preload/time.h"
+#include "preload/tls.h"
+#include "runtime/die.h"
+#include "runtime/fiber.h"
+#include "runtime/host.h"
+#include "runtime/park.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+
+/* The fiber behind a handle, or NULL for a native thread. */
+static struct fz_fiber *fiber_of(pthread_t thread)
+{
+	struct fz_fiber *f = fz_fiber_of_tcb((uintptr_t)thread);
+
+	return f->kind == FZ_KIND_FIBER ? f : NULL;
+}
+
+/* ---- creation ----------------------------------------------------------- */
+
+static bool wants_kernel_thread(const pthread_attr_t *attr)
+{
+	cpu_set_t cpus;
+	int inherit, policy;
+	void *stack;
+	size_t size;
+	bool wants = false;
+
+	if (pthread_attr_getinheritsched(attr, &inherit) == 0 &&
+	    inherit == PTHREAD_EXPLICIT_SCHED &&
+	    pthread_attr_getschedpolicy(attr, &policy) == 0 && policy != SCHED_OTHER)
+		wants = true;
+	/* Without an affinity in it, all bits of the answer are set. */
+	if (pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) == 0)
+		for (int cpu = 0; cpu < CPU_SETSIZE && !wants; cpu++)
+			wants = !CPU_ISSET(cpu, &cpus);
+	if (pthread_attr_getstack(attr, &stack, &size) == 0 &&
+	    (uintptr_t)stack + size != 0 && stack != NULL && (uintptr_t)stack < UINTPTR_MAX - size)
+		wants = true;
+	return wants;
+}
+
+/* Native threads are counted: the last thread to leave ends the process. */
+struct native_start {
+	void *(*start)(void *);
+	void *arg;
+};
+
+static pthread_key_t native_key;
+
+static void native_thread_ended(void *value)
+{
+	(void)value;
+	fz_fiber_native_ended();
+}
+
+static void *native_thread(void *arg)
+{
+	struct native_start order = *(struct native_start *)arg;
+
+	free(arg);
+	pthread_setspecific(native_key, &native_key);
+	return order.start(order.arg);
+}
+
+void fz_thread_init(void)
+{
+	/* The real one: not a key of the program's. */
+	fz_real.pthread_key_create(&native_key, native_thread_ended);
+}
+
+static int create_native(pthread_t *thread, const pthread_attr_t *attr,
+			 void *(*start)(void *), void *arg)
+{
+	struct native_start *order;
+	int err;
+
+	/* acquire: pairs with fz_sched_start(). */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return fz_real.pthread_create(thread, attr, start, arg);
+	order = malloc(sizeof(*order));
+	if (!order)
+		return EAGAIN;
+	order->start = start;
+	order->arg = arg;
+	fz_fiber_native_started();
+	err = fz_real.pthread_create(thread, attr, native_thread, order);
+	if (err) {
+		free(order);
+		fz_fiber_native_ended();
+	}
+	return err;
+}
+
+static void describe(const pthread_attr_t *attr, struct fz_birth *birth)
+{
+	sigset_t mask;
+	int state;
+
+	pthread_attr_getstacksize(attr, &birth->stack_size);
+	pthread_attr_getguardsize(attr, &birth->guard_size);
+	pthread_attr_getdetachstate(attr, &state);
+	birth->detached = state == PTHREAD_CREATE_DETACHED;
+	if (pthread_attr_getsigmask_np(attr, &mask) == 0)
+		memcpy(&birth->mask, &mask, sizeof(birth->mask));
+}
+
+FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			     void *(*start)(void *), void *arg)
+{
+	struct fz_birth birth = { .start = start, .arg = arg };
+	struct fz_fiber *self;
+	pthread_attr_t defaults;
+
+	fz_enter(FZ_SYM_pthread_create);
+	if ((attr && wants_kernel_thread(attr)) || !fz_runtime_ready())
+		return create_native(thread, attr, start, arg);
+	self = fz_self();
+	if (self->kind != FZ_KIND_FIBER)
+		return create_native(thread, attr, start, arg);
+	birth.mask = self->mask;
+	if (attr) {
+		describe(attr, &birth);
+	} else {
+		pthread_attr_init(&defaults);
+		describe(&defaults, &birth);
+		pthread_attr_destroy(&defaults);
+		birth.mask = self->mask;
+		birth.stack_size = fz_default_stack_size(birth.stack_size);
+	}
+	return -fz_fiber_create(&birth, thread);
+}
+
+/* ---- the runtime's view of libc ----------------------------------------- */
+
+extern void __pthread_register_cancel(__pthread_unwind_buf_t *buf);
+extern void __pthread_unregister_cancel(__pthread_unwind_buf_t *buf);
+
+bool fz_host_call_start(void *(*start)(void *), void *arg, void **result)
+{
+	__pthread_unwind_buf_t here;
+
+	/* What a cancelled thread leaves; pthread_exit and return overwrite it. */
+	*result = PTHREAD_CANCELED;
+	if (__builtin_expect(__sigsetjmp_cancel(here.__cancel_jmp_buf, 0), 0)) {
+		__pthread_unregister_cancel(&here);
+		return false;
+	}
+	__pthread_register_cancel(&here);
+	*result = start(arg);
+	__pthread_unregister_cancel(&here);
+	return true;
+}
+
+int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
+{
+	uint64_t all = ~FZ_SIGNALS_OF_LIBC, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_attr_setstack(&attr, stack, size);
+	if (!err) {
+		/* libc gives the new thread the mask of its creator. */
+		fz_sys_sigmask(SIG_SETMASK, &all, &old);
+		err = fz_real.pthread_create(&thread, &attr, fn, arg);
+		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/* main() runs in a frame of ours, to which pthread_exit from it unwinds. */
+static int (*program_main)(int, char **, char **);
+
+struct main_call {
+	int argc;
+	char **argv, **envp;
+	int status;
+};
+
+static void *call_main(void *arg)
+{
+	struct main_call *call = arg;
+
+	call->status = program_main(call->argc, call->argv, call->envp);
+	return NULL;
+}
+
+static int main_in_frame(int argc, char **argv, char **envp)
+{
+	struct main_call call = { argc, argv, envp, 0 };
+	struct fz_fiber *self = fz_self();
+
+	if (fz_host_call_start(call_main, &call, &self->result))
+		return call.status;
+	fz_host.run_destructors();
+	if (self->kind == FZ_KIND_FIBER)
+		fz_fiber_main_ended();
+	/* No other thread was ever made: the last one leaves. */
+	exit(0);
+}
+
+FZ_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+				void (*init)(void), void (*fini)(void),
+				void (*rtld_fini)(void), void *stack_end)
+{
+	fz_enter(FZ_SYM___libc_start_main);
+	program_main = main;
+	return fz_real.__libc_start_main(main_in_frame, argc, argv, init, fini, rtld_fini,
+					 stack_end);
+}
+
+/* ---- joining and the like ----------------------------------------------- */
+
+static int join_fiber(struct fz_fiber *fiber, fz_nsec deadline, void **result)
+{
+	struct fz_fiber *self = fz_self();
+	int err;
+
+	do {
+		if (deadline && self->kind == FZ_KIND_FIBER && fz_cancel_requested(self))
+			fz_host.test_cancel();
+		err = fz_fiber_join(fiber, deadline, result);
+	} while (err == -ECANCELED);
+	return -err;
+}
+
+FZ_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_join);
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	if (fiber)
+		return join_fiber(fiber, FZ_FOREVER, result);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_join(thread, result);
+}
+
+FZ_EXPORT int pthread_tryjoin_np(pthread_t thread, void **result)
+{
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	fz_enter(FZ_SYM_pthread_tryjoin_np);
+	return fiber ? join_fiber(fiber, 0, result) :
+		       fz_real.pthread_tryjoin_np(thread, result);
+}
+
+static int join_until(struct fz_fiber *fiber, void **result, clockid_t clock,
+		      const struct timespec *when)
+{
+	int err;
+
+	if (!when)
+		return join_fiber(fiber, FZ_FOREVER, result);
+	if (!fz_timespec_valid(when))
+		return EINVAL;
+	do {
+		err = join_fiber(fiber, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when),
+				 result);
+	} while (err == ETIMEDOUT && !fz_passed(clock, when));
+	return err;
+}
+
+FZ_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_timedjoin_np);
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	if (fiber)
+		return join_until(fiber, result, CLOCK_REALTIME, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_timedjoin_np(thread, result, when);
+}
+
+FZ_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
+				   const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_clockjoin_np);
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return EINVAL;
+	if (fiber)
+		return join_until(fiber, result, clock, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_clockjoin_np(thread, result, clock, when);
+}
+
+FZ_EXPORT int pthread_detach(pthread_t thread)
+{
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	fz_enter(FZ_SYM_pthread_detach);
+	return fiber ? -fz_fiber_detach(fiber) : fz_real.pthread_detach(thread);
+}
+
+FZ_EXPORT _Noreturn void pthread_exit(void *result)
+{
+	fz_enter(FZ_SYM_pthread_exit);
+	fz_self()->result = result;
+	fz_real.pthread_exit(result);
+	__builtin_unreachable();
+}
+
+/* libc marks the thread; whether it can act on that now is ours to see. */
+FZ_EXPORT int pthread_cancel(pthread_t thread)
+{
+	struct fz_fiber *fiber = fiber_of(thread), *self;
+	const int canceled = 8;		/* glibc's bit; runtime/park.c */
+	uint32_t life;
+
+	fz_enter(FZ_SYM_pthread_cancel);
+	if (!fiber)
+		return fz_real.pthread_cancel(thread);
+	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
+	if (life & FZ_LIFE_FREE)
+		return ESRCH;
+	if (life & FZ_LIFE_ENDED)
+		return 0;
+	self = fz_self();
+	if (fiber != self) {
+		/*
+		 * seq_cst: pairs with fz_wait_arm().  libc would signal an
+		 * asynchronous one by its tid, which is virtual.
+		 */
+		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
+					 memory_order_seq_cst);
+		fz_enter_runtime(self);
+		fz_wake_any(fiber, FZ_WHY_CANCEL);
+		fz_leave_runtime(self);
+		return 0;
+	}
+	return fz_real.pthread_cancel(thread);
+}
+
+/* ---- who am I ----------------------------------------------------------- */
+
+FZ_EXPORT pid_t gettid(void)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_gettid);
+
+	return self ? self->tid : fz_real.gettid();
+}
+
+FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	fz_enter(FZ_SYM_pthread_setname_np);
+	if (!fiber)
+		return fz_real.pthread_setname_np(thread, name);
+	if (strlen(name) >= sizeof(fiber->name))
+		return ERANGE;
+	strcpy(fiber->name, name);
+	/* The main thread's name is the process's, in ps and top. */
+	return fiber->is_main ? fz_real.pthread_setname_np(thread, name) : 0;
+}
+
+FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
+{
+	struct fz_fiber *fiber = fiber_of(thread);
+
+	fz_enter(FZ_SYM_pthread_getname_np);
+	if (!fiber)
+		return fz_real.pthread_getname_np(thread, name, size);
+	if (size < sizeof(fiber->name))
+		return ERANGE;
+	strcpy(name, fiber->name);
+	return 0;
+}
+
+FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	struct fz_fiber *fiber = fiber_of(thread);
+	uint32_t life;
+	int err;
+
+	fz_enter(FZ_SYM_pthread_getattr_np);
+	/* libc finds the main thread's stack in /proc and its limits. */
+	if (!fiber || fiber->is_main)
+		return fz_real.pthread_getattr_np(thread, attr);
+	life = atomic_load_explicit(&fiber->life, memory_order_relaxed);
+	err = pthread_attr_init(attr);
+	if (err)
+		return err;
+	pthread_attr_setstack(attr, fiber->stack, fiber->stack_size);
+	pthread_attr_setguardsize(attr, fiber->guard_size);
+	if (life & FZ_LIFE_DETACHED)
+		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
+	return 0;
+}
+
+/*
+ * Fibers share the process's CPUs and policy.  A wish for less is taken for what
+ * it mostly is, a hint for speed.
+ */
+FZ_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
+{
+	fz_enter(FZ_SYM_pthread_getaffinity_np);
+	if (!fiber_of(thread))
+		return fz_real.pthread_getaffinity_np(thread, size, cpus);
+	return sched_getaffinity(0, size, cpus) ? errno : 0;
+}
+
+FZ_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus)
+{
+	fz_enter(FZ_SYM_pthread_setaffinity_np);
+	if (!fiber_of(thread))
+		return fz_real.pthread_setaffinity_np(thread, size, cpus);
+	for (size_t i = 0; i < size; i++)
+		if (((const unsigned char *)cpus)[i])
+			return 0;
+	return EINVAL;
+}
+
+FZ_EXPORT int pthread_getschedparam(pthread_t thread, int *policy, struct sched_param *param)
+{
+	fz_enter(FZ_SYM_pthread_getschedparam);
+	if (!fiber_of(thread))
+		return fz_real.pthread_getschedparam(thread, policy, param);
+	*policy = sched_getscheduler(0);
+	return sched_getparam(0, param) ? errno : 0;
+}
+
+FZ_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
+{
+	fz_enter(FZ_SYM_pthread_setschedparam);
+	if (!fiber_of(thread))
+		return fz_real.pthread_setschedparam(thread, policy, param);
+	if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
+		return EPERM;
+	return param->sched_priority == 0 ? 0 : EINVAL;
+}

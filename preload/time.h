@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_TIME_H
+#define FZ_PRELOAD_TIME_H
+
+/*
+ * preload/time.h - libc's timeouts as deadlines of the runtime.
+ */
+
+#include "preload/libc_proto.h"
+#include "runtime/timer.h"
+
+static inline bool fz_timespec_valid(const struct timespec *ts)
+{
+	return ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000;
+}
+
+static inline fz_nsec fz_timespec_nsec(const struct timespec *ts)
+{
+	if (ts->tv_sec < 0)
+		return 0;
+	if ((uint64_t)ts->tv_sec >= UINT64_MAX / FZ_SEC / 4)
+		return FZ_FOREVER;
+	return (fz_nsec)ts->tv_sec * FZ_SEC + (fz_nsec)ts->tv_nsec;
+}
+
+/* A span from now; never 0, which some callees take for "do not wait". */
+static inline fz_nsec fz_deadline_after(fz_nsec span)
+{
+	return span >= FZ_FOREVER / 4 ? FZ_FOREVER : fz_now() + span;
+}
+
+/*
+ * An absolute time of CLOCK_REALTIME or CLOCK_MONOTONIC.  A deadline in the past
+ * is one that has passed.  Whoever waits on CLOCK_REALTIME asks again after the
+ * wait (fz_passed), since that clock may be set.
+ */
+static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *when)
+{
+	struct timespec ts;
+	fz_nsec at = fz_timespec_nsec(when), now;
+
+	if (at == FZ_FOREVER || clock == CLOCK_MONOTONIC)
+		return at == 0 ? 1 : at;
+	clock_gettime(clock, &ts);
+	now = fz_timespec_nsec(&ts);
+	return at > now ? fz_now() + (at - now) : 1;
+}
+
+static inline bool fz_passed(clockid_t clock, const struct timespec *when)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec > when->tv_sec ||
+	       (now.tv_sec == when->tv_sec && now.tv_nsec >= when->tv_nsec);
+}
+
+#endif

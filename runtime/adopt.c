@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/adopt.h"
+
+#include "runtime/host.h"
+#include "runtime/uapi.h"
+
+/* On the stack of who orders; gone as soon as published was seen. */
+struct order {
+	fz_context_body *body;
+	struct fz_fiber *fiber;
+	_Atomic uint32_t published;
+};
+
+/* Exported by glibc 2.35 and newer. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+void fz_adopt_cut_rseq(void)
+{
+	enum { REGISTERED_SIZE = 32 };	/* what glibc passes, whatever __rseq_size says */
+	struct fz_uapi_rseq *area;
+
+	if (!&__rseq_offset || !&__rseq_size || __rseq_size == 0)
+		return;
+	area = (void *)(fz_tcb_get() + (uintptr_t)__rseq_offset);
+	fz_syscall4(__NR_rseq, (long)area, REGISTERED_SIZE, FZ_UAPI_RSEQ_FLAG_UNREGISTER,
+		    FZ_UAPI_RSEQ_SIG);
+	/* sched_getcpu() and allocators take the slow way from now on. */
+	area->cpu_id = (uint32_t)FZ_UAPI_RSEQ_CPU_ID_REGISTRATION_FAILED;
+}
+
+static void *adopted(void *arg)
+{
+	struct order *order = arg;
+	struct fz_fiber *self = fz_self();
+	fz_context_body *body = order->body;
+
+	self->tcb = fz_tcb_get();
+	fz_syscall1(__NR_set_tid_address, 0);
+	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
+	fz_adopt_cut_rseq();
+	order->fiber = self;
+	fz_adopt(&self->sp, &order->published);
+	/* Another carrier, another time; order is gone. */
+	body(self);
+	__builtin_unreachable();
+}
+
+int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
+		     struct fz_fiber **ret_fiber)
+{
+	struct order order = { .body = body };
+	int err = fz_host.thread_create(stack, size, adopted, &order);
+
+	if (err)
+		return err;
+	/* acquire: pairs with the release in fz_adopt(). */
+	while (!atomic_load_explicit(&order.published, memory_order_acquire))
+		fz_sys_futex_wait(&order.published, 0, NULL);
+	*ret_fiber = order.fiber;
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_CARRIER_H
+#define FZ_RUNTIME_CARRIER_H
+
+/*
+ * runtime/carrier.h - kernel threads that run fibers.
+ *
+ * A carrier has a context of its own (stack, TCB), in which it looks for work,
+ * waits, and sleeps when it has no processor.  Carriers never end: the kernel
+ * would cancel the requests that they submitted.
+ */
+
+#include "runtime/fiber.h"
+
+/* What becomes of the context that a switch left, decided before the switch. */
+enum fz_left {
+	FZ_LEFT_NOTHING,	/* the carrier's own context */
+	FZ_LEFT_PARKED,		/* complete its wait */
+	FZ_LEFT_YIELDED,	/* to the end of the run queue */
+	FZ_LEFT_ENDED,
+	FZ_LEFT_NO_PROCESSOR,	/* runnable, but the carrier has no processor */
+};
+
+struct fz_carrier {
+	/* Its own, unless noted. */
+	_Alignas(FZ_CACHE_LINE) struct fz_fiber *context;
+	struct fz_processor *processor;	/* has it if processor->owner says so */
+	struct fz_fiber *left;
+	enum fz_left left_how;
+	uint64_t kernel_mask;		/* the signal mask the kernel has for it */
+	int tid;			/* const: the kernel's */
+	uintptr_t libc_tcb;		/* const: what libc believes runs on tid */
+
+	_Atomic uint32_t wakeup;	/* futex: 1 = go; set by who pops it from idle */
+	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */
+	struct fz_carrier *all_next;	/* const once published */
+
+	/* The monitor's memory of its last look. */
+	uint64_t seen_cpu_time;
+};
+
+/* A carrier with this context; the kernel thread is already running. */
+struct fz_carrier *fz_carrier_new(struct fz_fiber *context, int tid, uintptr_t libc_tcb);
+
+/*
+ * Start a carrier on a new kernel thread and give it p, which the caller owns in
+ * RUNTIME.  May block for 100 us; by the monitor.  Returns 0, or -errno and p is
+ * still the caller's.
+ */
+int fz_carrier_start(struct fz_processor *p);
+
+/*
+ * Give p, which the caller owns in RUNTIME, to an idle carrier and wake it.
+ * Returns false if there is none; then p is still the caller's.
+ */
+bool fz_carrier_hand_off(struct fz_processor *p);
+
+/* Put the caller on the idle list and sleep until it has a processor. */
+void fz_carrier_sleep(struct fz_carrier *carrier);
+
+/* The carrier that is this kernel thread, or NULL.  Signal handlers too. */
+struct fz_carrier *fz_carrier_by_tid(int tid);
+
+uint32_t fz_carrier_count(void);
+
+void fz_carrier_after_fork(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_COND_H
+#define FZ_RUNTIME_COND_H
+
+/*
+ * runtime/cond.h - private condition variables in the storage of pthread_cond_t.
+ *
+ * All zero is the static initialiser.  flags is where glibc keeps its own, with
+ * the same bits, so that its pthread_cond_init() initialises ours.
+ */
+
+#include "runtime/mutex.h"
+
+struct fz_cond {
+	_Atomic uint32_t sequence;	/* changed by each signal; waited for */
+	_Atomic uint32_t waiters;	/* between their look at it and their return */
+	uint32_t unused[7];
+	_Atomic uint32_t flags;
+};
+
+enum {
+	FZ_COND_SHARED = 1,
+	FZ_COND_MONOTONIC = 2,
+};
+
+/*
+ * Any thread; may park; reports a cancellation request, with the mutex held
+ * again.  Returns 0, ETIMEDOUT, EPERM (from the mutex), or -ECANCELED.
+ */
+int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline);
+void fz_cond_wake(struct fz_cond *c, uint32_t n);
+
+/* Waits until woken threads have left it.  May park. */
+void fz_cond_destroy(struct fz_cond *c);
+
+#endif

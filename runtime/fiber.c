@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/fiber.h"
+
+#include <asm/errno.h>
+#include <linux/prctl.h>
+
+#include "runtime/adopt.h"
+#include "runtime/carrier.h"
+#include "runtime/die.h"
+#include "runtime/host.h"
+#include "runtime/lot.h"
+#include "runtime/park.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+#include "runtime/stack.h"
+
+/*
+ * Virtual tids: above the kernel's largest (PID_MAX_LIMIT), below what fits the
+ * owner field of a futex (FUTEX_TID_MASK).
+ */
+enum {
+	TID_FIRST = (1 << 22) + 1,
+	TID_LAST = (1 << 30) - 1,
+	TID_BATCH = 256,
+	FREE_PER_PROCESSOR = 64,
+	KEEP_OF_FREE_STACK = 16 * 1024,
+};
+
+__thread struct fz_fiber fz_self_record;
+struct fz_layout fz_layout;
+struct fz_host fz_host;
+
+/* Guarded by lock unless atomic. */
+static struct {
+	struct fz_lock lock;
+	struct fz_fiber *all;
+	_Atomic uint32_t alive;
+	_Atomic int next_tid;
+	_Atomic(struct fz_fiber *) main;
+
+	struct fz_lock free_lock;
+	struct fz_fiber *free;
+	_Atomic uint32_t free_count;
+} registry = { .next_tid = TID_FIRST };
+
+uint32_t fz_fiber_alive(void)
+{
+	return atomic_load_explicit(&registry.alive, memory_order_relaxed);
+}
+
+bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg)
+{
+	bool stopped = false;
+
+	fz_lock_acquire(&registry.lock);
+	for (struct fz_fiber *f = registry.all; f && !stopped; f = f->all_next)
+		stopped = visit(f, arg);
+	fz_lock_release(&registry.lock);
+	return stopped;
+}
+
+int fz_fiber_kernel_tid(const struct fz_fiber *f)
+{
+	return f->carrier->tid;
+}
+
+struct fz_fiber *fz_fiber_main(void)
+{
+	return atomic_load_explicit(&registry.main, memory_order_acquire);
+}
+
+static void enlist(struct fz_fiber *f)
+{
+	fz_lock_acquire(&registry.lock);
+	f->all_prev = NULL;
+	f->all_next = registry.all;
+	if (registry.all)
+		registry.all->all_prev = f;
+	registry.all = f;
+	/* relaxed: only the last decrement means anything. */
+	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+	fz_signal_thread_started(f->mask);
+	fz_lock_release(&registry.lock);
+}
+
+/* Returns true if it was the last thread. */
+static bool delist(struct fz_fiber *f)
+{
+	bool last;
+
+	fz_lock_acquire(&registry.lock);
+	if (f->all_prev)
+		f->all_prev->all_next = f->all_next;
+	else
+		registry.all = f->all_next;
+	if (f->all_next)
+		f->all_next->all_prev = f->all_prev;
+	fz_signal_thread_ended(f->mask);
+	/* acq_rel: who exits the process sees what all others did before. */
+	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
+	fz_lock_release(&registry.lock);
+	return last;
+}
+
+void fz_fiber_native_started(void)
+{
+	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+}
+
+void fz_fiber_native_ended(void)
+{
+	/* acq_rel: as in delist(). */
+	if (atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1)
+		fz_host.exit_process(0);
+}
+
+static int new_tid(struct fz_processor *p)
+{
+	if (p->next_tid == p->last_tid) {
+		int first = atomic_fetch_add_explicit(&registry.next_tid, TID_BATCH,
+						      memory_order_relaxed);
+
+		/* A billion threads later, start over. */
+		if (first > TID_LAST - 2 * TID_BATCH)
+			atomic_store_explicit(&registry.next_tid, TID_FIRST,
+					      memory_order_relaxed);
+		p->next_tid = first;
+		p->last_tid = first + TID_BATCH;
+	}
+	return p->next_tid++;
+}
+
+/* ---- free fibers -------------------------------------------------------- */
+
+static void put_free(struct fz_processor *p, struct fz_fiber *f)
+{
+	if (p->free_count < FREE_PER_PROCESSOR) {
+		f->next = p->free_fibers;
+		p->free_fibers = f;
+		p->free_count++;
+		return;
+	}
+	fz_stack_trim(f->stack, f->stack_size, KEEP_OF_FREE_STACK);
+	fz_lock_acquire(&registry.free_lock);
+	f->next = registry.free;
+	registry.free = f;
+	fz_lock_release(&registry.free_lock);
+	atomic_fetch_add_explicit(&registry.free_count, 1, memory_order_relaxed);
+}
+
+static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
+{
+	return f->stack_size >= birth->stack_size &&
+	       f->stack_size / 2 <= birth->stack_size + 65536 &&
+	       f->guard_size >= birth->guard_size;
+}
+
+static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_birth *birth)
+{
+	/* A program rarely uses more than two sizes of stacks. */
+	for (int tries = 0; *list && tries < 16; tries++, list = &(*list)->next) {
+		struct fz_fiber *f = *list;
+
+		if (!fits(f, birth))
+			continue;
+		*list = f->next;
+		return f;
+	}
+	return NULL;
+}
+
+static struct fz_fiber *get_free(struct fz_processor *p, const struct fz_birth *birth)
+{
+	struct fz_fiber *f = take_fitting(&p->free_fibers, birth);
+
+	if (f) {
+		p->free_count--;
+		return f;
+	}
+	/* relaxed: a hint. */
+	if (!atomic_load_explicit(&registry.free_count, memory_order_relaxed))
+		return NULL;
+	fz_lock_acquire(&registry.free_lock);
+	f = take_fitting(&registry.free, birth);
+	fz_lock_release(&registry.free_lock);
+	if (f)
+		atomic_fetch_sub_explicit(&registry.free_count, 1, memory_order_relaxed);
+	return f;
+}
+
+/* ---- a life ------------------------------------------------------------- */
+
+static _Noreturn void last_thread_ended(struct fz_fiber *self)
+{
+	fz_leave_runtime(self);
+	fz_host.exit_process(0);
+	__builtin_unreachable();
+}
+
+static void live(struct fz_fiber *self)
+{
+	fz_sched_arrived(self);
+	for (;;) {
+		fz_leave_runtime(self);
+		if (self->recycled)
+			fz_host.reset_thread_state();
+		fz_host.call_start(self->start, self->arg, &self->result);
+		fz_host.run_destructors();
+		if (self->kind == FZ_KIND_NATIVE)
+			/* The child of a fork, and this was its only thread. */
+			fz_host.exit_process(0);
+		if (self->is_main)
+			fz_fiber_main_ended();
+		/* What pthread_exit and pthread_setcancelstate left; relaxed: ours. */
+		atomic_store_explicit(fz_tcb_cancelhandling(self->tcb), 0,
+				      memory_order_relaxed);
+		fz_enter_runtime(self);
+		self->recycled = true;
+		if (delist(self))
+			last_thread_ended(self);
+		fz_sched_end(self);
+	}
+}
+
+void fz_fiber_buried(struct fz_fiber *f)
+{
+	/*
+	 * release: the result, for the joiner's acquire; acquire: pairs with
+	 * fz_fiber_detach().
+	 */
+	uint32_t life = atomic_fetch_or_explicit(&f->life, FZ_LIFE_ENDED,
+						 memory_order_acq_rel);
+
+	if (life & FZ_LIFE_DETACHED) {
+		/* release: a stale handle finds FREE, not an old life. */
+		atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+		put_free(fz_processor_of(fz_self()), f);
+	} else {
+		fz_lot_wake(&f->life, 1);
+	}
+}
+
+static int manufacture(const struct fz_birth *birth, struct fz_fiber **ret_fiber)
+{
+	struct fz_fiber *f;
+	void *stack;
+	size_t size;
+	int err = fz_stack_alloc(birth->stack_size, birth->guard_size, &stack, &size);
+
+	if (err)
+		return -EAGAIN;
+	/* On failure the stack is lost: address space, no memory. */
+	err = fz_adopt_context(stack, size, live, &f);
+	if (err)
+		return err;
+	f->kind = FZ_KIND_FIBER;
+	f->stack = stack;
+	f->stack_size = size;
+	f->guard_size = birth->guard_size;
+	*ret_fiber = f;
+	return 0;
+}
+
+int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_fiber *f;
+	int err;
+
+	fz_enter_runtime(self);
+	f = get_free(fz_processor_of(self), birth);
+	if (!f) {
+		fz_leave_runtime(self);
+		err = manufacture(birth, &f);
+		if (err)
+			return err;
+		fz_enter_runtime(self);
+	}
+	f->start = birth->start;
+	f->arg = birth->arg;
+	f->result = NULL;
+	f->joins = NULL;
+	f->mask = birth->mask;
+	f->injected = 0;
+	f->alt_stack = NULL;
+	f->alt_stack_size = 0;
+	__builtin_memcpy(f->name, self->name, sizeof(f->name));
+	/* relaxed, all of them: fz_sched_ready() publishes the fiber. */
+	atomic_store_explicit(&f->pending, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
+	f->tid = new_tid(fz_processor_of(self));
+	atomic_store_explicit(fz_tcb_tid(f->tcb), f->tid, memory_order_relaxed);
+	fz_frame_inherit_fenv(f->sp);
+	/* release: before anybody else can hold the handle. */
+	atomic_store_explicit(&f->life, birth->detached ? FZ_LIFE_DETACHED : 0,
+			      memory_order_release);
+	enlist(f);
+	*ret_handle = f->tcb;
+	fz_sched_ready(f);
+	/* A new thread means that the program wants two at a time. */
+	if (fz_sched.count > 1)
+		fz_sched_kick();
+	fz_leave_runtime(self);
+	return 0;
+}
+
+static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
+{
+	/* acquire: pairs with fz_fiber_buried(). */
+	uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
+
+	do {
+		if (life & FZ_LIFE_FREE)
+			return -ESRCH;
+		if (life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING))
+			return -EINVAL;
+		if (f == self || (f->joins == self && !(life & FZ_LIFE_ENDED)))
+			return -EDEADLK;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&f->life, &life, life | FZ_LIFE_JOINING, memory_order_acq_rel,
+		memory_order_acquire));
+	return 0;
+}
+
+int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
+{
+	struct fz_fiber *self = fz_self();
+	int err;
+
+	if (deadline == 0) {
+		uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
+
+		if (!(life & (FZ_LIFE_ENDED | FZ_LIFE_FREE | FZ_LIFE_DETACHED)))
+			return -EBUSY;
+	}
+	err = claim_for_join(self, f);
+	if (err)
+		return err;
+	self->joins = f;
+	for (;;) {
+		/* acquire: pairs with fz_fiber_buried(). */
+		uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
+
+		if (life & FZ_LIFE_ENDED)
+			break;
+		err = fz_lot_wait(&f->life, life, deadline, FZ_WAIT_CANCEL);
+		if (err == -ETIMEDOUT || err == -ECANCELED) {
+			self->joins = NULL;
+			/* release: who joins next sees nothing of ours. */
+			atomic_fetch_and_explicit(&f->life, ~(uint32_t)FZ_LIFE_JOINING,
+						  memory_order_release);
+			return err;
+		}
+	}
+	self->joins = NULL;
+	if (ret_result)
+		*ret_result = f->result;
+	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+	fz_enter_runtime(self);
+	if (self->kind == FZ_KIND_FIBER) {
+		put_free(fz_processor_of(self), f);
+	} else {
+		fz_lock_acquire(&registry.free_lock);
+		f->next = registry.free;
+		registry.free = f;
+		fz_lock_release(&registry.free_lock);
+		atomic_fetch_add_explicit(&registry.free_count, 1, memory_order_relaxed);
+	}
+	fz_leave_runtime(self);
+	return 0;
+}
+
+int fz_fiber_detach(struct fz_fiber *f)
+{
+	struct fz_fiber *self = fz_self();
+	/* acq_rel: pairs with fz_fiber_buried(); one of us two frees it. */
+	uint32_t life = atomic_load_explicit(&f->life, memory_order_relaxed);
+
+	do {
+		if (life & FZ_LIFE_FREE)
+			return -ESRCH;
+		if (life & FZ_LIFE_DETACHED)
+			return -EINVAL;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&f->life, &life, life | FZ_LIFE_DETACHED, memory_order_acq_rel,
+		memory_order_relaxed));
+	/* A joiner that has the claim already frees it as well. */
+	if (!(life & FZ_LIFE_ENDED) || life & FZ_LIFE_JOINING)
+		return 0;
+	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+	fz_enter_runtime(self);
+	if (self->kind == FZ_KIND_FIBER)
+		put_free(fz_processor_of(self), f);
+	fz_leave_runtime(self);
+	return 0;
+}
+
+/* ---- the main thread ---------------------------------------------------- */
+
+static void carry_main(struct fz_fiber *context)
+{
+	fz_sched_arrived(context);
+	fz_sched_run_carrier(context->carrier);
+}
+
+void fz_fiber_adopt_main(void)
+{
+	enum { CONTEXT_STACK = 256 * 1024 };
+	struct fz_fiber *self = fz_self(), *context;
+	struct fz_processor *p = &fz_sched.processors[0];
+	struct fz_carrier *c;
+	void *stack;
+	size_t size;
+	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
+
+	self->tcb = fz_tcb_get();
+	if (!err)
+		err = fz_adopt_context(stack, size, carry_main, &context);
+	if (err)
+		fz_die("cannot make the first carrier, error %d", -err);
+	c = fz_carrier_new(context, (int)fz_sys_gettid(), self->tcb);
+	if (!c)
+		fz_die("no memory for the first carrier");
+	fz_adopt_cut_rseq();
+	fz_syscall5(__NR_prctl, PR_GET_NAME, (long)self->name, 0, 0, 0);
+	self->tid = c->tid;
+	self->is_main = true;
+	self->mask = c->kernel_mask;
+	self->carrier = c;
+	c->processor = p;
+	/* relaxed: no other thread of ours exists yet. */
+	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_USER, memory_order_relaxed);
+	enlist(self);
+	self->kind = FZ_KIND_FIBER;
+	/* release: pairs with fz_fiber_main(). */
+	atomic_store_explicit(&registry.main, self, memory_order_release);
+}
+
+_Noreturn void fz_fiber_main_ended(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	atomic_store_explicit(&registry.main, NULL, memory_order_release);
+	fz_enter_runtime(self);
+	if (delist(self))
+		last_thread_ended(self);
+	/* Its stack stays: argv, environ and the like live there. */
+	for (;;) {
+		fz_wait_arm(self, 0);
+		fz_park(self, FZ_FOREVER);
+	}
+}
+
+void fz_fiber_after_fork(void)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_fiber keep = *self;
+
+	__builtin_memset(&registry, 0, sizeof(registry));
+	/* Batches that the parent gave out are not used twice here. */
+	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
+	__builtin_memset(self, 0, sizeof(*self));
+	self->mask = keep.mask;
+	self->stack = keep.stack;
+	self->stack_size = keep.stack_size;
+	self->guard_size = keep.guard_size;
+	__builtin_memcpy(self->name, keep.name, sizeof(self->name));
+}

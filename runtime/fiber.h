@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_FIBER_H
+#define FZ_RUNTIME_FIBER_H
+
+/*
+ * runtime/fiber.h - the record of one thread, and the life of a fiber.
+ *
+ * Every thread that libc knows has a record, in its own thread-local storage at
+ * a fixed distance from its TCB: pthread_t -> record is an addition, and
+ * fz_self() moves with the thread pointer, so it is right after a migration.
+ * A zeroed record is that of a native thread.
+ */
+
+#include "runtime/base.h"
+#include "runtime/sys.h"
+
+struct fz_carrier;
+struct fz_processor;
+
+enum fz_kind {
+	FZ_KIND_NATIVE,		/* a kernel thread of libc's, left alone */
+	FZ_KIND_FIBER,
+	FZ_KIND_CARRIER,	/* a carrier's own context */
+	FZ_KIND_MONITOR,
+};
+
+/* Bits of fz_fiber.life; a new life starts from 0 or FZ_LIFE_DETACHED. */
+enum {
+	FZ_LIFE_ENDED = 1,	/* its context is quiescent, its result final */
+	FZ_LIFE_DETACHED = 2,
+	FZ_LIFE_JOINING = 4,	/* somebody has the right to join it */
+	FZ_LIFE_FREE = 8,	/* no thread: handles to it are stale */
+};
+
+/*
+ * Owner: the carrier that runs the fiber, or the queue it is in; parked, whoever
+ * wins fz_wake().  Exceptions are named at the field.  Never unmapped, so a
+ * stale pointer to a fiber may be followed; what it finds may be the next life.
+ */
+struct fz_fiber {
+	/* The switch. */
+	void *sp;			/* saved context, while not running */
+	uintptr_t tcb;
+	struct fz_carrier *carrier;	/* valid while running */
+	_Atomic uint64_t wait;		/* runtime/park.h; any thread */
+
+	/* Set and cleared by this thread, read by signal handlers on it. */
+	_Atomic uint32_t in_runtime;
+	uint8_t kind;			/* enum fz_kind */
+	bool is_main;
+	bool recycled;			/* not its first life: TLS needs a reset */
+
+	struct fz_fiber *next;		/* run queue, free list */
+
+	/* Deadline of the current wait; guarded by timer_processor's heap lock. */
+	fz_nsec deadline;
+	uint64_t timer_wait;		/* the value of .wait it belongs to */
+	struct fz_processor *timer_processor;
+	uint32_t timer_slot;		/* 1-based place in the heap, 0: not in it */
+
+	/* Life. */
+	_Atomic uint32_t life;		/* any thread; waited for by joiners */
+	int tid;			/* what gettid() answers */
+	void *(*start)(void *);
+	void *arg;
+	void *result;
+	struct fz_fiber *joins;		/* whom it is joining, for EDEADLK */
+	void *stack;			/* lowest usable byte */
+	size_t stack_size;		/* up to the end of TLS and TCB */
+	size_t guard_size;
+	char name[16];
+
+	/* Signals (runtime/signal.h). */
+	uint64_t mask;			/* what pthread_sigmask set */
+	_Atomic uint64_t pending;	/* any thread */
+	uint64_t injected;		/* sent to itself by this thread, to run now */
+	bool must_return_eintr;		/* a handler without SA_RESTART has run */
+	uint32_t handlers_run;		/* counts; whoever cares resets it */
+	uint64_t sigwait_set;		/* it is in sigwait for these */
+
+	void *alt_stack;		/* what sigaltstack set */
+	size_t alt_stack_size;
+
+	/* All fibers, guarded by the registry lock (runtime/fiber.c). */
+	struct fz_fiber *all_next, *all_prev;
+};
+
+extern __thread struct fz_fiber fz_self_record
+	__attribute__((tls_model("initial-exec"))) FZ_HIDDEN;
+
+/* The calling thread's record.  Any thread, any context. */
+static inline struct fz_fiber *fz_self(void)
+{
+	return &fz_self_record;
+}
+
+/* Distances from the thread pointer, fixed at start-up. */
+struct fz_layout {
+	intptr_t record;		/* to struct fz_fiber */
+	intptr_t tid;			/* to libc's int tid */
+	intptr_t cancelhandling;	/* to libc's int cancelhandling */
+};
+extern struct fz_layout fz_layout FZ_HIDDEN;
+
+static inline struct fz_fiber *fz_fiber_of_tcb(uintptr_t tcb)
+{
+	return (struct fz_fiber *)(tcb + (uintptr_t)fz_layout.record);
+}
+
+/* libc's own word for a thread's tid; what its mutexes compare. */
+static inline _Atomic int *fz_tcb_tid(uintptr_t tcb)
+{
+	return (_Atomic int *)(tcb + (uintptr_t)fz_layout.tid);
+}
+
+static inline _Atomic int *fz_tcb_cancelhandling(uintptr_t tcb)
+{
+	return (_Atomic int *)(tcb + (uintptr_t)fz_layout.cancelhandling);
+}
+
+/* What a new thread is to be. */
+struct fz_birth {
+	void *(*start)(void *);
+	void *arg;
+	size_t stack_size;
+	size_t guard_size;
+	uint64_t mask;
+	bool detached;
+};
+
+/*
+ * Make a thread that is a fiber and let it run.  From a fiber.  May block the
+ * carrier for the 20-100 us that it takes to manufacture one if none is free.
+ * Its handle is in *ret_handle before it runs.  Returns 0 or -errno.
+ */
+int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
+
+/*
+ * Wait until the fiber has ended and take its result.  deadline 0 only tries
+ * (-EBUSY).  From fibers and native threads; a cancellation point, which leaves
+ * the fiber joinable.  Returns 0, -ESRCH, -EINVAL, -EDEADLK, -EBUSY, -ETIMEDOUT.
+ */
+int fz_fiber_join(struct fz_fiber *fiber, fz_nsec deadline, void **ret_result);
+
+/* Returns 0, -ESRCH, -EINVAL.  Any thread. */
+int fz_fiber_detach(struct fz_fiber *fiber);
+
+/* The main thread, once it has left its last frame.  Does not return. */
+_Noreturn void fz_fiber_main_ended(void);
+
+/* The main thread's fiber, or NULL once it has ended.  Signal handlers too. */
+struct fz_fiber *fz_fiber_main(void);
+
+/* Make the calling (single) thread a fiber: the main one. */
+void fz_fiber_adopt_main(void);
+
+/*
+ * After a switch away from an ended fiber, in the next context: nobody uses its
+ * stack any more.
+ */
+void fz_fiber_buried(struct fz_fiber *fiber);
+
+/* Native threads count too when the last thread's leaving ends the process. */
+void fz_fiber_native_started(void);
+void fz_fiber_native_ended(void);
+
+/* Call visit for every fiber alive until it returns true.  Registry locked. */
+bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
+
+/* The kernel thread that runs it, or ran it last. */
+int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
+
+/* Threads alive: fibers, the main one included, and native ones. */
+uint32_t fz_fiber_alive(void);
+
+/* In the child of a fork: the caller is the only thread, and native. */
+void fz_fiber_after_fork(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_HOST_H
+#define FZ_RUNTIME_HOST_H
+
+/*
+ * runtime/host.h - what the runtime needs of libc, given to it by whoever sits
+ * above: preload/ with libc's real functions, a unit test with the plain ones.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fz_host {
+	/*
+	 * A detached kernel thread with libc's structures, all signals blocked
+	 * from its first instruction.  stack NULL: libc's choice of stack.
+	 * Returns 0 or -errno.
+	 */
+	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+
+	/*
+	 * Call start(arg) such that pthread_exit and cancellation unwind to here.
+	 * Returns false if they did; then *result is PTHREAD_CANCELED unless
+	 * pthread_exit has stored another value.
+	 */
+	bool (*call_start)(void *(*start)(void *), void *arg, void **result);
+
+	/* thread_local destructors, then those of pthread keys. */
+	void (*run_destructors)(void);
+
+	/* Initial values for thread-local variables, errno, locale. */
+	void (*reset_thread_state)(void);
+
+	/* Act on a cancellation request: does not return if there is one. */
+	void (*test_cancel)(void);
+
+	/* exit(status), atexit handlers and all. */
+	void (*exit_process)(int status);
+};
+
+extern struct fz_host fz_host;
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io.c - read and write, by kind of descriptor:
+ *
+ *	socket	runtime/io_socket.c
+ *	pipe	try without waiting, then the ring (read), or readiness (write)
+ *	file	page cache first, then the ring; writes are the real call: they
+ *		block for the disk at most, and the monitor sees that
+ *	other	readiness, then the real call
+ */
+#include "runtime/io_internal.h"
+
+#include <linux/fs.h>
+#include <linux/io_uring.h>
+#include <linux/poll.h>
+#include <linux/uio.h>
+
+#include "runtime/host.h"
+#include "runtime/io_socket.h"
+#include "runtime/signal.h"
+#include "runtime/sys.h"
+
+void fz_io_test_cancel(struct fz_fiber *self)
+{
+	if (FZ_UNLIKELY(fz_cancel_requested(self)))
+		fz_host.test_cancel();
+}
+
+int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		  int timeout_error, bool restart)
+{
+	for (;;) {
+		int ret;
+
+		fz_signal_mark(self);
+		ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		switch (ret) {
+		case FZ_OP_TIMEOUT:
+			return timeout_error;
+		case FZ_OP_SIGNAL:
+			if (restart && fz_signal_restarts(self))
+				continue;
+			return -EINTR;
+		case FZ_OP_CANCEL:
+			fz_host.test_cancel();
+			continue;
+		case -EINTR:
+			/* A worker thread of the ring was disturbed, not we. */
+			continue;
+		default:
+			return ret;
+		}
+	}
+}
+
+int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
+		     bool restart)
+{
+	struct fz_op op = {
+		.opcode = IORING_OP_POLL_ADD,
+		.fd = fd,
+		.op_flags = (uint16_t)events,
+	};
+	int64_t ret = fz_io_run(self, &op, deadline, 0, restart);
+
+	return ret > 0 ? 1 : (int)ret;
+}
+
+void fz_io_raise_sigpipe(void)
+{
+	const int sigpipe = 13;
+
+	fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sigpipe);
+}
+
+/* The kernel cannot try without waiting on this kind of file. */
+static bool cannot_try(int64_t ret)
+{
+	return ret == -EOPNOTSUPP || ret == -EINVAL;
+}
+
+static int64_t try_readv(int fd, const struct iovec *iov, int count, int64_t offset)
+{
+	return fz_syscall6(__NR_preadv2, fd, (long)iov, count, offset, 0, RWF_NOWAIT);
+}
+
+static int64_t real_readv(int fd, const struct iovec *iov, int count, int64_t offset)
+{
+	if (offset == FZ_IO_CURPOS)
+		return fz_syscall3(__NR_readv, fd, (long)iov, count);
+	return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
+}
+
+/* Readable now, or an error to be had: the real call does not wait. */
+static bool ready_now(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	struct __kernel_timespec none = { 0, 0 };
+
+	return fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) != 0;
+}
+
+static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	for (;;) {
+		int64_t ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
+
+		if (ret != -EAGAIN && !cannot_try(ret))
+			return ret;
+		/* Somebody else may be faster; then the monitor sees us block. */
+		if (cannot_try(ret) && ready_now(fd, POLLIN))
+			return real_readv(fd, iov, count, FZ_IO_CURPOS);
+		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+			    int64_t offset)
+{
+	struct fz_op op = {
+		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
+		.fd = fd,
+		.off = (uint64_t)offset,
+		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
+		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
+	};
+
+	return fz_io_run(self, &op, FZ_FOREVER, 0, true);
+}
+
+static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
+			 const struct iovec *iov, int count)
+{
+	int64_t ret;
+
+	/* What waited last time is likely to wait again: save the attempt. */
+	if (!(info & FZ_FD_RECV_WAITED)) {
+		ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
+		if (ret != -EAGAIN && !cannot_try(ret))
+			return ret;
+		fz_fdtab_change(fd, 0, FZ_FD_RECV_WAITED);
+	} else {
+		/* Every other time, so that a change of habit is noticed. */
+		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
+	}
+	return read_by_ring(self, fd, iov, count, FZ_IO_CURPOS);
+}
+
+static int64_t read_file(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+			 int64_t offset)
+{
+	int64_t ret = try_readv(fd, iov, count, offset);
+
+	if (cannot_try(ret))
+		return real_readv(fd, iov, count, offset);
+	if (ret != -EAGAIN)
+		return ret;
+	return read_by_ring(self, fd, iov, count, offset);
+}
+
+static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	uint32_t info;
+	int nonblocking;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return -EBADF;
+	fz_io_test_cancel(self);
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
+		return fz_io_socket_readv(self, fd, iov, count);
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
+		return read_file(self, fd, iov, count, FZ_IO_CURPOS);
+	nonblocking = fz_fdtab_nonblocking(fd, info);
+	if (nonblocking < 0)
+		return -EBADF;
+	if (nonblocking)
+		return real_readv(fd, iov, count, FZ_IO_CURPOS);
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
+		return read_pipe(self, fd, info, iov, count);
+	return read_other(self, fd, iov, count);
+}
+
+int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	int64_t ret;
+
+	if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
+		ret = fz_io_recv(self, fd, buf, n, 0);
+		if (ret != -ENOTSOCK)
+			return ret;
+		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	}
+	if (n == 0 || n > FZ_IO_MAX)
+		return fz_syscall3(__NR_read, fd, (long)buf, (long)n);
+	ret = read_common(self, fd, &iov, 1);
+	return ret;
+}
+
+static bool bad_count(int count)
+{
+	return count <= 0 || count > UIO_MAXIOV;
+}
+
+int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	/* Nothing to do, or an error: neither waits. */
+	if (bad_count(count))
+		return real_readv(fd, iov, count, FZ_IO_CURPOS);
+	return read_common(self, fd, iov, count);
+}
+
+int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+		     int64_t offset)
+{
+	uint32_t info;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return -EBADF;
+	fz_io_test_cancel(self);
+	if (offset < 0 || bad_count(count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
+	return read_file(self, fd, iov, count, offset);
+}
+
+int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	uint32_t info;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return -EBADF;
+	fz_io_test_cancel(self);
+	if (offset < 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+		return fz_syscall4(__NR_pread64, fd, (long)buf, (long)n, offset);
+	return read_file(self, fd, &iov, 1, offset);
+}
+
+/* ---- write -------------------------------------------------------------- */
+
+/* Where a partial transfer has come to in a caller's array. */
+struct cursor {
+	const struct iovec *iov;
+	int count;
+	size_t skip;		/* bytes of iov[0] that are done */
+};
+
+static void advance(struct cursor *c, size_t n)
+{
+	while (c->count && n >= c->iov->iov_len - c->skip) {
+		n -= c->iov->iov_len - c->skip;
+		c->skip = 0;
+		c->iov++;
+		c->count--;
+	}
+	c->skip += n;
+}
+
+static int64_t try_write(int fd, const struct cursor *c)
+{
+	struct iovec first;
+
+	if (!c->skip)
+		return fz_syscall6(__NR_pwritev2, fd, (long)c->iov, c->count, -1, -1,
+				   RWF_NOWAIT);
+	first.iov_base = (char *)c->iov->iov_base + c->skip;
+	first.iov_len = c->iov->iov_len - c->skip;
+	return fz_syscall6(__NR_pwritev2, fd, (long)&first, 1, -1, -1, RWF_NOWAIT);
+}
+
+/*
+ * Blocking writes to a pipe write everything.  Up to PIPE_BUF bytes go in one
+ * piece or not at all without our doing, also when nobody may wait.
+ */
+static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	struct cursor c = { .iov = iov, .count = count };
+	int64_t total = 0;
+
+	do {
+		int64_t ret = try_write(fd, &c);
+
+		if (ret > 0) {
+			total += ret;
+			advance(&c, (size_t)ret);
+			continue;
+		}
+		if (cannot_try(ret) && total == 0)
+			return fz_syscall3(__NR_writev, fd, (long)iov, count);
+		if (ret != -EAGAIN)
+			return total ? total : ret;
+		ret = fz_io_wait_ready(self, fd, POLLOUT, FZ_FOREVER, true);
+		if (ret < 0)
+			return total ? total : ret;
+	} while (c.count);
+	return total;
+}
+
+static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	uint32_t info;
+	int nonblocking;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return -EBADF;
+	fz_io_test_cancel(self);
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
+		return fz_io_socket_writev(self, fd, iov, count);
+	if ((info & FZ_FD_KIND_MASK) != FZ_FD_FILE) {
+		nonblocking = fz_fdtab_nonblocking(fd, info);
+		if (nonblocking < 0)
+			return -EBADF;
+		if (!nonblocking && (info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
+			return write_pipe(self, fd, iov, count);
+		if (!nonblocking && !ready_now(fd, POLLOUT)) {
+			int ret = fz_io_wait_ready(self, fd, POLLOUT, FZ_FOREVER, true);
+
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return fz_syscall3(__NR_writev, fd, (long)iov, count);
+}
+
+int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	uint32_t info = fz_fdtab_get(fd);
+
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
+		int64_t ret = fz_io_send(self, fd, buf, n, 0);
+
+		if (ret != -ENOTSOCK)
+			return ret;
+		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	}
+	if (n == 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) == FZ_FD_FILE) {
+		fz_io_test_cancel(self);
+		return fz_syscall3(__NR_write, fd, (long)buf, (long)n);
+	}
+	return write_common(self, fd, &iov, 1);
+}
+
+int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	if (bad_count(count))
+		return fz_syscall3(__NR_writev, fd, (long)iov, count);
+	return write_common(self, fd, iov, count);
+}
+
+int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline)
+{
+	for (;;) {
+		fz_signal_mark(self);
+		switch (fz_op_sleep(self, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL)) {
+		case FZ_OP_TIMEOUT:
+			return 0;
+		case FZ_OP_CANCEL:
+			fz_host.test_cancel();
+			break;
+		default:
+			return -EINTR;
+		}
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io_poll.c - poll: ask without waiting, then one request per descriptor
+ * until the first is ready, then ask again for the answer.
+ */
+#include "runtime/io_internal.h"
+
+#include <linux/poll.h>
+
+#include "runtime/host.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+#include "runtime/sys.h"
+#include "runtime/timer.h"
+
+/* Beyond that the kernel's own poll costs less than so many requests. */
+enum { MAX_REQUESTS = 64 };
+
+static int poll_now(struct pollfd *fds, uint64_t n)
+{
+	struct __kernel_timespec none = { 0, 0 };
+
+	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&none, 0, 0);
+}
+
+static int poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
+			  fz_nsec deadline)
+{
+	struct __kernel_timespec ts;
+	fz_nsec now = fz_now();
+
+	fz_announce(self);
+	if (deadline == FZ_FOREVER)
+		return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, 0, 0, 0);
+	ts = fz_timespec(deadline > now ? deadline - now : 0);
+	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&ts, 0, 0);
+}
+
+int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
+{
+	struct pollfd wanted[MAX_REQUESTS];
+	unsigned used = 0;
+	int ret;
+
+	fz_io_test_cancel(self);
+	/* Judges the pointer, the count and the descriptors, too. */
+	ret = poll_now(fds, n);
+	if (ret != 0 || deadline == 0)
+		return ret;
+	for (uint64_t i = 0; i < n; i++) {
+		if (fds[i].fd < 0)
+			continue;
+		if (used == MAX_REQUESTS)
+			return poll_announced(self, fds, n, deadline);
+		wanted[used++] = fds[i];
+	}
+	for (;;) {
+		const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
+
+		int why = used ? fz_op_poll(self, wanted, used, deadline, flags) :
+				 fz_op_sleep(self, deadline, flags);
+
+		if (why == FZ_OP_SIGNAL)
+			return -EINTR;
+		if (why == FZ_OP_CANCEL) {
+			fz_host.test_cancel();
+			continue;
+		}
+		/* Somebody else may have been faster; then wait on. */
+		ret = poll_now(fds, n);
+		if (ret != 0 || why == FZ_OP_TIMEOUT)
+			return ret;
+	}
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io_socket.c - sockets: sending is tried first, for there usually is
+ * room; receiving goes to the ring first, unless the last receive left data.
+ */
+#include "runtime/io_internal.h"
+
+#include <linux/fcntl.h>
+#include <linux/io_uring.h>
+#include <linux/poll.h>
+#include <linux/socket.h>
+#include <linux/uio.h>
+
+#include "runtime/io_socket.h"
+#include "runtime/signal.h"
+#include "runtime/sys.h"
+#include "runtime/timer.h"
+#include "runtime/uapi.h"
+
+enum {
+	FLAG_PEEK = 0x2,
+	FLAG_DONTWAIT = 0x40,
+	FLAG_WAITALL = 0x100,
+	FLAG_ERRQUEUE = 0x2000,
+	FLAG_NOSIGNAL = 0x4000,
+	FLAG_WAITFORONE = 0x10000,
+	FAMILY_UNIX = 1,
+	LEVEL_SOCKET = 1,
+	OPTION_ERROR = 4,
+};
+
+/*
+ * May this call wait?  1: yes, as a fiber; 0: it never waits, make the real one;
+ * -EBADF.
+ */
+static int may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info)
+{
+	int nonblocking;
+
+	if (fz_fdtab_look_up(fd, ret_info))
+		return -EBADF;
+	fz_io_test_cancel(self);
+	if (flags & (FLAG_DONTWAIT | FLAG_ERRQUEUE) ||
+	    (*ret_info & FZ_FD_KIND_MASK) != FZ_FD_SOCKET)
+		return 0;
+	nonblocking = fz_fdtab_nonblocking(fd, *ret_info);
+	return nonblocking < 0 ? nonblocking : !nonblocking;
+}
+
+/* ---- receive ------------------------------------------------------------ */
+
+/* Requests look at the socket first only if there is likely to be something. */
+static uint16_t receive_hint(uint32_t info)
+{
+	return info & FZ_FD_RECV_WAITED ? FZ_UAPI_RECVSEND_POLL_FIRST : 0;
+}
+
+static int64_t receive(struct fz_fiber *self, int fd, const struct fz_op *op, uint32_t info)
+{
+	fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
+
+	if (!(info & FZ_FD_RECV_WAITED))
+		fz_fdtab_change(fd, 0, FZ_FD_RECV_WAITED);
+	/* With a timeout no handler lets the call go on: signal(7). */
+	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+}
+
+int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags)
+{
+	uint32_t info;
+	int wait = may_wait(self, fd, flags, &info);
+
+	if (wait < 0)
+		return wait;
+	if (wait) {
+		struct fz_op op = {
+			.opcode = IORING_OP_RECV,
+			.ioprio = receive_hint(info),
+			.fd = fd,
+			.addr = (uintptr_t)buf,
+			.len = fz_io_clamp(n),
+			.op_flags = (uint32_t)flags,
+		};
+
+		return receive(self, fd, &op, info);
+	}
+	return fz_syscall6(__NR_recvfrom, fd, (long)buf, (long)n, flags, 0, 0);
+}
+
+int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int flags)
+{
+	uint32_t info;
+	int wait = may_wait(self, fd, flags, &info);
+
+	if (wait < 0)
+		return wait;
+	if (wait) {
+		struct fz_op op = {
+			.opcode = IORING_OP_RECVMSG,
+			.ioprio = receive_hint(info),
+			.fd = fd,
+			.addr = (uintptr_t)msg,
+			.len = 1,
+			.op_flags = (uint32_t)flags,
+		};
+
+		return receive(self, fd, &op, info);
+	}
+	return fz_syscall3(__NR_recvmsg, fd, (long)msg, flags);
+}
+
+int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
+		       void *addr, uint32_t *addr_len)
+{
+	fz_nsec deadline;
+	uint32_t info;
+	int wait;
+
+	if (!addr)
+		return fz_io_recv(self, fd, buf, n, flags);
+	wait = may_wait(self, fd, flags, &info);
+	if (wait < 0)
+		return wait;
+	deadline = fz_fdtab_deadline(fd, info, false);
+	/*
+	 * Not RECVMSG: recvfrom reports the length of a truncated address, which
+	 * the message header has no room for.
+	 */
+	for (;;) {
+		int64_t ret = fz_syscall6(__NR_recvfrom, fd, (long)buf, (long)n,
+					  wait ? flags | FLAG_DONTWAIT : flags, (long)addr,
+					  (long)addr_len);
+
+		if (ret != -EAGAIN || !wait)
+			return ret;
+		ret = fz_io_wait_ready(self, fd, POLLIN, deadline, deadline == FZ_FOREVER);
+		if (ret <= 0)
+			return ret ? ret : -EAGAIN;
+	}
+}
+
+static int64_t recv_one(int fd, struct mmsghdr *slot, int flags)
+{
+	return fz_syscall5(__NR_recvmmsg, fd, (long)slot, 1, flags, 0);
+}
+
+/* The kernel's struct mmsghdr: it writes the length behind the header. */
+struct message_slot {
+	struct user_msghdr {
+		void *name;
+		int name_len;
+		struct iovec *iov;
+		size_t iov_count;
+		void *control;
+		size_t control_len;
+		unsigned flags;
+	} header;
+	unsigned length;
+};
+
+int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+		       int flags, void *timespec)
+{
+	struct message_slot *slots = (void *)vec;
+	struct __kernel_timespec *timeout = timespec;
+	fz_nsec deadline, end = FZ_FOREVER;
+	uint32_t info;
+	unsigned done = 0;
+	int wait = may_wait(self, fd, flags, &info);
+	int64_t ret = 0;
+
+	if (wait <= 0)
+		return wait ? wait :
+			      fz_syscall5(__NR_recvmmsg, fd, (long)vec, n, flags, (long)timespec);
+	if (timeout) {
+		if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)FZ_SEC)
+			return -EINVAL;
+		end = fz_now() + (fz_nsec)timeout->tv_sec * FZ_SEC + (fz_nsec)timeout->tv_nsec;
+	}
+	deadline = fz_fdtab_deadline(fd, info, false);
+	while (done < n) {
+		ret = recv_one(fd, (struct mmsghdr *)&slots[done],
+			       (flags & ~FLAG_WAITFORONE) | FLAG_DONTWAIT);
+		if (ret == -EAGAIN && !(done && flags & FLAG_WAITFORONE)) {
+			ret = fz_io_wait_ready(self, fd, POLLIN, deadline,
+					       deadline == FZ_FOREVER && !done);
+			if (ret > 0)
+				continue;
+			ret = ret ? ret : -EAGAIN;
+		}
+		if (ret < 0)
+			break;
+		done++;
+		/* Only looked at after each message: recvmmsg(2), BUGS. */
+		if (end != FZ_FOREVER) {
+			fz_nsec now = fz_now();
+
+			*timeout = fz_timespec(end > now ? end - now : 0);
+			if (now >= end)
+				break;
+		}
+	}
+	return done ? (int64_t)done : ret;
+}
+
+/* ---- send --------------------------------------------------------------- */
+
+static int64_t send_rest(struct fz_fiber *self, int fd, const char *buf, size_t n, int flags,
+			 fz_nsec deadline)
+{
+	struct fz_op op = {
+		.opcode = IORING_OP_SEND,
+		.fd = fd,
+		.addr = (uintptr_t)buf,
+		.len = fz_io_clamp(n),
+		.op_flags = (uint32_t)flags | FLAG_WAITALL | FLAG_NOSIGNAL,
+	};
+	int64_t ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+
+	if (ret == -EPIPE && !(flags & FLAG_NOSIGNAL))
+		fz_io_raise_sigpipe();
+	return ret;
+}
+
+int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags)
+{
+	uint32_t info;
+	int wait = may_wait(self, fd, flags, &info);
+	int64_t ret, rest;
+
+	if (wait < 0)
+		return wait;
+	ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
+			  wait ? flags | FLAG_DONTWAIT : flags, 0, 0);
+	if (!wait || ret == (int64_t)n || (ret < 0 && ret != -EAGAIN))
+		return ret;
+	if (ret < 0)
+		ret = 0;
+	rest = send_rest(self, fd, (const char *)buf + ret, n - (size_t)ret, flags,
+			 fz_fdtab_deadline(fd, info, true));
+	return rest < 0 ? (ret ? ret : rest) : ret + rest;
+}
+
+int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
+		     const void *addr, uint32_t addr_len)
+{
+	uint32_t info;
+	fz_nsec deadline;
+	int wait;
+
+	if (!addr)
+		return fz_io_send(self, fd, buf, n, flags);
+	wait = may_wait(self, fd, flags, &info);
+	if (wait < 0)
+		return wait;
+	deadline = fz_fdtab_deadline(fd, info, true);
+	for (;;) {
+		int64_t ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
+					  wait ? flags | FLAG_DONTWAIT : flags, (long)addr,
+					  addr_len);
+
+		/* Part of a stream went out: the address does not matter any more. */
+		if (wait && ret > 0 && (size_t)ret < n) {
+			int64_t rest = send_rest(self, fd, (const char *)buf + ret,
+						 n - (size_t)ret, flags, deadline);
+
+			return rest < 0 ? ret : ret + rest;
+		}
+		if (ret != -EAGAIN || !wait)
+			return ret;
+		ret = fz_io_wait_ready(self, fd, POLLOUT, deadline, deadline == FZ_FOREVER);
+		if (ret <= 0)
+			return ret ? ret : -EAGAIN;
+	}
+}
+
+/* What a stream took only in part goes on piece by piece, without ancillary data. */
+static int64_t send_rest_of_message(struct fz_fiber *self, int fd,
+				    const struct user_msghdr *msg, size_t sent, int flags,
+				    fz_nsec deadline)
+{
+	size_t skip = sent;
+
+	for (size_t i = 0; i < msg->iov_count; i++) {
+		const struct iovec *iov = &msg->iov[i];
+		int64_t ret;
+
+		if (skip >= iov->iov_len) {
+			skip -= iov->iov_len;
+			continue;
+		}
+		ret = send_rest(self, fd, (const char *)iov->iov_base + skip,
+				iov->iov_len - skip, flags, deadline);
+		if (ret < 0)
+			break;
+		sent += (size_t)ret;
+		if ((size_t)ret < iov->iov_len - skip)
+			break;
+		skip = 0;
+	}
+	return (int64_t)sent;
+}
+
+static size_t message_size(const struct user_msghdr *msg)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < msg->iov_count; i++)
+		total += msg->iov[i].iov_len;
+	return total;
+}
+
+int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
+{
+	const struct user_msghdr *m = (const void *)msg;
+	fz_nsec deadline;
+	uint32_t info;
+	int wait = may_wait(self, fd, flags, &info);
+
+	if (wait < 0)
+		return wait;
+	deadline = fz_fdtab_deadline(fd, info, true);
+	for (;;) {
+		int64_t ret = fz_syscall3(__NR_sendmsg, fd, (long)msg,
+					  wait ? flags | FLAG_DONTWAIT : flags);
+
+		if (!wait || (ret < 0 && ret != -EAGAIN))
+			return ret;
+		if (ret >= 0)
+			/* The kernel has read all of *msg by now: so may we. */
+			return (size_t)ret == message_size(m) ?
+				       ret :
+				       send_rest_of_message(self, fd, m, (size_t)ret, flags,
+							    deadline);
+		ret = fz_io_wait_ready(self, fd, POLLOUT, deadline, deadline == FZ_FOREVER);
+		if (ret <= 0)
+			return ret ? ret : -EAGAIN;
+	}
+}
+
+int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+		       int flags)
+{
+	struct message_slot *slots = (void *)vec;
+	unsigned done = 0;
+	uint32_t info;
+	int wait = may_wait(self, fd, flags, &info);
+	int64_t ret = 0;
+
+	if (wait <= 0)
+		return wait ? wait : fz_syscall4(__NR_sendmmsg, fd, (long)vec, n, flags);
+	while (done < n && done < UIO_MAXIOV) {
+		struct message_slot *slot = &slots[done];
+
+		/* One by one: the kernel's own judgement of each slot, unlike ours. */
+		ret = fz_syscall4(__NR_sendmmsg, fd, (long)slot, 1, flags | FLAG_DONTWAIT);
+		if (ret == -EAGAIN) {
+			fz_nsec deadline = fz_fdtab_deadline(fd, info, true);
+
+			ret = fz_io_wait_ready(self, fd, POLLOUT, deadline,
+					       deadline == FZ_FOREVER && !done);
+			if (ret > 0)
+				continue;
+			ret = ret ? ret : -EAGAIN;
+		}
+		if (ret < 0)
+			break;
+		if (slot->length < message_size(&slot->header))
+			slot->length = (unsigned)send_rest_of_message(
+				self, fd, &slot->header, slot->length, flags,
+				fz_fdtab_deadline(fd, info, true));
+		done++;
+	}
+	return done ? (int64_t)done : ret;
+}
+
+/* ---- vectors ------------------------------------------------------------ */
+
+int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	struct user_msghdr msg = { .iov = (struct iovec *)iov, .iov_count = (size_t)count };
+
+	return fz_io_recvmsg(self, fd, (struct msghdr *)&msg, 0);
+}
+
+int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	struct user_msghdr msg = { .iov = (struct iovec *)iov, .iov_count = (size_t)count };
+
+	return fz_io_sendmsg(self, fd, (const struct msghdr *)&msg, 0);
+}
+
+/* ---- connections -------------------------------------------------------- */
+
+int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, int flags)
+{
+	uint32_t info, inherited;
+	int wait = may_wait(self, fd, 0, &info);
+	int64_t ret;
+
+	if (wait < 0)
+		return wait;
+	if (wait) {
+		struct fz_op op = {
+			.opcode = IORING_OP_ACCEPT,
+			.fd = fd,
+			.addr = (uintptr_t)addr,
+			.off = (uintptr_t)addr_len,
+			.op_flags = (uint32_t)flags,
+		};
+		fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
+
+		ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	} else {
+		ret = fz_syscall4(__NR_accept4, fd, (long)addr, (long)addr_len, flags);
+	}
+	if (ret >= 0) {
+		/* The kernel copies a listener's timeouts to what it accepts. */
+		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT);
+		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
+					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
+	}
+	return (int)ret;
+}
+
+/* A connection attempt is under way; wait for its end. */
+static int await_connection(struct fz_fiber *self, int fd, fz_nsec deadline)
+{
+	int error = 0;
+	uint32_t size = sizeof(error);
+	int64_t ret = fz_io_wait_ready(self, fd, POLLOUT, deadline, deadline == FZ_FOREVER);
+
+	if (ret <= 0)
+		return ret ? (int)ret : -EINPROGRESS;
+	ret = fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, OPTION_ERROR, (long)&error,
+			  (long)&size);
+	return ret ? (int)ret : -error;
+}
+
+int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
+{
+	struct fz_op op = {
+		.opcode = IORING_OP_CONNECT,
+		.fd = fd,
+		.addr = (uintptr_t)addr,
+		.off = addr_len,
+	};
+	fz_nsec deadline;
+	uint32_t info;
+	int64_t ret;
+	int wait = may_wait(self, fd, 0, &info);
+
+	if (wait < 0)
+		return wait;
+	/*
+	 * A Unix socket waits only for room in the listener's queue, and cannot
+	 * be polled for that: the real call, and the monitor sees it.
+	 */
+	if (!wait || addr_len < sizeof(uint16_t) ||
+	    fz_io_socket_family(fd) == FAMILY_UNIX)
+		return (int)fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
+	deadline = fz_fdtab_deadline(fd, info, true);
+	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
+	/* Restarted, it is already under way. */
+	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
+	    ret == -EALREADY)
+		return await_connection(self, fd, deadline);
+	return (int)ret;
+}
+
+int fz_io_socket_family(int fd)
+{
+	enum { OPTION_DOMAIN = 39 };
+	int family = 0;
+	uint32_t size = sizeof(family);
+
+	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, OPTION_DOMAIN, (long)&family,
+		    (long)&size);
+	return family;
+}

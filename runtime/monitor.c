@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/monitor.h"
+
+#include "runtime/carrier.h"
+#include "runtime/host.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+#include "runtime/stack.h"
+
+enum {
+	TICK_US = 1000,
+	QUIET_TICKS = 20,	/* without use before it sleeps without a timeout */
+	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
+	BLOCKED_NS = 300000,	/* less CPU than this in a tick: it is blocked */
+};
+
+/* What the monitor saw of a processor at its last look; the monitor's own. */
+struct look {
+	uintptr_t owner;
+	uint32_t entries, switches;
+	uint64_t cpu_time;
+	uint32_t same_entry, same_switch;	/* ticks in a row */
+};
+
+static struct {
+	_Atomic uint32_t wakeup;	/* futex; bit 0: a poke not yet seen */
+	_Atomic bool asleep;		/* without a timeout */
+	_Atomic bool want_carrier;
+	struct look looks[256];
+
+	struct fz_lock mask_lock;	/* one change of the mask at a time */
+	_Atomic uint64_t mask;
+	_Atomic uint32_t mask_wanted, mask_done;	/* counts of changes */
+} monitor;
+
+void fz_monitor_poke(void)
+{
+	/* release: pairs with the acquire in the monitor's loop. */
+	if (!atomic_exchange_explicit(&monitor.wakeup, 1, memory_order_release))
+		fz_sys_futex_wake(&monitor.wakeup, 1);
+}
+
+void fz_monitor_note_activity(void)
+{
+	/* seq_cst: pairs with the store in go_to_sleep(). */
+	if (FZ_UNLIKELY(atomic_load_explicit(&monitor.asleep, memory_order_seq_cst)))
+		fz_monitor_poke();
+}
+
+void fz_monitor_want_carrier(void)
+{
+	atomic_store_explicit(&monitor.want_carrier, true, memory_order_release);
+	fz_monitor_poke();
+}
+
+void fz_monitor_set_mask(uint64_t mask)
+{
+	struct fz_fiber *self = fz_self();
+	uint32_t wanted;
+
+	fz_enter_runtime(self);
+	fz_lock_acquire(&monitor.mask_lock);
+	atomic_store_explicit(&monitor.mask, mask, memory_order_relaxed);
+	/* release: publishes mask; pairs with apply_mask(). */
+	wanted = atomic_fetch_add_explicit(&monitor.mask_wanted, 1, memory_order_release) + 1;
+	fz_monitor_poke();
+	for (;;) {
+		/* acquire: pairs with apply_mask(). */
+		uint32_t done = atomic_load_explicit(&monitor.mask_done, memory_order_acquire);
+
+		if (done == wanted)
+			break;
+		fz_sys_futex_wait(&monitor.mask_done, done, NULL);
+	}
+	fz_lock_release(&monitor.mask_lock);
+	fz_leave_runtime(self);
+}
+
+static void apply_mask(void)
+{
+	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
+	uint64_t mask = atomic_load_explicit(&monitor.mask, memory_order_relaxed);
+
+	if (wanted == atomic_load_explicit(&monitor.mask_done, memory_order_relaxed))
+		return;
+	fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
+	atomic_store_explicit(&monitor.mask_done, wanted, memory_order_release);
+	fz_sys_futex_wake(&monitor.mask_done, 1);
+}
+
+/* CPU time that a kernel thread has used, ns; 0 if that cannot be told. */
+static uint64_t cpu_time(int tid)
+{
+	struct __kernel_timespec ts;
+	/* The kernel's encoding of a thread's CPU clock (CPUCLOCK_SCHED | PERTHREAD). */
+	long clock = (long)(~(unsigned long)(unsigned)tid << 3 | 6);
+
+	if (fz_syscall2(__NR_clock_gettime, (int)clock, (long)&ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * FZ_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static struct fz_carrier *carrier_of(uintptr_t owner)
+{
+	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
+}
+
+/* Returns true if the processor is in use. */
+static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
+{
+	/* seq_cst: pairs with every change of owner. */
+	uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+	enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+	/* relaxed: samples. */
+	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
+	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
+	bool work, same = look->entries == entries && look->owner == owner;
+	uint64_t before = look->cpu_time;
+
+	look->same_entry = same ? look->same_entry + 1 : 0;
+	look->same_switch = look->switches == switches ? look->same_switch + 1 : 0;
+	look->owner = owner;
+	look->entries = entries;
+	look->switches = switches;
+	look->cpu_time = 0;
+	if (state == FZ_OWNER_FREE || state == FZ_OWNER_WAITING)
+		return false;
+	work = fz_processor_has_work(p, now);
+	if (state == FZ_OWNER_ANNOUNCED) {
+		if (work)
+			fz_processor_take(p, owner);
+		return work;
+	}
+	if (state != FZ_OWNER_USER || !carrier_of(owner))
+		return true;
+	if (work && look->same_switch >= FAIR_TICKS)
+		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+	if (!same)
+		return true;
+	look->cpu_time = cpu_time(carrier_of(owner)->tid);
+	if (!work && look->same_entry < 2 * FAIR_TICKS)
+		return true;
+	if (look->same_entry < 1 || !before)
+		return true;
+	/*
+	 * It sits in a call that we do not see, or it computes.  Requests in
+	 * flight need somebody to receive them in either case.
+	 */
+	if (!work && !p->ring.in_flight)
+		return true;
+	if (look->cpu_time - before < BLOCKED_NS || look->same_entry >= FAIR_TICKS)
+		fz_processor_take(p, owner);
+	return true;
+}
+
+/* A processor that nobody runs, for fibers in the global queue. */
+static void provide_carrier(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+
+		if ((state == FZ_OWNER_FREE || state == FZ_OWNER_ANNOUNCED) &&
+		    fz_processor_take(p, owner))
+			return;
+	}
+}
+
+static bool look_at_all(void)
+{
+	fz_nsec now = fz_now();
+	bool in_use = false, yield = false;
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		in_use |= look_at(p, &monitor.looks[i], now);
+		yield |= monitor.looks[i].same_entry &&
+			 atomic_load_explicit(&p->runq.slot, memory_order_relaxed);
+		if (yield)
+			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+	}
+	/* Something waits behind a busy fiber: others may be idle. */
+	if (yield || fz_runq_length(&fz_sched.global))
+		fz_sched_kick();
+	return in_use;
+}
+
+static void sleep_for(const struct __kernel_timespec *timeout)
+{
+	if (!atomic_load_explicit(&monitor.wakeup, memory_order_relaxed))
+		fz_sys_futex_wait(&monitor.wakeup, 0, timeout);
+	/* acquire: pairs with fz_monitor_poke(). */
+	atomic_exchange_explicit(&monitor.wakeup, 0, memory_order_acquire);
+}
+
+static void *monitor_thread(void *arg)
+{
+	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
+	struct fz_fiber *self = fz_self();
+	uint32_t quiet = 0;
+
+	(void)arg;
+	self->tcb = fz_tcb_get();
+	self->kind = FZ_KIND_MONITOR;
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	fz_signal_guard_setxid();
+	for (;;) {
+		bool again;
+
+		apply_mask();
+		again = fz_signal_route();
+		if (atomic_exchange_explicit(&monitor.want_carrier, false,
+					     memory_order_acquire))
+			provide_carrier();
+		quiet = look_at_all() || again ? 0 : quiet + 1;
+		if (quiet < QUIET_TICKS) {
+			sleep_for(&tick);
+			continue;
+		}
+		/* seq_cst: then look once more; see fz_monitor_note_activity(). */
+		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
+		if (!look_at_all())
+			sleep_for(NULL);
+		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
+		quiet = 0;
+	}
+	__builtin_unreachable();
+}
+
+int fz_monitor_start(uint64_t mask)
+{
+	void *stack;
+	size_t size;
+	int err = fz_stack_alloc(256 * 1024, 4096, &stack, &size);
+
+	if (err)
+		return err;
+	atomic_store_explicit(&monitor.mask, mask, memory_order_relaxed);
+	atomic_store_explicit(&monitor.mask_wanted, 1, memory_order_relaxed);
+	atomic_store_explicit(&monitor.wakeup, 1, memory_order_relaxed);
+	return fz_host.thread_create(stack, size, monitor_thread, NULL);
+}
+
+void fz_monitor_after_fork(void)
+{
+	__builtin_memset(&monitor, 0, sizeof(monitor));
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/mutex.h"
+
+#include <asm/errno.h>
+
+#include "runtime/lot.h"
+
+static int my_tid(void)
+{
+	/* relaxed: our own. */
+	return atomic_load_explicit(fz_tcb_tid(fz_tcb_get()), memory_order_relaxed);
+}
+
+static bool take(struct fz_mutex *m)
+{
+	uint32_t free_ = 0;
+
+	/* acquire: pairs with the release in fz_mutex_unlock(). */
+	return atomic_compare_exchange_strong_explicit(&m->lock, &free_, 1,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static bool held_by_me(struct fz_mutex *m, int tid)
+{
+	/* relaxed: if it is us, we wrote it; if not, any value differs. */
+	return atomic_load_explicit(&m->owner, memory_order_relaxed) == tid;
+}
+
+static void set_owner(struct fz_mutex *m, int tid)
+{
+	atomic_store_explicit(&m->owner, tid, memory_order_relaxed);
+	m->users++;
+}
+
+static int wait_for(struct fz_mutex *m, fz_nsec deadline)
+{
+	/* acquire: as in take(). */
+	while (atomic_exchange_explicit(&m->lock, 2, memory_order_acquire) != 0)
+		if (fz_lot_wait(&m->lock, 2, deadline, 0) == -ETIMEDOUT)
+			return ETIMEDOUT;
+	return 0;
+}
+
+/* A holder that asks again.  Returns -1 if it is to wait like anybody else. */
+static int relock(struct fz_mutex *m, int tid)
+{
+	enum fz_mutex_type type = m->kind & 0x7f;
+
+	if ((type != FZ_MUTEX_RECURSIVE && type != FZ_MUTEX_ERRORCHECK) || !held_by_me(m, tid))
+		return -1;
+	if (type == FZ_MUTEX_ERRORCHECK)
+		return EDEADLK;
+	if (m->count == UINT32_MAX)
+		return EAGAIN;
+	m->count++;
+	return 0;
+}
+
+int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline)
+{
+	int tid = my_tid();
+	int err;
+
+	if (FZ_UNLIKELY(!take(m))) {
+		err = relock(m, tid);
+		if (err < 0)
+			err = wait_for(m, deadline);
+		else
+			return err;
+		if (err)
+			return err;
+	}
+	set_owner(m, tid);
+	m->count = 1;
+	return 0;
+}
+
+int fz_mutex_trylock(struct fz_mutex *m)
+{
+	int tid = my_tid();
+
+	if (!take(m)) {
+		/* Only a recursive one counts; the others are busy. */
+		if ((m->kind & 0x7f) == FZ_MUTEX_RECURSIVE && held_by_me(m, tid))
+			return relock(m, tid);
+		return EBUSY;
+	}
+	set_owner(m, tid);
+	m->count = 1;
+	return 0;
+}
+
+int fz_mutex_unlock(struct fz_mutex *m)
+{
+	enum fz_mutex_type type = m->kind & 0x7f;
+
+	if (type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK) {
+		/* relaxed: only to tell whether anybody holds it. */
+		if (!held_by_me(m, my_tid()) ||
+		    !atomic_load_explicit(&m->lock, memory_order_relaxed))
+			return EPERM;
+		if (type == FZ_MUTEX_RECURSIVE && --m->count)
+			return 0;
+	}
+	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
+	m->users--;
+	/* release: pairs with the acquires of who takes it next. */
+	if (FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2))
+		/* m may be gone by now: only its address is used. */
+		fz_lot_wake(&m->lock, 1);
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/op.h"
+
+#include <asm/errno.h>
+#include <linux/poll.h>
+
+#include "runtime/park.h"
+#include "runtime/ring.h"
+#include "runtime/sched.h"
+
+static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_request *request)
+{
+	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
+
+	io_uring_prep_rw(op->opcode, sqe, op->fd, (const void *)(uintptr_t)op->addr,
+			 op->len, op->off);
+	sqe->ioprio = op->ioprio;
+	sqe->rw_flags = (int)op->op_flags;
+	fz_ring_set_request(sqe, request);
+	ring->in_flight++;
+}
+
+static bool is_done(struct fz_request *request)
+{
+	/* acquire: pairs with the exchange in complete(): the result is there. */
+	return atomic_load_explicit(&request->number, memory_order_acquire) ==
+	       FZ_REQUEST_DONE;
+}
+
+static void start(struct fz_request *request, struct fz_fiber *self, unsigned flags)
+{
+	struct fz_ticket ticket = fz_wait_arm(self, flags);
+
+	request->fiber = self;
+	/* relaxed: nobody knows the request yet. */
+	atomic_store_explicit(&request->number, ticket.number, memory_order_relaxed);
+}
+
+/* Wait again for a request that is under way.  Until it is done, if flags is 0. */
+static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
+			     fz_nsec deadline, unsigned flags)
+{
+	struct fz_ticket ticket = fz_wait_arm(self, flags);
+	/* relaxed: the compare-and-swap tells. */
+	uint64_t old = atomic_load_explicit(&request->number, memory_order_relaxed);
+
+	if (old == FZ_REQUEST_DONE ||
+	    /* release: pairs with complete(), which wakes this wait from now on. */
+	    !atomic_compare_exchange_strong_explicit(&request->number, &old, ticket.number,
+						     memory_order_acq_rel,
+						     memory_order_relaxed)) {
+		fz_wait_disarm(self);
+		return FZ_WHY_DONE;
+	}
+	return fz_park(self, deadline);
+}
+
+/*
+ * Park for a started request, end it if something else comes first.  Returns why
+ * the first wait ended.
+ */
+static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
+			  struct fz_processor *p, fz_nsec deadline)
+{
+	enum fz_why why = fz_park(self, deadline);
+
+	if (is_done(request))
+		return why;
+	fz_ring_cancel(&p->ring, request, fz_processor_of(self) == p);
+	while (!is_done(request))
+		wait_more(request, self, FZ_FOREVER, 0);
+	return why;
+}
+
+static int outcome(enum fz_why why)
+{
+	switch (why) {
+	case FZ_WHY_TIMEOUT: return FZ_OP_TIMEOUT;
+	case FZ_WHY_SIGNAL: return FZ_OP_SIGNAL;
+	case FZ_WHY_CANCEL: return FZ_OP_CANCEL;
+	default: return 0;
+	}
+}
+
+int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+	       unsigned flags)
+{
+	struct fz_request request = { .more = 0 };
+	struct fz_processor *p;
+	enum fz_why why;
+
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	start(&request, self, flags);
+	prepare(&p->ring, op, &request);
+	why = finish(&request, self, p, deadline);
+	fz_leave_runtime(self);
+
+	/* A worker thread of the ring may say EINTR for a cancelled request. */
+	if (why != FZ_WHY_DONE &&
+	    (request.result == -ECANCELED || request.result == -EINTR))
+		return outcome(why);
+	return request.result;
+}
+
+int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
+	       fz_nsec deadline, unsigned flags)
+{
+	struct fz_request request = { .more = n - 1, .wake_early = true };
+	struct fz_processor *p;
+	enum fz_why why;
+
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	start(&request, self, flags);
+	for (unsigned i = 0; i < n; i++) {
+		struct fz_op op = {
+			.opcode = IORING_OP_POLL_ADD,
+			.fd = fds[i].fd,
+			.op_flags = (uint16_t)fds[i].events,
+		};
+
+		prepare(&p->ring, &op, &request);
+	}
+	why = finish(&request, self, p, deadline);
+	fz_leave_runtime(self);
+	return why == FZ_WHY_DONE ? 1 : outcome(why);
+}
+
+int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
+{
+	enum fz_why why;
+
+	fz_enter_runtime(self);
+	fz_wait_arm(self, flags);
+	why = fz_park(self, deadline);
+	fz_leave_runtime(self);
+	return outcome(why);
+}
+
+void fz_op_flush_fd(struct fz_fiber *self, int fd)
+{
+	struct fz_processor *p;
+
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	if (fz_ring_queued(&p->ring)) {
+		const struct io_uring_sq *sq = &p->ring.uring.sq;
+
+		for (unsigned i = sq->sqe_head; i != sq->sqe_tail; i++) {
+			if (sq->sqes[i & sq->ring_mask].fd != fd)
+				continue;
+			fz_ring_submit(&p->ring);
+			break;
+		}
+	}
+	fz_leave_runtime(self);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_OP_H
+#define FZ_RUNTIME_OP_H
+
+/*
+ * runtime/op.h - one request on the ring, waited for by the calling fiber.
+ */
+
+#include "runtime/fiber.h"
+
+/* The parts of a submission that our requests use; zero means unused. */
+struct fz_op {
+	uint8_t opcode;			/* IORING_OP_* */
+	uint16_t ioprio;
+	int fd;
+	uint64_t off;			/* or addr2 */
+	uint64_t addr;
+	uint32_t len;
+	uint32_t op_flags;		/* msg_flags, rw_flags, poll32_events ... */
+};
+
+/* Results besides the kernel's; no system call returns them. */
+enum {
+	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */
+	FZ_OP_SIGNAL = -1001,		/* a handler has run; the request had no effect */
+	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; likewise */
+};
+
+/*
+ * Submit and park until it is complete.  flags as in fz_wait_arm(): what else may
+ * end the wait.  The request is over when this returns, so its buffers are the
+ * caller's again.  What the kernel did before it could be stopped is reported
+ * rather than the reason to stop.  From a fiber, outside the runtime.  Handlers
+ * have run when it returns.
+ */
+int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+	       unsigned flags);
+
+/* The same for n polls at once (n >= 1): until the first is ready.  Returns 1 or FZ_OP_*. */
+struct pollfd;
+int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
+	       fz_nsec deadline, unsigned flags);
+
+/* No descriptor: sleep until the deadline.  Returns FZ_OP_*. */
+int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
+
+/* Before descriptor fd is closed: requests that name it go to the kernel first. */
+void fz_op_flush_fd(struct fz_fiber *self, int fd);
+
+#endif

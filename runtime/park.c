@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/park.h"
+
+#include <asm/errno.h>
+
+#include "runtime/die.h"
+#include "runtime/sched.h"
+#include "runtime/timer.h"
+
+struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
+{
+	/* relaxed: nobody fires an idle wait, and only we end one. */
+	uint64_t old = atomic_load_explicit(&self->wait, memory_order_relaxed);
+	uint64_t number = (old >> FZ_WAIT_NUMBER_SHIFT) + 1;
+
+	FZ_ASSERT((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_IDLE);
+	/*
+	 * seq_cst: fz_wake_any() after a signal or a cancellation request was
+	 * published either finds this, or we find the request in fz_park().
+	 */
+	atomic_store_explicit(&self->wait,
+			      number << FZ_WAIT_NUMBER_SHIFT | flags | FZ_WAIT_ARMED,
+			      memory_order_seq_cst);
+	return (struct fz_ticket){ self, number };
+}
+
+static enum fz_why end_wait(struct fz_fiber *self)
+{
+	/*
+	 * acq_rel: pairs with the release of the waker, and makes a waker that
+	 * is too late see IDLE.
+	 */
+	uint64_t old = atomic_load_explicit(&self->wait, memory_order_relaxed);
+
+	while (!atomic_compare_exchange_weak_explicit(
+		&self->wait, &old, old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT,
+		memory_order_acq_rel, memory_order_relaxed))
+		continue;
+	return (old & FZ_WAIT_WHY_MASK) >> FZ_WAIT_WHY_SHIFT;
+}
+
+void fz_wait_disarm(struct fz_fiber *self)
+{
+	end_wait(self);
+}
+
+static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
+{
+	uint64_t fired = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT |
+			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
+
+	/*
+	 * acq_rel: acquire pairs with the release of PARKED, so that whoever
+	 * runs the fiber sees its saved context; release publishes what the
+	 * caller wrote before waking.
+	 */
+	if (!atomic_compare_exchange_strong_explicit(&fiber->wait, &old, fired,
+						     memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED)
+		fz_sched_ready(fiber);
+	else if (fiber->kind != FZ_KIND_FIBER)
+		fz_sys_futex_wake(&fiber->wait, 1);
+	return true;
+}
+
+static bool can_fire(uint64_t word)
+{
+	uint64_t state = word & FZ_WAIT_STATE_MASK;
+
+	return state == FZ_WAIT_ARMED || state == FZ_WAIT_PARKED;
+}
+
+bool fz_wake(struct fz_ticket ticket, enum fz_why why)
+{
+	for (;;) {
+		/* relaxed: fire() orders. */
+		uint64_t old = atomic_load_explicit(&ticket.fiber->wait,
+						    memory_order_relaxed);
+
+		if (old >> FZ_WAIT_NUMBER_SHIFT != ticket.number || !can_fire(old))
+			return false;
+		if (fire(ticket.fiber, old, why))
+			return true;
+	}
+}
+
+bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why)
+{
+	const uint64_t flag = why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL;
+
+	for (;;) {
+		/* seq_cst: pairs with fz_wait_arm(). */
+		uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_seq_cst);
+
+		if (!can_fire(old) || !(old & flag))
+			return false;
+		if (fire(fiber, old, why))
+			return true;
+	}
+}
+
+void fz_wait_context_saved(struct fz_fiber *fiber)
+{
+	uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_relaxed);
+	uint64_t parked = (old & ~(uint64_t)FZ_WAIT_STATE_MASK) | FZ_WAIT_PARKED;
+
+	/* release: pairs with the acquire in fire(). */
+	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_ARMED &&
+	    atomic_compare_exchange_strong_explicit(&fiber->wait, &old, parked,
+						    memory_order_release,
+						    memory_order_relaxed))
+		return;
+	/* Fired on the way. */
+	fz_sched_ready(fiber);
+}
+
+bool fz_cancel_requested(const struct fz_fiber *self)
+{
+	/* glibc's bits: disabled 1, cancelled 8, exiting 16. */
+	enum { DISABLED = 1, CANCELED = 8, EXITING = 16 };
+	int bits = atomic_load_explicit(fz_tcb_cancelhandling(self->tcb),
+					memory_order_seq_cst);
+
+	return (bits & (DISABLED | CANCELED | EXITING)) == CANCELED;
+}
+
+/* A reason to end the wait that was there before the wait was armed. */
+static void look_for_requests(struct fz_fiber *self)
+{
+	/* Only we arm it, so relaxed. */
+	uint64_t word = atomic_load_explicit(&self->wait, memory_order_relaxed);
+
+	/* seq_cst: pairs with the publication before fz_wake_any(). */
+	if (word & FZ_WAIT_SIGNAL &&
+	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst) &
+			~self->mask))
+		fz_wake_any(self, FZ_WHY_SIGNAL);
+	if (word & FZ_WAIT_CANCEL && self->kind == FZ_KIND_FIBER &&
+	    FZ_UNLIKELY(fz_cancel_requested(self)))
+		fz_wake_any(self, FZ_WHY_CANCEL);
+}
+
+static bool fired(struct fz_fiber *self)
+{
+	/* relaxed: end_wait() acquires. */
+	return (atomic_load_explicit(&self->wait, memory_order_relaxed) &
+		FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED;
+}
+
+/* A native thread sleeps on the low half of the word. */
+static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
+{
+	while (!fired(self)) {
+		uint32_t word = (uint32_t)atomic_load_explicit(&self->wait,
+							       memory_order_relaxed);
+		struct __kernel_timespec ts;
+		fz_nsec now = deadline == FZ_FOREVER ? 0 : fz_now();
+		long err;
+
+		if ((word & FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED)
+			break;
+		if (deadline <= now) {
+			fz_wake((struct fz_ticket){ self,
+				atomic_load_explicit(&self->wait, memory_order_relaxed) >>
+					FZ_WAIT_NUMBER_SHIFT }, FZ_WHY_TIMEOUT);
+			break;
+		}
+		ts = fz_timespec(deadline - now);
+		err = fz_sys_futex_wait(&self->wait, word,
+					deadline == FZ_FOREVER ? NULL : &ts);
+		if (err == -EINTR)
+			look_for_requests(self);
+	}
+	return end_wait(self);
+}
+
+enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
+{
+	uint64_t number;
+
+	look_for_requests(self);
+	if (self->kind != FZ_KIND_FIBER)
+		return block(self, deadline);
+	if (deadline != FZ_FOREVER && !fired(self)) {
+		number = atomic_load_explicit(&self->wait, memory_order_relaxed) >>
+			 FZ_WAIT_NUMBER_SHIFT;
+		if (!fz_timer_add(fz_processor_of(self), self, deadline, number))
+			fz_die("no memory for the deadlines of sleeping threads");
+	}
+	if (!fired(self))
+		fz_sched_park(self);
+	fz_timer_remove(self);
+	return end_wait(self);
+}

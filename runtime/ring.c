@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <poll.h>
+
+#include "runtime/die.h"
+#include "runtime/sys.h"
+#include "runtime/timer.h"
+#include "runtime/uapi.h"
+
+enum {
+	SQ_ENTRIES = 256,
+	CQ_ENTRIES = 8192,
+};
+
+/* Low bits of user_data; requests are aligned. */
+enum {
+	TAG_REQUEST = 0,
+	TAG_CANCEL = 1,		/* the answer to a cancel request */
+	TAG_EVENT = 2,		/* the ring's eventfd was written */
+	TAG_MASK = 3,
+};
+
+static const uint8_t needed_ops[] = {
+	IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL, IORING_OP_ACCEPT,
+	IORING_OP_CONNECT, IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READV,
+	IORING_OP_WRITEV, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_SENDMSG,
+	IORING_OP_RECVMSG,
+};
+
+static int probe_ops(struct io_uring *uring)
+{
+	_Alignas(struct io_uring_probe) char
+		room[sizeof(struct io_uring_probe) + 256 * sizeof(struct io_uring_probe_op)];
+	struct io_uring_probe *probe = (void *)room;
+	int err;
+
+	__builtin_memset(room, 0, sizeof(room));
+	err = io_uring_register_probe(uring, probe, 256);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < sizeof(needed_ops); i++)
+		if (!io_uring_opcode_supported(probe, needed_ops[i]))
+			return -ENOSYS;
+	return 0;
+}
+
+static long sync_cancel(int fd, uint64_t user_data)
+{
+	struct fz_uapi_sync_cancel reg = {
+		.addr = user_data,
+		.fd = -1,
+		.flags = FZ_UAPI_ASYNC_CANCEL_ALL,
+	};
+
+	return fz_syscall4(__NR_io_uring_register, fd, FZ_UAPI_REGISTER_SYNC_CANCEL,
+			   (long)&reg, 1);
+}
+
+/*
+ * Move a descriptor out of the program's way: above its soft limit if the hard
+ * limit has room there, so that the program can have as many as before.
+ */
+static int move_high(int fd)
+{
+	struct rlimit old, wide;
+	long limit = 1024, high;
+	bool widened = false;
+
+	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
+		limit = old.rlim_cur > 1 << 20 ? 1 << 20 : (long)old.rlim_cur;
+		wide = old;
+		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
+								     old.rlim_max;
+		if (wide.rlim_cur > old.rlim_cur)
+			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
+					      (long)&wide, 0) == 0;
+	}
+	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, widened ? limit : limit - 64);
+	if (widened)
+		fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&old, 0);
+	/* No room up there: where it is, it works too. */
+	if (high < 0)
+		return fd;
+	fz_syscall1(__NR_close, fd);
+	return (int)high;
+}
+
+static void set_fd(struct fz_ring *ring, int fd)
+{
+	ring->uring.ring_fd = fd;
+	ring->uring.enter_ring_fd = fd;
+	/* relaxed: both numbers name the same ring until the old is closed. */
+	atomic_store_explicit(&ring->fd, fd, memory_order_relaxed);
+}
+
+static void arm_event(struct fz_ring *ring)
+{
+	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
+
+	io_uring_prep_poll_multishot(
+		sqe, atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
+		POLLIN);
+	sqe->user_data = TAG_EVENT;
+	ring->event_armed = true;
+}
+
+int fz_ring_init(struct fz_ring *ring, const char **ret_why)
+{
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+			 IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE,
+		.cq_entries = CQ_ENTRIES,
+	};
+	const uint32_t features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG |
+				  IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE |
+				  IORING_FEAT_SINGLE_MMAP | IORING_FEAT_RW_CUR_POS;
+	long event_fd, err;
+
+	*ret_why = "io_uring_setup";
+	err = io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
+	if (err < 0)
+		return (int)err;
+	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
+	err = -ENOSYS;
+	if ((params.features & features) != features)
+		goto out_exit;
+	err = probe_ops(&ring->uring);
+	if (err < 0)
+		goto out_exit;
+	/* There is nothing to cancel; a kernel that knows the call says so. */
+	if (sync_cancel(ring->uring.ring_fd, ~(uint64_t)TAG_MASK) == -EINVAL) {
+		err = -ENOSYS;
+		goto out_exit;
+	}
+	*ret_why = "eventfd";
+	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+	err = event_fd;
+	if (event_fd < 0)
+		goto out_exit;
+	set_fd(ring, move_high(ring->uring.ring_fd));
+	atomic_store_explicit(&ring->event_fd, move_high((int)event_fd),
+			      memory_order_relaxed);
+	/* A fork's child must not see a half-shared ring. */
+	io_uring_ring_dontfork(&ring->uring);
+	arm_event(ring);
+	fz_ring_submit(ring);
+	return 0;
+out_exit:
+	io_uring_queue_exit(&ring->uring);
+	return (int)err;
+}
+
+void fz_ring_fini(struct fz_ring *ring)
+{
+	fz_syscall1(__NR_close, atomic_load_explicit(&ring->event_fd, memory_order_relaxed));
+	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
+}
+
+void fz_ring_submit(struct fz_ring *ring)
+{
+	while (fz_ring_queued(ring)) {
+		int n = io_uring_submit(&ring->uring);
+
+		if (n >= 0)
+			continue;
+		/*
+		 * EBUSY, EAGAIN: completions or memory are in the way.  Let the
+		 * kernel post what it has, which makes room for both.
+		 */
+		if (n == -EBUSY || n == -EAGAIN || n == -EINTR)
+			fz_ring_poll(ring);
+		else
+			fz_die("io_uring_enter failed in mid-run, error %d", -n);
+		if (n == -EAGAIN)
+			fz_syscall0(__NR_sched_yield);
+		if (n == -EBUSY)
+			fz_ring_reap(ring, &(bool){ false });
+	}
+}
+
+struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	while (!(sqe = io_uring_get_sqe(&ring->uring)))
+		fz_ring_submit(ring);
+	return sqe;
+}
+
+void fz_ring_poll(struct fz_ring *ring)
+{
+	fz_syscall6(__NR_io_uring_enter,
+		    atomic_load_explicit(&ring->fd, memory_order_relaxed), 0, 0,
+		    IORING_ENTER_GETEVENTS, 0, 0);
+}
+
+static void complete(struct fz_ring *ring, struct fz_request *request, int32_t result,
+		     bool is_answer)
+{
+	struct fz_ticket ticket = { .fiber = request->fiber };
+
+	ring->in_flight--;
+	if (!is_answer)
+		request->result = result;
+	if (request->more) {
+		request->more--;
+		if (!request->wake_early || is_answer)
+			return;
+		/* acquire: pairs with the fiber's publication of a new number. */
+		ticket.number = atomic_load_explicit(&request->number,
+						     memory_order_acquire);
+	} else {
+		/*
+		 * acq_rel: publishes result to the fiber's acquire load, and
+		 * reads the number that the fiber published last.  From here on
+		 * the request may be gone.
+		 */
+		ticket.number = atomic_exchange_explicit(
+			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
+	}
+	fz_wake(ticket, FZ_WHY_DONE);
+}
+
+uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked)
+{
+	struct io_uring_cqe *cqe;
+	unsigned head, seen = 0;
+
+	io_uring_for_each_cqe(&ring->uring, head, cqe) {
+		uint64_t tag = cqe->user_data & TAG_MASK;
+		void *request = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
+
+		seen++;
+		if (tag == TAG_EVENT) {
+			*ret_kicked = true;
+			if (!(cqe->flags & IORING_CQE_F_MORE))
+				ring->event_armed = false;
+		} else {
+			complete(ring, request, cqe->res, tag == TAG_CANCEL);
+		}
+	}
+	io_uring_cq_advance(&ring->uring, seen);
+	if (!ring->event_armed)
+		arm_event(ring);
+	return seen;
+}
+
+void fz_ring_wait(struct fz_ring *ring, fz_nsec deadline)
+{
+	struct __kernel_timespec ts;
+	struct io_uring_getevents_arg arg = { .sigmask_sz = sizeof(uint64_t) };
+
+	if (deadline != FZ_FOREVER) {
+		fz_nsec now = fz_now();
+
+		ts = fz_timespec(deadline > now ? deadline - now : 0);
+		arg.ts = (uintptr_t)&ts;
+	}
+	/* -ETIME, -EINTR: the caller looks at everything anyway. */
+	fz_syscall6(__NR_io_uring_enter,
+		    atomic_load_explicit(&ring->fd, memory_order_relaxed), 0, 1,
+		    IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg, sizeof(arg));
+}
+
+void fz_ring_kick(struct fz_ring *ring)
+{
+	const uint64_t one = 1;
+
+	fz_syscall3(__NR_write,
+		    atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
+		    (long)&one, sizeof(one));
+}
+
+void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!owned) {
+		sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed),
+			    (uintptr_t)request);
+		return;
+	}
+	sqe = fz_ring_sqe(ring);
+	io_uring_prep_cancel(sqe, request, FZ_UAPI_ASYNC_CANCEL_ALL);
+	sqe->user_data = (uintptr_t)request | TAG_CANCEL;
+	ring->in_flight++;
+	request->more++;
+}
+
+int fz_ring_vacate_fd(struct fz_ring *ring, int fd)
+{
+	bool is_event = atomic_load_explicit(&ring->event_fd, memory_order_relaxed) == fd;
+	long copy;
+
+	if (!is_event && atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
+		return 0;
+	copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, fd + 1);
+	if (copy == -EINVAL || copy == -EMFILE)
+		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+	if (copy < 0)
+		return (int)copy;
+	if (is_event)
+		atomic_store_explicit(&ring->event_fd, (int)copy, memory_order_relaxed);
+	else
+		set_fd(ring, (int)copy);
+	return 0;
+}

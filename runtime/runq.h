@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_RUNQ_H
+#define FZ_RUNTIME_RUNQ_H
+
+/*
+ * runtime/runq.h - a FIFO of runnable fibers, linked through fz_fiber.next, plus
+ * one slot for what the running fiber has just woken or created.
+ *
+ * Every processor has one and there is a global one.  Any carrier may push,
+ * pop or steal; the lock is uncontended but for stealing.  length counts the
+ * FIFO without the slot and may be read without the lock as a hint.
+ */
+
+#include "runtime/fiber.h"
+#include "runtime/lock.h"
+
+struct fz_runq {
+	struct fz_lock lock;
+	_Atomic uint32_t length;
+	struct fz_fiber *head, *tail;
+	_Atomic(struct fz_fiber *) slot;
+};
+
+static inline uint32_t fz_runq_length(struct fz_runq *q)
+{
+	/*
+	 * seq_cst: pairs with the increment in push_locked.  An idle carrier
+	 * publishes that it waits and then reads this; a pusher writes this and
+	 * then looks for who waits.
+	 */
+	return atomic_load_explicit(&q->length, memory_order_seq_cst);
+}
+
+static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
+{
+	f->next = NULL;
+	if (q->tail)
+		q->tail->next = f;
+	else
+		q->head = f;
+	q->tail = f;
+	/* seq_cst: pairs with fz_runq_length(). */
+	atomic_fetch_add_explicit(&q->length, 1, memory_order_seq_cst);
+}
+
+static inline struct fz_fiber *fz_runq_pop_locked(struct fz_runq *q)
+{
+	struct fz_fiber *f = q->head;
+
+	if (!f)
+		return NULL;
+	q->head = f->next;
+	if (!q->head)
+		q->tail = NULL;
+	/* relaxed: only additions are waited for. */
+	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
+	return f;
+}
+
+static inline void fz_runq_push(struct fz_runq *q, struct fz_fiber *f)
+{
+	fz_lock_acquire(&q->lock);
+	fz_runq_push_locked(q, f);
+	fz_lock_release(&q->lock);
+}
+
+static inline struct fz_fiber *fz_runq_pop(struct fz_runq *q)
+{
+	struct fz_fiber *f;
+
+	/* relaxed: a missed push is found by the next look, or its kick. */
+	if (atomic_load_explicit(&q->length, memory_order_relaxed) == 0)
+		return NULL;
+	fz_lock_acquire(&q->lock);
+	f = fz_runq_pop_locked(q);
+	fz_lock_release(&q->lock);
+	return f;
+}
+
+/* Put f into the slot; what was there goes to the end of the FIFO. */
+static inline void fz_runq_push_slot(struct fz_runq *q, struct fz_fiber *f)
+{
+	/* acq_rel: a thief may take it, and must see the fiber's context. */
+	struct fz_fiber *old = atomic_exchange_explicit(&q->slot, f,
+							memory_order_acq_rel);
+
+	if (old)
+		fz_runq_push(q, old);
+}
+
+static inline struct fz_fiber *fz_runq_pop_slot(struct fz_runq *q)
+{
+	/* relaxed: only saves the exchange when it is empty. */
+	if (!atomic_load_explicit(&q->slot, memory_order_relaxed))
+		return NULL;
+	/* acquire: pairs with fz_runq_push_slot(). */
+	return atomic_exchange_explicit(&q->slot, NULL, memory_order_acq_rel);
+}
+
+/*
+ * Take half of the FIFO (at least one) from victim: the first is returned, the
+ * rest go to the end of mine.  Never holds both locks.
+ */
+static inline struct fz_fiber *fz_runq_steal(struct fz_runq *victim, struct fz_runq *mine)
+{
+	struct fz_fiber *first = NULL, *last = NULL;
+	uint32_t n, taken = 0;
+
+	/* relaxed: a hint. */
+	if (atomic_load_explicit(&victim->length, memory_order_relaxed) == 0)
+		return NULL;
+	fz_lock_acquire(&victim->lock);
+	n = atomic_load_explicit(&victim->length, memory_order_relaxed);
+	n = n - n / 2;
+	if (n > 64)
+		n = 64;
+	while (taken < n) {
+		struct fz_fiber *f = fz_runq_pop_locked(victim);
+
+		if (last)
+			last->next = f;
+		else
+			first = f;
+		last = f;
+		f->next = NULL;
+		taken++;
+	}
+	fz_lock_release(&victim->lock);
+	if (!first || !first->next)
+		return first;
+	fz_lock_acquire(&mine->lock);
+	for (struct fz_fiber *f = first->next, *after; f; f = after) {
+		after = f->next;
+		fz_runq_push_locked(mine, f);
+	}
+	fz_lock_release(&mine->lock);
+	return first;
+}
+
+#endif

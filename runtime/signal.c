@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/signal.h"
+
+#include <asm/errno.h>
+
+#include "runtime/carrier.h"
+#include "runtime/lock.h"
+#include "runtime/monitor.h"
+#include "runtime/park.h"
+#include "runtime/sched.h"
+
+/* Kernel numbers, the same on every architecture that we know. */
+enum {
+	SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_SEGV = 11,
+	SIG_PIPE = 13, SIG_SYS = 31, SIG_SETXID = 33,
+	HOW_BLOCK = 0, HOW_UNBLOCK = 1, HOW_SETMASK = 2,
+	CODE_USER = 0, CODE_TKILL = -6,
+};
+#define FLAG_SIGINFO 4u
+#define FLAG_RESTART 0x10000000u
+#define FLAG_NODEFER 0x40000000u
+#define FLAG_RESETHAND 0x80000000u
+
+/* The head of the kernel's siginfo_t, as far as kill() and tgkill() fill it. */
+struct info {
+	int signo, error, code, pad;
+	int pid;
+	uint32_t uid;
+};
+
+struct kernel_sigaction {
+	void (*handler)(int, void *, void *);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static struct {
+	/* Written under lock, read without in handlers: see action_get(). */
+	struct fz_lock lock;
+	struct fz_action actions[FZ_SIGNALS + 1];
+	_Atomic uint32_t version[FZ_SIGNALS + 1];
+
+	/*
+	 * Arrived where no handler could run.  taken: info is being written or
+	 * in use; ready: written, for the monitor.  Standard signals coalesce.
+	 */
+	_Atomic uint64_t taken, ready;
+	struct fz_siginfo infos[FZ_SIGNALS + 1];
+	_Atomic(struct fz_fiber *) routed_to[FZ_SIGNALS + 1];
+	/* Some fiber may have a pending signal and not know it. */
+	_Atomic bool undelivered;
+
+	/* Guarded by the registry's lock. */
+	uint32_t blocked_by[FZ_SIGNALS + 1];
+	uint32_t threads;
+	_Atomic uint64_t blocked_by_all;
+
+	void (*setxid_handler)(int, void *, void *);
+} signals;
+
+/* ---- the program's actions ---------------------------------------------- */
+
+struct fz_action fz_signal_action_get(int sig)
+{
+	struct fz_action a;
+	uint32_t before;
+
+	/* A sequence lock; acquire and fence pair with action_set's release. */
+	do {
+		before = atomic_load_explicit(&signals.version[sig], memory_order_acquire);
+		a = signals.actions[sig];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before & 1 || before != atomic_load_explicit(&signals.version[sig],
+							      memory_order_relaxed));
+	return a;
+}
+
+void fz_signal_action_set(int sig, const struct fz_action *action)
+{
+	uint64_t all = ~(uint64_t)0, old;
+
+	/* A handler that reads what we are writing would wait for ever. */
+	fz_sys_sigmask(HOW_SETMASK, &all, &old);
+	fz_lock_acquire(&signals.lock);
+	atomic_fetch_add_explicit(&signals.version[sig], 1, memory_order_acq_rel);
+	signals.actions[sig] = *action;
+	atomic_fetch_add_explicit(&signals.version[sig], 1, memory_order_release);
+	fz_lock_release(&signals.lock);
+	fz_sys_sigmask(HOW_SETMASK, &old, NULL);
+}
+
+/* ---- masks -------------------------------------------------------------- */
+
+static void publish_blocked_by_all(void)
+{
+	uint64_t all = 0;
+
+	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
+		if (signals.blocked_by[sig] == signals.threads)
+			all |= fz_signal_bit(sig);
+	/* relaxed: the monitor is told of changes that matter. */
+	atomic_store_explicit(&signals.blocked_by_all, all & ~FZ_SIGNALS_OF_LIBC,
+			      memory_order_relaxed);
+}
+
+static void count(uint64_t mask, int by)
+{
+	for (; mask; mask &= mask - 1)
+		signals.blocked_by[__builtin_ctzll(mask) + 1] += (uint32_t)by;
+}
+
+void fz_signal_thread_started(uint64_t mask)
+{
+	signals.threads++;
+	count(mask, 1);
+	/*
+	 * One more that blocks the same as all: nothing changes.  Otherwise the
+	 * set can only shrink; the monitor may learn of that late.
+	 */
+	if (signals.threads == 1 ||
+	    (atomic_load_explicit(&signals.blocked_by_all, memory_order_relaxed) & ~mask))
+		publish_blocked_by_all();
+}
+
+void fz_signal_thread_ended(uint64_t mask)
+{
+	signals.threads--;
+	count(mask, -1);
+	if (signals.threads)
+		publish_blocked_by_all();
+}
+
+uint64_t fz_signal_blocked_by_all(void)
+{
+	return atomic_load_explicit(&signals.blocked_by_all, memory_order_relaxed);
+}
+
+void fz_signal_load_mask(struct fz_carrier *c, uint64_t mask)
+{
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	c->kernel_mask = mask;
+}
+
+struct mask_change {
+	struct fz_fiber *self;
+	uint64_t from, to;
+};
+
+static bool recount(struct fz_fiber *first, void *arg)
+{
+	struct mask_change *change = arg;
+
+	(void)first;
+	count(change->from & ~change->to, -1);
+	count(change->to & ~change->from, 1);
+	publish_blocked_by_all();
+	return true;
+}
+
+int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
+		       uint64_t *ret_old)
+{
+	uint64_t old = self->mask, all_before, all_after;
+	struct mask_change change = { self, old, old };
+
+	if (set) {
+		switch (how) {
+		case HOW_BLOCK: change.to = old | *set; break;
+		case HOW_UNBLOCK: change.to = old & ~*set; break;
+		case HOW_SETMASK: change.to = *set; break;
+		default: return -EINVAL;
+		}
+		change.to &= ~FZ_SIGNALS_OF_LIBC;
+	}
+	if (change.to != old) {
+		/* Own thread's mask first: nothing arrives here from now on. */
+		fz_enter_runtime(self);
+		self->mask = change.to;
+		fz_signal_load_mask(self->carrier, change.to);
+		all_before = fz_signal_blocked_by_all();
+		fz_fiber_each(recount, &change);
+		all_after = fz_signal_blocked_by_all();
+		fz_leave_runtime(self);
+		/*
+		 * Blocked by all from now on: must stay pending in the kernel, for
+		 * sigwait, so the monitor may not take it.  The reverse as well, or
+		 * nobody would receive it.
+		 */
+		if (all_before != all_after)
+			fz_monitor_set_mask(all_after);
+	}
+	if (ret_old)
+		*ret_old = old;
+	return 0;
+}
+
+/* ---- arrival ------------------------------------------------------------ */
+
+static bool synchronous(int sig, const struct info *info)
+{
+	if (info->code <= 0)
+		return false;
+	return sig == SIG_SEGV || sig == SIG_BUS || sig == SIG_FPE || sig == SIG_ILL ||
+	       sig == SIG_TRAP || sig == SIG_SYS;
+}
+
+static void set_default(int sig)
+{
+	struct kernel_sigaction dfl = { .handler = NULL };
+
+	fz_syscall4(__NR_rt_sigaction, sig, (long)&dfl, 0, sizeof(uint64_t));
+}
+
+/* Call the program's handler: on its own thread, in user code. */
+static void call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
+{
+	struct fz_action a = fz_signal_action_get(sig);
+	uint64_t mask = self->mask, during = mask | a.mask;
+
+	if ((uintptr_t)a.handler <= 1) {
+		/* Changed since it was sent.  The kernel's table is the new one. */
+		if (!a.handler)
+			fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
+		return;
+	}
+	if (!(a.flags & FLAG_NODEFER))
+		during |= fz_signal_bit(sig);
+	if (a.flags & FLAG_RESETHAND) {
+		struct fz_action dfl = { .handler = NULL };
+
+		fz_signal_action_set(sig, &dfl);
+	}
+	self->handlers_run++;
+	if (!(a.flags & FLAG_RESTART))
+		self->must_return_eintr = true;
+	/* What the kernel has set for the time of the handler. */
+	if (self->kind == FZ_KIND_FIBER) {
+		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
+		self->carrier->kernel_mask = self->mask;
+	}
+	a.handler(sig, info, ucontext);
+	if (self->kind == FZ_KIND_FIBER) {
+		/* And what the return from the handler restores, maybe elsewhere. */
+		self->mask = mask;
+		self->carrier->kernel_mask = mask;
+	}
+}
+
+static void leave_to_monitor(int sig, const void *info)
+{
+	uint64_t bit = fz_signal_bit(sig);
+
+	/* acquire: pairs with the release of who gave the slot back. */
+	if (atomic_fetch_or_explicit(&signals.taken, bit, memory_order_acquire) & bit)
+		return;
+	__builtin_memcpy(&signals.infos[sig], info, sizeof(struct fz_siginfo));
+	/* release: pairs with fz_signal_route(). */
+	atomic_fetch_or_explicit(&signals.ready, bit, memory_order_release);
+	fz_monitor_poke();
+}
+
+/* Does the main thread want a signal that was sent to the process? */
+static bool main_wants(int sig)
+{
+	struct fz_fiber *main_fiber = fz_fiber_main();
+
+	return main_fiber && !(main_fiber->mask & fz_signal_bit(sig));
+}
+
+void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
+{
+	struct fz_fiber *self = fz_self();
+	const struct info *info = siginfo;
+	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
+		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_MONITOR;
+	uint64_t bit = fz_signal_bit(sig);
+
+	if (synchronous(sig, info)) {
+		/* In here it is our own fault; show it where it happened. */
+		if (busy)
+			set_default(sig);
+		else
+			call_handler(self, sig, siginfo, ucontext);
+		return;
+	}
+	/* acquire: pairs with fz_sched_start(). */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire)) {
+		call_handler(self, sig, siginfo, ucontext);
+		return;
+	}
+	if (busy) {
+		/* A request on the ring met a closed pipe: its caller raises it. */
+		if (sig == SIG_PIPE && info->code == CODE_USER &&
+		    info->pid == (int)fz_sys_getpid())
+			return;
+		if (self->kind == FZ_KIND_NATIVE)
+			/* seq_cst, as everywhere; fz_leave_runtime() looks. */
+			atomic_fetch_or_explicit(&self->pending, bit, memory_order_seq_cst);
+		else
+			leave_to_monitor(sig, siginfo);
+		return;
+	}
+	if (self->injected & bit || info->code == CODE_TKILL || self->is_main ||
+	    sig == SIG_PIPE || !main_wants(sig)) {
+		self->injected &= ~bit;
+		call_handler(self, sig, siginfo, ucontext);
+		return;
+	}
+	leave_to_monitor(sig, siginfo);
+}
+
+/* ---- delivery to fibers ------------------------------------------------- */
+
+static void send_self(struct fz_fiber *self, int sig)
+{
+	struct fz_siginfo info = { .bytes = { 0 } };
+	struct info *head = (struct info *)&info;
+	int pid = (int)fz_sys_getpid();
+	struct fz_fiber *routed = self;
+
+	/* acq_rel: the slot's content, then its release to the next arrival. */
+	if (atomic_compare_exchange_strong_explicit(&signals.routed_to[sig], &routed, NULL,
+						    memory_order_acq_rel,
+						    memory_order_relaxed)) {
+		info = signals.infos[sig];
+		atomic_fetch_and_explicit(&signals.taken, ~fz_signal_bit(sig),
+					  memory_order_release);
+	} else {
+		head->signo = sig;
+		head->code = CODE_TKILL;
+		head->pid = pid;
+		head->uid = (uint32_t)fz_syscall0(__NR_getuid);
+	}
+	self->injected |= fz_signal_bit(sig);
+	fz_syscall4(__NR_rt_tgsigqueueinfo, pid, fz_sys_gettid(), sig, (long)&info);
+}
+
+void fz_signal_run_pending(struct fz_fiber *self)
+{
+	uint64_t due;
+
+	/* seq_cst: pairs with deliver(). */
+	while ((due = atomic_load_explicit(&self->pending, memory_order_seq_cst) &
+		      ~self->mask)) {
+		int sig = __builtin_ctzll(due) + 1;
+		uint64_t bit = fz_signal_bit(sig);
+
+		if (atomic_fetch_and_explicit(&self->pending, ~bit, memory_order_seq_cst) & bit)
+			send_self(self, sig);
+	}
+}
+
+/* Give a pending signal to f, in the runtime. */
+static void deliver(struct fz_fiber *f, int sig)
+{
+	/* seq_cst: pairs with fz_wait_arm() and look_for_requests(). */
+	atomic_fetch_or_explicit(&f->pending, fz_signal_bit(sig), memory_order_seq_cst);
+	if (!fz_wake_any(f, FZ_WHY_SIGNAL))
+		/* release: pairs with fz_signal_route(). */
+		atomic_store_explicit(&signals.undelivered, true, memory_order_release);
+}
+
+void fz_signal_send(struct fz_fiber *f, int sig)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_enter_runtime(self);
+	deliver(f, sig);
+	fz_leave_runtime(self);
+	if (f != self)
+		fz_monitor_poke();
+}
+
+struct search {
+	uint64_t bit;
+	struct fz_fiber *found;
+};
+
+static bool accepts(struct fz_fiber *f, void *arg)
+{
+	struct search *s = arg;
+
+	if (f->mask & s->bit)
+		return false;
+	if (!s->found || f->is_main)
+		s->found = f;
+	return f->is_main;
+}
+
+/* Running user code, where it does not look: a real signal makes it look. */
+static bool nudge(struct fz_fiber *f, void *arg)
+{
+	bool *again = arg;
+	uint64_t due = atomic_load_explicit(&f->pending, memory_order_seq_cst) & ~f->mask;
+	struct fz_carrier *c = f->carrier;
+
+	if (!due)
+		return false;
+	*again = true;
+	if (fz_wake_any(f, FZ_WHY_SIGNAL) || !c ||
+	    atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
+		return false;
+	for (; due; due &= due - 1) {
+		int sig = __builtin_ctzll(due) + 1;
+		uint64_t bit = fz_signal_bit(sig);
+		struct fz_fiber *routed = f;
+		struct fz_siginfo info = { .bytes = { 0 } };
+		struct info *head = (struct info *)&info;
+
+		if (!(atomic_fetch_and_explicit(&f->pending, ~bit, memory_order_seq_cst) & bit))
+			continue;
+		head->signo = sig;
+		head->code = CODE_TKILL;
+		head->pid = (int)fz_sys_getpid();
+		if (atomic_compare_exchange_strong_explicit(
+			    &signals.routed_to[sig], &routed, NULL, memory_order_acq_rel,
+			    memory_order_relaxed)) {
+			info = signals.infos[sig];
+			atomic_fetch_and_explicit(&signals.taken, ~bit, memory_order_release);
+		}
+		/* If another fiber is there by now, it comes back to us. */
+		fz_syscall4(__NR_rt_tgsigqueueinfo, head->pid, c->tid, sig, (long)&info);
+	}
+	return false;
+}
+
+bool fz_signal_route(void)
+{
+	uint64_t ready = atomic_exchange_explicit(&signals.ready, 0, memory_order_acquire);
+	bool again = false;
+
+	for (; ready; ready &= ready - 1) {
+		int sig = __builtin_ctzll(ready) + 1;
+		struct search search = { .bit = fz_signal_bit(sig) };
+
+		fz_fiber_each(accepts, &search);
+		if (!search.found) {
+			/* Blocked by all meanwhile: the kernel keeps it. */
+			fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), sig,
+				    (long)&signals.infos[sig]);
+			atomic_fetch_and_explicit(&signals.taken, ~search.bit,
+						  memory_order_release);
+			continue;
+		}
+		/* release: pairs with send_self(). */
+		atomic_store_explicit(&signals.routed_to[sig], search.found,
+				      memory_order_release);
+		deliver(search.found, sig);
+	}
+	if (atomic_exchange_explicit(&signals.undelivered, false, memory_order_acquire))
+		fz_fiber_each(nudge, &again);
+	if (again)
+		atomic_store_explicit(&signals.undelivered, true, memory_order_relaxed);
+	return again;
+}
+
+/* ---- setuid and friends ------------------------------------------------- */
+
+/*
+ * libc makes all its threads change their ids by SIGSETXID, and its handler
+ * clears a bit in the TCB it runs on: that must be the one that libc sent the
+ * signal to, not that of the fiber which happens to run there.
+ */
+static void setxid_arrived(int sig, void *info, void *ucontext)
+{
+	struct fz_carrier *c = fz_carrier_by_tid((int)fz_sys_gettid());
+	uintptr_t tcb = fz_tcb_get();
+
+	if (!c) {
+		signals.setxid_handler(sig, info, ucontext);
+		return;
+	}
+	fz_tcb_set(c->libc_tcb);
+	signals.setxid_handler(sig, info, ucontext);
+	fz_tcb_set(tcb);
+}
+
+void fz_signal_guard_setxid(void)
+{
+	struct kernel_sigaction action;
+
+	if (fz_syscall4(__NR_rt_sigaction, SIG_SETXID, 0, (long)&action, sizeof(uint64_t)) ||
+	    (uintptr_t)action.handler <= 1 || action.handler == setxid_arrived)
+		return;
+	signals.setxid_handler = action.handler;
+	action.handler = setxid_arrived;
+	/* Nothing may run while the TCB is another's. */
+	action.mask = ~(uint64_t)0;
+	fz_syscall4(__NR_rt_sigaction, SIG_SETXID, (long)&action, 0, sizeof(uint64_t));
+}
+
+void fz_signal_after_fork(void)
+{
+	atomic_store_explicit(&signals.taken, 0, memory_order_relaxed);
+	atomic_store_explicit(&signals.ready, 0, memory_order_relaxed);
+	__builtin_memset(signals.blocked_by, 0, sizeof(signals.blocked_by));
+	__builtin_memset(&signals.lock, 0, sizeof(signals.lock));
+	signals.threads = 0;
+}

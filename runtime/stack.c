@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/stack.h"
+
+#include <asm/errno.h>
+#include <linux/mman.h>
+
+#include "runtime/lock.h"
+#include "runtime/uapi.h"
+
+enum {
+	PAGE = 4096,
+	CLASSES = 16,			/* sizes of stacks in use at once */
+	SLAB_STACKS = 128,
+};
+#define SLAB_MAX ((size_t)2 << 30)
+
+/*
+ * A stack's top and the guard of the one above it are neighbours.  Half a table
+ * off the 2 MB that one page table covers, they share a page table; aligned,
+ * each fiber would pay for two.
+ */
+#define TABLE_SPAN ((size_t)2 << 20)
+
+struct slab_class {
+	size_t slot;			/* guard + usable size; 0: unused entry */
+	size_t guard;
+	char *next;			/* first slot not yet given out */
+	char *end;
+};
+
+/* All guarded by lock. */
+static struct {
+	struct fz_lock lock;
+	struct slab_class classes[CLASSES];
+	uint32_t victim;
+} slabs;
+
+static _Atomic bool force_mprotect;
+
+void fz_stack_force_mprotect(bool force)
+{
+	atomic_store_explicit(&force_mprotect, force, memory_order_relaxed);
+}
+
+static struct slab_class *find_class(size_t slot, size_t guard)
+{
+	struct slab_class *class;
+
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		class = &slabs.classes[i];
+		if (class->slot == slot && class->guard == guard)
+			return class;
+		if (!class->slot)
+			goto found;
+	}
+	/* Too many sizes: forget the rest of one slab, which is address space. */
+	class = &slabs.classes[slabs.victim++ % CLASSES];
+found:
+	*class = (struct slab_class){ .slot = slot, .guard = guard };
+	return class;
+}
+
+static int refill(struct slab_class *class)
+{
+	size_t count = SLAB_MAX / class->slot;
+	size_t size;
+	long mem;
+
+	if (count > SLAB_STACKS)
+		count = SLAB_STACKS;
+	if (count == 0)
+		count = 1;
+	/* Fewer if address space is limited (RLIMIT_AS). */
+	for (;; count /= 2) {
+		size = count * class->slot + TABLE_SPAN;
+		mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK);
+		if (!fz_sys_failed(mem))
+			break;
+		if (count == 1)
+			return (int)mem;
+	}
+	/* Best effort: a huge page would make one touched page cost 2 MB. */
+	fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
+	class->next = (char *)mem;
+	if (class->slot >= TABLE_SPAN)
+		class->next = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
+	class->end = (char *)mem + size;
+	return 0;
+}
+
+static int install_guard(char *low, size_t size)
+{
+	long err;
+
+	if (size == 0)
+		return 0;
+	if (!atomic_load_explicit(&force_mprotect, memory_order_relaxed) &&
+	    fz_syscall3(__NR_madvise, (long)low, (long)size, FZ_UAPI_MADV_GUARD_INSTALL) == 0)
+		return 0;
+	/* until the baseline is 6.13 */
+	err = fz_syscall3(__NR_mprotect, (long)low, (long)size, PROT_NONE);
+	return (int)err;
+}
+
+int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
+{
+	struct slab_class *class;
+	char *slot;
+	int err = 0;
+
+	if (size > SIZE_MAX / 4 || guard > SIZE_MAX / 4)
+		return -EAGAIN;
+	size = FZ_ROUND_UP(size, PAGE);
+	guard = FZ_ROUND_UP(guard, PAGE);
+	fz_lock_acquire(&slabs.lock);
+	class = find_class(size + guard, guard);
+	if ((size_t)(class->end - class->next) < class->slot)
+		err = refill(class);
+	slot = class->next;
+	if (!err)
+		class->next += class->slot;
+	fz_lock_release(&slabs.lock);
+	if (!err)
+		err = install_guard(slot, guard);
+	if (err)
+		return err;
+	*ret_low = slot + guard;
+	*ret_size = size;
+	return 0;
+}
+
+void fz_stack_trim(void *low, size_t size, size_t keep)
+{
+	if (size > keep)
+		fz_syscall3(__NR_madvise, (long)low, (long)(size - keep), MADV_DONTNEED);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_STACK_H
+#define FZ_RUNTIME_STACK_H
+
+/*
+ * runtime/stack.h - stacks from big MAP_NORESERVE slabs, one size per slab.
+ *
+ * A stack is a guard area below and usable memory above it.  The guard is
+ * installed with MADV_GUARD_INSTALL (Linux 6.13), which does not split the
+ * mapping, so that a million stacks are a few thousand mappings; with mprotect
+ * where that is missing.  Stacks are never given back: their fibers are reused.
+ */
+
+#include "runtime/base.h"
+
+/*
+ * Returns 0 or -errno.  *ret_low is the lowest usable byte, size (rounded up to
+ * pages) bytes from there are usable.  Any thread in the runtime.
+ */
+int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
+
+/* Give back the memory of all but the topmost `keep` bytes. */
+void fz_stack_trim(void *low, size_t size, size_t keep);
+
+/* Use mprotect even where guards can be installed without splitting: for tests. */
+void fz_stack_force_mprotect(bool force);
+
+#endif

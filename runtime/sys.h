@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SYS_H
+#define FZ_RUNTIME_SYS_H
+
+/*
+ * runtime/sys.h - system calls, raw.  All return a value or -errno, touch no
+ * libc state, and may be used in any context, signal handlers included.
+ */
+
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "arch/arch.h"
+#include "runtime/base.h"
+
+#include <asm/unistd.h>
+
+static inline long fz_sys_futex_wait(const void *word, uint32_t expected,
+				     const struct __kernel_timespec *relative)
+{
+	return fz_syscall4(__NR_futex, (long)word, FUTEX_WAIT_PRIVATE, expected,
+			   (long)relative);
+}
+
+static inline long fz_sys_futex_wake(const void *word, int count)
+{
+	return fz_syscall3(__NR_futex, (long)word, FUTEX_WAKE_PRIVATE, count);
+}
+
+static inline long fz_sys_gettid(void)
+{
+	return fz_syscall0(__NR_gettid);
+}
+
+static inline long fz_sys_getpid(void)
+{
+	return fz_syscall0(__NR_getpid);
+}
+
+/* The kernel's sigset_t is one word; old may be NULL. */
+static inline long fz_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return fz_syscall4(__NR_rt_sigprocmask, how, (long)set, (long)old,
+			   sizeof(uint64_t));
+}
+
+static inline long fz_sys_mmap(size_t size, int prot, int flags)
+{
+	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);
+}
+
+static inline bool fz_sys_failed(long ret)
+{
+	return ret < 0 && ret > -4096;
+}
+
+static inline struct __kernel_timespec fz_timespec(fz_nsec ns)
+{
+	return (struct __kernel_timespec){
+		.tv_sec = (long long)(ns / FZ_SEC),
+		.tv_nsec = (long long)(ns % FZ_SEC),
+	};
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/arch/plain.c - main() for tests without Criterion.
+ *
+ * Prints a line per failed test and "N passed, N failed"; exits with 0 if none
+ * failed.  It does not share Criterion's -j: one child at a time.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/arch/harness.h"
+
+static struct plain_test *tests;
+static _Atomic int failures;
+
+void plain_register(struct plain_test *t)
+{
+	t->next = tests;
+	tests = t;
+}
+
+void plain_failed(const char *file, int line, const char *cond,
+		  const char *fmt, ...)
+{
+	va_list ap;
+
+	failures++;
+	fprintf(stderr, "%s:%d: %s: ", file, line, cond);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+void plain_abort(void)
+{
+	_exit(1);
+}
+
+int main(void)
+{
+	int passed = 0, failed = 0;
+
+	for (struct plain_test *t = tests; t; t = t->next) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			alarm(TEST_TIMEOUT_SECONDS);
+			t->fn();
+			_exit(failures ? 1 : 0);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
+			fprintf(stderr, "FAIL %s (wait status %#x)\n", t->name,
+				(unsigned)status);
+			failed++;
+		} else {
+			passed++;
+		}
+	}
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed || !passed;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_H
+#define CHECK_H
+
+/*
+ * tests/programs/check.h - what the programs here share.
+ *
+ * Plain POSIX, header only, so that each program stays one file to compile.
+ * Must be the first include.  A failed check says where on stderr and aborts,
+ * so that a core or a debugger finds the threads as they were.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UNUSED __attribute__((unused))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MS 1000000LL	/* nanoseconds */
+
+UNUSED static void fail(const char *file, int line, const char *fmt, ...)
+{
+	char text[512];
+	int len = snprintf(text, sizeof(text), "%s:%d: ", file, line);
+	va_list ap;
+
+	va_start(ap, fmt);
+	len += vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
+	va_end(ap);
+	if (len >= (int)sizeof(text))
+		len = (int)sizeof(text) - 1;
+	if (write(2, text, (size_t)len) < 0)
+		abort();
+	abort();
+}
+
+#define CHECK(e)							\
+	do {								\
+		if (!(e))						\
+			fail(__FILE__, __LINE__, "%s (errno %d)\n",	\
+			     #e, errno);				\
+	} while (0)
+
+/* The value of e is want.  Both are evaluated once, as long long. */
+#define CHECK_INT(e, want)						\
+	do {								\
+		long long got_ = (long long)(e);			\
+		long long want_ = (long long)(want);			\
+		if (got_ != want_)					\
+			fail(__FILE__, __LINE__,			\
+			     "%s is %lld, not %s = %lld (errno %d)\n",	\
+			     #e, got_, #want, want_, errno);		\
+	} while (0)
+
+#define CHECK_OK(e) CHECK_INT(e, 0)
+
+/* e answers -1 and this errno. */
+#define CHECK_ERR(e, want)						\
+	do {								\
+		errno = 0;						\
+		long long got_ = (long long)(e);			\
+		int err_ = errno;					\
+		if (got_ != -1 || err_ != (want))			\
+			fail(__FILE__, __LINE__,			\
+			     "%s is %lld, errno %d, not -1, %s = %d\n",	\
+			     #e, got_, err_, #want, want);		\
+	} while (0)
+
+/* e answers want and leaves errno alone. */
+#define CHECK_KEEPS(e, want)						\
+	do {								\
+		errno = 12345;						\
+		long long got_ = (long long)(e);			\
+		int err_ = errno;					\
+		if (got_ != (long long)(want) || err_ != 12345)		\
+			fail(__FILE__, __LINE__,			\
+			     "%s is %lld, errno %d, not %s = %lld\n",	\
+			     #e, got_, err_, #want, (long long)(want));	\
+	} while (0)
+
+UNUSED static long long now(clockid_t clock)
+{
+	struct timespec ts;
+
+	CHECK_OK(clock_gettime(clock, &ts));
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+UNUSED static struct timespec to_timespec(long long ns)
+{
+	struct timespec ts;
+
+	ts.tv_sec = (time_t)(ns / 1000000000LL);
+	ts.tv_nsec = (long)(ns % 1000000000LL);
+	return ts;
+}
+
+/* The moment ns nanoseconds from now, on that clock. */
+UNUSED static struct timespec in(clockid_t clock, long long ns)
+{
+	return to_timespec(now(clock) + ns);
+}
+
+/*
+ * Let others get to where they block.  Makes the interesting case likely;
+ * nothing may depend on it having happened.
+ */
+UNUSED static void settle(void)
+{
+	usleep(3000);
+}
+
+UNUSED static pthread_t start(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	CHECK_OK(pthread_create(&t, NULL, fn, arg));
+	return t;
+}
+
+UNUSED static void *finish(pthread_t t)
+{
+	void *value = NULL;
+
+	CHECK_OK(pthread_join(t, &value));
+	return value;
+}
+
+/* What a thread can wait for until it has happened n times. */
+struct event {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	int count;
+};
+
+#define EVENT_INIT { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 }
+
+UNUSED static void event_post(struct event *e)
+{
+	CHECK_OK(pthread_mutex_lock(&e->lock));
+	e->count++;
+	CHECK_OK(pthread_cond_broadcast(&e->cond));
+	CHECK_OK(pthread_mutex_unlock(&e->lock));
+}
+
+UNUSED static void event_wait(struct event *e, int count)
+{
+	CHECK_OK(pthread_mutex_lock(&e->lock));
+	while (e->count < count)
+		CHECK_OK(pthread_cond_wait(&e->cond, &e->lock));
+	CHECK_OK(pthread_mutex_unlock(&e->lock));
+}
+
+UNUSED static void write_all(int fd, const void *buf, size_t n)
+{
+	const char *p = (const char *)buf;
+
+	while (n) {
+		ssize_t r = write(fd, p, n);
+
+		CHECK(r > 0);
+		p += r;
+		n -= (size_t)r;
+	}
+}
+
+/* Reads n bytes, less only at the end of file. */
+UNUSED static size_t read_all(int fd, void *buf, size_t n)
+{
+	char *p = (char *)buf;
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t r = read(fd, p + have, n - have);
+
+		CHECK(r >= 0);
+		if (!r)
+			break;
+		have += (size_t)r;
+	}
+	return have;
+}
+
+/* An unlinked file of our own. */
+UNUSED static int temp_file(void)
+{
+	char name[] = "/tmp/check-XXXXXX";
+	int fd = mkstemp(name);
+
+	CHECK(fd >= 0);
+	CHECK_OK(unlink(name));
+	return fd;
+}
+
+/* A small generator, the same everywhere: xorshift64*. */
+UNUSED static uint64_t random_next(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * 0x2545F4914F6CDD1DULL;
+}
+
+UNUSED static int success(void)
+{
+	puts("EXIT-SUCCESS");
+	return fflush(stdout) ? 1 : 0;
+}
+
+#endif

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# tests/real/microsocks.sh - curl through microsocks, one thread per connection.
+. "$(dirname "$0")/common.inc"
+need curl $python microsocks
+
+make_files
+make_file_server
+files_port=$(free_port)
+begin files $python "$work/file_server.py" "$files_port" "$work/files"
+files=$started
+wait_for_port "$files" "$files_port"
+port=$(free_port)
+begin server "${run[@]}" microsocks -i 127.0.0.1 -p "$port"
+server=$started
+wait_for_port "$server" "$port"
+fetch "$files_port" --noproxy '' --proxy "socks5://127.0.0.1:$port"
+# No handler of its own: the signal's default action.
+stop "$server" 143
+stop "$files" 0

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# tests/real/tinyproxy.sh - curl through tinyproxy, one thread per connection.
+. "$(dirname "$0")/common.inc"
+need curl $python tinyproxy
+
+make_files
+make_file_server
+files_port=$(free_port)
+begin files $python "$work/file_server.py" "$files_port" "$work/files"
+files=$started
+wait_for_port "$files" "$files_port"
+port=$(free_port)
+cat >"$work/tinyproxy.conf" <<END
+Port $port
+Listen 127.0.0.1
+Timeout 60
+MaxClients 200
+LogLevel Error
+LogFile "$work/tinyproxy.log"
+END
+begin server "${run[@]}" tinyproxy -d -c "$work/tinyproxy.conf"
+server=$started
+wait_for_port "$server" "$port"
+fetch "$files_port" --noproxy '' --proxy "http://127.0.0.1:$port"
+stop "$server" 0
+stop "$files" 0

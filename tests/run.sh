@@ -1,0 +1,404 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/run.sh - runs all tests: unit tests, the programs in every mode, scripts.
+#
+#	run.sh [--modes LIST] [--filter GLOB] [--jobs N] [--timeout SECONDS]
+#	       [--no-unit] [--no-scripts] [--unit BINARY]...
+#	run.sh --stress MINUTES [--seed S] [--filter GLOB] [--timeout SECONDS]
+#
+# LIST is comma-separated, of
+#	native	as it is
+#	fz	preloaded, processors as the machine has CPUs
+#	fzN	preloaded, FIBERIZE_PROCESSORS=N (N is a number)
+#	epoll	preloaded, FIBERIZE_BACKEND=epoll
+# and the default is native,fz,fz1,fz8.  Each program's output and exit status
+# must be those of its native run, and nothing may come on stderr.  GLOB selects
+# tests by name (thread_*, test_runq, microsocks, ...).
+#
+# Quiet when all is well: one line for each failure, and where its log is.  The
+# last line is "N passed, N failed[, N skipped]"; exit status 1 on failure, 2 for
+# a bad option.  A test that exits with 77 is skipped.  What hangs leaves the
+# backtraces of all its threads in build/tests/failures/.
+
+set -u
+cd "$(dirname "$0")/.." || exit 2
+root=$PWD
+build=${FZ_BUILD:-$root/build}
+lib=$build/libfiberize.so
+programs=$build/tests/programs
+failures=$build/tests/failures
+
+# Not tests by themselves, or run elsewhere.
+not_tests=" legacy_server "
+
+# Arguments of a program in the matrix, and under stress; {seed} is a number.
+arguments() {
+	case $1 in
+	stress_churn)	echo "{seed}" ;;
+	thread_many)	[ "$2" = stress ] && echo 500 || echo 2000 ;;
+	esac
+}
+
+# More time than others need, in seconds.
+time_for() {
+	case $1 in
+	tests/real/*|real/*)	echo 60 ;;
+	launcher)		echo 120 ;;
+	*)			echo "$limit" ;;
+	esac
+}
+
+# Whether a program makes sense under stress: not if it is slow by nature.
+stressed() {
+	case $1 in
+	setuid_threads)	return 1 ;;
+	esac
+}
+
+die() {
+	echo "run.sh: $*" >&2
+	exit 2
+}
+
+modes=native,fz,fz1,fz8
+filter='*'
+jobs=$(nproc)
+limit=20
+units=()
+with_units=1
+with_scripts=1
+stress=
+seed=
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--modes|--filter|--jobs|--timeout|--unit|--stress|--seed)
+		[ $# -ge 2 ] || die "$1 needs a value" ;;
+	esac
+	case $1 in
+	--modes)	modes=$2; shift 2 ;;
+	--filter)	filter=$2; shift 2 ;;
+	--jobs)		jobs=$2; shift 2 ;;
+	--timeout)	limit=$2; shift 2 ;;
+	--unit)		units+=("$2"); shift 2 ;;
+	--no-unit)	with_units=0; shift ;;
+	--no-scripts)	with_scripts=0; shift ;;
+	--stress)	stress=$2; shift 2 ;;
+	--seed)		seed=$2; shift 2 ;;
+	*)		die "unknown option $1" ;;
+	esac
+done
+for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
+	case $n in
+	*[!0-9]*|'')	die "not a number: $n" ;;
+	esac
+done
+for mode in ${modes//,/ }; do
+	case $mode in
+	native|fz|epoll)	;;
+	fz*[!0-9]*)		die "unknown mode $mode" ;;
+	fz[0-9]*)		;;
+	*)			die "unknown mode $mode" ;;
+	esac
+done
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/fz-run.XXXXXX") || exit 2
+mkdir -p "$failures" || exit 2
+
+clean_up() {
+	local pid
+	for pid in $(jobs -p); do
+		kill -TERM -- "-$pid" 2>/dev/null || kill -TERM "$pid" 2>/dev/null
+	done
+	rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Backtraces of every process in the session $1, to $2.
+backtraces() {
+	local pid
+	command -v gdb >/dev/null || return
+	for pid in $(ps -o pid= -s "$1" 2>/dev/null); do
+		{
+			echo "==== process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+			grep -E '^(State|Threads|SigBlk|SigPnd|ShdPnd)' "/proc/$pid/status"
+			timeout -k 2 15 gdb -batch -nx -p "$pid" \
+				-ex 'set pagination off' \
+				-ex 'info threads' \
+				-ex 'thread apply all bt 40' 2>/dev/null
+		} >>"$2" 2>/dev/null
+	done
+}
+
+# limited SECONDS BACKTRACES COMMAND...: runs the command in a session of its
+# own; on a timeout takes backtraces, ends all of the session, answers 124.
+limited() {
+	local seconds=$1 traces=$2 pid dog status
+	shift 2
+	setsid -w "$@" &
+	pid=$!
+	(
+		trap 'kill $nap 2>/dev/null; exit 0' TERM
+		sleep "$seconds" &
+		nap=$!
+		wait $nap
+		: >"$traces.timeout"
+		# setsid forks only as a group leader, which it is not here.
+		sid=$(ps -o sid= -p $pid | tr -d ' ')
+		backtraces "$sid" "$traces"
+		kill -KILL $(ps -o pid= -s "$sid") 2>/dev/null
+	) >/dev/null 2>&1 &
+	dog=$!
+	wait $pid
+	status=$?
+	kill -TERM $dog 2>/dev/null
+	wait $dog 2>/dev/null
+	if [ -e "$traces.timeout" ]; then
+		rm -f "$traces.timeout"
+		return 124
+	fi
+	return $status
+}
+
+# The environment of a mode, as words for env(1).
+mode_env() {
+	case $1 in
+	native)	;;
+	fz)	echo "LD_PRELOAD=$lib" ;;
+	epoll)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll" ;;
+	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
+	esac
+}
+
+# Runs $name in $mode; stdout, stderr, status and traces to $work/$name.$mode.*
+run_program() {
+	local name=$1 mode=$2 how=$3 number=$4 base=$work/$1.$2 status args
+	args=$(arguments "$name" "$how")
+	mkdir -p "$base.dir"
+	rm -f "$base.traces" "$base.dir"/core*
+	(
+		cd "$base.dir" || exit 2
+		ulimit -c unlimited 2>/dev/null
+		# shellcheck disable=SC2046,SC2086
+		limited "$(time_for "$name")" "$base.traces" \
+			env $(mode_env "$mode") "$programs/$name" \
+			${args//\{seed\}/$number} \
+			>"$base.out" 2>"$base.err" </dev/null
+	) 2>/dev/null
+	status=$?
+	echo $status >"$base.status"
+	return $status
+}
+
+# Keeps what is known of a failure; prints its line.
+report() {
+	local name=$1 mode=$2 why=$3 base=$work/$1.$2 log=$failures/$1.$2.log core
+	{
+		echo "$name in mode $mode: $why"
+		echo "command: env $(mode_env "$mode") $programs/$name"
+		echo "---- stdout (last lines)"; tail -n 40 "$base.out"
+		echo "---- stderr (last lines)"; tail -n 40 "$base.err"
+		for core in "$base.dir"/core*; do
+			[ -e "$core" ] && command -v gdb >/dev/null || continue
+			echo "---- core"
+			timeout -k 2 30 gdb -batch -nx "$programs/$name" "$core" \
+				-ex 'thread apply all bt 40' 2>/dev/null
+		done
+		if [ -s "$base.traces" ]; then
+			echo "---- backtraces"; cat "$base.traces"
+		fi
+	} >"$log" 2>/dev/null
+	echo "FAILED $name ($mode): $why; see ${log#"$root"/}"
+}
+
+# Judges a run that has ended against the native one; prints pass, skip or fail.
+judge() {
+	local name=$1 mode=$2 base=$work/$1.$2 native=$work/$1.native status want
+	status=$(cat "$base.status")
+	want=0
+	[ -e "$native.status" ] && want=$(cat "$native.status")
+	if [ "$status" = 124 ]; then
+		report "$name" "$mode" "did not end within $(time_for "$name") s"
+	elif [ "$status" = 77 ] && [ "$mode" = native -o "$want" = 77 ]; then
+		echo SKIP
+	elif [ "$mode" = native ] && [ "$status" != 0 ]; then
+		report "$name" "$mode" "exit status $status"
+	elif [ "$status" != "$want" ]; then
+		report "$name" "$mode" "exit status $status, natively $want"
+	elif [ -s "$base.err" ]; then
+		report "$name" "$mode" "wrote on stderr"
+	elif [ "$mode" = native ]; then
+		if [ "$(tail -n 1 "$base.out")" = EXIT-SUCCESS ]; then
+			echo PASS
+		else
+			report "$name" "$mode" "does not end in EXIT-SUCCESS"
+		fi
+	elif cmp -s "$base.out" "$native.out"; then
+		echo PASS
+	else
+		report "$name" "$mode" "output differs from native"
+		diff "$native.out" "$base.out" >>"$failures/$name.$mode.log"
+	fi
+}
+
+# One program in all modes, one after the other: a job.
+job_program() {
+	local name=$1 mode
+	# Always natively first: that is what the others are compared with.
+	run_program "$name" native matrix 1
+	for mode in ${modes//,/ }; do
+		[ "$mode" = native ] || run_program "$name" "$mode" matrix 1
+		judge "$name" "$mode"
+	done
+	rm -rf "$work/$name".*.dir
+}
+
+# A unit test binary or a script: passes by its exit status.
+job_command() {
+	local name=$1 status log base
+	shift
+	base=$work/${name//\//_}
+	log=$failures/${name//\//_}.log
+	limited "$(time_for "$name")" "$base.traces" "$@" >"$base.out" 2>&1 </dev/null
+	status=$?
+	case $status in
+	0)	echo PASS; return ;;
+	77)	echo SKIP; return ;;
+	esac
+	{
+		echo "$*: exit status $status"
+		cat "$base.out"
+		[ -s "$base.traces" ] && cat "$base.traces"
+	} >"$log" 2>/dev/null
+	if [ $status = 124 ]; then
+		echo "FAILED $name: did not end within $(time_for "$name") s; see ${log#"$root"/}"
+	else
+		echo "FAILED $name: exit status $status; see ${log#"$root"/}"
+	fi
+}
+
+selected() {
+	# shellcheck disable=SC2254
+	case $1 in
+	$filter)	return 0 ;;
+	esac
+	return 1
+}
+
+list_programs() {
+	local file name
+	for file in "$programs"/*; do
+		name=${file##*/}
+		[ -f "$file" ] && [ -x "$file" ] || continue
+		case $name in
+		*.*)	continue ;;
+		esac
+		case $not_tests in
+		*" $name "*)	continue ;;
+		esac
+		selected "$name" && echo "$name"
+	done
+}
+
+run_stress() {
+	local names=() name end round=0 number mode status why
+	[ -n "$seed" ] || seed=$(( (RANDOM << 15 | RANDOM) + 1 ))
+	for name in $(list_programs); do
+		stressed "$name" || continue
+		run_program "$name" native stress "$seed"
+		if [ "$(cat "$work/$name.native.status")" = 0 ]; then
+			names+=("$name")
+		else
+			judge "$name" native
+		fi
+	done
+	[ ${#names[@]} -gt 0 ] || die "nothing to run in ${programs#"$root"/}"
+	RANDOM=$((seed % 32768))
+	end=$(($(date +%s) + stress * 60))
+	while [ "$(date +%s)" -lt $end ]; do
+		name=${names[RANDOM % ${#names[@]}]}
+		mode=fz$((RANDOM % 8 + 1))
+		number=$((RANDOM << 15 | RANDOM | 1))
+		round=$((round + 1))
+		run_program "$name" "$mode" stress $number
+		why=$(judge "$name" "$mode")
+		case $why in
+		PASS|SKIP)	continue ;;
+		esac
+		echo "$why"
+		echo "seed $seed, round $round: $name in mode $mode, number $number" |
+			tee -a "$failures/$name.$mode.log"
+		echo "$((round - 1)) passed, 1 failed"
+		exit 1
+	done
+	echo "$round passed, 0 failed"
+	exit 0
+}
+
+case $modes$stress in
+*fz*|*epoll*|*[0-9])
+	[ -e "$lib" ] || die "$lib is missing: run make" ;;
+esac
+
+[ -n "$stress" ] && run_stress
+
+rm -f "$failures"/*.log
+
+# Each line: kind, name, command.  Slow ones first, so that none is left over
+# for the end.
+{
+	if [ $with_scripts = 1 ]; then
+		for script in tests/launcher.sh tests/real/*.sh; do
+			name=${script#tests/}
+			name=${name%.sh}
+			[ -f "$script" ] && selected "${name##*/}" &&
+				echo "command $name $root/$script"
+		done
+	fi
+	if [ $with_units = 1 ]; then
+		if [ ${#units[@]} -eq 0 ]; then
+			units=("$build"/tests/unit/* "$build"/tests/arch/*)
+		fi
+		for unit in "${units[@]}"; do
+			name=${unit##*/}
+			[ -f "$unit" ] && [ -x "$unit" ] || continue
+			case $name in
+			*.*)	continue ;;
+			esac
+			selected "$name" && echo "command $name $unit"
+		done
+	fi
+	for name in $(list_programs); do
+		echo "program $name"
+	done
+} >"$work/list"
+
+number=0
+while read -r kind name command; do
+	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+		wait -n
+	done
+	number=$((number + 1))
+	job_$kind "$name" $command >"$work/result.$number" &
+done <"$work/list"
+wait
+
+passed=0 failed=0 skipped=0
+for ((i = 1; i <= number; i++)); do
+	while read -r line; do
+		case $line in
+		PASS)	passed=$((passed + 1)) ;;
+		SKIP)	skipped=$((skipped + 1)) ;;
+		*)	failed=$((failed + 1)); echo "$line" ;;
+		esac
+	done <"$work/result.$i"
+done
+if [ $skipped -gt 0 ]; then
+	echo "$passed passed, $failed failed, $skipped skipped"
+else
+	echo "$passed passed, $failed failed"
+fi
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
