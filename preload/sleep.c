@@ -49,7 +49,7 @@ FZ_EXPORT int nanosleep(const struct timespec *span, struct timespec *rem)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_nanosleep);
 
-	if (!self || !span)
+	if (!self || !fz_timespec_readable(span))
 		return fz_real.nanosleep(span, rem);
 	return (int)fz_leave(-sleep_span(self, span, rem));
 }
@@ -60,7 +60,7 @@ FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_clock_nanosleep);
 
-	if (!self || !time)
+	if (!self || !fz_timespec_readable(time))
 		return fz_real.clock_nanosleep(clock, flags, time, rem);
 	if (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) {
 		if (flags & TIMER_ABSTIME)

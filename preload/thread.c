@@ -161,7 +161,7 @@ bool fz_host_call_start(void *(*start)(void *), void *arg, void **result)
 
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
 {
-	uint64_t all = ~FZ_SIGNALS_OF_LIBC, old;
+	uint64_t all = FZ_SIGNALS_ALL, old;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err;

@@ -7,7 +7,14 @@
  */
 
 #include "preload/libc_proto.h"
+#include "runtime/sys.h"
 #include "runtime/timer.h"
+
+/* Natively the kernel reads it: EFAULT, not a crash. */
+static inline bool fz_timespec_readable(const struct timespec *ts)
+{
+	return fz_sys_readable(&ts->tv_sec) && fz_sys_readable(&ts->tv_nsec);
+}
 
 static inline bool fz_timespec_valid(const struct timespec *ts)
 {

@@ -105,6 +105,10 @@ void fz_host_run_destructors(void)
 	call_tls_dtors();
 	while (rounds-- > 0 && run_key_destructors())
 		continue;
+	/* What a destructor set again to the last is dropped, as with the thread. */
+	for (unsigned key = 0; key < atomic_load_explicit(&keys_used, memory_order_relaxed); key++)
+		if (pthread_getspecific(key))
+			pthread_setspecific(key, NULL);
 }
 
 /* The calling thread's block of one module, back to its initial image. */

@@ -7,6 +7,7 @@
 #include "runtime/adopt.h"
 #include "runtime/host.h"
 #include "runtime/sched.h"
+#include "runtime/signal.h"
 #include "runtime/stack.h"
 
 enum { CONTEXT_STACK = 256 * 1024 };
@@ -91,6 +92,9 @@ void fz_carrier_sleep(struct fz_carrier *c)
 {
 	/* relaxed: nobody else knows the word before push_idle()'s lock. */
 	atomic_store_explicit(&c->wakeup, 0, memory_order_relaxed);
+	/* As in go_idle(): its last mask may be out of date. */
+	if (c->kernel_mask != FZ_SIGNALS_ALL)
+		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	push_idle(c);
 	/* acquire: pairs with the release in fz_carrier_hand_off(). */
 	while (!atomic_load_explicit(&c->wakeup, memory_order_acquire))

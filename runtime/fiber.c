@@ -312,10 +312,13 @@ static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 	do {
 		if (life & FZ_LIFE_FREE)
 			return -ESRCH;
-		if (life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING))
+		if (life & FZ_LIFE_DETACHED)
 			return -EINVAL;
+		/* Before JOINING, as glibc has it. */
 		if (f == self || (f->joins == self && !(life & FZ_LIFE_ENDED)))
 			return -EDEADLK;
+		if (life & FZ_LIFE_JOINING)
+			return -EINVAL;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&f->life, &life, life | FZ_LIFE_JOINING, memory_order_acq_rel,
 		memory_order_acquire));

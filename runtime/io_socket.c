@@ -173,6 +173,8 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		return wait ? wait :
 			      fz_syscall5(__NR_recvmmsg, fd, (long)vec, n, flags, (long)timespec);
 	if (timeout) {
+		if (!fz_sys_readable(&timeout->tv_sec) || !fz_sys_readable(&timeout->tv_nsec))
+			return -EFAULT;
 		if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)FZ_SEC)
 			return -EINVAL;
 		end = fz_now() + (fz_nsec)timeout->tv_sec * FZ_SEC + (fz_nsec)timeout->tv_nsec;

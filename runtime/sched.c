@@ -433,6 +433,12 @@ static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
 		fz_ring_submit(&p->ring);
 	if (fz_ring_has_completions(&p->ring))
 		return true;
+	/*
+	 * Nothing is delivered here while it waits: the mask of the fiber that
+	 * ran last may not be what that fiber has by then.
+	 */
+	if (c->kernel_mask != FZ_SIGNALS_ALL)
+		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* Pushed before they could see that we wait: look once more. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)

@@ -41,6 +41,7 @@ static inline uint64_t fz_signal_bit(int sig)
 
 /* libc's own, which nobody may block: SIGCANCEL and SIGSETXID. */
 #define FZ_SIGNALS_OF_LIBC ((uint64_t)3 << 31)
+#define FZ_SIGNALS_ALL (~FZ_SIGNALS_OF_LIBC)
 
 /* The handler in the kernel for every signal that the program handles. */
 void fz_signal_arrived(int sig, void *info, void *ucontext);

@@ -44,6 +44,18 @@ static inline long fz_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 			   sizeof(uint64_t));
 }
 
+/*
+ * Can the eight bytes at p be read?  For arguments that natively only the kernel
+ * would look at, and answer EFAULT.  rt_sigprocmask copies the set before it
+ * rejects an impossible `how`.
+ */
+static inline bool fz_sys_readable(const void *p)
+{
+	const int efault = 14;
+
+	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
+}
+
 static inline long fz_sys_mmap(size_t size, int prot, int flags)
 {
 	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);

@@ -10,6 +10,7 @@
 #include "check.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -73,11 +74,13 @@ static void *overflow(void *arg)
 /* Reading more than there is room for is libc's to report. */
 static void detected(void)
 {
+	struct rlimit none = { 0, 0 };
 	int status, null;
 	pid_t pid = fork();
 
 	CHECK(pid >= 0);
 	if (!pid) {
+		CHECK_OK(setrlimit(RLIMIT_CORE, &none));
 		null = open("/dev/null", O_WRONLY);
 		dup2(null, 2);
 		setenv("LIBC_FATAL_STDERR_", "1", 1);

@@ -13,7 +13,6 @@
 static void *volatile bad = (void *)1;
 static struct event ready = EVENT_INIT;
 static __thread int pipes_here;
-static volatile sig_atomic_t pipes_anywhere;
 
 static int listen_any(struct sockaddr_in *address, int type)
 {
@@ -427,7 +426,6 @@ static void on_pipe(int sig)
 {
 	(void)sig;
 	pipes_here++;
-	pipes_anywhere++;
 }
 
 /* SIGPIPE is for the thread that wrote. */

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 static struct event gone = EVENT_INIT;
@@ -173,6 +174,9 @@ static void guard_catches(void)
 
 	CHECK(pid >= 0);
 	if (!pid) {
+		struct rlimit none = { 0, 0 };
+
+		CHECK_OK(setrlimit(RLIMIT_CORE, &none));
 		signal(SIGSEGV, SIG_DFL);
 		finish(start(overflow, NULL));
 		_exit(0);
