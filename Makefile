@@ -1,22 +1,46 @@
 # SPDX-License-Identifier: MIT
 #
 # Builds under build/ only.  V=1 shows commands.
+#
+#	all		the library, the launcher and its tools (the default)
+#	demo		a threaded server, natively and as fibers, in under a minute
+#	check		every test; ends in "N passed, N failed"
+#	check-static, check-unit, check-programs, check-scripts	parts of it
+#	check-tsan	the runtime's unit tests under ThreadSanitizer
+#	bench		the echo server against native threads and plain io_uring
+#	stress		the programs in a loop, MINUTES=30 of it
+#	install, uninstall	with PREFIX and DESTDIR
+#	clean
+#
+# demo, check, bench and stress install the Debian packages that they miss
+# (scripts/deps.sh), or say which; all needs gcc and liburing-dev only.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 MINUTES ?= 30
 
 VERSION := 0.1.0
 B := build
-CPU := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+CPU := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+
+# One job per CPU unless told otherwise.
+ifeq ($(MAKELEVEL),0)
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+endif
 
 ifeq ($(V),1)
 Q :=
 say = @:
 else
 Q := @
-say = @echo
+# -s: only what goes wrong.
+say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
+MAKEFLAGS += --no-print-directory
 endif
 
 WARN := -Wall -Wextra -Wmissing-prototypes -Wshadow -Werror
@@ -39,15 +63,19 @@ PRELOAD_SRC := $(wildcard preload/*.c)
 RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
-.PHONY: all
-all: $(B)/libfiberize.so $(B)/libfz_runtime.a
+LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
+TOOLS := $(B)/fiberize $(B)/libexec/bench.sh $(B)/libexec/echo_client $(B)/libexec/measure
 
-$(B)/%.o: %.c
+.PHONY: all library
+all: $(LIBRARY) $(TOOLS)
+library: $(LIBRARY)
+
+$(B)/%.o: %.c Makefile
 	$(say) "  CC      $<"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
-$(B)/%.o: %.S
+$(B)/%.o: %.S Makefile
 	$(say) "  AS      $<"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
@@ -66,10 +94,162 @@ $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 
 $(B)/exports.map: preload/symbols.def scripts/gen-exports.sh
 	@mkdir -p $(@D)
-	$(Q)scripts/gen-exports.sh $< > $@
+	$(Q)scripts/gen-exports.sh $< > $@.tmp && mv $@.tmp $@
 
-.PHONY: clean
+# ---- the launcher and what "fiberize bench" is made of: ordinary programs,
+# with none of the library's flags.
+TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
+
+$(B)/fiberize: scripts/fiberize scripts/gen-options.sh runtime/options.def Makefile
+	$(say) "  GEN     $@"
+	@mkdir -p $(@D)
+	$(Q)scripts/gen-options.sh --launcher $(VERSION) > $@.tmp && chmod 755 $@.tmp && mv $@.tmp $@
+
+$(B)/libexec/bench.sh: scripts/fiberize-bench
+	@mkdir -p $(@D)
+	$(Q)install -m 644 $< $@
+
+$(B)/libexec/echo_client: tests/bench/echo_client.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -MF $@.d $< -o $@
+
+$(B)/libexec/measure: tests/bench/measure.c tests/bench/proc.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -MF $@.d -I. $(filter %.c,$^) -o $@
+
+# ---- tests
+#
+# The programs know nothing of us, so they are built as anybody's would be.
+PROGRAM_FLAGS := -O2 -g -pthread -Wall
+
+PROGRAMS := $(patsubst %,$(B)/%,$(basename $(wildcard tests/programs/*.c tests/programs/*.cc)))
+URING_SERVER := $(B)/tests/bench/uring_server
+
+$(B)/tests/programs/%: tests/programs/%.c tests/programs/check.h Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
+
+$(B)/tests/programs/%: tests/programs/%.cc tests/programs/check.h Makefile
+	$(say) "  CXXLD   $@"
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(PROGRAM_FLAGS) $< -o $@
+
+$(URING_SERVER): tests/bench/uring_server.c tests/programs/check.h Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
+
+# arch/ alone, twice: here, and with another CPU's compiler for qemu-user.
+ARCH_TEST_FLAGS := -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer \
+	-fasynchronous-unwind-tables $(WARN) -I.
+ARCH_TEST := $(B)/tests/arch/test_arch
+AARCH64_TEST := $(B)/tests/arch/test_arch_aarch64
+AARCH64_CC := aarch64-linux-gnu-gcc
+arch_test_src = $(wildcard arch/$(1)/*.[cS] tests/arch/$(1)/*.[cS])
+arch_test_dep = $(wildcard arch/*.h arch/$(1)/*.h tests/arch/*.h tests/arch/$(1)/*.h) Makefile
+
+$(ARCH_TEST): $(call arch_test_src,$(CPU)) $(wildcard tests/arch/test_*.c) \
+		$(call arch_test_dep,$(CPU))
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ARCH_TEST_FLAGS) -iquote arch/$(CPU) -iquote tests/arch/$(CPU) \
+		$(filter %.c %.S,$^) -o $@ -lcriterion -pthread
+
+$(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c) \
+		$(call arch_test_dep,aarch64)
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(AARCH64_CC) $(ARCH_TEST_FLAGS) -static -DFZ_TEST_PLAIN \
+		-iquote arch/aarch64 -iquote tests/arch/aarch64 \
+		$(filter %.c %.S,$^) -o $@ -pthread
+
+# tests/unit/test_X.c is a test of runtime/X; what else is there helps them all.
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_HELP := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -MMD -MP -D_GNU_SOURCE \
+	-I. -iquote arch/$(CPU) -iquote tests/unit
+UNITS := $(patsubst %.c,$(B)/%,$(UNIT_SRC))
+
+$(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(B)/libfz_runtime.a Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) -MF $@.d $(filter %.c,$^) -o $@ \
+		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -pthread
+
+.PHONY: tests programs units
+programs: $(PROGRAMS) $(URING_SERVER)
+units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
+tests: all programs units
+
+# For these the packages come first, then a make that sees them.
+.PHONY: demo check check-static check-unit check-programs check-scripts check-tsan bench stress
+check:
+	@scripts/deps.sh check
+	@$(MAKE) -s tests
+	@tests/run.sh
+
+check-static: $(LIBRARY) programs
+	@tests/run.sh --only static
+check-unit: units
+	@tests/run.sh --only unit
+check-programs: all programs
+	@tests/run.sh --only programs
+check-scripts: all programs
+	@tests/run.sh --only scripts
+
+demo:
+	@scripts/deps.sh demo
+	@$(MAKE) -s all $(B)/tests/programs/legacy_server
+	@scripts/demo.sh
+
+bench:
+	@scripts/deps.sh check
+	@$(MAKE) -s all programs
+	@scripts/bench/echo.sh
+
+stress:
+	@scripts/deps.sh check
+	@$(MAKE) -s all programs
+	@tests/run.sh --stress $(MINUTES)
+
+# Compiled by another compiler, into a build directory of its own.
+.PHONY: check-clang
+check-clang:
+	@$(MAKE) -s CC=clang B=$(B)/clang library
+
+TSAN_UNITS := $(patsubst $(B)/tests/unit/%,$(B)/tsan/tests/unit/%,$(UNITS))
+check-tsan:
+	@$(MAKE) -s B=$(B)/tsan CFLAGS=-fsanitize=thread UNIT_FLAGS='$(UNIT_FLAGS) -fsanitize=thread' \
+		$(TSAN_UNITS)
+	@tests/run.sh --only unit $(patsubst %,--unit %,$(TSAN_UNITS))
+
+# ---- install
+bindir := $(DESTDIR)$(PREFIX)/bin
+libdir := $(DESTDIR)$(PREFIX)/lib/fiberize
+libexecdir := $(DESTDIR)$(PREFIX)/libexec/fiberize
+mandir := $(DESTDIR)$(PREFIX)/share/man/man1
+
+.PHONY: install uninstall clean
+install: all
+	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)'
+	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
+	$(Q)install -m 755 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
+	$(Q)install -m 644 $(B)/libexec/bench.sh '$(libexecdir)/bench.sh'
+	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client '$(libexecdir)'
+	$(Q)install -m 644 scripts/fiberize.1 '$(mandir)/fiberize.1'
+
+uninstall:
+	$(Q)rm -f '$(bindir)/fiberize' '$(mandir)/fiberize.1' \
+		'$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \
+		'$(libexecdir)/measure' '$(libexecdir)/echo_client'
+	$(Q)for dir in '$(libdir)' '$(libexecdir)'; do \
+		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
+
 clean:
-	rm -rf $(B)
+	$(Q)rm -rf $(B)
 
--include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d)
+-include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(UNITS:=.d) \
+	$(B)/libexec/echo_client.d $(B)/libexec/measure.d

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io_socket.c - sockets: sending is tried first, for there usually is
- * room; receiving goes to the ring first, unless the last receive left data.
+ * runtime/io_socket.c - sockets: receiving goes to the ring; so does sending if
+ * other fibers are about to run, else it is tried first, for there usually is
+ * room.
  */
 #include "runtime/io_internal.h"
 
@@ -12,6 +13,7 @@
 #include <linux/uio.h>
 
 #include "runtime/io_socket.h"
+#include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/sys.h"
 #include "runtime/timer.h"
@@ -232,6 +234,9 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 
 	if (wait < 0)
 		return wait;
+	/* With others that are about to submit, one system call is shared by all. */
+	if (wait && fz_sched_has_company(self))
+		return send_rest(self, fd, buf, n, flags, fz_fdtab_deadline(fd, info, true));
 	ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
 			  wait ? flags | FLAG_DONTWAIT : flags, 0, 0);
 	if (!wait || ret == (int64_t)n || (ret < 0 && ret != -EAGAIN))

@@ -46,6 +46,16 @@ struct fz_processor *fz_processor_of(const struct fz_fiber *self)
 	return self->carrier->processor;
 }
 
+bool fz_sched_has_company(const struct fz_fiber *self)
+{
+	/* Not in the runtime, so the processor may be another's: only read. */
+	struct fz_processor *p = self->carrier->processor;
+
+	return atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
+	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
+	       fz_ring_queued(&p->ring);
+}
+
 /* ---- finding work ------------------------------------------------------- */
 
 static void look_at_ring(struct fz_processor *p)

@@ -91,6 +91,9 @@ void fz_leave_runtime(struct fz_fiber *self);
 /* A running fiber's processor.  Stale after anything that may park. */
 struct fz_processor *fz_processor_of(const struct fz_fiber *self);
 
+/* Would a request of the caller share its submission with others?  A hint. */
+bool fz_sched_has_company(const struct fz_fiber *self);
+
 /* Make a fiber runnable.  Any thread in the runtime. */
 void fz_sched_ready(struct fz_fiber *fiber);
 

@@ -11,6 +11,12 @@ enum {
 	PAGE = 4096,
 	CLASSES = 16,			/* sizes of stacks in use at once */
 	SLAB_STACKS = 128,
+	/*
+	 * Stacks end at different places in their last page.  All at the same
+	 * one, the hot lines of all fibers would fight for the same cache sets.
+	 */
+	COLOURS = 64,
+	COLOUR_STEP = 64,
 };
 #define SLAB_MAX ((size_t)2 << 30)
 
@@ -26,6 +32,7 @@ struct slab_class {
 	size_t guard;
 	char *next;			/* first slot not yet given out */
 	char *end;
+	uint32_t given;			/* counts, for colours */
 };
 
 /* All guarded by lock. */
@@ -106,6 +113,7 @@ static int install_guard(char *low, size_t size)
 int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 {
 	struct slab_class *class;
+	size_t colour;
 	char *slot;
 	int err = 0;
 
@@ -114,10 +122,12 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 	size = FZ_ROUND_UP(size, PAGE);
 	guard = FZ_ROUND_UP(guard, PAGE);
 	fz_lock_acquire(&slabs.lock);
-	class = find_class(size + guard, guard);
+	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
 	if ((size_t)(class->end - class->next) < class->slot)
 		err = refill(class);
 	slot = class->next;
+	/* Coprime to COLOURS: neighbours differ, all are used. */
+	colour = class->given++ * 11 % COLOURS;
 	if (!err)
 		class->next += class->slot;
 	fz_lock_release(&slabs.lock);
@@ -126,7 +136,7 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 	if (err)
 		return err;
 	*ret_low = slot + guard;
-	*ret_size = size;
+	*ret_size = size + colour * COLOUR_STEP;
 	return 0;
 }
 

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/run.sh - runs all tests: unit tests, the programs in every mode, scripts.
+# tests/run.sh - runs all tests: static checks, unit tests, the programs in every
+# mode, scripts.
 #
 #	run.sh [--modes LIST] [--filter GLOB] [--jobs N] [--timeout SECONDS]
-#	       [--no-unit] [--no-scripts] [--unit BINARY]...
+#	       [--only KINDS] [--unit BINARY]...
 #	run.sh --stress MINUTES [--seed S] [--filter GLOB] [--timeout SECONDS]
 #
 # LIST is comma-separated, of
@@ -12,7 +13,10 @@
 #	fz	preloaded, processors as the machine has CPUs
 #	fzN	preloaded, FIBERIZE_PROCESSORS=N (N is a number)
 #	epoll	preloaded, FIBERIZE_BACKEND=epoll
-# and the default is native,fz,fz1,fz8.  Each program's output and exit status
+# KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
+# --unit BINARY takes that binary instead of all unit tests.
+#
+# The default of LIST is native,fz,fz1,fz8.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -20,6 +24,9 @@
 # last line is "N passed, N failed[, N skipped]"; exit status 1 on failure, 2 for
 # a bad option.  A test that exits with 77 is skipped.  What hangs leaves the
 # backtraces of all its threads in build/tests/failures/.
+#
+# "a && b || c" means what it says here, and words are split on purpose:
+# shellcheck disable=SC2015,SC2046,SC2086
 
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -44,7 +51,7 @@ arguments() {
 time_for() {
 	case $1 in
 	tests/real/*|real/*)	echo 60 ;;
-	launcher)		echo 120 ;;
+	launcher|static/*)	echo 120 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -66,14 +73,13 @@ filter='*'
 jobs=$(nproc)
 limit=20
 units=()
-with_units=1
-with_scripts=1
+kinds=static,unit,programs,scripts
 stress=
 seed=
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--modes|--filter|--jobs|--timeout|--unit|--stress|--seed)
+	--modes|--filter|--jobs|--timeout|--only|--unit|--stress|--seed)
 		[ $# -ge 2 ] || die "$1 needs a value" ;;
 	esac
 	case $1 in
@@ -82,8 +88,7 @@ while [ $# -gt 0 ]; do
 	--jobs)		jobs=$2; shift 2 ;;
 	--timeout)	limit=$2; shift 2 ;;
 	--unit)		units+=("$2"); shift 2 ;;
-	--no-unit)	with_units=0; shift ;;
-	--no-scripts)	with_scripts=0; shift ;;
+	--only)		kinds=$2; shift 2 ;;
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	*)		die "unknown option $1" ;;
@@ -100,6 +105,13 @@ for mode in ${modes//,/ }; do
 	fz*[!0-9]*)		die "unknown mode $mode" ;;
 	fz[0-9]*)		;;
 	*)			die "unknown mode $mode" ;;
+	esac
+done
+
+for kind in ${kinds//,/ }; do
+	case $kind in
+	static|unit|programs|scripts)	;;
+	*)	die "unknown kind $kind" ;;
 	esac
 done
 
@@ -157,7 +169,6 @@ limited() {
 	kill -TERM $dog 2>/dev/null
 	wait $dog 2>/dev/null
 	# Whatever it left behind goes as well.
-	# shellcheck disable=SC2046
 	kill -KILL $(ps -o pid= -s $pid) 2>/dev/null
 	if [ -e "$traces.timeout" ]; then
 		rm -f "$traces.timeout"
@@ -185,7 +196,6 @@ run_program() {
 	(
 		cd "$base.dir" || exit 2
 		ulimit -c unlimited 2>/dev/null
-		# shellcheck disable=SC2046,SC2086
 		limited "$(time_for "$name")" "$base.traces" \
 			env $(mode_env "$mode") "$programs/$name" \
 			${args//\{seed\}/$number} \
@@ -291,6 +301,38 @@ selected() {
 	return 1
 }
 
+wants() {
+	case ,$kinds, in
+	*,"$1",*)	return 0 ;;
+	esac
+	return 1
+}
+
+# The checks that run nothing of ours: name and command.
+list_static() {
+	cat <<-END
+	symbols $root/scripts/check-symbols.sh $build
+	layers $root/scripts/check-layers.sh
+	options $root/scripts/gen-options.sh --check
+	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
+	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
+	END
+}
+
+shell_scripts() {
+	echo .ci/run scripts/*.sh scripts/fiberize scripts/fiberize-bench \
+		scripts/bench/*.sh tests/*.sh tests/real/*.sh
+}
+
+# The command that runs the unit test binary $1: one for another CPU than ours
+# by an emulator.
+unit_command() {
+	case $1 in
+	*_aarch64)	echo "qemu-aarch64 $1" ;;
+	*)		echo "$1" ;;
+	esac
+}
+
 list_programs() {
 	local file name
 	for file in "$programs"/*; do
@@ -353,15 +395,20 @@ rm -f "$failures"/*.log
 # Each line: kind, name, command.  Slow ones first, so that none is left over
 # for the end.
 {
-	if [ $with_scripts = 1 ]; then
-		for script in tests/launcher.sh tests/real/*.sh; do
+	if wants scripts; then
+		for script in tests/launcher.sh tests/install.sh tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name%.sh}
 			[ -f "$script" ] && selected "${name##*/}" &&
 				echo "command $name $root/$script"
 		done
 	fi
-	if [ $with_units = 1 ]; then
+	if wants static; then
+		list_static | while read -r name command; do
+			selected "$name" && echo "command static/$name $command"
+		done
+	fi
+	if wants unit; then
 		if [ ${#units[@]} -eq 0 ]; then
 			units=("$build"/tests/unit/* "$build"/tests/arch/*)
 		fi
@@ -371,10 +418,10 @@ rm -f "$failures"/*.log
 			case $name in
 			*.*)	continue ;;
 			esac
-			selected "$name" && echo "command $name $unit"
+			selected "$name" && echo "command $name $(unit_command "$unit")"
 		done
 	fi
-	for name in $(list_programs); do
+	wants programs && for name in $(list_programs); do
 		echo "program $name"
 	done
 } >"$work/list"
@@ -385,7 +432,7 @@ while read -r kind name command; do
 		wait -n
 	done
 	number=$((number + 1))
-	job_$kind "$name" $command >"$work/result.$number" &
+	"job_$kind" "$name" $command >"$work/result.$number" &
 done <"$work/list"
 wait
 

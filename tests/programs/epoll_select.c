@@ -32,6 +32,8 @@ static void *busy(void *arg)
 
 static void *epolls(void *arg)
 {
+	const struct timespec short_time = { .tv_nsec = 3 * MS };
+	const struct timespec bad_time = { .tv_nsec = 1000 * MS };
 	struct epoll_event e = { .events = EPOLLIN }, got[4];
 	int ep = epoll_create1(EPOLL_CLOEXEC), p[2];
 	uint64_t n = 1;
@@ -50,7 +52,11 @@ static void *epolls(void *arg)
 		t0 = now(CLOCK_MONOTONIC);
 		CHECK_KEEPS(epoll_pwait(ep, got, 4, 5, NULL), 0);
 		CHECK(now(CLOCK_MONOTONIC) >= t0 + 5 * MS);
+		t0 = now(CLOCK_MONOTONIC);
+		CHECK_KEEPS(epoll_pwait2(ep, got, 4, &short_time, NULL), 0);
+		CHECK(now(CLOCK_MONOTONIC) >= t0 + 3 * MS);
 	}
+	CHECK_ERR(epoll_pwait2(ep, got, 4, &bad_time, NULL), EINVAL);
 	CHECK_ERR(epoll_wait(ep, got, 0, 0), EINVAL);
 	CHECK_ERR(epoll_wait(-1, got, 1, 0), EBADF);
 	CHECK_ERR(epoll_wait(p[0], got, 1, 0), EINVAL);

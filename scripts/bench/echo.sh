@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/bench/echo.sh - echo over TCP: native threads, fibers, plain io_uring.
+#
+#	echo.sh [--rounds N] [--duration SECONDS] [--connections LIST]
+#		[--size BYTES] [--cpus SERVER:LOAD] [--build DIRECTORY]
+#
+# The three servers take turns in each round; the first two are one binary.  The
+# server has one CPU and the load another.  Prints every sample, then for each
+# number of connections the medians, and the medians of the ratios within a
+# round.  README.md next to this file says what is measured.  Exit status 0 if
+# all rounds could be run, whatever came out; 2 for a bad option.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/../.." || exit 2
+
+rounds=5 duration=4 connections=128,1000 size=64 cpus='' build=build
+
+die()
+{
+	echo "echo.sh: $*" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds|--duration|--connections|--size|--cpus|--build)
+		[ $# -ge 2 ] || die "$1 needs a value"
+		printf -v "${1#--}" %s "$2"
+		shift 2
+		;;
+	*)	die "unknown option $1" ;;
+	esac
+done
+for n in "$rounds" "$duration" "$size" ${connections//,/ }; do
+	[[ $n =~ ^[1-9][0-9]*$ ]] || die "not a number: $n"
+done
+if [ -z "$cpus" ]; then
+	cpus=$(scripts/two-cpus.sh) || die "needs two CPUs"
+fi
+[[ $cpus =~ ^[0-9,-]+:[0-9,-]+$ ]] || die "--cpus $cpus: should be SERVER:LOAD"
+
+server=$build/tests/programs/legacy_server
+uring=$build/tests/bench/uring_server
+for file in "$server" "$uring" "$build/fiberize" "$build/libexec/measure" \
+	"$build/libexec/echo_client"; do
+	[ -x "$file" ] || die "$file is missing: run make bench"
+done
+unset LD_PRELOAD
+
+# A thread, or a connection, is a descriptor; both sides get the same limit.
+want=$((${connections##*,} * 2 + 1000))
+if [ "$(ulimit -n)" != unlimited ] && [ "$(ulimit -n)" -lt $want ]; then
+	ulimit -n $want || die "needs $want descriptors"
+fi
+
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# sample CONNECTIONS ROUND SIDE COMMAND...
+sample()
+{
+	local n=$1 round=$2 side=$3 code
+	shift 3
+	"$build/libexec/measure" -n "$side, round $round" -s "$work/server" -l "$work/load" \
+		"taskset -c ${cpus#*:} $build/libexec/echo_client -c $n -d $duration -s $size {port}" \
+		-- taskset -c "${cpus%:*}" "$@" >"$work/figures"
+	code=$?
+	if [ $code -ne 0 ]; then
+		echo "echo.sh: $side, $n connections, round $round: exit status $code" >&2
+		tail -n 5 "$work/server" "$work/load" >&2
+		exit 1
+	fi
+	cat "$work/figures" "$work/load" | awk -v head="$n $round $side" '
+		{ v[$1] = $2 }
+		END {
+			printf "%s %.3f %.0f %.0f %.0f %.3f %d\n", head,
+				v["cpu_us"] / v["requests_total"],
+				v["requests_per_second"],
+				v["latency_p50_us"], v["latency_p99_us"],
+				(v["switches_voluntary"] + v["switches_involuntary"]) / \
+					v["requests_total"],
+				v["peak_kb"]
+		}' | tee -a "$work/samples"
+}
+
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+[ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit, modified"
+echo "# $(date -u +%Y-%m-%dT%H:%M:%SZ), commit $commit"
+echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)," \
+	"$(nproc) CPUs, Linux $(uname -r), $(ldd --version | head -n 1)"
+echo "# echo of $size bytes, $rounds rounds of $duration s; server on CPU ${cpus%:*}, load on CPU ${cpus#*:}"
+echo "# connections round side cpu_us/request requests/s p50_us p99_us switches/request peak_kb"
+
+for n in ${connections//,/ }; do
+	for ((round = 1; round <= rounds; round++)); do
+		# Nobody is always first.
+		for ((i = 0; i < 3; i++)); do
+			case $(((round + i) % 3)) in
+			0)	sample "$n" $round native "$server" -e -p 0 ;;
+			1)	sample "$n" $round fiberize "$build/fiberize" "$server" -e -p 0 ;;
+			2)	sample "$n" $round uring "$uring" -e -p 0 ;;
+			esac
+		done
+	done
+done
+
+awk '
+function median(v, n,    i, k, x)
+{
+	for (i = 2; i <= n; i++) {
+		x = v[i]
+		for (k = i - 1; k >= 1 && v[k] > x; k--)
+			v[k + 1] = v[k]
+		v[k + 1] = x
+	}
+	low = v[1]
+	high = v[n]
+	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+}
+
+function of(c, side,    v, r)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = cpu[c, r, side]
+	return median(v, rounds)
+}
+
+function ratio(c, side, base, target,    v, r, m, verdict)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = cpu[c, r, side] / cpu[c, r, base]
+	m = median(v, rounds)
+	verdict = ""
+	if (target)
+		verdict = sprintf("   target %.2f: %s", target, m <= target ? "met" : "missed")
+	printf "  %s/%s: %.2f (%.2f..%.2f)%s\n", side, base, m, low, high, verdict
+}
+
+{
+	cpu[$1, $2, $3] = $4
+	if ($2 > rounds)
+		rounds = $2
+	if (!($1 in seen)) {
+		seen[$1] = 1
+		order[++n] = $1
+	}
+}
+
+END {
+	for (i = 1; i <= n; i++) {
+		c = order[i]
+		printf "\n%d connections, server CPU us/request, median of %d:" \
+			" native %.2f, fiberize %.2f, io_uring %.2f\n",
+			c, rounds, of(c, "native"), of(c, "fiberize"), of(c, "uring")
+		ratio(c, "fiberize", "native", c == 128 ? 0.60 : c == 1000 ? 0.50 : 0)
+		ratio(c, "fiberize", "uring", c == 128 || c == 1000 ? 1.15 : 0)
+	}
+}' "$work/samples"

@@ -1,0 +1,214 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/check-symbols.sh [BUILD] - preload/symbols.def against everything that
+# must agree with it.
+#
+#  1 the list is sorted, each name is there once, and an alias names a body
+#  2 what libfiberize.so exports is what the list says, both ways
+#  3 libfiberize.so has no version definitions: they would disable interposition
+#  4 no object of runtime/ or arch/ calls a name in the list: it would come back
+#    to us.  Nor does the library as a whole use one from elsewhere, but through
+#    fz_real.
+#  5 the running libc has each name that is not OPT; where it has several
+#    versions of it, or one that is not for linking, the list names that version
+#  6 a body mentions its own FZ_SYM_ and no other, and there is one for each name
+#  7 each PARK name is used by a test program (the source, or the binary: it may
+#    be what a header or the compiler makes of another name)
+#
+# Quiet when all is well; otherwise one line for each finding, and exit status 1.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 2
+build=${1-build}
+def=preload/symbols.def
+lib=$build/libfiberize.so
+
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+found=0
+finding()
+{
+	echo "check-symbols: $*"
+	found=1
+}
+
+[ -e "$lib" ] || { echo "check-symbols: $lib is missing: run make"; exit 2; }
+
+# Lines "alias NAME OF" and "body NAME VERSION KIND" with - for no version.
+sed -n -e 's/^FZ_ALIAS(\([A-Za-z0-9_]*\), *\([A-Za-z0-9_]*\))$/alias \1 \2/p' \
+	-e 's/^FZ_SYMBOL(\([A-Za-z0-9_]*\), *NULL, *\([A-Z| ]*\))$/body \1 - \2/p' \
+	-e 's/^FZ_SYMBOL(\([A-Za-z0-9_]*\), *"\([A-Za-z0-9_.]*\)", *\([A-Z| ]*\))$/body \1 \2 \3/p' \
+	$def >"$work/list"
+awk '{ print $2 }' "$work/list" >"$work/in_order"
+sort -u "$work/in_order" >"$work/names"
+awk '$1 == "body" { print $2 }' "$work/list" | sort >"$work/bodies"
+
+# 1
+[ "$(grep -c '^FZ_[A-Z]*(' $def)" = "$(wc -l <"$work/list")" ] ||
+	finding "$def: a line that is neither FZ_SYMBOL(name, version, kind) nor" \
+		"FZ_ALIAS(alias, name)"
+sort -c "$work/in_order" 2>"$work/sorted" ||
+	finding "$def: not sorted: $(sed 's/.*disorder: //' "$work/sorted")"
+for name in $(sort "$work/in_order" | uniq -d); do
+	finding "$def: $name is there twice"
+done
+while read -r what name of _; do
+	[ "$what" = alias ] || continue
+	grep -qx -- "$of" "$work/bodies" ||
+		finding "$def: $name is an alias of $of, which is not there"
+done <"$work/list"
+while read -r kind; do
+	case $kind in
+	PARK|TRACK|SELF|ANNOUNCE|OPT)	;;
+	*)	finding "$def: no such kind: $kind" ;;
+	esac
+done < <(awk '$1 == "body" { for (i = 4; i <= NF; i++) if ($i != "|") print $i }' \
+	"$work/list" | sort -u)
+
+# 2
+nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$work/exported"
+for name in $(comm -13 "$work/names" "$work/exported"); do
+	finding "$lib exports $name, which is not in $def"
+done
+for name in $(comm -23 "$work/names" "$work/exported"); do
+	finding "$lib does not export $name"
+done
+
+# 3
+readelf -V "$lib" | grep -q '^Version definition' &&
+	finding "$lib has a version definition section"
+
+# 4
+for object in "$build"/arch/*/*.o "$build"/runtime/*.o; do
+	# One whose source is gone is only left over.
+	source=${object#"$build"/}
+	source=${source%.o}
+	[ -e "$source.c" ] || [ -e "$source.S" ] || continue
+	for name in $(nm --undefined-only "$object" | awk '{ print $NF }' | sort -u |
+		comm -12 - "$work/names"); do
+		finding "$source calls $name, which is interposed"
+	done
+done
+for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print $NF }' |
+	sort -u | comm -12 - "$work/names"); do
+	finding "$lib needs $name from elsewhere, which is interposed"
+done
+
+# 5
+libc=$(ldd "$lib" | awk '$1 == "libc.so.6" { print $3 }')
+[ -e "$libc" ] || finding "cannot find libc.so.6 by ldd $lib"
+# Lines "name VERSION default|old"
+nm -D --with-symbol-versions --defined-only "$libc" | awk '
+	{
+		i = index($NF, "@")
+		name = i ? substr($NF, 1, i - 1) : $NF
+		rest = i ? substr($NF, i) : "@@-"
+		how = rest ~ /^@@/ ? "default" : "old"
+		gsub(/@/, "", rest)
+		print name, rest, how
+	}' | sort -u >"$work/libc"
+# A name may have moved here from libpthread, and keep the version it had there:
+# those are the same function.  Two addresses are two functions.
+nm -D --with-symbol-versions --defined-only "$libc" | awk '
+	{ name = $NF; sub(/@.*/, "", name); at[name " " $1] = 1 }
+	END { for (x in at) { split(x, f, " "); n[f[1]]++ }
+	      for (x in n) if (n[x] > 1) print x }' | sort >"$work/ambiguous"
+cut -d' ' -f1 "$work/libc" | sort -u >"$work/libc_names"
+while read -r what name version kind; do
+	if ! grep -qx -- "$name" "$work/libc_names"; then
+		case "$what $kind" in
+		body*OPT*)	;;
+		alias*)	;;	# exporting one more name harms nobody
+		*)	finding "libc has no $name" ;;
+		esac
+		continue
+	fi
+	[ "$what" = body ] || continue
+	if [ "$version" = - ]; then
+		grep -q "^$name .* default$" "$work/libc" || case $kind in
+		*OPT*)	;;
+		*)	finding "$name: libc has it only in old versions; $def names none" ;;
+		esac
+		grep -qx -- "$name" "$work/ambiguous" &&
+			finding "$name: libc has several functions of that name;" \
+				"$def must name the version"
+	else
+		grep -q "^$name $version " "$work/libc" ||
+			finding "$name: libc has it, but not in version $version"
+	fi
+done <"$work/list"
+
+# 6: from FZ_EXPORT and the name to the closing brace in the first column.
+awk -v out="$work/defined" '
+	function fail(text)
+	{
+		print "check-symbols: " text
+		bad = 1
+	}
+	/^FZ_EXPORT / { heading = ""; collecting = 1; where = FILENAME ":" FNR }
+	collecting {
+		heading = heading " " $0
+		rest = heading
+		gsub(/__attribute__ *\(\([^)]*(\([^)]*\))?[^)]*\)\)/, "", rest)
+		if (match(rest, /[A-Za-z0-9_]+\(/)) {
+			name = substr(rest, RSTART, RLENGTH - 1)
+			collecting = 0
+			inside = 1
+			own = 0
+			print "body", name >out
+		}
+	}
+	inside {
+		line = $0
+		while (match(line, /FZ_SYM_[A-Za-z0-9_]+/)) {
+			used = substr(line, RSTART + 7, RLENGTH - 7)
+			if (used == name)
+				own = 1
+			else if (used != "COUNT")
+				fail(where ": " name " counts as " used)
+			line = substr(line, RSTART + RLENGTH)
+		}
+	}
+	inside && /^}/ {
+		if (!own)
+			fail(where ": " name " does not mention FZ_SYM_" name)
+		inside = 0
+		name = ""
+	}
+	END { exit bad }' preload/*.c || found=1
+awk '$1 == "body" { print $2 }' "$work/defined" | sort >"$work/written"
+for name in $(comm -23 "$work/bodies" "$work/written"); do
+	finding "$name: no FZ_EXPORT in preload/"
+done
+for name in $(comm -13 "$work/bodies" "$work/written"); do
+	finding "$name: FZ_EXPORT in preload/, but no FZ_SYMBOL in $def"
+done
+
+# 7
+grep '^alias' "$work/list" >"$work/aliases"
+cat tests/programs/*.c tests/programs/*.cc tests/programs/*.h | tr -c 'A-Za-z0-9_' '\n' |
+	sort -u >"$work/used"
+for program in "$build"/tests/programs/*; do
+	case $program in
+	*.d|*.o|*'*')	continue ;;
+	esac
+	nm -D --undefined-only "$program" 2>/dev/null |
+		awk '{ sub(/@.*/, "", $NF); print $NF }'
+done | sort -u | sort -u - "$work/used" -o "$work/used"
+while read -r what name _ kind; do
+	case "$what $kind" in
+	body*PARK*)	;;
+	*)	continue ;;
+	esac
+	grep -qx -- "$name" "$work/used" && continue
+	# An alias is as good.
+	grep "^alias .* $name$" "$work/aliases" | cut -d' ' -f2 | grep -qxFf - "$work/used" &&
+		continue
+	finding "$name may park, but nothing in tests/programs/ calls it"
+done <"$work/list"
+
+exit $found

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime_setup.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#include "runtime/fdtab.h"
+#include "runtime/host.h"
+#include "runtime/op.h"
+
+_Atomic unsigned setup_resets, setup_destructor_runs, setup_cancels;
+
+static _Noreturn void give_up(const char *what, int err)
+{
+	fprintf(stderr, "test set-up: %s: %s\n", what, strerror(err));
+	abort();
+}
+
+static int create_with_mask(pthread_t *thread, const pthread_attr_t *attr,
+			    void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+static int host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (stack)
+		err = pthread_attr_setstack(&attr, stack, size);
+	if (!err)
+		err = create_with_mask(&thread, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static bool host_call_start(void *(*start)(void *), void *arg, void **result)
+{
+	*result = start(arg);
+	return true;
+}
+
+static void host_run_destructors(void)
+{
+	COUNT(setup_destructor_runs);
+}
+
+static void host_reset_thread_state(void)
+{
+	COUNT(setup_resets);
+	errno = 0;
+}
+
+static void host_test_cancel(void)
+{
+	COUNT(setup_cancels);
+}
+
+static void host_exit_process(int status)
+{
+	exit(status);
+}
+
+static intptr_t field(const char *symbol)
+{
+	const uint32_t *f = dlsym(RTLD_DEFAULT, symbol);
+
+	if (!f || f[0] != 32 || f[1] != 1)
+		give_up(symbol, ENOSYS);
+	return (intptr_t)f[2];
+}
+
+void setup_layout(void)
+{
+	fz_arch_init(getauxval(AT_HWCAP2));
+	fz_host = (struct fz_host){
+		.thread_create = host_thread_create,
+		.call_start = host_call_start,
+		.run_destructors = host_run_destructors,
+		.reset_thread_state = host_reset_thread_state,
+		.test_cancel = host_test_cancel,
+		.exit_process = host_exit_process,
+	};
+	fz_layout.record = (intptr_t)fz_self() - (intptr_t)fz_tcb_get();
+	fz_layout.tid = field("_thread_db_pthread_tid");
+	fz_layout.cancelhandling = field("_thread_db_pthread_cancelhandling");
+	fz_fdtab_init();
+}
+
+void setup_start(unsigned processors)
+{
+	const char *why = "";
+	int err;
+
+	setup_layout();
+	err = fz_sched_start(processors, &why);
+	if (err)
+		give_up(why, -err);
+}
+
+struct fz_fiber *spawn_with(void *(*fn)(void *), void *arg, size_t stack, bool detached)
+{
+	struct fz_birth birth = {
+		.start = fn, .arg = arg, .stack_size = stack, .guard_size = 4096,
+		.mask = fz_self()->mask, .detached = detached,
+	};
+	unsigned long handle;
+	int err = fz_fiber_create(&birth, &handle);
+
+	if (err)
+		give_up("fz_fiber_create", -err);
+	return fz_fiber_of_tcb(handle);
+}
+
+struct fz_fiber *spawn(void *(*fn)(void *), void *arg)
+{
+	return spawn_with(fn, arg, 256 * 1024, false);
+}
+
+void *join(struct fz_fiber *fiber)
+{
+	void *result = NULL;
+	int err = fz_fiber_join(fiber, FZ_FOREVER, &result);
+
+	if (err)
+		give_up("fz_fiber_join", -err);
+	return result;
+}
+
+pthread_t native(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+	int err = create_with_mask(&thread, NULL, fn, arg);
+
+	if (err)
+		give_up("pthread_create", err);
+	return thread;
+}
+
+fz_nsec now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
+}
+
+void nap(fz_nsec ns)
+{
+	struct fz_fiber *self = fz_self();
+	struct timespec ts = { .tv_sec = (time_t)(ns / FZ_SEC), .tv_nsec = (long)(ns % FZ_SEC) };
+
+	if (self->kind == FZ_KIND_FIBER)
+		fz_op_sleep(self, now_ns() + ns, 0);
+	else
+		nanosleep(&ts, NULL);
+}
+
+void yield_fiber(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (self->kind != FZ_KIND_FIBER) {
+		sched_yield();
+		return;
+	}
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+}
+
+uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1du;
+}
