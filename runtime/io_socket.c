@@ -6,11 +6,9 @@
  */
 #include "runtime/io_internal.h"
 
-#include <linux/fcntl.h>
-#include <linux/io_uring.h>
-#include <linux/poll.h>
-#include <linux/socket.h>
-#include <linux/uio.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/uio.h>
 
 #include "runtime/io_socket.h"
 #include "runtime/sched.h"
@@ -29,6 +27,7 @@ enum {
 	FAMILY_UNIX = 1,
 	LEVEL_SOCKET = 1,
 	OPTION_ERROR = 4,
+	MESSAGES_MAX = 1024,	/* the kernel's UIO_MAXIOV */
 };
 
 /*
@@ -356,7 +355,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 
 	if (wait <= 0)
 		return wait ? wait : fz_syscall4(__NR_sendmmsg, fd, (long)vec, n, flags);
-	while (done < n && done < UIO_MAXIOV) {
+	while (done < n && done < MESSAGES_MAX) {
 		struct message_slot *slot = &slots[done];
 
 		/* One by one: the kernel's own judgement of each slot, unlike ours. */
