@@ -6,7 +6,6 @@
 #	demo		a threaded server, natively and as fibers, in under a minute
 #	check		every test; ends in "N passed, N failed"
 #	check-static, check-unit, check-programs, check-scripts	parts of it
-#	check-tsan	the runtime's unit tests under ThreadSanitizer
 #	bench		the echo server against native threads and plain io_uring
 #	stress		the programs in a loop, MINUTES=30 of it
 #	install, uninstall	with PREFIX and DESTDIR
@@ -169,14 +168,15 @@ $(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c) \
 # tests/unit/test_X.c is a test of runtime/X; what else is there helps them all.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_HELP := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
-UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -MMD -MP -D_GNU_SOURCE \
+UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
 	-I. -iquote arch/$(CPU) -iquote tests/unit
 UNITS := $(patsubst %.c,$(B)/%,$(UNIT_SRC))
 
-$(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(B)/libfz_runtime.a Makefile
+$(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
+		$(B)/libfz_runtime.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) -MF $@.d $(filter %.c,$^) -o $@ \
+	$(Q)$(CC) $(UNIT_FLAGS) $(filter %.c,$^) -o $@ \
 		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -pthread
 
 .PHONY: tests programs units
@@ -185,7 +185,7 @@ units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units
 
 # For these the packages come first, then a make that sees them.
-.PHONY: demo check check-static check-unit check-programs check-scripts check-tsan bench stress
+.PHONY: demo check check-static check-unit check-programs check-scripts bench stress
 check:
 	@scripts/deps.sh check
 	@$(MAKE) -s tests
@@ -220,12 +220,6 @@ stress:
 check-clang:
 	@$(MAKE) -s CC=clang B=$(B)/clang library
 
-TSAN_UNITS := $(patsubst $(B)/tests/unit/%,$(B)/tsan/tests/unit/%,$(UNITS))
-check-tsan:
-	@$(MAKE) -s B=$(B)/tsan CFLAGS=-fsanitize=thread UNIT_FLAGS='$(UNIT_FLAGS) -fsanitize=thread' \
-		$(TSAN_UNITS)
-	@tests/run.sh --only unit $(patsubst %,--unit %,$(TSAN_UNITS))
-
 # ---- install
 bindir := $(DESTDIR)$(PREFIX)/bin
 libdir := $(DESTDIR)$(PREFIX)/lib/fiberize
@@ -251,5 +245,5 @@ uninstall:
 clean:
 	$(Q)rm -rf $(B)
 
--include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(UNITS:=.d) \
+-include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) \
 	$(B)/libexec/echo_client.d $(B)/libexec/measure.d

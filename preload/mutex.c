@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/mutex.c - private mutexes are ours, also in native threads; robust,
- * priority-inheriting, priority-protected and process-shared ones are libc's,
- * and announced if they are not free at once.  init, destroy and the attribute
+ * priority-inheriting, priority-protected and process-shared ones are libc's, and
+ * wire the fiber: their owner must be a thread that the kernel knows.  init, destroy and the attribute
  * functions are libc's for all: the words mean the same (runtime/mutex.h).
  */
 #include "preload/gate.h"
@@ -29,17 +29,12 @@ FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
 	struct fz_mutex *mutex = ours(m);
 	struct fz_fiber *self;
-	int err;
 
 	if (FZ_LIKELY(mutex != NULL))
 		return fz_mutex_lock(mutex, FZ_FOREVER);
 	self = fz_enter(FZ_SYM_pthread_mutex_lock);
-	if (self) {
-		err = fz_real.pthread_mutex_trylock(m);
-		if (err != EBUSY)
-			return err;
-		fz_announce(self);
-	}
+	if (self)
+		fz_fiber_wire(self);
 	return fz_real.pthread_mutex_lock(m);
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
@@ -47,10 +42,13 @@ FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
 FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 {
 	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self;
 
 	if (FZ_LIKELY(mutex != NULL))
 		return fz_mutex_trylock(mutex);
-	fz_enter(FZ_SYM_pthread_mutex_trylock);
+	self = fz_enter(FZ_SYM_pthread_mutex_trylock);
+	if (self)
+		fz_fiber_wire(self);
 	return fz_real.pthread_mutex_trylock(m);
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
@@ -89,7 +87,7 @@ FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec 
 	if (mutex)
 		return lock_until(mutex, CLOCK_REALTIME, when);
 	if (self)
-		fz_announce(self);
+		fz_fiber_wire(self);
 	return fz_real.pthread_mutex_timedlock(m, when);
 }
 
@@ -104,6 +102,6 @@ FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	if (mutex)
 		return lock_until(mutex, clock, when);
 	if (self)
-		fz_announce(self);
+		fz_fiber_wire(self);
 	return fz_real.pthread_mutex_clocklock(m, clock, when);
 }

@@ -349,7 +349,38 @@ FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
 	return 0;
 }
 
+/* The kernel's, and those that are the fiber's alone. */
+FZ_EXPORT int sigpending(sigset_t *set)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigpending);
+	int ret = fz_real.sigpending(set);
+	uint64_t word;
+
+	if (!self || ret < 0)
+		return ret;
+	memcpy(&word, set, sizeof(word));
+	/* relaxed: a snapshot. */
+	word |= atomic_load_explicit(&self->pending, memory_order_relaxed);
+	memcpy(set, &word, sizeof(word));
+	return ret;
+}
+
 /* ---- sending ------------------------------------------------------------ */
+
+FZ_EXPORT int raise(int sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_raise);
+
+	if (!self || sig < 1 || sig > FZ_SIGNALS)
+		return fz_real.raise(sig);
+	/* Blocked, it must not stay with a carrier that others use as well. */
+	if (self->mask & fz_signal_bit(sig)) {
+		atomic_fetch_or_explicit(&self->pending, fz_signal_bit(sig),
+					 memory_order_seq_cst);
+		return 0;
+	}
+	return (int)fz_leave(fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig));
+}
 
 FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
 {
@@ -358,7 +389,7 @@ FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
 	uint32_t life;
 
 	fz_enter(FZ_SYM_pthread_kill);
-	if (target->kind != FZ_KIND_FIBER)
+	if (!fz_is_fiber(target))
 		return fz_real.pthread_kill(thread, sig);
 	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
 		return EINVAL;
@@ -370,7 +401,10 @@ FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
 	self = fz_self();
 	/* To itself it is synchronous; in sigwait the kernel must have it. */
 	if (target == self)
-		return (int)-fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
+		return raise(sig) < 0 ? errno : 0;
+	if (target->kind == FZ_KIND_WIRED)
+		return (int)-fz_syscall3(__NR_tgkill, fz_sys_getpid(),
+					 fz_fiber_kernel_tid(target), sig);
 	if (target->sigwait_set & fz_signal_bit(sig))
 		return (int)-fz_syscall3(__NR_tgkill, fz_sys_getpid(),
 					 fz_fiber_kernel_tid(target), sig);

@@ -15,12 +15,15 @@
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 
+#include <stdarg.h>
+#include <sys/prctl.h>
+
 /* The fiber behind a handle, or NULL for a native thread. */
 static struct fz_fiber *fiber_of(pthread_t thread)
 {
 	struct fz_fiber *f = fz_fiber_of_tcb((uintptr_t)thread);
 
-	return f->kind == FZ_KIND_FIBER ? f : NULL;
+	return fz_is_fiber(f) ? f : NULL;
 }
 
 /* ---- creation ----------------------------------------------------------- */
@@ -331,7 +334,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 	if (life & FZ_LIFE_ENDED)
 		return 0;
 	self = fz_self();
-	if (fiber != self) {
+	if (fiber != self && fiber->kind == FZ_KIND_FIBER) {
 		/*
 		 * seq_cst: pairs with fz_wait_arm().  libc would signal an
 		 * asynchronous one by its tid, which is virtual.
@@ -350,9 +353,10 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 
 FZ_EXPORT pid_t gettid(void)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_gettid);
+	struct fz_fiber *self = fz_self();
 
-	return self ? self->tid : fz_real.gettid();
+	fz_enter(FZ_SYM_gettid);
+	return fz_is_fiber(self) ? self->tid : fz_real.gettid();
 }
 
 FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
@@ -401,6 +405,28 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	if (life & FZ_LIFE_DETACHED)
 		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
 	return 0;
+}
+
+FZ_EXPORT int prctl(int option, ...)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_prctl);
+	unsigned long args[4];
+	va_list list;
+
+	/* Four words, whatever their types: as in libc. */
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		args[i] = va_arg(list, unsigned long);
+	va_end(list);
+	/* The name of a thread is the fiber's; the main thread's also the process's. */
+	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
+		return strcpy((char *)args[0], self->name) ? 0 : -1;
+	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
+		snprintf(self->name, sizeof(self->name), "%s", (char *)args[0]);
+		if (!self->is_main)
+			return 0;
+	}
+	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);
 }
 
 /*

@@ -34,8 +34,10 @@ static void *adopted(void *arg)
 	struct order *order = arg;
 	struct fz_fiber *self = fz_self();
 	fz_context_body *body = order->body;
+	size_t list_size;
 
 	self->tcb = fz_tcb_get();
+	fz_syscall3(__NR_get_robust_list, 0, (long)&self->robust_list, (long)&list_size);
 	fz_syscall1(__NR_set_tid_address, 0);
 	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
 	fz_adopt_cut_rseq();
@@ -43,7 +45,7 @@ static void *adopted(void *arg)
 	fz_adopt(&self->sp, &order->published);
 	/* Another carrier, another time; order is gone. */
 	body(self);
-	__builtin_unreachable();
+	return NULL;
 }
 
 int fz_adopt_context(void *stack, size_t size, fz_context_body *body,

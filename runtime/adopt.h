@@ -12,7 +12,10 @@
 
 #include "runtime/fiber.h"
 
-/* What runs on the context when it is entered; must not return. */
+/*
+ * What runs on the context when it is entered.  If it returns, libc ends the
+ * kernel thread it runs on, and the context with it.
+ */
 typedef void fz_context_body(struct fz_fiber *self);
 
 /*

@@ -28,7 +28,7 @@ struct fz_carrier {
 	struct fz_fiber *left;
 	enum fz_left left_how;
 	uint64_t kernel_mask;		/* the signal mask the kernel has for it */
-	int tid;			/* const: the kernel's */
+	int tid;			/* the kernel's; 0 once the thread is gone */
 	uintptr_t libc_tcb;		/* const: what libc believes runs on tid */
 
 	_Atomic uint32_t wakeup;	/* futex: 1 = go; set by who pops it from idle */

@@ -2,6 +2,7 @@
 #include "runtime/fiber.h"
 
 #include <asm/errno.h>
+#include <linux/futex.h>
 #include <linux/prctl.h>
 
 #include "runtime/adopt.h"
@@ -197,6 +198,44 @@ static _Noreturn void last_thread_ended(struct fz_fiber *self)
 	__builtin_unreachable();
 }
 
+/*
+ * A wired fiber ends as libc ends a thread: the kernel looks through its robust
+ * list, and clears `retiring` after that.
+ */
+static void retire(struct fz_fiber *self)
+{
+	fz_enter_runtime(self);
+	if (delist(self))
+		last_thread_ended(self);
+	self->carrier->tid = 0;
+	atomic_store_explicit(&self->retiring, 1, memory_order_relaxed);
+	fz_syscall1(__NR_set_tid_address, (long)&self->retiring);
+	/* acq_rel: as in fz_fiber_buried(). */
+	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
+				 memory_order_acq_rel);
+	fz_lot_wake(&self->life, 1);
+	/* Its mask is full from here on: no handler runs on a thread that ended. */
+	fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
+	self->kind = FZ_KIND_NATIVE;
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+}
+
+void fz_fiber_wire(struct fz_fiber *self)
+{
+	struct fz_carrier *c;
+
+	if (self->kind != FZ_KIND_FIBER)
+		return;
+	fz_enter_runtime(self);
+	c = self->carrier;
+	fz_sched_give_up(self);
+	self->kind = FZ_KIND_WIRED;
+	fz_syscall2(__NR_set_robust_list, (long)self->robust_list, 3 * sizeof(void *));
+	/* relaxed: only its own thread compares it. */
+	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
+	fz_leave_runtime(self);
+}
+
 static void live(struct fz_fiber *self)
 {
 	fz_sched_arrived(self);
@@ -211,6 +250,10 @@ static void live(struct fz_fiber *self)
 			fz_host.exit_process(0);
 		if (self->is_main)
 			fz_fiber_main_ended();
+		if (self->kind == FZ_KIND_WIRED) {
+			retire(self);
+			return;
+		}
 		/* What pthread_exit and pthread_setcancelstate left; relaxed: ours. */
 		atomic_store_explicit(fz_tcb_cancelhandling(self->tcb), 0,
 				      memory_order_relaxed);
@@ -358,6 +401,14 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 	self->joins = NULL;
 	if (ret_result)
 		*ret_result = f->result;
+	if (atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED) {
+		/* acquire: the kernel thread is gone, and what it had locked free. */
+		while (atomic_load_explicit(&f->retiring, memory_order_acquire))
+			fz_syscall4(__NR_futex, (long)&f->retiring, FUTEX_WAIT, 1, 0);
+		return 0;
+	}
+	if (f->is_main)
+		return 0;
 	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
 	fz_enter_runtime(self);
 	if (self->kind == FZ_KIND_FIBER) {
@@ -412,11 +463,13 @@ void fz_fiber_adopt_main(void)
 	struct fz_fiber *self = fz_self(), *context;
 	struct fz_processor *p = &fz_sched.processors[0];
 	struct fz_carrier *c;
+	size_t list_size;
 	void *stack;
 	size_t size;
 	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
 
 	self->tcb = fz_tcb_get();
+	fz_syscall3(__NR_get_robust_list, 0, (long)&self->robust_list, (long)&list_size);
 	if (!err)
 		err = fz_adopt_context(stack, size, carry_main, &context);
 	if (err)
@@ -447,6 +500,9 @@ _Noreturn void fz_fiber_main_ended(void)
 	fz_enter_runtime(self);
 	if (delist(self))
 		last_thread_ended(self);
+	/* acq_rel: as in fz_fiber_buried(); it may be joined. */
+	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED, memory_order_acq_rel);
+	fz_lot_wake(&self->life, 1);
 	/* Its stack stays: argv, environ and the like live there. */
 	for (;;) {
 		fz_wait_arm(self, 0);

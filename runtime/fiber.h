@@ -20,6 +20,7 @@ struct fz_processor;
 enum fz_kind {
 	FZ_KIND_NATIVE,		/* a kernel thread of libc's, left alone */
 	FZ_KIND_FIBER,
+	FZ_KIND_WIRED,		/* was a fiber, has its kernel thread for good */
 	FZ_KIND_CARRIER,	/* a carrier's own context */
 	FZ_KIND_MONITOR,
 };
@@ -30,6 +31,7 @@ enum {
 	FZ_LIFE_DETACHED = 2,
 	FZ_LIFE_JOINING = 4,	/* somebody has the right to join it */
 	FZ_LIFE_FREE = 8,	/* no thread: handles to it are stale */
+	FZ_LIFE_RETIRED = 16,	/* ended with its kernel thread, see retiring */
 };
 
 /*
@@ -69,6 +71,8 @@ struct fz_fiber {
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;
 	char name[16];
+	void *robust_list;		/* libc's list head, as the kernel had it */
+	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
 
 	/* Signals (runtime/signal.h). */
 	uint64_t mask;			/* what pthread_sigmask set */
@@ -144,6 +148,19 @@ int fz_fiber_join(struct fz_fiber *fiber, fz_nsec deadline, void **ret_result);
 
 /* Returns 0, -ESRCH, -EINVAL.  Any thread. */
 int fz_fiber_detach(struct fz_fiber *fiber);
+
+/*
+ * From now on the calling fiber is a kernel thread like any other: for what the
+ * kernel must know by thread, such as the owner of a robust or a priority-
+ * inheriting mutex.  Outside the runtime.  Idempotent; nothing for others.
+ */
+void fz_fiber_wire(struct fz_fiber *self);
+
+/* Is the record that of a thread of ours, wired or not? */
+static inline bool fz_is_fiber(const struct fz_fiber *f)
+{
+	return f->kind == FZ_KIND_FIBER || f->kind == FZ_KIND_WIRED;
+}
 
 /* The main thread, once it has left its last frame.  Does not return. */
 _Noreturn void fz_fiber_main_ended(void);

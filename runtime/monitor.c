@@ -127,6 +127,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return false;
 	work = fz_processor_has_work(p, now);
 	if (state == FZ_OWNER_ANNOUNCED) {
+		/* Somebody must wait for its requests, if there are any. */
+		work |= p->ring.in_flight || p->timers.used;
 		if (work)
 			fz_processor_take(p, owner);
 		return work;
@@ -156,12 +158,14 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 /* A processor that nobody runs, for fibers in the global queue. */
 static void provide_carrier(void)
 {
-	for (uint32_t i = 0; i < fz_sched.count; i++) {
-		struct fz_processor *p = &fz_sched.processors[i];
-		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
-		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };
 
-		if ((state == FZ_OWNER_FREE || state == FZ_OWNER_ANNOUNCED) &&
+	/* The announced ones first: they may have requests in flight. */
+	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
+		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+
+		if ((owner & FZ_OWNER_STATE_MASK) == order[i / fz_sched.count] &&
 		    fz_processor_take(p, owner))
 			return;
 	}

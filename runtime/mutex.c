@@ -7,8 +7,12 @@
 
 static int my_tid(void)
 {
+	/* A fiber's own, which does not change when it is wired. */
+	int tid = fz_self()->tid;
+
 	/* relaxed: our own. */
-	return atomic_load_explicit(fz_tcb_tid(fz_tcb_get()), memory_order_relaxed);
+	return FZ_LIKELY(tid) ? tid : atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
+							   memory_order_relaxed);
 }
 
 static bool take(struct fz_mutex *m)

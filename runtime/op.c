@@ -89,12 +89,15 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	struct fz_processor *p;
 	enum fz_why why;
 
-	fz_enter_runtime(self);
-	p = fz_processor_of(self);
-	start(&request, self, flags);
-	prepare(&p->ring, op, &request);
-	why = finish(&request, self, p, deadline);
-	fz_leave_runtime(self);
+	do {
+		fz_enter_runtime(self);
+		p = fz_processor_of(self);
+		start(&request, self, flags);
+		prepare(&p->ring, op, &request);
+		why = finish(&request, self, p, deadline);
+		fz_leave_runtime(self);
+		/* Not we: the kernel thread that submitted it has ended. */
+	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
 
 	/* A worker thread of the ring may say EINTR for a cancelled request. */
 	if (why != FZ_WHY_DONE &&

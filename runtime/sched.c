@@ -399,6 +399,26 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 	return false;
 }
 
+/* Requests and deadlines that somebody must wait for, besides runnable fibers. */
+static bool needs_carrier(struct fz_processor *p)
+{
+	return p->ring.in_flight || p->timers.used || fz_processor_has_work(p, fz_now());
+}
+
+void fz_sched_give_up(struct fz_fiber *self)
+{
+	struct fz_processor *p = fz_processor_of(self);
+
+	if (fz_ring_queued(&p->ring))
+		fz_ring_submit(&p->ring);
+	if (fz_carrier_hand_off(p))
+		return;
+	/* seq_cst: the monitor finds it by looking. */
+	atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
+			      memory_order_seq_cst);
+	fz_monitor_want_carrier();
+}
+
 void fz_announce(struct fz_fiber *self)
 {
 	struct fz_processor *p;
@@ -409,18 +429,16 @@ void fz_announce(struct fz_fiber *self)
 	p = fz_processor_of(self);
 	if (fz_ring_queued(&p->ring))
 		fz_ring_submit(&p->ring);
-	if (fz_processor_has_work(p, fz_now()) || p->ring.in_flight ||
-	    p->timers.used) {
-		if (!fz_carrier_hand_off(p))
-			fz_monitor_want_carrier();
-		else
-			p = NULL;
-	}
-	if (p)
+	if (!needs_carrier(p) || !fz_carrier_hand_off(p)) {
+		bool wanted = needs_carrier(p);
+
 		/* seq_cst: a pusher that misses this finds the monitor awake. */
 		atomic_store_explicit(&p->owner,
 				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),
 				      memory_order_seq_cst);
+		if (wanted)
+			fz_monitor_want_carrier();
+	}
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &

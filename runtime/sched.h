@@ -116,6 +116,9 @@ void fz_announce(struct fz_fiber *self);
 /* The first thing on a context that runs for the first time. */
 void fz_sched_arrived(struct fz_fiber *self);
 
+/* The caller stops being a fiber: its processor is for others.  In the runtime. */
+void fz_sched_give_up(struct fz_fiber *self);
+
 /* By a carrier, in its own context, with a processor or none: run for ever. */
 _Noreturn void fz_sched_run_carrier(struct fz_carrier *carrier);
 

@@ -158,6 +158,16 @@ static bool recount(struct fz_fiber *first, void *arg)
 	return true;
 }
 
+static void apply_mask(struct fz_fiber *self, uint64_t mask)
+{
+	if (self->mask == mask)
+		return;
+	/* In user code: the carrier stays the same, and nobody else writes these. */
+	self->mask = mask;
+	self->carrier->kernel_mask = mask;
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+}
+
 int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old)
 {
@@ -174,10 +184,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		change.to &= ~FZ_SIGNALS_OF_LIBC;
 	}
 	if (change.to != old) {
-		/* Own thread's mask first: nothing arrives here from now on. */
+		/* Blocked at once, before it is counted as blocked. */
+		apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
-		self->mask = change.to;
-		fz_signal_load_mask(self->carrier, change.to);
 		all_before = fz_signal_blocked_by_all();
 		fz_fiber_each(recount, &change);
 		all_after = fz_signal_blocked_by_all();
@@ -189,6 +198,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		 */
 		if (all_before != all_after)
 			fz_monitor_set_mask(all_after);
+		/* Let in outside the runtime: what is pending is handled here. */
+		apply_mask(self, change.to);
+		fz_signal_run_pending(self);
 	}
 	if (ret_old)
 		*ret_old = old;

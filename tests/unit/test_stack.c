@@ -108,7 +108,7 @@ Test(stack, impossible_sizes_are_refused)
 	cr_assert_lt(fz_stack_alloc(SIZE_MAX, 0, &low, &size), 0);
 	cr_assert_lt(fz_stack_alloc(SIZE_MAX - 100, 4096, &low, &size), 0);
 	cr_assert_lt(fz_stack_alloc(4096, SIZE_MAX, &low, &size), 0);
-	cr_assert_lt(fz_stack_alloc((size_t)1 << 46, 4096, &low, &size), 0);
+	cr_assert_lt(fz_stack_alloc((size_t)1 << 48, 4096, &low, &size), 0);
 	/* Untouched on failure. */
 	cr_assert_eq(low, (void *)1);
 	cr_assert_eq(size, 7);
@@ -123,12 +123,8 @@ Test(stack, huge_ones_are_mapped_to_the_top)
 	for (size_t i = 0; i < 24; i++) {
 		size_t size, want = ((size_t)1100 << 20) + i * PAGE;
 		char *low = alloc(want, 4096, &size);
-		unsigned char there;
 
-		cr_assert_eq(mincore((void *)((uintptr_t)(low + size - 1) & ~(uintptr_t)(PAGE - 1)),
-				     PAGE, &there),
-			     0, "stack %zu: its top is not mapped", i);
-		low[size - 1] = 1;
+		cr_assert_eq(touch(low + size - 1), 0, "stack %zu: its top is not mapped", i);
 		mmap(NULL, (7 * i + 3) * 64 * 1024, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	}
 }
