@@ -141,6 +141,14 @@ $(URING_SERVER): tests/bench/uring_server.c tests/programs/check.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
 
+# What the scripts in tests/ use.
+HELPERS := $(patsubst %.c,$(B)/%,$(wildcard tests/*.c))
+
+$(HELPERS): $(B)/tests/%: tests/%.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
+
 # arch/ alone, twice: here, and with another CPU's compiler for qemu-user.
 ARCH_TEST_FLAGS := -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer \
 	-fasynchronous-unwind-tables $(WARN) -I.
@@ -177,10 +185,10 @@ $(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) $(filter %.c,$^) -o $@ \
-		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -pthread
+		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -lm -pthread
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(URING_SERVER)
+programs: $(PROGRAMS) $(URING_SERVER) $(HELPERS)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units
 

@@ -2,8 +2,9 @@
 /*
  * preload/mutex.c - private mutexes are ours, also in native threads; robust,
  * priority-inheriting, priority-protected and process-shared ones are libc's, and
- * wire the fiber: their owner must be a thread that the kernel knows.  init, destroy and the attribute
- * functions are libc's for all: the words mean the same (runtime/mutex.h).
+ * wire the fiber: their owner must be a thread that the kernel knows.  init,
+ * destroy and the attribute functions are libc's for all: the words mean the same
+ * (runtime/mutex.h).
  */
 #include "preload/gate.h"
 #include "preload/time.h"

@@ -83,3 +83,4 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 	fz_announce(self);
 	return fz_real.preadv2(fd, iov, count, offset, flags);
 }
+FZ_EXPORT_ALIAS(preadv64v2, preadv2);

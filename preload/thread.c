@@ -324,17 +324,23 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 	struct fz_fiber *fiber = fiber_of(thread), *self;
 	const int canceled = 8;		/* glibc's bit; runtime/park.c */
 	uint32_t life;
+	bool woken;
+	int err;
 
 	fz_enter(FZ_SYM_pthread_cancel);
-	if (!fiber)
-		return fz_real.pthread_cancel(thread);
+	if (!fiber || fiber->kind == FZ_KIND_WIRED) {
+		err = fz_real.pthread_cancel(thread);
+		if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+			fz_signal_guard_libc();
+		return err;
+	}
 	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
 		return ESRCH;
 	if (life & FZ_LIFE_ENDED)
 		return 0;
 	self = fz_self();
-	if (fiber != self && fiber->kind == FZ_KIND_FIBER) {
+	if (fiber != self) {
 		/*
 		 * seq_cst: pairs with fz_wait_arm().  libc would signal an
 		 * asynchronous one by its tid, which is virtual.
@@ -342,8 +348,11 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
 					 memory_order_seq_cst);
 		fz_enter_runtime(self);
-		fz_wake_any(fiber, FZ_WHY_CANCEL);
+		woken = fz_wake_any(fiber, FZ_WHY_CANCEL);
 		fz_leave_runtime(self);
+		/* In a call of libc's that it does not leave by itself. */
+		if (!woken)
+			fz_signal_nudge();
 		return 0;
 	}
 	return fz_real.pthread_cancel(thread);

@@ -55,3 +55,4 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 		fz_announce(self);
 	return fz_real.pwritev2(fd, iov, count, offset, flags);
 }
+FZ_EXPORT_ALIAS(pwritev64v2, pwritev2);

@@ -25,7 +25,11 @@ int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
 		atomic_fetch_sub_explicit(&c->waiters, 1, memory_order_release);
 		return err;
 	}
-	ret = fz_lot_wait(&c->sequence, sequence, deadline, FZ_WAIT_CANCEL);
+	/* After a handler it goes on, unless there was a signal to us meanwhile. */
+	do {
+		ret = fz_lot_wait(&c->sequence, sequence, deadline,
+				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
+	} while (ret == -EINTR);
 	/* release: the last touch; pairs with fz_cond_destroy(). */
 	if (atomic_fetch_sub_explicit(&c->waiters, 1, memory_order_release) == 1)
 		fz_lot_wake(&c->waiters, UINT32_MAX);
@@ -51,5 +55,5 @@ void fz_cond_destroy(struct fz_cond *c)
 
 	/* acquire: pairs with the release in fz_cond_wait(). */
 	while ((waiters = atomic_load_explicit(&c->waiters, memory_order_acquire)))
-		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER, 0);
+		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER, FZ_WAIT_SIGNAL);
 }

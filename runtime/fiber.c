@@ -389,7 +389,7 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 
 		if (life & FZ_LIFE_ENDED)
 			break;
-		err = fz_lot_wait(&f->life, life, deadline, FZ_WAIT_CANCEL);
+		err = fz_lot_wait(&f->life, life, deadline, FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
 		if (err == -ETIMEDOUT || err == -ECANCELED) {
 			self->joins = NULL;
 			/* release: who joins next sees nothing of ours. */

@@ -209,7 +209,7 @@ static void *monitor_thread(void *arg)
 	self->tcb = fz_tcb_get();
 	self->kind = FZ_KIND_MONITOR;
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
-	fz_signal_guard_setxid();
+	fz_signal_guard_libc();
 	for (;;) {
 		bool again;
 

@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 
 #include "runtime/lot.h"
+#include "runtime/park.h"
 
 static int my_tid(void)
 {
@@ -41,7 +42,8 @@ static int wait_for(struct fz_mutex *m, fz_nsec deadline)
 {
 	/* acquire: as in take(). */
 	while (atomic_exchange_explicit(&m->lock, 2, memory_order_acquire) != 0)
-		if (fz_lot_wait(&m->lock, 2, deadline, 0) == -ETIMEDOUT)
+		/* A signal is handled, and the wait goes on. */
+		if (fz_lot_wait(&m->lock, 2, deadline, FZ_WAIT_SIGNAL) == -ETIMEDOUT)
 			return ETIMEDOUT;
 	return 0;
 }

@@ -116,14 +116,24 @@ void fz_wait_context_saved(struct fz_fiber *fiber)
 	fz_sched_ready(fiber);
 }
 
+/* glibc's bits of cancelhandling. */
+enum { DISABLED = 1, ASYNCHRONOUS = 2, CANCELED = 8, EXITING = 16 };
+
+static int cancel_bits(const struct fz_fiber *f)
+{
+	/* seq_cst: pairs with the publication by pthread_cancel. */
+	return atomic_load_explicit(fz_tcb_cancelhandling(f->tcb), memory_order_seq_cst);
+}
+
 bool fz_cancel_requested(const struct fz_fiber *self)
 {
-	/* glibc's bits: disabled 1, cancelled 8, exiting 16. */
-	enum { DISABLED = 1, CANCELED = 8, EXITING = 16 };
-	int bits = atomic_load_explicit(fz_tcb_cancelhandling(self->tcb),
-					memory_order_seq_cst);
+	return (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
+}
 
-	return (bits & (DISABLED | CANCELED | EXITING)) == CANCELED;
+bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
+{
+	return (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
+	       (CANCELED | ASYNCHRONOUS);
 }
 
 /* A reason to end the wait that was there before the wait was armed. */

@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 
 #include "runtime/carrier.h"
+#include "runtime/host.h"
 #include "runtime/lock.h"
 #include "runtime/monitor.h"
 #include "runtime/park.h"
@@ -12,9 +13,9 @@
 /* Kernel numbers, the same on every architecture that we know. */
 enum {
 	SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_SEGV = 11,
-	SIG_PIPE = 13, SIG_SYS = 31, SIG_SETXID = 33,
+	SIG_PIPE = 13, SIG_SYS = 31, SIG_CANCEL = 32, SIG_SETXID = 33,
 	HOW_BLOCK = 0, HOW_UNBLOCK = 1, HOW_SETMASK = 2,
-	CODE_USER = 0, CODE_TKILL = -6,
+	CODE_USER = 0, CODE_QUEUE = -1, CODE_TKILL = -6,
 };
 #define FLAG_SIGINFO 4u
 #define FLAG_RESTART 0x10000000u
@@ -57,6 +58,7 @@ static struct {
 	_Atomic uint64_t blocked_by_all;
 
 	void (*setxid_handler)(int, void *, void *);
+	void (*cancel_handler)(int, void *, void *);
 } signals;
 
 /* ---- the program's actions ---------------------------------------------- */
@@ -384,6 +386,12 @@ void fz_signal_send(struct fz_fiber *f, int sig)
 		fz_monitor_poke();
 }
 
+void fz_signal_nudge(void)
+{
+	atomic_store_explicit(&signals.undelivered, true, memory_order_release);
+	fz_monitor_poke();
+}
+
 struct search {
 	uint64_t bit;
 	struct fz_fiber *found;
@@ -400,40 +408,29 @@ static bool accepts(struct fz_fiber *f, void *arg)
 	return f->is_main;
 }
 
-/* Running user code, where it does not look: a real signal makes it look. */
+/*
+ * Running user code, where it does not look: interrupt its kernel thread.  What is
+ * pending stays with the fiber, so that nothing is lost if it is not there.
+ */
 static bool nudge(struct fz_fiber *f, void *arg)
 {
 	bool *again = arg;
-	uint64_t due = atomic_load_explicit(&f->pending, memory_order_seq_cst) & ~f->mask;
 	struct fz_carrier *c = f->carrier;
+	struct fz_siginfo siginfo = { .bytes = { 0 } };
+	struct info *info = (struct info *)&siginfo;
 
-	if (!due)
+	if (!(atomic_load_explicit(&f->pending, memory_order_seq_cst) & ~f->mask) &&
+	    !fz_cancel_is_asynchronous(f))
 		return false;
 	*again = true;
 	if (fz_wake_any(f, FZ_WHY_SIGNAL) || !c ||
 	    atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
 		return false;
-	for (; due; due &= due - 1) {
-		int sig = __builtin_ctzll(due) + 1;
-		uint64_t bit = fz_signal_bit(sig);
-		struct fz_fiber *routed = f;
-		struct fz_siginfo info = { .bytes = { 0 } };
-		struct info *head = (struct info *)&info;
-
-		if (!(atomic_fetch_and_explicit(&f->pending, ~bit, memory_order_seq_cst) & bit))
-			continue;
-		head->signo = sig;
-		head->code = CODE_TKILL;
-		head->pid = (int)fz_sys_getpid();
-		if (atomic_compare_exchange_strong_explicit(
-			    &signals.routed_to[sig], &routed, NULL, memory_order_acq_rel,
-			    memory_order_relaxed)) {
-			info = signals.infos[sig];
-			atomic_fetch_and_explicit(&signals.taken, ~bit, memory_order_release);
-		}
-		/* If another fiber is there by now, it comes back to us. */
-		fz_syscall4(__NR_rt_tgsigqueueinfo, head->pid, c->tid, sig, (long)&info);
-	}
+	/* Not SI_TKILL, which is libc's own use of the signal. */
+	info->signo = SIG_CANCEL;
+	info->code = CODE_QUEUE;
+	fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, SIG_CANCEL,
+		    (long)&siginfo);
 	return false;
 }
 
@@ -449,8 +446,7 @@ bool fz_signal_route(void)
 		fz_fiber_each(accepts, &search);
 		if (!search.found) {
 			/* Blocked by all meanwhile: the kernel keeps it. */
-			fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), sig,
-				    (long)&signals.infos[sig]);
+			fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
 			atomic_fetch_and_explicit(&signals.taken, ~search.bit,
 						  memory_order_release);
 			continue;
@@ -488,18 +484,56 @@ static void setxid_arrived(int sig, void *info, void *ucontext)
 	fz_tcb_set(tcb);
 }
 
-void fz_signal_guard_setxid(void)
+/* See nudge().  Cancelling asynchronously a native thread is libc's use of it. */
+static void nudged(int sig, void *siginfo, void *ucontext)
 {
-	struct kernel_sigaction action;
+	struct fz_fiber *self = fz_self();
+	const struct info *info = siginfo;
 
-	if (fz_syscall4(__NR_rt_sigaction, SIG_SETXID, 0, (long)&action, sizeof(uint64_t)) ||
-	    (uintptr_t)action.handler <= 1 || action.handler == setxid_arrived)
+	if (info->code != CODE_QUEUE) {
+		if (signals.cancel_handler)
+			signals.cancel_handler(sig, siginfo, ucontext);
 		return;
-	signals.setxid_handler = action.handler;
-	action.handler = setxid_arrived;
+	}
+	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	fz_signal_run_pending(self);
+	/* libc makes its own blocking calls asynchronously cancellable. */
+	if (fz_cancel_is_asynchronous(self))
+		fz_host.test_cancel();
+}
+
+/* Put `ours` before libc's handler of sig, if it has one; flags as it has them. */
+static void guard(int sig, void (*ours)(int, void *, void *), uint64_t mask, bool always,
+		  void (**libc)(int, void *, void *))
+{
+	struct kernel_sigaction action, any;
+
+	if (fz_syscall4(__NR_rt_sigaction, sig, 0, (long)&action, sizeof(uint64_t)) ||
+	    action.handler == ours)
+		return;
+	if ((uintptr_t)action.handler > 1)
+		*libc = action.handler;
+	else if (!always)
+		return;
+	/* libc's way back from a handler is what a handler of ours needs, too. */
+	fz_syscall4(__NR_rt_sigaction, SIG_SETXID, 0, (long)&any, sizeof(uint64_t));
+	action.restorer = any.restorer;
+	action.handler = ours;
+	action.mask = mask;
+	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
+	action.flags = (any.flags | FLAG_SIGINFO |
+			/* A cancelled thread unwinds out of it and leaves no mask behind. */
+			(sig == SIG_CANCEL ? FLAG_NODEFER : 0)) &
+		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
+	fz_syscall4(__NR_rt_sigaction, sig, (long)&action, 0, sizeof(uint64_t));
+}
+
+void fz_signal_guard_libc(void)
+{
 	/* Nothing may run while the TCB is another's. */
-	action.mask = ~(uint64_t)0;
-	fz_syscall4(__NR_rt_sigaction, SIG_SETXID, (long)&action, 0, sizeof(uint64_t));
+	guard(SIG_SETXID, setxid_arrived, ~(uint64_t)0, false, &signals.setxid_handler);
+	guard(SIG_CANCEL, nudged, 0, true, &signals.cancel_handler);
 }
 
 void fz_signal_after_fork(void)

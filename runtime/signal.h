@@ -77,6 +77,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 /* Make sig pending for one fiber.  Any thread outside the runtime. */
 void fz_signal_send(struct fz_fiber *fiber, int sig);
 
+/* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
+void fz_signal_nudge(void);
+
 /* By the scheduler, when a fiber's mask differs from what the kernel has. */
 void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
 
@@ -91,8 +94,11 @@ uint64_t fz_signal_blocked_by_all(void);
  * come back soon. */
 bool fz_signal_route(void);
 
-/* setuid and friends: libc signals every thread it knows; see signal.c. */
-void fz_signal_guard_setxid(void);
+/*
+ * Put ourselves before libc's handlers of its own two signals, whenever it may
+ * have installed them anew: after its first thread, after pthread_cancel.
+ */
+void fz_signal_guard_libc(void);
 
 void fz_signal_after_fork(void);
 

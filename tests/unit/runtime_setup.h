@@ -50,9 +50,10 @@ fz_nsec now_ns(void);
 #define EVENTUALLY(cond)						\
 	({								\
 		fz_nsec end_ = now_ns() + 10 * FZ_SEC;			\
-		while (!(cond) && now_ns() < end_)			\
+		bool true_;						\
+		while (!(true_ = (cond)) && now_ns() < end_)		\
 			nap(100 * FZ_USEC);				\
-		(cond);							\
+		true_;							\
 	})
 
 /* relaxed is enough for counts that are looked at after a join. */

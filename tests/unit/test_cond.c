@@ -256,6 +256,7 @@ Test(cond, cancel_takes_no_signal_and_returns_the_mutex)
 	fz_enter_runtime(self);
 	fz_wake_any(victim, FZ_WHY_CANCEL);
 	fz_leave_runtime(self);
+	cr_assert(EVENTUALLY(GET(cond.waiters) == 1));
 	give_tickets(1, 1);
 	cr_assert_null(join(other));
 	cr_assert_eq((intptr_t)join(victim), -ECANCELED);
