@@ -175,10 +175,19 @@ $(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c) \
 
 # tests/unit/test_X.c is a test of runtime/X; what else is there helps them all.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
-UNIT_HELP := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+STRESS_SRC := $(wildcard tests/unit/stress_*.c)
+UNIT_HELP := $(filter-out $(UNIT_SRC) $(STRESS_SRC),$(wildcard tests/unit/*.c))
 UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
 	-I. -iquote arch/$(CPU) -iquote tests/unit
-UNITS := $(patsubst %.c,$(B)/%,$(UNIT_SRC))
+UNITS := $(patsubst %.c,$(B)/%,$(UNIT_SRC) $(STRESS_SRC))
+
+# What races, by kernel threads alone, under ThreadSanitizer.
+$(B)/tests/unit/stress_%: tests/unit/stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
+		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*.h) Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks \
+		$(filter %.c %.S,$^) -o $@ -l:liburing.a -lm -pthread
 
 $(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a Makefile

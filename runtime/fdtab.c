@@ -40,18 +40,24 @@ uint32_t fz_fdtab_get(int fd)
 	return e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
 }
 
+static void raise_highest(int fd)
+{
+	int high = atomic_load_explicit(&highest, memory_order_relaxed);
+
+	while (fd > high && fd < TABLE_FDS &&
+	       !atomic_compare_exchange_weak_explicit(&highest, &high, fd, memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
+}
+
 void fz_fdtab_set(int fd, uint32_t info)
 {
 	_Atomic uint32_t *e = entry(fd);
-	int high = atomic_load_explicit(&highest, memory_order_relaxed);
 
 	if (!e || (!info && !atomic_load_explicit(e, memory_order_relaxed)))
 		return;
 	atomic_store_explicit(e, info, memory_order_relaxed);
-	while (fd > high && !atomic_compare_exchange_weak_explicit(
-				    &highest, &high, fd, memory_order_relaxed,
-				    memory_order_relaxed))
-		continue;
+	raise_highest(fd);
 }
 
 void fz_fdtab_forget_range(unsigned first, unsigned last)
@@ -64,11 +70,15 @@ void fz_fdtab_forget_range(unsigned first, unsigned last)
 
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 {
-	uint32_t info = fz_fdtab_get(fd), changed = (info & ~clear) | set;
+	_Atomic uint32_t *e = entry(fd);
+	uint32_t info = fz_fdtab_get(fd);
 
-	/* Not atomic with a concurrent close: the entry is only a hint. */
-	if (changed != info && (info & FZ_FD_KIND_MASK))
-		fz_fdtab_set(fd, changed);
+	/* By compare-and-swap: a file opened meanwhile must not become the old one. */
+	while ((info & FZ_FD_KIND_MASK) && ((info & ~clear) | set) != info &&
+	       !atomic_compare_exchange_weak_explicit(e, &info, (info & ~clear) | set,
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
 }
 
 static enum fz_fd_kind kind_of(int fd)
@@ -101,7 +111,8 @@ static fz_nsec socket_timeout(int fd, int option)
 
 int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
-	uint32_t info = fz_fdtab_get(fd);
+	uint32_t info = fz_fdtab_get(fd), unknown = FZ_FD_UNKNOWN;
+	_Atomic uint32_t *e = entry(fd);
 
 	if (FZ_UNLIKELY(!(info & FZ_FD_KIND_MASK))) {
 		info = kind_of(fd);
@@ -113,7 +124,12 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
 		}
-		fz_fdtab_set(fd, info);
+		/* Opened anew while we asked: who opened it knows better. */
+		if (e)
+			atomic_compare_exchange_strong_explicit(e, &unknown, info,
+								memory_order_relaxed,
+								memory_order_relaxed);
+		raise_highest(fd);
 	}
 	*ret_info = info;
 	return 0;

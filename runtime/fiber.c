@@ -24,7 +24,6 @@ enum {
 	TID_LAST = (1 << 30) - 1,
 	TID_BATCH = 256,
 	FREE_PER_PROCESSOR = 64,
-	KEEP_OF_FREE_STACK = 16 * 1024,
 };
 
 __thread struct fz_fiber fz_self_record;
@@ -141,7 +140,7 @@ static void put_free(struct fz_processor *p, struct fz_fiber *f)
 		p->free_count++;
 		return;
 	}
-	fz_stack_trim(f->stack, f->stack_size, KEEP_OF_FREE_STACK);
+	fz_stack_trim(f->stack, f->sp);
 	fz_lock_acquire(&registry.free_lock);
 	f->next = registry.free;
 	registry.free = f;
@@ -254,9 +253,6 @@ static void live(struct fz_fiber *self)
 			retire(self);
 			return;
 		}
-		/* What pthread_exit and pthread_setcancelstate left; relaxed: ours. */
-		atomic_store_explicit(fz_tcb_cancelhandling(self->tcb), 0,
-				      memory_order_relaxed);
 		fz_enter_runtime(self);
 		self->recycled = true;
 		if (delist(self))
@@ -334,6 +330,8 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->tid = new_tid(fz_processor_of(self));
 	atomic_store_explicit(fz_tcb_tid(f->tcb), f->tid, memory_order_relaxed);
 	fz_frame_inherit_fenv(f->sp);
+	/* Whoever cancelled its predecessor too late did not mean this one. */
+	atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
 	/* release: before anybody else can hold the handle. */
 	atomic_store_explicit(&f->life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);

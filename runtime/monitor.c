@@ -126,6 +126,10 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (state == FZ_OWNER_FREE || state == FZ_OWNER_WAITING)
 		return false;
 	work = fz_processor_has_work(p, now);
+	/* Switches may be far apart: see that the next one looks at all this. */
+	if (fz_timers_earliest(&p->timers) <= now || fz_ring_queued(&p->ring) ||
+	    fz_ring_has_task_work(&p->ring))
+		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
 	if (state == FZ_OWNER_ANNOUNCED) {
 		/* Somebody must wait for its requests, if there are any. */
 		work |= p->ring.in_flight || p->timers.used;

@@ -150,7 +150,8 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	if (fz_ring_queued(&p->ring)) {
 		const struct io_uring_sq *sq = &p->ring.uring.sq;
 
-		for (unsigned i = sq->sqe_head; i != sq->sqe_tail; i++) {
+		for (unsigned i = sq->sqe_tail - fz_ring_queued(&p->ring); i != sq->sqe_tail;
+		     i++) {
 			if (sq->sqes[i & sq->ring_mask].fd != fd)
 				continue;
 			fz_ring_submit(&p->ring);

@@ -60,9 +60,13 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 /* Hand queued requests to the kernel.  By the owner. */
 void fz_ring_submit(struct fz_ring *ring);
 
+/* What the kernel has not taken yet, be it that it refused to.  Any thread; a hint. */
 static inline uint32_t fz_ring_queued(const struct fz_ring *ring)
 {
-	return ring->uring.sq.sqe_tail - ring->uring.sq.sqe_head;
+	const struct io_uring_sq *sq = &ring->uring.sq;
+
+	/* relaxed: the kernel writes it only while the owner is in it. */
+	return sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_RELAXED);
 }
 
 /* Completions that nobody has looked at?  Any thread; a hint. */

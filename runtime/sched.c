@@ -123,7 +123,9 @@ static struct fz_fiber *pick(struct fz_processor *p)
 
 	if (fz_ring_has_completions(&p->ring))
 		look_at_ring(p);
-	if (++p->since_poll >= POLL_AFTER) {
+	if (++p->since_poll >= POLL_AFTER ||
+	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
+		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
 		if (fz_ring_queued(&p->ring))
 			fz_ring_submit(&p->ring);
 		else if (fz_ring_has_task_work(&p->ring))

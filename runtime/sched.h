@@ -44,6 +44,8 @@ struct fz_processor {
 	_Atomic uint32_t switches;	/* to another fiber */
 	/* Written by the monitor: the fiber has run for long, let others. */
 	_Atomic bool yield_wanted;
+	/* ... a deadline or a request of it is overdue, look at the next switch. */
+	_Atomic bool poll_wanted;
 
 	/* The owner's own, in RUNTIME. */
 	struct fz_fiber *free_fibers;

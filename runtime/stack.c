@@ -79,7 +79,7 @@ static int refill(struct slab_class *class)
 		count = 1;
 	/* Fewer if address space is limited (RLIMIT_AS). */
 	for (;; count /= 2) {
-		size = count * class->slot + TABLE_SPAN;
+		size = count * class->slot + 2 * TABLE_SPAN;
 		mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK);
 		if (!fz_sys_failed(mem))
@@ -140,8 +140,11 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 	return 0;
 }
 
-void fz_stack_trim(void *low, size_t size, size_t keep)
+void fz_stack_trim(void *low, const void *sp)
 {
-	if (size > keep)
-		fz_syscall3(__NR_madvise, (long)low, (long)(size - keep), MADV_DONTNEED);
+	/* Below the red zone; signal frames of the past need not be kept. */
+	size_t unused = (size_t)((const char *)sp - (char *)low - 128) / PAGE * PAGE;
+
+	if ((const char *)sp > (char *)low + PAGE)
+		fz_syscall3(__NR_madvise, (long)low, (long)unused, MADV_DONTNEED);
 }

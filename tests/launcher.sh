@@ -202,9 +202,10 @@ prints 'arguments behind --' "$("$tmp/bin/args" "$@")" "$fiberize" -- "$tmp/bin/
 
 # The order is a shell's affair; each variable must be there.
 run env -i "A=x${newline}FIBERIZE_FOO=1" PATH="$PATH" "$fiberize" env
-equal 'environment: nothing but LD_PRELOAD is added' \
-	"$(printf 'A=x\nFIBERIZE_FOO=1\nLD_PRELOAD=%s\nPATH=%s\n' "$library" "$PATH" | sort)" \
-	"$(printf '%s\n' "$out" | sort)"
+equal 'environment: nothing but LD_PRELOAD and our mark is added' \
+	"$(printf 'A=x\nFIBERIZE_FOO=1\nFIBERIZE_LAUNCHED=N\nLD_PRELOAD=%s\nPATH=%s\n' \
+		"$library" "$PATH" | sort)" \
+	"$(printf '%s\n' "$out" | sed 's/^FIBERIZE_LAUNCHED=[0-9]*$/FIBERIZE_LAUNCHED=N/' | sort)"
 prints 'LD_PRELOAD of others is kept, behind ours' "$library:libm.so.6:libdl.so.2" \
 	env LD_PRELOAD='libm.so.6 libdl.so.2' "$fiberize" printenv LD_PRELOAD
 prints 'twice is once' "$library" "$fiberize" "$fiberize" printenv LD_PRELOAD

@@ -11,7 +11,7 @@
 #include "runtime/fdtab.h"
 #include "runtime_setup.h"
 
-TestSuite(fdtab, .timeout = 20);
+TestSuite(fdtab, .timeout = 15);
 
 static uint32_t kind(int fd)
 {

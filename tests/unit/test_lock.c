@@ -4,7 +4,7 @@
 #include "runtime/lock.h"
 #include "runtime_setup.h"
 
-TestSuite(lock, .timeout = 20);
+TestSuite(lock, .timeout = 15);
 
 Test(lock, try_succeeds_only_when_free)
 {

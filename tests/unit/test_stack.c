@@ -13,7 +13,7 @@
 #include "runtime/stack.h"
 #include "runtime_setup.h"
 
-TestSuite(stack, .timeout = 20);
+TestSuite(stack, .timeout = 15);
 
 enum { PAGE = 4096 };
 
