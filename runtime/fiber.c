@@ -132,9 +132,10 @@ static int new_tid(struct fz_processor *p)
 
 /* ---- free fibers -------------------------------------------------------- */
 
+/* p is NULL for a native thread. */
 static void put_free(struct fz_processor *p, struct fz_fiber *f)
 {
-	if (p->free_count < FREE_PER_PROCESSOR) {
+	if (p && p->free_count < FREE_PER_PROCESSOR) {
 		f->next = p->free_fibers;
 		p->free_fibers = f;
 		p->free_count++;
@@ -257,6 +258,8 @@ static void live(struct fz_fiber *self)
 		self->recycled = true;
 		if (delist(self))
 			last_thread_ended(self);
+		/* Signals that came too late for this thread are for others. */
+		fz_signal_give_back(self);
 		fz_sched_end(self);
 	}
 }
@@ -270,7 +273,8 @@ void fz_fiber_buried(struct fz_fiber *f)
 	uint32_t life = atomic_fetch_or_explicit(&f->life, FZ_LIFE_ENDED,
 						 memory_order_acq_rel);
 
-	if (life & FZ_LIFE_DETACHED) {
+	/* Detached while it is being joined: the joiner frees it. */
+	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING)) == FZ_LIFE_DETACHED) {
 		/* release: a stale handle finds FREE, not an old life. */
 		atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
 		put_free(fz_processor_of(fz_self()), f);
@@ -345,6 +349,16 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	return 0;
 }
 
+/* An ended fiber that nobody else can name any more. */
+static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
+{
+	/* release: a stale handle finds FREE, not an old life. */
+	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+	fz_enter_runtime(self);
+	put_free(self->kind == FZ_KIND_FIBER ? fz_processor_of(self) : NULL, f);
+	fz_leave_runtime(self);
+}
+
 static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 {
 	/* acquire: pairs with fz_fiber_buried(). */
@@ -407,18 +421,7 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 	}
 	if (f->is_main)
 		return 0;
-	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
-	fz_enter_runtime(self);
-	if (self->kind == FZ_KIND_FIBER) {
-		put_free(fz_processor_of(self), f);
-	} else {
-		fz_lock_acquire(&registry.free_lock);
-		f->next = registry.free;
-		registry.free = f;
-		fz_lock_release(&registry.free_lock);
-		atomic_fetch_add_explicit(&registry.free_count, 1, memory_order_relaxed);
-	}
-	fz_leave_runtime(self);
+	free_ended(self, f);
 	return 0;
 }
 
@@ -439,11 +442,9 @@ int fz_fiber_detach(struct fz_fiber *f)
 	/* A joiner that has the claim already frees it as well. */
 	if (!(life & FZ_LIFE_ENDED) || life & FZ_LIFE_JOINING)
 		return 0;
-	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
-	fz_enter_runtime(self);
-	if (self->kind == FZ_KIND_FIBER)
-		put_free(fz_processor_of(self), f);
-	fz_leave_runtime(self);
+	/* The main thread's stack, and one that libc has ended, have no next life. */
+	if (!f->is_main && !(life & FZ_LIFE_RETIRED))
+		free_ended(self, f);
 	return 0;
 }
 

@@ -178,19 +178,20 @@ static void provide_carrier(void)
 static bool look_at_all(void)
 {
 	fz_nsec now = fz_now();
-	bool in_use = false, yield = false;
+	bool in_use = false, stuck = false;
 
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
 		in_use |= look_at(p, &monitor.looks[i], now);
-		yield |= monitor.looks[i].same_entry &&
-			 atomic_load_explicit(&p->runq.slot, memory_order_relaxed);
-		if (yield)
+		/* Something waits behind a busy fiber: others may take even its slot. */
+		if (monitor.looks[i].same_entry &&
+		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+			stuck = true;
+		}
 	}
-	/* Something waits behind a busy fiber: others may be idle. */
-	if (yield || fz_runq_length(&fz_sched.global))
+	if (stuck || fz_runq_length(&fz_sched.global))
 		fz_sched_kick();
 	return in_use;
 }

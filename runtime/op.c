@@ -7,6 +7,7 @@
 #include "runtime/park.h"
 #include "runtime/ring.h"
 #include "runtime/sched.h"
+#include "runtime/timer.h"
 
 static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_request *request)
 {
@@ -66,9 +67,20 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 
 	if (is_done(request))
 		return why;
-	fz_ring_cancel(&p->ring, request, fz_processor_of(self) == p);
-	while (!is_done(request))
-		wait_more(request, self, FZ_FOREVER, 0);
+	do {
+		if (fz_processor_of(self) == p) {
+			fz_ring_cancel(&p->ring, request, true);
+			while (!is_done(request))
+				wait_more(request, self, FZ_FOREVER, 0);
+			return why;
+		}
+		/*
+		 * Stolen meanwhile.  What p has not submitted yet cannot be found,
+		 * so ask again until it was.
+		 */
+		fz_ring_cancel(&p->ring, request, false);
+		wait_more(request, self, fz_now() + FZ_MSEC, 0);
+	} while (!is_done(request));
 	return why;
 }
 

@@ -49,6 +49,9 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
 	uint64_t fired = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT |
 			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
 
+	/* Read now: a native thread may be gone as soon as it is fired. */
+	bool is_fiber = fiber->kind == FZ_KIND_FIBER;
+
 	/*
 	 * acq_rel: acquire pairs with the release of PARKED, so that whoever
 	 * runs the fiber sees its saved context; release publishes what the
@@ -60,7 +63,7 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
 		return false;
 	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED)
 		fz_sched_ready(fiber);
-	else if (fiber->kind != FZ_KIND_FIBER)
+	else if (!is_fiber)
 		fz_sys_futex_wake(&fiber->wait, 1);
 	return true;
 }

@@ -21,6 +21,7 @@ enum {
 	TAG_REQUEST = 0,
 	TAG_CANCEL = 1,		/* the answer to a cancel request */
 	TAG_EVENT = 2,		/* the ring's eventfd was written */
+	TAG_IGNORE = 3,
 	TAG_MASK = 3,
 };
 
@@ -97,15 +98,29 @@ static void set_fd(struct fz_ring *ring, int fd)
 	atomic_store_explicit(&ring->fd, fd, memory_order_relaxed);
 }
 
-static void arm_event(struct fz_ring *ring)
+static uint64_t event_data(const struct fz_ring *ring)
 {
-	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
+	return (uint64_t)ring->event_generation << 2 | TAG_EVENT;
+}
 
+void fz_ring_arm_event(struct fz_ring *ring, int tid)
+{
+	struct io_uring_sqe *sqe;
+
+	if (FZ_LIKELY(ring->event_armer == tid))
+		return;
+	if (ring->event_armer) {
+		sqe = fz_ring_sqe(ring);
+		io_uring_prep_poll_remove(sqe, event_data(ring));
+		sqe->user_data = TAG_IGNORE;
+		ring->event_generation++;
+	}
+	sqe = fz_ring_sqe(ring);
 	io_uring_prep_poll_multishot(
 		sqe, atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
 		POLLIN);
-	sqe->user_data = TAG_EVENT;
-	ring->event_armed = true;
+	sqe->user_data = event_data(ring);
+	ring->event_armer = tid;
 }
 
 int fz_ring_init(struct fz_ring *ring, const char **ret_why)
@@ -146,8 +161,6 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 			      memory_order_relaxed);
 	/* A fork's child must not see a half-shared ring. */
 	io_uring_ring_dontfork(&ring->uring);
-	arm_event(ring);
-	fz_ring_submit(ring);
 	return 0;
 out_exit:
 	io_uring_queue_exit(&ring->uring);
@@ -237,15 +250,14 @@ uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked)
 		seen++;
 		if (tag == TAG_EVENT) {
 			*ret_kicked = true;
-			if (!(cqe->flags & IORING_CQE_F_MORE))
-				ring->event_armed = false;
-		} else {
+			if (!(cqe->flags & IORING_CQE_F_MORE) &&
+			    cqe->user_data == event_data(ring))
+				ring->event_armer = 0;
+		} else if (tag != TAG_IGNORE) {
 			complete(ring, request, cqe->res, tag == TAG_CANCEL);
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);
-	if (!ring->event_armed)
-		arm_event(ring);
 	return seen;
 }
 

@@ -40,7 +40,8 @@ struct fz_ring {
 	_Atomic int fd;			/* changes if a program wants the number */
 	_Atomic int event_fd;		/* written by fz_ring_kick() */
 	uint32_t in_flight;		/* requests submitted or queued, not completed */
-	bool event_armed;
+	int event_armer;		/* tid of who polls event_fd; 0: nobody does */
+	uint32_t event_generation;
 };
 
 /*
@@ -98,6 +99,13 @@ uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked);
  * Touches no field but the descriptor.
  */
 void fz_ring_wait(struct fz_ring *ring, fz_nsec deadline);
+
+/*
+ * Before waiting: have kicks reported to the kernel thread that waits.  Reported to
+ * another, which computes, they would arrive with its next timer tick.  By the
+ * owner, whose tid that is.
+ */
+void fz_ring_arm_event(struct fz_ring *ring, int tid);
 
 /* Make fz_ring_wait() return.  Any thread, signal handlers too. */
 void fz_ring_kick(struct fz_ring *ring);

@@ -167,9 +167,10 @@ void fz_sched_kick(void)
 		switch (owner_load(p) & FZ_OWNER_STATE_MASK) {
 		case FZ_OWNER_WAITING:
 			/* seq_cst: pairs with the store in look_at_ring(). */
-			if (!atomic_exchange_explicit(&p->kicked, true,
-						      memory_order_seq_cst))
-				fz_ring_kick(&p->ring);
+			if (atomic_exchange_explicit(&p->kicked, true,
+						     memory_order_seq_cst))
+				break;
+			fz_ring_kick(&p->ring);
 			return;
 		case FZ_OWNER_FREE:
 		case FZ_OWNER_ANNOUNCED:
@@ -331,6 +332,15 @@ static void get_processor_slowly(struct fz_fiber *self)
 	switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
 }
 
+static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
+{
+	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
+		return false;
+	/* It took long, perhaps, and the monitor went to sleep. */
+	fz_monitor_note_activity();
+	return true;
+}
+
 void fz_enter_runtime(struct fz_fiber *self)
 {
 	struct fz_carrier *c;
@@ -346,8 +356,7 @@ void fz_enter_runtime(struct fz_fiber *self)
 	p = c->processor;
 	if (FZ_LIKELY(owner_cas(p, owner_word(c, FZ_OWNER_USER),
 				owner_word(c, FZ_OWNER_RUNTIME))) ||
-	    owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED),
-		      owner_word(c, FZ_OWNER_RUNTIME))) {
+	    back_from_announced(p, c)) {
 		uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
 
 		/* relaxed: the monitor samples. */
@@ -459,10 +468,13 @@ static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
 	bool work = false;
 
+	fz_ring_arm_event(&p->ring, c->tid);
 	if (fz_ring_queued(&p->ring))
 		fz_ring_submit(&p->ring);
-	if (fz_ring_has_completions(&p->ring))
+	if (fz_ring_has_completions(&p->ring)) {
+		expire_timers(p);
 		return true;
+	}
 	/*
 	 * Nothing is delivered here while it waits: the mask of the fiber that
 	 * ran last may not be what that fiber has by then.

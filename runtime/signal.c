@@ -308,11 +308,14 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		if (sig == SIG_PIPE && info->code == CODE_USER &&
 		    info->pid == (int)fz_sys_getpid())
 			return;
-		if (self->kind == FZ_KIND_NATIVE)
+		if (self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED) {
 			/* seq_cst, as everywhere; fz_leave_runtime() looks. */
 			atomic_fetch_or_explicit(&self->pending, bit, memory_order_seq_cst);
-		else
+			/* It may be about to sleep in there. */
+			fz_wake_any(self, FZ_WHY_SIGNAL);
+		} else {
 			leave_to_monitor(sig, siginfo);
+		}
 		return;
 	}
 	if (self->injected & bit || info->code == CODE_TKILL || self->is_main ||
@@ -386,26 +389,47 @@ void fz_signal_send(struct fz_fiber *f, int sig)
 		fz_monitor_poke();
 }
 
+void fz_signal_give_back(struct fz_fiber *self)
+{
+	/* acquire: pairs with deliver(); the fiber takes nothing more after this. */
+	uint64_t left = atomic_exchange_explicit(&self->pending, 0, memory_order_acquire);
+
+	for (; left; left &= left - 1) {
+		int sig = __builtin_ctzll(left) + 1;
+		struct fz_fiber *routed = self;
+
+		if (!atomic_compare_exchange_strong_explicit(
+			    &signals.routed_to[sig], &routed, NULL, memory_order_acq_rel,
+			    memory_order_relaxed))
+			continue;
+		atomic_fetch_or_explicit(&signals.ready, fz_signal_bit(sig),
+					 memory_order_release);
+		fz_monitor_poke();
+	}
+}
+
 void fz_signal_nudge(void)
 {
 	atomic_store_explicit(&signals.undelivered, true, memory_order_release);
 	fz_monitor_poke();
 }
 
-struct search {
-	uint64_t bit;
-	struct fz_fiber *found;
+struct delivery {
+	int sig;
+	bool to_main;
 };
 
-static bool accepts(struct fz_fiber *f, void *arg)
+/* Under the registry's lock, so that the fiber does not end meanwhile. */
+static bool deliver_if_accepted(struct fz_fiber *f, void *arg)
 {
-	struct search *s = arg;
+	struct delivery *d = arg;
 
-	if (f->mask & s->bit)
+	if (f->mask & fz_signal_bit(d->sig) || (d->to_main && !f->is_main))
 		return false;
-	if (!s->found || f->is_main)
-		s->found = f;
-	return f->is_main;
+	/* release: pairs with send_self(). */
+	atomic_store_explicit(&signals.routed_to[d->sig], f, memory_order_release);
+	deliver(f, d->sig);
+	return true;
 }
 
 /*
@@ -441,20 +465,15 @@ bool fz_signal_route(void)
 
 	for (; ready; ready &= ready - 1) {
 		int sig = __builtin_ctzll(ready) + 1;
-		struct search search = { .bit = fz_signal_bit(sig) };
 
-		fz_fiber_each(accepts, &search);
-		if (!search.found) {
-			/* Blocked by all meanwhile: the kernel keeps it. */
-			fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
-			atomic_fetch_and_explicit(&signals.taken, ~search.bit,
-						  memory_order_release);
+		/* The main thread if it accepts it, else anyone: as the kernel does. */
+		if (fz_fiber_each(deliver_if_accepted, &(struct delivery){ sig, true }) ||
+		    fz_fiber_each(deliver_if_accepted, &(struct delivery){ sig, false }))
 			continue;
-		}
-		/* release: pairs with send_self(). */
-		atomic_store_explicit(&signals.routed_to[sig], search.found,
-				      memory_order_release);
-		deliver(search.found, sig);
+		/* Blocked by all meanwhile: the kernel keeps it. */
+		fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
+		atomic_fetch_and_explicit(&signals.taken, ~fz_signal_bit(sig),
+					  memory_order_release);
 	}
 	if (atomic_exchange_explicit(&signals.undelivered, false, memory_order_acquire))
 		fz_fiber_each(nudge, &again);

@@ -80,6 +80,9 @@ void fz_signal_send(struct fz_fiber *fiber, int sig);
 /* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
 void fz_signal_nudge(void);
 
+/* The fiber ends: what was routed to it goes to others.  In the runtime. */
+void fz_signal_give_back(struct fz_fiber *self);
+
 /* By the scheduler, when a fiber's mask differs from what the kernel has. */
 void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
 

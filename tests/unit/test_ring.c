@@ -29,6 +29,8 @@ static void init(void)
 	setup_layout();
 	err = fz_ring_init(&ring, &why);
 	cr_assert_eq(err, 0, "%s: %s", why, strerror(-err));
+	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
+	fz_ring_submit(&ring);
 }
 
 /* A fiber without a stack waits for a request: completion fires its wait. */
