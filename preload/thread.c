@@ -347,6 +347,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		 */
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
 					 memory_order_seq_cst);
+		atomic_store_explicit(&fiber->cancel_sent, true, memory_order_seq_cst);
 		fz_enter_runtime(self);
 		woken = fz_wake_any(fiber, FZ_WHY_CANCEL);
 		fz_leave_runtime(self);
@@ -355,6 +356,8 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 			fz_signal_nudge();
 		return 0;
 	}
+	/* relaxed: our own. */
+	atomic_store_explicit(&fiber->cancel_sent, true, memory_order_relaxed);
 	return fz_real.pthread_cancel(thread);
 }
 

@@ -130,12 +130,15 @@ static int cancel_bits(const struct fz_fiber *f)
 
 bool fz_cancel_requested(const struct fz_fiber *self)
 {
-	return (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
+	/* seq_cst: as in cancel_bits(). */
+	return FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_seq_cst)) &&
+	       (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
 }
 
 bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 {
-	return (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
+	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
+	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
 	       (CANCELED | ASYNCHRONOUS);
 }
 
@@ -204,6 +207,7 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	}
 	if (!fired(self))
 		fz_sched_park(self);
-	fz_timer_remove(self);
+	if (deadline != FZ_FOREVER)
+		fz_timer_remove(self);
 	return end_wait(self);
 }

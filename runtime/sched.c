@@ -10,8 +10,8 @@
 #include "runtime/signal.h"
 
 enum {
-	FLUSH_AFTER = 32,	/* switches that a queued request may wait */
-	POLL_AFTER = 64,	/* switches between looks at a busy ring */
+	FLUSH_AFTER = 128,	/* switches that a queued request may wait */
+	POLL_AFTER = 128,	/* switches between looks at a busy ring */
 	GLOBAL_AFTER = 61,	/* ... and at the global queue */
 	SLOT_STREAK = 32,	/* times the slot may jump the queue in a row */
 };

@@ -201,6 +201,7 @@ Test(fiber, canceled_join_leaves_it_joinable)
 	joiner = spawn(cancel_wait, f);
 	cr_assert(EVENTUALLY(GET(f->life) & FZ_LIFE_JOINING));
 	atomic_fetch_or(fz_tcb_cancelhandling(joiner->tcb), CANCELED_BIT);
+	atomic_store(&joiner->cancel_sent, true);
 	fz_enter_runtime(self);
 	fz_wake_any(joiner, FZ_WHY_CANCEL);
 	fz_leave_runtime(self);
@@ -225,6 +226,7 @@ Test(fiber, late_cancel_does_not_reach_the_next_life)
 	f = spawn(identity, NULL);
 	cr_assert(EVENTUALLY(GET(f->life) == FZ_LIFE_ENDED));
 	atomic_fetch_or(fz_tcb_cancelhandling(f->tcb), CANCELED_BIT);
+	atomic_store(&f->cancel_sent, true);
 	join(f);
 	next = spawn(is_canceled, NULL);
 	cr_assert_eq(next, f, "not reused: the test shows nothing");
