@@ -11,7 +11,11 @@ enum {
 	TICK_US = 1000,
 	QUIET_TICKS = 20,	/* without use before it sleeps without a timeout */
 	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
-	BLOCKED_NS = 300000,	/* less CPU than this in a tick: it is blocked */
+	/*
+	 * Ticks without any CPU time after which a carrier counts as blocked.  One
+	 * that was preempted gets none either, but waits a time slice at most.
+	 */
+	BLOCKED_TICKS = 3,
 };
 
 /* What the monitor saw of a processor at its last look; the monitor's own. */
@@ -19,7 +23,7 @@ struct look {
 	uintptr_t owner;
 	uint32_t entries, switches;
 	uint64_t cpu_time;
-	uint32_t same_entry, same_switch;	/* ticks in a row */
+	uint32_t same_entry, same_switch, idle;	/* ticks in a row */
 };
 
 static struct {
@@ -141,12 +145,13 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return true;
 	if (work && look->same_switch >= FAIR_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
-	if (!same)
+	if (!same) {
+		look->idle = 0;
 		return true;
+	}
 	look->cpu_time = cpu_time(carrier_of(owner)->tid);
+	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
-		return true;
-	if (look->same_entry < 1 || !before)
 		return true;
 	/*
 	 * It sits in a call that we do not see, or it computes.  Requests in
@@ -154,7 +159,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	 */
 	if (!work && !p->ring.in_flight)
 		return true;
-	if (look->cpu_time - before < BLOCKED_NS || look->same_entry >= FAIR_TICKS)
+	if (look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS)
 		fz_processor_take(p, owner);
 	return true;
 }

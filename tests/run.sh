@@ -396,7 +396,8 @@ rm -f "$failures"/*.log
 # for the end.
 {
 	if wants scripts; then
-		for script in tests/launcher.sh tests/install.sh tests/real/*.sh; do
+		for script in tests/launcher.sh tests/install.sh tests/forbidden.sh \
+				tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name%.sh}
 			[ -f "$script" ] && selected "${name##*/}" &&
