@@ -261,10 +261,21 @@ uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked)
 	return seen;
 }
 
-void fz_ring_wait(struct fz_ring *ring, fz_nsec deadline)
+uint32_t fz_ring_publish(struct fz_ring *ring)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+
+	/* As liburing's io_uring_submit() does; release: the entries before the tail. */
+	sq->sqe_head = sq->sqe_tail;
+	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);
+	return fz_ring_queued(ring);
+}
+
+void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 {
 	struct __kernel_timespec ts;
 	struct io_uring_getevents_arg arg = { .sigmask_sz = sizeof(uint64_t) };
+	long err;
 
 	if (deadline != FZ_FOREVER) {
 		fz_nsec now = fz_now();
@@ -272,10 +283,12 @@ void fz_ring_wait(struct fz_ring *ring, fz_nsec deadline)
 		ts = fz_timespec(deadline > now ? deadline - now : 0);
 		arg.ts = (uintptr_t)&ts;
 	}
-	/* -ETIME, -EINTR: the caller looks at everything anyway. */
-	fz_syscall6(__NR_io_uring_enter,
-		    atomic_load_explicit(&ring->fd, memory_order_relaxed), 0, 1,
+	err = fz_syscall6(__NR_io_uring_enter,
+		    atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
 		    IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg, sizeof(arg));
+	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */
+	if (err == -EPERM || err == -EACCES || err == -ENOSYS)
+		fz_die("io_uring_enter failed in mid-run, error %d", (int)-err);
 }
 
 void fz_ring_kick(struct fz_ring *ring)

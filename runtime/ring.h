@@ -95,10 +95,18 @@ void fz_ring_poll(struct fz_ring *ring);
 uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked);
 
 /*
- * Sleep until a completion, the deadline, or a signal.  Nothing may be queued.
- * Touches no field but the descriptor.
+ * Before fz_ring_wait(): let the kernel see what is queued.  By the owner.
+ * Returns how many requests that are.
  */
-void fz_ring_wait(struct fz_ring *ring, fz_nsec deadline);
+uint32_t fz_ring_publish(struct fz_ring *ring);
+
+/*
+ * Hand `published` requests to the kernel and sleep until a completion, the
+ * deadline, or a signal.  Not only by the owner: the kernel's lock orders it with
+ * submissions of an owner that came meanwhile, and takes each request once.  Reads
+ * no field but the descriptor.
+ */
+void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline);
 
 /*
  * Before waiting: have kicks reported to the kernel thread that waits.  Reported to

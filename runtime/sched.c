@@ -466,11 +466,10 @@ void fz_announce(struct fz_fiber *self)
 static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
 {
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
+	uint32_t published;
 	bool work = false;
 
 	fz_ring_arm_event(&p->ring, c->tid);
-	if (fz_ring_queued(&p->ring))
-		fz_ring_submit(&p->ring);
 	if (fz_ring_has_completions(&p->ring)) {
 		expire_timers(p);
 		return true;
@@ -481,12 +480,13 @@ static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
 	 */
 	if (c->kernel_mask != FZ_SIGNALS_ALL)
 		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
+	published = fz_ring_publish(&p->ring);
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* Pushed before they could see that we wait: look once more. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
 	if (!work && !fz_runq_length(&fz_sched.global))
-		fz_ring_wait(&p->ring, fz_timers_earliest(&p->timers));
+		fz_ring_wait(&p->ring, published, fz_timers_earliest(&p->timers));
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME)))
 		return false;
 	p->since_flush = 0;

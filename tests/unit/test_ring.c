@@ -200,7 +200,7 @@ Test(ring, overflow_of_polls_and_a_kick)
 	}
 	kicked = false;
 	fz_ring_kick(&ring);
-	fz_ring_wait(&ring, now_ns() + 5 * FZ_SEC);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() + 5 * FZ_SEC);
 	fz_ring_reap(&ring, &kicked);
 	cr_assert(kicked);
 }
@@ -321,7 +321,7 @@ Test(ring, kick_ends_a_wait)
 		bool kicked = false;
 		pthread_t t = native(kick_soon, (void *)(uintptr_t)(i % 4 * FZ_MSEC));
 
-		fz_ring_wait(&ring, start + 10 * FZ_SEC);
+		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 10 * FZ_SEC);
 		cr_assert_lt(now_ns() - start, 5 * FZ_SEC);
 		pthread_join(t, NULL);
 		fz_ring_poll(&ring);
@@ -333,7 +333,7 @@ Test(ring, kick_ends_a_wait)
 		fz_nsec start = now_ns();
 
 		fz_ring_kick(&ring);
-		fz_ring_wait(&ring, start + 10 * FZ_SEC);
+		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 10 * FZ_SEC);
 		cr_assert_lt(now_ns() - start, 5 * FZ_SEC);
 	}
 }
@@ -344,10 +344,10 @@ Test(ring, wait_ends_at_its_deadline)
 
 	init();
 	start = now_ns();
-	fz_ring_wait(&ring, start + 20 * FZ_MSEC);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), start + 20 * FZ_MSEC);
 	cr_assert_geq(now_ns() - start, 20 * FZ_MSEC);
 	start = now_ns();
-	fz_ring_wait(&ring, start - FZ_SEC);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), start - FZ_SEC);
 	cr_assert_lt(now_ns() - start, FZ_SEC);
 }
 
@@ -366,7 +366,7 @@ static void works(void)
 	start_nop(&w);
 	fz_ring_submit(&ring);
 	fz_ring_kick(&ring);
-	fz_ring_wait(&ring, now_ns() + 5 * FZ_SEC);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() + 5 * FZ_SEC);
 	fz_ring_poll(&ring);
 	fz_ring_reap(&ring, &kicked);
 	cr_assert(done(&w));
