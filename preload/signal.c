@@ -292,6 +292,7 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 			   const struct timespec *timeout)
 {
 	fz_nsec deadline = FZ_FOREVER;
+	uint64_t word;
 	int ret;
 
 	if (timeout) {
@@ -299,7 +300,8 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 			return (int)fz_leave(-EINVAL);
 		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
 	}
-	memcpy(&self->sigwait_set, set, sizeof(self->sigwait_set));
+	memcpy(&word, set, sizeof(word));
+	fz_signal_note_sigwait(self, word);
 	self->handlers_run = 0;
 	do {
 		fz_nsec now = fz_now();
@@ -310,7 +312,7 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 		fz_announce(self);
 		ret = fz_real.sigtimedwait(set, info, deadline == FZ_FOREVER ? NULL : &ts);
 	} while (ret < 0 && errno == EINTR && !self->handlers_run);
-	self->sigwait_set = 0;
+	fz_signal_note_sigwait(self, 0);
 	return ret;
 }
 

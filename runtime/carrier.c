@@ -80,8 +80,17 @@ uint32_t fz_carrier_count(void)
 	return atomic_load_explicit(&carriers.count, memory_order_relaxed);
 }
 
+static void await_processor(struct fz_carrier *c)
+{
+	/* acquire: pairs with the release in fz_carrier_hand_off(). */
+	while (!atomic_load_explicit(&c->wakeup, memory_order_acquire))
+		fz_sys_futex_wait(&c->wakeup, 0, NULL);
+}
+
 static void push_idle(struct fz_carrier *c)
 {
+	/* relaxed: published by the lock. */
+	atomic_store_explicit(&c->wakeup, 0, memory_order_relaxed);
 	fz_lock_acquire(&carriers.lock);
 	c->idle_next = carriers.idle;
 	carriers.idle = c;
@@ -90,15 +99,11 @@ static void push_idle(struct fz_carrier *c)
 
 void fz_carrier_sleep(struct fz_carrier *c)
 {
-	/* relaxed: nobody else knows the word before push_idle()'s lock. */
-	atomic_store_explicit(&c->wakeup, 0, memory_order_relaxed);
 	/* As in go_idle(): its last mask may be out of date. */
 	if (c->kernel_mask != FZ_SIGNALS_ALL)
 		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	push_idle(c);
-	/* acquire: pairs with the release in fz_carrier_hand_off(). */
-	while (!atomic_load_explicit(&c->wakeup, memory_order_acquire))
-		fz_sys_futex_wait(&c->wakeup, 0, NULL);
+	await_processor(c);
 }
 
 bool fz_carrier_hand_off(struct fz_processor *p)
@@ -122,51 +127,52 @@ bool fz_carrier_hand_off(struct fz_processor *p)
 	return true;
 }
 
-/* What a new carrier is told; on the stack of who starts it. */
-struct start_order {
-	struct fz_processor *processor;
-	_Atomic uint32_t answer;	/* 1 running, 2 out of memory */
-};
-
+/* arg: a futex; 1 running, 2 out of memory. */
 static void *carrier_thread(void *arg)
 {
-	struct start_order *order = arg;
-	struct fz_processor *p = order->processor;
+	_Atomic uint32_t *answer = arg;
 	struct fz_fiber *self = fz_self();
 	struct fz_carrier *c;
 
 	self->tcb = fz_tcb_get();
 	fz_adopt_cut_rseq();
 	c = fz_carrier_new(self, (int)fz_sys_gettid(), self->tcb);
-	if (c) {
-		c->processor = p;
-		/* seq_cst: as every change of owner (runtime/sched.c). */
-		atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_RUNTIME,
-				      memory_order_seq_cst);
-	}
+	if (c)
+		push_idle(c);
 	/* release: pairs with the acquire in fz_carrier_start(). */
-	atomic_store_explicit(&order->answer, c ? 1 : 2, memory_order_release);
-	fz_sys_futex_wake(&order->answer, 1);
+	atomic_store_explicit(answer, c ? 1 : 2, memory_order_release);
+	fz_sys_futex_wake(answer, 1);
 	if (!c)
 		return NULL;
+	await_processor(c);
 	fz_sched_run_carrier(c);
 }
 
-int fz_carrier_start(struct fz_processor *p)
+int fz_carrier_start(void)
 {
-	struct start_order order = { .processor = p };
-	uint32_t answer;
+	_Atomic uint32_t answer = 0;
+	uint32_t got;
 	void *stack;
 	size_t size;
 	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
 
 	if (!err)
-		err = fz_host.thread_create(stack, size, carrier_thread, &order);
+		err = fz_host.thread_create(stack, size, carrier_thread, &answer);
 	if (err)
 		return err;
-	while (!(answer = atomic_load_explicit(&order.answer, memory_order_acquire)))
-		fz_sys_futex_wait(&order.answer, 0, NULL);
-	return answer == 1 ? 0 : -ENOMEM;
+	while (!(got = atomic_load_explicit(&answer, memory_order_acquire)))
+		fz_sys_futex_wait(&answer, 0, NULL);
+	return got == 1 ? 0 : -ENOMEM;
+}
+
+int fz_carrier_keep_spare(void)
+{
+	bool spare;
+
+	fz_lock_acquire(&carriers.lock);
+	spare = carriers.idle != NULL;
+	fz_lock_release(&carriers.lock);
+	return spare ? 0 : fz_carrier_start();
 }
 
 void fz_carrier_after_fork(void)

@@ -94,6 +94,7 @@ static enum fz_fd_kind kind_of(int fd)
 	case S_IFREG:
 	case S_IFDIR:
 	case S_IFBLK: return FZ_FD_FILE;
+	case 0: return FZ_FD_ANONYMOUS;
 	default: return FZ_FD_OTHER;
 	}
 }

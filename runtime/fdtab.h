@@ -18,7 +18,8 @@ enum fz_fd_kind {
 	FZ_FD_SOCKET,
 	FZ_FD_PIPE,
 	FZ_FD_FILE,		/* regular: never waits, blocks for the disk at most */
-	FZ_FD_OTHER,
+	FZ_FD_ANONYMOUS,	/* eventfd, timerfd, signalfd, inotify ...: poll tells all */
+	FZ_FD_OTHER,		/* terminals, devices: only the real call knows */
 	FZ_FD_KIND_MASK = 7,
 };
 

@@ -6,17 +6,20 @@
  *	pipe	try without waiting, then the ring (read), or readiness (write)
  *	file	page cache first, then the ring; writes are the real call: they
  *		block for the disk at most, and the monitor sees that
- *	other	readiness, then the real call
+ *	anonymous inode (eventfd and the like)
+ *		try without waiting, then readiness
+ *	other	the real call, announced unless it is ready: a terminal may answer
+ *		without ever becoming ready (VMIN, VTIME)
  */
 #include "runtime/io_internal.h"
 
-#include <linux/fs.h>
-#include <linux/io_uring.h>
-#include <linux/poll.h>
-#include <linux/uio.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/uio.h>
 
 #include "runtime/host.h"
 #include "runtime/io_socket.h"
+#include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/sys.h"
 
@@ -76,7 +79,25 @@ void fz_io_raise_sigpipe(void)
 /* The kernel cannot try without waiting on this kind of file. */
 static bool cannot_try(int64_t ret)
 {
-	return ret == -EOPNOTSUPP || ret == -EINVAL;
+	return ret == -EOPNOTSUPP;
+}
+
+/* Where a partial transfer has come to in a caller's array. */
+struct cursor {
+	const struct iovec *iov;
+	int count;
+	size_t skip;		/* bytes of iov[0] that are done */
+};
+
+static void advance(struct cursor *c, size_t n)
+{
+	while (c->count && n >= c->iov->iov_len - c->skip) {
+		n -= c->iov->iov_len - c->skip;
+		c->skip = 0;
+		c->iov++;
+		c->count--;
+	}
+	c->skip += n;
 }
 
 static int64_t try_readv(int fd, const struct iovec *iov, int count, int64_t offset)
@@ -102,22 +123,28 @@ static bool ready_now(int fd, short events)
 
 static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
+	if (!ready_now(fd, POLLIN))
+		fz_announce(self);
+	return real_readv(fd, iov, count, FZ_IO_CURPOS);
+}
+
+static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
 	for (;;) {
 		int64_t ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
 
-		if (ret != -EAGAIN && !cannot_try(ret))
-			return ret;
 		/* Somebody else may be faster; then the monitor sees us block. */
-		if (cannot_try(ret) && ready_now(fd, POLLIN))
-			return real_readv(fd, iov, count, FZ_IO_CURPOS);
+		if (ret != -EAGAIN && (!cannot_try(ret) || ready_now(fd, POLLIN)))
+			return ret >= 0 ? ret : real_readv(fd, iov, count, FZ_IO_CURPOS);
 		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
 		if (ret < 0)
 			return ret;
 	}
 }
 
+/* flags 0: neither a signal nor a cancellation ends it, as with files. */
 static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-			    int64_t offset)
+			    int64_t offset, unsigned flags)
 {
 	struct fz_op op = {
 		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
@@ -127,7 +154,8 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
 	};
 
-	return fz_io_run(self, &op, FZ_FOREVER, 0, true);
+	return flags ? fz_io_run(self, &op, FZ_FOREVER, 0, true) :
+		       fz_op_wait(self, &op, FZ_FOREVER, 0);
 }
 
 static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
@@ -145,7 +173,40 @@ static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
 		/* Every other time, so that a change of habit is noticed. */
 		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 	}
-	return read_by_ring(self, fd, iov, count, FZ_IO_CURPOS);
+	return read_by_ring(self, fd, iov, count, FZ_IO_CURPOS,
+			    FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+}
+
+static size_t total_length(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < count; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+/* The page cache had the first `done` bytes only: the real call for the others. */
+static int64_t read_rest(int fd, const struct iovec *iov, int count, int64_t offset,
+			 int64_t done)
+{
+	struct cursor c = { .iov = iov, .count = count };
+
+	advance(&c, (size_t)done);
+	while (c.count) {
+		struct iovec part = {
+			.iov_base = (char *)c.iov->iov_base + c.skip,
+			.iov_len = c.iov->iov_len - c.skip,
+		};
+		int64_t ret = real_readv(fd, &part, 1,
+					 offset == FZ_IO_CURPOS ? offset : offset + done);
+
+		if (ret <= 0)
+			break;
+		done += ret;
+		advance(&c, (size_t)ret);
+	}
+	return done;
 }
 
 static int64_t read_file(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
@@ -155,9 +216,11 @@ static int64_t read_file(struct fz_fiber *self, int fd, const struct iovec *iov,
 
 	if (cannot_try(ret))
 		return real_readv(fd, iov, count, offset);
-	if (ret != -EAGAIN)
+	if (ret == -EAGAIN)
+		ret = read_by_ring(self, fd, iov, count, offset, 0);
+	if (ret <= 0 || (size_t)ret == total_length(iov, count))
 		return ret;
-	return read_by_ring(self, fd, iov, count, offset);
+	return read_rest(fd, iov, count, offset, ret);
 }
 
 static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
@@ -179,6 +242,8 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 		return real_readv(fd, iov, count, FZ_IO_CURPOS);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
 		return read_pipe(self, fd, info, iov, count);
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)
+		return read_anonymous(self, fd, iov, count);
 	return read_other(self, fd, iov, count);
 }
 
@@ -201,7 +266,7 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 
 static bool bad_count(int count)
 {
-	return count <= 0 || count > UIO_MAXIOV;
+	return count <= 0 || count > IOV_MAX;
 }
 
 int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
@@ -239,24 +304,6 @@ int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t 
 }
 
 /* ---- write -------------------------------------------------------------- */
-
-/* Where a partial transfer has come to in a caller's array. */
-struct cursor {
-	const struct iovec *iov;
-	int count;
-	size_t skip;		/* bytes of iov[0] that are done */
-};
-
-static void advance(struct cursor *c, size_t n)
-{
-	while (c->count && n >= c->iov->iov_len - c->skip) {
-		n -= c->iov->iov_len - c->skip;
-		c->skip = 0;
-		c->iov++;
-		c->count--;
-	}
-	c->skip += n;
-}
 
 static int64_t try_write(int fd, const struct cursor *c)
 {
@@ -314,12 +361,8 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 			return -EBADF;
 		if (!nonblocking && (info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
 			return write_pipe(self, fd, iov, count);
-		if (!nonblocking && !ready_now(fd, POLLOUT)) {
-			int ret = fz_io_wait_ready(self, fd, POLLOUT, FZ_FOREVER, true);
-
-			if (ret < 0)
-				return ret;
-		}
+		if (!nonblocking && !ready_now(fd, POLLOUT))
+			fz_announce(self);
 	}
 	return fz_syscall3(__NR_writev, fd, (long)iov, count);
 }

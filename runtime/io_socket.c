@@ -471,6 +471,13 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
 	    ret == -EALREADY)
 		return await_connection(self, fd, deadline);
+	/* The ring leaves the socket half connected; the system call does not. */
+	if (ret < 0 && ret != -EINPROGRESS && ret != -EINTR && ret != -EISCONN &&
+	    ret != -EBADF && ret != -EFAULT && ret != -EINVAL) {
+		const uint16_t unspecified[8] = { 0 };
+
+		fz_syscall3(__NR_connect, fd, (long)unspecified, sizeof(unspecified));
+	}
 	return (int)ret;
 }
 

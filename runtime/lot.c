@@ -76,10 +76,14 @@ int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadlin
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(word);
 	struct waiter w = { .word = word };
+	/* Our own threads, inside libc or an allocator; never a fiber. */
+	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	enum fz_why why;
 	int ret = -EAGAIN;
 
-	fz_enter_runtime(self);
+	FZ_ASSERT(!nested || self->kind != FZ_KIND_FIBER);
+	if (!nested)
+		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
 	/*
 	 * acquire, under the lock: who changes the word and then wakes finds us
@@ -105,7 +109,8 @@ int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadlin
 		fz_lock_release(&b->lock);
 	}
 out:
-	fz_leave_runtime(self);
+	if (!nested)
+		fz_leave_runtime(self);
 	return ret;
 }
 

@@ -225,6 +225,8 @@ static void *monitor_thread(void *arg)
 
 		apply_mask();
 		again = fz_signal_route();
+		/* Made beforehand: when one is needed, locks may be held. */
+		fz_carrier_keep_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false,
 					     memory_order_acquire))
 			provide_carrier();

@@ -284,8 +284,9 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 		arg.ts = (uintptr_t)&ts;
 	}
 	err = fz_syscall6(__NR_io_uring_enter,
-		    atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
-		    IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg, sizeof(arg));
+			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
+			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
+			  sizeof(arg));
 	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */
 	if (err == -EPERM || err == -EACCES || err == -ENOSYS)
 		fz_die("io_uring_enter failed in mid-run, error %d", (int)-err);

@@ -402,9 +402,9 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 	/* RUNTIME in nobody's name: it is ours until it is given on. */
 	if (!owner_cas(p, seen_owner, owner_word(NULL, FZ_OWNER_RUNTIME)))
 		return false;
-	if (fz_carrier_hand_off(p) || fz_carrier_start(p) == 0)
+	if (fz_carrier_hand_off(p))
 		return true;
-	/* No thread to be had.  Whoever comes back from a call may take it. */
+	/* No thread to be had yet.  Whoever comes back from a call may take it. */
 	atomic_store_explicit(&p->owner, owner_word(c, FZ_OWNER_ANNOUNCED),
 			      memory_order_seq_cst);
 	return false;
@@ -576,7 +576,7 @@ int fz_sched_start(uint32_t count, const char **ret_why)
 	}
 	fz_sched.count = count;
 	fz_fiber_adopt_main();
-	err = fz_monitor_start(fz_signal_blocked_by_all());
+	err = fz_monitor_start(fz_signal_left_to_kernel());
 	if (err)
 		fz_die("cannot start the monitor thread, error %d", -err);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);

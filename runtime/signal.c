@@ -56,6 +56,7 @@ static struct {
 	uint32_t blocked_by[FZ_SIGNALS + 1];
 	uint32_t threads;
 	_Atomic uint64_t blocked_by_all;
+	_Atomic uint64_t waited_for;	/* by fibers in sigwait */
 
 	void (*setxid_handler)(int, void *, void *);
 	void (*cancel_handler)(int, void *, void *);
@@ -133,9 +134,32 @@ void fz_signal_thread_ended(uint64_t mask)
 		publish_blocked_by_all();
 }
 
-uint64_t fz_signal_blocked_by_all(void)
+uint64_t fz_signal_left_to_kernel(void)
 {
-	return atomic_load_explicit(&signals.blocked_by_all, memory_order_relaxed);
+	return atomic_load_explicit(&signals.blocked_by_all, memory_order_relaxed) |
+	       atomic_load_explicit(&signals.waited_for, memory_order_relaxed);
+}
+
+static bool collect_waits(struct fz_fiber *f, void *arg)
+{
+	*(uint64_t *)arg |= f->sigwait_set;
+	return false;
+}
+
+void fz_signal_note_sigwait(struct fz_fiber *self, uint64_t set)
+{
+	uint64_t before, all = 0;
+
+	fz_enter_runtime(self);
+	before = fz_signal_left_to_kernel();
+	self->sigwait_set = set;
+	fz_fiber_each(collect_waits, &all);
+	atomic_store_explicit(&signals.waited_for, all & ~FZ_SIGNALS_OF_LIBC,
+			      memory_order_relaxed);
+	all = fz_signal_left_to_kernel();
+	fz_leave_runtime(self);
+	if (all != before)
+		fz_monitor_set_mask(all);
 }
 
 void fz_signal_load_mask(struct fz_carrier *c, uint64_t mask)
@@ -189,9 +213,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		/* Blocked at once, before it is counted as blocked. */
 		apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
-		all_before = fz_signal_blocked_by_all();
+		all_before = fz_signal_left_to_kernel();
 		fz_fiber_each(recount, &change);
-		all_after = fz_signal_blocked_by_all();
+		all_after = fz_signal_left_to_kernel();
 		fz_leave_runtime(self);
 		/*
 		 * Blocked by all from now on: must stay pending in the kernel, for

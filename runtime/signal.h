@@ -90,8 +90,14 @@ void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
 void fz_signal_thread_started(uint64_t mask);
 void fz_signal_thread_ended(uint64_t mask);
 
-/* The signals that every fiber blocks: those stay pending in the kernel. */
-uint64_t fz_signal_blocked_by_all(void);
+/*
+ * The signals that must stay pending in the kernel: every fiber blocks them, or
+ * one is in sigwait for them.
+ */
+uint64_t fz_signal_left_to_kernel(void);
+
+/* The calling fiber enters sigwait for these, or (0) leaves it. */
+void fz_signal_note_sigwait(struct fz_fiber *self, uint64_t set);
 
 /* By the monitor: find fibers for what has arrived.  Returns true if it must
  * come back soon. */
