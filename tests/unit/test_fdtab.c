@@ -41,7 +41,7 @@ Test(fdtab, kinds)
 	cr_assert_eq(kind(s[1]), FZ_FD_SOCKET);
 	cr_assert_eq(kind(open("/proc/self/exe", O_RDONLY)), FZ_FD_FILE);
 	cr_assert_eq(kind(open("/dev/null", O_RDONLY)), FZ_FD_OTHER);
-	cr_assert_eq(kind(eventfd(0, 0)), FZ_FD_OTHER);
+	cr_assert_eq(kind(eventfd(0, 0)), FZ_FD_ANONYMOUS);
 	close(s[1]);
 	fz_fdtab_set(s[1], FZ_FD_UNKNOWN);
 	cr_assert_eq(fz_fdtab_look_up(s[1], &info), -EBADF);
