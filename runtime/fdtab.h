@@ -28,8 +28,7 @@ enum {
 	FZ_FD_NONBLOCK = 16,		/* valid with OURS */
 	FZ_FD_RECV_TIMEOUT = 32,	/* SO_RCVTIMEO may be set */
 	FZ_FD_SEND_TIMEOUT = 64,
-	FZ_FD_RECV_WAITED = 128,	/* the last receive had to wait */
-	FZ_FD_SEND_WAITED = 256,
+	FZ_FD_RECV_WAITED = 128,	/* the last read of the pipe had to wait */
 };
 
 /* Reserve the table.  Before that, and beyond its end, all is unknown. */
