@@ -20,6 +20,8 @@ enum {
 };
 #define SLAB_MAX ((size_t)2 << 30)
 
+_Static_assert(COLOURS * COLOUR_STEP % PAGE == 0, "slots are whole pages");
+
 /*
  * A stack's top and the guard of the one above it are neighbours.  Half a table
  * off the 2 MB that one page table covers, they share a page table; aligned,
