@@ -139,7 +139,7 @@ static void *carrier_thread(void *arg)
 	c = fz_carrier_new(self, (int)fz_sys_gettid(), self->tcb);
 	if (c)
 		push_idle(c);
-	/* release: pairs with the acquire in fz_carrier_start(). */
+	/* release: pairs with the acquire in start_carrier(). */
 	atomic_store_explicit(answer, c ? 1 : 2, memory_order_release);
 	fz_sys_futex_wake(answer, 1);
 	if (!c)
@@ -148,7 +148,7 @@ static void *carrier_thread(void *arg)
 	fz_sched_run_carrier(c);
 }
 
-int fz_carrier_start(void)
+static int start_carrier(void)
 {
 	_Atomic uint32_t answer = 0;
 	uint32_t got;
@@ -172,7 +172,7 @@ int fz_carrier_keep_spare(void)
 	fz_lock_acquire(&carriers.lock);
 	spare = carriers.idle != NULL;
 	fz_lock_release(&carriers.lock);
-	return spare ? 0 : fz_carrier_start();
+	return spare ? 0 : start_carrier();
 }
 
 void fz_carrier_after_fork(void)

@@ -43,12 +43,11 @@ struct fz_carrier {
 struct fz_carrier *fz_carrier_new(struct fz_fiber *context, int tid, uintptr_t libc_tcb);
 
 /*
- * Start a carrier on a new kernel thread; it is on the idle list when this
- * returns.  See that there is at least one there.  Both may block, for 100 us or
- * for as long as the program's allocator has its locks held: by the monitor, which
- * must not hold a processor meanwhile.  Return 0 or -errno.
+ * See that there is at least one carrier on the idle list, by starting one on a new
+ * kernel thread.  May block, for 100 us or for as long as the program's allocator
+ * has its locks held: by the monitor, which must not hold a processor meanwhile.
+ * Returns 0 or -errno.
  */
-int fz_carrier_start(void);
 int fz_carrier_keep_spare(void);
 
 /*

@@ -15,7 +15,6 @@ static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_requ
 
 	io_uring_prep_rw(op->opcode, sqe, op->fd, (const void *)(uintptr_t)op->addr,
 			 op->len, op->off);
-	sqe->ioprio = op->ioprio;
 	sqe->rw_flags = (int)op->op_flags;
 	fz_ring_set_request(sqe, request);
 	ring->in_flight++;

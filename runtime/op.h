@@ -11,7 +11,6 @@
 /* The parts of a submission that our requests use; zero means unused. */
 struct fz_op {
 	uint8_t opcode;			/* IORING_OP_* */
-	uint16_t ioprio;
 	int fd;
 	uint64_t off;			/* or addr2 */
 	uint64_t addr;
