@@ -191,7 +191,7 @@ void fz_ring_submit(struct fz_ring *ring)
 		if (n == -EAGAIN)
 			fz_syscall0(__NR_sched_yield);
 		if (n == -EBUSY)
-			fz_ring_reap(ring, &(bool){ false });
+			fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
 	}
 }
 
@@ -238,15 +238,44 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 	fz_wake(ticket, FZ_WHY_DONE);
 }
 
-uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked)
+static struct fz_request *request_of(const struct io_uring_cqe *cqe)
+{
+	return (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
+}
+
+/*
+ * In a batch of completions each request, and each fiber that waits for one, is a
+ * cache miss: fetch them some completions ahead, the fiber when the request is
+ * there.  A request stays where it is until its last completion has been reaped.
+ */
+static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned ready)
+{
+	enum { REQUEST_AHEAD = 8, FIBER_AHEAD = 4 };
+	const struct io_uring_cq *cq = &ring->uring.cq;
+	const struct io_uring_cqe *cqe;
+
+	if (ready > REQUEST_AHEAD)
+		__builtin_prefetch(request_of(&cq->cqes[(head + REQUEST_AHEAD) & cq->ring_mask]),
+				   1);
+	if (ready <= FIBER_AHEAD)
+		return;
+	cqe = &cq->cqes[(head + FIBER_AHEAD) & cq->ring_mask];
+	if ((cqe->user_data & TAG_MASK) <= TAG_CANCEL)
+		__builtin_prefetch(request_of(cqe)->fiber, 1);
+}
+
+uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 {
 	struct io_uring_cqe *cqe;
 	unsigned head, seen = 0;
+	const unsigned ready = io_uring_cq_ready(&ring->uring);
 
 	io_uring_for_each_cqe(&ring->uring, head, cqe) {
 		uint64_t tag = cqe->user_data & TAG_MASK;
-		void *request = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
 
+		if (seen == ready || seen == most)
+			break;
+		prefetch_ahead(ring, head, ready - seen);
 		seen++;
 		if (tag == TAG_EVENT) {
 			*ret_kicked = true;
@@ -254,7 +283,7 @@ uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked)
 			    cqe->user_data == event_data(ring))
 				ring->event_armer = 0;
 		} else if (tag != TAG_IGNORE) {
-			complete(ring, request, cqe->res, tag == TAG_CANCEL);
+			complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);

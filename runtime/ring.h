@@ -80,6 +80,12 @@ static inline bool fz_ring_has_completions(const struct fz_ring *ring)
 	       __atomic_load_n(cq->khead, __ATOMIC_RELAXED);
 }
 
+/* So many that the kernel may run out of room for more? */
+static inline bool fz_ring_is_crowded(const struct fz_ring *ring)
+{
+	return io_uring_cq_ready(&ring->uring) > ring->uring.cq.ring_entries / 2;
+}
+
 /* Completions that the kernel posts as soon as it is entered?  A hint. */
 static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 {
@@ -91,8 +97,11 @@ static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 /* Let the kernel post pending completions.  By the owner; does not sleep. */
 void fz_ring_poll(struct fz_ring *ring);
 
-/* Wake whoever waits for the completions that are there.  By the owner. */
-uint32_t fz_ring_reap(struct fz_ring *ring, bool *ret_kicked);
+/*
+ * Wake whoever waits for the completions that are there, for `most` of them.  By
+ * the owner.  Sets *ret_kicked if the ring was kicked, leaves it alone otherwise.
+ */
+uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked);
 
 /*
  * Before fz_ring_wait(): let the kernel see what is queued.  By the owner.

@@ -43,11 +43,17 @@ static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
 	atomic_fetch_add_explicit(&q->length, 1, memory_order_seq_cst);
 }
 
-/* The fiber after the next: its stack has not been touched for long. */
+/*
+ * With a thousand fibers, none of what the next one will touch is in the cache.
+ * Fetched in two steps, so that no step waits for memory: the record when there
+ * is one fiber to run before it, and when it is next, what the record leads to.
+ */
 static inline void fz_runq_prefetch(const struct fz_fiber *f)
 {
 	const char *sp = f->sp;
 
+	__builtin_prefetch((const void *)f->tcb);
+	__builtin_prefetch(fz_tcb_tid(f->tcb));
 	for (int line = 0; line < 12; line++)
 		__builtin_prefetch(sp + line * FZ_CACHE_LINE, 1);
 }
@@ -59,10 +65,13 @@ static inline struct fz_fiber *fz_runq_pop_locked(struct fz_runq *q)
 	if (!f)
 		return NULL;
 	q->head = f->next;
-	if (q->head)
+	if (q->head) {
 		fz_runq_prefetch(q->head);
-	else
+		if (q->head->next)
+			__builtin_prefetch(q->head->next, 1);
+	} else {
 		q->tail = NULL;
+	}
 	/* relaxed: only additions are waited for. */
 	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
 	return f;

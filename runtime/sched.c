@@ -13,6 +13,8 @@ enum {
 	FLUSH_AFTER = 128,	/* switches that a queued request may wait */
 	POLL_AFTER = 128,	/* switches between looks at a busy ring */
 	GLOBAL_AFTER = 61,	/* ... and at the global queue */
+	REAP_MOST = 16,		/* completions at a time ... */
+	REAP_BELOW = 2,		/* ... when no more than these are runnable */
 	SLOT_STREAK = 32,	/* times the slot may jump the queue in a row */
 };
 
@@ -58,12 +60,12 @@ bool fz_sched_has_company(const struct fz_fiber *self)
 
 /* ---- finding work ------------------------------------------------------- */
 
-static void look_at_ring(struct fz_processor *p)
+static void look_at_ring(struct fz_processor *p, uint32_t most)
 {
 	bool kicked = false;
 
 	p->since_poll = 0;
-	fz_ring_reap(&p->ring, &kicked);
+	fz_ring_reap(&p->ring, most, &kicked);
 	if (kicked)
 		/* seq_cst: later pushes kick again, earlier ones are seen below. */
 		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
@@ -121,8 +123,16 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	atomic_store_explicit(&p->switches, switches + 1, memory_order_relaxed);
 	atomic_store_explicit(&p->yield_wanted, false, memory_order_relaxed);
 
-	if (fz_ring_has_completions(&p->ring))
-		look_at_ring(p);
+	/*
+	 * In a batch of completions, what was touched to wake the first fiber would
+	 * be out of the cache again when it runs: wake some, run them, go on.
+	 */
+	if (fz_ring_has_completions(&p->ring)) {
+		if (FZ_UNLIKELY(fz_ring_is_crowded(&p->ring)))
+			look_at_ring(p, UINT32_MAX);
+		else if (fz_runq_length(&p->runq) <= REAP_BELOW)
+			look_at_ring(p, REAP_MOST);
+	}
 	if (++p->since_poll >= POLL_AFTER ||
 	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
 		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
@@ -130,7 +140,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 			fz_ring_submit(&p->ring);
 		else if (fz_ring_has_task_work(&p->ring))
 			fz_ring_poll(&p->ring);
-		look_at_ring(p);
+		look_at_ring(p, UINT32_MAX);
 		expire_timers(p);
 		p->since_flush = 0;
 	}
@@ -490,7 +500,7 @@ static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME)))
 		return false;
 	p->since_flush = 0;
-	look_at_ring(p);
+	look_at_ring(p, REAP_MOST);
 	expire_timers(p);
 	fz_monitor_note_activity();
 	return true;

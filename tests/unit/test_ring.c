@@ -82,7 +82,7 @@ static uint32_t reap(void)
 	bool kicked = false;
 
 	fz_ring_poll(&ring);
-	return fz_ring_reap(&ring, &kicked);
+	return fz_ring_reap(&ring, UINT32_MAX, &kicked);
 }
 
 Test(ring, completes)
@@ -184,7 +184,7 @@ Test(ring, overflow_of_polls_and_a_kick)
 	fz_ring_kick(&ring);
 	for (int i = 0; i < 10; i++) {
 		fz_ring_poll(&ring);
-		fz_ring_reap(&ring, &kicked);
+		fz_ring_reap(&ring, UINT32_MAX, &kicked);
 	}
 	for (int i = 0; i < N; i++)
 		cr_assert(done(&w[i]) && fired(&w[i]));
@@ -195,13 +195,13 @@ Test(ring, overflow_of_polls_and_a_kick)
 	for (int i = 0; i < 5; i++) {
 		/* At most one old event may be left. */
 		fz_ring_poll(&ring);
-		fz_ring_reap(&ring, &kicked);
+		fz_ring_reap(&ring, UINT32_MAX, &kicked);
 		fz_ring_submit(&ring);
 	}
 	kicked = false;
 	fz_ring_kick(&ring);
 	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() + 5 * FZ_SEC);
-	fz_ring_reap(&ring, &kicked);
+	fz_ring_reap(&ring, UINT32_MAX, &kicked);
 	cr_assert(kicked);
 }
 
@@ -325,7 +325,7 @@ Test(ring, kick_ends_a_wait)
 		cr_assert_lt(now_ns() - start, 5 * FZ_SEC);
 		pthread_join(t, NULL);
 		fz_ring_poll(&ring);
-		fz_ring_reap(&ring, &kicked);
+		fz_ring_reap(&ring, UINT32_MAX, &kicked);
 		cr_assert(kicked);
 	}
 	/* Before the wait: it does not sleep. */
@@ -368,7 +368,7 @@ static void works(void)
 	fz_ring_kick(&ring);
 	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() + 5 * FZ_SEC);
 	fz_ring_poll(&ring);
-	fz_ring_reap(&ring, &kicked);
+	fz_ring_reap(&ring, UINT32_MAX, &kicked);
 	cr_assert(done(&w));
 	cr_assert(kicked);
 }
