@@ -6,7 +6,8 @@
 #	demo		a threaded server, natively and as fibers, in under a minute
 #	check		every test; ends in "N passed, N failed"
 #	check-static, check-unit, check-programs, check-scripts	parts of it
-#	bench		the echo server against native threads and plain io_uring
+#	bench		an echo server against native threads and plain io_uring,
+#			threads and locks against native ones
 #	stress		the programs in a loop, MINUTES=30 of it
 #	install, uninstall	with PREFIX and DESTDIR
 #	clean
@@ -125,6 +126,7 @@ PROGRAM_FLAGS := -O2 -g -pthread -Wall
 
 PROGRAMS := $(patsubst %,$(B)/%,$(basename $(wildcard tests/programs/*.c tests/programs/*.cc)))
 URING_SERVER := $(B)/tests/bench/uring_server
+THREADS_BENCH := $(B)/tests/bench/threads
 
 $(B)/tests/programs/%: tests/programs/%.c tests/programs/check.h Makefile
 	$(say) "  CCLD    $@"
@@ -140,6 +142,11 @@ $(URING_SERVER): tests/bench/uring_server.c tests/programs/check.h Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
+
+$(THREADS_BENCH): tests/bench/threads.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
 # What the scripts in tests/ use.
 HELPERS := $(patsubst %.c,$(B)/%,$(wildcard tests/*.c))
@@ -197,7 +204,7 @@ $(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -lm -pthread
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(URING_SERVER) $(HELPERS)
+programs: $(PROGRAMS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units
 
@@ -226,6 +233,7 @@ bench:
 	@scripts/deps.sh check
 	@$(MAKE) -s all programs
 	@scripts/bench/echo.sh
+	@scripts/bench/threads.sh
 
 stress:
 	@scripts/deps.sh check

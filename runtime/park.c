@@ -26,16 +26,18 @@ struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
 
 static enum fz_why end_wait(struct fz_fiber *self)
 {
-	/*
-	 * acq_rel: pairs with the release of the waker, and makes a waker that
-	 * is too late see IDLE.
-	 */
-	uint64_t old = atomic_load_explicit(&self->wait, memory_order_relaxed);
+	/* acquire: pairs with the release of the waker. */
+	uint64_t old = atomic_load_explicit(&self->wait, memory_order_acquire);
+	uint64_t idle = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT;
 
-	while (!atomic_compare_exchange_weak_explicit(
-		&self->wait, &old, old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT,
-		memory_order_acq_rel, memory_order_relaxed))
+	/* acquire: it may be fired at the last moment. */
+	while ((old & FZ_WAIT_STATE_MASK) != FZ_WAIT_FIRED &&
+	       !atomic_compare_exchange_weak_explicit(&self->wait, &old, idle,
+						      memory_order_acquire,
+						      memory_order_acquire))
 		continue;
+	/* relaxed: once fired nobody else writes it, and late wakers go by the number. */
+	atomic_store_explicit(&self->wait, idle, memory_order_relaxed);
 	return (old & FZ_WAIT_WHY_MASK) >> FZ_WAIT_WHY_SHIFT;
 }
 

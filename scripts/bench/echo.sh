@@ -87,11 +87,7 @@ sample()
 		}' | tee -a "$work/samples"
 }
 
-commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-[ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit, modified"
-echo "# $(date -u +%Y-%m-%dT%H:%M:%SZ), commit $commit"
-echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)," \
-	"$(nproc) CPUs, Linux $(uname -r), $(ldd --version | head -n 1)"
+scripts/bench/machine.sh
 echo "# echo of $size bytes, $rounds rounds of $duration s; server on CPU ${cpus%:*}, load on CPU ${cpus#*:}"
 echo "# connections round side cpu_us/request requests/s p50_us p99_us switches/request peak_kb"
 
@@ -108,20 +104,7 @@ for n in ${connections//,/ }; do
 	done
 done
 
-awk '
-function median(v, n,    i, k, x)
-{
-	for (i = 2; i <= n; i++) {
-		x = v[i]
-		for (k = i - 1; k >= 1 && v[k] > x; k--)
-			v[k + 1] = v[k]
-		v[k + 1] = x
-	}
-	low = v[1]
-	high = v[n]
-	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-}
-
+awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
 function of(c, side,    v, r)
 {
 	for (r = 1; r <= rounds; r++)
@@ -159,4 +142,5 @@ END {
 		ratio(c, "fiberize", "native", c == 128 ? 0.60 : c == 1000 ? 0.50 : 0)
 		ratio(c, "fiberize", "uring", c == 128 || c == 1000 ? 1.15 : 0)
 	}
-}' "$work/samples"
+}
+A

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/bench/threads.sh - threads and locks: native against fibers.
+#
+#	threads.sh [--rounds N] [--seconds SECONDS] [--build DIRECTORY] [CASE...]
+#
+# tests/bench/threads natively and under fiberize in turn.  Prints every sample,
+# then for each case the medians and the median of native/fiberize within a round:
+# how many times faster.  Exit status 0 if all rounds could be run, whatever came
+# out; 2 for a bad option.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/../.." || exit 2
+
+rounds=5 seconds=0.3 build=build
+
+die()
+{
+	echo "threads.sh: $*" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds|--seconds|--build)
+		[ $# -ge 2 ] || die "$1 needs a value"
+		printf -v "${1#--}" %s "$2"
+		shift 2
+		;;
+	-*)	die "unknown option $1" ;;
+	*)	break ;;
+	esac
+done
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "not a number: $rounds"
+[[ $seconds =~ ^[0-9]*\.?[0-9]+$ ]] || die "not a number of seconds: $seconds"
+for file in "$build/tests/bench/threads" "$build/fiberize"; do
+	[ -x "$file" ] || die "$file is missing: run make bench"
+done
+unset LD_PRELOAD
+
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# sample ROUND SIDE COMMAND...
+sample()
+{
+	local round=$1 side=$2 code
+	shift 2
+	timeout 300 "$@" >"$work/out" 2>"$work/err"
+	code=$?
+	if [ $code -ne 0 ]; then
+		echo "threads.sh: $side, round $round: exit status $code" >&2
+		tail -n 5 "$work/err" >&2
+		exit $((code == 2 ? 2 : 1))
+	fi
+	sed "s/^/$round $side /" "$work/out" | tee -a "$work/samples"
+}
+
+scripts/bench/machine.sh
+echo "# $rounds rounds, $seconds s for each case"
+echo "# round side case nanoseconds/operation"
+for ((round = 1; round <= rounds; round++)); do
+	# Nobody is always first.
+	if ((round % 2)); then
+		sample $round native "$build/tests/bench/threads" -s "$seconds" "$@"
+		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "$@"
+	else
+		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "$@"
+		sample $round native "$build/tests/bench/threads" -s "$seconds" "$@"
+	fi
+done
+
+echo
+awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
+{
+	ns[$3, $1, $2] = $4
+	if ($1 > rounds)
+		rounds = $1
+	if (!($3 in seen)) {
+		seen[$3] = 1
+		order[++cases] = $3
+	}
+}
+
+END {
+	# What this was built to reach.
+	target["create_join"] = 30
+	target["cond_ping_pong"] = target["sem_ping_pong"] = 20
+	target["mutex_64"] = 5
+	target["lock_unlock"] = target["getspecific"] = 1 / 1.1
+	printf "%-16s %12s %12s   %s\n", "case", "native ns", "fiberize ns", "times faster"
+	for (i = 1; i <= cases; i++) {
+		c = order[i]
+		for (r = 1; r <= rounds; r++) {
+			n[r] = ns[c, r, "native"]
+			f[r] = ns[c, r, "fiberize"]
+			q[r] = n[r] / f[r]
+		}
+		m = median(q, rounds)
+		spread = sprintf("%.2f (%.2f..%.2f)", m, low, high)
+		printf "%-16s %12.1f %12.1f   %-22s%s\n", c, median(n, rounds), median(f, rounds),
+			spread, !(c in target) ? "" :
+			sprintf("   target %.2f: %s", target[c], m >= target[c] ? "met" : "missed")
+	}
+}
+A
