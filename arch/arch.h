@@ -10,7 +10,7 @@
  *	switch.S	fz_switch_*, fz_adopt, fz_clone_resume, fz_fiber_start
  *	frame.c		fz_frame_*, fz_arch_init
  *	frame.h		the layout of a frame, for both of them
- *	cpu.h		fz_tcb_get, fz_tcb_set, fz_cpu_relax
+ *	cpu.h		fz_tcb_get, fz_tcb_set, fz_cpu_relax, FZ_SPIN_*
  *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
  *
  * Compile with -I<root> and -iquote <root>/arch/<cpu>, which picks the CPU
@@ -133,6 +133,7 @@ void fz_fiber_start(void);
  *	uintptr_t fz_tcb_get(void);
  *	void fz_tcb_set(uintptr_t tcb);
  *	void fz_cpu_relax(void);
+ *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
  *
  * fz_tcb_get/set: the thread pointer, which is the address of libc's TCB on
  * x86-64 and just behind it on aarch64.  Async-signal-safe.  The compiler

@@ -23,6 +23,7 @@
 #include "runtime/host.h"
 #include "runtime/lot.h"
 #include "runtime/monitor.h"
+#include "runtime/once.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 
@@ -119,6 +120,7 @@ size_t fz_default_stack_size(size_t of_libc)
 
 void fz_after_fork_in_child(void)
 {
+	fz_once_after_fork();
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
 		return;
 	fz_sched_after_fork();

@@ -127,6 +127,16 @@ static inline _Atomic int *fz_tcb_cancelhandling(uintptr_t tcb)
 	return (_Atomic int *)(tcb + (uintptr_t)fz_layout.cancelhandling);
 }
 
+/* What locks know their owner by: a fiber's own does not change when it is wired. */
+static inline int fz_self_tid(void)
+{
+	int tid = fz_self()->tid;
+
+	/* relaxed: our own. */
+	return FZ_LIKELY(tid) ? tid : atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
+							   memory_order_relaxed);
+}
+
 /* What a new thread is to be. */
 struct fz_birth {
 	void *(*start)(void *);

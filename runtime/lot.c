@@ -70,12 +70,12 @@ static int reason(enum fz_why why)
 	}
 }
 
-int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadline,
-		unsigned flags)
+int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *, uint32_t),
+		      uint32_t arg, fz_nsec deadline, unsigned flags)
 {
 	struct fz_fiber *self = fz_self();
-	struct bucket *b = bucket_of(word);
-	struct waiter w = { .word = word };
+	struct bucket *b = bucket_of(key);
+	struct waiter w = { .word = key };
 	/* Our own threads, inside libc or an allocator; never a fiber. */
 	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	enum fz_why why;
@@ -85,12 +85,14 @@ int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadlin
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/*
-	 * acquire, under the lock: who changes the word and then wakes finds us
-	 * in the bucket, or we see the change.
-	 */
-	if (atomic_load_explicit(word, memory_order_acquire) != expected) {
+	/* Who changes the state and then wakes finds us here, or we see the change. */
+	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
+		goto out;
+	}
+	if (deadline != FZ_FOREVER && deadline <= fz_now()) {
+		fz_lock_release(&b->lock);
+		ret = -ETIMEDOUT;
 		goto out;
 	}
 	w.ticket = fz_wait_arm(self, flags);
@@ -112,6 +114,19 @@ out:
 	if (!nested)
 		fz_leave_runtime(self);
 	return ret;
+}
+
+static bool word_is(const void *word, uint32_t expected)
+{
+	/* acquire: pairs with whoever changed it, if we return because of that. */
+	return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire) ==
+	       expected;
+}
+
+int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadline,
+		unsigned flags)
+{
+	return fz_lot_wait_while(word, word_is, expected, deadline, flags);
 }
 
 static uint32_t wake_in_runtime(const void *word, uint32_t n)
@@ -152,7 +167,7 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n)
 	return woken;
 }
 
-uint32_t fz_lot_wake(const _Atomic uint32_t *word, uint32_t n)
+uint32_t fz_lot_wake(const void *word, uint32_t n)
 {
 	struct fz_fiber *self = fz_self();
 	uint32_t woken;

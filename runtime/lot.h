@@ -22,10 +22,18 @@ int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadlin
 		unsigned flags);
 
 /*
+ * The same for a condition that is not one word: sleep if must_wait(key, arg), which
+ * is asked under the lock that wakers take, so it only looks.  Who makes it false
+ * and then wakes the key touches the object no more, which may be gone by then.
+ */
+int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32_t arg),
+		      uint32_t arg, fz_nsec deadline, unsigned flags);
+
+/*
  * Wake up to n waiters.  In or outside the runtime, any thread; from a handler
  * only outside.  Returns how many.
  */
-uint32_t fz_lot_wake(const _Atomic uint32_t *word, uint32_t n);
+uint32_t fz_lot_wake(const void *word, uint32_t n);
 
 void fz_lot_after_fork(void);
 

@@ -6,16 +6,6 @@
 #include "runtime/lot.h"
 #include "runtime/park.h"
 
-static int my_tid(void)
-{
-	/* A fiber's own, which does not change when it is wired. */
-	int tid = fz_self()->tid;
-
-	/* relaxed: our own. */
-	return FZ_LIKELY(tid) ? tid : atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
-							   memory_order_relaxed);
-}
-
 static bool take(struct fz_mutex *m)
 {
 	uint32_t free_ = 0;
@@ -65,7 +55,7 @@ static int relock(struct fz_mutex *m, int tid)
 
 int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline)
 {
-	int tid = my_tid();
+	int tid = fz_self_tid();
 	int err;
 
 	if (FZ_UNLIKELY(!take(m))) {
@@ -84,7 +74,7 @@ int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline)
 
 int fz_mutex_trylock(struct fz_mutex *m)
 {
-	int tid = my_tid();
+	int tid = fz_self_tid();
 
 	if (!take(m)) {
 		/* Only a recursive one counts; the others are busy. */
@@ -103,7 +93,7 @@ int fz_mutex_unlock(struct fz_mutex *m)
 
 	if (type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK) {
 		/* relaxed: only to tell whether anybody holds it. */
-		if (!held_by_me(m, my_tid()) ||
+		if (!held_by_me(m, fz_self_tid()) ||
 		    !atomic_load_explicit(&m->lock, memory_order_relaxed))
 			return EPERM;
 		if (type == FZ_MUTEX_RECURSIVE && --m->count)

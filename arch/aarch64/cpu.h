@@ -37,4 +37,7 @@ static inline void fz_cpu_relax(void)
 	__asm__ volatile("yield" : : : "memory");
 }
 
+/* The word of a pthread_spinlock_t. */
+enum { FZ_SPIN_FREE = 0, FZ_SPIN_HELD = 1 };
+
 #endif

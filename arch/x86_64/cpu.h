@@ -46,4 +46,7 @@ static inline void fz_cpu_relax(void)
 	__asm__ volatile("pause" : : : "memory");
 }
 
+/* The word of a pthread_spinlock_t. */
+enum { FZ_SPIN_FREE = 1, FZ_SPIN_HELD = 0 };
+
 #endif

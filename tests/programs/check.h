@@ -132,6 +132,26 @@ UNUSED static pthread_t start(void *(*fn)(void *), void *arg)
 	return t;
 }
 
+/* One with an affinity of its own, if only that of all. */
+UNUSED static pthread_t start_affine(void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	cpu_set_t cpus;
+	pthread_t t;
+
+	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
+	CHECK_OK(pthread_attr_init(&attr));
+	CHECK_OK(pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus));
+	CHECK_OK(pthread_create(&t, &attr, fn, arg));
+	CHECK_OK(pthread_attr_destroy(&attr));
+	return t;
+}
+
+UNUSED static pthread_t start_as(int affine, void *(*fn)(void *), void *arg)
+{
+	return affine ? start_affine(fn, arg) : start(fn, arg);
+}
+
 UNUSED static void *finish(pthread_t t)
 {
 	void *value = NULL;
