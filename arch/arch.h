@@ -12,6 +12,9 @@
  *	frame.h		the layout of a frame, for both of them
  *	cpu.h		fz_tcb_get, fz_tcb_set, fz_cpu_relax, FZ_SPIN_*
  *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
+ *	detour.c	fz_detour_plan
+ *	detour_slots.S	fz_detour_slots
+ *	detour.h	the sizes of both
  *
  * Compile with -I<root> and -iquote <root>/arch/<cpu>, which picks the CPU
  * without an #ifdef.  (-iquote and not -I, or our syscall.h would hide libc's
@@ -42,10 +45,12 @@
  * good stack, but finds the thread pointer of the context that is leaving.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cpu.h"
+#include "detour.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -124,6 +129,31 @@ uintptr_t fz_frame_cfa(const void *sp);
 
 /* The outermost function of every made context.  Never call it. */
 void fz_fiber_start(void);
+
+/*
+ * What leads a function elsewhere, and keeps it callable: `jump` is for its first
+ * bytes; `trampoline` does what these did and goes on behind them.
+ */
+struct fz_detour {
+	uint8_t jump[FZ_DETOUR_JUMP];
+	unsigned jump_size;
+	uint8_t trampoline[FZ_DETOUR_ROOM];
+	unsigned trampoline_size;
+};
+
+/*
+ * Work out how to lead the function of `size` bytes at fn to target, with its
+ * trampoline at `at`.  Writes nothing but *ret.  Returns NULL, or why that cannot
+ * be done: instructions that it does not know for sure, a distance too far.
+ *
+ * Whoever writes them sees to it that nobody runs there meanwhile, and that the
+ * CPU's caches agree (__builtin___clear_cache).
+ */
+const char *fz_detour_plan(const void *fn, size_t size, const void *target, const void *at,
+			   struct fz_detour *ret);
+
+/* Room for trampolines, in whole pages: executable, not writable, traps. */
+extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
 
 #pragma GCC visibility pop
 
