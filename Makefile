@@ -13,7 +13,7 @@
 #	clean
 #
 # demo, check, bench and stress install the Debian packages that they miss
-# (scripts/deps.sh), or say which; all needs gcc and liburing-dev only.
+# (scripts/deps.sh), or say which; all needs gcc, liburing-dev and libelf-dev only.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -64,7 +64,8 @@ RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
-TOOLS := $(B)/fiberize $(B)/libexec/bench.sh $(B)/libexec/echo_client $(B)/libexec/measure
+TOOLS := $(B)/fiberize $(B)/libexec/bench.sh $(B)/libexec/check $(B)/libexec/echo_client \
+	$(B)/libexec/measure
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -96,8 +97,8 @@ $(B)/exports.map: preload/symbols.def scripts/gen-exports.sh
 	@mkdir -p $(@D)
 	$(Q)scripts/gen-exports.sh $< > $@.tmp && mv $@.tmp $@
 
-# ---- the launcher and what "fiberize bench" is made of: ordinary programs,
-# with none of the library's flags.
+# ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
+# ordinary programs, with none of the library's flags.
 TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
 
 $(B)/fiberize: scripts/fiberize scripts/gen-options.sh runtime/options.def Makefile
@@ -108,6 +109,16 @@ $(B)/fiberize: scripts/fiberize scripts/gen-options.sh runtime/options.def Makef
 $(B)/libexec/bench.sh: scripts/fiberize-bench
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
+
+CHECK_SRC := $(wildcard scripts/check/*.c)
+CHECK_DEP := $(CHECK_SRC) $(wildcard scripts/check/*.h) scripts/check/calls.def \
+	preload/symbols.def Makefile
+CHECK_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -I. -iquote scripts/check
+
+$(B)/libexec/check: $(CHECK_DEP)
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g $(CHECK_FLAGS) $(CFLAGS) $(CHECK_SRC) -o $@ -lelf
 
 $(B)/libexec/echo_client: tests/bench/echo_client.c Makefile
 	$(say) "  CCLD    $@"
@@ -257,13 +268,14 @@ install: all
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 755 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
 	$(Q)install -m 644 $(B)/libexec/bench.sh '$(libexecdir)/bench.sh'
-	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client '$(libexecdir)'
+	$(Q)install -m 755 $(B)/libexec/check $(B)/libexec/measure $(B)/libexec/echo_client \
+		'$(libexecdir)'
 	$(Q)install -m 644 scripts/fiberize.1 '$(mandir)/fiberize.1'
 
 uninstall:
 	$(Q)rm -f '$(bindir)/fiberize' '$(mandir)/fiberize.1' \
 		'$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \
-		'$(libexecdir)/measure' '$(libexecdir)/echo_client'
+		'$(libexecdir)/check' '$(libexecdir)/measure' '$(libexecdir)/echo_client'
 	$(Q)for dir in '$(libdir)' '$(libexecdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 

@@ -102,7 +102,7 @@ done
 
 # 6
 for file in arch/*.h arch/*/*.[chS] runtime/*.[ch] runtime/*.def preload/*.[ch] \
-	preload/*.def tests/*/*.[ch] tests/*/*.cc tests/*/*/*.[chS]; do
+	preload/*.def scripts/check/*.[ch] scripts/check/*.def tests/*/*.[ch] tests/*/*.cc tests/*/*/*.[chS]; do
 	[ -e "$file" ] || continue
 	head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT' ||
 		finding "$file: no SPDX line"

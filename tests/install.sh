@@ -31,6 +31,7 @@ cat >"$work/want" <<END
 ./usr/bin/fiberize
 ./usr/lib/fiberize/libfiberize.so
 ./usr/libexec/fiberize/bench.sh
+./usr/libexec/fiberize/check
 ./usr/libexec/fiberize/echo_client
 ./usr/libexec/fiberize/measure
 ./usr/share/man/man1/fiberize.1

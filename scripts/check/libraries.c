@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "libraries.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* No program needs as many; a damaged one may say so. */
+enum { OBJECTS_MAX = 4096 };
+
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#define PLATFORM "x86_64"
+#define CACHE_FLAGS 0x0303
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#define PLATFORM "aarch64"
+#define CACHE_FLAGS 0x0a03
+#endif
+
+/* ---- one candidate ------------------------------------------------------ */
+
+/* The loader goes on searching if a file is for another machine. */
+static struct object *try_file(struct object *o, const char *path)
+{
+	struct object *found = object_open(path);
+
+	if (found && found->elf_class == ELFCLASS64 &&
+	    found->header.e_machine == o->header.e_machine && found->header.e_type == ET_DYN) {
+		found->needed_by = o;
+		object_read_dynamic(found);
+		return found;
+	}
+	object_close(found);
+	return NULL;
+}
+
+static struct object *try_directory(struct object *o, const char *directory, const char *name)
+{
+	struct object *found = NULL;
+	char *path;
+
+	if (asprintf(&path, "%s/%s", *directory ? directory : ".", name) < 0)
+		return NULL;
+	if (access(path, R_OK) == 0)
+		found = try_file(o, path);
+	free(path);
+	return found;
+}
+
+/* ---- lists of directories ----------------------------------------------- */
+
+/* text with $ORIGIN, $LIB and $PLATFORM replaced, for an object of that path. */
+static char *expand(const char *text, const char *path)
+{
+	char *out = NULL, *real = realpath(path, NULL), *slash;
+	size_t size = 0;
+	FILE *stream = open_memstream(&out, &size);
+
+	slash = real ? strrchr(real, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	while (stream && *text) {
+		const char *const words[][2] = { { "ORIGIN", slash ? real : "." },
+						 { "LIB", "lib/" MULTIARCH },
+						 { "PLATFORM", PLATFORM } };
+		bool done = false;
+
+		for (int i = 0; i < 3 && *text == '$' && !done; i++) {
+			const char *rest = text + 1, *name = words[i][0];
+			size_t length = strlen(name);
+			bool brace = *rest == '{';
+
+			if (strncmp(rest + brace, name, length) != 0 ||
+			    (brace && rest[1 + length] != '}'))
+				continue;
+			fputs(words[i][1], stream);
+			text = rest + length + 2 * brace;
+			done = true;
+		}
+		if (!done)
+			fputc(*text++, stream);
+	}
+	if (stream)
+		fclose(stream);
+	free(real);
+	return out;
+}
+
+static struct object *try_list(struct object *o, const char *list, const char *separators,
+			       const char *owner, const char *name)
+{
+	char *expanded = list ? expand(list, owner) : NULL, *rest = expanded, *directory;
+	struct object *found = NULL;
+
+	while (!found && rest && (directory = strsep(&rest, separators)))
+		found = try_directory(o, directory, name);
+	free(expanded);
+	return found;
+}
+
+/* ---- the cache ---------------------------------------------------------- */
+
+/* /etc/ld.so.cache as ldconfig has written it since glibc 2.2. */
+struct cache_header {
+	char magic[20];			/* "glibc-ld.so.cache1.1" */
+	uint32_t entries, strings_size;
+	uint32_t unused[5];
+};
+
+struct cache_entry {
+	int32_t flags;
+	uint32_t name, path;		/* offsets in the file */
+	uint32_t os_version;
+	uint64_t hwcap;
+};
+
+static const char *cache_string(const char *cache, size_t size, uint32_t offset)
+{
+	if (offset >= size || !memchr(cache + offset, '\0', size - offset))
+		return NULL;
+	return cache + offset;
+}
+
+static struct object *search_cache(struct object *o, const char *cache, size_t size,
+				   const char *name)
+{
+	struct cache_header header;
+	struct cache_entry entry;
+	struct object *found = NULL;
+
+	if (size < sizeof(header))
+		return NULL;
+	memcpy(&header, cache, sizeof(header));
+	if (memcmp(header.magic, "glibc-ld.so.cache1.1", sizeof(header.magic)) != 0 ||
+	    header.entries > (size - sizeof(header)) / sizeof(entry))
+		return NULL;
+	for (uint32_t i = 0; i < header.entries && !found; i++) {
+		const char *text;
+
+		memcpy(&entry, cache + sizeof(header) + i * sizeof(entry), sizeof(entry));
+		/* With hwcap it is a variant for newer CPUs, with the same needs. */
+		if (entry.flags != CACHE_FLAGS || entry.hwcap != 0)
+			continue;
+		text = cache_string(cache, size, entry.name);
+		if (!text || strcmp(text, name) != 0)
+			continue;
+		text = cache_string(cache, size, entry.path);
+		if (text)
+			found = try_file(o, text);
+	}
+	return found;
+}
+
+static struct object *try_cache(struct object *o, const char *name)
+{
+	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+	struct object *found = NULL;
+	struct stat status;
+	void *cache;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) == 0 && status.st_size > 0) {
+		cache = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (cache != MAP_FAILED) {
+			found = search_cache(o, cache, (size_t)status.st_size, name);
+			munmap(cache, (size_t)status.st_size);
+		}
+	}
+	close(fd);
+	return found;
+}
+
+/* ---- the search --------------------------------------------------------- */
+
+struct object *library_open(struct object *o, const char *name)
+{
+	static const char defaults[] = "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH
+				       ":/lib64:/usr/lib64:/lib:/usr/lib";
+	struct object *found = NULL;
+	char *path;
+
+	if (strchr(name, '/')) {
+		path = expand(name, o->path);
+		found = path ? try_file(o, path) : NULL;
+		free(path);
+		return found;
+	}
+	/* DT_RUNPATH makes DT_RPATH void, its own and that of those above. */
+	for (struct object *by = o; by && !found && !o->runpath; by = by->needed_by)
+		if (!by->runpath)
+			found = try_list(o, by->rpath, ":", by->path, name);
+	if (!found)
+		found = try_list(o, getenv("LD_LIBRARY_PATH"), ":;", o->path, name);
+	if (!found)
+		found = try_list(o, o->runpath, ":", o->path, name);
+	if (!found)
+		found = try_cache(o, name);
+	if (!found)
+		found = try_list(o, defaults, ":", o->path, name);
+	return found;
+}
+
+static bool known(const struct libraries *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct object *o = l->objects[i];
+		const char *slash = strrchr(o->path, '/');
+
+		if ((o->soname && strcmp(o->soname, name) == 0) || strcmp(o->path, name) == 0 ||
+		    strcmp(slash ? slash + 1 : o->path, name) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < l->missing_count; i++)
+		if (strcmp(l->missing[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void miss(struct libraries *l, const char *name)
+{
+	char **more = realloc(l->missing, (l->missing_count + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	l->missing = more;
+	more[l->missing_count] = strdup(name);
+	if (more[l->missing_count])
+		l->missing_count++;
+}
+
+void libraries_find(struct object *program, struct libraries *ret)
+{
+	*ret = (struct libraries){ .objects = calloc(OBJECTS_MAX, sizeof(*ret->objects)) };
+	if (!ret->objects)
+		return;
+	ret->objects[ret->count++] = program;
+	for (size_t i = 0; i < ret->count; i++) {
+		struct object *o = ret->objects[i];
+
+		for (size_t n = 0; n < o->needed_count && ret->count < OBJECTS_MAX; n++) {
+			struct object *found;
+
+			if (ret->missing_count >= OBJECTS_MAX)
+				return;
+			if (known(ret, o->needed[n]))
+				continue;
+			found = library_open(o, o->needed[n]);
+			if (found)
+				ret->objects[ret->count++] = found;
+			else
+				miss(ret, o->needed[n]);
+		}
+	}
+}
+
+void libraries_free(struct libraries *l)
+{
+	for (size_t i = 1; i < l->count; i++)
+		object_close(l->objects[i]);
+	for (size_t i = 0; i < l->missing_count; i++)
+		free(l->missing[i]);
+	free(l->objects);
+	free(l->missing);
+}
+
+bool library_is_libc(const struct object *o)
+{
+	static const char *const names[] = { "libc.so.6", "libpthread.so.0", "librt.so.1",
+					     "libdl.so.2", "libanl.so.1", "libresolv.so.2" };
+
+	if (!o->soname)
+		return false;
+	if (strncmp(o->soname, "ld-linux", 8) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(o->soname, names[i]) == 0)
+			return true;
+	return false;
+}

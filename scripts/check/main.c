@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/check/main.c - "fiberize check", and what the launcher asks before it
+ * starts a program.
+ *
+ *	check [--json] [--library FILE] PROGRAM
+ *	check --launch [--library FILE] PROGRAM
+ *
+ * The first prints a report; its exit status is the code with which the launcher
+ * would refuse, or 0.  The second prints for the launcher
+ *
+ *	CODE MESSAGE
+ *	PATH.
+ *
+ * where CODE is that code, or "native": to be run without the library.  PATH has
+ * a dot behind it because a shell drops newlines at the end.  Its exit status is
+ * 0, so that a tool that could not run at all can be told apart.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+static int launch(const char *name, const struct object *library)
+{
+	struct program p;
+
+	program_find(name, library, &p);
+	if (p.native)
+		fputs("native", stdout);
+	else
+		printf("%d", p.code);
+	fputc(' ', stdout);
+	if (p.message || p.native)
+		put_line(p.message ? p.message : p.native, stdout);
+	printf("\n%s.", p.path ? p.path : "");
+	program_free(&p);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int check(const char *name, const struct object *library, bool json)
+{
+	struct report r;
+	int code;
+
+	report_make(name, library, &r);
+	(json ? report_json : report_text)(&r, stdout);
+	code = r.program.code;
+	report_free(&r);
+	return fflush(stdout) == 0 ? code : 1;
+}
+
+static int usage(void)
+{
+	fputs("usage: fiberize check [--json] [--] PROGRAM\n", stderr);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	bool json = false, launching = false;
+	struct object *library = NULL;
+	const char *path = NULL;
+	int i, code;
+
+	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			i++;
+			break;
+		}
+		if (strcmp(argv[i], "--json") == 0)
+			json = true;
+		else if (strcmp(argv[i], "--launch") == 0)
+			launching = true;
+		else if (strcmp(argv[i], "--library") == 0 && i + 1 < argc)
+			path = argv[++i];
+		else
+			return usage();
+	}
+	if (i != argc - 1)
+		return usage();
+	if (path) {
+		library = object_open(path);
+		if (!library || library->elf_class != ELFCLASS64 ||
+		    library->header.e_type != ET_DYN || !object_read_dynamic(library)) {
+			object_close(library);
+			if (launching)
+				printf("%d %s: not a shared library\n.", CODE_LIBRARY, path);
+			else
+				fprintf(stderr, "fiberize: %s: not a shared library\n", path);
+			return launching ? 0 : CODE_LIBRARY;
+		}
+	}
+	code = launching ? launch(argv[i], library) : check(argv[i], library, json);
+	object_close(library);
+	return code;
+}

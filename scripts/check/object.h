@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_OBJECT_H
+#define CHECK_OBJECT_H
+
+/*
+ * scripts/check/object.h - one ELF file, as the dynamic loader sees it.
+ *
+ * Everything is found by program headers and the dynamic section, because that
+ * is what the loader goes by; section headers only help where those do not tell
+ * how many symbols there are.  Any file may be handed in: whatever it says about
+ * itself is checked against its size by libelf, and loops have an end.
+ */
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Raw system calls: instructions that enter the kernel behind libc's back. */
+struct raw_calls {
+	unsigned sites;			/* whose number is known, or that look like one */
+	uint32_t numbers[64];		/* each number once; at most as many as fit */
+	unsigned number_count;
+};
+
+struct object {
+	char *path;
+	struct object *needed_by;	/* NULL for the program itself */
+	int fd;
+	Elf *elf;
+
+	/* object_open */
+	int elf_class;			/* ELFCLASS*; ELFCLASSNONE: no ELF file at all */
+	GElf_Ehdr header;
+	bool has_interpreter;
+	char *interpreter;
+	bool go;
+
+	/* object_read_dynamic; the strings are the file's, valid until object_close */
+	bool has_dynamic;
+	const char *damage;		/* what is wrong with it, or NULL */
+	const char *soname, *rpath, *runpath;
+	const char **needed;
+	size_t needed_count;
+	uint64_t flags_1;
+
+	/* the symbol table */
+	const unsigned char *symbols;	/* GElf_Sym, aligned or not */
+	size_t symbol_count;
+	const char *strings;
+	size_t strings_size;
+	const unsigned char *gnu_hash;	/* words, aligned or not */
+	size_t gnu_hash_words;
+};
+
+/*
+ * Open path and read its headers.  Returns NULL with errno set if it cannot be
+ * opened or read; a file that is not ELF has elf_class ELFCLASSNONE.
+ */
+struct object *object_open(const char *path);
+
+/* Needs, search paths and symbols of a 64-bit file.  False if it is damaged. */
+bool object_read_dynamic(struct object *o);
+
+void object_close(struct object *o);
+
+/* Call visit for each name that it takes from other objects. */
+void object_each_import(const struct object *o, void (*visit)(const char *name, void *arg),
+			void *arg);
+
+/* Does it define name for others? */
+bool object_exports(const struct object *o, const char *name);
+
+/* Names of versions that it wants from the object of that soname. */
+void object_each_version_needed(const struct object *o, const char *soname,
+				void (*visit)(const char *version, void *arg), void *arg);
+
+/* Does it define that version? */
+bool object_defines_version(const struct object *o, const char *version);
+
+/* Find instructions that enter the kernel. */
+void object_find_raw_calls(const struct object *o, struct raw_calls *ret_calls);
+
+/* What people call an EM_ value. */
+const char *machine_name(unsigned machine);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the library does with a name ---------------------------------- */
+
+enum kind { PARK = 1, TRACK = 2, SELF = 4, ANNOUNCE = 8, OPT = 16 };
+
+static const struct {
+	const char *name;
+	const char *target;		/* of an alias, else NULL */
+	unsigned kind;
+} interposed[] = {
+#define FZ_SYMBOL(name, version, kind) { #name, NULL, kind },
+#define FZ_ALIAS(alias, name) { #alias, #name, 0 },
+#include "preload/symbols.def"
+#undef FZ_SYMBOL
+#undef FZ_ALIAS
+};
+
+static const char *const late[] = {
+#define LATE(name) #name,
+#define THREADS(prefix)
+#define COMPUTES(prefix)
+#define LOOP(prefix)
+#define PROCESSES(prefix)
+#define SERVES(prefix)
+#include "calls.def"
+#undef LATE
+#undef THREADS
+#undef COMPUTES
+#undef LOOP
+#undef PROCESSES
+#undef SERVES
+};
+
+static const struct {
+	enum trait trait;
+	const char *prefix;
+} traits[] = {
+#define LATE(name)
+#define THREADS(prefix) { TRAIT_THREADS, prefix },
+#define COMPUTES(prefix) { TRAIT_COMPUTES, prefix },
+#define LOOP(prefix) { TRAIT_LOOP, prefix },
+#define PROCESSES(prefix) { TRAIT_PROCESSES, prefix },
+#define SERVES(prefix) { TRAIT_SERVES, prefix },
+#include "calls.def"
+	{ TRAIT_PLUGINS, "dlopen " },
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int compare_interposed(const void *name, const void *entry)
+{
+	return strcmp(name, ((const __typeof__(*interposed) *)entry)->name);
+}
+
+/* symbols.def is sorted; scripts/check-symbols.sh sees to it. */
+static const __typeof__(*interposed) *find_interposed(const char *name)
+{
+	return bsearch(name, interposed, sizeof(interposed) / sizeof(*interposed),
+		       sizeof(*interposed), compare_interposed);
+}
+
+static bool starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* How a call that parks waits: its name tells. */
+static enum rung rung_of_park(const char *name)
+{
+	static const char *const user_space[] = {
+		"clock_nanosleep", "nanosleep", "pause", "pthread_", "sched_yield", "sem_",
+		"sigsuspend", "sleep", "thrd_", "mtx_", "cnd_", "call_once", "usleep",
+	};
+	static const char *const readiness[] = {
+		"__poll_chk", "__ppoll_chk", "epoll_", "poll", "ppoll", "pselect", "select",
+	};
+
+	for (size_t i = 0; i < sizeof(user_space) / sizeof(*user_space); i++)
+		if (starts(name, user_space[i]))
+			return RUNG_USER_SPACE;
+	for (size_t i = 0; i < sizeof(readiness) / sizeof(*readiness); i++)
+		if (starts(name, readiness[i]))
+			return RUNG_READINESS;
+	return RUNG_REQUEST;
+}
+
+/* RUNG_COUNT: it does not block. */
+static enum rung rung_of(const char *name)
+{
+	const __typeof__(*interposed) *entry = find_interposed(name);
+
+	if (entry && entry->target)
+		entry = find_interposed(entry->target);
+	if (entry && entry->kind & PARK)
+		return rung_of_park(entry->name);
+	if (entry && entry->kind & ANNOUNCE)
+		return RUNG_ANNOUNCED;
+	if (entry)
+		return RUNG_COUNT;
+	if (bsearch(&name, late, sizeof(late) / sizeof(*late), sizeof(*late), by_name))
+		return RUNG_LATE;
+	return RUNG_COUNT;
+}
+
+/* ---- what an object takes ----------------------------------------------- */
+
+static void add(struct names *names, const char *name)
+{
+	const char **more;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (strcmp(names->name[i], name) == 0)
+			return;
+	more = realloc(names->name, (names->count + 1) * sizeof(*more));
+	if (!more)
+		return;
+	names->name = more;
+	more[names->count++] = name;
+}
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	if (prefix[length - 1] == ' ')
+		return strlen(name) == length - 1 && strncmp(name, prefix, length - 1) == 0;
+	return strncmp(name, prefix, length) == 0;
+}
+
+static void look_at_import(const char *name, void *arg)
+{
+	struct findings *f = arg;
+	enum rung rung = rung_of(name);
+
+	if (rung != RUNG_COUNT)
+		add(&f->calls[rung], name);
+	for (size_t i = 0; i < sizeof(traits) / sizeof(*traits); i++)
+		if (has_prefix(name, traits[i].prefix))
+			add(&f->traits[traits[i].trait], name);
+}
+
+static void sort(struct names *names)
+{
+	if (names->count)
+		qsort(names->name, names->count, sizeof(*names->name), by_name);
+}
+
+static void look_at(const struct object *o, bool program, struct findings *f)
+{
+	f->object = o;
+	if (library_is_libc(o))
+		return;
+	object_each_import(o, look_at_import, f);
+	object_find_raw_calls(o, &f->raw);
+	/* The program comes before every library, also before a preloaded one. */
+	for (size_t i = 0; program && i < sizeof(interposed) / sizeof(*interposed); i++)
+		if (object_exports(o, interposed[i].name))
+			add(&f->own, interposed[i].name);
+	for (int i = 0; i < RUNG_COUNT; i++)
+		sort(&f->calls[i]);
+	for (int i = 0; i < TRAIT_COUNT; i++)
+		sort(&f->traits[i]);
+}
+
+/* ---- the verdict -------------------------------------------------------- */
+
+static bool program_has(const struct report *r, enum trait trait)
+{
+	return r->libraries.count && r->findings[0].traits[trait].count;
+}
+
+static bool libraries_have(const struct report *r, enum trait trait)
+{
+	for (size_t i = 1; i < r->libraries.count; i++)
+		if (r->findings[i].traits[trait].count)
+			return true;
+	return false;
+}
+
+static void judge(struct report *r, const char *verdict, const char *reason, const char *advice)
+{
+	r->verdict = verdict;
+	r->reason = reason;
+	r->advice = advice;
+}
+
+static const char *advice_for(enum code code)
+{
+	switch (code) {
+	case CODE_STATIC: return "link it dynamically, or use a package that is";
+	case CODE_32BIT: return "use a 64-bit build of it";
+	case CODE_MACHINE: return "use a build for this machine";
+	case CODE_LIBC: return "use a build for glibc 2.34 or newer";
+	case CODE_SECURE: return "run a copy of it without that, as the user it needs";
+	case CODE_GO: return "nothing: goroutines are what fiberize would make of its threads";
+	case CODE_NOTFOUND: return "give its name or its path, and install what is missing";
+	case CODE_LIBRARY: return "install libfiberize.so, or name it by --library";
+	default: return "give a program that can be executed";
+	}
+}
+
+static void judge_program(struct report *r)
+{
+	const char *run = "run it by fiberize, and compare by fiberize bench";
+	const char *native = "run it as it is";
+
+	if (r->program.code != CODE_OK)
+		judge(r, "cannot", r->program.message, advice_for(r->program.code));
+	else if (r->program.native)
+		judge(r, "cannot", r->program.native, native);
+	else if (!r->libraries.count)
+		judge(r, "may gain", "it cannot be read, so nothing is known of it", run);
+	else if (r->findings[0].own.count &&
+		 find_interposed("pthread_create") &&
+		 object_exports(r->findings[0].object, "pthread_create"))
+		judge(r, "will not gain", "it has a pthread_create of its own, which comes before ours",
+		      native);
+	else if (program_has(r, TRAIT_COMPUTES))
+		judge(r, "will not gain", "threads that compute (OpenMP)", native);
+	else if (program_has(r, TRAIT_THREADS) && program_has(r, TRAIT_LOOP))
+		judge(r, "may gain", "threads and an event loop: what its threads wait for gets cheaper",
+		      run);
+	else if (program_has(r, TRAIT_THREADS) && r->program.script_count)
+		judge(r, "may gain", "a script; its interpreter can make threads", run);
+	else if (program_has(r, TRAIT_THREADS))
+		judge(r, "will gain", "it makes threads", run);
+	else if (program_has(r, TRAIT_LOOP))
+		judge(r, "will not gain", "event loop", native);
+	/* Most programs have a library that could make threads; few ever do. */
+	else if (libraries_have(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
+		judge(r, "may gain", "it serves, and its libraries can make threads", run);
+	else if (libraries_have(r, TRAIT_LOOP) && program_has(r, TRAIT_SERVES))
+		judge(r, "will not gain", "event loop, in a library", native);
+	else if (program_has(r, TRAIT_PLUGINS) && program_has(r, TRAIT_SERVES))
+		judge(r, "may gain", "a server that loads plugins, which can make threads", run);
+	else if (program_has(r, TRAIT_PROCESSES))
+		judge(r, "will not gain", "processes instead of threads", native);
+	else
+		judge(r, "will not gain", "it makes no threads itself", native);
+}
+
+void report_make(const char *name, const struct object *library, struct report *ret)
+{
+	*ret = (struct report){ .verdict = NULL };
+	program_find(name, library, &ret->program);
+	if (ret->program.object && ret->program.code == CODE_OK) {
+		libraries_find(ret->program.object, &ret->libraries);
+		ret->findings = calloc(ret->libraries.count + 1, sizeof(*ret->findings));
+		if (!ret->findings)
+			abort();
+		for (size_t i = 0; i < ret->libraries.count; i++)
+			look_at(ret->libraries.objects[i], i == 0, &ret->findings[i]);
+	}
+	judge_program(ret);
+}
+
+void report_free(struct report *r)
+{
+	for (size_t i = 0; i < r->libraries.count; i++) {
+		for (int rung = 0; rung < RUNG_COUNT; rung++)
+			free(r->findings[i].calls[rung].name);
+		for (int trait = 0; trait < TRAIT_COUNT; trait++)
+			free(r->findings[i].traits[trait].name);
+		free(r->findings[i].own.name);
+	}
+	free(r->findings);
+	libraries_free(&r->libraries);
+	program_free(&r->program);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_REPORT_H
+#define CHECK_REPORT_H
+
+/*
+ * scripts/check/report.h - what a program and its libraries call, what follows
+ * from that, and how it is told.
+ */
+
+#include <stdio.h>
+
+#include "libraries.h"
+#include "program.h"
+
+/* design: the ladder of calls, as far as it can be told from a name. */
+enum rung {
+	RUNG_USER_SPACE,
+	RUNG_REQUEST,
+	RUNG_READINESS,
+	RUNG_ANNOUNCED,
+	RUNG_LATE,
+	RUNG_COUNT
+};
+
+/* What a program is made of. */
+enum trait {
+	TRAIT_THREADS,
+	TRAIT_COMPUTES,
+	TRAIT_LOOP,
+	TRAIT_PROCESSES,
+	TRAIT_SERVES,
+	TRAIT_PLUGINS,
+	TRAIT_COUNT
+};
+
+struct names {
+	const char **name;
+	size_t count;
+};
+
+/* One object's; the names are the object's own. */
+struct findings {
+	const struct object *object;
+	struct names calls[RUNG_COUNT];
+	struct names traits[TRAIT_COUNT];
+	struct names own;		/* defines itself what we interpose */
+	struct raw_calls raw;
+};
+
+struct report {
+	struct program program;
+	struct libraries libraries;	/* none if the program is refused */
+	struct findings *findings;	/* as many as there are objects */
+	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
+	const char *reason;
+	const char *advice;
+};
+
+/* Never fails: what goes wrong is in the report. */
+void report_make(const char *name, const struct object *library, struct report *ret);
+void report_text(const struct report *r, FILE *out);
+void report_json(const struct report *r, FILE *out);
+void report_free(struct report *r);
+
+/* text as one line of printable characters. */
+void put_line(const char *text, FILE *out);
+
+#endif
