@@ -9,6 +9,8 @@
 #	bench		an echo server against native threads and plain io_uring,
 #			threads and locks against native ones
 #	stress		the programs in a loop, MINUTES=30 of it
+#	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
+#			damaged programs
 #	install, uninstall	with PREFIX and DESTDIR
 #	clean
 #
@@ -21,6 +23,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 MINUTES ?= 30
+FILES ?= 100000
 
 VERSION := 0.1.0
 B := build
@@ -167,6 +170,15 @@ $(HELPERS): $(B)/tests/%: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
+# The tool of "fiberize check" on damaged files.
+FUZZ := $(B)/tests/check/fuzz
+
+$(FUZZ): tests/check/fuzz.c $(CHECK_DEP)
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
+		$(CHECK_FLAGS) $< $(filter-out %/main.c,$(CHECK_SRC)) -o $@ -lelf
+
 # arch/ alone, twice: here, and with another CPU's compiler for qemu-user.
 ARCH_TEST_FLAGS := -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer \
 	-fasynchronous-unwind-tables $(WARN) -I.
@@ -215,12 +227,12 @@ $(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -lm -pthread
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS)
+programs: $(PROGRAMS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units
 
 # For these the packages come first, then a make that sees them.
-.PHONY: demo check check-static check-unit check-programs check-scripts bench stress
+.PHONY: demo check check-static check-unit check-programs check-scripts bench stress fuzz
 check:
 	@scripts/deps.sh check
 	@$(MAKE) -s tests
@@ -250,6 +262,12 @@ stress:
 	@scripts/deps.sh check
 	@$(MAKE) -s all programs
 	@tests/run.sh --stress $(MINUTES)
+
+fuzz:
+	@scripts/deps.sh check
+	@$(MAKE) -s all $(FUZZ)
+	@tests/check.sh all
+	@tests/fuzz.sh $(FILES)
 
 # Compiled by another compiler, into a build directory of its own.
 .PHONY: check-clang

@@ -45,11 +45,13 @@ libcap2-bin		setcap
 libcriterion-dev	/usr/include/criterion/criterion.h
 man-db			man
 microsocks		microsocks
+musl-tools		musl-gcc
 python3			python3
 qemu-user		qemu-aarch64
 shellcheck		shellcheck
 strace			strace
 tinyproxy-bin		tinyproxy
+zzuf			zzuf
 '
 
 usage='usage: deps.sh [-n] build|demo|check'

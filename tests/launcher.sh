@@ -315,6 +315,85 @@ done
 run groff -man -ww -z -Tutf8 "$root/scripts/fiberize.1"
 equal 'the man page has no warnings' '0' "$code$err"
 
+# ------------------------------------------------- run, dry run, profiles, force
+
+prints 'run is the same' "$library" "$fiberize" run printenv LD_PRELOAD
+prints 'run with options' 3 "$fiberize" run -p 3 printenv FIBERIZE_PROCESSORS
+prints 'a dry run prints what would be' \
+	"env FIBERIZE_PROCESSORS=3 FIBERIZE_STATS=1 LD_PRELOAD=$library true 'a b' 'it'\\''s' ''" \
+	env FIBERIZE_STATS=1 "$fiberize" --dry-run -p 3 true 'a b' "it's" ''
+"$fiberize" --dry-run sh -c 'printf "<%s>" "$LD_PRELOAD" "$1"' - "q'uo te${newline}" >"$tmp/plan"
+prints 'what a dry run prints can be run' "<$library><q'uo te${newline}>" sh "$tmp/plan"
+refused 'a dry run refuses as well' 127 '*no such program in PATH' \
+	"$fiberize" --dry-run no-such-program
+
+export XDG_CONFIG_HOME="$tmp/config"
+mkdir -p "$tmp/config/fiberize"
+conf=$tmp/config/fiberize/a.conf
+cat >"$conf" <<'CONF'
+# a comment
+; another
+
+[printenv]
+  processors =  5	
+stats=1
+processors = 6
+[ print* ]
+stack-size = 64k
+[other]
+verbose = 1
+CONF
+prints 'profile' 5 "$fiberize" printenv FIBERIZE_PROCESSORS
+run "$fiberize" printenv FIBERIZE_STACK_SIZE FIBERIZE_STATS
+equal 'profile, by pattern' "64k${newline}1" "$out"
+run "$fiberize" printenv FIBERIZE_VERBOSE
+equal 'profile of another program' '1' "$code$out"
+prints 'profile: a flag wins' 2 "$fiberize" -p 2 printenv FIBERIZE_PROCESSORS
+prints 'profile: the environment wins' 4 \
+	env FIBERIZE_PROCESSORS=4 "$fiberize" printenv FIBERIZE_PROCESSORS
+prints 'profile: by the last part of the name' 5 \
+	"$fiberize" "$(command -v printenv)" FIBERIZE_PROCESSORS
+run "$fiberize" --no-profiles printenv FIBERIZE_PROCESSORS
+equal 'no profiles' 1 "$code$out"
+printf '[printenv]\nprocessors = 7\ndisable = 1' >"$tmp/config/fiberize/b.conf"
+run "$fiberize" printenv FIBERIZE_PROCESSORS FIBERIZE_DISABLE
+equal 'profiles: the first file wins; no newline at the end' "5${newline}1" "$out"
+mkdir -p "$tmp/home/.config"
+mv "$tmp/config/fiberize" "$tmp/home/.config"
+prints 'profile: by HOME' 5 \
+	env -u XDG_CONFIG_HOME HOME="$tmp/home" "$fiberize" printenv FIBERIZE_PROCESSORS
+mv "$tmp/home/.config/fiberize" "$tmp/config"
+rm "$tmp/config/fiberize/b.conf"
+# bad_profile NAME PATTERN TEXT
+bad_profile()
+{
+	printf '%s\n' "$3" >"$conf"
+	refused "$1" 2 "fiberize: $conf:$2" "$fiberize" true
+}
+bad_profile 'profile: an option that is none' '2: procesors: no such option' \
+	"[x]${newline}procesors = 1"
+bad_profile 'profile: a bad value' '3: processors = 0: must be an integer from 1 to 256' \
+	"[x]${newline}${newline}processors = 0"
+bad_profile 'profile: no value' '2: processors = : must be *' "[x]${newline}processors ="
+bad_profile 'profile: neither' '1: neither [[]PROGRAM] nor OPTION = VALUE' 'processors'
+bad_profile 'profile: before the first' '1: a setting before the first [[]PROGRAM]' 'processors = 1'
+rm "$conf"
+mkdir "$conf"
+refused 'profile: a directory' 2 "fiberize: $conf: not a readable file" "$fiberize" true
+rmdir "$conf"
+if unshare -m true 2>/dev/null; then
+	mkdir "$tmp/etc"
+	printf '[printenv]\nprocessors = 9\nstats = 0\n' >"$tmp/etc/system.conf"
+	printf '[printenv]\nstats = 1\n' >"$conf"
+	run unshare -m sh -c 'mount -t tmpfs none /etc && mkdir /etc/fiberize &&
+		cp "$1" /etc/fiberize && exec "$2" printenv FIBERIZE_PROCESSORS FIBERIZE_STATS' \
+		- "$tmp/etc/system.conf" "$fiberize"
+	equal "profile: the system's, behind the user's" "9${newline}1" "$out$err"
+	rm "$conf"
+else
+	skip "profile: the system's" 'no mount namespaces here'
+fi
+
 # ------------------------------------------------------------------- library
 
 refused 'no such library' 115 '*/no/such.so: no such library*' \
@@ -428,6 +507,17 @@ if PATH=$PATH:/usr/sbin:/sbin setcap cap_net_raw+ep "$tmp/bin/capable" 2>/dev/nu
 else
 	skip 'file capabilities' 'setcap does not work here'
 fi
+
+run "$fiberize" --force "$tmp/bin/static"
+equal '--force starts a static program' 'hello0' "$out$code"
+case $err in
+*'/static: statically linked'*'; started all the same') pass '--force says so' ;;
+*) fail '--force says so' "$err" ;;
+esac
+run "$fiberize" --force "$tmp/bin/setuid"
+equal '--force starts a set-user-ID program' 'hello0' "$out$code"
+refused '--force does not start what cannot be' 126 '*/garbage: neither*' \
+	"$fiberize" --force "$tmp/bin/garbage"
 
 # script NAME FIRST-LINE: an executable script
 script()

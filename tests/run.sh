@@ -51,7 +51,7 @@ arguments() {
 time_for() {
 	case $1 in
 	tests/real/*|real/*)	echo 60 ;;
-	launcher|static/*)	echo 120 ;;
+	launcher|check|static/*)	echo 120 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -396,8 +396,8 @@ rm -f "$failures"/*.log
 # for the end.
 {
 	if wants scripts; then
-		for script in tests/launcher.sh tests/install.sh tests/forbidden.sh \
-				tests/real/*.sh; do
+		for script in tests/launcher.sh tests/check.sh tests/install.sh \
+				tests/forbidden.sh tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name%.sh}
 			[ -f "$script" ] && selected "${name##*/}" &&

@@ -230,8 +230,10 @@ static void judge_program(struct report *r)
 		      run);
 	else if (program_has(r, TRAIT_THREADS) && r->program.script_count)
 		judge(r, "may gain", "a script; its interpreter can make threads", run);
+	else if (program_has(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
+		judge(r, "will gain", "it makes threads, and serves connections", run);
 	else if (program_has(r, TRAIT_THREADS))
-		judge(r, "will gain", "it makes threads", run);
+		judge(r, "may gain", "it makes threads; where they wait, that gets cheaper", run);
 	else if (program_has(r, TRAIT_LOOP))
 		judge(r, "will not gain", "event loop", native);
 	/* Most programs have a library that could make threads; few ever do. */

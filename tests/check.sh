@@ -1,0 +1,243 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/check.sh [all] - "fiberize check": known programs, made ones, damaged ones,
+# and what /usr/bin and /usr/sbin hold: a part of it, or with "all" the whole.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${FZ_BUILD:-$PWD/build}
+fiberize=$build/fiberize
+check=$build/libexec/check
+CC=${CC-gcc}
+work=$(mktemp -d "${TMPDIR:-/tmp}/fz-check.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+unset LD_LIBRARY_PATH LD_PRELOAD
+failed=0
+
+fail()
+{
+	echo "check.sh: $*"
+	failed=1
+}
+
+must()
+{
+	"$@" || { echo "check.sh: $* failed"; exit 1; }
+}
+
+# says FILE FILTER WANTED: jq's FILTER of the report is WANTED
+says()
+{
+	local got
+	got=$("$fiberize" check --json "$1" | jq -r "$2")
+	[ "$got" = "$3" ] || fail "$1: $2 is <$got>, not <$3>"
+}
+
+# exits CODE FILE: by that code, with the verdict "cannot" unless it is 0
+exits()
+{
+	"$fiberize" check "$2" >"$work/text" 2>&1
+	local status=$?
+	[ $status = "$1" ] || fail "check $2: exit status $status, not $1"
+	[ "$1" = 0 ] || grep -q '^verdict  *cannot: .' "$work/text" ||
+		fail "check $2: $(cat "$work/text")"
+}
+
+# ---- known programs
+
+known=0
+while IFS='|' read -r file kind verdict reason; do
+	case $file in
+	'#'*)	continue ;;
+	esac
+	[ -e "$file" ] || continue
+	known=$((known + 1))
+	"$fiberize" check --json "$file" >"$work/json"
+	got=$(jq -r '.kind + "|" + .verdict + "|" + .reason' "$work/json")
+	case $got in
+	"$kind|$verdict|$reason"*)	;;
+	*)	fail "$file: <$got>, not <$kind|$verdict|$reason...>" ;;
+	esac
+done <tests/check/known.txt
+[ $known -ge 30 ] || fail "only $known of the known programs are here"
+
+# ---- whatever is installed: no crash, a code that exists, the right machine
+
+if [ "${1-}" = all ]; then
+	files=(/usr/bin/* /usr/sbin/*)
+else
+	files=()
+	for file in /usr/bin/* /usr/sbin/*; do
+		number=$((${number-0} + 1))
+		[ $((number % 12)) -ne 0 ] || files+=("$file")
+	done
+fi
+[ ${#files[@]} -ge 20 ] || fail "only ${#files[@]} programs to look at"
+for file in "${files[@]}"; do
+	"$check" --json "$file" >>"$work/all.json" 2>"$work/errors"
+	status=$?
+	case $status in
+	0 | 11[6-9] | 12[0167])	;;
+	*)	fail "$file: exit status $status" ;;
+	esac
+	[ ! -s "$work/errors" ] || fail "$file: $(cat "$work/errors")"
+done
+jq -r 'select(.file != null) | .file + "|" + (.machine // "none")' "$work/all.json" \
+	>"$work/machines" || fail 'not JSON'
+jq -rs 'map(select(.file != null) | .file)[]' "$work/all.json" | tr '\n' '\0' |
+	LC_ALL=C xargs -0 readelf -h /dev/null 2>/dev/null |
+	awk '/^File: / { file = substr($0, 7) }
+	     / Machine: / { m = $0; sub(/.*Machine: */, "", m); print file "|" m }' |
+	sed 's/Advanced Micro Devices X86-64/x86-64/; s/Intel 80386/x86/' >"$work/readelf"
+[ -s "$work/readelf" ] || fail 'readelf says nothing'
+diff "$work/machines" "$work/readelf" >"$work/diff" ||
+	fail "other machines than readelf says: $(head "$work/diff")"
+
+# ---- made ones
+
+cat >"$work/threads.c" <<'END'
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+static void *run(void *arg) { char c; return read(0, &c, 1) < 0 ? arg : 0; }
+int main(void)
+{
+	pthread_t t;
+	sleep(0);
+	return accept(0, 0, 0) < 0 && pthread_create(&t, 0, run, 0);
+}
+END
+cat >"$work/loop.c" <<'END'
+#include <sys/epoll.h>
+#include <unistd.h>
+int main(void) { return epoll_wait(0, 0, 1, 0) < 0 && fork() == 0; }
+END
+cat >"$work/computes.c" <<'END'
+int main(void)
+{
+	int sum = 0;
+#pragma omp parallel for
+	for (int i = 0; i < 3; i++)
+		sum += i;
+	return sum;
+}
+END
+cat >"$work/raw.c" <<'END'
+long futex(void *p)
+{
+	long ret;
+#if defined(__x86_64__)
+	__asm__ volatile("movl $202, %%eax\n\tsyscall" : "=&a"(ret) : "D"(p)
+			 : "rcx", "r11", "memory");
+#else
+	register long x8 __asm__("x8") = 98, x0 __asm__("x0") = (long)p;
+	__asm__ volatile("mov x8, #98\n\tsvc #0" : "+r"(x0) : "r"(x8) : "memory");
+	ret = x0;
+#endif
+	return ret;
+}
+END
+cat >"$work/uses.c" <<'END'
+long futex(void *p);
+int main(void) { return (int)futex(0) + 0x050f00; }
+END
+cat >"$work/own.c" <<'END'
+int pthread_create(void *t, void *a, void *(*f)(void *), void *arg)
+{
+	(void)t; (void)a; (void)f; (void)arg;
+	return 11;
+}
+int main(void) { return pthread_create(0, 0, 0, 0); }
+END
+cat >"$work/go.c" <<'END'
+__attribute__((section(".note.go.buildid"), used)) static const struct {
+	unsigned namesz, descsz, type; char name[4], id[4];
+} note = { 4, 4, 4, "Go", "abc" };
+int main(void) { return 0; }
+END
+must "$CC" -pthread -o "$work/threads" "$work/threads.c"
+must "$CC" -o "$work/loop" "$work/loop.c"
+must "$CC" -fopenmp -o "$work/computes" "$work/computes.c"
+mkdir -p "$work/lib/deep" "$work/elsewhere"
+must "$CC" -O1 -shared -fPIC -o "$work/lib/deep/libraw.so" "$work/raw.c"
+must "$CC" -O1 -o "$work/uses" "$work/uses.c" -L"$work/lib/deep" -lraw \
+	-Wl,-rpath,"\$ORIGIN/lib/deep"
+must "$CC" -O1 -o "$work/by-rpath" "$work/uses.c" -L"$work/lib/deep" -lraw \
+	-Wl,--disable-new-dtags,-rpath,"\${ORIGIN}/lib/deep"
+must "$CC" -O1 -o "$work/lost" "$work/uses.c" -L"$work/lib/deep" -lraw
+must "$CC" -rdynamic -o "$work/own" "$work/own.c"
+must "$CC" -o "$work/go" "$work/go.c"
+must "$CC" -static -o "$work/static-go" "$work/go.c"
+
+says "$work/threads" .verdict 'will gain'
+says "$work/threads" '.objects[0].calls | tojson' \
+	'{"user_space":["sleep"],"request":["accept","read"],"readiness":[],"announced":[],"seen_late":[]}'
+says "$work/threads" '.objects[0].threads[0]' pthread_create
+says "$work/loop" '.verdict + ": " + .reason' 'will not gain: event loop'
+says "$work/computes" .verdict 'will not gain'
+says "$work/computes" .reason 'threads that compute (OpenMP)'
+for file in uses by-rpath; do
+	says "$work/$file" '.objects[] | select(.path | endswith("libraw.so")) |
+		.raw_system_calls | tojson' '{"sites":1,"waiting":["futex"]}'
+	says "$work/$file" '.objects[0].raw_system_calls.sites' 0
+	says "$work/$file" '.not_found | tojson' '[]'
+done
+says "$work/lost" '.not_found | tojson' '["libraw.so"]'
+export LD_LIBRARY_PATH="$work/elsewhere:$work/lib/deep"
+says "$work/lost" '.not_found | tojson' '[]'
+unset LD_LIBRARY_PATH
+says "$work/own" .reason 'it has a pthread_create of its own, which comes before ours'
+says "$work/own" '.objects[0].own | tojson' '["pthread_create"]'
+says "$work/go" '.kind' 'Go, dynamic'
+exits 121 "$work/go"
+says "$work/static-go" '.kind' 'Go, static'
+exits 116 "$work/static-go"
+exits 127 "$work/no-such"
+exits 126 "$work"
+
+# A strange name, and a script that is followed.
+mkdir "$work/sub"
+name=$(printf '%s/sub/"q\\ \tt\n\377\303\244' "$work")
+cp "$work/threads" "$name"
+says "$name" .verdict 'will gain'
+says "$name" '.program | length' $((${#work} + 14))
+printf '#!/usr/bin/env -S X=1 %s -x\n' "$work/threads" >"$work/script"
+chmod +x "$work/script"
+says "$work/script" '.file' "$work/threads"
+says "$work/script" '.scripts | tojson' "[\"$work/script\"]"
+
+# A libc that lacks a version which the library needs.
+printf 'void f(void) { }\n' >"$work/libc.c"
+printf 'GLIBC_2.99 { global: f; };\n' >"$work/libc.map"
+mkdir "$work/new" "$work/old"
+must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6,--version-script="$work/libc.map" \
+	-o "$work/new/libc.so.6" "$work/libc.c"
+printf 'void f(void); void g(void) { f(); }\n' >"$work/wants.c"
+must "$CC" -shared -nostdlib -fPIC -o "$work/wants.so" "$work/wants.c" "$work/new/libc.so.6"
+FIBERIZE_LIBRARY=$work/wants.so "$fiberize" "$work/threads" >"$work/text" 2>&1
+status=$?
+[ $status = 119 ] || fail "old libc: exit status $status"
+grep -q 'has no GLIBC_2.99, which fiberize needs' "$work/text" || fail "$(cat "$work/text")"
+
+if command -v musl-gcc >/dev/null; then
+	must musl-gcc -o "$work/musl" "$work/threads.c"
+	exits 119 "$work/musl"
+	says "$work/musl" .kind musl
+fi
+
+# ---- it must not keep the user waiting: CPU time, which load does not change
+
+TIMEFORMAT='%U %S'
+{ time for ((i = 0; i < 20; i++)); do
+	"$check" --launch --library "$build/libfiberize.so" /usr/bin/gdb >/dev/null
+done; } 2>"$work/time"
+awk '{ ms = ($1 + $2) * 1000 / 20; if (ms >= 5) { print "check.sh: " ms " ms per look"; exit 1 } }' \
+	"$work/time" || failed=1
+
+# ---- damaged ones
+
+tests/fuzz.sh 2000 >"$work/fuzz" || { cat "$work/fuzz"; failed=1; }
+
+exit $failed
