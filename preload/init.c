@@ -15,6 +15,7 @@
 
 #include "arch/arch.h"
 #include "preload/config.h"
+#include "preload/exclude.h"
 #include "preload/gate.h"
 #include "preload/tls.h"
 #include "runtime/carrier.h"
@@ -162,6 +163,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	(void)argv;
 	fz_real_bind();
 	fz_config_read(envp);
+	fz_exclude_init(envp);
 	launched = started_by_launcher(envp);
 	fz_stats_wanted = fz_config.stats;
 	fz_arch_init(getauxval(AT_HWCAP2));

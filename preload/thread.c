@@ -4,6 +4,7 @@
  * what only a kernel thread has: a scheduling policy, an affinity, a stack of
  * its own.  join, detach and the rest tell by the handle which of both it is.
  */
+#include "preload/exclude.h"
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/time.h"
@@ -123,7 +124,8 @@ FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	pthread_attr_t defaults;
 
 	fz_enter(FZ_SYM_pthread_create);
-	if ((attr && wants_kernel_thread(attr)) || !fz_runtime_ready())
+	if ((attr && wants_kernel_thread(attr)) ||
+	    fz_excluded_caller(__builtin_return_address(0)) || !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();
 	if (self->kind != FZ_KIND_FIBER)
@@ -146,10 +148,21 @@ FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 extern void __pthread_register_cancel(__pthread_unwind_buf_t *buf);
 extern void __pthread_unregister_cancel(__pthread_unwind_buf_t *buf);
 
+/* Its kernel thread has the name of the carrier that it was. */
+static void wire_if_excluded(struct fz_fiber *self)
+{
+	if (FZ_LIKELY(!fz_excluded_name(self->name)))
+		return;
+	fz_fiber_wire(self);
+	fz_real.prctl(PR_SET_NAME, self->name, 0, 0, 0);
+}
+
 bool fz_host_call_start(void *(*start)(void *), void *arg, void **result)
 {
 	__pthread_unwind_buf_t here;
 
+	/* Its creator may have named it already. */
+	wire_if_excluded(fz_self());
 	/* What a cancelled thread leaves; pthread_exit and return overwrite it. */
 	*result = PTHREAD_CANCELED;
 	if (__builtin_expect(__sigsetjmp_cancel(here.__cancel_jmp_buf, 0), 0)) {
@@ -381,8 +394,10 @@ FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	if (strlen(name) >= sizeof(fiber->name))
 		return ERANGE;
 	strcpy(fiber->name, name);
+	if (fiber == fz_self())
+		wire_if_excluded(fiber);
 	/* The main thread's name is the process's, in ps and top. */
-	return fiber->is_main ? fz_real.pthread_setname_np(thread, name) : 0;
+	return fiber->is_main || fiber->kind == FZ_KIND_WIRED ? fz_real.pthread_setname_np(thread, name) : 0;
 }
 
 FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
@@ -435,7 +450,8 @@ FZ_EXPORT int prctl(int option, ...)
 		return strcpy((char *)args[0], self->name) ? 0 : -1;
 	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
 		snprintf(self->name, sizeof(self->name), "%s", (char *)args[0]);
-		if (!self->is_main)
+		wire_if_excluded(self);
+		if (!self->is_main && self->kind != FZ_KIND_WIRED)
 			return 0;
 	}
 	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);

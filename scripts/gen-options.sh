@@ -99,6 +99,10 @@ generate()
 			arg = "FILE"
 			allowed = "the name of a file"
 			shown = "automatic"
+		} else if (type == "list") {
+			arg = "LIST"
+			allowed = "a list of " min " to " max " characters"
+			shown = "none"
 		} else
 			fail("no such type: " type)
 		flag = name
