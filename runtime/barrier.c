@@ -16,7 +16,7 @@ static uint32_t round_of(uint64_t both)
 static void await_round(struct fz_barrier *b, uint32_t round)
 {
 	/* acquire: what the others did before they came; pairs with arrive(). */
-	while (atomic_load_explicit(&b->round, memory_order_acquire) == round)
+	while (round_of(atomic_load_explicit(&b->both, memory_order_acquire)) == round)
 		fz_lot_wait(&b->round, round, FZ_FOREVER, FZ_WAIT_SIGNAL);
 }
 
