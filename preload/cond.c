@@ -29,7 +29,7 @@ static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 	struct fz_fiber *self = fz_self();
 	int ret;
 
-	if (self->kind == FZ_KIND_FIBER && fz_cancel_requested(self))
+	if (fz_cancel_requested(self))
 		fz_host.test_cancel();
 	ret = fz_cond_wait((struct fz_cond *)(void *)c, mutex, deadline);
 	if (ret == -ECANCELED) {

@@ -122,12 +122,12 @@ size_t fz_default_stack_size(size_t of_libc)
 void fz_after_fork_in_child(void)
 {
 	fz_once_after_fork();
+	fz_lot_after_fork();
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
 		return;
 	fz_sched_after_fork();
 	fz_carrier_after_fork();
 	fz_monitor_after_fork();
-	fz_lot_after_fork();
 	fz_signal_after_fork();
 	fz_fiber_after_fork();
 }
@@ -158,6 +158,7 @@ static bool started_by_launcher(char *const *envp)
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
 {
 	const char *why;
+	bool known;
 
 	(void)argc;
 	(void)argv;
@@ -175,16 +176,18 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.test_cancel = test_cancel,
 		.exit_process = exit_process,
 	};
+	known = find_layout(&why) && fz_tls_init(&why);
+	/* First of the child handlers: those of others may need us.  The locks are
+	 * ours even if all threads are native. */
+	pthread_atfork(NULL, NULL, fz_after_fork_in_child);
 	if (fz_config.disable) {
 		native = true;
 		return;
 	}
-	if (!find_layout(&why) || !fz_tls_init(&why)) {
+	if (!known) {
 		stay_native(why, 0);
 		return;
 	}
 	fz_fdtab_init();
 	fz_thread_init();
-	/* First of the child handlers: those of others may need us. */
-	pthread_atfork(NULL, NULL, fz_after_fork_in_child);
 }

@@ -26,7 +26,7 @@ static int wait_common(struct fz_sem *sem, fz_nsec deadline)
 	int ret;
 
 	do {
-		if (self->kind == FZ_KIND_FIBER && fz_cancel_requested(self))
+		if (fz_cancel_requested(self))
 			fz_host.test_cancel();
 		ret = fz_sem_wait(sem, deadline);
 	} while (ret == -ECANCELED);

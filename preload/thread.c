@@ -244,7 +244,7 @@ static int join_fiber(struct fz_fiber *fiber, fz_nsec deadline, void **result)
 	int err;
 
 	do {
-		if (deadline && self->kind == FZ_KIND_FIBER && fz_cancel_requested(self))
+		if (deadline && fz_cancel_requested(self))
 			fz_host.test_cancel();
 		err = fz_fiber_join(fiber, deadline, result);
 	} while (err == -ECANCELED);
@@ -331,6 +331,24 @@ FZ_EXPORT _Noreturn void pthread_exit(void *result)
 	__builtin_unreachable();
 }
 
+/* libc signals a thread that waits in a call of its own; for those in ours we wake. */
+static int cancel_native(pthread_t thread)
+{
+	struct fz_fiber *record = fz_fiber_of_tcb((uintptr_t)thread), *self = fz_self();
+	int err = fz_real.pthread_cancel(thread);
+
+	if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		fz_signal_guard_libc();
+	if (err)
+		return err;
+	/* seq_cst: pairs with fz_wait_arm(). */
+	atomic_store_explicit(&record->cancel_sent, true, memory_order_seq_cst);
+	fz_enter_runtime(self);
+	fz_wake_any(record, FZ_WHY_CANCEL);
+	fz_leave_runtime(self);
+	return 0;
+}
+
 /* libc marks the thread; whether it can act on that now is ours to see. */
 FZ_EXPORT int pthread_cancel(pthread_t thread)
 {
@@ -338,15 +356,10 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 	const int canceled = 8;		/* glibc's bit; runtime/park.c */
 	uint32_t life;
 	bool woken;
-	int err;
 
 	fz_enter(FZ_SYM_pthread_cancel);
-	if (!fiber || fiber->kind == FZ_KIND_WIRED) {
-		err = fz_real.pthread_cancel(thread);
-		if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
-			fz_signal_guard_libc();
-		return err;
-	}
+	if (!fiber || fiber->kind == FZ_KIND_WIRED)
+		return cancel_native(thread);
 	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
 		return ESRCH;

@@ -116,6 +116,12 @@ static inline struct fz_fiber *fz_fiber_of_tcb(uintptr_t tcb)
 	return (struct fz_fiber *)(tcb + (uintptr_t)fz_layout.record);
 }
 
+/* The same backwards: for native threads too, whose record does not say. */
+static inline uintptr_t fz_tcb_of(const struct fz_fiber *f)
+{
+	return (uintptr_t)f - (uintptr_t)fz_layout.record;
+}
+
 /* libc's own word for a thread's tid; what its mutexes compare. */
 static inline _Atomic int *fz_tcb_tid(uintptr_t tcb)
 {

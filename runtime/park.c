@@ -127,7 +127,7 @@ enum { DISABLED = 1, ASYNCHRONOUS = 2, CANCELED = 8, EXITING = 16 };
 static int cancel_bits(const struct fz_fiber *f)
 {
 	/* seq_cst: pairs with the publication by pthread_cancel. */
-	return atomic_load_explicit(fz_tcb_cancelhandling(f->tcb), memory_order_seq_cst);
+	return atomic_load_explicit(fz_tcb_cancelhandling(fz_tcb_of(f)), memory_order_seq_cst);
 }
 
 bool fz_cancel_requested(const struct fz_fiber *self)
@@ -155,8 +155,7 @@ static void look_for_requests(struct fz_fiber *self)
 	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst) &
 			~self->mask))
 		fz_wake_any(self, FZ_WHY_SIGNAL);
-	if (word & FZ_WAIT_CANCEL && self->kind == FZ_KIND_FIBER &&
-	    FZ_UNLIKELY(fz_cancel_requested(self)))
+	if (word & FZ_WAIT_CANCEL && FZ_UNLIKELY(fz_cancel_requested(self)))
 		fz_wake_any(self, FZ_WHY_CANCEL);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/cancel_native.c - cancellation of threads that wait where only
- * libc or the kernel can wait, and of one that never waits.
+ * libc or the kernel can wait, of one that never waits, and of threads with an
+ * affinity of their own in waits that need neither.
  */
 #include "check.h"
 
+#include <semaphore.h>
 #include <sys/select.h>
 
 static struct event ready = EVENT_INIT;
@@ -51,13 +53,64 @@ static void *in_a_loop(void *arg)
 	return NULL;
 }
 
-static void cancel(const char *name, void *(*fn)(void *))
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static sem_t sem;
+
+static void unlock(void *arg)
+{
+	(void)arg;
+	CHECK_OK(pthread_mutex_unlock(&lock));
+}
+
+static void *in_cond(void *arg)
+{
+	struct timespec ts = in(CLOCK_REALTIME, 60000 * MS);
+
+	pthread_cleanup_push(cleanup, arg);
+	event_post(&ready);
+	CHECK_OK(pthread_mutex_lock(&lock));
+	pthread_cleanup_push(unlock, NULL);
+	while (!pthread_cond_timedwait(&cond, &lock, &ts))
+		continue;
+	pthread_cleanup_pop(1);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void *in_sem(void *arg)
+{
+	pthread_cleanup_push(cleanup, arg);
+	event_post(&ready);
+	sem_wait(&sem);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void *sleeps(void *arg)
+{
+	usleep(30000000);
+	return arg;
+}
+
+static void *in_join(void *arg)
+{
+	pthread_t t = start(sleeps, NULL);
+
+	pthread_cleanup_push(cleanup, arg);
+	event_post(&ready);
+	pthread_join(t, NULL);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void cancel(const char *name, void *(*fn)(void *), int affine)
 {
 	int cleaned = 0;
 	pthread_t t;
 
 	ready.count = 0;
-	t = start(fn, &cleaned);
+	t = start_as(affine, fn, &cleaned);
 	event_wait(&ready, 1);
 	settle();
 	CHECK_OK(pthread_cancel(t));
@@ -69,10 +122,14 @@ static void cancel(const char *name, void *(*fn)(void *))
 int main(void)
 {
 	CHECK_OK(pipe(silent));
+	CHECK_OK(sem_init(&sem, 0, 0));
 	for (int i = 0; i < 20; i++) {
-		cancel("select", in_select);
-		cancel("fgets", in_fgets);
-		cancel("loop", in_a_loop);
+		cancel("select", in_select, 0);
+		cancel("fgets", in_fgets, 0);
+		cancel("loop", in_a_loop, 0);
+		cancel("cond", in_cond, i % 2);
+		cancel("sem", in_sem, i % 2);
+		cancel("join", in_join, i % 2);
 	}
 	return success();
 }
