@@ -14,6 +14,9 @@ struct fz_config {
 #define FZ_TYPE_int uint64_t
 #define FZ_TYPE_bool uint64_t
 #define FZ_TYPE_size uint64_t
+#define FZ_TYPE_choice uint64_t
+#define FZ_TYPE_set uint64_t
+#define FZ_WORDS_OPTION(name, env, type, words, help) FZ_TYPE_##type name;
 #define FZ_OPTION(name, env, type, default_, min, max, help) FZ_TYPE_##type name;
 #include "runtime/options.def"
 #undef FZ_OPTION

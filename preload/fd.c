@@ -22,8 +22,7 @@ static void forget(int fd)
 {
 	struct fz_fiber *self = fz_self();
 
-	if (self->kind == FZ_KIND_FIBER &&
-	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	if (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_op_flush_fd(self, fd);
 	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 }

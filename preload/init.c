@@ -5,7 +5,7 @@
  *
  *	loaded    real functions bound, options read, libc's layout checked
  *	dormant   every interposer passes through
- *	running   since the first pthread_create: rings, monitor, fibers
+ *	running   since the first pthread_create: backends, monitor, fibers
  *	native    something that we need is missing: dormant for good
  */
 #include "preload/init.h"
@@ -21,6 +21,7 @@
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/fdtab.h"
+#include "runtime/features.h"
 #include "runtime/host.h"
 #include "runtime/lot.h"
 #include "runtime/monitor.h"
@@ -77,6 +78,19 @@ static bool find_layout(const char **ret_why)
 		~2) == 0;
 }
 
+const char *fz_describe_backend(void)
+{
+	static char text[128];
+	const struct fz_backend_choice *choice = &fz_backend_choice;
+
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s", fz_backend_name(),
+		 choice->failed ? " (" : "", choice->failed ? choice->failed : "",
+		 choice->failed ? ": " : "",
+		 choice->failed ? strerrorname_np(choice->error) : "",
+		 choice->failed ? ")" : "");
+	return text;
+}
+
 /* ---- running ------------------------------------------------------------ */
 
 static uint32_t cpus_allowed(void)
@@ -102,13 +116,14 @@ bool fz_runtime_ready(void)
 	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
 	if (processors > 256)
 		processors = 256;
-	err = fz_sched_start(processors, &why);
+	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		stay_native(why, -err);
 		return false;
 	}
 	if (fz_config.verbose)
-		fz_say("version %s, %u processors, io_uring", FZ_VERSION, processors);
+		fz_say("version %s, %u processors, %s", FZ_VERSION, processors,
+		       fz_describe_backend());
 	return true;
 }
 
@@ -167,7 +182,8 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	fz_exclude_init(envp);
 	launched = started_by_launcher(envp);
 	fz_stats_wanted = fz_config.stats;
-	fz_arch_init(getauxval(AT_HWCAP2));
+	fz_features_without = fz_config.without;
+	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,
 		.call_start = fz_host_call_start,

@@ -18,6 +18,9 @@ bool fz_runtime_ready(void);
 /* The stack of a thread for which the program gave no attributes. */
 size_t fz_default_stack_size(size_t of_libc);
 
+/* What waits for the fibers, and why not something better.  Once running. */
+const char *fz_describe_backend(void);
+
 void fz_thread_init(void);
 
 /* In a fork's child, as early as possible. */

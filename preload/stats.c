@@ -3,6 +3,7 @@
  * preload/stats.c - FIBERIZE_STATS=1: calls per symbol on standard error at exit.
  */
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/sched.h"
@@ -14,10 +15,11 @@ __attribute__((destructor)) static void print(void)
 {
 	if (!fz_stats_wanted)
 		return;
-	fz_say("%s, %u processors, %u carriers",
-	       atomic_load_explicit(&fz_sched.started, memory_order_relaxed) ? "running" :
-										 "dormant",
-	       fz_sched.count, fz_carrier_count());
+	if (atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+		fz_say("running, %u processors, %u carriers, %s", fz_sched.count,
+		       fz_carrier_count(), fz_describe_backend());
+	else
+		fz_say("dormant");
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
 		/* relaxed: counters. */
 		uint64_t real = atomic_load_explicit(&fz_stats_calls[i][0],

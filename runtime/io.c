@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sys/uio.h>
 
+#include "runtime/features.h"
 #include "runtime/host.h"
 #include "runtime/io_socket.h"
 #include "runtime/sched.h"
@@ -79,7 +80,7 @@ void fz_io_raise_sigpipe(void)
 /* The kernel cannot try without waiting on this kind of file. */
 static bool cannot_try(int64_t ret)
 {
-	return ret == -EOPNOTSUPP;
+	return ret == -EOPNOTSUPP || ret == -ENOSYS;
 }
 
 /* Where a partial transfer has come to in a caller's array. */
@@ -102,6 +103,8 @@ static void advance(struct cursor *c, size_t n)
 
 static int64_t try_readv(int fd, const struct iovec *iov, int count, int64_t offset)
 {
+	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		return -EOPNOTSUPP;
 	return fz_syscall6(__NR_preadv2, fd, (long)iov, count, offset, 0, RWF_NOWAIT);
 }
 
@@ -133,8 +136,11 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 	for (;;) {
 		int64_t ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
 
+		/* Not ready, it may still be an error: only the real call knows. */
+		if (cannot_try(ret))
+			return read_other(self, fd, iov, count);
 		/* Somebody else may be faster; then the monitor sees us block. */
-		if (ret != -EAGAIN && (!cannot_try(ret) || ready_now(fd, POLLIN)))
+		if (ret != -EAGAIN)
 			return ret >= 0 ? ret : real_readv(fd, iov, count, FZ_IO_CURPOS);
 		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
 		if (ret < 0)
@@ -309,6 +315,8 @@ static int64_t try_write(int fd, const struct cursor *c)
 {
 	struct iovec first;
 
+	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		return -EOPNOTSUPP;
 	if (!c->skip)
 		return fz_syscall6(__NR_pwritev2, fd, (long)c->iov, c->count, -1, -1,
 				   RWF_NOWAIT);
@@ -334,8 +342,10 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 			advance(&c, (size_t)ret);
 			continue;
 		}
-		if (cannot_try(ret) && total == 0)
+		if (cannot_try(ret) && total == 0) {
+			fz_announce(self);
 			return fz_syscall3(__NR_writev, fd, (long)iov, count);
+		}
 		if (ret != -EAGAIN)
 			return total ? total : ret;
 		ret = fz_io_wait_ready(self, fd, POLLOUT, FZ_FOREVER, true);

@@ -131,12 +131,12 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return false;
 	work = fz_processor_has_work(p, now);
 	/* Switches may be far apart: see that the next one looks at all this. */
-	if (fz_timers_earliest(&p->timers) <= now || fz_ring_queued(&p->ring) ||
-	    fz_ring_has_task_work(&p->ring))
+	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
+	    fz_backend_wants_poll(&p->backend))
 		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
 	if (state == FZ_OWNER_ANNOUNCED) {
 		/* Somebody must wait for its requests, if there are any. */
-		work |= p->ring.in_flight || p->timers.used;
+		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (work)
 			fz_processor_take(p, owner);
 		return work;
@@ -149,6 +149,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		look->idle = 0;
 		return true;
 	}
+	work = work || fz_backend_has_arrivals(&p->backend);
 	look->cpu_time = cpu_time(carrier_of(owner)->tid);
 	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
@@ -157,7 +158,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	 * It sits in a call that we do not see, or it computes.  Requests in
 	 * flight need somebody to receive them in either case.
 	 */
-	if (!work && !p->ring.in_flight)
+	if (!work && !fz_backend_in_flight(&p->backend))
 		return true;
 	if (look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS)
 		fz_processor_take(p, owner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/op.h"
+#include "runtime/op_internal.h"
 
 #include <asm/errno.h>
 #include <linux/poll.h>
@@ -68,7 +68,7 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 		return why;
 	do {
 		if (fz_processor_of(self) == p) {
-			fz_ring_cancel(&p->ring, request, true);
+			fz_ring_cancel(&p->backend.ring, request, true);
 			while (!is_done(request))
 				wait_more(request, self, FZ_FOREVER, 0);
 			return why;
@@ -77,20 +77,10 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 		 * Stolen meanwhile.  What p has not submitted yet cannot be found,
 		 * so ask again until it was.
 		 */
-		fz_ring_cancel(&p->ring, request, false);
+		fz_ring_cancel(&p->backend.ring, request, false);
 		wait_more(request, self, fz_now() + FZ_MSEC, 0);
 	} while (!is_done(request));
 	return why;
-}
-
-static int outcome(enum fz_why why)
-{
-	switch (why) {
-	case FZ_WHY_TIMEOUT: return FZ_OP_TIMEOUT;
-	case FZ_WHY_SIGNAL: return FZ_OP_SIGNAL;
-	case FZ_WHY_CANCEL: return FZ_OP_CANCEL;
-	default: return 0;
-	}
 }
 
 int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
@@ -100,11 +90,13 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	struct fz_processor *p;
 	enum fz_why why;
 
+	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
+		return fz_op_ready_wait(self, op, deadline, flags);
 	do {
 		fz_enter_runtime(self);
 		p = fz_processor_of(self);
 		start(&request, self, flags);
-		prepare(&p->ring, op, &request);
+		prepare(&p->backend.ring, op, &request);
 		why = finish(&request, self, p, deadline);
 		fz_leave_runtime(self);
 		/* Not we: the kernel thread that submitted it has ended. */
@@ -113,7 +105,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	/* A worker thread of the ring may say EINTR for a cancelled request. */
 	if (why != FZ_WHY_DONE &&
 	    (request.result == -ECANCELED || request.result == -EINTR))
-		return outcome(why);
+		return fz_op_outcome(why);
 	return request.result;
 }
 
@@ -124,6 +116,8 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	struct fz_processor *p;
 	enum fz_why why;
 
+	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
+		return fz_op_ready_poll(self, fds, n, deadline, flags);
 	fz_enter_runtime(self);
 	p = fz_processor_of(self);
 	start(&request, self, flags);
@@ -134,11 +128,11 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 			.op_flags = (uint16_t)fds[i].events,
 		};
 
-		prepare(&p->ring, &op, &request);
+		prepare(&p->backend.ring, &op, &request);
 	}
 	why = finish(&request, self, p, deadline);
 	fz_leave_runtime(self);
-	return why == FZ_WHY_DONE ? 1 : outcome(why);
+	return why == FZ_WHY_DONE ? 1 : fz_op_outcome(why);
 }
 
 int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
@@ -149,23 +143,30 @@ int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
 	fz_wait_arm(self, flags);
 	why = fz_park(self, deadline);
 	fz_leave_runtime(self);
-	return outcome(why);
+	return fz_op_outcome(why);
 }
 
 void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
 	struct fz_processor *p;
 
+	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd))
+		return;
 	fz_enter_runtime(self);
+	fz_epoll_closing(fd);
+	if (self->kind != FZ_KIND_FIBER) {
+		fz_leave_runtime(self);
+		return;
+	}
 	p = fz_processor_of(self);
-	if (fz_ring_queued(&p->ring)) {
-		const struct io_uring_sq *sq = &p->ring.uring.sq;
+	if (fz_ring_queued(&p->backend.ring)) {
+		const struct io_uring_sq *sq = &p->backend.ring.uring.sq;
 
-		for (unsigned i = sq->sqe_tail - fz_ring_queued(&p->ring); i != sq->sqe_tail;
+		for (unsigned i = sq->sqe_tail - fz_ring_queued(&p->backend.ring); i != sq->sqe_tail;
 		     i++) {
 			if (sq->sqes[i & sq->ring_mask].fd != fd)
 				continue;
-			fz_ring_submit(&p->ring);
+			fz_ring_submit(&p->backend.ring);
 			break;
 		}
 	}

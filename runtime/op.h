@@ -43,7 +43,10 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 /* No descriptor: sleep until the deadline.  Returns FZ_OP_*. */
 int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
 
-/* Before descriptor fd is closed: requests that name it go to the kernel first. */
+/*
+ * Before descriptor fd is closed: requests that name it go to the kernel first, and
+ * whoever waits for its readiness goes on with a copy.  Any thread outside the runtime.
+ */
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
 
 #endif

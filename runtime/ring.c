@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <poll.h>
 
 #include "runtime/die.h"
+#include "runtime/features.h"
+#include "runtime/own_fd.h"
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 #include "runtime/uapi.h"
@@ -61,35 +62,6 @@ static long sync_cancel(int fd, uint64_t user_data)
 			   (long)&reg, 1);
 }
 
-/*
- * Move a descriptor out of the program's way: above its soft limit if the hard
- * limit has room there, so that the program can have as many as before.
- */
-static int move_high(int fd)
-{
-	struct rlimit old, wide;
-	long limit = 1024, high;
-	bool widened = false;
-
-	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
-		limit = old.rlim_cur > 1 << 20 ? 1 << 20 : (long)old.rlim_cur;
-		wide = old;
-		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
-								     old.rlim_max;
-		if (wide.rlim_cur > old.rlim_cur)
-			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
-					      (long)&wide, 0) == 0;
-	}
-	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, widened ? limit : limit - 64);
-	if (widened)
-		fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&old, 0);
-	/* No room up there: where it is, it works too. */
-	if (high < 0)
-		return fd;
-	fz_syscall1(__NR_close, fd);
-	return (int)high;
-}
-
 static void set_fd(struct fz_ring *ring, int fd)
 {
 	ring->uring.ring_fd = fd;
@@ -137,9 +109,12 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 
 	*ret_why = "io_uring_setup";
 	err = io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
-	if (err < 0)
+	if (err < 0 && err != -EINVAL)
 		return (int)err;
 	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
+	/* It does not know all flags. */
+	if (err)
+		return -ENOSYS;
 	err = -ENOSYS;
 	if ((params.features & features) != features)
 		goto out_exit;
@@ -147,7 +122,8 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	if (err < 0)
 		goto out_exit;
 	/* There is nothing to cancel; a kernel that knows the call says so. */
-	if (sync_cancel(ring->uring.ring_fd, ~(uint64_t)TAG_MASK) == -EINVAL) {
+	if (!fz_feature_allowed(FZ_FEATURE_SYNC_CANCEL) ||
+	    sync_cancel(ring->uring.ring_fd, ~(uint64_t)TAG_MASK) == -EINVAL) {
 		err = -ENOSYS;
 		goto out_exit;
 	}
@@ -156,8 +132,8 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	err = event_fd;
 	if (event_fd < 0)
 		goto out_exit;
-	set_fd(ring, move_high(ring->uring.ring_fd));
-	atomic_store_explicit(&ring->event_fd, move_high((int)event_fd),
+	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
+	atomic_store_explicit(&ring->event_fd, fz_own_fd_raise((int)event_fd),
 			      memory_order_relaxed);
 	/* A fork's child must not see a half-shared ring. */
 	io_uring_ring_dontfork(&ring->uring);
@@ -167,8 +143,21 @@ out_exit:
 	return (int)err;
 }
 
+void fz_ring_init_none(struct fz_ring *ring)
+{
+	static unsigned zero;
+
+	__builtin_memset(ring, 0, sizeof(*ring));
+	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
+	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
+	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&ring->event_fd, -1, memory_order_relaxed);
+}
+
 void fz_ring_fini(struct fz_ring *ring)
 {
+	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) < 0)
+		return;
 	fz_syscall1(__NR_close, atomic_load_explicit(&ring->event_fd, memory_order_relaxed));
 	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
 }
@@ -349,18 +338,16 @@ void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned
 int fz_ring_vacate_fd(struct fz_ring *ring, int fd)
 {
 	bool is_event = atomic_load_explicit(&ring->event_fd, memory_order_relaxed) == fd;
-	long copy;
+	int copy;
 
 	if (!is_event && atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
 		return 0;
-	copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, fd + 1);
-	if (copy == -EINVAL || copy == -EMFILE)
-		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+	copy = fz_own_fd_elsewhere(fd);
 	if (copy < 0)
-		return (int)copy;
+		return copy;
 	if (is_event)
-		atomic_store_explicit(&ring->event_fd, (int)copy, memory_order_relaxed);
+		atomic_store_explicit(&ring->event_fd, copy, memory_order_relaxed);
 	else
-		set_fd(ring, (int)copy);
+		set_fd(ring, copy);
 	return 0;
 }

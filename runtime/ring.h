@@ -53,6 +53,12 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why);
 void fz_ring_fini(struct fz_ring *ring);
 
 /*
+ * Instead: no ring.  Nothing is ever queued or complete, and there is nothing to
+ * fini; no other function may be called.
+ */
+void fz_ring_init_none(struct fz_ring *ring);
+
+/*
  * The place of a new request; submits what is queued if it is full.  By the
  * owner.  Never NULL.
  */

@@ -55,20 +55,34 @@ bool fz_sched_has_company(const struct fz_fiber *self)
 
 	return atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
 	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
-	       fz_ring_queued(&p->ring);
+	       fz_backend_queued(&p->backend);
 }
 
 /* ---- finding work ------------------------------------------------------- */
 
-static void look_at_ring(struct fz_processor *p, uint32_t most)
+static void note_kick(struct fz_processor *p, bool kicked)
+{
+	if (kicked)
+		/* seq_cst: later pushes kick again, earlier ones are seen below. */
+		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
+}
+
+static void reap(struct fz_processor *p, uint32_t most)
 {
 	bool kicked = false;
 
 	p->since_poll = 0;
-	fz_ring_reap(&p->ring, most, &kicked);
-	if (kicked)
-		/* seq_cst: later pushes kick again, earlier ones are seen below. */
-		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
+	fz_backend_reap(&p->backend, most, &kicked);
+	note_kick(p, kicked);
+}
+
+static void poll_backend(struct fz_processor *p)
+{
+	bool kicked = false;
+
+	p->since_poll = 0;
+	fz_backend_poll(&p->backend, &kicked);
+	note_kick(p, kicked);
 }
 
 static void expire_timers(struct fz_processor *p)
@@ -127,26 +141,22 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	 * In a batch of completions, what was touched to wake the first fiber would
 	 * be out of the cache again when it runs: wake some, run them, go on.
 	 */
-	if (fz_ring_has_completions(&p->ring)) {
-		if (FZ_UNLIKELY(fz_ring_is_crowded(&p->ring)))
-			look_at_ring(p, UINT32_MAX);
+	if (fz_backend_has_completions(&p->backend)) {
+		if (FZ_UNLIKELY(fz_backend_is_crowded(&p->backend)))
+			reap(p, UINT32_MAX);
 		else if (fz_runq_length(&p->runq) <= REAP_BELOW)
-			look_at_ring(p, REAP_MOST);
+			reap(p, REAP_MOST);
 	}
 	if (++p->since_poll >= POLL_AFTER ||
 	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
 		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
-		if (fz_ring_queued(&p->ring))
-			fz_ring_submit(&p->ring);
-		else if (fz_ring_has_task_work(&p->ring))
-			fz_ring_poll(&p->ring);
-		look_at_ring(p, UINT32_MAX);
+		poll_backend(p);
 		expire_timers(p);
 		p->since_flush = 0;
 	}
-	if (fz_ring_queued(&p->ring) && ++p->since_flush >= FLUSH_AFTER) {
+	if (fz_backend_queued(&p->backend) && ++p->since_flush >= FLUSH_AFTER) {
 		p->since_flush = 0;
-		fz_ring_submit(&p->ring);
+		fz_backend_submit(&p->backend);
 	}
 	if (switches % GLOBAL_AFTER == 0 && (f = fz_runq_pop(&fz_sched.global)))
 		return f;
@@ -176,11 +186,11 @@ void fz_sched_kick(void)
 
 		switch (owner_load(p) & FZ_OWNER_STATE_MASK) {
 		case FZ_OWNER_WAITING:
-			/* seq_cst: pairs with the store in look_at_ring(). */
+			/* seq_cst: pairs with the store in note_kick(). */
 			if (atomic_exchange_explicit(&p->kicked, true,
 						     memory_order_seq_cst))
 				break;
-			fz_ring_kick(&p->ring);
+			fz_backend_kick(&p->backend);
 			return;
 		case FZ_OWNER_FREE:
 		case FZ_OWNER_ANNOUNCED:
@@ -288,8 +298,8 @@ void fz_sched_yield(struct fz_fiber *self)
 
 	if (next)
 		switch_to(c, self, next, FZ_LEFT_YIELDED);
-	else if (fz_ring_queued(&c->processor->ring))
-		fz_ring_submit(&c->processor->ring);
+	else if (fz_backend_queued(&c->processor->backend))
+		fz_backend_submit(&c->processor->backend);
 }
 
 void fz_sched_end(struct fz_fiber *self)
@@ -318,7 +328,7 @@ static bool take_unused(struct fz_carrier *c)
 			c->processor = p;
 			/* Its carrier sits in the kernel: send it to the idle list. */
 			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
-				fz_ring_kick(&p->ring);
+				fz_backend_kick(&p->backend);
 			fz_monitor_note_activity();
 			return true;
 		default:
@@ -401,7 +411,7 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)
 {
 	return fz_runq_length(&p->runq) ||
 	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
-	       fz_runq_length(&fz_sched.global) || fz_ring_has_completions(&p->ring) ||
+	       fz_runq_length(&fz_sched.global) || fz_backend_has_completions(&p->backend) ||
 	       fz_timers_earliest(&p->timers) <= now;
 }
 
@@ -423,15 +433,15 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 /* Requests and deadlines that somebody must wait for, besides runnable fibers. */
 static bool needs_carrier(struct fz_processor *p)
 {
-	return p->ring.in_flight || p->timers.used || fz_processor_has_work(p, fz_now());
+	return fz_backend_in_flight(&p->backend) || p->timers.used || fz_processor_has_work(p, fz_now());
 }
 
 void fz_sched_give_up(struct fz_fiber *self)
 {
 	struct fz_processor *p = fz_processor_of(self);
 
-	if (fz_ring_queued(&p->ring))
-		fz_ring_submit(&p->ring);
+	if (fz_backend_queued(&p->backend))
+		fz_backend_submit(&p->backend);
 	if (fz_carrier_hand_off(p))
 		return;
 	/* seq_cst: the monitor finds it by looking. */
@@ -448,8 +458,8 @@ void fz_announce(struct fz_fiber *self)
 		return;
 	fz_enter_runtime(self);
 	p = fz_processor_of(self);
-	if (fz_ring_queued(&p->ring))
-		fz_ring_submit(&p->ring);
+	if (fz_backend_queued(&p->backend))
+		fz_backend_submit(&p->backend);
 	if (!needs_carrier(p) || !fz_carrier_hand_off(p)) {
 		bool wanted = needs_carrier(p);
 
@@ -470,19 +480,21 @@ void fz_announce(struct fz_fiber *self)
 /* ---- a carrier's own context -------------------------------------------- */
 
 /*
- * Nothing to run: wait in the kernel.  Returns false if the processor was taken
- * meanwhile.
+ * Nothing to run: wait in the kernel.  If the processor is taken meanwhile, the
+ * carrier has none afterwards.
  */
-static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
+static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 {
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
+	struct fz_arrivals arrivals;
 	uint32_t published;
-	bool work = false;
+	bool work = false, kicked = false;
 
-	fz_ring_arm_event(&p->ring, c->tid);
-	if (fz_ring_has_completions(&p->ring)) {
+	arrivals.count = 0;
+	fz_backend_arm(&p->backend, c->tid);
+	if (fz_backend_has_completions(&p->backend)) {
 		expire_timers(p);
-		return true;
+		return;
 	}
 	/*
 	 * Nothing is delivered here while it waits: the mask of the fiber that
@@ -490,20 +502,25 @@ static bool go_idle(struct fz_carrier *c, struct fz_processor *p)
 	 */
 	if (c->kernel_mask != FZ_SIGNALS_ALL)
 		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
-	published = fz_ring_publish(&p->ring);
+	published = fz_backend_publish(&p->backend);
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* Pushed before they could see that we wait: look once more. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
 	if (!work && !fz_runq_length(&fz_sched.global))
-		fz_ring_wait(&p->ring, published, fz_timers_earliest(&p->timers));
-	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME)))
-		return false;
-	p->since_flush = 0;
-	look_at_ring(p, REAP_MOST);
+		fz_backend_wait(&p->backend, published, fz_timers_earliest(&p->timers),
+				&arrivals);
+	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
+		c->processor = NULL;
+		fz_backend_deliver(&p->backend, &arrivals, false, &kicked);
+		return;
+	}
+	p->since_flush = p->since_poll = 0;
+	fz_backend_deliver(&p->backend, &arrivals, true, &kicked);
+	fz_backend_reap(&p->backend, REAP_MOST, &kicked);
+	note_kick(p, kicked);
 	expire_timers(p);
 	fz_monitor_note_activity();
-	return true;
 }
 
 _Noreturn void fz_sched_run_carrier(struct fz_carrier *c)
@@ -525,8 +542,8 @@ _Noreturn void fz_sched_run_carrier(struct fz_carrier *c)
 			next = steal_slot(p);
 		if (next)
 			switch_to(c, self, next, FZ_LEFT_NOTHING);
-		else if (!go_idle(c, p))
-			c->processor = NULL;
+		else
+			go_idle(c, p);
 	}
 }
 
@@ -534,20 +551,19 @@ _Noreturn void fz_sched_run_carrier(struct fz_carrier *c)
 
 uint32_t fz_sched_fd_count(void)
 {
-	return fz_sched.count * 2;
+	return fz_sched.count * FZ_BACKEND_FDS;
 }
 
 int fz_sched_fd(uint32_t i)
 {
-	struct fz_ring *ring = &fz_sched.processors[i / 2].ring;
-
-	/* relaxed: written before the second thread, or by who vacates it. */
-	return atomic_load_explicit(i & 1 ? &ring->event_fd : &ring->fd,
-				    memory_order_relaxed);
+	return fz_backend_fd(&fz_sched.processors[i / FZ_BACKEND_FDS].backend,
+			     i % FZ_BACKEND_FDS);
 }
 
 bool fz_sched_owns_fd(int fd)
 {
+	if (fd < 0)
+		return false;
 	for (uint32_t i = 0; i < fz_sched_fd_count(); i++)
 		if (fz_sched_fd(i) == fd)
 			return true;
@@ -559,30 +575,30 @@ int fz_sched_vacate_fd(int fd)
 	int err = 0;
 
 	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
-		err = fz_ring_vacate_fd(&fz_sched.processors[i].ring, fd);
+		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);
 	return err;
 }
 
 /* ---- start -------------------------------------------------------------- */
 
-int fz_sched_start(uint32_t count, const char **ret_why)
+int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
 {
 	size_t size = count * sizeof(struct fz_processor);
 	long mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-	uint32_t made;
 	int err;
 
 	*ret_why = "no memory";
 	if (fz_sys_failed(mem))
 		return (int)mem;
 	fz_sched.processors = (struct fz_processor *)mem;
-	for (made = 0; made < count; made++) {
-		struct fz_processor *p = &fz_sched.processors[made];
-
-		fz_timers_init(&p->timers);
-		err = fz_ring_init(&p->ring, ret_why);
-		if (err)
-			goto out_rings;
+	for (uint32_t i = 0; i < count; i++)
+		fz_timers_init(&fz_sched.processors[i].timers);
+	err = fz_backends_init(&fz_sched.processors->backend, count,
+			       sizeof(struct fz_processor), backend, ret_why);
+	if (err) {
+		fz_syscall2(__NR_munmap, mem, (long)size);
+		fz_sched.processors = NULL;
+		return err;
 	}
 	fz_sched.count = count;
 	fz_fiber_adopt_main();
@@ -591,20 +607,15 @@ int fz_sched_start(uint32_t count, const char **ret_why)
 		fz_die("cannot start the monitor thread, error %d", -err);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
 	return 0;
-out_rings:
-	while (made)
-		fz_ring_fini(&fz_sched.processors[--made].ring);
-	fz_syscall2(__NR_munmap, mem, (long)size);
-	fz_sched.processors = NULL;
-	return err;
 }
 
 void fz_sched_after_fork(void)
 {
 	if (!fz_sched.processors)
 		return;
-	for (uint32_t i = 0; i < fz_sched.count; i++)
-		fz_ring_fini(&fz_sched.processors[i].ring);
+	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
+			 sizeof(struct fz_processor));
+	fz_epoll_after_fork();
 	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
 		    (long)(fz_sched.count * sizeof(struct fz_processor)));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));

@@ -20,9 +20,9 @@
  * out when its own compare-and-swap fails (fz_enter_runtime, the idle loop).
  */
 
+#include "runtime/backend.h"
 #include "runtime/fiber.h"
 #include "runtime/lock.h"
-#include "runtime/ring.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"
 
@@ -55,7 +55,7 @@ struct fz_processor {
 	uint32_t since_flush;		/* ... since queued requests were submitted */
 	int next_tid, last_tid;		/* a batch of virtual tids */
 
-	struct fz_ring ring;
+	struct fz_backend backend;
 	_Atomic bool kicked;		/* its eventfd was written, not yet seen */
 
 	_Alignas(FZ_CACHE_LINE) struct fz_runq runq;
@@ -76,7 +76,7 @@ extern struct fz_sched fz_sched FZ_HIDDEN;
  * of the calling thread.  The process has one thread.  Returns 0 or -errno with
  * a reason for people in *ret_why; then nothing has changed.
  */
-int fz_sched_start(uint32_t processors, const char **ret_why);
+int fz_sched_start(uint32_t processors, enum fz_backend_kind backend, const char **ret_why);
 
 /* In the child of a fork: dormant again. */
 void fz_sched_after_fork(void);
@@ -134,8 +134,8 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 void fz_sched_kick(void);
 
 /*
- * Descriptors of ours, which the program must not touch: how many, the i-th, is
- * it one.  Any thread.  vacate moves one of ours to another number; 0 or -errno.
+ * Descriptors of ours, which the program must not touch: how many at most, the
+ * i-th (or -1), is it one.  Any thread.  vacate moves one of ours to another number; 0 or -errno.
  */
 uint32_t fz_sched_fd_count(void);
 int fz_sched_fd(uint32_t i);

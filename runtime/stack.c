@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 #include <linux/mman.h>
 
+#include "runtime/features.h"
 #include "runtime/lock.h"
 #include "runtime/uapi.h"
 
@@ -43,13 +44,6 @@ static struct {
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
 } slabs;
-
-static _Atomic bool force_mprotect;
-
-void fz_stack_force_mprotect(bool force)
-{
-	atomic_store_explicit(&force_mprotect, force, memory_order_relaxed);
-}
 
 static struct slab_class *find_class(size_t slot, size_t guard)
 {
@@ -104,7 +98,7 @@ static int install_guard(char *low, size_t size)
 
 	if (size == 0)
 		return 0;
-	if (!atomic_load_explicit(&force_mprotect, memory_order_relaxed) &&
+	if (fz_feature_allowed(FZ_FEATURE_GUARD_INSTALL) &&
 	    fz_syscall3(__NR_madvise, (long)low, (long)size, FZ_UAPI_MADV_GUARD_INSTALL) == 0)
 		return 0;
 	/* until the baseline is 6.13 */

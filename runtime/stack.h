@@ -22,7 +22,4 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
 /* Give back the memory below the stack pointer of a context that does not run. */
 void fz_stack_trim(void *low, const void *sp);
 
-/* Use mprotect even where guards can be installed without splitting: for tests. */
-void fz_stack_force_mprotect(bool force);
-
 #endif

@@ -6,7 +6,8 @@
 #	--markdown	README's table
 #	--man		the man page's list
 #	--sh		the launcher's table: one option per line, fields separated
-#			by |: flag env type min max argument allowed help
+#			by |: flag env type min max argument allowed help;
+#			min holds the words of an option that has some
 #	--launcher VERSION	scripts/fiberize with that table and the version in it,
 #			which is what gets built and installed
 #	--check		README.md and the man page are up to date; else exit 1
@@ -62,15 +63,22 @@ generate()
 		return text
 	}
 
-	/^FZ_(LAUNCHER_)?OPTION\(/ {
+	/^FZ_(LAUNCHER_|WORDS_)?OPTION\(/ {
 		if (!match($0, /"[^"\\|]*"\)$/))
 			fail("no help at the end of the line, or not a plain one")
 		help = substr($0, RSTART + 1, RLENGTH - 3)
 		rest = substr($0, 1, RSTART - 1)
 		sub(/^[A-Z_]*\(/, "", rest)
 		gsub(/[ \t]/, "", rest)
+		words = ""
+		if ($0 ~ /^FZ_WORDS_/) {
+			if (!match(rest, /"[a-z0-9,-]+",$/))
+				fail("no words")
+			words = substr(rest, RSTART + 1, RLENGTH - 3)
+			rest = substr(rest, 1, RSTART - 1) "0,0,0,"
+		}
 		if (split(rest, f, ",") != 7)
-			fail("not seven fields")
+			fail("not all fields")
 		name = f[1]; env = f[2]; type = f[3]
 		def = f[4]; min = f[5]; max = f[6]
 		if (name !~ /^[a-z][a-z0-9_]*$/)
@@ -102,6 +110,22 @@ generate()
 		} else if (type == "list") {
 			arg = "LIST"
 			allowed = "a list of " min " to " max " characters"
+			shown = "none"
+		} else if (type == "choice" && words) {
+			arg = "WORD"
+			min = words
+			allowed = words
+			sub(/,[^,]*$/, " or&", allowed)
+			sub(/ or,/, " or ", allowed)
+			gsub(/,/, ", ", allowed)
+			shown = words
+			sub(/,.*/, "", shown)
+		} else if (type == "set" && words) {
+			arg = "WORD,..."
+			min = words
+			allowed = words
+			gsub(/,/, ", ", allowed)
+			allowed = "any of " allowed
 			shown = "none"
 		} else
 			fail("no such type: " type)

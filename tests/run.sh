@@ -13,10 +13,13 @@
 #	fz	preloaded, processors as the machine has CPUs
 #	fzN	preloaded, FIBERIZE_PROCESSORS=N (N is a number)
 #	epoll	preloaded, FIBERIZE_BACKEND=epoll
+#	epollN	the same, FIBERIZE_PROCESSORS=N
+#	old	preloaded, on epoll, and without every feature that an older kernel or
+#		CPU need not have
 # KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
 # --unit BINARY takes that binary instead of all unit tests.
 #
-# The default of LIST is native,fz,fz1,fz8.  Each program's output and exit status
+# The default of LIST is native,fz,fz1,fz8,epoll,old.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -35,6 +38,7 @@ build=${FZ_BUILD:-$root/build}
 lib=$build/libfiberize.so
 programs=$build/tests/programs
 failures=$build/tests/failures
+features=$(sed -n 's/^FZ_WORDS_OPTION(without,[^"]*"\([a-z0-9,-]*\)".*/\1/p' runtime/options.def)
 
 # Not tests by themselves, or run elsewhere.
 not_tests=" legacy_server "
@@ -68,7 +72,7 @@ die() {
 	exit 2
 }
 
-modes=native,fz,fz1,fz8
+modes=native,fz,fz1,fz8,epoll,old
 filter='*'
 jobs=$(nproc)
 limit=20
@@ -101,9 +105,10 @@ for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
 done
 for mode in ${modes//,/ }; do
 	case $mode in
-	native|fz|epoll)	;;
+	native|fz|epoll|old)	;;
 	fz*[!0-9]*)		die "unknown mode $mode" ;;
-	fz[0-9]*)		;;
+	epoll*[!0-9]*)		die "unknown mode $mode" ;;
+	fz[0-9]*|epoll[0-9]*)	;;
 	*)			die "unknown mode $mode" ;;
 	esac
 done
@@ -183,6 +188,8 @@ mode_env() {
 	native)	;;
 	fz)	echo "LD_PRELOAD=$lib" ;;
 	epoll)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll" ;;
+	epoll*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=${1#epoll}" ;;
+	old)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" ;;
 	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
 	esac
 }
@@ -384,7 +391,7 @@ run_stress() {
 }
 
 case $modes$stress in
-*fz*|*epoll*|*[0-9])
+*fz*|*epoll*|*old*|*[0-9])
 	[ -e "$lib" ] || die "$lib is missing: run make" ;;
 esac
 
@@ -420,6 +427,12 @@ rm -f "$failures"/*.log
 			*.*)	continue ;;
 			esac
 			selected "$name" && echo "command $name $(unit_command "$unit")"
+			# And those that start the runtime, on the other backend.
+			case $name in
+			test_arch*|stress_*|test_ring)	continue ;;
+			esac
+			selected "epoll_$name" && echo "command epoll_$name" \
+				"env FIBERIZE_BACKEND=epoll $(unit_command "$unit")"
 		done
 	fi
 	wants programs && for name in $(list_programs); do

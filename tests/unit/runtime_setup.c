@@ -105,15 +105,30 @@ void setup_layout(void)
 	fz_fdtab_init();
 }
 
-void setup_start(unsigned processors)
+/* As the whole program: tests/run.sh runs the same tests with either. */
+static enum fz_backend_kind setup_backend(void)
+{
+	const char *wanted = getenv("FIBERIZE_BACKEND");
+
+	if (!wanted)
+		return FZ_BACKEND_RING;
+	return strcmp(wanted, "epoll") ? FZ_BACKEND_AUTO : FZ_BACKEND_EPOLL;
+}
+
+void setup_start_on(unsigned processors, enum fz_backend_kind backend)
 {
 	const char *why = "";
 	int err;
 
 	setup_layout();
-	err = fz_sched_start(processors, &why);
+	err = fz_sched_start(processors, backend, &why);
 	if (err)
 		give_up(why, -err);
+}
+
+void setup_start(unsigned processors)
+{
+	setup_start_on(processors, setup_backend());
 }
 
 struct fz_fiber *spawn_with(void *(*fn)(void *), void *arg, size_t stack, bool detached)

@@ -26,6 +26,9 @@ void setup_layout(void);
 /* All of it; the caller becomes the main fiber.  Aborts with a reason on failure. */
 void setup_start(unsigned processors);
 
+/* setup_start() takes what FIBERIZE_BACKEND says, or io_uring. */
+void setup_start_on(unsigned processors, enum fz_backend_kind backend);
+
 /* How often the runtime asked for them. */
 extern _Atomic unsigned setup_resets, setup_destructor_runs, setup_cancels;
 

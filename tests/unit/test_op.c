@@ -32,11 +32,11 @@ static int wait_poll(int fd, fz_nsec deadline)
 	return fz_op_wait(fz_self(), &op, deadline, FZ_WAIT_CANCEL);
 }
 
-/* Nothing of ours is left behind in any ring. */
-static bool rings_are_idle(void)
+/* Nothing of ours is left behind in any backend. */
+static bool backends_are_idle(void)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++)
-		if (fz_sched.processors[i].ring.in_flight)
+		if (fz_backend_in_flight(&fz_sched.processors[i].backend))
 			return false;
 	return true;
 }
@@ -73,7 +73,7 @@ Test(op, results_and_errors)
 	while (wait_read(p[0], buf, 16, FZ_FOREVER) == 1)
 		continue;
 	cr_assert_eq(wait_read(p[0], buf, 16, FZ_FOREVER), 0);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 }
 
 static void *read_one(void *arg)
@@ -102,7 +102,7 @@ Test(op, many_fibers_wait_at_once)
 	}
 	for (int i = 0; i < N; i++)
 		cr_assert_eq((intptr_t)join(f[i]), i % 100);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 }
 
 Test(op, deadline_without_data)
@@ -124,7 +124,7 @@ Test(op, deadline_without_data)
 	cr_assert_eq(write(p[1], "xyz", 4), 4);
 	cr_assert_eq(wait_read(p[0], buf, 4, FZ_FOREVER), 4);
 	cr_assert_str_eq(buf, "xyz");
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 }
 
 /*
@@ -182,7 +182,7 @@ static void race_of_data_and_deadline(unsigned processors)
 	pthread_join(t, &written);
 	cr_assert_eq((uintptr_t)written, next);
 	cr_assert_gt(timeouts, 0);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 }
 
 Test(op, data_that_races_with_the_deadline_is_returned)
@@ -210,25 +210,25 @@ Test(op, poll_of_several)
 		fds[i] = (struct pollfd){ .fd = p[i][0], .events = POLLIN };
 	}
 	cr_assert_eq(fz_op_poll(fz_self(), fds, N, now_ns() + FZ_MSEC, 0), FZ_OP_TIMEOUT);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 	for (unsigned n = 1; n <= N; n += 7) {
 		cr_assert_eq(write(p[n - 1][1], "", 1), 1);
 		cr_assert_eq(fz_op_poll(fz_self(), fds, n, FZ_FOREVER, 0), 1);
-		cr_assert(rings_are_idle());
+		cr_assert(backends_are_idle());
 		cr_assert_eq(read(p[n - 1][0], &c, 1), 1);
 	}
 	/* All ready at once. */
 	for (int i = 0; i < N; i++)
 		cr_assert_eq(write(p[i][1], "", 1), 1);
 	cr_assert_eq(fz_op_poll(fz_self(), fds, N, FZ_FOREVER, 0), 1);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 	/* A bad descriptor is an event too. */
 	fds[0].fd = 999;
 	cr_assert_eq(fz_op_poll(fz_self(), fds, 1, FZ_FOREVER, 0), 1);
 	/* The same one twice. */
 	fds[0] = fds[1];
 	cr_assert_eq(fz_op_poll(fz_self(), fds, 2, FZ_FOREVER, 0), 1);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 }
 
 static void *poke(void *arg)
@@ -288,7 +288,7 @@ Test(op, polls_race_with_events_and_deadlines)
 	signal(SIGPIPE, SIG_IGN);
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
-	cr_assert(rings_are_idle());
+	cr_assert(backends_are_idle());
 }
 
 /* ---- requests that must be taken back ------------------------------------ */
@@ -325,7 +325,7 @@ static void timeouts_everywhere(unsigned processors)
 		f[i] = spawn_with(time_out_often, (void *)i, 65536, false);
 	for (int i = 0; i < N; i++)
 		cr_assert_null(join(f[i]));
-	cr_assert(EVENTUALLY(rings_are_idle()));
+	cr_assert(EVENTUALLY(backends_are_idle()));
 }
 
 Test(op, timeouts_on_one_processor)
@@ -375,7 +375,7 @@ static void cancel_at_once(unsigned processors)
 		for (int i = 0; i < N; i++)
 			cr_assert_eq((intptr_t)join(f[i]), FZ_OP_CANCEL);
 	}
-	cr_assert(EVENTUALLY(rings_are_idle()));
+	cr_assert(EVENTUALLY(backends_are_idle()));
 }
 
 Test(op, cancel_one_processor)
@@ -456,7 +456,7 @@ Test(op, flush_before_close)
 	yield_fiber();
 	fz_op_flush_fd(fz_self(), a[0]);
 	p = fz_processor_of(fz_self());
-	cr_assert_eq(fz_ring_queued(&p->ring), 0);
+	cr_assert_eq(fz_ring_queued(&p->backend.ring), 0);
 	dup2(b[0], a[0]);
 	cr_assert_eq(write(b[1], "B", 1), 1);
 	cr_assert_eq(write(a[1], "A", 1), 1);

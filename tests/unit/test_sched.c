@@ -543,15 +543,24 @@ Test(sched, everything_mixed_three_processors)
 
 Test(sched, knows_its_descriptors)
 {
+	unsigned open_ones = 0;
+
 	setup_start(3);
-	cr_assert_eq(fz_sched_fd_count(), 6);
-	for (uint32_t i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
+		if (fz_sched_fd(i) < 0)
+			continue;
 		cr_assert(fz_sched_owns_fd(fz_sched_fd(i)));
+		open_ones++;
+	}
+	cr_assert_eq(open_ones, 6);
 	cr_assert(!fz_sched_owns_fd(0));
+	cr_assert(!fz_sched_owns_fd(-1));
 	/* One is wanted by the program: everything goes on working. */
-	for (uint32_t i = 0; i < 6; i++) {
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
 		int old = fz_sched_fd(i);
 
+		if (old < 0)
+			continue;
 		cr_assert_eq(fz_sched_vacate_fd(old), 0);
 		cr_assert(!fz_sched_owns_fd(old));
 		cr_assert_eq(dup2(2, old), old);

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/op_ready.c - requests where the backend is epoll: try without waiting, wait
+ * until the descriptor is ready, try again.
+ *
+ * What cannot be tried without waiting is asked for readiness first; if somebody else
+ * is faster then, the call blocks, and the monitor sees that.  What readiness says
+ * nothing of (connecting, files) is the real call, announced; so is what stays
+ * impossible although the descriptor is ready, such as a datagram to a full Unix
+ * socket.
+ */
+#include "runtime/op_internal.h"
+
+#include <asm/errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <poll.h>
+#include <sys/uio.h>
+
+#include "runtime/epoll.h"
+#include "runtime/features.h"
+#include "runtime/sched.h"
+#include "runtime/sys.h"
+#include "runtime/timer.h"
+
+enum {
+	FLAG_PEEK = 0x2,
+	FLAG_DONTWAIT = 0x40,
+	FLAG_WAITALL = 0x100,
+	LEVEL_SOCKET = 1,
+	OPTION_TYPE = 3,
+	TYPE_STREAM = 1,
+	/* Attempts that a descriptor may refuse while poll calls it ready. */
+	REFUSALS = 16,
+};
+
+/* Internal: only the real call can tell. */
+enum { MUST_ANNOUNCE = -1100 };
+
+#define CURRENT_POSITION (~(uint64_t)0)
+
+static int ready_now(int fd, uint32_t events)
+{
+	struct pollfd p = { .fd = fd, .events = (short)events };
+	struct __kernel_timespec none = { 0, 0 };
+	long n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0);
+
+	return n > 0 ? (uint16_t)p.revents : 0;
+}
+
+/* Messages have bounds, which no second attempt may join. */
+static bool is_stream(int fd)
+{
+	int type = 0;
+	uint32_t size = sizeof(type);
+
+	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, OPTION_TYPE, (long)&type, (long)&size);
+	return type == TYPE_STREAM;
+}
+
+static bool is_vector(const struct fz_op *op)
+{
+	return op->opcode == IORING_OP_READV || op->opcode == IORING_OP_WRITEV;
+}
+
+static bool writes(const struct fz_op *op)
+{
+	return op->opcode == IORING_OP_WRITE || op->opcode == IORING_OP_WRITEV;
+}
+
+/* read, write and their kin as what they all are; flags as of preadv2. */
+static long transfer(const struct fz_op *op, int fd, long flags)
+{
+	struct iovec one = { .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
+	long iov = is_vector(op) ? (long)op->addr : (long)&one;
+	long count = is_vector(op) ? op->len : 1;
+
+	if (flags)
+		return fz_syscall6(writes(op) ? __NR_pwritev2 : __NR_preadv2, fd, iov, count,
+				   (long)op->off, -(long)(op->off >> 63), flags);
+	if (op->off == CURRENT_POSITION)
+		return fz_syscall3(writes(op) ? __NR_writev : __NR_readv, fd, iov, count);
+	return fz_syscall5(writes(op) ? __NR_pwritev : __NR_preadv, fd, iov, count, (long)op->off,
+			   0);
+}
+
+static uint32_t wanted_events(const struct fz_op *op)
+{
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD:
+		return op->op_flags;
+	case IORING_OP_SEND:
+	case IORING_OP_SENDMSG:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return POLLOUT;
+	default:
+		return POLLIN;
+	}
+}
+
+static long try_transfer(const struct fz_op *op, int fd)
+{
+	long ret = -EOPNOTSUPP;
+
+	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		ret = transfer(op, fd, RWF_NOWAIT);
+	/* The kind of file cannot be tried, or the kernel (before 4.14). */
+	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+		return ret;
+	if (ready_now(fd, wanted_events(op)))
+		return transfer(op, fd, 0);
+	/* The wrong end of a pipe is an error at once: nothing asks for that, too. */
+	ret = fz_syscall3(writes(op) ? __NR_write : __NR_read, fd, 0, 0);
+	return ret < 0 ? ret : -EAGAIN;
+}
+
+static long send_or_receive(const struct fz_op *op, int fd, size_t done, long flags)
+{
+	return fz_syscall6(op->opcode == IORING_OP_SEND ? __NR_sendto : __NR_recvfrom, fd,
+			   (long)(op->addr + done), (long)(op->len - done), flags, 0, 0);
+}
+
+/*
+ * Without waiting.  *done counts what MSG_WAITALL has brought together so far.
+ * -EAGAIN: it would have to wait.
+ */
+static long attempt(const struct fz_op *op, int fd, size_t *done)
+{
+	long flags = (long)op->op_flags, ret;
+
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD:
+		ret = ready_now(fd, op->op_flags);
+		return ret ? ret : -EAGAIN;
+	case IORING_OP_ACCEPT:
+		/* Wrong flags are an error at once. */
+		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN))
+			return -EAGAIN;
+		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
+	case IORING_OP_READ:
+	case IORING_OP_READV:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return try_transfer(op, fd);
+	case IORING_OP_RECVMSG:
+	case IORING_OP_SENDMSG:
+		/* Bringing vectors together is the kernel's business. */
+		if (flags & FLAG_WAITALL)
+			return MUST_ANNOUNCE;
+		return fz_syscall3(op->opcode == IORING_OP_RECVMSG ? __NR_recvmsg :
+								     __NR_sendmsg,
+				   fd, (long)op->addr, flags | FLAG_DONTWAIT);
+	case IORING_OP_RECV:
+	case IORING_OP_SEND:
+		break;
+	default:
+		return MUST_ANNOUNCE;
+	}
+	for (;;) {
+		ret = send_or_receive(op, fd, *done, flags | FLAG_DONTWAIT);
+		if (ret <= 0 && *done)
+			return ret == -EAGAIN ? ret : (long)*done;
+		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
+			return ret < 0 ? ret : (long)*done + ret;
+		if (!*done && !is_stream(fd))
+			return ret;
+		/* What was only looked at is still there: no use in waiting. */
+		if (flags & FLAG_PEEK)
+			return MUST_ANNOUNCE;
+		*done += (size_t)ret;
+	}
+}
+
+static long poll_announced(const struct pollfd *fds, unsigned n, fz_nsec deadline)
+{
+	struct pollfd copies[n];
+	struct __kernel_timespec ts;
+	fz_nsec now = fz_now();
+	long ret;
+
+	__builtin_memcpy(copies, fds, sizeof(copies));
+	ts = fz_timespec(deadline > now ? deadline - now : 0);
+	ret = fz_syscall5(__NR_ppoll, (long)copies, n,
+			  deadline == FZ_FOREVER ? 0 : (long)&ts, 0, 0);
+	return ret > 0 && n == 1 ? (uint16_t)copies[0].revents : ret;
+}
+
+static long real_call(const struct fz_op *op, int fd, size_t done, fz_nsec deadline)
+{
+	long flags = (long)op->op_flags, ret;
+
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD: {
+		struct pollfd p = { .fd = fd, .events = (short)op->op_flags };
+
+		ret = poll_announced(&p, 1, deadline);
+		return ret ? ret : FZ_OP_TIMEOUT;
+	}
+	case IORING_OP_ACCEPT:
+		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
+	case IORING_OP_CONNECT:
+		return fz_syscall3(__NR_connect, fd, (long)op->addr, (long)op->off);
+	case IORING_OP_READ:
+	case IORING_OP_READV:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return transfer(op, fd, 0);
+	case IORING_OP_RECVMSG:
+		return fz_syscall3(__NR_recvmsg, fd, (long)op->addr, flags);
+	case IORING_OP_SENDMSG:
+		return fz_syscall3(__NR_sendmsg, fd, (long)op->addr, flags);
+	case IORING_OP_RECV:
+	case IORING_OP_SEND:
+		ret = send_or_receive(op, fd, done, flags);
+		return ret < 0 && done ? (long)done : ret < 0 ? ret : (long)done + ret;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/*
+ * Wait for the first of n watches.  Returns 0 when one has fired, FZ_OP_*, or -errno
+ * if one cannot be waited for.
+ */
+static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
+		 fz_nsec deadline, unsigned flags)
+{
+	struct fz_ticket ticket;
+	enum fz_why why;
+	int err = 0;
+
+	fz_enter_runtime(self);
+	ticket = fz_wait_arm(self, flags);
+	for (unsigned i = 0; i < n && !err; i++) {
+		struct fz_epoll *e = &fz_processor_of(self)->backend.epoll;
+
+		err = fz_watch_start(e, &watches[i], ticket);
+		/* A file is always ready, or never for what was asked. */
+		if (err == -EPERM && !watches[i].exclusive)
+			err = 0;
+	}
+	if (err) {
+		fz_wait_disarm(self);
+		fz_leave_runtime(self);
+		return err;
+	}
+	why = fz_park(self, deadline);
+	fz_leave_runtime(self);
+	return fz_op_outcome(why);
+}
+
+static void end(struct fz_fiber *self, struct fz_watch *watches, unsigned n)
+{
+	bool linked = false;
+
+	for (unsigned i = 0; i < n; i++)
+		linked |= watches[i].linked;
+	if (!linked)
+		return;
+	fz_enter_runtime(self);
+	for (unsigned i = 0; i < n; i++)
+		fz_watch_end(&watches[i]);
+	fz_leave_runtime(self);
+}
+
+/* Ready, but not for this call: waiting for readiness would not end. */
+static bool is_refused(const struct fz_op *op, int fd, unsigned *count)
+{
+	if (++*count < REFUSALS)
+		return false;
+	if (ready_now(fd, wanted_events(op)))
+		return *count >= 2 * REFUSALS;
+	*count = 0;
+	return false;
+}
+
+int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		     unsigned flags)
+{
+	struct fz_watch w;
+	unsigned refusals = 0;
+	size_t done = 0;
+	long ret;
+	int fd;
+
+	fz_watch_init(&w, op->fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
+	for (;;) {
+		/* relaxed: closing may have given us a copy meanwhile. */
+		fd = atomic_load_explicit(&w.fd, memory_order_relaxed);
+		ret = attempt(op, fd, &done);
+		if (ret != -EAGAIN)
+			break;
+		if (is_refused(op, fd, &refusals)) {
+			ret = MUST_ANNOUNCE;
+			break;
+		}
+		ret = await(self, &w, 1, deadline, flags);
+		if (ret == 0)
+			continue;
+		/* No wait for this file, or no room for another one. */
+		if (ret > -1000 && ret != -EBADF)
+			ret = MUST_ANNOUNCE;
+		break;
+	}
+	if (ret == MUST_ANNOUNCE) {
+		/* Others want what we have not taken, unless we are alone with a copy. */
+		if (fd == op->fd)
+			end(self, &w, 1);
+		fz_announce(self);
+		ret = real_call(op, fd, done, deadline);
+		if (ret == -EINTR)
+			ret = FZ_OP_SIGNAL;
+	}
+	end(self, &w, 1);
+	return ret < 0 && done ? (int)done : (int)ret;
+}
+
+int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
+		     fz_nsec deadline, unsigned flags)
+{
+	struct fz_watch watches[n];
+	long ret;
+
+	for (unsigned i = 0; i < n; i++)
+		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
+	ret = await(self, watches, n, deadline, flags);
+	end(self, watches, n);
+	/* Closed meanwhile: the caller asks poll, which says so. */
+	if (ret == 0 || ret == -EBADF)
+		return 1;
+	if (ret < -1000)
+		return (int)ret;
+	fz_announce(self);
+	ret = poll_announced(fds, n, deadline);
+	if (ret == -EINTR)
+		return FZ_OP_SIGNAL;
+	return ret ? 1 : FZ_OP_TIMEOUT;
+}

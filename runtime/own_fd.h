@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_OWN_FD_H
+#define FZ_RUNTIME_OWN_FD_H
+
+/*
+ * runtime/own_fd.h - descriptors of ours, out of the program's way: at high
+ * numbers, close-on-exec.
+ */
+
+/*
+ * A copy of fd above the program's soft limit if the hard limit has room there, so
+ * that the program can have as many as before.  Returns it or -errno.
+ */
+int fz_own_fd_copy(int fd);
+
+/* The same, instead of fd; where there is no room, fd as it is. */
+int fz_own_fd_raise(int fd);
+
+/* Another number for it, because the program wants fd.  Returns it or -errno. */
+int fz_own_fd_elsewhere(int fd);
+
+#endif
