@@ -127,6 +127,11 @@ bool fz_runtime_ready(void)
 	return true;
 }
 
+bool fz_stays_native(void)
+{
+	return native;
+}
+
 size_t fz_default_stack_size(size_t of_libc)
 {
 	return fz_config.stack_size ? (size_t)fz_config.stack_size : of_libc;

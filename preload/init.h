@@ -15,6 +15,9 @@
  */
 bool fz_runtime_ready(void);
 
+/* Threads are kernel threads for good: switched off, or something is missing. */
+bool fz_stays_native(void);
+
 /* The stack of a thread for which the program gave no attributes. */
 size_t fz_default_stack_size(size_t of_libc);
 

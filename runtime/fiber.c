@@ -448,6 +448,60 @@ int fz_fiber_detach(struct fz_fiber *f)
 	return 0;
 }
 
+_Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
+{
+	bool last;
+
+	if (self->kind == FZ_KIND_WIRED) {
+		retire(self);
+		fz_syscall1(__NR_exit, status);
+	}
+	fz_enter_runtime(self);
+	last = delist(self);
+	if (last)
+		fz_syscall1(__NR_exit_group, status);
+	if (self->is_main)
+		atomic_store_explicit(&registry.main, NULL, memory_order_release);
+	fz_signal_give_back(self);
+	/* acq_rel: as in fz_fiber_buried().  Retired: nobody frees it. */
+	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
+				 memory_order_acq_rel);
+	fz_lot_wake(&self->life, 1);
+	for (;;) {
+		fz_wait_arm(self, 0);
+		fz_park(self, FZ_FOREVER);
+	}
+}
+
+struct search {
+	int tid;
+	struct fz_fiber *found;
+};
+
+static bool has_tid(struct fz_fiber *f, void *arg)
+{
+	struct search *search = arg;
+
+	if (f->tid != search->tid)
+		return false;
+	search->found = f;
+	return true;
+}
+
+struct fz_fiber *fz_fiber_by_tid(int tid)
+{
+	struct search search = { tid, NULL };
+	struct fz_fiber *self = fz_self();
+	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	if (!nested)
+		fz_enter_runtime(self);
+	fz_fiber_each(has_tid, &search);
+	if (!nested)
+		fz_leave_runtime(self);
+	return search.found;
+}
+
 /* ---- the main thread ---------------------------------------------------- */
 
 static void carry_main(struct fz_fiber *context)

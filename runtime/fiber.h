@@ -183,6 +183,15 @@ static inline bool fz_is_fiber(const struct fz_fiber *f)
 	return f->kind == FZ_KIND_FIBER || f->kind == FZ_KIND_WIRED;
 }
 
+/*
+ * End the calling fiber as the exit system call ends a kernel thread: nothing is
+ * unwound, no destructor runs, and its stack is not used again.
+ */
+_Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status);
+
+/* The living fiber, wired or not, that has this tid, or NULL.  Any thread. */
+struct fz_fiber *fz_fiber_by_tid(int tid);
+
 /* The main thread, once it has left its last frame.  Does not return. */
 _Noreturn void fz_fiber_main_ended(void);
 

@@ -10,9 +10,13 @@
 
 enum { BUCKETS = 8192 };
 
-/* On the waiter's stack; in the bucket's list, guarded by its lock. */
+/*
+ * On the waiter's stack; in the list of its word's bucket, guarded by that
+ * bucket's lock.  word changes under the locks of both buckets.
+ */
 struct waiter {
-	const void *word;
+	_Atomic(const void *) word;
+	uint32_t bits;
 	struct fz_ticket ticket;
 	struct waiter *next, *prev;
 	bool queued;		/* false: a waker took it, and that is the wake-up */
@@ -60,6 +64,32 @@ static void remove(struct bucket *b, struct waiter *w)
 	w->queued = false;
 }
 
+static bool waits_for(const struct waiter *w, const void *word, uint32_t bits)
+{
+	/* relaxed: the bucket's lock is held. */
+	return atomic_load_explicit(&w->word, memory_order_relaxed) == word && w->bits & bits;
+}
+
+/* Leave the queue.  Returns false if a waker was first, which is the wake-up. */
+static bool leave_queue(struct waiter *w)
+{
+	for (;;) {
+		/* relaxed: looked at again under the lock of where it should be. */
+		const void *word = atomic_load_explicit(&w->word, memory_order_relaxed);
+		struct bucket *b = bucket_of(word);
+		bool same, queued;
+
+		fz_lock_acquire(&b->lock);
+		same = atomic_load_explicit(&w->word, memory_order_relaxed) == word;
+		queued = w->queued;
+		if (same && queued)
+			remove(b, w);
+		fz_lock_release(&b->lock);
+		if (same)
+			return queued;
+	}
+}
+
 static int reason(enum fz_why why)
 {
 	switch (why) {
@@ -70,12 +100,12 @@ static int reason(enum fz_why why)
 	}
 }
 
-int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *, uint32_t),
-		      uint32_t arg, fz_nsec deadline, unsigned flags)
+static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t),
+		       uint32_t arg, uint32_t bits, fz_nsec deadline, unsigned flags)
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(key);
-	struct waiter w = { .word = key };
+	struct waiter w = { .word = key, .bits = bits };
 	/* Our own threads, inside libc or an allocator; never a fiber. */
 	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	enum fz_why why;
@@ -101,15 +131,7 @@ int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *, uint32_t)
 
 	why = fz_park(self, deadline);
 
-	ret = 0;
-	if (why != FZ_WHY_DONE) {
-		fz_lock_acquire(&b->lock);
-		if (w.queued) {
-			remove(b, &w);
-			ret = reason(why);
-		}
-		fz_lock_release(&b->lock);
-	}
+	ret = why != FZ_WHY_DONE && leave_queue(&w) ? reason(why) : 0;
 out:
 	if (!nested)
 		fz_leave_runtime(self);
@@ -123,13 +145,19 @@ static bool word_is(const void *word, uint32_t expected)
 	       expected;
 }
 
-int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadline,
-		unsigned flags)
+int fz_lot_wait_bits(const _Atomic uint32_t *word, uint32_t expected, uint32_t bits,
+		     fz_nsec deadline, unsigned flags)
 {
-	return fz_lot_wait_while(word, word_is, expected, deadline, flags);
+	return wait_common(word, word_is, expected, bits, deadline, flags);
 }
 
-static uint32_t wake_in_runtime(const void *word, uint32_t n)
+int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *, uint32_t),
+		      uint32_t arg, fz_nsec deadline, unsigned flags)
+{
+	return wait_common(key, must_wait, arg, UINT32_MAX, deadline, flags);
+}
+
+static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits)
 {
 	struct bucket *b = bucket_of(word);
 	uint32_t woken = 0;
@@ -141,7 +169,7 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n)
 		fz_lock_acquire(&b->lock);
 		for (struct waiter *w = b->head, *next; w && woken + taken < n; w = next) {
 			next = w->next;
-			if (w->word != word)
+			if (!waits_for(w, word, bits))
 				continue;
 			/* After remove() its owner may leave at any time. */
 			tickets[taken] = w->ticket;
@@ -167,17 +195,84 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n)
 	return woken;
 }
 
-uint32_t fz_lot_wake(const void *word, uint32_t n)
+uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 {
 	struct fz_fiber *self = fz_self();
 	uint32_t woken;
 
 	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
-		return wake_in_runtime(word, n);
+		return wake_in_runtime(word, n, bits);
 	fz_enter_runtime(self);
-	woken = wake_in_runtime(word, n);
+	woken = wake_in_runtime(word, n, bits);
 	fz_leave_runtime(self);
 	return woken;
+}
+
+/* ---- requeueing --------------------------------------------------------- */
+
+static void lock_two(struct bucket *a, struct bucket *b)
+{
+	fz_lock_acquire(a < b ? &a->lock : &b->lock);
+	if (a != b)
+		fz_lock_acquire(a < b ? &b->lock : &a->lock);
+}
+
+static void unlock_two(struct bucket *a, struct bucket *b)
+{
+	if (a != b)
+		fz_lock_release(&b->lock);
+	fz_lock_release(&a->lock);
+}
+
+static void requeue_locked(struct bucket *a, struct bucket *b, const void *from,
+			   const void *to, struct fz_lot_requeue *order)
+{
+	for (struct waiter *w = a->head, *next; w; w = next) {
+		next = w->next;
+		if (!waits_for(w, from, UINT32_MAX))
+			continue;
+		if (order->woken < order->wake) {
+			struct fz_ticket ticket = w->ticket;
+
+			remove(a, w);
+			/* One that timed out meanwhile knows from `queued`. */
+			fz_wake(ticket, FZ_WHY_DONE);
+			order->woken++;
+		} else if (order->moved < order->move) {
+			if (from != to) {
+				remove(a, w);
+				/* relaxed: see leave_queue(). */
+				atomic_store_explicit(&w->word, to, memory_order_relaxed);
+				append(b, w);
+			}
+			order->moved++;
+		} else {
+			break;
+		}
+	}
+}
+
+bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
+		    const uint32_t *expected, struct fz_lot_requeue *order)
+{
+	struct fz_fiber *self = fz_self();
+	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	/* As in fz_lot_wait_bits(). */
+	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	bool differs;
+
+	order->woken = order->moved = 0;
+	if (!nested)
+		fz_enter_runtime(self);
+	lock_two(a, b);
+	/* acquire: as in fz_lot_wait_bits(). */
+	differs = expected && atomic_load_explicit(from, memory_order_acquire) != *expected;
+	if (!differs)
+		requeue_locked(a, b, from, to, order);
+	unlock_two(a, b);
+	if (!nested)
+		fz_leave_runtime(self);
+	return !differs;
 }
 
 void fz_lot_after_fork(void)

@@ -18,8 +18,14 @@
  * Returns 0 (woken), -EAGAIN (the word differs), -ETIMEDOUT, -EINTR, -ECANCELED.
  * Anything but a wake-up leaves the wake-ups to others.
  */
-int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected, fz_nsec deadline,
-		unsigned flags);
+int fz_lot_wait_bits(const _Atomic uint32_t *word, uint32_t expected, uint32_t bits,
+		     fz_nsec deadline, unsigned flags);
+
+static inline int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected,
+			      fz_nsec deadline, unsigned flags)
+{
+	return fz_lot_wait_bits(word, expected, UINT32_MAX, deadline, flags);
+}
 
 /*
  * The same for a condition that is not one word: sleep if must_wait(key, arg), which
@@ -30,10 +36,28 @@ int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32
 		      uint32_t arg, fz_nsec deadline, unsigned flags);
 
 /*
- * Wake up to n waiters.  In or outside the runtime, any thread; from a handler
- * only outside.  Returns how many.
+ * Wake up to n waiters that have one of the bits.  In or outside the runtime, any
+ * thread; from a handler only outside.  Returns how many.
  */
-uint32_t fz_lot_wake(const void *word, uint32_t n);
+uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits);
+
+static inline uint32_t fz_lot_wake(const void *word, uint32_t n)
+{
+	return fz_lot_wake_bits(word, n, UINT32_MAX);
+}
+
+struct fz_lot_requeue {
+	uint32_t wake, move;		/* at most so many */
+	uint32_t woken, moved;		/* set by the call */
+};
+
+/*
+ * In one step, wake the first waiters for `from` and let those after them wait for
+ * `to` instead.  With expected, only if *from == *expected, or else it returns
+ * false.  Outside the runtime, any thread.
+ */
+bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
+		    const uint32_t *expected, struct fz_lot_requeue *order);
 
 void fz_lot_after_fork(void);
 

@@ -137,6 +137,11 @@ bool fz_cancel_requested(const struct fz_fiber *self)
 	       (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
 }
 
+bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self)
+{
+	return FZ_UNLIKELY(cancel_bits(self) & ASYNCHRONOUS);
+}
+
 bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&

@@ -87,7 +87,10 @@ void fz_wait_context_saved(struct fz_fiber *fiber);
 /* A request to cancel that the thread must act on at a cancellation point. */
 bool fz_cancel_requested(const struct fz_fiber *self);
 
-/* The same, and it need not wait for a cancellation point. */
+/* The calling thread's type of cancellation is PTHREAD_CANCEL_ASYNCHRONOUS. */
+bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
+
+/* A request, and it need not wait for a cancellation point. */
 bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
 
 #endif

@@ -16,6 +16,14 @@ fz_nsec fz_now(void)
 	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
 }
 
+fz_nsec fz_now_realtime(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
+}
+
 void fz_timers_init(struct fz_timers *t)
 {
 	t->used = 0;

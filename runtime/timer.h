@@ -22,6 +22,7 @@ struct fz_timers {
 };
 
 fz_nsec fz_now(void);			/* CLOCK_MONOTONIC; never fails */
+fz_nsec fz_now_realtime(void);		/* CLOCK_REALTIME, which may be set */
 
 void fz_timers_init(struct fz_timers *t);
 

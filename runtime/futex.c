@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/futex.h"
+
+#include <asm/errno.h>
+
+#include "runtime/host.h"
+#include "runtime/lot.h"
+#include "runtime/park.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+#include "runtime/timer.h"
+
+enum { KERNEL_FIRST_EVERY = 64 };
+
+/* By thread, so that it costs no shared cache line. */
+static __thread uint32_t wakes;
+
+static long real(uint32_t *word, int op, uint32_t value, long timeout_or_value2,
+		 uint32_t *word2, uint32_t value3)
+{
+	return fz_syscall6(__NR_futex, (long)word, op, value, timeout_or_value2, (long)word2,
+			   value3);
+}
+
+/* What the kernel says of an address before it does anything else. */
+static long check_address(const uint32_t *word)
+{
+	return (uintptr_t)word % sizeof(*word) ? -EINVAL : 0;
+}
+
+static bool readable(const uint32_t *word)
+{
+	/* Eight bytes, which are on one page; NULL would mean none. */
+	return (uintptr_t)word >= 8 &&
+	       fz_sys_readable((const void *)((uintptr_t)word & ~(uintptr_t)7));
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+struct timeout {
+	fz_nsec deadline;		/* of CLOCK_MONOTONIC */
+	const struct __kernel_timespec *when;	/* of CLOCK_REALTIME, or NULL */
+};
+
+static fz_nsec to_nsec(const struct __kernel_timespec *ts)
+{
+	if ((uint64_t)ts->tv_sec >= UINT64_MAX / FZ_SEC / 4)
+		return FZ_FOREVER;
+	return (fz_nsec)ts->tv_sec * FZ_SEC + (fz_nsec)ts->tv_nsec;
+}
+
+/* That clock may be set while we wait, so this is asked again after it. */
+static fz_nsec realtime_left(const struct __kernel_timespec *when)
+{
+	fz_nsec at = to_nsec(when), now = fz_now_realtime();
+
+	return at > now ? at - now : 0;
+}
+
+static long parse_timeout(int op, const struct __kernel_timespec *ts, struct timeout *ret)
+{
+	bool absolute = (op & FUTEX_CMD_MASK) != FUTEX_WAIT;
+	fz_nsec span;
+
+	*ret = (struct timeout){ .deadline = FZ_FOREVER };
+	if (!ts)
+		return 0;
+	if (!fz_sys_readable(&ts->tv_sec) || !fz_sys_readable(&ts->tv_nsec))
+		return -EFAULT;
+	if (ts->tv_sec < 0 || ts->tv_nsec < 0 || ts->tv_nsec >= (long long)FZ_SEC)
+		return -EINVAL;
+	span = to_nsec(ts);
+	if (span == FZ_FOREVER)
+		return 0;
+	if (absolute && op & FUTEX_CLOCK_REALTIME) {
+		ret->when = ts;
+		ret->deadline = fz_now() + realtime_left(ts);
+	} else {
+		ret->deadline = absolute ? span : fz_now() + span;
+	}
+	return 0;
+}
+
+static long wait_in_lot(struct fz_fiber *self, uint32_t *word, uint32_t expected, uint32_t bits,
+			struct timeout *timeout)
+{
+	/* A system call is no cancellation point; asynchronous cancellation needs none. */
+	unsigned flags = FZ_WAIT_SIGNAL |
+			 (fz_cancel_type_is_asynchronous(self) ? FZ_WAIT_CANCEL : 0);
+
+	for (;;) {
+		long ret;
+
+		self->handlers_run = 0;
+		fz_signal_mark(self);
+		ret = fz_lot_wait_bits((_Atomic uint32_t *)word, expected, bits,
+				       timeout->deadline, flags);
+		if (ret == -ECANCELED) {
+			fz_host.test_cancel();
+		} else if (ret == -EINTR) {
+			/* With a timeout, it is not restarted (signal(7)). */
+			if (self->handlers_run &&
+			    (timeout->deadline != FZ_FOREVER || !fz_signal_restarts(self)))
+				return ret;
+		} else if (ret == -ETIMEDOUT && timeout->when) {
+			fz_nsec left = realtime_left(timeout->when);
+
+			if (!left)
+				return ret;
+			timeout->deadline = fz_now() + left;
+		} else {
+			return ret;
+		}
+	}
+}
+
+static long wait_private(struct fz_fiber *self, uint32_t *word, int op, uint32_t expected,
+			 const struct __kernel_timespec *ts, uint32_t bits)
+{
+	struct timeout timeout;
+	long err = parse_timeout(op, ts, &timeout);
+
+	if (!err && !bits)
+		err = -EINVAL;
+	if (!err)
+		err = check_address(word);
+	if (!err && !readable(word))
+		err = -EFAULT;
+	return err ? err : wait_in_lot(self, word, expected, bits, &timeout);
+}
+
+/* ---- waking ------------------------------------------------------------- */
+
+/* The kernel wakes one even if it is asked for none, or for fewer than that. */
+static uint32_t how_many(uint32_t value)
+{
+	return (int32_t)value < 1 ? 1 : value;
+}
+
+static long wake_private(uint32_t *word, uint32_t n, uint32_t bits)
+{
+	const _Atomic uint32_t *key = (_Atomic uint32_t *)word;
+	const int op = FUTEX_WAKE_BITSET_PRIVATE;
+	uint32_t woken;
+	long more;
+
+	if (++wakes % KERNEL_FIRST_EVERY == 0) {
+		more = real(word, op, n, 0, NULL, bits);
+		if (more < 0 || (uint32_t)more >= n)
+			return more;
+		return more + fz_lot_wake_bits(key, n - (uint32_t)more, bits);
+	}
+	woken = fz_lot_wake_bits(key, n, bits);
+	if (woken >= n)
+		return woken;
+	more = real(word, op, n - woken, 0, NULL, bits);
+	/* Nobody waits at a place that does not exist. */
+	return more < 0 ? (woken ? (long)woken : more) : more + woken;
+}
+
+static long requeue_private(uint32_t *word, int op, uint32_t wake, uint32_t move,
+			    uint32_t *word2, uint32_t expected)
+{
+	bool compares = (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
+	struct fz_lot_requeue order = { .wake = wake, .move = move };
+	long done, more;
+
+	if ((int32_t)wake < 0 || (int32_t)move < 0)
+		return -EINVAL;
+	done = check_address(word);
+	if (!done)
+		done = check_address(word2);
+	if (done)
+		return done;
+	if (compares && !readable(word))
+		return -EFAULT;
+	if (!fz_lot_requeue((_Atomic uint32_t *)word, (_Atomic uint32_t *)word2,
+			    compares ? &expected : NULL, &order))
+		return -EAGAIN;
+	done = (long)order.woken + order.moved;
+	if (order.woken == wake && order.moved == move)
+		return done;
+	more = real(word, op, wake - order.woken, (long)(move - order.moved), word2, expected);
+	/* If the word has changed since, the lot's part was before that. */
+	return more < 0 ? (done ? done : more) : done + more;
+}
+
+/* ---- FUTEX_WAKE_OP ------------------------------------------------------ */
+
+static int32_t twelve_bits(uint32_t n)
+{
+	return (int32_t)(n << 20) >> 20;
+}
+
+/* Only the kernel can tell without a fault: let it or the word with nothing. */
+static long check_writable(uint32_t *word)
+{
+	uint32_t nobody = 0;
+	/* A comparison that fails, so that nobody is woken at word. */
+	uint32_t other = atomic_load_explicit((_Atomic uint32_t *)word,
+					      memory_order_relaxed) == 0;
+	long ret = real(&nobody, FUTEX_WAKE_OP_PRIVATE, 1, 1, word,
+			FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, other));
+
+	return ret < 0 ? ret : 0;
+}
+
+/* Returns whether word is to be woken too, or -errno. */
+static long modify(uint32_t *word, uint32_t encoded)
+{
+	_Atomic uint32_t *p = (_Atomic uint32_t *)word;
+	int32_t arg = twelve_bits(encoded >> 12), cmp_arg = twelve_bits(encoded), old;
+	/* As strong as the kernel's; the caller's changes come before the wake-up. */
+	const memory_order order = memory_order_seq_cst;
+
+	if (encoded & (uint32_t)FUTEX_OP_OPARG_SHIFT << 28)
+		arg = (int32_t)(1u << (arg & 31));
+	switch (encoded >> 28 & 7) {
+	case FUTEX_OP_SET: old = (int32_t)atomic_exchange_explicit(p, (uint32_t)arg, order); break;
+	case FUTEX_OP_ADD: old = (int32_t)atomic_fetch_add_explicit(p, (uint32_t)arg, order); break;
+	case FUTEX_OP_OR: old = (int32_t)atomic_fetch_or_explicit(p, (uint32_t)arg, order); break;
+	case FUTEX_OP_ANDN: old = (int32_t)atomic_fetch_and_explicit(p, ~(uint32_t)arg, order); break;
+	case FUTEX_OP_XOR: old = (int32_t)atomic_fetch_xor_explicit(p, (uint32_t)arg, order); break;
+	default: return -ENOSYS;
+	}
+	switch (encoded >> 24 & 15) {
+	case FUTEX_OP_CMP_EQ: return old == cmp_arg;
+	case FUTEX_OP_CMP_NE: return old != cmp_arg;
+	case FUTEX_OP_CMP_LT: return old < cmp_arg;
+	case FUTEX_OP_CMP_GE: return old >= cmp_arg;
+	case FUTEX_OP_CMP_LE: return old <= cmp_arg;
+	case FUTEX_OP_CMP_GT: return old > cmp_arg;
+	default: return -ENOSYS;
+	}
+}
+
+/*
+ * The word is changed and then the waiters are woken, each atomic by itself: as if
+ * they had been two calls, which is all that a waker can tell.
+ */
+static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *word2,
+			    uint32_t encoded)
+{
+	long both, woken = check_address(word);
+
+	if (!woken)
+		woken = check_address(word2);
+	if (!woken && !readable(word2))
+		woken = -EFAULT;
+	if (!woken)
+		woken = check_writable(word2);
+	if (woken)
+		return woken;
+	both = modify(word2, encoded);
+	if (both < 0)
+		return both;
+	woken = wake_private(word, how_many(n), UINT32_MAX);
+	if (woken >= 0 && both) {
+		long more = wake_private(word2, how_many(n2), UINT32_MAX);
+
+		woken += more < 0 ? 0 : more;
+	}
+	return woken;
+}
+
+/* ---- the call ----------------------------------------------------------- */
+
+static long shared(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
+		   long timeout_or_value2, uint32_t *word2, uint32_t value3)
+{
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		if (self)
+			fz_announce(self);
+	}
+	return real(word, op, value, timeout_or_value2, word2, value3);
+}
+
+long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
+	      long timeout_or_value2, uint32_t *word2, uint32_t value3)
+{
+	const struct __kernel_timespec *ts = (void *)timeout_or_value2;
+	int command = op & FUTEX_CMD_MASK;
+
+	/* acquire: pairs with fz_sched_start(). */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return real(word, op, value, timeout_or_value2, word2, value3);
+	switch (command) {
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_TRYLOCK_PI:
+	case FUTEX_UNLOCK_PI:
+	case FUTEX_WAIT_REQUEUE_PI:
+		if (self)
+			fz_fiber_wire(self);
+		return real(word, op, value, timeout_or_value2, word2, value3);
+	}
+	if (!(op & FUTEX_PRIVATE_FLAG))
+		return shared(self, word, op, value, timeout_or_value2, word2, value3);
+	/* Which other commands may have the flag, only the kernel knows. */
+	if (op & FUTEX_CLOCK_REALTIME && command != FUTEX_WAIT_BITSET)
+		return real(word, op, value, timeout_or_value2, word2, value3);
+	switch (command) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		if (!self)
+			break;
+		return wait_private(self, word, op, value, ts,
+				    command == FUTEX_WAIT ? UINT32_MAX : value3);
+	case FUTEX_WAKE:
+		if (check_address(word))
+			break;
+		return wake_private(word, how_many(value), UINT32_MAX);
+	case FUTEX_WAKE_BITSET:
+		if (check_address(word) || !value3)
+			break;
+		return wake_private(word, how_many(value), value3);
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+		return requeue_private(word, op, value, (uint32_t)timeout_or_value2, word2,
+				       value3);
+	case FUTEX_WAKE_OP:
+		return wake_op_private(word, value, (uint32_t)timeout_or_value2, word2, value3);
+	}
+	return real(word, op, value, timeout_or_value2, word2, value3);
+}
