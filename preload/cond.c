@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/cond.c - private condition variables on private mutexes are ours;
+ * preload/cond.c - private condition variables are ours, with any mutex;
  * process-shared ones are libc's and announced.  Waiting is a cancellation
  * point, acted on with the mutex held, as POSIX has it.
  */
@@ -23,15 +23,33 @@ static bool shared(pthread_cond_t *c)
 	return atomic_load_explicit(&cond->flags, memory_order_relaxed) & FZ_COND_SHARED;
 }
 
+/* Robust and the like: its owner is wired, and so blocks its own kernel thread. */
+static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec deadline)
+{
+	uint32_t entered = fz_cond_enter(c);
+	int err = fz_real.pthread_mutex_unlock(m), ret;
+
+	if (err) {
+		fz_cond_leave(c);
+		return err;
+	}
+	ret = fz_cond_sleep(c, entered, deadline);
+	err = fz_real.pthread_mutex_lock(m);
+	if (err)
+		return err;
+	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
+}
+
 static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 {
 	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
-	struct fz_fiber *self = fz_self();
+	struct fz_cond *cond = (struct fz_cond *)(void *)c;
 	int ret;
 
-	if (fz_cancel_requested(self))
+	if (fz_cancel_requested(fz_self()))
 		fz_host.test_cancel();
-	ret = fz_cond_wait((struct fz_cond *)(void *)c, mutex, deadline);
+	ret = FZ_LIKELY(fz_mutex_is_ours(mutex)) ? fz_cond_wait(cond, mutex, deadline) :
+						   wait_with_libcs_mutex(cond, m, deadline);
 	if (ret == -ECANCELED) {
 		fz_host.test_cancel();
 		/* Disabled meanwhile: a spurious wake-up. */

@@ -26,6 +26,15 @@ static struct fz_mutex *ours(pthread_mutex_t *m)
 	return fz_mutex_is_ours(mutex) ? mutex : NULL;
 }
 
+/* Before libc's code locks one: the kernel is to know the owner. */
+static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
+{
+	const int known = 0x3ff;	/* bits; a destroyed one is refused by libc */
+
+	if (self && !(m->__data.__kind & ~known))
+		fz_fiber_wire(self);
+}
+
 FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
 	struct fz_mutex *mutex = ours(m);
@@ -34,8 +43,7 @@ FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 	if (FZ_LIKELY(mutex != NULL))
 		return fz_mutex_lock(mutex, FZ_FOREVER);
 	self = fz_enter(FZ_SYM_pthread_mutex_lock);
-	if (self)
-		fz_fiber_wire(self);
+	wire_for(self, m);
 	return fz_real.pthread_mutex_lock(m);
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
@@ -48,8 +56,7 @@ FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 	if (FZ_LIKELY(mutex != NULL))
 		return fz_mutex_trylock(mutex);
 	self = fz_enter(FZ_SYM_pthread_mutex_trylock);
-	if (self)
-		fz_fiber_wire(self);
+	wire_for(self, m);
 	return fz_real.pthread_mutex_trylock(m);
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
@@ -87,8 +94,7 @@ FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec 
 
 	if (mutex)
 		return lock_until(mutex, CLOCK_REALTIME, when);
-	if (self)
-		fz_fiber_wire(self);
+	wire_for(self, m);
 	return fz_real.pthread_mutex_timedlock(m, when);
 }
 
@@ -102,7 +108,17 @@ FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 		return EINVAL;
 	if (mutex)
 		return lock_until(mutex, clock, when);
-	if (self)
-		fz_fiber_wire(self);
+	wire_for(self, m);
 	return fz_real.pthread_mutex_clocklock(m, clock, when);
+}
+
+/* Locks it for that, whoever has it. */
+FZ_EXPORT int pthread_mutex_setprioceiling(pthread_mutex_t *restrict m, int ceiling,
+					   int *restrict old)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_setprioceiling);
+
+	if (self && !ours(m))
+		fz_announce(self);
+	return fz_real.pthread_mutex_setprioceiling(m, ceiling, old);
 }

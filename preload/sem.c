@@ -20,6 +20,20 @@ static struct fz_sem *ours(sem_t *s)
 	return sem->shared ? NULL : sem;
 }
 
+/* Before one that is libc's blocks the kernel thread.  Returns whether it need not. */
+static bool got_or_announced(struct fz_fiber *self, sem_t *s)
+{
+	int err = errno;
+
+	if (!self || fz_cancel_requested(self))
+		return false;
+	if (fz_real.sem_trywait(s) == 0)
+		return true;
+	errno = err;
+	fz_announce(self);
+	return false;
+}
+
 static int wait_common(struct fz_sem *sem, fz_nsec deadline)
 {
 	struct fz_fiber *self = fz_self();
@@ -33,14 +47,15 @@ static int wait_common(struct fz_sem *sem, fz_nsec deadline)
 	return ret;
 }
 
+/* The time is looked at even if nothing has to be waited for, as in glibc. */
 static int wait_until(struct fz_sem *sem, clockid_t clock, const struct timespec *when)
 {
-	int ret = fz_sem_trywait(sem);
+	int ret;
 
-	if (ret == 0)
-		return 0;
 	if (!fz_timespec_valid(when))
 		return -EINVAL;
+	if (!fz_cancel_requested(fz_self()) && fz_sem_trywait(sem) == 0)
+		return 0;
 	do {
 		ret = wait_common(sem, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
 	} while (ret == -ETIMEDOUT && !fz_passed(clock, when));
@@ -54,9 +69,7 @@ FZ_EXPORT int sem_wait(sem_t *s)
 
 	if (sem)
 		return (int)fz_leave(wait_common(sem, FZ_FOREVER));
-	if (self)
-		fz_announce(self);
-	return fz_real.sem_wait(s);
+	return got_or_announced(self, s) ? 0 : fz_real.sem_wait(s);
 }
 
 FZ_EXPORT int sem_trywait(sem_t *s)

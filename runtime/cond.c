@@ -6,43 +6,58 @@
 #include "runtime/lot.h"
 #include "runtime/park.h"
 
-int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
+enum { DESTROYING = 1, WAITER = 2 };
+
+uint32_t fz_cond_enter(struct fz_cond *c)
 {
-	uint32_t count = m->count;
 	/*
 	 * seq_cst: pairs with fz_cond_wake(): who signals after our unlock finds
 	 * a waiter, and changes the sequence that we took before.
 	 */
 	uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_seq_cst);
-	int ret, err;
 
-	atomic_fetch_add_explicit(&c->waiters, 1, memory_order_seq_cst);
-	/* A recursive mutex is released whole. */
-	m->count = 1;
-	err = fz_mutex_unlock(m);
-	if (err) {
-		m->count = count;
-		atomic_fetch_sub_explicit(&c->waiters, 1, memory_order_release);
-		return err;
-	}
+	atomic_fetch_add_explicit(&c->waiters, WAITER, memory_order_seq_cst);
+	return sequence;
+}
+
+void fz_cond_leave(struct fz_cond *c)
+{
+	/* release: the last touch; pairs with fz_cond_destroy(). */
+	if (FZ_UNLIKELY(atomic_fetch_sub_explicit(&c->waiters, WAITER, memory_order_release) ==
+			(WAITER | DESTROYING)))
+		fz_lot_wake(&c->waiters, UINT32_MAX);
+}
+
+int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
+{
+	int ret;
+
 	/* After a handler it goes on, unless there was a signal to us meanwhile. */
 	do {
-		ret = fz_lot_wait(&c->sequence, sequence, deadline,
+		ret = fz_lot_wait(&c->sequence, entered, deadline,
 				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
 	} while (ret == -EINTR);
-	/* release: the last touch; pairs with fz_cond_destroy(). */
-	if (atomic_fetch_sub_explicit(&c->waiters, 1, memory_order_release) == 1)
-		fz_lot_wake(&c->waiters, UINT32_MAX);
-	fz_mutex_lock(m, FZ_FOREVER);
-	m->count = count;
-	if (ret == -ECANCELED)
-		return ret;
-	return ret == -ETIMEDOUT ? ETIMEDOUT : 0;
+	fz_cond_leave(c);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
+{
+	uint32_t entered = fz_cond_enter(c), count;
+	int err = fz_mutex_unlock_whole(m, &count), ret;
+
+	if (err) {
+		fz_cond_leave(c);
+		return err;
+	}
+	ret = fz_cond_sleep(c, entered, deadline);
+	fz_mutex_lock_again(m, count);
+	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
 }
 
 void fz_cond_wake(struct fz_cond *c, uint32_t n)
 {
-	/* seq_cst: see fz_cond_wait(). */
+	/* seq_cst: see fz_cond_enter(). */
 	if (!atomic_load_explicit(&c->waiters, memory_order_seq_cst))
 		return;
 	atomic_fetch_add_explicit(&c->sequence, 1, memory_order_seq_cst);
@@ -51,9 +66,14 @@ void fz_cond_wake(struct fz_cond *c, uint32_t n)
 
 void fz_cond_destroy(struct fz_cond *c)
 {
-	uint32_t waiters;
+	/* acquire: pairs with the release in fz_cond_leave(). */
+	uint32_t waiters = atomic_fetch_or_explicit(&c->waiters, DESTROYING,
+						    memory_order_acquire) | DESTROYING;
 
-	/* acquire: pairs with the release in fz_cond_wait(). */
-	while ((waiters = atomic_load_explicit(&c->waiters, memory_order_acquire)))
+	while (waiters != DESTROYING) {
 		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER, FZ_WAIT_SIGNAL);
+		waiters = atomic_load_explicit(&c->waiters, memory_order_acquire);
+	}
+	/* relaxed: nobody else is here. */
+	atomic_store_explicit(&c->waiters, 0, memory_order_relaxed);
 }

@@ -13,7 +13,8 @@
 
 struct fz_cond {
 	_Atomic uint32_t sequence;	/* changed by each signal; waited for */
-	_Atomic uint32_t waiters;	/* between their look at it and their return */
+	/* Between their look at it and their return, times two; 1: destroy waits. */
+	_Atomic uint32_t waiters;
 	uint32_t unused[7];
 	_Atomic uint32_t flags;
 };
@@ -29,6 +30,15 @@ enum {
  */
 int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline);
 void fz_cond_wake(struct fz_cond *c, uint32_t n);
+
+/*
+ * The same in steps, for a mutex that is not ours: enter, unlock it, sleep with what
+ * enter returned, lock it.  leave instead of sleep if it cannot be unlocked.
+ * sleep returns 0, -ETIMEDOUT, -ECANCELED.
+ */
+uint32_t fz_cond_enter(struct fz_cond *c);
+int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline);
+void fz_cond_leave(struct fz_cond *c);
 
 /* Waits until woken threads have left it.  May park. */
 void fz_cond_destroy(struct fz_cond *c);

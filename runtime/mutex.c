@@ -87,23 +87,53 @@ int fz_mutex_trylock(struct fz_mutex *m)
 	return 0;
 }
 
-int fz_mutex_unlock(struct fz_mutex *m)
+static void release(struct fz_mutex *m)
 {
-	enum fz_mutex_type type = m->kind & 0x7f;
-
-	if (type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK) {
-		/* relaxed: only to tell whether anybody holds it. */
-		if (!held_by_me(m, fz_self_tid()) ||
-		    !atomic_load_explicit(&m->lock, memory_order_relaxed))
-			return EPERM;
-		if (type == FZ_MUTEX_RECURSIVE && --m->count)
-			return 0;
-	}
 	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
 	m->users--;
 	/* release: pairs with the acquires of who takes it next. */
 	if (FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2))
 		/* m may be gone by now: only its address is used. */
 		fz_lot_wake(&m->lock, 1);
+}
+
+static bool knows_its_owner(const struct fz_mutex *m)
+{
+	enum fz_mutex_type type = m->kind & 0x7f;
+
+	return type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK;
+}
+
+static bool may_unlock(struct fz_mutex *m)
+{
+	/* relaxed: only to tell whether anybody holds it. */
+	return held_by_me(m, fz_self_tid()) &&
+	       atomic_load_explicit(&m->lock, memory_order_relaxed);
+}
+
+int fz_mutex_unlock(struct fz_mutex *m)
+{
+	if (knows_its_owner(m)) {
+		if (!may_unlock(m))
+			return EPERM;
+		if ((m->kind & 0x7f) == FZ_MUTEX_RECURSIVE && --m->count)
+			return 0;
+	}
+	release(m);
 	return 0;
+}
+
+int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count)
+{
+	if (knows_its_owner(m) && !may_unlock(m))
+		return EPERM;
+	*ret_count = m->count;
+	release(m);
+	return 0;
+}
+
+void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count)
+{
+	fz_mutex_lock(m, FZ_FOREVER);
+	m->count = count;
 }
