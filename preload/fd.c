@@ -5,7 +5,7 @@
  * Keeps runtime/fdtab.h in step, and our own descriptors (rings and their
  * eventfds) out of the program's reach: to it they are not open.
  */
-#include "preload/gate.h"
+#include "preload/brief.h"
 #include "runtime/fdtab.h"
 #include "runtime/op.h"
 #include "runtime/sched.h"
@@ -27,13 +27,20 @@ static void forget(int fd)
 	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 }
 
+/* A linger time, a terminal or a file server may make it wait. */
 FZ_EXPORT int close(int fd)
 {
-	fz_enter(FZ_SYM_close);
+	struct fz_fiber *self = fz_enter(FZ_SYM_close);
+	int ret;
+
 	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
 		return (int)fz_leave(-EBADF);
 	forget(fd);
-	return fz_real.close(fd);
+	if (self)
+		fz_announce_brief(self);
+	ret = fz_real.close(fd);
+	fz_leave_brief(self);
+	return ret;
 }
 FZ_EXPORT_ALIAS(__close, close);
 
@@ -132,12 +139,20 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 	return err ? (int)fz_leave(err) : fz_real.dup3(from, to, flags);
 }
 
-static void set_nonblocking(int fd, bool on)
+/*
+ * A lock on a file that somebody else has: try, then hand the processor off and wait.
+ * The owner is the process or the open file, not the kernel thread.
+ */
+static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lock)
 {
-	if (on)
-		fz_fdtab_change(fd, 0, FZ_FD_NONBLOCK);
-	else
-		fz_fdtab_change(fd, FZ_FD_NONBLOCK, 0);
+	int saved = errno;
+	int ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
+
+	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
+		return ret;
+	errno = saved;
+	fz_announce(self);
+	return fz_real.fcntl(fd, command, lock);
 }
 
 FZ_EXPORT int fcntl(int fd, int command, ...)
@@ -154,13 +169,16 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 	if (fz_sched_owns_fd(fd))
 		return (int)fz_leave(-EBADF);
 	if (self && (command == F_SETLKW || command == F_OFD_SETLKW))
-		fz_announce(self);
+		return lock_or_announce(self, fd, command, arg);
 	ret = fz_real.fcntl(fd, command, arg);
 	if (ret < 0)
 		return ret;
 	switch (command) {
 	case F_SETFL:
-		set_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
+		fz_fdtab_note_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
+		/* O_DIRECT may have changed: ask again. */
+		if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_FILE)
+			fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 		break;
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
@@ -174,22 +192,6 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 }
 FZ_EXPORT_ALIAS(fcntl64, fcntl);
 FZ_EXPORT_ALIAS(__fcntl, fcntl);
-
-FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
-{
-	va_list args;
-	void *arg;
-	int ret;
-
-	fz_enter(FZ_SYM_ioctl);
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-	ret = fz_real.ioctl(fd, request, arg);
-	if (ret == 0 && request == FIONBIO)
-		set_nonblocking(fd, *(int *)arg != 0);
-	return ret;
-}
 
 static void note_pipe(const int fds[2], int flags)
 {
@@ -226,7 +228,31 @@ FZ_EXPORT int flock(int fd, int operation)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_flock);
 
-	if (self && !(operation & (LOCK_NB | LOCK_UN)))
+	if (self && !(operation & (LOCK_NB | LOCK_UN))) {
+		int saved = errno;
+		int ret = fz_real.flock(fd, operation | LOCK_NB);
+
+		if (ret == 0 || errno != EWOULDBLOCK)
+			return ret;
+		errno = saved;
 		fz_announce(self);
+	}
 	return fz_real.flock(fd, operation);
 }
+
+FZ_EXPORT int lockf(int fd, int command, off_t n)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_lockf);
+
+	if (self && command == F_LOCK) {
+		int saved = errno;
+		int ret = fz_real.lockf(fd, F_TLOCK, n);
+
+		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
+			return ret;
+		errno = saved;
+		fz_announce(self);
+	}
+	return fz_real.lockf(fd, command, n);
+}
+FZ_EXPORT_ALIAS(lockf64, lockf);

@@ -19,6 +19,11 @@
 #define FZ_EXPORT_ALIAS(alias_, name_) \
 	extern __typeof__(name_) alias_ __attribute__((alias(#name_), visibility("default")))
 
+/* The same where libc declares the alias with a struct that is the same by another name. */
+#define FZ_EXPORT_ALIAS64(alias_, name_)                            \
+	extern __typeof__(name_) fz_alias_##alias_ __asm__(#alias_) \
+		__attribute__((alias(#name_), visibility("default")))
+
 /* Calls per symbol; counted only if statistics were asked for. */
 extern bool fz_stats_wanted FZ_HIDDEN;
 extern _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2] FZ_HIDDEN;

@@ -11,8 +11,11 @@
 #define _GNU_SOURCE
 #endif
 
+#include <aio.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,17 +27,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/swap.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
+#include <termios.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 /* What programs built with _FORTIFY_SOURCE call instead. */
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t buflen);
@@ -45,11 +64,32 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags,
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdslen);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		const sigset_t *mask, size_t fdslen);
+ssize_t __readlink_chk(const char *path, char *buf, size_t n, size_t buflen);
+ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n, size_t buflen);
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+int __openat64_2(int dir, const char *path, int flags);
 _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value);
 
 int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 		      void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
 		      void *stack_end);
+
+/* Second names that no header has. */
+int __open(const char *path, int flags, ...);
+int __open64(const char *path, int flags, ...);
+int __statfs(const char *path, struct statfs *st);
+
+/* What stat() and its kin were before glibc 2.33. */
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
 /* Removed from the headers or hidden behind feature macros, still exported. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);

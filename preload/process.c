@@ -7,7 +7,7 @@
  * waits for a child makes the real call, announced.  A child inherits our
  * descriptors and may change their flags, so none is OURS alone any more.
  */
-#include "preload/gate.h"
+#include "preload/brief.h"
 #include "preload/init.h"
 #include "runtime/fdtab.h"
 #include "runtime/sched.h"

@@ -3,9 +3,7 @@
  * preload/write.c - write, writev, pwrite and their kin.
  *
  * A blocking write to a pipe or stream socket writes everything unless a
- * handler interrupts it.  SIGPIPE goes to the writing thread.  pwrite is for
- * files only, which block for the disk at most: the real call, and the monitor
- * takes the processor if it takes long.
+ * handler interrupts it.  SIGPIPE goes to the writing thread.
  */
 #include "preload/gate.h"
 #include "runtime/io.h"
@@ -32,16 +30,25 @@ FZ_EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 
 FZ_EXPORT ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-	fz_enter(FZ_SYM_pwrite);
-	return fz_real.pwrite(fd, buf, n, offset);
+	struct fz_fiber *self = fz_enter(FZ_SYM_pwrite);
+
+	if (!self)
+		return fz_real.pwrite(fd, buf, n, offset);
+	return fz_leave(fz_io_pwrite(self, fd, buf, n, offset));
 }
 FZ_EXPORT_ALIAS(pwrite64, pwrite);
 FZ_EXPORT_ALIAS(__pwrite64, pwrite);
 
 FZ_EXPORT ssize_t pwritev(int fd, const struct iovec *iov, int count, off_t offset)
 {
-	fz_enter(FZ_SYM_pwritev);
-	return fz_real.pwritev(fd, iov, count, offset);
+	struct fz_fiber *self = fz_enter(FZ_SYM_pwritev);
+
+	if (!self)
+		return fz_real.pwritev(fd, iov, count, offset);
+	/* -1 has a meaning in pwritev2 only. */
+	if (offset < 0)
+		return fz_real.pwritev(fd, iov, count, offset);
+	return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, 0));
 }
 FZ_EXPORT_ALIAS(pwritev64, pwritev);
 
@@ -49,10 +56,13 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pwritev2);
 
-	if (self && flags == 0 && offset == -1)
+	if (!self)
+		return fz_real.pwritev2(fd, iov, count, offset, flags);
+	if (flags == 0 && offset == -1)
 		return fz_leave(fz_io_writev(self, fd, iov, count));
-	if (self)
-		fz_announce(self);
+	if (offset >= 0)
+		return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, flags));
+	fz_announce(self);
 	return fz_real.pwritev2(fd, iov, count, offset, flags);
 }
 FZ_EXPORT_ALIAS(pwritev64v2, pwritev2);

@@ -110,6 +110,13 @@ static fz_nsec socket_timeout(int fd, int option)
 	return (fz_nsec)tv[0] * FZ_SEC + (fz_nsec)tv[1] * FZ_USEC;
 }
 
+static bool waits_for_disk(int fd)
+{
+	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
+
+	return flags >= 0 && flags & (O_DIRECT | O_DSYNC);
+}
+
 int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
 	uint32_t info = fz_fdtab_get(fd), unknown = FZ_FD_UNKNOWN;
@@ -125,6 +132,8 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
 		}
+		if (info == FZ_FD_FILE && waits_for_disk(fd))
+			info |= FZ_FD_DIRECT;
 		/* Opened anew while we asked: who opened it knows better. */
 		if (e)
 			atomic_compare_exchange_strong_explicit(e, &unknown, info,
@@ -144,6 +153,11 @@ int fz_fdtab_nonblocking(int fd, uint32_t info)
 		return (info & FZ_FD_NONBLOCK) != 0;
 	flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
 	return flags < 0 ? -EBADF : (flags & O_NONBLOCK) != 0;
+}
+
+void fz_fdtab_note_nonblocking(int fd, bool on)
+{
+	fz_fdtab_change(fd, on ? 0 : FZ_FD_NONBLOCK, on ? FZ_FD_NONBLOCK : 0);
 }
 
 void fz_fdtab_share(int fd)

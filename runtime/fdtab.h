@@ -29,6 +29,9 @@ enum {
 	FZ_FD_RECV_TIMEOUT = 32,	/* SO_RCVTIMEO may be set */
 	FZ_FD_SEND_TIMEOUT = 64,
 	FZ_FD_RECV_WAITED = 128,	/* the last read of the pipe had to wait */
+	FZ_FD_DIRECT = 256,		/* file: O_DIRECT, O_SYNC: each transfer waits for the disk */
+	FZ_FD_SLOW_WRITE = 512,		/* file: the last write took long */
+	FZ_FD_SLOW_SYNC = 1024,		/* file: so did the last fsync */
 };
 
 /* Reserve the table.  Before that, and beyond its end, all is unknown. */
@@ -46,6 +49,9 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info);
 
 /* O_NONBLOCK, from memory if that is safe.  Returns 0, 1 or -EBADF. */
 int fz_fdtab_nonblocking(int fd, uint32_t info);
+
+/* O_NONBLOCK was changed through us. */
+void fz_fdtab_note_nonblocking(int fd, bool on);
 
 /* A descriptor is duplicated or leaves the process: not OURS any more. */
 void fz_fdtab_share(int fd);

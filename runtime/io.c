@@ -4,8 +4,7 @@
  *
  *	socket	runtime/io_socket.c
  *	pipe	try without waiting, then the ring (read), or readiness (write)
- *	file	page cache first, then the ring; writes are the real call: they
- *		block for the disk at most, and the monitor sees that
+ *	file	runtime/io_file.c
  *	anonymous inode (eventfd and the like)
  *		try without waiting, then readiness
  *	other	the real call, announced unless it is ready: a terminal may answer
@@ -13,12 +12,11 @@
  */
 #include "runtime/io_internal.h"
 
-#include <limits.h>
 #include <poll.h>
-#include <sys/uio.h>
 
 #include "runtime/features.h"
 #include "runtime/host.h"
+#include "runtime/io_file.h"
 #include "runtime/io_socket.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -83,24 +81,6 @@ static bool cannot_try(int64_t ret)
 	return ret == -EOPNOTSUPP || ret == -ENOSYS;
 }
 
-/* Where a partial transfer has come to in a caller's array. */
-struct cursor {
-	const struct iovec *iov;
-	int count;
-	size_t skip;		/* bytes of iov[0] that are done */
-};
-
-static void advance(struct cursor *c, size_t n)
-{
-	while (c->count && n >= c->iov->iov_len - c->skip) {
-		n -= c->iov->iov_len - c->skip;
-		c->skip = 0;
-		c->iov++;
-		c->count--;
-	}
-	c->skip += n;
-}
-
 static int64_t try_readv(int fd, const struct iovec *iov, int count, int64_t offset)
 {
 	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
@@ -148,20 +128,17 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 	}
 }
 
-/* flags 0: neither a signal nor a cancellation ends it, as with files. */
-static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-			    int64_t offset, unsigned flags)
+static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
 	struct fz_op op = {
 		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
 		.fd = fd,
-		.off = (uint64_t)offset,
+		.off = (uint64_t)FZ_IO_CURPOS,
 		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
 	};
 
-	return flags ? fz_io_run(self, &op, FZ_FOREVER, 0, true) :
-		       fz_op_wait(self, &op, FZ_FOREVER, 0);
+	return fz_io_run(self, &op, FZ_FOREVER, 0, true);
 }
 
 static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
@@ -179,54 +156,7 @@ static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
 		/* Every other time, so that a change of habit is noticed. */
 		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 	}
-	return read_by_ring(self, fd, iov, count, FZ_IO_CURPOS,
-			    FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
-}
-
-static size_t total_length(const struct iovec *iov, int count)
-{
-	size_t total = 0;
-
-	for (int i = 0; i < count; i++)
-		total += iov[i].iov_len;
-	return total;
-}
-
-/* The page cache had the first `done` bytes only: the real call for the others. */
-static int64_t read_rest(int fd, const struct iovec *iov, int count, int64_t offset,
-			 int64_t done)
-{
-	struct cursor c = { .iov = iov, .count = count };
-
-	advance(&c, (size_t)done);
-	while (c.count) {
-		struct iovec part = {
-			.iov_base = (char *)c.iov->iov_base + c.skip,
-			.iov_len = c.iov->iov_len - c.skip,
-		};
-		int64_t ret = real_readv(fd, &part, 1,
-					 offset == FZ_IO_CURPOS ? offset : offset + done);
-
-		if (ret <= 0)
-			break;
-		done += ret;
-		advance(&c, (size_t)ret);
-	}
-	return done;
-}
-
-static int64_t read_file(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-			 int64_t offset)
-{
-	int64_t ret = try_readv(fd, iov, count, offset);
-
-	if (cannot_try(ret))
-		return real_readv(fd, iov, count, offset);
-	if (ret == -EAGAIN)
-		ret = read_by_ring(self, fd, iov, count, offset, 0);
-	if (ret <= 0 || (size_t)ret == total_length(iov, count))
-		return ret;
-	return read_rest(fd, iov, count, offset, ret);
+	return read_by_ring(self, fd, iov, count);
 }
 
 static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
@@ -240,7 +170,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
 		return fz_io_socket_readv(self, fd, iov, count);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
-		return read_file(self, fd, iov, count, FZ_IO_CURPOS);
+		return fz_io_file_read(self, fd, info, iov, count, FZ_IO_CURPOS);
 	nonblocking = fz_fdtab_nonblocking(fd, info);
 	if (nonblocking < 0)
 		return -EBADF;
@@ -270,15 +200,10 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 	return ret;
 }
 
-static bool bad_count(int count)
-{
-	return count <= 0 || count > IOV_MAX;
-}
-
 int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
 	/* Nothing to do, or an error: neither waits. */
-	if (bad_count(count))
+	if (fz_io_bad_vector(iov, count))
 		return real_readv(fd, iov, count, FZ_IO_CURPOS);
 	return read_common(self, fd, iov, count);
 }
@@ -291,9 +216,9 @@ int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int
 	if (fz_fdtab_look_up(fd, &info))
 		return -EBADF;
 	fz_io_test_cancel(self);
-	if (offset < 0 || bad_count(count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+	if (offset < 0 || fz_io_bad_vector(iov, count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
 		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
-	return read_file(self, fd, iov, count, offset);
+	return fz_io_file_read(self, fd, info, iov, count, offset);
 }
 
 int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset)
@@ -306,23 +231,19 @@ int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t 
 	fz_io_test_cancel(self);
 	if (offset < 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
 		return fz_syscall4(__NR_pread64, fd, (long)buf, (long)n, offset);
-	return read_file(self, fd, &iov, 1, offset);
+	return fz_io_file_read(self, fd, info, &iov, 1, offset);
 }
 
 /* ---- write -------------------------------------------------------------- */
 
-static int64_t try_write(int fd, const struct cursor *c)
+static int64_t try_write(int fd, const struct fz_io_cursor *c)
 {
-	struct iovec first;
+	struct iovec part;
 
 	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		return -EOPNOTSUPP;
-	if (!c->skip)
-		return fz_syscall6(__NR_pwritev2, fd, (long)c->iov, c->count, -1, -1,
-				   RWF_NOWAIT);
-	first.iov_base = (char *)c->iov->iov_base + c->skip;
-	first.iov_len = c->iov->iov_len - c->skip;
-	return fz_syscall6(__NR_pwritev2, fd, (long)&first, 1, -1, -1, RWF_NOWAIT);
+	return fz_syscall6(__NR_pwritev2, fd, (long)fz_io_cursor_rest(c, &part),
+			   c->skip ? 1 : c->count, -1, -1, RWF_NOWAIT);
 }
 
 /*
@@ -331,7 +252,7 @@ static int64_t try_write(int fd, const struct cursor *c)
  */
 static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
-	struct cursor c = { .iov = iov, .count = count };
+	struct fz_io_cursor c = { .iov = iov, .count = count };
 	int64_t total = 0;
 
 	do {
@@ -339,7 +260,7 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 
 		if (ret > 0) {
 			total += ret;
-			advance(&c, (size_t)ret);
+			fz_io_cursor_advance(&c, (size_t)ret);
 			continue;
 		}
 		if (cannot_try(ret) && total == 0) {
@@ -365,15 +286,15 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 	fz_io_test_cancel(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
 		return fz_io_socket_writev(self, fd, iov, count);
-	if ((info & FZ_FD_KIND_MASK) != FZ_FD_FILE) {
-		nonblocking = fz_fdtab_nonblocking(fd, info);
-		if (nonblocking < 0)
-			return -EBADF;
-		if (!nonblocking && (info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
-			return write_pipe(self, fd, iov, count);
-		if (!nonblocking && !ready_now(fd, POLLOUT))
-			fz_announce(self);
-	}
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
+		return fz_io_file_write(self, fd, info, iov, count, FZ_IO_CURPOS, 0);
+	nonblocking = fz_fdtab_nonblocking(fd, info);
+	if (nonblocking < 0)
+		return -EBADF;
+	if (!nonblocking && (info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
+		return write_pipe(self, fd, iov, count);
+	if (!nonblocking && !ready_now(fd, POLLOUT))
+		fz_announce(self);
 	return fz_syscall3(__NR_writev, fd, (long)iov, count);
 }
 
@@ -389,7 +310,7 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 			return ret;
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	}
-	if (n == 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) == FZ_FD_FILE) {
+	if (n == 0 || n > FZ_IO_MAX) {
 		fz_io_test_cancel(self);
 		return fz_syscall3(__NR_write, fd, (long)buf, (long)n);
 	}
@@ -398,7 +319,7 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 
 int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
-	if (bad_count(count))
+	if (fz_io_bad_vector(iov, count))
 		return fz_syscall3(__NR_writev, fd, (long)iov, count);
 	return write_common(self, fd, iov, count);
 }

@@ -28,6 +28,18 @@ int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int
 int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset);
 int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
 		     int64_t offset);
+int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset);
+/* flags: RWF_*. */
+int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+		      int64_t offset, int flags);
+int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only);
+
+int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n);
+int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
+		     int64_t *out_offset, size_t n, unsigned flags);
+int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags);
+int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
+		       unsigned flags);
 
 int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags);
 int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags);

@@ -10,8 +10,11 @@
 #include "runtime/io.h"
 #include "runtime/op.h"
 #include "runtime/park.h"
+#include "runtime/sys.h"
 
 #include <asm/errno.h>
+#include <limits.h>
+#include <sys/uio.h>
 
 /* The kernel's MAX_RW_COUNT: more is never transferred by one call. */
 #define FZ_IO_MAX ((size_t)0x7ffff000)
@@ -19,6 +22,46 @@
 static inline uint32_t fz_io_clamp(size_t n)
 {
 	return (uint32_t)(n < FZ_IO_MAX ? n : FZ_IO_MAX);
+}
+
+/*
+ * Is the array nothing that can wait: nothing to do, or an error?  Of several pieces
+ * the kernel judges the addresses; one is handed to it as a plain buffer.
+ */
+static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
+{
+	return count <= 0 || count > IOV_MAX ||
+	       (count == 1 &&
+		(!fz_sys_readable(&iov->iov_base) || !fz_sys_readable(&iov->iov_len)));
+}
+
+/* Where a partial transfer has come to in a caller's array. */
+struct fz_io_cursor {
+	const struct iovec *iov;
+	int count;
+	size_t skip;		/* bytes of iov[0] that are done */
+};
+
+static inline void fz_io_cursor_advance(struct fz_io_cursor *c, size_t n)
+{
+	while (c->count && n >= c->iov->iov_len - c->skip) {
+		n -= c->iov->iov_len - c->skip;
+		c->skip = 0;
+		c->iov++;
+		c->count--;
+	}
+	c->skip += n;
+}
+
+/* What is to be transferred next: all that is left, or the rest of one piece. */
+static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c,
+						    struct iovec *ret_part)
+{
+	if (!c->skip)
+		return c->iov;
+	ret_part->iov_base = (char *)c->iov->iov_base + c->skip;
+	ret_part->iov_len = c->iov->iov_len - c->skip;
+	return ret_part;
 }
 
 /*

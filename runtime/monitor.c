@@ -134,17 +134,21 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
 	    fz_backend_wants_poll(&p->backend))
 		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
-	if (state == FZ_OWNER_ANNOUNCED) {
+	if (state == FZ_OWNER_ANNOUNCED || (state == FZ_OWNER_BRIEF && same)) {
 		/* Somebody must wait for its requests, if there are any. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (work)
 			fz_processor_take(p, owner);
+		else if (state == FZ_OWNER_BRIEF)
+			fz_processor_announce(p, owner);
 		return work;
 	}
-	if (state != FZ_OWNER_USER || !carrier_of(owner))
+	if ((state != FZ_OWNER_USER && state != FZ_OWNER_BRIEF) || !carrier_of(owner))
 		return true;
 	if (work && look->same_switch >= FAIR_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+	if (state == FZ_OWNER_BRIEF)
+		return true;
 	if (!same) {
 		look->idle = 0;
 		return true;

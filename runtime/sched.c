@@ -354,6 +354,8 @@ static void get_processor_slowly(struct fz_fiber *self)
 
 static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 {
+	if (owner_cas(p, owner_word(c, FZ_OWNER_BRIEF), owner_word(c, FZ_OWNER_RUNTIME)))
+		return true;
 	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
 		return false;
 	/* It took long, perhaps, and the monitor went to sleep. */
@@ -430,10 +432,17 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 	return false;
 }
 
+void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner)
+{
+	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
+
+	owner_cas(p, seen_owner, owner_word(c, FZ_OWNER_ANNOUNCED));
+}
+
 /* Requests and deadlines that somebody must wait for, besides runnable fibers. */
 static bool needs_carrier(struct fz_processor *p)
 {
-	return fz_backend_in_flight(&p->backend) || p->timers.used || fz_processor_has_work(p, fz_now());
+	return fz_backend_in_flight(&p->backend) || p->timers.used || fz_processor_has_work(p, 0);
 }
 
 void fz_sched_give_up(struct fz_fiber *self)
@@ -453,6 +462,7 @@ void fz_sched_give_up(struct fz_fiber *self)
 void fz_announce(struct fz_fiber *self)
 {
 	struct fz_processor *p;
+	bool wanted;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
@@ -460,9 +470,8 @@ void fz_announce(struct fz_fiber *self)
 	p = fz_processor_of(self);
 	if (fz_backend_queued(&p->backend))
 		fz_backend_submit(&p->backend);
-	if (!needs_carrier(p) || !fz_carrier_hand_off(p)) {
-		bool wanted = needs_carrier(p);
-
+	wanted = needs_carrier(p);
+	if (!wanted || !fz_carrier_hand_off(p)) {
 		/* seq_cst: a pusher that misses this finds the monitor awake. */
 		atomic_store_explicit(&p->owner,
 				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),

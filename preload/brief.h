@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_BRIEF_H
+#define FZ_PRELOAD_BRIEF_H
+
+/*
+ * preload/brief.h - interposers of calls that usually return at once: the real
+ * call, and the monitor knows that it is one (runtime/announce.h).
+ *
+ * Cancellation inside the real call unwinds past fz_leave_brief, which is well.
+ */
+
+#include "preload/gate.h"
+#include "runtime/announce.h"
+
+/* The fiber that calls, or NULL, for fz_leave_brief(). */
+static inline struct fz_fiber *fz_enter_brief(enum fz_symbol symbol)
+{
+	struct fz_fiber *self = fz_enter(symbol);
+
+	if (self)
+		fz_announce_brief(self);
+	return self;
+}
+
+static inline void fz_leave_brief(struct fz_fiber *self)
+{
+	if (self)
+		fz_announce_end(self);
+}
+
+#endif
