@@ -93,13 +93,36 @@ FZ_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *t
 	return ppoll_common(self, fds, n, timeout, mask);
 }
 
+/* Linux's select tells how much of the time is left, also after an error. */
 FZ_EXPORT int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *timeout)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_select);
+	void *const sets[3] = { r, w, e };
+	fz_nsec deadline = FZ_FOREVER;
+	int ret;
 
-	if (self && !(timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0))
-		fz_announce(self);
-	return fz_real.select(n, r, w, e, timeout);
+	if (!self)
+		return fz_real.select(n, r, w, e, timeout);
+	if (timeout) {
+		struct timespec span = { .tv_sec = timeout->tv_sec };
+		fz_nsec ns;
+
+		if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
+			return (int)fz_leave(-EINVAL);
+		ns = fz_timespec_nsec(&span);
+		if (ns != FZ_FOREVER)
+			ns += (fz_nsec)timeout->tv_usec * FZ_USEC;
+		deadline = ns ? fz_deadline_after(ns) : 0;
+	}
+	ret = fz_io_select(self, n, sets, deadline);
+	if (timeout && deadline != FZ_FOREVER) {
+		fz_nsec now = deadline ? fz_now() : 0;
+		fz_nsec left = deadline > now && ret != 0 ? deadline - now : 0;
+
+		timeout->tv_sec = (time_t)(left / FZ_SEC);
+		timeout->tv_usec = (suseconds_t)(left % FZ_SEC / FZ_USEC);
+	}
+	return (int)fz_leave(ret);
 }
 FZ_EXPORT_ALIAS(__select, select);
 
@@ -107,10 +130,32 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 		      const sigset_t *mask)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pselect);
+	void *const sets[3] = { r, w, e };
+	fz_nsec deadline = FZ_FOREVER;
+	uint64_t old;
+	int ret;
 
-	if (self)
-		fz_announce(self);
-	return fz_real.pselect(n, r, w, e, timeout, mask);
+	if (!self)
+		return fz_real.pselect(n, r, w, e, timeout, mask);
+	if (timeout) {
+		fz_nsec span;
+
+		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
+			return (int)fz_leave(-EINVAL);
+		span = fz_timespec_nsec(timeout);
+		deadline = span ? fz_deadline_after(span) : 0;
+	}
+	if (!mask)
+		return (int)fz_leave(fz_io_select(self, n, sets, deadline));
+	if (!fz_sys_readable(mask))
+		return (int)fz_leave(-EFAULT);
+	fz_signal_mark(self);
+	self->handlers_run = 0;
+	swap_mask(self, mask, &old);
+	/* A handler that the mask let in is what pselect was waiting for. */
+	ret = self->handlers_run ? -EINTR : fz_io_select(self, n, sets, deadline);
+	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
+	return (int)fz_leave(ret);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "preload/brief.h"
 #include "preload/init.h"
 #include "runtime/fdtab.h"
+#include "runtime/io.h"
 #include "runtime/sched.h"
 
 FZ_EXPORT pid_t fork(void)
@@ -46,29 +47,42 @@ FZ_EXPORT pid_t vfork(void)
 }
 FZ_EXPORT_ALIAS(__vfork, vfork);
 
+/* Both return when the child has called exec, or could not. */
 FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 			  const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	fz_enter(FZ_SYM_posix_spawn);
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
+	int ret;
+
 	fz_fdtab_share_all();
-	return fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+	ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+	fz_leave_brief(self);
+	return ret;
 }
 
 FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 			   const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	fz_enter(FZ_SYM_posix_spawnp);
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawnp);
+	int ret;
+
 	fz_fdtab_share_all();
-	return fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
+	ret = fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
+	fz_leave_brief(self);
+	return ret;
 }
 
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
-	fz_enter(FZ_SYM_popen);
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_popen);
+	FILE *file;
+
 	fz_fdtab_share_all();
-	return fz_real.popen(command, mode);
+	file = fz_real.popen(command, mode);
+	fz_leave_brief(self);
+	return file;
 }
 
 FZ_EXPORT int pclose(FILE *file)
@@ -90,13 +104,47 @@ FZ_EXPORT int system(const char *command)
 	return fz_real.system(command);
 }
 
+/* ---- waiting for children ------------------------------------------------- */
+
+/*
+ * Asked without waiting, there was none yet.  Returns 1 when it is worth asking
+ * again, 0 to make the real call (the processor is handed off), -errno.
+ */
+static int await_child(struct fz_fiber *self, int type, id_t id, int options)
+{
+	/* Children of this kernel thread only: whose are they?  The kernel knows. */
+	int ret = options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
+
+	if (ret == 0)
+		fz_announce(self);
+	return ret;
+}
+
+static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
+			 struct rusage *usage)
+{
+	int kinds = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE | __WNOTHREAD));
+	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
+	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
+	int ret = 1;
+
+	while (ret > 0) {
+		pid_t child = fz_real.wait4(pid, status, options | WNOHANG, usage);
+
+		if (child != 0)
+			return child;
+		ret = await_child(self, type, id, kinds);
+	}
+	return ret < 0 ? (pid_t)fz_leave(ret) : fz_real.wait4(pid, status, options, usage);
+}
+
 FZ_EXPORT pid_t wait(int *status)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait);
 
-	if (self)
-		fz_announce(self);
-	return fz_real.wait(status);
+	if (!self)
+		return fz_real.wait(status);
+	return wait_common(self, -1, status, 0, NULL);
 }
 FZ_EXPORT_ALIAS(__wait, wait);
 
@@ -104,35 +152,48 @@ FZ_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitpid);
 
-	if (self && !(options & WNOHANG))
-		fz_announce(self);
-	return fz_real.waitpid(pid, status, options);
+	if (!self || options & WNOHANG)
+		return fz_real.waitpid(pid, status, options);
+	return wait_common(self, pid, status, options, NULL);
 }
 FZ_EXPORT_ALIAS(__waitpid, waitpid);
-
-FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
-
-	if (self && !(options & WNOHANG))
-		fz_announce(self);
-	return fz_real.waitid(type, id, info, options);
-}
 
 FZ_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait3);
 
-	if (self && !(options & WNOHANG))
-		fz_announce(self);
-	return fz_real.wait3(status, options, usage);
+	if (!self || options & WNOHANG)
+		return fz_real.wait3(status, options, usage);
+	return wait_common(self, -1, status, options, usage);
 }
 
 FZ_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait4);
 
-	if (self && !(options & WNOHANG))
-		fz_announce(self);
-	return fz_real.wait4(pid, status, options, usage);
+	if (!self || options & WNOHANG)
+		return fz_real.wait4(pid, status, options, usage);
+	return wait_common(self, pid, status, options, usage);
+}
+
+FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
+	int ret = 1;
+
+	/* A pidfd with O_NONBLOCK never waits. */
+	if (!self || options & WNOHANG || type == P_PIDFD) {
+		if (self && !(options & WNOHANG))
+			fz_announce(self);
+		return fz_real.waitid(type, id, info, options);
+	}
+	while (ret > 0) {
+		siginfo_t none, *found = info ? info : &none;
+		int err = fz_real.waitid(type, id, found, options | WNOHANG);
+
+		if (err || found->si_pid)
+			return err;
+		ret = await_child(self, type, id, options & ~WNOWAIT);
+	}
+	return ret < 0 ? (int)fz_leave(ret) : fz_real.waitid(type, id, info, options);
 }

@@ -8,7 +8,7 @@
 bool fz_announce_end_slowly(struct fz_fiber *self)
 {
 	uintptr_t owner = (uintptr_t)self->carrier | FZ_OWNER_USER;
-	/* relaxed: USER in our name is ours to see. */
+	/* relaxed: as in fz_announce_end(). */
 	bool kept = atomic_load_explicit(&self->carrier->processor->owner,
 					 memory_order_relaxed) == owner;
 

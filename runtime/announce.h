@@ -7,8 +7,9 @@
  * for a disk, a server, or another process (design.md, rung 4).
  *
  * Unlike fz_announce() (runtime/sched.h), which is for a call that is about to wait
- * and hands the processor off before it, this costs some nanoseconds: the processor
- * goes only if the monitor finds the same call still there after a tick.
+ * and hands the processor off before it, this costs a few instructions: the carrier
+ * notes that it is in a call, and the monitor takes the processor if it finds it in the
+ * same one at two looks.
  *
  *	fz_announce_brief(self);
  *	ret = the real call
@@ -22,27 +23,16 @@
 #include "runtime/carrier.h"
 #include "runtime/sched.h"
 
+/* relaxed throughout: only this thread and its handlers write it, the monitor samples. */
 static inline void fz_announce_brief(struct fz_fiber *self)
 {
-	struct fz_processor *p;
-	uintptr_t owner;
+	struct fz_carrier *c = self->carrier;
 
-	if (self->kind != FZ_KIND_FIBER)
-		return;
-	p = self->carrier->processor;
-	owner = (uintptr_t)self->carrier | FZ_OWNER_USER;
-	/* relaxed: the monitor samples; of two that count at once one may get lost. */
-	atomic_store_explicit(&p->entries,
-			      atomic_load_explicit(&p->entries, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	/*
-	 * Fails if it was taken, or is announced already: we are a handler that
-	 * interrupted such a call, or are called from inside one.
-	 */
-	atomic_compare_exchange_strong_explicit(&p->owner, &owner,
-						(uintptr_t)self->carrier | FZ_OWNER_BRIEF,
-						/* release: pairs with who takes it. */
-						memory_order_release, memory_order_relaxed);
+	if (self->kind == FZ_KIND_FIBER)
+		atomic_store_explicit(&c->calls,
+				      (atomic_load_explicit(&c->calls, memory_order_relaxed) +
+				       FZ_CARRIER_CALL) | FZ_CARRIER_IN_CALL,
+				      memory_order_relaxed);
 }
 
 /* The rare cases of fz_announce_end(). */
@@ -50,23 +40,23 @@ bool fz_announce_end_slowly(struct fz_fiber *self);
 
 /*
  * May let others run.  errno stays.  Returns true if the call was not brief at all:
- * the monitor has seen it at two looks.
+ * the processor went.
  */
 static inline bool fz_announce_end(struct fz_fiber *self)
 {
-	struct fz_processor *p;
-	uintptr_t owner;
+	struct fz_carrier *c = self->carrier;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return false;
-	p = self->carrier->processor;
-	owner = (uintptr_t)self->carrier | FZ_OWNER_BRIEF;
-	if (FZ_UNLIKELY(!atomic_compare_exchange_strong_explicit(
-			    &p->owner, &owner, (uintptr_t)self->carrier | FZ_OWNER_USER,
-			    /* acquire: as owner_cas() in runtime/sched.c. */
-			    memory_order_acquire, memory_order_relaxed) ||
-			/* relaxed: a hint. */
-			atomic_load_explicit(&p->yield_wanted, memory_order_relaxed)))
+	atomic_store_explicit(&c->calls,
+			      atomic_load_explicit(&c->calls, memory_order_relaxed) &
+				      ~(uint32_t)FZ_CARRIER_IN_CALL,
+			      memory_order_relaxed);
+	/* relaxed: USER in our name is ours to see; the other is a hint. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&c->processor->owner, memory_order_relaxed) !=
+				((uintptr_t)c | FZ_OWNER_USER) ||
+			atomic_load_explicit(&c->processor->yield_wanted,
+					     memory_order_relaxed)))
 		return fz_announce_end_slowly(self);
 	return false;
 }

@@ -21,6 +21,9 @@ enum fz_left {
 	FZ_LEFT_NO_PROCESSOR,	/* runnable, but the carrier has no processor */
 };
 
+/* In fz_carrier.calls. */
+enum { FZ_CARRIER_IN_CALL = 1, FZ_CARRIER_CALL = 2 };
+
 struct fz_carrier {
 	/* Its own, unless noted. */
 	_Alignas(FZ_CACHE_LINE) struct fz_fiber *context;
@@ -29,6 +32,8 @@ struct fz_carrier {
 	enum fz_left left_how;
 	uint64_t kernel_mask;		/* the signal mask the kernel has for it */
 	int tid;			/* the kernel's; 0 once the thread is gone */
+	/* Real calls begun and ended, and whether it is in one; the monitor samples. */
+	_Atomic uint32_t calls;
 	uintptr_t libc_tcb;		/* const: what libc believes runs on tid */
 
 	_Atomic uint32_t wakeup;	/* futex: 1 = go; set by who pops it from idle */

@@ -21,6 +21,7 @@
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/sys.h"
+#include "runtime/uapi.h"
 
 void fz_io_test_cancel(struct fz_fiber *self)
 {
@@ -66,6 +67,23 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 	int64_t ret = fz_io_run(self, &op, deadline, 0, restart);
 
 	return ret > 0 ? 1 : (int)ret;
+}
+
+int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
+{
+	const int keep = 0x1000000; /* WNOWAIT */
+	struct fz_op op = {
+		.opcode = FZ_UAPI_OP_WAITID,
+		.fd = id,
+		.len = (uint32_t)type,
+		.file_index = (uint32_t)(options | keep),
+	};
+	int64_t ret;
+
+	if (!fz_ring_knows(FZ_UAPI_OP_WAITID))
+		return 0;
+	ret = fz_io_run(self, &op, FZ_FOREVER, 0, true);
+	return ret < 0 ? (int)ret : 1;
 }
 
 void fz_io_raise_sigpipe(void)

@@ -59,6 +59,9 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 /* deadline FZ_FOREVER: no timeout; 0: do not wait.  Never restarts after a handler. */
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline);
 
+/* Likewise.  sets: for reading, for writing, exceptions; each an fd_set or NULL. */
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
+
 /* Returns 0 when the deadline has passed, -EINTR after a handler. */
 int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline);
 
@@ -68,6 +71,13 @@ int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline);
  */
 int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
 		     bool restart);
+
+/*
+ * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one
+ * of the ways in options (WEXITED ...); it still can afterwards.  Returns 1, 0 if
+ * this kernel cannot say, -EINTR, or -ECHILD.
+ */
+int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
 
 /* SIGPIPE for the calling thread. */
 void fz_io_raise_sigpipe(void);

@@ -21,7 +21,7 @@ enum {
 /* What the monitor saw of a processor at its last look; the monitor's own. */
 struct look {
 	uintptr_t owner;
-	uint32_t entries, switches;
+	uint32_t entries, switches, calls;
 	uint64_t cpu_time;
 	uint32_t same_entry, same_switch, idle;	/* ticks in a row */
 };
@@ -109,6 +109,19 @@ static struct fz_carrier *carrier_of(uintptr_t owner)
 	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 }
 
+/* Is the carrier in the same call as at the last look (runtime/announce.h)? */
+static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_state state,
+			 bool same)
+{
+	uint32_t before = look->calls;
+
+	if (state != FZ_OWNER_USER || !c)
+		return false;
+	/* relaxed: a sample. */
+	look->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+	return same && look->calls == before && before & FZ_CARRIER_IN_CALL;
+}
+
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
@@ -134,21 +147,19 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
 	    fz_backend_wants_poll(&p->backend))
 		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
-	if (state == FZ_OWNER_ANNOUNCED || (state == FZ_OWNER_BRIEF && same)) {
+	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
 		/* Somebody must wait for its requests, if there are any. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (work)
 			fz_processor_take(p, owner);
-		else if (state == FZ_OWNER_BRIEF)
+		else if (state == FZ_OWNER_USER)
 			fz_processor_announce(p, owner);
 		return work;
 	}
-	if ((state != FZ_OWNER_USER && state != FZ_OWNER_BRIEF) || !carrier_of(owner))
+	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
 	if (work && look->same_switch >= FAIR_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
-	if (state == FZ_OWNER_BRIEF)
-		return true;
 	if (!same) {
 		look->idle = 0;
 		return true;

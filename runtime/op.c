@@ -16,6 +16,7 @@ static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_requ
 	io_uring_prep_rw(op->opcode, sqe, op->fd, (const void *)(uintptr_t)op->addr,
 			 op->len, op->off);
 	sqe->rw_flags = (int)op->op_flags;
+	sqe->file_index = op->file_index;
 	fz_ring_set_request(sqe, request);
 	ring->in_flight++;
 }

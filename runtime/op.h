@@ -16,6 +16,7 @@ struct fz_op {
 	uint64_t addr;
 	uint32_t len;
 	uint32_t op_flags;		/* msg_flags, rw_flags, poll32_events ... */
+	uint32_t file_index;		/* options of WAITID */
 };
 
 /* Results besides the kernel's; no system call returns them. */

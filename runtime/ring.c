@@ -15,6 +15,12 @@
 enum {
 	SQ_ENTRIES = 256,
 	CQ_ENTRIES = 8192,
+	/*
+	 * Worker threads that may wait for disks, for each carrier that submits.  The
+	 * kernel's own limit, four for each CPU, would keep apart the fsyncs that a file
+	 * system does in one go.
+	 */
+	DISK_WORKERS = 64,
 };
 
 /* Low bits of user_data; requests are aligned. */
@@ -33,6 +39,14 @@ static const uint8_t needed_ops[] = {
 	IORING_OP_RECVMSG,
 };
 
+/* One bit for each opcode; written by fz_ring_init(), the same each time. */
+static uint64_t known_ops[4];
+
+bool fz_ring_knows(uint8_t opcode)
+{
+	return known_ops[opcode / 64] >> opcode % 64 & 1;
+}
+
 static int probe_ops(struct io_uring *uring)
 {
 	_Alignas(struct io_uring_probe) char
@@ -47,6 +61,9 @@ static int probe_ops(struct io_uring *uring)
 	for (size_t i = 0; i < sizeof(needed_ops); i++)
 		if (!io_uring_opcode_supported(probe, needed_ops[i]))
 			return -ENOSYS;
+	for (unsigned op = 0; op < 256; op++)
+		if (io_uring_opcode_supported(probe, (int)op))
+			known_ops[op / 64] |= (uint64_t)1 << op % 64;
 	return 0;
 }
 
@@ -127,6 +144,9 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 		err = -ENOSYS;
 		goto out_exit;
 	}
+	/* 0: leave the other kind as it is.  Refused, the kernel's limit holds. */
+	io_uring_register_iowq_max_workers(&ring->uring,
+					   (unsigned[2]){ DISK_WORKERS, 0 });
 	*ret_why = "eventfd";
 	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 	err = event_fd;

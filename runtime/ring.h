@@ -52,6 +52,9 @@ struct fz_ring {
 int fz_ring_init(struct fz_ring *ring, const char **ret_why);
 void fz_ring_fini(struct fz_ring *ring);
 
+/* Does the kernel know it?  Beyond what every ring needs.  After fz_ring_init(). */
+bool fz_ring_knows(uint8_t opcode);
+
 /*
  * Instead: no ring.  Nothing is ever queued or complete, and there is nothing to
  * fini; no other function may be called.

@@ -354,8 +354,6 @@ static void get_processor_slowly(struct fz_fiber *self)
 
 static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 {
-	if (owner_cas(p, owner_word(c, FZ_OWNER_BRIEF), owner_word(c, FZ_OWNER_RUNTIME)))
-		return true;
 	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
 		return false;
 	/* It took long, perhaps, and the monitor went to sleep. */

@@ -13,8 +13,6 @@
  *	USER       ... in the program       -> RUNTIME by the carrier, or taken
  *	ANNOUNCED  ... in a call that may   -> likewise, at any time
  *	           block for long
- *	BRIEF      ... in one that seldom   -> USER by the carrier; taken, or made
- *	           blocks                      ANNOUNCED, by the monitor
  *	WAITING    ... in io_uring_enter,   -> likewise, at any time
  *	           nothing is runnable
  *
@@ -34,7 +32,6 @@ enum fz_owner_state {
 	FZ_OWNER_USER,
 	FZ_OWNER_ANNOUNCED,
 	FZ_OWNER_WAITING,
-	FZ_OWNER_BRIEF,
 	FZ_OWNER_STATE_MASK = 7,
 };
 
@@ -148,7 +145,7 @@ int fz_sched_vacate_fd(int fd);
 /* For the monitor: take p from a carrier that uses it for too long. */
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 
-/* For the monitor: a brief call that is not brief.  Whoever needs p may take it. */
+/* For the monitor: the carrier sits in a call.  Whoever needs p may take it. */
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner);
 
 #endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io_select.c - select: ask without waiting, then one request per descriptor
+ * until the first is ready, then ask again for the answer.
+ *
+ * It is always the kernel that reads and writes the caller's sets; after an answer of
+ * "none", which clears them, they get back what the caller had put there.
+ */
+#include "runtime/io_internal.h"
+
+#include <linux/poll.h>
+
+#include "runtime/host.h"
+#include "runtime/sched.h"
+#include "runtime/sys.h"
+#include "runtime/timer.h"
+
+enum {
+	WORD_BITS = 64,
+	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
+	MAX_REQUESTS = 64,	/* as in runtime/io_poll.c */
+	/*
+	 * Wake-ups in a row with nothing to be had.  Mostly somebody else was faster;
+	 * but the ring reports a hang-up also to who waits for something else.
+	 */
+	MAX_SPURIOUS = 3,
+	READ = POLLIN | POLLRDNORM | POLLRDBAND,
+	WRITE = POLLOUT | POLLWRNORM | POLLWRBAND,
+};
+
+struct sets {
+	uint64_t *user[3];	/* read, write, except; each may be NULL */
+	uint64_t saved[3][MAX_WORDS];
+	unsigned words;
+	int n;
+};
+
+static int64_t select_now(const struct sets *s)
+{
+	struct __kernel_timespec none = { 0, 0 };
+
+	return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
+			   (long)s->user[2], (long)&none, 0);
+}
+
+static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
+{
+	struct __kernel_timespec ts;
+	fz_nsec now;
+
+	fz_announce(self);
+	if (deadline == FZ_FOREVER)
+		return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
+				   (long)s->user[2], 0, 0);
+	now = fz_now();
+	ts = fz_timespec(deadline > now ? deadline - now : 0);
+	return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
+			   (long)s->user[2], (long)&ts, 0);
+}
+
+/* Returns false if they cannot be read: then the kernel says so, too. */
+static bool save(struct sets *s)
+{
+	for (int i = 0; i < 3; i++) {
+		if (!s->user[i] || !s->words)
+			continue;
+		if (!fz_sys_readable(s->user[i]) ||
+		    !fz_sys_readable(s->user[i] + s->words - 1))
+			return false;
+		__builtin_memcpy(s->saved[i], s->user[i], s->words * sizeof(uint64_t));
+	}
+	return true;
+}
+
+static void restore(struct sets *s)
+{
+	for (int i = 0; i < 3; i++)
+		if (s->user[i])
+			__builtin_memcpy(s->user[i], s->saved[i], s->words * sizeof(uint64_t));
+}
+
+/* The requests for it; -1 if they are too many. */
+static int gather(const struct sets *s, struct pollfd *fds)
+{
+	static const short events[3] = { READ, WRITE, POLLPRI };
+	int used = 0;
+
+	for (unsigned w = 0; w < s->words; w++) {
+		uint64_t any = 0;
+
+		for (int i = 0; i < 3; i++)
+			any |= s->user[i] ? s->saved[i][w] : 0;
+		for (; any; any &= any - 1) {
+			unsigned bit = (unsigned)__builtin_ctzll(any);
+			int fd = (int)(w * WORD_BITS + bit);
+
+			if (fd >= s->n)
+				break;
+			if (used == MAX_REQUESTS)
+				return -1;
+			fds[used] = (struct pollfd){ .fd = fd };
+			for (int i = 0; i < 3; i++)
+				if (s->user[i] && s->saved[i][w] >> bit & 1)
+					fds[used].events |= events[i];
+			used++;
+		}
+	}
+	return used;
+}
+
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
+{
+	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
+	struct pollfd wanted[MAX_REQUESTS];
+	struct sets s = {
+		.user = { sets[0], sets[1], sets[2] },
+		.words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0,
+		.n = n,
+	};
+	int used, spurious = 0;
+	int64_t ret;
+
+	fz_io_test_cancel(self);
+	if (deadline == 0 || n < 0)
+		return (int)select_now(&s);
+	if (s.words > MAX_WORDS)
+		return (int)select_announced(self, &s, deadline);
+	if (!save(&s))
+		return -EFAULT;
+	ret = select_now(&s);
+	if (ret != 0)
+		return (int)ret;
+	restore(&s);
+	used = gather(&s, wanted);
+	while (used >= 0 && spurious < MAX_SPURIOUS) {
+		int why = used ? fz_op_poll(self, wanted, (unsigned)used, deadline, flags) :
+				 fz_op_sleep(self, deadline, flags);
+
+		if (why == FZ_OP_SIGNAL)
+			return -EINTR;
+		if (why == FZ_OP_CANCEL) {
+			fz_host.test_cancel();
+			continue;
+		}
+		ret = select_now(&s);
+		if (ret != 0 || why == FZ_OP_TIMEOUT)
+			return (int)ret;
+		restore(&s);
+		spurious++;
+	}
+	return (int)select_announced(self, &s, deadline);
+}
