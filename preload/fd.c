@@ -147,12 +147,16 @@ static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lo
 {
 	int saved = errno;
 	int ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
+	struct fz_blocked call;
 
 	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 		return ret;
 	errno = saved;
-	fz_announce(self);
-	return fz_real.fcntl(fd, command, lock);
+	call = fz_block(self);
+	do
+		ret = fz_real.fcntl(fd, command, lock);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 FZ_EXPORT int fcntl(int fd, int command, ...)
@@ -232,10 +236,16 @@ FZ_EXPORT int flock(int fd, int operation)
 		int saved = errno;
 		int ret = fz_real.flock(fd, operation | LOCK_NB);
 
+		struct fz_blocked call;
+
 		if (ret == 0 || errno != EWOULDBLOCK)
 			return ret;
 		errno = saved;
-		fz_announce(self);
+		call = fz_block(self);
+		do
+			ret = fz_real.flock(fd, operation);
+		while (fz_block_again(&call, ret));
+		return ret;
 	}
 	return fz_real.flock(fd, operation);
 }
@@ -248,10 +258,16 @@ FZ_EXPORT int lockf(int fd, int command, off_t n)
 		int saved = errno;
 		int ret = fz_real.lockf(fd, F_TLOCK, n);
 
+		struct fz_blocked call;
+
 		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 			return ret;
 		errno = saved;
-		fz_announce(self);
+		call = fz_block(self);
+		do
+			ret = fz_real.lockf(fd, command, n);
+		while (fz_block_again(&call, ret));
+		return ret;
 	}
 	return fz_real.lockf(fd, command, n);
 }

@@ -6,9 +6,8 @@
  * readiness of a POSIX queue's descriptor: the kernel serves its waiters in the order
  * of their priority, and mq_notify depends on whether there are any.
  */
-#include "preload/gate.h"
+#include "preload/brief.h"
 #include "preload/time.h"
-#include "runtime/sched.h"
 
 #include <mqueue.h>
 #include <sys/ipc.h>
@@ -25,10 +24,16 @@ FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
 		int saved = errno;
 		ssize_t ret = fz_real.msgrcv(id, message, n, type, flags | IPC_NOWAIT);
 
+		struct fz_blocked call;
+
 		if (ret >= 0 || errno != ENOMSG)
 			return ret;
 		errno = saved;
-		fz_announce(self);
+		call = fz_block(self);
+		do
+			ret = fz_real.msgrcv(id, message, n, type, flags);
+		while (fz_block_again(&call, ret));
+		return ret;
 	}
 	return fz_real.msgrcv(id, message, n, type, flags);
 }
@@ -41,39 +46,65 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 		int saved = errno;
 		int ret = fz_real.msgsnd(id, message, n, flags | IPC_NOWAIT);
 
+		struct fz_blocked call;
+
 		if (ret == 0 || errno != EAGAIN)
 			return ret;
 		errno = saved;
-		fz_announce(self);
+		call = fz_block(self);
+		do
+			ret = fz_real.msgsnd(id, message, n, flags);
+		while (fz_block_again(&call, ret));
+		return ret;
 	}
 	return fz_real.msgsnd(id, message, n, flags);
 }
 
 /* EAGAIN of IPC_NOWAIT in one of the operations comes from the real call again. */
-static bool semop_waits(int id, struct sembuf *ops, size_t count, int *ret)
+static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
+			int *ret)
 {
 	const struct timespec none = { 0, 0 };
+	uint32_t handlers = self->handlers_run;
 	int saved = errno;
 
 	*ret = fz_real.semtimedop(id, ops, count, &none);
-	if (*ret == 0 || errno != EAGAIN)
+	/* Even so it may be disturbed (preload/brief.h). */
+	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->handlers_run != handlers)))
 		return false;
 	errno = saved;
 	return true;
+}
+
+static int semop_common(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
+			const struct timespec *timeout)
+{
+	fz_nsec deadline = FZ_FOREVER;
+	struct fz_blocked call;
+	int ret;
+
+	if (timeout)
+		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
+	if (!semop_waits(self, id, ops, count, &ret))
+		return ret;
+	call = fz_block(self);
+	do {
+		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
+		struct timespec rest = { .tv_sec = (time_t)(left / FZ_SEC),
+					 .tv_nsec = (long)(left % FZ_SEC) };
+
+		ret = fz_real.semtimedop(id, ops, count, deadline == FZ_FOREVER ? NULL : &rest);
+	} while (fz_block_again(&call, ret));
+	return ret;
 }
 
 FZ_EXPORT int semop(int id, struct sembuf *ops, size_t count)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_semop);
 
-	if (self) {
-		int ret;
-
-		if (!semop_waits(id, ops, count, &ret))
-			return ret;
-		fz_announce(self);
-	}
-	return fz_real.semop(id, ops, count);
+	if (!self)
+		return fz_real.semop(id, ops, count);
+	return semop_common(self, id, ops, count, NULL);
 }
 
 FZ_EXPORT int semtimedop(int id, struct sembuf *ops, size_t count, const struct timespec *timeout)
@@ -81,15 +112,10 @@ FZ_EXPORT int semtimedop(int id, struct sembuf *ops, size_t count, const struct 
 	struct fz_fiber *self = fz_enter(FZ_SYM_semtimedop);
 
 	/* A bad timeout is the kernel's to refuse, before it does anything. */
-	if (self && (!timeout || (fz_timespec_readable(timeout) && timeout->tv_sec >= 0 &&
-				  fz_timespec_valid(timeout)))) {
-		int ret;
-
-		if (!semop_waits(id, ops, count, &ret))
-			return ret;
-		fz_announce(self);
-	}
-	return fz_real.semtimedop(id, ops, count, timeout);
+	if (!self || (timeout && (!fz_timespec_readable(timeout) || timeout->tv_sec < 0 ||
+				  !fz_timespec_valid(timeout))))
+		return fz_real.semtimedop(id, ops, count, timeout);
+	return semop_common(self, id, ops, count, timeout);
 }
 
 /* ---- POSIX -------------------------------------------------------------- */
@@ -109,10 +135,16 @@ static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t
 		int saved = errno;
 		ssize_t ret = fz_real.mq_timedreceive(queue, message, n, priority, &long_ago);
 
+		struct fz_blocked call;
+
 		if (ret >= 0 || errno != ETIMEDOUT)
 			return ret;
 		errno = saved;
-		fz_announce(self);
+		call = fz_block(self);
+		do
+			ret = fz_real.mq_timedreceive(queue, message, n, priority, when);
+		while (fz_block_again(&call, ret));
+		return ret;
 	}
 	return fz_real.mq_timedreceive(queue, message, n, priority, when);
 }
@@ -124,10 +156,16 @@ static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t 
 		int saved = errno;
 		int ret = fz_real.mq_timedsend(queue, message, n, priority, &long_ago);
 
+		struct fz_blocked call;
+
 		if (ret == 0 || errno != ETIMEDOUT)
 			return ret;
 		errno = saved;
-		fz_announce(self);
+		call = fz_block(self);
+		do
+			ret = fz_real.mq_timedsend(queue, message, n, priority, when);
+		while (fz_block_again(&call, ret));
+		return ret;
 	}
 	return fz_real.mq_timedsend(queue, message, n, priority, when);
 }

@@ -58,9 +58,20 @@ FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_aio_suspend);
 
-	if (self)
-		fz_announce(self);
-	return fz_real.aio_suspend(list, count, timeout);
+	struct fz_blocked call;
+	int ret;
+
+	/* With a timeout it would begin anew; without, a wake-up is harmless. */
+	if (!self || timeout) {
+		if (self)
+			fz_announce(self);
+		return fz_real.aio_suspend(list, count, timeout);
+	}
+	call = fz_block(self);
+	do
+		ret = fz_real.aio_suspend(list, count, NULL);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 FZ_EXPORT_ALIAS64(aio_suspend64, aio_suspend);
 

@@ -108,16 +108,12 @@ FZ_EXPORT int system(const char *command)
 
 /*
  * Asked without waiting, there was none yet.  Returns 1 when it is worth asking
- * again, 0 to make the real call (the processor is handed off), -errno.
+ * again, 0 to make the real call, -errno.
  */
 static int await_child(struct fz_fiber *self, int type, id_t id, int options)
 {
 	/* Children of this kernel thread only: whose are they?  The kernel knows. */
-	int ret = options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
-
-	if (ret == 0)
-		fz_announce(self);
-	return ret;
+	return options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
 }
 
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
@@ -126,16 +122,24 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	int kinds = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE | __WNOTHREAD));
 	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
 	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
+	struct fz_blocked call;
+	pid_t child;
 	int ret = 1;
 
 	while (ret > 0) {
-		pid_t child = fz_real.wait4(pid, status, options | WNOHANG, usage);
+		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
 
 		if (child != 0)
 			return child;
 		ret = await_child(self, type, id, kinds);
 	}
-	return ret < 0 ? (pid_t)fz_leave(ret) : fz_real.wait4(pid, status, options, usage);
+	if (ret < 0)
+		return (pid_t)fz_leave(ret);
+	call = fz_block(self);
+	do
+		child = fz_real.wait4(pid, status, options, usage);
+	while (fz_block_again(&call, child));
+	return child;
 }
 
 FZ_EXPORT pid_t wait(int *status)
@@ -179,6 +183,7 @@ FZ_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
+	struct fz_blocked call;
 	int ret = 1;
 
 	/* A pidfd with O_NONBLOCK never waits. */
@@ -195,5 +200,11 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 			return err;
 		ret = await_child(self, type, id, options & ~WNOWAIT);
 	}
-	return ret < 0 ? (int)fz_leave(ret) : fz_real.waitid(type, id, info, options);
+	if (ret < 0)
+		return (int)fz_leave(ret);
+	call = fz_block(self);
+	do
+		ret = fz_real.waitid(type, id, info, options);
+	while (fz_block_again(&call, ret));
+	return ret;
 }

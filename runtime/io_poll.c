@@ -26,14 +26,19 @@ static int poll_now(struct pollfd *fds, uint64_t n)
 static int poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
 			  fz_nsec deadline)
 {
-	struct __kernel_timespec ts;
-	fz_nsec now = fz_now();
+	uint32_t handlers = self->handlers_run;
+	int ret;
 
 	fz_announce(self);
-	if (deadline == FZ_FOREVER)
-		return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, 0, 0, 0);
-	ts = fz_timespec(deadline > now ? deadline - now : 0);
-	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&ts, 0, 0);
+	do {
+		fz_nsec now = fz_now();
+		struct __kernel_timespec ts = fz_timespec(deadline > now ? deadline - now : 0);
+
+		ret = (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n,
+				       deadline == FZ_FOREVER ? 0 : (long)&ts, 0, 0);
+		/* For nothing: a signal was for another thread. */
+	} while (ret == -EINTR && self->handlers_run == handlers);
+	return ret;
 }
 
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)

@@ -45,17 +45,20 @@ static int64_t select_now(const struct sets *s)
 
 static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
 {
-	struct __kernel_timespec ts;
-	fz_nsec now;
+	uint32_t handlers = self->handlers_run;
+	int64_t ret;
 
 	fz_announce(self);
-	if (deadline == FZ_FOREVER)
-		return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
-				   (long)s->user[2], 0, 0);
-	now = fz_now();
-	ts = fz_timespec(deadline > now ? deadline - now : 0);
-	return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
-			   (long)s->user[2], (long)&ts, 0);
+	do {
+		fz_nsec now = fz_now();
+		struct __kernel_timespec ts = fz_timespec(deadline > now ? deadline - now : 0);
+
+		ret = fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
+				  (long)s->user[2],
+				  deadline == FZ_FOREVER ? 0 : (long)&ts, 0);
+		/* For nothing: a signal was for another thread. */
+	} while (ret == -EINTR && self->handlers_run == handlers);
+	return ret;
 }
 
 /* Returns false if they cannot be read: then the kernel says so, too. */
