@@ -80,7 +80,8 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 		return fz_leave(fz_io_readv(self, fd, iov, count));
 	if (flags == 0)
 		return fz_leave(fz_io_preadv(self, fd, iov, count, offset));
-	fz_announce(self);
+	if (!(flags & RWF_NOWAIT))
+		fz_announce(self);
 	return fz_real.preadv2(fd, iov, count, offset, flags);
 }
 FZ_EXPORT_ALIAS(preadv64v2, preadv2);

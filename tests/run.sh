@@ -321,6 +321,7 @@ list_static() {
 	symbols $root/scripts/check-symbols.sh $build
 	layers $root/scripts/check-layers.sh
 	options $root/scripts/gen-options.sh --check
+	blocking $root/scripts/gen-blocking.sh --check $build
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END

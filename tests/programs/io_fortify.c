@@ -12,7 +12,14 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+
+/* What stat() and its kin were to programs built before glibc 2.33. */
+int __xstat(int version, const char *path, struct stat *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 
 static struct event go = EVENT_INIT;
 static int p[2], s[2], file;
@@ -24,6 +31,40 @@ static void *writer(void *arg)
 	write_all(p[1], "pipe", 4);
 	write_all(s[1], "sock", 4);
 	CHECK_INT(send(s[1], "from", 4, 0), 4);
+	return arg;
+}
+
+static void *files(void *arg)
+{
+	volatile int flags = O_RDONLY;
+	volatile size_t n = 8;
+	const int version = 1;	/* the kernel's struct stat, on 64-bit machines */
+	struct stat st;
+	char buf[16];
+	int fd = open("/proc/self/exe", flags);
+
+	CHECK(fd >= 0);
+	close(fd);
+	fd = openat(AT_FDCWD, "/", flags);
+	CHECK(fd >= 0);
+	CHECK_ERR(open("/nowhere/at/all", flags), ENOENT);
+	CHECK_ERR(openat(-1, "x", flags), EBADF);
+	CHECK_INT(readlink("/proc/self/exe", buf, n), 8);
+	CHECK_INT(readlinkat(fd, "proc/self/exe", buf, n), 8);
+	CHECK_ERR(readlink("/", buf, n), EINVAL);
+#ifdef __x86_64__
+	CHECK_KEEPS(__xstat(version, "/", &st), 0);
+	CHECK(S_ISDIR(st.st_mode));
+	CHECK_KEEPS(__lxstat(version, "/proc/self/exe", &st), 0);
+	CHECK(S_ISLNK(st.st_mode));
+	CHECK_KEEPS(__fxstat(version, fd, &st), 0);
+	CHECK(S_ISDIR(st.st_mode));
+	CHECK_KEEPS(__fxstatat(version, fd, "proc", &st, 0), 0);
+	CHECK(S_ISDIR(st.st_mode));
+	CHECK_ERR(__xstat(77, "/", &st), EINVAL);
+	CHECK_ERR(__fxstat(version, -1, &st), EBADF);
+#endif
+	close(fd);
 	return arg;
 }
 
@@ -114,5 +155,7 @@ int main(void)
 	CHECK_OK(lseek(file, 0, SEEK_SET));
 	detected();
 	puts("detected");
+	finish(start(files, NULL));
+	files(NULL);
 	return success();
 }
