@@ -152,7 +152,7 @@ static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lo
 	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 		return ret;
 	errno = saved;
-	call = fz_block(self);
+	call = fz_block_restartable(self);
 	do
 		ret = fz_real.fcntl(fd, command, lock);
 	while (fz_block_again(&call, ret));
@@ -241,7 +241,7 @@ FZ_EXPORT int flock(int fd, int operation)
 		if (ret == 0 || errno != EWOULDBLOCK)
 			return ret;
 		errno = saved;
-		call = fz_block(self);
+		call = fz_block_restartable(self);
 		do
 			ret = fz_real.flock(fd, operation);
 		while (fz_block_again(&call, ret));
@@ -263,7 +263,7 @@ FZ_EXPORT int lockf(int fd, int command, off_t n)
 		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 			return ret;
 		errno = saved;
-		call = fz_block(self);
+		call = fz_block_restartable(self);
 		do
 			ret = fz_real.lockf(fd, command, n);
 		while (fz_block_again(&call, ret));

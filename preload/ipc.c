@@ -140,7 +140,7 @@ static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t
 		if (ret >= 0 || errno != ETIMEDOUT)
 			return ret;
 		errno = saved;
-		call = fz_block(self);
+		call = fz_block_restartable(self);
 		do
 			ret = fz_real.mq_timedreceive(queue, message, n, priority, when);
 		while (fz_block_again(&call, ret));
@@ -161,7 +161,7 @@ static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t 
 		if (ret == 0 || errno != ETIMEDOUT)
 			return ret;
 		errno = saved;
-		call = fz_block(self);
+		call = fz_block_restartable(self);
 		do
 			ret = fz_real.mq_timedsend(queue, message, n, priority, when);
 		while (fz_block_again(&call, ret));

@@ -75,6 +75,7 @@ static long transfer(const struct fz_op *op, int fd, long flags)
 	long iov = is_vector(op) ? (long)op->addr : (long)&one;
 	long count = is_vector(op) ? op->len : 1;
 
+	flags |= op->op_flags;
 	if (flags)
 		return fz_syscall6(writes(op) ? __NR_pwritev2 : __NR_preadv2, fd, iov, count,
 				   (long)op->off, -(long)(op->off >> 63), flags);
@@ -214,6 +215,9 @@ static long real_call(const struct fz_op *op, int fd, size_t done, fz_nsec deadl
 	case IORING_OP_SEND:
 		ret = send_or_receive(op, fd, done, flags);
 		return ret < 0 && done ? (long)done : ret < 0 ? ret : (long)done + ret;
+	case IORING_OP_FSYNC:
+		return fz_syscall1(op->op_flags & IORING_FSYNC_DATASYNC ? __NR_fdatasync :
+									  __NR_fsync, fd);
 	default:
 		return -EOPNOTSUPP;
 	}
