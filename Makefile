@@ -163,9 +163,9 @@ $(THREADS_BENCH): tests/bench/threads.c Makefile
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
 # What the scripts in tests/ use.
-HELPERS := $(patsubst %.c,$(B)/%,$(wildcard tests/*.c))
+HELPERS := $(patsubst %.c,$(B)/%,$(wildcard tests/*.c tests/coexist/*.c))
 
-$(HELPERS): $(B)/tests/%: tests/%.c Makefile
+$(HELPERS): $(B)/tests/%: tests/%.c tests/programs/check.h Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@

@@ -10,6 +10,7 @@
  *	switch.S	fz_switch_*, fz_adopt, fz_clone_resume, fz_fiber_start
  *	frame.c		fz_frame_*, fz_arch_init
  *	frame.h		the layout of a frame, for both of them
+ *	shadow.c	fz_arch_shadow_stack
  *	cpu.h		fz_tcb_get, fz_tcb_set, fz_cpu_relax, FZ_SPIN_*
  *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
  *	detour.c	fz_detour_plan
@@ -74,6 +75,12 @@ extern fz_switch_fn *fz_switch;
  * everything here works before that too, only slower.
  */
 void fz_arch_init(unsigned long hwcap2);
+
+/*
+ * Does the CPU compare return addresses of this thread with a stack of its own?
+ * fz_switch does not change that one, so there can be no fibers then.
+ */
+int fz_arch_shadow_stack(void);
 
 /*
  * Turn the calling kernel thread into a context that does not run: save a frame

@@ -164,19 +164,54 @@ static void test_cancel(void)
 	pthread_testcancel();
 }
 
-/* The launcher execs, so the program has the launcher's process id. */
-static bool started_by_launcher(char *const *envp)
+static const char *variable(char *const *envp, const char *name)
 {
-	static const char name[] = "FIBERIZE_LAUNCHED=";
+	size_t length = strlen(name);
 
 	for (; envp && *envp; envp++)
-		if (strncmp(*envp, name, sizeof(name) - 1) == 0)
-			return atoi(*envp + sizeof(name) - 1) == (int)fz_sys_getpid();
-	return false;
+		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+			return *envp + length + 1;
+	return NULL;
+}
+
+/*
+ * The launcher execs, so the program has the launcher's process id.  Behind that it
+ * says "dormant" where the library is meant for the programs that this one starts.
+ */
+static bool started_by_launcher(char *const *envp, bool *ret_dormant)
+{
+	const char *value = variable(envp, "FIBERIZE_LAUNCHED");
+
+	if (!value || atoi(value) != (int)fz_sys_getpid())
+		return false;
+	*ret_dormant = strstr(value, " dormant") != NULL;
+	return true;
+}
+
+/*
+ * Who must know each kernel thread himself cannot be told about fibers.  The
+ * launcher leaves such programs alone; where we are all the same, we stay dormant.
+ */
+static bool watched(char *const *envp, const char **ret_why)
+{
+	static const char *const sanitizers[] = { "__asan_init", "__hwasan_init", "__msan_init",
+						  "__tsan_init", "__lsan_init" };
+	const char *preloaded = variable(envp, "LD_PRELOAD");
+
+	*ret_why = "a sanitizer is in this program";
+	for (size_t i = 0; i < sizeof(sanitizers) / sizeof(*sanitizers); i++)
+		if (dlsym(RTLD_DEFAULT, sanitizers[i]))
+			return true;
+	*ret_why = "valgrind runs this program";
+	if (preloaded && strstr(preloaded, "vgpreload_core"))
+		return true;
+	*ret_why = "shadow stacks are on";
+	return fz_arch_shadow_stack();
 }
 
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
 {
+	bool dormant = false;
 	const char *why;
 	bool known;
 
@@ -185,7 +220,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	fz_real_bind();
 	fz_config_read(envp);
 	fz_exclude_init(envp);
-	launched = started_by_launcher(envp);
+	launched = started_by_launcher(envp, &dormant);
 	fz_stats_wanted = fz_config.stats;
 	fz_features_without = fz_config.without;
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
@@ -201,11 +236,11 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	/* First of the child handlers: those of others may need us.  The locks are
 	 * ours even if all threads are native. */
 	pthread_atfork(NULL, NULL, fz_after_fork_in_child);
-	if (fz_config.disable) {
+	if (fz_config.disable || dormant) {
 		native = true;
 		return;
 	}
-	if (!known) {
+	if (!known || watched(envp, &why)) {
 		stay_native(why, 0);
 		return;
 	}

@@ -66,7 +66,7 @@ found:
 static int refill(struct slab_class *class)
 {
 	size_t count = SLAB_MAX / class->slot;
-	size_t size;
+	size_t size, slack;
 	long mem;
 
 	if (count > SLAB_STACKS)
@@ -75,7 +75,9 @@ static int refill(struct slab_class *class)
 		count = 1;
 	/* Fewer if address space is limited (RLIMIT_AS). */
 	for (;; count /= 2) {
-		size = count * class->slot + 2 * TABLE_SPAN;
+		/* One at a time: there is none to waste. */
+		slack = count > 1 && class->slot >= TABLE_SPAN ? 2 * TABLE_SPAN : 0;
+		size = count * class->slot + slack;
 		mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK);
 		if (!fz_sys_failed(mem))
@@ -86,7 +88,7 @@ static int refill(struct slab_class *class)
 	/* Best effort: a huge page would make one touched page cost 2 MB. */
 	fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
 	class->next = (char *)mem;
-	if (class->slot >= TABLE_SPAN)
+	if (slack)
 		class->next = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
 	class->end = (char *)mem + size;
 	return 0;

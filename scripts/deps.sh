@@ -14,7 +14,8 @@
 # it got there.
 set -u
 
-# One "package probe" per line; a probe is a command, or a file if it has a /.
+# One "package probe" per line; a probe is a command, or a file if it has a /,
+# where LIB stands for the directory of this machine's libraries.
 build='
 binutils		readelf
 gcc			gcc
@@ -43,6 +44,12 @@ jq			jq
 libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
 libcap2-bin		setcap
 libcriterion-dev	/usr/include/criterion/criterion.h
+libeatmydata1		/usr/lib/LIB/libeatmydata.so.1
+libfaketime		/usr/lib/LIB/faketime/libfaketimeMT.so.1
+libjemalloc2		/usr/lib/LIB/libjemalloc.so.2
+libmimalloc2.0		/usr/lib/LIB/libmimalloc.so.2
+libtcmalloc-minimal4	/usr/lib/LIB/libtcmalloc_minimal.so.4
+ltrace			ltrace
 man-db			man
 microsocks		microsocks
 musl-tools		musl-gcc
@@ -77,6 +84,9 @@ missing=
 while read -r package probe; do
 	case $probe in
 	'') continue ;;
+	*/LIB/*) probe=${probe%LIB*}$(gcc -print-multiarch 2>/dev/null)${probe#*LIB} ;;
+	esac
+	case $probe in
 	/*) [ -e "$probe" ] && continue ;;
 	*) command -v "$probe" >/dev/null && continue ;;
 	esac

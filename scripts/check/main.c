@@ -12,9 +12,10 @@
  *	CODE MESSAGE
  *	PATH.
  *
- * where CODE is that code, or "native": to be run without the library.  PATH has
- * a dot behind it because a shell drops newlines at the end.  Its exit status is
- * 0, so that a tool that could not run at all can be told apart.
+ * where CODE is that code, or "native": to be run without the library, or "tracer":
+ * with the library, which shall be dormant in this one process.  PATH has a dot
+ * behind it because a shell drops newlines at the end.  Its exit status is 0, so
+ * that a tool that could not run at all can be told apart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ static int launch(const char *name, const struct object *library)
 	program_find(name, library, &p);
 	if (p.native)
 		fputs("native", stdout);
+	else if (p.tracer && p.code == CODE_OK)
+		fputs("tracer", stdout);
 	else
 		printf("%d", p.code);
 	fputc(' ', stdout);

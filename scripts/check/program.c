@@ -239,6 +239,12 @@ static bool old_libc(struct search *s, struct object *o)
 	return v.missing != NULL;
 }
 
+static void look_for_ptrace(const char *name, void *arg)
+{
+	if (strcmp(name, "ptrace") == 0)
+		*(bool *)arg = true;
+}
+
 static void judge_elf(struct search *s, struct object *o)
 {
 	unsigned machine = s->library ? s->library->header.e_machine : MACHINE;
@@ -288,6 +294,7 @@ static void judge_elf(struct search *s, struct object *o)
 	if (old_libc(s, o))
 		return;
 	s->program->kind = "dynamic";
+	object_each_import(o, look_for_ptrace, &s->program->tracer);
 	what = sanitizer(o);
 	if (what && asprintf(&s->program->native,
 			     "%s%s: has %s in it, which must know each thread; it runs natively",
@@ -356,6 +363,7 @@ static void examine_script(struct search *s, const char *path, char *line)
 	if (name) {
 		object_close(s->program->object);
 		s->program->object = NULL;
+		s->program->tracer = false;
 		follow(s, name);
 	}
 }

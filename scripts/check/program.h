@@ -38,6 +38,11 @@ struct program {
 
 	/* Not refused, but the launcher preloads nothing into it: why, or NULL. */
 	char *native;
+	/*
+	 * It traces other processes, which the kernel ties to the kernel thread that
+	 * does: the library is for those processes, and dormant in this one.
+	 */
+	bool tracer;
 };
 
 /*

@@ -216,6 +216,8 @@ static void judge_program(struct report *r)
 		judge(r, "cannot", r->program.message, advice_for(r->program.code));
 	else if (r->program.native)
 		judge(r, "cannot", r->program.native, native);
+	else if (r->program.tracer)
+		judge(r, "will not gain", "it traces other processes; those are run as fibers", run);
 	else if (!r->libraries.count)
 		judge(r, "may gain", "it cannot be read, so nothing is known of it", run);
 	else if (r->findings[0].own.count &&

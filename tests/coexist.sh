@@ -1,0 +1,325 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/coexist.sh [GROUP...] - fiberize next to other libraries and tools, under
+# limits, and where much is missing.  Groups: preload names debuggers sanitizers
+# limits places.  Prints PASS or FAIL for each case.
+#
+# Words are split on purpose, and much is expanded by an inner shell:
+# shellcheck disable=SC2086,SC2016
+set -u
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+build=${FZ_BUILD:-$root/build}
+fiberize=$build/fiberize
+library=$build/libfiberize.so
+programs=$build/tests/programs
+here=$build/tests/coexist
+CC=${CC-gcc}
+work=$(mktemp -d "${TMPDIR:-/tmp}/fz-coexist.XXXXXX") || exit 1
+chmod 755 "$work"
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+unset LD_PRELOAD
+passed=0 failed=0
+
+pass()
+{
+	passed=$((passed + 1))
+	echo "PASS $1"
+}
+
+fail()
+{
+	failed=$((failed + 1))
+	echo "FAIL $1: $2"
+	[ ! -s "$work/err" ] || head -n 20 "$work/err"
+}
+
+limited()
+{
+	timeout -k 2 60 "$@" >"$work/out" 2>"$work/err" </dev/null
+}
+
+# succeeds NAME COMMAND...: ends in 0, and prints EXIT-SUCCESS last
+succeeds()
+{
+	local name=$1 status
+	shift
+	limited "$@"
+	status=$?
+	if [ $status -ne 0 ]; then
+		fail "$name" "exit status $status"
+	elif [ "$(tail -n 1 "$work/out")" != EXIT-SUCCESS ]; then
+		fail "$name" "prints $(tail -n 1 "$work/out")"
+	else
+		pass "$name"
+	fi
+}
+
+# has NAME FILE PATTERN: some line of the file matches
+has()
+{
+	if grep -q -e "$3" "$2"; then
+		pass "$1"
+	else
+		fail "$1" "no line with $3 in: $(head -c 2000 "$2")"
+	fi
+}
+
+# ---- libraries that are preloaded as well: ours comes first, whoever was first
+
+group_preload()
+{
+	local name other program found
+	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2 \
+			libeatmydata.so.1 faketime/libfaketimeMT.so.1; do
+		found=
+		for other in /usr/lib/*-linux-gnu/"$name"; do
+			[ -e "$other" ] && found=1 && break
+		done
+		[ -n "$found" ] || { fail "$name" 'not installed'; continue; }
+		for program in thread_basic mutex_stress stress_churn cond_timed proxy_chain \
+				fork_basic thread_tls_cxx; do
+			succeeds "$name: $program" env LD_PRELOAD="$other" FAKETIME=+3d \
+				"$fiberize" "$programs/$program"
+		done
+		has "$name: it is there" <(LD_PRELOAD=$other "$fiberize" cat /proc/self/maps) "${name##*/}"
+	done
+	LD_PRELOAD=$library:libm.so.6 "$fiberize" printenv LD_PRELOAD >"$work/out"
+	has 'ours is moved to the front, once' "$work/out" "^$library:libm.so.6\$"
+}
+
+# ---- threads that stay native by their names
+
+group_names()
+{
+	local list
+	expect()
+	{
+		limited "$fiberize" --native-threads "$1" "$here/named_threads"
+		if [ "$(head -n 4 "$work/out")" = "$2" ]; then
+			pass "native threads: $1"
+		else
+			fail "native threads: $1" "$(cat "$work/out")"
+		fi
+	}
+	list=$(printf 'one: kernel thread\ntwo-a: kernel thread\ntwo-b: kernel thread\nthree: kernel thread')
+	expect '@named_threads' "$list"
+	expect '*' "$list"
+	expect '@other*,x' "${list//kernel thread/fiber}"
+	expect 'two-*,thr?e' "${list/kernel thread/fiber}"
+	cat >"$work/omp.c" <<-'END'
+		#include <dirent.h>
+		#include <stdio.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			int sum = 0;
+		#pragma omp parallel for reduction(+ : sum) num_threads(4)
+			for (int i = 0; i < 1000; i++)
+				sum += i, usleep(10);
+			printf("%d\nEXIT-SUCCESS\n", sum);
+			return sum != 499500;
+		}
+	END
+	$CC -O1 -fopenmp -o "$work/omp" "$work/omp.c" || fail OpenMP 'does not compile'
+	succeeds 'OpenMP' env FIBERIZE_STATS=1 "$fiberize" "$work/omp"
+}
+
+# ---- debuggers and tracers
+
+group_debuggers()
+{
+	local crash=$here/crash work_program=$here/work
+	succeeds 'gdb: a program runs' sh -c 'gdb -batch -nx -ex "set environment LD_PRELOAD $1" \
+		-ex run -ex "print \$_exitcode" "$2" 2>/dev/null | grep EXIT-SUCCESS' - "$library" "$work_program"
+	limited gdb -batch -nx -ex "set environment LD_PRELOAD $library" \
+		-ex 'break where_it_happens' -ex run -ex bt -ex continue -ex bt "$crash"
+	has 'gdb: a breakpoint in a fiber' "$work/out" 'Breakpoint 1, where_it_happens'
+	has 'gdb: and its crash' "$work/out" 'received signal SIGSEGV'
+	has 'gdb: with a backtrace' "$work/out" '#1 .* run (arg'
+	limited gdb -batch -nx -ex run -ex bt --args sh "$fiberize" "$crash"
+	has 'gdb: around the launcher' "$work/out" '#0 .*where_it_happens'
+	limited "$fiberize" gdb -batch -nx -ex run -ex bt "$crash"
+	has 'gdb: inside the launcher' "$work/out" '#0 .*where_it_happens'
+	has 'gdb: and its program has fibers' "$work/out" 'fz_host_call_start'
+	(
+		mkdir "$work/core" && cd "$work/core" || exit
+		ulimit -c unlimited
+		limited "$fiberize" "$crash"
+	) 2>/dev/null
+	case $(cat /proc/sys/kernel/core_pattern) in
+	core)
+		if ls "$work/core/core"* >/dev/null 2>&1; then
+			limited gdb -batch -nx -ex bt "$crash" "$work"/core/core*
+			has 'core dump: its backtrace' "$work/out" '#0 .*where_it_happens'
+		else
+			fail 'core dump' 'there is none'
+		fi
+		;;
+	*)	echo 'SKIP core dump: the system puts them elsewhere' ;;
+	esac
+	succeeds 'strace: around the launcher' strace -f -o "$work/trace" "$fiberize" "$work_program"
+	succeeds 'strace: inside the launcher' "$fiberize" strace -f -o "$work/trace" "$work_program"
+	succeeds 'ltrace' ltrace -f -o "$work/trace" sh "$fiberize" "$work_program"
+	if command -v perf >/dev/null; then
+		succeeds 'perf record' perf record -q -o "$work/perf" "$fiberize" "$work_program"
+	fi
+	if command -v valgrind >/dev/null; then
+		succeeds 'valgrind: left native' "$fiberize" valgrind -q "$work_program"
+		has 'valgrind: a message, if asked' <(LD_PRELOAD=$library FIBERIZE_VERBOSE=1 \
+			timeout -k 2 60 valgrind -q "$work_program" 2>&1) \
+			'^fiberize: threads stay kernel threads: valgrind runs this program'
+	fi
+}
+
+# ---- sanitizers: left native, with a message
+
+group_sanitizers()
+{
+	local kind name
+	for kind in address:AddressSanitizer thread:ThreadSanitizer; do
+		name=${kind#*:} kind=${kind%:*}
+		$CC -O1 -g -fsanitize=$kind -pthread -o "$work/$kind" -Itests/programs \
+			tests/coexist/work.c || { fail "$name" 'does not compile'; continue; }
+		succeeds "$name" "$fiberize" "$work/$kind"
+		has "$name: the message" "$work/err" "^fiberize: $work/$kind: has $name in it.*natively\$"
+		"$fiberize" --dry-run "$work/$kind" >"$work/out" 2>&1
+		has "$name: dry run" "$work/out" "^env $work/$kind\$"
+	done
+	LD_PRELOAD=$library FIBERIZE_VERBOSE=1 ASAN_OPTIONS=verify_asan_link_order=0 \
+		limited "$work/address"
+	has 'AddressSanitizer, the bare library: dormant' "$work/err" \
+		'^fiberize: threads stay kernel threads: a sanitizer is in this program'
+	has 'AddressSanitizer, the bare library: runs' "$work/out" EXIT-SUCCESS
+	$CC -O1 -fsanitize=undefined -pthread -o "$work/undefined" -Itests/programs \
+		tests/coexist/work.c
+	succeeds 'UndefinedBehaviorSanitizer runs as fibers' "$fiberize" "$work/undefined"
+}
+
+# ---- limits
+
+# cgroup_limit CONTROLLER FILE VALUE: version 1's tree, or version 2's
+cgroup_limit()
+{
+	local base=/sys/fs/cgroup/$1 file=$2 group
+	if [ ! -e "$base" ]; then
+		base=/sys/fs/cgroup
+		[ "$1" != memory ] || file=memory.max
+	fi
+	group=$base/fz-coexist.$$
+	if ! mkdir "$group" 2>/dev/null || ! echo "$3" 2>/dev/null >"$group/$file"; then
+		rmdir "$group" 2>/dev/null
+		echo "SKIP cgroup $1: none can be made here"
+		return
+	fi
+	succeeds "cgroup $1 limited to $3" sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - \
+		"$group" "$fiberize" "$here/work" 100
+	sleep 0.1
+	rmdir "$group"
+}
+
+group_limits()
+{
+	local n native status
+	for n in 24 64 256; do
+		succeeds "RLIMIT_NOFILE $n" sh -c "ulimit -n $n; exec \"\$@\"" - "$fiberize" "$here/work" 5
+	done
+	for n in 220000 1000000; do
+		succeeds "RLIMIT_AS $n kB" sh -c "ulimit -v $n; exec \"\$@\"" - "$fiberize" "$here/work"
+	done
+	for n in 128 8192 unlimited; do
+		succeeds "RLIMIT_STACK $n kB" sh -c "ulimit -s $n; exec \"\$@\"" - "$fiberize" "$here/work"
+	done
+	succeeds 'RLIMIT_MEMLOCK 0' sh -c 'ulimit -l 0; exec "$@"' - "$fiberize" "$here/work"
+	if [ "$(id -u)" = 0 ]; then
+		# Natively it needs 21.  With fewer it may fail as that does, not hang.
+		cp "$library" "$here/work" "$work"
+		chmod 755 "$work/work" "$work/libfiberize.so"
+		for n in 1 2 3 4 8 100; do
+			limited setpriv --reuid 54321 --clear-groups prlimit --nproc=$n "$work/work"
+			native=$?
+			limited setpriv --reuid 54321 --clear-groups prlimit --nproc=$n \
+				env LD_PRELOAD="$work/libfiberize.so" "$work/work"
+			status=$?
+			if [ $status = 0 ] || { [ $status = $native ] && [ $n -lt 8 ]; }; then
+				pass "RLIMIT_NPROC $n (exit status $status, natively $native)"
+			else
+				fail "RLIMIT_NPROC $n" "exit status $status, natively $native"
+			fi
+		done
+	fi
+	cgroup_limit pids pids.max 12
+	cgroup_limit memory memory.limit_in_bytes 33554432
+	succeeds '40 processes at once' sh -c '
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 \
+			21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40; do
+			"$@" >"$0/many.$i" &
+			pids="${pids-} $!"
+		done
+		for pid in $pids; do
+			wait $pid || exit 1
+		done
+		cat "$0"/many.* | tail -n 1' "$work" "$fiberize" "$here/work"
+}
+
+# ---- places where much is missing
+
+group_places()
+{
+	local jail=$work/jail file
+	if ! unshare -m true 2>/dev/null; then
+		echo 'SKIP places: no mount namespaces here'
+		return
+	fi
+	succeeds 'no /proc' unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' - \
+		"$fiberize" "$here/work"
+	succeeds 'no /sys' unshare -m sh -c 'mount -t tmpfs none /sys && exec "$@"' - \
+		"$fiberize" "$here/work"
+	succeeds 'read-only root' unshare -m sh -c '
+		mount --make-rprivate / && mount --bind / / && mount -o remount,bind,ro / && exec "$@"' - \
+		"$fiberize" "$here/work"
+	mkdir "$work/empty"
+	succeeds 'chroot after start' "$fiberize" "$here/work" chroot "$work/empty"
+
+	# The program, libc, its loader and the library; nothing else.
+	mkdir -p "$jail"
+	for file in "$here/work" "$library" $(ldd "$here/work" "$library" |
+		grep -o '/[^ ]*\.so[^ :]*' | sort -u); do
+		mkdir -p "$jail/$(dirname "$file")"
+		cp -L "$file" "$jail/$file"
+	done
+	succeeds 'a jail with nothing else in it, natively' \
+		chroot "$jail" "$here/work"
+	if limited chroot "$jail" /usr/bin/env true; then
+		fail 'the jail is one' 'it has env(1)'
+	else
+		pass 'the jail is one'
+	fi
+	cat >"$work/enter.c" <<-'END'
+		#include <stdlib.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			(void)argc;
+			if (chroot(argv[1]) || chdir("/"))
+				return 2;
+			setenv("LD_PRELOAD", argv[2], 1);
+			setenv("FIBERIZE_VERBOSE", "1", 1);
+			execv(argv[3], argv + 3);
+			return 3;
+		}
+	END
+	$CC -o "$work/enter" "$work/enter.c" || fail jail 'does not compile'
+	succeeds 'a jail: it runs' "$work/enter" "$jail" "$library" "$here/work"
+	has 'a jail: as fibers' "$work/err" '^fiberize: version .* processors'
+}
+
+[ $# -gt 0 ] || set -- preload names debuggers sanitizers limits places
+for group; do
+	"group_$group"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
