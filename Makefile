@@ -12,6 +12,7 @@
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
 #			damaged programs
 #	install, uninstall	with PREFIX and DESTDIR
+#	deb		a Debian package of it
 #	clean
 #
 # demo, check, bench and stress install the Debian packages that they miss
@@ -278,24 +279,38 @@ check-clang:
 bindir := $(DESTDIR)$(PREFIX)/bin
 libdir := $(DESTDIR)$(PREFIX)/lib/fiberize
 libexecdir := $(DESTDIR)$(PREFIX)/libexec/fiberize
-mandir := $(DESTDIR)$(PREFIX)/share/man/man1
+mandir := $(DESTDIR)$(PREFIX)/share/man
+completiondir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+exampledir := $(DESTDIR)$(PREFIX)/share/doc/fiberize/examples
 
-.PHONY: install uninstall clean
+.PHONY: install uninstall deb clean
 install: all
-	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)'
+	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
+		'$(mandir)/man7' '$(completiondir)' '$(exampledir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
-	$(Q)install -m 755 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
+	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
 	$(Q)install -m 644 $(B)/libexec/bench.sh '$(libexecdir)/bench.sh'
 	$(Q)install -m 755 $(B)/libexec/check $(B)/libexec/measure $(B)/libexec/echo_client \
 		'$(libexecdir)'
-	$(Q)install -m 644 scripts/fiberize.1 '$(mandir)/fiberize.1'
+	$(Q)install -m 644 scripts/fiberize.1 '$(mandir)/man1/fiberize.1'
+	$(Q)install -m 644 scripts/libfiberize.7 '$(mandir)/man7/libfiberize.7'
+	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
+	$(Q)sed 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' scripts/package/fiberize.conf \
+		>'$(exampledir)/fiberize.conf'
+	$(Q)install -m 644 scripts/package/seccomp.json '$(exampledir)/seccomp.json'
 
 uninstall:
-	$(Q)rm -f '$(bindir)/fiberize' '$(mandir)/fiberize.1' \
-		'$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \
-		'$(libexecdir)/check' '$(libexecdir)/measure' '$(libexecdir)/echo_client'
-	$(Q)for dir in '$(libdir)' '$(libexecdir)'; do \
+	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \
+		'$(libexecdir)/check' '$(libexecdir)/measure' '$(libexecdir)/echo_client' \
+		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
+		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
+		'$(exampledir)/seccomp.json'
+	$(Q)for dir in '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(exampledir)/..'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
+
+# build/fiberize_VERSION_ARCH.deb, of what "make install" puts below /usr.
+deb: all
+	$(Q)scripts/package/deb.sh $(VERSION) $(B)
 
 clean:
 	$(Q)rm -rf $(B)

@@ -35,6 +35,7 @@ wrk			wrk
 
 check='
 clang			clang
+dpkg-dev		dpkg-shlibdeps
 g++			g++
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 gdb			gdb
@@ -58,6 +59,7 @@ qemu-user		qemu-aarch64
 shellcheck		shellcheck
 strace			strace
 tinyproxy-bin		tinyproxy
+systemd			systemd-analyze
 zzuf			zzuf
 '
 

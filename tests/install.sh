@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/install.sh - what "make install" puts somewhere works there, and
-# "make uninstall" takes all of it away again.
+# "make uninstall" takes all of it away again; the package, the completion for
+# bash, and the examples for systemd and containers.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 # The directory has a blank in it, as a packager's may.
@@ -10,6 +11,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/fz install.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+build=${FZ_BUILD:-$PWD/build}
+unset LD_PRELOAD
 
 fail()
 {
@@ -34,7 +38,11 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/check
 ./usr/libexec/fiberize/echo_client
 ./usr/libexec/fiberize/measure
+./usr/share/bash-completion/completions/fiberize
+./usr/share/doc/fiberize/examples/fiberize.conf
+./usr/share/doc/fiberize/examples/seccomp.json
 ./usr/share/man/man1/fiberize.1
+./usr/share/man/man7/libfiberize.7
 END
 diff "$work/want" "$work/have" || fail "other files than expected"
 
@@ -55,6 +63,102 @@ cp -a "$work/dest/usr/." "$plain/"
 	[ -n "$version" ] || fail "--version says nothing"
 	"$plain/bin/fiberize" --help >/dev/null || fail "--help: exit status $?"
 ) || exit 1
+
+# ---- manuals and examples
+
+groff -man -ww -z -Tutf8 "$work/dest/usr/share/man/man1/fiberize.1" \
+	"$work/dest/usr/share/man/man7/libfiberize.7" >"$work/log" 2>&1
+[ ! -s "$work/log" ] || { cat "$work/log"; fail 'groff complains'; }
+examples=$work/dest/usr/share/doc/fiberize/examples
+jq -e '.action == "SCMP_ACT_ALLOW" and (.names | length) == 3 and
+	all(.names[]; startswith("io_uring_"))' "$examples/seccomp.json" >/dev/null ||
+	fail 'seccomp.json'
+# As its comment says to use it.
+printf '{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW"}]}\n' |
+	jq -e --slurpfile one "$examples/seccomp.json" '.syscalls += $one |
+		[.syscalls[].names[]] | contains(["read", "io_uring_setup"])' >/dev/null ||
+	fail 'seccomp.json cannot be appended'
+
+# verified KEY: what systemd has to say of a unit with our drop-in and one more line
+units=$plain/units
+verified()
+{
+	mkdir -p "$units/one.service.d"
+	printf '[Unit]\nDescription=one\n[Service]\nExecStart=/bin/true\n' >"$units/one.service"
+	{ cat "$examples/fiberize.conf"; echo "$1"; } >"$units/one.service.d/fiberize.conf"
+	SYSTEMD_UNIT_PATH=$units: timeout -k 5 60 systemd-analyze verify one.service 2>&1
+}
+grep -q '^Environment=LD_PRELOAD=/usr/lib/fiberize/libfiberize.so$' "$examples/fiberize.conf" ||
+	fail 'the drop-in names no library'
+log=$(verified '') || fail "systemd-analyze: $log"
+[ -z "$log" ] || fail "systemd-analyze: $log"
+log=$(verified 'Envirment=A=1')
+[ -n "$log" ] || fail 'systemd-analyze does not look at the drop-in'
+
+# ---- completion
+
+# completes WORDS WANTED: the last of WORDS is completed to WANTED, among others
+completes()
+{
+	local got
+	# Expanded by the inner shell.
+	# shellcheck disable=SC2016
+	got=$(PATH=$plain/bin:$PATH bash -c '
+		. "$1"
+		eval "COMP_WORDS=($2)"
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_fiberize
+		printf "%s\n" "${COMPREPLY[@]}"' - \
+		"$work/dest/usr/share/bash-completion/completions/fiberize" "$1" | sort -u | tr '\n' ' ')
+	case " $got" in
+	*" $2 "*)	;;
+	*)	fail "completion of <$1>: <$got>, without $2" ;;
+	esac
+}
+completes 'fiberize --pro' --processors
+completes 'fiberize --dr' --dry-run
+for flag in $("$build/fiberize" --help | grep -o -e ' --[a-z][a-z-]*'); do
+	completes 'fiberize -' "$flag"
+done
+completes 'fiberize che' check
+completes 'fiberize prin' printf
+completes 'fiberize -p 2 --verbose prin' printf
+completes 'fiberize -p ""' 4
+completes 'fiberize check --j' --json
+completes "fiberize check $plain/bin/fib" "$plain/bin/fiberize"
+completes "fiberize --library $plain/lib/fib" "$plain/lib/fiberize"
+completes "fiberize cat $plain/bin/fib" "$plain/bin/fiberize"
+
+# ---- the package
+
+if command -v dpkg-shlibdeps >/dev/null; then
+	run_make deb
+	deb=$(ls "$build"/fiberize_*.deb)
+	dpkg-deb -x "$deb" "$work/package"
+	(cd "$work/package" && find . -type f | sed 's/\.gz$//' | sort) >"$work/have"
+	{
+		cat "$work/want"
+		echo ./usr/share/doc/fiberize/changelog
+		echo ./usr/share/doc/fiberize/copyright
+	} | sort >"$work/want.deb"
+	diff "$work/want.deb" "$work/have" || fail 'the package has other files'
+	dpkg-deb -I "$deb" >"$work/log"
+	grep -q 'Depends: .*libc6 (>= 2\.[0-9]*).*libelf1' "$work/log" ||
+		fail "the package depends on $(grep Depends "$work/log")"
+	mkdir "$plain/package"
+	cp -a "$work/package/usr" "$plain/package"
+	"$plain/package/usr/bin/fiberize" check true >/dev/null || fail 'check in the package'
+	maps=$("$plain/package/usr/bin/fiberize" cat /proc/self/maps)
+	case $maps in
+	*"$plain/package/usr/lib/fiberize/libfiberize.so"*)	;;
+	*)	fail 'the library of the package is not loaded' ;;
+	esac
+	if command -v lintian >/dev/null; then
+		timeout -k 5 100 lintian --fail-on error,warning --tag-display-limit 0 "$deb" \
+			>"$work/log" 2>/dev/null || { cat "$work/log"; fail 'lintian'; }
+	fi
+	rm -f "$deb"
+fi
 
 run_make uninstall DESTDIR="$work/dest" PREFIX=/usr
 left=$(cd "$work/dest" && find . ! -type d)

@@ -55,7 +55,7 @@ arguments() {
 time_for() {
 	case $1 in
 	tests/real/*|real/*)	echo 60 ;;
-	launcher|check|coexist|static/*)	echo 120 ;;
+	launcher|check|coexist|install|static/*)	echo 120 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -329,7 +329,8 @@ list_static() {
 
 shell_scripts() {
 	echo .ci/run scripts/*.sh scripts/fiberize scripts/fiberize-bench \
-		scripts/bench/*.sh tests/*.sh tests/real/*.sh
+		scripts/bench/*.sh scripts/package/deb.sh scripts/package/fiberize.bash \
+		tests/*.sh tests/real/*.sh
 }
 
 # The command that runs the unit test binary $1: one for another CPU than ours

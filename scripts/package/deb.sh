@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# scripts/package/deb.sh VERSION BUILD - BUILD/fiberize_VERSION_ARCH.deb, of what
+# "make install" puts below /usr.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL say
+# whose package it is.
+set -eu
+umask 022
+version=$1
+build=$(readlink -f -- "$2")
+root=$(dirname -- "$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")")
+arch=$(dpkg --print-architecture)
+maintainer="${DEBFULLNAME-fiberize developers} <${DEBEMAIL-fiberize@fiberize.invalid}>"
+stage=$build/deb
+tree=$stage/fiberize
+doc=$tree/usr/share/doc/fiberize
+
+rm -rf "$stage"
+mkdir -p "$tree/DEBIAN" "$doc" "$stage/debian"
+cd "$root"
+env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=/usr
+
+strip --strip-unneeded --remove-section=.comment --remove-section=.note \
+	"$tree/usr/lib/fiberize/libfiberize.so"
+strip --remove-section=.comment --remove-section=.note "$tree/usr/libexec/fiberize/check" \
+	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client"
+gzip -9n "$tree"/usr/share/man/man*/*
+
+# A change of the source is a change of the package: its last commit's time, or now.
+when=$(git log -1 --format=%cd --date=rfc2822 2>/dev/null) || when=
+[ -n "$when" ] || when=$(LC_ALL=C date -R)
+gzip -9n >"$doc/changelog.gz" <<CHANGELOG
+fiberize ($version) unstable; urgency=medium
+
+  * Built from the source of fiberize $version.
+
+ -- $maintainer  $when
+CHANGELOG
+{
+	printf 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n'
+	printf 'Upstream-Name: fiberize\n\nFiles: *\n'
+	sed -n 's/^Copyright (c) /Copyright: /p' LICENSE
+	printf 'License: Expat\n'
+	sed '1,/^Copyright/d' LICENSE | sed '/./,$!d; s/^$/./; s/^/ /'
+} >"$doc/copyright"
+
+printf 'Source: fiberize\n\nPackage: fiberize\nArchitecture: any\n' >"$stage/debian/control"
+depends=$(cd "$stage" && dpkg-shlibdeps -O --ignore-missing-info \
+	fiberize/usr/lib/fiberize/libfiberize.so fiberize/usr/libexec/fiberize/* 2>/dev/null |
+	sed -n 's/^shlibs:Depends=//p')
+[ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found nothing' >&2; exit 1; }
+cat >"$tree/DEBIAN/control" <<CONTROL
+Package: fiberize
+Version: $version
+Architecture: $arch
+Maintainer: $maintainer
+Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
+Depends: $depends
+Suggests: curl, procps, wrk
+Section: utils
+Priority: optional
+Description: run the threads of unmodified programs as fibers
+ fiberize preloads a library into a dynamically linked program, so that each
+ of its threads is a fiber: many of them share few kernel threads, calls that
+ would block become io_uring requests, and changing from one to the next takes
+ no system call. It is for servers with one thread for each connection.
+ .
+ It also tells of a program whether that will work and what it will be good
+ for, and measures it.
+CONTROL
+(cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+dpkg-deb --root-owner-group -Zxz --build "$tree" "$build" >/dev/null
+rm -rf "$stage"
