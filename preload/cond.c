@@ -5,6 +5,7 @@
  * point, acted on with the mutex held, as POSIX has it.
  */
 #include "preload/gate.h"
+#include "preload/selfcheck.h"
 #include "preload/time.h"
 #include "runtime/cond.h"
 #include "runtime/host.h"
@@ -12,15 +13,51 @@
 #include "runtime/sched.h"
 
 _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "lives inside it");
-_Static_assert(offsetof(struct fz_cond, flags) == offsetof(pthread_cond_t, __data.__wrefs),
-	       "glibc's flags");
+
+/*
+ * Where pthread_cond_init, which is libc's, leaves the flags.  glibc 2.41 has moved
+ * them; no program has them compiled in.
+ */
+static size_t flags_offset = offsetof(struct fz_cond, flags);
+
+static uint32_t flags(pthread_cond_t *c)
+{
+	_Atomic uint32_t *word = (_Atomic uint32_t *)(void *)((char *)c + flags_offset);
+
+	/* relaxed: fixed by pthread_cond_init. */
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
 
 static bool shared(pthread_cond_t *c)
 {
-	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+	return flags(c) & FZ_COND_SHARED;
+}
 
-	/* relaxed: fixed by pthread_cond_init. */
-	return atomic_load_explicit(&cond->flags, memory_order_relaxed) & FZ_COND_SHARED;
+bool fz_cond_find_flags(void)
+{
+	const uint32_t wanted = FZ_COND_SHARED | FZ_COND_MONOTONIC;
+	union {
+		pthread_cond_t cond;
+		uint32_t words[sizeof(pthread_cond_t) / sizeof(uint32_t)];
+	} probe = { .words = { 0 } };
+	pthread_condattr_t attr;
+	unsigned found = 0, others = 0;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_condattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_cond_init(&probe.cond, &attr);
+	pthread_condattr_destroy(&attr);
+	for (unsigned i = 0; i < sizeof(probe) / sizeof(uint32_t); i++) {
+		if (probe.words[i] == wanted)
+			found = i;
+		others += probe.words[i] != 0;
+	}
+	/* Not in the words that are ours. */
+	if (others != 1 || found * sizeof(uint32_t) < offsetof(struct fz_cond, unused))
+		return false;
+	flags_offset = found * sizeof(uint32_t);
+	return true;
 }
 
 /* Robust and the like: its owner is wired, and so blocks its own kernel thread. */
@@ -87,14 +124,10 @@ FZ_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 				     const struct timespec *when)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_timedwait);
-	struct fz_cond *cond = (struct fz_cond *)(void *)c;
 
 	if (!shared(c))
 		return wait_until(c, m,
-				  atomic_load_explicit(&cond->flags, memory_order_relaxed) &
-						  FZ_COND_MONOTONIC ?
-					  CLOCK_MONOTONIC :
-					  CLOCK_REALTIME,
+				  flags(c) & FZ_COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
 				  when);
 	if (self)
 		fz_announce(self);

@@ -17,6 +17,7 @@
 #include "preload/config.h"
 #include "preload/exclude.h"
 #include "preload/gate.h"
+#include "preload/selfcheck.h"
 #include "preload/tls.h"
 #include "runtime/carrier.h"
 #include "runtime/die.h"
@@ -42,40 +43,6 @@ static void stay_native(const char *why, int err)
 		fz_say("threads stay kernel threads: %s: %s", why, strerrorname_np(err));
 	else
 		fz_say("threads stay kernel threads: %s", why);
-}
-
-/* ---- libc's layout ------------------------------------------------------ */
-
-/*
- * libc describes its TCB to debuggers: bits of an element, number of elements,
- * offset.  A field of 32 bits is what we can use.
- */
-static bool find_field(const char *symbol, intptr_t *ret_offset)
-{
-	const uint32_t *field = dlsym(RTLD_DEFAULT, symbol);
-
-	if (!field || field[0] != 32 || field[1] != 1)
-		return false;
-	*ret_offset = (intptr_t)field[2];
-	return true;
-}
-
-static bool find_layout(const char **ret_why)
-{
-	uintptr_t tcb = fz_tcb_get();
-
-	fz_layout.record = (intptr_t)fz_self() - (intptr_t)tcb;
-	*ret_why = "this libc does not describe its thread control block";
-	if (!find_field("_thread_db_pthread_tid", &fz_layout.tid) ||
-	    !find_field("_thread_db_pthread_cancelhandling", &fz_layout.cancelhandling))
-		return false;
-	*ret_why = "this libc's thread control block is not what it says";
-	if ((uintptr_t)pthread_self() != tcb)
-		return false;
-	return atomic_load_explicit(fz_tcb_tid(tcb), memory_order_relaxed) ==
-		       (int)fz_sys_gettid() &&
-	       (atomic_load_explicit(fz_tcb_cancelhandling(tcb), memory_order_relaxed) &
-		~2) == 0;
 }
 
 const char *fz_describe_backend(void)
@@ -232,7 +199,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.test_cancel = test_cancel,
 		.exit_process = exit_process,
 	};
-	known = find_layout(&why) && fz_tls_init(&why);
+	known = fz_libc_check(&why) && fz_tls_init(&why);
 	/* First of the child handlers: those of others may need us.  The locks are
 	 * ours even if all threads are native. */
 	pthread_atfork(NULL, NULL, fz_after_fork_in_child);

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <link.h>
 #include <locale.h>
-#include <sys/auxv.h>
 
 #include "preload/gate.h"
 
@@ -148,7 +147,8 @@ bool fz_tls_init(const char **ret_why)
 	} wanted[3] = {
 		{ (const void *)&fz_real },
 		{ (const void *)fz_real.read },
-		{ (const void *)getauxval(AT_BASE) },
+		/* Not by AT_BASE, which is 0 if the loader was named on the command line. */
+		{ dlsym(RTLD_DEFAULT, "__tls_get_addr") },
 	};
 
 	call_tls_dtors = (void (*)(void))dlsym(RTLD_DEFAULT, "__call_tls_dtors");

@@ -17,14 +17,19 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 void fz_adopt_cut_rseq(void)
 {
-	enum { REGISTERED_SIZE = 32 };	/* what glibc passes, whatever __rseq_size says */
+	/* glibc passes 32, whatever __rseq_size says, or from 2.40 on that if it is more. */
+	const long first_size = 32;
 	struct fz_uapi_rseq *area;
+	long err;
 
 	if (!&__rseq_offset || !&__rseq_size || __rseq_size == 0)
 		return;
 	area = (void *)(fz_tcb_get() + (uintptr_t)__rseq_offset);
-	fz_syscall4(__NR_rseq, (long)area, REGISTERED_SIZE, FZ_UAPI_RSEQ_FLAG_UNREGISTER,
-		    FZ_UAPI_RSEQ_SIG);
+	err = fz_syscall4(__NR_rseq, (long)area, first_size, FZ_UAPI_RSEQ_FLAG_UNREGISTER,
+			  FZ_UAPI_RSEQ_SIG);
+	if (err && (long)__rseq_size > first_size)
+		fz_syscall4(__NR_rseq, (long)area, (long)FZ_ROUND_UP(__rseq_size, 32),
+			    FZ_UAPI_RSEQ_FLAG_UNREGISTER, FZ_UAPI_RSEQ_SIG);
 	/* sched_getcpu() and allocators take the slow way from now on. */
 	area->cpu_id = (uint32_t)FZ_UAPI_RSEQ_CPU_ID_REGISTRATION_FAILED;
 }

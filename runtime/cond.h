@@ -5,8 +5,9 @@
 /*
  * runtime/cond.h - private condition variables in the storage of pthread_cond_t.
  *
- * All zero is the static initialiser.  flags is where glibc keeps its own, with
- * the same bits, so that its pthread_cond_init() initialises ours.
+ * All zero is the static initialiser.  flags is one of the places where versions of
+ * glibc keep their own (preload/cond.c), with the same bits, so that their
+ * pthread_cond_init() initialises ours.
  */
 
 #include "runtime/mutex.h"

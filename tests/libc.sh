@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/libc.sh [SUITE...] - the programs with other versions of glibc than the one
+# that the library was built with: those of other Debian suites (default: trixie),
+# unpacked below build/, and run by their own loader.  Also a libc that is none of
+# those that we know, and one that is too old.
+#
+#	FZ_LIBC_FILTER	only programs whose name matches (default *)
+set -u
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+build=${FZ_BUILD:-$root/build}
+library=$build/libfiberize.so
+CC=${CC-gcc}
+work=$(mktemp -d "${TMPDIR:-/tmp}/fz-libc.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+unset LD_PRELOAD
+passed=0 failed=0
+
+pass()
+{
+	passed=$((passed + 1))
+}
+
+fail()
+{
+	failed=$((failed + 1))
+	echo "FAIL $1: $2"
+}
+
+# fetch SUITE: libc6 of that suite below build/libc/SUITE, by apt's own means
+fetch()
+{
+	local base=$build/libc/$1 options
+	[ ! -e "$base/done" ] || return 0
+	rm -rf "$base"
+	mkdir -p "$base/state/lists/partial" "$base/cache/archives/partial"
+	printf 'deb [signed-by=%s] %s %s main\n' /usr/share/keyrings/debian-archive-keyring.gpg \
+		"${DEBIAN_MIRROR-http://deb.debian.org/debian}" "$1" >"$base/sources.list"
+	options=(-qq -o "Dir::State=$base/state" -o "Dir::Cache=$base/cache"
+		-o "Dir::Etc::sourcelist=$base/sources.list" -o Dir::Etc::sourceparts=-
+		-o Acquire::Languages=none -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false
+		-o APT::Sandbox::User=root)
+	(
+		cd "$base" || exit 1
+		timeout -k 5 200 apt-get "${options[@]}" update &&
+			timeout -k 5 100 apt-get "${options[@]}" download libc6 &&
+			dpkg-deb -x libc6_*.deb files
+	) >"$base/log" 2>&1 || return 1
+	rm -rf "$base/state" "$base/cache"
+	touch "$base/done"
+}
+
+# run NAME PROGRAM PRELOAD: by the loader of $libc; into $work/NAME
+run()
+{
+	timeout -k 2 60 "$libc/$loader" \
+		--library-path "$libc:$system:/usr$system" ${3:+--preload "$3"} \
+		"$2" $(arguments "${2##*/}") >"$work/$1" 2>"$work/$1.err" </dev/null
+}
+
+arguments()
+{
+	case $1 in
+	stress_churn)	echo 1 ;;
+	thread_many)	echo 500 ;;
+	esac
+}
+
+# compare SUITE PROGRAM: its answers are the same, natively and as fibers
+compare()
+{
+	local native status
+	run native "$2" ''
+	native=$?
+	[ $native != 77 ] || return 0
+	run fibers "$2" "$library"
+	status=$?
+	if [ $status != $native ]; then
+		fail "$1 ${2##*/}" "exit status $status, natively $native: $(tail -n 3 "$work/fibers.err")"
+	elif ! cmp -s "$work/native" "$work/fibers"; then
+		fail "$1 ${2##*/}" "$(diff "$work/native" "$work/fibers" | head -n 5)"
+	else
+		pass
+	fi
+}
+
+suite()
+{
+	local program name
+	fetch "$1" || { echo "SKIP $1: cannot be fetched: $(tail -n 1 "$build/libc/$1/log")"; return; }
+	libc=$(dirname "$(find "$build/libc/$1/files" -name libc.so.6 | head -n 1)")
+	loader=$(basename "$(find "$libc" -name 'ld-linux*' | head -n 1)")
+	system=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
+	system=${system%/*}
+	[ -x "$libc/$loader" ] || { fail "$1" "no loader in $libc"; return; }
+	# That they are fibers, and of which libc.
+	FIBERIZE_VERBOSE=1 run fibers "$build/tests/programs/thread_basic" "$library"
+	grep -q 'fiberize: version .* processors' "$work/fibers.err" ||
+		fail "$1" "no fibers: $(head -n 3 "$work/fibers.err")"
+	for program in "$build"/tests/programs/*; do
+		name=${program##*/}
+		[ -f "$program" ] && [ -x "$program" ] || continue
+		case $name in
+		*.* | legacy_server)	continue ;;
+		esac
+		# A pattern is wanted.
+		# shellcheck disable=SC2254
+		case $name in
+		${FZ_LIBC_FILTER-*})	compare "$1" "$program" ;;
+		esac
+	done
+}
+
+# ---- a libc that says of itself what cannot be
+
+# unknown NAME WANTED SOURCE: with that preloaded as well, the library stays dormant
+unknown()
+{
+	printf '%s\n' "$3" >"$work/lies.c"
+	$CC -shared -fPIC -w -o "$work/lies.so" "$work/lies.c" || { fail "$1" 'does not compile'; return; }
+	LD_PRELOAD=$library:$work/lies.so FIBERIZE_VERBOSE=1 timeout -k 2 60 \
+		"$build/tests/programs/thread_basic" >"$work/out" 2>"$work/err"
+	if [ "$(tail -n 1 "$work/out")" != EXIT-SUCCESS ]; then
+		fail "$1" "$(tail -n 3 "$work/out" "$work/err")"
+	elif ! grep -q "^fiberize: threads stay kernel threads: $2\$" "$work/err"; then
+		fail "$1" "says $(cat "$work/err")"
+	else
+		pass
+	fi
+}
+
+unknown 'a tid of 64 bits' 'this libc does not describe its thread control block' \
+	'unsigned _thread_db_pthread_tid[3] = { 64, 1, 720 };'
+unknown 'a tid elsewhere' "this libc's thread control block is not what it says" \
+	'unsigned _thread_db_pthread_tid[3] = { 32, 1, 8 };'
+unknown 'other bits for cancellation' 'this libc marks cancellation otherwise' \
+	'int pthread_setcancelstate(int s, int *old) { if (old) *old = 0; return 0; }'
+unknown 'another mutex' "this libc's mutexes are not what its headers say" \
+	'int pthread_mutex_lock(int *m) { m[4] = 1; return 0; }
+	 int pthread_mutex_unlock(int *m) { m[4] = 0; return 0; }'
+
+[ $# -gt 0 ] || set -- trixie
+for name; do
+	suite "$name"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
