@@ -20,10 +20,15 @@ _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "lives inside i
  */
 static size_t flags_offset = offsetof(struct fz_cond, flags);
 
+/* Nowhere to be seen: taken for those of the static initialiser. */
+static bool flags_known = true;
+
 static uint32_t flags(pthread_cond_t *c)
 {
 	_Atomic uint32_t *word = (_Atomic uint32_t *)(void *)((char *)c + flags_offset);
 
+	if (FZ_UNLIKELY(!flags_known))
+		return 0;
 	/* relaxed: fixed by pthread_cond_init. */
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
@@ -54,10 +59,10 @@ bool fz_cond_find_flags(void)
 		others += probe.words[i] != 0;
 	}
 	/* Not in the words that are ours. */
-	if (others != 1 || found * sizeof(uint32_t) < offsetof(struct fz_cond, unused))
-		return false;
-	flags_offset = found * sizeof(uint32_t);
-	return true;
+	flags_known = others == 1 && found * sizeof(uint32_t) >= offsetof(struct fz_cond, unused);
+	if (flags_known)
+		flags_offset = found * sizeof(uint32_t);
+	return flags_known;
 }
 
 /* Robust and the like: its owner is wired, and so blocks its own kernel thread. */

@@ -7,9 +7,8 @@
  *
  * What we rely on beyond its documentation, by experiment on the calling thread: the
  * place of the tid and of the word for cancellation in the TCB, the bits of that
- * word, the words of a mutex, the place of the flags
- * of a condition variable, the function that runs thread_local destructors
- * (preload/tls.c).  Sizes and offsets that programs have compiled into them are
+ * word, the words of a mutex, the place of the flags of a condition variable, the
+ * function that runs thread_local destructors (preload/tls.c).  Sizes and offsets that programs have compiled into them are
  * libc's ABI, and asserted where they are used.
  */
 

@@ -4,9 +4,9 @@
 # tests/libc.sh [SUITE...] - the programs with other versions of glibc than the one
 # that the library was built with: those of other Debian suites (default: trixie),
 # unpacked below build/, and run by their own loader.  Also a libc that is none of
-# those that we know, and one that is too old.
+# those that we know.
 #
-#	FZ_LIBC_FILTER	only programs whose name matches (default *)
+#	FZ_LIBC_PROGRAMS	patterns of the programs to run; '*' is all of them
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
@@ -19,6 +19,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 unset LD_PRELOAD
 passed=0 failed=0
+# What leans on libc most.
+read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* signal_basic io_socket fork_basic}"
 
 pass()
 {
@@ -57,7 +59,9 @@ fetch()
 # run NAME PROGRAM PRELOAD: by the loader of $libc; into $work/NAME
 run()
 {
-	timeout -k 2 60 "$libc/$loader" \
+	# The arguments are words.
+	# shellcheck disable=SC2046
+	timeout -k 2 30 "$libc/$loader" \
 		--library-path "$libc:$system:/usr$system" ${3:+--preload "$3"} \
 		"$2" $(arguments "${2##*/}") >"$work/$1" 2>"$work/$1.err" </dev/null
 }
@@ -90,7 +94,7 @@ compare()
 
 suite()
 {
-	local program name
+	local program name pattern
 	fetch "$1" || { echo "SKIP $1: cannot be fetched: $(tail -n 1 "$build/libc/$1/log")"; return; }
 	libc=$(dirname "$(find "$build/libc/$1/files" -name libc.so.6 | head -n 1)")
 	loader=$(basename "$(find "$libc" -name 'ld-linux*' | head -n 1)")
@@ -103,15 +107,24 @@ suite()
 		fail "$1" "no fibers: $(head -n 3 "$work/fibers.err")"
 	for program in "$build"/tests/programs/*; do
 		name=${program##*/}
-		[ -f "$program" ] && [ -x "$program" ] || continue
+		if [ ! -f "$program" ] || [ ! -x "$program" ]; then
+			continue
+		fi
 		case $name in
 		*.* | legacy_server)	continue ;;
+		# From 2.41 on, libc cancels by where the program is, and not by asynchronous
+		# cancellation in between: who is blocked in a call that we do not turn into
+		# a request is cancelled when that returns (README.md).
+		cancel_native | file_calls | ipc_queues)	continue ;;
 		esac
-		# A pattern is wanted.
-		# shellcheck disable=SC2254
-		case $name in
-		${FZ_LIBC_FILTER-*})	compare "$1" "$program" ;;
-		esac
+		for pattern in "${wanted[@]}"; do
+			# A pattern is wanted.
+			# shellcheck disable=SC2053
+			if [[ $name == $pattern ]]; then
+				compare "$1" "$program"
+				break
+			fi
+		done
 	done
 }
 
@@ -121,8 +134,8 @@ suite()
 unknown()
 {
 	printf '%s\n' "$3" >"$work/lies.c"
-	$CC -shared -fPIC -w -o "$work/lies.so" "$work/lies.c" || { fail "$1" 'does not compile'; return; }
-	LD_PRELOAD=$library:$work/lies.so FIBERIZE_VERBOSE=1 timeout -k 2 60 \
+	"$CC" -shared -fPIC -w -o "$work/lies.so" "$work/lies.c" || { fail "$1" 'does not compile'; return; }
+	LD_PRELOAD=$library:$work/lies.so FIBERIZE_VERBOSE=1 timeout -k 2 30 \
 		"$build/tests/programs/thread_basic" >"$work/out" 2>"$work/err"
 	if [ "$(tail -n 1 "$work/out")" != EXIT-SUCCESS ]; then
 		fail "$1" "$(tail -n 3 "$work/out" "$work/err")"
@@ -142,6 +155,9 @@ unknown 'other bits for cancellation' 'this libc marks cancellation otherwise' \
 unknown 'another mutex' "this libc's mutexes are not what its headers say" \
 	'int pthread_mutex_lock(int *m) { m[4] = 1; return 0; }
 	 int pthread_mutex_unlock(int *m) { m[4] = 0; return 0; }'
+
+unknown 'another condition variable' "this libc's condition variables are not what its headers say" \
+	'int pthread_cond_init(int *c, void *a) { for (int i = 0; i < 12; i++) c[i] = 0; return 0; }'
 
 [ $# -gt 0 ] || set -- trixie
 for name; do

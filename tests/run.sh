@@ -55,7 +55,7 @@ arguments() {
 time_for() {
 	case $1 in
 	tests/real/*|real/*)	echo 60 ;;
-	launcher|check|coexist|install|static/*)	echo 120 ;;
+	launcher|check|coexist|install|libc|static/*)	echo 120 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -405,7 +405,7 @@ rm -f "$failures"/*.log
 # for the end.
 {
 	if wants scripts; then
-		for script in tests/launcher.sh tests/coexist.sh tests/check.sh tests/install.sh \
+		for script in tests/launcher.sh tests/coexist.sh tests/libc.sh tests/check.sh tests/install.sh \
 				tests/forbidden.sh tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name%.sh}
