@@ -93,7 +93,7 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 # liburing as an archive: it makes raw system calls, and no user has to install it.
 $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 	$(say) "  LD      $@"
-	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) -l:liburing.a \
+	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(LDFLAGS) -l:liburing.a \
 		-Wl,-z,defs -Wl,-z,now -Wl,-z,initfirst -Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
 
@@ -218,14 +218,14 @@ $(B)/tests/unit/stress_%: tests/unit/stress_%.c $(UNIT_HELP) $(wildcard tests/un
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks \
-		$(filter %.c %.S,$^) -o $@ -l:liburing.a -lm -pthread
+		$(filter %.c %.S,$^) -o $@ $(LDFLAGS) -l:liburing.a -lm -pthread
 
 $(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) $(filter %.c,$^) -o $@ \
-		$(B)/libfz_runtime.a -l:liburing.a -lcriterion -lm -pthread
+		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a -lcriterion -lm -pthread
 
 .PHONY: tests programs units
 programs: $(PROGRAMS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)

@@ -23,19 +23,30 @@ static bool find_field(const char *symbol, intptr_t *ret_offset)
 static bool find_layout(const char **ret_why)
 {
 	uintptr_t tcb = fz_tcb_get();
+	struct fz_layout layout = {
+		.record = (intptr_t)fz_self() - (intptr_t)tcb,
+		.handle = (intptr_t)pthread_self() - (intptr_t)tcb,
+	};
+	_Atomic int *tid, *cancelhandling;
 
-	fz_layout.record = (intptr_t)fz_self() - (intptr_t)tcb;
 	*ret_why = "this libc does not describe its thread control block";
-	if (!find_field("_thread_db_pthread_tid", &fz_layout.tid) ||
-	    !find_field("_thread_db_pthread_cancelhandling", &fz_layout.cancelhandling))
+	if (!find_field("_thread_db_pthread_tid", &layout.tid) ||
+	    !find_field("_thread_db_pthread_cancelhandling", &layout.cancelhandling))
 		return false;
+	layout.tid += layout.handle;
+	layout.cancelhandling += layout.handle;
 	*ret_why = "this libc's thread control block is not what it says";
+	/* The TCB begins at the thread pointer, or ends there. */
+	if (layout.handle > 0 || layout.handle < -65536)
+		return false;
 	/* relaxed, here and below: this thread's own words. */
-	return (uintptr_t)pthread_self() == tcb &&
-	       atomic_load_explicit(fz_tcb_tid(tcb), memory_order_relaxed) ==
-		       (int)fz_sys_gettid() &&
-	       (atomic_load_explicit(fz_tcb_cancelhandling(tcb), memory_order_relaxed) &
-		~2) == 0;
+	tid = (_Atomic int *)(tcb + (uintptr_t)layout.tid);
+	cancelhandling = (_Atomic int *)(tcb + (uintptr_t)layout.cancelhandling);
+	if (atomic_load_explicit(tid, memory_order_relaxed) != (int)fz_sys_gettid() ||
+	    (atomic_load_explicit(cancelhandling, memory_order_relaxed) & ~2) != 0)
+		return false;
+	fz_layout = layout;
+	return true;
 }
 
 static int cancel_word(void)

@@ -386,7 +386,7 @@ FZ_EXPORT int raise(int sig)
 
 FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
 {
-	struct fz_fiber *target = fz_fiber_of_tcb((uintptr_t)thread), *self;
+	struct fz_fiber *target = fz_fiber_of_handle(thread), *self;
 	struct sigaction sa;
 	uint32_t life;
 

@@ -22,7 +22,7 @@
 /* The fiber behind a handle, or NULL for a native thread. */
 static struct fz_fiber *fiber_of(pthread_t thread)
 {
-	struct fz_fiber *f = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *f = fz_fiber_of_handle(thread);
 
 	return fz_is_fiber(f) ? f : NULL;
 }
@@ -334,7 +334,7 @@ FZ_EXPORT _Noreturn void pthread_exit(void *result)
 /* libc signals a thread that waits in a call of its own; for those in ours we wake. */
 static int cancel_native(pthread_t thread)
 {
-	struct fz_fiber *record = fz_fiber_of_tcb((uintptr_t)thread), *self = fz_self();
+	struct fz_fiber *record = fz_fiber_of_handle(thread), *self = fz_self();
 	int err = fz_real.pthread_cancel(thread);
 
 	if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))

@@ -340,7 +340,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	atomic_store_explicit(&f->life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);
 	enlist(f);
-	*ret_handle = f->tcb;
+	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
 	fz_sched_ready(f);
 	/* A new thread means that the program wants two at a time. */
 	if (fz_sched.count > 1)

@@ -103,8 +103,9 @@ static inline struct fz_fiber *fz_self(void)
 	return &fz_self_record;
 }
 
-/* Distances from the thread pointer, fixed at start-up. */
+/* Distances from the thread pointer, fixed at start-up; all 0 if unknown. */
 struct fz_layout {
+	intptr_t handle;		/* to what pthread_t is */
 	intptr_t record;		/* to struct fz_fiber */
 	intptr_t tid;			/* to libc's int tid */
 	intptr_t cancelhandling;	/* to libc's int cancelhandling */
@@ -120,6 +121,11 @@ static inline struct fz_fiber *fz_fiber_of_tcb(uintptr_t tcb)
 static inline uintptr_t fz_tcb_of(const struct fz_fiber *f)
 {
 	return (uintptr_t)f - (uintptr_t)fz_layout.record;
+}
+
+static inline struct fz_fiber *fz_fiber_of_handle(unsigned long handle)
+{
+	return fz_fiber_of_tcb(handle - (uintptr_t)fz_layout.handle);
 }
 
 /* libc's own word for a thread's tid; what its mutexes compare. */
@@ -138,9 +144,12 @@ static inline int fz_self_tid(void)
 {
 	int tid = fz_self()->tid;
 
+	if (FZ_LIKELY(tid))
+		return tid;
 	/* relaxed: our own. */
-	return FZ_LIKELY(tid) ? tid : atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
-							   memory_order_relaxed);
+	return fz_layout.tid ? atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
+						    memory_order_relaxed) :
+			       (int)fz_sys_gettid();
 }
 
 /* What a new thread is to be. */

@@ -100,8 +100,9 @@ void setup_layout(void)
 		.exit_process = host_exit_process,
 	};
 	fz_layout.record = (intptr_t)fz_self() - (intptr_t)fz_tcb_get();
-	fz_layout.tid = field("_thread_db_pthread_tid");
-	fz_layout.cancelhandling = field("_thread_db_pthread_cancelhandling");
+	fz_layout.handle = (intptr_t)pthread_self() - (intptr_t)fz_tcb_get();
+	fz_layout.tid = field("_thread_db_pthread_tid") + fz_layout.handle;
+	fz_layout.cancelhandling = field("_thread_db_pthread_cancelhandling") + fz_layout.handle;
 	fz_fdtab_init();
 }
 
@@ -142,7 +143,7 @@ struct fz_fiber *spawn_with(void *(*fn)(void *), void *arg, size_t stack, bool d
 
 	if (err)
 		give_up("fz_fiber_create", -err);
-	return fz_fiber_of_tcb(handle);
+	return fz_fiber_of_handle(handle);
 }
 
 struct fz_fiber *spawn(void *(*fn)(void *), void *arg)
