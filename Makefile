@@ -6,6 +6,7 @@
 #	demo		a threaded server, natively and as fibers, in under a minute
 #	check		every test; ends in "N passed, N failed"
 #	check-static, check-unit, check-programs, check-scripts	parts of it
+#	aarch64		the library and what it is tested with, for another CPU
 #	bench		an echo server against native threads and plain io_uring,
 #			threads and locks against native ones
 #	stress		the programs in a loop, MINUTES=30 of it
@@ -210,7 +211,15 @@ STRESS_SRC := $(wildcard tests/unit/stress_*.c)
 UNIT_HELP := $(filter-out $(UNIT_SRC) $(STRESS_SRC),$(wildcard tests/unit/*.c))
 UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
 	-I. -iquote arch/$(CPU) -iquote tests/unit
+UNIT_LIBS := -lcriterion
 UNITS := $(patsubst %.c,$(B)/%,$(UNIT_SRC) $(STRESS_SRC))
+
+# Where there is no Criterion: PLAIN=1 takes its place by tests/plain.
+ifdef PLAIN
+UNIT_HELP += tests/arch/plain.c
+UNIT_FLAGS += -DFZ_TEST_PLAIN -isystem tests/plain
+UNIT_LIBS :=
+endif
 
 # What races, by kernel threads alone, under ThreadSanitizer.
 $(B)/tests/unit/stress_%: tests/unit/stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
@@ -224,13 +233,26 @@ $(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) $(filter %.c,$^) -o $@ \
-		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a -lcriterion -lm -pthread
+	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
+		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a $(UNIT_LIBS) -lm -pthread
+
+# All of it for aarch64, for tests/aarch64.sh: by a cross compiler, against Debian's
+# own libraries, and without C++.
+AARCH64_ROOT := $(B)/aarch64-sysroot
+AARCH64_PARTS := $(patsubst %.c,%,$(wildcard tests/programs/*.c) $(UNIT_SRC))
+
+.PHONY: aarch64 parts
+aarch64:
+	$(Q)scripts/arm64-sysroot.sh $(AARCH64_ROOT)
+	$(Q)$(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 PLAIN=1 \
+		CFLAGS='-isystem $(AARCH64_ROOT)/usr/include' \
+		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library parts
+parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
 programs: $(PROGRAMS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
-tests: all programs units
+tests: all programs units aarch64
 
 # For these the packages come first, then a make that sees them.
 .PHONY: demo check check-static check-unit check-programs check-scripts bench stress fuzz

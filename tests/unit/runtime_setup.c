@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/fdtab.h"
 #include "runtime/host.h"
@@ -134,8 +135,11 @@ void setup_start(unsigned processors)
 
 struct fz_fiber *spawn_with(void *(*fn)(void *), void *arg, size_t stack, bool detached)
 {
+	/* Some CPUs' smallest stack is larger than what most tests need. */
+	size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
 	struct fz_birth birth = {
-		.start = fn, .arg = arg, .stack_size = stack, .guard_size = 4096,
+		.start = fn, .arg = arg, .stack_size = stack > least ? stack : least,
+		.guard_size = 4096,
 		.mask = fz_self()->mask, .detached = detached,
 	};
 	unsigned long handle;

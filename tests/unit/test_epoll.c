@@ -405,18 +405,19 @@ Test(epoll, echo_on_many_processors)
 }
 
 /* All of one kind, and the reason is remembered. */
-Test(epoll, chosen_if_the_ring_is_too_old)
+Test(epoll, chosen_if_there_is_no_good_ring)
 {
-	const char *why = "";
+	const char *why = "", *failed;
 
 	setup_layout();
 	fz_features_without = 1 << FZ_FEATURE_SYNC_CANCEL;
 	cr_assert_eq(fz_sched_start(2, FZ_BACKEND_RING, &why), -ENOSYS);
-	cr_assert_str_eq(why, "this kernel's io_uring is too old (6.0 or newer is needed)");
+	failed = why;
+	cr_assert(strcmp(failed, "io_uring_setup") == 0 ||
+		  strcmp(failed, "this kernel's io_uring is too old (6.0 or newer is needed)") == 0);
 	cr_assert_eq(fz_sched_start(2, FZ_BACKEND_AUTO, &why), 0);
 	cr_assert_eq(fz_backend_kind(), FZ_BACKEND_EPOLL);
-	cr_assert_str_eq(fz_backend_choice.failed,
-			 "this kernel's io_uring is too old (6.0 or newer is needed)");
+	cr_assert_str_eq(fz_backend_choice.failed, failed);
 	cr_assert_eq(fz_backend_choice.error, ENOSYS);
 	cr_assert_str_eq(fz_backend_name(), "epoll");
 }
