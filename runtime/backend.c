@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/backend.h"
 
+#include "runtime/die.h"
 #include "runtime/features.h"
 
 struct fz_backend_choice fz_backend_choice;
@@ -26,7 +27,7 @@ static int init_all(struct fz_backend *first, uint32_t n, size_t stride,
 {
 	int err = 0;
 
-	fz_backend_choice.kind = kind;
+	atomic_store_explicit(&fz_backend_choice.kind, kind, memory_order_relaxed);
 	for (uint32_t made = 0; made < n; made++) {
 		err = init(nth(first, made, stride), ret_why);
 		if (!err)
@@ -61,6 +62,35 @@ void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride)
 		fz_ring_fini(&b->ring);
 		fz_epoll_fini(&b->epoll);
 	}
+}
+
+void fz_backend_lose_ring(int error)
+{
+	uint32_t ring = FZ_BACKEND_RING;
+
+	/* relaxed: see fz_backend_kind(). */
+	if (!atomic_compare_exchange_strong_explicit(&fz_backend_choice.kind, &ring,
+						     FZ_BACKEND_EPOLL, memory_order_relaxed,
+						     memory_order_relaxed))
+		return;
+	fz_backend_choice.failed = "io_uring_enter in mid-run";
+	fz_backend_choice.error = error;
+}
+
+struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
+{
+	const char *why;
+	int err;
+
+	if (FZ_LIKELY(fz_epoll_active(&b->epoll)))
+		return &b->epoll;
+	err = fz_epoll_init(&b->epoll, &why);
+	if (err)
+		fz_die("io_uring is forbidden in mid-run, and %s fails, error %d", why, -err);
+	/* What is in flight there arrives here. */
+	fz_epoll_add_ring(&b->epoll,
+			  atomic_load_explicit(&b->ring.fd, memory_order_relaxed));
+	return &b->epoll;
 }
 
 const char *fz_backend_name(void)

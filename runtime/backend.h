@@ -30,9 +30,10 @@ struct fz_backend {
 /* Descriptors of ours that one backend may have, at most. */
 enum { FZ_BACKEND_FDS = 4 };
 
-/* What it is, and why that.  Written while there is one thread. */
+/* What it is, and why that. */
 struct fz_backend_choice {
-	enum fz_backend_kind kind;
+	/* Written while there is one thread, or when the ring is lost. */
+	_Atomic uint32_t kind;
 	const char *failed;	/* what of io_uring failed, or NULL */
 	int error;		/* and how: an error number, or 0 */
 };
@@ -40,8 +41,18 @@ extern struct fz_backend_choice fz_backend_choice FZ_HIDDEN;
 
 static inline enum fz_backend_kind fz_backend_kind(void)
 {
-	return fz_backend_choice.kind;
+	/* relaxed: who uses the ring after it was lost is told to come back. */
+	return atomic_load_explicit(&fz_backend_choice.kind, memory_order_relaxed);
 }
+
+/*
+ * io_uring has become forbidden in mid-run (a seccomp filter): from now on it is epoll.
+ * What is in flight completes as the kernel sees fit.  Any thread.
+ */
+void fz_backend_lose_ring(int error);
+
+/* b's epoll instance, made now if the ring has just been lost.  By the owner. */
+struct fz_epoll *fz_backend_epoll(struct fz_backend *b);
 
 /*
  * Make those of n processors, stride bytes apart; as wished for, and all of the same
@@ -118,13 +129,21 @@ static inline void fz_backend_reap(struct fz_backend *b, uint32_t most, bool *re
 }
 
 /*
- * Before a wait, by the owner: kicks are to reach the kernel thread tid.  May find
- * that there is something to reap.
+ * Before a wait, by the owner: kicks are to reach the kernel thread tid.  Returns false
+ * if there is something to do first: to reap, or fibers that it has made runnable.
  */
-static inline void fz_backend_arm(struct fz_backend *b, int tid)
+static inline bool fz_backend_arm(struct fz_backend *b, int tid)
 {
-	if (!fz_epoll_active(&b->epoll))
+	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL)) {
+		fz_backend_epoll(b);
+		if (FZ_UNLIKELY(fz_ring_queued(&b->ring))) {
+			fz_ring_submit(&b->ring);
+			return false;
+		}
+	} else {
 		fz_ring_arm_event(&b->ring, tid);
+	}
+	return !fz_ring_has_completions(&b->ring);
 }
 
 /* Then: what the wait is to submit.  By the owner. */

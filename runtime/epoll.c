@@ -15,7 +15,7 @@
 enum { TABLE_FDS = 1 << 20, STRIPES = 64 };
 
 /* In epoll_event.data: a descriptor, or one of these. */
-enum { DATA_KICK = -1 };
+enum { DATA_KICK = -1, DATA_RING = -2 };
 
 static struct {
 	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
@@ -25,7 +25,7 @@ static struct {
  * By descriptor, the list of its watches; guarded by its stripe, read without it as
  * a hint.  Never unmapped while there is a second thread.
  */
-static _Atomic(struct fz_watch *) *heads;
+static _Atomic(struct fz_watch *) *_Atomic heads;
 
 /* epoll_pwait2 is there (Linux 5.11). */
 static bool has_pwait2;
@@ -35,15 +35,27 @@ static struct fz_lock *lock_of(int fd)
 	return &stripes[(unsigned)fd % STRIPES].lock;
 }
 
+static _Atomic(struct fz_watch *) *load_heads(void)
+{
+	/* acquire: pairs with make_table(). */
+	return atomic_load_explicit(&heads, memory_order_acquire);
+}
+
 static struct fz_watch *head_of(int fd)
 {
 	/* relaxed: under the lock, or a hint. */
-	return atomic_load_explicit(&heads[fd], memory_order_relaxed);
+	return atomic_load_explicit(&load_heads()[fd], memory_order_relaxed);
+}
+
+/* Under the lock. */
+static void set_head(int fd, struct fz_watch *w)
+{
+	atomic_store_explicit(&load_heads()[fd], w, memory_order_relaxed);
 }
 
 static bool in_table(int fd)
 {
-	return heads && (unsigned)fd < TABLE_FDS;
+	return load_heads() && (unsigned)fd < TABLE_FDS;
 }
 
 bool fz_epoll_is_watched(int fd)
@@ -76,7 +88,7 @@ static void link_locked(int fd, struct fz_watch *w)
 		head->prev = w;
 	} else {
 		w->next = w->prev = w;
-		atomic_store_explicit(&heads[fd], w, memory_order_relaxed);
+		set_head(fd, w);
 	}
 	w->linked = true;
 	/* relaxed: a count that the monitor and the owner sample. */
@@ -86,12 +98,12 @@ static void link_locked(int fd, struct fz_watch *w)
 static void unlink_locked(int fd, struct fz_watch *w)
 {
 	if (w->next == w) {
-		atomic_store_explicit(&heads[fd], NULL, memory_order_relaxed);
+		set_head(fd, NULL);
 	} else {
 		w->next->prev = w->prev;
 		w->prev->next = w->next;
 		if (head_of(fd) == w)
-			atomic_store_explicit(&heads[fd], w->next, memory_order_relaxed);
+			set_head(fd, w->next);
 	}
 	w->linked = false;
 	atomic_fetch_sub_explicit(&w->on->watching, 1, memory_order_relaxed);
@@ -237,8 +249,8 @@ void fz_epoll_closing(int fd)
 	} else if (!head_of(fd)) {
 		fz_syscall1(__NR_close, copy);
 	} else {
-		atomic_store_explicit(&heads[copy], head_of(fd), memory_order_relaxed);
-		atomic_store_explicit(&heads[fd], NULL, memory_order_relaxed);
+		set_head(copy, head_of(fd));
+		set_head(fd, NULL);
 		for (struct fz_watch *w = head_of(copy); w; w = next_in(copy, w)) {
 			atomic_store_explicit(&w->fd, copy, memory_order_relaxed);
 			w->copied = true;
@@ -295,7 +307,7 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 
 		if (fd >= 0) {
 			dispatch(e, fd, event->events);
-		} else if (owned) {
+		} else if (owned && fd == DATA_KICK) {
 			/* Level-triggered: for who is not the owner it stays. */
 			fz_syscall3(__NR_read,
 				    atomic_load_explicit(&e->event_fd, memory_order_relaxed),
@@ -326,15 +338,20 @@ void fz_epoll_kick(struct fz_epoll *e)
 
 static int make_table(void)
 {
+	_Atomic(struct fz_watch *) *none = NULL;
 	long mem;
 
-	if (heads)
+	if (load_heads())
 		return 0;
-	mem = fz_sys_mmap(TABLE_FDS * sizeof(*heads), PROT_READ | PROT_WRITE,
+	mem = fz_sys_mmap(TABLE_FDS * sizeof(struct fz_watch *), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	if (fz_sys_failed(mem))
 		return (int)mem;
-	heads = (void *)mem;
+	/* release: pairs with load_heads().  Two at once, when the ring was lost? */
+	if (!atomic_compare_exchange_strong_explicit(&heads, &none, (void *)mem,
+						     memory_order_release,
+						     memory_order_relaxed))
+		fz_syscall2(__NR_munmap, mem, TABLE_FDS * sizeof(struct fz_watch *));
 	return 0;
 }
 
@@ -376,6 +393,14 @@ out_close:
 	return (int)err;
 }
 
+void fz_epoll_add_ring(struct fz_epoll *e, int ring_fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)DATA_RING };
+
+	fz_syscall4(__NR_epoll_ctl, atomic_load_explicit(&e->fd, memory_order_relaxed),
+		    EPOLL_CTL_ADD, ring_fd, (long)&event);
+}
+
 void fz_epoll_fini(struct fz_epoll *e)
 {
 	if (!fz_epoll_active(e))
@@ -388,9 +413,9 @@ void fz_epoll_fini(struct fz_epoll *e)
 void fz_epoll_after_fork(void)
 {
 	__builtin_memset(stripes, 0, sizeof(stripes));
-	if (heads)
-		fz_syscall2(__NR_munmap, (long)heads, TABLE_FDS * sizeof(*heads));
-	heads = NULL;
+	if (load_heads())
+		fz_syscall2(__NR_munmap, (long)load_heads(), TABLE_FDS * sizeof(struct fz_watch *));
+	atomic_store_explicit(&heads, NULL, memory_order_relaxed);
 }
 
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd)

@@ -59,6 +59,9 @@ struct fz_arrivals {
 int fz_epoll_init(struct fz_epoll *e, const char **ret_why);
 void fz_epoll_fini(struct fz_epoll *e);
 
+/* Let completions on a ring end the wait, too; they are for who reaps the ring. */
+void fz_epoll_add_ring(struct fz_epoll *e, int ring_fd);
+
 /* In a fork's child: nobody waits for anything. */
 void fz_epoll_after_fork(void);
 

@@ -91,16 +91,16 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	struct fz_processor *p;
 	enum fz_why why;
 
-	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
-		return fz_op_ready_wait(self, op, deadline, flags);
 	do {
+		if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
+			return fz_op_ready_wait(self, op, deadline, flags);
 		fz_enter_runtime(self);
 		p = fz_processor_of(self);
 		start(&request, self, flags);
 		prepare(&p->backend.ring, op, &request);
 		why = finish(&request, self, p, deadline);
 		fz_leave_runtime(self);
-		/* Not we: the kernel thread that submitted it has ended. */
+		/* Not we: the kernel thread that submitted it has ended, or the ring. */
 	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
 
 	/* A worker thread of the ring may say EINTR for a cancelled request. */

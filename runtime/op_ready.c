@@ -237,7 +237,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 	fz_enter_runtime(self);
 	ticket = fz_wait_arm(self, flags);
 	for (unsigned i = 0; i < n && !err; i++) {
-		struct fz_epoll *e = &fz_processor_of(self)->backend.epoll;
+		struct fz_epoll *e = fz_backend_epoll(&fz_processor_of(self)->backend);
 
 		err = fz_watch_start(e, &watches[i], ticket);
 		/* A file is always ready, or never for what was asked. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "runtime/backend.h"
 #include "runtime/die.h"
 #include "runtime/features.h"
 #include "runtime/own_fd.h"
@@ -182,28 +183,6 @@ void fz_ring_fini(struct fz_ring *ring)
 	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
 }
 
-void fz_ring_submit(struct fz_ring *ring)
-{
-	while (fz_ring_queued(ring)) {
-		int n = io_uring_submit(&ring->uring);
-
-		if (n >= 0)
-			continue;
-		/*
-		 * EBUSY, EAGAIN: completions or memory are in the way.  Let the
-		 * kernel post what it has, which makes room for both.
-		 */
-		if (n == -EBUSY || n == -EAGAIN || n == -EINTR)
-			fz_ring_poll(ring);
-		else
-			fz_die("io_uring_enter failed in mid-run, error %d", -n);
-		if (n == -EAGAIN)
-			fz_syscall0(__NR_sched_yield);
-		if (n == -EBUSY)
-			fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
-	}
-}
-
 struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
 {
 	struct io_uring_sqe *sqe;
@@ -245,6 +224,33 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
 	}
 	fz_wake(ticket, FZ_WHY_DONE);
+}
+
+static bool is_forbidden(long err)
+{
+	return err == -EPERM || err == -EACCES || err == -ENOSYS;
+}
+
+/*
+ * A seccomp filter came in mid-run: what the kernel has not taken goes back to its
+ * fibers as cancelled, and they try again with what there is now.
+ */
+static void lose(struct fz_ring *ring, int error)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+	unsigned head = *sq->khead, tail = sq->sqe_tail;
+
+	fz_backend_lose_ring(error);
+	for (unsigned i = head; i != tail; i++) {
+		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
+
+		if ((data & TAG_MASK) <= TAG_CANCEL)
+			complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
+				 -ECANCELED, (data & TAG_MASK) == TAG_CANCEL);
+	}
+	/* The kernel does not look any more; release as in fz_ring_publish(). */
+	sq->sqe_head = sq->sqe_tail = head;
+	__atomic_store_n(sq->ktail, head, __ATOMIC_RELEASE);
 }
 
 static struct fz_request *request_of(const struct io_uring_cqe *cqe)
@@ -299,6 +305,30 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 	return seen;
 }
 
+void fz_ring_submit(struct fz_ring *ring)
+{
+	while (fz_ring_queued(ring)) {
+		int n = io_uring_submit(&ring->uring);
+
+		if (n >= 0)
+			continue;
+		/*
+		 * EBUSY, EAGAIN: completions or memory are in the way.  Let the
+		 * kernel post what it has, which makes room for both.
+		 */
+		if (n == -EBUSY || n == -EAGAIN || n == -EINTR)
+			fz_ring_poll(ring);
+		else if (is_forbidden(n))
+			lose(ring, -n);
+		else
+			fz_die("io_uring_enter failed in mid-run, error %d", -n);
+		if (n == -EAGAIN)
+			fz_syscall0(__NR_sched_yield);
+		if (n == -EBUSY)
+			fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
+	}
+}
+
 uint32_t fz_ring_publish(struct fz_ring *ring)
 {
 	struct io_uring_sq *sq = &ring->uring.sq;
@@ -326,8 +356,8 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
 			  sizeof(arg));
 	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */
-	if (err == -EPERM || err == -EACCES || err == -ENOSYS)
-		fz_die("io_uring_enter failed in mid-run, error %d", (int)-err);
+	if (is_forbidden(err))
+		fz_backend_lose_ring((int)-err);
 }
 
 void fz_ring_kick(struct fz_ring *ring)

@@ -498,8 +498,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	bool work = false, kicked = false;
 
 	arrivals.count = 0;
-	fz_backend_arm(&p->backend, c->tid);
-	if (fz_backend_has_completions(&p->backend)) {
+	if (!fz_backend_arm(&p->backend, c->tid)) {
 		expire_timers(p);
 		return;
 	}
