@@ -131,18 +131,21 @@ generate()
 			fail("no such type: " type)
 		flag = name
 		gsub(/_/, "-", flag)
+		# What people would want to say.
+		wanted = type == "bool" && def == 1 ? "no-" flag : flag
 
 		if (format == "sh")
 			print flag "|" env "|" type "|" min "|" max "|" arg "|" \
 				allowed "|" help
 		if (format == "markdown")
-			print "| `" env "` | `--" flag (arg ? " " arg : "") "` | " \
+			print "| `" env "` | `--" wanted (arg ? " " arg : "") "` | " \
 				allowed " | " shown " | " help " |"
 		if (format == "man") {
 			print ".TP"
 			print ".BR " env " \" (" roff(allowed) "; default: " shown ")\""
 			print "The same as"
-			print ".BR " roff("--" flag) " :"
+			print ".BR " roff("--" flag) (wanted == flag ? "" : \
+				" \" and \" " roff("--" wanted)) " :"
 			print roff(help) "."
 		}
 		count++

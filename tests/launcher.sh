@@ -277,6 +277,11 @@ prints 'the table is substituted in the built launcher' "$("$root/scripts/gen-op
 	sed -n "/^cat <<'TABLE'/,/^TABLE/{/TABLE/d;p}" "$fiberize"
 run "$root/scripts/fiberize" --library "$library" -p 2 printenv FIBERIZE_PROCESSORS
 equal 'from the source tree' 2 "$out"
+run "$fiberize" --no-redirect printenv FIBERIZE_REDIRECT
+equal '--no-NAME switches off' 0 "$out"
+run "$fiberize" --no-redirect --redirect printenv FIBERIZE_REDIRECT
+equal 'the last one holds' 1 "$out"
+refused 'no value, no --no-' 2 '*--no-processors*' "$fiberize" --no-processors true
 run "$root/scripts/gen-options.sh" --check
 equal 'tables in README.md and the man page' '0' "$code${err:+: $err}"
 
