@@ -91,11 +91,13 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # initfirst: our constructor before those of other libraries, which may call us.
+# Bsymbolic-functions: our own bodies, whoever else defines the name (preload/redirect.c).
 # liburing as an archive: it makes raw system calls, and no user has to install it.
 $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 	$(say) "  LD      $@"
 	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(LDFLAGS) -l:liburing.a \
-		-Wl,-z,defs -Wl,-z,now -Wl,-z,initfirst -Wl,-soname,libfiberize.so \
+		-Wl,-z,defs -Wl,-z,now -Wl,-z,initfirst -Wl,-Bsymbolic-functions \
+		-Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
 
 $(B)/exports.map: preload/symbols.def scripts/gen-exports.sh

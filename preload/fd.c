@@ -5,6 +5,8 @@
  * Keeps runtime/fdtab.h in step, and our own descriptors (rings and their
  * eventfds) out of the program's reach: to it they are not open.
  */
+#include "preload/fd.h"
+
 #include "preload/brief.h"
 #include "runtime/fdtab.h"
 #include "runtime/op.h"
@@ -17,8 +19,7 @@
 #define F_OFD_SETLKW 38
 #endif
 
-/* Before a descriptor changes its meaning. */
-static void forget(int fd)
+void fz_fd_forget(int fd)
 {
 	struct fz_fiber *self = fz_self();
 
@@ -35,7 +36,7 @@ FZ_EXPORT int close(int fd)
 
 	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
 		return (int)fz_leave(-EBADF);
-	forget(fd);
+	fz_fd_forget(fd);
 	if (self)
 		fz_announce_brief(self);
 	ret = fz_real.close(fd);
@@ -116,7 +117,7 @@ static int prepare_dup(int from, int to)
 	if (fz_sched_owns_fd(to) && fz_sched_vacate_fd(to) < 0)
 		return -EBUSY;
 	fz_fdtab_share(from);
-	forget(to);
+	fz_fd_forget(to);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "preload/config.h"
 #include "preload/exclude.h"
 #include "preload/gate.h"
+#include "preload/redirect.h"
 #include "preload/selfcheck.h"
 #include "preload/tls.h"
 #include "runtime/carrier.h"
@@ -83,8 +84,10 @@ bool fz_runtime_ready(void)
 	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
 	if (processors > 256)
 		processors = 256;
+	fz_redirect_start();
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
+		fz_redirect_undo();
 		stay_native(why, -err);
 		return false;
 	}

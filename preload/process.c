@@ -9,15 +9,21 @@
  */
 #include "preload/brief.h"
 #include "preload/init.h"
+#include "preload/lowlevellock.h"
 #include "runtime/fdtab.h"
 #include "runtime/io.h"
 #include "runtime/sched.h"
 
 FZ_EXPORT pid_t fork(void)
 {
+	pid_t pid;
+
 	fz_enter(FZ_SYM_fork);
 	fz_fdtab_share_all();
-	return fz_real.fork();
+	fz_lll_forking(true);
+	pid = fz_real.fork();
+	fz_lll_forking(false);
+	return pid;
 }
 FZ_EXPORT_ALIAS(__fork, fork);
 

@@ -4,6 +4,7 @@
  */
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/redirect.h"
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/sched.h"
@@ -20,6 +21,7 @@ __attribute__((destructor)) static void print(void)
 		       fz_carrier_count(), fz_describe_backend());
 	else
 		fz_say("dormant");
+	fz_redirect_say();
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
 		/* relaxed: counters. */
 		uint64_t real = atomic_load_explicit(&fz_stats_calls[i][0],

@@ -168,6 +168,14 @@ void fz_signal_load_mask(struct fz_carrier *c, uint64_t mask)
 	c->kernel_mask = mask;
 }
 
+bool fz_signal_mask_is_known(const struct fz_fiber *self)
+{
+	uint64_t mask;
+
+	fz_sys_sigmask(HOW_SETMASK, NULL, &mask);
+	return mask == self->carrier->kernel_mask;
+}
+
 struct mask_change {
 	struct fz_fiber *self;
 	uint64_t from, to;

@@ -86,6 +86,12 @@ void fz_signal_give_back(struct fz_fiber *self);
 /* By the scheduler, when a fiber's mask differs from what the kernel has. */
 void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
 
+/*
+ * Is the mask of the calling fiber's kernel thread the one that we gave it?  Not
+ * while libc has changed it by itself: then the fiber has to stay there.
+ */
+bool fz_signal_mask_is_known(const struct fz_fiber *self);
+
 /* By the registry, under its lock. */
 void fz_signal_thread_started(uint64_t mask);
 void fz_signal_thread_ended(uint64_t mask);

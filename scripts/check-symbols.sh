@@ -15,6 +15,7 @@
 #  6 a body mentions its own FZ_SYM_ and no other, and there is one for each name
 #  7 each PARK name is used by a test program (the source, or the binary: it may
 #    be what a header or the compiler makes of another name)
+#  8 preload/redirect.def is sorted, and each name in it is a body
 #
 # Quiet when all is well; otherwise one line for each finding, and exit status 1.
 set -u
@@ -210,5 +211,13 @@ while read -r what name _ kind; do
 		continue
 	finding "$name may park, but nothing in tests/programs/ calls it"
 done <"$work/list"
+
+# 8
+sed -n 's/^FZ_REDIRECT(\([A-Za-z0-9_]*\), [A-Z_]*)$/\1/p' preload/redirect.def >"$work/redirected"
+sort -uc "$work/redirected" 2>"$work/sorted" ||
+	finding "preload/redirect.def: not sorted: $(sed 's/.*disorder: //' "$work/sorted")"
+for name in $(sort "$work/redirected" | comm -23 - "$work/bodies"); do
+	finding "preload/redirect.def: $name has no body in $def"
+done
 
 exit $found

@@ -184,6 +184,7 @@ const char *fz_detour_plan(const void *fn, size_t size, const void *target, cons
 			   struct fz_detour *ret)
 {
 	const uint8_t *p = fn;
+	intptr_t nearest = INTPTR_MAX;	/* that what is moved jumps to, and lies behind fn */
 	unsigned moved = 0;
 	bool ended = false;
 
@@ -204,14 +205,16 @@ const char *fz_detour_plan(const void *fn, size_t size, const void *target, cons
 		if (insn.kind == CONDITIONAL || insn.kind == JUMP) {
 			intptr_t to = (intptr_t)(moved + insn.length) + insn.distance;
 
-			if (to > 0 && to < JUMP_SIZE + 15)
-				return "it jumps within its first instructions";
+			if (to > 0 && to < nearest)
+				nearest = to;
 		}
 		if (!move(&insn, p + moved, (uintptr_t)at, ret))
 			return "what it refers to is too far away";
 		ended = insn.kind == JUMP;
 		moved += insn.length;
 	}
+	if (nearest < (intptr_t)moved)
+		return "it jumps within its first instructions";
 	if (jumps_back(p, size, moved))
 		return "it may jump into its first instructions";
 	if (!put32(ret->jump + 1, (uintptr_t)target, (uintptr_t)p + JUMP_SIZE))

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_FD_H
+#define FZ_PRELOAD_FD_H
+
+/*
+ * preload/fd.h - what preload/fd.c does for others that close descriptors.
+ */
+
+/*
+ * Before a descriptor changes its meaning: what is queued for it goes to the kernel,
+ * and what we remember of it is dropped.  Any thread; no cancellation point.
+ */
+void fz_fd_forget(int fd);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/lowlevellock.h"
+
+#include "preload/gate.h"
+#include "preload/redirect.h"
+#include "runtime/lot.h"
+#include "runtime/park.h"
+#include "runtime/signal.h"
+
+struct fz_lll fz_lll_real;
+
+/* How many wait in the kernel; only a reason to look there. */
+static _Atomic uint32_t in_kernel;
+
+/* The calling thread is in fork, with libc's locks held. */
+static __thread bool forking;
+
+void fz_lll_forking(bool yes)
+{
+	forking = yes;
+}
+
+/*
+ * May the caller go on on another kernel thread, or wait for a processor with
+ * whatever locks it holds?  Not
+ *
+ *	a fiber inside the runtime
+ *	in fork, which holds those of malloc, which our own threads may need
+ *	while libc has changed the mask of this kernel thread behind our back
+ *	(posix_spawn, pthread_kill): it would restore that of another
+ */
+static bool may_park(const struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write it. */
+	return self->kind != FZ_KIND_FIBER ||
+	       (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed) &&
+		!forking && fz_signal_mask_is_known(self));
+}
+
+/* malloc's are held for less than a switch takes. */
+static bool take_spinning(_Atomic uint32_t *lock)
+{
+	for (int spin = 0; spin < 100; spin++) {
+		/* relaxed: only a hint; acquire: pairs with the release of libc's unlock. */
+		if (atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+		    atomic_exchange_explicit(lock, 2, memory_order_acquire) == 0)
+			return true;
+		fz_cpu_relax();
+	}
+	return false;
+}
+
+void fz_lll_wait_private(int *word)
+{
+	_Atomic uint32_t *lock = (_Atomic uint32_t *)word;
+
+	if (take_spinning(lock))
+		return;
+	if (fz_redirect_in_child() || !may_park(fz_self())) {
+		/*
+		 * release, before the word becomes 2: who unlocks and sees that sees
+		 * this.
+		 */
+		atomic_fetch_add_explicit(&in_kernel, 1, memory_order_release);
+		fz_lll_real.wait_private(word);
+		atomic_fetch_sub_explicit(&in_kernel, 1, memory_order_relaxed);
+		return;
+	}
+	/* acquire: as above. */
+	while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0)
+		/* A signal is handled, and the wait goes on. */
+		fz_lot_wait(lock, 2, FZ_FOREVER, FZ_WAIT_SIGNAL);
+}
+
+/*
+ * The lock is free already, and may be gone: only its address is used.  One of each
+ * kind, or those in the kernel would wait until nobody is in the parking lot.
+ */
+void fz_lll_wake_private(int *word)
+{
+	bool woken = !fz_redirect_in_child() && fz_lot_wake((_Atomic uint32_t *)word, 1);
+
+	/* acquire: as above. */
+	if (!woken || atomic_load_explicit(&in_kernel, memory_order_acquire))
+		fz_lll_real.wake_private(word);
+}
