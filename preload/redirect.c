@@ -121,7 +121,7 @@ static struct {
 	const char *refused;	/* why nothing is redirected */
 	int error;
 	unsigned count;
-} result = { .refused = "no thread was made" };
+} result = { .refused = "dormant" };
 
 static bool refuse(const char *why, int error)
 {

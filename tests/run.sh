@@ -16,10 +16,13 @@
 #	epollN	the same, FIBERIZE_PROCESSORS=N
 #	old	preloaded, on epoll, and without every feature that an older kernel or
 #		CPU need not have
+#	fz-noredirect	preloaded, FIBERIZE_REDIRECT=0
+#	fz-refused	preloaded, where the system forbids to change code
 # KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
 # --unit BINARY takes that binary instead of all unit tests.
 #
-# The default of LIST is native,fz,fz1,fz8,epoll,old.  Each program's output and exit status
+# The default of LIST is native,fz,fz1,fz8,epoll,old, and for programs that are about
+# calls inside libc fz-noredirect and fz-refused too.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -41,7 +44,7 @@ failures=$build/tests/failures
 features=$(sed -n 's/^FZ_WORDS_OPTION(without,[^"]*"\([a-z0-9,-]*\)".*/\1/p' runtime/options.def)
 
 # Not tests by themselves, or run elsewhere.
-not_tests=" legacy_server "
+not_tests=" legacy_server names_many "
 
 # Arguments of a program in the matrix, and under stress; {seed} is a number.
 arguments() {
@@ -55,7 +58,7 @@ arguments() {
 time_for() {
 	case $1 in
 	tests/real/*|real/*)	echo 60 ;;
-	launcher|check|coexist|install|libc|static/*)	echo 120 ;;
+	launcher|check|coexist|install|libc|redirect|dns|static/*)	echo 120 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -72,7 +75,8 @@ die() {
 	exit 2
 }
 
-modes=native,fz,fz1,fz8,epoll,old
+default_modes=native,fz,fz1,fz8,epoll,old
+modes=$default_modes
 filter='*'
 jobs=$(nproc)
 limit=20
@@ -105,7 +109,7 @@ for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
 done
 for mode in ${modes//,/ }; do
 	case $mode in
-	native|fz|epoll|old)	;;
+	native|fz|epoll|old|fz-noredirect|fz-refused)	;;
 	fz*[!0-9]*)		die "unknown mode $mode" ;;
 	epoll*[!0-9]*)		die "unknown mode $mode" ;;
 	fz[0-9]*|epoll[0-9]*)	;;
@@ -190,7 +194,22 @@ mode_env() {
 	epoll)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll" ;;
 	epoll*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=${1#epoll}" ;;
 	old)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" ;;
+	fz-noredirect)	echo "LD_PRELOAD=$lib FIBERIZE_REDIRECT=0" ;;
+	fz-refused)	echo "LD_PRELOAD=$lib $build/tests/forbid_exec_memory seccomp" ;;
 	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
+	esac
+}
+
+# Modes of the default for some programs only.
+more_modes() {
+	[ "$modes" = $default_modes ] || return
+	case $1 in
+	# It mixes two kinds of mutexes, which works with redirection only.
+	libc_handle)	;;
+	# A restarted read inside libc: the signal that the monitor sends ends it.
+	stdio_signals)	;;
+	stdio_*|fork_basic|exec_basic|mixed_rungs|proxy_chain)
+		echo fz-noredirect fz-refused ;;
 	esac
 }
 
@@ -269,7 +288,7 @@ job_program() {
 	local name=$1 mode
 	# Always natively first: that is what the others are compared with.
 	run_program "$name" native matrix 1
-	for mode in ${modes//,/ }; do
+	for mode in ${modes//,/ } $(more_modes "$name"); do
 		[ "$mode" = native ] || run_program "$name" "$mode" matrix 1
 		judge "$name" "$mode"
 	done
@@ -405,8 +424,9 @@ rm -f "$failures"/*.log
 # for the end.
 {
 	if wants scripts; then
-		for script in tests/launcher.sh tests/coexist.sh tests/libc.sh tests/check.sh tests/install.sh \
-				tests/forbidden.sh tests/real/*.sh; do
+		for script in tests/launcher.sh tests/coexist.sh tests/libc.sh tests/check.sh \
+				tests/install.sh tests/forbidden.sh tests/redirect.sh tests/dns.sh \
+				tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name%.sh}
 			[ -f "$script" ] && selected "${name##*/}" &&
