@@ -171,11 +171,15 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *	void fz_tcb_set(uintptr_t tcb);
  *	void fz_cpu_relax(void);
  *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
+ *	long fz_clone_fork(unsigned long flags, void *child_tid);
  *
  * fz_tcb_get/set: the thread pointer, which is the address of libc's TCB on
  * x86-64 and just behind it on aarch64.  Async-signal-safe.  The compiler
  * believes that the thread pointer never changes: whoever calls fz_tcb_set must
  * not touch TLS (errno too) in the same function.
+ *
+ * fz_clone_fork: the raw clone system call on the caller's own stack, whose order of
+ * arguments is each machine's; returns as that does.
  */
 
 #endif

@@ -17,9 +17,11 @@
 #include "preload/config.h"
 #include "preload/exclude.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/redirect.h"
 #include "preload/selfcheck.h"
 #include "preload/tls.h"
+#include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/fdtab.h"
@@ -85,12 +87,16 @@ bool fz_runtime_ready(void)
 	if (processors > 256)
 		processors = 256;
 	fz_redirect_start();
+	if (fz_config.verbose)
+		fz_alt_stack_for_reports(true);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		fz_redirect_undo();
 		stay_native(why, -err);
 		return false;
 	}
+	if (fz_config.verbose)
+		fz_signal_report_overflow();
 	if (fz_config.verbose)
 		fz_say("version %s, %u processors, %s", FZ_VERSION, processors,
 		       fz_describe_backend());
@@ -201,6 +207,8 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
 		.exit_process = exit_process,
+		.signal_handler = fz_host_signal_handler,
+		.call_handler = fz_host_call_handler,
 	};
 	known = fz_libc_check(&why) && fz_tls_init(&why);
 	/* First of the child handlers: those of others may need us.  The locks are

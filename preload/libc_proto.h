@@ -11,6 +11,9 @@
 #define _GNU_SOURCE
 #endif
 
+/* The headers make this name another one for __xpg_sigpause. */
+#define sigpause fz_headers_sigpause
+
 #include <aio.h>
 #include <dirent.h>
 #include <errno.h>
@@ -40,6 +43,7 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -52,8 +56,11 @@
 #include <termios.h>
 #include <threads.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <utime.h>
+
+#undef sigpause
 
 /* What programs built with _FORTIFY_SOURCE call instead. */
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t buflen);
@@ -93,5 +100,9 @@ int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int 
 
 /* Removed from the headers or hidden behind feature macros, still exported. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);
+int __sigpause(int sig_or_mask, int is_sig);
+int __xpg_sigpause(int sig);
+int sigpause(int mask);
+int siggetmask(void);
 
 #endif

@@ -19,13 +19,13 @@ static fz_nsec deadline_of_ms(int timeout)
 	return timeout == 0 ? 0 : fz_now() + (fz_nsec)timeout * FZ_MSEC;
 }
 
-/* Install a temporary mask; handlers that it lets in run now. */
-static void swap_mask(struct fz_fiber *self, const sigset_t *mask, uint64_t *ret_old)
+/* Install a temporary mask.  Returns true if a handler that it lets in has run. */
+static bool swap_mask(struct fz_fiber *self, const sigset_t *mask, struct fz_mask_swap *ret_old)
 {
 	uint64_t word;
 
 	memcpy(&word, mask, sizeof(word));
-	fz_signal_set_mask(self, SIG_SETMASK, &word, ret_old);
+	return fz_signal_swap_mask(self, word, ret_old);
 }
 
 FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
@@ -51,7 +51,7 @@ static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 			const struct timespec *timeout, const sigset_t *mask)
 {
 	fz_nsec deadline = FZ_FOREVER;
-	uint64_t old;
+	struct fz_mask_swap old;
 	int ret;
 
 	if (timeout) {
@@ -64,12 +64,9 @@ static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 	}
 	if (!mask)
 		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
-	fz_signal_mark(self);
-	self->handlers_run = 0;
-	swap_mask(self, mask, &old);
 	/* A handler that the mask let in is what ppoll was waiting for. */
-	ret = self->handlers_run ? -EINTR : fz_io_poll(self, fds, n, deadline);
-	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
+	ret = swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
+	fz_signal_unswap_mask(self, &old);
 	return (int)fz_leave(ret);
 }
 
@@ -132,7 +129,7 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 	struct fz_fiber *self = fz_enter(FZ_SYM_pselect);
 	void *const sets[3] = { r, w, e };
 	fz_nsec deadline = FZ_FOREVER;
-	uint64_t old;
+	struct fz_mask_swap old;
 	int ret;
 
 	if (!self)
@@ -149,12 +146,9 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 		return (int)fz_leave(fz_io_select(self, n, sets, deadline));
 	if (!fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
-	fz_signal_mark(self);
-	self->handlers_run = 0;
-	swap_mask(self, mask, &old);
 	/* A handler that the mask let in is what pselect was waiting for. */
-	ret = self->handlers_run ? -EINTR : fz_io_select(self, n, sets, deadline);
-	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
+	ret = swap_mask(self, mask, &old) ? -EINTR : fz_io_select(self, n, sets, deadline);
+	fz_signal_unswap_mask(self, &old);
 	return (int)fz_leave(ret);
 }
 
@@ -191,16 +185,14 @@ FZ_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeou
 static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
 			fz_nsec deadline, const sigset_t *mask)
 {
-	uint64_t old;
+	struct fz_mask_swap old;
 	int ret;
 
 	if (!mask)
 		return epoll_common(self, fd, events, max, deadline);
-	self->handlers_run = 0;
-	swap_mask(self, mask, &old);
-	ret = self->handlers_run ? (int)fz_leave(-EINTR) :
-				   epoll_common(self, fd, events, max, deadline);
-	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
+	ret = swap_mask(self, mask, &old) ? (int)fz_leave(-EINTR) :
+					    epoll_common(self, fd, events, max, deadline);
+	fz_signal_unswap_mask(self, &old);
 	return ret;
 }
 

@@ -2,8 +2,7 @@
 /*
  * preload/process.c - fork and its kin, and waiting for children.
  *
- * A fork's child has the calling fiber as its only thread, dormant.  vfork is
- * fork: a child that shares our memory would use the parent's runtime.  What
+ * A fork's child has the calling fiber as its only thread, dormant.  What
  * waits for a child makes the real call, announced.  A child inherits our
  * descriptors and may change their flags, so none is OURS alone any more.
  */
@@ -13,6 +12,7 @@
 #include "runtime/fdtab.h"
 #include "runtime/io.h"
 #include "runtime/sched.h"
+#include "runtime/signal.h"
 
 FZ_EXPORT pid_t fork(void)
 {
@@ -40,29 +40,19 @@ FZ_EXPORT pid_t _Fork(void)
 	return pid;
 }
 
-FZ_EXPORT pid_t vfork(void)
-{
-	pid_t pid;
-
-	fz_enter(FZ_SYM_vfork);
-	fz_fdtab_share_all();
-	pid = fz_real._Fork ? fz_real._Fork() : fz_real.fork();
-	if (pid == 0)
-		fz_after_fork_in_child();
-	return pid;
-}
-FZ_EXPORT_ALIAS(__vfork, vfork);
-
 /* Both return when the child has called exec, or could not. */
 FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 			  const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
+	bool began;
 	int ret;
 
 	fz_fdtab_share_all();
+	began = fz_signal_before_spawn();
 	ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+	fz_signal_after_spawn(began);
 	fz_leave_brief(self);
 	return ret;
 }
@@ -72,10 +62,13 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawnp);
+	bool began;
 	int ret;
 
 	fz_fdtab_share_all();
+	began = fz_signal_before_spawn();
 	ret = fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
+	fz_signal_after_spawn(began);
 	fz_leave_brief(self);
 	return ret;
 }
@@ -83,10 +76,13 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_popen);
+	bool began;
 	FILE *file;
 
 	fz_fdtab_share_all();
+	began = fz_signal_before_spawn();
 	file = fz_real.popen(command, mode);
+	fz_signal_after_spawn(began);
 	fz_leave_brief(self);
 	return file;
 }
@@ -104,10 +100,16 @@ FZ_EXPORT int system(const char *command)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_system);
 
+	bool began;
+	int status;
+
 	fz_fdtab_share_all();
+	began = fz_signal_before_spawn();
 	if (self)
 		fz_announce(self);
-	return fz_real.system(command);
+	status = fz_real.system(command);
+	fz_signal_after_spawn(began);
+	return status;
 }
 
 /* ---- waiting for children ------------------------------------------------- */

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/signal.c - actions, masks, waiting for and sending signals.
+ * preload/signal.c - actions, masks, alternate stacks, jumps out of handlers.
  *
  * The kernel has fz_signal_arrived for every signal that the program handles
  * (runtime/signal.h); the program sees what it installed.  Masks are the
- * fiber's.  An alternate stack is remembered but not used: a fiber's handlers run
- * on its own stack, for the kernel's alternate stack belongs to a carrier.
+ * fiber's, and so are alternate stacks (runtime/altstack.h).
  */
 #include "preload/gate.h"
-#include "preload/time.h"
-#include "runtime/io.h"
-#include "runtime/op.h"
-#include "runtime/park.h"
-#include "runtime/sched.h"
+#include "preload/host.h"
+#include "runtime/altstack.h"
 #include "runtime/signal.h"
 
 /* ---- actions ------------------------------------------------------------ */
@@ -31,63 +27,102 @@ static struct fz_action to_action(const struct sigaction *sa)
 	return a;
 }
 
+/* The kernel's words for the alternate stack, which are libc's too. */
+_Static_assert(sizeof(stack_t) == sizeof(struct fz_alt_stack) &&
+	       offsetof(stack_t, ss_size) == offsetof(struct fz_alt_stack, size), "stack_t");
+
 static void arrived(int sig, siginfo_t *info, void *ucontext)
 {
+	ucontext_t *uc = ucontext;
 	int saved = errno;
+	uint64_t mask;
 
 	fz_signal_arrived(sig, info, ucontext);
+	memcpy(&mask, &uc->uc_sigmask, sizeof(mask));
+	fz_signal_handler_ends(fz_self(), mask, (struct fz_alt_stack *)(void *)&uc->uc_stack);
 	errno = saved;
 }
 
-/* One change at a time; not across a call of the program's. */
-static struct fz_lock action_lock;
+void fz_host_signal_handler(int sig, void *info, void *ucontext)
+{
+	arrived(sig, info, ucontext);
+}
+
+void fz_host_call_handler(int sig, void *info)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_action a = fz_signal_action_get(sig);
+	uint64_t during = self->mask | a.mask, before;
+	int saved = errno;
+	ucontext_t uc;
+
+	if (!(a.flags & SA_NODEFER))
+		during |= fz_signal_bit(sig);
+	fz_sys_sigmask(SIG_SETMASK, &during, &before);
+	getcontext(&uc);
+	memcpy(&uc.uc_sigmask, &before, sizeof(before));
+	fz_signal_call_handler(self, sig, info, &uc);
+	fz_sys_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+}
 
 /* The program's words for what the kernel says is installed. */
 static void translate_old(int sig, struct sigaction *sa)
 {
 	struct fz_action a;
 
-	if (!(sa->sa_flags & SA_SIGINFO) || sa->sa_sigaction != arrived)
+	if (!(sa->sa_flags & SA_SIGINFO) ||
+	    (sa->sa_sigaction != arrived &&
+	     sa->sa_sigaction != (void (*)(int, siginfo_t *, void *))fz_host_signal_handler))
 		return;
 	a = fz_signal_action_get(sig);
 	sa->sa_handler = (__sighandler_t)(void *)a.handler;
 	sa->sa_flags = (int)a.flags;
+	memcpy(&sa->sa_mask, &a.mask, sizeof(a.mask));
+}
+
+/* What the kernel is to have, or NULL for what the program wants. */
+static const struct sigaction *in_front(int sig, const struct sigaction *sa,
+					struct sigaction *ours)
+{
+	if (!sa)
+		return NULL;
+	*ours = *sa;
+	ours->sa_sigaction = arrived;
+	if (is_handler(sa)) {
+		ours->sa_flags |= SA_SIGINFO;
+		return ours;
+	}
+	/* A thread waits for it, so that we stay in front. */
+	if (!fz_signal_substituted(sig))
+		return sa;
+	ours->sa_flags = (sa->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT)) | SA_SIGINFO | SA_RESTART;
+	sigemptyset(&ours->sa_mask);
+	return ours;
 }
 
 FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *ret_old)
 {
 	struct sigaction ours, old;
 	struct fz_action action;
-	uint64_t all = ~(uint64_t)0, mask;
+	uint64_t mask;
 	int ret;
 
 	fz_enter(FZ_SYM_sigaction);
 	if (sig < 1 || sig > FZ_SIGNALS || (sa == NULL && ret_old == NULL))
 		return fz_real.sigaction(sig, sa, ret_old);
-	/* No handler may find table and kernel disagreeing. */
-	fz_sys_sigmask(SIG_SETMASK, &all, &mask);
-	fz_lock_acquire(&action_lock);
-	if (sa && is_handler(sa)) {
+	/* Handlers may run on it, that is, not on one that a carrier keeps for reports. */
+	if (sa && is_handler(sa) && sa->sa_flags & SA_ONSTACK)
+		fz_alt_stack_for_reports(false);
+	fz_signal_actions_lock(&mask);
+	ret = fz_real.sigaction(sig, in_front(sig, sa, &ours), &old);
+	if (ret == 0)
+		translate_old(sig, &old);
+	if (ret == 0 && sa) {
 		action = to_action(sa);
-		ours = *sa;
-		ours.sa_sigaction = arrived;
-		ours.sa_flags |= SA_SIGINFO;
-		ret = fz_real.sigaction(sig, &ours, &old);
-		if (ret == 0) {
-			translate_old(sig, &old);
-			fz_signal_action_set(sig, &action);
-		}
-	} else {
-		ret = fz_real.sigaction(sig, sa, &old);
-		if (ret == 0)
-			translate_old(sig, &old);
-		if (ret == 0 && sa) {
-			action = to_action(sa);
-			fz_signal_action_set(sig, &action);
-		}
+		fz_signal_action_set(sig, &action);
 	}
-	fz_lock_release(&action_lock);
-	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	fz_signal_actions_unlock(&mask);
 	if (ret == 0 && ret_old)
 		*ret_old = old;
 	return ret;
@@ -152,6 +187,95 @@ FZ_EXPORT int siginterrupt(int sig, int interrupt)
 	return sigaction(sig, &sa, NULL);
 }
 
+/* ---- System V ----------------------------------------------------------- */
+
+static int change_own_mask(int how, int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (sigaddset(&set, sig) < 0)
+		return -1;
+	return sigprocmask(how, &set, NULL);
+}
+
+FZ_EXPORT int sighold(int sig)
+{
+	fz_enter(FZ_SYM_sighold);
+	return change_own_mask(SIG_BLOCK, sig);
+}
+
+FZ_EXPORT int sigrelse(int sig)
+{
+	fz_enter(FZ_SYM_sigrelse);
+	return change_own_mask(SIG_UNBLOCK, sig);
+}
+
+FZ_EXPORT int sigignore(int sig)
+{
+	fz_enter(FZ_SYM_sigignore);
+	return install(sig, SIG_IGN, 0, false) == SIG_ERR ? -1 : 0;
+}
+
+FZ_EXPORT __sighandler_t sigset(int sig, __sighandler_t disposition)
+{
+	__sighandler_t was;
+	sigset_t set, before;
+
+	fz_enter(FZ_SYM_sigset);
+	if (disposition == SIG_ERR || sig < 1 || sig > FZ_SIGNALS) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	sigemptyset(&set);
+	if (sigaddset(&set, sig) < 0)
+		return SIG_ERR;
+	if (disposition == SIG_HOLD) {
+		struct sigaction sa;
+
+		if (sigprocmask(SIG_BLOCK, &set, &before) < 0 || sigaction(sig, NULL, &sa) < 0)
+			return SIG_ERR;
+		return sigismember(&before, sig) ? SIG_HOLD : sa.sa_handler;
+	}
+	was = install(sig, disposition, 0, false);
+	if (was == SIG_ERR || sigprocmask(SIG_UNBLOCK, &set, &before) < 0)
+		return SIG_ERR;
+	return sigismember(&before, sig) ? SIG_HOLD : was;
+}
+
+/* The first 32 signals, in BSD's words. */
+static int bsd_mask(int how, int mask)
+{
+	sigset_t set, before;
+	unsigned word = (unsigned)mask;
+	uint64_t old;
+
+	sigemptyset(&set);
+	memcpy(&set, &word, sizeof(word));
+	if (sigprocmask(how, &set, &before) < 0)
+		return -1;
+	memcpy(&old, &before, sizeof(old));
+	return (int)old;
+}
+
+FZ_EXPORT int sigblock(int mask)
+{
+	fz_enter(FZ_SYM_sigblock);
+	return bsd_mask(SIG_BLOCK, mask);
+}
+
+FZ_EXPORT int sigsetmask(int mask)
+{
+	fz_enter(FZ_SYM_sigsetmask);
+	return bsd_mask(SIG_SETMASK, mask);
+}
+
+FZ_EXPORT int siggetmask(void)
+{
+	fz_enter(FZ_SYM_siggetmask);
+	return bsd_mask(SIG_BLOCK, 0);
+}
+
 /* ---- masks -------------------------------------------------------------- */
 
 /* Returns 0 or a positive error number. */
@@ -194,26 +318,9 @@ FZ_EXPORT int sigaltstack(const stack_t *stack, stack_t *ret_old)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigaltstack);
 
-	if (!self || self->is_main)
+	if (!self)
 		return fz_real.sigaltstack(stack, ret_old);
-	if (stack) {
-		if (stack->ss_flags & ~(SS_DISABLE | SS_ONSTACK | (int)(1u << 31)))
-			return (int)fz_leave(-EINVAL);
-		if (!(stack->ss_flags & SS_DISABLE) && stack->ss_size < 2048)
-			return (int)fz_leave(-ENOMEM);
-	}
-	if (ret_old) {
-		ret_old->ss_sp = self->alt_stack;
-		ret_old->ss_size = self->alt_stack_size;
-		ret_old->ss_flags = self->alt_stack ? 0 : SS_DISABLE;
-	}
-	if (stack) {
-		bool off = stack->ss_flags & SS_DISABLE;
-
-		self->alt_stack = off ? NULL : stack->ss_sp;
-		self->alt_stack_size = off ? 0 : stack->ss_size;
-	}
-	return 0;
+	return (int)fz_leave(fz_alt_stack_change(self, stack, ret_old));
 }
 
 /* ---- jumps out of handlers ---------------------------------------------- */
@@ -246,173 +353,4 @@ FZ_EXPORT _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
 	note_restored_mask(env);
 	fz_real.__longjmp_chk(env, value);
 	__builtin_unreachable();
-}
-
-/* ---- waiting ------------------------------------------------------------ */
-
-/* Until a handler has run; whatever else ends the sleep does not count. */
-static void await_handler(struct fz_fiber *self)
-{
-	while (!self->handlers_run)
-		fz_io_sleep(self, FZ_FOREVER);
-}
-
-FZ_EXPORT int pause(void)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_pause);
-
-	if (!self)
-		return fz_real.pause();
-	self->handlers_run = 0;
-	await_handler(self);
-	return (int)fz_leave(-EINTR);
-}
-
-FZ_EXPORT int sigsuspend(const sigset_t *set)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_sigsuspend);
-	uint64_t mask, old;
-
-	if (!self)
-		return fz_real.sigsuspend(set);
-	memcpy(&mask, set, sizeof(mask));
-	self->handlers_run = 0;
-	fz_signal_set_mask(self, SIG_SETMASK, &mask, &old);
-	await_handler(self);
-	fz_signal_set_mask(self, SIG_SETMASK, &old, NULL);
-	return (int)fz_leave(-EINTR);
-}
-FZ_EXPORT_ALIAS(__sigsuspend, sigsuspend);
-
-/*
- * The real call on this carrier, whose mask is the fiber's.  It may say EINTR
- * because a request of this kernel thread completed: only a handler counts.
- */
-static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t *info,
-			   const struct timespec *timeout)
-{
-	fz_nsec deadline = FZ_FOREVER;
-	uint64_t word;
-	int ret;
-
-	if (timeout) {
-		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
-			return (int)fz_leave(-EINVAL);
-		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
-	}
-	memcpy(&word, set, sizeof(word));
-	fz_signal_note_sigwait(self, word);
-	self->handlers_run = 0;
-	do {
-		fz_nsec now = fz_now();
-		fz_nsec left = deadline > now ? deadline - now : 0;
-		struct timespec ts = { .tv_sec = (time_t)(left / FZ_SEC),
-				       .tv_nsec = (long)(left % FZ_SEC) };
-
-		fz_announce(self);
-		ret = fz_real.sigtimedwait(set, info, deadline == FZ_FOREVER ? NULL : &ts);
-	} while (ret < 0 && errno == EINTR && !self->handlers_run);
-	fz_signal_note_sigwait(self, 0);
-	return ret;
-}
-
-FZ_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_sigtimedwait);
-
-	if (!self)
-		return fz_real.sigtimedwait(set, info, timeout);
-	return wait_for_signal(self, set, info, timeout);
-}
-
-FZ_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_sigwaitinfo);
-
-	if (!self)
-		return fz_real.sigwaitinfo(set, info);
-	return wait_for_signal(self, set, info, NULL);
-}
-
-FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_sigwait);
-	int sig;
-
-	if (!self)
-		return fz_real.sigwait(set, ret_sig);
-	/* POSIX knows no EINTR here. */
-	do {
-		sig = wait_for_signal(self, set, NULL, NULL);
-	} while (sig < 0 && errno == EINTR);
-	if (sig < 0)
-		return errno;
-	*ret_sig = sig;
-	return 0;
-}
-
-/* The kernel's, and those that are the fiber's alone. */
-FZ_EXPORT int sigpending(sigset_t *set)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_sigpending);
-	int ret = fz_real.sigpending(set);
-	uint64_t word;
-
-	if (!self || ret < 0)
-		return ret;
-	memcpy(&word, set, sizeof(word));
-	/* relaxed: a snapshot. */
-	word |= atomic_load_explicit(&self->pending, memory_order_relaxed);
-	memcpy(set, &word, sizeof(word));
-	return ret;
-}
-
-/* ---- sending ------------------------------------------------------------ */
-
-FZ_EXPORT int raise(int sig)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_raise);
-
-	if (!self || sig < 1 || sig > FZ_SIGNALS)
-		return fz_real.raise(sig);
-	/* Blocked, it must not stay with a carrier that others use as well. */
-	if (self->mask & fz_signal_bit(sig)) {
-		atomic_fetch_or_explicit(&self->pending, fz_signal_bit(sig),
-					 memory_order_seq_cst);
-		return 0;
-	}
-	return (int)fz_leave(fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig));
-}
-
-FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
-{
-	struct fz_fiber *target = fz_fiber_of_handle(thread), *self;
-	struct sigaction sa;
-	uint32_t life;
-
-	fz_enter(FZ_SYM_pthread_kill);
-	if (!fz_is_fiber(target))
-		return fz_real.pthread_kill(thread, sig);
-	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
-		return EINVAL;
-	life = atomic_load_explicit(&target->life, memory_order_acquire);
-	if (life & FZ_LIFE_FREE)
-		return ESRCH;
-	if (sig == 0 || life & FZ_LIFE_ENDED)
-		return 0;
-	self = fz_self();
-	/* To itself it is synchronous; in sigwait the kernel must have it. */
-	if (target == self)
-		return raise(sig) < 0 ? errno : 0;
-	if (target->kind == FZ_KIND_WIRED)
-		return (int)-fz_syscall3(__NR_tgkill, fz_sys_getpid(),
-					 fz_fiber_kernel_tid(target), sig);
-	if (target->sigwait_set & fz_signal_bit(sig))
-		return (int)-fz_syscall3(__NR_tgkill, fz_sys_getpid(),
-					 fz_fiber_kernel_tid(target), sig);
-	/* What is not handled concerns the process, whichever thread it hits. */
-	if (fz_real.sigaction(sig, NULL, &sa) < 0 || !is_handler(&sa))
-		return (int)-fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
-	fz_signal_send(target, sig);
-	return 0;
 }

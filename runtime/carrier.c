@@ -5,6 +5,7 @@
 #include <linux/mman.h>
 
 #include "runtime/adopt.h"
+#include "runtime/altstack.h"
 #include "runtime/host.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -56,6 +57,7 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, int tid, uintptr_t l
 	/* relaxed: a carrier's own context never leaves the runtime. */
 	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
 	fz_sys_sigmask(2 /* SIG_SETMASK */, NULL, &c->kernel_mask);
+	fz_alt_stack_carrier_started(c);
 	c->all_next = atomic_load_explicit(&carriers.all, memory_order_relaxed);
 	/* release: pairs with the acquire in fz_carrier_by_tid(). */
 	while (!atomic_compare_exchange_weak_explicit(&carriers.all, &c->all_next, c,

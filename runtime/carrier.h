@@ -31,6 +31,8 @@ struct fz_carrier {
 	struct fz_fiber *left;
 	enum fz_left left_how;
 	uint64_t kernel_mask;		/* the signal mask the kernel has for it */
+	struct fz_alt_stack alt_stack;	/* ... and the alternate stack */
+	struct fz_alt_stack report_stack;	/* const; runtime/altstack.h */
 	int tid;			/* the kernel's; 0 once the thread is gone */
 	/* Real calls begun and ended, and whether it is in one; the monitor samples. */
 	_Atomic uint32_t calls;

@@ -6,6 +6,7 @@
 #include <linux/prctl.h>
 
 #include "runtime/adopt.h"
+#include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/host.h"
@@ -13,6 +14,7 @@
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
+#include "runtime/sigqueue.h"
 #include "runtime/stack.h"
 
 /*
@@ -323,12 +325,11 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->result = NULL;
 	f->joins = NULL;
 	f->mask = birth->mask;
-	f->injected = 0;
-	f->alt_stack = NULL;
-	f->alt_stack_size = 0;
+	f->injecting = f->owed = 0;
+	fz_alt_stack_init(f);
+	fz_sigqueue_clear(f);
 	__builtin_memcpy(f->name, self->name, sizeof(f->name));
 	/* relaxed, all of them: fz_sched_ready() publishes the fiber. */
-	atomic_store_explicit(&f->pending, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
 	f->tid = new_tid(fz_processor_of(self));
 	atomic_store_explicit(fz_tcb_tid(f->tcb), f->tid, memory_order_relaxed);
@@ -536,6 +537,7 @@ void fz_fiber_adopt_main(void)
 	self->is_main = true;
 	self->mask = c->kernel_mask;
 	self->carrier = c;
+	fz_alt_stack_adopt(self, c);
 	c->processor = p;
 	/* relaxed: no other thread of ours exists yet. */
 	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_USER, memory_order_relaxed);
@@ -553,6 +555,7 @@ _Noreturn void fz_fiber_main_ended(void)
 	fz_enter_runtime(self);
 	if (delist(self))
 		last_thread_ended(self);
+	fz_signal_give_back(self);
 	/* acq_rel: as in fz_fiber_buried(); it may be joined. */
 	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED, memory_order_acq_rel);
 	fz_lot_wake(&self->life, 1);

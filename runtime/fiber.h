@@ -16,6 +16,7 @@
 
 struct fz_carrier;
 struct fz_processor;
+struct fz_signode;
 
 enum fz_kind {
 	FZ_KIND_NATIVE,		/* a kernel thread of libc's, left alone */
@@ -23,6 +24,13 @@ enum fz_kind {
 	FZ_KIND_WIRED,		/* was a fiber, has its kernel thread for good */
 	FZ_KIND_CARRIER,	/* a carrier's own context */
 	FZ_KIND_MONITOR,
+};
+
+/* The kernel's stack_t; all zero but SS_DISABLE if there is none. */
+struct fz_alt_stack {
+	void *sp;
+	int flags;
+	size_t size;
 };
 
 /* Bits of fz_fiber.life; a new life starts from 0 or FZ_LIFE_DETACHED. */
@@ -55,11 +63,12 @@ struct fz_fiber {
 	/* Set and cleared by this thread, read by signal handlers on it. */
 	_Atomic uint32_t in_runtime;
 	uint8_t kind;			/* enum fz_kind */
-	bool is_main;
+	bool has_alt_stack;		/* alt_stack is in force */
 	bool must_return_eintr;		/* a handler without SA_RESTART has run */
 	/* Somebody has called pthread_cancel: libc's word tells what of it. */
 	_Atomic bool cancel_sent;
 
+	bool is_main;
 	bool recycled;			/* not its first life: TLS needs a reset */
 
 	/* Deadline of the current wait; guarded by timer_processor's heap lock. */
@@ -83,12 +92,14 @@ struct fz_fiber {
 	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
 
 	/* Signals (runtime/signal.h). */
-	uint64_t injected;		/* sent to itself by this thread, to run now */
+	uint8_t injecting;		/* the signal that it is sending to itself */
+	uint8_t owed;			/* likewise, when the handler returns that runs now */
 	uint32_t handlers_run;		/* counts; whoever cares resets it */
+	bool suspended;			/* in a call that a handler ends, even now */
 	uint64_t sigwait_set;		/* it is in sigwait for these */
-
-	void *alt_stack;		/* what sigaltstack set */
-	size_t alt_stack_size;
+	_Atomic(struct fz_signode *) arrivals;	/* runtime/sigqueue.h; any thread */
+	struct fz_signode *queue;
+	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
 
 	/* All fibers, guarded by the registry lock (runtime/fiber.c). */
 	struct fz_fiber *all_next, *all_prev;

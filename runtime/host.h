@@ -36,6 +36,15 @@ struct fz_host {
 
 	/* exit(status), atexit handlers and all. */
 	void (*exit_process)(int status);
+
+	/*
+	 * Call the handler of sig on this thread, in user code, without the kernel's
+	 * help: it has no room left to queue the signal.
+	 */
+	void (*call_handler)(int sig, void *info);
+
+	/* The handler that the kernel calls: fz_signal_arrived(), with errno kept. */
+	void (*signal_handler)(int sig, void *info, void *ucontext);
 };
 
 extern struct fz_host fz_host;

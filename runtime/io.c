@@ -88,9 +88,14 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 
 void fz_io_raise_sigpipe(void)
 {
-	const int sigpipe = 13;
+	const int sigpipe = 13, user = 0;
+	struct fz_fiber *self = fz_self();
+	struct fz_siginfo info = fz_signal_info(sigpipe, user, 0);
 
-	fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sigpipe);
+	if (self->mask & fz_signal_bit(sigpipe))
+		fz_signal_send(self, sigpipe, &info, false);
+	else
+		fz_signal_send_here(self, sigpipe, &info);
 }
 
 /* The kernel cannot try without waiting on this kind of file. */
@@ -316,6 +321,14 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 	return fz_syscall3(__NR_writev, fd, (long)iov, count);
 }
 
+/* The kernel's SIGPIPE was for this fiber, blocked or not. */
+static int64_t no_reader(struct fz_fiber *self, int64_t ret)
+{
+	if (FZ_UNLIKELY(ret == -EPIPE))
+		fz_signal_collect_sigpipe(self);
+	return ret;
+}
+
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
@@ -332,14 +345,14 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 		fz_io_test_cancel(self);
 		return fz_syscall3(__NR_write, fd, (long)buf, (long)n);
 	}
-	return write_common(self, fd, &iov, 1);
+	return no_reader(self, write_common(self, fd, &iov, 1));
 }
 
 int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
 	if (fz_io_bad_vector(iov, count))
 		return fz_syscall3(__NR_writev, fd, (long)iov, count);
-	return write_common(self, fd, iov, count);
+	return no_reader(self, write_common(self, fd, iov, count));
 }
 
 int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline)

@@ -33,7 +33,7 @@ static struct {
 	struct look looks[256];
 
 	struct fz_lock mask_lock;	/* one change of the mask at a time */
-	_Atomic uint64_t mask;
+	uint64_t mask;			/* the monitor's own */
 	_Atomic uint32_t mask_wanted, mask_done;	/* counts of changes */
 } monitor;
 
@@ -57,19 +57,18 @@ void fz_monitor_want_carrier(void)
 	fz_monitor_poke();
 }
 
-void fz_monitor_set_mask(uint64_t mask)
+void fz_monitor_update_mask(void)
 {
 	struct fz_fiber *self = fz_self();
 	uint32_t wanted;
 
 	fz_enter_runtime(self);
 	fz_lock_acquire(&monitor.mask_lock);
-	atomic_store_explicit(&monitor.mask, mask, memory_order_relaxed);
-	/* release: publishes mask; pairs with apply_mask(). */
+	/* release: publishes what changed; pairs with apply_mask(). */
 	wanted = atomic_fetch_add_explicit(&monitor.mask_wanted, 1, memory_order_release) + 1;
 	fz_monitor_poke();
 	for (;;) {
-		/* acquire: pairs with apply_mask(). */
+		/* acquire: pairs with mask_is_in_force(). */
 		uint32_t done = atomic_load_explicit(&monitor.mask_done, memory_order_acquire);
 
 		if (done == wanted)
@@ -80,14 +79,23 @@ void fz_monitor_set_mask(uint64_t mask)
 	fz_leave_runtime(self);
 }
 
-static void apply_mask(void)
+/* Returns the count of changes that this covers. */
+static uint32_t apply_mask(void)
 {
 	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
-	uint64_t mask = atomic_load_explicit(&monitor.mask, memory_order_relaxed);
+	uint64_t mask = fz_signal_left_to_kernel();
 
+	if (mask != monitor.mask) {
+		monitor.mask = mask;
+		fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
+	}
+	return wanted;
+}
+
+static void mask_is_in_force(uint32_t wanted)
+{
 	if (wanted == atomic_load_explicit(&monitor.mask_done, memory_order_relaxed))
 		return;
-	fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
 	atomic_store_explicit(&monitor.mask_done, wanted, memory_order_release);
 	fz_sys_futex_wake(&monitor.mask_done, 1);
 }
@@ -237,10 +245,11 @@ static void *monitor_thread(void *arg)
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	fz_signal_guard_libc();
 	for (;;) {
-		bool again;
+		uint32_t wanted = apply_mask();
+		/* What came before the mask was changed is nobody's secret after it. */
+		bool again = fz_signal_route();
 
-		apply_mask();
-		again = fz_signal_route();
+		mask_is_in_force(wanted);
 		/* Made beforehand: when one is needed, locks may be held. */
 		fz_carrier_keep_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false,
@@ -261,7 +270,7 @@ static void *monitor_thread(void *arg)
 	__builtin_unreachable();
 }
 
-int fz_monitor_start(uint64_t mask)
+int fz_monitor_start(void)
 {
 	void *stack;
 	size_t size;
@@ -269,8 +278,8 @@ int fz_monitor_start(uint64_t mask)
 
 	if (err)
 		return err;
-	atomic_store_explicit(&monitor.mask, mask, memory_order_relaxed);
-	atomic_store_explicit(&monitor.mask_wanted, 1, memory_order_relaxed);
+	/* As fz_host.thread_create() makes it. */
+	monitor.mask = FZ_SIGNALS_ALL;
 	atomic_store_explicit(&monitor.wakeup, 1, memory_order_relaxed);
 	return fz_host.thread_create(stack, size, monitor_thread, NULL);
 }

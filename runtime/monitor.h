@@ -12,8 +12,8 @@
 
 #include "runtime/base.h"
 
-/* Start it, with signal mask `mask`.  Returns 0 or -errno. */
-int fz_monitor_start(uint64_t mask);
+/* Start it.  Returns 0 or -errno. */
+int fz_monitor_start(void);
 
 /* A processor is in use again.  Any thread; cheap while the monitor is awake. */
 void fz_monitor_note_activity(void);
@@ -24,8 +24,11 @@ void fz_monitor_poke(void);
 /* A carrier is wanted for a processor that nobody runs.  Any thread. */
 void fz_monitor_want_carrier(void);
 
-/* Change its signal mask; returns when that is in force. */
-void fz_monitor_set_mask(uint64_t mask);
+/*
+ * fz_signal_left_to_kernel() has changed: returns when its signal mask is that.
+ * Outside the runtime, or, without waiting, by a poke.
+ */
+void fz_monitor_update_mask(void);
 
 void fz_monitor_after_fork(void);
 

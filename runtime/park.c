@@ -157,8 +157,9 @@ static void look_for_requests(struct fz_fiber *self)
 
 	/* seq_cst: pairs with the publication before fz_wake_any(). */
 	if (word & FZ_WAIT_SIGNAL &&
-	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst) &
-			~self->mask))
+	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst)) &&
+	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
+		    (~self->mask | self->sigwait_set))
 		fz_wake_any(self, FZ_WHY_SIGNAL);
 	if (word & FZ_WAIT_CANCEL && FZ_UNLIKELY(fz_cancel_requested(self)))
 		fz_wake_any(self, FZ_WHY_CANCEL);

@@ -3,6 +3,7 @@
 
 #include <linux/mman.h>
 
+#include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/monitor.h"
@@ -229,13 +230,17 @@ void fz_sched_ready(struct fz_fiber *fiber)
 
 /* ---- switching ---------------------------------------------------------- */
 
-/* On the new context: deal with the one that was left. */
-static void finish_switch(struct fz_carrier *c)
+/* On the new context, self: deal with the one that was left. */
+static void finish_switch(struct fz_fiber *self)
 {
+	struct fz_carrier *c = self->carrier;
 	struct fz_fiber *left = c->left;
 	enum fz_left how = c->left_how;
 
 	c->left_how = FZ_LEFT_NOTHING;
+	/* Only now: the kernel changes no alternate stack that is in use. */
+	if (FZ_UNLIKELY(self->has_alt_stack || c->alt_stack.sp || c->report_stack.sp))
+		fz_alt_stack_load(self, c);
 	switch (how) {
 	case FZ_LEFT_NOTHING:
 		break;
@@ -265,7 +270,7 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	if (to->kind == FZ_KIND_FIBER && to->mask != c->kernel_mask)
 		fz_signal_load_mask(c, to->mask);
 	fz_switch(&from->sp, to->sp, to->tcb);
-	finish_switch(from->carrier);
+	finish_switch(from);
 }
 
 /* Leave `self` for whatever is next; its own fate is `how`. */
@@ -283,7 +288,7 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 
 void fz_sched_arrived(struct fz_fiber *self)
 {
-	finish_switch(self->carrier);
+	finish_switch(self);
 }
 
 void fz_sched_park(struct fz_fiber *self)
@@ -608,7 +613,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	}
 	fz_sched.count = count;
 	fz_fiber_adopt_main();
-	err = fz_monitor_start(fz_signal_left_to_kernel());
+	err = fz_monitor_start();
 	if (err)
 		fz_die("cannot start the monitor thread, error %d", -err);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);

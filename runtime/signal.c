@@ -3,163 +3,71 @@
 
 #include <asm/errno.h>
 
+#include "runtime/altstack.h"
 #include "runtime/carrier.h"
+#include "runtime/die.h"
 #include "runtime/host.h"
-#include "runtime/lock.h"
 #include "runtime/monitor.h"
 #include "runtime/park.h"
 #include "runtime/sched.h"
+#include "runtime/signal_internal.h"
 
-/* Kernel numbers, the same on every architecture that we know. */
-enum {
-	SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_SEGV = 11,
-	SIG_PIPE = 13, SIG_SYS = 31, SIG_CANCEL = 32, SIG_SETXID = 33,
-	HOW_BLOCK = 0, HOW_UNBLOCK = 1, HOW_SETMASK = 2,
-	CODE_USER = 0, CODE_QUEUE = -1, CODE_TKILL = -6,
-};
-#define FLAG_SIGINFO 4u
-#define FLAG_RESTART 0x10000000u
-#define FLAG_NODEFER 0x40000000u
-#define FLAG_RESETHAND 0x80000000u
+/* ---- masks -------------------------------------------------------------- */
 
-/* The head of the kernel's siginfo_t, as far as kill() and tgkill() fill it. */
-struct info {
-	int signo, error, code, pad;
-	int pid;
-	uint32_t uid;
-};
-
-struct kernel_sigaction {
-	void (*handler)(int, void *, void *);
-	unsigned long flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
-
+/* Guarded by the registry's lock. */
 static struct {
-	/* Written under lock, read without in handlers: see action_get(). */
-	struct fz_lock lock;
-	struct fz_action actions[FZ_SIGNALS + 1];
-	_Atomic uint32_t version[FZ_SIGNALS + 1];
-
-	/*
-	 * Arrived where no handler could run.  taken: info is being written or
-	 * in use; ready: written, for the monitor.  Standard signals coalesce.
-	 */
-	_Atomic uint64_t taken, ready;
-	struct fz_siginfo infos[FZ_SIGNALS + 1];
-	_Atomic(struct fz_fiber *) routed_to[FZ_SIGNALS + 1];
-	/* Some fiber may have a pending signal and not know it. */
-	_Atomic bool undelivered;
-
-	/* Guarded by the registry's lock. */
 	uint32_t blocked_by[FZ_SIGNALS + 1];
 	uint32_t threads;
 	_Atomic uint64_t blocked_by_all;
-	_Atomic uint64_t waited_for;	/* by fibers in sigwait */
-
-	void (*setxid_handler)(int, void *, void *);
-	void (*cancel_handler)(int, void *, void *);
-} signals;
-
-/* ---- the program's actions ---------------------------------------------- */
-
-struct fz_action fz_signal_action_get(int sig)
-{
-	struct fz_action a;
-	uint32_t before;
-
-	/* A sequence lock; acquire and fence pair with action_set's release. */
-	do {
-		before = atomic_load_explicit(&signals.version[sig], memory_order_acquire);
-		a = signals.actions[sig];
-		atomic_thread_fence(memory_order_acquire);
-	} while (before & 1 || before != atomic_load_explicit(&signals.version[sig],
-							      memory_order_relaxed));
-	return a;
-}
-
-void fz_signal_action_set(int sig, const struct fz_action *action)
-{
-	uint64_t all = ~(uint64_t)0, old;
-
-	/* A handler that reads what we are writing would wait for ever. */
-	fz_sys_sigmask(HOW_SETMASK, &all, &old);
-	fz_lock_acquire(&signals.lock);
-	atomic_fetch_add_explicit(&signals.version[sig], 1, memory_order_acq_rel);
-	signals.actions[sig] = *action;
-	atomic_fetch_add_explicit(&signals.version[sig], 1, memory_order_release);
-	fz_lock_release(&signals.lock);
-	fz_sys_sigmask(HOW_SETMASK, &old, NULL);
-}
-
-/* ---- masks -------------------------------------------------------------- */
+} masks;
 
 static void publish_blocked_by_all(void)
 {
 	uint64_t all = 0;
 
 	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
-		if (signals.blocked_by[sig] == signals.threads)
+		if (masks.blocked_by[sig] == masks.threads)
 			all |= fz_signal_bit(sig);
-	/* relaxed: the monitor is told of changes that matter. */
-	atomic_store_explicit(&signals.blocked_by_all, all & ~FZ_SIGNALS_OF_LIBC,
-			      memory_order_relaxed);
+	all &= ~FZ_SIGNALS_OF_LIBC;
+	if (all == atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed))
+		return;
+	/* relaxed: a mutex, a futex or a poke orders it for who must know. */
+	atomic_store_explicit(&masks.blocked_by_all, all, memory_order_relaxed);
+	fz_monitor_poke();
 }
 
 static void count(uint64_t mask, int by)
 {
 	for (; mask; mask &= mask - 1)
-		signals.blocked_by[__builtin_ctzll(mask) + 1] += (uint32_t)by;
+		masks.blocked_by[__builtin_ctzll(mask) + 1] += (uint32_t)by;
 }
 
 void fz_signal_thread_started(uint64_t mask)
 {
-	signals.threads++;
+	masks.threads++;
 	count(mask, 1);
 	/*
 	 * One more that blocks the same as all: nothing changes.  Otherwise the
 	 * set can only shrink; the monitor may learn of that late.
 	 */
-	if (signals.threads == 1 ||
-	    (atomic_load_explicit(&signals.blocked_by_all, memory_order_relaxed) & ~mask))
+	if (masks.threads == 1 ||
+	    (atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) & ~mask))
 		publish_blocked_by_all();
 }
 
 void fz_signal_thread_ended(uint64_t mask)
 {
-	signals.threads--;
+	masks.threads--;
 	count(mask, -1);
-	if (signals.threads)
+	if (masks.threads)
 		publish_blocked_by_all();
 }
 
 uint64_t fz_signal_left_to_kernel(void)
 {
-	return atomic_load_explicit(&signals.blocked_by_all, memory_order_relaxed) |
-	       atomic_load_explicit(&signals.waited_for, memory_order_relaxed);
-}
-
-static bool collect_waits(struct fz_fiber *f, void *arg)
-{
-	*(uint64_t *)arg |= f->sigwait_set;
-	return false;
-}
-
-void fz_signal_note_sigwait(struct fz_fiber *self, uint64_t set)
-{
-	uint64_t before, all = 0;
-
-	fz_enter_runtime(self);
-	before = fz_signal_left_to_kernel();
-	self->sigwait_set = set;
-	fz_fiber_each(collect_waits, &all);
-	atomic_store_explicit(&signals.waited_for, all & ~FZ_SIGNALS_OF_LIBC,
-			      memory_order_relaxed);
-	all = fz_signal_left_to_kernel();
-	fz_leave_runtime(self);
-	if (all != before)
-		fz_monitor_set_mask(all);
+	/* relaxed: see publish_blocked_by_all(). */
+	return atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) &
+	       ~fz_signal_waited_for();
 }
 
 void fz_signal_load_mask(struct fz_carrier *c, uint64_t mask)
@@ -205,7 +113,7 @@ static void apply_mask(struct fz_fiber *self, uint64_t mask)
 int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old)
 {
-	uint64_t old = self->mask, all_before, all_after;
+	uint64_t old = self->mask, all_before, all_after, unblocked;
 	struct mask_change change = { self, old, old };
 
 	if (set) {
@@ -215,7 +123,8 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		case HOW_SETMASK: change.to = *set; break;
 		default: return -EINVAL;
 		}
-		change.to &= ~FZ_SIGNALS_OF_LIBC;
+		change.to &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) |
+			       fz_signal_bit(SIG_STOP));
 	}
 	if (change.to != old) {
 		/* Blocked at once, before it is counted as blocked. */
@@ -231,9 +140,15 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		 * nobody would receive it.
 		 */
 		if (all_before != all_after)
-			fz_monitor_set_mask(all_after);
+			fz_monitor_update_mask();
 		/* Let in outside the runtime: what is pending is handled here. */
 		apply_mask(self, change.to);
+		unblocked = old & ~change.to;
+		if (FZ_UNLIKELY(unblocked & fz_signal_process_pending())) {
+			fz_enter_runtime(self);
+			fz_signal_take_from_process(self, unblocked);
+			fz_leave_runtime(self);
+		}
 		fz_signal_run_pending(self);
 	}
 	if (ret_old)
@@ -241,9 +156,44 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 	return 0;
 }
 
+/*
+ * The bit of a signal that is never pending says that a handler has run while the
+ * fiber was `suspended`: fz_park() finds it, as it does a pending signal.
+ */
+#define HANDLED_BIT ((uint64_t)1 << (SIG_CANCEL - 1))
+
+bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old)
+{
+	ret_old->suspended = self->suspended;
+	self->handlers_run = 0;
+	self->must_return_eintr = false;
+	self->suspended = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	fz_signal_set_mask(self, HOW_SETMASK, &mask, &ret_old->mask);
+	return self->handlers_run != 0;
+}
+
+void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old)
+{
+	self->suspended = old->suspended;
+	atomic_fetch_and_explicit(&self->pending, ~HANDLED_BIT, memory_order_relaxed);
+	fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
+}
+
+/* A handler has changed what returning from it restores. */
+static void adopt_mask(struct fz_fiber *self, uint64_t mask)
+{
+	struct mask_change change = { self, self->mask, mask };
+
+	self->mask = mask;
+	fz_enter_runtime(self);
+	fz_fiber_each(recount, &change);
+	fz_leave_runtime(self);
+}
+
 /* ---- arrival ------------------------------------------------------------ */
 
-static bool synchronous(int sig, const struct info *info)
+static bool synchronous(int sig, const struct fz_siginfo_head *info)
 {
 	if (info->code <= 0)
 		return false;
@@ -255,55 +205,74 @@ static void set_default(int sig)
 {
 	struct kernel_sigaction dfl = { .handler = NULL };
 
-	fz_syscall4(__NR_rt_sigaction, sig, (long)&dfl, 0, sizeof(uint64_t));
+	kernel_action(sig, &dfl, NULL);
+}
+
+void fz_signal_report_overflow(void)
+{
+	fz_signal_substitute(fz_signal_bit(SIG_SEGV));
+}
+
+/* The kernel told us where: in the guard area of the thread that did it? */
+static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo_head *info)
+{
+	/* si_addr is where si_pid and si_uid are. */
+	uintptr_t address, low = (uintptr_t)self->stack;
+
+	__builtin_memcpy(&address, &info->pid, sizeof(address));
+	if (self->kind != FZ_KIND_FIBER || self->is_main || address >= low ||
+	    address < low - self->guard_size)
+		return;
+	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: see FIBERIZE_STACK_SIZE",
+	       self->tid, self->name, (unsigned long)self->stack_size);
 }
 
 /* Call the program's handler: on its own thread, in user code. */
-static void call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
+void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
 	struct fz_action a = fz_signal_action_get(sig);
 	uint64_t mask = self->mask, during = mask | a.mask;
+	bool suspended = self->suspended, eintr;
+	uint32_t handlers;
 
 	if ((uintptr_t)a.handler <= 1) {
-		/* Changed since it was sent.  The kernel's table is the new one. */
+		/* Changed since it was sent, or ours only. */
 		if (!a.handler)
-			fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
+			fz_signal_default(sig);
 		return;
 	}
 	if (!(a.flags & FLAG_NODEFER))
 		during |= fz_signal_bit(sig);
 	if (a.flags & FLAG_RESETHAND) {
 		struct fz_action dfl = { .handler = NULL };
+		uint64_t before;
 
+		fz_signal_actions_lock(&before);
 		fz_signal_action_set(sig, &dfl);
+		fz_signal_actions_unlock(&before);
 	}
-	self->handlers_run++;
-	if (!(a.flags & FLAG_RESTART))
-		self->must_return_eintr = true;
+	handlers = self->handlers_run + 1;
+	eintr = self->must_return_eintr || !(a.flags & FLAG_RESTART);
 	/* What the kernel has set for the time of the handler. */
 	if (self->kind == FZ_KIND_FIBER) {
 		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
 		self->carrier->kernel_mask = self->mask;
+		if (FZ_UNLIKELY(self->has_alt_stack))
+			fz_alt_stack_handler_began(self);
 	}
+	self->suspended = false;
 	a.handler(sig, info, ucontext);
+	self->suspended = suspended;
+	/* Whatever calls the handler itself has made meanwhile. */
+	self->handlers_run = handlers;
+	self->must_return_eintr = eintr;
+	if (suspended)
+		atomic_fetch_or_explicit(&self->pending, HANDLED_BIT, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
 		/* And what the return from the handler restores, maybe elsewhere. */
 		self->mask = mask;
 		self->carrier->kernel_mask = mask;
 	}
-}
-
-static void leave_to_monitor(int sig, const void *info)
-{
-	uint64_t bit = fz_signal_bit(sig);
-
-	/* acquire: pairs with the release of who gave the slot back. */
-	if (atomic_fetch_or_explicit(&signals.taken, bit, memory_order_acquire) & bit)
-		return;
-	__builtin_memcpy(&signals.infos[sig], info, sizeof(struct fz_siginfo));
-	/* release: pairs with fz_signal_route(). */
-	atomic_fetch_or_explicit(&signals.ready, bit, memory_order_release);
-	fz_monitor_poke();
 }
 
 /* Does the main thread want a signal that was sent to the process? */
@@ -314,284 +283,219 @@ static bool main_wants(int sig)
 	return main_fiber && !(main_fiber->mask & fz_signal_bit(sig));
 }
 
+static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info)
+{
+	struct fz_signode *node;
+	bool own_thread = self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED;
+
+	/* A request on the ring met a closed pipe: its caller raises it. */
+	if (sig == SIG_PIPE && info->code == CODE_USER && info->pid == (int)fz_sys_getpid())
+		return;
+	/* Profilers ask where the time goes: to the thread that it hit. */
+	if (!own_thread && (self->kind != FZ_KIND_FIBER ||
+			    (sig != SIG_PROF && sig != SIG_VTALRM))) {
+		fz_signal_leave_to_monitor(sig, info);
+		return;
+	}
+	node = fz_signode_new(sig, info, false, false);
+	if (!node)
+		return;
+	/* fz_leave_runtime() looks. */
+	fz_sigqueue_add(self, node);
+	if (own_thread)
+		/* It may be about to sleep in there. */
+		fz_wake_any(self, FZ_WHY_SIGNAL);
+	else
+		fz_signal_undelivered();
+}
+
 void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 {
 	struct fz_fiber *self = fz_self();
-	const struct info *info = siginfo;
+	const struct fz_siginfo_head *info = siginfo;
 	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
 		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_MONITOR;
 	uint64_t bit = fz_signal_bit(sig);
 
 	if (synchronous(sig, info)) {
 		/* In here it is our own fault; show it where it happened. */
-		if (busy)
-			set_default(sig);
-		else
-			call_handler(self, sig, siginfo, ucontext);
+		if (!busy && !fz_signal_substituted(sig)) {
+			fz_signal_call_handler(self, sig, siginfo, ucontext);
+			return;
+		}
+		report_overflow(self, info);
+		set_default(sig);
 		return;
 	}
 	/* acquire: pairs with fz_sched_start(). */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire)) {
-		call_handler(self, sig, siginfo, ucontext);
+		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
 	if (busy) {
-		/* A request on the ring met a closed pipe: its caller raises it. */
-		if (sig == SIG_PIPE && info->code == CODE_USER &&
-		    info->pid == (int)fz_sys_getpid())
-			return;
-		if (self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED) {
-			/* seq_cst, as everywhere; fz_leave_runtime() looks. */
-			atomic_fetch_or_explicit(&self->pending, bit, memory_order_seq_cst);
-			/* It may be about to sleep in there. */
-			fz_wake_any(self, FZ_WHY_SIGNAL);
-		} else {
-			leave_to_monitor(sig, siginfo);
-		}
+		arrived_in_runtime(self, sig, info);
 		return;
 	}
-	if (self->injected & bit || info->code == CODE_TKILL || self->is_main ||
-	    sig == SIG_PIPE || !main_wants(sig)) {
-		self->injected &= ~bit;
-		call_handler(self, sig, siginfo, ucontext);
+	/* For this thread, as the kernel has it or as we sent it. */
+	if (self->injecting == sig || self->owed == sig || info->code == CODE_TKILL || sig == SIG_PIPE ||
+	    sig == SIG_PROF || sig == SIG_VTALRM) {
+		if (self->injecting == sig)
+			self->injecting = 0;
+		else if (self->owed == sig)
+			self->owed = 0;
+		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
-	leave_to_monitor(sig, siginfo);
+	if (!(fz_signal_waited_for() & bit) && !fz_signal_substituted(sig) &&
+	    (self->is_main || !main_wants(sig)))
+		fz_signal_call_handler(self, sig, siginfo, ucontext);
+	else
+		fz_signal_leave_to_monitor(sig, siginfo);
 }
 
-/* ---- delivery to fibers ------------------------------------------------- */
+/* ---- delivery to itself ------------------------------------------------- */
 
-static void send_self(struct fz_fiber *self, int sig)
+int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info)
 {
-	struct fz_siginfo info = { .bytes = { 0 } };
-	struct info *head = (struct info *)&info;
-	int pid = (int)fz_sys_getpid();
-	struct fz_fiber *routed = self;
+	/* Nested, if a handler comes between. */
+	uint8_t before = self->injecting;
+	int err;
 
-	/* acq_rel: the slot's content, then its release to the next arrival. */
-	if (atomic_compare_exchange_strong_explicit(&signals.routed_to[sig], &routed, NULL,
-						    memory_order_acq_rel,
-						    memory_order_relaxed)) {
-		info = signals.infos[sig];
-		atomic_fetch_and_explicit(&signals.taken, ~fz_signal_bit(sig),
-					  memory_order_release);
-	} else {
-		head->signo = sig;
-		head->code = CODE_TKILL;
-		head->pid = pid;
-		head->uid = (uint32_t)fz_syscall0(__NR_getuid);
-	}
-	self->injected |= fz_signal_bit(sig);
-	fz_syscall4(__NR_rt_tgsigqueueinfo, pid, fz_sys_gettid(), sig, (long)&info);
+	self->injecting = (uint8_t)sig;
+	atomic_signal_fence(memory_order_seq_cst);
+	err = (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
+			       (long)info);
+	atomic_signal_fence(memory_order_seq_cst);
+	self->injecting = before;
+	return err;
 }
 
 void fz_signal_run_pending(struct fz_fiber *self)
 {
-	uint64_t due;
-
-	/* seq_cst: pairs with deliver(). */
-	while ((due = atomic_load_explicit(&self->pending, memory_order_seq_cst) &
-		      ~self->mask)) {
-		int sig = __builtin_ctzll(due) + 1;
-		uint64_t bit = fz_signal_bit(sig);
-
-		if (atomic_fetch_and_explicit(&self->pending, ~bit, memory_order_seq_cst) & bit)
-			send_self(self, sig);
-	}
-}
-
-/* Give a pending signal to f, in the runtime. */
-static void deliver(struct fz_fiber *f, int sig)
-{
-	/* seq_cst: pairs with fz_wait_arm() and look_for_requests(). */
-	atomic_fetch_or_explicit(&f->pending, fz_signal_bit(sig), memory_order_seq_cst);
-	if (!fz_wake_any(f, FZ_WHY_SIGNAL))
-		/* release: pairs with fz_signal_route(). */
-		atomic_store_explicit(&signals.undelivered, true, memory_order_release);
-}
-
-void fz_signal_send(struct fz_fiber *f, int sig)
-{
-	struct fz_fiber *self = fz_self();
-
-	fz_enter_runtime(self);
-	deliver(f, sig);
-	fz_leave_runtime(self);
-	if (f != self)
-		fz_monitor_poke();
-}
-
-void fz_signal_give_back(struct fz_fiber *self)
-{
-	/* acquire: pairs with deliver(); the fiber takes nothing more after this. */
-	uint64_t left = atomic_exchange_explicit(&self->pending, 0, memory_order_acquire);
-
-	for (; left; left &= left - 1) {
-		int sig = __builtin_ctzll(left) + 1;
-		struct fz_fiber *routed = self;
-
-		if (!atomic_compare_exchange_strong_explicit(
-			    &signals.routed_to[sig], &routed, NULL, memory_order_acq_rel,
-			    memory_order_relaxed))
-			continue;
-		atomic_fetch_or_explicit(&signals.ready, fz_signal_bit(sig),
-					 memory_order_release);
-		fz_monitor_poke();
-	}
-}
-
-void fz_signal_nudge(void)
-{
-	atomic_store_explicit(&signals.undelivered, true, memory_order_release);
-	fz_monitor_poke();
-}
-
-struct delivery {
+	struct fz_siginfo info;
+	struct fz_signode *node;
 	int sig;
-	bool to_main;
-};
 
-/* Under the registry's lock, so that the fiber does not end meanwhile. */
-static bool deliver_if_accepted(struct fz_fiber *f, void *arg)
-{
-	struct delivery *d = arg;
+	/*
+	 * No nudge may run another of the same signal between taking one and handling
+	 * it.  seq_cst: pairs with fz_sigqueue_add().
+	 */
+	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
+	       ~self->mask & ~self->sigwait_set) {
+		uint8_t before = self->injecting;
 
-	if (f->mask & fz_signal_bit(d->sig) || (d->to_main && !f->is_main))
-		return false;
-	/* release: pairs with send_self(). */
-	atomic_store_explicit(&signals.routed_to[d->sig], f, memory_order_release);
-	deliver(f, d->sig);
-	return true;
+		self->injecting = SIG_CANCEL;
+		atomic_signal_fence(memory_order_seq_cst);
+		node = fz_sigqueue_take(self, ~self->mask & ~self->sigwait_set);
+		if (!node) {
+			self->injecting = before;
+			break;
+		}
+		sig = node->sig;
+		info = node->info;
+		fz_signode_free(node);
+		/* RLIMIT_SIGPENDING: the kernel was rid of it already, so it must not be lost. */
+		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
+		    fz_signal_send_here(self, sig, &info) == -EAGAIN)
+			fz_host.call_handler(sig, &info);
+		atomic_signal_fence(memory_order_seq_cst);
+		self->injecting = before;
+	}
 }
 
 /*
- * Running user code, where it does not look: interrupt its kernel thread.  What is
- * pending stays with the fiber, so that nothing is lost if it is not there.
+ * What the handler has blocked until now comes as soon as it returns: the kernel
+ * keeps it so long.  One at a time, and the next when that one's handler ends.
  */
-static bool nudge(struct fz_fiber *f, void *arg)
+static void owe_next(struct fz_fiber *self, uint64_t mask)
 {
-	bool *again = arg;
-	struct fz_carrier *c = f->carrier;
-	struct fz_siginfo siginfo = { .bytes = { 0 } };
-	struct info *info = (struct info *)&siginfo;
+	uint8_t before = self->injecting;
+	struct fz_signode *node;
 
-	if (!(atomic_load_explicit(&f->pending, memory_order_seq_cst) & ~f->mask) &&
-	    !fz_cancel_is_asynchronous(f))
-		return false;
-	*again = true;
-	if (fz_wake_any(f, FZ_WHY_SIGNAL) || !c ||
-	    atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
-		return false;
-	/* Not SI_TKILL, which is libc's own use of the signal. */
-	info->signo = SIG_CANCEL;
-	info->code = CODE_QUEUE;
-	fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, SIG_CANCEL,
-		    (long)&siginfo);
-	return false;
-}
+	if (self->owed)
+		return;
+	self->injecting = SIG_CANCEL;
+	atomic_signal_fence(memory_order_seq_cst);
+	node = fz_sigqueue_take(self, ~mask & ~self->sigwait_set);
+	if (node) {
+		struct fz_siginfo info = node->info;
 
-bool fz_signal_route(void)
-{
-	uint64_t ready = atomic_exchange_explicit(&signals.ready, 0, memory_order_acquire);
-	bool again = false;
-
-	for (; ready; ready &= ready - 1) {
-		int sig = __builtin_ctzll(ready) + 1;
-
-		/* The main thread if it accepts it, else anyone: as the kernel does. */
-		if (fz_fiber_each(deliver_if_accepted, &(struct delivery){ sig, true }) ||
-		    fz_fiber_each(deliver_if_accepted, &(struct delivery){ sig, false }))
-			continue;
-		/* Blocked by all meanwhile: the kernel keeps it. */
-		fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
-		atomic_fetch_and_explicit(&signals.taken, ~fz_signal_bit(sig),
-					  memory_order_release);
+		self->owed = (uint8_t)node->sig;
+		if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(),
+				node->sig, (long)&info) == 0) {
+			fz_signode_free(node);
+		} else {
+			/* The kernel has no room for it: by a nudge, then. */
+			self->owed = 0;
+			fz_sigqueue_add(self, node);
+			fz_signal_undelivered();
+		}
 	}
-	if (atomic_exchange_explicit(&signals.undelivered, false, memory_order_acquire))
-		fz_fiber_each(nudge, &again);
-	if (again)
-		atomic_store_explicit(&signals.undelivered, true, memory_order_relaxed);
-	return again;
+	atomic_signal_fence(memory_order_seq_cst);
+	self->injecting = before;
 }
 
-/* ---- setuid and friends ------------------------------------------------- */
-
-/*
- * libc makes all its threads change their ids by SIGSETXID, and its handler
- * clears a bit in the TCB it runs on: that must be the one that libc sent the
- * signal to, not that of the fiber which happens to run there.
- */
-static void setxid_arrived(int sig, void *info, void *ucontext)
+void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
+			    struct fz_alt_stack *alt_stack)
 {
-	struct fz_carrier *c = fz_carrier_by_tid((int)fz_sys_gettid());
-	uintptr_t tcb = fz_tcb_get();
-
-	if (!c) {
-		signals.setxid_handler(sig, info, ucontext);
+	if (self->kind != FZ_KIND_FIBER ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
-	}
-	fz_tcb_set(c->libc_tcb);
-	signals.setxid_handler(sig, info, ucontext);
-	fz_tcb_set(tcb);
+	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
+	if (FZ_UNLIKELY(mask != self->mask))
+		adopt_mask(self, mask);
+	self->carrier->kernel_mask = mask;
+	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
+			self->carrier->report_stack.size))
+		fz_alt_stack_handler_ends(self, alt_stack);
+	/* relaxed: one that comes later is followed by a nudge. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
+			~self->sigwait_set))
+		owe_next(self, mask);
 }
 
-/* See nudge().  Cancelling asynchronously a native thread is libc's use of it. */
-static void nudged(int sig, void *siginfo, void *ucontext)
+bool fz_signal_is_mine(struct fz_fiber *self, int sig)
 {
-	struct fz_fiber *self = fz_self();
-	const struct info *info = siginfo;
+	uint64_t bit = fz_signal_bit(sig);
 
-	if (info->code != CODE_QUEUE) {
-		if (signals.cancel_handler)
-			signals.cancel_handler(sig, siginfo, ucontext);
-		return;
-	}
-	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
-		return;
-	fz_signal_run_pending(self);
-	/* libc makes its own blocking calls asynchronously cancellable. */
-	if (fz_cancel_is_asynchronous(self))
-		fz_host.test_cancel();
+	return self->kind == FZ_KIND_FIBER && !(self->mask & bit) &&
+	       !(fz_signal_waited_for() & bit) && (self->is_main || !main_wants(sig));
 }
 
-/* Put `ours` before libc's handler of sig, if it has one; flags as it has them. */
-static void guard(int sig, void (*ours)(int, void *, void *), uint64_t mask, bool always,
-		  void (**libc)(int, void *, void *))
+void fz_signal_collect_sigpipe(struct fz_fiber *self)
 {
-	struct kernel_sigaction action, any;
+	static const struct __kernel_timespec none;
+	uint64_t set = fz_signal_bit(SIG_PIPE);
+	struct fz_siginfo info;
+	struct fz_signode *node;
 
-	if (fz_syscall4(__NR_rt_sigaction, sig, 0, (long)&action, sizeof(uint64_t)) ||
-	    action.handler == ours)
+	if (!(self->mask & set) ||
+	    fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
+			sizeof(set)) != SIG_PIPE)
 		return;
-	if ((uintptr_t)action.handler > 1)
-		*libc = action.handler;
-	else if (!always)
-		return;
-	/* libc's way back from a handler is what a handler of ours needs, too. */
-	fz_syscall4(__NR_rt_sigaction, SIG_SETXID, 0, (long)&any, sizeof(uint64_t));
-	action.restorer = any.restorer;
-	action.handler = ours;
-	action.mask = mask;
-	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
-	action.flags = (any.flags | FLAG_SIGINFO |
-			/* A cancelled thread unwinds out of it and leaves no mask behind. */
-			(sig == SIG_CANCEL ? FLAG_NODEFER : 0)) &
-		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
-	fz_syscall4(__NR_rt_sigaction, sig, (long)&action, 0, sizeof(uint64_t));
+	node = fz_signode_new(SIG_PIPE, &info, true, false);
+	if (node)
+		fz_sigqueue_add(self, node);
 }
 
-void fz_signal_guard_libc(void)
+struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value)
 {
-	/* Nothing may run while the TCB is another's. */
-	guard(SIG_SETXID, setxid_arrived, ~(uint64_t)0, false, &signals.setxid_handler);
-	guard(SIG_CANCEL, nudged, 0, true, &signals.cancel_handler);
+	struct fz_siginfo info = { .bytes = { 0 } };
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&info;
+
+	head->signo = sig;
+	head->code = code;
+	head->pid = (int)fz_sys_getpid();
+	head->uid = (uint32_t)fz_syscall0(__NR_getuid);
+	head->value = value;
+	return info;
 }
 
 void fz_signal_after_fork(void)
 {
-	atomic_store_explicit(&signals.taken, 0, memory_order_relaxed);
-	atomic_store_explicit(&signals.ready, 0, memory_order_relaxed);
-	__builtin_memset(signals.blocked_by, 0, sizeof(signals.blocked_by));
-	__builtin_memset(&signals.lock, 0, sizeof(signals.lock));
-	signals.threads = 0;
+	__builtin_memset(&masks, 0, sizeof(masks));
+	fz_sigqueue_after_fork();
+	fz_sigwait_after_fork();
+	fz_signal_route_after_fork();
+	fz_signal_actions_after_fork();
 }

@@ -13,19 +13,20 @@
  *						picks a fiber and wakes it
  *
  * The right fiber is, as in the kernel, the main thread unless it blocks the
- * signal, then anyone who does not.  A fiber that was woken for a signal sends
- * it to itself when it has left the runtime, so that the kernel builds the
- * frame: mask, alternate stack, ucontext and SA_RESETHAND are its business.
+ * signal, then one that waits for it by sigwait, then anyone who does not block it.
+ * A fiber that was woken for a signal sends it to itself when it has left the
+ * runtime, so that the kernel builds the frame: mask, alternate stack, ucontext and
+ * SA_RESETHAND are its business.
+ *
+ * While a fiber is in sigwait for signals that the program does not handle, we
+ * stand in front of them as well: the kernel would act on them as soon as any
+ * kernel thread has them unblocked.  What they do by default we do then.
  */
 
 #include "runtime/fiber.h"
+#include "runtime/sigqueue.h"
 
 enum { FZ_SIGNALS = 64 };
-
-/* siginfo_t and the like, without libc's headers. */
-struct fz_siginfo {
-	_Alignas(8) char bytes[128];
-};
 
 /* What the program asked of sigaction; the kernel has fz_signal_arrived. */
 struct fz_action {
@@ -46,9 +47,51 @@ static inline uint64_t fz_signal_bit(int sig)
 /* The handler in the kernel for every signal that the program handles. */
 void fz_signal_arrived(int sig, void *info, void *ucontext);
 
+/* Call the program's handler: on its own thread, in user code. */
+void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext);
+
+/*
+ * The last thing in a handler that the kernel called: the mask and the alternate
+ * stack that returning from it restores become the fiber's.
+ */
+void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
+			    struct fz_alt_stack *alt_stack);
+
+/* ---- actions (runtime/signal_action.c) ---------------------------------- */
+
 /* The table of what the program asked for.  Any thread; handlers too. */
 struct fz_action fz_signal_action_get(int sig);
 void fz_signal_action_set(int sig, const struct fz_action *action);
+
+/*
+ * Around a change of the kernel's table and ours: one at a time, and no handler
+ * finds them disagreeing.
+ */
+void fz_signal_actions_lock(uint64_t *ret_mask);
+void fz_signal_actions_unlock(const uint64_t *mask);
+
+/* Do we stand in front of a signal that the program does not handle?  Any thread. */
+bool fz_signal_substituted(int sig);
+
+/* Stand in front of these from now on; and no longer, where that could be seen. */
+void fz_signal_substitute(uint64_t set);
+void fz_signal_restore(uint64_t set);
+
+/*
+ * Around what makes a process that inherits what this one ignores, by calls that we
+ * do not see: what we stand in front of is ignored again meanwhile.
+ */
+bool fz_signal_before_spawn(void);
+void fz_signal_after_spawn(bool began);
+
+/* What the kernel does by default, to this process, now.  Outside the runtime, or
+ * by the monitor.  Returns if that was nothing, or a stop that is over. */
+void fz_signal_default(int sig);
+
+/* Is that nothing? */
+bool fz_signal_ignored_by_default(int sig);
+
+/* ---- handlers and calls ------------------------------------------------- */
 
 /*
  * After a wait ended with -EINTR: have all handlers that ran since
@@ -67,6 +110,8 @@ static inline bool fz_signal_restarts(const struct fz_fiber *self)
 /* Run handlers for what is pending and unblocked.  Outside the runtime. */
 void fz_signal_run_pending(struct fz_fiber *self);
 
+/* ---- masks -------------------------------------------------------------- */
+
 /*
  * Change the calling fiber's mask; how as in sigprocmask.  Outside the runtime.
  * Runs handlers that it unblocks.  Returns 0 or -EINVAL.
@@ -74,14 +119,17 @@ void fz_signal_run_pending(struct fz_fiber *self);
 int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old);
 
-/* Make sig pending for one fiber.  Any thread outside the runtime. */
-void fz_signal_send(struct fz_fiber *fiber, int sig);
-
-/* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
-void fz_signal_nudge(void);
-
-/* The fiber ends: what was routed to it goes to others.  In the runtime. */
-void fz_signal_give_back(struct fz_fiber *self);
+/*
+ * The mask for the time of a call, such as sigsuspend or ppoll: a handler that runs
+ * from here on ends the call, and if it is before the call sleeps.  Returns true if
+ * one has run already.  unswap returns what was in force, with *ret of swap.
+ */
+struct fz_mask_swap {
+	uint64_t mask;
+	bool suspended;
+};
+bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old);
+void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old);
 
 /* By the scheduler, when a fiber's mask differs from what the kernel has. */
 void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
@@ -96,14 +144,56 @@ bool fz_signal_mask_is_known(const struct fz_fiber *self);
 void fz_signal_thread_started(uint64_t mask);
 void fz_signal_thread_ended(uint64_t mask);
 
-/*
- * The signals that must stay pending in the kernel: every fiber blocks them, or
- * one is in sigwait for them.
- */
+/* The signals that must stay pending in the kernel: nobody here accepts them. */
 uint64_t fz_signal_left_to_kernel(void);
 
-/* The calling fiber enters sigwait for these, or (0) leaves it. */
-void fz_signal_note_sigwait(struct fz_fiber *self, uint64_t set);
+/* ---- sending and waiting (runtime/signal_route.c, sigwait.c) ------------- */
+
+/*
+ * Make sig pending for one fiber.  info: as the kernel would fill it.  Any thread
+ * outside the runtime; to the caller itself, its handler has run on return.
+ * limited: count it against RLIMIT_SIGPENDING.  Returns 0 or -EAGAIN.
+ */
+int fz_signal_send(struct fz_fiber *fiber, int sig, const struct fz_siginfo *info,
+		   bool limited);
+
+/* To the calling fiber, which has it unblocked: handled on return.  0 or -errno. */
+int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info);
+
+/*
+ * Would the kernel, if each fiber were a thread, choose the caller for a signal to
+ * the process that it sends itself?
+ */
+bool fz_signal_is_mine(struct fz_fiber *self, int sig);
+
+/* A siginfo as of kill (code 0), tgkill (-6), sigqueue (-1) by this process. */
+struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
+
+/* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
+void fz_signal_nudge(void);
+
+/* The fiber ends: what was routed to it goes to others.  In the runtime. */
+void fz_signal_give_back(struct fz_fiber *self);
+
+/*
+ * Wait until one of the set is pending and take it: its number, -EINTR after a
+ * handler, -EAGAIN when the deadline has passed (0: does not wait).  A cancellation
+ * point.  From a fiber, outside the runtime.
+ */
+int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info,
+		   fz_nsec deadline);
+
+/* What is pending for the process and no longer in the kernel.  Any thread. */
+uint64_t fz_signal_process_pending(void);
+
+/* A signalfd reads these: they must not be pending with us. */
+void fz_signal_note_signalfd(uint64_t set);
+
+/*
+ * The kernel has made SIGPIPE pending for a kernel thread, because of a fiber that
+ * blocks it: it becomes the fiber's.  Outside the runtime.
+ */
+void fz_signal_collect_sigpipe(struct fz_fiber *self);
 
 /* By the monitor: find fibers for what has arrived.  Returns true if it must
  * come back soon. */
@@ -114,6 +204,9 @@ bool fz_signal_route(void);
  * have installed them anew: after its first thread, after pthread_cancel.
  */
 void fz_signal_guard_libc(void);
+
+/* Name the thread before the program dies of stack overflow. */
+void fz_signal_report_overflow(void);
 
 void fz_signal_after_fork(void);
 

@@ -32,6 +32,13 @@ static inline void fz_tcb_set(uintptr_t tcb)
 	__asm__ volatile("msr tpidr_el0, %0" : : "r"(tcb) : "memory");
 }
 
+static inline long fz_clone_fork(unsigned long flags, void *child_tid)
+{
+	enum { NR_CLONE = 220 };
+
+	return fz_syscall5(NR_CLONE, (long)flags, 0, 0, 0, (long)child_tid);
+}
+
 static inline void fz_cpu_relax(void)
 {
 	__asm__ volatile("yield" : : : "memory");

@@ -41,6 +41,13 @@ static inline void fz_tcb_set(uintptr_t tcb)
 		__builtin_trap();
 }
 
+static inline long fz_clone_fork(unsigned long flags, void *child_tid)
+{
+	enum { NR_CLONE = 56 };
+
+	return fz_syscall5(NR_CLONE, (long)flags, 0, 0, (long)child_tid, 0);
+}
+
 static inline void fz_cpu_relax(void)
 {
 	__asm__ volatile("pause" : : : "memory");

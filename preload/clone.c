@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/clone.c - vfork and clone.
+ *
+ * vfork is a fork whose parent waits until the child executes or exits, which the
+ * kernel does for us (CLONE_VFORK); but the child has its own copy of the memory: one
+ * that shared ours would use the parent's runtime, and leave behind in our tables what
+ * it does to its own signals and descriptors.
+ *
+ * clone, as libc has it, without CLONE_VM is a fork with another stack.  With
+ * CLONE_VM and CLONE_VFORK the child does share everything with a caller that sleeps:
+ * every call of it passes through.
+ */
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "runtime/fdtab.h"
+#include "runtime/sched.h"
+#include "runtime/signal.h"
+
+#include <stdarg.h>
+
+FZ_EXPORT pid_t vfork(void)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_vfork);
+	unsigned long flags = CLONE_VFORK | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+	bool began;
+	long pid;
+
+	/* Nothing is known of libc's layout: its own fork knows. */
+	if (!fz_layout.tid)
+		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
+	fz_fdtab_share_all();
+	began = fz_signal_before_spawn();
+	if (self)
+		fz_announce(self);
+	pid = fz_clone_fork(flags, fz_tcb_tid(fz_tcb_get()));
+	if (pid == 0)
+		fz_after_fork_in_child();
+	else
+		fz_signal_after_spawn(began);
+	return (pid_t)fz_leave(pid);
+}
+FZ_EXPORT_ALIAS(__vfork, vfork);
+
+struct start {
+	int (*fn)(void *);
+	void *arg;
+};
+
+static int start_forked(void *arg)
+{
+	struct start start = *(struct start *)arg;
+
+	fz_after_fork_in_child();
+	return start.fn(start.arg);
+}
+
+FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_clone);
+	struct start start = { fn, arg };
+	void *parent_tid, *tls, *child_tid;
+	bool borrowed = false;
+	va_list list;
+	int ret;
+
+	va_start(list, arg);
+	parent_tid = va_arg(list, void *);
+	tls = va_arg(list, void *);
+	child_tid = va_arg(list, void *);
+	va_end(list);
+	if (flags & CLONE_THREAD || !fn || !stack)
+		return fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
+	fz_fdtab_share_all();
+	if (!(flags & CLONE_VM))
+		return fz_real.clone(start_forked, stack, flags, &start, parent_tid, tls,
+				     child_tid);
+	if (self && flags & CLONE_VFORK) {
+		fz_announce(self);
+		/* relaxed: the child is the only one to look, and it is made after. */
+		atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+		borrowed = true;
+	}
+	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
+	if (borrowed) {
+		atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+		fz_signal_run_pending(self);
+	}
+	return ret;
+}
+FZ_EXPORT_ALIAS(__clone, clone);

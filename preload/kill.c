@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/kill.c - signals that the program sends to itself and its threads.
+ *
+ * kill() and sigqueue() of the own process go to the kernel, which chooses among
+ * kernel threads; but where it would choose the caller, if each fiber were a thread,
+ * the handler must have run on return, so then the caller sends it to itself.
+ */
+#include "preload/gate.h"
+#include "runtime/signal.h"
+
+static bool valid(int sig)
+{
+	return sig >= 1 && sig <= FZ_SIGNALS;
+}
+
+/* Returns 0 or -errno. */
+static int send_to_self(struct fz_fiber *self, int sig, int code, uint64_t value)
+{
+	struct fz_siginfo info = fz_signal_info(sig, code, value);
+
+	/* Blocked, it must not stay with a carrier that others use as well. */
+	if (self->mask & fz_signal_bit(sig))
+		return fz_signal_send(self, sig, &info, code == SI_QUEUE);
+	return fz_signal_send_here(self, sig, &info);
+}
+
+FZ_EXPORT int raise(int sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_raise);
+
+	if (!self || !valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig))
+		return fz_real.raise(sig);
+	return (int)fz_leave(send_to_self(self, sig, SI_TKILL, 0));
+}
+FZ_EXPORT_ALIAS(gsignal, raise);
+
+FZ_EXPORT int kill(pid_t pid, int sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_kill);
+	struct fz_siginfo info;
+
+	if (!self || !valid(sig) || pid != (pid_t)fz_sys_getpid() ||
+	    !fz_signal_is_mine(self, sig))
+		return fz_real.kill(pid, sig);
+	info = fz_signal_info(sig, SI_USER, 0);
+	return (int)fz_leave(fz_signal_send_here(self, sig, &info));
+}
+
+FZ_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigqueue);
+	struct fz_siginfo info;
+
+	if (!self || !valid(sig) || pid != (pid_t)fz_sys_getpid() ||
+	    !fz_signal_is_mine(self, sig))
+		return fz_real.sigqueue(pid, sig, value);
+	info = fz_signal_info(sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
+	return (int)fz_leave(fz_signal_send_here(self, sig, &info));
+}
+
+/* Returns 0 or a positive error number, as pthread functions do. */
+static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t value)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_siginfo info;
+	uint32_t life;
+
+	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
+		return EINVAL;
+	/* acquire: pairs with the release of who ends or frees it. */
+	life = atomic_load_explicit(&target->life, memory_order_acquire);
+	if (life & FZ_LIFE_FREE)
+		return ESRCH;
+	if (sig == 0 || life & FZ_LIFE_ENDED)
+		return 0;
+	/* To itself it is synchronous. */
+	if (target == self && self->kind == FZ_KIND_FIBER)
+		return -send_to_self(self, sig, code, value);
+	info = fz_signal_info(sig, code, value);
+	if (target->kind == FZ_KIND_WIRED)
+		return (int)-fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(),
+					 fz_fiber_kernel_tid(target), sig, (long)&info);
+	return -fz_signal_send(target, sig, &info, code == SI_QUEUE);
+}
+
+FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
+{
+	struct fz_fiber *target = fz_fiber_of_handle(thread);
+
+	fz_enter(FZ_SYM_pthread_kill);
+	if (!fz_is_fiber(target))
+		return fz_real.pthread_kill(thread, sig);
+	return send_to_thread(target, sig, SI_TKILL, 0);
+}
+
+FZ_EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
+{
+	struct fz_fiber *target = fz_fiber_of_handle(thread);
+
+	fz_enter(FZ_SYM_pthread_sigqueue);
+	if (!fz_is_fiber(target))
+		return fz_real.pthread_sigqueue(thread, sig, value);
+	return send_to_thread(target, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
+}

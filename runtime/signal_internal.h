@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SIGNAL_INTERNAL_H
+#define FZ_RUNTIME_SIGNAL_INTERNAL_H
+
+/*
+ * runtime/signal_internal.h - what the files behind runtime/signal.h share.
+ */
+
+#include "runtime/signal.h"
+
+/* Kernel numbers, the same on every architecture that we know. */
+enum {
+	SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_KILL = 9, SIG_SEGV = 11,
+	SIG_PIPE = 13, SIG_CHLD = 17, SIG_CONT = 18, SIG_STOP = 19, SIG_TSTP = 20,
+	SIG_TTIN = 21, SIG_TTOU = 22, SIG_URG = 23, SIG_VTALRM = 26, SIG_PROF = 27,
+	SIG_WINCH = 28, SIG_SYS = 31, SIG_CANCEL = 32, SIG_SETXID = 33,
+	HOW_BLOCK = 0, HOW_UNBLOCK = 1, HOW_SETMASK = 2,
+	CODE_USER = 0, CODE_QUEUE = -1, CODE_TIMER = -2, CODE_TKILL = -6,
+};
+#define FLAG_NOCLDSTOP 1u
+#define FLAG_NOCLDWAIT 2u
+#define FLAG_SIGINFO 4u
+#define FLAG_ONSTACK 0x08000000u
+#define FLAG_RESTART 0x10000000u
+#define FLAG_NODEFER 0x40000000u
+#define FLAG_RESETHAND 0x80000000u
+
+struct kernel_sigaction {
+	void (*handler)(int, void *, void *);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static inline long kernel_action(int sig, const struct kernel_sigaction *action,
+				 struct kernel_sigaction *ret_old)
+{
+	return fz_syscall4(__NR_rt_sigaction, sig, (long)action, (long)ret_old,
+			   sizeof(uint64_t));
+}
+
+/* signal_route.c: leave it to the monitor.  Any context. */
+void fz_signal_leave_to_monitor(int sig, const void *info);
+
+/* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
+uint64_t fz_signal_waited_for(void);
+
+/* signal_route.c: from the process's to the fiber, what it accepts.  In the runtime. */
+void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
+
+/* Make a node pending for f and see that it learns of it.  In the runtime. */
+void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
+
+/* It has been given a signal in a handler; somebody must look whether it noticed. */
+void fz_signal_undelivered(void);
+
+void fz_signal_route_after_fork(void);
+void fz_signal_actions_after_fork(void);
+void fz_sigwait_after_fork(void);
+void fz_sigqueue_after_fork(void);
+
+#endif

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal_route.c - from where a signal arrived to the thread that is to
+ * have it: by the monitor, and by threads that send to each other.
+ */
+#include <asm/errno.h>
+#include <ucontext.h>
+
+#include "runtime/carrier.h"
+#include "runtime/host.h"
+#include "runtime/lock.h"
+#include "runtime/monitor.h"
+#include "runtime/park.h"
+#include "runtime/sched.h"
+#include "runtime/signal_internal.h"
+
+static struct {
+	/* Arrived where no handler could run; a stack, pushed in handlers. */
+	_Atomic(struct fz_signode *) inbox;
+	_Atomic uint64_t in_inbox;	/* standard signals coalesce there, too */
+	/* Some fiber may have a pending signal and not know it. */
+	_Atomic bool undelivered;
+
+	/*
+	 * Nobody accepts these any more, or not yet: pending for the process, in the
+	 * order of arrival.  Guarded by lock, taken in the runtime.
+	 */
+	struct fz_lock lock;
+	struct fz_signode *first, *last;
+	_Atomic uint64_t pending;
+
+	_Atomic uint64_t signalfd_set;
+
+	void (*setxid_handler)(int, void *, void *);
+	void (*cancel_handler)(int, void *, void *);
+} route;
+
+/* ---- arrival ------------------------------------------------------------ */
+
+static void push_inbox(struct fz_signode *node)
+{
+	node->next = atomic_load_explicit(&route.inbox, memory_order_relaxed);
+	/* release: pairs with take_inbox(). */
+	while (!atomic_compare_exchange_weak_explicit(&route.inbox, &node->next, node,
+						      memory_order_release,
+						      memory_order_relaxed))
+		continue;
+	fz_monitor_poke();
+}
+
+void fz_signal_leave_to_monitor(int sig, const void *info)
+{
+	uint64_t bit = fz_signal_bit(sig);
+	struct fz_signode *node;
+
+	/* relaxed: take_inbox() clears it before it looks. */
+	if (sig < FZ_SIGNAL_FIRST_REALTIME &&
+	    atomic_fetch_or_explicit(&route.in_inbox, bit, memory_order_relaxed) & bit)
+		return;
+	node = fz_signode_new(sig, info, false, false);
+	if (node)
+		push_inbox(node);
+}
+
+/* In the order of arrival. */
+static struct fz_signode *take_inbox(void)
+{
+	struct fz_signode *n, *next, *in_order = NULL;
+
+	atomic_store_explicit(&route.in_inbox, 0, memory_order_relaxed);
+	/* acquire: pairs with push_inbox(). */
+	n = atomic_exchange_explicit(&route.inbox, NULL, memory_order_acq_rel);
+	for (; n; n = next) {
+		next = n->next;
+		n->next = in_order;
+		in_order = n;
+	}
+	return in_order;
+}
+
+/* ---- pending for the process -------------------------------------------- */
+
+uint64_t fz_signal_process_pending(void)
+{
+	/* relaxed: a snapshot. */
+	return atomic_load_explicit(&route.pending, memory_order_relaxed);
+}
+
+static void keep(struct fz_signode *node)
+{
+	uint64_t bit = fz_signal_bit(node->sig);
+
+	fz_lock_acquire(&route.lock);
+	if (node->sig < FZ_SIGNAL_FIRST_REALTIME &&
+	    atomic_load_explicit(&route.pending, memory_order_relaxed) & bit) {
+		fz_signode_free(node);
+	} else {
+		node->next = NULL;
+		if (route.first)
+			route.last->next = node;
+		else
+			route.first = node;
+		route.last = node;
+		atomic_fetch_or_explicit(&route.pending, bit, memory_order_relaxed);
+	}
+	fz_lock_release(&route.lock);
+}
+
+/* Take those whose signal is accepted out of the list. */
+static struct fz_signode *unkeep(uint64_t accept)
+{
+	struct fz_signode *taken = NULL, **taken_end = &taken, *n, *next;
+	struct fz_signode *left = NULL, **left_end = &left;
+	uint64_t pending = 0;
+
+	fz_lock_acquire(&route.lock);
+	route.last = NULL;
+	for (n = route.first; n; n = next) {
+		next = n->next;
+		n->next = NULL;
+		if (fz_signal_bit(n->sig) & accept) {
+			*taken_end = n;
+			taken_end = &n->next;
+		} else {
+			*left_end = route.last = n;
+			left_end = &n->next;
+			pending |= fz_signal_bit(n->sig);
+		}
+	}
+	route.first = left;
+	atomic_store_explicit(&route.pending, pending, memory_order_relaxed);
+	fz_lock_release(&route.lock);
+	return taken;
+}
+
+void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept)
+{
+	struct fz_signode *next;
+
+	for (struct fz_signode *n = unkeep(accept); n; n = next) {
+		next = n->next;
+		fz_sigqueue_add(self, n);
+	}
+}
+
+/* ---- delivery ----------------------------------------------------------- */
+
+void fz_signal_undelivered(void)
+{
+	/* release: pairs with fz_signal_route(). */
+	atomic_store_explicit(&route.undelivered, true, memory_order_release);
+	fz_monitor_poke();
+}
+
+void fz_signal_nudge(void)
+{
+	fz_signal_undelivered();
+}
+
+void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
+{
+	fz_sigqueue_add(f, node);
+	if (!fz_wake_any(f, FZ_WHY_SIGNAL))
+		/* release: pairs with fz_signal_route(). */
+		atomic_store_explicit(&route.undelivered, true, memory_order_release);
+}
+
+static bool takes_no_notice(int sig)
+{
+	struct fz_action a = fz_signal_action_get(sig);
+
+	return (uintptr_t)a.handler == 1 || (!a.handler && fz_signal_ignored_by_default(sig));
+}
+
+void fz_signal_note_signalfd(uint64_t set)
+{
+	atomic_fetch_or_explicit(&route.signalfd_set, set, memory_order_relaxed);
+}
+
+/* A signalfd sees what is pending in the kernel only.  If no thread takes it there. */
+static bool leave_to_signalfd(int sig)
+{
+	uint64_t bit = fz_signal_bit(sig);
+
+	return atomic_load_explicit(&route.signalfd_set, memory_order_relaxed) & bit &&
+	       fz_signal_left_to_kernel() & bit;
+}
+
+int fz_signal_send(struct fz_fiber *f, int sig, const struct fz_siginfo *info, bool limited)
+{
+	struct fz_fiber *self = fz_self();
+	uint64_t bit = fz_signal_bit(sig);
+	struct fz_signode *node;
+
+	if (sig == SIG_KILL || sig == SIG_STOP) {
+		fz_signal_default(sig);
+		return 0;
+	}
+	/* It blocks it, as do all: the kernel keeps it. */
+	if (f->mask & bit && leave_to_signalfd(sig) && !(f->sigwait_set & bit)) {
+		const struct fz_siginfo_head *head = (const void *)info;
+
+		if (head->code != CODE_QUEUE)
+			return (int)fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
+		return (int)fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), sig, (long)info);
+	}
+	if (!((f->mask | f->sigwait_set) & bit)) {
+		if (takes_no_notice(sig))
+			return 0;
+		if (!fz_signal_action_get(sig).handler) {
+			fz_signal_default(sig);
+			return 0;
+		}
+	}
+	node = fz_signode_new(sig, info, true, limited);
+	if (!node)
+		return -EAGAIN;
+	fz_enter_runtime(self);
+	fz_signal_deliver(f, node);
+	fz_leave_runtime(self);
+	if (f != self)
+		fz_monitor_poke();
+	return 0;
+}
+
+void fz_signal_give_back(struct fz_fiber *self)
+{
+	struct fz_signode *node;
+
+	while ((node = fz_sigqueue_take(self, ~(uint64_t)0))) {
+		if (node->directed)
+			fz_signode_free(node);
+		else
+			push_inbox(node);
+	}
+}
+
+/* ---- by the monitor ----------------------------------------------------- */
+
+struct choice {
+	uint64_t bit;
+	struct fz_fiber *waits, *takes;
+};
+
+static bool accepts(const struct fz_fiber *f, uint64_t bit)
+{
+	return (f->sigwait_set | ~f->mask) & bit;
+}
+
+static bool choose(struct fz_fiber *f, void *arg)
+{
+	struct choice *c = arg;
+
+	if (f->kind != FZ_KIND_FIBER)
+		return false;
+	if (f->sigwait_set & c->bit)
+		c->waits = f;
+	else if (!(f->mask & c->bit))
+		c->takes = f;
+	return c->waits != NULL;
+}
+
+struct delivery {
+	struct fz_signode *node;
+	enum { NOBODY, DELIVERED, BY_DEFAULT } outcome;
+};
+
+/* Under the registry's lock, so that whoever is chosen does not end meanwhile. */
+static bool deliver_to_main(struct fz_fiber *any, void *arg)
+{
+	struct delivery *d = arg;
+	struct fz_fiber *f = fz_fiber_main();
+	uint64_t bit = fz_signal_bit(d->node->sig);
+
+	(void)any;
+	if (!f || f->kind != FZ_KIND_FIBER || !accepts(f, bit))
+		return true;
+	if (f->sigwait_set & bit || (uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
+		fz_signal_deliver(f, d->node);
+		d->outcome = DELIVERED;
+	} else {
+		d->outcome = BY_DEFAULT;
+	}
+	return true;
+}
+
+struct search {
+	struct delivery *delivery;
+	struct choice choice;
+};
+
+static bool deliver_to_any(struct fz_fiber *f, void *arg)
+{
+	struct search *s = arg;
+	struct delivery *d = s->delivery;
+	bool last = f->all_next == NULL;
+
+	if (!choose(f, &s->choice) && !last)
+		return false;
+	if (s->choice.waits) {
+		fz_signal_deliver(s->choice.waits, d->node);
+		d->outcome = DELIVERED;
+	} else if (s->choice.takes) {
+		if ((uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
+			fz_signal_deliver(s->choice.takes, d->node);
+			d->outcome = DELIVERED;
+		} else {
+			d->outcome = BY_DEFAULT;
+		}
+	}
+	return true;
+}
+
+/* The main thread if it accepts it, then who waits for it, then anyone: as the kernel does. */
+static void find_thread(struct fz_signode *node)
+{
+	struct delivery d = { .node = node };
+	struct search search = { &d, { .bit = fz_signal_bit(node->sig) } };
+	int sig = node->sig;
+
+	fz_fiber_each(deliver_to_main, &d);
+	if (d.outcome == NOBODY)
+		fz_fiber_each(deliver_to_any, &search);
+	switch (d.outcome) {
+	case DELIVERED:
+		break;
+	case BY_DEFAULT:
+		fz_signode_free(node);
+		if (!takes_no_notice(sig))
+			fz_signal_default(sig);
+		break;
+	case NOBODY:
+		/* Blocked by all meanwhile. */
+		keep(node);
+		break;
+	}
+}
+
+/* Which of both is to interrupt it: what a call does then is decided by SA_RESTART. */
+static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
+{
+	for (; due; due &= due - 1)
+		if (!(fz_signal_action_get(__builtin_ctzll(due) + 1).flags & FLAG_RESTART))
+			return SIG_CANCEL;
+	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
+}
+
+/*
+ * Running user code, where it does not look: interrupt its kernel thread.  What is
+ * pending stays with the fiber, so that nothing is lost if it is not there.
+ */
+static bool nudge(struct fz_fiber *f, void *arg)
+{
+	bool *again = arg;
+	struct fz_carrier *c = f->carrier;
+	struct fz_siginfo siginfo;
+	uint64_t due = atomic_load_explicit(&f->pending, memory_order_seq_cst);
+	int sig;
+
+	if (FZ_LIKELY(!due) && !fz_cancel_is_asynchronous(f))
+		return false;
+	due &= ~f->mask | f->sigwait_set;
+	if (!due && !fz_cancel_is_asynchronous(f))
+		return false;
+	*again = true;
+	if (fz_wake_any(f, FZ_WHY_SIGNAL) || !c ||
+	    atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
+		return false;
+	/* Not SI_TKILL, which is libc's own use of these signals. */
+	sig = interrupting_signal(f, due);
+	siginfo = fz_signal_info(sig, CODE_QUEUE, 0);
+	fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
+	return false;
+}
+
+bool fz_signal_route(void)
+{
+	struct fz_signode *n = take_inbox(), *next;
+	bool again = false;
+
+	for (; n; n = next) {
+		next = n->next;
+		find_thread(n);
+	}
+	/* Somebody may accept by now what nobody did. */
+	if (FZ_UNLIKELY(fz_signal_process_pending() & ~fz_signal_left_to_kernel())) {
+		for (n = unkeep(~fz_signal_left_to_kernel()); n; n = next) {
+			next = n->next;
+			find_thread(n);
+		}
+	}
+	if (atomic_exchange_explicit(&route.undelivered, false, memory_order_acquire))
+		fz_fiber_each(nudge, &again);
+	if (again)
+		atomic_store_explicit(&route.undelivered, true, memory_order_relaxed);
+	return again;
+}
+
+/* ---- setuid and friends ------------------------------------------------- */
+
+/* See nudge(). */
+static void nudged(struct fz_fiber *self, const void *ucontext)
+{
+	uint64_t mask;
+
+	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	/*
+	 * A handler that has just begun or is about to return has another mask than we
+	 * believe; the monitor will ask again.  While it sends to itself, it looks
+	 * itself after that.
+	 */
+	__builtin_memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof(mask));
+	if (mask == self->mask && !self->injecting) {
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+		fz_signal_run_pending(self);
+	}
+	/* libc makes its own blocking calls asynchronously cancellable. */
+	if (fz_cancel_is_asynchronous(self))
+		fz_host.test_cancel();
+}
+
+/* Apart from who changes the thread pointer. */
+static __attribute__((noinline)) void nudged_for_restart(const void *ucontext)
+{
+	nudged(fz_self(), ucontext);
+}
+
+/*
+ * libc makes all its threads change their ids by SIGSETXID, and its handler
+ * clears a bit in the TCB it runs on: that must be the one that libc sent the
+ * signal to, not that of the fiber which happens to run there.
+ */
+static void setxid_arrived(int sig, void *siginfo, void *ucontext)
+{
+	const struct fz_siginfo_head *info = siginfo;
+	struct fz_carrier *c;
+	uintptr_t tcb;
+
+	if (info->code == CODE_QUEUE) {
+		nudged_for_restart(ucontext);
+		return;
+	}
+	c = fz_carrier_by_tid((int)fz_sys_gettid());
+	tcb = fz_tcb_get();
+	if (!c) {
+		route.setxid_handler(sig, siginfo, ucontext);
+		return;
+	}
+	fz_tcb_set(c->libc_tcb);
+	route.setxid_handler(sig, siginfo, ucontext);
+	fz_tcb_set(tcb);
+}
+
+/* Cancelling asynchronously a native thread is libc's use of it. */
+static void cancel_arrived(int sig, void *siginfo, void *ucontext)
+{
+	const struct fz_siginfo_head *info = siginfo;
+
+	if (info->code == CODE_QUEUE)
+		nudged(fz_self(), ucontext);
+	else if (route.cancel_handler)
+		route.cancel_handler(sig, siginfo, ucontext);
+}
+
+/* Put `ours` before libc's handler of sig, if it has one; flags as it has them. */
+static void guard(int sig, void (*ours)(int, void *, void *), uint64_t mask, bool always,
+		  void (**libc)(int, void *, void *))
+{
+	struct kernel_sigaction action, any;
+
+	if (kernel_action(sig, NULL, &action) || action.handler == ours)
+		return;
+	if ((uintptr_t)action.handler > 1)
+		*libc = action.handler;
+	else if (!always)
+		return;
+	/* libc's way back from a handler is what a handler of ours needs, too. */
+	kernel_action(SIG_SETXID, NULL, &any);
+	action.restorer = any.restorer;
+	action.handler = ours;
+	action.mask = mask;
+	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
+	action.flags = (any.flags | FLAG_SIGINFO |
+			/* A cancelled thread unwinds out of it and leaves no mask behind. */
+			(sig == SIG_CANCEL ? FLAG_NODEFER : 0)) &
+		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
+	kernel_action(sig, &action, NULL);
+}
+
+void fz_signal_guard_libc(void)
+{
+	/* Nothing may run while the TCB is another's. */
+	guard(SIG_SETXID, setxid_arrived, ~(uint64_t)0, false, &route.setxid_handler);
+	guard(SIG_CANCEL, cancel_arrived, 0, true, &route.cancel_handler);
+}
+
+
+void fz_signal_route_after_fork(void)
+{
+	/* The nodes are lost, with what their threads would have done. */
+	atomic_store_explicit(&route.inbox, NULL, memory_order_relaxed);
+	atomic_store_explicit(&route.in_inbox, 0, memory_order_relaxed);
+	atomic_store_explicit(&route.pending, 0, memory_order_relaxed);
+	route.first = NULL;
+	__builtin_memset(&route.lock, 0, sizeof(route.lock));
+}

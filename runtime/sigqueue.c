@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sigqueue.h"
+
+#include <linux/mman.h>
+#include <linux/resource.h>
+
+#include "runtime/signal_internal.h"
+
+enum { CHUNK_NODES = 256, CHUNKS = 8192 };
+
+/*
+ * Never unmapped, so that reading a node that somebody else has just taken from
+ * the free list is harmless; the tag in the upper half of `free` makes the
+ * compare-and-swap fail then.
+ */
+static struct {
+	_Atomic uint64_t free;		/* tag << 32 | index + 1 */
+	_Atomic uint32_t chunks;
+	_Atomic(struct fz_signode *) chunk[CHUNKS];
+	_Atomic uint64_t charged;
+} pool;
+
+static struct fz_signode *node_at(uint32_t index)
+{
+	/* acquire: pairs with the release in grow(). */
+	return atomic_load_explicit(&pool.chunk[index / CHUNK_NODES], memory_order_acquire) +
+	       index % CHUNK_NODES;
+}
+
+/* Put a chain of free nodes onto the list. */
+static void push_free(struct fz_signode *first, struct fz_signode *last)
+{
+	uint64_t old = atomic_load_explicit(&pool.free, memory_order_relaxed), new;
+
+	do {
+		atomic_store_explicit(&last->next_free, (uint32_t)old, memory_order_relaxed);
+		new = ((old >> 32) + 1) << 32 | (first->index + 1);
+		/* release: pairs with the acquire in pop_free(). */
+	} while (!atomic_compare_exchange_weak_explicit(&pool.free, &old, new,
+							memory_order_release,
+							memory_order_relaxed));
+}
+
+static struct fz_signode *pop_free(void)
+{
+	/* acquire: pairs with push_free(). */
+	uint64_t old = atomic_load_explicit(&pool.free, memory_order_acquire), new;
+	struct fz_signode *node;
+
+	do {
+		if (!(uint32_t)old)
+			return NULL;
+		node = node_at((uint32_t)old - 1);
+		new = ((old >> 32) + 1) << 32 |
+		      atomic_load_explicit(&node->next_free, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&pool.free, &old, new,
+							memory_order_acquire,
+							memory_order_acquire));
+	return node;
+}
+
+static bool grow(void)
+{
+	uint32_t n = atomic_fetch_add_explicit(&pool.chunks, 1, memory_order_relaxed);
+	struct fz_signode *nodes;
+	long mem;
+
+	if (n >= CHUNKS) {
+		atomic_fetch_sub_explicit(&pool.chunks, 1, memory_order_relaxed);
+		return false;
+	}
+	mem = fz_sys_mmap(CHUNK_NODES * sizeof(*nodes), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS);
+	if (fz_sys_failed(mem))
+		return false;
+	nodes = (struct fz_signode *)mem;
+	for (uint32_t i = 0; i < CHUNK_NODES; i++) {
+		nodes[i].index = n * CHUNK_NODES + i;
+		atomic_store_explicit(&nodes[i].next_free, n * CHUNK_NODES + i + 2,
+				      memory_order_relaxed);
+	}
+	/* release: pairs with node_at(). */
+	atomic_store_explicit(&pool.chunk[n], nodes, memory_order_release);
+	push_free(&nodes[0], &nodes[CHUNK_NODES - 1]);
+	return true;
+}
+
+/* What natively the kernel counts for the user, we count for the process. */
+static bool charge_one(void)
+{
+	struct rlimit64 limit;
+
+	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_SIGPENDING, 0, (long)&limit))
+		return false;
+	/* relaxed: a count. */
+	if (atomic_fetch_add_explicit(&pool.charged, 1, memory_order_relaxed) < limit.rlim_cur)
+		return true;
+	atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
+	return false;
+}
+
+struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool charge)
+{
+	struct fz_signode *node;
+
+	if (charge && !charge_one())
+		return NULL;
+	while (!(node = pop_free()))
+		if (!grow())
+			break;
+	if (!node) {
+		if (charge)
+			atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
+		return NULL;
+	}
+	__builtin_memcpy(&node->info, info, sizeof(node->info));
+	node->next = NULL;
+	node->sig = sig;
+	node->directed = directed;
+	node->charged = charge;
+	return node;
+}
+
+void fz_signode_free(struct fz_signode *node)
+{
+	if (!node)
+		return;
+	if (node->charged)
+		atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
+	push_free(node, node);
+}
+
+void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
+{
+	uint64_t bit = fz_signal_bit(node->sig);
+
+	/* relaxed: two at once become one when they are taken. */
+	if (node->sig < FZ_SIGNAL_FIRST_REALTIME &&
+	    atomic_load_explicit(&f->pending, memory_order_relaxed) & bit) {
+		fz_signode_free(node);
+		return;
+	}
+	node->next = atomic_load_explicit(&f->arrivals, memory_order_relaxed);
+	/* release: pairs with drain(). */
+	while (!atomic_compare_exchange_weak_explicit(&f->arrivals, &node->next, node,
+						      memory_order_release,
+						      memory_order_relaxed))
+		continue;
+	/* seq_cst: pairs with fz_wait_arm() and look_for_requests(). */
+	atomic_fetch_or_explicit(&f->pending, bit, memory_order_seq_cst);
+}
+
+static bool queued(const struct fz_fiber *f, int sig)
+{
+	for (struct fz_signode *n = f->queue; n; n = n->next)
+		if (n->sig == sig)
+			return true;
+	return false;
+}
+
+/* A timer has one signal pending at most, which counts what came besides. */
+static bool overrun(struct fz_fiber *f, const struct fz_signode *node)
+{
+	/* si_timerid and si_overrun are where si_pid and si_uid are. */
+	const struct fz_siginfo_head *new = (const void *)&node->info;
+
+	if (new->code != CODE_TIMER)
+		return false;
+	for (struct fz_signode *n = f->queue; n; n = n->next) {
+		struct fz_siginfo_head *old = (void *)&n->info;
+
+		if (n->sig != node->sig || old->code != CODE_TIMER || old->pid != new->pid)
+			continue;
+		old->uid += 1 + new->uid;
+		return true;
+	}
+	return false;
+}
+
+/* From the stack of arrivals to the end of the queue.  Returns what that brought. */
+static uint64_t drain(struct fz_fiber *self)
+{
+	/* acquire: pairs with fz_sigqueue_add(). */
+	struct fz_signode *n = atomic_exchange_explicit(&self->arrivals, NULL,
+							memory_order_acquire);
+	struct fz_signode *in_order = NULL, *next, **end = &self->queue;
+	uint64_t brought = 0;
+
+	for (; n; n = next) {
+		next = n->next;
+		n->next = in_order;
+		in_order = n;
+	}
+	while (*end)
+		end = &(*end)->next;
+	for (n = in_order; n; n = next) {
+		next = n->next;
+		n->next = NULL;
+		if (n->sig < FZ_SIGNAL_FIRST_REALTIME ? queued(self, n->sig) :
+							overrun(self, n)) {
+			fz_signode_free(n);
+			continue;
+		}
+		brought |= fz_signal_bit(n->sig);
+		*end = n;
+		end = &n->next;
+	}
+	return brought;
+}
+
+static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
+{
+	for (struct fz_signode **at = &self->queue; *at; at = &(*at)->next) {
+		struct fz_signode *n = *at;
+
+		if (n->sig != sig)
+			continue;
+		*at = n->next;
+		n->next = NULL;
+		return n;
+	}
+	return NULL;
+}
+
+static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
+{
+	uint64_t due, brought;
+	struct fz_signode *n;
+	int sig;
+
+	drain(self);
+	/* seq_cst: pairs with fz_sigqueue_add(). */
+	due = atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept;
+	if (!due)
+		return NULL;
+	sig = __builtin_ctzll(due) + 1;
+	n = unlink_first(self, sig);
+	if (!queued(self, sig)) {
+		atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig),
+					  memory_order_seq_cst);
+		/* One that came in between has lost its bit. */
+		brought = drain(self);
+		if (brought)
+			atomic_fetch_or_explicit(&self->pending, brought,
+						 memory_order_seq_cst);
+	}
+	return n;
+}
+
+struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
+{
+	uint32_t before = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	struct fz_signode *n;
+
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	do {
+		n = take(self, accept);
+		/* A bit without a node: the same signal twice at once, taken as one. */
+	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, before, memory_order_relaxed);
+	return n;
+}
+
+void fz_sigqueue_clear(struct fz_fiber *f)
+{
+	struct fz_signode *n;
+
+	drain(f);
+	while ((n = f->queue)) {
+		f->queue = n->next;
+		fz_signode_free(n);
+	}
+	atomic_store_explicit(&f->pending, 0, memory_order_relaxed);
+}
+
+void fz_sigqueue_after_fork(void)
+{
+	atomic_store_explicit(&pool.charged, 0, memory_order_relaxed);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SIGQUEUE_H
+#define FZ_RUNTIME_SIGQUEUE_H
+
+/*
+ * runtime/sigqueue.h - signals that are pending for a thread, with what came
+ * along with them.
+ *
+ * A node is one signal.  Anybody may add one, handlers too: nodes come from a pool
+ * without locks, and a thread's `arrivals` is a stack without one.  Only the thread
+ * itself takes them, in order, from its `queue`, with in_runtime set so that
+ * nothing of its own comes between.
+ *
+ *	a bit of fz_fiber.pending is set  =>  there is a node for it, in arrivals
+ *	or queue, or about to be taken
+ */
+
+#include "runtime/fiber.h"
+
+/* siginfo_t and the like, without libc's headers. */
+struct fz_siginfo {
+	_Alignas(8) char bytes[128];
+};
+
+/* The head of the kernel's siginfo_t, as far as kill(), tgkill() and sigqueue() fill it. */
+struct fz_siginfo_head {
+	int signo, error, code, pad;
+	int pid;
+	uint32_t uid;
+	uint64_t value;
+};
+
+struct fz_signode {
+	struct fz_siginfo info;
+	struct fz_signode *next;
+	int sig;
+	bool directed;			/* at this thread, not at the process */
+	bool charged;			/* counts against RLIMIT_SIGPENDING */
+	uint32_t index;			/* const; its place in the pool */
+	_Atomic uint32_t next_free;	/* index + 1 */
+};
+
+enum { FZ_SIGNAL_FIRST_REALTIME = 32 };
+
+/*
+ * A node with a copy of info.  charge: refuse if as many as RLIMIT_SIGPENDING
+ * allows are pending already.  NULL if refused or out of memory.  Any context.
+ */
+struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool charge);
+void fz_signode_free(struct fz_signode *node);
+
+/*
+ * Make the signal pending for f; a standard signal that is pending already is
+ * dropped.  The node is f's from now on.  Any context.
+ */
+void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node);
+
+/*
+ * The calling thread takes its first pending signal of those in `accept`: the
+ * lowest number first, then as they came.  NULL if there is none.
+ */
+struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept);
+
+/* Drop everything: of an ended fiber that nobody can name, or after fork. */
+void fz_sigqueue_clear(struct fz_fiber *f);
+
+#endif
