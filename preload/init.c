@@ -14,6 +14,7 @@
 #include <sys/auxv.h>
 
 #include "arch/arch.h"
+#include "preload/children.h"
 #include "preload/config.h"
 #include "preload/exclude.h"
 #include "preload/gate.h"
@@ -197,6 +198,8 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	fz_config_read(envp);
 	fz_exclude_init(envp);
 	launched = started_by_launcher(envp, &dormant);
+	if (!fz_config.children)
+		fz_children_without_us(envp);
 	fz_stats_wanted = fz_config.stats;
 	fz_features_without = fz_config.without;
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);

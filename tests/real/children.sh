@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# tests/real/children.sh - FIBERIZE_CHILDREN=0: what a program executes runs without
+# the library, and keeps whatever else is preloaded.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+library=$root/build/libfiberize.so
+python=/usr/bin/python3
+command -v $python >/dev/null || { echo "python3 is not installed"; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/fz-children.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+ln -s "$library" "$work/libother.so"
+
+fail() {
+	echo "children.sh: $*" >&2
+	exit 1
+}
+
+# How often the library is mapped executable in a child, by each way to make one.
+cat >"$work/ways.py" <<'END'
+import ctypes, os, subprocess, threading
+threading.Thread(target=lambda: None).start()
+look = "grep -c 'r-xp.*libfiberize' /proc/self/maps || true; echo ${LD_PRELOAD-none}"
+print("self", open("/proc/self/maps").read().count("libfiberize") > 0)
+print("system", flush=True); os.system(look)
+print("popen", os.popen(look).read().split(), flush=True)
+print("subprocess", subprocess.check_output(look, shell=True).split(), flush=True)
+print("env", subprocess.check_output(["/bin/sh", "-c", look], env=dict(os.environ)).split(), flush=True)
+pid = os.posix_spawn("/bin/sh", ["sh", "-c", "echo spawned; " + look], os.environ)
+os.waitpid(pid, 0)
+pid = os.fork()
+if pid == 0:
+    os.execve("/bin/sh", ["sh", "-c", "echo forked; " + look], os.environ)
+os.waitpid(pid, 0)
+END
+
+# shellcheck disable=SC2094
+run() {
+	timeout -k 2 30 env "$@" $python "$work/ways.py" 2>&1
+}
+
+# $1: what each is to say of maps and LD_PRELOAD.
+expect() {
+	printf 'self True\nsystem\n%s\n%s\n' "$1" "$2"
+	printf "popen ['%s', '%s']\nsubprocess [b'%s', b'%s']\nenv [b'%s', b'%s']\n" \
+		"$1" "$2" "$1" "$2" "$1" "$2"
+	printf 'spawned\n%s\n%s\nforked\n%s\n%s\n' "$1" "$2" "$1" "$2"
+}
+
+got=$(run "LD_PRELOAD=$library") || fail "status $?: $got"
+[ "$got" = "$(expect 1 "$library")" ] || fail "by default: $got"
+got=$(run "LD_PRELOAD=$library" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
+[ "$got" = "$(expect 0 none)" ] || fail "alone: $got"
+libm=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
+libm=${libm%/*}/libm.so.6
+got=$(run "LD_PRELOAD=$libm:$library" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
+[ "$got" = "$(expect 0 "$libm")" ] || fail "behind another: $got"
+got=$(run "LD_PRELOAD=$library $libm" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
+[ "$got" = "$(expect 0 "$libm")" ] || fail "before another: $got"
+got=$(run "LD_PRELOAD=$work/libother.so" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
+[ "$got" = "$(expect 0 none)" ] || fail "by another name: $got"
