@@ -50,9 +50,16 @@ struct start {
 static int start_forked(void *arg)
 {
 	struct start start = *(struct start *)arg;
+	int status;
 
 	fz_after_fork_in_child();
-	return start.fn(start.arg);
+	status = start.fn(start.arg);
+
+	/* libc ends only this kernel thread; ours would keep the process alive. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    fz_fiber_alive() <= 1)
+		fz_syscall1(__NR_exit_group, status);
+	fz_fiber_main_ended();
 }
 
 FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)

@@ -9,6 +9,7 @@
 
 #include "preload/real.h"
 #include "runtime/fiber.h"
+#include "runtime/signal.h"
 
 /* An alias is declared with the type of its target, not with its nothrow and leaf. */
 #ifndef __clang__
@@ -51,6 +52,9 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 static inline ssize_t fz_leave(int64_t ret)
 {
 	if (FZ_UNLIKELY(ret < 0)) {
+		/* The kernel's SIGPIPE was for this fiber, blocked or not. */
+		if (ret == -EPIPE)
+			fz_signal_collect_sigpipe(fz_self());
 		errno = (int)-ret;
 		return -1;
 	}

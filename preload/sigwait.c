@@ -81,6 +81,40 @@ FZ_EXPORT int sigpause(int mask)
 	return self ? sigpause_common(self, mask, 0) : fz_real.__sigpause(mask, 0);
 }
 
+/*
+ * Not a fiber: the real call, which says EINTR, too, when a request completes that a
+ * wired thread has submitted in its life as a fiber.  Only a handler counts.
+ */
+static int wait_really(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	struct fz_fiber *self = fz_self();
+	struct timespec left;
+	fz_nsec deadline = 0;
+	int ret;
+
+	if (self->kind != FZ_KIND_WIRED)
+		return fz_real.sigtimedwait(set, info, timeout);
+	if (timeout && fz_timespec_valid(timeout)) {
+		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
+		left = *timeout;
+		timeout = &left;
+	}
+	self->handlers_run = 0;
+	for (;;) {
+		fz_nsec now;
+
+		ret = fz_real.sigtimedwait(set, info, timeout);
+		if (ret >= 0 || errno != EINTR || self->handlers_run)
+			return ret;
+		now = fz_now();
+		if (timeout)
+			left = (struct timespec){
+				.tv_sec = (time_t)((deadline > now ? deadline - now : 0) / FZ_SEC),
+				.tv_nsec = (long)((deadline > now ? deadline - now : 0) % FZ_SEC),
+			};
+	}
+}
+
 static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t *info,
 			   const struct timespec *timeout)
 {
@@ -109,7 +143,7 @@ FZ_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct ti
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigtimedwait);
 
 	if (!self)
-		return fz_real.sigtimedwait(set, info, timeout);
+		return wait_really(set, info, timeout);
 	return wait_for_signal(self, set, info, timeout);
 }
 
@@ -118,7 +152,7 @@ FZ_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigwaitinfo);
 
 	if (!self)
-		return fz_real.sigwaitinfo(set, info);
+		return wait_really(set, info, NULL);
 	return wait_for_signal(self, set, info, NULL);
 }
 

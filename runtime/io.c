@@ -321,14 +321,6 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 	return fz_syscall3(__NR_writev, fd, (long)iov, count);
 }
 
-/* The kernel's SIGPIPE was for this fiber, blocked or not. */
-static int64_t no_reader(struct fz_fiber *self, int64_t ret)
-{
-	if (FZ_UNLIKELY(ret == -EPIPE))
-		fz_signal_collect_sigpipe(self);
-	return ret;
-}
-
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
@@ -345,14 +337,14 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 		fz_io_test_cancel(self);
 		return fz_syscall3(__NR_write, fd, (long)buf, (long)n);
 	}
-	return no_reader(self, write_common(self, fd, &iov, 1));
+	return write_common(self, fd, &iov, 1);
 }
 
 int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
 	if (fz_io_bad_vector(iov, count))
 		return fz_syscall3(__NR_writev, fd, (long)iov, count);
-	return no_reader(self, write_common(self, fd, iov, count));
+	return write_common(self, fd, iov, count);
 }
 
 int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline)

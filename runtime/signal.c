@@ -469,7 +469,7 @@ void fz_signal_collect_sigpipe(struct fz_fiber *self)
 	struct fz_siginfo info;
 	struct fz_signode *node;
 
-	if (!(self->mask & set) ||
+	if (self->kind != FZ_KIND_FIBER || !(self->mask & set) ||
 	    fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
 			sizeof(set)) != SIG_PIPE)
 		return;
