@@ -172,7 +172,7 @@ static void jobs(void)
 		start(ticks, NULL);
 		start(ticks, NULL);
 		/* Stopped by default, and by itself. */
-		while (conts < 3)
+		while (conts < 4)
 			usleep(1000);
 		signal(SIGTSTP, on_tstp);
 		raise(SIGTSTP);
@@ -189,6 +189,7 @@ static void jobs(void)
 		CHECK(WIFCONTINUED(status));
 		usleep(5000);
 	}
+	CHECK_OK(kill(pid, SIGCONT));
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 3 << 8);
 	puts("jobs");

@@ -44,9 +44,17 @@ static void *computes(void *arg)
 
 /* ---- the main thread waits, the workers would die of it ------------------- */
 
+static volatile int about_to_wait = 1;
+
+/*
+ * Long enough after the main thread was about to wait: before it does, a thread that
+ * has the signal unblocked would take it, and the process end.
+ */
 static void *sends_later(void *arg)
 {
-	usleep(2000);
+	while (!about_to_wait)
+		usleep(1000);
+	usleep(stop ? 2000 : 50000);
 	CHECK_OK(kill(getpid(), (int)(intptr_t)arg));
 	return NULL;
 }
@@ -61,11 +69,13 @@ static void workers_unblocked(void)
 	for (int i = 0; i < 6; i++)
 		workers[i] = start(i % 2 ? computes : sleeps, NULL);
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 8; i++) {
 		int want = i % 2 ? SIGTERM : SIGINT;
 		siginfo_t info;
 
+		about_to_wait = 0;
 		t = start(sends_later, (void *)(intptr_t)want);
+		about_to_wait = 1;
 		if (i % 3) {
 			CHECK_OK(sigwait(&set, &sig));
 			CHECK_INT(sig, want);
