@@ -24,7 +24,7 @@ FZ_EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *ret
 	if (event->sigev_notify_thread_id == self->tid) {
 		fz_fiber_wire(self);
 		changed.sigev_notify_thread_id = fz_fiber_kernel_tid(self);
-	} else if (fz_fiber_has_tid(event->sigev_notify_thread_id)) {
+	} else if (fz_fiber_by_tid(event->sigev_notify_thread_id)) {
 		changed.sigev_notify = SIGEV_SIGNAL;
 	}
 	return fz_real.timer_create(clock, &changed, ret_timer);

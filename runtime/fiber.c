@@ -66,22 +66,6 @@ int fz_fiber_kernel_tid(const struct fz_fiber *f)
 	return f->carrier->tid;
 }
 
-static bool has_tid(struct fz_fiber *f, void *tid)
-{
-	return f->tid == *(int *)tid;
-}
-
-bool fz_fiber_has_tid(int tid)
-{
-	struct fz_fiber *self = fz_self();
-	bool found;
-
-	fz_enter_runtime(self);
-	found = fz_fiber_each(has_tid, &tid);
-	fz_leave_runtime(self);
-	return found;
-}
-
 struct fz_fiber *fz_fiber_main(void)
 {
 	return atomic_load_explicit(&registry.main, memory_order_acquire);

@@ -237,9 +237,6 @@ bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 /* The kernel thread that runs it, or ran it last. */
 int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
 
-/* Does a fiber have this (virtual) tid now? */
-bool fz_fiber_has_tid(int tid);
-
 /* Threads alive: fibers, the main one included, and native ones. */
 uint32_t fz_fiber_alive(void);
 
