@@ -2,9 +2,9 @@
 /*
  * preload/kill.c - signals that the program sends to itself and its threads.
  *
- * kill() and sigqueue() of the own process go to the kernel, which chooses among
- * kernel threads; but where it would choose the caller, if each fiber were a thread,
- * the handler must have run on return, so then the caller sends it to itself.
+ * kill() and sigqueue() of the own process: the kernel would choose among kernel
+ * threads, so we choose among fibers.  Where that is the caller, the handler has run on
+ * return.  What no fiber accepts, or nobody handles, goes to the kernel.
  */
 #include "preload/gate.h"
 #include "runtime/signal.h"
@@ -35,28 +35,35 @@ FZ_EXPORT int raise(int sig)
 }
 FZ_EXPORT_ALIAS(gsignal, raise);
 
+/* Returns 0, -errno, or 1: by the real call. */
+static int send_to_own_process(struct fz_fiber *self, pid_t pid, int sig, int code,
+			       uint64_t value)
+{
+	struct fz_siginfo info;
+
+	if (!self || !valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig) ||
+	    pid != (pid_t)fz_sys_getpid())
+		return 1;
+	info = fz_signal_info(sig, code, value);
+	if (fz_signal_is_mine(self, sig))
+		return fz_signal_send_here(self, sig, &info);
+	return fz_signal_send_to_process(sig, &info) ? 0 : 1;
+}
+
 FZ_EXPORT int kill(pid_t pid, int sig)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_kill);
-	struct fz_siginfo info;
+	int ret = send_to_own_process(self, pid, sig, SI_USER, 0);
 
-	if (!self || !valid(sig) || pid != (pid_t)fz_sys_getpid() ||
-	    !fz_signal_is_mine(self, sig))
-		return fz_real.kill(pid, sig);
-	info = fz_signal_info(sig, SI_USER, 0);
-	return (int)fz_leave(fz_signal_send_here(self, sig, &info));
+	return ret > 0 ? fz_real.kill(pid, sig) : (int)fz_leave(ret);
 }
 
 FZ_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigqueue);
-	struct fz_siginfo info;
+	int ret = send_to_own_process(self, pid, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
 
-	if (!self || !valid(sig) || pid != (pid_t)fz_sys_getpid() ||
-	    !fz_signal_is_mine(self, sig))
-		return fz_real.sigqueue(pid, sig, value);
-	info = fz_signal_info(sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
-	return (int)fz_leave(fz_signal_send_here(self, sig, &info));
+	return ret > 0 ? fz_real.sigqueue(pid, sig, value) : (int)fz_leave(ret);
 }
 
 /* Returns 0 or a positive error number, as pthread functions do. */

@@ -327,13 +327,14 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		set_default(sig);
 		return;
 	}
+	/* In a process without fibers, too: it may hold a lock of the parking lot. */
+	if (busy) {
+		arrived_in_runtime(self, sig, info);
+		return;
+	}
 	/* acquire: pairs with fz_sched_start(). */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire)) {
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
-		return;
-	}
-	if (busy) {
-		arrived_in_runtime(self, sig, info);
 		return;
 	}
 	/* For this thread, as the kernel has it or as we sent it. */

@@ -166,6 +166,12 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
  */
 bool fz_signal_is_mine(struct fz_fiber *self, int sig);
 
+/*
+ * To the fiber of this process that the kernel would choose: it is pending for that one
+ * on return.  False if the kernel has to do it.  From a fiber, outside the runtime.
+ */
+bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info);
+
 /* A siginfo as of kill (code 0), tgkill (-6), sigqueue (-1) by this process. */
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
 

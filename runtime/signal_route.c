@@ -262,6 +262,7 @@ static bool choose(struct fz_fiber *f, void *arg)
 
 struct delivery {
 	struct fz_signode *node;
+	bool to_handlers_only;
 	enum { NOBODY, DELIVERED, BY_DEFAULT } outcome;
 };
 
@@ -273,7 +274,8 @@ static bool deliver_to_main(struct fz_fiber *any, void *arg)
 	uint64_t bit = fz_signal_bit(d->node->sig);
 
 	(void)any;
-	if (!f || f->kind != FZ_KIND_FIBER || !accepts(f, bit))
+	if (!f || f->kind != FZ_KIND_FIBER || !accepts(f, bit) ||
+	    (d->to_handlers_only && f->sigwait_set & bit))
 		return true;
 	if (f->sigwait_set & bit || (uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
 		fz_signal_deliver(f, d->node);
@@ -297,6 +299,8 @@ static bool deliver_to_any(struct fz_fiber *f, void *arg)
 
 	if (!choose(f, &s->choice) && !last)
 		return false;
+	if (s->choice.waits && d->to_handlers_only)
+		return true;
 	if (s->choice.waits) {
 		fz_signal_deliver(s->choice.waits, d->node);
 		d->outcome = DELIVERED;
@@ -312,15 +316,48 @@ static bool deliver_to_any(struct fz_fiber *f, void *arg)
 }
 
 /* The main thread if it accepts it, then who waits for it, then anyone: as the kernel does. */
+static void offer(struct delivery *d)
+{
+	struct search search = { d, { .bit = fz_signal_bit(d->node->sig) } };
+
+	fz_fiber_each(deliver_to_main, d);
+	if (d->outcome == NOBODY)
+		fz_fiber_each(deliver_to_any, &search);
+}
+
+bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
+{
+	struct fz_fiber *self = fz_self();
+	struct delivery d;
+
+	/* Those who wait are sometimes not waiting: one way for all keeps the order. */
+	if ((uintptr_t)fz_signal_action_get(sig).handler <= 1 ||
+	    fz_signal_waited_for() & fz_signal_bit(sig))
+		return false;
+	d = (struct delivery){
+		.node = fz_signode_new(sig, info, false, true),
+		.to_handlers_only = true,
+	};
+	if (!d.node)
+		return false;
+	fz_enter_runtime(self);
+	offer(&d);
+	fz_leave_runtime(self);
+	if (d.outcome != DELIVERED) {
+		fz_signode_free(d.node);
+		return false;
+	}
+	if (atomic_load_explicit(&route.undelivered, memory_order_relaxed))
+		fz_monitor_poke();
+	return true;
+}
+
 static void find_thread(struct fz_signode *node)
 {
 	struct delivery d = { .node = node };
-	struct search search = { &d, { .bit = fz_signal_bit(node->sig) } };
 	int sig = node->sig;
 
-	fz_fiber_each(deliver_to_main, &d);
-	if (d.outcome == NOBODY)
-		fz_fiber_each(deliver_to_any, &search);
+	offer(&d);
 	switch (d.outcome) {
 	case DELIVERED:
 		break;
