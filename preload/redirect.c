@@ -395,7 +395,8 @@ void fz_redirect_start(void)
 		return;
 	result = (typeof(result)){ .done = true };
 	redirect();
-	if (!fz_config.verbose)
+	/* When it went as it should, only the statistics tell. */
+	if (!fz_config.verbose || result.count == ENTRIES)
 		return;
 	fz_redirect_say();
 	for (unsigned i = 0; !result.refused && i < ENTRIES; i++)
