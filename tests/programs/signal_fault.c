@@ -12,6 +12,19 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
+/* The registers of an interrupted context, and an instruction that no CPU knows. */
+#ifdef __x86_64__
+#define SP_OF(uc) ((uc)->uc_mcontext.gregs[REG_RSP])
+#define PC_OF(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
+#define BAD_INSTRUCTION "ud2"
+#define BAD_SIZE 2
+#else
+#define SP_OF(uc) ((uc)->uc_mcontext.sp)
+#define PC_OF(uc) ((uc)->uc_mcontext.pc)
+#define BAD_INSTRUCTION "udf #0"
+#define BAD_SIZE 4
+#endif
+
 enum { THREADS = 8, ROUNDS = 30 };
 
 static __thread sigjmp_buf back;
@@ -31,7 +44,7 @@ static void fault(int sig, siginfo_t *info, void *context)
 	if (address)
 		CHECK(info->si_addr == address);
 	/* It was this thread's stack. */
-	CHECK((uintptr_t)uc->uc_mcontext.gregs[REG_RSP] - (uintptr_t)&here < 1 << 20);
+	CHECK((uintptr_t)SP_OF(uc) - (uintptr_t)&here < 1 << 20);
 	seen++;
 	usleep(50);
 	siglongjmp(back, 1);
@@ -43,9 +56,9 @@ static void skips(int sig, siginfo_t *info, void *context)
 	ucontext_t *uc = context;
 
 	CHECK_INT(sig, SIGILL);
-	CHECK((uintptr_t)info->si_addr == (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+	CHECK((uintptr_t)info->si_addr == (uintptr_t)PC_OF(uc));
 	sched_yield();
-	uc->uc_mcontext.gregs[REG_RIP] += 2;
+	PC_OF(uc) += BAD_SIZE;
 	seen++;
 }
 
