@@ -5,6 +5,7 @@
 #	all		the library, the launcher and its tools (the default)
 #	demo		a threaded server, natively and as fibers, in under a minute
 #	check		every test; ends in "N passed, N failed"
+#	check-all	the same, and the programs in every mode
 #	check-static, check-unit, check-programs, check-scripts	parts of it
 #	aarch64		the library and what it is tested with, for another CPU
 #	bench		an echo server against native threads and plain io_uring,
@@ -257,11 +258,17 @@ units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units aarch64
 
 # For these the packages come first, then a make that sees them.
-.PHONY: demo check check-static check-unit check-programs check-scripts bench stress fuzz
+.PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
 check:
 	@scripts/deps.sh check
 	@$(MAKE) -s tests
 	@tests/run.sh
+
+# The same, and the programs in every mode.
+check-all:
+	@scripts/deps.sh check
+	@$(MAKE) -s tests
+	@tests/run.sh --modes native,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old
 
 check-static: $(LIBRARY) programs
 	@tests/run.sh --only static
