@@ -80,7 +80,7 @@ static void one_round(int i)
 	address = file_page + i;
 	if (!sigsetjmp(back, 1))
 		*(volatile char *)address = 1;
-	__asm__ volatile("ud2");
+	__asm__ volatile(BAD_INSTRUCTION);
 	usleep(100);
 }
 
