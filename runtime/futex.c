@@ -3,12 +3,15 @@
 
 #include <asm/errno.h>
 
+#include "runtime/backend.h"
 #include "runtime/host.h"
 #include "runtime/lot.h"
+#include "runtime/op.h"
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/timer.h"
+#include "runtime/uapi.h"
 
 enum { KERNEL_FIRST_EVERY = 64 };
 
@@ -81,8 +84,34 @@ static long parse_timeout(int op, const struct __kernel_timespec *ts, struct tim
 	return 0;
 }
 
-static long wait_in_lot(struct fz_fiber *self, uint32_t *word, uint32_t expected, uint32_t bits,
-			struct timeout *timeout)
+struct wait {
+	uint32_t *word;
+	uint32_t expected, bits;
+	bool shared;
+	struct timeout timeout;
+};
+
+/* In the kernel, where other processes can find it; the fiber is parked. */
+static long wait_on_ring(struct fz_fiber *self, const struct wait *w, unsigned flags)
+{
+	struct fz_op op = {
+		.opcode = FZ_UAPI_OP_FUTEX_WAIT,
+		.fd = FZ_UAPI_FUTEX2_SIZE_U32,
+		.addr = (uintptr_t)w->word,
+		.off = w->expected,
+		.addr3 = w->bits,
+	};
+	int ret = fz_op_wait(self, &op, w->timeout.deadline, flags);
+
+	switch (ret) {
+	case FZ_OP_TIMEOUT: return -ETIMEDOUT;
+	case FZ_OP_SIGNAL: return -EINTR;
+	case FZ_OP_CANCEL: return -ECANCELED;
+	default: return ret;
+	}
+}
+
+static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 {
 	/* A system call is no cancellation point; asynchronous cancellation needs none. */
 	unsigned flags = FZ_WAIT_SIGNAL |
@@ -93,40 +122,40 @@ static long wait_in_lot(struct fz_fiber *self, uint32_t *word, uint32_t expected
 
 		self->handlers_run = 0;
 		fz_signal_mark(self);
-		ret = fz_lot_wait_bits((_Atomic uint32_t *)word, expected, bits,
-				       timeout->deadline, flags);
+		ret = w->shared ? wait_on_ring(self, w, flags) :
+				  fz_lot_wait_bits((_Atomic uint32_t *)w->word, w->expected,
+						   w->bits, w->timeout.deadline, flags);
 		if (ret == -ECANCELED) {
 			fz_host.test_cancel();
 		} else if (ret == -EINTR) {
 			/* With a timeout, it is not restarted (signal(7)). */
-			if (self->handlers_run &&
-			    (timeout->deadline != FZ_FOREVER || !fz_signal_restarts(self)))
+			if (self->handlers_run && (w->timeout.deadline != FZ_FOREVER ||
+						   !fz_signal_restarts(self)))
 				return ret;
-		} else if (ret == -ETIMEDOUT && timeout->when) {
-			fz_nsec left = realtime_left(timeout->when);
+		} else if (ret == -ETIMEDOUT && w->timeout.when) {
+			fz_nsec left = realtime_left(w->timeout.when);
 
 			if (!left)
 				return ret;
-			timeout->deadline = fz_now() + left;
+			w->timeout.deadline = fz_now() + left;
 		} else {
 			return ret;
 		}
 	}
 }
 
-static long wait_private(struct fz_fiber *self, uint32_t *word, int op, uint32_t expected,
-			 const struct __kernel_timespec *ts, uint32_t bits)
+static long wait_common(struct fz_fiber *self, struct wait *w, int op,
+			const struct __kernel_timespec *ts)
 {
-	struct timeout timeout;
-	long err = parse_timeout(op, ts, &timeout);
+	long err = parse_timeout(op, ts, &w->timeout);
 
-	if (!err && !bits)
+	if (!err && !w->bits)
 		err = -EINVAL;
 	if (!err)
-		err = check_address(word);
-	if (!err && !readable(word))
+		err = check_address(w->word);
+	if (!err && !w->shared && !readable(w->word))
 		err = -EFAULT;
-	return err ? err : wait_in_lot(self, word, expected, bits, &timeout);
+	return err ? err : wait_by_fiber(self, w);
 }
 
 /* ---- waking ------------------------------------------------------------- */
@@ -265,23 +294,12 @@ static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *w
 
 /* ---- the call ----------------------------------------------------------- */
 
-static long shared(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
-		   long timeout_or_value2, uint32_t *word2, uint32_t value3)
-{
-	switch (op & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-		if (self)
-			fz_announce(self);
-	}
-	return real(word, op, value, timeout_or_value2, word2, value3);
-}
-
 long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 	      long timeout_or_value2, uint32_t *word2, uint32_t value3)
 {
 	const struct __kernel_timespec *ts = (void *)timeout_or_value2;
 	int command = op & FUTEX_CMD_MASK;
+	bool is_wait;
 
 	/* acquire: pairs with fz_sched_start(). */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
@@ -296,18 +314,28 @@ long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 			fz_fiber_wire(self);
 		return real(word, op, value, timeout_or_value2, word2, value3);
 	}
-	if (!(op & FUTEX_PRIVATE_FLAG))
-		return shared(self, word, op, value, timeout_or_value2, word2, value3);
 	/* Which other commands may have the flag, only the kernel knows. */
-	if (op & FUTEX_CLOCK_REALTIME && command != FUTEX_WAIT_BITSET)
+	is_wait = command == FUTEX_WAIT_BITSET ||
+		  (command == FUTEX_WAIT && !(op & FUTEX_CLOCK_REALTIME));
+	if (op & FUTEX_CLOCK_REALTIME && !is_wait)
+		return real(word, op, value, timeout_or_value2, word2, value3);
+	if (is_wait && self) {
+		struct wait w = {
+			.word = word,
+			.expected = value,
+			.bits = command == FUTEX_WAIT ? UINT32_MAX : value3,
+			.shared = !(op & FUTEX_PRIVATE_FLAG),
+		};
+
+		if (!w.shared || (fz_backend_kind() == FZ_BACKEND_RING &&
+				  fz_ring_knows(FZ_UAPI_OP_FUTEX_WAIT)))
+			return wait_common(self, &w, op, ts);
+		/* Until the baseline is 6.7. */
+		fz_announce(self);
+	}
+	if (is_wait || !(op & FUTEX_PRIVATE_FLAG))
 		return real(word, op, value, timeout_or_value2, word2, value3);
 	switch (command) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-		if (!self)
-			break;
-		return wait_private(self, word, op, value, ts,
-				    command == FUTEX_WAIT ? UINT32_MAX : value3);
 	case FUTEX_WAKE:
 		if (check_address(word))
 			break;

@@ -17,6 +17,7 @@ static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_requ
 			 op->len, op->off);
 	sqe->rw_flags = (int)op->op_flags;
 	sqe->file_index = op->file_index;
+	sqe->addr3 = op->addr3;
 	fz_ring_set_request(sqe, request);
 	ring->in_flight++;
 }

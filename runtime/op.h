@@ -13,7 +13,7 @@ struct fz_op {
 	uint8_t opcode;			/* IORING_OP_* */
 	int fd;
 	uint64_t off;			/* or addr2 */
-	uint64_t addr;
+	uint64_t addr, addr3;
 	uint32_t len;
 	uint32_t op_flags;		/* msg_flags, rw_flags, poll32_events ... */
 	uint32_t file_index;		/* options of WAITID */

@@ -16,6 +16,8 @@ enum {
 	FZ_UAPI_REGISTER_SYNC_CANCEL = 24,
 	/* 6.7 */
 	FZ_UAPI_OP_WAITID = 50,
+	FZ_UAPI_OP_FUTEX_WAIT = 51,	/* flags in fd, value in off, bits in addr3 */
+	FZ_UAPI_FUTEX2_SIZE_U32 = 2,
 	/* 6.13 */
 	FZ_UAPI_MADV_GUARD_INSTALL = 102,
 };
