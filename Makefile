@@ -155,7 +155,7 @@ $(B)/tests/programs/%: tests/programs/%.c tests/programs/check.h Makefile
 $(B)/tests/programs/%: tests/programs/%.cc tests/programs/check.h Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(PROGRAM_FLAGS) $< -o $@
+	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@
 
 $(URING_SERVER): tests/bench/uring_server.c tests/programs/check.h Makefile
 	$(say) "  CCLD    $@"
