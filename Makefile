@@ -5,7 +5,8 @@
 #	all		the library, the launcher and its tools (the default)
 #	demo		a threaded server, natively and as fibers, in under a minute
 #	check		every test; ends in "N passed, N failed"
-#	check-all	the same, and the programs in every mode
+#	check-all	the same, the programs in every mode, and those that need big
+#			packages: Rust, Go, oneTBB, OpenBLAS
 #	check-static, check-unit, check-programs, check-scripts	parts of it
 #	aarch64		the library and what it is tested with, for another CPU
 #	bench		an echo server against native threads and plain io_uring,
@@ -144,18 +145,45 @@ $(B)/libexec/measure: tests/bench/measure.c tests/bench/proc.c Makefile
 PROGRAM_FLAGS := -O2 -g -pthread -Wall
 
 PROGRAMS := $(patsubst %,$(B)/%,$(basename $(wildcard tests/programs/*.c tests/programs/*.cc)))
+# Programs like the others, but of packages that are too big for everybody.
+EXTRA := $(patsubst tests/extra/%,$(B)/tests/programs/%,$(basename $(wildcard tests/extra/*.*)))
 URING_SERVER := $(B)/tests/bench/uring_server
 THREADS_BENCH := $(B)/tests/bench/threads
 
 $(B)/tests/programs/%: tests/programs/%.c tests/programs/check.h Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
+	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+
+# What single programs need besides.
+FLAGS_openmp := -fopenmp
+FLAGS_openblas := -lopenblas
+FLAGS_tbb := -ltbb
 
 $(B)/tests/programs/%: tests/programs/%.cc tests/programs/check.h Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@
+
+$(B)/tests/programs/%: tests/extra/%.c tests/programs/check.h Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+
+$(B)/tests/programs/%: tests/extra/%.cc tests/programs/check.h Makefile
+	$(say) "  CXXLD   $@"
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+
+$(B)/tests/programs/%: tests/extra/%.rs Makefile
+	$(say) "  RUSTC   $@"
+	@mkdir -p $(@D)
+	$(Q)env -u MAKEFLAGS rustc --edition 2021 -O $< -o $@
+
+$(B)/tests/programs/%: tests/extra/%.go Makefile
+	$(say) "  GO      $@"
+	@mkdir -p $(@D)
+	$(Q)GOCACHE=$(abspath $(B)/tests/go) CGO_ENABLED=1 go build -o $@ $<
 
 $(URING_SERVER): tests/bench/uring_server.c tests/programs/check.h Makefile
 	$(say) "  CCLD    $@"
@@ -264,10 +292,10 @@ check:
 	@$(MAKE) -s tests
 	@tests/run.sh
 
-# The same, and the programs in every mode.
+# The same, the programs in every mode, and those in tests/extra.
 check-all:
-	@scripts/deps.sh check
-	@$(MAKE) -s tests
+	@scripts/deps.sh all
+	@$(MAKE) -s tests $(EXTRA)
 	@tests/run.sh --modes native,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old
 
 check-static: $(LIBRARY) programs

@@ -2,6 +2,8 @@
 #include "preload/exclude.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +14,23 @@
  * Their threads wait for each other by spinning and by futexes without libc, and
  * expect a CPU each.
  */
-static const char built_in[] = "@libgomp.so*,@libomp.so*,@libiomp5.so*";
+static const char built_in[] =
+	"@libgomp.so*,@libomp.so*,@libiomp5.so*,"	/* OpenMP: GCC's, LLVM's, Intel's */
+	"@libtbb.so*,"					/* oneTBB */
+	"@libopenblas*,@libscipy_openblas*,@libblis*,@libmkl_*";
+
+/*
+ * glibc 2.35's, declared here for older headers.  Takes no lock: a thread made by the
+ * constructor of a library does not wait for the one that loads it.
+ */
+struct found_object {
+	unsigned long long flags;
+	void *map_start, *map_end;
+	struct link_map *link_map;
+	void *rest[12];
+};
+
+static int (*find_object)(void *address, struct found_object *ret);
 
 /* A copy: programs write over their environment (setproctitle). */
 static char patterns[256];
@@ -21,6 +39,8 @@ void fz_exclude_init(char *const *envp)
 {
 	static const char name[] = "FIBERIZE_NATIVE_THREADS=";
 
+	find_object = (int (*)(void *, struct found_object *))dlsym(RTLD_DEFAULT,
+								    "_dl_find_object");
 	for (; envp && *envp; envp++) {
 		const char *value = *envp + sizeof(name) - 1;
 
@@ -69,30 +89,90 @@ bool fz_excluded_name(const char *name)
 	return *patterns && in_list(patterns, false, name);
 }
 
-static bool look_up(const void *caller)
+static bool is_listed(const char *file)
 {
-	const char *slash;
-	Dl_info info;
+	const char *slash = strrchr(file, '/');
 
-	if (!dladdr(caller, &info) || !info.dli_fname)
-		return false;
-	slash = strrchr(info.dli_fname, '/');
-	slash = slash ? slash + 1 : info.dli_fname;
-	return in_list(built_in, true, slash) || in_list(patterns, true, slash);
+	file = slash ? slash + 1 : file;
+	return in_list(built_in, true, file) || in_list(patterns, true, file);
 }
+
+/* Go's linker leaves its build id in a note of its own. */
+static bool is_go(const struct dl_phdr_info *info)
+{
+	static const char owner[4] = "Go";
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const char *p = (const char *)(info->dlpi_addr + ph->p_vaddr);
+		const char *end = p + ph->p_memsz;
+
+		if (ph->p_type != PT_NOTE)
+			continue;
+		while ((size_t)(end - p) >= sizeof(ElfW(Nhdr))) {
+			const ElfW(Nhdr) *note = (const void *)p;
+			size_t name = (note->n_namesz + 3u) & ~(size_t)3;
+			size_t desc = (note->n_descsz + 3u) & ~(size_t)3;
+
+			if ((size_t)(end - p) - sizeof(*note) < name + desc)
+				break;
+			if (note->n_namesz == sizeof(owner) &&
+			    memcmp(note + 1, owner, sizeof(owner)) == 0)
+				return true;
+			p += sizeof(*note) + name + desc;
+		}
+	}
+	return false;
+}
+
+struct look {
+	uintptr_t address;
+	bool excluded;
+};
+
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct look *look = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || look->address < start ||
+		    look->address >= start + ph->p_memsz)
+			continue;
+		/* The program itself has no name here. */
+		look->excluded = is_listed(*info->dlpi_name ? info->dlpi_name :
+							      program_invocation_name) ||
+				 is_go(info);
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * Answers by call site, in bit 0 of a hash of the call site, the link map and its
+ * name: these tell an unloaded module from one that is now in its place.
+ */
+static _Atomic uintptr_t known[64];
 
 bool fz_excluded_caller(const void *caller)
 {
-	/* address << 1 | answer: a program calls pthread_create in few places. */
-	static _Atomic uintptr_t known[16];
-	_Atomic uintptr_t *slot = &known[(uintptr_t)caller / 16 % 16];
-	/* relaxed: the word is all there is. */
-	uintptr_t word = atomic_load_explicit(slot, memory_order_relaxed);
-	bool excluded;
+	struct look look = { .address = (uintptr_t)caller };
+	_Atomic uintptr_t *slot = &known[look.address >> 2 & 63];
+	struct found_object object;
+	uintptr_t hash = 0, seen;
 
-	if (word >> 1 == (uintptr_t)caller)
-		return word & 1;
-	excluded = look_up(caller);
-	atomic_store_explicit(slot, (uintptr_t)caller << 1 | excluded, memory_order_relaxed);
-	return excluded;
+	if (find_object && find_object((void *)(uintptr_t)caller, &object) == 0) {
+		hash = (look.address * 31 ^ (uintptr_t)object.link_map * 17 ^
+			(uintptr_t)object.link_map->l_name) * 2;
+		/* relaxed: the word is all there is. */
+		seen = atomic_load_explicit(slot, memory_order_relaxed);
+		if ((seen & ~(uintptr_t)1) == hash && hash)
+			return seen & 1;
+	}
+	dl_iterate_phdr(look_at_module, &look);
+	atomic_store_explicit(slot, hash | look.excluded, memory_order_relaxed);
+	return look.excluded;
 }

@@ -13,7 +13,12 @@
  *		pthread_create is called
  *
  * A thread that begins with such a name, or gives it to itself, is wired: a kernel
- * thread from then on.  One that is made by such a file is native from the start.
+ * thread from then on.  One that is made by such a file is native from the start, and
+ * the thread that makes it is wired: it will wait for it in the file's own way.
+ *
+ * Files that synchronise by spinning and inline system calls, where no symbol is there
+ * to take over, are listed without being asked for: OpenMP, oneTBB, BLAS libraries, and
+ * all that Go's linker has made.
  */
 
 #include <stdbool.h>
@@ -24,7 +29,8 @@ void fz_exclude_init(char *const *envp);
 /* Any thread. */
 bool fz_excluded_name(const char *name);
 
-/* caller: the return address of pthread_create.  May take the loader's lock. */
+/* caller: the return address of pthread_create.  Takes the loader's
+ * lock, for a moment, the first time. */
 bool fz_excluded_caller(const void *caller);
 
 #endif

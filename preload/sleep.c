@@ -99,12 +99,15 @@ FZ_EXPORT int sched_yield(void)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sched_yield);
 
+	bool others;
+
 	if (!self)
 		return fz_real.sched_yield();
 	fz_enter_runtime(self);
-	fz_sched_yield(self);
+	others = fz_sched_yield(self);
 	fz_leave_runtime(self);
-	return 0;
+	/* Or else who spins for a kernel thread would keep it from its CPU. */
+	return others ? 0 : fz_real.sched_yield();
 }
 FZ_EXPORT_ALIAS(__sched_yield, sched_yield);
 /* libc's header renames it to sched_yield. */

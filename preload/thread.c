@@ -123,9 +123,14 @@ FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	struct fz_fiber *self;
 	pthread_attr_t defaults;
 
-	fz_enter(FZ_SYM_pthread_create);
-	if ((attr && wants_kernel_thread(attr)) ||
-	    fz_excluded_caller(__builtin_return_address(0)) || !fz_runtime_ready())
+	self = fz_enter(FZ_SYM_pthread_create);
+	if (fz_excluded_caller(__builtin_return_address(0))) {
+		/* It is going to wait with them as they do. */
+		if (self)
+			fz_fiber_wire(self);
+		return create_native(thread, attr, start, arg);
+	}
+	if ((attr && wants_kernel_thread(attr)) || !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();
 	if (self->kind != FZ_KIND_FIBER)

@@ -296,7 +296,7 @@ void fz_sched_park(struct fz_fiber *self)
 	switch_away(self, FZ_LEFT_PARKED);
 }
 
-void fz_sched_yield(struct fz_fiber *self)
+bool fz_sched_yield(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
 	struct fz_fiber *next = pick(c->processor);
@@ -305,6 +305,7 @@ void fz_sched_yield(struct fz_fiber *self)
 		switch_to(c, self, next, FZ_LEFT_YIELDED);
 	else if (fz_backend_queued(&c->processor->backend))
 		fz_backend_submit(&c->processor->backend);
+	return next != NULL;
 }
 
 void fz_sched_end(struct fz_fiber *self)

@@ -102,8 +102,11 @@ void fz_sched_ready(struct fz_fiber *fiber);
 /* Park the calling fiber; its wait is armed. */
 void fz_sched_park(struct fz_fiber *self);
 
-/* Let others run; the caller goes to the end of the queue.  In the runtime. */
-void fz_sched_yield(struct fz_fiber *self);
+/*
+ * Let others run; the caller goes to the end of the queue.  In the runtime.
+ * Returns false if there were none.
+ */
+bool fz_sched_yield(struct fz_fiber *self);
 
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);

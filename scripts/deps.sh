@@ -6,6 +6,7 @@
 #	deps.sh build	what compiles the library
 #	deps.sh demo	and what "make demo" runs
 #	deps.sh check	and what "make check" and "make bench" run
+#	deps.sh all	and what "make check-all" runs: hundreds of megabytes
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
 #
 # Quick and silent if nothing is missing.  Otherwise installs as root or by
@@ -63,7 +64,14 @@ systemd			systemd-analyze
 zzuf			zzuf
 '
 
-usage='usage: deps.sh [-n] build|demo|check'
+all='
+golang-go		go
+libopenblas-dev		/usr/include/x86_64-linux-gnu/cblas.h
+libtbb-dev		/usr/include/tbb/tbb.h
+rustc			rustc
+'
+
+usage='usage: deps.sh [-n] build|demo|check|all'
 only_say=
 if [ "${1-}" = -n ]; then
 	only_say=1
@@ -73,6 +81,7 @@ case ${1-} in
 build) wanted=$build ;;
 demo) wanted=$build$demo ;;
 check) wanted=$build$demo$check ;;
+all) wanted=$build$demo$check$all ;;
 *)
 	printf '%s\n' "$usage" >&2
 	exit 2
