@@ -178,7 +178,7 @@ $(B)/tests/programs/%: tests/extra/%.cc tests/programs/check.h Makefile
 $(B)/tests/programs/%: tests/extra/%.rs Makefile
 	$(say) "  RUSTC   $@"
 	@mkdir -p $(@D)
-	$(Q)env -u MAKEFLAGS rustc --edition 2021 -O $< -o $@
+	$(Q)env -u MAKEFLAGS -u MFLAGS rustc --edition 2021 -O $< -o $@
 
 $(B)/tests/programs/%: tests/extra/%.go Makefile
 	$(say) "  GO      $@"

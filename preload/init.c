@@ -24,6 +24,7 @@
 #include "preload/tls.h"
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
+#include "runtime/cputime.h"
 #include "runtime/die.h"
 #include "runtime/fdtab.h"
 #include "runtime/features.h"
@@ -126,6 +127,7 @@ void fz_after_fork_in_child(void)
 	fz_carrier_after_fork();
 	fz_monitor_after_fork();
 	fz_signal_after_fork();
+	fz_cputime_after_fork();
 	fz_fiber_after_fork();
 }
 
@@ -209,6 +211,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.run_destructors = fz_host_run_destructors,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
+		.clock_gettime = fz_real.clock_gettime,
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,

@@ -5,6 +5,7 @@
  * A handler ends a sleep with EINTR, SA_RESTART or not, and what remains is
  * reported.  Never early.  CPU-time clocks are the kernel's business.
  */
+#include "preload/clock.h"
 #include "preload/gate.h"
 #include "preload/time.h"
 #include "runtime/io.h"
@@ -60,6 +61,9 @@ FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_clock_nanosleep);
 
+	if (time && fz_timespec_readable(time) && fz_clock_fiber(clock) &&
+	    clock != CLOCK_THREAD_CPUTIME_ID)
+		return fz_clock_sleep(self, clock, flags, time, rem);
 	if (!self || !fz_timespec_readable(time))
 		return fz_real.clock_nanosleep(clock, flags, time, rem);
 	if (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) {

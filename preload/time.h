@@ -6,7 +6,7 @@
  * preload/time.h - libc's timeouts as deadlines of the runtime.
  */
 
-#include "preload/libc_proto.h"
+#include "preload/real.h"
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 
@@ -48,7 +48,7 @@ static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *whe
 
 	if (at == FZ_FOREVER || clock == CLOCK_MONOTONIC)
 		return at == 0 ? 1 : at;
-	clock_gettime(clock, &ts);
+	fz_real.clock_gettime(clock, &ts);
 	now = fz_timespec_nsec(&ts);
 	return at > now ? fz_now() + (at - now) : 1;
 }
@@ -57,7 +57,7 @@ static inline bool fz_passed(clockid_t clock, const struct timespec *when)
 {
 	struct timespec now;
 
-	clock_gettime(clock, &now);
+	fz_real.clock_gettime(clock, &now);
 	return now.tv_sec > when->tv_sec ||
 	       (now.tv_sec == when->tv_sec && now.tv_nsec >= when->tv_nsec);
 }

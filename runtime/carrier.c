@@ -77,6 +77,15 @@ struct fz_carrier *fz_carrier_by_tid(int tid)
 	return c;
 }
 
+void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg)
+{
+	/* acquire: pairs with fz_carrier_new(). */
+	struct fz_carrier *c = atomic_load_explicit(&carriers.all, memory_order_acquire);
+
+	for (; c; c = c->all_next)
+		visit(c, arg);
+}
+
 uint32_t fz_carrier_count(void)
 {
 	return atomic_load_explicit(&carriers.count, memory_order_relaxed);

@@ -42,8 +42,11 @@ struct fz_carrier {
 	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */
 	struct fz_carrier *all_next;	/* const once published */
 
-	/* The monitor's memory of its last look. */
-	uint64_t seen_cpu_time;
+	/* Its own; the monitor and who asks for CPU times read them. */
+	_Atomic(struct fz_fiber *) running;	/* the context that it is in */
+	_Atomic uint64_t cpu_mark;	/* its CPU time as that began, if that counts */
+
+	uint64_t seen_cpu_time;		/* the monitor's memory of its last look */
 };
 
 /* A carrier with this context; the kernel thread is already running. */
@@ -70,6 +73,9 @@ void fz_carrier_sleep(struct fz_carrier *carrier);
 struct fz_carrier *fz_carrier_by_tid(int tid);
 
 uint32_t fz_carrier_count(void);
+
+/* Any thread. */
+void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg);
 
 void fz_carrier_after_fork(void);
 

@@ -8,6 +8,7 @@
 #include "runtime/adopt.h"
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
+#include "runtime/cputime.h"
 #include "runtime/die.h"
 #include "runtime/host.h"
 #include "runtime/lot.h"
@@ -229,6 +230,7 @@ void fz_fiber_wire(struct fz_fiber *self)
 		return;
 	fz_enter_runtime(self);
 	c = self->carrier;
+	fz_cputime_wire(self);
 	fz_sched_give_up(self);
 	self->kind = FZ_KIND_WIRED;
 	fz_syscall2(__NR_set_robust_list, (long)self->robust_list, 3 * sizeof(void *));
@@ -328,6 +330,9 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->injecting = f->owed = 0;
 	fz_alt_stack_init(f);
 	fz_sigqueue_clear(f);
+	f->user_seen = f->system_seen = 0;
+	atomic_store_explicit(&f->cpu_time, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->cpu_time_seen, 0, memory_order_relaxed);
 	__builtin_memcpy(f->name, self->name, sizeof(f->name));
 	/* relaxed, all of them: fz_sched_ready() publishes the fiber. */
 	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
@@ -475,7 +480,7 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 }
 
 struct search {
-	int tid;
+	int tid, mask;
 	struct fz_fiber *found;
 };
 
@@ -483,15 +488,15 @@ static bool has_tid(struct fz_fiber *f, void *arg)
 {
 	struct search *search = arg;
 
-	if (f->tid != search->tid)
+	if ((f->tid & search->mask) != search->tid)
 		return false;
 	search->found = f;
 	return true;
 }
 
-struct fz_fiber *fz_fiber_by_tid(int tid)
+struct fz_fiber *fz_fiber_by_clock_tid(int tid, int mask)
 {
-	struct search search = { tid, NULL };
+	struct search search = { tid, mask, NULL };
 	struct fz_fiber *self = fz_self();
 	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 
@@ -501,6 +506,11 @@ struct fz_fiber *fz_fiber_by_tid(int tid)
 	if (!nested)
 		fz_leave_runtime(self);
 	return search.found;
+}
+
+struct fz_fiber *fz_fiber_by_tid(int tid)
+{
+	return fz_fiber_by_clock_tid(tid, ~0);
 }
 
 /* ---- the main thread ---------------------------------------------------- */
@@ -539,6 +549,7 @@ void fz_fiber_adopt_main(void)
 	self->carrier = c;
 	fz_alt_stack_adopt(self, c);
 	c->processor = p;
+	fz_cputime_adopt(self);
 	/* relaxed: no other thread of ours exists yet. */
 	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_USER, memory_order_relaxed);
 	enlist(self);

@@ -88,6 +88,9 @@ struct fz_fiber {
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;
 	char name[16];
+	/* CPU time, ns (runtime/cputime.h); any thread. */
+	_Atomic uint64_t cpu_time, cpu_time_seen;
+	uint64_t user_seen, system_seen;	/* what getrusage() has told it */
 	void *robust_list;		/* libc's list head, as the kernel had it */
 	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
 
@@ -211,6 +214,9 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status);
 
 /* The living fiber, wired or not, that has this tid, or NULL.  Any thread. */
 struct fz_fiber *fz_fiber_by_tid(int tid);
+
+/* The same by the bits of the tid that the mask has: all that fit a clock id. */
+struct fz_fiber *fz_fiber_by_clock_tid(int tid, int mask);
 
 /* The main thread, once it has left its last frame.  Does not return. */
 _Noreturn void fz_fiber_main_ended(void);

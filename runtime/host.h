@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct timespec;
+
 struct fz_host {
 	/*
 	 * A detached kernel thread with libc's structures, all signals blocked
@@ -33,6 +35,9 @@ struct fz_host {
 
 	/* Act on a cancellation request: does not return if there is one. */
 	void (*test_cancel)(void);
+
+	/* libc's, which asks no kernel. */
+	int (*clock_gettime)(int clock, struct timespec *ret);
 
 	/* exit(status), atexit handlers and all. */
 	void (*exit_process)(int status);

@@ -2,6 +2,7 @@
 #include "runtime/monitor.h"
 
 #include "runtime/carrier.h"
+#include "runtime/cputime.h"
 #include "runtime/host.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -100,18 +101,6 @@ static void mask_is_in_force(uint32_t wanted)
 	fz_sys_futex_wake(&monitor.mask_done, 1);
 }
 
-/* CPU time that a kernel thread has used, ns; 0 if that cannot be told. */
-static uint64_t cpu_time(int tid)
-{
-	struct __kernel_timespec ts;
-	/* The kernel's encoding of a thread's CPU clock (CPUCLOCK_SCHED | PERTHREAD). */
-	long clock = (long)(~(unsigned long)(unsigned)tid << 3 | 6);
-
-	if (fz_syscall2(__NR_clock_gettime, (int)clock, (long)&ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * FZ_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static struct fz_carrier *carrier_of(uintptr_t owner)
 {
 	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
@@ -150,6 +139,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	look->cpu_time = 0;
 	if (state == FZ_OWNER_FREE || state == FZ_OWNER_WAITING)
 		return false;
+	if (carrier_of(owner))
+		fz_cputime_sample(carrier_of(owner));
 	work = fz_processor_has_work(p, now);
 	/* Switches may be far apart: see that the next one looks at all this. */
 	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
@@ -173,7 +164,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return true;
 	}
 	work = work || fz_backend_has_arrivals(&p->backend);
-	look->cpu_time = cpu_time(carrier_of(owner)->tid);
+	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
 	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
 		return true;

@@ -5,6 +5,7 @@
 
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
+#include "runtime/cputime.h"
 #include "runtime/die.h"
 #include "runtime/monitor.h"
 #include "runtime/park.h"
@@ -266,6 +267,11 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
+	/* acquire: pairs with fz_cputime_of(); the mark is there. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&fz_cputime_exact, memory_order_acquire)))
+		fz_cputime_switch(c, from);
+	/* release: pairs with fz_cputime_sample() and running_time(). */
+	atomic_store_explicit(&c->running, to, memory_order_release);
 	/* A carrier's own context runs no handler of the program's. */
 	if (to->kind == FZ_KIND_FIBER && to->mask != c->kernel_mask)
 		fz_signal_load_mask(c, to->mask);

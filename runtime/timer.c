@@ -5,23 +5,29 @@
 #include <time.h>
 
 #include "runtime/die.h"
+#include "runtime/host.h"
 #include "runtime/park.h"
 #include "runtime/sched.h"
 
-fz_nsec fz_now(void)
+static fz_nsec read_clock(int clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	if (FZ_LIKELY(fz_host.clock_gettime != NULL))
+		fz_host.clock_gettime(clock, &ts);
+	else
+		fz_syscall2(__NR_clock_gettime, clock, (long)&ts);
 	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
+}
+
+fz_nsec fz_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
 }
 
 fz_nsec fz_now_realtime(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
+	return read_clock(CLOCK_REALTIME);
 }
 
 void fz_timers_init(struct fz_timers *t)

@@ -93,6 +93,7 @@ void setup_layout(void)
 {
 	fz_arch_init(getauxval(AT_HWCAP2));
 	fz_host = (struct fz_host){
+		.clock_gettime = clock_gettime,
 		.thread_create = host_thread_create,
 		.call_start = host_call_start,
 		.run_destructors = host_run_destructors,

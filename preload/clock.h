@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_CLOCK_H
+#define FZ_PRELOAD_CLOCK_H
+
+/*
+ * preload/clock.h - clocks that count the CPU time of a fiber.
+ */
+
+#include "preload/libc_proto.h"
+#include "runtime/fiber.h"
+
+/* The fiber whose CPU time the clock counts, or NULL.  Any thread. */
+struct fz_fiber *fz_clock_fiber(clockid_t clock);
+
+/*
+ * clock_nanosleep() on such a clock; self is the calling fiber or NULL.  Returns 0 or
+ * a positive error number.
+ */
+int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
+		   const struct timespec *time, struct timespec *rem);
+
+#endif
