@@ -32,12 +32,15 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/msg.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -97,6 +100,9 @@ int __fxstat(int version, int fd, struct stat *st);
 int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
+
+/* In no header of libc. */
+int capset(void *header, const void *data);
 
 /* Removed from the headers or hidden behind feature macros, still exported. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);

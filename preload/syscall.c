@@ -20,6 +20,8 @@
 
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/kernel_state.h"
+#include "preload/schedule.h"
 #include "preload/time.h"
 #include "runtime/fdtab.h"
 #include "runtime/futex.h"
@@ -165,6 +167,7 @@ FZ_EXPORT int tgkill(pid_t pid, pid_t tid, int sig)
 
 static bool on_threads(struct fz_fiber *self, long number, const long *a, long *ret)
 {
+	long others[6];
 	bool known;
 
 	switch (number) {
@@ -181,6 +184,33 @@ static bool on_threads(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_tkill:
 		*ret = signal_thread((int)fz_sys_getpid(), (int)a[0], (int)a[1], &known);
 		return known;
+	case SYS_sched_setaffinity:
+		*ret = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
+		return true;
+	case SYS_sched_setscheduler:
+		*ret = sched_setscheduler((pid_t)a[0], (int)a[1], (const struct sched_param *)a[2]);
+		return true;
+	case SYS_sched_setparam:
+		*ret = sched_setparam((pid_t)a[0], (const struct sched_param *)a[1]);
+		return true;
+	case SYS_setpriority:
+		*ret = setpriority((__priority_which_t)a[0], (id_t)a[1], (int)a[2]);
+		return true;
+	/* Of these libc's results are others. */
+	case SYS_sched_getaffinity:
+	case SYS_sched_getscheduler:
+	case SYS_sched_getparam:
+	case SYS_sched_getattr:
+		memcpy(others, a, sizeof(others));
+		others[0] = fz_schedule_tid((pid_t)a[0]);
+		*ret = real(number, others);
+		return true;
+	case SYS_clock_gettime:
+		*ret = clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
+		return true;
+	case SYS_getrusage:
+		*ret = getrusage((__rusage_who_t)a[0], (struct rusage *)a[1]);
+		return true;
 	case SYS_rseq:
 		/* Per-CPU caches in a thread's memory would not follow a fiber. */
 		if (!self && (fz_stays_native() || is_running()))
@@ -441,34 +471,6 @@ static bool on_signals(struct fz_fiber *self, long number, const long *a, long *
 
 /* ---- the rest: fibers --------------------------------------------------- */
 
-/* Calls that change the calling kernel thread, and only it. */
-static bool needs_wire(long number)
-{
-	switch (number) {
-	/* By number, ids are the thread's; libc's functions change the process. */
-	case SYS_setuid:
-	case SYS_setgid:
-	case SYS_setreuid:
-	case SYS_setregid:
-	case SYS_setresuid:
-	case SYS_setresgid:
-	case SYS_setgroups:
-	case SYS_set_robust_list:
-	case SYS_set_tid_address:
-	case SYS_personality:
-#ifdef SYS_arch_prctl
-	case SYS_arch_prctl:
-#endif
-#ifdef SYS_ioperm
-	case SYS_ioperm:
-	case SYS_iopl:
-#endif
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Calls without a body of ours that may wait for something for long. */
 static bool may_block(long number)
 {
@@ -545,10 +547,12 @@ FZ_EXPORT long syscall(long number, ...)
 		return real(number, a);
 	if (waits(self, number, a, &ret))
 		return ret;
+	if (number == SYS_prctl)
+		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (number == SYS_exit)
 		fz_fiber_vanish(self, (int)a[0]);
-	if (needs_wire(number))
-		fz_fiber_wire(self);
+	if (fz_syscall_is_of_thread(number, a))
+		fz_wire_for_state(self);
 	else if (may_block(number))
 		fz_announce(self);
 	return real(number, a);

@@ -7,6 +7,7 @@
 #include "preload/exclude.h"
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/kernel_state.h"
 #include "preload/time.h"
 #include "preload/tls.h"
 #include "runtime/die.h"
@@ -130,7 +131,9 @@ FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			fz_fiber_wire(self);
 		return create_native(thread, attr, start, arg);
 	}
-	if ((attr && wants_kernel_thread(attr)) || !fz_runtime_ready())
+	/* A new thread inherits what its creator has of the kernel. */
+	if (fz_self()->owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
+	    !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();
 	if (self->kind != FZ_KIND_FIBER)
@@ -472,47 +475,7 @@ FZ_EXPORT int prctl(int option, ...)
 		if (!self->is_main && self->kind != FZ_KIND_WIRED)
 			return 0;
 	}
+	if (fz_prctl_is_of_thread(option))
+		fz_wire_for_state(self);
 	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);
-}
-
-/*
- * Fibers share the process's CPUs and policy.  A wish for less is taken for what
- * it mostly is, a hint for speed.
- */
-FZ_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
-{
-	fz_enter(FZ_SYM_pthread_getaffinity_np);
-	if (!fiber_of(thread))
-		return fz_real.pthread_getaffinity_np(thread, size, cpus);
-	return sched_getaffinity(0, size, cpus) ? errno : 0;
-}
-
-FZ_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus)
-{
-	fz_enter(FZ_SYM_pthread_setaffinity_np);
-	if (!fiber_of(thread))
-		return fz_real.pthread_setaffinity_np(thread, size, cpus);
-	for (size_t i = 0; i < size; i++)
-		if (((const unsigned char *)cpus)[i])
-			return 0;
-	return EINVAL;
-}
-
-FZ_EXPORT int pthread_getschedparam(pthread_t thread, int *policy, struct sched_param *param)
-{
-	fz_enter(FZ_SYM_pthread_getschedparam);
-	if (!fiber_of(thread))
-		return fz_real.pthread_getschedparam(thread, policy, param);
-	*policy = sched_getscheduler(0);
-	return sched_getparam(0, param) ? errno : 0;
-}
-
-FZ_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
-{
-	fz_enter(FZ_SYM_pthread_setschedparam);
-	if (!fiber_of(thread))
-		return fz_real.pthread_setschedparam(thread, policy, param);
-	if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
-		return EPERM;
-	return param->sched_priority == 0 ? 0 : EINVAL;
 }

@@ -69,6 +69,7 @@ struct fz_fiber {
 	_Atomic bool cancel_sent;
 
 	bool is_main;
+	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
 	bool recycled;			/* not its first life: TLS needs a reset */
 
 	/* Deadline of the current wait; guarded by timer_processor's heap lock. */

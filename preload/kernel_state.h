@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_KERNEL_STATE_H
+#define FZ_PRELOAD_KERNEL_STATE_H
+
+/*
+ * preload/kernel_state.h - what the kernel keeps for each of its threads.
+ *
+ * A fiber that changes it is wired first: the change stays with it, and does not meet
+ * whoever uses its carrier next.  Threads that it makes are native and inherit it.
+ */
+
+#include "runtime/fiber.h"
+
+/* self is the calling fiber, or NULL: then nothing happens. */
+void fz_wire_for_state(struct fz_fiber *self);
+
+/* Do these change the calling thread, and only it? */
+bool fz_prctl_is_of_thread(int option);
+bool fz_syscall_is_of_thread(long number, const long *args);
+
+#endif

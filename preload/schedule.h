@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_SCHEDULE_H
+#define FZ_PRELOAD_SCHEDULE_H
+
+/*
+ * preload/schedule.h - affinity, policy and priority of a thread, by handle and by tid.
+ *
+ * Fibers share the CPUs and the policy of the process.  One that asks for others for
+ * itself is wired and gets them.  For another fiber a request is checked, and has no
+ * effect: mostly it is a hint for speed.  Wired fibers are kernel threads whose
+ * tid only differs from what gettid() tells.
+ */
+
+#include <sys/types.h>
+
+/* What the kernel is to be told instead of tid, if that is a fiber's.  Any thread. */
+pid_t fz_schedule_tid(pid_t tid);
+
+#endif
