@@ -145,6 +145,17 @@ $(B)/libexec/measure: tests/bench/measure.c tests/bench/proc.c Makefile
 PROGRAM_FLAGS := -O2 -g -pthread -Wall
 
 PROGRAMS := $(patsubst %,$(B)/%,$(basename $(wildcard tests/programs/*.c tests/programs/*.cc)))
+# Libraries that programs load, in each way of reaching thread-local variables.
+MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie)
+# Descriptors are what aarch64 has anyway; its compilers do not know the name.
+FLAGS_tls_module_desc := $(if $(filter x86_64,$(CPU)),-mtls-dialect=gnu2)
+FLAGS_tls_module_ie := -DINITIAL_EXEC
+
+$(B)/tests/programs/tls_module_%.so: tests/modules/tls_module.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $(FLAGS_tls_module_$*) $< -o $@
+
 # Programs like the others, but of packages that are too big for everybody.
 EXTRA := $(patsubst tests/extra/%,$(B)/tests/programs/%,$(basename $(wildcard tests/extra/*.*)))
 URING_SERVER := $(B)/tests/bench/uring_server
@@ -281,7 +292,7 @@ aarch64:
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
+programs: $(PROGRAMS) $(MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units aarch64
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/exclude.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "preload/loader.h"
 #include "runtime/die.h"
 
 /*
@@ -19,19 +19,6 @@ static const char built_in[] =
 	"@libtbb.so*,"					/* oneTBB */
 	"@libopenblas*,@libscipy_openblas*,@libblis*,@libmkl_*";
 
-/*
- * glibc 2.35's, declared here for older headers.  Takes no lock: a thread made by the
- * constructor of a library does not wait for the one that loads it.
- */
-struct found_object {
-	unsigned long long flags;
-	void *map_start, *map_end;
-	struct link_map *link_map;
-	void *rest[12];
-};
-
-static int (*find_object)(void *address, struct found_object *ret);
-
 /* A copy: programs write over their environment (setproctitle). */
 static char patterns[256];
 
@@ -39,8 +26,6 @@ void fz_exclude_init(char *const *envp)
 {
 	static const char name[] = "FIBERIZE_NATIVE_THREADS=";
 
-	find_object = (int (*)(void *, struct found_object *))dlsym(RTLD_DEFAULT,
-								    "_dl_find_object");
 	for (; envp && *envp; envp++) {
 		const char *value = *envp + sizeof(name) - 1;
 
@@ -161,12 +146,13 @@ bool fz_excluded_caller(const void *caller)
 {
 	struct look look = { .address = (uintptr_t)caller };
 	_Atomic uintptr_t *slot = &known[look.address >> 2 & 63];
-	struct found_object object;
+	/* Without a lock: who makes a thread may be loading the library that it is in. */
+	const struct link_map *module = fz_loader_module(caller);
 	uintptr_t hash = 0, seen;
 
-	if (find_object && find_object((void *)(uintptr_t)caller, &object) == 0) {
-		hash = (look.address * 31 ^ (uintptr_t)object.link_map * 17 ^
-			(uintptr_t)object.link_map->l_name) * 2;
+	if (module) {
+		hash = (look.address * 31 ^ (uintptr_t)module * 17 ^
+			(uintptr_t)module->l_name) * 2;
 		/* relaxed: the word is all there is. */
 		seen = atomic_load_explicit(slot, memory_order_relaxed);
 		if ((seen & ~(uintptr_t)1) == hash && hash)

@@ -19,6 +19,7 @@
 #include "preload/exclude.h"
 #include "preload/gate.h"
 #include "preload/host.h"
+#include "preload/loader.h"
 #include "preload/redirect.h"
 #include "preload/selfcheck.h"
 #include "preload/tls.h"
@@ -198,6 +199,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	(void)argv;
 	fz_real_bind();
 	fz_config_read(envp);
+	fz_loader_init();
 	fz_exclude_init(envp);
 	launched = started_by_launcher(envp, &dormant);
 	if (!fz_config.children)

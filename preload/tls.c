@@ -12,6 +12,7 @@
 #include <locale.h>
 
 #include "preload/gate.h"
+#include "preload/loader.h"
 
 typedef void destructor(void *);
 
@@ -110,25 +111,40 @@ void fz_host_run_destructors(void)
 			pthread_setspecific(key, NULL);
 }
 
-/* The calling thread's block of one module, back to its initial image. */
+/*
+ * The calling thread's block of a module.  libc knows of none where code that reaches it
+ * at a fixed distance is the only one to use it: that of a library loaded later.
+ */
+static void *block_of(const struct dl_phdr_info *info)
+{
+	if (info->dlpi_tls_data)
+		return info->dlpi_tls_data;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			return fz_loader_static_tls(fz_loader_module(
+				(void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr)));
+	return NULL;
+}
+
+/* Back to its initial image. */
 static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
 	(void)arg;
-	if (!info->dlpi_tls_data)
-		return 0;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 		if (info->dlpi_addr == kept[i])
 			return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		char *block;
 
 		if (ph->p_type != PT_TLS)
 			continue;
-		memcpy(info->dlpi_tls_data, (void *)(info->dlpi_addr + ph->p_vaddr),
-		       ph->p_filesz);
-		memset((char *)info->dlpi_tls_data + ph->p_filesz, 0,
-		       ph->p_memsz - ph->p_filesz);
+		block = block_of(info);
+		if (!block)
+			continue;
+		memcpy(block, (void *)(info->dlpi_addr + ph->p_vaddr), ph->p_filesz);
+		memset(block + ph->p_filesz, 0, ph->p_memsz - ph->p_filesz);
 	}
 	return 0;
 }

@@ -18,6 +18,9 @@ void fz_switch_tpidr(void **save_sp, void *load_sp, uintptr_t tcb);
 
 #pragma GCC visibility pop
 
+/* A module's thread-local variables lie above the thread pointer. */
+enum { FZ_TLS_DIRECTION = 1 };
+
 static inline uintptr_t fz_tcb_get(void)
 {
 	uintptr_t tcb;

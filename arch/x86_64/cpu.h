@@ -22,6 +22,9 @@ extern unsigned char fz_cpu_fsgsbase;
 
 #pragma GCC visibility pop
 
+/* A module's thread-local variables lie below the thread pointer. */
+enum { FZ_TLS_DIRECTION = -1 };
+
 static inline uintptr_t fz_tcb_get(void)
 {
 	uintptr_t tcb;
