@@ -274,3 +274,69 @@ Test(lot, native_waiters_may_vanish_at_once)
 		pthread_attr_destroy(&attr);
 	}
 }
+
+static void *wait_for_bits(void *arg)
+{
+	COUNT(waiting);
+	if (fz_lot_wait_bits(&word, 0, (uint32_t)(uintptr_t)arg, FZ_FOREVER, 0) != 0)
+		return (void *)1;
+	COUNT(woken);
+	return NULL;
+}
+
+Test(lot, wakes_by_bits)
+{
+	struct fz_fiber *one, *two;
+
+	setup_start(1);
+	one = spawn(wait_for_bits, (void *)1);
+	two = spawn(wait_for_bits, (void *)6);
+	cr_assert(EVENTUALLY(is_parked(one) && is_parked(two)));
+	cr_assert_eq(fz_lot_wake_bits(&word, 9, 8), 0);
+	cr_assert_eq(fz_lot_wake_bits(&word, 9, 4), 1);
+	cr_assert_null(join(two));
+	cr_assert(is_parked(one));
+	cr_assert_eq(fz_lot_wake_bits(&word, 9, UINT32_MAX), 1);
+	cr_assert_null(join(one));
+}
+
+/* The first is woken, the next two wait elsewhere, the last where it was. */
+Test(lot, requeues_in_order)
+{
+	static _Atomic uint32_t other;
+	struct fz_lot_requeue plan = { .wake = 1, .move = 2 };
+	const uint32_t zero = 0, one = 1;
+	struct fz_fiber *f[4];
+
+	setup_start(1);
+	for (uintptr_t i = 0; i < 4; i++) {
+		f[i] = spawn(wait_in_line, (void *)i);
+		cr_assert(EVENTUALLY(is_parked(f[i])));
+	}
+	cr_assert_not(fz_lot_requeue(&word, &other, &one, &plan), "the word differs");
+	cr_assert(fz_lot_requeue(&word, &other, &zero, &plan));
+	cr_assert(plan.woken == 1 && plan.moved == 2);
+	cr_assert_null(join(f[0]));
+	cr_assert_eq(fz_lot_wake(&word, 9), 1);
+	cr_assert_null(join(f[3]));
+	cr_assert_eq(fz_lot_wake(&other, 1), 1);
+	cr_assert_null(join(f[1]));
+	cr_assert_eq(fz_lot_wake(&other, 9), 1);
+	cr_assert_null(join(f[2]));
+}
+
+/* Who was moved leaves by its deadline from where it is. */
+Test(lot, requeued_waiters_time_out)
+{
+	static _Atomic uint32_t other;
+	struct fz_lot_requeue plan = { .wake = 0, .move = 9 };
+	struct fz_fiber *f;
+
+	setup_start(1);
+	f = spawn(wait_shortly, (void *)(50 * FZ_MSEC));
+	while (!plan.moved && !GET(timed_out))
+		fz_lot_requeue(&word, &other, NULL, &plan);
+	cr_assert_null(join(f));
+	cr_assert_eq(fz_lot_wake(&other, 9), 0);
+	cr_assert_eq(fz_lot_wake(&word, 9), 0);
+}
