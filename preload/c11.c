@@ -77,8 +77,12 @@ FZ_EXPORT void call_once(once_flag *flag, void (*routine)(void))
 
 FZ_EXPORT int mtx_lock(mtx_t *m)
 {
+	int err = pthread_mutex_lock((pthread_mutex_t *)m);
+
+	if (FZ_LIKELY(!err))
+		return thrd_success;
 	fz_enter(FZ_SYM_mtx_lock);
-	return c11_result(pthread_mutex_lock((pthread_mutex_t *)m));
+	return c11_result(err);
 }
 
 FZ_EXPORT int mtx_trylock(mtx_t *m)
@@ -95,8 +99,12 @@ FZ_EXPORT int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict w
 
 FZ_EXPORT int mtx_unlock(mtx_t *m)
 {
+	int err = pthread_mutex_unlock((pthread_mutex_t *)m);
+
+	if (FZ_LIKELY(!err))
+		return thrd_success;
 	fz_enter(FZ_SYM_mtx_unlock);
-	return c11_result(pthread_mutex_unlock((pthread_mutex_t *)m));
+	return c11_result(err);
 }
 
 /* ---- condition variables ------------------------------------------------ */

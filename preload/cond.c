@@ -155,19 +155,27 @@ FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, cloc
 
 FZ_EXPORT int pthread_cond_signal(pthread_cond_t *c)
 {
+	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+
+	if (FZ_LIKELY(!shared(c)) && fz_cond_is_idle(cond))
+		return 0;
 	fz_enter(FZ_SYM_pthread_cond_signal);
 	if (shared(c))
 		return fz_real.pthread_cond_signal(c);
-	fz_cond_wake((struct fz_cond *)(void *)c, 1);
+	fz_cond_wake(cond, 1);
 	return 0;
 }
 
 FZ_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 {
+	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+
+	if (FZ_LIKELY(!shared(c)) && fz_cond_is_idle(cond))
+		return 0;
 	fz_enter(FZ_SYM_pthread_cond_broadcast);
 	if (shared(c))
 		return fz_real.pthread_cond_broadcast(c);
-	fz_cond_wake((struct fz_cond *)(void *)c, UINT32_MAX);
+	fz_cond_wake(cond, UINT32_MAX);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 	struct fz_fiber *self;
 
 	if (FZ_LIKELY(l != NULL))
-		return fz_rwlock_read(l, FZ_FOREVER);
+		return fz_rwlock_read_quickly(l) ? 0 : fz_rwlock_read(l, FZ_FOREVER);
 	self = fz_enter(FZ_SYM_pthread_rwlock_rdlock);
 	if (self) {
 		int err = fz_real.pthread_rwlock_tryrdlock(lock);
@@ -67,7 +67,7 @@ FZ_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 	struct fz_rwlock *l = ours(lock);
 
 	if (FZ_LIKELY(l != NULL))
-		return fz_rwlock_read(l, 0);
+		return fz_rwlock_read_quickly(l) ? 0 : fz_rwlock_read(l, 0);
 	fz_enter(FZ_SYM_pthread_rwlock_tryrdlock);
 	return fz_real.pthread_rwlock_tryrdlock(lock);
 }
@@ -95,7 +95,8 @@ FZ_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 		fz_enter(FZ_SYM_pthread_rwlock_unlock);
 		return fz_real.pthread_rwlock_unlock(lock);
 	}
-	fz_rwlock_unlock(l);
+	if (!fz_rwlock_read_unlock_quickly(l))
+		fz_rwlock_unlock(l);
 	return 0;
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);

@@ -57,9 +57,9 @@ int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
 
 void fz_cond_wake(struct fz_cond *c, uint32_t n)
 {
-	/* seq_cst: see fz_cond_enter(). */
-	if (!atomic_load_explicit(&c->waiters, memory_order_seq_cst))
+	if (fz_cond_is_idle(c))
 		return;
+	/* seq_cst: see fz_cond_enter(). */
 	atomic_fetch_add_explicit(&c->sequence, 1, memory_order_seq_cst);
 	fz_lot_wake(&c->sequence, n);
 }

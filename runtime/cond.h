@@ -32,6 +32,13 @@ enum {
 int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline);
 void fz_cond_wake(struct fz_cond *c, uint32_t n);
 
+/* Nobody to wake. */
+static inline bool fz_cond_is_idle(struct fz_cond *c)
+{
+	/* seq_cst: pairs with fz_cond_enter(). */
+	return !atomic_load_explicit(&c->waiters, memory_order_seq_cst);
+}
+
 /*
  * The same in steps, for a mutex that is not ours: enter, unlock it, sleep with what
  * enter returned, lock it.  leave instead of sleep if it cannot be unlocked.

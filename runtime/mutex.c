@@ -104,17 +104,10 @@ static bool knows_its_owner(const struct fz_mutex *m)
 	return type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK;
 }
 
-static bool may_unlock(struct fz_mutex *m)
-{
-	/* relaxed: only to tell whether anybody holds it. */
-	return held_by_me(m, fz_self_tid()) &&
-	       atomic_load_explicit(&m->lock, memory_order_relaxed);
-}
-
 int fz_mutex_unlock(struct fz_mutex *m)
 {
 	if (knows_its_owner(m)) {
-		if (!may_unlock(m))
+		if (!held_by_me(m, fz_self_tid()))
 			return EPERM;
 		if ((m->kind & 0x7f) == FZ_MUTEX_RECURSIVE && --m->count)
 			return 0;
@@ -125,7 +118,7 @@ int fz_mutex_unlock(struct fz_mutex *m)
 
 int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count)
 {
-	if (knows_its_owner(m) && !may_unlock(m))
+	if (knows_its_owner(m) && !held_by_me(m, fz_self_tid()))
 		return EPERM;
 	*ret_count = m->count;
 	release(m);

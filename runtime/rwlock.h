@@ -61,4 +61,33 @@ int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline);
 /* What the caller has, for reading or for writing. */
 void fz_rwlock_unlock(struct fz_rwlock *l);
 
+/*
+ * Only readers have it, fewer than can be, and nobody waits: one step.  Returns
+ * false if it is for the functions above.
+ */
+static inline bool fz_rwlock_read_quickly(struct fz_rwlock *l)
+{
+	const uint64_t one = 8, most = 0x7ffffff0;
+	/* relaxed: the exchange orders. */
+	uint64_t s = atomic_load_explicit(&l->both, memory_order_relaxed);
+
+	/* acquire: pairs with the release of the last writer. */
+	return FZ_LIKELY(!(s & (one - 1)) && s < most) &&
+	       atomic_compare_exchange_weak_explicit(&l->both, &s, s + one,
+						     memory_order_acquire,
+						     memory_order_relaxed);
+}
+
+static inline bool fz_rwlock_read_unlock_quickly(struct fz_rwlock *l)
+{
+	const uint64_t one = 8, most = 0x7ffffff8;
+	uint64_t s = atomic_load_explicit(&l->both, memory_order_relaxed);
+
+	/* release: pairs with the acquire of the next writer. */
+	return FZ_LIKELY(!(s & (one - 1)) && s && s <= most) &&
+	       atomic_compare_exchange_weak_explicit(&l->both, &s, s - one,
+						     memory_order_release,
+						     memory_order_relaxed);
+}
+
 #endif

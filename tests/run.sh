@@ -50,6 +50,7 @@ not_tests=" legacy_server names_many "
 arguments() {
 	case $1 in
 	stress_churn)	echo "{seed}" ;;
+	sync_stress)	[ "$2" = stress ] && echo 2 ;;
 	thread_many)	[ "$2" = stress ] && echo 500 || echo 2000 ;;
 	esac
 }

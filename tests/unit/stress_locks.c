@@ -68,6 +68,10 @@ static bool lock_somehow(int (*lock)(struct fz_rwlock *, fz_nsec), uint64_t *see
 		err = lock(&rwlock, now_ns() + random_next(seed) % 40 * FZ_USEC);
 		*ret_bad |= err && err != ETIMEDOUT;
 		return !err;
+	case 2:
+		if (lock == fz_rwlock_read && fz_rwlock_read_quickly(&rwlock))
+			return true;
+		/* fall through */
 	default:
 		err = lock(&rwlock, FZ_FOREVER);
 		*ret_bad |= err != 0;
@@ -101,7 +105,8 @@ static void *read_and_write(void *arg)
 			}
 			atomic_fetch_sub_explicit(&inside, 1, memory_order_relaxed);
 		}
-		fz_rwlock_unlock(&rwlock);
+		if (random_next(&seed) % 2 == 0 || !fz_rwlock_read_unlock_quickly(&rwlock))
+			fz_rwlock_unlock(&rwlock);
 	}
 	return (void *)(uintptr_t)bad;
 }
