@@ -29,14 +29,9 @@ static struct fz_rwlock *ours(pthread_rwlock_t *lock)
 	return FZ_LIKELY(!l->shared) ? l : NULL;
 }
 
-FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+/* Apart, so that the quick ways need no registers saved. */
+static __attribute__((noinline)) int read_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
 {
-	struct fz_rwlock *l = ours(lock);
-	struct fz_fiber *self;
-
-	if (FZ_LIKELY(l != NULL))
-		return fz_rwlock_read_quickly(l) ? 0 : fz_rwlock_read(l, FZ_FOREVER);
-	self = fz_enter(FZ_SYM_pthread_rwlock_rdlock);
 	if (self) {
 		int err = fz_real.pthread_rwlock_tryrdlock(lock);
 
@@ -46,19 +41,31 @@ FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 	}
 	return fz_real.pthread_rwlock_rdlock(lock);
 }
+
+static __attribute__((noinline)) int write_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
+{
+	if (self)
+		fz_fiber_wire(self);
+	return fz_real.pthread_rwlock_wrlock(lock);
+}
+
+FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = ours(lock);
+
+	if (FZ_UNLIKELY(!l))
+		return read_shared(fz_enter(FZ_SYM_pthread_rwlock_rdlock), lock);
+	return fz_rwlock_read_forever(l);
+}
 FZ_EXPORT_ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
 
 FZ_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 {
 	struct fz_rwlock *l = ours(lock);
-	struct fz_fiber *self;
 
-	if (FZ_LIKELY(l != NULL))
-		return fz_rwlock_write(l, FZ_FOREVER);
-	self = fz_enter(FZ_SYM_pthread_rwlock_wrlock);
-	if (self)
-		fz_fiber_wire(self);
-	return fz_real.pthread_rwlock_wrlock(lock);
+	if (FZ_UNLIKELY(!l))
+		return write_shared(fz_enter(FZ_SYM_pthread_rwlock_wrlock), lock);
+	return fz_rwlock_write(l, FZ_FOREVER);
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
 

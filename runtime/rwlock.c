@@ -111,6 +111,11 @@ static int await_read_phase(struct fz_rwlock *l, fz_nsec deadline)
 	return ETIMEDOUT;
 }
 
+int fz_rwlock_await_read_phase(struct fz_rwlock *l)
+{
+	return await_read_phase(l, FZ_FOREVER);
+}
+
 static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
 {
 	while (!(s & RWAITING)) {

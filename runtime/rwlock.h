@@ -73,9 +73,26 @@ static inline bool fz_rwlock_read_quickly(struct fz_rwlock *l)
 
 	/* acquire: pairs with the release of the last writer. */
 	return FZ_LIKELY(!(s & (one - 1)) && s < most) &&
-	       atomic_compare_exchange_weak_explicit(&l->both, &s, s + one,
-						     memory_order_acquire,
-						     memory_order_relaxed);
+	       atomic_compare_exchange_strong_explicit(&l->both, &s, s + one,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+/* The second half of fz_rwlock_read(l, FZ_FOREVER), by one that is counted. */
+int fz_rwlock_await_read_phase(struct fz_rwlock *l);
+
+/* The same for whoever waits: an addition is cheaper, and right in any phase. */
+static inline int fz_rwlock_read_forever(struct fz_rwlock *l)
+{
+	const uint64_t one = 8, many = 0x40000000;
+	uint64_t s = atomic_load_explicit(&l->both, memory_order_relaxed);
+
+	if (FZ_UNLIKELY(s & (one - 1) || s > many ||
+			l->kind == FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE))
+		return fz_rwlock_read(l, FZ_FOREVER);
+	/* acquire: as above. */
+	s = atomic_fetch_add_explicit(&l->both, one, memory_order_acquire);
+	return FZ_LIKELY(!(s & 1)) ? 0 : fz_rwlock_await_read_phase(l);
 }
 
 static inline bool fz_rwlock_read_unlock_quickly(struct fz_rwlock *l)
@@ -85,9 +102,9 @@ static inline bool fz_rwlock_read_unlock_quickly(struct fz_rwlock *l)
 
 	/* release: pairs with the acquire of the next writer. */
 	return FZ_LIKELY(!(s & (one - 1)) && s && s <= most) &&
-	       atomic_compare_exchange_weak_explicit(&l->both, &s, s - one,
-						     memory_order_release,
-						     memory_order_relaxed);
+	       atomic_compare_exchange_strong_explicit(&l->both, &s, s - one,
+						       memory_order_release,
+						       memory_order_relaxed);
 }
 
 #endif

@@ -71,7 +71,10 @@ static bool lock_somehow(int (*lock)(struct fz_rwlock *, fz_nsec), uint64_t *see
 	case 2:
 		if (lock == fz_rwlock_read && fz_rwlock_read_quickly(&rwlock))
 			return true;
-		/* fall through */
+		err = lock == fz_rwlock_read ? fz_rwlock_read_forever(&rwlock) :
+					       lock(&rwlock, FZ_FOREVER);
+		*ret_bad |= err != 0;
+		return !err;
 	default:
 		err = lock(&rwlock, FZ_FOREVER);
 		*ret_bad |= err != 0;
