@@ -53,22 +53,32 @@ static int relock(struct fz_mutex *m, int tid)
 	return 0;
 }
 
+static void locked_once(struct fz_mutex *m, int tid)
+{
+	set_owner(m, tid);
+	m->count = 1;
+}
+
+/* Apart, so that the quick way needs no registers saved. */
+static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m, int tid, fz_nsec deadline)
+{
+	int err = relock(m, tid);
+
+	if (err >= 0)
+		return err;
+	err = wait_for(m, deadline);
+	if (!err)
+		locked_once(m, tid);
+	return err;
+}
+
 int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline)
 {
 	int tid = fz_self_tid();
-	int err;
 
-	if (FZ_UNLIKELY(!take(m))) {
-		err = relock(m, tid);
-		if (err < 0)
-			err = wait_for(m, deadline);
-		else
-			return err;
-		if (err)
-			return err;
-	}
-	set_owner(m, tid);
-	m->count = 1;
+	if (FZ_UNLIKELY(!take(m)))
+		return lock_slowly(m, tid, deadline);
+	locked_once(m, tid);
 	return 0;
 }
 
@@ -82,12 +92,11 @@ int fz_mutex_trylock(struct fz_mutex *m)
 			return relock(m, tid);
 		return EBUSY;
 	}
-	set_owner(m, tid);
-	m->count = 1;
+	locked_once(m, tid);
 	return 0;
 }
 
-static void release(struct fz_mutex *m)
+static inline __attribute__((always_inline)) void release(struct fz_mutex *m)
 {
 	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
 	m->users--;
