@@ -60,6 +60,7 @@ time_for() {
 	case $1 in
 	tests/real/*|real/*)	echo 60 ;;
 	launcher|check|coexist|install|libc|redirect|dns|static/*)	echo 120 ;;
+	sync_stress)		echo 60 ;;
 	*)			echo "$limit" ;;
 	esac
 }
