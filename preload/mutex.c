@@ -2,7 +2,8 @@
 /*
  * preload/mutex.c - private mutexes are ours, also in native threads; robust,
  * priority-inheriting, priority-protected and process-shared ones are libc's, and
- * wire the fiber: their owner must be a thread that the kernel knows.  init,
+ * wire the fiber: their owner must be a thread that the kernel knows.  But for shared
+ * ones that do not care who their owner is: those are announced if they are taken.  init,
  * destroy and the attribute functions are libc's for all: the words mean the same
  * (runtime/mutex.h).
  */
@@ -35,11 +36,44 @@ static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 		fz_fiber_wire(self);
 }
 
+/* glibc's bits of __kind: all but the type and, perhaps, lock elision. */
+enum { KIND_TYPE = 3, KIND_SHARED = 128, KIND_ELISION = 0x300 };
+
+/*
+ * Shared between processes, normal or adaptive, nothing else: libc stores the owner
+ * and never looks at it.  One that compares it would take a thread of another process
+ * for its own, since each process has the same virtual thread ids.
+ */
+static bool is_plain_shared(const pthread_mutex_t *m)
+{
+	int type = m->__data.__kind & KIND_TYPE;
+
+	return (m->__data.__kind & ~(KIND_TYPE | KIND_ELISION)) == KIND_SHARED &&
+	       (type == PTHREAD_MUTEX_NORMAL || type == PTHREAD_MUTEX_ADAPTIVE_NP);
+}
+
+/* Before libc's own lock.  Returns false if that has become unnecessary: *ret_err. */
+static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err)
+{
+	if (!self)
+		return true;
+	if (!is_plain_shared(m)) {
+		wire_for(self, m);
+		return true;
+	}
+	*ret_err = fz_real.pthread_mutex_trylock(m);
+	if (*ret_err != EBUSY)
+		return false;
+	fz_announce(self);
+	return true;
+}
+
 /* Apart, so that the quick way needs no registers saved. */
 static __attribute__((noinline)) int lock_libcs(struct fz_fiber *self, pthread_mutex_t *m)
 {
-	wire_for(self, m);
-	return fz_real.pthread_mutex_lock(m);
+	int err;
+
+	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_lock(m) : err;
 }
 
 FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
@@ -60,7 +94,8 @@ FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 	if (FZ_LIKELY(mutex != NULL))
 		return fz_mutex_trylock(mutex);
 	self = fz_enter(FZ_SYM_pthread_mutex_trylock);
-	wire_for(self, m);
+	if (!is_plain_shared(m))
+		wire_for(self, m);
 	return fz_real.pthread_mutex_trylock(m);
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
@@ -95,11 +130,11 @@ FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec 
 {
 	struct fz_mutex *mutex = ours(m);
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_timedlock);
+	int err;
 
 	if (mutex)
 		return lock_until(mutex, CLOCK_REALTIME, when);
-	wire_for(self, m);
-	return fz_real.pthread_mutex_timedlock(m, when);
+	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_timedlock(m, when) : err;
 }
 
 FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
@@ -107,13 +142,14 @@ FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 {
 	struct fz_mutex *mutex = ours(m);
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_clocklock);
+	int err;
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return EINVAL;
 	if (mutex)
 		return lock_until(mutex, clock, when);
-	wire_for(self, m);
-	return fz_real.pthread_mutex_clocklock(m, clock, when);
+	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_clocklock(m, clock, when) :
+					     err;
 }
 
 /* Locks it for that, whoever has it. */
