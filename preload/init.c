@@ -30,6 +30,7 @@
 #include "runtime/fdtab.h"
 #include "runtime/features.h"
 #include "runtime/host.h"
+#include "runtime/io_file.h"
 #include "runtime/lot.h"
 #include "runtime/monitor.h"
 #include "runtime/once.h"
@@ -89,6 +90,7 @@ bool fz_runtime_ready(void)
 	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
 	if (processors > 256)
 		processors = 256;
+	fz_io_policy = (enum fz_io_policy)fz_config.io;
 	fz_redirect_start();
 	if (fz_config.verbose)
 		fz_alt_stack_for_reports(true);

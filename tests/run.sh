@@ -14,6 +14,8 @@
 #	fzN	preloaded, FIBERIZE_PROCESSORS=N (N is a number)
 #	epoll	preloaded, FIBERIZE_BACKEND=epoll
 #	epollN	the same, FIBERIZE_PROCESSORS=N
+#	direct	preloaded, FIBERIZE_IO=direct; file_* and io_* only
+#	ring	preloaded, FIBERIZE_IO=ring; likewise
 #	old	preloaded, on epoll, and without every feature that an older kernel or
 #		CPU need not have
 #	fz-noredirect	preloaded, FIBERIZE_REDIRECT=0
@@ -21,8 +23,8 @@
 # KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
 # --unit BINARY takes that binary instead of all unit tests.
 #
-# The default of LIST is native,fz,fz1,fz8,epoll,old, and for programs that are about
-# calls inside libc fz-noredirect and fz-refused too.  Each program's output and exit status
+# The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old, and for programs
+# that are about calls inside libc fz-noredirect and fz-refused too.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -77,7 +79,7 @@ die() {
 	exit 2
 }
 
-default_modes=native,fz,fz1,fz8,epoll,old
+default_modes=native,fz,fz1,fz8,direct,ring,epoll,old
 modes=$default_modes
 filter='*'
 jobs=$(nproc)
@@ -111,7 +113,7 @@ for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
 done
 for mode in ${modes//,/ }; do
 	case $mode in
-	native|fz|epoll|old|fz-noredirect|fz-refused)	;;
+	native|fz|direct|ring|epoll|old|fz-noredirect|fz-refused)	;;
 	fz*[!0-9]*)		die "unknown mode $mode" ;;
 	epoll*[!0-9]*)		die "unknown mode $mode" ;;
 	fz[0-9]*|epoll[0-9]*)	;;
@@ -193,6 +195,7 @@ mode_env() {
 	case $1 in
 	native)	;;
 	fz)	echo "LD_PRELOAD=$lib" ;;
+	direct|ring)	echo "LD_PRELOAD=$lib FIBERIZE_IO=$1" ;;
 	epoll)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll" ;;
 	epoll*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=${1#epoll}" ;;
 	old)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" ;;
@@ -285,12 +288,24 @@ judge() {
 	fi
 }
 
+# Whether mode $1 makes a difference to program $2.
+applies() {
+	case $1 in
+	direct|ring)
+		case $2 in
+		file_*|io_*)	;;
+		*)		return 1 ;;
+		esac ;;
+	esac
+}
+
 # One program in all modes, one after the other: a job.
 job_program() {
 	local name=$1 mode
 	# Always natively first: that is what the others are compared with.
 	run_program "$name" native matrix 1
 	for mode in ${modes//,/ } $(more_modes "$name"); do
+		applies "$mode" "$name" || continue
 		[ "$mode" = native ] || run_program "$name" "$mode" matrix 1
 		judge "$name" "$mode"
 	done
@@ -414,7 +429,7 @@ run_stress() {
 }
 
 case $modes$stress in
-*fz*|*epoll*|*old*|*[0-9])
+*fz*|*direct*|*ring*|*epoll*|*old*|*[0-9])
 	[ -e "$lib" ] || die "$lib is missing: run make" ;;
 esac
 
