@@ -11,11 +11,18 @@
 #include "runtime/signal.h"
 #include "runtime/stack.h"
 
-enum { CONTEXT_STACK = 256 * 1024 };
+enum {
+	CONTEXT_STACK = 256 * 1024,
+	SPARES = 2,		/* idle ones that stay */
+	WAKE_GO = 1,		/* fz_carrier.wakeup */
+	WAKE_END = 2,
+};
 
 static struct {
-	struct fz_lock lock;		/* guards idle and the spare memory */
-	struct fz_carrier *idle;
+	struct fz_lock lock;		/* guards all but the atomic ones */
+	struct fz_carrier *idle;	/* the last one first */
+	uint32_t idle_count, idle_least;	/* the least since fz_carrier_shrink() */
+	struct fz_carrier *ended;
 	char *spare, *spare_end;
 	_Atomic uint32_t count;
 	_Atomic(struct fz_carrier *) all;
@@ -91,11 +98,21 @@ uint32_t fz_carrier_count(void)
 	return atomic_load_explicit(&carriers.count, memory_order_relaxed);
 }
 
-static void await_processor(struct fz_carrier *c)
+static bool await_processor(struct fz_carrier *c)
 {
-	/* acquire: pairs with the release in fz_carrier_hand_off(). */
-	while (!atomic_load_explicit(&c->wakeup, memory_order_acquire))
+	uint32_t wakeup;
+
+	/* acquire: pairs with the release in wake(). */
+	while (!(wakeup = atomic_load_explicit(&c->wakeup, memory_order_acquire)))
 		fz_sys_futex_wait(&c->wakeup, 0, NULL);
+	return wakeup == WAKE_GO;
+}
+
+static void wake(struct fz_carrier *c, uint32_t what)
+{
+	/* release: pairs with the acquire in await_processor(). */
+	atomic_store_explicit(&c->wakeup, what, memory_order_release);
+	fz_sys_futex_wake(&c->wakeup, 1);
 }
 
 static void push_idle(struct fz_carrier *c)
@@ -105,16 +122,17 @@ static void push_idle(struct fz_carrier *c)
 	fz_lock_acquire(&carriers.lock);
 	c->idle_next = carriers.idle;
 	carriers.idle = c;
+	carriers.idle_count++;
 	fz_lock_release(&carriers.lock);
 }
 
-void fz_carrier_sleep(struct fz_carrier *c)
+bool fz_carrier_sleep(struct fz_carrier *c)
 {
 	/* As in go_idle(): its last mask may be out of date. */
 	if (c->kernel_mask != FZ_SIGNALS_ALL)
 		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	push_idle(c);
-	await_processor(c);
+	return await_processor(c);
 }
 
 bool fz_carrier_hand_off(struct fz_processor *p)
@@ -123,8 +141,11 @@ bool fz_carrier_hand_off(struct fz_processor *p)
 
 	fz_lock_acquire(&carriers.lock);
 	c = carriers.idle;
-	if (c)
+	if (c) {
 		carriers.idle = c->idle_next;
+		if (--carriers.idle_count < carriers.idle_least)
+			carriers.idle_least = carriers.idle_count;
+	}
 	fz_lock_release(&carriers.lock);
 	if (!c)
 		return false;
@@ -132,48 +153,166 @@ bool fz_carrier_hand_off(struct fz_processor *p)
 	/* seq_cst: as every change of owner (runtime/sched.c). */
 	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_RUNTIME,
 			      memory_order_seq_cst);
-	/* release: pairs with the acquire in fz_carrier_sleep(). */
-	atomic_store_explicit(&c->wakeup, 1, memory_order_release);
-	fz_sys_futex_wake(&c->wakeup, 1);
+	wake(c, WAKE_GO);
 	return true;
 }
 
-/* arg: a futex; 1 running, 2 out of memory. */
+/* What a new kernel thread is given; on the stack of who waits for the answer. */
+struct birth {
+	_Atomic uint32_t answer;	/* futex; 1 running, 2 out of memory */
+	struct fz_carrier *again;	/* the record of one that has ended, or NULL */
+	void *stack;
+	size_t stack_size;
+};
+
+/* The record of a carrier that has ended is in the list of all still. */
+static void begin_again(struct fz_carrier *c, struct fz_fiber *context)
+{
+	c->context = context;
+	c->processor = NULL;
+	c->left = NULL;
+	c->left_how = FZ_LEFT_NOTHING;
+	c->submitted = false;
+	/* relaxed: nobody looks at it before it has a processor. */
+	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
+	c->libc_tcb = context->tcb;
+	context->kind = FZ_KIND_CARRIER;
+	context->carrier = c;
+	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
+	fz_sys_sigmask(2 /* SIG_SETMASK */, NULL, &c->kernel_mask);
+	c->tid = (int)fz_sys_gettid();
+	atomic_fetch_add_explicit(&carriers.count, 1, memory_order_relaxed);
+}
+
+/* No request of its is in flight, and it has no processor: nobody will miss it. */
+static void end(struct fz_carrier *c)
+{
+	c->tid = 0;
+	atomic_fetch_sub_explicit(&carriers.count, 1, memory_order_relaxed);
+	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
+	fz_lock_acquire(&carriers.lock);
+	c->idle_next = carriers.ended;
+	carriers.ended = c;
+	fz_lock_release(&carriers.lock);
+	/* libc is still to use the stack: it is free when the kernel says so. */
+	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
+}
+
 static void *carrier_thread(void *arg)
 {
-	_Atomic uint32_t *answer = arg;
+	struct birth *birth = arg;
 	struct fz_fiber *self = fz_self();
-	struct fz_carrier *c;
+	struct fz_carrier *c = birth->again;
 
 	self->tcb = fz_tcb_get();
 	fz_adopt_cut_rseq();
-	c = fz_carrier_new(self, (int)fz_sys_gettid(), self->tcb);
 	if (c)
+		begin_again(c, self);
+	else
+		c = fz_carrier_new(self, (int)fz_sys_gettid(), self->tcb);
+	if (c) {
+		c->stack = birth->stack;
+		c->stack_size = birth->stack_size;
 		push_idle(c);
+	}
 	/* release: pairs with the acquire in start_carrier(). */
-	atomic_store_explicit(answer, c ? 1 : 2, memory_order_release);
-	fz_sys_futex_wake(answer, 1);
+	atomic_store_explicit(&birth->answer, c ? 1 : 2, memory_order_release);
+	fz_sys_futex_wake(&birth->answer, 1);
 	if (!c)
 		return NULL;
-	await_processor(c);
-	fz_sched_run_carrier(c);
+	if (await_processor(c))
+		fz_sched_run_carrier(c);
+	end(c);
+	return NULL;
+}
+
+/* One that has ended, and left its kernel thread. */
+static struct fz_carrier *take_ended(void)
+{
+	struct fz_carrier **link, *c;
+
+	fz_lock_acquire(&carriers.lock);
+	for (link = &carriers.ended; (c = *link); link = &c->idle_next)
+		/* acquire: pairs with the kernel's clearing it. */
+		if (!atomic_load_explicit(&c->in_kernel, memory_order_acquire)) {
+			*link = c->idle_next;
+			break;
+		}
+	fz_lock_release(&carriers.lock);
+	return c;
 }
 
 static int start_carrier(void)
 {
-	_Atomic uint32_t answer = 0;
+	struct birth birth = { .again = take_ended() };
 	uint32_t got;
-	void *stack;
-	size_t size;
-	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
+	int err = 0;
 
+	if (birth.again) {
+		birth.stack = birth.again->stack;
+		birth.stack_size = birth.again->stack_size;
+	} else {
+		err = fz_stack_alloc(CONTEXT_STACK, 4096, &birth.stack, &birth.stack_size);
+	}
 	if (!err)
-		err = fz_host.thread_create(stack, size, carrier_thread, &answer);
-	if (err)
+		err = fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread,
+					    &birth);
+	if (err) {
+		if (birth.again) {
+			fz_lock_acquire(&carriers.lock);
+			birth.again->idle_next = carriers.ended;
+			carriers.ended = birth.again;
+			fz_lock_release(&carriers.lock);
+		}
 		return err;
-	while (!(got = atomic_load_explicit(&answer, memory_order_acquire)))
-		fz_sys_futex_wait(&answer, 0, NULL);
+	}
+	while (!(got = atomic_load_explicit(&birth.answer, memory_order_acquire)))
+		fz_sys_futex_wait(&birth.answer, 0, NULL);
 	return got == 1 ? 0 : -ENOMEM;
+}
+
+/* Of nobody at all, so of no idle carrier: those submit nothing meanwhile. */
+static bool nothing_in_flight(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_sched.processors[i].backend.ring.in_flight)
+			return false;
+	return true;
+}
+
+uint32_t fz_carrier_shrink(void)
+{
+	struct fz_carrier **link, *c, *leaving = NULL;
+	uint32_t excess, ended = 0;
+	bool none;
+
+	fz_lock_acquire(&carriers.lock);
+	excess = carriers.idle_least > SPARES ? carriers.idle_least - SPARES : 0;
+	none = excess && nothing_in_flight();
+	link = &carriers.idle;
+	/* The first are the ones that were used last. */
+	for (uint32_t i = 0; i < SPARES && *link; i++)
+		link = &(*link)->idle_next;
+	while (ended < excess && (c = *link)) {
+		if (none)
+			c->submitted = false;
+		if (!c->stack || c->submitted) {
+			link = &c->idle_next;
+			continue;
+		}
+		*link = c->idle_next;
+		c->idle_next = leaving;
+		leaving = c;
+		ended++;
+	}
+	carriers.idle_count -= ended;
+	carriers.idle_least = carriers.idle_count;
+	fz_lock_release(&carriers.lock);
+	while ((c = leaving)) {
+		leaving = c->idle_next;
+		wake(c, WAKE_END);
+	}
+	return ended;
 }
 
 int fz_carrier_keep_spare(void)

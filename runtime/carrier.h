@@ -6,8 +6,9 @@
  * runtime/carrier.h - kernel threads that run fibers.
  *
  * A carrier has a context of its own (stack, TCB), in which it looks for work,
- * waits, and sleeps when it has no processor.  Carriers never end: the kernel
- * would cancel the requests that they submitted.
+ * waits, and sleeps when it has no processor.  One that was idle for a second ends,
+ * but for some, and unless a request that it submitted is in flight: the kernel would
+ * cancel that.  Its record stays, for the next one.
  */
 
 #include "runtime/fiber.h"
@@ -38,7 +39,11 @@ struct fz_carrier {
 	_Atomic uint32_t calls;
 	uintptr_t libc_tcb;		/* const: what libc believes runs on tid */
 
-	_Atomic uint32_t wakeup;	/* futex: 1 = go; set by who pops it from idle */
+	_Atomic uint32_t wakeup;	/* futex: 1 = go, 2 = end; set by who pops it from idle */
+	bool submitted;			/* requests, since none of all was in flight */
+	void *stack;			/* ours; NULL if the kernel thread is not */
+	size_t stack_size;
+	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
 	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */
 	struct fz_carrier *all_next;	/* const once published */
 
@@ -66,8 +71,26 @@ int fz_carrier_keep_spare(void);
  */
 bool fz_carrier_hand_off(struct fz_processor *p);
 
-/* Put the caller on the idle list and sleep until it has a processor. */
-void fz_carrier_sleep(struct fz_carrier *carrier);
+/*
+ * Put the caller on the idle list and sleep until it has a processor.  Returns false
+ * if it is to end.
+ */
+bool fz_carrier_sleep(struct fz_carrier *carrier);
+
+/*
+ * End carriers that were not needed since the last call.  By the monitor.  Returns
+ * how many.
+ */
+uint32_t fz_carrier_shrink(void);
+
+/* The calling kernel thread has submitted requests. */
+static inline void fz_carrier_note_submitted(void)
+{
+	struct fz_carrier *c = fz_self()->carrier;
+
+	if (c)
+		c->submitted = true;
+}
 
 /* The carrier that is this kernel thread, or NULL.  Signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);

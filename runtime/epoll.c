@@ -308,11 +308,16 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 		if (fd >= 0) {
 			dispatch(e, fd, event->events);
 		} else if (owned && fd == DATA_KICK) {
-			/* Level-triggered: for who is not the owner it stays. */
+			*ret_kicked = true;
+			/*
+			 * Level-triggered: it stays for who is not the owner any more, and
+			 * would otherwise sleep here until something else arrives.
+			 */
+			if (atomic_load_explicit(&e->losers, memory_order_seq_cst) > 0)
+				continue;
 			fz_syscall3(__NR_read,
 				    atomic_load_explicit(&e->event_fd, memory_order_relaxed),
 				    (long)&kicks, sizeof(kicks));
-			*ret_kicked = true;
 		}
 	}
 	arrivals->count = 0;

@@ -31,6 +31,8 @@ struct fz_epoll {
 	_Atomic int fd;			/* -1: not in use */
 	_Atomic int event_fd;		/* written by fz_epoll_kick() */
 	_Atomic uint32_t watching;	/* watches linked with this instance */
+	/* Carriers that wait here and lost the processor: a kick stays until they left. */
+	_Atomic int losers;
 };
 
 /*
@@ -119,5 +121,12 @@ void fz_epoll_kick(struct fz_epoll *e);
 
 /* Move a descriptor away from number fd, because the program wants it. */
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd);
+
+/* A carrier that waits has lost the processor (1), has left (-1).  Any carrier. */
+static inline void fz_epoll_note_loser(struct fz_epoll *e, int change)
+{
+	/* seq_cst: before the kick that is for it. */
+	atomic_fetch_add_explicit(&e->losers, change, memory_order_seq_cst);
+}
 
 #endif

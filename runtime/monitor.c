@@ -10,6 +10,7 @@
 
 enum {
 	TICK_US = 1000,
+	SHRINK_TICKS = 1000,	/* between looks at whether there are too many carriers */
 	QUIET_TICKS = 20,	/* without use before it sleeps without a timeout */
 	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
 	/*
@@ -228,7 +229,9 @@ static void *monitor_thread(void *arg)
 {
 	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
 	struct fz_fiber *self = fz_self();
-	uint32_t quiet = 0;
+	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
+	uint32_t quiet = 0, since_shrink = 0;
+	bool shrunk = false;
 
 	(void)arg;
 	self->tcb = fz_tcb_get();
@@ -249,13 +252,20 @@ static void *monitor_thread(void *arg)
 		quiet = look_at_all() || again ? 0 : quiet + 1;
 		if (quiet < QUIET_TICKS) {
 			sleep_for(&tick);
+			if (++since_shrink >= SHRINK_TICKS) {
+				since_shrink = 0;
+				fz_carrier_shrink();
+			}
+			/* More may come to be idle, once all this is over. */
+			shrunk &= quiet != 0;
 			continue;
 		}
 		/* seq_cst: then look once more; see fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
 		if (!look_at_all())
-			sleep_for(NULL);
+			sleep_for(shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
+		shrunk = fz_carrier_shrink() == 0;
 		quiet = 0;
 	}
 	__builtin_unreachable();

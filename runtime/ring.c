@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "runtime/backend.h"
+#include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/features.h"
 #include "runtime/own_fd.h"
@@ -308,7 +309,10 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 void fz_ring_submit(struct fz_ring *ring)
 {
 	while (fz_ring_queued(ring)) {
-		int n = io_uring_submit(&ring->uring);
+		int n;
+
+		fz_carrier_note_submitted();
+		n = io_uring_submit(&ring->uring);
 
 		if (n >= 0)
 			continue;
@@ -351,6 +355,8 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 		ts = fz_timespec(deadline > now ? deadline - now : 0);
 		arg.ts = (uintptr_t)&ts;
 	}
+	if (published)
+		fz_carrier_note_submitted();
 	err = fz_syscall6(__NR_io_uring_enter,
 			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,

@@ -339,8 +339,10 @@ static bool take_unused(struct fz_carrier *c)
 				break;
 			c->processor = p;
 			/* Its carrier sits in the kernel: send it to the idle list. */
-			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
+			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING) {
+				fz_epoll_note_loser(&p->backend.epoll, 1);
 				fz_backend_kick(&p->backend);
+			}
 			fz_monitor_note_activity();
 			return true;
 		default:
@@ -530,6 +532,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 				&arrivals);
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
 		c->processor = NULL;
+		fz_epoll_note_loser(&p->backend.epoll, -1);
 		fz_backend_deliver(&p->backend, &arrivals, false, &kicked);
 		return;
 	}
@@ -541,7 +544,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	fz_monitor_note_activity();
 }
 
-_Noreturn void fz_sched_run_carrier(struct fz_carrier *c)
+void fz_sched_run_carrier(struct fz_carrier *c)
 {
 	struct fz_fiber *self = c->context;
 
@@ -550,7 +553,8 @@ _Noreturn void fz_sched_run_carrier(struct fz_carrier *c)
 		struct fz_fiber *next;
 
 		if (!p) {
-			fz_carrier_sleep(c);
+			if (!fz_carrier_sleep(c))
+				return;
 			continue;
 		}
 		next = pick(p);

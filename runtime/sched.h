@@ -124,8 +124,8 @@ void fz_sched_arrived(struct fz_fiber *self);
 /* The caller stops being a fiber: its processor is for others.  In the runtime. */
 void fz_sched_give_up(struct fz_fiber *self);
 
-/* By a carrier, in its own context, with a processor or none: run for ever. */
-_Noreturn void fz_sched_run_carrier(struct fz_carrier *carrier);
+/* By a carrier, in its own context, with a processor or none, until it is to end. */
+void fz_sched_run_carrier(struct fz_carrier *carrier);
 
 /*
  * Whether a processor that nobody runs could be doing something: a fiber is
