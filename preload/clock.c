@@ -70,7 +70,7 @@ FZ_EXPORT int clock_getres(clockid_t clock, struct timespec *ret)
 
 FZ_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *ret)
 {
-	struct fz_fiber *fiber = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_getcpuclockid);
 	if (!fz_is_fiber(fiber))

@@ -65,20 +65,51 @@ bool fz_cond_find_flags(void)
 	return flags_known;
 }
 
+/* A waiter remains a user of the mutex, by which libc's destroy finds it busy. */
+static int unlock_as_user(pthread_mutex_t *m)
+{
+	/* relaxed: if it is us, we wrote it. */
+	unsigned mine = m->__data.__owner == atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
+								  memory_order_relaxed);
+	int err;
+
+	m->__data.__nusers += mine;
+	err = fz_real.pthread_mutex_unlock(m);
+	if (err)
+		m->__data.__nusers -= mine;
+	return err;
+}
+
+static int lock_as_user(pthread_mutex_t *m)
+{
+	int err = fz_real.pthread_mutex_lock(m);
+
+	if (err == 0 || err == EOWNERDEAD)
+		m->__data.__nusers--;
+	return err;
+}
+
 /* Robust and the like: its owner is wired, and so blocks its own kernel thread. */
 static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec deadline)
 {
-	uint32_t entered = fz_cond_enter(c);
-	int err = fz_real.pthread_mutex_unlock(m), ret;
+	struct fz_fiber *self = fz_self();
+	uint32_t entered;
+	int ret, err;
 
-	if (err) {
+	/* As in fz_cond_wait(). */
+	fz_cancel_defer(self);
+	entered = fz_cond_enter(c);
+	ret = unlock_as_user(m);
+	if (ret == 0) {
+		ret = fz_cond_sleep(c, entered, deadline);
+		err = lock_as_user(m);
+		/* The mutex's news, as of a dead owner, are more than a timeout. */
+		if (err && ret != -ECANCELED)
+			ret = err;
+	} else {
 		fz_cond_leave(c);
-		return err;
 	}
-	ret = fz_cond_sleep(c, entered, deadline);
-	err = fz_real.pthread_mutex_lock(m);
-	if (err)
-		return err;
+	fz_cancel_undefer(self);
 	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
 }
 

@@ -29,9 +29,27 @@
 extern bool fz_stats_wanted FZ_HIDDEN;
 extern _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2] FZ_HIDDEN;
 
+/* Is it one of pthreads(7)'s cancellation points? */
+static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
+{
+	switch (symbol) {
+#define FZ_CANCELLATION_POINT(name) case FZ_SYM_##name:
+#include "preload/cancel.def"
+#undef FZ_CANCELLATION_POINT
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Act on a cancellation request, if cancellation is enabled. */
+void fz_gate_cancel(struct fz_fiber *self) FZ_HIDDEN;
+
 /*
  * The fiber that calls, or NULL: then make the real call (fz_real is bound).
  * NULL for native threads, the dormant process, and the runtime's own threads.
+ * A cancellation point with a request pending does not come back, whatever its
+ * arguments are: as in libc.  The symbol is a constant, so others pay nothing.
  */
 static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 {
@@ -45,6 +63,10 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 	if (FZ_UNLIKELY(fz_stats_wanted))
 		atomic_fetch_add_explicit(&fz_stats_calls[symbol][fiber], 1,
 					  memory_order_relaxed);
+	/* relaxed: a request that comes later finds us in the call. */
+	if (fiber && fz_is_cancellation_point(symbol) &&
+	    FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_relaxed)))
+		fz_gate_cancel(self);
 	return fiber ? self : NULL;
 }
 

@@ -39,6 +39,7 @@
 
 static bool native;
 static bool launched;
+static _Atomic bool wire_main;
 
 /* Said once, to whoever started the program with the launcher, or asked. */
 static void stay_native(const char *why, int err)
@@ -85,7 +86,8 @@ bool fz_runtime_ready(void)
 	/* acquire: pairs with fz_sched_start(). */
 	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.started, memory_order_acquire)))
 		return true;
-	if (native)
+	/* Natives may be first: only the main thread can become the first fiber. */
+	if (native || fz_sys_gettid() != fz_sys_getpid())
 		return false;
 	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
 	if (processors > 256)
@@ -100,6 +102,9 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
+	/* relaxed: this thread has set it, or one that it knows of. */
+	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
+		fz_fiber_wire(fz_self());
 	if (fz_config.verbose)
 		fz_signal_report_overflow();
 	if (fz_config.verbose)
@@ -111,6 +116,11 @@ bool fz_runtime_ready(void)
 bool fz_stays_native(void)
 {
 	return native;
+}
+
+void fz_wire_main_at_start(void)
+{
+	atomic_store_explicit(&wire_main, true, memory_order_relaxed);
 }
 
 size_t fz_default_stack_size(size_t of_libc)
@@ -211,8 +221,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,
-		.call_start = fz_host_call_start,
-		.run_destructors = fz_host_run_destructors,
+		.run_thread = fz_host_run_thread,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
 		.clock_gettime = fz_real.clock_gettime,
@@ -233,5 +242,4 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		return;
 	}
 	fz_fdtab_init();
-	fz_thread_init();
 }

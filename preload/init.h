@@ -18,13 +18,14 @@ bool fz_runtime_ready(void);
 /* Threads are kernel threads for good: switched off, or something is missing. */
 bool fz_stays_native(void);
 
+/* When that happens the main thread is to stay a kernel thread (fz_fiber_wire). */
+void fz_wire_main_at_start(void);
+
 /* The stack of a thread for which the program gave no attributes. */
 size_t fz_default_stack_size(size_t of_libc);
 
 /* What waits for the fibers, and why not something better.  Once running. */
 const char *fz_describe_backend(void);
-
-void fz_thread_init(void);
 
 /* In a fork's child, as early as possible. */
 void fz_after_fork_in_child(void);

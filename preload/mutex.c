@@ -8,6 +8,7 @@
  * (runtime/mutex.h).
  */
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/time.h"
 #include "runtime/mutex.h"
 #include "runtime/sched.h"
@@ -27,13 +28,20 @@ static struct fz_mutex *ours(pthread_mutex_t *m)
 	return fz_mutex_is_ours(mutex) ? mutex : NULL;
 }
 
-/* Before libc's code locks one: the kernel is to know the owner. */
+/*
+ * Before libc's code locks one: the kernel is to know the owner.  A main thread that
+ * does so while dormant must not become a fiber later, with the lock held.
+ */
 static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 {
 	const int known = 0x3ff;	/* bits; a destroyed one is refused by libc */
 
-	if (self && !(m->__data.__kind & ~known))
+	if (m->__data.__kind & ~known)
+		return;
+	if (self)
 		fz_fiber_wire(self);
+	else if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+		fz_wire_main_at_start();
 }
 
 /* glibc's bits of __kind: all but the type and, perhaps, lock elision. */

@@ -93,7 +93,7 @@ FZ_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *cpus)
 
 FZ_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus)
 {
-	struct fz_fiber *fiber = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_setaffinity_np);
 	if (!fz_is_fiber(fiber))
@@ -103,7 +103,7 @@ FZ_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_se
 
 FZ_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
 {
-	struct fz_fiber *fiber = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_getaffinity_np);
 	if (!fz_is_fiber(fiber))
@@ -185,7 +185,7 @@ FZ_EXPORT int sched_rr_get_interval(pid_t tid, struct timespec *ret)
 
 FZ_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
 {
-	struct fz_fiber *fiber = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_setschedparam);
 	if (!fz_is_fiber(fiber))
@@ -195,7 +195,7 @@ FZ_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct s
 
 FZ_EXPORT int pthread_getschedparam(pthread_t thread, int *policy, struct sched_param *param)
 {
-	struct fz_fiber *fiber = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 	struct target t;
 
 	fz_enter(FZ_SYM_pthread_getschedparam);
@@ -208,7 +208,7 @@ FZ_EXPORT int pthread_getschedparam(pthread_t thread, int *policy, struct sched_
 
 FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 {
-	struct fz_fiber *fiber = fz_fiber_of_tcb((uintptr_t)thread);
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 	struct sched_param param = { .sched_priority = priority };
 	struct target t;
 

@@ -30,26 +30,49 @@ static struct fz_fiber *fiber_of(pthread_t thread)
 
 /* ---- creation ----------------------------------------------------------- */
 
-static bool wants_kernel_thread(const pthread_attr_t *attr)
+static bool wants_policy(const pthread_attr_t *attr)
 {
-	cpu_set_t cpus;
+	struct sched_param param;
 	int inherit, policy;
+
+	pthread_attr_getinheritsched(attr, &inherit);
+	if (inherit != PTHREAD_EXPLICIT_SCHED)
+		return false;
+	pthread_attr_getschedpolicy(attr, &policy);
+	pthread_attr_getschedparam(attr, &param);
+	/* A priority that the policy does not have is the kernel's to refuse. */
+	return policy != SCHED_OTHER || param.sched_priority != 0;
+}
+
+/* An affinity for less than the process may use, as of pthread_getattr_np. */
+static bool wants_affinity(const pthread_attr_t *attr)
+{
+	cpu_set_t wanted, allowed;
+
+	/* Without an affinity in it, all bits of the answer are set. */
+	if (pthread_attr_getaffinity_np(attr, sizeof(wanted), &wanted) != 0)
+		return true;
+	if (CPU_COUNT(&wanted) == CPU_SETSIZE)
+		return false;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return true;
+	CPU_AND(&wanted, &wanted, &allowed);
+	return !CPU_EQUAL(&wanted, &allowed);
+}
+
+static bool wants_stack(const pthread_attr_t *attr)
+{
 	void *stack;
 	size_t size;
-	bool wants = false;
 
-	if (pthread_attr_getinheritsched(attr, &inherit) == 0 &&
-	    inherit == PTHREAD_EXPLICIT_SCHED &&
-	    pthread_attr_getschedpolicy(attr, &policy) == 0 && policy != SCHED_OTHER)
-		wants = true;
-	/* Without an affinity in it, all bits of the answer are set. */
-	if (pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) == 0)
-		for (int cpu = 0; cpu < CPU_SETSIZE && !wants; cpu++)
-			wants = !CPU_ISSET(cpu, &cpus);
-	if (pthread_attr_getstack(attr, &stack, &size) == 0 &&
-	    (uintptr_t)stack + size != 0 && stack != NULL && (uintptr_t)stack < UINTPTR_MAX - size)
-		wants = true;
-	return wants;
+	pthread_attr_getstack(attr, &stack, &size);
+	return (uintptr_t)stack + size != 0 && stack != NULL &&
+	       (uintptr_t)stack < UINTPTR_MAX - size;
+}
+
+static bool wants_kernel_thread(const pthread_attr_t *attr)
+{
+	return wants_policy(attr) || wants_affinity(attr) || wants_stack(attr);
 }
 
 /* Native threads are counted: the last thread to leave ends the process. */
@@ -58,27 +81,16 @@ struct native_start {
 	void *arg;
 };
 
-static pthread_key_t native_key;
-
-static void native_thread_ended(void *value)
-{
-	(void)value;
-	fz_fiber_native_ended();
-}
-
 static void *native_thread(void *arg)
 {
 	struct native_start order = *(struct native_start *)arg;
+	struct fz_fiber *self = fz_self();
 
 	free(arg);
-	pthread_setspecific(native_key, &native_key);
-	return order.start(order.arg);
-}
-
-void fz_thread_init(void)
-{
-	/* The real one: not a key of the program's. */
-	fz_real.pthread_key_create(&native_key, native_thread_ended);
+	/* With its destructors, which are still the thread. */
+	fz_host_run_thread(order.start, order.arg, &self->result);
+	fz_fiber_native_ended();
+	return self->result;
 }
 
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
@@ -117,17 +129,42 @@ static void describe(const pthread_attr_t *attr, struct fz_birth *birth)
 		memcpy(&birth->mask, &mask, sizeof(birth->mask));
 }
 
-FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			     void *(*start)(void *), void *arg)
+/* Of the calling thread. */
+static uint64_t mask_of(struct fz_fiber *self)
+{
+	uint64_t mask;
+
+	if (self->kind == FZ_KIND_FIBER)
+		return self->mask;
+	fz_sys_sigmask(SIG_BLOCK, NULL, &mask);
+	return mask;
+}
+
+/* The program's own defaults, for threads without attributes. */
+static _Atomic bool defaults_set;
+
+FZ_EXPORT int pthread_setattr_default_np(const pthread_attr_t *attr)
+{
+	int err;
+
+	fz_enter(FZ_SYM_pthread_setattr_default_np);
+	err = fz_real.pthread_setattr_default_np(attr);
+	if (!err)
+		atomic_store_explicit(&defaults_set, true, memory_order_relaxed);
+	return err;
+}
+
+static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+		  void *arg, const void *caller)
 {
 	struct fz_birth birth = { .start = start, .arg = arg };
 	struct fz_fiber *self;
 	pthread_attr_t defaults;
 
-	self = fz_enter(FZ_SYM_pthread_create);
-	if (fz_excluded_caller(__builtin_return_address(0))) {
+	if (fz_excluded_caller(caller)) {
 		/* It is going to wait with them as they do. */
-		if (self)
+		self = fz_self();
+		if (self->kind == FZ_KIND_FIBER)
 			fz_fiber_wire(self);
 		return create_native(thread, attr, start, arg);
 	}
@@ -136,19 +173,37 @@ FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	    !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();
-	if (self->kind != FZ_KIND_FIBER)
+	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_MONITOR)
 		return create_native(thread, attr, start, arg);
-	birth.mask = self->mask;
+	birth.mask = mask_of(self);
 	if (attr) {
 		describe(attr, &birth);
 	} else {
 		pthread_attr_init(&defaults);
 		describe(&defaults, &birth);
 		pthread_attr_destroy(&defaults);
-		birth.mask = self->mask;
 		birth.stack_size = fz_default_stack_size(birth.stack_size);
 	}
 	return -fz_fiber_create(&birth, thread);
+}
+
+FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			     void *(*start)(void *), void *arg)
+{
+	const void *caller = __builtin_return_address(0);
+	pthread_attr_t defaults;
+	int err;
+
+	fz_enter(FZ_SYM_pthread_create);
+	/* relaxed: who sets the defaults while others create takes his chance. */
+	if (attr || FZ_LIKELY(!atomic_load_explicit(&defaults_set, memory_order_relaxed)))
+		return create(thread, attr, start, arg, caller);
+	err = pthread_getattr_default_np(&defaults);
+	if (err)
+		return err;
+	err = create(thread, &defaults, start, arg, caller);
+	pthread_attr_destroy(&defaults);
+	return err;
 }
 
 /* ---- the runtime's view of libc ----------------------------------------- */
@@ -165,22 +220,28 @@ static void wire_if_excluded(struct fz_fiber *self)
 	fz_real.prctl(PR_SET_NAME, self->name, 0, 0, 0);
 }
 
-bool fz_host_call_start(void *(*start)(void *), void *arg, void **result)
+void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 {
 	__pthread_unwind_buf_t here;
+	void *volatile value = NULL;
+	volatile bool returned = false;
 
 	/* Its creator may have named it already. */
 	wire_if_excluded(fz_self());
 	/* What a cancelled thread leaves; pthread_exit and return overwrite it. */
 	*result = PTHREAD_CANCELED;
-	if (__builtin_expect(__sigsetjmp_cancel(here.__cancel_jmp_buf, 0), 0)) {
-		__pthread_unregister_cancel(&here);
-		return false;
+	if (__sigsetjmp_cancel(here.__cancel_jmp_buf, 0) == 0) {
+		__pthread_register_cancel(&here);
+		value = start(arg);
+		returned = true;
+	} else {
+		returned = false;
 	}
-	__pthread_register_cancel(&here);
-	*result = start(arg);
+	/* Left from a destructor, by cancellation too, the thread goes on with the rest. */
+	fz_host_run_destructors();
+	if (returned)
+		*result = value;
 	__pthread_unregister_cancel(&here);
-	return true;
 }
 
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
@@ -209,25 +270,22 @@ static int (*program_main)(int, char **, char **);
 struct main_call {
 	int argc;
 	char **argv, **envp;
-	int status;
 };
 
 static void *call_main(void *arg)
 {
 	struct main_call *call = arg;
 
-	call->status = program_main(call->argc, call->argv, call->envp);
-	return NULL;
+	exit(program_main(call->argc, call->argv, call->envp));
 }
 
 static int main_in_frame(int argc, char **argv, char **envp)
 {
-	struct main_call call = { argc, argv, envp, 0 };
+	struct main_call call = { argc, argv, envp };
 	struct fz_fiber *self = fz_self();
 
-	if (fz_host_call_start(call_main, &call, &self->result))
-		return call.status;
-	fz_host.run_destructors();
+	fz_host_run_thread(call_main, &call, &self->result);
+	/* It left by pthread_exit. */
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_main_ended();
 	/* No other thread was ever made: the last one leaves. */
@@ -248,14 +306,11 @@ FZ_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, ch
 
 static int join_fiber(struct fz_fiber *fiber, fz_nsec deadline, void **result)
 {
-	struct fz_fiber *self = fz_self();
 	int err;
 
-	do {
-		if (deadline && fz_cancel_requested(self))
-			fz_host.test_cancel();
-		err = fz_fiber_join(fiber, deadline, result);
-	} while (err == -ECANCELED);
+	/* A thread that has ended is joined even by one that is cancelled: as in libc. */
+	while ((err = fz_fiber_join(fiber, deadline, result)) == -ECANCELED)
+		fz_host.test_cancel();
 	return -err;
 }
 
@@ -339,20 +394,21 @@ FZ_EXPORT _Noreturn void pthread_exit(void *result)
 	__builtin_unreachable();
 }
 
-/* libc signals a thread that waits in a call of its own; for those in ours we wake. */
-static int cancel_native(pthread_t thread)
+/* libc's, but it may be waiting in a place of ours. */
+static int cancel_kernel_thread(pthread_t thread)
 {
-	struct fz_fiber *record = fz_fiber_of_handle(thread), *self = fz_self();
-	int err = fz_real.pthread_cancel(thread);
+	struct fz_fiber *target = fz_fiber_of_handle(thread), *self = fz_self();
+	int err;
 
+	/* seq_cst: pairs with fz_wait_arm(); first, as the real one may not return. */
+	atomic_store_explicit(&target->cancel_sent, true, memory_order_seq_cst);
+	err = fz_real.pthread_cancel(thread);
 	if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
 		fz_signal_guard_libc();
 	if (err)
 		return err;
-	/* seq_cst: pairs with fz_wait_arm(). */
-	atomic_store_explicit(&record->cancel_sent, true, memory_order_seq_cst);
 	fz_enter_runtime(self);
-	fz_wake_any(record, FZ_WHY_CANCEL);
+	fz_wake_cancelled(target);
 	fz_leave_runtime(self);
 	return 0;
 }
@@ -367,7 +423,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 
 	fz_enter(FZ_SYM_pthread_cancel);
 	if (!fiber || fiber->kind == FZ_KIND_WIRED)
-		return cancel_native(thread);
+		return cancel_kernel_thread(thread);
 	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
 		return ESRCH;
@@ -383,7 +439,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 					 memory_order_seq_cst);
 		atomic_store_explicit(&fiber->cancel_sent, true, memory_order_seq_cst);
 		fz_enter_runtime(self);
-		woken = fz_wake_any(fiber, FZ_WHY_CANCEL);
+		woken = fz_wake_cancelled(fiber);
 		fz_leave_runtime(self);
 		/* In a call of libc's that it does not leave by itself. */
 		if (!woken)
@@ -393,6 +449,12 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 	/* relaxed: our own. */
 	atomic_store_explicit(&fiber->cancel_sent, true, memory_order_relaxed);
 	return fz_real.pthread_cancel(thread);
+}
+
+void fz_gate_cancel(struct fz_fiber *self)
+{
+	if (fz_cancel_requested(self))
+		fz_host.test_cancel();
 }
 
 /* ---- who am I ----------------------------------------------------------- */
@@ -434,10 +496,29 @@ FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	return 0;
 }
 
+static int add_affinity(pthread_t thread, pthread_attr_t *attr)
+{
+	int err = EINVAL;
+
+	/* EINVAL: the kernel knows of more CPUs than that. */
+	for (size_t size = 16; err == EINVAL && size <= 1 << 20; size *= 2) {
+		cpu_set_t *cpus = malloc(size);
+
+		if (!cpus)
+			return ENOMEM;
+		err = pthread_getaffinity_np(thread, size, cpus);
+		if (!err)
+			err = pthread_attr_setaffinity_np(attr, size, cpus);
+		free(cpus);
+	}
+	return err;
+}
+
 FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
 	struct fz_fiber *fiber = fiber_of(thread);
 	uint32_t life;
+	char *top;
 	int err;
 
 	fz_enter(FZ_SYM_pthread_getattr_np);
@@ -448,11 +529,16 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	err = pthread_attr_init(attr);
 	if (err)
 		return err;
-	pthread_attr_setstack(attr, fiber->stack, fiber->stack_size);
-	pthread_attr_setguardsize(attr, fiber->guard_size);
+	/* As much as was asked for, of a stack that may be larger. */
+	top = (char *)fiber->stack + fiber->stack_size;
+	pthread_attr_setstack(attr, top - fiber->asked_stack, fiber->asked_stack);
+	pthread_attr_setguardsize(attr, fiber->asked_guard);
 	if (life & FZ_LIFE_DETACHED)
 		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
-	return 0;
+	err = add_affinity(thread, attr);
+	if (err)
+		pthread_attr_destroy(attr);
+	return err;
 }
 
 FZ_EXPORT int prctl(int option, ...)

@@ -43,15 +43,21 @@ int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
 
 int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
 {
-	uint32_t entered = fz_cond_enter(c), count;
-	int err = fz_mutex_unlock_whole(m, &count), ret;
+	struct fz_fiber *self = fz_self();
+	uint32_t entered, count;
+	int ret;
 
-	if (err) {
+	/* The count of waiters, and the mutex for cleanup handlers, must be right. */
+	fz_cancel_defer(self);
+	entered = fz_cond_enter(c);
+	ret = fz_mutex_unlock_whole(m, &count);
+	if (ret == 0) {
+		ret = fz_cond_sleep(c, entered, deadline);
+		fz_mutex_lock_again(m, count);
+	} else {
 		fz_cond_leave(c);
-		return err;
 	}
-	ret = fz_cond_sleep(c, entered, deadline);
-	fz_mutex_lock_again(m, count);
+	fz_cancel_undefer(self);
 	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
 }
 

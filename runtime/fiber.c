@@ -117,20 +117,31 @@ void fz_fiber_native_ended(void)
 		fz_host.exit_process(0);
 }
 
+static int batch_of_tids(int size)
+{
+	int first = atomic_fetch_add_explicit(&registry.next_tid, size, memory_order_relaxed);
+
+	/* A billion threads later, start over. */
+	if (first > TID_LAST - 2 * TID_BATCH)
+		atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
+	return first;
+}
+
+/* p is NULL for a native thread. */
 static int new_tid(struct fz_processor *p)
 {
+	if (!p)
+		return batch_of_tids(1);
 	if (p->next_tid == p->last_tid) {
-		int first = atomic_fetch_add_explicit(&registry.next_tid, TID_BATCH,
-						      memory_order_relaxed);
-
-		/* A billion threads later, start over. */
-		if (first > TID_LAST - 2 * TID_BATCH)
-			atomic_store_explicit(&registry.next_tid, TID_FIRST,
-					      memory_order_relaxed);
-		p->next_tid = first;
-		p->last_tid = first + TID_BATCH;
+		p->next_tid = batch_of_tids(TID_BATCH);
+		p->last_tid = p->next_tid + TID_BATCH;
 	}
 	return p->next_tid++;
+}
+
+static struct fz_processor *processor_or_none(const struct fz_fiber *self)
+{
+	return self->kind == FZ_KIND_FIBER ? fz_processor_of(self) : NULL;
 }
 
 /* ---- free fibers -------------------------------------------------------- */
@@ -173,9 +184,10 @@ static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_bir
 	return NULL;
 }
 
+/* p is NULL for a native thread. */
 static struct fz_fiber *get_free(struct fz_processor *p, const struct fz_birth *birth)
 {
-	struct fz_fiber *f = take_fitting(&p->free_fibers, birth);
+	struct fz_fiber *f = p ? take_fitting(&p->free_fibers, birth) : NULL;
 
 	if (f) {
 		p->free_count--;
@@ -224,11 +236,25 @@ static void retire(struct fz_fiber *self)
 
 void fz_fiber_wire(struct fz_fiber *self)
 {
+	const int leader = (int)fz_sys_getpid();
 	struct fz_carrier *c;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
 	fz_enter_runtime(self);
+	/*
+	 * Not on the process's first kernel thread: its tid is in locks that main()
+	 * took before there were fibers, and as it ended /proc/self would be a zombie's.
+	 */
+	while (self->carrier->tid == leader && !self->is_main) {
+		if (fz_sched_move(self))
+			continue;
+		fz_leave_runtime(self);
+		fz_announce(self);
+		if (fz_carrier_keep_spare())
+			fz_die("no memory for a kernel thread");
+		fz_enter_runtime(self);
+	}
 	c = self->carrier;
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
@@ -246,11 +272,13 @@ static void live(struct fz_fiber *self)
 		fz_leave_runtime(self);
 		if (self->recycled)
 			fz_host.reset_thread_state();
-		fz_host.call_start(self->start, self->arg, &self->result);
-		fz_host.run_destructors();
+		fz_host.run_thread(self->start, self->arg, &self->result);
 		if (self->kind == FZ_KIND_NATIVE)
 			/* The child of a fork, and this was its only thread. */
 			fz_host.exit_process(0);
+		/* relaxed: nobody cancels it any more, see claim_for_join(). */
+		atomic_fetch_or_explicit(fz_tcb_cancelhandling(self->tcb), FZ_CANCEL_EXITING,
+					 memory_order_relaxed);
 		if (self->is_main)
 			fz_fiber_main_ended();
 		if (self->kind == FZ_KIND_WIRED) {
@@ -291,14 +319,20 @@ static int manufacture(const struct fz_birth *birth, struct fz_fiber **ret_fiber
 	struct fz_fiber *f;
 	void *stack;
 	size_t size;
-	int err = fz_stack_alloc(birth->stack_size, birth->guard_size, &stack, &size);
+	int err;
 
+	fz_enter_runtime(fz_self());
+	err = fz_stack_alloc(birth->stack_size, birth->guard_size, &stack, &size);
+	fz_leave_runtime(fz_self());
 	if (err)
 		return -EAGAIN;
-	/* On failure the stack is lost: address space, no memory. */
 	err = fz_adopt_context(stack, size, live, &f);
-	if (err)
+	if (err) {
+		fz_enter_runtime(fz_self());
+		fz_stack_free(stack, birth->stack_size, birth->guard_size);
+		fz_leave_runtime(fz_self());
 		return err;
+	}
 	f->kind = FZ_KIND_FIBER;
 	f->stack = stack;
 	f->stack_size = size;
@@ -314,29 +348,41 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	int err;
 
 	fz_enter_runtime(self);
-	f = get_free(fz_processor_of(self), birth);
+	f = get_free(processor_or_none(self), birth);
 	if (!f) {
 		fz_leave_runtime(self);
 		err = manufacture(birth, &f);
-		if (err)
-			return err;
 		fz_enter_runtime(self);
+		/* Out of memory: those that are about to end leave theirs. */
+		if (err && self->kind == FZ_KIND_FIBER) {
+			fz_sched_yield(self);
+			f = get_free(fz_processor_of(self), birth);
+		}
+		if (!f) {
+			fz_leave_runtime(self);
+			return err;
+		}
 	}
 	f->start = birth->start;
 	f->arg = birth->arg;
 	f->result = NULL;
 	f->joins = NULL;
 	f->mask = birth->mask;
+	f->asked_stack = birth->stack_size / 64 * 64;
+	f->asked_guard = birth->guard_size;
 	f->injecting = f->owed = 0;
 	fz_alt_stack_init(f);
 	fz_sigqueue_clear(f);
 	f->user_seen = f->system_seen = 0;
 	atomic_store_explicit(&f->cpu_time, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cpu_time_seen, 0, memory_order_relaxed);
-	__builtin_memcpy(f->name, self->name, sizeof(f->name));
+	if (self->kind == FZ_KIND_NATIVE)
+		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->name, 0, 0, 0);
+	else
+		__builtin_memcpy(f->name, self->name, sizeof(f->name));
 	/* relaxed, all of them: fz_sched_ready() publishes the fiber. */
 	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
-	f->tid = new_tid(fz_processor_of(self));
+	f->tid = new_tid(processor_or_none(self));
 	atomic_store_explicit(fz_tcb_tid(f->tcb), f->tid, memory_order_relaxed);
 	fz_frame_inherit_fenv(f->sp);
 	/* Whoever cancelled its predecessor too late did not mean this one. */
@@ -361,8 +407,19 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 	/* release: a stale handle finds FREE, not an old life. */
 	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
 	fz_enter_runtime(self);
-	put_free(self->kind == FZ_KIND_FIBER ? fz_processor_of(self) : NULL, f);
+	put_free(processor_or_none(self), f);
 	fz_leave_runtime(self);
+}
+
+/* Its stack is libc's no more, but the record in it stays: no next life. */
+static void bury_retired(struct fz_fiber *f)
+{
+	/* acquire: the kernel thread is gone, and what it had locked free. */
+	while (atomic_load_explicit(&f->retiring, memory_order_acquire))
+		fz_syscall4(__NR_futex, (long)&f->retiring, FUTEX_WAIT, 1, 0);
+	fz_stack_trim(f->stack, (char *)f - 4096);
+	/* release: a stale handle finds FREE, not an old life. */
+	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
 }
 
 static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
@@ -375,8 +432,10 @@ static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 			return -ESRCH;
 		if (life & FZ_LIFE_DETACHED)
 			return -EINVAL;
-		/* Before JOINING, as glibc has it. */
-		if (f == self || (f->joins == self && !(life & FZ_LIFE_ENDED)))
+		/* Before JOINING, as glibc has it: not if one of them is cancelled. */
+		if ((f == self || (f->joins == self && !(life & FZ_LIFE_ENDED) &&
+				   !fz_cancel_is_leaving(f))) &&
+		    !fz_cancel_requested(self))
 			return -EDEADLK;
 		if (life & FZ_LIFE_JOINING)
 			return -EINVAL;
@@ -401,6 +460,7 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 	if (err)
 		return err;
 	self->joins = f;
+	fz_cancel_defer(self);
 	for (;;) {
 		/* acquire: pairs with fz_fiber_buried(). */
 		uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
@@ -413,21 +473,18 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 			/* release: who joins next sees nothing of ours. */
 			atomic_fetch_and_explicit(&f->life, ~(uint32_t)FZ_LIFE_JOINING,
 						  memory_order_release);
+			fz_cancel_undefer(self);
 			return err;
 		}
 	}
 	self->joins = NULL;
 	if (ret_result)
 		*ret_result = f->result;
-	if (atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED) {
-		/* acquire: the kernel thread is gone, and what it had locked free. */
-		while (atomic_load_explicit(&f->retiring, memory_order_acquire))
-			fz_syscall4(__NR_futex, (long)&f->retiring, FUTEX_WAIT, 1, 0);
-		return 0;
-	}
-	if (f->is_main)
-		return 0;
-	free_ended(self, f);
+	if (atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+		bury_retired(f);
+	else if (!f->is_main)
+		free_ended(self, f);
+	fz_cancel_undefer(self);
 	return 0;
 }
 

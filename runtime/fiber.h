@@ -67,6 +67,8 @@ struct fz_fiber {
 	bool must_return_eintr;		/* a handler without SA_RESTART has run */
 	/* Somebody has called pthread_cancel: libc's word tells what of it. */
 	_Atomic bool cancel_sent;
+	/* It is in a call that sees to its cancellation itself; read by any thread. */
+	_Atomic bool defers_cancel;
 
 	bool is_main;
 	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
@@ -88,6 +90,7 @@ struct fz_fiber {
 	void *stack;			/* lowest usable byte */
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;
+	size_t asked_stack, asked_guard;	/* what this life was to have at least */
 	char name[16];
 	/* CPU time, ns (runtime/cputime.h); any thread. */
 	_Atomic uint64_t cpu_time, cpu_time_seen;
@@ -178,8 +181,8 @@ struct fz_birth {
 };
 
 /*
- * Make a thread that is a fiber and let it run.  From a fiber.  May block the
- * carrier for the 20-100 us that it takes to manufacture one if none is free.
+ * Make a thread that is a fiber and let it run.  From any thread outside the
+ * runtime.  May block the carrier for the 20-100 us that it takes to manufacture one if none is free.
  * Its handle is in *ret_handle before it runs.  Returns 0 or -errno.
  */
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);

@@ -21,14 +21,11 @@ struct fz_host {
 	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
 
 	/*
-	 * Call start(arg) such that pthread_exit and cancellation unwind to here.
-	 * Returns false if they did; then *result is PTHREAD_CANCELED unless
-	 * pthread_exit has stored another value.
+	 * Call start(arg), then thread_local destructors, then those of pthread keys;
+	 * pthread_exit and cancellation from any of them go on with the next.  *result
+	 * is what start returned, PTHREAD_CANCELED, or what pthread_exit has stored.
 	 */
-	bool (*call_start)(void *(*start)(void *), void *arg, void **result);
-
-	/* thread_local destructors, then those of pthread keys. */
-	void (*run_destructors)(void);
+	void (*run_thread)(void *(*start)(void *), void *arg, void **result);
 
 	/* Initial values for thread-local variables, errno, locale. */
 	void (*reset_thread_state)(void);

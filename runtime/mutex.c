@@ -99,7 +99,6 @@ int fz_mutex_trylock(struct fz_mutex *m)
 static inline __attribute__((always_inline)) void release(struct fz_mutex *m)
 {
 	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
-	m->users--;
 	/* release: pairs with the acquires of who takes it next. */
 	if (FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2))
 		/* m may be gone by now: only its address is used. */
@@ -121,6 +120,7 @@ int fz_mutex_unlock(struct fz_mutex *m)
 		if ((m->kind & 0x7f) == FZ_MUTEX_RECURSIVE && --m->count)
 			return 0;
 	}
+	m->users--;
 	release(m);
 	return 0;
 }
@@ -136,6 +136,9 @@ int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count)
 
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count)
 {
-	fz_mutex_lock(m, FZ_FOREVER);
+	if (FZ_UNLIKELY(!take(m)))
+		wait_for(m, FZ_FOREVER);
+	/* relaxed: only its own thread compares it. */
+	atomic_store_explicit(&m->owner, fz_self_tid(), memory_order_relaxed);
 	m->count = count;
 }

@@ -41,7 +41,10 @@ int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline);
 int fz_mutex_trylock(struct fz_mutex *m);
 int fz_mutex_unlock(struct fz_mutex *m);
 
-/* Around a wait: a recursive one is released whole, and locked as often again. */
+/*
+ * Around a wait: a recursive one is released whole, and locked as often again.  The
+ * waiter remains one of its users, by which libc's destroy finds it busy.
+ */
 int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count);
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count);
 

@@ -38,7 +38,7 @@ static void start(struct fz_request *request, struct fz_fiber *self, unsigned fl
 	atomic_store_explicit(&request->number, ticket.number, memory_order_relaxed);
 }
 
-/* Wait again for a request that is under way.  Until it is done, if flags is 0. */
+/* Wait again for a request that is under way.  Until it is done, if firm. */
 static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
 			     fz_nsec deadline, unsigned flags)
 {
@@ -72,7 +72,7 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 		if (fz_processor_of(self) == p) {
 			fz_ring_cancel(&p->backend.ring, request, true);
 			while (!is_done(request))
-				wait_more(request, self, FZ_FOREVER, 0);
+				wait_more(request, self, FZ_FOREVER, FZ_WAIT_FIRM);
 			return why;
 		}
 		/*
@@ -80,7 +80,7 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 		 * so ask again until it was.
 		 */
 		fz_ring_cancel(&p->backend.ring, request, false);
-		wait_more(request, self, fz_now() + FZ_MSEC, 0);
+		wait_more(request, self, fz_now() + FZ_MSEC, FZ_WAIT_FIRM);
 	} while (!is_done(request));
 	return why;
 }

@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 
 #include "runtime/die.h"
+#include "runtime/host.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
 
@@ -91,19 +92,23 @@ bool fz_wake(struct fz_ticket ticket, enum fz_why why)
 	}
 }
 
-bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why)
+/* End the wait if one of these flags is in its word. */
+static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why)
 {
-	const uint64_t flag = why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL;
-
 	for (;;) {
 		/* seq_cst: pairs with fz_wait_arm(). */
 		uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_seq_cst);
 
-		if (!can_fire(old) || !(old & flag))
+		if (!can_fire(old) || !(old & flags) || old & FZ_WAIT_FIRM)
 			return false;
 		if (fire(fiber, old, why))
 			return true;
 	}
+}
+
+bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why)
+{
+	return wake_if(fiber, why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL, why);
 }
 
 void fz_wait_context_saved(struct fz_fiber *fiber)
@@ -122,7 +127,10 @@ void fz_wait_context_saved(struct fz_fiber *fiber)
 }
 
 /* glibc's bits of cancelhandling. */
-enum { DISABLED = 1, ASYNCHRONOUS = 2, CANCELED = 8, EXITING = 16 };
+enum {
+	DISABLED = 1, ASYNCHRONOUS = 2, CANCELING = 4, CANCELED = 8, TERMINATED = 32,
+	EXITING = FZ_CANCEL_EXITING,
+};
 
 static int cancel_bits(const struct fz_fiber *f)
 {
@@ -145,8 +153,35 @@ bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self)
 bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
 	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
 	       (CANCELED | ASYNCHRONOUS);
+}
+
+bool fz_cancel_is_leaving(const struct fz_fiber *f)
+{
+	return cancel_bits(f) & (CANCELING | CANCELED | EXITING | TERMINATED);
+}
+
+void fz_cancel_defer(struct fz_fiber *self)
+{
+	/* relaxed: only its own thread, and who interrupts it, acts on it. */
+	atomic_store_explicit(&self->defers_cancel, true, memory_order_relaxed);
+}
+
+void fz_cancel_undefer(struct fz_fiber *self)
+{
+	/* seq_cst: pairs with fz_cancel_is_asynchronous() after a request was published. */
+	atomic_store_explicit(&self->defers_cancel, false, memory_order_seq_cst);
+	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
+		fz_host.test_cancel();
+}
+
+bool fz_wake_cancelled(struct fz_fiber *fiber)
+{
+	const uint64_t wanted = fz_cancel_is_asynchronous(fiber) ? ~(uint64_t)0 : FZ_WAIT_CANCEL;
+
+	return wake_if(fiber, wanted, FZ_WHY_CANCEL);
 }
 
 /* A reason to end the wait that was there before the wait was armed. */
@@ -161,8 +196,9 @@ static void look_for_requests(struct fz_fiber *self)
 	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
 		    (~self->mask | self->sigwait_set))
 		fz_wake_any(self, FZ_WHY_SIGNAL);
-	if (word & FZ_WAIT_CANCEL && FZ_UNLIKELY(fz_cancel_requested(self)))
-		fz_wake_any(self, FZ_WHY_CANCEL);
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_seq_cst)) &&
+	    fz_cancel_requested(self))
+		fz_wake_cancelled(self);
 }
 
 static bool fired(struct fz_fiber *self)

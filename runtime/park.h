@@ -47,6 +47,7 @@ enum {
 	FZ_WAIT_WHY_MASK = 3 << FZ_WAIT_WHY_SHIFT,
 	FZ_WAIT_SIGNAL = 16,		/* a signal may end it */
 	FZ_WAIT_CANCEL = 32,		/* a cancellation request may end it */
+	FZ_WAIT_FIRM = 64,		/* not even an asynchronous one: no waker but its own */
 	FZ_WAIT_NUMBER_SHIFT = 8,
 };
 
@@ -92,5 +93,25 @@ bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
 
 /* A request, and it need not wait for a cancellation point. */
 bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
+
+/* It is cancelled, even if it cannot act on that, or has called pthread_exit. */
+bool fz_cancel_is_leaving(const struct fz_fiber *fiber);
+
+/*
+ * Around a call that undoes what it has begun before it acts on a cancellation: until
+ * undefer the thread is not cancelled asynchronously, and if it was meanwhile, then
+ * there.  Outside the runtime.
+ */
+void fz_cancel_defer(struct fz_fiber *self);
+void fz_cancel_undefer(struct fz_fiber *self);
+
+/*
+ * End the thread's sleep because it was cancelled; one that may be cancelled
+ * asynchronously wakes from any sleep, and is gone when it leaves the runtime.
+ */
+bool fz_wake_cancelled(struct fz_fiber *fiber);
+
+/* glibc's bit of cancelhandling for a thread that ends. */
+enum { FZ_CANCEL_EXITING = 16 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
 #include "runtime/die.h"
+#include "runtime/host.h"
 #include "runtime/monitor.h"
 #include "runtime/park.h"
 #include "runtime/signal.h"
@@ -366,6 +367,17 @@ static void get_processor_slowly(struct fz_fiber *self)
 	switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
 }
 
+bool fz_sched_move(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	if (!fz_carrier_hand_off(c->processor))
+		return false;
+	c->processor = NULL;
+	switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
+	return true;
+}
+
 static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 {
 	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
@@ -419,6 +431,10 @@ void fz_leave_runtime(struct fz_fiber *self)
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
 			~self->mask))
 		fz_signal_run_pending(self);
+	/* relaxed: likewise. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_relaxed)) &&
+	    fz_cancel_is_asynchronous(self))
+		fz_host.test_cancel();
 }
 
 bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)

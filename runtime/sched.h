@@ -121,6 +121,12 @@ void fz_announce(struct fz_fiber *self);
 /* The first thing on a context that runs for the first time. */
 void fz_sched_arrived(struct fz_fiber *self);
 
+/*
+ * Go on on another kernel thread.  In the runtime.  Returns false if there is none to
+ * be had now; otherwise it may be the same again, by chance.
+ */
+bool fz_sched_move(struct fz_fiber *self);
+
 /* The caller stops being a fiber: its processor is for others.  In the runtime. */
 void fz_sched_give_up(struct fz_fiber *self);
 

@@ -31,6 +31,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 	if (ret == 0)
 		return 0;
 	/* seq_cst: pairs with fz_sem_post(): it sees us, or we its value. */
+	fz_cancel_defer(self);
 	atomic_fetch_add_explicit(&s->both, ONE_WAITER, memory_order_seq_cst);
 	for (;;) {
 		fz_signal_mark(self);
@@ -46,6 +47,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 	}
 	/* relaxed: at worst a post looks for us in vain. */
 	atomic_fetch_sub_explicit(&s->both, ONE_WAITER, memory_order_relaxed);
+	fz_cancel_undefer(self);
 	return ret;
 }
 

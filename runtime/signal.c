@@ -335,6 +335,8 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	/* acquire: pairs with fz_sched_start(). */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire)) {
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
+		/* It may have interrupted sem_wait. */
+		fz_wake_any(self, FZ_WHY_SIGNAL);
 		return;
 	}
 	/* For this thread, as the kernel has it or as we sent it. */

@@ -36,6 +36,12 @@ struct slab_class {
 	char *next;			/* first slot not yet given out */
 	char *end;
 	uint32_t given;			/* counts, for colours */
+	struct free_slot *free;		/* given out in vain */
+};
+
+/* At the low end of the usable part. */
+struct free_slot {
+	struct free_slot *next;
 };
 
 /* All guarded by lock. */
@@ -121,6 +127,13 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 	guard = FZ_ROUND_UP(guard, PAGE);
 	fz_lock_acquire(&slabs.lock);
 	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
+	if (class->free) {
+		*ret_low = class->free;
+		*ret_size = size;
+		class->free = class->free->next;
+		fz_lock_release(&slabs.lock);
+		return 0;
+	}
 	if ((size_t)(class->end - class->next) < class->slot)
 		err = refill(class);
 	slot = class->next;
@@ -136,6 +149,20 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 	*ret_low = slot + guard;
 	*ret_size = size + colour * COLOUR_STEP;
 	return 0;
+}
+
+void fz_stack_free(void *low, size_t size, size_t guard)
+{
+	struct free_slot *slot = low;
+	struct slab_class *class;
+
+	size = FZ_ROUND_UP(size, PAGE);
+	guard = FZ_ROUND_UP(guard, PAGE);
+	fz_lock_acquire(&slabs.lock);
+	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
+	slot->next = class->free;
+	class->free = slot;
+	fz_lock_release(&slabs.lock);
 }
 
 void fz_stack_trim(void *low, const void *sp)

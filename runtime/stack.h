@@ -19,6 +19,12 @@
  */
 int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
 
+/*
+ * Of a thread that could not be made; size and guard as they were asked for.  Any
+ * thread outside the runtime.
+ */
+void fz_stack_free(void *low, size_t size, size_t guard);
+
 /* Give back the memory below the stack pointer of a context that does not run. */
 void fz_stack_trim(void *low, const void *sp);
 

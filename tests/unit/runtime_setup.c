@@ -53,14 +53,9 @@ static int host_thread_create(void *stack, size_t size, void *(*fn)(void *), voi
 	return -err;
 }
 
-static bool host_call_start(void *(*start)(void *), void *arg, void **result)
+static void host_run_thread(void *(*start)(void *), void *arg, void **result)
 {
 	*result = start(arg);
-	return true;
-}
-
-static void host_run_destructors(void)
-{
 	COUNT(setup_destructor_runs);
 }
 
@@ -95,8 +90,7 @@ void setup_layout(void)
 	fz_host = (struct fz_host){
 		.clock_gettime = clock_gettime,
 		.thread_create = host_thread_create,
-		.call_start = host_call_start,
-		.run_destructors = host_run_destructors,
+		.run_thread = host_run_thread,
 		.reset_thread_state = host_reset_thread_state,
 		.test_cancel = host_test_cancel,
 		.exit_process = host_exit_process,
