@@ -115,16 +115,16 @@ prepare() {
 	for header in include/libc-diag.h include/array_length.h include/intprops.h \
 			include/libc-pointer-arith.h include/dso_handle.h \
 			sysdeps/nptl/internaltypes.h sysdeps/x86/nptl/pthreaddef.h \
-			sysdeps/x86/tst-stack-align.h sysdeps/x86_64/stackguard-macros.h; do
+			sysdeps/generic/tst-stack-align.h sysdeps/x86_64/stackguard-macros.h; do
 		cmp -s "$source/$header" "$out/include/${header##*/}" ||
 			cp "$source/$header" "$out/include/" || exit 2
 	done
 	cat "$source"/{nptl,sysdeps/pthread,rt,posix,stdlib,malloc}/Makefile |
 		sed ':a; /\\$/ { N; s/\\\n//; ta }' |
 		grep -E '^(CFLAGS|CPPFLAGS|LDFLAGS)-(tst|test)-[^ <]* *[+:]?=[^<]*$' \
-			>"$out/flags.mk"
+			>"$out/flags.new"
 	# The makefiles say these as prerequisites.
-	cat >>"$out/flags.mk" <<-'END'
+	cat >>"$out/flags.new" <<-'END'
 	LDLIBS-tst-once5 = -lstdc++
 	LDLIBS-tst-cancel24 = -lstdc++
 	MODULES-tst-_res1 = tst-_res1mod1.so tst-_res1mod2.so
@@ -134,13 +134,14 @@ prepare() {
 	AUX-tst-cleanup4 = $(SRC)/nptl/tst-cleanup4aux.c
 	AUX-tst-cleanupx4 = $(SRC)/nptl/tst-cleanupx4aux.c
 	END
+	cmp -s "$out/flags.new" "$out/flags.mk" || mv "$out/flags.new" "$out/flags.mk"
 }
 
 prepare
 make -s -k -j "$jobs" -f tests/glibc/build.mk "SRC=$source" "OUT=$out" all \
 	>"$out/build.log" 2>&1
-for i in 0 1 2 3 4 5 6 7 8 9 10; do
-	for j in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
+for i in {0..19}; do
+	for j in {0..19}; do
 		[ -e "$out/bin/tst-stack4mod-$i-$j.so" ] ||
 			cp "$out/bin/tst-stack4mod.so" "$out/bin/tst-stack4mod-$i-$j.so"
 	done
@@ -183,6 +184,8 @@ run_test() {
 	mkdir -p "$base.dir"
 	(
 		cd "$base.dir" || exit 2
+		# Where glibc's build runs them there is one, and some read it.
+		echo >Makefile
 		ulimit -c 0
 		# The test ends itself in its own time; this is for a driver that hangs.
 		exec timeout -k 5 $((120 * factor)) env TIMEOUTFACTOR=$factor \
