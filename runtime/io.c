@@ -45,6 +45,9 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 				continue;
 			return -EINTR;
 		case FZ_OP_CANCEL:
+			/* relaxed: our own. */
+			if (atomic_load_explicit(&self->defers_cancel, memory_order_relaxed))
+				return -ECANCELED;
 			fz_host.test_cancel();
 			continue;
 		case -EINTR:
@@ -67,6 +70,19 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 	int64_t ret = fz_io_run(self, &op, deadline, 0, restart);
 
 	return ret > 0 ? 1 : (int)ret;
+}
+
+int fz_io_wait_more(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
+		    bool restart, bool begun)
+{
+	int ret;
+
+	if (begun)
+		fz_cancel_defer(self);
+	ret = fz_io_wait_ready(self, fd, events, deadline, restart);
+	if (begun)
+		fz_cancel_undefer(self);
+	return ret;
 }
 
 int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
@@ -292,7 +308,7 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 		}
 		if (ret != -EAGAIN)
 			return total ? total : ret;
-		ret = fz_io_wait_ready(self, fd, POLLOUT, FZ_FOREVER, true);
+		ret = fz_io_wait_more(self, fd, POLLOUT, FZ_FOREVER, true, total > 0);
 		if (ret < 0)
 			return total ? total : ret;
 	} while (c.count);

@@ -73,6 +73,13 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 		     bool restart);
 
 /*
+ * The same; begun: part of the transfer is done and must be returned, so that a
+ * cancellation ends the wait with -ECANCELED, and is left to the next call.
+ */
+int fz_io_wait_more(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
+		    bool restart, bool begun);
+
+/*
  * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one
  * of the ways in options (WEXITED ...); it still can afterwards.  Returns 1, 0 if
  * this kernel cannot say, -EINTR, or -ECHILD.

@@ -66,7 +66,8 @@ static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c
 
 /*
  * Run op to its end.  timeout_error is the answer at the deadline; restart tells
- * whether the call goes on after handlers that all have SA_RESTART.
+ * whether the call goes on after handlers that all have SA_RESTART.  -ECANCELED
+ * between fz_cancel_defer and undefer only.
  */
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);

@@ -175,8 +175,8 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		ret = recv_one(fd, (struct mmsghdr *)&slots[done],
 			       (flags & ~FLAG_WAITFORONE) | FLAG_DONTWAIT);
 		if (ret == -EAGAIN && !(done && flags & FLAG_WAITFORONE)) {
-			ret = fz_io_wait_ready(self, fd, POLLIN, deadline,
-					       deadline == FZ_FOREVER && !done);
+			ret = fz_io_wait_more(self, fd, POLLIN, deadline,
+					      deadline == FZ_FOREVER && !done, done > 0);
 			if (ret > 0)
 				continue;
 			ret = ret ? ret : -EAGAIN;
@@ -215,11 +215,24 @@ static int64_t send_rest(struct fz_fiber *self, int fd, const char *buf, size_t 
 	return ret;
 }
 
+/* The part before it is sent, and must be returned: no cancellation, not here. */
+static int64_t send_begun(struct fz_fiber *self, int fd, const char *buf, size_t n, int flags,
+			  fz_nsec deadline)
+{
+	int64_t ret;
+
+	fz_cancel_defer(self);
+	ret = send_rest(self, fd, buf, n, flags, deadline);
+	fz_cancel_undefer(self);
+	return ret;
+}
+
 int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags)
 {
 	uint32_t info;
 	int wait = may_wait(self, fd, flags, &info);
 	int64_t ret, rest;
+	fz_nsec deadline;
 
 	if (wait < 0)
 		return wait;
@@ -230,11 +243,11 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 			  wait ? flags | FLAG_DONTWAIT : flags, 0, 0);
 	if (!wait || ret == (int64_t)n || (ret < 0 && ret != -EAGAIN))
 		return ret;
-	if (ret < 0)
-		ret = 0;
-	rest = send_rest(self, fd, (const char *)buf + ret, n - (size_t)ret, flags,
-			 fz_fdtab_deadline(fd, info, true));
-	return rest < 0 ? (ret ? ret : rest) : ret + rest;
+	deadline = fz_fdtab_deadline(fd, info, true);
+	if (ret <= 0)
+		return send_rest(self, fd, buf, n, flags, deadline);
+	rest = send_begun(self, fd, (const char *)buf + ret, n - (size_t)ret, flags, deadline);
+	return rest < 0 ? ret : ret + rest;
 }
 
 int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
@@ -257,8 +270,8 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 
 		/* Part of a stream went out: the address does not matter any more. */
 		if (wait && ret > 0 && (size_t)ret < n) {
-			int64_t rest = send_rest(self, fd, (const char *)buf + ret,
-						 n - (size_t)ret, flags, deadline);
+			int64_t rest = send_begun(self, fd, (const char *)buf + ret,
+						  n - (size_t)ret, flags, deadline);
 
 			return rest < 0 ? ret : ret + rest;
 		}
@@ -285,8 +298,8 @@ static int64_t send_rest_of_message(struct fz_fiber *self, int fd,
 			skip -= iov->iov_len;
 			continue;
 		}
-		ret = send_rest(self, fd, (const char *)iov->iov_base + skip,
-				iov->iov_len - skip, flags, deadline);
+		ret = send_begun(self, fd, (const char *)iov->iov_base + skip,
+				 iov->iov_len - skip, flags, deadline);
 		if (ret < 0)
 			break;
 		sent += (size_t)ret;
@@ -353,8 +366,8 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		if (ret == -EAGAIN) {
 			fz_nsec deadline = fz_fdtab_deadline(fd, info, true);
 
-			ret = fz_io_wait_ready(self, fd, POLLOUT, deadline,
-					       deadline == FZ_FOREVER && !done);
+			ret = fz_io_wait_more(self, fd, POLLOUT, deadline,
+					      deadline == FZ_FOREVER && !done, done > 0);
 			if (ret > 0)
 				continue;
 			ret = ret ? ret : -EAGAIN;

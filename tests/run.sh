@@ -443,7 +443,7 @@ rm -f "$failures"/*.log
 	if wants scripts; then
 		for script in tests/launcher.sh tests/coexist.sh tests/libc.sh tests/check.sh \
 				tests/install.sh tests/forbidden.sh tests/redirect.sh tests/dns.sh \
-				tests/real/*.sh; do
+				tests/cancel_race.sh tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name%.sh}
 			[ -f "$script" ] && selected "${name##*/}" &&
