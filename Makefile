@@ -9,6 +9,7 @@
 #			packages: Rust, Go, oneTBB, OpenBLAS
 #	check-static, check-unit, check-programs, check-scripts	parts of it
 #	aarch64		the library and what it is tested with, for another CPU
+#	check-glibc	glibc's own tests of its threads (MODES=fz,fz1,fz8; minutes)
 #	bench		an echo server against native threads and plain io_uring,
 #			threads and locks against native ones
 #	stress		the programs in a loop, MINUTES=30 of it
@@ -297,6 +298,12 @@ units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units aarch64
 
 # For these the packages come first, then a make that sees them.
+.PHONY: check-glibc
+check-glibc:
+	@scripts/deps.sh glibc
+	@$(MAKE) -s library
+	@tests/glibc-tests.sh $(if $(MODES),--modes $(MODES))
+
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
 check:
 	@scripts/deps.sh check

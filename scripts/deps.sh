@@ -7,6 +7,7 @@
 #	deps.sh demo	and what "make demo" runs
 #	deps.sh check	and what "make check" and "make bench" run
 #	deps.sh all	and what "make check-all" runs: hundreds of megabytes
+#	deps.sh glibc	what "make check-glibc" needs
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
 #
 # Quick and silent if nothing is missing.  Otherwise installs as root or by
@@ -71,7 +72,12 @@ libtbb-dev		/usr/include/tbb/tbb.h
 rustc			rustc
 '
 
-usage='usage: deps.sh [-n] build|demo|check|all'
+glibc='
+dpkg-dev		dpkg-source
+g++			g++
+'
+
+usage='usage: deps.sh [-n] build|demo|check|glibc|all'
 only_say=
 if [ "${1-}" = -n ]; then
 	only_say=1
@@ -82,6 +88,7 @@ build) wanted=$build ;;
 demo) wanted=$build$demo ;;
 check) wanted=$build$demo$check ;;
 all) wanted=$build$demo$check$all ;;
+glibc) wanted=$build$glibc ;;
 *)
 	printf '%s\n' "$usage" >&2
 	exit 2
