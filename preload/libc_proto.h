@@ -18,6 +18,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>

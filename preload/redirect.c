@@ -79,14 +79,14 @@ static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *us
 /* ---- what leads where ---------------------------------------------------- */
 
 /* Redirected together or not at all: waiting in one place, waking in another. */
-enum group { ALONE, CONDITION, LOW_LEVEL_LOCK, MUTEX };
+enum families { ALONE, CONDITION, LOW_LEVEL_LOCK, MUTEX };
 
 struct entry {
 	const char *name;
 	void *body;
 	void **real;		/* the pointer through which we call libc's */
 	bool private;		/* not in fz_real: the name is libc's private */
-	enum group group;
+	enum families group;
 
 	uint8_t *fn;
 	size_t size;

@@ -2,6 +2,7 @@
 #include "runtime/adopt.h"
 
 #include "runtime/host.h"
+#include "runtime/park.h"
 #include "runtime/uapi.h"
 
 /* On the stack of who orders; gone as soon as published was seen. */
@@ -34,6 +35,22 @@ void fz_adopt_cut_rseq(void)
 	area->cpu_id = (uint32_t)FZ_UAPI_RSEQ_CPU_ID_REGISTRATION_FAILED;
 }
 
+void fz_adopt_cut_signals(uintptr_t tcb)
+{
+	const int setxid = 0x40;	/* glibc's bit of cancelhandling: signalled */
+
+	/*
+	 * acq_rel: libc marks threads that do not exit, and counts the answers of those
+	 * that it has marked; its handler clears the bit on this thread.
+	 */
+	atomic_fetch_or_explicit(fz_tcb_cancelhandling(tcb), FZ_CANCEL_EXITING,
+				 memory_order_acq_rel);
+	while (atomic_load_explicit(fz_tcb_cancelhandling(tcb), memory_order_acquire) & setxid)
+		fz_syscall0(__NR_sched_yield);
+	/* relaxed: whoever signals it by this finds nobody. */
+	atomic_store_explicit(fz_tcb_tid(tcb), -1, memory_order_relaxed);
+}
+
 static void *adopted(void *arg)
 {
 	struct order *order = arg;
@@ -46,6 +63,7 @@ static void *adopted(void *arg)
 	fz_syscall1(__NR_set_tid_address, 0);
 	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
 	fz_adopt_cut_rseq();
+	fz_adopt_cut_signals(self->tcb);
 	order->fiber = self;
 	fz_adopt(&self->sp, &order->published);
 	/* Another carrier, another time; order is gone. */

@@ -25,6 +25,13 @@ typedef void fz_context_body(struct fz_fiber *self);
 int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber);
 
+/*
+ * The calling kernel thread is not that of this TCB any more: libc signals it no
+ * more for changes of ids, and what it has sent is handled.  Only before it ends:
+ * the TCB looks like that of a thread that exits.
+ */
+void fz_adopt_cut_signals(uintptr_t tcb);
+
 /* The kernel must not write to the calling thread's rseq area any more. */
 void fz_adopt_cut_rseq(void);
 

@@ -93,6 +93,32 @@ void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg)
 		visit(c, arg);
 }
 
+/* No TLS in here: arch/arch.h. */
+static __attribute__((noinline)) int call_as(uintptr_t tcb, int (*fn)(void *), void *arg)
+{
+	uintptr_t before = fz_tcb_get();
+	int ret;
+
+	fz_tcb_set(tcb);
+	ret = fn(arg);
+	fz_tcb_set(before);
+	return ret;
+}
+
+int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg)
+{
+	enum { SETMASK = 2, SIG_SETXID = 33 };
+	/* A handler would take itself for another thread; libc waits for its own. */
+	const uint64_t blocked = ~fz_signal_bit(SIG_SETXID);
+	uint64_t mask;
+	int ret;
+
+	fz_sys_sigmask(SETMASK, &blocked, &mask);
+	ret = call_as(c->libc_tcb, fn, arg);
+	fz_sys_sigmask(SETMASK, &mask, NULL);
+	return ret;
+}
+
 uint32_t fz_carrier_count(void)
 {
 	return atomic_load_explicit(&carriers.count, memory_order_relaxed);

@@ -92,6 +92,12 @@ static inline void fz_carrier_note_submitted(void)
 		c->submitted = true;
 }
 
+/*
+ * Call fn(arg) as what libc believes to run on this kernel thread, which is c's: fn sees
+ * another thread's TLS, and no handler of the program runs.  Outside the runtime.
+ */
+int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg);
+
 /* The carrier that is this kernel thread, or NULL.  Signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);
 

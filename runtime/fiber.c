@@ -222,6 +222,8 @@ static void retire(struct fz_fiber *self)
 	fz_enter_runtime(self);
 	if (delist(self))
 		last_thread_ended(self);
+	/* What libc believes to run here never ends. */
+	fz_adopt_cut_signals(self->carrier->libc_tcb);
 	self->carrier->tid = 0;
 	atomic_store_explicit(&self->retiring, 1, memory_order_relaxed);
 	fz_syscall1(__NR_set_tid_address, (long)&self->retiring);
@@ -624,6 +626,12 @@ _Noreturn void fz_fiber_main_ended(void)
 	if (delist(self))
 		last_thread_ended(self);
 	fz_signal_give_back(self);
+	/*
+	 * To libc it is the kernel thread that it began as, which goes on: setuid must
+	 * not take it for one that exits.  relaxed: nobody cancels it any more.
+	 */
+	atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
+				  ~(FZ_CANCEL_EXITING | FZ_CANCEL_CANCELED), memory_order_relaxed);
 	/* acq_rel: as in fz_fiber_buried(); it may be joined. */
 	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED, memory_order_acq_rel);
 	fz_lot_wake(&self->life, 1);

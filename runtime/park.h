@@ -111,7 +111,7 @@ void fz_cancel_undefer(struct fz_fiber *self);
  */
 bool fz_wake_cancelled(struct fz_fiber *fiber);
 
-/* glibc's bit of cancelhandling for a thread that ends. */
-enum { FZ_CANCEL_EXITING = 16 };
+/* glibc's bits of cancelhandling for a thread that ends, and a cancelled one. */
+enum { FZ_CANCEL_EXITING = 16, FZ_CANCEL_CANCELED = 8 | 4 };
 
 #endif

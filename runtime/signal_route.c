@@ -468,11 +468,21 @@ static __attribute__((noinline)) void nudged_for_restart(const void *ucontext)
  * clears a bit in the TCB it runs on: that must be the one that libc sent the
  * signal to, not that of the fiber which happens to run there.
  */
+static uintptr_t setxid_target(const struct fz_carrier *c)
+{
+	const int setxid = 0x40;	/* glibc's bit of cancelhandling: not done yet */
+	bool told = atomic_load_explicit(fz_tcb_cancelhandling(c->libc_tcb),
+					 memory_order_relaxed) & setxid;
+
+	/* A wired fiber has the kernel thread's tid too, and is told for itself. */
+	return told || fz_self()->kind != FZ_KIND_WIRED ? c->libc_tcb : fz_tcb_get();
+}
+
 static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
 	struct fz_carrier *c;
-	uintptr_t tcb;
+	uintptr_t tcb, target;
 
 	if (info->code == CODE_QUEUE) {
 		nudged_for_restart(ucontext);
@@ -484,7 +494,8 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 		route.setxid_handler(sig, siginfo, ucontext);
 		return;
 	}
-	fz_tcb_set(c->libc_tcb);
+	target = setxid_target(c);
+	fz_tcb_set(target);
 	route.setxid_handler(sig, siginfo, ucontext);
 	fz_tcb_set(tcb);
 }
