@@ -44,20 +44,13 @@ static bool wants_policy(const pthread_attr_t *attr)
 	return policy != SCHED_OTHER || param.sched_priority != 0;
 }
 
-/* An affinity for less than the process may use, as of pthread_getattr_np. */
 static bool wants_affinity(const pthread_attr_t *attr)
 {
-	cpu_set_t wanted, allowed;
+	cpu_set_t cpus;
 
 	/* Without an affinity in it, all bits of the answer are set. */
-	if (pthread_attr_getaffinity_np(attr, sizeof(wanted), &wanted) != 0)
-		return true;
-	if (CPU_COUNT(&wanted) == CPU_SETSIZE)
-		return false;
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-		return true;
-	CPU_AND(&wanted, &wanted, &allowed);
-	return !CPU_EQUAL(&wanted, &allowed);
+	return pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) != 0 ||
+	       CPU_COUNT(&cpus) != CPU_SETSIZE;
 }
 
 static bool wants_stack(const pthread_attr_t *attr)
