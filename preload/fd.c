@@ -146,10 +146,12 @@ FZ_EXPORT int dup3(int from, int to, int flags)
  */
 static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lock)
 {
-	int saved = errno;
-	int ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
 	struct fz_blocked call;
+	int saved = errno, ret;
 
+	/* The attempt is no cancellation point of libc's, the call is one. */
+	fz_gate_cancel(self);
+	ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
 	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 		return ret;
 	errno = saved;
