@@ -145,9 +145,15 @@ static bool ready_now(int fd, short events)
 
 static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
+	bool changed;
+	int64_t ret;
+
 	if (!ready_now(fd, POLLIN))
 		fz_announce(self);
-	return real_readv(fd, iov, count, FZ_IO_CURPOS);
+	changed = fz_cancel_begin_call(self);
+	ret = real_readv(fd, iov, count, FZ_IO_CURPOS);
+	fz_cancel_end_call(self, changed);
+	return ret;
 }
 
 static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec *iov, int count)

@@ -177,6 +177,26 @@ void fz_cancel_undefer(struct fz_fiber *self)
 		fz_host.test_cancel();
 }
 
+bool fz_cancel_begin_call(struct fz_fiber *self)
+{
+	/* seq_cst: pairs with cancel_bits() after a request was published. */
+	bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
+						  ASYNCHRONOUS, memory_order_seq_cst) &
+			 ASYNCHRONOUS);
+
+	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
+		fz_host.test_cancel();
+	return changed;
+}
+
+void fz_cancel_end_call(struct fz_fiber *self, bool changed)
+{
+	/* relaxed: only its own thread acts on it. */
+	if (changed)
+		atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
+					  ~ASYNCHRONOUS, memory_order_relaxed);
+}
+
 bool fz_wake_cancelled(struct fz_fiber *fiber)
 {
 	const uint64_t wanted = fz_cancel_is_asynchronous(fiber) ? ~(uint64_t)0 : FZ_WAIT_CANCEL;

@@ -106,6 +106,13 @@ void fz_cancel_defer(struct fz_fiber *self);
 void fz_cancel_undefer(struct fz_fiber *self);
 
 /*
+ * Around a system call that may block the carrier: cancellation ends it, as it does in
+ * libc's own.  end takes what begin returned.  Outside the runtime.
+ */
+bool fz_cancel_begin_call(struct fz_fiber *self);
+void fz_cancel_end_call(struct fz_fiber *self, bool changed);
+
+/*
  * End the thread's sleep because it was cancelled; one that may be cancelled
  * asynchronously wakes from any sleep, and is gone when it leaves the runtime.
  */
