@@ -309,8 +309,13 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 			continue;
 		}
 		if (cannot_try(ret) && total == 0) {
+			bool changed;
+
 			fz_announce(self);
-			return fz_syscall3(__NR_writev, fd, (long)iov, count);
+			changed = fz_cancel_begin_call(self);
+			ret = fz_syscall3(__NR_writev, fd, (long)iov, count);
+			fz_cancel_end_call(self, changed);
+			return ret;
 		}
 		if (ret != -EAGAIN)
 			return total ? total : ret;
