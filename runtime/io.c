@@ -14,6 +14,7 @@
 
 #include <poll.h>
 
+#include "runtime/backend.h"
 #include "runtime/features.h"
 #include "runtime/host.h"
 #include "runtime/io_file.h"
@@ -96,7 +97,7 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 	};
 	int64_t ret;
 
-	if (!fz_ring_knows(FZ_UAPI_OP_WAITID))
+	if (fz_backend_kind() != FZ_BACKEND_RING || !fz_ring_knows(FZ_UAPI_OP_WAITID))
 		return 0;
 	ret = fz_io_run(self, &op, FZ_FOREVER, 0, true);
 	return ret < 0 ? (int)ret : 1;

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "runtime/announce.h"
+#include "runtime/features.h"
 #include "runtime/io_internal.h"
 #include "runtime/sched.h"
 #include "runtime/sys.h"
@@ -68,6 +69,8 @@ static int64_t real_read(int fd, const struct iovec *iov, int count, int64_t off
 {
 	if (offset == FZ_IO_CURPOS && !flags)
 		return fz_syscall3(__NR_readv, fd, (long)iov, count);
+	if (!flags)
+		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
 	return fz_syscall6(__NR_preadv2, fd, (long)iov, count, offset, 0, flags);
 }
 
@@ -75,6 +78,8 @@ static int64_t real_write(int fd, const struct iovec *iov, int count, int64_t of
 {
 	if (offset == FZ_IO_CURPOS && !flags)
 		return fz_syscall3(__NR_writev, fd, (long)iov, count);
+	if (!flags)
+		return fz_syscall5(__NR_pwritev, fd, (long)iov, count, offset, 0);
 	return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
 }
 
@@ -101,9 +106,10 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const str
 
 	if (info & FZ_FD_DIRECT || fz_io_policy == FZ_IO_RING)
 		return read_from_disk(self, fd, iov, count, offset);
-	ret = real_read(fd, iov, count, offset, RWF_NOWAIT);
-	/* Some file systems cannot try. */
-	if (ret == -EAGAIN || ret == -EOPNOTSUPP)
+	ret = fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT) ?
+		      real_read(fd, iov, count, offset, RWF_NOWAIT) : -EOPNOTSUPP;
+	/* Some file systems, emulators and old kernels cannot try. */
+	if (ret == -EAGAIN || ret == -EOPNOTSUPP || ret == -ENOSYS)
 		ret = read_from_disk(self, fd, iov, count, offset);
 	return ret;
 }

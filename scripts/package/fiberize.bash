@@ -15,7 +15,7 @@ _fiberize()
 		word=${COMP_WORDS[i]}
 		case $word in
 		--) i=$((i + 1)); break ;;
-		-p | --processors | --stack-size | --library | --native-threads | --backend)
+		-p | --processors | --stack-size | --library | --native-threads | --backend | --io | --without)
 			i=$((i + 1)) ;;
 		= | run | bench) ;;
 		check)
@@ -54,7 +54,7 @@ _fiberize()
 	esac
 	case $cur in
 	-*)
-		options=$(fiberize --help 2>/dev/null | grep -o -e '^  *\(-., \)\?--[a-z-]*' |
+		options=$(fiberize --help 2>/dev/null | grep -o -e '^  *\(-., \)\?--[a-z-]*\(, --no-[a-z-]*\)\?' |
 			grep -o -e '--[a-z-]*')
 		mapfile -t COMPREPLY < <(compgen -W "$options -p -v" -- "$cur")
 		;;

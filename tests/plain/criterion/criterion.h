@@ -33,6 +33,7 @@
 #define cr_fail_(cond_, ...) \
 	(plain_failed(__FILE__, __LINE__, cond_, " " __VA_ARGS__), plain_abort())
 #define cr_assert(cond_, ...) ((cond_) ? (void)0 : cr_fail_(#cond_, __VA_ARGS__))
+#define cr_assert_not(cond_, ...) cr_assert(!(cond_), __VA_ARGS__)
 #define cr_assert_eq(a_, b_, ...) \
 	((a_) == (b_) ? (void)0 : cr_fail_(#a_ " == " #b_, __VA_ARGS__))
 #define cr_assert_neq(a_, b_, ...) \
