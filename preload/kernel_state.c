@@ -8,18 +8,24 @@
 #include <sys/syscall.h>
 
 #include "preload/gate.h"
+#include "runtime/sched.h"
 
 /* Of newer headers, the same on every CPU. */
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
 #endif
 
-void fz_wire_for_state(struct fz_fiber *self)
+void fz_wire_for_state(void)
 {
-	if (!self)
+	struct fz_fiber *self = fz_self();
+
+	/* What the process does before it has threads is for all of them. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	self->owns_kernel_state = true;
-	fz_fiber_wire(self);
+	if (self->kind == FZ_KIND_FIBER)
+		fz_fiber_wire(self);
 }
 
 bool fz_prctl_is_of_thread(int option)
@@ -90,56 +96,64 @@ bool fz_syscall_is_of_thread(long number, const long *args)
 
 FZ_EXPORT int unshare(int flags)
 {
-	fz_wire_for_state(fz_enter(FZ_SYM_unshare));
+	fz_enter(FZ_SYM_unshare);
+	fz_wire_for_state();
 	return fz_real.unshare(flags);
 }
 
 FZ_EXPORT int setns(int fd, int type)
 {
-	fz_wire_for_state(fz_enter(FZ_SYM_setns));
+	fz_enter(FZ_SYM_setns);
+	fz_wire_for_state();
 	return fz_real.setns(fd, type);
 }
 
 FZ_EXPORT int setfsuid(uid_t id)
 {
-	fz_wire_for_state(fz_enter(FZ_SYM_setfsuid));
+	fz_enter(FZ_SYM_setfsuid);
+	/* All ones is nobody, and only asks. */
+	if (id != (uid_t)-1)
+		fz_wire_for_state();
 	return fz_real.setfsuid(id);
 }
 
 FZ_EXPORT int setfsgid(gid_t id)
 {
-	fz_wire_for_state(fz_enter(FZ_SYM_setfsgid));
+	fz_enter(FZ_SYM_setfsgid);
+	if (id != (gid_t)-1)
+		fz_wire_for_state();
 	return fz_real.setfsgid(id);
 }
 
 FZ_EXPORT int capset(void *header, const void *data)
 {
-	fz_wire_for_state(fz_enter(FZ_SYM_capset));
+	fz_enter(FZ_SYM_capset);
+	fz_wire_for_state();
 	return fz_real.capset(header, data);
 }
 
 FZ_EXPORT int personality(unsigned long persona)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_personality);
-
+	fz_enter(FZ_SYM_personality);
 	/* All ones only asks. */
 	if (persona != 0xffffffff)
-		fz_wire_for_state(self);
+		fz_wire_for_state();
 	return fz_real.personality(persona);
 }
 
 /* A tracer is a thread, and so is who asks to be traced. */
 FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_ptrace);
 	va_list list;
 	void *args[4];
+
+	fz_enter(FZ_SYM_ptrace);
 
 	/* Four words, whatever their types: as in libc. */
 	va_start(list, request);
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(list, void *);
 	va_end(list);
-	fz_wire_for_state(self);
+	fz_wire_for_state();
 	return fz_real.ptrace(request, args[0], args[1], args[2], args[3]);
 }

@@ -9,6 +9,7 @@
 struct target {
 	struct fz_fiber *fiber;		/* not wired, or NULL: the kernel's business */
 	pid_t tid;			/* what to tell the kernel; 0 for the caller */
+	bool self;			/* the caller, whatever it is */
 };
 
 static struct target target_of(struct fz_fiber *fiber)
@@ -16,10 +17,10 @@ static struct target target_of(struct fz_fiber *fiber)
 	struct fz_fiber *self = fz_self();
 
 	if (fiber == self)
-		return (struct target){ fiber->kind == FZ_KIND_FIBER ? fiber : NULL, 0 };
+		return (struct target){ fiber->kind == FZ_KIND_FIBER ? fiber : NULL, 0, true };
 	if (fiber->kind == FZ_KIND_WIRED)
-		return (struct target){ NULL, fz_fiber_kernel_tid(fiber) };
-	return (struct target){ fiber, 0 };
+		return (struct target){ NULL, fz_fiber_kernel_tid(fiber), false };
+	return (struct target){ fiber, 0, false };
 }
 
 static struct target target_by_tid(pid_t tid)
@@ -29,19 +30,26 @@ static struct target target_by_tid(pid_t tid)
 	/* acquire: pairs with fz_sched_start(). */
 	if (tid < 0 || !atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
-		return (struct target){ NULL, tid };
+		return (struct target){ NULL, tid, false };
 	if (tid == 0)
-		return (struct target){ self->kind == FZ_KIND_FIBER ? self : NULL, 0 };
+		return target_of(self);
 	fiber = fz_fiber_by_tid(tid);
-	return fiber ? target_of(fiber) : (struct target){ NULL, tid };
+	return fiber ? target_of(fiber) : (struct target){ NULL, tid, false };
 }
 
 /* The caller itself gets what it wants; returns whether t is another fiber. */
 static bool is_other_fiber(struct target t)
 {
-	if (t.fiber && t.fiber == fz_self())
-		fz_wire_for_state(t.fiber);
-	return t.fiber && t.fiber != fz_self();
+	if (t.self)
+		fz_wire_for_state();
+	return t.fiber && !t.self;
+}
+
+/* By handle, of a thread that is no fiber. */
+static void about_to_change(const struct fz_fiber *thread)
+{
+	if (thread == fz_self())
+		fz_wire_for_state();
 }
 
 /* ---- affinity ----------------------------------------------------------- */
@@ -65,13 +73,13 @@ static bool is_less(size_t size, const cpu_set_t *cpus)
 
 static int set_affinity(struct target t, size_t size, const cpu_set_t *cpus)
 {
-	bool any = false;
+	bool any = false, readable = cpus && fz_sys_readable(cpus);
 
-	if (t.fiber && cpus && fz_sys_readable(cpus)) {
+	if (readable && (t.fiber || t.self)) {
 		for (size_t i = 0; i < size && !any; i++)
 			any = ((const unsigned char *)cpus)[i];
 		/* All that there are is no wish. */
-		if (any && !is_less(size, cpus))
+		if (t.fiber && any && !is_less(size, cpus))
 			return 0;
 		if (is_other_fiber(t))
 			return (int)fz_leave(any ? 0 : -EINVAL);
@@ -96,8 +104,10 @@ FZ_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_se
 	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_setaffinity_np);
-	if (!fz_is_fiber(fiber))
+	if (!fz_is_fiber(fiber)) {
+		about_to_change(fiber);
 		return fz_real.pthread_setaffinity_np(thread, size, cpus);
+	}
 	return set_affinity(target_of(fiber), size, cpus) ? errno : 0;
 }
 
@@ -130,9 +140,9 @@ static bool readable(const struct sched_param *param)
 
 static int set_policy(struct target t, int policy, const struct sched_param *param)
 {
-	if (t.fiber && readable(param)) {
+	if ((t.fiber || t.self) && readable(param)) {
 		/* What it has already. */
-		if (policy == SCHED_OTHER && param->sched_priority == 0)
+		if (t.fiber && policy == SCHED_OTHER && param->sched_priority == 0)
 			return 0;
 		if (is_other_fiber(t))
 			return (int)fz_leave(check_policy(policy, param));
@@ -188,8 +198,10 @@ FZ_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct s
 	struct fz_fiber *fiber = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_setschedparam);
-	if (!fz_is_fiber(fiber))
+	if (!fz_is_fiber(fiber)) {
+		about_to_change(fiber);
 		return fz_real.pthread_setschedparam(thread, policy, param);
+	}
 	return set_policy(target_of(fiber), policy, param) ? errno : 0;
 }
 
@@ -213,8 +225,10 @@ FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 	struct target t;
 
 	fz_enter(FZ_SYM_pthread_setschedprio);
-	if (!fz_is_fiber(fiber))
+	if (!fz_is_fiber(fiber)) {
+		about_to_change(fiber);
 		return fz_real.pthread_setschedprio(thread, priority);
+	}
 	t = target_of(fiber);
 	if (t.fiber)
 		return priority == 0 ? 0 : EINVAL;
@@ -225,7 +239,7 @@ FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 
 FZ_EXPORT int setpriority(__priority_which_t which, id_t who, int nice)
 {
-	struct target t = { NULL, (pid_t)who };
+	struct target t = { NULL, (pid_t)who, false };
 
 	fz_enter(FZ_SYM_setpriority);
 	if ((int)which == PRIO_PROCESS)
@@ -237,16 +251,15 @@ FZ_EXPORT int setpriority(__priority_which_t which, id_t who, int nice)
 
 FZ_EXPORT int nice(int increment)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_nice);
-
+	fz_enter(FZ_SYM_nice);
 	if (increment)
-		fz_wire_for_state(self);
+		fz_wire_for_state();
 	return fz_real.nice(increment);
 }
 
 FZ_EXPORT int getpriority(__priority_which_t which, id_t who)
 {
-	struct target t = { NULL, (pid_t)who };
+	struct target t = { NULL, (pid_t)who, false };
 
 	fz_enter(FZ_SYM_getpriority);
 	if ((int)which == PRIO_PROCESS)

@@ -543,17 +543,19 @@ FZ_EXPORT long syscall(long number, ...)
 	if (on_threads(self, number, a, &ret) || on_descriptors(number, a, &ret) ||
 	    on_processes(number, a, &ret))
 		return ret;
+	if (number == SYS_prctl)
+		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
+	if (fz_syscall_is_of_thread(number, a)) {
+		fz_wire_for_state();
+		return real(number, a);
+	}
 	if (!self)
 		return real(number, a);
 	if (waits(self, number, a, &ret))
 		return ret;
-	if (number == SYS_prctl)
-		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (number == SYS_exit)
 		fz_fiber_vanish(self, (int)a[0]);
-	if (fz_syscall_is_of_thread(number, a))
-		fz_wire_for_state(self);
-	else if (may_block(number))
+	if (may_block(number))
 		fz_announce(self);
 	return real(number, a);
 }

@@ -63,15 +63,23 @@ static bool wants_stack(const pthread_attr_t *attr)
 	       (uintptr_t)stack < UINTPTR_MAX - size;
 }
 
+/* State of the kernel's, which the new thread's own threads inherit. */
+static bool wants_state(const pthread_attr_t *attr)
+{
+	return wants_policy(attr) || wants_affinity(attr);
+}
+
 static bool wants_kernel_thread(const pthread_attr_t *attr)
 {
-	return wants_policy(attr) || wants_affinity(attr) || wants_stack(attr);
+	return wants_state(attr) || wants_stack(attr);
 }
 
 /* Native threads are counted: the last thread to leave ends the process. */
 struct native_start {
 	void *(*start)(void *);
 	void *arg;
+	bool counted;
+	bool owns_kernel_state;
 };
 
 static void *native_thread(void *arg)
@@ -80,31 +88,36 @@ static void *native_thread(void *arg)
 	struct fz_fiber *self = fz_self();
 
 	free(arg);
+	self->owns_kernel_state = order.owns_kernel_state;
 	/* With its destructors, which are still the thread. */
 	fz_host_run_thread(order.start, order.arg, &self->result);
-	fz_fiber_native_ended();
+	if (order.counted)
+		fz_fiber_native_ended();
 	return self->result;
 }
 
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 			 void *(*start)(void *), void *arg)
 {
+	/* acquire: pairs with fz_sched_start(). */
+	bool counted = atomic_load_explicit(&fz_sched.started, memory_order_acquire);
+	bool owns = fz_self()->owns_kernel_state || (attr && wants_state(attr));
 	struct native_start *order;
 	int err;
 
-	/* acquire: pairs with fz_sched_start(). */
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+	if (!counted && !owns)
 		return fz_real.pthread_create(thread, attr, start, arg);
 	order = malloc(sizeof(*order));
 	if (!order)
 		return EAGAIN;
-	order->start = start;
-	order->arg = arg;
-	fz_fiber_native_started();
+	*order = (struct native_start){ start, arg, counted, owns };
+	if (counted)
+		fz_fiber_native_started();
 	err = fz_real.pthread_create(thread, attr, native_thread, order);
 	if (err) {
 		free(order);
-		fz_fiber_native_ended();
+		if (counted)
+			fz_fiber_native_ended();
 	}
 	return err;
 }
@@ -555,6 +568,6 @@ FZ_EXPORT int prctl(int option, ...)
 			return 0;
 	}
 	if (fz_prctl_is_of_thread(option))
-		fz_wire_for_state(self);
+		fz_wire_for_state();
 	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);
 }

@@ -160,6 +160,37 @@ static void *echo(void *arg)
 	return arg;
 }
 
+static pthread_t start_changer(bool own_stack)
+{
+	static char stack[1 << 18] __attribute__((aligned(4096)));
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	CHECK_OK(pthread_attr_init(&attr));
+	if (own_stack)
+		CHECK_OK(pthread_attr_setstack(&attr, stack, sizeof(stack)));
+	CHECK_OK(pthread_create(&thread, &attr, changes, NULL));
+	CHECK_OK(pthread_attr_destroy(&attr));
+	return thread;
+}
+
+static void run(bool own_stack)
+{
+	pthread_t threads[OTHERS], changer, echoer;
+
+	done = false;
+	for (int k = 0; k < OTHERS; k++)
+		threads[k] = start(others, NULL);
+	echoer = start(echo, NULL);
+	changer = start_changer(own_stack);
+	finish(changer);
+	finish(echoer);
+	done = true;
+	for (int k = 0; k < OTHERS; k++)
+		finish(threads[k]);
+	CHECK(!current->has());
+}
+
 /* That which the thread began with is no change. */
 static void *all_cpus(void *arg)
 {
@@ -183,8 +214,6 @@ static void *all_cpus(void *arg)
 
 int main(void)
 {
-	pthread_t threads[OTHERS], changer, echoer;
-
 	CHECK_OK(pipe(pipes[0]));
 	CHECK_OK(pipe(pipes[1]));
 	for (size_t i = 0; i < COUNT(states); i++) {
@@ -193,17 +222,8 @@ int main(void)
 			printf("%s: not here\n", current->name);
 			continue;
 		}
-		done = false;
-		for (int k = 0; k < OTHERS; k++)
-			threads[k] = start(others, NULL);
-		echoer = start(echo, NULL);
-		changer = start(changes, NULL);
-		finish(changer);
-		finish(echoer);
-		done = true;
-		for (int k = 0; k < OTHERS; k++)
-			finish(threads[k]);
-		CHECK(!current->has());
+		run(false);
+		run(true);
 	}
 	finish(start(all_cpus, NULL));
 	all_cpus(NULL);
