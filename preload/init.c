@@ -201,6 +201,18 @@ static bool watched(char *const *envp, const char **ret_why)
 	return fz_arch_shadow_stack();
 }
 
+/*
+ * The kernel's time, whatever libraries that pretend another are loaded: timers are
+ * the kernel's, and such a library may lock, where the runtime must not.
+ */
+static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *fn = libc ? dlsym(libc, "clock_gettime") : NULL;
+
+	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
+}
+
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
 {
 	bool dormant = false;
@@ -224,7 +236,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.run_thread = fz_host_run_thread,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
-		.clock_gettime = fz_real.clock_gettime,
+		.clock_gettime = libc_clock_gettime(),
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,

@@ -33,7 +33,7 @@ struct fz_host {
 	/* Act on a cancellation request: does not return if there is one. */
 	void (*test_cancel)(void);
 
-	/* libc's, which asks no kernel. */
+	/* libc's own, which asks no kernel. */
 	int (*clock_gettime)(int clock, struct timespec *ret);
 
 	/* exit(status), atexit handlers and all. */

@@ -144,7 +144,7 @@ group_debuggers()
 	has 'gdb: around the launcher' "$work/out" '#0 .*where_it_happens'
 	limited "$fiberize" gdb -batch -nx -ex run -ex bt "$crash"
 	has 'gdb: inside the launcher' "$work/out" '#0 .*where_it_happens'
-	has 'gdb: and its program has fibers' "$work/out" 'fz_host_call_start'
+	has 'gdb: and its program has fibers' "$work/out" 'fz_host_run_thread'
 	(
 		mkdir "$work/core" && cd "$work/core" || exit
 		ulimit -c unlimited
