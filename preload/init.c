@@ -23,6 +23,7 @@
 #include "preload/redirect.h"
 #include "preload/selfcheck.h"
 #include "preload/tls.h"
+#include "preload/watched.h"
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
@@ -89,6 +90,10 @@ bool fz_runtime_ready(void)
 	/* Natives may be first: only the main thread can become the first fiber. */
 	if (native || fz_sys_gettid() != fz_sys_getpid())
 		return false;
+	if (fz_watched_from_outside(&why)) {
+		stay_native(why, 0);
+		return false;
+	}
 	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
 	if (processors > 256)
 		processors = 256;
@@ -181,27 +186,6 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 }
 
 /*
- * Who must know each kernel thread himself cannot be told about fibers.  The
- * launcher leaves such programs alone; where we are all the same, we stay dormant.
- */
-static bool watched(char *const *envp, const char **ret_why)
-{
-	static const char *const sanitizers[] = { "__asan_init", "__hwasan_init", "__msan_init",
-						  "__tsan_init", "__lsan_init" };
-	const char *preloaded = variable(envp, "LD_PRELOAD");
-
-	*ret_why = "a sanitizer is in this program";
-	for (size_t i = 0; i < sizeof(sanitizers) / sizeof(*sanitizers); i++)
-		if (dlsym(RTLD_DEFAULT, sanitizers[i]))
-			return true;
-	*ret_why = "valgrind runs this program";
-	if (preloaded && strstr(preloaded, "vgpreload_core"))
-		return true;
-	*ret_why = "shadow stacks are on";
-	return fz_arch_shadow_stack();
-}
-
-/*
  * The kernel's time, whatever libraries that pretend another are loaded: timers are
  * the kernel's, and such a library may lock, where the runtime must not.
  */
@@ -249,7 +233,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		native = true;
 		return;
 	}
-	if (!known || watched(envp, &why)) {
+	if (!known || fz_watched_from_inside(&why)) {
 		stay_native(why, 0);
 		return;
 	}

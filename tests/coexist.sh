@@ -163,11 +163,14 @@ group_debuggers()
 	esac
 	succeeds 'strace: around the launcher' strace -f -o "$work/trace" "$fiberize" "$work_program"
 	succeeds 'strace: inside the launcher' "$fiberize" strace -f -o "$work/trace" "$work_program"
-	# ltrace 0.7.3 may lose a program in which a thread ends beside its breakpoint.
+	# ltrace 0.7.3 may lose a native program in which a thread ends beside its breakpoint.
 	for _ in 1 2 3; do
-		limited ltrace -f -o "$work/trace" sh "$fiberize" "$work_program" && break
+		limited ltrace -f -o "$work/trace" env LD_PRELOAD="$library" \
+			FIBERIZE_VERBOSE=1 "$work_program" && break
 	done
-	has 'ltrace' "$work/out" EXIT-SUCCESS
+	has 'ltrace: left native' "$work/out" EXIT-SUCCESS
+	has 'ltrace: a message, if asked' "$work/err" \
+		'^fiberize: threads stay kernel threads: ltrace runs this program'
 	if command -v perf >/dev/null; then
 		succeeds 'perf record' perf record -q -o "$work/perf" "$fiberize" "$work_program"
 	fi
