@@ -151,3 +151,13 @@ void fz_config_read(char *const *envp)
 		    strncmp(*envp, "FIBERIZE_LAUNCHED=", 18) != 0)
 			read_one(*envp);
 }
+
+const char *fz_variable(char *const *envp, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+			return *envp + length + 1;
+	return NULL;
+}

@@ -31,4 +31,7 @@ extern struct fz_config fz_config __attribute__((visibility("hidden")));
  */
 void fz_config_read(char *const *envp);
 
+/* The value of a variable in such a block, or NULL: getenv(), before libc can. */
+const char *fz_variable(char *const *envp, const char *name);
+
 #endif

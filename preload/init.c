@@ -78,6 +78,19 @@ static uint32_t cpus_allowed(void)
 	return (uint32_t)CPU_COUNT(&cpus);
 }
 
+/*
+ * The kernel's time, whatever libraries that pretend another are loaded: timers are
+ * the kernel's, and such a library may lock, where the runtime must not.  Not as we are
+ * loaded: dlopen() would run libc's own constructor, which is after us, too early.
+ */
+static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *fn = libc ? dlsym(libc, "clock_gettime") : NULL;
+
+	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
+}
+
 bool fz_runtime_ready(void)
 {
 	const char *why;
@@ -98,6 +111,7 @@ bool fz_runtime_ready(void)
 	if (processors > 256)
 		processors = 256;
 	fz_io_policy = (enum fz_io_policy)fz_config.io;
+	fz_host.clock_gettime = libc_clock_gettime();
 	fz_redirect_start();
 	if (fz_config.verbose)
 		fz_alt_stack_for_reports(true);
@@ -161,40 +175,18 @@ static void test_cancel(void)
 	pthread_testcancel();
 }
 
-static const char *variable(char *const *envp, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (; envp && *envp; envp++)
-		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
-			return *envp + length + 1;
-	return NULL;
-}
-
 /*
  * The launcher execs, so the program has the launcher's process id.  Behind that it
  * says "dormant" where the library is meant for the programs that this one starts.
  */
 static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 {
-	const char *value = variable(envp, "FIBERIZE_LAUNCHED");
+	const char *value = fz_variable(envp, "FIBERIZE_LAUNCHED");
 
 	if (!value || atoi(value) != (int)fz_sys_getpid())
 		return false;
 	*ret_dormant = strstr(value, " dormant") != NULL;
 	return true;
-}
-
-/*
- * The kernel's time, whatever libraries that pretend another are loaded: timers are
- * the kernel's, and such a library may lock, where the runtime must not.
- */
-static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
-{
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	void *fn = libc ? dlsym(libc, "clock_gettime") : NULL;
-
-	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
 }
 
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
@@ -220,7 +212,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.run_thread = fz_host_run_thread,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
-		.clock_gettime = libc_clock_gettime(),
+		.clock_gettime = fz_real.clock_gettime,
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,
@@ -233,7 +225,7 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		native = true;
 		return;
 	}
-	if (!known || fz_watched_from_inside(&why)) {
+	if (!known || fz_watched_from_inside(envp, &why)) {
 		stay_native(why, 0);
 		return;
 	}

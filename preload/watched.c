@@ -10,11 +10,11 @@
 #include "preload/config.h"
 #include "preload/gate.h"
 
-bool fz_watched_from_inside(const char **ret_why)
+bool fz_watched_from_inside(char *const *envp, const char **ret_why)
 {
 	static const char *const sanitizers[] = { "__asan_init", "__hwasan_init", "__msan_init",
 						  "__tsan_init", "__lsan_init" };
-	const char *preloaded = getenv("LD_PRELOAD");
+	const char *preloaded = fz_variable(envp, "LD_PRELOAD");
 
 	*ret_why = "a sanitizer is in this program";
 	for (size_t i = 0; i < sizeof(sanitizers) / sizeof(*sanitizers); i++)

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 /* In the program's own process: as it is loaded. */
-bool fz_watched_from_inside(const char **ret_why);
+bool fz_watched_from_inside(char *const *envp, const char **ret_why);
 
 /* By ptrace: as the first thread is made. */
 bool fz_watched_from_outside(const char **ret_why);
