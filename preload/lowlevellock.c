@@ -34,7 +34,7 @@ static bool may_park(const struct fz_fiber *self)
 	/* relaxed: only this thread and its handlers write it. */
 	return self->kind != FZ_KIND_FIBER ||
 	       (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed) &&
-		!forking && fz_signal_mask_is_known(self));
+		!self->blocks && !forking && fz_signal_mask_is_known(self));
 }
 
 /* malloc's are held for less than a switch takes. */

@@ -252,6 +252,7 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
 {
+	struct fz_fiber *self = fz_self();
 	uint64_t all = FZ_SIGNALS_ALL, old;
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -263,7 +264,10 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 	if (!err) {
 		/* libc gives the new thread the mask of its creator. */
 		fz_sys_sigmask(SIG_SETMASK, &all, &old);
+		/* libc's locks in there are those that a new carrier needs. */
+		self->blocks = true;
 		err = fz_real.pthread_create(&thread, &attr, fn, arg);
+		self->blocks = false;
 		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	pthread_attr_destroy(&attr);

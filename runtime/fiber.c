@@ -6,6 +6,8 @@
 #include <linux/prctl.h>
 
 #include "runtime/adopt.h"
+#include "runtime/announce.h"
+#include "runtime/announce.h"
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
@@ -328,7 +330,9 @@ static int manufacture(const struct fz_birth *birth, struct fz_fiber **ret_fiber
 	fz_leave_runtime(fz_self());
 	if (err)
 		return -EAGAIN;
+	fz_announce_brief(fz_self());
 	err = fz_adopt_context(stack, size, live, &f);
+	fz_announce_end(fz_self());
 	if (err) {
 		fz_enter_runtime(fz_self());
 		fz_stack_free(stack, birth->stack_size, birth->guard_size);

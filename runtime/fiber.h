@@ -70,6 +70,11 @@ struct fz_fiber {
 	/* It is in a call that sees to its cancellation itself; read by any thread. */
 	_Atomic bool defers_cancel;
 
+	/*
+	 * It may hold locks that the runtime's own threads need as well, so it waits on
+	 * its kernel thread, all signals blocked, and does not enter the runtime.
+	 */
+	bool blocks;
 	bool is_main;
 	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
 	bool recycled;			/* not its first life: TLS needs a reset */

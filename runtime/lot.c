@@ -100,18 +100,30 @@ static int reason(enum fz_why why)
 	}
 }
 
+/*
+ * Our own threads, inside libc or an allocator, are in the runtime already; never a
+ * fiber, except one that blocks, and that must not enter it.
+ */
+static bool stays_outside(const struct fz_fiber *self)
+{
+	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	FZ_ASSERT(!nested || self->kind != FZ_KIND_FIBER);
+	return nested || self->blocks;
+}
+
 static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t),
 		       uint32_t arg, uint32_t bits, fz_nsec deadline, unsigned flags)
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(key);
 	struct waiter w = { .word = key, .bits = bits };
-	/* Our own threads, inside libc or an allocator; never a fiber. */
-	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	bool nested = stays_outside(self);
 	enum fz_why why;
 	int ret = -EAGAIN;
 
-	FZ_ASSERT(!nested || self->kind != FZ_KIND_FIBER);
+	if (self->blocks)
+		flags = FZ_WAIT_BLOCKS;
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
@@ -200,7 +212,8 @@ uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 	struct fz_fiber *self = fz_self();
 	uint32_t woken;
 
-	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	/* Whoever is in the runtime may wake, a fiber too. */
+	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->blocks)
 		return wake_in_runtime(word, n, bits);
 	fz_enter_runtime(self);
 	woken = wake_in_runtime(word, n, bits);
@@ -257,8 +270,7 @@ bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *a = bucket_of(from), *b = bucket_of(to);
-	/* As in fz_lot_wait_bits(). */
-	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	bool nested = stays_outside(self);
 	bool differs;
 
 	order->woken = order->moved = 0;

@@ -53,7 +53,7 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
 			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
 
 	/* Read now: a native thread may be gone as soon as it is fired. */
-	bool is_fiber = fiber->kind == FZ_KIND_FIBER;
+	bool parks = fiber->kind == FZ_KIND_FIBER && !(old & FZ_WAIT_BLOCKS);
 
 	/*
 	 * acq_rel: acquire pairs with the release of PARKED, so that whoever
@@ -66,7 +66,7 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
 		return false;
 	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED)
 		fz_sched_ready(fiber);
-	else if (!is_fiber)
+	else if (!parks)
 		fz_sys_futex_wake(&fiber->wait, 1);
 	return true;
 }
@@ -260,7 +260,7 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	uint64_t number;
 
 	look_for_requests(self);
-	if (self->kind != FZ_KIND_FIBER)
+	if (self->kind != FZ_KIND_FIBER || self->blocks)
 		return block(self, deadline);
 	if (deadline != FZ_FOREVER && !fired(self)) {
 		number = atomic_load_explicit(&self->wait, memory_order_relaxed) >>

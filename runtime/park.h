@@ -48,6 +48,7 @@ enum {
 	FZ_WAIT_SIGNAL = 16,		/* a signal may end it */
 	FZ_WAIT_CANCEL = 32,		/* a cancellation request may end it */
 	FZ_WAIT_FIRM = 64,		/* not even an asynchronous one: no waker but its own */
+	FZ_WAIT_BLOCKS = 128,		/* a fiber's, on its kernel thread */
 	FZ_WAIT_NUMBER_SHIFT = 8,
 };
 

@@ -210,7 +210,8 @@ void fz_sched_kick(void)
 
 static struct fz_processor *own_processor(struct fz_fiber *self)
 {
-	if (self->kind == FZ_KIND_FIBER || self->kind == FZ_KIND_CARRIER)
+	/* That of one that blocks may be gone: the monitor takes it. */
+	if ((self->kind == FZ_KIND_FIBER && !self->blocks) || self->kind == FZ_KIND_CARRIER)
 		return self->carrier->processor;
 	return NULL;
 }
