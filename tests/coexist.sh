@@ -7,33 +7,17 @@
 #
 # Words are split on purpose, and much is expanded by an inner shell:
 # shellcheck disable=SC2086,SC2016
-set -u
-cd "$(dirname "$0")/.." || exit 1
-root=$PWD
-build=${FZ_BUILD:-$root/build}
-fiberize=$build/fiberize
-library=$build/libfiberize.so
-programs=$build/tests/programs
+
+# shellcheck source=tests/cases.inc
+. "$(dirname "$0")/cases.inc"
 here=$build/tests/coexist
-CC=${CC-gcc}
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-coexist.XXXXXX") || exit 1
 chmod 755 "$work"
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-unset LD_PRELOAD
-passed=0 failed=0
+cd "$root" || exit 1
 
-pass()
+# What the last command complained of, too.
+fails()
 {
-	passed=$((passed + 1))
-	echo "PASS $1"
-}
-
-fail()
-{
-	failed=$((failed + 1))
-	echo "FAIL $1: $2"
+	fail "$@"
 	[ ! -s "$work/err" ] || head -n 20 "$work/err"
 }
 
@@ -50,9 +34,9 @@ succeeds()
 	limited "$@"
 	status=$?
 	if [ $status -ne 0 ]; then
-		fail "$name" "exit status $status"
+		fails "$name" "exit status $status"
 	elif [ "$(tail -n 1 "$work/out")" != EXIT-SUCCESS ]; then
-		fail "$name" "prints $(tail -n 1 "$work/out")"
+		fails "$name" "prints $(tail -n 1 "$work/out")"
 	else
 		pass "$name"
 	fi
@@ -64,7 +48,7 @@ has()
 	if grep -q -e "$3" "$2"; then
 		pass "$1"
 	else
-		fail "$1" "no line with $3 in: $(head -c 2000 "$2")"
+		fails "$1" "no line with $3 in: $(head -c 2000 "$2")"
 	fi
 }
 
@@ -79,7 +63,7 @@ group_preload()
 		for other in /usr/lib/*-linux-gnu/"$name"; do
 			[ -e "$other" ] && found=1 && break
 		done
-		[ -n "$found" ] || { fail "$name" 'not installed'; continue; }
+		[ -n "$found" ] || { fails "$name" 'not installed'; continue; }
 		for program in thread_basic mutex_stress stress_churn cond_timed proxy_chain \
 				fork_basic thread_tls_cxx; do
 			succeeds "$name: $program" env LD_PRELOAD="$other" FAKETIME=+3d \
@@ -102,7 +86,7 @@ group_names()
 		if [ "$(head -n 4 "$work/out")" = "$2" ]; then
 			pass "native threads: $1"
 		else
-			fail "native threads: $1" "$(cat "$work/out")"
+			fails "native threads: $1" "$(cat "$work/out")"
 		fi
 	}
 	list=$(printf 'one: kernel thread\ntwo-a: kernel thread\ntwo-b: kernel thread\nthree: kernel thread')
@@ -124,7 +108,7 @@ group_names()
 			return sum != 499500;
 		}
 	END
-	$CC -O1 -fopenmp -o "$work/omp" "$work/omp.c" || fail OpenMP 'does not compile'
+	$CC -O1 -fopenmp -o "$work/omp" "$work/omp.c" || fails OpenMP 'does not compile'
 	succeeds 'OpenMP' env FIBERIZE_STATS=1 "$fiberize" "$work/omp"
 }
 
@@ -156,7 +140,7 @@ group_debuggers()
 			limited gdb -batch -nx -ex bt "$crash" "$work"/core/core*
 			has 'core dump: its backtrace' "$work/out" '#0 .*where_it_happens'
 		else
-			fail 'core dump' 'there is none'
+			fails 'core dump' 'there is none'
 		fi
 		;;
 	*)	echo 'SKIP core dump: the system puts them elsewhere' ;;
@@ -190,7 +174,7 @@ group_sanitizers()
 	for kind in address:AddressSanitizer thread:ThreadSanitizer; do
 		name=${kind#*:} kind=${kind%:*}
 		$CC -O1 -g -fsanitize=$kind -pthread -o "$work/$kind" -Itests/programs \
-			tests/coexist/work.c || { fail "$name" 'does not compile'; continue; }
+			tests/coexist/work.c || { fails "$name" 'does not compile'; continue; }
 		succeeds "$name" "$fiberize" "$work/$kind"
 		has "$name: the message" "$work/err" "^fiberize: $work/$kind: has $name in it.*natively\$"
 		"$fiberize" --dry-run "$work/$kind" >"$work/out" 2>&1
@@ -254,7 +238,7 @@ group_limits()
 			if [ $status = 0 ] || { [ $status = $native ] && [ $n -lt 8 ]; }; then
 				pass "RLIMIT_NPROC $n (exit status $status, natively $native)"
 			else
-				fail "RLIMIT_NPROC $n" "exit status $status, natively $native"
+				fails "RLIMIT_NPROC $n" "exit status $status, natively $native"
 			fi
 		done
 	fi
@@ -301,7 +285,7 @@ group_places()
 	succeeds 'a jail with nothing else in it, natively' \
 		chroot "$jail" "$here/work"
 	if limited chroot "$jail" /usr/bin/env true; then
-		fail 'the jail is one' 'it has env(1)'
+		fails 'the jail is one' 'it has env(1)'
 	else
 		pass 'the jail is one'
 	fi
@@ -319,7 +303,7 @@ group_places()
 			return 3;
 		}
 	END
-	$CC -o "$work/enter" "$work/enter.c" || fail jail 'does not compile'
+	$CC -o "$work/enter" "$work/enter.c" || fails jail 'does not compile'
 	succeeds 'a jail: it runs' "$work/enter" "$jail" "$library" "$here/work"
 	has 'a jail: as fibers' "$work/err" '^fiberize: version .* processors'
 }
@@ -328,5 +312,4 @@ group_places()
 for group; do
 	"group_$group"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

@@ -1,38 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/dns.sh [BUILD] - 200 threads look up names at once, with a name server that
+# tests/dns.sh - 200 threads look up names at once, with a name server that
 # takes 300 ms for each answer (tests/dns_double.c): natively, as fibers, on one
 # processor, without redirection, and where redirection is refused.  All answers are
 # those of the native run; redirected, nobody waits for another.  Last line:
 # N passed, N failed.
-set -u
 
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-build=${1:-$root/build}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
-
-pass()
-{
-	passed=$((passed + 1))
-	echo "PASS $1"
-}
-
-fail()
-{
-	failed=$((failed + 1))
-	echo "FAIL $1: $2"
-}
+# shellcheck source=tests/cases.inc
+. "$(dirname "$0")/cases.inc"
 
 # Our own name server, and nobody else to ask.
-printf 'nameserver 127.0.0.1\noptions timeout:10 attempts:1\n' >"$tmp/resolv.conf"
-printf 'hosts: dns\npasswd: files\ngroup: files\nservices: files\n' >"$tmp/nsswitch.conf"
-export tmp build
-cat >"$tmp/inside" <<'EOF'
+printf 'nameserver 127.0.0.1\noptions timeout:10 attempts:1\n' >"$work/resolv.conf"
+printf 'hosts: dns\npasswd: files\ngroup: files\nservices: files\n' >"$work/nsswitch.conf"
+export work build
+cat >"$work/inside" <<'EOF'
 for name in resolv.conf nsswitch.conf; do
-	mount --bind "$tmp/$name" "$(readlink -f /etc/$name)" || exit 77
+	mount --bind "$work/$name" "$(readlink -f /etc/$name)" || exit 77
 done
 exec "$build/tests/dns_double" 300 "$@"
 EOF
@@ -47,25 +31,25 @@ for name in resolv.conf nsswitch.conf; do
 	[ -e "$(readlink -f /etc/$name)" ] || { echo "no /etc/$name here"; exit 77; }
 done
 
-# look MODE [VARIABLE=VALUE...] [WRAPPER...]: answers and time to $tmp/MODE.*
+# look MODE [VARIABLE=VALUE...] [WRAPPER...]: answers and time to $work/MODE.*
 look()
 {
 	local mode=$1
 	shift
-	timeout 60 unshare $namespaces sh "$tmp/inside" env "$@" \
-		"$build/tests/programs/names_many" 200 >"$tmp/$mode.out" 2>"$tmp/$mode.err"
+	timeout 60 unshare $namespaces sh "$work/inside" env "$@" \
+		"$build/tests/programs/names_many" 200 >"$work/$mode.out" 2>"$work/$mode.err"
 }
 
 preload=LD_PRELOAD=$build/libfiberize.so
 
 look native
 code=$?
-if [ $code = 0 ] && [ "$(grep -c ' 10\.0\.' "$tmp/native.out")" -gt 100 ] &&
-		[ "$(grep -c ' fd00::' "$tmp/native.out")" -gt 30 ] &&
-		[ "$(grep -c ' back$' "$tmp/native.out")" = 40 ]; then
-	pass "native, $(cat "$tmp/native.err") ms"
+if [ $code = 0 ] && [ "$(grep -c ' 10\.0\.' "$work/native.out")" -gt 100 ] &&
+		[ "$(grep -c ' fd00::' "$work/native.out")" -gt 30 ] &&
+		[ "$(grep -c ' back$' "$work/native.out")" = 40 ]; then
+	pass "native, $(cat "$work/native.err") ms"
 else
-	fail native "exit status $code, $(head -c 500 "$tmp/native.err" "$tmp/native.out")"
+	fail native "exit status $code, $(head -c 500 "$work/native.err" "$work/native.out")"
 fi
 
 for mode in default one noredirect refused; do
@@ -77,11 +61,11 @@ for mode in default one noredirect refused; do
 	esac
 	look $mode "${words[@]}"
 	code=$?
-	took=$(cat "$tmp/$mode.err")
+	took=$(cat "$work/$mode.err")
 	if [ $code != 0 ]; then
 		fail "$mode" "exit status $code, $took"
-	elif ! cmp -s "$tmp/native.out" "$tmp/$mode.out"; then
-		fail "$mode" "other answers: $(diff "$tmp/native.out" "$tmp/$mode.out" | head -5)"
+	elif ! cmp -s "$work/native.out" "$work/$mode.out"; then
+		fail "$mode" "other answers: $(diff "$work/native.out" "$work/$mode.out" | head -5)"
 	elif [ "$took" -lt 300 ]; then
 		fail "$mode" "done in $took ms, before any answer came"
 	else
@@ -97,5 +81,4 @@ for mode in default one noredirect refused; do
 	fi
 done
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

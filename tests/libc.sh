@@ -7,31 +7,12 @@
 # those that we know.
 #
 #	FZ_LIBC_PROGRAMS	patterns of the programs to run; '*' is all of them
-set -u
-cd "$(dirname "$0")/.." || exit 1
-root=$PWD
-build=${FZ_BUILD:-$root/build}
-library=$build/libfiberize.so
-CC=${CC-gcc}
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-libc.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-unset LD_PRELOAD
-passed=0 failed=0
+
+# shellcheck source=tests/cases.inc
+. "$(dirname "$0")/cases.inc"
+cd "$root" || exit 1
 # What leans on libc most.
 read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* signal_basic io_socket fork_basic}"
-
-pass()
-{
-	passed=$((passed + 1))
-}
-
-fail()
-{
-	failed=$((failed + 1))
-	echo "FAIL $1: $2"
-}
 
 # fetch SUITE: libc6 of that suite below build/libc/SUITE, by apt's own means
 fetch()
@@ -88,7 +69,7 @@ compare()
 	elif ! cmp -s "$work/native" "$work/fibers"; then
 		fail "$1 ${2##*/}" "$(diff "$work/native" "$work/fibers" | head -n 5)"
 	else
-		pass
+		pass "$1 ${2##*/}"
 	fi
 }
 
@@ -142,7 +123,7 @@ unknown()
 	elif ! grep -q "^fiberize: threads stay kernel threads: $2\$" "$work/err"; then
 		fail "$1" "says $(cat "$work/err")"
 	else
-		pass
+		pass "$1"
 	fi
 }
 
@@ -163,5 +144,4 @@ unknown 'another condition variable' "this libc's condition variables are not wh
 for name; do
 	suite "$name"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

@@ -1,25 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/redirect.sh [BUILD] - calls inside libc: what the statistics say, and how many
+# tests/redirect.sh - calls inside libc: what the statistics say, and how many
 # kernel threads it takes to serve 1,000 threads that talk by stdio on sockets.  Last
 # line: N passed, N failed.
-set -u
 
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-build=${1:-$root/build}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
-library=$build/libfiberize.so
-program=$build/tests/programs/stdio_many
+# shellcheck source=tests/cases.inc
+. "$(dirname "$0")/cases.inc"
+program=$programs/stdio_many
 
+# check NAME PATTERN GOT
 check()
 {
 	# shellcheck disable=SC2254 # a pattern
 	case $3 in
-	$2)	passed=$((passed + 1)); echo "PASS $1" ;;
-	*)	failed=$((failed + 1)); echo "FAIL $1: wanted <$2>, got <$3>" ;;
+	$2)	pass "$1" ;;
+	*)	fail "$1" "wanted <$2>, got <$3>" ;;
 	esac
 }
 
@@ -47,7 +43,7 @@ fi
 check 'threads are native' 'not redirected: dormant' "$(said FIBERIZE_DISABLE=1 "$program" 20)"
 
 # A library before libc that has the name calls libc's in turn: that must not lead back.
-cat >"$tmp/other.c" <<'EOF'
+cat >"$work/other.c" <<'EOF'
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <unistd.h>
@@ -59,14 +55,14 @@ ssize_t read(int fd, void *buf, size_t n)
 	return next(fd, buf, n);
 }
 EOF
-${CC:-gcc} -shared -fPIC -o "$tmp/other.so" "$tmp/other.c" || exit 1
-for order in "$library:$tmp/other.so" "$tmp/other.so:$library"; do
-	LD_PRELOAD=$order FIBERIZE_VERBOSE=1 timeout 20 "$program" 20 >"$tmp/out" 2>"$tmp/err"
+${CC:-gcc} -shared -fPIC -o "$work/other.so" "$work/other.c" || exit 1
+for order in "$library:$work/other.so" "$work/other.so:$library"; do
+	LD_PRELOAD=$order FIBERIZE_VERBOSE=1 timeout 20 "$program" 20 >"$work/out" 2>"$work/err"
 	check "another library's read, ${order##*/}: done" 0 $?
 	case $order in
 	"$library"*)
 		check 'and libc'\''s is left alone' 'fiberize: read is not redirected: it is not *' \
-			"$(grep '^fiberize: read ' "$tmp/err")" ;;
+			"$(grep '^fiberize: read ' "$work/err")" ;;
 	esac
 done
 
@@ -77,10 +73,10 @@ if command -v gdb >/dev/null; then
 		-ex "set environment LD_PRELOAD $library" \
 		-ex 'set environment FIBERIZE_VERBOSE 1' -ex 'set startup-with-shell off' \
 		-ex 'break main' -ex 'run' -ex 'break *(long)&__sendmmsg' -ex 'continue' \
-		--args "$program" 20 >"$tmp/out" 2>&1
+		--args "$program" 20 >"$work/out" 2>&1
 	check 'a breakpoint is left alone' '*sendmmsg is not redirected: its first inst*' \
-		"$(grep sendmmsg "$tmp/out")"
-	check 'and the program ends' '*EXIT-SUCCESS*' "$(cat "$tmp/out")"
+		"$(grep sendmmsg "$work/out")"
+	check 'and the program ends' '*EXIT-SUCCESS*' "$(cat "$work/out")"
 fi
 
 # most FILE COMMAND...: runs it, and prints how many kernel threads it had at most.
@@ -101,14 +97,13 @@ most()
 
 # Besides the monitor.
 for processors in 1 2; do
-	threads=$(most "$tmp/out" env LD_PRELOAD="$library" FIBERIZE_PROCESSORS=$processors \
+	threads=$(most "$work/out" env LD_PRELOAD="$library" FIBERIZE_PROCESSORS=$processors \
 		"$program" 1000)
-	check "1000 threads, $processors processors: done" 'EXIT-SUCCESS' "$(tail -n 1 "$tmp/out")"
+	check "1000 threads, $processors processors: done" 'EXIT-SUCCESS' "$(tail -n 1 "$work/out")"
 	[ $((threads - 1)) -le $((processors + 4)) ]
 	check "1000 threads, $processors processors: $((threads - 1)) carriers" 0 $?
 done
-threads=$(most "$tmp/out" env LD_PRELOAD="$library" FIBERIZE_REDIRECT=0 "$program" 1000)
-check "1000 threads, off, $threads kernel threads: done" 'EXIT-SUCCESS' "$(tail -n 1 "$tmp/out")"
+threads=$(most "$work/out" env LD_PRELOAD="$library" FIBERIZE_REDIRECT=0 "$program" 1000)
+check "1000 threads, off, $threads kernel threads: done" 'EXIT-SUCCESS' "$(tail -n 1 "$work/out")"
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish
