@@ -169,6 +169,7 @@ $(B)/tests/programs/%: tests/programs/%.c tests/programs/check.h Makefile
 
 # What single programs need besides.
 FLAGS_openmp := -fopenmp
+FLAGS_cancel_bare := -fno-exceptions -fno-asynchronous-unwind-tables
 FLAGS_openblas := -lopenblas
 FLAGS_tbb := -ltbb
 
