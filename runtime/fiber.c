@@ -148,21 +148,48 @@ static struct fz_processor *processor_or_none(const struct fz_fiber *self)
 
 /* ---- free fibers -------------------------------------------------------- */
 
-/* p is NULL for a native thread. */
-static void put_free(struct fz_processor *p, struct fz_fiber *f)
+/*
+ * A processor's list is taken whole and put back, so that nobody sees half a change.
+ * acquire: pairs with put_back().
+ */
+static struct fz_fiber *take_all(struct fz_processor *p)
 {
-	if (p && p->free_count < FREE_PER_PROCESSOR) {
-		f->next = p->free_fibers;
-		p->free_fibers = f;
-		p->free_count++;
-		return;
-	}
+	return atomic_exchange_explicit(&p->free_fibers, NULL, memory_order_acquire);
+}
+
+/* Only the owner adds to it, so it is empty since take_all(). */
+static void put_back(struct fz_processor *p, struct fz_fiber *list)
+{
+	atomic_store_explicit(&p->free_fibers, list, memory_order_release);
+}
+
+static void put_free_for_all(struct fz_fiber *f)
+{
 	fz_stack_trim(f->stack, f->sp);
 	fz_lock_acquire(&registry.free_lock);
 	f->next = registry.free;
 	registry.free = f;
 	fz_lock_release(&registry.free_lock);
 	atomic_fetch_add_explicit(&registry.free_count, 1, memory_order_relaxed);
+}
+
+/* p is NULL for a native thread. */
+static void put_free(struct fz_processor *p, struct fz_fiber *f)
+{
+	if (!p) {
+		put_free_for_all(f);
+		return;
+	}
+	f->next = take_all(p);
+	if (!f->next)
+		p->free_count = 0;
+	if (p->free_count < FREE_PER_PROCESSOR) {
+		p->free_count++;
+		put_back(p, f);
+		return;
+	}
+	put_back(p, f->next);
+	put_free_for_all(f);
 }
 
 static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
@@ -172,10 +199,10 @@ static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
 	       f->guard_size >= birth->guard_size;
 }
 
-static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_birth *birth)
+static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_birth *birth,
+				     uint32_t tries)
 {
-	/* A program rarely uses more than two sizes of stacks. */
-	for (int tries = 0; *list && tries < 16; tries++, list = &(*list)->next) {
+	for (; *list && tries; tries--, list = &(*list)->next) {
 		struct fz_fiber *f = *list;
 
 		if (!fits(f, birth))
@@ -186,24 +213,52 @@ static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_bir
 	return NULL;
 }
 
-/* p is NULL for a native thread. */
-static struct fz_fiber *get_free(struct fz_processor *p, const struct fz_birth *birth)
+static struct fz_fiber *get_free_of_all(const struct fz_birth *birth, uint32_t tries)
 {
-	struct fz_fiber *f = p ? take_fitting(&p->free_fibers, birth) : NULL;
+	struct fz_fiber *f;
 
-	if (f) {
-		p->free_count--;
-		return f;
-	}
 	/* relaxed: a hint. */
 	if (!atomic_load_explicit(&registry.free_count, memory_order_relaxed))
 		return NULL;
 	fz_lock_acquire(&registry.free_lock);
-	f = take_fitting(&registry.free, birth);
+	f = take_fitting(&registry.free, birth, tries);
 	fz_lock_release(&registry.free_lock);
 	if (f)
 		atomic_fetch_sub_explicit(&registry.free_count, 1, memory_order_relaxed);
 	return f;
+}
+
+/* A program rarely uses more than two sizes of stacks. */
+enum { TRIES = 16 };
+
+/* p is NULL for a native thread. */
+static struct fz_fiber *get_free(struct fz_processor *p, const struct fz_birth *birth)
+{
+	struct fz_fiber *f, *list = p ? take_all(p) : NULL;
+
+	if (list) {
+		f = take_fitting(&list, birth, TRIES);
+		put_back(p, list);
+		if (f) {
+			p->free_count--;
+			return f;
+		}
+	}
+	return get_free_of_all(birth, TRIES);
+}
+
+/* There is no memory for a new one: those of other processors too, idle or not. */
+static struct fz_fiber *find_free(const struct fz_birth *birth)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_fiber *next, *f = take_all(&fz_sched.processors[i]);
+
+		for (; f; f = next) {
+			next = f->next;
+			put_free_for_all(f);
+		}
+	}
+	return get_free_of_all(birth, UINT32_MAX);
 }
 
 /* ---- a life ------------------------------------------------------------- */
@@ -359,10 +414,12 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 		fz_leave_runtime(self);
 		err = manufacture(birth, &f);
 		fz_enter_runtime(self);
-		/* Out of memory: those that are about to end leave theirs. */
-		if (err && self->kind == FZ_KIND_FIBER) {
+		if (err)
+			f = find_free(birth);
+		/* Those that are about to end leave theirs. */
+		if (!f && self->kind == FZ_KIND_FIBER) {
 			fz_sched_yield(self);
-			f = get_free(fz_processor_of(self), birth);
+			f = find_free(birth);
 		}
 		if (!f) {
 			fz_leave_runtime(self);

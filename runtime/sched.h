@@ -47,9 +47,11 @@ struct fz_processor {
 	/* ... a deadline or a request of it is overdue, look at the next switch. */
 	_Atomic bool poll_wanted;
 
+	/* Added to by the owner, in RUNTIME; who has no memory left takes them all. */
+	_Atomic(struct fz_fiber *) free_fibers;
+
 	/* The owner's own, in RUNTIME. */
-	struct fz_fiber *free_fibers;
-	uint32_t free_count;
+	uint32_t free_count;		/* once it has looked at the list */
 	uint32_t next_streak;		/* times in a row the next slot jumped the queue */
 	uint32_t since_poll;		/* switches since the ring was looked at */
 	uint32_t since_flush;		/* ... since queued requests were submitted */
