@@ -15,6 +15,7 @@
 
 #include "arch/arch.h"
 #include "preload/children.h"
+#include "preload/cond.h"
 #include "preload/config.h"
 #include "preload/exclude.h"
 #include "preload/gate.h"
@@ -152,6 +153,7 @@ size_t fz_default_stack_size(size_t of_libc)
 void fz_after_fork_in_child(void)
 {
 	fz_once_after_fork();
+	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
 		return;

@@ -31,14 +31,6 @@ enum {
  */
 int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline);
 
-/* The same with a mutex of another make; its errors are returned. */
-struct fz_cond_mutex {
-	void *mutex;
-	int (*unlock)(void *mutex);
-	int (*lock)(void *mutex);
-};
-int fz_cond_wait_foreign(struct fz_cond *c, const struct fz_cond_mutex *m, fz_nsec deadline);
-
 void fz_cond_wake(struct fz_cond *c, uint32_t n);
 
 /* Nobody to wake. */
