@@ -9,12 +9,16 @@
  *	GET or HEAD /        the body
  *	GET or HEAD /stats   the table of statistics, also printed at the end
  *
+ * With -x three more threads sit for as long as it runs where no library sees
+ * them: in a loop, in a read of a silent pipe by an inline system call, in flock.
+ *
  * SIGTERM or SIGINT ends it with status 0.
  */
 #define _GNU_SOURCE
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -24,8 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -316,9 +322,53 @@ static int enqueue(int fd)
 	return !stop;
 }
 
+static void *spins(void *arg)
+{
+	while (!stop)
+		;
+	return arg;
+}
+
+static void *reads_raw(void *arg)
+{
+	long fd = *(int *)arg, r;
+	char c;
+
+#if defined(__x86_64__)
+	__asm__ volatile("syscall" : "=a"(r)
+			 : "0"((long)SYS_read), "D"(fd), "S"(&c), "d"(1L)
+			 : "rcx", "r11", "memory");
+#else
+	r = syscall(SYS_read, fd, &c, 1);
+#endif
+	(void)r;
+	return arg;
+}
+
+static void *wants_flock(void *arg)
+{
+	flock(*(int *)arg, LOCK_EX);
+	return arg;
+}
+
+static void obstruct(void)
+{
+	static int silent[2], locked[2];
+	char name[] = "/tmp/legacy-XXXXXX";
+	pthread_t t;
+
+	locked[0] = mkstemp(name);
+	if (locked[0] < 0 || (locked[1] = open(name, O_RDWR)) < 0 || unlink(name) ||
+	    flock(locked[0], LOCK_EX) || pipe(silent) ||
+	    pthread_create(&t, NULL, spins, NULL) ||
+	    pthread_create(&t, NULL, reads_raw, &silent[0]) ||
+	    pthread_create(&t, NULL, wants_flock, &locked[1]))
+		die("-x");
+}
+
 static void usage(void)
 {
-	fputs("usage: legacy_server [-e] [-p PORT] [-w WORKERS] [-b BODY-BYTES]"
+	fputs("usage: legacy_server [-ex] [-p PORT] [-w WORKERS] [-b BODY-BYTES]"
 	      " [-s STACK-BYTES]\n", stderr);
 	exit(2);
 }
@@ -341,14 +391,17 @@ int main(int argc, char **argv)
 	struct rlimit limit;
 	pthread_attr_t attr;
 	char text[1024];
-	int workers = 0, port = 0, listener, one = 1, opt;
+	int workers = 0, port = 0, in_the_way = 0, listener, one = 1, opt;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	while ((opt = getopt(argc, argv, "ep:w:b:s:")) != -1) {
+	while ((opt = getopt(argc, argv, "exp:w:b:s:")) != -1) {
 		switch (opt) {
 		case 'e':
 			raw_echo = 1;
+			break;
+		case 'x':
+			in_the_way = 1;
 			break;
 		case 'p':
 			port = (int)number(optarg, 0, 65535);
@@ -402,6 +455,8 @@ int main(int argc, char **argv)
 	printf("listening on %d\n", ntohs(address.sin_port));
 	fflush(stdout);
 
+	if (in_the_way)
+		obstruct();
 	for (int i = 0; i < workers; i++) {
 		pthread_t t;
 

@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/bench/obstructed.sh - echo over TCP while one thread of the server spins,
+# one sits in an inline system call and one in flock.
+#
+#	obstructed.sh [--rounds N] [--duration SECONDS] [--connections LIST]
+#		[--cpus LIST] [--build DIRECTORY]
+#
+# tests/programs/legacy_server -e without and with -x, natively and under fiberize,
+# in turn; server and load share the CPUs.  The loop takes one of them, so what is
+# left per free CPU is rate(-x) / (CPUs - 1) against rate / CPUs.  Prints every
+# sample, then medians.  Exit status 0 if all rounds could be run, whatever came
+# out; 2 for a bad option.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/../.." || exit 2
+
+rounds=5 duration=3 connections=128,1000 cpus='' build=build
+
+die()
+{
+	echo "obstructed.sh: $*" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds|--duration|--connections|--cpus|--build)
+		[ $# -ge 2 ] || die "$1 needs a value"
+		printf -v "${1#--}" %s "$2"
+		shift 2
+		;;
+	*)	die "unknown option $1" ;;
+	esac
+done
+for n in "$rounds" "$duration" ${connections//,/ }; do
+	[[ $n =~ ^[1-9][0-9]*$ ]] || die "not a number: $n"
+done
+if [ -z "$cpus" ]; then
+	cpus=$(scripts/two-cpus.sh) || die "needs two CPUs"
+	cpus=${cpus/:/,}
+fi
+[[ $cpus =~ ^[0-9]+(,[0-9]+)+$ ]] || die "--cpus $cpus: should be a list like 0,1"
+count=$(tr ',' '\n' <<<"$cpus" | wc -l)
+
+server=$build/tests/programs/legacy_server
+for file in "$server" "$build/fiberize" "$build/libexec/measure" "$build/libexec/echo_client"; do
+	[ -x "$file" ] || die "$file is missing: run make bench"
+done
+unset LD_PRELOAD
+
+want=$((${connections##*,} * 2 + 1000))
+if [ "$(ulimit -n)" != unlimited ] && [ "$(ulimit -n)" -lt $want ]; then
+	ulimit -n $want || die "needs $want descriptors"
+fi
+
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# sample CONNECTIONS ROUND SIDE COMMAND...
+sample()
+{
+	local n=$1 round=$2 side=$3 code
+	shift 3
+	"$build/libexec/measure" -n "$side, round $round" -s "$work/server" -l "$work/load" \
+		"taskset -c $cpus $build/libexec/echo_client -c $n -d $duration {port}" \
+		-- taskset -c "$cpus" "$@" >"$work/figures"
+	code=$?
+	if [ $code -ne 0 ]; then
+		echo "obstructed.sh: $side, $n connections, round $round: exit status $code" >&2
+		tail -n 5 "$work/server" "$work/load" >&2
+		exit 1
+	fi
+	awk -v head="$n $round $side" '
+		{ v[$1] = $2 }
+		END {
+			printf "%s %.0f %.0f %.0f\n", head, v["requests_per_second"],
+				v["latency_p50_us"], v["latency_p99_us"]
+		}' "$work/load" | tee -a "$work/samples"
+}
+
+scripts/bench/machine.sh
+echo "# echo of 64 bytes, $rounds rounds of $duration s; server and load on CPUs $cpus"
+echo "# connections round side requests/s p50_us p99_us"
+for n in ${connections//,/ }; do
+	for ((round = 1; round <= rounds; round++)); do
+		# Nobody is always first.
+		for ((i = 0; i < 4; i++)); do
+			case $(((round + i) % 4)) in
+			0)	sample "$n" $round native "$server" -e -p 0 ;;
+			1)	sample "$n" $round native-x "$server" -x -e -p 0 ;;
+			2)	sample "$n" $round fiberize "$build/fiberize" "$server" -e -p 0 ;;
+			3)	sample "$n" $round fiberize-x "$build/fiberize" "$server" -x -e -p 0 ;;
+			esac
+		done
+	done
+done
+
+awk -v cpus="$count" -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
+function kept(c, side, target,    v, r, m)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = rate[c, r, side "-x"] / (cpus - 1) / (rate[c, r, side] / cpus)
+	m = median(v, rounds)
+	printf "  %s: kept per free CPU %.2f (%.2f..%.2f)%s", side, m, low, high,
+		!target ? "" : sprintf("   target %.2f: %s", target, m >= target ? "met" : "missed")
+	for (r = 1; r <= rounds; r++)
+		v[r] = p99[c, r, side "-x"]
+	m = median(v, rounds)
+	printf "; p99 %.1f ms%s\n", m / 1000,
+		!target ? "" : sprintf("   target 10: %s", m <= 10000 ? "met" : "missed")
+}
+
+{
+	rate[$1, $2, $3] = $4
+	p99[$1, $2, $3] = $6
+	if ($2 > rounds)
+		rounds = $2
+	if (!($1 in seen)) {
+		seen[$1] = 1
+		order[++n] = $1
+	}
+}
+
+END {
+	for (i = 1; i <= n; i++) {
+		print "\n" order[i] " connections"
+		kept(order[i], "native", 0)
+		kept(order[i], "fiberize", 0.80)
+	}
+}
+A
