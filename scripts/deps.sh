@@ -54,10 +54,13 @@ libmimalloc2.0		/usr/lib/LIB/libmimalloc.so.2
 libtcmalloc-minimal4	/usr/lib/LIB/libtcmalloc_minimal.so.4
 ltrace			ltrace
 man-db			man
+memcached		memcached
 microsocks		microsocks
 musl-tools		musl-gcc
 python3			python3
 qemu-user		qemu-aarch64
+redis-server		redis-server
+redis-tools		redis-cli
 shellcheck		shellcheck
 strace			strace
 tinyproxy-bin		tinyproxy
