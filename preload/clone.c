@@ -11,6 +11,7 @@
  * CLONE_VM and CLONE_VFORK the child does share everything with a caller that sleeps:
  * every call of it passes through.
  */
+#include "preload/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "runtime/fdtab.h"
@@ -62,6 +63,26 @@ static int start_forked(void *arg)
 	fz_fiber_main_ended();
 }
 
+/* Unlike fork, libc frees nothing in the child: what we hold of it is not held now. */
+static int clone_process(struct start *start, void *stack, int flags, void *parent_tid,
+			 void *tls, void *child_tid)
+{
+	/* Until the child executes, others could not make threads. */
+	bool gates = !(flags & CLONE_VFORK);
+	int ret;
+
+	if (gates) {
+		fz_gate_close(FZ_GATE_LOADER);
+		fz_gate_close(FZ_GATE_THREADS);
+	}
+	ret = fz_real.clone(start_forked, stack, flags, start, parent_tid, tls, child_tid);
+	if (gates) {
+		fz_gate_open(FZ_GATE_THREADS);
+		fz_gate_open(FZ_GATE_LOADER);
+	}
+	return ret;
+}
+
 FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_clone);
@@ -80,8 +101,7 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		return fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
 	fz_fdtab_share_all();
 	if (!(flags & CLONE_VM))
-		return fz_real.clone(start_forked, stack, flags, &start, parent_tid, tls,
-				     child_tid);
+		return clone_process(&start, stack, flags, parent_tid, tls, child_tid);
 	if (self && flags & CLONE_VFORK) {
 		fz_announce(self);
 		/* relaxed: the child is the only one to look, and it is made after. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "preload/fork_gate.h"
 #include "preload/loader.h"
 #include "runtime/die.h"
 
@@ -158,7 +159,9 @@ bool fz_excluded_caller(const void *caller)
 		if ((seen & ~(uintptr_t)1) == hash && hash)
 			return seen & 1;
 	}
+	fz_gate_enter(FZ_GATE_LOADER);
 	dl_iterate_phdr(look_at_module, &look);
+	fz_gate_leave(FZ_GATE_LOADER);
 	atomic_store_explicit(slot, hash | look.excluded, memory_order_relaxed);
 	return look.excluded;
 }

@@ -18,6 +18,7 @@
 #include "preload/cond.h"
 #include "preload/config.h"
 #include "preload/exclude.h"
+#include "preload/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/host.h"
 #include "preload/loader.h"
@@ -38,6 +39,7 @@
 #include "runtime/once.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
+#include "runtime/stack.h"
 
 static bool native;
 static bool launched;
@@ -150,8 +152,19 @@ size_t fz_default_stack_size(size_t of_libc)
 
 /* ---- fork --------------------------------------------------------------- */
 
+static void before_fork(void)
+{
+	fz_gate_close(FZ_GATE_LOADER);
+}
+
+static void after_fork_in_parent(void)
+{
+	fz_gate_open(FZ_GATE_LOADER);
+}
+
 void fz_after_fork_in_child(void)
 {
+	fz_gates_after_fork();
 	fz_once_after_fork();
 	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
@@ -163,6 +176,7 @@ void fz_after_fork_in_child(void)
 	fz_signal_after_fork();
 	fz_cputime_after_fork();
 	fz_fiber_after_fork();
+	fz_stack_after_fork();
 }
 
 /* ---- loaded ------------------------------------------------------------- */
@@ -220,9 +234,12 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 		.call_handler = fz_host_call_handler,
 	};
 	known = fz_libc_check(&why) && fz_tls_init(&why);
-	/* First of the child handlers: those of others may need us.  The locks are
-	 * ours even if all threads are native. */
-	pthread_atfork(NULL, NULL, fz_after_fork_in_child);
+	/*
+	 * First of the child handlers: those of others may need us.  Last of those before,
+	 * which may wait for threads that are inside the gate.  The locks are ours even if
+	 * all threads are native.
+	 */
+	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	if (fz_config.disable || dormant) {
 		native = true;
 		return;

@@ -20,6 +20,12 @@ void fz_lll_forking(bool yes)
 	forking = yes;
 }
 
+static bool in_runtime(const struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write it. */
+	return atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+}
+
 /*
  * May the caller go on on another kernel thread, or wait for a processor with
  * whatever locks it holds?  Not
@@ -31,10 +37,9 @@ void fz_lll_forking(bool yes)
  */
 static bool may_park(const struct fz_fiber *self)
 {
-	/* relaxed: only this thread and its handlers write it. */
 	return self->kind != FZ_KIND_FIBER ||
-	       (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed) &&
-		!self->blocks && !forking && fz_signal_mask_is_known(self));
+	       (!in_runtime(self) && !self->blocks && !forking &&
+		fz_signal_mask_is_known(self));
 }
 
 /* malloc's are held for less than a switch takes. */
@@ -78,7 +83,12 @@ void fz_lll_wait_private(int *word)
  */
 void fz_lll_wake_private(int *word)
 {
-	bool woken = !fz_redirect_in_child() && fz_lot_wake((_Atomic uint32_t *)word, 1);
+	struct fz_fiber *self = fz_self();
+	bool woken = false;
+
+	if (!fz_redirect_in_child())
+		woken = may_park(self) || in_runtime(self) ? fz_lot_wake(word, 1) :
+							     fz_lot_wake_staying(word, 1);
 
 	/* acquire: as above. */
 	if (!woken || atomic_load_explicit(&in_kernel, memory_order_acquire))

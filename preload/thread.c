@@ -5,6 +5,7 @@
  * its own.  join, detach and the rest tell by the handle which of both it is.
  */
 #include "preload/exclude.h"
+#include "preload/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/kernel_state.h"
@@ -266,7 +267,9 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 		fz_sys_sigmask(SIG_SETMASK, &all, &old);
 		/* libc's locks in there are those that a new carrier needs. */
 		self->blocks = true;
+		fz_gate_enter(FZ_GATE_THREADS);
 		err = fz_real.pthread_create(&thread, &attr, fn, arg);
+		fz_gate_leave(FZ_GATE_THREADS);
 		self->blocks = false;
 		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 	}

@@ -11,6 +11,7 @@
 #include <link.h>
 #include <locale.h>
 
+#include "preload/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/loader.h"
 
@@ -151,7 +152,9 @@ static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 void fz_host_reset_thread_state(void)
 {
+	fz_gate_enter(FZ_GATE_LOADER);
 	dl_iterate_phdr(reset_module, NULL);
+	fz_gate_leave(FZ_GATE_LOADER);
 	uselocale(LC_GLOBAL_LOCALE);
 	errno = 0;
 }

@@ -221,6 +221,22 @@ uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 	return woken;
 }
 
+uint32_t fz_lot_wake_staying(const void *word, uint32_t n)
+{
+	struct fz_fiber *self = fz_self();
+	uint32_t woken;
+
+	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	woken = wake_in_runtime(word, n, UINT32_MAX);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* A signal that found us here is the monitor's to bring again. */
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+	return woken;
+}
+
 /* ---- requeueing --------------------------------------------------------- */
 
 static void lock_two(struct bucket *a, struct bucket *b)

@@ -46,6 +46,13 @@ static inline uint32_t fz_lot_wake(const void *word, uint32_t n)
 	return fz_lot_wake_bits(word, n, UINT32_MAX);
 }
 
+/*
+ * The same by a fiber that must not wait for a processor meanwhile, nor go on on another
+ * kernel thread: it takes none, and whom it wakes is for others to run.  Outside the
+ * runtime.
+ */
+uint32_t fz_lot_wake_staying(const void *word, uint32_t n);
+
 struct fz_lot_requeue {
 	uint32_t wake, move;		/* at most so many */
 	uint32_t woken, moved;		/* set by the call */

@@ -208,12 +208,15 @@ void fz_sched_kick(void)
 		fz_monitor_want_carrier();
 }
 
+/* NULL also for a fiber that is in here without one: fz_lot_wake_staying(). */
 static struct fz_processor *own_processor(struct fz_fiber *self)
 {
-	/* That of one that blocks may be gone: the monitor takes it. */
-	if ((self->kind == FZ_KIND_FIBER && !self->blocks) || self->kind == FZ_KIND_CARRIER)
-		return self->carrier->processor;
-	return NULL;
+	struct fz_processor *p;
+
+	if (self->kind != FZ_KIND_FIBER && self->kind != FZ_KIND_CARRIER)
+		return NULL;
+	p = self->carrier->processor;
+	return p && owner_load(p) == owner_word(self->carrier, FZ_OWNER_RUNTIME) ? p : NULL;
 }
 
 void fz_sched_ready(struct fz_fiber *fiber)

@@ -173,3 +173,10 @@ void fz_stack_trim(void *low, const void *sp)
 	if ((const char *)sp > (char *)low + PAGE)
 		fz_syscall3(__NR_madvise, (long)low, (long)unused, MADV_DONTNEED);
 }
+
+void fz_stack_after_fork(void)
+{
+	/* Somebody was at it: what is half done is forgotten, which is address space. */
+	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
+		__builtin_memset(&slabs, 0, sizeof(slabs));
+}

@@ -28,4 +28,7 @@ void fz_stack_free(void *low, size_t size, size_t guard);
 /* Give back the memory below the stack pointer of a context that does not run. */
 void fz_stack_trim(void *low, const void *sp);
 
+/* In the child of a fork: another thread of the parent may have held the lock. */
+void fz_stack_after_fork(void);
+
 #endif
