@@ -12,7 +12,7 @@
 #	check-glibc	glibc's own tests of its threads (MODES=fz,fz1,fz8; minutes)
 #	bench		an echo server against native threads and plain io_uring,
 #			threads and locks against native ones
-#	stress		the programs in a loop, MINUTES=30 of it
+#	stress		the programs in a loop, MINUTES=30 of it, MODES=epoll,old
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
 #			damaged programs
 #	install, uninstall	with PREFIX and DESTDIR
@@ -315,7 +315,7 @@ check:
 check-all:
 	@scripts/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
-	@tests/run.sh --modes native,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old
+	@tests/run.sh --modes native,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
 check-static: $(LIBRARY) programs
 	@tests/run.sh --only static
@@ -340,7 +340,7 @@ bench:
 stress:
 	@scripts/deps.sh check
 	@$(MAKE) -s all programs
-	@tests/run.sh --stress $(MINUTES)
+	@tests/run.sh --stress $(MINUTES) $(if $(MODES),--modes $(MODES))
 
 fuzz:
 	@scripts/deps.sh check

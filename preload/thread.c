@@ -298,11 +298,12 @@ static int main_in_frame(int argc, char **argv, char **envp)
 	struct fz_fiber *self = fz_self();
 
 	fz_host_run_thread(call_main, &call, &self->result);
-	/* It left by pthread_exit. */
-	if (self->kind == FZ_KIND_FIBER)
+	/* It left by pthread_exit, or was cancelled. */
+	if (fz_is_fiber(self))
 		fz_fiber_main_ended();
-	/* No other thread was ever made: the last one leaves. */
-	exit(0);
+	/* Whatever other threads there are, libc has made and counts. */
+	fz_real.pthread_exit(self->result);
+	__builtin_unreachable();
 }
 
 FZ_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,

@@ -332,9 +332,9 @@ static void live(struct fz_fiber *self)
 		if (self->recycled)
 			fz_host.reset_thread_state();
 		fz_host.run_thread(self->start, self->arg, &self->result);
+		/* The child of a fork: what other threads it has, libc has made and counts. */
 		if (self->kind == FZ_KIND_NATIVE)
-			/* The child of a fork, and this was its only thread. */
-			fz_host.exit_process(0);
+			return;
 		/* relaxed: nobody cancels it any more, see claim_for_join(). */
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(self->tcb), FZ_CANCEL_EXITING,
 					 memory_order_relaxed);
@@ -696,6 +696,9 @@ _Noreturn void fz_fiber_main_ended(void)
 	/* acq_rel: as in fz_fiber_buried(); it may be joined. */
 	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED, memory_order_acq_rel);
 	fz_lot_wake(&self->life, 1);
+	/* Wired, its kernel thread stays too, and must not be the one that handlers run on. */
+	if (self->kind == FZ_KIND_WIRED)
+		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
 	/* Its stack stays: argv, environ and the like live there. */
 	for (;;) {
 		fz_wait_arm(self, 0);

@@ -6,7 +6,8 @@
 #
 #	run.sh [--modes LIST] [--filter GLOB] [--jobs N] [--timeout SECONDS]
 #	       [--only KINDS] [--unit BINARY]...
-#	run.sh --stress MINUTES [--seed S] [--filter GLOB] [--timeout SECONDS]
+#	run.sh --stress MINUTES [--seed S] [--modes LIST] [--filter GLOB]
+#	       [--timeout SECONDS]
 #
 # LIST is comma-separated, of
 #	native	as it is
@@ -18,12 +19,15 @@
 #	ring	preloaded, FIBERIZE_IO=ring; likewise
 #	old	preloaded, on epoll, and without every feature that an older kernel or
 #		CPU need not have
+#	oldN	the same, FIBERIZE_PROCESSORS=N
+#	off	preloaded, FIBERIZE_DISABLE=1: every thread is a kernel thread
 #	fz-noredirect	preloaded, FIBERIZE_REDIRECT=0
 #	fz-refused	preloaded, where the system forbids to change code
 # KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
+# Under stress it is fz, and where fz, epoll and old have no N, each round chooses one.
 # --unit BINARY takes that binary instead of all unit tests.
 #
-# The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old, and for programs
+# The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
 # that are about calls inside libc fz-noredirect and fz-refused too.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
@@ -79,8 +83,9 @@ die() {
 	exit 2
 }
 
-default_modes=native,fz,fz1,fz8,direct,ring,epoll,old
-modes=$default_modes
+stress_modes=fz
+default_modes=native,fz,fz1,fz8,direct,ring,epoll,old,off
+modes=
 filter='*'
 jobs=$(nproc)
 limit=20
@@ -106,6 +111,8 @@ while [ $# -gt 0 ]; do
 	*)		die "unknown option $1" ;;
 	esac
 done
+[ -n "$modes" ] || modes=${stress:+$stress_modes}
+[ -n "$modes" ] || modes=$default_modes
 for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
 	case $n in
 	*[!0-9]*|'')	die "not a number: $n" ;;
@@ -113,10 +120,10 @@ for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
 done
 for mode in ${modes//,/ }; do
 	case $mode in
-	native|fz|direct|ring|epoll|old|fz-noredirect|fz-refused)	;;
-	fz*[!0-9]*)		die "unknown mode $mode" ;;
+	native|fz|direct|ring|epoll|old|off|fz-noredirect|fz-refused)	;;
+	fz*[!0-9]*|old*[!0-9]*)	die "unknown mode $mode" ;;
 	epoll*[!0-9]*)		die "unknown mode $mode" ;;
-	fz[0-9]*|epoll[0-9]*)	;;
+	fz[0-9]*|epoll[0-9]*|old[0-9]*)	;;
 	*)			die "unknown mode $mode" ;;
 	esac
 done
@@ -199,6 +206,9 @@ mode_env() {
 	epoll)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll" ;;
 	epoll*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=${1#epoll}" ;;
 	old)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" ;;
+	old*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" \
+			"FIBERIZE_PROCESSORS=${1#old}" ;;
+	off)	echo "LD_PRELOAD=$lib FIBERIZE_DISABLE=1" ;;
 	fz-noredirect)	echo "LD_PRELOAD=$lib FIBERIZE_REDIRECT=0" ;;
 	fz-refused)	echo "LD_PRELOAD=$lib $build/tests/forbid_exec_memory seccomp" ;;
 	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
@@ -394,7 +404,7 @@ list_programs() {
 }
 
 run_stress() {
-	local names=() name end round=0 number mode status why
+	local names=() choice=(${modes//,/ }) name end round=0 number mode why
 	[ -n "$seed" ] || seed=$(( (RANDOM << 15 | RANDOM) + 1 ))
 	for name in $(list_programs); do
 		stressed "$name" || continue
@@ -410,7 +420,11 @@ run_stress() {
 	end=$(($(date +%s) + stress * 60))
 	while [ "$(date +%s)" -lt $end ]; do
 		name=${names[RANDOM % ${#names[@]}]}
-		mode=fz$((RANDOM % 8 + 1))
+		mode=${choice[RANDOM % ${#choice[@]}]}
+		case $mode in
+		fz|epoll|old)	mode=$mode$((RANDOM % 8 + 1)) ;;
+		esac
+		applies "$mode" "$name" || continue
 		number=$((RANDOM << 15 | RANDOM | 1))
 		round=$((round + 1))
 		run_program "$name" "$mode" stress $number
@@ -429,7 +443,7 @@ run_stress() {
 }
 
 case $modes$stress in
-*fz*|*direct*|*ring*|*epoll*|*old*|*[0-9])
+*fz*|*direct*|*ring*|*epoll*|*old*|*off*|*[0-9])
 	[ -e "$lib" ] || die "$lib is missing: run make" ;;
 esac
 

@@ -8,7 +8,7 @@
 #include <dirent.h>
 #include <sys/file.h>
 
-enum { THREADS = 100, ROUNDS = 3, FEW = 16 };
+enum { THREADS = 100, ROUNDS = 3, FEW = 32 };
 
 static char name[] = "/tmp/check-XXXXXX";
 static struct event begun = EVENT_INIT;
