@@ -72,7 +72,10 @@ all='
 golang-go		go
 libopenblas-dev		/usr/include/x86_64-linux-gnu/cblas.h
 libtbb-dev		/usr/include/tbb/tbb.h
+lintian			lintian
+linux-perf		perf
 rustc			rustc
+valgrind		valgrind
 '
 
 glibc='

@@ -320,6 +320,23 @@ done
 run groff -man -ww -z -Tutf8 "$root/scripts/fiberize.1"
 equal 'the man page has no warnings' '0' "$code$err"
 
+for words in --help --version '--dry-run true' 'bench --help' 'check sh' 'check --json sh'; do
+	# shellcheck disable=SC2086
+	{
+		refused "$words, full disk" 1 'fiberize: standard output: cannot be written' \
+			sh -c '"$@" >/dev/full' - "$fiberize" $words
+		refused "$words, no standard output" 1 'fiberize: standard output: cannot be written' \
+			sh -c '"$@" >&-' - "$fiberize" $words
+	}
+done
+prints 'a reader that has had enough' '' \
+	sh -c '"$@" | true' - "$fiberize" --help
+refused 'check: no program' 2 '*check: no program; *' "$fiberize" check
+refused 'check: unknown option' 2 '*check: --frob: no such option; *' "$fiberize" check --frob sh
+refused 'check: two programs' 2 '*check: b: there can be one program only; *' "$fiberize" check a b
+refused 'PATH without what the launcher needs' 1 '*: not in PATH (/no/such)' \
+	"$(command -v env)" PATH=/no/such "$fiberize" true
+
 # ------------------------------------------------- run, dry run, profiles, force
 
 prints 'run is the same' "$library" "$fiberize" run printenv LD_PRELOAD
@@ -513,6 +530,35 @@ else
 	skip 'file capabilities' 'setcap does not work here'
 fi
 
+# What Go's linker leaves, and all that is looked at.
+cat >"$tmp/go.c" <<'GO'
+#include <stdlib.h>
+__attribute__((section(".note.go.buildid"), used)) static const struct {
+	unsigned namesz, descsz, type;
+	char name[4], id[4];
+} note = { 4, 4, 4, "Go", "abc" };
+int main(void)
+{
+	return system("echo $FIBERIZE_LAUNCHED $LD_PRELOAD") != 0;
+}
+GO
+$CC -o "$tmp/bin/go" "$tmp/go.c"
+run "$fiberize" "$tmp/bin/go"
+case $code:$out:$err in
+"0:"[0-9]*" dormant $library:") pass 'Go: dormant, and quiet' ;;
+*) fail 'Go: dormant, and quiet' "$code:$out:$err" ;;
+esac
+run "$fiberize" -v "$tmp/bin/go"
+case $err in
+"fiberize: $tmp/bin/go: made by Go, which"*'runs natively'*) pass 'Go: says so if asked' ;;
+*) fail 'Go: says so if asked' "$err" ;;
+esac
+if [ -x "$build/tests/programs/go_cgo" ]; then
+	prints 'Go, for real' EXIT-SUCCESS "$fiberize" "$build/tests/programs/go_cgo"
+else
+	skip 'Go, for real' 'make check-all builds one'
+fi
+
 run "$fiberize" --force "$tmp/bin/static"
 equal '--force starts a static program' 'hello0' "$out$code"
 case $err in
@@ -601,13 +647,14 @@ cat >"$tmp/server.c" <<'SERVER'
 
 static const char *mode;
 
+/* CPU time of the thread's own, however busy the machine is. */
 static void burn(long ms)
 {
 	struct timespec a, b;
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 	do
-		clock_gettime(CLOCK_MONOTONIC, &b);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 	while ((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 < ms);
 }
 
@@ -726,6 +773,10 @@ refused 'bench: no library' 115 '*no such library*' \
 	"$fiberize" --library /no/such.so bench -- "$tmp/server" plain 0
 refused 'bench: JSON file in no directory' 114 '*cannot be written*' \
 	"$fiberize" bench --echo --json /no/such/file -- "$tmp/server" plain 0
+refused 'bench: JSON file without a name' 2 '*--json: the name of the file is empty' \
+	"$fiberize" bench --echo --json '' -- "$tmp/server" plain 0
+refused 'bench: no place for temporary files' 114 '*/no/such: no temporary directory*(TMPDIR)' \
+	env TMPDIR=/no/such "$fiberize" bench --echo -- "$tmp/server" plain 0
 without wrk
 refused 'bench: no wrk' 114 '*wrk is not installed*' \
 	env PATH="$tmp/tools" "$fiberize" bench -- "$tmp/server" plain 0
@@ -757,6 +808,11 @@ failed_bench 'bench: dies under load' 110 '*ended with exit status 3 under load*
 failed_bench 'bench: dies under load that goes on' 110 '*ended with exit status 3 under load*' \
 	"$fiberize" bench --load "$build/libexec/echo_client -c 1 -d 1 {port}; exec $tmp/server-sleep 60" $short \
 	-- "$tmp/server" dies 0
+failed_bench 'bench: full standard output' 114 'fiberize: standard output: cannot be written' \
+	sh -c '"$@" >/dev/full' - "$fiberize" bench --load true --rounds 1 -- "$tmp/server" plain 0
+run "$fiberize" bench --load true --rounds 1 --json /dev/full -- "$tmp/server" plain 0
+equal 'bench: full disk for JSON' '114 fiberize: /dev/full: cannot be written' "$code $err"
+tidy 'bench: full disk for JSON'
 printf '#!/bin/sh\necho nothing of use\n' >"$tmp/tools/wrk"
 chmod +x "$tmp/tools/wrk"
 failed_bench 'bench: no figures' 113 '*load says: nothing of use*no figures*' \
@@ -901,8 +957,9 @@ equal 'bench: figures of wrk: all of them' '950 1250000 12345 2.5 4938 15' "$(sa
 	'.rounds[0] | "\(.latency_p50_us) \(.latency_p99_us) \(.requests) \(.seconds) \(.requests_per_second) \(.errors)"')"
 
 # Two connections, each burning 200 ms in a thread that is gone at the end.
-good_bench 'bench: CPU time of threads that have ended' "$json" "$fiberize" bench --echo \
-	--rounds 1 --connections 2 --duration 1 --json "$json" -- "$tmp/server" burns 0
+good_bench 'bench: CPU time of threads that have ended' "$json" "$fiberize" bench \
+	--rounds 1 --json "$json" --load "$build/libexec/echo_client -c 2 -d 1 -t 90 -h {host} {port}" \
+	-- "$tmp/server" burns 0
 equal 'bench: CPU time of threads that have ended: counted' 'true' \
 	"$(samples "$json" '[.rounds[].cpu_us | . > 380000 and . < 10000000] | all')"
 for mode in late forks daemon; do

@@ -404,7 +404,8 @@ list_programs() {
 }
 
 run_stress() {
-	local names=() choice=(${modes//,/ }) name end round=0 number mode why
+	local names=() choice name end round=0 number mode why
+	IFS=, read -ra choice <<<"$modes"
 	[ -n "$seed" ] || seed=$(( (RANDOM << 15 | RANDOM) + 1 ))
 	for name in $(list_programs); do
 		stressed "$name" || continue

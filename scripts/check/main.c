@@ -12,7 +12,7 @@
  *	CODE MESSAGE
  *	PATH.
  *
- * where CODE is that code, or "native": to be run without the library, or "tracer":
+ * where CODE is that code, or "native": to be run without the library, or "dormant":
  * with the library, which shall be dormant in this one process.  PATH has a dot
  * behind it because a shell drops newlines at the end.  Its exit status is 0, so
  * that a tool that could not run at all can be told apart.
@@ -25,17 +25,21 @@
 static int launch(const char *name, const struct object *library)
 {
 	struct program p;
+	const char *message;
 
 	program_find(name, library, &p);
-	if (p.native)
-		fputs("native", stdout);
-	else if (p.tracer && p.code == CODE_OK)
-		fputs("tracer", stdout);
-	else
+	message = p.message;
+	if (p.code != CODE_OK) {
 		printf("%d", p.code);
+	} else if (p.native || p.dormant) {
+		fputs(p.native ? "native" : "dormant", stdout);
+		message = p.native ? p.native : p.dormant;
+	} else {
+		fputc('0', stdout);
+	}
 	fputc(' ', stdout);
-	if (p.message || p.native)
-		put_line(p.message ? p.message : p.native, stdout);
+	if (message)
+		put_line(message, stdout);
 	printf("\n%s.", p.path ? p.path : "");
 	program_free(&p);
 	return fflush(stdout) == 0 ? 0 : 1;
@@ -50,12 +54,17 @@ static int check(const char *name, const struct object *library, bool json)
 	(json ? report_json : report_text)(&r, stdout);
 	code = r.program.code;
 	report_free(&r);
-	return fflush(stdout) == 0 ? code : 1;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	fputs("fiberize: standard output: cannot be written\n", stderr);
+	return 1;
 }
 
-static int usage(void)
+static int usage(const char *wrong, const char *why)
 {
-	fputs("usage: fiberize check [--json] [--] PROGRAM\n", stderr);
+	fputs("fiberize: check: ", stderr);
+	put_line(wrong, stderr);
+	fprintf(stderr, "%s; fiberize check [--json] [--] PROGRAM\n", why);
 	return 2;
 }
 
@@ -78,10 +87,12 @@ int main(int argc, char **argv)
 		else if (strcmp(argv[i], "--library") == 0 && i + 1 < argc)
 			path = argv[++i];
 		else
-			return usage();
+			return usage(argv[i], ": no such option");
 	}
+	if (i == argc)
+		return usage("", "no program");
 	if (i != argc - 1)
-		return usage();
+		return usage(argv[i + 1], ": there can be one program only");
 	if (path) {
 		library = object_open(path);
 		if (!library || library->elf_class != ELFCLASS64 ||

@@ -245,10 +245,20 @@ static void look_for_ptrace(const char *name, void *arg)
 		*(bool *)arg = true;
 }
 
+static void dormant(struct search *s, const char *why)
+{
+	free(s->program->dormant);
+	if (asprintf(&s->program->dormant,
+		     "%s%s: %s; it runs natively, and what it starts with fibers", s->whose,
+		     s->program->object->path, why) < 0)
+		s->program->dormant = NULL;
+}
+
 static void judge_elf(struct search *s, struct object *o)
 {
 	unsigned machine = s->library ? s->library->header.e_machine : MACHINE;
 	const char *what;
+	bool traces = false;
 
 	if (o->elf_class == ELFCLASSNONE) {
 		refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (no readable ELF header)",
@@ -286,15 +296,15 @@ static void judge_elf(struct search *s, struct object *o)
 	}
 	if (secure(s, o))
 		return;
-	if (o->go) {
-		refuse(s, CODE_GO, "Go, dynamic",
-		       "%s: made by Go, which has its own threads below libc", o->path);
-		return;
-	}
 	if (old_libc(s, o))
 		return;
-	s->program->kind = "dynamic";
-	object_each_import(o, look_for_ptrace, &s->program->tracer);
+	s->program->kind = o->go ? "Go, dynamic" : "dynamic";
+	object_each_import(o, look_for_ptrace, &traces);
+	if (o->go)
+		dormant(s, "made by Go, which has its own threads below libc");
+	/* What the kernel ties to the kernel thread that does it. */
+	else if (traces)
+		dormant(s, "traces other processes");
 	what = sanitizer(o);
 	if (what && asprintf(&s->program->native,
 			     "%s%s: has %s in it, which must know each thread; it runs natively",
@@ -363,7 +373,8 @@ static void examine_script(struct search *s, const char *path, char *line)
 	if (name) {
 		object_close(s->program->object);
 		s->program->object = NULL;
-		s->program->tracer = false;
+		free(s->program->dormant);
+		s->program->dormant = NULL;
 		follow(s, name);
 	}
 }
@@ -428,4 +439,5 @@ void program_free(struct program *p)
 	free(p->path);
 	free(p->message);
 	free(p->native);
+	free(p->dormant);
 }

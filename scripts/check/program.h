@@ -19,7 +19,6 @@ enum code {
 	CODE_MACHINE = 118,
 	CODE_LIBC = 119,
 	CODE_SECURE = 120,
-	CODE_GO = 121,
 	CODE_NOEXEC = 126,
 	CODE_NOTFOUND = 127,
 };
@@ -38,11 +37,8 @@ struct program {
 
 	/* Not refused, but the launcher preloads nothing into it: why, or NULL. */
 	char *native;
-	/*
-	 * It traces other processes, which the kernel ties to the kernel thread that
-	 * does: the library is for those processes, and dormant in this one.
-	 */
-	bool tracer;
+	/* The library is for the programs that it starts, and dormant in it: why, or NULL. */
+	char *dormant;
 };
 
 /*

@@ -200,7 +200,6 @@ static const char *advice_for(enum code code)
 	case CODE_MACHINE: return "use a build for this machine";
 	case CODE_LIBC: return "use a build for glibc 2.34 or newer";
 	case CODE_SECURE: return "run a copy of it without that, as the user it needs";
-	case CODE_GO: return "nothing: goroutines are what fiberize would make of its threads";
 	case CODE_NOTFOUND: return "give its name or its path, and install what is missing";
 	case CODE_LIBRARY: return "install libfiberize.so, or name it by --library";
 	default: return "give a program that can be executed";
@@ -216,7 +215,10 @@ static void judge_program(struct report *r)
 		judge(r, "cannot", r->program.message, advice_for(r->program.code));
 	else if (r->program.native)
 		judge(r, "cannot", r->program.native, native);
-	else if (r->program.tracer)
+	else if (r->program.dormant && r->program.object->go)
+		judge(r, "will not gain", "Go: goroutines are what fiberize would make of its threads",
+		      native);
+	else if (r->program.dormant)
 		judge(r, "will not gain", "it traces other processes; those are run as fibers", run);
 	else if (!r->libraries.count)
 		judge(r, "may gain", "it cannot be read, so nothing is known of it", run);
