@@ -63,12 +63,12 @@ static bool is_plain_shared(const pthread_mutex_t *m)
 /* Before libc's own lock.  Returns false if that has become unnecessary: *ret_err. */
 static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err)
 {
-	if (!self)
-		return true;
 	if (!is_plain_shared(m)) {
 		wire_for(self, m);
 		return true;
 	}
+	if (!self)
+		return true;
 	*ret_err = fz_real.pthread_mutex_trylock(m);
 	if (*ret_err != EBUSY)
 		return false;

@@ -219,8 +219,66 @@ static void between_processes(void)
 	CHECK_OK(pthread_mutex_unlock(&b->robust));
 }
 
+/* main() locked it when it was the only thread: it is the owner still. */
+enum how { LOCK, TRYLOCK, TIMEDLOCK, CLOCKLOCK, HOWS };
+
+static void *locks_some(void *m)
+{
+	for (int i = 0; i < 50; i++) {
+		CHECK_OK(pthread_mutex_lock(m));
+		CHECK_OK(pthread_mutex_unlock(m));
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void held_from_before(enum how how, int robust, int protocol)
+{
+	struct timespec later = in(CLOCK_REALTIME, 10000 * MS);
+	struct timespec later_too = in(CLOCK_MONOTONIC, 10000 * MS);
+	pthread_t t[20];
+	pthread_mutex_t m;
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid) {
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_INT(status, 0);
+		return;
+	}
+	make(&m, robust, protocol, PTHREAD_PROCESS_PRIVATE);
+	switch (how) {
+	case LOCK:
+		CHECK_OK(pthread_mutex_lock(&m));
+		break;
+	case TRYLOCK:
+		CHECK_OK(pthread_mutex_trylock(&m));
+		break;
+	case TIMEDLOCK:
+		CHECK_OK(pthread_mutex_timedlock(&m, &later));
+		break;
+	default:
+		CHECK_OK(pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &later_too));
+	}
+	for (size_t i = 0; i < COUNT(t); i++)
+		t[i] = start(locks_some, &m);
+	for (int i = 0; i < 5; i++)
+		settle();
+	CHECK_OK(pthread_mutex_unlock(&m));
+	for (size_t i = 0; i < COUNT(t); i++)
+		finish(t[i]);
+	_exit(0);
+}
+
 int main(void)
 {
+	for (int how = 0; how < HOWS; how++) {
+		held_from_before(how, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT);
+		held_from_before(how, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_INHERIT);
+		held_from_before(how, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE);
+	}
+	puts("held from before");
 	robust(PTHREAD_PRIO_NONE);
 	puts("robust");
 	robust(PTHREAD_PRIO_INHERIT);
