@@ -30,16 +30,17 @@ static bool in_runtime(const struct fz_fiber *self)
  * May the caller go on on another kernel thread, or wait for a processor with
  * whatever locks it holds?  Not
  *
- *	a fiber inside the runtime
+ *	a thread inside the runtime; a carrier is, in the call of a fiber that it
+ *	makes in its own name (preload/setid.c)
  *	in fork, which holds those of malloc, which our own threads may need
  *	while libc has changed the mask of this kernel thread behind our back
  *	(posix_spawn, pthread_kill): it would restore that of another
  */
 static bool may_park(const struct fz_fiber *self)
 {
-	return self->kind != FZ_KIND_FIBER ||
-	       (!in_runtime(self) && !self->blocks && !forking &&
-		fz_signal_mask_is_known(self));
+	return !in_runtime(self) && (self->kind != FZ_KIND_FIBER ||
+				     (!self->blocks && !forking &&
+				      fz_signal_mask_is_known(self)));
 }
 
 /* malloc's are held for less than a switch takes. */

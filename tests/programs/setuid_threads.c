@@ -69,6 +69,26 @@ static void *drops(void *arg)
 	return arg;
 }
 
+/* Some at a time wait for each other, inside libc, while others are made. */
+static void *sets_the_same(void *arg)
+{
+	CHECK_OK(setuid(getuid()));
+	return arg;
+}
+
+static void crowd(void)
+{
+	pthread_t t[5];
+
+	for (int i = 0; i < 200; i++) {
+		for (size_t k = 0; k < COUNT(t); k++)
+			t[k] = start(sets_the_same, NULL);
+		for (size_t k = 0; k < COUNT(t); k++)
+			finish(t[k]);
+	}
+	puts("crowd");
+}
+
 int main(void)
 {
 	pthread_t t[THREADS];
@@ -104,5 +124,6 @@ int main(void)
 		CHECK_ERR(setuid(0), EPERM);
 	}
 	finish(start(new_thread, NULL));
+	crowd();
 	return success();
 }
