@@ -50,17 +50,31 @@ static int send_to_own_process(struct fz_fiber *self, pid_t pid, int sig, int co
 	return fz_signal_send_to_process(sig, &info) ? 0 : 1;
 }
 
-FZ_EXPORT int kill(pid_t pid, int sig)
+/* The id of a thread is as good as its process's, but the kernel lacks ours. */
+static pid_t process_of(pid_t id)
+{
+	const pid_t largest = 1 << 22;	/* of the kernel's: PID_MAX_LIMIT */
+
+	/* relaxed: only this thread and its handlers write it. */
+	if (FZ_LIKELY(id <= largest) ||
+	    atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed))
+		return id;
+	return fz_fiber_by_tid(id) ? (pid_t)fz_sys_getpid() : id;
+}
+
+FZ_EXPORT int kill(pid_t id, int sig)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_kill);
+	pid_t pid = process_of(id);
 	int ret = send_to_own_process(self, pid, sig, SI_USER, 0);
 
 	return ret > 0 ? fz_real.kill(pid, sig) : (int)fz_leave(ret);
 }
 
-FZ_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
+FZ_EXPORT int sigqueue(pid_t id, int sig, const union sigval value)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigqueue);
+	pid_t pid = process_of(id);
 	int ret = send_to_own_process(self, pid, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
 
 	return ret > 0 ? fz_real.sigqueue(pid, sig, value) : (int)fz_leave(ret);

@@ -301,6 +301,39 @@ static void *pauses(void *arg)
 	return arg;
 }
 
+/* By the id of any thread it is the whole process that gets it. */
+static void *tells_id(void *arg)
+{
+	*(pid_t *)arg = gettid();
+	event_post(&ready);
+	event_wait(&ready, 2);
+	return arg;
+}
+
+static void by_id_of_thread(void)
+{
+	union sigval value = { .sival_int = 7 };
+	pthread_t t;
+	pid_t id;
+
+	handle(SIGUSR2, 0);
+	mask(SIG_BLOCK, SIGUSR2);
+	ready.count = 0;
+	t = start(tells_id, &id);
+	mask(SIG_UNBLOCK, SIGUSR2);
+	event_wait(&ready, 1);
+	CHECK_OK(kill(id, 0));
+	handled = on_main = 0;
+	/* Only main() accepts it. */
+	CHECK_OK(kill(id, SIGUSR2));
+	CHECK_INT(on_main, 1);
+	CHECK_OK(sigqueue(id, SIGUSR2, value));
+	CHECK_INT(on_main, 2);
+	event_post(&ready);
+	finish(t);
+	puts("by the id of a thread");
+}
+
 int main(void)
 {
 	pthread_t t;
@@ -318,6 +351,7 @@ int main(void)
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	finish(t);
 	puts("sigsuspend");
+	by_id_of_thread();
 	CHECK_INT(pthread_sigmask(77, &(sigset_t){ 0 }, NULL), EINVAL);
 	return success();
 }
