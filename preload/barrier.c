@@ -14,7 +14,7 @@ static struct fz_barrier *ours(pthread_barrier_t *barrier)
 {
 	struct fz_barrier *b = (struct fz_barrier *)(void *)barrier;
 
-	return b->shared ? NULL : b;
+	return b->shared || fz_locks_are_libcs ? NULL : b;
 }
 
 FZ_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)

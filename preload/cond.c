@@ -40,9 +40,10 @@ static uint32_t flags(pthread_cond_t *c)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+/* And so libc's. */
 static bool shared(pthread_cond_t *c)
 {
-	return flags(c) & FZ_COND_SHARED;
+	return FZ_UNLIKELY(fz_locks_are_libcs) || flags(c) & FZ_COND_SHARED;
 }
 
 bool fz_cond_find_flags(void)
@@ -247,7 +248,7 @@ static int wait_shared(enum wait_kind kind, struct fz_fiber *self, pthread_cond_
 {
 	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
 
-	if (FZ_UNLIKELY(fz_mutex_is_ours(mutex))) {
+	if (FZ_UNLIKELY(fz_mutex_is_ours(mutex) && !fz_locks_are_libcs)) {
 		if (when && !fz_timespec_valid(when))
 			return EINVAL;
 		return wait_behind_gate(kind, c, mutex, clock, when);

@@ -70,6 +70,12 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 	return fiber ? self : NULL;
 }
 
+/*
+ * Decided as the library is loaded: no thread will ever be a fiber, so libc's own locks
+ * do, which code that has libc's functions by other ways shares.
+ */
+extern bool fz_locks_are_libcs FZ_HIDDEN;
+
 /* -errno to -1 and errno; errno is untouched on success. */
 static inline ssize_t fz_leave(int64_t ret)
 {

@@ -41,6 +41,7 @@
 #include "runtime/signal.h"
 #include "runtime/stack.h"
 
+bool fz_locks_are_libcs;
 static bool native;
 static bool launched;
 static _Atomic bool wire_main;
@@ -241,10 +242,11 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	if (fz_config.disable || dormant) {
-		native = true;
+		native = fz_locks_are_libcs = true;
 		return;
 	}
 	if (!known || fz_watched_from_inside(envp, &why)) {
+		fz_locks_are_libcs = true;
 		stay_native(why, 0);
 		return;
 	}

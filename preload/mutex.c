@@ -25,7 +25,7 @@ static struct fz_mutex *ours(pthread_mutex_t *m)
 {
 	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
 
-	return fz_mutex_is_ours(mutex) ? mutex : NULL;
+	return fz_mutex_is_ours(mutex) && FZ_LIKELY(!fz_locks_are_libcs) ? mutex : NULL;
 }
 
 /*

@@ -61,6 +61,8 @@ FZ_EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 	if (FZ_LIKELY(fz_once_is_done(once)))
 		return 0;
 	fz_enter(FZ_SYM_pthread_once);
+	if (FZ_UNLIKELY(fz_locks_are_libcs))
+		return fz_real.pthread_once(control, routine);
 	if (fz_once_begin(once))
 		attempt(once, routine);
 	return 0;

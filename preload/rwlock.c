@@ -26,7 +26,7 @@ static struct fz_rwlock *ours(pthread_rwlock_t *lock)
 {
 	struct fz_rwlock *l = (struct fz_rwlock *)(void *)lock;
 
-	return FZ_LIKELY(!l->shared) ? l : NULL;
+	return FZ_LIKELY(!l->shared && !fz_locks_are_libcs) ? l : NULL;
 }
 
 /* Apart, so that the quick ways need no registers saved. */

@@ -17,7 +17,7 @@ static struct fz_sem *ours(sem_t *s)
 {
 	struct fz_sem *sem = (struct fz_sem *)(void *)s;
 
-	return sem->shared ? NULL : sem;
+	return sem->shared || fz_locks_are_libcs ? NULL : sem;
 }
 
 /* Before one that is libc's blocks the kernel thread.  Returns whether it need not. */
