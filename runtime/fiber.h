@@ -106,6 +106,7 @@ struct fz_fiber {
 	/* Signals (runtime/signal.h). */
 	uint8_t injecting;		/* the signal that it is sending to itself */
 	uint8_t owed;			/* likewise, when the handler returns that runs now */
+	bool handler_ends;		/* about to return, by a mask that is not yet true */
 	uint32_t handlers_run;		/* counts; whoever cares resets it */
 	bool suspended;			/* in a call that a handler ends, even now */
 	uint64_t sigwait_set;		/* it is in sigwait for these */

@@ -185,10 +185,16 @@ static void adopt_mask(struct fz_fiber *self, uint64_t mask)
 {
 	struct mask_change change = { self, self->mask, mask };
 
+	/*
+	 * The kernel still has the handler's mask: what is sent now to be handled at once
+	 * would wait for the return, when nobody knows any more whose it is.
+	 */
+	self->handler_ends = true;
 	self->mask = mask;
 	fz_enter_runtime(self);
 	fz_fiber_each(recount, &change);
 	fz_leave_runtime(self);
+	self->handler_ends = false;
 }
 
 /* ---- arrival ------------------------------------------------------------ */
@@ -379,6 +385,9 @@ void fz_signal_run_pending(struct fz_fiber *self)
 	struct fz_signode *node;
 	int sig;
 
+	/* It looks itself, and owes. */
+	if (FZ_UNLIKELY(self->handler_ends))
+		return;
 	/*
 	 * No nudge may run another of the same signal between taking one and handling
 	 * it.  seq_cst: pairs with fz_sigqueue_add().
@@ -441,12 +450,21 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
 			    struct fz_alt_stack *alt_stack)
 {
+	const uint64_t all = FZ_SIGNALS_ALL;
+
 	if (self->kind != FZ_KIND_FIBER ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
-	if (FZ_UNLIKELY(mask != self->mask))
-		adopt_mask(self, mask);
+	/*
+	 * From here on until the return the kernel's mask is not what ours says: a handler
+	 * in between would take the one for the other.  adopt_mask() may end elsewhere.
+	 */
+	do {
+		if (FZ_UNLIKELY(mask != self->mask))
+			adopt_mask(self, mask);
+		fz_sys_sigmask(HOW_SETMASK, &all, NULL);
+	} while (FZ_UNLIKELY(mask != self->mask));
 	self->carrier->kernel_mask = mask;
 	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
 			self->carrier->report_stack.size))
