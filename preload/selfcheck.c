@@ -92,11 +92,8 @@ static bool mutex_words(const char **ret_why)
 
 bool fz_libc_check(const char **ret_why)
 {
-	/* First: they are ours also where threads stay native. */
-	bool conditions = fz_cond_find_flags();
-
 	if (!find_layout(ret_why) || !cancel_bits(ret_why) || !mutex_words(ret_why))
 		return false;
 	*ret_why = "this libc's condition variables are not what its headers say";
-	return conditions;
+	return fz_cond_find_flags();
 }

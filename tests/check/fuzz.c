@@ -44,7 +44,7 @@ static void wrong(const char *why)
 
 static bool code_exists(int code)
 {
-	return code == CODE_OK || (code >= CODE_LIBRARY && code <= CODE_GO) ||
+	return code == CODE_OK || (code >= CODE_LIBRARY && code <= CODE_SECURE) ||
 	       code == CODE_NOEXEC || code == CODE_NOTFOUND;
 }
 
