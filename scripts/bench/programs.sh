@@ -1,0 +1,254 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/bench/programs.sh - programs that nobody here wrote, and what fibers are
+# worst at: natively and under fiberize.
+#
+#	programs.sh [--rounds N] [--cpus SERVER:LOAD] [--directory DIR]
+#		[--build DIRECTORY] [CASE...]
+#
+# DIR (default: the build directory) is where fio's file of 1 GB comes and goes; it
+# should be on a disk.  Prints every sample, then for each case the medians, and
+# the median of the ratios within a round: of CPU time or elapsed time per
+# operation, so that below 1 fiberize is better.  A case whose program is not
+# installed is left out, and says so.  README.md next to this file says what is
+# measured.  Exit status 0 if all rounds could be run, whatever came out; 2 for a
+# bad option.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/../.." || exit 2
+
+rounds=5 cpus='' directory='' build=build
+known=(latency memcached redis python fio_direct fio_cached)
+wanted=()
+
+die()
+{
+	echo "programs.sh: $*" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--rounds|--cpus|--directory|--build)
+		[ $# -ge 2 ] || die "$1 needs a value"
+		printf -v "${1#--}" %s "$2"
+		shift 2
+		;;
+	-*)	die "unknown option $1" ;;
+	*)
+		[[ " ${known[*]} " == *" $1 "* ]] || die "no case $1; there are ${known[*]}"
+		wanted+=("$1")
+		shift
+		;;
+	esac
+done
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "not a number: $rounds"
+if [ -z "$cpus" ]; then
+	cpus=$(scripts/two-cpus.sh) || die "needs two CPUs"
+fi
+[[ $cpus =~ ^[0-9,-]+:[0-9,-]+$ ]] || die "--cpus $cpus: should be SERVER:LOAD"
+directory=${directory:-$build}
+[ -d "$directory" ] || die "--directory $directory: no such directory"
+[ ${#wanted[@]} -gt 0 ] || wanted=("${known[@]}")
+for file in "$build/fiberize" "$build/libexec/measure" "$build/libexec/echo_client"; do
+	[ -x "$file" ] || die "$file is missing: run make bench"
+done
+unset LD_PRELOAD
+
+work=$(mktemp -d) || exit 2
+file=$directory/fio.$$
+trap 'rm -rf "$work" "$file"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# record CASE ROUND SIDE VALUE: lower is better
+record()
+{
+	echo "$1 $2 $3 $4" | tee -a "$work/samples"
+}
+
+# serve CASE ROUND SIDE REQUESTS PORT LOAD SERVER...: CPU us of the server per request;
+# REQUESTS is a number, or how to take it from what LOAD prints, in awk
+serve()
+{
+	local case=$1 round=$2 side=$3 requests=$4 port=$5 load=$6
+	shift 6
+	[ "$side" = native ] || set -- "$build/fiberize" "$@"
+	# It is appended to.
+	: >"$work/load"
+	"$build/libexec/measure" -n "$case, $side" ${port:+-p "$port"} -s "$work/server" \
+		-l "$work/load" "taskset -c ${cpus#*:} $load" \
+		-- taskset -c "${cpus%:*}" "$@" >"$work/figures" || {
+		echo "programs.sh: $case, $side, round $round: exit status $?" >&2
+		tail -n 5 "$work/server" "$work/load" >&2
+		exit 1
+	}
+	[[ $requests =~ ^[0-9]+$ ]] || requests=$(awk "$requests" "$work/load")
+	record "$case" "$round" "$side" \
+		"$(awk -v n="$requests" '$1 == "cpu_us" { printf "%.3f", $2 / n }' "$work/figures")"
+}
+
+# A number that is probably free.
+port()
+{
+	echo $((20000 + (RANDOM + $$) % 10000))
+}
+
+latency()
+{
+	# awk's, not ours:
+	# shellcheck disable=SC2016
+	serve "$@" '$1 == "requests_total" { print $2 }' '' \
+		"$build/libexec/echo_client -c 1 -d 3 -s 64 {port}" \
+		"$build/tests/programs/legacy_server" -e -p 0
+	record latency_p50 "$2" "$3" "$(awk '$1 == "latency_p50_us" { print $2 }' "$work/load")"
+}
+
+memcached()
+{
+	local p
+	p=$(port)
+	serve "$@" 38400 "$p" \
+		"memcslap --servers=127.0.0.1:$p --concurrency=64 --execute-number=600 --test=get" \
+		memcached -u nobody -U 0 -l 127.0.0.1 -p "$p" -t 4
+}
+
+redis()
+{
+	local p
+	p=$(port)
+	serve "$@" 100000 "$p" "redis-benchmark -p $p --csv -n 100000 -t get -c 50" \
+		redis-server --port "$p" --bind 127.0.0.1 --save '' --dir "$work"
+}
+
+python()
+{
+	local p
+	p=$(port)
+	# shellcheck disable=SC2016
+	serve "$@" '/requests in/ { print $1 }' "$p" "wrk -t1 -c64 -d3 http://127.0.0.1:$p/" \
+		python3 -u -c "
+import http.server as h
+class H(h.BaseHTTPRequestHandler):
+    protocol_version, wbufsize = 'HTTP/1.1', -1
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Length', '6')
+        self.end_headers()
+        self.wfile.write(b'hello\n')
+    def log_message(self, *args):
+        pass
+class S(h.ThreadingHTTPServer):
+    request_queue_size = 256
+S(('127.0.0.1', $p), H).serve_forever()"
+}
+
+# fio_one CASE ROUND SIDE ARGS...: us of elapsed time per operation
+fio_one()
+{
+	local case=$1 round=$2 side=$3 iops
+	shift 3
+	[ "$side" = fiberize ] && set -- "$build/fiberize" fio "$@"
+	[ "$side" = fiberize ] || set -- fio "$@"
+	"$@" --name=x --filename="$file" --size=1g --rw=randread --bs=4k --time_based --runtime=3 \
+		--group_reporting --output-format=terse --terse-version=3 >"$work/fio" 2>&1 || {
+		echo "programs.sh: $case, $side, round $round: exit status $?" >&2
+		tail -n 5 "$work/fio" >&2
+		exit 1
+	}
+	iops=$(awk -F';' '/^3;/ { print $8 }' "$work/fio")
+	record "$case" "$round" "$side" "$(awk -v n="$iops" 'BEGIN { printf "%.3f", 1e6 / n }')"
+}
+
+fio_file()
+{
+	[ -e "$file" ] || fio --name=x --filename="$file" --size=1g --rw=write --bs=1m \
+		--end_fsync=1 >"$work/fio" 2>&1 || die "fio cannot write $file"
+}
+
+fio_direct()
+{
+	fio_file
+	if [ "$3" = uring ]; then
+		fio_one "$@" --ioengine=io_uring --iodepth=64 --direct=1
+	else
+		fio_one "$@" --thread --ioengine=psync --numjobs=64 --direct=1
+	fi
+}
+
+fio_cached()
+{
+	fio_file
+	[ -n "${cached-}" ] || cat "$file" >/dev/null
+	cached=yes
+	fio_one "$@" --thread --ioengine=psync --numjobs=64 --invalidate=0
+}
+
+missing()
+{
+	local tool
+	local -A needs=([memcached]='memcached memcslap' [redis]='redis-server redis-benchmark'
+		[python]='python3 wrk' [fio_direct]=fio [fio_cached]=fio)
+	for tool in ${needs[$1]-}; do
+		command -v "$tool" >/dev/null || { echo "$tool"; return; }
+	done
+}
+
+scripts/bench/machine.sh
+echo "# programs, $rounds rounds; server on CPU ${cpus%:*}, load on CPU ${cpus#*:}; fio on all, in $directory"
+echo "# case round side microseconds"
+
+for case in "${wanted[@]}"; do
+	tool=$(missing "$case")
+	if [ -n "$tool" ]; then
+		echo "# $case: $tool is not installed"
+		continue
+	fi
+	sides=(native fiberize)
+	[ "$case" != fio_direct ] || sides+=(uring)
+	for ((round = 1; round <= rounds; round++)); do
+		# Nobody is always first.
+		for ((i = 0; i < ${#sides[@]}; i++)); do
+			"$case" "$case" "$round" "${sides[(round + i) % ${#sides[@]}]}"
+		done
+	done
+done
+
+[ -s "$work/samples" ] || exit 0
+awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
+function of(c, side,    v, r)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = us[c, r, side]
+	return median(v, rounds)
+}
+
+function ratio(c, base,    v, r)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = us[c, r, "fiberize"] / us[c, r, base]
+	return sprintf("%.2f (%.2f..%.2f)", median(v, rounds), low, high)
+}
+
+{
+	us[$1, $2, $3] = $4
+	if (!($1 in seen)) {
+		seen[$1] = 1
+		cases[++count] = $1
+	}
+	if ($2 > rounds)
+		rounds = $2
+}
+
+END {
+	printf "\n%-12s %12s %12s   fiberize/native\n", "case", "native us", "fiberize us"
+	for (i = 1; i <= count; i++) {
+		c = cases[i]
+		printf "%-12s %12.2f %12.2f   %s\n", c, of(c, "native"), of(c, "fiberize"), ratio(c, "native")
+		if ((c, 1, "uring") in us)
+			printf "%-12s %12.2f %12s   %s of fio's io_uring engine\n", "", of(c, "uring"), "",
+				ratio(c, "uring")
+	}
+}
+A
