@@ -408,69 +408,6 @@ FZ_EXPORT _Noreturn void pthread_exit(void *result)
 	__builtin_unreachable();
 }
 
-/* libc's, but it may be waiting in a place of ours. */
-static int cancel_kernel_thread(pthread_t thread)
-{
-	struct fz_fiber *target = fz_fiber_of_handle(thread), *self = fz_self();
-	int err;
-
-	/* seq_cst: pairs with fz_wait_arm(); first, as the real one may not return. */
-	atomic_store_explicit(&target->cancel_sent, true, memory_order_seq_cst);
-	err = fz_real.pthread_cancel(thread);
-	if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
-		fz_signal_guard_libc();
-	if (err)
-		return err;
-	fz_enter_runtime(self);
-	fz_wake_cancelled(target);
-	fz_leave_runtime(self);
-	return 0;
-}
-
-/* libc marks the thread; whether it can act on that now is ours to see. */
-FZ_EXPORT int pthread_cancel(pthread_t thread)
-{
-	struct fz_fiber *fiber = fiber_of(thread), *self;
-	const int canceled = 8;		/* glibc's bit; runtime/park.c */
-	uint32_t life;
-	bool woken;
-
-	fz_enter(FZ_SYM_pthread_cancel);
-	if (!fiber || fiber->kind == FZ_KIND_WIRED)
-		return cancel_kernel_thread(thread);
-	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
-	if (life & FZ_LIFE_FREE)
-		return ESRCH;
-	if (life & FZ_LIFE_ENDED)
-		return 0;
-	self = fz_self();
-	if (fiber != self) {
-		/*
-		 * seq_cst: pairs with fz_wait_arm().  libc would signal an
-		 * asynchronous one by its tid, which is virtual.
-		 */
-		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
-					 memory_order_seq_cst);
-		atomic_store_explicit(&fiber->cancel_sent, true, memory_order_seq_cst);
-		fz_enter_runtime(self);
-		woken = fz_wake_cancelled(fiber);
-		fz_leave_runtime(self);
-		/* In a call of libc's that it does not leave by itself. */
-		if (!woken)
-			fz_signal_nudge();
-		return 0;
-	}
-	/* relaxed: our own. */
-	atomic_store_explicit(&fiber->cancel_sent, true, memory_order_relaxed);
-	return fz_real.pthread_cancel(thread);
-}
-
-void fz_gate_cancel(struct fz_fiber *self)
-{
-	if (fz_cancel_requested(self))
-		fz_host.test_cancel();
-}
-
 /* ---- who am I ----------------------------------------------------------- */
 
 FZ_EXPORT pid_t gettid(void)

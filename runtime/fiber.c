@@ -451,6 +451,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	/* Whoever cancelled its predecessor too late did not mean this one. */
 	atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cancel_sent, false, memory_order_relaxed);
+	atomic_store_explicit(&f->cancel_seen, false, memory_order_relaxed);
 	/* release: before anybody else can hold the handle. */
 	atomic_store_explicit(&f->life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);

@@ -78,6 +78,8 @@ struct fz_fiber {
 	bool is_main;
 	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
 	bool recycled;			/* not its first life: TLS needs a reset */
+	/* libc's handler has looked where it is; calls after that look themselves. */
+	_Atomic bool cancel_seen;
 
 	/* Deadline of the current wait; guarded by timer_processor's heap lock. */
 	fz_nsec deadline;

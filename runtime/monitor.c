@@ -4,6 +4,7 @@
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
 #include "runtime/host.h"
+#include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/stack.h"
@@ -37,6 +38,10 @@ static struct {
 	struct fz_lock mask_lock;	/* one change of the mask at a time */
 	uint64_t mask;			/* the monitor's own */
 	_Atomic uint32_t mask_wanted, mask_done;	/* counts of changes */
+
+	uintptr_t tcb;			/* set before it does anything else */
+	_Atomic bool cancelled;		/* by pthread_cancel, which has returned */
+	bool cancel_seen;		/* the monitor's own */
 } monitor;
 
 void fz_monitor_poke(void)
@@ -85,7 +90,8 @@ void fz_monitor_update_mask(void)
 static uint32_t apply_mask(void)
 {
 	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
-	uint64_t mask = fz_signal_left_to_kernel();
+	/* libc's SIGCANCEL is to be found pending. */
+	uint64_t mask = fz_signal_left_to_kernel() | fz_signal_bit(FZ_SIGNAL_CANCEL);
 
 	if (mask != monitor.mask) {
 		monitor.mask = mask;
@@ -100,6 +106,34 @@ static void mask_is_in_force(uint32_t wanted)
 		return;
 	atomic_store_explicit(&monitor.mask_done, wanted, memory_order_release);
 	fz_sys_futex_wake(&monitor.mask_done, 1);
+}
+
+unsigned long fz_monitor_handle(void)
+{
+	fz_monitor_update_mask();
+	return monitor.tcb + (uintptr_t)fz_layout.handle;
+}
+
+bool fz_monitor_is_cancelled(void)
+{
+	/* relaxed: who misses it does it again. */
+	return atomic_load_explicit(&monitor.cancelled, memory_order_relaxed);
+}
+
+void fz_monitor_set_cancelled(void)
+{
+	/* release: pairs with look_whether_cancelled(). */
+	atomic_store_explicit(&monitor.cancelled, true, memory_order_release);
+}
+
+static void look_whether_cancelled(void)
+{
+	if (FZ_UNLIKELY(!monitor.cancel_seen &&
+			atomic_load_explicit(&monitor.cancelled, memory_order_acquire))) {
+		monitor.cancel_seen = true;
+		fz_cancel_disable(fz_self());
+		fz_signal_learn_cancel();
+	}
 }
 
 static struct fz_carrier *carrier_of(uintptr_t owner)
@@ -234,14 +268,17 @@ static void *monitor_thread(void *arg)
 	bool shrunk = false;
 
 	(void)arg;
-	self->tcb = fz_tcb_get();
+	monitor.tcb = self->tcb = fz_tcb_get();
 	self->kind = FZ_KIND_MONITOR;
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	fz_signal_guard_libc();
 	for (;;) {
 		uint32_t wanted = apply_mask();
+		bool again;
+
+		look_whether_cancelled();
 		/* What came before the mask was changed is nobody's secret after it. */
-		bool again = fz_signal_route();
+		again = fz_signal_route();
 
 		mask_is_in_force(wanted);
 		/* Made beforehand: when one is needed, locks may be held. */

@@ -30,6 +30,15 @@ void fz_monitor_want_carrier(void);
  */
 void fz_monitor_update_mask(void);
 
+/*
+ * Its pthread_t, for one pthread_cancel, which it survives.  Whether libc has sent
+ * SIGCANCEL to do that it looks when told that it is done (fz_signal_learn_cancel()).
+ * The first as fz_monitor_update_mask().
+ */
+unsigned long fz_monitor_handle(void);
+bool fz_monitor_is_cancelled(void);
+void fz_monitor_set_cancelled(void);
+
 void fz_monitor_after_fork(void);
 
 #endif

@@ -126,6 +126,13 @@ void fz_wait_context_saved(struct fz_fiber *fiber)
 	fz_sched_ready(fiber);
 }
 
+bool fz_wait_is_parked(const struct fz_fiber *fiber)
+{
+	/* acquire: what it did before it parked has been done. */
+	return (atomic_load_explicit(&fiber->wait, memory_order_acquire) &
+		FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED;
+}
+
 /* glibc's bits of cancelhandling. */
 enum {
 	DISABLED = 1, ASYNCHRONOUS = 2, CANCELING = 4, CANCELED = 8, TERMINATED = 32,
@@ -156,6 +163,22 @@ bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
 	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
 	       (CANCELED | ASYNCHRONOUS);
+}
+
+bool fz_cancel_is_unseen(const struct fz_fiber *f)
+{
+	/* seq_cst: as in fz_cancel_is_asynchronous(). */
+	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->cancel_seen, memory_order_relaxed) &&
+	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
+	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) == CANCELED;
+}
+
+void fz_cancel_disable(struct fz_fiber *self)
+{
+	/* relaxed: only its own thread acts on it. */
+	atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)), DISABLED,
+				 memory_order_relaxed);
 }
 
 bool fz_cancel_is_leaving(const struct fz_fiber *f)

@@ -83,6 +83,9 @@ bool fz_wake(struct fz_ticket ticket, enum fz_why why);
 /* End whatever sleep the thread is in, if its flags allow that for this reason. */
 bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
 
+/* It sleeps, and its context is saved: when woken it is in the runtime.  A hint. */
+bool fz_wait_is_parked(const struct fz_fiber *fiber);
+
 /* By the carrier, after the switch away from a fiber that parks. */
 void fz_wait_context_saved(struct fz_fiber *fiber);
 
@@ -94,6 +97,15 @@ bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
 
 /* A request, and it need not wait for a cancellation point. */
 bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
+
+/*
+ * A request that libc's calls have not been interrupted for, or not noticeably: what it
+ * is blocked in may be one that libc makes cancellable by its place.
+ */
+bool fz_cancel_is_unseen(const struct fz_fiber *fiber);
+
+/* The calling thread is never to act on a request. */
+void fz_cancel_disable(struct fz_fiber *self);
 
 /* It is cancelled, even if it cannot act on that, or has called pthread_exit. */
 bool fz_cancel_is_leaving(const struct fz_fiber *fiber);

@@ -42,6 +42,7 @@ static inline uint64_t fz_signal_bit(int sig)
 
 /* libc's own, which nobody may block: SIGCANCEL and SIGSETXID. */
 #define FZ_SIGNALS_OF_LIBC ((uint64_t)3 << 31)
+#define FZ_SIGNAL_CANCEL 32
 #define FZ_SIGNALS_ALL (~FZ_SIGNALS_OF_LIBC)
 
 /* The handler in the kernel for every signal that the program handles. */
@@ -210,6 +211,12 @@ bool fz_signal_route(void);
  * have installed them anew: after its first thread, after pthread_cancel.
  */
 void fz_signal_guard_libc(void);
+
+/*
+ * By the monitor, once libc has cancelled it: was it signalled for that?  Then libc
+ * cancels who waits in a call of its own by where the signal finds it (glibc 2.41).
+ */
+void fz_signal_learn_cancel(void);
 
 /* Name the thread before the program dies of stack overflow. */
 void fz_signal_report_overflow(void);

@@ -33,6 +33,7 @@ static struct {
 
 	void (*setxid_handler)(int, void *, void *);
 	void (*cancel_handler)(int, void *, void *);
+	_Atomic bool cancels_by_place;	/* fz_signal_learn_cancel() */
 } route;
 
 /* ---- arrival ------------------------------------------------------------ */
@@ -383,6 +384,18 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 }
 
 /*
+ * It may be blocked in a call from which libc cancels it if a signal finds it there.  Who
+ * is parked was in none when it was cancelled, and the next one looks by itself.
+ */
+static bool may_be_cancelled_by_place(const struct fz_fiber *f)
+{
+	return FZ_UNLIKELY(fz_cancel_is_unseen(f)) && f->kind == FZ_KIND_FIBER &&
+	       /* relaxed: only the monitor sets it. */
+	       atomic_load_explicit(&route.cancels_by_place, memory_order_relaxed) &&
+	       !fz_wait_is_parked(f);
+}
+
+/*
  * Running user code, where it does not look: interrupt its kernel thread.  What is
  * pending stays with the fiber, so that nothing is lost if it is not there.
  */
@@ -392,15 +405,15 @@ static bool nudge(struct fz_fiber *f, void *arg)
 	struct fz_carrier *c = f->carrier;
 	struct fz_siginfo siginfo;
 	uint64_t due = atomic_load_explicit(&f->pending, memory_order_seq_cst);
+	bool wakes;
 	int sig;
 
-	if (FZ_LIKELY(!due) && !fz_cancel_is_asynchronous(f))
-		return false;
 	due &= ~f->mask | f->sigwait_set;
-	if (!due && !fz_cancel_is_asynchronous(f))
+	wakes = due || fz_cancel_is_asynchronous(f);
+	if (!wakes && !may_be_cancelled_by_place(f))
 		return false;
 	*again = true;
-	if (fz_wake_any(f, FZ_WHY_SIGNAL) || !c ||
+	if ((wakes && fz_wake_any(f, FZ_WHY_SIGNAL)) || !c ||
 	    atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
 		return false;
 	/* Not SI_TKILL, which is libc's own use of these signals. */
@@ -435,10 +448,38 @@ bool fz_signal_route(void)
 
 /* ---- setuid and friends ------------------------------------------------- */
 
+void fz_signal_learn_cancel(void)
+{
+	static const struct __kernel_timespec none;
+	uint64_t set = fz_signal_bit(SIG_CANCEL);
+
+	/* relaxed: read by nudge(), which runs after this, and by who is nudged by it. */
+	if (fz_syscall4(__NR_rt_sigtimedwait, (long)&set, 0, (long)&none, sizeof(set)) ==
+	    SIG_CANCEL)
+		atomic_store_explicit(&route.cancels_by_place, true, memory_order_relaxed);
+}
+
+/* Whether this interrupts a call that it cancels libc knows.  May not return. */
+static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext)
+{
+	struct fz_siginfo info = fz_signal_info(SIG_CANCEL, CODE_TKILL, 0);
+
+	/* It unwinds out of here. */
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	route.cancel_handler(SIG_CANCEL, &info, ucontext);
+	/*
+	 * Not if this interrupts a handler that begins or ends: what that interrupted may
+	 * be such a call.  relaxed: the monitor may ask once more.
+	 */
+	if (mask == self->mask)
+		atomic_store_explicit(&self->cancel_seen, true, memory_order_relaxed);
+}
+
 /* See nudge(). */
-static void nudged(struct fz_fiber *self, const void *ucontext)
+static void nudged(struct fz_fiber *self, void *ucontext)
 {
 	uint64_t mask;
+	bool unseen;
 
 	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
@@ -448,17 +489,22 @@ static void nudged(struct fz_fiber *self, const void *ucontext)
 	 * itself after that.
 	 */
 	__builtin_memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof(mask));
+	/* Before the next nudge can come in here, which finds us where it is not seen. */
+	unseen = atomic_load_explicit(&route.cancels_by_place, memory_order_relaxed) &&
+		 fz_cancel_is_unseen(self);
 	if (mask == self->mask && !self->injecting) {
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		fz_signal_run_pending(self);
 	}
-	/* libc makes its own blocking calls asynchronously cancellable. */
+	/* libc makes its own blocking calls asynchronously cancellable, or looks itself. */
 	if (fz_cancel_is_asynchronous(self))
 		fz_host.test_cancel();
+	if (unseen)
+		cancel_by_place(self, mask, ucontext);
 }
 
 /* Apart from who changes the thread pointer. */
-static __attribute__((noinline)) void nudged_for_restart(const void *ucontext)
+static __attribute__((noinline)) void nudged_for_restart(void *ucontext)
 {
 	nudged(fz_self(), ucontext);
 }

@@ -12,7 +12,7 @@
 . "$(dirname "$0")/cases.inc"
 cd "$root" || exit 1
 # What leans on libc most.
-read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* signal_basic io_socket fork_basic}"
+read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket fork_basic}"
 
 # fetch SUITE: libc6 of that suite below build/libc/SUITE, by apt's own means
 fetch()
@@ -93,10 +93,6 @@ suite()
 		fi
 		case $name in
 		*.* | legacy_server)	continue ;;
-		# From 2.41 on, libc cancels by where the program is, and not by asynchronous
-		# cancellation in between: who is blocked in a call that we do not turn into
-		# a request is cancelled when that returns (README.md).
-		cancel_native | cond_shared | file_calls | ipc_queues)	continue ;;
 		esac
 		for pattern in "${wanted[@]}"; do
 			# A pattern is wanted.
