@@ -17,6 +17,7 @@
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
+#include "runtime/stack.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -469,7 +470,8 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
 	struct fz_fiber *fiber = fiber_of(thread);
 	uint32_t life;
-	char *top;
+	void *bottom;
+	size_t size;
 	int err;
 
 	fz_enter(FZ_SYM_pthread_getattr_np);
@@ -480,9 +482,9 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	err = pthread_attr_init(attr);
 	if (err)
 		return err;
-	/* As much as was asked for, of a stack that may be larger. */
-	top = (char *)fiber->stack + fiber->stack_size;
-	pthread_attr_setstack(attr, top - fiber->asked_stack, fiber->asked_stack);
+	/* All of it, which may be more than was asked for, as with libc's stacks. */
+	fz_stack_bounds(fiber->stack, fiber->stack_size, &bottom, &size);
+	pthread_attr_setstack(attr, bottom, size);
 	pthread_attr_setguardsize(attr, fiber->asked_guard);
 	if (life & FZ_LIFE_DETACHED)
 		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);

@@ -194,7 +194,11 @@ static void put_free(struct fz_processor *p, struct fz_fiber *f)
 
 static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
 {
-	return f->stack_size >= birth->stack_size &&
+	size_t size;
+	void *bottom;
+
+	fz_stack_bounds(f->stack, f->stack_size, &bottom, &size);
+	return size >= birth->stack_size &&
 	       f->stack_size / 2 <= birth->stack_size + 65536 &&
 	       f->guard_size >= birth->guard_size;
 }
@@ -431,7 +435,6 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->result = NULL;
 	f->joins = NULL;
 	f->mask = birth->mask;
-	f->asked_stack = birth->stack_size / 64 * 64;
 	f->asked_guard = birth->guard_size;
 	f->injecting = f->owed = 0;
 	fz_alt_stack_init(f);

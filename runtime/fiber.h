@@ -97,7 +97,7 @@ struct fz_fiber {
 	void *stack;			/* lowest usable byte */
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;
-	size_t asked_stack, asked_guard;	/* what this life was to have at least */
+	size_t asked_guard;		/* what this life was to have at least */
 	char name[16];
 	/* CPU time, ns (runtime/cputime.h); any thread. */
 	_Atomic uint64_t cpu_time, cpu_time_seen;

@@ -165,6 +165,15 @@ void fz_stack_free(void *low, size_t size, size_t guard)
 	fz_lock_release(&slabs.lock);
 }
 
+void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size)
+{
+	/* Less than a page of it is colour, and there is room for a page. */
+	char *end = (char *)FZ_ROUND_UP((size_t)low + size, PAGE);
+
+	*ret_size = size / PAGE * PAGE;
+	*ret_bottom = end - *ret_size;
+}
+
 void fz_stack_trim(void *low, const void *sp)
 {
 	/* Below the red zone; signal frames of the past need not be kept. */

@@ -25,6 +25,13 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
  */
 void fz_stack_free(void *low, size_t size, size_t guard);
 
+/*
+ * What the program is told of a stack: whole pages, always the same ones, of which
+ * it may protect the lowest, as Java does.  The size is the one that was asked for,
+ * rounded up; the end may be beyond low + size.
+ */
+void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size);
+
 /* Give back the memory below the stack pointer of a context that does not run. */
 void fz_stack_trim(void *low, const void *sp);
 
