@@ -143,13 +143,26 @@ static void children(void)
 /* ---- stopped and continued --------------------------------------------------------- */
 
 static volatile sig_atomic_t tstps, conts;
+static int continued[2];
 
 static void on_tstp(int sig)
 {
-	if (sig == SIGTSTP)
+	if (sig == SIGTSTP) {
 		tstps++;
-	else
-		conts++;
+		return;
+	}
+	conts++;
+	if (write(continued[1], "x", 1) != 1)
+		abort();
+}
+
+/* Handled, too: what stops a process takes a pending SIGCONT away. */
+static void go_on(pid_t pid)
+{
+	char c;
+
+	CHECK_OK(kill(pid, SIGCONT));
+	CHECK_INT(read(continued[0], &c, 1), 1);
 }
 
 static void *ticks(void *arg)
@@ -162,8 +175,11 @@ static void *ticks(void *arg)
 static void jobs(void)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
+	char c;
 
+	CHECK_OK(pipe(continued));
+	pid = fork();
 	if (pid == 0) {
 		/* A group that is orphaned would not be stopped. */
 		setpgid(0, 0);
@@ -171,6 +187,7 @@ static void jobs(void)
 		signal(SIGCONT, on_tstp);
 		start(ticks, NULL);
 		start(ticks, NULL);
+		CHECK_INT(write(continued[1], "x", 1), 1);
 		/* Stopped by default, and by itself. */
 		while (conts < 4)
 			usleep(1000);
@@ -178,18 +195,17 @@ static void jobs(void)
 		raise(SIGTSTP);
 		_exit(tstps == 1 ? 3 : 4);
 	}
-	usleep(20000);
+	CHECK_INT(read(continued[0], &c, 1), 1);
 	for (int i = 0; i < 3; i++) {
 		CHECK_OK(kill(pid, i % 2 ? SIGSTOP : SIGTSTP));
 		CHECK_INT(waitpid(pid, &status, WUNTRACED), pid);
 		CHECK(WIFSTOPPED(status));
 		CHECK_INT(WSTOPSIG(status), i % 2 ? SIGSTOP : SIGTSTP);
-		CHECK_OK(kill(pid, SIGCONT));
+		go_on(pid);
 		CHECK_INT(waitpid(pid, &status, WCONTINUED), pid);
 		CHECK(WIFCONTINUED(status));
-		usleep(5000);
 	}
-	CHECK_OK(kill(pid, SIGCONT));
+	go_on(pid);
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 3 << 8);
 	puts("jobs");
