@@ -169,6 +169,7 @@ void fz_after_fork_in_child(void)
 	fz_once_after_fork();
 	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
+	fz_fiber_alone();
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
 		return;
 	fz_sched_after_fork();

@@ -93,6 +93,9 @@ static void *native_thread(void *arg)
 	self->owns_kernel_state = order.owns_kernel_state;
 	/* With its destructors, which are still the thread. */
 	fz_host_run_thread(order.start, order.arg, &self->result);
+	/* It has forked, and in the child it was the first to make fibers. */
+	if (self->is_main)
+		fz_fiber_main_ended();
 	if (order.counted)
 		fz_fiber_native_ended();
 	return self->result;
@@ -101,8 +104,8 @@ static void *native_thread(void *arg)
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 			 void *(*start)(void *), void *arg)
 {
-	/* acquire: pairs with fz_sched_start(). */
-	bool counted = atomic_load_explicit(&fz_sched.started, memory_order_acquire);
+	/* There may be fibers later, or none ever. */
+	bool counted = !fz_stays_native();
 	bool owns = fz_self()->owns_kernel_state || (attr && wants_state(attr));
 	struct native_start *order;
 	int err;

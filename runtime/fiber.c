@@ -46,7 +46,7 @@ static struct {
 	struct fz_lock free_lock;
 	struct fz_fiber *free;
 	_Atomic uint32_t free_count;
-} registry = { .next_tid = TID_FIRST };
+} registry = { .next_tid = TID_FIRST, .alive = 1 };
 
 uint32_t fz_fiber_alive(void)
 {
@@ -82,8 +82,9 @@ static void enlist(struct fz_fiber *f)
 	if (registry.all)
 		registry.all->all_prev = f;
 	registry.all = f;
-	/* relaxed: only the last decrement means anything. */
-	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+	/* relaxed: only the last decrement means anything; main counts from the start. */
+	if (!f->is_main)
+		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 	fz_signal_thread_started(f->mask);
 	fz_lock_release(&registry.lock);
 }
@@ -109,6 +110,7 @@ static bool delist(struct fz_fiber *f)
 
 void fz_fiber_native_started(void)
 {
+	/* relaxed: only the last decrement means anything. */
 	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 }
 
@@ -710,12 +712,19 @@ _Noreturn void fz_fiber_main_ended(void)
 	}
 }
 
+void fz_fiber_alone(void)
+{
+	/* relaxed: there is nobody else. */
+	atomic_store_explicit(&registry.alive, 1, memory_order_relaxed);
+}
+
 void fz_fiber_after_fork(void)
 {
 	struct fz_fiber *self = fz_self();
 	struct fz_fiber keep = *self;
 
 	__builtin_memset(&registry, 0, sizeof(registry));
+	fz_fiber_alone();
 	/* Batches that the parent gave out are not used twice here. */
 	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
 	__builtin_memset(self, 0, sizeof(*self));

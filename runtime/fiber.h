@@ -245,7 +245,11 @@ void fz_fiber_adopt_main(void);
  */
 void fz_fiber_buried(struct fz_fiber *fiber);
 
-/* Native threads count too when the last thread's leaving ends the process. */
+/*
+ * Native threads count too when the last thread's leaving ends the process, and those
+ * that were there before the first fiber: libc counts them, but takes each fiber for a
+ * thread that is still running.
+ */
 void fz_fiber_native_started(void);
 void fz_fiber_native_ended(void);
 
@@ -258,7 +262,10 @@ int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
 /* Threads alive: fibers, the main one included, and native ones. */
 uint32_t fz_fiber_alive(void);
 
-/* In the child of a fork: the caller is the only thread, and native. */
+/* In the child of a fork, even if there are no fibers: no other thread counts. */
+void fz_fiber_alone(void);
+
+/* The same where there were fibers: the caller is the only thread, and native. */
 void fz_fiber_after_fork(void);
 
 #endif

@@ -24,6 +24,13 @@ static void *last(void *arg)
 	return arg;
 }
 
+static void *even_later(void *arg)
+{
+	usleep(80000);
+	puts("last of all");
+	return arg;
+}
+
 /* The kernel must know who owns a robust mutex. */
 static void lock_robust(void)
 {
@@ -45,6 +52,41 @@ static void affine_of_two(void)
 {
 	start_affine(last, NULL);
 	finish(start(last, NULL));
+}
+
+/* It was there before any other thread, and is there after all. */
+static void affine_first(void)
+{
+	start_affine(even_later, NULL);
+	finish(start(last, NULL));
+}
+
+static void *forks(void *arg)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		/* Like main's end: the process goes on. */
+		start(even_later, NULL);
+		return arg;
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	printf("its child: status %#x\n", status);
+	return arg;
+}
+
+static void affine_forks(void)
+{
+	finish(start_affine(forks, NULL));
+	fflush(stdout);
+}
+
+static void fiber_forks(void)
+{
+	finish(start(forks, NULL));
+	fflush(stdout);
 }
 
 static void robust_main(void)
@@ -95,6 +137,9 @@ static void *all(void *arg)
 	SCENE(alone);
 	SCENE(affine);
 	SCENE(affine_of_two);
+	SCENE(affine_first);
+	SCENE(affine_forks);
+	SCENE(fiber_forks);
 	SCENE(robust_main);
 	SCENE(robust_main_alone);
 	SCENE(cancelled);
