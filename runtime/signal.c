@@ -230,7 +230,7 @@ static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo
 	    address < low - self->guard_size)
 		return;
 	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: see FIBERIZE_STACK_SIZE",
-	       self->tid, self->name, (unsigned long)self->stack_size);
+	       self->tid, self->name, (unsigned long)self->asked_stack);
 }
 
 /* Call the program's handler: on its own thread, in user code. */
