@@ -7,7 +7,7 @@
 
 _Atomic bool fz_cputime_exact;
 
-/* One starts it, the others wait until it is on. */
+/* One starts it, the others wait until it is on; no sample is half taken then. */
 static struct fz_lock start_lock;
 
 uint64_t fz_cputime_of_tid(int tid)
@@ -123,15 +123,21 @@ void fz_cputime_wire(struct fz_fiber *self)
 void fz_cputime_sample(struct fz_carrier *c)
 {
 	uint64_t now, before = c->seen_cpu_time;
-	/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
-	struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_acquire);
+	struct fz_fiber *f;
 
-	if (atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed) || !c->tid)
+	if (atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed) || !c->tid ||
+	    !fz_lock_try(&start_lock))
 		return;
-	now = fz_cputime_of_tid(c->tid);
-	c->seen_cpu_time = now;
-	if (f && f->kind == FZ_KIND_FIBER && before && now > before)
-		add(f, now - before);
+	/* Behind a mark, what this adds would count twice: see start(). */
+	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)) {
+		/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
+		f = atomic_load_explicit(&c->running, memory_order_acquire);
+		now = fz_cputime_of_tid(c->tid);
+		c->seen_cpu_time = now;
+		if (f && f->kind == FZ_KIND_FIBER && before && now > before)
+			add(f, now - before);
+	}
+	fz_lock_release(&start_lock);
 }
 
 void fz_cputime_after_fork(void)

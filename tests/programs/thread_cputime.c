@@ -49,12 +49,14 @@ static void set_stage(int value)
 /* By its own clock it computes; by that of main, it does. */
 static void *busy(void *arg)
 {
+	long long process = now(CLOCK_PROCESS_CPUTIME_ID);
 	long long begin = now(CLOCK_THREAD_CPUTIME_ID), wall = now(CLOCK_MONOTONIC), used;
 
 	spin_cpu(SPIN_MS * MS);
 	used = now(CLOCK_THREAD_CPUTIME_ID) - begin;
 	CHECK(used >= SPIN_MS * MS);
 	CHECK(used <= now(CLOCK_MONOTONIC) - wall + 5 * MS);
+	CHECK(used <= now(CLOCK_PROCESS_CPUTIME_ID) - process);
 	/* The tick of the kernel's own split is coarse, and differs by its configuration. */
 	CHECK(usage(RUSAGE_THREAD) >= used - 12 * MS);
 	wait_stage(1);
