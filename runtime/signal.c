@@ -11,6 +11,7 @@
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal_internal.h"
+#include "runtime/stack.h"
 
 /* ---- masks -------------------------------------------------------------- */
 
@@ -224,13 +225,16 @@ static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo
 {
 	/* si_addr is where si_pid and si_uid are. */
 	uintptr_t address, low = (uintptr_t)self->stack;
+	size_t size;
+	void *bottom;
 
 	__builtin_memcpy(&address, &info->pid, sizeof(address));
 	if (self->kind != FZ_KIND_FIBER || self->is_main || address >= low ||
 	    address < low - self->guard_size)
 		return;
+	fz_stack_bounds(self->stack, self->stack_size, &bottom, &size);
 	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: see FIBERIZE_STACK_SIZE",
-	       self->tid, self->name, (unsigned long)self->asked_stack);
+	       self->tid, self->name, (unsigned long)size);
 }
 
 /* Call the program's handler: on its own thread, in user code. */
