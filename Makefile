@@ -359,7 +359,8 @@ libdir := $(DESTDIR)$(PREFIX)/lib/fiberize
 libexecdir := $(DESTDIR)$(PREFIX)/libexec/fiberize
 mandir := $(DESTDIR)$(PREFIX)/share/man
 completiondir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-exampledir := $(DESTDIR)$(PREFIX)/share/doc/fiberize/examples
+docdir := $(DESTDIR)$(PREFIX)/share/doc/fiberize
+exampledir := $(docdir)/examples
 
 .PHONY: install uninstall deb clean
 install: all
@@ -383,7 +384,7 @@ uninstall:
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
 		'$(exampledir)/seccomp.json'
-	$(Q)for dir in '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(exampledir)/..'; do \
+	$(Q)for dir in '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 
 # build/fiberize_VERSION_ARCH.deb, of what "make install" puts below /usr.

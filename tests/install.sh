@@ -128,6 +128,19 @@ completes 'fiberize check --j' --json
 completes "fiberize check $plain/bin/fib" "$plain/bin/fiberize"
 completes "fiberize --library $plain/lib/fib" "$plain/lib/fiberize"
 completes "fiberize cat $plain/bin/fib" "$plain/bin/fiberize"
+completes 'fiberize --backend ""' uring
+completes 'fiberize --backend = e' epoll
+completes 'fiberize --io ""' direct
+completes 'fiberize --without r' rwf-nowait
+completes 'fiberize --processors = 3 prin' printf
+completes 'fiberize --stats = 1 prin' printf
+completes 'fiberize check --h' --help
+completes 'fiberize bench --echo --connections 12 --rou' --rounds
+completes 'fiberize bench --connections = 12 -- prin' printf
+completes "fiberize bench --json $plain/bin/fib" "$plain/bin/fiberize"
+for flag in $("$build/fiberize" bench --help | grep -o -e '^  --[a-z][a-z-]*'); do
+	completes 'fiberize bench -' "$flag"
+done
 
 # ---- the package
 
@@ -163,6 +176,7 @@ fi
 run_make uninstall DESTDIR="$work/dest" PREFIX=/usr
 left=$(cd "$work/dest" && find . ! -type d)
 [ -z "$left" ] || fail "uninstall leaves $left"
-[ ! -e "$work/dest/usr/lib/fiberize" ] || fail "uninstall leaves its directory"
+left=$(find "$work/dest" -type d -name '*fiberize*')
+[ -z "$left" ] || fail "uninstall leaves $left"
 # Twice does no harm.
 run_make uninstall DESTDIR="$work/dest" PREFIX=/usr

@@ -320,7 +320,8 @@ done
 run groff -man -ww -z -Tutf8 "$root/scripts/fiberize.1"
 equal 'the man page has no warnings' '0' "$code$err"
 
-for words in --help --version '--dry-run true' 'bench --help' 'check sh' 'check --json sh'; do
+for words in --help --version '--dry-run true' 'bench --help' 'check --help' 'check sh' \
+	'check --json sh'; do
 	# shellcheck disable=SC2086
 	{
 		refused "$words, full disk" 1 'fiberize: standard output: cannot be written' \
@@ -334,6 +335,13 @@ prints 'a reader that has had enough' '' \
 refused 'check: no program' 2 '*check: no program; *' "$fiberize" check
 refused 'check: unknown option' 2 '*check: --frob: no such option; *' "$fiberize" check --frob sh
 refused 'check: two programs' 2 '*check: b: there can be one program only; *' "$fiberize" check a b
+run "$fiberize" check --help
+equal 'check --help' '0usage: fiberize check' "$code$(printf '%.21s' "$out")$err"
+for flag in --dry-run --force --no-profiles; do
+	refused "check: $flag" 2 "fiberize: $flag: not with check" "$fiberize" $flag check sh
+done
+refused 'bench: --dry-run' 2 'fiberize: --dry-run: not with bench' \
+	"$fiberize" --dry-run bench -- sleep 1
 refused 'PATH without what the launcher needs' 1 '*: not in PATH (/no/such)' \
 	"$(command -v env)" PATH=/no/such "$fiberize" true
 
@@ -397,7 +405,12 @@ bad_profile 'profile: an option that is none' '2: procesors: no such option' \
 bad_profile 'profile: a bad value' '3: processors = 0: must be an integer from 1 to 256' \
 	"[x]${newline}${newline}processors = 0"
 bad_profile 'profile: no value' '2: processors = : must be *' "[x]${newline}processors ="
+bad_profile 'profile: a flag instead of an option' '2: --stats: no such option' \
+	"[x]${newline}--stats = 1"
+bad_profile 'profile: a comment behind a value' '2: stats = 1 # on: must be 0 or 1' \
+	"[x]${newline}stats = 1 # on"
 bad_profile 'profile: neither' '1: neither [[]PROGRAM] nor OPTION = VALUE' 'processors'
+bad_profile 'profile: an empty pattern' '1: [[]] names no program' "[ ]${newline}stats = 1"
 bad_profile 'profile: before the first' '1: a setting before the first [[]PROGRAM]' 'processors = 1'
 rm "$conf"
 mkdir "$conf"
@@ -451,6 +464,9 @@ refused 'empty name' 127 '*' "$fiberize" ''
 refused 'a directory' 126 '*/tmp: is a directory' "$fiberize" /tmp
 echo true >"$tmp/bin/plain"
 refused 'not executable' 126 '*/plain: not executable' "$fiberize" "$tmp/bin/plain"
+mkfifo -m 755 "$tmp/bin/fifo"
+refused 'a FIFO' 126 '*/fifo: not a regular file' "$fiberize" "$tmp/bin/fifo"
+refused 'a device' 126 '*/dev/null: not a regular file' "$fiberize" /dev/null
 refused 'not executable, in PATH' 126 '*/plain: not executable' \
 	env PATH="$tmp/bin:$PATH" "$fiberize" plain
 mkdir "$tmp/bin/printenv"
@@ -466,6 +482,11 @@ cp "$tmp/bin/args" "$tmp/bin/-dash"
 prints 'a name with a dash' '1<x>' env PATH="$tmp/bin:$PATH" "$fiberize" -- -dash x
 cp "$tmp/bin/args" "$tmp/bin/bench"
 prints 'a program called bench' '1<x>' env PATH="$tmp/bin:$PATH" "$fiberize" -- bench x
+# The shell's own PATH, which the program does not see.
+run "$(command -v env)" -i "$fiberize" printenv PATH
+equal 'no PATH' 1 "$code$out$err"
+run "$(command -v env)" -i "$fiberize" check --json printenv
+equal 'no PATH: check' 0 "$code$err"
 prints 'an empty element of PATH' '0' \
 	sh -c 'cd "$1" && PATH="/no/where::$PATH" exec "$2" args' - "$tmp/bin" "$fiberize"
 
@@ -780,6 +801,8 @@ refused 'bench: no place for temporary files' 114 '*/no/such: no temporary direc
 without wrk
 refused 'bench: no wrk' 114 '*wrk is not installed*' \
 	env PATH="$tmp/tools" "$fiberize" bench -- "$tmp/server" plain 0
+refused 'bench: a blank in --path' 2 '*--path /a b: write blanks*' \
+	"$fiberize" bench --path '/a b' -- "$tmp/server" plain 0
 run "$fiberize" bench --help
 equal 'bench --help' '0usage:' "$code${out%% *}"
 
@@ -962,6 +985,20 @@ good_bench 'bench: CPU time of threads that have ended' "$json" "$fiberize" benc
 	-- "$tmp/server" burns 0
 equal 'bench: CPU time of threads that have ended: counted' 'true' \
 	"$(samples "$json" '[.rounds[].cpu_us | . > 380000 and . < 10000000] | all')"
+# Options of the launcher's own are for the fiberized side: a profile, and what it refuses.
+mkdir -p "$tmp/config/fiberize"
+printf '[server]\nlibrary = /no/such.so\n' >"$conf"
+failed_bench 'bench: a bad profile' 110 '*fiberize, round 1*/no/such.so: no such library*' \
+	"$fiberize" bench --load true --rounds 1 -- "$tmp/server" plain 0
+good_bench 'bench: no profiles' "$json" "$fiberize" bench --no-profiles --load true --rounds 1 \
+	--json "$json" -- "$tmp/server" plain 0
+rm "$conf"
+cp "$tmp/server" "$tmp/server-setgid"
+chmod g+s "$tmp/server-setgid"
+refused 'bench: a set-group-ID program' 120 '*set-group-ID*' \
+	"$fiberize" bench --load true --rounds 1 -- "$tmp/server-setgid" plain 0
+good_bench 'bench: --force' "$json" "$fiberize" --force bench --load true --rounds 1 \
+	--json "$json" -- "$tmp/server-setgid" plain 0
 for mode in late forks daemon; do
 	good_bench "bench: a server that $mode" "$json" "$fiberize" bench --echo --rounds 1 \
 		--duration 1 --connections 8 --json "$json" -- "$tmp/server" $mode 0

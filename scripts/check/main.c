@@ -3,8 +3,9 @@
  * scripts/check/main.c - "fiberize check", and what the launcher asks before it
  * starts a program.
  *
- *	check [--json] [--library FILE] PROGRAM
- *	check --launch [--library FILE] PROGRAM
+ *	check [--json] [--library FILE] [--] PROGRAM
+ *	check --launch [--library FILE] [--] PROGRAM
+ *	check --help
  *
  * The first prints a report; its exit status is the code with which the launcher
  * would refuse, or 0.  The second prints for the launcher
@@ -45,6 +46,15 @@ static int launch(const char *name, const struct object *library)
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
+/* What is on standard output, if it is there. */
+static int printed(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	fputs("fiberize: standard output: cannot be written\n", stderr);
+	return 1;
+}
+
 static int check(const char *name, const struct object *library, bool json)
 {
 	struct report r;
@@ -54,10 +64,17 @@ static int check(const char *name, const struct object *library, bool json)
 	(json ? report_json : report_text)(&r, stdout);
 	code = r.program.code;
 	report_free(&r);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return code;
-	fputs("fiberize: standard output: cannot be written\n", stderr);
-	return 1;
+	return printed(code);
+}
+
+static int help(void)
+{
+	fputs("usage: fiberize check [--json] [--] PROGRAM\n\n"
+	      "Tells what kind of program it is, whether fiberize will do it good, and what\n"
+	      "becomes of its calls that may wait.  Starts nothing.\n\n"
+	      "  --json     the same as one JSON object\n\n"
+	      "Exit code: 0, or that with which fiberize would refuse PROGRAM.\n", stdout);
+	return printed(0);
 }
 
 static int usage(const char *wrong, const char *why)
@@ -80,6 +97,8 @@ int main(int argc, char **argv)
 			i++;
 			break;
 		}
+		if (strcmp(argv[i], "--help") == 0)
+			return help();
 		if (strcmp(argv[i], "--json") == 0)
 			json = true;
 		else if (strcmp(argv[i], "--launch") == 0)

@@ -68,6 +68,8 @@ static char *find_file(struct search *s, const char *name)
 		refuse(s, CODE_NOTFOUND, "missing", "%s: no such program", name);
 	else if (is_directory(name))
 		refuse(s, CODE_NOEXEC, "not executable", "%s: is a directory", name);
+	else if (!is_file(name))
+		refuse(s, CODE_NOEXEC, "not executable", "%s: not a regular file", name);
 	else if (access(name, X_OK) != 0)
 		refuse(s, CODE_NOEXEC, "not executable", "%s: not executable", name);
 	else
