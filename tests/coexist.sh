@@ -226,6 +226,9 @@ group_limits()
 		succeeds "RLIMIT_STACK $n kB" sh -c "ulimit -s $n; exec \"\$@\"" - "$fiberize" "$here/work"
 	done
 	succeeds 'RLIMIT_MEMLOCK 0' sh -c 'ulimit -l 0; exec "$@"' - "$fiberize" "$here/work"
+	for n in data=300000000 sigpending=0 msgqueue=0 core=0 rttime=1000; do
+		succeeds "limit $n" prlimit --$n "$fiberize" "$here/work"
+	done
 	if [ "$(id -u)" = 0 ]; then
 		# Natively it needs 21.  With fewer it may fail as that does, not hang.
 		cp "$library" "$here/work" "$work"
