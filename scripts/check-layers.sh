@@ -13,6 +13,8 @@
 #    of its comment; a .c file that has a header leaves that to the header
 #  7 a .c file includes its own header first, or one that is for it and few more
 #    (runtime/io_internal.h)
+#  8 README.md names every file of these in "The source, in reading order", by its
+#    header if it has one, and names none that is not there
 #
 # Quiet when all is well; otherwise one line for each finding, and exit status 1.
 set -u
@@ -129,6 +131,33 @@ for file in runtime/*.c preload/*.c; do
 	case ${first#* } in
 	"\"$header\"" | *_internal.h\")	;;
 	*)	finding "${first%% *}: includes ${first#* } before its own header" ;;
+	esac
+done
+
+# 8
+# Its words are in backquotes, in lines that begin with a number or blanks.
+# shellcheck disable=SC2016
+order=$(sed -n '/^## The source, in reading order/,/^## /{/^[0-9 ]/p}' README.md |
+	grep -o '`[^`]*`' | tr -d '`')
+named=
+for word in $order; do
+	case $word in
+	*/)	[ -d "$word" ] || [ -d "scripts/$word" ] || finding "README.md: there is no $word"
+		continue ;;
+	esac
+	files=$(ls arch/"$word" arch/*/"$word" runtime/"$word" preload/"$word" scripts/"$word" \
+		"$word" 2>/dev/null)
+	[ -n "$files" ] || finding "README.md: there is no $word"
+	named="$named ${word##*/}"
+done
+for file in arch/*.h arch/*/*.[chS] runtime/*.[ch] runtime/*.def preload/*.[ch] preload/*.def; do
+	case $file in
+	*_internal.h)	continue ;;
+	esac
+	name=${file##*/}
+	case "$named " in
+	*" $name "* | *" ${name%.[ch]}.h "* | *" ${name%.[ch]}.c "*)	;;
+	*)	finding "README.md: $file is not in its reading order" ;;
 	esac
 done
 
