@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 
 #include "arch/arch.h"
 #include "preload/children.h"
@@ -95,6 +96,27 @@ static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
 }
 
+/*
+ * Below this the main thread's stack does not grow; the kernel looks at the limit each
+ * time, so it is a hint.  Above its strings are the name that was executed, and a word.
+ */
+static void find_main_stack(struct fz_fiber *self)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN);
+	struct rlimit limit;
+	uintptr_t end;
+
+	/* In the child of a fork it may be another one. */
+	if (self->stack || !name || getrlimit(RLIMIT_STACK, &limit) != 0)
+		return;
+	end = FZ_ROUND_UP((uintptr_t)name + strlen(name) + 1, (uintptr_t)4096);
+	if (limit.rlim_cur >= end)
+		return;
+	self->stack_size = limit.rlim_cur & ~(rlim_t)4095;
+	self->stack = (void *)(end - self->stack_size);
+	self->guard_size = 4096;
+}
+
 bool fz_runtime_ready(void)
 {
 	const char *why;
@@ -119,6 +141,7 @@ bool fz_runtime_ready(void)
 	fz_redirect_start();
 	if (fz_config.verbose)
 		fz_alt_stack_for_reports(true);
+	find_main_stack(fz_self());
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		fz_redirect_undo();

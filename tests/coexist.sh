@@ -246,6 +246,26 @@ group_limits()
 			fi
 		done
 	fi
+	# Stack overflow: the thread is named, and the process dies as it would have.
+	rm -f "$work"/core*
+	limited sh -c 'cd "$0" && ulimit -c unlimited; exec "$@"' "$work" \
+		env LD_PRELOAD="$library" FIBERIZE_VERBOSE=1 "$programs/signal_overflow" dies
+	status=$?
+	if [ $status = 139 ]; then
+		pass 'stack overflow: SIGSEGV'
+	else
+		fails 'stack overflow: SIGSEGV' "exit status $status"
+	fi
+	has 'stack overflow: who' "$work/err" \
+		'thread [0-9]* (digger) has overflowed its stack of 262144 bytes'
+	if [ "$(cat /proc/sys/kernel/core_pattern)" = core ]; then
+		set -- "$work"/core*
+		if [ -s "$1" ]; then
+			pass 'stack overflow: core'
+		else
+			fails 'stack overflow: core' 'none'
+		fi
+	fi
 	cgroup_limit pids pids.max 12
 	cgroup_limit memory memory.limit_in_bytes 33554432
 	succeeds '40 processes at once' sh -c '

@@ -34,6 +34,24 @@ if pid == 0:
 os.waitpid(pid, 0)
 END
 
+# An environment that the program has built is passed on as it is.
+cat >"$work/built.py" <<'END'
+import os, sys, threading
+threading.Thread(target=lambda: None).start()
+look = "grep -c 'r-xp.*libfiberize' /proc/self/maps; grep -c 'r-xp.*libm.so' /proc/self/maps; env | grep -v ^_= | sort"
+env = {"LD_PRELOAD": sys.argv[1], "PATH": os.environ["PATH"], "FIRST": "1", "PWD": "/"}
+os.chdir("/")
+os.waitpid(os.posix_spawn("/bin/bash", ["bash", "-c", look], env), 0)
+pid = os.fork()
+if pid == 0:
+    os.execve("/bin/bash", ["bash", "-c", look], env)
+os.waitpid(pid, 0)
+os.environ["LD_PRELOAD"] = sys.argv[2]
+os.system("grep -c 'r-xp.*libfiberize' /proc/self/maps; echo $LD_PRELOAD")
+del os.environ["LD_PRELOAD"]
+os.system("grep -c 'r-xp.*libfiberize' /proc/self/maps; echo $LD_PRELOAD")
+END
+
 # shellcheck disable=SC2094
 run() {
 	timeout -k 2 30 env "$@" $python "$work/ways.py" 2>&1
@@ -59,3 +77,16 @@ got=$(run "LD_PRELOAD=$library $libm" FIBERIZE_CHILDREN=0) || fail "status $?: $
 [ "$got" = "$(expect 0 "$libm")" ] || fail "before another: $got"
 got=$(run "LD_PRELOAD=$work/libother.so" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
 [ "$got" = "$(expect 0 none)" ] || fail "by another name: $got"
+
+for preloaded in "$libm" "$library:$libm"; do
+	want=$(timeout -k 2 30 $python "$work/built.py" "$preloaded" "$libm" 2>&1)
+	for children in 0 1; do
+		got=$(timeout -k 2 30 env "LD_PRELOAD=$library" FIBERIZE_CHILDREN=$children \
+			$python "$work/built.py" "$preloaded" "$libm" 2>&1)
+		[ "$got" = "$want" ] || fail "built, FIBERIZE_CHILDREN=$children: $got, natively $want"
+	done
+done
+case $want in
+*"LD_PRELOAD=$library:$libm"*)	;;
+*)	fail "natively: $want" ;;
+esac
