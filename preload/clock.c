@@ -9,6 +9,7 @@
 #include "preload/clock.h"
 
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/time.h"
 #include "runtime/cputime.h"
 #include "runtime/io.h"
@@ -46,6 +47,23 @@ struct fz_fiber *fz_clock_fiber(clockid_t clock)
 			return fz_fiber_by_clock_tid(tid, TID_MASK);
 	}
 	return fz_is_fiber(self) ? self : NULL;
+}
+
+clockid_t fz_clock_of_kernel(clockid_t clock)
+{
+	struct fz_fiber *fiber = fz_clock_fiber(clock);
+
+	/* The only thread's, which is to remain what the kernel counts for it. */
+	if (!is_running() && (clock == CLOCK_THREAD_CPUTIME_ID ||
+			      (clock < 0 && clock & PER_THREAD && (clock & WHICH) != NOT_CPU)))
+		fz_wire_main_at_start();
+	if (!fiber)
+		return clock;
+	if (fiber == fz_self())
+		fz_fiber_wire(fiber);
+	if (fiber->kind != FZ_KIND_WIRED || clock == CLOCK_THREAD_CPUTIME_ID)
+		return clock;
+	return (clockid_t)(~(unsigned)fz_fiber_kernel_tid(fiber) << 3 | (clock & (PER_THREAD | WHICH)));
 }
 
 FZ_EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)

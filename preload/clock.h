@@ -13,6 +13,12 @@
 struct fz_fiber *fz_clock_fiber(clockid_t clock);
 
 /*
+ * The clock for a timer of the kernel's: the calling fiber, if it is its clock, is
+ * wired, since the kernel must know it.  The kernel refuses that of another fiber.
+ */
+clockid_t fz_clock_of_kernel(clockid_t clock);
+
+/*
  * clock_nanosleep() on such a clock; self is the calling fiber or NULL.  Returns 0 or
  * a positive error number.
  */

@@ -7,6 +7,7 @@
  * return.  What no fiber accepts, or nobody handles, goes to the kernel.
  */
 #include "preload/gate.h"
+#include "runtime/sched.h"
 #include "runtime/signal.h"
 
 static bool valid(int sig)
@@ -80,6 +81,30 @@ FZ_EXPORT int sigqueue(pid_t id, int sig, const union sigval value)
 	return ret > 0 ? fz_real.sigqueue(pid, sig, value) : (int)fz_leave(ret);
 }
 
+/* Returns 0 or -errno. */
+static int queue_to_kernel_thread(int tid, int sig, uint64_t value)
+{
+	struct fz_siginfo info = fz_signal_info(sig, SI_QUEUE, value);
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&info;
+
+	head->error = FZ_SIGNAL_DIRECTED;
+	return (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), tid, sig, (long)&info);
+}
+
+static int send_to_kernel_thread(struct fz_fiber *target, int sig, int code, uint64_t value)
+{
+	int pid = (int)fz_sys_getpid(), tid = fz_fiber_kernel_tid(target);
+	long err;
+
+	/* The kernel lets nobody say SI_TKILL to another thread but itself. */
+	if (code == SI_TKILL)
+		err = fz_syscall3(__NR_tgkill, pid, tid, sig);
+	else
+		err = queue_to_kernel_thread(tid, sig, value);
+	/* It has ended meanwhile. */
+	return err == -ESRCH || tid == 0 ? 0 : (int)-err;
+}
+
 /* Returns 0 or a positive error number, as pthread functions do. */
 static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t value)
 {
@@ -98,10 +123,9 @@ static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t v
 	/* To itself it is synchronous. */
 	if (target == self && self->kind == FZ_KIND_FIBER)
 		return -send_to_self(self, sig, code, value);
-	info = fz_signal_info(sig, code, value);
 	if (target->kind == FZ_KIND_WIRED)
-		return (int)-fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(),
-					 fz_fiber_kernel_tid(target), sig, (long)&info);
+		return send_to_kernel_thread(target, sig, code, value);
+	info = fz_signal_info(sig, code, value);
 	return -fz_signal_send(target, sig, &info, code == SI_QUEUE);
 }
 
@@ -115,12 +139,25 @@ FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
 	return send_to_thread(target, sig, SI_TKILL, 0);
 }
 
+static int queue_to_native_thread(struct fz_fiber *target, pthread_t thread, int sig,
+				  const union sigval value)
+{
+	/* relaxed: as libc looks at it. */
+	int tid = target ? atomic_load_explicit(fz_tcb_tid((uintptr_t)thread),
+						memory_order_relaxed) : 0;
+
+	if (!valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig) || tid <= 0 ||
+	    !atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return fz_real.pthread_sigqueue(thread, sig, value);
+	return -queue_to_kernel_thread(tid, sig, (uintptr_t)value.sival_ptr);
+}
+
 FZ_EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
 {
 	struct fz_fiber *target = fz_fiber_of_handle(thread);
 
 	fz_enter(FZ_SYM_pthread_sigqueue);
 	if (!fz_is_fiber(target))
-		return fz_real.pthread_sigqueue(thread, sig, value);
+		return queue_to_native_thread(target, thread, sig, value);
 	return send_to_thread(target, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
 }

@@ -81,6 +81,17 @@ FZ_EXPORT int sigpause(int mask)
 	return self ? sigpause_common(self, mask, 0) : fz_real.__sigpause(mask, 0);
 }
 
+/* The kernel's, with what pthread_sigqueue() has added. */
+static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
+			     const struct timespec *timeout)
+{
+	int sig = fz_real.sigtimedwait(set, info, timeout);
+
+	if (sig > 0 && info && info->si_code == SI_QUEUE && info->si_errno == FZ_SIGNAL_DIRECTED)
+		info->si_errno = 0;
+	return sig;
+}
+
 /*
  * Not a fiber: the real call, which says EINTR, too, when a request completes that a
  * wired thread has submitted in its life as a fiber.  Only a handler counts.
@@ -93,7 +104,7 @@ static int wait_really(const sigset_t *set, siginfo_t *info, const struct timesp
 	int ret;
 
 	if (self->kind != FZ_KIND_WIRED)
-		return fz_real.sigtimedwait(set, info, timeout);
+		return real_sigtimedwait(set, info, timeout);
 	if (timeout && fz_timespec_valid(timeout)) {
 		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
 		left = *timeout;
@@ -103,7 +114,7 @@ static int wait_really(const sigset_t *set, siginfo_t *info, const struct timesp
 	for (;;) {
 		fz_nsec now;
 
-		ret = fz_real.sigtimedwait(set, info, timeout);
+		ret = real_sigtimedwait(set, info, timeout);
 		if (ret >= 0 || errno != EINTR || self->handlers_run)
 			return ret;
 		now = fz_now();

@@ -23,6 +23,7 @@
 #include "preload/kernel_state.h"
 #include "preload/schedule.h"
 #include "preload/time.h"
+#include "preload/timer.h"
 #include "runtime/fdtab.h"
 #include "runtime/futex.h"
 #include "runtime/park.h"
@@ -165,6 +166,22 @@ FZ_EXPORT int tgkill(pid_t pid, pid_t tid, int sig)
 	return known ? ret : fz_real.tgkill(pid, tid, sig);
 }
 
+static long create_timer(long number, const long *a)
+{
+	long changed[6];
+	struct sigevent event;
+
+	if (!is_running() || (a[1] && !fz_sys_readable((void *)a[1])))
+		return real(number, a);
+	memcpy(changed, a, sizeof(changed));
+	if (a[1]) {
+		memcpy(&event, (void *)a[1], sizeof(event));
+		changed[1] = (long)&event;
+	}
+	changed[0] = fz_timer_prepare((clockid_t)a[0], a[1] ? &event : NULL);
+	return real(number, changed);
+}
+
 static bool on_threads(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	long others[6];
@@ -184,6 +201,9 @@ static bool on_threads(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_tkill:
 		*ret = signal_thread((int)fz_sys_getpid(), (int)a[0], (int)a[1], &known);
 		return known;
+	case SYS_timer_create:
+		*ret = create_timer(number, a);
+		return true;
 	case SYS_sched_setaffinity:
 		*ret = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
 		return true;

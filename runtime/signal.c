@@ -319,12 +319,25 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_undelivered();
 }
 
+/* For this thread and no other, of what the kernel sends in either case? */
+static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head *info)
+{
+	if (info->code == CODE_QUEUE && info->error == FZ_SIGNAL_DIRECTED) {
+		info->error = 0;
+		return true;
+	}
+	/* relaxed: written before the timer was made. */
+	return info->code == CODE_TIMER && fz_signal_bit(sig) &
+	       atomic_load_explicit(&self->timer_signals, memory_order_relaxed);
+}
+
 void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 {
 	struct fz_fiber *self = fz_self();
-	const struct fz_siginfo_head *info = siginfo;
+	struct fz_siginfo_head *info = siginfo;
 	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
 		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_MONITOR;
+	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
 
 	if (synchronous(sig, info)) {
@@ -350,8 +363,8 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		return;
 	}
 	/* For this thread, as the kernel has it or as we sent it. */
-	if (self->injecting == sig || self->owed == sig || info->code == CODE_TKILL || sig == SIG_PIPE ||
-	    sig == SIG_PROF || sig == SIG_VTALRM) {
+	if (self->injecting == sig || self->owed == sig || directed ||
+	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_PROF || sig == SIG_VTALRM) {
 		if (self->injecting == sig)
 			self->injecting = 0;
 		else if (self->owed == sig)

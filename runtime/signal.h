@@ -173,6 +173,12 @@ bool fz_signal_is_mine(struct fz_fiber *self, int sig);
  */
 bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info);
 
+/*
+ * In si_errno of what is queued for one kernel thread: the kernel does not tell its
+ * receiver whether it was for the process.  Nobody else gets to see it.
+ */
+enum { FZ_SIGNAL_DIRECTED = 0x465a };
+
 /* A siginfo as of kill (code 0), tgkill (-6), sigqueue (-1) by this process. */
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
 

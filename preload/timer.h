@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_TIMER_H
+#define FZ_PRELOAD_TIMER_H
+
+/*
+ * preload/timer.h - timers for one thread.
+ */
+
+#include "preload/libc_proto.h"
+
+/*
+ * What the kernel is to be asked for instead: the clock is returned, the event, which
+ * may be NULL, is changed.  May make the caller a kernel thread.
+ */
+clockid_t fz_timer_prepare(clockid_t clock, struct sigevent *event);
+
+#endif
