@@ -124,6 +124,19 @@ static int await_child(struct fz_fiber *self, int type, id_t id, int options)
 	return options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
 }
 
+/*
+ * A child that has ended sent its signals before, SIGCHLD too, and whoever waited for it has
+ * handled them: the kernel may have chosen a thread of ours, but this one looks as well
+ * when its mask changes.
+ */
+static void see_signals(void)
+{
+	uint64_t mask;
+
+	fz_sys_sigmask(SIG_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
+	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
 			 struct rusage *usage)
 {
@@ -137,6 +150,8 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	while (ret > 0) {
 		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
 
+		if (child > 0)
+			see_signals();
 		if (child != 0)
 			return child;
 		ret = await_child(self, type, id, kinds);
@@ -147,6 +162,8 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	do
 		child = fz_real.wait4(pid, status, options, usage);
 	while (fz_block_again(&call, child));
+	if (child > 0)
+		see_signals();
 	return child;
 }
 
@@ -204,6 +221,8 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		siginfo_t none, *found = info ? info : &none;
 		int err = fz_real.waitid(type, id, found, options | WNOHANG);
 
+		if (!err && found->si_pid)
+			see_signals();
 		if (err || found->si_pid)
 			return err;
 		ret = await_child(self, type, id, options & ~WNOWAIT);
@@ -214,5 +233,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	do
 		ret = fz_real.waitid(type, id, info, options);
 	while (fz_block_again(&call, ret));
+	if (!ret)
+		see_signals();
 	return ret;
 }

@@ -11,7 +11,7 @@
  * on top of it and ask for it again.
  *
  * Ranks, outermost first (a holder may only take a lock further down):
- *	registry (fiber list, signal accounting)  >  stack slabs  >
+ *	routing of signals  >  registry (fiber list, signal accounting)  >  stack slabs  >
  *	parking-lot bucket, watch stripe  >  timer heap  >  carrier lists  >  run queue
  */
 

@@ -444,7 +444,16 @@ void fz_enter_runtime(struct fz_fiber *self)
 void fz_leave_runtime(struct fz_fiber *self)
 {
 	if (self->kind == FZ_KIND_FIBER) {
-		struct fz_carrier *c = self->carrier;
+		struct fz_carrier *c;
+
+		/*
+		 * What has come for the process is handled before what its sender did next is
+		 * seen.  relaxed: it came to this kernel thread, or the monitor will see to it.
+		 */
+		if (FZ_UNLIKELY(atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) &&
+		    !self->blocks)
+			fz_signal_route_arrived();
+		c = self->carrier;
 
 		/* release: pairs with owner_cas() of who takes it; nobody else
 		 * may change RUNTIME. */

@@ -208,8 +208,14 @@ void fz_signal_note_signalfd(uint64_t set);
  */
 void fz_signal_collect_sigpipe(struct fz_fiber *self);
 
-/* By the monitor: find fibers for what has arrived.  Returns true if it must
- * come back soon. */
+/* How many signals have arrived for the process and have not been given to a fiber. */
+extern _Atomic uint32_t fz_signal_arriving FZ_HIDDEN;
+
+/* Find fibers for them.  In the runtime, with no lock held. */
+void fz_signal_route_arrived(void);
+
+/* By the monitor: the same, and see that those fibers take notice.  Returns true if
+ * it must come back soon. */
 bool fz_signal_route(void);
 
 /*

@@ -14,7 +14,11 @@
 #include "runtime/sched.h"
 #include "runtime/signal_internal.h"
 
+_Atomic uint32_t fz_signal_arriving;
+
 static struct {
+	/* Whoever empties the inbox; keeps the order. */
+	struct fz_lock routing;
 	/* Arrived where no handler could run; a stack, pushed in handlers. */
 	_Atomic(struct fz_signode *) inbox;
 	_Atomic uint64_t in_inbox;	/* standard signals coalesce there, too */
@@ -40,6 +44,8 @@ static struct {
 
 static void push_inbox(struct fz_signode *node)
 {
+	/* relaxed: a handler of this thread's, or the monitor, which looks anyway. */
+	atomic_fetch_add_explicit(&fz_signal_arriving, 1, memory_order_relaxed);
 	node->next = atomic_load_explicit(&route.inbox, memory_order_relaxed);
 	/* release: pairs with take_inbox(). */
 	while (!atomic_compare_exchange_weak_explicit(&route.inbox, &node->next, node,
@@ -158,12 +164,57 @@ void fz_signal_nudge(void)
 	fz_signal_undelivered();
 }
 
+/* Which of both is to interrupt it: what a call does then is decided by SA_RESTART. */
+static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
+{
+	for (; due; due &= due - 1)
+		if (!(fz_signal_action_get(__builtin_ctzll(due) + 1).flags & FLAG_RESTART))
+			return SIG_CANCEL;
+	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
+}
+
+/*
+ * Running user code, where it does not look: interrupt its kernel thread.  What is
+ * pending stays with the fiber, so that nothing is lost if it is not there.
+ */
+static void interrupt(struct fz_fiber *f, uint64_t due)
+{
+	struct fz_carrier *c = f->carrier;
+	struct fz_siginfo siginfo;
+	int sig;
+
+	if (!c || atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
+		return;
+	/* Not SI_TKILL, which is libc's own use of these signals. */
+	sig = interrupting_signal(f, due);
+	siginfo = fz_signal_info(sig, CODE_QUEUE, 0);
+	fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
+}
+
+static uint64_t due_to(const struct fz_fiber *f)
+{
+	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
+	       (~f->mask | f->sigwait_set);
+}
+
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 {
+	bool first = !due_to(f);
+	uint64_t due;
+
 	fz_sigqueue_add(f, node);
-	if (!fz_wake_any(f, FZ_WHY_SIGNAL))
-		/* release: pairs with fz_signal_route(). */
-		atomic_store_explicit(&route.undelivered, true, memory_order_release);
+	if (fz_wake_any(f, FZ_WHY_SIGNAL))
+		return;
+	/* release: pairs with fz_signal_route(). */
+	atomic_store_explicit(&route.undelivered, true, memory_order_release);
+	/*
+	 * At once: it must not see what the sender does next before it has handled this.
+	 * For each of a burst would be too much, and the monitor repeats it where it
+	 * comes at a bad moment.
+	 */
+	due = due_to(f);
+	if (first && due && f != fz_self())
+		interrupt(f, due);
 }
 
 static bool takes_no_notice(int sig)
@@ -374,15 +425,6 @@ static void find_thread(struct fz_signode *node)
 	}
 }
 
-/* Which of both is to interrupt it: what a call does then is decided by SA_RESTART. */
-static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
-{
-	for (; due; due &= due - 1)
-		if (!(fz_signal_action_get(__builtin_ctzll(due) + 1).flags & FLAG_RESTART))
-			return SIG_CANCEL;
-	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
-}
-
 /*
  * It may be blocked in a call from which libc cancels it if a signal finds it there.  Who
  * is parked was in none when it was cancelled, and the next one looks by itself.
@@ -395,43 +437,42 @@ static bool may_be_cancelled_by_place(const struct fz_fiber *f)
 	       !fz_wait_is_parked(f);
 }
 
-/*
- * Running user code, where it does not look: interrupt its kernel thread.  What is
- * pending stays with the fiber, so that nothing is lost if it is not there.
- */
 static bool nudge(struct fz_fiber *f, void *arg)
 {
 	bool *again = arg;
-	struct fz_carrier *c = f->carrier;
-	struct fz_siginfo siginfo;
-	uint64_t due = atomic_load_explicit(&f->pending, memory_order_seq_cst);
-	bool wakes;
-	int sig;
+	uint64_t due = due_to(f);
+	bool wakes = due || fz_cancel_is_asynchronous(f);
 
-	due &= ~f->mask | f->sigwait_set;
-	wakes = due || fz_cancel_is_asynchronous(f);
 	if (!wakes && !may_be_cancelled_by_place(f))
 		return false;
 	*again = true;
-	if ((wakes && fz_wake_any(f, FZ_WHY_SIGNAL)) || !c ||
-	    atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
-		return false;
-	/* Not SI_TKILL, which is libc's own use of these signals. */
-	sig = interrupting_signal(f, due);
-	siginfo = fz_signal_info(sig, CODE_QUEUE, 0);
-	fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
+	if (!wakes || !fz_wake_any(f, FZ_WHY_SIGNAL))
+		interrupt(f, due);
 	return false;
+}
+
+void fz_signal_route_arrived(void)
+{
+	struct fz_signode *n, *next;
+	uint32_t count = 0;
+
+	fz_lock_acquire(&route.routing);
+	for (n = take_inbox(); n; n = next) {
+		next = n->next;
+		find_thread(n);
+		count++;
+	}
+	/* relaxed: as in push_inbox(). */
+	atomic_fetch_sub_explicit(&fz_signal_arriving, count, memory_order_relaxed);
+	fz_lock_release(&route.routing);
 }
 
 bool fz_signal_route(void)
 {
-	struct fz_signode *n = take_inbox(), *next;
+	struct fz_signode *n, *next;
 	bool again = false;
 
-	for (; n; n = next) {
-		next = n->next;
-		find_thread(n);
-	}
+	fz_signal_route_arrived();
 	/* Somebody may accept by now what nobody did. */
 	if (FZ_UNLIKELY(fz_signal_process_pending() & ~fz_signal_left_to_kernel())) {
 		for (n = unkeep(~fz_signal_left_to_kernel()); n; n = next) {
@@ -594,8 +635,10 @@ void fz_signal_route_after_fork(void)
 {
 	/* The nodes are lost, with what their threads would have done. */
 	atomic_store_explicit(&route.inbox, NULL, memory_order_relaxed);
+	atomic_store_explicit(&fz_signal_arriving, 0, memory_order_relaxed);
 	atomic_store_explicit(&route.in_inbox, 0, memory_order_relaxed);
 	atomic_store_explicit(&route.pending, 0, memory_order_relaxed);
 	route.first = NULL;
 	__builtin_memset(&route.lock, 0, sizeof(route.lock));
+	__builtin_memset(&route.routing, 0, sizeof(route.routing));
 }
