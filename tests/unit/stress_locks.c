@@ -7,8 +7,6 @@
  *	stress_locks [ROUNDS]
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/barrier.h"
@@ -16,38 +14,9 @@
 #include "runtime/once.h"
 #include "runtime/rwlock.h"
 #include "runtime/spin.h"
-#include "runtime_setup.h"
+#include "stress.h"
 
-enum { THREADS = 4 };
-
-static unsigned rounds = 3000;
-static unsigned passed, failed;
 static unsigned long plain, copy;
-
-static void check(const char *what, bool ok)
-{
-	if (ok)
-		passed++;
-	else
-		failed++;
-	if (!ok)
-		printf("FAILED: %s\n", what);
-}
-
-static bool run(void *(*fn)(void *))
-{
-	pthread_t threads[THREADS];
-	bool ok = true;
-	void *error;
-
-	for (uintptr_t i = 0; i < THREADS; i++)
-		threads[i] = native(fn, (void *)i);
-	for (int i = 0; i < THREADS; i++) {
-		pthread_join(threads[i], &error);
-		ok &= error == NULL;
-	}
-	return ok;
-}
 
 /* ---- reader-writer locks ------------------------------------------------- */
 
@@ -285,9 +254,7 @@ static void *keep_level(void *arg)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		rounds = (unsigned)atoi(argv[1]);
-	setup_layout();
+	begin(argc, argv, 3000);
 	rwlocks();
 	barriers();
 	onces();
@@ -296,6 +263,5 @@ int main(int argc, char **argv)
 	plain = copy = 0;
 	check("lot, a condition", run(keep_level) && plain == rounds &&
 					  copy == (unsigned long)rounds * (rounds + 1) / 2);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return end();
 }

@@ -5,39 +5,13 @@
  *
  *	stress_queue [ROUNDS]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "runtime/fdtab.h"
 #include "runtime/lock.h"
 #include "runtime/runq.h"
 #include "runtime/timer.h"
-#include "runtime_setup.h"
+#include "stress.h"
 
-enum { THREADS = 4, QUEUES = 3, FIBERS = 64 };
-
-static unsigned rounds = 20000;
-static unsigned passed, failed;
-
-static void check(const char *what, bool ok)
-{
-	if (ok)
-		passed++;
-	else
-		failed++;
-	if (!ok)
-		printf("FAILED: %s\n", what);
-}
-
-static void run(void *(*fn)(void *))
-{
-	pthread_t threads[THREADS];
-
-	for (uintptr_t i = 0; i < THREADS; i++)
-		threads[i] = native(fn, (void *)i);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-}
+enum { QUEUES = 3, FIBERS = 64 };
 
 static struct fz_lock lock;
 static unsigned long plain;
@@ -140,9 +114,7 @@ static void *remark(void *arg)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		rounds = (unsigned)atoi(argv[1]);
-	setup_layout();
+	begin(argc, argv, 20000);
 	run(increment);
 	check("lock", plain == (unsigned long)THREADS * rounds);
 	for (int i = 0; i < FIBERS; i++)
@@ -155,6 +127,5 @@ int main(int argc, char **argv)
 				fz_timers_earliest(&processor.timers) == FZ_FOREVER);
 	run(remark);
 	check("fdtab", true);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return end();
 }

@@ -7,45 +7,13 @@
  *
  *	stress_sync [ROUNDS]
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cond.h"
 #include "runtime/lot.h"
 #include "runtime/park.h"
 #include "runtime/sem.h"
-#include "runtime_setup.h"
-
-enum { THREADS = 4 };
-
-static unsigned rounds = 3000;
-static unsigned passed, failed;
-
-static void check(const char *what, bool ok)
-{
-	if (ok)
-		passed++;
-	else
-		failed++;
-	if (!ok)
-		printf("FAILED: %s\n", what);
-}
-
-static bool run(void *(*fn)(void *))
-{
-	pthread_t threads[THREADS];
-	bool ok = true;
-	void *error;
-
-	for (uintptr_t i = 0; i < THREADS; i++)
-		threads[i] = native(fn, (void *)i);
-	for (int i = 0; i < THREADS; i++) {
-		pthread_join(threads[i], &error);
-		ok &= error == NULL;
-	}
-	return ok;
-}
+#include "stress.h"
 
 /* ---- mutex --------------------------------------------------------------- */
 
@@ -247,9 +215,7 @@ static void vanishing_threads(void)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		rounds = (unsigned)atoi(argv[1]);
-	setup_layout();
+	begin(argc, argv, 3000);
 	mutexes();
 	check("cond", run(produce_or_consume) && sum_in == sum_out && used == 0);
 	plain = 0;
@@ -260,6 +226,5 @@ int main(int argc, char **argv)
 	plain = 0;
 	check("lot", run(take_turns) && plain == (unsigned long)THREADS * rounds);
 	vanishing_threads();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return end();
 }

@@ -67,6 +67,16 @@ static void start_poll(struct waiter *w, int fd)
 	fz_ring_set_request(sqe, &w->request);
 }
 
+/* The ring, and a poll on it of a pipe in which nothing comes; not submitted. */
+static void init_with_poll(struct waiter *w)
+{
+	int p[2];
+
+	init();
+	cr_assert_eq(pipe(p), 0);
+	start_poll(w, p[0]);
+}
+
 static bool fired(struct waiter *w)
 {
 	return (GET(w->fiber.wait) & FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED;
@@ -208,11 +218,8 @@ Test(ring, overflow_of_polls_and_a_kick)
 Test(ring, cancel_ends_a_poll)
 {
 	struct waiter w = { .fiber.tid = 0 };
-	int p[2];
 
-	init();
-	cr_assert_eq(pipe(p), 0);
-	start_poll(&w, p[0]);
+	init_with_poll(&w);
 	fz_ring_submit(&ring);
 	cr_assert_eq(reap(), 0);
 	fz_ring_cancel(&ring, &w.request, true);
@@ -225,11 +232,8 @@ Test(ring, cancel_ends_a_poll)
 Test(ring, cancel_by_another_thread)
 {
 	struct waiter w = { .fiber.tid = 0 };
-	int p[2];
 
-	init();
-	cr_assert_eq(pipe(p), 0);
-	start_poll(&w, p[0]);
+	init_with_poll(&w);
 	fz_ring_submit(&ring);
 	fz_ring_cancel(&ring, &w.request, false);
 	cr_assert(EVENTUALLY((reap(), done(&w))));
@@ -259,11 +263,8 @@ Test(ring, cancel_too_late)
 Test(ring, cancel_before_submission)
 {
 	struct waiter w = { .fiber.tid = 0 };
-	int p[2];
 
-	init();
-	cr_assert_eq(pipe(p), 0);
-	start_poll(&w, p[0]);
+	init_with_poll(&w);
 	fz_ring_cancel(&ring, &w.request, true);
 	fz_ring_submit(&ring);
 	cr_assert(EVENTUALLY((reap(), done(&w))));

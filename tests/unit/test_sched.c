@@ -181,29 +181,27 @@ static void *spin_until_all_run(void *arg)
 }
 
 /* They need each other, and none enters the runtime meanwhile. */
+static void all_run(unsigned fibers, unsigned processors)
+{
+	struct fz_fiber *f[8];
+
+	setup_start(processors);
+	for (unsigned i = 0; i < fibers; i++)
+		f[i] = spawn(spin_until_all_run, (void *)(uintptr_t)fibers);
+	for (unsigned i = 0; i < fibers; i++)
+		join(f[i]);
+	cr_assert_eq(GET(finished), fibers);
+}
+
 Test(sched, work_is_stolen)
 {
-	struct fz_fiber *f[4];
-
-	setup_start(4);
-	for (int i = 0; i < 4; i++)
-		f[i] = spawn(spin_until_all_run, (void *)4);
-	for (int i = 0; i < 4; i++)
-		join(f[i]);
-	cr_assert_eq(GET(finished), 4);
+	all_run(4, 4);
 }
 
 /* More than there are processors: the monitor finds carriers for all. */
 Test(sched, spinning_fibers_that_need_each_other)
 {
-	struct fz_fiber *f[6];
-
-	setup_start(2);
-	for (int i = 0; i < 6; i++)
-		f[i] = spawn(spin_until_all_run, (void *)6);
-	for (int i = 0; i < 6; i++)
-		join(f[i]);
-	cr_assert_eq(GET(finished), 6);
+	all_run(6, 2);
 }
 
 static void *churn(void *arg)
