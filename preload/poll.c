@@ -19,6 +19,21 @@ static fz_nsec deadline_of_ms(int timeout)
 	return timeout == 0 ? 0 : fz_now() + (fz_nsec)timeout * FZ_MSEC;
 }
 
+/* 0 is now, FZ_FOREVER without a timeout.  Returns false for one that is none. */
+static bool deadline_of(const struct timespec *timeout, fz_nsec *ret_deadline)
+{
+	fz_nsec span;
+
+	*ret_deadline = FZ_FOREVER;
+	if (!timeout)
+		return true;
+	if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
+		return false;
+	span = fz_timespec_nsec(timeout);
+	*ret_deadline = span ? fz_deadline_after(span) : 0;
+	return true;
+}
+
 /* Install a temporary mask.  Returns true if a handler that it lets in has run. */
 static bool swap_mask(struct fz_fiber *self, const sigset_t *mask, struct fz_mask_swap *ret_old)
 {
@@ -50,18 +65,12 @@ FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdsle
 static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 			const struct timespec *timeout, const sigset_t *mask)
 {
-	fz_nsec deadline = FZ_FOREVER;
 	struct fz_mask_swap old;
+	fz_nsec deadline;
 	int ret;
 
-	if (timeout) {
-		fz_nsec span;
-
-		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
-			return (int)fz_leave(-EINVAL);
-		span = fz_timespec_nsec(timeout);
-		deadline = span ? fz_deadline_after(span) : 0;
-	}
+	if (!deadline_of(timeout, &deadline))
+		return (int)fz_leave(-EINVAL);
 	if (!mask)
 		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
 	/* A handler that the mask let in is what ppoll was waiting for. */
@@ -128,20 +137,14 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pselect);
 	void *const sets[3] = { r, w, e };
-	fz_nsec deadline = FZ_FOREVER;
 	struct fz_mask_swap old;
+	fz_nsec deadline;
 	int ret;
 
 	if (!self)
 		return fz_real.pselect(n, r, w, e, timeout, mask);
-	if (timeout) {
-		fz_nsec span;
-
-		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
-			return (int)fz_leave(-EINVAL);
-		span = fz_timespec_nsec(timeout);
-		deadline = span ? fz_deadline_after(span) : 0;
-	}
+	if (!deadline_of(timeout, &deadline))
+		return (int)fz_leave(-EINVAL);
 	if (!mask)
 		return (int)fz_leave(fz_io_select(self, n, sets, deadline));
 	if (!fz_sys_readable(mask))
@@ -210,15 +213,11 @@ FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
 			   const struct timespec *timeout, const sigset_t *mask)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait2);
-	fz_nsec deadline = FZ_FOREVER;
+	fz_nsec deadline;
 
 	if (!self)
 		return fz_real.epoll_pwait2(fd, events, max, timeout, mask);
-	if (timeout) {
-		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
-			return (int)fz_leave(-EINVAL);
-		deadline = fz_timespec_nsec(timeout);
-		deadline = deadline ? fz_deadline_after(deadline) : 0;
-	}
+	if (!deadline_of(timeout, &deadline))
+		return (int)fz_leave(-EINVAL);
 	return epoll_masked(self, fd, events, max, deadline, mask);
 }
