@@ -10,6 +10,7 @@
 #include "preload/brief.h"
 #include "runtime/fdtab.h"
 #include "runtime/op.h"
+#include "runtime/own_fd.h"
 #include "runtime/sched.h"
 
 #include <linux/close_range.h>

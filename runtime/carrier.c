@@ -176,7 +176,7 @@ bool fz_carrier_hand_off(struct fz_processor *p)
 	if (!c)
 		return false;
 	c->processor = p;
-	/* seq_cst: as every change of owner (runtime/sched.c). */
+	/* seq_cst: as every change of owner (runtime/sched_internal.h). */
 	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_RUNTIME,
 			      memory_order_seq_cst);
 	wake(c, WAKE_GO);

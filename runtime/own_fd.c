@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "runtime/sched.h"
 #include "runtime/sys.h"
 
 int fz_own_fd_copy(int fd)
@@ -46,4 +47,34 @@ int fz_own_fd_elsewhere(int fd)
 	if (copy == -EINVAL || copy == -EMFILE)
 		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 	return (int)copy;
+}
+
+uint32_t fz_sched_fd_count(void)
+{
+	return fz_sched.count * FZ_BACKEND_FDS;
+}
+
+int fz_sched_fd(uint32_t i)
+{
+	return fz_backend_fd(&fz_sched.processors[i / FZ_BACKEND_FDS].backend,
+			     i % FZ_BACKEND_FDS);
+}
+
+bool fz_sched_owns_fd(int fd)
+{
+	if (fd < 0)
+		return false;
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++)
+		if (fz_sched_fd(i) == fd)
+			return true;
+	return false;
+}
+
+int fz_sched_vacate_fd(int fd)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
+		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);
+	return err;
 }

@@ -7,6 +7,9 @@
  * numbers, close-on-exec.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /*
  * A copy of fd above the program's soft limit if the hard limit has room there, so
  * that the program can have as many as before.  Returns it or -errno.
@@ -18,5 +21,14 @@ int fz_own_fd_raise(int fd);
 
 /* Another number for it, because the program wants fd.  Returns it or -errno. */
 int fz_own_fd_elsewhere(int fd);
+
+/*
+ * Descriptors of ours, which the program must not touch: how many at most, the
+ * i-th (or -1), is it one.  Any thread.  vacate moves one of ours to another number; 0 or -errno.
+ */
+uint32_t fz_sched_fd_count(void);
+int fz_sched_fd(uint32_t i);
+bool fz_sched_owns_fd(int fd);
+int fz_sched_vacate_fd(int fd);
 
 #endif

@@ -144,15 +144,6 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 /* Make sure that somebody looks at the queues.  Any thread in the runtime. */
 void fz_sched_kick(void);
 
-/*
- * Descriptors of ours, which the program must not touch: how many at most, the
- * i-th (or -1), is it one.  Any thread.  vacate moves one of ours to another number; 0 or -errno.
- */
-uint32_t fz_sched_fd_count(void);
-int fz_sched_fd(uint32_t i);
-bool fz_sched_owns_fd(int fd);
-int fz_sched_vacate_fd(int fd);
-
 /* For the monitor: take p from a carrier that uses it for too long. */
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 

@@ -10,6 +10,7 @@
 
 #include "runtime/carrier.h"
 #include "runtime/op.h"
+#include "runtime/own_fd.h"
 #include "runtime/sched.h"
 #include "runtime_setup.h"
 
