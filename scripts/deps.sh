@@ -42,6 +42,7 @@ g++			g++
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 gdb			gdb
 groff			groff
+haproxy			haproxy
 iproute2		ss
 jq			jq
 libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
@@ -69,6 +70,7 @@ zzuf			zzuf
 '
 
 all='
+default-jdk-headless	javac
 golang-go		go
 libopenblas-dev		/usr/include/x86_64-linux-gnu/cblas.h
 libtbb-dev		/usr/include/tbb/tbb.h
