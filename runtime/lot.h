@@ -30,7 +30,8 @@ static inline int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected,
 /*
  * The same for a condition that is not one word: sleep if must_wait(key, arg), which
  * is asked under the lock that wakers take, so it only looks.  Who makes it false
- * and then wakes the key touches the object no more, which may be gone by then.
+ * and then wakes the key touches the object no more, which may be gone by then, and may
+ * wake in vain who has come since: callers look again.
  */
 int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32_t arg),
 		      uint32_t arg, fz_nsec deadline, unsigned flags);

@@ -229,9 +229,10 @@ static void *keep_level(void *arg)
 		if (!low && (uintptr_t)arg != 0)
 			break;
 		if (low) {
-			fz_lot_wait_while(&both_halves, not_equal, 0, FZ_FOREVER, 0);
-			if (not_equal(&both_halves, 0))
-				return (void *)1;
+			/* The wake-up for the round before may come only now. */
+			do {
+				fz_lot_wait_while(&both_halves, not_equal, 0, FZ_FOREVER, 0);
+			} while (not_equal(&both_halves, 0));
 			plain++;
 			atomic_fetch_add_explicit(&both_halves, 1, memory_order_release);
 			fz_lot_wake((const char *)&both_halves + 4, 1);
