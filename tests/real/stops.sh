@@ -24,6 +24,16 @@ print("held", flush=True)
 time.sleep(60)
 END
 
+# wait_for_calm PID: none of its threads has had anything to do for some time
+wait_for_calm() {
+	local tries calm=0
+	for ((tries = 0; tries < 400 && calm < 4; tries++)); do
+		sleep 0.025
+		calm=$((calm + 1))
+		! grep -q '^State:.*[RD] (' "/proc/$1"/task/*/status 2>/dev/null || calm=0
+	done
+}
+
 # one SIGNAL PORT COMMAND...: the status it ends with, or a word about what went wrong.
 one() {
 	local signal=$1 port=$2 server holder tries status
@@ -42,8 +52,8 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@" >"$work/server.log" 2>&1 </dev/null &
 		[ -s "$work/hold" ] && break
 		sleep 0.02
 	done
-	# All are served, not only in the backlog.
-	sleep 0.1
+	# All are served, not only in the backlog, however long that takes.
+	wait_for_calm $server
 	kill -"$signal" $server
 	for ((tries = 0; tries < 400; tries++)); do
 		kill -0 $server 2>/dev/null || break
