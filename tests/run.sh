@@ -68,7 +68,7 @@ time_for() {
 	tests/real/*|real/*)	echo 60 ;;
 	launcher|check|coexist|install)	echo 600 ;;
 	libc|redirect|dns|static/*)	echo 120 ;;
-	sync_stress)		echo 60 ;;
+	sync_stress|cond_shared)	echo 60 ;;
 	*)			echo "$limit" ;;
 	esac
 }
