@@ -36,6 +36,7 @@
 #include "runtime/host.h"
 #include "runtime/io_file.h"
 #include "runtime/lot.h"
+#include "runtime/maker.h"
 #include "runtime/monitor.h"
 #include "runtime/once.h"
 #include "runtime/sched.h"
@@ -198,6 +199,7 @@ void fz_after_fork_in_child(void)
 	fz_sched_after_fork();
 	fz_carrier_after_fork();
 	fz_monitor_after_fork();
+	fz_maker_after_fork();
 	fz_signal_after_fork();
 	fz_cputime_after_fork();
 	fz_fiber_after_fork();

@@ -184,7 +184,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 	    !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();
-	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_MONITOR)
+	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER)
 		return create_native(thread, attr, start, arg);
 	birth.mask = mask_of(self);
 	if (attr) {

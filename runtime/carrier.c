@@ -13,7 +13,7 @@
 
 enum {
 	CONTEXT_STACK = 256 * 1024,
-	SPARES = 2,		/* idle ones that stay */
+	SPARES = 1,		/* idle ones that stay */
 	WAKE_GO = 1,		/* fz_carrier.wakeup */
 	WAKE_END = 2,
 };
@@ -341,14 +341,19 @@ uint32_t fz_carrier_shrink(void)
 	return ended;
 }
 
-int fz_carrier_keep_spare(void)
+bool fz_carrier_has_spare(void)
 {
 	bool spare;
 
 	fz_lock_acquire(&carriers.lock);
 	spare = carriers.idle != NULL;
 	fz_lock_release(&carriers.lock);
-	return spare ? 0 : start_carrier();
+	return spare;
+}
+
+int fz_carrier_keep_spare(void)
+{
+	return fz_carrier_has_spare() ? 0 : start_carrier();
 }
 
 void fz_carrier_after_fork(void)

@@ -60,10 +60,11 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, int tid, uintptr_t l
 /*
  * See that there is at least one carrier on the idle list, by starting one on a new
  * kernel thread.  May block, for 100 us or for as long as the program's allocator
- * has its locks held: by the monitor, which must not hold a processor meanwhile.
- * Returns 0 or -errno.
+ * has its locks held: not for a thread that has a processor, nor for the monitor
+ * (runtime/maker.h).  Returns 0 or -errno.
  */
 int fz_carrier_keep_spare(void);
+bool fz_carrier_has_spare(void);
 
 /*
  * Give p, which the caller owns in RUNTIME, to an idle carrier and wake it.

@@ -23,7 +23,7 @@ enum fz_kind {
 	FZ_KIND_FIBER,
 	FZ_KIND_WIRED,		/* was a fiber, has its kernel thread for good */
 	FZ_KIND_CARRIER,	/* a carrier's own context */
-	FZ_KIND_MONITOR,
+	FZ_KIND_HELPER,		/* the monitor, and the maker of carriers */
 };
 
 /* The kernel's stack_t; all zero but SS_DISABLE if there is none. */

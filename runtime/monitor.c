@@ -4,6 +4,7 @@
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
 #include "runtime/host.h"
+#include "runtime/maker.h"
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -214,20 +215,28 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	return true;
 }
 
-/* A processor that nobody runs, for fibers in the global queue. */
-static void provide_carrier(void)
+/*
+ * A processor that nobody runs, for fibers in the global queue.  Returns false if it must
+ * be tried again, because there is no carrier to be had yet.
+ */
+static bool provide_carrier(void)
 {
 	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };
+
+	bool lacking = false;
 
 	/* The announced ones first: they may have requests in flight. */
 	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
 		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
 
-		if ((owner & FZ_OWNER_STATE_MASK) == order[i / fz_sched.count] &&
-		    fz_processor_take(p, owner))
-			return;
+		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
+			continue;
+		if (fz_processor_take(p, owner))
+			return true;
+		lacking = true;
 	}
+	return !lacking;
 }
 
 static bool look_at_all(void)
@@ -269,7 +278,7 @@ static void *monitor_thread(void *arg)
 
 	(void)arg;
 	monitor.tcb = self->tcb = fz_tcb_get();
-	self->kind = FZ_KIND_MONITOR;
+	self->kind = FZ_KIND_HELPER;
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	fz_signal_guard_libc();
 	for (;;) {
@@ -282,10 +291,14 @@ static void *monitor_thread(void *arg)
 
 		mask_is_in_force(wanted);
 		/* Made beforehand: when one is needed, locks may be held. */
-		fz_carrier_keep_spare();
+		fz_maker_want_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false,
-					     memory_order_acquire))
-			provide_carrier();
+					     memory_order_acquire) &&
+		    !provide_carrier()) {
+			atomic_store_explicit(&monitor.want_carrier, true,
+					      memory_order_relaxed);
+			again = true;
+		}
 		quiet = look_at_all() || again ? 0 : quiet + 1;
 		if (quiet < QUIET_TICKS) {
 			sleep_for(&tick);

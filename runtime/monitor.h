@@ -6,8 +6,8 @@
  * runtime/monitor.h - the kernel thread that takes processors back.
  *
  * Looks every millisecond while any processor is in use, sleeps without a
- * timeout when none is.  Also starts carriers, because that takes a thread that
- * may block, and receives signals that nobody else is there to receive.
+ * timeout when none is.  Also receives signals that nobody else is there to receive.
+ * It never waits for a lock of libc's, or of the program's allocator (runtime/maker.h).
  */
 
 #include "runtime/base.h"

@@ -7,6 +7,7 @@
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
 #include "runtime/die.h"
+#include "runtime/maker.h"
 #include "runtime/monitor.h"
 #include "runtime/park.h"
 #include "runtime/signal.h"
@@ -361,6 +362,9 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	err = fz_monitor_start();
 	if (err)
 		fz_die("cannot start the monitor thread, error %d", -err);
+	err = fz_maker_start();
+	if (err)
+		fz_die("cannot start the thread that makes others, error %d", -err);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
 	return 0;
 }

@@ -336,7 +336,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	struct fz_fiber *self = fz_self();
 	struct fz_siginfo_head *info = siginfo;
 	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
-		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_MONITOR;
+		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER;
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
 

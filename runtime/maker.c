@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/maker.h"
+
+#include "runtime/carrier.h"
+#include "runtime/fiber.h"
+#include "runtime/host.h"
+#include "runtime/monitor.h"
+#include "runtime/stack.h"
+
+static struct {
+	_Atomic uint32_t wanted;	/* futex; 1: not yet seen */
+} maker;
+
+void fz_maker_want_spare(void)
+{
+	if (FZ_LIKELY(fz_carrier_has_spare()))
+		return;
+	/* release: pairs with the acquire in maker_thread(). */
+	if (!atomic_exchange_explicit(&maker.wanted, 1, memory_order_release))
+		fz_sys_futex_wake(&maker.wanted, 1);
+}
+
+static void *maker_thread(void *arg)
+{
+	struct fz_fiber *self = fz_self();
+
+	(void)arg;
+	self->tcb = fz_tcb_get();
+	self->kind = FZ_KIND_HELPER;
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	for (;;) {
+		/* acquire: pairs with fz_maker_want_spare(). */
+		while (!atomic_exchange_explicit(&maker.wanted, 0, memory_order_acquire))
+			fz_sys_futex_wait(&maker.wanted, 0, NULL);
+		/* Out of memory: the monitor wants it again. */
+		if (fz_carrier_keep_spare() == 0)
+			fz_monitor_poke();
+	}
+	__builtin_unreachable();
+}
+
+int fz_maker_start(void)
+{
+	void *stack;
+	size_t size;
+	int err = fz_stack_alloc(256 * 1024, 4096, &stack, &size);
+
+	if (err)
+		return err;
+	atomic_store_explicit(&maker.wanted, 1, memory_order_relaxed);
+	return fz_host.thread_create(stack, size, maker_thread, NULL);
+}
+
+void fz_maker_after_fork(void)
+{
+	__builtin_memset(&maker, 0, sizeof(maker));
+}
