@@ -183,7 +183,7 @@ static uint64_t drain(struct fz_fiber *self)
 	/* acquire: pairs with fz_sigqueue_add(). */
 	struct fz_signode *n = atomic_exchange_explicit(&self->arrivals, NULL,
 							memory_order_acquire);
-	struct fz_signode *in_order = NULL, *next, **end = &self->queue;
+	struct fz_signode *in_order = NULL, *next;
 	uint64_t brought = 0;
 
 	for (; n; n = next) {
@@ -191,8 +191,6 @@ static uint64_t drain(struct fz_fiber *self)
 		n->next = in_order;
 		in_order = n;
 	}
-	while (*end)
-		end = &(*end)->next;
 	for (n = in_order; n; n = next) {
 		next = n->next;
 		n->next = NULL;
@@ -202,20 +200,28 @@ static uint64_t drain(struct fz_fiber *self)
 			continue;
 		}
 		brought |= fz_signal_bit(n->sig);
-		*end = n;
-		end = &n->next;
+		if (self->queue)
+			self->queue_last->next = n;
+		else
+			self->queue = n;
+		self->queue_last = n;
 	}
 	return brought;
 }
 
 static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
 {
-	for (struct fz_signode **at = &self->queue; *at; at = &(*at)->next) {
-		struct fz_signode *n = *at;
+	struct fz_signode *before = NULL;
 
+	for (struct fz_signode *n = self->queue; n; before = n, n = n->next) {
 		if (n->sig != sig)
 			continue;
-		*at = n->next;
+		if (before)
+			before->next = n->next;
+		else
+			self->queue = n->next;
+		if (self->queue_last == n)
+			self->queue_last = before;
 		n->next = NULL;
 		return n;
 	}
