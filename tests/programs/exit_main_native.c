@@ -16,11 +16,14 @@ static void at_exit(void)
 	fflush(stdout);
 }
 
+static _Atomic int said;
+
 static void *last(void *arg)
 {
 	/* main is long gone. */
 	usleep(20000);
 	puts("last thread");
+	said = 1;
 	return arg;
 }
 
@@ -29,6 +32,13 @@ static void *even_later(void *arg)
 	usleep(80000);
 	puts("last of all");
 	return arg;
+}
+
+static void *after_the_last(void *arg)
+{
+	while (!said)
+		usleep(1000);
+	return even_later(arg);
 }
 
 /* The kernel must know who owns a robust mutex. */
@@ -57,7 +67,7 @@ static void affine_of_two(void)
 /* It was there before any other thread, and is there after all. */
 static void affine_first(void)
 {
-	start_affine(even_later, NULL);
+	start_affine(after_the_last, NULL);
 	finish(start(last, NULL));
 }
 

@@ -6,9 +6,7 @@
  */
 #include "check.h"
 
-#include <sys/wait.h>
-
-enum { ROUNDS = 40, SLEEPERS = 3 };
+enum { ROUNDS = 40 };
 
 static volatile sig_atomic_t handled;
 static _Atomic int spins, go;
@@ -47,52 +45,6 @@ static void in_turn(int flags)
 	finish(t);
 }
 
-/* ---- what another process does next: it ends, or writes ----------------------- */
-
-static int held[2], told[2];
-
-static void *sleeps(void *arg)
-{
-	char c;
-
-	CHECK_INT(read(held[0], &c, 1), 0);
-	return arg;
-}
-
-static void from_child(int flags)
-{
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags | SA_RESTART };
-	pthread_t t[SLEEPERS];
-	char c;
-
-	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
-	CHECK_OK(pipe(held));
-	CHECK_OK(pipe(told));
-	for (int i = 0; i < SLEEPERS; i++)
-		t[i] = start(sleeps, NULL);
-	handled = 0;
-	for (int i = 1; i <= ROUNDS; i++) {
-		pid_t pid = fork();
-
-		CHECK(pid >= 0);
-		if (pid == 0) {
-			if (kill(getppid(), SIGUSR1) != 0 ||
-			    (i % 2 && write(told[1], "x", 1) != 1))
-				_exit(1);
-			_exit(0);
-		}
-		if (i % 2) {
-			CHECK_INT(read(told[0], &c, 1), 1);
-			CHECK_INT(handled, i);
-		}
-		CHECK_INT(waitpid(pid, NULL, 0), pid);
-		CHECK_INT(handled, i);
-	}
-	close(held[1]);
-	for (int i = 0; i < SLEEPERS; i++)
-		finish(t[i]);
-}
-
 int main(int argc, char **argv)
 {
 	cpu_set_t cpus, one;
@@ -111,6 +63,5 @@ int main(int argc, char **argv)
 	}
 	in_turn(0);
 	in_turn(SA_RESTART);
-	from_child(0);
 	return success();
 }
