@@ -129,12 +129,17 @@ static int await_child(struct fz_fiber *self, int type, id_t id, int options)
  * handled them: the kernel may have chosen a thread of ours, but this one looks as well
  * when its mask changes.
  */
-static void see_signals(void)
+static void see_signals(struct fz_fiber *self)
 {
 	uint64_t mask;
 
 	fz_sys_sigmask(SIG_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
 	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	/* relaxed: as in fz_leave_runtime(), which hands out what is there. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
+		fz_enter_runtime(self);
+		fz_leave_runtime(self);
+	}
 }
 
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
@@ -151,7 +156,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
 
 		if (child > 0)
-			see_signals();
+			see_signals(self);
 		if (child != 0)
 			return child;
 		ret = await_child(self, type, id, kinds);
@@ -163,7 +168,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 		child = fz_real.wait4(pid, status, options, usage);
 	while (fz_block_again(&call, child));
 	if (child > 0)
-		see_signals();
+		see_signals(self);
 	return child;
 }
 
@@ -222,7 +227,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		int err = fz_real.waitid(type, id, found, options | WNOHANG);
 
 		if (!err && found->si_pid)
-			see_signals();
+			see_signals(self);
 		if (err || found->si_pid)
 			return err;
 		ret = await_child(self, type, id, options & ~WNOWAIT);
@@ -234,6 +239,6 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		ret = fz_real.waitid(type, id, info, options);
 	while (fz_block_again(&call, ret));
 	if (!ret)
-		see_signals();
+		see_signals(self);
 	return ret;
 }
