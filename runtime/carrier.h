@@ -43,6 +43,8 @@ struct fz_carrier {
 	bool submitted;			/* requests, since none of all was in flight */
 	void *stack;			/* ours; NULL if the kernel thread is not */
 	size_t stack_size;
+	/* Interrupted, and has not noticed; set by any thread, cleared by its own. */
+	_Atomic bool nudged;
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
 	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */
 	struct fz_carrier *all_next;	/* const once published */

@@ -213,7 +213,10 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 	 * comes at a bad moment.
 	 */
 	due = due_to(f);
-	if (first && due && f != fz_self())
+	/* They queue, so one at a time; relaxed: if it is lost, the monitor is there. */
+	if (first && due && f != fz_self() && f->carrier &&
+	    !atomic_load_explicit(&f->in_runtime, memory_order_relaxed) &&
+	    !atomic_exchange_explicit(&f->carrier->nudged, true, memory_order_relaxed))
 		interrupt(f, due);
 }
 
@@ -522,6 +525,9 @@ static void nudged(struct fz_fiber *self, void *ucontext)
 	uint64_t mask;
 	bool unseen;
 
+	/* Whose stack it came to; natives have none. */
+	if (self->carrier)
+		atomic_store_explicit(&self->carrier->nudged, false, memory_order_relaxed);
 	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	/*
