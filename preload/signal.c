@@ -62,7 +62,10 @@ void fz_host_call_handler(int sig, void *info)
 	getcontext(&uc);
 	memcpy(&uc.uc_sigmask, &before, sizeof(before));
 	fz_signal_call_handler(self, sig, info, &uc);
-	fz_sys_sigmask(SIG_SETMASK, &before, NULL);
+	if (self->kind == FZ_KIND_FIBER)
+		fz_signal_load_mask(self->carrier, self->mask);
+	else
+		fz_sys_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 }
 

@@ -199,6 +199,7 @@ static void begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->left = NULL;
 	c->left_how = FZ_LEFT_NOTHING;
 	c->submitted = false;
+	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 	/* relaxed: nobody looks at it before it has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
 	c->libc_tcb = context->tcb;

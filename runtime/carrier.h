@@ -43,7 +43,7 @@ struct fz_carrier {
 	bool submitted;			/* requests, since none of all was in flight */
 	void *stack;			/* ours; NULL if the kernel thread is not */
 	size_t stack_size;
-	/* Interrupted, and has not noticed; set by any thread, cleared by its own. */
+	/* A nudge is on its way to it; cleared by itself (runtime/signal_route.c). */
 	_Atomic bool nudged;
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
 	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */

@@ -114,7 +114,7 @@ struct fz_fiber {
 	_Atomic uint64_t timer_signals;	/* of timers for this thread, if the kernel knows it */
 	uint64_t sigwait_set;		/* it is in sigwait for these */
 	_Atomic(struct fz_signode *) arrivals;	/* runtime/sigqueue.h; any thread */
-	struct fz_signode *queue, *queue_last;	/* the last if there is one */
+	struct fz_signode *queue;		/* the first of each signal */
 	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
 
 	/* All fibers, guarded by the registry lock (runtime/fiber.c). */

@@ -279,9 +279,12 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	if (suspended)
 		atomic_fetch_or_explicit(&self->pending, HANDLED_BIT, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
-		/* And what the return from the handler restores, maybe elsewhere. */
+		/*
+		 * What the return restores, maybe elsewhere.  Until then the kernel's mask is
+		 * not what ours says, and a handler in between would take one for the other.
+		 */
+		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
 		self->mask = mask;
-		self->carrier->kernel_mask = mask;
 	}
 }
 
@@ -467,21 +470,18 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
 			    struct fz_alt_stack *alt_stack)
 {
-	const uint64_t all = FZ_SIGNALS_ALL;
-
 	if (self->kind != FZ_KIND_FIBER ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
-	/*
-	 * From here on until the return the kernel's mask is not what ours says: a handler
-	 * in between would take the one for the other.  adopt_mask() may end elsewhere.
-	 */
-	do {
-		if (FZ_UNLIKELY(mask != self->mask))
-			adopt_mask(self, mask);
-		fz_sys_sigmask(HOW_SETMASK, &all, NULL);
-	} while (FZ_UNLIKELY(mask != self->mask));
+	/* As in fz_signal_call_handler(); adopt_mask() may end elsewhere, with its own mask. */
+	for (;;) {
+		if (self->carrier->kernel_mask != FZ_SIGNALS_ALL)
+			fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
+		if (FZ_LIKELY(mask == self->mask))
+			break;
+		adopt_mask(self, mask);
+	}
 	self->carrier->kernel_mask = mask;
 	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
 			self->carrier->report_stack.size))

@@ -185,10 +185,17 @@ static void interrupt(struct fz_fiber *f, uint64_t due)
 
 	if (!c || atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
 		return;
+	/*
+	 * They queue, and would all come at once on top of each other.  relaxed: a hint; one
+	 * that finds nothing to do makes room for the next.
+	 */
+	if (atomic_exchange_explicit(&c->nudged, true, memory_order_relaxed))
+		return;
 	/* Not SI_TKILL, which is libc's own use of these signals. */
 	sig = interrupting_signal(f, due);
-	siginfo = fz_signal_info(sig, CODE_QUEUE, 0);
-	fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
+	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
+	if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo))
+		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
 static uint64_t due_to(const struct fz_fiber *f)
@@ -213,10 +220,7 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 	 * comes at a bad moment.
 	 */
 	due = due_to(f);
-	/* They queue, so one at a time; relaxed: if it is lost, the monitor is there. */
-	if (first && due && f != fz_self() && f->carrier &&
-	    !atomic_load_explicit(&f->in_runtime, memory_order_relaxed) &&
-	    !atomic_exchange_explicit(&f->carrier->nudged, true, memory_order_relaxed))
+	if (first && due && f != fz_self())
 		interrupt(f, due);
 }
 
@@ -519,17 +523,28 @@ static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext
 		atomic_store_explicit(&self->cancel_seen, true, memory_order_relaxed);
 }
 
+/*
+ * The next may come; not before, where it would come on top of this one.  In the middle of
+ * a switch the fiber does not tell which carrier it was, but the sender does.
+ */
+static void nudge_is_over(const struct fz_siginfo_head *info)
+{
+	struct fz_carrier *c = (struct fz_carrier *)(uintptr_t)info->value;
+
+	if (info->pid == (int)fz_sys_getpid())
+		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
 /* See nudge(). */
-static void nudged(struct fz_fiber *self, void *ucontext)
+static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, void *ucontext)
 {
 	uint64_t mask;
 	bool unseen;
 
-	/* Whose stack it came to; natives have none. */
-	if (self->carrier)
-		atomic_store_explicit(&self->carrier->nudged, false, memory_order_relaxed);
-	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed)) {
+		nudge_is_over(info);
 		return;
+	}
 	/*
 	 * A handler that has just begun or is about to return has another mask than we
 	 * believe; the monitor will ask again.  While it sends to itself, it looks
@@ -541,7 +556,10 @@ static void nudged(struct fz_fiber *self, void *ucontext)
 		 fz_cancel_is_unseen(self);
 	if (mask == self->mask && !self->injecting) {
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+		nudge_is_over(info);
 		fz_signal_run_pending(self);
+	} else {
+		nudge_is_over(info);
 	}
 	/* libc makes its own blocking calls asynchronously cancellable, or looks itself. */
 	if (fz_cancel_is_asynchronous(self))
@@ -551,9 +569,10 @@ static void nudged(struct fz_fiber *self, void *ucontext)
 }
 
 /* Apart from who changes the thread pointer. */
-static __attribute__((noinline)) void nudged_for_restart(void *ucontext)
+static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo_head *info,
+							 void *ucontext)
 {
-	nudged(fz_self(), ucontext);
+	nudged(fz_self(), info, ucontext);
 }
 
 /*
@@ -578,7 +597,7 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 	uintptr_t tcb, target;
 
 	if (info->code == CODE_QUEUE) {
-		nudged_for_restart(ucontext);
+		nudged_for_restart(info, ucontext);
 		return;
 	}
 	c = fz_carrier_by_tid((int)fz_sys_gettid());
@@ -599,7 +618,7 @@ static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 	const struct fz_siginfo_head *info = siginfo;
 
 	if (info->code == CODE_QUEUE)
-		nudged(fz_self(), ucontext);
+		nudged(fz_self(), info, ucontext);
 	else if (route.cancel_handler)
 		route.cancel_handler(sig, siginfo, ucontext);
 }

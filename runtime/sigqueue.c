@@ -150,26 +150,28 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 	atomic_fetch_or_explicit(&f->pending, bit, memory_order_seq_cst);
 }
 
-static bool queued(const struct fz_fiber *f, int sig)
+/* Where the first one of the signal is, or would be. */
+static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 {
-	for (struct fz_signode *n = f->queue; n; n = n->next)
-		if (n->sig == sig)
-			return true;
-	return false;
+	struct fz_signode **at = &f->queue;
+
+	while (*at && (*at)->sig != sig)
+		at = &(*at)->next_signal;
+	return at;
 }
 
 /* A timer has one signal pending at most, which counts what came besides. */
-static bool overrun(struct fz_fiber *f, const struct fz_signode *node)
+static bool overrun(struct fz_signode *first, const struct fz_signode *node)
 {
 	/* si_timerid and si_overrun are where si_pid and si_uid are. */
 	const struct fz_siginfo_head *new = (const void *)&node->info;
 
 	if (new->code != CODE_TIMER)
 		return false;
-	for (struct fz_signode *n = f->queue; n; n = n->next) {
+	for (struct fz_signode *n = first; n; n = n->next) {
 		struct fz_siginfo_head *old = (void *)&n->info;
 
-		if (n->sig != node->sig || old->code != CODE_TIMER || old->pid != new->pid)
+		if (old->code != CODE_TIMER || old->pid != new->pid)
 			continue;
 		old->uid += 1 + new->uid;
 		return true;
@@ -183,7 +185,7 @@ static uint64_t drain(struct fz_fiber *self)
 	/* acquire: pairs with fz_sigqueue_add(). */
 	struct fz_signode *n = atomic_exchange_explicit(&self->arrivals, NULL,
 							memory_order_acquire);
-	struct fz_signode *in_order = NULL, *next;
+	struct fz_signode *in_order = NULL, *next, **first;
 	uint64_t brought = 0;
 
 	for (; n; n = next) {
@@ -194,38 +196,36 @@ static uint64_t drain(struct fz_fiber *self)
 	for (n = in_order; n; n = next) {
 		next = n->next;
 		n->next = NULL;
-		if (n->sig < FZ_SIGNAL_FIRST_REALTIME ? queued(self, n->sig) :
-							overrun(self, n)) {
+		first = first_of(self, n->sig);
+		if (*first && (n->sig < FZ_SIGNAL_FIRST_REALTIME || overrun(*first, n))) {
 			fz_signode_free(n);
 			continue;
 		}
 		brought |= fz_signal_bit(n->sig);
-		if (self->queue)
-			self->queue_last->next = n;
-		else
-			self->queue = n;
-		self->queue_last = n;
+		if (*first) {
+			(*first)->last->next = n;
+		} else {
+			n->next_signal = NULL;
+			*first = n;
+		}
+		(*first)->last = n;
 	}
 	return brought;
 }
 
 static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
 {
-	struct fz_signode *before = NULL;
+	struct fz_signode **first = first_of(self, sig), *n = *first;
 
-	for (struct fz_signode *n = self->queue; n; before = n, n = n->next) {
-		if (n->sig != sig)
-			continue;
-		if (before)
-			before->next = n->next;
-		else
-			self->queue = n->next;
-		if (self->queue_last == n)
-			self->queue_last = before;
-		n->next = NULL;
-		return n;
+	if (!n)
+		return NULL;
+	*first = n->next ? n->next : n->next_signal;
+	if (n->next) {
+		n->next->last = n->last;
+		n->next->next_signal = n->next_signal;
 	}
-	return NULL;
+	n->next = NULL;
+	return n;
 }
 
 static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
@@ -241,7 +241,7 @@ static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
 		return NULL;
 	sig = __builtin_ctzll(due) + 1;
 	n = unlink_first(self, sig);
-	if (!queued(self, sig)) {
+	if (!*first_of(self, sig)) {
 		atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig),
 					  memory_order_seq_cst);
 		/* One that came in between has lost its bit. */
@@ -272,13 +272,9 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 
 void fz_sigqueue_clear(struct fz_fiber *f)
 {
-	struct fz_signode *n;
-
 	drain(f);
-	while ((n = f->queue)) {
-		f->queue = n->next;
-		fz_signode_free(n);
-	}
+	while (f->queue)
+		fz_signode_free(unlink_first(f, f->queue->sig));
 	atomic_store_explicit(&f->pending, 0, memory_order_relaxed);
 }
 

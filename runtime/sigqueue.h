@@ -32,7 +32,8 @@ struct fz_siginfo_head {
 
 struct fz_signode {
 	struct fz_siginfo info;
-	struct fz_signode *next;
+	struct fz_signode *next;	/* of the same signal, once it is in the queue */
+	struct fz_signode *last, *next_signal;	/* of the first of its signal there */
 	int sig;
 	bool directed;			/* at this thread, not at the process */
 	bool charged;			/* counts against RLIMIT_SIGPENDING */
