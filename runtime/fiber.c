@@ -6,9 +6,8 @@
 #include <linux/prctl.h>
 
 #include "runtime/adopt.h"
-#include "runtime/announce.h"
-#include "runtime/announce.h"
 #include "runtime/altstack.h"
+#include "runtime/announce.h"
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
 #include "runtime/die.h"
