@@ -81,14 +81,17 @@ FZ_EXPORT int sigpause(int mask)
 	return self ? sigpause_common(self, mask, 0) : fz_real.__sigpause(mask, 0);
 }
 
-/* The kernel's, with what pthread_sigqueue() has added. */
 static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 			     const struct timespec *timeout)
 {
 	int sig = fz_real.sigtimedwait(set, info, timeout);
 
-	if (sig > 0 && info && info->si_code == SI_QUEUE && info->si_errno == FZ_SIGNAL_DIRECTED)
-		info->si_errno = 0;
+	if (sig > 0 && info) {
+		fz_signal_unmark(info);
+		/* As libc has it. */
+		if (info->si_code == SI_TKILL)
+			info->si_code = SI_USER;
+	}
 	return sig;
 }
 

@@ -100,7 +100,8 @@ static bool delist(struct fz_fiber *f)
 		registry.all = f->all_next;
 	if (f->all_next)
 		f->all_next->all_prev = f->all_prev;
-	fz_signal_thread_ended(f->mask);
+	if (f->kind == FZ_KIND_FIBER)
+		fz_signal_thread_ended(f->mask);
 	/* acq_rel: who exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
 	fz_lock_release(&registry.lock);
@@ -322,7 +323,7 @@ void fz_fiber_wire(struct fz_fiber *self)
 	c = self->carrier;
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
-	self->kind = FZ_KIND_WIRED;
+	fz_signal_wire(self);
 	fz_syscall2(__NR_set_robust_list, (long)self->robust_list, 3 * sizeof(void *));
 	/* relaxed: only its own thread compares it. */
 	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);

@@ -60,8 +60,23 @@ void fz_signal_thread_ended(uint64_t mask)
 {
 	masks.threads--;
 	count(mask, -1);
-	if (masks.threads)
-		publish_blocked_by_all();
+	publish_blocked_by_all();
+}
+
+static bool leave_count(struct fz_fiber *first, void *arg)
+{
+	struct fz_fiber *self = arg;
+
+	(void)first;
+	fz_signal_thread_ended(self->mask);
+	self->mask = 0;
+	self->kind = FZ_KIND_WIRED;
+	return true;
+}
+
+void fz_signal_wire(struct fz_fiber *self)
+{
+	fz_fiber_each(leave_count, self);
 }
 
 uint64_t fz_signal_left_to_kernel(void)
@@ -288,12 +303,20 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	}
 }
 
+bool fz_signal_main_is_wired(void)
+{
+	const struct fz_fiber *main_fiber = fz_fiber_main();
+
+	return main_fiber && main_fiber->kind == FZ_KIND_WIRED;
+}
+
 /* Does the main thread want a signal that was sent to the process? */
 static bool main_wants(int sig)
 {
 	struct fz_fiber *main_fiber = fz_fiber_main();
 
-	return main_fiber && !(main_fiber->mask & fz_signal_bit(sig));
+	return main_fiber && main_fiber->kind == FZ_KIND_FIBER &&
+	       !(main_fiber->mask & fz_signal_bit(sig));
 }
 
 static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info)
@@ -322,13 +345,24 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_undelivered();
 }
 
+void fz_signal_unmark(void *siginfo)
+{
+	struct fz_siginfo_head *info = siginfo;
+
+	if (info->code <= CODE_HANDED_BACK && info->code > CODE_HANDED_BACK - CODE_MAX)
+		info->code = CODE_HANDED_BACK - info->code;
+	else if (info->code == CODE_QUEUE && info->error == FZ_SIGNAL_DIRECTED)
+		info->error = 0;
+}
+
 /* For this thread and no other, of what the kernel sends in either case? */
 static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head *info)
 {
-	if (info->code == CODE_QUEUE && info->error == FZ_SIGNAL_DIRECTED) {
-		info->error = 0;
+	bool directed = info->code == CODE_QUEUE && info->error == FZ_SIGNAL_DIRECTED;
+
+	fz_signal_unmark(info);
+	if (directed)
 		return true;
-	}
 	/* relaxed: written before the timer was made. */
 	return info->code == CODE_TIMER && fz_signal_bit(sig) &
 	       atomic_load_explicit(&self->timer_signals, memory_order_relaxed);
@@ -497,7 +531,8 @@ bool fz_signal_is_mine(struct fz_fiber *self, int sig)
 	uint64_t bit = fz_signal_bit(sig);
 
 	return self->kind == FZ_KIND_FIBER && !(self->mask & bit) &&
-	       !(fz_signal_waited_for() & bit) && (self->is_main || !main_wants(sig));
+	       !(fz_signal_waited_for() & bit) &&
+	       (self->is_main || !(main_wants(sig) || fz_signal_main_is_wired()));
 }
 
 void fz_signal_collect_sigpipe(struct fz_fiber *self)

@@ -141,11 +141,17 @@ void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
  */
 bool fz_signal_mask_is_known(const struct fz_fiber *self);
 
-/* By the registry, under its lock. */
+/* By the registry, under its lock; for fibers that are not wired. */
 void fz_signal_thread_started(uint64_t mask);
 void fz_signal_thread_ended(uint64_t mask);
 
-/* The signals that must stay pending in the kernel: nobody here accepts them. */
+/*
+ * The calling fiber becomes wired: it has the mask that its kernel thread has, and
+ * the kernel gives it the signals.  In the runtime.
+ */
+void fz_signal_wire(struct fz_fiber *self);
+
+/* The signals that must stay pending in the kernel: no fiber accepts them. */
 uint64_t fz_signal_left_to_kernel(void);
 
 /* ---- sending and waiting (runtime/signal_route.c, sigwait.c) ------------- */
@@ -178,6 +184,9 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info);
  * receiver whether it was for the process.  Nobody else gets to see it.
  */
 enum { FZ_SIGNAL_DIRECTED = 0x465a };
+
+/* Make what the kernel had to give out for us look as it was sent.  Any context. */
+void fz_signal_unmark(void *siginfo);
 
 /* A siginfo as of kill (code 0), tgkill (-6), sigqueue (-1) by this process. */
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);

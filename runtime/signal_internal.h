@@ -16,6 +16,11 @@ enum {
 	SIG_WINCH = 28, SIG_SYS = 31, SIG_CANCEL = FZ_SIGNAL_CANCEL, SIG_SETXID = 33,
 	HOW_BLOCK = 0, HOW_UNBLOCK = 1, HOW_SETMASK = 2,
 	CODE_USER = 0, CODE_QUEUE = -1, CODE_TIMER = -2, CODE_TKILL = -6,
+	/*
+	 * The monitor may only send what has a negative code: CODE_HANDED_BACK - code
+	 * stands for another.
+	 */
+	CODE_HANDED_BACK = -0x465a00, CODE_MAX = 0x100,
 };
 #define FLAG_NOCLDSTOP 1u
 #define FLAG_NOCLDWAIT 2u
@@ -41,6 +46,9 @@ static inline long kernel_action(int sig, const struct kernel_sigaction *action,
 
 /* signal_route.c: leave it to the monitor.  Any context. */
 void fz_signal_leave_to_monitor(int sig, const void *info);
+
+/* signal.c: the kernel prefers the main thread; does it alone know what that one accepts? */
+bool fz_signal_main_is_wired(void);
 
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);

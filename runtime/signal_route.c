@@ -391,7 +391,7 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 
 	/* Those who wait are sometimes not waiting: one way for all keeps the order. */
 	if ((uintptr_t)fz_signal_action_get(sig).handler <= 1 ||
-	    fz_signal_waited_for() & fz_signal_bit(sig))
+	    fz_signal_waited_for() & fz_signal_bit(sig) || fz_signal_main_is_wired())
 		return false;
 	d = (struct delivery){
 		.node = fz_signode_new(sig, info, false, true),
@@ -411,6 +411,25 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 	return true;
 }
 
+/*
+ * No fiber accepts it, but other threads may: the kernel knows, which has it pending from
+ * now on.  False if it has no room for it.
+ */
+static bool hand_back(struct fz_signode *node)
+{
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&node->info;
+	int code = head->code;
+
+	if (code == CODE_TKILL || (code >= 0 && code < CODE_MAX))
+		head->code = CODE_HANDED_BACK - code;
+	if (fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), node->sig, (long)head)) {
+		head->code = code;
+		return false;
+	}
+	fz_signode_free(node);
+	return true;
+}
+
 static void find_thread(struct fz_signode *node)
 {
 	struct delivery d = { .node = node };
@@ -426,8 +445,9 @@ static void find_thread(struct fz_signode *node)
 			fz_signal_default(sig);
 		break;
 	case NOBODY:
-		/* Blocked by all meanwhile. */
-		keep(node);
+		/* Blocked by all meanwhile, or until the handler has ended that runs. */
+		if (!(fz_signal_left_to_kernel() & fz_signal_bit(sig)) || !hand_back(node))
+			keep(node);
 		break;
 	}
 }
@@ -481,8 +501,8 @@ bool fz_signal_route(void)
 
 	fz_signal_route_arrived();
 	/* Somebody may accept by now what nobody did. */
-	if (FZ_UNLIKELY(fz_signal_process_pending() & ~fz_signal_left_to_kernel())) {
-		for (n = unkeep(~fz_signal_left_to_kernel()); n; n = next) {
+	if (FZ_UNLIKELY(fz_signal_process_pending())) {
+		for (n = unkeep(~(uint64_t)0); n; n = next) {
 			next = n->next;
 			find_thread(n);
 		}
@@ -491,7 +511,8 @@ bool fz_signal_route(void)
 		fz_fiber_each(nudge, &again);
 	if (again)
 		atomic_store_explicit(&route.undelivered, true, memory_order_relaxed);
-	return again;
+	/* Whoever accepts it next does not know of it. */
+	return again || fz_signal_process_pending();
 }
 
 /* ---- setuid and friends ------------------------------------------------- */
@@ -554,7 +575,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	/* Before the next nudge can come in here, which finds us where it is not seen. */
 	unseen = atomic_load_explicit(&route.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
-	if (mask == self->mask && !self->injecting) {
+	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->injecting) {
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		nudge_is_over(info);
 		fz_signal_run_pending(self);

@@ -102,6 +102,7 @@ static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_
 	if (!sig)
 		sig = fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)ret_info,
 				  (long)&none, sizeof(set));
+	fz_signal_unmark(ret_info);
 	return sig > 0 ? (int)sig : 0;
 }
 

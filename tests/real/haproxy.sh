@@ -57,5 +57,5 @@ for ((i = 0; i < 3; i++)); do
 	[ "$seen" = 8 ] || fail "$seen of 8 threads answered"
 done
 idle "$server"
-stop "$server" 143
+stop "$server" 0 USR1
 stop "$files" 0
