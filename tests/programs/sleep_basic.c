@@ -92,12 +92,13 @@ static void *sleeper(void *arg)
 	return NULL;
 }
 
-/* Deadlines 3 ms apart: neighbours may swap on a busy machine, no more. */
-static void in_order(void)
+/* Deadlines 3 ms apart: neighbours may swap, no more.  Returns how many were far off. */
+static int sleep_all(void)
 {
 	pthread_t t[SLEEPERS];
 	int far = 0;
 
+	woken_count = 0;
 	base = in(CLOCK_MONOTONIC, 30 * MS);
 	for (intptr_t i = SLEEPERS - 1; i >= 0; i--)
 		t[i] = start(sleeper, (void *)i);
@@ -106,8 +107,17 @@ static void in_order(void)
 	for (int i = 0; i < SLEEPERS; i++)
 		if (abs(woken[i] - i) > 10)
 			far++;
-	CHECK(far <= SLEEPERS / 5);
 	CHECK_INT(woken_count, SLEEPERS);
+	return far;
+}
+
+/* A busy machine lets all of them oversleep and run as it likes, but not every time. */
+static void in_order(void)
+{
+	int rounds = 0;
+
+	while (sleep_all() > SLEEPERS / 5)
+		CHECK(++rounds < 20);
 	puts("in order");
 }
 
