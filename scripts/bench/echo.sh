@@ -12,69 +12,30 @@
 # number of connections the medians, and the medians of the ratios within a
 # round.  README.md next to this file says what is measured.  Exit status 0 if
 # all rounds could be run, whatever came out; 2 for a bad option.
-set -u
-export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
+name=echo.sh
+. scripts/bench/common.inc
 
-rounds=5 duration=4 connections=128,1000 size=64 cpus='' build=build
-
-die()
-{
-	echo "echo.sh: $*" >&2
-	exit 2
-}
-
-while [ $# -gt 0 ]; do
-	case $1 in
-	--rounds|--duration|--connections|--size|--cpus|--build)
-		[ $# -ge 2 ] || die "$1 needs a value"
-		printf -v "${1#--}" %s "$2"
-		shift 2
-		;;
-	*)	die "unknown option $1" ;;
-	esac
-done
-for n in "$rounds" "$duration" "$size" ${connections//,/ }; do
-	[[ $n =~ ^[1-9][0-9]*$ ]] || die "not a number: $n"
-done
-if [ -z "$cpus" ]; then
-	cpus=$(scripts/two-cpus.sh) || die "needs two CPUs"
-fi
-[[ $cpus =~ ^[0-9,-]+:[0-9,-]+$ ]] || die "--cpus $cpus: should be SERVER:LOAD"
-
+rounds=5 duration=4 connections=128,1000 size=64 cpus=''
+parse 'rounds duration connections size cpus' "$@"
+no_operands
+numbers "$rounds" "$duration" "$size" "$connections"
+two_cpus
 server=$build/tests/programs/legacy_server
 uring=$build/tests/bench/uring_server
-for file in "$server" "$uring" "$build/fiberize" "$build/libexec/measure" \
-	"$build/libexec/echo_client"; do
-	[ -x "$file" ] || die "$file is missing: run make bench"
-done
-unset LD_PRELOAD
-
-# A thread, or a connection, is a descriptor; both sides get the same limit.
-want=$((${connections##*,} * 2 + 1000))
-if [ "$(ulimit -n)" != unlimited ] && [ "$(ulimit -n)" -lt $want ]; then
-	ulimit -n $want || die "needs $want descriptors"
-fi
-
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+need "$server" "$uring" "$build/libexec/measure" "$build/libexec/echo_client"
+descriptors "${connections##*,}"
+scratch
 
 # sample CONNECTIONS ROUND SIDE COMMAND...
 sample()
 {
-	local n=$1 round=$2 side=$3 code
+	local n=$1 round=$2 side=$3
 	shift 3
 	"$build/libexec/measure" -n "$side, round $round" -s "$work/server" -l "$work/load" \
 		"taskset -c ${cpus#*:} $build/libexec/echo_client -c $n -d $duration -s $size {port}" \
-		-- taskset -c "${cpus%:*}" "$@" >"$work/figures"
-	code=$?
-	if [ $code -ne 0 ]; then
-		echo "echo.sh: $side, $n connections, round $round: exit status $code" >&2
-		tail -n 5 "$work/server" "$work/load" >&2
-		exit 1
-	fi
+		-- taskset -c "${cpus%:*}" "$@" >"$work/figures" ||
+		failed "$side, $n connections, round $round" $? "$work/server" "$work/load"
 	cat "$work/figures" "$work/load" | awk -v head="$n $round $side" '
 		{ v[$1] = $2 }
 		END {

@@ -12,68 +12,34 @@
 # left per free CPU is rate(-x) / (CPUs - 1) against rate / CPUs.  Prints every
 # sample, then medians.  Exit status 0 if all rounds could be run, whatever came
 # out; 2 for a bad option.
-set -u
-export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
+name=obstructed.sh
+. scripts/bench/common.inc
 
-rounds=5 duration=3 connections=128,1000 cpus='' build=build
-
-die()
-{
-	echo "obstructed.sh: $*" >&2
-	exit 2
-}
-
-while [ $# -gt 0 ]; do
-	case $1 in
-	--rounds|--duration|--connections|--cpus|--build)
-		[ $# -ge 2 ] || die "$1 needs a value"
-		printf -v "${1#--}" %s "$2"
-		shift 2
-		;;
-	*)	die "unknown option $1" ;;
-	esac
-done
-for n in "$rounds" "$duration" ${connections//,/ }; do
-	[[ $n =~ ^[1-9][0-9]*$ ]] || die "not a number: $n"
-done
+rounds=5 duration=3 connections=128,1000 cpus=''
+parse 'rounds duration connections cpus' "$@"
+no_operands
+numbers "$rounds" "$duration" "$connections"
 if [ -z "$cpus" ]; then
-	cpus=$(scripts/two-cpus.sh) || die "needs two CPUs"
+	two_cpus
 	cpus=${cpus/:/,}
 fi
 [[ $cpus =~ ^[0-9]+(,[0-9]+)+$ ]] || die "--cpus $cpus: should be a list like 0,1"
 count=$(tr ',' '\n' <<<"$cpus" | wc -l)
-
 server=$build/tests/programs/legacy_server
-for file in "$server" "$build/fiberize" "$build/libexec/measure" "$build/libexec/echo_client"; do
-	[ -x "$file" ] || die "$file is missing: run make bench"
-done
-unset LD_PRELOAD
-
-want=$((${connections##*,} * 2 + 1000))
-if [ "$(ulimit -n)" != unlimited ] && [ "$(ulimit -n)" -lt $want ]; then
-	ulimit -n $want || die "needs $want descriptors"
-fi
-
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+need "$server" "$build/libexec/measure" "$build/libexec/echo_client"
+descriptors "${connections##*,}"
+scratch
 
 # sample CONNECTIONS ROUND SIDE COMMAND...
 sample()
 {
-	local n=$1 round=$2 side=$3 code
+	local n=$1 round=$2 side=$3
 	shift 3
 	"$build/libexec/measure" -n "$side, round $round" -s "$work/server" -l "$work/load" \
 		"taskset -c $cpus $build/libexec/echo_client -c $n -d $duration {port}" \
-		-- taskset -c "$cpus" "$@" >"$work/figures"
-	code=$?
-	if [ $code -ne 0 ]; then
-		echo "obstructed.sh: $side, $n connections, round $round: exit status $code" >&2
-		tail -n 5 "$work/server" "$work/load" >&2
-		exit 1
-	fi
+		-- taskset -c "$cpus" "$@" >"$work/figures" ||
+		failed "$side, $n connections, round $round" $? "$work/server" "$work/load"
 	awk -v head="$n $round $side" '
 		{ v[$1] = $2 }
 		END {

@@ -14,53 +14,26 @@
 # installed is left out, and says so.  README.md next to this file says what is
 # measured.  Exit status 0 if all rounds could be run, whatever came out; 2 for a
 # bad option.
-set -u
-export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
+name=programs.sh
+. scripts/bench/common.inc
 
-rounds=5 cpus='' directory='' build=build
+rounds=5 cpus='' directory=''
 known=(latency memcached redis python fio_direct fio_cached)
-wanted=()
-
-die()
-{
-	echo "programs.sh: $*" >&2
-	exit 2
-}
-
-while [ $# -gt 0 ]; do
-	case $1 in
-	--rounds|--cpus|--directory|--build)
-		[ $# -ge 2 ] || die "$1 needs a value"
-		printf -v "${1#--}" %s "$2"
-		shift 2
-		;;
-	-*)	die "unknown option $1" ;;
-	*)
-		[[ " ${known[*]} " == *" $1 "* ]] || die "no case $1; there are ${known[*]}"
-		wanted+=("$1")
-		shift
-		;;
-	esac
+parse 'rounds cpus directory' "$@"
+for case in "${operands[@]}"; do
+	[[ " ${known[*]} " == *" $case "* ]] || die "no case $case; there are ${known[*]}"
 done
-[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "not a number: $rounds"
-if [ -z "$cpus" ]; then
-	cpus=$(scripts/two-cpus.sh) || die "needs two CPUs"
-fi
-[[ $cpus =~ ^[0-9,-]+:[0-9,-]+$ ]] || die "--cpus $cpus: should be SERVER:LOAD"
+wanted=("${operands[@]}")
+[ ${#wanted[@]} -gt 0 ] || wanted=("${known[@]}")
+numbers "$rounds"
+two_cpus
 directory=${directory:-$build}
 [ -d "$directory" ] || die "--directory $directory: no such directory"
-[ ${#wanted[@]} -gt 0 ] || wanted=("${known[@]}")
-for file in "$build/fiberize" "$build/libexec/measure" "$build/libexec/echo_client"; do
-	[ -x "$file" ] || die "$file is missing: run make bench"
-done
-unset LD_PRELOAD
-
-work=$(mktemp -d) || exit 2
+need "$build/libexec/measure" "$build/libexec/echo_client"
 file=$directory/fio.$$
-trap 'rm -rf "$work" "$file"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+scratch_file=$file
+scratch
 
 # record CASE ROUND SIDE VALUE: lower is better
 record()
@@ -79,11 +52,8 @@ serve()
 	: >"$work/load"
 	"$build/libexec/measure" -n "$case, $side" ${port:+-p "$port"} -s "$work/server" \
 		-l "$work/load" "taskset -c ${cpus#*:} $load" \
-		-- taskset -c "${cpus%:*}" "$@" >"$work/figures" || {
-		echo "programs.sh: $case, $side, round $round: exit status $?" >&2
-		tail -n 5 "$work/server" "$work/load" >&2
-		exit 1
-	}
+		-- taskset -c "${cpus%:*}" "$@" >"$work/figures" ||
+		failed "$case, $side, round $round" $? "$work/server" "$work/load"
 	[[ $requests =~ ^[0-9]+$ ]] || requests=$(awk "$requests" "$work/load")
 	record "$case" "$round" "$side" \
 		"$(awk -v n="$requests" '$1 == "cpu_us" { printf "%.3f", $2 / n }' "$work/figures")"

@@ -9,40 +9,16 @@
 # then for each case the medians and the median of native/fiberize within a round:
 # how many times faster.  Exit status 0 if all rounds could be run, whatever came
 # out; 2 for a bad option.
-set -u
-export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
+name=threads.sh
+. scripts/bench/common.inc
 
-rounds=5 seconds=0.3 build=build
-
-die()
-{
-	echo "threads.sh: $*" >&2
-	exit 2
-}
-
-while [ $# -gt 0 ]; do
-	case $1 in
-	--rounds|--seconds|--build)
-		[ $# -ge 2 ] || die "$1 needs a value"
-		printf -v "${1#--}" %s "$2"
-		shift 2
-		;;
-	-*)	die "unknown option $1" ;;
-	*)	break ;;
-	esac
-done
-[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "not a number: $rounds"
+rounds=5 seconds=0.3
+parse 'rounds seconds' "$@"
+numbers "$rounds"
 [[ $seconds =~ ^[0-9]*\.?[0-9]+$ ]] || die "not a number of seconds: $seconds"
-for file in "$build/tests/bench/threads" "$build/fiberize"; do
-	[ -x "$file" ] || die "$file is missing: run make bench"
-done
-unset LD_PRELOAD
-
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+need "$build/tests/bench/threads"
+scratch
 
 # sample ROUND SIDE COMMAND...
 sample()
@@ -52,9 +28,8 @@ sample()
 	timeout 300 "$@" >"$work/out" 2>"$work/err"
 	code=$?
 	if [ $code -ne 0 ]; then
-		echo "threads.sh: $side, round $round: exit status $code" >&2
-		tail -n 5 "$work/err" >&2
-		exit $((code == 2 ? 2 : 1))
+		[ $code != 2 ] || die "$(tail -n 5 "$work/err")"
+		failed "$side, round $round" $code "$work/err"
 	fi
 	sed "s/^/$round $side /" "$work/out" | tee -a "$work/samples"
 }
@@ -65,11 +40,11 @@ echo "# round side case nanoseconds/operation"
 for ((round = 1; round <= rounds; round++)); do
 	# Nobody is always first.
 	if ((round % 2)); then
-		sample $round native "$build/tests/bench/threads" -s "$seconds" "$@"
-		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "$@"
+		sample $round native "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
+		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
 	else
-		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "$@"
-		sample $round native "$build/tests/bench/threads" -s "$seconds" "$@"
+		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
+		sample $round native "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
 	fi
 done
 
