@@ -7,12 +7,7 @@
 TRANSFERS=400
 need curl $python haproxy
 
-make_files
-make_file_server
-files_port=$(free_port)
-begin files $python "$work/file_server.py" "$files_port" "$work/files"
-files=$started
-wait_for_port "$files" "$files_port"
+serve_files
 port=$(free_port)
 cat >"$work/haproxy.conf" <<END
 global

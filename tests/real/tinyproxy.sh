@@ -4,12 +4,7 @@
 . "$(dirname "$0")/common.inc"
 need curl $python tinyproxy
 
-make_files
-make_file_server
-files_port=$(free_port)
-begin files $python "$work/file_server.py" "$files_port" "$work/files"
-files=$started
-wait_for_port "$files" "$files_port"
+serve_files
 port=$(free_port)
 cat >"$work/tinyproxy.conf" <<END
 Port $port
