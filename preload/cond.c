@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/cond.c - private condition variables are ours, with any mutex;
- * process-shared ones are libc's and announced.  Waiting is a cancellation
+ * process-shared ones are libc's (cond_shared.c).  Waiting is a cancellation
  * point, acted on with the mutex held, as POSIX has it.
- *
- * libc's code cannot wait with a mutex of ours: it would wake only those in the
- * kernel, and sleep where nobody but the kernel wakes.  So it gets one of its own, a
- * gate: held from before ours is unlocked until libc has counted the waiter, and
- * by signallers, so that who locks ours after that finds the waiter counted.  Other
- * processes cannot hold a private mutex, so they need not come by.
  */
 #include "preload/cond.h"
 #include "preload/gate.h"
@@ -153,120 +147,13 @@ static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 	return ret;
 }
 
-/* ---- process-shared, with a private mutex -------------------------------- */
-
-enum { GATES = 16 };
-
-static pthread_mutex_t gates[GATES];	/* all zero: initialised */
-static _Atomic bool gates_used;
-
-static pthread_mutex_t *gate_of(const pthread_cond_t *c)
-{
-	return &gates[(uintptr_t)c / sizeof(*c) % GATES];
-}
-
-void fz_cond_gates_after_fork(void)
-{
-	/* Whoever held them is not here. */
-	memset(gates, 0, sizeof(gates));
-}
-
-/* Signallers hold it for a few instructions: not worth an announcement. */
-static pthread_mutex_t *enter_gate(pthread_cond_t *c)
-{
-	pthread_mutex_t *gate = gate_of(c);
-
-	/* seq_cst: before the unlock of the waiter's mutex, which signallers lock. */
-	if (!atomic_load_explicit(&gates_used, memory_order_seq_cst))
-		return NULL;
-	fz_real.pthread_mutex_lock(gate);
-	return gate;
-}
-
-static void leave_gate(pthread_mutex_t *gate)
-{
-	if (gate)
-		fz_real.pthread_mutex_unlock(gate);
-}
-
-struct gated {
-	struct fz_mutex *mutex;
-	pthread_mutex_t *gate;
-	uint32_t count;
-};
-
-/* Also if libc's wait is cancelled, which unwinds. */
-static void come_back(struct gated *g)
-{
-	fz_real.pthread_mutex_unlock(g->gate);
-	fz_mutex_lock_again(g->mutex, g->count);
-}
-
-enum wait_kind { WAIT, TIMEDWAIT, CLOCKWAIT };
-
-static int wait_of_libc(enum wait_kind kind, pthread_cond_t *c, pthread_mutex_t *m,
-			clockid_t clock, const struct timespec *when)
-{
-	switch (kind) {
-	case WAIT:	return fz_real.pthread_cond_wait(c, m);
-	case TIMEDWAIT:	return fz_real.pthread_cond_timedwait(c, m, when);
-	default:	return fz_real.pthread_cond_clockwait(c, m, clock, when);
-	}
-}
-
-static int wait_behind_gate(enum wait_kind kind, pthread_cond_t *c, struct fz_mutex *m,
-			    clockid_t clock, const struct timespec *when)
-{
-	struct fz_fiber *self = fz_self();
-	struct gated g = { m, gate_of(c), 0 };
-	int err;
-
-	atomic_store_explicit(&gates_used, true, memory_order_seq_cst);
-	/* Asynchronous cancellation too has to find both mutexes as it left them. */
-	fz_cancel_defer(self);
-	/* After an announced call it may have to wait for a processor: not with the gate. */
-	fz_enter_runtime(self);
-	fz_leave_runtime(self);
-	fz_real.pthread_mutex_lock(g.gate);
-	err = fz_mutex_unlock_whole(m, &g.count);
-	if (err) {
-		fz_real.pthread_mutex_unlock(g.gate);
-		fz_cancel_undefer(self);
-		return err;
-	}
-	__attribute__((cleanup(come_back))) struct gated back = g;
-
-	fz_cancel_undefer(self);
-	/* What unlocking has taken back. */
-	if (self->kind == FZ_KIND_FIBER)
-		fz_announce(self);
-	return wait_of_libc(kind, c, back.gate, clock, when);
-}
-
-static int wait_shared(enum wait_kind kind, struct fz_fiber *self, pthread_cond_t *c,
-		       pthread_mutex_t *m, clockid_t clock, const struct timespec *when)
-{
-	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
-
-	if (FZ_UNLIKELY(fz_mutex_is_ours(mutex) && !fz_locks_are_libcs)) {
-		if (when && !fz_timespec_valid(when))
-			return EINVAL;
-		return wait_behind_gate(kind, c, mutex, clock, when);
-	}
-	if (self)
-		fz_announce(self);
-	return wait_of_libc(kind, c, m, clock, when);
-}
-
-/* ------------------------------------------------------------------------- */
-
 FZ_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_wait);
 
 	if (!shared(c))
 		return wait_common(c, m, FZ_FOREVER);
-	return wait_shared(WAIT, self, c, m, 0, NULL);
+	return fz_cond_wait_shared(FZ_COND_WAIT, self, c, m, 0, NULL);
 }
 
 FZ_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
@@ -278,7 +165,7 @@ FZ_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 		return wait_until(c, m,
 				  flags(c) & FZ_COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
 				  when);
-	return wait_shared(TIMEDWAIT, self, c, m, 0, when);
+	return fz_cond_wait_shared(FZ_COND_TIMEDWAIT, self, c, m, 0, when);
 }
 
 FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
@@ -290,7 +177,7 @@ FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, cloc
 		return EINVAL;
 	if (!shared(c))
 		return wait_until(c, m, clock, when);
-	return wait_shared(CLOCKWAIT, self, c, m, clock, when);
+	return fz_cond_wait_shared(FZ_COND_CLOCKWAIT, self, c, m, clock, when);
 }
 
 FZ_EXPORT int pthread_cond_signal(pthread_cond_t *c)
@@ -300,13 +187,8 @@ FZ_EXPORT int pthread_cond_signal(pthread_cond_t *c)
 	if (FZ_LIKELY(!shared(c)) && fz_cond_is_idle(cond))
 		return 0;
 	fz_enter(FZ_SYM_pthread_cond_signal);
-	if (shared(c)) {
-		pthread_mutex_t *gate = enter_gate(c);
-		int err = fz_real.pthread_cond_signal(c);
-
-		leave_gate(gate);
-		return err;
-	}
+	if (shared(c))
+		return fz_cond_wake_shared(c, fz_real.pthread_cond_signal);
 	fz_cond_wake(cond, 1);
 	return 0;
 }
@@ -318,13 +200,8 @@ FZ_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 	if (FZ_LIKELY(!shared(c)) && fz_cond_is_idle(cond))
 		return 0;
 	fz_enter(FZ_SYM_pthread_cond_broadcast);
-	if (shared(c)) {
-		pthread_mutex_t *gate = enter_gate(c);
-		int err = fz_real.pthread_cond_broadcast(c);
-
-		leave_gate(gate);
-		return err;
-	}
+	if (shared(c))
+		return fz_cond_wake_shared(c, fz_real.pthread_cond_broadcast);
 	fz_cond_wake(cond, UINT32_MAX);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
 #include "runtime/die.h"
+#include "runtime/fiber_pool.h"
 #include "runtime/host.h"
 #include "runtime/lot.h"
 #include "runtime/park.h"
@@ -27,7 +28,6 @@ enum {
 	TID_FIRST = (1 << 22) + 1,
 	TID_LAST = (1 << 30) - 1,
 	TID_BATCH = 256,
-	FREE_PER_PROCESSOR = 64,
 };
 
 __thread struct fz_fiber fz_self_record;
@@ -41,10 +41,6 @@ static struct {
 	_Atomic uint32_t alive;
 	_Atomic int next_tid;
 	_Atomic(struct fz_fiber *) main;
-
-	struct fz_lock free_lock;
-	struct fz_fiber *free;
-	_Atomic uint32_t free_count;
 } registry = { .next_tid = TID_FIRST, .alive = 1 };
 
 uint32_t fz_fiber_alive(void)
@@ -146,125 +142,6 @@ static int new_tid(struct fz_processor *p)
 static struct fz_processor *processor_or_none(const struct fz_fiber *self)
 {
 	return self->kind == FZ_KIND_FIBER ? fz_processor_of(self) : NULL;
-}
-
-/* ---- free fibers -------------------------------------------------------- */
-
-/*
- * A processor's list is taken whole and put back, so that nobody sees half a change.
- * acquire: pairs with put_back().
- */
-static struct fz_fiber *take_all(struct fz_processor *p)
-{
-	return atomic_exchange_explicit(&p->free_fibers, NULL, memory_order_acquire);
-}
-
-/* Only the owner adds to it, so it is empty since take_all(). */
-static void put_back(struct fz_processor *p, struct fz_fiber *list)
-{
-	atomic_store_explicit(&p->free_fibers, list, memory_order_release);
-}
-
-static void put_free_for_all(struct fz_fiber *f)
-{
-	fz_stack_trim(f->stack, f->sp);
-	fz_lock_acquire(&registry.free_lock);
-	f->next = registry.free;
-	registry.free = f;
-	fz_lock_release(&registry.free_lock);
-	atomic_fetch_add_explicit(&registry.free_count, 1, memory_order_relaxed);
-}
-
-/* p is NULL for a native thread. */
-static void put_free(struct fz_processor *p, struct fz_fiber *f)
-{
-	if (!p) {
-		put_free_for_all(f);
-		return;
-	}
-	f->next = take_all(p);
-	if (!f->next)
-		p->free_count = 0;
-	if (p->free_count < FREE_PER_PROCESSOR) {
-		p->free_count++;
-		put_back(p, f);
-		return;
-	}
-	put_back(p, f->next);
-	put_free_for_all(f);
-}
-
-static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
-{
-	size_t size;
-	void *bottom;
-
-	fz_stack_bounds(f->stack, f->stack_size, &bottom, &size);
-	return size >= birth->stack_size &&
-	       f->stack_size / 2 <= birth->stack_size + 65536 &&
-	       f->guard_size >= birth->guard_size;
-}
-
-static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_birth *birth,
-				     uint32_t tries)
-{
-	for (; *list && tries; tries--, list = &(*list)->next) {
-		struct fz_fiber *f = *list;
-
-		if (!fits(f, birth))
-			continue;
-		*list = f->next;
-		return f;
-	}
-	return NULL;
-}
-
-static struct fz_fiber *get_free_of_all(const struct fz_birth *birth, uint32_t tries)
-{
-	struct fz_fiber *f;
-
-	/* relaxed: a hint. */
-	if (!atomic_load_explicit(&registry.free_count, memory_order_relaxed))
-		return NULL;
-	fz_lock_acquire(&registry.free_lock);
-	f = take_fitting(&registry.free, birth, tries);
-	fz_lock_release(&registry.free_lock);
-	if (f)
-		atomic_fetch_sub_explicit(&registry.free_count, 1, memory_order_relaxed);
-	return f;
-}
-
-/* A program rarely uses more than two sizes of stacks. */
-enum { TRIES = 16 };
-
-/* p is NULL for a native thread. */
-static struct fz_fiber *get_free(struct fz_processor *p, const struct fz_birth *birth)
-{
-	struct fz_fiber *f, *list = p ? take_all(p) : NULL;
-
-	if (list) {
-		f = take_fitting(&list, birth, TRIES);
-		put_back(p, list);
-		if (f) {
-			p->free_count--;
-			return f;
-		}
-	}
-	return get_free_of_all(birth, TRIES);
-}
-
-/* There is no memory for a new one: those of other processors too, idle or not. */
-static struct fz_fiber *find_free(const struct fz_birth *birth)
-{
-	for (uint32_t i = 0; i < fz_sched.count; i++) {
-		struct fz_fiber *next, *f = take_all(&fz_sched.processors[i]);
-
-		for (; f; f = next) {
-			next = f->next;
-			put_free_for_all(f);
-		}
-	}
-	return get_free_of_all(birth, UINT32_MAX);
 }
 
 /* ---- a life ------------------------------------------------------------- */
@@ -373,7 +250,7 @@ void fz_fiber_buried(struct fz_fiber *f)
 	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING)) == FZ_LIFE_DETACHED) {
 		/* release: a stale handle finds FREE, not an old life. */
 		atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
-		put_free(fz_processor_of(fz_self()), f);
+		fz_pool_put(fz_processor_of(fz_self()), f);
 	} else {
 		fz_lot_wake(&f->life, 1);
 	}
@@ -415,17 +292,17 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	int err;
 
 	fz_enter_runtime(self);
-	f = get_free(processor_or_none(self), birth);
+	f = fz_pool_get(processor_or_none(self), birth);
 	if (!f) {
 		fz_leave_runtime(self);
 		err = manufacture(birth, &f);
 		fz_enter_runtime(self);
 		if (err)
-			f = find_free(birth);
+			f = fz_pool_search(birth);
 		/* Those that are about to end leave theirs. */
 		if (!f && self->kind == FZ_KIND_FIBER) {
 			fz_sched_yield(self);
-			f = find_free(birth);
+			f = fz_pool_search(birth);
 		}
 		if (!f) {
 			fz_leave_runtime(self);
@@ -476,7 +353,7 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 	/* release: a stale handle finds FREE, not an old life. */
 	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
 	fz_enter_runtime(self);
-	put_free(processor_or_none(self), f);
+	fz_pool_put(processor_or_none(self), f);
 	fz_leave_runtime(self);
 }
 
@@ -724,6 +601,7 @@ void fz_fiber_after_fork(void)
 	struct fz_fiber keep = *self;
 
 	__builtin_memset(&registry, 0, sizeof(registry));
+	fz_pool_after_fork();
 	fz_fiber_alone();
 	/* Batches that the parent gave out are not used twice here. */
 	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
