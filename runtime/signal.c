@@ -86,6 +86,23 @@ uint64_t fz_signal_left_to_kernel(void)
 	       ~fz_signal_waited_for();
 }
 
+static bool count_all(struct fz_fiber *first, void *arg)
+{
+	bool *others = arg;
+
+	(void)first;
+	*others = fz_fiber_alive() > masks.threads;
+	return true;
+}
+
+bool fz_signal_others_exist(void)
+{
+	bool others = true;
+
+	fz_fiber_each(count_all, &others);
+	return others;
+}
+
 void fz_signal_load_mask(struct fz_carrier *c, uint64_t mask)
 {
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);

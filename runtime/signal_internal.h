@@ -50,6 +50,9 @@ void fz_signal_leave_to_monitor(int sig, const void *info);
 /* signal.c: the kernel prefers the main thread; does it alone know what that one accepts? */
 bool fz_signal_main_is_wired(void);
 
+/* signal.c: are there threads that are no fibers, or wired?  In the runtime. */
+bool fz_signal_others_exist(void);
+
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);
 

@@ -445,8 +445,12 @@ static void find_thread(struct fz_signode *node)
 			fz_signal_default(sig);
 		break;
 	case NOBODY:
-		/* Blocked by all meanwhile, or until the handler has ended that runs. */
-		if (!(fz_signal_left_to_kernel() & fz_signal_bit(sig)) || !hand_back(node))
+		/*
+		 * Blocked by all meanwhile, or until the handler has ended that runs.  With
+		 * us they stay in order before what the kernel has.
+		 */
+		if (!(fz_signal_left_to_kernel() & fz_signal_bit(sig)) ||
+		    !fz_signal_others_exist() || !hand_back(node))
 			keep(node);
 		break;
 	}
@@ -494,25 +498,34 @@ void fz_signal_route_arrived(void)
 	fz_lock_release(&route.routing);
 }
 
+/*
+ * Somebody may accept by now what nobody did.  Returns whether it must be tried again:
+ * who accepts it next does not know of it.
+ */
+static bool offer_kept(void)
+{
+	uint64_t stay = fz_signal_others_exist() ? 0 : fz_signal_left_to_kernel();
+	struct fz_signode *next;
+
+	for (struct fz_signode *n = unkeep(~stay); n; n = next) {
+		next = n->next;
+		find_thread(n);
+	}
+	return fz_signal_process_pending() & ~stay;
+}
+
 bool fz_signal_route(void)
 {
-	struct fz_signode *n, *next;
-	bool again = false;
+	bool again = false, kept = false;
 
 	fz_signal_route_arrived();
-	/* Somebody may accept by now what nobody did. */
-	if (FZ_UNLIKELY(fz_signal_process_pending())) {
-		for (n = unkeep(~(uint64_t)0); n; n = next) {
-			next = n->next;
-			find_thread(n);
-		}
-	}
+	if (FZ_UNLIKELY(fz_signal_process_pending()))
+		kept = offer_kept();
 	if (atomic_exchange_explicit(&route.undelivered, false, memory_order_acquire))
 		fz_fiber_each(nudge, &again);
 	if (again)
 		atomic_store_explicit(&route.undelivered, true, memory_order_relaxed);
-	/* Whoever accepts it next does not know of it. */
-	return again || fz_signal_process_pending();
+	return again || kept;
 }
 
 /* ---- setuid and friends ------------------------------------------------- */
