@@ -45,6 +45,7 @@ struct fz_carrier {
 	size_t stack_size;
 	/* A nudge is on its way to it; cleared by itself (runtime/signal_route.c). */
 	_Atomic bool nudged;
+	_Atomic bool recalled;		/* likewise, to let others run */
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
 	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */
 	struct fz_carrier *all_next;	/* const once published */
@@ -54,6 +55,10 @@ struct fz_carrier {
 	_Atomic uint64_t cpu_mark;	/* its CPU time as that began, if that counts */
 
 	uint64_t seen_cpu_time;		/* the monitor's memory of its last look */
+	struct {
+		uint64_t cpu_time;
+		uint32_t ticks;		/* that it has computed, in a row */
+	} recall;			/* ... and when it looked whom to recall */
 };
 
 /* A carrier with this context; the kernel thread is already running. */

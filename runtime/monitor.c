@@ -20,6 +20,13 @@ enum {
 	 * that was preempted gets none either, but waits a time slice at most.
 	 */
 	BLOCKED_TICKS = 3,
+	/*
+	 * Ticks without an idle carrier when there is one to be had, if only a lock is free: of
+	 * the program's allocator, perhaps, whose owner waits to run.
+	 */
+	LACKING_TICKS = 20,
+	/* ... in a row, and half of each, that a carrier must have computed: not in a call. */
+	COMPUTING_TICKS = 2,
 };
 
 /* What the monitor saw of a processor at its last look; the monitor's own. */
@@ -35,6 +42,8 @@ static struct {
 	_Atomic bool asleep;		/* without a timeout */
 	_Atomic bool want_carrier;
 	struct look looks[256];
+	bool lacked;			/* a carrier, since it last looked */
+	uint32_t lacking;		/* ticks in a row */
 
 	struct fz_lock mask_lock;	/* one change of the mask at a time */
 	uint64_t mask;			/* the monitor's own */
@@ -155,6 +164,37 @@ static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_
 	return same && look->calls == before && before & FZ_CARRIER_IN_CALL;
 }
 
+static bool take(struct fz_processor *p, uintptr_t owner)
+{
+	bool taken = fz_processor_take(p, owner);
+
+	monitor.lacked |= !taken;
+	return taken;
+}
+
+static void recall_if_computing(struct fz_carrier *c, void *arg)
+{
+	const bool first = monitor.lacking == LACKING_TICKS;
+	const int tid = c->tid;
+	uint64_t cpu_time = tid ? fz_cputime_of_tid(tid) : 0;
+	bool computes = !first && cpu_time >= c->recall.cpu_time + TICK_US * FZ_USEC / 2;
+
+	(void)arg;
+	c->recall.cpu_time = cpu_time;
+	c->recall.ticks = computes ? c->recall.ticks + 1 : 0;
+	if (c->recall.ticks >= COMPUTING_TICKS)
+		fz_signal_recall(c);
+}
+
+/* Kernel threads are scarce: those that compute, with a processor or without, must share. */
+static void look_for_carriers(void)
+{
+	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
+	monitor.lacked = false;
+	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
+		fz_carrier_each(recall_if_computing, NULL);
+}
+
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
@@ -186,7 +226,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		/* Somebody must wait for its requests, if there are any. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (work)
-			fz_processor_take(p, owner);
+			take(p, owner);
 		else if (state == FZ_OWNER_USER)
 			fz_processor_announce(p, owner);
 		return work;
@@ -211,7 +251,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (!work && !fz_backend_in_flight(&p->backend))
 		return true;
 	if (look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS)
-		fz_processor_take(p, owner);
+		take(p, owner);
 	return true;
 }
 
@@ -232,7 +272,7 @@ static bool provide_carrier(void)
 
 		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
 			continue;
-		if (fz_processor_take(p, owner))
+		if (take(p, owner))
 			return true;
 		lacking = true;
 	}
@@ -300,6 +340,7 @@ static void *monitor_thread(void *arg)
 			again = true;
 		}
 		quiet = look_at_all() || again ? 0 : quiet + 1;
+		look_for_carriers();
 		if (quiet < QUIET_TICKS) {
 			sleep_for(&tick);
 			if (++since_shrink >= SHRINK_TICKS) {

@@ -194,6 +194,12 @@ struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
 /* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
 void fz_signal_nudge(void);
 
+/*
+ * Whatever fiber computes on that kernel thread, where it does not look, is to let others
+ * run.  By the monitor.
+ */
+void fz_signal_recall(struct fz_carrier *carrier);
+
 /* The fiber ends: what was routed to it goes to others.  In the runtime. */
 void fz_signal_give_back(struct fz_fiber *self);
 

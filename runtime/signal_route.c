@@ -6,6 +6,7 @@
 #include <asm/errno.h>
 #include <ucontext.h>
 
+#include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/host.h"
 #include "runtime/lock.h"
@@ -173,18 +174,10 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
 }
 
-/*
- * Running user code, where it does not look: interrupt its kernel thread.  What is
- * pending stays with the fiber, so that nothing is lost if it is not there.
- */
-static void interrupt(struct fz_fiber *f, uint64_t due)
+static void send_nudge(struct fz_carrier *c, int sig)
 {
-	struct fz_carrier *c = f->carrier;
 	struct fz_siginfo siginfo;
-	int sig;
 
-	if (!c || atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
-		return;
 	/*
 	 * They queue, and would all come at once on top of each other.  relaxed: a hint; one
 	 * that finds nothing to do makes room for the next.
@@ -192,10 +185,26 @@ static void interrupt(struct fz_fiber *f, uint64_t due)
 	if (atomic_exchange_explicit(&c->nudged, true, memory_order_relaxed))
 		return;
 	/* Not SI_TKILL, which is libc's own use of these signals. */
-	sig = interrupting_signal(f, due);
 	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
 	if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo))
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
+/*
+ * Running user code, where it does not look: interrupt its kernel thread.  What is
+ * pending stays with the fiber, so that nothing is lost if it is not there.
+ */
+static void interrupt(struct fz_fiber *f, uint64_t due)
+{
+	if (f->carrier && !atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
+		send_nudge(f->carrier, interrupting_signal(f, due));
+}
+
+void fz_signal_recall(struct fz_carrier *c)
+{
+	/* relaxed: the signal orders it. */
+	atomic_store_explicit(&c->recalled, true, memory_order_relaxed);
+	send_nudge(c, SIG_SETXID);
 }
 
 static uint64_t due_to(const struct fz_fiber *f)
@@ -569,6 +578,21 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
+/* Asked to by fz_signal_recall(). */
+static void let_others_run(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	if (FZ_LIKELY(!atomic_exchange_explicit(&c->recalled, false, memory_order_relaxed)) ||
+	    self->kind != FZ_KIND_FIBER ||
+	    /* In a call it is not computing, and its end is noted in the carrier. */
+	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
+		return;
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+}
+
 /* See nudge(). */
 static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, void *ucontext)
 {
@@ -592,6 +616,11 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		nudge_is_over(info);
 		fz_signal_run_pending(self);
+		let_others_run(self);
+		if (self->kind == FZ_KIND_FIBER)
+			fz_alt_stack_handler_ends(
+				self, (struct fz_alt_stack *)(void *)
+					      &((ucontext_t *)ucontext)->uc_stack);
 	} else {
 		nudge_is_over(info);
 	}

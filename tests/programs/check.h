@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -242,6 +243,29 @@ UNUSED static int success(void)
 {
 	puts("EXIT-SUCCESS");
 	return fflush(stdout) ? 1 : 0;
+}
+
+/* read(), as a program or a language runtime without libc has it. */
+UNUSED static long read_raw(int from, void *buf, size_t n)
+{
+#if defined(__x86_64__)
+	long r;
+
+	__asm__ volatile("syscall" : "=a"(r)
+			 : "0"((long)SYS_read), "D"((long)from), "S"(buf), "d"(n)
+			 : "rcx", "r11", "memory");
+	return r;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = SYS_read;
+	register long x0 __asm__("x0") = from;
+	register void *x1 __asm__("x1") = buf;
+	register size_t x2 __asm__("x2") = n;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+	return x0;
+#else
+#error "which instruction makes a system call here?"
+#endif
 }
 
 #endif

@@ -19,29 +19,6 @@ static volatile int flag;
 static int silent[2], file_a, file_b, let_go;
 static int fd[THREADS][2];
 
-/* read(), as a program or a language runtime without libc has it. */
-static long raw_read(int from, void *buf, size_t n)
-{
-#if defined(__x86_64__)
-	long r;
-
-	__asm__ volatile("syscall" : "=a"(r)
-			 : "0"((long)SYS_read), "D"((long)from), "S"(buf), "d"(n)
-			 : "rcx", "r11", "memory");
-	return r;
-#elif defined(__aarch64__)
-	register long x8 __asm__("x8") = SYS_read;
-	register long x0 __asm__("x0") = from;
-	register void *x1 __asm__("x1") = buf;
-	register size_t x2 __asm__("x2") = n;
-
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
-	return x0;
-#else
-#error "which instruction makes a system call here?"
-#endif
-}
-
 static void *spins(void *arg)
 {
 	event_post(&blocked);
@@ -56,7 +33,7 @@ static void *reads_raw(void *arg)
 	char c = 0;
 
 	event_post(&blocked);
-	CHECK_INT(raw_read(silent[0], &c, 1), 1);
+	CHECK_INT(read_raw(silent[0], &c, 1), 1);
 	CHECK(__atomic_load_n(&let_go, __ATOMIC_ACQUIRE));
 	CHECK_INT(c, 'x');
 	return arg;
