@@ -53,6 +53,12 @@ bool fz_signal_main_is_wired(void);
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);
 
+/*
+ * sigwait.c: a handler begins on a fiber that is in fz_signal_wait().  It ends that, maybe by
+ * siglongjmp, and what comes meanwhile is not for who waits.  With the handler's mask.
+ */
+void fz_signal_wait_interrupted(struct fz_fiber *self);
+
 /* signal_route.c: from the process's to the fiber, what it accepts.  In the runtime. */
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 

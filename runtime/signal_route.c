@@ -201,7 +201,7 @@ static void interrupt(struct fz_fiber *f, uint64_t due)
 static uint64_t due_to(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
-	       (~f->mask | f->sigwait_set);
+	       (~f->mask | f->sigwait_set) & ~FZ_SIGNAL_HANDLED;
 }
 
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
