@@ -121,6 +121,15 @@ static bool on_processes(long number, const long *a, long *ret)
 		*ret = vfork();
 		return true;
 #endif
+	case SYS_execve:
+		*ret = execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+		return true;
+	case SYS_execveat:
+		if (!fz_real.execveat)
+			return false;
+		*ret = execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+				(char *const *)a[3], (int)a[4]);
+		return true;
 	case SYS_clone:
 		/* On a stack of its own, the child is none of our business. */
 		if (a[1] || (a[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)

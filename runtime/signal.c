@@ -81,6 +81,8 @@ void fz_signal_wire(struct fz_fiber *self)
 
 uint64_t fz_signal_left_to_kernel(void)
 {
+	if (fz_signal_executing())
+		return FZ_SIGNALS_ALL;
 	/* relaxed: see publish_blocked_by_all(). */
 	return atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) &
 	       ~fz_signal_waited_for();
@@ -333,7 +335,8 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_leave_to_monitor(sig, info);
 		return;
 	}
-	node = fz_signode_new(sig, info, false, false);
+	/* One that the kernel has chosen a thread for is for that thread. */
+	node = fz_signode_new(sig, info, own_thread, false);
 	if (!node)
 		return;
 	/* fz_leave_runtime() looks. */
@@ -456,6 +459,10 @@ void fz_signal_run_pending(struct fz_fiber *self)
 		if (!node) {
 			self->injecting = before;
 			break;
+		}
+		if (FZ_UNLIKELY(self->kind == FZ_KIND_WIRED) && fz_signal_to_kernel(node)) {
+			self->injecting = before;
+			continue;
 		}
 		sig = node->sig;
 		info = node->info;
