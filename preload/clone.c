@@ -88,7 +88,7 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	struct fz_fiber *self = fz_enter(FZ_SYM_clone);
 	struct start start = { fn, arg };
 	void *parent_tid, *tls, *child_tid;
-	bool borrowed = false;
+	bool borrowed = false, began;
 	va_list list;
 	int ret;
 
@@ -108,7 +108,10 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 		borrowed = true;
 	}
+	/* The child executes before this returns; or the caller's signals are its, too. */
+	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
 	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
+	fz_signal_after_spawn(began);
 	if (borrowed) {
 		atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 		fz_signal_run_pending(self);

@@ -232,14 +232,12 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 	return true;
 }
 
-__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+static void prepare(char **envp)
 {
 	bool dormant = false;
 	const char *why;
 	bool known;
 
-	(void)argc;
-	(void)argv;
 	fz_real_bind();
 	fz_config_read(envp);
 	fz_loader_init();
@@ -274,7 +272,16 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	if (!known || fz_watched_from_inside(envp, &why)) {
 		fz_locks_are_libcs = true;
 		stay_native(why, 0);
-		return;
+	} else {
+		fz_fdtab_init();
 	}
-	fz_fdtab_init();
+}
+
+__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+{
+	(void)argc;
+	(void)argv;
+	prepare(envp);
+	/* The program's first dlerror() is about its own calls, not about what we looked for. */
+	dlerror();
 }

@@ -52,7 +52,7 @@ bool fz_prctl_is_of_thread(int option)
 	}
 }
 
-bool fz_syscall_is_of_thread(long number, const long *args)
+bool fz_syscall_is_of_thread(long number)
 {
 	switch (number) {
 	/* By number, ids are the thread's; libc's functions change the process. */
@@ -84,11 +84,6 @@ bool fz_syscall_is_of_thread(long number, const long *args)
 	case SYS_iopl:
 #endif
 		return true;
-	case SYS_ioprio_set:
-		/* IOPRIO_WHO_PROCESS, 0: the caller. */
-		return args[0] == 1 && args[1] == 0;
-	case SYS_sched_setattr:
-		return args[0] == 0;
 	default:
 		return false;
 	}

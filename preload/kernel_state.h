@@ -17,6 +17,6 @@ void fz_wire_for_state(void);
 
 /* Do these change the calling thread, and only it? */
 bool fz_prctl_is_of_thread(int option);
-bool fz_syscall_is_of_thread(long number, const long *args);
+bool fz_syscall_is_of_thread(long number);
 
 #endif

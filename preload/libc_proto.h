@@ -105,6 +105,11 @@ int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int 
 /* In no header of libc. */
 int capset(void *header, const void *data);
 
+/* In those of glibc from 2.41 on. */
+struct sched_attr;
+int sched_setattr(pid_t tid, struct sched_attr *attr, unsigned int flags);
+int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned int size, unsigned int flags);
+
 /* Removed from the headers or hidden behind feature macros, still exported. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);
 int __sigpause(int sig_or_mask, int is_sig);

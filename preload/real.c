@@ -22,6 +22,11 @@ static const struct {
 struct fz_real fz_real;
 bool fz_real_bound;
 
+/*
+ * A name or version that is missing makes dlsym() ask malloc for room for its message.  The
+ * program's allocator may only begin then, and call us: by that time all that every libc has
+ * must be bound.
+ */
 void fz_real_bind(void)
 {
 	void **slot = (void **)&fz_real;
@@ -29,18 +34,24 @@ void fz_real_bind(void)
 	if (fz_real_bound)
 		return;
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
-		void *fn = NULL;
-
-		if (wanted[i].version)
-			fn = dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
-		/* Other ABIs have one version only (aarch64 starts at 2.17). */
-		if (!fn)
-			fn = dlsym(RTLD_NEXT, wanted[i].name);
-		if (!fn && !(wanted[i].kind & OPT))
+		if (wanted[i].kind & OPT)
+			continue;
+		slot[i] = dlsym(RTLD_NEXT, wanted[i].name);
+		if (!slot[i])
 			fz_die("libc has no %s", wanted[i].name);
-		slot[i] = fn;
 	}
 	fz_real_bound = true;
+	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
+		void *fn;
+
+		if (!wanted[i].version && !(wanted[i].kind & OPT))
+			continue;
+		/* Other ABIs have one version only (aarch64 starts at 2.17). */
+		fn = wanted[i].version ? dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version) :
+			dlsym(RTLD_NEXT, wanted[i].name);
+		if (fn)
+			slot[i] = fn;
+	}
 }
 
 const char *fz_symbol_name(enum fz_symbol symbol)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/schedule.h"
 
+#include <sys/syscall.h>
+
 #include "preload/gate.h"
 #include "preload/kernel_state.h"
 #include "runtime/sched.h"
@@ -34,7 +36,8 @@ static struct target target_by_tid(pid_t tid)
 	if (tid == 0)
 		return target_of(self);
 	fiber = fz_fiber_by_tid(tid);
-	return fiber ? target_of(fiber) : (struct target){ NULL, tid, false };
+	/* Native threads are in no list. */
+	return fiber ? target_of(fiber) : (struct target){ NULL, tid, tid == gettid() };
 }
 
 /* The caller itself gets what it wants; returns whether t is another fiber. */
@@ -162,6 +165,14 @@ pid_t fz_schedule_tid(pid_t tid)
 	return target_by_tid(tid).tid;
 }
 
+bool fz_schedule_change(pid_t tid, pid_t *ret_tid)
+{
+	struct target t = target_by_tid(tid);
+
+	*ret_tid = t.tid;
+	return !is_other_fiber(t);
+}
+
 FZ_EXPORT int sched_getscheduler(pid_t tid)
 {
 	fz_enter(FZ_SYM_sched_getscheduler);
@@ -233,6 +244,67 @@ FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 	if (t.fiber)
 		return priority == 0 ? 0 : EINVAL;
 	return fz_real.sched_setparam(t.tid, &param) ? errno : 0;
+}
+
+/* ---- all of it at once -------------------------------------------------- */
+
+/* The first version of what the kernel calls struct sched_attr; libc has it from 2.41 on. */
+struct attributes {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+_Static_assert(sizeof(struct attributes) == 48, "SCHED_ATTR_SIZE_VER0");
+
+static bool attributes_readable(const struct attributes *attr)
+{
+	return attr && fz_sys_readable((const void *)((uintptr_t)attr & ~(uintptr_t)7)) &&
+		fz_sys_readable((const void *)(((uintptr_t)(attr + 1) - 1) & ~(uintptr_t)7));
+}
+
+/* GLib gives each thread of a pool those of the one that made the pool. */
+static bool has_already(const struct attributes *attr)
+{
+	struct attributes now;
+
+	return fz_real.syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0 &&
+		(now.policy == SCHED_OTHER || now.policy == SCHED_BATCH) &&
+		attr->policy == now.policy && attr->nice == now.nice &&
+		attr->priority == 0 && attr->flags == 0 && now.flags == 0 &&
+		(attr->runtime == 0 || attr->runtime == now.runtime);
+}
+
+static int check_attributes(const struct attributes *attr)
+{
+	const struct sched_param param = { .sched_priority = (int)attr->priority };
+
+	if (attr->size && attr->size < sizeof(*attr))
+		return -E2BIG;
+	return attr->policy == SCHED_DEADLINE ? -EPERM : check_policy((int)attr->policy, &param);
+}
+
+FZ_EXPORT int sched_setattr(pid_t tid, struct sched_attr *wanted, unsigned flags)
+{
+	const struct attributes *attr = (const void *)wanted;
+	struct target t = target_by_tid(tid);
+
+	fz_enter(FZ_SYM_sched_setattr);
+	if ((t.fiber || t.self) && !flags && attributes_readable(attr) &&
+	    ((t.fiber && has_already(attr)) || is_other_fiber(t)))
+		return (int)fz_leave(check_attributes(attr));
+	return (int)fz_real.syscall(SYS_sched_setattr, t.tid, wanted, flags);
+}
+
+FZ_EXPORT int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned size, unsigned flags)
+{
+	fz_enter(FZ_SYM_sched_getattr);
+	return (int)fz_real.syscall(SYS_sched_getattr, target_by_tid(tid).tid, attr, size, flags);
 }
 
 /* ---- nice value --------------------------------------------------------- */

@@ -11,9 +11,16 @@
  * tid only differs from what gettid() tells.
  */
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* What the kernel is to be told instead of tid, if that is a fiber's.  Any thread. */
 pid_t fz_schedule_tid(pid_t tid);
+
+/*
+ * The caller is about to change what the kernel keeps for tid, as *ret_tid.  Returns false
+ * if that is another fiber, for which nothing is to be done.
+ */
+bool fz_schedule_change(pid_t tid, pid_t *ret_tid);
 
 #endif

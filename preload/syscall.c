@@ -36,7 +36,10 @@
 #define SYS_futex_wait 455
 #endif
 
-enum { KERNEL_SIGSET_SIZE = 8 };
+enum {
+	KERNEL_SIGSET_SIZE = 8,
+	IOPRIO_WHO_THREAD = 1,		/* the kernel calls it IOPRIO_WHO_PROCESS */
+};
 
 static bool is_running(void)
 {
@@ -121,6 +124,15 @@ static bool on_processes(long number, const long *a, long *ret)
 		*ret = vfork();
 		return true;
 #endif
+	case SYS_execve:
+		*ret = execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+		return true;
+	case SYS_execveat:
+		if (!fz_real.execveat)
+			return false;
+		*ret = execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+				(char *const *)a[3], (int)a[4]);
+		return true;
 	case SYS_clone:
 		/* On a stack of its own, the child is none of our business. */
 		if (a[1] || (a[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
@@ -182,6 +194,20 @@ static long create_timer(long number, const long *a)
 	return real(number, changed);
 }
 
+static long io_priority(long number, const long *a)
+{
+	long changed[6];
+	pid_t tid;
+
+	memcpy(changed, a, sizeof(changed));
+	if (number == SYS_ioprio_get)
+		tid = fz_schedule_tid((pid_t)a[1]);
+	else if (!fz_schedule_change((pid_t)a[1], &tid))
+		return 0;
+	changed[1] = tid;
+	return real(number, changed);
+}
+
 static bool on_threads(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	long others[6];
@@ -213,6 +239,13 @@ static bool on_threads(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_sched_setparam:
 		*ret = sched_setparam((pid_t)a[0], (const struct sched_param *)a[1]);
 		return true;
+	case SYS_sched_setattr:
+		*ret = sched_setattr((pid_t)a[0], (struct sched_attr *)a[1], (unsigned)a[2]);
+		return true;
+	case SYS_sched_getattr:
+		*ret = sched_getattr((pid_t)a[0], (struct sched_attr *)a[1], (unsigned)a[2],
+				     (unsigned)a[3]);
+		return true;
 	case SYS_setpriority:
 		*ret = setpriority((__priority_which_t)a[0], (id_t)a[1], (int)a[2]);
 		return true;
@@ -220,10 +253,15 @@ static bool on_threads(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_sched_getaffinity:
 	case SYS_sched_getscheduler:
 	case SYS_sched_getparam:
-	case SYS_sched_getattr:
 		memcpy(others, a, sizeof(others));
 		others[0] = fz_schedule_tid((pid_t)a[0]);
 		*ret = real(number, others);
+		return true;
+	case SYS_ioprio_get:
+	case SYS_ioprio_set:
+		if (a[0] != IOPRIO_WHO_THREAD)
+			return false;
+		*ret = io_priority(number, a);
 		return true;
 	case SYS_clock_gettime:
 		*ret = clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
@@ -565,7 +603,7 @@ FZ_EXPORT long syscall(long number, ...)
 		return ret;
 	if (number == SYS_prctl)
 		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
-	if (fz_syscall_is_of_thread(number, a)) {
+	if (fz_syscall_is_of_thread(number)) {
 		fz_wire_for_state();
 		return real(number, a);
 	}

@@ -316,6 +316,8 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->mask = birth->mask;
 	f->asked_guard = birth->guard_size;
 	f->injecting = f->owed = 0;
+	/* Its predecessor may have been cancelled in sigsuspend. */
+	f->suspended = false;
 	fz_alt_stack_init(f);
 	fz_sigqueue_clear(f);
 	f->user_seen = f->system_seen = 0;

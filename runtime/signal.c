@@ -81,6 +81,8 @@ void fz_signal_wire(struct fz_fiber *self)
 
 uint64_t fz_signal_left_to_kernel(void)
 {
+	if (fz_signal_executing())
+		return FZ_SIGNALS_ALL;
 	/* relaxed: see publish_blocked_by_all(). */
 	return atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) &
 	       ~fz_signal_waited_for();
@@ -189,12 +191,6 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 	return 0;
 }
 
-/*
- * The bit of a signal that is never pending says that a handler has run while the
- * fiber was `suspended`: fz_park() finds it, as it does a pending signal.
- */
-#define HANDLED_BIT ((uint64_t)1 << (SIG_CANCEL - 1))
-
 bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old)
 {
 	ret_old->suspended = self->suspended;
@@ -209,7 +205,7 @@ bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_sw
 void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old)
 {
 	self->suspended = old->suspended;
-	atomic_fetch_and_explicit(&self->pending, ~HANDLED_BIT, memory_order_relaxed);
+	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
 }
 
@@ -302,14 +298,20 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		if (FZ_UNLIKELY(self->has_alt_stack))
 			fz_alt_stack_handler_began(self);
 	}
+	/* It may leave the call by siglongjmp. */
 	self->suspended = false;
+	if (suspended)
+		atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED,
+					  memory_order_relaxed);
+	if (FZ_UNLIKELY(self->sigwait_set) && self->kind == FZ_KIND_FIBER)
+		fz_signal_wait_interrupted(self);
 	a.handler(sig, info, ucontext);
 	self->suspended = suspended;
 	/* Whatever calls the handler itself has made meanwhile. */
 	self->handlers_run = handlers;
 	self->must_return_eintr = eintr;
 	if (suspended)
-		atomic_fetch_or_explicit(&self->pending, HANDLED_BIT, memory_order_relaxed);
+		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
 		/*
 		 * What the return restores, maybe elsewhere.  Until then the kernel's mask is
@@ -350,7 +352,8 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_leave_to_monitor(sig, info);
 		return;
 	}
-	node = fz_signode_new(sig, info, false, false);
+	/* One that the kernel has chosen a thread for is for that thread. */
+	node = fz_signode_new(sig, info, own_thread, false);
 	if (!node)
 		return;
 	/* fz_leave_runtime() looks. */
@@ -464,7 +467,7 @@ void fz_signal_run_pending(struct fz_fiber *self)
 	 * it.  seq_cst: pairs with fz_sigqueue_add().
 	 */
 	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
-	       ~self->mask & ~self->sigwait_set) {
+	       ~self->mask & ~self->sigwait_set & ~FZ_SIGNAL_HANDLED) {
 		uint8_t before = self->injecting;
 
 		self->injecting = SIG_CANCEL;
@@ -473,6 +476,10 @@ void fz_signal_run_pending(struct fz_fiber *self)
 		if (!node) {
 			self->injecting = before;
 			break;
+		}
+		if (FZ_UNLIKELY(self->kind == FZ_KIND_WIRED) && fz_signal_to_kernel(node)) {
+			self->injecting = before;
+			continue;
 		}
 		sig = node->sig;
 		info = node->info;

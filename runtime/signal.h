@@ -85,6 +85,14 @@ void fz_signal_restore(uint64_t set);
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);
 
+/*
+ * Around exec, too, which keeps what is pending for the process and the caller: the
+ * kernel has all of that on return.  after: it has failed.  By any thread, outside the
+ * runtime.
+ */
+void fz_signal_before_exec(struct fz_fiber *self);
+void fz_signal_after_exec(void);
+
 /* What the kernel does by default, to this process, now.  Outside the runtime, or
  * by the monitor.  Returns if that was nothing, or a stop that is over. */
 void fz_signal_default(int sig);

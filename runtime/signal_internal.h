@@ -56,11 +56,26 @@ bool fz_signal_others_exist(void);
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);
 
+/*
+ * sigwait.c: a handler begins on a fiber that is in fz_signal_wait().  It ends that, maybe by
+ * siglongjmp, and what comes meanwhile is not for who waits.  With the handler's mask.
+ */
+void fz_signal_wait_interrupted(struct fz_fiber *self);
+
 /* signal_route.c: from the process's to the fiber, what it accepts.  In the runtime. */
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 
 /* Make a node pending for f and see that it learns of it.  In the runtime. */
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
+
+/*
+ * The kernel has it from now on, for the calling thread, which is wired, or for the
+ * process.  False if it has no room for it.
+ */
+bool fz_signal_to_kernel(struct fz_signode *node);
+
+/* Is some thread between fz_signal_before_exec() and the end of the process? */
+bool fz_signal_executing(void);
 
 /* It has been given a signal in a handler; somebody must look whether it noticed. */
 void fz_signal_undelivered(void);

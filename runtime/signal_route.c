@@ -35,6 +35,7 @@ static struct {
 	_Atomic uint64_t pending;
 
 	_Atomic uint64_t signalfd_set;
+	_Atomic int executing;		/* how many are in exec */
 
 	void (*setxid_handler)(int, void *, void *);
 	void (*cancel_handler)(int, void *, void *);
@@ -210,7 +211,7 @@ void fz_signal_recall(struct fz_carrier *c)
 static uint64_t due_to(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
-	       (~f->mask | f->sigwait_set);
+	       (~f->mask | f->sigwait_set) & ~FZ_SIGNAL_HANDLED;
 }
 
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
@@ -437,6 +438,79 @@ static bool hand_back(struct fz_signode *node)
 	}
 	fz_signode_free(node);
 	return true;
+}
+
+static bool send_to_own_thread(const void *info, int sig)
+{
+	return fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
+			   (long)info) == 0;
+}
+
+bool fz_signal_to_kernel(struct fz_signode *node)
+{
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&node->info;
+
+	if (!node->directed)
+		return hand_back(node);
+	if (head->code == CODE_QUEUE)
+		head->error = FZ_SIGNAL_DIRECTED;
+	if (!send_to_own_thread(head, node->sig))
+		return false;
+	fz_signode_free(node);
+	return true;
+}
+
+/* In order, to the end of a list. */
+static void take_own(struct fz_fiber *self, struct fz_signode **end)
+{
+	struct fz_signode *node;
+
+	while ((node = fz_sigqueue_take(self, ~(uint64_t)0))) {
+		*end = node;
+		end = &node->next;
+	}
+}
+
+static void keep_in_kernel(int by)
+{
+	/* relaxed: the monitor answers after it has seen it. */
+	atomic_fetch_add_explicit(&route.executing, by, memory_order_relaxed);
+	fz_monitor_update_mask();
+}
+
+void fz_signal_before_exec(struct fz_fiber *self)
+{
+	struct fz_signode *pending, *next, **end = &pending;
+
+	keep_in_kernel(1);
+	fz_enter_runtime(self);
+	/* relaxed: the monitor has left its handlers. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed))
+		fz_signal_route_arrived();
+	pending = unkeep(~(uint64_t)0);
+	fz_leave_runtime(self);
+	if (!pending && !atomic_load_explicit(&self->pending, memory_order_relaxed))
+		return;
+	while (*end)
+		end = &(*end)->next;
+	take_own(self, end);
+	/* What is pending for a kernel thread stays there if the call fails. */
+	fz_fiber_wire(self);
+	for (; pending; pending = next) {
+		next = pending->next;
+		send_to_own_thread(&pending->info, pending->sig);
+		fz_signode_free(pending);
+	}
+}
+
+void fz_signal_after_exec(void)
+{
+	keep_in_kernel(-1);
+}
+
+bool fz_signal_executing(void)
+{
+	return FZ_UNLIKELY(atomic_load_explicit(&route.executing, memory_order_relaxed));
 }
 
 static void find_thread(struct fz_signode *node)
@@ -726,6 +800,7 @@ void fz_signal_route_after_fork(void)
 	atomic_store_explicit(&fz_signal_arriving, 0, memory_order_relaxed);
 	atomic_store_explicit(&route.in_inbox, 0, memory_order_relaxed);
 	atomic_store_explicit(&route.pending, 0, memory_order_relaxed);
+	atomic_store_explicit(&route.executing, 0, memory_order_relaxed);
 	route.first = NULL;
 	__builtin_memset(&route.lock, 0, sizeof(route.lock));
 	__builtin_memset(&route.routing, 0, sizeof(route.routing));

@@ -258,6 +258,7 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 	uint32_t before = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	struct fz_signode *n;
 
+	accept &= ~FZ_SIGNAL_HANDLED;
 	/* relaxed, and signal fences: only handlers on this thread look. */
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);

@@ -44,6 +44,13 @@ struct fz_signode {
 enum { FZ_SIGNAL_FIRST_REALTIME = 32 };
 
 /*
+ * The bit of a signal that is never pending says that a handler has run while the
+ * fiber was `suspended`: fz_park() finds it, as it does a pending signal.  It stays
+ * until the call that was to end has ended.
+ */
+#define FZ_SIGNAL_HANDLED ((uint64_t)1 << 31)
+
+/*
  * A node with a copy of info.  charge: refuse if as many as RLIMIT_SIGPENDING
  * allows are pending already.  NULL if refused or out of memory.  Any context.
  */

@@ -106,11 +106,28 @@ static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_
 	return sig > 0 ? (int)sig : 0;
 }
 
+/* A handler that runs from here on ends the call, as in fz_signal_swap_mask(). */
+static void begin(struct fz_fiber *self, uint64_t set)
+{
+	self->handlers_run = 0;
+	self->suspended = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	note(self, set);
+}
+
 /* More than the one that was asked for: what nobody waits for any more. */
 static void leave(struct fz_fiber *self)
 {
+	self->suspended = false;
+	/* relaxed: only this thread writes or reads it. */
+	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	note(self, 0);
 	fz_signal_run_pending(self);
+}
+
+void fz_signal_wait_interrupted(struct fz_fiber *self)
+{
+	note(self, 0);
 }
 
 int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info,
@@ -124,8 +141,7 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 	sig = take_any(self, set, ret_info);
 	if (sig || deadline == 0)
 		return sig ? sig : -EAGAIN;
-	note(self, set);
-	self->handlers_run = 0;
+	begin(self, set);
 	while (!(sig = take(self, set, ret_info))) {
 		if (self->handlers_run) {
 			sig = -EINTR;
@@ -135,7 +151,7 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 		if (why == FZ_OP_CANCEL) {
 			leave(self);
 			fz_host.test_cancel();
-			note(self, set);
+			begin(self, set);
 		} else if (why == FZ_OP_TIMEOUT) {
 			sig = take(self, set, ret_info);
 			sig = sig ? sig : -EAGAIN;

@@ -191,6 +191,39 @@ static void *waits(void *arg)
 	return arg;
 }
 
+/* What is pending for it stays its own. */
+static void *has_pending(void *arg)
+{
+	struct target *t = arg;
+	union sigval value = { .sival_int = 4711 };
+	sigset_t set;
+
+	own = t;
+	sigemptyset(&set);
+	sigaddset(&set, SIG);
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_OK(raise(SIG));
+		CHECK_OK(pthread_sigqueue(pthread_self(), SIG, value));
+	}
+	get_tied(t->kind);
+	CHECK_OK(sigpending(&set));
+	CHECK_INT(sigismember(&set, SIG), 1);
+	CHECK_INT(t->handled, 0);
+	sigemptyset(&set);
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, &set, NULL));
+	CHECK_INT(t->handled, 2 * ROUNDS);
+	return arg;
+}
+
+static void by_pending(enum kind kind)
+{
+	struct target t = { .kind = kind };
+
+	CHECK(finish(start_as(kind == AFFINE, has_pending, &t)) == &t);
+	CHECK_INT(strays, 0);
+}
+
 static void by_sigwaitinfo(enum kind kind)
 {
 	struct target t = { .kind = kind, .ready = EVENT_INIT };
@@ -215,6 +248,8 @@ int main(void)
 		printf("kind %d: sigwaitinfo\n", kind);
 		by_timers(kind);
 		printf("kind %d: timers\n", kind);
+		by_pending(kind);
+		printf("kind %d: pending before\n", kind);
 	}
 	puts("EXIT-SUCCESS");
 	return 0;

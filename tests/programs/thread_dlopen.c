@@ -119,6 +119,8 @@ int main(void)
 {
 	pthread_t old[OLD], threads[NEW];
 
+	/* Nobody has asked for anything. */
+	CHECK(!dlerror());
 	CHECK_OK(pthread_barrier_init(&barrier, NULL, OLD + 1));
 	for (int i = 0; i < OLD; i++)
 		old[i] = start(old_thread, (void *)(intptr_t)(i + 1));

@@ -52,6 +52,9 @@ static bool has_personality(void) { return personality(0xffffffff) == ADDR_NO_RA
 static void set_ioprio(void) { CHECK_OK(syscall(SYS_ioprio_set, 1, 0, IDLE_CLASS)); }
 static bool has_ioprio(void) { return syscall(SYS_ioprio_get, 1, 0) == IDLE_CLASS; }
 
+static void set_tid_ioprio(void) { CHECK_OK(syscall(SYS_ioprio_set, 1, gettid(), IDLE_CLASS)); }
+static bool has_tid_ioprio(void) { return syscall(SYS_ioprio_get, 1, gettid()) == IDLE_CLASS; }
+
 static void set_batch(void)
 {
 	struct sched_param param = { 0 };
@@ -67,6 +70,44 @@ static bool has_batch(void)
 	CHECK_OK(pthread_getschedparam(pthread_self(), &policy, &param));
 	CHECK_INT(sched_getscheduler(gettid()), policy);
 	return policy == SCHED_BATCH;
+}
+
+/* The first version of the kernel's struct sched_attr. */
+struct attributes {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+static void get_attributes(struct attributes *attr)
+{
+	CHECK_OK(syscall(SYS_sched_getattr, gettid(), attr, sizeof(*attr), 0));
+	CHECK_INT(attr->size, sizeof(*attr));
+}
+
+static void set_attributes(void)
+{
+	struct attributes attr;
+
+	get_attributes(&attr);
+	attr.policy = SCHED_BATCH;
+	attr.nice = 9;
+	CHECK_OK(syscall(SYS_sched_setattr, gettid(), &attr, 0));
+}
+
+static bool has_attributes(void)
+{
+	struct attributes attr;
+
+	get_attributes(&attr);
+	CHECK_INT(sched_getscheduler(gettid()), (int)attr.policy);
+	CHECK_INT(getpriority(PRIO_PROCESS, 0), attr.nice);
+	return attr.policy == SCHED_BATCH && attr.nice == 9;
 }
 
 static void set_cpu(void)
@@ -104,7 +145,9 @@ static const struct state states[] = {
 	{ "timer slack", always, set_slack, has_slack },
 	{ "personality", always, set_personality, has_personality },
 	{ "I/O priority", always, set_ioprio, has_ioprio },
+	{ "I/O priority by tid", always, set_tid_ioprio, has_tid_ioprio },
 	{ "policy", always, set_batch, has_batch },
+	{ "attributes", always, set_attributes, has_attributes },
 	{ "affinity", has_two_cpus, set_cpu, has_cpu },
 	{ "file system's user", is_root, set_fsuid, has_fsuid },
 	{ "effective user", is_root, set_uid, has_uid },
@@ -195,6 +238,7 @@ static void run(bool own_stack)
 static void *all_cpus(void *arg)
 {
 	struct sched_param param = { 0 };
+	struct attributes attr;
 	cpu_set_t cpus, none;
 
 	CHECK_OK(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus));
@@ -207,6 +251,16 @@ static void *all_cpus(void *arg)
 	CHECK_INT(pthread_setschedprio(pthread_self(), 5), EINVAL);
 	param.sched_priority = 1;
 	CHECK_INT(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param), EINVAL);
+	/* As GLib does in each thread of a pool. */
+	get_attributes(&attr);
+	CHECK_OK(syscall(SYS_sched_setattr, gettid(), &attr, 0));
+	CHECK_OK(syscall(SYS_sched_setattr, 0, &attr, 0));
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), NULL, 0), EINVAL);
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), (void *)8, 0), EFAULT);
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 1), EINVAL);
+	CHECK_ERR(syscall(SYS_sched_getattr, gettid(), &attr, 8, 0), EINVAL);
+	attr.size = 40;
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 0), E2BIG);
 	CHECK_ERR(sched_getscheduler(-1), EINVAL);
 	CHECK_ERR(sched_getscheduler((1 << 30) - 1), ESRCH);
 	return arg;
