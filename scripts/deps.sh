@@ -41,6 +41,7 @@ dpkg-dev		dpkg-shlibdeps
 g++			g++
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 gdb			gdb
+git			git
 groff			groff
 haproxy			haproxy
 iproute2		ss

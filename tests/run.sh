@@ -32,9 +32,10 @@
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
-# Quiet when all is well: one line for each failure, and where its log is.  The
+# Quiet when all is well: one line for each failure, and where its log is, and for
+# each test that is skipped, because it exits with 77.  The
 # last line is "N passed, N failed[, N skipped]"; exit status 1 on failure, 2 for
-# a bad option.  A test that exits with 77 is skipped.  What hangs leaves the
+# a bad option.  What hangs leaves the
 # backtraces of all its threads in build/tests/failures/.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
@@ -279,7 +280,7 @@ judge() {
 	if [ "$status" = 124 ]; then
 		report "$name" "$mode" "did not end within $(time_for "$name") s"
 	elif [ "$status" = 77 ] && { [ "$mode" = native ] || [ "$want" = 77 ]; }; then
-		echo SKIP
+		echo "SKIP $name ($mode)"
 	elif [ "$mode" = native ] && [ "$status" != 0 ]; then
 		report "$name" "$mode" "exit status $status"
 	elif [ "$status" != "$want" ]; then
@@ -334,7 +335,7 @@ job_command() {
 	status=$?
 	case $status in
 	0)	echo PASS; return ;;
-	77)	echo SKIP; return ;;
+	77)	echo "SKIP $name: $(tail -n 1 "$base.out")"; return ;;
 	esac
 	{
 		echo "$*: exit status $status"
@@ -433,7 +434,7 @@ run_stress() {
 		run_program "$name" "$mode" stress $number
 		why=$(judge "$name" "$mode")
 		case $why in
-		PASS|SKIP)	continue ;;
+		PASS|SKIP*)	continue ;;
 		esac
 		echo "$why"
 		echo "seed $seed, round $round: $name in mode $mode, number $number" |
@@ -511,7 +512,7 @@ for ((i = 1; i <= number; i++)); do
 	while read -r line; do
 		case $line in
 		PASS)	passed=$((passed + 1)) ;;
-		SKIP)	skipped=$((skipped + 1)) ;;
+		SKIP*)	skipped=$((skipped + 1)); echo "SKIPPED ${line#SKIP }" ;;
 		*)	failed=$((failed + 1)); echo "$line" ;;
 		esac
 	done <"$work/result.$i"
