@@ -41,6 +41,19 @@ static int poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
 	return ret;
 }
 
+/*
+ * A request ends when the other side has stopped sending, wanted or not, so it cannot wait for
+ * anything else then.
+ */
+static bool half_closed(const struct pollfd *wanted, unsigned n)
+{
+	struct pollfd fds[MAX_REQUESTS];
+
+	for (unsigned i = 0; i < n; i++)
+		fds[i] = (struct pollfd){ .fd = wanted[i].fd, .events = POLLRDHUP };
+	return n && poll_now(fds, n) > 0;
+}
+
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
 {
 	struct pollfd wanted[MAX_REQUESTS];
@@ -75,5 +88,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		ret = poll_now(fds, n);
 		if (ret != 0 || why == FZ_OP_TIMEOUT)
 			return ret;
+		if (half_closed(wanted, used))
+			return poll_announced(self, fds, n, deadline);
 	}
 }

@@ -242,6 +242,27 @@ static void *run(void *arg)
 	return arg;
 }
 
+/* The other side has stopped sending, which nobody waits for here. */
+static void *half_closed(void *arg)
+{
+	struct pollfd p;
+	long long t0;
+	int fd[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+	CHECK_OK(shutdown(fd[1], SHUT_WR));
+	p = (struct pollfd){ fd[0], POLLHUP, 99 };
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_KEEPS(poll(&p, 1, 50), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= t0 + 50 * MS);
+	CHECK_INT(p.revents, 0);
+	CHECK_OK(close(fd[1]));
+	CHECK_INT(poll(&p, 1, -1), 1);
+	CHECK_INT(p.revents, POLLHUP);
+	CHECK_OK(close(fd[0]));
+	return arg;
+}
+
 int main(void)
 {
 	struct rlimit limit;
@@ -251,6 +272,8 @@ int main(void)
 	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
 	run(NULL);
 	finish(start(run, NULL));
+	half_closed(NULL);
+	finish(start(half_closed, NULL));
 	wakes();
 	masks();
 	return success();
