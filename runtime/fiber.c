@@ -439,6 +439,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->mask = birth->mask;
 	f->asked_guard = birth->guard_size;
 	f->injecting = f->owed = 0;
+	f->between_lives = true;
 	/* Its predecessor may have been cancelled in sigsuspend. */
 	f->suspended = false;
 	fz_alt_stack_init(f);

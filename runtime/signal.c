@@ -376,6 +376,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	struct fz_fiber *self = fz_self();
 	struct fz_siginfo_head *info = siginfo;
 	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
+		    self->between_lives ||
 		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER;
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
@@ -442,8 +443,8 @@ void fz_signal_run_pending(struct fz_fiber *self)
 	struct fz_signode *node;
 	int sig;
 
-	/* It looks itself, and owes. */
-	if (FZ_UNLIKELY(self->handler_ends))
+	/* It looks itself, and owes; or looks when it has begun. */
+	if (FZ_UNLIKELY(self->handler_ends || self->between_lives))
 		return;
 	/*
 	 * No nudge may run another of the same signal between taking one and handling
@@ -474,6 +475,22 @@ void fz_signal_run_pending(struct fz_fiber *self)
 		atomic_signal_fence(memory_order_seq_cst);
 		self->injecting = before;
 	}
+}
+
+void fz_signal_life_begins(struct fz_fiber *self)
+{
+	self->between_lives = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* relaxed: one that comes later is followed by a nudge. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+		fz_signal_run_pending(self);
+}
+
+void fz_signal_life_ends(struct fz_fiber *self)
+{
+	if (self->kind == FZ_KIND_FIBER)
+		self->between_lives = true;
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 /*

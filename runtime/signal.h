@@ -202,6 +202,13 @@ struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
 /* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
 void fz_signal_nudge(void);
 
+/*
+ * From here on, and up to here, the calling thread can handle signals: its variables are
+ * its own, and it can be left by pthread_exit.
+ */
+void fz_signal_life_begins(struct fz_fiber *self);
+void fz_signal_life_ends(struct fz_fiber *self);
+
 /* The fiber ends: what was routed to it goes to others.  In the runtime. */
 void fz_signal_give_back(struct fz_fiber *self);
 
