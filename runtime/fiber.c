@@ -296,6 +296,8 @@ static void retire(struct fz_fiber *self)
 	fz_lot_wake(&self->life, 1);
 	/* Its mask is full from here on: no handler runs on a thread that ended. */
 	fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
+	/* What the kernel gave to this thread since it is in here is for others. */
+	fz_signal_give_back(self);
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 }
 

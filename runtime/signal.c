@@ -321,7 +321,8 @@ static bool main_wants(int sig)
 	       !(main_fiber->mask & fz_signal_bit(sig));
 }
 
-static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info)
+static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info,
+			       bool directed)
 {
 	struct fz_signode *node;
 	bool own_thread = self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED;
@@ -335,8 +336,7 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_leave_to_monitor(sig, info);
 		return;
 	}
-	/* One that the kernel has chosen a thread for is for that thread. */
-	node = fz_signode_new(sig, info, own_thread, false);
+	node = fz_signode_new(sig, info, directed || info->code == CODE_TKILL, false);
 	if (!node)
 		return;
 	/* fz_leave_runtime() looks. */
@@ -393,7 +393,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	}
 	/* In a process without fibers, too: it may hold a lock of the parking lot. */
 	if (busy) {
-		arrived_in_runtime(self, sig, info);
+		arrived_in_runtime(self, sig, info, directed);
 		return;
 	}
 	/* acquire: pairs with fz_sched_start(). */
