@@ -243,6 +243,7 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	*result = PTHREAD_CANCELED;
 	if (__sigsetjmp_cancel(here.__cancel_jmp_buf, 0) == 0) {
 		__pthread_register_cancel(&here);
+		fz_signal_life_begins(fz_self());
 		value = start(arg);
 		returned = true;
 	} else {
@@ -250,6 +251,7 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	}
 	/* Left from a destructor, by cancellation too, the thread goes on with the rest. */
 	fz_host_run_destructors();
+	fz_signal_life_ends(fz_self());
 	if (returned)
 		*result = value;
 	__pthread_unregister_cancel(&here);

@@ -183,17 +183,29 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	return err;
 }
 
-void fz_watch_end(struct fz_watch *w)
+static void end(struct fz_watch *w, bool copied)
 {
 	int fd;
 
 	if (!w->linked)
 		return;
 	fd = lock_watch(w);
-	unlink_locked(fd, w);
-	if (w->fired)
-		arm_locked(w->on, fd, 0);
+	if (copied || !w->copied) {
+		unlink_locked(fd, w);
+		if (w->fired)
+			arm_locked(w->on, fd, 0);
+	}
 	release(w, fd);
+}
+
+void fz_watch_end(struct fz_watch *w)
+{
+	end(w, true);
+}
+
+void fz_watch_pause(struct fz_watch *w)
+{
+	end(w, false);
 }
 
 static void dispatch(struct fz_epoll *e, int fd, uint32_t ready)

@@ -92,6 +92,12 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 void fz_watch_end(struct fz_watch *w);
 
 /*
+ * The same before handlers may run, which may leave the call by siglongjmp, but keep the
+ * private copy of a closed descriptor, with which the fiber tries again.
+ */
+void fz_watch_pause(struct fz_watch *w);
+
+/*
  * Before descriptor fd is closed or replaced: whoever waits goes on with a copy.  In
  * the runtime.
  */

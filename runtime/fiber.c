@@ -173,6 +173,8 @@ static void retire(struct fz_fiber *self)
 	fz_lot_wake(&self->life, 1);
 	/* Its mask is full from here on: no handler runs on a thread that ended. */
 	fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
+	/* What the kernel gave to this thread since it is in here is for others. */
+	fz_signal_give_back(self);
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 }
 
@@ -316,6 +318,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->mask = birth->mask;
 	f->asked_guard = birth->guard_size;
 	f->injecting = f->owed = 0;
+	f->between_lives = true;
 	/* Its predecessor may have been cancelled in sigsuspend. */
 	f->suspended = false;
 	fz_alt_stack_init(f);

@@ -108,6 +108,8 @@ struct fz_fiber {
 	/* Signals (runtime/signal.h). */
 	uint8_t injecting;		/* the signal that it is sending to itself */
 	uint8_t owed;			/* likewise, when the handler returns that runs now */
+	/* Before its first instruction or after its last: no handler may run. */
+	bool between_lives;
 	bool handler_ends;		/* about to return, by a mask that is not yet true */
 	uint32_t handlers_run;		/* counts; whoever cares resets it */
 	bool suspended;			/* in a call that a handler ends, even now */

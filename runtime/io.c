@@ -100,6 +100,12 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 	if (fz_backend_kind() != FZ_BACKEND_RING || !fz_ring_knows(FZ_UAPI_OP_WAITID))
 		return 0;
 	ret = fz_io_run(self, &op, FZ_FOREVER, 0, true);
+	/*
+	 * Also said if the kernel thread that submitted it has ended: then a worker of the
+	 * kernel looks, for children of its own (tests/programs/signal_churn.c).
+	 */
+	if (ret == -ECHILD)
+		return 0;
 	return ret < 0 ? (int)ret : 1;
 }
 

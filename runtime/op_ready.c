@@ -246,10 +246,14 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 	}
 	if (err) {
 		fz_wait_disarm(self);
+		for (unsigned i = 0; i < n; i++)
+			fz_watch_pause(&watches[i]);
 		fz_leave_runtime(self);
 		return err;
 	}
 	why = fz_park(self, deadline);
+	for (unsigned i = 0; i < n; i++)
+		fz_watch_pause(&watches[i]);
 	fz_leave_runtime(self);
 	return fz_op_outcome(why);
 }

@@ -338,7 +338,8 @@ static bool main_wants(int sig)
 	       !(main_fiber->mask & fz_signal_bit(sig));
 }
 
-static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info)
+static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info,
+			       bool directed)
 {
 	struct fz_signode *node;
 	bool own_thread = self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED;
@@ -352,8 +353,7 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_leave_to_monitor(sig, info);
 		return;
 	}
-	/* One that the kernel has chosen a thread for is for that thread. */
-	node = fz_signode_new(sig, info, own_thread, false);
+	node = fz_signode_new(sig, info, directed || info->code == CODE_TKILL, false);
 	if (!node)
 		return;
 	/* fz_leave_runtime() looks. */
@@ -393,6 +393,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	struct fz_fiber *self = fz_self();
 	struct fz_siginfo_head *info = siginfo;
 	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
+		    self->between_lives ||
 		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER;
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
@@ -409,7 +410,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	}
 	/* In a process without fibers, too: it may hold a lock of the parking lot. */
 	if (busy) {
-		arrived_in_runtime(self, sig, info);
+		arrived_in_runtime(self, sig, info, directed);
 		return;
 	}
 	/* acquire: pairs with fz_sched_start(). */
@@ -459,8 +460,8 @@ void fz_signal_run_pending(struct fz_fiber *self)
 	struct fz_signode *node;
 	int sig;
 
-	/* It looks itself, and owes. */
-	if (FZ_UNLIKELY(self->handler_ends))
+	/* It looks itself, and owes; or looks when it has begun. */
+	if (FZ_UNLIKELY(self->handler_ends || self->between_lives))
 		return;
 	/*
 	 * No nudge may run another of the same signal between taking one and handling
@@ -491,6 +492,22 @@ void fz_signal_run_pending(struct fz_fiber *self)
 		atomic_signal_fence(memory_order_seq_cst);
 		self->injecting = before;
 	}
+}
+
+void fz_signal_life_begins(struct fz_fiber *self)
+{
+	self->between_lives = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* relaxed: one that comes later is followed by a nudge. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+		fz_signal_run_pending(self);
+}
+
+void fz_signal_life_ends(struct fz_fiber *self)
+{
+	if (self->kind == FZ_KIND_FIBER)
+		self->between_lives = true;
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 /*

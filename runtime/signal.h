@@ -208,6 +208,13 @@ void fz_signal_nudge(void);
  */
 void fz_signal_recall(struct fz_carrier *carrier);
 
+/*
+ * From here on, and up to here, the calling thread can handle signals: its variables are
+ * its own, and it can be left by pthread_exit.
+ */
+void fz_signal_life_begins(struct fz_fiber *self);
+void fz_signal_life_ends(struct fz_fiber *self);
+
 /* The fiber ends: what was routed to it goes to others.  In the runtime. */
 void fz_signal_give_back(struct fz_fiber *self);
 

@@ -673,7 +673,8 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	uint64_t mask;
 	bool unseen;
 
-	if (!fz_is_fiber(self) || atomic_load_explicit(&self->in_runtime, memory_order_relaxed)) {
+	if (!fz_is_fiber(self) || self->between_lives ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed)) {
 		nudge_is_over(info);
 		return;
 	}
