@@ -640,9 +640,17 @@ static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext
 		atomic_store_explicit(&self->cancel_seen, true, memory_order_relaxed);
 }
 
+static uint64_t mask_of(const void *ucontext)
+{
+	uint64_t mask;
+
+	__builtin_memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof(mask));
+	return mask;
+}
+
 /*
- * The next may come; not before, where it would come on top of this one.  In the middle of
- * a switch the fiber does not tell which carrier it was, but the sender does.
+ * The next may come, once this has let signals in again.  In the middle of a switch the
+ * fiber does not tell which carrier it was, but the sender does.
  */
 static void nudge_is_over(const struct fz_siginfo_head *info)
 {
@@ -670,38 +678,35 @@ static void let_others_run(struct fz_fiber *self)
 /* See nudge(). */
 static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, void *ucontext)
 {
-	uint64_t mask;
+	uint64_t mask = mask_of(ucontext);
 	bool unseen;
 
+	nudge_is_over(info);
 	if (!fz_is_fiber(self) || self->between_lives ||
-	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed)) {
-		nudge_is_over(info);
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
-	}
 	/*
 	 * A handler that has just begun or is about to return has another mask than we
 	 * believe; the monitor will ask again.  While it sends to itself, it looks
 	 * itself after that.
 	 */
-	__builtin_memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof(mask));
 	/* Before the next nudge can come in here, which finds us where it is not seen. */
 	unseen = atomic_load_explicit(&route.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->injecting) {
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
-		nudge_is_over(info);
 		fz_signal_run_pending(self);
 		let_others_run(self);
 		if (self->kind == FZ_KIND_FIBER)
 			fz_alt_stack_handler_ends(
 				self, (struct fz_alt_stack *)(void *)
 					      &((ucontext_t *)ucontext)->uc_stack);
-	} else {
-		nudge_is_over(info);
 	}
 	/* libc makes its own blocking calls asynchronously cancellable, or looks itself. */
-	if (fz_cancel_is_asynchronous(self))
+	if (fz_cancel_is_asynchronous(self)) {
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		fz_host.test_cancel();
+	}
 	if (unseen)
 		cancel_by_place(self, mask, ucontext);
 }
@@ -754,15 +759,19 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
+	uint64_t mask = mask_of(ucontext);
 
-	if (info->code == CODE_QUEUE)
+	if (info->code == CODE_QUEUE) {
 		nudged(fz_self(), info, ucontext);
-	else if (route.cancel_handler)
+	} else if (route.cancel_handler) {
+		/* It unwinds out of here. */
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		route.cancel_handler(sig, siginfo, ucontext);
+	}
 }
 
 /* Put `ours` before libc's handler of sig, if it has one; flags as it has them. */
-static void guard(int sig, void (*ours)(int, void *, void *), uint64_t mask, bool always,
+static void guard(int sig, void (*ours)(int, void *, void *), bool always,
 		  void (**libc)(int, void *, void *))
 {
 	struct kernel_sigaction action, any;
@@ -777,20 +786,21 @@ static void guard(int sig, void (*ours)(int, void *, void *), uint64_t mask, boo
 	kernel_action(SIG_SETXID, NULL, &any);
 	action.restorer = any.restorer;
 	action.handler = ours;
-	action.mask = mask;
+	/*
+	 * Nothing may run while the TCB is another's, nor on top of a nudge that does not count
+	 * as over: that fiber may come to wait for what the next nudge is to bring about.
+	 */
+	action.mask = ~(uint64_t)0;
 	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
-	action.flags = (any.flags | FLAG_SIGINFO |
-			/* A cancelled thread unwinds out of it and leaves no mask behind. */
-			(sig == SIG_CANCEL ? FLAG_NODEFER : 0)) &
+	action.flags = (any.flags | FLAG_SIGINFO) &
 		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
 	kernel_action(sig, &action, NULL);
 }
 
 void fz_signal_guard_libc(void)
 {
-	/* Nothing may run while the TCB is another's. */
-	guard(SIG_SETXID, setxid_arrived, ~(uint64_t)0, false, &route.setxid_handler);
-	guard(SIG_CANCEL, cancel_arrived, 0, true, &route.cancel_handler);
+	guard(SIG_SETXID, setxid_arrived, false, &route.setxid_handler);
+	guard(SIG_CANCEL, cancel_arrived, true, &route.cancel_handler);
 }
 
 
