@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/signal.c - actions, masks, alternate stacks, jumps out of handlers.
+ * preload/signal.c - actions, masks, alternate stacks.
  *
  * The kernel has fz_signal_arrived for every signal that the program handles
  * (runtime/signal.h); the program sees what it installed.  Masks are the
@@ -324,36 +324,4 @@ FZ_EXPORT int sigaltstack(const stack_t *stack, stack_t *ret_old)
 	if (!self)
 		return fz_real.sigaltstack(stack, ret_old);
 	return (int)fz_leave(fz_alt_stack_change(self, stack, ret_old));
-}
-
-/* ---- jumps out of handlers ---------------------------------------------- */
-
-/* libc restores the mask behind our back. */
-static void note_restored_mask(const struct __jmp_buf_tag *env)
-{
-	struct fz_fiber *self = fz_self();
-	uint64_t mask;
-
-	if (self->kind != FZ_KIND_FIBER || !env->__mask_was_saved)
-		return;
-	memcpy(&mask, &env->__saved_mask, sizeof(mask));
-	fz_signal_set_mask(self, SIG_SETMASK, &mask, NULL);
-}
-
-FZ_EXPORT _Noreturn void longjmp(struct __jmp_buf_tag env[1], int value)
-{
-	fz_enter(FZ_SYM_longjmp);
-	note_restored_mask(env);
-	fz_real.longjmp(env, value);
-	__builtin_unreachable();
-}
-FZ_EXPORT_ALIAS(siglongjmp, longjmp);
-FZ_EXPORT_ALIAS(_longjmp, longjmp);
-
-FZ_EXPORT _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
-{
-	fz_enter(FZ_SYM___longjmp_chk);
-	note_restored_mask(env);
-	fz_real.__longjmp_chk(env, value);
-	__builtin_unreachable();
 }
