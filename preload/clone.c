@@ -14,6 +14,7 @@
 #include "preload/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "runtime/carrier.h"
 #include "runtime/fdtab.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -31,6 +32,7 @@ FZ_EXPORT pid_t vfork(void)
 	if (!fz_layout.tid)
 		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
 	if (self)
 		fz_announce(self);
@@ -100,6 +102,7 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	if (flags & CLONE_THREAD || !fn || !stack)
 		return fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	if (!(flags & CLONE_VM))
 		return clone_process(&start, stack, flags, parent_tid, tls, child_tid);
 	if (self && flags & CLONE_VFORK) {

@@ -179,6 +179,7 @@ size_t fz_default_stack_size(size_t of_libc)
 
 static void before_fork(void)
 {
+	fz_carrier_makes_process(fz_self());
 	fz_gate_close(FZ_GATE_LOADER);
 }
 

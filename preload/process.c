@@ -9,6 +9,7 @@
 #include "preload/brief.h"
 #include "preload/init.h"
 #include "preload/lowlevellock.h"
+#include "runtime/carrier.h"
 #include "runtime/fdtab.h"
 #include "runtime/io.h"
 #include "runtime/sched.h"
@@ -20,6 +21,7 @@ FZ_EXPORT pid_t fork(void)
 
 	fz_enter(FZ_SYM_fork);
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	fz_lll_forking(true);
 	pid = fz_real.fork();
 	fz_lll_forking(false);
@@ -34,6 +36,7 @@ FZ_EXPORT pid_t _Fork(void)
 
 	fz_enter(FZ_SYM__Fork);
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	pid = fz_real._Fork();
 	if (pid == 0)
 		fz_after_fork_in_child();
@@ -50,6 +53,7 @@ FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 	int ret;
 
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
 	ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
 	fz_signal_after_spawn(began);
@@ -66,6 +70,7 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 	int ret;
 
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
 	ret = fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
 	fz_signal_after_spawn(began);
@@ -80,6 +85,7 @@ FZ_EXPORT FILE *popen(const char *command, const char *mode)
 	FILE *file;
 
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
 	file = fz_real.popen(command, mode);
 	fz_signal_after_spawn(began);
@@ -104,6 +110,7 @@ FZ_EXPORT int system(const char *command)
 	int status;
 
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
 	if (self)
 		fz_announce(self);

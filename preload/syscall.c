@@ -24,6 +24,7 @@
 #include "preload/schedule.h"
 #include "preload/time.h"
 #include "preload/timer.h"
+#include "runtime/carrier.h"
 #include "runtime/fdtab.h"
 #include "runtime/futex.h"
 #include "runtime/park.h"
@@ -96,6 +97,7 @@ static long clone_process(long number, const long *a)
 	long ret;
 
 	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	fz_sys_sigmask(SIG_SETMASK, &all, &old);
 	ret = real(number, a);
 	if (ret == 0) {

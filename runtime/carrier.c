@@ -161,14 +161,15 @@ bool fz_carrier_sleep(struct fz_carrier *c)
 	return await_processor(c);
 }
 
-bool fz_carrier_hand_off(struct fz_processor *p)
+static bool hand_off(struct fz_processor *p, bool to_mortal)
 {
-	struct fz_carrier *c;
+	struct fz_carrier **link = &carriers.idle, *c;
 
 	fz_lock_acquire(&carriers.lock);
-	c = carriers.idle;
+	while ((c = *link) && to_mortal && (c->parent || !c->stack))
+		link = &c->idle_next;
 	if (c) {
-		carriers.idle = c->idle_next;
+		*link = c->idle_next;
 		if (--carriers.idle_count < carriers.idle_least)
 			carriers.idle_least = carriers.idle_count;
 	}
@@ -181,6 +182,16 @@ bool fz_carrier_hand_off(struct fz_processor *p)
 			      memory_order_seq_cst);
 	wake(c, WAKE_GO);
 	return true;
+}
+
+bool fz_carrier_hand_off(struct fz_processor *p)
+{
+	return hand_off(p, false);
+}
+
+bool fz_carrier_hand_off_to_mortal(struct fz_processor *p)
+{
+	return hand_off(p, true);
 }
 
 /* What a new kernel thread is given; on the stack of who waits for the answer. */
@@ -307,6 +318,14 @@ static bool nothing_in_flight(void)
 	return true;
 }
 
+/* With the lock held: who is idle makes none meanwhile. */
+static bool has_no_children(void)
+{
+	const int exited = 4, keep = 0x1000000, now = 1;	/* WEXITED, WNOWAIT, WNOHANG */
+
+	return fz_syscall5(__NR_waitid, 0 /* P_ALL */, 0, 0, exited | keep | now, 0) == -ECHILD;
+}
+
 uint32_t fz_carrier_shrink(void)
 {
 	struct fz_carrier **link, *c, *leaving = NULL;
@@ -323,7 +342,9 @@ uint32_t fz_carrier_shrink(void)
 	while (ended < excess && (c = *link)) {
 		if (none)
 			c->submitted = false;
-		if (!c->stack || c->submitted) {
+		if (c->parent && has_no_children())
+			c->parent = false;
+		if (!c->stack || c->submitted || c->parent) {
 			link = &c->idle_next;
 			continue;
 		}
@@ -350,6 +371,11 @@ bool fz_carrier_has_spare(void)
 	spare = carriers.idle != NULL;
 	fz_lock_release(&carriers.lock);
 	return spare;
+}
+
+int fz_carrier_start(void)
+{
+	return start_carrier();
 }
 
 int fz_carrier_keep_spare(void)

@@ -41,6 +41,8 @@ struct fz_carrier {
 
 	_Atomic uint32_t wakeup;	/* futex: 1 = go, 2 = end; set by who pops it from idle */
 	bool submitted;			/* requests, since none of all was in flight */
+	/* The kernel may tell a process that it made when it ends (PR_SET_PDEATHSIG). */
+	bool parent;
 	void *stack;			/* ours; NULL if the kernel thread is not */
 	size_t stack_size;
 	/* A nudge is on its way to it; cleared by itself (runtime/signal_route.c). */
@@ -78,6 +80,19 @@ bool fz_carrier_has_spare(void);
  * Returns false if there is none; then p is still the caller's.
  */
 bool fz_carrier_hand_off(struct fz_processor *p);
+
+/* The same, but only to one that may end some day. */
+bool fz_carrier_hand_off_to_mortal(struct fz_processor *p);
+
+/* One more on the idle list; as fz_carrier_keep_spare(). */
+int fz_carrier_start(void);
+
+/* The caller's kernel thread is about to make a process: it stays while that may live. */
+static inline void fz_carrier_makes_process(const struct fz_fiber *self)
+{
+	if (self->kind == FZ_KIND_FIBER)
+		self->carrier->parent = true;
+}
 
 /*
  * Put the caller on the idle list and sleep until it has a processor.  Returns false

@@ -189,13 +189,14 @@ void fz_fiber_wire(struct fz_fiber *self)
 	/*
 	 * Not on the process's first kernel thread: its tid is in locks that main()
 	 * took before there were fibers, and as it ended /proc/self would be a zombie's.
+	 * Nor on one whose end a process would be told, that another thread has made.
 	 */
-	while (self->carrier->tid == leader && !self->is_main) {
+	while ((self->carrier->tid == leader || self->carrier->parent) && !self->is_main) {
 		if (fz_sched_move(self))
 			continue;
 		fz_leave_runtime(self);
 		fz_announce(self);
-		if (fz_carrier_keep_spare())
+		if (fz_carrier_start())
 			fz_die("no memory for a kernel thread");
 		fz_enter_runtime(self);
 	}

@@ -94,7 +94,7 @@ static void get_processor_slowly(struct fz_fiber *self)
 
 bool fz_sched_move(struct fz_fiber *self)
 {
-	if (!fz_carrier_hand_off(self->carrier->processor))
+	if (!fz_carrier_hand_off_to_mortal(self->carrier->processor))
 		return false;
 	fz_sched_queue_up(self);
 	return true;
