@@ -43,7 +43,8 @@ static struct {
 	_Atomic bool want_carrier;
 	struct look looks[256];
 	bool lacked;			/* a carrier, since it last looked */
-	uint32_t lacking;		/* ticks in a row */
+	uint32_t lacking;		/* ticks in a row ... */
+	fz_nsec lacking_looked;		/* ... and the last of them */
 
 	struct fz_lock mask_lock;	/* one change of the mask at a time */
 	uint64_t mask;			/* the monitor's own */
@@ -189,6 +190,15 @@ static void recall_if_computing(struct fz_carrier *c, void *arg)
 /* Kernel threads are scarce: those that compute, with a processor or without, must share. */
 static void look_for_carriers(void)
 {
+	fz_nsec now;
+
+	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
+		return;
+	/* Pokes come in between. */
+	now = fz_now();
+	if (now < monitor.lacking_looked + TICK_US * FZ_USEC)
+		return;
+	monitor.lacking_looked = now;
 	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
 	monitor.lacked = false;
 	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))

@@ -266,3 +266,31 @@ void fz_announce(struct fz_fiber *self)
 			~self->mask))
 		fz_signal_run_pending(self);
 }
+
+void fz_sched_rotate(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_processor *p = c->processor;
+	const uint32_t start = (uint32_t)(p - fz_sched.processors);
+
+	for (uint32_t i = 1; i < fz_sched.count; i++) {
+		struct fz_processor *q = &fz_sched.processors[(start + i) % fz_sched.count];
+		uintptr_t owner = owner_load(q);
+		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+
+		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) ||
+		    !needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+			continue;
+		if (fz_backend_queued(&p->backend))
+			fz_backend_submit(&p->backend);
+		c->processor = q;
+		/* relaxed: only its owner, now we, looks at it. */
+		atomic_store_explicit(&q->poll_wanted, true, memory_order_relaxed);
+		/* seq_cst: the monitor finds it by looking. */
+		atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
+				      memory_order_seq_cst);
+		fz_monitor_want_carrier();
+		break;
+	}
+	fz_sched_yield(self);
+}

@@ -110,6 +110,12 @@ void fz_sched_park(struct fz_fiber *self);
  */
 bool fz_sched_yield(struct fz_fiber *self);
 
+/*
+ * The same, where carriers are lacking: the caller's goes on with a processor that
+ * waits for one.  In the runtime.
+ */
+void fz_sched_rotate(struct fz_fiber *self);
+
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
 

@@ -671,7 +671,7 @@ static void let_others_run(struct fz_fiber *self)
 	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
 		return;
 	fz_enter_runtime(self);
-	fz_sched_yield(self);
+	fz_sched_rotate(self);
 	fz_leave_runtime(self);
 }
 
