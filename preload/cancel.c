@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/cancel.c - pthread_cancel.  What it comes to is seen where threads wait
- * (runtime/park.h), and by the monitor for one that runs (runtime/signal_route.c).
+ * (runtime/park.h), and by the monitor for one that runs (runtime/signal_nudge.c).
  */
 #include "preload/gate.h"
 #include "runtime/fiber.h"

@@ -45,7 +45,7 @@ struct fz_carrier {
 	bool parent;
 	void *stack;			/* ours; NULL if the kernel thread is not */
 	size_t stack_size;
-	/* A nudge is on its way to it; cleared by itself (runtime/signal_route.c). */
+	/* A nudge is on its way to it; cleared by itself (runtime/signal_nudge.c). */
 	_Atomic bool nudged;
 	_Atomic bool recalled;		/* likewise, to let others run */
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */

@@ -74,6 +74,18 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
  */
 bool fz_signal_to_kernel(struct fz_signode *node);
 
+/* signal_nudge.c: what is pending for f and could be handled or taken now.  Any thread. */
+uint64_t fz_signal_due(const struct fz_fiber *f);
+
+/*
+ * If f runs user code: interrupt its kernel thread, for the signals in `due` or to be
+ * cancelled.  What is pending stays with f, so that nothing is lost if it is not there.
+ */
+void fz_signal_interrupt(struct fz_fiber *f, uint64_t due);
+
+/* By the monitor, for fz_fiber_each(): wake or interrupt f if it must look; then *again. */
+bool fz_signal_nudge_if_due(struct fz_fiber *f, void *again);
+
 /* Is some thread between fz_signal_before_exec() and the end of the process? */
 bool fz_signal_executing(void);
 
