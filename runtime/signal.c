@@ -441,14 +441,19 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 
 int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info)
 {
+	const uint64_t all = ~(uint64_t)0;
 	/* Nested, if a handler comes between. */
 	uint8_t before = self->injecting;
+	uint64_t mask;
 	int err;
 
 	self->injecting = (uint8_t)sig;
 	atomic_signal_fence(memory_order_seq_cst);
+	/* After a handler it might be another kernel thread. */
+	fz_sys_sigmask(HOW_SETMASK, &all, &mask);
 	err = (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
 			       (long)info);
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
 	self->injecting = before;
 	return err;
