@@ -5,6 +5,7 @@
  */
 #include "runtime/host.h"
 #include "runtime/lock.h"
+#include "runtime/sched.h"
 #include "runtime/signal_internal.h"
 
 static struct {
@@ -127,6 +128,16 @@ void fz_signal_substitute(uint64_t set)
 
 		if ((uintptr_t)table.actions[sig].handler > 1)
 			continue;
+		/* Somebody makes a process that inherits it: ours when that is done. */
+		if (table.spawning && kernel_action(sig, NULL, &old) == 0 &&
+		    (uintptr_t)old.handler == 1) {
+			table.hidden |= fz_signal_bit(sig);
+			table.ignored |= fz_signal_bit(sig);
+			table.actions[sig].handler = old.handler;
+			atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
+						 memory_order_relaxed);
+			continue;
+		}
 		ours = our_action(sig);
 		/* Before the kernel may call us for it. */
 		atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
@@ -182,12 +193,14 @@ bool fz_signal_before_spawn(void)
 {
 	uint64_t mask, set;
 
-	set = atomic_load_explicit(&table.substituted, memory_order_relaxed);
-	if (!set)
+	/* acquire: pairs with fz_sched_start(); before that we stand in front of none. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
 		return false;
 	fz_signal_actions_lock(&mask);
+	/* None so far is no reason to leave: another thread may be about to. */
 	if (table.spawning++ == 0) {
-		table.hidden = table.ignored & set;
+		table.hidden = table.ignored &
+			       atomic_load_explicit(&table.substituted, memory_order_relaxed);
 		for (set = table.hidden; set; set &= set - 1) {
 			struct kernel_sigaction ign = { .handler = (void *)(uintptr_t)1 };
 
