@@ -189,7 +189,7 @@ static void cancelled(void)
 
 struct leaver {
 	bool limited;
-	struct event left, asked;
+	struct event blocks, left, asked;
 };
 
 /* It blocks what it waits for, as it must, and later handles it. */
@@ -206,6 +206,7 @@ static void *leaves_sigwait(void *arg)
 	change_mask(SIG_BLOCK, SIG);
 	if (sigsetjmp(back, 1) == 0) {
 		leaves = 1;
+		event_post(&l->blocks);
 		change_mask(SIG_UNBLOCK, SIG);
 		if (l->limited)
 			sigtimedwait(&set, NULL, &limit);
@@ -228,9 +229,10 @@ static void *leaves_sigwait(void *arg)
 
 static void left_by_jump(bool limited)
 {
-	struct leaver l = { limited, EVENT_INIT, EVENT_INIT };
+	struct leaver l = { limited, EVENT_INIT, EVENT_INIT, EVENT_INIT };
 	pthread_t thread = start(leaves_sigwait, &l);
 
+	event_wait(&l.blocks, 1);
 	settle();
 	CHECK_OK(pthread_kill(thread, SIG));
 	event_wait(&l.left, 1);
