@@ -157,8 +157,17 @@ $(B)/tests/programs/tls_module_%.so: tests/modules/tls_module.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $(FLAGS_tls_module_$*) $< -o $@
 
+# What is preloaded in some of the modes of tests/run.sh.
+LATE_THREADS := $(B)/tests/late_threads.so
+
+$(LATE_THREADS): tests/extra/late_threads.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
+
 # Programs like the others, but of packages that are too big for everybody.
-EXTRA := $(patsubst tests/extra/%,$(B)/tests/programs/%,$(basename $(wildcard tests/extra/*.*)))
+EXTRA := $(patsubst tests/extra/%,$(B)/tests/programs/%,$(basename \
+	$(filter-out %/late_threads.c,$(wildcard tests/extra/*.*))))
 URING_SERVER := $(B)/tests/bench/uring_server
 THREADS_BENCH := $(B)/tests/bench/threads
 
@@ -294,7 +303,7 @@ aarch64:
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
+programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
 tests: all programs units aarch64
 
@@ -315,7 +324,7 @@ check:
 check-all:
 	@scripts/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
-	@tests/run.sh --modes native,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
+	@tests/run.sh --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
 check-static: $(LIBRARY) programs
 	@tests/run.sh --only static

@@ -21,6 +21,10 @@
 #		CPU need not have
 #	oldN	the same, FIBERIZE_PROCESSORS=N
 #	off	preloaded, FIBERIZE_DISABLE=1: every thread is a kernel thread
+#	late	preloaded behind late_threads.so, which has every new thread begin up
+#		to 20 ms late: what assumes that it comes first, or is ready after a
+#		moment, is wrong
+#	native-late	late_threads.so alone: is it the program that is wrong?
 #	fz-noredirect	preloaded, FIBERIZE_REDIRECT=0
 #	fz-refused	preloaded, where the system forbids to change code
 # KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
@@ -28,7 +32,8 @@
 # --unit BINARY takes that binary instead of all unit tests.
 #
 # The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
-# that are about calls inside libc fz-noredirect and fz-refused too.  Each program's output and exit status
+# that are about calls inside libc fz-noredirect and fz-refused too, for those about
+# threads, locks, signals and processes late.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -46,6 +51,7 @@ cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 build=${FZ_BUILD:-$root/build}
 lib=$build/libfiberize.so
+late=$build/tests/late_threads.so
 programs=$build/tests/programs
 failures=$build/tests/failures
 features=$(sed -n 's/^FZ_WORDS_OPTION(without,[^"]*"\([a-z0-9,-]*\)".*/\1/p' runtime/options.def)
@@ -69,7 +75,7 @@ time_for() {
 	tests/real/*|real/*)	echo 60 ;;
 	launcher|check|coexist|install)	echo 600 ;;
 	libc|redirect|dns|static/*)	echo 120 ;;
-	sync_stress|cond_shared)	echo 60 ;;
+	sync_stress|cond_shared|test_arch*)	echo 60 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -124,6 +130,7 @@ done
 for mode in ${modes//,/ }; do
 	case $mode in
 	native|fz|direct|ring|epoll|old|off|fz-noredirect|fz-refused)	;;
+	native-late|late)	;;
 	fz*[!0-9]*|old*[!0-9]*)	die "unknown mode $mode" ;;
 	epoll*[!0-9]*)		die "unknown mode $mode" ;;
 	fz[0-9]*|epoll[0-9]*|old[0-9]*)	;;
@@ -137,6 +144,10 @@ for kind in ${kinds//,/ }; do
 	*)	die "unknown kind $kind" ;;
 	esac
 done
+
+# Criterion runs each test in a process, and with several at a time may wait for one
+# that has ended: for good, in one of 60 runs beside others.
+export CRITERION_JOBS=1
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fz-run.XXXXXX") || exit 2
 mkdir -p "$failures" || exit 2
@@ -212,6 +223,8 @@ mode_env() {
 	old*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" \
 			"FIBERIZE_PROCESSORS=${1#old}" ;;
 	off)	echo "LD_PRELOAD=$lib FIBERIZE_DISABLE=1" ;;
+	late)	echo "LD_PRELOAD=$late:$lib" ;;
+	native-late)	echo "LD_PRELOAD=$late" ;;
 	fz-noredirect)	echo "LD_PRELOAD=$lib FIBERIZE_REDIRECT=0" ;;
 	fz-refused)	echo "LD_PRELOAD=$lib $build/tests/forbid_exec_memory seccomp" ;;
 	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
@@ -229,6 +242,10 @@ more_modes() {
 	stdio_*|fork_basic|exec_basic|mixed_rungs|proxy_chain)
 		echo fz-noredirect fz-refused ;;
 	esac
+	case $1 in
+	thread_*|mutex_*|cond_*|sem_*|barrier_*|rwlock_*|once_*)	echo late ;;
+	signal_*|cancel_*|fork_*|exit_*)	echo late ;;
+	esac
 }
 
 # Runs $name in $mode; stdout, stderr, status and traces to $work/$name.$mode.*
@@ -240,8 +257,9 @@ run_program() {
 	(
 		cd "$base.dir" || exit 2
 		ulimit -c unlimited 2>/dev/null
+		# Whoever started us may ignore SIGHUP, and the shell SIGINT.
 		limited "$(time_for "$name")" "$base.traces" \
-			env $(mode_env "$mode") "$programs/$name" \
+			env --default-signal $(mode_env "$mode") "$programs/$name" \
 			${args//\{seed\}/$number} \
 			>"$base.out" 2>"$base.err" </dev/null
 	) 2>/dev/null
@@ -447,8 +465,9 @@ run_stress() {
 }
 
 case $modes$stress in
-*fz*|*direct*|*ring*|*epoll*|*old*|*off*|*[0-9])
-	[ -e "$lib" ] || die "$lib is missing: run make" ;;
+*fz*|*direct*|*ring*|*epoll*|*old*|*off*|*late*|*[0-9])
+	[ -e "$lib" ] || die "$lib is missing: run make"
+	[ -e "$late" ] || die "$late is missing: run make programs" ;;
 esac
 
 [ -n "$stress" ] && run_stress
