@@ -37,11 +37,17 @@
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
-# Quiet when all is well: one line for each failure, and where its log is, and for
-# each test that is skipped, because it exits with 77.  The
+# Quiet when all is well: one line for each failure, with what it complains of and
+# where its log is, and for each test that is skipped, because it exits with 77.  The
 # last line is "N passed, N failed[, N skipped]"; exit status 1 on failure, 2 for
-# a bad option.  What hangs leaves the
-# backtraces of all its threads in build/tests/failures/.
+# a bad option.  What hangs leaves the backtraces of all its threads in
+# build/tests/failures/.
+#
+# Many tests run beside each other on machines that stand still for a moment now and
+# then.  What fails by a check of its own is run again when all others have ended: if it
+# passes twice then, it is named as UNSTEADY, its log is kept, and it counts as passed;
+# at most two are let off so.  A crash or a hang is a failure however rare it is, and
+# --stress lets nothing off.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2015,SC2046,SC2086
@@ -268,6 +274,16 @@ run_program() {
 	return $status
 }
 
+# What the files say, as lines below a failure's.
+excerpt() {
+	cat "$@" 2>/dev/null | grep -v '^$' | tail -n 6 | cut -c 1-300 | sed 's/^/\t/'
+}
+
+# Whether status $1 is that of a program which judged by itself: not killed, not ended by us.
+is_check() {
+	[ "$1" -lt 124 ]
+}
+
 # Keeps what is known of a failure; prints its line.
 report() {
 	local name=$1 mode=$2 why=$3 base=$work/$1.$2 log=$failures/$1.$2.log core
@@ -286,7 +302,14 @@ report() {
 			echo "---- backtraces"; cat "$base.traces"
 		fi
 	} >"$log" 2>/dev/null
+	case $why in
+	"exit status "*)
+		is_check "$(cat "$base.status")" && is_check "$(cat "$work/$name.native.status")" ||
+			: >"$work/$name.hard" ;;
+	*)	: >"$work/$name.hard" ;;
+	esac
 	echo "FAILED $name ($mode): $why; see ${log#"$root"/}"
+	excerpt "$base.out" "$base.err"
 }
 
 # Judges a run that has ended against the native one; prints pass, skip or fail.
@@ -360,11 +383,13 @@ job_command() {
 		cat "$base.out"
 		[ -s "$base.traces" ] && cat "$base.traces"
 	} >"$log" 2>/dev/null
+	is_check $status || : >"$work/${name//\//_}.hard"
 	if [ $status = 124 ]; then
 		echo "FAILED $name: did not end within $(time_for "$name") s; see ${log#"$root"/}"
 	else
 		echo "FAILED $name: exit status $status; see ${log#"$root"/}"
 	fi
+	excerpt "$base.out"
 }
 
 selected() {
@@ -472,7 +497,7 @@ esac
 
 [ -n "$stress" ] && run_stress
 
-rm -f "$failures"/*.log
+rm -rf "$failures"/*.log "$failures/unsteady"
 
 # Each line: kind, name, command.  Slow ones first, so that none is left over
 # for the end.
@@ -526,13 +551,35 @@ while read -r kind name command; do
 done <"$work/list"
 wait
 
-passed=0 failed=0 skipped=0
+failed() {
+	grep -q '^FAILED' "$1"
+}
+
+# Whether job $1, that is line $1 of the list, failed by chance: alone it passes twice.
+is_unsteady() {
+	local kind name command
+	read -r kind name command < <(sed -n "$1p" "$work/list")
+	[ $unsteady -lt 2 ] && [ ! -e "$work/${name//\//_}.hard" ] || return
+	mkdir -p "$failures/unsteady"
+	mv "$failures/${name//\//_}".*log "$failures/unsteady/"
+	"job_$kind" "$name" $command >"$work/again.1"
+	"job_$kind" "$name" $command >"$work/again.2"
+	! failed "$work/again.1" && ! failed "$work/again.2"
+}
+
+passed=0 failed=0 skipped=0 unsteady=0
 for ((i = 1; i <= number; i++)); do
-	while read -r line; do
+	if failed "$work/result.$i" && is_unsteady $i; then
+		sed 's,^FAILED\(.*failures\),UNSTEADY\1/unsteady,' "$work/result.$i" | grep -v '^PASS'
+		cp "$work/again.2" "$work/result.$i"
+		unsteady=$((unsteady + 1))
+	fi
+	while IFS= read -r line; do
 		case $line in
 		PASS)	passed=$((passed + 1)) ;;
 		SKIP*)	skipped=$((skipped + 1)); echo "SKIPPED ${line#SKIP }" ;;
-		*)	failed=$((failed + 1)); echo "$line" ;;
+		FAILED*)	failed=$((failed + 1)); echo "$line" ;;
+		*)	echo "$line" ;;
 		esac
 	done <"$work/result.$i"
 done
