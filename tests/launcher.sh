@@ -206,6 +206,22 @@ equal 'environment: nothing but LD_PRELOAD and our mark is added' \
 	"$(printf 'A=x\nFIBERIZE_FOO=1\nFIBERIZE_LAUNCHED=N\nLD_PRELOAD=%s\nPATH=%s\n' \
 		"$library" "$PATH" | sort)" \
 	"$(printf '%s\n' "$out" | sed 's/^FIBERIZE_LAUNCHED=[0-9]*$/FIBERIZE_LAUNCHED=N/' | sort)"
+# Names that a shell cannot hold, that mean something to it, that are the launcher's.
+# environment COMMAND...: the variables of printenv -0, run by that
+environment()
+{
+	LC_ALL=C timeout -k 5 120 "$(command -v env)" -i PATH="$PATH" 'a.b=c d' 'BASH_FUNC_x%%=() { x
+}' version=9 table=t name=n code=7 section=s native=n launched=l through=t restore=r file=f \
+		newline=n IFS=: PPID=1 OPTIND=5 PS1=p PWD=/nonsense OLDPWD=/q EX_USAGE=9 empty= \
+		"bytes=$bytes" "more.bytes=$bytes" "$@" printenv -0 | sort -z |
+		sed -z 's/^FIBERIZE_LAUNCHED=[0-9]*$/FIBERIZE_LAUNCHED=N/' | tr '\000' '\n'
+}
+bytes=$(awk 'BEGIN { for (i = 1; i < 256; i++) printf "\\0%03o", i }')
+bytes=$(printf '%b.' "$bytes")
+equal 'environment: whatever the names' "$(environment "$(command -v env)" \
+	FIBERIZE_LAUNCHED=N LD_PRELOAD="$library")" "$(environment "$fiberize" --no-profiles)"
+prints 'environment: twice' "c$newline$library" \
+	env a.b=c "$fiberize" "$fiberize" printenv a.b LD_PRELOAD
 prints 'LD_PRELOAD of others is kept, behind ours' "$library:libm.so.6:libdl.so.2" \
 	env LD_PRELOAD='libm.so.6 libdl.so.2' "$fiberize" printenv LD_PRELOAD
 prints 'twice is once' "$library" "$fiberize" "$fiberize" printenv LD_PRELOAD
@@ -385,6 +401,9 @@ prints 'profile: by the last part of the name' 5 \
 	"$fiberize" "$(command -v printenv)" FIBERIZE_PROCESSORS
 run "$fiberize" --no-profiles printenv FIBERIZE_PROCESSORS
 equal 'no profiles' 1 "$code$out"
+printf '[printenv]\r\nprocessors = 8\r\n' >"$tmp/config/fiberize/0.conf"
+prints 'profile: with the lines of another system' 8 "$fiberize" printenv FIBERIZE_PROCESSORS
+rm "$tmp/config/fiberize/0.conf"
 printf '[printenv]\nprocessors = 7\ndisable = 1' >"$tmp/config/fiberize/b.conf"
 run "$fiberize" printenv FIBERIZE_PROCESSORS FIBERIZE_DISABLE
 equal 'profiles: the first file wins; no newline at the end' "5${newline}1" "$out"
@@ -412,6 +431,9 @@ bad_profile 'profile: a comment behind a value' '2: stats = 1 # on: must be 0 or
 bad_profile 'profile: neither' '1: neither [[]PROGRAM] nor OPTION = VALUE' 'processors'
 bad_profile 'profile: an empty pattern' '1: [[]] names no program' "[ ]${newline}stats = 1"
 bad_profile 'profile: before the first' '1: a setting before the first [[]PROGRAM]' 'processors = 1'
+printf 'stats = 1\n' >"$conf"
+refused 'profile: before the first, whatever the environment has' 2 '*a setting before the first*' \
+	env section=1 "$fiberize" true
 rm "$conf"
 mkdir "$conf"
 refused 'profile: a directory' 2 "fiberize: $conf: not a readable file" "$fiberize" true
@@ -480,6 +502,13 @@ chmod +x "$tmp/bin/cut"
 refused 'a damaged program' 126 '*/cut: *' "$fiberize" "$tmp/bin/cut"
 cp "$tmp/bin/args" "$tmp/bin/-dash"
 prints 'a name with a dash' '1<x>' env PATH="$tmp/bin:$PATH" "$fiberize" -- -dash x
+ln -s "$(command -v cat)" "$tmp/bin/-cat"
+prints 'a name with a dash is argument zero, too' '-cat /proc/self/cmdline ' \
+	env PATH="$tmp/bin:$PATH" sh -c '"$1" -- -cat /proc/self/cmdline | tr "\000" " "' - "$fiberize"
+printf 'echo "by the shell: $1"\n' >"$tmp/bin/-script"
+chmod +x "$tmp/bin/-script"
+prints 'a script with a dash, without #!' 'by the shell: x y' \
+	env PATH="$tmp/bin:$PATH" "$fiberize" -- -script 'x y'
 cp "$tmp/bin/args" "$tmp/bin/bench"
 prints 'a program called bench' '1<x>' env PATH="$tmp/bin:$PATH" "$fiberize" -- bench x
 # The shell's own PATH, which the program does not see.

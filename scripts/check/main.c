@@ -4,26 +4,31 @@
  * starts a program.
  *
  *	check [--json] [--library FILE] [--] PROGRAM
- *	check --launch [--library FILE] [--] PROGRAM
+ *	check --launch [--environment PID] [--library FILE] [--] PROGRAM
+ *	check --exec FILE PROGRAM [ARGS]
  *	check --help
  *
  * The first prints a report; its exit status is the code with which the launcher
  * would refuse, or 0.  The second prints for the launcher
  *
  *	CODE MESSAGE
+ *	ASSIGNMENTS
  *	PATH.
  *
  * where CODE is that code, or "native": to be run without the library, or "dormant":
  * with the library, which shall be dormant in this one process.  PATH has a dot
- * behind it because a shell drops newlines at the end.  Its exit status is 0, so
- * that a tool that could not run at all can be told apart.
+ * behind it because a shell drops newlines at the end.  ASSIGNMENTS are for the third,
+ * which becomes FILE, in the environment that process PID was started with
+ * (environment.h).  Its exit status is 0, so that a tool that could not run at all can
+ * be told apart.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "report.h"
 
-static int launch(const char *name, const struct object *library)
+static int launch(const char *name, const struct object *library, pid_t pid)
 {
 	struct program p;
 	const char *message;
@@ -41,6 +46,9 @@ static int launch(const char *name, const struct object *library)
 	fputc(' ', stdout);
 	if (message)
 		put_line(message, stdout);
+	fputc('\n', stdout);
+	if (pid > 0)
+		environment_compare(pid, stdout);
 	printf("\n%s.", p.path ? p.path : "");
 	program_free(&p);
 	return fflush(stdout) == 0 ? 0 : 1;
@@ -90,8 +98,11 @@ int main(int argc, char **argv)
 	bool json = false, launching = false;
 	struct object *library = NULL;
 	const char *path = NULL;
+	pid_t pid = 0;
 	int i, code;
 
+	if (argc > 3 && strcmp(argv[1], "--exec") == 0)
+		return environment_exec(argv[2], argv + 3);
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			i++;
@@ -103,6 +114,8 @@ int main(int argc, char **argv)
 			json = true;
 		else if (strcmp(argv[i], "--launch") == 0)
 			launching = true;
+		else if (strcmp(argv[i], "--environment") == 0 && i + 1 < argc)
+			pid = (pid_t)atol(argv[++i]);
 		else if (strcmp(argv[i], "--library") == 0 && i + 1 < argc)
 			path = argv[++i];
 		else
@@ -118,13 +131,13 @@ int main(int argc, char **argv)
 		    library->header.e_type != ET_DYN || !object_read_dynamic(library)) {
 			object_close(library);
 			if (launching)
-				printf("%d %s: not a shared library\n.", CODE_LIBRARY, path);
+				printf("%d %s: not a shared library\n\n.", CODE_LIBRARY, path);
 			else
 				fprintf(stderr, "fiberize: %s: not a shared library\n", path);
 			return launching ? 0 : CODE_LIBRARY;
 		}
 	}
-	code = launching ? launch(argv[i], library) : check(argv[i], library, json);
+	code = launching ? launch(argv[i], library, pid) : check(argv[i], library, json);
 	object_close(library);
 	return code;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_ENVIRONMENT_H
+#define CHECK_ENVIRONMENT_H
+
+/*
+ * scripts/check/environment.h - the environment that the launcher was started with,
+ * past a shell that cannot hold all of it: names that are none of a shell's variables
+ * ("a.b", bash's functions) are dropped, some have a meaning (PWD, PPID), and the
+ * launcher's own variables may have the name of one of the user's.
+ *
+ *	check --launch		prints what the shell would get wrong, as assignments of
+ *				FIBERIZE_ENV_0 and so on, each "NAME=VALUE" or, for what
+ *				was not there at all, "NAME"
+ *	check --exec FILE	has them in its environment, puts it right, and becomes FILE
+ *
+ * By variables, because everyone may read the arguments of a process.
+ */
+
+#include <stdio.h>
+#include <sys/types.h>
+
+/*
+ * One line for the shell's eval, empty if it has kept everything.  pid is the
+ * launcher's; its shell's environment is ours.
+ */
+void environment_compare(pid_t pid, FILE *out);
+
+/* Become file.  argv as the program shall see it.  Returns an exit code. */
+int environment_exec(const char *file, char **argv);
+
+#endif
