@@ -185,6 +185,7 @@ for file in uses by-rpath; do
 	says "$work/$file" '.not_found | tojson' '[]'
 done
 says "$work/lost" '.not_found | tojson' '["libraw.so"]'
+says "$work/lost" .advice 'install what was not found: without, it does not start'
 export LD_LIBRARY_PATH="$work/elsewhere:$work/lib/deep"
 says "$work/lost" '.not_found | tojson' '[]'
 unset LD_LIBRARY_PATH
@@ -209,6 +210,10 @@ printf '#!/usr/bin/env -S X=1 %s -x\n' "$work/threads" >"$work/script"
 chmod +x "$work/script"
 says "$work/script" '.file' "$work/threads"
 says "$work/script" '.scripts | tojson' "[\"$work/script\"]"
+printf '#!/usr/bin/env --split-string=%s -x\n' "$work/threads" >"$work/script"
+says "$work/script" '.file' "$work/threads"
+printf '#!/usr/bin/env -S PATH=/no/such threads\n' >"$work/script"
+says "$work/script" '.kind + .verdict' 'dynamicwill not gain'
 
 # A libc that lacks a version which the library needs.
 printf 'void f(void) { }\n' >"$work/libc.c"

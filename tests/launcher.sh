@@ -483,6 +483,10 @@ refused 'no such program in PATH' 127 '*no-such-program: no such program in PATH
 	"$fiberize" no-such-program
 refused 'no such program by name' 127 '*/no/such: no such program' "$fiberize" /no/such
 refused 'empty name' 127 '*' "$fiberize" ''
+ln -s round "$tmp/bin/round"
+refused 'a link to itself' 126 '*/round: *symbolic links' "$fiberize" "$tmp/bin/round"
+ln -s /no/such "$tmp/bin/nowhere"
+refused 'a link to nothing' 127 '*/nowhere: no such program' "$fiberize" "$tmp/bin/nowhere"
 refused 'a directory' 126 '*/tmp: is a directory' "$fiberize" /tmp
 echo true >"$tmp/bin/plain"
 refused 'not executable' 126 '*/plain: not executable' "$fiberize" "$tmp/bin/plain"
@@ -636,6 +640,27 @@ script by-env-S '#!/usr/bin/env -S X=1 sh -e'
 prints 'script by env -S' "$tmp/bin/by-env-S:x" "$fiberize" "$tmp/bin/by-env-S" x
 script by-nothing 'true'
 prints 'script without #!' "$tmp/bin/by-nothing:x" "$fiberize" "$tmp/bin/by-nothing" x
+script by-none '#! '
+prints 'script that names no interpreter' "$tmp/bin/by-none:x" "$fiberize" "$tmp/bin/by-none" x
+script by-long "#!/$(printf '%0300d' 1)"
+prints 'script whose interpreter the kernel would cut' "$tmp/bin/by-long:x" \
+	"$fiberize" "$tmp/bin/by-long" x
+printf 'echo "$0"; exit\n\000\001' >"$tmp/bin/with-data"
+chmod +x "$tmp/bin/with-data"
+prints 'script with data behind it' "$tmp/bin/with-data" "$fiberize" "$tmp/bin/with-data"
+printf '#!/bin/sh\r\n' >"$tmp/bin/by-cr"
+chmod +x "$tmp/bin/by-cr"
+refused 'script with lines of another system' 127 \
+	'*by-cr: its interpreter /bin/sh[?]: no such program (the name ends in a carriage return)' \
+	"$fiberize" "$tmp/bin/by-cr"
+mkdir "$tmp/elsewhere"
+cp "$tmp/bin/args" "$tmp/elsewhere/only-there"
+for words in "PATH=$tmp/elsewhere:/usr/bin:/bin only-there" "-C $tmp/elsewhere ./only-there" \
+	"'$tmp/elsewhere/only-there'"; do
+	script by-env-elsewhere "#!/usr/bin/env -S $words"
+	prints "script by env -S ${words%% *}" "1<$tmp/bin/by-env-elsewhere>" \
+		"$fiberize" "$tmp/bin/by-env-elsewhere"
+done
 script by-script "#!$tmp/bin/by-sh"
 prints 'script by script' "$tmp/bin/by-sh:$tmp/bin/by-script x" "$fiberize" "$tmp/bin/by-script" x
 script by-static "#!$tmp/bin/static"

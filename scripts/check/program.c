@@ -47,13 +47,6 @@ static void refuse(struct search *s, enum code code, const char *kind, const cha
 
 /* ---- PATH --------------------------------------------------------------- */
 
-static bool is_directory(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static bool is_file(const char *path)
 {
 	struct stat status;
@@ -61,14 +54,27 @@ static bool is_file(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+/* An editor of another system wrote the script that names its interpreter so. */
+static const char *strange_end(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length && name[length - 1] == '\r' ? " (the name ends in a carriage return)" : "";
+}
+
 /* A name with a slash: it is that file or none. */
 static char *find_file(struct search *s, const char *name)
 {
-	if (access(name, F_OK) != 0)
-		refuse(s, CODE_NOTFOUND, "missing", "%s: no such program", name);
-	else if (is_directory(name))
+	struct stat status;
+
+	if (stat(name, &status) != 0 && (errno == ENOENT || errno == ENOTDIR))
+		refuse(s, CODE_NOTFOUND, "missing", "%s: no such program%s", name,
+		       strange_end(name));
+	else if (stat(name, &status) != 0)
+		refuse(s, CODE_NOEXEC, "not executable", "%s: %s", name, strerror(errno));
+	else if (S_ISDIR(status.st_mode))
 		refuse(s, CODE_NOEXEC, "not executable", "%s: is a directory", name);
-	else if (!is_file(name))
+	else if (!S_ISREG(status.st_mode))
 		refuse(s, CODE_NOEXEC, "not executable", "%s: not a regular file", name);
 	else if (access(name, X_OK) != 0)
 		refuse(s, CODE_NOEXEC, "not executable", "%s: not executable", name);
@@ -103,7 +109,8 @@ static char *find_in_path(struct search *s, const char *name)
 	if (!path && refused)
 		refuse(s, CODE_NOEXEC, "not executable", "%s: not executable", refused);
 	else if (!path)
-		refuse(s, CODE_NOTFOUND, "missing", "%s: no such program in PATH", name);
+		refuse(s, CODE_NOTFOUND, "missing", "%s: no such program in PATH%s", name,
+		       strange_end(name));
 	free(refused);
 	free(copy);
 	return path;
@@ -327,26 +334,37 @@ static void follow(struct search *s, const char *name)
 	free(path);
 }
 
-/* What env(1) would run: words behind its own options and variables. */
+/* What env(1) would run: words behind its own options and variables; NULL if it looks
+ * elsewhere than we would. */
 static const char *behind_env(char **word)
 {
-	while (*word) {
-		if (strncmp(*word, "-S", 2) == 0 && (*word)[2]) {
+	static const char split[] = "--split-string=";
+
+	for (; *word; word++) {
+		if (strncmp(*word, "-S", 2) == 0 && (*word)[2])
 			*word += 2;
-			if (**word == '-' || strchr(*word, '='))
-				continue;
-			return *word;
-		}
-		if (strcmp(*word, "-u") == 0 || strcmp(*word, "-C") == 0)
-			word += word[1] != NULL;
+		else if (strncmp(*word, split, strlen(split)) == 0)
+			*word += strlen(split);
+		if (strncmp(*word, "PATH=", 5) == 0 || strpbrk(*word, "\"'\\$"))
+			return NULL;
+		if (strcmp(*word, "-u") == 0 && word[1] && strcmp(word[1], "PATH") != 0)
+			word++;
+		/* Another PATH, or another directory. */
+		else if (strcmp(*word, "-") == 0 || strncmp(*word, "-i", 2) == 0 ||
+			 strncmp(*word, "-C", 2) == 0 || strncmp(*word, "-u", 2) == 0 ||
+			 strncmp(*word, "--c", 3) == 0 || strncmp(*word, "--i", 3) == 0 ||
+			 strncmp(*word, "--u", 3) == 0)
+			return NULL;
 		else if (**word != '-' && !strchr(*word, '='))
 			return *word;
-		word++;
 	}
 	return NULL;
 }
 
-/* line is what stands behind the #!; it is cut into words. */
+/*
+ * line is what stands behind the #!; it is cut into words.  One that names no
+ * interpreter is no script for the kernel, and hence one for the shell.
+ */
 static void examine_script(struct search *s, const char *path, char *line)
 {
 	char *words[256] = { NULL }, *rest = line, *word, *name;
@@ -357,7 +375,7 @@ static void examine_script(struct search *s, const char *path, char *line)
 		if (*word)
 			words[count++] = word;
 	if (count == 0) {
-		refuse(s, CODE_NOEXEC, "damaged script", "%s: names no interpreter", path);
+		follow(s, "/bin/sh");
 		return;
 	}
 	free(s->whose);
@@ -381,10 +399,22 @@ static void examine_script(struct search *s, const char *path, char *line)
 	}
 }
 
+enum { LINE_MAX_KERNEL = 256 };
+
+/* What of the first line the kernel takes: nothing if the name of the interpreter is cut. */
+static void cut_line(char *start, size_t size)
+{
+	size_t end = strcspn(start, "\n"), name = 2 + strspn(start + 2, " \t");
+
+	if (end == LINE_MAX_KERNEL && size == LINE_MAX_KERNEL && !strpbrk(start + name, " \t"))
+		end = 2;
+	start[end] = '\0';
+}
+
 static void examine(struct search *s, const char *path)
 {
-	enum { LINE_MAX_KERNEL = 256 };
 	char start[LINE_MAX_KERNEL + 1] = "";
+	const char *line_end;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t size = fd < 0 ? -1 : read(fd, start, LINE_MAX_KERNEL);
 
@@ -409,11 +439,12 @@ static void examine(struct search *s, const char *path)
 	}
 	if (size >= 2 && memcmp(start, "#!", 2) == 0) {
 		s->program->scripts[s->program->script_count++] = strdup(path);
-		start[strcspn(start, "\n")] = '\0';
+		cut_line(start, (size_t)size);
 		examine_script(s, path, start + 2);
 		return;
 	}
-	if (memchr(start, '\0', (size_t)size)) {
+	line_end = memchr(start, '\n', (size_t)size);
+	if (memchr(start, '\0', line_end ? (size_t)(line_end - start) : (size_t)size)) {
 		refuse(s, CODE_NOEXEC, "not a program", "%s: neither a program nor a script", path);
 		return;
 	}

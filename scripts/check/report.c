@@ -251,6 +251,8 @@ static void judge_program(struct report *r)
 		judge(r, "will not gain", "processes instead of threads", native);
 	else
 		judge(r, "will not gain", "it makes no threads itself", native);
+	if (r->libraries.missing_count)
+		r->advice = "install what was not found: without, it does not start";
 }
 
 void report_make(const char *name, const struct object *library, struct report *ret)
