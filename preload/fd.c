@@ -184,7 +184,7 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 	switch (command) {
 	case F_SETFL:
 		fz_fdtab_note_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
-		/* O_DIRECT may have changed: ask again. */
+		/* O_DIRECT or O_APPEND may have changed: ask again. */
 		if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_FILE)
 			fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 		break;

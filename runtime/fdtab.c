@@ -110,11 +110,15 @@ static fz_nsec socket_timeout(int fd, int option)
 	return (fz_nsec)tv[0] * FZ_SEC + (fz_nsec)tv[1] * FZ_USEC;
 }
 
-static bool waits_for_disk(int fd)
+/* How a file was opened, as far as it matters to transfers. */
+static uint32_t file_flags(int fd)
 {
 	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
 
-	return flags >= 0 && flags & (O_DIRECT | O_DSYNC);
+	if (flags < 0)
+		return 0;
+	return (flags & O_DIRECT ? FZ_FD_DIRECT : 0) | (flags & O_DSYNC ? FZ_FD_SYNC : 0) |
+	       (flags & O_APPEND ? FZ_FD_APPEND : 0);
 }
 
 int fz_fdtab_look_up(int fd, uint32_t *ret_info)
@@ -132,8 +136,8 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
 		}
-		if (info == FZ_FD_FILE && waits_for_disk(fd))
-			info |= FZ_FD_DIRECT;
+		if (info == FZ_FD_FILE)
+			info |= file_flags(fd);
 		/* Opened anew while we asked: who opened it knows better. */
 		if (e)
 			atomic_compare_exchange_strong_explicit(e, &unknown, info,

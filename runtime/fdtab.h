@@ -29,9 +29,12 @@ enum {
 	FZ_FD_RECV_TIMEOUT = 32,	/* SO_RCVTIMEO may be set */
 	FZ_FD_SEND_TIMEOUT = 64,
 	FZ_FD_RECV_WAITED = 128,	/* the last read of the pipe had to wait */
-	FZ_FD_DIRECT = 256,		/* file: O_DIRECT, O_SYNC: each transfer waits for the disk */
-	FZ_FD_SLOW_WRITE = 512,		/* file: the last write took long */
-	FZ_FD_SLOW_SYNC = 1024,		/* file: so did the last fsync */
+	FZ_FD_DIRECT = 256,		/* file: O_DIRECT */
+	FZ_FD_SYNC = 512,		/* file: O_SYNC or O_DSYNC */
+	FZ_FD_APPEND = 1024,		/* file: O_APPEND */
+	FZ_FD_SLOW_WRITE = 2048,	/* file: the last write took long */
+	FZ_FD_SLOW_SYNC = 4096,		/* file: so did the last fsync */
+	FZ_FD_RING_REFUSED = 8192,	/* file: the last transfer could not go by the ring */
 };
 
 /* Reserve the table.  Before that, and beyond its end, all is unknown. */

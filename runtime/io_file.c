@@ -4,10 +4,16 @@
  *
  *	read	from the page cache without waiting; what is not there, by the ring,
  *		which needs no worker thread for that
- *	write	the real call, announced as brief; by the ring (a worker thread of
- *		it) once the descriptor was throttled, until one is fast again
- *	O_DIRECT, O_SYNC	each is a request on the ring
- *	fsync	the real call if the last one on the descriptor was fast, else the ring
+ *	write	the real call
+ *	O_DIRECT	a request on the ring, which must not wait for anything but the
+ *		disk; the real call where that does not go
+ *	fsync	the real call
+ *
+ * The real call is announced as brief, or announced if it took long last time.
+ *
+ * Never by a worker thread of the ring: it has a reference to the open file for a moment
+ * after its request is complete.  A program that closes the file then would find what goes
+ * with the last reference, such as a lock, still there (tests/programs/file_released.c).
  *
  * At the current position always the real call: only it takes the file's lock on
  * that, without which two threads would read the same bytes.
@@ -17,16 +23,14 @@
 #include <sys/uio.h>
 
 #include "runtime/announce.h"
+#include "runtime/backend.h"
 #include "runtime/features.h"
 #include "runtime/io_internal.h"
 #include "runtime/sched.h"
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 
-/* Of RWF_*, what the ring understands as the system call does. */
-enum { RING_FLAGS = RWF_DSYNC | RWF_SYNC | RWF_APPEND };
-
-/* Above it, the ring; a worker thread of it alone costs about this. */
+/* Above it, the processor is handed off beforehand, which costs about this. */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
 /* A throttled writer is made to wait for some milliseconds. */
 #define WRITE_IS_SLOW (200 * FZ_USEC)
@@ -83,35 +87,75 @@ static int64_t real_write(int fd, const struct iovec *iov, int count, int64_t of
 	return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
 }
 
+/* Not without waiting, or not at all: some file systems, emulators and old kernels. */
+static bool is_refused(int64_t ret)
+{
+	return ret == -EAGAIN || ret == -EOPNOTSUPP || ret == -ENOSYS;
+}
+
+/* Whether a request on the ring is worth it. */
+static bool ring_suits(uint32_t info, int64_t offset)
+{
+	return offset != FZ_IO_CURPOS && !(info & FZ_FD_RING_REFUSED) &&
+	       fz_io_policy != FZ_IO_DIRECT && fz_backend_kind() == FZ_BACKEND_RING &&
+	       fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT);
+}
+
+static void announce(struct fz_fiber *self, bool slow)
+{
+	if (slow)
+		fz_announce(self);
+	else
+		fz_announce_brief(self);
+}
+
 /* ---- read --------------------------------------------------------------- */
 
-/* Not in the page cache. */
-static int64_t read_from_disk(struct fz_fiber *self, int fd, const struct iovec *iov,
-			      int count, int64_t offset)
+static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+			      int64_t offset)
 {
 	int64_t ret;
 
-	if (offset != FZ_IO_CURPOS && fz_io_policy != FZ_IO_DIRECT)
-		return transfer(self, false, fd, iov, count, offset, 0);
 	fz_announce(self);
 	ret = real_read(fd, iov, count, offset, 0);
 	fz_announce_end(self);
 	return ret;
 }
 
+static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			   int count, int64_t offset)
+{
+	if (ring_suits(info, offset)) {
+		int64_t ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
+
+		if (!is_refused(ret))
+			return ret;
+		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
+	} else {
+		/* Every other time, so that a change is noticed. */
+		fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
+	}
+	return read_announced(self, fd, iov, count, offset);
+}
+
 static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
 			 int count, int64_t offset)
 {
-	int64_t ret;
+	const bool by_ring = ring_suits(0, offset);
+	int64_t ret = -EOPNOTSUPP;
 
-	if (info & FZ_FD_DIRECT || fz_io_policy == FZ_IO_RING)
-		return read_from_disk(self, fd, iov, count, offset);
-	ret = fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT) ?
-		      real_read(fd, iov, count, offset, RWF_NOWAIT) : -EOPNOTSUPP;
-	/* Some file systems, emulators and old kernels cannot try. */
-	if (ret == -EAGAIN || ret == -EOPNOTSUPP || ret == -ENOSYS)
-		ret = read_from_disk(self, fd, iov, count, offset);
-	return ret;
+	if (info & FZ_FD_DIRECT)
+		return read_direct(self, fd, info, iov, count, offset);
+	if (by_ring && fz_io_policy == FZ_IO_RING)
+		ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
+	else if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		ret = real_read(fd, iov, count, offset, RWF_NOWAIT);
+	if (!is_refused(ret))
+		return ret;
+	/* Who can try can also have the page read, and tell when it is there. */
+	if (ret == -EAGAIN && by_ring)
+		return transfer(self, false, fd, iov, count, offset, 0);
+	return read_announced(self, fd, iov, count, offset);
 }
 
 int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
@@ -138,37 +182,65 @@ int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const stru
 
 /* ---- write -------------------------------------------------------------- */
 
-static int64_t write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-			     int64_t offset, int flags)
+static size_t total_of(const struct iovec *iov, int count)
 {
-	fz_nsec begin = fz_now();
-	int64_t ret = transfer(self, true, fd, iov, count, offset, flags);
+	size_t total = 0;
 
-	if (fz_now() - begin < WRITE_IS_SLOW)
-		fz_fdtab_change(fd, FZ_FD_SLOW_WRITE, 0);
-	return ret;
+	while (count--)
+		total += iov++->iov_len;
+	return total;
+}
+
+/*
+ * Returns false if the real call must do it, from the start: what was written meanwhile is
+ * written once more, to the same place.
+ */
+static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+			  int64_t offset, int flags, int64_t *ret_written)
+{
+	int64_t ret = transfer(self, true, fd, iov, count, offset, flags | RWF_NOWAIT);
+
+	if (is_refused(ret)) {
+		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
+		return false;
+	}
+	/* Only as much as could be done without waiting? */
+	if (ret >= 0 && (size_t)ret != total_of(iov, count))
+		return false;
+	*ret_written = ret;
+	return true;
 }
 
 int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 			 const struct iovec *iov, int count, int64_t offset, int flags)
 {
-	bool slow = info & (FZ_FD_DIRECT | FZ_FD_SLOW_WRITE) || flags & (RWF_DSYNC | RWF_SYNC);
+	const bool waits = info & (FZ_FD_DIRECT | FZ_FD_SYNC) || flags & (RWF_DSYNC | RWF_SYNC);
+	bool slow = info & FZ_FD_SLOW_WRITE, went;
+	fz_nsec begin = 0;
 	int64_t ret;
 
-	if (fz_io_policy != FZ_IO_AUTO)
-		slow = fz_io_policy == FZ_IO_RING;
-	if (slow && offset != FZ_IO_CURPOS && !(flags & ~RING_FLAGS))
-		return write_by_ring(self, fd, iov, count, offset, flags);
-	if (slow)
-		fz_announce(self);
-	else
-		fz_announce_brief(self);
+	if (info & FZ_FD_DIRECT || fz_io_policy == FZ_IO_RING) {
+		/* Who appends must not do it twice. */
+		if (ring_suits(info, offset) && !(info & FZ_FD_APPEND) &&
+		    !(flags & ~(RWF_DSYNC | RWF_SYNC)) &&
+		    write_by_ring(self, fd, iov, count, offset, flags, &ret))
+			return ret;
+		/* Every other time, as above. */
+		if (info & FZ_FD_RING_REFUSED)
+			fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
+	}
+	if (waits || slow)
+		begin = fz_now();
+	announce(self, slow);
 	ret = real_write(fd, iov, count, offset, flags);
-	if (fz_announce_end(self) && !slow)
-		fz_fdtab_change(fd, 0, FZ_FD_SLOW_WRITE);
-	else if (slow && offset == FZ_IO_CURPOS)
-		/* Every other time, so that a change is noticed. */
-		fz_fdtab_change(fd, FZ_FD_SLOW_WRITE, 0);
+	if (begin)
+		begin = fz_now() - begin;
+	went = fz_announce_end(self);
+	if (waits)
+		slow = begin > SYNC_IS_SLOW;
+	else
+		slow = slow ? begin > WRITE_IS_SLOW : went;
+	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_WRITE, slow ? FZ_FD_SLOW_WRITE : 0);
 	return ret;
 }
 
@@ -202,12 +274,7 @@ int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 
 int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
 {
-	const struct fz_op op = {
-		.opcode = IORING_OP_FSYNC,
-		.fd = fd,
-		.op_flags = data_only ? IORING_FSYNC_DATASYNC : 0,
-	};
-	fz_nsec begin, took;
+	fz_nsec begin;
 	uint32_t info;
 	bool slow;
 	int64_t ret;
@@ -215,20 +282,11 @@ int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
 	if (fz_fdtab_look_up(fd, &info))
 		return -EBADF;
 	fz_io_test_cancel(self);
-	slow = fz_io_policy == FZ_IO_AUTO ? info & FZ_FD_SLOW_SYNC :
-					    fz_io_policy == FZ_IO_RING;
+	announce(self, info & FZ_FD_SLOW_SYNC);
 	begin = fz_now();
-	if (slow && (info & FZ_FD_KIND_MASK) == FZ_FD_FILE) {
-		ret = run(self, &op);
-	} else {
-		fz_announce_brief(self);
-		ret = fz_syscall1(data_only ? __NR_fdatasync : __NR_fsync, fd);
-		fz_announce_end(self);
-	}
-	took = fz_now() - begin;
-	if (took > SYNC_IS_SLOW)
-		fz_fdtab_change(fd, 0, FZ_FD_SLOW_SYNC);
-	else
-		fz_fdtab_change(fd, FZ_FD_SLOW_SYNC, 0);
+	ret = fz_syscall1(data_only ? __NR_fdatasync : __NR_fsync, fd);
+	slow = fz_now() - begin > SYNC_IS_SLOW;
+	fz_announce_end(self);
+	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_SYNC, slow ? FZ_FD_SLOW_SYNC : 0);
 	return (int)ret;
 }

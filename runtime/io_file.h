@@ -14,7 +14,7 @@ struct iovec;
 enum fz_io_policy {
 	FZ_IO_AUTO,	/* by what happened last with the descriptor */
 	FZ_IO_DIRECT,	/* the real call first, wherever there is a choice */
-	FZ_IO_RING,	/* a request on the ring first */
+	FZ_IO_RING,	/* a request on the ring first, where that needs no worker thread */
 };
 extern enum fz_io_policy fz_io_policy FZ_HIDDEN;
 

@@ -215,9 +215,6 @@ static long real_call(const struct fz_op *op, int fd, size_t done, fz_nsec deadl
 	case IORING_OP_SEND:
 		ret = send_or_receive(op, fd, done, flags);
 		return ret < 0 && done ? (long)done : ret < 0 ? ret : (long)done + ret;
-	case IORING_OP_FSYNC:
-		return fz_syscall1(op->op_flags & IORING_FSYNC_DATASYNC ? __NR_fdatasync :
-									  __NR_fsync, fd);
 	default:
 		return -EOPNOTSUPP;
 	}

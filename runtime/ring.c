@@ -17,12 +17,6 @@
 enum {
 	SQ_ENTRIES = 256,
 	CQ_ENTRIES = 8192,
-	/*
-	 * Worker threads that may wait for disks, for each carrier that submits.  The
-	 * kernel's own limit, four for each CPU, would keep apart the fsyncs that a file
-	 * system does in one go.
-	 */
-	DISK_WORKERS = 64,
 };
 
 /* Low bits of user_data; requests are aligned. */
@@ -146,9 +140,6 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 		err = -ENOSYS;
 		goto out_exit;
 	}
-	/* 0: leave the other kind as it is.  Refused, the kernel's limit holds. */
-	io_uring_register_iowq_max_workers(&ring->uring,
-					   (unsigned[2]){ DISK_WORKERS, 0 });
 	*ret_why = "eventfd";
 	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 	err = event_fd;
