@@ -11,7 +11,7 @@ rounds=${1:-300}
 for processors in 1 2 8; do
 	seed=$RANDOM
 	LD_PRELOAD=$build/libfiberize.so FIBERIZE_PROCESSORS=$processors \
-		timeout 60 "$build/tests/cancel_race" "$rounds" $seed || {
+		timeout 150 "$build/tests/cancel_race" "$rounds" $seed || {
 		echo "cancel_race $rounds $seed, $processors processors: exit status $?"
 		exit 1
 	}

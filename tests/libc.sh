@@ -42,7 +42,7 @@ run()
 {
 	# The arguments are words.
 	# shellcheck disable=SC2046
-	timeout -k 2 30 "$libc/$loader" \
+	timeout -k 2 120 "$libc/$loader" \
 		--library-path "$libc:$system:/usr$system" ${3:+--preload "$3"} \
 		"$2" $(arguments "${2##*/}") >"$work/$1" 2>"$work/$1.err" </dev/null
 }
@@ -112,7 +112,7 @@ unknown()
 {
 	printf '%s\n' "$3" >"$work/lies.c"
 	"$CC" -D_GNU_SOURCE -shared -fPIC -w -o "$work/lies.so" "$work/lies.c" || { fail "$1" 'does not compile'; return; }
-	LD_PRELOAD=$library:$work/lies.so FIBERIZE_VERBOSE=1 timeout -k 2 30 \
+	LD_PRELOAD=$library:$work/lies.so FIBERIZE_VERBOSE=1 timeout -k 2 120 \
 		"$build/tests/programs/thread_basic" >"$work/out" 2>"$work/err"
 	if [ "$(tail -n 1 "$work/out")" != EXIT-SUCCESS ]; then
 		fail "$1" "$(tail -n 3 "$work/out" "$work/err")"

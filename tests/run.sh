@@ -78,10 +78,10 @@ arguments() {
 # may take long on a busy machine.
 time_for() {
 	case $1 in
-	tests/real/*|real/*)	echo 60 ;;
-	launcher|check|coexist|install)	echo 600 ;;
-	libc|redirect|dns|static/*)	echo 120 ;;
-	sync_stress|cond_shared|test_arch*)	echo 60 ;;
+	tests/real/*|real/*)	echo 300 ;;
+	launcher|check|coexist|install|libc|redirect)	echo 1200 ;;
+	dns|forbidden|cancel_race|static/*)	echo 300 ;;
+	sync_stress|cond_shared|fork_*|exec_signals)	echo 120 ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -103,7 +103,7 @@ default_modes=native,fz,fz1,fz8,direct,ring,epoll,old,off
 modes=
 filter='*'
 jobs=$(nproc)
-limit=20
+limit=60
 units=()
 kinds=static,unit,programs,scripts
 stress=

@@ -52,7 +52,7 @@ static void cannot(pthread_rwlock_t *l, int write)
 	ts = to_timespec(t0 + 5 * MS);
 	CHECK_INT(by_clock[write](l, CLOCK_MONOTONIC, &ts), ETIMEDOUT);
 	CHECK(now(CLOCK_MONOTONIC) >= t0 + 5 * MS);
-	CHECK(now(CLOCK_MONOTONIC) < t0 + 5000 * MS);
+	CHECK(now(CLOCK_MONOTONIC) < t0 + 30000 * MS);
 }
 
 static void arguments(pthread_rwlock_t *l)
@@ -171,8 +171,8 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* Held for writing, then a writer, a reader, a writer and a reader come. */
-static void after_a_writer(int kind)
+/* Held for writing, then a writer, a reader, a writer and a reader come: who goes first. */
+static const char *come_after_a_writer(void)
 {
 	pthread_t t[4];
 
@@ -188,13 +188,23 @@ static void after_a_writer(int kind)
 	for (int i = 0; i < 4; i++)
 		finish(t[i]);
 	order[length] = 0;
-	CHECK(strcmp(order, kind == PTHREAD_RWLOCK_PREFER_READER_NP ? "rrww" : "wwrr") == 0);
+	return order;
+}
+
+/* On a busy machine they may come in another order, but not each time. */
+static void after_a_writer(int kind)
+{
+	const char *want = kind == PTHREAD_RWLOCK_PREFER_READER_NP ? "rrww" : "wwrr";
+	int rounds = 0;
+
+	while (strcmp(come_after_a_writer(), want) != 0)
+		CHECK(++rounds < 50);
 }
 
 /* Held for reading, and a writer waits: may another reader come in? */
 static void behind_a_reader(int kind)
 {
-	int recursive = kind != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+	int recursive = kind != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, err, tries = 0;
 	struct timespec ts;
 	pthread_t t, r;
 
@@ -216,7 +226,13 @@ static void behind_a_reader(int kind)
 		CHECK_INT(order[1], 'w');
 		return;
 	}
-	CHECK_INT(pthread_rwlock_tryrdlock(lock), EBUSY);
+	/* It may not wait yet. */
+	while ((err = pthread_rwlock_tryrdlock(lock)) == 0) {
+		CHECK_OK(pthread_rwlock_unlock(lock));
+		CHECK(++tries < 1000);
+		usleep(10000);
+	}
+	CHECK_INT(err, EBUSY);
 	ts = in(CLOCK_REALTIME, 5 * MS);
 	CHECK_INT(pthread_rwlock_timedrdlock(lock, &ts), ETIMEDOUT);
 	r = helper(reader, NULL);

@@ -117,7 +117,7 @@ static void send_all(int rounds, int burst)
 	}
 	close(commands[0]);
 	for (int i = 0; i < rounds; i++) {
-		long long limit = now(CLOCK_MONOTONIC) + 10000 * MS;
+		long long limit = now(CLOCK_MONOTONIC) + 50000 * MS;
 
 		CHECK_INT((int)write(commands[1], &byte, 1), 1);
 		/* The last of a burst comes while the handler of the one before runs. */

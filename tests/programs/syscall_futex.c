@@ -284,12 +284,15 @@ static void *wait_moved(void *arg)
 static void requeue_timeout(void)
 {
 	pthread_t impatient = start(wait_moved, NULL), patient;
+	bool left = false;
 
 	/* On a machine that is too slow for this it has left already. */
-	while (move_all() == 0 && pthread_tryjoin_np(impatient, NULL) == EBUSY)
+	while (move_all() == 0 && !left) {
 		usleep(200);
-	pthread_tryjoin_np(impatient, NULL);
-	usleep(40000);
+		left = pthread_tryjoin_np(impatient, NULL) == 0;
+	}
+	if (!left)
+		finish(impatient);
 	patient = start(wait_once, NULL);
 	until(1, move_all);
 	CHECK_INT(wake(&second, 5), 1);

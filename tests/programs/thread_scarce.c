@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <sys/resource.h>
 
-enum { STACK = 16 << 20, MEMORY = 800 << 20, ROUNDS = 5, TIME = 10 };
+enum { STACK = 16 << 20, MEMORY = 800 << 20, ROUNDS = 5, TIME = 50 };
 
 static pthread_attr_t detached;
 static sem_t go;

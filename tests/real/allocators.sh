@@ -31,7 +31,7 @@ for allocator in "$(find_library libjemalloc.so.2)" \
 			for processors in 1 3; do
 				what="$program with LD_PRELOAD=$preload, $processors processors"
 				out=$(LD_PRELOAD=$preload FIBERIZE_PROCESSORS=$processors \
-					timeout 30 "$build/tests/programs/$program" 2>&1) ||
+					timeout 100 "$build/tests/programs/$program" 2>&1) ||
 					fail "$what: exit status $?: $out"
 				[ "$(tail -n 1 <<<"$out")" = EXIT-SUCCESS ] || fail "$what: $out"
 			done

@@ -54,7 +54,7 @@ END
 
 # shellcheck disable=SC2094
 run() {
-	timeout -k 2 30 env "$@" $python "$work/ways.py" 2>&1
+	timeout -k 2 120 env "$@" $python "$work/ways.py" 2>&1
 }
 
 # $1: what each is to say of maps and LD_PRELOAD.
@@ -79,9 +79,9 @@ got=$(run "LD_PRELOAD=$work/libother.so" FIBERIZE_CHILDREN=0) || fail "status $?
 [ "$got" = "$(expect 0 none)" ] || fail "by another name: $got"
 
 for preloaded in "$libm" "$library:$libm"; do
-	want=$(timeout -k 2 30 $python "$work/built.py" "$preloaded" "$libm" 2>&1)
+	want=$(timeout -k 2 120 $python "$work/built.py" "$preloaded" "$libm" 2>&1)
 	for children in 0 1; do
-		got=$(timeout -k 2 30 env "LD_PRELOAD=$library" FIBERIZE_CHILDREN=$children \
+		got=$(timeout -k 2 120 env "LD_PRELOAD=$library" FIBERIZE_CHILDREN=$children \
 			$python "$work/built.py" "$preloaded" "$libm" 2>&1)
 		[ "$got" = "$want" ] || fail "built, FIBERIZE_CHILDREN=$children: $got, natively $want"
 	done

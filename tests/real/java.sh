@@ -108,23 +108,23 @@ port=$(free_port)
 begin server "${run[@]}" java -Xmx256m -cp "$work" Server "$port"
 server=$started
 hex=$(printf ':%04X ' "$port")
-for ((tries = 0; tries < 300; tries++)); do
+for ((tries = 0; tries < 1200; tries++)); do
 	grep -q "$hex" /proc/net/tcp6 /proc/net/tcp && break
 	sleep 0.05
 done
-timeout -k 2 40 "${run[@]}" java -Xmx256m -cp "$work" Client "$port" >"$work/client.log" 2>&1
+timeout -k 2 140 "${run[@]}" java -Xmx256m -cp "$work" Client "$port" >"$work/client.log" 2>&1
 status=$?
 [ $status = 7 ] || fail "exit status $status of the client"
 grep -q '^interrupted$' "$work/client.log" || fail 'nobody was interrupted'
 grep -q '^child 3$' "$work/client.log" || fail 'no exit status of a child'
 grep -q 'warning' "$work/server.log" "$work/client.log" && fail 'warnings of the JVM'
 kill -QUIT "$server"
-for ((tries = 0; tries < 200; tries++)); do
+for ((tries = 0; tries < 1200; tries++)); do
 	grep -q 'JNI global ref' "$work/server.log" && break
 	sleep 0.05
 done
 grep -q '^"main"' "$work/server.log" || fail 'no dump by SIGQUIT'
-timeout 15 jstack "$server" >"$work/jstack.log" 2>&1 || fail "jstack failed"
+timeout 100 jstack "$server" >"$work/jstack.log" 2>&1 || fail "jstack failed"
 grep -q '^"main"' "$work/jstack.log" || fail 'jstack does not see main'
 stop "$server" 143
 grep -q '^hook 600 [1-9]' "$work/server.log" || fail 'no shutdown hook'

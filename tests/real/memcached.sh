@@ -83,7 +83,7 @@ serve() {
 	begin "$name" "$@" memcached -u nobody -U 0 -l 127.0.0.1 -p "$port" -t 4
 	server=$started
 	wait_for_port "$server" "$port"
-	timeout -k 2 50 $python "$work/client.py" "$port" >"$work/$name" 2>"$work/client.log" ||
+	timeout -k 2 150 $python "$work/client.py" "$port" >"$work/$name" 2>"$work/client.log" ||
 		fail "$name: the client failed with $?"
 	grep -q failed "$work/$name" && fail "$name: a wrong answer"
 	stop "$server" 0

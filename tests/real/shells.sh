@@ -12,7 +12,9 @@ trap 'echo trapped TERM; exit 7' TERM
 sleep 0.05 & a=$!; (exit 3) & b=$!
 wait $a; echo "a $?"; wait $b; echo "b $?"
 for i in 1 2 3 4 5; do (echo "$((i * i))") & wait $!; done
-jobs; sleep 5 & kill -INT $!; kill -TERM $!; wait $!; echo "killed $?"
+# A background job ignores SIGINT, once bash has seen to that.
+jobs; sleep 5 & until grep -q sleep /proc/$!/comm; do :; done
+kill -INT $!; kill -TERM $!; wait $!; echo "killed $?"
 x=$(for i in $(seq 50); do echo $i; done | tail -n 1); echo "$x"
 diff <(seq 3) <(seq 3) && echo same
 (trap '' PIPE; yes | head -n 1 >/dev/null; echo "${PIPESTATUS[*]}")

@@ -48,14 +48,14 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@" >"$work/server.log" 2>&1 </dev/null &
 	$python "$work/hold.py" "$port" >"$work/hold" 2>/dev/null </dev/null &
 	holder=$!
 	pids+=("$holder")
-	for ((tries = 0; tries < 200; tries++)); do
+	for ((tries = 0; tries < 1500; tries++)); do
 		[ -s "$work/hold" ] && break
 		sleep 0.02
 	done
 	# All are served, not only in the backlog, however long that takes.
 	wait_for_calm $server
 	kill -"$signal" $server
-	for ((tries = 0; tries < 400; tries++)); do
+	for ((tries = 0; tries < 1500; tries++)); do
 		kill -0 $server 2>/dev/null || break
 		sleep 0.02
 	done
