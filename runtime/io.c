@@ -4,6 +4,7 @@
  *
  *	socket	runtime/io_socket.c
  *	pipe	try without waiting, then the ring (read), or readiness (write)
+ *	FIFO	the real call once it is ready (read), or announced unless it is (write)
  *	file	runtime/io_file.c
  *	anonymous inode (eventfd and the like)
  *		try without waiting, then readiness
@@ -12,8 +13,10 @@
  */
 #include "runtime/io_internal.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
+#include "runtime/announce.h"
 #include "runtime/backend.h"
 #include "runtime/features.h"
 #include "runtime/host.h"
@@ -150,17 +153,22 @@ static bool ready_now(int fd, short events)
 	return fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) != 0;
 }
 
-static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+/* A cancellation ends it. */
+static int64_t cancellable_readv(struct fz_fiber *self, int fd, const struct iovec *iov,
+				 int count)
 {
-	bool changed;
-	int64_t ret;
+	bool changed = fz_cancel_begin_call(self);
+	int64_t ret = real_readv(fd, iov, count, FZ_IO_CURPOS);
 
-	if (!ready_now(fd, POLLIN))
-		fz_announce(self);
-	changed = fz_cancel_begin_call(self);
-	ret = real_readv(fd, iov, count, FZ_IO_CURPOS);
 	fz_cancel_end_call(self, changed);
 	return ret;
+}
+
+static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	if (!ready_now(fd, POLLIN))
+		fz_announce(self);
+	return cancellable_readv(self, fd, iov, count);
 }
 
 static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
@@ -193,15 +201,67 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
 	return fz_io_run(self, &op, FZ_FOREVER, 0, true);
 }
 
+/*
+ * Nothing is there, and somebody may still write it?  A FIFO that was opened before it had
+ * a writer, and never had one, is at its end, and poll does not say so.  Moving a byte
+ * to where nothing can be stored does, without waiting, and leaves it where it is.
+ */
+static bool fifo_waits(int fd)
+{
+	static const char nowhere;
+	const struct iovec iov = { .iov_base = (void *)&nowhere, .iov_len = 1 };
+
+	if (ready_now(fd, POLLIN))
+		return false;
+	switch (fz_syscall3(__NR_fcntl, fd, F_GETFL, 0) & O_ACCMODE) {
+	case O_RDONLY:
+		return fz_syscall4(__NR_vmsplice, fd, (long)&iov, 1, SPLICE_F_NONBLOCK) ==
+		       -EAGAIN;
+	case O_RDWR:
+		/* The other way the byte would go in; but it has a writer. */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * What cannot be tried without waiting: opened by name, or spliced, or the kernel is old.
+ * The ring would have a worker thread read it, which has a reference to the open file
+ * when the read is over, so that a writer finds a reader after close()
+ * (tests/programs/io_fifo.c).
+ */
+static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	int64_t ret;
+
+	while (fifo_waits(fd)) {
+		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
+		if (ret < 0)
+			return ret;
+	}
+	/* Somebody else may be faster. */
+	fz_announce_brief(self);
+	ret = cancellable_readv(self, fd, iov, count);
+	fz_announce_end(self);
+	return ret;
+}
+
 static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
 			 const struct iovec *iov, int count)
 {
 	int64_t ret;
 
+	if (info & FZ_FD_FIFO)
+		return read_fifo(self, fd, iov, count);
 	/* What waited last time is likely to wait again: save the attempt. */
 	if (!(info & FZ_FD_RECV_WAITED)) {
 		ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
-		if (ret != -EAGAIN && !cannot_try(ret))
+		if (cannot_try(ret)) {
+			fz_fdtab_change(fd, 0, FZ_FD_FIFO);
+			return read_fifo(self, fd, iov, count);
+		}
+		if (ret != -EAGAIN)
 			return ret;
 		fz_fdtab_change(fd, 0, FZ_FD_RECV_WAITED);
 	} else {
@@ -299,6 +359,46 @@ static int64_t try_write(int fd, const struct fz_io_cursor *c)
 }
 
 /*
+ * Poll calls a pipe ready while it has a page to spare.  Without, what is written may still
+ * go to the end of the last page, so waiting until it is ready is not for us.
+ */
+static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
+{
+	const uint32_t handlers = self->handlers_run;
+	int64_t total = 0, ret;
+
+	fz_signal_mark(self);
+	do {
+		struct iovec part;
+		const struct iovec *rest = fz_io_cursor_rest(&c, &part);
+		int count = c.skip ? 1 : c.count;
+		bool changed;
+
+		if (count == 1 && rest->iov_len <= PIPE_BUF && ready_now(fd, POLLOUT))
+			fz_announce_brief(self);
+		else
+			fz_announce(self);
+		changed = fz_cancel_begin_call(self);
+		ret = fz_syscall3(__NR_writev, fd, (long)rest, count);
+		fz_cancel_end_call(self, changed);
+		fz_announce_end(self);
+		if (ret > 0) {
+			total += ret;
+			fz_io_cursor_advance(&c, (size_t)ret);
+		} else if (ret != -EINTR || total) {
+			break;
+		} else if (self->handlers_run != handlers && !fz_signal_restarts(self)) {
+			return ret;
+		}
+		/*
+		 * Short: interrupted by a handler, or only because a request of this kernel
+		 * thread has completed.
+		 */
+	} while (c.count && (!total || self->handlers_run == handlers));
+	return total ? total : ret;
+}
+
+/*
  * Blocking writes to a pipe write everything.  Up to PIPE_BUF bytes go in one
  * piece or not at all without our doing, also when nobody may wait.
  */
@@ -315,14 +415,10 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 			fz_io_cursor_advance(&c, (size_t)ret);
 			continue;
 		}
-		if (cannot_try(ret) && total == 0) {
-			bool changed;
-
-			fz_announce(self);
-			changed = fz_cancel_begin_call(self);
-			ret = fz_syscall3(__NR_writev, fd, (long)iov, count);
-			fz_cancel_end_call(self, changed);
-			return ret;
+		/* What was spliced meanwhile is a FIFO as well. */
+		if (cannot_try(ret)) {
+			ret = write_fifo(self, fd, c);
+			return ret > 0 ? total + ret : total ? total : ret;
 		}
 		if (ret != -EAGAIN)
 			return total ? total : ret;

@@ -82,6 +82,15 @@ static bool is_ready(int fd, short events)
 	return fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) != 0;
 }
 
+/*
+ * From now on the kernel refuses to read the pipe without waiting: let the next read find
+ * out, before the ring gives it to a worker thread.
+ */
+static void note_spliced(int fd)
+{
+	fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
+}
+
 int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
 {
 	int64_t ret;
@@ -115,6 +124,7 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 		     int64_t *out_offset, size_t n, unsigned flags)
 {
 	fz_io_test_cancel(self);
+	note_spliced(in);
 	for (;;) {
 		int64_t ret;
 
@@ -157,6 +167,7 @@ int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, s
 	int64_t ret;
 
 	fz_io_test_cancel(self);
+	note_spliced(fd);
 	do {
 		ret = fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count,
 				  flags | SPLICE_F_NONBLOCK);
