@@ -112,6 +112,7 @@ static void pausing(void)
 	CHECK_INT(handled, 3);
 	CHECK_INT(sigsetmask(0), 1 << (SIGUSR2 - 1));
 	CHECK_INT(handled, 4);
+	paused = 0;
 	t = start(pokes_until, (void *)(intptr_t)SIGUSR2);
 	CHECK_ERR(pause(), EINTR);
 	paused = 1;
