@@ -52,7 +52,7 @@ fz_nsec now_ns(void);
 /* Wait for something that will be true soon; false after ten seconds. */
 #define EVENTUALLY(cond)						\
 	({								\
-		fz_nsec end_ = now_ns() + 10 * FZ_SEC;			\
+		fz_nsec end_ = now_ns() + 40 * FZ_SEC;			\
 		bool true_;						\
 		while (!(true_ = (cond)) && now_ns() < end_)		\
 			nap(100 * FZ_USEC);				\

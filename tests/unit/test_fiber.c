@@ -11,7 +11,7 @@
 #include "runtime/park.h"
 #include "runtime_setup.h"
 
-TestSuite(fiber, .timeout = 15);
+TestSuite(fiber, .timeout = 60);
 
 enum { CANCELED_BIT = 8 };
 
@@ -75,7 +75,7 @@ Test(fiber, errors_of_join_and_detach)
 	cr_assert_eq(join_error(f, 1), -ETIMEDOUT);
 	/* Still joinable. */
 	SET(go, true);
-	cr_assert_eq(join_error(f, now_ns() + 10 * FZ_SEC), 0);
+	cr_assert_eq(join_error(f, now_ns() + 40 * FZ_SEC), 0);
 	cr_assert_eq(join_error(f, FZ_FOREVER), -ESRCH);
 	cr_assert_eq(join_error(f, 0), -ESRCH);
 	cr_assert_eq(fz_fiber_detach(f), -ESRCH);
@@ -393,7 +393,7 @@ static int status_of(void (*fn)(void))
 	pid_t child = fork();
 
 	if (child == 0) {
-		alarm(10);
+		alarm(50);
 		fn();
 		_exit(99);
 	}
@@ -416,7 +416,7 @@ static void main_ends_first(void)
 
 static void *join_and_exit(void *arg)
 {
-	_exit(fz_fiber_join(arg, now_ns() + 3 * FZ_SEC, NULL) == 0 ? 42 : 43);
+	_exit(fz_fiber_join(arg, now_ns() + 30 * FZ_SEC, NULL) == 0 ? 42 : 43);
 }
 
 static void main_is_joined(void)

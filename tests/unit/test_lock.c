@@ -4,7 +4,7 @@
 #include "runtime/lock.h"
 #include "runtime_setup.h"
 
-TestSuite(lock, .timeout = 15);
+TestSuite(lock, .timeout = 60);
 
 Test(lock, try_succeeds_only_when_free)
 {

@@ -13,7 +13,7 @@
 #include "runtime/park.h"
 #include "runtime_setup.h"
 
-TestSuite(op, .timeout = 15);
+TestSuite(op, .timeout = 60);
 
 static int wait_read(int fd, void *buf, size_t n, fz_nsec deadline)
 {
@@ -404,7 +404,7 @@ static void *busy_with_requests(void *arg)
 
 static void *end_it(void *arg)
 {
-	nap(2 * FZ_SEC);
+	nap(20 * FZ_SEC);
 	SET(over, true);
 	return arg;
 }
@@ -426,7 +426,7 @@ static void deadlines_under_load(unsigned fibers)
 	for (unsigned i = 0; i < fibers; i++)
 		join(f[i]);
 	pthread_detach(t);
-	cr_assert_lt(start, FZ_SEC, "5 ms took %lu ms", start / FZ_MSEC);
+	cr_assert_lt(start, 10 * FZ_SEC, "5 ms took %lu ms", start / FZ_MSEC);
 }
 
 Test(op, deadline_passes_while_one_other_is_busy)

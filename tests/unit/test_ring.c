@@ -17,7 +17,7 @@
 #include "runtime/ring.h"
 #include "runtime_setup.h"
 
-TestSuite(ring, .timeout = 15);
+TestSuite(ring, .timeout = 60);
 
 static struct fz_ring ring;
 
@@ -322,8 +322,8 @@ Test(ring, kick_ends_a_wait)
 		bool kicked = false;
 		pthread_t t = native(kick_soon, (void *)(uintptr_t)(i % 4 * FZ_MSEC));
 
-		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 10 * FZ_SEC);
-		cr_assert_lt(now_ns() - start, 5 * FZ_SEC);
+		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 40 * FZ_SEC);
+		cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
 		pthread_join(t, NULL);
 		fz_ring_poll(&ring);
 		fz_ring_reap(&ring, UINT32_MAX, &kicked);
@@ -334,8 +334,8 @@ Test(ring, kick_ends_a_wait)
 		fz_nsec start = now_ns();
 
 		fz_ring_kick(&ring);
-		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 10 * FZ_SEC);
-		cr_assert_lt(now_ns() - start, 5 * FZ_SEC);
+		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 40 * FZ_SEC);
+		cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
 	}
 }
 
@@ -349,7 +349,7 @@ Test(ring, wait_ends_at_its_deadline)
 	cr_assert_geq(now_ns() - start, 20 * FZ_MSEC);
 	start = now_ns();
 	fz_ring_wait(&ring, fz_ring_publish(&ring), start - FZ_SEC);
-	cr_assert_lt(now_ns() - start, FZ_SEC);
+	cr_assert_lt(now_ns() - start, 10 * FZ_SEC);
 }
 
 /* ---- descriptors --------------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 #include <linux/io_uring.h>
 
-TestSuite(sched, .timeout = 15);
+TestSuite(sched, .timeout = 60);
 
 static _Atomic bool flag, over;
 static _Atomic unsigned running, finished;
@@ -116,7 +116,7 @@ Test(sched, yielding_fibers_share_fairly)
 	while (GET(turns[0]) < 300000)
 		yield_fiber();
 	/* Preempted by the kernel, one misses some, which even out: on a busy machine, later. */
-	patience = fz_now() + 10 * FZ_SEC;
+	patience = fz_now() + 40 * FZ_SEC;
 	while (!turns_are_fair(&least, &most) && fz_now() < patience)
 		yield_fiber();
 	SET(over, true);
@@ -164,7 +164,7 @@ Test(sched, next_slot_starves_nobody)
 	f[2] = spawn(set_flag, NULL);
 	while (!GET(flag))
 		yield_fiber();
-	cr_assert_lt(now_ns() - start, 5 * FZ_SEC);
+	cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
 	SET(over, true);
 	for (int i = 0; i < 3; i++)
 		join(f[i]);

@@ -5,7 +5,7 @@
 #include "runtime/timer.h"
 #include "runtime_setup.h"
 
-TestSuite(timer, .timeout = 15);
+TestSuite(timer, .timeout = 60);
 
 /*
  * Sleepers without a stack: their waits are armed, so that expiry fires them and
@@ -220,5 +220,5 @@ Test(timer, many_sleepers_none_woken_early)
 			worst = orders[i].woken_after - orders[i].length;
 	}
 	/* Generous: the machine may be busy with other tests. */
-	cr_assert_lt(worst, 5 * FZ_SEC);
+	cr_assert_lt(worst, 20 * FZ_SEC);
 }
