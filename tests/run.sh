@@ -82,7 +82,7 @@ time_for() {
 	launcher|check|coexist|install|libc|redirect)	echo 1200 ;;
 	dns|forbidden|cancel_race|static/*)	echo 300 ;;
 	sync_stress|cond_shared|fork_*|exec_signals)	echo 120 ;;
-	test_*|epoll_test_*|stress_*)	echo 120 ;;
+	test_*|epoll_test_*|stress_*)	echo 300 ;;
 	*)			echo "$limit" ;;
 	esac
 }

@@ -53,7 +53,7 @@ static void *asks(void *arg)
 	int fd = *(int *)arg;
 	char text[256], got[256];
 
-	for (unsigned i = 0; !stop; i++) {
+	for (unsigned i = 0; !i || !stop; i++) {
 		memset(text, (int)('a' + i % 26), sizeof(text));
 		CHECK_INT(send(fd, text, sizeof(text), 0), sizeof(text));
 		CHECK_INT(recv(fd, got, sizeof(got), MSG_WAITALL), sizeof(got));

@@ -4,7 +4,7 @@
 #include "runtime/barrier.h"
 #include "runtime_setup.h"
 
-TestSuite(barrier, .timeout = 60);
+TestSuite(barrier, .timeout = 120);
 
 _Static_assert(sizeof(struct fz_barrier) <= sizeof(pthread_barrier_t), "fits");
 

@@ -6,7 +6,7 @@
 #include "runtime/park.h"
 #include "runtime_setup.h"
 
-TestSuite(cond, .timeout = 60);
+TestSuite(cond, .timeout = 120);
 
 _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "fits");
 

@@ -10,7 +10,7 @@
 #include "runtime/base.h"
 #include "runtime/die.h"
 
-TestSuite(die, .timeout = 60);
+TestSuite(die, .timeout = 120);
 
 /* Standard error to a pipe, for as long as what is said fits into it. */
 static int divert(int *saved)

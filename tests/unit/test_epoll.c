@@ -18,7 +18,7 @@
 #include "runtime/op.h"
 #include "runtime_setup.h"
 
-TestSuite(epoll, .timeout = 60);
+TestSuite(epoll, .timeout = 120);
 
 static void start_runtime(unsigned processors)
 {

@@ -11,7 +11,7 @@
 #include "runtime/fdtab.h"
 #include "runtime_setup.h"
 
-TestSuite(fdtab, .timeout = 60);
+TestSuite(fdtab, .timeout = 120);
 
 static uint32_t kind(int fd)
 {

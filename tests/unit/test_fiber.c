@@ -11,7 +11,7 @@
 #include "runtime/park.h"
 #include "runtime_setup.h"
 
-TestSuite(fiber, .timeout = 60);
+TestSuite(fiber, .timeout = 120);
 
 enum { CANCELED_BIT = 8 };
 

@@ -4,7 +4,7 @@
 #include "runtime/lock.h"
 #include "runtime_setup.h"
 
-TestSuite(lock, .timeout = 60);
+TestSuite(lock, .timeout = 120);
 
 Test(lock, try_succeeds_only_when_free)
 {

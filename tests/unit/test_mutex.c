@@ -6,7 +6,7 @@
 #include "runtime/mutex.h"
 #include "runtime_setup.h"
 
-TestSuite(mutex, .timeout = 60);
+TestSuite(mutex, .timeout = 120);
 
 _Static_assert(sizeof(struct fz_mutex) <= sizeof(pthread_mutex_t), "fits");
 

@@ -4,7 +4,7 @@
 #include "runtime/once.h"
 #include "runtime_setup.h"
 
-TestSuite(once, .timeout = 60);
+TestSuite(once, .timeout = 120);
 
 static struct fz_once once;
 static _Atomic unsigned waited;

@@ -13,7 +13,7 @@
 #include "runtime/park.h"
 #include "runtime_setup.h"
 
-TestSuite(op, .timeout = 60);
+TestSuite(op, .timeout = 120);
 
 static int wait_read(int fd, void *buf, size_t n, fz_nsec deadline)
 {

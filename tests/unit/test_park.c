@@ -4,7 +4,7 @@
 #include "runtime/park.h"
 #include "runtime_setup.h"
 
-TestSuite(park, .timeout = 60);
+TestSuite(park, .timeout = 120);
 
 enum { CANCELED_BIT = 8, DISABLED_BIT = 1 };
 

@@ -17,7 +17,7 @@
 #include "runtime/ring.h"
 #include "runtime_setup.h"
 
-TestSuite(ring, .timeout = 60);
+TestSuite(ring, .timeout = 120);
 
 static struct fz_ring ring;
 

@@ -5,7 +5,7 @@
 #include "runtime/runq.h"
 #include "runtime_setup.h"
 
-TestSuite(runq, .timeout = 60);
+TestSuite(runq, .timeout = 120);
 
 /* Fibers that are only names: .tid is their number. */
 static struct fz_fiber *new_fibers(int n)

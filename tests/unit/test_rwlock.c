@@ -5,7 +5,7 @@
 #include "runtime/rwlock.h"
 #include "runtime_setup.h"
 
-TestSuite(rwlock, .timeout = 60);
+TestSuite(rwlock, .timeout = 120);
 
 _Static_assert(sizeof(struct fz_rwlock) <= sizeof(pthread_rwlock_t), "fits");
 

@@ -6,7 +6,7 @@
 #include "runtime/sem.h"
 #include "runtime_setup.h"
 
-TestSuite(sem, .timeout = 60);
+TestSuite(sem, .timeout = 120);
 
 _Static_assert(sizeof(struct fz_sem) <= sizeof(sem_t), "fits");
 

@@ -14,7 +14,7 @@
 #include "runtime/stack.h"
 #include "runtime_setup.h"
 
-TestSuite(stack, .timeout = 60);
+TestSuite(stack, .timeout = 120);
 
 enum { PAGE = 4096 };
 

@@ -5,7 +5,7 @@
 #include "runtime/timer.h"
 #include "runtime_setup.h"
 
-TestSuite(timer, .timeout = 60);
+TestSuite(timer, .timeout = 120);
 
 /*
  * Sleepers without a stack: their waits are armed, so that expiry fires them and

@@ -5,7 +5,7 @@
 #include "runtime_setup.h"
 
 /* A program of its own, because of its big thread-local variables. */
-TestSuite(trim, .timeout = 60);
+TestSuite(trim, .timeout = 120);
 
 static _Atomic bool go;
 static _Atomic unsigned started;
