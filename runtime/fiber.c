@@ -530,23 +530,25 @@ static void carry_main(struct fz_fiber *context)
 	fz_sched_run_carrier(context->carrier);
 }
 
-void fz_fiber_adopt_main(void)
+int fz_fiber_prepare_main(struct fz_fiber **ret_context)
 {
 	enum { CONTEXT_STACK = 256 * 1024 };
-	struct fz_fiber *self = fz_self(), *context;
-	struct fz_processor *p = &fz_sched.processors[0];
-	struct fz_carrier *c;
-	size_t list_size;
 	void *stack;
 	size_t size;
 	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
 
+	return err ? err : fz_adopt_context(stack, size, carry_main, ret_context);
+}
+
+void fz_fiber_adopt_main(struct fz_fiber *context)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_processor *p = &fz_sched.processors[0];
+	struct fz_carrier *c;
+	size_t list_size;
+
 	self->tcb = fz_tcb_get();
 	fz_syscall3(__NR_get_robust_list, 0, (long)&self->robust_list, (long)&list_size);
-	if (!err)
-		err = fz_adopt_context(stack, size, carry_main, &context);
-	if (err)
-		fz_die("cannot make the first carrier, error %d", -err);
 	c = fz_carrier_new(context, (int)fz_sys_gettid(), self->tcb);
 	if (!c)
 		fz_die("no memory for the first carrier");

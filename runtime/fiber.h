@@ -239,8 +239,12 @@ _Noreturn void fz_fiber_main_ended(void);
 /* The main thread's fiber, or NULL once it has ended.  Signal handlers too. */
 struct fz_fiber *fz_fiber_main(void);
 
-/* Make the calling (single) thread a fiber: the main one. */
-void fz_fiber_adopt_main(void);
+/*
+ * Make the calling (single) thread a fiber, the main one, in two steps: what may fail,
+ * with -errno, and what does not.
+ */
+int fz_fiber_prepare_main(struct fz_fiber **ret_context);
+void fz_fiber_adopt_main(struct fz_fiber *context);
 
 /*
  * After a switch away from an ended fiber, in the next context: nobody uses its

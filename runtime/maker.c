@@ -15,19 +15,13 @@ void fz_maker_want_spare(void)
 {
 	if (FZ_LIKELY(fz_carrier_has_spare()))
 		return;
-	/* release: pairs with the acquire in maker_thread(). */
+	/* release: pairs with the acquire in fz_maker_run(). */
 	if (!atomic_exchange_explicit(&maker.wanted, 1, memory_order_release))
 		fz_sys_futex_wake(&maker.wanted, 1);
 }
 
-static void *maker_thread(void *arg)
+void fz_maker_run(void)
 {
-	struct fz_fiber *self = fz_self();
-
-	(void)arg;
-	self->tcb = fz_tcb_get();
-	self->kind = FZ_KIND_HELPER;
-	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	for (;;) {
 		/* acquire: pairs with fz_maker_want_spare(). */
 		while (!atomic_exchange_explicit(&maker.wanted, 0, memory_order_acquire))
@@ -37,18 +31,6 @@ static void *maker_thread(void *arg)
 			fz_monitor_poke();
 	}
 	__builtin_unreachable();
-}
-
-int fz_maker_start(void)
-{
-	void *stack;
-	size_t size;
-	int err = fz_stack_alloc(256 * 1024, 4096, &stack, &size);
-
-	if (err)
-		return err;
-	atomic_store_explicit(&maker.wanted, 1, memory_order_relaxed);
-	return fz_host.thread_create(stack, size, maker_thread, NULL);
 }
 
 void fz_maker_after_fork(void)

@@ -13,8 +13,8 @@
 
 #include "runtime/base.h"
 
-/* Start it.  Returns 0 or -errno. */
-int fz_maker_start(void);
+/* What it runs, on a helper of runtime/sched.c.  Does not return. */
+void fz_maker_run(void);
 
 /*
  * See that there is an idle carrier: at once, or soon, of which the monitor is told.

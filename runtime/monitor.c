@@ -318,7 +318,7 @@ static void sleep_for(const struct __kernel_timespec *timeout)
 	atomic_exchange_explicit(&monitor.wakeup, 0, memory_order_acquire);
 }
 
-static void *monitor_thread(void *arg)
+void fz_monitor_run(void)
 {
 	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
 	struct fz_fiber *self = fz_self();
@@ -326,10 +326,9 @@ static void *monitor_thread(void *arg)
 	uint32_t quiet = 0, since_shrink = 0;
 	bool shrunk = false;
 
-	(void)arg;
-	monitor.tcb = self->tcb = fz_tcb_get();
-	self->kind = FZ_KIND_HELPER;
-	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	monitor.tcb = self->tcb;
+	/* As fz_host.thread_create() makes it. */
+	monitor.mask = FZ_SIGNALS_ALL;
 	fz_signal_guard_libc();
 	for (;;) {
 		uint32_t wanted = apply_mask();
@@ -370,20 +369,6 @@ static void *monitor_thread(void *arg)
 		quiet = 0;
 	}
 	__builtin_unreachable();
-}
-
-int fz_monitor_start(void)
-{
-	void *stack;
-	size_t size;
-	int err = fz_stack_alloc(256 * 1024, 4096, &stack, &size);
-
-	if (err)
-		return err;
-	/* As fz_host.thread_create() makes it. */
-	monitor.mask = FZ_SIGNALS_ALL;
-	atomic_store_explicit(&monitor.wakeup, 1, memory_order_relaxed);
-	return fz_host.thread_create(stack, size, monitor_thread, NULL);
 }
 
 void fz_monitor_after_fork(void)

@@ -12,8 +12,8 @@
 
 #include "runtime/base.h"
 
-/* Start it.  Returns 0 or -errno. */
-int fz_monitor_start(void);
+/* What it runs, on a helper of runtime/sched.c.  Does not return. */
+void fz_monitor_run(void);
 
 /* A processor is in use again.  Any thread; cheap while the monitor is awake. */
 void fz_monitor_note_activity(void);

@@ -280,6 +280,29 @@ group_limits()
 		for n in 1 2 3 4 8 100; do
 			nproc_limit $n
 		done
+		# With room for one thread, and not for ours, that one works as it would have.
+		cat >"$work/one.c" <<-'END'
+			#include <pthread.h>
+			#include <stdio.h>
+			static void *run(void *arg) { return arg; }
+			int main(void)
+			{
+				pthread_t t;
+				int err = pthread_create(&t, 0, run, 0);
+				printf("%d\n", err ? err : pthread_join(t, 0));
+				return 0;
+			}
+		END
+		$CC -pthread -o "$work/one" "$work/one.c" || fails RLIMIT_NPROC 'does not compile'
+		for n in 1 2 3; do
+			limited setpriv --reuid 54322 --clear-groups prlimit --nproc=$n "$work/one"
+			native="$?, $(cat "$work/out")"
+			limited setpriv --reuid 54322 --clear-groups prlimit --nproc=$n \
+				env LD_PRELOAD="$work/libfiberize.so" FIBERIZE_VERBOSE=1 "$work/one"
+			same "RLIMIT_NPROC $n, one thread" "$native" "$?, $(cat "$work/out")"
+			has "RLIMIT_NPROC $n: says why" "$work/err" \
+				'^fiberize: threads stay kernel threads: no kernel threads for the library: EAGAIN$'
+		done
 	fi
 	# Stack overflow: the thread is named, and the process dies as it would have.
 	rm -f "$work"/core*

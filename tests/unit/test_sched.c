@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/carrier.h"
+#include "runtime/host.h"
 #include "runtime/op.h"
 #include "runtime/own_fd.h"
 #include "runtime/sched.h"
@@ -584,4 +585,33 @@ Test(sched, knows_its_descriptors)
 	for (int i = 0; i < 50; i++)
 		join(spawn(spin_until_all_run, (void *)1));
 	nap(FZ_MSEC);
+}
+
+static int (*create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+static int creations_left;
+
+static int create_few(void *stack, size_t size, void *(*fn)(void *), void *arg)
+{
+	return creations_left-- > 0 ? create(stack, size, fn, arg) : -EAGAIN;
+}
+
+/* Whichever kernel thread is one too many: nothing has changed, and later it may go. */
+Test(sched, starts_whole_or_not_at_all)
+{
+	const char *why = "";
+	unsigned before = kernel_threads();
+
+	setup_layout();
+	create = fz_host.thread_create;
+	fz_host.thread_create = create_few;
+	for (int n = 0; n < 3; n++) {
+		creations_left = n;
+		cr_assert_eq(fz_sched_start(2, FZ_BACKEND_AUTO, &why), -EAGAIN);
+		cr_assert_str_eq(why, "no kernel threads for the library");
+		cr_assert_eq(kernel_threads(), before);
+		cr_assert_eq(fz_self()->kind, FZ_KIND_NATIVE);
+	}
+	creations_left = 1000;
+	cr_assert_eq(fz_sched_start(2, FZ_BACKEND_AUTO, &why), 0);
+	cr_assert_eq(fz_self()->kind, FZ_KIND_FIBER);
 }
