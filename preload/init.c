@@ -259,7 +259,8 @@ static void prepare(char **envp)
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,
 	};
-	known = fz_libc_check(&why) && fz_tls_init(&why);
+	why = "this libc lacks functions";
+	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
 	/*
 	 * First of the child handlers: those of others may need us.  Last of those before,
 	 * which may wait for threads that are inside the gate.  The locks are ours even if

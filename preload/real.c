@@ -2,8 +2,7 @@
 #include "preload/real.h"
 
 #include <dlfcn.h>
-
-#include "runtime/die.h"
+#include <errno.h>
 
 enum kind { PARK = 1, TRACK = 2, SELF = 4, ANNOUNCE = 8, OPT = 16 };
 
@@ -21,6 +20,13 @@ static const struct {
 
 struct fz_real fz_real;
 bool fz_real_bound;
+const char *fz_real_missing;
+
+static long not_there(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
 
 /*
  * A name or version that is missing makes dlsym() ask malloc for room for its message.  The
@@ -37,8 +43,11 @@ void fz_real_bind(void)
 		if (wanted[i].kind & OPT)
 			continue;
 		slot[i] = dlsym(RTLD_NEXT, wanted[i].name);
-		if (!slot[i])
-			fz_die("libc has no %s", wanted[i].name);
+		if (slot[i])
+			continue;
+		slot[i] = (void *)not_there;
+		if (!fz_real_missing)
+			fz_real_missing = wanted[i].name;
 	}
 	fz_real_bound = true;
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {

@@ -43,6 +43,12 @@ _Static_assert(sizeof(struct fz_real) == FZ_SYM_COUNT * sizeof(void *),
 extern struct fz_real fz_real;
 extern bool fz_real_bound;
 
+/*
+ * A name that this libc has not, or NULL: then it is none that we know, and what it lacks
+ * answers ENOSYS.  So it is where libc.so.6 itself is the program, and comes before us.
+ */
+extern const char *fz_real_missing;
+
 /* Fill fz_real.  Idempotent.  Calls dlsym, so never from a signal handler. */
 void fz_real_bind(void);
 

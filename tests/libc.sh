@@ -139,6 +139,15 @@ unknown 'another mutex' "this libc's mutexes are not what its headers say" \
 unknown 'another condition variable' "this libc's condition variables are not what its headers say" \
 	'int pthread_cond_init(int *c, void *a) { for (int i = 0; i < 12; i++) c[i] = 0; return 0; }'
 
+# libc as the program: it comes before us, and none of its functions after.
+libc=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
+"$libc" >"$work/native" 2>&1
+LD_PRELOAD=$library FIBERIZE_VERBOSE=1 timeout -k 2 30 "$libc" >"$work/out" 2>"$work/err"
+same 'libc itself: exit status' 0 $?
+same 'libc itself: what it says' "$(cat "$work/native")" "$(cat "$work/out")"
+same 'libc itself: why' 'fiberize: threads stay kernel threads: this libc lacks functions' \
+	"$(cat "$work/err")"
+
 [ $# -gt 0 ] || set -- trixie
 for name; do
 	suite "$name"
