@@ -29,6 +29,16 @@ same 'said when asked' "fiberize: version 0.1.0, 3 processors, $why" "$(cat "$wo
 forbidden "$fiberize" --stats "$program" >/dev/null
 same 'and in the statistics' 1 "$(grep -c "^fiberize: running, .*, $why\$" "$work/err")"
 
+# As older container runtimes, and a kernel without memory for it.
+for error in ENOSYS:38 ENOMEM:12 EACCES:13; do
+	"$build/tests/forbid_io_uring" "-${error#*:}" "$fiberize" -v -p 2 "$program" \
+		>"$work/out" 2>"$work/err"
+	same "${error%:*}: exit status" 0 $?
+	same "${error%:*}: on epoll" \
+		"fiberize: version 0.1.0, 2 processors, epoll (io_uring_setup: ${error%:*})" \
+		"$(cat "$work/err")"
+done
+
 message='fiberize: threads stay kernel threads: io_uring_setup: EPERM'
 forbidden "$fiberize" --backend uring "$program" >/dev/null
 same 'insisted upon: native, said once' "$message" "$(cat "$work/err")"
