@@ -383,9 +383,8 @@ install: all
 	$(Q)install -m 644 scripts/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
-	$(Q)sed 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' scripts/package/fiberize.conf \
-		>'$(exampledir)/fiberize.conf'
-	$(Q)install -m 644 scripts/package/seccomp.json '$(exampledir)/seccomp.json'
+	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/seccomp.json '$(exampledir)'
+	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'
 
 uninstall:
 	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \

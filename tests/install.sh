@@ -29,7 +29,10 @@ run_make()
 	[ ! -s "$work/log" ] || { cat "$work/log"; fail "make -s $1 is not quiet"; }
 }
 
-run_make install DESTDIR="$work/dest" PREFIX=/usr
+# Everybody may read it, whatever the umask of who installs it.
+(umask 077; run_make install DESTDIR="$work/dest" PREFIX=/usr) || exit 1
+left=$(find "$work/dest/usr" ! -perm -a=r -o -type d ! -perm -a=x)
+[ -z "$left" ] || fail "not for everybody: $left"
 (cd "$work/dest" && find . -type f | sort) >"$work/have"
 cat >"$work/want" <<END
 ./usr/bin/fiberize
