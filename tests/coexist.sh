@@ -349,6 +349,9 @@ group_places()
 	fi
 	succeeds 'no /proc' unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' - \
 		"$fiberize" "$here/work"
+	unshare -m sh -c 'mount -t tmpfs none /proc && cd / && PWD=/ && export PWD && exec "$@"' - \
+		"$fiberize" sh -c 'printenv PWD && printenv a.b; echo "$?"' >"$work/out" 2>"$work/err"
+	same 'no /proc: the environment' "/ 1" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')$(cat "$work/err")"
 	succeeds 'no /sys' unshare -m sh -c 'mount -t tmpfs none /sys && exec "$@"' - \
 		"$fiberize" "$here/work"
 	succeeds 'read-only root' unshare -m sh -c '
