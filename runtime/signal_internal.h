@@ -47,10 +47,16 @@ static inline long kernel_action(int sig, const struct kernel_sigaction *action,
 /* signal_route.c: leave it to the monitor.  Any context. */
 void fz_signal_leave_to_monitor(int sig, const void *info);
 
+/*
+ * signal_mask.c: a handler has changed what returning from it restores.  Outside the
+ * runtime, which it enters: it may end on another kernel thread.
+ */
+void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask);
+
 /* signal.c: the kernel prefers the main thread; does it alone know what that one accepts? */
 bool fz_signal_main_is_wired(void);
 
-/* signal.c: are there threads that are no fibers, or wired?  In the runtime. */
+/* signal_mask.c: are there threads that are no fibers, or wired?  In the runtime. */
 bool fz_signal_others_exist(void);
 
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
@@ -92,6 +98,7 @@ bool fz_signal_executing(void);
 /* It has been given a signal in a handler; somebody must look whether it noticed. */
 void fz_signal_undelivered(void);
 
+void fz_signal_masks_after_fork(void);
 void fz_signal_route_after_fork(void);
 void fz_signal_actions_after_fork(void);
 void fz_sigwait_after_fork(void);
