@@ -310,11 +310,15 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 	uint8_t before = self->injecting;
 	struct fz_signode *node;
 
-	if (self->owed)
+	/* It is on its way, or in a frame below; not if it has been ignored since. */
+	if (self->owed && !fz_signal_takes_no_notice(self->owed))
 		return;
+	self->owed = 0;
 	self->injecting = SIG_CANCEL;
 	atomic_signal_fence(memory_order_seq_cst);
-	node = fz_sigqueue_take(self, ~mask & ~self->sigwait_set);
+	while ((node = fz_sigqueue_take(self, ~mask & ~self->sigwait_set)) &&
+	       fz_signal_takes_no_notice(node->sig))
+		fz_signode_free(node);
 	if (node) {
 		struct fz_siginfo info = node->info;
 
@@ -333,6 +337,17 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 	self->injecting = before;
 }
 
+/* What was kept for the process while the handler had it blocked. */
+static void take_meanwhile(struct fz_fiber *self, uint64_t mask)
+{
+	/* As in fz_signal_adopt_mask(). */
+	self->handler_ends = true;
+	fz_enter_runtime(self);
+	fz_signal_take_from_process(self, ~mask);
+	fz_leave_runtime(self);
+	self->handler_ends = false;
+}
+
 void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
 			    struct fz_alt_stack *alt_stack)
 {
@@ -340,13 +355,18 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
-	/* As in fz_signal_call_handler(); fz_signal_adopt_mask() may end elsewhere, with its own mask. */
-	for (;;) {
+	/* As in fz_signal_call_handler(); these two may end elsewhere, with its own mask. */
+	for (bool looked = false;;) {
 		if (self->carrier->kernel_mask != FZ_SIGNALS_ALL)
 			fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
-		if (FZ_LIKELY(mask == self->mask))
+		if (FZ_UNLIKELY(mask != self->mask)) {
+			fz_signal_adopt_mask(self, mask);
+			continue;
+		}
+		if (looked || FZ_LIKELY(!fz_signal_has_come(~mask)))
 			break;
-		fz_signal_adopt_mask(self, mask);
+		looked = true;
+		take_meanwhile(self, mask);
 	}
 	self->carrier->kernel_mask = mask;
 	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||

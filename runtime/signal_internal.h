@@ -68,8 +68,28 @@ uint64_t fz_signal_waited_for(void);
  */
 void fz_signal_wait_interrupted(struct fz_fiber *self);
 
-/* signal_route.c: from the process's to the fiber, what it accepts.  In the runtime. */
+/*
+ * signal_route.c: is there, or may there be, something for the process that the calling
+ * fiber accepts from now on?
+ */
+bool fz_signal_has_come(uint64_t accept);
+
+/*
+ * From the process's to the fiber, what it accepts; of a standard signal only if none is
+ * pending for the fiber.  In the runtime, no lock held.
+ */
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
+
+/*
+ * signal_kept.c: pending for the process, nobody accepts it; and, in order, those which
+ * somebody does now.  In the runtime; under the lock of signal_route.c, which keeps the
+ * order and sees that nobody misses what has been taken and is kept again.
+ */
+void fz_signal_keep(struct fz_signode *node);
+struct fz_signode *fz_signal_unkeep(uint64_t accept);
+
+/* Is the signal ignored, or by default? */
+bool fz_signal_takes_no_notice(int sig);
 
 /* Make a node pending for f and see that it learns of it.  In the runtime. */
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
@@ -99,6 +119,7 @@ bool fz_signal_executing(void);
 void fz_signal_undelivered(void);
 
 void fz_signal_masks_after_fork(void);
+void fz_signal_kept_after_fork(void);
 void fz_signal_route_after_fork(void);
 void fz_signal_actions_after_fork(void);
 void fz_sigwait_after_fork(void);

@@ -174,7 +174,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		/* Let in outside the runtime: what is pending is handled here. */
 		apply_mask(self, change.to);
 		unblocked = old & ~change.to;
-		if (FZ_UNLIKELY(unblocked & fz_signal_process_pending())) {
+		/* Twice, if one is pending for the thread, too. */
+		for (int i = 0; i < 2 && unblocked && FZ_UNLIKELY(fz_signal_has_come(unblocked));
+		     i++) {
 			fz_enter_runtime(self);
 			fz_signal_take_from_process(self, unblocked);
 			fz_leave_runtime(self);

@@ -15,21 +15,16 @@
 _Atomic uint32_t fz_signal_arriving;
 
 static struct {
-	/* Whoever empties the inbox; keeps the order. */
+	/*
+	 * Whoever empties the inbox, or takes what is kept to offer it; keeps the order.  Taken
+	 * in the runtime.
+	 */
 	struct fz_lock routing;
 	/* Arrived where no handler could run; a stack, pushed in handlers. */
 	_Atomic(struct fz_signode *) inbox;
 	_Atomic uint64_t in_inbox;	/* standard signals coalesce there, too */
 	/* Some fiber may have a pending signal and not know it. */
 	_Atomic bool undelivered;
-
-	/*
-	 * Nobody accepts these any more, or not yet: pending for the process, in the
-	 * order of arrival.  Guarded by lock, taken in the runtime.
-	 */
-	struct fz_lock lock;
-	struct fz_signode *first, *last;
-	_Atomic uint64_t pending;
 
 	_Atomic uint64_t signalfd_set;
 	_Atomic int executing;		/* how many are in exec */
@@ -39,8 +34,8 @@ static struct {
 
 static void push_inbox(struct fz_signode *node)
 {
-	/* relaxed: a handler of this thread's, or the monitor, which looks anyway. */
-	atomic_fetch_add_explicit(&fz_signal_arriving, 1, memory_order_relaxed);
+	/* seq_cst: pairs with fz_signal_has_come(). */
+	atomic_fetch_add_explicit(&fz_signal_arriving, 1, memory_order_seq_cst);
 	node->next = atomic_load_explicit(&route.inbox, memory_order_relaxed);
 	/* release: pairs with take_inbox(). */
 	while (!atomic_compare_exchange_weak_explicit(&route.inbox, &node->next, node,
@@ -80,71 +75,6 @@ static struct fz_signode *take_inbox(void)
 	return in_order;
 }
 
-/* ---- pending for the process -------------------------------------------- */
-
-uint64_t fz_signal_process_pending(void)
-{
-	/* relaxed: a snapshot. */
-	return atomic_load_explicit(&route.pending, memory_order_relaxed);
-}
-
-static void keep(struct fz_signode *node)
-{
-	uint64_t bit = fz_signal_bit(node->sig);
-
-	fz_lock_acquire(&route.lock);
-	if (node->sig < FZ_SIGNAL_FIRST_REALTIME &&
-	    atomic_load_explicit(&route.pending, memory_order_relaxed) & bit) {
-		fz_signode_free(node);
-	} else {
-		node->next = NULL;
-		if (route.first)
-			route.last->next = node;
-		else
-			route.first = node;
-		route.last = node;
-		atomic_fetch_or_explicit(&route.pending, bit, memory_order_relaxed);
-	}
-	fz_lock_release(&route.lock);
-}
-
-/* Take those whose signal is accepted out of the list. */
-static struct fz_signode *unkeep(uint64_t accept)
-{
-	struct fz_signode *taken = NULL, **taken_end = &taken, *n, *next;
-	struct fz_signode *left = NULL, **left_end = &left;
-	uint64_t pending = 0;
-
-	fz_lock_acquire(&route.lock);
-	route.last = NULL;
-	for (n = route.first; n; n = next) {
-		next = n->next;
-		n->next = NULL;
-		if (fz_signal_bit(n->sig) & accept) {
-			*taken_end = n;
-			taken_end = &n->next;
-		} else {
-			*left_end = route.last = n;
-			left_end = &n->next;
-			pending |= fz_signal_bit(n->sig);
-		}
-	}
-	route.first = left;
-	atomic_store_explicit(&route.pending, pending, memory_order_relaxed);
-	fz_lock_release(&route.lock);
-	return taken;
-}
-
-void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept)
-{
-	struct fz_signode *next;
-
-	for (struct fz_signode *n = unkeep(accept); n; n = next) {
-		next = n->next;
-		fz_sigqueue_add(self, n);
-	}
-}
-
 /* ---- delivery ----------------------------------------------------------- */
 
 void fz_signal_undelivered(void)
@@ -179,7 +109,7 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 		fz_signal_interrupt(f, due);
 }
 
-static bool takes_no_notice(int sig)
+bool fz_signal_takes_no_notice(int sig)
 {
 	struct fz_action a = fz_signal_action_get(sig);
 
@@ -219,7 +149,7 @@ int fz_signal_send(struct fz_fiber *f, int sig, const struct fz_siginfo *info, b
 		return (int)fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), sig, (long)info);
 	}
 	if (!((f->mask | f->sigwait_set) & bit)) {
-		if (takes_no_notice(sig))
+		if (fz_signal_takes_no_notice(sig))
 			return 0;
 		if (!fz_signal_action_get(sig).handler) {
 			fz_signal_default(sig);
@@ -334,36 +264,11 @@ static void offer(struct delivery *d)
 {
 	struct search search = { d, { .bit = fz_signal_bit(d->node->sig) } };
 
+	/* Who changes its mask looks at fz_signal_arriving after that. */
+	atomic_thread_fence(memory_order_seq_cst);
 	fz_fiber_each(deliver_to_main, d);
 	if (d->outcome == NOBODY)
 		fz_fiber_each(deliver_to_any, &search);
-}
-
-bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
-{
-	struct fz_fiber *self = fz_self();
-	struct delivery d;
-
-	/* Those who wait are sometimes not waiting: one way for all keeps the order. */
-	if ((uintptr_t)fz_signal_action_get(sig).handler <= 1 ||
-	    fz_signal_waited_for() & fz_signal_bit(sig) || fz_signal_main_is_wired())
-		return false;
-	d = (struct delivery){
-		.node = fz_signode_new(sig, info, false, true),
-		.to_handlers_only = true,
-	};
-	if (!d.node)
-		return false;
-	fz_enter_runtime(self);
-	offer(&d);
-	fz_leave_runtime(self);
-	if (d.outcome != DELIVERED) {
-		fz_signode_free(d.node);
-		return false;
-	}
-	if (atomic_load_explicit(&route.undelivered, memory_order_relaxed))
-		fz_monitor_poke();
-	return true;
 }
 
 /*
@@ -432,7 +337,9 @@ void fz_signal_before_exec(struct fz_fiber *self)
 	/* relaxed: the monitor has left its handlers. */
 	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed))
 		fz_signal_route_arrived();
-	pending = unkeep(~(uint64_t)0);
+	fz_lock_acquire(&route.routing);
+	pending = fz_signal_unkeep(~(uint64_t)0);
+	fz_lock_release(&route.routing);
 	fz_leave_runtime(self);
 	if (!pending && !atomic_load_explicit(&self->pending, memory_order_relaxed))
 		return;
@@ -458,6 +365,16 @@ bool fz_signal_executing(void)
 	return FZ_UNLIKELY(atomic_load_explicit(&route.executing, memory_order_relaxed));
 }
 
+/*
+ * Nobody accepts it: blocked by all meanwhile, or until the handler has ended that runs.
+ * With us it stays in order before what the kernel has; but the kernel alone knows of
+ * threads that are no fibers, and of signalfds.
+ */
+static bool must_stay_with_us(int sig)
+{
+	return !(fz_signal_left_to_kernel() & fz_signal_bit(sig)) || !fz_signal_others_exist();
+}
+
 static void find_thread(struct fz_signode *node)
 {
 	struct delivery d = { .node = node };
@@ -469,60 +386,96 @@ static void find_thread(struct fz_signode *node)
 		break;
 	case BY_DEFAULT:
 		fz_signode_free(node);
-		if (!takes_no_notice(sig))
+		if (!fz_signal_takes_no_notice(sig))
 			fz_signal_default(sig);
 		break;
 	case NOBODY:
-		/*
-		 * Blocked by all meanwhile, or until the handler has ended that runs.  With
-		 * us they stay in order before what the kernel has.
-		 */
-		if (!(fz_signal_left_to_kernel() & fz_signal_bit(sig)) ||
-		    !fz_signal_others_exist() || !hand_back(node))
-			keep(node);
+		if (must_stay_with_us(sig) || !hand_back(node))
+			fz_signal_keep(node);
 		break;
 	}
 }
 
-void fz_signal_route_arrived(void)
+/* The one for the process is another one than that for the thread, which goes first. */
+static uint64_t would_merge(const struct fz_fiber *f)
+{
+	/* relaxed: who has taken it looks again. */
+	return atomic_load_explicit(&f->pending, memory_order_relaxed) &
+	       (fz_signal_bit(FZ_SIGNAL_FIRST_REALTIME) - 1);
+}
+
+static bool add_accepted(struct fz_fiber *f, void *arg)
+{
+	uint64_t *accepted = arg;
+
+	if (f->kind == FZ_KIND_FIBER)
+		*accepted |= (f->sigwait_set | ~f->mask) & ~would_merge(f);
+	return false;
+}
+
+/*
+ * Somebody may accept by now what nobody did.  Returns what must be tried again: who
+ * accepts it next does not know of it.  With the lock held.
+ */
+static uint64_t offer_kept(uint64_t set)
+{
+	bool others = fz_signal_others_exist();
+	uint64_t left = fz_signal_left_to_kernel(), accepted = others ? left : 0;
+	struct fz_signode *n, *next;
+
+	/* seq_cst: pairs with fz_signal_has_come(); they are on their way. */
+	atomic_fetch_add_explicit(&fz_signal_arriving, 1, memory_order_seq_cst);
+	fz_fiber_each(add_accepted, &accepted);
+	set &= accepted & fz_signal_process_pending();
+	for (n = set ? fz_signal_unkeep(set) : NULL; n; n = next) {
+		next = n->next;
+		find_thread(n);
+	}
+	atomic_fetch_sub_explicit(&fz_signal_arriving, 1, memory_order_relaxed);
+	return fz_signal_process_pending() & (others ? ~(uint64_t)0 : ~left);
+}
+
+/* What came first goes first.  With the lock held. */
+static void offer_kept_before(int sig)
+{
+	if (FZ_UNLIKELY(fz_signal_process_pending() & fz_signal_bit(sig)))
+		offer_kept(fz_signal_bit(sig));
+}
+
+/* With the lock held. */
+static void route_inbox(void)
 {
 	struct fz_signode *n, *next;
 	uint32_t count = 0;
 
-	fz_lock_acquire(&route.routing);
 	for (n = take_inbox(); n; n = next) {
 		next = n->next;
+		offer_kept_before(n->sig);
 		find_thread(n);
 		count++;
 	}
-	/* relaxed: as in push_inbox(). */
+	/* relaxed: they are where who looks next finds them. */
 	atomic_fetch_sub_explicit(&fz_signal_arriving, count, memory_order_relaxed);
-	fz_lock_release(&route.routing);
 }
 
-/*
- * Somebody may accept by now what nobody did.  Returns whether it must be tried again:
- * who accepts it next does not know of it.
- */
-static bool offer_kept(void)
+void fz_signal_route_arrived(void)
 {
-	uint64_t stay = fz_signal_others_exist() ? 0 : fz_signal_left_to_kernel();
-	struct fz_signode *next;
-
-	for (struct fz_signode *n = unkeep(~stay); n; n = next) {
-		next = n->next;
-		find_thread(n);
-	}
-	return fz_signal_process_pending() & ~stay;
+	fz_lock_acquire(&route.routing);
+	route_inbox();
+	fz_lock_release(&route.routing);
 }
 
 bool fz_signal_route(void)
 {
 	bool again = false, kept = false;
 
-	fz_signal_route_arrived();
+	fz_lock_acquire(&route.routing);
 	if (FZ_UNLIKELY(fz_signal_process_pending()))
-		kept = offer_kept();
+		offer_kept(~(uint64_t)0);
+	route_inbox();
+	if (FZ_UNLIKELY(fz_signal_process_pending()))
+		kept = offer_kept(0) != 0;
+	fz_lock_release(&route.routing);
 	if (atomic_exchange_explicit(&route.undelivered, false, memory_order_acquire))
 		fz_fiber_each(fz_signal_nudge_if_due, &again);
 	if (again)
@@ -530,15 +483,76 @@ bool fz_signal_route(void)
 	return again || kept;
 }
 
+/* ---- by who sends, and who accepts -------------------------------------- */
+
+bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
+{
+	struct fz_fiber *self = fz_self();
+	struct delivery d;
+
+	/* Those who wait are sometimes not waiting: one way for all keeps the order. */
+	if ((uintptr_t)fz_signal_action_get(sig).handler <= 1 ||
+	    fz_signal_waited_for() & fz_signal_bit(sig) || fz_signal_main_is_wired())
+		return false;
+	d = (struct delivery){
+		.node = fz_signode_new(sig, info, false, true),
+		.to_handlers_only = true,
+	};
+	if (!d.node)
+		return false;
+	fz_enter_runtime(self);
+	fz_lock_acquire(&route.routing);
+	route_inbox();
+	offer_kept_before(sig);
+	offer(&d);
+	/* The kernel would give it to the monitor, some time later. */
+	if (d.outcome == NOBODY && !(fz_signal_left_to_kernel() & fz_signal_bit(sig)) &&
+	    !fz_signal_others_exist()) {
+		fz_signal_keep(d.node);
+		d.outcome = DELIVERED;
+	}
+	fz_lock_release(&route.routing);
+	fz_leave_runtime(self);
+	if (d.outcome != DELIVERED) {
+		fz_signode_free(d.node);
+		return false;
+	}
+	if (atomic_load_explicit(&route.undelivered, memory_order_relaxed) ||
+	    fz_signal_process_pending())
+		fz_monitor_poke();
+	return true;
+}
+
+bool fz_signal_has_come(uint64_t accept)
+{
+	/*
+	 * The caller has changed its mask: who finds the old one has announced itself, or
+	 * kept the signal, before.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	return fz_signal_process_pending() & accept ||
+	       atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed);
+}
+
+void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept)
+{
+	struct fz_signode *n, *next;
+
+	fz_lock_acquire(&route.routing);
+	for (n = fz_signal_unkeep(accept & ~would_merge(self)); n; n = next) {
+		next = n->next;
+		fz_sigqueue_add(self, n);
+	}
+	fz_lock_release(&route.routing);
+}
+
 void fz_signal_route_after_fork(void)
 {
-	/* The nodes are lost, with what their threads would have done. */
+	fz_signal_kept_after_fork();
+	/* As those that are kept. */
 	atomic_store_explicit(&route.inbox, NULL, memory_order_relaxed);
 	atomic_store_explicit(&fz_signal_arriving, 0, memory_order_relaxed);
 	atomic_store_explicit(&route.in_inbox, 0, memory_order_relaxed);
-	atomic_store_explicit(&route.pending, 0, memory_order_relaxed);
 	atomic_store_explicit(&route.executing, 0, memory_order_relaxed);
-	route.first = NULL;
-	__builtin_memset(&route.lock, 0, sizeof(route.lock));
 	__builtin_memset(&route.routing, 0, sizeof(route.routing));
 }
