@@ -251,7 +251,7 @@ more_modes() {
 	esac
 	case $1 in
 	thread_*|mutex_*|cond_*|sem_*|barrier_*|rwlock_*|once_*)	echo late ;;
-	signal_*|cancel_*|fork_*|exit_*)	echo late ;;
+	signal_*|cancel_*|fork_*|exit_*|exec_signals)	echo late ;;
 	esac
 }
 
