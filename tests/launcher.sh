@@ -1105,6 +1105,14 @@ unset LD_PRELOAD
 equal 'bench: natively means without the library: looked at' '[7,null]' \
 	"$(samples "$json" '[.rounds[].latency_p50_us] | tostring')"
 
+good_bench 'bench: the environment' "$json" env a.b=c side=s "$fiberize" bench --rounds 1 \
+	--load "for p in \$(pgrep -xf '$tmp/server plain $port'); do
+			tr '\\000' '\\n' <\"/proc/\$p/environ\" | grep -cx -e a.b=c -e side=s |
+				sed 's/^/latency_p50_us /'
+		done" --port "$port" --json "$json" -- "$tmp/server" plain "$port"
+equal 'bench: the environment: looked at' '[2,2]' \
+	"$(samples "$json" '[.rounds[].latency_p50_us] | tostring')"
+
 # ----------------------------------------------------- with the bundled server
 
 if [ -x "$legacy_server" ]; then
