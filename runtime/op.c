@@ -18,7 +18,7 @@ static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_requ
 	sqe->rw_flags = (int)op->op_flags;
 	sqe->file_index = op->file_index;
 	sqe->addr3 = op->addr3;
-	fz_ring_set_request(sqe, request);
+	fz_ring_set_request(ring, sqe, request);
 	ring->in_flight++;
 }
 

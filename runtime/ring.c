@@ -175,10 +175,44 @@ void fz_ring_fini(struct fz_ring *ring)
 	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
 }
 
+static void note_user(struct fz_ring *ring)
+{
+	const struct fz_carrier *c = fz_self()->carrier;
+
+	if (FZ_LIKELY(ring->user == c))
+		return;
+	ring->user = c;
+	ring->user_changes++;
+}
+
+/*
+ * The kernel thread that has submitted a request completes it, and lets go of its file only
+ * then: both with the ring's lock held.  Another one that sees the completion in between,
+ * and whose fiber closes the descriptor, would not be the last to have the file open
+ * (tests/programs/io_closed.c).  So wait for the lock; a harmless call that takes it.
+ */
+static void settle(struct fz_ring *ring)
+{
+	/* acquire: what was posted before is settled by the call. */
+	ring->settled = __atomic_load_n(ring->uring.cq.ktail, __ATOMIC_ACQUIRE);
+	fz_syscall4(__NR_io_uring_register,
+		    atomic_load_explicit(&ring->fd, memory_order_relaxed),
+		    IORING_UNREGISTER_EVENTFD, 0, 0);
+}
+
+/* Has nobody but the caller had the ring since the request was queued? */
+static bool is_settled(const struct fz_ring *ring, const struct fz_request *request,
+		       unsigned index)
+{
+	return FZ_LIKELY(request->user_change == ring->user_changes) ||
+	       (int)(index - ring->settled) < 0;
+}
+
 struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
 {
 	struct io_uring_sqe *sqe;
 
+	note_user(ring);
 	while (!(sqe = io_uring_get_sqe(&ring->uring)))
 		fz_ring_submit(ring);
 	return sqe;
@@ -277,6 +311,7 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 	unsigned head, seen = 0;
 	const unsigned ready = io_uring_cq_ready(&ring->uring);
 
+	note_user(ring);
 	io_uring_for_each_cqe(&ring->uring, head, cqe) {
 		uint64_t tag = cqe->user_data & TAG_MASK;
 
@@ -290,15 +325,21 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 			    cqe->user_data == event_data(ring))
 				ring->event_armer = 0;
 		} else if (tag != TAG_IGNORE) {
+			if (!is_settled(ring, request_of(cqe), head))
+				settle(ring);
 			complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);
+	/* It keeps up, or would be ahead again when the index has come round. */
+	if ((int)(*ring->uring.cq.khead - ring->settled) > 0)
+		ring->settled = *ring->uring.cq.khead;
 	return seen;
 }
 
 void fz_ring_submit(struct fz_ring *ring)
 {
+	note_user(ring);
 	while (fz_ring_queued(ring)) {
 		int n;
 
@@ -328,6 +369,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 {
 	struct io_uring_sq *sq = &ring->uring.sq;
 
+	note_user(ring);
 	/* As liburing's io_uring_submit() does; release: the entries before the tail. */
 	sq->sqe_head = sq->sqe_tail;
 	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);

@@ -31,6 +31,7 @@ struct fz_request {
 	int32_t result;			/* valid once DONE was read (acquire) */
 	/* By the ring's owner only: */
 	uint32_t more;			/* completions to come besides the next */
+	uint32_t user_change;		/* fz_ring.user_changes when it was queued */
 	bool wake_early;		/* at the first completion, not the last */
 };
 #define FZ_REQUEST_DONE 0
@@ -40,6 +41,10 @@ struct fz_ring {
 	_Atomic int fd;			/* changes if a program wants the number */
 	_Atomic int event_fd;		/* written by fz_ring_kick() */
 	uint32_t in_flight;		/* requests submitted or queued, not completed */
+	/* Who owned it when something was last queued, submitted or reaped; by the owner. */
+	const struct fz_carrier *user;
+	uint32_t user_changes;
+	uint32_t settled;		/* completions before this index need no settling */
 	int event_armer;		/* tid of who polls event_fd; 0: nobody does */
 	uint32_t event_generation;
 };
@@ -142,9 +147,11 @@ void fz_ring_kick(struct fz_ring *ring);
  */
 void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned);
 
-/* Prepared by fz_ring_sqe's caller: completion belongs to request. */
-static inline void fz_ring_set_request(struct io_uring_sqe *sqe, struct fz_request *request)
+/* Prepared by fz_ring_sqe's caller, the owner: completion belongs to request. */
+static inline void fz_ring_set_request(struct fz_ring *ring, struct io_uring_sqe *sqe,
+				       struct fz_request *request)
 {
+	request->user_change = ring->user_changes;
 	sqe->user_data = (uintptr_t)request;
 }
 

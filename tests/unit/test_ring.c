@@ -56,7 +56,7 @@ static void start_nop(struct waiter *w)
 	struct io_uring_sqe *sqe = start(w);
 
 	io_uring_prep_nop(sqe);
-	fz_ring_set_request(sqe, &w->request);
+	fz_ring_set_request(&ring, sqe, &w->request);
 }
 
 static void start_poll(struct waiter *w, int fd)
@@ -64,7 +64,7 @@ static void start_poll(struct waiter *w, int fd)
 	struct io_uring_sqe *sqe = start(w);
 
 	io_uring_prep_poll_add(sqe, fd, POLLIN);
-	fz_ring_set_request(sqe, &w->request);
+	fz_ring_set_request(&ring, sqe, &w->request);
 }
 
 /* The ring, and a poll on it of a pipe in which nothing comes; not submitted. */
@@ -126,14 +126,14 @@ Test(ring, results)
 	cr_assert_eq(write(p[1], "abc", 3), 3);
 	sqe = start(&w);
 	io_uring_prep_read(sqe, p[0], buf, sizeof(buf), (uint64_t)-1);
-	fz_ring_set_request(sqe, &w.request);
+	fz_ring_set_request(&ring, sqe, &w.request);
 	fz_ring_submit(&ring);
 	cr_assert(EVENTUALLY((reap(), done(&w))));
 	cr_assert_eq(w.request.result, 3);
 	fz_wait_disarm(&w.fiber);
 	sqe = start(&w);
 	io_uring_prep_read(sqe, -1, buf, sizeof(buf), (uint64_t)-1);
-	fz_ring_set_request(sqe, &w.request);
+	fz_ring_set_request(&ring, sqe, &w.request);
 	fz_ring_submit(&ring);
 	cr_assert(EVENTUALLY((reap(), done(&w))));
 	cr_assert_eq(w.request.result, -EBADF);
@@ -290,7 +290,7 @@ Test(ring, several_completions_of_one_request)
 			ring.in_flight++;
 		}
 		io_uring_prep_poll_add(sqe, p[i][0], POLLIN);
-		fz_ring_set_request(sqe, &w.request);
+		fz_ring_set_request(&ring, sqe, &w.request);
 	}
 	fz_ring_submit(&ring);
 	cr_assert_eq(write(p[1][1], "", 1), 1);
