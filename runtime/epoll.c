@@ -6,6 +6,7 @@
 #include <linux/mman.h>
 #include <poll.h>
 
+#include "runtime/fdtab.h"
 #include "runtime/features.h"
 #include "runtime/lock.h"
 #include "runtime/own_fd.h"
@@ -180,6 +181,8 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	if (err)
 		unlink_locked(fd, w);
 	release(w, fd);
+	if (!err)
+		fz_fdtab_change(fd, 0, FZ_FD_WATCHED);
 	return err;
 }
 
@@ -233,6 +236,12 @@ static void dispatch(struct fz_epoll *e, int fd, uint32_t ready)
 	/* For those who wait for something else nobody is on his way. */
 	arm_locked(e, fd, ready);
 	fz_lock_release(lock_of(fd));
+}
+
+void fz_epoll_remove(struct fz_epoll *e, int fd)
+{
+	if (fz_epoll_active(e))
+		control(e, EPOLL_CTL_DEL, fd, 0);
 }
 
 void fz_epoll_closing(int fd)

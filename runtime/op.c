@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 #include <linux/poll.h>
 
+#include "runtime/fdtab.h"
 #include "runtime/park.h"
 #include "runtime/ring.h"
 #include "runtime/sched.h"
@@ -148,14 +149,30 @@ int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
 	return fz_op_outcome(why);
 }
 
+/*
+ * A kernel thread that collects events has a reference to each open file that it looks at,
+ * for a moment, also if there is no event after all.  Taken out first, the file is closed
+ * by who closes it (tests/programs/io_fifo.c).
+ */
+static void unwatch(int fd)
+{
+	if (FZ_LIKELY(!(fz_fdtab_get(fd) & FZ_FD_WATCHED)))
+		return;
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		fz_epoll_remove(&fz_sched.processors[i].backend.epoll, fd);
+}
+
 void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
 	struct fz_processor *p;
 
-	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd))
+	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd)) {
+		unwatch(fd);
 		return;
+	}
 	fz_enter_runtime(self);
 	fz_epoll_closing(fd);
+	unwatch(fd);
 	if (self->kind != FZ_KIND_FIBER) {
 		fz_leave_runtime(self);
 		return;

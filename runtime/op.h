@@ -46,7 +46,8 @@ int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
 
 /*
  * Before descriptor fd is closed: requests that name it go to the kernel first, and
- * whoever waits for its readiness goes on with a copy.  Any thread outside the runtime.
+ * whoever waits for its readiness goes on with a copy; no epoll instance of ours has it
+ * any more.  Any thread outside the runtime.
  */
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
 
