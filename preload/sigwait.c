@@ -5,6 +5,7 @@
 #include "preload/gate.h"
 #include "preload/time.h"
 #include "runtime/io.h"
+#include "runtime/overrun.h"
 #include "runtime/signal.h"
 
 #include <sys/signalfd.h>
@@ -87,6 +88,7 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 	int sig = fz_real.sigtimedwait(set, info, timeout);
 
 	if (sig > 0 && info) {
+		fz_overrun_tell(info);
 		fz_signal_unmark(info);
 		/* As libc has it. */
 		if (info->si_code == SI_TKILL)

@@ -232,6 +232,14 @@ static bool on_threads(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_timer_create:
 		*ret = create_timer(number, a);
 		return true;
+	case SYS_timer_settime:
+	case SYS_timer_delete:
+	case SYS_timer_getoverrun:
+	case SYS_setitimer:
+#ifdef SYS_alarm
+	case SYS_alarm:
+#endif
+		return fz_timer_by_number(number, a, ret);
 	case SYS_sched_setaffinity:
 		*ret = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
 		return true;

@@ -3,8 +3,10 @@
 #define FZ_PRELOAD_TIMER_H
 
 /*
- * preload/timer.h - timers for one thread.
+ * preload/timer.h - timers that send signals.
  */
+
+#include <stdbool.h>
 
 #include "preload/libc_proto.h"
 
@@ -13,5 +15,8 @@
  * may be NULL, is changed.  May make the caller a kernel thread.
  */
 clockid_t fz_timer_prepare(clockid_t clock, struct sigevent *event);
+
+/* System calls that set, stop or ask timers.  False: the real call. */
+bool fz_timer_by_number(long number, const long *a, long *ret);
 
 #endif

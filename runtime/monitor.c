@@ -100,11 +100,14 @@ void fz_monitor_update_mask(void)
 /* Returns the count of changes that this covers. */
 static uint32_t apply_mask(void)
 {
+	/* acquire: pairs with fz_monitor_update_mask(). */
 	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
+	bool asked = wanted != atomic_load_explicit(&monitor.mask_done, memory_order_relaxed);
 	/* libc's SIGCANCEL is to be found pending. */
 	uint64_t mask = fz_signal_left_to_kernel() | fz_signal_bit(FZ_SIGNAL_CANCEL);
 
-	if (mask != monitor.mask) {
+	/* By a system call: on return from it what the kernel has for us has come. */
+	if (mask != monitor.mask || asked) {
 		monitor.mask = mask;
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
 	}

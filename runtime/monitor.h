@@ -25,7 +25,8 @@ void fz_monitor_poke(void);
 void fz_monitor_want_carrier(void);
 
 /*
- * fz_signal_left_to_kernel() has changed: returns when its signal mask is that.
+ * fz_signal_left_to_kernel() has changed: returns when its signal mask is that, and the
+ * signals that the kernel had for the monitor before the call are given out.
  * Outside the runtime, or, without waiting, by a poke.
  */
 void fz_monitor_update_mask(void);

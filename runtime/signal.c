@@ -7,6 +7,7 @@
 #include "runtime/carrier.h"
 #include "runtime/die.h"
 #include "runtime/host.h"
+#include "runtime/overrun.h"
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal_internal.h"
@@ -91,6 +92,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 					  memory_order_relaxed);
 	if (FZ_UNLIKELY(self->sigwait_set) && self->kind == FZ_KIND_FIBER)
 		fz_signal_wait_interrupted(self);
+	fz_overrun_tell(info);
 	a.handler(sig, info, ucontext);
 	self->suspended = suspended;
 	/* Whatever calls the handler itself has made meanwhile. */
@@ -139,7 +141,7 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 		fz_signal_leave_to_monitor(sig, info);
 		return;
 	}
-	node = fz_signode_new(sig, info, directed || info->code == CODE_TKILL, false);
+	node = fz_signode_arrived(sig, info, directed || info->code == CODE_TKILL);
 	if (!node)
 		return;
 	/* fz_leave_runtime() looks. */
@@ -213,14 +215,18 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 			self->injecting = 0;
 		else if (self->owed == sig)
 			self->owed = 0;
+		else
+			fz_overrun_collect(siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
 	if (!(fz_signal_waited_for() & bit) && !fz_signal_substituted(sig) &&
-	    (self->is_main || !main_wants(sig)))
+	    (self->is_main || !main_wants(sig))) {
+		fz_overrun_collect(siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
-	else
+	} else {
 		fz_signal_leave_to_monitor(sig, siginfo);
+	}
 }
 
 /* ---- delivery to itself ------------------------------------------------- */
@@ -264,7 +270,7 @@ void fz_signal_run_pending(struct fz_fiber *self)
 
 		self->injecting = SIG_CANCEL;
 		atomic_signal_fence(memory_order_seq_cst);
-		node = fz_sigqueue_take(self, ~self->mask & ~self->sigwait_set);
+		node = fz_sigqueue_receive(self, ~self->mask & ~self->sigwait_set);
 		if (!node) {
 			self->injecting = before;
 			break;
@@ -316,7 +322,7 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 	self->owed = 0;
 	self->injecting = SIG_CANCEL;
 	atomic_signal_fence(memory_order_seq_cst);
-	while ((node = fz_sigqueue_take(self, ~mask & ~self->sigwait_set)) &&
+	while ((node = fz_sigqueue_receive(self, ~mask & ~self->sigwait_set)) &&
 	       fz_signal_takes_no_notice(node->sig))
 		fz_signode_free(node);
 	if (node) {
@@ -420,6 +426,7 @@ void fz_signal_after_fork(void)
 {
 	fz_signal_masks_after_fork();
 	fz_sigqueue_after_fork();
+	fz_overrun_after_fork();
 	fz_sigwait_after_fork();
 	fz_signal_route_after_fork();
 	fz_signal_actions_after_fork();

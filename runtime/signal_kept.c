@@ -24,8 +24,9 @@ void fz_signal_keep(struct fz_signode *node)
 	uint64_t bit = fz_signal_bit(node->sig);
 
 	fz_lock_acquire(&kept.lock);
-	if (node->sig < FZ_SIGNAL_FIRST_REALTIME &&
-	    atomic_load_explicit(&kept.pending, memory_order_relaxed) & bit) {
+	if (fz_signode_coalesces(node) &&
+	    atomic_load_explicit(&kept.pending, memory_order_relaxed) & bit &&
+	    fz_signode_find(kept.first, node->sig)) {
 		fz_signode_free(node);
 	} else {
 		node->next = NULL;
@@ -50,6 +51,10 @@ struct fz_signode *fz_signal_unkeep(uint64_t accept)
 	for (n = kept.first; n; n = next) {
 		next = n->next;
 		n->next = NULL;
+		if (fz_signode_is_void(n)) {
+			fz_signode_free(n);
+			continue;
+		}
 		if (fz_signal_bit(n->sig) & accept) {
 			*taken_end = n;
 			taken_end = &n->next;

@@ -50,12 +50,14 @@ void fz_signal_leave_to_monitor(int sig, const void *info)
 	uint64_t bit = fz_signal_bit(sig);
 	struct fz_signode *node;
 
-	/* relaxed: take_inbox() clears it before it looks. */
-	if (sig < FZ_SIGNAL_FIRST_REALTIME &&
-	    atomic_fetch_or_explicit(&route.in_inbox, bit, memory_order_relaxed) & bit)
+	node = fz_signode_arrived(sig, info, false);
+	if (!node)
 		return;
-	node = fz_signode_new(sig, info, false, false);
-	if (node)
+	/* relaxed: take_inbox() clears it before it looks. */
+	if (fz_signode_coalesces(node) &&
+	    atomic_fetch_or_explicit(&route.in_inbox, bit, memory_order_relaxed) & bit)
+		fz_signode_free(node);
+	else
 		push_inbox(node);
 }
 
@@ -280,6 +282,10 @@ static bool hand_back(struct fz_signode *node)
 	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&node->info;
 	int code = head->code;
 
+	if (!fz_signode_settle(node)) {
+		fz_signode_free(node);
+		return true;
+	}
 	if (code == CODE_TKILL || (code >= 0 && code < CODE_MAX))
 		head->code = CODE_HANDED_BACK - code;
 	if (fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), node->sig, (long)head)) {
@@ -350,7 +356,8 @@ void fz_signal_before_exec(struct fz_fiber *self)
 	fz_fiber_wire(self);
 	for (; pending; pending = next) {
 		next = pending->next;
-		send_to_own_thread(&pending->info, pending->sig);
+		if (fz_signode_settle(pending))
+			send_to_own_thread(&pending->info, pending->sig);
 		fz_signode_free(pending);
 	}
 }
@@ -380,6 +387,10 @@ static void find_thread(struct fz_signode *node)
 	struct delivery d = { .node = node };
 	int sig = node->sig;
 
+	if (fz_signode_is_void(node)) {
+		fz_signode_free(node);
+		return;
+	}
 	offer(&d);
 	switch (d.outcome) {
 	case DELIVERED:

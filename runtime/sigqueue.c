@@ -4,6 +4,7 @@
 #include <linux/mman.h>
 #include <linux/resource.h>
 
+#include "runtime/overrun.h"
 #include "runtime/signal_internal.h"
 
 enum { CHUNK_NODES = 256, CHUNKS = 8192 };
@@ -118,13 +119,55 @@ struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool
 	node->sig = sig;
 	node->directed = directed;
 	node->charged = charge;
+	node->counts = false;
 	return node;
+}
+
+struct fz_signode *fz_signode_arrived(int sig, const void *info, bool directed)
+{
+	bool counts = ((const struct fz_siginfo_head *)info)->code == CODE_TIMER;
+	struct fz_signode *node;
+	uint64_t ticket = 0;
+
+	if (counts && !fz_overrun_arrived(info, &ticket))
+		return NULL;
+	node = fz_signode_new(sig, info, directed, false);
+	if (!node) {
+		fz_overrun_forget(ticket);
+		return NULL;
+	}
+	node->counts = counts;
+	node->ticket = ticket;
+	return node;
+}
+
+bool fz_signode_is_void(const struct fz_signode *node)
+{
+	return FZ_UNLIKELY(node->counts) && fz_overrun_is_void(node->ticket);
+}
+
+bool fz_signode_find(const struct fz_signode *n, int sig)
+{
+	for (; n; n = n->next)
+		if (n->sig == sig && !fz_signode_is_void(n))
+			return true;
+	return false;
+}
+
+bool fz_signode_settle(struct fz_signode *node)
+{
+	if (FZ_LIKELY(!node->counts))
+		return true;
+	node->counts = false;
+	return fz_overrun_redeem(node->ticket, &node->info);
 }
 
 void fz_signode_free(struct fz_signode *node)
 {
 	if (!node)
 		return;
+	if (node->counts)
+		fz_overrun_forget(node->ticket);
 	if (node->charged)
 		atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
 	push_free(node, node);
@@ -134,8 +177,8 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 {
 	uint64_t bit = fz_signal_bit(node->sig);
 
-	/* relaxed: two at once become one when they are taken. */
-	if (node->sig < FZ_SIGNAL_FIRST_REALTIME &&
+	/* relaxed: two at once become one when they are taken, and so do those of timers. */
+	if (fz_signode_coalesces(node) && !fz_overrun_is_timers(node->sig) &&
 	    atomic_load_explicit(&f->pending, memory_order_relaxed) & bit) {
 		fz_signode_free(node);
 		return;
@@ -160,25 +203,6 @@ static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 	return at;
 }
 
-/* A timer has one signal pending at most, which counts what came besides. */
-static bool overrun(struct fz_signode *first, const struct fz_signode *node)
-{
-	/* si_timerid and si_overrun are where si_pid and si_uid are. */
-	const struct fz_siginfo_head *new = (const void *)&node->info;
-
-	if (new->code != CODE_TIMER)
-		return false;
-	for (struct fz_signode *n = first; n; n = n->next) {
-		struct fz_siginfo_head *old = (void *)&n->info;
-
-		if (old->code != CODE_TIMER || old->pid != new->pid)
-			continue;
-		old->uid += 1 + new->uid;
-		return true;
-	}
-	return false;
-}
-
 /* From the stack of arrivals to the end of the queue.  Returns what that brought. */
 static uint64_t drain(struct fz_fiber *self)
 {
@@ -197,7 +221,7 @@ static uint64_t drain(struct fz_fiber *self)
 		next = n->next;
 		n->next = NULL;
 		first = first_of(self, n->sig);
-		if (*first && (n->sig < FZ_SIGNAL_FIRST_REALTIME || overrun(*first, n))) {
+		if (fz_signode_coalesces(n) && fz_signode_find(*first, n->sig)) {
 			fz_signode_free(n);
 			continue;
 		}
@@ -268,6 +292,15 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&self->in_runtime, before, memory_order_relaxed);
+	return n;
+}
+
+struct fz_signode *fz_sigqueue_receive(struct fz_fiber *self, uint64_t accept)
+{
+	struct fz_signode *n;
+
+	while ((n = fz_sigqueue_take(self, accept)) && !fz_signode_settle(n))
+		fz_signode_free(n);
 	return n;
 }
 

@@ -37,11 +37,19 @@ struct fz_signode {
 	int sig;
 	bool directed;			/* at this thread, not at the process */
 	bool charged;			/* counts against RLIMIT_SIGPENDING */
+	bool counts;			/* a timer's, as in runtime/overrun.h, with ticket */
+	uint64_t ticket;
 	uint32_t index;			/* const; its place in the pool */
 	_Atomic uint32_t next_free;	/* index + 1 */
 };
 
 enum { FZ_SIGNAL_FIRST_REALTIME = 32 };
+
+/* Is it dropped where one of its signal is pending? */
+static inline bool fz_signode_coalesces(const struct fz_signode *node)
+{
+	return node->sig < FZ_SIGNAL_FIRST_REALTIME && !node->counts;
+}
 
 /*
  * The bit of a signal that is never pending says that a handler has run while the
@@ -58,7 +66,25 @@ struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool
 void fz_signode_free(struct fz_signode *node);
 
 /*
- * Make the signal pending for f; a standard signal that is pending already is
+ * The same for what the kernel has sent, and nobody handles at once.  NULL as well if one
+ * that is pending counts it.  Any context.
+ */
+struct fz_signode *fz_signode_arrived(int sig, const void *info, bool directed);
+
+/* The timer that sent it has been set again since, or is no more. */
+bool fz_signode_is_void(const struct fz_signode *node);
+
+/* Is there one of that signal, not void, from n on?  Linked by next. */
+bool fz_signode_find(const struct fz_signode *n, int sig);
+
+/*
+ * It is about to be handled, or the kernel's: its info says now how many it stands for.
+ * False if it is void.
+ */
+bool fz_signode_settle(struct fz_signode *node);
+
+/*
+ * Make the signal pending for f; if it coalesces and is pending already, it is
  * dropped.  The node is f's from now on.  Any context.
  */
 void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node);
@@ -68,6 +94,9 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node);
  * lowest number first, then as they came.  NULL if there is none.
  */
 struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept);
+
+/* The same for one that it handles, or gets from sigwait: settled. */
+struct fz_signode *fz_sigqueue_receive(struct fz_fiber *self, uint64_t accept);
 
 /* Drop everything: of an ended fiber that nobody can name, or after fork. */
 void fz_sigqueue_clear(struct fz_fiber *f);

@@ -11,6 +11,7 @@
 #include "runtime/host.h"
 #include "runtime/monitor.h"
 #include "runtime/op.h"
+#include "runtime/overrun.h"
 #include "runtime/park.h"
 #include "runtime/sched.h"
 #include "runtime/signal_internal.h"
@@ -73,20 +74,29 @@ static void note(struct fz_fiber *self, uint64_t set)
 /* Pending for the thread, or for the process and with us. */
 static int take(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
 {
-	struct fz_signode *node = fz_sigqueue_take(self, set);
+	struct fz_signode *node = fz_sigqueue_receive(self, set);
 	int sig;
 
 	if (!node && fz_signal_process_pending() & set) {
 		fz_enter_runtime(self);
 		fz_signal_take_from_process(self, set);
 		fz_leave_runtime(self);
-		node = fz_sigqueue_take(self, set);
+		node = fz_sigqueue_receive(self, set);
 	}
 	if (!node)
 		return 0;
 	sig = node->sig;
 	*ret_info = node->info;
 	fz_signode_free(node);
+	return sig;
+}
+
+static int take_and_tell(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
+{
+	int sig = take(self, set, ret_info);
+
+	if (sig)
+		fz_overrun_tell(ret_info);
 	return sig;
 }
 
@@ -102,6 +112,8 @@ static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_
 	if (!sig)
 		sig = fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)ret_info,
 				  (long)&none, sizeof(set));
+	if (sig > 0)
+		fz_overrun_tell(ret_info);
 	fz_signal_unmark(ret_info);
 	return sig > 0 ? (int)sig : 0;
 }
@@ -142,7 +154,7 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 	if (sig || deadline == 0)
 		return sig ? sig : -EAGAIN;
 	begin(self, set);
-	while (!(sig = take(self, set, ret_info))) {
+	while (!(sig = take_and_tell(self, set, ret_info))) {
 		if (self->handlers_run) {
 			sig = -EINTR;
 			break;
@@ -153,7 +165,7 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 			fz_host.test_cancel();
 			begin(self, set);
 		} else if (why == FZ_OP_TIMEOUT) {
-			sig = take(self, set, ret_info);
+			sig = take_and_tell(self, set, ret_info);
 			sig = sig ? sig : -EAGAIN;
 			break;
 		}
