@@ -219,12 +219,17 @@ static void stopped(int sig)
 /* One that has expired has been handled when it is set again. */
 static void expired(int sig)
 {
+	struct itimerspec off = { { 0, 0 }, { 0, 0 } }, was;
+
 	make(0, sig);
-	for (int i = 1; i <= ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
+		handled[0] = 0;
 		set_timer(0, MS / 10, 0);
 		busy(MS / 2);
-		set_timer(0, 0, 0);
-		CHECK_INT(handled[0], i);
+		/* On a busy machine it may be late, too. */
+		CHECK_OK(timer_settime(timers[0], 0, &off, &was));
+		if (was.it_value.tv_nsec == 0)
+			CHECK_INT(handled[0], 1);
 	}
 	CHECK_OK(timer_delete(timers[0]));
 }
