@@ -165,11 +165,12 @@ FZ_EXPORT int timer_delete(timer_t timer)
 FZ_EXPORT int timer_getoverrun(timer_t timer)
 {
 	const int id = kernel_timer(timer);
-	int ret;
+	int told;
 
 	fz_enter(FZ_SYM_timer_getoverrun);
-	ret = fz_real.timer_getoverrun(timer);
-	return ret < 0 || id < 0 ? ret : fz_overrun_told(id, ret);
+	/* First: a handler may run within timer_delete, when the kernel has forgotten it. */
+	told = id < 0 ? -1 : fz_overrun_told(id);
+	return told < 0 ? fz_real.timer_getoverrun(timer) : told;
 }
 
 /* ---- the process's own ---------------------------------------------------- */

@@ -187,12 +187,12 @@ void fz_overrun_tell(const void *siginfo)
 		atomic_store_explicit(&s->told, info->uid + 1, memory_order_relaxed);
 }
 
-int fz_overrun_told(int timer, int by_kernel)
+int fz_overrun_told(int timer)
 {
 	struct slot *s = find(timer);
 	uint32_t told = s ? atomic_load_explicit(&s->told, memory_order_relaxed) : 0;
 
-	return told ? (int)(told - 1) : by_kernel;
+	return (int)told - 1;
 }
 
 void fz_overrun_void(int timer, fz_nsec not_before, bool deleted)

@@ -40,8 +40,8 @@ void fz_overrun_collect(void *siginfo);
 /* A thread has got it: what timer_getoverrun() has to say. */
 void fz_overrun_tell(const void *siginfo);
 
-/* ... instead of what the kernel says. */
-int fz_overrun_told(int timer, int by_kernel);
+/* ... or -1, if the kernel is to be asked. */
+int fz_overrun_told(int timer);
 
 /*
  * The timer was set again and sends nothing before that time: what is pending is void.
