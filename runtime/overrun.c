@@ -14,7 +14,8 @@ enum {
 /*
  * Of a timer that has sent something.
  *
- *	state = number << 32 | PENDING | how many more the one that is pending stands for
+ *	state = number << 32 | PENDING | how many more the one that is pending stands for,
+ *		by what the kernel said of it, too
  *
  * The number changes with each that becomes pending.
  */
@@ -102,7 +103,8 @@ bool fz_overrun_arrived(const void *siginfo, uint64_t *ret_ticket)
 		if (old & PENDING)
 			new = (old & ~COUNT) | clamped((old & COUNT) + 1 + info->uid);
 		else
-			new = (old & ~(PENDING | COUNT)) + (PENDING << 1) + PENDING;
+			new = (old & ~(PENDING | COUNT)) + (PENDING << 1) + PENDING +
+			      clamped(info->uid);
 	} while (!atomic_compare_exchange_weak_explicit(&s->state, &old, new,
 							memory_order_relaxed,
 							memory_order_relaxed));
@@ -147,11 +149,14 @@ static int64_t end(uint64_t ticket)
 bool fz_overrun_redeem(uint64_t ticket, void *siginfo)
 {
 	struct fz_siginfo_head *info = siginfo;
-	int64_t more = ticket ? end(ticket) : 0;
+	int64_t more;
 
+	if (!ticket)
+		return true;
+	more = end(ticket);
 	if (more < 0)
 		return false;
-	info->uid = (uint32_t)clamped(info->uid + (uint64_t)more);
+	info->uid = (uint32_t)more;
 	return true;
 }
 
@@ -171,7 +176,7 @@ void fz_overrun_collect(void *siginfo)
 		return;
 	old = atomic_fetch_and_explicit(&s->state, ~(PENDING | COUNT), memory_order_relaxed);
 	if (old & PENDING)
-		info->uid = (uint32_t)clamped(info->uid + 1 + (old & COUNT));
+		info->uid = (uint32_t)clamped((uint64_t)info->uid + 1 + (old & COUNT));
 }
 
 void fz_overrun_tell(const void *siginfo)

@@ -28,7 +28,7 @@ bool fz_overrun_arrived(const void *siginfo, uint64_t *ret_ticket);
 /* Void?  Not 0. */
 bool fz_overrun_is_void(uint64_t ticket);
 
-/* It is about to be handled: add to siginfo what it stands for.  False if it is void. */
+/* It is about to be handled: siginfo is to say what it stands for.  False if it is void. */
 bool fz_overrun_redeem(uint64_t ticket, void *siginfo);
 
 /* It never will. */
