@@ -381,7 +381,7 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 		changed = fz_cancel_begin_call(self);
 		ret = fz_syscall3(__NR_writev, fd, (long)rest, count);
 		fz_cancel_end_call(self, changed);
-		fz_announce_end(self);
+		fz_io_announce_end(self, ret);
 		if (ret > 0) {
 			total += ret;
 			fz_io_cursor_advance(&c, (size_t)ret);

@@ -3,13 +3,15 @@
 #define FZ_RUNTIME_IO_INTERNAL_H
 
 /*
- * runtime/io_internal.h - what io.c, io_socket.c and io_poll.c share.
+ * runtime/io_internal.h - what the files of runtime/io.h share.
  */
 
+#include "runtime/announce.h"
 #include "runtime/fdtab.h"
 #include "runtime/io.h"
 #include "runtime/op.h"
 #include "runtime/park.h"
+#include "runtime/signal.h"
 #include "runtime/sys.h"
 
 #include <asm/errno.h>
@@ -74,5 +76,14 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 
 /* Cancellation requested before the call waits for anything: act on it. */
 void fz_io_test_cancel(struct fz_fiber *self);
+
+/* Instead of fz_announce_end(), for a call that may have sent SIGPIPE; ret as of the call. */
+static inline void fz_io_announce_end(struct fz_fiber *self, int64_t ret)
+{
+	/* Blocked, it is pending for this kernel thread, which may be another one from now on. */
+	if (FZ_UNLIKELY(ret == -EPIPE))
+		fz_signal_collect_sigpipe(self);
+	fz_announce_end(self);
+}
 
 #endif

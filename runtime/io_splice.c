@@ -104,7 +104,7 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	}
 	fz_announce_brief(self);
 	ret = fz_syscall4(__NR_sendfile, out, in, (long)offset, (long)n);
-	fz_announce_end(self);
+	fz_io_announce_end(self, ret);
 	return ret;
 }
 
@@ -116,7 +116,7 @@ static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, in
 	fz_announce_brief(self);
 	ret = fz_syscall6(__NR_splice, in, (long)in_offset, out, (long)out_offset, (long)n,
 			  flags);
-	fz_announce_end(self);
+	fz_io_announce_end(self, ret);
 	return ret;
 }
 

@@ -122,7 +122,7 @@ static void *writes(void *arg)
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
 	for (int i = 0; i < ROUNDS; i++) {
-		int p[2], s[2];
+		int p[2], q[2], s[2];
 
 		CHECK_OK(pipe(p));
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
@@ -143,6 +143,14 @@ static void *writes(void *arg)
 		CHECK_INT(sigtimedwait(&set, NULL, &none), SIGPIPE);
 		CHECK_OK(sigpending(&pending));
 		CHECK_INT(sigismember(&pending, SIGPIPE), 0);
+		/* Likewise by moving data from where there are some. */
+		CHECK_OK(pipe(q));
+		CHECK_INT(write(q[1], "x", 1), 1);
+		CHECK_ERR(splice(q[0], NULL, p[1], NULL, 1, 0), EPIPE);
+		close(q[0]);
+		close(q[1]);
+		usleep(100);
+		CHECK_INT(sigtimedwait(&set, NULL, &none), SIGPIPE);
 		CHECK_OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
 		CHECK_INT(seen, 2);
 		seen = 0;
