@@ -88,7 +88,42 @@ static bool is_zero(const struct timespec *ts)
 	return ts->tv_sec == 0 && ts->tv_nsec == 0;
 }
 
-/* It was not set, or has expired, or does so again and again. */
+/*
+ * One bit for each timer, by its number: it has been set, and may have expired, since what
+ * it sends was handled last.  Of those that share a bit, if there are so many at a time,
+ * one may have its signal a moment late.
+ */
+enum { BITS = 65536 };
+
+static _Atomic uint64_t in_use[BITS / 64];
+
+static uint64_t bit_of(int id)
+{
+	return (uint64_t)1 << id % 64;
+}
+
+static _Atomic uint64_t *word_of(int id)
+{
+	return &in_use[id % BITS / 64];
+}
+
+static bool is_used(int id)
+{
+	/* relaxed, as below: of calls for one timer at the same time any may be the first. */
+	return atomic_load_explicit(word_of(id), memory_order_relaxed) & bit_of(id);
+}
+
+static void note_used(int id)
+{
+	atomic_fetch_or_explicit(word_of(id), bit_of(id), memory_order_relaxed);
+}
+
+static void note_unused(int id)
+{
+	atomic_fetch_and_explicit(word_of(id), ~bit_of(id), memory_order_relaxed);
+}
+
+/* It has expired, or does so again and again. */
 static bool may_have_sent(const struct itimerspec *was)
 {
 	return is_zero(&was->it_value) || !is_zero(&was->it_interval);
@@ -102,7 +137,7 @@ static bool handle_sent_before(struct fz_fiber *self, int id)
 {
 	struct itimerspec was;
 
-	if (!self || fz_syscall2(__NR_timer_gettime, id, (long)&was))
+	if (!self || !is_used(id) || fz_syscall2(__NR_timer_gettime, id, (long)&was))
 		return false;
 	if (may_have_sent(&was))
 		handle_sent(self);
@@ -134,10 +169,14 @@ FZ_EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *s
 		ret_old = &old;
 	more = handle_sent_before(self, id);
 	begin = fz_now();
+	/* Before it can expire. */
+	note_used(id);
 	ret = fz_real.timer_settime(timer, flags, set, ret_old);
 	if (ret == 0) {
 		if (more && may_have_sent(ret_old))
 			handle_sent(self);
+		if (is_zero(&set->it_value))
+			note_unused(id);
 		fz_overrun_void(id, first_expiry(begin, flags, set), false);
 	}
 	return ret;
@@ -157,6 +196,7 @@ FZ_EXPORT int timer_delete(timer_t timer)
 	if (ret == 0) {
 		if (more)
 			handle_sent(self);
+		note_unused(id);
 		fz_overrun_void(id, FZ_FOREVER, true);
 	}
 	return ret;
