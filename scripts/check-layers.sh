@@ -93,35 +93,90 @@ done < <(grep -nE '^[ \t]*#[ \t]*(el)?if.*(__x86_64__|__aarch64__|__i386__)' \
 	runtime/*.[ch] preload/*.[ch] | grep -vE '^[a-z]*/(uapi|libc_proto)\.h:')
 
 # 5
-for header in arch/*.h arch/"$cpu"/*.h runtime/*.h preload/*.h; do
-	errors=$($CC -std=gnu11 -D_GNU_SOURCE -DFZ_VERSION='""' -Wall -Wextra -I. \
-		-iquote "arch/$cpu" -fsyntax-only -x c -include "$header" /dev/null 2>&1) ||
-		finding "$header does not compile alone: $(echo "$errors" | grep -m 1 error)"
-	guard=$(echo "$header" | tr 'a-z/.-' 'A-Z___')
-	[ "$(grep -cE "^#(ifndef|define) FZ_$guard\$" "$header")" = 2 ] ||
-		finding "$header: its guard is not FZ_$guard"
-done
+alone=(${CC} -std=gnu11 -D_GNU_SOURCE '-DFZ_VERSION=""' -Wall -Wextra -I. -iquote "arch/$cpu"
+	-fsyntax-only -x c)
+headers=(arch/*.h arch/"$cpu"/*.h runtime/*.h preload/*.h)
+if ! "${alone[@]}" "${headers[@]}" 2>/dev/null; then
+	for header in "${headers[@]}"; do
+		errors=$("${alone[@]}" "$header" 2>&1) ||
+			finding "$header does not compile alone: $(echo "$errors" | grep -m 1 error)"
+	done
+fi
+awk '
+	FNR == 1 {
+		guard = "FZ_" toupper(FILENAME)
+		gsub(/[\/.-]/, "_", guard)
+		file[guard] = FILENAME
+	}
+	$0 == "#ifndef " guard || $0 == "#define " guard { found[guard]++ }
+	END {
+		for (guard in file)
+			if (found[guard] != 2) {
+				print "check-layers: " file[guard] ": its guard is not " guard
+				bad = 1
+			}
+		exit bad
+	}' "${headers[@]}" || found=1
 
 # 6
+sources=()
 for file in arch/*.h arch/*/*.[chS] runtime/*.[ch] runtime/*.def preload/*.[ch] \
 	preload/*.def scripts/check/*.[ch] scripts/check/*.def tests/*/*.[ch] tests/*/*.cc tests/*/*/*.[chS]; do
-	[ -e "$file" ] || continue
-	head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT' ||
-		finding "$file: no SPDX line"
-	case $file in
-	# tests/unit/test_X.c is about runtime/X, and Criterion names it.
-	tests/unit/test_*.c)	continue ;;
-	*.c)	[ -e "${file%.c}.h" ] && continue ;;
-	esac
-	head -n 12 "$file" | grep -qE "(^| )(${file%.[ch]}|$file|$(dirname "$file")/.*${file##*/})" ||
-		finding "$file: does not begin with its name"
+	[ -e "$file" ] && sources+=("$file")
 done
+scripts=()
 for file in scripts/*.sh scripts/fiberize scripts/fiberize-bench scripts/bench/*.sh \
 	tests/*.sh tests/real/*.sh .ci/run Makefile; do
-	[ -e "$file" ] || continue
-	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' ||
-		finding "$file: no SPDX line"
+	[ -e "$file" ] && scripts+=("$file")
 done
+# named: it must say its name in the first lines, or that of a header beside it does.
+awk '
+	function fail(text)
+	{
+		print "check-layers: " current ": " text
+		bad = 1
+	}
+	function is_named(line,    name, rest)
+	{
+		name = FILENAME
+		sub(/\.[ch]$/, "", name)
+		if (line ~ ("(^| )(" name "|" FILENAME ")"))
+			return 1
+		rest = FILENAME
+		sub(/\/[^\/]*$/, "/.*", rest)
+		name = FILENAME
+		sub(/.*\//, "", name)
+		return line ~ ("(^| )" rest name)
+	}
+	function end_of_head()
+	{
+		if (!current)
+			return
+		if (!licensed)
+			fail("no SPDX line")
+		if (needs_name && !named)
+			fail("does not begin with its name")
+		current = ""
+	}
+	FNR == 1 {
+		end_of_head()
+		current = FILENAME
+		licensed = named = 0
+		header = FILENAME
+		needs_name = is_source && FILENAME !~ /^tests\/unit\/test_.*\.c$/
+		# tests/unit/test_X.c is about runtime/X, and Criterion names it.
+		if (needs_name && sub(/\.c$/, ".h", header) && (getline text < header) >= 0) {
+			close(header)
+			needs_name = 0
+		}
+	}
+	FNR <= (is_source ? 1 : 3) && /SPDX-License-Identifier: MIT/ { licensed = 1 }
+	FNR <= 12 && is_named($0) { named = 1 }
+	FNR == 12 { nextfile }
+	END {
+		end_of_head()
+		exit bad
+	}' is_source=1 "${sources[@]}" is_source=0 "${scripts[@]}" || found=1
 
 # 7
 for file in runtime/*.c preload/*.c; do
