@@ -57,11 +57,13 @@ sort -c "$work/in_order" 2>"$work/sorted" ||
 for name in $(sort "$work/in_order" | uniq -d); do
 	finding "$def: $name is there twice"
 done
-while read -r what name of _; do
-	[ "$what" = alias ] || continue
-	grep -qx -- "$of" "$work/bodies" ||
-		finding "$def: $name is an alias of $of, which is not there"
-done <"$work/list"
+awk -v def=$def '
+	FNR == NR { body[$1] = 1; next }
+	$1 == "alias" && !($3 in body) {
+		print "check-symbols: " def ": " $2 " is an alias of " $3 ", which is not there"
+		bad = 1
+	}
+	END { exit bad }' "$work/bodies" "$work/list" || found=1
 while read -r kind; do
 	case $kind in
 	PARK|TRACK|SELF|ANNOUNCE|OPT)	;;
@@ -84,16 +86,22 @@ readelf -V "$lib" | grep -q '^Version definition' &&
 	finding "$lib has a version definition section"
 
 # 4
+objects=()
 for object in "$build"/arch/*/*.o "$build"/runtime/*.o; do
 	# One whose source is gone is only left over.
 	source=${object#"$build"/}
 	source=${source%.o}
 	[ -e "$source.c" ] || [ -e "$source.S" ] || continue
-	for name in $(nm --undefined-only "$object" | awk '{ print $NF }' | sort -u |
-		comm -12 - "$work/names"); do
-		finding "$source calls $name, which is interposed"
-	done
+	objects+=("$object")
 done
+nm -A --undefined-only "${objects[@]}" | awk '
+	FNR == NR { name[$1] = 1; next }
+	$NF in name {
+		sub(/:.*/, "", $1)
+		print "check-symbols: " $1 " calls " $NF ", which is interposed"
+		bad = 1
+	}
+	END { exit bad }' "$work/names" - || found=1
 for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print $NF }' |
 	sort -u | comm -12 - "$work/names"); do
 	finding "$lib needs $name from elsewhere, which is interposed"
@@ -118,30 +126,39 @@ nm -D --with-symbol-versions --defined-only "$libc" | awk '
 	{ name = $NF; sub(/@.*/, "", name); at[name " " $1] = 1 }
 	END { for (x in at) { split(x, f, " "); n[f[1]]++ }
 	      for (x in n) if (n[x] > 1) print x }' | sort >"$work/ambiguous"
-cut -d' ' -f1 "$work/libc" | sort -u >"$work/libc_names"
-while read -r what name version kind; do
-	if ! grep -qx -- "$name" "$work/libc_names"; then
-		case "$what $kind" in
-		body*OPT*)	;;
-		alias*)	;;	# exporting one more name harms nobody
-		*)	finding "libc has no $name" ;;
-		esac
-		continue
-	fi
-	[ "$what" = body ] || continue
-	if [ "$version" = - ]; then
-		grep -q "^$name .* default$" "$work/libc" || case $kind in
-		*OPT*)	;;
-		*)	finding "$name: libc has it only in old versions; $def names none" ;;
-		esac
-		grep -qx -- "$name" "$work/ambiguous" &&
-			finding "$name: libc has several functions of that name;" \
-				"$def must name the version"
-	else
-		grep -q "^$name $version " "$work/libc" ||
-			finding "$name: libc has it, but not in version $version"
-	fi
-done <"$work/list"
+awk -v def=$def -v libc="$work/libc" -v ambiguous="$work/ambiguous" '
+	function fail(text)
+	{
+		print "check-symbols: " text
+		bad = 1
+	}
+	FILENAME == libc {
+		there[$1] = version[$1 " " $2] = 1
+		if ($3 == "default")
+			linkable[$1] = 1
+		next
+	}
+	FILENAME == ambiguous { several[$1] = 1; next }
+	{ optional = 0; for (i = 4; i <= NF; i++) optional += $i == "OPT" }
+	# Exporting one more name harms nobody.
+	$1 == "alias" { next }
+	!($2 in there) {
+		if (!optional)
+			fail("libc has no " $2)
+		next
+	}
+	$3 == "-" {
+		if (!($2 in linkable) && !optional)
+			fail($2 ": libc has it only in old versions; " def " names none")
+		if ($2 in several)
+			fail($2 ": libc has several functions of that name; " def \
+				" must name the version")
+		next
+	}
+	!(($2 " " $3) in version) {
+		fail($2 ": libc has it, but not in version " $3)
+	}
+	END { exit bad }' "$work/libc" "$work/ambiguous" "$work/list" || found=1
 
 # 6: from FZ_EXPORT and the name to the closing brace in the first column.
 awk -v out="$work/defined" '
@@ -190,27 +207,31 @@ for name in $(comm -13 "$work/bodies" "$work/written"); do
 done
 
 # 7
-grep '^alias' "$work/list" >"$work/aliases"
 cat tests/programs/*.c tests/programs/*.cc tests/programs/*.h | tr -c 'A-Za-z0-9_' '\n' |
 	sort -u >"$work/used"
+programs=()
 for program in "$build"/tests/programs/*; do
 	case $program in
 	*.d|*.o|*'*')	continue ;;
 	esac
-	nm -D --undefined-only "$program" 2>/dev/null |
-		awk '{ sub(/@.*/, "", $NF); print $NF }'
-done | sort -u | sort -u - "$work/used" -o "$work/used"
-while read -r what name _ kind; do
-	case "$what $kind" in
-	body*PARK*)	;;
-	*)	continue ;;
-	esac
-	grep -qx -- "$name" "$work/used" && continue
-	# An alias is as good.
-	grep "^alias .* $name$" "$work/aliases" | cut -d' ' -f2 | grep -qxFf - "$work/used" &&
-		continue
-	finding "$name may park, but nothing in tests/programs/ calls it"
-done <"$work/list"
+	programs+=("$program")
+done
+nm -D --undefined-only "${programs[@]}" 2>/dev/null |
+	awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u - "$work/used" -o "$work/used"
+# An alias is as good.
+awk '
+	FNR == NR { used[$1] = 1; next }
+	$1 == "alias" && $2 in used { used[$3] = 1 }
+	$1 == "body" { for (i = 4; i <= NF; i++) if ($i == "PARK") parks[$2] = 1 }
+	END {
+		for (name in parks)
+			if (!(name in used)) {
+				print "check-symbols: " name \
+					" may park, but nothing in tests/programs/ calls it"
+				bad = 1
+			}
+		exit bad
+	}' "$work/used" "$work/list" || found=1
 
 # 8
 sed -n 's/^FZ_REDIRECT(\([A-Za-z0-9_]*\), [A-Z_]*)$/\1/p' preload/redirect.def >"$work/redirected"

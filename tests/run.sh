@@ -33,7 +33,7 @@
 #
 # The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
 # that are about calls inside libc fz-noredirect and fz-refused too, for those about
-# threads, locks, signals and processes late.  Each program's output and exit status
+# threads, locks and signals late; but not all for those that take seconds in each.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -251,7 +251,7 @@ more_modes() {
 	esac
 	case $1 in
 	thread_*|mutex_*|cond_*|sem_*|barrier_*|rwlock_*|once_*)	echo late ;;
-	signal_*|cancel_*|fork_*|exit_*|exec_signals)	echo late ;;
+	signal_*|cancel_*|exec_signals)	echo late ;;
 	esac
 }
 
@@ -343,13 +343,20 @@ judge() {
 	fi
 }
 
-# Whether mode $1 makes a difference to program $2.
+# Whether mode $1 makes a difference to program $2, and is worth its time.
 applies() {
 	case $1 in
 	direct|ring)
 		case $2 in
 		file_*|io_*)	;;
 		*)		return 1 ;;
+		esac ;;
+	fz8|old|off)
+		[ "$modes" = $default_modes ] || return 0
+		case $2 in
+		# Seconds each: with all modes in check-all.
+		cond_shared|fork_churn|fork_daemon|fork_pdeathsig|fork_vfork|exit_matrix)
+			return 1 ;;
 		esac ;;
 	esac
 }
