@@ -80,9 +80,9 @@ extern bool fz_locks_are_libcs FZ_HIDDEN;
 static inline ssize_t fz_leave(int64_t ret)
 {
 	if (FZ_UNLIKELY(ret < 0)) {
-		/* The kernel's SIGPIPE was for this fiber, blocked or not. */
-		if (ret == -EPIPE)
-			fz_signal_collect_sigpipe(fz_self());
+		/* The kernel's signal was for this fiber, blocked or not. */
+		if (ret == -EPIPE || ret == -EFBIG)
+			fz_signal_collect(fz_self(), (int)ret);
 		errno = (int)-ret;
 		return -1;
 	}

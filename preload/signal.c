@@ -35,11 +35,12 @@ static void arrived(int sig, siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
 	int saved = errno;
-	uint64_t mask;
+	uint64_t before, mask;
 
+	memcpy(&before, &uc->uc_sigmask, sizeof(before));
 	fz_signal_arrived(sig, info, ucontext);
 	memcpy(&mask, &uc->uc_sigmask, sizeof(mask));
-	fz_signal_handler_ends(fz_self(), mask, (struct fz_alt_stack *)(void *)&uc->uc_stack);
+	fz_signal_handler_ends(fz_self(), before, mask, (struct fz_alt_stack *)(void *)&uc->uc_stack);
 	errno = saved;
 }
 

@@ -225,6 +225,39 @@ static bool fifo_waits(int fd)
 	}
 }
 
+/* Which file a descriptor is; no inode if it is closed. */
+struct identity {
+	uint64_t inode;
+	uint32_t major, minor;
+};
+
+static struct identity identity_of(int fd)
+{
+	enum { AT_EMPTY = 0x1000 };
+	struct statx st;
+
+	if (fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY, STATX_INO, (long)&st))
+		return (struct identity){ 0 };
+	return (struct identity){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor };
+}
+
+static bool is_same(struct identity a, struct identity b)
+{
+	return a.inode && a.inode == b.inode && a.major == b.major && a.minor == b.minor;
+}
+
+/* Nothing is asked for, or it is an error: the kernel says so at once. */
+static bool asks_for_nothing(const struct iovec *iov, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (!fz_sys_readable(&iov[i].iov_len))
+			return true;
+		if (iov[i].iov_len)
+			return false;
+	}
+	return true;
+}
+
 /*
  * What cannot be tried without waiting: opened by name, or spliced, or the kernel is old.
  * The ring would have a worker thread read it, which has a reference to the open file
@@ -233,12 +266,18 @@ static bool fifo_waits(int fd)
  */
 static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
+	struct identity file = { 0 };
 	int64_t ret;
 
-	while (fifo_waits(fd)) {
+	while (!asks_for_nothing(iov, count) && fifo_waits(fd)) {
+		if (!file.inode)
+			file = identity_of(fd);
 		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
 		if (ret < 0)
 			return ret;
+		/* Another thread has closed it, and the number may be another file's. */
+		if (!is_same(file, identity_of(fd)))
+			return -EBADF;
 	}
 	/* Somebody else may be faster. */
 	fz_announce_brief(self);

@@ -122,8 +122,9 @@ static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec 
 	return ret;
 }
 
+/* *ret_real: by the real call, whose short count is the answer. */
 static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			   int count, int64_t offset)
+			   int count, int64_t offset, bool *ret_real)
 {
 	if (ring_suits(info, offset)) {
 		int64_t ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
@@ -135,17 +136,18 @@ static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const s
 		/* Every other time, so that a change is noticed. */
 		fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
 	}
+	*ret_real = true;
 	return read_announced(self, fd, iov, count, offset);
 }
 
 static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			 int count, int64_t offset)
+			 int count, int64_t offset, bool *ret_real)
 {
 	const bool by_ring = ring_suits(0, offset);
 	int64_t ret = -EOPNOTSUPP;
 
 	if (info & FZ_FD_DIRECT)
-		return read_direct(self, fd, info, iov, count, offset);
+		return read_direct(self, fd, info, iov, count, offset, ret_real);
 	if (by_ring && fz_io_policy == FZ_IO_RING)
 		ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
 	else if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
@@ -155,6 +157,7 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const str
 	/* Who can try can also have the page read, and tell when it is there. */
 	if (ret == -EAGAIN && by_ring)
 		return transfer(self, false, fd, iov, count, offset, 0);
+	*ret_real = true;
 	return read_announced(self, fd, iov, count, offset);
 }
 
@@ -167,15 +170,17 @@ int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const stru
 	for (;;) {
 		struct iovec part;
 		const struct iovec *rest = fz_io_cursor_rest(&c, &part);
-		int64_t ret = read_once(self, fd, info, rest, c.skip ? 1 : c.count,
-					offset == FZ_IO_CURPOS ? offset : offset + done);
+		bool all = !c.skip, real = false;
+		int64_t ret = read_once(self, fd, info, rest, all ? c.count : 1,
+					offset == FZ_IO_CURPOS ? offset : offset + done, &real);
 
 		if (ret <= 0)
 			return done ? done : ret;
 		done += ret;
 		/* The end of the file, or of what the page cache had. */
 		fz_io_cursor_advance(&c, (size_t)ret);
-		if (!c.count)
+		/* Some that look like files would wait for more, such as /proc/kmsg. */
+		if (!c.count || (real && (all || c.skip)))
 			return done;
 	}
 }
@@ -204,6 +209,9 @@ static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov
 		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
 		return false;
 	}
+	/* The signal that comes with it is for who makes the call. */
+	if (ret == -EFBIG)
+		return false;
 	/* Only as much as could be done without waiting? */
 	if (ret >= 0 && (size_t)ret != total_of(iov, count))
 		return false;
@@ -235,7 +243,7 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 	ret = real_write(fd, iov, count, offset, flags);
 	if (begin)
 		begin = fz_now() - begin;
-	went = fz_announce_end(self);
+	went = fz_io_announce_end(self, ret);
 	if (waits)
 		slow = begin > SYNC_IS_SLOW;
 	else

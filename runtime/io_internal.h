@@ -77,13 +77,13 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 /* Cancellation requested before the call waits for anything: act on it. */
 void fz_io_test_cancel(struct fz_fiber *self);
 
-/* Instead of fz_announce_end(), for a call that may have sent SIGPIPE; ret as of the call. */
-static inline void fz_io_announce_end(struct fz_fiber *self, int64_t ret)
+/* Instead of fz_announce_end(), for a call that may have sent a signal; ret as of the call. */
+static inline bool fz_io_announce_end(struct fz_fiber *self, int64_t ret)
 {
 	/* Blocked, it is pending for this kernel thread, which may be another one from now on. */
-	if (FZ_UNLIKELY(ret == -EPIPE))
-		fz_signal_collect_sigpipe(self);
-	fz_announce_end(self);
+	if (FZ_UNLIKELY(ret == -EPIPE || ret == -EFBIG))
+		fz_signal_collect(self, (int)ret);
+	return fz_announce_end(self);
 }
 
 #endif

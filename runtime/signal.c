@@ -132,8 +132,8 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 	struct fz_signode *node;
 	bool own_thread = self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED;
 
-	/* A request on the ring met a closed pipe: its caller raises it. */
-	if (sig == SIG_PIPE && info->code == CODE_USER && info->pid == (int)fz_sys_getpid())
+	/* A request on the ring met a closed pipe, or a limit: its caller raises it. */
+	if ((sig == SIG_PIPE || sig == SIG_XFSZ) && info->code == CODE_USER && info->pid == (int)fz_sys_getpid())
 		return;
 	/* Profilers ask where the time goes: to the thread that it hit. */
 	if (!own_thread && (self->kind != FZ_KIND_FIBER ||
@@ -210,7 +210,8 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	}
 	/* For this thread, as the kernel has it or as we sent it. */
 	if (self->injecting == sig || self->owed == sig || directed ||
-	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_PROF || sig == SIG_VTALRM) {
+	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_XFSZ || sig == SIG_PROF ||
+	    sig == SIG_VTALRM) {
 		if (self->injecting == sig)
 			self->injecting = 0;
 		else if (self->owed == sig)
@@ -343,29 +344,43 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 	self->injecting = before;
 }
 
-/* What was kept for the process while the handler had it blocked. */
+/*
+ * What was kept for the process while the handler had it blocked.  As if in the runtime,
+ * but not waiting for a processor: the handler may have interrupted libc's fork, which has
+ * locks that those wait for who could give us one.
+ */
 static void take_meanwhile(struct fz_fiber *self, uint64_t mask)
 {
-	/* As in fz_signal_adopt_mask(). */
-	self->handler_ends = true;
-	fz_enter_runtime(self);
+	/* In a child of fork that is not ours yet the lock may be held by nobody. */
+	if (fz_sys_gettid() != self->carrier->tid)
+		return;
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
 	fz_signal_take_from_process(self, ~mask);
-	fz_leave_runtime(self);
-	self->handler_ends = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 }
 
-void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
+void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mask,
 			    struct fz_alt_stack *alt_stack)
 {
+	/*
+	 * Left as it was it is nobody's news: if it is not what we believe, this interrupts
+	 * another handler that has just begun, maybe inside libc's fork, where entering the
+	 * runtime is not allowed.
+	 */
+	const bool changed = before != mask;
+
 	if (self->kind != FZ_KIND_FIBER ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
-	/* As in fz_signal_call_handler(); these two may end elsewhere, with its own mask. */
+	/* As in fz_signal_call_handler(); adopting a mask may end elsewhere, with its own. */
 	for (bool looked = false;;) {
 		if (self->carrier->kernel_mask != FZ_SIGNALS_ALL)
 			fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
-		if (FZ_UNLIKELY(mask != self->mask)) {
+		if (FZ_UNLIKELY(changed && mask != self->mask)) {
 			fz_signal_adopt_mask(self, mask);
 			continue;
 		}
@@ -393,18 +408,19 @@ bool fz_signal_is_mine(struct fz_fiber *self, int sig)
 	       (self->is_main || !(main_wants(sig) || fz_signal_main_is_wired()));
 }
 
-void fz_signal_collect_sigpipe(struct fz_fiber *self)
+void fz_signal_collect(struct fz_fiber *self, int err)
 {
 	static const struct __kernel_timespec none;
-	uint64_t set = fz_signal_bit(SIG_PIPE);
+	const int sig = err == -EPIPE ? SIG_PIPE : SIG_XFSZ;
+	uint64_t set = fz_signal_bit(sig);
 	struct fz_siginfo info;
 	struct fz_signode *node;
 
 	if (self->kind != FZ_KIND_FIBER || !(self->mask & set) ||
 	    fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
-			sizeof(set)) != SIG_PIPE)
+			sizeof(set)) != sig)
 		return;
-	node = fz_signode_new(SIG_PIPE, &info, true, false);
+	node = fz_signode_new(sig, &info, true, false);
 	if (node)
 		fz_sigqueue_add(self, node);
 }

@@ -53,9 +53,10 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 
 /*
  * The last thing in a handler that the kernel called: the mask and the alternate
- * stack that returning from it restores become the fiber's.
+ * stack that returning from it restores become the fiber's.  before: the mask that it
+ * would have restored when it began.
  */
-void fz_signal_handler_ends(struct fz_fiber *self, uint64_t mask,
+void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mask,
 			    struct fz_alt_stack *alt_stack);
 
 /* ---- actions (runtime/signal_action.c) ---------------------------------- */
@@ -233,10 +234,11 @@ uint64_t fz_signal_process_pending(void);
 void fz_signal_note_signalfd(uint64_t set);
 
 /*
- * The kernel has made SIGPIPE pending for a kernel thread, because of a fiber that
- * blocks it: it becomes the fiber's.  Outside the runtime.
+ * A call has failed with err: if the kernel has made the signal that goes with -EPIPE or
+ * -EFBIG pending for the kernel thread, because the fiber blocks it, it becomes the
+ * fiber's.  Outside the runtime.
  */
-void fz_signal_collect_sigpipe(struct fz_fiber *self);
+void fz_signal_collect(struct fz_fiber *self, int err);
 
 /* How many signals have arrived for the process and have not been given to a fiber. */
 extern _Atomic uint32_t fz_signal_arriving FZ_HIDDEN;

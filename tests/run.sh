@@ -280,9 +280,10 @@ excerpt() {
 	cat "$@" 2>/dev/null | grep -v '^$' | tail -n 6 | cut -c 1-300 | sed 's/^/\t/'
 }
 
-# Whether status $1 is that of a program which judged by itself: not killed, not ended by us.
+# Whether exit status $1 is that of a program which judged by itself, or aborted because of
+# that and says so in file $2: not killed, not ended by us.
 is_check() {
-	[ "$1" -lt 124 ]
+	[ "$1" -lt 124 ] || { [ "$1" = 134 ] && grep -qs '^tests/[a-z_/0-9]*[.]cc*:[0-9]' "$2"; }
 }
 
 # Keeps what is known of a failure; prints its line.
@@ -305,7 +306,8 @@ report() {
 	} >"$log" 2>/dev/null
 	case $why in
 	"exit status "*)
-		is_check "$(cat "$base.status")" && is_check "$(cat "$work/$name.native.status")" ||
+		is_check "$(cat "$base.status")" "$base.err" &&
+			is_check "$(cat "$work/$name.native.status")" "$work/$name.native.err" ||
 			: >"$work/$name.hard" ;;
 	*)	: >"$work/$name.hard" ;;
 	esac
@@ -391,7 +393,7 @@ job_command() {
 		cat "$base.out"
 		[ -s "$base.traces" ] && cat "$base.traces"
 	} >"$log" 2>/dev/null
-	is_check $status || : >"$work/${name//\//_}.hard"
+	is_check $status "$base.out" || : >"$work/${name//\//_}.hard"
 	if [ $status = 124 ]; then
 		echo "FAILED $name: did not end within $(time_for "$name") s; see ${log#"$root"/}"
 	else
