@@ -93,7 +93,8 @@ done < <(grep -nE '^[ \t]*#[ \t]*(el)?if.*(__x86_64__|__aarch64__|__i386__)' \
 	runtime/*.[ch] preload/*.[ch] | grep -vE '^[a-z]*/(uapi|libc_proto)\.h:')
 
 # 5
-alone=(${CC} -std=gnu11 -D_GNU_SOURCE '-DFZ_VERSION=""' -Wall -Wextra -I. -iquote "arch/$cpu"
+read -ra alone <<<"$CC"
+alone+=(-std=gnu11 -D_GNU_SOURCE '-DFZ_VERSION=""' -Wall -Wextra -I. -iquote "arch/$cpu"
 	-fsyntax-only -x c)
 headers=(arch/*.h arch/"$cpu"/*.h runtime/*.h preload/*.h)
 if ! "${alone[@]}" "${headers[@]}" 2>/dev/null; then
