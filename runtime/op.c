@@ -171,8 +171,9 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 		return;
 	}
 	fz_enter_runtime(self);
-	fz_epoll_closing(fd);
+	/* Before those who wait get a copy: what begins to wait in between gets one, too. */
 	unwatch(fd);
+	fz_epoll_closing(fd);
 	if (self->kind != FZ_KIND_FIBER) {
 		fz_leave_runtime(self);
 		return;

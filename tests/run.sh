@@ -33,7 +33,7 @@
 #
 # The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
 # that are about calls inside libc fz-noredirect and fz-refused too, for those about
-# threads, locks and signals late; but not all for those that take seconds in each.  Each program's output and exit status
+# threads, locks and signals late; but not all for those that take seconds in each, and off for some.  Each program's output and exit status
 # must be those of its native run, and nothing may come on stderr.  GLOB selects
 # tests by name (thread_*, test_runq, microsocks, ...).
 #
@@ -355,6 +355,11 @@ applies() {
 		esac ;;
 	fz8|old|off)
 		[ "$modes" = $default_modes ] || return 0
+		case $1.$2 in
+		# Nothing of ours runs.
+		off.*_basic|off.io_*|off.file_*|off.exit_*|off.*_calls)	;;
+		off.*)	return 1 ;;
+		esac
 		case $2 in
 		# Seconds each: with all modes in check-all.
 		cond_shared|fork_churn|fork_daemon|fork_pdeathsig|fork_vfork|exit_matrix)
