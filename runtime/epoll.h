@@ -128,7 +128,7 @@ void fz_epoll_kick(struct fz_epoll *e);
 /* Move a descriptor away from number fd, because the program wants it. */
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd);
 
-/* Descriptor fd, which has no watch, is about to be closed.  Any thread. */
+/* Descriptor fd is about to be closed; whoever has a watch of it gets a copy next.  Any thread. */
 void fz_epoll_remove(struct fz_epoll *e, int fd);
 
 /* A carrier that waits has lost the processor (1), has left (-1).  Any carrier. */

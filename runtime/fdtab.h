@@ -29,14 +29,14 @@ enum {
 	FZ_FD_RECV_TIMEOUT = 32,	/* SO_RCVTIMEO may be set */
 	FZ_FD_SEND_TIMEOUT = 64,
 	FZ_FD_RECV_WAITED = 128,	/* the last read of the pipe had to wait */
-	FZ_FD_WATCHED = 32768,		/* an epoll instance may have it */
-	FZ_FD_FIFO = 16384,		/* pipe: cannot be read without waiting (RWF_NOWAIT) */
 	FZ_FD_DIRECT = 256,		/* file: O_DIRECT */
 	FZ_FD_SYNC = 512,		/* file: O_SYNC or O_DSYNC */
 	FZ_FD_APPEND = 1024,		/* file: O_APPEND */
 	FZ_FD_SLOW_WRITE = 2048,	/* file: the last write took long */
 	FZ_FD_SLOW_SYNC = 4096,		/* file: so did the last fsync */
 	FZ_FD_RING_REFUSED = 8192,	/* file: the last transfer could not go by the ring */
+	FZ_FD_FIFO = 16384,		/* pipe: cannot be read without waiting (RWF_NOWAIT) */
+	FZ_FD_WATCHED = 32768,		/* an epoll instance may have it */
 };
 
 /* Reserve the table.  Before that, and beyond its end, all is unknown. */

@@ -124,12 +124,6 @@ void fz_io_raise_sigpipe(void)
 		fz_signal_send_here(self, sigpipe, &info);
 }
 
-/* The kernel cannot try without waiting on this kind of file. */
-static bool cannot_try(int64_t ret)
-{
-	return ret == -EOPNOTSUPP || ret == -ENOSYS;
-}
-
 static int64_t try_readv(int fd, const struct iovec *iov, int count, int64_t offset)
 {
 	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
@@ -177,7 +171,7 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 		int64_t ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
 
 		/* Not ready, it may still be an error: only the real call knows. */
-		if (cannot_try(ret))
+		if (fz_io_cannot_try(ret))
 			return read_other(self, fd, iov, count);
 		/* Somebody else may be faster; then the monitor sees us block. */
 		if (ret != -EAGAIN)
@@ -296,7 +290,7 @@ static int64_t read_pipe(struct fz_fiber *self, int fd, uint32_t info,
 	/* What waited last time is likely to wait again: save the attempt. */
 	if (!(info & FZ_FD_RECV_WAITED)) {
 		ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
-		if (cannot_try(ret)) {
+		if (fz_io_cannot_try(ret)) {
 			fz_fdtab_change(fd, 0, FZ_FD_FIFO);
 			return read_fifo(self, fd, iov, count);
 		}
@@ -455,7 +449,7 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 			continue;
 		}
 		/* What was spliced meanwhile is a FIFO as well. */
-		if (cannot_try(ret)) {
+		if (fz_io_cannot_try(ret)) {
 			ret = write_fifo(self, fd, c);
 			return ret > 0 ? total + ret : total ? total : ret;
 		}

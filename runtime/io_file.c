@@ -90,7 +90,7 @@ static int64_t real_write(int fd, const struct iovec *iov, int count, int64_t of
 /* Not without waiting, or not at all: some file systems, emulators and old kernels. */
 static bool is_refused(int64_t ret)
 {
-	return ret == -EAGAIN || ret == -EOPNOTSUPP || ret == -ENOSYS;
+	return ret == -EAGAIN || fz_io_cannot_try(ret);
 }
 
 /* Whether a request on the ring is worth it. */

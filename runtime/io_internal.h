@@ -74,6 +74,12 @@ static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
+/* The answer to RWF_NOWAIT: the kernel cannot try without waiting on this kind of file. */
+static inline bool fz_io_cannot_try(int64_t ret)
+{
+	return ret == -EOPNOTSUPP || ret == -ENOSYS;
+}
+
 /* Cancellation requested before the call waits for anything: act on it. */
 void fz_io_test_cancel(struct fz_fiber *self);
 

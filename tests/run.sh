@@ -33,9 +33,9 @@
 #
 # The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
 # that are about calls inside libc fz-noredirect and fz-refused too, for those about
-# threads, locks and signals late; but not all for those that take seconds in each, and off for some.  Each program's output and exit status
-# must be those of its native run, and nothing may come on stderr.  GLOB selects
-# tests by name (thread_*, test_runq, microsocks, ...).
+# threads, locks and signals late; but not all for those that take seconds in each, and
+# off for some.  Each program's output and exit status must be those of its native run,
+# and nothing may come on stderr.  GLOB selects tests by name (thread_*, test_runq, microsocks, ...).
 #
 # Quiet when all is well: one line for each failure, with what it complains of and
 # where its log is, and for each test that is skipped, because it exits with 77.  The
@@ -579,7 +579,10 @@ is_unsteady() {
 	mv "$failures/${name//\//_}".*log "$failures/unsteady/"
 	"job_$kind" "$name" $command >"$work/again.1"
 	"job_$kind" "$name" $command >"$work/again.2"
-	! failed "$work/again.1" && ! failed "$work/again.2"
+	! failed "$work/again.1" && ! failed "$work/again.2" && return
+	# Where the line of the failure says that they are.
+	mv "$failures/unsteady/${name//\//_}".*log "$failures/"
+	return 1
 }
 
 passed=0 failed=0 skipped=0 unsteady=0
