@@ -11,7 +11,8 @@
  *	frame.c		fz_frame_*, fz_arch_init
  *	frame.h		the layout of a frame, for both of them
  *	shadow.c	fz_arch_shadow_stack
- *	cpu.h		fz_tcb_get, fz_tcb_set, fz_cpu_relax, FZ_SPIN_*
+ *	cpu.h		fz_tcb_get, fz_tcb_set, fz_switch_is_call, fz_cpu_relax,
+ *			FZ_SPIN_*
  *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
  *	detour.c	fz_detour_plan
  *	detour_slots.S	fz_detour_slots

@@ -236,8 +236,11 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 
 	if (wait < 0)
 		return wait;
-	/* With others that are about to submit, one system call is shared by all. */
-	if (wait && fz_sched_has_company(self))
+	/*
+	 * With others that are about to submit, one system call is shared by all; it saves
+	 * nothing where each switch is a system call.
+	 */
+	if (wait && !fz_switch_is_call() && fz_sched_has_company(self))
 		return send_rest(self, fd, buf, n, flags, fz_fdtab_deadline(fd, info, true));
 	ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
 			  wait ? flags | FLAG_DONTWAIT : flags, 0, 0);

@@ -44,6 +44,12 @@ static inline void fz_tcb_set(uintptr_t tcb)
 		__builtin_trap();
 }
 
+/* Does fz_switch make a system call? */
+static inline int fz_switch_is_call(void)
+{
+	return !fz_cpu_fsgsbase;
+}
+
 static inline long fz_clone_fork(unsigned long flags, void *child_tid)
 {
 	enum { NR_CLONE = 56 };
