@@ -5,6 +5,7 @@
 
 #include "runtime/lot.h"
 #include "runtime/park.h"
+#include "runtime/sched.h"
 
 #define WRPHASE 1u
 #define WRLOCKED 2u
@@ -54,6 +55,15 @@ static void wake_readers(struct fz_rwlock *l)
 static void wake_a_writer(struct fz_rwlock *l)
 {
 	fz_lot_wake(&l->writers_futex, 1);
+}
+
+/*
+ * The lock is theirs from now on, and whoever asks for it before they have run has to
+ * wait for them: on one processor that is two switches for each turn.
+ */
+static void let_the_woken_run(void)
+{
+	fz_sched_give_way(fz_self());
 }
 
 /* ---- what the sleepers wait for; keys to locks -------------------------- */
@@ -177,6 +187,8 @@ static void unlock_read(struct fz_rwlock *l)
 		wake_a_writer(l);
 	if (FZ_UNLIKELY((to ^ s) & RWAITING))
 		wake_readers(l);
+	if (FZ_UNLIKELY((to ^ s) & WRPHASE))
+		let_the_woken_run();
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -274,6 +286,7 @@ static void unlock_write(struct fz_rwlock *l)
 		wake_readers(l);
 	else
 		wake_a_writer(l);
+	let_the_woken_run();
 }
 
 void fz_rwlock_unlock(struct fz_rwlock *l)

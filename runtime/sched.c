@@ -262,6 +262,18 @@ bool fz_sched_yield(struct fz_fiber *self)
 	return next != NULL;
 }
 
+bool fz_sched_give_way(struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write it. */
+	if (self->kind != FZ_KIND_FIBER ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return false;
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+	return true;
+}
+
 void fz_sched_end(struct fz_fiber *self)
 {
 	switch_away(self, FZ_LEFT_ENDED);

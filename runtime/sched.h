@@ -116,6 +116,12 @@ bool fz_sched_yield(struct fz_fiber *self);
  */
 void fz_sched_rotate(struct fz_fiber *self);
 
+/*
+ * fz_sched_yield() from outside the runtime.  Returns false if the caller cannot: it
+ * is no fiber, or a handler that came while it was in the runtime.
+ */
+bool fz_sched_give_way(struct fz_fiber *self);
+
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
 

@@ -60,6 +60,13 @@ awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
 	}
 }
 
+function verdict(c, m)
+{
+	if (!(c in target))
+		return ""
+	return sprintf("   target %.2f: %s", target[c], m >= target[c] ? "met" : "missed")
+}
+
 END {
 	# What this was built to reach.
 	target["create_join"] = 30
@@ -77,8 +84,7 @@ END {
 		m = median(q, rounds)
 		spread = sprintf("%.2f (%.2f..%.2f)", m, low, high)
 		printf "%-16s %12.1f %12.1f   %-22s%s\n", c, median(n, rounds), median(f, rounds),
-			spread, !(c in target) ? "" :
-			sprintf("   target %.2f: %s", target[c], m >= target[c] ? "met" : "missed")
+			spread, verdict(c, m)
 	}
 }
 A
