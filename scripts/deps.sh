@@ -71,13 +71,16 @@ zzuf			zzuf
 '
 
 all='
+apache2			apache2
 default-jdk-headless	javac
 golang-go		go
 libopenblas-dev		/usr/include/x86_64-linux-gnu/cblas.h
 libtbb-dev		/usr/include/tbb/tbb.h
 lintian			lintian
 linux-perf		perf
+mariadb-server		mariadbd
 rustc			rustc
+sysbench		sysbench
 valgrind		valgrind
 '
 
