@@ -175,6 +175,26 @@ says "$work/threads" .verdict 'will gain'
 says "$work/threads" '.objects[0].calls | tojson' \
 	'{"user_space":["sleep"],"request":["accept","read"],"readiness":[],"announced":[],"seen_late":[]}'
 says "$work/threads" '.objects[0].threads[0]' pthread_create
+
+# Without FSGSBASE each switch is a system call.
+case $(uname -m)-$(grep -c -m1 -w fsgsbase /proc/cpuinfo) in
+x86_64-0)	says "$work/threads" '.switch_ns > 0' true ;;
+*)		says "$work/threads" .switch_ns 0
+		"$fiberize" check "$work/threads" | grep -q '^switches' &&
+			fail "a switch is a system call" ;;
+esac
+if [ "$(uname -m)" = x86_64 ]; then
+	export FIBERIZE_WITHOUT=rwf-nowait,fsgsbase
+	says "$work/threads" '.switch_ns > 0' true
+	"$fiberize" check "$work/threads" >"$work/text"
+	grep -q '^switches    a system call of [0-9]* ns each$' "$work/text" ||
+		fail "what a switch costs: $(cat "$work/text")"
+	dear=$(sed -n 's/^switches .* of \([0-9]*\) ns each$/\1/p' "$work/text")
+	if [ "$dear" -lt 1000 ]; then dear='run it by fiberize'; else dear='measure by'; fi
+	grep -q "^advice      $dear" "$work/text" || fail "advice: $(cat "$work/text")"
+	unset FIBERIZE_WITHOUT
+fi
+
 says "$work/loop" '.verdict + ": " + .reason' 'will not gain: event loop'
 says "$work/computes" .verdict 'will not gain'
 says "$work/computes" .reason 'threads that compute (OpenMP)'

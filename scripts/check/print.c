@@ -159,6 +159,8 @@ void report_text(const struct report *r, FILE *out)
 	put_line(r->reason ? r->reason : p->kind, out);
 	fputc('\n', out);
 	put_field("advice", r->advice, out);
+	if (r->switch_ns)
+		fprintf(out, "%-12sa system call of %u ns each\n", "switches", r->switch_ns);
 	for (size_t i = 0; i < r->libraries.missing_count; i++)
 		put_field("not found", r->libraries.missing[i], out);
 	for (int i = 0; i < TRAIT_COUNT; i++)
@@ -270,6 +272,7 @@ void report_json(const struct report *r, FILE *out)
 	put_string(r->reason, out);
 	fputs(",\"advice\":", out);
 	put_string(r->advice, out);
+	fprintf(out, ",\"switch_ns\":%u", r->switch_ns);
 	fputs(",\"not_found\":[", out);
 	for (size_t i = 0; i < r->libraries.missing_count; i++) {
 		fputs(i ? "," : "", out);

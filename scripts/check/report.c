@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "switch_cost.h"
+
 /* ---- what the library does with a name ---------------------------------- */
 
 enum kind { PARK = 1, TRACK = 2, SELF = 4, ANNOUNCE = 8, OPT = 16 };
@@ -208,7 +210,9 @@ static const char *advice_for(enum code code)
 
 static void judge_program(struct report *r)
 {
-	const char *run = "run it by fiberize, and compare by fiberize bench";
+	const char *run = r->switch_ns < SWITCH_DEAR_NS ?
+		"run it by fiberize, and compare by fiberize bench" :
+		"measure by fiberize bench first: each switch is a dear system call here";
 	const char *native = "run it as it is";
 
 	if (r->program.code != CODE_OK)
@@ -257,7 +261,7 @@ static void judge_program(struct report *r)
 
 void report_make(const char *name, const struct object *library, struct report *ret)
 {
-	*ret = (struct report){ .verdict = NULL };
+	*ret = (struct report){ .switch_ns = switch_call_ns() };
 	program_find(name, library, &ret->program);
 	if (ret->program.object && ret->program.code == CODE_OK) {
 		libraries_find(ret->program.object, &ret->libraries);

@@ -54,6 +54,7 @@ struct report {
 	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
 	const char *reason;
 	const char *advice;
+	unsigned switch_ns;		/* system call of each switch; 0: it makes none */
 };
 
 /* Never fails: what goes wrong is in the report. */

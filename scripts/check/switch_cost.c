@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "switch_cost.h"
+
+#ifdef __x86_64__
+#include <asm/prctl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	HWCAP2_FSGSBASE_BIT = 1 << 1,
+	ROUNDS = 5,		/* the least counts: others may use the CPU too */
+	CALLS = 50,
+};
+
+static bool goes_without_fsgsbase(void)
+{
+	const char *word = getenv("FIBERIZE_WITHOUT");
+	size_t length;
+
+	for (; word && *word; word += length + (word[length] == ',')) {
+		length = strcspn(word, ",");
+		if (length == strlen("fsgsbase") && strncmp(word, "fsgsbase", length) == 0)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+unsigned switch_call_ns(void)
+{
+	uint64_t least = UINT64_MAX;
+	unsigned long base;
+
+	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT && !goes_without_fsgsbase())
+		return 0;
+	if (syscall(SYS_arch_prctl, ARCH_GET_FS, &base) != 0)
+		return 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t begun = now_ns(), took;
+
+		for (int i = 0; i < CALLS; i++)
+			syscall(SYS_arch_prctl, ARCH_SET_FS, base);
+		took = (now_ns() - begun) / CALLS;
+		if (took < least)
+			least = took;
+	}
+	return least ? (unsigned)least : 1;
+}
+#else
+unsigned switch_call_ns(void)
+{
+	return 0;
+}
+#endif
