@@ -72,10 +72,7 @@ void fz_lll_wait_private(int *word)
 		atomic_fetch_sub_explicit(&in_kernel, 1, memory_order_relaxed);
 		return;
 	}
-	/* acquire: as above. */
-	while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0)
-		/* A signal is handled, and the wait goes on. */
-		fz_lot_wait(lock, 2, FZ_FOREVER, FZ_WAIT_SIGNAL);
+	fz_lot_lock(lock, FZ_FOREVER);
 }
 
 /*

@@ -77,6 +77,7 @@ struct fz_fiber {
 	bool blocks;
 	bool is_main;
 	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
+	uint8_t reads;			/* counts, for fz_io_take_turns() */
 	bool recycled;			/* not its first life: TLS needs a reset */
 	/* libc's handler has looked where it is; calls after that look themselves. */
 	_Atomic bool cancel_seen;

@@ -13,10 +13,20 @@
 #include "runtime/timer.h"
 #include "runtime/uapi.h"
 
-enum { KERNEL_FIRST_EVERY = 64 };
+enum {
+	KERNEL_FIRST_EVERY = 64,
+	SOON = 20000,		/* ns: less than what is waited for usually takes */
+};
 
 /* By thread, so that it costs no shared cache line. */
 static __thread uint32_t wakes;
+
+/* The last wait that was ended by a wake-up. */
+static __thread struct {
+	const uint32_t *word;
+	fz_nsec over;
+	fz_nsec since;		/* the first of several in a row */
+} last;
 
 static long real(uint32_t *word, int op, uint32_t value, long timeout_or_value2,
 		 uint32_t *word2, uint32_t value3)
@@ -111,12 +121,32 @@ static long wait_on_ring(struct fz_fiber *self, const struct wait *w, unsigned f
 	}
 }
 
+/*
+ * Who waits for the same word as soon as it was woken has likely lost a lock again to one
+ * that came later: FZ_LOT_STARVES, or 0.
+ */
+static unsigned patience(const uint32_t *word)
+{
+	if (word == last.word && fz_now() - last.over < SOON)
+		return fz_lot_patience(&last.since);
+	last.since = 0;
+	return 0;
+}
+
+static void note_wake_up(const uint32_t *word)
+{
+	last.word = word;
+	last.over = fz_now();
+}
+
 static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 {
 	/* A system call is no cancellation point; asynchronous cancellation needs none. */
 	unsigned flags = FZ_WAIT_SIGNAL |
 			 (fz_cancel_type_is_asynchronous(self) ? FZ_WAIT_CANCEL : 0);
 
+	if (!w->shared)
+		flags |= patience(w->word);
 	for (;;) {
 		long ret;
 
@@ -139,6 +169,8 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 				return ret;
 			w->timeout.deadline = fz_now() + left;
 		} else {
+			if (!ret && !w->shared)
+				note_wake_up(w->word);
 			return ret;
 		}
 	}

@@ -33,6 +33,14 @@ void fz_io_test_cancel(struct fz_fiber *self)
 		fz_host.test_cancel();
 }
 
+void fz_io_take_turns(struct fz_fiber *self)
+{
+	enum { EVERY = 64 };
+
+	if (FZ_UNLIKELY(++self->reads % EVERY == 0))
+		fz_sched_take_turns(self);
+}
+
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart)
 {
@@ -321,6 +329,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 		return -EBADF;
 	if (nonblocking)
 		return real_readv(fd, iov, count, FZ_IO_CURPOS);
+	fz_io_take_turns(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
 		return read_pipe(self, fd, info, iov, count);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)

@@ -80,6 +80,12 @@ static inline bool fz_io_cannot_try(int64_t ret)
 	return ret == -EOPNOTSUPP || ret == -ENOSYS;
 }
 
+/*
+ * Before a read that may find what others have waited for longer, whose requests the
+ * kernel completes only when it is asked: now and then it is, and they go first.
+ */
+void fz_io_take_turns(struct fz_fiber *self);
+
 /* Cancellation requested before the call waits for anything: act on it. */
 void fz_io_test_cancel(struct fz_fiber *self);
 

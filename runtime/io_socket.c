@@ -54,6 +54,7 @@ static int64_t receive(struct fz_fiber *self, int fd, const struct fz_op *op, ui
 {
 	fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
 
+	fz_io_take_turns(self);
 	/* With a timeout no handler lets the call go on: signal(7). */
 	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 }

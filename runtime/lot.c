@@ -8,7 +8,10 @@
 #include "runtime/park.h"
 #include "runtime/sched.h"
 
-enum { BUCKETS = 8192 };
+enum {
+	BUCKETS = 8192,
+	PATIENCE = 1000000,		/* ns, as in Go's mutexes */
+};
 
 /*
  * On the waiter's stack; in the list of its word's bucket, guarded by that
@@ -19,6 +22,7 @@ struct waiter {
 	uint32_t bits;
 	struct fz_ticket ticket;
 	struct waiter *next, *prev;
+	bool starves;
 	bool queued;		/* false: a waker took it, and that is the wake-up */
 };
 
@@ -117,13 +121,12 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(key);
-	struct waiter w = { .word = key, .bits = bits };
+	struct waiter w = { .word = key, .bits = bits, .starves = flags & FZ_LOT_STARVES };
 	bool nested = stays_outside(self);
 	enum fz_why why;
 	int ret = -EAGAIN;
 
-	if (self->blocks)
-		flags = FZ_WAIT_BLOCKS;
+	flags = self->blocks ? FZ_WAIT_BLOCKS : flags & ~(unsigned)FZ_LOT_STARVES;
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
@@ -169,7 +172,30 @@ int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *, uint32_t)
 	return wait_common(key, must_wait, arg, UINT32_MAX, deadline, flags);
 }
 
-static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits)
+unsigned fz_lot_patience(fz_nsec *since)
+{
+	if (*since)
+		return fz_now() - *since > PATIENCE ? FZ_LOT_STARVES : 0;
+	*since = fz_now();
+	return 0;
+}
+
+int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline)
+{
+	unsigned flags = FZ_WAIT_SIGNAL;
+	fz_nsec since = 0;
+
+	/* acquire: pairs with the release of whoever made it 0. */
+	while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0) {
+		if (fz_lot_wait(lock, 2, deadline, flags) == -ETIMEDOUT)
+			return -ETIMEDOUT;
+		flags |= fz_lot_patience(&since);
+	}
+	return 0;
+}
+
+/* *ret_starves: one of the woken does. */
+static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits, bool *ret_starves)
 {
 	struct bucket *b = bucket_of(word);
 	uint32_t woken = 0;
@@ -185,6 +211,7 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits)
 				continue;
 			/* After remove() its owner may leave at any time. */
 			tickets[taken] = w->ticket;
+			*ret_starves |= w->starves;
 			remove(b, w);
 			/* A native thread's record dies with it: wake it here. */
 			if (tickets[taken].fiber->kind != FZ_KIND_FIBER) {
@@ -210,13 +237,16 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits)
 uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 {
 	struct fz_fiber *self = fz_self();
+	bool starves = false;
 	uint32_t woken;
 
 	/* Whoever is in the runtime may wake, a fiber too. */
 	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->blocks)
-		return wake_in_runtime(word, n, bits);
+		return wake_in_runtime(word, n, bits, &starves);
 	fz_enter_runtime(self);
-	woken = wake_in_runtime(word, n, bits);
+	woken = wake_in_runtime(word, n, bits, &starves);
+	if (FZ_UNLIKELY(starves) && self->kind == FZ_KIND_FIBER)
+		fz_sched_yield(self);
 	fz_leave_runtime(self);
 	return woken;
 }
@@ -224,13 +254,14 @@ uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 uint32_t fz_lot_wake_staying(const void *word, uint32_t n)
 {
 	struct fz_fiber *self = fz_self();
+	bool starves = false;
 	uint32_t woken;
 
 	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
 	/* relaxed, and signal fences: only handlers on this thread look. */
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	woken = wake_in_runtime(word, n, UINT32_MAX);
+	woken = wake_in_runtime(word, n, UINT32_MAX, &starves);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* A signal that found us here is the monitor's to bring again. */
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);

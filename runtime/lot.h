@@ -13,7 +13,20 @@
 #include "runtime/fiber.h"
 
 /*
- * Sleep unless *word != expected.  flags: FZ_WAIT_SIGNAL, FZ_WAIT_CANCEL.
+ * What is free goes to whoever asks first, and who has just let go of it is there
+ * already: with one processor, always.  To one that waits with this flag the fiber that
+ * wakes it gives way.
+ */
+enum { FZ_LOT_STARVES = 1 << 8 };
+
+/*
+ * For the second and every further wait in a row for the same thing: FZ_LOT_STARVES once
+ * they have lasted for long, else 0.  *since is 0 at first.
+ */
+unsigned fz_lot_patience(fz_nsec *since);
+
+/*
+ * Sleep unless *word != expected.  flags: FZ_WAIT_SIGNAL, FZ_WAIT_CANCEL, FZ_LOT_STARVES.
  * Outside the runtime; may park; a cancellation request is reported, not acted on.
  * Returns 0 (woken), -EAGAIN (the word differs), -ETIMEDOUT, -EINTR, -ECANCELED.
  * Anything but a wake-up leaves the wake-ups to others.
@@ -35,6 +48,12 @@ static inline int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected,
  */
 int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32_t arg),
 		      uint32_t arg, fz_nsec deadline, unsigned flags);
+
+/*
+ * Take a lock whose word is 0: free, 1: held, 2: held and somebody may wait.  Handles
+ * signals and goes on.  Returns 0 or -ETIMEDOUT.
+ */
+int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline);
 
 /*
  * Wake up to n waiters that have one of the bits.  In or outside the runtime, any

@@ -4,7 +4,6 @@
 #include <asm/errno.h>
 
 #include "runtime/lot.h"
-#include "runtime/park.h"
 
 static bool take(struct fz_mutex *m)
 {
@@ -26,16 +25,6 @@ static void set_owner(struct fz_mutex *m, int tid)
 {
 	atomic_store_explicit(&m->owner, tid, memory_order_relaxed);
 	m->users++;
-}
-
-static int wait_for(struct fz_mutex *m, fz_nsec deadline)
-{
-	/* acquire: as in take(). */
-	while (atomic_exchange_explicit(&m->lock, 2, memory_order_acquire) != 0)
-		/* A signal is handled, and the wait goes on. */
-		if (fz_lot_wait(&m->lock, 2, deadline, FZ_WAIT_SIGNAL) == -ETIMEDOUT)
-			return ETIMEDOUT;
-	return 0;
 }
 
 /* A holder that asks again.  Returns -1 if it is to wait like anybody else. */
@@ -66,10 +55,10 @@ static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m, int tid, fz
 
 	if (err >= 0)
 		return err;
-	err = wait_for(m, deadline);
-	if (!err)
-		locked_once(m, tid);
-	return err;
+	if (fz_lot_lock(&m->lock, deadline))
+		return ETIMEDOUT;
+	locked_once(m, tid);
+	return 0;
 }
 
 int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline)
@@ -137,7 +126,7 @@ int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count)
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count)
 {
 	if (FZ_UNLIKELY(!take(m)))
-		wait_for(m, FZ_FOREVER);
+		fz_lot_lock(&m->lock, FZ_FOREVER);
 	/* relaxed: only its own thread compares it. */
 	atomic_store_explicit(&m->owner, fz_self_tid(), memory_order_relaxed);
 	m->count = count;

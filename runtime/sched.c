@@ -274,6 +274,16 @@ bool fz_sched_give_way(struct fz_fiber *self)
 	return true;
 }
 
+void fz_sched_take_turns(struct fz_fiber *self)
+{
+	fz_enter_runtime(self);
+	/* relaxed: our own processor's, for the next look at its queues. */
+	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
+			      memory_order_relaxed);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+}
+
 void fz_sched_end(struct fz_fiber *self)
 {
 	switch_away(self, FZ_LEFT_ENDED);

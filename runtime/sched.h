@@ -122,6 +122,9 @@ void fz_sched_rotate(struct fz_fiber *self);
  */
 bool fz_sched_give_way(struct fz_fiber *self);
 
+/* Let those run first for whom something has arrived.  Outside the runtime, a fiber. */
+void fz_sched_take_turns(struct fz_fiber *self);
+
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
 

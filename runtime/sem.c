@@ -25,8 +25,10 @@ int fz_sem_trywait(struct fz_sem *s)
 
 int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 {
+	unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
 	struct fz_fiber *self = fz_self();
 	int ret = fz_sem_trywait(s);
+	fz_nsec since = 0;
 
 	if (ret == 0)
 		return 0;
@@ -35,7 +37,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 	atomic_fetch_add_explicit(&s->both, ONE_WAITER, memory_order_seq_cst);
 	for (;;) {
 		fz_signal_mark(self);
-		ret = fz_lot_wait(&s->value, 0, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		ret = fz_lot_wait(&s->value, 0, deadline, flags);
 		if (fz_sem_trywait(s) == 0) {
 			ret = 0;
 			break;
@@ -44,6 +46,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 			break;
 		if (ret == -EINTR && (deadline != FZ_FOREVER || !fz_signal_restarts(self)))
 			break;
+		flags |= fz_lot_patience(&since);
 	}
 	/* relaxed: at worst a post looks for us in vain. */
 	atomic_fetch_sub_explicit(&s->both, ONE_WAITER, memory_order_relaxed);
