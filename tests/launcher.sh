@@ -415,6 +415,14 @@ run "$fiberize" --no-profiles printenv FIBERIZE_PROCESSORS
 equal 'no profiles' 1 "$code$out"
 printf '[printenv]\r\nprocessors = 8\r\n' >"$tmp/config/fiberize/0.conf"
 prints 'profile: with the lines of another system' 8 "$fiberize" printenv FIBERIZE_PROCESSORS
+printf '\357\273\277[printenv]\r\nprocessors = 8\r\n' >"$tmp/config/fiberize/0.conf"
+prints 'profile: with a byte order mark' 8 "$fiberize" printenv FIBERIZE_PROCESSORS
+printf '\357\273\277# processors\n[printenv]\nprocessors = 7\n' >"$tmp/config/fiberize/0.conf"
+prints 'profile: with a byte order mark before a comment' 7 \
+	"$fiberize" printenv FIBERIZE_PROCESSORS
+printf '[printenv]\n\357\273\277processors = 7\n' >"$tmp/config/fiberize/0.conf"
+refused 'profile: a byte order mark elsewhere' 2 '*/0.conf:2: *: no such option' \
+	"$fiberize" true
 rm "$tmp/config/fiberize/0.conf"
 printf '[printenv]\nprocessors = 7\ndisable = 1' >"$tmp/config/fiberize/b.conf"
 run "$fiberize" printenv FIBERIZE_PROCESSORS FIBERIZE_DISABLE
