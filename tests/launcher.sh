@@ -365,7 +365,7 @@ refused 'check: unknown option' 2 '*check: --frob: no such option; *' "$fiberize
 refused 'check: two programs' 2 '*check: b: there can be one program only; *' "$fiberize" check a b
 run "$fiberize" check --help
 equal 'check --help' '0usage: fiberize check' "$code$(printf '%.21s' "$out")$err"
-for flag in --dry-run --force --no-profiles; do
+for flag in --dry-run --force; do
 	refused "check: $flag" 2 "fiberize: $flag: not with check" "$fiberize" $flag check sh
 done
 refused 'bench: --dry-run' 2 'fiberize: --dry-run: not with bench' \
@@ -413,6 +413,37 @@ prints 'profile: by the last part of the name' 5 \
 	"$fiberize" "$(command -v printenv)" FIBERIZE_PROCESSORS
 run "$fiberize" --no-profiles printenv FIBERIZE_PROCESSORS
 equal 'no profiles' 1 "$code$out"
+# checked FILTER COMMAND...: what jq makes of check's report, which succeeds
+checked()
+{
+	filter=$1
+	shift
+	"$@" 2>&1 | jq -rj "$filter"
+}
+settings='.profiles[] | .file[-7:] + "[" + .pattern + "]" +
+	(.settings | map(" \(.option)=\(.value):\(.used)") | join("")) + ";"'
+equal 'profiles: check tells them' "/a.conf[printenv] processors=5:true stats=1:true$(:
+	) processors=6:false;/a.conf[print*] stack-size=64k:true;" \
+	"$(checked "$settings" "$fiberize" check --json printenv)"
+equal 'profiles: check, by path, and what flags and variables set' \
+	"/a.conf[printenv] processors=5:false stats=1:false processors=6:false;$(:
+	)/a.conf[print*] stack-size=64k:true;" "$(FIBERIZE_STATS=0 checked "$settings" \
+		"$fiberize" -p 2 check --json -- "$(command -v printenv)")"
+equal 'profiles: check, of another program' '[]' \
+	"$(checked '.profiles | tojson' "$fiberize" check --json cat)"
+equal 'profiles: check without' '[]' \
+	"$(checked '.profiles | tojson' "$fiberize" --no-profiles check --json printenv)"
+run "$fiberize" check printenv
+case $newline$out$newline in
+*"${newline}profile     $conf [printenv]: processors = 5, stats = 1, processors = 6 (set before)
+profile     $conf [print*]: stack-size = 64k$newline"*) pass 'profiles: check as text' ;;
+*) fail 'profiles: check as text' "$out" ;;
+esac
+printf "[it's \\$\"*]\nlibrary = %s\n[it*]\n" "$library" >"$tmp/config/fiberize/0.conf"
+cp "$(command -v printenv)" "$tmp/bin/it's \$\"(x)"
+equal 'profiles: check, strange names' "/0.conf[it's \\\$\"*] library=$library:true;/0.conf[it*];" \
+	"$(checked "$settings" "$fiberize" check --json "$tmp/bin/it's \$\"(x)")"
+rm "$tmp/config/fiberize/0.conf"
 printf '[printenv]\r\nprocessors = 8\r\n' >"$tmp/config/fiberize/0.conf"
 prints 'profile: with the lines of another system' 8 "$fiberize" printenv FIBERIZE_PROCESSORS
 printf '\357\273\277[printenv]\r\nprocessors = 8\r\n' >"$tmp/config/fiberize/0.conf"
@@ -438,6 +469,7 @@ bad_profile()
 {
 	printf '%s\n' "$3" >"$conf"
 	refused "$1" 2 "fiberize: $conf:$2" "$fiberize" true
+	refused "$1: check" 2 "fiberize: $conf:$2" "$fiberize" check true
 }
 bad_profile 'profile: an option that is none' '2: procesors: no such option' \
 	"[x]${newline}procesors = 1"

@@ -3,13 +3,14 @@
  * scripts/check/main.c - "fiberize check", and what the launcher asks before it
  * starts a program.
  *
- *	check [--json] [--library FILE] [--] PROGRAM
+ *	check [--json] [--library FILE] [PROFILES] [--] PROGRAM
  *	check --launch [--environment PID] [--library FILE] [--] PROGRAM
  *	check --exec FILE PROGRAM [ARGS]
  *	check --help
  *
  * The first prints a report; its exit status is the code with which the launcher
- * would refuse, or 0.  The second prints for the launcher
+ * would refuse, or 0.  PROFILES is what the launcher found in profiles for PROGRAM
+ * (profiles.h).  The second prints for the launcher
  *
  *	CODE MESSAGE
  *	ASSIGNMENTS
@@ -63,12 +64,14 @@ static int printed(int code)
 	return 1;
 }
 
-static int check(const char *name, const struct object *library, bool json)
+static int check(const char *name, const struct object *library,
+		 const struct profiles *profiles, bool json)
 {
 	struct report r;
 	int code;
 
 	report_make(name, library, &r);
+	r.profiles = profiles;
 	(json ? report_json : report_text)(&r, stdout);
 	code = r.program.code;
 	report_free(&r);
@@ -96,6 +99,7 @@ static int usage(const char *wrong, const char *why)
 int main(int argc, char **argv)
 {
 	bool json = false, launching = false;
+	struct profiles profiles = { .count = 0 };
 	struct object *library = NULL;
 	const char *path = NULL;
 	pid_t pid = 0;
@@ -118,6 +122,10 @@ int main(int argc, char **argv)
 			pid = (pid_t)atol(argv[++i]);
 		else if (strcmp(argv[i], "--library") == 0 && i + 1 < argc)
 			path = argv[++i];
+		else if (strcmp(argv[i], "--profile") == 0 && i + 2 < argc)
+			profiles_add(&profiles, argv[i + 1], argv[i + 2]), i += 2;
+		else if (strcmp(argv[i], "--setting") == 0 && i + 3 < argc && profiles.count)
+			profiles_set(&profiles, argv + i + 1), i += 3;
 		else
 			return usage(argv[i], ": no such option");
 	}
@@ -137,7 +145,8 @@ int main(int argc, char **argv)
 			return launching ? 0 : CODE_LIBRARY;
 		}
 	}
-	code = launching ? launch(argv[i], library, pid) : check(argv[i], library, json);
+	code = launching ? launch(argv[i], library, pid) : check(argv[i], library, &profiles, json);
 	object_close(library);
+	profiles_free(&profiles);
 	return code;
 }

@@ -142,6 +142,22 @@ static void put_trait(const struct report *r, enum trait trait, FILE *out)
 		fputc('\n', out);
 }
 
+static void put_profile(const struct profile *p, FILE *out)
+{
+	fprintf(out, "%-12s", "profile");
+	put_line(p->file, out);
+	fputs(" [", out);
+	put_line(p->pattern, out);
+	fputc(']', out);
+	for (size_t i = 0; i < p->count; i++) {
+		fprintf(out, "%s %s = ", i ? "," : ":", p->settings[i].option);
+		put_line(p->settings[i].value, out);
+		if (!p->settings[i].used)
+			fputs(" (set before)", out);
+	}
+	fputc('\n', out);
+}
+
 void report_text(const struct report *r, FILE *out)
 {
 	const struct program *p = &r->program;
@@ -161,6 +177,8 @@ void report_text(const struct report *r, FILE *out)
 	put_field("advice", r->advice, out);
 	if (r->switch_ns)
 		fprintf(out, "%-12sa system call of %u ns each\n", "switches", r->switch_ns);
+	for (size_t i = 0; r->profiles && i < r->profiles->count; i++)
+		put_profile(&r->profiles->all[i], out);
 	for (size_t i = 0; i < r->libraries.missing_count; i++)
 		put_field("not found", r->libraries.missing[i], out);
 	for (int i = 0; i < TRAIT_COUNT; i++)
@@ -248,6 +266,23 @@ static void put_object_json(const struct findings *f, FILE *out)
 	fputs("]}}", out);
 }
 
+static void put_profile_json(const struct profile *p, FILE *out)
+{
+	fputs("{\"file\":", out);
+	put_string(p->file, out);
+	fputs(",\"pattern\":", out);
+	put_string(p->pattern, out);
+	fputs(",\"settings\":[", out);
+	for (size_t i = 0; i < p->count; i++) {
+		fputs(i ? ",{\"option\":" : "{\"option\":", out);
+		put_string(p->settings[i].option, out);
+		fputs(",\"value\":", out);
+		put_string(p->settings[i].value, out);
+		fprintf(out, ",\"used\":%s}", p->settings[i].used ? "true" : "false");
+	}
+	fputs("]}", out);
+}
+
 void report_json(const struct report *r, FILE *out)
 {
 	const struct program *p = &r->program;
@@ -273,7 +308,12 @@ void report_json(const struct report *r, FILE *out)
 	fputs(",\"advice\":", out);
 	put_string(r->advice, out);
 	fprintf(out, ",\"switch_ns\":%u", r->switch_ns);
-	fputs(",\"not_found\":[", out);
+	fputs(",\"profiles\":[", out);
+	for (size_t i = 0; r->profiles && i < r->profiles->count; i++) {
+		fputs(i ? "," : "", out);
+		put_profile_json(&r->profiles->all[i], out);
+	}
+	fputs("],\"not_found\":[", out);
 	for (size_t i = 0; i < r->libraries.missing_count; i++) {
 		fputs(i ? "," : "", out);
 		put_string(r->libraries.missing[i], out);

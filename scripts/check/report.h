@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "libraries.h"
+#include "profiles.h"
 #include "program.h"
 
 /* design: the ladder of calls, as far as it can be told from a name. */
@@ -55,6 +56,7 @@ struct report {
 	const char *reason;
 	const char *advice;
 	unsigned switch_ns;		/* system call of each switch; 0: it makes none */
+	const struct profiles *profiles;	/* the caller's, or NULL; only told */
 };
 
 /* Never fails: what goes wrong is in the report. */
