@@ -254,6 +254,92 @@ if command -v musl-gcc >/dev/null; then
 	says "$work/musl" .kind musl
 fi
 
+# ---- set-user-ID and its like: what the kernel does with who calls is what is told
+
+cat >"$work/secure.c" <<'END'
+#include <stdio.h>
+#include <sys/auxv.h>
+int main(void) { return printf("%lu\n", getauxval(AT_SECURE)) < 0; }
+END
+must "$CC" -o "$work/secure" "$work/secure.c"
+# as_kernel NAME KIND COMMAND...: COMMAND runs a file so that check, started the same
+# way, has that KIND for it, and the kernel agrees
+as_kernel()
+{
+	local name=$1 kind=$2 code=0 secure=0 got
+	shift 2
+	case $kind in
+	set* | file*)	code=120 secure=1 ;;
+	esac
+	got=$("$@" 2>&1)
+	[ "$got" = $secure ] || fail "$name: AT_SECURE is <$got>, not $secure"
+	got=$("${@:1:$#-1}" "$check" --json --library "$build/libfiberize.so" "${@:$#}" 2>&1 |
+		jq -r '"\(.code) \(.kind)"' 2>&1)
+	[ "$got" = "$code $kind" ] || fail "$name: check says <$got>, not <$code $kind>"
+}
+# secure_file NAME OWNER MODE [CAPABILITIES]
+secure_file()
+{
+	must cp "$work/secure" "$work/secure-$1"
+	must chown "$2" "$work/secure-$1"
+	must chmod "$3" "$work/secure-$1"
+	[ -z "${4-}" ] || setcap "$4" "$work/secure-$1"
+}
+PATH=$PATH:/usr/sbin:/sbin
+as_kernel plain dynamic "$work/secure"
+secure_file own "$(id -u):$(id -g)" 6755
+as_kernel 'set-user-ID, one'\''s own' dynamic "$work/secure-own"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	# By env, because setpriv itself keeps capabilities until the next exec.
+	user=(setpriv --reuid 65534 --regid 65534 --clear-groups -- env)
+	limited=("${user[@]:0:6}" --no-new-privs -- env)
+	secure_file root 0:0 4755
+	secure_file other 65534:0 4755
+	secure_file group 0:65534 2755
+	secure_file lock 0:65534 2745
+	secure_file hidden 0:0 4711
+	as_kernel 'root, set-user-ID root' dynamic "$work/secure-root"
+	as_kernel 'root, set-user-ID of another' set-user-ID "$work/secure-other"
+	as_kernel 'root, set-group-ID' set-group-ID "$work/secure-group"
+	as_kernel 'root, locked by the bit' dynamic "$work/secure-lock"
+	as_kernel 'user, set-user-ID root' set-user-ID "${user[@]}" "$work/secure-root"
+	as_kernel 'user, not readable' set-user-ID "${user[@]}" "$work/secure-hidden"
+	as_kernel 'user, set-user-ID, own' dynamic "${user[@]}" "$work/secure-other"
+	as_kernel 'user, set-group-ID, own' dynamic "${user[@]}" "$work/secure-group"
+	as_kernel 'user, set-user-ID, no_new_privs' dynamic "${limited[@]}" "$work/secure-root"
+	as_kernel 'group, set-group-ID' dynamic setpriv --regid 65534 --clear-groups -- \
+		"$work/secure-group"
+	if unshare -m true 2>/dev/null; then
+		as_kernel 'mounted nosuid' dynamic unshare -m sh -c 'mount --bind "$1" "$1" &&
+			mount -o remount,bind,nosuid "$1" && shift && "$@"' - "$work" \
+			"${user[@]}" "$work/secure-root"
+		if unshare -U true 2>/dev/null; then
+			as_kernel 'owner not in the namespace' dynamic \
+				"${user[@]}" unshare -Ur "$work/secure-group"
+		fi
+	fi
+	if secure_file capable 0:0 755 cap_net_raw+ep 2>/dev/null; then
+		secure_file permitted 0:0 755 cap_net_raw+p
+		secure_file inheritable 0:0 755 cap_net_raw+i
+		as_kernel 'root, capabilities' dynamic "$work/secure-capable"
+		for file in capable permitted; do
+			as_kernel "user, capabilities, $file" 'file capabilities' \
+				"${user[@]}" "$work/secure-$file"
+		done
+		as_kernel 'user, capabilities, no_new_privs' 'file capabilities' \
+			"${limited[@]}" "$work/secure-capable"
+		as_kernel 'user, capabilities permitted, no_new_privs' dynamic \
+			"${limited[@]}" "$work/secure-permitted"
+		as_kernel 'user, capabilities inheritable' dynamic \
+			"${user[@]}" "$work/secure-inheritable"
+		as_kernel 'user, capabilities inherited' 'file capabilities' \
+			"${user[@]:0:6}" --inh-caps +net_raw -- env "$work/secure-inheritable"
+		as_kernel 'user, capabilities beyond the bound' dynamic \
+			"${user[@]:0:6}" --bounding-set -net_raw -- env "$work/secure-permitted"
+	fi
+fi
+
 # ---- it must not keep the user waiting: the CPU time beyond that of any program, of
 # which others on the machine may make more, and hardly less
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "libraries.h"
+#include "secure.h"
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -197,26 +197,14 @@ static bool other_libc(struct search *s, const struct object *o)
 }
 
 /* The kernel tells the loader not to trust the environment. */
-static bool secure(struct search *s, const struct object *o)
+static bool secure(struct search *s, const char *path)
 {
-	static const char why[] = "so that the loader preloads nothing into it";
-	struct stat status;
+	const char *why = secure_why(path);
 
-	if (fstat(o->fd, &status) == 0 && status.st_mode & S_ISUID) {
-		refuse(s, CODE_SECURE, "set-user-ID", "%s: set-user-ID, %s", o->path, why);
-		return true;
-	}
-	/* Without execution for the group, the bit means locking, not the group. */
-	if (fstat(o->fd, &status) == 0 && status.st_mode & S_ISGID && status.st_mode & S_IXGRP) {
-		refuse(s, CODE_SECURE, "set-group-ID", "%s: set-group-ID, %s", o->path, why);
-		return true;
-	}
-	if (fgetxattr(o->fd, "security.capability", NULL, 0) > 0) {
-		refuse(s, CODE_SECURE, "file capabilities", "%s: has file capabilities, %s", o->path,
-		       why);
-		return true;
-	}
-	return false;
+	if (why)
+		refuse(s, CODE_SECURE, why, "%s: %s%s, so that the loader preloads nothing into it",
+		       path, strncmp(why, "set", 3) == 0 ? "" : "has ", why);
+	return why != NULL;
 }
 
 struct versions {
@@ -303,7 +291,7 @@ static void judge_elf(struct search *s, struct object *o)
 		refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (%s)", o->path, o->damage);
 		return;
 	}
-	if (secure(s, o))
+	if (secure(s, o->path))
 		return;
 	if (old_libc(s, o))
 		return;
@@ -423,6 +411,7 @@ static void examine(struct search *s, const char *path)
 	/* What may be run but not read is left to the loader. */
 	if (size < 0) {
 		s->program->kind = "unreadable";
+		secure(s, path);
 		return;
 	}
 	if (size >= 4 && memcmp(start, "\177ELF", 4) == 0) {

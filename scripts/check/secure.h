@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_SECURE_H
+#define CHECK_SECURE_H
+
+/*
+ * scripts/check/secure.h - does the kernel tell the loader of a program not to trust the
+ * environment (AT_SECURE; ld.so(8), "Secure-execution mode")?  By the rules of its
+ * security/commoncap.c, for a program started by who calls this:
+ *
+ *	secure	if the effective user or group after exec is not the real one, or
+ *		if the real user is not root, and file capabilities are marked as
+ *		effective or leave any permitted
+ *	nosuid	on the mount, and ids that the user namespace does not have, make all
+ *		of that ineffective
+ *	no_new_privs	makes the bits for user and group ineffective, and permits no
+ *		capability that was not permitted before
+ *
+ * What a security module adds (AppArmor, SELinux) cannot be seen from here.
+ */
+
+/* "set-user-ID", "set-group-ID" or "file capabilities"; NULL if it is not secure. */
+const char *secure_why(const char *path);
+
+#endif
