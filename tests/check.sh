@@ -349,6 +349,87 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	fi
 fi
 
+# ---- what the kernel has been told how to start (binfmt_misc): in a namespace of its own,
+# which Linux has since 6.7
+
+cat >"$work/show.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+	char line[4096];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	int ours = 0;
+	while (maps && fgets(line, sizeof(line), maps))
+		ours |= strstr(line, "libfiberize.so") != NULL;
+	return printf("%s %d\n", argc > 1 ? strrchr(argv[1], '/') + 1 : "", ours) < 0;
+}
+END
+must "$CC" -o "$work/show" "$work/show.c"
+cat >"$work/register" <<'END'
+formats=/proc/sys/fs/binfmt_misc
+mount -t binfmt_misc none $formats 2>/dev/null || exit 77
+cp show fixed
+# register NAME KIND OFFSET MAGIC MASK INTERPRETER FLAGS
+for line in "name:E::by-name::$PWD/show:" "off:E::off::$PWD/show:" "gone:E::gone::$PWD/no-such:" \
+	"fixed:E::fixed::$PWD/fixed:F" "credentials:E::credentials::$PWD/show:C" \
+	"script:E::by-script::$PWD/run-show:" "loop:E::loop::$PWD/x.loop:" \
+	"magic:M:2:zQ\\x01:\\xff\\xff\\x0f:$PWD/static-go:"; do
+	printf '%s' ":$line" >$formats/register || exit 77
+done
+echo 0 >$formats/off
+rm fixed
+"$@" 2>&1
+END
+# registered COMMAND...: where these formats are
+registered()
+{
+	(cd "$work" && timeout -k 2 60 unshare -Urm sh ./register "$@")
+}
+# is_misc FILE STATUS OUTPUT REPORT: what a run of it gives natively and by fiberize, and
+# check tells
+is_misc()
+{
+	local got
+	got=$(registered "./$1"; echo $?)
+	[ -z "$2" ] || [ "$got" = "$3 0$newline$2" ] || fail "binfmt_misc: $1 natively: $got"
+	[ -z "$2" ] || got=$(registered "$fiberize" "./$1"; echo $?)
+	[ -z "$2" ] || [ "$got" = "$3 1$newline$2" ] || fail "binfmt_misc: $1: $got"
+	got=$(registered "$work/check" --json "./$1" |
+		jq -r '"\(.code) \(.kind) \(.scripts | length)"' 2>&1)
+	[ "$got" = "$4" ] || fail "binfmt_misc: $1: check says <$got>, not <$4>"
+}
+newline='
+'
+printf '#!%s\n' "$work/show" >"$work/run-show"
+chmod +x "$work/run-show"
+for name in x.by-name x.off x.gone x.fixed x.credentials x.by-script x.loop x; do
+	printf '\001\002\000\003' >"$work/$name"
+	chmod +x "$work/$name"
+done
+printf 'x\nzQ\361\000' >"$work/magic"
+printf 'x\nzQ\362\000' >"$work/no-magic"
+chmod +x "$work/magic" "$work/no-magic"
+cp "$work/secure" "$work/elf.by-name"
+registered true
+if [ $? = 77 ]; then
+	echo 'check.sh: no binfmt_misc in a namespace here: not tried'
+else
+	is_misc x.by-name 0 x.by-name '0 dynamic 1'
+	is_misc x.by-script 0 run-show '0 dynamic 2'
+	is_misc elf.by-name 0 elf.by-name '0 dynamic 1'
+	is_misc x.credentials 0 x.credentials '0 dynamic 1'
+	is_misc x.fixed 0 x.fixed '0 unreadable 1'
+	is_misc x.off '' '' '126 not a program 0'
+	is_misc x '' '' '126 not a program 0'
+	is_misc no-magic '' '' '0 dynamic 1'	# the shell's
+	is_misc magic '' '' '116 Go, static 1'
+	is_misc x.gone '' '' '127 missing 1'
+	is_misc x.loop '' '' '126 damaged script 5'
+	registered sh -c 'echo 0 >/proc/sys/fs/binfmt_misc/status; exec "$0" --json ./x.by-name' \
+		"$work/check" | jq -e '.code == 126' >/dev/null || fail 'binfmt_misc: switched off'
+fi
+
 # ---- it must not keep the user waiting: the CPU time beyond that of any program, of
 # which others on the machine may make more, and hardly less
 

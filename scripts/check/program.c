@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "libraries.h"
+#include "misc.h"
 #include "secure.h"
 
 #if defined(__x86_64__)
@@ -23,6 +24,7 @@ struct search {
 	struct program *program;
 	const struct object *library;
 	char *whose;			/* "SCRIPT: its interpreter ", or "" */
+	char *credentials;		/* whose the process will have, if not its program's */
 };
 
 static void refuse(struct search *s, enum code code, const char *kind, const char *format, ...)
@@ -291,7 +293,7 @@ static void judge_elf(struct search *s, struct object *o)
 		refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (%s)", o->path, o->damage);
 		return;
 	}
-	if (secure(s, o->path))
+	if (secure(s, s->credentials ? s->credentials : o->path))
 		return;
 	if (old_libc(s, o))
 		return;
@@ -349,6 +351,20 @@ static const char *behind_env(char **word)
 	return NULL;
 }
 
+/* An interpreter is never looked up in PATH, but may be a relative name. */
+static void follow_interpreter(struct search *s, const char *path, const char *interpreter)
+{
+	char *name;
+
+	free(s->whose);
+	if (asprintf(&s->whose, "%s: its interpreter ", path) < 0)
+		s->whose = strdup("");
+	if (asprintf(&name, "%s%s", strchr(interpreter, '/') ? "" : "./", interpreter) < 0)
+		return;
+	follow(s, name);
+	free(name);
+}
+
 /*
  * line is what stands behind the #!; it is cut into words.  One that names no
  * interpreter is no script for the kernel, and hence one for the shell.
@@ -366,14 +382,7 @@ static void examine_script(struct search *s, const char *path, char *line)
 		follow(s, "/bin/sh");
 		return;
 	}
-	free(s->whose);
-	if (asprintf(&s->whose, "%s: its interpreter ", path) < 0)
-		s->whose = strdup("");
-	/* An interpreter is never looked up in PATH, but may be a relative name. */
-	if (asprintf(&name, "%s%s", strchr(words[0], '/') ? "" : "./", words[0]) < 0)
-		return;
-	follow(s, name);
-	free(name);
+	follow_interpreter(s, path, words[0]);
 	slash = strrchr(words[0], '/');
 	if (s->program->code != CODE_OK || !slash || strcmp(slash, "/env") != 0)
 		return;
@@ -387,27 +396,64 @@ static void examine_script(struct search *s, const char *path, char *line)
 	}
 }
 
-enum { LINE_MAX_KERNEL = 256 };
+/* For an emulator; what is made for another machine stays that. */
+static bool is_foreign(const char *path, const char *start)
+{
+	struct object *o = memcmp(start, ELFMAG, SELFMAG) == 0 ? object_open(path) : NULL;
+	bool foreign = o && (o->elf_class == ELFCLASS32 || o->header.e_machine != MACHINE);
+
+	object_close(o);
+	return foreign;
+}
+
+/* Is it something that the kernel has been told how to start?  start may be NULL. */
+static bool examine_misc(struct search *s, const char *path, const char *start)
+{
+	struct misc misc;
+
+	if (!misc_find(path, start, &misc))
+		return false;
+	if (start && is_foreign(path, start)) {
+		free(misc.interpreter);
+		return false;
+	}
+	if (misc.credentials && !s->credentials)
+		s->credentials = strdup(path);
+	if (s->program->script_count == SCRIPTS_MAX) {
+		refuse(s, CODE_NOEXEC, "damaged script", "%s: too many interpreters", path);
+	} else {
+		s->program->scripts[s->program->script_count++] = strdup(path);
+		/* What was opened when it was registered need not have that name here. */
+		if (misc.fixed && access(misc.interpreter, X_OK) != 0)
+			s->program->kind = "unreadable";
+		else
+			follow_interpreter(s, path, misc.interpreter);
+	}
+	free(misc.interpreter);
+	return true;
+}
 
 /* What of the first line the kernel takes: nothing if the name of the interpreter is cut. */
 static void cut_line(char *start, size_t size)
 {
 	size_t end = strcspn(start, "\n"), name = 2 + strspn(start + 2, " \t");
 
-	if (end == LINE_MAX_KERNEL && size == LINE_MAX_KERNEL && !strpbrk(start + name, " \t"))
+	if (end == START_SIZE && size == START_SIZE && !strpbrk(start + name, " \t"))
 		end = 2;
 	start[end] = '\0';
 }
 
 static void examine(struct search *s, const char *path)
 {
-	char start[LINE_MAX_KERNEL + 1] = "";
+	char start[START_SIZE + 1] = "";
 	const char *line_end;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t size = fd < 0 ? -1 : read(fd, start, LINE_MAX_KERNEL);
+	ssize_t size = fd < 0 ? -1 : read(fd, start, START_SIZE);
 
 	if (fd >= 0)
 		close(fd);
+	if (examine_misc(s, path, size < 0 ? NULL : start))
+		return;
 	/* What may be run but not read is left to the loader. */
 	if (size < 0) {
 		s->program->kind = "unreadable";
@@ -444,12 +490,13 @@ static void examine(struct search *s, const char *path)
 
 void program_find(const char *name, const struct object *library, struct program *ret)
 {
-	struct search s = { ret, library, strdup("") };
+	struct search s = { ret, library, strdup(""), NULL };
 
 	*ret = (struct program){ .kind = "unknown" };
 	ret->path = find_program(&s, name);
 	if (ret->path)
 		examine(&s, ret->path);
+	free(s.credentials);
 	free(s.whose);
 }
 
