@@ -675,8 +675,19 @@ case $err in
 *'/static: statically linked'*'; started all the same') pass '--force says so' ;;
 *) fail '--force says so' "$err" ;;
 esac
-refused '--force does not start what cannot be' 126 '*/garbage: neither*' \
-	"$fiberize" --force "$tmp/bin/garbage"
+printf '\000echo wrong\n' >"$tmp/bin/damaged"
+chmod +x "$tmp/bin/damaged"
+run "$fiberize" --force "$tmp/bin/damaged"
+equal '--force leaves what is damaged to the kernel, not to a shell' \
+	"126:fiberize: $tmp/bin/damaged: neither a program nor a script; started all the same
+fiberize: $tmp/bin/damaged: Exec format error" "$code:$out$err"
+patched unclear 4 '\000'
+refused 'a program of an unclear class' 126 '*/unclear: a damaged program*' \
+	"$fiberize" "$tmp/bin/unclear"
+run "$fiberize" --force "$tmp/bin/unclear"
+equal '--force starts what only looks damaged' "$("$tmp/bin/unclear" 2>&1)" "$out"
+refused '--force does not start what is not there' 127 '*/no-such: no such program' \
+	"$fiberize" --force "$tmp/no-such"
 
 # script NAME FIRST-LINE: an executable script
 script()

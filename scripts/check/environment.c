@@ -150,7 +150,7 @@ static bool restore(void)
 	return true;
 }
 
-int environment_exec(const char *file, char **argv)
+int environment_exec(const char *file, char **argv, bool scripts)
 {
 	size_t count = 0;
 	char **words;
@@ -165,7 +165,7 @@ int environment_exec(const char *file, char **argv)
 	while (argv[count])
 		count++;
 	/* What the kernel does not know is a script of the shell's. */
-	words = err == ENOEXEC ? calloc(count + 2, sizeof(*words)) : NULL;
+	words = err == ENOEXEC && scripts ? calloc(count + 2, sizeof(*words)) : NULL;
 	if (words) {
 		words[0] = (char *)"/bin/sh";
 		words[1] = (char *)file;

@@ -12,10 +12,12 @@
  *				FIBERIZE_ENV_0 and so on, each "NAME=VALUE" or, for what
  *				was not there at all, "NAME"
  *	check --exec FILE	has them in its environment, puts it right, and becomes FILE
+ *	check --try FILE	the same, but never by the shell
  *
  * By variables, because everyone may read the arguments of a process.
  */
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -25,7 +27,10 @@
  */
 void environment_compare(pid_t pid, FILE *out);
 
-/* Become file.  argv as the program shall see it.  Returns an exit code. */
-int environment_exec(const char *file, char **argv);
+/*
+ * Become file.  argv as the program shall see it; scripts: what the kernel does not know
+ * is the shell's.  Returns an exit code.
+ */
+int environment_exec(const char *file, char **argv, bool scripts);
 
 #endif

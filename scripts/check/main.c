@@ -5,7 +5,7 @@
  *
  *	check [--json] [--library FILE] [PROFILES] [--] PROGRAM
  *	check --launch [--environment PID] [--library FILE] [--] PROGRAM
- *	check --exec FILE PROGRAM [ARGS]
+ *	check --exec|--try FILE PROGRAM [ARGS]
  *	check --help
  *
  * The first prints a report; its exit status is the code with which the launcher
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
 	pid_t pid = 0;
 	int i, code;
 
-	if (argc > 3 && strcmp(argv[1], "--exec") == 0)
-		return environment_exec(argv[2], argv + 3);
+	if (argc > 3 && (strcmp(argv[1], "--exec") == 0 || strcmp(argv[1], "--try") == 0))
+		return environment_exec(argv[2], argv + 3, strcmp(argv[1], "--exec") == 0);
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
 		if (strcmp(argv[i], "--") == 0) {
 			i++;
