@@ -155,7 +155,7 @@ bool fz_runtime_ready(void)
 	if (fz_config.verbose)
 		fz_signal_report_overflow();
 	if (fz_config.verbose)
-		fz_say("version %s, %u processors, %s", FZ_VERSION, processors,
+		fz_say("version %s, %u processors, %s", FZ_VERSION, fz_sched.count,
 		       fz_describe_backend());
 	return true;
 }

@@ -10,6 +10,7 @@
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/stack.h"
+#include "runtime/timer.h"
 
 enum {
 	CONTEXT_STACK = 256 * 1024,
@@ -18,11 +19,14 @@ enum {
 	WAKE_END = 2,
 };
 
+static const fz_nsec no_spare_time = 5 * FZ_MSEC;
+
 static struct {
 	struct fz_lock lock;		/* guards all but the atomic ones */
 	struct fz_carrier *idle;	/* the last one first */
 	uint32_t idle_count, idle_least;	/* the least since fz_carrier_shrink() */
 	struct fz_carrier *ended;
+	_Atomic fz_nsec no_spare_until;	/* a new thread has found no room beside them */
 	char *spare, *spare_end;
 	_Atomic uint32_t count;
 	_Atomic(struct fz_carrier *) all;
@@ -326,18 +330,15 @@ static bool has_no_children(void)
 	return fz_syscall5(__NR_waitid, 0 /* P_ALL */, 0, 0, exited | keep | now, 0) == -ECHILD;
 }
 
-uint32_t fz_carrier_shrink(void)
+/* With the lock held, which it releases.  Up to excess of those that are idle, but not the first few. */
+static uint32_t end_idle(uint32_t excess, uint32_t keep)
 {
-	struct fz_carrier **link, *c, *leaving = NULL;
-	uint32_t excess, ended = 0;
-	bool none;
+	struct fz_carrier **link = &carriers.idle, *c, *leaving = NULL;
+	uint32_t ended = 0;
+	bool none = excess && nothing_in_flight();
 
-	fz_lock_acquire(&carriers.lock);
-	excess = carriers.idle_least > SPARES ? carriers.idle_least - SPARES : 0;
-	none = excess && nothing_in_flight();
-	link = &carriers.idle;
 	/* The first are the ones that were used last. */
-	for (uint32_t i = 0; i < SPARES && *link; i++)
+	for (uint32_t i = 0; i < keep && *link; i++)
 		link = &(*link)->idle_next;
 	while (ended < excess && (c = *link)) {
 		if (none)
@@ -363,6 +364,21 @@ uint32_t fz_carrier_shrink(void)
 	return ended;
 }
 
+uint32_t fz_carrier_shrink(void)
+{
+	fz_lock_acquire(&carriers.lock);
+	return end_idle(carriers.idle_least > SPARES ? carriers.idle_least - SPARES : 0, SPARES);
+}
+
+void fz_carrier_make_room(void)
+{
+	/* relaxed: when exactly they may come back does not matter. */
+	atomic_store_explicit(&carriers.no_spare_until, fz_now() + no_spare_time,
+			      memory_order_relaxed);
+	fz_lock_acquire(&carriers.lock);
+	end_idle(UINT32_MAX, 0);
+}
+
 bool fz_carrier_has_spare(void)
 {
 	bool spare;
@@ -380,7 +396,11 @@ int fz_carrier_start(void)
 
 int fz_carrier_keep_spare(void)
 {
-	return fz_carrier_has_spare() ? 0 : start_carrier();
+	if (fz_carrier_has_spare())
+		return 0;
+	if (fz_now() < atomic_load_explicit(&carriers.no_spare_until, memory_order_relaxed))
+		return -EAGAIN;
+	return start_carrier();
 }
 
 void fz_carrier_after_fork(void)

@@ -106,6 +106,12 @@ bool fz_carrier_sleep(struct fz_carrier *carrier);
  */
 uint32_t fz_carrier_shrink(void);
 
+/*
+ * A limit leaves no room for the kernel thread that a new thread needs for a moment: end
+ * all that are idle, and make none for some milliseconds.  They are gone a little later.
+ */
+void fz_carrier_make_room(void);
+
 /* The calling kernel thread has submitted requests. */
 static inline void fz_carrier_note_submitted(void)
 {

@@ -19,6 +19,7 @@
 #include "runtime/signal.h"
 #include "runtime/sigqueue.h"
 #include "runtime/stack.h"
+#include "runtime/timer.h"
 
 /*
  * Virtual tids: above the kernel's largest (PID_MAX_LIMIT), below what fits the
@@ -270,7 +271,7 @@ static int manufacture(const struct fz_birth *birth, struct fz_fiber **ret_fiber
 	err = fz_stack_alloc(birth->stack_size, birth->guard_size, &stack, &size);
 	fz_leave_runtime(fz_self());
 	if (err)
-		return -EAGAIN;
+		return -ENOMEM;
 	fz_announce_brief(fz_self());
 	err = fz_adopt_context(stack, size, live, &f);
 	fz_announce_end(fz_self());
@@ -288,6 +289,41 @@ static int manufacture(const struct fz_birth *birth, struct fz_fiber **ret_fiber
 	return 0;
 }
 
+/*
+ * There was none in the pool.  Where a limit leaves no kernel thread for a moment, ours
+ * that are idle, or about to end, make room; threads that are about to end leave theirs.
+ * Returns with self in the runtime.
+ */
+static int find_context(struct fz_fiber *self, const struct fz_birth *birth,
+			struct fz_fiber **ret_fiber)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	int err;
+
+	*ret_fiber = NULL;
+	for (int tries = 10; tries; tries--) {
+		err = manufacture(birth, ret_fiber);
+		fz_enter_runtime(self);
+		if (!err)
+			return 0;
+		*ret_fiber = fz_pool_search(birth);
+		if (!*ret_fiber && self->kind == FZ_KIND_FIBER) {
+			fz_sched_yield(self);
+			*ret_fiber = fz_pool_search(birth);
+		}
+		if (*ret_fiber)
+			return 0;
+		if (err != -EAGAIN || tries == 1)
+			break;
+		fz_carrier_make_room();
+		fz_leave_runtime(self);
+		fz_announce_brief(self);
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+		fz_announce_end(self);
+	}
+	return -EAGAIN;
+}
+
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 {
 	struct fz_fiber *self = fz_self();
@@ -298,16 +334,8 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f = fz_pool_get(processor_or_none(self), birth);
 	if (!f) {
 		fz_leave_runtime(self);
-		err = manufacture(birth, &f);
-		fz_enter_runtime(self);
-		if (err)
-			f = fz_pool_search(birth);
-		/* Those that are about to end leave theirs. */
-		if (!f && self->kind == FZ_KIND_FIBER) {
-			fz_sched_yield(self);
-			f = fz_pool_search(birth);
-		}
-		if (!f) {
+		err = find_context(self, birth, &f);
+		if (err) {
 			fz_leave_runtime(self);
 			return err;
 		}

@@ -11,6 +11,7 @@
 #include "runtime/maker.h"
 #include "runtime/monitor.h"
 #include "runtime/park.h"
+#include "runtime/room.h"
 #include "runtime/signal.h"
 #include "runtime/stack.h"
 
@@ -449,12 +450,21 @@ static int start_threads(struct fz_fiber **ret_context)
 
 int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
 {
-	size_t size = count * sizeof(struct fz_processor);
-	long mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	static const char no_threads[] = "no kernel threads for the library";
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
 	struct fz_fiber *context = NULL;
+	size_t size;
+	bool narrow;
+	long mem;
 	int err;
 
+	*ret_why = no_threads;
+	count = fz_room_for(count, &narrow);
+	if (!count)
+		return -EAGAIN;
 	*ret_why = "no memory";
+	size = count * sizeof(struct fz_processor);
+	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 	if (fz_sys_failed(mem))
 		return (int)mem;
 	fz_sched.processors = (struct fz_processor *)mem;
@@ -464,8 +474,13 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 			       sizeof(struct fz_processor), backend, ret_why);
 	if (!err) {
 		err = start_threads(&context);
+		/* Those that were tried may be counted still. */
+		for (int tries = 20; err == -EAGAIN && narrow && tries; tries--) {
+			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+			err = start_threads(&context);
+		}
 		if (err) {
-			*ret_why = "no kernel threads for the library";
+			*ret_why = no_threads;
 			fz_backends_fini(&fz_sched.processors->backend, count,
 					 sizeof(struct fz_processor));
 		}

@@ -259,7 +259,7 @@ nproc_limit()
 
 group_limits()
 {
-	local n status
+	local n status backend
 	for n in 24 64 256; do
 		succeeds "RLIMIT_NOFILE $n" sh -c "ulimit -n $n; exec \"\$@\"" - "$fiberize" "$here/work" 5
 	done
@@ -280,6 +280,17 @@ group_limits()
 		for n in 1 2 3 4 8 100; do
 			nproc_limit $n
 		done
+		# Natively there is room for just these threads.  Twice, because those of the
+		# last process are counted for a moment longer.
+		for backend in uring epoll; do
+			for n in 1 2 3 4 5 7 10; do
+				set -- setpriv --reuid "$(nobodys_uid)" --clear-groups prlimit \
+					--nproc=$((n + 1)) env LD_PRELOAD="$work/libfiberize.so" \
+					FIBERIZE_BACKEND=$backend FIBERIZE_PROCESSORS=2 "$work/work" $n
+				limited "$@" || sleep 0.5
+				succeeds "RLIMIT_NPROC, $backend: room for $n threads" "$@"
+			done
+		done
 		# With room for one thread, and not for ours, that one works as it would have.
 		cat >"$work/one.c" <<-'END'
 			#include <pthread.h>
@@ -294,7 +305,7 @@ group_limits()
 			}
 		END
 		$CC -pthread -o "$work/one" "$work/one.c" || fails RLIMIT_NPROC 'does not compile'
-		for n in 1 2 3; do
+		for n in 1 2 3 4; do
 			limited setpriv --reuid 54322 --clear-groups prlimit --nproc=$n "$work/one"
 			native="$?, $(cat "$work/out")"
 			limited setpriv --reuid 54322 --clear-groups prlimit --nproc=$n \
