@@ -11,6 +11,7 @@
 #include "preload/init.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
@@ -39,6 +40,7 @@
 #include "runtime/maker.h"
 #include "runtime/monitor.h"
 #include "runtime/once.h"
+#include "runtime/room.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/stack.h"
@@ -143,6 +145,10 @@ bool fz_runtime_ready(void)
 	if (fz_config.verbose)
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
+	fz_room_is_told = fz_config.verbose;
+	/* Each kernel thread of ours would have 64 MB reserved for it by libc's malloc. */
+	if (fz_room_is_limited())
+		mallopt(M_ARENA_MAX, 1);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		fz_redirect_undo();

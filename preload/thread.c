@@ -4,6 +4,7 @@
  * what only a kernel thread has: a scheduling policy, an affinity, a stack of
  * its own.  join, detach and the rest tell by the handle which of both it is.
  */
+#include "preload/config.h"
 #include "preload/exclude.h"
 #include "preload/fork_gate.h"
 #include "preload/gate.h"
@@ -194,6 +195,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		describe(&defaults, &birth);
 		pthread_attr_destroy(&defaults);
 		birth.stack_size = fz_default_stack_size(birth.stack_size);
+		birth.any_stack_size = !fz_config.stack_size;
 	}
 	return -fz_fiber_create(&birth, thread);
 }

@@ -7,13 +7,15 @@
 #include <linux/mman.h>
 #include <linux/stat.h>
 
+#include "runtime/room.h"
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 
-enum { TABLE_FDS = 1 << 20, LEVEL_SOCKET = 1, AT_EMPTY = 0x1000 };
+enum { TABLE_FDS = 1 << 20, TABLE_FDS_LIMITED = 1 << 14, LEVEL_SOCKET = 1, AT_EMPTY = 0x1000 };
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
 static _Atomic uint32_t *table;
+static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
 
 void fz_fdtab_init(void)
@@ -22,7 +24,10 @@ void fz_fdtab_init(void)
 
 	if (table)
 		return;
-	mem = fz_sys_mmap(TABLE_FDS * sizeof(*table), PROT_READ | PROT_WRITE,
+	/* Most of it is never touched, but counts; what it lacks is asked for each time. */
+	if (fz_room_is_limited())
+		table_fds = TABLE_FDS_LIMITED;
+	mem = fz_sys_mmap(table_fds * sizeof(*table), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	if (!fz_sys_failed(mem))
 		table = (void *)mem;
@@ -30,7 +35,7 @@ void fz_fdtab_init(void)
 
 static _Atomic uint32_t *entry(int fd)
 {
-	return table && (unsigned)fd < TABLE_FDS ? &table[fd] : NULL;
+	return table && (unsigned)fd < table_fds ? &table[fd] : NULL;
 }
 
 uint32_t fz_fdtab_get(int fd)

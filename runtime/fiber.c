@@ -15,6 +15,7 @@
 #include "runtime/host.h"
 #include "runtime/lot.h"
 #include "runtime/park.h"
+#include "runtime/room.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
 #include "runtime/sigqueue.h"
@@ -292,16 +293,29 @@ static int manufacture(const struct fz_birth *birth, struct fz_fiber **ret_fiber
 /*
  * There was none in the pool.  Where a limit leaves no kernel thread for a moment, ours
  * that are idle, or about to end, make room; threads that are about to end leave theirs.
- * Returns with self in the runtime.
+ * Where memory is limited, we have taken some of what libc would have had for the stack:
+ * one whose size nobody has asked for may be smaller.  In the runtime.
  */
 static int find_context(struct fz_fiber *self, const struct fz_birth *birth,
 			struct fz_fiber **ret_fiber)
 {
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	const size_t small_stack = 512 * 1024, headroom = 16 << 20;
+	struct fz_birth small = *birth;
 	int err;
 
 	*ret_fiber = NULL;
+	if (birth->any_stack_size && birth->stack_size > small_stack &&
+	    !fz_room_for_memory(birth->stack_size + headroom)) {
+		fz_room_tell("little memory is left: stacks of new threads are smaller");
+		small.stack_size = small_stack;
+		birth = &small;
+		*ret_fiber = fz_pool_search(birth);
+		if (*ret_fiber)
+			return 0;
+	}
 	for (int tries = 10; tries; tries--) {
+		fz_leave_runtime(self);
 		err = manufacture(birth, ret_fiber);
 		fz_enter_runtime(self);
 		if (!err)
@@ -320,6 +334,7 @@ static int find_context(struct fz_fiber *self, const struct fz_birth *birth,
 		fz_announce_brief(self);
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 		fz_announce_end(self);
+		fz_enter_runtime(self);
 	}
 	return -EAGAIN;
 }
@@ -333,7 +348,6 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	fz_enter_runtime(self);
 	f = fz_pool_get(processor_or_none(self), birth);
 	if (!f) {
-		fz_leave_runtime(self);
 		err = find_context(self, birth, &f);
 		if (err) {
 			fz_leave_runtime(self);

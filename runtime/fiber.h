@@ -187,6 +187,7 @@ struct fz_birth {
 	void *(*start)(void *);
 	void *arg;
 	size_t stack_size;
+	bool any_stack_size;		/* the program has not asked for one */
 	size_t guard_size;
 	uint64_t mask;
 	bool detached;

@@ -3,7 +3,6 @@
 
 #include <asm/errno.h>
 
-#include "runtime/die.h"
 #include "runtime/host.h"
 #include "runtime/sched.h"
 #include "runtime/timer.h"
@@ -278,6 +277,18 @@ static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 	return end_wait(self);
 }
 
+/* Without memory for the deadline: it looks at the time whenever it is its turn. */
+static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline, uint64_t number)
+{
+	while (!fired(self)) {
+		if (fz_now() >= deadline)
+			fz_wake((struct fz_ticket){ self, number }, FZ_WHY_TIMEOUT);
+		else
+			fz_sched_yield(self);
+	}
+	return end_wait(self);
+}
+
 enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 {
 	uint64_t number;
@@ -289,7 +300,7 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 		number = atomic_load_explicit(&self->wait, memory_order_relaxed) >>
 			 FZ_WAIT_NUMBER_SHIFT;
 		if (!fz_timer_add(fz_processor_of(self), self, deadline, number))
-			fz_die("no memory for the deadlines of sleeping threads");
+			return watch_clock(self, deadline, number);
 	}
 	if (!fired(self))
 		fz_sched_park(self);

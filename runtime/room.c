@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/room.h"
 
+#include <linux/mman.h>
 #include <linux/resource.h>
 
+#include "runtime/die.h"
 #include "runtime/fiber.h"
 #include "runtime/host.h"
 #include "runtime/stack.h"
@@ -10,6 +12,7 @@
 
 /* What more than this leaves is enough, whatever else runs. */
 enum { NARROW = 1024 };
+
 
 /* The two helpers, and the one for a moment; of as many more as there are processors, one
  * is a spare, because the main thread is a carrier as well. */
@@ -45,6 +48,42 @@ static void await_end(_Atomic uintptr_t *tcb)
 	/* acquire: the kernel clears the tid. */
 	while (atomic_load_explicit(fz_tcb_tid(*tcb), memory_order_acquire))
 		fz_syscall0(__NR_sched_yield);
+}
+
+bool fz_room_is_told;
+
+void fz_room_tell(const char *text)
+{
+	static _Atomic bool told;
+
+	if (fz_room_is_told && !atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		fz_say("%s", text);
+}
+
+bool fz_room_is_limited(void)
+{
+	static const int limits[] = { RLIMIT_AS, RLIMIT_DATA };
+	struct { uint64_t now, most; } limit;
+
+	for (int i = 0; i < 2; i++)
+		if (fz_syscall4(__NR_prlimit64, 0, limits[i], 0, (long)&limit) == 0 &&
+		    limit.now != UINT64_MAX)
+			return true;
+	return false;
+}
+
+bool fz_room_for_memory(size_t size)
+{
+	long mem;
+
+	if (!fz_room_is_limited())
+		return true;
+	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	if (fz_sys_failed(mem))
+		return false;
+	fz_syscall2(__NR_munmap, mem, (long)size);
+	return true;
 }
 
 uint32_t fz_room_for(uint32_t count, bool *ret_narrow)

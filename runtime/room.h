@@ -3,10 +3,12 @@
 #define FZ_RUNTIME_ROOM_H
 
 /*
- * runtime/room.h - what a narrow limit on processes leaves for kernel threads of ours.
+ * runtime/room.h - what narrow limits on processes and on memory leave for us: what the
+ * program needs comes first.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -17,5 +19,15 @@
  * gone from this process, but may be counted for a moment longer: ret_narrow.
  */
 uint32_t fz_room_for(uint32_t count, bool *ret_narrow);
+
+/* Does a limit count what is mapped and not used (RLIMIT_AS, RLIMIT_DATA)? */
+bool fz_room_is_limited(void);
+
+/* Say that, once, to who wants to know. */
+void fz_room_tell(const char *text);
+extern bool fz_room_is_told;
+
+/* Is that much left by such a limit, if there is one? */
+bool fz_room_for_memory(size_t size);
 
 #endif

@@ -458,6 +458,10 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	long mem;
 	int err;
 
+	*ret_why = "the limit on memory is low";
+	/* We take some 15 MB; with less than the rest the program may be at its limit. */
+	if (!fz_room_for_memory((size_t)64 << 20))
+		return -ENOMEM;
 	*ret_why = no_threads;
 	count = fz_room_for(count, &narrow);
 	if (!count)

@@ -6,6 +6,7 @@
 
 #include "runtime/features.h"
 #include "runtime/lock.h"
+#include "runtime/room.h"
 #include "runtime/uapi.h"
 
 enum {
@@ -77,9 +78,10 @@ static int refill(struct slab_class *class)
 
 	if (count > SLAB_STACKS)
 		count = SLAB_STACKS;
-	if (count == 0)
+	/* What nobody needs yet is the program's, whose own memory is as limited. */
+	if (count == 0 || fz_room_is_limited())
 		count = 1;
-	/* Fewer if address space is limited (RLIMIT_AS). */
+	/* Fewer if there is not that much. */
 	for (;; count /= 2) {
 		/* One at a time: there is none to waste. */
 		slack = count > 1 && class->slot >= TABLE_SPAN ? 2 * TABLE_SPAN : 0;

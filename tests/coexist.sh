@@ -257,13 +257,75 @@ nproc_limit()
 	fi
 }
 
+# memory_limit as|data THREADS: what is just enough natively is enough but for the library
+# itself, and with every amount more than that
+memory_limit()
+{
+	local low=0 high=1000000 middle more backend
+	while [ $((high - low)) -gt 100 ]; do
+		middle=$(((low + high) / 2))
+		if limited prlimit --stack=8388608 --"$1"=$((middle * 1024)) "$here/work" "$2"; then
+			high=$middle
+		else
+			low=$middle
+		fi
+	done 2>/dev/null
+	for backend in uring epoll; do
+		for more in 2000 8000 20000 40000 60000 75000 100000; do
+			succeeds "limit $1, $backend: $2 threads and $more kB" prlimit \
+				--stack=8388608 --"$1"=$(((high + more) * 1024)) \
+				env LD_PRELOAD="$library" FIBERIZE_BACKEND=$backend \
+				"$here/work" "$2"
+		done
+	done
+}
+
+# Threads that come and go where only small stacks are left, and messages.
+memory_churn()
+{
+	cat >"$work/churn.c" <<-'END'
+		#include <pthread.h>
+		#include <stdio.h>
+		static pthread_barrier_t all;
+		static void *run(void *arg) { pthread_barrier_wait(&all); return arg; }
+		int main(void)
+		{
+			pthread_t t[19];
+			for (int round = 0; round < 100; round++) {
+				pthread_barrier_init(&all, 0, 20);
+				for (int i = 0; i < 19; i++)
+					if (pthread_create(&t[i], 0, run, 0))
+						return 1;
+				pthread_barrier_wait(&all);
+				for (int i = 0; i < 19; i++)
+					pthread_join(t[i], 0);
+			}
+			puts("EXIT-SUCCESS");
+			return 0;
+		}
+	END
+	$CC -pthread -o "$work/churn" "$work/churn.c" || fails 'limit data' 'does not compile'
+	succeeds 'limit data: threads that come and go' prlimit --stack=8388608 \
+		--data=120000000 env LD_PRELOAD="$library" FIBERIZE_VERBOSE=1 "$work/churn"
+	has 'limit data: says that stacks are smaller' "$work/err" \
+		'^fiberize: little memory is left: stacks of new threads are smaller$'
+	succeeds 'limit data: little, and threads' prlimit --stack=8388608 --data=60000000 \
+		env LD_PRELOAD="$library" FIBERIZE_VERBOSE=1 "$here/work" 3
+	has 'limit data: little, and why' "$work/err" \
+		'^fiberize: threads stay kernel threads: the limit on memory is low: ENOMEM$'
+}
+
 group_limits()
 {
 	local n status backend
 	for n in 24 64 256; do
 		succeeds "RLIMIT_NOFILE $n" sh -c "ulimit -n $n; exec \"\$@\"" - "$fiberize" "$here/work" 5
 	done
-	# 20 stacks of 8 MB, libc, and the 100 MB more that README tells of.
+	for n in as data; do
+		memory_limit $n 1
+		memory_limit $n 20
+	done
+	memory_churn
 	for n in 300000 1000000; do
 		succeeds "RLIMIT_AS $n kB" sh -c "ulimit -v $n; exec \"\$@\"" - "$fiberize" "$here/work"
 	done
