@@ -487,93 +487,15 @@ bool object_defines_version(const struct object *o, const char *version)
 	return false;
 }
 
-/* ---- raw system calls --------------------------------------------------- */
+/* ---- code ---------------------------------------------------------------- */
 
-static void note_number(struct raw_calls *calls, uint32_t number)
-{
-	for (unsigned i = 0; i < calls->number_count; i++)
-		if (calls->numbers[i] == number)
-			return;
-	if (calls->number_count < sizeof(calls->numbers) / sizeof(*calls->numbers))
-		calls->numbers[calls->number_count++] = number;
-}
-
-enum { NUMBERS = 512 };			/* more system calls than there are */
-
-/*
- * syscall is 0f 05, two bytes that are often a part of something else.  It counts
- * where the number is loaded shortly before, or the result is looked at as one of
- * the kernel's: compared with -4095 or -4096.  Before the upper half of a small
- * displacement they are its lower half: 00 00, ff ff and neighbours.
- */
-static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls *calls)
-{
-	static const unsigned char compare[2][6] = {
-		{ 0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff },
-		{ 0x48, 0x3d, 0x01, 0xf0, 0xff, 0xff },
-	};
-
-	for (size_t i = 0; i + 1 < size; i++) {
-		const unsigned char *next = memchr(code + i, 0x0f, size - 1 - i);
-		bool found = false;
-
-		if (!next)
-			break;
-		i = (size_t)(next - code);
-		if (next[1] != 0x05)
-			continue;
-		if (size - i >= 4 && (next[3] == 0x00 || next[3] == 0xff) &&
-		    (next[2] <= 0x04 || next[2] >= 0xfc))
-			continue;
-		/* mov $imm32,%eax: b8 and four bytes, or 48 c7 c0 and four bytes */
-		for (size_t back = 5; back <= 40 && back <= i && !found; back++) {
-			const unsigned char *p = next - back;
-			uint32_t number;
-
-			if (p[0] == 0xb8)
-				number = word_at(p + 1);
-			else if (back >= 7 && p[0] == 0x48 && p[1] == 0xc7 && p[2] == 0xc0)
-				number = word_at(p + 3);
-			else
-				continue;
-			if (number < NUMBERS) {
-				found = true;
-				note_number(calls, number);
-			}
-		}
-		for (int c = 0; c < 2 && !found; c++)
-			found = size - i >= 8 && memcmp(next + 2, compare[c], 6) == 0;
-		calls->sites += found;
-	}
-}
-
-/* svc #0 is a word of its own; x8 or w8 holds the number. */
-static void scan_aarch64(const unsigned char *code, size_t size, struct raw_calls *calls)
-{
-	const uint32_t svc = 0xd4000001, movz_x8 = 0xd2800008, movz_w8 = 0x52800008;
-
-	for (size_t i = 0; i + 4 <= size; i += 4) {
-		if (word_at(code + i) != svc)
-			continue;
-		calls->sites++;
-		for (size_t back = 4; back <= 64 && back <= i; back += 4) {
-			uint32_t word = word_at(code + i - back) & ~UINT32_C(0x1fffe0);
-
-			if (word != movz_x8 && word != movz_w8)
-				continue;
-			note_number(calls, word_at(code + i - back) >> 5 & 0xffff);
-			break;
-		}
-	}
-}
-
-void object_find_raw_calls(const struct object *o, struct raw_calls *ret_calls)
+void object_each_code(const struct object *o,
+		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg)
 {
 	uint64_t left = UINT64_C(1) << 30;	/* a file that claims more is damaged */
 	size_t count = header_count(o);
 	GElf_Phdr ph;
 
-	memset(ret_calls, 0, sizeof(*ret_calls));
 	for (size_t i = 0; i < count; i++) {
 		const unsigned char *code;
 
@@ -584,10 +506,7 @@ void object_find_raw_calls(const struct object *o, struct raw_calls *ret_calls)
 		if (!code || ph.p_filesz > left)
 			continue;
 		left -= ph.p_filesz;
-		if (o->header.e_machine == EM_X86_64)
-			scan_x86_64(code, ph.p_filesz, ret_calls);
-		else if (o->header.e_machine == EM_AARCH64)
-			scan_aarch64(code, ph.p_filesz, ret_calls);
+		visit(code, ph.p_filesz, arg);
 	}
 }
 

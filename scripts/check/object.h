@@ -16,13 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Raw system calls: instructions that enter the kernel behind libc's back. */
-struct raw_calls {
-	unsigned sites;			/* whose number is known, or that look like one */
-	uint32_t numbers[64];		/* each number once; at most as many as fit */
-	unsigned number_count;
-};
-
 struct object {
 	char *path;
 	struct object *needed_by;	/* NULL for the program itself */
@@ -78,8 +71,9 @@ void object_each_version_needed(const struct object *o, const char *soname,
 /* Does it define that version? */
 bool object_defines_version(const struct object *o, const char *version);
 
-/* Find instructions that enter the kernel. */
-void object_find_raw_calls(const struct object *o, struct raw_calls *ret_calls);
+/* Call visit for each part of it that is executable. */
+void object_each_code(const struct object *o,
+		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg);
 
 /* What people call an EM_ value. */
 const char *machine_name(unsigned machine);

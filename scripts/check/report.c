@@ -161,7 +161,7 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 	if (library_is_libc(o))
 		return;
 	object_each_import(o, look_at_import, f);
-	object_find_raw_calls(o, &f->raw);
+	raw_calls_find(o, &f->raw);
 	/* The program comes before every library, also before a preloaded one. */
 	for (size_t i = 0; program && i < sizeof(interposed) / sizeof(*interposed); i++)
 		if (object_exports(o, interposed[i].name))

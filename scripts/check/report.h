@@ -12,6 +12,7 @@
 #include "libraries.h"
 #include "profiles.h"
 #include "program.h"
+#include "raw_calls.h"
 
 /* design: the ladder of calls, as far as it can be told from a name. */
 enum rung {

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_RAW_CALLS_H
+#define CHECK_RAW_CALLS_H
+
+/*
+ * scripts/check/raw_calls.h - raw system calls of an object: instructions that enter the
+ * kernel behind libc's back.
+ */
+
+#include "object.h"
+
+struct raw_calls {
+	unsigned sites;			/* whose number is known, or that look like one */
+	uint32_t numbers[64];		/* each number once; at most as many as fit */
+	unsigned number_count;
+};
+
+void raw_calls_find(const struct object *o, struct raw_calls *ret);
+
+#endif
