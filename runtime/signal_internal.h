@@ -59,6 +59,9 @@ bool fz_signal_main_is_wired(void);
 /* signal_mask.c: are there threads that are no fibers, or wired?  In the runtime. */
 bool fz_signal_others_exist(void);
 
+/* signal_mask.c: all fibers block these, even if one is in sigwait for them.  Any context. */
+uint64_t fz_signal_blocked_by_all(void);
+
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);
 

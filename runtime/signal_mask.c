@@ -74,13 +74,19 @@ void fz_signal_wire(struct fz_fiber *self)
 	fz_fiber_each(leave_count, self);
 }
 
-uint64_t fz_signal_left_to_kernel(void)
+uint64_t fz_signal_blocked_by_all(void)
 {
 	if (fz_signal_executing())
 		return FZ_SIGNALS_ALL;
 	/* relaxed: see publish_blocked_by_all(). */
-	return atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) &
-	       ~fz_signal_waited_for();
+	return atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed);
+}
+
+uint64_t fz_signal_left_to_kernel(void)
+{
+	if (fz_signal_executing())
+		return FZ_SIGNALS_ALL;
+	return fz_signal_blocked_by_all() & ~fz_signal_waited_for();
 }
 
 static bool count_all(struct fz_fiber *first, void *arg)

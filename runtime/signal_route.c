@@ -516,8 +516,11 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 	route_inbox();
 	offer_kept_before(sig);
 	offer(&d);
-	/* The kernel would give it to the monitor, some time later. */
-	if (d.outcome == NOBODY && !(fz_signal_left_to_kernel() & fz_signal_bit(sig)) &&
+	/*
+	 * The kernel would give it to the monitor, some time later.  Not if all block it, and
+	 * somebody waits for it only now: what came before it is still there.
+	 */
+	if (d.outcome == NOBODY && !(fz_signal_blocked_by_all() & fz_signal_bit(sig)) &&
 	    !fz_signal_others_exist()) {
 		fz_signal_keep(d.node);
 		d.outcome = DELIVERED;

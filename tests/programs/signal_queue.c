@@ -139,38 +139,57 @@ static void to_the_process(void)
 
 /* ---- sigwaitinfo takes them one by one ----------------------------------- */
 
+/* Of two numbers: each in the order of sending, and the lower one, which was sent first. */
 static void *takes(void *arg)
 {
+	int taken[2] = { 0, 0 };
 	sigset_t set;
 	siginfo_t info;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 4);
+	sigaddset(&set, SIGRTMIN + 7);
 	event_post(&ready);
-	for (int i = 0; i < N; i++) {
-		CHECK_INT(sigwaitinfo(&set, &info), SIGRTMIN + 4);
-		CHECK_INT(info.si_value.sival_int, i);
+	for (int i = 0; i < 2 * N; i++) {
+		int sig = sigwaitinfo(&set, &info), high = sig == SIGRTMIN + 7;
+
+		CHECK(high || sig == SIGRTMIN + 4);
+		CHECK_INT(info.si_value.sival_int, taken[high]);
 		CHECK_INT(info.si_code, SI_QUEUE);
+		CHECK(!high || taken[0] == N);
+		taken[high]++;
 	}
 	CHECK_ERR(sigtimedwait(&set, &info, &(struct timespec){ 0 }), EAGAIN);
 	return arg;
 }
 
+static void queue(pthread_t t, bool directed, int sig, int n)
+{
+	if (directed)
+		CHECK_OK(pthread_sigqueue(t, sig, value(n)));
+	else
+		CHECK_OK(sigqueue(getpid(), sig, value(n)));
+}
+
 static void by_sigwaitinfo(bool directed)
 {
-	pthread_t t;
+	enum { ROUNDS = 50 };
 
-	ready.count = 0;
 	mask(SIG_BLOCK, SIGRTMIN + 4);
-	t = start(takes, NULL);
-	event_wait(&ready, 1);
-	for (int i = 0; i < N; i++) {
-		if (directed)
-			CHECK_OK(pthread_sigqueue(t, SIGRTMIN + 4, value(i)));
-		else
-			CHECK_OK(sigqueue(getpid(), SIGRTMIN + 4, value(i)));
+	mask(SIG_BLOCK, SIGRTMIN + 7);
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_t t;
+
+		ready.count = 0;
+		t = start(takes, NULL);
+		event_wait(&ready, 1);
+		for (int i = 0; i < N; i++)
+			queue(t, directed, SIGRTMIN + 4, i);
+		for (int i = 0; i < N; i++)
+			queue(t, directed, SIGRTMIN + 7, i);
+		finish(t);
 	}
-	finish(t);
+	mask(SIG_UNBLOCK, SIGRTMIN + 7);
 	mask(SIG_UNBLOCK, SIGRTMIN + 4);
 	printf("by sigwaitinfo, %s\n", directed ? "to the thread" : "to the process");
 }
@@ -250,7 +269,7 @@ static void *nothing(void *arg)
 
 int main(void)
 {
-	for (int i = 1; i <= 6; i++)
+	for (int i = 1; i <= 7; i++)
 		handle(SIGRTMIN + i);
 	handle(SIGUSR1);
 	finish(start(nothing, NULL));
