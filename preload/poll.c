@@ -34,13 +34,12 @@ static bool deadline_of(const struct timespec *timeout, fz_nsec *ret_deadline)
 	return true;
 }
 
-/* Install a temporary mask.  Returns true if a handler that it lets in has run. */
-static bool swap_mask(struct fz_fiber *self, const sigset_t *mask, struct fz_mask_swap *ret_old)
+static uint64_t word_of(const sigset_t *mask)
 {
 	uint64_t word;
 
 	memcpy(&word, mask, sizeof(word));
-	return fz_signal_swap_mask(self, word, ret_old);
+	return word;
 }
 
 FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
@@ -65,18 +64,13 @@ FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdsle
 static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 			const struct timespec *timeout, const sigset_t *mask)
 {
-	struct fz_mask_swap old;
 	fz_nsec deadline;
-	int ret;
 
 	if (!deadline_of(timeout, &deadline))
 		return (int)fz_leave(-EINVAL);
 	if (!mask)
 		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
-	/* A handler that the mask let in is what ppoll was waiting for. */
-	ret = swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
-	fz_signal_unswap_mask(self, &old);
-	return (int)fz_leave(ret);
+	return (int)fz_leave(fz_io_ppoll(self, fds, n, deadline, word_of(mask)));
 }
 
 FZ_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -137,9 +131,7 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pselect);
 	void *const sets[3] = { r, w, e };
-	struct fz_mask_swap old;
 	fz_nsec deadline;
-	int ret;
 
 	if (!self)
 		return fz_real.pselect(n, r, w, e, timeout, mask);
@@ -149,10 +141,7 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 		return (int)fz_leave(fz_io_select(self, n, sets, deadline));
 	if (!fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
-	/* A handler that the mask let in is what pselect was waiting for. */
-	ret = swap_mask(self, mask, &old) ? -EINTR : fz_io_select(self, n, sets, deadline);
-	fz_signal_unswap_mask(self, &old);
-	return (int)fz_leave(ret);
+	return (int)fz_leave(fz_io_pselect(self, n, sets, deadline, word_of(mask)));
 }
 
 /*
@@ -193,8 +182,12 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 
 	if (!mask)
 		return epoll_common(self, fd, events, max, deadline);
-	ret = swap_mask(self, mask, &old) ? (int)fz_leave(-EINTR) :
-					    epoll_common(self, fd, events, max, deadline);
+	/* If it need not wait, or must not, what the mask would let in stays pending. */
+	ret = epoll_common(self, fd, events, max, 0);
+	if (ret != 0 || deadline == 0)
+		return ret;
+	ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
+		      (int)fz_leave(-EINTR) : epoll_common(self, fd, events, max, deadline);
 	fz_signal_unswap_mask(self, &old);
 	return ret;
 }

@@ -53,7 +53,7 @@ void fz_host_call_handler(int sig, void *info)
 {
 	struct fz_fiber *self = fz_self();
 	struct fz_action a = fz_signal_action_get(sig);
-	uint64_t during = self->mask | a.mask, before;
+	uint64_t during = self->mask | a.mask, before, after;
 	int saved = errno;
 	ucontext_t uc;
 
@@ -63,10 +63,14 @@ void fz_host_call_handler(int sig, void *info)
 	getcontext(&uc);
 	memcpy(&uc.uc_sigmask, &before, sizeof(before));
 	fz_signal_call_handler(self, sig, info, &uc);
-	if (self->kind == FZ_KIND_FIBER)
+	memcpy(&after, &uc.uc_sigmask, sizeof(after));
+	if (self->kind == FZ_KIND_FIBER) {
 		fz_signal_load_mask(self->carrier, self->mask);
-	else
+		if (after != before)
+			fz_signal_set_mask(self, SIG_SETMASK, &after, NULL);
+	} else {
 		fz_sys_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	errno = saved;
 }
 

@@ -364,6 +364,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->between_lives = true;
 	/* Its predecessor may have been cancelled in sigsuspend. */
 	f->suspended = false;
+	f->restores_mask = false;
 	fz_alt_stack_init(f);
 	fz_sigqueue_clear(f);
 	f->user_seen = f->system_seen = 0;

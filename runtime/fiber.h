@@ -114,6 +114,8 @@ struct fz_fiber {
 	bool handler_ends;		/* about to return, by a mask that is not yet true */
 	uint32_t handlers_run;		/* counts; whoever cares resets it */
 	bool suspended;			/* in a call that a handler ends, even now */
+	bool restores_mask;		/* the first handler's end puts back ... */
+	uint64_t mask_to_restore;	/* ... what was in force before that call */
 	_Atomic uint64_t timer_signals;	/* of timers for this thread, if the kernel knows it */
 	uint64_t sigwait_set;		/* it is in sigwait for these */
 	_Atomic(struct fz_signode *) arrivals;	/* runtime/sigqueue.h; any thread */

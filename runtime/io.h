@@ -59,8 +59,17 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 /* deadline FZ_FOREVER: no timeout; 0: do not wait.  Never restarts after a handler. */
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline);
 
+/*
+ * The same with another mask of signals while it waits.  Not if it need not wait: then what
+ * the mask would let in stays pending, as natively.
+ */
+int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
+		uint64_t mask);
+
 /* Likewise.  sets: for reading, for writing, exceptions; each an fd_set or NULL. */
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
+int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		  uint64_t mask);
 
 /* Returns 0 when the deadline has passed, -EINTR after a handler. */
 int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline);

@@ -54,6 +54,21 @@ static bool half_closed(const struct pollfd *wanted, unsigned n)
 	return n && poll_now(fds, n) > 0;
 }
 
+int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
+		uint64_t mask)
+{
+	struct fz_mask_swap old;
+	int ret;
+
+	fz_io_test_cancel(self);
+	ret = n ? poll_now(fds, n) : 0;
+	if (ret != 0)
+		return ret;
+	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
+	fz_signal_unswap_mask(self, &old);
+	return ret;
+}
+
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
 {
 	struct pollfd wanted[MAX_REQUESTS];

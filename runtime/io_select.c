@@ -12,6 +12,7 @@
 
 #include "runtime/host.h"
 #include "runtime/sched.h"
+#include "runtime/signal.h"
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 
@@ -111,19 +112,45 @@ static int gather(const struct sets *s, struct pollfd *fds)
 	return used;
 }
 
+static void set_up(struct sets *s, int n, void *const sets[3])
+{
+	for (int i = 0; i < 3; i++)
+		s->user[i] = sets[i];
+	s->words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0;
+	s->n = n;
+}
+
+int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		  uint64_t mask)
+{
+	struct fz_mask_swap old;
+	struct sets s;
+	int ret;
+
+	fz_io_test_cancel(self);
+	set_up(&s, n, sets);
+	if (s.words <= MAX_WORDS && save(&s)) {
+		ret = (int)select_now(&s);
+		if (ret != 0)
+			return ret;
+		restore(&s);
+	}
+	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
+						      fz_io_select(self, n, sets, deadline);
+	fz_signal_unswap_mask(self, &old);
+	return ret;
+}
+
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
 {
 	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
 	struct pollfd wanted[MAX_REQUESTS];
-	struct sets s = {
-		.user = { sets[0], sets[1], sets[2] },
-		.words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0,
-		.n = n,
-	};
+	struct sets s;
 	int used, spurious = 0;
 	int64_t ret;
 
 	fz_io_test_cancel(self);
+	set_up(&s, n, sets);
 	if (deadline == 0 || n < 0)
 		return (int)select_now(&s);
 	if (s.words > MAX_WORDS)

@@ -2,6 +2,7 @@
 #include "runtime/signal.h"
 
 #include <asm/errno.h>
+#include <ucontext.h>
 
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
@@ -52,6 +53,19 @@ static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo
 	       self->tid, self->name, (unsigned long)size);
 }
 
+/* The first handler of a call with a mask of its own; not one that came on top of it. */
+static void restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	uint64_t interrupted;
+
+	__builtin_memcpy(&interrupted, &uc->uc_sigmask, sizeof(interrupted));
+	if (interrupted != mask || self->kind != FZ_KIND_FIBER)
+		return;
+	self->restores_mask = false;
+	__builtin_memcpy(&uc->uc_sigmask, &self->mask_to_restore, sizeof(self->mask_to_restore));
+}
+
 /* Call the program's handler: on its own thread, in user code. */
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
@@ -85,6 +99,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		if (FZ_UNLIKELY(self->has_alt_stack))
 			fz_alt_stack_handler_began(self);
 	}
+	if (FZ_UNLIKELY(self->restores_mask))
+		restore_when_it_ends(self, mask, ucontext);
 	/* It may leave the call by siglongjmp. */
 	self->suspended = false;
 	if (suspended)
@@ -252,7 +268,41 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 	return err;
 }
 
-void fz_signal_run_pending(struct fz_fiber *self)
+static void run_pending(struct fz_fiber *self, bool stacked);
+
+/*
+ * The handler of sig is about to run in a call with a mask of its own: what is let in by
+ * that mask and by the handler's comes on top of it, and so before it, and the rest stays
+ * pending.
+ */
+static void run_on_top(struct fz_fiber *self, int sig)
+{
+	struct fz_action a = fz_signal_action_get(sig);
+	uint64_t mask = self->mask, during = mask | a.mask;
+	bool suspended = self->suspended, restores = self->restores_mask;
+
+	if ((uintptr_t)a.handler <= 1 || self->kind != FZ_KIND_FIBER)
+		return;
+	if (!(a.flags & FLAG_NODEFER))
+		during |= fz_signal_bit(sig);
+	/* relaxed: one that comes later comes when it comes. */
+	if (!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~during &
+	      ~FZ_SIGNAL_HANDLED))
+		return;
+	/* One on top may leave the call by siglongjmp. */
+	self->suspended = false;
+	self->restores_mask = false;
+	fz_signal_apply_mask(self, during & ~FZ_SIGNALS_OF_LIBC);
+	run_pending(self, true);
+	if (self->kind == FZ_KIND_FIBER)
+		fz_signal_apply_mask(self, mask);
+	else
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	self->restores_mask = restores;
+	self->suspended = suspended;
+}
+
+static void run_pending(struct fz_fiber *self, bool stacked)
 {
 	struct fz_siginfo info;
 	struct fz_signode *node;
@@ -283,6 +333,11 @@ void fz_signal_run_pending(struct fz_fiber *self)
 		sig = node->sig;
 		info = node->info;
 		fz_signode_free(node);
+		if (FZ_UNLIKELY(stacked || self->restores_mask)) {
+			self->injecting = before;
+			run_on_top(self, sig);
+			self->injecting = SIG_CANCEL;
+		}
 		/* RLIMIT_SIGPENDING: the kernel was rid of it already, so it must not be lost. */
 		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
 		    fz_signal_send_here(self, sig, &info) == -EAGAIN)
@@ -290,6 +345,11 @@ void fz_signal_run_pending(struct fz_fiber *self)
 		atomic_signal_fence(memory_order_seq_cst);
 		self->injecting = before;
 	}
+}
+
+void fz_signal_run_pending(struct fz_fiber *self)
+{
+	run_pending(self, false);
 }
 
 void fz_signal_life_begins(struct fz_fiber *self)

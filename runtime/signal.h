@@ -132,10 +132,12 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 /*
  * The mask for the time of a call, such as sigsuspend or ppoll: a handler that runs
  * from here on ends the call, and if it is before the call sleeps.  Returns true if
- * one has run already.  unswap returns what was in force, with *ret of swap.
+ * one has run already.  unswap returns what was in force, with *ret of swap; so does the
+ * end of a handler, as natively, so that this mask lets in no more than would come on top
+ * of the first one.
  */
 struct fz_mask_swap {
-	uint64_t mask;
+	uint64_t mask, during;
 	bool suspended;
 };
 bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old);

@@ -53,6 +53,12 @@ void fz_signal_leave_to_monitor(int sig, const void *info);
  */
 void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask);
 
+/*
+ * signal_mask.c: the calling fiber's mask and its kernel thread's, for a while, so that it is
+ * not counted.  In user code.
+ */
+void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask);
+
 /* signal.c: the kernel prefers the main thread; does it alone know what that one accepts? */
 bool fz_signal_main_is_wired(void);
 

@@ -136,7 +136,7 @@ static bool recount(struct fz_fiber *first, void *arg)
 	return true;
 }
 
-static void apply_mask(struct fz_fiber *self, uint64_t mask)
+void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask)
 {
 	if (self->mask == mask)
 		return;
@@ -164,7 +164,7 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 	}
 	if (change.to != old) {
 		/* Blocked at once, before it is counted as blocked. */
-		apply_mask(self, old | change.to);
+		fz_signal_apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
 		all_before = fz_signal_left_to_kernel();
 		fz_fiber_each(recount, &change);
@@ -178,7 +178,7 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		if (all_before != all_after)
 			fz_monitor_update_mask();
 		/* Let in outside the runtime: what is pending is handled here. */
-		apply_mask(self, change.to);
+		fz_signal_apply_mask(self, change.to);
 		unblocked = old & ~change.to;
 		/* Twice, if one is pending for the thread, too. */
 		for (int i = 0; i < 2 && unblocked && FZ_UNLIKELY(fz_signal_has_come(unblocked));
@@ -197,19 +197,33 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old)
 {
 	ret_old->suspended = self->suspended;
+	ret_old->mask = self->mask;
+	ret_old->during = mask;
 	self->handlers_run = 0;
 	self->must_return_eintr = false;
+	self->mask_to_restore = self->mask;
+	self->restores_mask = true;
 	self->suspended = true;
 	atomic_signal_fence(memory_order_seq_cst);
-	fz_signal_set_mask(self, HOW_SETMASK, &mask, &ret_old->mask);
+	fz_signal_set_mask(self, HOW_SETMASK, &mask, NULL);
 	return self->handlers_run != 0;
 }
 
 void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old)
 {
+	bool restored = !self->restores_mask && self->mask != old->during;
+
+	self->restores_mask = false;
 	self->suspended = old->suspended;
 	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
-	fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
+	if (FZ_UNLIKELY(self->kind != FZ_KIND_FIBER))
+		/* A handler has made it a kernel thread. */
+		fz_sys_sigmask(HOW_SETMASK, &old->mask, NULL);
+	else if (!restored)
+		fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
+	else if (self->mask & ~old->during & fz_signal_left_to_kernel())
+		/* As in fz_signal_set_mask(). */
+		fz_monitor_update_mask();
 }
 
 void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask)
