@@ -82,7 +82,7 @@ static void enlist(struct fz_fiber *f)
 	/* relaxed: only the last decrement means anything; main counts from the start. */
 	if (!f->is_main)
 		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
-	fz_signal_thread_started(f->mask);
+	fz_signal_thread_started(f);
 	fz_lock_release(&registry.lock);
 }
 
@@ -99,7 +99,7 @@ static bool delist(struct fz_fiber *f)
 	if (f->all_next)
 		f->all_next->all_prev = f->all_prev;
 	if (f->kind == FZ_KIND_FIBER)
-		fz_signal_thread_ended(f->mask);
+		fz_signal_thread_ended(f);
 	/* acq_rel: who exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
 	fz_lock_release(&registry.lock);

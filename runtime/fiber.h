@@ -60,6 +60,8 @@ struct fz_fiber {
 	struct fz_fiber *next;		/* run queue, free list */
 	_Atomic uint64_t pending;	/* signals (runtime/signal.h); any thread */
 	uint64_t mask;			/* what pthread_sigmask set */
+	/* Without that of a handler; written by the fiber, under the registry's lock. */
+	uint64_t mask_counted;
 	/* Set and cleared by this thread, read by signal handlers on it. */
 	_Atomic uint32_t in_runtime;
 	uint8_t kind;			/* enum fz_kind */

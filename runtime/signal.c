@@ -70,7 +70,7 @@ static void restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *uco
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
 	struct fz_action a = fz_signal_action_get(sig);
-	uint64_t mask = self->mask, during = mask | a.mask;
+	uint64_t mask = self->mask, during = mask | a.mask, counted = self->mask_counted;
 	bool suspended = self->suspended, eintr;
 	uint32_t handlers;
 
@@ -123,6 +123,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		 */
 		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
 		self->mask = mask;
+		if (FZ_UNLIKELY(self->mask_counted != counted))
+			fz_signal_recount(self, counted);
 	}
 }
 

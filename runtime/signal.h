@@ -153,8 +153,8 @@ void fz_signal_load_mask(struct fz_carrier *carrier, uint64_t mask);
 bool fz_signal_mask_is_known(const struct fz_fiber *self);
 
 /* By the registry, under its lock; for fibers that are not wired. */
-void fz_signal_thread_started(uint64_t mask);
-void fz_signal_thread_ended(uint64_t mask);
+void fz_signal_thread_started(struct fz_fiber *f);
+void fz_signal_thread_ended(struct fz_fiber *f);
 
 /*
  * The calling fiber becomes wired: it has the mask that its kernel thread has, and

@@ -53,6 +53,9 @@ void fz_signal_leave_to_monitor(int sig, const void *info);
  */
 void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask);
 
+/* The same for what the handler did to its own mask, which was none of that. */
+void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
+
 /*
  * signal_mask.c: the calling fiber's mask and its kernel thread's, for a while, so that it is
  * not counted.  In user code.

@@ -38,23 +38,24 @@ static void count(uint64_t mask, int by)
 		masks.blocked_by[__builtin_ctzll(mask) + 1] += (uint32_t)by;
 }
 
-void fz_signal_thread_started(uint64_t mask)
+void fz_signal_thread_started(struct fz_fiber *f)
 {
 	masks.threads++;
-	count(mask, 1);
+	f->mask_counted = f->mask;
+	count(f->mask, 1);
 	/*
 	 * One more that blocks the same as all: nothing changes.  Otherwise the
 	 * set can only shrink; the monitor may learn of that late.
 	 */
 	if (masks.threads == 1 ||
-	    (atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) & ~mask))
+	    (atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) & ~f->mask))
 		publish_blocked_by_all();
 }
 
-void fz_signal_thread_ended(uint64_t mask)
+void fz_signal_thread_ended(struct fz_fiber *f)
 {
 	masks.threads--;
-	count(mask, -1);
+	count(f->mask_counted, -1);
 	publish_blocked_by_all();
 }
 
@@ -63,8 +64,8 @@ static bool leave_count(struct fz_fiber *first, void *arg)
 	struct fz_fiber *self = arg;
 
 	(void)first;
-	fz_signal_thread_ended(self->mask);
-	self->mask = 0;
+	fz_signal_thread_ended(self);
+	self->mask = self->mask_counted = 0;
 	self->kind = FZ_KIND_WIRED;
 	return true;
 }
@@ -122,16 +123,19 @@ bool fz_signal_mask_is_known(const struct fz_fiber *self)
 
 struct mask_change {
 	struct fz_fiber *self;
-	uint64_t from, to;
+	uint64_t to;
 };
 
 static bool recount(struct fz_fiber *first, void *arg)
 {
 	struct mask_change *change = arg;
+	uint64_t from;
 
 	(void)first;
-	count(change->from & ~change->to, -1);
-	count(change->to & ~change->from, 1);
+	from = change->self->mask_counted;
+	count(from & ~change->to, -1);
+	count(change->to & ~from, 1);
+	change->self->mask_counted = change->to;
 	publish_blocked_by_all();
 	return true;
 }
@@ -150,7 +154,7 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old)
 {
 	uint64_t old = self->mask, all_before, all_after, unblocked;
-	struct mask_change change = { self, old, old };
+	struct mask_change change = { self, old };
 
 	if (set) {
 		switch (how) {
@@ -162,7 +166,8 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		change.to &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) |
 			       fz_signal_bit(SIG_STOP));
 	}
-	if (change.to != old) {
+	/* The same may be counted otherwise: it is a handler's, which will not end but be left. */
+	if (change.to != old || (set && change.to != self->mask_counted)) {
 		/* Blocked at once, before it is counted as blocked. */
 		fz_signal_apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
@@ -221,25 +226,33 @@ void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old
 		fz_sys_sigmask(HOW_SETMASK, &old->mask, NULL);
 	else if (!restored)
 		fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
-	else if (self->mask & ~old->during & fz_signal_left_to_kernel())
-		/* As in fz_signal_set_mask(). */
-		fz_monitor_update_mask();
 }
 
-void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask)
+void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 {
-	struct mask_change change = { self, self->mask, mask };
+	struct mask_change change = { self, counted };
+	uint64_t left;
 
 	/*
 	 * The kernel still has the handler's mask: what is sent now to be handled at once
 	 * would wait for the return, when nobody knows any more whose it is.
 	 */
 	self->handler_ends = true;
-	self->mask = mask;
 	fz_enter_runtime(self);
+	left = fz_signal_left_to_kernel();
 	fz_fiber_each(recount, &change);
+	left ^= fz_signal_left_to_kernel();
 	fz_leave_runtime(self);
+	/* As in fz_signal_set_mask(). */
+	if (left)
+		fz_monitor_update_mask();
 	self->handler_ends = false;
+}
+
+void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask)
+{
+	self->mask = mask;
+	fz_signal_recount(self, mask);
 }
 
 void fz_signal_masks_after_fork(void)
