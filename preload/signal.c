@@ -111,12 +111,12 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 
 FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *ret_old)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_sigaction);
 	struct sigaction ours, old;
 	struct fz_action action;
 	uint64_t mask;
 	int ret;
 
+	fz_enter(FZ_SYM_sigaction);
 	if (sig < 1 || sig > FZ_SIGNALS || (sa == NULL && ret_old == NULL))
 		return fz_real.sigaction(sig, sa, ret_old);
 	/* Handlers may run on it, that is, not on one that a carrier keeps for reports. */
@@ -131,9 +131,8 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 		fz_signal_action_set(sig, &action);
 	}
 	fz_signal_actions_unlock(&mask);
-	/* What the kernel drops now is no longer before what else is pending for a thread. */
-	if (self && ret == 0 && sa && !is_handler(sa))
-		fz_signal_nudge();
+	if (ret == 0 && sa && !is_handler(sa))
+		fz_signal_discard(sig);
 	if (ret == 0 && ret_old)
 		*ret_old = old;
 	return ret;

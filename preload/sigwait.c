@@ -200,6 +200,7 @@ FZ_EXPORT int sigpending(sigset_t *set)
 
 	if (!self || ret < 0)
 		return ret;
+	fz_sigqueue_purge(self);
 	/* relaxed: a snapshot. */
 	word = word_of(set) | atomic_load_explicit(&self->pending, memory_order_relaxed) |
 	       fz_signal_process_pending();

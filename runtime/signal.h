@@ -202,6 +202,12 @@ void fz_signal_unmark(void *siginfo);
 /* A siginfo as of kill (code 0), tgkill (-6), sigqueue (-1) by this process. */
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
 
+/*
+ * The action of sig has changed: if it is ignored now, none is pending any more.  Outside
+ * the runtime, by any thread.
+ */
+void fz_signal_discard(int sig);
+
 /* A fiber that runs was cancelled: have the monitor interrupt it if it must be. */
 void fz_signal_nudge(void);
 

@@ -118,6 +118,26 @@ bool fz_signal_takes_no_notice(int sig)
 	return (uintptr_t)a.handler == 1 || (!a.handler && fz_signal_ignored_by_default(sig));
 }
 
+void fz_signal_discard(int sig)
+{
+	struct fz_fiber *self = fz_self();
+
+	/* acquire: pairs with fz_sched_start(). */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    !fz_signal_takes_no_notice(sig))
+		return;
+	fz_enter_runtime(self);
+	fz_sigqueue_discard(sig);
+	/* Those on their way, so that none that comes later is taken for one of them. */
+	fz_signal_route_arrived();
+	/* And those that are kept. */
+	if (fz_signal_process_pending() & fz_signal_bit(sig))
+		fz_signal_unkeep(0);
+	fz_leave_runtime(self);
+	/* What is void is no longer before what else is pending for a thread. */
+	fz_signal_undelivered();
+}
+
 void fz_signal_note_signalfd(uint64_t set)
 {
 	atomic_fetch_or_explicit(&route.signalfd_set, set, memory_order_relaxed);

@@ -21,6 +21,15 @@ static struct {
 	_Atomic uint64_t charged;
 } pool;
 
+/*
+ * A node is void if its signal has been discarded after it was made.  `late`: some thread
+ * had one of these pending then, so that a bit of its `pending` may stand for void ones.
+ */
+static struct {
+	_Atomic uint32_t count[FZ_SIGNALS + 1];
+	_Atomic uint64_t late;
+} discards;
+
 static struct fz_signode *node_at(uint32_t index)
 {
 	/* acquire: pairs with the release in grow(). */
@@ -120,6 +129,8 @@ struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool
 	node->directed = directed;
 	node->charged = charge;
 	node->counts = false;
+	/* relaxed: of what is sent meanwhile either is right. */
+	node->discards = atomic_load_explicit(&discards.count[sig], memory_order_relaxed);
 	return node;
 }
 
@@ -141,9 +152,16 @@ struct fz_signode *fz_signode_arrived(int sig, const void *info, bool directed)
 	return node;
 }
 
+static bool is_discarded(const struct fz_signode *node)
+{
+	return FZ_UNLIKELY(node->discards != atomic_load_explicit(&discards.count[node->sig],
+								  memory_order_relaxed));
+}
+
 bool fz_signode_is_void(const struct fz_signode *node)
 {
-	return FZ_UNLIKELY(node->counts) && fz_overrun_is_void(node->ticket);
+	return is_discarded(node) ||
+	       (FZ_UNLIKELY(node->counts) && fz_overrun_is_void(node->ticket));
 }
 
 bool fz_signode_find(const struct fz_signode *n, int sig)
@@ -156,6 +174,8 @@ bool fz_signode_find(const struct fz_signode *n, int sig)
 
 bool fz_signode_settle(struct fz_signode *node)
 {
+	if (is_discarded(node))
+		return false;
 	if (FZ_LIKELY(!node->counts))
 		return true;
 	node->counts = false;
@@ -177,8 +197,9 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 {
 	uint64_t bit = fz_signal_bit(node->sig);
 
-	/* relaxed: two at once become one when they are taken, and so do those of timers. */
+	/* relaxed: two at once become one when they are taken, as where some may be void. */
 	if (fz_signode_coalesces(node) && !fz_overrun_is_timers(node->sig) &&
+	    !(atomic_load_explicit(&discards.late, memory_order_relaxed) & bit) &&
 	    atomic_load_explicit(&f->pending, memory_order_relaxed) & bit) {
 		fz_signode_free(node);
 		return;
@@ -252,9 +273,24 @@ static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
 	return n;
 }
 
+/* The last one of the signal may have been taken. */
+static void update_bit(struct fz_fiber *self, int sig)
+{
+	uint64_t brought;
+
+	if (*first_of(self, sig))
+		return;
+	/* seq_cst: pairs with fz_sigqueue_add(). */
+	atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig), memory_order_seq_cst);
+	/* One that came in between has lost its bit. */
+	brought = drain(self);
+	if (brought)
+		atomic_fetch_or_explicit(&self->pending, brought, memory_order_seq_cst);
+}
+
 static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
 {
-	uint64_t due, brought;
+	uint64_t due;
 	struct fz_signode *n;
 	int sig;
 
@@ -265,33 +301,37 @@ static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
 		return NULL;
 	sig = __builtin_ctzll(due) + 1;
 	n = unlink_first(self, sig);
-	if (!*first_of(self, sig)) {
-		atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig),
-					  memory_order_seq_cst);
-		/* One that came in between has lost its bit. */
-		brought = drain(self);
-		if (brought)
-			atomic_fetch_or_explicit(&self->pending, brought,
-						 memory_order_seq_cst);
-	}
+	update_bit(self, sig);
 	return n;
+}
+
+/* No handler may come between.  relaxed, and signal fences: only those on this thread look. */
+static uint32_t begin_taking(struct fz_fiber *self)
+{
+	uint32_t before = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
+
+static void end_taking(struct fz_fiber *self, uint32_t before)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, before, memory_order_relaxed);
 }
 
 struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 {
-	uint32_t before = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	uint32_t before = begin_taking(self);
 	struct fz_signode *n;
 
 	accept &= ~FZ_SIGNAL_HANDLED;
-	/* relaxed, and signal fences: only handlers on this thread look. */
-	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
 	do {
 		n = take(self, accept);
 		/* A bit without a node: the same signal twice at once, taken as one. */
 	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&self->in_runtime, before, memory_order_relaxed);
+	end_taking(self, before);
 	return n;
 }
 
@@ -302,6 +342,54 @@ struct fz_signode *fz_sigqueue_receive(struct fz_fiber *self, uint64_t accept)
 	while ((n = fz_sigqueue_take(self, accept)) && !fz_signode_settle(n))
 		fz_signode_free(n);
 	return n;
+}
+
+static bool has_pending(struct fz_fiber *f, void *arg)
+{
+	const uint64_t *bit = arg;
+
+	/* relaxed: what comes meanwhile may be void or not. */
+	if (atomic_load_explicit(&f->pending, memory_order_relaxed) & *bit)
+		atomic_fetch_or_explicit(&discards.late, *bit, memory_order_relaxed);
+	return false;
+}
+
+void fz_sigqueue_discard(int sig)
+{
+	uint64_t bit = fz_signal_bit(sig);
+
+	/* Before who sends the next one can know that it is no longer ignored. */
+	fz_fiber_each(has_pending, &bit);
+	atomic_fetch_add_explicit(&discards.count[sig], 1, memory_order_relaxed);
+}
+
+static void purge(struct fz_fiber *self, uint64_t set)
+{
+	struct fz_signode *n;
+
+	drain(self);
+	for (; set; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+
+		/* The older ones come first. */
+		while ((n = *first_of(self, sig)) && fz_signode_is_void(n))
+			fz_signode_free(unlink_first(self, sig));
+		update_bit(self, sig);
+	}
+}
+
+void fz_sigqueue_purge(struct fz_fiber *self)
+{
+	/* relaxed: a snapshot. */
+	uint64_t set = atomic_load_explicit(&self->pending, memory_order_relaxed) &
+		       atomic_load_explicit(&discards.late, memory_order_relaxed);
+	uint32_t before;
+
+	if (FZ_LIKELY(!set))
+		return;
+	before = begin_taking(self);
+	purge(self, set);
+	end_taking(self, before);
 }
 
 void fz_sigqueue_clear(struct fz_fiber *f)

@@ -39,6 +39,7 @@ struct fz_signode {
 	bool charged;			/* counts against RLIMIT_SIGPENDING */
 	bool counts;			/* a timer's, as in runtime/overrun.h, with ticket */
 	uint64_t ticket;
+	uint32_t discards;		/* of its signal, when it was made */
 	uint32_t index;			/* const; its place in the pool */
 	_Atomic uint32_t next_free;	/* index + 1 */
 };
@@ -71,7 +72,7 @@ void fz_signode_free(struct fz_signode *node);
  */
 struct fz_signode *fz_signode_arrived(int sig, const void *info, bool directed);
 
-/* The timer that sent it has been set again since, or is no more. */
+/* It has been ignored since; or the timer that sent it was set again, or is no more. */
 bool fz_signode_is_void(const struct fz_signode *node);
 
 /* Is there one of that signal, not void, from n on?  Linked by next. */
@@ -97,6 +98,15 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept);
 
 /* The same for one that it handles, or gets from sigwait: settled. */
 struct fz_signode *fz_sigqueue_receive(struct fz_fiber *self, uint64_t accept);
+
+/*
+ * The program ignores it now: what is pending of it, wherever it is, is void.  In the
+ * runtime.
+ */
+void fz_sigqueue_discard(int sig);
+
+/* The calling thread's own that are void are no longer pending.  Outside the runtime. */
+void fz_sigqueue_purge(struct fz_fiber *self);
 
 /* Drop everything: of an ended fiber that nobody can name, or after fork. */
 void fz_sigqueue_clear(struct fz_fiber *f);
