@@ -17,14 +17,17 @@
 
 FZ_EXPORT pid_t fork(void)
 {
+	int tries = 0;
 	pid_t pid;
 
 	fz_enter(FZ_SYM_fork);
 	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
-	fz_lll_forking(true);
-	pid = fz_real.fork();
-	fz_lll_forking(false);
+	do {
+		fz_carrier_makes_process(fz_self());
+		fz_lll_forking(true);
+		pid = fz_real.fork();
+		fz_lll_forking(false);
+	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
 	return pid;
 }
 FZ_EXPORT_ALIAS(__fork, fork);
@@ -32,12 +35,15 @@ FZ_EXPORT_ALIAS(__fork, fork);
 /* Without atfork handlers, so without ours. */
 FZ_EXPORT pid_t _Fork(void)
 {
+	int tries = 0;
 	pid_t pid;
 
 	fz_enter(FZ_SYM__Fork);
 	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
-	pid = fz_real._Fork();
+	do {
+		fz_carrier_makes_process(fz_self());
+		pid = fz_real._Fork();
+	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
 	if (pid == 0)
 		fz_after_fork_in_child();
 	return pid;
@@ -49,14 +55,16 @@ FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
+	int ret, tries = 0;
 	bool began;
-	int ret;
 
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
-	began = fz_signal_before_spawn();
-	ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
-	fz_signal_after_spawn(began);
+	do {
+		began = fz_signal_before_spawn();
+		ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+		fz_signal_after_spawn(began);
+	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	fz_leave_brief(self);
 	return ret;
 }
@@ -66,14 +74,16 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawnp);
+	int ret, tries = 0;
 	bool began;
-	int ret;
 
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
-	began = fz_signal_before_spawn();
-	ret = fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
-	fz_signal_after_spawn(began);
+	do {
+		began = fz_signal_before_spawn();
+		ret = fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
+		fz_signal_after_spawn(began);
+	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	fz_leave_brief(self);
 	return ret;
 }

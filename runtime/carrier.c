@@ -379,6 +379,22 @@ void fz_carrier_make_room(void)
 	end_idle(UINT32_MAX, 0);
 }
 
+bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	const int most = 10;
+
+	/* acquire: pairs with fz_sched_start(). */
+	if (FZ_LIKELY(err != EAGAIN) || ++*tries > most ||
+	    !atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return false;
+	fz_enter_runtime(self);
+	fz_carrier_make_room();
+	fz_leave_runtime(self);
+	fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	return true;
+}
+
 bool fz_carrier_has_spare(void)
 {
 	bool spare;

@@ -112,6 +112,12 @@ uint32_t fz_carrier_shrink(void);
  */
 void fz_carrier_make_room(void);
 
+/*
+ * A call that makes a process has failed with that error: is it worth another try?  Then
+ * room was made for it; tries counts them.  Outside the runtime.
+ */
+bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
+
 /* The calling kernel thread has submitted requests. */
 static inline void fz_carrier_note_submitted(void)
 {

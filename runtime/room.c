@@ -14,9 +14,9 @@
 enum { NARROW = 1024 };
 
 
-/* The two helpers, and the one for a moment; of as many more as there are processors, one
- * is a spare, because the main thread is a carrier as well. */
-enum { BESIDES = 3, MOST = 256 + BESIDES };
+/* The two helpers, the one for a moment, and three processes of the program's; of as many
+ * more as there are processors, one is a spare, because the main thread is a carrier. */
+enum { BESIDES = 6, MOST = 256 + BESIDES };
 
 static struct {
 	_Atomic uint32_t go;		/* futex */

@@ -353,6 +353,58 @@ group_limits()
 				succeeds "RLIMIT_NPROC, $backend: room for $n threads" "$@"
 			done
 		done
+		# Threads and processes, for which we make room, if natively there is just enough.
+		cat >"$work/forks.c" <<-'END'
+			#include <pthread.h>
+			#include <spawn.h>
+			#include <stdio.h>
+			#include <stdlib.h>
+			#include <sys/wait.h>
+			#include <unistd.h>
+			extern char **environ;
+			static int pipes[2];
+			static void *run(void *arg) { char c; return read(pipes[0], &c, 1) == 1 ? arg : 0; }
+			int main(int argc, char **argv)
+			{
+				char *cat[] = { "cat", 0 };
+				int count = atoi(argv[1]), threads = atoi(argv[2]);
+				pthread_t t[10];
+				pid_t p[10];
+				(void)argc;
+				if (pipe(pipes))
+					return 1;
+				for (int i = 0; i < threads; i++)
+					if (pthread_create(&t[i], 0, run, 0))
+						return 2;
+				for (int i = 0; i < count; i++) {
+					if (i % 2 && posix_spawnp(&p[i], "cat", 0, 0, cat, environ))
+						return 3;
+					if (i % 2 == 0 && (p[i] = fork()) < 0)
+						return 4;
+					if (p[i] == 0)
+						_exit(usleep(100000));
+				}
+				for (int i = 0; i < count; i++)
+					waitpid(p[i], 0, 0);
+				if (write(pipes[1], "0123456789", (size_t)threads) != threads)
+					return 5;
+				for (int i = 0; i < threads; i++)
+					pthread_join(t[i], 0);
+				puts("EXIT-SUCCESS");
+				return 0;
+			}
+		END
+		$CC -pthread -o "$work/forks" "$work/forks.c" || fails RLIMIT_NPROC 'does not compile'
+		for backend in uring epoll; do
+			for n in '1 1' '2 2' '3 2' '4 2' '5 3'; do
+				set -- $n
+				set -- setpriv --reuid "$(nobodys_uid)" --clear-groups prlimit \
+					--nproc=$(($1 + $2 + 1)) env LD_PRELOAD="$work/libfiberize.so" \
+					FIBERIZE_BACKEND=$backend FIBERIZE_PROCESSORS=1 "$work/forks" $n
+				limited "$@" || sleep 0.5
+				succeeds "RLIMIT_NPROC, $backend: room for processes and threads $n" "$@"
+			done
+		done
 		# With room for one thread, and not for ours, that one works as it would have.
 		cat >"$work/one.c" <<-'END'
 			#include <pthread.h>
