@@ -19,6 +19,9 @@ static void record(struct fz_fiber *f, const struct fz_alt_stack *now)
 	f->alt_stack = *now;
 	f->alt_stack.flags &= ~ONSTACK;
 	f->has_alt_stack = now->size != 0;
+	/* What exec leaves a thread, a signal's frame shows as it is: it cannot be set again. */
+	if (!f->has_alt_stack)
+		f->alt_stack.flags = DISABLE;
 }
 
 void fz_alt_stack_init(struct fz_fiber *f)
@@ -41,9 +44,18 @@ void fz_alt_stack_load(struct fz_fiber *f, struct fz_carrier *c)
 {
 	const struct fz_alt_stack *want = &f->alt_stack;
 
-	/* A carrier's own context runs no handlers. */
-	if (f->kind != FZ_KIND_FIBER)
+	/*
+	 * A carrier's own context runs no handlers of the program's, but signals do arrive
+	 * there, while the fiber that had the stack runs elsewhere.
+	 */
+	if (f->kind != FZ_KIND_FIBER) {
+		static const struct fz_alt_stack none = { .flags = DISABLE };
+
+		if (c->alt_stack.sp && c->alt_stack.sp != c->report_stack.sp &&
+		    kernel_alt_stack(&none, NULL) == 0)
+			c->alt_stack = none;
 		return;
+	}
 	if (!f->has_alt_stack && c->report_stack.sp &&
 	    atomic_load_explicit(&for_reports, memory_order_relaxed))
 		want = &c->report_stack;

@@ -19,8 +19,20 @@ void fz_alt_stack_init(struct fz_fiber *f);
 /* The main thread becomes a fiber: what the kernel has is its own. */
 void fz_alt_stack_adopt(struct fz_fiber *f, struct fz_carrier *c);
 
-/* On f's stack, after a switch to it on c. */
+/* On f's stack, after a switch to it on c, whose own context f may be. */
 void fz_alt_stack_load(struct fz_fiber *f, struct fz_carrier *c);
+
+/*
+ * Does the caller run on it?  Then no signal may come after it is left and before the next
+ * one's is loaded: its frame would be put where the caller's are.
+ */
+static inline bool fz_alt_stack_in_use(const struct fz_fiber *self)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return FZ_UNLIKELY(self->has_alt_stack) &&
+	       here - (uintptr_t)self->alt_stack.sp < self->alt_stack.size;
+}
 
 /*
  * sigaltstack(2) for the calling fiber, outside the runtime.  Pointers are to the

@@ -172,6 +172,9 @@ void fz_sched_ready(struct fz_fiber *fiber)
 
 /* ---- switching ---------------------------------------------------------- */
 
+/* Not even those of libc: around a switch only. */
+#define NO_SIGNALS (~(uint64_t)0)
+
 /* On the new context, self: deal with the one that was left. */
 static void finish_switch(struct fz_fiber *self)
 {
@@ -183,6 +186,8 @@ static void finish_switch(struct fz_fiber *self)
 	/* Only now: the kernel changes no alternate stack that is in use. */
 	if (FZ_UNLIKELY(self->has_alt_stack || c->alt_stack.sp || c->report_stack.sp))
 		fz_alt_stack_load(self, c);
+	if (FZ_UNLIKELY(c->kernel_mask == NO_SIGNALS))
+		fz_signal_load_mask(c, self->kind == FZ_KIND_FIBER ? self->mask : FZ_SIGNALS_ALL);
 	switch (how) {
 	case FZ_LEFT_NOTHING:
 		break;
@@ -213,8 +218,10 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 		fz_cputime_switch(c, from);
 	/* release: pairs with fz_cputime_sample() and running_time(). */
 	atomic_store_explicit(&c->running, to, memory_order_release);
+	if (fz_alt_stack_in_use(from))
+		fz_signal_load_mask(c, NO_SIGNALS);
 	/* A carrier's own context runs no handler of the program's. */
-	if (to->kind == FZ_KIND_FIBER && to->mask != c->kernel_mask)
+	else if (to->kind == FZ_KIND_FIBER && to->mask != c->kernel_mask)
 		fz_signal_load_mask(c, to->mask);
 	fz_switch(&from->sp, to->sp, to->tcb);
 	finish_switch(from);

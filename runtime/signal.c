@@ -451,7 +451,8 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 		looked = true;
 		take_meanwhile(self, mask);
 	}
-	self->carrier->kernel_mask = mask;
+	/* If this interrupts fz_signal_apply_mask(), what the kernel will have in a moment. */
+	self->carrier->kernel_mask = self->mask;
 	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
 			self->carrier->report_stack.size))
 		fz_alt_stack_handler_ends(self, alt_stack);
