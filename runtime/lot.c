@@ -10,7 +10,7 @@
 
 enum {
 	BUCKETS = 8192,
-	PATIENCE = 1000000,		/* ns, as in Go's mutexes */
+	PATIENCE = 100000,		/* ns */
 };
 
 /*
@@ -52,6 +52,18 @@ static void append(struct bucket *b, struct waiter *w)
 	else
 		b->head = w;
 	b->tail = w;
+	w->queued = true;
+}
+
+static void prepend(struct bucket *b, struct waiter *w)
+{
+	w->prev = NULL;
+	w->next = b->head;
+	if (b->head)
+		b->head->prev = w;
+	else
+		b->tail = w;
+	b->head = w;
 	w->queued = true;
 }
 
@@ -141,7 +153,10 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 		goto out;
 	}
 	w.ticket = fz_wait_arm(self, flags);
-	append(b, &w);
+	if (w.starves)
+		prepend(b, &w);
+	else
+		append(b, &w);
 	fz_lock_release(&b->lock);
 
 	why = fz_park(self, deadline);
@@ -183,7 +198,7 @@ unsigned fz_lot_patience(fz_nsec *since)
 int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline)
 {
 	unsigned flags = FZ_WAIT_SIGNAL;
-	fz_nsec since = 0;
+	fz_nsec since = fz_now();
 
 	/* acquire: pairs with the release of whoever made it 0. */
 	while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0) {

@@ -6,7 +6,7 @@
  * runtime/lot.h - the parking lot: threads that wait for a 32-bit word.
  *
  * The semantics of private futexes, in user space: waiters are keyed by address
- * and woken in the order in which they came.  Fibers park, native threads sleep
+ * and woken in the order in which they came, but for FZ_LOT_STARVES.  Fibers park, native threads sleep
  * on a futex of their own; both may wait for the same word.
  */
 
@@ -14,14 +14,14 @@
 
 /*
  * What is free goes to whoever asks first, and who has just let go of it is there
- * already: with one processor, always.  To one that waits with this flag the fiber that
- * wakes it gives way.
+ * already: with one processor, always.  Who waits with this flag is the next to be woken,
+ * and a fiber that wakes it gives way.
  */
 enum { FZ_LOT_STARVES = 1 << 8 };
 
 /*
  * For the second and every further wait in a row for the same thing: FZ_LOT_STARVES once
- * they have lasted for long, else 0.  *since is 0 at first.
+ * they have lasted for long, else 0.  *since is when the first began; if 0, it is set.
  */
 unsigned fz_lot_patience(fz_nsec *since);
 

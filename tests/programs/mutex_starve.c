@@ -44,6 +44,21 @@ static void lock_after_wait(void)
 	CHECK_INT(pthread_cond_timedwait(&cond, &mutex, &soon), ETIMEDOUT);
 }
 
+/* Again and again, never for long. */
+static void lock_in_time(void)
+{
+	struct timespec soon;
+
+	do {
+		clock_gettime(CLOCK_REALTIME, &soon);
+		soon.tv_nsec += 1000000;
+		if (soon.tv_nsec >= 1000000000) {
+			soon.tv_nsec -= 1000000000;
+			soon.tv_sec++;
+		}
+	} while (pthread_mutex_timedlock(&mutex, &soon) == ETIMEDOUT);
+}
+
 static void lock_file(void)
 {
 	flockfile(file);
@@ -167,6 +182,8 @@ int main(void)
 	struct way ways[] = {
 		{ .name = "mutex", .lock = lock_mutex, .unlock = unlock_mutex,
 		  .lock_modestly = lock_mutex },
+		{ .name = "timed", .lock = lock_mutex, .unlock = unlock_mutex,
+		  .lock_modestly = lock_in_time },
 		{ .name = "condition", .lock = lock_mutex, .unlock = unlock_mutex,
 		  .lock_modestly = lock_after_wait },
 		{ .name = "file", .lock = lock_file, .unlock = unlock_file,
