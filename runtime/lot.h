@@ -6,8 +6,8 @@
  * runtime/lot.h - the parking lot: threads that wait for a 32-bit word.
  *
  * The semantics of private futexes, in user space: waiters are keyed by address
- * and woken in the order in which they came, but for FZ_LOT_STARVES.  Fibers park, native threads sleep
- * on a futex of their own; both may wait for the same word.
+ * and woken in the order in which they came, but for FZ_LOT_STARVES.  Fibers park,
+ * native threads sleep on a futex of their own; both may wait for the same word.
  */
 
 #include "runtime/fiber.h"
