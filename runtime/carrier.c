@@ -330,7 +330,10 @@ static bool has_no_children(void)
 	return fz_syscall5(__NR_waitid, 0 /* P_ALL */, 0, 0, exited | keep | now, 0) == -ECHILD;
 }
 
-/* With the lock held, which it releases.  Up to excess of those that are idle, but not the first few. */
+/*
+ * With the lock held, which it releases.  Up to excess of those that are idle, but not the
+ * first `keep`.
+ */
 static uint32_t end_idle(uint32_t excess, uint32_t keep)
 {
 	struct fz_carrier **link = &carriers.idle, *c, *leaving = NULL;

@@ -13,9 +13,10 @@
 /* What more than this leaves is enough, whatever else runs. */
 enum { NARROW = 1024 };
 
-
-/* The two helpers, the one for a moment, and three processes of the program's; of as many
- * more as there are processors, one is a spare, because the main thread is a carrier. */
+/*
+ * The two helpers, the one for a moment, and three processes of the program's; of as many
+ * more as there are processors, one is a spare, because the main thread is a carrier.
+ */
 enum { BESIDES = 6, MOST = 256 + BESIDES };
 
 static struct {

@@ -14,9 +14,10 @@
 /*
  * How many of count processors can be had so that there are, besides the main thread,
  * the two helpers of runtime/sched.c, a carrier for each, one more kernel thread for a
- * moment, which each new thread needs, and some for processes that it makes.  It is tried, where the limit looks narrow, with as
- * many kernel threads that do nothing.  May be 0.  Before there are any of ours; they are
- * gone from this process, but may be counted for a moment longer: ret_narrow.
+ * moment, which each new thread needs, and some for processes that it makes.  It is
+ * tried, where the limit looks narrow, with as many kernel threads that do nothing.  May
+ * be 0.  Before there are any of ours; they are gone from this process, but may be
+ * counted for a moment longer: ret_narrow.
  */
 uint32_t fz_room_for(uint32_t count, bool *ret_narrow);
 
