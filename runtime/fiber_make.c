@@ -46,7 +46,7 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		  void (*live)(struct fz_fiber *), struct fz_fiber **ret_fiber)
 {
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
-	const size_t small_stack = 512 * 1024, headroom = 16 << 20;
+	const size_t small_stack = 512 * 1024, headroom = 1 << 20;
 	struct fz_birth small = *birth;
 	int err;
 
