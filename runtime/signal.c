@@ -53,17 +53,22 @@ static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo
 	       self->tid, self->name, (unsigned long)size);
 }
 
-/* The first handler of a call with a mask of its own; not one that came on top of it. */
-static void restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *ucontext)
+/*
+ * The first handler of a call with a mask of its own.  Returns false if it is one that came
+ * on top of it, which may make such calls itself.
+ */
+static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
 	uint64_t interrupted;
 
+	/* It may leave the call by siglongjmp. */
+	self->restores_mask = false;
 	__builtin_memcpy(&interrupted, &uc->uc_sigmask, sizeof(interrupted));
 	if (interrupted != mask || self->kind != FZ_KIND_FIBER)
-		return;
-	self->restores_mask = false;
+		return false;
 	__builtin_memcpy(&uc->uc_sigmask, &self->mask_to_restore, sizeof(self->mask_to_restore));
+	return true;
 }
 
 /* Call the program's handler: on its own thread, in user code. */
@@ -71,7 +76,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 {
 	struct fz_action a = fz_signal_action_get(sig);
 	uint64_t mask = self->mask, during = mask | a.mask, counted = self->mask_counted;
-	bool suspended = self->suspended, eintr;
+	uint64_t to_restore = self->mask_to_restore;
+	bool suspended = self->suspended, restores = self->restores_mask, eintr;
 	uint32_t handlers;
 
 	if ((uintptr_t)a.handler <= 1) {
@@ -99,8 +105,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		if (FZ_UNLIKELY(self->has_alt_stack))
 			fz_alt_stack_handler_began(self);
 	}
-	if (FZ_UNLIKELY(self->restores_mask))
-		restore_when_it_ends(self, mask, ucontext);
+	if (FZ_UNLIKELY(restores) && restore_when_it_ends(self, mask, ucontext))
+		restores = false;
 	/* It may leave the call by siglongjmp. */
 	self->suspended = false;
 	if (suspended)
@@ -111,6 +117,10 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	fz_overrun_tell(info);
 	a.handler(sig, info, ucontext);
 	self->suspended = suspended;
+	if (FZ_UNLIKELY(restores)) {
+		self->restores_mask = true;
+		self->mask_to_restore = to_restore;
+	}
 	/* Whatever calls the handler itself has made meanwhile. */
 	self->handlers_run = handlers;
 	self->must_return_eintr = eintr;
@@ -280,7 +290,7 @@ static void run_pending(struct fz_fiber *self, bool stacked);
 static void run_on_top(struct fz_fiber *self, int sig)
 {
 	struct fz_action a = fz_signal_action_get(sig);
-	uint64_t mask = self->mask, during = mask | a.mask;
+	uint64_t mask = self->mask, during = mask | a.mask, to_restore = self->mask_to_restore;
 	bool suspended = self->suspended, restores = self->restores_mask;
 
 	if ((uintptr_t)a.handler <= 1 || self->kind != FZ_KIND_FIBER)
@@ -301,6 +311,7 @@ static void run_on_top(struct fz_fiber *self, int sig)
 	else
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	self->restores_mask = restores;
+	self->mask_to_restore = to_restore;
 	self->suspended = suspended;
 }
 

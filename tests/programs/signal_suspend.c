@@ -240,6 +240,41 @@ static void changed(void)
 	CHECK_INT(sigismember(&now, SIGUSR1), 1);
 }
 
+/* ---- handlers that make such calls themselves ---------------------------------------- */
+
+static void calls(int sig, siginfo_t *info, void *context)
+{
+	static const struct timespec at_once = { 0, 0 };
+	sigset_t before, after, mask;
+	struct pollfd none_of_them;
+
+	note(sig, info, context);
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, NULL, &before));
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	CHECK_INT(ppoll(&none_of_them, 0, &at_once, &mask), 0);
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, NULL, &after));
+	CHECK_INT(memcmp(&before, &after, 8), 0);
+	note(sig, info, context);
+}
+
+static void nested(void)
+{
+	struct sigaction sa = { .sa_sigaction = calls, .sa_flags = SA_SIGINFO };
+	sigset_t now;
+
+	puts("-- nested");
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, &all, NULL));
+	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
+	CHECK_OK(sigaction(SIGUSR2, &sa, NULL));
+	CHECK_OK(pthread_kill(pthread_self(), SIGUSR1));
+	CHECK_OK(pthread_kill(pthread_self(), SIGUSR2));
+	say("both", sigsuspend(&none));
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, NULL, &now));
+	CHECK_INT(sigismember(&now, SIGUSR1), 1);
+	CHECK_INT(sigismember(&now, SIGRTMIN), 1);
+}
+
 static void *everything(void *arg)
 {
 	sigset_t some;
@@ -255,6 +290,7 @@ static void *everything(void *arg)
 	many("all blocked", SA_RESTART, &all, &none, true);
 	ready_at_once();
 	changed();
+	nested();
 	return arg;
 }
 
