@@ -273,7 +273,7 @@ bool fz_sched_yield(struct fz_fiber *self)
 bool fz_sched_give_way(struct fz_fiber *self)
 {
 	/* relaxed: only this thread and its handlers write it. */
-	if (self->kind != FZ_KIND_FIBER ||
+	if (self->kind != FZ_KIND_FIBER || self->blocks ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return false;
 	fz_enter_runtime(self);

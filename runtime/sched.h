@@ -118,7 +118,8 @@ void fz_sched_rotate(struct fz_fiber *self);
 
 /*
  * fz_sched_yield() from outside the runtime.  Returns false if the caller cannot: it
- * is no fiber, or a handler that came while it was in the runtime.
+ * is no fiber, or a handler that came while it was in the runtime, or makes a kernel
+ * thread, with all signals blocked.
  */
 bool fz_sched_give_way(struct fz_fiber *self);
 
