@@ -99,6 +99,13 @@ static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
 }
 
+static bool has_own_allocator(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	return libc && dlsym(libc, "malloc") != dlsym(RTLD_DEFAULT, "malloc");
+}
+
 /*
  * Below this the main thread's stack does not grow; the kernel looks at the limit each
  * time, so it is a hint.  Above its strings are the name that was executed, and a word.
@@ -141,6 +148,7 @@ bool fz_runtime_ready(void)
 		processors = 256;
 	fz_io_policy = (enum fz_io_policy)fz_config.io;
 	fz_host.clock_gettime = libc_clock_gettime();
+	fz_host.has_own_allocator = has_own_allocator();
 	fz_redirect_start();
 	if (fz_config.verbose)
 		fz_alt_stack_for_reports(true);

@@ -7,6 +7,9 @@
 #include "runtime/announce.h"
 #include "runtime/carrier.h"
 #include "runtime/fiber_pool.h"
+#include "runtime/host.h"
+#include "runtime/maker.h"
+#include "runtime/park.h"
 #include "runtime/room.h"
 #include "runtime/sched.h"
 #include "runtime/stack.h"
@@ -42,6 +45,24 @@ static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fibe
 	return 0;
 }
 
+/*
+ * libc calls the allocator while it makes a kernel thread, of the caller's or of ours.  One
+ * whose locks are ours, too, may be held by a fiber that waits for its turn: then it takes
+ * a carrier that is there already for it to have one.
+ */
+static void await_spare(struct fz_fiber *self)
+{
+	const int most = 50;
+
+	if (!fz_host.has_own_allocator || self->kind != FZ_KIND_FIBER)
+		return;
+	for (int tries = 0; tries < most && !fz_carrier_has_spare(); tries++) {
+		fz_maker_want_spare();
+		fz_wait_arm(self, 0);
+		fz_park(self, fz_now() + FZ_MSEC / 5);
+	}
+}
+
 int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		  void (*live)(struct fz_fiber *), struct fz_fiber **ret_fiber)
 {
@@ -60,6 +81,7 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		if (*ret_fiber)
 			return 0;
 	}
+	await_spare(self);
 	for (int tries = 10; tries; tries--) {
 		fz_leave_runtime(self);
 		err = manufacture(birth, live, ret_fiber);

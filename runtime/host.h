@@ -36,6 +36,9 @@ struct fz_host {
 	/* libc's own, which asks no kernel. */
 	int (*clock_gettime)(int clock, struct timespec *ret);
 
+	/* Is malloc the program's, or that of a library other than libc? */
+	bool has_own_allocator;
+
 	/* exit(status), atexit handlers and all. */
 	void (*exit_process)(int status);
 

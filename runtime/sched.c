@@ -284,6 +284,8 @@ bool fz_sched_give_way(struct fz_fiber *self)
 
 void fz_sched_take_turns(struct fz_fiber *self)
 {
+	if (self->blocks)
+		return;
 	fz_enter_runtime(self);
 	/* relaxed: our own processor's, for the next look at its queues. */
 	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
