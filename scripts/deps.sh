@@ -74,7 +74,7 @@ all='
 apache2			apache2
 default-jdk-headless	javac
 golang-go		go
-libopenblas-dev		/usr/include/x86_64-linux-gnu/cblas.h
+libopenblas-dev		/usr/lib/LIB/libopenblas.so
 libtbb-dev		/usr/include/tbb/tbb.h
 lintian			lintian
 linux-perf		perf
