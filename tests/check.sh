@@ -320,6 +320,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	as_kernel 'group, set-group-ID' dynamic setpriv --regid 65534 --clear-groups -- \
 		"$work/secure-group"
 	if unshare -m true 2>/dev/null; then
+		# The inner shell expands it.
+		# shellcheck disable=SC2016
 		as_kernel 'mounted nosuid' dynamic unshare -m sh -c 'mount --bind "$1" "$1" &&
 			mount -o remount,bind,nosuid "$1" && shift && "$@"' - "$work" \
 			"${user[@]}" "$work/secure-root"
@@ -426,6 +428,8 @@ else
 	is_misc magic '' '' '116 Go, static 1'
 	is_misc x.gone '' '' '127 missing 1'
 	is_misc x.loop '' '' '126 damaged script 5'
+	# The inner shell expands it.
+	# shellcheck disable=SC2016
 	registered sh -c 'echo 0 >/proc/sys/fs/binfmt_misc/status; exec "$0" --json ./x.by-name' \
 		"$work/check" | jq -e '.code == 126' >/dev/null || fail 'binfmt_misc: switched off'
 fi
