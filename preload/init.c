@@ -87,23 +87,32 @@ static uint32_t cpus_allowed(void)
 }
 
 /*
+ * libc's own, whoever comes before it.  Not as we are loaded: dlopen() would run libc's own
+ * constructor, which is after us, too early.
+ */
+static void *in_libc(const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	return libc ? dlsym(libc, name) : NULL;
+}
+
+/*
  * The kernel's time, whatever libraries that pretend another are loaded: timers are
- * the kernel's, and such a library may lock, where the runtime must not.  Not as we are
- * loaded: dlopen() would run libc's own constructor, which is after us, too early.
+ * the kernel's, and such a library may lock, where the runtime must not.
  */
 static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 {
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	void *fn = libc ? dlsym(libc, "clock_gettime") : NULL;
+	void *fn = in_libc("clock_gettime");
 
 	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
 }
 
 static bool has_own_allocator(void)
 {
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *libcs = in_libc("malloc");
 
-	return libc && dlsym(libc, "malloc") != dlsym(RTLD_DEFAULT, "malloc");
+	return libcs && libcs != dlsym(RTLD_DEFAULT, "malloc");
 }
 
 /*

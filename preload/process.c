@@ -49,12 +49,14 @@ FZ_EXPORT pid_t _Fork(void)
 	return pid;
 }
 
-/* Both return when the child has called exec, or could not. */
-FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
-			  const posix_spawn_file_actions_t *actions,
-			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+/* Either of the two, which return when the child has called exec, or could not. */
+typedef int spawn_fn(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
+
+static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *file,
+		 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+		 char *const argv[], char *const envp[])
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
 	int ret, tries = 0;
 	bool began;
 
@@ -62,11 +64,20 @@ FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 	fz_carrier_makes_process(fz_self());
 	do {
 		began = fz_signal_before_spawn();
-		ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+		ret = real(pid, file, actions, attr, argv, envp);
 		fz_signal_after_spawn(began);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	fz_leave_brief(self);
 	return ret;
+}
+
+FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
+			  const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
+
+	return spawn(self, fz_real.posix_spawn, pid, path, actions, attr, argv, envp);
 }
 
 FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
@@ -74,18 +85,8 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawnp);
-	int ret, tries = 0;
-	bool began;
 
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
-	do {
-		began = fz_signal_before_spawn();
-		ret = fz_real.posix_spawnp(pid, file, actions, attr, argv, envp);
-		fz_signal_after_spawn(began);
-	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
-	fz_leave_brief(self);
-	return ret;
+	return spawn(self, fz_real.posix_spawnp, pid, file, actions, attr, argv, envp);
 }
 
 FZ_EXPORT FILE *popen(const char *command, const char *mode)

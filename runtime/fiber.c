@@ -20,7 +20,6 @@
 #include "runtime/signal.h"
 #include "runtime/sigqueue.h"
 #include "runtime/stack.h"
-#include "runtime/timer.h"
 
 /*
  * Virtual tids: above the kernel's largest (PID_MAX_LIMIT), below what fits the
