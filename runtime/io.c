@@ -79,8 +79,21 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 		.fd = fd,
 		.op_flags = (uint16_t)events,
 	};
-	int64_t ret = fz_io_run(self, &op, deadline, 0, restart);
+	int64_t ret;
 
+	do {
+		ret = fz_io_run(self, &op, deadline, 0, restart);
+		/*
+		 * Of a file with two wait queues (a FIFO opened for both, a terminal) when
+		 * what was there is gone before the kernel looks: it begins again and finds its
+		 * own second queue taken (io_uring/poll.c, 5.8 to 6.18 at least).
+		 */
+		if (ret == -EINVAL) {
+			struct pollfd p = { .fd = fd, .events = events };
+
+			ret = fz_io_poll_announced(self, &p, 1, deadline);
+		}
+	} while (ret == -EINTR && restart && fz_signal_restarts(self));
 	return ret > 0 ? 1 : (int)ret;
 }
 
@@ -400,6 +413,17 @@ static int64_t try_write(int fd, const struct fz_io_cursor *c)
 			   c->skip ? 1 : c->count, -1, -1, RWF_NOWAIT);
 }
 
+/* A cancellation ends it. */
+static int64_t cancellable_writev(struct fz_fiber *self, int fd, const struct iovec *iov,
+				  int count)
+{
+	bool changed = fz_cancel_begin_call(self);
+	int64_t ret = fz_syscall3(__NR_writev, fd, (long)iov, count);
+
+	fz_cancel_end_call(self, changed);
+	return ret;
+}
+
 /*
  * Poll calls a pipe ready while it has a page to spare.  Without, what is written may still
  * go to the end of the last page, so waiting until it is ready is not for us.
@@ -414,15 +438,12 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 		struct iovec part;
 		const struct iovec *rest = fz_io_cursor_rest(&c, &part);
 		int count = c.skip ? 1 : c.count;
-		bool changed;
 
 		if (count == 1 && rest->iov_len <= PIPE_BUF && ready_now(fd, POLLOUT))
 			fz_announce_brief(self);
 		else
 			fz_announce(self);
-		changed = fz_cancel_begin_call(self);
-		ret = fz_syscall3(__NR_writev, fd, (long)rest, count);
-		fz_cancel_end_call(self, changed);
+		ret = cancellable_writev(self, fd, rest, count);
 		fz_io_announce_end(self, ret);
 		if (ret > 0) {
 			total += ret;
@@ -490,7 +511,7 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 		return write_pipe(self, fd, iov, count);
 	if (!nonblocking && !ready_now(fd, POLLOUT))
 		fz_announce(self);
-	return fz_syscall3(__NR_writev, fd, (long)iov, count);
+	return cancellable_writev(self, fd, iov, count);
 }
 
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)

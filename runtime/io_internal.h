@@ -74,6 +74,13 @@ static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
+/*
+ * poll's real call, cancellable, for what the ring cannot wait for.  A handler that has run
+ * ends it (-EINTR).
+ */
+int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
+			 fz_nsec deadline);
+
 /* The answer to RWF_NOWAIT: the kernel cannot try without waiting on this kind of file. */
 static inline bool fz_io_cannot_try(int64_t ret)
 {

@@ -23,8 +23,8 @@ static int poll_now(struct pollfd *fds, uint64_t n)
 	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&none, 0, 0);
 }
 
-static int poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
-			  fz_nsec deadline)
+int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
+			 fz_nsec deadline)
 {
 	uint32_t handlers = self->handlers_run;
 	int ret;
@@ -33,9 +33,11 @@ static int poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
 	do {
 		fz_nsec now = fz_now();
 		struct __kernel_timespec ts = fz_timespec(deadline > now ? deadline - now : 0);
+		bool changed = fz_cancel_begin_call(self);
 
 		ret = (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n,
 				       deadline == FZ_FOREVER ? 0 : (long)&ts, 0, 0);
+		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
 	} while (ret == -EINTR && self->handlers_run == handlers);
 	return ret;
@@ -84,7 +86,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		if (fds[i].fd < 0)
 			continue;
 		if (used == MAX_REQUESTS)
-			return poll_announced(self, fds, n, deadline);
+			return fz_io_poll_announced(self, fds, n, deadline);
 		wanted[used++] = fds[i];
 	}
 	for (;;) {
@@ -95,6 +97,8 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 
 		if (why == FZ_OP_SIGNAL)
 			return -EINTR;
+		if (why == -EINVAL)
+			return fz_io_poll_announced(self, fds, n, deadline);
 		if (why == FZ_OP_CANCEL) {
 			fz_host.test_cancel();
 			continue;
@@ -104,6 +108,6 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		if (ret != 0 || why == FZ_OP_TIMEOUT)
 			return ret;
 		if (half_closed(wanted, used))
-			return poll_announced(self, fds, n, deadline);
+			return fz_io_poll_announced(self, fds, n, deadline);
 	}
 }

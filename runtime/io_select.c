@@ -53,10 +53,12 @@ static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_
 	do {
 		fz_nsec now = fz_now();
 		struct __kernel_timespec ts = fz_timespec(deadline > now ? deadline - now : 0);
+		bool changed = fz_cancel_begin_call(self);
 
 		ret = fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
 				  (long)s->user[2],
 				  deadline == FZ_FOREVER ? 0 : (long)&ts, 0);
+		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
 	} while (ret == -EINTR && self->handlers_run == handlers);
 	return ret;
@@ -168,6 +170,8 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 
 		if (why == FZ_OP_SIGNAL)
 			return -EINTR;
+		if (why == -EINVAL)
+			break;
 		if (why == FZ_OP_CANCEL) {
 			fz_host.test_cancel();
 			continue;

@@ -470,8 +470,13 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	 * be polled for that: the real call, and the monitor sees it.
 	 */
 	if (!wait || addr_len < sizeof(uint16_t) ||
-	    fz_io_socket_family(fd) == FAMILY_UNIX)
-		return (int)fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
+	    fz_io_socket_family(fd) == FAMILY_UNIX) {
+		bool changed = fz_cancel_begin_call(self);
+
+		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
+		fz_cancel_end_call(self, changed);
+		return (int)ret;
+	}
 	deadline = fz_fdtab_deadline(fd, info, true);
 	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
 	/* Restarted, it is already under way. */

@@ -135,6 +135,8 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	}
 	why = finish(&request, self, p, deadline);
 	fz_leave_runtime(self);
+	if (request.refused)
+		return -EINVAL;
 	return why == FZ_WHY_DONE ? 1 : fz_op_outcome(why);
 }
 

@@ -36,7 +36,10 @@ enum {
 int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	       unsigned flags);
 
-/* The same for n polls at once (n >= 1): until the first is ready.  Returns 1 or FZ_OP_*. */
+/*
+ * The same for n polls at once (n >= 1): until the first is ready.  Returns 1, FZ_OP_*, or
+ * -EINVAL: the ring cannot wait for one of them, as in fz_io_wait_ready().
+ */
 struct pollfd;
 int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	       fz_nsec deadline, unsigned flags);

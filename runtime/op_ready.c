@@ -284,6 +284,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		     unsigned flags)
 {
 	struct fz_watch w;
+	bool changed = false;
 	unsigned refusals = 0;
 	size_t done = 0;
 	long ret;
@@ -313,7 +314,11 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		if (fd == op->fd)
 			end(self, &w, 1);
 		fz_announce(self);
+		/* Nothing is left behind, nothing is lost. */
+		if (!w.linked && !done && flags & FZ_WAIT_CANCEL)
+			changed = fz_cancel_begin_call(self);
 		ret = real_call(op, fd, done, deadline);
+		fz_cancel_end_call(self, changed);
 		if (ret == -EINTR)
 			ret = FZ_OP_SIGNAL;
 	}
@@ -325,6 +330,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 		     fz_nsec deadline, unsigned flags)
 {
 	struct fz_watch watches[n];
+	bool changed;
 	long ret;
 
 	for (unsigned i = 0; i < n; i++)
@@ -337,7 +343,9 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 	if (ret < -1000)
 		return (int)ret;
 	fz_announce(self);
+	changed = flags & FZ_WAIT_CANCEL && fz_cancel_begin_call(self);
 	ret = poll_announced(fds, n, deadline);
+	fz_cancel_end_call(self, changed);
 	if (ret == -EINTR)
 		return FZ_OP_SIGNAL;
 	return ret ? 1 : FZ_OP_TIMEOUT;

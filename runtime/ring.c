@@ -231,8 +231,10 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 	struct fz_ticket ticket = { .fiber = request->fiber };
 
 	ring->in_flight--;
-	if (!is_answer)
+	if (!is_answer) {
 		request->result = result;
+		request->refused |= result == -EINVAL;
+	}
 	if (request->more) {
 		request->more--;
 		if (!request->wake_early || is_answer)

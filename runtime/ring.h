@@ -33,6 +33,7 @@ struct fz_request {
 	uint32_t more;			/* completions to come besides the next */
 	uint32_t user_change;		/* fz_ring.user_changes when it was queued */
 	bool wake_early;		/* at the first completion, not the last */
+	bool refused;			/* by -EINVAL; valid as result */
 };
 #define FZ_REQUEST_DONE 0
 
