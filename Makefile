@@ -143,6 +143,7 @@ $(B)/libexec/measure: tests/bench/measure.c tests/bench/proc.c Makefile
 # ---- tests
 #
 # The programs know nothing of us, so they are built as anybody's would be.
+PROGRAM_HEADERS := $(wildcard tests/programs/*.h)
 PROGRAM_FLAGS := -O2 -g -pthread -Wall
 
 PROGRAMS := $(patsubst %,$(B)/%,$(basename $(wildcard tests/programs/*.c tests/programs/*.cc)))
@@ -171,7 +172,7 @@ EXTRA := $(patsubst tests/extra/%,$(B)/tests/programs/%,$(basename \
 URING_SERVER := $(B)/tests/bench/uring_server
 THREADS_BENCH := $(B)/tests/bench/threads
 
-$(B)/tests/programs/%: tests/programs/%.c tests/programs/check.h Makefile
+$(B)/tests/programs/%: tests/programs/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
@@ -182,17 +183,17 @@ FLAGS_cancel_bare := -fno-exceptions -fno-asynchronous-unwind-tables
 FLAGS_openblas := -lopenblas
 FLAGS_tbb := -ltbb
 
-$(B)/tests/programs/%: tests/programs/%.cc tests/programs/check.h Makefile
+$(B)/tests/programs/%: tests/programs/%.cc $(PROGRAM_HEADERS) Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@
 
-$(B)/tests/programs/%: tests/extra/%.c tests/programs/check.h Makefile
+$(B)/tests/programs/%: tests/extra/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
 
-$(B)/tests/programs/%: tests/extra/%.cc tests/programs/check.h Makefile
+$(B)/tests/programs/%: tests/extra/%.cc $(PROGRAM_HEADERS) Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
@@ -207,7 +208,7 @@ $(B)/tests/programs/%: tests/extra/%.go Makefile
 	@mkdir -p $(@D)
 	$(Q)GOCACHE=$(abspath $(B)/tests/go) CGO_ENABLED=1 go build -o $@ $<
 
-$(URING_SERVER): tests/bench/uring_server.c tests/programs/check.h Makefile
+$(URING_SERVER): tests/bench/uring_server.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
@@ -220,7 +221,7 @@ $(THREADS_BENCH): tests/bench/threads.c Makefile
 # What the scripts in tests/ use.
 HELPERS := $(patsubst %.c,$(B)/%,$(wildcard tests/*.c tests/coexist/*.c))
 
-$(HELPERS): $(B)/tests/%: tests/%.c tests/programs/check.h Makefile
+$(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@

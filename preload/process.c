@@ -113,20 +113,45 @@ FZ_EXPORT int pclose(FILE *file)
 	return fz_real.pclose(file);
 }
 
+struct system_call {
+	struct fz_fiber *self;
+	uint64_t mask;
+	bool hides, returned;
+};
+
+static void end_system(struct system_call *call)
+{
+	struct fz_fiber *self = call->self;
+
+	fz_signal_after_spawn(call->hides);
+	/* Cancelled, it leaves SIGCHLD blocked; the kernel thread shall not, for others. */
+	if (self && call->returned)
+		fz_signal_set_mask(self, SIG_SETMASK, &call->mask, NULL);
+	else if (self)
+		fz_signal_load_mask(self->carrier, self->mask);
+}
+
+/*
+ * Meanwhile libc blocks SIGCHLD, without asking us.  We only take note of that: the command
+ * inherits what was blocked before.
+ */
 FZ_EXPORT int system(const char *command)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_system);
-
-	bool began;
+	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
-	began = fz_signal_before_spawn();
-	if (self)
+	call.hides = fz_signal_before_spawn();
+	if (self) {
+		call.mask = self->mask;
+		fz_signal_adopt_mask(self, self->mask | fz_signal_bit(SIGCHLD));
 		fz_announce(self);
+		fz_signal_load_mask(self->carrier, call.mask);
+	}
 	status = fz_real.system(command);
-	fz_signal_after_spawn(began);
+	call.returned = true;
 	return status;
 }
 

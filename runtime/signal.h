@@ -130,6 +130,13 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old);
 
 /*
+ * The calling fiber's mask is, or will be, what the kernel is not told here: a handler has changed
+ * what returning from it restores, or libc changes it by itself.  Outside the runtime,
+ * which it enters: it may end on another kernel thread.
+ */
+void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask);
+
+/*
  * The mask for the time of a call, such as sigsuspend or ppoll: a handler that runs
  * from here on ends the call, and if it is before the call sleeps.  Returns true if
  * one has run already.  unswap returns what was in force, with *ret of swap; so does the

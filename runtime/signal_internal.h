@@ -48,12 +48,9 @@ static inline long kernel_action(int sig, const struct kernel_sigaction *action,
 void fz_signal_leave_to_monitor(int sig, const void *info);
 
 /*
- * signal_mask.c: a handler has changed what returning from it restores.  Outside the
- * runtime, which it enters: it may end on another kernel thread.
+ * fz_signal_adopt_mask() for what a handler did to its own mask, which returning from it undoes:
+ * only others count that as blocked.
  */
-void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask);
-
-/* The same for what the handler did to its own mask, which was none of that. */
 void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
 
 /*
