@@ -100,6 +100,8 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		p = fz_processor_of(self);
 		start(&request, self, flags);
 		prepare(&p->backend.ring, op, &request);
+		if (op->prompt)
+			fz_ring_submit(&p->backend.ring);
 		why = finish(&request, self, p, deadline);
 		fz_leave_runtime(self);
 		/* Not we: the kernel thread that submitted it has ended, or the ring. */

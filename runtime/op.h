@@ -17,6 +17,11 @@ struct fz_op {
 	uint32_t len;
 	uint32_t op_flags;		/* msg_flags, rw_flags, poll32_events ... */
 	uint32_t file_index;		/* options of WAITID */
+	/*
+	 * For a device, which has nothing to do while requests gather: submit it now, not when
+	 * there is nothing else to run.
+	 */
+	bool prompt;
 };
 
 /* Results besides the kernel's; no system call returns them. */
