@@ -107,9 +107,12 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		/* Not we: the kernel thread that submitted it has ended, or the ring. */
 	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
 
-	/* A worker thread of the ring may say EINTR for a cancelled request. */
-	if (why != FZ_WHY_DONE &&
-	    (request.result == -ECANCELED || request.result == -EINTR))
+	/*
+	 * A worker thread of the ring may say EINTR for a cancelled request, and the kernel
+	 * EINVAL for a poll (fz_io_wait_ready).
+	 */
+	if (why != FZ_WHY_DONE && (request.result == -ECANCELED || request.result == -EINTR ||
+				   request.result == -EINVAL))
 		return fz_op_outcome(why);
 	return request.result;
 }
@@ -137,9 +140,9 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	}
 	why = finish(&request, self, p, deadline);
 	fz_leave_runtime(self);
-	if (request.refused)
-		return -EINVAL;
-	return why == FZ_WHY_DONE ? 1 : fz_op_outcome(why);
+	if (why != FZ_WHY_DONE)
+		return fz_op_outcome(why);
+	return request.refused ? -EINVAL : 1;
 }
 
 int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
