@@ -467,7 +467,7 @@ group_limits()
 
 group_places()
 {
-	local jail=$work/jail file
+	local jail=$work/jail file pid
 	if ! unshare -m true 2>/dev/null; then
 		echo 'SKIP places: no mount namespaces here'
 		return
@@ -477,6 +477,13 @@ group_places()
 	unshare -m sh -c 'mount -t tmpfs none /proc && cd / && PWD=/ && export PWD && exec "$@"' - \
 		"$fiberize" sh -c 'printenv PWD && printenv a.b; echo "$?"' >"$work/out" 2>"$work/err"
 	same 'no /proc: the environment' "/ 1" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')$(cat "$work/err")"
+	# There, the launcher's number is that of another process.
+	env OWN=another sleep 1000 &
+	pid=$!
+	unshare -pfm sh -c 'mount --bind "/proc/$1" /proc/1 && shift && OWN=own exec "$@"' - $pid \
+		"$fiberize" printenv OWN >"$work/out" 2>"$work/err"
+	same "another PID namespace's /proc: the environment" own "$(cat "$work/out" "$work/err")"
+	{ kill $pid && wait $pid; } 2>/dev/null
 	succeeds 'no /sys' unshare -m sh -c 'mount -t tmpfs none /sys && exec "$@"' - \
 		"$fiberize" "$here/work"
 	succeeds 'read-only root' unshare -m sh -c '

@@ -32,23 +32,16 @@ static bool append(struct list *l, char *entry)
 	return true;
 }
 
-static void read_original(pid_t pid, struct list *ret)
+static void read_original(FILE *file, struct list *ret)
 {
-	char *path, *entry = NULL;
+	char *entry = NULL;
 	size_t room = 0;
-	FILE *file = NULL;
 
-	if (asprintf(&path, "/proc/%d/environ", (int)pid) >= 0) {
-		file = fopen(path, "re");
-		free(path);
-	}
-	while (file && getdelim(&entry, &room, '\0', file) > 0 && append(ret, entry)) {
+	while (getdelim(&entry, &room, '\0', file) > 0 && append(ret, entry)) {
 		entry = NULL;
 		room = 0;
 	}
 	free(entry);
-	if (file)
-		fclose(file);
 }
 
 static size_t name_length(const char *entry)
@@ -86,12 +79,12 @@ static void put_assignment(size_t number, const char *text, size_t length, FILE 
 	fputc('\'', out);
 }
 
-void environment_compare(pid_t pid, FILE *out)
+void environment_compare(FILE *in, FILE *out)
 {
 	struct list original = { NULL, 0 };
 	size_t own_count = 0, number = 0;
 
-	read_original(pid, &original);
+	read_original(in, &original);
 	while (environ[own_count])
 		own_count++;
 	for (size_t i = 0; i < original.count; i++) {

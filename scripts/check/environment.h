@@ -19,13 +19,12 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 /*
- * One line for the shell's eval, empty if it has kept everything.  pid is the
- * launcher's; its shell's environment is ours.
+ * One line for the shell's eval, empty if it has kept everything.  in is what the
+ * launcher was started with, or empty; its shell's environment is ours.
  */
-void environment_compare(pid_t pid, FILE *out);
+void environment_compare(FILE *in, FILE *out);
 
 /*
  * Become file.  argv as the program shall see it; scripts: what the kernel does not know

@@ -4,7 +4,7 @@
  * starts a program.
  *
  *	check [--json] [--library FILE] [PROFILES] [--] PROGRAM
- *	check --launch [--environment PID] [--library FILE] [--] PROGRAM
+ *	check --launch [--environment] [--library FILE] [--] PROGRAM
  *	check --exec|--try FILE PROGRAM [ARGS]
  *	check --help
  *
@@ -19,8 +19,8 @@
  * where CODE is that code, or "native": to be run without the library, or "dormant":
  * with the library, which shall be dormant in this one process.  PATH has a dot
  * behind it because a shell drops newlines at the end.  ASSIGNMENTS are for the third,
- * which becomes FILE, in the environment that process PID was started with
- * (environment.h).  Its exit status is 0, so that a tool that could not run at all can
+ * which becomes FILE, in the environment that standard input holds, as the kernel
+ * shows that which a process was started with (environment.h).  Its exit status is 0, so that a tool that could not run at all can
  * be told apart.
  */
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 #include "environment.h"
 #include "report.h"
 
-static int launch(const char *name, const struct object *library, pid_t pid)
+static int launch(const char *name, const struct object *library, bool environment)
 {
 	struct program p;
 	const char *message;
@@ -48,8 +48,8 @@ static int launch(const char *name, const struct object *library, pid_t pid)
 	if (message)
 		put_line(message, stdout);
 	fputc('\n', stdout);
-	if (pid > 0)
-		environment_compare(pid, stdout);
+	if (environment)
+		environment_compare(stdin, stdout);
 	printf("\n%s.", p.path ? p.path : "");
 	program_free(&p);
 	return fflush(stdout) == 0 ? 0 : 1;
@@ -98,11 +98,10 @@ static int usage(const char *wrong, const char *why)
 
 int main(int argc, char **argv)
 {
-	bool json = false, launching = false;
+	bool json = false, launching = false, environment = false;
 	struct profiles profiles = { .count = 0 };
 	struct object *library = NULL;
 	const char *path = NULL;
-	pid_t pid = 0;
 	int i, code;
 
 	if (argc > 3 && (strcmp(argv[1], "--exec") == 0 || strcmp(argv[1], "--try") == 0))
@@ -118,8 +117,8 @@ int main(int argc, char **argv)
 			json = true;
 		else if (strcmp(argv[i], "--launch") == 0)
 			launching = true;
-		else if (strcmp(argv[i], "--environment") == 0 && i + 1 < argc)
-			pid = (pid_t)atol(argv[++i]);
+		else if (strcmp(argv[i], "--environment") == 0)
+			environment = true;
 		else if (strcmp(argv[i], "--library") == 0 && i + 1 < argc)
 			path = argv[++i];
 		else if (strcmp(argv[i], "--profile") == 0 && i + 2 < argc)
@@ -145,7 +144,7 @@ int main(int argc, char **argv)
 			return launching ? 0 : CODE_LIBRARY;
 		}
 	}
-	code = launching ? launch(argv[i], library, pid) : check(argv[i], library, &profiles, json);
+	code = launching ? launch(argv[i], library, environment) : check(argv[i], library, &profiles, json);
 	object_close(library);
 	profiles_free(&profiles);
 	return code;
