@@ -490,6 +490,9 @@ rm "$conf"
 mkdir "$conf"
 refused 'profile: a directory' 2 "fiberize: $conf: not a readable file" "$fiberize" true
 rmdir "$conf"
+ln -s /no/such "$conf"
+refused 'profile: a link to nothing' 2 "fiberize: $conf: not a readable file" "$fiberize" true
+rm "$conf"
 if unshare -m true 2>/dev/null; then
 	mkdir "$tmp/etc"
 	printf '[printenv]\nprocessors = 9\nstats = 0\n' >"$tmp/etc/system.conf"
