@@ -165,8 +165,8 @@ static bool static_kind(struct search *s, const struct object *o)
 	else if (o->header.e_type == ET_DYN && o->flags_1 & DF_1_PIE)
 		refuse(s, CODE_STATIC, "static-pie", "%s: statically linked, %s", o->path, why);
 	else if (o->header.e_type == ET_DYN && o->soname && strncmp(o->soname, "ld-", 3) == 0)
-		refuse(s, CODE_STATIC, "loader", "%s: is itself a loader; statically linked, %s",
-		       o->path, why);
+		refuse(s, CODE_STATIC, "loader", "%s: is itself a loader, and what it will start is unknown",
+		       o->path);
 	else if (o->header.e_type == ET_DYN)
 		refuse(s, CODE_STATIC, "static or library",
 		       "%s: statically linked or a library, %s", o->path, why);

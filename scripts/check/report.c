@@ -216,7 +216,10 @@ static void judge_program(struct report *r)
 	const char *native = "run it as it is";
 
 	if (r->program.code != CODE_OK)
-		judge(r, "cannot", r->program.message, advice_for(r->program.code));
+		judge(r, "cannot", r->program.message,
+		      strcmp(r->program.kind, "loader") == 0 ?
+			      "give the program that it shall start; or run it by fiberize --force" :
+			      advice_for(r->program.code));
 	else if (r->program.native)
 		judge(r, "cannot", r->program.native, native);
 	else if (r->program.dormant && r->program.object->go)
