@@ -595,6 +595,11 @@ patched()
 }
 $CC -o "$tmp/bin/hello" "$tmp/main.c"
 prints 'a dynamic program' hello "$fiberize" "$tmp/bin/hello"
+head -c 100 "$tmp/bin/hello" >"$tmp/bin/cut-headers"
+chmod +x "$tmp/bin/cut-headers"
+refused 'cut behind the ELF header' 126 \
+	'*/cut-headers: a damaged program (no readable program headers)' \
+	"$fiberize" "$tmp/bin/cut-headers"
 $CC -static -o "$tmp/bin/static" "$tmp/main.c"
 refused 'static' 116 '*/static: statically linked*' "$fiberize" "$tmp/bin/static"
 $CC -static-pie -o "$tmp/bin/static-pie" "$tmp/main.c"

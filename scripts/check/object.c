@@ -152,6 +152,7 @@ struct object *object_open(const char *path)
 	for (size_t i = 0; i < header_count(o); i++) {
 		if (!gelf_getphdr(o->elf, (int)i, &ph))
 			continue;
+		o->has_headers = true;
 		if (ph.p_type == PT_INTERP && !o->has_interpreter)
 			read_interpreter(o, &ph);
 		if (ph.p_type == PT_NOTE && !o->go)

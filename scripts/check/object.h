@@ -25,6 +25,7 @@ struct object {
 	/* object_open */
 	int elf_class;			/* ELFCLASS*; ELFCLASSNONE: no ELF file at all */
 	GElf_Ehdr header;
+	bool has_headers;		/* a program header that can be read */
 	bool has_interpreter;
 	char *interpreter;
 	bool go;

@@ -281,6 +281,12 @@ static void judge_elf(struct search *s, struct object *o)
 		       o->header.e_type);
 		return;
 	}
+	/* What is cut there looks static. */
+	if (!o->has_headers) {
+		refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (no readable program headers)",
+		       o->path);
+		return;
+	}
 	object_read_dynamic(o);
 	if (static_kind(s, o) || other_libc(s, o))
 		return;
