@@ -182,14 +182,22 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 
 	if (!mask)
 		return epoll_common(self, fd, events, max, deadline);
-	/* If it need not wait, or must not, what the mask would let in stays pending. */
-	ret = epoll_common(self, fd, events, max, 0);
-	if (ret != 0 || deadline == 0)
-		return ret;
-	ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
-		      (int)fz_leave(-EINTR) : epoll_common(self, fd, events, max, deadline);
-	fz_signal_unswap_mask(self, &old);
-	return ret;
+	for (;;) {
+		/*
+		 * If it need not wait, or must not, what the mask would let in stays pending;
+		 * nor is anything let in once events are taken, which may not come again.
+		 */
+		ret = epoll_common(self, fd, events, max, 0);
+		if (ret != 0 || deadline == 0)
+			return ret;
+		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
+			      -EINTR : fz_io_wait_ready(self, fd, POLLIN, deadline, false);
+		fz_signal_unswap_mask(self, &old);
+		if (ret >= 0 && self->handlers_run)
+			ret = -EINTR;
+		if (ret <= 0)
+			return (int)fz_leave(ret);
+	}
 }
 
 FZ_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,

@@ -118,6 +118,7 @@ struct fz_fiber {
 	bool suspended;			/* in a call that a handler ends, even now */
 	bool restores_mask;		/* the first handler's end puts back ... */
 	uint64_t mask_to_restore;	/* ... what was in force before that call */
+	struct __kernel_timespec limit;	/* of a real call that a handler ends: it makes it 0 */
 	_Atomic uint64_t timer_signals;	/* of timers for this thread, if the kernel knows it */
 	uint64_t sigwait_set;		/* it is in sigwait for these */
 	_Atomic(struct fz_signode *) arrivals;	/* runtime/sigqueue.h; any thread */

@@ -82,6 +82,8 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 	int64_t ret;
 
 	do {
+		uint32_t none_run = fz_signal_none_run(self);
+
 		ret = fz_io_run(self, &op, deadline, 0, restart);
 		/*
 		 * Of a file with two wait queues (a FIFO opened for both, a terminal) when
@@ -91,7 +93,7 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fd, .events = events };
 
-			ret = fz_io_poll_announced(self, &p, 1, deadline);
+			ret = fz_io_poll_announced(self, &p, 1, deadline, none_run);
 		}
 	} while (ret == -EINTR && restart && fz_signal_restarts(self));
 	return ret > 0 ? 1 : (int)ret;

@@ -76,10 +76,10 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 
 /*
  * poll's real call, cancellable, for what the ring cannot wait for.  A handler that has run
- * ends it (-EINTR).
+ * since fz_signal_none_run() ends it (-EINTR).
  */
 int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
-			 fz_nsec deadline);
+			 fz_nsec deadline, uint32_t none_run);
 
 /* The answer to RWF_NOWAIT: the kernel cannot try without waiting on this kind of file. */
 static inline bool fz_io_cannot_try(int64_t ret)

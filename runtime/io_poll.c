@@ -24,23 +24,20 @@ static int poll_now(struct pollfd *fds, uint64_t n)
 }
 
 int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
-			 fz_nsec deadline)
+			 fz_nsec deadline, uint32_t none_run)
 {
-	uint32_t handlers = self->handlers_run;
 	int ret;
 
 	fz_announce(self);
 	do {
-		fz_nsec now = fz_now();
-		struct __kernel_timespec ts = fz_timespec(deadline > now ? deadline - now : 0);
 		bool changed = fz_cancel_begin_call(self);
 
 		ret = (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n,
-				       deadline == FZ_FOREVER ? 0 : (long)&ts, 0, 0);
+				       (long)fz_signal_limit(self, deadline, none_run), 0, 0);
 		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
-	} while (ret == -EINTR && self->handlers_run == handlers);
-	return ret;
+	} while (ret == -EINTR && self->handlers_run == none_run);
+	return ret == 0 && self->handlers_run != none_run ? -EINTR : ret;
 }
 
 /*
@@ -68,12 +65,14 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 		return ret;
 	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
 	fz_signal_unswap_mask(self, &old);
-	return ret;
+	/* As natively: what the mask has let in ends the call, whatever is ready now. */
+	return ret >= 0 && self->handlers_run ? -EINTR : ret;
 }
 
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
 {
 	struct pollfd wanted[MAX_REQUESTS];
+	uint32_t none_run = fz_signal_none_run(self);
 	unsigned used = 0;
 	int ret;
 
@@ -86,7 +85,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		if (fds[i].fd < 0)
 			continue;
 		if (used == MAX_REQUESTS)
-			return fz_io_poll_announced(self, fds, n, deadline);
+			return fz_io_poll_announced(self, fds, n, deadline, none_run);
 		wanted[used++] = fds[i];
 	}
 	for (;;) {
@@ -98,7 +97,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		if (why == FZ_OP_SIGNAL)
 			return -EINTR;
 		if (why == -EINVAL)
-			return fz_io_poll_announced(self, fds, n, deadline);
+			return fz_io_poll_announced(self, fds, n, deadline, none_run);
 		if (why == FZ_OP_CANCEL) {
 			fz_host.test_cancel();
 			continue;
@@ -107,7 +106,9 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		ret = poll_now(fds, n);
 		if (ret != 0 || why == FZ_OP_TIMEOUT)
 			return ret;
+		if (self->handlers_run != none_run)
+			return -EINTR;
 		if (half_closed(wanted, used))
-			return fz_io_poll_announced(self, fds, n, deadline);
+			return fz_io_poll_announced(self, fds, n, deadline, none_run);
 	}
 }

@@ -44,24 +44,22 @@ static int64_t select_now(const struct sets *s)
 			   (long)s->user[2], (long)&none, 0);
 }
 
-static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
+static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline,
+				uint32_t none_run)
 {
-	uint32_t handlers = self->handlers_run;
 	int64_t ret;
 
 	fz_announce(self);
 	do {
-		fz_nsec now = fz_now();
-		struct __kernel_timespec ts = fz_timespec(deadline > now ? deadline - now : 0);
 		bool changed = fz_cancel_begin_call(self);
 
 		ret = fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
 				  (long)s->user[2],
-				  deadline == FZ_FOREVER ? 0 : (long)&ts, 0);
+				  (long)fz_signal_limit(self, deadline, none_run), 0);
 		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
-	} while (ret == -EINTR && self->handlers_run == handlers);
-	return ret;
+	} while (ret == -EINTR && self->handlers_run == none_run);
+	return ret == 0 && self->handlers_run != none_run ? -EINTR : ret;
 }
 
 /* Returns false if they cannot be read: then the kernel says so, too. */
@@ -127,11 +125,13 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 {
 	struct fz_mask_swap old;
 	struct sets s;
+	bool saved;
 	int ret;
 
 	fz_io_test_cancel(self);
 	set_up(&s, n, sets);
-	if (s.words <= MAX_WORDS && save(&s)) {
+	saved = s.words <= MAX_WORDS && save(&s);
+	if (saved) {
 		ret = (int)select_now(&s);
 		if (ret != 0)
 			return ret;
@@ -140,6 +140,12 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
 						      fz_io_select(self, n, sets, deadline);
 	fz_signal_unswap_mask(self, &old);
+	/* As in fz_io_ppoll(). */
+	if (ret >= 0 && self->handlers_run) {
+		if (saved)
+			restore(&s);
+		return -EINTR;
+	}
 	return ret;
 }
 
@@ -147,6 +153,7 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 {
 	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
 	struct pollfd wanted[MAX_REQUESTS];
+	uint32_t none_run = fz_signal_none_run(self);
 	struct sets s;
 	int used, spurious = 0;
 	int64_t ret;
@@ -156,7 +163,7 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 	if (deadline == 0 || n < 0)
 		return (int)select_now(&s);
 	if (s.words > MAX_WORDS)
-		return (int)select_announced(self, &s, deadline);
+		return (int)select_announced(self, &s, deadline, none_run);
 	if (!save(&s))
 		return -EFAULT;
 	ret = select_now(&s);
@@ -180,7 +187,12 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 		if (ret != 0 || why == FZ_OP_TIMEOUT)
 			return (int)ret;
 		restore(&s);
+		if (self->handlers_run != none_run)
+			return -EINTR;
 		spurious++;
 	}
-	return (int)select_announced(self, &s, deadline);
+	ret = select_announced(self, &s, deadline, none_run);
+	if (ret == -EINTR)
+		restore(&s);
+	return (int)ret;
 }

@@ -173,31 +173,11 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 	}
 }
 
-static long poll_announced(const struct pollfd *fds, unsigned n, fz_nsec deadline)
-{
-	struct pollfd copies[n];
-	struct __kernel_timespec ts;
-	fz_nsec now = fz_now();
-	long ret;
-
-	__builtin_memcpy(copies, fds, sizeof(copies));
-	ts = fz_timespec(deadline > now ? deadline - now : 0);
-	ret = fz_syscall5(__NR_ppoll, (long)copies, n,
-			  deadline == FZ_FOREVER ? 0 : (long)&ts, 0, 0);
-	return ret > 0 && n == 1 ? (uint16_t)copies[0].revents : ret;
-}
-
-static long real_call(const struct fz_op *op, int fd, size_t done, fz_nsec deadline)
+static long real_call(const struct fz_op *op, int fd, size_t done)
 {
 	long flags = (long)op->op_flags, ret;
 
 	switch (op->opcode) {
-	case IORING_OP_POLL_ADD: {
-		struct pollfd p = { .fd = fd, .events = (short)op->op_flags };
-
-		ret = poll_announced(&p, 1, deadline);
-		return ret ? ret : FZ_OP_TIMEOUT;
-	}
 	case IORING_OP_ACCEPT:
 		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
 	case IORING_OP_CONNECT:
@@ -309,6 +289,9 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 			ret = MUST_ANNOUNCE;
 		break;
 	}
+	/* As the ring says it: the caller has poll's real call. */
+	if (ret == MUST_ANNOUNCE && op->opcode == IORING_OP_POLL_ADD)
+		ret = -EINVAL;
 	if (ret == MUST_ANNOUNCE) {
 		/* Others want what we have not taken, unless we are alone with a copy. */
 		if (fd == op->fd)
@@ -317,7 +300,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		/* Nothing is left behind, nothing is lost. */
 		if (!w.linked && !done && flags & FZ_WAIT_CANCEL)
 			changed = fz_cancel_begin_call(self);
-		ret = real_call(op, fd, done, deadline);
+		ret = real_call(op, fd, done);
 		fz_cancel_end_call(self, changed);
 		if (ret == -EINTR)
 			ret = FZ_OP_SIGNAL;
@@ -330,8 +313,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 		     fz_nsec deadline, unsigned flags)
 {
 	struct fz_watch watches[n];
-	bool changed;
-	long ret;
+	int ret;
 
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
@@ -340,13 +322,5 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 	/* Closed meanwhile: the caller asks poll, which says so. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;
-	if (ret < -1000)
-		return (int)ret;
-	fz_announce(self);
-	changed = flags & FZ_WAIT_CANCEL && fz_cancel_begin_call(self);
-	ret = poll_announced(fds, n, deadline);
-	fz_cancel_end_call(self, changed);
-	if (ret == -EINTR)
-		return FZ_OP_SIGNAL;
-	return ret ? 1 : FZ_OP_TIMEOUT;
+	return ret < -1000 ? ret : -EINVAL;
 }

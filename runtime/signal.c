@@ -71,6 +71,19 @@ static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *uco
 	return true;
 }
 
+struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline,
+					  uint32_t none_run)
+{
+	const fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
+
+	self->limit = fz_timespec(deadline == FZ_FOREVER ? FZ_FOREVER : left);
+	/* From here on a handler does that itself. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (self->handlers_run != none_run)
+		self->limit = (struct __kernel_timespec){ 0 };
+	return &self->limit;
+}
+
 /* Call the program's handler: on its own thread, in user code. */
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
@@ -123,6 +136,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	}
 	/* Whatever calls the handler itself has made meanwhile. */
 	self->handlers_run = handlers;
+	self->limit = (struct __kernel_timespec){ 0 };
 	self->must_return_eintr = eintr;
 	if (suspended)
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
