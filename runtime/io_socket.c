@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/uio.h>
 
+#include "runtime/announce.h"
 #include "runtime/io_socket.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -49,12 +50,48 @@ static int may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info
 
 /* ---- receive ------------------------------------------------------------ */
 
+/*
+ * MSG_PEEK with MSG_WAITALL: the ring would put the same bytes behind those that it has
+ * looked at already.
+ */
+static int64_t peek_whole(struct fz_fiber *self, int fd, const struct fz_op *op, bool restart)
+{
+	const uint32_t handlers = self->handlers_run;
+	int64_t ret, seen = 0;
+	bool again;
+
+	fz_signal_mark(self);
+	fz_announce(self);
+	do {
+		bool changed = fz_cancel_begin_call(self);
+
+		ret = op->opcode == IORING_OP_RECVMSG ?
+			      fz_syscall3(__NR_recvmsg, fd, (long)op->addr, op->op_flags) :
+			      fz_syscall6(__NR_recvfrom, fd, (long)op->addr, op->len,
+					  op->op_flags, 0, 0);
+		fz_cancel_end_call(self, changed);
+		again = self->handlers_run == handlers;
+		if (ret == -EINTR) {
+			/* For nothing: a signal was for another thread. */
+			again = again || (restart && fz_signal_restarts(self));
+		} else {
+			/* Short, perhaps only because a request of this kernel thread is complete. */
+			again = again && ret > seen && ret != (int64_t)op->len;
+			seen = ret > seen ? ret : seen;
+		}
+	} while (again);
+	return seen ? seen : ret;
+}
+
 /* Not with RECVSEND_POLL_FIRST: measured, it costs a tenth of a request. */
 static int64_t receive(struct fz_fiber *self, int fd, const struct fz_op *op, uint32_t info)
 {
+	const uint32_t whole_peek = FLAG_PEEK | FLAG_WAITALL;
 	fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
 
 	fz_io_take_turns(self);
+	if ((op->op_flags & whole_peek) == whole_peek)
+		return peek_whole(self, fd, op, deadline == FZ_FOREVER);
 	/* With a timeout no handler lets the call go on: signal(7). */
 	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 }

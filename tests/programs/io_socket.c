@@ -102,6 +102,39 @@ static void flags(int in, int out)
 	close(out);
 }
 
+/* What is looked at is not taken: it comes once, however many pieces it arrives in. */
+static void whole_peek(void)
+{
+	struct late late;
+	struct iovec iov[2];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	char buf[64];
+	pthread_t t;
+	int fd[2];
+
+	tcp_pair(fd);
+	late = (struct late){ fd[1], "abcd", "efgh" };
+	t = start(send_late, &late);
+	CHECK_KEEPS(recv(fd[0], buf, 8, MSG_PEEK | MSG_WAITALL), 8);
+	CHECK_OK(memcmp(buf, "abcdefgh", 8));
+	finish(t);
+	CHECK_KEEPS(recv(fd[0], buf, 64, 0), 8);
+	t = start(send_late, &late);
+	iov[0] = (struct iovec){ buf, 3 };
+	iov[1] = (struct iovec){ buf + 3, 5 };
+	memset(buf, 0, 8);
+	CHECK_KEEPS(recvmsg(fd[0], &msg, MSG_PEEK | MSG_WAITALL), 8);
+	CHECK_OK(memcmp(buf, "abcdefgh", 8));
+	finish(t);
+	set_timeout(fd[0], SO_RCVTIMEO, 20);
+	CHECK_KEEPS(recv(fd[0], buf, 64, MSG_PEEK | MSG_WAITALL), 8);
+	CHECK_KEEPS(recv(fd[0], buf, 64, 0), 8);
+	CHECK_ERR(recv(fd[0], buf, 64, MSG_PEEK | MSG_WAITALL), EAGAIN);
+	close(fd[0]);
+	close(fd[1]);
+	puts("whole_peek");
+}
+
 static void *shut(void *arg)
 {
 	settle();
@@ -527,6 +560,7 @@ static void *run(void *arg)
 	flags(fd[0], fd[1]);
 	puts("flags");
 	shutdown_wakes();
+	whole_peek();
 	errors();
 	nonblocking();
 	timeouts();
