@@ -196,9 +196,9 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 		/* Not ready, it may still be an error: only the real call knows. */
 		if (fz_io_cannot_try(ret))
 			return read_other(self, fd, iov, count);
-		/* Somebody else may be faster; then the monitor sees us block. */
+		/* An error, too: the attempt may have taken what was there (eventfd, timerfd). */
 		if (ret != -EAGAIN)
-			return ret >= 0 ? ret : real_readv(fd, iov, count, FZ_IO_CURPOS);
+			return ret;
 		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
 		if (ret < 0)
 			return ret;

@@ -17,6 +17,8 @@
 
 enum { SIZE = 5000000 };
 
+static void *volatile bad = (void *)1;
+
 static void half_cached(int fd)
 {
 	CHECK_OK(fsync(fd));
@@ -101,6 +103,12 @@ static void errors(void)
 	CHECK_ERR(write(event, buf, 4), EINVAL);
 	CHECK_ERR(read(epoll, buf, sizeof(buf)), EINVAL);
 	CHECK_ERR(write(epoll, buf, sizeof(buf)), EINVAL);
+	/* The attempt has taken what was there: another one would wait. */
+	CHECK_OK(eventfd_write(event, 5));
+	CHECK_ERR(read(event, bad, 8), EFAULT);
+	CHECK_OK(eventfd_write(event, 7));
+	CHECK_INT(read(event, buf, 8), 8);
+	CHECK_INT(buf[0], 7);
 	close(event);
 	close(epoll);
 	puts("errors");
