@@ -335,8 +335,12 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 	if (fz_fdtab_look_up(fd, &info))
 		return -EBADF;
 	fz_io_test_cancel(self);
-	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
+		/* Unlike recvmsg, it does not ask the socket. */
+		if (asks_for_nothing(iov, count))
+			return real_readv(fd, iov, count, FZ_IO_CURPOS);
 		return fz_io_socket_readv(self, fd, iov, count);
+	}
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
 		return fz_io_file_read(self, fd, info, iov, count, FZ_IO_CURPOS);
 	nonblocking = fz_fdtab_nonblocking(fd, info);
@@ -357,16 +361,18 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 	struct iovec iov = { .iov_base = buf, .iov_len = n };
 	int64_t ret;
 
+	/* Of a socket as well: not what recv answers. */
+	if (n == 0 || n > FZ_IO_MAX) {
+		fz_io_test_cancel(self);
+		return fz_syscall3(__NR_read, fd, (long)buf, (long)n);
+	}
 	if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
 		ret = fz_io_recv(self, fd, buf, n, 0);
 		if (ret != -ENOTSOCK)
 			return ret;
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	}
-	if (n == 0 || n > FZ_IO_MAX)
-		return fz_syscall3(__NR_read, fd, (long)buf, (long)n);
-	ret = read_common(self, fd, &iov, 1);
-	return ret;
+	return read_common(self, fd, &iov, 1);
 }
 
 int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
@@ -383,7 +389,7 @@ int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int
 	uint32_t info;
 
 	if (fz_fdtab_look_up(fd, &info))
-		return -EBADF;
+		return offset < 0 ? -EINVAL : -EBADF;
 	fz_io_test_cancel(self);
 	if (offset < 0 || fz_io_bad_vector(iov, count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
 		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
@@ -396,7 +402,7 @@ int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t 
 	uint32_t info;
 
 	if (fz_fdtab_look_up(fd, &info))
-		return -EBADF;
+		return offset < 0 ? -EINVAL : -EBADF;
 	fz_io_test_cancel(self);
 	if (offset < 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
 		return fz_syscall4(__NR_pread64, fd, (long)buf, (long)n, offset);
@@ -521,7 +527,7 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
 	uint32_t info = fz_fdtab_get(fd);
 
-	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && n <= FZ_IO_MAX) {
 		int64_t ret = fz_io_send(self, fd, buf, n, 0);
 
 		if (ret != -ENOTSOCK)

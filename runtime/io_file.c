@@ -259,7 +259,7 @@ int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, in
 	uint32_t info;
 
 	if (fz_fdtab_look_up(fd, &info))
-		return -EBADF;
+		return offset < 0 ? -EINVAL : -EBADF;
 	fz_io_test_cancel(self);
 	if (offset < 0 || fz_io_bad_vector(iov, count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
 		return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
@@ -272,7 +272,7 @@ int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 	uint32_t info;
 
 	if (fz_fdtab_look_up(fd, &info))
-		return -EBADF;
+		return offset < 0 ? -EINVAL : -EBADF;
 	fz_io_test_cancel(self);
 	if (offset < 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
 		return fz_syscall4(__NR_pwrite64, fd, (long)buf, (long)n, offset);

@@ -47,6 +47,11 @@ static void errors(void)
 	CHECK_ERR(pwritev(p[1], iov, 1, 0), ESPIPE);
 	CHECK_ERR(pread(file, buf, 1, -1), EINVAL);
 	CHECK_ERR(pwrite(file, buf, 1, -1), EINVAL);
+	/* Before it looks at the descriptor. */
+	CHECK_ERR(pread(no_fd, buf, 1, -1), EINVAL);
+	CHECK_ERR(pwrite(no_fd, buf, 1, -1), EINVAL);
+	CHECK_ERR(preadv(no_fd, iov, 1, -1), EINVAL);
+	CHECK_ERR(pwritev(no_fd, iov, 1, -1), EINVAL);
 	dir = open("/", O_RDONLY | O_DIRECTORY);
 	CHECK_ERR(read(dir, buf, 1), EISDIR);
 	ro = open("/proc/self/exe", O_RDONLY);

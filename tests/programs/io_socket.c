@@ -135,6 +135,31 @@ static void whole_peek(void)
 	puts("whole_peek");
 }
 
+/* read() and write() answer these themselves, recv() and send() ask the socket. */
+static void lengths(void)
+{
+	static volatile size_t huge = SIZE_MAX;
+	struct iovec none[2] = { { NULL, 0 }, { NULL, 0 } };
+	char buf[4];
+	int fd[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+	CHECK_KEEPS(read(fd[0], buf, 0), 0);
+	CHECK_KEEPS(readv(fd[0], none, 2), 0);
+	CHECK_ERR(read(fd[0], buf, huge), EFAULT);
+	CHECK_ERR(write(fd[0], buf, huge), EFAULT);
+	CHECK_INT(send(fd[1], "abc", 3, 0), 3);
+	CHECK_ERR(read(fd[0], buf, huge / 2), EFAULT);
+	CHECK_KEEPS(read(fd[0], buf, 4), 3);
+	close(fd[0]);
+	close(fd[1]);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK_KEEPS(read(fd[0], buf, 0), 0);
+	CHECK_ERR(recv(fd[0], buf, 0, 0), ENOTCONN);
+	close(fd[0]);
+	puts("lengths");
+}
+
 static void *shut(void *arg)
 {
 	settle();
@@ -561,6 +586,7 @@ static void *run(void *arg)
 	puts("flags");
 	shutdown_wakes();
 	whole_peek();
+	lengths();
 	errors();
 	nonblocking();
 	timeouts();
