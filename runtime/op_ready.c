@@ -285,7 +285,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		if (ret == 0)
 			continue;
 		/* No wait for this file, or no room for another one. */
-		if (ret > -1000 && ret != -EBADF)
+		if (ret > FZ_OP_TIMEOUT && ret != -EBADF)
 			ret = MUST_ANNOUNCE;
 		break;
 	}
@@ -322,5 +322,5 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 	/* Closed meanwhile: the caller asks poll, which says so. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;
-	return ret < -1000 ? ret : -EINVAL;
+	return ret <= FZ_OP_TIMEOUT ? ret : -EINVAL;
 }
