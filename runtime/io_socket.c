@@ -26,7 +26,10 @@ enum {
 	FLAG_WAITFORONE = 0x10000,
 	FAMILY_UNIX = 1,
 	LEVEL_SOCKET = 1,
+	OPTION_TYPE = 3,
 	OPTION_ERROR = 4,
+	OPTION_DOMAIN = 39,
+	TYPE_STREAM = 1,
 	MESSAGES_MAX = 1024,	/* the kernel's UIO_MAXIOV */
 };
 
@@ -83,14 +86,25 @@ static int64_t peek_whole(struct fz_fiber *self, int fd, const struct fz_op *op,
 	return seen ? seen : ret;
 }
 
-/* Not with RECVSEND_POLL_FIRST: measured, it costs a tenth of a request. */
-static int64_t receive(struct fz_fiber *self, int fd, const struct fz_op *op, uint32_t info)
+static int option_of(int fd, int option)
 {
-	const uint32_t whole_peek = FLAG_PEEK | FLAG_WAITALL;
+	int value = 0;
+	uint32_t size = sizeof(value);
+
+	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, option, (long)&value, (long)&size);
+	return value;
+}
+
+/* Not with RECVSEND_POLL_FIRST: measured, it costs a tenth of a request. */
+static int64_t receive(struct fz_fiber *self, int fd, struct fz_op *op, uint32_t info)
+{
 	fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
 
 	fz_io_take_turns(self);
-	if ((op->op_flags & whole_peek) == whole_peek)
+	/* Only streams have an eye to it; the ring would join records of SOCK_SEQPACKET. */
+	if (op->op_flags & FLAG_WAITALL && option_of(fd, OPTION_TYPE) != TYPE_STREAM)
+		op->op_flags &= ~(uint32_t)FLAG_WAITALL;
+	if (op->op_flags & FLAG_WAITALL && op->op_flags & FLAG_PEEK)
 		return peek_whole(self, fd, op, deadline == FZ_FOREVER);
 	/* With a timeout no handler lets the call go on: signal(7). */
 	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
@@ -532,11 +546,5 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 
 int fz_io_socket_family(int fd)
 {
-	enum { OPTION_DOMAIN = 39 };
-	int family = 0;
-	uint32_t size = sizeof(family);
-
-	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, OPTION_DOMAIN, (long)&family,
-		    (long)&size);
-	return family;
+	return option_of(fd, OPTION_DOMAIN);
 }

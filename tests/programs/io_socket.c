@@ -135,6 +135,31 @@ static void whole_peek(void)
 	puts("whole_peek");
 }
 
+/* Only streams bring pieces together. */
+static void records(void)
+{
+	struct iovec iov;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	char buf[64];
+	int fd[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd));
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(send(fd[1], "hello", 5, 0), 5);
+		CHECK_INT(send(fd[1], "world!", 6, 0), 6);
+	}
+	iov = (struct iovec){ buf, sizeof(buf) };
+	CHECK_KEEPS(recv(fd[0], buf, 64, MSG_WAITALL | MSG_PEEK), 5);
+	CHECK_KEEPS(recv(fd[0], buf, 64, MSG_WAITALL), 5);
+	CHECK_KEEPS(recv(fd[0], buf, 64, MSG_WAITALL), 6);
+	CHECK_KEEPS(recvmsg(fd[0], &msg, MSG_WAITALL), 5);
+	CHECK_KEEPS(recvmsg(fd[0], &msg, MSG_WAITALL), 6);
+	CHECK_OK(memcmp(buf, "world!", 6));
+	close(fd[0]);
+	close(fd[1]);
+	puts("records");
+}
+
 /* read() and write() answer these themselves, recv() and send() ask the socket. */
 static void lengths(void)
 {
@@ -586,6 +611,7 @@ static void *run(void *arg)
 	puts("flags");
 	shutdown_wakes();
 	whole_peek();
+	records();
 	lengths();
 	errors();
 	nonblocking();
