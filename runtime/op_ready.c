@@ -29,6 +29,7 @@ enum {
 	FLAG_WAITALL = 0x100,
 	LEVEL_SOCKET = 1,
 	OPTION_TYPE = 3,
+	OPTION_LISTENS = 30,
 	TYPE_STREAM = 1,
 	/* Attempts that a descriptor may refuse while poll calls it ready. */
 	REFUSALS = 16,
@@ -48,14 +49,19 @@ static int ready_now(int fd, uint32_t events)
 	return n > 0 ? (uint16_t)p.revents : 0;
 }
 
+static int option_of(int fd, int option)
+{
+	int value = 0;
+	uint32_t size = sizeof(value);
+
+	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, option, (long)&value, (long)&size);
+	return value;
+}
+
 /* Messages have bounds, which no second attempt may join. */
 static bool is_stream(int fd)
 {
-	int type = 0;
-	uint32_t size = sizeof(type);
-
-	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, OPTION_TYPE, (long)&type, (long)&size);
-	return type == TYPE_STREAM;
+	return option_of(fd, OPTION_TYPE) == TYPE_STREAM;
 }
 
 static bool is_vector(const struct fz_op *op)
@@ -135,8 +141,9 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		ret = ready_now(fd, op->op_flags);
 		return ret ? ret : -EAGAIN;
 	case IORING_OP_ACCEPT:
-		/* Wrong flags are an error at once. */
-		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN))
+		/* Wrong flags are an error at once, and so is what does not listen. */
+		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN) &&
+		    option_of(fd, OPTION_LISTENS))
 			return -EAGAIN;
 		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
 	case IORING_OP_READ:

@@ -217,7 +217,7 @@ static void shutdown_wakes(void)
 static void errors(void)
 {
 	struct sockaddr_in address;
-	int fd, listener, file = temp_file(), error;
+	int fd, listener, file = temp_file(), pair[2], error;
 	socklen_t len = sizeof(error);
 	struct msghdr msg = { 0 };
 	struct pollfd p;
@@ -236,6 +236,18 @@ static void errors(void)
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK_ERR(accept(fd, NULL, NULL), EINVAL);
 	CHECK_ERR(accept4(listener, NULL, NULL, 0x40000000), EINVAL);
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK_ERR(accept(pair[0], NULL, NULL), EINVAL);
+	close(pair[0]);
+	close(pair[1]);
+	tcp_pair(pair);
+	CHECK_ERR(accept(pair[0], NULL, NULL), EINVAL);
+	close(pair[0]);
+	close(pair[1]);
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
+	CHECK_ERR(accept(pair[0], NULL, NULL), EOPNOTSUPP);
+	close(pair[0]);
+	close(pair[1]);
 	CHECK_ERR(recv(fd, &c, 1, 0), ENOTCONN);
 	CHECK_ERR(send(fd, &c, 1, MSG_NOSIGNAL), EPIPE);
 	CHECK_ERR(connect(fd, (struct sockaddr *)&address, 3), EINVAL);
