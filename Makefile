@@ -372,8 +372,14 @@ completiondir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 docdir := $(DESTDIR)$(PREFIX)/share/doc/fiberize
 exampledir := $(docdir)/examples
 
+# What the shell or sed would not take as it is.
+HASH := \#
+ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
+refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
+
 .PHONY: install uninstall deb clean
 install: all
+	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
 		'$(mandir)/man7' '$(completiondir)' '$(exampledir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
@@ -388,6 +394,7 @@ install: all
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'
 
 uninstall:
+	$(refuse_odd)
 	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \
 		'$(libexecdir)/check' '$(libexecdir)/measure' '$(libexecdir)/echo_client' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \

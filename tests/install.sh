@@ -188,3 +188,10 @@ left=$(find "$work/dest" -type d -name '*fiberize*')
 [ -z "$left" ] || fail "uninstall leaves $left"
 # Twice does no harm.
 run_make uninstall DESTDIR="$work/dest" PREFIX=/usr
+
+for prefix in "/it's" '/a&b' '/a\b' '/a#b'; do
+	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="$prefix" \
+		>"$work/log" 2>&1 && fail "it can be installed in $prefix"
+	grep -qF "$work/odd$prefix: " "$work/log" || { cat "$work/log"; fail "no reason why"; }
+	[ ! -e "$work/odd" ] || fail "something is left of $prefix"
+done
