@@ -71,13 +71,19 @@ static int clone_process(struct start *start, void *stack, int flags, void *pare
 {
 	/* Until the child executes, others could not make threads. */
 	bool gates = !(flags & CLONE_VFORK);
+	/* acquire: pairs with fz_sched_start(); before that there are no carriers. */
+	bool carriers = gates && atomic_load_explicit(&fz_sched.started, memory_order_acquire);
 	int ret;
 
 	if (gates) {
 		fz_gate_close(FZ_GATE_LOADER);
 		fz_gate_close(FZ_GATE_THREADS);
 	}
+	if (carriers)
+		fz_carrier_hold_ends(fz_self());
 	ret = fz_real.clone(start_forked, stack, flags, start, parent_tid, tls, child_tid);
+	if (carriers)
+		fz_carrier_let_end(fz_self());
 	if (gates) {
 		fz_gate_open(FZ_GATE_THREADS);
 		fz_gate_open(FZ_GATE_LOADER);

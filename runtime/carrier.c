@@ -26,6 +26,7 @@ static struct {
 	struct fz_carrier *idle;	/* the last one first */
 	uint32_t idle_count, idle_least;	/* the least since fz_carrier_shrink() */
 	struct fz_carrier *ended;
+	_Atomic uint32_t ends_held;	/* futex; written under the lock */
 	_Atomic fz_nsec no_spare_until;	/* a new thread has found no room beside them */
 	char *spare, *spare_end;
 	_Atomic uint32_t count;
@@ -229,15 +230,71 @@ static void begin_again(struct fz_carrier *c, struct fz_fiber *context)
 /* No request of its is in flight, and it has no processor: nobody will miss it. */
 static void end(struct fz_carrier *c)
 {
+	uint32_t held;
+
 	c->tid = 0;
 	atomic_fetch_sub_explicit(&carriers.count, 1, memory_order_relaxed);
 	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
 	fz_lock_acquire(&carriers.lock);
+	/* relaxed: the lock orders. */
+	while ((held = atomic_load_explicit(&carriers.ends_held, memory_order_relaxed))) {
+		fz_lock_release(&carriers.lock);
+		fz_sys_futex_wait(&carriers.ends_held, held, NULL);
+		fz_lock_acquire(&carriers.lock);
+	}
 	c->idle_next = carriers.ended;
 	carriers.ended = c;
 	fz_lock_release(&carriers.lock);
 	/* libc is still to use the stack: it is free when the kernel says so. */
 	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
+}
+
+static void change_ends_held(uint32_t by)
+{
+	fz_lock_acquire(&carriers.lock);
+	atomic_fetch_add_explicit(&carriers.ends_held, by, memory_order_relaxed);
+	fz_lock_release(&carriers.lock);
+}
+
+/* One that is on its way out, through libc. */
+static struct fz_carrier *find_leaving(void)
+{
+	struct fz_carrier *c;
+
+	fz_lock_acquire(&carriers.lock);
+	for (c = carriers.ended; c; c = c->idle_next)
+		/* acquire: pairs with the kernel's clearing it. */
+		if (atomic_load_explicit(&c->in_kernel, memory_order_acquire))
+			break;
+	fz_lock_release(&carriers.lock);
+	return c;
+}
+
+void fz_carrier_hold_ends(struct fz_fiber *self)
+{
+	/* The kernel wakes one, by the key of a futex that is not private. */
+	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
+	const int wait = 0;
+	struct fz_carrier *c;
+
+	fz_enter_runtime(self);
+	change_ends_held(1);
+	c = find_leaving();
+	fz_leave_runtime(self);
+	while (c) {
+		fz_syscall4(__NR_futex, (long)&c->in_kernel, wait, 1, (long)&a_moment);
+		fz_enter_runtime(self);
+		c = find_leaving();
+		fz_leave_runtime(self);
+	}
+}
+
+void fz_carrier_let_end(struct fz_fiber *self)
+{
+	fz_enter_runtime(self);
+	change_ends_held((uint32_t)-1);
+	fz_sys_futex_wake(&carriers.ends_held, INT32_MAX);
+	fz_leave_runtime(self);
 }
 
 static void *carrier_thread(void *arg)

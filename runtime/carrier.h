@@ -113,6 +113,15 @@ uint32_t fz_carrier_shrink(void);
 void fz_carrier_make_room(void);
 
 /*
+ * Around what copies the process without libc's knowledge (clone): on its way out through libc a
+ * kernel thread of ours has locks of libc's, which nobody would release in the copy.  None
+ * is when the first returns, and none begins to end until the other.  Outside the runtime, with
+ * the making of kernel threads held as well.
+ */
+void fz_carrier_hold_ends(struct fz_fiber *self);
+void fz_carrier_let_end(struct fz_fiber *self);
+
+/*
  * A call that makes a process has failed with that error: is it worth another try?  Then
  * room was made for it; tries counts them.  Outside the runtime.
  */
