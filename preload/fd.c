@@ -63,6 +63,9 @@ static unsigned next_own(unsigned fd)
 FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
 	fz_enter(FZ_SYM_close_range);
+	if (first <= last && !(flags & CLOSE_RANGE_CLOEXEC) &&
+	    !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed))
+		fz_op_flush_range(fz_self(), first, last);
 	if (first > last)
 		return fz_real.close_range(first, last, flags);
 	while (first <= last) {

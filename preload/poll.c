@@ -149,17 +149,17 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
  * timeout.  Blocking in it would fail: the kernel answers EINTR when a request
  * of this kernel thread completes.
  */
-static int epoll_common(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
-			fz_nsec deadline)
+static int epoll_common(struct fz_fiber *self, struct fz_hold *hold, struct epoll_event *events,
+			int max, fz_nsec deadline)
 {
 	for (;;) {
-		int ret = fz_real.epoll_wait(fd, events, max, 0);
+		int ret = fz_real.epoll_wait(fz_hold_fd(hold), events, max, 0);
 
 		if (ret < 0 && errno == EINTR && deadline != 0)
 			continue;
 		if (ret != 0 || deadline == 0)
 			return ret;
-		ret = fz_io_wait_ready(self, fd, POLLIN, deadline, false);
+		ret = fz_io_wait_ready(self, hold, POLLIN, deadline, false);
 		if (ret <= 0)
 			return (int)fz_leave(ret);
 	}
@@ -168,30 +168,32 @@ static int epoll_common(struct fz_fiber *self, int fd, struct epoll_event *event
 FZ_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_wait);
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 
 	if (!self)
 		return fz_real.epoll_wait(fd, events, max, timeout);
-	return epoll_common(self, fd, events, max, deadline_of_ms(timeout));
+	return epoll_common(self, &hold, events, max, deadline_of_ms(timeout));
 }
 
 static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
 			fz_nsec deadline, const sigset_t *mask)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct fz_mask_swap old;
 	int ret;
 
 	if (!mask)
-		return epoll_common(self, fd, events, max, deadline);
+		return epoll_common(self, &hold, events, max, deadline);
 	for (;;) {
 		/*
 		 * If it need not wait, or must not, what the mask would let in stays pending;
 		 * nor is anything let in once events are taken, which may not come again.
 		 */
-		ret = epoll_common(self, fd, events, max, 0);
+		ret = epoll_common(self, &hold, events, max, 0);
 		if (ret != 0 || deadline == 0)
 			return ret;
 		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
-			      -EINTR : fz_io_wait_ready(self, fd, POLLIN, deadline, false);
+			      -EINTR : fz_io_wait_ready(self, &hold, POLLIN, deadline, false);
 		fz_signal_unswap_mask(self, &old);
 		if (ret >= 0 && self->handlers_run)
 			ret = -EINTR;

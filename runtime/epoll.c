@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/mman.h>
 #include <poll.h>
 
@@ -27,6 +28,9 @@ static struct {
  * a hint.  Never unmapped while there is a second thread.
  */
 static _Atomic(struct fz_watch *) *_Atomic heads;
+
+/* No descriptor above it has ever had a watch. */
+static _Atomic int highest;
 
 /* epoll_pwait2 is there (Linux 5.11). */
 static bool has_pwait2;
@@ -62,6 +66,25 @@ static bool in_table(int fd)
 bool fz_epoll_is_watched(int fd)
 {
 	return in_table(fd) && head_of(fd);
+}
+
+unsigned fz_epoll_next(unsigned first)
+{
+	/* relaxed: a hint. */
+	const unsigned high = (unsigned)atomic_load_explicit(&highest, memory_order_relaxed);
+
+	for (unsigned fd = first; load_heads() && fd <= high; fd++) {
+		bool used;
+
+		if (!head_of((int)fd))
+			continue;
+		fz_lock_acquire(lock_of((int)fd));
+		used = head_of((int)fd) && !head_of((int)fd)->copied;
+		fz_lock_release(lock_of((int)fd));
+		if (used)
+			return fd;
+	}
+	return UINT_MAX;
 }
 
 /* The list that the watch is in, locked, whatever happens to its number. */
@@ -160,55 +183,47 @@ static void release(const struct fz_watch *w, int fd)
 		fz_syscall1(__NR_close, fd);
 }
 
+static void raise_highest(int fd)
+{
+	int high = atomic_load_explicit(&highest, memory_order_relaxed);
+
+	while (fd > high &&
+	       !atomic_compare_exchange_weak_explicit(&highest, &high, fd, memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
+}
+
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket)
 {
 	int fd = atomic_load_explicit(&w->fd, memory_order_relaxed), err;
 
 	if (!in_table(fd))
 		return fd < 0 ? -EBADF : -ENOSPC;
-	fd = lock_watch(w);
-	if (w->linked && w->on != e) {
-		unlink_locked(fd, w);
-		if (w->fired)
-			arm_locked(w->on, fd, 0);
-	}
 	w->on = e;
 	w->ticket = ticket;
-	w->fired = false;
-	if (!w->linked)
-		link_locked(fd, w);
+	raise_highest(fd);
+	fz_lock_acquire(lock_of(fd));
+	link_locked(fd, w);
 	err = arm_locked(e, fd, 0);
 	if (err)
 		unlink_locked(fd, w);
-	release(w, fd);
+	fz_lock_release(lock_of(fd));
 	if (!err)
 		fz_fdtab_change(fd, 0, FZ_FD_WATCHED);
 	return err;
 }
 
-static void end(struct fz_watch *w, bool copied)
+void fz_watch_end(struct fz_watch *w)
 {
 	int fd;
 
 	if (!w->linked)
 		return;
 	fd = lock_watch(w);
-	if (copied || !w->copied) {
-		unlink_locked(fd, w);
-		if (w->fired)
-			arm_locked(w->on, fd, 0);
-	}
+	unlink_locked(fd, w);
+	if (w->fired)
+		arm_locked(w->on, fd, 0);
 	release(w, fd);
-}
-
-void fz_watch_end(struct fz_watch *w)
-{
-	end(w, true);
-}
-
-void fz_watch_pause(struct fz_watch *w)
-{
-	end(w, false);
 }
 
 static void dispatch(struct fz_epoll *e, int fd, uint32_t ready)

@@ -15,10 +15,8 @@
  * The one shot serves one of several who want the same (accept in many threads);
  * the rest is owed to the others: whoever was woken arms for them when it is done.
  *
- * A watch stays linked until the call is over, not only while it sleeps.  Natively
- * a call in progress keeps the open file, whatever becomes of its number: when a
- * descriptor with watches is closed, they get a private copy of it, and go on with
- * that (fz_epoll_closing).
+ * When a descriptor with watches is closed, they go on with a private copy of it
+ * (fz_epoll_closing): natively a call in progress keeps the open file.
  */
 
 #include <sys/epoll.h>
@@ -81,7 +79,7 @@ static inline void fz_watch_init(struct fz_watch *w, int fd, uint32_t events, bo
 }
 
 /*
- * Have the watch report to ticket, linking it if it is not.  In the runtime, by the
+ * Link the watch, to report to ticket.  In the runtime, by the
  * owner of e; the ticket's wait is armed.  Returns 0 or -errno: EPERM for a file that
  * cannot be waited for and EBADF, or that there is no room for more; then it is not
  * linked.
@@ -92,12 +90,6 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 void fz_watch_end(struct fz_watch *w);
 
 /*
- * The same before handlers may run, which may leave the call by siglongjmp, but keep the
- * private copy of a closed descriptor, with which the fiber tries again.
- */
-void fz_watch_pause(struct fz_watch *w);
-
-/*
  * Before descriptor fd is closed or replaced: whoever waits goes on with a copy.  In
  * the runtime.
  */
@@ -105,6 +97,12 @@ void fz_epoll_closing(int fd);
 
 /* Is anybody waiting on it?  Any thread; a hint. */
 bool fz_epoll_is_watched(int fd);
+
+/*
+ * The lowest number >= first that somebody waits on and the program knows, or UINT_MAX.  In the
+ * runtime.
+ */
+unsigned fz_epoll_next(unsigned first);
 
 /*
  * Sleep until something is ready, the deadline, or a signal.  deadline 0: do not

@@ -71,12 +71,13 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 	}
 }
 
-int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
-		     bool restart)
+int fz_io_wait_ready(struct fz_fiber *self, struct fz_hold *hold, short events,
+		     fz_nsec deadline, bool restart)
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_POLL_ADD,
-		.fd = fd,
+		.fd = hold->number,
+		.hold = hold,
 		.op_flags = (uint16_t)events,
 	};
 	int64_t ret;
@@ -91,7 +92,7 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 		 * own second queue taken (io_uring/poll.c, 5.8 to 6.18 at least).
 		 */
 		if (ret == -EINVAL) {
-			struct pollfd p = { .fd = fd, .events = events };
+			struct pollfd p = { .fd = fz_hold_fd(hold), .events = events };
 
 			ret = fz_io_poll_announced(self, &p, 1, deadline, none_run);
 		}
@@ -99,14 +100,14 @@ int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadli
 	return ret > 0 ? 1 : (int)ret;
 }
 
-int fz_io_wait_more(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
-		    bool restart, bool begun)
+int fz_io_wait_more(struct fz_fiber *self, struct fz_hold *hold, short events,
+		    fz_nsec deadline, bool restart, bool begun)
 {
 	int ret;
 
 	if (begun)
 		fz_cancel_defer(self);
-	ret = fz_io_wait_ready(self, fd, events, deadline, restart);
+	ret = fz_io_wait_ready(self, hold, events, deadline, restart);
 	if (begun)
 		fz_cancel_undefer(self);
 	return ret;
@@ -190,16 +191,20 @@ static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov
 
 static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
-	for (;;) {
-		int64_t ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 
+	for (;;) {
+		int64_t ret;
+
+		fd = fz_hold_fd(&hold);
+		ret = try_readv(fd, iov, count, FZ_IO_CURPOS);
 		/* Not ready, it may still be an error: only the real call knows. */
 		if (fz_io_cannot_try(ret))
 			return read_other(self, fd, iov, count);
 		/* An error, too: the attempt may have taken what was there (eventfd, timerfd). */
 		if (ret != -EAGAIN)
 			return ret;
-		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
+		ret = fz_io_wait_ready(self, &hold, POLLIN, FZ_FOREVER, true);
 		if (ret < 0)
 			return ret;
 	}
@@ -283,16 +288,21 @@ static bool asks_for_nothing(const struct iovec *iov, int count)
  */
 static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct identity file = { 0 };
 	int64_t ret;
 
 	while (!asks_for_nothing(iov, count) && fifo_waits(fd)) {
 		if (!file.inode)
 			file = identity_of(fd);
-		ret = fz_io_wait_ready(self, fd, POLLIN, FZ_FOREVER, true);
+		ret = fz_io_wait_ready(self, &hold, POLLIN, FZ_FOREVER, true);
 		if (ret < 0)
 			return ret;
-		/* Another thread has closed it, and the number may be another file's. */
+		fd = fz_hold_fd(&hold);
+		/*
+		 * Another thread has closed it while poll's real call waited, and the number
+		 * may be another file's.
+		 */
 		if (!is_same(file, identity_of(fd)))
 			return -EBADF;
 	}
@@ -475,11 +485,12 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
  */
 static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct fz_io_cursor c = { .iov = iov, .count = count };
 	int64_t total = 0;
 
 	do {
-		int64_t ret = try_write(fd, &c);
+		int64_t ret = try_write(fz_hold_fd(&hold), &c);
 
 		if (ret > 0) {
 			total += ret;
@@ -488,12 +499,12 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 		}
 		/* What was spliced meanwhile is a FIFO as well. */
 		if (fz_io_cannot_try(ret)) {
-			ret = write_fifo(self, fd, c);
+			ret = write_fifo(self, fz_hold_fd(&hold), c);
 			return ret > 0 ? total + ret : total ? total : ret;
 		}
 		if (ret != -EAGAIN)
 			return total ? total : ret;
-		ret = fz_io_wait_more(self, fd, POLLOUT, FZ_FOREVER, true, total > 0);
+		ret = fz_io_wait_more(self, &hold, POLLOUT, FZ_FOREVER, true, total > 0);
 		if (ret < 0)
 			return total ? total : ret;
 	} while (c.count);

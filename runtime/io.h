@@ -13,6 +13,7 @@
  */
 
 #include "runtime/fiber.h"
+#include "runtime/hold.h"
 
 struct iovec;
 struct msghdr;
@@ -76,17 +77,18 @@ int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline);
 
 /*
  * Wait until one descriptor is ready for events (POLL*).  Returns 1, or 0 at the
- * deadline, or -EINTR; with restart, not after handlers with SA_RESTART.
+ * deadline, or -EINTR; with restart, not after handlers with SA_RESTART.  Then ask again,
+ * by fz_hold_fd(): it may not be ready, or have another number.
  */
-int fz_io_wait_ready(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
-		     bool restart);
+int fz_io_wait_ready(struct fz_fiber *self, struct fz_hold *hold, short events,
+		     fz_nsec deadline, bool restart);
 
 /*
  * The same; begun: part of the transfer is done and must be returned, so that a
  * cancellation ends the wait with -ECANCELED, and is left to the next call.
  */
-int fz_io_wait_more(struct fz_fiber *self, int fd, short events, fz_nsec deadline,
-		    bool restart, bool begun);
+int fz_io_wait_more(struct fz_fiber *self, struct fz_hold *hold, short events,
+		    fz_nsec deadline, bool restart, bool begun);
 
 /*
  * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 
 #include "runtime/announce.h"
+#include "runtime/backend.h"
 #include "runtime/io_socket.h"
 #include "runtime/sched.h"
 #include "runtime/signal.h"
@@ -155,6 +156,7 @@ int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int fla
 int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
 		       void *addr, uint32_t *addr_len)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	fz_nsec deadline;
 	uint32_t info;
 	int wait;
@@ -170,13 +172,13 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	 * the message header has no room for.
 	 */
 	for (;;) {
-		int64_t ret = fz_syscall6(__NR_recvfrom, fd, (long)buf, (long)n,
+		int64_t ret = fz_syscall6(__NR_recvfrom, fz_hold_fd(&hold), (long)buf, (long)n,
 					  wait ? flags | FLAG_DONTWAIT : flags, (long)addr,
 					  (long)addr_len);
 
 		if (ret != -EAGAIN || !wait)
 			return ret;
-		ret = fz_io_wait_ready(self, fd, POLLIN, deadline, deadline == FZ_FOREVER);
+		ret = fz_io_wait_ready(self, &hold, POLLIN, deadline, deadline == FZ_FOREVER);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
 	}
@@ -204,6 +206,7 @@ struct message_slot {
 int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
 		       int flags, void *timespec)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct message_slot *slots = (void *)vec;
 	struct __kernel_timespec *timeout = timespec;
 	fz_nsec deadline, end = FZ_FOREVER;
@@ -224,10 +227,10 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	}
 	deadline = fz_fdtab_deadline(fd, info, false);
 	while (done < n) {
-		ret = recv_one(fd, (struct mmsghdr *)&slots[done],
+		ret = recv_one(fz_hold_fd(&hold), (struct mmsghdr *)&slots[done],
 			       (flags & ~FLAG_WAITFORONE) | FLAG_DONTWAIT);
 		if (ret == -EAGAIN && !(done && flags & FLAG_WAITFORONE)) {
-			ret = fz_io_wait_more(self, fd, POLLIN, deadline,
+			ret = fz_io_wait_more(self, &hold, POLLIN, deadline,
 					      deadline == FZ_FOREVER && !done, done > 0);
 			if (ret > 0)
 				continue;
@@ -308,6 +311,7 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
 		     const void *addr, uint32_t addr_len)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	uint32_t info;
 	fz_nsec deadline;
 	int wait;
@@ -319,10 +323,11 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
 	for (;;) {
-		int64_t ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
-					  wait ? flags | FLAG_DONTWAIT : flags, (long)addr,
-					  addr_len);
+		int64_t ret;
 
+		fd = fz_hold_fd(&hold);
+		ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
+				  wait ? flags | FLAG_DONTWAIT : flags, (long)addr, addr_len);
 		/* Part of a stream went out: the address does not matter any more. */
 		if (wait && ret > 0 && (size_t)ret < n) {
 			int64_t rest = send_begun(self, fd, (const char *)buf + ret,
@@ -332,7 +337,7 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 		}
 		if (ret != -EAGAIN || !wait)
 			return ret;
-		ret = fz_io_wait_ready(self, fd, POLLOUT, deadline, deadline == FZ_FOREVER);
+		ret = fz_io_wait_ready(self, &hold, POLLOUT, deadline, deadline == FZ_FOREVER);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
 	}
@@ -376,6 +381,7 @@ static size_t message_size(const struct user_msghdr *msg)
 
 int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	const struct user_msghdr *m = (const void *)msg;
 	fz_nsec deadline;
 	uint32_t info;
@@ -385,9 +391,11 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
 	for (;;) {
-		int64_t ret = fz_syscall3(__NR_sendmsg, fd, (long)msg,
-					  wait ? flags | FLAG_DONTWAIT : flags);
+		int64_t ret;
 
+		fd = fz_hold_fd(&hold);
+		ret = fz_syscall3(__NR_sendmsg, fd, (long)msg,
+				  wait ? flags | FLAG_DONTWAIT : flags);
 		if (!wait || (ret < 0 && ret != -EAGAIN))
 			return ret;
 		if (ret >= 0)
@@ -396,7 +404,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 				       ret :
 				       send_rest_of_message(self, fd, m, (size_t)ret, flags,
 							    deadline);
-		ret = fz_io_wait_ready(self, fd, POLLOUT, deadline, deadline == FZ_FOREVER);
+		ret = fz_io_wait_ready(self, &hold, POLLOUT, deadline, deadline == FZ_FOREVER);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
 	}
@@ -405,6 +413,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
 		       int flags)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct message_slot *slots = (void *)vec;
 	unsigned done = 0;
 	uint32_t info;
@@ -416,12 +425,13 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	while (done < n && done < MESSAGES_MAX) {
 		struct message_slot *slot = &slots[done];
 
+		fd = fz_hold_fd(&hold);
 		/* One by one: the kernel's own judgement of each slot, unlike ours. */
 		ret = fz_syscall4(__NR_sendmmsg, fd, (long)slot, 1, flags | FLAG_DONTWAIT);
 		if (ret == -EAGAIN) {
 			fz_nsec deadline = fz_fdtab_deadline(fd, info, true);
 
-			ret = fz_io_wait_more(self, fd, POLLOUT, deadline,
+			ret = fz_io_wait_more(self, &hold, POLLOUT, deadline,
 					      deadline == FZ_FOREVER && !done, done > 0);
 			if (ret > 0)
 				continue;
@@ -488,24 +498,26 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 }
 
 /* A connection attempt is under way; wait for its end. */
-static int await_connection(struct fz_fiber *self, int fd, fz_nsec deadline)
+static int await_connection(struct fz_fiber *self, struct fz_hold *hold, fz_nsec deadline)
 {
 	int error = 0;
 	uint32_t size = sizeof(error);
-	int64_t ret = fz_io_wait_ready(self, fd, POLLOUT, deadline, deadline == FZ_FOREVER);
+	int64_t ret = fz_io_wait_ready(self, hold, POLLOUT, deadline, deadline == FZ_FOREVER);
 
 	if (ret <= 0)
 		return ret ? (int)ret : -EINPROGRESS;
-	ret = fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, OPTION_ERROR, (long)&error,
-			  (long)&size);
+	ret = fz_syscall5(__NR_getsockopt, fz_hold_fd(hold), LEVEL_SOCKET, OPTION_ERROR,
+			  (long)&error, (long)&size);
 	return ret ? (int)ret : -error;
 }
 
 int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct fz_op op = {
 		.opcode = IORING_OP_CONNECT,
 		.fd = fd,
+		.hold = &hold,
 		.addr = (uintptr_t)addr,
 		.off = addr_len,
 	};
@@ -533,13 +545,13 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	/* Restarted, it is already under way. */
 	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
 	    ret == -EALREADY)
-		return await_connection(self, fd, deadline);
+		return await_connection(self, &hold, deadline);
 	/* The ring leaves the socket half connected; the system call does not. */
-	if (ret < 0 && ret != -EINPROGRESS && ret != -EINTR && ret != -EISCONN &&
+	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS && ret != -EINTR && ret != -EISCONN &&
 	    ret != -EBADF && ret != -EFAULT && ret != -EINVAL) {
 		const uint16_t unspecified[8] = { 0 };
 
-		fz_syscall3(__NR_connect, fd, (long)unspecified, sizeof(unspecified));
+		fz_syscall3(__NR_connect, fz_hold_fd(&hold), (long)unspecified, sizeof(unspecified));
 	}
 	return (int)ret;
 }

@@ -20,8 +20,9 @@
  * 0 if it never waits (a file, O_NONBLOCK, the wrong end: the real call tells), or
  * -errno.
  */
-static int64_t await(struct fz_fiber *self, int fd, short events)
+static int64_t await(struct fz_fiber *self, struct fz_hold *hold, short events)
 {
+	const int fd = fz_hold_fd(hold);
 	uint32_t info;
 	enum fz_fd_kind kind;
 	fz_nsec deadline;
@@ -36,7 +37,7 @@ static int64_t await(struct fz_fiber *self, int fd, short events)
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
 		return 0;
 	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
-	ret = fz_io_wait_ready(self, fd, events, deadline, deadline == FZ_FOREVER);
+	ret = fz_io_wait_ready(self, hold, events, deadline, deadline == FZ_FOREVER);
 	return ret ? ret : -EAGAIN;
 }
 
@@ -54,11 +55,11 @@ static bool is_reader(int fd)
  * Both ends.  Returns 1 if it is worth trying again, 0 if only the real call knows
  * what to do, or -errno.
  */
-static int64_t await_both(struct fz_fiber *self, int in, int out)
+static int64_t await_both(struct fz_fiber *self, struct fz_hold *in, struct fz_hold *out)
 {
 	int64_t first, second;
 
-	if (never_waits(in) || never_waits(out))
+	if (never_waits(fz_hold_fd(in)) || never_waits(fz_hold_fd(out)))
 		return 0;
 	first = await(self, in, POLLIN);
 	if (first < 0)
@@ -93,17 +94,18 @@ static void note_spliced(int fd)
 
 int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(out);
 	int64_t ret;
 
 	fz_io_test_cancel(self);
 	/* It cannot be told not to wait; a wrong argument must not wait. */
 	if (n > 0 && is_kind(in, FZ_FD_FILE) && !is_ready(out, POLLOUT)) {
-		ret = await(self, out, POLLOUT);
+		ret = await(self, &hold, POLLOUT);
 		if (ret < 0)
 			return ret;
 	}
 	fz_announce_brief(self);
-	ret = fz_syscall4(__NR_sendfile, out, in, (long)offset, (long)n);
+	ret = fz_syscall4(__NR_sendfile, fz_hold_fd(&hold), in, (long)offset, (long)n);
 	fz_io_announce_end(self, ret);
 	return ret;
 }
@@ -123,6 +125,8 @@ static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, in
 int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 		     int64_t *out_offset, size_t n, unsigned flags)
 {
+	FZ_HELD struct fz_hold source = FZ_HOLD_INIT(in), target = FZ_HOLD_INIT(out);
+
 	fz_io_test_cancel(self);
 	note_spliced(in);
 	for (;;) {
@@ -131,15 +135,18 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 		/* TCP looks at O_NONBLOCK only. */
 		if (!(flags & SPLICE_F_NONBLOCK) && n > 0 && is_kind(in, FZ_FD_SOCKET) &&
 		    is_kind(out, FZ_FD_PIPE)) {
-			ret = await(self, in, POLLIN);
+			ret = await(self, &source, POLLIN);
 			if (ret < 0)
 				return ret;
+			in = fz_hold_fd(&source);
 		}
 		ret = real_splice(self, in, in_offset, out, out_offset, n,
 				  flags | SPLICE_F_NONBLOCK);
 		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
 			return ret;
-		ret = await_both(self, in, out);
+		ret = await_both(self, &source, &target);
+		in = fz_hold_fd(&source);
+		out = fz_hold_fd(&target);
 		if (ret == 0)
 			return real_splice(self, in, in_offset, out, out_offset, n, flags);
 		if (ret < 0)
@@ -149,6 +156,7 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 
 int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags)
 {
+	FZ_HELD struct fz_hold source = FZ_HOLD_INIT(in), target = FZ_HOLD_INIT(out);
 	int64_t ret;
 
 	fz_io_test_cancel(self);
@@ -156,7 +164,9 @@ int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned fla
 		ret = fz_syscall4(__NR_tee, in, out, (long)n, flags | SPLICE_F_NONBLOCK);
 		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
 			return ret;
-		ret = await_both(self, in, out);
+		ret = await_both(self, &source, &target);
+		in = fz_hold_fd(&source);
+		out = fz_hold_fd(&target);
 	} while (ret > 0);
 	return ret ? ret : fz_syscall4(__NR_tee, in, out, (long)n, flags);
 }
@@ -164,6 +174,7 @@ int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned fla
 int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
 		       unsigned flags)
 {
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	int64_t ret;
 
 	fz_io_test_cancel(self);
@@ -173,7 +184,8 @@ int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, s
 				  flags | SPLICE_F_NONBLOCK);
 		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
 			return ret;
-		ret = never_waits(fd) ? 0 : await(self, fd, is_reader(fd) ? POLLIN : POLLOUT);
+		ret = never_waits(fd) ? 0 : await(self, &hold, is_reader(fd) ? POLLIN : POLLOUT);
+		fd = fz_hold_fd(&hold);
 	} while (ret > 0);
 	return ret ? ret : fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count, flags);
 }

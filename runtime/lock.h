@@ -12,7 +12,7 @@
  *
  * Ranks, outermost first (a holder may only take a lock further down):
  *	routing of signals  >  registry (fiber list, signal accounting)  >  stack slabs  >
- *	parking-lot bucket, watch stripe  >  timer heap  >  carrier lists  >  run queue
+ *	parking-lot bucket, watch stripe, hold bucket  >  timer heap  >  carrier lists  >  run queue
  */
 
 #include "runtime/base.h"

@@ -2,6 +2,7 @@
 #include "runtime/op_internal.h"
 
 #include <asm/errno.h>
+#include <limits.h>
 #include <linux/poll.h>
 
 #include "runtime/fdtab.h"
@@ -10,11 +11,16 @@
 #include "runtime/sched.h"
 #include "runtime/timer.h"
 
+static int fd_of(const struct fz_op *op)
+{
+	return op->hold ? fz_hold_fd(op->hold) : op->fd;
+}
+
 static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_request *request)
 {
 	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
 
-	io_uring_prep_rw(op->opcode, sqe, op->fd, (const void *)(uintptr_t)op->addr,
+	io_uring_prep_rw(op->opcode, sqe, fd_of(op), (const void *)(uintptr_t)op->addr,
 			 op->len, op->off);
 	sqe->rw_flags = (int)op->op_flags;
 	sqe->file_index = op->file_index;
@@ -30,13 +36,14 @@ static bool is_done(struct fz_request *request)
 	       FZ_REQUEST_DONE;
 }
 
-static void start(struct fz_request *request, struct fz_fiber *self, unsigned flags)
+static struct fz_ticket start(struct fz_request *request, struct fz_fiber *self, unsigned flags)
 {
 	struct fz_ticket ticket = fz_wait_arm(self, flags);
 
 	request->fiber = self;
 	/* relaxed: nobody knows the request yet. */
 	atomic_store_explicit(&request->number, ticket.number, memory_order_relaxed);
+	return ticket;
 }
 
 /* Wait again for a request that is under way.  Until it is done, if firm. */
@@ -90,6 +97,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	       unsigned flags)
 {
 	struct fz_request request = { .more = 0 };
+	struct fz_ticket ticket;
 	struct fz_processor *p;
 	enum fz_why why;
 
@@ -98,13 +106,20 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			return fz_op_ready_wait(self, op, deadline, flags);
 		fz_enter_runtime(self);
 		p = fz_processor_of(self);
-		start(&request, self, flags);
+		ticket = start(&request, self, flags);
 		prepare(&p->backend.ring, op, &request);
+		if (op->hold)
+			fz_hold_begin(op->hold, ticket, op->opcode == IORING_OP_POLL_ADD);
 		if (op->prompt)
 			fz_ring_submit(&p->backend.ring);
 		why = finish(&request, self, p, deadline);
+		if (op->hold)
+			fz_hold_end(op->hold, why == FZ_WHY_DONE);
 		fz_leave_runtime(self);
-		/* Not we: the kernel thread that submitted it has ended, or the ring. */
+		/*
+		 * Not we: the kernel thread that submitted it has ended, or the ring, or the
+		 * descriptor was closed.
+		 */
 	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
 
 	/*
@@ -173,7 +188,7 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
 	struct fz_processor *p;
 
-	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd)) {
+	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd) && !fz_hold_is_held(fd)) {
 		unwatch(fd);
 		return;
 	}
@@ -181,6 +196,7 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	/* Before those who wait get a copy: what begins to wait in between gets one, too. */
 	unwatch(fd);
 	fz_epoll_closing(fd);
+	fz_hold_closing(fd);
 	if (self->kind != FZ_KIND_FIBER) {
 		fz_leave_runtime(self);
 		return;
@@ -198,4 +214,27 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 		}
 	}
 	fz_leave_runtime(self);
+}
+
+/* The next that is waited for. */
+static unsigned next_used(struct fz_fiber *self, unsigned first)
+{
+	unsigned watched, held;
+
+	fz_enter_runtime(self);
+	watched = fz_epoll_next(first);
+	held = fz_hold_next(first);
+	fz_leave_runtime(self);
+	return held < watched ? held : watched;
+}
+
+void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last)
+{
+	fz_enter_runtime(self);
+	if (self->kind == FZ_KIND_FIBER && fz_ring_queued(&fz_processor_of(self)->backend.ring))
+		fz_ring_submit(&fz_processor_of(self)->backend.ring);
+	fz_leave_runtime(self);
+	for (unsigned fd = next_used(self, first); fd <= last && fd != UINT_MAX;
+	     fd = next_used(self, fd + 1))
+		fz_op_flush_fd(self, (int)fd);
 }

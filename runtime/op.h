@@ -7,6 +7,7 @@
  */
 
 #include "runtime/fiber.h"
+#include "runtime/hold.h"
 
 /* The parts of a submission that our requests use; zero means unused. */
 struct fz_op {
@@ -22,6 +23,8 @@ struct fz_op {
 	 * there is nothing else to run.
 	 */
 	bool prompt;
+	/* Whose number or copy it names instead of fd; kept for the call when it is done. */
+	struct fz_hold *hold;
 };
 
 /* Results besides the kernel's; no system call returns them. */
@@ -58,5 +61,8 @@ int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
  * any more.  Any thread outside the runtime.
  */
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
+
+/* The same for all from first to last, which may be UINT_MAX. */
+void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last);
 
 #endif

@@ -208,18 +208,20 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 }
 
 /*
- * Wait for the first of n watches.  Returns 0 when one has fired, FZ_OP_*, or -errno
- * if one cannot be waited for.
+ * Wait for the first of n watches; hold: of the only one, or NULL.  Returns 0 when one has
+ * fired, FZ_OP_*, or -errno if one cannot be waited for.
  */
 static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
-		 fz_nsec deadline, unsigned flags)
+		 struct fz_hold *hold, fz_nsec deadline, unsigned flags)
 {
+	enum fz_why why = FZ_WHY_DONE;
 	struct fz_ticket ticket;
-	enum fz_why why;
 	int err = 0;
 
 	fz_enter_runtime(self);
 	ticket = fz_wait_arm(self, flags);
+	if (hold)
+		fz_hold_begin(hold, ticket, true);
 	for (unsigned i = 0; i < n && !err; i++) {
 		struct fz_epoll *e = fz_backend_epoll(&fz_processor_of(self)->backend);
 
@@ -228,32 +230,17 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		if (err == -EPERM && !watches[i].exclusive)
 			err = 0;
 	}
-	if (err) {
+	if (err)
 		fz_wait_disarm(self);
-		for (unsigned i = 0; i < n; i++)
-			fz_watch_pause(&watches[i]);
-		fz_leave_runtime(self);
-		return err;
-	}
-	why = fz_park(self, deadline);
-	for (unsigned i = 0; i < n; i++)
-		fz_watch_pause(&watches[i]);
-	fz_leave_runtime(self);
-	return fz_op_outcome(why);
-}
-
-static void end(struct fz_fiber *self, struct fz_watch *watches, unsigned n)
-{
-	bool linked = false;
-
-	for (unsigned i = 0; i < n; i++)
-		linked |= watches[i].linked;
-	if (!linked)
-		return;
-	fz_enter_runtime(self);
+	else
+		why = fz_park(self, deadline);
+	/* Before handlers run, which may leave the call by siglongjmp. */
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_end(&watches[i]);
+	if (hold)
+		fz_hold_end(hold, why == FZ_WHY_DONE);
 	fz_leave_runtime(self);
+	return err ? err : fz_op_outcome(why);
 }
 
 /* Ready, but not for this call: waiting for readiness would not end. */
@@ -270,6 +257,8 @@ static bool is_refused(const struct fz_op *op, int fd, unsigned *count)
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		     unsigned flags)
 {
+	FZ_HELD struct fz_hold own = FZ_HOLD_INIT(op->fd);
+	struct fz_hold *hold = op->hold ? op->hold : &own;
 	struct fz_watch w;
 	bool changed = false;
 	unsigned refusals = 0;
@@ -277,10 +266,8 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	long ret;
 	int fd;
 
-	fz_watch_init(&w, op->fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
 	for (;;) {
-		/* relaxed: closing may have given us a copy meanwhile. */
-		fd = atomic_load_explicit(&w.fd, memory_order_relaxed);
+		fd = fz_hold_fd(hold);
 		ret = attempt(op, fd, &done);
 		if (ret != -EAGAIN)
 			break;
@@ -288,8 +275,12 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 			ret = MUST_ANNOUNCE;
 			break;
 		}
-		ret = await(self, &w, 1, deadline, flags);
+		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
+		ret = await(self, &w, 1, hold, deadline, flags);
 		if (ret == 0)
+			continue;
+		/* Closed since the attempt. */
+		if (ret == -EBADF && fd != fz_hold_fd(hold))
 			continue;
 		/* No wait for this file, or no room for another one. */
 		if (ret > FZ_OP_TIMEOUT && ret != -EBADF)
@@ -300,19 +291,15 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	if (ret == MUST_ANNOUNCE && op->opcode == IORING_OP_POLL_ADD)
 		ret = -EINVAL;
 	if (ret == MUST_ANNOUNCE) {
-		/* Others want what we have not taken, unless we are alone with a copy. */
-		if (fd == op->fd)
-			end(self, &w, 1);
 		fz_announce(self);
 		/* Nothing is left behind, nothing is lost. */
-		if (!w.linked && !done && flags & FZ_WAIT_CANCEL)
+		if (own.copy < 0 && !done && flags & FZ_WAIT_CANCEL)
 			changed = fz_cancel_begin_call(self);
 		ret = real_call(op, fd, done);
 		fz_cancel_end_call(self, changed);
 		if (ret == -EINTR)
 			ret = FZ_OP_SIGNAL;
 	}
-	end(self, &w, 1);
 	return ret < 0 && done ? (int)done : (int)ret;
 }
 
@@ -324,8 +311,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
-	ret = await(self, watches, n, deadline, flags);
-	end(self, watches, n);
+	ret = await(self, watches, n, NULL, deadline, flags);
 	/* Closed meanwhile: the caller asks poll, which says so. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;

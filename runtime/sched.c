@@ -7,6 +7,7 @@
 #include "runtime/altstack.h"
 #include "runtime/carrier.h"
 #include "runtime/cputime.h"
+#include "runtime/hold.h"
 #include "runtime/host.h"
 #include "runtime/maker.h"
 #include "runtime/monitor.h"
@@ -517,6 +518,7 @@ void fz_sched_after_fork(void)
 	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
 			 sizeof(struct fz_processor));
 	fz_epoll_after_fork();
+	fz_hold_after_fork();
 	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
 		    (long)(fz_sched.count * sizeof(struct fz_processor)));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
