@@ -29,6 +29,14 @@ void fz_fd_forget(int fd)
 	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 }
 
+void fz_fd_closed(int fd)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		fz_op_closed(self, fd);
+}
+
 /* A linger time, a terminal or a file server may make it wait. */
 FZ_EXPORT int close(int fd)
 {
@@ -42,6 +50,7 @@ FZ_EXPORT int close(int fd)
 		fz_announce_brief(self);
 	ret = fz_real.close(fd);
 	fz_leave_brief(self);
+	fz_fd_closed(fd);
 	return ret;
 }
 FZ_EXPORT_ALIAS(__close, close);
@@ -62,12 +71,18 @@ static unsigned next_own(unsigned fd)
 
 FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
+	const unsigned begin = first;
+	struct fz_fiber *self;
+	bool closes;
+
 	fz_enter(FZ_SYM_close_range);
-	if (first <= last && !(flags & CLOSE_RANGE_CLOEXEC) &&
-	    !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed))
-		fz_op_flush_range(fz_self(), first, last);
+	self = fz_self();
 	if (first > last)
 		return fz_real.close_range(first, last, flags);
+	closes = !(flags & CLOSE_RANGE_CLOEXEC) &&
+		 !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	if (closes)
+		fz_op_flush_range(self, first, last);
 	while (first <= last) {
 		unsigned own = next_own(first);
 		unsigned end = own <= last ? own - 1 : last;
@@ -84,6 +99,8 @@ FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
 			break;
 		first = own + 1;
 	}
+	if (closes)
+		fz_op_closed_range(self, begin, last);
 	return 0;
 }
 
@@ -127,21 +144,29 @@ static int prepare_dup(int from, int to)
 
 FZ_EXPORT int dup2(int from, int to)
 {
-	int err;
+	int err, ret;
 
 	fz_enter(FZ_SYM_dup2);
 	err = prepare_dup(from, to);
-	return err ? (int)fz_leave(err) : fz_real.dup2(from, to);
+	if (err)
+		return (int)fz_leave(err);
+	ret = fz_real.dup2(from, to);
+	fz_fd_closed(to);
+	return ret;
 }
 FZ_EXPORT_ALIAS(__dup2, dup2);
 
 FZ_EXPORT int dup3(int from, int to, int flags)
 {
-	int err;
+	int err, ret;
 
 	fz_enter(FZ_SYM_dup3);
 	err = prepare_dup(from, to);
-	return err ? (int)fz_leave(err) : fz_real.dup3(from, to, flags);
+	if (err)
+		return (int)fz_leave(err);
+	ret = fz_real.dup3(from, to, flags);
+	fz_fd_closed(to);
+	return ret;
 }
 
 /*

@@ -12,4 +12,7 @@
  */
 void fz_fd_forget(int fd);
 
+/* It has been.  Keeps errno. */
+void fz_fd_closed(int fd);
+
 #endif

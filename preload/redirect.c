@@ -30,11 +30,15 @@ bool fz_redirect_in_child(void)
 /* fclose, closedir, the resolver: not a cancellation point. */
 static int close_nocancel(int fd)
 {
-	struct fz_fiber *self = fz_self();
+	const bool ours = fz_self()->kind == FZ_KIND_FIBER && !fz_redirect_in_child();
+	int ret;
 
-	if (self->kind == FZ_KIND_FIBER && !fz_redirect_in_child())
+	if (ours)
 		fz_fd_forget(fd);
-	return real_close_nocancel(fd);
+	ret = real_close_nocancel(fd);
+	if (ours)
+		fz_fd_closed(fd);
+	return ret;
 }
 
 static int dup2_inside(int from, int to)

@@ -204,6 +204,11 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	raise_highest(fd);
 	fz_lock_acquire(lock_of(fd));
 	link_locked(fd, w);
+	/*
+	 * seq_cst: pairs with fz_op_closed().  Either that finds the watch, or the kernel, asked
+	 * next, finds the descriptor closed.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
 	err = arm_locked(e, fd, 0);
 	if (err)
 		unlink_locked(fd, w);
@@ -259,6 +264,21 @@ void fz_epoll_remove(struct fz_epoll *e, int fd)
 		control(e, EPOLL_CTL_DEL, fd, 0);
 }
 
+static void wake_all_locked(int fd)
+{
+	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
+		w->fired = true;
+		fz_wake(w->ticket, FZ_WHY_DONE);
+	}
+}
+
+void fz_epoll_closed(int fd)
+{
+	fz_lock_acquire(lock_of(fd));
+	wake_all_locked(fd);
+	fz_lock_release(lock_of(fd));
+}
+
 void fz_epoll_closing(int fd)
 {
 	int copy, low, high;
@@ -278,10 +298,7 @@ void fz_epoll_closing(int fd)
 		fz_lock_acquire(lock_of(high));
 	if (copy == fd) {
 		/* No number to be had: they try again, and learn that it is closed. */
-		for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
-			w->fired = true;
-			fz_wake(w->ticket, FZ_WHY_DONE);
-		}
+		wake_all_locked(fd);
 	} else if (!head_of(fd)) {
 		fz_syscall1(__NR_close, copy);
 	} else {

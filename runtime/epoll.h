@@ -95,6 +95,12 @@ void fz_watch_end(struct fz_watch *w);
  */
 void fz_epoll_closing(int fd);
 
+/*
+ * Descriptor fd has been closed or replaced: who began to wait in between, with what is gone
+ * now, tries again.  In the runtime.
+ */
+void fz_epoll_closed(int fd);
+
 /* Is anybody waiting on it?  Any thread; a hint. */
 bool fz_epoll_is_watched(int fd);
 

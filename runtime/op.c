@@ -216,6 +216,20 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	fz_leave_runtime(self);
 }
 
+void fz_op_closed(struct fz_fiber *self, int fd)
+{
+	/* A request on the ring is told so by the kernel. */
+	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
+		return;
+	/* seq_cst: pairs with fz_watch_start(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (FZ_LIKELY(!fz_epoll_is_watched(fd)))
+		return;
+	fz_enter_runtime(self);
+	fz_epoll_closed(fd);
+	fz_leave_runtime(self);
+}
+
 /* The next that is waited for. */
 static unsigned next_used(struct fz_fiber *self, unsigned first)
 {
@@ -237,4 +251,17 @@ void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last)
 	for (unsigned fd = next_used(self, first); fd <= last && fd != UINT_MAX;
 	     fd = next_used(self, fd + 1))
 		fz_op_flush_fd(self, (int)fd);
+}
+
+void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last)
+{
+	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
+		return;
+	/* seq_cst: as in fz_op_closed(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	fz_enter_runtime(self);
+	for (unsigned fd = fz_epoll_next(first); fd <= last && fd != UINT_MAX;
+	     fd = fz_epoll_next(fd + 1))
+		fz_epoll_closed((int)fd);
+	fz_leave_runtime(self);
 }

@@ -62,7 +62,11 @@ int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
  */
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
 
-/* The same for all from first to last, which may be UINT_MAX. */
+/* After it is closed: who began to wait with it in between learns that.  Likewise. */
+void fz_op_closed(struct fz_fiber *self, int fd);
+
+/* Both for all from first to last, which may be UINT_MAX. */
 void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last);
+void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last);
 
 #endif
