@@ -215,9 +215,10 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	int wait = may_wait(self, fd, flags, &info);
 	int64_t ret = 0;
 
+	/* The kernel judges the timeout before the descriptor. */
 	if (wait <= 0)
-		return wait ? wait :
-			      fz_syscall5(__NR_recvmmsg, fd, (long)vec, n, flags, (long)timespec);
+		return fz_syscall5(__NR_recvmmsg, fd, (long)vec, n,
+				   wait ? flags | FLAG_DONTWAIT : flags, (long)timespec);
 	if (timeout) {
 		if (!fz_sys_readable(&timeout->tv_sec) || !fz_sys_readable(&timeout->tv_nsec))
 			return -EFAULT;

@@ -434,6 +434,9 @@ static void datagrams(void)
 	CHECK_KEEPS(recvmmsg(b, many, 4, MSG_DONTWAIT, NULL), 2);
 	ts.tv_nsec = 1000000000;
 	CHECK_ERR(recvmmsg(b, many, 4, 0, &ts), EINVAL);
+	CHECK_ERR(recvmmsg(-1, many, 4, 0, &ts), EINVAL);
+	CHECK_ERR(recvmmsg(-1, many, 4, 0, (void *)8), EFAULT);
+	CHECK_ERR(recvmmsg(-1, many, 4, 0, NULL), EBADF);
 	CHECK_KEEPS(sendmmsg(a, many, 0, 0), 0);
 	close(a);
 	close(b);
