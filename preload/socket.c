@@ -11,7 +11,8 @@
 
 static uint32_t socket_info(int type)
 {
-	return FZ_FD_SOCKET | FZ_FD_OURS | (type & SOCK_NONBLOCK ? FZ_FD_NONBLOCK : 0);
+	return FZ_FD_SOCKET | FZ_FD_OURS | (type & SOCK_NONBLOCK ? FZ_FD_NONBLOCK : 0) |
+	       ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM ? FZ_FD_STREAM : 0);
 }
 
 FZ_EXPORT int socket(int domain, int type, int protocol)

@@ -11,7 +11,7 @@
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 
-enum { TABLE_FDS = 1 << 20, TABLE_FDS_LIMITED = 1 << 14, LEVEL_SOCKET = 1, AT_EMPTY = 0x1000 };
+enum { TABLE_FDS = 1 << 20, TABLE_FDS_LIMITED = 1 << 14, LEVEL_SOCKET = 1, TYPE_STREAM = 1, AT_EMPTY = 0x1000 };
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
 static _Atomic uint32_t *table;
@@ -115,6 +115,15 @@ static fz_nsec socket_timeout(int fd, int option)
 	return (fz_nsec)tv[0] * FZ_SEC + (fz_nsec)tv[1] * FZ_USEC;
 }
 
+static bool is_stream(int fd)
+{
+	int type = 0;
+	uint32_t size = sizeof(type);
+
+	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, SO_TYPE, (long)&type, (long)&size);
+	return type == TYPE_STREAM;
+}
+
 /* How a file was opened, as far as it matters to transfers. */
 static uint32_t file_flags(int fd)
 {
@@ -140,6 +149,8 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
+			if (is_stream(fd))
+				info |= FZ_FD_STREAM;
 		}
 		if (info == FZ_FD_FILE)
 			info |= file_flags(fd);

@@ -37,6 +37,7 @@ enum {
 	FZ_FD_RING_REFUSED = 8192,	/* file: the last transfer could not go by the ring */
 	FZ_FD_FIFO = 16384,		/* pipe: cannot be read without waiting (RWF_NOWAIT) */
 	FZ_FD_WATCHED = 32768,		/* an epoll instance may have it */
+	FZ_FD_STREAM = 65536,		/* socket: SOCK_STREAM */
 };
 
 /* Reserve the table.  Before that, and beyond its end, all is unknown. */

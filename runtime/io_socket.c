@@ -52,6 +52,56 @@ static int may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info
 	return nonblocking < 0 ? nonblocking : !nonblocking;
 }
 
+/* A system call as such: its number and arguments. */
+struct call {
+	long number, args[6];
+};
+
+static int64_t make(const struct call *c)
+{
+	return fz_syscall6(c->number, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4],
+			   c->args[5]);
+}
+
+/*
+ * Ready, says poll, but not for this call, so that waiting for readiness would spin: a datagram
+ * to a full Unix socket that is not connected; receiving where reception has been shut down.
+ * Only the real call can wait, or tell.
+ */
+static bool is_refused(int fd, short events, unsigned *count)
+{
+	/* Attempts, most of which are for others that are faster. */
+	enum { REFUSALS = 16 };
+	struct pollfd p = { .fd = fd, .events = events };
+	struct __kernel_timespec none = { 0, 0 };
+
+	if (++*count < REFUSALS)
+		return false;
+	if (fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) > 0)
+		return *count >= 2 * REFUSALS;
+	*count = 1;
+	return false;
+}
+
+static int64_t make_announced(struct fz_fiber *self, const struct call *c, bool restart)
+{
+	const uint32_t handlers = self->handlers_run;
+	int64_t ret;
+
+	fz_signal_mark(self);
+	fz_announce(self);
+	do {
+		bool changed = fz_cancel_begin_call(self);
+
+		ret = make(c);
+		fz_cancel_end_call(self, changed);
+		/* For nothing: a signal was for another thread. */
+	} while (ret == -EINTR && (self->handlers_run == handlers ||
+				   (restart && fz_signal_restarts(self))));
+	fz_io_announce_end(self, ret);
+	return ret;
+}
+
 /* ---- receive ------------------------------------------------------------ */
 
 /*
@@ -157,6 +207,7 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 		       void *addr, uint32_t *addr_len)
 {
 	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
+	unsigned refusals = 0;
 	fz_nsec deadline;
 	uint32_t info;
 	int wait;
@@ -172,21 +223,21 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	 * the message header has no room for.
 	 */
 	for (;;) {
-		int64_t ret = fz_syscall6(__NR_recvfrom, fz_hold_fd(&hold), (long)buf, (long)n,
-					  wait ? flags | FLAG_DONTWAIT : flags, (long)addr,
-					  (long)addr_len);
+		struct call c = { __NR_recvfrom, { fz_hold_fd(&hold), (long)buf, (long)n,
+						   wait ? flags | FLAG_DONTWAIT : flags,
+						   (long)addr, (long)addr_len } };
+		int64_t ret = make(&c);
 
 		if (ret != -EAGAIN || !wait)
 			return ret;
+		if (is_refused(fz_hold_fd(&hold), POLLIN, &refusals)) {
+			c.args[3] = flags;
+			return make_announced(self, &c, deadline == FZ_FOREVER);
+		}
 		ret = fz_io_wait_ready(self, &hold, POLLIN, deadline, deadline == FZ_FOREVER);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
 	}
-}
-
-static int64_t recv_one(int fd, struct mmsghdr *slot, int flags)
-{
-	return fz_syscall5(__NR_recvmmsg, fd, (long)slot, 1, flags, 0);
 }
 
 /* The kernel's struct mmsghdr: it writes the length behind the header. */
@@ -209,9 +260,9 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct message_slot *slots = (void *)vec;
 	struct __kernel_timespec *timeout = timespec;
-	fz_nsec deadline, end = FZ_FOREVER;
+	fz_nsec deadline = FZ_FOREVER, end = FZ_FOREVER;
 	uint32_t info;
-	unsigned done = 0;
+	unsigned done = 0, refusals = 0;
 	int wait = may_wait(self, fd, flags, &info);
 	int64_t ret = 0;
 
@@ -226,20 +277,30 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 			return -EINVAL;
 		end = fz_now() + (fz_nsec)timeout->tv_sec * FZ_SEC + (fz_nsec)timeout->tv_nsec;
 	}
-	deadline = fz_fdtab_deadline(fd, info, false);
 	while (done < n) {
-		ret = recv_one(fz_hold_fd(&hold), (struct mmsghdr *)&slots[done],
-			       (flags & ~FLAG_WAITFORONE) | FLAG_DONTWAIT);
+		struct call c = { __NR_recvmmsg, { fz_hold_fd(&hold), (long)&slots[done], 1,
+						   (flags & ~FLAG_WAITFORONE) | FLAG_DONTWAIT } };
+
+		ret = make(&c);
 		if (ret == -EAGAIN && !(done && flags & FLAG_WAITFORONE)) {
-			ret = fz_io_wait_more(self, &hold, POLLIN, deadline,
-					      deadline == FZ_FOREVER && !done, done > 0);
-			if (ret > 0)
-				continue;
-			ret = ret ? ret : -EAGAIN;
+			/* Each message has all of SO_RCVTIMEO. */
+			if (!refusals)
+				deadline = fz_fdtab_deadline(fz_hold_fd(&hold), info, false);
+			if (is_refused(fz_hold_fd(&hold), POLLIN, &refusals)) {
+				c.args[3] = flags & ~FLAG_WAITFORONE;
+				ret = make_announced(self, &c, deadline == FZ_FOREVER && !done);
+			} else {
+				ret = fz_io_wait_more(self, &hold, POLLIN, deadline,
+						      deadline == FZ_FOREVER && !done, done > 0);
+				if (ret > 0)
+					continue;
+				ret = ret ? ret : -EAGAIN;
+			}
 		}
 		if (ret < 0)
 			break;
 		done++;
+		refusals = 0;
 		/* Only looked at after each message: recvmmsg(2), BUGS. */
 		if (end != FZ_FOREVER) {
 			fz_nsec now = fz_now();
@@ -254,12 +315,16 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 
 /* ---- send --------------------------------------------------------------- */
 
-static int64_t send_rest(struct fz_fiber *self, int fd, const char *buf, size_t n, int flags,
-			 fz_nsec deadline)
+/* Of a stream only: what has to wait before it can be sent may be sent as an empty message. */
+static int64_t send_rest(struct fz_fiber *self, struct fz_hold *hold, const char *buf, size_t n,
+			 int flags, fz_nsec deadline, bool begun)
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_SEND,
-		.fd = fd,
+		.fd = fz_hold_fd(hold),
+		/* What is left must not go to another file. */
+		.hold = begun ? hold : NULL,
+		.prompt = begun,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
 		.op_flags = (uint32_t)flags | FLAG_WAITALL | FLAG_NOSIGNAL,
@@ -272,23 +337,30 @@ static int64_t send_rest(struct fz_fiber *self, int fd, const char *buf, size_t 
 }
 
 /* The part before it is sent, and must be returned: no cancellation, not here. */
-static int64_t send_begun(struct fz_fiber *self, int fd, const char *buf, size_t n, int flags,
-			  fz_nsec deadline)
+static int64_t send_begun(struct fz_fiber *self, struct fz_hold *hold, const char *buf, size_t n,
+			  int flags, fz_nsec deadline)
 {
 	int64_t ret;
 
 	fz_cancel_defer(self);
-	ret = send_rest(self, fd, buf, n, flags, deadline);
+	ret = send_rest(self, hold, buf, n, flags, deadline, true);
 	fz_cancel_undefer(self);
 	return ret;
 }
 
 int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags)
 {
+	return fz_io_sendto(self, fd, buf, n, flags, NULL, 0);
+}
+
+int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
+		     const void *addr, uint32_t addr_len)
+{
+	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
+	unsigned refusals = 0;
 	uint32_t info;
-	int wait = may_wait(self, fd, flags, &info);
-	int64_t ret, rest;
 	fz_nsec deadline;
+	int wait = may_wait(self, fd, flags, &info);
 
 	if (wait < 0)
 		return wait;
@@ -296,48 +368,33 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 	 * With others that are about to submit, one system call is shared by all; it saves
 	 * nothing where each switch is a system call.
 	 */
-	if (wait && !fz_switch_is_call() && fz_sched_has_company(self))
-		return send_rest(self, fd, buf, n, flags, fz_fdtab_deadline(fd, info, true));
-	ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
-			  wait ? flags | FLAG_DONTWAIT : flags, 0, 0);
-	if (!wait || ret == (int64_t)n || (ret < 0 && ret != -EAGAIN))
-		return ret;
-	deadline = fz_fdtab_deadline(fd, info, true);
-	if (ret <= 0)
-		return send_rest(self, fd, buf, n, flags, deadline);
-	rest = send_begun(self, fd, (const char *)buf + ret, n - (size_t)ret, flags, deadline);
-	return rest < 0 ? ret : ret + rest;
-}
-
-int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
-		     const void *addr, uint32_t addr_len)
-{
-	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
-	uint32_t info;
-	fz_nsec deadline;
-	int wait;
-
-	if (!addr)
-		return fz_io_send(self, fd, buf, n, flags);
-	wait = may_wait(self, fd, flags, &info);
-	if (wait < 0)
-		return wait;
-	deadline = fz_fdtab_deadline(fd, info, true);
+	if (wait && !addr && info & FZ_FD_STREAM && !fz_switch_is_call() &&
+	    fz_sched_has_company(self))
+		return send_rest(self, &hold, buf, n, flags, fz_fdtab_deadline(fd, info, true),
+				 false);
+	deadline = FZ_FOREVER;
 	for (;;) {
-		int64_t ret;
+		struct call c = { __NR_sendto, { fz_hold_fd(&hold), (long)buf, (long)n,
+						 wait ? flags | FLAG_DONTWAIT : flags, (long)addr,
+						 addr_len } };
+		int64_t ret = make(&c), rest;
 
-		fd = fz_hold_fd(&hold);
-		ret = fz_syscall6(__NR_sendto, fd, (long)buf, (long)n,
-				  wait ? flags | FLAG_DONTWAIT : flags, (long)addr, addr_len);
+		if (!wait || ret == (int64_t)n || (ret < 0 && ret != -EAGAIN))
+			return ret;
+		if (!refusals)
+			deadline = fz_fdtab_deadline(fd, info, true);
 		/* Part of a stream went out: the address does not matter any more. */
-		if (wait && ret > 0 && (size_t)ret < n) {
-			int64_t rest = send_begun(self, fd, (const char *)buf + ret,
-						  n - (size_t)ret, flags, deadline);
-
+		if (ret > 0) {
+			rest = send_begun(self, &hold, (const char *)buf + ret, n - (size_t)ret,
+					  flags, deadline);
 			return rest < 0 ? ret : ret + rest;
 		}
-		if (ret != -EAGAIN || !wait)
-			return ret;
+		if (!addr && option_of(fz_hold_fd(&hold), OPTION_TYPE) == TYPE_STREAM)
+			return send_rest(self, &hold, buf, n, flags, deadline, false);
+		if (is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
+			c.args[3] = flags;
+			return make_announced(self, &c, deadline == FZ_FOREVER);
+		}
 		ret = fz_io_wait_ready(self, &hold, POLLOUT, deadline, deadline == FZ_FOREVER);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
@@ -345,7 +402,7 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 }
 
 /* What a stream took only in part goes on piece by piece, without ancillary data. */
-static int64_t send_rest_of_message(struct fz_fiber *self, int fd,
+static int64_t send_rest_of_message(struct fz_fiber *self, struct fz_hold *hold,
 				    const struct user_msghdr *msg, size_t sent, int flags,
 				    fz_nsec deadline)
 {
@@ -359,7 +416,7 @@ static int64_t send_rest_of_message(struct fz_fiber *self, int fd,
 			skip -= iov->iov_len;
 			continue;
 		}
-		ret = send_begun(self, fd, (const char *)iov->iov_base + skip,
+		ret = send_begun(self, hold, (const char *)iov->iov_base + skip,
 				 iov->iov_len - skip, flags, deadline);
 		if (ret < 0)
 			break;
@@ -384,6 +441,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 {
 	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	const struct user_msghdr *m = (const void *)msg;
+	unsigned refusals = 0;
 	fz_nsec deadline;
 	uint32_t info;
 	int wait = may_wait(self, fd, flags, &info);
@@ -392,19 +450,22 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
 	for (;;) {
-		int64_t ret;
+		struct call c = { __NR_sendmsg, { fz_hold_fd(&hold), (long)msg,
+						  wait ? flags | FLAG_DONTWAIT : flags } };
+		int64_t ret = make(&c);
 
-		fd = fz_hold_fd(&hold);
-		ret = fz_syscall3(__NR_sendmsg, fd, (long)msg,
-				  wait ? flags | FLAG_DONTWAIT : flags);
 		if (!wait || (ret < 0 && ret != -EAGAIN))
 			return ret;
 		if (ret >= 0)
 			/* The kernel has read all of *msg by now: so may we. */
 			return (size_t)ret == message_size(m) ?
 				       ret :
-				       send_rest_of_message(self, fd, m, (size_t)ret, flags,
-							    deadline);
+				       send_rest_of_message(self, &hold, m, (size_t)ret,
+							    flags, deadline);
+		if (is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
+			c.args[2] = flags;
+			return make_announced(self, &c, deadline == FZ_FOREVER);
+		}
 		ret = fz_io_wait_ready(self, &hold, POLLOUT, deadline, deadline == FZ_FOREVER);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
@@ -416,7 +477,8 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 {
 	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
 	struct message_slot *slots = (void *)vec;
-	unsigned done = 0;
+	unsigned done = 0, refusals = 0;
+	fz_nsec deadline = FZ_FOREVER;
 	uint32_t info;
 	int wait = may_wait(self, fd, flags, &info);
 	int64_t ret = 0;
@@ -425,26 +487,33 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		return wait ? wait : fz_syscall4(__NR_sendmmsg, fd, (long)vec, n, flags);
 	while (done < n && done < MESSAGES_MAX) {
 		struct message_slot *slot = &slots[done];
-
-		fd = fz_hold_fd(&hold);
 		/* One by one: the kernel's own judgement of each slot, unlike ours. */
-		ret = fz_syscall4(__NR_sendmmsg, fd, (long)slot, 1, flags | FLAG_DONTWAIT);
-		if (ret == -EAGAIN) {
-			fz_nsec deadline = fz_fdtab_deadline(fd, info, true);
+		struct call c = { __NR_sendmmsg, { fz_hold_fd(&hold), (long)slot, 1,
+						   flags | FLAG_DONTWAIT } };
 
-			ret = fz_io_wait_more(self, &hold, POLLOUT, deadline,
-					      deadline == FZ_FOREVER && !done, done > 0);
-			if (ret > 0)
-				continue;
-			ret = ret ? ret : -EAGAIN;
+		ret = make(&c);
+		if (ret == -EAGAIN) {
+			if (!refusals)
+				deadline = fz_fdtab_deadline(fz_hold_fd(&hold), info, true);
+			if (is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
+				c.args[3] = flags;
+				ret = make_announced(self, &c, deadline == FZ_FOREVER && !done);
+			} else {
+				ret = fz_io_wait_more(self, &hold, POLLOUT, deadline,
+						      deadline == FZ_FOREVER && !done, done > 0);
+				if (ret > 0)
+					continue;
+				ret = ret ? ret : -EAGAIN;
+			}
 		}
 		if (ret < 0)
 			break;
 		if (slot->length < message_size(&slot->header))
 			slot->length = (unsigned)send_rest_of_message(
-				self, fd, &slot->header, slot->length, flags,
-				fz_fdtab_deadline(fd, info, true));
+				self, &hold, &slot->header, slot->length, flags,
+				fz_fdtab_deadline(fz_hold_fd(&hold), info, true));
 		done++;
+		refusals = 0;
 	}
 	return done ? (int64_t)done : ret;
 }
@@ -490,8 +559,8 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 		ret = fz_syscall4(__NR_accept4, fd, (long)addr, (long)addr_len, flags);
 	}
 	if (ret >= 0) {
-		/* The kernel copies a listener's timeouts to what it accepts. */
-		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT);
+		/* The kernel copies a listener's type and timeouts to what it accepts. */
+		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM);
 		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
 					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
 	}

@@ -541,6 +541,58 @@ static void connection(void)
 	CHECK_OK(close(second));
 }
 
+/* ---- what is sent in pieces ---------------------------------------------------- */
+
+enum { PIECES = 3, PIECE = 1 << 20 };
+
+static void *writes_pieces(void *arg)
+{
+	static char piece[PIECE];
+	struct fixture *f = arg;
+	struct mmsghdr msgs[PIECES] = { 0 };
+	struct iovec iov[PIECES];
+
+	for (int i = 0; i < PIECES; i++) {
+		iov[i] = (struct iovec){ piece, PIECE };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	event_post(&f->begun);
+	if (f->stuffed)
+		CHECK_INT(sendmmsg(f->number, msgs, PIECES, 0), PIECES);
+	else
+		CHECK_INT(writev(f->number, iov, PIECES), PIECES * PIECE);
+	return NULL;
+}
+
+/* The number is another file's while the first piece waits: so is none of the others. */
+static void pieces(bool messages)
+{
+	struct fixture f = { .begun = EVENT_INIT, .stuffed = messages }, g = { .more = { -1, -1 } };
+	static char sink[1 << 16];
+	pthread_t t;
+	char c;
+
+	make_stream(&f);
+	make_stream(&g);
+	t = start(writes_pieces, &f);
+	event_wait(&f.begun, 1);
+	/* It has begun when something is there, and waits soon after. */
+	CHECK_INT(recv(f.other, &c, 1, MSG_PEEK), 1);
+	settle();
+	CHECK_INT(dup2(g.number, f.number), f.number);
+	for (long left = PIECES * PIECE, n; left; left -= n) {
+		n = read(f.other, sink, sizeof(sink));
+		CHECK(n > 0);
+	}
+	finish(t);
+	CHECK_INT(recv(g.other, &c, 1, MSG_DONTWAIT), -1);
+	CHECK_OK(close(f.number));
+	CHECK_OK(close(f.other));
+	CHECK_OK(close(g.number));
+	CHECK_OK(close(g.other));
+}
+
 /* ---- cancellation ------------------------------------------------------------ */
 
 /* Cancelled, the call lets go of the file as well: the other end sees it. */
@@ -656,6 +708,8 @@ int main(void)
 			cancelled(&kinds[i]);
 	}
 	connection();
+	pieces(false);
+	pieces(true);
 	storm();
 	CHECK_INT(open_files(), before);
 	return success();
