@@ -70,6 +70,8 @@ static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 		return (int)fz_leave(-EINVAL);
 	if (!mask)
 		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
+	if (!fz_sys_readable(mask))
+		return (int)fz_leave(-EFAULT);
 	return (int)fz_leave(fz_io_ppoll(self, fds, n, deadline, word_of(mask)));
 }
 
@@ -184,6 +186,8 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 
 	if (!mask)
 		return epoll_common(self, &hold, events, max, deadline);
+	if (!fz_sys_readable(mask))
+		return (int)fz_leave(-EFAULT);
 	for (;;) {
 		/*
 		 * If it need not wait, or must not, what the mask would let in stays pending;
@@ -220,6 +224,8 @@ FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
 
 	if (!self)
 		return fz_real.epoll_pwait2(fd, events, max, timeout, mask);
+	if (timeout && (!fz_sys_readable(&timeout->tv_sec) || !fz_sys_readable(&timeout->tv_nsec)))
+		return (int)fz_leave(-EFAULT);
 	if (!deadline_of(timeout, &deadline))
 		return (int)fz_leave(-EINVAL);
 	return epoll_masked(self, fd, events, max, deadline, mask);

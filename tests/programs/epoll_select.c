@@ -2,6 +2,7 @@
 /* tests/programs/epoll_select.c - epoll and select while other threads are busy. */
 #include "check.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
@@ -38,6 +39,7 @@ static void *epolls(void *arg)
 	int ep = epoll_create1(EPOLL_CLOEXEC), p[2];
 	uint64_t n = 1;
 	long long t0;
+	void *nowhere = (void *)8;
 	char c;
 
 	CHECK(ep >= 0);
@@ -57,6 +59,9 @@ static void *epolls(void *arg)
 		CHECK(now(CLOCK_MONOTONIC) >= t0 + 3 * MS);
 	}
 	CHECK_ERR(epoll_pwait2(ep, got, 4, &bad_time, NULL), EINVAL);
+	CHECK_ERR(epoll_pwait2(ep, got, 4, nowhere, NULL), EFAULT);
+	CHECK_ERR(epoll_pwait(ep, got, 4, 10, nowhere), EFAULT);
+	CHECK_ERR(ppoll(NULL, 0, &short_time, nowhere), EFAULT);
 	CHECK_ERR(epoll_wait(ep, got, 0, 0), EINVAL);
 	CHECK_ERR(epoll_wait(-1, got, 1, 0), EBADF);
 	CHECK_ERR(epoll_wait(p[0], got, 1, 0), EINVAL);
