@@ -24,6 +24,9 @@ int fz_own_fd_copy(int fd)
 					      (long)&wide, 0) == 0;
 	}
 	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, widened ? limit : limit - 64);
+	/* No limit to raise, and many that wait with what is closed: as high as there is room. */
+	for (limit /= 2; high < 0 && high != -EBADF && limit > 2; limit /= 2)
+		high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, limit);
 	if (widened)
 		fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&old, 0);
 	return (int)high;

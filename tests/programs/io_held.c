@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -593,6 +594,43 @@ static void pieces(bool messages)
 	CHECK_OK(close(g.other));
 }
 
+/* ---- many with one descriptor --------------------------------------------------- */
+
+enum { CROWD = 150 };
+
+static void *waits_in_crowd(void *arg)
+{
+	struct fixture *f = arg;
+
+	event_post(&f->begun);
+	CHECK_INT(do_epoll(f), 1);
+	return NULL;
+}
+
+/* Each goes on, also where the limit cannot be raised to make room for copies. */
+static void crowd(void)
+{
+	struct fixture f = { .begun = EVENT_INIT };
+	struct rlimit limit, old;
+	pthread_t t[CROWD];
+
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &old));
+	limit = old;
+	limit.rlim_cur = limit.rlim_max = 1024;
+	make_epoll(&f);
+	for (int i = 0; i < CROWD; i++)
+		t[i] = start(waits_in_crowd, &f);
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+	event_wait(&f.begun, CROWD);
+	settle();
+	CHECK_OK(close(f.number));
+	settle();
+	count(&f);
+	for (int i = 0; i < CROWD; i++)
+		finish(t[i]);
+	CHECK_OK(close(f.other));
+}
+
 /* ---- cancellation ------------------------------------------------------------ */
 
 /* Cancelled, the call lets go of the file as well: the other end sees it. */
@@ -712,5 +750,6 @@ int main(void)
 	pieces(true);
 	storm();
 	CHECK_INT(open_files(), before);
+	crowd();
 	return success();
 }
