@@ -58,7 +58,7 @@ FZ_EXPORT_ALIAS(__close, close);
 /* The lowest descriptor of ours that is >= fd, or UINT_MAX. */
 static unsigned next_own(unsigned fd)
 {
-	unsigned best = ~0u;
+	unsigned best = ~0u, kept;
 
 	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
 		unsigned own = (unsigned)fz_sched_fd(i);
@@ -66,7 +66,8 @@ static unsigned next_own(unsigned fd)
 		if (own >= fd && own < best)
 			best = own;
 	}
-	return best;
+	kept = fz_own_fd_next_kept(fd);
+	return kept < best ? kept : best;
 }
 
 FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)

@@ -180,7 +180,7 @@ static void release(const struct fz_watch *w, int fd)
 
 	fz_lock_release(lock_of(fd));
 	if (last)
-		fz_syscall1(__NR_close, fd);
+		fz_own_fd_drop(fd);
 }
 
 static void raise_highest(int fd)
@@ -285,10 +285,10 @@ void fz_epoll_closing(int fd)
 
 	if (!fz_epoll_is_watched(fd))
 		return;
-	copy = fz_own_fd_copy(fd);
+	copy = fz_own_fd_keep(fd);
 	if (!in_table(copy)) {
 		if (copy >= 0)
-			fz_syscall1(__NR_close, copy);
+			fz_own_fd_drop(copy);
 		copy = fd;
 	}
 	low = fd % STRIPES < copy % STRIPES ? fd : copy;
@@ -300,7 +300,7 @@ void fz_epoll_closing(int fd)
 		/* No number to be had: they try again, and learn that it is closed. */
 		wake_all_locked(fd);
 	} else if (!head_of(fd)) {
-		fz_syscall1(__NR_close, copy);
+		fz_own_fd_drop(copy);
 	} else {
 		set_head(copy, head_of(fd));
 		set_head(fd, NULL);

@@ -11,7 +11,13 @@
 #include "runtime/sys.h"
 #include "runtime/timer.h"
 
-enum { TABLE_FDS = 1 << 20, TABLE_FDS_LIMITED = 1 << 14, LEVEL_SOCKET = 1, TYPE_STREAM = 1, AT_EMPTY = 0x1000 };
+enum {
+	TABLE_FDS = 1 << 20,
+	TABLE_FDS_LIMITED = 1 << 14,
+	LEVEL_SOCKET = 1,
+	TYPE_STREAM = 1,
+	AT_EMPTY = 0x1000,
+};
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
 static _Atomic uint32_t *table;

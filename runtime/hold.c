@@ -6,7 +6,6 @@
 #include "runtime/fdtab.h"
 #include "runtime/lock.h"
 #include "runtime/own_fd.h"
-#include "runtime/sys.h"
 
 enum { BUCKETS = 256 };
 
@@ -87,7 +86,7 @@ void fz_hold_release(struct fz_hold *hold)
 	if (FZ_LIKELY(hold->copy < 0))
 		return;
 	fz_fdtab_set(hold->copy, FZ_FD_UNKNOWN);
-	fz_syscall1(__NR_close, hold->copy);
+	fz_own_fd_drop(hold->copy);
 	hold->copy = -1;
 }
 
@@ -104,7 +103,7 @@ void fz_hold_closing(int fd)
 		if (hold->number != fd)
 			continue;
 		/* No number to be had: it learns that the descriptor is closed. */
-		hold->copy = fz_own_fd_copy(fd);
+		hold->copy = fz_own_fd_keep(fd);
 		if (hold->copy < 0)
 			hold->copy = -1;
 		unlink_locked(hold);

@@ -10,8 +10,9 @@
  * which takes a number.  If another thread closes or replaces that meanwhile, the call gets
  * a private copy first.
  *
- * A handler ends that: natively a call that is restarted looks at the number again.  So
- * there is no copy while handlers run, which may leave the call by siglongjmp.
+ * A signal, timeout or cancellation that ends the wait ends that, too, before handlers run,
+ * which may leave the call by siglongjmp: natively a call that is restarted looks at the
+ * number again.
  */
 
 #include "runtime/park.h"

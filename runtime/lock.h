@@ -13,6 +13,7 @@
  * Ranks, outermost first (a holder may only take a lock further down):
  *	routing of signals  >  registry (fiber list, signal accounting)  >  stack slabs  >
  *	parking-lot bucket, watch stripe, hold bucket  >  timer heap  >  carrier lists  >  run queue
+ *	>  limit of descriptors
  */
 
 #include "runtime/base.h"

@@ -16,7 +16,20 @@
  */
 int fz_own_fd_copy(int fd);
 
-/* The same, instead of fd; where there is no room, fd as it is. */
+/*
+ * The same for a call that waits with fd while that is closed: the program can neither close
+ * nor replace the copy, and a fork's child has none.  drop closes it.  In the runtime.
+ */
+int fz_own_fd_keep(int fd);
+void fz_own_fd_drop(int copy);
+
+/* The lowest such copy >= first, or UINT_MAX.  Any thread. */
+unsigned fz_own_fd_next_kept(unsigned first);
+
+/* In a fork's child: those who wait are not here. */
+void fz_own_fd_after_fork(void);
+
+/* fz_own_fd_copy() instead of fd; where there is no room, fd as it is. */
 int fz_own_fd_raise(int fd);
 
 /* Another number for it, because the program wants fd.  Returns it or -errno. */

@@ -11,6 +11,7 @@
 #include "runtime/host.h"
 #include "runtime/maker.h"
 #include "runtime/monitor.h"
+#include "runtime/own_fd.h"
 #include "runtime/park.h"
 #include "runtime/room.h"
 #include "runtime/signal.h"
@@ -519,6 +520,7 @@ void fz_sched_after_fork(void)
 			 sizeof(struct fz_processor));
 	fz_epoll_after_fork();
 	fz_hold_after_fork();
+	fz_own_fd_after_fork();
 	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
 		    (long)(fz_sched.count * sizeof(struct fz_processor)));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));

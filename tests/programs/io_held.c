@@ -13,10 +13,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 /* expected[] has the same for both ways to close. */
 enum { CLOSE, REPLACE, CLOSE_RANGE, WAYS, ATTEMPTS = 8 };
@@ -726,12 +728,80 @@ static void storm(void)
 	}
 }
 
+/* ---- all others closed, a child ------------------------------------------------- */
+
+/* Whatever is closed, not what a call goes on with. */
+static void closes_all(bool at_once)
+{
+	struct fixture f = { .kind = &kinds[6], .begun = EVENT_INIT, .more = { -1, -1 } };
+	pid_t pid = fork();
+	int status;
+	pthread_t t;
+
+	CHECK(pid >= 0);
+	if (pid) {
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_OK(status);
+		return;
+	}
+	f.kind->set_up(&f);
+	CHECK_INT(dup2(f.other, 0), 0);
+	f.other = 0;
+	for (int left = ATTEMPTS;; left--) {
+		f.begun.count = 0;
+		t = start(calls, &f);
+		event_wait(&f.begun, 1);
+		usleep(5000);
+		if (at_once)
+			CHECK_OK(close_range(3, ~0U, 0));
+		else
+			for (int fd = 3; fd < 70000; fd++)
+				close(fd);
+		put(&f);
+		if ((long)finish(t) == 'x')
+			_exit(0);
+		CHECK(left > 0);
+		f.kind->set_up(&f);
+		CHECK_INT(dup2(f.other, 0), 0);
+		f.other = 0;
+	}
+}
+
+/* A child that is made meanwhile has nothing of it. */
+static void forks(void)
+{
+	struct fixture f = { .kind = &kinds[6], .begun = EVENT_INIT, .more = { -1, -1 } };
+	struct pollfd p;
+	pthread_t t;
+	pid_t pid;
+
+	f.kind->set_up(&f);
+	t = start(calls, &f);
+	event_wait(&f.begun, 1);
+	usleep(5000);
+	CHECK_OK(close(f.number));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		for (;;)
+			pause();
+	put(&f);
+	finish(t);
+	p = (struct pollfd){ .fd = f.other, .events = POLLIN };
+	CHECK_INT(poll(&p, 1, 5000), 1);
+	CHECK_OK(kill(pid, SIGKILL));
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	CHECK_OK(close(f.other));
+}
+
 int main(void)
 {
 	const size_t n = sizeof(kinds) / sizeof(kinds[0]);
 	int before = open_files();
+	struct rlimit limit, after;
 
 	signal(SIGPIPE, SIG_IGN);
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
 	for (size_t i = 0; i < n; i++) {
 		for (int way = 0; way < WAYS; way++) {
 			int patience = 2000, left = ATTEMPTS;
@@ -749,6 +819,11 @@ int main(void)
 	pieces(false);
 	pieces(true);
 	storm();
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &after));
+	CHECK(after.rlim_cur == limit.rlim_cur && after.rlim_max == limit.rlim_max);
+	closes_all(true);
+	closes_all(false);
+	forks();
 	CHECK_INT(open_files(), before);
 	crowd();
 	return success();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "runtime/hold.h"
+#include "runtime/own_fd.h"
 
 static const struct fz_ticket nobody;
 
@@ -82,9 +83,33 @@ Test(hold, copy_is_dropped)
 	fz_hold_closing(p[0]);
 	copy = hold.copy;
 	cr_assert(is_open(copy));
+	cr_assert(fz_sched_owns_fd(copy));
+	cr_assert_eq(fz_own_fd_next_kept(0), (unsigned)copy);
+	cr_assert_eq(fz_own_fd_next_kept((unsigned)copy), (unsigned)copy);
+	cr_assert_eq(fz_own_fd_next_kept((unsigned)copy + 1), UINT_MAX);
+	cr_assert_lt(fz_sched_vacate_fd(copy), 0);
 	fz_hold_end(&hold, false);
 	cr_assert_not(is_open(copy));
 	cr_assert_eq(fz_hold_fd(&hold), p[0]);
+}
+
+Test(hold, no_copy_in_a_forks_child)
+{
+	int p[2], copy;
+
+	make_pipe(p);
+	struct fz_hold hold = FZ_HOLD_INIT(p[0]);
+
+	fz_hold_begin(&hold, nobody, false);
+	fz_hold_closing(p[0]);
+	copy = hold.copy;
+	fz_hold_after_fork();
+	fz_own_fd_after_fork();
+	cr_assert_not(is_open(copy));
+	/* What has its number now is not closed by who comes back to the call. */
+	cr_assert_eq(dup2(p[1], copy), copy);
+	fz_hold_release(&hold);
+	cr_assert(is_open(copy));
 }
 
 /* Each of several has its own. */
