@@ -12,14 +12,6 @@ struct fz_lll fz_lll_real;
 /* How many wait in the kernel; only a reason to look there. */
 static _Atomic uint32_t in_kernel;
 
-/* The calling thread is in fork, with libc's locks held. */
-static __thread bool forking;
-
-void fz_lll_forking(bool yes)
-{
-	forking = yes;
-}
-
 static bool in_runtime(const struct fz_fiber *self)
 {
 	/* relaxed: only this thread and its handlers write it. */
@@ -39,7 +31,7 @@ static bool in_runtime(const struct fz_fiber *self)
 static bool may_park(const struct fz_fiber *self)
 {
 	return !in_runtime(self) && (self->kind != FZ_KIND_FIBER ||
-				     (!self->blocks && !forking &&
+				     (!self->blocks && !self->in_fork &&
 				      fz_signal_mask_is_known(self)));
 }
 

@@ -12,8 +12,6 @@
  * whoever cannot waits in the kernel as before, and a wake-up looks in both places.
  */
 
-#include <stdbool.h>
-
 struct fz_lll {
 	void (*wait_private)(int *word);
 	void (*wake_private)(int *word);
@@ -24,8 +22,5 @@ extern struct fz_lll fz_lll_real;
 
 void fz_lll_wait_private(int *word);
 void fz_lll_wake_private(int *word);
-
-/* The calling thread enters libc's fork, or has left it: it must not park there. */
-void fz_lll_forking(bool yes);
 
 #endif

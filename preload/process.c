@@ -8,7 +8,6 @@
  */
 #include "preload/brief.h"
 #include "preload/init.h"
-#include "preload/lowlevellock.h"
 #include "runtime/carrier.h"
 #include "runtime/fdtab.h"
 #include "runtime/io.h"
@@ -17,16 +16,18 @@
 
 FZ_EXPORT pid_t fork(void)
 {
+	struct fz_fiber *self;
 	int tries = 0;
 	pid_t pid;
 
 	fz_enter(FZ_SYM_fork);
+	self = fz_self();
 	fz_fdtab_share_all();
 	do {
-		fz_carrier_makes_process(fz_self());
-		fz_lll_forking(true);
+		fz_carrier_makes_process(self);
+		self->in_fork = true;
 		pid = fz_real.fork();
-		fz_lll_forking(false);
+		self->in_fork = false;
 	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
 	return pid;
 }

@@ -77,6 +77,11 @@ struct fz_fiber {
 	 * its kernel thread, all signals blocked, and does not enter the runtime.
 	 */
 	bool blocks;
+	/*
+	 * In libc's fork, which holds those of malloc: the runtime's threads may wait for them.
+	 * By the thread and handlers on it.
+	 */
+	bool in_fork;
 	bool is_main;
 	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
 	uint8_t reads;			/* counts, for fz_io_take_turns() */

@@ -144,6 +144,8 @@ static void let_others_run(struct fz_fiber *self)
 
 	if (FZ_LIKELY(!atomic_exchange_explicit(&c->recalled, false, memory_order_relaxed)) ||
 	    self->kind != FZ_KIND_FIBER ||
+	    /* Those that wait for its locks would keep the kernel threads that it needs. */
+	    self->in_fork ||
 	    /* In a call it is not computing, and its end is noted in the carrier. */
 	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
 		return;
