@@ -28,7 +28,7 @@ FZ_EXPORT pid_t fork(void)
 		self->in_fork = true;
 		pid = fz_real.fork();
 		self->in_fork = false;
-	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
+	} while (pid < 0 && fz_carrier_made_room(self, errno, &tries));
 	return pid;
 }
 FZ_EXPORT_ALIAS(__fork, fork);

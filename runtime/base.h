@@ -32,6 +32,17 @@ typedef uint64_t fz_nsec;
 #define FZ_ASSERT(cond) \
 	(FZ_LIKELY(cond) ? (void)0 : fz_assert_failed(#cond, __FILE__, __LINE__))
 
+/* Make it at least value.  relaxed: a bound for who looks, which orders nothing. */
+static inline void fz_raise_to(_Atomic int *bound, int value)
+{
+	int old = atomic_load_explicit(bound, memory_order_relaxed);
+
+	while (value > old &&
+	       !atomic_compare_exchange_weak_explicit(bound, &old, value, memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
+}
+
 _Noreturn void fz_assert_failed(const char *cond, const char *file, int line);
 
 #endif

@@ -183,16 +183,6 @@ static void release(const struct fz_watch *w, int fd)
 		fz_own_fd_drop(fd);
 }
 
-static void raise_highest(int fd)
-{
-	int high = atomic_load_explicit(&highest, memory_order_relaxed);
-
-	while (fd > high &&
-	       !atomic_compare_exchange_weak_explicit(&highest, &high, fd, memory_order_relaxed,
-						      memory_order_relaxed))
-		continue;
-}
-
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket)
 {
 	int fd = atomic_load_explicit(&w->fd, memory_order_relaxed), err;
@@ -201,7 +191,7 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 		return fd < 0 ? -EBADF : -ENOSPC;
 	w->on = e;
 	w->ticket = ticket;
-	raise_highest(fd);
+	fz_raise_to(&highest, fd);
 	fz_lock_acquire(lock_of(fd));
 	link_locked(fd, w);
 	/*

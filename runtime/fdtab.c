@@ -15,7 +15,6 @@ enum {
 	TABLE_FDS = 1 << 20,
 	TABLE_FDS_LIMITED = 1 << 14,
 	LEVEL_SOCKET = 1,
-	TYPE_STREAM = 1,
 	AT_EMPTY = 0x1000,
 };
 
@@ -53,12 +52,8 @@ uint32_t fz_fdtab_get(int fd)
 
 static void raise_highest(int fd)
 {
-	int high = atomic_load_explicit(&highest, memory_order_relaxed);
-
-	while (fd > high && fd < TABLE_FDS &&
-	       !atomic_compare_exchange_weak_explicit(&highest, &high, fd, memory_order_relaxed,
-						      memory_order_relaxed))
-		continue;
+	if (fd < TABLE_FDS)
+		fz_raise_to(&highest, fd);
 }
 
 void fz_fdtab_set(int fd, uint32_t info)
@@ -121,15 +116,6 @@ static fz_nsec socket_timeout(int fd, int option)
 	return (fz_nsec)tv[0] * FZ_SEC + (fz_nsec)tv[1] * FZ_USEC;
 }
 
-static bool is_stream(int fd)
-{
-	int type = 0;
-	uint32_t size = sizeof(type);
-
-	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, SO_TYPE, (long)&type, (long)&size);
-	return type == TYPE_STREAM;
-}
-
 /* How a file was opened, as far as it matters to transfers. */
 static uint32_t file_flags(int fd)
 {
@@ -155,7 +141,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
-			if (is_stream(fd))
+			if (fz_sys_is_stream(fd))
 				info |= FZ_FD_STREAM;
 		}
 		if (info == FZ_FD_FILE)

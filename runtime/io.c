@@ -165,10 +165,7 @@ static int64_t real_readv(int fd, const struct iovec *iov, int count, int64_t of
 /* Readable now, or an error to be had: the real call does not wait. */
 static bool ready_now(int fd, short events)
 {
-	struct pollfd p = { .fd = fd, .events = events };
-	struct __kernel_timespec none = { 0, 0 };
-
-	return fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) != 0;
+	return fz_sys_poll_now(fd, events) != 0;
 }
 
 /* A cancellation ends it. */

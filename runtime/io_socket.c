@@ -27,10 +27,8 @@ enum {
 	FLAG_WAITFORONE = 0x10000,
 	FAMILY_UNIX = 1,
 	LEVEL_SOCKET = 1,
-	OPTION_TYPE = 3,
 	OPTION_ERROR = 4,
 	OPTION_DOMAIN = 39,
-	TYPE_STREAM = 1,
 	MESSAGES_MAX = 1024,	/* the kernel's UIO_MAXIOV */
 };
 
@@ -61,26 +59,6 @@ static int64_t make(const struct call *c)
 {
 	return fz_syscall6(c->number, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4],
 			   c->args[5]);
-}
-
-/*
- * Ready, says poll, but not for this call, so that waiting for readiness would spin: a datagram
- * to a full Unix socket that is not connected; receiving where reception has been shut down.
- * Only the real call can wait, or tell.
- */
-static bool is_refused(int fd, short events, unsigned *count)
-{
-	/* Attempts, most of which are for others that are faster. */
-	enum { REFUSALS = 16 };
-	struct pollfd p = { .fd = fd, .events = events };
-	struct __kernel_timespec none = { 0, 0 };
-
-	if (++*count < REFUSALS)
-		return false;
-	if (fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) > 0)
-		return *count >= 2 * REFUSALS;
-	*count = 1;
-	return false;
 }
 
 static int64_t make_announced(struct fz_fiber *self, const struct call *c, bool restart)
@@ -137,15 +115,6 @@ static int64_t peek_whole(struct fz_fiber *self, int fd, const struct fz_op *op,
 	return seen ? seen : ret;
 }
 
-static int option_of(int fd, int option)
-{
-	int value = 0;
-	uint32_t size = sizeof(value);
-
-	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, option, (long)&value, (long)&size);
-	return value;
-}
-
 /* Not with RECVSEND_POLL_FIRST: measured, it costs a tenth of a request. */
 static int64_t receive(struct fz_fiber *self, int fd, struct fz_op *op, uint32_t info)
 {
@@ -153,7 +122,7 @@ static int64_t receive(struct fz_fiber *self, int fd, struct fz_op *op, uint32_t
 
 	fz_io_take_turns(self);
 	/* Only streams have an eye to it; the ring would join records of SOCK_SEQPACKET. */
-	if (op->op_flags & FLAG_WAITALL && option_of(fd, OPTION_TYPE) != TYPE_STREAM)
+	if (op->op_flags & FLAG_WAITALL && !fz_sys_is_stream(fd))
 		op->op_flags &= ~(uint32_t)FLAG_WAITALL;
 	if (op->op_flags & FLAG_WAITALL && op->op_flags & FLAG_PEEK)
 		return peek_whole(self, fd, op, deadline == FZ_FOREVER);
@@ -230,7 +199,7 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 
 		if (ret != -EAGAIN || !wait)
 			return ret;
-		if (is_refused(fz_hold_fd(&hold), POLLIN, &refusals)) {
+		if (fz_op_is_refused(fz_hold_fd(&hold), POLLIN, &refusals)) {
 			c.args[3] = flags;
 			return make_announced(self, &c, deadline == FZ_FOREVER);
 		}
@@ -286,7 +255,7 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 			/* Each message has all of SO_RCVTIMEO. */
 			if (!refusals)
 				deadline = fz_fdtab_deadline(fz_hold_fd(&hold), info, false);
-			if (is_refused(fz_hold_fd(&hold), POLLIN, &refusals)) {
+			if (fz_op_is_refused(fz_hold_fd(&hold), POLLIN, &refusals)) {
 				c.args[3] = flags & ~FLAG_WAITFORONE;
 				ret = make_announced(self, &c, deadline == FZ_FOREVER && !done);
 			} else {
@@ -389,9 +358,9 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 					  flags, deadline);
 			return rest < 0 ? ret : ret + rest;
 		}
-		if (!addr && option_of(fz_hold_fd(&hold), OPTION_TYPE) == TYPE_STREAM)
+		if (!addr && fz_sys_is_stream(fz_hold_fd(&hold)))
 			return send_rest(self, &hold, buf, n, flags, deadline, false);
-		if (is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
+		if (fz_op_is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
 			c.args[3] = flags;
 			return make_announced(self, &c, deadline == FZ_FOREVER);
 		}
@@ -462,7 +431,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 				       ret :
 				       send_rest_of_message(self, &hold, m, (size_t)ret,
 							    flags, deadline);
-		if (is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
+		if (fz_op_is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
 			c.args[2] = flags;
 			return make_announced(self, &c, deadline == FZ_FOREVER);
 		}
@@ -495,7 +464,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		if (ret == -EAGAIN) {
 			if (!refusals)
 				deadline = fz_fdtab_deadline(fz_hold_fd(&hold), info, true);
-			if (is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
+			if (fz_op_is_refused(fz_hold_fd(&hold), POLLOUT, &refusals)) {
 				c.args[3] = flags;
 				ret = make_announced(self, &c, deadline == FZ_FOREVER && !done);
 			} else {
@@ -617,8 +586,9 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	    ret == -EALREADY)
 		return await_connection(self, &hold, deadline);
 	/* The ring leaves the socket half connected; the system call does not. */
-	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS && ret != -EINTR && ret != -EISCONN &&
-	    ret != -EBADF && ret != -EFAULT && ret != -EINVAL) {
+	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS &&
+	    ret != -EINTR && ret != -EISCONN && ret != -EBADF && ret != -EFAULT &&
+	    ret != -EINVAL) {
 		const uint16_t unspecified[8] = { 0 };
 
 		fz_syscall3(__NR_connect, fz_hold_fd(&hold), (long)unspecified, sizeof(unspecified));
@@ -628,5 +598,5 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 
 int fz_io_socket_family(int fd)
 {
-	return option_of(fd, OPTION_DOMAIN);
+	return fz_sys_socket_option(fd, OPTION_DOMAIN);
 }

@@ -77,10 +77,7 @@ static bool is_kind(int fd, enum fz_fd_kind kind)
 
 static bool is_ready(int fd, short events)
 {
-	struct pollfd p = { .fd = fd, .events = events };
-	struct __kernel_timespec none = { 0, 0 };
-
-	return fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) != 0;
+	return fz_sys_poll_now(fd, events) != 0;
 }
 
 /*

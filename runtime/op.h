@@ -52,6 +52,14 @@ struct pollfd;
 int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	       fz_nsec deadline, unsigned flags);
 
+/*
+ * After an attempt that would have to wait; *count: how many there were, 0 at first.  Is fd ready
+ * for events, but not for this call?  Waiting for readiness would spin then: a datagram to a full
+ * Unix socket that is not connected; receiving where reception has been shut down.  Only the
+ * real call can wait, or tell.
+ */
+bool fz_op_is_refused(int fd, uint32_t events, unsigned *count);
+
 /* No descriptor: sleep until the deadline.  Returns FZ_OP_*. */
 int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
 

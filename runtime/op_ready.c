@@ -27,12 +27,7 @@ enum {
 	FLAG_PEEK = 0x2,
 	FLAG_DONTWAIT = 0x40,
 	FLAG_WAITALL = 0x100,
-	LEVEL_SOCKET = 1,
-	OPTION_TYPE = 3,
 	OPTION_LISTENS = 30,
-	TYPE_STREAM = 1,
-	/* Attempts that a descriptor may refuse while poll calls it ready. */
-	REFUSALS = 16,
 };
 
 /* Internal: only the real call can tell. */
@@ -40,28 +35,11 @@ enum { MUST_ANNOUNCE = -1100 };
 
 #define CURRENT_POSITION (~(uint64_t)0)
 
-static int ready_now(int fd, uint32_t events)
+static long ready_now(int fd, uint32_t events)
 {
-	struct pollfd p = { .fd = fd, .events = (short)events };
-	struct __kernel_timespec none = { 0, 0 };
-	long n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0);
+	long ready = fz_sys_poll_now(fd, (short)events);
 
-	return n > 0 ? (uint16_t)p.revents : 0;
-}
-
-static int option_of(int fd, int option)
-{
-	int value = 0;
-	uint32_t size = sizeof(value);
-
-	fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, option, (long)&value, (long)&size);
-	return value;
-}
-
-/* Messages have bounds, which no second attempt may join. */
-static bool is_stream(int fd)
-{
-	return option_of(fd, OPTION_TYPE) == TYPE_STREAM;
+	return ready > 0 ? ready : 0;
 }
 
 static bool is_vector(const struct fz_op *op)
@@ -143,7 +121,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 	case IORING_OP_ACCEPT:
 		/* Wrong flags are an error at once, and so is what does not listen. */
 		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN) &&
-		    option_of(fd, OPTION_LISTENS))
+		    fz_sys_socket_option(fd, OPTION_LISTENS))
 			return -EAGAIN;
 		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
 	case IORING_OP_READ:
@@ -171,7 +149,8 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 			return ret == -EAGAIN ? ret : (long)*done;
 		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
 			return ret < 0 ? ret : (long)*done + ret;
-		if (!*done && !is_stream(fd))
+		/* Messages have bounds, which no second attempt may join. */
+		if (!*done && !fz_sys_is_stream(fd))
 			return ret;
 		/* What was only looked at is still there: no use in waiting. */
 		if (flags & FLAG_PEEK)
@@ -243,14 +222,16 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 	return err ? err : fz_op_outcome(why);
 }
 
-/* Ready, but not for this call: waiting for readiness would not end. */
-static bool is_refused(const struct fz_op *op, int fd, unsigned *count)
+bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 {
+	/* Attempts, most of which are for others that are faster. */
+	enum { REFUSALS = 16 };
+
 	if (++*count < REFUSALS)
 		return false;
-	if (ready_now(fd, wanted_events(op)))
+	if (ready_now(fd, events))
 		return *count >= 2 * REFUSALS;
-	*count = 0;
+	*count = 1;
 	return false;
 }
 
@@ -271,7 +252,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		ret = attempt(op, fd, &done);
 		if (ret != -EAGAIN)
 			break;
-		if (is_refused(op, fd, &refusals)) {
+		if (fz_op_is_refused(fd, wanted_events(op), &refusals)) {
 			ret = MUST_ANNOUNCE;
 			break;
 		}
@@ -293,9 +274,9 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	if (ret == MUST_ANNOUNCE) {
 		fz_announce(self);
 		/* Nothing is left behind, nothing is lost. */
-		if (own.copy < 0 && !done && flags & FZ_WAIT_CANCEL)
+		if (hold->copy < 0 && !done && flags & FZ_WAIT_CANCEL)
 			changed = fz_cancel_begin_call(self);
-		ret = real_call(op, fd, done);
+		ret = real_call(op, fz_hold_fd(hold), done);
 		fz_cancel_end_call(self, changed);
 		if (ret == -EINTR)
 			ret = FZ_OP_SIGNAL;

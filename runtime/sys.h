@@ -56,6 +56,38 @@ static inline bool fz_sys_readable(const void *p)
 	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
+/* What poll says of fd without waiting: POLL* that are set, 0, or -errno. */
+static inline long fz_sys_poll_now(int fd, short events)
+{
+	struct {
+		int fd;
+		short events;
+		uint16_t revents;
+	} p = { .fd = fd, .events = events };	/* the kernel's struct pollfd */
+	const struct __kernel_timespec none = { 0, 0 };
+	long n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0);
+
+	return n > 0 ? p.revents : n;
+}
+
+/* An option of SOL_SOCKET; 0 if fd has none. */
+static inline int fz_sys_socket_option(int fd, int option)
+{
+	const int level_socket = 1;
+	int value = 0;
+	uint32_t size = sizeof(value);
+
+	fz_syscall5(__NR_getsockopt, fd, level_socket, option, (long)&value, (long)&size);
+	return value;
+}
+
+static inline bool fz_sys_is_stream(int fd)
+{
+	const int option_type = 3, type_stream = 1;
+
+	return fz_sys_socket_option(fd, option_type) == type_stream;
+}
+
 static inline long fz_sys_mmap(size_t size, int prot, int flags)
 {
 	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);

@@ -21,6 +21,15 @@ static void make_pipe(int p[2])
 	cr_assert_eq(pipe(p), 0);
 }
 
+/* Closed while the call waits.  Returns its copy. */
+static int close_under(struct fz_hold *hold)
+{
+	fz_hold_begin(hold, nobody, false);
+	fz_hold_closing(hold->number);
+	cr_assert(is_open(hold->copy));
+	return hold->copy;
+}
+
 static void cr_same_file(int a, int b)
 {
 	struct stat x, y;
@@ -79,10 +88,7 @@ Test(hold, copy_is_dropped)
 	make_pipe(p);
 	struct fz_hold hold = FZ_HOLD_INIT(p[0]);
 
-	fz_hold_begin(&hold, nobody, false);
-	fz_hold_closing(p[0]);
-	copy = hold.copy;
-	cr_assert(is_open(copy));
+	copy = close_under(&hold);
 	cr_assert(fz_sched_owns_fd(copy));
 	cr_assert_eq(fz_own_fd_next_kept(0), (unsigned)copy);
 	cr_assert_eq(fz_own_fd_next_kept((unsigned)copy), (unsigned)copy);
@@ -100,9 +106,7 @@ Test(hold, no_copy_in_a_forks_child)
 	make_pipe(p);
 	struct fz_hold hold = FZ_HOLD_INIT(p[0]);
 
-	fz_hold_begin(&hold, nobody, false);
-	fz_hold_closing(p[0]);
-	copy = hold.copy;
+	copy = close_under(&hold);
 	fz_hold_after_fork();
 	fz_own_fd_after_fork();
 	cr_assert_not(is_open(copy));
