@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/bench/echo_client.c - closed-loop load for a raw TCP echo server.
+ * tests/bench/echo_client.c - load for a raw TCP echo server.
  *
  *	echo_client [-c connections] [-d seconds] [-s size] [-h host]
- *		    [-w warmup_seconds] [-t timeout] [--hold] port
+ *		    [-w warmup_seconds] [-t timeout] [-r rate | --hold] port
  *
  * Each connection sends a message, waits for all of it to come back, compares
  * it byte for byte, and sends the next.  A message begins with the number of
@@ -14,6 +14,10 @@
  *	     that no server's backlog overflows (a lost SYN costs a second)
  *  load     all at once, until warm-up and duration are over; then answers
  *	     still outstanding are waited for
+ *  -r	     so many messages per second, evenly over time and connections, instead
+ *	     of the next when the answer is there.  One that is due while the answer
+ *	     to the one before is outstanding is sent late, but its latency begins
+ *	     when it was due: a server that stalls is not spared the load meanwhile
  *  --hold   instead of load: passes of one exchange on every connection, all
  *	     of them kept open, until the duration is over, at least one
  *
@@ -61,7 +65,8 @@ struct conn {
 	uint32_t seq;
 	size_t sent;		/* of the current message */
 	size_t got;		/* of its answer */
-	uint64_t start;		/* when the message was begun, ns */
+	uint64_t start;		/* when the message was begun, or due, ns */
+	uint64_t due;		/* with -r: when the next one is to be sent, ns */
 	bool connected;
 	bool busy;		/* a message is under way */
 	bool want_out;		/* EPOLLOUT is registered */
@@ -76,6 +81,7 @@ static uint32_t nconns = 64;
 static uint32_t alive, outstanding;
 static uint64_t total, counted, errors;
 static uint64_t count_from = UINT64_MAX, count_to;
+static double period;		/* with -r: between messages of one connection, ns; else 0 */
 static uint64_t histogram[CLASSES];
 static unsigned char *in;
 
@@ -206,6 +212,17 @@ static void begin(struct conn *c, uint64_t now)
 	push(c);
 }
 
+/* What is due, if anything is. */
+static void begin_due(struct conn *c, uint64_t now)
+{
+	uint64_t due = c->due;
+
+	if (c->busy || c->dead || c->fd < 0 || due > now || due >= count_to)
+		return;
+	c->due += (uint64_t)period;
+	begin(c, due);
+}
+
 /* Returns true when the answer is complete. */
 static bool pull(struct conn *c, uint64_t *ret_now)
 {
@@ -301,8 +318,9 @@ static int turn(bool again, uint64_t stop_at, uint64_t deadline)
 	struct epoll_event ev[EVENTS];
 	uint64_t now = now_ns();
 	int answers = 0;
-	int ms = deadline > now ? (int)((deadline - now + 999999) / 1000000) : 0;
-	int n = epoll_wait(epfd, ev, EVENTS, ms);
+	uint64_t left = deadline > now ? deadline - now : 0;
+	struct timespec limit = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+	int n = epoll_pwait2(epfd, ev, EVENTS, &limit, NULL);
 
 	if (n < 0 && errno != EINTR)
 		die(1, "epoll_wait: %s", strerror(errno));
@@ -331,7 +349,9 @@ static int turn(bool again, uint64_t stop_at, uint64_t deadline)
 		if (!pull(c, &now))
 			continue;
 		answers++;
-		if (again && now < stop_at)
+		if (again && period)
+			begin_due(c, now);
+		else if (again && now < stop_at)
 			begin(c, now);
 	}
 	return answers;
@@ -404,15 +424,12 @@ static void hold(double duration, double timeout)
 	printf("answered %llu\n", (unsigned long long)answered);
 }
 
-static void load(double warmup, double duration, double timeout)
+/* Until it is over, or no connection is left. */
+static void load_closed(double timeout)
 {
-	uint64_t begun = now_ns();
-	uint64_t quiet_since = begun;
+	uint64_t quiet_since = now_ns();
 	uint64_t patience = (uint64_t)(timeout * 1e9);
-	double seconds;
 
-	count_from = begun + (uint64_t)(warmup * 1e9);
-	count_to = count_from + (uint64_t)(duration * 1e9);
 	for (uint32_t i = 0; i < nconns; i++) {
 		if (!conns[i].dead && conns[i].fd >= 0)
 			begin(&conns[i], now_ns());
@@ -427,6 +444,41 @@ static void load(double warmup, double duration, double timeout)
 		if (now_ns() >= count_to)
 			break;
 	}
+}
+
+/* The same by the clock: connections are due one after the other. */
+static void load_paced(uint64_t begun, double timeout)
+{
+	double gap = period / nconns;
+	uint64_t patience = (uint64_t)(timeout * 1e9);
+	uint64_t quiet_since = begun, now;
+	uint64_t k = 0;
+
+	for (uint32_t i = 0; i < nconns; i++)
+		conns[i].due = begun + (uint64_t)(gap * i);
+	while (alive && (now = now_ns()) < count_to) {
+		uint64_t next, give_up_at = quiet_since + patience;
+
+		for (; (next = begun + (uint64_t)(gap * (double)k)) <= now; k++)
+			begin_due(&conns[k % nconns], now);
+		if (turn(true, count_to, next < give_up_at ? next : give_up_at) > 0 || !outstanding)
+			quiet_since = now_ns();
+		else if (now_ns() >= give_up_at)
+			give_up(timeout);
+	}
+}
+
+static void load(double warmup, double duration, double timeout)
+{
+	uint64_t begun = now_ns();
+	double seconds;
+
+	count_from = begun + (uint64_t)(warmup * 1e9);
+	count_to = count_from + (uint64_t)(duration * 1e9);
+	if (period)
+		load_paced(begun, timeout);
+	else
+		load_closed(timeout);
 	seconds = (double)((now_ns() < count_to ? now_ns() : count_to) - begun) / 1e9 - warmup;
 	drain(timeout);
 	printf("requests %llu\n", (unsigned long long)counted);
@@ -468,7 +520,7 @@ static double number(const char *text, const char *what, double min, double max)
 
 static const char usage[] =
 	"usage: echo_client [-c connections] [-d seconds] [-s size] [-h host]\n"
-	"                   [-w warmup_seconds] [-t timeout_seconds] [--hold] port\n";
+	"                   [-w warmup_seconds] [-t timeout_seconds] [-r rate | --hold] port\n";
 
 int main(int argc, char **argv)
 {
@@ -479,13 +531,13 @@ int main(int argc, char **argv)
 	};
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *ai;
-	double duration = -1, warmup = 0, timeout = 10;
+	double duration = -1, warmup = 0, timeout = 10, rate = 0;
 	char *host = "127.0.0.1";
 	char port[8];
 	bool holding = false;
 	int opt, err;
 
-	while ((opt = getopt_long(argc, argv, "c:d:s:h:w:t:", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "c:d:s:h:w:t:r:", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
 			nconns = (uint32_t)number(optarg, "-c", 1, 1000000);
@@ -505,6 +557,9 @@ int main(int argc, char **argv)
 		case 't':
 			timeout = number(optarg, "-t", 0.1, 86400);
 			break;
+		case 'r':
+			rate = number(optarg, "-r", 1, 1e8);
+			break;
 		case 'H':
 			holding = true;
 			break;
@@ -513,10 +568,11 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind != argc - 1) {
+	if (optind != argc - 1 || (rate && holding)) {
 		fputs(usage, stderr);
 		return 2;
 	}
+	period = rate ? 1e9 * nconns / rate : 0;
 	if (duration < 0)
 		duration = holding ? 0 : 5;
 	snprintf(port, sizeof(port), "%d", (int)number(argv[optind], "port", 1, 65535));
