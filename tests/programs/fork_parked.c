@@ -4,11 +4,9 @@
  * forks; the child serves connections with threads of its own; descriptors and
  * memory do not grow.
  */
-#include "check.h"
+#include "sockets.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 static int parked_on[2];
@@ -80,15 +78,10 @@ static void *asks(void *arg)
 static int server(void)
 {
 	enum { CLIENTS = 8 };
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t length = sizeof(address);
+	struct sockaddr_in address;
 	pthread_t clients[CLIENTS], servers[CLIENTS];
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = listening_socket(0, &address);
 
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK_OK(bind(fd, (struct sockaddr *)&address, length));
-	CHECK_OK(listen(fd, CLIENTS));
-	CHECK_OK(getsockname(fd, (struct sockaddr *)&address, &length));
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = start(asks, &address);
 	for (int i = 0; i < CLIENTS; i++)

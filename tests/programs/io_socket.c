@@ -1,53 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/io_socket.c - sockets: flags, messages, timeouts, errors, SIGPIPE. */
-#include "check.h"
+/* tests/programs/io_socket.c - sockets: flags, messages, errors, SIGPIPE. */
+#include "sockets.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
 static void *volatile bad = (void *)1;
 static struct event ready = EVENT_INIT;
 static __thread int pipes_here;
-
-static int listen_any(struct sockaddr_in *address, int type)
-{
-	socklen_t len = sizeof(*address);
-	int fd = socket(AF_INET, type, 0);
-
-	CHECK(fd >= 0);
-	memset(address, 0, sizeof(*address));
-	address->sin_family = AF_INET;
-	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK_OK(bind(fd, (struct sockaddr *)address, sizeof(*address)));
-	if ((type & 0xf) == SOCK_STREAM)
-		CHECK_OK(listen(fd, 64));
-	CHECK_OK(getsockname(fd, (struct sockaddr *)address, &len));
-	return fd;
-}
-
-static void set_timeout(int fd, int which, int ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
-	CHECK_OK(setsockopt(fd, SOL_SOCKET, which, &tv, sizeof(tv)));
-}
-
-static void tcp_pair(int fd[2])
-{
-	struct sockaddr_in address;
-	int listener = listen_any(&address, SOCK_STREAM);
-
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_KEEPS(connect(fd[0], (struct sockaddr *)&address, sizeof(address)), 0);
-	fd[1] = accept(listener, NULL, NULL);
-	CHECK(fd[1] >= 0);
-	close(listener);
-}
 
 struct late {
 	int fd;
@@ -206,7 +167,7 @@ static void shutdown_wakes(void)
 	CHECK_KEEPS(read(fd[1], &c, 1), 0);
 	close(fd[0]);
 	close(fd[1]);
-	listener = listen_any(&address, SOCK_STREAM);
+	listener = listening_socket(0, &address);
 	t = start(shut, (void *)(intptr_t)listener);
 	CHECK_ERR(accept(listener, NULL, NULL), EINVAL);
 	finish(t);
@@ -232,7 +193,7 @@ static void errors(void)
 	CHECK_ERR(accept(file, NULL, NULL), ENOTSOCK);
 	CHECK_ERR(accept(-1, NULL, NULL), EBADF);
 	close(file);
-	listener = listen_any(&address, SOCK_STREAM);
+	listener = listening_socket(0, &address);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK_ERR(accept(fd, NULL, NULL), EINVAL);
 	CHECK_ERR(accept4(listener, NULL, NULL, 0x40000000), EINVAL);
@@ -279,7 +240,7 @@ static void errors(void)
 static void nonblocking(void)
 {
 	struct sockaddr_in address, peer;
-	int listener = listen_any(&address, SOCK_STREAM | SOCK_NONBLOCK);
+	int listener = listening_socket(SOCK_NONBLOCK, &address);
 	int fd, got, error = 1;
 	socklen_t len = sizeof(error), peer_len = sizeof(peer);
 	struct pollfd p;
@@ -321,75 +282,11 @@ static void nonblocking(void)
 	puts("non-blocking");
 }
 
-/* The kernel counts these in ticks, the one that has begun too: a tick less, of 10 ms at most. */
-static void check_waited(long long since, int ms)
-{
-	CHECK(now(CLOCK_MONOTONIC) >= since + (ms - 10) * MS);
-}
-
-static void timeouts(void)
-{
-	struct sockaddr_in address;
-	int listener = listen_any(&address, SOCK_STREAM), fd, got, s[2];
-	struct msghdr msg = { .msg_iovlen = 1 };
-	static char big[1 << 20];
-	struct iovec iov = { big, 16 };
-	long long t0;
-	ssize_t r;
-
-	msg.msg_iov = &iov;
-	set_timeout(listener, SO_RCVTIMEO, 30);
-	t0 = now(CLOCK_MONOTONIC);
-	CHECK_ERR(accept(listener, NULL, NULL), EAGAIN);
-	check_waited(t0, 30);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
-	got = accept(listener, NULL, NULL);
-	CHECK(got >= 0);
-	/* Inherited from the listener, set by nobody here. */
-	t0 = now(CLOCK_MONOTONIC);
-	CHECK_ERR(read(got, big, 1), EAGAIN);
-	check_waited(t0, 30);
-	close(got);
-	close(fd);
-	close(listener);
-
-	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
-	set_timeout(s[0], SO_RCVTIMEO, 20);
-	for (int way = 0; way < 4; way++) {
-		t0 = now(CLOCK_MONOTONIC);
-		switch (way) {
-		case 0:	CHECK_ERR(recv(s[0], big, 1, 0), EAGAIN); break;
-		case 1:	CHECK_ERR(recvmsg(s[0], &msg, 0), EAGAIN); break;
-		case 2:	CHECK_ERR(readv(s[0], &iov, 1), EAGAIN); break;
-		case 3:	CHECK_ERR(recvfrom(s[0], big, 1, MSG_WAITALL, NULL, NULL),
-				  EAGAIN); break;
-		}
-		check_waited(t0, 20);
-	}
-	/* Part of what was waited for. */
-	CHECK_INT(write(s[1], "abc", 3), 3);
-	CHECK_KEEPS(recv(s[0], big, 10, MSG_WAITALL), 3);
-	set_timeout(s[1], SO_SNDTIMEO, 20);
-	r = send(s[1], big, sizeof(big), 0);
-	CHECK(r > 0 && r < (ssize_t)sizeof(big));
-	t0 = now(CLOCK_MONOTONIC);
-	CHECK_ERR(send(s[1], big, sizeof(big), 0), EAGAIN);
-	check_waited(t0, 20);
-	CHECK_ERR(write(s[1], big, sizeof(big)), EAGAIN);
-	/* No timeout again: waits for data. */
-	set_timeout(s[0], SO_RCVTIMEO, 0);
-	CHECK_INT(recv(s[0], big, 100, MSG_WAITALL), 100);
-	close(s[0]);
-	close(s[1]);
-	puts("timeouts");
-}
-
 static void datagrams(void)
 {
 	struct sockaddr_in a_address, b_address, from;
-	int a = listen_any(&a_address, SOCK_DGRAM);
-	int b = listen_any(&b_address, SOCK_DGRAM);
+	int a = bound_socket(SOCK_DGRAM, &a_address);
+	int b = bound_socket(SOCK_DGRAM, &b_address);
 	socklen_t len = sizeof(from);
 	struct mmsghdr many[4];
 	struct timespec ts = { 10, 0 };
@@ -526,40 +423,6 @@ static void unix_sockets(void)
 	puts("unix");
 }
 
-/* ---- timeouts of several messages ---------------------------------------------- */
-
-static void *sends_four(void *arg)
-{
-	for (int i = 0; i < 4; i++) {
-		usleep(250000);
-		CHECK_INT(send(*(int *)arg, "x", 1, 0), 1);
-	}
-	return NULL;
-}
-
-/* SO_RCVTIMEO is for each message of recvmmsg. */
-static void timeout_of_each(void)
-{
-	struct mmsghdr many[4] = { 0 };
-	char text[4];
-	struct iovec iov[4];
-	int s[2];
-	pthread_t t;
-
-	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, s));
-	for (int i = 0; i < 4; i++) {
-		iov[i] = (struct iovec){ text + i, 1 };
-		many[i].msg_hdr.msg_iov = &iov[i];
-		many[i].msg_hdr.msg_iovlen = 1;
-	}
-	set_timeout(s[0], SO_RCVTIMEO, 900);
-	t = start(sends_four, &s[1]);
-	CHECK_INT(recvmmsg(s[0], many, 4, 0, NULL), 4);
-	finish(t);
-	CHECK_OK(close(s[0]));
-	CHECK_OK(close(s[1]));
-}
-
 static void on_pipe(int sig)
 {
 	(void)sig;
@@ -636,7 +499,7 @@ static void crowd(void)
 	struct sockaddr_in address;
 	pthread_t t[20];
 
-	meeting = listen_any(&address, SOCK_STREAM);
+	meeting = listening_socket(0, &address);
 	ready.count = 0;
 	for (int i = 0; i < 10; i++)
 		t[i] = start(accepts_one, NULL);
@@ -664,11 +527,9 @@ static void *run(void *arg)
 	lengths();
 	errors();
 	nonblocking();
-	timeouts();
 	datagrams();
 	messages();
 	unix_sockets();
-	timeout_of_each();
 	return arg;
 }
 

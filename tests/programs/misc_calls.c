@@ -3,17 +3,15 @@
  * tests/programs/misc_calls.c - terminals, eventfd's functions, asynchronous I/O, random
  * bytes, and sockets that linger or are shut down under a reader.
  */
-#include "check.h"
+#include "sockets.h"
 
 #include <aio.h>
-#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <termios.h>
 
 static void *volatile nowhere = (void *)16;
@@ -183,29 +181,6 @@ static void *notifies(void *arg)
 	return arg;
 }
 
-struct peers {
-	int fd[2];
-};
-
-static struct peers tcp_pair(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(a);
-	int l = socket(AF_INET, SOCK_STREAM, 0);
-	struct peers p;
-
-	CHECK_OK(bind(l, (struct sockaddr *)&a, n));
-	CHECK_OK(listen(l, 1));
-	CHECK_OK(getsockname(l, (struct sockaddr *)&a, &n));
-	p.fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_OK(connect(p.fd[0], (struct sockaddr *)&a, n));
-	p.fd[1] = accept(l, NULL, NULL);
-	CHECK(p.fd[1] >= 0);
-	close(l);
-	return p;
-}
-
 static void *reads_one(void *arg)
 {
 	char c;
@@ -229,35 +204,36 @@ static void *sockets(void *arg)
 {
 	struct linger linger = { 1, 20 };
 	static char big[1 << 16];
-	struct peers p = tcp_pair();
+	int p[2];
 	char c[4];
 	pthread_t t;
 
+	tcp_pair(p);
 	/* A reader whose socket is shut down finds the end. */
-	t = start(reads_one, (void *)(intptr_t)p.fd[0]);
+	t = start(reads_one, (void *)(intptr_t)p[0]);
 	settle();
-	CHECK_OK(shutdown(p.fd[0], SHUT_RD));
+	CHECK_OK(shutdown(p[0], SHUT_RD));
 	finish(t);
 	CHECK_ERR(shutdown(-1, SHUT_RD), EBADF);
-	CHECK_ERR(shutdown(p.fd[0], 77), EINVAL);
+	CHECK_ERR(shutdown(p[0], 77), EINVAL);
 	/* Looked at, not taken; all or nothing; without waiting. */
-	CHECK_ERR(recv(p.fd[1], c, 4, MSG_DONTWAIT), EAGAIN);
-	CHECK_ERR(recv(p.fd[1], c, 4, MSG_ERRQUEUE), EAGAIN);
-	CHECK_INT(send(p.fd[0], "ab", 2, 0), 2);
-	CHECK_INT(recv(p.fd[1], c, 4, MSG_PEEK), 2);
-	CHECK_INT(send(p.fd[0], "cd", 2, 0), 2);
-	CHECK_INT(recv(p.fd[1], c, 4, MSG_WAITALL), 4);
+	CHECK_ERR(recv(p[1], c, 4, MSG_DONTWAIT), EAGAIN);
+	CHECK_ERR(recv(p[1], c, 4, MSG_ERRQUEUE), EAGAIN);
+	CHECK_INT(send(p[0], "ab", 2, 0), 2);
+	CHECK_INT(recv(p[1], c, 4, MSG_PEEK), 2);
+	CHECK_INT(send(p[0], "cd", 2, 0), 2);
+	CHECK_INT(recv(p[1], c, 4, MSG_WAITALL), 4);
 	CHECK_OK(memcmp(c, "abcd", 4));
 	/* close waits for what has not been delivered. */
-	CHECK_OK(setsockopt(p.fd[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	while (send(p.fd[0], big, sizeof(big), MSG_DONTWAIT) > 0)
+	CHECK_OK(setsockopt(p[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	while (send(p[0], big, sizeof(big), MSG_DONTWAIT) > 0)
 		;
 	CHECK_INT(errno, EAGAIN);
-	t = start(drains_later, (void *)(intptr_t)p.fd[1]);
-	CHECK_OK(close(p.fd[0]));
+	t = start(drains_later, (void *)(intptr_t)p[1]);
+	CHECK_OK(close(p[0]));
 	finish(t);
-	close(p.fd[1]);
-	CHECK_ERR(close(p.fd[1]), EBADF);
+	close(p[1]);
+	CHECK_ERR(close(p[1]), EBADF);
 	return arg;
 }
 

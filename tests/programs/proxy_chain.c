@@ -4,41 +4,14 @@
  *
  * The proxy is the loop of real ones: poll on two descriptors, copy what came.
  */
-#include "check.h"
+#include "sockets.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #define CHAINS 12
 #define ROUNDS 25
 
 static struct sockaddr_in echo_address, proxy_address;
-
-static int listen_any(struct sockaddr_in *address)
-{
-	socklen_t len = sizeof(*address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	memset(address, 0, sizeof(*address));
-	address->sin_family = AF_INET;
-	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK_OK(bind(fd, (struct sockaddr *)address, sizeof(*address)));
-	CHECK_OK(listen(fd, 64));
-	CHECK_OK(getsockname(fd, (struct sockaddr *)address, &len));
-	return fd;
-}
-
-static int dial(const struct sockaddr_in *address)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	CHECK_OK(connect(fd, (const struct sockaddr *)address, sizeof(*address)));
-	return fd;
-}
 
 static void *echo(void *arg)
 {
@@ -148,9 +121,9 @@ int main(void)
 	struct acceptor e, p;
 	pthread_t t[CHAINS + 2];
 
-	e.fd = listen_any(&echo_address);
+	e.fd = listening_socket(0, &echo_address);
 	e.serve = echo;
-	p.fd = listen_any(&proxy_address);
+	p.fd = listening_socket(0, &proxy_address);
 	p.serve = proxy;
 	t[CHAINS] = start(accepts, &e);
 	t[CHAINS + 1] = start(accepts, &p);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/programs/signal_basic.c - handlers, masks and waits for signals among threads. */
-#include "check.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include "sockets.h"
 
 static struct event ready = EVENT_INIT;
 static volatile sig_atomic_t handled, on_main, to_fd = -1;
@@ -57,25 +53,11 @@ static void *kill_process(void *arg)
 	return NULL;
 }
 
-static int listener(struct sockaddr_in *address)
-{
-	socklen_t len = sizeof(*address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	memset(address, 0, sizeof(*address));
-	address->sin_family = AF_INET;
-	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK_OK(bind(fd, (struct sockaddr *)address, sizeof(*address)));
-	CHECK_OK(listen(fd, 8));
-	CHECK_OK(getsockname(fd, (struct sockaddr *)address, &len));
-	return fd;
-}
-
 /* while (!stop) accept(): a handler without SA_RESTART ends the accept. */
 static void accept_ends(void)
 {
 	struct sockaddr_in address;
-	int fd = listener(&address);
+	int fd = listening_socket(0, &address);
 	pthread_t t;
 	char c;
 
@@ -118,7 +100,7 @@ static void *connect_after(void *arg)
 static void accept_goes_on(void)
 {
 	struct sockaddr_in address;
-	int fd = listener(&address), got, before = handled;
+	int fd = listening_socket(0, &address), got, before = handled;
 	pthread_t t;
 	char c;
 

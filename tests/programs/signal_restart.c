@@ -4,9 +4,8 @@
  * SA_RESTART and timeouts; in the main thread and in another, interrupted by a
  * signal to the thread.
  */
-#include "check.h"
+#include "sockets.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -14,7 +13,6 @@
 #include <sys/file.h>
 #include <sys/msg.h>
 #include <sys/select.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 static __thread volatile sig_atomic_t handled;
@@ -342,7 +340,6 @@ int main(void)
 {
 	struct timeval tv = { .tv_sec = 10 };
 	struct epoll_event event = { .events = EPOLLIN };
-	socklen_t length = sizeof(address);
 	pthread_t t;
 
 	CHECK_OK(pipe(handler_pipe));
@@ -351,12 +348,7 @@ int main(void)
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, timed_sock));
 	CHECK_OK(setsockopt(timed_sock[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK_OK(bind(listener, (struct sockaddr *)&address, sizeof(address)));
-	CHECK_OK(listen(listener, 5));
-	CHECK_OK(getsockname(listener, (struct sockaddr *)&address, &length));
+	listener = listening_socket(0, &address);
 	epoll = epoll_create1(0);
 	CHECK_OK(epoll_ctl(epoll, EPOLL_CTL_ADD, pipe_fd[0], &event));
 	queue = msgget(IPC_PRIVATE, 0600);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_SOCKETS_H
+#define TESTS_SOCKETS_H
+
+/*
+ * tests/programs/sockets.h - internet sockets on loopback, at ports that nobody has.
+ */
+#include "check.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+/* type as in socket(2).  Its address is in *ret_address. */
+UNUSED static int bound_socket(int type, struct sockaddr_in *ret_address)
+{
+	socklen_t size = sizeof(*ret_address);
+	int fd = socket(AF_INET, type, 0);
+
+	CHECK(fd >= 0);
+	memset(ret_address, 0, sizeof(*ret_address));
+	ret_address->sin_family = AF_INET;
+	ret_address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_OK(bind(fd, (struct sockaddr *)ret_address, size));
+	CHECK_OK(getsockname(fd, (struct sockaddr *)ret_address, &size));
+	return fd;
+}
+
+UNUSED static int listening_socket(int flags, struct sockaddr_in *ret_address)
+{
+	int fd = bound_socket(SOCK_STREAM | flags, ret_address);
+
+	CHECK_OK(listen(fd, 64));
+	return fd;
+}
+
+UNUSED static int dial(const struct sockaddr_in *address)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	CHECK_KEEPS(connect(fd, (const struct sockaddr *)address, sizeof(*address)), 0);
+	return fd;
+}
+
+/* The one that dialled first. */
+UNUSED static void tcp_pair(int ret_fd[2])
+{
+	struct sockaddr_in address;
+	int listener = listening_socket(0, &address);
+
+	ret_fd[0] = dial(&address);
+	ret_fd[1] = accept(listener, NULL, NULL);
+	CHECK(ret_fd[1] >= 0);
+	CHECK_OK(close(listener));
+}
+
+/* which: SO_RCVTIMEO or SO_SNDTIMEO. */
+UNUSED static void set_timeout(int fd, int which, int ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	CHECK_OK(setsockopt(fd, SOL_SOCKET, which, &tv, sizeof(tv)));
+}
+
+#endif
