@@ -69,7 +69,7 @@ not_tests=" legacy_server names_many "
 arguments() {
 	case $1 in
 	stress_churn)	echo "{seed}" ;;
-	sync_stress)	[ "$2" = stress ] && echo 2 ;;
+	sync_stress|life_stress)	[ "$2" = stress ] && echo 2 ;;
 	thread_many)	[ "$2" = stress ] && echo 500 || echo 2000 ;;
 	esac
 }
@@ -81,7 +81,7 @@ time_for() {
 	tests/real/*|real/*)	echo 300 ;;
 	launcher|check|coexist|install|libc|redirect)	echo 1200 ;;
 	dns|forbidden|cancel_race|static/*)	echo 300 ;;
-	sync_stress|cond_shared|fork_*|exec_signals)	echo 120 ;;
+	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo 120 ;;
 	test_*|epoll_test_*|stress_*)	echo 300 ;;
 	*)			echo "$limit" ;;
 	esac
