@@ -249,18 +249,21 @@ static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 	}
 }
 
-/* Put `ours` before libc's handler of sig, if it has one; flags as it has them. */
-static void guard(int sig, void (*ours)(int, void *, void *), bool always,
+/*
+ * Put `ours` before libc's handler of sig, if it has one; flags as it has them.  Returns
+ * true if it was not there.
+ */
+static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 		  void (**libc)(int, void *, void *))
 {
 	struct kernel_sigaction action, any;
 
 	if (kernel_action(sig, NULL, &action) || action.handler == ours)
-		return;
+		return false;
 	if ((uintptr_t)action.handler > 1)
 		*libc = action.handler;
 	else if (!always)
-		return;
+		return false;
 	/* libc's way back from a handler is what a handler of ours needs, too. */
 	kernel_action(SIG_SETXID, NULL, &any);
 	action.restorer = any.restorer;
@@ -273,11 +276,22 @@ static void guard(int sig, void (*ours)(int, void *, void *), bool always,
 	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
 	action.flags = (any.flags | FLAG_SIGINFO) &
 		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
-	kernel_action(sig, &action, NULL);
+	return kernel_action(sig, &action, NULL) == 0;
+}
+
+static void forget_nudge(struct fz_carrier *c, void *unused)
+{
+	(void)unused;
+	/* relaxed: at worst there is one nudge too many. */
+	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
 void fz_signal_guard_libc(void)
 {
-	guard(SIG_SETXID, setxid_arrived, false, &nudges.setxid_handler);
-	guard(SIG_CANCEL, cancel_arrived, true, &nudges.cancel_handler);
+	bool renewed = guard(SIG_SETXID, setxid_arrived, false, &nudges.setxid_handler);
+
+	renewed |= guard(SIG_CANCEL, cancel_arrived, true, &nudges.cancel_handler);
+	/* libc's own handler may have had one meanwhile, and ignored it. */
+	if (renewed)
+		fz_carrier_each(forget_nudge, NULL);
 }
