@@ -84,7 +84,8 @@ FZ_EXPORT unsigned sleep(unsigned seconds)
 		return fz_real.sleep(seconds);
 	if (sleep_span(self, &span, &rem) == 0)
 		return 0;
-	/* glibc drops the fraction. */
+	/* glibc drops the fraction, and leaves the errno of nanosleep. */
+	errno = EINTR;
 	return (unsigned)rem.tv_sec;
 }
 

@@ -168,7 +168,9 @@ static void interrupted(int flags)
 	rem.tv_sec = 7;
 	CHECK_INT(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, &rem), EINTR);
 	CHECK_INT(rem.tv_sec, 7);
+	errno = 0;
 	CHECK(sleep(3600) > 3000);
+	CHECK_INT(errno, EINTR);
 	CHECK_ERR(usleep(999999999), EINTR);
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	finish(t);
