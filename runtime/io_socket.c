@@ -550,6 +550,25 @@ static int await_connection(struct fz_fiber *self, struct fz_hold *hold, fz_nsec
 	return ret ? (int)ret : -error;
 }
 
+/* The real call.  With SO_SNDTIMEO it ends whenever a request of this kernel thread does. */
+static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len,
+			   fz_nsec deadline)
+{
+	const uint32_t handlers = self->handlers_run;
+	int64_t ret;
+
+	for (;;) {
+		bool changed = fz_cancel_begin_call(self);
+
+		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
+		fz_cancel_end_call(self, changed);
+		if (ret != -EINTR || self->handlers_run != handlers)
+			return (int)ret;
+		if (fz_now() >= deadline)
+			return -EAGAIN;
+	}
+}
+
 int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
 {
 	FZ_HELD struct fz_hold hold = FZ_HOLD_INIT(fd);
@@ -572,13 +591,9 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	 * be polled for that: the real call, and the monitor sees it.
 	 */
 	if (!wait || addr_len < sizeof(uint16_t) ||
-	    fz_io_socket_family(fd) == FAMILY_UNIX) {
-		bool changed = fz_cancel_begin_call(self);
-
-		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
-		fz_cancel_end_call(self, changed);
-		return (int)ret;
-	}
+	    fz_io_socket_family(fd) == FAMILY_UNIX)
+		return connect_at_once(self, fd, addr, addr_len,
+				       fz_fdtab_deadline(fd, info, true));
 	deadline = fz_fdtab_deadline(fd, info, true);
 	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
 	/* Restarted, it is already under way. */
