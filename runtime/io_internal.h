@@ -27,6 +27,12 @@ static inline uint32_t fz_io_clamp(size_t n)
 }
 
 /*
+ * May this call on a socket wait, with flags of send and recv?  1: yes, as a fiber; 0: it never
+ * waits, make the real one; -EBADF.  What is known of fd is in *ret_info unless that.
+ */
+int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info);
+
+/*
  * Is the array nothing that can wait: nothing to do, or an error?  Of several pieces
  * the kernel judges the addresses; one is handed to it as a plain buffer.
  */

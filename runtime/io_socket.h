@@ -14,7 +14,4 @@ struct iovec;
 int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
 
-/* AF_*, 0 if fd is no socket. */
-int fz_io_socket_family(int fd);
-
 #endif

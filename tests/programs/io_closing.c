@@ -44,10 +44,9 @@ static void connection(void)
 	char c;
 
 	CHECK_OK(listen(l, 0));
-	first = socket(AF_INET, SOCK_STREAM, 0);
 	second = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	a.number = taken = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_OK(connect(first, (struct sockaddr *)&a.address, sizeof(a.address)));
+	first = dial(&a.address);
 	if (connect(second, (struct sockaddr *)&a.address, sizeof(a.address)))
 		CHECK_INT(errno, EINPROGRESS);
 	tcp_pair(p);

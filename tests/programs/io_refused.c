@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/programs/io_refused.c - sockets that poll calls ready, and the call has to wait. */
-#include "check.h"
+#include "sockets.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
@@ -114,12 +112,10 @@ static void shut_datagrams(void)
 {
 	for (int way = 0; way < 3; way++) {
 		struct sender s = { .way = way, .begun = EVENT_INIT };
-		struct sockaddr_in a = { .sin_family = AF_INET };
+		struct sockaddr_in a;
 		pthread_t t;
 
-		a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		s.fd = socket(AF_INET, SOCK_DGRAM, 0);
-		CHECK_OK(bind(s.fd, (struct sockaddr *)&a, sizeof(a)));
+		s.fd = bound_socket(SOCK_DGRAM, &a);
 		t = start(receives, &s);
 		event_wait(&s.begun, 1);
 		settle();

@@ -25,8 +25,7 @@ static void timeouts(void)
 	t0 = now(CLOCK_MONOTONIC);
 	CHECK_ERR(accept(listener, NULL, NULL), EAGAIN);
 	check_waited(t0, 30);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+	fd = dial(&address);
 	got = accept(listener, NULL, NULL);
 	CHECK(got >= 0);
 	/* Inherited from the listener, set by nobody here. */

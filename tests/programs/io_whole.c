@@ -4,14 +4,11 @@
  * at once: files that are cached in part, terminals with VMIN 0, descriptors whose
  * read is an error, a socket after a refused connect.
  */
-#include "check.h"
+#include "sockets.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pty.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <termios.h>
 
@@ -116,14 +113,10 @@ static void errors(void)
 
 static void refused(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t len = sizeof(a);
-	int closed = socket(AF_INET, SOCK_STREAM, 0), fd;
+	struct sockaddr_in a;
+	int closed = bound_socket(SOCK_STREAM, &a), fd;
 	char c;
 
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CHECK_OK(bind(closed, (struct sockaddr *)&a, sizeof(a)));
-	CHECK_OK(getsockname(closed, (struct sockaddr *)&a, &len));
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK_ERR(connect(fd, (struct sockaddr *)&a, sizeof(a)), ECONNREFUSED);
 	CHECK_ERR(recv(fd, &c, 1, 0), ENOTCONN);
