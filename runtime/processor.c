@@ -184,9 +184,9 @@ void fz_leave_runtime(struct fz_fiber *self)
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
 			~self->mask))
 		fz_signal_run_pending(self);
-	/* relaxed: likewise. */
+	/* relaxed: likewise.  Not in the end of a handler: it would unwind with all blocked. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_relaxed)) &&
-	    fz_cancel_is_asynchronous(self))
+	    !self->handler_ends && fz_cancel_is_asynchronous(self))
 		fz_host.test_cancel();
 }
 

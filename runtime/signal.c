@@ -396,17 +396,17 @@ void fz_signal_life_ends(struct fz_fiber *self)
 }
 
 /*
- * What the handler has blocked until now comes as soon as it returns: the kernel
- * keeps it so long.  One at a time, and the next when that one's handler ends.
+ * One at a time, and the next when that one's handler ends.  Returns false if one is pending
+ * that will not come so.
  */
-static void owe_next(struct fz_fiber *self, uint64_t mask)
+static bool owe_next(struct fz_fiber *self, uint64_t mask)
 {
 	uint8_t before = self->injecting;
 	struct fz_signode *node;
 
 	/* It is on its way, or in a frame below; not if it has been ignored since. */
 	if (self->owed && !fz_signal_takes_no_notice(self->owed))
-		return;
+		return false;
 	self->owed = 0;
 	self->injecting = SIG_CANCEL;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -420,6 +420,7 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 		if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(),
 				node->sig, (long)&info) == 0) {
 			fz_signode_free(node);
+			node = NULL;
 		} else {
 			/* The kernel has no room for it: by a nudge, then. */
 			self->owed = 0;
@@ -429,6 +430,15 @@ static void owe_next(struct fz_fiber *self, uint64_t mask)
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	self->injecting = before;
+	return !node;
+}
+
+bool fz_signal_owe(struct fz_fiber *self, uint64_t mask)
+{
+	/* relaxed: one that comes later is followed by a nudge. */
+	return FZ_LIKELY(!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
+			   ~self->sigwait_set & ~FZ_SIGNAL_HANDLED)) ||
+	       owe_next(self, mask);
 }
 
 /*
@@ -481,10 +491,7 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
 			self->carrier->report_stack.size))
 		fz_alt_stack_handler_ends(self, alt_stack);
-	/* relaxed: one that comes later is followed by a nudge. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
-			~self->sigwait_set))
-		owe_next(self, mask);
+	fz_signal_owe(self, mask);
 }
 
 bool fz_signal_is_mine(struct fz_fiber *self, int sig)

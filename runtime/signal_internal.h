@@ -124,6 +124,13 @@ bool fz_signal_nudge_if_due(struct fz_fiber *f, void *again);
 /* Is some thread between fz_signal_before_exec() and the end of the process? */
 bool fz_signal_executing(void);
 
+/*
+ * signal.c: in a handler that is about to return to `mask`, with all signals blocked: what is
+ * pending comes when it does, from the kernel, and is told of the place that it returns to.
+ * Returns false if something will not.
+ */
+bool fz_signal_owe(struct fz_fiber *self, uint64_t mask);
+
 /* It has been given a signal in a handler; somebody must look whether it noticed. */
 void fz_signal_undelivered(void);
 

@@ -137,9 +137,10 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
-/* Asked to by fz_signal_recall(). */
-static void let_others_run(struct fz_fiber *self)
+/* Asked to by fz_signal_recall().  With all signals blocked, instead of mask, and after it, too. */
+static void let_others_run(struct fz_fiber *self, uint64_t mask)
 {
+	const uint64_t all = ~(uint64_t)0;
 	struct fz_carrier *c = self->carrier;
 
 	if (FZ_LIKELY(!atomic_exchange_explicit(&c->recalled, false, memory_order_relaxed)) ||
@@ -150,8 +151,23 @@ static void let_others_run(struct fz_fiber *self)
 	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
 		return;
 	fz_enter_runtime(self);
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	fz_sched_rotate(self);
+	fz_sys_sigmask(HOW_SETMASK, &all, NULL);
+	self->handler_ends = true;
 	fz_leave_runtime(self);
+	self->handler_ends = false;
+}
+
+/*
+ * As the kernel would have it: a handler on top of this one would be told that it interrupts
+ * the library, and could not lead elsewhere.  Not if a handler is to restore another mask than
+ * this returns to.
+ */
+static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
+{
+	return self->kind == FZ_KIND_FIBER && !self->suspended && !self->restores_mask &&
+	       fz_signal_owe(self, mask);
 }
 
 /* See fz_signal_nudge_if_due(). */
@@ -173,9 +189,11 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->injecting) {
-		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
-		fz_signal_run_pending(self);
-		let_others_run(self);
+		let_others_run(self, mask);
+		if (!comes_on_return(self, mask)) {
+			fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+			fz_signal_run_pending(self);
+		}
 		if (self->kind == FZ_KIND_FIBER)
 			fz_alt_stack_handler_ends(
 				self, (struct fz_alt_stack *)(void *)
