@@ -97,7 +97,9 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 	uint64_t due;
 
 	fz_sigqueue_add(f, node);
-	if (fz_wake_any(f, FZ_WHY_SIGNAL))
+	/* Its mask may have changed while we looked: then the monitor finds it. */
+	due = fz_signal_due(f);
+	if (due && fz_wake_any(f, FZ_WHY_SIGNAL))
 		return;
 	/* release: pairs with fz_signal_route(). */
 	atomic_store_explicit(&route.undelivered, true, memory_order_release);
@@ -106,7 +108,6 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 	 * For each of a burst would be too much, and the monitor repeats it where it
 	 * comes at a bad moment.
 	 */
-	due = fz_signal_due(f);
 	if (first && due && f != fz_self())
 		fz_signal_interrupt(f, due);
 }
