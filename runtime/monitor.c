@@ -15,6 +15,7 @@ enum {
 	SHRINK_TICKS = 1000,	/* between looks at whether there are too many carriers */
 	QUIET_TICKS = 20,	/* without use before it sleeps without a timeout */
 	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
+	WAITING_TICKS = 2,	/* ... one that calls nothing; as the kernel lets one compute */
 	/*
 	 * Ticks without any CPU time after which a carrier counts as blocked.  One
 	 * that was preempted gets none either, but waits a time slice at most.
@@ -34,7 +35,7 @@ struct look {
 	uintptr_t owner;
 	uint32_t entries, switches, calls;
 	uint64_t cpu_time;
-	uint32_t same_entry, same_switch, idle;	/* ticks in a row */
+	uint32_t same_entry, same_switch, idle, waiting;	/* ticks in a row */
 };
 
 static struct {
@@ -232,8 +233,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		fz_cputime_sample(carrier_of(owner));
 	work = fz_processor_has_work(p, now);
 	/* Switches may be far apart: see that the next one looks at all this. */
-	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
-	    fz_backend_wants_poll(&p->backend))
+	if (work || fz_backend_queued(&p->backend) || fz_backend_wants_poll(&p->backend))
 		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
 	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
 		/* Somebody must wait for its requests, if there are any. */
@@ -249,10 +249,11 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (work && look->same_switch >= FAIR_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	if (!same) {
-		look->idle = 0;
+		look->idle = look->waiting = 0;
 		return true;
 	}
 	work = work || fz_backend_has_arrivals(&p->backend);
+	look->waiting = work ? look->waiting + 1 : 0;
 	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
 	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
@@ -263,7 +264,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	 */
 	if (!work && !fz_backend_in_flight(&p->backend))
 		return true;
-	if (look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS)
+	if (look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
+	    look->same_entry >= FAIR_TICKS)
 		take(p, owner);
 	return true;
 }

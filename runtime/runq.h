@@ -117,6 +117,15 @@ static inline struct fz_fiber *fz_runq_pop_slot(struct fz_runq *q)
 	return atomic_exchange_explicit(&q->slot, NULL, memory_order_acq_rel);
 }
 
+/* What is in the slot goes to the end of the FIFO. */
+static inline void fz_runq_empty_slot(struct fz_runq *q)
+{
+	struct fz_fiber *f = fz_runq_pop_slot(q);
+
+	if (f)
+		fz_runq_push(q, f);
+}
+
 /*
  * Take half of the FIFO (at least one) from victim: the first is returned, the
  * rest go to the end of mine.  Never holds both locks.

@@ -102,6 +102,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 {
 	struct fz_fiber *f;
 	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
+	bool look;
 
 	/* relaxed: only this carrier writes it; the monitor samples. */
 	atomic_store_explicit(&p->switches, switches + 1, memory_order_relaxed);
@@ -117,18 +118,22 @@ static struct fz_fiber *pick(struct fz_processor *p)
 		else if (fz_runq_length(&p->runq) <= REAP_BELOW)
 			reap(p, REAP_MOST);
 	}
-	if (++p->since_poll >= POLL_AFTER ||
-	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
+	look = ++p->since_poll >= POLL_AFTER ||
+	       FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed));
+	if (look) {
 		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
 		poll_backend(p);
 		expire_timers(p);
 		p->since_flush = 0;
+		/* Enough of jumping the queue: fibers may compute for long between switches. */
+		fz_runq_empty_slot(&p->runq);
 	}
 	if (fz_backend_queued(&p->backend) && ++p->since_flush >= FLUSH_AFTER) {
 		p->since_flush = 0;
 		fz_backend_submit(&p->backend);
 	}
-	if (switches % GLOBAL_AFTER == 0 && (f = fz_runq_pop(&fz_sched.global)))
+	if ((switches % GLOBAL_AFTER == 0 || (look && switches % 2)) &&
+	    (f = fz_runq_pop(&fz_sched.global)))
 		return f;
 	if (p->next_streak < SLOT_STREAK) {
 		f = fz_runq_pop_slot(&p->runq);

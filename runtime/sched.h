@@ -44,7 +44,7 @@ struct fz_processor {
 	_Atomic uint32_t switches;	/* to another fiber */
 	/* Written by the monitor: the fiber has run for long, let others. */
 	_Atomic bool yield_wanted;
-	/* ... a deadline or a request of it is overdue, look at the next switch. */
+	/* ... something waits to be run or looked at: at the next switch, all in its turn. */
 	_Atomic bool poll_wanted;
 
 	/* Added to by the owner, in RUNTIME; who has no memory left takes them all. */
