@@ -282,6 +282,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->mask = birth->mask;
 	f->asked_guard = birth->guard_size;
 	f->injecting = f->owed = 0;
+	atomic_store_explicit(&f->computed, 0, memory_order_relaxed);
 	f->between_lives = true;
 	/* Its predecessor may have been cancelled in sigsuspend. */
 	f->suspended = false;

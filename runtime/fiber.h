@@ -67,6 +67,7 @@ struct fz_fiber {
 	uint8_t kind;			/* enum fz_kind */
 	bool has_alt_stack;		/* alt_stack is in force */
 	bool must_return_eintr;		/* a handler without SA_RESTART has run */
+	_Atomic uint8_t computed;	/* see fz_fiber_computes() */
 	/* Somebody has called pthread_cancel: libc's word tells what of it. */
 	_Atomic bool cancel_sent;
 	/* It is in a call that sees to its cancellation itself; read by any thread. */
@@ -190,6 +191,35 @@ static inline int fz_self_tid(void)
 	return fz_layout.tid ? atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
 						    memory_order_relaxed) :
 			       (int)fz_sys_gettid();
+}
+
+/*
+ * Does it run for long at a time, a quarter of a millisecond or more?  Counted by the monitor,
+ * each millisecond, in the fiber that it finds running, and back by each switch.  relaxed, and
+ * counts may be lost: only who is to wait for whom depends on it.
+ */
+enum { FZ_COMPUTED_TICK = 4, FZ_COMPUTED_LONG = 6, FZ_COMPUTED_MOST = 12 };
+
+static inline bool fz_fiber_computes(const struct fz_fiber *f)
+{
+	return atomic_load_explicit(&f->computed, memory_order_relaxed) >= FZ_COMPUTED_LONG;
+}
+
+static inline void fz_fiber_found_running(struct fz_fiber *f)
+{
+	uint8_t n = atomic_load_explicit(&f->computed, memory_order_relaxed);
+
+	if (n < FZ_COMPUTED_MOST)
+		atomic_store_explicit(&f->computed, (uint8_t)(n + FZ_COMPUTED_TICK),
+				      memory_order_relaxed);
+}
+
+static inline void fz_fiber_has_run(struct fz_fiber *self)
+{
+	uint8_t n = atomic_load_explicit(&self->computed, memory_order_relaxed);
+
+	if (FZ_UNLIKELY(n))
+		atomic_store_explicit(&self->computed, (uint8_t)(n - 1), memory_order_relaxed);
 }
 
 /* What a new thread is to be. */

@@ -232,8 +232,11 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (carrier_of(owner))
 		fz_cputime_sample(carrier_of(owner));
 	work = fz_processor_has_work(p, now);
+	if (work)
+		atomic_store_explicit(&p->turn_wanted, true, memory_order_relaxed);
 	/* Switches may be far apart: see that the next one looks at all this. */
-	if (work || fz_backend_queued(&p->backend) || fz_backend_wants_poll(&p->backend))
+	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
+	    fz_backend_wants_poll(&p->backend))
 		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
 	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
 		/* Somebody must wait for its requests, if there are any. */
@@ -246,6 +249,9 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	}
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
+	/* relaxed: of those that run one after the other either is right. */
+	fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
+						    memory_order_relaxed));
 	if (work && look->same_switch >= FAIR_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	if (!same) {

@@ -3,12 +3,15 @@
 #define FZ_RUNTIME_RUNQ_H
 
 /*
- * runtime/runq.h - a FIFO of runnable fibers, linked through fz_fiber.next, plus
- * one slot for what the running fiber has just woken or created.
+ * runtime/runq.h - two FIFOs of runnable fibers, linked through fz_fiber.next one after the
+ * other, plus one slot for what the running fiber has just woken or created.
+ *
+ * Those that compute are behind the others, however long they have waited; see that they have
+ * their turn by fz_runq_pop_computing().
  *
  * Every processor has one and there is a global one.  Any carrier may push,
  * pop or steal; the lock is uncontended but for stealing.  length counts the
- * FIFO without the slot and may be read without the lock as a hint.
+ * FIFOs without the slot and may be read without the lock as a hint.
  */
 
 #include "runtime/fiber.h"
@@ -18,6 +21,8 @@ struct fz_runq {
 	struct fz_lock lock;
 	_Atomic uint32_t length;
 	struct fz_fiber *head, *tail;
+	struct fz_fiber *last_brief;	/* of those that do not compute, NULL if there are none */
+	_Atomic uint32_t computing;	/* how many of length do; written with the lock held */
 	_Atomic(struct fz_fiber *) slot;
 };
 
@@ -31,14 +36,41 @@ static inline uint32_t fz_runq_length(struct fz_runq *q)
 	return atomic_load_explicit(&q->length, memory_order_seq_cst);
 }
 
+/* How many wait that do not compute.  A hint; less than 0 if another has just come. */
+static inline int32_t fz_runq_brief(struct fz_runq *q)
+{
+	return (int32_t)(fz_runq_length(q) -
+			 atomic_load_explicit(&q->computing, memory_order_relaxed));
+}
+
+static inline void fz_runq_count_computing(struct fz_runq *q, int by)
+{
+	atomic_store_explicit(&q->computing,
+			      atomic_load_explicit(&q->computing, memory_order_relaxed) +
+				      (uint32_t)by,
+			      memory_order_relaxed);
+}
+
+static inline void fz_runq_insert_after(struct fz_runq *q, struct fz_fiber *before,
+					struct fz_fiber *f)
+{
+	struct fz_fiber **at = before ? &before->next : &q->head;
+
+	f->next = *at;
+	*at = f;
+	if (!f->next)
+		q->tail = f;
+}
+
 static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
 {
-	f->next = NULL;
-	if (q->tail)
-		q->tail->next = f;
-	else
-		q->head = f;
-	q->tail = f;
+	if (FZ_UNLIKELY(fz_fiber_computes(f))) {
+		fz_runq_insert_after(q, q->tail, f);
+		fz_runq_count_computing(q, 1);
+	} else {
+		fz_runq_insert_after(q, q->last_brief, f);
+		q->last_brief = f;
+	}
 	/* seq_cst: pairs with fz_runq_length(). */
 	atomic_fetch_add_explicit(&q->length, 1, memory_order_seq_cst);
 }
@@ -65,6 +97,10 @@ static inline struct fz_fiber *fz_runq_pop_locked(struct fz_runq *q)
 	if (!f)
 		return NULL;
 	q->head = f->next;
+	if (f == q->last_brief)
+		q->last_brief = NULL;
+	else if (FZ_UNLIKELY(!q->last_brief))
+		fz_runq_count_computing(q, -1);
 	if (q->head) {
 		fz_runq_prefetch(q->head);
 		if (q->head->next)
@@ -93,6 +129,31 @@ static inline struct fz_fiber *fz_runq_pop(struct fz_runq *q)
 		return NULL;
 	fz_lock_acquire(&q->lock);
 	f = fz_runq_pop_locked(q);
+	fz_lock_release(&q->lock);
+	return f;
+}
+
+/* The first of those that compute, or if there is none, of all. */
+static inline struct fz_fiber *fz_runq_pop_computing(struct fz_runq *q)
+{
+	struct fz_fiber *before, *f;
+
+	/* relaxed: as in fz_runq_pop(). */
+	if (atomic_load_explicit(&q->length, memory_order_relaxed) == 0)
+		return NULL;
+	fz_lock_acquire(&q->lock);
+	before = q->last_brief;
+	f = before ? before->next : NULL;
+	if (f) {
+		before->next = f->next;
+		if (!f->next)
+			q->tail = before;
+		fz_runq_count_computing(q, -1);
+		/* relaxed: as in fz_runq_pop_locked(). */
+		atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
+	} else {
+		f = fz_runq_pop_locked(q);
+	}
 	fz_lock_release(&q->lock);
 	return f;
 }

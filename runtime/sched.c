@@ -22,7 +22,7 @@ enum {
 	POLL_AFTER = 128,	/* switches between looks at a busy ring */
 	GLOBAL_AFTER = 61,	/* ... and at the global queue */
 	REAP_MOST = 16,		/* completions at a time ... */
-	REAP_BELOW = 2,		/* ... when no more than these are runnable */
+	REAP_BELOW = 2,		/* ... when no more than these are to run first */
 	SLOT_STREAK = 32,	/* times the slot may jump the queue in a row */
 };
 
@@ -97,12 +97,29 @@ static struct fz_fiber *steal_slot(struct fz_processor *p)
 	return NULL;
 }
 
+/*
+ * Who may have waited for long: the global queue's, those that compute, and those whom others
+ * overtook by the slot.
+ */
+static struct fz_fiber *pick_in_turn(struct fz_processor *p)
+{
+	struct fz_fiber *f;
+
+	atomic_store_explicit(&p->turn_wanted, false, memory_order_relaxed);
+	if (fz_backend_has_completions(&p->backend))
+		reap(p, REAP_MOST);
+	fz_runq_empty_slot(&p->runq);
+	p->next_streak = SLOT_STREAK;
+	if (p->turns / 2 % 2 && (f = fz_runq_pop(&fz_sched.global)))
+		return f;
+	return fz_runq_pop_computing(&p->runq);
+}
+
 /* The next fiber that p can run without waiting, or NULL. */
 static struct fz_fiber *pick(struct fz_processor *p)
 {
 	struct fz_fiber *f;
 	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
-	bool look;
 
 	/* relaxed: only this carrier writes it; the monitor samples. */
 	atomic_store_explicit(&p->switches, switches + 1, memory_order_relaxed);
@@ -115,25 +132,25 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	if (fz_backend_has_completions(&p->backend)) {
 		if (FZ_UNLIKELY(fz_backend_is_crowded(&p->backend)))
 			reap(p, UINT32_MAX);
-		else if (fz_runq_length(&p->runq) <= REAP_BELOW)
+		else if (fz_runq_brief(&p->runq) <= REAP_BELOW)
 			reap(p, REAP_MOST);
 	}
-	look = ++p->since_poll >= POLL_AFTER ||
-	       FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed));
-	if (look) {
+	if (++p->since_poll >= POLL_AFTER ||
+	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
 		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
 		poll_backend(p);
 		expire_timers(p);
 		p->since_flush = 0;
-		/* Enough of jumping the queue: fibers may compute for long between switches. */
-		fz_runq_empty_slot(&p->runq);
 	}
 	if (fz_backend_queued(&p->backend) && ++p->since_flush >= FLUSH_AFTER) {
 		p->since_flush = 0;
 		fz_backend_submit(&p->backend);
 	}
-	if ((switches % GLOBAL_AFTER == 0 || (look && switches % 2)) &&
-	    (f = fz_runq_pop(&fz_sched.global)))
+	/* Not twice in a row: they may compute for long, one after the other. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&p->turn_wanted, memory_order_relaxed)) &&
+	    p->turns++ % 2 == 0 && (f = pick_in_turn(p)))
+		return f;
+	if (switches % GLOBAL_AFTER == 0 && (f = fz_runq_pop(&fz_sched.global)))
 		return f;
 	if (p->next_streak < SLOT_STREAK) {
 		f = fz_runq_pop_slot(&p->runq);
@@ -171,7 +188,10 @@ void fz_sched_ready(struct fz_fiber *fiber)
 		fz_sched_kick();
 		return;
 	}
-	fz_runq_push_slot(&p->runq, fiber);
+	if (FZ_UNLIKELY(fz_fiber_computes(fiber)))
+		fz_runq_push(&p->runq, fiber);
+	else
+		fz_runq_push_slot(&p->runq, fiber);
 	/* One in the slot is for this carrier; more is enough to share. */
 	if (fz_sched.count > 1 && fz_runq_length(&p->runq))
 		fz_sched_kick();
@@ -238,8 +258,10 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 static void switch_away(struct fz_fiber *self, enum fz_left how)
 {
 	struct fz_carrier *c = self->carrier;
-	struct fz_fiber *next = pick(c->processor);
+	struct fz_fiber *next;
 
+	fz_fiber_has_run(self);
+	next = pick(c->processor);
 	if (!next)
 		next = c->context;
 	/* Nobody queues a fiber before its context is saved. */
@@ -268,8 +290,10 @@ void fz_sched_park(struct fz_fiber *self)
 bool fz_sched_yield(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
-	struct fz_fiber *next = pick(c->processor);
+	struct fz_fiber *next;
 
+	fz_fiber_has_run(self);
+	next = pick(c->processor);
 	if (next)
 		switch_to(c, self, next, FZ_LEFT_YIELDED);
 	else if (fz_backend_queued(&c->processor->backend))

@@ -44,7 +44,9 @@ struct fz_processor {
 	_Atomic uint32_t switches;	/* to another fiber */
 	/* Written by the monitor: the fiber has run for long, let others. */
 	_Atomic bool yield_wanted;
-	/* ... something waits to be run or looked at: at the next switch, all in its turn. */
+	/* ... fibers wait: each in its turn, at the next switch. */
+	_Atomic bool turn_wanted;
+	/* ... a deadline or a request of it is overdue, look at the next switch. */
 	_Atomic bool poll_wanted;
 
 	/* Added to by the owner, in RUNTIME; who has no memory left takes them all. */
@@ -53,6 +55,7 @@ struct fz_processor {
 	/* The owner's own, in RUNTIME. */
 	uint32_t free_count;		/* once it has looked at the list */
 	uint32_t next_streak;		/* times in a row the next slot jumped the queue */
+	uint32_t turns;			/* counts: picked in turn, and what was next after it */
 	uint32_t since_poll;		/* switches since the ring was looked at */
 	uint32_t since_flush;		/* ... since queued requests were submitted */
 	int next_tid, last_tid;		/* a batch of virtual tids */

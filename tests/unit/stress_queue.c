@@ -43,12 +43,14 @@ static void *juggle(void *arg)
 		switch (random_next(&seed) % 4) {
 		case 0: f = fz_runq_pop_slot(other); break;
 		case 1: f = other == mine ? NULL : fz_runq_steal(other, mine); break;
+		case 2: f = fz_runq_pop_computing(mine); break;
 		default: f = fz_runq_pop(mine); break;
 		}
 		if (!f)
 			continue;
 		f->handlers_run++;
 		f->sp = &f;
+		random_next(&seed) & 1 ? fz_fiber_found_running(f) : fz_fiber_has_run(f);
 		if (random_next(&seed) & 1)
 			fz_runq_push_slot(other, f);
 		else

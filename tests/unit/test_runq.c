@@ -61,6 +61,89 @@ Test(runq, slot_displaces_to_the_end)
 	cr_assert_null(fz_runq_pop(&q));
 }
 
+/* Of `n` every third one computes. */
+static struct fz_fiber *new_mixed_fibers(int n)
+{
+	struct fz_fiber *f = new_fibers(n);
+
+	for (int i = 0; i < n; i += 3)
+		while (!fz_fiber_computes(&f[i]))
+			fz_fiber_found_running(&f[i]);
+	return f;
+}
+
+static int pop_tid(struct fz_runq *q)
+{
+	struct fz_fiber *f = fz_runq_pop(q);
+
+	return f ? f->tid : -1;
+}
+
+Test(runq, those_that_compute_are_last)
+{
+	struct fz_runq q = { .length = 0 };
+	struct fz_fiber *f = new_mixed_fibers(7);	/* 0, 3, 6 */
+
+	for (int i = 0; i < 7; i++)
+		fz_runq_push(&q, &f[i]);
+	cr_assert_eq(fz_runq_length(&q), 7);
+	cr_assert_eq(fz_runq_brief(&q), 4);
+	cr_assert_eq(pop_tid(&q), 1);
+	cr_assert_eq(pop_tid(&q), 2);
+	cr_assert_eq(pop_tid(&q), 4);
+	cr_assert_eq(pop_tid(&q), 5);
+	cr_assert_eq(fz_runq_brief(&q), 0);
+	cr_assert_eq(pop_tid(&q), 0);
+	fz_runq_push(&q, &f[1]);
+	cr_assert_eq(fz_runq_brief(&q), 1);
+	cr_assert_eq(pop_tid(&q), 1);
+	cr_assert_eq(pop_tid(&q), 3);
+	cr_assert_eq(pop_tid(&q), 6);
+	cr_assert_eq(pop_tid(&q), -1);
+	cr_assert_eq(fz_runq_brief(&q), 0);
+	cr_assert_null(q.tail);
+	free(f);
+}
+
+Test(runq, and_have_their_turn)
+{
+	struct fz_runq q = { .length = 0 };
+	struct fz_fiber *f = new_mixed_fibers(5);	/* 0, 3 */
+
+	cr_assert_null(fz_runq_pop_computing(&q));
+	for (int i = 0; i < 5; i++)
+		fz_runq_push(&q, &f[i]);
+	cr_assert_eq(fz_runq_pop_computing(&q)->tid, 0);
+	cr_assert_eq(fz_runq_pop_computing(&q)->tid, 3, "the last of all");
+	cr_assert_eq(fz_runq_pop_computing(&q)->tid, 1, "no more of them");
+	cr_assert_eq(fz_runq_brief(&q), 2);
+	fz_runq_push(&q, &f[0]);
+	fz_runq_push(&q, &f[1]);
+	cr_assert_eq(pop_tid(&q), 2);
+	cr_assert_eq(pop_tid(&q), 4);
+	cr_assert_eq(pop_tid(&q), 1);
+	cr_assert_eq(fz_runq_pop_computing(&q)->tid, 0);
+	cr_assert_eq(fz_runq_length(&q), 0);
+	cr_assert_null(q.tail);
+	free(f);
+}
+
+/* Computing is forgotten by switching often. */
+Test(runq, who_computes)
+{
+	struct fz_fiber f = { .tid = 0 };
+
+	fz_fiber_found_running(&f);
+	cr_assert(!fz_fiber_computes(&f), "anyone may be found running once");
+	fz_fiber_found_running(&f);
+	cr_assert(fz_fiber_computes(&f));
+	for (int i = 0; i < 1000; i++)
+		fz_fiber_found_running(&f);
+	for (int i = 0; i < 20; i++)
+		fz_fiber_has_run(&f);
+	cr_assert(!fz_fiber_computes(&f));
+}
+
 static void steal_of(int n, int expected)
 {
 	struct fz_runq victim = { .length = 0 }, mine = { .length = 0 };
@@ -137,11 +220,13 @@ static void *juggle(void *arg)
 		switch (what % 4) {
 		case 0: f = fz_runq_pop_slot(other); break;
 		case 1: f = other == mine ? NULL : fz_runq_steal(other, mine); break;
+		case 2: f = fz_runq_pop_computing(mine); break;
 		default: f = fz_runq_pop(mine); break;
 		}
 		if (!f)
 			continue;
 		took(f);
+		what & 32 ? fz_fiber_found_running(f) : fz_fiber_has_run(f);
 		put(&queues[random_next(&seed) % QUEUES], f, what & 64);
 	}
 	return NULL;
@@ -169,6 +254,7 @@ Test(runq, concurrent_push_pop_steal_lose_nothing)
 			n++;
 		}
 		cr_assert_eq(n, length);
+		cr_assert_eq(fz_runq_brief(&queues[q]), 0);
 		one = fz_runq_pop_slot(&queues[q]);
 		if (one)
 			seen[one->tid]++;
