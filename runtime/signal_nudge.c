@@ -137,8 +137,8 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
-/* Asked to by fz_signal_recall().  With all signals blocked, instead of mask, and after it, too. */
-static void let_others_run(struct fz_fiber *self, uint64_t mask)
+/* Asked to by fz_signal_recall().  With all signals blocked, before and after. */
+static void let_others_run(struct fz_fiber *self)
 {
 	const uint64_t all = ~(uint64_t)0;
 	struct fz_carrier *c = self->carrier;
@@ -150,13 +150,16 @@ static void let_others_run(struct fz_fiber *self, uint64_t mask)
 	    /* In a call it is not computing, and its end is noted in the carrier. */
 	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
 		return;
+	/* Whoever is next loads its own. */
+	c->kernel_mask = all;
 	fz_enter_runtime(self);
-	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	fz_sched_rotate(self);
 	fz_sys_sigmask(HOW_SETMASK, &all, NULL);
 	self->handler_ends = true;
 	fz_leave_runtime(self);
 	self->handler_ends = false;
+	/* When this returns. */
+	self->carrier->kernel_mask = self->mask;
 }
 
 /*
@@ -189,7 +192,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->injecting) {
-		let_others_run(self, mask);
+		let_others_run(self);
 		if (!comes_on_return(self, mask)) {
 			fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 			fz_signal_run_pending(self);
