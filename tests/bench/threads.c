@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -315,6 +316,61 @@ static double bench_queue_8(void)
 	return together(queue_user, 8);
 }
 
+/* ---- a message and its answer, beside threads that compute --------------- */
+
+static int messages[2];
+
+static void *computes(void *arg)
+{
+	while (!atomic_load(&stop)) {
+		uint64_t until = now() + 400000;
+
+		while (now() < until)
+			continue;
+		usleep(1000);
+	}
+	return arg;
+}
+
+static void *answers(void *arg)
+{
+	char c;
+
+	while (read(messages[1], &c, 1) == 1 && write(messages[1], &c, 1) == 1)
+		continue;
+	return arg;
+}
+
+static void *asks(void *arg)
+{
+	struct worker *w = arg;
+	char c = 'x';
+
+	if (w->index)
+		return computes(arg);
+	while (!atomic_load(&stop)) {
+		if (write(messages[0], &c, 1) != 1 || read(messages[0], &c, 1) != 1)
+			must(errno, "message");
+		w->operations++;
+		usleep(500);
+	}
+	return arg;
+}
+
+static double bench_message_16(void)
+{
+	pthread_t answering;
+	double ns;
+
+	must(socketpair(AF_UNIX, SOCK_STREAM, 0, messages) ? errno : 0, "socketpair");
+	must(pthread_create(&answering, NULL, answers, NULL), "pthread_create");
+	ns = together(asks, FEW + 1);
+	close(messages[0]);
+	must(pthread_join(answering, NULL), "pthread_join");
+	close(messages[1]);
+	return ns;
+}
+
 /* ---- uncontended, beside a second thread that sleeps -------------------- */
 
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -392,6 +448,7 @@ static const struct {
 	{ "rwlock_90", bench_rwlock_90 },
 	{ "barrier_16", bench_barrier_16 },
 	{ "queue_8", bench_queue_8 },
+	{ "message_16", bench_message_16 },
 	{ "lock_unlock", bench_lock_unlock },
 	{ "once", bench_once },
 	{ "getspecific", bench_getspecific },
