@@ -19,7 +19,7 @@ enum { THREADS = 3, ROUNDS = 20, SIG = SIGUSR1, TO_PROCESS = SIGURG, REDIRECT = 
 /* Begin and end of the section `computing`. */
 extern const char __start_computing[], __stop_computing[];
 
-static _Atomic int begun, inside, outside;
+static _Atomic int begun, inside, outside, redirected;
 static volatile int stop;
 
 static int is_inside(const ucontext_t *uc)
@@ -58,7 +58,7 @@ static void redirect(int sig, siginfo_t *info, void *context)
 	(void)info;
 	if (!is_inside(uc))
 		return;
-	inside++;
+	redirected++;
 #if defined(__x86_64__)
 	/* Below the red zone, and aligned as on entry of a function. */
 	uc->uc_mcontext.gregs[REG_RSP] =
@@ -121,13 +121,12 @@ int main(void)
 	CHECK_OK(setitimer(ITIMER_REAL, &never, NULL));
 	CHECK_OK(outside);
 
-	inside = 0;
 	for (int i = 0; i < THREADS; i++)
 		CHECK_OK(pthread_kill(t[i], REDIRECT));
 	for (int i = 0; i < THREADS; i++) {
 		CHECK_OK(pthread_join(t[i], &result));
 		CHECK(result == &begun);
 	}
-	CHECK_INT(inside, THREADS);
+	CHECK_INT(redirected, THREADS);
 	return success();
 }
