@@ -110,7 +110,8 @@ static struct kernel_sigaction our_action(int sig)
 	a.handler = fz_host.signal_handler;
 	a.flags |= FLAG_SIGINFO | FLAG_RESTART |
 		   (table.actions[sig].flags & (FLAG_NOCLDSTOP | FLAG_NOCLDWAIT));
-	a.mask = 0;
+	/* Two at once come lowest number first, not on top of each other. */
+	a.mask = FZ_SIGNALS_ALL;
 	return a;
 }
 

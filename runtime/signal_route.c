@@ -412,6 +412,11 @@ static void find_thread(struct fz_signode *node)
 		fz_signode_free(node);
 		return;
 	}
+	/* Somebody may accept it only now: not before those that came first. */
+	if (FZ_UNLIKELY(fz_signal_process_pending() & fz_signal_bit(sig))) {
+		fz_signal_keep(node);
+		return;
+	}
 	offer(&d);
 	switch (d.outcome) {
 	case DELIVERED:

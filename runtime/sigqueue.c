@@ -344,6 +344,19 @@ struct fz_signode *fz_sigqueue_receive(struct fz_fiber *self, uint64_t accept)
 	return n;
 }
 
+bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set)
+{
+	uint32_t before = begin_taking(self);
+	const struct fz_signode *first;
+	bool directed = false;
+
+	drain(self);
+	for (first = self->queue; first && !directed; first = first->next_signal)
+		directed = first->directed && fz_signal_bit(first->sig) & set;
+	end_taking(self, before);
+	return directed;
+}
+
 static bool has_pending(struct fz_fiber *f, void *arg)
 {
 	const uint64_t *bit = arg;

@@ -90,6 +90,9 @@ bool fz_signode_settle(struct fz_signode *node);
  */
 void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node);
 
+/* Is one of those in `set` pending for the calling thread that was sent to it? */
+bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set);
+
 /*
  * The calling thread takes its first pending signal of those in `accept`: the
  * lowest number first, then as they came.  NULL if there is none.

@@ -71,18 +71,22 @@ static void note(struct fz_fiber *self, uint64_t set)
 		fz_signal_restore(change.free);
 }
 
-/* Pending for the thread, or for the process and with us. */
+/*
+ * Pending for the thread, or for the process and with us: where some of that have been given to
+ * the thread, others of lower numbers, which came first, perhaps have not.
+ */
 static int take(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
 {
-	struct fz_signode *node = fz_sigqueue_receive(self, set);
+	struct fz_signode *node;
 	int sig;
 
-	if (!node && fz_signal_process_pending() & set) {
+	if (FZ_UNLIKELY(fz_signal_process_pending() & set) &&
+	    !fz_sigqueue_has_directed(self, set)) {
 		fz_enter_runtime(self);
 		fz_signal_take_from_process(self, set);
 		fz_leave_runtime(self);
-		node = fz_sigqueue_receive(self, set);
 	}
+	node = fz_sigqueue_receive(self, set);
 	if (!node)
 		return 0;
 	sig = node->sig;

@@ -84,8 +84,10 @@ static void *receives_all(void *arg)
 
 static void to_a_thread(void)
 {
-	pthread_t t = start(receives_all, NULL);
+	pthread_t t;
 
+	ready.count = 0;
+	t = start(receives_all, NULL);
 	event_wait(&ready, 1);
 	for (int i = 0; i < N; i++) {
 		CHECK_OK(pthread_sigqueue(t, SIGRTMIN + 1, value(i)));
@@ -269,10 +271,12 @@ static void *nothing(void *arg)
 
 int main(void)
 {
+	finish(start(nothing, NULL));
+	/* Without handlers, which would block each other. */
+	by_sigwaitinfo(false);
 	for (int i = 1; i <= 7; i++)
 		handle(SIGRTMIN + i);
 	handle(SIGUSR1);
-	finish(start(nothing, NULL));
 	to_a_thread();
 	to_the_process();
 	by_sigwaitinfo(false);
