@@ -80,8 +80,8 @@ static int take(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info
 	struct fz_signode *node;
 	int sig;
 
-	if (FZ_UNLIKELY(fz_signal_process_pending() & set) &&
-	    !fz_sigqueue_has_directed(self, set)) {
+	/* The kernel's came later than those, also if somebody is just offering them to others. */
+	if (FZ_UNLIKELY(fz_signal_has_come(set)) && !fz_sigqueue_has_directed(self, set)) {
 		fz_enter_runtime(self);
 		fz_signal_take_from_process(self, set);
 		fz_leave_runtime(self);
