@@ -97,15 +97,14 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 
 	if (wait < 0)
 		return wait;
+	deadline = fz_fdtab_deadline(fd, info, true);
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and cannot
 	 * be polled for that: the real call, and the monitor sees it.
 	 */
 	if (!wait || addr_len < sizeof(uint16_t) ||
 	    fz_sys_socket_option(fd, OPTION_DOMAIN) == FAMILY_UNIX)
-		return connect_at_once(self, fd, addr, addr_len,
-				       fz_fdtab_deadline(fd, info, true));
-	deadline = fz_fdtab_deadline(fd, info, true);
+		return connect_at_once(self, fd, addr, addr_len, deadline);
 	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
 	/* Restarted, it is already under way. */
 	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||

@@ -90,26 +90,34 @@ static inline void fz_runq_prefetch(const struct fz_fiber *f)
 		__builtin_prefetch(sp + line * FZ_CACHE_LINE, 1);
 }
 
-static inline struct fz_fiber *fz_runq_pop_locked(struct fz_runq *q)
+/* NULL if there is none behind `before`. */
+static inline struct fz_fiber *fz_runq_remove_after(struct fz_runq *q, struct fz_fiber *before)
 {
-	struct fz_fiber *f = q->head;
+	struct fz_fiber **at = before ? &before->next : &q->head, *f = *at;
 
 	if (!f)
 		return NULL;
-	q->head = f->next;
+	*at = f->next;
+	if (!f->next)
+		q->tail = before;
 	if (f == q->last_brief)
-		q->last_brief = NULL;
-	else if (FZ_UNLIKELY(!q->last_brief))
+		q->last_brief = before;
+	else if (FZ_UNLIKELY(before == q->last_brief))
 		fz_runq_count_computing(q, -1);
+	/* relaxed: only additions are waited for. */
+	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
+	return f;
+}
+
+static inline struct fz_fiber *fz_runq_pop_locked(struct fz_runq *q)
+{
+	struct fz_fiber *f = fz_runq_remove_after(q, NULL);
+
 	if (q->head) {
 		fz_runq_prefetch(q->head);
 		if (q->head->next)
 			__builtin_prefetch(q->head->next, 1);
-	} else {
-		q->tail = NULL;
 	}
-	/* relaxed: only additions are waited for. */
-	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
 	return f;
 }
 
@@ -136,24 +144,15 @@ static inline struct fz_fiber *fz_runq_pop(struct fz_runq *q)
 /* The first of those that compute, or if there is none, of all. */
 static inline struct fz_fiber *fz_runq_pop_computing(struct fz_runq *q)
 {
-	struct fz_fiber *before, *f;
+	struct fz_fiber *f;
 
 	/* relaxed: as in fz_runq_pop(). */
 	if (atomic_load_explicit(&q->length, memory_order_relaxed) == 0)
 		return NULL;
 	fz_lock_acquire(&q->lock);
-	before = q->last_brief;
-	f = before ? before->next : NULL;
-	if (f) {
-		before->next = f->next;
-		if (!f->next)
-			q->tail = before;
-		fz_runq_count_computing(q, -1);
-		/* relaxed: as in fz_runq_pop_locked(). */
-		atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
-	} else {
+	f = fz_runq_remove_after(q, q->last_brief);
+	if (!f)
 		f = fz_runq_pop_locked(q);
-	}
 	fz_lock_release(&q->lock);
 	return f;
 }

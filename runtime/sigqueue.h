@@ -90,7 +90,10 @@ bool fz_signode_settle(struct fz_signode *node);
  */
 void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node);
 
-/* Is one of those in `set` pending for the calling thread that was sent to it? */
+/*
+ * Is one of those in `set` pending for the calling thread that was sent to it?  Only the
+ * first of each number counts.
+ */
 bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set);
 
 /*

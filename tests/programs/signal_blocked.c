@@ -3,9 +3,9 @@
  * tests/programs/signal_blocked.c - a signal that a thread blocks is sent to it while it waits, in
  * the usual ways and the less usual (waits.h): the call goes on as if nothing had been sent.
  */
+#include "sockets.h"
 #include "waits.h"
 
-#include <netinet/in.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <sys/timerfd.h>
@@ -17,6 +17,15 @@ static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static _Atomic int handled;
 
 static struct timespec hour = { 3600, 0 };
+
+static const sigset_t *only(int sig)
+{
+	static __thread sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	return &set;
+}
 
 static long do_accept(void) { return accept(listener, NULL, NULL); }
 static long do_clock_nanosleep(void) { return clock_nanosleep(CLOCK_MONOTONIC, 0, &hour, NULL); }
@@ -43,11 +52,7 @@ static long do_pause(void) { return pause(); }
 static long do_poll(void) { return poll(&(struct pollfd){ empty[0], POLLIN, 0 }, 1, -1); }
 static long do_ppoll(void)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	return ppoll(&(struct pollfd){ empty[0], POLLIN, 0 }, 1, &hour, &set);
+	return ppoll(&(struct pollfd){ empty[0], POLLIN, 0 }, 1, &hour, only(SIGUSR1));
 }
 static long do_read(void) { return read(empty[0], page, 1); }
 static long do_read_timer(void) { return read(timer, page, 8); }
@@ -67,22 +72,8 @@ static long do_sem_timedwait(void)
 	return sem_timedwait(&sem, &late);
 }
 static long do_sem_wait(void) { return sem_wait(&sem); }
-static long do_sigsuspend(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	return sigsuspend(&set);
-}
-static long do_sigwaitinfo(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
-	return sigwaitinfo(&set, NULL);
-}
+static long do_sigsuspend(void) { return sigsuspend(only(SIGUSR1)); }
+static long do_sigwaitinfo(void) { return sigwaitinfo(only(SIGUSR2), NULL); }
 static long do_usual_write(void) { return write(full[1], page, 1); }
 
 static const struct point usual[] = {
@@ -116,13 +107,10 @@ static _Atomic bool returned;
 
 static void *waits_in(void *arg)
 {
-	sigset_t set;
 	long ret;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, only(SIGUSR1), NULL));
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, only(SIGUSR2), NULL));
 	event_post(&waiting);
 	errno = 0;
 	ret = point->call();
@@ -157,7 +145,7 @@ static void goes_on(const struct point *p)
 
 int main(void)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct sockaddr_in address;
 
 	signal(SIGUSR1, count);
 	signal(SIGPIPE, SIG_IGN);
@@ -165,9 +153,7 @@ int main(void)
 	CHECK_OK(sem_init(&sem, 0, 0));
 	timer = timerfd_create(CLOCK_MONOTONIC, 0);
 	CHECK(timer >= 0);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_OK(bind(listener, (struct sockaddr *)&any, sizeof(any)));
-	CHECK_OK(listen(listener, 1));
+	listener = listening_socket(0, &address);
 	for (size_t i = 0; i < COUNT(usual); i++)
 		goes_on(&usual[i]);
 	for (size_t i = 0; i < COUNT(points); i++)
