@@ -159,9 +159,6 @@ static void push_idle(struct fz_carrier *c)
 
 bool fz_carrier_sleep(struct fz_carrier *c)
 {
-	/* As in go_idle(): its last mask may be out of date. */
-	if (c->kernel_mask != FZ_SIGNALS_ALL)
-		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	push_idle(c);
 	return await_processor(c);
 }

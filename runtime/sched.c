@@ -237,6 +237,8 @@ static void finish_switch(struct fz_fiber *self)
 static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fiber *to,
 		      enum fz_left how)
 {
+	const uint64_t mask = to->kind == FZ_KIND_FIBER ? to->mask : FZ_SIGNALS_ALL;
+
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
@@ -247,9 +249,12 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	atomic_store_explicit(&c->running, to, memory_order_release);
 	if (fz_alt_stack_in_use(from))
 		fz_signal_load_mask(c, NO_SIGNALS);
-	/* A carrier's own context runs no handler of the program's. */
-	else if (to->kind == FZ_KIND_FIBER && to->mask != c->kernel_mask)
-		fz_signal_load_mask(c, to->mask);
+	/*
+	 * A carrier's own context runs no handler of the program's.  Before others can run
+	 * `from`, and block what the kernel would still give to this kernel thread.
+	 */
+	else if (mask != c->kernel_mask)
+		fz_signal_load_mask(c, mask);
 	fz_switch(&from->sp, to->sp, to->tcb);
 	finish_switch(from);
 }
@@ -348,12 +353,6 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 		expire_timers(p);
 		return;
 	}
-	/*
-	 * Nothing is delivered here while it waits: the mask of the fiber that
-	 * ran last may not be what that fiber has by then.
-	 */
-	if (c->kernel_mask != FZ_SIGNALS_ALL)
-		fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	published = fz_backend_publish(&p->backend);
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* Pushed before they could see that we wait: look once more. */
