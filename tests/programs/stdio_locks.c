@@ -68,9 +68,11 @@ static void behind_a_read(void)
 	shared = fdopen(pipe_fd[0], "r");
 	for (int i = 0; i < WAITERS; i++)
 		t[i] = start(reads_line, NULL);
-	settle();
-	/* Held by whoever reads. */
-	CHECK(ftrylockfile(shared) != 0);
+	/* Until whoever reads has it. */
+	while (!ftrylockfile(shared)) {
+		funlockfile(shared);
+		usleep(1000);
+	}
 	for (int i = 0; i < WAITERS; i++) {
 		CHECK_INT(dprintf(pipe_fd[1], "x%03d\n", i), 5);
 		if (i % 4 == 0)
