@@ -28,6 +28,8 @@
  *
  * One thread, one epoll, so that the load fits on one CPU beside the server's.
  */
+#include "histogram.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -54,9 +56,6 @@ enum {
 	SETUP_AT_ONCE = 4,	/* below the 5 of the meanest listen() */
 	PER_SOURCE = 20000,	/* connections from one loopback address */
 	EVENTS = 512,
-	/* Latency classes: exact to 64 us, then 64 per power of two (1.6 %). */
-	SUB = 64,
-	CLASSES = 40 * SUB,
 };
 
 struct conn {
@@ -79,10 +78,10 @@ static int epfd;
 static struct conn *conns;
 static uint32_t nconns = 64;
 static uint32_t alive, outstanding;
-static uint64_t total, counted, errors;
+static uint64_t total, errors;
 static uint64_t count_from = UINT64_MAX, count_to;
 static double period;		/* with -r: between messages of one connection, ns; else 0 */
-static uint64_t histogram[CLASSES];
+static struct histogram latencies;	/* of what counts */
 static unsigned char *in;
 
 static uint64_t now_ns(void)
@@ -104,40 +103,6 @@ static void die(int status, const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	exit(status);
-}
-
-/* Classes are of whole microseconds. */
-static unsigned class_of(uint64_t us)
-{
-	unsigned shift;
-
-	if (us < SUB)
-		return (unsigned)us;
-	shift = 63u - (unsigned)__builtin_clzll(us) - 6;
-	return (shift + 1) * SUB + (unsigned)((us >> shift) - SUB);
-}
-
-static double class_middle(unsigned c)
-{
-	unsigned shift;
-
-	if (c < SUB)
-		return c + 0.5;
-	shift = c / SUB - 1;
-	return (double)((uint64_t)(SUB + c % SUB) << shift) + (double)(1ull << shift) / 2;
-}
-
-static double percentile(double share)
-{
-	uint64_t wanted = (uint64_t)(share * (double)counted);
-	uint64_t seen = 0;
-
-	for (unsigned c = 0; c < CLASSES; c++) {
-		seen += histogram[c];
-		if (seen > wanted)
-			return class_middle(c);
-	}
-	return 0;
 }
 
 /* Only the first few are worth reading; all are counted. */
@@ -255,12 +220,8 @@ static bool pull(struct conn *c, uint64_t *ret_now)
 	c->busy = false;
 	outstanding--;
 	total++;
-	if (c->start >= count_from && *ret_now <= count_to) {
-		uint64_t us = (*ret_now - c->start) / 1000;
-
-		counted++;
-		histogram[class_of(us) < CLASSES ? class_of(us) : CLASSES - 1]++;
-	}
+	if (c->start >= count_from && *ret_now <= count_to)
+		histogram_add(&latencies, (*ret_now - c->start) / 1000);
 	return true;
 }
 
@@ -481,11 +442,11 @@ static void load(double warmup, double duration, double timeout)
 		load_closed(timeout);
 	seconds = (double)((now_ns() < count_to ? now_ns() : count_to) - begun) / 1e9 - warmup;
 	drain(timeout);
-	printf("requests %llu\n", (unsigned long long)counted);
+	printf("requests %llu\n", (unsigned long long)latencies.count);
 	printf("seconds %.3f\n", seconds);
-	printf("requests_per_second %.1f\n", seconds > 0 ? (double)counted / seconds : 0);
-	printf("latency_p50_us %.1f\n", percentile(0.50));
-	printf("latency_p99_us %.1f\n", percentile(0.99));
+	printf("requests_per_second %.1f\n", seconds > 0 ? (double)latencies.count / seconds : 0);
+	printf("latency_p50_us %.1f\n", histogram_percentile(&latencies, 0.50));
+	printf("latency_p99_us %.1f\n", histogram_percentile(&latencies, 0.99));
 }
 
 static void raise_files(uint32_t wanted)
