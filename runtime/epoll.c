@@ -19,9 +19,13 @@ enum { TABLE_FDS = 1 << 20, STRIPES = 64 };
 /* In epoll_event.data: a descriptor, or one of these. */
 enum { DATA_KICK = -1, DATA_RING = -2 };
 
-static struct {
+struct stripe {
 	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
-} stripes[STRIPES];
+};
+
+/* Whole pages, for fz_epoll_after_fork(). */
+static _Alignas(4096) struct stripe stripes[STRIPES];
+_Static_assert(sizeof(stripes) % 4096 == 0, "whole pages");
 
 /*
  * By descriptor, the list of its watches; guarded by its stripe, read without it as
@@ -460,7 +464,7 @@ void fz_epoll_fini(struct fz_epoll *e)
 
 void fz_epoll_after_fork(void)
 {
-	__builtin_memset(stripes, 0, sizeof(stripes));
+	fz_sys_forget_pages(stripes, sizeof(stripes));
 	if (load_heads())
 		fz_syscall2(__NR_munmap, (long)load_heads(), TABLE_FDS * sizeof(struct fz_watch *));
 	atomic_store_explicit(&heads, NULL, memory_order_relaxed);

@@ -9,11 +9,15 @@
 
 enum { BUCKETS = 256 };
 
-static struct bucket {
+struct bucket {
 	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
 	/* Guarded by the lock; looked at without it as a hint. */
 	struct fz_hold *_Atomic first;
-} buckets[BUCKETS];
+};
+
+/* Whole pages, for fz_hold_after_fork(). */
+static _Alignas(4096) struct bucket buckets[BUCKETS];
+_Static_assert(sizeof(buckets) % 4096 == 0, "whole pages");
 
 static struct bucket *bucket_of(int fd)
 {
@@ -136,5 +140,5 @@ unsigned fz_hold_next(unsigned first)
 
 void fz_hold_after_fork(void)
 {
-	__builtin_memset(buckets, 0, sizeof(buckets));
+	fz_sys_forget_pages(buckets, sizeof(buckets));
 }

@@ -2,7 +2,6 @@
 #include "runtime/lot.h"
 
 #include <asm/errno.h>
-#include <linux/mman.h>
 
 #include "runtime/lock.h"
 #include "runtime/park.h"
@@ -31,7 +30,7 @@ struct bucket {
 	struct waiter *head, *tail;
 };
 
-/* Whole pages, so that a fork's child can drop them without touching them. */
+/* Whole pages, for fz_lot_after_fork(). */
 static _Alignas(4096) struct bucket buckets[BUCKETS];
 
 static struct bucket *bucket_of(const void *word)
@@ -351,5 +350,5 @@ bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
 
 void fz_lot_after_fork(void)
 {
-	fz_syscall3(__NR_madvise, (long)buckets, sizeof(buckets), MADV_DONTNEED);
+	fz_sys_forget_pages(buckets, sizeof(buckets));
 }

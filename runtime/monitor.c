@@ -30,7 +30,7 @@ enum {
 	COMPUTING_TICKS = 2,
 };
 
-/* What the monitor saw of a processor at its last look; the monitor's own. */
+/* What the monitor saw of a processor at its last look. */
 struct look {
 	uintptr_t owner;
 	uint32_t entries, switches, calls;
@@ -38,11 +38,14 @@ struct look {
 	uint32_t same_entry, same_switch, idle, waiting;	/* ticks in a row */
 };
 
+/* The monitor's own.  Whole pages, for fz_monitor_after_fork(). */
+static _Alignas(4096) struct look looks[256];
+_Static_assert(sizeof(looks) % 4096 == 0, "whole pages");
+
 static struct {
 	_Atomic uint32_t wakeup;	/* futex; bit 0: a poke not yet seen */
 	_Atomic bool asleep;		/* without a timeout */
 	_Atomic bool want_carrier;
-	struct look looks[256];
 	bool lacked;			/* a carrier, since it last looked */
 	uint32_t lacking;		/* ticks in a row ... */
 	fz_nsec lacking_looked;		/* ... and the last of them */
@@ -308,9 +311,9 @@ static bool look_at_all(void)
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
-		in_use |= look_at(p, &monitor.looks[i], now);
+		in_use |= look_at(p, &looks[i], now);
 		/* Something waits behind a busy fiber: others may take even its slot. */
-		if (monitor.looks[i].same_entry &&
+		if (looks[i].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 			stuck = true;
@@ -385,4 +388,5 @@ void fz_monitor_run(void)
 void fz_monitor_after_fork(void)
 {
 	__builtin_memset(&monitor, 0, sizeof(monitor));
+	fz_sys_forget_pages(looks, sizeof(looks));
 }

@@ -28,7 +28,9 @@ struct slot {
 	_Atomic uint64_t state;
 };
 
-static struct slot slots[SLOTS];
+/* Whole pages, for fz_overrun_after_fork(). */
+static _Alignas(4096) struct slot slots[SLOTS];
+_Static_assert(sizeof(slots) % 4096 == 0, "whole pages");
 static _Atomic uint64_t signals;
 
 static struct slot *find(int timer)
@@ -228,6 +230,6 @@ bool fz_overrun_is_timers(int sig)
 void fz_overrun_after_fork(void)
 {
 	/* Timers are not inherited. */
-	__builtin_memset(slots, 0, sizeof(slots));
+	fz_sys_forget_pages(slots, sizeof(slots));
 	atomic_store_explicit(&signals, 0, memory_order_relaxed);
 }

@@ -10,7 +10,16 @@
 #include "runtime/sched.h"
 #include "runtime/sys.h"
 
-enum { KEPT = 1 << 21, WORD_BITS = 64 };
+enum {
+	KEPT = 1 << 21,
+	WORD_BITS = 64,
+	/*
+	 * The kernel's table of descriptors is a power of two that the highest number fits in,
+	 * of 8 bytes for each, and every fork copies it: not at the end of a limit of a million.
+	 */
+	HIGH = (1 << 14) - 1024,
+	ROOM = 64,		/* left to us below a limit that cannot be raised */
+};
 
 /* Guards the limit of descriptors while it is wider. */
 static struct fz_lock limit_lock;
@@ -23,19 +32,21 @@ int fz_own_fd_copy(int fd)
 {
 	struct rlimit old, wide, now;
 	long limit = 1024, high;
-	bool widened = false;
+	bool widened = false, high_enough = false;
 
 	fz_lock_acquire(&limit_lock);
 	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
-		limit = old.rlim_cur > 1 << 20 ? 1 << 20 : (long)old.rlim_cur;
+		high_enough = old.rlim_cur > HIGH + ROOM;
+		limit = high_enough ? HIGH : (long)old.rlim_cur;
 		wide = old;
 		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
 								     old.rlim_max;
-		if (wide.rlim_cur > old.rlim_cur)
+		if (!high_enough && wide.rlim_cur > old.rlim_cur)
 			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
 					      (long)&wide, 0) == 0;
 	}
-	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, widened ? limit : limit - 64);
+	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+			   widened || high_enough ? limit : limit - ROOM);
 	/* No limit to raise, and many that wait with what is closed: as high as there is room. */
 	for (limit /= 2; high < 0 && high != -EBADF && limit > 2; limit /= 2)
 		high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, limit);

@@ -12,7 +12,8 @@
 
 /*
  * A copy of fd above the program's soft limit if the hard limit has room there, so
- * that the program can have as many as before.  Returns it or -errno.
+ * that the program can have as many as before; where it can have very many, from 15,360 on,
+ * where a number is free.  Returns it or -errno.
  */
 int fz_own_fd_copy(int fd);
 

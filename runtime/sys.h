@@ -93,6 +93,17 @@ static inline long fz_sys_mmap(size_t size, int prot, int flags)
 	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);
 }
 
+/*
+ * Zeros again in whole pages of private memory without touching them, which in a fork's child
+ * would copy each.
+ */
+static inline void fz_sys_forget_pages(void *pages, size_t size)
+{
+	const int dontneed = 4;
+
+	fz_syscall3(__NR_madvise, (long)pages, (long)size, dontneed);
+}
+
 static inline bool fz_sys_failed(long ret)
 {
 	return ret < 0 && ret > -4096;

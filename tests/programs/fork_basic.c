@@ -2,6 +2,7 @@
 /* tests/programs/fork_basic.c - fork with threads about, children with threads of their own. */
 #include "check.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -110,6 +111,32 @@ static void *forks_and_leaves(void *arg)
 	return arg;
 }
 
+/*
+ * Each fork copies the kernel's table of descriptors, which grows with the highest: with 20,000
+ * allowed, those of others in this process are not to be where it is longer than 16,384.
+ */
+static void may_open_many(void)
+{
+	struct rlimit limit;
+
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void copies_little(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	int size = 0;
+
+	CHECK(status != NULL);
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "FDSize: %d", &size);
+	fclose(status);
+	CHECK(size > 0 && size <= 16384);
+}
+
 int main(void)
 {
 	pthread_t t[4], b[3];
@@ -117,6 +144,7 @@ int main(void)
 	int p[2];
 	pid_t pid;
 
+	may_open_many();
 	CHECK_OK(pthread_atfork(on_prepare, on_parent, on_child));
 	CHECK_OK(pipe(hold));
 	/* Before the first thread. */
@@ -131,6 +159,7 @@ int main(void)
 		b[i] = start(blocked, NULL);
 	event_wait(&ready, 3);
 	settle();
+	copies_little();
 	forks((void *)10);
 	puts("from main");
 	fflush(stdout);
