@@ -241,6 +241,11 @@ static void live(struct fz_fiber *self)
 	}
 }
 
+struct fz_fiber *fz_fiber_take_joiner(struct fz_fiber *self)
+{
+	return fz_lot_take(&self->life);
+}
+
 void fz_fiber_buried(struct fz_fiber *f)
 {
 	/*

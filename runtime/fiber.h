@@ -289,6 +289,12 @@ int fz_fiber_prepare_main(struct fz_fiber **ret_context);
 void fz_fiber_adopt_main(struct fz_fiber *context);
 
 /*
+ * Who sleeps until self has ended, for self to switch to, or NULL: that saves going by a
+ * carrier's own context, with its other signal mask.
+ */
+struct fz_fiber *fz_fiber_take_joiner(struct fz_fiber *self);
+
+/*
  * After a switch away from an ended fiber, in the next context: nobody uses its
  * stack any more.
  */

@@ -282,6 +282,27 @@ uint32_t fz_lot_wake_staying(const void *word, uint32_t n)
 	return woken;
 }
 
+struct fz_fiber *fz_lot_take(const void *word)
+{
+	struct bucket *b = bucket_of(word);
+	struct fz_ticket ticket = { NULL, 0 };
+
+	fz_lock_acquire(&b->lock);
+	for (struct waiter *w = b->head; w; w = w->next) {
+		if (!waits_for(w, word, UINT32_MAX))
+			continue;
+		if (w->ticket.fiber->kind == FZ_KIND_FIBER &&
+		    fz_wait_is_parked(w->ticket.fiber)) {
+			ticket = w->ticket;
+			/* After this its owner may leave at any time. */
+			remove(b, w);
+		}
+		break;
+	}
+	fz_lock_release(&b->lock);
+	return ticket.fiber ? fz_wake_to_run(ticket, FZ_WHY_DONE) : NULL;
+}
+
 /* ---- requeueing --------------------------------------------------------- */
 
 static void lock_two(struct bucket *a, struct bucket *b)

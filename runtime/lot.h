@@ -73,6 +73,12 @@ static inline uint32_t fz_lot_wake(const void *word, uint32_t n)
  */
 uint32_t fz_lot_wake_staying(const void *word, uint32_t n);
 
+/*
+ * Wake the first waiter, if it is a fiber that sleeps, for the caller to switch to: it is in no
+ * queue.  NULL, and nobody woken, otherwise.  In the runtime.
+ */
+struct fz_fiber *fz_lot_take(const void *word);
+
 struct fz_lot_requeue {
 	uint32_t wake, move;		/* at most so many */
 	uint32_t woken, moved;		/* set by the call */

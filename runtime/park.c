@@ -46,7 +46,9 @@ void fz_wait_disarm(struct fz_fiber *self)
 	end_wait(self);
 }
 
-static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
+/* *ret_run: a fiber that the caller is to run; if NULL, that is queued. */
+static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
+		 struct fz_fiber **ret_run)
 {
 	uint64_t fired = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT |
 			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
@@ -63,10 +65,14 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why)
 						     memory_order_acq_rel,
 						     memory_order_relaxed))
 		return false;
-	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED)
-		fz_sched_ready(fiber);
-	else if (!parks)
+	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED) {
+		if (ret_run)
+			*ret_run = fiber;
+		else
+			fz_sched_ready(fiber);
+	} else if (!parks) {
 		fz_sys_futex_wake(&fiber->wait, 1);
+	}
 	return true;
 }
 
@@ -77,7 +83,7 @@ static bool can_fire(uint64_t word)
 	return state == FZ_WAIT_ARMED || state == FZ_WAIT_PARKED;
 }
 
-bool fz_wake(struct fz_ticket ticket, enum fz_why why)
+static bool wake(struct fz_ticket ticket, enum fz_why why, struct fz_fiber **ret_run)
 {
 	for (;;) {
 		/* relaxed: fire() orders. */
@@ -86,9 +92,22 @@ bool fz_wake(struct fz_ticket ticket, enum fz_why why)
 
 		if (old >> FZ_WAIT_NUMBER_SHIFT != ticket.number || !can_fire(old))
 			return false;
-		if (fire(ticket.fiber, old, why))
+		if (fire(ticket.fiber, old, why, ret_run))
 			return true;
 	}
+}
+
+bool fz_wake(struct fz_ticket ticket, enum fz_why why)
+{
+	return wake(ticket, why, NULL);
+}
+
+struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why)
+{
+	struct fz_fiber *run = NULL;
+
+	wake(ticket, why, &run);
+	return run;
 }
 
 /* End the wait if one of these flags is in its word. */
@@ -100,7 +119,7 @@ static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why)
 
 		if (!can_fire(old) || !(old & flags) || old & FZ_WAIT_FIRM)
 			return false;
-		if (fire(fiber, old, why))
+		if (fire(fiber, old, why, NULL))
 			return true;
 	}
 }

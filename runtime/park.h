@@ -80,6 +80,12 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline);
  */
 bool fz_wake(struct fz_ticket ticket, enum fz_why why);
 
+/*
+ * The same, but a fiber that sleeps is not queued: it is returned, for the caller to switch to.
+ * NULL of any other, and if there was nothing to end.
+ */
+struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why);
+
 /* End whatever sleep the thread is in, if its flags allow that for this reason. */
 bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
 

@@ -267,6 +267,9 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
+	/* It finds its thread buried when it runs. */
+	if (!next && how == FZ_LEFT_ENDED)
+		next = fz_fiber_take_joiner(self);
 	if (!next)
 		next = c->context;
 	/* Nobody queues a fiber before its context is saved. */
