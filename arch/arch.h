@@ -11,7 +11,7 @@
  *	frame.c		fz_frame_*, fz_arch_init
  *	frame.h		the layout of a frame, for both of them
  *	shadow.c	fz_arch_shadow_stack
- *	cpu.h		fz_tcb_get, fz_tcb_set, fz_switch_is_call, fz_cpu_relax,
+ *	cpu.h		fz_tcb_get, fz_tcb_set, fz_switch_is_call, fz_cpu_relax, fz_cycles,
  *			FZ_SPIN_*
  *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
  *	detour.c	fz_detour_plan
@@ -171,6 +171,8 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *	uintptr_t fz_tcb_get(void);
  *	void fz_tcb_set(uintptr_t tcb);
  *	void fz_cpu_relax(void);
+ *	uint64_t fz_cycles(void);	time that has passed, at an unknown rate;
+ *					faults where prctl(PR_SET_TSC) forbids it
  *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
  *	long fz_clone_fork(unsigned long flags, void *child_tid);
  *

@@ -28,6 +28,7 @@ enum {
 	LACKING_TICKS = 20,
 	/* ... in a row, and half of each, that a carrier must have computed: not in a call. */
 	COMPUTING_TICKS = 2,
+	POLL_US = 200,		/* between looks at the ring of a busy processor */
 };
 
 /* What the monitor saw of a processor at its last look. */
@@ -49,6 +50,8 @@ static struct {
 	bool lacked;			/* a carrier, since it last looked */
 	uint32_t lacking;		/* ticks in a row ... */
 	fz_nsec lacking_looked;		/* ... and the last of them */
+	fz_nsec measuring_since;
+	uint64_t first_cycles;
 
 	struct fz_lock mask_lock;	/* one change of the mask at a time */
 	uint64_t mask;			/* the monitor's own */
@@ -303,10 +306,52 @@ static bool provide_carrier(void)
 	return !lacking;
 }
 
+static bool cycles_are_cheap(void)
+{
+	enum { PR_GET_TSC = 25, ENABLE = 1, READS = 16, MOST = 100 };
+	int allowed = ENABLE;
+	fz_nsec begin;
+
+	/* Where the kernel does not know the question, nobody can have forbidden it. */
+	fz_syscall5(__NR_prctl, PR_GET_TSC, (long)&allowed, 0, 0, 0);
+	if (allowed != ENABLE)
+		return false;
+	/* Some hypervisors emulate it. */
+	begin = fz_now();
+	for (int i = 0; i < READS; i++)
+		(void)fz_cycles();
+	return fz_now() - begin < READS * MOST;
+}
+
+/* How fast do they pass? */
+static void measure_cycles(void)
+{
+	uint64_t cycles;
+	fz_nsec now, span;
+
+	/* relaxed: see poll_is_due(). */
+	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed)) ||
+	    !cycles_are_cheap())
+		return;
+	now = fz_now();
+	cycles = fz_cycles();
+	span = now - monitor.measuring_since;
+	if (span < FZ_MSEC)
+		return;
+	if (span < 1000 * FZ_MSEC)
+		atomic_store_explicit(&fz_sched.poll_cycles,
+				      (cycles - monitor.first_cycles) * POLL_US * FZ_USEC / span,
+				      memory_order_relaxed);
+	monitor.measuring_since = now;
+	monitor.first_cycles = cycles;
+}
+
 static bool look_at_all(void)
 {
 	fz_nsec now = fz_now();
 	bool in_use = false, stuck = false;
+
+	measure_cycles();
 
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];

@@ -115,6 +115,26 @@ static struct fz_fiber *pick_in_turn(struct fz_processor *p)
 	return fz_runq_pop_computing(&p->runq);
 }
 
+/*
+ * Where fibers compute for long, POLL_AFTER switches take too long.  The kernel thread whose
+ * request is complete learns of it only in the kernel.
+ */
+static bool poll_is_due(struct fz_processor *p)
+{
+	/* relaxed: a number, and any is right. */
+	const uint64_t pause = atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed);
+	uint64_t now;
+
+	if (FZ_UNLIKELY(!pause))
+		return false;
+	now = fz_cycles();
+	if (FZ_LIKELY(now - p->polled_at < pause))
+		return false;
+	p->polled_at = now;
+	return fz_backend_wants_poll(&p->backend) ||
+	       fz_timers_earliest(&p->timers) != FZ_FOREVER;
+}
+
 /* The next fiber that p can run without waiting, or NULL. */
 static struct fz_fiber *pick(struct fz_processor *p)
 {
@@ -135,7 +155,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 		else if (fz_runq_brief(&p->runq) <= REAP_BELOW)
 			reap(p, REAP_MOST);
 	}
-	if (++p->since_poll >= POLL_AFTER ||
+	if (++p->since_poll >= POLL_AFTER || poll_is_due(p) ||
 	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
 		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
 		poll_backend(p);

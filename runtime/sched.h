@@ -57,6 +57,7 @@ struct fz_processor {
 	uint32_t next_streak;		/* times in a row the next slot jumped the queue */
 	uint32_t turns;			/* counts: picked in turn, and what was next after it */
 	uint32_t since_poll;		/* switches since the ring was looked at */
+	uint64_t polled_at;		/* by fz_cycles(), if it was because of them */
 	uint32_t since_flush;		/* ... since queued requests were submitted */
 	int next_tid, last_tid;		/* a batch of virtual tids */
 
@@ -73,6 +74,8 @@ struct fz_sched {
 	uint32_t count;
 	_Atomic bool started;
 	struct fz_runq global;		/* readied from outside any processor */
+	/* By fz_cycles(), between two looks at the ring of a busy processor.  0: not known. */
+	_Atomic uint64_t poll_cycles;
 };
 extern struct fz_sched fz_sched FZ_HIDDEN;
 

@@ -53,6 +53,14 @@ static inline void fz_cpu_relax(void)
 	__asm__ volatile("yield" : : : "memory");
 }
 
+static inline uint64_t fz_cycles(void)
+{
+	uint64_t count;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+	return count;
+}
+
 /* The word of a pthread_spinlock_t. */
 enum { FZ_SPIN_FREE = 0, FZ_SPIN_HELD = 1 };
 

@@ -62,6 +62,11 @@ static inline void fz_cpu_relax(void)
 	__asm__ volatile("pause" : : : "memory");
 }
 
+static inline uint64_t fz_cycles(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
 /* The word of a pthread_spinlock_t. */
 enum { FZ_SPIN_FREE = 1, FZ_SPIN_HELD = 0 };
 

@@ -501,3 +501,15 @@ TEST(unwinding_works_at_every_instruction)
 		      (unsigned long)(step.last_bad_pc - (uintptr_t)step_fn));
 	}
 }
+
+/* Of one thread, so that they may count on different CPUs as they like. */
+TEST(cycles_pass)
+{
+	uint64_t before = fz_cycles(), after = before;
+	unsigned tries;
+
+	for (tries = 0; tries < 1000000 && after == before; tries++)
+		after = fz_cycles();
+	CHECK(after > before, "%llu and %llu after %u tries", (unsigned long long)before,
+	      (unsigned long long)after, tries);
+}
