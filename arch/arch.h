@@ -171,8 +171,8 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *	uintptr_t fz_tcb_get(void);
  *	void fz_tcb_set(uintptr_t tcb);
  *	void fz_cpu_relax(void);
- *	uint64_t fz_cycles(void);	time that has passed, at an unknown rate;
- *					faults where prctl(PR_SET_TSC) forbids it
+ *	uint64_t fz_cycles(void);	time that has passed, at an unknown rate; faults
+ *					where prctl(PR_SET_TSC) forbids it
  *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
  *	long fz_clone_fork(unsigned long flags, void *child_tid);
  *
