@@ -326,6 +326,9 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 /* An ended fiber that nobody else can name any more. */
 static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 {
+	/* The main thread's stack, and one that libc has ended, have no next life. */
+	if (f->is_main || atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+		return;
 	/* release: a stale handle finds FREE, not an old life. */
 	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
 	fz_enter_runtime(self);
@@ -392,9 +395,14 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 		err = fz_lot_wait(&f->life, life, deadline, FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
 		if (err == -ETIMEDOUT || err == -ECANCELED) {
 			self->joins = NULL;
-			/* release: who joins next sees nothing of ours. */
-			atomic_fetch_and_explicit(&f->life, ~(uint32_t)FZ_LIFE_JOINING,
-						  memory_order_release);
+			/*
+			 * release: who joins next sees nothing of ours; acquire: pairs with
+			 * fz_fiber_buried(), which left it to us if it was detached meanwhile.
+			 */
+			life = atomic_fetch_and_explicit(&f->life, ~(uint32_t)FZ_LIFE_JOINING,
+							 memory_order_acq_rel);
+			if (life & FZ_LIFE_ENDED && life & FZ_LIFE_DETACHED)
+				free_ended(self, f);
 			fz_cancel_undefer(self);
 			return err;
 		}
@@ -404,7 +412,7 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 		*ret_result = f->result;
 	if (atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED)
 		bury_retired(f);
-	else if (!f->is_main)
+	else
 		free_ended(self, f);
 	fz_cancel_undefer(self);
 	return 0;
@@ -427,9 +435,7 @@ int fz_fiber_detach(struct fz_fiber *f)
 	/* A joiner that has the claim already frees it as well. */
 	if (!(life & FZ_LIFE_ENDED) || life & FZ_LIFE_JOINING)
 		return 0;
-	/* The main thread's stack, and one that libc has ended, have no next life. */
-	if (!f->is_main && !(life & FZ_LIFE_RETIRED))
-		free_ended(self, f);
+	free_ended(self, f);
 	return 0;
 }
 

@@ -50,8 +50,9 @@ static struct {
 	bool lacked;			/* a carrier, since it last looked */
 	uint32_t lacking;		/* ticks in a row ... */
 	fz_nsec lacking_looked;		/* ... and the last of them */
-	fz_nsec measuring_since;
+	fz_nsec measured_at;		/* when the CPU's counter was at ... */
 	uint64_t first_cycles;
+	uint32_t measurings;		/* of how fast it goes */
 
 	struct fz_lock mask_lock;	/* one change of the mask at a time */
 	uint64_t mask;			/* the monitor's own */
@@ -318,25 +319,30 @@ static bool cycles_are_cheap(void)
 }
 
 /* How fast do they pass? */
-static void measure_cycles(void)
+static void measure_cycles(fz_nsec now)
 {
+	enum { TRIES = 100 };
 	uint64_t cycles;
-	fz_nsec now, span;
+	fz_nsec span;
 
 	/* relaxed: see poll_is_due(). */
 	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed)) ||
-	    !cycles_are_cheap())
+	    monitor.measurings >= TRIES || now < monitor.measured_at + FZ_MSEC)
+		return;
+	monitor.measurings++;
+	if (!cycles_are_cheap())
 		return;
 	now = fz_now();
 	cycles = fz_cycles();
-	span = now - monitor.measuring_since;
-	if (span < FZ_MSEC)
+	/* Not if something came in between. */
+	if (fz_now() - now > 10 * FZ_USEC)
 		return;
-	if (span < 1000 * FZ_MSEC)
+	span = now - monitor.measured_at;
+	if (monitor.measured_at && span < 1000 * FZ_MSEC)
 		atomic_store_explicit(&fz_sched.poll_cycles,
 				      (cycles - monitor.first_cycles) * POLL_US * FZ_USEC / span,
 				      memory_order_relaxed);
-	monitor.measuring_since = now;
+	monitor.measured_at = now;
 	monitor.first_cycles = cycles;
 }
 
@@ -345,7 +351,7 @@ static bool look_at_all(void)
 	fz_nsec now = fz_now();
 	bool in_use = false, stuck = false;
 
-	measure_cycles();
+	measure_cycles(now);
 
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];

@@ -101,7 +101,8 @@ static inline void fz_sys_forget_pages(void *pages, size_t size)
 {
 	const int dontneed = 4;
 
-	fz_syscall3(__NR_madvise, (long)pages, (long)size, dontneed);
+	if (fz_syscall3(__NR_madvise, (long)pages, (long)size, dontneed))
+		__builtin_memset(pages, 0, size);
 }
 
 static inline bool fz_sys_failed(long ret)
