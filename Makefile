@@ -20,7 +20,7 @@
 #	clean
 #
 # demo, check, bench and stress install the Debian packages that they miss
-# (scripts/deps.sh), or say which; all needs gcc, liburing-dev and libelf-dev only.
+# (scripts/dev/deps.sh), or say which; all needs gcc, liburing-dev and libelf-dev only.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -54,7 +54,7 @@ endif
 WARN := -Wall -Wextra -Wmissing-prototypes -Wshadow -Werror
 
 # -fPIC, hidden, initial-exec: one object for the .so and the .a; thread-local
-#   variables at a fixed distance from the TCB (runtime/fiber.h).
+#   variables at a fixed distance from the TCB (runtime/fiber/fiber.h).
 # -U_FORTIFY_SOURCE: our bodies would call the __*_chk names that they define.
 # -fno-omit-frame-pointer, unwind tables: pthread_exit unwinds through us.
 # -fno-delete-null-pointer-checks: libc's prototypes say nonnull; callers do not
@@ -66,8 +66,8 @@ CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-ex
 	-D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I. -iquote arch/$(CPU) $(CFLAGS)
 
 ARCH_SRC := $(wildcard arch/$(CPU)/*.c arch/$(CPU)/*.S)
-RUNTIME_SRC := $(wildcard runtime/*.c)
-PRELOAD_SRC := $(wildcard preload/*.c)
+RUNTIME_SRC := $(wildcard runtime/*/*.c)
+PRELOAD_SRC := $(wildcard preload/*.c preload/*/*.c)
 RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
@@ -94,7 +94,7 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # initfirst: our constructor before those of other libraries, which may call us.
-# Bsymbolic-functions: our own bodies, whoever else defines the name (preload/redirect.c).
+# Bsymbolic-functions: our own bodies, whoever else defines the name (preload/libc/redirect.c).
 # liburing as an archive: it makes raw system calls, and no user has to install it.
 $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 	$(say) "  LD      $@"
@@ -103,20 +103,20 @@ $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 		-Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
 
-$(B)/exports.map: preload/symbols.def scripts/gen-exports.sh
+$(B)/exports.map: preload/symbols.def scripts/dev/gen-exports.sh
 	@mkdir -p $(@D)
-	$(Q)scripts/gen-exports.sh $< > $@.tmp && mv $@.tmp $@
+	$(Q)scripts/dev/gen-exports.sh $< > $@.tmp && mv $@.tmp $@
 
 # ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
 # ordinary programs, with none of the library's flags.
 TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
 
-$(B)/fiberize: scripts/fiberize scripts/gen-options.sh runtime/options.def Makefile
+$(B)/fiberize: scripts/fiberize scripts/dev/gen-options.sh runtime/base/options.def Makefile
 	$(say) "  GEN     $@"
 	@mkdir -p $(@D)
-	$(Q)scripts/gen-options.sh --launcher $(VERSION) > $@.tmp && chmod 755 $@.tmp && mv $@.tmp $@
+	$(Q)scripts/dev/gen-options.sh --launcher $(VERSION) > $@.tmp && chmod 755 $@.tmp && mv $@.tmp $@
 
-$(B)/libexec/bench.sh: scripts/fiberize-bench
+$(B)/libexec/bench.sh: scripts/bench/bench.sh
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
@@ -130,12 +130,12 @@ $(B)/libexec/check: $(CHECK_DEP)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O2 -g $(CHECK_FLAGS) $(CFLAGS) $(CHECK_SRC) -o $@ -lelf
 
-$(B)/libexec/echo_client: tests/bench/echo_client.c Makefile
+$(B)/libexec/echo_client: scripts/bench/echo_client.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -MF $@.d $< -o $@
 
-$(B)/libexec/measure: tests/bench/measure.c tests/bench/proc.c Makefile
+$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -MF $@.d -I. $(filter %.c,$^) -o $@
@@ -144,35 +144,38 @@ $(B)/libexec/measure: tests/bench/measure.c tests/bench/proc.c Makefile
 #
 # The programs know nothing of us, so they are built as anybody's would be.
 PROGRAM_HEADERS := $(wildcard tests/programs/*.h)
-PROGRAM_FLAGS := -O2 -g -pthread -Wall
+PROGRAM_FLAGS := -O2 -g -pthread -Wall -iquote tests/programs
 
-PROGRAMS := $(patsubst %,$(B)/%,$(basename $(wildcard tests/programs/*.c tests/programs/*.cc)))
+# Sources are in rooms, binaries are not: each name is there once.
+vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers
+vpath %.cc $(wildcard tests/programs/*) tests/extra
+in_programs = $(addprefix $(B)/tests/programs/,$(basename $(notdir $(1))))
+PROGRAMS := $(call in_programs,$(wildcard tests/programs/*/*.c tests/programs/*/*.cc))
 # Libraries that programs load, in each way of reaching thread-local variables.
 MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie)
 # Descriptors are what aarch64 has anyway; its compilers do not know the name.
 FLAGS_tls_module_desc := $(if $(filter x86_64,$(CPU)),-mtls-dialect=gnu2)
 FLAGS_tls_module_ie := -DINITIAL_EXEC
 
-$(B)/tests/programs/tls_module_%.so: tests/modules/tls_module.c Makefile
+$(B)/tests/programs/tls_module_%.so: tests/helpers/tls_module.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $(FLAGS_tls_module_$*) $< -o $@
 
 # What is preloaded in some of the modes of tests/run.sh.
-LATE_THREADS := $(B)/tests/late_threads.so
+LATE_THREADS := $(B)/tests/helpers/late_threads.so
 
-$(LATE_THREADS): tests/extra/late_threads.c Makefile
+$(LATE_THREADS): tests/helpers/late_threads.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
 # Programs like the others, but of packages that are too big for everybody.
-EXTRA := $(patsubst tests/extra/%,$(B)/tests/programs/%,$(basename \
-	$(filter-out %/late_threads.c,$(wildcard tests/extra/*.*))))
-URING_SERVER := $(B)/tests/bench/uring_server
-THREADS_BENCH := $(B)/tests/bench/threads
+EXTRA := $(call in_programs,$(wildcard tests/extra/*.*))
+URING_SERVER := $(B)/bench/uring_server
+THREADS_BENCH := $(B)/bench/threads
 
-$(B)/tests/programs/%: tests/programs/%.c $(PROGRAM_HEADERS) Makefile
+$(B)/tests/programs/%: %.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
@@ -183,17 +186,7 @@ FLAGS_cancel_bare := -fno-exceptions -fno-asynchronous-unwind-tables
 FLAGS_openblas := -lopenblas
 FLAGS_tbb := -ltbb
 
-$(B)/tests/programs/%: tests/programs/%.cc $(PROGRAM_HEADERS) Makefile
-	$(say) "  CXXLD   $@"
-	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@
-
-$(B)/tests/programs/%: tests/extra/%.c $(PROGRAM_HEADERS) Makefile
-	$(say) "  CCLD    $@"
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
-
-$(B)/tests/programs/%: tests/extra/%.cc $(PROGRAM_HEADERS) Makefile
+$(B)/tests/programs/%: %.cc $(PROGRAM_HEADERS) Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
@@ -208,18 +201,19 @@ $(B)/tests/programs/%: tests/extra/%.go Makefile
 	@mkdir -p $(@D)
 	$(Q)GOCACHE=$(abspath $(B)/tests/go) CGO_ENABLED=1 go build -o $@ $<
 
-$(URING_SERVER): tests/bench/uring_server.c $(PROGRAM_HEADERS) Makefile
+$(URING_SERVER): scripts/bench/uring_server.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
 
-$(THREADS_BENCH): tests/bench/threads.c Makefile
+$(THREADS_BENCH): scripts/bench/threads.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
 # What the scripts in tests/ use.
-HELPERS := $(patsubst %.c,$(B)/%,$(wildcard tests/*.c tests/coexist/*.c))
+HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c,\
+	$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
@@ -259,14 +253,14 @@ $(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c) \
 		-iquote arch/aarch64 -iquote tests/arch/aarch64 \
 		$(filter %.c %.S,$^) -o $@ -pthread
 
-# tests/unit/test_X.c is a test of runtime/X; what else is there helps them all.
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
-STRESS_SRC := $(wildcard tests/unit/stress_*.c)
-UNIT_HELP := $(filter-out $(UNIT_SRC) $(STRESS_SRC),$(wildcard tests/unit/*.c))
+# tests/unit/ROOM/test_X.c is a test of runtime/ROOM/X; tests/unit/*.c helps them all.
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+STRESS_SRC := $(wildcard tests/unit/*/stress_*.c)
+UNIT_HELP := $(wildcard tests/unit/*.c)
 UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
 	-I. -iquote arch/$(CPU) -iquote tests/unit
 UNIT_LIBS := -lcriterion
-UNITS := $(patsubst %.c,$(B)/%,$(UNIT_SRC) $(STRESS_SRC))
+UNITS := $(patsubst %.c,$(B)/tests/unit/%,$(notdir $(UNIT_SRC) $(STRESS_SRC)))
 
 # Where there is no Criterion: PLAIN=1 takes its place by tests/plain.
 ifdef PLAIN
@@ -276,28 +270,29 @@ UNIT_LIBS :=
 endif
 
 # What races, by kernel threads alone, under ThreadSanitizer.
-$(B)/tests/unit/stress_%: tests/unit/stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
-		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*.h) Makefile
+$(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
+		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*/*.h) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks \
 		$(filter %.c %.S,$^) -o $@ $(LDFLAGS) -l:liburing.a -lm -pthread
 
-$(B)/tests/unit/%: tests/unit/%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
+$(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
 		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a $(UNIT_LIBS) -lm -pthread
 
-# All of it for aarch64, for tests/aarch64.sh: by a cross compiler, against Debian's
+# All of it for aarch64, for tests/scripts/aarch64.sh: by a cross compiler, against Debian's
 # own libraries, and without C++.
 AARCH64_ROOT := $(B)/aarch64-sysroot
-AARCH64_PARTS := $(patsubst %.c,%,$(wildcard tests/programs/*.c) $(UNIT_SRC))
+AARCH64_PARTS := $(patsubst %.c,tests/programs/%,$(notdir $(wildcard tests/programs/*/*.c))) \
+	$(patsubst %.c,tests/unit/%,$(notdir $(UNIT_SRC)))
 
 .PHONY: aarch64 parts
 aarch64:
-	$(Q)scripts/arm64-sysroot.sh $(AARCH64_ROOT)
+	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	$(Q)$(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 PLAIN=1 \
 		CFLAGS='-isystem $(AARCH64_ROOT)/usr/include' \
 		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library parts
@@ -311,19 +306,19 @@ tests: all programs units aarch64
 # For these the packages come first, then a make that sees them.
 .PHONY: check-glibc
 check-glibc:
-	@scripts/deps.sh glibc
+	@scripts/dev/deps.sh glibc
 	@$(MAKE) -s library
-	@tests/glibc-tests.sh $(if $(MODES),--modes $(MODES))
+	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
 check:
-	@scripts/deps.sh check
+	@scripts/dev/deps.sh check
 	@$(MAKE) -s tests
 	@tests/run.sh
 
 # The same, the programs in every mode, and those in tests/extra.
 check-all:
-	@scripts/deps.sh all
+	@scripts/dev/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
 	@tests/run.sh --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
@@ -337,26 +332,26 @@ check-scripts: all programs
 	@tests/run.sh --only scripts
 
 demo:
-	@scripts/deps.sh demo
+	@scripts/dev/deps.sh demo
 	@$(MAKE) -s all $(B)/tests/programs/legacy_server
-	@scripts/demo.sh
+	@scripts/dev/demo.sh
 
 bench:
-	@scripts/deps.sh check
+	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs
 	@scripts/bench/echo.sh
 	@scripts/bench/threads.sh
 
 stress:
-	@scripts/deps.sh check
+	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs
 	@tests/run.sh --stress $(MINUTES) $(if $(MODES),--modes $(MODES))
 
 fuzz:
-	@scripts/deps.sh check
+	@scripts/dev/deps.sh check
 	@$(MAKE) -s all $(FUZZ)
-	@tests/check.sh all
-	@tests/fuzz.sh $(FILES)
+	@tests/scripts/check.sh all
+	@tests/scripts/fuzz.sh $(FILES)
 
 # Compiled by another compiler, into a build directory of its own.
 .PHONY: check-clang
@@ -387,8 +382,8 @@ install: all
 	$(Q)install -m 644 $(B)/libexec/bench.sh '$(libexecdir)/bench.sh'
 	$(Q)install -m 755 $(B)/libexec/check $(B)/libexec/measure $(B)/libexec/echo_client \
 		'$(libexecdir)'
-	$(Q)install -m 644 scripts/fiberize.1 '$(mandir)/man1/fiberize.1'
-	$(Q)install -m 644 scripts/libfiberize.7 '$(mandir)/man7/libfiberize.7'
+	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
+	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
 	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/seccomp.json '$(exampledir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'

@@ -13,7 +13,7 @@
  *	shadow.c	fz_arch_shadow_stack
  *	cpu.h		fz_tcb_get, fz_tcb_set, fz_switch_is_call, fz_cpu_relax, fz_cycles,
  *			FZ_SPIN_*
- *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/sys.h
+ *	syscall.h	fz_syscall0 ... fz_syscall6, for runtime/base/sys.h
  *	detour.c	fz_detour_plan
  *	detour_slots.S	fz_detour_slots
  *	detour.h	the sizes of both

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/die.h"
+#include "runtime/base/die.h"
 
 enum type { TYPE_int, TYPE_bool, TYPE_size, TYPE_choice, TYPE_set, TYPE_launcher };
 
@@ -22,7 +22,7 @@ static const struct option {
 	{ #env_, TYPE_launcher, 0, 0, 0, NULL },
 #define FZ_WORDS_OPTION(name, env_, type_, words_, help) \
 	{ #env_, TYPE_##type_, 0, 0, offsetof(struct fz_config, name), words_ },
-#include "runtime/options.def"
+#include "runtime/base/options.def"
 #undef FZ_OPTION
 };
 
@@ -143,7 +143,7 @@ void fz_config_read(char *const *envp)
 {
 #define FZ_OPTION(name, env, type, default_, min, max, help) fz_config.name = default_;
 #define FZ_WORDS_OPTION(name, env, type, words, help) fz_config.name = 0;
-#include "runtime/options.def"
+#include "runtime/base/options.def"
 #undef FZ_OPTION
 	for (; envp && *envp; envp++)
 		/* The launcher marks the process that it becomes: preload/init.c. */

@@ -3,7 +3,7 @@
 #define FZ_PRELOAD_CONFIG_H
 
 /*
- * preload/config.h - the options of runtime/options.def, from the environment.
+ * preload/config.h - the options of runtime/base/options.def, from the environment.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct fz_config {
 #define FZ_TYPE_set uint64_t
 #define FZ_WORDS_OPTION(name, env, type, words, help) FZ_TYPE_##type name;
 #define FZ_OPTION(name, env, type, default_, min, max, help) FZ_TYPE_##type name;
-#include "runtime/options.def"
+#include "runtime/base/options.def"
 #undef FZ_OPTION
 };
 

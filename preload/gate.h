@@ -8,8 +8,8 @@
  */
 
 #include "preload/real.h"
-#include "runtime/fiber.h"
-#include "runtime/signal.h"
+#include "runtime/fiber/fiber.h"
+#include "runtime/signal/signal.h"
 
 /* An alias is declared with the type of its target, not with its nothrow and leaf. */
 #ifndef __clang__

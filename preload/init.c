@@ -16,34 +16,34 @@
 #include <sys/resource.h>
 
 #include "arch/arch.h"
-#include "preload/children.h"
-#include "preload/cond.h"
+#include "preload/process/children.h"
+#include "preload/sync/cond.h"
 #include "preload/config.h"
-#include "preload/exclude.h"
-#include "preload/fork_gate.h"
+#include "preload/thread/exclude.h"
+#include "preload/process/fork_gate.h"
 #include "preload/gate.h"
-#include "preload/host.h"
-#include "preload/loader.h"
-#include "preload/redirect.h"
-#include "preload/selfcheck.h"
-#include "preload/tls.h"
-#include "preload/watched.h"
-#include "runtime/altstack.h"
-#include "runtime/carrier.h"
-#include "runtime/cputime.h"
-#include "runtime/die.h"
-#include "runtime/fdtab.h"
-#include "runtime/features.h"
-#include "runtime/host.h"
-#include "runtime/io_file.h"
-#include "runtime/lot.h"
-#include "runtime/maker.h"
-#include "runtime/monitor.h"
-#include "runtime/once.h"
-#include "runtime/room.h"
-#include "runtime/sched.h"
-#include "runtime/signal.h"
-#include "runtime/stack.h"
+#include "preload/signal/host.h"
+#include "preload/libc/loader.h"
+#include "preload/libc/redirect.h"
+#include "preload/libc/selfcheck.h"
+#include "preload/thread/tls.h"
+#include "preload/thread/watched.h"
+#include "runtime/signal/altstack.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/fiber/cputime.h"
+#include "runtime/base/die.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/base/features.h"
+#include "runtime/base/host.h"
+#include "runtime/io/file.h"
+#include "runtime/sync/lot.h"
+#include "runtime/sched/spawner.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sync/once.h"
+#include "runtime/sched/limits.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+#include "runtime/fiber/stack.h"
 
 bool fz_locks_are_libcs;
 static bool native;
@@ -162,9 +162,9 @@ bool fz_runtime_ready(void)
 	if (fz_config.verbose)
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
-	fz_room_is_told = fz_config.verbose;
+	fz_limits_told = fz_config.verbose;
 	/* Each kernel thread of ours would have 64 MB reserved for it by libc's malloc. */
-	if (fz_room_is_limited())
+	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
@@ -223,7 +223,7 @@ void fz_after_fork_in_child(void)
 	fz_sched_after_fork();
 	fz_carrier_after_fork();
 	fz_monitor_after_fork();
-	fz_maker_after_fork();
+	fz_spawner_after_fork();
 	fz_signal_after_fork();
 	fz_cputime_after_fork();
 	fz_fiber_after_fork();

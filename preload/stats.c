@@ -4,10 +4,10 @@
  */
 #include "preload/gate.h"
 #include "preload/init.h"
-#include "preload/redirect.h"
-#include "runtime/carrier.h"
-#include "runtime/die.h"
-#include "runtime/sched.h"
+#include "preload/libc/redirect.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/base/die.h"
+#include "runtime/sched/sched.h"
 
 bool fz_stats_wanted;
 _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2];

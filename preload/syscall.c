@@ -4,7 +4,7 @@
  *
  *	has a name here		the body of that name, but it is no cancellation point,
  *				and what the kernel does differently from libc is done
- *	futex			runtime/futex.h
+ *	futex			runtime/sync/futex.h
  *	the caller's own	answered for the fiber: gettid, its signal mask
  *	per kernel thread	the fiber is wired first: it keeps what it asked for
  *	may block for long	the real call, announced
@@ -20,16 +20,16 @@
 
 #include "preload/gate.h"
 #include "preload/init.h"
-#include "preload/kernel_state.h"
-#include "preload/schedule.h"
+#include "preload/thread/kernel_state.h"
+#include "preload/thread/schedule.h"
 #include "preload/time.h"
-#include "preload/timer.h"
-#include "runtime/carrier.h"
-#include "runtime/fdtab.h"
-#include "runtime/futex.h"
-#include "runtime/park.h"
-#include "runtime/sched.h"
-#include "runtime/signal.h"
+#include "preload/signal/timer.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sync/futex.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
 
 /* Numbers that only newer headers have are the same for all CPUs. */
 #ifndef SYS_futex_wake

@@ -7,9 +7,9 @@
  */
 
 #include "preload/real.h"
-#include "runtime/host.h"
-#include "runtime/sys.h"
-#include "runtime/timer.h"
+#include "runtime/base/host.h"
+#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
 
 /* Natively the kernel reads it: EFAULT, not a crash. */
 static inline bool fz_timespec_readable(const struct timespec *ts)

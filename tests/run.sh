@@ -57,10 +57,10 @@ cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 build=${FZ_BUILD:-$root/build}
 lib=$build/libfiberize.so
-late=$build/tests/late_threads.so
+late=$build/tests/helpers/late_threads.so
 programs=$build/tests/programs
 failures=$build/tests/failures
-features=$(sed -n 's/^FZ_WORDS_OPTION(without,[^"]*"\([a-z0-9,-]*\)".*/\1/p' runtime/options.def)
+features=$(sed -n 's/^FZ_WORDS_OPTION(without,[^"]*"\([a-z0-9,-]*\)".*/\1/p' runtime/base/options.def)
 
 # Not tests by themselves, or run elsewhere.
 not_tests=" legacy_server names_many "
@@ -233,7 +233,7 @@ mode_env() {
 	late)	echo "LD_PRELOAD=$late:$lib" ;;
 	native-late)	echo "LD_PRELOAD=$late" ;;
 	fz-noredirect)	echo "LD_PRELOAD=$lib FIBERIZE_REDIRECT=0" ;;
-	fz-refused)	echo "LD_PRELOAD=$lib $build/tests/forbid_exec_memory seccomp" ;;
+	fz-refused)	echo "LD_PRELOAD=$lib $build/tests/helpers/forbid_exec_memory seccomp" ;;
 	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
 	esac
 }
@@ -425,19 +425,19 @@ wants() {
 # The checks that run nothing of ours: name and command.
 list_static() {
 	cat <<-END
-	symbols $root/scripts/check-symbols.sh $build
-	layers $root/scripts/check-layers.sh
-	options $root/scripts/gen-options.sh --check
-	blocking $root/scripts/gen-blocking.sh --check $build
+	symbols $root/scripts/dev/check-symbols.sh $build
+	layers $root/scripts/dev/check-layers.sh
+	options $root/scripts/dev/gen-options.sh --check
+	blocking $root/scripts/dev/gen-blocking.sh --check $build
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
 
 shell_scripts() {
-	echo .ci/run scripts/*.sh scripts/fiberize scripts/fiberize-bench \
-		scripts/bench/*.sh scripts/package/deb.sh scripts/package/fiberize.bash \
-		tests/*.sh tests/real/*.sh
+	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
+		scripts/package/deb.sh scripts/package/fiberize.bash \
+		tests/*.sh tests/scripts/*.sh tests/real/*.sh
 }
 
 # The command that runs the unit test binary $1: one for another CPU than ours
@@ -518,10 +518,11 @@ rm -rf "$failures"/*.log "$failures/unsteady"
 # for the end.
 {
 	if wants scripts; then
-		for script in tests/launcher.sh tests/coexist.sh tests/libc.sh tests/check.sh \
-				tests/install.sh tests/forbidden.sh tests/redirect.sh tests/dns.sh \
-				tests/cancel_race.sh tests/real/*.sh; do
+		for script in tests/scripts/launcher.sh tests/scripts/coexist.sh tests/scripts/libc.sh tests/scripts/check.sh \
+				tests/scripts/install.sh tests/scripts/forbidden.sh tests/scripts/redirect.sh tests/scripts/dns.sh \
+				tests/scripts/cancel_race.sh tests/real/*.sh; do
 			name=${script#tests/}
+			name=${name#scripts/}
 			name=${name%.sh}
 			[ -f "$script" ] && selected "${name##*/}" &&
 				echo "command $name $root/$script"

@@ -15,7 +15,7 @@
  *
  * Not kept: the caller-saved registers (the C caller has spilled them; of v8-v15
  * the ABI keeps the low halves only) and the kernel's signal mask, which
- * runtime/sched.c changes only when it differs.
+ * runtime/sched/sched.c changes only when it differs.
  */
 #include "frame.h"
 

@@ -14,7 +14,7 @@
  * of rsp, and a signal or a debugger may stop at any instruction here.
  *
  * Not kept: the caller-saved registers (the C caller has spilled them) and the
- * kernel's signal mask, which runtime/sched.c changes only when it differs.
+ * kernel's signal mask, which runtime/sched/sched.c changes only when it differs.
  *
  * There is deliberately no .note.gnu.property that claims shadow stack support:
  * without it the loader does not turn shadow stacks on, which a change of rsp

@@ -22,7 +22,7 @@ no_operands
 numbers "$rounds" "$duration" "$size" "$connections"
 two_cpus
 server=$build/tests/programs/legacy_server
-uring=$build/tests/bench/uring_server
+uring=$build/bench/uring_server
 need "$server" "$uring" "$build/libexec/measure" "$build/libexec/echo_client"
 descriptors "${connections##*,}"
 scratch

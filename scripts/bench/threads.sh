@@ -17,7 +17,7 @@ rounds=5 seconds=0.3
 parse 'rounds seconds' "$@"
 numbers "$rounds"
 [[ $seconds =~ ^[0-9]*\.?[0-9]+$ ]] || die "not a number of seconds: $seconds"
-need "$build/tests/bench/threads"
+need "$build/bench/threads"
 scratch
 
 # sample ROUND SIDE COMMAND...
@@ -40,11 +40,11 @@ echo "# round side case nanoseconds/operation"
 for ((round = 1; round <= rounds; round++)); do
 	# Nobody is always first.
 	if ((round % 2)); then
-		sample $round native "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
-		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
+		sample $round native "$build/bench/threads" -s "$seconds" "${operands[@]}"
+		sample $round fiberize "$build/fiberize" "$build/bench/threads" -s "$seconds" "${operands[@]}"
 	else
-		sample $round fiberize "$build/fiberize" "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
-		sample $round native "$build/tests/bench/threads" -s "$seconds" "${operands[@]}"
+		sample $round fiberize "$build/fiberize" "$build/bench/threads" -s "$seconds" "${operands[@]}"
+		sample $round native "$build/bench/threads" -s "$seconds" "${operands[@]}"
 	fi
 done
 

@@ -10,7 +10,7 @@
 
 #include "object.h"
 
-/* Exit codes; scripts/fiberize.1 lists them. */
+/* Exit codes; scripts/package/fiberize.1 lists them. */
 enum code {
 	CODE_OK = 0,
 	CODE_LIBRARY = 115,

@@ -62,7 +62,7 @@ static int compare_interposed(const void *name, const void *entry)
 	return strcmp(name, ((const __typeof__(*interposed) *)entry)->name);
 }
 
-/* symbols.def is sorted; scripts/check-symbols.sh sees to it. */
+/* symbols.def is sorted; scripts/dev/check-symbols.sh sees to it. */
 static const __typeof__(*interposed) *find_interposed(const char *name)
 {
 	return bsearch(name, interposed, sizeof(interposed) / sizeof(*interposed),

@@ -3,7 +3,7 @@
  * tests/extra/openblas.c - OpenBLAS's threads, which spin, called from main and from
  * threads of the program's own.
  */
-#include "../programs/check.h"
+#include "check.h"
 
 #include <cblas.h>
 

@@ -3,7 +3,7 @@
  * tests/extra/tbb.cc - oneTBB's workers, called from main and from threads of the
  * program's own.
  */
-#include "../programs/check.h"
+#include "check.h"
 
 #include <atomic>
 #include <tbb/concurrent_queue.h>

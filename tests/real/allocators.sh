@@ -20,7 +20,7 @@ find_library()
 			[ -e "$place/$name" ] && { echo "$place/$name"; return; }
 		done
 	done
-	fail "no $*: run scripts/deps.sh check"
+	fail "no $*: run scripts/dev/deps.sh check"
 }
 
 for allocator in "$(find_library libjemalloc.so.2)" \

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/fdtab.h"
-#include "runtime/host.h"
-#include "runtime/op.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/base/host.h"
+#include "runtime/io/op.h"
 
 _Atomic unsigned setup_resets, setup_destructor_runs, setup_cancels;
 

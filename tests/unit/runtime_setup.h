@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/fiber.h"
-#include "runtime/park.h"
-#include "runtime/sched.h"
+#include "runtime/fiber/fiber.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
 
 /* Layout, host and arch only: enough for native threads. */
 void setup_layout(void);

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/fd.c - descriptors made, duplicated, changed and closed.
+ *
+ * Keeps runtime/io/fdtab.h in step, and our own descriptors (rings and their
+ * eventfds) out of the program's reach: to it they are not open.
+ */
+#include "preload/io/fd.h"
+
+#include "preload/io/brief.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/io/op.h"
+#include "runtime/backend/own_fd.h"
+#include "runtime/sched/sched.h"
+
+#include <linux/close_range.h>
+#include <stdarg.h>
+
+#ifndef F_OFD_SETLKW
+#define F_OFD_SETLKW 38
+#endif
+
+void fz_fd_forget(int fd)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		fz_op_flush_fd(self, fd);
+	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+}
+
+void fz_fd_closed(int fd)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		fz_op_closed(self, fd);
+}
+
+/* A linger time, a terminal or a file server may make it wait. */
+FZ_EXPORT int close(int fd)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_close);
+	int ret;
+
+	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
+		return (int)fz_leave(-EBADF);
+	fz_fd_forget(fd);
+	if (self)
+		fz_announce_brief(self);
+	ret = fz_real.close(fd);
+	fz_leave_brief(self);
+	fz_fd_closed(fd);
+	return ret;
+}
+FZ_EXPORT_ALIAS(__close, close);
+
+/* The lowest descriptor of ours that is >= fd, or UINT_MAX. */
+static unsigned next_own(unsigned fd)
+{
+	unsigned best = ~0u, kept;
+
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
+		unsigned own = (unsigned)fz_sched_fd(i);
+
+		if (own >= fd && own < best)
+			best = own;
+	}
+	kept = fz_own_fd_next_kept(fd);
+	return kept < best ? kept : best;
+}
+
+FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	const unsigned begin = first;
+	struct fz_fiber *self;
+	bool closes;
+
+	fz_enter(FZ_SYM_close_range);
+	self = fz_self();
+	if (first > last)
+		return fz_real.close_range(first, last, flags);
+	closes = !(flags & CLOSE_RANGE_CLOEXEC) &&
+		 !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	if (closes)
+		fz_op_flush_range(self, first, last);
+	while (first <= last) {
+		unsigned own = next_own(first);
+		unsigned end = own <= last ? own - 1 : last;
+
+		if (!(flags & CLOSE_RANGE_CLOEXEC))
+			fz_fdtab_forget_range(first, end);
+		if (own != first) {
+			int ret = fz_real.close_range(first, end, flags);
+
+			if (ret)
+				return ret;
+		}
+		if (own >= last)
+			break;
+		first = own + 1;
+	}
+	if (closes)
+		fz_op_closed_range(self, begin, last);
+	return 0;
+}
+
+FZ_EXPORT void closefrom(int first)
+{
+	fz_enter(FZ_SYM_closefrom);
+	if (first < 0)
+		first = 0;
+	if (close_range((unsigned)first, ~0u, 0) != 0)
+		fz_real.closefrom(first);
+}
+
+FZ_EXPORT int dup(int fd)
+{
+	int copy;
+
+	fz_enter(FZ_SYM_dup);
+	if (fz_sched_owns_fd(fd))
+		return (int)fz_leave(-EBADF);
+	copy = fz_real.dup(fd);
+	if (copy >= 0) {
+		fz_fdtab_share(fd);
+		fz_fdtab_set(copy, FZ_FD_UNKNOWN);
+	}
+	return copy;
+}
+
+/* Number `to` is about to become a copy of `from`. */
+static int prepare_dup(int from, int to)
+{
+	if (fz_sched_owns_fd(from))
+		return -EBADF;
+	if (from == to)
+		return 0;
+	if (fz_sched_owns_fd(to) && fz_sched_vacate_fd(to) < 0)
+		return -EBUSY;
+	fz_fdtab_share(from);
+	fz_fd_forget(to);
+	return 0;
+}
+
+FZ_EXPORT int dup2(int from, int to)
+{
+	int err, ret;
+
+	fz_enter(FZ_SYM_dup2);
+	err = prepare_dup(from, to);
+	if (err)
+		return (int)fz_leave(err);
+	ret = fz_real.dup2(from, to);
+	fz_fd_closed(to);
+	return ret;
+}
+FZ_EXPORT_ALIAS(__dup2, dup2);
+
+FZ_EXPORT int dup3(int from, int to, int flags)
+{
+	int err, ret;
+
+	fz_enter(FZ_SYM_dup3);
+	err = prepare_dup(from, to);
+	if (err)
+		return (int)fz_leave(err);
+	ret = fz_real.dup3(from, to, flags);
+	fz_fd_closed(to);
+	return ret;
+}
+
+/*
+ * A lock on a file that somebody else has: try, then hand the processor off and wait.
+ * The owner is the process or the open file, not the kernel thread.
+ */
+static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lock)
+{
+	struct fz_blocked call;
+	int saved = errno, ret;
+
+	/* The attempt is no cancellation point of libc's, the call is one. */
+	fz_gate_cancel(self);
+	ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
+	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
+		return ret;
+	errno = saved;
+	call = fz_block_restartable(self);
+	do
+		ret = fz_real.fcntl(fd, command, lock);
+	while (fz_block_again(&call, ret));
+	return ret;
+}
+
+FZ_EXPORT int fcntl(int fd, int command, ...)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_fcntl);
+	va_list args;
+	void *arg;
+	int ret;
+
+	/* One word, whatever its type: as in libc. */
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (fz_sched_owns_fd(fd))
+		return (int)fz_leave(-EBADF);
+	if (self && (command == F_SETLKW || command == F_OFD_SETLKW))
+		return lock_or_announce(self, fd, command, arg);
+	ret = fz_real.fcntl(fd, command, arg);
+	if (ret < 0)
+		return ret;
+	switch (command) {
+	case F_SETFL:
+		fz_fdtab_note_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
+		/* O_DIRECT or O_APPEND may have changed: ask again. */
+		if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_FILE)
+			fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+		break;
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		fz_fdtab_share(fd);
+		fz_fdtab_set(ret, FZ_FD_UNKNOWN);
+		break;
+	default:
+		break;
+	}
+	return ret;
+}
+FZ_EXPORT_ALIAS(fcntl64, fcntl);
+FZ_EXPORT_ALIAS(__fcntl, fcntl);
+
+static void note_pipe(const int fds[2], int flags)
+{
+	uint32_t info = FZ_FD_PIPE | FZ_FD_OURS | (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0);
+
+	fz_fdtab_set(fds[0], info);
+	fz_fdtab_set(fds[1], info);
+}
+
+FZ_EXPORT int pipe(int fds[2])
+{
+	int ret;
+
+	fz_enter(FZ_SYM_pipe);
+	ret = fz_real.pipe(fds);
+	if (ret == 0)
+		note_pipe(fds, 0);
+	return ret;
+}
+FZ_EXPORT_ALIAS(__pipe, pipe);
+
+FZ_EXPORT int pipe2(int fds[2], int flags)
+{
+	int ret;
+
+	fz_enter(FZ_SYM_pipe2);
+	ret = fz_real.pipe2(fds, flags);
+	if (ret == 0)
+		note_pipe(fds, flags);
+	return ret;
+}
+
+FZ_EXPORT int flock(int fd, int operation)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_flock);
+
+	if (self && !(operation & (LOCK_NB | LOCK_UN))) {
+		int saved = errno;
+		int ret = fz_real.flock(fd, operation | LOCK_NB);
+
+		struct fz_blocked call;
+
+		if (ret == 0 || errno != EWOULDBLOCK)
+			return ret;
+		errno = saved;
+		call = fz_block_restartable(self);
+		do
+			ret = fz_real.flock(fd, operation);
+		while (fz_block_again(&call, ret));
+		return ret;
+	}
+	return fz_real.flock(fd, operation);
+}
+
+FZ_EXPORT int lockf(int fd, int command, off_t n)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_lockf);
+
+	if (self && command == F_LOCK) {
+		int saved = errno;
+		int ret = fz_real.lockf(fd, F_TLOCK, n);
+
+		struct fz_blocked call;
+
+		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
+			return ret;
+		errno = saved;
+		call = fz_block_restartable(self);
+		do
+			ret = fz_real.lockf(fd, command, n);
+		while (fz_block_again(&call, ret));
+		return ret;
+	}
+	return fz_real.lockf(fd, command, n);
+}
+FZ_EXPORT_ALIAS(lockf64, lockf);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/file.c - opening files, and what is done to an open one besides reading
+ * and writing.
+ *
+ * open waits for a disk, or the other end of a FIFO: announced as brief.
+ */
+#include "preload/io/brief.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/io/io.h"
+
+#include <stdarg.h>
+
+/* ---- open --------------------------------------------------------------- */
+
+/* Whatever is remembered of that number was closed behind our back. */
+static int opened(struct fz_fiber *self, int fd)
+{
+	fz_leave_brief(self);
+	if (fd >= 0)
+		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	return fd;
+}
+
+FZ_EXPORT int open(const char *path, int flags, ...)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_open);
+	va_list args;
+	mode_t mode;
+
+	/* There or not, as in libc: the kernel knows whether to look at it. */
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	return opened(self, fz_real.open(path, flags, mode));
+}
+FZ_EXPORT_ALIAS(open64, open);
+FZ_EXPORT_ALIAS(__open, open);
+FZ_EXPORT_ALIAS(__open64, open);
+
+FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_openat);
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	return opened(self, fz_real.openat(dir, path, flags, mode));
+}
+FZ_EXPORT_ALIAS(openat64, openat);
+
+/* Without a mode; libc ends a program that needs one. */
+FZ_EXPORT int __open_2(const char *path, int flags)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM___open_2);
+
+	return opened(self, fz_real.__open_2(path, flags));
+}
+FZ_EXPORT_ALIAS(__open64_2, __open_2);
+
+FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM___openat_2);
+
+	return opened(self, fz_real.__openat_2(dir, path, flags));
+}
+FZ_EXPORT_ALIAS(__openat64_2, __openat_2);
+
+FZ_EXPORT int creat(const char *path, mode_t mode)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_creat);
+
+	return opened(self, fz_real.creat(path, mode));
+}
+FZ_EXPORT_ALIAS(creat64, creat);
+
+FZ_EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_open_by_handle_at);
+
+	return opened(self, fz_real.open_by_handle_at(mount, handle, flags));
+}
+
+/* ---- by descriptor ------------------------------------------------------- */
+
+FZ_EXPORT int fchdir(int fd)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchdir);
+	int ret = fz_real.fchdir(fd);
+
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT int fchmod(int fd, mode_t mode)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchmod);
+	int ret = fz_real.fchmod(fd, mode);
+
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT int fchown(int fd, uid_t owner, gid_t group)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchown);
+	int ret = fz_real.fchown(fd, owner, group);
+
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT int ftruncate(int fd, off_t size)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_ftruncate);
+	int ret = fz_real.ftruncate(fd, size);
+
+	fz_leave_brief(self);
+	return ret;
+}
+FZ_EXPORT_ALIAS(ftruncate64, ftruncate);
+
+FZ_EXPORT int posix_fadvise(int fd, off_t offset, off_t n, int advice)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_fadvise);
+	int ret = fz_real.posix_fadvise(fd, offset, n, advice);
+
+	fz_leave_brief(self);
+	return ret;
+}
+FZ_EXPORT_ALIAS(posix_fadvise64, posix_fadvise);
+
+FZ_EXPORT ssize_t readahead(int fd, off_t offset, size_t n)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_readahead);
+	ssize_t ret = fz_real.readahead(fd, offset, n);
+
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT ssize_t getdents64(int fd, void *buf, size_t n)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_getdents64);
+	ssize_t ret = fz_real.getdents64(fd, buf, n);
+
+	fz_leave_brief(self);
+	return ret;
+}
+
+/* ---- until it is on disk ------------------------------------------------- */
+
+FZ_EXPORT int fsync(int fd)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_fsync);
+
+	if (!self)
+		return fz_real.fsync(fd);
+	return (int)fz_leave(fz_io_fsync(self, fd, false));
+}
+
+FZ_EXPORT int fdatasync(int fd)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_fdatasync);
+
+	if (!self)
+		return fz_real.fdatasync(fd);
+	return (int)fz_leave(fz_io_fsync(self, fd, true));
+}
+
+FZ_EXPORT int sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sync_file_range);
+	int ret;
+
+	if (self && flags & (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER))
+		fz_announce(self);
+	else if (self)
+		fz_announce_brief(self);
+	ret = fz_real.sync_file_range(fd, offset, n, flags);
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT void sync(void)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sync);
+
+	if (self)
+		fz_announce(self);
+	fz_real.sync();
+	fz_leave_brief(self);
+}
+
+FZ_EXPORT int syncfs(int fd)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_syncfs);
+	int ret;
+
+	if (self)
+		fz_announce(self);
+	ret = fz_real.syncfs(fd);
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT int msync(void *start, size_t n, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_msync);
+	int ret;
+
+	if (self && flags & MS_SYNC)
+		fz_announce(self);
+	ret = fz_real.msync(start, n, flags);
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT int fallocate(int fd, int mode, off_t offset, off_t n)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fallocate);
+	int ret = fz_real.fallocate(fd, mode, offset, n);
+
+	fz_leave_brief(self);
+	return ret;
+}
+FZ_EXPORT_ALIAS(fallocate64, fallocate);
+
+FZ_EXPORT int posix_fallocate(int fd, off_t offset, off_t n)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_fallocate);
+	int ret = fz_real.posix_fallocate(fd, offset, n);
+
+	fz_leave_brief(self);
+	return ret;
+}
+FZ_EXPORT_ALIAS(posix_fallocate64, posix_fallocate);
+
+/* ---- copying inside the kernel ------------------------------------------- */
+
+FZ_EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t n)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sendfile);
+
+	if (!self)
+		return fz_real.sendfile(out, in, offset, n);
+	return fz_leave(fz_io_sendfile(self, out, in, offset, n));
+}
+FZ_EXPORT_ALIAS(sendfile64, sendfile);
+
+FZ_EXPORT ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t n,
+			 unsigned flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_splice);
+
+	if (!self)
+		return fz_real.splice(in, in_offset, out, out_offset, n, flags);
+	return fz_leave(fz_io_splice(self, in, in_offset, out, out_offset, n, flags));
+}
+
+FZ_EXPORT ssize_t tee(int in, int out, size_t n, unsigned flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_tee);
+
+	if (!self)
+		return fz_real.tee(in, out, n, flags);
+	return fz_leave(fz_io_tee(self, in, out, n, flags));
+}
+
+FZ_EXPORT ssize_t vmsplice(int fd, const struct iovec *iov, size_t count, unsigned flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_vmsplice);
+
+	if (!self)
+		return fz_real.vmsplice(fd, iov, count, flags);
+	return fz_leave(fz_io_vmsplice(self, fd, iov, count, flags));
+}
+
+FZ_EXPORT ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset,
+				  size_t n, unsigned flags)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_copy_file_range);
+	ssize_t ret = fz_real.copy_file_range(in, in_offset, out, out_offset, n, flags);
+
+	fz_leave_brief(self);
+	return ret;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/ipc.c - System V and POSIX queues and semaphores of the kernel.
+ *
+ * Tried without waiting; if that is not enough, the real call, announced.  Not by
+ * readiness of a POSIX queue's descriptor: the kernel serves its waiters in the order
+ * of their priority, and mq_notify depends on whether there are any.
+ */
+#include "preload/io/brief.h"
+#include "preload/time.h"
+
+#include <mqueue.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+
+/* ---- System V ----------------------------------------------------------- */
+
+FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_msgrcv);
+
+	if (self && !(flags & (IPC_NOWAIT | MSG_COPY))) {
+		int saved = errno;
+		ssize_t ret = fz_real.msgrcv(id, message, n, type, flags | IPC_NOWAIT);
+
+		struct fz_blocked call;
+
+		if (ret >= 0 || errno != ENOMSG)
+			return ret;
+		errno = saved;
+		call = fz_block(self);
+		do
+			ret = fz_real.msgrcv(id, message, n, type, flags);
+		while (fz_block_again(&call, ret));
+		return ret;
+	}
+	return fz_real.msgrcv(id, message, n, type, flags);
+}
+
+FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_msgsnd);
+
+	if (self && !(flags & IPC_NOWAIT)) {
+		int saved = errno;
+		int ret = fz_real.msgsnd(id, message, n, flags | IPC_NOWAIT);
+
+		struct fz_blocked call;
+
+		if (ret == 0 || errno != EAGAIN)
+			return ret;
+		errno = saved;
+		call = fz_block(self);
+		do
+			ret = fz_real.msgsnd(id, message, n, flags);
+		while (fz_block_again(&call, ret));
+		return ret;
+	}
+	return fz_real.msgsnd(id, message, n, flags);
+}
+
+/* EAGAIN of IPC_NOWAIT in one of the operations comes from the real call again. */
+static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
+			int *ret)
+{
+	const struct timespec none = { 0, 0 };
+	uint32_t handlers = self->handlers_run;
+	int saved = errno;
+
+	*ret = fz_real.semtimedop(id, ops, count, &none);
+	/* Even so it may be disturbed (preload/io/brief.h). */
+	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->handlers_run != handlers)))
+		return false;
+	errno = saved;
+	return true;
+}
+
+static int semop_common(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
+			const struct timespec *timeout)
+{
+	fz_nsec deadline = FZ_FOREVER;
+	struct fz_blocked call;
+	int ret;
+
+	if (timeout)
+		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
+	if (!semop_waits(self, id, ops, count, &ret))
+		return ret;
+	call = fz_block(self);
+	do {
+		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
+		struct timespec rest = { .tv_sec = (time_t)(left / FZ_SEC),
+					 .tv_nsec = (long)(left % FZ_SEC) };
+
+		ret = fz_real.semtimedop(id, ops, count, deadline == FZ_FOREVER ? NULL : &rest);
+	} while (fz_block_again(&call, ret));
+	return ret;
+}
+
+FZ_EXPORT int semop(int id, struct sembuf *ops, size_t count)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_semop);
+
+	if (!self)
+		return fz_real.semop(id, ops, count);
+	return semop_common(self, id, ops, count, NULL);
+}
+
+FZ_EXPORT int semtimedop(int id, struct sembuf *ops, size_t count, const struct timespec *timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_semtimedop);
+
+	/* A bad timeout is the kernel's to refuse, before it does anything. */
+	if (!self || (timeout && (!fz_timespec_readable(timeout) || timeout->tv_sec < 0 ||
+				  !fz_timespec_valid(timeout))))
+		return fz_real.semtimedop(id, ops, count, timeout);
+	return semop_common(self, id, ops, count, timeout);
+}
+
+/* ---- POSIX -------------------------------------------------------------- */
+
+static const struct timespec long_ago = { 0, 0 };
+
+static bool is_usable(const struct timespec *when)
+{
+	return !when || (fz_timespec_readable(when) && when->tv_sec >= 0 &&
+			 fz_timespec_valid(when));
+}
+
+static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t n,
+		       unsigned *priority, const struct timespec *when)
+{
+	if (is_usable(when)) {
+		int saved = errno;
+		ssize_t ret = fz_real.mq_timedreceive(queue, message, n, priority, &long_ago);
+
+		struct fz_blocked call;
+
+		if (ret >= 0 || errno != ETIMEDOUT)
+			return ret;
+		errno = saved;
+		call = fz_block_restartable(self);
+		do
+			ret = fz_real.mq_timedreceive(queue, message, n, priority, when);
+		while (fz_block_again(&call, ret));
+		return ret;
+	}
+	return fz_real.mq_timedreceive(queue, message, n, priority, when);
+}
+
+static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t n,
+		unsigned priority, const struct timespec *when)
+{
+	if (is_usable(when)) {
+		int saved = errno;
+		int ret = fz_real.mq_timedsend(queue, message, n, priority, &long_ago);
+
+		struct fz_blocked call;
+
+		if (ret == 0 || errno != ETIMEDOUT)
+			return ret;
+		errno = saved;
+		call = fz_block_restartable(self);
+		do
+			ret = fz_real.mq_timedsend(queue, message, n, priority, when);
+		while (fz_block_again(&call, ret));
+		return ret;
+	}
+	return fz_real.mq_timedsend(queue, message, n, priority, when);
+}
+
+FZ_EXPORT ssize_t mq_receive(mqd_t queue, char *message, size_t n, unsigned *priority)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_mq_receive);
+
+	if (!self)
+		return fz_real.mq_receive(queue, message, n, priority);
+	return receive(self, queue, message, n, priority, NULL);
+}
+
+FZ_EXPORT ssize_t mq_timedreceive(mqd_t queue, char *message, size_t n, unsigned *priority,
+				  const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_mq_timedreceive);
+
+	if (!self)
+		return fz_real.mq_timedreceive(queue, message, n, priority, when);
+	return receive(self, queue, message, n, priority, when);
+}
+
+FZ_EXPORT int mq_send(mqd_t queue, const char *message, size_t n, unsigned priority)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_mq_send);
+
+	if (!self)
+		return fz_real.mq_send(queue, message, n, priority);
+	return post(self, queue, message, n, priority, NULL);
+}
+
+FZ_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t n, unsigned priority,
+			   const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_mq_timedsend);
+
+	if (!self)
+		return fz_real.mq_timedsend(queue, message, n, priority, when);
+	return post(self, queue, message, n, priority, when);
+}

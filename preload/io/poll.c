@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/poll.c - poll, select, epoll_wait.
+ *
+ * None of them is restarted after a handler, SA_RESTART or not (signal(7)).
+ * The masks of ppoll, pselect and epoll_pwait hold for the time of the call.
+ */
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/io/io.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+static fz_nsec deadline_of_ms(int timeout)
+{
+	if (timeout < 0)
+		return FZ_FOREVER;
+	return timeout == 0 ? 0 : fz_now() + (fz_nsec)timeout * FZ_MSEC;
+}
+
+/* 0 is now, FZ_FOREVER without a timeout.  Returns false for one that is none. */
+static bool deadline_of(const struct timespec *timeout, fz_nsec *ret_deadline)
+{
+	fz_nsec span;
+
+	*ret_deadline = FZ_FOREVER;
+	if (!timeout)
+		return true;
+	if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
+		return false;
+	span = fz_timespec_nsec(timeout);
+	*ret_deadline = span ? fz_deadline_after(span) : 0;
+	return true;
+}
+
+static uint64_t word_of(const sigset_t *mask)
+{
+	uint64_t word;
+
+	memcpy(&word, mask, sizeof(word));
+	return word;
+}
+
+FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_poll);
+
+	if (!self)
+		return fz_real.poll(fds, n, timeout);
+	return (int)fz_leave(fz_io_poll(self, fds, n, deadline_of_ms(timeout)));
+}
+FZ_EXPORT_ALIAS(__poll, poll);
+
+FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdslen)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___poll_chk);
+
+	if (!self || fdslen / sizeof(*fds) < n)
+		return fz_real.__poll_chk(fds, n, timeout, fdslen);
+	return (int)fz_leave(fz_io_poll(self, fds, n, deadline_of_ms(timeout)));
+}
+
+static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	fz_nsec deadline;
+
+	if (!deadline_of(timeout, &deadline))
+		return (int)fz_leave(-EINVAL);
+	if (!mask)
+		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
+	if (!fz_sys_readable(mask))
+		return (int)fz_leave(-EFAULT);
+	return (int)fz_leave(fz_io_ppoll(self, fds, n, deadline, word_of(mask)));
+}
+
+FZ_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		    const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_ppoll);
+
+	if (!self)
+		return fz_real.ppoll(fds, n, timeout, mask);
+	return ppoll_common(self, fds, n, timeout, mask);
+}
+
+FZ_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			  const sigset_t *mask, size_t fdslen)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___ppoll_chk);
+
+	if (!self || fdslen / sizeof(*fds) < n)
+		return fz_real.__ppoll_chk(fds, n, timeout, mask, fdslen);
+	return ppoll_common(self, fds, n, timeout, mask);
+}
+
+/* Linux's select tells how much of the time is left, also after an error. */
+FZ_EXPORT int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_select);
+	void *const sets[3] = { r, w, e };
+	fz_nsec deadline = FZ_FOREVER;
+	int ret;
+
+	if (!self)
+		return fz_real.select(n, r, w, e, timeout);
+	if (timeout) {
+		struct timespec span = { .tv_sec = timeout->tv_sec };
+		fz_nsec ns;
+
+		if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
+			return (int)fz_leave(-EINVAL);
+		ns = fz_timespec_nsec(&span);
+		if (ns != FZ_FOREVER)
+			ns += (fz_nsec)timeout->tv_usec * FZ_USEC;
+		deadline = ns ? fz_deadline_after(ns) : 0;
+	}
+	ret = fz_io_select(self, n, sets, deadline);
+	if (timeout && deadline != FZ_FOREVER) {
+		fz_nsec now = deadline ? fz_now() : 0;
+		fz_nsec left = deadline > now && ret != 0 ? deadline - now : 0;
+
+		timeout->tv_sec = (time_t)(left / FZ_SEC);
+		timeout->tv_usec = (suseconds_t)(left % FZ_SEC / FZ_USEC);
+	}
+	return (int)fz_leave(ret);
+}
+FZ_EXPORT_ALIAS(__select, select);
+
+FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *timeout,
+		      const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pselect);
+	void *const sets[3] = { r, w, e };
+	fz_nsec deadline;
+
+	if (!self)
+		return fz_real.pselect(n, r, w, e, timeout, mask);
+	if (!deadline_of(timeout, &deadline))
+		return (int)fz_leave(-EINVAL);
+	if (!mask)
+		return (int)fz_leave(fz_io_select(self, n, sets, deadline));
+	if (!fz_sys_readable(mask))
+		return (int)fz_leave(-EFAULT);
+	return (int)fz_leave(fz_io_pselect(self, n, sets, deadline, word_of(mask)));
+}
+
+/*
+ * Readiness of the epoll descriptor on the ring, then the real call with no
+ * timeout.  Blocking in it would fail: the kernel answers EINTR when a request
+ * of this kernel thread completes.
+ */
+static int epoll_common(struct fz_fiber *self, struct fz_pin *hold, struct epoll_event *events,
+			int max, fz_nsec deadline)
+{
+	for (;;) {
+		int ret = fz_real.epoll_wait(fz_pin_fd(hold), events, max, 0);
+
+		if (ret < 0 && errno == EINTR && deadline != 0)
+			continue;
+		if (ret != 0 || deadline == 0)
+			return ret;
+		ret = fz_io_wait_ready(self, hold, POLLIN, deadline, false);
+		if (ret <= 0)
+			return (int)fz_leave(ret);
+	}
+}
+
+FZ_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_wait);
+	FZ_PINNED struct fz_pin hold = FZ_PIN_INIT(fd);
+
+	if (!self)
+		return fz_real.epoll_wait(fd, events, max, timeout);
+	return epoll_common(self, &hold, events, max, deadline_of_ms(timeout));
+}
+
+static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
+			fz_nsec deadline, const sigset_t *mask)
+{
+	FZ_PINNED struct fz_pin hold = FZ_PIN_INIT(fd);
+	struct fz_mask_swap old;
+	int ret;
+
+	if (!mask)
+		return epoll_common(self, &hold, events, max, deadline);
+	if (!fz_sys_readable(mask))
+		return (int)fz_leave(-EFAULT);
+	for (;;) {
+		/*
+		 * If it need not wait, or must not, what the mask would let in stays pending;
+		 * nor is anything let in once events are taken, which may not come again.
+		 */
+		ret = epoll_common(self, &hold, events, max, 0);
+		if (ret != 0 || deadline == 0)
+			return ret;
+		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
+			      -EINTR : fz_io_wait_ready(self, &hold, POLLIN, deadline, false);
+		fz_signal_unswap_mask(self, &old);
+		if (ret >= 0 && self->handlers_run)
+			ret = -EINTR;
+		if (ret <= 0)
+			return (int)fz_leave(ret);
+	}
+}
+
+FZ_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
+			  const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait);
+
+	if (!self)
+		return fz_real.epoll_pwait(fd, events, max, timeout, mask);
+	return epoll_masked(self, fd, events, max, deadline_of_ms(timeout), mask);
+}
+
+FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
+			   const struct timespec *timeout, const sigset_t *mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait2);
+	fz_nsec deadline;
+
+	if (!self)
+		return fz_real.epoll_pwait2(fd, events, max, timeout, mask);
+	if (timeout && (!fz_sys_readable(&timeout->tv_sec) || !fz_sys_readable(&timeout->tv_nsec)))
+		return (int)fz_leave(-EFAULT);
+	if (!deadline_of(timeout, &deadline))
+		return (int)fz_leave(-EINVAL);
+	return epoll_masked(self, fd, events, max, deadline, mask);
+}

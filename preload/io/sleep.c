@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/sleep.c - sleep, usleep, nanosleep, clock_nanosleep, sched_yield.
+ *
+ * A handler ends a sleep with EINTR, SA_RESTART or not, and what remains is
+ * reported.  Never early.  CPU-time clocks are the kernel's business.
+ */
+#include "preload/thread/clock.h"
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/io/io.h"
+#include "runtime/sched/sched.h"
+
+static struct timespec remaining(fz_nsec deadline)
+{
+	fz_nsec now = fz_now();
+	fz_nsec left = deadline > now ? deadline - now : 0;
+
+	return (struct timespec){ .tv_sec = (time_t)(left / FZ_SEC),
+				  .tv_nsec = (long)(left % FZ_SEC) };
+}
+
+/* Returns 0 or a positive error number. */
+static int sleep_span(struct fz_fiber *self, const struct timespec *span, struct timespec *rem)
+{
+	fz_nsec deadline;
+
+	if (!fz_timespec_valid(span) || span->tv_sec < 0)
+		return EINVAL;
+	deadline = fz_deadline_after(fz_timespec_nsec(span));
+	if (fz_io_sleep(self, deadline) == 0)
+		return 0;
+	if (rem)
+		*rem = remaining(deadline);
+	return EINTR;
+}
+
+static int sleep_until(struct fz_fiber *self, clockid_t clock, const struct timespec *when)
+{
+	if (!fz_timespec_valid(when) || when->tv_sec < 0)
+		return EINVAL;
+	do {
+		if (fz_io_sleep(self, fz_deadline_at(clock, when)) != 0)
+			return EINTR;
+	} while (!fz_passed(clock, when));
+	return 0;
+}
+
+FZ_EXPORT int nanosleep(const struct timespec *span, struct timespec *rem)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_nanosleep);
+
+	if (!self || !fz_timespec_readable(span))
+		return fz_real.nanosleep(span, rem);
+	return (int)fz_leave(-sleep_span(self, span, rem));
+}
+FZ_EXPORT_ALIAS(__nanosleep, nanosleep);
+
+FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+			      struct timespec *rem)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_clock_nanosleep);
+
+	if (time && fz_timespec_readable(time) && fz_clock_fiber(clock) &&
+	    clock != CLOCK_THREAD_CPUTIME_ID)
+		return fz_clock_sleep(self, clock, flags, time, rem);
+	if (!self || !fz_timespec_readable(time))
+		return fz_real.clock_nanosleep(clock, flags, time, rem);
+	if (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) {
+		if (flags & TIMER_ABSTIME)
+			return sleep_until(self, clock, time);
+		return sleep_span(self, time, rem);
+	}
+	fz_announce(self);
+	return fz_real.clock_nanosleep(clock, flags, time, rem);
+}
+
+FZ_EXPORT unsigned sleep(unsigned seconds)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sleep);
+	struct timespec span = { .tv_sec = seconds }, rem;
+
+	if (!self)
+		return fz_real.sleep(seconds);
+	if (sleep_span(self, &span, &rem) == 0)
+		return 0;
+	/* glibc drops the fraction, and leaves the errno of nanosleep. */
+	errno = EINTR;
+	return (unsigned)rem.tv_sec;
+}
+
+FZ_EXPORT int usleep(useconds_t useconds)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_usleep);
+	struct timespec span = { .tv_sec = useconds / 1000000,
+				 .tv_nsec = (long)(useconds % 1000000) * 1000 };
+
+	if (!self)
+		return fz_real.usleep(useconds);
+	return (int)fz_leave(-sleep_span(self, &span, NULL));
+}
+
+FZ_EXPORT int sched_yield(void)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sched_yield);
+
+	bool others;
+
+	if (!self)
+		return fz_real.sched_yield();
+	fz_enter_runtime(self);
+	others = fz_sched_yield(self);
+	fz_leave_runtime(self);
+	/* Or else who spins for a kernel thread would keep it from its CPU. */
+	return others ? 0 : fz_real.sched_yield();
+}
+FZ_EXPORT_ALIAS(__sched_yield, sched_yield);
+/* libc's header renames it to sched_yield. */
+extern int fz_old_yield(void) __asm__("pthread_yield")
+	__attribute__((alias("sched_yield"), visibility("default")));

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/socket.c - sockets: making, connecting, sending, receiving.
+ *
+ * MSG_DONTWAIT, O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are honoured by fz_io_*;
+ * a socket made here is known to be ours (runtime/io/fdtab.h).
+ */
+#include "preload/gate.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/io/io.h"
+
+static uint32_t socket_info(int type)
+{
+	return FZ_FD_SOCKET | FZ_FD_OURS | (type & SOCK_NONBLOCK ? FZ_FD_NONBLOCK : 0) |
+	       ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM ? FZ_FD_STREAM : 0);
+}
+
+FZ_EXPORT int socket(int domain, int type, int protocol)
+{
+	int fd;
+
+	fz_enter(FZ_SYM_socket);
+	fd = fz_real.socket(domain, type, protocol);
+	if (fd >= 0)
+		fz_fdtab_set(fd, socket_info(type));
+	return fd;
+}
+FZ_EXPORT_ALIAS(__socket, socket);
+
+FZ_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
+{
+	int ret;
+
+	fz_enter(FZ_SYM_socketpair);
+	ret = fz_real.socketpair(domain, type, protocol, fds);
+	if (ret == 0) {
+		fz_fdtab_set(fds[0], socket_info(type));
+		fz_fdtab_set(fds[1], socket_info(type));
+	}
+	return ret;
+}
+
+FZ_EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	int ret;
+
+	fz_enter(FZ_SYM_setsockopt);
+	ret = fz_real.setsockopt(fd, level, name, value, size);
+	if (ret == 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
+		fz_fdtab_timeout_set(fd);
+	return ret;
+}
+
+FZ_EXPORT int accept(int fd, __SOCKADDR_ARG addr, socklen_t *addr_len)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_accept);
+
+	if (!self)
+		return fz_real.accept(fd, addr, addr_len);
+	return (int)fz_leave(fz_io_accept(self, fd, addr.__sockaddr__, addr_len, 0));
+}
+
+FZ_EXPORT int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *addr_len, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_accept4);
+
+	if (!self)
+		return fz_real.accept4(fd, addr, addr_len, flags);
+	return (int)fz_leave(fz_io_accept(self, fd, addr.__sockaddr__, addr_len, flags));
+}
+
+FZ_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t addr_len)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_connect);
+
+	if (!self)
+		return fz_real.connect(fd, addr, addr_len);
+	return (int)fz_leave(fz_io_connect(self, fd, addr.__sockaddr__, addr_len));
+}
+FZ_EXPORT_ALIAS(__connect, connect);
+
+FZ_EXPORT ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_recv);
+
+	if (!self)
+		return fz_real.recv(fd, buf, n, flags);
+	return fz_leave(fz_io_recv(self, fd, buf, n, flags));
+}
+
+FZ_EXPORT ssize_t __recv_chk(int fd, void *buf, size_t n, size_t buflen, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___recv_chk);
+
+	if (!self || n > buflen)
+		return fz_real.__recv_chk(fd, buf, n, buflen, flags);
+	return fz_leave(fz_io_recv(self, fd, buf, n, flags));
+}
+
+FZ_EXPORT ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG addr,
+			   socklen_t *addr_len)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_recvfrom);
+
+	if (!self)
+		return fz_real.recvfrom(fd, buf, n, flags, addr, addr_len);
+	return fz_leave(fz_io_recvfrom(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
+}
+
+FZ_EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int flags,
+				 __SOCKADDR_ARG addr, socklen_t *addr_len)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___recvfrom_chk);
+
+	if (!self || n > buflen)
+		return fz_real.__recvfrom_chk(fd, buf, n, buflen, flags, addr, addr_len);
+	return fz_leave(fz_io_recvfrom(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
+}
+
+FZ_EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_recvmsg);
+
+	if (!self)
+		return fz_real.recvmsg(fd, msg, flags);
+	return fz_leave(fz_io_recvmsg(self, fd, msg, flags));
+}
+
+FZ_EXPORT int recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
+		       struct timespec *timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_recvmmsg);
+
+	if (!self)
+		return fz_real.recvmmsg(fd, vec, n, flags, timeout);
+	return (int)fz_leave(fz_io_recvmmsg(self, fd, vec, n, flags, timeout));
+}
+
+FZ_EXPORT ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_send);
+
+	if (!self)
+		return fz_real.send(fd, buf, n, flags);
+	return fz_leave(fz_io_send(self, fd, buf, n, flags));
+}
+FZ_EXPORT_ALIAS(__send, send);
+
+FZ_EXPORT ssize_t sendto(int fd, const void *buf, size_t n, int flags,
+			 __CONST_SOCKADDR_ARG addr, socklen_t addr_len)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sendto);
+
+	if (!self)
+		return fz_real.sendto(fd, buf, n, flags, addr, addr_len);
+	return fz_leave(fz_io_sendto(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
+}
+
+/* Descriptors in a message leave the process: others may change their flags. */
+static void share_passed(const struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
+		const int *fds = (const int *)(const void *)CMSG_DATA(c);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+		    c->cmsg_len < CMSG_LEN(0))
+			continue;
+		for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
+			fz_fdtab_share(fds[i]);
+	}
+}
+
+FZ_EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sendmsg);
+	ssize_t ret;
+
+	if (!self)
+		ret = fz_real.sendmsg(fd, msg, flags);
+	else
+		ret = fz_leave(fz_io_sendmsg(self, fd, msg, flags));
+	if (ret >= 0 && msg->msg_control)
+		share_passed(msg);
+	return ret;
+}
+
+FZ_EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sendmmsg);
+	int ret;
+
+	if (!self)
+		ret = fz_real.sendmmsg(fd, vec, n, flags);
+	else
+		ret = (int)fz_leave(fz_io_sendmmsg(self, fd, vec, n, flags));
+	for (int i = 0; i < ret; i++)
+		if (vec[i].msg_hdr.msg_control)
+			share_passed(&vec[i].msg_hdr);
+	return ret;
+}

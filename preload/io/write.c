@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/io/write.c - write, writev, pwrite and their kin.
+ *
+ * A blocking write to a pipe or stream socket writes everything unless a
+ * handler interrupts it.  SIGPIPE goes to the writing thread.
+ */
+#include "preload/gate.h"
+#include "runtime/io/io.h"
+#include "runtime/sched/sched.h"
+
+FZ_EXPORT ssize_t write(int fd, const void *buf, size_t n)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_write);
+
+	if (!self)
+		return fz_real.write(fd, buf, n);
+	return fz_leave(fz_io_write(self, fd, buf, n));
+}
+FZ_EXPORT_ALIAS(__write, write);
+
+FZ_EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_writev);
+
+	if (!self)
+		return fz_real.writev(fd, iov, count);
+	return fz_leave(fz_io_writev(self, fd, iov, count));
+}
+
+FZ_EXPORT ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pwrite);
+
+	if (!self)
+		return fz_real.pwrite(fd, buf, n, offset);
+	return fz_leave(fz_io_pwrite(self, fd, buf, n, offset));
+}
+FZ_EXPORT_ALIAS(pwrite64, pwrite);
+FZ_EXPORT_ALIAS(__pwrite64, pwrite);
+
+FZ_EXPORT ssize_t pwritev(int fd, const struct iovec *iov, int count, off_t offset)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pwritev);
+
+	if (!self)
+		return fz_real.pwritev(fd, iov, count, offset);
+	/* -1 has a meaning in pwritev2 only. */
+	if (offset < 0)
+		return fz_real.pwritev(fd, iov, count, offset);
+	return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, 0));
+}
+FZ_EXPORT_ALIAS(pwritev64, pwritev);
+
+FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pwritev2);
+
+	if (!self)
+		return fz_real.pwritev2(fd, iov, count, offset, flags);
+	if (flags == 0 && offset == -1)
+		return fz_leave(fz_io_writev(self, fd, iov, count));
+	if (offset >= 0)
+		return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, flags));
+	fz_announce(self);
+	return fz_real.pwritev2(fd, iov, count, offset, flags);
+}
+FZ_EXPORT_ALIAS(pwritev64v2, pwritev2);

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/libc/redirect.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/single_threaded.h>
+#include <sys/stat.h>
+
+#include "arch/arch.h"
+#include "preload/config.h"
+#include "preload/io/fd.h"
+#include "preload/gate.h"
+#include "preload/libc/lowlevellock.h"
+#include "runtime/base/die.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+/* ---- bodies for calls that come from inside libc only --------------------- */
+
+static int (*real_close_nocancel)(int fd);
+static pid_t runtime_pid;
+
+bool fz_redirect_in_child(void)
+{
+	return fz_sys_getpid() != runtime_pid;
+}
+
+/* fclose, closedir, the resolver: not a cancellation point. */
+static int close_nocancel(int fd)
+{
+	const bool ours = fz_self()->kind == FZ_KIND_FIBER && !fz_redirect_in_child();
+	int ret;
+
+	if (ours)
+		fz_fd_forget(fd);
+	ret = real_close_nocancel(fd);
+	if (ours)
+		fz_fd_closed(fd);
+	return ret;
+}
+
+static int dup2_inside(int from, int to)
+{
+	if (fz_self()->kind == FZ_KIND_FIBER && fz_redirect_in_child())
+		return fz_real.dup2(from, to);
+	return dup2(from, to);
+}
+
+/* One word, whatever its type: as in libc. */
+static int fcntl_inside(int fd, int command, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	/* Of all commands the child uses these only. */
+	if ((command == F_GETFD || command == F_SETFD) && fz_self()->kind == FZ_KIND_FIBER &&
+	    fz_redirect_in_child())
+		return fz_real.fcntl(fd, command, arg);
+	return fcntl(fd, command, arg);
+}
+
+/*
+ * wait and waitpid come here too, and so do system, pclose and wordexp.  While libc
+ * has changed the mask of this kernel thread (system), the fiber has to stay on it.
+ */
+static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (self->kind == FZ_KIND_FIBER && !fz_signal_mask_is_known(self)) {
+		if (!(options & WNOHANG))
+			fz_announce(self);
+		return fz_real.wait4(pid, status, options, usage);
+	}
+	return wait4(pid, status, options, usage);
+}
+
+/* ---- what leads where ---------------------------------------------------- */
+
+/* Redirected together or not at all: waiting in one place, waking in another. */
+enum families { ALONE, CONDITION, LOW_LEVEL_LOCK, MUTEX };
+
+struct entry {
+	const char *name;
+	void *body;
+	void **real;		/* the pointer through which we call libc's */
+	bool private;		/* not in fz_real: the name is libc's private */
+	enum families group;
+
+	uint8_t *fn;
+	size_t size;
+	const char *left_alone;	/* why; NULL: it is, or will be, redirected */
+	uint8_t saved[FZ_DETOUR_JUMP];
+	struct fz_detour detour;
+};
+
+static struct entry entries[] = {
+#define FZ_REDIRECT(name_, group_) { .name = #name_, .body = (void *)name_, \
+				     .real = (void **)&fz_real.name_, .group = group_ },
+#include "preload/libc/redirect.def"
+#undef FZ_REDIRECT
+	{ .name = "dup2", .body = (void *)dup2_inside, .real = (void **)&fz_real.dup2 },
+	{ .name = "fcntl", .body = (void *)fcntl_inside, .real = (void **)&fz_real.fcntl },
+	{ .name = "wait4", .body = (void *)wait4_inside, .real = (void **)&fz_real.wait4 },
+	{ .name = "__close_nocancel", .body = (void *)close_nocancel,
+	  .real = (void **)&real_close_nocancel, .private = true },
+	{ .name = "__lll_lock_wait_private", .body = (void *)fz_lll_wait_private,
+	  .real = (void **)&fz_lll_real.wait_private, .private = true,
+	  .group = LOW_LEVEL_LOCK },
+	{ .name = "__lll_lock_wake_private", .body = (void *)fz_lll_wake_private,
+	  .real = (void **)&fz_lll_real.wake_private, .private = true,
+	  .group = LOW_LEVEL_LOCK },
+};
+
+enum { ENTRIES = sizeof(entries) / sizeof(*entries) };
+_Static_assert(ENTRIES <= FZ_DETOUR_SLOTS, "each has a slot for its trampoline");
+
+static struct {
+	bool done;
+	const char *refused;	/* why nothing is redirected */
+	int error;
+	unsigned count;
+} result = { .refused = "dormant" };
+
+static bool refuse(const char *why, int error)
+{
+	result.refused = why;
+	result.error = error;
+	return false;
+}
+
+/* ---- libc's text and symbols --------------------------------------------- */
+
+struct text {
+	uintptr_t base;			/* what its addresses are relative to */
+	uintptr_t begin, end;		/* the executable segment */
+	const ElfW(Sym) *symbols;
+	const uint32_t *gnu_hash;
+};
+
+static bool find_segment(const ElfW(Ehdr) *header, struct text *text)
+{
+	const ElfW(Phdr) *ph = (const void *)((const char *)header + header->e_phoff);
+	const uintptr_t page = (uintptr_t)getpagesize() - 1;
+
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		if (ph[i].p_type != PT_LOAD || !(ph[i].p_flags & PF_X))
+			continue;
+		/* Two of them, or a writable one: not as libc is linked. */
+		if (text->end || ph[i].p_flags != (PF_R | PF_X))
+			return false;
+		text->begin = (text->base + ph[i].p_vaddr) & ~page;
+		text->end = text->base + ph[i].p_vaddr + ph[i].p_filesz;
+	}
+	return text->end != 0;
+}
+
+static bool find_text(struct text *text)
+{
+	void *known = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+	struct link_map *map;
+	Dl_info info;
+
+	*text = (struct text){ 0 };
+	if (!known || !dladdr1(known, &info, (void **)&map, RTLD_DL_LINKMAP))
+		return false;
+	text->base = map->l_addr;
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		/* ld.so has made addresses of them. */
+		if (d->d_tag == DT_SYMTAB)
+			text->symbols = (const void *)d->d_un.d_ptr;
+		if (d->d_tag == DT_GNU_HASH)
+			text->gnu_hash = (const void *)d->d_un.d_ptr;
+	}
+	return text->symbols && text->gnu_hash &&
+	       find_segment((const ElfW(Ehdr) *)info.dli_fbase, text);
+}
+
+/* By address, so that thousands of symbols are compared with few of them each. */
+static struct entry *sorted[ENTRIES];
+
+static void sort_entries(void)
+{
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		unsigned k = i;
+
+		for (; k && sorted[k - 1]->fn > entries[i].fn; k--)
+			sorted[k] = sorted[k - 1];
+		sorted[k] = &entries[i];
+	}
+}
+
+static void look_at_symbol(const struct text *text, const ElfW(Sym) *symbol)
+{
+	uint8_t *at = (uint8_t *)text->base + symbol->st_value;
+	unsigned low = 0, high = ENTRIES;
+
+	/* The last one that begins at or before it. */
+	while (high - low > 1) {
+		unsigned middle = (low + high) / 2;
+
+		if (sorted[middle]->fn <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	if (at == sorted[low]->fn && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC)
+		sorted[low]->size = symbol->st_size;
+	else if (at > sorted[low]->fn && at < sorted[low]->fn + FZ_DETOUR_JUMP)
+		sorted[low]->left_alone = "another function begins within its first bytes";
+}
+
+/*
+ * The sizes of all entries, from libc's dynamic symbols.  Their number is nowhere;
+ * the hash table tells the last one: buckets hold the first symbol of a chain, and
+ * the end of a chain has bit 0 set.
+ */
+static void find_sizes(const struct text *text)
+{
+	const uint32_t *h = text->gnu_hash;
+	const uint32_t buckets = h[0], first = h[1], bloom = h[2];
+	const uint32_t *bucket = (const uint32_t *)((const ElfW(Addr) *)(h + 4) + bloom);
+	const uint32_t *chain = bucket + buckets;
+
+	for (uint32_t i = 0; i < buckets; i++) {
+		uint32_t n = bucket[i];
+
+		if (n < first)
+			continue;
+		do {
+			if (text->symbols[n].st_shndx != SHN_UNDEF)
+				look_at_symbol(text, &text->symbols[n]);
+		} while (!(chain[n++ - first] & 1));
+	}
+}
+
+/* ---- deciding -------------------------------------------------------------- */
+
+static void plan(struct entry *e, const struct text *text, unsigned slot)
+{
+	uintptr_t fn = (uintptr_t)e->fn;
+
+	if (e->left_alone)
+		return;
+	/* Another preloaded library, a sanitizer: it would call us back. */
+	if (fn < text->begin || fn >= text->end)
+		e->left_alone = "it is not libc's own";
+	else if (e->size == 0 || fn + e->size > text->end)
+		e->left_alone = "its size is not known";
+	else
+		e->left_alone = fz_detour_plan(e->fn, e->size, e->body,
+					       fz_detour_slots[slot], &e->detour);
+}
+
+static void plan_all(const struct text *text)
+{
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		struct entry *e = &entries[i];
+
+		if (e->private)
+			*e->real = dlvsym(RTLD_NEXT, e->name, "GLIBC_PRIVATE");
+		e->fn = *e->real;
+		e->left_alone = e->fn ? NULL : "libc does not have it";
+	}
+	sort_entries();
+	find_sizes(text);
+	for (unsigned i = 0; i < ENTRIES; i++)
+		plan(&entries[i], text, i);
+	for (unsigned i = 0; i < ENTRIES; i++)
+		for (unsigned k = 0; k < ENTRIES; k++)
+			if (entries[i].group != ALONE && entries[k].left_alone &&
+			    entries[i].group == entries[k].group)
+				entries[i].left_alone = entries[k].left_alone;
+}
+
+/* Threads that libc does not know of count too. */
+static bool single_threaded(void)
+{
+	struct stat task;
+
+	if (stat("/proc/self/task", &task) == 0)
+		return task.st_nlink == 3;
+	return __libc_single_threaded;
+}
+
+/* ---- writing --------------------------------------------------------------- */
+
+static int protect(const void *begin, const void *end, int protection)
+{
+	const uintptr_t page = (uintptr_t)getpagesize() - 1;
+	uintptr_t from = (uintptr_t)begin & ~page;
+
+	return (int)fz_syscall3(__NR_mprotect, (long)from,
+				(long)((((uintptr_t)end + page) & ~page) - from), protection);
+}
+
+static void write_code(void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	__builtin___clear_cache((char *)to, (char *)to + size);
+}
+
+static void write_all(bool on)
+{
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		struct entry *e = &entries[i];
+
+		if (e->left_alone)
+			continue;
+		if (!on) {
+			write_code(e->fn, e->saved, e->detour.jump_size);
+			*e->real = e->fn;
+			continue;
+		}
+		memcpy(e->saved, e->fn, e->detour.jump_size);
+		write_code(fz_detour_slots[i], e->detour.trampoline,
+			   e->detour.trampoline_size);
+		write_code(e->fn, e->detour.jump, e->detour.jump_size);
+		*e->real = fz_detour_slots[i];
+		result.count++;
+	}
+}
+
+/*
+ * Both places become writable while they stay executable, and then as they were:
+ * whoever forbids that (SELinux, PR_SET_MDWE, a filter of system calls) does so at the
+ * first step, when nothing has changed.  Taking away the right to execute first
+ * might be a way of no return.
+ */
+static bool write_with_signals_blocked(bool on)
+{
+	const int rx = PROT_READ | PROT_EXEC, rwx = rx | PROT_WRITE;
+	const uint8_t *low = NULL, *high = NULL;
+	int err;
+
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		const uint8_t *fn = entries[i].fn;
+
+		if (entries[i].left_alone)
+			continue;
+		if (!low || fn < low)
+			low = fn;
+		if (!high || fn > high)
+			high = fn;
+	}
+	if (!low)
+		return refuse("this libc's functions are not as expected", 0);
+	high += FZ_DETOUR_JUMP;
+	err = protect(low, high, rwx);
+	if (err)
+		return refuse("the system forbids it", -err);
+	err = protect(fz_detour_slots, fz_detour_slots + FZ_DETOUR_SLOTS, rwx);
+	if (!err)
+		write_all(on);
+	protect(low, high, rx);
+	if (err)
+		return refuse("the system forbids it", -err);
+	protect(fz_detour_slots, fz_detour_slots + FZ_DETOUR_SLOTS, rx);
+	return true;
+}
+
+/* A handler must not run where it is half done. */
+static bool write_now(bool on)
+{
+	uint64_t all = ~(uint64_t)0, old;
+	bool ok;
+
+	fz_sys_sigmask(SIG_BLOCK, &all, &old);
+	ok = write_with_signals_blocked(on);
+	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+	return ok;
+}
+
+static bool redirect(void)
+{
+	struct text text;
+
+	if (!fz_config.redirect)
+		return refuse("switched off", 0);
+	if (!single_threaded())
+		return refuse("another thread runs already", 0);
+	if (!find_text(&text))
+		return refuse("this libc is not laid out as expected", 0);
+	plan_all(&text);
+	return write_now(true);
+}
+
+void fz_redirect_start(void)
+{
+	runtime_pid = (pid_t)fz_sys_getpid();
+	if (result.done)
+		return;
+	result = (typeof(result)){ .done = true };
+	redirect();
+	/* When it went as it should, only the statistics tell. */
+	if (!fz_config.verbose || result.count == ENTRIES)
+		return;
+	fz_redirect_say();
+	for (unsigned i = 0; !result.refused && i < ENTRIES; i++)
+		if (entries[i].left_alone)
+			fz_say("%s is not redirected: %s", entries[i].name,
+			       entries[i].left_alone);
+}
+
+void fz_redirect_undo(void)
+{
+	if (!result.done || result.refused || !single_threaded())
+		return;
+	if (write_now(false))
+		result = (typeof(result)){ .refused = "threads are native" };
+}
+
+void fz_redirect_say(void)
+{
+	if (result.refused && result.error)
+		fz_say("calls inside libc: not redirected: %s: %s", result.refused,
+		       strerrorname_np(result.error));
+	else if (result.refused)
+		fz_say("calls inside libc: not redirected: %s", result.refused);
+	else
+		fz_say("calls inside libc: %u of %u entry points redirected", result.count,
+		       ENTRIES);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/process/children.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "preload/gate.h"
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* As the dynamic loader would find it: by its path, or by its name alone. */
+static bool is_ours(const char *word, const char *ours)
+{
+	struct stat a, b;
+
+	if (strcmp(word, ours) == 0)
+		return true;
+	if (!strchr(word, '/'))
+		return strcmp(word, base_of(ours)) == 0;
+	return stat(word, &a) == 0 && stat(ours, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* In place: it only becomes shorter.  Returns true if nothing is left. */
+static bool strip(char *list, const char *ours)
+{
+	char *to = list, *from = list;
+
+	while (*from) {
+		size_t length = strcspn(from, ": ");
+		char word[4096];
+
+		if (length && length < sizeof(word)) {
+			memcpy(word, from, length);
+			word[length] = '\0';
+			if (!is_ours(word, ours)) {
+				if (to != list)
+					*to++ = ':';
+				memmove(to, from, length);
+				to += length;
+			}
+		}
+		from += length;
+		from += strspn(from, ": ");
+	}
+	*to = '\0';
+	return to == list;
+}
+
+void fz_children_without_us(char **envp)
+{
+	static const char name[] = "LD_PRELOAD=";
+	Dl_info info;
+
+	if (!envp || !dladdr((void *)&fz_real, &info) || !info.dli_fname)
+		return;
+	while (*envp) {
+		if (strncmp(*envp, name, sizeof(name) - 1) == 0 &&
+		    strip(*envp + sizeof(name) - 1, info.dli_fname)) {
+			for (char **e = envp; (e[0] = e[1]); e++)
+				continue;
+			continue;
+		}
+		envp++;
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/process/clone.c - vfork and clone.
+ *
+ * vfork is a fork whose parent waits until the child executes or exits, which the
+ * kernel does for us (CLONE_VFORK); but the child has its own copy of the memory: one
+ * that shared ours would use the parent's runtime, and leave behind in our tables what
+ * it does to its own signals and descriptors.
+ *
+ * clone, as libc has it, without CLONE_VM is a fork with another stack.  With
+ * CLONE_VM and CLONE_VFORK the child does share everything with a caller that sleeps:
+ * every call of it passes through.
+ */
+#include "preload/process/fork_gate.h"
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+#include <stdarg.h>
+
+FZ_EXPORT pid_t vfork(void)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_vfork);
+	unsigned long flags = CLONE_VFORK | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+	bool began;
+	long pid;
+
+	/* Nothing is known of libc's layout: its own fork knows. */
+	if (!fz_layout.tid)
+		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	began = fz_signal_before_spawn();
+	if (self)
+		fz_announce(self);
+	pid = fz_clone_fork(flags, fz_tcb_tid(fz_tcb_get()));
+	if (pid == 0)
+		fz_after_fork_in_child();
+	else
+		fz_signal_after_spawn(began);
+	return (pid_t)fz_leave(pid);
+}
+FZ_EXPORT_ALIAS(__vfork, vfork);
+
+struct start {
+	int (*fn)(void *);
+	void *arg;
+};
+
+static int start_forked(void *arg)
+{
+	struct start start = *(struct start *)arg;
+	int status;
+
+	fz_after_fork_in_child();
+	status = start.fn(start.arg);
+
+	/* libc ends only this kernel thread; ours would keep the process alive. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    fz_fiber_alive() <= 1)
+		fz_syscall1(__NR_exit_group, status);
+	fz_fiber_main_ended();
+}
+
+/* Unlike fork, libc frees nothing in the child: what we hold of it is not held now. */
+static int clone_process(struct start *start, void *stack, int flags, void *parent_tid,
+			 void *tls, void *child_tid)
+{
+	/* Until the child executes, others could not make threads. */
+	bool gates = !(flags & CLONE_VFORK);
+	/* acquire: pairs with fz_sched_start(); before that there are no carriers. */
+	bool carriers = gates && atomic_load_explicit(&fz_sched.started, memory_order_acquire);
+	int ret;
+
+	if (gates) {
+		fz_gate_close(FZ_GATE_LOADER);
+		fz_gate_close(FZ_GATE_THREADS);
+	}
+	if (carriers)
+		fz_carrier_hold_ends(fz_self());
+	ret = fz_real.clone(start_forked, stack, flags, start, parent_tid, tls, child_tid);
+	if (carriers)
+		fz_carrier_let_end(fz_self());
+	if (gates) {
+		fz_gate_open(FZ_GATE_THREADS);
+		fz_gate_open(FZ_GATE_LOADER);
+	}
+	return ret;
+}
+
+FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_clone);
+	struct start start = { fn, arg };
+	void *parent_tid, *tls, *child_tid;
+	bool borrowed = false, began;
+	va_list list;
+	int ret;
+
+	va_start(list, arg);
+	parent_tid = va_arg(list, void *);
+	tls = va_arg(list, void *);
+	child_tid = va_arg(list, void *);
+	va_end(list);
+	if (flags & CLONE_THREAD || !fn || !stack)
+		return fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	if (!(flags & CLONE_VM))
+		return clone_process(&start, stack, flags, parent_tid, tls, child_tid);
+	if (self && flags & CLONE_VFORK) {
+		fz_announce(self);
+		/* relaxed: the child is the only one to look, and it is made after. */
+		atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+		borrowed = true;
+	}
+	/* The child executes before this returns; or the caller's signals are its, too. */
+	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
+	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
+	fz_signal_after_spawn(began);
+	if (borrowed) {
+		atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+		fz_signal_run_pending(self);
+	}
+	return ret;
+}
+FZ_EXPORT_ALIAS(__clone, clone);

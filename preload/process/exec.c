@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/process/exec.c - exec and its kin.
+ *
+ * The new program inherits the signals that are pending for the process and for the
+ * caller, and which are ignored: those that are with us the kernel must have by then.
+ * Nothing else of ours outlives the call.  All of this is async-signal-safe.
+ */
+#include <stdarg.h>
+
+#include "preload/gate.h"
+#include "preload/libc/redirect.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+struct exec {
+	bool began, hides;
+};
+
+static struct exec before(enum fz_symbol symbol)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_enter(symbol);
+	/*
+	 * acquire: pairs with fz_sched_start().  relaxed: a child that borrows our memory
+	 * (clone) has it set.
+	 */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
+	    fz_redirect_in_child())
+		return (struct exec){ 0 };
+	fz_signal_before_exec(self);
+	return (struct exec){ true, fz_signal_before_spawn() };
+}
+
+/* It has failed. */
+static int after(struct exec exec, int ret)
+{
+	int saved = errno;
+
+	fz_signal_after_spawn(exec.hides);
+	if (exec.began)
+		fz_signal_after_exec();
+	errno = saved;
+	return ret;
+}
+
+FZ_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	struct exec exec = before(FZ_SYM_execve);
+
+	return after(exec, fz_real.execve(path, argv, envp));
+}
+
+FZ_EXPORT int execv(const char *path, char *const argv[])
+{
+	struct exec exec = before(FZ_SYM_execv);
+
+	return after(exec, fz_real.execv(path, argv));
+}
+
+FZ_EXPORT int execvp(const char *file, char *const argv[])
+{
+	struct exec exec = before(FZ_SYM_execvp);
+
+	return after(exec, fz_real.execvp(file, argv));
+}
+
+FZ_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	struct exec exec = before(FZ_SYM_execvpe);
+
+	return after(exec, fz_real.execvpe(file, argv, envp));
+}
+
+FZ_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	struct exec exec = before(FZ_SYM_fexecve);
+
+	return after(exec, fz_real.fexecve(fd, argv, envp));
+}
+
+FZ_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[],
+		       int flags)
+{
+	struct exec exec = before(FZ_SYM_execveat);
+
+	return after(exec, fz_real.execveat(fd, path, argv, envp, flags));
+}
+
+/* ---- arguments one by one ---------------------------------------------------- */
+
+/* How many there are, with the NULL at their end. */
+static size_t count(const char *first, va_list list)
+{
+	size_t n = 1;
+
+	for (const char *arg = first; arg; n++)
+		arg = va_arg(list, const char *);
+	return n;
+}
+
+static void collect(char **argv, const char *first, size_t n, va_list list)
+{
+	argv[0] = (char *)first;
+	for (size_t i = 1; i < n; i++)
+		argv[i] = va_arg(list, char *);
+}
+
+FZ_EXPORT int execl(const char *path, const char *first, ...)
+{
+	va_list list;
+	size_t n;
+
+	va_start(list, first);
+	n = count(first, list);
+	va_end(list);
+
+	char *argv[n];
+
+	va_start(list, first);
+	collect(argv, first, n, list);
+	va_end(list);
+
+	struct exec exec = before(FZ_SYM_execl);
+
+	return after(exec, fz_real.execv(path, argv));
+}
+
+FZ_EXPORT int execlp(const char *file, const char *first, ...)
+{
+	va_list list;
+	size_t n;
+
+	va_start(list, first);
+	n = count(first, list);
+	va_end(list);
+
+	char *argv[n];
+
+	va_start(list, first);
+	collect(argv, first, n, list);
+	va_end(list);
+
+	struct exec exec = before(FZ_SYM_execlp);
+
+	return after(exec, fz_real.execvp(file, argv));
+}
+
+FZ_EXPORT int execle(const char *path, const char *first, ...)
+{
+	va_list list;
+	char *const *envp;
+	size_t n;
+
+	va_start(list, first);
+	n = count(first, list);
+	va_end(list);
+
+	char *argv[n];
+
+	va_start(list, first);
+	collect(argv, first, n, list);
+	envp = va_arg(list, char *const *);
+	va_end(list);
+
+	struct exec exec = before(FZ_SYM_execle);
+
+	return after(exec, fz_real.execve(path, argv, envp));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/process/fork_gate.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/base.h"
+#include "runtime/base/sys.h"
+
+/* How many are inside, in the low half; how many close it, in units of CLOSER. */
+enum { CLOSER = 1 << 16, INSIDE = CLOSER - 1 };
+
+static struct {
+	_Alignas(FZ_CACHE_LINE) _Atomic uint32_t word;
+} gates[FZ_GATES];
+
+/* Passages of the calling thread: it moves with the fiber. */
+static __thread uint32_t mine[FZ_GATES];
+
+void fz_gate_enter(enum fz_gate which)
+{
+	_Atomic uint32_t *word = &gates[which].word;
+	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
+	mine[which]++;
+	for (;;) {
+		if (FZ_UNLIKELY(seen >= CLOSER)) {
+			fz_sys_futex_wait(word, seen, NULL);
+			seen = atomic_load_explicit(word, memory_order_relaxed);
+			continue;
+		}
+		/* acquire: pairs with fz_gate_open(). */
+		if (atomic_compare_exchange_weak_explicit(word, &seen, seen + 1,
+							  memory_order_acquire,
+							  memory_order_relaxed))
+			return;
+	}
+}
+
+void fz_gate_leave(enum fz_gate which)
+{
+	_Atomic uint32_t *word = &gates[which].word;
+
+	/* release: what was held is free, for the acquire in fz_gate_close(). */
+	if (FZ_UNLIKELY(atomic_fetch_sub_explicit(word, 1, memory_order_release) > CLOSER))
+		fz_sys_futex_wake(word, INT_MAX);
+	mine[which]--;
+}
+
+void fz_gate_close(enum fz_gate which)
+{
+	_Atomic uint32_t *word = &gates[which].word;
+	uint32_t seen;
+
+	atomic_fetch_add_explicit(word, CLOSER, memory_order_relaxed);
+	/* acquire: pairs with fz_gate_leave(). */
+	while (((seen = atomic_load_explicit(word, memory_order_acquire)) & INSIDE) > mine[which])
+		fz_sys_futex_wait(word, seen, NULL);
+}
+
+void fz_gate_open(enum fz_gate which)
+{
+	_Atomic uint32_t *word = &gates[which].word;
+
+	/* release: pairs with fz_gate_enter(). */
+	atomic_fetch_sub_explicit(word, CLOSER, memory_order_release);
+	fz_sys_futex_wake(word, INT_MAX);
+}
+
+void fz_gates_after_fork(void)
+{
+	for (int i = 0; i < FZ_GATES; i++)
+		atomic_store_explicit(&gates[i].word, mine[i], memory_order_relaxed);
+}

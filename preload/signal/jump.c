@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/signal/jump.c - longjmp out of handlers and elsewhere, contexts of the program's own
+ * (makecontext): where libc restores a signal mask by itself, it becomes the fiber's first.
+ */
+#include "preload/gate.h"
+#include "runtime/signal/signal.h"
+
+#include <ucontext.h>
+
+static uint64_t word_of(const sigset_t *set)
+{
+	uint64_t word;
+
+	memcpy(&word, set, sizeof(word));
+	return word;
+}
+
+static void restore_mask(uint64_t mask)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (self->kind == FZ_KIND_FIBER)
+		fz_signal_set_mask(self, SIG_SETMASK, &mask, NULL);
+}
+
+static void note_restored_mask(const struct __jmp_buf_tag *env)
+{
+	if (env->__mask_was_saved)
+		restore_mask(word_of(&env->__saved_mask));
+}
+
+FZ_EXPORT _Noreturn void longjmp(struct __jmp_buf_tag env[1], int value)
+{
+	fz_enter(FZ_SYM_longjmp);
+	note_restored_mask(env);
+	fz_real.longjmp(env, value);
+	__builtin_unreachable();
+}
+FZ_EXPORT_ALIAS(siglongjmp, longjmp);
+FZ_EXPORT_ALIAS(_longjmp, longjmp);
+
+FZ_EXPORT _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
+{
+	fz_enter(FZ_SYM___longjmp_chk);
+	note_restored_mask(env);
+	fz_real.__longjmp_chk(env, value);
+	__builtin_unreachable();
+}
+
+FZ_EXPORT int setcontext(const ucontext_t *to)
+{
+	fz_enter(FZ_SYM_setcontext);
+	restore_mask(word_of(&to->uc_sigmask));
+	return fz_real.setcontext(to);
+}
+
+/* What libc saves in `from` is the new mask already, so the old one is restored here. */
+FZ_EXPORT int swapcontext(ucontext_t *from, const ucontext_t *to)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_swapcontext);
+	uint64_t mask, new_mask;
+	int ret;
+
+	if (!self)
+		return fz_real.swapcontext(from, to);
+	mask = self->mask;
+	new_mask = word_of(&to->uc_sigmask);
+	restore_mask(new_mask);
+	ret = fz_real.swapcontext(from, to);
+	/* Another thread may have come back. */
+	self = fz_self();
+	if (new_mask != mask && self->kind == FZ_KIND_FIBER)
+		fz_signal_load_mask(self->carrier, mask);
+	restore_mask(mask);
+	return ret;
+}

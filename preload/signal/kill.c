@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/signal/kill.c - signals that the program sends to itself and its threads.
+ *
+ * kill() and sigqueue() of the own process: the kernel would choose among kernel
+ * threads, so we choose among fibers.  Where that is the caller, the handler has run on
+ * return.  What no fiber accepts, or nobody handles, goes to the kernel.
+ */
+#include "preload/gate.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+static bool valid(int sig)
+{
+	return sig >= 1 && sig <= FZ_SIGNALS;
+}
+
+/* Returns 0 or -errno. */
+static int send_to_self(struct fz_fiber *self, int sig, int code, uint64_t value)
+{
+	struct fz_siginfo info = fz_signal_info(sig, code, value);
+
+	/* Blocked, it must not stay with a carrier that others use as well. */
+	if (self->mask & fz_signal_bit(sig))
+		return fz_signal_send(self, sig, &info, code == SI_QUEUE);
+	return fz_signal_send_here(self, sig, &info);
+}
+
+FZ_EXPORT int raise(int sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_raise);
+
+	if (!self || !valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig))
+		return fz_real.raise(sig);
+	return (int)fz_leave(send_to_self(self, sig, SI_TKILL, 0));
+}
+FZ_EXPORT_ALIAS(gsignal, raise);
+
+/* Returns 0, -errno, or 1: by the real call. */
+static int send_to_own_process(struct fz_fiber *self, pid_t pid, int sig, int code,
+			       uint64_t value)
+{
+	struct fz_siginfo info;
+
+	if (!self || !valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig) ||
+	    pid != (pid_t)fz_sys_getpid())
+		return 1;
+	info = fz_signal_info(sig, code, value);
+	if (fz_signal_is_mine(self, sig))
+		return fz_signal_send_here(self, sig, &info);
+	return fz_signal_send_to_process(sig, &info) ? 0 : 1;
+}
+
+/* The id of a thread is as good as its process's, but the kernel lacks ours. */
+static pid_t process_of(pid_t id)
+{
+	const pid_t largest = 1 << 22;	/* of the kernel's: PID_MAX_LIMIT */
+
+	/* relaxed: only this thread and its handlers write it. */
+	if (FZ_LIKELY(id <= largest) ||
+	    atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed))
+		return id;
+	return fz_fiber_by_tid(id) ? (pid_t)fz_sys_getpid() : id;
+}
+
+FZ_EXPORT int kill(pid_t id, int sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_kill);
+	pid_t pid = process_of(id);
+	int ret = send_to_own_process(self, pid, sig, SI_USER, 0);
+
+	return ret > 0 ? fz_real.kill(pid, sig) : (int)fz_leave(ret);
+}
+
+FZ_EXPORT int sigqueue(pid_t id, int sig, const union sigval value)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigqueue);
+	pid_t pid = process_of(id);
+	int ret = send_to_own_process(self, pid, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
+
+	return ret > 0 ? fz_real.sigqueue(pid, sig, value) : (int)fz_leave(ret);
+}
+
+/* Returns 0 or -errno. */
+static int queue_to_kernel_thread(int tid, int sig, uint64_t value)
+{
+	struct fz_siginfo info = fz_signal_info(sig, SI_QUEUE, value);
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&info;
+
+	head->error = FZ_SIGNAL_DIRECTED;
+	return (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), tid, sig, (long)&info);
+}
+
+static int send_to_kernel_thread(struct fz_fiber *target, int sig, int code, uint64_t value)
+{
+	int pid = (int)fz_sys_getpid(), tid = fz_fiber_kernel_tid(target);
+	long err;
+
+	/* The kernel lets nobody say SI_TKILL to another thread but itself. */
+	if (code == SI_TKILL)
+		err = fz_syscall3(__NR_tgkill, pid, tid, sig);
+	else
+		err = queue_to_kernel_thread(tid, sig, value);
+	/* It has ended meanwhile. */
+	return err == -ESRCH || tid == 0 ? 0 : (int)-err;
+}
+
+/* Returns 0 or a positive error number, as pthread functions do. */
+static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t value)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_siginfo info;
+	uint32_t life;
+
+	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
+		return EINVAL;
+	/* acquire: pairs with the release of who ends or frees it. */
+	life = atomic_load_explicit(&target->life, memory_order_acquire);
+	if (life & FZ_LIFE_FREE)
+		return ESRCH;
+	if (sig == 0 || life & FZ_LIFE_ENDED)
+		return 0;
+	/* To itself it is synchronous. */
+	if (target == self && self->kind == FZ_KIND_FIBER)
+		return -send_to_self(self, sig, code, value);
+	if (target->kind == FZ_KIND_WIRED)
+		return send_to_kernel_thread(target, sig, code, value);
+	info = fz_signal_info(sig, code, value);
+	return -fz_signal_send(target, sig, &info, code == SI_QUEUE);
+}
+
+FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
+{
+	struct fz_fiber *target = fz_fiber_of_handle(thread);
+
+	fz_enter(FZ_SYM_pthread_kill);
+	if (!fz_is_fiber(target))
+		return fz_real.pthread_kill(thread, sig);
+	return send_to_thread(target, sig, SI_TKILL, 0);
+}
+
+static int queue_to_native_thread(struct fz_fiber *target, pthread_t thread, int sig,
+				  const union sigval value)
+{
+	/* relaxed: as libc looks at it. */
+	int tid = target ? atomic_load_explicit(fz_tcb_tid((uintptr_t)thread),
+						memory_order_relaxed) : 0;
+
+	if (!valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig) || tid <= 0 ||
+	    !atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return fz_real.pthread_sigqueue(thread, sig, value);
+	return -queue_to_kernel_thread(tid, sig, (uintptr_t)value.sival_ptr);
+}
+
+FZ_EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
+{
+	struct fz_fiber *target = fz_fiber_of_handle(thread);
+
+	fz_enter(FZ_SYM_pthread_sigqueue);
+	if (!fz_is_fiber(target))
+		return queue_to_native_thread(target, thread, sig, value);
+	return send_to_thread(target, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/signal/sigwait.c - pause, sigsuspend, sigwait and its like, sigpending, signalfd.
+ */
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/io/io.h"
+#include "runtime/signal/overrun.h"
+#include "runtime/signal/signal.h"
+
+#include <sys/signalfd.h>
+
+static uint64_t word_of(const sigset_t *set)
+{
+	uint64_t word;
+
+	memcpy(&word, set, sizeof(word));
+	return word;
+}
+
+/* Until a handler has run; whatever else ends the sleep does not count. */
+static int suspend(struct fz_fiber *self, uint64_t mask)
+{
+	struct fz_mask_swap old;
+	bool handled = fz_signal_swap_mask(self, mask, &old);
+
+	while (!handled) {
+		fz_io_sleep(self, FZ_FOREVER);
+		handled = self->handlers_run != 0;
+	}
+	fz_signal_unswap_mask(self, &old);
+	return (int)fz_leave(-EINTR);
+}
+
+FZ_EXPORT int pause(void)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pause);
+
+	return self ? suspend(self, self->mask) : fz_real.pause();
+}
+
+FZ_EXPORT int sigsuspend(const sigset_t *set)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigsuspend);
+
+	return self ? suspend(self, word_of(set)) : fz_real.sigsuspend(set);
+}
+FZ_EXPORT_ALIAS(__sigsuspend, sigsuspend);
+
+/* BSD's names a mask, System V's a signal to be let in. */
+static int sigpause_common(struct fz_fiber *self, int sig_or_mask, int is_sig)
+{
+	uint64_t mask = (unsigned)sig_or_mask;
+
+	if (is_sig) {
+		if (sig_or_mask < 1 || sig_or_mask > FZ_SIGNALS)
+			return (int)fz_leave(-EINVAL);
+		mask = self->mask & ~fz_signal_bit(sig_or_mask);
+	}
+	return suspend(self, mask);
+}
+
+FZ_EXPORT int __sigpause(int sig_or_mask, int is_sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___sigpause);
+
+	return self ? sigpause_common(self, sig_or_mask, is_sig) :
+		      fz_real.__sigpause(sig_or_mask, is_sig);
+}
+
+FZ_EXPORT int __xpg_sigpause(int sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM___xpg_sigpause);
+
+	return self ? sigpause_common(self, sig, 1) : fz_real.__xpg_sigpause(sig);
+}
+
+FZ_EXPORT int sigpause(int mask)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigpause);
+
+	return self ? sigpause_common(self, mask, 0) : fz_real.__sigpause(mask, 0);
+}
+
+static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
+			     const struct timespec *timeout)
+{
+	int sig = fz_real.sigtimedwait(set, info, timeout);
+
+	if (sig > 0 && info) {
+		fz_overrun_tell(info);
+		fz_signal_unmark(info);
+		/* As libc has it. */
+		if (info->si_code == SI_TKILL)
+			info->si_code = SI_USER;
+	}
+	return sig;
+}
+
+/*
+ * Not a fiber: the real call, which says EINTR, too, when a request completes that a
+ * wired thread has submitted in its life as a fiber.  Only a handler counts.
+ */
+static int wait_really(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	struct fz_fiber *self = fz_self();
+	struct timespec left;
+	fz_nsec deadline = 0;
+	int ret;
+
+	if (self->kind != FZ_KIND_WIRED)
+		return real_sigtimedwait(set, info, timeout);
+	if (timeout && fz_timespec_valid(timeout)) {
+		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
+		left = *timeout;
+		timeout = &left;
+	}
+	self->handlers_run = 0;
+	for (;;) {
+		fz_nsec now;
+
+		ret = real_sigtimedwait(set, info, timeout);
+		if (ret >= 0 || errno != EINTR || self->handlers_run)
+			return ret;
+		now = fz_now();
+		if (timeout)
+			left = (struct timespec){
+				.tv_sec = (time_t)((deadline > now ? deadline - now : 0) / FZ_SEC),
+				.tv_nsec = (long)((deadline > now ? deadline - now : 0) % FZ_SEC),
+			};
+	}
+}
+
+static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t *info,
+			   const struct timespec *timeout)
+{
+	fz_nsec deadline = FZ_FOREVER;
+	struct fz_siginfo got;
+	int sig;
+
+	if (timeout) {
+		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
+			return (int)fz_leave(-EINVAL);
+		deadline = fz_timespec_nsec(timeout);
+		deadline = deadline ? fz_deadline_after(deadline) : 0;
+	}
+	sig = fz_signal_wait(self, word_of(set), &got, deadline);
+	if (sig > 0 && info) {
+		memcpy(info, &got, sizeof(*info));
+		/* As libc has it. */
+		if (info->si_code == SI_TKILL)
+			info->si_code = SI_USER;
+	}
+	return (int)fz_leave(sig);
+}
+
+FZ_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigtimedwait);
+
+	if (!self)
+		return wait_really(set, info, timeout);
+	return wait_for_signal(self, set, info, timeout);
+}
+
+FZ_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigwaitinfo);
+
+	if (!self)
+		return wait_really(set, info, NULL);
+	return wait_for_signal(self, set, info, NULL);
+}
+
+FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigwait);
+	int sig, saved = errno;
+
+	if (!self)
+		return fz_real.sigwait(set, ret_sig);
+	/* POSIX knows no EINTR here. */
+	do {
+		sig = wait_for_signal(self, set, NULL, NULL);
+	} while (sig < 0 && errno == EINTR);
+	if (sig < 0)
+		return errno;
+	errno = saved;
+	*ret_sig = sig;
+	return 0;
+}
+FZ_EXPORT_ALIAS(__sigwait, sigwait);
+
+/* The kernel's, those that are the fiber's alone, and those that are on their way. */
+FZ_EXPORT int sigpending(sigset_t *set)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_sigpending);
+	int ret = fz_real.sigpending(set);
+	uint64_t word;
+
+	if (!self || ret < 0)
+		return ret;
+	fz_sigqueue_purge(self);
+	/* relaxed: a snapshot. */
+	word = word_of(set) | atomic_load_explicit(&self->pending, memory_order_relaxed) |
+	       fz_signal_process_pending();
+	/* What could be handled now is not pending, wherever it is. */
+	word &= self->mask;
+	memcpy(set, &word, sizeof(word));
+	return ret;
+}
+
+/* It sees what is pending in the kernel: see fz_signal_send(). */
+FZ_EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
+{
+	int ret;
+
+	fz_enter(FZ_SYM_signalfd);
+	ret = fz_real.signalfd(fd, mask, flags);
+	if (ret >= 0)
+		fz_signal_note_signalfd(word_of(mask));
+	return ret;
+}

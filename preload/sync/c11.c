@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/sync/c11.c - C11's threads.  In libc they call the pthread functions directly,
+ * past us; here they are the same functions with other results.  mtx_init,
+ * mtx_destroy, cnd_init, tss_get, tss_set, thrd_current and thrd_equal are libc's:
+ * the objects are those of pthreads.  tss_create and tss_delete are in tls.c.
+ */
+#include "preload/gate.h"
+
+static int c11_result(int err)
+{
+	switch (err) {
+	case 0: return thrd_success;
+	case ENOMEM: return thrd_nomem;
+	case ETIMEDOUT: return thrd_timedout;
+	case EBUSY: return thrd_busy;
+	default: return thrd_error;
+	}
+}
+
+/* ---- threads ------------------------------------------------------------ */
+
+FZ_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+{
+	fz_enter(FZ_SYM_thrd_create);
+	/* Its int is the low half of the word that a pthread returns. */
+	return c11_result(pthread_create(thread, NULL, (void *(*)(void *))(void *)start, arg));
+}
+
+FZ_EXPORT int thrd_join(thrd_t thread, int *result)
+{
+	void *value;
+	int err;
+
+	fz_enter(FZ_SYM_thrd_join);
+	err = pthread_join(thread, &value);
+	if (!err && result)
+		*result = (int)(uintptr_t)value;
+	return c11_result(err);
+}
+
+FZ_EXPORT int thrd_detach(thrd_t thread)
+{
+	fz_enter(FZ_SYM_thrd_detach);
+	return c11_result(pthread_detach(thread));
+}
+
+FZ_EXPORT _Noreturn void thrd_exit(int result)
+{
+	fz_enter(FZ_SYM_thrd_exit);
+	pthread_exit((void *)(uintptr_t)result);
+}
+
+FZ_EXPORT void thrd_yield(void)
+{
+	fz_enter(FZ_SYM_thrd_yield);
+	sched_yield();
+}
+
+FZ_EXPORT int thrd_sleep(const struct timespec *span, struct timespec *rest)
+{
+	fz_enter(FZ_SYM_thrd_sleep);
+	switch (clock_nanosleep(CLOCK_REALTIME, 0, span, rest)) {
+	case 0: return 0;
+	case EINTR: return -1;
+	default: return -2;
+	}
+}
+
+FZ_EXPORT void call_once(once_flag *flag, void (*routine)(void))
+{
+	fz_enter(FZ_SYM_call_once);
+	pthread_once((pthread_once_t *)flag, routine);
+}
+
+/* ---- mutexes ------------------------------------------------------------ */
+
+FZ_EXPORT int mtx_lock(mtx_t *m)
+{
+	int err = pthread_mutex_lock((pthread_mutex_t *)m);
+
+	if (FZ_LIKELY(!err))
+		return thrd_success;
+	fz_enter(FZ_SYM_mtx_lock);
+	return c11_result(err);
+}
+
+FZ_EXPORT int mtx_trylock(mtx_t *m)
+{
+	fz_enter(FZ_SYM_mtx_trylock);
+	return c11_result(pthread_mutex_trylock((pthread_mutex_t *)m));
+}
+
+FZ_EXPORT int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict when)
+{
+	fz_enter(FZ_SYM_mtx_timedlock);
+	return c11_result(pthread_mutex_timedlock((pthread_mutex_t *)m, when));
+}
+
+FZ_EXPORT int mtx_unlock(mtx_t *m)
+{
+	int err = pthread_mutex_unlock((pthread_mutex_t *)m);
+
+	if (FZ_LIKELY(!err))
+		return thrd_success;
+	fz_enter(FZ_SYM_mtx_unlock);
+	return c11_result(err);
+}
+
+/* ---- condition variables ------------------------------------------------ */
+
+FZ_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
+{
+	fz_enter(FZ_SYM_cnd_wait);
+	return c11_result(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
+}
+
+FZ_EXPORT int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
+			    const struct timespec *restrict when)
+{
+	fz_enter(FZ_SYM_cnd_timedwait);
+	return c11_result(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, when));
+}
+
+FZ_EXPORT int cnd_signal(cnd_t *c)
+{
+	fz_enter(FZ_SYM_cnd_signal);
+	return c11_result(pthread_cond_signal((pthread_cond_t *)c));
+}
+
+FZ_EXPORT int cnd_broadcast(cnd_t *c)
+{
+	fz_enter(FZ_SYM_cnd_broadcast);
+	return c11_result(pthread_cond_broadcast((pthread_cond_t *)c));
+}
+
+FZ_EXPORT void cnd_destroy(cnd_t *c)
+{
+	fz_enter(FZ_SYM_cnd_destroy);
+	pthread_cond_destroy((pthread_cond_t *)c);
+}

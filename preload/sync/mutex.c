@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/sync/mutex.c - private mutexes are ours, also in native threads; robust,
+ * priority-inheriting, priority-protected and process-shared ones are libc's, and
+ * wire the fiber: their owner must be a thread that the kernel knows.  But for shared
+ * ones that do not care who their owner is: those are announced if they are taken.  init,
+ * destroy and the attribute functions are libc's for all: the words mean the same
+ * (runtime/sync/mutex.h).
+ */
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "preload/time.h"
+#include "runtime/sync/mutex.h"
+#include "runtime/sched/sched.h"
+
+_Static_assert(sizeof(struct fz_mutex) <= sizeof(pthread_mutex_t), "lives inside it");
+_Static_assert(offsetof(struct fz_mutex, lock) == offsetof(pthread_mutex_t, __data.__lock) &&
+	       offsetof(struct fz_mutex, count) == offsetof(pthread_mutex_t, __data.__count) &&
+	       offsetof(struct fz_mutex, owner) == offsetof(pthread_mutex_t, __data.__owner) &&
+	       offsetof(struct fz_mutex, users) == offsetof(pthread_mutex_t, __data.__nusers) &&
+	       offsetof(struct fz_mutex, kind) == offsetof(pthread_mutex_t, __data.__kind),
+	       "glibc's words");
+
+static struct fz_mutex *ours(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
+
+	return fz_mutex_is_ours(mutex) && FZ_LIKELY(!fz_locks_are_libcs) ? mutex : NULL;
+}
+
+/*
+ * Before libc's code locks one: the kernel is to know the owner.  A main thread that
+ * does so while dormant must not become a fiber later, with the lock held.
+ */
+static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
+{
+	const int known = 0x3ff;	/* bits; a destroyed one is refused by libc */
+
+	if (m->__data.__kind & ~known)
+		return;
+	if (self)
+		fz_fiber_wire(self);
+	else if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+		fz_wire_main_at_start();
+}
+
+/* glibc's bits of __kind: all but the type and, perhaps, lock elision. */
+enum { KIND_TYPE = 3, KIND_SHARED = 128, KIND_ELISION = 0x300 };
+
+/*
+ * Shared between processes, normal or adaptive, nothing else: libc stores the owner
+ * and never looks at it.  One that compares it would take a thread of another process
+ * for its own, since each process has the same virtual thread ids.
+ */
+static bool is_plain_shared(const pthread_mutex_t *m)
+{
+	int type = m->__data.__kind & KIND_TYPE;
+
+	return (m->__data.__kind & ~(KIND_TYPE | KIND_ELISION)) == KIND_SHARED &&
+	       (type == PTHREAD_MUTEX_NORMAL || type == PTHREAD_MUTEX_ADAPTIVE_NP);
+}
+
+/* Before libc's own lock.  Returns false if that has become unnecessary: *ret_err. */
+static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err)
+{
+	if (!is_plain_shared(m)) {
+		wire_for(self, m);
+		return true;
+	}
+	if (!self)
+		return true;
+	*ret_err = fz_real.pthread_mutex_trylock(m);
+	if (*ret_err != EBUSY)
+		return false;
+	fz_announce(self);
+	return true;
+}
+
+/* Apart, so that the quick way needs no registers saved. */
+static __attribute__((noinline)) int lock_libcs(struct fz_fiber *self, pthread_mutex_t *m)
+{
+	int err;
+
+	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_lock(m) : err;
+}
+
+FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = ours(m);
+
+	if (FZ_UNLIKELY(!mutex))
+		return lock_libcs(fz_enter(FZ_SYM_pthread_mutex_lock), m);
+	return fz_mutex_lock(mutex, FZ_FOREVER);
+}
+FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
+
+FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self;
+
+	if (FZ_LIKELY(mutex != NULL))
+		return fz_mutex_trylock(mutex);
+	self = fz_enter(FZ_SYM_pthread_mutex_trylock);
+	if (!is_plain_shared(m))
+		wire_for(self, m);
+	return fz_real.pthread_mutex_trylock(m);
+}
+FZ_EXPORT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
+
+FZ_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	struct fz_mutex *mutex = ours(m);
+
+	if (FZ_LIKELY(mutex != NULL))
+		return fz_mutex_unlock(mutex);
+	fz_enter(FZ_SYM_pthread_mutex_unlock);
+	return fz_real.pthread_mutex_unlock(m);
+}
+FZ_EXPORT_ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
+
+/* The time is looked at only if the mutex is not free: POSIX. */
+static int lock_until(struct fz_mutex *mutex, clockid_t clock, const struct timespec *when)
+{
+	int err = fz_mutex_trylock(mutex);
+
+	if (err != EBUSY)
+		return err;
+	if (!fz_timespec_valid(when))
+		return EINVAL;
+	do {
+		err = fz_mutex_lock(mutex, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
+	} while (err == ETIMEDOUT && !fz_passed(clock, when));
+	return err;
+}
+
+FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *when)
+{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_timedlock);
+	int err;
+
+	if (mutex)
+		return lock_until(mutex, CLOCK_REALTIME, when);
+	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_timedlock(m, when) : err;
+}
+
+FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+				      const struct timespec *when)
+{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_clocklock);
+	int err;
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return EINVAL;
+	if (mutex)
+		return lock_until(mutex, clock, when);
+	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_clocklock(m, clock, when) :
+					     err;
+}
+
+/* Locks it for that, whoever has it. */
+FZ_EXPORT int pthread_mutex_setprioceiling(pthread_mutex_t *restrict m, int ceiling,
+					   int *restrict old)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_mutex_setprioceiling);
+
+	if (self && !ours(m))
+		fz_announce(self);
+	return fz_real.pthread_mutex_setprioceiling(m, ceiling, old);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/sync/rwlock.c - private reader-writer locks are ours, also in native threads.
+ * Process-shared ones are libc's, announced; who writes is wired, since libc tells
+ * the writer by a tid that no other process may have.  init, destroy and the
+ * attribute functions are libc's for all.
+ */
+#include "preload/gate.h"
+#include "preload/time.h"
+#include "runtime/sync/rwlock.h"
+#include "runtime/sched/sched.h"
+
+_Static_assert(sizeof(struct fz_rwlock) <= sizeof(pthread_rwlock_t), "lives inside it");
+_Static_assert(offsetof(struct fz_rwlock, readers) ==
+		       offsetof(pthread_rwlock_t, __data.__readers) &&
+	       offsetof(struct fz_rwlock, writers) ==
+		       offsetof(pthread_rwlock_t, __data.__writers) &&
+	       offsetof(struct fz_rwlock, cur_writer) ==
+		       offsetof(pthread_rwlock_t, __data.__cur_writer) &&
+	       offsetof(struct fz_rwlock, shared) ==
+		       offsetof(pthread_rwlock_t, __data.__shared) &&
+	       offsetof(struct fz_rwlock, kind) == offsetof(pthread_rwlock_t, __data.__flags),
+	       "glibc's words");
+
+static struct fz_rwlock *ours(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = (struct fz_rwlock *)(void *)lock;
+
+	return FZ_LIKELY(!l->shared && !fz_locks_are_libcs) ? l : NULL;
+}
+
+/* Apart, so that the quick ways need no registers saved. */
+static __attribute__((noinline)) int read_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
+{
+	if (self) {
+		int err = fz_real.pthread_rwlock_tryrdlock(lock);
+
+		if (err != EBUSY)
+			return err;
+		fz_announce(self);
+	}
+	return fz_real.pthread_rwlock_rdlock(lock);
+}
+
+static __attribute__((noinline)) int write_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
+{
+	if (self)
+		fz_fiber_wire(self);
+	return fz_real.pthread_rwlock_wrlock(lock);
+}
+
+FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = ours(lock);
+
+	if (FZ_UNLIKELY(!l))
+		return read_shared(fz_enter(FZ_SYM_pthread_rwlock_rdlock), lock);
+	return fz_rwlock_read_forever(l);
+}
+FZ_EXPORT_ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
+
+FZ_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = ours(lock);
+
+	if (FZ_UNLIKELY(!l))
+		return write_shared(fz_enter(FZ_SYM_pthread_rwlock_wrlock), lock);
+	return fz_rwlock_write(l, FZ_FOREVER);
+}
+FZ_EXPORT_ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
+
+FZ_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = ours(lock);
+
+	if (FZ_LIKELY(l != NULL))
+		return fz_rwlock_read_quickly(l) ? 0 : fz_rwlock_read(l, 0);
+	fz_enter(FZ_SYM_pthread_rwlock_tryrdlock);
+	return fz_real.pthread_rwlock_tryrdlock(lock);
+}
+FZ_EXPORT_ALIAS(__pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock);
+
+FZ_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = ours(lock);
+	struct fz_fiber *self;
+
+	if (FZ_LIKELY(l != NULL))
+		return fz_rwlock_write(l, 0);
+	self = fz_enter(FZ_SYM_pthread_rwlock_trywrlock);
+	if (self)
+		fz_fiber_wire(self);
+	return fz_real.pthread_rwlock_trywrlock(lock);
+}
+FZ_EXPORT_ALIAS(__pthread_rwlock_trywrlock, pthread_rwlock_trywrlock);
+
+FZ_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	struct fz_rwlock *l = ours(lock);
+
+	if (FZ_UNLIKELY(!l)) {
+		fz_enter(FZ_SYM_pthread_rwlock_unlock);
+		return fz_real.pthread_rwlock_unlock(lock);
+	}
+	if (!fz_rwlock_read_unlock_quickly(l))
+		fz_rwlock_unlock(l);
+	return 0;
+}
+FZ_EXPORT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
+
+/* The time is looked at even if the lock is free, as in glibc. */
+static int lock_until(struct fz_rwlock *l, int (*lock)(struct fz_rwlock *, fz_nsec),
+		      clockid_t clock, const struct timespec *when)
+{
+	int err;
+
+	if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) || !fz_timespec_valid(when))
+		return EINVAL;
+	err = lock(l, 0);
+	if (err != EBUSY)
+		return err;
+	do {
+		err = lock(l, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
+	} while (err == ETIMEDOUT && !fz_passed(clock, when));
+	return err;
+}
+
+FZ_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_rwlock_timedrdlock);
+	struct fz_rwlock *l = ours(lock);
+
+	if (l)
+		return lock_until(l, fz_rwlock_read, CLOCK_REALTIME, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_rwlock_timedrdlock(lock, when);
+}
+
+FZ_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_rwlock_timedwrlock);
+	struct fz_rwlock *l = ours(lock);
+
+	if (l)
+		return lock_until(l, fz_rwlock_write, CLOCK_REALTIME, when);
+	if (self)
+		fz_fiber_wire(self);
+	return fz_real.pthread_rwlock_timedwrlock(lock, when);
+}
+
+FZ_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
+					 const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_rwlock_clockrdlock);
+	struct fz_rwlock *l = ours(lock);
+
+	if (l)
+		return lock_until(l, fz_rwlock_read, clock, when);
+	if (self)
+		fz_announce(self);
+	return fz_real.pthread_rwlock_clockrdlock(lock, clock, when);
+}
+
+FZ_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
+					 const struct timespec *when)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_rwlock_clockwrlock);
+	struct fz_rwlock *l = ours(lock);
+
+	if (l)
+		return lock_until(l, fz_rwlock_write, clock, when);
+	if (self)
+		fz_fiber_wire(self);
+	return fz_real.pthread_rwlock_clockwrlock(lock, clock, when);
+}

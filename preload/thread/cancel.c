@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/thread/cancel.c - pthread_cancel.  What it comes to is seen where threads wait
+ * (runtime/sched/park.h), and by the monitor for one that runs (runtime/signal/nudge.c).
+ */
+#include "preload/gate.h"
+#include "runtime/fiber/fiber.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+/* libc's, but it may be waiting in a place of ours. */
+static int cancel_kernel_thread(pthread_t thread)
+{
+	struct fz_fiber *target = fz_fiber_of_handle(thread), *self = fz_self();
+	int err;
+
+	/* seq_cst: pairs with fz_wait_arm(); first, as the real one may not return. */
+	atomic_store_explicit(&target->cancel_sent, true, memory_order_seq_cst);
+	err = fz_real.pthread_cancel(thread);
+	if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		fz_signal_guard_libc();
+	if (err)
+		return err;
+	fz_enter_runtime(self);
+	fz_wake_cancelled(target);
+	fz_leave_runtime(self);
+	return 0;
+}
+
+/*
+ * libc has no handler before it cancels a thread for the first time, and whether it
+ * signals one that waits in none of its calls tells how it cancels: so it is to cancel
+ * one for us, which does not mind.
+ */
+static void cancel_monitor(void)
+{
+	unsigned long handle;
+
+	if (FZ_LIKELY(fz_monitor_is_cancelled()))
+		return;
+	handle = fz_monitor_handle();
+	fz_real.pthread_cancel(handle);
+	fz_signal_guard_libc();
+	fz_monitor_set_cancelled();
+}
+
+/* libc marks the thread; whether it can act on that now is ours to see. */
+FZ_EXPORT int pthread_cancel(pthread_t thread)
+{
+	struct fz_fiber *fiber = fz_fiber_of_handle(thread), *self;
+	const int canceled = 8;		/* glibc's bit; runtime/sched/park.c */
+	uint32_t life;
+	bool woken;
+
+	fz_enter(FZ_SYM_pthread_cancel);
+	if (!fz_is_fiber(fiber) || fiber->kind == FZ_KIND_WIRED)
+		return cancel_kernel_thread(thread);
+	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
+	if (life & FZ_LIFE_FREE)
+		return ESRCH;
+	if (life & FZ_LIFE_ENDED)
+		return 0;
+	self = fz_self();
+	if (fiber != self) {
+		/*
+		 * seq_cst: pairs with fz_wait_arm().  libc would signal an
+		 * asynchronous one by its tid, which is virtual.
+		 */
+		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
+					 memory_order_seq_cst);
+		atomic_store_explicit(&fiber->cancel_sent, true, memory_order_seq_cst);
+		fz_enter_runtime(self);
+		woken = fz_wake_cancelled(fiber);
+		fz_leave_runtime(self);
+		/* In a call of libc's that it does not leave by itself. */
+		if (!woken) {
+			cancel_monitor();
+			fz_signal_nudge();
+		}
+		return 0;
+	}
+	/* relaxed: our own. */
+	atomic_store_explicit(&fiber->cancel_sent, true, memory_order_relaxed);
+	return fz_real.pthread_cancel(thread);
+}
+
+void fz_gate_cancel(struct fz_fiber *self)
+{
+	if (fz_cancel_requested(self))
+		fz_host.test_cancel();
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/thread/exclude.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "preload/process/fork_gate.h"
+#include "preload/libc/loader.h"
+#include "runtime/base/die.h"
+
+/*
+ * Their threads wait for each other by spinning and by futexes without libc, and
+ * expect a CPU each.
+ */
+static const char built_in[] =
+	"@libgomp.so*,@libomp.so*,@libiomp5.so*,"	/* OpenMP: GCC's, LLVM's, Intel's */
+	"@libtbb.so*,"					/* oneTBB */
+	"@libopenblas*,@libscipy_openblas*,@libblis*,@libmkl_*";
+
+/* A copy: programs write over their environment (setproctitle). */
+static char patterns[256];
+
+void fz_exclude_init(char *const *envp)
+{
+	static const char name[] = "FIBERIZE_NATIVE_THREADS=";
+
+	for (; envp && *envp; envp++) {
+		const char *value = *envp + sizeof(name) - 1;
+
+		if (strncmp(*envp, name, sizeof(name) - 1) != 0)
+			continue;
+		if (strlen(value) < sizeof(patterns))
+			strcpy(patterns, value);
+		else
+			fz_say("FIBERIZE_NATIVE_THREADS: longer than %u characters; ignored",
+			       (unsigned)sizeof(patterns) - 1);
+	}
+}
+
+/* The pattern ends at a comma or at the end. */
+static bool matches(const char *pattern, const char *text)
+{
+	for (; *pattern && *pattern != ','; pattern++, text++) {
+		if (*pattern == '*') {
+			do
+				if (matches(pattern + 1, text))
+					return true;
+			while (*text++);
+			return false;
+		}
+		if (!*text || (*pattern != '?' && *pattern != *text))
+			return false;
+	}
+	return !*text;
+}
+
+static bool in_list(const char *list, bool of_files, const char *text)
+{
+	while (list && *list) {
+		bool of_file = *list == '@';
+
+		if (of_file == of_files && matches(list + of_file, text))
+			return true;
+		list = strchr(list, ',');
+		list = list ? list + 1 : NULL;
+	}
+	return false;
+}
+
+bool fz_excluded_name(const char *name)
+{
+	return *patterns && in_list(patterns, false, name);
+}
+
+static bool is_listed(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	file = slash ? slash + 1 : file;
+	return in_list(built_in, true, file) || in_list(patterns, true, file);
+}
+
+/* Go's linker leaves its build id in a note of its own. */
+static bool is_go(const struct dl_phdr_info *info)
+{
+	static const char owner[4] = "Go";
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const char *p = (const char *)(info->dlpi_addr + ph->p_vaddr);
+		const char *end = p + ph->p_memsz;
+
+		if (ph->p_type != PT_NOTE)
+			continue;
+		while ((size_t)(end - p) >= sizeof(ElfW(Nhdr))) {
+			const ElfW(Nhdr) *note = (const void *)p;
+			size_t name = (note->n_namesz + 3u) & ~(size_t)3;
+			size_t desc = (note->n_descsz + 3u) & ~(size_t)3;
+
+			if ((size_t)(end - p) - sizeof(*note) < name + desc)
+				break;
+			if (note->n_namesz == sizeof(owner) &&
+			    memcmp(note + 1, owner, sizeof(owner)) == 0)
+				return true;
+			p += sizeof(*note) + name + desc;
+		}
+	}
+	return false;
+}
+
+struct look {
+	uintptr_t address;
+	bool excluded;
+};
+
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct look *look = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || look->address < start ||
+		    look->address >= start + ph->p_memsz)
+			continue;
+		/* The program itself has no name here. */
+		look->excluded = is_listed(*info->dlpi_name ? info->dlpi_name :
+							      program_invocation_name) ||
+				 is_go(info);
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * Answers by call site, in bit 0 of a hash of the call site, the link map and its
+ * name: these tell an unloaded module from one that is now in its place.
+ */
+static _Atomic uintptr_t known[64];
+
+bool fz_excluded_caller(const void *caller)
+{
+	struct look look = { .address = (uintptr_t)caller };
+	_Atomic uintptr_t *slot = &known[look.address >> 2 & 63];
+	/* Without a lock: who makes a thread may be loading the library that it is in. */
+	const struct link_map *module = fz_loader_module(caller);
+	uintptr_t hash = 0, seen;
+
+	if (module) {
+		hash = (look.address * 31 ^ (uintptr_t)module * 17 ^
+			(uintptr_t)module->l_name) * 2;
+		/* relaxed: the word is all there is. */
+		seen = atomic_load_explicit(slot, memory_order_relaxed);
+		if ((seen & ~(uintptr_t)1) == hash && hash)
+			return seen & 1;
+	}
+	fz_gate_enter(FZ_GATE_LOADER);
+	dl_iterate_phdr(look_at_module, &look);
+	fz_gate_leave(FZ_GATE_LOADER);
+	atomic_store_explicit(slot, hash | look.excluded, memory_order_relaxed);
+	return look.excluded;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/thread/kernel_state.h"
+
+#include <stdarg.h>
+#include <sys/fsuid.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "preload/gate.h"
+#include "runtime/sched/sched.h"
+
+/* Of newer headers, the same on every CPU. */
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self 446
+#endif
+
+void fz_wire_for_state(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	/* What the process does before it has threads is for all of them. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	self->owns_kernel_state = true;
+	if (self->kind == FZ_KIND_FIBER)
+		fz_fiber_wire(self);
+}
+
+bool fz_prctl_is_of_thread(int option)
+{
+	switch (option) {
+	case PR_SET_PDEATHSIG:
+	case PR_SET_KEEPCAPS:
+	case PR_SET_FPEMU:
+	case PR_SET_FPEXC:
+	case PR_SET_SECCOMP:
+	case PR_CAPBSET_DROP:
+	case PR_SET_TSC:
+	case PR_SET_SECUREBITS:
+	case PR_SET_TIMERSLACK:
+	case PR_MCE_KILL:
+	case PR_SET_NO_NEW_PRIVS:
+	case PR_CAP_AMBIENT:
+	case PR_SET_SPECULATION_CTRL:
+	case PR_SET_IO_FLUSHER:
+	case PR_SET_SYSCALL_USER_DISPATCH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool fz_syscall_is_of_thread(long number)
+{
+	switch (number) {
+	/* By number, ids are the thread's; libc's functions change the process. */
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+	case SYS_setfsuid:
+	case SYS_setfsgid:
+	case SYS_capset:
+	case SYS_seccomp:
+	case SYS_landlock_restrict_self:
+	case SYS_setns:
+	case SYS_unshare:
+	case SYS_keyctl:
+	case SYS_ptrace:
+	case SYS_personality:
+	case SYS_set_mempolicy:
+	case SYS_set_robust_list:
+	case SYS_set_tid_address:
+#ifdef SYS_arch_prctl
+	case SYS_arch_prctl:
+#endif
+#ifdef SYS_ioperm
+	case SYS_ioperm:
+	case SYS_iopl:
+#endif
+		return true;
+	default:
+		return false;
+	}
+}
+
+FZ_EXPORT int unshare(int flags)
+{
+	fz_enter(FZ_SYM_unshare);
+	fz_wire_for_state();
+	return fz_real.unshare(flags);
+}
+
+FZ_EXPORT int setns(int fd, int type)
+{
+	fz_enter(FZ_SYM_setns);
+	fz_wire_for_state();
+	return fz_real.setns(fd, type);
+}
+
+FZ_EXPORT int setfsuid(uid_t id)
+{
+	fz_enter(FZ_SYM_setfsuid);
+	/* All ones is nobody, and only asks. */
+	if (id != (uid_t)-1)
+		fz_wire_for_state();
+	return fz_real.setfsuid(id);
+}
+
+FZ_EXPORT int setfsgid(gid_t id)
+{
+	fz_enter(FZ_SYM_setfsgid);
+	if (id != (gid_t)-1)
+		fz_wire_for_state();
+	return fz_real.setfsgid(id);
+}
+
+FZ_EXPORT int capset(void *header, const void *data)
+{
+	fz_enter(FZ_SYM_capset);
+	fz_wire_for_state();
+	return fz_real.capset(header, data);
+}
+
+FZ_EXPORT int personality(unsigned long persona)
+{
+	fz_enter(FZ_SYM_personality);
+	/* All ones only asks. */
+	if (persona != 0xffffffff)
+		fz_wire_for_state();
+	return fz_real.personality(persona);
+}
+
+/* A tracer is a thread, and so is who asks to be traced. */
+FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
+{
+	va_list list;
+	void *args[4];
+
+	fz_enter(FZ_SYM_ptrace);
+
+	/* Four words, whatever their types: as in libc. */
+	va_start(list, request);
+	for (int i = 0; i < 4; i++)
+		args[i] = va_arg(list, void *);
+	va_end(list);
+	fz_wire_for_state();
+	return fz_real.ptrace(request, args[0], args[1], args[2], args[3]);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/thread/setid.c - the ids of the process, which Linux keeps by kernel thread: libc
+ * tells all threads in its list to change theirs, except the one that calls, which it
+ * knows by the thread pointer.  That must be the pointer of the kernel thread for the
+ * time of the call, not that of the fiber: main()'s fiber has the TCB of the process's
+ * first kernel thread, wherever it runs.
+ */
+#include "preload/gate.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/signal/signal.h"
+
+struct call {
+	enum fz_symbol symbol;
+	id_t a, b, c;
+	size_t count;
+	const gid_t *list;
+};
+
+static int make(const struct call *call)
+{
+	switch (call->symbol) {
+	case FZ_SYM_setuid: return fz_real.setuid(call->a);
+	case FZ_SYM_setgid: return fz_real.setgid(call->a);
+	case FZ_SYM_seteuid: return fz_real.seteuid(call->a);
+	case FZ_SYM_setegid: return fz_real.setegid(call->a);
+	case FZ_SYM_setreuid: return fz_real.setreuid(call->a, call->b);
+	case FZ_SYM_setregid: return fz_real.setregid(call->a, call->b);
+	case FZ_SYM_setresuid: return fz_real.setresuid(call->a, call->b, call->c);
+	case FZ_SYM_setresgid: return fz_real.setresgid(call->a, call->b, call->c);
+	default: return fz_real.setgroups(call->count, call->list);
+	}
+}
+
+/* Thread-local variables, errno too, are the kernel thread's in here. */
+static int make_as_kernel_thread(void *call)
+{
+	int saved = errno, err = make(call) ? errno : 0;
+
+	errno = saved;
+	return err;
+}
+
+static int set(struct call *call)
+{
+	struct fz_fiber *self = fz_enter(call->symbol);
+
+	if (!self)
+		return make(call);
+	return (int)fz_leave(-fz_carrier_call(self->carrier, make_as_kernel_thread, call));
+}
+
+FZ_EXPORT int setuid(uid_t uid)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setuid, .a = uid });
+}
+
+FZ_EXPORT int setgid(gid_t gid)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setgid, .a = gid });
+}
+
+FZ_EXPORT int seteuid(uid_t uid)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_seteuid, .a = uid });
+}
+
+FZ_EXPORT int setegid(gid_t gid)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setegid, .a = gid });
+}
+
+FZ_EXPORT int setreuid(uid_t real, uid_t effective)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setreuid, .a = real, .b = effective });
+}
+
+FZ_EXPORT int setregid(gid_t real, gid_t effective)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setregid, .a = real, .b = effective });
+}
+
+FZ_EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setresuid,
+				   .a = real, .b = effective, .c = saved });
+}
+
+FZ_EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setresgid,
+				   .a = real, .b = effective, .c = saved });
+}
+
+FZ_EXPORT int setgroups(size_t count, const gid_t *list)
+{
+	return set(&(struct call){ .symbol = FZ_SYM_setgroups, .count = count, .list = list });
+}

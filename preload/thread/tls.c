@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/thread/tls.c - pthread keys stay libc's, whose storage is in the TCB and so
+ * moves with the fiber; we only remember the destructors, because libc runs them
+ * where a kernel thread ends.
+ */
+#include "preload/thread/tls.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <locale.h>
+
+#include "preload/process/fork_gate.h"
+#include "preload/gate.h"
+#include "preload/libc/loader.h"
+
+typedef void destructor(void *);
+
+/* By key.  release/acquire: a key that is seen is seen with its destructor. */
+static _Atomic(destructor *) destructors[PTHREAD_KEYS_MAX];
+static _Atomic unsigned keys_used;	/* highest key ever made, plus one */
+
+static void (*call_tls_dtors)(void);
+
+/* Modules whose thread-local variables a new life keeps: their link addresses. */
+static ElfW(Addr) kept[3];
+
+static void note_key(pthread_key_t key, destructor *fn)
+{
+	unsigned used = atomic_load_explicit(&keys_used, memory_order_relaxed);
+
+	if (key >= PTHREAD_KEYS_MAX)
+		return;
+	atomic_store_explicit(&destructors[key], fn, memory_order_release);
+	while (key >= used &&
+	       !atomic_compare_exchange_weak_explicit(&keys_used, &used, key + 1,
+						      memory_order_release,
+						      memory_order_relaxed))
+		continue;
+}
+
+FZ_EXPORT int pthread_key_create(pthread_key_t *key, destructor *fn)
+{
+	int err;
+
+	fz_enter(FZ_SYM_pthread_key_create);
+	err = fz_real.pthread_key_create(key, fn);
+	if (!err)
+		note_key(*key, fn);
+	return err;
+}
+FZ_EXPORT_ALIAS(__pthread_key_create, pthread_key_create);
+
+FZ_EXPORT int pthread_key_delete(pthread_key_t key)
+{
+	fz_enter(FZ_SYM_pthread_key_delete);
+	if (key < PTHREAD_KEYS_MAX)
+		atomic_store_explicit(&destructors[key], NULL, memory_order_release);
+	return fz_real.pthread_key_delete(key);
+}
+
+FZ_EXPORT int tss_create(tss_t *key, tss_dtor_t fn)
+{
+	int ret;
+
+	fz_enter(FZ_SYM_tss_create);
+	ret = fz_real.tss_create(key, fn);
+	if (ret == thrd_success)
+		note_key(*key, fn);
+	return ret;
+}
+
+FZ_EXPORT void tss_delete(tss_t key)
+{
+	fz_enter(FZ_SYM_tss_delete);
+	if (key < PTHREAD_KEYS_MAX)
+		atomic_store_explicit(&destructors[key], NULL, memory_order_release);
+	fz_real.tss_delete(key);
+}
+
+static bool run_key_destructors(void)
+{
+	unsigned used = atomic_load_explicit(&keys_used, memory_order_acquire);
+	bool any = false;
+
+	for (unsigned key = 0; key < used; key++) {
+		destructor *fn = atomic_load_explicit(&destructors[key], memory_order_acquire);
+		void *value = pthread_getspecific(key);
+
+		if (!value)
+			continue;
+		pthread_setspecific(key, NULL);
+		if (fn) {
+			fn(value);
+			any = true;
+		}
+	}
+	return any;
+}
+
+void fz_host_run_destructors(void)
+{
+	int rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+
+	call_tls_dtors();
+	while (rounds-- > 0 && run_key_destructors())
+		continue;
+	/* What a destructor set again to the last is dropped, as with the thread. */
+	for (unsigned key = 0; key < atomic_load_explicit(&keys_used, memory_order_relaxed); key++)
+		if (pthread_getspecific(key))
+			pthread_setspecific(key, NULL);
+}
+
+/*
+ * The calling thread's block of a module.  libc knows of none where code that reaches it
+ * at a fixed distance is the only one to use it: that of a library loaded later.
+ */
+static void *block_of(const struct dl_phdr_info *info)
+{
+	if (info->dlpi_tls_data)
+		return info->dlpi_tls_data;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			return fz_loader_static_tls(fz_loader_module(
+				(void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr)));
+	return NULL;
+}
+
+/* Back to its initial image. */
+static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		if (info->dlpi_addr == kept[i])
+			return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		char *block;
+
+		if (ph->p_type != PT_TLS)
+			continue;
+		block = block_of(info);
+		if (!block)
+			continue;
+		memcpy(block, (void *)(info->dlpi_addr + ph->p_vaddr), ph->p_filesz);
+		memset(block + ph->p_filesz, 0, ph->p_memsz - ph->p_filesz);
+	}
+	return 0;
+}
+
+void fz_host_reset_thread_state(void)
+{
+	fz_gate_enter(FZ_GATE_LOADER);
+	dl_iterate_phdr(reset_module, NULL);
+	fz_gate_leave(FZ_GATE_LOADER);
+	uselocale(LC_GLOBAL_LOCALE);
+	errno = 0;
+}
+
+bool fz_tls_init(const char **ret_why)
+{
+	struct dl_find {
+		const void *address;
+	} wanted[3] = {
+		{ (const void *)&fz_real },
+		{ (const void *)fz_real.read },
+		/* Not by AT_BASE, which is 0 if the loader was named on the command line. */
+		{ dlsym(RTLD_DEFAULT, "__tls_get_addr") },
+	};
+
+	call_tls_dtors = (void (*)(void))dlsym(RTLD_DEFAULT, "__call_tls_dtors");
+	if (!call_tls_dtors) {
+		*ret_why = "this libc has no __call_tls_dtors";
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+		Dl_info info;
+		struct link_map *map;
+
+		*ret_why = "a module of libc cannot be found";
+		if (!dladdr1(wanted[i].address, &info, (void **)&map, RTLD_DL_LINKMAP))
+			return false;
+		kept[i] = map->l_addr;
+	}
+	return true;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/backend/backend.h"
+
+#include "runtime/base/die.h"
+#include "runtime/base/features.h"
+
+struct fz_backend_choice fz_backend_choice;
+uint64_t fz_features_without;
+
+static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t stride)
+{
+	return (struct fz_backend *)(void *)((char *)first + i * stride);
+}
+
+static int init(struct fz_backend *b, const char **ret_why)
+{
+	atomic_store_explicit(&b->epoll.fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&b->epoll.event_fd, -1, memory_order_relaxed);
+	if (fz_backend_kind() == FZ_BACKEND_RING)
+		return fz_ring_init(&b->ring, ret_why);
+	fz_ring_init_none(&b->ring);
+	return fz_epoll_init(&b->epoll, ret_why);
+}
+
+static int init_all(struct fz_backend *first, uint32_t n, size_t stride,
+		    enum fz_backend_kind kind, const char **ret_why)
+{
+	int err = 0;
+
+	atomic_store_explicit(&fz_backend_choice.kind, kind, memory_order_relaxed);
+	for (uint32_t made = 0; made < n; made++) {
+		err = init(nth(first, made, stride), ret_why);
+		if (!err)
+			continue;
+		fz_backends_fini(first, made, stride);
+		break;
+	}
+	return err;
+}
+
+int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
+		     enum fz_backend_kind wish, const char **ret_why)
+{
+	int err = 0;
+
+	fz_backend_choice.failed = NULL;
+	if (wish != FZ_BACKEND_EPOLL) {
+		err = init_all(first, n, stride, FZ_BACKEND_RING, ret_why);
+		if (!err || wish == FZ_BACKEND_RING)
+			return err;
+		fz_backend_choice.failed = *ret_why;
+		fz_backend_choice.error = -err;
+	}
+	return init_all(first, n, stride, FZ_BACKEND_EPOLL, ret_why);
+}
+
+void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct fz_backend *b = nth(first, i, stride);
+
+		fz_ring_fini(&b->ring);
+		fz_epoll_fini(&b->epoll);
+	}
+}
+
+void fz_backend_lose_ring(int error)
+{
+	uint32_t ring = FZ_BACKEND_RING;
+
+	/* relaxed: see fz_backend_kind(). */
+	if (!atomic_compare_exchange_strong_explicit(&fz_backend_choice.kind, &ring,
+						     FZ_BACKEND_EPOLL, memory_order_relaxed,
+						     memory_order_relaxed))
+		return;
+	fz_backend_choice.failed = "io_uring_enter in mid-run";
+	fz_backend_choice.error = error;
+}
+
+struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
+{
+	const char *why;
+	int err;
+
+	if (FZ_LIKELY(fz_epoll_active(&b->epoll)))
+		return &b->epoll;
+	err = fz_epoll_init(&b->epoll, &why);
+	if (err)
+		fz_die("io_uring is forbidden in mid-run, and %s fails, error %d", why, -err);
+	/* What is in flight there arrives here. */
+	fz_epoll_add_ring(&b->epoll,
+			  atomic_load_explicit(&b->ring.fd, memory_order_relaxed));
+	return &b->epoll;
+}
+
+const char *fz_backend_name(void)
+{
+	return fz_backend_kind() == FZ_BACKEND_EPOLL ? "epoll" : "io_uring";
+}
+
+int fz_backend_fd(const struct fz_backend *b, uint32_t i)
+{
+	const _Atomic int *fds[FZ_BACKEND_FDS] = {
+		&b->ring.fd, &b->ring.event_fd, &b->epoll.fd, &b->epoll.event_fd,
+	};
+
+	/* relaxed: written before the second thread, or by who vacates it. */
+	return atomic_load_explicit(fds[i], memory_order_relaxed);
+}
+
+int fz_backend_vacate_fd(struct fz_backend *b, int fd)
+{
+	int err = fz_ring_vacate_fd(&b->ring, fd);
+
+	return err ? err : fz_epoll_vacate_fd(&b->epoll, fd);
+}
+
+bool fz_backend_has_arrivals(const struct fz_backend *b)
+{
+	return fz_ring_has_completions(&b->ring) ||
+	       (atomic_load_explicit(&b->epoll.watching, memory_order_relaxed) &&
+		fz_epoll_has_arrivals(&b->epoll));
+}
+
+void fz_backend_poll(struct fz_backend *b, bool *ret_kicked)
+{
+	if (fz_ring_queued(&b->ring))
+		fz_ring_submit(&b->ring);
+	else if (fz_ring_has_task_work(&b->ring))
+		fz_ring_poll(&b->ring);
+	if (fz_epoll_active(&b->epoll)) {
+		struct fz_arrivals arrivals;
+
+		fz_epoll_wait(&b->epoll, 0, &arrivals);
+		fz_epoll_deliver(&b->epoll, &arrivals, true, ret_kicked);
+	}
+	fz_ring_reap(&b->ring, UINT32_MAX, ret_kicked);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/backend/own_fd.h"
+
+#include <asm/errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/resource.h>
+
+#include "runtime/base/lock.h"
+#include "runtime/sched/sched.h"
+#include "runtime/base/sys.h"
+
+enum {
+	KEPT = 1 << 21,
+	WORD_BITS = 64,
+	/*
+	 * The kernel's table of descriptors is a power of two that the highest number fits in,
+	 * of 8 bytes for each, and every fork copies it: not at the end of a limit of a million.
+	 */
+	HIGH = (1 << 14) - 1024,
+	ROOM = 64,		/* left to us below a limit that cannot be raised */
+};
+
+/* Guards the limit of descriptors while it is wider. */
+static struct fz_lock limit_lock;
+
+/* A bit for each number; relaxed: who asks has learnt the number, or takes it as a hint. */
+static _Atomic uint64_t kept[KEPT / WORD_BITS];
+static _Atomic uint32_t kept_count;
+
+int fz_own_fd_copy(int fd)
+{
+	struct rlimit old, wide, now;
+	long limit = 1024, high;
+	bool widened = false, high_enough = false;
+
+	fz_lock_acquire(&limit_lock);
+	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
+		high_enough = old.rlim_cur > HIGH + ROOM;
+		limit = high_enough ? HIGH : (long)old.rlim_cur;
+		wide = old;
+		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
+								     old.rlim_max;
+		if (!high_enough && wide.rlim_cur > old.rlim_cur)
+			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
+					      (long)&wide, 0) == 0;
+	}
+	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+			   widened || high_enough ? limit : limit - ROOM);
+	/* No limit to raise, and many that wait with what is closed: as high as there is room. */
+	for (limit /= 2; high < 0 && high != -EBADF && limit > 2; limit /= 2)
+		high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, limit);
+	/* Unless the program has set another one meanwhile. */
+	if (widened && fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&now) == 0 &&
+	    now.rlim_cur == wide.rlim_cur) {
+		now.rlim_cur = old.rlim_cur;
+		fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&now, 0);
+	}
+	fz_lock_release(&limit_lock);
+	return (int)high;
+}
+
+static uint64_t bit_of(int fd)
+{
+	return (uint64_t)1 << (unsigned)fd % WORD_BITS;
+}
+
+int fz_own_fd_keep(int fd)
+{
+	int copy = fz_own_fd_copy(fd);
+
+	if (copy >= KEPT) {
+		fz_syscall1(__NR_close, copy);
+		return -EMFILE;
+	}
+	if (copy >= 0) {
+		atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy),
+					 memory_order_relaxed);
+		atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
+	}
+	return copy;
+}
+
+void fz_own_fd_drop(int copy)
+{
+	/* Not once more in a fork's child. */
+	if (!(atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
+					memory_order_relaxed) & bit_of(copy)))
+		return;
+	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_relaxed);
+	fz_syscall1(__NR_close, copy);
+}
+
+static bool is_kept(int fd)
+{
+	return atomic_load_explicit(&kept_count, memory_order_relaxed) && fd < KEPT &&
+	       atomic_load_explicit(&kept[fd / WORD_BITS], memory_order_relaxed) & bit_of(fd);
+}
+
+unsigned fz_own_fd_next_kept(unsigned first)
+{
+	for (unsigned i = first / WORD_BITS;
+	     i < KEPT / WORD_BITS && atomic_load_explicit(&kept_count, memory_order_relaxed); i++) {
+		uint64_t word = atomic_load_explicit(&kept[i], memory_order_relaxed);
+
+		if (i == first / WORD_BITS)
+			word &= ~(uint64_t)0 << first % WORD_BITS;
+		if (word)
+			return i * WORD_BITS + (unsigned)__builtin_ctzll(word);
+	}
+	return UINT_MAX;
+}
+
+void fz_own_fd_after_fork(void)
+{
+	__builtin_memset(&limit_lock, 0, sizeof(limit_lock));
+	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
+		fz_own_fd_drop((int)fd);
+}
+
+int fz_own_fd_raise(int fd)
+{
+	int high = fz_own_fd_copy(fd);
+
+	/* No room up there: where it is, it works too. */
+	if (high < 0)
+		return fd;
+	fz_syscall1(__NR_close, fd);
+	return high;
+}
+
+int fz_own_fd_elsewhere(int fd)
+{
+	long copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, fd + 1);
+
+	if (copy == -EINVAL || copy == -EMFILE)
+		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+	return (int)copy;
+}
+
+uint32_t fz_sched_fd_count(void)
+{
+	return fz_sched.count * FZ_BACKEND_FDS;
+}
+
+int fz_sched_fd(uint32_t i)
+{
+	return fz_backend_fd(&fz_sched.processors[i / FZ_BACKEND_FDS].backend,
+			     i % FZ_BACKEND_FDS);
+}
+
+bool fz_sched_owns_fd(int fd)
+{
+	if (fd < 0)
+		return false;
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++)
+		if (fz_sched_fd(i) == fd)
+			return true;
+	return is_kept(fd);
+}
+
+int fz_sched_vacate_fd(int fd)
+{
+	int err = is_kept(fd) ? -EBUSY : 0;
+
+	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
+		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);
+	return err;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/backend/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "runtime/backend/backend.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/base/die.h"
+#include "runtime/base/features.h"
+#include "runtime/backend/own_fd.h"
+#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
+#include "runtime/base/uapi.h"
+
+enum {
+	SQ_ENTRIES = 256,
+	CQ_ENTRIES = 8192,
+};
+
+/* Low bits of user_data; requests are aligned. */
+enum {
+	TAG_REQUEST = 0,
+	TAG_CANCEL = 1,		/* the answer to a cancel request */
+	TAG_EVENT = 2,		/* the ring's eventfd was written */
+	TAG_IGNORE = 3,
+	TAG_MASK = 3,
+};
+
+static const uint8_t needed_ops[] = {
+	IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL, IORING_OP_ACCEPT,
+	IORING_OP_CONNECT, IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READV,
+	IORING_OP_WRITEV, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_SENDMSG,
+	IORING_OP_RECVMSG,
+};
+
+/* One bit for each opcode; written by fz_ring_init(), the same each time. */
+static uint64_t known_ops[4];
+
+bool fz_ring_knows(uint8_t opcode)
+{
+	return known_ops[opcode / 64] >> opcode % 64 & 1;
+}
+
+static int probe_ops(struct io_uring *uring)
+{
+	_Alignas(struct io_uring_probe) char
+		room[sizeof(struct io_uring_probe) + 256 * sizeof(struct io_uring_probe_op)];
+	struct io_uring_probe *probe = (void *)room;
+	int err;
+
+	__builtin_memset(room, 0, sizeof(room));
+	err = io_uring_register_probe(uring, probe, 256);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < sizeof(needed_ops); i++)
+		if (!io_uring_opcode_supported(probe, needed_ops[i]))
+			return -ENOSYS;
+	for (unsigned op = 0; op < 256; op++)
+		if (io_uring_opcode_supported(probe, (int)op))
+			known_ops[op / 64] |= (uint64_t)1 << op % 64;
+	return 0;
+}
+
+static long sync_cancel(int fd, uint64_t user_data)
+{
+	struct fz_uapi_sync_cancel reg = {
+		.addr = user_data,
+		.fd = -1,
+		.flags = FZ_UAPI_ASYNC_CANCEL_ALL,
+	};
+
+	return fz_syscall4(__NR_io_uring_register, fd, FZ_UAPI_REGISTER_SYNC_CANCEL,
+			   (long)&reg, 1);
+}
+
+static void set_fd(struct fz_ring *ring, int fd)
+{
+	ring->uring.ring_fd = fd;
+	ring->uring.enter_ring_fd = fd;
+	/* relaxed: both numbers name the same ring until the old is closed. */
+	atomic_store_explicit(&ring->fd, fd, memory_order_relaxed);
+}
+
+static uint64_t event_data(const struct fz_ring *ring)
+{
+	return (uint64_t)ring->event_generation << 2 | TAG_EVENT;
+}
+
+void fz_ring_arm_event(struct fz_ring *ring, int tid)
+{
+	struct io_uring_sqe *sqe;
+
+	if (FZ_LIKELY(ring->event_armer == tid))
+		return;
+	if (ring->event_armer) {
+		sqe = fz_ring_sqe(ring);
+		io_uring_prep_poll_remove(sqe, event_data(ring));
+		sqe->user_data = TAG_IGNORE;
+		ring->event_generation++;
+	}
+	sqe = fz_ring_sqe(ring);
+	io_uring_prep_poll_multishot(
+		sqe, atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
+		POLLIN);
+	sqe->user_data = event_data(ring);
+	ring->event_armer = tid;
+}
+
+int fz_ring_init(struct fz_ring *ring, const char **ret_why)
+{
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+			 IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE,
+		.cq_entries = CQ_ENTRIES,
+	};
+	const uint32_t features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG |
+				  IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE |
+				  IORING_FEAT_SINGLE_MMAP | IORING_FEAT_RW_CUR_POS;
+	long event_fd, err;
+
+	*ret_why = "io_uring_setup";
+	err = io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
+	if (err < 0 && err != -EINVAL)
+		return (int)err;
+	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
+	/* It does not know all flags. */
+	if (err)
+		return -ENOSYS;
+	err = -ENOSYS;
+	if ((params.features & features) != features)
+		goto out_exit;
+	err = probe_ops(&ring->uring);
+	if (err < 0)
+		goto out_exit;
+	/* There is nothing to cancel; a kernel that knows the call says so. */
+	if (!fz_feature_allowed(FZ_FEATURE_SYNC_CANCEL) ||
+	    sync_cancel(ring->uring.ring_fd, ~(uint64_t)TAG_MASK) == -EINVAL) {
+		err = -ENOSYS;
+		goto out_exit;
+	}
+	*ret_why = "eventfd";
+	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+	err = event_fd;
+	if (event_fd < 0)
+		goto out_exit;
+	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
+	atomic_store_explicit(&ring->event_fd, fz_own_fd_raise((int)event_fd),
+			      memory_order_relaxed);
+	/* A fork's child must not see a half-shared ring. */
+	io_uring_ring_dontfork(&ring->uring);
+	return 0;
+out_exit:
+	io_uring_queue_exit(&ring->uring);
+	return (int)err;
+}
+
+void fz_ring_init_none(struct fz_ring *ring)
+{
+	static unsigned zero;
+
+	__builtin_memset(ring, 0, sizeof(*ring));
+	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
+	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
+	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&ring->event_fd, -1, memory_order_relaxed);
+}
+
+void fz_ring_fini(struct fz_ring *ring)
+{
+	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) < 0)
+		return;
+	fz_syscall1(__NR_close, atomic_load_explicit(&ring->event_fd, memory_order_relaxed));
+	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
+}
+
+static void note_user(struct fz_ring *ring)
+{
+	const struct fz_carrier *c = fz_self()->carrier;
+
+	if (FZ_LIKELY(ring->user == c))
+		return;
+	ring->user = c;
+	ring->user_changes++;
+}
+
+/*
+ * The kernel thread that has submitted a request completes it, and lets go of its file only
+ * then: both with the ring's lock held.  Another one that sees the completion in between,
+ * and whose fiber closes the descriptor, would not be the last to have the file open
+ * (tests/programs/io/io_closed.c).  So wait for the lock; a harmless call that takes it.
+ */
+static void settle(struct fz_ring *ring)
+{
+	/* acquire: what was posted before is settled by the call. */
+	ring->settled = __atomic_load_n(ring->uring.cq.ktail, __ATOMIC_ACQUIRE);
+	fz_syscall4(__NR_io_uring_register,
+		    atomic_load_explicit(&ring->fd, memory_order_relaxed),
+		    IORING_UNREGISTER_EVENTFD, 0, 0);
+}
+
+/* Has nobody but the caller had the ring since the request was queued? */
+static bool is_settled(const struct fz_ring *ring, const struct fz_request *request,
+		       unsigned index)
+{
+	return FZ_LIKELY(request->user_change == ring->user_changes) ||
+	       (int)(index - ring->settled) < 0;
+}
+
+struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	note_user(ring);
+	while (!(sqe = io_uring_get_sqe(&ring->uring)))
+		fz_ring_submit(ring);
+	return sqe;
+}
+
+void fz_ring_poll(struct fz_ring *ring)
+{
+	fz_syscall6(__NR_io_uring_enter,
+		    atomic_load_explicit(&ring->fd, memory_order_relaxed), 0, 0,
+		    IORING_ENTER_GETEVENTS, 0, 0);
+}
+
+static void complete(struct fz_ring *ring, struct fz_request *request, int32_t result,
+		     bool is_answer)
+{
+	struct fz_ticket ticket = { .fiber = request->fiber };
+
+	ring->in_flight--;
+	if (!is_answer) {
+		request->result = result;
+		request->refused |= result == -EINVAL;
+	}
+	if (request->more) {
+		request->more--;
+		if (!request->wake_early || is_answer)
+			return;
+		/* acquire: pairs with the fiber's publication of a new number. */
+		ticket.number = atomic_load_explicit(&request->number,
+						     memory_order_acquire);
+	} else {
+		/*
+		 * acq_rel: publishes result to the fiber's acquire load, and
+		 * reads the number that the fiber published last.  From here on
+		 * the request may be gone.
+		 */
+		ticket.number = atomic_exchange_explicit(
+			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
+	}
+	fz_wake(ticket, FZ_WHY_DONE);
+}
+
+static bool is_forbidden(long err)
+{
+	return err == -EPERM || err == -EACCES || err == -ENOSYS;
+}
+
+/*
+ * A seccomp filter came in mid-run: what the kernel has not taken goes back to its
+ * fibers as cancelled, and they try again with what there is now.
+ */
+static void lose(struct fz_ring *ring, int error)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+	unsigned head = *sq->khead, tail = sq->sqe_tail;
+
+	fz_backend_lose_ring(error);
+	for (unsigned i = head; i != tail; i++) {
+		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
+
+		if ((data & TAG_MASK) <= TAG_CANCEL)
+			complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
+				 -ECANCELED, (data & TAG_MASK) == TAG_CANCEL);
+	}
+	/* The kernel does not look any more; release as in fz_ring_publish(). */
+	sq->sqe_head = sq->sqe_tail = head;
+	__atomic_store_n(sq->ktail, head, __ATOMIC_RELEASE);
+}
+
+static struct fz_request *request_of(const struct io_uring_cqe *cqe)
+{
+	return (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)TAG_MASK);
+}
+
+/*
+ * In a batch of completions each request, and each fiber that waits for one, is a
+ * cache miss: fetch them some completions ahead, the fiber when the request is
+ * there.  A request stays where it is until its last completion has been reaped.
+ */
+static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned ready)
+{
+	enum { REQUEST_AHEAD = 8, FIBER_AHEAD = 4 };
+	const struct io_uring_cq *cq = &ring->uring.cq;
+	const struct io_uring_cqe *cqe;
+
+	if (ready > REQUEST_AHEAD)
+		__builtin_prefetch(request_of(&cq->cqes[(head + REQUEST_AHEAD) & cq->ring_mask]),
+				   1);
+	if (ready <= FIBER_AHEAD)
+		return;
+	cqe = &cq->cqes[(head + FIBER_AHEAD) & cq->ring_mask];
+	if ((cqe->user_data & TAG_MASK) <= TAG_CANCEL)
+		__builtin_prefetch(request_of(cqe)->fiber, 1);
+}
+
+uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
+{
+	struct io_uring_cqe *cqe;
+	unsigned head, seen = 0;
+	const unsigned ready = io_uring_cq_ready(&ring->uring);
+
+	note_user(ring);
+	io_uring_for_each_cqe(&ring->uring, head, cqe) {
+		uint64_t tag = cqe->user_data & TAG_MASK;
+
+		if (seen == ready || seen == most)
+			break;
+		prefetch_ahead(ring, head, ready - seen);
+		seen++;
+		if (tag == TAG_EVENT) {
+			*ret_kicked = true;
+			if (!(cqe->flags & IORING_CQE_F_MORE) &&
+			    cqe->user_data == event_data(ring))
+				ring->event_armer = 0;
+		} else if (tag != TAG_IGNORE) {
+			if (!is_settled(ring, request_of(cqe), head))
+				settle(ring);
+			complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
+		}
+	}
+	io_uring_cq_advance(&ring->uring, seen);
+	/* It keeps up, or would be ahead again when the index has come round. */
+	if ((int)(*ring->uring.cq.khead - ring->settled) > 0)
+		ring->settled = *ring->uring.cq.khead;
+	return seen;
+}
+
+void fz_ring_submit(struct fz_ring *ring)
+{
+	note_user(ring);
+	while (fz_ring_queued(ring)) {
+		int n;
+
+		fz_carrier_note_submitted();
+		n = io_uring_submit(&ring->uring);
+
+		if (n >= 0)
+			continue;
+		/*
+		 * EBUSY, EAGAIN: completions or memory are in the way.  Let the
+		 * kernel post what it has, which makes room for both.
+		 */
+		if (n == -EBUSY || n == -EAGAIN || n == -EINTR)
+			fz_ring_poll(ring);
+		else if (is_forbidden(n))
+			lose(ring, -n);
+		else
+			fz_die("io_uring_enter failed in mid-run, error %d", -n);
+		if (n == -EAGAIN)
+			fz_syscall0(__NR_sched_yield);
+		if (n == -EBUSY)
+			fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
+	}
+}
+
+uint32_t fz_ring_publish(struct fz_ring *ring)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+
+	note_user(ring);
+	/* As liburing's io_uring_submit() does; release: the entries before the tail. */
+	sq->sqe_head = sq->sqe_tail;
+	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);
+	return fz_ring_queued(ring);
+}
+
+void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
+{
+	struct __kernel_timespec ts;
+	struct io_uring_getevents_arg arg = { .sigmask_sz = sizeof(uint64_t) };
+	long err;
+
+	if (deadline != FZ_FOREVER) {
+		fz_nsec now = fz_now();
+
+		ts = fz_timespec(deadline > now ? deadline - now : 0);
+		arg.ts = (uintptr_t)&ts;
+	}
+	if (published)
+		fz_carrier_note_submitted();
+	err = fz_syscall6(__NR_io_uring_enter,
+			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
+			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
+			  sizeof(arg));
+	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */
+	if (is_forbidden(err))
+		fz_backend_lose_ring((int)-err);
+}
+
+void fz_ring_kick(struct fz_ring *ring)
+{
+	const uint64_t one = 1;
+
+	fz_syscall3(__NR_write,
+		    atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
+		    (long)&one, sizeof(one));
+}
+
+void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!owned) {
+		sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed),
+			    (uintptr_t)request);
+		return;
+	}
+	sqe = fz_ring_sqe(ring);
+	io_uring_prep_cancel(sqe, request, FZ_UAPI_ASYNC_CANCEL_ALL);
+	sqe->user_data = (uintptr_t)request | TAG_CANCEL;
+	ring->in_flight++;
+	request->more++;
+}
+
+int fz_ring_vacate_fd(struct fz_ring *ring, int fd)
+{
+	bool is_event = atomic_load_explicit(&ring->event_fd, memory_order_relaxed) == fd;
+	int copy;
+
+	if (!is_event && atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
+		return 0;
+	copy = fz_own_fd_elsewhere(fd);
+	if (copy < 0)
+		return copy;
+	if (is_event)
+		atomic_store_explicit(&ring->event_fd, copy, memory_order_relaxed);
+	else
+		set_fd(ring, copy);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_BASE_FEATURES_H
+#define FZ_RUNTIME_BASE_FEATURES_H
+
+/*
+ * runtime/base/features.h - what older kernels and CPUs need not have.  Each has another
+ * way, which FIBERIZE_WITHOUT takes although the feature is there.
+ *
+ *	guard-install	Linux 6.13, MADV_GUARD_INSTALL: mprotect
+ *	sync-cancel	Linux 6.0, IORING_REGISTER_SYNC_CANCEL: epoll, not io_uring
+ *	rwf-nowait	Linux 4.14, for pipes 5.5, RWF_NOWAIT: poll, then the real call
+ *	epoll-pwait2	Linux 5.11: ppoll, then epoll_pwait
+ *	fsgsbase	x86-64, Linux 5.9: arch_prctl
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/base.h"
+
+/* In the order of the words of FIBERIZE_WITHOUT (runtime/base/options.def). */
+enum fz_feature {
+	FZ_FEATURE_GUARD_INSTALL,
+	FZ_FEATURE_SYNC_CANCEL,
+	FZ_FEATURE_RWF_NOWAIT,
+	FZ_FEATURE_EPOLL_PWAIT2,
+	FZ_FEATURE_FSGSBASE,
+};
+
+/* A bit for each; written before the second thread. */
+extern uint64_t fz_features_without FZ_HIDDEN;
+
+static inline bool fz_feature_allowed(enum fz_feature feature)
+{
+	return FZ_LIKELY(!(fz_features_without >> feature & 1));
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_BASE_SYS_H
+#define FZ_RUNTIME_BASE_SYS_H
+
+/*
+ * runtime/base/sys.h - system calls, raw.  All return a value or -errno, touch no
+ * libc state, and may be used in any context, signal handlers included.
+ */
+
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "arch/arch.h"
+#include "runtime/base/base.h"
+
+#include <asm/unistd.h>
+
+static inline long fz_sys_futex_wait(const void *word, uint32_t expected,
+				     const struct __kernel_timespec *relative)
+{
+	return fz_syscall4(__NR_futex, (long)word, FUTEX_WAIT_PRIVATE, expected,
+			   (long)relative);
+}
+
+static inline long fz_sys_futex_wake(const void *word, int count)
+{
+	return fz_syscall3(__NR_futex, (long)word, FUTEX_WAKE_PRIVATE, count);
+}
+
+static inline long fz_sys_gettid(void)
+{
+	return fz_syscall0(__NR_gettid);
+}
+
+static inline long fz_sys_getpid(void)
+{
+	return fz_syscall0(__NR_getpid);
+}
+
+/* The kernel's sigset_t is one word; old may be NULL. */
+static inline long fz_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return fz_syscall4(__NR_rt_sigprocmask, how, (long)set, (long)old,
+			   sizeof(uint64_t));
+}
+
+/*
+ * Can the eight bytes at p be read?  For arguments that natively only the kernel
+ * would look at, and answer EFAULT.  rt_sigprocmask copies the set before it
+ * rejects an impossible `how`.
+ */
+static inline bool fz_sys_readable(const void *p)
+{
+	const int efault = 14;
+
+	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
+}
+
+/* What poll says of fd without waiting: POLL* that are set, 0, or -errno. */
+static inline long fz_sys_poll_now(int fd, short events)
+{
+	struct {
+		int fd;
+		short events;
+		uint16_t revents;
+	} p = { .fd = fd, .events = events };	/* the kernel's struct pollfd */
+	const struct __kernel_timespec none = { 0, 0 };
+	long n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0);
+
+	return n > 0 ? p.revents : n;
+}
+
+/* An option of SOL_SOCKET; 0 if fd has none. */
+static inline int fz_sys_socket_option(int fd, int option)
+{
+	const int level_socket = 1;
+	int value = 0;
+	uint32_t size = sizeof(value);
+
+	fz_syscall5(__NR_getsockopt, fd, level_socket, option, (long)&value, (long)&size);
+	return value;
+}
+
+static inline bool fz_sys_is_stream(int fd)
+{
+	const int option_type = 3, type_stream = 1;
+
+	return fz_sys_socket_option(fd, option_type) == type_stream;
+}
+
+static inline long fz_sys_mmap(size_t size, int prot, int flags)
+{
+	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);
+}
+
+/*
+ * Zeros again in whole pages of private memory without touching them, which in a fork's child
+ * would copy each.
+ */
+static inline void fz_sys_forget_pages(void *pages, size_t size)
+{
+	const int dontneed = 4;
+
+	if (fz_syscall3(__NR_madvise, (long)pages, (long)size, dontneed))
+		__builtin_memset(pages, 0, size);
+}
+
+static inline bool fz_sys_failed(long ret)
+{
+	return ret < 0 && ret > -4096;
+}
+
+static inline struct __kernel_timespec fz_timespec(fz_nsec ns)
+{
+	return (struct __kernel_timespec){
+		.tv_sec = (long long)(ns / FZ_SEC),
+		.tv_nsec = (long long)(ns % FZ_SEC),
+	};
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_BASE_UAPI_H
+#define FZ_RUNTIME_BASE_UAPI_H
+
+/*
+ * runtime/base/uapi.h - kernel interfaces newer than the oldest headers that we
+ * build on, or than liburing 2.3.  Named after the kernel's own.
+ */
+
+#include <stdint.h>
+
+enum {
+	/* 5.19 */
+	FZ_UAPI_ASYNC_CANCEL_ALL = 1 << 0,
+	/* 6.0 */
+	FZ_UAPI_REGISTER_SYNC_CANCEL = 24,
+	/* 6.7 */
+	FZ_UAPI_OP_WAITID = 50,
+	FZ_UAPI_OP_FUTEX_WAIT = 51,	/* flags in fd, value in off, bits in addr3 */
+	FZ_UAPI_FUTEX2_SIZE_U32 = 2,
+	/* 6.13 */
+	FZ_UAPI_MADV_GUARD_INSTALL = 102,
+};
+
+/* struct io_uring_sync_cancel_reg, 6.0. */
+struct fz_uapi_sync_cancel {
+	uint64_t addr;
+	int32_t fd;
+	uint32_t flags;
+	struct {
+		int64_t tv_sec, tv_nsec;
+	} timeout;
+	uint64_t pad[4];
+};
+_Static_assert(sizeof(struct fz_uapi_sync_cancel) == 64, "as in the kernel");
+
+/* Linux 4.18's rseq, as glibc 2.35 and newer register it. */
+struct fz_uapi_rseq {
+	uint32_t cpu_id_start;
+	uint32_t cpu_id;
+	uint64_t rseq_cs;
+	uint32_t flags;
+};
+enum {
+	FZ_UAPI_RSEQ_FLAG_UNREGISTER = 1,
+	FZ_UAPI_RSEQ_CPU_ID_REGISTRATION_FAILED = -2,
+};
+#ifdef __x86_64__
+#define FZ_UAPI_RSEQ_SIG 0x53053053
+#else
+#define FZ_UAPI_RSEQ_SIG 0xd428bc00
+#endif
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/fiber/adopt.h"
+
+#include "runtime/base/host.h"
+#include "runtime/sched/park.h"
+#include "runtime/base/uapi.h"
+
+/* On the stack of who orders; gone as soon as published was seen. */
+struct order {
+	fz_context_body *body;
+	struct fz_fiber *fiber;
+	_Atomic uint32_t published;
+};
+
+/* Exported by glibc 2.35 and newer. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+void fz_adopt_cut_rseq(void)
+{
+	/* glibc passes 32, whatever __rseq_size says, or from 2.40 on that if it is more. */
+	const long first_size = 32;
+	struct fz_uapi_rseq *area;
+	long err;
+
+	if (!&__rseq_offset || !&__rseq_size || __rseq_size == 0)
+		return;
+	area = (void *)(fz_tcb_get() + (uintptr_t)__rseq_offset);
+	err = fz_syscall4(__NR_rseq, (long)area, first_size, FZ_UAPI_RSEQ_FLAG_UNREGISTER,
+			  FZ_UAPI_RSEQ_SIG);
+	if (err && (long)__rseq_size > first_size)
+		fz_syscall4(__NR_rseq, (long)area, (long)FZ_ROUND_UP(__rseq_size, 32),
+			    FZ_UAPI_RSEQ_FLAG_UNREGISTER, FZ_UAPI_RSEQ_SIG);
+	/* sched_getcpu() and allocators take the slow way from now on. */
+	area->cpu_id = (uint32_t)FZ_UAPI_RSEQ_CPU_ID_REGISTRATION_FAILED;
+}
+
+void fz_adopt_cut_signals(uintptr_t tcb)
+{
+	const int setxid = 0x40;	/* glibc's bit of cancelhandling: signalled */
+
+	/*
+	 * acq_rel: libc marks threads that do not exit, and counts the answers of those
+	 * that it has marked; its handler clears the bit on this thread.
+	 */
+	atomic_fetch_or_explicit(fz_tcb_cancelhandling(tcb), FZ_CANCEL_EXITING,
+				 memory_order_acq_rel);
+	while (atomic_load_explicit(fz_tcb_cancelhandling(tcb), memory_order_acquire) & setxid)
+		fz_syscall0(__NR_sched_yield);
+	/* relaxed: whoever signals it by this finds nobody. */
+	atomic_store_explicit(fz_tcb_tid(tcb), -1, memory_order_relaxed);
+}
+
+static void *adopted(void *arg)
+{
+	struct order *order = arg;
+	struct fz_fiber *self = fz_self();
+	fz_context_body *body = order->body;
+	size_t list_size;
+
+	self->tcb = fz_tcb_get();
+	fz_syscall3(__NR_get_robust_list, 0, (long)&self->robust_list, (long)&list_size);
+	fz_syscall1(__NR_set_tid_address, 0);
+	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
+	fz_adopt_cut_rseq();
+	fz_adopt_cut_signals(self->tcb);
+	order->fiber = self;
+	fz_adopt(&self->sp, &order->published);
+	/* Another carrier, another time; order is gone. */
+	body(self);
+	return NULL;
+}
+
+int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
+		     struct fz_fiber **ret_fiber)
+{
+	struct order order = { .body = body };
+	int err = fz_host.thread_create(stack, size, adopted, &order);
+
+	if (err)
+		return err;
+	/* acquire: pairs with the release in fz_adopt(). */
+	while (!atomic_load_explicit(&order.published, memory_order_acquire))
+		fz_sys_futex_wait(&order.published, 0, NULL);
+	*ret_fiber = order.fiber;
+	return 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/fiber/make.h"
+
+#include <asm/errno.h>
+
+#include "runtime/fiber/adopt.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/fiber/pool.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/spawner.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/limits.h"
+#include "runtime/sched/sched.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/sched/timer.h"
+
+static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fiber *),
+		       struct fz_fiber **ret_fiber)
+{
+	struct fz_fiber *f;
+	void *stack;
+	size_t size;
+	int err;
+
+	fz_enter_runtime(fz_self());
+	err = fz_stack_alloc(birth->stack_size, birth->guard_size, &stack, &size);
+	fz_leave_runtime(fz_self());
+	if (err)
+		return -ENOMEM;
+	fz_announce_brief(fz_self());
+	err = fz_adopt_context(stack, size, live, &f);
+	fz_announce_end(fz_self());
+	if (err) {
+		fz_enter_runtime(fz_self());
+		fz_stack_free(stack, birth->stack_size, birth->guard_size);
+		fz_leave_runtime(fz_self());
+		return err;
+	}
+	f->kind = FZ_KIND_FIBER;
+	f->stack = stack;
+	f->stack_size = size;
+	f->guard_size = birth->guard_size;
+	*ret_fiber = f;
+	return 0;
+}
+
+/*
+ * libc calls the allocator while it makes a kernel thread, of the caller's or of ours.  One
+ * whose locks are ours, too, may be held by a fiber that waits for its turn: then it takes
+ * a carrier that is there already for it to have one.
+ */
+static void await_spare(struct fz_fiber *self)
+{
+	const int most = 50;
+
+	if (!fz_host.has_own_allocator || self->kind != FZ_KIND_FIBER)
+		return;
+	for (int tries = 0; tries < most && !fz_carrier_has_spare(); tries++) {
+		fz_spawner_want_spare();
+		fz_wait_arm(self, 0);
+		fz_park(self, fz_now() + FZ_MSEC / 5);
+	}
+}
+
+int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
+		  void (*live)(struct fz_fiber *), struct fz_fiber **ret_fiber)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	const size_t small_stack = 512 * 1024, headroom = 1 << 20;
+	struct fz_birth small = *birth;
+	int err;
+
+	*ret_fiber = NULL;
+	if (birth->any_stack_size && birth->stack_size > small_stack &&
+	    !fz_limits_allow_memory(birth->stack_size + headroom)) {
+		fz_limits_tell("little memory is left: stacks of new threads are smaller");
+		small.stack_size = small_stack;
+		birth = &small;
+		*ret_fiber = fz_pool_search(birth);
+		if (*ret_fiber)
+			return 0;
+	}
+	await_spare(self);
+	for (int tries = 10; tries; tries--) {
+		fz_leave_runtime(self);
+		err = manufacture(birth, live, ret_fiber);
+		fz_enter_runtime(self);
+		if (!err)
+			return 0;
+		*ret_fiber = fz_pool_search(birth);
+		if (!*ret_fiber && self->kind == FZ_KIND_FIBER) {
+			fz_sched_yield(self);
+			*ret_fiber = fz_pool_search(birth);
+		}
+		if (*ret_fiber)
+			return 0;
+		if (err != -EAGAIN || tries == 1)
+			break;
+		fz_carrier_make_room();
+		fz_leave_runtime(self);
+		fz_announce_brief(self);
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+		fz_announce_end(self);
+		fz_enter_runtime(self);
+	}
+	return -EAGAIN;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/fiber/stack.h"
+
+#include <asm/errno.h>
+#include <linux/mman.h>
+
+#include "runtime/base/features.h"
+#include "runtime/base/lock.h"
+#include "runtime/sched/limits.h"
+#include "runtime/base/uapi.h"
+
+enum {
+	PAGE = 4096,
+	CLASSES = 16,			/* sizes of stacks in use at once */
+	SLAB_STACKS = 128,
+	/*
+	 * Stacks end at different places in their last page.  All at the same
+	 * one, the hot lines of all fibers would fight for the same cache sets.
+	 */
+	COLOURS = 64,
+	COLOUR_STEP = 64,
+};
+#define SLAB_MAX ((size_t)2 << 30)
+
+_Static_assert(COLOURS * COLOUR_STEP % PAGE == 0, "slots are whole pages");
+
+/*
+ * A stack's top and the guard of the one above it are neighbours.  Half a table
+ * off the 2 MB that one page table covers, they share a page table; aligned,
+ * each fiber would pay for two.
+ */
+#define TABLE_SPAN ((size_t)2 << 20)
+
+struct slab_class {
+	size_t slot;			/* guard + usable size; 0: unused entry */
+	size_t guard;
+	char *next;			/* first slot not yet given out */
+	char *end;
+	uint32_t given;			/* counts, for colours */
+	struct free_slot *free;		/* given out in vain */
+};
+
+/* At the low end of the usable part. */
+struct free_slot {
+	struct free_slot *next;
+};
+
+/* All guarded by lock. */
+static struct {
+	struct fz_lock lock;
+	struct slab_class classes[CLASSES];
+	uint32_t victim;
+} slabs;
+
+static struct slab_class *find_class(size_t slot, size_t guard)
+{
+	struct slab_class *class;
+
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		class = &slabs.classes[i];
+		if (class->slot == slot && class->guard == guard)
+			return class;
+		if (!class->slot)
+			goto found;
+	}
+	/* Too many sizes: forget the rest of one slab, which is address space. */
+	class = &slabs.classes[slabs.victim++ % CLASSES];
+found:
+	*class = (struct slab_class){ .slot = slot, .guard = guard };
+	return class;
+}
+
+static int refill(struct slab_class *class)
+{
+	size_t count = SLAB_MAX / class->slot;
+	size_t size, slack;
+	long mem;
+
+	if (count > SLAB_STACKS)
+		count = SLAB_STACKS;
+	/* What nobody needs yet is the program's, whose own memory is as limited. */
+	if (count == 0 || fz_limits_count_address_space())
+		count = 1;
+	/* Fewer if there is not that much. */
+	for (;; count /= 2) {
+		/* One at a time: there is none to waste. */
+		slack = count > 1 && class->slot >= TABLE_SPAN ? 2 * TABLE_SPAN : 0;
+		size = count * class->slot + slack;
+		mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK);
+		if (!fz_sys_failed(mem))
+			break;
+		if (count == 1)
+			return (int)mem;
+	}
+	/* Best effort: a huge page would make one touched page cost 2 MB. */
+	fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
+	class->next = (char *)mem;
+	if (slack)
+		class->next = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
+	class->end = (char *)mem + size;
+	return 0;
+}
+
+static int install_guard(char *low, size_t size)
+{
+	long err;
+
+	if (size == 0)
+		return 0;
+	if (fz_feature_allowed(FZ_FEATURE_GUARD_INSTALL) &&
+	    fz_syscall3(__NR_madvise, (long)low, (long)size, FZ_UAPI_MADV_GUARD_INSTALL) == 0)
+		return 0;
+	/* until the baseline is 6.13 */
+	err = fz_syscall3(__NR_mprotect, (long)low, (long)size, PROT_NONE);
+	return (int)err;
+}
+
+int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
+{
+	struct slab_class *class;
+	size_t colour;
+	char *slot;
+	int err = 0;
+
+	if (size > SIZE_MAX / 4 || guard > SIZE_MAX / 4)
+		return -EAGAIN;
+	size = FZ_ROUND_UP(size, PAGE);
+	guard = FZ_ROUND_UP(guard, PAGE);
+	fz_lock_acquire(&slabs.lock);
+	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
+	if (class->free) {
+		*ret_low = class->free;
+		*ret_size = size;
+		class->free = class->free->next;
+		fz_lock_release(&slabs.lock);
+		return 0;
+	}
+	if ((size_t)(class->end - class->next) < class->slot)
+		err = refill(class);
+	slot = class->next;
+	/* Coprime to COLOURS: neighbours differ, all are used. */
+	colour = class->given++ * 11 % COLOURS;
+	if (!err)
+		class->next += class->slot;
+	fz_lock_release(&slabs.lock);
+	if (!err)
+		err = install_guard(slot, guard);
+	if (err)
+		return err;
+	*ret_low = slot + guard;
+	*ret_size = size + colour * COLOUR_STEP;
+	return 0;
+}
+
+void fz_stack_free(void *low, size_t size, size_t guard)
+{
+	struct free_slot *slot = low;
+	struct slab_class *class;
+
+	size = FZ_ROUND_UP(size, PAGE);
+	guard = FZ_ROUND_UP(guard, PAGE);
+	fz_lock_acquire(&slabs.lock);
+	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
+	slot->next = class->free;
+	class->free = slot;
+	fz_lock_release(&slabs.lock);
+}
+
+void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size)
+{
+	/* Less than a page of it is colour, and there is room for a page. */
+	char *end = (char *)FZ_ROUND_UP((size_t)low + size, PAGE);
+
+	*ret_size = size / PAGE * PAGE;
+	*ret_bottom = end - *ret_size;
+}
+
+void fz_stack_trim(void *low, const void *sp)
+{
+	/* Below the red zone; signal frames of the past need not be kept. */
+	size_t unused = (size_t)((const char *)sp - (char *)low - 128) / PAGE * PAGE;
+
+	if ((const char *)sp > (char *)low + PAGE)
+		fz_syscall3(__NR_madvise, (long)low, (long)unused, MADV_DONTNEED);
+}
+
+void fz_stack_after_fork(void)
+{
+	/* Somebody was at it: what is half done is forgotten, which is address space. */
+	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
+		__builtin_memset(&slabs, 0, sizeof(slabs));
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io/connect.c - how sockets come to be connected: accept and connect.
+ */
+#include "runtime/io/io_internal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include "runtime/backend/backend.h"
+
+enum {
+	FAMILY_UNIX = 1,
+	LEVEL_SOCKET = 1,
+	OPTION_ERROR = 4,
+	OPTION_DOMAIN = 39,
+};
+
+int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, int flags)
+{
+	uint32_t info, inherited;
+	int wait = fz_io_may_wait(self, fd, 0, &info);
+	int64_t ret;
+
+	if (wait < 0)
+		return wait;
+	if (wait) {
+		struct fz_op op = {
+			.opcode = IORING_OP_ACCEPT,
+			.fd = fd,
+			.addr = (uintptr_t)addr,
+			.off = (uintptr_t)addr_len,
+			.op_flags = (uint32_t)flags,
+		};
+		fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
+
+		ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	} else {
+		ret = fz_syscall4(__NR_accept4, fd, (long)addr, (long)addr_len, flags);
+	}
+	if (ret >= 0) {
+		/* The kernel copies a listener's type and timeouts to what it accepts. */
+		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM);
+		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
+					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
+	}
+	return (int)ret;
+}
+
+/* A connection attempt is under way; wait for its end. */
+static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec deadline)
+{
+	int error = 0;
+	uint32_t size = sizeof(error);
+	int64_t ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, deadline == FZ_FOREVER);
+
+	if (ret <= 0)
+		return ret ? (int)ret : -EINPROGRESS;
+	ret = fz_syscall5(__NR_getsockopt, fz_pin_fd(pin), LEVEL_SOCKET, OPTION_ERROR,
+			  (long)&error, (long)&size);
+	return ret ? (int)ret : -error;
+}
+
+/* The real call.  With SO_SNDTIMEO it ends whenever a request of this kernel thread does. */
+static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len,
+			   fz_nsec deadline)
+{
+	const uint32_t handlers = self->handlers_run;
+	int64_t ret;
+
+	for (;;) {
+		bool changed = fz_cancel_begin_call(self);
+
+		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
+		fz_cancel_end_call(self, changed);
+		if (ret != -EINTR || self->handlers_run != handlers)
+			return (int)ret;
+		if (fz_now() >= deadline)
+			return -EAGAIN;
+	}
+}
+
+int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	struct fz_op op = {
+		.opcode = IORING_OP_CONNECT,
+		.fd = fd,
+		.pin = &pin,
+		.addr = (uintptr_t)addr,
+		.off = addr_len,
+	};
+	fz_nsec deadline;
+	uint32_t info;
+	int64_t ret;
+	int wait = fz_io_may_wait(self, fd, 0, &info);
+
+	if (wait < 0)
+		return wait;
+	deadline = fz_fdtab_deadline(fd, info, true);
+	/*
+	 * A Unix socket waits only for room in the listener's queue, and cannot
+	 * be polled for that: the real call, and the monitor sees it.
+	 */
+	if (!wait || addr_len < sizeof(uint16_t) ||
+	    fz_sys_socket_option(fd, OPTION_DOMAIN) == FAMILY_UNIX)
+		return connect_at_once(self, fd, addr, addr_len, deadline);
+	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
+	/* Restarted, it is already under way. */
+	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
+	    ret == -EALREADY)
+		return await_connection(self, &pin, deadline);
+	/* The ring leaves the socket half connected; the system call does not. */
+	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS &&
+	    ret != -EINTR && ret != -EISCONN && ret != -EBADF && ret != -EFAULT &&
+	    ret != -EINVAL) {
+		const uint16_t unspecified[8] = { 0 };
+
+		fz_syscall3(__NR_connect, fz_pin_fd(&pin), (long)unspecified, sizeof(unspecified));
+	}
+	return (int)ret;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/io/fdtab.h"
+
+#include <asm/errno.h>
+#include <asm/socket.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+#include <linux/stat.h>
+
+#include "runtime/sched/limits.h"
+#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
+
+enum {
+	TABLE_FDS = 1 << 20,
+	TABLE_FDS_LIMITED = 1 << 14,
+	LEVEL_SOCKET = 1,
+	AT_EMPTY = 0x1000,
+};
+
+/* relaxed throughout: a hint orders nothing and guards nothing. */
+static _Atomic uint32_t *table;
+static unsigned table_fds = TABLE_FDS;
+static _Atomic int highest;
+
+void fz_fdtab_init(void)
+{
+	long mem;
+
+	if (table)
+		return;
+	/* Most of it is never touched, but counts; what it lacks is asked for each time. */
+	if (fz_limits_count_address_space())
+		table_fds = TABLE_FDS_LIMITED;
+	mem = fz_sys_mmap(table_fds * sizeof(*table), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	if (!fz_sys_failed(mem))
+		table = (void *)mem;
+}
+
+static _Atomic uint32_t *entry(int fd)
+{
+	return table && (unsigned)fd < table_fds ? &table[fd] : NULL;
+}
+
+uint32_t fz_fdtab_get(int fd)
+{
+	_Atomic uint32_t *e = entry(fd);
+
+	return e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
+}
+
+static void raise_highest(int fd)
+{
+	if (fd < TABLE_FDS)
+		fz_raise_to(&highest, fd);
+}
+
+void fz_fdtab_set(int fd, uint32_t info)
+{
+	_Atomic uint32_t *e = entry(fd);
+
+	if (!e || (!info && !atomic_load_explicit(e, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(e, info, memory_order_relaxed);
+	raise_highest(fd);
+}
+
+void fz_fdtab_forget_range(unsigned first, unsigned last)
+{
+	unsigned high = (unsigned)atomic_load_explicit(&highest, memory_order_relaxed);
+
+	for (unsigned fd = first; fd <= last && fd <= high; fd++)
+		fz_fdtab_set((int)fd, FZ_FD_UNKNOWN);
+}
+
+void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
+{
+	_Atomic uint32_t *e = entry(fd);
+	uint32_t info = fz_fdtab_get(fd);
+
+	/* By compare-and-swap: a file opened meanwhile must not become the old one. */
+	while ((info & FZ_FD_KIND_MASK) && ((info & ~clear) | set) != info &&
+	       !atomic_compare_exchange_weak_explicit(e, &info, (info & ~clear) | set,
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
+}
+
+static enum fz_fd_kind kind_of(int fd)
+{
+	struct statx st;
+	long err = fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY, STATX_TYPE, (long)&st);
+
+	if (err)
+		return err == -EBADF ? FZ_FD_UNKNOWN : FZ_FD_OTHER;
+	switch (st.stx_mode & S_IFMT) {
+	case S_IFSOCK: return FZ_FD_SOCKET;
+	case S_IFIFO: return FZ_FD_PIPE;
+	case S_IFREG:
+	case S_IFDIR:
+	case S_IFBLK: return FZ_FD_FILE;
+	case 0: return FZ_FD_ANONYMOUS;
+	default: return FZ_FD_OTHER;
+	}
+}
+
+/* Of the socket: SO_RCVTIMEO or SO_SNDTIMEO, 0 if none. */
+static fz_nsec socket_timeout(int fd, int option)
+{
+	long tv[2] = { 0, 0 };
+	uint32_t size = sizeof(tv);
+
+	if (fz_syscall5(__NR_getsockopt, fd, LEVEL_SOCKET, option, (long)tv, (long)&size))
+		return 0;
+	return (fz_nsec)tv[0] * FZ_SEC + (fz_nsec)tv[1] * FZ_USEC;
+}
+
+/* How a file was opened, as far as it matters to transfers. */
+static uint32_t file_flags(int fd)
+{
+	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
+
+	if (flags < 0)
+		return 0;
+	return (flags & O_DIRECT ? FZ_FD_DIRECT : 0) | (flags & O_DSYNC ? FZ_FD_SYNC : 0) |
+	       (flags & O_APPEND ? FZ_FD_APPEND : 0);
+}
+
+int fz_fdtab_look_up(int fd, uint32_t *ret_info)
+{
+	uint32_t info = fz_fdtab_get(fd), unknown = FZ_FD_UNKNOWN;
+	_Atomic uint32_t *e = entry(fd);
+
+	if (FZ_UNLIKELY(!(info & FZ_FD_KIND_MASK))) {
+		info = kind_of(fd);
+		if (info == FZ_FD_UNKNOWN)
+			return -EBADF;
+		if (info == FZ_FD_SOCKET) {
+			if (socket_timeout(fd, SO_RCVTIMEO_OLD))
+				info |= FZ_FD_RECV_TIMEOUT;
+			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
+				info |= FZ_FD_SEND_TIMEOUT;
+			if (fz_sys_is_stream(fd))
+				info |= FZ_FD_STREAM;
+		}
+		if (info == FZ_FD_FILE)
+			info |= file_flags(fd);
+		/* Opened anew while we asked: who opened it knows better. */
+		if (e)
+			atomic_compare_exchange_strong_explicit(e, &unknown, info,
+								memory_order_relaxed,
+								memory_order_relaxed);
+		raise_highest(fd);
+	}
+	*ret_info = info;
+	return 0;
+}
+
+int fz_fdtab_nonblocking(int fd, uint32_t info)
+{
+	long flags;
+
+	if (info & FZ_FD_OURS)
+		return (info & FZ_FD_NONBLOCK) != 0;
+	flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
+	return flags < 0 ? -EBADF : (flags & O_NONBLOCK) != 0;
+}
+
+void fz_fdtab_note_nonblocking(int fd, bool on)
+{
+	fz_fdtab_change(fd, on ? 0 : FZ_FD_NONBLOCK, on ? FZ_FD_NONBLOCK : 0);
+}
+
+void fz_fdtab_share(int fd)
+{
+	fz_fdtab_change(fd, FZ_FD_OURS, 0);
+}
+
+void fz_fdtab_share_all(void)
+{
+	int high = atomic_load_explicit(&highest, memory_order_relaxed);
+
+	for (int fd = 0; fd <= high; fd++)
+		fz_fdtab_share(fd);
+}
+
+void fz_fdtab_timeout_set(int fd)
+{
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	int high = atomic_load_explicit(&highest, memory_order_relaxed);
+
+	fz_fdtab_change(fd, 0, both);
+	if (fz_fdtab_get(fd) & FZ_FD_OURS)
+		return;
+	for (int other = 0; other <= high; other++) {
+		uint32_t info = fz_fdtab_get(other);
+
+		if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & FZ_FD_OURS))
+			fz_fdtab_change(other, 0, both);
+	}
+}
+
+fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)
+{
+	fz_nsec timeout;
+
+	if (!(info & (sending ? FZ_FD_SEND_TIMEOUT : FZ_FD_RECV_TIMEOUT)))
+		return FZ_FOREVER;
+	timeout = socket_timeout(fd, sending ? SO_SNDTIMEO_OLD : SO_RCVTIMEO_OLD);
+	return timeout ? fz_now() + timeout : FZ_FOREVER;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io/file.c - files never wait for an event, but for the disk.
+ *
+ *	read	from the page cache without waiting; what is not there, by the ring,
+ *		which needs no worker thread for that
+ *	write	the real call
+ *	O_DIRECT	a request on the ring, which must not wait for anything but the
+ *		disk; the real call where that does not go
+ *	fsync	the real call
+ *
+ * The real call is announced as brief, or announced if it took long last time.
+ *
+ * Never by a worker thread of the ring: it has a reference to the open file for a moment
+ * after its request is complete.  A program that closes the file then would find what goes
+ * with the last reference, such as a lock, still there (tests/programs/io/file_released.c).
+ *
+ * At the current position always the real call: only it takes the file's lock on
+ * that, without which two threads would read the same bytes.
+ */
+#include "runtime/io/file.h"
+
+#include <sys/uio.h>
+
+#include "runtime/sched/announce.h"
+#include "runtime/backend/backend.h"
+#include "runtime/base/features.h"
+#include "runtime/io/io_internal.h"
+#include "runtime/sched/sched.h"
+#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
+
+/* Above it, the processor is handed off beforehand, which costs about this. */
+#define SYNC_IS_SLOW (20 * FZ_USEC)
+/* A throttled writer is made to wait for some milliseconds. */
+#define WRITE_IS_SLOW (200 * FZ_USEC)
+
+enum fz_io_policy fz_io_policy;
+
+/* Neither a signal nor a cancellation ends it, as with the system call. */
+static int64_t run(struct fz_fiber *self, const struct fz_op *op)
+{
+	int64_t ret;
+
+	do
+		ret = fz_op_wait(self, op, FZ_FOREVER, 0);
+	/* A worker thread of the ring was disturbed, not we. */
+	while (ret == -EINTR);
+	return ret;
+}
+
+static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struct iovec *iov,
+			int count, int64_t offset, int flags)
+{
+	struct fz_op op = {
+		.opcode = writing ? IORING_OP_WRITEV : IORING_OP_READV,
+		.fd = fd,
+		.off = (uint64_t)offset,
+		.addr = (uintptr_t)iov,
+		.len = (uint32_t)count,
+		.op_flags = (uint32_t)flags,
+		.prompt = true,
+	};
+
+	if (count == 1) {
+		op.opcode = writing ? IORING_OP_WRITE : IORING_OP_READ;
+		op.addr = (uintptr_t)iov->iov_base;
+		op.len = fz_io_clamp(iov->iov_len);
+	}
+	return run(self, &op);
+}
+
+static int64_t real_read(int fd, const struct iovec *iov, int count, int64_t offset, int flags)
+{
+	if (offset == FZ_IO_CURPOS && !flags)
+		return fz_syscall3(__NR_readv, fd, (long)iov, count);
+	if (!flags)
+		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
+	return fz_syscall6(__NR_preadv2, fd, (long)iov, count, offset, 0, flags);
+}
+
+static int64_t real_write(int fd, const struct iovec *iov, int count, int64_t offset, int flags)
+{
+	if (offset == FZ_IO_CURPOS && !flags)
+		return fz_syscall3(__NR_writev, fd, (long)iov, count);
+	if (!flags)
+		return fz_syscall5(__NR_pwritev, fd, (long)iov, count, offset, 0);
+	return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
+}
+
+/* Not without waiting, or not at all: some file systems, emulators and old kernels. */
+static bool is_refused(int64_t ret)
+{
+	return ret == -EAGAIN || fz_io_cannot_try(ret);
+}
+
+/* Whether a request on the ring is worth it. */
+static bool ring_suits(uint32_t info, int64_t offset)
+{
+	return offset != FZ_IO_CURPOS && !(info & FZ_FD_RING_REFUSED) &&
+	       fz_io_policy != FZ_IO_DIRECT && fz_backend_kind() == FZ_BACKEND_RING &&
+	       fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT);
+}
+
+static void announce(struct fz_fiber *self, bool slow)
+{
+	if (slow)
+		fz_announce(self);
+	else
+		fz_announce_brief(self);
+}
+
+/* ---- read --------------------------------------------------------------- */
+
+static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+			      int64_t offset)
+{
+	int64_t ret;
+
+	fz_announce(self);
+	ret = real_read(fd, iov, count, offset, 0);
+	fz_announce_end(self);
+	return ret;
+}
+
+/* *ret_real: by the real call, whose short count is the answer. */
+static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			   int count, int64_t offset, bool *ret_real)
+{
+	if (ring_suits(info, offset)) {
+		int64_t ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
+
+		if (!is_refused(ret))
+			return ret;
+		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
+	} else {
+		/* Every other time, so that a change is noticed. */
+		fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
+	}
+	*ret_real = true;
+	return read_announced(self, fd, iov, count, offset);
+}
+
+static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			 int count, int64_t offset, bool *ret_real)
+{
+	const bool by_ring = ring_suits(0, offset);
+	int64_t ret = -EOPNOTSUPP;
+
+	if (info & FZ_FD_DIRECT)
+		return read_direct(self, fd, info, iov, count, offset, ret_real);
+	if (by_ring && fz_io_policy == FZ_IO_RING)
+		ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
+	else if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		ret = real_read(fd, iov, count, offset, RWF_NOWAIT);
+	if (!is_refused(ret))
+		return ret;
+	/* Who can try can also have the page read, and tell when it is there. */
+	if (ret == -EAGAIN && by_ring)
+		return transfer(self, false, fd, iov, count, offset, 0);
+	*ret_real = true;
+	return read_announced(self, fd, iov, count, offset);
+}
+
+int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			int count, int64_t offset)
+{
+	struct fz_io_cursor c = { .iov = iov, .count = count };
+	int64_t done = 0;
+
+	for (;;) {
+		struct iovec part;
+		const struct iovec *rest = fz_io_cursor_rest(&c, &part);
+		bool all = !c.skip, real = false;
+		int64_t ret = read_once(self, fd, info, rest, all ? c.count : 1,
+					offset == FZ_IO_CURPOS ? offset : offset + done, &real);
+
+		if (ret <= 0)
+			return done ? done : ret;
+		done += ret;
+		/* The end of the file, or of what the page cache had. */
+		fz_io_cursor_advance(&c, (size_t)ret);
+		/* Some that look like files would wait for more, such as /proc/kmsg. */
+		if (!c.count || (real && (all || c.skip)))
+			return done;
+	}
+}
+
+/* ---- write -------------------------------------------------------------- */
+
+static size_t total_of(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+
+	while (count--)
+		total += iov++->iov_len;
+	return total;
+}
+
+/*
+ * Returns false if the real call must do it, from the start: what was written meanwhile is
+ * written once more, to the same place.
+ */
+static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+			  int64_t offset, int flags, int64_t *ret_written)
+{
+	int64_t ret = transfer(self, true, fd, iov, count, offset, flags | RWF_NOWAIT);
+
+	if (is_refused(ret)) {
+		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
+		return false;
+	}
+	/* The signal that comes with it is for who makes the call. */
+	if (ret == -EFBIG)
+		return false;
+	/* Only as much as could be done without waiting? */
+	if (ret >= 0 && (size_t)ret != total_of(iov, count))
+		return false;
+	*ret_written = ret;
+	return true;
+}
+
+int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
+			 const struct iovec *iov, int count, int64_t offset, int flags)
+{
+	const bool waits = info & (FZ_FD_DIRECT | FZ_FD_SYNC) || flags & (RWF_DSYNC | RWF_SYNC);
+	bool slow = info & FZ_FD_SLOW_WRITE, went;
+	fz_nsec begin = 0;
+	int64_t ret;
+
+	if (info & FZ_FD_DIRECT || fz_io_policy == FZ_IO_RING) {
+		/* Who appends must not do it twice. */
+		if (ring_suits(info, offset) && !(info & FZ_FD_APPEND) &&
+		    !(flags & ~(RWF_DSYNC | RWF_SYNC)) &&
+		    write_by_ring(self, fd, iov, count, offset, flags, &ret))
+			return ret;
+		/* Every other time, as above. */
+		if (info & FZ_FD_RING_REFUSED)
+			fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
+	}
+	if (waits || slow)
+		begin = fz_now();
+	announce(self, slow);
+	ret = real_write(fd, iov, count, offset, flags);
+	if (begin)
+		begin = fz_now() - begin;
+	went = fz_io_announce_end(self, ret);
+	if (waits)
+		slow = begin > SYNC_IS_SLOW;
+	else
+		slow = slow ? begin > WRITE_IS_SLOW : went;
+	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_WRITE, slow ? FZ_FD_SLOW_WRITE : 0);
+	return ret;
+}
+
+int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+		      int64_t offset, int flags)
+{
+	uint32_t info;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return offset < 0 ? -EINVAL : -EBADF;
+	fz_io_test_cancel(self);
+	if (offset < 0 || fz_io_bad_vector(iov, count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+		return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
+	return fz_io_file_write(self, fd, info, iov, count, offset, flags);
+}
+
+int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	uint32_t info;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return offset < 0 ? -EINVAL : -EBADF;
+	fz_io_test_cancel(self);
+	if (offset < 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+		return fz_syscall4(__NR_pwrite64, fd, (long)buf, (long)n, offset);
+	return fz_io_file_write(self, fd, info, &iov, 1, offset, 0);
+}
+
+/* ---- fsync -------------------------------------------------------------- */
+
+int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
+{
+	fz_nsec begin;
+	uint32_t info;
+	bool slow;
+	int64_t ret;
+
+	if (fz_fdtab_look_up(fd, &info))
+		return -EBADF;
+	fz_io_test_cancel(self);
+	announce(self, info & FZ_FD_SLOW_SYNC);
+	begin = fz_now();
+	ret = fz_syscall1(data_only ? __NR_fdatasync : __NR_fsync, fd);
+	slow = fz_now() - begin > SYNC_IS_SLOW;
+	fz_announce_end(self);
+	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_SYNC, slow ? FZ_FD_SLOW_SYNC : 0);
+	return (int)ret;
+}

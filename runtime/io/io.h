@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_IO_IO_H
+#define FZ_RUNTIME_IO_IO_H
+
+/*
+ * runtime/io/io.h - the calls on descriptors, for fibers.
+ *
+ * All: from a fiber, outside the runtime; may park; act on cancellation (and
+ * then do not return) and run signal handlers; return what the system call
+ * would have returned natively, as a value or -errno.  Buffers and descriptors
+ * are not looked at: the kernel judges them.  A descriptor with O_NONBLOCK never
+ * parks.
+ */
+
+#include "runtime/fiber/fiber.h"
+#include "runtime/io/pin.h"
+
+struct iovec;
+struct msghdr;
+struct mmsghdr;
+struct pollfd;
+
+#define FZ_IO_CURPOS ((int64_t)-1)
+
+int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n);
+int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n);
+int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
+int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
+int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset);
+int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+		     int64_t offset);
+int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset);
+/* flags: RWF_*. */
+int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+		      int64_t offset, int flags);
+int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only);
+
+int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n);
+int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
+		     int64_t *out_offset, size_t n, unsigned flags);
+int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags);
+int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
+		       unsigned flags);
+
+int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags);
+int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags);
+int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
+		       void *addr, uint32_t *addr_len);
+int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
+		     const void *addr, uint32_t addr_len);
+int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int flags);
+int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags);
+int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+		       int flags, void *timespec);
+int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+		       int flags);
+int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, int flags);
+int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len);
+
+/* deadline FZ_FOREVER: no timeout; 0: do not wait.  Never restarts after a handler. */
+int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline);
+
+/*
+ * The same with another mask of signals while it waits.  Not if it need not wait: then what
+ * the mask would let in stays pending, as natively.
+ */
+int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
+		uint64_t mask);
+
+/* Likewise.  sets: for reading, for writing, exceptions; each an fd_set or NULL. */
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
+int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		  uint64_t mask);
+
+/* Returns 0 when the deadline has passed, -EINTR after a handler. */
+int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline);
+
+/*
+ * Wait until one descriptor is ready for events (POLL*).  Returns 1, or 0 at the
+ * deadline, or -EINTR; with restart, not after handlers with SA_RESTART.  Then ask again,
+ * by fz_pin_fd(): it may not be ready, or have another number.
+ */
+int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
+		     fz_nsec deadline, bool restart);
+
+/*
+ * The same; begun: part of the transfer is done and must be returned, so that a
+ * cancellation ends the wait with -ECANCELED, and is left to the next call.
+ */
+int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
+		    fz_nsec deadline, bool restart, bool begun);
+
+/*
+ * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one
+ * of the ways in options (WEXITED ...); it still can afterwards.  Returns 1, 0 if
+ * this kernel cannot say, -EINTR, or -ECHILD.
+ */
+int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
+
+/* SIGPIPE for the calling thread. */
+void fz_io_raise_sigpipe(void);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/io/op_internal.h"
+
+#include <asm/errno.h>
+#include <limits.h>
+#include <linux/poll.h>
+
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/park.h"
+#include "runtime/backend/ring.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sched/timer.h"
+
+static int fd_of(const struct fz_op *op)
+{
+	return op->pin ? fz_pin_fd(op->pin) : op->fd;
+}
+
+static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_request *request)
+{
+	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
+
+	io_uring_prep_rw(op->opcode, sqe, fd_of(op), (const void *)(uintptr_t)op->addr,
+			 op->len, op->off);
+	sqe->rw_flags = (int)op->op_flags;
+	sqe->file_index = op->file_index;
+	sqe->addr3 = op->addr3;
+	fz_ring_set_request(ring, sqe, request);
+	ring->in_flight++;
+}
+
+static bool is_done(struct fz_request *request)
+{
+	/* acquire: pairs with the exchange in complete(): the result is there. */
+	return atomic_load_explicit(&request->number, memory_order_acquire) ==
+	       FZ_REQUEST_DONE;
+}
+
+static struct fz_ticket start(struct fz_request *request, struct fz_fiber *self, unsigned flags)
+{
+	struct fz_ticket ticket = fz_wait_arm(self, flags);
+
+	request->fiber = self;
+	/* relaxed: nobody knows the request yet. */
+	atomic_store_explicit(&request->number, ticket.number, memory_order_relaxed);
+	return ticket;
+}
+
+/* Wait again for a request that is under way.  Until it is done, if firm. */
+static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
+			     fz_nsec deadline, unsigned flags)
+{
+	struct fz_ticket ticket = fz_wait_arm(self, flags);
+	/* relaxed: the compare-and-swap tells. */
+	uint64_t old = atomic_load_explicit(&request->number, memory_order_relaxed);
+
+	if (old == FZ_REQUEST_DONE ||
+	    /* release: pairs with complete(), which wakes this wait from now on. */
+	    !atomic_compare_exchange_strong_explicit(&request->number, &old, ticket.number,
+						     memory_order_acq_rel,
+						     memory_order_relaxed)) {
+		fz_wait_disarm(self);
+		return FZ_WHY_DONE;
+	}
+	return fz_park(self, deadline);
+}
+
+/*
+ * Park for a started request, end it if something else comes first.  Returns why
+ * the first wait ended.
+ */
+static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
+			  struct fz_processor *p, fz_nsec deadline)
+{
+	enum fz_why why = fz_park(self, deadline);
+
+	if (is_done(request))
+		return why;
+	do {
+		if (fz_processor_of(self) == p) {
+			fz_ring_cancel(&p->backend.ring, request, true);
+			while (!is_done(request))
+				wait_more(request, self, FZ_FOREVER, FZ_WAIT_UNINTERRUPTIBLE);
+			return why;
+		}
+		/*
+		 * Stolen meanwhile.  What p has not submitted yet cannot be found,
+		 * so ask again until it was.
+		 */
+		fz_ring_cancel(&p->backend.ring, request, false);
+		wait_more(request, self, fz_now() + FZ_MSEC, FZ_WAIT_UNINTERRUPTIBLE);
+	} while (!is_done(request));
+	return why;
+}
+
+int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+	       unsigned flags)
+{
+	struct fz_request request = { .more = 0 };
+	struct fz_ticket ticket;
+	struct fz_processor *p;
+	enum fz_why why;
+
+	do {
+		if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
+			return fz_op_ready_wait(self, op, deadline, flags);
+		fz_enter_runtime(self);
+		p = fz_processor_of(self);
+		ticket = start(&request, self, flags);
+		prepare(&p->backend.ring, op, &request);
+		if (op->pin)
+			fz_pin_begin(op->pin, ticket, op->opcode == IORING_OP_POLL_ADD);
+		if (op->prompt)
+			fz_ring_submit(&p->backend.ring);
+		why = finish(&request, self, p, deadline);
+		if (op->pin)
+			fz_pin_end(op->pin, why == FZ_WHY_DONE);
+		fz_leave_runtime(self);
+		/*
+		 * Not we: the kernel thread that submitted it has ended, or the ring, or the
+		 * descriptor was closed.
+		 */
+	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
+
+	/*
+	 * A worker thread of the ring may say EINTR for a cancelled request, and the kernel
+	 * EINVAL for a poll (fz_io_wait_ready).
+	 */
+	if (why != FZ_WHY_DONE && (request.result == -ECANCELED || request.result == -EINTR ||
+				   request.result == -EINVAL))
+		return fz_op_outcome(why);
+	return request.result;
+}
+
+int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
+	       fz_nsec deadline, unsigned flags)
+{
+	struct fz_request request = { .more = n - 1, .wake_early = true };
+	struct fz_processor *p;
+	enum fz_why why;
+
+	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
+		return fz_op_ready_poll(self, fds, n, deadline, flags);
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	start(&request, self, flags);
+	for (unsigned i = 0; i < n; i++) {
+		struct fz_op op = {
+			.opcode = IORING_OP_POLL_ADD,
+			.fd = fds[i].fd,
+			.op_flags = (uint16_t)fds[i].events,
+		};
+
+		prepare(&p->backend.ring, &op, &request);
+	}
+	why = finish(&request, self, p, deadline);
+	fz_leave_runtime(self);
+	if (why != FZ_WHY_DONE)
+		return fz_op_outcome(why);
+	return request.refused ? -EINVAL : 1;
+}
+
+int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
+{
+	enum fz_why why;
+
+	fz_enter_runtime(self);
+	fz_wait_arm(self, flags);
+	why = fz_park(self, deadline);
+	fz_leave_runtime(self);
+	return fz_op_outcome(why);
+}
+
+/*
+ * A kernel thread that collects events has a reference to each open file that it looks at,
+ * for a moment, also if there is no event after all.  Taken out first, the file is closed
+ * by who closes it (tests/programs/io/io_fifo.c).
+ */
+static void unwatch(int fd)
+{
+	if (FZ_LIKELY(!(fz_fdtab_get(fd) & FZ_FD_WATCHED)))
+		return;
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		fz_epoll_remove(&fz_sched.processors[i].backend.epoll, fd);
+}
+
+void fz_op_flush_fd(struct fz_fiber *self, int fd)
+{
+	struct fz_processor *p;
+
+	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd) && !fz_pin_is_pinned(fd)) {
+		unwatch(fd);
+		return;
+	}
+	fz_enter_runtime(self);
+	/* Before those who wait get a copy: what begins to wait in between gets one, too. */
+	unwatch(fd);
+	fz_epoll_closing(fd);
+	fz_pin_closing(fd);
+	if (self->kind != FZ_KIND_FIBER) {
+		fz_leave_runtime(self);
+		return;
+	}
+	p = fz_processor_of(self);
+	if (fz_ring_queued(&p->backend.ring)) {
+		const struct io_uring_sq *sq = &p->backend.ring.uring.sq;
+
+		for (unsigned i = sq->sqe_tail - fz_ring_queued(&p->backend.ring); i != sq->sqe_tail;
+		     i++) {
+			if (sq->sqes[i & sq->ring_mask].fd != fd)
+				continue;
+			fz_ring_submit(&p->backend.ring);
+			break;
+		}
+	}
+	fz_leave_runtime(self);
+}
+
+void fz_op_closed(struct fz_fiber *self, int fd)
+{
+	/* A request on the ring is told so by the kernel. */
+	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
+		return;
+	/* seq_cst: pairs with fz_watch_start(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (FZ_LIKELY(!fz_epoll_is_watched(fd)))
+		return;
+	fz_enter_runtime(self);
+	fz_epoll_closed(fd);
+	fz_leave_runtime(self);
+}
+
+/* The next that is waited for. */
+static unsigned next_used(struct fz_fiber *self, unsigned first)
+{
+	unsigned watched, held;
+
+	fz_enter_runtime(self);
+	watched = fz_epoll_next(first);
+	held = fz_pin_next(first);
+	fz_leave_runtime(self);
+	return held < watched ? held : watched;
+}
+
+void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last)
+{
+	fz_enter_runtime(self);
+	if (self->kind == FZ_KIND_FIBER && fz_ring_queued(&fz_processor_of(self)->backend.ring))
+		fz_ring_submit(&fz_processor_of(self)->backend.ring);
+	fz_leave_runtime(self);
+	for (unsigned fd = next_used(self, first); fd <= last && fd != UINT_MAX;
+	     fd = next_used(self, fd + 1))
+		fz_op_flush_fd(self, (int)fd);
+}
+
+void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last)
+{
+	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
+		return;
+	/* seq_cst: as in fz_op_closed(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	fz_enter_runtime(self);
+	for (unsigned fd = fz_epoll_next(first); fd <= last && fd != UINT_MAX;
+	     fd = fz_epoll_next(fd + 1))
+		fz_epoll_closed((int)fd);
+	fz_leave_runtime(self);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io/op_ready.c - requests where the backend is epoll: try without waiting, wait
+ * until the descriptor is ready, try again.
+ *
+ * What cannot be tried without waiting is asked for readiness first; if somebody else
+ * is faster then, the call blocks, and the monitor sees that.  What readiness says
+ * nothing of (connecting, files) is the real call, announced; so is what stays
+ * impossible although the descriptor is ready, such as a datagram to a full Unix
+ * socket.
+ */
+#include "runtime/io/op_internal.h"
+
+#include <asm/errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <poll.h>
+#include <sys/uio.h>
+
+#include "runtime/backend/epoll.h"
+#include "runtime/base/features.h"
+#include "runtime/sched/sched.h"
+#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
+
+enum {
+	FLAG_PEEK = 0x2,
+	FLAG_DONTWAIT = 0x40,
+	FLAG_WAITALL = 0x100,
+	OPTION_LISTENS = 30,
+};
+
+/* Internal: only the real call can tell. */
+enum { MUST_ANNOUNCE = -1100 };
+
+#define CURRENT_POSITION (~(uint64_t)0)
+
+static long ready_now(int fd, uint32_t events)
+{
+	long ready = fz_sys_poll_now(fd, (short)events);
+
+	return ready > 0 ? ready : 0;
+}
+
+static bool is_vector(const struct fz_op *op)
+{
+	return op->opcode == IORING_OP_READV || op->opcode == IORING_OP_WRITEV;
+}
+
+static bool writes(const struct fz_op *op)
+{
+	return op->opcode == IORING_OP_WRITE || op->opcode == IORING_OP_WRITEV;
+}
+
+/* read, write and their kin as what they all are; flags as of preadv2. */
+static long transfer(const struct fz_op *op, int fd, long flags)
+{
+	struct iovec one = { .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
+	long iov = is_vector(op) ? (long)op->addr : (long)&one;
+	long count = is_vector(op) ? op->len : 1;
+
+	flags |= op->op_flags;
+	if (flags)
+		return fz_syscall6(writes(op) ? __NR_pwritev2 : __NR_preadv2, fd, iov, count,
+				   (long)op->off, -(long)(op->off >> 63), flags);
+	if (op->off == CURRENT_POSITION)
+		return fz_syscall3(writes(op) ? __NR_writev : __NR_readv, fd, iov, count);
+	return fz_syscall5(writes(op) ? __NR_pwritev : __NR_preadv, fd, iov, count, (long)op->off,
+			   0);
+}
+
+static uint32_t wanted_events(const struct fz_op *op)
+{
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD:
+		return op->op_flags;
+	case IORING_OP_SEND:
+	case IORING_OP_SENDMSG:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return POLLOUT;
+	default:
+		return POLLIN;
+	}
+}
+
+static long try_transfer(const struct fz_op *op, int fd)
+{
+	long ret = -EOPNOTSUPP;
+
+	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		ret = transfer(op, fd, RWF_NOWAIT);
+	/* The kind of file cannot be tried, or the kernel (before 4.14). */
+	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+		return ret;
+	if (ready_now(fd, wanted_events(op)))
+		return transfer(op, fd, 0);
+	/* The wrong end of a pipe is an error at once: nothing asks for that, too. */
+	ret = fz_syscall3(writes(op) ? __NR_write : __NR_read, fd, 0, 0);
+	return ret < 0 ? ret : -EAGAIN;
+}
+
+static long send_or_receive(const struct fz_op *op, int fd, size_t done, long flags)
+{
+	return fz_syscall6(op->opcode == IORING_OP_SEND ? __NR_sendto : __NR_recvfrom, fd,
+			   (long)(op->addr + done), (long)(op->len - done), flags, 0, 0);
+}
+
+/*
+ * Without waiting.  *done counts what MSG_WAITALL has brought together so far.
+ * -EAGAIN: it would have to wait.
+ */
+static long attempt(const struct fz_op *op, int fd, size_t *done)
+{
+	long flags = (long)op->op_flags, ret;
+
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD:
+		ret = ready_now(fd, op->op_flags);
+		return ret ? ret : -EAGAIN;
+	case IORING_OP_ACCEPT:
+		/* Wrong flags are an error at once, and so is what does not listen. */
+		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN) &&
+		    fz_sys_socket_option(fd, OPTION_LISTENS))
+			return -EAGAIN;
+		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
+	case IORING_OP_READ:
+	case IORING_OP_READV:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return try_transfer(op, fd);
+	case IORING_OP_RECVMSG:
+	case IORING_OP_SENDMSG:
+		/* Bringing vectors together is the kernel's business. */
+		if (flags & FLAG_WAITALL)
+			return MUST_ANNOUNCE;
+		return fz_syscall3(op->opcode == IORING_OP_RECVMSG ? __NR_recvmsg :
+								     __NR_sendmsg,
+				   fd, (long)op->addr, flags | FLAG_DONTWAIT);
+	case IORING_OP_RECV:
+	case IORING_OP_SEND:
+		break;
+	default:
+		return MUST_ANNOUNCE;
+	}
+	for (;;) {
+		ret = send_or_receive(op, fd, *done, flags | FLAG_DONTWAIT);
+		if (ret <= 0 && *done)
+			return ret == -EAGAIN ? ret : (long)*done;
+		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
+			return ret < 0 ? ret : (long)*done + ret;
+		/* Messages have bounds, which no second attempt may join. */
+		if (!*done && !fz_sys_is_stream(fd))
+			return ret;
+		/* What was only looked at is still there: no use in waiting. */
+		if (flags & FLAG_PEEK)
+			return MUST_ANNOUNCE;
+		*done += (size_t)ret;
+	}
+}
+
+static long real_call(const struct fz_op *op, int fd, size_t done)
+{
+	long flags = (long)op->op_flags, ret;
+
+	switch (op->opcode) {
+	case IORING_OP_ACCEPT:
+		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
+	case IORING_OP_CONNECT:
+		return fz_syscall3(__NR_connect, fd, (long)op->addr, (long)op->off);
+	case IORING_OP_READ:
+	case IORING_OP_READV:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return transfer(op, fd, 0);
+	case IORING_OP_RECVMSG:
+		return fz_syscall3(__NR_recvmsg, fd, (long)op->addr, flags);
+	case IORING_OP_SENDMSG:
+		return fz_syscall3(__NR_sendmsg, fd, (long)op->addr, flags);
+	case IORING_OP_RECV:
+	case IORING_OP_SEND:
+		ret = send_or_receive(op, fd, done, flags);
+		return ret < 0 && done ? (long)done : ret < 0 ? ret : (long)done + ret;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/*
+ * Wait for the first of n watches; pin: of the only one, or NULL.  Returns 0 when one has
+ * fired, FZ_OP_*, or -errno if one cannot be waited for.
+ */
+static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
+		 struct fz_pin *pin, fz_nsec deadline, unsigned flags)
+{
+	enum fz_why why = FZ_WHY_DONE;
+	struct fz_ticket ticket;
+	int err = 0;
+
+	fz_enter_runtime(self);
+	ticket = fz_wait_arm(self, flags);
+	if (pin)
+		fz_pin_begin(pin, ticket, true);
+	for (unsigned i = 0; i < n && !err; i++) {
+		struct fz_epoll *e = fz_backend_epoll(&fz_processor_of(self)->backend);
+
+		err = fz_watch_start(e, &watches[i], ticket);
+		/* A file is always ready, or never for what was asked. */
+		if (err == -EPERM && !watches[i].exclusive)
+			err = 0;
+	}
+	if (err)
+		fz_wait_disarm(self);
+	else
+		why = fz_park(self, deadline);
+	/* Before handlers run, which may leave the call by siglongjmp. */
+	for (unsigned i = 0; i < n; i++)
+		fz_watch_end(&watches[i]);
+	if (pin)
+		fz_pin_end(pin, why == FZ_WHY_DONE);
+	fz_leave_runtime(self);
+	return err ? err : fz_op_outcome(why);
+}
+
+bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
+{
+	/* Attempts, most of which are for others that are faster. */
+	enum { REFUSALS = 16 };
+
+	if (++*count < REFUSALS)
+		return false;
+	if (ready_now(fd, events))
+		return *count >= 2 * REFUSALS;
+	*count = 1;
+	return false;
+}
+
+int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		     unsigned flags)
+{
+	FZ_PINNED struct fz_pin own = FZ_PIN_INIT(op->fd);
+	struct fz_pin *pin = op->pin ? op->pin : &own;
+	struct fz_watch w;
+	bool changed = false;
+	unsigned refusals = 0;
+	size_t done = 0;
+	long ret;
+	int fd;
+
+	for (;;) {
+		fd = fz_pin_fd(pin);
+		ret = attempt(op, fd, &done);
+		if (ret != -EAGAIN)
+			break;
+		if (fz_op_is_refused(fd, wanted_events(op), &refusals)) {
+			ret = MUST_ANNOUNCE;
+			break;
+		}
+		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
+		ret = await(self, &w, 1, pin, deadline, flags);
+		if (ret == 0)
+			continue;
+		/* Closed since the attempt. */
+		if (ret == -EBADF && fd != fz_pin_fd(pin))
+			continue;
+		/* No wait for this file, or no room for another one. */
+		if (ret > FZ_OP_TIMEOUT && ret != -EBADF)
+			ret = MUST_ANNOUNCE;
+		break;
+	}
+	/* As the ring says it: the caller has poll's real call. */
+	if (ret == MUST_ANNOUNCE && op->opcode == IORING_OP_POLL_ADD)
+		ret = -EINVAL;
+	if (ret == MUST_ANNOUNCE) {
+		fz_announce(self);
+		/* Nothing is left behind, nothing is lost. */
+		if (pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL)
+			changed = fz_cancel_begin_call(self);
+		ret = real_call(op, fz_pin_fd(pin), done);
+		fz_cancel_end_call(self, changed);
+		if (ret == -EINTR)
+			ret = FZ_OP_SIGNAL;
+	}
+	return ret < 0 && done ? (int)done : (int)ret;
+}
+
+int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
+		     fz_nsec deadline, unsigned flags)
+{
+	struct fz_watch watches[n];
+	int ret;
+
+	for (unsigned i = 0; i < n; i++)
+		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
+	ret = await(self, watches, n, NULL, deadline, flags);
+	/* Closed meanwhile: the caller asks poll, which says so. */
+	if (ret == 0 || ret == -EBADF)
+		return 1;
+	return ret <= FZ_OP_TIMEOUT ? ret : -EINVAL;
+}

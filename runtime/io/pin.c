@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/io/pin.h"
+
+#include <limits.h>
+
+#include "runtime/io/fdtab.h"
+#include "runtime/base/lock.h"
+#include "runtime/backend/own_fd.h"
+
+enum { BUCKETS = 256 };
+
+struct bucket {
+	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
+	/* Guarded by the lock; looked at without it as a hint. */
+	struct fz_pin *_Atomic first;
+};
+
+/* Whole pages, for fz_pin_after_fork(). */
+static _Alignas(4096) struct bucket buckets[BUCKETS];
+_Static_assert(sizeof(buckets) % 4096 == 0, "whole pages");
+
+static struct bucket *bucket_of(int fd)
+{
+	return &buckets[(unsigned)fd % BUCKETS];
+}
+
+static struct fz_pin *first_in(const struct bucket *b)
+{
+	/* relaxed: under the lock, or a hint. */
+	return atomic_load_explicit(&b->first, memory_order_relaxed);
+}
+
+/* Under the lock of their bucket, as unlink_locked(). */
+static void link_locked(struct fz_pin *pin)
+{
+	struct bucket *b = bucket_of(pin->number);
+
+	pin->prev = NULL;
+	pin->next = first_in(b);
+	if (pin->next)
+		pin->next->prev = pin;
+	atomic_store_explicit(&b->first, pin, memory_order_relaxed);
+	pin->linked = true;
+}
+
+static void unlink_locked(struct fz_pin *pin)
+{
+	if (pin->next)
+		pin->next->prev = pin->prev;
+	if (pin->prev)
+		pin->prev->next = pin->next;
+	else
+		atomic_store_explicit(&bucket_of(pin->number)->first, pin->next,
+				      memory_order_relaxed);
+	pin->linked = false;
+}
+
+void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again)
+{
+	struct bucket *b = bucket_of(pin->number);
+
+	/* Nobody else can close the copy. */
+	if (pin->number < 0 || pin->copy >= 0)
+		return;
+	pin->ticket = ticket;
+	pin->ask_again = ask_again;
+	pin->waiting = true;
+	fz_lock_acquire(&b->lock);
+	link_locked(pin);
+	fz_lock_release(&b->lock);
+}
+
+void fz_pin_end(struct fz_pin *pin, bool keep)
+{
+	struct bucket *b = bucket_of(pin->number);
+
+	if (pin->waiting) {
+		fz_lock_acquire(&b->lock);
+		if (pin->linked)
+			unlink_locked(pin);
+		fz_lock_release(&b->lock);
+		pin->waiting = false;
+	}
+	if (!keep)
+		fz_pin_release(pin);
+}
+
+void fz_pin_release(struct fz_pin *pin)
+{
+	if (FZ_LIKELY(pin->copy < 0))
+		return;
+	fz_fdtab_set(pin->copy, FZ_FD_UNKNOWN);
+	fz_own_fd_drop(pin->copy);
+	pin->copy = -1;
+}
+
+void fz_pin_closing(int fd)
+{
+	struct bucket *b = bucket_of(fd);
+	struct fz_pin *next;
+
+	if (!fz_pin_is_pinned(fd))
+		return;
+	fz_lock_acquire(&b->lock);
+	for (struct fz_pin *pin = first_in(b); pin; pin = next) {
+		next = pin->next;
+		if (pin->number != fd)
+			continue;
+		/* No number to be had: it learns that the descriptor is closed. */
+		pin->copy = fz_own_fd_keep(fd);
+		if (pin->copy < 0)
+			pin->copy = -1;
+		unlink_locked(pin);
+		if (pin->ask_again)
+			fz_wake(pin->ticket, FZ_WHY_DONE);
+	}
+	fz_lock_release(&b->lock);
+}
+
+bool fz_pin_is_pinned(int fd)
+{
+	return first_in(bucket_of(fd));
+}
+
+unsigned fz_pin_next(unsigned first)
+{
+	unsigned best = UINT_MAX;
+
+	for (struct bucket *b = buckets; b < buckets + BUCKETS; b++) {
+		if (!first_in(b))
+			continue;
+		fz_lock_acquire(&b->lock);
+		for (const struct fz_pin *pin = first_in(b); pin; pin = pin->next)
+			if ((unsigned)pin->number >= first && (unsigned)pin->number < best)
+				best = (unsigned)pin->number;
+		fz_lock_release(&b->lock);
+	}
+	return best;
+}
+
+void fz_pin_after_fork(void)
+{
+	fz_sys_forget_pages(buckets, sizeof(buckets));
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io/select.c - select: ask without waiting, then one request per descriptor
+ * until the first is ready, then ask again for the answer.
+ *
+ * It is always the kernel that reads and writes the caller's sets; after an answer of
+ * "none", which clears them, they get back what the caller had put there.
+ */
+#include "runtime/io/io_internal.h"
+
+#include <linux/poll.h>
+
+#include "runtime/base/host.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
+
+enum {
+	WORD_BITS = 64,
+	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
+	MAX_REQUESTS = 64,	/* as in runtime/io/poll.c */
+	/*
+	 * Wake-ups in a row with nothing to be had.  Mostly somebody else was faster;
+	 * but the ring reports a hang-up also to who waits for something else.
+	 */
+	MAX_SPURIOUS = 3,
+	READ = POLLIN | POLLRDNORM | POLLRDBAND,
+	WRITE = POLLOUT | POLLWRNORM | POLLWRBAND,
+};
+
+struct sets {
+	uint64_t *user[3];	/* read, write, except; each may be NULL */
+	uint64_t saved[3][MAX_WORDS];
+	unsigned words;
+	int n;
+};
+
+static int64_t select_now(const struct sets *s)
+{
+	struct __kernel_timespec none = { 0, 0 };
+
+	return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
+			   (long)s->user[2], (long)&none, 0);
+}
+
+static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline,
+				uint32_t none_run)
+{
+	int64_t ret;
+
+	fz_announce(self);
+	do {
+		bool changed = fz_cancel_begin_call(self);
+
+		ret = fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
+				  (long)s->user[2],
+				  (long)fz_signal_limit(self, deadline, none_run), 0);
+		fz_cancel_end_call(self, changed);
+		/* For nothing: a signal was for another thread. */
+	} while (ret == -EINTR && self->handlers_run == none_run);
+	return ret == 0 && self->handlers_run != none_run ? -EINTR : ret;
+}
+
+/* Returns false if they cannot be read: then the kernel says so, too. */
+static bool save(struct sets *s)
+{
+	for (int i = 0; i < 3; i++) {
+		if (!s->user[i] || !s->words)
+			continue;
+		if (!fz_sys_readable(s->user[i]) ||
+		    !fz_sys_readable(s->user[i] + s->words - 1))
+			return false;
+		__builtin_memcpy(s->saved[i], s->user[i], s->words * sizeof(uint64_t));
+	}
+	return true;
+}
+
+static void restore(struct sets *s)
+{
+	for (int i = 0; i < 3; i++)
+		if (s->user[i])
+			__builtin_memcpy(s->user[i], s->saved[i], s->words * sizeof(uint64_t));
+}
+
+/* The requests for it; -1 if they are too many. */
+static int gather(const struct sets *s, struct pollfd *fds)
+{
+	static const short events[3] = { READ, WRITE, POLLPRI };
+	int used = 0;
+
+	for (unsigned w = 0; w < s->words; w++) {
+		uint64_t any = 0;
+
+		for (int i = 0; i < 3; i++)
+			any |= s->user[i] ? s->saved[i][w] : 0;
+		for (; any; any &= any - 1) {
+			unsigned bit = (unsigned)__builtin_ctzll(any);
+			int fd = (int)(w * WORD_BITS + bit);
+
+			if (fd >= s->n)
+				break;
+			if (used == MAX_REQUESTS)
+				return -1;
+			fds[used] = (struct pollfd){ .fd = fd };
+			for (int i = 0; i < 3; i++)
+				if (s->user[i] && s->saved[i][w] >> bit & 1)
+					fds[used].events |= events[i];
+			used++;
+		}
+	}
+	return used;
+}
+
+/*
+ * Where one has been closed since the call began, which then counts as ready for all that was
+ * asked (fs/select.c); the kernel would refuse the number.
+ */
+static int64_t answer_closed(const struct sets *s, struct pollfd *fds, int n)
+{
+	static const short events[3] = {
+		READ | POLLHUP | POLLERR | POLLNVAL, WRITE | POLLERR | POLLNVAL, POLLPRI | POLLNVAL,
+	};
+	struct __kernel_timespec none = { 0, 0 };
+	int64_t count = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (s->user[i])
+			__builtin_memset(s->user[i], 0, s->words * sizeof(uint64_t));
+	fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0);
+	for (const struct pollfd *f = fds; f < fds + n; f++) {
+		unsigned w = (unsigned)f->fd / WORD_BITS;
+		uint64_t bit = (uint64_t)1 << (unsigned)f->fd % WORD_BITS;
+
+		for (int i = 0; i < 3; i++) {
+			if (!s->user[i] || !(s->saved[i][w] & bit) || !(f->revents & events[i]))
+				continue;
+			s->user[i][w] |= bit;
+			count++;
+		}
+	}
+	return count;
+}
+
+static void set_up(struct sets *s, int n, void *const sets[3])
+{
+	for (int i = 0; i < 3; i++)
+		s->user[i] = sets[i];
+	s->words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0;
+	s->n = n;
+}
+
+int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		  uint64_t mask)
+{
+	struct fz_mask_swap old;
+	struct sets s;
+	bool saved;
+	int ret;
+
+	fz_io_test_cancel(self);
+	set_up(&s, n, sets);
+	saved = s.words <= MAX_WORDS && save(&s);
+	if (saved) {
+		ret = (int)select_now(&s);
+		if (ret != 0)
+			return ret;
+		restore(&s);
+	}
+	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
+						      fz_io_select(self, n, sets, deadline);
+	fz_signal_unswap_mask(self, &old);
+	/* As in fz_io_ppoll(). */
+	if (ret >= 0 && self->handlers_run) {
+		if (saved)
+			restore(&s);
+		return -EINTR;
+	}
+	return ret;
+}
+
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
+{
+	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
+	struct pollfd wanted[MAX_REQUESTS];
+	uint32_t none_run = fz_signal_none_run(self);
+	struct sets s;
+	int used, spurious = 0;
+	int64_t ret;
+
+	fz_io_test_cancel(self);
+	set_up(&s, n, sets);
+	if (deadline == 0 || n < 0)
+		return (int)select_now(&s);
+	if (s.words > MAX_WORDS)
+		return (int)select_announced(self, &s, deadline, none_run);
+	if (!save(&s))
+		return -EFAULT;
+	ret = select_now(&s);
+	if (ret != 0)
+		return (int)ret;
+	restore(&s);
+	used = gather(&s, wanted);
+	while (used >= 0 && spurious < MAX_SPURIOUS) {
+		int why = used ? fz_op_poll(self, wanted, (unsigned)used, deadline, flags) :
+				 fz_op_sleep(self, deadline, flags);
+
+		if (why == FZ_OP_SIGNAL)
+			return -EINTR;
+		if (why == -EINVAL)
+			break;
+		if (why == FZ_OP_CANCEL) {
+			fz_host.test_cancel();
+			continue;
+		}
+		ret = select_now(&s);
+		if (ret == -EBADF)
+			ret = answer_closed(&s, wanted, used);
+		if (ret != 0 || why == FZ_OP_TIMEOUT)
+			return (int)ret;
+		restore(&s);
+		if (self->handlers_run != none_run)
+			return -EINTR;
+		spurious++;
+	}
+	ret = select_announced(self, &s, deadline, none_run);
+	if (ret == -EINTR)
+		restore(&s);
+	return (int)ret;
+}

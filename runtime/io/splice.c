@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/io/splice.c - copying inside the kernel: sendfile, splice, tee, vmsplice.
+ *
+ * The ring would have a worker thread do it.  Instead: without waiting first, which
+ * also has the kernel judge the arguments; then readiness of what it waits for.
+ * What waits in the middle of a call all the same (a disk, a socket that has too
+ * little room) is announced as brief.
+ */
+#include "runtime/io/io_internal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include "runtime/sched/announce.h"
+#include "runtime/base/sys.h"
+
+/*
+ * Park until fd is ready for events, if a call may wait for that at all.  Returns 1,
+ * 0 if it never waits (a file, O_NONBLOCK, the wrong end: the real call tells), or
+ * -errno.
+ */
+static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
+{
+	const int fd = fz_pin_fd(pin);
+	uint32_t info;
+	enum fz_fd_kind kind;
+	fz_nsec deadline;
+	int64_t ret;
+	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
+
+	if (flags < 0 || flags & O_NONBLOCK || fz_fdtab_look_up(fd, &info))
+		return 0;
+	kind = info & FZ_FD_KIND_MASK;
+	if (kind != FZ_FD_SOCKET && kind != FZ_FD_PIPE)
+		return 0;
+	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
+		return 0;
+	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
+	ret = fz_io_wait_ready(self, pin, events, deadline, deadline == FZ_FOREVER);
+	return ret ? ret : -EAGAIN;
+}
+
+static bool never_waits(int fd)
+{
+	return fz_syscall3(__NR_fcntl, fd, F_GETFL, 0) & O_NONBLOCK;
+}
+
+static bool is_reader(int fd)
+{
+	return (fz_syscall3(__NR_fcntl, fd, F_GETFL, 0) & O_ACCMODE) == O_RDONLY;
+}
+
+/*
+ * Both ends.  Returns 1 if it is worth trying again, 0 if only the real call knows
+ * what to do, or -errno.
+ */
+static int64_t await_both(struct fz_fiber *self, struct fz_pin *in, struct fz_pin *out)
+{
+	int64_t first, second;
+
+	if (never_waits(fz_pin_fd(in)) || never_waits(fz_pin_fd(out)))
+		return 0;
+	first = await(self, in, POLLIN);
+	if (first < 0)
+		return first;
+	second = await(self, out, POLLOUT);
+	return second ? second : first;
+}
+
+static bool is_kind(int fd, enum fz_fd_kind kind)
+{
+	uint32_t info;
+
+	return !fz_fdtab_look_up(fd, &info) && (info & FZ_FD_KIND_MASK) == kind;
+}
+
+static bool is_ready(int fd, short events)
+{
+	return fz_sys_poll_now(fd, events) != 0;
+}
+
+/*
+ * From now on the kernel refuses to read the pipe without waiting: let the next read find
+ * out, before the ring gives it to a worker thread.
+ */
+static void note_spliced(int fd)
+{
+	fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
+}
+
+int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(out);
+	int64_t ret;
+
+	fz_io_test_cancel(self);
+	/* It cannot be told not to wait; a wrong argument must not wait. */
+	if (n > 0 && is_kind(in, FZ_FD_FILE) && !is_ready(out, POLLOUT)) {
+		ret = await(self, &pin, POLLOUT);
+		if (ret < 0)
+			return ret;
+	}
+	fz_announce_brief(self);
+	ret = fz_syscall4(__NR_sendfile, fz_pin_fd(&pin), in, (long)offset, (long)n);
+	fz_io_announce_end(self, ret);
+	return ret;
+}
+
+static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
+			   int64_t *out_offset, size_t n, unsigned flags)
+{
+	int64_t ret;
+
+	fz_announce_brief(self);
+	ret = fz_syscall6(__NR_splice, in, (long)in_offset, out, (long)out_offset, (long)n,
+			  flags);
+	fz_io_announce_end(self, ret);
+	return ret;
+}
+
+int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
+		     int64_t *out_offset, size_t n, unsigned flags)
+{
+	FZ_PINNED struct fz_pin source = FZ_PIN_INIT(in), target = FZ_PIN_INIT(out);
+
+	fz_io_test_cancel(self);
+	note_spliced(in);
+	for (;;) {
+		int64_t ret;
+
+		/* TCP looks at O_NONBLOCK only. */
+		if (!(flags & SPLICE_F_NONBLOCK) && n > 0 && is_kind(in, FZ_FD_SOCKET) &&
+		    is_kind(out, FZ_FD_PIPE)) {
+			ret = await(self, &source, POLLIN);
+			if (ret < 0)
+				return ret;
+			in = fz_pin_fd(&source);
+		}
+		ret = real_splice(self, in, in_offset, out, out_offset, n,
+				  flags | SPLICE_F_NONBLOCK);
+		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
+			return ret;
+		ret = await_both(self, &source, &target);
+		in = fz_pin_fd(&source);
+		out = fz_pin_fd(&target);
+		if (ret == 0)
+			return real_splice(self, in, in_offset, out, out_offset, n, flags);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags)
+{
+	FZ_PINNED struct fz_pin source = FZ_PIN_INIT(in), target = FZ_PIN_INIT(out);
+	int64_t ret;
+
+	fz_io_test_cancel(self);
+	do {
+		ret = fz_syscall4(__NR_tee, in, out, (long)n, flags | SPLICE_F_NONBLOCK);
+		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
+			return ret;
+		ret = await_both(self, &source, &target);
+		in = fz_pin_fd(&source);
+		out = fz_pin_fd(&target);
+	} while (ret > 0);
+	return ret ? ret : fz_syscall4(__NR_tee, in, out, (long)n, flags);
+}
+
+int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
+		       unsigned flags)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	int64_t ret;
+
+	fz_io_test_cancel(self);
+	note_spliced(fd);
+	do {
+		ret = fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count,
+				  flags | SPLICE_F_NONBLOCK);
+		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
+			return ret;
+		ret = never_waits(fd) ? 0 : await(self, &pin, is_reader(fd) ? POLLIN : POLLOUT);
+		fd = fz_pin_fd(&pin);
+	} while (ret > 0);
+	return ret ? ret : fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count, flags);
+}

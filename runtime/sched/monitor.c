@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/monitor.h"
+
+#include "runtime/sched/carrier.h"
+#include "runtime/fiber/cputime.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/spawner.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+#include "runtime/fiber/stack.h"
+
+enum {
+	TICK_US = 1000,
+	SHRINK_TICKS = 1000,	/* between looks at whether there are too many carriers */
+	QUIET_TICKS = 20,	/* without use before it sleeps without a timeout */
+	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
+	WAITING_TICKS = 2,	/* ... one that calls nothing; as the kernel lets one compute */
+	/*
+	 * Ticks without any CPU time after which a carrier counts as blocked.  One
+	 * that was preempted gets none either, but waits a time slice at most.
+	 */
+	BLOCKED_TICKS = 3,
+	/*
+	 * Ticks without an idle carrier when there is one to be had, if only a lock is free: of
+	 * the program's allocator, perhaps, whose owner waits to run.
+	 */
+	LACKING_TICKS = 20,
+	/* ... in a row, and half of each, that a carrier must have computed: not in a call. */
+	CPU_BOUND_TICKS = 2,
+	POLL_US = 200,		/* between looks at the ring of a busy processor */
+};
+
+/* What the monitor saw of a processor at its last look. */
+struct look {
+	uintptr_t owner;
+	uint32_t entries, switches, calls;
+	uint64_t cpu_time;
+	uint32_t same_entry, same_switch, idle, waiting;	/* ticks in a row */
+};
+
+/* The monitor's own.  Whole pages, for fz_monitor_after_fork(). */
+static _Alignas(4096) struct look looks[256];
+_Static_assert(sizeof(looks) % 4096 == 0, "whole pages");
+
+static struct {
+	_Atomic uint32_t wakeup;	/* futex; bit 0: a poke not yet seen */
+	_Atomic bool asleep;		/* without a timeout */
+	_Atomic bool want_carrier;
+	bool lacked;			/* a carrier, since it last looked */
+	uint32_t lacking;		/* ticks in a row ... */
+	fz_nsec lacking_looked;		/* ... and the last of them */
+	fz_nsec measured_at;		/* when the CPU's counter was at ... */
+	uint64_t first_cycles;
+	uint32_t measurings;		/* of how fast it goes */
+
+	struct fz_lock mask_lock;	/* one change of the mask at a time */
+	uint64_t mask;			/* the monitor's own */
+	_Atomic uint32_t mask_wanted, mask_done;	/* counts of changes */
+
+	uintptr_t tcb;			/* set before it does anything else */
+	_Atomic bool cancelled;		/* by pthread_cancel, which has returned */
+	bool cancel_seen;		/* the monitor's own */
+} monitor;
+
+void fz_monitor_poke(void)
+{
+	/* release: pairs with the acquire in the monitor's loop. */
+	if (!atomic_exchange_explicit(&monitor.wakeup, 1, memory_order_release))
+		fz_sys_futex_wake(&monitor.wakeup, 1);
+}
+
+void fz_monitor_note_activity(void)
+{
+	/* seq_cst: pairs with the store in go_to_sleep(). */
+	if (FZ_UNLIKELY(atomic_load_explicit(&monitor.asleep, memory_order_seq_cst)))
+		fz_monitor_poke();
+}
+
+void fz_monitor_want_carrier(void)
+{
+	atomic_store_explicit(&monitor.want_carrier, true, memory_order_release);
+	fz_monitor_poke();
+}
+
+void fz_monitor_update_mask(void)
+{
+	struct fz_fiber *self = fz_self();
+	uint32_t wanted;
+
+	fz_enter_runtime(self);
+	fz_lock_acquire(&monitor.mask_lock);
+	/* release: publishes what changed; pairs with apply_mask(). */
+	wanted = atomic_fetch_add_explicit(&monitor.mask_wanted, 1, memory_order_release) + 1;
+	fz_monitor_poke();
+	for (;;) {
+		/* acquire: pairs with mask_is_in_force(). */
+		uint32_t done = atomic_load_explicit(&monitor.mask_done, memory_order_acquire);
+
+		if (done == wanted)
+			break;
+		fz_sys_futex_wait(&monitor.mask_done, done, NULL);
+	}
+	fz_lock_release(&monitor.mask_lock);
+	fz_leave_runtime(self);
+}
+
+/* Returns the count of changes that this covers. */
+static uint32_t apply_mask(void)
+{
+	/* acquire: pairs with fz_monitor_update_mask(). */
+	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
+	bool asked = wanted != atomic_load_explicit(&monitor.mask_done, memory_order_relaxed);
+	/* libc's SIGCANCEL is to be found pending. */
+	uint64_t mask = fz_signal_left_to_kernel() | fz_signal_bit(FZ_SIGNAL_CANCEL);
+
+	/* By a system call: on return from it what the kernel has for us has come. */
+	if (mask != monitor.mask || asked) {
+		monitor.mask = mask;
+		fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
+	}
+	return wanted;
+}
+
+static void mask_is_in_force(uint32_t wanted)
+{
+	if (wanted == atomic_load_explicit(&monitor.mask_done, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&monitor.mask_done, wanted, memory_order_release);
+	fz_sys_futex_wake(&monitor.mask_done, 1);
+}
+
+unsigned long fz_monitor_handle(void)
+{
+	fz_monitor_update_mask();
+	return monitor.tcb + (uintptr_t)fz_layout.handle;
+}
+
+bool fz_monitor_is_cancelled(void)
+{
+	/* relaxed: who misses it does it again. */
+	return atomic_load_explicit(&monitor.cancelled, memory_order_relaxed);
+}
+
+void fz_monitor_set_cancelled(void)
+{
+	/* release: pairs with look_whether_cancelled(). */
+	atomic_store_explicit(&monitor.cancelled, true, memory_order_release);
+}
+
+static void look_whether_cancelled(void)
+{
+	if (FZ_UNLIKELY(!monitor.cancel_seen &&
+			atomic_load_explicit(&monitor.cancelled, memory_order_acquire))) {
+		monitor.cancel_seen = true;
+		fz_cancel_disable(fz_self());
+		fz_signal_learn_cancel();
+	}
+}
+
+static struct fz_carrier *carrier_of(uintptr_t owner)
+{
+	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
+}
+
+/* Is the carrier in the same call as at the last look (runtime/sched/announce.h)? */
+static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_state state,
+			 bool same)
+{
+	uint32_t before = look->calls;
+
+	if (state != FZ_OWNER_USER || !c)
+		return false;
+	/* relaxed: a sample. */
+	look->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+	return same && look->calls == before && before & FZ_CARRIER_IN_CALL;
+}
+
+static bool take(struct fz_processor *p, uintptr_t owner)
+{
+	bool taken = fz_processor_take(p, owner);
+
+	monitor.lacked |= !taken;
+	return taken;
+}
+
+static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
+{
+	const bool first = monitor.lacking == LACKING_TICKS;
+	const int tid = c->tid;
+	uint64_t cpu_time = tid ? fz_cputime_of_tid(tid) : 0;
+	bool cpu_bound = !first && cpu_time >= c->preempt.cpu_time + TICK_US * FZ_USEC / 2;
+
+	(void)arg;
+	c->preempt.cpu_time = cpu_time;
+	c->preempt.ticks = cpu_bound ? c->preempt.ticks + 1 : 0;
+	if (c->preempt.ticks >= CPU_BOUND_TICKS)
+		fz_signal_preempt(c);
+}
+
+/* Kernel threads are scarce: those that compute, with a processor or without, must share. */
+static void look_for_carriers(void)
+{
+	fz_nsec now;
+
+	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
+		return;
+	/* Pokes come in between. */
+	now = fz_now();
+	if (now < monitor.lacking_looked + TICK_US * FZ_USEC)
+		return;
+	monitor.lacking_looked = now;
+	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
+	monitor.lacked = false;
+	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
+		fz_carrier_each(preempt_if_cpu_bound, NULL);
+}
+
+/* Returns true if the processor is in use. */
+static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
+{
+	/* seq_cst: pairs with every change of owner. */
+	uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+	enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+	/* relaxed: samples. */
+	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
+	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
+	bool work, same = look->entries == entries && look->owner == owner;
+	uint64_t before = look->cpu_time;
+
+	look->same_entry = same ? look->same_entry + 1 : 0;
+	look->same_switch = look->switches == switches ? look->same_switch + 1 : 0;
+	look->owner = owner;
+	look->entries = entries;
+	look->switches = switches;
+	look->cpu_time = 0;
+	if (state == FZ_OWNER_FREE || state == FZ_OWNER_WAITING)
+		return false;
+	if (carrier_of(owner))
+		fz_cputime_sample(carrier_of(owner));
+	work = fz_processor_has_work(p, now);
+	if (work)
+		atomic_store_explicit(&p->turn_wanted, true, memory_order_relaxed);
+	/* Switches may be far apart: see that the next one looks at all this. */
+	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
+	    fz_backend_wants_poll(&p->backend))
+		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
+		/* Somebody must wait for its requests, if there are any. */
+		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
+		if (work)
+			take(p, owner);
+		else if (state == FZ_OWNER_USER)
+			fz_processor_announce(p, owner);
+		return work;
+	}
+	if (state != FZ_OWNER_USER || !carrier_of(owner))
+		return true;
+	/* relaxed: of those that run one after the other either is right. */
+	fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
+						    memory_order_relaxed));
+	if (work && look->same_switch >= FAIR_TICKS)
+		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+	if (!same) {
+		look->idle = look->waiting = 0;
+		return true;
+	}
+	work = work || fz_backend_has_arrivals(&p->backend);
+	look->waiting = work ? look->waiting + 1 : 0;
+	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
+	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
+	if (!work && look->same_entry < 2 * FAIR_TICKS)
+		return true;
+	/*
+	 * It sits in a call that we do not see, or it computes.  Requests in
+	 * flight need somebody to receive them in either case.
+	 */
+	if (!work && !fz_backend_in_flight(&p->backend))
+		return true;
+	if (look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
+	    look->same_entry >= FAIR_TICKS)
+		take(p, owner);
+	return true;
+}
+
+/*
+ * A processor that nobody runs, for fibers in the global queue.  Returns false if it must
+ * be tried again, because there is no carrier to be had yet.
+ */
+static bool provide_carrier(void)
+{
+	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };
+
+	bool lacking = false;
+
+	/* The announced ones first: they may have requests in flight. */
+	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
+		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+
+		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
+			continue;
+		if (take(p, owner))
+			return true;
+		lacking = true;
+	}
+	return !lacking;
+}
+
+/* Some hypervisors emulate it. */
+static bool cycles_are_cheap(void)
+{
+	enum { READS = 16, MOST = 100 };
+	fz_nsec begin = fz_now();
+
+	for (int i = 0; i < READS; i++)
+		(void)fz_cycles();
+	return fz_now() - begin < READS * MOST;
+}
+
+/* How fast do they pass? */
+static void measure_cycles(fz_nsec now)
+{
+	enum { TRIES = 100 };
+	uint64_t cycles;
+	fz_nsec span;
+
+	/* relaxed: see poll_is_due(). */
+	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed)) ||
+	    monitor.measurings >= TRIES || now < monitor.measured_at + FZ_MSEC)
+		return;
+	monitor.measurings++;
+	if (!cycles_are_cheap())
+		return;
+	now = fz_now();
+	cycles = fz_cycles();
+	/* Not if something came in between. */
+	if (fz_now() - now > 10 * FZ_USEC)
+		return;
+	span = now - monitor.measured_at;
+	if (monitor.measured_at && span < 1000 * FZ_MSEC)
+		atomic_store_explicit(&fz_sched.poll_cycles,
+				      (cycles - monitor.first_cycles) * POLL_US * FZ_USEC / span,
+				      memory_order_relaxed);
+	monitor.measured_at = now;
+	monitor.first_cycles = cycles;
+}
+
+static bool look_at_all(void)
+{
+	fz_nsec now = fz_now();
+	bool in_use = false, stuck = false;
+
+	measure_cycles(now);
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		in_use |= look_at(p, &looks[i], now);
+		/* Something waits behind a busy fiber: others may take even its slot. */
+		if (looks[i].same_entry &&
+		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
+			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+			stuck = true;
+		}
+	}
+	if (stuck || fz_runq_length(&fz_sched.global))
+		fz_sched_kick();
+	return in_use;
+}
+
+static void sleep_for(const struct __kernel_timespec *timeout)
+{
+	if (!atomic_load_explicit(&monitor.wakeup, memory_order_relaxed))
+		fz_sys_futex_wait(&monitor.wakeup, 0, timeout);
+	/* acquire: pairs with fz_monitor_poke(). */
+	atomic_exchange_explicit(&monitor.wakeup, 0, memory_order_acquire);
+}
+
+void fz_monitor_run(void)
+{
+	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
+	struct fz_fiber *self = fz_self();
+	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
+	uint32_t quiet = 0, since_shrink = 0;
+	bool shrunk = false;
+
+	monitor.tcb = self->tcb;
+	/* As fz_host.thread_create() makes it. */
+	monitor.mask = FZ_SIGNALS_ALL;
+	fz_signal_guard_libc();
+	for (;;) {
+		uint32_t wanted = apply_mask();
+		bool again;
+
+		look_whether_cancelled();
+		/* What came before the mask was changed is nobody's secret after it. */
+		again = fz_signal_route();
+
+		mask_is_in_force(wanted);
+		/* Made beforehand: when one is needed, locks may be held. */
+		fz_spawner_want_spare();
+		if (atomic_exchange_explicit(&monitor.want_carrier, false,
+					     memory_order_acquire) &&
+		    !provide_carrier()) {
+			atomic_store_explicit(&monitor.want_carrier, true,
+					      memory_order_relaxed);
+			again = true;
+		}
+		quiet = look_at_all() || again ? 0 : quiet + 1;
+		look_for_carriers();
+		if (quiet < QUIET_TICKS) {
+			sleep_for(&tick);
+			if (++since_shrink >= SHRINK_TICKS) {
+				since_shrink = 0;
+				fz_carrier_shrink();
+			}
+			/* More may come to be idle, once all this is over. */
+			shrunk &= quiet != 0;
+			continue;
+		}
+		/* seq_cst: then look once more; see fz_monitor_note_activity(). */
+		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
+		if (!look_at_all())
+			sleep_for(shrunk ? NULL : &a_while);
+		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
+		shrunk = fz_carrier_shrink() == 0;
+		quiet = 0;
+	}
+	__builtin_unreachable();
+}
+
+void fz_monitor_after_fork(void)
+{
+	__builtin_memset(&monitor, 0, sizeof(monitor));
+	fz_sys_forget_pages(looks, sizeof(looks));
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/park.h"
+
+#include <asm/errno.h>
+
+#include "runtime/base/host.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sched/timer.h"
+
+struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
+{
+	/* relaxed: nobody fires an idle wait, and only we end one. */
+	uint64_t old = atomic_load_explicit(&self->wait, memory_order_relaxed);
+	uint64_t number = (old >> FZ_WAIT_NUMBER_SHIFT) + 1;
+
+	FZ_ASSERT((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_IDLE);
+	/*
+	 * seq_cst: fz_wake_any() after a signal or a cancellation request was
+	 * published either finds this, or we find the request in fz_park().
+	 */
+	atomic_store_explicit(&self->wait,
+			      number << FZ_WAIT_NUMBER_SHIFT | flags | FZ_WAIT_ARMED,
+			      memory_order_seq_cst);
+	return (struct fz_ticket){ self, number };
+}
+
+static enum fz_why end_wait(struct fz_fiber *self)
+{
+	/* acquire: pairs with the release of the waker. */
+	uint64_t old = atomic_load_explicit(&self->wait, memory_order_acquire);
+	uint64_t idle = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT;
+
+	/* acquire: it may be fired at the last moment. */
+	while ((old & FZ_WAIT_STATE_MASK) != FZ_WAIT_FIRED &&
+	       !atomic_compare_exchange_weak_explicit(&self->wait, &old, idle,
+						      memory_order_acquire,
+						      memory_order_acquire))
+		continue;
+	/* relaxed: once fired nobody else writes it, and late wakers go by the number. */
+	atomic_store_explicit(&self->wait, idle, memory_order_relaxed);
+	return (old & FZ_WAIT_WHY_MASK) >> FZ_WAIT_WHY_SHIFT;
+}
+
+void fz_wait_disarm(struct fz_fiber *self)
+{
+	end_wait(self);
+}
+
+/* *ret_run: a fiber that the caller is to run; if NULL, that is queued. */
+static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
+		 struct fz_fiber **ret_run)
+{
+	uint64_t fired = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT |
+			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
+
+	/* Read now: a native thread may be gone as soon as it is fired. */
+	bool parks = fiber->kind == FZ_KIND_FIBER && !(old & FZ_WAIT_BLOCKS);
+
+	/*
+	 * acq_rel: acquire pairs with the release of PARKED, so that whoever
+	 * runs the fiber sees its saved context; release publishes what the
+	 * caller wrote before waking.
+	 */
+	if (!atomic_compare_exchange_strong_explicit(&fiber->wait, &old, fired,
+						     memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED) {
+		if (ret_run)
+			*ret_run = fiber;
+		else
+			fz_sched_ready(fiber);
+	} else if (!parks) {
+		fz_sys_futex_wake(&fiber->wait, 1);
+	}
+	return true;
+}
+
+static bool can_fire(uint64_t word)
+{
+	uint64_t state = word & FZ_WAIT_STATE_MASK;
+
+	return state == FZ_WAIT_ARMED || state == FZ_WAIT_PARKED;
+}
+
+static bool wake(struct fz_ticket ticket, enum fz_why why, struct fz_fiber **ret_run)
+{
+	for (;;) {
+		/* relaxed: fire() orders. */
+		uint64_t old = atomic_load_explicit(&ticket.fiber->wait,
+						    memory_order_relaxed);
+
+		if (old >> FZ_WAIT_NUMBER_SHIFT != ticket.number || !can_fire(old))
+			return false;
+		if (fire(ticket.fiber, old, why, ret_run))
+			return true;
+	}
+}
+
+bool fz_wake(struct fz_ticket ticket, enum fz_why why)
+{
+	return wake(ticket, why, NULL);
+}
+
+struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why)
+{
+	struct fz_fiber *run = NULL;
+
+	wake(ticket, why, &run);
+	return run;
+}
+
+/* End the wait if one of these flags is in its word. */
+static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why)
+{
+	for (;;) {
+		/* seq_cst: pairs with fz_wait_arm(). */
+		uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_seq_cst);
+
+		if (!can_fire(old) || !(old & flags) || old & FZ_WAIT_UNINTERRUPTIBLE)
+			return false;
+		if (fire(fiber, old, why, NULL))
+			return true;
+	}
+}
+
+bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why)
+{
+	return wake_if(fiber, why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL, why);
+}
+
+void fz_wait_context_saved(struct fz_fiber *fiber)
+{
+	uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_relaxed);
+	uint64_t parked = (old & ~(uint64_t)FZ_WAIT_STATE_MASK) | FZ_WAIT_PARKED;
+
+	/* release: pairs with the acquire in fire(). */
+	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_ARMED &&
+	    atomic_compare_exchange_strong_explicit(&fiber->wait, &old, parked,
+						    memory_order_release,
+						    memory_order_relaxed))
+		return;
+	/* Fired on the way. */
+	fz_sched_ready(fiber);
+}
+
+bool fz_wait_is_parked(const struct fz_fiber *fiber)
+{
+	/* acquire: what it did before it parked has been done. */
+	return (atomic_load_explicit(&fiber->wait, memory_order_acquire) &
+		FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED;
+}
+
+/* glibc's bits of cancelhandling. */
+enum {
+	DISABLED = 1, ASYNCHRONOUS = 2, CANCELING = 4, CANCELED = 8, TERMINATED = 32,
+	EXITING = FZ_CANCEL_EXITING,
+};
+
+static int cancel_bits(const struct fz_fiber *f)
+{
+	/* seq_cst: pairs with the publication by pthread_cancel. */
+	return atomic_load_explicit(fz_tcb_cancelhandling(fz_tcb_of(f)), memory_order_seq_cst);
+}
+
+bool fz_cancel_requested(const struct fz_fiber *self)
+{
+	/* seq_cst: as in cancel_bits(). */
+	return FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_seq_cst)) &&
+	       (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
+}
+
+bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self)
+{
+	return FZ_UNLIKELY(cancel_bits(self) & ASYNCHRONOUS);
+}
+
+bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
+{
+	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
+	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
+	       (CANCELED | ASYNCHRONOUS);
+}
+
+bool fz_cancel_is_unseen(const struct fz_fiber *f)
+{
+	/* seq_cst: as in fz_cancel_is_asynchronous(). */
+	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->cancel_seen, memory_order_relaxed) &&
+	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
+	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) == CANCELED;
+}
+
+void fz_cancel_disable(struct fz_fiber *self)
+{
+	/* relaxed: only its own thread acts on it. */
+	atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)), DISABLED,
+				 memory_order_relaxed);
+}
+
+bool fz_cancel_is_leaving(const struct fz_fiber *f)
+{
+	return cancel_bits(f) & (CANCELING | CANCELED | EXITING | TERMINATED);
+}
+
+void fz_cancel_defer(struct fz_fiber *self)
+{
+	/* relaxed: only its own thread, and who interrupts it, acts on it. */
+	atomic_store_explicit(&self->defers_cancel, true, memory_order_relaxed);
+}
+
+void fz_cancel_undefer(struct fz_fiber *self)
+{
+	/* seq_cst: pairs with fz_cancel_is_asynchronous() after a request was published. */
+	atomic_store_explicit(&self->defers_cancel, false, memory_order_seq_cst);
+	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
+		fz_host.test_cancel();
+}
+
+bool fz_cancel_begin_call(struct fz_fiber *self)
+{
+	/* seq_cst: pairs with cancel_bits() after a request was published. */
+	bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
+						  ASYNCHRONOUS, memory_order_seq_cst) &
+			 ASYNCHRONOUS);
+
+	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
+		fz_host.test_cancel();
+	return changed;
+}
+
+void fz_cancel_end_call(struct fz_fiber *self, bool changed)
+{
+	/* relaxed: only its own thread acts on it. */
+	if (changed)
+		atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
+					  ~ASYNCHRONOUS, memory_order_relaxed);
+}
+
+bool fz_wake_cancelled(struct fz_fiber *fiber)
+{
+	const uint64_t wanted = fz_cancel_is_asynchronous(fiber) ? ~(uint64_t)0 : FZ_WAIT_CANCEL;
+
+	return wake_if(fiber, wanted, FZ_WHY_CANCEL);
+}
+
+/* A reason to end the wait that was there before the wait was armed. */
+static void look_for_requests(struct fz_fiber *self)
+{
+	/* Only we arm it, so relaxed. */
+	uint64_t word = atomic_load_explicit(&self->wait, memory_order_relaxed);
+
+	/* seq_cst: pairs with the publication before fz_wake_any(). */
+	if (word & FZ_WAIT_SIGNAL &&
+	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst)) &&
+	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
+		    (~self->mask | self->sigwait_set))
+		fz_wake_any(self, FZ_WHY_SIGNAL);
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_seq_cst)) &&
+	    fz_cancel_requested(self))
+		fz_wake_cancelled(self);
+}
+
+static bool fired(struct fz_fiber *self)
+{
+	/* relaxed: end_wait() acquires. */
+	return (atomic_load_explicit(&self->wait, memory_order_relaxed) &
+		FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED;
+}
+
+/* A native thread sleeps on the low half of the word. */
+static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
+{
+	while (!fired(self)) {
+		uint32_t word = (uint32_t)atomic_load_explicit(&self->wait,
+							       memory_order_relaxed);
+		struct __kernel_timespec ts;
+		fz_nsec now = deadline == FZ_FOREVER ? 0 : fz_now();
+		long err;
+
+		if ((word & FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED)
+			break;
+		if (deadline <= now) {
+			fz_wake((struct fz_ticket){ self,
+				atomic_load_explicit(&self->wait, memory_order_relaxed) >>
+					FZ_WAIT_NUMBER_SHIFT }, FZ_WHY_TIMEOUT);
+			break;
+		}
+		ts = fz_timespec(deadline - now);
+		err = fz_sys_futex_wait(&self->wait, word,
+					deadline == FZ_FOREVER ? NULL : &ts);
+		if (err == -EINTR)
+			look_for_requests(self);
+	}
+	return end_wait(self);
+}
+
+/* Without memory for the deadline: it looks at the time whenever it is its turn. */
+static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline, uint64_t number)
+{
+	while (!fired(self)) {
+		if (fz_now() >= deadline)
+			fz_wake((struct fz_ticket){ self, number }, FZ_WHY_TIMEOUT);
+		else
+			fz_sched_yield(self);
+	}
+	return end_wait(self);
+}
+
+enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
+{
+	uint64_t number;
+
+	look_for_requests(self);
+	if (self->kind != FZ_KIND_FIBER || self->blocks)
+		return block(self, deadline);
+	if (deadline != FZ_FOREVER && !fired(self)) {
+		number = atomic_load_explicit(&self->wait, memory_order_relaxed) >>
+			 FZ_WAIT_NUMBER_SHIFT;
+		if (!fz_timer_add(fz_processor_of(self), self, deadline, number))
+			return watch_clock(self, deadline, number);
+	}
+	if (!fired(self))
+		fz_sched_park(self);
+	if (deadline != FZ_FOREVER)
+		fz_timer_remove(self);
+	return end_wait(self);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SCHED_PARK_H
+#define FZ_RUNTIME_SCHED_PARK_H
+
+/*
+ * runtime/sched/park.h - put a thread to sleep, wake it exactly once.
+ *
+ * A thread sleeps in one place at a time, so the sleep is one word of its
+ * record.  Each sleep has a number; a waker names the sleep it means (struct
+ * fz_ticket), and one that comes late finds another number and does nothing.
+ * Records are never unmapped while somebody can hold a ticket: fibers never
+ * are, and a native thread leaves a wait only after taking back its ticket.
+ *
+ *	word = number << 8 | FZ_WAIT_* flags | state (| why)
+ *
+ *	 state    set by                  whoever fires it must
+ *	 IDLE     start, fz_park's end    (cannot)
+ *	 ARMED    fz_wait_arm             nothing for a fiber: it is still on its
+ *	                                  stack, its carrier will notice;
+ *	                                  futex-wake a native thread
+ *	 PARKED   the carrier, once the   make the fiber ready
+ *	          context is saved
+ *	 FIRED    the first fz_wake       -
+ *
+ *	ticket = fz_wait_arm(self, flags);
+ *	publish the ticket where wakers look (a bucket, a request, a timer)
+ *	why = fz_park(self, deadline);
+ *	unpublish it, or learn that a waker took it
+ */
+
+#include "runtime/fiber/fiber.h"
+
+enum fz_why {
+	FZ_WHY_DONE,		/* what it waited for has happened */
+	FZ_WHY_TIMEOUT,		/* the deadline passed first */
+	FZ_WHY_CANCEL,		/* pthread_cancel, cancellation enabled */
+	FZ_WHY_SIGNAL,		/* a handler wants to run on this thread */
+};
+
+enum {
+	FZ_WAIT_IDLE,
+	FZ_WAIT_ARMED,
+	FZ_WAIT_PARKED,
+	FZ_WAIT_FIRED,			/* + why << FZ_WAIT_WHY_SHIFT */
+	FZ_WAIT_STATE_MASK = 3,
+	FZ_WAIT_WHY_SHIFT = 2,		/* two bits */
+	FZ_WAIT_WHY_MASK = 3 << FZ_WAIT_WHY_SHIFT,
+	FZ_WAIT_SIGNAL = 16,		/* a signal may end it */
+	FZ_WAIT_CANCEL = 32,		/* a cancellation request may end it */
+	FZ_WAIT_UNINTERRUPTIBLE = 64,		/* not even an asynchronous one: no waker but its own */
+	FZ_WAIT_BLOCKS = 128,		/* a fiber's, on its kernel thread */
+	FZ_WAIT_NUMBER_SHIFT = 8,
+};
+
+/* One sleep of one thread. */
+struct fz_ticket {
+	struct fz_fiber *fiber;
+	uint64_t number;
+};
+
+/*
+ * Announce a sleep.  On the calling thread, in the runtime (fz_enter_runtime).
+ * A fiber must go on to fz_park() or fz_wait_disarm().
+ */
+struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags);
+void fz_wait_disarm(struct fz_fiber *self);
+
+/*
+ * Sleep until the ticket is used or the deadline passes.  In the runtime, no
+ * runtime lock held.  With FZ_WAIT_SIGNAL or FZ_WAIT_CANCEL it also ends, maybe
+ * at once, when a signal is to be handled on this thread or it is cancelled.
+ * The carrier and the processor may be others afterwards.  Never fails.
+ */
+enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline);
+
+/*
+ * End the sleep.  Any thread in the runtime, carriers and the monitor; not from
+ * signal handlers.  Returns false if it has ended already, or another waker was
+ * first: then the caller's event is unconsumed.
+ */
+bool fz_wake(struct fz_ticket ticket, enum fz_why why);
+
+/*
+ * The same, but a fiber that sleeps is not queued: it is returned, for the caller to switch to.
+ * NULL of any other, and if there was nothing to end.
+ */
+struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why);
+
+/* End whatever sleep the thread is in, if its flags allow that for this reason. */
+bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
+
+/* It sleeps, and its context is saved: when woken it is in the runtime.  A hint. */
+bool fz_wait_is_parked(const struct fz_fiber *fiber);
+
+/* By the carrier, after the switch away from a fiber that parks. */
+void fz_wait_context_saved(struct fz_fiber *fiber);
+
+/* A request to cancel that the thread must act on at a cancellation point. */
+bool fz_cancel_requested(const struct fz_fiber *self);
+
+/* The calling thread's type of cancellation is PTHREAD_CANCEL_ASYNCHRONOUS. */
+bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
+
+/* A request, and it need not wait for a cancellation point. */
+bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
+
+/*
+ * A request that libc's calls have not been interrupted for, or not noticeably: what it
+ * is blocked in may be one that libc makes cancellable by its place.
+ */
+bool fz_cancel_is_unseen(const struct fz_fiber *fiber);
+
+/* The calling thread is never to act on a request. */
+void fz_cancel_disable(struct fz_fiber *self);
+
+/* It is cancelled, even if it cannot act on that, or has called pthread_exit. */
+bool fz_cancel_is_leaving(const struct fz_fiber *fiber);
+
+/*
+ * Around a call that undoes what it has begun before it acts on a cancellation: until
+ * undefer the thread is not cancelled asynchronously, and if it was meanwhile, then
+ * there.  Outside the runtime.
+ */
+void fz_cancel_defer(struct fz_fiber *self);
+void fz_cancel_undefer(struct fz_fiber *self);
+
+/*
+ * Around a system call that may block the carrier: cancellation ends it, as it does in
+ * libc's own.  end takes what begin returned.  Outside the runtime.
+ */
+bool fz_cancel_begin_call(struct fz_fiber *self);
+void fz_cancel_end_call(struct fz_fiber *self, bool changed);
+
+/*
+ * End the thread's sleep because it was cancelled; one that may be cancelled
+ * asynchronously wakes from any sleep, and is gone when it leaves the runtime.
+ */
+bool fz_wake_cancelled(struct fz_fiber *fiber);
+
+/* glibc's bits of cancelhandling for a thread that ends, and a cancelled one. */
+enum { FZ_CANCEL_EXITING = 16, FZ_CANCEL_CANCELED = 8 | 4 };
+
+#endif

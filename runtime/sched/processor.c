@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/sched/processor.c - who has a processor (runtime/sched/sched.h): entering and leaving the
+ * runtime, announced calls, taking one away.
+ */
+#include "runtime/sched/sched_internal.h"
+
+#include "runtime/sched/carrier.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/park.h"
+#include "runtime/signal/signal.h"
+
+struct fz_processor *fz_processor_of(const struct fz_fiber *self)
+{
+	return self->carrier->processor;
+}
+
+bool fz_sched_has_company(const struct fz_fiber *self)
+{
+	/* Not in the runtime, so the processor may be another's: only read. */
+	struct fz_processor *p = self->carrier->processor;
+
+	return atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
+	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
+	       fz_backend_queued(&p->backend);
+}
+
+/* Is somebody there who could run one more fiber?  Wake one of them. */
+void fz_sched_kick(void)
+{
+	struct fz_processor *unused = NULL;
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		switch (owner_load(p) & FZ_OWNER_STATE_MASK) {
+		case FZ_OWNER_WAITING:
+			/* seq_cst: pairs with the store in note_kick(). */
+			if (atomic_exchange_explicit(&p->kicked, true,
+						     memory_order_seq_cst))
+				break;
+			fz_backend_kick(&p->backend);
+			return;
+		case FZ_OWNER_FREE:
+		case FZ_OWNER_ANNOUNCED:
+			if (!unused)
+				unused = p;
+			break;
+		default:
+			break;
+		}
+	}
+	if (unused)
+		fz_monitor_want_carrier();
+}
+
+/* Take any processor that is not in use. */
+static bool take_unused(struct fz_carrier *c)
+{
+	struct fz_processor *first = c->processor;
+	uint32_t start = first ? (uint32_t)(first - fz_sched.processors) : 0;
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[(start + i) % fz_sched.count];
+		uintptr_t owner = owner_load(p);
+
+		switch (owner & FZ_OWNER_STATE_MASK) {
+		case FZ_OWNER_WAITING:
+		case FZ_OWNER_ANNOUNCED:
+		case FZ_OWNER_FREE:
+			if (!owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+				break;
+			c->processor = p;
+			/* Its carrier sits in the kernel: send it to the idle list. */
+			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING) {
+				fz_epoll_note_loser(&p->backend.epoll, 1);
+				fz_backend_kick(&p->backend);
+			}
+			fz_monitor_note_activity();
+			return true;
+		default:
+			break;
+		}
+	}
+	return false;
+}
+
+static void get_processor_slowly(struct fz_fiber *self)
+{
+	if (!take_unused(self->carrier))
+		fz_sched_queue_up(self);
+}
+
+bool fz_sched_move(struct fz_fiber *self)
+{
+	if (!fz_carrier_hand_off_to_mortal(self->carrier->processor))
+		return false;
+	fz_sched_queue_up(self);
+	return true;
+}
+
+static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
+{
+	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
+		return false;
+	/* It took long, perhaps, and the monitor went to sleep. */
+	fz_monitor_note_activity();
+	return true;
+}
+
+/*
+ * More than the runtime uses of a fiber's stack (measured: 2.9 KB), and the stacks that can
+ * spare it.
+ */
+enum { ROOM_NEEDED = 3072, LARGE_STACK = 65536 };
+
+/*
+ * The program is about to run off its stack, and would in the middle of the runtime: let it
+ * fault here, where a handler of its own may run, and leave by siglongjmp.  Of another
+ * stack than the thread's nothing is known.
+ */
+static inline void probe_stack(const struct fz_fiber *self)
+{
+	const char *here = __builtin_frame_address(0), *low = self->stack;
+
+	if (FZ_UNLIKELY((uintptr_t)here - (uintptr_t)low < ROOM_NEEDED) && self->guard_size &&
+	    self->stack_size >= LARGE_STACK)
+		/* The guard's last byte, read for nothing else. */
+		__asm__ volatile("" : : "r"(low[-1]));
+}
+
+void fz_enter_runtime(struct fz_fiber *self)
+{
+	struct fz_carrier *c;
+	struct fz_processor *p;
+
+	probe_stack(self);
+	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
+	/* relaxed, and a signal fence: only handlers on this thread look. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (self->kind != FZ_KIND_FIBER)
+		return;
+	c = self->carrier;
+	p = c->processor;
+	if (FZ_LIKELY(owner_cas(p, owner_word(c, FZ_OWNER_USER),
+				owner_word(c, FZ_OWNER_RUNTIME))) ||
+	    back_from_announced(p, c)) {
+		uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
+
+		/* relaxed: the monitor samples. */
+		atomic_store_explicit(&p->entries, n + 1, memory_order_relaxed);
+		if (FZ_UNLIKELY(atomic_load_explicit(&p->yield_wanted,
+						     memory_order_relaxed)))
+			fz_sched_yield(self);
+		return;
+	}
+	get_processor_slowly(self);
+}
+
+void fz_leave_runtime(struct fz_fiber *self)
+{
+	if (self->kind == FZ_KIND_FIBER) {
+		struct fz_carrier *c;
+
+		/*
+		 * What has come for the process is handled before what its sender did next is
+		 * seen.  relaxed: it came to this kernel thread, or the monitor will see to it.
+		 */
+		if (FZ_UNLIKELY(atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) &&
+		    !self->blocks)
+			fz_signal_route_arrived();
+		c = self->carrier;
+
+		/* release: pairs with owner_cas() of who takes it; nobody else
+		 * may change RUNTIME. */
+		atomic_store_explicit(&c->processor->owner, owner_word(c, FZ_OWNER_USER),
+				      memory_order_release);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+	/* relaxed: who sets it after this also sends us a real signal. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
+			~self->mask))
+		fz_signal_run_pending(self);
+	/* relaxed: likewise.  Not in the end of a handler: it would unwind with all blocked. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_relaxed)) &&
+	    !self->handler_ends && fz_cancel_is_asynchronous(self))
+		fz_host.test_cancel();
+}
+
+bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)
+{
+	return fz_runq_length(&p->runq) ||
+	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
+	       fz_runq_length(&fz_sched.global) || fz_backend_has_completions(&p->backend) ||
+	       fz_timers_earliest(&p->timers) <= now;
+}
+
+bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
+{
+	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
+
+	/* RUNTIME in nobody's name: it is ours until it is given on. */
+	if (!owner_cas(p, seen_owner, owner_word(NULL, FZ_OWNER_RUNTIME)))
+		return false;
+	if (fz_carrier_hand_off(p))
+		return true;
+	/* No thread to be had yet.  Whoever comes back from a call may take it. */
+	atomic_store_explicit(&p->owner, owner_word(c, FZ_OWNER_ANNOUNCED),
+			      memory_order_seq_cst);
+	return false;
+}
+
+void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner)
+{
+	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
+
+	owner_cas(p, seen_owner, owner_word(c, FZ_OWNER_ANNOUNCED));
+}
+
+/* Requests and deadlines that somebody must wait for, besides runnable fibers. */
+static bool needs_carrier(struct fz_processor *p)
+{
+	return fz_backend_in_flight(&p->backend) || p->timers.used || fz_processor_has_work(p, 0);
+}
+
+void fz_sched_give_up(struct fz_fiber *self)
+{
+	struct fz_processor *p = fz_processor_of(self);
+
+	if (fz_backend_queued(&p->backend))
+		fz_backend_submit(&p->backend);
+	if (fz_carrier_hand_off(p))
+		return;
+	/* seq_cst: the monitor finds it by looking. */
+	atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
+			      memory_order_seq_cst);
+	fz_monitor_want_carrier();
+}
+
+void fz_announce(struct fz_fiber *self)
+{
+	struct fz_processor *p;
+	bool wanted;
+
+	if (self->kind != FZ_KIND_FIBER)
+		return;
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	if (fz_backend_queued(&p->backend))
+		fz_backend_submit(&p->backend);
+	wanted = needs_carrier(p);
+	if (!wanted || !fz_carrier_hand_off(p)) {
+		/* seq_cst: a pusher that misses this finds the monitor awake. */
+		atomic_store_explicit(&p->owner,
+				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),
+				      memory_order_seq_cst);
+		if (wanted)
+			fz_monitor_want_carrier();
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
+			~self->mask))
+		fz_signal_run_pending(self);
+}
+
+void fz_sched_rotate(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_processor *p = c->processor;
+	const uint32_t start = (uint32_t)(p - fz_sched.processors);
+
+	for (uint32_t i = 1; i < fz_sched.count; i++) {
+		struct fz_processor *q = &fz_sched.processors[(start + i) % fz_sched.count];
+		uintptr_t owner = owner_load(q);
+		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+
+		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) ||
+		    !needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+			continue;
+		if (fz_backend_queued(&p->backend))
+			fz_backend_submit(&p->backend);
+		c->processor = q;
+		/* relaxed: only its owner, now we, looks at it. */
+		atomic_store_explicit(&q->poll_wanted, true, memory_order_relaxed);
+		/* seq_cst: the monitor finds it by looking. */
+		atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
+				      memory_order_seq_cst);
+		fz_monitor_want_carrier();
+		break;
+	}
+	fz_sched_yield(self);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SCHED_RUNQ_H
+#define FZ_RUNTIME_SCHED_RUNQ_H
+
+/*
+ * runtime/sched/runq.h - two FIFOs of runnable fibers, linked through fz_fiber.next one after the
+ * other, plus one slot for what the running fiber has just woken or created.
+ *
+ * Those that compute are behind the others, however long they have waited; see that they have
+ * their turn by fz_runq_pop_cpu_bound().
+ *
+ * Every processor has one and there is a global one.  Any carrier may push,
+ * pop or steal; the lock is uncontended but for stealing.  length counts the
+ * FIFOs without the slot and may be read without the lock as a hint.
+ */
+
+#include "runtime/fiber/fiber.h"
+#include "runtime/base/lock.h"
+
+struct fz_runq {
+	struct fz_lock lock;
+	_Atomic uint32_t length;
+	struct fz_fiber *head, *tail;
+	struct fz_fiber *last_brief;	/* of those that do not compute, NULL if there are none */
+	_Atomic uint32_t cpu_bound;	/* how many of length do; written with the lock held */
+	_Atomic(struct fz_fiber *) slot;
+};
+
+static inline uint32_t fz_runq_length(struct fz_runq *q)
+{
+	/*
+	 * seq_cst: pairs with the increment in push_locked.  An idle carrier
+	 * publishes that it waits and then reads this; a pusher writes this and
+	 * then looks for who waits.
+	 */
+	return atomic_load_explicit(&q->length, memory_order_seq_cst);
+}
+
+/* How many wait that do not compute.  A hint; less than 0 if another has just come. */
+static inline int32_t fz_runq_brief(struct fz_runq *q)
+{
+	return (int32_t)(fz_runq_length(q) -
+			 atomic_load_explicit(&q->cpu_bound, memory_order_relaxed));
+}
+
+static inline void fz_runq_count_cpu_bound(struct fz_runq *q, int by)
+{
+	atomic_store_explicit(&q->cpu_bound,
+			      atomic_load_explicit(&q->cpu_bound, memory_order_relaxed) +
+				      (uint32_t)by,
+			      memory_order_relaxed);
+}
+
+static inline void fz_runq_insert_after(struct fz_runq *q, struct fz_fiber *before,
+					struct fz_fiber *f)
+{
+	struct fz_fiber **at = before ? &before->next : &q->head;
+
+	f->next = *at;
+	*at = f;
+	if (!f->next)
+		q->tail = f;
+}
+
+static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
+{
+	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(f))) {
+		fz_runq_insert_after(q, q->tail, f);
+		fz_runq_count_cpu_bound(q, 1);
+	} else {
+		fz_runq_insert_after(q, q->last_brief, f);
+		q->last_brief = f;
+	}
+	/* seq_cst: pairs with fz_runq_length(). */
+	atomic_fetch_add_explicit(&q->length, 1, memory_order_seq_cst);
+}
+
+/*
+ * With a thousand fibers, none of what the next one will touch is in the cache.
+ * Fetched in two steps, so that no step waits for memory: the record when there
+ * is one fiber to run before it, and when it is next, what the record leads to.
+ */
+static inline void fz_runq_prefetch(const struct fz_fiber *f)
+{
+	const char *sp = f->sp;
+
+	__builtin_prefetch((const void *)f->tcb);
+	__builtin_prefetch(fz_tcb_tid(f->tcb));
+	for (int line = 0; line < 12; line++)
+		__builtin_prefetch(sp + line * FZ_CACHE_LINE, 1);
+}
+
+/* NULL if there is none behind `before`. */
+static inline struct fz_fiber *fz_runq_remove_after(struct fz_runq *q, struct fz_fiber *before)
+{
+	struct fz_fiber **at = before ? &before->next : &q->head, *f = *at;
+
+	if (!f)
+		return NULL;
+	*at = f->next;
+	if (!f->next)
+		q->tail = before;
+	if (f == q->last_brief)
+		q->last_brief = before;
+	else if (FZ_UNLIKELY(before == q->last_brief))
+		fz_runq_count_cpu_bound(q, -1);
+	/* relaxed: only additions are waited for. */
+	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
+	return f;
+}
+
+static inline struct fz_fiber *fz_runq_pop_locked(struct fz_runq *q)
+{
+	struct fz_fiber *f = fz_runq_remove_after(q, NULL);
+
+	if (q->head) {
+		fz_runq_prefetch(q->head);
+		if (q->head->next)
+			__builtin_prefetch(q->head->next, 1);
+	}
+	return f;
+}
+
+static inline void fz_runq_push(struct fz_runq *q, struct fz_fiber *f)
+{
+	fz_lock_acquire(&q->lock);
+	fz_runq_push_locked(q, f);
+	fz_lock_release(&q->lock);
+}
+
+static inline struct fz_fiber *fz_runq_pop(struct fz_runq *q)
+{
+	struct fz_fiber *f;
+
+	/* relaxed: a missed push is found by the next look, or its kick. */
+	if (atomic_load_explicit(&q->length, memory_order_relaxed) == 0)
+		return NULL;
+	fz_lock_acquire(&q->lock);
+	f = fz_runq_pop_locked(q);
+	fz_lock_release(&q->lock);
+	return f;
+}
+
+/* The first of those that compute, or if there is none, of all. */
+static inline struct fz_fiber *fz_runq_pop_cpu_bound(struct fz_runq *q)
+{
+	struct fz_fiber *f;
+
+	/* relaxed: as in fz_runq_pop(). */
+	if (atomic_load_explicit(&q->length, memory_order_relaxed) == 0)
+		return NULL;
+	fz_lock_acquire(&q->lock);
+	f = fz_runq_remove_after(q, q->last_brief);
+	if (!f)
+		f = fz_runq_pop_locked(q);
+	fz_lock_release(&q->lock);
+	return f;
+}
+
+/* Put f into the slot; what was there goes to the end of the FIFO. */
+static inline void fz_runq_push_slot(struct fz_runq *q, struct fz_fiber *f)
+{
+	/* acq_rel: a thief may take it, and must see the fiber's context. */
+	struct fz_fiber *old = atomic_exchange_explicit(&q->slot, f,
+							memory_order_acq_rel);
+
+	if (old)
+		fz_runq_push(q, old);
+}
+
+static inline struct fz_fiber *fz_runq_pop_slot(struct fz_runq *q)
+{
+	/* relaxed: only saves the exchange when it is empty. */
+	if (!atomic_load_explicit(&q->slot, memory_order_relaxed))
+		return NULL;
+	/* acquire: pairs with fz_runq_push_slot(). */
+	return atomic_exchange_explicit(&q->slot, NULL, memory_order_acq_rel);
+}
+
+/* What is in the slot goes to the end of the FIFO. */
+static inline void fz_runq_empty_slot(struct fz_runq *q)
+{
+	struct fz_fiber *f = fz_runq_pop_slot(q);
+
+	if (f)
+		fz_runq_push(q, f);
+}
+
+/*
+ * Take half of the FIFO (at least one) from victim: the first is returned, the
+ * rest go to the end of mine.  Never holds both locks.
+ */
+static inline struct fz_fiber *fz_runq_steal(struct fz_runq *victim, struct fz_runq *mine)
+{
+	struct fz_fiber *first = NULL, *last = NULL;
+	uint32_t n, taken = 0;
+
+	/* relaxed: a hint. */
+	if (atomic_load_explicit(&victim->length, memory_order_relaxed) == 0)
+		return NULL;
+	fz_lock_acquire(&victim->lock);
+	n = atomic_load_explicit(&victim->length, memory_order_relaxed);
+	n = n - n / 2;
+	if (n > 64)
+		n = 64;
+	while (taken < n) {
+		struct fz_fiber *f = fz_runq_pop_locked(victim);
+
+		if (last)
+			last->next = f;
+		else
+			first = f;
+		last = f;
+		f->next = NULL;
+		taken++;
+	}
+	fz_lock_release(&victim->lock);
+	if (!first || !first->next)
+		return first;
+	fz_lock_acquire(&mine->lock);
+	for (struct fz_fiber *f = first->next, *after; f; f = after) {
+		after = f->next;
+		fz_runq_push_locked(mine, f);
+	}
+	fz_lock_release(&mine->lock);
+	return first;
+}
+
+#endif

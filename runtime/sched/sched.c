@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/sched_internal.h"
+
+#include <limits.h>
+#include <linux/mman.h>
+
+#include "runtime/signal/altstack.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/fiber/cputime.h"
+#include "runtime/io/pin.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/spawner.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/backend/own_fd.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/limits.h"
+#include "runtime/signal/signal.h"
+#include "runtime/fiber/stack.h"
+
+enum {
+	FLUSH_AFTER = 128,	/* switches that a queued request may wait */
+	POLL_AFTER = 128,	/* switches between looks at a busy ring */
+	GLOBAL_AFTER = 61,	/* ... and at the global queue */
+	REAP_MOST = 16,		/* completions at a time ... */
+	REAP_BELOW = 2,		/* ... when no more than these are to run first */
+	SLOT_STREAK = 32,	/* times the slot may jump the queue in a row */
+};
+
+struct fz_sched fz_sched;
+
+/* ---- finding work ------------------------------------------------------- */
+
+static void note_kick(struct fz_processor *p, bool kicked)
+{
+	if (kicked)
+		/* seq_cst: later pushes kick again, earlier ones are seen below. */
+		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
+}
+
+static void reap(struct fz_processor *p, uint32_t most)
+{
+	bool kicked = false;
+
+	p->since_poll = 0;
+	fz_backend_reap(&p->backend, most, &kicked);
+	note_kick(p, kicked);
+}
+
+static void poll_backend(struct fz_processor *p)
+{
+	bool kicked = false;
+
+	p->since_poll = 0;
+	fz_backend_poll(&p->backend, &kicked);
+	note_kick(p, kicked);
+}
+
+static void expire_timers(struct fz_processor *p)
+{
+	if (fz_timers_earliest(&p->timers) != FZ_FOREVER)
+		fz_timers_expire(&p->timers, fz_now());
+}
+
+static struct fz_fiber *steal(struct fz_processor *p)
+{
+	uint32_t start = (uint32_t)(p - fz_sched.processors);
+
+	for (uint32_t i = 1; i < fz_sched.count; i++) {
+		struct fz_processor *victim =
+			&fz_sched.processors[(start + i) % fz_sched.count];
+		struct fz_fiber *f = fz_runq_steal(&victim->runq, &p->runq);
+
+		if (f)
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * The slots of others: only when their processor has been running the same
+ * fiber for long (the monitor says so), or it is not being run at all.
+ */
+static struct fz_fiber *steal_slot(struct fz_processor *p)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *victim = &fz_sched.processors[i];
+		struct fz_fiber *f;
+
+		/* relaxed: a hint. */
+		if (victim == p ||
+		    !atomic_load_explicit(&victim->yield_wanted, memory_order_relaxed))
+			continue;
+		f = fz_runq_pop_slot(&victim->runq);
+		if (f)
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * Who may have waited for long: the global queue's, those that compute, and those whom others
+ * overtook by the slot.
+ */
+static struct fz_fiber *pick_in_turn(struct fz_processor *p)
+{
+	struct fz_fiber *f;
+
+	atomic_store_explicit(&p->turn_wanted, false, memory_order_relaxed);
+	if (fz_backend_has_completions(&p->backend))
+		reap(p, REAP_MOST);
+	fz_runq_empty_slot(&p->runq);
+	p->next_streak = SLOT_STREAK;
+	if (p->turns / 2 % 2 && (f = fz_runq_pop(&fz_sched.global)))
+		return f;
+	return fz_runq_pop_cpu_bound(&p->runq);
+}
+
+/*
+ * Where fibers compute for long, POLL_AFTER switches take too long.  The kernel thread whose
+ * request is complete learns of it only in the kernel.
+ */
+static bool poll_is_due(struct fz_processor *p)
+{
+	/* relaxed: a number, and any is right. */
+	const uint64_t pause = atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed);
+	uint64_t now;
+
+	if (FZ_UNLIKELY(!pause))
+		return false;
+	now = fz_cycles();
+	if (FZ_LIKELY(now - p->polled_at < pause))
+		return false;
+	p->polled_at = now;
+	return fz_backend_wants_poll(&p->backend) ||
+	       fz_timers_earliest(&p->timers) != FZ_FOREVER;
+}
+
+/* The next fiber that p can run without waiting, or NULL. */
+static struct fz_fiber *pick(struct fz_processor *p)
+{
+	struct fz_fiber *f;
+	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
+
+	/* relaxed: only this carrier writes it; the monitor samples. */
+	atomic_store_explicit(&p->switches, switches + 1, memory_order_relaxed);
+	atomic_store_explicit(&p->yield_wanted, false, memory_order_relaxed);
+
+	/*
+	 * In a batch of completions, what was touched to wake the first fiber would
+	 * be out of the cache again when it runs: wake some, run them, go on.
+	 */
+	if (fz_backend_has_completions(&p->backend)) {
+		if (FZ_UNLIKELY(fz_backend_is_crowded(&p->backend)))
+			reap(p, UINT32_MAX);
+		else if (fz_runq_brief(&p->runq) <= REAP_BELOW)
+			reap(p, REAP_MOST);
+	}
+	if (++p->since_poll >= POLL_AFTER || poll_is_due(p) ||
+	    FZ_UNLIKELY(atomic_load_explicit(&p->poll_wanted, memory_order_relaxed))) {
+		atomic_store_explicit(&p->poll_wanted, false, memory_order_relaxed);
+		poll_backend(p);
+		expire_timers(p);
+		p->since_flush = 0;
+	}
+	if (fz_backend_queued(&p->backend) && ++p->since_flush >= FLUSH_AFTER) {
+		p->since_flush = 0;
+		fz_backend_submit(&p->backend);
+	}
+	/* Not twice in a row: they may compute for long, one after the other. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&p->turn_wanted, memory_order_relaxed)) &&
+	    p->turns++ % 2 == 0 && (f = pick_in_turn(p)))
+		return f;
+	if (switches % GLOBAL_AFTER == 0 && (f = fz_runq_pop(&fz_sched.global)))
+		return f;
+	if (p->next_streak < SLOT_STREAK) {
+		f = fz_runq_pop_slot(&p->runq);
+		if (f) {
+			p->next_streak++;
+			return f;
+		}
+	}
+	p->next_streak = 0;
+	f = fz_runq_pop(&p->runq);
+	if (!f)
+		f = fz_runq_pop_slot(&p->runq);
+	return f ? f : fz_runq_pop(&fz_sched.global);
+}
+
+/* ---- making fibers runnable --------------------------------------------- */
+
+/* NULL also for a fiber that is in here without one: fz_lot_wake_staying(). */
+static struct fz_processor *own_processor(struct fz_fiber *self)
+{
+	struct fz_processor *p;
+
+	if (self->kind != FZ_KIND_FIBER && self->kind != FZ_KIND_CARRIER)
+		return NULL;
+	p = self->carrier->processor;
+	return p && owner_load(p) == owner_word(self->carrier, FZ_OWNER_RUNTIME) ? p : NULL;
+}
+
+void fz_sched_ready(struct fz_fiber *fiber)
+{
+	struct fz_processor *p = own_processor(fz_self());
+
+	if (!p) {
+		fz_runq_push(&fz_sched.global, fiber);
+		fz_sched_kick();
+		return;
+	}
+	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(fiber)))
+		fz_runq_push(&p->runq, fiber);
+	else
+		fz_runq_push_slot(&p->runq, fiber);
+	/* One in the slot is for this carrier; more is enough to share. */
+	if (fz_sched.count > 1 && fz_runq_length(&p->runq))
+		fz_sched_kick();
+}
+
+/* ---- switching ---------------------------------------------------------- */
+
+/* Not even those of libc: around a switch only. */
+#define NO_SIGNALS (~(uint64_t)0)
+
+/* On the new context, self: deal with the one that was left. */
+static void finish_switch(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_fiber *left = c->left;
+	enum fz_left how = c->left_how;
+
+	c->left_how = FZ_LEFT_NOTHING;
+	/* Only now: the kernel changes no alternate stack that is in use. */
+	if (FZ_UNLIKELY(self->has_alt_stack || c->alt_stack.sp || c->report_stack.sp))
+		fz_alt_stack_load(self, c);
+	if (FZ_UNLIKELY(c->kernel_mask == NO_SIGNALS))
+		fz_signal_load_mask(c, self->kind == FZ_KIND_FIBER ? self->mask : FZ_SIGNALS_ALL);
+	switch (how) {
+	case FZ_LEFT_NOTHING:
+		break;
+	case FZ_LEFT_PARKED:
+		fz_wait_context_saved(left);
+		break;
+	case FZ_LEFT_YIELDED:
+		fz_runq_push(&c->processor->runq, left);
+		break;
+	case FZ_LEFT_ENDED:
+		fz_fiber_buried(left);
+		break;
+	case FZ_LEFT_NO_PROCESSOR:
+		fz_runq_push(&fz_sched.global, left);
+		fz_sched_kick();
+		break;
+	}
+}
+
+static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fiber *to,
+		      enum fz_left how)
+{
+	const uint64_t mask = to->kind == FZ_KIND_FIBER ? to->mask : FZ_SIGNALS_ALL;
+
+	c->left = from;
+	c->left_how = how;
+	to->carrier = c;
+	/* acquire: pairs with fz_cputime_of(); the mark is there. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&fz_cputime_exact, memory_order_acquire)))
+		fz_cputime_switch(c, from);
+	/* release: pairs with fz_cputime_sample() and running_time(). */
+	atomic_store_explicit(&c->running, to, memory_order_release);
+	if (fz_alt_stack_in_use(from))
+		fz_signal_load_mask(c, NO_SIGNALS);
+	/*
+	 * A carrier's own context runs no handler of the program's.  Before others can run
+	 * `from`, and block what the kernel would still give to this kernel thread.
+	 */
+	else if (mask != c->kernel_mask)
+		fz_signal_load_mask(c, mask);
+	fz_switch(&from->sp, to->sp, to->tcb);
+	finish_switch(from);
+}
+
+/* Leave `self` for whatever is next; its own fate is `how`. */
+static void switch_away(struct fz_fiber *self, enum fz_left how)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_fiber *next;
+
+	fz_fiber_has_run(self);
+	next = pick(c->processor);
+	/* It finds its thread buried when it runs. */
+	if (!next && how == FZ_LEFT_ENDED)
+		next = fz_fiber_take_joiner(self);
+	if (!next)
+		next = c->context;
+	/* Nobody queues a fiber before its context is saved. */
+	FZ_ASSERT(next != self);
+	switch_to(c, self, next, how);
+}
+
+void fz_sched_queue_up(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	c->processor = NULL;
+	switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
+}
+
+void fz_sched_arrived(struct fz_fiber *self)
+{
+	finish_switch(self);
+}
+
+void fz_sched_park(struct fz_fiber *self)
+{
+	switch_away(self, FZ_LEFT_PARKED);
+}
+
+bool fz_sched_yield(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_fiber *next;
+
+	fz_fiber_has_run(self);
+	next = pick(c->processor);
+	if (next)
+		switch_to(c, self, next, FZ_LEFT_YIELDED);
+	else if (fz_backend_queued(&c->processor->backend))
+		fz_backend_submit(&c->processor->backend);
+	return next != NULL;
+}
+
+bool fz_sched_give_way(struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write it. */
+	if (self->kind != FZ_KIND_FIBER || self->blocks ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return false;
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+	return true;
+}
+
+void fz_sched_take_turns(struct fz_fiber *self)
+{
+	if (self->blocks)
+		return;
+	fz_enter_runtime(self);
+	/* relaxed: our own processor's, for the next look at its queues. */
+	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
+			      memory_order_relaxed);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+}
+
+void fz_sched_end(struct fz_fiber *self)
+{
+	switch_away(self, FZ_LEFT_ENDED);
+}
+
+/* ---- a carrier's own context -------------------------------------------- */
+
+/*
+ * Nothing to run: wait in the kernel.  If the processor is taken meanwhile, the
+ * carrier has none afterwards.
+ */
+static void go_idle(struct fz_carrier *c, struct fz_processor *p)
+{
+	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
+	struct fz_arrivals arrivals;
+	uint32_t published;
+	bool work = false, kicked = false;
+
+	arrivals.count = 0;
+	if (!fz_backend_arm(&p->backend, c->tid)) {
+		expire_timers(p);
+		return;
+	}
+	published = fz_backend_publish(&p->backend);
+	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
+	/* Pushed before they could see that we wait: look once more. */
+	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
+		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
+	if (!work && !fz_runq_length(&fz_sched.global))
+		fz_backend_wait(&p->backend, published, fz_timers_earliest(&p->timers),
+				&arrivals);
+	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
+		c->processor = NULL;
+		fz_epoll_note_loser(&p->backend.epoll, -1);
+		fz_backend_deliver(&p->backend, &arrivals, false, &kicked);
+		return;
+	}
+	p->since_flush = p->since_poll = 0;
+	fz_backend_deliver(&p->backend, &arrivals, true, &kicked);
+	fz_backend_reap(&p->backend, REAP_MOST, &kicked);
+	note_kick(p, kicked);
+	expire_timers(p);
+	fz_monitor_note_activity();
+}
+
+void fz_sched_run_carrier(struct fz_carrier *c)
+{
+	struct fz_fiber *self = c->context;
+
+	for (;;) {
+		struct fz_processor *p = c->processor;
+		struct fz_fiber *next;
+
+		if (!p) {
+			if (!fz_carrier_sleep(c))
+				return;
+			continue;
+		}
+		next = pick(p);
+		if (!next)
+			next = steal(p);
+		if (!next)
+			next = steal_slot(p);
+		if (next)
+			switch_to(c, self, next, FZ_LEFT_NOTHING);
+		else
+			go_idle(c, p);
+	}
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+/*
+ * A limit may forbid any of the kernel threads that this takes.  So they come before
+ * anything is changed, and the helpers wait until it is known that all are there.
+ */
+enum { START_UNDECIDED, START_DONE, START_FAILED };
+
+static _Atomic uint32_t start_state;	/* futex */
+
+struct helper {
+	void (*run)(void);
+	_Atomic uintptr_t tcb;		/* once it is there */
+};
+
+static void *helper_thread(void *arg)
+{
+	struct helper *helper = arg;
+	struct fz_fiber *self = fz_self();
+	uint32_t state;
+
+	self->tcb = fz_tcb_get();
+	self->kind = FZ_KIND_HELPER;
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	/* release: pairs with end_helper(), which then waits for us. */
+	atomic_store_explicit(&helper->tcb, self->tcb, memory_order_release);
+	/* acquire: pairs with decide(). */
+	while ((state = atomic_load_explicit(&start_state, memory_order_acquire)) ==
+	       START_UNDECIDED)
+		fz_sys_futex_wait(&start_state, START_UNDECIDED, NULL);
+	if (state == START_DONE)
+		helper->run();
+	return NULL;
+}
+
+static int start_helper(struct helper *helper)
+{
+	void *stack;
+	size_t size;
+	int err = fz_stack_alloc(256 * 1024, 4096, &stack, &size);
+
+	return err ? err : fz_host.thread_create(stack, size, helper_thread, helper);
+}
+
+static void decide(uint32_t state)
+{
+	/* release: pairs with helper_thread(). */
+	atomic_store_explicit(&start_state, state, memory_order_release);
+	fz_sys_futex_wake(&start_state, INT_MAX);
+}
+
+/* It must not be inside libc any more when libc is put back as it was. */
+static void end_helper(struct helper *helper)
+{
+	/* acquire: pairs with helper_thread(). */
+	while (!atomic_load_explicit(&helper->tcb, memory_order_acquire))
+		fz_syscall0(__NR_sched_yield);
+	/* The kernel clears the tid; its TCB is on a stack of ours, which stays. */
+	while (atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_acquire))
+		fz_syscall0(__NR_sched_yield);
+}
+
+/* The context comes last: then there is room for one more, which each new thread needs. */
+static int start_threads(struct fz_fiber **ret_context)
+{
+	static struct helper monitor = { .run = fz_monitor_run }, spawner = { .run = fz_spawner_run };
+	int err;
+
+	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
+	atomic_store_explicit(&monitor.tcb, 0, memory_order_relaxed);
+	atomic_store_explicit(&spawner.tcb, 0, memory_order_relaxed);
+	err = start_helper(&monitor);
+	if (err)
+		return err;
+	err = start_helper(&spawner);
+	if (!err) {
+		err = fz_fiber_prepare_main(ret_context);
+		if (!err)
+			return 0;
+		decide(START_FAILED);
+		end_helper(&spawner);
+	}
+	decide(START_FAILED);
+	end_helper(&monitor);
+	return err;
+}
+
+int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
+{
+	static const char no_threads[] = "no kernel threads for the library";
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	struct fz_fiber *context = NULL;
+	size_t size;
+	bool narrow;
+	long mem;
+	int err;
+
+	*ret_why = "the limit on memory is low";
+	/* We take some 15 MB; with less than the rest the program may be at its limit. */
+	if (!fz_limits_allow_memory((size_t)64 << 20))
+		return -ENOMEM;
+	*ret_why = no_threads;
+	count = fz_limits_allow_processors(count, &narrow);
+	if (!count)
+		return -EAGAIN;
+	*ret_why = "no memory";
+	size = count * sizeof(struct fz_processor);
+	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	if (fz_sys_failed(mem))
+		return (int)mem;
+	fz_sched.processors = (struct fz_processor *)mem;
+	for (uint32_t i = 0; i < count; i++)
+		fz_timers_init(&fz_sched.processors[i].timers);
+	err = fz_backends_init(&fz_sched.processors->backend, count,
+			       sizeof(struct fz_processor), backend, ret_why);
+	if (!err) {
+		err = start_threads(&context);
+		/* Those that were tried may be counted still. */
+		for (int tries = 20; err == -EAGAIN && narrow && tries; tries--) {
+			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+			err = start_threads(&context);
+		}
+		if (err) {
+			*ret_why = no_threads;
+			fz_backends_fini(&fz_sched.processors->backend, count,
+					 sizeof(struct fz_processor));
+		}
+	}
+	if (err) {
+		fz_syscall2(__NR_munmap, mem, (long)size);
+		fz_sched.processors = NULL;
+		return err;
+	}
+	fz_sched.count = count;
+	fz_fiber_adopt_main(context);
+	decide(START_DONE);
+	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
+	return 0;
+}
+
+void fz_sched_after_fork(void)
+{
+	if (!fz_sched.processors)
+		return;
+	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
+			 sizeof(struct fz_processor));
+	fz_epoll_after_fork();
+	fz_pin_after_fork();
+	fz_own_fd_after_fork();
+	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
+		    (long)(fz_sched.count * sizeof(struct fz_processor)));
+	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SCHED_SCHED_INTERNAL_H
+#define FZ_RUNTIME_SCHED_SCHED_INTERNAL_H
+
+/*
+ * runtime/sched/sched_internal.h - what sched.c and processor.c share: the word that says who
+ * has a processor, and waiting for one.
+ */
+
+#include "runtime/sched/sched.h"
+
+static inline uintptr_t owner_word(struct fz_carrier *c, enum fz_owner_state state)
+{
+	return (uintptr_t)c | state;
+}
+
+static inline bool owner_cas(struct fz_processor *p, uintptr_t from, uintptr_t to)
+{
+	/*
+	 * seq_cst: acquire takes over what the previous owner wrote, release
+	 * hands over ours; and an idle carrier's WAITING must be ordered before
+	 * its last look at the queues (pairs with fz_sched_kick()).
+	 */
+	return atomic_compare_exchange_strong_explicit(&p->owner, &from, to,
+						       memory_order_seq_cst,
+						       memory_order_relaxed);
+}
+
+static inline uintptr_t owner_load(struct fz_processor *p)
+{
+	/* seq_cst: pairs with owner_cas() in go_idle(), see fz_sched_kick(). */
+	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
+}
+
+/*
+ * Without a processor: the carrier's context pushes the caller to the global queue once
+ * it is off its stack, and sleeps; it goes on on whatever carrier picks it.
+ */
+void fz_sched_queue_up(struct fz_fiber *self);
+
+#endif

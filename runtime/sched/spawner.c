@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/spawner.h"
+
+#include "runtime/sched/carrier.h"
+#include "runtime/fiber/fiber.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/fiber/stack.h"
+
+static struct {
+	_Atomic uint32_t wanted;	/* futex; 1: not yet seen */
+} spawner;
+
+void fz_spawner_want_spare(void)
+{
+	if (FZ_LIKELY(fz_carrier_has_spare()))
+		return;
+	/* release: pairs with the acquire in fz_spawner_run(). */
+	if (!atomic_exchange_explicit(&spawner.wanted, 1, memory_order_release))
+		fz_sys_futex_wake(&spawner.wanted, 1);
+}
+
+void fz_spawner_run(void)
+{
+	for (;;) {
+		/* acquire: pairs with fz_spawner_want_spare(). */
+		while (!atomic_exchange_explicit(&spawner.wanted, 0, memory_order_acquire))
+			fz_sys_futex_wait(&spawner.wanted, 0, NULL);
+		/* Out of memory: the monitor wants it again. */
+		if (fz_carrier_keep_spare() == 0)
+			fz_monitor_poke();
+	}
+	__builtin_unreachable();
+}
+
+void fz_spawner_after_fork(void)
+{
+	__builtin_memset(&spawner, 0, sizeof(spawner));
+}

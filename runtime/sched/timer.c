@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/timer.h"
+
+#include <linux/mman.h>
+#include <time.h>
+
+#include "runtime/base/die.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+
+static fz_nsec read_clock(int clock)
+{
+	struct timespec ts;
+
+	if (FZ_LIKELY(fz_host.clock_gettime != NULL))
+		fz_host.clock_gettime(clock, &ts);
+	else
+		fz_syscall2(__NR_clock_gettime, clock, (long)&ts);
+	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
+}
+
+fz_nsec fz_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+fz_nsec fz_now_realtime(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+void fz_timers_init(struct fz_timers *t)
+{
+	t->used = 0;
+	atomic_store_explicit(&t->earliest, FZ_FOREVER, memory_order_relaxed);
+}
+
+static void place(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
+{
+	t->heap[slot] = f;
+	f->timer_slot = slot;
+}
+
+static void sift_up(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
+{
+	while (slot > 1 && t->heap[slot / 2]->deadline > f->deadline) {
+		place(t, slot, t->heap[slot / 2]);
+		slot /= 2;
+	}
+	place(t, slot, f);
+}
+
+static void sift_down(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
+{
+	for (;;) {
+		uint32_t child = slot * 2;
+
+		if (child > t->used)
+			break;
+		if (child < t->used &&
+		    t->heap[child + 1]->deadline < t->heap[child]->deadline)
+			child++;
+		if (t->heap[child]->deadline >= f->deadline)
+			break;
+		place(t, slot, t->heap[child]);
+		slot = child;
+	}
+	place(t, slot, f);
+}
+
+static void publish_earliest(struct fz_timers *t)
+{
+	fz_nsec earliest = t->used ? t->heap[1]->deadline : FZ_FOREVER;
+
+	/* relaxed: see fz_timers_earliest(). */
+	atomic_store_explicit(&t->earliest, earliest, memory_order_relaxed);
+}
+
+static void remove_locked(struct fz_timers *t, struct fz_fiber *f)
+{
+	uint32_t slot = f->timer_slot;
+	struct fz_fiber *last = t->heap[t->used--];
+
+	f->timer_slot = 0;
+	if (last != f) {
+		if (slot > 1 && t->heap[slot / 2]->deadline > last->deadline)
+			sift_up(t, slot, last);
+		else
+			sift_down(t, slot, last);
+	}
+	publish_earliest(t);
+}
+
+static bool grow_locked(struct fz_timers *t)
+{
+	uint32_t capacity = t->capacity ? t->capacity * 2 : 1024;
+	long mem = fz_sys_mmap(capacity * sizeof(*t->heap), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS);
+
+	if (fz_sys_failed(mem))
+		return false;
+	if (t->heap) {
+		__builtin_memcpy((void *)mem, t->heap, t->capacity * sizeof(*t->heap));
+		fz_syscall2(__NR_munmap, (long)t->heap,
+			    (long)(t->capacity * sizeof(*t->heap)));
+	}
+	t->heap = (struct fz_fiber **)mem;
+	t->capacity = capacity;
+	return true;
+}
+
+bool fz_timer_add(struct fz_processor *p, struct fz_fiber *f, fz_nsec deadline,
+		  uint64_t number)
+{
+	struct fz_timers *t = &p->timers;
+
+	fz_lock_acquire(&t->lock);
+	if (t->used + 1 >= t->capacity && !grow_locked(t)) {
+		fz_lock_release(&t->lock);
+		return false;
+	}
+	f->deadline = deadline;
+	f->timer_wait = number;
+	f->timer_processor = p;
+	sift_up(t, ++t->used, f);
+	publish_earliest(t);
+	fz_lock_release(&t->lock);
+	return true;
+}
+
+void fz_timer_remove(struct fz_fiber *f)
+{
+	struct fz_processor *p = f->timer_processor;
+
+	if (!p)
+		return;
+	fz_lock_acquire(&p->timers.lock);
+	if (f->timer_slot)
+		remove_locked(&p->timers, f);
+	fz_lock_release(&p->timers.lock);
+	f->timer_processor = NULL;
+}
+
+uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
+{
+	struct fz_ticket due[32];
+	uint32_t n, total = 0;
+
+	do {
+		n = 0;
+		fz_lock_acquire(&t->lock);
+		while (n < 32 && t->used && t->heap[1]->deadline <= now) {
+			struct fz_fiber *f = t->heap[1];
+
+			due[n++] = (struct fz_ticket){ f, f->timer_wait };
+			remove_locked(t, f);
+		}
+		fz_lock_release(&t->lock);
+		for (uint32_t i = 0; i < n; i++)
+			fz_wake(due[i], FZ_WHY_TIMEOUT);
+		total += n;
+	} while (n == 32);
+	return total;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/action.c - what the program asked of sigaction, and in front of
+ * which signals we stand besides.
+ */
+#include "runtime/base/host.h"
+#include "runtime/base/lock.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
+
+static struct {
+	/* Written under lock with all signals blocked; see action_get(). */
+	struct fz_lock lock;
+	struct fz_action actions[FZ_SIGNALS + 1];
+	_Atomic uint32_t version[FZ_SIGNALS + 1];
+
+	/* Not handled by the program, yet ours in the kernel; and ignored before that. */
+	_Atomic uint64_t substituted;
+	uint64_t ignored;
+	uint64_t hidden;		/* between before_spawn and after_spawn */
+	uint32_t spawning;
+} table;
+
+struct fz_action fz_signal_action_get(int sig)
+{
+	struct fz_action a;
+	uint32_t before;
+
+	/* A sequence lock; acquire and fence pair with action_set's release. */
+	do {
+		before = atomic_load_explicit(&table.version[sig], memory_order_acquire);
+		a = table.actions[sig];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before & 1 || before != atomic_load_explicit(&table.version[sig],
+							      memory_order_relaxed));
+	return a;
+}
+
+void fz_signal_actions_lock(uint64_t *ret_mask)
+{
+	uint64_t all = ~(uint64_t)0;
+
+	/* A handler that reads what we are writing would wait for ever. */
+	fz_sys_sigmask(HOW_SETMASK, &all, ret_mask);
+	fz_lock_acquire(&table.lock);
+}
+
+void fz_signal_actions_unlock(const uint64_t *mask)
+{
+	fz_lock_release(&table.lock);
+	fz_sys_sigmask(HOW_SETMASK, mask, NULL);
+}
+
+/* With the lock held. */
+void fz_signal_action_set(int sig, const struct fz_action *action)
+{
+	atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_acq_rel);
+	table.actions[sig] = *action;
+	atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_release);
+	if ((uintptr_t)action->handler > 1)
+		atomic_fetch_and_explicit(&table.substituted, ~fz_signal_bit(sig),
+					  memory_order_relaxed);
+	else if ((uintptr_t)action->handler == 1)
+		table.ignored |= fz_signal_bit(sig);
+	else
+		table.ignored &= ~fz_signal_bit(sig);
+}
+
+/* ---- default actions ---------------------------------------------------- */
+
+bool fz_signal_ignored_by_default(int sig)
+{
+	return sig == SIG_CHLD || sig == SIG_CONT || sig == SIG_URG || sig == SIG_WINCH;
+}
+
+void fz_signal_default(int sig)
+{
+	struct kernel_sigaction dfl = { .handler = NULL }, old;
+	uint64_t bit = fz_signal_bit(sig), mask;
+
+	if (fz_signal_ignored_by_default(sig))
+		return;
+	if (sig == SIG_KILL || sig == SIG_STOP) {
+		fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
+		return;
+	}
+	kernel_action(sig, &dfl, &old);
+	fz_sys_sigmask(HOW_UNBLOCK, &bit, &mask);
+	fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
+	/* It was a stop, and has been continued. */
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	kernel_action(sig, &old, NULL);
+}
+
+/* ---- standing in front -------------------------------------------------- */
+
+bool fz_signal_substituted(int sig)
+{
+	/* relaxed: whoever asks has a signal that came through there. */
+	return atomic_load_explicit(&table.substituted, memory_order_relaxed) &
+	       fz_signal_bit(sig);
+}
+
+/* Ours, in the kernel.  libc's way back from a handler is what we need, too. */
+static struct kernel_sigaction our_action(int sig)
+{
+	struct kernel_sigaction a;
+
+	kernel_action(SIG_SETXID, NULL, &a);
+	a.handler = fz_host.signal_handler;
+	a.flags |= FLAG_SIGINFO | FLAG_RESTART |
+		   (table.actions[sig].flags & (FLAG_NOCLDSTOP | FLAG_NOCLDWAIT));
+	/* Two at once come lowest number first, not on top of each other. */
+	a.mask = FZ_SIGNALS_ALL;
+	return a;
+}
+
+void fz_signal_substitute(uint64_t set)
+{
+	uint64_t mask;
+
+	set &= ~atomic_load_explicit(&table.substituted, memory_order_relaxed);
+	if (!set)
+		return;
+	fz_signal_actions_lock(&mask);
+	for (; set; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+		struct kernel_sigaction ours, old;
+
+		if ((uintptr_t)table.actions[sig].handler > 1)
+			continue;
+		/* Somebody makes a process that inherits it: ours when that is done. */
+		if (table.spawning && kernel_action(sig, NULL, &old) == 0 &&
+		    (uintptr_t)old.handler == 1) {
+			table.hidden |= fz_signal_bit(sig);
+			table.ignored |= fz_signal_bit(sig);
+			table.actions[sig].handler = old.handler;
+			atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
+						 memory_order_relaxed);
+			continue;
+		}
+		ours = our_action(sig);
+		/* Before the kernel may call us for it. */
+		atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
+					 memory_order_relaxed);
+		if (kernel_action(sig, &ours, &old)) {
+			atomic_fetch_and_explicit(&table.substituted, ~fz_signal_bit(sig),
+						  memory_order_relaxed);
+			continue;
+		}
+		/* It may be inherited: then nobody has told us. */
+		if ((uintptr_t)old.handler == 1)
+			table.ignored |= fz_signal_bit(sig);
+		else
+			table.ignored &= ~fz_signal_bit(sig);
+		if ((uintptr_t)old.handler <= 1)
+			table.actions[sig].handler = old.handler;
+	}
+	fz_signal_actions_unlock(&mask);
+}
+
+/* The program's own again.  Lock held. */
+static void restore_one(int sig)
+{
+	struct kernel_sigaction theirs = {
+		.handler = table.actions[sig].handler,
+		.flags = table.actions[sig].flags,
+	};
+
+	kernel_action(sig, &theirs, NULL);
+	atomic_fetch_and_explicit(&table.substituted, ~fz_signal_bit(sig),
+				  memory_order_relaxed);
+}
+
+void fz_signal_restore(uint64_t set)
+{
+	uint64_t mask;
+
+	/* By default they end the process or stop it: so do we, and nobody sees. */
+	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
+		if (!fz_signal_ignored_by_default(sig) && !(table.ignored & fz_signal_bit(sig)))
+			set &= ~fz_signal_bit(sig);
+	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed);
+	if (!set)
+		return;
+	fz_signal_actions_lock(&mask);
+	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed);
+	for (; set; set &= set - 1)
+		restore_one(__builtin_ctzll(set) + 1);
+	fz_signal_actions_unlock(&mask);
+}
+
+bool fz_signal_before_spawn(void)
+{
+	uint64_t mask, set;
+
+	/* acquire: pairs with fz_sched_start(); before that we stand in front of none. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return false;
+	fz_signal_actions_lock(&mask);
+	/* None so far is no reason to leave: another thread may be about to. */
+	if (table.spawning++ == 0) {
+		table.hidden = table.ignored &
+			       atomic_load_explicit(&table.substituted, memory_order_relaxed);
+		for (set = table.hidden; set; set &= set - 1) {
+			struct kernel_sigaction ign = { .handler = (void *)(uintptr_t)1 };
+
+			kernel_action(__builtin_ctzll(set) + 1, &ign, NULL);
+		}
+	}
+	fz_signal_actions_unlock(&mask);
+	return true;
+}
+
+void fz_signal_after_spawn(bool began)
+{
+	uint64_t mask, set;
+
+	if (!began)
+		return;
+	fz_signal_actions_lock(&mask);
+	if (table.spawning && --table.spawning == 0) {
+		set = table.hidden &
+		      atomic_load_explicit(&table.substituted, memory_order_relaxed);
+		for (; set; set &= set - 1) {
+			int sig = __builtin_ctzll(set) + 1;
+			struct kernel_sigaction ours = our_action(sig);
+
+			kernel_action(sig, &ours, NULL);
+		}
+		table.hidden = 0;
+	}
+	fz_signal_actions_unlock(&mask);
+}
+
+void fz_signal_actions_after_fork(void)
+{
+	uint64_t set = atomic_load_explicit(&table.substituted, memory_order_relaxed);
+
+	__builtin_memset(&table.lock, 0, sizeof(table.lock));
+	table.spawning = 0;
+	/* Somebody was writing when we were forked. */
+	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
+		if (atomic_load_explicit(&table.version[sig], memory_order_relaxed) & 1)
+			atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_relaxed);
+	for (; set; set &= set - 1)
+		restore_one(__builtin_ctzll(set) + 1);
+}

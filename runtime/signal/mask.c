@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/mask.c - what each fiber blocks, what its kernel thread blocks, and what
+ * all of them do.
+ */
+#include <asm/errno.h>
+
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
+
+/* Guarded by the registry's lock. */
+static struct {
+	uint32_t blocked_by[FZ_SIGNALS + 1];
+	uint32_t threads;
+	_Atomic uint64_t blocked_by_all;
+} masks;
+
+static void publish_blocked_by_all(void)
+{
+	uint64_t all = 0;
+
+	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
+		if (masks.blocked_by[sig] == masks.threads)
+			all |= fz_signal_bit(sig);
+	all &= ~FZ_SIGNALS_OF_LIBC;
+	if (all == atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed))
+		return;
+	/* relaxed: a mutex, a futex or a poke orders it for who must know. */
+	atomic_store_explicit(&masks.blocked_by_all, all, memory_order_relaxed);
+	fz_monitor_poke();
+}
+
+static void count(uint64_t mask, int by)
+{
+	for (; mask; mask &= mask - 1)
+		masks.blocked_by[__builtin_ctzll(mask) + 1] += (uint32_t)by;
+}
+
+void fz_signal_thread_started(struct fz_fiber *f)
+{
+	masks.threads++;
+	f->mask_counted = f->mask;
+	count(f->mask, 1);
+	/*
+	 * One more that blocks the same as all: nothing changes.  Otherwise the
+	 * set can only shrink; the monitor may learn of that late.
+	 */
+	if (masks.threads == 1 ||
+	    (atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) & ~f->mask))
+		publish_blocked_by_all();
+}
+
+void fz_signal_thread_ended(struct fz_fiber *f)
+{
+	masks.threads--;
+	count(f->mask_counted, -1);
+	publish_blocked_by_all();
+}
+
+static bool leave_count(struct fz_fiber *first, void *arg)
+{
+	struct fz_fiber *self = arg;
+
+	(void)first;
+	fz_signal_thread_ended(self);
+	self->mask = self->mask_counted = 0;
+	self->kind = FZ_KIND_WIRED;
+	return true;
+}
+
+void fz_signal_wire(struct fz_fiber *self)
+{
+	fz_fiber_each(leave_count, self);
+}
+
+uint64_t fz_signal_blocked_by_all(void)
+{
+	if (fz_signal_executing())
+		return FZ_SIGNALS_ALL;
+	/* relaxed: see publish_blocked_by_all(). */
+	return atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed);
+}
+
+uint64_t fz_signal_left_to_kernel(void)
+{
+	if (fz_signal_executing())
+		return FZ_SIGNALS_ALL;
+	return fz_signal_blocked_by_all() & ~fz_signal_waited_for();
+}
+
+static bool count_all(struct fz_fiber *first, void *arg)
+{
+	bool *others = arg;
+
+	(void)first;
+	*others = fz_fiber_alive() > masks.threads;
+	return true;
+}
+
+bool fz_signal_others_exist(void)
+{
+	bool others = true;
+
+	fz_fiber_each(count_all, &others);
+	return others;
+}
+
+void fz_signal_load_mask(struct fz_carrier *c, uint64_t mask)
+{
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	c->kernel_mask = mask;
+}
+
+bool fz_signal_mask_is_known(const struct fz_fiber *self)
+{
+	uint64_t mask;
+
+	fz_sys_sigmask(HOW_SETMASK, NULL, &mask);
+	return mask == self->carrier->kernel_mask;
+}
+
+struct mask_change {
+	struct fz_fiber *self;
+	uint64_t to;
+};
+
+static bool recount(struct fz_fiber *first, void *arg)
+{
+	struct mask_change *change = arg;
+	uint64_t from;
+
+	(void)first;
+	from = change->self->mask_counted;
+	count(from & ~change->to, -1);
+	count(change->to & ~from, 1);
+	change->self->mask_counted = change->to;
+	publish_blocked_by_all();
+	return true;
+}
+
+void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask)
+{
+	if (self->mask == mask)
+		return;
+	/* In user code: the carrier stays the same, and nobody else writes these. */
+	self->mask = mask;
+	self->carrier->kernel_mask = mask;
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+}
+
+int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
+		       uint64_t *ret_old)
+{
+	uint64_t old = self->mask, all_before, all_after, unblocked;
+	struct mask_change change = { self, old };
+
+	if (set) {
+		switch (how) {
+		case HOW_BLOCK: change.to = old | *set; break;
+		case HOW_UNBLOCK: change.to = old & ~*set; break;
+		case HOW_SETMASK: change.to = *set; break;
+		default: return -EINVAL;
+		}
+		change.to &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) |
+			       fz_signal_bit(SIG_STOP));
+	}
+	/* The same may be counted otherwise: it is a handler's, which will not end but be left. */
+	if (change.to != old || (set && change.to != self->mask_counted)) {
+		/* Blocked at once, before it is counted as blocked. */
+		fz_signal_apply_mask(self, old | change.to);
+		fz_enter_runtime(self);
+		all_before = fz_signal_left_to_kernel();
+		fz_fiber_each(recount, &change);
+		all_after = fz_signal_left_to_kernel();
+		fz_leave_runtime(self);
+		/*
+		 * Blocked by all from now on: must stay pending in the kernel, for
+		 * sigwait, so the monitor may not take it.  The reverse as well, or
+		 * nobody would receive it.
+		 */
+		if (all_before != all_after)
+			fz_monitor_update_mask();
+		/* Let in outside the runtime: what is pending is handled here. */
+		fz_signal_apply_mask(self, change.to);
+		unblocked = old & ~change.to;
+		/* Twice, if one is pending for the thread, too. */
+		for (int i = 0; i < 2 && unblocked && FZ_UNLIKELY(fz_signal_has_come(unblocked));
+		     i++) {
+			fz_enter_runtime(self);
+			fz_signal_take_from_process(self, unblocked);
+			fz_leave_runtime(self);
+		}
+		fz_signal_run_pending(self);
+	}
+	if (ret_old)
+		*ret_old = old;
+	return 0;
+}
+
+bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old)
+{
+	ret_old->suspended = self->suspended;
+	ret_old->mask = self->mask;
+	ret_old->during = mask;
+	self->handlers_run = 0;
+	self->must_return_eintr = false;
+	self->mask_to_restore = self->mask;
+	self->restores_mask = true;
+	self->suspended = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	fz_signal_set_mask(self, HOW_SETMASK, &mask, NULL);
+	return self->handlers_run != 0;
+}
+
+void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old)
+{
+	bool restored = !self->restores_mask && self->mask != old->during;
+
+	self->restores_mask = false;
+	self->suspended = old->suspended;
+	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
+	if (FZ_UNLIKELY(self->kind != FZ_KIND_FIBER))
+		/* A handler has made it a kernel thread. */
+		fz_sys_sigmask(HOW_SETMASK, &old->mask, NULL);
+	else if (!restored)
+		fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
+}
+
+void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
+{
+	struct mask_change change = { self, counted };
+	uint64_t left;
+
+	/*
+	 * The kernel still has the handler's mask: what is sent now to be handled at once
+	 * would wait for the return, when nobody knows any more whose it is.
+	 */
+	self->handler_ends = true;
+	fz_enter_runtime(self);
+	left = fz_signal_left_to_kernel();
+	fz_fiber_each(recount, &change);
+	left ^= fz_signal_left_to_kernel();
+	fz_leave_runtime(self);
+	/* As in fz_signal_set_mask(). */
+	if (left)
+		fz_monitor_update_mask();
+	self->handler_ends = false;
+}
+
+void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask)
+{
+	self->mask = mask;
+	fz_signal_recount(self, mask);
+}
+
+void fz_signal_masks_after_fork(void)
+{
+	__builtin_memset(&masks, 0, sizeof(masks));
+}

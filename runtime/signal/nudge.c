@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/nudge.c - the monitor, or a sender, interrupts the kernel thread of a fiber
+ * in user code, by libc's own two signals; their handlers, in front of libc's.
+ */
+#include <ucontext.h>
+
+#include "runtime/signal/altstack.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/base/host.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
+
+static struct {
+	void (*setxid_handler)(int, void *, void *);
+	void (*cancel_handler)(int, void *, void *);
+	_Atomic bool cancels_by_place;	/* fz_signal_learn_cancel() */
+} nudges;
+
+uint64_t fz_signal_due(const struct fz_fiber *f)
+{
+	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
+	       (~f->mask | f->sigwait_set) & ~FZ_SIGNAL_HANDLED;
+}
+
+/* Which of both is to interrupt it: what a call does then is decided by SA_RESTART. */
+static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
+{
+	for (; due; due &= due - 1)
+		if (!(fz_signal_action_get(__builtin_ctzll(due) + 1).flags & FLAG_RESTART))
+			return SIG_CANCEL;
+	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
+}
+
+static void send_nudge(struct fz_carrier *c, int sig)
+{
+	struct fz_siginfo siginfo;
+
+	/*
+	 * They queue, and would all come at once on top of each other.  relaxed: a hint; one
+	 * that finds nothing to do makes room for the next.
+	 */
+	if (atomic_exchange_explicit(&c->nudged, true, memory_order_relaxed))
+		return;
+	/* Not SI_TKILL, which is libc's own use of these signals. */
+	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
+	if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo))
+		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
+void fz_signal_interrupt(struct fz_fiber *f, uint64_t due)
+{
+	if (f->carrier && !atomic_load_explicit(&f->in_runtime, memory_order_relaxed))
+		send_nudge(f->carrier, interrupting_signal(f, due));
+}
+
+void fz_signal_preempt(struct fz_carrier *c)
+{
+	/* relaxed: the signal orders it. */
+	atomic_store_explicit(&c->preempted, true, memory_order_relaxed);
+	send_nudge(c, SIG_SETXID);
+}
+
+/*
+ * It may be blocked in a call from which libc cancels it if a signal finds it there.  Who
+ * is parked was in none when it was cancelled, and the next one looks by itself.
+ */
+static bool may_be_cancelled_by_place(const struct fz_fiber *f)
+{
+	return FZ_UNLIKELY(fz_cancel_is_unseen(f)) && f->kind == FZ_KIND_FIBER &&
+	       /* relaxed: only the monitor sets it. */
+	       atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
+	       !fz_wait_is_parked(f);
+}
+
+bool fz_signal_nudge_if_due(struct fz_fiber *f, void *arg)
+{
+	bool *again = arg;
+	uint64_t due = fz_signal_due(f);
+	bool wakes = due || fz_cancel_is_asynchronous(f);
+
+	if (!wakes && !may_be_cancelled_by_place(f))
+		return false;
+	*again = true;
+	if (!wakes || !fz_wake_any(f, FZ_WHY_SIGNAL))
+		fz_signal_interrupt(f, due);
+	return false;
+}
+
+/* ---- libc's own signals, in front of its handlers ------------------------- */
+
+void fz_signal_learn_cancel(void)
+{
+	static const struct __kernel_timespec none;
+	uint64_t set = fz_signal_bit(SIG_CANCEL);
+
+	/* relaxed: read by may_be_cancelled_by_place(), which runs after this, and by who is nudged by it. */
+	if (fz_syscall4(__NR_rt_sigtimedwait, (long)&set, 0, (long)&none, sizeof(set)) ==
+	    SIG_CANCEL)
+		atomic_store_explicit(&nudges.cancels_by_place, true, memory_order_relaxed);
+}
+
+/* Whether this interrupts a call that it cancels libc knows.  May not return. */
+static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext)
+{
+	struct fz_siginfo info = fz_signal_info(SIG_CANCEL, CODE_TKILL, 0);
+
+	/* It unwinds out of here. */
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	nudges.cancel_handler(SIG_CANCEL, &info, ucontext);
+	/*
+	 * Not if this interrupts a handler that begins or ends: what that interrupted may
+	 * be such a call.  relaxed: the monitor may ask once more.
+	 */
+	if (mask == self->mask)
+		atomic_store_explicit(&self->cancel_seen, true, memory_order_relaxed);
+}
+
+static uint64_t mask_of(const void *ucontext)
+{
+	uint64_t mask;
+
+	__builtin_memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof(mask));
+	return mask;
+}
+
+/*
+ * The next may come, once this has let signals in again.  In the middle of a switch the
+ * fiber does not tell which carrier it was, but the sender does.
+ */
+static void nudge_is_over(const struct fz_siginfo_head *info)
+{
+	struct fz_carrier *c = (struct fz_carrier *)(uintptr_t)info->value;
+
+	if (info->pid == (int)fz_sys_getpid())
+		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
+/* Asked to by fz_signal_preempt().  With all signals blocked, before and after. */
+static void let_others_run(struct fz_fiber *self)
+{
+	const uint64_t all = ~(uint64_t)0;
+	struct fz_carrier *c = self->carrier;
+
+	if (FZ_LIKELY(!atomic_exchange_explicit(&c->preempted, false, memory_order_relaxed)) ||
+	    self->kind != FZ_KIND_FIBER ||
+	    /* Those that wait for its locks would keep the kernel threads that it needs. */
+	    self->in_fork ||
+	    /* In a call it is not computing, and its end is noted in the carrier. */
+	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
+		return;
+	/* Whoever is next loads its own. */
+	c->kernel_mask = all;
+	fz_enter_runtime(self);
+	fz_sched_rotate(self);
+	fz_sys_sigmask(HOW_SETMASK, &all, NULL);
+	self->handler_ends = true;
+	fz_leave_runtime(self);
+	self->handler_ends = false;
+	/* When this returns. */
+	self->carrier->kernel_mask = self->mask;
+}
+
+/*
+ * As the kernel would have it: a handler on top of this one would be told that it interrupts
+ * the library, and could not lead elsewhere.  Not if a handler is to restore another mask than
+ * this returns to.
+ */
+static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
+{
+	return self->kind == FZ_KIND_FIBER && !self->suspended && !self->restores_mask &&
+	       fz_signal_owe(self, mask);
+}
+
+/* See fz_signal_nudge_if_due(). */
+static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, void *ucontext)
+{
+	uint64_t mask = mask_of(ucontext);
+	bool unseen;
+
+	nudge_is_over(info);
+	if (!fz_is_fiber(self) || self->between_lives ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	/*
+	 * A handler that has just begun or is about to return has another mask than we
+	 * believe; the monitor will ask again.  While it sends to itself, it looks
+	 * itself after that.
+	 */
+	/* Before the next nudge can come in here, which finds us where it is not seen. */
+	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
+		 fz_cancel_is_unseen(self);
+	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->injecting) {
+		let_others_run(self);
+		if (!comes_on_return(self, mask)) {
+			fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+			fz_signal_run_pending(self);
+		}
+		if (self->kind == FZ_KIND_FIBER)
+			fz_alt_stack_handler_ends(
+				self, (struct fz_alt_stack *)(void *)
+					      &((ucontext_t *)ucontext)->uc_stack);
+	}
+	/* libc makes its own blocking calls asynchronously cancellable, or looks itself. */
+	if (fz_cancel_is_asynchronous(self)) {
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+		fz_host.test_cancel();
+	}
+	if (unseen)
+		cancel_by_place(self, mask, ucontext);
+}
+
+/* Apart from who changes the thread pointer. */
+static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo_head *info,
+							 void *ucontext)
+{
+	nudged(fz_self(), info, ucontext);
+}
+
+/*
+ * libc makes all its threads change their ids by SIGSETXID, and its handler
+ * clears a bit in the TCB it runs on: that must be the one that libc sent the
+ * signal to, not that of the fiber which happens to run there.
+ */
+static uintptr_t setxid_target(const struct fz_carrier *c)
+{
+	const int setxid = 0x40;	/* glibc's bit of cancelhandling: not done yet */
+	bool told = atomic_load_explicit(fz_tcb_cancelhandling(c->libc_tcb),
+					 memory_order_relaxed) & setxid;
+
+	/* A wired fiber has the kernel thread's tid too, and is told for itself. */
+	return told || fz_self()->kind != FZ_KIND_WIRED ? c->libc_tcb : fz_tcb_get();
+}
+
+static void setxid_arrived(int sig, void *siginfo, void *ucontext)
+{
+	const struct fz_siginfo_head *info = siginfo;
+	struct fz_carrier *c;
+	uintptr_t tcb, target;
+
+	if (info->code == CODE_QUEUE) {
+		nudged_for_restart(info, ucontext);
+		return;
+	}
+	c = fz_carrier_by_tid((int)fz_sys_gettid());
+	tcb = fz_tcb_get();
+	if (!c) {
+		nudges.setxid_handler(sig, siginfo, ucontext);
+		return;
+	}
+	target = setxid_target(c);
+	fz_tcb_set(target);
+	nudges.setxid_handler(sig, siginfo, ucontext);
+	fz_tcb_set(tcb);
+}
+
+/* Cancelling asynchronously a native thread is libc's use of it. */
+static void cancel_arrived(int sig, void *siginfo, void *ucontext)
+{
+	const struct fz_siginfo_head *info = siginfo;
+	uint64_t mask = mask_of(ucontext);
+
+	if (info->code == CODE_QUEUE) {
+		nudged(fz_self(), info, ucontext);
+	} else if (nudges.cancel_handler) {
+		/* It unwinds out of here. */
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+		nudges.cancel_handler(sig, siginfo, ucontext);
+	}
+}
+
+/*
+ * Put `ours` before libc's handler of sig, if it has one; flags as it has them.  Returns
+ * true if it was not there.
+ */
+static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
+		  void (**libc)(int, void *, void *))
+{
+	struct kernel_sigaction action, any;
+
+	if (kernel_action(sig, NULL, &action) || action.handler == ours)
+		return false;
+	if ((uintptr_t)action.handler > 1)
+		*libc = action.handler;
+	else if (!always)
+		return false;
+	/* libc's way back from a handler is what a handler of ours needs, too. */
+	kernel_action(SIG_SETXID, NULL, &any);
+	action.restorer = any.restorer;
+	action.handler = ours;
+	/*
+	 * Nothing may run while the TCB is another's, nor on top of a nudge that does not count
+	 * as over: that fiber may come to wait for what the next nudge is to bring about.
+	 */
+	action.mask = ~(uint64_t)0;
+	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
+	action.flags = (any.flags | FLAG_SIGINFO) &
+		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
+	return kernel_action(sig, &action, NULL) == 0;
+}
+
+static void forget_nudge(struct fz_carrier *c, void *unused)
+{
+	(void)unused;
+	/* relaxed: at worst there is one nudge too many. */
+	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
+void fz_signal_guard_libc(void)
+{
+	bool renewed = guard(SIG_SETXID, setxid_arrived, false, &nudges.setxid_handler);
+
+	renewed |= guard(SIG_CANCEL, cancel_arrived, true, &nudges.cancel_handler);
+	/* libc's own handler may have had one meanwhile, and ignored it. */
+	if (renewed)
+		fz_carrier_each(forget_nudge, NULL);
+}

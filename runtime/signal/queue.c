@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/signal/queue.h"
+
+#include <linux/mman.h>
+#include <linux/resource.h>
+
+#include "runtime/signal/overrun.h"
+#include "runtime/signal/signal_internal.h"
+
+enum { CHUNK_NODES = 256, CHUNKS = 8192 };
+
+/*
+ * Never unmapped, so that reading a node that somebody else has just taken from
+ * the free list is harmless; the tag in the upper half of `free` makes the
+ * compare-and-swap fail then.
+ */
+static struct {
+	_Atomic uint64_t free;		/* tag << 32 | index + 1 */
+	_Atomic uint32_t chunks;
+	_Atomic(struct fz_signode *) chunk[CHUNKS];
+	_Atomic uint64_t charged;
+} pool;
+
+/*
+ * A node is void if its signal has been discarded after it was made.  `late`: some thread
+ * had one of these pending then, so that a bit of its `pending` may stand for void ones.
+ */
+static struct {
+	_Atomic uint32_t count[FZ_SIGNALS + 1];
+	_Atomic uint64_t late;
+} discards;
+
+static struct fz_signode *node_at(uint32_t index)
+{
+	/* acquire: pairs with the release in grow(). */
+	return atomic_load_explicit(&pool.chunk[index / CHUNK_NODES], memory_order_acquire) +
+	       index % CHUNK_NODES;
+}
+
+/* Put a chain of free nodes onto the list. */
+static void push_free(struct fz_signode *first, struct fz_signode *last)
+{
+	uint64_t old = atomic_load_explicit(&pool.free, memory_order_relaxed), new;
+
+	do {
+		atomic_store_explicit(&last->next_free, (uint32_t)old, memory_order_relaxed);
+		new = ((old >> 32) + 1) << 32 | (first->index + 1);
+		/* release: pairs with the acquire in pop_free(). */
+	} while (!atomic_compare_exchange_weak_explicit(&pool.free, &old, new,
+							memory_order_release,
+							memory_order_relaxed));
+}
+
+static struct fz_signode *pop_free(void)
+{
+	/* acquire: pairs with push_free(). */
+	uint64_t old = atomic_load_explicit(&pool.free, memory_order_acquire), new;
+	struct fz_signode *node;
+
+	do {
+		if (!(uint32_t)old)
+			return NULL;
+		node = node_at((uint32_t)old - 1);
+		new = ((old >> 32) + 1) << 32 |
+		      atomic_load_explicit(&node->next_free, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&pool.free, &old, new,
+							memory_order_acquire,
+							memory_order_acquire));
+	return node;
+}
+
+static bool grow(void)
+{
+	uint32_t n = atomic_fetch_add_explicit(&pool.chunks, 1, memory_order_relaxed);
+	struct fz_signode *nodes;
+	long mem;
+
+	if (n >= CHUNKS) {
+		atomic_fetch_sub_explicit(&pool.chunks, 1, memory_order_relaxed);
+		return false;
+	}
+	mem = fz_sys_mmap(CHUNK_NODES * sizeof(*nodes), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS);
+	if (fz_sys_failed(mem))
+		return false;
+	nodes = (struct fz_signode *)mem;
+	for (uint32_t i = 0; i < CHUNK_NODES; i++) {
+		nodes[i].index = n * CHUNK_NODES + i;
+		atomic_store_explicit(&nodes[i].next_free, n * CHUNK_NODES + i + 2,
+				      memory_order_relaxed);
+	}
+	/* release: pairs with node_at(). */
+	atomic_store_explicit(&pool.chunk[n], nodes, memory_order_release);
+	push_free(&nodes[0], &nodes[CHUNK_NODES - 1]);
+	return true;
+}
+
+/* What natively the kernel counts for the user, we count for the process. */
+static bool charge_one(void)
+{
+	struct rlimit64 limit;
+
+	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_SIGPENDING, 0, (long)&limit))
+		return false;
+	/* relaxed: a count. */
+	if (atomic_fetch_add_explicit(&pool.charged, 1, memory_order_relaxed) < limit.rlim_cur)
+		return true;
+	atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
+	return false;
+}
+
+struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool charge)
+{
+	struct fz_signode *node;
+
+	if (charge && !charge_one())
+		return NULL;
+	while (!(node = pop_free()))
+		if (!grow())
+			break;
+	if (!node) {
+		if (charge)
+			atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
+		return NULL;
+	}
+	__builtin_memcpy(&node->info, info, sizeof(node->info));
+	node->next = NULL;
+	node->sig = sig;
+	node->directed = directed;
+	node->charged = charge;
+	node->counts = false;
+	/* relaxed: of what is sent meanwhile either is right. */
+	node->discards = atomic_load_explicit(&discards.count[sig], memory_order_relaxed);
+	return node;
+}
+
+struct fz_signode *fz_signode_arrived(int sig, const void *info, bool directed)
+{
+	bool counts = ((const struct fz_siginfo_head *)info)->code == CODE_TIMER;
+	struct fz_signode *node;
+	uint64_t ticket = 0;
+
+	if (counts && !fz_overrun_arrived(info, &ticket))
+		return NULL;
+	node = fz_signode_new(sig, info, directed, false);
+	if (!node) {
+		fz_overrun_forget(ticket);
+		return NULL;
+	}
+	node->counts = counts;
+	node->ticket = ticket;
+	return node;
+}
+
+static bool is_discarded(const struct fz_signode *node)
+{
+	return FZ_UNLIKELY(node->discards != atomic_load_explicit(&discards.count[node->sig],
+								  memory_order_relaxed));
+}
+
+bool fz_signode_is_void(const struct fz_signode *node)
+{
+	return is_discarded(node) ||
+	       (FZ_UNLIKELY(node->counts) && fz_overrun_is_void(node->ticket));
+}
+
+bool fz_signode_find(const struct fz_signode *n, int sig)
+{
+	for (; n; n = n->next)
+		if (n->sig == sig && !fz_signode_is_void(n))
+			return true;
+	return false;
+}
+
+bool fz_signode_settle(struct fz_signode *node)
+{
+	if (is_discarded(node))
+		return false;
+	if (FZ_LIKELY(!node->counts))
+		return true;
+	node->counts = false;
+	return fz_overrun_redeem(node->ticket, &node->info);
+}
+
+void fz_signode_free(struct fz_signode *node)
+{
+	if (!node)
+		return;
+	if (node->counts)
+		fz_overrun_forget(node->ticket);
+	if (node->charged)
+		atomic_fetch_sub_explicit(&pool.charged, 1, memory_order_relaxed);
+	push_free(node, node);
+}
+
+void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
+{
+	uint64_t bit = fz_signal_bit(node->sig);
+
+	/* relaxed: two at once become one when they are taken, as where some may be void. */
+	if (fz_signode_coalesces(node) && !fz_overrun_is_timers(node->sig) &&
+	    !(atomic_load_explicit(&discards.late, memory_order_relaxed) & bit) &&
+	    atomic_load_explicit(&f->pending, memory_order_relaxed) & bit) {
+		fz_signode_free(node);
+		return;
+	}
+	node->next = atomic_load_explicit(&f->arrivals, memory_order_relaxed);
+	/* release: pairs with drain(). */
+	while (!atomic_compare_exchange_weak_explicit(&f->arrivals, &node->next, node,
+						      memory_order_release,
+						      memory_order_relaxed))
+		continue;
+	/* seq_cst: pairs with fz_wait_arm() and look_for_requests(). */
+	atomic_fetch_or_explicit(&f->pending, bit, memory_order_seq_cst);
+}
+
+/* Where the first one of the signal is, or would be. */
+static struct fz_signode **first_of(struct fz_fiber *f, int sig)
+{
+	struct fz_signode **at = &f->queue;
+
+	while (*at && (*at)->sig != sig)
+		at = &(*at)->next_signal;
+	return at;
+}
+
+/* From the stack of arrivals to the end of the queue.  Returns what that brought. */
+static uint64_t drain(struct fz_fiber *self)
+{
+	/* acquire: pairs with fz_sigqueue_add(). */
+	struct fz_signode *n = atomic_exchange_explicit(&self->arrivals, NULL,
+							memory_order_acquire);
+	struct fz_signode *in_order = NULL, *next, **first;
+	uint64_t brought = 0;
+
+	for (; n; n = next) {
+		next = n->next;
+		n->next = in_order;
+		in_order = n;
+	}
+	for (n = in_order; n; n = next) {
+		next = n->next;
+		n->next = NULL;
+		first = first_of(self, n->sig);
+		if (fz_signode_coalesces(n) && fz_signode_find(*first, n->sig)) {
+			fz_signode_free(n);
+			continue;
+		}
+		brought |= fz_signal_bit(n->sig);
+		if (*first) {
+			(*first)->last->next = n;
+		} else {
+			n->next_signal = NULL;
+			*first = n;
+		}
+		(*first)->last = n;
+	}
+	return brought;
+}
+
+static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
+{
+	struct fz_signode **first = first_of(self, sig), *n = *first;
+
+	if (!n)
+		return NULL;
+	*first = n->next ? n->next : n->next_signal;
+	if (n->next) {
+		n->next->last = n->last;
+		n->next->next_signal = n->next_signal;
+	}
+	n->next = NULL;
+	return n;
+}
+
+/* The last one of the signal may have been taken. */
+static void update_bit(struct fz_fiber *self, int sig)
+{
+	uint64_t brought;
+
+	if (*first_of(self, sig))
+		return;
+	/* seq_cst: pairs with fz_sigqueue_add(). */
+	atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig), memory_order_seq_cst);
+	/* One that came in between has lost its bit. */
+	brought = drain(self);
+	if (brought)
+		atomic_fetch_or_explicit(&self->pending, brought, memory_order_seq_cst);
+}
+
+static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
+{
+	uint64_t due;
+	struct fz_signode *n;
+	int sig;
+
+	drain(self);
+	/* seq_cst: pairs with fz_sigqueue_add(). */
+	due = atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept;
+	if (!due)
+		return NULL;
+	sig = __builtin_ctzll(due) + 1;
+	n = unlink_first(self, sig);
+	update_bit(self, sig);
+	return n;
+}
+
+/* No handler may come between.  relaxed, and signal fences: only those on this thread look. */
+static uint32_t begin_taking(struct fz_fiber *self)
+{
+	uint32_t before = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
+
+static void end_taking(struct fz_fiber *self, uint32_t before)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, before, memory_order_relaxed);
+}
+
+struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
+{
+	uint32_t before = begin_taking(self);
+	struct fz_signode *n;
+
+	accept &= ~FZ_SIGNAL_HANDLED;
+	do {
+		n = take(self, accept);
+		/* A bit without a node: the same signal twice at once, taken as one. */
+	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
+	end_taking(self, before);
+	return n;
+}
+
+struct fz_signode *fz_sigqueue_receive(struct fz_fiber *self, uint64_t accept)
+{
+	struct fz_signode *n;
+
+	while ((n = fz_sigqueue_take(self, accept)) && !fz_signode_settle(n))
+		fz_signode_free(n);
+	return n;
+}
+
+bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set)
+{
+	uint32_t before = begin_taking(self);
+	const struct fz_signode *first;
+	bool directed = false;
+
+	drain(self);
+	for (first = self->queue; first && !directed; first = first->next_signal)
+		directed = first->directed && fz_signal_bit(first->sig) & set;
+	end_taking(self, before);
+	return directed;
+}
+
+static bool has_pending(struct fz_fiber *f, void *arg)
+{
+	const uint64_t *bit = arg;
+
+	/* relaxed: what comes meanwhile may be void or not. */
+	if (atomic_load_explicit(&f->pending, memory_order_relaxed) & *bit)
+		atomic_fetch_or_explicit(&discards.late, *bit, memory_order_relaxed);
+	return false;
+}
+
+void fz_sigqueue_discard(int sig)
+{
+	uint64_t bit = fz_signal_bit(sig);
+
+	/* Before who sends the next one can know that it is no longer ignored. */
+	fz_fiber_each(has_pending, &bit);
+	atomic_fetch_add_explicit(&discards.count[sig], 1, memory_order_relaxed);
+}
+
+static void purge(struct fz_fiber *self, uint64_t set)
+{
+	struct fz_signode *n;
+
+	drain(self);
+	for (; set; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+
+		/* The older ones come first. */
+		while ((n = *first_of(self, sig)) && fz_signode_is_void(n))
+			fz_signode_free(unlink_first(self, sig));
+		update_bit(self, sig);
+	}
+}
+
+void fz_sigqueue_purge(struct fz_fiber *self)
+{
+	/* relaxed: a snapshot. */
+	uint64_t set = atomic_load_explicit(&self->pending, memory_order_relaxed) &
+		       atomic_load_explicit(&discards.late, memory_order_relaxed);
+	uint32_t before;
+
+	if (FZ_LIKELY(!set))
+		return;
+	before = begin_taking(self);
+	purge(self, set);
+	end_taking(self, before);
+}
+
+void fz_sigqueue_clear(struct fz_fiber *f)
+{
+	drain(f);
+	while (f->queue)
+		fz_signode_free(unlink_first(f, f->queue->sig));
+	atomic_store_explicit(&f->pending, 0, memory_order_relaxed);
+}
+
+void fz_sigqueue_after_fork(void)
+{
+	atomic_store_explicit(&pool.charged, 0, memory_order_relaxed);
+}

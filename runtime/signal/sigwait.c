@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/sigwait.c - wait for a signal instead of handling it.
+ *
+ * The fiber parks.  Meanwhile we stand in front of the signals it waits for
+ * (signal_action.c) and the monitor lets them in, so that whatever kernel thread
+ * the kernel picks, they come to us.
+ */
+#include <asm/errno.h>
+
+#include "runtime/base/host.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/io/op.h"
+#include "runtime/signal/overrun.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
+
+static struct {
+	/* How many fibers wait for each; guarded by the registry's lock. */
+	uint32_t waiters[FZ_SIGNALS + 1];
+	_Atomic uint64_t set;		/* those for which there is one */
+} waits;
+
+uint64_t fz_signal_waited_for(void)
+{
+	/* relaxed: who must know of a change is poked, or waits for it. */
+	return atomic_load_explicit(&waits.set, memory_order_relaxed);
+}
+
+struct change {
+	struct fz_fiber *self;
+	uint64_t set;			/* 0: it leaves */
+	uint64_t free;			/* answer: nobody waits for these any more */
+};
+
+static bool change_waits(struct fz_fiber *first, void *arg)
+{
+	struct change *c = arg;
+	uint64_t old = c->self->sigwait_set, now = 0;
+
+	(void)first;
+	for (int sig = 1; sig <= FZ_SIGNALS; sig++) {
+		uint64_t bit = fz_signal_bit(sig);
+
+		waits.waiters[sig] += !!(c->set & bit);
+		waits.waiters[sig] -= !!(old & bit);
+		if (waits.waiters[sig])
+			now |= bit;
+	}
+	c->self->sigwait_set = c->set;
+	c->free = old & ~now;
+	atomic_store_explicit(&waits.set, now, memory_order_relaxed);
+	return true;
+}
+
+static void note(struct fz_fiber *self, uint64_t set)
+{
+	struct change change = { .self = self, .set = set };
+	uint64_t before;
+
+	if (set)
+		fz_signal_substitute(set);
+	fz_enter_runtime(self);
+	before = fz_signal_left_to_kernel();
+	fz_fiber_each(change_waits, &change);
+	fz_leave_runtime(self);
+	if (before != fz_signal_left_to_kernel())
+		fz_monitor_update_mask();
+	if (change.free)
+		fz_signal_restore(change.free);
+}
+
+/*
+ * Pending for the thread, or for the process and with us: where some of that have been given to
+ * the thread, others of lower numbers, which came first, perhaps have not.
+ */
+static int take(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
+{
+	struct fz_signode *node;
+	int sig;
+
+	/* The kernel's came later than those, also if somebody is just offering them to others. */
+	if (FZ_UNLIKELY(fz_signal_has_come(set)) && !fz_sigqueue_has_directed(self, set)) {
+		fz_enter_runtime(self);
+		fz_signal_take_from_process(self, set);
+		fz_leave_runtime(self);
+	}
+	node = fz_sigqueue_receive(self, set);
+	if (!node)
+		return 0;
+	sig = node->sig;
+	*ret_info = node->info;
+	fz_signode_free(node);
+	return sig;
+}
+
+static int take_and_tell(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
+{
+	int sig = take(self, set, ret_info);
+
+	if (sig)
+		fz_overrun_tell(ret_info);
+	return sig;
+}
+
+/*
+ * Those, and what is pending in the kernel.  Not while the monitor lets it in: what
+ * came first may be on its way with the monitor.
+ */
+static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
+{
+	static const struct __kernel_timespec none;
+	long sig = take(self, set, ret_info);
+
+	if (!sig)
+		sig = fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)ret_info,
+				  (long)&none, sizeof(set));
+	if (sig > 0)
+		fz_overrun_tell(ret_info);
+	fz_signal_unmark(ret_info);
+	return sig > 0 ? (int)sig : 0;
+}
+
+/* A handler that runs from here on ends the call, as in fz_signal_swap_mask(). */
+static void begin(struct fz_fiber *self, uint64_t set)
+{
+	self->handlers_run = 0;
+	self->suspended = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	note(self, set);
+}
+
+/* More than the one that was asked for: what nobody waits for any more. */
+static void leave(struct fz_fiber *self)
+{
+	self->suspended = false;
+	/* relaxed: only this thread writes or reads it. */
+	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
+	note(self, 0);
+	fz_signal_run_pending(self);
+}
+
+void fz_signal_wait_interrupted(struct fz_fiber *self)
+{
+	note(self, 0);
+}
+
+int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info,
+		   fz_nsec deadline)
+{
+	int sig, why;
+
+	set &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
+	if (fz_cancel_requested(self))
+		fz_host.test_cancel();
+	sig = take_any(self, set, ret_info);
+	if (sig || deadline == 0)
+		return sig ? sig : -EAGAIN;
+	begin(self, set);
+	while (!(sig = take_and_tell(self, set, ret_info))) {
+		if (self->handlers_run) {
+			sig = -EINTR;
+			break;
+		}
+		why = fz_op_sleep(self, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		if (why == FZ_OP_CANCEL) {
+			leave(self);
+			fz_host.test_cancel();
+			begin(self, set);
+		} else if (why == FZ_OP_TIMEOUT) {
+			sig = take_and_tell(self, set, ret_info);
+			sig = sig ? sig : -EAGAIN;
+			break;
+		}
+	}
+	leave(self);
+	return sig;
+}
+
+void fz_sigwait_after_fork(void)
+{
+	__builtin_memset(waits.waiters, 0, sizeof(waits.waiters));
+	atomic_store_explicit(&waits.set, 0, memory_order_relaxed);
+}

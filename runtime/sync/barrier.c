@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sync/barrier.h"
+
+#include "runtime/sync/lot.h"
+#include "runtime/sched/park.h"
+
+static uint32_t round_of(uint64_t both)
+{
+	return (uint32_t)(both >> 32);
+}
+
+/*
+ * Round changes once, and nobody can be in it twice, so the word may wrap.  One
+ * that comes too late for this round waits in the next one, for another value.
+ */
+static void await_round(struct fz_barrier *b, uint32_t round)
+{
+	/* acquire: what the others did before they came; pairs with arrive(). */
+	while (round_of(atomic_load_explicit(&b->both, memory_order_acquire)) == round)
+		fz_lot_wait(&b->round, round, FZ_FOREVER, FZ_WAIT_SIGNAL);
+}
+
+/* Returns the state that it was the one to change. */
+static uint64_t arrive(struct fz_barrier *b, uint32_t count)
+{
+	/* relaxed: the exchange orders. */
+	uint64_t s = atomic_load_explicit(&b->both, memory_order_relaxed), to;
+
+	do {
+		to = s + 1;
+		if ((uint32_t)to == count)
+			to = (uint64_t)(round_of(s) + 1) << 32;
+		/* acq_rel: release for those who leave, acquire for the last to come. */
+	} while (!atomic_compare_exchange_weak_explicit(&b->both, &s, to, memory_order_acq_rel,
+							memory_order_relaxed));
+	return s;
+}
+
+bool fz_barrier_wait(struct fz_barrier *b)
+{
+	uint32_t count = b->count;
+	uint64_t s = arrive(b, count);
+	bool last = (uint32_t)s + 1 == count;
+
+	if (!last)
+		await_round(b, round_of(s));
+	else if (count > 1)
+		fz_lot_wake(&b->round, UINT32_MAX);
+	/* release: the last touch; pairs with fz_barrier_destroy(). */
+	if (atomic_fetch_add_explicit(&b->left, 2, memory_order_release) & 1)
+		fz_lot_wake(&b->left, UINT32_MAX);
+	return last;
+}
+
+void fz_barrier_destroy(struct fz_barrier *b)
+{
+	/* relaxed: POSIX has us come after the last round is complete. */
+	uint64_t s = atomic_load_explicit(&b->both, memory_order_relaxed);
+	uint32_t entered = round_of(s) * b->count * 2;
+	/* acquire: pairs with the release in fz_barrier_wait(). */
+	uint32_t left = atomic_fetch_or_explicit(&b->left, 1, memory_order_acquire) | 1;
+
+	while (left != (entered | 1)) {
+		fz_lot_wait(&b->left, left, FZ_FOREVER, FZ_WAIT_SIGNAL);
+		left = atomic_load_explicit(&b->left, memory_order_acquire);
+	}
+}

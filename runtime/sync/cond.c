@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sync/cond.h"
+
+#include <asm/errno.h>
+
+#include "runtime/sync/lot.h"
+#include "runtime/sched/park.h"
+
+enum { DESTROYING = 1, WAITER = 2 };
+
+uint32_t fz_cond_enter(struct fz_cond *c)
+{
+	/*
+	 * seq_cst: pairs with fz_cond_wake(): who signals after our unlock finds
+	 * a waiter, and changes the sequence that we took before.
+	 */
+	uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_seq_cst);
+
+	atomic_fetch_add_explicit(&c->waiters, WAITER, memory_order_seq_cst);
+	return sequence;
+}
+
+void fz_cond_leave(struct fz_cond *c)
+{
+	/* release: the last touch; pairs with fz_cond_destroy(). */
+	if (FZ_UNLIKELY(atomic_fetch_sub_explicit(&c->waiters, WAITER, memory_order_release) ==
+			(WAITER | DESTROYING)))
+		fz_lot_wake(&c->waiters, UINT32_MAX);
+}
+
+int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
+{
+	int ret;
+
+	/* After a handler it goes on, unless there was a signal to us meanwhile. */
+	do {
+		ret = fz_lot_wait(&c->sequence, entered, deadline,
+				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
+	} while (ret == -EINTR);
+	fz_cond_leave(c);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
+{
+	struct fz_fiber *self = fz_self();
+	uint32_t entered, count;
+	int ret;
+
+	/* The count of waiters, and the mutex for cleanup handlers, must be right. */
+	fz_cancel_defer(self);
+	entered = fz_cond_enter(c);
+	ret = fz_mutex_unlock_whole(m, &count);
+	if (ret == 0) {
+		ret = fz_cond_sleep(c, entered, deadline);
+		fz_mutex_lock_again(m, count);
+	} else {
+		fz_cond_leave(c);
+	}
+	fz_cancel_undefer(self);
+	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
+}
+
+void fz_cond_wake(struct fz_cond *c, uint32_t n)
+{
+	if (fz_cond_is_idle(c))
+		return;
+	/* seq_cst: see fz_cond_enter(). */
+	atomic_fetch_add_explicit(&c->sequence, 1, memory_order_seq_cst);
+	fz_lot_wake(&c->sequence, n);
+}
+
+void fz_cond_destroy(struct fz_cond *c)
+{
+	/* acquire: pairs with the release in fz_cond_leave(). */
+	uint32_t waiters = atomic_fetch_or_explicit(&c->waiters, DESTROYING,
+						    memory_order_acquire) | DESTROYING;
+
+	while (waiters != DESTROYING) {
+		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER, FZ_WAIT_SIGNAL);
+		waiters = atomic_load_explicit(&c->waiters, memory_order_acquire);
+	}
+	/* relaxed: nobody else is here. */
+	atomic_store_explicit(&c->waiters, 0, memory_order_relaxed);
+}

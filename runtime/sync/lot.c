@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sync/lot.h"
+
+#include <asm/errno.h>
+
+#include "runtime/base/lock.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+
+enum {
+	BUCKETS = 8192,
+	PATIENCE = 100000,		/* ns */
+};
+
+/*
+ * On the waiter's stack; in the list of its word's bucket, guarded by that
+ * bucket's lock.  word changes under the locks of both buckets.
+ */
+struct waiter {
+	_Atomic(const void *) word;
+	uint32_t bits;
+	struct fz_ticket ticket;
+	struct waiter *next, *prev;
+	bool starves;
+	bool queued;		/* false: a waker took it, and that is the wake-up */
+};
+
+struct bucket {
+	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
+	struct waiter *head, *tail;
+};
+
+/* Whole pages, for fz_lot_after_fork(). */
+static _Alignas(4096) struct bucket buckets[BUCKETS];
+
+static struct bucket *bucket_of(const void *word)
+{
+	/* Fibonacci hashing; the top bits are the well-mixed ones. */
+	uint64_t hash = (uint64_t)(uintptr_t)word * 0x9e3779b97f4a7c15u;
+
+	return &buckets[hash >> (64 - 13)];
+}
+_Static_assert(BUCKETS == 1 << 13, "bucket_of() takes 13 bits");
+
+static void append(struct bucket *b, struct waiter *w)
+{
+	w->next = NULL;
+	w->prev = b->tail;
+	if (b->tail)
+		b->tail->next = w;
+	else
+		b->head = w;
+	b->tail = w;
+	w->queued = true;
+}
+
+static void prepend(struct bucket *b, struct waiter *w)
+{
+	w->prev = NULL;
+	w->next = b->head;
+	if (b->head)
+		b->head->prev = w;
+	else
+		b->tail = w;
+	b->head = w;
+	w->queued = true;
+}
+
+static void remove(struct bucket *b, struct waiter *w)
+{
+	if (w->prev)
+		w->prev->next = w->next;
+	else
+		b->head = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	else
+		b->tail = w->prev;
+	w->queued = false;
+}
+
+static bool waits_for(const struct waiter *w, const void *word, uint32_t bits)
+{
+	/* relaxed: the bucket's lock is held. */
+	return atomic_load_explicit(&w->word, memory_order_relaxed) == word && w->bits & bits;
+}
+
+/* Leave the queue.  Returns false if a waker was first, which is the wake-up. */
+static bool leave_queue(struct waiter *w)
+{
+	for (;;) {
+		/* relaxed: looked at again under the lock of where it should be. */
+		const void *word = atomic_load_explicit(&w->word, memory_order_relaxed);
+		struct bucket *b = bucket_of(word);
+		bool same, queued;
+
+		fz_lock_acquire(&b->lock);
+		same = atomic_load_explicit(&w->word, memory_order_relaxed) == word;
+		queued = w->queued;
+		if (same && queued)
+			remove(b, w);
+		fz_lock_release(&b->lock);
+		if (same)
+			return queued;
+	}
+}
+
+static int reason(enum fz_why why)
+{
+	switch (why) {
+	case FZ_WHY_TIMEOUT: return -ETIMEDOUT;
+	case FZ_WHY_SIGNAL: return -EINTR;
+	case FZ_WHY_CANCEL: return -ECANCELED;
+	default: return 0;
+	}
+}
+
+/*
+ * Our own threads, inside libc or an allocator, are in the runtime already; never a
+ * fiber, except one that blocks, and that must not enter it.
+ */
+static bool stays_outside(const struct fz_fiber *self)
+{
+	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	FZ_ASSERT(!nested || self->kind != FZ_KIND_FIBER);
+	return nested || self->blocks;
+}
+
+static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t),
+		       uint32_t arg, uint32_t bits, fz_nsec deadline, unsigned flags)
+{
+	struct fz_fiber *self = fz_self();
+	struct bucket *b = bucket_of(key);
+	struct waiter w = { .word = key, .bits = bits, .starves = flags & FZ_LOT_STARVES };
+	bool nested = stays_outside(self);
+	enum fz_why why;
+	int ret = -EAGAIN;
+
+	flags = self->blocks ? FZ_WAIT_BLOCKS : flags & ~(unsigned)FZ_LOT_STARVES;
+	if (!nested)
+		fz_enter_runtime(self);
+	fz_lock_acquire(&b->lock);
+	/* Who changes the state and then wakes finds us here, or we see the change. */
+	if (!must_wait(key, arg)) {
+		fz_lock_release(&b->lock);
+		goto out;
+	}
+	if (deadline != FZ_FOREVER && deadline <= fz_now()) {
+		fz_lock_release(&b->lock);
+		ret = -ETIMEDOUT;
+		goto out;
+	}
+	w.ticket = fz_wait_arm(self, flags);
+	if (w.starves)
+		prepend(b, &w);
+	else
+		append(b, &w);
+	fz_lock_release(&b->lock);
+
+	why = fz_park(self, deadline);
+
+	ret = why != FZ_WHY_DONE && leave_queue(&w) ? reason(why) : 0;
+out:
+	if (!nested)
+		fz_leave_runtime(self);
+	return ret;
+}
+
+static bool word_is(const void *word, uint32_t expected)
+{
+	/* acquire: pairs with whoever changed it, if we return because of that. */
+	return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire) ==
+	       expected;
+}
+
+int fz_lot_wait_bits(const _Atomic uint32_t *word, uint32_t expected, uint32_t bits,
+		     fz_nsec deadline, unsigned flags)
+{
+	return wait_common(word, word_is, expected, bits, deadline, flags);
+}
+
+int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *, uint32_t),
+		      uint32_t arg, fz_nsec deadline, unsigned flags)
+{
+	return wait_common(key, must_wait, arg, UINT32_MAX, deadline, flags);
+}
+
+unsigned fz_lot_patience(fz_nsec *since)
+{
+	if (*since)
+		return fz_now() - *since > PATIENCE ? FZ_LOT_STARVES : 0;
+	*since = fz_now();
+	return 0;
+}
+
+int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline)
+{
+	unsigned flags = FZ_WAIT_SIGNAL;
+	fz_nsec since = fz_now();
+
+	/* acquire: pairs with the release of whoever made it 0. */
+	while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0) {
+		if (fz_lot_wait(lock, 2, deadline, flags) == -ETIMEDOUT)
+			return -ETIMEDOUT;
+		flags |= fz_lot_patience(&since);
+	}
+	return 0;
+}
+
+/* *ret_starves: one of the woken does. */
+static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits, bool *ret_starves)
+{
+	struct bucket *b = bucket_of(word);
+	uint32_t woken = 0;
+
+	while (woken < n) {
+		struct fz_ticket tickets[16];
+		uint32_t taken = 0;
+
+		fz_lock_acquire(&b->lock);
+		for (struct waiter *w = b->head, *next; w && woken + taken < n; w = next) {
+			next = w->next;
+			if (!waits_for(w, word, bits))
+				continue;
+			/* After remove() its owner may leave at any time. */
+			tickets[taken] = w->ticket;
+			*ret_starves |= w->starves;
+			remove(b, w);
+			/* A native thread's record dies with it: wake it here. */
+			if (tickets[taken].fiber->kind != FZ_KIND_FIBER) {
+				fz_wake(tickets[taken], FZ_WHY_DONE);
+				tickets[taken].number = 0;
+			}
+			taken++;
+			if (taken == 16)
+				break;
+		}
+		fz_lock_release(&b->lock);
+		/* One that timed out meanwhile knows from `queued`: it counts. */
+		for (uint32_t i = 0; i < taken; i++)
+			if (tickets[i].number)
+				fz_wake(tickets[i], FZ_WHY_DONE);
+		woken += taken;
+		if (taken < 16)
+			break;
+	}
+	return woken;
+}
+
+uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
+{
+	struct fz_fiber *self = fz_self();
+	bool starves = false;
+	uint32_t woken;
+
+	/* Whoever is in the runtime may wake, a fiber too. */
+	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->blocks)
+		return wake_in_runtime(word, n, bits, &starves);
+	fz_enter_runtime(self);
+	woken = wake_in_runtime(word, n, bits, &starves);
+	if (FZ_UNLIKELY(starves) && self->kind == FZ_KIND_FIBER)
+		fz_sched_yield(self);
+	fz_leave_runtime(self);
+	return woken;
+}
+
+uint32_t fz_lot_wake_staying(const void *word, uint32_t n)
+{
+	struct fz_fiber *self = fz_self();
+	bool starves = false;
+	uint32_t woken;
+
+	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	woken = wake_in_runtime(word, n, UINT32_MAX, &starves);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* A signal that found us here is the monitor's to bring again. */
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+	return woken;
+}
+
+struct fz_fiber *fz_lot_take(const void *word)
+{
+	struct bucket *b = bucket_of(word);
+	struct fz_ticket ticket = { NULL, 0 };
+
+	fz_lock_acquire(&b->lock);
+	for (struct waiter *w = b->head; w; w = w->next) {
+		if (!waits_for(w, word, UINT32_MAX))
+			continue;
+		if (w->ticket.fiber->kind == FZ_KIND_FIBER &&
+		    fz_wait_is_parked(w->ticket.fiber)) {
+			ticket = w->ticket;
+			/* After this its owner may leave at any time. */
+			remove(b, w);
+		}
+		break;
+	}
+	fz_lock_release(&b->lock);
+	return ticket.fiber ? fz_wake_to_run(ticket, FZ_WHY_DONE) : NULL;
+}
+
+/* ---- requeueing --------------------------------------------------------- */
+
+static void lock_two(struct bucket *a, struct bucket *b)
+{
+	fz_lock_acquire(a < b ? &a->lock : &b->lock);
+	if (a != b)
+		fz_lock_acquire(a < b ? &b->lock : &a->lock);
+}
+
+static void unlock_two(struct bucket *a, struct bucket *b)
+{
+	if (a != b)
+		fz_lock_release(&b->lock);
+	fz_lock_release(&a->lock);
+}
+
+static void requeue_locked(struct bucket *a, struct bucket *b, const void *from,
+			   const void *to, struct fz_lot_requeue *order)
+{
+	for (struct waiter *w = a->head, *next; w; w = next) {
+		next = w->next;
+		if (!waits_for(w, from, UINT32_MAX))
+			continue;
+		if (order->woken < order->wake) {
+			struct fz_ticket ticket = w->ticket;
+
+			remove(a, w);
+			/* One that timed out meanwhile knows from `queued`. */
+			fz_wake(ticket, FZ_WHY_DONE);
+			order->woken++;
+		} else if (order->moved < order->move) {
+			if (from != to) {
+				remove(a, w);
+				/* relaxed: see leave_queue(). */
+				atomic_store_explicit(&w->word, to, memory_order_relaxed);
+				append(b, w);
+			}
+			order->moved++;
+		} else {
+			break;
+		}
+	}
+}
+
+bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
+		    const uint32_t *expected, struct fz_lot_requeue *order)
+{
+	struct fz_fiber *self = fz_self();
+	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	bool nested = stays_outside(self);
+	bool differs;
+
+	order->woken = order->moved = 0;
+	if (!nested)
+		fz_enter_runtime(self);
+	lock_two(a, b);
+	/* acquire: as in fz_lot_wait_bits(). */
+	differs = expected && atomic_load_explicit(from, memory_order_acquire) != *expected;
+	if (!differs)
+		requeue_locked(a, b, from, to, order);
+	unlock_two(a, b);
+	if (!nested)
+		fz_leave_runtime(self);
+	return !differs;
+}
+
+void fz_lot_after_fork(void)
+{
+	fz_sys_forget_pages(buckets, sizeof(buckets));
+}

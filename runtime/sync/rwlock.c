@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sync/rwlock.h"
+
+#include <asm/errno.h>
+
+#include "runtime/sync/lot.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+
+#define WRPHASE 1u
+#define WRLOCKED 2u
+#define RWAITING 4u
+#define READER 8u
+#define READERS_MASK 0xfffffff8u
+#define READERS_MAX 0x7ffffff8u		/* as in glibc: EAGAIN beyond */
+#define WRITER ((uint64_t)1 << 32)
+
+static uint32_t readers(uint64_t s)
+{
+	return (uint32_t)s & READERS_MASK;
+}
+
+static bool has_writers(uint64_t s)
+{
+	return s >= WRITER;
+}
+
+static uint64_t look(const struct fz_rwlock *l)
+{
+	/* acquire: pairs with the releases in the unlocks, if the phase has changed. */
+	return atomic_load_explicit(&l->both, memory_order_acquire);
+}
+
+/*
+ * acq_rel: who comes next sees what all before it did, readers too; a waiter that
+ * is counted by this is found by the lot's lock.
+ */
+static bool change(struct fz_rwlock *l, uint64_t *s, uint64_t to)
+{
+	return atomic_compare_exchange_weak_explicit(&l->both, s, to, memory_order_acq_rel,
+						     memory_order_acquire);
+}
+
+static bool mine(const struct fz_rwlock *l)
+{
+	/* relaxed: if it is us, we wrote it; if not, any value differs. */
+	return atomic_load_explicit(&l->cur_writer, memory_order_relaxed) == fz_self_tid();
+}
+
+static void wake_readers(struct fz_rwlock *l)
+{
+	fz_lot_wake(&l->wrphase_futex, UINT32_MAX);
+}
+
+static void wake_a_writer(struct fz_rwlock *l)
+{
+	fz_lot_wake(&l->writers_futex, 1);
+}
+
+/*
+ * The lock is theirs from now on, and whoever asks for it before they have run has to
+ * wait for them: on one processor that is two switches for each turn.
+ */
+static void let_the_woken_run(void)
+{
+	fz_sched_give_way(fz_self());
+}
+
+/* ---- what the sleepers wait for; keys to locks -------------------------- */
+
+static bool write_phase(const void *key, uint32_t unused)
+{
+	(void)unused;
+	return look(fz_container_of(key, const struct fz_rwlock, wrphase_futex)) & WRPHASE;
+}
+
+/* Before one that does not lock again what it holds: the writers that wait. */
+static bool writers_first(uint64_t s)
+{
+	return !(s & WRPHASE) && readers(s) && has_writers(s);
+}
+
+static bool behind_writers(const void *key, uint32_t unused)
+{
+	uint64_t s = look(fz_container_of(key, const struct fz_rwlock, wrphase_futex));
+
+	(void)unused;
+	return writers_first(s) && s & RWAITING;
+}
+
+static bool writer_may(uint64_t s)
+{
+	return !(s & WRLOCKED) && (s & WRPHASE || !readers(s));
+}
+
+static bool not_a_writers_turn(const void *key, uint32_t unused)
+{
+	(void)unused;
+	return !writer_may(look(fz_container_of(key, const struct fz_rwlock, writers_futex)));
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* The caller is counted already. */
+static int await_read_phase(struct fz_rwlock *l, fz_nsec deadline)
+{
+	uint64_t s;
+	int ret;
+
+	do {
+		ret = fz_lot_wait_while(&l->wrphase_futex, write_phase, 0, deadline,
+					FZ_WAIT_SIGNAL);
+		s = look(l);
+		if (!(s & WRPHASE))
+			return 0;
+	} while (ret != -ETIMEDOUT);
+	while (!change(l, &s, s - READER))
+		/* Too late: it is ours. */
+		if (!(s & WRPHASE))
+			return 0;
+	return ETIMEDOUT;
+}
+
+int fz_rwlock_await_read_phase(struct fz_rwlock *l)
+{
+	return await_read_phase(l, FZ_FOREVER);
+}
+
+static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
+{
+	while (!(s & RWAITING)) {
+		if (change(l, &s, s | RWAITING))
+			break;
+		if (!writers_first(s))
+			return 0;
+	}
+	/* Timed out, it leaves RWAITING behind: somebody is woken in vain. */
+	return fz_lot_wait_while(&l->wrphase_futex, behind_writers, 0, deadline,
+				 FZ_WAIT_SIGNAL) == -ETIMEDOUT ? ETIMEDOUT : 0;
+}
+
+int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline)
+{
+	uint64_t s = look(l);
+	int err;
+
+	if (FZ_UNLIKELY(s & WRLOCKED && mine(l)))
+		return deadline ? EDEADLK : EBUSY;
+	for (;;) {
+		if (FZ_UNLIKELY(l->kind == FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE &&
+				writers_first(s))) {
+			if (!deadline)
+				return EBUSY;
+			err = await_writers(l, s, deadline);
+			if (err)
+				return err;
+			s = look(l);
+			continue;
+		}
+		if (!deadline && s & WRPHASE)
+			return EBUSY;
+		if (FZ_UNLIKELY(readers(s) == READERS_MAX))
+			return EAGAIN;
+		if (FZ_LIKELY(change(l, &s, s + READER)))
+			break;
+	}
+	return FZ_LIKELY(!(s & WRPHASE)) ? 0 : await_read_phase(l, deadline);
+}
+
+static void unlock_read(struct fz_rwlock *l)
+{
+	uint64_t s = look(l), to;
+
+	do {
+		to = s - READER;
+		/* Nobody has it: the program's error, which glibc does not see either. */
+		if (FZ_UNLIKELY(!readers(s)))
+			return;
+		if (!readers(to)) {
+			to &= ~(uint64_t)RWAITING;
+			if (has_writers(s))
+				to |= WRPHASE;
+		}
+	} while (!change(l, &s, to));
+	/* l may be gone from here on if nobody waited. */
+	if (FZ_UNLIKELY((to ^ s) & WRPHASE))
+		wake_a_writer(l);
+	if (FZ_UNLIKELY((to ^ s) & RWAITING))
+		wake_readers(l);
+	if (FZ_UNLIKELY((to ^ s) & WRPHASE))
+		let_the_woken_run();
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void wrote(struct fz_rwlock *l)
+{
+	/* relaxed: see mine(). */
+	atomic_store_explicit(&l->cur_writer, fz_self_tid(), memory_order_relaxed);
+}
+
+/* One that is counted in writers gives up, unless it is its turn. */
+static int leave(struct fz_rwlock *l)
+{
+	uint64_t s = look(l), to;
+
+	do {
+		if (writer_may(s)) {
+			to = (s | WRPHASE | WRLOCKED) - WRITER;
+		} else {
+			to = s - WRITER;
+			/* Those who slept behind writers may go on after the last. */
+			if (!has_writers(to))
+				to &= ~(uint64_t)RWAITING;
+		}
+	} while (!change(l, &s, to));
+	if (writer_may(s)) {
+		wrote(l);
+		return 0;
+	}
+	if ((to ^ s) & RWAITING)
+		wake_readers(l);
+	return ETIMEDOUT;
+}
+
+static int write_slowly(struct fz_rwlock *l, fz_nsec deadline)
+{
+	uint64_t s = look(l), counted = 0;
+
+	for (;;) {
+		if (writer_may(s)) {
+			if (!change(l, &s, (s | WRPHASE | WRLOCKED) - counted))
+				continue;
+			wrote(l);
+			return 0;
+		}
+		if (!counted) {
+			if (!change(l, &s, s + WRITER))
+				continue;
+			counted = WRITER;
+		}
+		if (fz_lot_wait_while(&l->writers_futex, not_a_writers_turn, 0, deadline,
+				      FZ_WAIT_SIGNAL) == -ETIMEDOUT)
+			return leave(l);
+		s = look(l);
+	}
+}
+
+int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline)
+{
+	uint64_t s = 0;
+
+	if (FZ_LIKELY(change(l, &s, WRPHASE | WRLOCKED))) {
+		wrote(l);
+		return 0;
+	}
+	if (s & WRLOCKED && mine(l))
+		return deadline ? EDEADLK : EBUSY;
+	if (deadline)
+		return write_slowly(l, deadline);
+	while (!(s & (WRPHASE | WRLOCKED)) && !readers(s))
+		if (change(l, &s, s | WRPHASE | WRLOCKED)) {
+			wrote(l);
+			return 0;
+		}
+	return EBUSY;
+}
+
+static void unlock_write(struct fz_rwlock *l)
+{
+	uint64_t s = WRPHASE | WRLOCKED, to;
+	/* Read now: l may be gone afterwards. */
+	bool writers_go_first = l->kind != FZ_RWLOCK_PREFER_READER;
+	bool keep = false;
+
+	/* relaxed: see mine(). */
+	atomic_store_explicit(&l->cur_writer, 0, memory_order_relaxed);
+	to = 0;
+	while (FZ_UNLIKELY(!change(l, &s, to))) {
+		keep = writers_go_first && has_writers(s);
+		to = s & ~(uint64_t)(keep ? WRLOCKED : WRLOCKED | WRPHASE);
+	}
+	if (FZ_LIKELY(s == (WRPHASE | WRLOCKED)))
+		return;
+	if (!keep && readers(s))
+		wake_readers(l);
+	else
+		wake_a_writer(l);
+	let_the_woken_run();
+}
+
+void fz_rwlock_unlock(struct fz_rwlock *l)
+{
+	if (mine(l))
+		unlock_write(l);
+	else
+		unlock_read(l);
+}

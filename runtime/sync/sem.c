@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sync/sem.h"
+
+#include <asm/errno.h>
+
+#include "runtime/sync/lot.h"
+#include "runtime/sched/park.h"
+#include "runtime/signal/signal.h"
+
+#define ONE_WAITER ((uint64_t)1 << 32)
+#define VALUE_MAX 0x7fffffffu
+
+int fz_sem_trywait(struct fz_sem *s)
+{
+	uint64_t both = atomic_load_explicit(&s->both, memory_order_relaxed);
+
+	while ((uint32_t)both)
+		/* acquire: pairs with the release in fz_sem_post(). */
+		if (atomic_compare_exchange_weak_explicit(&s->both, &both, both - 1,
+							  memory_order_acquire,
+							  memory_order_relaxed))
+			return 0;
+	return -EAGAIN;
+}
+
+int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
+{
+	unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
+	struct fz_fiber *self = fz_self();
+	int ret = fz_sem_trywait(s);
+	fz_nsec since = 0;
+
+	if (ret == 0)
+		return 0;
+	/* seq_cst: pairs with fz_sem_post(): it sees us, or we its value. */
+	fz_cancel_defer(self);
+	atomic_fetch_add_explicit(&s->both, ONE_WAITER, memory_order_seq_cst);
+	for (;;) {
+		fz_signal_mark(self);
+		ret = fz_lot_wait(&s->value, 0, deadline, flags);
+		if (fz_sem_trywait(s) == 0) {
+			ret = 0;
+			break;
+		}
+		if (ret == -ETIMEDOUT || ret == -ECANCELED)
+			break;
+		if (ret == -EINTR && (deadline != FZ_FOREVER || !fz_signal_restarts(self)))
+			break;
+		flags |= fz_lot_patience(&since);
+	}
+	/* relaxed: at worst a post looks for us in vain. */
+	atomic_fetch_sub_explicit(&s->both, ONE_WAITER, memory_order_relaxed);
+	fz_cancel_undefer(self);
+	return ret;
+}
+
+int fz_sem_post(struct fz_sem *s)
+{
+	uint64_t both = atomic_load_explicit(&s->both, memory_order_relaxed);
+
+	do {
+		if ((uint32_t)both == VALUE_MAX)
+			return -EOVERFLOW;
+		/* seq_cst: release for the waiter's acquire, and see fz_sem_wait(). */
+	} while (!atomic_compare_exchange_weak_explicit(&s->both, &both, both + 1,
+							memory_order_seq_cst,
+							memory_order_relaxed));
+	/* s may be gone from here on if nobody waited. */
+	if (both >> 32)
+		fz_lot_wake(&s->value, 1);
+	return 0;
+}

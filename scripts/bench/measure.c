@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/bench/measure.c - one round of "fiberize bench": server up, load, down.
+ *
+ *	measure [-n name] [-p port] [-w seconds] -s serverlog -l loadlog
+ *		LOAD -- SERVER [ARGS]
+ *
+ * Starts SERVER, waits until it (or a descendant) listens on TCP, runs LOAD by
+ * sh -c with {port} and {host} replaced, stops SERVER, and prints what that
+ * cost it, one "name value" per line:
+ *
+ *	port, host		what it listened on
+ *	load_seconds		how long LOAD ran
+ *	cpu_us			CPU time of all its processes during LOAD
+ *	switches_voluntary	from the beginning of LOAD to the end of SERVER
+ *	switches_involuntary
+ *	peak_kb			sum of its processes' largest resident sets
+ *
+ * Where the figures come from, so that threads which have ended still count:
+ * the CPU time of a process from its CPU clock, to the nanosecond, plus what
+ * it has waited for (/proc/PID/stat); context switches from wait4's rusage,
+ * less those of the threads alive when LOAD began.
+ *
+ * Nothing is left behind: we are the reaper of SERVER's orphans, and what does
+ * not go by SIGTERM within 5 seconds is killed.  Signals are blocked all the
+ * time and taken by sigtimedwait, so there are no handlers.
+ *
+ * Exit status: 0, 2 bad command line, 110 SERVER ended too early, 111 it never
+ * listened, 112 LOAD failed, 114 the port is taken or another thing of ours
+ * went wrong, 128 + signal if interrupted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scripts/bench/proc.h"
+
+enum {
+	EXIT_USAGE = 2,
+	EXIT_ENDED = 110,
+	EXIT_SILENT = 111,
+	EXIT_LOAD = 112,
+	EXIT_OURS = 114,
+
+	STOP_MS = 5000,		/* between SIGTERM and SIGKILL */
+};
+
+static const char *name = "the program";
+static pid_t server, load;
+static bool server_gone, load_gone;
+static int server_status, load_status;
+static double dead_voluntary, dead_involuntary;
+static sigset_t taken, original_mask;
+static int interrupted;
+
+static double now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static void note(const char *fmt, va_list ap)
+{
+	fprintf(stderr, "fiberize bench: %s: ", name);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+__attribute__((format(printf, 1, 2)))
+static void warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(fmt, ap);
+	va_end(ap);
+}
+
+/* Once the server has been started it must be stopped first: see fail(). */
+__attribute__((format(printf, 2, 3), noreturn))
+static void die(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(fmt, ap);
+	va_end(ap);
+	exit(status);
+}
+
+/* Collect whatever has ended, ours or orphaned. */
+static void reap(void)
+{
+	struct rusage ru;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0) {
+		if (pid == load) {
+			load_gone = true;
+			load_status = status;
+			continue;
+		}
+		if (pid == server) {
+			server_gone = true;
+			server_status = status;
+		}
+		dead_voluntary += (double)ru.ru_nvcsw;
+		dead_involuntary += (double)ru.ru_nivcsw;
+	}
+}
+
+/* Wait for a signal, ms at the longest, and do what it asks for. */
+static void nap(double ms)
+{
+	struct timespec ts = { (time_t)(ms / 1e3), (long)((long long)(ms * 1e6) % 1000000000) };
+	int sig = sigtimedwait(&taken, NULL, &ts);
+
+	if (sig > 0 && sig != SIGCHLD && !interrupted)
+		interrupted = sig;
+	reap();
+}
+
+static pid_t spawn(char **argv, const char *log)
+{
+	pid_t parent = getpid();
+	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
+
+	if (out < 0 || null < 0)
+		die(EXIT_OURS, "%s: %s", log, strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		die(EXIT_OURS, "fork: %s", strerror(errno));
+	if (pid) {
+		close(out);
+		close(null);
+		return pid;
+	}
+	/* Own group: Ctrl-C is for us, who then stop everybody in order. */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_OURS);
+	/* A shell without job control ignores these for what it starts by &. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &original_mask, NULL);
+	dup2(null, 0);
+	dup2(out, 1);
+	dup2(out, 2);
+	execvp(argv[0], argv);
+	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static void kill_tree(int sig)
+{
+	struct fz_tree t = fz_tree_find(load);
+
+	for (size_t i = 0; i < t.n; i++)
+		kill(t.pid[i], sig);
+	free(t.pid);
+}
+
+static bool tree_empty(void)
+{
+	struct fz_tree t = fz_tree_find(load);
+
+	free(t.pid);
+	return !t.n;
+}
+
+static void stop_load(void)
+{
+	if (!load)
+		return;
+	/* Its group, for sh may have started others. */
+	kill(-load, SIGTERM);
+	for (double until = now_ms() + 1000; !load_gone && now_ms() < until;)
+		nap(20);
+	kill(-load, SIGKILL);
+	while (!load_gone)
+		nap(20);
+}
+
+/*
+ * SIGTERM is for the process that was started, as an init system would do it;
+ * its children are its own business until it is gone or the time is up.
+ */
+static void stop_server(void)
+{
+	double until = now_ms() + STOP_MS;
+
+	if (!server_gone)
+		kill(server, SIGTERM);
+	else
+		kill_tree(SIGTERM);
+	while (now_ms() < until && !(server_gone && tree_empty())) {
+		bool was_gone = server_gone;
+
+		nap(20);
+		if (server_gone && !was_gone)
+			kill_tree(SIGTERM);
+	}
+	if (!server_gone || !tree_empty()) {
+		warn("still there %d seconds after SIGTERM: killed", STOP_MS / 1000);
+		while (!server_gone || !tree_empty()) {
+			kill_tree(SIGKILL);
+			nap(20);
+		}
+	}
+	reap();
+}
+
+static void describe(int status, char *buf, size_t len)
+{
+	if (WIFSIGNALED(status))
+		snprintf(buf, len, "signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(buf, len, "exit status %d", WEXITSTATUS(status));
+}
+
+__attribute__((format(printf, 2, 3), noreturn))
+static void fail(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(fmt, ap);
+	va_end(ap);
+	stop_load();
+	stop_server();
+	exit(status);
+}
+
+static void check_interrupt(void)
+{
+	if (!interrupted)
+		return;
+	stop_load();
+	stop_server();
+	exit(128 + interrupted);
+}
+
+/* A daemon's first process ends at once; that is not the end of the server. */
+static bool server_ended(void)
+{
+	return server_gone && tree_empty();
+}
+
+static void wait_listening(unsigned port, double seconds, struct fz_listener *ret_l)
+{
+	double until = now_ms() + seconds * 1e3;
+	char how[96];
+
+	while (!fz_tree_listens(load, port, ret_l)) {
+		check_interrupt();
+		if (server_ended()) {
+			describe(server_status, how, sizeof(how));
+			fail(EXIT_ENDED, "the program ended with %s before it listened", how);
+		}
+		if (now_ms() >= until) {
+			if (port)
+				fail(EXIT_SILENT, "does not listen on port %u after %g seconds",
+				     port, seconds);
+			fail(EXIT_SILENT, "does not listen on any TCP port after %g seconds",
+			     seconds);
+		}
+		nap(10);
+	}
+	if (port)
+		return;
+	/* It may open several one after the other; take the same one each time. */
+	nap(50);
+	if (fz_tree_listens(load, 0, ret_l) > 1)
+		warn("listens on several ports; %u is taken (see --port)", ret_l->port);
+}
+
+/* text with each key replaced by its value; malloc'ed. */
+static char *substitute(const char *text, const char *key, const char *value)
+{
+	size_t len = strlen(text) + 1;
+	char *out, *o;
+
+	for (const char *p = text; (p = strstr(p, key)); p += strlen(key))
+		len += strlen(value);
+	out = o = malloc(len);
+	if (!out)
+		die(EXIT_OURS, "out of memory");
+	while (*text) {
+		if (!strncmp(text, key, strlen(key))) {
+			o = stpcpy(o, value);
+			text += strlen(key);
+		} else {
+			*o++ = *text++;
+		}
+	}
+	*o = '\0';
+	return out;
+}
+
+static void run_load(const char *command, const struct fz_listener *l, const char *log)
+{
+	char port[16], how[96];
+	char *with_port, *argv[4] = { "sh", "-c", NULL, NULL };
+
+	snprintf(port, sizeof(port), "%u", l->port);
+	with_port = substitute(command, "{port}", port);
+	argv[2] = substitute(with_port, "{host}", l->host);
+	load = spawn(argv, log);
+	while (!load_gone) {
+		nap(200);
+		check_interrupt();
+		/* LOAD failing because of that is not the news. */
+		if (server_ended()) {
+			describe(server_status, how, sizeof(how));
+			fail(EXIT_ENDED, "the program ended with %s under load", how);
+		}
+	}
+	if (load_status) {
+		describe(load_status, how, sizeof(how));
+		fail(EXIT_LOAD, "the load command ended with %s: %s", how, argv[2]);
+	}
+	free(with_port);
+	free(argv[2]);
+}
+
+/* Closing its connections is part of the work: wait until it is done with it. */
+static struct fz_figures settle(void)
+{
+	struct fz_figures last = fz_tree_measure(load);
+
+	for (int i = 0; i < 10; i++) {
+		struct fz_figures f;
+
+		nap(20);
+		check_interrupt();
+		f = fz_tree_measure(load);
+		if (f.cpu_us - last.cpu_us < 200)
+			return f;
+		last = f;
+	}
+	return last;
+}
+
+static double number(const char *text, double min, double max)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= min && v <= max))
+		die(EXIT_USAGE, "%s: must be a number from %g to %g", text, min, max);
+	return v;
+}
+
+int main(int argc, char **argv)
+{
+	const char *serverlog = NULL, *loadlog = NULL, *command;
+	struct fz_figures before, after;
+	struct fz_listener l;
+	double seconds = 10, begun, ended;
+	unsigned port = 0;
+	pid_t parent = getppid();
+	int opt;
+
+	while ((opt = getopt(argc, argv, "+n:p:w:s:l:")) != -1) {
+		switch (opt) {
+		case 'n':
+			name = optarg;
+			break;
+		case 'p':
+			port = (unsigned)number(optarg, 1, 65535);
+			break;
+		case 'w':
+			seconds = number(optarg, 0, 86400);
+			break;
+		case 's':
+			serverlog = optarg;
+			break;
+		case 'l':
+			loadlog = optarg;
+			break;
+		default:
+			optind = argc;
+		}
+	}
+	if (argc - optind < 3 || strcmp(argv[optind + 1], "--") || !serverlog || !loadlog) {
+		fputs("usage: measure [-n name] [-p port] [-w seconds] -s serverlog"
+		      " -l loadlog LOAD -- SERVER [ARGS]\n", stderr);
+		return EXIT_USAGE;
+	}
+	command = argv[optind];
+
+	sigemptyset(&taken);
+	sigaddset(&taken, SIGCHLD);
+	sigaddset(&taken, SIGHUP);
+	sigaddset(&taken, SIGINT);
+	sigaddset(&taken, SIGQUIT);
+	sigaddset(&taken, SIGTERM);
+	sigprocmask(SIG_BLOCK, &taken, &original_mask);
+	/* Ignored signals are not queued, and we may have been started by &. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		return EXIT_OURS;
+
+	if (port && fz_listener_find(getpid(), false, port, &l))
+		die(EXIT_OURS, "port %u is in use by another process", port);
+
+	server = spawn(argv + optind + 2, serverlog);
+	wait_listening(port, seconds, &l);
+	before = fz_tree_measure(load);
+	before.voluntary += dead_voluntary;
+	before.involuntary += dead_involuntary;
+	begun = now_ms();
+	run_load(command, &l, loadlog);
+	ended = now_ms();
+	after = settle();
+	if (server_ended())
+		fail(EXIT_ENDED, "the program ended under load");
+	stop_server();
+	if (WIFSIGNALED(server_status) && WTERMSIG(server_status) != SIGTERM &&
+	    WTERMSIG(server_status) != SIGKILL)
+		warn("ended with signal %d (%s) when it was stopped", WTERMSIG(server_status),
+		     strsignal(WTERMSIG(server_status)));
+
+	printf("port %u\n", l.port);
+	printf("host %s\n", l.host);
+	printf("load_seconds %.3f\n", (ended - begun) / 1e3);
+	printf("cpu_us %.0f\n", after.cpu_us - before.cpu_us);
+	printf("switches_voluntary %.0f\n", dead_voluntary - before.voluntary);
+	printf("switches_involuntary %.0f\n", dead_involuntary - before.involuntary);
+	printf("peak_kb %.0f\n", after.peak_kb);
+	return interrupted ? 128 + interrupted : 0;
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/bench/threads.c - what threads and their synchronisation cost.
+ *
+ *	threads [-s SECONDS] [CASE...]
+ *
+ * An ordinary pthread program.  Runs each case for SECONDS (0.2) and prints
+ * "CASE NANOSECONDS", of elapsed time per operation; all cases if none is named.
+ * scripts/bench/threads.sh runs it natively and under fiberize in turn.
+ */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FEW 16
+#define MANY 64
+#define QUEUE_ROOM 64
+
+static double seconds = 0.2;
+static atomic_int stop;
+
+static void must(int err, const char *what)
+{
+	if (!err)
+		return;
+	fprintf(stderr, "threads: %s: %s\n", what, strerror(err));
+	exit(1);
+}
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Time per operation of a loop in this thread: body does `batch` of them. */
+static double loop(void (*body)(unsigned), unsigned batch)
+{
+	uint64_t start, end, until, n = 0;
+
+	body(batch);
+	start = now();
+	until = start + (uint64_t)(seconds * 1e9);
+	do {
+		body(batch);
+		n += batch;
+		end = now();
+	} while (end < until);
+	return (double)(end - start) / (double)n;
+}
+
+/* Threads count their operations, each in a cache line of its own. */
+struct worker {
+	pthread_t thread;
+	unsigned index;
+	uint64_t operations;
+} __attribute__((aligned(128)));
+
+/* Time per operation of all `count` threads together. */
+static double together(void *(*run)(void *), unsigned count)
+{
+	struct worker *workers = aligned_alloc(128, count * sizeof(*workers));
+	struct timespec ts = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+	uint64_t start, sum = 0;
+	double elapsed;
+
+	if (!workers)
+		must(ENOMEM, "aligned_alloc");
+	atomic_store(&stop, 0);
+	start = now();
+	for (unsigned i = 0; i < count; i++) {
+		workers[i].index = i;
+		workers[i].operations = 0;
+		must(pthread_create(&workers[i].thread, NULL, run, &workers[i]),
+		     "pthread_create");
+	}
+	nanosleep(&ts, NULL);
+	atomic_store(&stop, 1);
+	for (unsigned i = 0; i < count; i++) {
+		must(pthread_join(workers[i].thread, NULL), "pthread_join");
+		sum += workers[i].operations;
+	}
+	elapsed = (double)(now() - start);
+	free(workers);
+	return elapsed / (double)(sum ? sum : 1);
+}
+
+/* ---- create and join ---------------------------------------------------- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void create_join(unsigned batch)
+{
+	pthread_t thread;
+
+	while (batch--) {
+		must(pthread_create(&thread, NULL, nothing, NULL), "pthread_create");
+		must(pthread_join(thread, NULL), "pthread_join");
+	}
+}
+
+static double bench_create_join(void)
+{
+	return loop(create_join, 10);
+}
+
+/* ---- ping-pong ---------------------------------------------------------- */
+
+static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_changed[2] = { PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER };
+static unsigned turn;
+
+/* An operation is a round trip; both count it, so count it on one side. */
+static void *cond_player(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_mutex_lock(&turn_lock);
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		while (turn != w->index && !atomic_load_explicit(&stop, memory_order_relaxed))
+			pthread_cond_wait(&turn_changed[w->index], &turn_lock);
+		turn = !w->index;
+		pthread_cond_signal(&turn_changed[!w->index]);
+		w->operations += w->index;
+	}
+	pthread_mutex_unlock(&turn_lock);
+	return NULL;
+}
+
+static double bench_cond_ping_pong(void)
+{
+	turn = 0;
+	return together(cond_player, 2);
+}
+
+static sem_t ball[2];
+
+static void *sem_player(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		while (sem_wait(&ball[w->index]))
+			continue;
+		sem_post(&ball[!w->index]);
+		w->operations += w->index;
+	}
+	sem_post(&ball[!w->index]);
+	return NULL;
+}
+
+static double bench_sem_ping_pong(void)
+{
+	sem_init(&ball[0], 0, 1);
+	sem_init(&ball[1], 0, 0);
+	return together(sem_player, 2);
+}
+
+/* ---- contended ---------------------------------------------------------- */
+
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile unsigned shared_value;
+
+static void think(unsigned steps)
+{
+	for (unsigned i = 0; i < steps; i++)
+		__asm__ volatile("" ::: "memory");
+}
+
+static void *mutex_user(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		pthread_mutex_lock(&shared_lock);
+		shared_value++;
+		think(100);
+		pthread_mutex_unlock(&shared_lock);
+		think(100);
+		w->operations++;
+	}
+	return NULL;
+}
+
+static double bench_mutex_64(void)
+{
+	return together(mutex_user, MANY);
+}
+
+/* Who holds the lock gives up the CPU: what a lock around a blocking call does. */
+static void *mutex_yielder(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		pthread_mutex_lock(&shared_lock);
+		shared_value++;
+		sched_yield();
+		pthread_mutex_unlock(&shared_lock);
+		w->operations++;
+	}
+	return NULL;
+}
+
+static double bench_mutex_64_yield(void)
+{
+	return together(mutex_yielder, MANY);
+}
+
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+static void *rwlock_user(void *arg)
+{
+	struct worker *w = arg;
+	unsigned i = w->index;
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		if (i++ % 10)
+			pthread_rwlock_rdlock(&rwlock);
+		else
+			pthread_rwlock_wrlock(&rwlock);
+		think(100);
+		pthread_rwlock_unlock(&rwlock);
+		w->operations++;
+	}
+	return NULL;
+}
+
+static double bench_rwlock_90(void)
+{
+	return together(rwlock_user, FEW);
+}
+
+static pthread_barrier_t barrier;
+static int barrier_stop;
+
+/* An operation is a whole round; thread 0 decides for all whether it is the last. */
+static void *barrier_user(void *arg)
+{
+	struct worker *w = arg;
+
+	for (;;) {
+		if (w->index == 0)
+			barrier_stop = atomic_load_explicit(&stop, memory_order_relaxed);
+		pthread_barrier_wait(&barrier);
+		if (barrier_stop)
+			return NULL;
+		pthread_barrier_wait(&barrier);
+		w->operations += w->index == 0 ? 2 : 0;
+	}
+}
+
+static double bench_barrier_16(void)
+{
+	must(pthread_barrier_init(&barrier, NULL, FEW), "pthread_barrier_init");
+	return together(barrier_user, FEW);
+}
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t not_full, not_empty;
+	unsigned head, tail;
+	uint64_t item[QUEUE_ROOM];
+} queue = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.not_full = PTHREAD_COND_INITIALIZER,
+	.not_empty = PTHREAD_COND_INITIALIZER,
+};
+
+static void *queue_user(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_mutex_lock(&queue.lock);
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		if (w->index % 2) {
+			while (queue.head - queue.tail == QUEUE_ROOM && !atomic_load(&stop))
+				pthread_cond_wait(&queue.not_full, &queue.lock);
+			queue.item[queue.head++ % QUEUE_ROOM] = w->operations;
+			pthread_cond_signal(&queue.not_empty);
+		} else {
+			while (queue.head == queue.tail && !atomic_load(&stop))
+				pthread_cond_wait(&queue.not_empty, &queue.lock);
+			if (queue.head != queue.tail)
+				queue.tail++;
+			pthread_cond_signal(&queue.not_full);
+			w->operations++;
+		}
+		pthread_mutex_unlock(&queue.lock);
+		pthread_mutex_lock(&queue.lock);
+	}
+	pthread_cond_broadcast(&queue.not_empty);
+	pthread_cond_broadcast(&queue.not_full);
+	pthread_mutex_unlock(&queue.lock);
+	return NULL;
+}
+
+static double bench_queue_8(void)
+{
+	queue.head = queue.tail = 0;
+	return together(queue_user, 8);
+}
+
+/* ---- a message and its answer, beside threads that compute --------------- */
+
+static int messages[2];
+
+static void *computes(void *arg)
+{
+	while (!atomic_load(&stop)) {
+		uint64_t until = now() + 400000;
+
+		while (now() < until)
+			continue;
+		usleep(1000);
+	}
+	return arg;
+}
+
+static void *answers(void *arg)
+{
+	char c;
+
+	while (read(messages[1], &c, 1) == 1 && write(messages[1], &c, 1) == 1)
+		continue;
+	return arg;
+}
+
+static void *asks(void *arg)
+{
+	struct worker *w = arg;
+	char c = 'x';
+
+	if (w->index)
+		return computes(arg);
+	while (!atomic_load(&stop)) {
+		if (write(messages[0], &c, 1) != 1 || read(messages[0], &c, 1) != 1)
+			must(errno, "message");
+		w->operations++;
+		usleep(500);
+	}
+	return arg;
+}
+
+static double bench_message_16(void)
+{
+	pthread_t answering;
+	double ns;
+
+	must(socketpair(AF_UNIX, SOCK_STREAM, 0, messages) ? errno : 0, "socketpair");
+	must(pthread_create(&answering, NULL, answers, NULL), "pthread_create");
+	ns = together(asks, FEW + 1);
+	close(messages[0]);
+	must(pthread_join(answering, NULL), "pthread_join");
+	close(messages[1]);
+	return ns;
+}
+
+/* ---- uncontended, beside a second thread that sleeps -------------------- */
+
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+
+static void lock_unlock(unsigned batch)
+{
+	while (batch--) {
+		pthread_mutex_lock(&own_lock);
+		pthread_mutex_unlock(&own_lock);
+	}
+}
+
+static void initialise(void)
+{
+}
+
+static void call_once_again(unsigned batch)
+{
+	while (batch--)
+		pthread_once(&once, initialise);
+}
+
+static void get_specific(unsigned batch)
+{
+	while (batch--)
+		if (pthread_getspecific(key) != &key)
+			abort();
+}
+
+static void *sleep_long(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* Libraries take short cuts in a process that has one thread only. */
+static double beside_a_sleeper(void (*body)(unsigned))
+{
+	static pthread_t sleeper;
+
+	if (!sleeper) {
+		must(pthread_create(&sleeper, NULL, sleep_long, NULL), "pthread_create");
+		must(pthread_key_create(&key, NULL), "pthread_key_create");
+		must(pthread_setspecific(key, &key), "pthread_setspecific");
+	}
+	return loop(body, 1000);
+}
+
+static double bench_lock_unlock(void)
+{
+	return beside_a_sleeper(lock_unlock);
+}
+
+static double bench_once(void)
+{
+	return beside_a_sleeper(call_once_again);
+}
+
+static double bench_getspecific(void)
+{
+	return beside_a_sleeper(get_specific);
+}
+
+static const struct {
+	const char *name;
+	double (*run)(void);
+} cases[] = {
+	{ "create_join", bench_create_join },
+	{ "cond_ping_pong", bench_cond_ping_pong },
+	{ "sem_ping_pong", bench_sem_ping_pong },
+	{ "mutex_64", bench_mutex_64 },
+	{ "mutex_64_yield", bench_mutex_64_yield },
+	{ "rwlock_90", bench_rwlock_90 },
+	{ "barrier_16", bench_barrier_16 },
+	{ "queue_8", bench_queue_8 },
+	{ "message_16", bench_message_16 },
+	{ "lock_unlock", bench_lock_unlock },
+	{ "once", bench_once },
+	{ "getspecific", bench_getspecific },
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+int main(int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "s:")) != -1) {
+		if (opt != 's' || (seconds = atof(optarg)) <= 0) {
+			fprintf(stderr, "usage: threads [-s SECONDS] [CASE...]\n");
+			return 2;
+		}
+	}
+	for (int i = optind; i < argc; i++) {
+		unsigned c = 0;
+
+		while (c < CASES && strcmp(cases[c].name, argv[i]))
+			c++;
+		if (c == CASES) {
+			fprintf(stderr, "threads: no case %s\n", argv[i]);
+			return 2;
+		}
+	}
+	for (unsigned c = 0; c < CASES; c++) {
+		int wanted = optind == argc;
+
+		for (int i = optind; i < argc; i++)
+			wanted |= !strcmp(cases[c].name, argv[i]);
+		if (!wanted)
+			continue;
+		printf("%s %.2f\n", cases[c].name, cases[c].run());
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# scripts/dev/arm64-sysroot.sh DIR - a folder with what Debian's arm64 packages have of
+# libc, liburing and the servers that tests/scripts/aarch64.sh runs: to link against, and for
+# qemu-user.
+#
+# Uses apt-get with lists and a cache of its own in DIR, as any user; the system and
+# its packages stay as they are.  Done already: says nothing, does nothing.
+set -u
+
+packages='libc6 libgcc-s1 libstdc++6 liburing-dev microsocks
+	python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libexpat1 zlib1g'
+
+dir=${1:?usage: arm64-sysroot.sh DIR}
+[ -e "$dir/complete" ] && exit 0
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
+	echo 'arm64-sysroot.sh: no apt-get here' >&2
+	exit 1
+fi
+rm -rf "$dir"
+mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/debs" || exit 1
+dir=$(cd "$dir" && pwd) || exit 1
+
+# apt-get for another architecture, and nothing installed.
+apt()
+{
+	apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
+		-o Dir::State::Lists="$dir/apt/lists" -o Dir::State::status=/dev/null \
+		-o Dir::Cache="$dir/apt/cache" -o APT::Sandbox::User="$(id -un)" \
+		-o Acquire::Languages=none "$@" >"$dir/log" 2>&1 || {
+		tail -n 5 "$dir/log" >&2
+		echo "arm64-sysroot.sh: apt-get $* failed" >&2
+		exit 1
+	}
+}
+
+apt update
+cd "$dir/debs" || exit 1
+# The list is words on purpose.
+# shellcheck disable=SC2086
+apt download $packages
+for deb in *.deb; do
+	dpkg-deb --extract "$deb" "$dir" || exit 1
+done
+rm -rf "$dir/apt" "$dir/debs" "$dir/log"
+: >"$dir/complete"

@@ -1,0 +1,182 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# scripts/dev/deps.sh - install the Debian packages that a make target needs.
+#
+#	deps.sh build	what compiles the library
+#	deps.sh demo	and what "make demo" runs
+#	deps.sh check	and what "make check" and "make bench" run
+#	deps.sh all	and what "make check-all" runs: hundreds of megabytes
+#	deps.sh glibc	what "make check-glibc" needs
+#	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
+#
+# Quick and silent if nothing is missing.  Otherwise installs as root or by
+# sudo without a password; where neither is possible, prints the command to run
+# and exits 1.  A package counts as there if its command or file is, however
+# it got there.
+set -u
+
+# One "package probe" per line; a probe is a command, or a file if it has a /,
+# where LIB stands for the directory of this machine's libraries.
+build='
+binutils		readelf
+gcc			gcc
+libc6-dev		/usr/include/stdlib.h
+libelf-dev		/usr/include/libelf.h
+liburing-dev		/usr/include/liburing.h
+make			make
+pkg-config		pkg-config
+'
+
+demo='
+curl			curl
+procps			pgrep
+util-linux		taskset
+wrk			wrk
+'
+
+check='
+clang			clang
+dpkg-dev		dpkg-shlibdeps
+g++			g++
+gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
+gdb			gdb
+git			git
+groff			groff
+haproxy			haproxy
+iproute2		ss
+jq			jq
+libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
+libcap2-bin		setcap
+libcriterion-dev	/usr/include/criterion/criterion.h
+libeatmydata1		/usr/lib/LIB/libeatmydata.so.1
+libfaketime		/usr/lib/LIB/faketime/libfaketimeMT.so.1
+libjemalloc2		/usr/lib/LIB/libjemalloc.so.2
+libmimalloc2.0		/usr/lib/LIB/libmimalloc.so.2
+libtcmalloc-minimal4	/usr/lib/LIB/libtcmalloc_minimal.so.4
+ltrace			ltrace
+man-db			man
+memcached		memcached
+microsocks		microsocks
+musl-tools		musl-gcc
+python3			python3
+qemu-user		qemu-aarch64
+redis-server		redis-server
+redis-tools		redis-cli
+shellcheck		shellcheck
+strace			strace
+tinyproxy-bin		tinyproxy
+systemd			systemd-analyze
+zzuf			zzuf
+'
+
+all='
+apache2			apache2
+default-jdk-headless	javac
+golang-go		go
+libopenblas-dev		/usr/lib/LIB/libopenblas.so
+libtbb-dev		/usr/include/tbb/tbb.h
+lintian			lintian
+linux-perf		perf
+mariadb-server		mariadbd
+rustc			rustc
+sysbench		sysbench
+valgrind		valgrind
+'
+
+glibc='
+dpkg-dev		dpkg-source
+g++			g++
+'
+
+usage='usage: deps.sh [-n] build|demo|check|glibc|all'
+only_say=
+if [ "${1-}" = -n ]; then
+	only_say=1
+	shift
+fi
+case ${1-} in
+build) wanted=$build ;;
+demo) wanted=$build$demo ;;
+check) wanted=$build$demo$check ;;
+all) wanted=$build$demo$check$all ;;
+glibc) wanted=$build$glibc ;;
+*)
+	printf '%s\n' "$usage" >&2
+	exit 2
+	;;
+esac
+
+# Where root's programs are; a user's PATH may lack it.
+PATH=$PATH:/usr/sbin:/sbin
+
+missing=
+while read -r package probe; do
+	case $probe in
+	'') continue ;;
+	*/LIB/*) probe=${probe%LIB*}$(gcc -print-multiarch 2>/dev/null)${probe#*LIB} ;;
+	esac
+	case $probe in
+	/*) [ -e "$probe" ] && continue ;;
+	*) command -v "$probe" >/dev/null && continue ;;
+	esac
+	missing="$missing $package"
+done <<LIST
+$wanted
+LIST
+
+[ -n "$missing" ] || exit 0
+if [ -n "$only_say" ]; then
+	printf 'missing:%s\n' "$missing"
+	exit 1
+fi
+
+command -v apt-get >/dev/null || {
+	printf 'deps.sh: no apt-get here. Install what these Debian packages hold:%s\n' \
+		"$missing" >&2
+	exit 1
+}
+
+if [ "$(id -u)" -ne 0 ]; then
+	if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+		exec sudo -n "$0" "$@"
+	fi
+	printf 'deps.sh: not root. Please run:\n\tsudo apt-get install --no-install-recommends%s\n' \
+		"$missing" >&2
+	exit 1
+fi
+
+# Some packages bring a service, which the tests start themselves if at all.
+# invoke-rc.d and deb-systemd-invoke ask this file first; 101 means no.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+	trap 'rm -f "$policy"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+printf 'deps.sh: installing%s\n' "$missing" >&2
+log=$(mktemp) || exit 1
+install()
+{
+	# The list is words on purpose.
+	# shellcheck disable=SC2086
+	apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1
+}
+
+# Packages may have moved on since the lists were fetched, if they ever were.
+if ! apt-get update -q >"$log" 2>&1; then
+	tail -n 5 "$log" >&2
+	echo 'deps.sh: apt-get update failed; trying with the lists that are here' >&2
+fi
+if install; then
+	rm -f "$log"
+	exit 0
+fi
+tail -n 20 "$log" >&2
+rm -f "$log"
+printf 'deps.sh: apt-get install%s failed\n' "$missing" >&2
+exit 1

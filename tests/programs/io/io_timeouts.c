@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/programs/io/io_timeouts.c - SO_RCVTIMEO and SO_SNDTIMEO: inherited, of each call and message. */
+#include "sockets.h"
+
+#include <sys/uio.h>
+
+/* The kernel counts these in ticks, the one that has begun too: a tick less, of 10 ms at most. */
+static void check_waited(long long since, int ms)
+{
+	CHECK(now(CLOCK_MONOTONIC) >= since + (ms - 10) * MS);
+}
+
+static void timeouts(void)
+{
+	struct sockaddr_in address;
+	int listener = listening_socket(0, &address), fd, got, s[2];
+	struct msghdr msg = { .msg_iovlen = 1 };
+	static char big[1 << 20];
+	struct iovec iov = { big, 16 };
+	long long t0;
+	ssize_t r;
+
+	msg.msg_iov = &iov;
+	set_timeout(listener, SO_RCVTIMEO, 30);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_ERR(accept(listener, NULL, NULL), EAGAIN);
+	check_waited(t0, 30);
+	fd = dial(&address);
+	got = accept(listener, NULL, NULL);
+	CHECK(got >= 0);
+	/* Inherited from the listener, set by nobody here. */
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_ERR(read(got, big, 1), EAGAIN);
+	check_waited(t0, 30);
+	close(got);
+	close(fd);
+	close(listener);
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	set_timeout(s[0], SO_RCVTIMEO, 20);
+	for (int way = 0; way < 4; way++) {
+		t0 = now(CLOCK_MONOTONIC);
+		switch (way) {
+		case 0:	CHECK_ERR(recv(s[0], big, 1, 0), EAGAIN); break;
+		case 1:	CHECK_ERR(recvmsg(s[0], &msg, 0), EAGAIN); break;
+		case 2:	CHECK_ERR(readv(s[0], &iov, 1), EAGAIN); break;
+		case 3:	CHECK_ERR(recvfrom(s[0], big, 1, MSG_WAITALL, NULL, NULL),
+				  EAGAIN); break;
+		}
+		check_waited(t0, 20);
+	}
+	/* Part of what was waited for. */
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	CHECK_KEEPS(recv(s[0], big, 10, MSG_WAITALL), 3);
+	set_timeout(s[1], SO_SNDTIMEO, 20);
+	r = send(s[1], big, sizeof(big), 0);
+	CHECK(r > 0 && r < (ssize_t)sizeof(big));
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_ERR(send(s[1], big, sizeof(big), 0), EAGAIN);
+	check_waited(t0, 20);
+	CHECK_ERR(write(s[1], big, sizeof(big)), EAGAIN);
+	/* No timeout again: waits for data. */
+	set_timeout(s[0], SO_RCVTIMEO, 0);
+	CHECK_INT(recv(s[0], big, 100, MSG_WAITALL), 100);
+	close(s[0]);
+	close(s[1]);
+	puts("timeouts");
+}
+
+static void *sends_four(void *arg)
+{
+	for (int i = 0; i < 4; i++) {
+		usleep(250000);
+		CHECK_INT(send(*(int *)arg, "x", 1, 0), 1);
+	}
+	return NULL;
+}
+
+/* SO_RCVTIMEO is for each message of recvmmsg. */
+static void timeout_of_each(void)
+{
+	struct mmsghdr many[4] = { 0 };
+	char text[4];
+	struct iovec iov[4];
+	int s[2];
+	pthread_t t;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, s));
+	for (int i = 0; i < 4; i++) {
+		iov[i] = (struct iovec){ text + i, 1 };
+		many[i].msg_hdr.msg_iov = &iov[i];
+		many[i].msg_hdr.msg_iovlen = 1;
+	}
+	set_timeout(s[0], SO_RCVTIMEO, 900);
+	t = start(sends_four, &s[1]);
+	CHECK_INT(recvmmsg(s[0], many, 4, 0, NULL), 4);
+	finish(t);
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+}
+
+static void *all(void *arg)
+{
+	timeouts();
+	timeout_of_each();
+	return arg;
+}
+
+int main(void)
+{
+	all(NULL);
+	finish(start(all, NULL));
+	return success();
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/programs/io/sleep_basic.c - every way to sleep: never early, errors, order, signals. */
+#include "check.h"
+
+#define SLEEPERS 50
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int woken[SLEEPERS], woken_count;
+static volatile sig_atomic_t handled;
+static int stop;
+static const struct timespec *volatile bad = (const struct timespec *)1;
+
+static void relative(long long ns)
+{
+	struct timespec ts = to_timespec(ns), rem = { 7, 7 };
+	long long t0;
+
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_KEEPS(nanosleep(&ts, &rem), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= t0 + ns);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_KEEPS(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= t0 + ns);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_KEEPS(clock_nanosleep(CLOCK_REALTIME, 0, &ts, &rem), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= t0 + ns);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_KEEPS(usleep((useconds_t)(ns / 1000)), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= t0 + ns / 1000 * 1000);
+	/* Untouched unless interrupted. */
+	CHECK_INT(rem.tv_sec, 7);
+	CHECK_INT(rem.tv_nsec, 7);
+}
+
+static void absolute(clockid_t clock, long long ns)
+{
+	struct timespec ts = in(clock, ns);
+
+	CHECK_KEEPS(clock_nanosleep(clock, TIMER_ABSTIME, &ts, NULL), 0);
+	CHECK(now(clock) >= ts.tv_sec * 1000000000LL + ts.tv_nsec);
+}
+
+static void errors(void)
+{
+	struct timespec ts = { 0, 1000000000 };
+
+	CHECK_ERR(nanosleep(&ts, NULL), EINVAL);
+	CHECK_INT(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL), EINVAL);
+	CHECK_INT(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, NULL), EINVAL);
+	ts.tv_nsec = -1;
+	CHECK_ERR(nanosleep(&ts, NULL), EINVAL);
+	ts.tv_nsec = 0;
+	ts.tv_sec = -1;
+	CHECK_ERR(nanosleep(&ts, NULL), EINVAL);
+	ts.tv_sec = 0;
+	CHECK_INT(clock_nanosleep(77, 0, &ts, NULL), EINVAL);
+	CHECK_INT(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &ts, NULL), EINVAL);
+	CHECK_ERR(nanosleep(bad, NULL), EFAULT);
+	CHECK_INT(clock_nanosleep(CLOCK_MONOTONIC, 0, bad, NULL), EFAULT);
+	CHECK_KEEPS(sleep(0), 0);
+	CHECK_KEEPS(usleep(0), 0);
+}
+
+static void *each(void *arg)
+{
+	relative(0);
+	relative(1);
+	relative(10 * MS);
+	absolute(CLOCK_MONOTONIC, 10 * MS);
+	absolute(CLOCK_REALTIME, 10 * MS);
+	absolute(CLOCK_BOOTTIME, 5 * MS);
+	absolute(CLOCK_MONOTONIC, 0);
+	absolute(CLOCK_MONOTONIC, -MS);
+	absolute(CLOCK_REALTIME, -1000000 * MS);
+	errors();
+	return arg;
+}
+
+static struct timespec base;
+
+static void *sleeper(void *arg)
+{
+	int id = (int)(intptr_t)arg;
+	struct timespec ts = to_timespec(base.tv_sec * 1000000000LL +
+					 base.tv_nsec + id * 3 * MS);
+
+	CHECK_OK(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL));
+	CHECK(now(CLOCK_MONOTONIC) >= ts.tv_sec * 1000000000LL + ts.tv_nsec);
+	pthread_mutex_lock(&lock);
+	woken[woken_count++] = id;
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* Deadlines 3 ms apart: neighbours may swap, no more.  Returns how many were far off. */
+static int sleep_all(void)
+{
+	pthread_t t[SLEEPERS];
+	int far = 0;
+
+	woken_count = 0;
+	base = in(CLOCK_MONOTONIC, 30 * MS);
+	for (intptr_t i = SLEEPERS - 1; i >= 0; i--)
+		t[i] = start(sleeper, (void *)i);
+	for (int i = 0; i < SLEEPERS; i++)
+		finish(t[i]);
+	for (int i = 0; i < SLEEPERS; i++)
+		if (abs(woken[i] - i) > 10)
+			far++;
+	CHECK_INT(woken_count, SLEEPERS);
+	return far;
+}
+
+/* A busy machine lets all of them oversleep and run as it likes, but not every time. */
+static void in_order(void)
+{
+	int rounds = 0;
+
+	while (sleep_all() > SLEEPERS / 5)
+		CHECK(++rounds < 20);
+	puts("in order");
+}
+
+static void *second(void *arg)
+{
+	long long t0 = now(CLOCK_MONOTONIC);
+
+	CHECK_KEEPS(sleep(1), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= t0 + 1000 * MS);
+	return arg;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void *pester(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+		CHECK_OK(pthread_kill(*(pthread_t *)arg, SIGUSR1));
+		usleep(2000);
+	}
+	return NULL;
+}
+
+/* A handler ends the sleep, with SA_RESTART as well; the rest is told. */
+static void interrupted(int flags)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+	struct timespec ts = { 3600, 0 }, rem = { 0, 0 };
+	pthread_t self = pthread_self(), t;
+	sigset_t set;
+
+	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	stop = 0;
+	t = start(pester, &self);
+	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	CHECK_ERR(nanosleep(&ts, &rem), EINTR);
+	CHECK(rem.tv_sec > 3000 && rem.tv_sec <= 3600);
+	CHECK_INT(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &rem), EINTR);
+	CHECK(rem.tv_sec > 3000 && rem.tv_sec <= 3600);
+	ts = in(CLOCK_REALTIME, 3600000 * MS);
+	rem.tv_sec = 7;
+	CHECK_INT(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, &rem), EINTR);
+	CHECK_INT(rem.tv_sec, 7);
+	errno = 0;
+	CHECK(sleep(3600) > 3000);
+	CHECK_INT(errno, EINTR);
+	CHECK_ERR(usleep(999999999), EINTR);
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+	finish(t);
+	CHECK(handled > 0);
+}
+
+int main(void)
+{
+	pthread_t t[20], s;
+
+	each(NULL);
+	s = start(second, NULL);
+	for (int i = 0; i < 20; i++)
+		t[i] = start(each, NULL);
+	for (int i = 0; i < 20; i++)
+		finish(t[i]);
+	puts("each");
+	in_order();
+	interrupted(0);
+	interrupted(SA_RESTART);
+	puts("interrupted");
+	finish(s);
+	return success();
+}

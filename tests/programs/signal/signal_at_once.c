@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/signal/signal_at_once.c - a thread that is busy has handled a signal that another
+ * has sent it before it sees what the other did next.  On one CPU, where the kernel
+ * sees to that.
+ */
+#include "check.h"
+
+enum { ROUNDS = 40 };
+
+static volatile sig_atomic_t handled;
+static _Atomic int spins, go;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void *busy(void *arg)
+{
+	for (int i = 1; i <= ROUNDS; i++) {
+		spins = i;
+		while (go != i)
+			continue;
+		CHECK_INT(handled, i);
+	}
+	return arg;
+}
+
+static void in_turn(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+	pthread_t t;
+
+	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
+	handled = spins = go = 0;
+	t = start(busy, NULL);
+	for (int i = 1; i <= ROUNDS; i++) {
+		while (spins != i)
+			sched_yield();
+		CHECK_OK(pthread_kill(t, SIGUSR1));
+		go = i;
+	}
+	finish(t);
+}
+
+int main(int argc, char **argv)
+{
+	cpu_set_t cpus, one;
+
+	if (argc == 1) {
+		int cpu = 0;
+
+		CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
+		while (!CPU_ISSET(cpu, &cpus))
+			cpu++;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
+		execl("/proc/self/exe", argv[0], "again", (char *)NULL);
+		CHECK(0);
+	}
+	in_turn(0);
+	in_turn(SA_RESTART);
+	return success();
+}

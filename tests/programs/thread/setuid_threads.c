@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/thread/setuid_threads.c - who the process is, all threads must be.
+ *
+ * Changing it needs root; without, only what everybody may do is tried.
+ */
+#include "check.h"
+
+#include <sys/wait.h>
+
+#define THREADS 6
+#define SOMEBODY 65534
+
+static pthread_barrier_t barrier;
+static uid_t want_uid;
+static gid_t want_gid;
+
+static void check_ids(void)
+{
+	uid_t r, e, s;
+	gid_t rg, eg, sg;
+
+	CHECK_OK(getresuid(&r, &e, &s));
+	CHECK_OK(getresgid(&rg, &eg, &sg));
+	CHECK_INT(e, want_uid);
+	CHECK_INT(eg, want_gid);
+}
+
+static void *follows(void *arg)
+{
+	int leader = arg != NULL;
+
+	for (int i = 0; i < 3; i++) {
+		pthread_barrier_wait(&barrier);
+		if (leader) {
+			want_gid = i == 0 ? SOMEBODY : getgid();
+			CHECK_OK(setegid(want_gid));
+			want_uid = i == 0 ? SOMEBODY : getuid();
+			CHECK_OK(seteuid(want_uid));
+			/* Back to group 0 needs root again. */
+			if (i)
+				CHECK_OK(setegid(want_gid));
+		}
+		pthread_barrier_wait(&barrier);
+		check_ids();
+		usleep(500);
+		check_ids();
+		pthread_barrier_wait(&barrier);
+		if (leader && i == 0) {
+			want_uid = getuid();
+			CHECK_OK(seteuid(want_uid));
+		}
+		pthread_barrier_wait(&barrier);
+		check_ids();
+	}
+	return NULL;
+}
+
+static void *new_thread(void *arg)
+{
+	check_ids();
+	return arg;
+}
+
+static void *drops(void *arg)
+{
+	CHECK_OK(setresgid(SOMEBODY, SOMEBODY, SOMEBODY));
+	CHECK_OK(setresuid(SOMEBODY, SOMEBODY, SOMEBODY));
+	return arg;
+}
+
+/* Some at a time wait for each other, inside libc, while others are made. */
+static void *sets_the_same(void *arg)
+{
+	CHECK_OK(setuid(getuid()));
+	return arg;
+}
+
+static void crowd(void)
+{
+	pthread_t t[5];
+
+	for (int i = 0; i < 200; i++) {
+		for (size_t k = 0; k < COUNT(t); k++)
+			t[k] = start(sets_the_same, NULL);
+		for (size_t k = 0; k < COUNT(t); k++)
+			finish(t[k]);
+	}
+	puts("crowd");
+}
+
+int main(void)
+{
+	pthread_t t[THREADS];
+	int status;
+	pid_t pid;
+
+	want_uid = geteuid();
+	want_gid = getegid();
+	check_ids();
+	if (want_uid == 0) {
+		CHECK_OK(pthread_barrier_init(&barrier, NULL, THREADS));
+		for (int i = 0; i < THREADS; i++)
+			t[i] = start(follows, i == 3 ? &barrier : NULL);
+		for (int i = 0; i < THREADS; i++)
+			finish(t[i]);
+		check_ids();
+		/* For good, from a thread: main and threads to come as well. */
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid) {
+			finish(start(drops, NULL));
+			want_uid = want_gid = SOMEBODY;
+			check_ids();
+			finish(start(new_thread, NULL));
+			CHECK_ERR(seteuid(0), EPERM);
+			_exit(0);
+		}
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_OK(status);
+	} else {
+		CHECK_OK(seteuid(geteuid()));
+		CHECK_OK(setegid(getegid()));
+		CHECK_ERR(setuid(0), EPERM);
+	}
+	finish(start(new_thread, NULL));
+	crowd();
+	return success();
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/thread/thread_state.c - what the kernel keeps for each thread stays with the
+ * thread that asked for it, comes to those that it makes, and meets no others.
+ */
+#include "check.h"
+
+#include <stdbool.h>
+#include <sys/fsuid.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+enum { OTHERS = 12, ROUNDS = 60, IDLE_CLASS = 3 << 13 };
+
+/* One kind of state: set it, and ask whether the calling thread has it. */
+struct state {
+	const char *name;
+	bool (*usable)(void);
+	void (*set)(void);
+	bool (*has)(void);
+};
+
+static bool always(void)
+{
+	return true;
+}
+
+static bool is_root(void)
+{
+	return geteuid() == 0;
+}
+
+static bool has_two_cpus(void)
+{
+	cpu_set_t cpus;
+
+	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
+	return CPU_COUNT(&cpus) > 1;
+}
+
+static void set_nice(void) { CHECK_OK(setpriority(PRIO_PROCESS, 0, 7)); }
+static bool has_nice(void) { return getpriority(PRIO_PROCESS, (id_t)gettid()) == 7; }
+
+static void set_slack(void) { CHECK_OK(prctl(PR_SET_TIMERSLACK, 123456, 0, 0, 0)); }
+static bool has_slack(void) { return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 123456; }
+
+static void set_personality(void) { CHECK(personality(ADDR_NO_RANDOMIZE) >= 0); }
+static bool has_personality(void) { return personality(0xffffffff) == ADDR_NO_RANDOMIZE; }
+
+static void set_ioprio(void) { CHECK_OK(syscall(SYS_ioprio_set, 1, 0, IDLE_CLASS)); }
+static bool has_ioprio(void) { return syscall(SYS_ioprio_get, 1, 0) == IDLE_CLASS; }
+
+static void set_tid_ioprio(void) { CHECK_OK(syscall(SYS_ioprio_set, 1, gettid(), IDLE_CLASS)); }
+static bool has_tid_ioprio(void) { return syscall(SYS_ioprio_get, 1, gettid()) == IDLE_CLASS; }
+
+static void set_batch(void)
+{
+	struct sched_param param = { 0 };
+
+	CHECK_OK(pthread_setschedparam(pthread_self(), SCHED_BATCH, &param));
+}
+
+static bool has_batch(void)
+{
+	struct sched_param param;
+	int policy;
+
+	CHECK_OK(pthread_getschedparam(pthread_self(), &policy, &param));
+	CHECK_INT(sched_getscheduler(gettid()), policy);
+	return policy == SCHED_BATCH;
+}
+
+/* The first version of the kernel's struct sched_attr. */
+struct attributes {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+static void get_attributes(struct attributes *attr)
+{
+	CHECK_OK(syscall(SYS_sched_getattr, gettid(), attr, sizeof(*attr), 0));
+	CHECK_INT(attr->size, sizeof(*attr));
+}
+
+static void set_attributes(void)
+{
+	struct attributes attr;
+
+	get_attributes(&attr);
+	attr.policy = SCHED_BATCH;
+	attr.nice = 9;
+	CHECK_OK(syscall(SYS_sched_setattr, gettid(), &attr, 0));
+}
+
+static bool has_attributes(void)
+{
+	struct attributes attr;
+
+	get_attributes(&attr);
+	CHECK_INT(sched_getscheduler(gettid()), (int)attr.policy);
+	CHECK_INT(getpriority(PRIO_PROCESS, 0), attr.nice);
+	return attr.policy == SCHED_BATCH && attr.nice == 9;
+}
+
+static void set_cpu(void)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_OK(pthread_setaffinity_np(pthread_self(), sizeof(one), &one));
+	CHECK_INT(sched_getcpu(), cpu);
+}
+
+static bool has_cpu(void)
+{
+	cpu_set_t cpus, again;
+
+	CHECK_OK(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus));
+	CHECK_OK(sched_getaffinity(gettid(), sizeof(again), &again));
+	CHECK(CPU_EQUAL(&cpus, &again));
+	return CPU_COUNT(&cpus) == 1;
+}
+
+static void set_fsuid(void) { setfsuid(1234); }
+static bool has_fsuid(void) { return setfsuid((uid_t)-1) == 1234; }
+
+static void set_uid(void) { CHECK_OK(syscall(SYS_setresuid, -1, 4321, -1)); }
+static bool has_uid(void) { return geteuid() == 4321; }
+
+static const struct state states[] = {
+	{ "nice value", always, set_nice, has_nice },
+	{ "timer slack", always, set_slack, has_slack },
+	{ "personality", always, set_personality, has_personality },
+	{ "I/O priority", always, set_ioprio, has_ioprio },
+	{ "I/O priority by tid", always, set_tid_ioprio, has_tid_ioprio },
+	{ "policy", always, set_batch, has_batch },
+	{ "attributes", always, set_attributes, has_attributes },
+	{ "affinity", has_two_cpus, set_cpu, has_cpu },
+	{ "file system's user", is_root, set_fsuid, has_fsuid },
+	{ "effective user", is_root, set_uid, has_uid },
+};
+
+static const struct state *current;
+static int pipes[2][2];
+static _Atomic bool done;
+
+static void *inherits(void *arg)
+{
+	usleep(500);
+	CHECK(current->has());
+	return arg;
+}
+
+/* Waits where it leaves its kernel thread to others, if it can. */
+static void *changes(void *arg)
+{
+	char c;
+
+	CHECK(!current->has());
+	current->set();
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK(current->has());
+		CHECK_INT(write(pipes[0][1], "x", 1), 1);
+		CHECK_INT(read(pipes[1][0], &c, 1), 1);
+		usleep(50);
+	}
+	CHECK(current->has());
+	finish(start(inherits, NULL));
+	return arg;
+}
+
+static void *others(void *arg)
+{
+	while (!done) {
+		CHECK(!current->has());
+		usleep(100);
+	}
+	return arg;
+}
+
+static void *echo(void *arg)
+{
+	char c;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_INT(read(pipes[0][0], &c, 1), 1);
+		CHECK_INT(write(pipes[1][1], &c, 1), 1);
+	}
+	CHECK(!current->has());
+	return arg;
+}
+
+static pthread_t start_changer(bool own_stack)
+{
+	static char stack[1 << 18] __attribute__((aligned(4096)));
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	CHECK_OK(pthread_attr_init(&attr));
+	if (own_stack)
+		CHECK_OK(pthread_attr_setstack(&attr, stack, sizeof(stack)));
+	CHECK_OK(pthread_create(&thread, &attr, changes, NULL));
+	CHECK_OK(pthread_attr_destroy(&attr));
+	return thread;
+}
+
+static void run(bool own_stack)
+{
+	pthread_t threads[OTHERS], changer, echoer;
+
+	done = false;
+	for (int k = 0; k < OTHERS; k++)
+		threads[k] = start(others, NULL);
+	echoer = start(echo, NULL);
+	changer = start_changer(own_stack);
+	finish(changer);
+	finish(echoer);
+	done = true;
+	for (int k = 0; k < OTHERS; k++)
+		finish(threads[k]);
+	CHECK(!current->has());
+}
+
+/* That which the thread began with is no change. */
+static void *all_cpus(void *arg)
+{
+	struct sched_param param = { 0 };
+	struct attributes attr;
+	cpu_set_t cpus, none;
+
+	CHECK_OK(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus));
+	CHECK_OK(pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus));
+	CHECK_OK(sched_setaffinity(0, sizeof(cpus), &cpus));
+	CPU_ZERO(&none);
+	CHECK_INT(pthread_setaffinity_np(pthread_self(), sizeof(none), &none), EINVAL);
+	CHECK_OK(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param));
+	CHECK_OK(pthread_setschedprio(pthread_self(), 0));
+	CHECK_INT(pthread_setschedprio(pthread_self(), 5), EINVAL);
+	param.sched_priority = 1;
+	CHECK_INT(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param), EINVAL);
+	/* As GLib does in each thread of a pool. */
+	get_attributes(&attr);
+	CHECK_OK(syscall(SYS_sched_setattr, gettid(), &attr, 0));
+	CHECK_OK(syscall(SYS_sched_setattr, 0, &attr, 0));
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), NULL, 0), EINVAL);
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), (void *)8, 0), EFAULT);
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 1), EINVAL);
+	CHECK_ERR(syscall(SYS_sched_getattr, gettid(), &attr, 8, 0), EINVAL);
+	attr.size = 40;
+	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 0), E2BIG);
+	CHECK_ERR(sched_getscheduler(-1), EINVAL);
+	CHECK_ERR(sched_getscheduler((1 << 30) - 1), ESRCH);
+	return arg;
+}
+
+int main(void)
+{
+	CHECK_OK(pipe(pipes[0]));
+	CHECK_OK(pipe(pipes[1]));
+	for (size_t i = 0; i < COUNT(states); i++) {
+		current = &states[i];
+		if (!current->usable()) {
+			printf("%s: not here\n", current->name);
+			continue;
+		}
+		run(false);
+		run(true);
+	}
+	finish(start(all_cpus, NULL));
+	all_cpus(NULL);
+	return success();
+}

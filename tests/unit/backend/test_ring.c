@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/backend/ring.h"
+#include "runtime_setup.h"
+
+TestSuite(ring, .timeout = 120);
+
+static struct fz_ring ring;
+
+static void init(void)
+{
+	const char *why = "";
+	int err;
+
+	setup_layout();
+	err = fz_ring_init(&ring, &why);
+	cr_assert_eq(err, 0, "%s: %s", why, strerror(-err));
+	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
+	fz_ring_submit(&ring);
+}
+
+/* A fiber without a stack waits for a request: completion fires its wait. */
+struct waiter {
+	struct fz_fiber fiber;
+	struct fz_request request;
+};
+
+static struct io_uring_sqe *start(struct waiter *w)
+{
+	struct io_uring_sqe *sqe;
+
+	w->fiber.kind = FZ_KIND_FIBER;
+	w->request.fiber = &w->fiber;
+	SET(w->request.number, fz_wait_arm(&w->fiber, 0).number);
+	sqe = fz_ring_sqe(&ring);
+	ring.in_flight++;
+	return sqe;
+}
+
+static void start_nop(struct waiter *w)
+{
+	struct io_uring_sqe *sqe = start(w);
+
+	io_uring_prep_nop(sqe);
+	fz_ring_set_request(&ring, sqe, &w->request);
+}
+
+static void start_poll(struct waiter *w, int fd)
+{
+	struct io_uring_sqe *sqe = start(w);
+
+	io_uring_prep_poll_add(sqe, fd, POLLIN);
+	fz_ring_set_request(&ring, sqe, &w->request);
+}
+
+/* The ring, and a poll on it of a pipe in which nothing comes; not submitted. */
+static void init_with_poll(struct waiter *w)
+{
+	int p[2];
+
+	init();
+	cr_assert_eq(pipe(p), 0);
+	start_poll(w, p[0]);
+}
+
+static bool fired(struct waiter *w)
+{
+	return (GET(w->fiber.wait) & FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED;
+}
+
+static bool done(struct waiter *w)
+{
+	return GET(w->request.number) == FZ_REQUEST_DONE;
+}
+
+static uint32_t reap(void)
+{
+	bool kicked = false;
+
+	fz_ring_poll(&ring);
+	return fz_ring_reap(&ring, UINT32_MAX, &kicked);
+}
+
+Test(ring, completes)
+{
+	struct waiter w = { .fiber.tid = 0 };
+
+	init();
+	start_nop(&w);
+	cr_assert_eq(fz_ring_queued(&ring), 1);
+	cr_assert(!done(&w));
+	fz_ring_submit(&ring);
+	cr_assert_eq(fz_ring_queued(&ring), 0);
+	cr_assert_eq(reap(), 1);
+	cr_assert(done(&w));
+	cr_assert(fired(&w));
+	cr_assert_eq(w.request.result, 0);
+	cr_assert_eq(ring.in_flight, 0);
+	cr_assert(!fz_ring_has_completions(&ring));
+}
+
+/* Results come through as they are. */
+Test(ring, results)
+{
+	struct waiter w = { .fiber.tid = 0 };
+	struct io_uring_sqe *sqe;
+	char buf[8];
+	int p[2];
+
+	init();
+	cr_assert_eq(pipe(p), 0);
+	cr_assert_eq(write(p[1], "abc", 3), 3);
+	sqe = start(&w);
+	io_uring_prep_read(sqe, p[0], buf, sizeof(buf), (uint64_t)-1);
+	fz_ring_set_request(&ring, sqe, &w.request);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, 3);
+	fz_wait_disarm(&w.fiber);
+	sqe = start(&w);
+	io_uring_prep_read(sqe, -1, buf, sizeof(buf), (uint64_t)-1);
+	fz_ring_set_request(&ring, sqe, &w.request);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -EBADF);
+}
+
+Test(ring, full_submission_queue_is_submitted)
+{
+	enum { N = 3000 };
+	struct waiter *w;
+
+	init();
+	w = calloc(N, sizeof(*w));
+	for (int i = 0; i < N; i++)
+		start_nop(&w[i]);
+	fz_ring_submit(&ring);
+	reap();
+	for (int i = 0; i < N; i++)
+		cr_assert(done(&w[i]) && fired(&w[i]));
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* More completions than the queue has room for: the kernel keeps the rest. */
+Test(ring, completion_queue_overflow_loses_nothing)
+{
+	enum { N = 40000 };
+	struct waiter *w;
+
+	init();
+	w = calloc(N, sizeof(*w));
+	for (int i = 0; i < N; i++)
+		start_nop(&w[i]);
+	fz_ring_submit(&ring);
+	cr_assert(fz_ring_has_task_work(&ring), "the overflow is visible");
+	cr_assert_eq(ring.in_flight, N);
+	while (reap())
+		continue;
+	for (int i = 0; i < N; i++)
+		cr_assert(done(&w[i]) && fired(&w[i]));
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* The same with requests that complete later, all at once, and the eventfd. */
+Test(ring, overflow_of_polls_and_a_kick)
+{
+	enum { N = 12000 };
+	struct waiter *w;
+	bool kicked = false;
+	int p[2];
+
+	init();
+	cr_assert_eq(pipe(p), 0);
+	w = calloc(N, sizeof(*w));
+	for (int i = 0; i < N; i++)
+		start_poll(&w[i], p[0]);
+	fz_ring_submit(&ring);
+	cr_assert_eq(reap(), 0);
+	cr_assert_eq(write(p[1], "", 1), 1);
+	fz_ring_kick(&ring);
+	for (int i = 0; i < 10; i++) {
+		fz_ring_poll(&ring);
+		fz_ring_reap(&ring, UINT32_MAX, &kicked);
+	}
+	for (int i = 0; i < N; i++)
+		cr_assert(done(&w[i]) && fired(&w[i]));
+	cr_assert(kicked);
+	/* And kicks go on working, armed again as before each wait. */
+	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
+	fz_ring_submit(&ring);
+	for (int i = 0; i < 5; i++) {
+		/* At most one old event may be left. */
+		fz_ring_poll(&ring);
+		fz_ring_reap(&ring, UINT32_MAX, &kicked);
+		fz_ring_submit(&ring);
+	}
+	kicked = false;
+	fz_ring_kick(&ring);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() + 5 * FZ_SEC);
+	fz_ring_reap(&ring, UINT32_MAX, &kicked);
+	cr_assert(kicked);
+}
+
+Test(ring, cancel_ends_a_poll)
+{
+	struct waiter w = { .fiber.tid = 0 };
+
+	init_with_poll(&w);
+	fz_ring_submit(&ring);
+	cr_assert_eq(reap(), 0);
+	fz_ring_cancel(&ring, &w.request, true);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -ECANCELED);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+Test(ring, cancel_by_another_thread)
+{
+	struct waiter w = { .fiber.tid = 0 };
+
+	init_with_poll(&w);
+	fz_ring_submit(&ring);
+	fz_ring_cancel(&ring, &w.request, false);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -ECANCELED);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* Completed already: the result stays, and both answers are waited for. */
+Test(ring, cancel_too_late)
+{
+	struct waiter w = { .fiber.tid = 0 };
+
+	init();
+	start_nop(&w);
+	fz_ring_submit(&ring);
+	fz_ring_cancel(&ring, &w.request, true);
+	reap();
+	cr_assert(!done(&w), "the answer to the cancel request is outstanding");
+	fz_ring_submit(&ring);
+	reap();
+	cr_assert(done(&w));
+	cr_assert_eq(w.request.result, 0);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* Queued together: in order, so the cancel request finds it. */
+Test(ring, cancel_before_submission)
+{
+	struct waiter w = { .fiber.tid = 0 };
+
+	init_with_poll(&w);
+	fz_ring_cancel(&ring, &w.request, true);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -ECANCELED);
+}
+
+/* A request with several completions: early wake-up at the first, done at the last. */
+Test(ring, several_completions_of_one_request)
+{
+	struct waiter w = { .fiber.tid = 0 };
+	struct io_uring_sqe *sqe;
+	int p[3][2];
+
+	init();
+	w.request.more = 2;
+	w.request.wake_early = true;
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(pipe(p[i]), 0);
+		if (i == 0) {
+			sqe = start(&w);
+		} else {
+			sqe = fz_ring_sqe(&ring);
+			ring.in_flight++;
+		}
+		io_uring_prep_poll_add(sqe, p[i][0], POLLIN);
+		fz_ring_set_request(&ring, sqe, &w.request);
+	}
+	fz_ring_submit(&ring);
+	cr_assert_eq(write(p[1][1], "", 1), 1);
+	cr_assert_eq(reap(), 1);
+	cr_assert(fired(&w));
+	cr_assert(!done(&w));
+	/* It waits anew, and takes its other requests back. */
+	fz_wait_disarm(&w.fiber);
+	SET(w.request.number, fz_wait_arm(&w.fiber, 0).number);
+	fz_ring_cancel(&ring, &w.request, true);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert(fired(&w));
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+static void *kick_soon(void *arg)
+{
+	nap((uintptr_t)arg);
+	fz_ring_kick(&ring);
+	return NULL;
+}
+
+Test(ring, kick_ends_a_wait)
+{
+	init();
+	for (int i = 0; i < 20; i++) {
+		fz_nsec start = now_ns();
+		bool kicked = false;
+		pthread_t t = native(kick_soon, (void *)(uintptr_t)(i % 4 * FZ_MSEC));
+
+		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 40 * FZ_SEC);
+		cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
+		pthread_join(t, NULL);
+		fz_ring_poll(&ring);
+		fz_ring_reap(&ring, UINT32_MAX, &kicked);
+		cr_assert(kicked);
+	}
+	/* Before the wait: it does not sleep. */
+	{
+		fz_nsec start = now_ns();
+
+		fz_ring_kick(&ring);
+		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 40 * FZ_SEC);
+		cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
+	}
+}
+
+Test(ring, wait_ends_at_its_deadline)
+{
+	fz_nsec start;
+
+	init();
+	start = now_ns();
+	fz_ring_wait(&ring, fz_ring_publish(&ring), start + 20 * FZ_MSEC);
+	cr_assert_geq(now_ns() - start, 20 * FZ_MSEC);
+	start = now_ns();
+	fz_ring_wait(&ring, fz_ring_publish(&ring), start - FZ_SEC);
+	cr_assert_lt(now_ns() - start, 10 * FZ_SEC);
+}
+
+/* ---- descriptors --------------------------------------------------------- */
+
+static int ring_fd(void)
+{
+	return GET(ring.fd);
+}
+
+static void works(void)
+{
+	struct waiter w = { .fiber.tid = 0 };
+	bool kicked = false;
+
+	start_nop(&w);
+	fz_ring_submit(&ring);
+	fz_ring_kick(&ring);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() + 5 * FZ_SEC);
+	fz_ring_poll(&ring);
+	fz_ring_reap(&ring, UINT32_MAX, &kicked);
+	cr_assert(done(&w));
+	cr_assert(kicked);
+}
+
+Test(ring, descriptors_are_high_and_close_on_exec)
+{
+	struct rlimit limit, after;
+	int fds[2];
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max > 4096)
+		limit.rlim_cur = 1024;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	init();
+	fds[0] = ring_fd();
+	fds[1] = GET(ring.event_fd);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
+		if (limit.rlim_max > 4096)
+			cr_assert_geq(fds[i], 1024);
+		else
+			cr_assert_geq(fds[i], (int)limit.rlim_cur - 64);
+	}
+	getrlimit(RLIMIT_NOFILE, &after);
+	cr_assert_eq(after.rlim_cur, limit.rlim_cur);
+	cr_assert_eq(after.rlim_max, limit.rlim_max);
+	works();
+}
+
+Test(ring, hard_limit_leaves_no_room_above)
+{
+	struct rlimit limit = { 256, 256 };
+
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	init();
+	cr_assert(ring_fd() >= 192 && ring_fd() < 256);
+	works();
+}
+
+Test(ring, tiny_limit)
+{
+	struct rlimit limit = { 32, 32 };
+
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	init();
+	works();
+}
+
+Test(ring, makes_way_for_the_program)
+{
+	int old;
+
+	init();
+	old = ring_fd();
+	cr_assert_eq(fz_ring_vacate_fd(&ring, 0), 0);
+	cr_assert_eq(ring_fd(), old);
+	cr_assert_eq(fz_ring_vacate_fd(&ring, old), 0);
+	cr_assert_neq(ring_fd(), old);
+	cr_assert_eq(dup2(2, old), old);
+	cr_assert_eq(fcntl(ring_fd(), F_GETFD), FD_CLOEXEC);
+	works();
+	old = GET(ring.event_fd);
+	cr_assert_eq(fz_ring_vacate_fd(&ring, old), 0);
+	cr_assert_eq(dup2(2, old), old);
+	cr_assert_neq(GET(ring.event_fd), old);
+	works();
+}
+
+Test(ring, init_fails_cleanly_without_descriptors)
+{
+	int before = dup(0), after;
+	struct rlimit limit;
+	const char *why = NULL;
+
+	close(before);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = (rlim_t)before + 1;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	/* The ring itself fits, the eventfd does not. */
+	cr_assert_eq(fz_ring_init(&ring, &why), -EMFILE);
+	cr_assert_not_null(why);
+	after = dup(0);
+	cr_assert_eq(after, before, "a descriptor leaked");
+}
+
+/* ---- a kernel that has no memory for requests just now ------------------- */
+
+/*
+ * io_uring_enter is made to answer -EAGAIN a few times, by a seccomp listener.
+ * What was queued must reach the kernel all the same.
+ */
+static int listener;
+static _Atomic unsigned refused;
+
+enum { REFUSALS = 3, MARK = 13 };
+
+static void *refuse(void *arg)
+{
+	struct seccomp_notif request;
+	struct seccomp_notif_resp answer;
+
+	(void)arg;
+	for (;;) {
+		memset(&request, 0, sizeof(request));
+		memset(&answer, 0, sizeof(answer));
+		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request))
+			return NULL;
+		answer.id = request.id;
+		if (GET(refused) < REFUSALS) {
+			COUNT(refused);
+			answer.error = -EAGAIN;
+		} else {
+			answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		}
+		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	}
+}
+
+static bool filter_submissions(void)
+{
+	/* Of io_uring_enter those that submit exactly MARK requests. */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_enter, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MARK, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	listener = (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+				SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+	return listener >= 0;
+}
+
+Test(ring, refused_submission_is_repeated)
+{
+	struct waiter w[MARK];
+
+	memset(w, 0, sizeof(w));
+	init();
+	if (!filter_submissions())
+		cr_skip_test("no seccomp listener");
+	native(refuse, NULL);
+	for (int i = 0; i < MARK; i++)
+		start_nop(&w[i]);
+	fz_ring_submit(&ring);
+	cr_assert_eq(GET(refused), REFUSALS);
+	reap();
+	for (int i = 0; i < MARK; i++)
+		cr_assert(done(&w[i]), "request %d never reached the kernel", i);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include <asm/errno.h>
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "runtime/io/fdtab.h"
+#include "runtime_setup.h"
+
+TestSuite(fdtab, .timeout = 120);
+
+static uint32_t kind(int fd)
+{
+	uint32_t info;
+
+	cr_assert_eq(fz_fdtab_look_up(fd, &info), 0);
+	return info & FZ_FD_KIND_MASK;
+}
+
+Test(fdtab, nothing_is_known_before_init)
+{
+	fz_fdtab_set(3, FZ_FD_SOCKET | FZ_FD_OURS);
+	cr_assert_eq(fz_fdtab_get(3), FZ_FD_UNKNOWN);
+	fz_fdtab_forget_range(0, UINT_MAX);
+	fz_fdtab_share_all();
+}
+
+Test(fdtab, kinds)
+{
+	int p[2], s[2];
+	uint32_t info = 77;
+
+	fz_fdtab_init();
+	cr_assert_eq(pipe(p), 0);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	cr_assert_eq(kind(p[0]), FZ_FD_PIPE);
+	cr_assert_eq(kind(s[1]), FZ_FD_SOCKET);
+	cr_assert_eq(kind(open("/proc/self/exe", O_RDONLY)), FZ_FD_FILE);
+	cr_assert_eq(kind(open("/dev/null", O_RDONLY)), FZ_FD_OTHER);
+	cr_assert_eq(kind(eventfd(0, 0)), FZ_FD_ANONYMOUS);
+	close(s[1]);
+	fz_fdtab_set(s[1], FZ_FD_UNKNOWN);
+	cr_assert_eq(fz_fdtab_look_up(s[1], &info), -EBADF);
+	cr_assert_eq(fz_fdtab_look_up(-1, &info), -EBADF);
+	cr_assert_eq(fz_fdtab_look_up(INT_MAX, &info), -EBADF);
+	cr_assert_eq(info, 77);
+}
+
+Test(fdtab, out_of_range_is_unknown)
+{
+	fz_fdtab_init();
+	for (int i = 0; i < 2; i++) {
+		const int fds[] = { -1, INT_MIN, INT_MAX, 1 << 20 };
+
+		for (int n = 0; n < 4; n++) {
+			fz_fdtab_set(fds[n], FZ_FD_SOCKET);
+			fz_fdtab_change(fds[n], 0, FZ_FD_OURS);
+			fz_fdtab_share(fds[n]);
+			cr_assert_eq(fz_fdtab_get(fds[n]), 0);
+		}
+	}
+	fz_fdtab_set((1 << 20) - 1, FZ_FD_SOCKET);
+	cr_assert_eq(fz_fdtab_get((1 << 20) - 1), FZ_FD_SOCKET);
+}
+
+Test(fdtab, change_needs_a_kind)
+{
+	fz_fdtab_init();
+	fz_fdtab_change(9, 0, FZ_FD_OURS | FZ_FD_NONBLOCK);
+	cr_assert_eq(fz_fdtab_get(9), 0);
+	fz_fdtab_set(9, FZ_FD_PIPE | FZ_FD_OURS);
+	fz_fdtab_change(9, FZ_FD_OURS, FZ_FD_RECV_WAITED);
+	cr_assert_eq(fz_fdtab_get(9), FZ_FD_PIPE | FZ_FD_RECV_WAITED);
+}
+
+Test(fdtab, nonblocking_is_asked_for_unless_ours)
+{
+	int p[2];
+	uint32_t info;
+
+	fz_fdtab_init();
+	cr_assert_eq(pipe(p), 0);
+	fz_fdtab_look_up(p[0], &info);
+	cr_assert_eq(fz_fdtab_nonblocking(p[0], info), 0);
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	cr_assert_eq(fz_fdtab_nonblocking(p[0], info), 1);
+	/* OURS: what was noted counts. */
+	cr_assert_eq(fz_fdtab_nonblocking(p[0], FZ_FD_PIPE | FZ_FD_OURS), 0);
+	cr_assert_eq(fz_fdtab_nonblocking(p[0], FZ_FD_PIPE | FZ_FD_OURS | FZ_FD_NONBLOCK), 1);
+	fz_fdtab_set(p[0], FZ_FD_PIPE | FZ_FD_OURS);
+	fz_fdtab_share(p[0]);
+	cr_assert_eq(fz_fdtab_nonblocking(p[0], fz_fdtab_get(p[0])), 1);
+	close(p[0]);
+	cr_assert_eq(fz_fdtab_nonblocking(p[0], FZ_FD_PIPE), -EBADF);
+}
+
+Test(fdtab, ranges)
+{
+	fz_fdtab_init();
+	for (int fd = 0; fd < 100; fd++)
+		fz_fdtab_set(fd, FZ_FD_SOCKET | FZ_FD_OURS);
+	fz_fdtab_forget_range(10, 19);
+	for (int fd = 0; fd < 100; fd++)
+		cr_assert_eq(fz_fdtab_get(fd) == 0, fd >= 10 && fd <= 19);
+	fz_fdtab_forget_range(50, 40);
+	cr_assert_neq(fz_fdtab_get(45), 0);
+	fz_fdtab_share_all();
+	cr_assert_eq(fz_fdtab_get(99), FZ_FD_SOCKET);
+	fz_fdtab_forget_range(3, UINT_MAX);
+	cr_assert_eq(fz_fdtab_get(2), FZ_FD_SOCKET);
+	for (int fd = 3; fd < 100; fd++)
+		cr_assert_eq(fz_fdtab_get(fd), 0);
+}
+
+Test(fdtab, timeouts)
+{
+	const struct timeval tv = { .tv_sec = 2, .tv_usec = 500000 };
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	int s[2], duplicate;
+	uint32_t info;
+	fz_nsec before, d;
+
+	fz_fdtab_init();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	fz_fdtab_look_up(s[0], &info);
+	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_STREAM);
+	cr_assert_eq(fz_fdtab_deadline(s[0], info, false), FZ_FOREVER);
+	duplicate = dup(s[0]);
+	fz_fdtab_look_up(duplicate, &info);
+	setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	fz_fdtab_timeout_set(s[0]);
+	/* The duplicate has it as well; what is only ours has not. */
+	cr_assert_eq(fz_fdtab_get(duplicate) & both, both);
+	before = now_ns();
+	d = fz_fdtab_deadline(duplicate, fz_fdtab_get(duplicate), false);
+	cr_assert_geq(d, before + 2500 * FZ_MSEC);
+	cr_assert_leq(d, now_ns() + 2500 * FZ_MSEC);
+	cr_assert_eq(fz_fdtab_deadline(duplicate, fz_fdtab_get(duplicate), true), FZ_FOREVER);
+	/* Unknown until now: the kernel knows. */
+	fz_fdtab_set(s[0], FZ_FD_UNKNOWN);
+	fz_fdtab_look_up(s[0], &info);
+	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_STREAM | FZ_FD_RECV_TIMEOUT);
+	close(s[0]);
+	close(s[1]);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, s), 0);
+	fz_fdtab_set(s[0], FZ_FD_UNKNOWN);
+	fz_fdtab_look_up(s[0], &info);
+	cr_assert_eq(info, FZ_FD_SOCKET);
+}
+
+/*
+ * A remark about a descriptor (fz_fdtab_change) must not undo what another
+ * thread has set meanwhile because the number is another file now.
+ */
+static _Atomic bool over;
+
+static void *remark(void *arg)
+{
+	(void)arg;
+	while (!GET(over)) {
+		fz_fdtab_change(5, 0, FZ_FD_RECV_WAITED);
+		fz_fdtab_change(5, FZ_FD_RECV_WAITED, 0);
+	}
+	return NULL;
+}
+
+Test(fdtab, remark_does_not_undo_a_reopening)
+{
+	const uint32_t old = FZ_FD_SOCKET | FZ_FD_OURS;
+	const uint32_t new = FZ_FD_PIPE | FZ_FD_OURS | FZ_FD_NONBLOCK;
+	unsigned undone = 0;
+	pthread_t t;
+
+	fz_fdtab_init();
+	fz_fdtab_set(5, old);
+	t = native(remark, NULL);
+	for (unsigned i = 0; i < 3000000 && !undone; i++) {
+		uint32_t set = i % 2 ? new : old;
+
+		fz_fdtab_set(5, set);
+		for (int look = 0; look < 5; look++)
+			undone += (fz_fdtab_get(5) & ~(uint32_t)FZ_FD_RECV_WAITED) != set;
+	}
+	SET(over, true);
+	pthread_join(t, NULL);
+	cr_assert_eq(undone, 0, "a stale remark made the new file the old one again");
+}

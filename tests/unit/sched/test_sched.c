@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <sched.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/sched/carrier.h"
+#include "runtime/base/host.h"
+#include "runtime/io/op.h"
+#include "runtime/backend/own_fd.h"
+#include "runtime/sched/sched.h"
+#include "runtime_setup.h"
+
+#include <linux/io_uring.h>
+
+TestSuite(sched, .timeout = 120);
+
+static _Atomic bool flag, over;
+static _Atomic unsigned running, finished;
+
+/* Blocks the kernel thread, by a call that the runtime does not see. */
+static void block_unseen(int fd)
+{
+	char c;
+
+	while (syscall(SYS_read, fd, &c, 1) < 0)
+		continue;
+}
+
+static unsigned kernel_threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+/* ---- order and fairness -------------------------------------------------- */
+
+static unsigned log_of[1000], logged;	/* one processor: nobody else runs */
+
+static void *log_twice(void *arg)
+{
+	/* From here on all are in the queue. */
+	COUNT(running);
+	while (!GET(flag))
+		yield_fiber();
+	for (int i = 0; i < 2; i++) {
+		log_of[logged++] = (unsigned)(uintptr_t)arg;
+		yield_fiber();
+	}
+	return NULL;
+}
+
+Test(sched, yield_lets_all_others_run)
+{
+	enum { N = 20 };
+	struct fz_fiber *f[N];
+	unsigned seen[N] = { 0 };
+
+	setup_start(1);
+	for (uintptr_t i = 0; i < N; i++)
+		f[i] = spawn(log_twice, (void *)i);
+	while (GET(running) < N)
+		yield_fiber();
+	SET(flag, true);
+	for (int i = 0; i < N; i++)
+		join(f[i]);
+	cr_assert_eq(logged, 2 * N);
+	/* The first half of the log has each of them once. */
+	for (int i = 0; i < N; i++)
+		seen[log_of[i]]++;
+	for (int i = 0; i < N; i++)
+		cr_assert_eq(seen[i], 1, "fiber %d ran %u times in the first round", i, seen[i]);
+}
+
+static _Atomic unsigned turns[8];
+
+static void *take_turns(void *arg)
+{
+	while (!GET(over)) {
+		COUNT(turns[(uintptr_t)arg]);
+		yield_fiber();
+	}
+	return NULL;
+}
+
+static bool turns_are_fair(unsigned *ret_least, unsigned *ret_most)
+{
+	*ret_least = ~0u;
+	*ret_most = 0;
+	for (int i = 0; i < 8; i++) {
+		unsigned n = GET(turns[i]);
+
+		*ret_least = n < *ret_least ? n : *ret_least;
+		*ret_most = n > *ret_most ? n : *ret_most;
+	}
+	return *ret_least >= *ret_most / 2;
+}
+
+Test(sched, yielding_fibers_share_fairly)
+{
+	struct fz_fiber *f[8];
+	fz_nsec patience;
+	unsigned least, most;
+
+	setup_start(1);
+	for (uintptr_t i = 0; i < 8; i++)
+		f[i] = spawn(take_turns, (void *)i);
+	while (GET(turns[0]) < 300000)
+		yield_fiber();
+	/* Preempted by the kernel, one misses some, which even out: on a busy machine, later. */
+	patience = fz_now() + 40 * FZ_SEC;
+	while (!turns_are_fair(&least, &most) && fz_now() < patience)
+		yield_fiber();
+	SET(over, true);
+	for (int i = 0; i < 8; i++)
+		join(f[i]);
+	cr_assert_geq(least, most / 2, "from %u to %u turns", least, most);
+}
+
+/* Two that wake each other in turn do not keep a third from running. */
+static struct fz_ticket peer[2];
+static _Atomic uint64_t peer_number[2];
+
+static void *wake_each_other(void *arg)
+{
+	struct fz_fiber *self = fz_self();
+	int me = (int)(uintptr_t)arg;
+
+	while (!GET(over)) {
+		fz_enter_runtime(self);
+		peer[me] = fz_wait_arm(self, 0);
+		SET(peer_number[me], peer[me].number);
+		if (GET(peer_number[!me]))
+			fz_wake(peer[!me], FZ_WHY_DONE);
+		fz_park(self, now_ns() + 100 * FZ_MSEC);
+		fz_leave_runtime(self);
+	}
+	return NULL;
+}
+
+static void *set_flag(void *arg)
+{
+	SET(flag, true);
+	return arg;
+}
+
+Test(sched, next_slot_starves_nobody)
+{
+	struct fz_fiber *f[3];
+	fz_nsec start = now_ns();
+
+	setup_start(1);
+	f[0] = spawn(wake_each_other, (void *)0);
+	f[1] = spawn(wake_each_other, (void *)1);
+	nap(10 * FZ_MSEC);
+	f[2] = spawn(set_flag, NULL);
+	while (!GET(flag))
+		yield_fiber();
+	cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
+	SET(over, true);
+	for (int i = 0; i < 3; i++)
+		join(f[i]);
+}
+
+/* ---- several processors -------------------------------------------------- */
+
+static void *spin_until_all_run(void *arg)
+{
+	COUNT(running);
+	while (GET(running) < (unsigned)(uintptr_t)arg)
+		continue;
+	COUNT(finished);
+	return NULL;
+}
+
+/* They need each other, and none enters the runtime meanwhile. */
+static void all_run(unsigned fibers, unsigned processors)
+{
+	struct fz_fiber *f[8];
+
+	setup_start(processors);
+	for (unsigned i = 0; i < fibers; i++)
+		f[i] = spawn(spin_until_all_run, (void *)(uintptr_t)fibers);
+	for (unsigned i = 0; i < fibers; i++)
+		join(f[i]);
+	cr_assert_eq(GET(finished), fibers);
+}
+
+Test(sched, work_is_stolen)
+{
+	all_run(4, 4);
+}
+
+/* More than there are processors: the monitor finds carriers for all. */
+Test(sched, spinning_fibers_that_need_each_other)
+{
+	all_run(6, 2);
+}
+
+static void *churn(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg + 1;
+
+	for (int i = 0; i < 300; i++) {
+		switch (random_next(&seed) % 4) {
+		case 0: yield_fiber(); break;
+		case 1: nap(random_next(&seed) % (50 * FZ_USEC)); break;
+		case 2: join(spawn_with(set_flag, NULL, 65536, false)); break;
+		default:
+			for (volatile unsigned n = 0; n < random_next(&seed) % 20000; n++)
+				continue;
+		}
+	}
+	return NULL;
+}
+
+static void churn_on(unsigned processors)
+{
+	struct fz_fiber *f[100];
+
+	setup_start(processors);
+	for (uintptr_t i = 0; i < 100; i++)
+		f[i] = spawn_with(churn, (void *)i, 65536, false);
+	for (int i = 0; i < 100; i++)
+		join(f[i]);
+	cr_assert_eq(fz_fiber_alive(), 1);
+}
+
+Test(sched, churn_one_processor)
+{
+	churn_on(1);
+}
+
+Test(sched, churn_two_processors)
+{
+	churn_on(2);
+}
+
+Test(sched, churn_eight_processors)
+{
+	churn_on(8);
+}
+
+/* ---- idle ---------------------------------------------------------------- */
+
+/* Nothing to do: no carrier and no monitor wakes up. */
+Test(sched, idle_process_uses_no_time)
+{
+	struct timespec before, after;
+	long used;
+	int tries = 10;
+
+	setup_start(2);
+	join(spawn(set_flag, NULL));
+	do {
+		/* The monitor looks around for a while before it rests: longer where it seldom runs. */
+		nap(200 * FZ_MSEC);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+		nap(500 * FZ_MSEC);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+		used = (after.tv_sec - before.tv_sec) * 1000000 +
+		       (after.tv_nsec - before.tv_nsec) / 1000;
+	} while (used >= 2000 && --tries);
+	/* 500 ticks would be several milliseconds. */
+	cr_assert_lt(used, 2000, "%ld us of CPU time in half a second of idleness", used);
+}
+
+static void *wake_from_outside(void *arg)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_ticket *t = arg;
+
+	nap(30 * FZ_MSEC);
+	fz_enter_runtime(self);
+	fz_wake(*t, FZ_WHY_DONE);
+	fz_leave_runtime(self);
+	return NULL;
+}
+
+Test(sched, native_wakes_an_idle_process)
+{
+	struct fz_fiber *self = fz_self();
+
+	setup_start(2);
+	for (int i = 0; i < 10; i++) {
+		struct fz_ticket t;
+		enum fz_why why;
+		pthread_t thread;
+
+		fz_enter_runtime(self);
+		t = fz_wait_arm(self, 0);
+		thread = native(wake_from_outside, &t);
+		why = fz_park(self, now_ns() + 10 * FZ_SEC);
+		fz_leave_runtime(self);
+		cr_assert_eq(why, FZ_WHY_DONE);
+		pthread_join(thread, NULL);
+	}
+}
+
+/* ---- the hand-off -------------------------------------------------------- */
+
+static int pipes[8][2];
+
+static void make_pipes(void)
+{
+	for (int i = 0; i < 8; i++)
+		cr_assert_eq(pipe(pipes[i]), 0);
+}
+
+static void *block_announced(void *arg)
+{
+	fz_announce(fz_self());
+	block_unseen(pipes[(uintptr_t)arg][0]);
+	COUNT(finished);
+	return NULL;
+}
+
+static void *block_silently(void *arg)
+{
+	block_unseen(pipes[(uintptr_t)arg][0]);
+	COUNT(finished);
+	return NULL;
+}
+
+static void others_run_while_blocked(void *(*fn)(void *), unsigned processors)
+{
+	struct fz_fiber *f[8];
+
+	setup_start(processors);
+	make_pipes();
+	for (uintptr_t i = 0; i < 8; i++)
+		f[i] = spawn(fn, (void *)i);
+	/* All eight sit in the kernel, and still there is somebody to run these. */
+	for (int i = 0; i < 200; i++)
+		join(spawn(set_flag, NULL));
+	nap(20 * FZ_MSEC);
+	for (int i = 0; i < 200; i++)
+		join(spawn(set_flag, NULL));
+	cr_assert_eq(GET(finished), 0);
+	for (int i = 0; i < 8; i++)
+		cr_assert_eq(write(pipes[i][1], "", 1), 1);
+	for (int i = 0; i < 8; i++)
+		join(f[i]);
+	cr_assert_eq(GET(finished), 8);
+	cr_assert_leq(kernel_threads(), processors + 8 + 4);
+}
+
+Test(sched, announced_calls_stop_nobody)
+{
+	others_run_while_blocked(block_announced, 1);
+}
+
+Test(sched, announced_calls_stop_nobody_two_processors)
+{
+	others_run_while_blocked(block_announced, 2);
+}
+
+Test(sched, unseen_calls_stop_nobody)
+{
+	others_run_while_blocked(block_silently, 1);
+}
+
+Test(sched, unseen_calls_stop_nobody_two_processors)
+{
+	others_run_while_blocked(block_silently, 2);
+}
+
+Test(sched, spinning_stops_nobody)
+{
+	struct fz_fiber *f;
+
+	setup_start(1);
+	f = spawn(set_flag, NULL);
+	while (!GET(flag))
+		continue;
+	join(f);
+}
+
+/*
+ * The same after an announced call that took so long that everything else, the
+ * monitor included, went to sleep.
+ */
+Test(sched, spinning_after_a_long_announced_call_stops_nobody)
+{
+	const struct timespec long_time = { 0, 150000000 };
+	struct fz_fiber *f;
+
+	setup_start(1);
+	/* So that making a fiber below does not take a carrier's start. */
+	join(spawn(set_flag, NULL));
+	SET(flag, false);
+	fz_announce(fz_self());
+	syscall(SYS_nanosleep, &long_time, NULL);
+	f = spawn(set_flag, NULL);
+	while (!GET(flag))
+		continue;
+	join(f);
+}
+
+static void *wait_for_byte(void *arg)
+{
+	struct fz_op op = {
+		.opcode = IORING_OP_POLL_ADD, .fd = pipes[(uintptr_t)arg][0], .op_flags = POLLIN,
+	};
+
+	fz_op_wait(fz_self(), &op, FZ_FOREVER, 0);
+	if (write(pipes[7][1], "", 1) != 1)
+		return (void *)1;
+	return NULL;
+}
+
+static void *write_late(void *arg)
+{
+	(void)arg;
+	nap(60 * FZ_MSEC);
+	return (void *)(uintptr_t)(write(pipes[0][1], "", 1) != 1);
+}
+
+static void on_one_cpu(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	cr_assert_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+/*
+ * Requests in flight are received while their processor's carrier is in an
+ * announced call: here the call ends only when that has happened.
+ */
+static void completion_during_announced_call(void)
+{
+	struct fz_fiber *f;
+	pthread_t t;
+
+	setup_start(1);
+	make_pipes();
+	f = spawn(wait_for_byte, (void *)0);
+	yield_fiber();
+	t = native(write_late, NULL);
+	fz_announce(fz_self());
+	block_unseen(pipes[7][0]);
+	cr_assert_null(join(f));
+	pthread_join(t, NULL);
+}
+
+Test(sched, completion_during_announced_call)
+{
+	completion_during_announced_call();
+}
+
+Test(sched, completion_during_announced_call_one_cpu)
+{
+	on_one_cpu();
+	completion_during_announced_call();
+}
+
+static void *ring_bell(void *arg)
+{
+	nap(60 * FZ_MSEC);
+	return (void *)(uintptr_t)(write(pipes[7][1], "", 1) != 1 || arg);
+}
+
+/* The same with a deadline instead of a request. */
+Test(sched, deadline_during_announced_call_one_cpu)
+{
+	struct fz_fiber *f;
+
+	on_one_cpu();
+	setup_start(1);
+	make_pipes();
+	f = spawn(ring_bell, NULL);
+	yield_fiber();
+	fz_announce(fz_self());
+	block_unseen(pipes[7][0]);
+	cr_assert_null(join(f));
+}
+
+Test(sched, completion_during_unseen_call)
+{
+	struct fz_fiber *f;
+	pthread_t t;
+
+	setup_start(1);
+	make_pipes();
+	f = spawn(wait_for_byte, (void *)0);
+	yield_fiber();
+	t = native(write_late, NULL);
+	block_unseen(pipes[7][0]);
+	cr_assert_null(join(f));
+	pthread_join(t, NULL);
+}
+
+/* Everybody at once: announced calls, spinning, sleeping, requests. */
+static void *mixed(void *arg)
+{
+	const struct timespec short_time = { 0, 200000 };
+	uint64_t seed = (uintptr_t)arg + 1;
+
+	for (int i = 0; i < 60; i++) {
+		fz_nsec until;
+
+		switch (random_next(&seed) % 5) {
+		case 0:
+			fz_announce(fz_self());
+			syscall(SYS_nanosleep, &short_time, NULL);
+			break;
+		case 1:
+			syscall(SYS_nanosleep, &short_time, NULL);
+			break;
+		case 2:
+			until = now_ns() + random_next(&seed) % (300 * FZ_USEC);
+			while (now_ns() < until)
+				continue;
+			break;
+		case 3:
+			nap(random_next(&seed) % (500 * FZ_USEC));
+			break;
+		default:
+			join(spawn_with(set_flag, NULL, 65536, false));
+		}
+	}
+	COUNT(finished);
+	return NULL;
+}
+
+static void all_mixed(unsigned processors)
+{
+	struct fz_fiber *f[40];
+
+	setup_start(processors);
+	for (uintptr_t i = 0; i < 40; i++)
+		f[i] = spawn(mixed, (void *)i);
+	for (int i = 0; i < 40; i++)
+		join(f[i]);
+	cr_assert_eq(GET(finished), 40);
+}
+
+Test(sched, everything_mixed_one_processor)
+{
+	all_mixed(1);
+}
+
+Test(sched, everything_mixed_three_processors)
+{
+	all_mixed(3);
+}
+
+/* ---- descriptors --------------------------------------------------------- */
+
+Test(sched, knows_its_descriptors)
+{
+	unsigned open_ones = 0;
+
+	setup_start(3);
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
+		if (fz_sched_fd(i) < 0)
+			continue;
+		cr_assert(fz_sched_owns_fd(fz_sched_fd(i)));
+		open_ones++;
+	}
+	cr_assert_eq(open_ones, 6);
+	cr_assert(!fz_sched_owns_fd(0));
+	cr_assert(!fz_sched_owns_fd(-1));
+	/* One is wanted by the program: everything goes on working. */
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++) {
+		int old = fz_sched_fd(i);
+
+		if (old < 0)
+			continue;
+		cr_assert_eq(fz_sched_vacate_fd(old), 0);
+		cr_assert(!fz_sched_owns_fd(old));
+		cr_assert_eq(dup2(2, old), old);
+	}
+	for (int i = 0; i < 50; i++)
+		join(spawn(spin_until_all_run, (void *)1));
+	nap(FZ_MSEC);
+}
+
+static int (*create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+static int creations_left;
+
+static int create_few(void *stack, size_t size, void *(*fn)(void *), void *arg)
+{
+	return creations_left-- > 0 ? create(stack, size, fn, arg) : -EAGAIN;
+}
+
+/* Whichever kernel thread is one too many: nothing has changed, and later it may go. */
+Test(sched, starts_whole_or_not_at_all)
+{
+	const char *why = "";
+	unsigned before = kernel_threads();
+
+	setup_layout();
+	create = fz_host.thread_create;
+	fz_host.thread_create = create_few;
+	for (int n = 0; n < 3; n++) {
+		creations_left = n;
+		cr_assert_eq(fz_sched_start(2, FZ_BACKEND_AUTO, &why), -EAGAIN);
+		cr_assert_str_eq(why, "no kernel threads for the library");
+		cr_assert_eq(kernel_threads(), before);
+		cr_assert_eq(fz_self()->kind, FZ_KIND_NATIVE);
+	}
+	creations_left = 1000;
+	cr_assert_eq(fz_sched_start(2, FZ_BACKEND_AUTO, &why), 0);
+	cr_assert_eq(fz_self()->kind, FZ_KIND_FIBER);
+}
