@@ -73,7 +73,7 @@ PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
 # What "fiberize bench" reads, and what it runs.
-BENCH_TEXT := bench.sh figures.awk report.awk
+BENCH_TEXT := bench.sh figures.awk median.awk report.awk
 TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) check echo_client measure)
 
 .PHONY: all library

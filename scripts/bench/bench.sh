@@ -271,6 +271,7 @@ report()
 	fz_cpus=$(getconf _NPROCESSORS_ONLN) fz_server_cpus=$server_cpus \
 	fz_load_cpus=$load_cpus fz_mode=$mode fz_json=$json LC_ALL=C \
 	awk -v rounds="$rounds" -v connections="$connections" -v duration="$duration" \
+		-f "$libexec/median.awk" \
 		-f "$libexec/report.awk" "$tmp/samples"
 }
 

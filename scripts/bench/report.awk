@@ -2,21 +2,7 @@
 #
 # scripts/bench/report.awk - the text and the JSON of "fiberize bench", from one reading of its
 # samples: lines ROUND SIDE NAME VALUE.  Variables: rounds, connections, duration; the rest comes
-# by fz_* in the environment, where awk takes it as it is.
-
-# sort v[1..n] and set median, low, high
-function spread(v, n,    i, k, x)
-{
-	for (i = 2; i <= n; i++) {
-		x = v[i]
-		for (k = i - 1; k >= 1 && v[k] > x; k--)
-			v[k + 1] = v[k]
-		v[k + 1] = x
-	}
-	low = v[1]
-	high = v[n]
-	median = n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-}
+# by fz_* in the environment, where awk takes it as it is.  Needs median.awk.
 
 # the figures of one side (or ratios, side by side); how many there are
 function collect(side, name, v,    r, n, a, b)
@@ -37,7 +23,7 @@ function collect(side, name, v,    r, n, a, b)
 			v[++n] = b / a
 	}
 	if (n)
-		spread(v, n)
+		middle = median(v, n)
 	return n
 }
 
@@ -58,8 +44,8 @@ function cell(side, name,    v, n)
 	if (!n)
 		return "-"
 	if (side == "ratio")
-		return sprintf("%.2f (%.2f..%.2f)", median, low, high)
-	return sprintf("%s (%s..%s)", short(median), short(low), short(high))
+		return sprintf("%.2f (%.2f..%.2f)", middle, low, high)
+	return sprintf("%s (%s..%s)", short(middle), short(low), short(high))
 }
 
 function row(label, name)
@@ -118,7 +104,7 @@ function json_summary(side,    i, v, comma)
 		if (!collect(side, order[i], v))
 			continue
 		printf "%s\n      \"%s\": {\"median\": %s, \"min\": %s, \"max\": %s}", \
-			comma, order[i], number(median), number(low), number(high) >out
+			comma, order[i], number(middle), number(low), number(high) >out
 		comma = ","
 	}
 	printf "\n    }" >out
