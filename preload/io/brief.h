@@ -54,20 +54,20 @@ struct fz_blocked {
 static inline struct fz_blocked fz_block(struct fz_fiber *self)
 {
 	fz_announce(self);
-	return (struct fz_blocked){ self, self->handlers_run, false, errno };
+	return (struct fz_blocked){ self, self->sig.handlers_run, false, errno };
 }
 
 static inline struct fz_blocked fz_block_restartable(struct fz_fiber *self)
 {
 	fz_signal_mark(self);
 	fz_announce(self);
-	return (struct fz_blocked){ self, self->handlers_run, true, errno };
+	return (struct fz_blocked){ self, self->sig.handlers_run, true, errno };
 }
 
 static inline bool fz_block_again(const struct fz_blocked *call, int64_t ret)
 {
 	if (ret != -1 || errno != EINTR ||
-	    (call->self->handlers_run != call->handlers &&
+	    (call->self->sig.handlers_run != call->handlers &&
 	     !(call->restartable && fz_signal_restarts(call->self))))
 		return false;
 	errno = call->saved_errno;

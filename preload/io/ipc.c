@@ -65,12 +65,12 @@ static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_
 			int *ret)
 {
 	const struct timespec none = { 0, 0 };
-	uint32_t handlers = self->handlers_run;
+	uint32_t handlers = self->sig.handlers_run;
 	int saved = errno;
 
 	*ret = fz_real.semtimedop(id, ops, count, &none);
 	/* Even so it may be disturbed (preload/io/brief.h). */
-	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->handlers_run != handlers)))
+	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->sig.handlers_run != handlers)))
 		return false;
 	errno = saved;
 	return true;

@@ -23,7 +23,7 @@ void fz_wire_for_state(void)
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
-	self->owns_kernel_state = true;
+	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_wire(self);
 }

@@ -91,15 +91,15 @@ static void *native_thread(void *arg)
 	struct fz_fiber *self = fz_self();
 
 	free(arg);
-	self->owns_kernel_state = order.owns_kernel_state;
+	self->thread.owns_kernel_state = order.owns_kernel_state;
 	/* With its destructors, which are still the thread. */
-	fz_host_run_thread(order.start, order.arg, &self->result);
+	fz_host_run_thread(order.start, order.arg, &self->thread.result);
 	/* It has forked, and in the child it was the first to make fibers. */
-	if (self->is_main)
+	if (self->thread.is_main)
 		fz_fiber_main_ended();
 	if (order.counted)
 		fz_fiber_native_ended();
-	return self->result;
+	return self->thread.result;
 }
 
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
@@ -107,7 +107,7 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 {
 	/* There may be fibers later, or none ever. */
 	bool counted = !fz_stays_native();
-	bool owns = fz_self()->owns_kernel_state || (attr && wants_state(attr));
+	bool owns = fz_self()->thread.owns_kernel_state || (attr && wants_state(attr));
 	struct native_start *order;
 	int err;
 
@@ -181,7 +181,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		return create_native(thread, attr, start, arg);
 	}
 	/* A new thread inherits what its creator has of the kernel. */
-	if (fz_self()->owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
+	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
 	    !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();
@@ -227,10 +227,10 @@ extern void __pthread_unregister_cancel(__pthread_unwind_buf_t *buf);
 /* Its kernel thread has the name of the carrier that it was. */
 static void wire_if_excluded(struct fz_fiber *self)
 {
-	if (FZ_LIKELY(!fz_excluded_name(self->name)))
+	if (FZ_LIKELY(!fz_excluded_name(self->thread.name)))
 		return;
 	fz_fiber_wire(self);
-	fz_real.prctl(PR_SET_NAME, self->name, 0, 0, 0);
+	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
 
 void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
@@ -274,11 +274,11 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 		/* libc gives the new thread the mask of its creator. */
 		fz_sys_sigmask(SIG_SETMASK, &all, &old);
 		/* libc's locks in there are those that a new carrier needs. */
-		self->blocks = true;
+		self->call.blocks = true;
 		fz_gate_enter(FZ_GATE_THREADS);
 		err = fz_real.pthread_create(&thread, &attr, fn, arg);
 		fz_gate_leave(FZ_GATE_THREADS);
-		self->blocks = false;
+		self->call.blocks = false;
 		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	pthread_attr_destroy(&attr);
@@ -305,12 +305,12 @@ static int main_in_frame(int argc, char **argv, char **envp)
 	struct main_call call = { argc, argv, envp };
 	struct fz_fiber *self = fz_self();
 
-	fz_host_run_thread(call_main, &call, &self->result);
+	fz_host_run_thread(call_main, &call, &self->thread.result);
 	/* It left by pthread_exit, or was cancelled. */
 	if (fz_is_fiber(self))
 		fz_fiber_main_ended();
 	/* Whatever other threads there are, libc has made and counts. */
-	fz_real.pthread_exit(self->result);
+	fz_real.pthread_exit(self->thread.result);
 	__builtin_unreachable();
 }
 
@@ -411,7 +411,7 @@ FZ_EXPORT int pthread_detach(pthread_t thread)
 FZ_EXPORT _Noreturn void pthread_exit(void *result)
 {
 	fz_enter(FZ_SYM_pthread_exit);
-	fz_self()->result = result;
+	fz_self()->thread.result = result;
 	fz_real.pthread_exit(result);
 	__builtin_unreachable();
 }
@@ -423,7 +423,7 @@ FZ_EXPORT pid_t gettid(void)
 	struct fz_fiber *self = fz_self();
 
 	fz_enter(FZ_SYM_gettid);
-	return fz_is_fiber(self) ? self->tid : fz_real.gettid();
+	return fz_is_fiber(self) ? self->thread.tid : fz_real.gettid();
 }
 
 FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
@@ -433,13 +433,13 @@ FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	fz_enter(FZ_SYM_pthread_setname_np);
 	if (!fiber)
 		return fz_real.pthread_setname_np(thread, name);
-	if (strlen(name) >= sizeof(fiber->name))
+	if (strlen(name) >= sizeof(fiber->thread.name))
 		return ERANGE;
-	strcpy(fiber->name, name);
+	strcpy(fiber->thread.name, name);
 	if (fiber == fz_self())
 		wire_if_excluded(fiber);
 	/* The main thread's name is the process's, in ps and top. */
-	return fiber->is_main || fiber->kind == FZ_KIND_WIRED ? fz_real.pthread_setname_np(thread, name) : 0;
+	return fiber->thread.is_main || fiber->kind == FZ_KIND_WIRED ? fz_real.pthread_setname_np(thread, name) : 0;
 }
 
 FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
@@ -449,9 +449,9 @@ FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	fz_enter(FZ_SYM_pthread_getname_np);
 	if (!fiber)
 		return fz_real.pthread_getname_np(thread, name, size);
-	if (size < sizeof(fiber->name))
+	if (size < sizeof(fiber->thread.name))
 		return ERANGE;
-	strcpy(name, fiber->name);
+	strcpy(name, fiber->thread.name);
 	return 0;
 }
 
@@ -483,16 +483,16 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 
 	fz_enter(FZ_SYM_pthread_getattr_np);
 	/* libc finds the main thread's stack in /proc and its limits. */
-	if (!fiber || fiber->is_main)
+	if (!fiber || fiber->thread.is_main)
 		return fz_real.pthread_getattr_np(thread, attr);
-	life = atomic_load_explicit(&fiber->life, memory_order_relaxed);
+	life = atomic_load_explicit(&fiber->thread.life, memory_order_relaxed);
 	err = pthread_attr_init(attr);
 	if (err)
 		return err;
 	/* All of it, which may be more than was asked for, as with libc's stacks. */
-	fz_stack_bounds(fiber->stack, fiber->stack_size, &bottom, &size);
+	fz_stack_bounds(fiber->mem.stack, fiber->mem.stack_size, &bottom, &size);
 	pthread_attr_setstack(attr, bottom, size);
-	pthread_attr_setguardsize(attr, fiber->asked_guard);
+	pthread_attr_setguardsize(attr, fiber->mem.asked_guard);
 	if (life & FZ_LIFE_DETACHED)
 		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
 	err = add_affinity(thread, attr);
@@ -514,11 +514,11 @@ FZ_EXPORT int prctl(int option, ...)
 	va_end(list);
 	/* The name of a thread is the fiber's; the main thread's also the process's. */
 	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
-		return strcpy((char *)args[0], self->name) ? 0 : -1;
+		return strcpy((char *)args[0], self->thread.name) ? 0 : -1;
 	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
-		snprintf(self->name, sizeof(self->name), "%s", (char *)args[0]);
+		snprintf(self->thread.name, sizeof(self->thread.name), "%s", (char *)args[0]);
 		wire_if_excluded(self);
-		if (!self->is_main && self->kind != FZ_KIND_WIRED)
+		if (!self->thread.is_main && self->kind != FZ_KIND_WIRED)
 			return 0;
 	}
 	if (fz_prctl_is_of_thread(option))
