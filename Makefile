@@ -104,9 +104,10 @@ $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 		-Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
 
-$(B)/exports.map: preload/symbols.def scripts/dev/gen-exports.sh
+$(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols.sh \
+		scripts/dev/symbols.awk
 	@mkdir -p $(@D)
-	$(Q)scripts/dev/gen-exports.sh $< > $@.tmp && mv $@.tmp $@
+	$(Q)scripts/dev/gen-symbols.sh --exports > $@.tmp && mv $@.tmp $@
 
 # ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
 # ordinary programs, with none of the library's flags.

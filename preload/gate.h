@@ -29,16 +29,15 @@
 extern bool fz_stats_wanted FZ_HIDDEN;
 extern _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2] FZ_HIDDEN;
 
-/* Is it one of pthreads(7)'s cancellation points? */
+/* Is it one of pthreads(7)'s cancellation points, whatever its arguments are? */
 static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
 {
+	enum { NO, CANCEL };
+
 	switch (symbol) {
-#define FZ_CANCELLATION_POINT(name) case FZ_SYM_##name:
-#include "preload/cancel.def"
-#undef FZ_CANCELLATION_POINT
-		return true;
-	default:
-		return false;
+#define FZ_SYMBOL(name, rung, cancel, ...) case FZ_SYM_##name: return cancel;
+#include "preload/symbols.def"
+	default: return false;
 	}
 }
 

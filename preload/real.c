@@ -4,19 +4,33 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-enum kind { PARK = 1, TRACK = 2, SELF = 4, ANNOUNCE = 8, OPT = 16 };
+enum rung {
+#define FZ_RUNG(rung, ...) RUNG_##rung,
+#include "preload/symbols.def"
+};
 
-#define FZ_ALIAS(alias, name)
+static const char *const words[] = {
+#define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
+#include "preload/symbols.def"
+};
+
+/* A version that no function has. */
+#define OPTIONAL ""
+
 static const struct {
 	const char *name;
-	const char *version;
-	unsigned kind;
+	const char *version;	/* of libc's function; NULL: the default, which every libc has */
+	enum rung rung;
 } wanted[FZ_SYM_COUNT] = {
-#define FZ_SYMBOL(name_, version_, kind_) [FZ_SYM_##name_] = { #name_, version_, kind_ },
+#define FZ_SYMBOL(name_, rung_, cancel, family, topic, version_, ...) \
+	[FZ_SYM_##name_] = { #name_, version_, RUNG_##rung_ },
 #include "preload/symbols.def"
-#undef FZ_SYMBOL
 };
-#undef FZ_ALIAS
+
+static bool is_optional(enum fz_symbol symbol)
+{
+	return wanted[symbol].version && !*wanted[symbol].version;
+}
 
 struct fz_real fz_real;
 bool fz_real_bound;
@@ -40,7 +54,7 @@ void fz_real_bind(void)
 	if (fz_real_bound)
 		return;
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
-		if (wanted[i].kind & OPT)
+		if (is_optional(i))
 			continue;
 		slot[i] = dlsym(RTLD_NEXT, wanted[i].name);
 		if (slot[i])
@@ -53,11 +67,11 @@ void fz_real_bind(void)
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
 		void *fn;
 
-		if (!wanted[i].version && !(wanted[i].kind & OPT))
+		if (!wanted[i].version)
 			continue;
 		/* Other ABIs have one version only (aarch64 starts at 2.17). */
-		fn = wanted[i].version ? dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version) :
-			dlsym(RTLD_NEXT, wanted[i].name);
+		fn = is_optional(i) ? dlsym(RTLD_NEXT, wanted[i].name) :
+			dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
 		if (fn)
 			slot[i] = fn;
 	}
@@ -70,10 +84,5 @@ const char *fz_symbol_name(enum fz_symbol symbol)
 
 const char *fz_symbol_rung(enum fz_symbol symbol)
 {
-	switch (wanted[symbol].kind & ~(unsigned)OPT) {
-	case PARK: return "park";
-	case TRACK: return "track";
-	case SELF: return "self";
-	default: return "announce";
-	}
+	return words[wanted[symbol].rung];
 }

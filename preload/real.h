@@ -17,25 +17,19 @@
 
 #include <stdbool.h>
 
-#define FZ_ALIAS(alias, name)
-
 enum fz_symbol {
-#define FZ_SYMBOL(name, version, kind) FZ_SYM_##name,
+#define FZ_SYMBOL(name, ...) FZ_SYM_##name,
 #include "preload/symbols.def"
-#undef FZ_SYMBOL
 	FZ_SYM_COUNT
 };
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 struct fz_real {
-#define FZ_SYMBOL(name, version, kind) __typeof__(name) *name;
+#define FZ_SYMBOL(name, ...) __typeof__(name) *name;
 #include "preload/symbols.def"
-#undef FZ_SYMBOL
 };
 #pragma GCC diagnostic pop
-
-#undef FZ_ALIAS
 
 _Static_assert(sizeof(struct fz_real) == FZ_SYM_COUNT * sizeof(void *),
 	       "fz_real is walked as an array of FZ_SYM_COUNT pointers");
@@ -52,7 +46,7 @@ extern const char *fz_real_missing;
 /* Fill fz_real.  Idempotent.  Calls dlsym, so never from a signal handler. */
 void fz_real_bind(void);
 
-/* The name and kind of a symbol, for statistics. */
+/* The name of a symbol, and the word for its rung. */
 const char *fz_symbol_name(enum fz_symbol symbol);
 const char *fz_symbol_rung(enum fz_symbol symbol);
 

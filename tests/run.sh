@@ -428,7 +428,6 @@ list_static() {
 	symbols $root/scripts/dev/check-symbols.sh $build
 	layers $root/scripts/dev/check-layers.sh
 	options $root/scripts/dev/gen-options.sh --check
-	blocking $root/scripts/dev/gen-blocking.sh --check $build
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
@@ -519,7 +518,7 @@ rm -rf "$failures"/*.log "$failures/unsteady"
 {
 	if wants scripts; then
 		for script in tests/scripts/launcher.sh tests/scripts/coexist.sh tests/scripts/libc.sh tests/scripts/check.sh \
-				tests/scripts/install.sh tests/scripts/forbidden.sh tests/scripts/redirect.sh tests/scripts/dns.sh \
+				tests/scripts/install.sh tests/scripts/forbidden.sh tests/scripts/redirect.sh tests/scripts/symbols.sh tests/scripts/dns.sh \
 				tests/scripts/cancel_race.sh tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name#scripts/}

@@ -83,7 +83,7 @@ static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *us
 /* ---- what leads where ---------------------------------------------------- */
 
 /* Redirected together or not at all: waiting in one place, waking in another. */
-enum families { ALONE, CONDITION, LOW_LEVEL_LOCK, MUTEX };
+enum families { ALONE, COND, LOW_LEVEL_LOCK, MUTEX };
 
 struct entry {
 	const char *name;
@@ -99,14 +99,21 @@ struct entry {
 	struct fz_detour detour;
 };
 
+#define ENTRY(name_, body_, group_) { .name = #name_, .body = (void *)(body_), \
+				      .real = (void **)&fz_real.name_, .group = group_ },
+/*
+ * The families of symbols.def.  What libc's posix_spawn calls in its child, which runs in our
+ * memory as the calling fiber, must be NO (sigaction, sigprocmask) or OWN (dup2, fcntl).
+ */
+#define REDIRECT_NO(name)
+#define REDIRECT_ALONE(name) ENTRY(name, name, ALONE)
+#define REDIRECT_COND(name) ENTRY(name, name, COND)
+#define REDIRECT_MUTEX(name) ENTRY(name, name, MUTEX)
+#define REDIRECT_OWN(name) ENTRY(name, name##_inside, ALONE)
+
 static struct entry entries[] = {
-#define FZ_REDIRECT(name_, group_) { .name = #name_, .body = (void *)name_, \
-				     .real = (void **)&fz_real.name_, .group = group_ },
-#include "preload/libc/redirect.def"
-#undef FZ_REDIRECT
-	{ .name = "dup2", .body = (void *)dup2_inside, .real = (void **)&fz_real.dup2 },
-	{ .name = "fcntl", .body = (void *)fcntl_inside, .real = (void **)&fz_real.fcntl },
-	{ .name = "wait4", .body = (void *)wait4_inside, .real = (void **)&fz_real.wait4 },
+#define FZ_SYMBOL(name, rung, cancel, family, ...) REDIRECT_##family(name)
+#include "preload/symbols.def"
 	{ .name = "__close_nocancel", .body = (void *)close_nocancel,
 	  .real = (void **)&real_close_nocancel, .private = true },
 	{ .name = "__lll_lock_wait_private", .body = (void *)fz_lll_wait_private,

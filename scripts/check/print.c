@@ -8,27 +8,14 @@
 
 #include "report.h"
 
-static const char *const rung_names[RUNG_COUNT] = {
-	[RUNG_USER_SPACE] = "user space", [RUNG_REQUEST] = "request",
-	[RUNG_READINESS] = "readiness",	  [RUNG_ANNOUNCED] = "announced",
-	[RUNG_LATE] = "seen late",
-};
-
-static const char *const rung_keys[RUNG_COUNT] = {
-	[RUNG_USER_SPACE] = "user_space", [RUNG_REQUEST] = "request",
-	[RUNG_READINESS] = "readiness",	  [RUNG_ANNOUNCED] = "announced",
-	[RUNG_LATE] = "seen_late",
+static const char *const rung_names[] = {
+#define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
+#include "preload/symbols.def"
 };
 
 static const char *const trait_names[TRAIT_COUNT] = {
 	[TRAIT_THREADS] = "threads",	 [TRAIT_COMPUTES] = "computing",
 	[TRAIT_LOOP] = "event loop",	 [TRAIT_PROCESSES] = "processes",
-	[TRAIT_SERVES] = "serves",	 [TRAIT_PLUGINS] = "plugins",
-};
-
-static const char *const trait_keys[TRAIT_COUNT] = {
-	[TRAIT_THREADS] = "threads",	 [TRAIT_COMPUTES] = "computing",
-	[TRAIT_LOOP] = "event_loop",	 [TRAIT_PROCESSES] = "processes",
 	[TRAIT_SERVES] = "serves",	 [TRAIT_PLUGINS] = "plugins",
 };
 
@@ -43,7 +30,8 @@ static const struct {
 	{ SYS_accept4, "accept4" }, { SYS_connect, "connect" }, { SYS_recvfrom, "recvfrom" },
 	{ SYS_recvmsg, "recvmsg" }, { SYS_sendto, "sendto" }, { SYS_sendmsg, "sendmsg" },
 	{ SYS_epoll_pwait, "epoll_pwait" }, { SYS_wait4, "wait4" }, { SYS_waitid, "waitid" },
-	{ SYS_io_uring_enter, "io_uring_enter" }, { SYS_rt_sigtimedwait, "rt_sigtimedwait" },
+	{ SYS_io_uring_enter, "io_uring_enter" }, { SYS_io_getevents, "io_getevents" },
+	{ SYS_rt_sigtimedwait, "rt_sigtimedwait" },
 #ifdef SYS_poll
 	{ SYS_poll, "poll" }, { SYS_select, "select" }, { SYS_epoll_wait, "epoll_wait" },
 	{ SYS_pause, "pause" },
@@ -228,9 +216,13 @@ static void put_string(const char *text, FILE *out)
 	fputc('"', out);
 }
 
+/* The key is what the report as text has, with _ for a blank. */
 static void put_array(const char *key, const struct names *names, FILE *out)
 {
-	fprintf(out, "\"%s\":[", key);
+	fputc('"', out);
+	for (; *key; key++)
+		fputc(*key == ' ' ? '_' : *key, out);
+	fputs("\":[", out);
 	for (size_t i = 0; i < names->count; i++) {
 		fputs(i ? "," : "", out);
 		put_string(names->name[i], out);
@@ -248,12 +240,14 @@ static void put_object_json(const struct findings *f, FILE *out)
 	put_string(f->object->damage, out);
 	fputs(",\"calls\":{", out);
 	for (int i = 0; i < RUNG_COUNT; i++) {
+		if (!rung_waits(i))
+			continue;
 		fputs(i ? "," : "", out);
-		put_array(rung_keys[i], &f->calls[i], out);
+		put_array(rung_names[i], &f->calls[i], out);
 	}
 	fputs("},", out);
 	for (int i = 0; i < TRAIT_COUNT; i++) {
-		put_array(trait_keys[i], &f->traits[i], out);
+		put_array(trait_names[i], &f->traits[i], out);
 		fputc(',', out);
 	}
 	put_array("own", &f->own, out);

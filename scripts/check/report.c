@@ -8,41 +8,56 @@
 
 /* ---- what the library does with a name ---------------------------------- */
 
-enum kind { PARK = 1, TRACK = 2, SELF = 4, ANNOUNCE = 8, OPT = 16 };
-
+/* Names of one line of symbols.def, separated by commas and blanks. */
 static const struct {
-	const char *name;
-	const char *target;		/* of an alias, else NULL */
-	unsigned kind;
-} interposed[] = {
-#define FZ_SYMBOL(name, version, kind) { #name, NULL, kind },
-#define FZ_ALIAS(alias, name) { #alias, #name, 0 },
+	const char *names;
+	enum rung rung;
+	bool taken_over;
+} lines[] = {
+#define FZ_SYMBOL(name, rung, cancel, family, topic, version, ...) \
+	{ #name " " #__VA_ARGS__, RUNG_##rung, true },
+#define FZ_LIBC(rung, topic, ...) { #__VA_ARGS__, RUNG_##rung, false },
 #include "preload/symbols.def"
-#undef FZ_SYMBOL
-#undef FZ_ALIAS
 };
 
-static const char *const late[] = {
-#define LATE(name) #name,
-#define THREADS(prefix)
-#define COMPUTES(prefix)
-#define LOOP(prefix)
-#define PROCESSES(prefix)
-#define SERVES(prefix)
-#include "calls.def"
-#undef LATE
-#undef THREADS
-#undef COMPUTES
-#undef LOOP
-#undef PROCESSES
-#undef SERVES
-};
+static struct known {
+	const char *name;
+	enum rung rung;
+	bool taken_over;
+} *known;
+static size_t known_count;
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Split the lines into names, sorted; the names live as long as the process. */
+static void learn(void)
+{
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		char *names = strdup(lines[i].names);
+
+		for (char *name = strtok(names, ", "); name; name = strtok(NULL, ", ")) {
+			known = reallocarray(known, known_count + 1, sizeof(*known));
+			if (!known)
+				abort();
+			known[known_count++] = (struct known){ name, lines[i].rung,
+							       lines[i].taken_over };
+		}
+	}
+	qsort(known, known_count, sizeof(*known), by_name);
+}
+
+static const struct known *find_known(const char *name)
+{
+	return bsearch(&name, known, known_count, sizeof(*known), by_name);
+}
 
 static const struct {
 	enum trait trait;
 	const char *prefix;
 } traits[] = {
-#define LATE(name)
 #define THREADS(prefix) { TRAIT_THREADS, prefix },
 #define COMPUTES(prefix) { TRAIT_COMPUTES, prefix },
 #define LOOP(prefix) { TRAIT_LOOP, prefix },
@@ -51,66 +66,6 @@ static const struct {
 #include "calls.def"
 	{ TRAIT_PLUGINS, "dlopen " },
 };
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int compare_interposed(const void *name, const void *entry)
-{
-	return strcmp(name, ((const __typeof__(*interposed) *)entry)->name);
-}
-
-/* symbols.def is sorted; scripts/dev/check-symbols.sh sees to it. */
-static const __typeof__(*interposed) *find_interposed(const char *name)
-{
-	return bsearch(name, interposed, sizeof(interposed) / sizeof(*interposed),
-		       sizeof(*interposed), compare_interposed);
-}
-
-static bool starts(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* How a call that parks waits: its name tells. */
-static enum rung rung_of_park(const char *name)
-{
-	static const char *const user_space[] = {
-		"clock_nanosleep", "nanosleep", "pause", "pthread_", "sched_yield", "sem_",
-		"sigsuspend", "sleep", "thrd_", "mtx_", "cnd_", "call_once", "usleep",
-	};
-	static const char *const readiness[] = {
-		"__poll_chk", "__ppoll_chk", "epoll_", "poll", "ppoll", "pselect", "select",
-	};
-
-	for (size_t i = 0; i < sizeof(user_space) / sizeof(*user_space); i++)
-		if (starts(name, user_space[i]))
-			return RUNG_USER_SPACE;
-	for (size_t i = 0; i < sizeof(readiness) / sizeof(*readiness); i++)
-		if (starts(name, readiness[i]))
-			return RUNG_READINESS;
-	return RUNG_REQUEST;
-}
-
-/* RUNG_COUNT: it does not block. */
-static enum rung rung_of(const char *name)
-{
-	const __typeof__(*interposed) *entry = find_interposed(name);
-
-	if (entry && entry->target)
-		entry = find_interposed(entry->target);
-	if (entry && entry->kind & PARK)
-		return rung_of_park(entry->name);
-	if (entry && entry->kind & ANNOUNCE)
-		return RUNG_ANNOUNCED;
-	if (entry)
-		return RUNG_COUNT;
-	if (bsearch(&name, late, sizeof(late) / sizeof(*late), sizeof(*late), by_name))
-		return RUNG_LATE;
-	return RUNG_COUNT;
-}
 
 /* ---- what an object takes ----------------------------------------------- */
 
@@ -140,10 +95,10 @@ static bool has_prefix(const char *name, const char *prefix)
 static void look_at_import(const char *name, void *arg)
 {
 	struct findings *f = arg;
-	enum rung rung = rung_of(name);
+	const struct known *call = find_known(name);
 
-	if (rung != RUNG_COUNT)
-		add(&f->calls[rung], name);
+	if (call && rung_waits(call->rung))
+		add(&f->calls[call->rung], name);
 	for (size_t i = 0; i < sizeof(traits) / sizeof(*traits); i++)
 		if (has_prefix(name, traits[i].prefix))
 			add(&f->traits[traits[i].trait], name);
@@ -163,9 +118,9 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 	object_each_import(o, look_at_import, f);
 	raw_calls_find(o, &f->raw);
 	/* The program comes before every library, also before a preloaded one. */
-	for (size_t i = 0; program && i < sizeof(interposed) / sizeof(*interposed); i++)
-		if (object_exports(o, interposed[i].name))
-			add(&f->own, interposed[i].name);
+	for (size_t i = 0; program && i < known_count; i++)
+		if (known[i].taken_over && object_exports(o, known[i].name))
+			add(&f->own, known[i].name);
 	for (int i = 0; i < RUNG_COUNT; i++)
 		sort(&f->calls[i]);
 	for (int i = 0; i < TRAIT_COUNT; i++)
@@ -229,9 +184,7 @@ static void judge_program(struct report *r)
 		judge(r, "will not gain", "it traces other processes; those are run as fibers", run);
 	else if (!r->libraries.count)
 		judge(r, "may gain", "it cannot be read, so nothing is known of it", run);
-	else if (r->findings[0].own.count &&
-		 find_interposed("pthread_create") &&
-		 object_exports(r->findings[0].object, "pthread_create"))
+	else if (object_exports(r->findings[0].object, "pthread_create"))
 		judge(r, "will not gain", "it has a pthread_create of its own, which comes before ours",
 		      native);
 	else if (program_has(r, TRAIT_COMPUTES))
@@ -268,6 +221,8 @@ void report_make(const char *name, const struct object *library, struct report *
 	program_find(name, library, &ret->program);
 	if (ret->program.object && ret->program.code == CODE_OK) {
 		libraries_find(ret->program.object, &ret->libraries);
+		if (!known)
+			learn();
 		ret->findings = calloc(ret->libraries.count + 1, sizeof(*ret->findings));
 		if (!ret->findings)
 			abort();

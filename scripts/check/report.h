@@ -14,15 +14,18 @@
 #include "program.h"
 #include "raw_calls.h"
 
-/* design: the ladder of calls, as far as it can be told from a name. */
+/* What becomes of a function of libc. */
 enum rung {
-	RUNG_USER_SPACE,
-	RUNG_REQUEST,
-	RUNG_READINESS,
-	RUNG_ANNOUNCED,
-	RUNG_LATE,
+#define FZ_RUNG(rung, word, text) RUNG_##rung,
+#include "preload/symbols.def"
 	RUNG_COUNT
 };
+
+/* A report names the functions of these rungs only. */
+static inline bool rung_waits(enum rung rung)
+{
+	return rung != RUNG_NEVER && rung != RUNG_TRACKED && rung != RUNG_SELF;
+}
 
 /* What a program is made of. */
 enum trait {

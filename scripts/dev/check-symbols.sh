@@ -1,24 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-symbols.sh [BUILD] - preload/symbols.def against everything that
-# must agree with it.
+# scripts/dev/check-symbols.sh [BUILD] - preload/symbols.def against everything that must agree
+# with it.
 #
-#  1 the list is sorted, each name is there once, and an alias names a body
-#  2 what libfiberize.so exports is what the list says, both ways
-#  3 libfiberize.so has no version definitions: they would disable interposition
-#  4 no object of runtime/ or arch/ calls a name in the list: it would come back
-#    to us.  Nor does the library as a whole use one from elsewhere, but through
-#    fz_real.
-#  5 the running libc has each name that is not OPT; where it has several
-#    versions of it, or one that is not for linking, the list names that version
-#  6 a body mentions its own FZ_SYM_ and no other, and there is one for each name
-#  7 each PARK name is used by a test program (the source, or the binary: it may
-#    be what a header or the compiler makes of another name)
-#  8 preload/libc/redirect.def is sorted, and each name in it is a body
+# First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
+# each name is there once.  Then each name that the library takes over:
+#  1 libc has it, unless it is OPTIONAL; where libc has several functions of the name, or none
+#    that is for linking, the line says which version
+#  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
+#  3 libfiberize.so exports it and its aliases, and nothing else
+#  4 a test of its topic uses it, if it waits (by the source, or by the binary: it may be what a
+#    header or the compiler makes of another name)
+# libc's own functions in the table: 5 libc has them.  The library:
+#  6 libfiberize.so has no version definitions: they would disable interposition
+#  7 no object of runtime/ or arch/ calls a name of the table: it would come back to us.  Nor
+#    does the library as a whole use one from elsewhere, but through fz_real.
+# If all is well so far, the table is complete (scripts/dev/waiting.list):
+#  8 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
+#  9 so has each function of libc that makes a system call in which it may wait
+# 10 the manual is up to date
 #
 # Quiet when all is well; otherwise one line for each finding, and exit status 1.
-set -u
+set -u -o pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
 build=${1-build}
@@ -30,62 +34,185 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-found=0
+[ -e "$lib" ] || { echo "check-symbols: $lib is missing; run make"; exit 2; }
+awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def $def >"$work/rows" || exit 1
+awk -F'|' '$1 == "symbol" || $1 == "alias" { print $3 }' "$work/rows" | sort >"$work/names"
+
+# Findings are lines WHERE|WHAT.  Of each line of a file only the first is shown.
+: >"$work/findings"
 finding()
 {
-	echo "check-symbols: $*"
-	found=1
+	echo "$1|$2" >>"$work/findings"
 }
 
-[ -e "$lib" ] || { echo "check-symbols: $lib is missing: run make"; exit 2; }
+# at_lines TEXT...: findings for each NAME, or NAME WORD, of standard input, at the line of NAME;
+# @ is the name and % the word
+at_lines()
+{
+	awk -v def=$def -v text="$*" '
+		FNR == NR {
+			split($0, f, "|")
+			if (f[1] != "topic" && f[1] != "rung")
+				line[f[3]] = f[2]
+			next
+		}
+		{
+			what = text
+			gsub(/@/, $1, what)
+			gsub(/%/, $2, what)
+			print def ":" line[$1] "|" what
+		}' "$work/rows" - >>"$work/findings"
+}
 
-# Lines "alias NAME OF" and "body NAME VERSION KIND" with - for no version.
-sed -n -e 's/^FZ_ALIAS(\([A-Za-z0-9_]*\), *\([A-Za-z0-9_]*\))$/alias \1 \2/p' \
-	-e 's/^FZ_SYMBOL(\([A-Za-z0-9_]*\), *NULL, *\([A-Z| ]*\))$/body \1 - \2/p' \
-	-e 's/^FZ_SYMBOL(\([A-Za-z0-9_]*\), *"\([A-Za-z0-9_.]*\)", *\([A-Z| ]*\))$/body \1 \2 \3/p' \
-	$def >"$work/list"
-awk '{ print $2 }' "$work/list" >"$work/in_order"
-sort -u "$work/in_order" >"$work/names"
-awk '$1 == "body" { print $2 }' "$work/list" | sort >"$work/bodies"
+show_findings_and_stop()
+{
+	awk -F'|' '!($1 ~ /:[0-9]+$/ && shown[$1]++) { print "check-symbols: " $1 ": " $2 }' "$work/findings"
+	[ ! -s "$work/findings" ] || exit 1
+}
 
-# 1
-[ "$(grep -c '^FZ_[A-Z]*(' $def)" = "$(wc -l <"$work/list")" ] ||
-	finding "$def: a line that is neither FZ_SYMBOL(name, version, kind) nor" \
-		"FZ_ALIAS(alias, name)"
-sort -c "$work/in_order" 2>"$work/sorted" ||
-	finding "$def: not sorted: $(sed 's/.*disorder: //' "$work/sorted")"
-for name in $(sort "$work/in_order" | uniq -d); do
-	finding "$def: $name is there twice"
-done
-awk -v def=$def '
-	FNR == NR { body[$1] = 1; next }
-	$1 == "alias" && !($3 in body) {
-		print "check-symbols: " def ": " $2 " is an alias of " $3 ", which is not there"
-		bad = 1
+# 1, 5
+libc=$(ldd "$lib" | awk '$1 == "libc.so.6" { print $3 }')
+[ -e "$libc" ] || { echo "check-symbols: ldd $lib names no libc.so.6"; exit 2; }
+# Lines "NAME VERSION default|old ADDRESS"
+nm -D --with-symbol-versions --defined-only "$libc" | awk '
+	{
+		i = index($NF, "@")
+		name = i ? substr($NF, 1, i - 1) : $NF
+		rest = i ? substr($NF, i) : "@@-"
+		how = rest ~ /^@@/ ? "default" : "old"
+		gsub(/@/, "", rest)
+		print name, rest, how, $1
+	}' | sort -u >"$work/libc"
+awk '{ print $1 }' "$work/libc" | sort -u >"$work/exported"
+awk -v out="$work/wrong" '
+	FNR == NR {
+		there[$1] = version[$1 " " $2] = 1
+		if ($3 == "default")
+			linkable[$1] = 1
+		# A name may have moved here from libpthread, and keep the version it had
+		# there: those are one function.  Two addresses are two functions.
+		if (!at[$1 " " $4]++)
+			functions[$1]++
+		next
 	}
-	END { exit bad }' "$work/bodies" "$work/list" || found=1
-while read -r kind; do
-	case $kind in
-	PARK|TRACK|SELF|ANNOUNCE|OPT)	;;
-	*)	finding "$def: no such kind: $kind" ;;
-	esac
-done < <(awk '$1 == "body" { for (i = 4; i <= NF; i++) if ($i != "|") print $i }' \
-	"$work/list" | sort -u)
+	{ split($0, f, "|"); name = f[3] }
+	f[1] == "libc" || f[1] == "symbol" && f[8] != "OPTIONAL" {
+		if (!(name in there))
+			print name >(out ".missing")
+	}
+	f[1] == "symbol" && f[8] == "NULL" && name in there {
+		if (!(name in linkable))
+			print name >(out ".old")
+		else if (functions[name] > 1)
+			print name >(out ".several")
+	}
+	f[1] == "symbol" && f[8] ~ /^GLIBC/ && name in there {
+		if (!((name " " f[8]) in version))
+			print name, f[8] >(out ".version")
+	}' "$work/libc" "$work/rows"
+touch "$work"/wrong.{missing,old,several,version}
+at_lines "libc has no @; correct the name, or say OPTIONAL if other libcs have it" <"$work/wrong.missing"
+at_lines "libc has @ only in old versions; name one of them" <"$work/wrong.old"
+at_lines "libc has several functions @; name the version of one" <"$work/wrong.several"
+at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
 
-# 2
-nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$work/exported"
-for name in $(comm -13 "$work/names" "$work/exported"); do
-	finding "$lib exports $name, which is not in $def"
-done
-for name in $(comm -23 "$work/names" "$work/exported"); do
-	finding "$lib does not export $name"
-done
+# 2: from FZ_EXPORT and the name to the closing brace in the first column.
+awk '
+	/^FZ_EXPORT / { heading = ""; collecting = 1; where = FILENAME ":" FNR }
+	collecting {
+		heading = heading " " $0
+		rest = heading
+		gsub(/__attribute__ *\(\([^)]*(\([^)]*\))?[^)]*\)\)/, "", rest)
+		if (match(rest, /[A-Za-z0-9_]+\(/)) {
+			name = substr(rest, RSTART, RLENGTH - 1)
+			collecting = 0
+			inside = 1
+			own = 0
+			print "body|" where "|" name
+		}
+	}
+	inside {
+		line = $0
+		while (match(line, /FZ_SYM_[A-Za-z0-9_]+/)) {
+			used = substr(line, RSTART + 7, RLENGTH - 7)
+			if (used == name)
+				own = 1
+			else if (used != "COUNT")
+				print "finding|" where "|" name " counts as " used \
+					"; use FZ_SYM_" name
+			line = substr(line, RSTART + RLENGTH)
+		}
+	}
+	inside && /^}/ {
+		if (!own)
+			print "finding|" where "|" name " is not counted; begin by fz_enter(FZ_SYM_" name ")"
+		inside = 0
+	}' preload/*.c preload/*/*.c >"$work/bodies"
+awk -F'|' '$1 == "finding" { print $2 "|" $3 }' "$work/bodies" >>"$work/findings"
+awk -F'|' '
+	FNR == NR { if ($1 == "symbol") known[$3] = 1; next }
+	$1 == "body" && !($3 in known) {
+		print $2 "|" $3 " has a body, but no FZ_SYMBOL; add one to preload/symbols.def"
+	}' "$work/rows" "$work/bodies" >>"$work/findings"
+awk -F'|' '
+	FNR == NR { if ($1 == "body") written[$3] = 1; next }
+	$1 == "symbol" && !($3 in written) { print $3 }' "$work/bodies" "$work/rows" |
+	at_lines "@ has no body; write one in preload/, with FZ_EXPORT"
 
 # 3
-readelf -V "$lib" | grep -q '^Version definition' &&
-	finding "$lib has a version definition section"
+nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$work/ours"
+comm -23 "$work/names" "$work/ours" |
+	at_lines "$lib does not export @; run make, or add the FZ_EXPORT_ALIAS"
+for name in $(comm -13 "$work/names" "$work/ours"); do
+	finding "$lib" "exports $name, which $def has not; add its line or hide it"
+done
 
-# 4
+# 4: lines "TEST WORD", of the sources and of the binaries.
+sources=() binaries=()
+while read -r line test; do
+	if source=$(compgen -G "tests/programs/*/$test.c"); then
+		sources+=("$source")
+		binaries+=("$build/tests/programs/$test")
+	else
+		finding "preload/topics.def:$line" "there is no tests/programs/*/$test.c; correct the name"
+	fi
+done < <(awk -F'|' '$1 == "topic" { n = split($5, test, " "); while (n) print $2, test[n--] }' \
+	"$work/rows" | sort -u -k 2)
+{
+	awk '{
+		test = FILENAME
+		gsub(/.*\/|\.c$/, "", test)
+		n = split($0, word, /[^A-Za-z0-9_]+/)
+		while (n)
+			print test, word[n--]
+	}' "${sources[@]}"
+	nm -D -A --undefined-only "${binaries[@]}" 2>/dev/null |
+		sed 's/^.*\/\([^/:]*\):.* \([^ @]*\)\(@[^@]*\)*$/\1 \2/'
+} >"$work/used"
+awk -F'|' '
+	FNR == NR { split($0, f, " "); used[f[1], f[2]] = 1; next }
+	$1 == "topic" { tests[$3] = $5 }
+	$1 == "alias" { names[$4] = names[$4] " " $3 }
+	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ { topic[$3] = $7 }
+	END {
+		for (name in topic) {
+			found = 0
+			test_count = split(tests[topic[name]], test, " ")
+			name_count = split(name names[name], alias, " ")
+			for (i = 1; i <= test_count; i++)
+				for (k = 1; k <= name_count; k++)
+					found += (test[i], alias[k]) in used
+			if (!found)
+				print name, topic[name]
+		}
+	}' "$work/used" "$work/rows" |
+	at_lines "no test of % uses @; call it in one of those that preload/topics.def names"
+
+# 6
+readelf -V "$lib" | grep -q '^Version definition' &&
+	finding "$lib" 'has version definitions; the version script must have no named node'
+
+# 7
 objects=()
 for object in "$build"/arch/*/*.o "$build"/runtime/*/*.o; do
 	# One whose source is gone is only left over.
@@ -98,147 +225,51 @@ nm -A --undefined-only "${objects[@]}" | awk '
 	FNR == NR { name[$1] = 1; next }
 	$NF in name {
 		sub(/:.*/, "", $1)
-		print "check-symbols: " $1 " calls " $NF ", which is interposed"
-		bad = 1
-	}
-	END { exit bad }' "$work/names" - || found=1
+		print $1 "|calls " $NF ", which comes back to us; make the system call instead"
+	}' "$work/names" - >>"$work/findings"
 for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print $NF }' |
 	sort -u | comm -12 - "$work/names"); do
-	finding "$lib needs $name from elsewhere, which is interposed"
+	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
+show_findings_and_stop
 
-# 5
-libc=$(ldd "$lib" | awk '$1 == "libc.so.6" { print $3 }')
-[ -e "$libc" ] || finding "cannot find libc.so.6 by ldd $lib"
-# Lines "name VERSION default|old"
-nm -D --with-symbol-versions --defined-only "$libc" | awk '
-	{
-		i = index($NF, "@")
-		name = i ? substr($NF, 1, i - 1) : $NF
-		rest = i ? substr($NF, i) : "@@-"
-		how = rest ~ /^@@/ ? "default" : "old"
-		gsub(/@/, "", rest)
-		print name, rest, how
-	}' | sort -u >"$work/libc"
-# A name may have moved here from libpthread, and keep the version it had there:
-# those are the same function.  Two addresses are two functions.
-nm -D --with-symbol-versions --defined-only "$libc" | awk '
-	{ name = $NF; sub(/@.*/, "", name); at[name " " $1] = 1 }
-	END { for (x in at) { split(x, f, " "); n[f[1]]++ }
-	      for (x in n) if (n[x] > 1) print x }' | sort >"$work/ambiguous"
-awk -v def=$def -v libc="$work/libc" -v ambiguous="$work/ambiguous" '
-	function fail(text)
-	{
-		print "check-symbols: " text
-		bad = 1
-	}
-	FILENAME == libc {
-		there[$1] = version[$1 " " $2] = 1
-		if ($3 == "default")
-			linkable[$1] = 1
-		next
-	}
-	FILENAME == ambiguous { several[$1] = 1; next }
-	{ optional = 0; for (i = 4; i <= NF; i++) optional += $i == "OPT" }
-	# Exporting one more name harms nobody.
-	$1 == "alias" { next }
-	!($2 in there) {
-		if (!optional)
-			fail("libc has no " $2)
-		next
-	}
-	$3 == "-" {
-		if (!($2 in linkable) && !optional)
-			fail($2 ": libc has it only in old versions; " def " names none")
-		if ($2 in several)
-			fail($2 ": libc has several functions of that name; " def \
-				" must name the version")
-		next
-	}
-	!(($2 " " $3) in version) {
-		fail($2 ": libc has it, but not in version " $3)
-	}
-	END { exit bad }' "$work/libc" "$work/ambiguous" "$work/list" || found=1
-
-# 6: from FZ_EXPORT and the name to the closing brace in the first column.
-awk -v out="$work/defined" '
-	function fail(text)
-	{
-		print "check-symbols: " text
-		bad = 1
-	}
-	/^FZ_EXPORT / { heading = ""; collecting = 1; where = FILENAME ":" FNR }
-	collecting {
-		heading = heading " " $0
-		rest = heading
-		gsub(/__attribute__ *\(\([^)]*(\([^)]*\))?[^)]*\)\)/, "", rest)
-		if (match(rest, /[A-Za-z0-9_]+\(/)) {
-			name = substr(rest, RSTART, RLENGTH - 1)
-			collecting = 0
-			inside = 1
-			own = 0
-			print "body", name >out
-		}
-	}
-	inside {
-		line = $0
-		while (match(line, /FZ_SYM_[A-Za-z0-9_]+/)) {
-			used = substr(line, RSTART + 7, RLENGTH - 7)
-			if (used == name)
-				own = 1
-			else if (used != "COUNT")
-				fail(where ": " name " counts as " used)
-			line = substr(line, RSTART + RLENGTH)
-		}
-	}
-	inside && /^}/ {
-		if (!own)
-			fail(where ": " name " does not mention FZ_SYM_" name)
-		inside = 0
-		name = ""
-	}
-	END { exit bad }' preload/*.c preload/*/*.c || found=1
-awk '$1 == "body" { print $2 }' "$work/defined" | sort >"$work/written"
-for name in $(comm -23 "$work/bodies" "$work/written"); do
-	finding "$name: no FZ_EXPORT in preload/"
-done
-for name in $(comm -13 "$work/bodies" "$work/written"); do
-	finding "$name: FZ_EXPORT in preload/, but no FZ_SYMBOL in $def"
-done
-
-# 7
-cat tests/programs/*/*.c tests/programs/*/*.cc tests/programs/*.h | tr -c 'A-Za-z0-9_' '\n' |
-	sort -u >"$work/used"
-programs=()
-for program in "$build"/tests/programs/*; do
-	case $program in
-	*.d|*.o|*'*')	continue ;;
-	esac
-	programs+=("$program")
-done
-nm -D --undefined-only "${programs[@]}" 2>/dev/null |
-	awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u - "$work/used" -o "$work/used"
-# An alias is as good.
-awk '
-	FNR == NR { used[$1] = 1; next }
-	$1 == "alias" && $2 in used { used[$3] = 1 }
-	$1 == "body" { for (i = 4; i <= NF; i++) if ($i == "PARK") parks[$2] = 1 }
-	END {
-		for (name in parks)
-			if (!(name in used)) {
-				print "check-symbols: " name \
-					" may park, but nothing in tests/programs/ calls it"
-				bad = 1
-			}
-		exit bad
-	}' "$work/used" "$work/list" || found=1
+# What is known: lines of words under one heading.
+words()
+{
+	awk -v heading="$1" '/^[a-z]/ { inside = $1 == heading; next }
+		inside && /^\t/ { for (i = 1; i <= NF; i++) print $i }' scripts/dev/waiting.list | sort
+}
+# Names with a line that says how they wait, and those that need none.
+awk -F'|' '
+	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ || $1 == "libc" { waits[$3] = 1; print $3 }
+	$1 == "alias" && $4 in waits { print $3 }' "$work/rows" | sort >"$work/waits"
 
 # 8
-sed -n 's/^FZ_REDIRECT(\([A-Za-z0-9_]*\), [A-Z_]*)$/\1/p' preload/libc/redirect.def >"$work/redirected"
-sort -uc "$work/redirected" 2>"$work/sorted" ||
-	finding "preload/libc/redirect.def: not sorted: $(sed 's/.*disorder: //' "$work/sorted")"
-for name in $(sort "$work/redirected" | comm -23 - "$work/bodies"); do
-	finding "preload/libc/redirect.def: $name has no body in $def"
+for name in $(words points | comm -12 - "$work/exported" | comm -23 - "$work/waits" |
+	comm -23 - <(words unused)); do
+	finding "$def" "$name is a cancellation point, and has no line that says how it waits; add one"
 done
 
-exit $found
+# 9
+if [ "$(uname -m)" = x86_64 ]; then
+	scripts/dev/system-calls.sh "$libc" >"$work/calls"
+	[ "$(wc -l <"$work/calls")" -gt 300 ] ||
+		finding "$libc" 'its system calls cannot be read; mend scripts/dev/system-calls.sh'
+	words instant >"$work/instant"
+	words tries | sort - "$work/waits" >"$work/known"
+	awk -v def=$def '
+		FILENAME ~ /instant$/ { instant[$1] = 1; next }
+		FILENAME ~ /known$/ { known[$1] = 1; next }
+		$2 != "unknown" && !($2 in instant) && !($1 in known) &&
+		$1 !~ /^(__pthread|__libc)_/ {
+			print def "|" $1 " makes the system call " $2 \
+				", and has no line that says how it waits; add one"
+		}' "$work/instant" "$work/known" "$work/calls" >>"$work/findings"
+fi
+show_findings_and_stop
+
+# 10
+[ "$(scripts/dev/gen-symbols.sh --fresh)" = "$(cat scripts/package/fiberize.1)" ] ||
+	finding scripts/package/fiberize.1 'not up to date; run scripts/dev/gen-symbols.sh --update'
+show_findings_and_stop
+exit 0

@@ -185,7 +185,7 @@ must "$CC" -static -o "$work/static-go" "$work/go.c"
 
 says "$work/threads" .verdict 'will gain'
 says "$work/threads" '.objects[0].calls | tojson' \
-	'{"user_space":["sleep"],"request":["accept","read"],"readiness":[],"announced":[],"seen_late":[]}'
+	'{"user_space":["sleep"],"request":["accept","read"],"readiness":[],"announced":[],"brief":[],"inside_libc":[],"seen_late":[]}'
 says "$work/threads" '.objects[0].threads[0]' pthread_create
 
 # Without FSGSBASE each switch is a system call.
