@@ -56,6 +56,15 @@ FZ_EXPORT int chmod(const char *path, mode_t mode)
 	return ret;
 }
 
+FZ_EXPORT int lchmod(const char *path, mode_t mode)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_lchmod);
+	int ret = fz_real.lchmod(path, mode);
+
+	fz_leave_brief(self);
+	return ret;
+}
+
 FZ_EXPORT int fchmodat(int dir, const char *path, mode_t mode, int flags)
 {
 	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchmodat);

@@ -145,7 +145,9 @@ static void changing(int dir)
 	CHECK_KEEPS(chmod(path, 0600), 0);
 	CHECK_KEEPS(fchmod(fd, 0644), 0);
 	CHECK_KEEPS(fchmodat(dir, "file", 0600, 0), 0);
+	CHECK_OK(lchmod(path, 0600));
 	CHECK_ERR(chmod("/nowhere", 0600), ENOENT);
+	CHECK_ERR(lchmod("/nowhere", 0600), ENOENT);
 	CHECK_ERR(fchmod(-1, 0600), EBADF);
 	CHECK_KEEPS(chown(path, (uid_t)-1, (gid_t)-1), 0);
 	CHECK_KEEPS(lchown(path, (uid_t)-1, (gid_t)-1), 0);
