@@ -28,6 +28,7 @@
 #include "preload/libc/selfcheck.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
+#include "runtime/io/pin.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/fiber/cputime.h"
@@ -40,7 +41,7 @@
 #include "runtime/sched/spawner.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sync/once.h"
-#include "runtime/sched/limits.h"
+#include "runtime/base/limits.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 #include "runtime/fiber/stack.h"
@@ -221,6 +222,7 @@ void fz_after_fork_in_child(void)
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
 		return;
 	fz_sched_after_fork();
+	fz_pin_after_fork();
 	fz_carrier_after_fork();
 	fz_monitor_after_fork();
 	fz_spawner_after_fork();

@@ -9,7 +9,7 @@
 #include "preload/real.h"
 #include "runtime/base/host.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/timer.h"
+#include "runtime/base/time.h"
 
 /* Natively the kernel reads it: EFAULT, not a crash. */
 static inline bool fz_timespec_readable(const struct timespec *ts)

@@ -11,6 +11,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
 #include "runtime/backend/own_fd.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 
 #include <linux/close_range.h>

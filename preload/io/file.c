@@ -8,6 +8,7 @@
 #include "preload/io/brief.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
+#include "runtime/sched/announce.h"
 
 #include <stdarg.h>
 

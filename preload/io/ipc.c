@@ -14,6 +14,8 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 
+#include "runtime/base/time.h"
+
 /* ---- System V ----------------------------------------------------------- */
 
 FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)

@@ -5,6 +5,7 @@
  */
 #include "preload/io/brief.h"
 #include "runtime/io/io.h"
+#include "runtime/sched/announce.h"
 
 #include <aio.h>
 #include <sys/eventfd.h>

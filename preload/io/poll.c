@@ -7,8 +7,10 @@
  */
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
+#include "runtime/io/pin.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 

@@ -9,6 +9,7 @@
 #include "preload/gate.h"
 #include "runtime/base/host.h"
 #include "runtime/io/io.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 
 FZ_EXPORT ssize_t read(int fd, void *buf, size_t n)

@@ -8,7 +8,9 @@
 #include "preload/thread/clock.h"
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/base/time.h"
 #include "runtime/io/io.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 
 static struct timespec remaining(fz_nsec deadline)

@@ -4,6 +4,7 @@
  */
 #include "preload/io/brief.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/sched/announce.h"
 
 #include <stdarg.h>
 #include <termios.h>

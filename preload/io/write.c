@@ -7,6 +7,7 @@
  */
 #include "preload/gate.h"
 #include "runtime/io/io.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 
 FZ_EXPORT ssize_t write(int fd, const void *buf, size_t n)

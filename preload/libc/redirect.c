@@ -14,6 +14,7 @@
 #include "preload/gate.h"
 #include "preload/libc/lowlevellock.h"
 #include "runtime/base/die.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 

@@ -14,6 +14,7 @@
 #include "preload/process/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/sched.h"

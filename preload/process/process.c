@@ -8,6 +8,7 @@
  */
 #include "preload/io/brief.h"
 #include "preload/init.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"

@@ -4,6 +4,7 @@
  */
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/base/time.h"
 #include "runtime/io/io.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal.h"

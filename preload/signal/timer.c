@@ -21,6 +21,7 @@
 #include "preload/thread/clock.h"
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/base/time.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal.h"

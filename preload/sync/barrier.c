@@ -5,6 +5,7 @@
  * are libc's for all.
  */
 #include "preload/gate.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sync/barrier.h"
 #include "runtime/sched/sched.h"
 

@@ -8,6 +8,8 @@
 #include "preload/gate.h"
 #include "preload/libc/selfcheck.h"
 #include "preload/time.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sync/cond.h"
 #include "runtime/base/host.h"
 #include "runtime/sched/park.h"

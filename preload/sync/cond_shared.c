@@ -11,6 +11,8 @@
 #include "preload/sync/cond.h"
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sync/cond.h"
 #include "runtime/sched/sched.h"
 

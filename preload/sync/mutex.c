@@ -10,6 +10,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/time.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sync/mutex.h"
 #include "runtime/sched/sched.h"
 

@@ -7,6 +7,7 @@
  */
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sync/rwlock.h"
 #include "runtime/sched/sched.h"
 

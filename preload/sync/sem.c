@@ -7,6 +7,8 @@
 #include "preload/gate.h"
 #include "preload/time.h"
 #include "runtime/base/host.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sync/sem.h"

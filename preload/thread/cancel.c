@@ -6,6 +6,7 @@
 #include "preload/gate.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/base/host.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"

@@ -15,6 +15,7 @@
 #include "runtime/base/die.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/base/host.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"

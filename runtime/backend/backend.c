@@ -2,10 +2,8 @@
 #include "runtime/backend/backend.h"
 
 #include "runtime/base/die.h"
-#include "runtime/base/features.h"
 
-struct fz_backend_choice fz_backend_choice;
-uint64_t fz_features_without;
+struct fz_backend_hooks fz_backend_hooks;
 
 static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t stride)
 {
@@ -39,10 +37,12 @@ static int init_all(struct fz_backend *first, uint32_t n, size_t stride,
 }
 
 int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
-		     enum fz_backend_kind wish, const char **ret_why)
+		     enum fz_backend_kind wish, const struct fz_backend_hooks *hooks,
+		     const char **ret_why)
 {
 	int err = 0;
 
+	fz_backend_hooks = *hooks;
 	fz_backend_choice.failed = NULL;
 	if (wish != FZ_BACKEND_EPOLL) {
 		err = init_all(first, n, stride, FZ_BACKEND_RING, ret_why);
@@ -64,19 +64,6 @@ void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride)
 	}
 }
 
-void fz_backend_lose_ring(int error)
-{
-	uint32_t ring = FZ_BACKEND_RING;
-
-	/* relaxed: see fz_backend_kind(). */
-	if (!atomic_compare_exchange_strong_explicit(&fz_backend_choice.kind, &ring,
-						     FZ_BACKEND_EPOLL, memory_order_relaxed,
-						     memory_order_relaxed))
-		return;
-	fz_backend_choice.failed = "io_uring_enter in mid-run";
-	fz_backend_choice.error = error;
-}
-
 struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
 {
 	const char *why;
@@ -91,11 +78,6 @@ struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
 	fz_epoll_add_ring(&b->epoll,
 			  atomic_load_explicit(&b->ring.fd, memory_order_relaxed));
 	return &b->epoll;
-}
-
-const char *fz_backend_name(void)
-{
-	return fz_backend_kind() == FZ_BACKEND_EPOLL ? "epoll" : "io_uring";
 }
 
 int fz_backend_fd(const struct fz_backend *b, uint32_t i)

@@ -5,6 +5,7 @@
 /*
  * runtime/backend/backend.h - where the kernel tells a processor that something happened:
  * what the scheduler asks of ring.c (io_uring) or epoll.c.
+ * Nothing here knows fibers or carriers: what is above is told by hooks.h.
  *
  * All processors use the same.  One that has no ring has an empty one, so that the
  * questions asked at every switch need not know.
@@ -12,14 +13,10 @@
  * "By the owner" means the carrier that has the processor in RUNTIME.
  */
 
+#include "runtime/backend/choice.h"
 #include "runtime/backend/epoll.h"
+#include "runtime/backend/hooks.h"
 #include "runtime/backend/ring.h"
-
-enum fz_backend_kind {
-	FZ_BACKEND_AUTO,	/* only as a wish: io_uring, or epoll if that fails */
-	FZ_BACKEND_RING,
-	FZ_BACKEND_EPOLL,
-};
 
 /* Part of a processor. */
 struct fz_backend {
@@ -30,40 +27,18 @@ struct fz_backend {
 /* Descriptors of ours that one backend may have, at most. */
 enum { FZ_BACKEND_FDS = 4 };
 
-/* What it is, and why that. */
-struct fz_backend_choice {
-	/* Written while there is one thread, or when the ring is lost. */
-	_Atomic uint32_t kind;
-	const char *failed;	/* what of io_uring failed, or NULL */
-	int error;		/* and how: an error number, or 0 */
-};
-extern struct fz_backend_choice fz_backend_choice FZ_HIDDEN;
-
-static inline enum fz_backend_kind fz_backend_kind(void)
-{
-	/* relaxed: who uses the ring after it was lost is told to come back. */
-	return atomic_load_explicit(&fz_backend_choice.kind, memory_order_relaxed);
-}
-
-/*
- * io_uring has become forbidden in mid-run (a seccomp filter): from now on it is epoll.
- * What is in flight completes as the kernel sees fit.  Any thread.
- */
-void fz_backend_lose_ring(int error);
-
 /* b's epoll instance, made now if the ring has just been lost.  By the owner. */
 struct fz_epoll *fz_backend_epoll(struct fz_backend *b);
 
 /*
  * Make those of n processors, stride bytes apart; as wished for, and all of the same
- * kind.  Returns 0 or -errno, with what failed in *ret_why; then nothing is left.
+ * kind.  The ring.owner of each is set already.  Returns 0 or -errno, with what failed in
+ * *ret_why; then nothing is left.
  */
 int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
-		     enum fz_backend_kind wish, const char **ret_why);
+		     enum fz_backend_kind wish, const struct fz_backend_hooks *hooks,
+		     const char **ret_why);
 void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride);
-
-/* "io_uring" or "epoll". */
-const char *fz_backend_name(void);
 
 /* The i-th of its descriptors, or -1.  Any thread. */
 int fz_backend_fd(const struct fz_backend *b, uint32_t i);

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "runtime/base/lock.h"
-#include "runtime/sched/sched.h"
 #include "runtime/base/sys.h"
 
 enum {
@@ -91,7 +90,7 @@ void fz_own_fd_drop(int copy)
 	fz_syscall1(__NR_close, copy);
 }
 
-static bool is_kept(int fd)
+bool fz_own_fd_is_kept(int fd)
 {
 	return atomic_load_explicit(&kept_count, memory_order_relaxed) && fd < KEPT &&
 	       atomic_load_explicit(&kept[fd / WORD_BITS], memory_order_relaxed) & bit_of(fd);
@@ -136,34 +135,4 @@ int fz_own_fd_elsewhere(int fd)
 	if (copy == -EINVAL || copy == -EMFILE)
 		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 	return (int)copy;
-}
-
-uint32_t fz_sched_fd_count(void)
-{
-	return fz_sched.count * FZ_BACKEND_FDS;
-}
-
-int fz_sched_fd(uint32_t i)
-{
-	return fz_backend_fd(&fz_sched.processors[i / FZ_BACKEND_FDS].backend,
-			     i % FZ_BACKEND_FDS);
-}
-
-bool fz_sched_owns_fd(int fd)
-{
-	if (fd < 0)
-		return false;
-	for (uint32_t i = 0; i < fz_sched_fd_count(); i++)
-		if (fz_sched_fd(i) == fd)
-			return true;
-	return is_kept(fd);
-}
-
-int fz_sched_vacate_fd(int fd)
-{
-	int err = is_kept(fd) ? -EBUSY : 0;
-
-	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
-		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);
-	return err;
 }

@@ -27,6 +27,9 @@ void fz_own_fd_drop(int copy);
 /* The lowest such copy >= first, or UINT_MAX.  Any thread. */
 unsigned fz_own_fd_next_kept(unsigned first);
 
+/* Is it one?  Any thread. */
+bool fz_own_fd_is_kept(int fd);
+
 /* In a fork's child: those who wait are not here. */
 void fz_own_fd_after_fork(void);
 
@@ -35,14 +38,5 @@ int fz_own_fd_raise(int fd);
 
 /* Another number for it, because the program wants fd.  Returns it or -errno. */
 int fz_own_fd_elsewhere(int fd);
-
-/*
- * Descriptors of ours, which the program must not touch: how many at most, the
- * i-th (or -1), is it one.  Any thread.  vacate moves one of ours to another number; 0 or -errno.
- */
-uint32_t fz_sched_fd_count(void);
-int fz_sched_fd(uint32_t i);
-bool fz_sched_owns_fd(int fd);
-int fz_sched_vacate_fd(int fd);
 
 #endif

@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "runtime/backend/backend.h"
-#include "runtime/sched/carrier.h"
+#include "runtime/backend/choice.h"
+#include "runtime/backend/hooks.h"
+#include "runtime/backend/own_fd.h"
 #include "runtime/base/die.h"
 #include "runtime/base/features.h"
-#include "runtime/backend/own_fd.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/timer.h"
+#include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 
 enum {
@@ -159,8 +159,10 @@ out_exit:
 void fz_ring_init_none(struct fz_ring *ring)
 {
 	static unsigned zero;
+	const _Atomic uintptr_t *owner = ring->owner;
 
 	__builtin_memset(ring, 0, sizeof(*ring));
+	ring->owner = owner;
 	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
 	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
 	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);
@@ -177,11 +179,12 @@ void fz_ring_fini(struct fz_ring *ring)
 
 static void note_user(struct fz_ring *ring)
 {
-	const struct fz_carrier *c = fz_self()->carrier;
+	/* relaxed: the caller has made it what it is. */
+	const uintptr_t owner = atomic_load_explicit(ring->owner, memory_order_relaxed);
 
-	if (FZ_LIKELY(ring->user == c))
+	if (FZ_LIKELY(ring->user == owner))
 		return;
-	ring->user = c;
+	ring->user = owner;
 	ring->user_changes++;
 }
 
@@ -251,7 +254,7 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 		ticket.number = atomic_exchange_explicit(
 			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
 	}
-	fz_wake(ticket, FZ_WHY_DONE);
+	fz_backend_hooks.wake(ticket);
 }
 
 static bool is_forbidden(long err)
@@ -345,7 +348,7 @@ void fz_ring_submit(struct fz_ring *ring)
 	while (fz_ring_queued(ring)) {
 		int n;
 
-		fz_carrier_note_submitted();
+		fz_backend_hooks.submits();
 		n = io_uring_submit(&ring->uring);
 
 		if (n >= 0)
@@ -391,7 +394,7 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 		arg.ts = (uintptr_t)&ts;
 	}
 	if (published)
-		fz_carrier_note_submitted();
+		fz_backend_hooks.submits();
 	err = fz_syscall6(__NR_io_uring_enter,
 			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,

@@ -13,8 +13,8 @@
 
 #include <liburing.h>
 
-#include "runtime/fiber/fiber.h"
-#include "runtime/sched/park.h"
+#include "runtime/base/base.h"
+#include "runtime/base/ticket.h"
 
 /*
  * A request in flight.  On the stack of the fiber that waits for it; the kernel
@@ -42,8 +42,9 @@ struct fz_ring {
 	_Atomic int fd;			/* changes if a program wants the number */
 	_Atomic int event_fd;		/* written by fz_ring_kick() */
 	uint32_t in_flight;		/* requests submitted or queued, not completed */
-	/* Who owned it when something was last queued, submitted or reaped; by the owner. */
-	const struct fz_carrier *user;
+	const _Atomic uintptr_t *owner;	/* const: names who has it now, alone */
+	/* Who that was when something was last queued, submitted or reaped; by the owner. */
+	uintptr_t user;
 	uint32_t user_changes;
 	uint32_t settled;		/* completions before this index need no settling */
 	int event_armer;		/* tid of who polls event_fd; 0: nobody does */
@@ -51,7 +52,7 @@ struct fz_ring {
 };
 
 /*
- * Make a ring.  Its descriptors end up at high numbers, above RLIMIT_NOFILE's
+ * Make a ring; its owner is set already.  Its descriptors end up at high numbers, above RLIMIT_NOFILE's
  * soft limit where the hard limit allows.  Returns 0 or -errno, with what failed
  * in *ret_why; -ENOSYS if the kernel lacks something that we need.
  */

@@ -110,12 +110,4 @@ static inline bool fz_sys_failed(long ret)
 	return ret < 0 && ret > -4096;
 }
 
-static inline struct __kernel_timespec fz_timespec(fz_nsec ns)
-{
-	return (struct __kernel_timespec){
-		.tv_sec = (long long)(ns / FZ_SEC),
-		.tv_nsec = (long long)(ns % FZ_SEC),
-	};
-}
-
 #endif

@@ -2,8 +2,9 @@
 #include "runtime/fiber/adopt.h"
 
 #include "runtime/base/host.h"
-#include "runtime/sched/park.h"
 #include "runtime/base/uapi.h"
+#include "runtime/sched/cancel.h"
+#include "runtime/sched/park.h"
 
 /* On the stack of who orders; gone as soon as published was seen. */
 struct order {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/cputime.h"
 
-#include "runtime/sched/carrier.h"
 #include "runtime/base/lock.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
 _Atomic bool fz_cputime_exact;

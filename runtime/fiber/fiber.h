@@ -163,7 +163,7 @@ struct fz_fiber {
 	struct fz_fiber_cpu cpu;
 	struct fz_fiber_sig sig;
 
-	/* All fibers, guarded by the registry lock (runtime/fiber/fiber.c). */
+	/* All fibers, guarded by the registry lock (runtime/fiber/registry.c). */
 	struct {
 		struct fz_fiber *next, *prev;
 	} all;

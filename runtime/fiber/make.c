@@ -3,17 +3,17 @@
 
 #include <asm/errno.h>
 
+#include "runtime/base/host.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/time.h"
 #include "runtime/fiber/adopt.h"
+#include "runtime/fiber/pool.h"
+#include "runtime/fiber/stack.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/fiber/pool.h"
-#include "runtime/base/host.h"
-#include "runtime/sched/spawner.h"
 #include "runtime/sched/park.h"
-#include "runtime/sched/limits.h"
 #include "runtime/sched/sched.h"
-#include "runtime/fiber/stack.h"
-#include "runtime/sched/timer.h"
+#include "runtime/sched/spawner.h"
 
 static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fiber *),
 		       struct fz_fiber **ret_fiber)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/pool.h"
 
-#include "runtime/sched/sched.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/sched/sched.h"
 
 /* A program rarely uses more than two sizes of stacks. */
 enum { TRIES = 16, FREE_PER_PROCESSOR = 64 };

@@ -5,8 +5,8 @@
 #include <linux/mman.h>
 
 #include "runtime/base/features.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/lock.h"
-#include "runtime/sched/limits.h"
 #include "runtime/base/uapi.h"
 
 enum {

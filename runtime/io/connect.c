@@ -8,6 +8,8 @@
 #include <poll.h>
 
 #include "runtime/backend/backend.h"
+#include "runtime/base/time.h"
+#include "runtime/sched/cancel.h"
 
 enum {
 	FAMILY_UNIX = 1,

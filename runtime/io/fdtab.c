@@ -7,9 +7,9 @@
 #include <linux/mman.h>
 #include <linux/stat.h>
 
-#include "runtime/sched/limits.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/timer.h"
+#include "runtime/base/time.h"
 
 enum {
 	TABLE_FDS = 1 << 20,

@@ -22,6 +22,7 @@
 #include "runtime/base/host.h"
 #include "runtime/io/file.h"
 #include "runtime/io/socket.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 #include "runtime/base/sys.h"

@@ -5,11 +5,12 @@
 #include <limits.h>
 #include <linux/poll.h>
 
+#include "runtime/backend/watch.h"
+#include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/park.h"
 #include "runtime/backend/ring.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/timer.h"
 
 static int fd_of(const struct fz_op *op)
 {
@@ -188,14 +189,14 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
 	struct fz_processor *p;
 
-	if (self->kind != FZ_KIND_FIBER && !fz_epoll_is_watched(fd) && !fz_pin_is_pinned(fd)) {
+	if (self->kind != FZ_KIND_FIBER && !fz_watch_any(fd) && !fz_pin_is_pinned(fd)) {
 		unwatch(fd);
 		return;
 	}
 	fz_enter_runtime(self);
 	/* Before those who wait get a copy: what begins to wait in between gets one, too. */
 	unwatch(fd);
-	fz_epoll_closing(fd);
+	fz_watch_closing(fd);
 	fz_pin_closing(fd);
 	if (self->kind != FZ_KIND_FIBER) {
 		fz_leave_runtime(self);
@@ -223,10 +224,10 @@ void fz_op_closed(struct fz_fiber *self, int fd)
 		return;
 	/* seq_cst: pairs with fz_watch_start(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (FZ_LIKELY(!fz_epoll_is_watched(fd)))
+	if (FZ_LIKELY(!fz_watch_any(fd)))
 		return;
 	fz_enter_runtime(self);
-	fz_epoll_closed(fd);
+	fz_watch_closed(fd);
 	fz_leave_runtime(self);
 }
 
@@ -236,7 +237,7 @@ static unsigned next_used(struct fz_fiber *self, unsigned first)
 	unsigned watched, held;
 
 	fz_enter_runtime(self);
-	watched = fz_epoll_next(first);
+	watched = fz_watch_next(first);
 	held = fz_pin_next(first);
 	fz_leave_runtime(self);
 	return held < watched ? held : watched;
@@ -260,8 +261,8 @@ void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last)
 	/* seq_cst: as in fz_op_closed(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	fz_enter_runtime(self);
-	for (unsigned fd = fz_epoll_next(first); fd <= last && fd != UINT_MAX;
-	     fd = fz_epoll_next(fd + 1))
-		fz_epoll_closed((int)fd);
+	for (unsigned fd = fz_watch_next(first); fd <= last && fd != UINT_MAX;
+	     fd = fz_watch_next(fd + 1))
+		fz_watch_closed((int)fd);
 	fz_leave_runtime(self);
 }

@@ -17,11 +17,13 @@
 #include <poll.h>
 #include <sys/uio.h>
 
-#include "runtime/backend/epoll.h"
+#include "runtime/backend/watch.h"
 #include "runtime/base/features.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/timer.h"
 
 enum {
 	FLAG_PEEK = 0x2,
@@ -203,8 +205,12 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_pin_begin(pin, ticket, true);
 	for (unsigned i = 0; i < n && !err; i++) {
 		struct fz_epoll *e = fz_backend_epoll(&fz_processor_of(self)->backend);
+		/* relaxed: ours, until it is linked. */
+		const int fd = atomic_load_explicit(&watches[i].fd, memory_order_relaxed);
 
 		err = fz_watch_start(e, &watches[i], ticket);
+		if (!err)
+			fz_fdtab_change(fd, 0, FZ_FD_WATCHED);
 		/* A file is always ready, or never for what was asked. */
 		if (err == -EPERM && !watches[i].exclusive)
 			err = 0;

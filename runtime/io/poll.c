@@ -8,10 +8,11 @@
 #include <linux/poll.h>
 
 #include "runtime/base/host.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/timer.h"
 
 /* Beyond that the kernel's own poll costs less than so many requests. */
 enum { MAX_REQUESTS = 64 };

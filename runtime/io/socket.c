@@ -10,12 +10,13 @@
 #include <poll.h>
 #include <sys/uio.h>
 
+#include "runtime/base/time.h"
 #include "runtime/sched/announce.h"
 #include "runtime/io/socket.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/timer.h"
 
 enum {
 	FLAG_PEEK = 0x2,

@@ -1,6 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/announce.h"
 
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/sched_internal.h"
+#include "runtime/signal/signal.h"
+
+void fz_announce(struct fz_fiber *self)
+{
+	struct fz_processor *p;
+	bool wanted;
+
+	if (self->kind != FZ_KIND_FIBER)
+		return;
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	if (fz_backend_queued(&p->backend))
+		fz_backend_submit(&p->backend);
+	wanted = fz_processor_needs_carrier(p);
+	if (!wanted || !fz_carrier_hand_off(p)) {
+		/* seq_cst: a pusher that misses this finds the monitor awake. */
+		atomic_store_explicit(&p->owner,
+				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),
+				      memory_order_seq_cst);
+		if (wanted)
+			fz_monitor_want_carrier();
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
+			~self->mask))
+		fz_signal_run_pending(self);
+}
+
 /*
  * The processor was taken or given up meanwhile, or others are waiting for it.  Get
  * one again, in turn: who calls nothing else would otherwise go on without for ever.

@@ -3,25 +3,29 @@
 #define FZ_RUNTIME_SCHED_ANNOUNCE_H
 
 /*
- * runtime/sched/announce.h - real calls that usually return at once, and sometimes wait
- * for a disk, a server, or another process (design.md, rung 4).
+ * runtime/sched/announce.h - real calls that may wait, so that the carrier's processor is not
+ * lost to others meanwhile (design.md, rung 4).
  *
- * Unlike fz_announce() (runtime/sched/sched.h), which is for a call that is about to wait
- * and hands the processor off before it, this costs a few instructions: the carrier
- * notes that it is in a call, and the monitor takes the processor if it finds it in the
- * same one at two looks.
+ *	fz_announce(self);		it is about to wait: hands the processor
+ *	ret = the real call		off before it
  *
- *	fz_announce_brief(self);
- *	ret = the real call
+ *	fz_announce_brief(self);	it usually returns at once, and sometimes waits
+ *	ret = the real call		for a disk, a server, or another process
  *	fz_announce_end(self);
  *
- * Both: from a fiber, outside the runtime; nothing for other threads.  Handlers of
+ * The second costs a few instructions: the carrier notes that it is in a call, and the monitor
+ * takes the processor if it finds it in the same one at two looks.
+ *
+ * All: from a fiber, outside the runtime; nothing for other threads.  Handlers of
  * the program run during the call.  If the call does not return (cancellation,
  * longjmp), there is nothing to undo: the next fz_enter_runtime finds a processor.
  */
 
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
+
+/* Hands the processor to another carrier if anything could need it. */
+void fz_announce(struct fz_fiber *self);
 
 /* relaxed throughout: only this thread and its handlers write it, the monitor samples. */
 static inline void fz_announce_brief(struct fz_fiber *self)

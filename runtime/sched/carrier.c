@@ -4,13 +4,13 @@
 #include <asm/errno.h>
 #include <linux/mman.h>
 
-#include "runtime/fiber/adopt.h"
-#include "runtime/signal/altstack.h"
 #include "runtime/base/host.h"
-#include "runtime/sched/sched.h"
-#include "runtime/signal/signal.h"
+#include "runtime/base/time.h"
+#include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
-#include "runtime/sched/timer.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/altstack.h"
+#include "runtime/signal/signal.h"
 
 enum {
 	CONTEXT_STACK = 256 * 1024,
@@ -96,6 +96,14 @@ void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg)
 
 	for (; c; c = c->all_next)
 		visit(c, arg);
+}
+
+void fz_carrier_note_submitted(void)
+{
+	struct fz_carrier *c = fz_self()->carrier;
+
+	if (c)
+		c->submitted = true;
 }
 
 /* No TLS in here: arch/arch.h. */

@@ -127,14 +127,8 @@ void fz_carrier_let_end(struct fz_fiber *self);
  */
 bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 
-/* The calling kernel thread has submitted requests. */
-static inline void fz_carrier_note_submitted(void)
-{
-	struct fz_carrier *c = fz_self()->carrier;
-
-	if (c)
-		c->submitted = true;
-}
+/* The calling kernel thread is about to submit requests. */
+void fz_carrier_note_submitted(void);
 
 /*
  * Call fn(arg) as what libc believes to run on this kernel thread, which is c's: fn sees

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/monitor.h"
 
-#include "runtime/sched/carrier.h"
-#include "runtime/fiber/cputime.h"
 #include "runtime/base/host.h"
-#include "runtime/sched/spawner.h"
+#include "runtime/base/time.h"
+#include "runtime/fiber/cputime.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/sched/cancel.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/spawner.h"
 #include "runtime/signal/signal.h"
-#include "runtime/fiber/stack.h"
 
 enum {
 	TICK_US = 1000,

@@ -12,7 +12,7 @@
 
 #include "runtime/base/base.h"
 
-/* What it runs, on a helper of runtime/sched/sched.c.  Does not return. */
+/* What it runs, on a helper of runtime/sched/start.c.  Does not return. */
 void fz_monitor_run(void);
 
 /* A processor is in use again.  Any thread; cheap while the monitor is awake. */

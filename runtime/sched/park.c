@@ -3,7 +3,8 @@
 
 #include <asm/errno.h>
 
-#include "runtime/base/host.h"
+#include "runtime/base/time.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/timer.h"
 
@@ -102,6 +103,11 @@ bool fz_wake(struct fz_ticket ticket, enum fz_why why)
 	return wake(ticket, why, NULL);
 }
 
+bool fz_wake_done(struct fz_ticket ticket)
+{
+	return wake(ticket, FZ_WHY_DONE, NULL);
+}
+
 struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why)
 {
 	struct fz_fiber *run = NULL;
@@ -149,93 +155,6 @@ bool fz_wait_is_parked(const struct fz_fiber *fiber)
 	/* acquire: what it did before it parked has been done. */
 	return (atomic_load_explicit(&fiber->wait, memory_order_acquire) &
 		FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED;
-}
-
-/* glibc's bits of cancelhandling. */
-enum {
-	DISABLED = 1, ASYNCHRONOUS = 2, CANCELING = 4, CANCELED = 8, TERMINATED = 32,
-	EXITING = FZ_CANCEL_EXITING,
-};
-
-static int cancel_bits(const struct fz_fiber *f)
-{
-	/* seq_cst: pairs with the publication by pthread_cancel. */
-	return atomic_load_explicit(fz_tcb_cancelhandling(fz_tcb_of(f)), memory_order_seq_cst);
-}
-
-bool fz_cancel_requested(const struct fz_fiber *self)
-{
-	/* seq_cst: as in cancel_bits(). */
-	return FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_seq_cst)) &&
-	       (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
-}
-
-bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self)
-{
-	return FZ_UNLIKELY(cancel_bits(self) & ASYNCHRONOUS);
-}
-
-bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
-{
-	return atomic_load_explicit(&f->cancel.sent, memory_order_seq_cst) &&
-	       !atomic_load_explicit(&f->cancel.deferred, memory_order_seq_cst) &&
-	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
-	       (CANCELED | ASYNCHRONOUS);
-}
-
-bool fz_cancel_is_unseen(const struct fz_fiber *f)
-{
-	/* seq_cst: as in fz_cancel_is_asynchronous(). */
-	return atomic_load_explicit(&f->cancel.sent, memory_order_seq_cst) &&
-	       !atomic_load_explicit(&f->cancel.seen, memory_order_relaxed) &&
-	       !atomic_load_explicit(&f->cancel.deferred, memory_order_seq_cst) &&
-	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) == CANCELED;
-}
-
-void fz_cancel_disable(struct fz_fiber *self)
-{
-	/* relaxed: only its own thread acts on it. */
-	atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)), DISABLED,
-				 memory_order_relaxed);
-}
-
-bool fz_cancel_is_leaving(const struct fz_fiber *f)
-{
-	return cancel_bits(f) & (CANCELING | CANCELED | EXITING | TERMINATED);
-}
-
-void fz_cancel_defer(struct fz_fiber *self)
-{
-	/* relaxed: only its own thread, and who interrupts it, acts on it. */
-	atomic_store_explicit(&self->cancel.deferred, true, memory_order_relaxed);
-}
-
-void fz_cancel_undefer(struct fz_fiber *self)
-{
-	/* seq_cst: pairs with fz_cancel_is_asynchronous() after a request was published. */
-	atomic_store_explicit(&self->cancel.deferred, false, memory_order_seq_cst);
-	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
-		fz_host.test_cancel();
-}
-
-bool fz_cancel_begin_call(struct fz_fiber *self)
-{
-	/* seq_cst: pairs with cancel_bits() after a request was published. */
-	bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
-						  ASYNCHRONOUS, memory_order_seq_cst) &
-			 ASYNCHRONOUS);
-
-	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
-		fz_host.test_cancel();
-	return changed;
-}
-
-void fz_cancel_end_call(struct fz_fiber *self, bool changed)
-{
-	/* relaxed: only its own thread acts on it. */
-	if (changed)
-		atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
-					  ~ASYNCHRONOUS, memory_order_relaxed);
 }
 
 bool fz_wake_cancelled(struct fz_fiber *fiber)

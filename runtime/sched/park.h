@@ -28,6 +28,7 @@
  *	unpublish it, or learn that a waker took it
  */
 
+#include "runtime/base/ticket.h"
 #include "runtime/fiber/fiber.h"
 
 enum fz_why {
@@ -52,12 +53,6 @@ enum {
 	FZ_WAIT_NUMBER_SHIFT = 8,
 };
 
-/* One sleep of one thread. */
-struct fz_ticket {
-	struct fz_fiber *fiber;
-	uint64_t number;
-};
-
 /*
  * Announce a sleep.  On the calling thread, in the runtime (fz_enter_runtime).
  * A fiber must go on to fz_park() or fz_wait_disarm().
@@ -80,6 +75,9 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline);
  */
 bool fz_wake(struct fz_ticket ticket, enum fz_why why);
 
+/* The same, FZ_WHY_DONE. */
+bool fz_wake_done(struct fz_ticket ticket);
+
 /*
  * The same, but a fiber that sleeps is not queued: it is returned, for the caller to switch to.
  * NULL of any other, and if there was nothing to end.
@@ -95,49 +93,10 @@ bool fz_wait_is_parked(const struct fz_fiber *fiber);
 /* By the carrier, after the switch away from a fiber that parks. */
 void fz_wait_context_saved(struct fz_fiber *fiber);
 
-/* A request to cancel that the thread must act on at a cancellation point. */
-bool fz_cancel_requested(const struct fz_fiber *self);
-
-/* The calling thread's type of cancellation is PTHREAD_CANCEL_ASYNCHRONOUS. */
-bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
-
-/* A request, and it need not wait for a cancellation point. */
-bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
-
-/*
- * A request that libc's calls have not been interrupted for, or not noticeably: what it
- * is blocked in may be one that libc makes cancellable by its place.
- */
-bool fz_cancel_is_unseen(const struct fz_fiber *fiber);
-
-/* The calling thread is never to act on a request. */
-void fz_cancel_disable(struct fz_fiber *self);
-
-/* It is cancelled, even if it cannot act on that, or has called pthread_exit. */
-bool fz_cancel_is_leaving(const struct fz_fiber *fiber);
-
-/*
- * Around a call that undoes what it has begun before it acts on a cancellation: until
- * undefer the thread is not cancelled asynchronously, and if it was meanwhile, then
- * there.  Outside the runtime.
- */
-void fz_cancel_defer(struct fz_fiber *self);
-void fz_cancel_undefer(struct fz_fiber *self);
-
-/*
- * Around a system call that may block the carrier: cancellation ends it, as it does in
- * libc's own.  end takes what begin returned.  Outside the runtime.
- */
-bool fz_cancel_begin_call(struct fz_fiber *self);
-void fz_cancel_end_call(struct fz_fiber *self, bool changed);
-
 /*
  * End the thread's sleep because it was cancelled; one that may be cancelled
  * asynchronously wakes from any sleep, and is gone when it leaves the runtime.
  */
 bool fz_wake_cancelled(struct fz_fiber *fiber);
-
-/* glibc's bits of cancelhandling for a thread that ends, and a cancelled one. */
-enum { FZ_CANCEL_EXITING = 16, FZ_CANCEL_CANCELED = 8 | 4 };
 
 #endif

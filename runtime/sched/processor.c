@@ -3,10 +3,12 @@
  * runtime/sched/processor.c - who has a processor (runtime/sched/sched.h): entering and leaving the
  * runtime, announced calls, taking one away.
  */
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched_internal.h"
 
-#include "runtime/sched/carrier.h"
 #include "runtime/base/host.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/signal/signal.h"
@@ -14,6 +16,11 @@
 struct fz_processor *fz_processor_of(const struct fz_fiber *self)
 {
 	return self->carrier->processor;
+}
+
+struct fz_processor *fz_processor_or_none(const struct fz_fiber *self)
+{
+	return self->kind == FZ_KIND_FIBER ? fz_processor_of(self) : NULL;
 }
 
 bool fz_sched_has_company(const struct fz_fiber *self)
@@ -220,8 +227,7 @@ void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner)
 	owner_cas(p, seen_owner, owner_word(c, FZ_OWNER_ANNOUNCED));
 }
 
-/* Requests and deadlines that somebody must wait for, besides runnable fibers. */
-static bool needs_carrier(struct fz_processor *p)
+bool fz_processor_needs_carrier(struct fz_processor *p)
 {
 	return fz_backend_in_flight(&p->backend) || p->timers.used || fz_processor_has_work(p, 0);
 }
@@ -240,33 +246,6 @@ void fz_sched_give_up(struct fz_fiber *self)
 	fz_monitor_want_carrier();
 }
 
-void fz_announce(struct fz_fiber *self)
-{
-	struct fz_processor *p;
-	bool wanted;
-
-	if (self->kind != FZ_KIND_FIBER)
-		return;
-	fz_enter_runtime(self);
-	p = fz_processor_of(self);
-	if (fz_backend_queued(&p->backend))
-		fz_backend_submit(&p->backend);
-	wanted = needs_carrier(p);
-	if (!wanted || !fz_carrier_hand_off(p)) {
-		/* seq_cst: a pusher that misses this finds the monitor awake. */
-		atomic_store_explicit(&p->owner,
-				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),
-				      memory_order_seq_cst);
-		if (wanted)
-			fz_monitor_want_carrier();
-	}
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
-			~self->mask))
-		fz_signal_run_pending(self);
-}
-
 void fz_sched_rotate(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
@@ -279,7 +258,7 @@ void fz_sched_rotate(struct fz_fiber *self)
 		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
 
 		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) ||
-		    !needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+		    !fz_processor_needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 			continue;
 		if (fz_backend_queued(&p->backend))
 			fz_backend_submit(&p->backend);

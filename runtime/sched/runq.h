@@ -14,8 +14,8 @@
  * FIFOs without the slot and may be read without the lock as a hint.
  */
 
-#include "runtime/fiber/fiber.h"
 #include "runtime/base/lock.h"
+#include "runtime/fiber/fiber.h"
 
 struct fz_runq {
 	struct fz_lock lock;

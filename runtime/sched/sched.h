@@ -21,8 +21,8 @@
  */
 
 #include "runtime/backend/backend.h"
-#include "runtime/fiber/fiber.h"
 #include "runtime/base/lock.h"
+#include "runtime/fiber/fiber.h"
 #include "runtime/sched/runq.h"
 #include "runtime/sched/timer.h"
 
@@ -101,6 +101,9 @@ void fz_leave_runtime(struct fz_fiber *self);
 /* A running fiber's processor.  Stale after anything that may park. */
 struct fz_processor *fz_processor_of(const struct fz_fiber *self);
 
+/* The same by any thread: NULL if it is no fiber. */
+struct fz_processor *fz_processor_or_none(const struct fz_fiber *self);
+
 /* Would a request of the caller share its submission with others?  A hint. */
 bool fz_sched_has_company(const struct fz_fiber *self);
 
@@ -134,13 +137,6 @@ void fz_sched_take_turns(struct fz_fiber *self);
 
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
-
-/*
- * Around a call that may block the carrier for long (design.md, rung 4): hands
- * the processor to another carrier if anything could need it.  Outside the
- * runtime.  Nothing to undo: the next fz_enter_runtime finds a processor.
- */
-void fz_announce(struct fz_fiber *self);
 
 /* The first thing on a context that runs for the first time. */
 void fz_sched_arrived(struct fz_fiber *self);

@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_SCHED_SCHED_INTERNAL_H
 
 /*
- * runtime/sched/sched_internal.h - what sched.c and processor.c share: the word that says who
+ * runtime/sched/sched_internal.h - what the files of this room share: the word that says who
  * has a processor, and waiting for one.
  */
 
@@ -31,6 +31,9 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	/* seq_cst: pairs with owner_cas() in go_idle(), see fz_sched_kick(). */
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
+
+/* Requests and deadlines that somebody must wait for, or runnable fibers. */
+bool fz_processor_needs_carrier(struct fz_processor *p);
 
 /*
  * Without a processor: the carrier's context pushes the caller to the global queue once

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/spawner.h"
 
-#include "runtime/sched/carrier.h"
-#include "runtime/fiber/fiber.h"
 #include "runtime/base/host.h"
-#include "runtime/sched/monitor.h"
+#include "runtime/fiber/fiber.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
 
 static struct {
 	_Atomic uint32_t wanted;	/* futex; 1: not yet seen */

@@ -13,7 +13,7 @@
 
 #include "runtime/base/base.h"
 
-/* What it runs, on a helper of runtime/sched/sched.c.  Does not return. */
+/* What it runs, on a helper of runtime/sched/start.c.  Does not return. */
 void fz_spawner_run(void);
 
 /*

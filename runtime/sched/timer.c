@@ -2,33 +2,9 @@
 #include "runtime/sched/timer.h"
 
 #include <linux/mman.h>
-#include <time.h>
 
-#include "runtime/base/die.h"
-#include "runtime/base/host.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
-
-static fz_nsec read_clock(int clock)
-{
-	struct timespec ts;
-
-	if (FZ_LIKELY(fz_host.clock_gettime != NULL))
-		fz_host.clock_gettime(clock, &ts);
-	else
-		fz_syscall2(__NR_clock_gettime, clock, (long)&ts);
-	return (fz_nsec)ts.tv_sec * FZ_SEC + (fz_nsec)ts.tv_nsec;
-}
-
-fz_nsec fz_now(void)
-{
-	return read_clock(CLOCK_MONOTONIC);
-}
-
-fz_nsec fz_now_realtime(void)
-{
-	return read_clock(CLOCK_REALTIME);
-}
 
 void fz_timers_init(struct fz_timers *t)
 {

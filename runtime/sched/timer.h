@@ -11,8 +11,9 @@
  * stolen leaves the heap of its former processor.
  */
 
-#include "runtime/fiber/fiber.h"
 #include "runtime/base/lock.h"
+#include "runtime/base/time.h"
+#include "runtime/fiber/fiber.h"
 
 struct fz_timers {
 	struct fz_lock lock;
@@ -20,9 +21,6 @@ struct fz_timers {
 	uint32_t used, capacity;
 	_Atomic fz_nsec earliest;	/* FZ_FOREVER if empty; any thread reads */
 };
-
-fz_nsec fz_now(void);			/* CLOCK_MONOTONIC; never fails */
-fz_nsec fz_now_realtime(void);		/* CLOCK_REALTIME, which may be set */
 
 void fz_timers_init(struct fz_timers *t);
 

@@ -10,8 +10,8 @@
  * call, for threads that have one.  Only then a handler of stack overflow finds it.
  */
 
-#include "runtime/sched/carrier.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/carrier.h"
 
 /* A new life: none. */
 void fz_alt_stack_init(struct fz_fiber *f);

@@ -5,11 +5,12 @@
  */
 #include <ucontext.h>
 
-#include "runtime/signal/altstack.h"
-#include "runtime/sched/carrier.h"
 #include "runtime/base/host.h"
+#include "runtime/sched/cancel.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/altstack.h"
 #include "runtime/signal/signal_internal.h"
 
 static struct {

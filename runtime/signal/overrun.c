@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/signal/overrun.h"
 
+#include "runtime/base/time.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal_internal.h"
-#include "runtime/sched/timer.h"
 
 enum {
 	SLOTS = 1024,

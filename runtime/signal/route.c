@@ -5,8 +5,8 @@
  */
 #include <asm/errno.h>
 
-#include "runtime/sched/carrier.h"
 #include "runtime/base/lock.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"

@@ -4,15 +4,16 @@
 #include <asm/errno.h>
 #include <ucontext.h>
 
-#include "runtime/signal/altstack.h"
-#include "runtime/sched/carrier.h"
 #include "runtime/base/die.h"
 #include "runtime/base/host.h"
-#include "runtime/signal/overrun.h"
+#include "runtime/base/time.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/altstack.h"
+#include "runtime/signal/overrun.h"
 #include "runtime/signal/signal_internal.h"
-#include "runtime/fiber/stack.h"
 
 /* ---- arrival ------------------------------------------------------------ */
 

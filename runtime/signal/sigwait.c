@@ -9,11 +9,12 @@
 #include <asm/errno.h>
 
 #include "runtime/base/host.h"
-#include "runtime/sched/monitor.h"
 #include "runtime/io/op.h"
-#include "runtime/signal/overrun.h"
+#include "runtime/sched/cancel.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/overrun.h"
 #include "runtime/signal/signal_internal.h"
 
 static struct {

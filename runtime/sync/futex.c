@@ -5,12 +5,14 @@
 
 #include "runtime/backend/backend.h"
 #include "runtime/base/host.h"
+#include "runtime/base/time.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sync/lot.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
-#include "runtime/sched/timer.h"
 #include "runtime/base/uapi.h"
 
 enum {

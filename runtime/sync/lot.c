@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 
 #include "runtime/base/lock.h"
+#include "runtime/base/time.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 

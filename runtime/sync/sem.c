@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 
+#include "runtime/sched/cancel.h"
 #include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
 #include "runtime/signal/signal.h"

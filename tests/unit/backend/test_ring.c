@@ -14,12 +14,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/backend/hooks.h"
 #include "runtime/backend/ring.h"
+#include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
 TestSuite(ring, .timeout = 120);
 
 static struct fz_ring ring;
+static _Atomic uintptr_t owner;
+static _Atomic unsigned submissions;
+
+static void count_submission(void)
+{
+	COUNT(submissions);
+}
 
 static void init(void)
 {
@@ -27,6 +36,8 @@ static void init(void)
 	int err;
 
 	setup_layout();
+	fz_backend_hooks = (struct fz_backend_hooks){ fz_wake_done, count_submission };
+	ring.owner = &owner;
 	err = fz_ring_init(&ring, &why);
 	cr_assert_eq(err, 0, "%s: %s", why, strerror(-err));
 	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
@@ -98,12 +109,15 @@ static uint32_t reap(void)
 Test(ring, completes)
 {
 	struct waiter w = { .fiber.thread.tid = 0 };
+	unsigned before;
 
 	init();
 	start_nop(&w);
 	cr_assert_eq(fz_ring_queued(&ring), 1);
 	cr_assert(!done(&w));
+	before = GET(submissions);
 	fz_ring_submit(&ring);
+	cr_assert_eq(GET(submissions), before + 1);
 	cr_assert_eq(fz_ring_queued(&ring), 0);
 	cr_assert_eq(reap(), 1);
 	cr_assert(done(&w));
@@ -111,6 +125,21 @@ Test(ring, completes)
 	cr_assert_eq(w.request.result, 0);
 	cr_assert_eq(ring.in_flight, 0);
 	cr_assert(!fz_ring_has_completions(&ring));
+}
+
+/* Who reaps what another has submitted settles it first. */
+Test(ring, another_owner_is_noticed)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+
+	init();
+	start_nop(&w);
+	fz_ring_submit(&ring);
+	cr_assert_eq(w.request.user_change, ring.user_changes);
+	SET(owner, 1);
+	cr_assert_eq(reap(), 1);
+	cr_assert(done(&w));
+	cr_assert_neq(w.request.user_change, ring.user_changes);
 }
 
 /* Results come through as they are. */

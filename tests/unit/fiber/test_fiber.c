@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 

@@ -8,6 +8,7 @@
 
 #include "runtime/io/pin.h"
 #include "runtime/backend/own_fd.h"
+#include "runtime/sched/own_fds.h"
 
 static const struct fz_ticket nobody;
 

@@ -5,6 +5,7 @@
  *
  *	stress_queue [ROUNDS]
  */
+#include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/base/lock.h"
 #include "runtime/sched/runq.h"

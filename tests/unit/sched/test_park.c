@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 

@@ -8,10 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/time.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/base/host.h"
 #include "runtime/io/op.h"
-#include "runtime/backend/own_fd.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 #include "runtime_setup.h"
 

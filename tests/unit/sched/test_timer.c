@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "runtime/base/time.h"
 #include "runtime/sched/timer.h"
 #include "runtime_setup.h"
 

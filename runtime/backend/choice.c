@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/backend/choice.h"
+
+struct fz_backend_choice fz_backend_choice;
+
+void fz_backend_lose_ring(int error)
+{
+	uint32_t ring = FZ_BACKEND_RING;
+
+	/* relaxed: see fz_backend_kind(). */
+	if (!atomic_compare_exchange_strong_explicit(&fz_backend_choice.kind, &ring,
+						     FZ_BACKEND_EPOLL, memory_order_relaxed,
+						     memory_order_relaxed))
+		return;
+	fz_backend_choice.failed = "io_uring_enter in mid-run";
+	fz_backend_choice.error = error;
+}
+
+const char *fz_backend_name(void)
+{
+	return fz_backend_kind() == FZ_BACKEND_EPOLL ? "epoll" : "io_uring";
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/fiber/join.c - what becomes of a thread that has ended: joined, detached, buried.
+ */
+#include <asm/errno.h>
+#include <linux/futex.h>
+
+#include "runtime/fiber/fiber.h"
+#include "runtime/fiber/pool.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/sched/cancel.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sync/lot.h"
+
+struct fz_fiber *fz_fiber_take_joiner(struct fz_fiber *self)
+{
+	return fz_lot_take(&self->thread.life);
+}
+
+void fz_fiber_buried(struct fz_fiber *f)
+{
+	/*
+	 * release: the result, for the joiner's acquire; acquire: pairs with
+	 * fz_fiber_detach().
+	 */
+	uint32_t life = atomic_fetch_or_explicit(&f->thread.life, FZ_LIFE_ENDED,
+						 memory_order_acq_rel);
+
+	/* Detached while it is being joined: the joiner frees it. */
+	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING)) == FZ_LIFE_DETACHED) {
+		/* release: a stale handle finds FREE, not an old life. */
+		atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
+		fz_pool_put(fz_processor_of(fz_self()), f);
+	} else {
+		fz_lot_wake(&f->thread.life, 1);
+	}
+}
+
+/* An ended fiber that nobody else can name any more. */
+static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
+{
+	/* The main thread's stack, and one that libc has ended, have no next life. */
+	if (f->thread.is_main ||
+	    atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+		return;
+	/* release: a stale handle finds FREE, not an old life. */
+	atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
+	fz_enter_runtime(self);
+	fz_pool_put(fz_processor_or_none(self), f);
+	fz_leave_runtime(self);
+}
+
+/* Its stack is libc's no more, but the record in it stays: no next life. */
+static void bury_retired(struct fz_fiber *f)
+{
+	/* acquire: the kernel thread is gone, and what it had locked free. */
+	while (atomic_load_explicit(&f->thread.retiring, memory_order_acquire))
+		fz_syscall4(__NR_futex, (long)&f->thread.retiring, FUTEX_WAIT, 1, 0);
+	fz_stack_trim(f->mem.stack, (char *)f - 4096);
+	/* release: a stale handle finds FREE, not an old life. */
+	atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
+}
+
+static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
+{
+	/* acquire: pairs with fz_fiber_buried(). */
+	uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_acquire);
+
+	do {
+		if (life & FZ_LIFE_FREE)
+			return -ESRCH;
+		if (life & FZ_LIFE_DETACHED)
+			return -EINVAL;
+		/* Before JOINING, as glibc has it: not if one of them is cancelled. */
+		if ((f == self || (f->thread.joins == self && !(life & FZ_LIFE_ENDED) &&
+				   !fz_cancel_is_leaving(f))) &&
+		    !fz_cancel_requested(self))
+			return -EDEADLK;
+		if (life & FZ_LIFE_JOINING)
+			return -EINVAL;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&f->thread.life, &life, life | FZ_LIFE_JOINING, memory_order_acq_rel,
+		memory_order_acquire));
+	return 0;
+}
+
+int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
+{
+	struct fz_fiber *self = fz_self();
+	int err;
+
+	if (deadline == 0) {
+		uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_acquire);
+
+		if (!(life & (FZ_LIFE_ENDED | FZ_LIFE_FREE | FZ_LIFE_DETACHED)))
+			return -EBUSY;
+	}
+	err = claim_for_join(self, f);
+	if (err)
+		return err;
+	self->thread.joins = f;
+	fz_cancel_defer(self);
+	for (;;) {
+		/* acquire: pairs with fz_fiber_buried(). */
+		uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_acquire);
+
+		if (life & FZ_LIFE_ENDED)
+			break;
+		err = fz_lot_wait(&f->thread.life, life, deadline, FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
+		if (err == -ETIMEDOUT || err == -ECANCELED) {
+			self->thread.joins = NULL;
+			/*
+			 * release: who joins next sees nothing of ours; acquire: pairs with
+			 * fz_fiber_buried(), which left it to us if it was detached meanwhile.
+			 */
+			life = atomic_fetch_and_explicit(&f->thread.life,
+							 ~(uint32_t)FZ_LIFE_JOINING,
+							 memory_order_acq_rel);
+			if (life & FZ_LIFE_ENDED && life & FZ_LIFE_DETACHED)
+				free_ended(self, f);
+			fz_cancel_undefer(self);
+			return err;
+		}
+	}
+	self->thread.joins = NULL;
+	if (ret_result)
+		*ret_result = f->thread.result;
+	if (atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+		bury_retired(f);
+	else
+		free_ended(self, f);
+	fz_cancel_undefer(self);
+	return 0;
+}
+
+int fz_fiber_detach(struct fz_fiber *f)
+{
+	struct fz_fiber *self = fz_self();
+	/* acq_rel: pairs with fz_fiber_buried(); one of us two frees it. */
+	uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_relaxed);
+
+	do {
+		if (life & FZ_LIFE_FREE)
+			return -ESRCH;
+		if (life & FZ_LIFE_DETACHED)
+			return -EINVAL;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&f->thread.life, &life, life | FZ_LIFE_DETACHED, memory_order_acq_rel,
+		memory_order_relaxed));
+	/* A joiner that has the claim already frees it as well. */
+	if (!(life & FZ_LIFE_ENDED) || life & FZ_LIFE_JOINING)
+		return 0;
+	free_ended(self, f);
+	return 0;
+}

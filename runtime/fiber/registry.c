@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/fiber/registry.h"
+
+#include "runtime/base/host.h"
+#include "runtime/fiber/pool.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+/*
+ * Virtual tids: above the kernel's largest (PID_MAX_LIMIT), below what fits the
+ * owner field of a futex (FUTEX_TID_MASK).
+ */
+enum {
+	TID_FIRST = (1 << 22) + 1,
+	TID_LAST = (1 << 30) - 1,
+	TID_BATCH = 256,
+};
+
+/* Guarded by lock unless atomic. */
+static struct {
+	struct fz_lock lock;
+	struct fz_fiber *all;
+	_Atomic uint32_t alive;
+	_Atomic int next_tid;
+	_Atomic(struct fz_fiber *) main;
+} registry = { .next_tid = TID_FIRST, .alive = 1 };
+
+uint32_t fz_fiber_alive(void)
+{
+	return atomic_load_explicit(&registry.alive, memory_order_relaxed);
+}
+
+bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg)
+{
+	bool stopped = false;
+
+	fz_lock_acquire(&registry.lock);
+	for (struct fz_fiber *f = registry.all; f && !stopped; f = f->all.next)
+		stopped = visit(f, arg);
+	fz_lock_release(&registry.lock);
+	return stopped;
+}
+
+int fz_fiber_kernel_tid(const struct fz_fiber *f)
+{
+	return f->carrier->tid;
+}
+
+struct fz_fiber *fz_fiber_main(void)
+{
+	return atomic_load_explicit(&registry.main, memory_order_acquire);
+}
+
+void fz_registry_set_main(struct fz_fiber *f)
+{
+	/* release: pairs with fz_fiber_main(). */
+	atomic_store_explicit(&registry.main, f, memory_order_release);
+}
+
+void fz_registry_add(struct fz_fiber *f)
+{
+	fz_lock_acquire(&registry.lock);
+	f->all.prev = NULL;
+	f->all.next = registry.all;
+	if (registry.all)
+		registry.all->all.prev = f;
+	registry.all = f;
+	/* relaxed: only the last decrement means anything; main counts from the start. */
+	if (!f->thread.is_main)
+		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+	fz_signal_thread_started(f);
+	fz_lock_release(&registry.lock);
+}
+
+bool fz_registry_remove(struct fz_fiber *f)
+{
+	bool last;
+
+	fz_lock_acquire(&registry.lock);
+	if (f->all.prev)
+		f->all.prev->all.next = f->all.next;
+	else
+		registry.all = f->all.next;
+	if (f->all.next)
+		f->all.next->all.prev = f->all.prev;
+	if (f->kind == FZ_KIND_FIBER)
+		fz_signal_thread_ended(f);
+	/* acq_rel: who exits the process sees what all others did before. */
+	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
+	fz_lock_release(&registry.lock);
+	return last;
+}
+
+void fz_fiber_native_started(void)
+{
+	/* relaxed: only the last decrement means anything. */
+	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+}
+
+void fz_fiber_native_ended(void)
+{
+	/* acq_rel: as in fz_registry_remove(). */
+	if (atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1)
+		fz_host.exit_process(0);
+}
+
+static int batch_of_tids(int size)
+{
+	int first = atomic_fetch_add_explicit(&registry.next_tid, size, memory_order_relaxed);
+
+	/* A billion threads later, start over. */
+	if (first > TID_LAST - 2 * TID_BATCH)
+		atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
+	return first;
+}
+
+int fz_registry_new_tid(struct fz_processor *p)
+{
+	if (!p)
+		return batch_of_tids(1);
+	if (p->next_tid == p->last_tid) {
+		p->next_tid = batch_of_tids(TID_BATCH);
+		p->last_tid = p->next_tid + TID_BATCH;
+	}
+	return p->next_tid++;
+}
+
+_Noreturn void fz_registry_last_ended(struct fz_fiber *self)
+{
+	fz_leave_runtime(self);
+	fz_host.exit_process(0);
+	__builtin_unreachable();
+}
+
+struct search {
+	int tid, mask;
+	struct fz_fiber *found;
+};
+
+static bool has_tid(struct fz_fiber *f, void *arg)
+{
+	struct search *search = arg;
+
+	if ((f->thread.tid & search->mask) != search->tid)
+		return false;
+	search->found = f;
+	return true;
+}
+
+struct fz_fiber *fz_fiber_by_clock_tid(int tid, int mask)
+{
+	struct search search = { tid, mask, NULL };
+	struct fz_fiber *self = fz_self();
+	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	if (!nested)
+		fz_enter_runtime(self);
+	fz_fiber_each(has_tid, &search);
+	if (!nested)
+		fz_leave_runtime(self);
+	return search.found;
+}
+
+struct fz_fiber *fz_fiber_by_tid(int tid)
+{
+	return fz_fiber_by_clock_tid(tid, ~0);
+}
+
+void fz_fiber_alone(void)
+{
+	/* relaxed: there is nobody else. */
+	atomic_store_explicit(&registry.alive, 1, memory_order_relaxed);
+}
+
+void fz_fiber_after_fork(void)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_fiber keep = *self;
+
+	__builtin_memset(&registry, 0, sizeof(registry));
+	fz_pool_after_fork();
+	fz_fiber_alone();
+	/* Batches that the parent gave out are not used twice here. */
+	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
+	__builtin_memset(self, 0, sizeof(*self));
+	self->mask = keep.mask;
+	self->mem.stack = keep.mem.stack;
+	self->mem.stack_size = keep.mem.stack_size;
+	self->mem.guard_size = keep.mem.guard_size;
+	__builtin_memcpy(self->thread.name, keep.thread.name, sizeof(self->thread.name));
+}

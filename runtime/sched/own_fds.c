@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/own_fds.h"
+
+#include <asm/errno.h>
+
+#include "runtime/backend/own_fd.h"
+#include "runtime/sched/sched.h"
+
+uint32_t fz_sched_fd_count(void)
+{
+	return fz_sched.count * FZ_BACKEND_FDS;
+}
+
+int fz_sched_fd(uint32_t i)
+{
+	return fz_backend_fd(&fz_sched.processors[i / FZ_BACKEND_FDS].backend,
+			     i % FZ_BACKEND_FDS);
+}
+
+bool fz_sched_owns_fd(int fd)
+{
+	if (fd < 0)
+		return false;
+	for (uint32_t i = 0; i < fz_sched_fd_count(); i++)
+		if (fz_sched_fd(i) == fd)
+			return true;
+	return fz_own_fd_is_kept(fd);
+}
+
+int fz_sched_vacate_fd(int fd)
+{
+	int err = fz_own_fd_is_kept(fd) ? -EBUSY : 0;
+
+	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
+		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);
+	return err;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/sched/start.c - from a program with one thread to one with fibers: all that may fail
+ * comes before anything is changed.
+ */
+#include <asm/errno.h>
+#include <limits.h>
+#include <linux/mman.h>
+#include <sys/resource.h>
+
+#include "runtime/backend/own_fd.h"
+#include "runtime/backend/watch.h"
+#include "runtime/base/host.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/time.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sched/spawner.h"
+
+/*
+ * A limit may forbid any of the kernel threads that this takes.  So they come before
+ * anything is changed, and the helpers wait until it is known that all are there.
+ */
+enum { START_UNDECIDED, START_DONE, START_FAILED };
+
+static _Atomic uint32_t start_state;	/* futex */
+
+enum { HELPER_STACK = 256 * 1024, HELPER_GUARD = 4096 };
+
+struct helper {
+	void (*run)(void);		/* NULL: it is there to be counted */
+	void *stack;
+	_Atomic uintptr_t tcb;		/* once it is there */
+};
+
+static void *helper_thread(void *arg)
+{
+	struct helper *helper = arg;
+	struct fz_fiber *self = fz_self();
+	uint32_t state;
+
+	self->tcb = fz_tcb_get();
+	self->kind = FZ_KIND_HELPER;
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	/* release: pairs with end_helper(), which then waits for us. */
+	atomic_store_explicit(&helper->tcb, self->tcb, memory_order_release);
+	/* acquire: pairs with decide(). */
+	while ((state = atomic_load_explicit(&start_state, memory_order_acquire)) ==
+	       START_UNDECIDED)
+		fz_sys_futex_wait(&start_state, START_UNDECIDED, NULL);
+	if (state == START_DONE)
+		helper->run();
+	return NULL;
+}
+
+static int start_helper(struct helper *helper)
+{
+	size_t size;
+	int err = fz_stack_alloc(HELPER_STACK, HELPER_GUARD, &helper->stack, &size);
+
+	if (err)
+		return err;
+	atomic_store_explicit(&helper->tcb, 0, memory_order_relaxed);
+	err = fz_host.thread_create(helper->stack, size, helper_thread, helper);
+	if (err)
+		fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
+	return err;
+}
+
+static void decide(uint32_t state)
+{
+	/* release: pairs with helper_thread(). */
+	atomic_store_explicit(&start_state, state, memory_order_release);
+	fz_sys_futex_wake(&start_state, INT_MAX);
+}
+
+/* It must not be inside libc any more when libc is put back as it was. */
+static void end_helper(struct helper *helper)
+{
+	/* acquire: pairs with helper_thread(). */
+	while (!atomic_load_explicit(&helper->tcb, memory_order_acquire))
+		fz_syscall0(__NR_sched_yield);
+	/* acquire: the kernel clears the tid, which is on the stack. */
+	while (atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_acquire))
+		fz_syscall0(__NR_sched_yield);
+	fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
+}
+
+/* What more than this leaves is enough, whatever else runs. */
+enum { NARROW = 1024 };
+
+/*
+ * The two helpers, the one for a moment, and three processes of the program's; of as many
+ * more as there are processors, one is a spare, because the main thread is a carrier.
+ */
+enum { BESIDES = 6, MOST = 256 + BESIDES };
+
+/*
+ * How many of count processors can be had so that there are, besides the main thread,
+ * the two helpers, a carrier for each, one more kernel thread for a
+ * moment, which each new thread needs, and some for processes that it makes.  It is
+ * tried, where the limit looks narrow, with as many kernel threads that do nothing.  May
+ * be 0.  They are gone from this process, but may be counted for a moment longer: ret_narrow.
+ */
+static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
+{
+	static struct helper tried[MOST];
+	struct { uint64_t now, most; } limit;
+	uint32_t got = 0;
+
+	*ret_narrow = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NPROC, 0, (long)&limit) == 0 &&
+		      limit.now < NARROW;
+	if (!*ret_narrow)
+		return count;
+	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
+	while (got < count + BESIDES && got < MOST && !start_helper(&tried[got]))
+		got++;
+	decide(START_FAILED);
+	for (uint32_t i = 0; i < got; i++)
+		end_helper(&tried[i]);
+	return got < BESIDES ? 0 : got - BESIDES;
+}
+
+/* The context comes last: then there is room for one more, which each new thread needs. */
+static int start_threads(struct fz_fiber **ret_context)
+{
+	static struct helper monitor = { .run = fz_monitor_run }, spawner = { .run = fz_spawner_run };
+	int err;
+
+	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
+	err = start_helper(&monitor);
+	if (err)
+		return err;
+	err = start_helper(&spawner);
+	if (!err) {
+		err = fz_fiber_prepare_main(ret_context);
+		if (!err)
+			return 0;
+		decide(START_FAILED);
+		end_helper(&spawner);
+	}
+	decide(START_FAILED);
+	end_helper(&monitor);
+	return err;
+}
+
+static const struct fz_backend_hooks hooks = {
+	.wake = fz_wake_done,
+	.submits = fz_carrier_note_submitted,
+};
+
+int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
+{
+	static const char no_threads[] = "no kernel threads for the library";
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	struct fz_fiber *context = NULL;
+	size_t size;
+	bool narrow;
+	long mem;
+	int err;
+
+	*ret_why = "the limit on memory is low";
+	/* We take some 15 MB; with less than the rest the program may be at its limit. */
+	if (!fz_limits_allow_memory((size_t)64 << 20))
+		return -ENOMEM;
+	*ret_why = no_threads;
+	count = allowed_processors(count, &narrow);
+	if (!count)
+		return -EAGAIN;
+	*ret_why = "no memory";
+	size = count * sizeof(struct fz_processor);
+	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	if (fz_sys_failed(mem))
+		return (int)mem;
+	fz_sched.processors = (struct fz_processor *)mem;
+	for (uint32_t i = 0; i < count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		p->backend.ring.owner = &p->owner;
+		fz_timers_init(&p->timers);
+	}
+	err = fz_backends_init(&fz_sched.processors->backend, count,
+			       sizeof(struct fz_processor), backend, &hooks, ret_why);
+	if (!err) {
+		err = start_threads(&context);
+		/* Those that were tried may be counted still. */
+		for (int tries = 20; err == -EAGAIN && narrow && tries; tries--) {
+			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+			err = start_threads(&context);
+		}
+		if (err) {
+			*ret_why = no_threads;
+			fz_backends_fini(&fz_sched.processors->backend, count,
+					 sizeof(struct fz_processor));
+		}
+	}
+	if (err) {
+		fz_syscall2(__NR_munmap, mem, (long)size);
+		fz_sched.processors = NULL;
+		return err;
+	}
+	fz_sched.count = count;
+	fz_fiber_adopt_main(context);
+	decide(START_DONE);
+	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
+	return 0;
+}
+
+void fz_sched_after_fork(void)
+{
+	if (!fz_sched.processors)
+		return;
+	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
+			 sizeof(struct fz_processor));
+	fz_watch_after_fork();
+	fz_own_fd_after_fork();
+	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
+		    (long)(fz_sched.count * sizeof(struct fz_processor)));
+	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
+}
