@@ -272,12 +272,33 @@ struct fz_birth {
 	bool detached;
 };
 
+/* Is the record that of a thread of ours, wired or not? */
+static inline bool fz_is_fiber(const struct fz_fiber *f)
+{
+	return f->kind == FZ_KIND_FIBER || f->kind == FZ_KIND_WIRED;
+}
+
 /*
  * Make a thread that is a fiber and let it run.  From any thread outside the
  * runtime.  May block the carrier for the 20-100 us that it takes to manufacture one if none is free.
  * Its handle is in *ret_handle before it runs.  Returns 0 or -errno.
  */
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
+
+/*
+ * From now on the calling fiber is a kernel thread like any other: for what the
+ * kernel must know by thread, such as the owner of a robust or a priority-
+ * inheriting mutex.  Outside the runtime.  Idempotent; nothing for others.
+ */
+void fz_fiber_wire(struct fz_fiber *self);
+
+/*
+ * End the calling fiber as the exit system call ends a kernel thread: nothing is
+ * unwound, no destructor runs, and its stack is not used again.
+ */
+_Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status);
+
+/* ---- ends (runtime/fiber/join.c) --------------------------------------------- */
 
 /*
  * Wait until the fiber has ended and take its result.  deadline 0 only tries
@@ -288,44 +309,6 @@ int fz_fiber_join(struct fz_fiber *fiber, fz_nsec deadline, void **ret_result);
 
 /* Returns 0, -ESRCH, -EINVAL.  Any thread. */
 int fz_fiber_detach(struct fz_fiber *fiber);
-
-/*
- * From now on the calling fiber is a kernel thread like any other: for what the
- * kernel must know by thread, such as the owner of a robust or a priority-
- * inheriting mutex.  Outside the runtime.  Idempotent; nothing for others.
- */
-void fz_fiber_wire(struct fz_fiber *self);
-
-/* Is the record that of a thread of ours, wired or not? */
-static inline bool fz_is_fiber(const struct fz_fiber *f)
-{
-	return f->kind == FZ_KIND_FIBER || f->kind == FZ_KIND_WIRED;
-}
-
-/*
- * End the calling fiber as the exit system call ends a kernel thread: nothing is
- * unwound, no destructor runs, and its stack is not used again.
- */
-_Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status);
-
-/* The living fiber, wired or not, that has this tid, or NULL.  Any thread. */
-struct fz_fiber *fz_fiber_by_tid(int tid);
-
-/* The same by the bits of the tid that the mask has: all that fit a clock id. */
-struct fz_fiber *fz_fiber_by_clock_tid(int tid, int mask);
-
-/* The main thread, once it has left its last frame.  Does not return. */
-_Noreturn void fz_fiber_main_ended(void);
-
-/* The main thread's fiber, or NULL once it has ended.  Signal handlers too. */
-struct fz_fiber *fz_fiber_main(void);
-
-/*
- * Make the calling (single) thread a fiber, the main one, in two steps: what may fail,
- * with -errno, and what does not.
- */
-int fz_fiber_prepare_main(struct fz_fiber **ret_context);
-void fz_fiber_adopt_main(struct fz_fiber *context);
 
 /*
  * Who sleeps until self has ended, for self to switch to, or NULL: that saves going by a
@@ -339,6 +322,38 @@ struct fz_fiber *fz_fiber_take_joiner(struct fz_fiber *self);
  */
 void fz_fiber_buried(struct fz_fiber *fiber);
 
+/* ---- the main thread (runtime/fiber/main.c) ---------------------------------- */
+
+/*
+ * Make the calling (single) thread a fiber, the main one, in two steps: what may fail,
+ * with -errno, and what does not.
+ */
+int fz_fiber_prepare_main(struct fz_fiber **ret_context);
+void fz_fiber_adopt_main(struct fz_fiber *context);
+
+/* The main thread, once it has left its last frame.  Does not return. */
+_Noreturn void fz_fiber_main_ended(void);
+
+/* ---- who is there (runtime/fiber/registry.c) --------------------------------- */
+
+/* Call visit for every fiber alive until it returns true.  Registry locked. */
+bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
+
+/* The living fiber, wired or not, that has this tid, or NULL.  Any thread. */
+struct fz_fiber *fz_fiber_by_tid(int tid);
+
+/* The same by the bits of the tid that the mask has: all that fit a clock id. */
+struct fz_fiber *fz_fiber_by_clock_tid(int tid, int mask);
+
+/* The main thread's fiber, or NULL once it has ended.  Signal handlers too. */
+struct fz_fiber *fz_fiber_main(void);
+
+/* The kernel thread that runs it, or ran it last. */
+int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
+
+/* Threads alive: fibers, the main one included, and native ones. */
+uint32_t fz_fiber_alive(void);
+
 /*
  * Native threads count too when the last thread's leaving ends the process, and those
  * that were there before the first fiber: libc counts them, but takes each fiber for a
@@ -346,15 +361,6 @@ void fz_fiber_buried(struct fz_fiber *fiber);
  */
 void fz_fiber_native_started(void);
 void fz_fiber_native_ended(void);
-
-/* Call visit for every fiber alive until it returns true.  Registry locked. */
-bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
-
-/* The kernel thread that runs it, or ran it last. */
-int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
-
-/* Threads alive: fibers, the main one included, and native ones. */
-uint32_t fz_fiber_alive(void);
 
 /* In the child of a fork, even if there are no fibers: no other thread counts. */
 void fz_fiber_alone(void);

@@ -42,7 +42,7 @@ void fz_fiber_adopt_main(struct fz_fiber *context)
 
 	self->tcb = fz_tcb_get();
 	fz_syscall3(__NR_get_robust_list, 0, (long)&self->thread.robust_list, (long)&list_size);
-	c = fz_carrier_new(context, (int)fz_sys_gettid(), self->tcb);
+	c = fz_carrier_new(context, self->tcb);
 	if (!c)
 		fz_die("no memory for the first carrier");
 	fz_adopt_cut_rseq();

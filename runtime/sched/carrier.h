@@ -63,8 +63,8 @@ struct fz_carrier {
 	} preempt;			/* ... and when it looked whom to preempt */
 };
 
-/* A carrier with this context; the kernel thread is already running. */
-struct fz_carrier *fz_carrier_new(struct fz_fiber *context, int tid, uintptr_t libc_tcb);
+/* A carrier with this context, on the calling kernel thread.  NULL: no memory. */
+struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
 
 /*
  * See that there is at least one carrier on the idle list, by starting one on a new

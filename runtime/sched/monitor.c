@@ -218,6 +218,25 @@ static void look_for_carriers(void)
 		fz_carrier_each(preempt_if_cpu_bound, NULL);
 }
 
+/*
+ * The carrier has not entered the runtime since the last look: does it sit in a call that we
+ * do not see, or compute for too long?  before: its CPU time then.
+ */
+static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_carrier *c,
+			uint64_t before, bool work)
+{
+	look->waiting = work ? look->waiting + 1 : 0;
+	look->cpu_time = fz_cputime_of_tid(c->tid);
+	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
+	if (!work && look->same_entry < 2 * FAIR_TICKS)
+		return false;
+	/* Requests in flight need somebody to receive them in either case. */
+	if (!work && !fz_backend_in_flight(&p->backend))
+		return false;
+	return look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
+	       look->same_entry >= FAIR_TICKS;
+}
+
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
@@ -267,20 +286,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		look->idle = look->waiting = 0;
 		return true;
 	}
-	work = work || fz_backend_has_arrivals(&p->backend);
-	look->waiting = work ? look->waiting + 1 : 0;
-	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
-	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
-	if (!work && look->same_entry < 2 * FAIR_TICKS)
-		return true;
-	/*
-	 * It sits in a call that we do not see, or it computes.  Requests in
-	 * flight need somebody to receive them in either case.
-	 */
-	if (!work && !fz_backend_in_flight(&p->backend))
-		return true;
-	if (look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
-	    look->same_entry >= FAIR_TICKS)
+	if (has_stopped(p, look, carrier_of(owner), before,
+			work || fz_backend_has_arrivals(&p->backend)))
 		take(p, owner);
 	return true;
 }

@@ -41,4 +41,18 @@ bool fz_processor_needs_carrier(struct fz_processor *p);
  */
 void fz_sched_queue_up(struct fz_fiber *self);
 
+/*
+ * A kernel thread on which the context runs has become that of a carrier that has ended; and
+ * c's is about to end.
+ */
+void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context);
+void fz_carrier_ended(struct fz_carrier *c);
+
+/* Onto the idle list; then, by itself: sleep, as fz_carrier_sleep() does after that. */
+void fz_carrier_push_idle(struct fz_carrier *c);
+bool fz_carrier_await(struct fz_carrier *c);
+
+void fz_carrier_idle_after_fork(void);
+void fz_carrier_thread_after_fork(void);
+
 #endif

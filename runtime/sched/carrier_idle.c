@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/sched/carrier_idle.c - carriers without a processor: they sleep until somebody hands
+ * them one, or there are too many of them.
+ */
+#include "runtime/sched/sched_internal.h"
+
+#include <asm/errno.h>
+
+#include "runtime/base/lock.h"
+#include "runtime/base/time.h"
+#include "runtime/sched/carrier.h"
+
+enum {
+	SPARES = 1,		/* that stay */
+	WAKE_GO = 1,		/* fz_carrier.wakeup */
+	WAKE_END = 2,
+};
+
+static const fz_nsec no_spare_time = 5 * FZ_MSEC;
+
+/* Guarded by lock unless atomic. */
+static struct {
+	struct fz_lock lock;
+	struct fz_carrier *first;	/* the one that came last */
+	uint32_t count, least;		/* the least since fz_carrier_shrink() */
+	_Atomic fz_nsec none_until;	/* a new thread has found no room beside them */
+} idle;
+
+bool fz_carrier_await(struct fz_carrier *c)
+{
+	uint32_t wakeup;
+
+	/* acquire: pairs with the release in wake(). */
+	while (!(wakeup = atomic_load_explicit(&c->wakeup, memory_order_acquire)))
+		fz_sys_futex_wait(&c->wakeup, 0, NULL);
+	return wakeup == WAKE_GO;
+}
+
+static void wake(struct fz_carrier *c, uint32_t what)
+{
+	/* release: pairs with the acquire in fz_carrier_await(). */
+	atomic_store_explicit(&c->wakeup, what, memory_order_release);
+	fz_sys_futex_wake(&c->wakeup, 1);
+}
+
+void fz_carrier_push_idle(struct fz_carrier *c)
+{
+	/* relaxed: published by the lock. */
+	atomic_store_explicit(&c->wakeup, 0, memory_order_relaxed);
+	fz_lock_acquire(&idle.lock);
+	c->idle_next = idle.first;
+	idle.first = c;
+	idle.count++;
+	fz_lock_release(&idle.lock);
+}
+
+bool fz_carrier_sleep(struct fz_carrier *c)
+{
+	fz_carrier_push_idle(c);
+	return fz_carrier_await(c);
+}
+
+static bool hand_off(struct fz_processor *p, bool to_mortal)
+{
+	struct fz_carrier **link = &idle.first, *c;
+
+	fz_lock_acquire(&idle.lock);
+	while ((c = *link) && to_mortal && (c->parent || !c->stack))
+		link = &c->idle_next;
+	if (c) {
+		*link = c->idle_next;
+		if (--idle.count < idle.least)
+			idle.least = idle.count;
+	}
+	fz_lock_release(&idle.lock);
+	if (!c)
+		return false;
+	c->processor = p;
+	/* seq_cst: as every change of owner (runtime/sched/sched_internal.h). */
+	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_RUNTIME,
+			      memory_order_seq_cst);
+	wake(c, WAKE_GO);
+	return true;
+}
+
+bool fz_carrier_hand_off(struct fz_processor *p)
+{
+	return hand_off(p, false);
+}
+
+bool fz_carrier_hand_off_to_mortal(struct fz_processor *p)
+{
+	return hand_off(p, true);
+}
+
+/* Of nobody at all, so of no idle carrier: those submit nothing meanwhile. */
+static bool nothing_in_flight(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_sched.processors[i].backend.ring.in_flight)
+			return false;
+	return true;
+}
+
+/* With the lock held: who is idle makes none meanwhile. */
+static bool has_no_children(void)
+{
+	const int exited = 4, keep = 0x1000000, now = 1;	/* WEXITED, WNOWAIT, WNOHANG */
+
+	return fz_syscall5(__NR_waitid, 0 /* P_ALL */, 0, 0, exited | keep | now, 0) == -ECHILD;
+}
+
+/*
+ * With the lock held, which it releases.  Up to excess of those that are idle, but not the
+ * first `keep`.
+ */
+static uint32_t end_idle(uint32_t excess, uint32_t keep)
+{
+	struct fz_carrier **link = &idle.first, *c, *leaving = NULL;
+	uint32_t ended = 0;
+	bool none = excess && nothing_in_flight();
+
+	/* The first are the ones that were used last. */
+	for (uint32_t i = 0; i < keep && *link; i++)
+		link = &(*link)->idle_next;
+	while (ended < excess && (c = *link)) {
+		if (none)
+			c->submitted = false;
+		if (c->parent && has_no_children())
+			c->parent = false;
+		if (!c->stack || c->submitted || c->parent) {
+			link = &c->idle_next;
+			continue;
+		}
+		*link = c->idle_next;
+		c->idle_next = leaving;
+		leaving = c;
+		ended++;
+	}
+	idle.count -= ended;
+	idle.least = idle.count;
+	fz_lock_release(&idle.lock);
+	while ((c = leaving)) {
+		leaving = c->idle_next;
+		wake(c, WAKE_END);
+	}
+	return ended;
+}
+
+uint32_t fz_carrier_shrink(void)
+{
+	fz_lock_acquire(&idle.lock);
+	return end_idle(idle.least > SPARES ? idle.least - SPARES : 0, SPARES);
+}
+
+void fz_carrier_make_room(void)
+{
+	/* relaxed: when exactly they may come back does not matter. */
+	atomic_store_explicit(&idle.none_until, fz_now() + no_spare_time,
+			      memory_order_relaxed);
+	fz_lock_acquire(&idle.lock);
+	end_idle(UINT32_MAX, 0);
+}
+
+bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	const int most = 10;
+
+	/* acquire: pairs with fz_sched_start(). */
+	if (FZ_LIKELY(err != EAGAIN) || ++*tries > most ||
+	    !atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return false;
+	fz_enter_runtime(self);
+	fz_carrier_make_room();
+	fz_leave_runtime(self);
+	fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	return true;
+}
+
+bool fz_carrier_has_spare(void)
+{
+	bool spare;
+
+	fz_lock_acquire(&idle.lock);
+	spare = idle.first != NULL;
+	fz_lock_release(&idle.lock);
+	return spare;
+}
+
+int fz_carrier_keep_spare(void)
+{
+	if (fz_carrier_has_spare())
+		return 0;
+	if (fz_now() < atomic_load_explicit(&idle.none_until, memory_order_relaxed))
+		return -EAGAIN;
+	return fz_carrier_start();
+}
+
+void fz_carrier_idle_after_fork(void)
+{
+	__builtin_memset(&idle, 0, sizeof(idle));
+}

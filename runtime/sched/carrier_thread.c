@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/sched/carrier_thread.c - the kernel threads of carriers: how they are made, and how
+ * they end.
+ */
+#include "runtime/sched/sched_internal.h"
+
+#include <asm/errno.h>
+
+#include "runtime/base/host.h"
+#include "runtime/base/lock.h"
+#include "runtime/base/time.h"
+#include "runtime/fiber/adopt.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/sched/carrier.h"
+
+enum { CONTEXT_STACK = 256 * 1024 };
+
+/* Those whose kernel thread has ended, or is about to: records and stacks for the next. */
+static struct {
+	struct fz_lock lock;
+	struct fz_carrier *first;	/* guarded by lock */
+	_Atomic uint32_t held;		/* futex; none begins to end; written under the lock */
+} ended;
+
+/* What a new kernel thread is given; on the stack of who waits for the answer. */
+struct birth {
+	_Atomic uint32_t answer;	/* futex; 1 running, 2 out of memory */
+	struct fz_carrier *again;	/* the record of one that has ended, or NULL */
+	void *stack;
+	size_t stack_size;
+};
+
+/* No request of its is in flight, and it has no processor: nobody will miss it. */
+static void end(struct fz_carrier *c)
+{
+	uint32_t held;
+
+	fz_carrier_ended(c);
+	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
+	fz_lock_acquire(&ended.lock);
+	/* relaxed: the lock orders. */
+	while ((held = atomic_load_explicit(&ended.held, memory_order_relaxed))) {
+		fz_lock_release(&ended.lock);
+		fz_sys_futex_wait(&ended.held, held, NULL);
+		fz_lock_acquire(&ended.lock);
+	}
+	c->idle_next = ended.first;
+	ended.first = c;
+	fz_lock_release(&ended.lock);
+	/* libc is still to use the stack: it is free when the kernel says so. */
+	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
+}
+
+static void change_held(uint32_t by)
+{
+	fz_lock_acquire(&ended.lock);
+	atomic_fetch_add_explicit(&ended.held, by, memory_order_relaxed);
+	fz_lock_release(&ended.lock);
+}
+
+/* One that is on its way out, through libc. */
+static struct fz_carrier *find_leaving(void)
+{
+	struct fz_carrier *c;
+
+	fz_lock_acquire(&ended.lock);
+	for (c = ended.first; c; c = c->idle_next)
+		/* acquire: pairs with the kernel's clearing it. */
+		if (atomic_load_explicit(&c->in_kernel, memory_order_acquire))
+			break;
+	fz_lock_release(&ended.lock);
+	return c;
+}
+
+void fz_carrier_hold_ends(struct fz_fiber *self)
+{
+	/* The kernel wakes one, by the key of a futex that is not private. */
+	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
+	const int wait = 0;
+	struct fz_carrier *c;
+
+	fz_enter_runtime(self);
+	change_held(1);
+	c = find_leaving();
+	fz_leave_runtime(self);
+	while (c) {
+		fz_syscall4(__NR_futex, (long)&c->in_kernel, wait, 1, (long)&a_moment);
+		fz_enter_runtime(self);
+		c = find_leaving();
+		fz_leave_runtime(self);
+	}
+}
+
+void fz_carrier_let_end(struct fz_fiber *self)
+{
+	fz_enter_runtime(self);
+	change_held((uint32_t)-1);
+	fz_sys_futex_wake(&ended.held, INT32_MAX);
+	fz_leave_runtime(self);
+}
+
+static void *carrier_thread(void *arg)
+{
+	struct birth *birth = arg;
+	struct fz_fiber *self = fz_self();
+	struct fz_carrier *c = birth->again;
+
+	self->tcb = fz_tcb_get();
+	fz_adopt_cut_rseq();
+	if (c)
+		fz_carrier_begin_again(c, self);
+	else
+		c = fz_carrier_new(self, self->tcb);
+	if (c) {
+		c->stack = birth->stack;
+		c->stack_size = birth->stack_size;
+		fz_carrier_push_idle(c);
+	}
+	/* release: pairs with the acquire in fz_carrier_start(). */
+	atomic_store_explicit(&birth->answer, c ? 1 : 2, memory_order_release);
+	fz_sys_futex_wake(&birth->answer, 1);
+	if (!c)
+		return NULL;
+	if (fz_carrier_await(c))
+		fz_sched_run_carrier(c);
+	end(c);
+	return NULL;
+}
+
+/* One that has ended, and left its kernel thread. */
+static struct fz_carrier *take_ended(void)
+{
+	struct fz_carrier **link, *c;
+
+	fz_lock_acquire(&ended.lock);
+	for (link = &ended.first; (c = *link); link = &c->idle_next)
+		/* acquire: pairs with the kernel's clearing it. */
+		if (!atomic_load_explicit(&c->in_kernel, memory_order_acquire)) {
+			*link = c->idle_next;
+			break;
+		}
+	fz_lock_release(&ended.lock);
+	return c;
+}
+
+int fz_carrier_start(void)
+{
+	struct birth birth = { .again = take_ended() };
+	uint32_t got;
+	int err = 0;
+
+	if (birth.again) {
+		birth.stack = birth.again->stack;
+		birth.stack_size = birth.again->stack_size;
+	} else {
+		err = fz_stack_alloc(CONTEXT_STACK, 4096, &birth.stack, &birth.stack_size);
+	}
+	if (!err)
+		err = fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread,
+					    &birth);
+	if (err) {
+		if (birth.again) {
+			fz_lock_acquire(&ended.lock);
+			birth.again->idle_next = ended.first;
+			ended.first = birth.again;
+			fz_lock_release(&ended.lock);
+		}
+		return err;
+	}
+	while (!(got = atomic_load_explicit(&birth.answer, memory_order_acquire)))
+		fz_sys_futex_wait(&birth.answer, 0, NULL);
+	return got == 1 ? 0 : -ENOMEM;
+}
+
+void fz_carrier_thread_after_fork(void)
+{
+	__builtin_memset(&ended, 0, sizeof(ended));
+}
