@@ -184,7 +184,7 @@ void fz_signal_wire(struct fz_fiber *self);
 /* The signals that must stay pending in the kernel: no fiber accepts them. */
 uint64_t fz_signal_left_to_kernel(void);
 
-/* ---- sending and waiting (runtime/signal/route.c, sigwait.c) ------------- */
+/* ---- sending and waiting (runtime/signal/send.c, route.c, sigwait.c) ----- */
 
 /*
  * Make sig pending for one fiber.  info: as the kernel would fill it.  Any thread

@@ -44,7 +44,28 @@ static inline long kernel_action(int sig, const struct kernel_sigaction *action,
 			   sizeof(uint64_t));
 }
 
-/* signal_route.c: leave it to the monitor.  Any context. */
+/*
+ * process.c: signals that no thread has.  The lock is taken in the runtime, before all others.
+ */
+void fz_signal_process_lock(void);
+void fz_signal_process_unlock(void);
+
+/* Into the inbox.  Any context. */
+void fz_signal_inbox_add(struct fz_signode *node);
+
+/* All that is there, in the order of arrival.  Locked. */
+struct fz_signode *fz_signal_inbox_take(void);
+
+/* Pending for the process, nobody accepts it.  Locked. */
+void fz_signal_pending_add(struct fz_signode *node);
+
+/*
+ * Of these, in order, those which somebody accepts now; nobody must miss what has been taken
+ * and is pending again.  Locked.
+ */
+struct fz_signode *fz_signal_pending_take(uint64_t accept);
+
+/* Leave it to the monitor.  Any context. */
 void fz_signal_leave_to_monitor(int sig, const void *info);
 
 /*
@@ -54,7 +75,7 @@ void fz_signal_leave_to_monitor(int sig, const void *info);
 void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
 
 /*
- * signal_mask.c: the calling fiber's mask and its kernel thread's, for a while, so that it is
+ * mask.c: the calling fiber's mask and its kernel thread's, for a while, so that it is
  * not counted.  In user code.
  */
 void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask);
@@ -62,10 +83,10 @@ void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask);
 /* signal.c: the kernel prefers the main thread; does it alone know what that one accepts? */
 bool fz_signal_main_is_wired(void);
 
-/* signal_mask.c: are there threads that are no fibers, or wired?  In the runtime. */
+/* mask.c: are there threads that are no fibers, or wired?  In the runtime. */
 bool fz_signal_others_exist(void);
 
-/* signal_mask.c: all fibers block these, even if one is in sigwait for them.  Any context. */
+/* mask.c: all fibers block these, even if one is in sigwait for them.  Any context. */
 uint64_t fz_signal_blocked_by_all(void);
 
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
@@ -78,7 +99,7 @@ uint64_t fz_signal_waited_for(void);
 void fz_signal_wait_interrupted(struct fz_fiber *self);
 
 /*
- * signal_route.c: is there, or may there be, something for the process that the calling
+ * route.c: is there, or may there be, something for the process that the calling
  * fiber accepts from now on?
  */
 bool fz_signal_has_come(uint64_t accept);
@@ -89,14 +110,6 @@ bool fz_signal_has_come(uint64_t accept);
  */
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 
-/*
- * signal_kept.c: pending for the process, nobody accepts it; and, in order, those which
- * somebody does now.  In the runtime; under the lock of signal_route.c, which keeps the
- * order and sees that nobody misses what has been taken and is kept again.
- */
-void fz_signal_pending_add(struct fz_signode *node);
-struct fz_signode *fz_signal_pending_take(uint64_t accept);
-
 /* Is the signal ignored, or by default? */
 bool fz_signal_takes_no_notice(int sig);
 
@@ -104,12 +117,15 @@ bool fz_signal_takes_no_notice(int sig);
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
 
 /*
- * The kernel has it from now on, for the calling thread, which is wired, or for the
- * process.  False if it has no room for it.
+ * exec.c: the kernel has it from now on, for the process, as no fiber accepts it, but other
+ * threads may.  False if it has no room for it.
  */
+bool fz_signal_hand_back(struct fz_signode *node);
+
+/* The same, for the calling thread, which is wired, if it was sent to that. */
 bool fz_signal_to_kernel(struct fz_signode *node);
 
-/* signal_nudge.c: what is pending for f and could be handled or taken now.  Any thread. */
+/* nudge.c: what is pending for f and could be handled or taken now.  Any thread. */
 uint64_t fz_signal_due(const struct fz_fiber *f);
 
 /*
@@ -125,7 +141,7 @@ bool fz_signal_nudge_if_due(struct fz_fiber *f, void *again);
 bool fz_signal_executing(void);
 
 /*
- * signal.c: in a handler that is about to return to `mask`, with all signals blocked: what is
+ * handler.c: in a handler that is about to return to `mask`, with all signals blocked: what is
  * pending comes when it does, from the kernel, and is told of the place that it returns to.
  * Returns false if something will not.
  */
@@ -135,8 +151,8 @@ bool fz_signal_owe(struct fz_fiber *self, uint64_t mask);
 void fz_signal_undelivered(void);
 
 void fz_signal_masks_after_fork(void);
-void fz_signal_pending_after_fork(void);
-void fz_signal_route_after_fork(void);
+void fz_signal_process_after_fork(void);
+void fz_signal_exec_after_fork(void);
 void fz_signal_actions_after_fork(void);
 void fz_sigwait_after_fork(void);
 void fz_sigqueue_after_fork(void);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/exec.c - what the kernel is to have pending instead of us: for threads that are
+ * no fibers, and for what exec makes of the process.
+ */
+#include "runtime/signal/signal_internal.h"
+
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/sched.h"
+
+static _Atomic int executing;		/* how many are in exec */
+
+bool fz_signal_hand_back(struct fz_signode *node)
+{
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&node->info;
+	int code = head->code;
+
+	if (!fz_signode_settle(node)) {
+		fz_signode_free(node);
+		return true;
+	}
+	if (code == CODE_TKILL || (code >= 0 && code < CODE_MAX))
+		head->code = CODE_HANDED_BACK - code;
+	if (fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), node->sig, (long)head)) {
+		head->code = code;
+		return false;
+	}
+	fz_signode_free(node);
+	return true;
+}
+
+static bool send_to_own_thread(const void *info, int sig)
+{
+	return fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
+			   (long)info) == 0;
+}
+
+bool fz_signal_to_kernel(struct fz_signode *node)
+{
+	struct fz_siginfo_head *head = (struct fz_siginfo_head *)&node->info;
+
+	if (!node->directed)
+		return fz_signal_hand_back(node);
+	if (head->code == CODE_QUEUE)
+		head->error = FZ_SIGNAL_DIRECTED;
+	if (!send_to_own_thread(head, node->sig))
+		return false;
+	fz_signode_free(node);
+	return true;
+}
+
+/* In order, to the end of a list. */
+static void take_own(struct fz_fiber *self, struct fz_signode **end)
+{
+	struct fz_signode *node;
+
+	while ((node = fz_sigqueue_take(self, ~(uint64_t)0))) {
+		*end = node;
+		end = &node->next;
+	}
+}
+
+static void keep_in_kernel(int by)
+{
+	/* relaxed: the monitor answers after it has seen it. */
+	atomic_fetch_add_explicit(&executing, by, memory_order_relaxed);
+	fz_monitor_update_mask();
+}
+
+void fz_signal_before_exec(struct fz_fiber *self)
+{
+	struct fz_signode *pending, *next, **end = &pending;
+
+	keep_in_kernel(1);
+	fz_enter_runtime(self);
+	/* relaxed: the monitor has left its handlers. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed))
+		fz_signal_route_arrived();
+	fz_signal_process_lock();
+	pending = fz_signal_pending_take(~(uint64_t)0);
+	fz_signal_process_unlock();
+	fz_leave_runtime(self);
+	if (!pending && !atomic_load_explicit(&self->pending, memory_order_relaxed))
+		return;
+	while (*end)
+		end = &(*end)->next;
+	take_own(self, end);
+	/* What is pending for a kernel thread stays there if the call fails. */
+	fz_fiber_wire(self);
+	for (; pending; pending = next) {
+		next = pending->next;
+		if (fz_signode_settle(pending))
+			send_to_own_thread(&pending->info, pending->sig);
+		fz_signode_free(pending);
+	}
+}
+
+void fz_signal_after_exec(void)
+{
+	keep_in_kernel(-1);
+}
+
+bool fz_signal_executing(void)
+{
+	return FZ_UNLIKELY(atomic_load_explicit(&executing, memory_order_relaxed));
+}
+
+void fz_signal_exec_after_fork(void)
+{
+	atomic_store_explicit(&executing, 0, memory_order_relaxed);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/handler.c - around a handler of the program's: what it is called with, and what
+ * is true again when it has returned.
+ */
+#include "runtime/signal/signal_internal.h"
+
+#include <ucontext.h>
+
+#include "runtime/base/time.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/signal/altstack.h"
+#include "runtime/signal/overrun.h"
+
+/*
+ * The first handler of a call with a mask of its own.  Returns false if it is one that came
+ * on top of it, which may make such calls itself.
+ */
+static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	uint64_t interrupted;
+
+	/* It may leave the call by siglongjmp. */
+	self->sig.restores_mask = false;
+	__builtin_memcpy(&interrupted, &uc->uc_sigmask, sizeof(interrupted));
+	if (interrupted != mask || self->kind != FZ_KIND_FIBER)
+		return false;
+	__builtin_memcpy(&uc->uc_sigmask, &self->sig.mask_to_restore,
+			 sizeof(self->sig.mask_to_restore));
+	return true;
+}
+
+struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline,
+					  uint32_t none_run)
+{
+	const fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
+
+	self->sig.limit = fz_timespec(deadline == FZ_FOREVER ? FZ_FOREVER : left);
+	/* From here on a handler does that itself. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (self->sig.handlers_run != none_run)
+		self->sig.limit = (struct __kernel_timespec){ 0 };
+	return &self->sig.limit;
+}
+
+static void reset_action(int sig)
+{
+	const struct fz_action dfl = { .handler = NULL };
+	uint64_t before;
+
+	fz_signal_actions_lock(&before);
+	fz_signal_action_set(sig, &dfl);
+	fz_signal_actions_unlock(&before);
+}
+
+void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
+{
+	struct fz_action a = fz_signal_action_get(sig);
+	uint64_t mask = self->mask, during = mask | a.mask, counted = self->sig.mask_counted;
+	uint64_t to_restore = self->sig.mask_to_restore;
+	bool suspended = self->sig.suspended, restores = self->sig.restores_mask, eintr;
+	uint32_t handlers;
+
+	if ((uintptr_t)a.handler <= 1) {
+		/* Changed since it was sent, or ours only. */
+		if (!a.handler)
+			fz_signal_default(sig);
+		return;
+	}
+	if (!(a.flags & FLAG_NODEFER))
+		during |= fz_signal_bit(sig);
+	if (a.flags & FLAG_RESETHAND)
+		reset_action(sig);
+	handlers = self->sig.handlers_run + 1;
+	eintr = self->must_return_eintr || !(a.flags & FLAG_RESTART);
+	/* What the kernel has set for the time of the handler. */
+	if (self->kind == FZ_KIND_FIBER) {
+		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
+		self->carrier->kernel_mask = self->mask;
+		if (FZ_UNLIKELY(self->has_alt_stack))
+			fz_alt_stack_handler_began(self);
+	}
+	if (FZ_UNLIKELY(restores) && restore_when_it_ends(self, mask, ucontext))
+		restores = false;
+	/* It may leave the call by siglongjmp. */
+	self->sig.suspended = false;
+	if (suspended)
+		atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED,
+					  memory_order_relaxed);
+	if (FZ_UNLIKELY(self->sig.sigwait_set) && self->kind == FZ_KIND_FIBER)
+		fz_signal_wait_interrupted(self);
+	fz_overrun_tell(info);
+	a.handler(sig, info, ucontext);
+	self->sig.suspended = suspended;
+	if (FZ_UNLIKELY(restores)) {
+		self->sig.restores_mask = true;
+		self->sig.mask_to_restore = to_restore;
+	}
+	/* Whatever calls the handler itself has made meanwhile. */
+	self->sig.handlers_run = handlers;
+	self->sig.limit = (struct __kernel_timespec){ 0 };
+	self->must_return_eintr = eintr;
+	if (suspended)
+		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
+	if (self->kind == FZ_KIND_FIBER) {
+		/*
+		 * What the return restores, maybe elsewhere.  Until then the kernel's mask is
+		 * not what ours says, and a handler in between would take one for the other.
+		 */
+		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
+		self->mask = mask;
+		if (FZ_UNLIKELY(self->sig.mask_counted != counted))
+			fz_signal_recount(self, counted);
+	}
+}
+
+/*
+ * One at a time, and the next when that one's handler ends.  Returns false if one is pending
+ * that will not come so.
+ */
+static bool owe_next(struct fz_fiber *self, uint64_t mask)
+{
+	uint8_t before = self->sig.injecting;
+	struct fz_signode *node;
+
+	/* It is on its way, or in a frame below; not if it has been ignored since. */
+	if (self->sig.owed && !fz_signal_takes_no_notice(self->sig.owed))
+		return false;
+	self->sig.owed = 0;
+	self->sig.injecting = SIG_CANCEL;
+	atomic_signal_fence(memory_order_seq_cst);
+	while ((node = fz_sigqueue_receive(self, ~mask & ~self->sig.sigwait_set)) &&
+	       fz_signal_takes_no_notice(node->sig))
+		fz_signode_free(node);
+	if (node) {
+		struct fz_siginfo info = node->info;
+
+		self->sig.owed = (uint8_t)node->sig;
+		if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(),
+				node->sig, (long)&info) == 0) {
+			fz_signode_free(node);
+			node = NULL;
+		} else {
+			/* The kernel has no room for it: by a nudge, then. */
+			self->sig.owed = 0;
+			fz_sigqueue_add(self, node);
+			fz_signal_undelivered();
+		}
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	self->sig.injecting = before;
+	return !node;
+}
+
+bool fz_signal_owe(struct fz_fiber *self, uint64_t mask)
+{
+	/* relaxed: one that comes later is followed by a nudge. */
+	return FZ_LIKELY(!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
+			   ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED)) ||
+	       owe_next(self, mask);
+}
+
+/*
+ * What was kept for the process while the handler had it blocked.  As if in the runtime,
+ * but not waiting for a processor: the handler may have interrupted libc's fork, which has
+ * locks that those wait for who could give us one.
+ */
+static void take_meanwhile(struct fz_fiber *self, uint64_t mask)
+{
+	/* In a child of fork that is not ours yet the lock may be held by nobody. */
+	if (fz_sys_gettid() != self->carrier->tid)
+		return;
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	fz_signal_take_from_process(self, ~mask);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+}
+
+void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mask,
+			    struct fz_alt_stack *alt_stack)
+{
+	/*
+	 * Left as it was it is nobody's news: if it is not what we believe, this interrupts
+	 * another handler that has just begun, maybe inside libc's fork, where entering the
+	 * runtime is not allowed.
+	 */
+	const bool changed = before != mask;
+
+	if (self->kind != FZ_KIND_FIBER ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
+	/* As in fz_signal_call_handler(); adopting a mask may end elsewhere, with its own. */
+	for (bool looked = false;;) {
+		if (self->carrier->kernel_mask != FZ_SIGNALS_ALL)
+			fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
+		if (FZ_UNLIKELY(changed && mask != self->mask)) {
+			fz_signal_adopt_mask(self, mask);
+			continue;
+		}
+		if (looked || FZ_LIKELY(!fz_signal_has_come(~mask)))
+			break;
+		looked = true;
+		take_meanwhile(self, mask);
+	}
+	/* If this interrupts fz_signal_apply_mask(), what the kernel will have in a moment. */
+	self->carrier->kernel_mask = self->mask;
+	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
+			self->carrier->report_stack.size))
+		fz_alt_stack_handler_ends(self, alt_stack);
+	fz_signal_owe(self, mask);
+}

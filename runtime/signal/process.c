@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/process.c - signals that no thread has: the inbox, of those that have arrived
+ * where no handler could run, and what is pending for the process, no longer in the kernel,
+ * because nobody accepts it, or not yet, as while its handler runs.
+ */
+#include "runtime/signal/signal_internal.h"
+
+#include "runtime/base/lock.h"
+#include "runtime/sched/monitor.h"
+
+_Atomic uint32_t fz_signal_arriving;
+
+static struct {
+	/* Whoever empties the inbox, or takes what is pending to offer it; keeps the order. */
+	struct fz_lock lock;
+	/* A stack, pushed in handlers, without the lock. */
+	_Atomic(struct fz_signode *) inbox;
+	_Atomic uint64_t in_inbox;	/* standard signals coalesce there, too */
+	/* What is pending, in the order of arrival; guarded by lock, the set to be read without. */
+	struct fz_signode *first, *last;
+	_Atomic uint64_t pending;
+} process;
+
+void fz_signal_process_lock(void)
+{
+	fz_lock_acquire(&process.lock);
+}
+
+void fz_signal_process_unlock(void)
+{
+	fz_lock_release(&process.lock);
+}
+
+void fz_signal_inbox_add(struct fz_signode *node)
+{
+	/* seq_cst: pairs with fz_signal_has_come(). */
+	atomic_fetch_add_explicit(&fz_signal_arriving, 1, memory_order_seq_cst);
+	node->next = atomic_load_explicit(&process.inbox, memory_order_relaxed);
+	/* release: pairs with fz_signal_inbox_take(). */
+	while (!atomic_compare_exchange_weak_explicit(&process.inbox, &node->next, node,
+						      memory_order_release,
+						      memory_order_relaxed))
+		continue;
+	fz_monitor_poke();
+}
+
+void fz_signal_leave_to_monitor(int sig, const void *info)
+{
+	uint64_t bit = fz_signal_bit(sig);
+	struct fz_signode *node;
+
+	node = fz_signode_arrived(sig, info, false);
+	if (!node)
+		return;
+	/* relaxed: fz_signal_inbox_take() clears it before it looks. */
+	if (fz_signode_coalesces(node) &&
+	    atomic_fetch_or_explicit(&process.in_inbox, bit, memory_order_relaxed) & bit)
+		fz_signode_free(node);
+	else
+		fz_signal_inbox_add(node);
+}
+
+/* In the order of arrival. */
+struct fz_signode *fz_signal_inbox_take(void)
+{
+	struct fz_signode *n, *next, *in_order = NULL;
+
+	atomic_store_explicit(&process.in_inbox, 0, memory_order_relaxed);
+	/* acquire: pairs with fz_signal_inbox_add(). */
+	n = atomic_exchange_explicit(&process.inbox, NULL, memory_order_acq_rel);
+	for (; n; n = next) {
+		next = n->next;
+		n->next = in_order;
+		in_order = n;
+	}
+	return in_order;
+}
+
+uint64_t fz_signal_process_pending(void)
+{
+	/* relaxed: a snapshot; the fence in fz_signal_has_come() and offer() orders it. */
+	return atomic_load_explicit(&process.pending, memory_order_relaxed);
+}
+
+void fz_signal_pending_add(struct fz_signode *node)
+{
+	uint64_t bit = fz_signal_bit(node->sig);
+
+	if (fz_signode_coalesces(node) &&
+	    atomic_load_explicit(&process.pending, memory_order_relaxed) & bit &&
+	    fz_signode_find(process.first, node->sig)) {
+		fz_signode_free(node);
+	} else {
+		node->next = NULL;
+		if (process.first)
+			process.last->next = node;
+		else
+			process.first = node;
+		process.last = node;
+		atomic_fetch_or_explicit(&process.pending, bit, memory_order_relaxed);
+	}
+}
+
+struct fz_signode *fz_signal_pending_take(uint64_t accept)
+{
+	struct fz_signode *taken = NULL, **taken_end = &taken, *n, *next;
+	struct fz_signode *left = NULL, **left_end = &left;
+	uint64_t pending = 0;
+
+	process.last = NULL;
+	for (n = process.first; n; n = next) {
+		next = n->next;
+		n->next = NULL;
+		if (fz_signode_is_void(n)) {
+			fz_signode_free(n);
+			continue;
+		}
+		if (fz_signal_bit(n->sig) & accept) {
+			*taken_end = n;
+			taken_end = &n->next;
+		} else {
+			*left_end = process.last = n;
+			left_end = &n->next;
+			pending |= fz_signal_bit(n->sig);
+		}
+	}
+	process.first = left;
+	atomic_store_explicit(&process.pending, pending, memory_order_relaxed);
+	return taken;
+}
+
+void fz_signal_process_after_fork(void)
+{
+	/* The nodes are lost, with what their threads would have done. */
+	__builtin_memset(&process, 0, sizeof(process));
+	atomic_store_explicit(&fz_signal_arriving, 0, memory_order_relaxed);
+}

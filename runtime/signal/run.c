@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/run.c - a thread handles what is pending for it: it sends that to itself, so that
+ * the kernel builds the frame.
+ */
+#include "runtime/signal/signal_internal.h"
+
+#include <asm/errno.h>
+
+#include "runtime/base/host.h"
+
+int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info)
+{
+	const uint64_t all = ~(uint64_t)0;
+	/* Nested, if a handler comes between. */
+	uint8_t before = self->sig.injecting;
+	uint64_t mask;
+	int err;
+
+	self->sig.injecting = (uint8_t)sig;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* After a handler it might be another kernel thread. */
+	fz_sys_sigmask(HOW_SETMASK, &all, &mask);
+	err = (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
+			       (long)info);
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	atomic_signal_fence(memory_order_seq_cst);
+	self->sig.injecting = before;
+	return err;
+}
+
+static void run_pending(struct fz_fiber *self, bool stacked);
+
+/*
+ * The handler of sig is about to run in a call with a mask of its own: what is let in by
+ * that mask and by the handler's comes on top of it, and so before it, and the rest stays
+ * pending.
+ */
+static void run_on_top(struct fz_fiber *self, int sig)
+{
+	struct fz_action a = fz_signal_action_get(sig);
+	uint64_t mask = self->mask, during = mask | a.mask, to_restore = self->sig.mask_to_restore;
+	bool suspended = self->sig.suspended, restores = self->sig.restores_mask;
+
+	if ((uintptr_t)a.handler <= 1 || self->kind != FZ_KIND_FIBER)
+		return;
+	if (!(a.flags & FLAG_NODEFER))
+		during |= fz_signal_bit(sig);
+	/* relaxed: one that comes later comes when it comes. */
+	if (!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~during &
+	      ~FZ_SIGNAL_HANDLED))
+		return;
+	/* One on top may leave the call by siglongjmp. */
+	self->sig.suspended = false;
+	self->sig.restores_mask = false;
+	fz_signal_apply_mask(self, during & ~FZ_SIGNALS_OF_LIBC);
+	run_pending(self, true);
+	if (self->kind == FZ_KIND_FIBER)
+		fz_signal_apply_mask(self, mask);
+	else
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	self->sig.restores_mask = restores;
+	self->sig.mask_to_restore = to_restore;
+	self->sig.suspended = suspended;
+}
+
+static void run_pending(struct fz_fiber *self, bool stacked)
+{
+	struct fz_siginfo info;
+	struct fz_signode *node;
+	int sig;
+
+	/* It looks itself, and owes; or looks when it has begun. */
+	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives))
+		return;
+	/*
+	 * No nudge may run another of the same signal between taking one and handling
+	 * it.  seq_cst: pairs with fz_sigqueue_add().
+	 */
+	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
+	       ~self->mask & ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED) {
+		uint8_t before = self->sig.injecting;
+
+		self->sig.injecting = SIG_CANCEL;
+		atomic_signal_fence(memory_order_seq_cst);
+		node = fz_sigqueue_receive(self, ~self->mask & ~self->sig.sigwait_set);
+		if (!node) {
+			self->sig.injecting = before;
+			break;
+		}
+		if (FZ_UNLIKELY(self->kind == FZ_KIND_WIRED) && fz_signal_to_kernel(node)) {
+			self->sig.injecting = before;
+			continue;
+		}
+		sig = node->sig;
+		info = node->info;
+		fz_signode_free(node);
+		if (FZ_UNLIKELY(stacked || self->sig.restores_mask)) {
+			self->sig.injecting = before;
+			run_on_top(self, sig);
+			self->sig.injecting = SIG_CANCEL;
+		}
+		/* RLIMIT_SIGPENDING: the kernel was rid of it already, so it must not be lost. */
+		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
+		    fz_signal_send_here(self, sig, &info) == -EAGAIN)
+			fz_host.call_handler(sig, &info);
+		atomic_signal_fence(memory_order_seq_cst);
+		self->sig.injecting = before;
+	}
+}
+
+void fz_signal_run_pending(struct fz_fiber *self)
+{
+	run_pending(self, false);
+}
+
+void fz_signal_life_begins(struct fz_fiber *self)
+{
+	self->sig.between_lives = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* relaxed: one that comes later is followed by a nudge. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+		fz_signal_run_pending(self);
+}
+
+void fz_signal_life_ends(struct fz_fiber *self)
+{
+	if (self->kind == FZ_KIND_FIBER)
+		self->sig.between_lives = true;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void fz_signal_collect(struct fz_fiber *self, int err)
+{
+	static const struct __kernel_timespec none;
+	const int sig = err == -EPIPE ? SIG_PIPE : SIG_XFSZ;
+	uint64_t set = fz_signal_bit(sig);
+	struct fz_siginfo info;
+	struct fz_signode *node;
+
+	if (self->kind != FZ_KIND_FIBER || !(self->mask & set) ||
+	    fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
+			sizeof(set)) != sig)
+		return;
+	node = fz_signode_new(sig, &info, true, false);
+	if (node)
+		fz_sigqueue_add(self, node);
+}
