@@ -11,7 +11,7 @@
  * on top of it and ask for it again.
  *
  * Ranks, outermost first (a holder may only take a lock further down):
- *	routing of signals  >  registry (fiber list, signal accounting)  >  stack slabs  >
+ *	signals of the process  >  registry (fiber list, signal accounting)  >  stack slabs  >
  *	parking-lot bucket, watch stripe, pin bucket  >  timer heap  >  carrier lists  >  run queue
  *	>  limit of descriptors
  */
