@@ -103,20 +103,21 @@ static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec 
 	/* As in fz_cond_wait(). */
 	fz_cancel_defer(self);
 	entered = fz_cond_enter(c);
-	ret = unlock_as_user(m);
+	ret = -unlock_as_user(m);
 	if (ret == 0) {
 		ret = fz_cond_sleep(c, entered, deadline);
 		err = lock_as_user(m);
 		/* The mutex's news, as of a dead owner, are more than a timeout. */
 		if (err && ret != -ECANCELED)
-			ret = err;
+			ret = -err;
 	} else {
 		fz_cond_leave(c);
 	}
 	fz_cancel_undefer(self);
-	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
+	return ret;
 }
 
+/* Returns as pthread_cond_wait() does. */
 static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 {
 	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
@@ -132,7 +133,7 @@ static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 		/* Disabled meanwhile: a spurious wake-up. */
 		return 0;
 	}
-	return ret;
+	return fz_leave_pthread(ret);
 }
 
 static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,

@@ -91,7 +91,7 @@ static int wait_behind_gate(enum fz_cond_wait_kind kind, pthread_cond_t *c, stru
 	if (err) {
 		fz_real.pthread_mutex_unlock(g.gate);
 		fz_cancel_undefer(self);
-		return err;
+		return fz_leave_pthread(err);
 	}
 	__attribute__((cleanup(come_back))) struct gated back = g;
 

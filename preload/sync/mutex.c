@@ -77,7 +77,17 @@ static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err
 	return true;
 }
 
-/* Apart, so that the quick way needs no registers saved. */
+/* What follows is apart, so that the quick ways need no registers saved. */
+static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m)
+{
+	return fz_leave_pthread(fz_mutex_lock(m, FZ_FOREVER));
+}
+
+static __attribute__((noinline)) int unlock_slowly(struct fz_mutex *m)
+{
+	return fz_leave_pthread(fz_mutex_unlock(m));
+}
+
 static __attribute__((noinline)) int lock_libcs(struct fz_fiber *self, pthread_mutex_t *m)
 {
 	int err;
@@ -91,7 +101,7 @@ FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 
 	if (FZ_UNLIKELY(!mutex))
 		return lock_libcs(fz_enter(FZ_SYM_pthread_mutex_lock), m);
-	return fz_mutex_lock(mutex, FZ_FOREVER);
+	return FZ_LIKELY(fz_mutex_lock_quickly(mutex)) ? 0 : lock_slowly(mutex);
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
 
@@ -101,7 +111,7 @@ FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 	struct fz_fiber *self;
 
 	if (FZ_LIKELY(mutex != NULL))
-		return fz_mutex_trylock(mutex);
+		return fz_leave_pthread(fz_mutex_trylock(mutex));
 	self = fz_enter(FZ_SYM_pthread_mutex_trylock);
 	if (!is_plain_shared(m))
 		wire_for(self, m);
@@ -114,7 +124,7 @@ FZ_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 	struct fz_mutex *mutex = ours(m);
 
 	if (FZ_LIKELY(mutex != NULL))
-		return fz_mutex_unlock(mutex);
+		return fz_mutex_unlock_quickly(mutex) ? 0 : unlock_slowly(mutex);
 	fz_enter(FZ_SYM_pthread_mutex_unlock);
 	return fz_real.pthread_mutex_unlock(m);
 }
@@ -125,14 +135,11 @@ static int lock_until(struct fz_mutex *mutex, clockid_t clock, const struct time
 {
 	int err = fz_mutex_trylock(mutex);
 
-	if (err != EBUSY)
-		return err;
-	if (!fz_timespec_valid(when))
+	if (err == -EBUSY && !fz_timespec_valid(when))
 		return EINVAL;
-	do {
+	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, when)))
 		err = fz_mutex_lock(mutex, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
-	} while (err == ETIMEDOUT && !fz_passed(clock, when));
-	return err;
+	return fz_leave_pthread(err);
 }
 
 FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *when)

@@ -30,7 +30,20 @@ static struct fz_rwlock *ours(pthread_rwlock_t *lock)
 	return FZ_LIKELY(!l->shared && !fz_locks_are_libcs) ? l : NULL;
 }
 
-/* Apart, so that the quick ways need no registers saved. */
+/* What follows is apart, so that the quick ways need no registers saved. */
+static __attribute__((noinline)) int read_slowly(struct fz_rwlock *l, bool counted)
+{
+	if (!counted)
+		return fz_leave_pthread(fz_rwlock_read(l, FZ_FOREVER));
+	fz_rwlock_await_read_phase(l);
+	return 0;
+}
+
+static __attribute__((noinline)) int write_slowly(struct fz_rwlock *l)
+{
+	return fz_leave_pthread(fz_rwlock_write(l, FZ_FOREVER));
+}
+
 static __attribute__((noinline)) int read_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
 {
 	if (self) {
@@ -53,10 +66,12 @@ static __attribute__((noinline)) int write_shared(struct fz_fiber *self, pthread
 FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
 	struct fz_rwlock *l = ours(lock);
+	bool counted;
 
 	if (FZ_UNLIKELY(!l))
 		return read_shared(fz_enter(FZ_SYM_pthread_rwlock_rdlock), lock);
-	return fz_rwlock_read_forever(l);
+	counted = fz_rwlock_may_count(l);
+	return FZ_LIKELY(counted && fz_rwlock_count(l)) ? 0 : read_slowly(l, counted);
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
 
@@ -66,7 +81,7 @@ FZ_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 
 	if (FZ_UNLIKELY(!l))
 		return write_shared(fz_enter(FZ_SYM_pthread_rwlock_wrlock), lock);
-	return fz_rwlock_write(l, FZ_FOREVER);
+	return FZ_LIKELY(fz_rwlock_write_quickly(l)) ? 0 : write_slowly(l);
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
 
@@ -75,7 +90,7 @@ FZ_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 	struct fz_rwlock *l = ours(lock);
 
 	if (FZ_LIKELY(l != NULL))
-		return fz_rwlock_read_quickly(l) ? 0 : fz_rwlock_read(l, 0);
+		return fz_rwlock_read_quickly(l) ? 0 : fz_leave_pthread(fz_rwlock_read(l, 0));
 	fz_enter(FZ_SYM_pthread_rwlock_tryrdlock);
 	return fz_real.pthread_rwlock_tryrdlock(lock);
 }
@@ -87,7 +102,7 @@ FZ_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 	struct fz_fiber *self;
 
 	if (FZ_LIKELY(l != NULL))
-		return fz_rwlock_write(l, 0);
+		return fz_leave_pthread(fz_rwlock_write(l, 0));
 	self = fz_enter(FZ_SYM_pthread_rwlock_trywrlock);
 	if (self)
 		fz_fiber_wire(self);
@@ -118,12 +133,9 @@ static int lock_until(struct fz_rwlock *l, int (*lock)(struct fz_rwlock *, fz_ns
 	if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) || !fz_timespec_valid(when))
 		return EINVAL;
 	err = lock(l, 0);
-	if (err != EBUSY)
-		return err;
-	do {
+	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, when)))
 		err = lock(l, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
-	} while (err == ETIMEDOUT && !fz_passed(clock, when));
-	return err;
+	return fz_leave_pthread(err);
 }
 
 FZ_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *when)

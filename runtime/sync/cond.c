@@ -59,7 +59,7 @@ int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
 		fz_cond_leave(c);
 	}
 	fz_cancel_undefer(self);
-	return ret == -ETIMEDOUT ? ETIMEDOUT : ret;
+	return ret;
 }
 
 void fz_cond_wake(struct fz_cond *c, uint32_t n)

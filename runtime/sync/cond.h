@@ -27,7 +27,7 @@ enum {
 
 /*
  * Any thread; may park; reports a cancellation request, with the mutex held
- * again.  Returns 0, ETIMEDOUT, EPERM (from the mutex), or -ECANCELED.
+ * again.  Returns 0, -ETIMEDOUT, -EPERM (from the mutex), or -ECANCELED.
  */
 int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline);
 

@@ -11,6 +11,7 @@
  */
 
 #include "runtime/fiber/fiber.h"
+#include "runtime/sync/lot.h"
 
 struct fz_mutex {
 	_Atomic uint32_t lock;
@@ -34,8 +35,9 @@ static inline bool fz_mutex_is_ours(const struct fz_mutex *m)
 }
 
 /*
- * Any thread.  Return 0 or a positive error number as pthread_mutex_* do.  lock
- * may park, handles signals without ending, and is no cancellation point.
+ * Any thread.  Return 0, -EBUSY, -EDEADLK, -EAGAIN, -EPERM, -ETIMEDOUT, where
+ * pthread_mutex_* return the positive number.  lock may park, handles signals without
+ * ending, and is no cancellation point.
  */
 int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline);
 int fz_mutex_trylock(struct fz_mutex *m);
@@ -47,5 +49,63 @@ int fz_mutex_unlock(struct fz_mutex *m);
  */
 int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count);
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count);
+
+/* Does only the owner unlock it, and may the owner's lock count or fail? */
+static inline bool fz_mutex_knows_its_owner(const struct fz_mutex *m)
+{
+	enum fz_mutex_type type = m->kind & 0x7f;
+
+	return type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK;
+}
+
+/* The steps of the functions above and below: the lock word; the owner's words. */
+static inline bool fz_mutex_take(struct fz_mutex *m)
+{
+	uint32_t free_ = 0;
+
+	/* acquire: pairs with the release in fz_mutex_release(). */
+	return atomic_compare_exchange_strong_explicit(&m->lock, &free_, 1,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static inline void fz_mutex_own(struct fz_mutex *m, int tid, uint32_t count)
+{
+	/* relaxed: only its own thread compares it. */
+	atomic_store_explicit(&m->owner, tid, memory_order_relaxed);
+	m->count = count;
+}
+
+static inline void fz_mutex_release(struct fz_mutex *m)
+{
+	/* relaxed: only its own thread compares it. */
+	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
+	/* release: pairs with the acquires of who takes it next. */
+	if (FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2))
+		/* m may be gone by now: only its address is used. */
+		fz_lot_wake(&m->lock, 1);
+}
+
+/* A free mutex, of any type.  Any thread.  Returns false if it is for fz_mutex_lock(). */
+static inline bool fz_mutex_lock_quickly(struct fz_mutex *m)
+{
+	int tid = fz_self_tid();
+
+	if (FZ_UNLIKELY(!fz_mutex_take(m)))
+		return false;
+	fz_mutex_own(m, tid, 1);
+	m->users++;
+	return true;
+}
+
+/* A normal or adaptive mutex.  Any thread.  Returns false if it is for fz_mutex_unlock(). */
+static inline bool fz_mutex_unlock_quickly(struct fz_mutex *m)
+{
+	if (FZ_UNLIKELY(fz_mutex_knows_its_owner(m)))
+		return false;
+	m->users--;
+	fz_mutex_release(m);
+	return true;
+}
 
 #endif

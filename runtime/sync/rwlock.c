@@ -118,12 +118,12 @@ static int await_read_phase(struct fz_rwlock *l, fz_nsec deadline)
 		/* Too late: it is ours. */
 		if (!(s & WRPHASE))
 			return 0;
-	return ETIMEDOUT;
+	return -ETIMEDOUT;
 }
 
-int fz_rwlock_await_read_phase(struct fz_rwlock *l)
+void fz_rwlock_await_read_phase(struct fz_rwlock *l)
 {
-	return await_read_phase(l, FZ_FOREVER);
+	await_read_phase(l, FZ_FOREVER);
 }
 
 static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
@@ -136,7 +136,7 @@ static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
 	}
 	/* Timed out, it leaves RWAITING behind: somebody is woken in vain. */
 	return fz_lot_wait_while(&l->wrphase_futex, behind_writers, 0, deadline,
-				 FZ_WAIT_SIGNAL) == -ETIMEDOUT ? ETIMEDOUT : 0;
+				 FZ_WAIT_SIGNAL) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline)
@@ -145,12 +145,12 @@ int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline)
 	int err;
 
 	if (FZ_UNLIKELY(s & WRLOCKED && mine(l)))
-		return deadline ? EDEADLK : EBUSY;
+		return deadline ? -EDEADLK : -EBUSY;
 	for (;;) {
 		if (FZ_UNLIKELY(l->kind == FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE &&
 				writers_first(s))) {
 			if (!deadline)
-				return EBUSY;
+				return -EBUSY;
 			err = await_writers(l, s, deadline);
 			if (err)
 				return err;
@@ -158,9 +158,9 @@ int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline)
 			continue;
 		}
 		if (!deadline && s & WRPHASE)
-			return EBUSY;
+			return -EBUSY;
 		if (FZ_UNLIKELY(readers(s) == READERS_MAX))
-			return EAGAIN;
+			return -EAGAIN;
 		if (FZ_LIKELY(change(l, &s, s + READER)))
 			break;
 	}
@@ -220,7 +220,7 @@ static int leave(struct fz_rwlock *l)
 	}
 	if ((to ^ s) & RWAITING)
 		wake_readers(l);
-	return ETIMEDOUT;
+	return -ETIMEDOUT;
 }
 
 static int write_slowly(struct fz_rwlock *l, fz_nsec deadline)
@@ -248,14 +248,13 @@ static int write_slowly(struct fz_rwlock *l, fz_nsec deadline)
 
 int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline)
 {
-	uint64_t s = 0;
+	uint64_t s;
 
-	if (FZ_LIKELY(change(l, &s, WRPHASE | WRLOCKED))) {
-		wrote(l);
+	if (FZ_LIKELY(fz_rwlock_write_quickly(l)))
 		return 0;
-	}
+	s = look(l);
 	if (s & WRLOCKED && mine(l))
-		return deadline ? EDEADLK : EBUSY;
+		return deadline ? -EDEADLK : -EBUSY;
 	if (deadline)
 		return write_slowly(l, deadline);
 	while (!(s & (WRPHASE | WRLOCKED)) && !readers(s))
@@ -263,7 +262,7 @@ int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline)
 			wrote(l);
 			return 0;
 		}
-	return EBUSY;
+	return -EBUSY;
 }
 
 static void unlock_write(struct fz_rwlock *l)

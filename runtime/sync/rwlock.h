@@ -52,8 +52,7 @@ enum fz_rwlock_kind {
 
 /*
  * Any thread.  deadline 0 only tries.  May park; handles signals without ending,
- * is no cancellation point.  Returns 0 or a positive error number as
- * pthread_rwlock_* do: EBUSY, EDEADLK, EAGAIN, ETIMEDOUT.
+ * is no cancellation point.  Returns 0, -EBUSY, -EDEADLK, -EAGAIN, -ETIMEDOUT.
  */
 int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline);
 int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline);
@@ -78,21 +77,46 @@ static inline bool fz_rwlock_read_quickly(struct fz_rwlock *l)
 						       memory_order_relaxed);
 }
 
-/* The second half of fz_rwlock_read(l, FZ_FOREVER), by one that is counted. */
-int fz_rwlock_await_read_phase(struct fz_rwlock *l);
-
-/* The same for whoever waits: an addition is cheaper, and right in any phase. */
-static inline int fz_rwlock_read_forever(struct fz_rwlock *l)
+/*
+ * fz_rwlock_read(l, FZ_FOREVER) in steps: an addition is cheaper than an exchange, and
+ * right in any phase.  may_count: false if it is for fz_rwlock_read().  count: true if the
+ * caller has the lock, else it must call await_read_phase, and then has it.
+ */
+static inline bool fz_rwlock_may_count(const struct fz_rwlock *l)
 {
-	const uint64_t one = 8, many = 0x40000000;
+	const uint64_t states = 7, many = 0x40000000;
+	/* relaxed: the addition orders. */
 	uint64_t s = atomic_load_explicit(&l->both, memory_order_relaxed);
 
-	if (FZ_UNLIKELY(s & (one - 1) || s > many ||
-			l->kind == FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE))
-		return fz_rwlock_read(l, FZ_FOREVER);
+	return FZ_LIKELY(!(s & states) && s <= many &&
+			 l->kind != FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE);
+}
+
+static inline bool fz_rwlock_count(struct fz_rwlock *l)
+{
+	const uint64_t one = 8, write_phase = 1;
+
 	/* acquire: as above. */
-	s = atomic_fetch_add_explicit(&l->both, one, memory_order_acquire);
-	return FZ_LIKELY(!(s & 1)) ? 0 : fz_rwlock_await_read_phase(l);
+	return FZ_LIKELY(!(atomic_fetch_add_explicit(&l->both, one, memory_order_acquire) &
+			   write_phase));
+}
+
+void fz_rwlock_await_read_phase(struct fz_rwlock *l);
+
+/* Nobody has it or waits: one step.  Returns false if it is for fz_rwlock_write(). */
+static inline bool fz_rwlock_write_quickly(struct fz_rwlock *l)
+{
+	const uint64_t write_locked = 3;
+	uint64_t free_ = 0;
+
+	/* acquire: pairs with the release of the last holder. */
+	if (FZ_UNLIKELY(!atomic_compare_exchange_strong_explicit(&l->both, &free_, write_locked,
+								 memory_order_acquire,
+								 memory_order_relaxed)))
+		return false;
+	/* relaxed: only its own thread compares it. */
+	atomic_store_explicit(&l->cur_writer, fz_self_tid(), memory_order_relaxed);
+	return true;
 }
 
 static inline bool fz_rwlock_read_unlock_quickly(struct fz_rwlock *l)

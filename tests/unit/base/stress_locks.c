@@ -31,17 +31,21 @@ static bool lock_somehow(int (*lock)(struct fz_rwlock *, fz_nsec), uint64_t *see
 	switch (random_next(seed) % 4) {
 	case 0:
 		err = lock(&rwlock, 0);
-		*ret_bad |= err && err != EBUSY;
+		*ret_bad |= err && err != -EBUSY;
 		return !err;
 	case 1:
 		err = lock(&rwlock, now_ns() + random_next(seed) % 40 * FZ_USEC);
-		*ret_bad |= err && err != ETIMEDOUT;
+		*ret_bad |= err && err != -ETIMEDOUT;
 		return !err;
 	case 2:
 		if (lock == fz_rwlock_read && fz_rwlock_read_quickly(&rwlock))
 			return true;
-		err = lock == fz_rwlock_read ? fz_rwlock_read_forever(&rwlock) :
-					       lock(&rwlock, FZ_FOREVER);
+		if (lock == fz_rwlock_read && fz_rwlock_may_count(&rwlock)) {
+			if (!fz_rwlock_count(&rwlock))
+				fz_rwlock_await_read_phase(&rwlock);
+			return true;
+		}
+		err = lock(&rwlock, FZ_FOREVER);
 		*ret_bad |= err != 0;
 		return !err;
 	default:
@@ -64,7 +68,7 @@ static void *read_and_write(void *arg)
 			bad |= GET(inside) != 0;
 			copy++;
 			COUNT(writes);
-			bad |= fz_rwlock_read(&rwlock, FZ_FOREVER) != EDEADLK;
+			bad |= fz_rwlock_read(&rwlock, FZ_FOREVER) != -EDEADLK;
 		} else {
 			if (!lock_somehow(fz_rwlock_read, &seed, &bad))
 				continue;

@@ -27,8 +27,8 @@ Test(rwlock, words_are_those_of_libc)
 	cr_assert(fz_rwlock_read_quickly(l));
 	cr_assert_eq(fz_rwlock_read(l, FZ_FOREVER), 0);
 	cr_assert_eq(lock.__data.__readers, 2 * READER);
-	cr_assert_eq(fz_rwlock_write(l, 0), EBUSY);
-	cr_assert_eq(fz_rwlock_write(l, now_ns() + FZ_MSEC), ETIMEDOUT);
+	cr_assert_eq(fz_rwlock_write(l, 0), -EBUSY);
+	cr_assert_eq(fz_rwlock_write(l, now_ns() + FZ_MSEC), -ETIMEDOUT);
 	cr_assert_eq(lock.__data.__readers, 2 * READER);
 	cr_assert_eq(lock.__data.__writers, 0);
 	cr_assert(fz_rwlock_read_unlock_quickly(l));
@@ -40,10 +40,10 @@ Test(rwlock, words_are_those_of_libc)
 	cr_assert_eq(lock.__data.__cur_writer, fz_self_tid());
 	cr_assert(!fz_rwlock_read_quickly(l));
 	cr_assert(!fz_rwlock_read_unlock_quickly(l));
-	cr_assert_eq(fz_rwlock_read(l, FZ_FOREVER), EDEADLK);
-	cr_assert_eq(fz_rwlock_write(l, FZ_FOREVER), EDEADLK);
-	cr_assert_eq(fz_rwlock_read(l, 0), EBUSY);
-	cr_assert_eq(fz_rwlock_write(l, 0), EBUSY);
+	cr_assert_eq(fz_rwlock_read(l, FZ_FOREVER), -EDEADLK);
+	cr_assert_eq(fz_rwlock_write(l, FZ_FOREVER), -EDEADLK);
+	cr_assert_eq(fz_rwlock_read(l, 0), -EBUSY);
+	cr_assert_eq(fz_rwlock_write(l, 0), -EBUSY);
 	fz_rwlock_unlock(l);
 	cr_assert_eq(lock.__data.__readers, 0);
 	cr_assert_eq(lock.__data.__cur_writer, 0);
@@ -60,8 +60,8 @@ Test(rwlock, too_many_readers)
 	SET(l.both, 0x7ffffff0);
 	cr_assert(!fz_rwlock_read_quickly(&l));
 	cr_assert_eq(fz_rwlock_read(&l, 0), 0);
-	cr_assert_eq(fz_rwlock_read(&l, 0), EAGAIN);
-	cr_assert_eq(fz_rwlock_read(&l, FZ_FOREVER), EAGAIN);
+	cr_assert_eq(fz_rwlock_read(&l, 0), -EAGAIN);
+	cr_assert_eq(fz_rwlock_read(&l, FZ_FOREVER), -EAGAIN);
 	fz_rwlock_unlock(&l);
 	cr_assert_eq(GET(l.both), 0x7ffffff0);
 }
@@ -139,7 +139,7 @@ Test(rwlock, readers_wait_behind_writers_until_they_give_up)
 	lock.kind = FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE;
 	cr_assert_eq(fz_rwlock_read(&lock, FZ_FOREVER), 0);
 	writer = parked(write_it, &lock);
-	cr_assert_eq(fz_rwlock_read(&lock, 0), EBUSY);
+	cr_assert_eq(fz_rwlock_read(&lock, 0), -EBUSY);
 	reader = spawn(read_it, NULL);
 	cr_assert_eq(join(writer), (void *)1, "timed out");
 	cr_assert_null(join(reader));
