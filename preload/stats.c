@@ -5,8 +5,8 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
-#include "runtime/sched/carrier.h"
 #include "runtime/base/die.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
 bool fz_stats_wanted;

@@ -20,19 +20,19 @@
 
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/signal/timer.h"
 #include "preload/thread/kernel_state.h"
 #include "preload/thread/schedule.h"
 #include "preload/time.h"
-#include "preload/signal/timer.h"
 #include "runtime/base/time.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/io/fdtab.h"
-#include "runtime/sync/futex.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
+#include "runtime/sync/futex.h"
 
 /* Numbers that only newer headers have are the same for all CPUs. */
 #ifndef SYS_futex_wake

@@ -8,9 +8,9 @@
 #include "preload/io/fd.h"
 
 #include "preload/io/brief.h"
+#include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
-#include "runtime/backend/own_fd.h"
 #include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 

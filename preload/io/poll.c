@@ -11,6 +11,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"
+#include "runtime/io/wait.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 

@@ -5,13 +5,14 @@
  * A handler ends a sleep with EINTR, SA_RESTART or not, and what remains is
  * reported.  Never early.  CPU-time clocks are the kernel's business.
  */
-#include "preload/thread/clock.h"
 #include "preload/gate.h"
+#include "preload/thread/clock.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/sleep.h"
 
 static struct timespec remaining(fz_nsec deadline)
 {
@@ -30,7 +31,7 @@ static int sleep_span(struct fz_fiber *self, const struct timespec *span, struct
 	if (!fz_timespec_valid(span) || span->tv_sec < 0)
 		return EINVAL;
 	deadline = fz_deadline_after(fz_timespec_nsec(span));
-	if (fz_io_sleep(self, deadline) == 0)
+	if (fz_sleep_until(self, deadline) == 0)
 		return 0;
 	if (rem)
 		*rem = remaining(deadline);
@@ -42,7 +43,7 @@ static int sleep_until(struct fz_fiber *self, clockid_t clock, const struct time
 	if (!fz_timespec_valid(when) || when->tv_sec < 0)
 		return EINVAL;
 	do {
-		if (fz_io_sleep(self, fz_deadline_at(clock, when)) != 0)
+		if (fz_sleep_until(self, fz_deadline_at(clock, when)) != 0)
 			return EINTR;
 	} while (!fz_passed(clock, when));
 	return 0;

@@ -3,9 +3,9 @@
 
 #include "preload/gate.h"
 #include "preload/libc/redirect.h"
-#include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
 #include "runtime/signal/signal.h"
+#include "runtime/sync/lot.h"
 
 struct fz_lll fz_lll_real;
 

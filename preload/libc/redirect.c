@@ -10,8 +10,8 @@
 
 #include "arch/arch.h"
 #include "preload/config.h"
-#include "preload/io/fd.h"
 #include "preload/gate.h"
+#include "preload/io/fd.h"
 #include "preload/libc/lowlevellock.h"
 #include "runtime/base/die.h"
 #include "runtime/sched/announce.h"

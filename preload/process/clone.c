@@ -11,12 +11,12 @@
  * CLONE_VM and CLONE_VFORK the child does share everything with a caller that sleeps:
  * every call of it passes through.
  */
-#include "preload/process/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/process/fork_gate.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/io/fdtab.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 

@@ -6,12 +6,12 @@
  * waits for a child makes the real call, announced.  A child inherits our
  * descriptors and may change their flags, so none is OURS alone any more.
  */
-#include "preload/io/brief.h"
 #include "preload/init.h"
+#include "preload/io/brief.h"
+#include "runtime/io/child.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/io/fdtab.h"
-#include "runtime/io/io.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 

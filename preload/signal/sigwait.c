@@ -6,6 +6,7 @@
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/io/io.h"
+#include "runtime/sched/sleep.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal.h"
 
@@ -26,7 +27,7 @@ static int suspend(struct fz_fiber *self, uint64_t mask)
 	bool handled = fz_signal_swap_mask(self, mask, &old);
 
 	while (!handled) {
-		fz_io_sleep(self, FZ_FOREVER);
+		fz_sleep_until(self, FZ_FOREVER);
 		handled = self->sig.handlers_run != 0;
 	}
 	fz_signal_unswap_mask(self, &old);

@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-#include "preload/thread/clock.h"
 #include "preload/gate.h"
+#include "preload/thread/clock.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/monitor.h"

@@ -6,8 +6,8 @@
  */
 #include "preload/gate.h"
 #include "runtime/sched/announce.h"
-#include "runtime/sync/barrier.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/barrier.h"
 
 _Static_assert(sizeof(struct fz_barrier) <= sizeof(pthread_barrier_t), "lives inside it");
 

@@ -8,12 +8,12 @@
 #include "preload/gate.h"
 #include "preload/libc/selfcheck.h"
 #include "preload/time.h"
+#include "runtime/base/host.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
-#include "runtime/sync/cond.h"
-#include "runtime/base/host.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/cond.h"
 
 _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "lives inside it");
 

@@ -8,13 +8,13 @@
  * by signallers, so that who locks ours after that finds the waiter counted.  Other
  * processes cannot hold a private mutex, so they need not come by.
  */
-#include "preload/sync/cond.h"
 #include "preload/gate.h"
+#include "preload/sync/cond.h"
 #include "preload/time.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
-#include "runtime/sync/cond.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/cond.h"
 
 enum { GATES = 16 };
 

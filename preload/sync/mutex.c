@@ -11,8 +11,8 @@
 #include "preload/init.h"
 #include "preload/time.h"
 #include "runtime/sched/announce.h"
-#include "runtime/sync/mutex.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/mutex.h"
 
 _Static_assert(sizeof(struct fz_mutex) <= sizeof(pthread_mutex_t), "lives inside it");
 _Static_assert(offsetof(struct fz_mutex, lock) == offsetof(pthread_mutex_t, __data.__lock) &&

@@ -8,8 +8,8 @@
 #include "preload/gate.h"
 #include "preload/time.h"
 #include "runtime/sched/announce.h"
-#include "runtime/sync/rwlock.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/rwlock.h"
 
 _Static_assert(sizeof(struct fz_rwlock) <= sizeof(pthread_rwlock_t), "lives inside it");
 _Static_assert(offsetof(struct fz_rwlock, readers) ==

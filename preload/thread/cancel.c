@@ -4,8 +4,8 @@
  * (runtime/sched/park.h), and by the monitor for one that runs (runtime/signal/nudge.c).
  */
 #include "preload/gate.h"
-#include "runtime/fiber/fiber.h"
 #include "runtime/base/host.h"
+#include "runtime/fiber/fiber.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"

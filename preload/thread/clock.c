@@ -12,8 +12,8 @@
 #include "preload/init.h"
 #include "preload/time.h"
 #include "runtime/fiber/cputime.h"
-#include "runtime/io/io.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/sleep.h"
 
 /* The kernel's encoding: ~tid << 3 | per thread | which clock, 3 being none of CPU time. */
 enum { PER_THREAD = 4, WHICH = 3, SCHEDULED = 2, NOT_CPU = 3, TID_MASK = (1 << 28) - 1 };
@@ -119,7 +119,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 	while (now < due) {
 		uint64_t left = due - now < FZ_MSEC ? FZ_MSEC : due - now;
 		struct timespec ts = to_timespec(left);
-		bool interrupted = self ? fz_io_sleep(self, fz_deadline_after(left)) != 0 :
+		bool interrupted = self ? fz_sleep_until(self, fz_deadline_after(left)) != 0 :
 					  fz_real.nanosleep(&ts, NULL) != 0;
 
 		/* One that has ended uses no more. */

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "preload/process/fork_gate.h"
 #include "preload/libc/loader.h"
+#include "preload/process/fork_gate.h"
 #include "runtime/base/options.h"
 
 /*

@@ -5,21 +5,21 @@
  * its own.  join, detach and the rest tell by the handle which of both it is.
  */
 #include "preload/config.h"
-#include "preload/thread/exclude.h"
-#include "preload/process/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/process/fork_gate.h"
+#include "preload/thread/exclude.h"
 #include "preload/thread/kernel_state.h"
-#include "preload/time.h"
 #include "preload/thread/tls.h"
+#include "preload/time.h"
 #include "runtime/base/die.h"
-#include "runtime/fiber/fiber.h"
 #include "runtime/base/host.h"
+#include "runtime/fiber/fiber.h"
+#include "runtime/fiber/stack.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
-#include "runtime/fiber/stack.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>

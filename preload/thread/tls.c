@@ -11,9 +11,9 @@
 #include <link.h>
 #include <locale.h>
 
-#include "preload/process/fork_gate.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
+#include "preload/process/fork_gate.h"
 
 typedef void destructor(void *);
 

@@ -9,7 +9,9 @@
 
 #include "runtime/backend/backend.h"
 #include "runtime/base/time.h"
+#include "runtime/io/socket.h"
 #include "runtime/sched/cancel.h"
+#include "runtime/sched/timer.h"
 
 enum {
 	FAMILY_UNIX = 1,
@@ -63,23 +65,20 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec d
 	return ret ? (int)ret : -error;
 }
 
-/* The real call.  With SO_SNDTIMEO it ends whenever a request of this kernel thread does. */
 static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len,
 			   fz_nsec deadline)
 {
-	const uint32_t handlers = self->sig.handlers_run;
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE | FZ_CALL_BRIEF);
 	int64_t ret;
 
-	for (;;) {
-		bool changed = fz_cancel_begin_call(self);
-
+	do {
 		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
-		fz_cancel_end_call(self, changed);
-		if (ret != -EINTR || self->sig.handlers_run != handlers)
-			return (int)ret;
-		if (fz_now() >= deadline)
-			return -EAGAIN;
-	}
+		/* It has a timeout, and began anew each time that it was disturbed. */
+		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
+			ret = -EAGAIN;
+	} while (fz_call_again(&call, ret));
+	fz_call_end(&call, ret);
+	return (int)ret;
 }
 
 int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)

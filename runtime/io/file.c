@@ -22,13 +22,13 @@
 
 #include <sys/uio.h>
 
-#include "runtime/base/time.h"
-#include "runtime/sched/announce.h"
 #include "runtime/backend/backend.h"
 #include "runtime/base/features.h"
-#include "runtime/io/io_internal.h"
-#include "runtime/sched/sched.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/time.h"
+#include "runtime/io/io_internal.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/timer.h"
 
 /* Above it, the processor is handed off beforehand, which costs about this. */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
@@ -70,22 +70,16 @@ static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struc
 	return run(self, &op);
 }
 
-static int64_t real_read(int fd, const struct iovec *iov, int count, int64_t offset, int flags)
+static int64_t real(bool writing, int fd, const struct iovec *iov, int count, int64_t offset,
+		    int flags)
 {
 	if (offset == FZ_IO_CURPOS && !flags)
-		return fz_syscall3(__NR_readv, fd, (long)iov, count);
+		return fz_syscall3(writing ? __NR_writev : __NR_readv, fd, (long)iov, count);
 	if (!flags)
-		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
-	return fz_syscall6(__NR_preadv2, fd, (long)iov, count, offset, 0, flags);
-}
-
-static int64_t real_write(int fd, const struct iovec *iov, int count, int64_t offset, int flags)
-{
-	if (offset == FZ_IO_CURPOS && !flags)
-		return fz_syscall3(__NR_writev, fd, (long)iov, count);
-	if (!flags)
-		return fz_syscall5(__NR_pwritev, fd, (long)iov, count, offset, 0);
-	return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
+		return fz_syscall5(writing ? __NR_pwritev : __NR_preadv, fd, (long)iov, count,
+				   offset, 0);
+	return fz_syscall6(writing ? __NR_pwritev2 : __NR_preadv2, fd, (long)iov, count, offset, 0,
+			   flags);
 }
 
 /* Not without waiting, or not at all: some file systems, emulators and old kernels. */
@@ -118,7 +112,7 @@ static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec 
 	int64_t ret;
 
 	fz_announce(self);
-	ret = real_read(fd, iov, count, offset, 0);
+	ret = real(false, fd, iov, count, offset, 0);
 	fz_announce_end(self);
 	return ret;
 }
@@ -152,7 +146,7 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const str
 	if (by_ring && fz_io_policy == FZ_IO_RING)
 		ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
 	else if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
-		ret = real_read(fd, iov, count, offset, RWF_NOWAIT);
+		ret = real(false, fd, iov, count, offset, RWF_NOWAIT);
 	if (!is_refused(ret))
 		return ret;
 	/* Who can try can also have the page read, and tell when it is there. */
@@ -241,10 +235,10 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 	if (waits || slow)
 		begin = fz_now();
 	announce(self, slow);
-	ret = real_write(fd, iov, count, offset, flags);
+	ret = real(true, fd, iov, count, offset, flags);
 	if (begin)
 		begin = fz_now() - begin;
-	went = fz_io_announce_end(self, ret);
+	went = fz_call_over(self, ret);
 	if (waits)
 		slow = begin > SYNC_IS_SLOW;
 	else
@@ -253,15 +247,52 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 	return ret;
 }
 
+/* ---- at an offset ------------------------------------------------------- */
+
+/* Returns 1 for a file, 0 if the real call is to judge the arguments, or -errno. */
+static int is_file_at(struct fz_fiber *self, int fd, int64_t offset, uint32_t *ret_info)
+{
+	if (fz_fdtab_look_up(fd, ret_info))
+		return offset < 0 ? -EINVAL : -EBADF;
+	fz_io_test_cancel(self);
+	return offset >= 0 && (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_FILE;
+}
+
+int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+		     int64_t offset)
+{
+	uint32_t info;
+	int file = is_file_at(self, fd, offset, &info);
+
+	if (file < 0)
+		return file;
+	if (!file || fz_io_bad_vector(iov, count))
+		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
+	return fz_io_file_read(self, fd, info, iov, count, offset);
+}
+
+int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	uint32_t info;
+	int file = is_file_at(self, fd, offset, &info);
+
+	if (file < 0)
+		return file;
+	if (!file || n > FZ_IO_MAX)
+		return fz_syscall4(__NR_pread64, fd, (long)buf, (long)n, offset);
+	return fz_io_file_read(self, fd, info, &iov, 1, offset);
+}
+
 int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
 		      int64_t offset, int flags)
 {
 	uint32_t info;
+	int file = is_file_at(self, fd, offset, &info);
 
-	if (fz_fdtab_look_up(fd, &info))
-		return offset < 0 ? -EINVAL : -EBADF;
-	fz_io_test_cancel(self);
-	if (offset < 0 || fz_io_bad_vector(iov, count) || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+	if (file < 0)
+		return file;
+	if (!file || fz_io_bad_vector(iov, count))
 		return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
 	return fz_io_file_write(self, fd, info, iov, count, offset, flags);
 }
@@ -270,11 +301,11 @@ int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 {
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
 	uint32_t info;
+	int file = is_file_at(self, fd, offset, &info);
 
-	if (fz_fdtab_look_up(fd, &info))
-		return offset < 0 ? -EINVAL : -EBADF;
-	fz_io_test_cancel(self);
-	if (offset < 0 || n > FZ_IO_MAX || (info & FZ_FD_KIND_MASK) != FZ_FD_FILE)
+	if (file < 0)
+		return file;
+	if (!file || n > FZ_IO_MAX)
 		return fz_syscall4(__NR_pwrite64, fd, (long)buf, (long)n, offset);
 	return fz_io_file_write(self, fd, info, &iov, 1, offset, 0);
 }

@@ -13,7 +13,6 @@
  */
 
 #include "runtime/fiber/fiber.h"
-#include "runtime/io/pin.h"
 
 struct iovec;
 struct msghdr;
@@ -61,7 +60,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline);
 
 /*
- * The same with another mask of signals while it waits.  Not if it need not wait: then what
+ * fz_io_poll() with another mask of signals while it waits.  Not if it need not wait: then what
  * the mask would let in stays pending, as natively.
  */
 int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
@@ -71,33 +70,5 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
 int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
 		  uint64_t mask);
-
-/* Returns 0 when the deadline has passed, -EINTR after a handler. */
-int fz_io_sleep(struct fz_fiber *self, fz_nsec deadline);
-
-/*
- * Wait until one descriptor is ready for events (POLL*).  Returns 1, or 0 at the
- * deadline, or -EINTR; with restart, not after handlers with SA_RESTART.  Then ask again,
- * by fz_pin_fd(): it may not be ready, or have another number.
- */
-int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
-		     fz_nsec deadline, bool restart);
-
-/*
- * The same; begun: part of the transfer is done and must be returned, so that a
- * cancellation ends the wait with -ECANCELED, and is left to the next call.
- */
-int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
-		    fz_nsec deadline, bool restart, bool begun);
-
-/*
- * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one
- * of the ways in options (WEXITED ...); it still can afterwards.  Returns 1, 0 if
- * this kernel cannot say, -EINTR, or -ECHILD.
- */
-int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
-
-/* SIGPIPE for the calling thread. */
-void fz_io_raise_sigpipe(void);
 
 #endif

@@ -5,11 +5,11 @@
 #include <limits.h>
 #include <linux/poll.h>
 
+#include "runtime/backend/ring.h"
 #include "runtime/backend/watch.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/park.h"
-#include "runtime/backend/ring.h"
 #include "runtime/sched/sched.h"
 
 static int fd_of(const struct fz_op *op)
@@ -159,17 +159,6 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	if (why != FZ_WHY_DONE)
 		return fz_op_outcome(why);
 	return request.refused ? -EINVAL : 1;
-}
-
-int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
-{
-	enum fz_why why;
-
-	fz_enter_runtime(self);
-	fz_wait_arm(self, flags);
-	why = fz_park(self, deadline);
-	fz_leave_runtime(self);
-	return fz_op_outcome(why);
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #include "runtime/fiber/fiber.h"
 #include "runtime/io/pin.h"
+#include "runtime/sched/park.h"
 
 /* The parts of a submission that our requests use; zero means unused. */
 struct fz_op {
@@ -34,6 +35,17 @@ enum {
 	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; likewise */
 };
 
+/* 0 or FZ_OP_*. */
+static inline int fz_op_outcome(enum fz_why why)
+{
+	switch (why) {
+	case FZ_WHY_TIMEOUT: return FZ_OP_TIMEOUT;
+	case FZ_WHY_SIGNAL: return FZ_OP_SIGNAL;
+	case FZ_WHY_CANCEL: return FZ_OP_CANCEL;
+	default: return 0;
+	}
+}
+
 /*
  * Submit and park until it is complete.  flags as in fz_wait_arm(): what else may
  * end the wait.  The request is over when this returns, so its buffers are the
@@ -59,9 +71,6 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
  * real call can wait, or tell.
  */
 bool fz_op_is_refused(int fd, uint32_t events, unsigned *count);
-
-/* No descriptor: sleep until the deadline.  Returns FZ_OP_*. */
-int fz_op_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
 
 /*
  * Before descriptor fd is closed: requests that name it go to the kernel first, and

@@ -8,21 +8,10 @@
  */
 
 #include "runtime/io/op.h"
-#include "runtime/sched/park.h"
 
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		     unsigned flags);
 int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 		     fz_nsec deadline, unsigned flags);
-
-static inline int fz_op_outcome(enum fz_why why)
-{
-	switch (why) {
-	case FZ_WHY_TIMEOUT: return FZ_OP_TIMEOUT;
-	case FZ_WHY_SIGNAL: return FZ_OP_SIGNAL;
-	case FZ_WHY_CANCEL: return FZ_OP_CANCEL;
-	default: return 0;
-	}
-}
 
 #endif

@@ -19,11 +19,13 @@
 
 #include "runtime/backend/watch.h"
 #include "runtime/base/features.h"
+#include "runtime/base/sys.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/real_call.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
-#include "runtime/base/sys.h"
+#include "runtime/sched/timer.h"
 
 enum {
 	FLAG_PEEK = 0x2,
@@ -241,13 +243,29 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 	return false;
 }
 
+/* Returns FZ_OP_SIGNAL after a handler, for the caller knows whether the call goes on. */
+static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd, size_t done,
+			   fz_nsec deadline, bool cancellable)
+{
+	struct fz_real_call call = fz_call_begin(self, cancellable ? FZ_CALL_CANCELLABLE : 0);
+	long ret;
+
+	do {
+		ret = real_call(op, fd, done);
+		/* It has a timeout, and began anew each time that it was disturbed. */
+		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
+			ret = FZ_OP_TIMEOUT;
+	} while (fz_call_again(&call, ret));
+	fz_call_end(&call, ret);
+	return ret == -EINTR ? FZ_OP_SIGNAL : ret;
+}
+
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		     unsigned flags)
 {
 	FZ_PINNED struct fz_pin own = FZ_PIN_INIT(op->fd);
 	struct fz_pin *pin = op->pin ? op->pin : &own;
 	struct fz_watch w;
-	bool changed = false;
 	unsigned refusals = 0;
 	size_t done = 0;
 	long ret;
@@ -278,14 +296,10 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	if (ret == MUST_ANNOUNCE && op->opcode == IORING_OP_POLL_ADD)
 		ret = -EINVAL;
 	if (ret == MUST_ANNOUNCE) {
-		fz_announce(self);
-		/* Nothing is left behind, nothing is lost. */
-		if (pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL)
-			changed = fz_cancel_begin_call(self);
-		ret = real_call(op, fz_pin_fd(pin), done);
-		fz_cancel_end_call(self, changed);
-		if (ret == -EINTR)
-			ret = FZ_OP_SIGNAL;
+		/* Cancelled, it leaves nothing behind, and loses nothing. */
+		const bool cancellable = pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL;
+
+		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline, cancellable);
 	}
 	return ret < 0 && done ? (int)done : (int)ret;
 }

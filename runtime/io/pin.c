@@ -3,9 +3,9 @@
 
 #include <limits.h>
 
-#include "runtime/io/fdtab.h"
-#include "runtime/base/lock.h"
 #include "runtime/backend/own_fd.h"
+#include "runtime/base/lock.h"
+#include "runtime/io/fdtab.h"
 
 enum { BUCKETS = 256 };
 

@@ -11,16 +11,15 @@
 #include <linux/poll.h>
 
 #include "runtime/base/host.h"
+#include "runtime/base/sys.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
-#include "runtime/base/sys.h"
 
 enum {
 	WORD_BITS = 64,
 	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
-	MAX_REQUESTS = 64,	/* as in runtime/io/poll.c */
 	/*
 	 * Wake-ups in a row with nothing to be had.  Mostly somebody else was faster;
 	 * but the ring reports a hang-up also to who waits for something else.
@@ -37,30 +36,30 @@ struct sets {
 	int n;
 };
 
+/* The real call, but for its time limit. */
+enum { LIMIT = 4 };
+
+static struct fz_io_call call_of(const struct sets *s)
+{
+	return (struct fz_io_call){ __NR_pselect6, { s->n, (long)s->user[0], (long)s->user[1],
+						     (long)s->user[2] } };
+}
+
 static int64_t select_now(const struct sets *s)
 {
-	struct __kernel_timespec none = { 0, 0 };
+	const struct __kernel_timespec none = { 0, 0 };
+	struct fz_io_call c = call_of(s);
 
-	return fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
-			   (long)s->user[2], (long)&none, 0);
+	c.args[LIMIT] = (long)&none;
+	return fz_io_make(&c);
 }
 
 static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline,
 				uint32_t none_run)
 {
-	int64_t ret;
+	struct fz_io_call c = call_of(s);
 
-	fz_announce(self);
-	do {
-		bool changed = fz_cancel_begin_call(self);
-
-		ret = fz_syscall6(__NR_pselect6, s->n, (long)s->user[0], (long)s->user[1],
-				  (long)s->user[2],
-				  (long)fz_signal_limit(self, deadline, none_run), 0);
-		fz_cancel_end_call(self, changed);
-		/* For nothing: a signal was for another thread. */
-	} while (ret == -EINTR && self->sig.handlers_run == none_run);
-	return ret == 0 && self->sig.handlers_run != none_run ? -EINTR : ret;
+	return fz_io_make_limited(self, &c, LIMIT, deadline, none_run);
 }
 
 /* Returns false if they cannot be read: then the kernel says so, too. */
@@ -101,7 +100,7 @@ static int gather(const struct sets *s, struct pollfd *fds)
 
 			if (fd >= s->n)
 				break;
-			if (used == MAX_REQUESTS)
+			if (used == FZ_IO_MAX_POLLS)
 				return -1;
 			fds[used] = (struct pollfd){ .fd = fd };
 			for (int i = 0; i < 3; i++)
@@ -182,8 +181,7 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
 {
-	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
-	struct pollfd wanted[MAX_REQUESTS];
+	struct pollfd wanted[FZ_IO_MAX_POLLS];
 	uint32_t none_run = fz_signal_none_run(self);
 	struct sets s;
 	int used, spurious = 0;
@@ -203,21 +201,16 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 	restore(&s);
 	used = gather(&s, wanted);
 	while (used >= 0 && spurious < MAX_SPURIOUS) {
-		int why = used ? fz_op_poll(self, wanted, (unsigned)used, deadline, flags) :
-				 fz_op_sleep(self, deadline, flags);
+		int more = fz_io_wait_any(self, wanted, (unsigned)used, deadline);
 
-		if (why == FZ_OP_SIGNAL)
-			return -EINTR;
-		if (why == -EINVAL)
+		if (more == -EINTR)
+			return more;
+		if (more == -EINVAL)
 			break;
-		if (why == FZ_OP_CANCEL) {
-			fz_host.test_cancel();
-			continue;
-		}
 		ret = select_now(&s);
 		if (ret == -EBADF)
 			ret = answer_closed(&s, wanted, used);
-		if (ret != 0 || why == FZ_OP_TIMEOUT)
+		if (ret != 0 || !more)
 			return (int)ret;
 		restore(&s);
 		if (self->sig.handlers_run != none_run)

@@ -3,12 +3,67 @@
 #define FZ_RUNTIME_IO_SOCKET_H
 
 /*
- * runtime/io/socket.h - what runtime/io/io.c needs of sockets besides runtime/io/io.h.
+ * runtime/io/socket.h - what the calls on sockets share (recv.c, send.c, connect.c), and readv and
+ * writev on a socket for runtime/io/io.c.
  */
 
-#include "runtime/fiber/fiber.h"
+#include "runtime/io/wait.h"
 
 struct iovec;
+
+enum {
+	FZ_MSG_PEEK = 0x2,
+	FZ_MSG_DONTWAIT = 0x40,
+	FZ_MSG_WAITALL = 0x100,
+	FZ_MSG_ERRQUEUE = 0x2000,
+	FZ_MSG_NOSIGNAL = 0x4000,
+	FZ_MSG_WAITFORONE = 0x10000,
+};
+
+/* The kernel's struct msghdr and mmsghdr, which has the length behind the header. */
+struct fz_user_msghdr {
+	void *name;
+	int name_len;
+	struct iovec *iov;
+	size_t iov_count;
+	void *control;
+	size_t control_len;
+	unsigned flags;
+};
+
+struct fz_message_slot {
+	struct fz_user_msghdr header;
+	unsigned length;
+};
+
+/*
+ * May this call on a socket wait, with flags of send and recv?  1: yes, as a fiber; 0: it never
+ * waits, make the real one; -EBADF.  What is known of fd is in *ret_info unless that.
+ */
+int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info);
+
+/*
+ * A call that is tried without waiting, and waits for readiness while it is refused.  On the
+ * stack of the call; deadline is 0 until it is needed (fz_io_attempt_deadline).
+ */
+struct fz_io_attempt {
+	struct fz_io_call call;		/* but for the descriptor and the flags */
+	struct fz_pin *pin;
+	uint32_t info;			/* of the descriptor */
+	unsigned flags_at;		/* which argument */
+	int flags;
+	bool sends;
+	bool only_tries;		/* refused, it does not wait */
+	/* An earlier part is done and must be returned: no cancellation, no restart. */
+	bool begun;
+	fz_nsec deadline;
+};
+
+/* When SO_RCVTIMEO or SO_SNDTIMEO ends the call, counted from the first time it is asked for. */
+fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
+
+/* Returns the result of the call, -EAGAIN at the deadline, -EINTR, -ECANCELED if begun. */
+int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 
 /* readv and writev on a socket: 0 < count <= IOV_MAX. */
 int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count);

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "runtime/sched/announce.h"
 #include "runtime/base/sys.h"
 
 /*
@@ -75,11 +74,6 @@ static bool is_kind(int fd, enum fz_fd_kind kind)
 	return !fz_fdtab_look_up(fd, &info) && (info & FZ_FD_KIND_MASK) == kind;
 }
 
-static bool is_ready(int fd, short events)
-{
-	return fz_sys_poll_now(fd, events) != 0;
-}
-
 /*
  * From now on the kernel refuses to read the pipe without waiting: let the next read find
  * out, before the ring gives it to a worker thread.
@@ -92,31 +86,29 @@ static void note_spliced(int fd)
 int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(out);
+	struct fz_io_call c;
 	int64_t ret;
 
 	fz_io_test_cancel(self);
 	/* It cannot be told not to wait; a wrong argument must not wait. */
-	if (n > 0 && is_kind(in, FZ_FD_FILE) && !is_ready(out, POLLOUT)) {
+	if (n > 0 && is_kind(in, FZ_FD_FILE) && !fz_io_is_ready(out, POLLOUT)) {
 		ret = await(self, &pin, POLLOUT);
 		if (ret < 0)
 			return ret;
 	}
-	fz_announce_brief(self);
-	ret = fz_syscall4(__NR_sendfile, fz_pin_fd(&pin), in, (long)offset, (long)n);
-	fz_io_announce_end(self, ret);
-	return ret;
+	c = (struct fz_io_call){ __NR_sendfile,
+				 { fz_pin_fd(&pin), in, (long)offset, (long)n } };
+	return fz_io_make_announced(self, &c, FZ_CALL_BRIEF);
 }
 
 static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 			   int64_t *out_offset, size_t n, unsigned flags)
 {
-	int64_t ret;
+	const struct fz_io_call c = {
+		__NR_splice, { in, (long)in_offset, out, (long)out_offset, (long)n, flags }
+	};
 
-	fz_announce_brief(self);
-	ret = fz_syscall6(__NR_splice, in, (long)in_offset, out, (long)out_offset, (long)n,
-			  flags);
-	fz_io_announce_end(self, ret);
-	return ret;
+	return fz_io_make_announced(self, &c, FZ_CALL_BRIEF);
 }
 
 int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,

@@ -129,20 +129,3 @@ void fz_signal_life_ends(struct fz_fiber *self)
 		self->sig.between_lives = true;
 	atomic_signal_fence(memory_order_seq_cst);
 }
-
-void fz_signal_collect(struct fz_fiber *self, int err)
-{
-	static const struct __kernel_timespec none;
-	const int sig = err == -EPIPE ? SIG_PIPE : SIG_XFSZ;
-	uint64_t set = fz_signal_bit(sig);
-	struct fz_siginfo info;
-	struct fz_signode *node;
-
-	if (self->kind != FZ_KIND_FIBER || !(self->mask & set) ||
-	    fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
-			sizeof(set)) != sig)
-		return;
-	node = fz_signode_new(sig, &info, true, false);
-	if (node)
-		fz_sigqueue_add(self, node);
-}

@@ -267,6 +267,9 @@ void fz_signal_note_signalfd(uint64_t set);
  */
 void fz_signal_collect(struct fz_fiber *self, int err);
 
+/* SIGPIPE for the calling fiber, handled on return if not blocked.  Outside the runtime. */
+void fz_signal_raise_sigpipe(struct fz_fiber *self);
+
 /* How many signals have arrived for the process and have not been given to a fiber. */
 extern _Atomic uint32_t fz_signal_arriving FZ_HIDDEN;
 

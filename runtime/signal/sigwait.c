@@ -14,6 +14,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/sleep.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal_internal.h"
 
@@ -150,7 +151,8 @@ void fz_signal_wait_interrupted(struct fz_fiber *self)
 int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info,
 		   fz_nsec deadline)
 {
-	int sig, why;
+	enum fz_why why;
+	int sig;
 
 	set &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
 	if (fz_cancel_requested(self))
@@ -164,12 +166,12 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 			sig = -EINTR;
 			break;
 		}
-		why = fz_op_sleep(self, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
-		if (why == FZ_OP_CANCEL) {
+		why = fz_sleep(self, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		if (why == FZ_WHY_CANCEL) {
 			leave(self);
 			fz_host.test_cancel();
 			begin(self, set);
-		} else if (why == FZ_OP_TIMEOUT) {
+		} else if (why == FZ_WHY_TIMEOUT) {
 			sig = take_and_tell(self, set, ret_info);
 			sig = sig ? sig : -EAGAIN;
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sync/barrier.h"
 
-#include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
+#include "runtime/sync/lot.h"
 
 static uint32_t round_of(uint64_t both)
 {

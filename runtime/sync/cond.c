@@ -4,8 +4,8 @@
 #include <asm/errno.h>
 
 #include "runtime/sched/cancel.h"
-#include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
+#include "runtime/sync/lot.h"
 
 enum { DESTROYING = 1, WAITER = 2 };
 

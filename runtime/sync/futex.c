@@ -6,14 +6,16 @@
 #include "runtime/backend/backend.h"
 #include "runtime/base/host.h"
 #include "runtime/base/time.h"
+#include "runtime/base/uapi.h"
+#include "runtime/io/op.h"
+#include "runtime/io/real_call.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
-#include "runtime/sync/lot.h"
-#include "runtime/io/op.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/timer.h"
 #include "runtime/signal/signal.h"
-#include "runtime/base/uapi.h"
+#include "runtime/sync/lot.h"
 
 enum {
 	KERNEL_FIRST_EVERY = 64,
@@ -123,6 +125,32 @@ static long wait_on_ring(struct fz_fiber *self, const struct wait *w, unsigned f
 	}
 }
 
+/* Where the ring cannot wait for it: until the baseline is 6.7. */
+static long wait_announced(struct fz_fiber *self, const struct wait *w)
+{
+	const struct timeout *t = &w->timeout;
+	/* Absolute, so that it holds for each attempt. */
+	const struct __kernel_timespec until = fz_timespec(t->deadline);
+	const struct __kernel_timespec *limit = t->when ? t->when : &until;
+	struct fz_real_call call = fz_call_begin(self, 0);
+	long ret;
+
+	do
+		ret = real(w->word, FUTEX_WAIT_BITSET | (t->when ? FUTEX_CLOCK_REALTIME : 0),
+			   w->expected, t->deadline == FZ_FOREVER ? 0 : (long)limit, NULL,
+			   w->bits);
+	while (fz_call_again(&call, ret));
+	fz_call_end(&call, ret);
+	return ret;
+}
+
+static long wait_in_kernel(struct fz_fiber *self, const struct wait *w, unsigned flags)
+{
+	return fz_backend_kind() == FZ_BACKEND_RING && fz_ring_knows(FZ_UAPI_OP_FUTEX_WAIT) ?
+		       wait_on_ring(self, w, flags) :
+		       wait_announced(self, w);
+}
+
 /*
  * Who waits for the same word as soon as it was woken has likely lost a lock again to one
  * that came later: FZ_LOT_STARVES, or 0.
@@ -154,7 +182,7 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 
 		self->sig.handlers_run = 0;
 		fz_signal_mark(self);
-		ret = w->shared ? wait_on_ring(self, w, flags) :
+		ret = w->shared ? wait_in_kernel(self, w, flags) :
 				  fz_lot_wait_bits((_Atomic uint32_t *)w->word, w->expected,
 						   w->bits, w->timeout.deadline, flags);
 		if (ret == -ECANCELED) {
@@ -361,11 +389,7 @@ long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 			.shared = !(op & FUTEX_PRIVATE_FLAG),
 		};
 
-		if (!w.shared || (fz_backend_kind() == FZ_BACKEND_RING &&
-				  fz_ring_knows(FZ_UAPI_OP_FUTEX_WAIT)))
-			return wait_common(self, &w, op, ts);
-		/* Until the baseline is 6.7. */
-		fz_announce(self);
+		return wait_common(self, &w, op, ts);
 	}
 	if (is_wait || !(op & FUTEX_PRIVATE_FLAG))
 		return real(word, op, value, timeout_or_value2, word2, value3);

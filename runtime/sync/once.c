@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sync/once.h"
 
-#include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
+#include "runtime/sync/lot.h"
 
 /* Changed while there is one thread. */
 static uint32_t generation;

@@ -3,9 +3,9 @@
 
 #include <asm/errno.h>
 
-#include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/lot.h"
 
 #define WRPHASE 1u
 #define WRLOCKED 2u

@@ -4,9 +4,9 @@
 #include <asm/errno.h>
 
 #include "runtime/sched/cancel.h"
-#include "runtime/sync/lot.h"
 #include "runtime/sched/park.h"
 #include "runtime/signal/signal.h"
+#include "runtime/sync/lot.h"
 
 #define ONE_WAITER ((uint64_t)1 << 32)
 #define VALUE_MAX 0x7fffffffu

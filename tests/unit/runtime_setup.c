@@ -15,6 +15,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/base/host.h"
 #include "runtime/io/op.h"
+#include "runtime/sched/sleep.h"
 
 _Atomic unsigned setup_resets, setup_destructor_runs, setup_cancels;
 
@@ -184,7 +185,7 @@ void nap(fz_nsec ns)
 	struct timespec ts = { .tv_sec = (time_t)(ns / FZ_SEC), .tv_nsec = (long)(ns % FZ_SEC) };
 
 	if (self->kind == FZ_KIND_FIBER)
-		fz_op_sleep(self, now_ns() + ns, 0);
+		fz_sleep(self, now_ns() + ns, 0);
 	else
 		nanosleep(&ts, NULL);
 }

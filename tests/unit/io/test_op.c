@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/io/op.h"
-#include "runtime/sched/park.h"
+#include "runtime/sched/sleep.h"
 #include "runtime_setup.h"
 
 TestSuite(op, .timeout = 120);
@@ -49,10 +49,10 @@ Test(op, sleeps_as_long_as_asked)
 	for (size_t i = 0; i < 6; i++) {
 		fz_nsec start = now_ns();
 
-		cr_assert_eq(fz_op_sleep(fz_self(), start + lengths[i], 0), FZ_OP_TIMEOUT);
+		cr_assert_eq(fz_sleep(fz_self(), start + lengths[i], 0), FZ_WHY_TIMEOUT);
 		cr_assert_geq(now_ns() - start, lengths[i]);
 	}
-	cr_assert_eq(fz_op_sleep(fz_self(), 1, 0), FZ_OP_TIMEOUT);
+	cr_assert_eq(fz_sleep(fz_self(), 1, 0), FZ_WHY_TIMEOUT);
 }
 
 Test(op, results_and_errors)

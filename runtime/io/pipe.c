@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/io/pipe.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include "runtime/base/features.h"
+#include "runtime/io/io_internal.h"
+
+/* ---- read --------------------------------------------------------------- */
+
+/*
+ * Nothing is there, and somebody may still write it?  A FIFO that was opened before it had
+ * a writer, and never had one, is at its end, and poll does not say so.  Moving a byte
+ * to where nothing can be stored does, without waiting, and leaves it where it is.
+ */
+static bool fifo_waits(int fd)
+{
+	static const char nowhere;
+	const struct iovec iov = { .iov_base = (void *)&nowhere, .iov_len = 1 };
+
+	if (fz_io_is_ready(fd, POLLIN))
+		return false;
+	switch (fz_syscall3(__NR_fcntl, fd, F_GETFL, 0) & O_ACCMODE) {
+	case O_RDONLY:
+		return fz_syscall4(__NR_vmsplice, fd, (long)&iov, 1, SPLICE_F_NONBLOCK) ==
+		       -EAGAIN;
+	case O_RDWR:
+		/* The other way the byte would go in; but it has a writer. */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Which file a descriptor is; no inode if it is closed. */
+struct identity {
+	uint64_t inode;
+	uint32_t major, minor;
+};
+
+static struct identity identity_of(int fd)
+{
+	enum { AT_EMPTY = 0x1000 };
+	struct statx st;
+
+	if (fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY, STATX_INO, (long)&st))
+		return (struct identity){ 0 };
+	return (struct identity){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor };
+}
+
+static bool is_same(struct identity a, struct identity b)
+{
+	return a.inode && a.inode == b.inode && a.major == b.major && a.minor == b.minor;
+}
+
+static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	struct fz_op op = {
+		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
+		.fd = fd,
+		.off = (uint64_t)FZ_IO_CURPOS,
+		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
+		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
+	};
+
+	return fz_io_run(self, &op, FZ_FOREVER, 0, true);
+}
+
+/*
+ * What cannot be tried without waiting: opened by name, or spliced, or the kernel is old.
+ * The ring would have a worker thread read it, which has a reference to the open file
+ * when the read is over, so that a writer finds a reader after close()
+ * (tests/programs/io/io_fifo.c).
+ */
+static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	struct identity file = { 0 };
+	int64_t ret;
+
+	while (!fz_io_asks_for_nothing(iov, count) && fifo_waits(fd)) {
+		if (!file.inode)
+			file = identity_of(fd);
+		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, true);
+		if (ret < 0)
+			return ret;
+		fd = fz_pin_fd(&pin);
+		/*
+		 * Another thread has closed it while poll's real call waited, and the number
+		 * may be another file's.
+		 */
+		if (!is_same(file, identity_of(fd)))
+			return -EBADF;
+	}
+	/* Somebody else may be faster. */
+	return fz_io_real_transfer(self, __NR_readv, fd, iov, count, true);
+}
+
+int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			int count)
+{
+	int64_t ret;
+
+	if (info & FZ_FD_FIFO)
+		return read_fifo(self, fd, iov, count);
+	/* What waited last time is likely to wait again: save the attempt. */
+	if (!(info & FZ_FD_RECV_WAITED)) {
+		ret = fz_io_try_readv(fd, iov, count);
+		if (fz_io_cannot_try(ret)) {
+			fz_fdtab_change(fd, 0, FZ_FD_FIFO);
+			return read_fifo(self, fd, iov, count);
+		}
+		if (ret != -EAGAIN)
+			return ret;
+		fz_fdtab_change(fd, 0, FZ_FD_RECV_WAITED);
+	} else {
+		/* Every other time, so that a change of habit is noticed. */
+		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
+	}
+	return read_by_ring(self, fd, iov, count);
+}
+
+/* ---- write -------------------------------------------------------------- */
+
+static int64_t try_write(int fd, const struct fz_io_cursor *c)
+{
+	struct iovec part;
+
+	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
+		return -EOPNOTSUPP;
+	return fz_syscall6(__NR_pwritev2, fd, (long)fz_io_cursor_rest(c, &part),
+			   c->skip ? 1 : c->count, -1, -1, RWF_NOWAIT);
+}
+
+/*
+ * Poll calls a pipe ready while it has a page to spare.  Without, what is written may still
+ * go to the end of the last page, so waiting until it is ready is not for us.
+ */
+static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
+{
+	const bool brief = c.count == 1 && c.iov->iov_len - c.skip <= PIPE_BUF &&
+			   fz_io_is_ready(fd, POLLOUT);
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE |
+							       (brief ? FZ_CALL_BRIEF : 0));
+	int64_t total = 0, ret, outcome;
+
+	do {
+		struct iovec part;
+
+		ret = fz_syscall3(__NR_writev, fd, (long)fz_io_cursor_rest(&c, &part),
+				  c.skip ? 1 : c.count);
+		if (ret > 0) {
+			total += ret;
+			fz_io_cursor_advance(&c, (size_t)ret);
+		}
+		/*
+		 * Short: interrupted by a handler, or only because a request of this kernel
+		 * thread has completed.
+		 */
+		outcome = ret > 0 && c.count ? -EINTR : ret;
+		if (total && fz_call_handled(&call))
+			outcome = total;
+	} while (fz_call_again(&call, outcome));
+	fz_call_end(&call, ret);
+	return total ? total : ret;
+}
+
+/*
+ * Blocking writes to a pipe write everything.  Up to PIPE_BUF bytes go in one
+ * piece or not at all without our doing, also when nobody may wait.
+ */
+int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	struct fz_io_cursor c = { .iov = iov, .count = count };
+	int64_t total = 0;
+
+	do {
+		int64_t ret = try_write(fz_pin_fd(&pin), &c);
+
+		if (ret > 0) {
+			total += ret;
+			fz_io_cursor_advance(&c, (size_t)ret);
+			continue;
+		}
+		/* What was spliced meanwhile is a FIFO as well. */
+		if (fz_io_cannot_try(ret)) {
+			ret = write_fifo(self, fz_pin_fd(&pin), c);
+			return ret > 0 ? total + ret : total ? total : ret;
+		}
+		if (ret != -EAGAIN)
+			return total ? total : ret;
+		ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, true, total > 0);
+		if (ret < 0)
+			return total ? total : ret;
+	} while (c.count);
+	return total;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/io/wait.h"
+
+#include <asm/errno.h>
+#include <poll.h>
+
+#include "runtime/base/host.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/uapi.h"
+#include "runtime/sched/cancel.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sched/sleep.h"
+#include "runtime/signal/signal.h"
+
+void fz_io_test_cancel(struct fz_fiber *self)
+{
+	if (FZ_UNLIKELY(fz_cancel_requested(self)))
+		fz_host.test_cancel();
+}
+
+void fz_io_take_turns(struct fz_fiber *self)
+{
+	enum { EVERY = 64 };
+
+	if (FZ_UNLIKELY(++self->call.reads % EVERY == 0))
+		fz_sched_take_turns(self);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		  int timeout_error, bool restart)
+{
+	for (;;) {
+		int ret;
+
+		fz_signal_mark(self);
+		ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		switch (ret) {
+		case FZ_OP_TIMEOUT:
+			return timeout_error;
+		case FZ_OP_SIGNAL:
+			if (restart && fz_signal_restarts(self))
+				continue;
+			return -EINTR;
+		case FZ_OP_CANCEL:
+			/* relaxed: our own. */
+			if (atomic_load_explicit(&self->cancel.deferred, memory_order_relaxed))
+				return -ECANCELED;
+			fz_host.test_cancel();
+			continue;
+		case -EINTR:
+			/* A worker thread of the ring was disturbed, not we. */
+			continue;
+		default:
+			return ret;
+		}
+	}
+}
+
+int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
+		     fz_nsec deadline, bool restart)
+{
+	struct fz_op op = {
+		.opcode = IORING_OP_POLL_ADD,
+		.fd = pin->number,
+		.pin = pin,
+		.op_flags = (uint16_t)events,
+	};
+	int64_t ret;
+
+	do {
+		uint32_t none_run = fz_signal_none_run(self);
+
+		ret = fz_io_run(self, &op, deadline, 0, restart);
+		/*
+		 * Of a file with two wait queues (a FIFO opened for both, a terminal) when
+		 * what was there is gone before the kernel looks: it begins again and finds its
+		 * own second queue taken (io_uring/poll.c, 5.8 to 6.18 at least).
+		 */
+		if (ret == -EINVAL) {
+			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
+
+			ret = fz_io_poll_announced(self, &p, 1, deadline, none_run);
+		}
+	} while (ret == -EINTR && restart && fz_signal_restarts(self));
+	return ret > 0 ? 1 : (int)ret;
+}
+
+int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
+		    fz_nsec deadline, bool restart, bool begun)
+{
+	int ret;
+
+	if (begun)
+		fz_cancel_defer(self);
+	ret = fz_io_wait_ready(self, pin, events, deadline, restart);
+	if (begun)
+		fz_cancel_undefer(self);
+	return ret;
+}
+
+int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, fz_nsec deadline)
+{
+	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
+
+	for (;;) {
+		int ret = n ? fz_op_poll(self, fds, n, deadline, flags) :
+			      fz_op_outcome(fz_sleep(self, deadline, flags));
+
+		switch (ret) {
+		case FZ_OP_TIMEOUT:
+			return 0;
+		case FZ_OP_SIGNAL:
+			return -EINTR;
+		case FZ_OP_CANCEL:
+			fz_host.test_cancel();
+			continue;
+		default:
+			return ret;
+		}
+	}
+}
+
+/* ---- real calls --------------------------------------------------------- */
+
+int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags)
+{
+	struct fz_real_call call = fz_call_begin(self, flags);
+	int64_t ret;
+
+	do
+		ret = fz_io_make(c);
+	while (fz_call_again(&call, ret));
+	fz_call_end(&call, ret);
+	return ret;
+}
+
+int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,
+			   fz_nsec deadline, uint32_t none_run)
+{
+	const bool returns_eintr = self->must_return_eintr;
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE);
+	int64_t ret;
+
+	/* What has run before the beginning counts, too. */
+	call.handlers = none_run;
+	if (returns_eintr)
+		self->must_return_eintr = true;
+	do {
+		c->args[limit_at] = (long)fz_signal_limit(self, deadline, none_run);
+		ret = fz_io_make(c);
+	} while (fz_call_again(&call, ret));
+	/* The handler has made the limit 0. */
+	if (ret == 0 && fz_call_handled(&call))
+		ret = -EINTR;
+	fz_call_end(&call, ret);
+	return ret;
+}
+
+int fz_io_poll_now(struct pollfd *fds, uint64_t n)
+{
+	const struct __kernel_timespec none = { 0, 0 };
+
+	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&none, 0, 0);
+}
+
+int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
+			 fz_nsec deadline, uint32_t none_run)
+{
+	struct fz_io_call c = { __NR_ppoll, { (long)fds, (long)n } };
+
+	return (int)fz_io_make_limited(self, &c, 2, deadline, none_run);
+}
