@@ -8,6 +8,7 @@
 #include "preload/io/fd.h"
 
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
 #include "runtime/backend/own_fd.h"
@@ -185,7 +186,7 @@ static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lo
 	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 		return ret;
 	errno = saved;
-	call = fz_block_restartable(self);
+	call = fz_block(self, FZ_CALL_RESTARTS);
 	do
 		ret = fz_real.fcntl(fd, command, lock);
 	while (fz_block_again(&call, ret));
@@ -274,7 +275,7 @@ FZ_EXPORT int flock(int fd, int operation)
 		if (ret == 0 || errno != EWOULDBLOCK)
 			return ret;
 		errno = saved;
-		call = fz_block_restartable(self);
+		call = fz_block(self, FZ_CALL_RESTARTS);
 		do
 			ret = fz_real.flock(fd, operation);
 		while (fz_block_again(&call, ret));
@@ -296,7 +297,7 @@ FZ_EXPORT int lockf(int fd, int command, off_t n)
 		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 			return ret;
 		errno = saved;
-		call = fz_block_restartable(self);
+		call = fz_block(self, FZ_CALL_RESTARTS);
 		do
 			ret = fz_real.lockf(fd, command, n);
 		while (fz_block_again(&call, ret));

@@ -4,6 +4,7 @@
  * asynchronous I/O, the kernel's log.
  */
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "runtime/io/io.h"
 
 #include <aio.h>
@@ -67,7 +68,7 @@ FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 			fz_announce(self);
 		return fz_real.aio_suspend(list, count, timeout);
 	}
-	call = fz_block(self);
+	call = fz_block(self, 0);
 	do
 		ret = fz_real.aio_suspend(list, count, NULL);
 	while (fz_block_again(&call, ret));

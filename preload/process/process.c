@@ -7,6 +7,7 @@
  * descriptors and may change their flags, so none is OURS alone any more.
  */
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "preload/init.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/io/fdtab.h"
@@ -207,7 +208,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	}
 	if (ret < 0)
 		return (pid_t)fz_leave(ret);
-	call = fz_block_restartable(self);
+	call = fz_block(self, FZ_CALL_RESTARTS);
 	do
 		child = fz_real.wait4(pid, status, options, usage);
 	while (fz_block_again(&call, child));
@@ -278,7 +279,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	}
 	if (ret < 0)
 		return (int)fz_leave(ret);
-	call = fz_block_restartable(self);
+	call = fz_block(self, FZ_CALL_RESTARTS);
 	do
 		ret = fz_real.waitid(type, id, info, options);
 	while (fz_block_again(&call, ret));
