@@ -89,4 +89,10 @@ static inline ssize_t fz_leave(int64_t ret)
 	return (ssize_t)ret;
 }
 
+/* 0 or -errno to what pthread functions return: 0 or a positive error number. */
+static inline int fz_leave_pthread(int64_t ret)
+{
+	return (int)-ret;
+}
+
 #endif

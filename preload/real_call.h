@@ -39,7 +39,7 @@ static inline bool fz_block_again(struct fz_blocked *blocked, int64_t ret)
 	return true;
 }
 
-/* Where the call may have raised a signal. */
+/* Needed after a brief call, and after one that may have raised a signal. */
 static inline void fz_block_end(const struct fz_blocked *blocked, int64_t ret)
 {
 	fz_call_end(&blocked->call, ret == -1 ? -errno : 0);

@@ -19,8 +19,8 @@
  * (signal(7)) and each handler that ran has this flag.
  *
  * A call with a relative timeout computes what is left of it before each attempt.
- * fz_call_end() may be left out where the fiber does not need its processor back at
- * once, as while it holds a lock, and the call raises no signal.
+ * fz_call_end() may be left out if the call is not brief and raises no signal, where the
+ * fiber does not need its processor back at once, as while it holds a lock.
  *
  * All of these: outside the runtime.  A call left by cancellation or longjmp needs no end.
  */
@@ -34,6 +34,7 @@
 enum {
 	FZ_CALL_RESTARTS = 1,		/* SA_RESTART is for it */
 	FZ_CALL_CANCELLABLE = 2,	/* cancellation ends it; libc's own calls see to that */
+	FZ_CALL_BRIEF = 4,		/* it usually returns at once (runtime/sched/announce.h) */
 };
 
 struct fz_real_call {
@@ -49,7 +50,10 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 {
 	struct fz_real_call call = { .self = self, .flags = flags };
 
-	fz_announce(self);
+	if (flags & FZ_CALL_BRIEF)
+		fz_announce_brief(self);
+	else
+		fz_announce(self);
 	fz_signal_mark(self);
 	call.handlers = self->handlers_run;
 	if (flags & FZ_CALL_CANCELLABLE)
