@@ -90,11 +90,9 @@ static int semop_common(struct fz_fiber *self, int id, struct sembuf *ops, size_
 		return ret;
 	call = fz_block(self, 0);
 	do {
-		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
-		struct timespec rest = { .tv_sec = (time_t)(left / FZ_SEC),
-					 .tv_nsec = (long)(left % FZ_SEC) };
+		struct timespec left;
 
-		ret = fz_real.semtimedop(id, ops, count, deadline == FZ_FOREVER ? NULL : &rest);
+		ret = fz_real.semtimedop(id, ops, count, fz_timeout_left(deadline, &left));
 	} while (fz_block_again(&call, ret));
 	return ret;
 }

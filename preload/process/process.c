@@ -261,13 +261,10 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	struct fz_blocked call;
 	int ret = 1;
 
-	/* A pidfd with O_NONBLOCK never waits. */
-	if (!self || options & WNOHANG || type == P_PIDFD) {
-		if (self && !(options & WNOHANG))
-			fz_announce(self);
+	if (!self || options & WNOHANG)
 		return fz_real.waitid(type, id, info, options);
-	}
-	while (ret > 0) {
+	/* Of a pidfd only the kernel knows whose it is, and whether it is O_NONBLOCK. */
+	while (ret > 0 && type != P_PIDFD) {
 		siginfo_t none, *found = info ? info : &none;
 		int err = fz_real.waitid(type, id, found, options | WNOHANG);
 
