@@ -24,19 +24,13 @@ static struct timespec to_timespec(uint64_t ns)
 				  .tv_nsec = (long)(ns % FZ_SEC) };
 }
 
-static bool is_running(void)
-{
-	/* acquire: pairs with fz_sched_start(). */
-	return atomic_load_explicit(&fz_sched.started, memory_order_acquire);
-}
-
 struct fz_fiber *fz_clock_fiber(clockid_t clock)
 {
 	struct fz_fiber *self = fz_self();
 
 	if (FZ_LIKELY(clock >= 0 && clock != CLOCK_THREAD_CPUTIME_ID))
 		return NULL;
-	if (!is_running() || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	if (!fz_runtime_runs() || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return NULL;
 	if (clock != CLOCK_THREAD_CPUTIME_ID) {
 		int tid = ~(clock >> 3) & TID_MASK;
@@ -54,7 +48,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock)
 	struct fz_fiber *fiber = fz_clock_fiber(clock);
 
 	/* The only thread's, which is to remain what the kernel counts for it. */
-	if (!is_running() && (clock == CLOCK_THREAD_CPUTIME_ID ||
+	if (!fz_runtime_runs() && (clock == CLOCK_THREAD_CPUTIME_ID ||
 			      (clock < 0 && clock & PER_THREAD && (clock & WHICH) != NOT_CPU)))
 		fz_wire_main_at_start();
 	if (!fiber)

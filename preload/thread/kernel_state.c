@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "runtime/sched/sched.h"
 
 /* Of newer headers, the same on every CPU. */
@@ -20,7 +21,7 @@ void fz_wire_for_state(void)
 	struct fz_fiber *self = fz_self();
 
 	/* What the process does before it has threads is for all of them. */
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	self->owns_kernel_state = true;
