@@ -71,7 +71,7 @@ FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 
 	if (time && fz_timespec_readable(time) && fz_clock_fiber(clock) &&
 	    clock != CLOCK_THREAD_CPUTIME_ID)
-		return fz_clock_sleep(self, clock, flags, time, rem);
+		return fz_leave_pthread(fz_clock_sleep(self, clock, flags, time, rem));
 	if (!self || !fz_timespec_readable(time))
 		return fz_real.clock_nanosleep(clock, flags, time, rem);
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)

@@ -105,7 +105,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 	uint64_t due, now;
 
 	if (!fz_timespec_valid(time) || time->tv_sec < 0 || fiber == fz_self())
-		return EINVAL;
+		return -EINVAL;
 	now = fz_cputime_of(fiber);
 	due = fz_timespec_nsec(time);
 	if (!(flags & TIMER_ABSTIME))
@@ -123,7 +123,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 			continue;
 		if (rem && !(flags & TIMER_ABSTIME))
 			*rem = to_timespec(now < due ? due - now : 0);
-		return EINTR;
+		return -EINTR;
 	}
 	return 0;
 }

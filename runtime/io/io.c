@@ -21,6 +21,7 @@
 #include "runtime/base/features.h"
 #include "runtime/base/host.h"
 #include "runtime/io/file.h"
+#include "runtime/io/real_call.h"
 #include "runtime/io/socket.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
@@ -181,9 +182,16 @@ static int64_t cancellable_readv(struct fz_fiber *self, int fd, const struct iov
 
 static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
-	if (!ready_now(fd, POLLIN))
-		fz_announce(self);
-	return cancellable_readv(self, fd, iov, count);
+	struct fz_real_call call;
+	int64_t ret;
+
+	if (ready_now(fd, POLLIN))
+		return cancellable_readv(self, fd, iov, count);
+	call = fz_call_begin(self, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
+	do
+		ret = real_readv(fd, iov, count, FZ_IO_CURPOS);
+	while (fz_call_again(&call, ret));
+	return ret;
 }
 
 static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
@@ -510,6 +518,8 @@ static int64_t write_pipe(struct fz_fiber *self, int fd, const struct iovec *iov
 
 static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
+	struct fz_real_call call;
+	int64_t ret;
 	uint32_t info;
 	int nonblocking;
 
@@ -525,9 +535,13 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 		return -EBADF;
 	if (!nonblocking && (info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
 		return write_pipe(self, fd, iov, count);
-	if (!nonblocking && !ready_now(fd, POLLOUT))
-		fz_announce(self);
-	return cancellable_writev(self, fd, iov, count);
+	if (nonblocking || ready_now(fd, POLLOUT))
+		return cancellable_writev(self, fd, iov, count);
+	call = fz_call_begin(self, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
+	do
+		ret = fz_syscall3(__NR_writev, fd, (long)iov, count);
+	while (fz_call_again(&call, ret));
+	return ret;
 }
 
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)

@@ -7,6 +7,7 @@
 #include "runtime/base/host.h"
 #include "runtime/sync/lot.h"
 #include "runtime/io/op.h"
+#include "runtime/io/real_call.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
@@ -324,6 +325,28 @@ static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *w
 	return woken;
 }
 
+/* Until the baseline is 6.7: the kernel thread waits. */
+static long wait_in_kernel(struct fz_fiber *self, struct wait *w, int op,
+			   const struct __kernel_timespec *ts)
+{
+	long ret = parse_timeout(op, ts, &w->timeout);
+	struct fz_real_call call;
+
+	if (ret)
+		return ret;
+	call = fz_call_begin(self, ts ? 0 : FZ_CALL_RESTARTS);
+	do {
+		const fz_nsec now = fz_now(), end = w->timeout.deadline;
+		struct __kernel_timespec left = fz_timespec(end > now ? end - now : 0);
+		/* Only that of FUTEX_WAIT is a span. */
+		bool relative = end != FZ_FOREVER && (op & FUTEX_CMD_MASK) == FUTEX_WAIT;
+
+		ret = real(w->word, op, w->expected, (long)(relative ? &left : ts), NULL,
+			   w->bits);
+	} while (fz_call_again(&call, ret));
+	return ret;
+}
+
 /* ---- the call ----------------------------------------------------------- */
 
 long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
@@ -362,8 +385,7 @@ long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 		if (!w.shared || (fz_backend_kind() == FZ_BACKEND_RING &&
 				  fz_ring_knows(FZ_UAPI_OP_FUTEX_WAIT)))
 			return wait_common(self, &w, op, ts);
-		/* Until the baseline is 6.7. */
-		fz_announce(self);
+		return wait_in_kernel(self, &w, op, ts);
 	}
 	if (is_wait || !(op & FUTEX_PRIVATE_FLAG))
 		return real(word, op, value, timeout_or_value2, word2, value3);
