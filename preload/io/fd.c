@@ -7,7 +7,7 @@
  */
 #include "preload/io/fd.h"
 
-#include "preload/io/brief.h"
+#include "preload/gate.h"
 #include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
@@ -42,15 +42,16 @@ void fz_fd_closed(int fd)
 FZ_EXPORT int close(int fd)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_close);
+	struct fz_blocked call;
 	int ret;
 
 	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
 		return (int)fz_leave(-EBADF);
 	fz_fd_forget(fd);
-	if (self)
-		fz_announce_brief(self);
+	call = fz_block(self, FZ_CALL_BRIEF);
+	/* Never again: it is closed even after EINTR. */
 	ret = fz_real.close(fd);
-	fz_leave_brief(self);
+	fz_block_end(&call, ret);
 	fz_fd_closed(fd);
 	return ret;
 }

@@ -16,6 +16,8 @@
 #  7 each PARK name is used by a test program (the source, or the binary: it may
 #    be what a header or the compiler makes of another name)
 #  8 preload/libc/redirect.def is sorted, and each name in it is a body
+#  9 nothing in preload/ announces a call that a signal may end but preload/real_call.h,
+#    which makes it again if the signal was another thread's
 #
 # Quiet when all is well; otherwise one line for each finding, and exit status 1.
 set -u
@@ -239,6 +241,16 @@ sort -uc "$work/redirected" 2>"$work/sorted" ||
 	finding "preload/libc/redirect.def: not sorted: $(sed 's/.*disorder: //' "$work/sorted")"
 for name in $(sort "$work/redirected" | comm -23 - "$work/bodies"); do
 	finding "preload/libc/redirect.def: $name has no body in $def"
+done
+
+# 9: libc's functions that do not answer EINTR, whatever ends the kernel's wait.
+may_announce=" preload/io/brief.h preload/process/clone.c preload/process/spawn.c
+	preload/sync/barrier.c preload/sync/cond.c preload/sync/cond_shared.c
+	preload/sync/mutex.c preload/sync/rwlock.c preload/thread/join.c "
+for place in $(grep -noE '\<fz_announce(_brief)?\(' preload/*.[ch] preload/*/*.[ch] | tr -d '('); do
+	[[ $may_announce =~ [[:space:]]${place%%:*}[[:space:]] ]] ||
+		finding "${place%:*}: ${place##*:}: a signal may end the call: use fz_block" \
+			"(preload/real_call.h), or, if none can, add the file to the list here"
 done
 
 exit $found
