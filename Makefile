@@ -72,8 +72,9 @@ RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
-TOOLS := $(B)/fiberize $(B)/libexec/bench.sh $(B)/libexec/check $(B)/libexec/echo_client \
-	$(B)/libexec/measure
+# What "fiberize bench" reads, and what it runs.
+BENCH_TEXT := bench.sh figures.awk median.awk report.awk
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) check echo_client measure)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -116,7 +117,7 @@ $(B)/fiberize: scripts/fiberize scripts/dev/gen-options.sh runtime/base/options.
 	@mkdir -p $(@D)
 	$(Q)scripts/dev/gen-options.sh --launcher $(VERSION) > $@.tmp && chmod 755 $@.tmp && mv $@.tmp $@
 
-$(B)/libexec/bench.sh: scripts/bench/bench.sh
+$(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
@@ -130,15 +131,15 @@ $(B)/libexec/check: $(CHECK_DEP)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O2 -g $(CHECK_FLAGS) $(CFLAGS) $(CHECK_SRC) -o $@ -lelf
 
-$(B)/libexec/echo_client: scripts/bench/echo_client.c Makefile
+$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) -MF $@.d $< -o $@
+	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
 $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) -MF $@.d -I. $(filter %.c,$^) -o $@
+	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
 # ---- tests
 #
@@ -206,10 +207,10 @@ $(URING_SERVER): scripts/bench/uring_server.c $(PROGRAM_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
 
-$(THREADS_BENCH): scripts/bench/threads.c Makefile
+$(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/bench/number.h Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
+	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
 # What the scripts in tests/ use.
 HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c,\
@@ -379,7 +380,7 @@ install: all
 		'$(mandir)/man7' '$(completiondir)' '$(exampledir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
-	$(Q)install -m 644 $(B)/libexec/bench.sh '$(libexecdir)/bench.sh'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
 	$(Q)install -m 755 $(B)/libexec/check $(B)/libexec/measure $(B)/libexec/echo_client \
 		'$(libexecdir)'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
@@ -390,7 +391,7 @@ install: all
 
 uninstall:
 	$(refuse_odd)
-	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' '$(libexecdir)/bench.sh' \
+	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(BENCH_TEXT:%='$(libexecdir)/%') \
 		'$(libexecdir)/check' '$(libexecdir)/measure' '$(libexecdir)/echo_client' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \

@@ -65,7 +65,7 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 					  memory_order_relaxed);
 	/* relaxed: a request that comes later finds us in the call. */
 	if (fiber && fz_is_cancellation_point(symbol) &&
-	    FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_relaxed)))
+	    FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)))
 		fz_gate_cancel(self);
 	return fiber ? self : NULL;
 }

@@ -126,14 +126,14 @@ static void find_main_stack(struct fz_fiber *self)
 	uintptr_t end;
 
 	/* In the child of a fork it may be another one. */
-	if (self->stack || !name || getrlimit(RLIMIT_STACK, &limit) != 0)
+	if (self->mem.stack || !name || getrlimit(RLIMIT_STACK, &limit) != 0)
 		return;
 	end = FZ_ROUND_UP((uintptr_t)name + strlen(name) + 1, (uintptr_t)4096);
 	if (limit.rlim_cur >= end)
 		return;
-	self->stack_size = limit.rlim_cur & ~(rlim_t)4095;
-	self->stack = (void *)(end - self->stack_size);
-	self->guard_size = 4096;
+	self->mem.stack_size = limit.rlim_cur & ~(rlim_t)4095;
+	self->mem.stack = (void *)(end - self->mem.stack_size);
+	self->mem.guard_size = 4096;
 }
 
 bool fz_runtime_ready(void)

@@ -66,12 +66,12 @@ static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_
 			int *ret)
 {
 	const struct timespec none = { 0, 0 };
-	uint32_t handlers = self->handlers_run;
+	uint32_t handlers = self->sig.handlers_run;
 	int saved = errno;
 
 	*ret = fz_real.semtimedop(id, ops, count, &none);
 	/* Even so it may be disturbed (runtime/io/real_call.h). */
-	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->handlers_run != handlers)))
+	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->sig.handlers_run != handlers)))
 		return false;
 	errno = saved;
 	return true;

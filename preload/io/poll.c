@@ -199,7 +199,7 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
 			      -EINTR : fz_io_wait_ready(self, &hold, POLLIN, deadline, false);
 		fz_signal_unswap_mask(self, &old);
-		if (ret >= 0 && self->handlers_run)
+		if (ret >= 0 && self->sig.handlers_run)
 			ret = -EINTR;
 		if (ret <= 0)
 			return (int)fz_leave(ret);

@@ -31,7 +31,7 @@ static bool in_runtime(const struct fz_fiber *self)
 static bool may_park(const struct fz_fiber *self)
 {
 	return !in_runtime(self) && (self->kind != FZ_KIND_FIBER ||
-				     (!self->blocks && !self->in_fork &&
+				     (!self->call.blocks && !self->call.in_fork &&
 				      fz_signal_mask_is_known(self)));
 }
 

@@ -21,9 +21,9 @@ FZ_EXPORT pid_t fork(void)
 	fz_fdtab_share_all();
 	do {
 		fz_carrier_makes_process(self);
-		self->in_fork = true;
+		self->call.in_fork = true;
 		pid = fz_real.fork();
-		self->in_fork = false;
+		self->call.in_fork = false;
 	} while (pid < 0 && fz_carrier_made_room(self, errno, &tries));
 	return pid;
 }

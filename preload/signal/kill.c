@@ -117,7 +117,7 @@ static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t v
 	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
 		return -EINVAL;
 	/* acquire: pairs with the release of who ends or frees it. */
-	life = atomic_load_explicit(&target->life, memory_order_acquire);
+	life = atomic_load_explicit(&target->thread.life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
 		return -ESRCH;
 	if (sig == 0 || life & FZ_LIFE_ENDED)

@@ -26,7 +26,7 @@ static int suspend(struct fz_fiber *self, uint64_t mask)
 
 	while (!handled) {
 		fz_io_sleep(self, FZ_FOREVER);
-		handled = self->handlers_run != 0;
+		handled = self->sig.handlers_run != 0;
 	}
 	fz_signal_unswap_mask(self, &old);
 	return (int)fz_leave(-EINTR);
@@ -115,12 +115,12 @@ static int wait_really(const sigset_t *set, siginfo_t *info, const struct timesp
 		left = *timeout;
 		timeout = &left;
 	}
-	self->handlers_run = 0;
+	self->sig.handlers_run = 0;
 	for (;;) {
 		fz_nsec now;
 
 		ret = real_sigtimedwait(set, info, timeout);
-		if (ret >= 0 || errno != EINTR || self->handlers_run)
+		if (ret >= 0 || errno != EINTR || self->sig.handlers_run)
 			return ret;
 		now = fz_now();
 		if (timeout)

@@ -53,7 +53,7 @@ static clockid_t prepare(clockid_t clock, struct sigevent *event)
 			event->sigev_notify_thread_id = fz_fiber_kernel_tid(target);
 		/* relaxed: the kernel sends none before. */
 		if (event->sigev_signo >= 1 && event->sigev_signo <= FZ_SIGNALS)
-			atomic_fetch_or_explicit(&target->timer_signals,
+			atomic_fetch_or_explicit(&target->sig.timer_signals,
 						 fz_signal_bit(event->sigev_signo),
 						 memory_order_relaxed);
 	}

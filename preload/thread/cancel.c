@@ -19,7 +19,7 @@ static int cancel_kernel_thread(pthread_t thread)
 	int err;
 
 	/* seq_cst: pairs with fz_wait_arm(); first, as the real one may not return. */
-	atomic_store_explicit(&target->cancel_sent, true, memory_order_seq_cst);
+	atomic_store_explicit(&target->cancel.sent, true, memory_order_seq_cst);
 	err = fz_real.pthread_cancel(thread);
 	if (fz_runtime_runs())
 		fz_signal_guard_libc();
@@ -59,7 +59,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 	fz_enter(FZ_SYM_pthread_cancel);
 	if (!fz_is_fiber(fiber) || fiber->kind == FZ_KIND_WIRED)
 		return cancel_kernel_thread(thread);
-	life = atomic_load_explicit(&fiber->life, memory_order_acquire);
+	life = atomic_load_explicit(&fiber->thread.life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
 		return ESRCH;
 	if (life & FZ_LIFE_ENDED)
@@ -72,7 +72,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		 */
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
 					 memory_order_seq_cst);
-		atomic_store_explicit(&fiber->cancel_sent, true, memory_order_seq_cst);
+		atomic_store_explicit(&fiber->cancel.sent, true, memory_order_seq_cst);
 		fz_enter_runtime(self);
 		woken = fz_wake_cancelled(fiber);
 		fz_leave_runtime(self);
@@ -84,7 +84,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		return 0;
 	}
 	/* relaxed: our own. */
-	atomic_store_explicit(&fiber->cancel_sent, true, memory_order_relaxed);
+	atomic_store_explicit(&fiber->cancel.sent, true, memory_order_relaxed);
 	return fz_real.pthread_cancel(thread);
 }
 

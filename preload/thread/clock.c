@@ -87,10 +87,10 @@ FZ_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *ret)
 	fz_enter(FZ_SYM_pthread_getcpuclockid);
 	if (!fz_is_fiber(fiber))
 		return fz_real.pthread_getcpuclockid(thread, ret);
-	if (atomic_load_explicit(&fiber->life, memory_order_acquire) &
+	if (atomic_load_explicit(&fiber->thread.life, memory_order_acquire) &
 	    (FZ_LIFE_FREE | FZ_LIFE_ENDED))
 		return ESRCH;
-	*ret = (clockid_t)(~((unsigned)fiber->tid & TID_MASK) << 3 | PER_THREAD | SCHEDULED);
+	*ret = (clockid_t)(~((unsigned)fiber->thread.tid & TID_MASK) << 3 | PER_THREAD | SCHEDULED);
 	return 0;
 }
 
@@ -135,18 +135,18 @@ static void set_times(struct fz_fiber *self, struct rusage *usage)
 			(uint64_t)usage->ru_utime.tv_usec;
 	uint64_t system = (uint64_t)usage->ru_stime.tv_sec * 1000000 +
 			  (uint64_t)usage->ru_stime.tv_usec;
-	uint64_t added = fz_cputime_of(self) - self->user_seen - self->system_seen;
+	uint64_t added = fz_cputime_of(self) - self->cpu.user_seen - self->cpu.system_seen;
 	uint64_t of_system = user + system ?
 				     (uint64_t)((double)added * (double)system /
 						(double)(user + system)) :
 				     0;
 
-	self->system_seen += of_system;
-	self->user_seen += added - of_system;
-	usage->ru_utime.tv_sec = (time_t)(self->user_seen / FZ_SEC);
-	usage->ru_utime.tv_usec = (suseconds_t)(self->user_seen % FZ_SEC / FZ_USEC);
-	usage->ru_stime.tv_sec = (time_t)(self->system_seen / FZ_SEC);
-	usage->ru_stime.tv_usec = (suseconds_t)(self->system_seen % FZ_SEC / FZ_USEC);
+	self->cpu.system_seen += of_system;
+	self->cpu.user_seen += added - of_system;
+	usage->ru_utime.tv_sec = (time_t)(self->cpu.user_seen / FZ_SEC);
+	usage->ru_utime.tv_usec = (suseconds_t)(self->cpu.user_seen % FZ_SEC / FZ_USEC);
+	usage->ru_stime.tv_sec = (time_t)(self->cpu.system_seen / FZ_SEC);
+	usage->ru_stime.tv_usec = (suseconds_t)(self->cpu.system_seen % FZ_SEC / FZ_USEC);
 }
 
 FZ_EXPORT int getrusage(__rusage_who_t who, struct rusage *usage)

@@ -69,15 +69,15 @@ static void *native_thread(void *arg)
 	struct fz_fiber *self = fz_self();
 
 	free(arg);
-	self->owns_kernel_state = order.owns_kernel_state;
+	self->thread.owns_kernel_state = order.owns_kernel_state;
 	/* With its destructors, which are still the thread. */
-	fz_host_run_thread(order.start, order.arg, &self->result);
+	fz_host_run_thread(order.start, order.arg, &self->thread.result);
 	/* It has forked, and in the child it was the first to make fibers. */
-	if (self->is_main)
+	if (self->thread.is_main)
 		fz_fiber_main_ended();
 	if (order.counted)
 		fz_fiber_native_ended();
-	return self->result;
+	return self->thread.result;
 }
 
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
@@ -85,7 +85,7 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 {
 	/* There may be fibers later, or none ever. */
 	bool counted = !fz_stays_native();
-	bool owns = fz_self()->owns_kernel_state || (attr && wants_state(attr));
+	bool owns = fz_self()->thread.owns_kernel_state || (attr && wants_state(attr));
 	struct native_start *order;
 	int err;
 
@@ -159,7 +159,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		return create_native(thread, attr, start, arg);
 	}
 	/* A new thread inherits what its creator has of the kernel. */
-	if (fz_self()->owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
+	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
 	    !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
 	self = fz_self();

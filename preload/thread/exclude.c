@@ -74,11 +74,11 @@ static bool in_list(const char *list, bool of_files, const char *text)
 
 void fz_exclude_by_name(struct fz_fiber *self)
 {
-	if (FZ_LIKELY(!*patterns || !in_list(patterns, false, self->name)))
+	if (FZ_LIKELY(!*patterns || !in_list(patterns, false, self->thread.name)))
 		return;
 	fz_fiber_wire(self);
 	/* Its kernel thread has the name of the carrier that it was. */
-	fz_real.prctl(PR_SET_NAME, self->name, 0, 0, 0);
+	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
 
 static bool is_listed(const char *file)

@@ -54,11 +54,11 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 		/* libc gives the new thread the mask of its creator. */
 		fz_sys_sigmask(SIG_SETMASK, &all, &old);
 		/* libc's locks in there are those that a new carrier needs. */
-		self->blocks = true;
+		self->call.blocks = true;
 		fz_gate_enter(FZ_GATE_THREADS);
 		err = fz_real.pthread_create(&thread, &attr, fn, arg);
 		fz_gate_leave(FZ_GATE_THREADS);
-		self->blocks = false;
+		self->call.blocks = false;
 		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	pthread_attr_destroy(&attr);
@@ -85,12 +85,12 @@ static int main_in_frame(int argc, char **argv, char **envp)
 	struct main_call call = { argc, argv, envp };
 	struct fz_fiber *self = fz_self();
 
-	fz_host_run_thread(call_main, &call, &self->result);
+	fz_host_run_thread(call_main, &call, &self->thread.result);
 	/* It left by pthread_exit, or was cancelled. */
 	if (fz_is_fiber(self))
 		fz_fiber_main_ended();
 	/* Whatever other threads there are, libc has made and counts. */
-	fz_real.pthread_exit(self->result);
+	fz_real.pthread_exit(self->thread.result);
 	__builtin_unreachable();
 }
 

@@ -95,7 +95,7 @@ FZ_EXPORT int pthread_detach(pthread_t thread)
 FZ_EXPORT _Noreturn void pthread_exit(void *result)
 {
 	fz_enter(FZ_SYM_pthread_exit);
-	fz_self()->result = result;
+	fz_self()->thread.result = result;
 	fz_real.pthread_exit(result);
 	__builtin_unreachable();
 }

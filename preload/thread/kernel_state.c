@@ -25,7 +25,7 @@ void fz_wire_for_state(void)
 	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
-	self->owns_kernel_state = true;
+	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_wire(self);
 }
@@ -168,11 +168,11 @@ FZ_EXPORT int prctl(int option, ...)
 	va_end(list);
 	/* The name of a thread is the fiber's; the main thread's also the process's. */
 	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
-		return strcpy((char *)args[0], self->name) ? 0 : -1;
+		return strcpy((char *)args[0], self->thread.name) ? 0 : -1;
 	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
-		snprintf(self->name, sizeof(self->name), "%s", (char *)args[0]);
+		snprintf(self->thread.name, sizeof(self->thread.name), "%s", (char *)args[0]);
 		fz_exclude_by_name(self);
-		if (!self->is_main && self->kind != FZ_KIND_WIRED)
+		if (!self->thread.is_main && self->kind != FZ_KIND_WIRED)
 			return 0;
 	}
 	if (fz_prctl_is_of_thread(option))

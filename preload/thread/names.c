@@ -13,7 +13,7 @@ FZ_EXPORT pid_t gettid(void)
 	struct fz_fiber *self = fz_self();
 
 	fz_enter(FZ_SYM_gettid);
-	return fz_is_fiber(self) ? self->tid : fz_real.gettid();
+	return fz_is_fiber(self) ? self->thread.tid : fz_real.gettid();
 }
 
 FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
@@ -23,13 +23,13 @@ FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	fz_enter(FZ_SYM_pthread_setname_np);
 	if (!fiber)
 		return fz_real.pthread_setname_np(thread, name);
-	if (strlen(name) >= sizeof(fiber->name))
+	if (strlen(name) >= sizeof(fiber->thread.name))
 		return ERANGE;
-	strcpy(fiber->name, name);
+	strcpy(fiber->thread.name, name);
 	if (fiber == fz_self())
 		fz_exclude_by_name(fiber);
 	/* The main thread's name is the process's, in ps and top. */
-	return fiber->is_main || fiber->kind == FZ_KIND_WIRED ? fz_real.pthread_setname_np(thread, name) : 0;
+	return fiber->thread.is_main || fiber->kind == FZ_KIND_WIRED ? fz_real.pthread_setname_np(thread, name) : 0;
 }
 
 FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
@@ -39,9 +39,9 @@ FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	fz_enter(FZ_SYM_pthread_getname_np);
 	if (!fiber)
 		return fz_real.pthread_getname_np(thread, name, size);
-	if (size < sizeof(fiber->name))
+	if (size < sizeof(fiber->thread.name))
 		return ERANGE;
-	strcpy(name, fiber->name);
+	strcpy(name, fiber->thread.name);
 	return 0;
 }
 
@@ -73,16 +73,16 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 
 	fz_enter(FZ_SYM_pthread_getattr_np);
 	/* libc finds the main thread's stack in /proc and its limits. */
-	if (!fiber || fiber->is_main)
+	if (!fiber || fiber->thread.is_main)
 		return fz_real.pthread_getattr_np(thread, attr);
-	life = atomic_load_explicit(&fiber->life, memory_order_relaxed);
+	life = atomic_load_explicit(&fiber->thread.life, memory_order_relaxed);
 	err = pthread_attr_init(attr);
 	if (err)
 		return err;
 	/* All of it, which may be more than was asked for, as with libc's stacks. */
-	fz_stack_bounds(fiber->stack, fiber->stack_size, &bottom, &size);
+	fz_stack_bounds(fiber->mem.stack, fiber->mem.stack_size, &bottom, &size);
 	pthread_attr_setstack(attr, bottom, size);
-	pthread_attr_setguardsize(attr, fiber->asked_guard);
+	pthread_attr_setguardsize(attr, fiber->mem.asked_guard);
 	if (life & FZ_LIFE_DETACHED)
 		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
 	err = add_affinity(thread, attr);

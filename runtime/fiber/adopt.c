@@ -59,7 +59,7 @@ static void *adopted(void *arg)
 	size_t list_size;
 
 	self->tcb = fz_tcb_get();
-	fz_syscall3(__NR_get_robust_list, 0, (long)&self->robust_list, (long)&list_size);
+	fz_syscall3(__NR_get_robust_list, 0, (long)&self->thread.robust_list, (long)&list_size);
 	fz_syscall1(__NR_set_tid_address, 0);
 	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
 	fz_adopt_cut_rseq();

@@ -24,7 +24,7 @@ uint64_t fz_cputime_of_tid(int tid)
 static void add(struct fz_fiber *f, uint64_t used)
 {
 	/* relaxed: a sum, and nothing else depends on it. */
-	atomic_fetch_add_explicit(&f->cpu_time, used, memory_order_relaxed);
+	atomic_fetch_add_explicit(&f->cpu.time, used, memory_order_relaxed);
 }
 
 void fz_cputime_switch(struct fz_carrier *c, struct fz_fiber *from)
@@ -88,13 +88,13 @@ uint64_t fz_cputime_of(struct fz_fiber *f)
 	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_acquire))
 		start(fz_self());
 	do {
-		before = atomic_load_explicit(&f->cpu_time, memory_order_relaxed);
+		before = atomic_load_explicit(&f->cpu.time, memory_order_relaxed);
 		total = before + running_time(f, f->carrier);
-	} while (atomic_load_explicit(&f->cpu_time, memory_order_relaxed) != before);
+	} while (atomic_load_explicit(&f->cpu.time, memory_order_relaxed) != before);
 	/* Who asked before must not be told less now. */
-	seen = atomic_load_explicit(&f->cpu_time_seen, memory_order_relaxed);
+	seen = atomic_load_explicit(&f->cpu.time_seen, memory_order_relaxed);
 	while (seen < total &&
-	       !atomic_compare_exchange_weak_explicit(&f->cpu_time_seen, &seen, total,
+	       !atomic_compare_exchange_weak_explicit(&f->cpu.time_seen, &seen, total,
 						      memory_order_relaxed,
 						      memory_order_relaxed))
 		continue;
@@ -105,7 +105,7 @@ void fz_cputime_adopt(struct fz_fiber *self)
 {
 	uint64_t now = fz_cputime_of_tid(0);
 
-	atomic_store_explicit(&self->cpu_time, now, memory_order_relaxed);
+	atomic_store_explicit(&self->cpu.time, now, memory_order_relaxed);
 	atomic_store_explicit(&self->carrier->cpu_mark, now, memory_order_relaxed);
 	self->carrier->seen_cpu_time = now;
 	atomic_store_explicit(&self->carrier->running, self, memory_order_release);

@@ -54,7 +54,7 @@ bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg)
 	bool stopped = false;
 
 	fz_lock_acquire(&registry.lock);
-	for (struct fz_fiber *f = registry.all; f && !stopped; f = f->all_next)
+	for (struct fz_fiber *f = registry.all; f && !stopped; f = f->all.next)
 		stopped = visit(f, arg);
 	fz_lock_release(&registry.lock);
 	return stopped;
@@ -73,13 +73,13 @@ struct fz_fiber *fz_fiber_main(void)
 static void enlist(struct fz_fiber *f)
 {
 	fz_lock_acquire(&registry.lock);
-	f->all_prev = NULL;
-	f->all_next = registry.all;
+	f->all.prev = NULL;
+	f->all.next = registry.all;
 	if (registry.all)
-		registry.all->all_prev = f;
+		registry.all->all.prev = f;
 	registry.all = f;
 	/* relaxed: only the last decrement means anything; main counts from the start. */
-	if (!f->is_main)
+	if (!f->thread.is_main)
 		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 	fz_signal_thread_started(f);
 	fz_lock_release(&registry.lock);
@@ -91,12 +91,12 @@ static bool delist(struct fz_fiber *f)
 	bool last;
 
 	fz_lock_acquire(&registry.lock);
-	if (f->all_prev)
-		f->all_prev->all_next = f->all_next;
+	if (f->all.prev)
+		f->all.prev->all.next = f->all.next;
 	else
-		registry.all = f->all_next;
-	if (f->all_next)
-		f->all_next->all_prev = f->all_prev;
+		registry.all = f->all.next;
+	if (f->all.next)
+		f->all.next->all.prev = f->all.prev;
 	if (f->kind == FZ_KIND_FIBER)
 		fz_signal_thread_ended(f);
 	/* acq_rel: who exits the process sees what all others did before. */
@@ -166,12 +166,12 @@ static void retire(struct fz_fiber *self)
 	/* What libc believes to run here never ends. */
 	fz_adopt_cut_signals(self->carrier->libc_tcb);
 	self->carrier->tid = 0;
-	atomic_store_explicit(&self->retiring, 1, memory_order_relaxed);
-	fz_syscall1(__NR_set_tid_address, (long)&self->retiring);
+	atomic_store_explicit(&self->thread.retiring, 1, memory_order_relaxed);
+	fz_syscall1(__NR_set_tid_address, (long)&self->thread.retiring);
 	/* acq_rel: as in fz_fiber_buried(). */
-	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
+	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
 				 memory_order_acq_rel);
-	fz_lot_wake(&self->life, 1);
+	fz_lot_wake(&self->thread.life, 1);
 	/* Its mask is full from here on: no handler runs on a thread that ended. */
 	fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
 	/* What the kernel gave to this thread since it is in here is for others. */
@@ -192,7 +192,7 @@ void fz_fiber_wire(struct fz_fiber *self)
 	 * took before there were fibers, and as it ended /proc/self would be a zombie's.
 	 * Nor on one whose end a process would be told, that another thread has made.
 	 */
-	while ((self->carrier->tid == leader || self->carrier->parent) && !self->is_main) {
+	while ((self->carrier->tid == leader || self->carrier->parent) && !self->thread.is_main) {
 		if (fz_sched_move(self))
 			continue;
 		fz_leave_runtime(self);
@@ -205,7 +205,7 @@ void fz_fiber_wire(struct fz_fiber *self)
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
 	fz_signal_wire(self);
-	fz_syscall2(__NR_set_robust_list, (long)self->robust_list, 3 * sizeof(void *));
+	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
 	/* relaxed: only its own thread compares it. */
 	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
 	fz_leave_runtime(self);
@@ -216,23 +216,23 @@ static void live(struct fz_fiber *self)
 	fz_sched_arrived(self);
 	for (;;) {
 		fz_leave_runtime(self);
-		if (self->recycled)
+		if (self->thread.recycled)
 			fz_host.reset_thread_state();
-		fz_host.run_thread(self->start, self->arg, &self->result);
+		fz_host.run_thread(self->thread.start, self->thread.arg, &self->thread.result);
 		/* The child of a fork: what other threads it has, libc has made and counts. */
 		if (self->kind == FZ_KIND_NATIVE)
 			return;
 		/* relaxed: nobody cancels it any more, see claim_for_join(). */
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(self->tcb), FZ_CANCEL_EXITING,
 					 memory_order_relaxed);
-		if (self->is_main)
+		if (self->thread.is_main)
 			fz_fiber_main_ended();
 		if (self->kind == FZ_KIND_WIRED) {
 			retire(self);
 			return;
 		}
 		fz_enter_runtime(self);
-		self->recycled = true;
+		self->thread.recycled = true;
 		if (delist(self))
 			last_thread_ended(self);
 		/* Signals that came too late for this thread are for others. */
@@ -243,7 +243,7 @@ static void live(struct fz_fiber *self)
 
 struct fz_fiber *fz_fiber_take_joiner(struct fz_fiber *self)
 {
-	return fz_lot_take(&self->life);
+	return fz_lot_take(&self->thread.life);
 }
 
 void fz_fiber_buried(struct fz_fiber *f)
@@ -252,16 +252,16 @@ void fz_fiber_buried(struct fz_fiber *f)
 	 * release: the result, for the joiner's acquire; acquire: pairs with
 	 * fz_fiber_detach().
 	 */
-	uint32_t life = atomic_fetch_or_explicit(&f->life, FZ_LIFE_ENDED,
+	uint32_t life = atomic_fetch_or_explicit(&f->thread.life, FZ_LIFE_ENDED,
 						 memory_order_acq_rel);
 
 	/* Detached while it is being joined: the joiner frees it. */
 	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING)) == FZ_LIFE_DETACHED) {
 		/* release: a stale handle finds FREE, not an old life. */
-		atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+		atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
 		fz_pool_put(fz_processor_of(fz_self()), f);
 	} else {
-		fz_lot_wake(&f->life, 1);
+		fz_lot_wake(&f->thread.life, 1);
 	}
 }
 
@@ -280,38 +280,38 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 			return err;
 		}
 	}
-	f->start = birth->start;
-	f->arg = birth->arg;
-	f->result = NULL;
-	f->joins = NULL;
+	f->thread.start = birth->start;
+	f->thread.arg = birth->arg;
+	f->thread.result = NULL;
+	f->thread.joins = NULL;
 	f->mask = birth->mask;
-	f->asked_guard = birth->guard_size;
-	f->injecting = f->owed = 0;
+	f->mem.asked_guard = birth->guard_size;
+	f->sig.injecting = f->sig.owed = 0;
 	atomic_store_explicit(&f->cpu_bound_score, 0, memory_order_relaxed);
-	f->between_lives = true;
+	f->sig.between_lives = true;
 	/* Its predecessor may have been cancelled in sigsuspend. */
-	f->suspended = false;
-	f->restores_mask = false;
+	f->sig.suspended = false;
+	f->sig.restores_mask = false;
 	fz_alt_stack_init(f);
 	fz_sigqueue_clear(f);
-	f->user_seen = f->system_seen = 0;
-	atomic_store_explicit(&f->cpu_time, 0, memory_order_relaxed);
-	atomic_store_explicit(&f->cpu_time_seen, 0, memory_order_relaxed);
+	f->cpu.user_seen = f->cpu.system_seen = 0;
+	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
 	if (self->kind == FZ_KIND_NATIVE)
-		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->name, 0, 0, 0);
+		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else
-		__builtin_memcpy(f->name, self->name, sizeof(f->name));
+		__builtin_memcpy(f->thread.name, self->thread.name, sizeof(f->thread.name));
 	/* relaxed, all of them: fz_sched_ready() publishes the fiber. */
 	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
-	f->tid = new_tid(processor_or_none(self));
-	atomic_store_explicit(fz_tcb_tid(f->tcb), f->tid, memory_order_relaxed);
+	f->thread.tid = new_tid(processor_or_none(self));
+	atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
 	fz_frame_inherit_fenv(f->sp);
 	/* Whoever cancelled its predecessor too late did not mean this one. */
 	atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
-	atomic_store_explicit(&f->cancel_sent, false, memory_order_relaxed);
-	atomic_store_explicit(&f->cancel_seen, false, memory_order_relaxed);
+	atomic_store_explicit(&f->cancel.sent, false, memory_order_relaxed);
+	atomic_store_explicit(&f->cancel.seen, false, memory_order_relaxed);
 	/* release: before anybody else can hold the handle. */
-	atomic_store_explicit(&f->life, birth->detached ? FZ_LIFE_DETACHED : 0,
+	atomic_store_explicit(&f->thread.life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);
 	enlist(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
@@ -327,10 +327,10 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 {
 	/* The main thread's stack, and one that libc has ended, have no next life. */
-	if (f->is_main || atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+	if (f->thread.is_main || atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
 		return;
 	/* release: a stale handle finds FREE, not an old life. */
-	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+	atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
 	fz_enter_runtime(self);
 	fz_pool_put(processor_or_none(self), f);
 	fz_leave_runtime(self);
@@ -340,17 +340,17 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 static void bury_retired(struct fz_fiber *f)
 {
 	/* acquire: the kernel thread is gone, and what it had locked free. */
-	while (atomic_load_explicit(&f->retiring, memory_order_acquire))
-		fz_syscall4(__NR_futex, (long)&f->retiring, FUTEX_WAIT, 1, 0);
-	fz_stack_trim(f->stack, (char *)f - 4096);
+	while (atomic_load_explicit(&f->thread.retiring, memory_order_acquire))
+		fz_syscall4(__NR_futex, (long)&f->thread.retiring, FUTEX_WAIT, 1, 0);
+	fz_stack_trim(f->mem.stack, (char *)f - 4096);
 	/* release: a stale handle finds FREE, not an old life. */
-	atomic_store_explicit(&f->life, FZ_LIFE_FREE, memory_order_release);
+	atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
 }
 
 static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 {
 	/* acquire: pairs with fz_fiber_buried(). */
-	uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
+	uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_acquire);
 
 	do {
 		if (life & FZ_LIFE_FREE)
@@ -358,14 +358,14 @@ static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 		if (life & FZ_LIFE_DETACHED)
 			return -EINVAL;
 		/* Before JOINING, as glibc has it: not if one of them is cancelled. */
-		if ((f == self || (f->joins == self && !(life & FZ_LIFE_ENDED) &&
+		if ((f == self || (f->thread.joins == self && !(life & FZ_LIFE_ENDED) &&
 				   !fz_cancel_is_leaving(f))) &&
 		    !fz_cancel_requested(self))
 			return -EDEADLK;
 		if (life & FZ_LIFE_JOINING)
 			return -EINVAL;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&f->life, &life, life | FZ_LIFE_JOINING, memory_order_acq_rel,
+		&f->thread.life, &life, life | FZ_LIFE_JOINING, memory_order_acq_rel,
 		memory_order_acquire));
 	return 0;
 }
@@ -376,7 +376,7 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 	int err;
 
 	if (deadline == 0) {
-		uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
+		uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_acquire);
 
 		if (!(life & (FZ_LIFE_ENDED | FZ_LIFE_FREE | FZ_LIFE_DETACHED)))
 			return -EBUSY;
@@ -384,22 +384,22 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 	err = claim_for_join(self, f);
 	if (err)
 		return err;
-	self->joins = f;
+	self->thread.joins = f;
 	fz_cancel_defer(self);
 	for (;;) {
 		/* acquire: pairs with fz_fiber_buried(). */
-		uint32_t life = atomic_load_explicit(&f->life, memory_order_acquire);
+		uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_acquire);
 
 		if (life & FZ_LIFE_ENDED)
 			break;
-		err = fz_lot_wait(&f->life, life, deadline, FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
+		err = fz_lot_wait(&f->thread.life, life, deadline, FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
 		if (err == -ETIMEDOUT || err == -ECANCELED) {
-			self->joins = NULL;
+			self->thread.joins = NULL;
 			/*
 			 * release: who joins next sees nothing of ours; acquire: pairs with
 			 * fz_fiber_buried(), which left it to us if it was detached meanwhile.
 			 */
-			life = atomic_fetch_and_explicit(&f->life, ~(uint32_t)FZ_LIFE_JOINING,
+			life = atomic_fetch_and_explicit(&f->thread.life, ~(uint32_t)FZ_LIFE_JOINING,
 							 memory_order_acq_rel);
 			if (life & FZ_LIFE_ENDED && life & FZ_LIFE_DETACHED)
 				free_ended(self, f);
@@ -407,10 +407,10 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 			return err;
 		}
 	}
-	self->joins = NULL;
+	self->thread.joins = NULL;
 	if (ret_result)
-		*ret_result = f->result;
-	if (atomic_load_explicit(&f->life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+		*ret_result = f->thread.result;
+	if (atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
 		bury_retired(f);
 	else
 		free_ended(self, f);
@@ -422,7 +422,7 @@ int fz_fiber_detach(struct fz_fiber *f)
 {
 	struct fz_fiber *self = fz_self();
 	/* acq_rel: pairs with fz_fiber_buried(); one of us two frees it. */
-	uint32_t life = atomic_load_explicit(&f->life, memory_order_relaxed);
+	uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_relaxed);
 
 	do {
 		if (life & FZ_LIFE_FREE)
@@ -430,7 +430,7 @@ int fz_fiber_detach(struct fz_fiber *f)
 		if (life & FZ_LIFE_DETACHED)
 			return -EINVAL;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&f->life, &life, life | FZ_LIFE_DETACHED, memory_order_acq_rel,
+		&f->thread.life, &life, life | FZ_LIFE_DETACHED, memory_order_acq_rel,
 		memory_order_relaxed));
 	/* A joiner that has the claim already frees it as well. */
 	if (!(life & FZ_LIFE_ENDED) || life & FZ_LIFE_JOINING)
@@ -451,13 +451,13 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 	last = delist(self);
 	if (last)
 		fz_syscall1(__NR_exit_group, status);
-	if (self->is_main)
+	if (self->thread.is_main)
 		atomic_store_explicit(&registry.main, NULL, memory_order_release);
 	fz_signal_give_back(self);
 	/* acq_rel: as in fz_fiber_buried().  Retired: nobody frees it. */
-	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
+	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
 				 memory_order_acq_rel);
-	fz_lot_wake(&self->life, 1);
+	fz_lot_wake(&self->thread.life, 1);
 	for (;;) {
 		fz_wait_arm(self, 0);
 		fz_park(self, FZ_FOREVER);
@@ -473,7 +473,7 @@ static bool has_tid(struct fz_fiber *f, void *arg)
 {
 	struct search *search = arg;
 
-	if ((f->tid & search->mask) != search->tid)
+	if ((f->thread.tid & search->mask) != search->tid)
 		return false;
 	search->found = f;
 	return true;
@@ -524,14 +524,14 @@ void fz_fiber_adopt_main(struct fz_fiber *context)
 	size_t list_size;
 
 	self->tcb = fz_tcb_get();
-	fz_syscall3(__NR_get_robust_list, 0, (long)&self->robust_list, (long)&list_size);
+	fz_syscall3(__NR_get_robust_list, 0, (long)&self->thread.robust_list, (long)&list_size);
 	c = fz_carrier_new(context, (int)fz_sys_gettid(), self->tcb);
 	if (!c)
 		fz_die("no memory for the first carrier");
 	fz_adopt_cut_rseq();
-	fz_syscall5(__NR_prctl, PR_GET_NAME, (long)self->name, 0, 0, 0);
-	self->tid = c->tid;
-	self->is_main = true;
+	fz_syscall5(__NR_prctl, PR_GET_NAME, (long)self->thread.name, 0, 0, 0);
+	self->thread.tid = c->tid;
+	self->thread.is_main = true;
 	self->mask = c->kernel_mask;
 	self->carrier = c;
 	fz_alt_stack_adopt(self, c);
@@ -561,8 +561,8 @@ _Noreturn void fz_fiber_main_ended(void)
 	atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
 				  ~(FZ_CANCEL_EXITING | FZ_CANCEL_CANCELED), memory_order_relaxed);
 	/* acq_rel: as in fz_fiber_buried(); it may be joined. */
-	atomic_fetch_or_explicit(&self->life, FZ_LIFE_ENDED, memory_order_acq_rel);
-	fz_lot_wake(&self->life, 1);
+	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED, memory_order_acq_rel);
+	fz_lot_wake(&self->thread.life, 1);
 	/* Wired, its kernel thread stays too, and must not be the one that handlers run on. */
 	if (self->kind == FZ_KIND_WIRED)
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
@@ -591,8 +591,8 @@ void fz_fiber_after_fork(void)
 	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
 	__builtin_memset(self, 0, sizeof(*self));
 	self->mask = keep.mask;
-	self->stack = keep.stack;
-	self->stack_size = keep.stack_size;
-	self->guard_size = keep.guard_size;
-	__builtin_memcpy(self->name, keep.name, sizeof(self->name));
+	self->mem.stack = keep.mem.stack;
+	self->mem.stack_size = keep.mem.stack_size;
+	self->mem.guard_size = keep.mem.guard_size;
+	__builtin_memcpy(self->thread.name, keep.thread.name, sizeof(self->thread.name));
 }

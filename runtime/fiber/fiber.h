@@ -33,7 +33,7 @@ struct fz_alt_stack {
 	size_t size;
 };
 
-/* Bits of fz_fiber.life; a new life starts from 0 or FZ_LIFE_DETACHED. */
+/* Bits of fz_fiber.thread.life; a new life starts from 0 or FZ_LIFE_DETACHED. */
 enum {
 	FZ_LIFE_ENDED = 1,	/* its context is quiescent, its result final */
 	FZ_LIFE_DETACHED = 2,
@@ -43,78 +43,73 @@ enum {
 };
 
 /*
- * Owner: the carrier that runs the fiber, or the queue it is in; parked, whoever
- * wins fz_wake().  Exceptions are named at the field.  Never unmapped, so a
- * stale pointer to a fiber may be followed; what it finds may be the next life.
+ * What is grouped below belongs to one part of the runtime each; nothing else writes it.
  */
-struct fz_fiber {
-	/*
-	 * One cache line: all that a request, a switch and a wake-up touch.  With
-	 * a thousand connections each further line is a miss each time.
-	 */
-	_Alignas(FZ_CACHE_LINE)
-	void *sp;			/* saved context, while not running */
-	uintptr_t tcb;
-	struct fz_carrier *carrier;	/* valid while running */
-	_Atomic uint64_t wait;		/* runtime/sched/park.h; any thread */
-	struct fz_fiber *next;		/* run queue, free list */
-	_Atomic uint64_t pending;	/* signals (runtime/signal/signal.h); any thread */
-	uint64_t mask;			/* what pthread_sigmask set */
-	/* Without that of a handler; written by the fiber, under the registry's lock. */
-	uint64_t mask_counted;
-	/* Set and cleared by this thread, read by signal handlers on it. */
-	_Atomic uint32_t in_runtime;
-	uint8_t kind;			/* enum fz_kind */
-	bool has_alt_stack;		/* alt_stack is in force */
-	bool must_return_eintr;		/* a handler without SA_RESTART has run */
-	_Atomic uint8_t cpu_bound_score;	/* see fz_fiber_is_cpu_bound() */
-	/* Somebody has called pthread_cancel: libc's word tells what of it. */
-	_Atomic bool cancel_sent;
-	/* It is in a call that sees to its cancellation itself; read by any thread. */
-	_Atomic bool defers_cancel;
 
+/* Cancellation (runtime/sched/cancel.h). */
+struct fz_fiber_cancel {
+	/* Somebody has called pthread_cancel: libc's word tells what of it. */
+	_Atomic bool sent;
+	/* libc's handler has looked where it is; calls after that look themselves. */
+	_Atomic bool seen;
+	/* It is in a call that sees to its cancellation itself; read by any thread. */
+	_Atomic bool deferred;
+};
+
+/* The call that it is in; by the thread, and handlers on it. */
+struct fz_fiber_call {
 	/*
 	 * It may hold locks that the runtime's own threads need as well, so it waits on
 	 * its kernel thread, all signals blocked, and does not enter the runtime.
 	 */
 	bool blocks;
-	/*
-	 * In libc's fork, which holds those of malloc: the runtime's threads may wait for them.
-	 * By the thread and handlers on it.
-	 */
+	/* In libc's fork, which holds those of malloc: the runtime's threads may wait for them. */
 	bool in_fork;
-	bool is_main;
-	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
 	uint8_t reads;			/* counts, for fz_io_take_turns() */
-	bool recycled;			/* not its first life: TLS needs a reset */
-	/* libc's handler has looked where it is; calls after that look themselves. */
-	_Atomic bool cancel_seen;
+};
 
-	/* Deadline of the current wait; guarded by timer_processor's heap lock. */
+/* Deadline of the current wait (runtime/sched/timer.h); guarded by processor's heap lock. */
+struct fz_fiber_timer {
 	fz_nsec deadline;
-	uint64_t timer_wait;		/* the value of .wait it belongs to */
-	struct fz_processor *timer_processor;
-	uint32_t timer_slot;		/* 1-based place in the heap, 0: not in it */
+	uint64_t wait;			/* the value of fz_fiber.wait it belongs to */
+	struct fz_processor *processor;
+	uint32_t slot;			/* 1-based place in the heap, 0: not in it */
+};
 
-	/* Life. */
-	_Atomic uint32_t life;		/* any thread; waited for by joiners */
+/* What the program calls a thread: birth, end and what others know it by. */
+struct fz_fiber_thread {
+	_Atomic uint32_t life;		/* FZ_LIFE_*; any thread; waited for by joiners */
 	int tid;			/* what gettid() answers */
 	void *(*start)(void *);
 	void *arg;
 	void *result;
 	struct fz_fiber *joins;		/* whom it is joining, for EDEADLK */
+	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
+	bool recycled;			/* not its first life: TLS needs a reset */
+	bool is_main;
+	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
+	char name[16];
+	void *robust_list;		/* libc's list head, as the kernel had it */
+};
+
+/* Its memory (runtime/fiber/stack.h). */
+struct fz_fiber_mem {
 	void *stack;			/* lowest usable byte */
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;
 	size_t asked_guard;		/* what this life was to have at least */
-	char name[16];
-	/* CPU time, ns (runtime/fiber/cputime.h); any thread. */
-	_Atomic uint64_t cpu_time, cpu_time_seen;
-	uint64_t user_seen, system_seen;	/* what getrusage() has told it */
-	void *robust_list;		/* libc's list head, as the kernel had it */
-	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
+};
 
-	/* Signals (runtime/signal/signal.h). */
+/* CPU time, ns (runtime/fiber/cputime.h); any thread. */
+struct fz_fiber_cpu {
+	_Atomic uint64_t time, time_seen;
+	uint64_t user_seen, system_seen;	/* what getrusage() has told it */
+};
+
+/* Signals (runtime/signal/signal.h); by the thread, and handlers on it, unless it says else. */
+struct fz_fiber_sig {
+	/* fz_fiber.mask without that of a handler; written under the registry's lock. */
+	uint64_t mask_counted;
 	uint8_t injecting;		/* the signal that it is sending to itself */
 	uint8_t owed;			/* likewise, when the handler returns that runs now */
 	/* Before its first instruction or after its last: no handler may run. */
@@ -130,10 +125,54 @@ struct fz_fiber {
 	_Atomic(struct fz_signode *) arrivals;	/* runtime/signal/queue.h; any thread */
 	struct fz_signode *queue;		/* the first of each signal */
 	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
+};
+
+/*
+ * Owner: the carrier that runs the fiber, or the queue it is in; parked, whoever
+ * wins fz_wake().  Exceptions are named at the field.  Never unmapped, so a
+ * stale pointer to a fiber may be followed; what it finds may be the next life.
+ */
+struct fz_fiber {
+	/*
+	 * The first cache line: what a request, a switch and a wake-up touch, whosever it
+	 * is, and therefore in no group.  With a thousand connections each further line is
+	 * a miss each time.
+	 */
+	_Alignas(FZ_CACHE_LINE)
+	void *sp;			/* saved context, while not running */
+	uintptr_t tcb;
+	struct fz_carrier *carrier;	/* valid while running */
+	_Atomic uint64_t wait;		/* runtime/sched/park.h; any thread */
+	struct fz_fiber *next;		/* run queue, free list */
+	_Atomic uint64_t pending;	/* signals (runtime/signal/signal.h); any thread */
+	uint64_t mask;			/* what pthread_sigmask set */
+	/* Set and cleared by this thread, read by signal handlers on it. */
+	_Atomic uint32_t in_runtime;
+	uint8_t kind;			/* enum fz_kind */
+	bool has_alt_stack;		/* sig.alt_stack is in force */
+	bool must_return_eintr;		/* a handler without SA_RESTART has run */
+	_Atomic uint8_t cpu_bound_score;	/* see fz_fiber_is_cpu_bound() */
+
+	/* The second: what a call looks at besides, and a wait with a deadline. */
+	struct fz_fiber_cancel cancel;
+	struct fz_fiber_call call;
+	struct fz_fiber_timer timer;
+
+	struct fz_fiber_thread thread;
+	struct fz_fiber_mem mem;
+	struct fz_fiber_cpu cpu;
+	struct fz_fiber_sig sig;
 
 	/* All fibers, guarded by the registry lock (runtime/fiber/fiber.c). */
-	struct fz_fiber *all_next, *all_prev;
+	struct {
+		struct fz_fiber *next, *prev;
+	} all;
 };
+
+_Static_assert(offsetof(struct fz_fiber, cancel) == FZ_CACHE_LINE,
+	       "a request, a switch and a wake-up touch one line of the record");
+_Static_assert(offsetof(struct fz_fiber, thread.tid) + sizeof(int) <= 2 * FZ_CACHE_LINE,
+	       "what each call looks at besides is in the next line");
 
 extern __thread struct fz_fiber fz_self_record
 	__attribute__((tls_model("initial-exec"))) FZ_HIDDEN;
@@ -183,7 +222,7 @@ static inline _Atomic int *fz_tcb_cancelhandling(uintptr_t tcb)
 /* What locks know their owner by: a fiber's own does not change when it is wired. */
 static inline int fz_self_tid(void)
 {
-	int tid = fz_self()->tid;
+	int tid = fz_self()->thread.tid;
 
 	if (FZ_LIKELY(tid))
 		return tid;

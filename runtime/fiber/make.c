@@ -38,9 +38,9 @@ static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fibe
 		return err;
 	}
 	f->kind = FZ_KIND_FIBER;
-	f->stack = stack;
-	f->stack_size = size;
-	f->guard_size = birth->guard_size;
+	f->mem.stack = stack;
+	f->mem.stack_size = size;
+	f->mem.guard_size = birth->guard_size;
 	*ret_fiber = f;
 	return 0;
 }

@@ -31,7 +31,7 @@ static void put_back(struct fz_processor *p, struct fz_fiber *list)
 
 static void put_for_all(struct fz_fiber *f)
 {
-	fz_stack_trim(f->stack, f->sp);
+	fz_stack_trim(f->mem.stack, f->sp);
 	fz_lock_acquire(&pool.lock);
 	f->next = pool.first;
 	pool.first = f;
@@ -62,10 +62,10 @@ static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
 	size_t size;
 	void *bottom;
 
-	fz_stack_bounds(f->stack, f->stack_size, &bottom, &size);
+	fz_stack_bounds(f->mem.stack, f->mem.stack_size, &bottom, &size);
 	return size >= birth->stack_size &&
-	       f->stack_size / 2 <= birth->stack_size + 65536 &&
-	       f->guard_size >= birth->guard_size;
+	       f->mem.stack_size / 2 <= birth->stack_size + 65536 &&
+	       f->mem.guard_size >= birth->guard_size;
 }
 
 static struct fz_fiber *take_fitting(struct fz_fiber **list, const struct fz_birth *birth,

@@ -65,7 +65,7 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec d
 static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len,
 			   fz_nsec deadline)
 {
-	const uint32_t handlers = self->handlers_run;
+	const uint32_t handlers = self->sig.handlers_run;
 	int64_t ret;
 
 	for (;;) {
@@ -73,7 +73,7 @@ static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint
 
 		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
 		fz_cancel_end_call(self, changed);
-		if (ret != -EINTR || self->handlers_run != handlers)
+		if (ret != -EINTR || self->sig.handlers_run != handlers)
 			return (int)ret;
 		if (fz_now() >= deadline)
 			return -EAGAIN;

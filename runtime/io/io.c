@@ -38,7 +38,7 @@ void fz_io_take_turns(struct fz_fiber *self)
 {
 	enum { EVERY = 64 };
 
-	if (FZ_UNLIKELY(++self->reads % EVERY == 0))
+	if (FZ_UNLIKELY(++self->call.reads % EVERY == 0))
 		fz_sched_take_turns(self);
 }
 
@@ -59,7 +59,7 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 			return -EINTR;
 		case FZ_OP_CANCEL:
 			/* relaxed: our own. */
-			if (atomic_load_explicit(&self->defers_cancel, memory_order_relaxed))
+			if (atomic_load_explicit(&self->cancel.deferred, memory_order_relaxed))
 				return -ECANCELED;
 			fz_host.test_cancel();
 			continue;
@@ -453,7 +453,7 @@ static int64_t cancellable_writev(struct fz_fiber *self, int fd, const struct io
  */
 static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 {
-	const uint32_t handlers = self->handlers_run;
+	const uint32_t handlers = self->sig.handlers_run;
 	int64_t total = 0, ret;
 
 	fz_signal_mark(self);
@@ -473,14 +473,14 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 			fz_io_cursor_advance(&c, (size_t)ret);
 		} else if (ret != -EINTR || total) {
 			break;
-		} else if (self->handlers_run != handlers && !fz_signal_restarts(self)) {
+		} else if (self->sig.handlers_run != handlers && !fz_signal_restarts(self)) {
 			return ret;
 		}
 		/*
 		 * Short: interrupted by a handler, or only because a request of this kernel
 		 * thread has completed.
 		 */
-	} while (c.count && (!total || self->handlers_run == handlers));
+	} while (c.count && (!total || self->sig.handlers_run == handlers));
 	return total ? total : ret;
 }
 

@@ -36,8 +36,8 @@ int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
 				       (long)fz_signal_limit(self, deadline, none_run), 0, 0);
 		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
-	} while (ret == -EINTR && self->handlers_run == none_run);
-	return ret == 0 && self->handlers_run != none_run ? -EINTR : ret;
+	} while (ret == -EINTR && self->sig.handlers_run == none_run);
+	return ret == 0 && self->sig.handlers_run != none_run ? -EINTR : ret;
 }
 
 /*
@@ -66,7 +66,7 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
 	fz_signal_unswap_mask(self, &old);
 	/* As natively: what the mask has let in ends the call, whatever is ready now. */
-	return ret >= 0 && self->handlers_run ? -EINTR : ret;
+	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
 }
 
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
@@ -106,7 +106,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		ret = poll_now(fds, n);
 		if (ret != 0 || why == FZ_OP_TIMEOUT)
 			return ret;
-		if (self->handlers_run != none_run)
+		if (self->sig.handlers_run != none_run)
 			return -EINTR;
 		if (half_closed(wanted, used))
 			return fz_io_poll_announced(self, fds, n, deadline, none_run);

@@ -55,7 +55,7 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 	else
 		fz_announce(self);
 	fz_signal_mark(self);
-	call.handlers = self->handlers_run;
+	call.handlers = self->sig.handlers_run;
 	if (flags & FZ_CALL_CANCELLABLE)
 		call.cancel_changed = fz_cancel_begin_call(self);
 	return call;
@@ -64,7 +64,7 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 /* Has a handler of this thread run since the start? */
 static inline bool fz_call_handled(const struct fz_real_call *call)
 {
-	return call->self->handlers_run != call->handlers;
+	return call->self->sig.handlers_run != call->handlers;
 }
 
 /* Does the program expect this result, or is the call to be made again? */

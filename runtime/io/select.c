@@ -58,8 +58,8 @@ static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_
 				  (long)fz_signal_limit(self, deadline, none_run), 0);
 		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
-	} while (ret == -EINTR && self->handlers_run == none_run);
-	return ret == 0 && self->handlers_run != none_run ? -EINTR : ret;
+	} while (ret == -EINTR && self->sig.handlers_run == none_run);
+	return ret == 0 && self->sig.handlers_run != none_run ? -EINTR : ret;
 }
 
 /* Returns false if they cannot be read: then the kernel says so, too. */
@@ -171,7 +171,7 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 						      fz_io_select(self, n, sets, deadline);
 	fz_signal_unswap_mask(self, &old);
 	/* As in fz_io_ppoll(). */
-	if (ret >= 0 && self->handlers_run) {
+	if (ret >= 0 && self->sig.handlers_run) {
 		if (saved)
 			restore(&s);
 		return -EINTR;
@@ -219,7 +219,7 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 		if (ret != 0 || why == FZ_OP_TIMEOUT)
 			return (int)ret;
 		restore(&s);
-		if (self->handlers_run != none_run)
+		if (self->sig.handlers_run != none_run)
 			return -EINTR;
 		spurious++;
 	}

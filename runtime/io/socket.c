@@ -54,7 +54,7 @@ static int64_t make(const struct call *c)
 
 static int64_t make_announced(struct fz_fiber *self, const struct call *c, bool restart)
 {
-	const uint32_t handlers = self->handlers_run;
+	const uint32_t handlers = self->sig.handlers_run;
 	int64_t ret;
 
 	fz_signal_mark(self);
@@ -65,7 +65,7 @@ static int64_t make_announced(struct fz_fiber *self, const struct call *c, bool 
 		ret = make(c);
 		fz_cancel_end_call(self, changed);
 		/* For nothing: a signal was for another thread. */
-	} while (ret == -EINTR && (self->handlers_run == handlers ||
+	} while (ret == -EINTR && (self->sig.handlers_run == handlers ||
 				   (restart && fz_signal_restarts(self))));
 	fz_io_announce_end(self, ret);
 	return ret;
@@ -79,7 +79,7 @@ static int64_t make_announced(struct fz_fiber *self, const struct call *c, bool 
  */
 static int64_t peek_whole(struct fz_fiber *self, int fd, const struct fz_op *op, bool restart)
 {
-	const uint32_t handlers = self->handlers_run;
+	const uint32_t handlers = self->sig.handlers_run;
 	int64_t ret, seen = 0;
 	bool again;
 
@@ -93,7 +93,7 @@ static int64_t peek_whole(struct fz_fiber *self, int fd, const struct fz_op *op,
 			      fz_syscall6(__NR_recvfrom, fd, (long)op->addr, op->len,
 					  op->op_flags, 0, 0);
 		fz_cancel_end_call(self, changed);
-		again = self->handlers_run == handlers;
+		again = self->sig.handlers_run == handlers;
 		if (ret == -EINTR) {
 			/* For nothing: a signal was for another thread. */
 			again = again || (restart && fz_signal_restarts(self));

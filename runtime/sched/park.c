@@ -166,7 +166,7 @@ static int cancel_bits(const struct fz_fiber *f)
 bool fz_cancel_requested(const struct fz_fiber *self)
 {
 	/* seq_cst: as in cancel_bits(). */
-	return FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_seq_cst)) &&
+	return FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_seq_cst)) &&
 	       (cancel_bits(self) & (DISABLED | CANCELED | EXITING)) == CANCELED;
 }
 
@@ -177,8 +177,8 @@ bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self)
 
 bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 {
-	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
-	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
+	return atomic_load_explicit(&f->cancel.sent, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->cancel.deferred, memory_order_seq_cst) &&
 	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
 	       (CANCELED | ASYNCHRONOUS);
 }
@@ -186,9 +186,9 @@ bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 bool fz_cancel_is_unseen(const struct fz_fiber *f)
 {
 	/* seq_cst: as in fz_cancel_is_asynchronous(). */
-	return atomic_load_explicit(&f->cancel_sent, memory_order_seq_cst) &&
-	       !atomic_load_explicit(&f->cancel_seen, memory_order_relaxed) &&
-	       !atomic_load_explicit(&f->defers_cancel, memory_order_seq_cst) &&
+	return atomic_load_explicit(&f->cancel.sent, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->cancel.seen, memory_order_relaxed) &&
+	       !atomic_load_explicit(&f->cancel.deferred, memory_order_seq_cst) &&
 	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) == CANCELED;
 }
 
@@ -207,13 +207,13 @@ bool fz_cancel_is_leaving(const struct fz_fiber *f)
 void fz_cancel_defer(struct fz_fiber *self)
 {
 	/* relaxed: only its own thread, and who interrupts it, acts on it. */
-	atomic_store_explicit(&self->defers_cancel, true, memory_order_relaxed);
+	atomic_store_explicit(&self->cancel.deferred, true, memory_order_relaxed);
 }
 
 void fz_cancel_undefer(struct fz_fiber *self)
 {
 	/* seq_cst: pairs with fz_cancel_is_asynchronous() after a request was published. */
-	atomic_store_explicit(&self->defers_cancel, false, memory_order_seq_cst);
+	atomic_store_explicit(&self->cancel.deferred, false, memory_order_seq_cst);
 	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
 		fz_host.test_cancel();
 }
@@ -255,9 +255,9 @@ static void look_for_requests(struct fz_fiber *self)
 	if (word & FZ_WAIT_SIGNAL &&
 	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst)) &&
 	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
-		    (~self->mask | self->sigwait_set))
+		    (~self->mask | self->sig.sigwait_set))
 		fz_wake_any(self, FZ_WHY_SIGNAL);
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_seq_cst)) &&
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_seq_cst)) &&
 	    fz_cancel_requested(self))
 		fz_wake_cancelled(self);
 }
@@ -313,7 +313,7 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	uint64_t number;
 
 	look_for_requests(self);
-	if (self->kind != FZ_KIND_FIBER || self->blocks)
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
 		return block(self, deadline);
 	if (deadline != FZ_FOREVER && !fired(self)) {
 		number = atomic_load_explicit(&self->wait, memory_order_relaxed) >>

@@ -122,10 +122,10 @@ enum { ROOM_NEEDED = 3072, LARGE_STACK = 65536 };
  */
 static inline void probe_stack(const struct fz_fiber *self)
 {
-	const char *here = __builtin_frame_address(0), *low = self->stack;
+	const char *here = __builtin_frame_address(0), *low = self->mem.stack;
 
-	if (FZ_UNLIKELY((uintptr_t)here - (uintptr_t)low < ROOM_NEEDED) && self->guard_size &&
-	    self->stack_size >= LARGE_STACK)
+	if (FZ_UNLIKELY((uintptr_t)here - (uintptr_t)low < ROOM_NEEDED) && self->mem.guard_size &&
+	    self->mem.stack_size >= LARGE_STACK)
 		/* The guard's last byte, read for nothing else. */
 		__asm__ volatile("" : : "r"(low[-1]));
 }
@@ -169,7 +169,7 @@ void fz_leave_runtime(struct fz_fiber *self)
 		 * seen.  relaxed: it came to this kernel thread, or the monitor will see to it.
 		 */
 		if (FZ_UNLIKELY(atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) &&
-		    !self->blocks)
+		    !self->call.blocks)
 			fz_signal_route_arrived();
 		c = self->carrier;
 
@@ -185,8 +185,8 @@ void fz_leave_runtime(struct fz_fiber *self)
 			~self->mask))
 		fz_signal_run_pending(self);
 	/* relaxed: likewise.  Not in the end of a handler: it would unwind with all blocked. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel_sent, memory_order_relaxed)) &&
-	    !self->handler_ends && fz_cancel_is_asynchronous(self))
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)) &&
+	    !self->sig.handler_ends && fz_cancel_is_asynchronous(self))
 		fz_host.test_cancel();
 }
 

@@ -332,7 +332,7 @@ bool fz_sched_yield(struct fz_fiber *self)
 bool fz_sched_give_way(struct fz_fiber *self)
 {
 	/* relaxed: only this thread and its handlers write it. */
-	if (self->kind != FZ_KIND_FIBER || self->blocks ||
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return false;
 	fz_enter_runtime(self);
@@ -343,7 +343,7 @@ bool fz_sched_give_way(struct fz_fiber *self)
 
 void fz_sched_take_turns(struct fz_fiber *self)
 {
-	if (self->blocks)
+	if (self->call.blocks)
 		return;
 	fz_enter_runtime(self);
 	/* relaxed: our own processor's, for the next look at its queues. */

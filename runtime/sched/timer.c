@@ -39,12 +39,12 @@ void fz_timers_init(struct fz_timers *t)
 static void place(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
 {
 	t->heap[slot] = f;
-	f->timer_slot = slot;
+	f->timer.slot = slot;
 }
 
 static void sift_up(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
 {
-	while (slot > 1 && t->heap[slot / 2]->deadline > f->deadline) {
+	while (slot > 1 && t->heap[slot / 2]->timer.deadline > f->timer.deadline) {
 		place(t, slot, t->heap[slot / 2]);
 		slot /= 2;
 	}
@@ -59,9 +59,9 @@ static void sift_down(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
 		if (child > t->used)
 			break;
 		if (child < t->used &&
-		    t->heap[child + 1]->deadline < t->heap[child]->deadline)
+		    t->heap[child + 1]->timer.deadline < t->heap[child]->timer.deadline)
 			child++;
-		if (t->heap[child]->deadline >= f->deadline)
+		if (t->heap[child]->timer.deadline >= f->timer.deadline)
 			break;
 		place(t, slot, t->heap[child]);
 		slot = child;
@@ -71,7 +71,7 @@ static void sift_down(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
 
 static void publish_earliest(struct fz_timers *t)
 {
-	fz_nsec earliest = t->used ? t->heap[1]->deadline : FZ_FOREVER;
+	fz_nsec earliest = t->used ? t->heap[1]->timer.deadline : FZ_FOREVER;
 
 	/* relaxed: see fz_timers_earliest(). */
 	atomic_store_explicit(&t->earliest, earliest, memory_order_relaxed);
@@ -79,12 +79,12 @@ static void publish_earliest(struct fz_timers *t)
 
 static void remove_locked(struct fz_timers *t, struct fz_fiber *f)
 {
-	uint32_t slot = f->timer_slot;
+	uint32_t slot = f->timer.slot;
 	struct fz_fiber *last = t->heap[t->used--];
 
-	f->timer_slot = 0;
+	f->timer.slot = 0;
 	if (last != f) {
-		if (slot > 1 && t->heap[slot / 2]->deadline > last->deadline)
+		if (slot > 1 && t->heap[slot / 2]->timer.deadline > last->timer.deadline)
 			sift_up(t, slot, last);
 		else
 			sift_down(t, slot, last);
@@ -120,9 +120,9 @@ bool fz_timer_add(struct fz_processor *p, struct fz_fiber *f, fz_nsec deadline,
 		fz_lock_release(&t->lock);
 		return false;
 	}
-	f->deadline = deadline;
-	f->timer_wait = number;
-	f->timer_processor = p;
+	f->timer.deadline = deadline;
+	f->timer.wait = number;
+	f->timer.processor = p;
 	sift_up(t, ++t->used, f);
 	publish_earliest(t);
 	fz_lock_release(&t->lock);
@@ -131,15 +131,15 @@ bool fz_timer_add(struct fz_processor *p, struct fz_fiber *f, fz_nsec deadline,
 
 void fz_timer_remove(struct fz_fiber *f)
 {
-	struct fz_processor *p = f->timer_processor;
+	struct fz_processor *p = f->timer.processor;
 
 	if (!p)
 		return;
 	fz_lock_acquire(&p->timers.lock);
-	if (f->timer_slot)
+	if (f->timer.slot)
 		remove_locked(&p->timers, f);
 	fz_lock_release(&p->timers.lock);
-	f->timer_processor = NULL;
+	f->timer.processor = NULL;
 }
 
 uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
@@ -150,10 +150,10 @@ uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
 	do {
 		n = 0;
 		fz_lock_acquire(&t->lock);
-		while (n < 32 && t->used && t->heap[1]->deadline <= now) {
+		while (n < 32 && t->used && t->heap[1]->timer.deadline <= now) {
 			struct fz_fiber *f = t->heap[1];
 
-			due[n++] = (struct fz_ticket){ f, f->timer_wait };
+			due[n++] = (struct fz_ticket){ f, f->timer.wait };
 			remove_locked(t, f);
 		}
 		fz_lock_release(&t->lock);

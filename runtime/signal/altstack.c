@@ -16,17 +16,17 @@ static int kernel_alt_stack(const void *stack, void *ret_old)
 
 static void record(struct fz_fiber *f, const struct fz_alt_stack *now)
 {
-	f->alt_stack = *now;
-	f->alt_stack.flags &= ~ONSTACK;
+	f->sig.alt_stack = *now;
+	f->sig.alt_stack.flags &= ~ONSTACK;
 	f->has_alt_stack = now->size != 0;
 	/* What exec leaves a thread, a signal's frame shows as it is: it cannot be set again. */
 	if (!f->has_alt_stack)
-		f->alt_stack.flags = DISABLE;
+		f->sig.alt_stack.flags = DISABLE;
 }
 
 void fz_alt_stack_init(struct fz_fiber *f)
 {
-	f->alt_stack = (struct fz_alt_stack){ .flags = DISABLE };
+	f->sig.alt_stack = (struct fz_alt_stack){ .flags = DISABLE };
 	f->has_alt_stack = false;
 }
 
@@ -37,12 +37,12 @@ void fz_alt_stack_adopt(struct fz_fiber *f, struct fz_carrier *c)
 	fz_alt_stack_init(f);
 	if (kernel_alt_stack(NULL, &now) == 0)
 		record(f, &now);
-	c->alt_stack = f->alt_stack;
+	c->alt_stack = f->sig.alt_stack;
 }
 
 void fz_alt_stack_load(struct fz_fiber *f, struct fz_carrier *c)
 {
-	const struct fz_alt_stack *want = &f->alt_stack;
+	const struct fz_alt_stack *want = &f->sig.alt_stack;
 
 	/*
 	 * A carrier's own context runs no handlers of the program's, but signals do arrive
@@ -73,13 +73,13 @@ int fz_alt_stack_change(struct fz_fiber *self, const void *stack, void *ret_old)
 
 	/* In user code: what the kernel has is this fiber's, or ours for reports. */
 	if (!self->has_alt_stack && self->carrier->alt_stack.sp) {
-		kernel_alt_stack(&self->alt_stack, NULL);
-		self->carrier->alt_stack = self->alt_stack;
+		kernel_alt_stack(&self->sig.alt_stack, NULL);
+		self->carrier->alt_stack = self->sig.alt_stack;
 	}
 	err = kernel_alt_stack(stack, ret_old);
 	if (err == 0 && stack && kernel_alt_stack(NULL, &now) == 0) {
 		record(self, &now);
-		self->carrier->alt_stack = self->alt_stack;
+		self->carrier->alt_stack = self->sig.alt_stack;
 	}
 	fz_alt_stack_load(self, self->carrier);
 	return err;
@@ -89,11 +89,11 @@ void fz_alt_stack_handler_began(struct fz_fiber *self)
 {
 	struct fz_alt_stack now;
 
-	if (!self->has_alt_stack || !((unsigned)self->alt_stack.flags & AUTODISARM) ||
+	if (!self->has_alt_stack || !((unsigned)self->sig.alt_stack.flags & AUTODISARM) ||
 	    kernel_alt_stack(NULL, &now) != 0)
 		return;
 	record(self, &now);
-	self->carrier->alt_stack = self->alt_stack;
+	self->carrier->alt_stack = self->sig.alt_stack;
 }
 
 void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be_restored)
@@ -106,7 +106,7 @@ void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be
 		return;
 	}
 	record(self, to_be_restored);
-	c->alt_stack = self->alt_stack;
+	c->alt_stack = self->sig.alt_stack;
 }
 
 void fz_alt_stack_for_reports(bool on)

@@ -31,7 +31,7 @@ static inline bool fz_alt_stack_in_use(const struct fz_fiber *self)
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
 	return FZ_UNLIKELY(self->has_alt_stack) &&
-	       here - (uintptr_t)self->alt_stack.sp < self->alt_stack.size;
+	       here - (uintptr_t)self->sig.alt_stack.sp < self->sig.alt_stack.size;
 }
 
 /*

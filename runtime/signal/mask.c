@@ -41,7 +41,7 @@ static void count(uint64_t mask, int by)
 void fz_signal_thread_started(struct fz_fiber *f)
 {
 	masks.threads++;
-	f->mask_counted = f->mask;
+	f->sig.mask_counted = f->mask;
 	count(f->mask, 1);
 	/*
 	 * One more that blocks the same as all: nothing changes.  Otherwise the
@@ -55,7 +55,7 @@ void fz_signal_thread_started(struct fz_fiber *f)
 void fz_signal_thread_ended(struct fz_fiber *f)
 {
 	masks.threads--;
-	count(f->mask_counted, -1);
+	count(f->sig.mask_counted, -1);
 	publish_blocked_by_all();
 }
 
@@ -65,7 +65,7 @@ static bool leave_count(struct fz_fiber *first, void *arg)
 
 	(void)first;
 	fz_signal_thread_ended(self);
-	self->mask = self->mask_counted = 0;
+	self->mask = self->sig.mask_counted = 0;
 	self->kind = FZ_KIND_WIRED;
 	return true;
 }
@@ -132,10 +132,10 @@ static bool recount(struct fz_fiber *first, void *arg)
 	uint64_t from;
 
 	(void)first;
-	from = change->self->mask_counted;
+	from = change->self->sig.mask_counted;
 	count(from & ~change->to, -1);
 	count(change->to & ~from, 1);
-	change->self->mask_counted = change->to;
+	change->self->sig.mask_counted = change->to;
 	publish_blocked_by_all();
 	return true;
 }
@@ -167,7 +167,7 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 			       fz_signal_bit(SIG_STOP));
 	}
 	/* The same may be counted otherwise: it is a handler's, which will not end but be left. */
-	if (change.to != old || (set && change.to != self->mask_counted)) {
+	if (change.to != old || (set && change.to != self->sig.mask_counted)) {
 		/* Blocked at once, before it is counted as blocked. */
 		fz_signal_apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
@@ -201,25 +201,25 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 
 bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_swap *ret_old)
 {
-	ret_old->suspended = self->suspended;
+	ret_old->suspended = self->sig.suspended;
 	ret_old->mask = self->mask;
 	ret_old->during = mask;
-	self->handlers_run = 0;
+	self->sig.handlers_run = 0;
 	self->must_return_eintr = false;
-	self->mask_to_restore = self->mask;
-	self->restores_mask = true;
-	self->suspended = true;
+	self->sig.mask_to_restore = self->mask;
+	self->sig.restores_mask = true;
+	self->sig.suspended = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	fz_signal_set_mask(self, HOW_SETMASK, &mask, NULL);
-	return self->handlers_run != 0;
+	return self->sig.handlers_run != 0;
 }
 
 void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old)
 {
-	bool restored = !self->restores_mask && self->mask != old->during;
+	bool restored = !self->sig.restores_mask && self->mask != old->during;
 
-	self->restores_mask = false;
-	self->suspended = old->suspended;
+	self->sig.restores_mask = false;
+	self->sig.suspended = old->suspended;
 	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (FZ_UNLIKELY(self->kind != FZ_KIND_FIBER))
 		/* A handler has made it a kernel thread. */
@@ -237,7 +237,7 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	 * The kernel still has the handler's mask: what is sent now to be handled at once
 	 * would wait for the return, when nobody knows any more whose it is.
 	 */
-	self->handler_ends = true;
+	self->sig.handler_ends = true;
 	fz_enter_runtime(self);
 	left = fz_signal_left_to_kernel();
 	fz_fiber_each(recount, &change);
@@ -246,7 +246,7 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	/* As in fz_signal_set_mask(). */
 	if (left)
 		fz_monitor_update_mask();
-	self->handler_ends = false;
+	self->sig.handler_ends = false;
 }
 
 void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask)

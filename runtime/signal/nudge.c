@@ -21,7 +21,7 @@ static struct {
 uint64_t fz_signal_due(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
-	       (~f->mask | f->sigwait_set) & ~FZ_SIGNAL_HANDLED;
+	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNAL_HANDLED;
 }
 
 /* Which of both is to interrupt it: what a call does then is decided by SA_RESTART. */
@@ -114,7 +114,7 @@ static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext
 	 * be such a call.  relaxed: the monitor may ask once more.
 	 */
 	if (mask == self->mask)
-		atomic_store_explicit(&self->cancel_seen, true, memory_order_relaxed);
+		atomic_store_explicit(&self->cancel.seen, true, memory_order_relaxed);
 }
 
 static uint64_t mask_of(const void *ucontext)
@@ -146,7 +146,7 @@ static void let_others_run(struct fz_fiber *self)
 	if (FZ_LIKELY(!atomic_exchange_explicit(&c->preempted, false, memory_order_relaxed)) ||
 	    self->kind != FZ_KIND_FIBER ||
 	    /* Those that wait for its locks would keep the kernel threads that it needs. */
-	    self->in_fork ||
+	    self->call.in_fork ||
 	    /* In a call it is not computing, and its end is noted in the carrier. */
 	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
 		return;
@@ -155,9 +155,9 @@ static void let_others_run(struct fz_fiber *self)
 	fz_enter_runtime(self);
 	fz_sched_rotate(self);
 	fz_sys_sigmask(HOW_SETMASK, &all, NULL);
-	self->handler_ends = true;
+	self->sig.handler_ends = true;
 	fz_leave_runtime(self);
-	self->handler_ends = false;
+	self->sig.handler_ends = false;
 	/* When this returns. */
 	self->carrier->kernel_mask = self->mask;
 }
@@ -169,7 +169,7 @@ static void let_others_run(struct fz_fiber *self)
  */
 static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
 {
-	return self->kind == FZ_KIND_FIBER && !self->suspended && !self->restores_mask &&
+	return self->kind == FZ_KIND_FIBER && !self->sig.suspended && !self->sig.restores_mask &&
 	       fz_signal_owe(self, mask);
 }
 
@@ -180,7 +180,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	bool unseen;
 
 	nudge_is_over(info);
-	if (!fz_is_fiber(self) || self->between_lives ||
+	if (!fz_is_fiber(self) || self->sig.between_lives ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	/*
@@ -191,7 +191,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	/* Before the next nudge can come in here, which finds us where it is not seen. */
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
-	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->injecting) {
+	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->sig.injecting) {
 		let_others_run(self);
 		if (!comes_on_return(self, mask)) {
 			fz_sys_sigmask(HOW_SETMASK, &mask, NULL);

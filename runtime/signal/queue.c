@@ -204,9 +204,9 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 		fz_signode_free(node);
 		return;
 	}
-	node->next = atomic_load_explicit(&f->arrivals, memory_order_relaxed);
+	node->next = atomic_load_explicit(&f->sig.arrivals, memory_order_relaxed);
 	/* release: pairs with drain(). */
-	while (!atomic_compare_exchange_weak_explicit(&f->arrivals, &node->next, node,
+	while (!atomic_compare_exchange_weak_explicit(&f->sig.arrivals, &node->next, node,
 						      memory_order_release,
 						      memory_order_relaxed))
 		continue;
@@ -217,7 +217,7 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 /* Where the first one of the signal is, or would be. */
 static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 {
-	struct fz_signode **at = &f->queue;
+	struct fz_signode **at = &f->sig.queue;
 
 	while (*at && (*at)->sig != sig)
 		at = &(*at)->next_signal;
@@ -228,7 +228,7 @@ static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 static uint64_t drain(struct fz_fiber *self)
 {
 	/* acquire: pairs with fz_sigqueue_add(). */
-	struct fz_signode *n = atomic_exchange_explicit(&self->arrivals, NULL,
+	struct fz_signode *n = atomic_exchange_explicit(&self->sig.arrivals, NULL,
 							memory_order_acquire);
 	struct fz_signode *in_order = NULL, *next, **first;
 	uint64_t brought = 0;
@@ -351,7 +351,7 @@ bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set)
 	bool directed = false;
 
 	drain(self);
-	for (first = self->queue; first && !directed; first = first->next_signal)
+	for (first = self->sig.queue; first && !directed; first = first->next_signal)
 		directed = first->directed && fz_signal_bit(first->sig) & set;
 	end_taking(self, before);
 	return directed;
@@ -408,8 +408,8 @@ void fz_sigqueue_purge(struct fz_fiber *self)
 void fz_sigqueue_clear(struct fz_fiber *f)
 {
 	drain(f);
-	while (f->queue)
-		fz_signode_free(unlink_first(f, f->queue->sig));
+	while (f->sig.queue)
+		fz_signode_free(unlink_first(f, f->sig.queue->sig));
 	atomic_store_explicit(&f->pending, 0, memory_order_relaxed);
 }
 

@@ -164,14 +164,14 @@ int fz_signal_send(struct fz_fiber *f, int sig, const struct fz_siginfo *info, b
 		return 0;
 	}
 	/* It blocks it, as do all: the kernel keeps it. */
-	if (f->mask & bit && leave_to_signalfd(sig) && !(f->sigwait_set & bit)) {
+	if (f->mask & bit && leave_to_signalfd(sig) && !(f->sig.sigwait_set & bit)) {
 		const struct fz_siginfo_head *head = (const void *)info;
 
 		if (head->code != CODE_QUEUE)
 			return (int)fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
 		return (int)fz_syscall3(__NR_rt_sigqueueinfo, fz_sys_getpid(), sig, (long)info);
 	}
-	if (!((f->mask | f->sigwait_set) & bit)) {
+	if (!((f->mask | f->sig.sigwait_set) & bit)) {
 		if (fz_signal_takes_no_notice(sig))
 			return 0;
 		if (!fz_signal_action_get(sig).handler) {
@@ -211,7 +211,7 @@ struct choice {
 
 static bool accepts(const struct fz_fiber *f, uint64_t bit)
 {
-	return (f->sigwait_set | ~f->mask) & bit;
+	return (f->sig.sigwait_set | ~f->mask) & bit;
 }
 
 static bool choose(struct fz_fiber *f, void *arg)
@@ -220,7 +220,7 @@ static bool choose(struct fz_fiber *f, void *arg)
 
 	if (f->kind != FZ_KIND_FIBER)
 		return false;
-	if (f->sigwait_set & c->bit)
+	if (f->sig.sigwait_set & c->bit)
 		c->waits = f;
 	else if (!(f->mask & c->bit))
 		c->takes = f;
@@ -242,9 +242,9 @@ static bool deliver_to_main(struct fz_fiber *any, void *arg)
 
 	(void)any;
 	if (!f || f->kind != FZ_KIND_FIBER || !accepts(f, bit) ||
-	    (d->to_handlers_only && f->sigwait_set & bit))
+	    (d->to_handlers_only && f->sig.sigwait_set & bit))
 		return true;
-	if (f->sigwait_set & bit || (uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
+	if (f->sig.sigwait_set & bit || (uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
 		fz_signal_deliver(f, d->node);
 		d->outcome = DELIVERED;
 	} else {
@@ -262,7 +262,7 @@ static bool deliver_to_any(struct fz_fiber *f, void *arg)
 {
 	struct search *s = arg;
 	struct delivery *d = s->delivery;
-	bool last = f->all_next == NULL;
+	bool last = f->all.next == NULL;
 
 	if (!choose(f, &s->choice) && !last)
 		return false;
@@ -446,7 +446,7 @@ static bool add_accepted(struct fz_fiber *f, void *arg)
 	uint64_t *accepted = arg;
 
 	if (f->kind == FZ_KIND_FIBER)
-		*accepted |= (f->sigwait_set | ~f->mask) & ~would_merge(f);
+		*accepted |= (f->sig.sigwait_set | ~f->mask) & ~would_merge(f);
 	return false;
 }
 

@@ -40,17 +40,17 @@ void fz_signal_report_overflow(void)
 static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo_head *info)
 {
 	/* si_addr is where si_pid and si_uid are. */
-	uintptr_t address, low = (uintptr_t)self->stack;
+	uintptr_t address, low = (uintptr_t)self->mem.stack;
 	size_t size;
 	void *bottom;
 
 	__builtin_memcpy(&address, &info->pid, sizeof(address));
-	if (self->kind != FZ_KIND_FIBER || self->is_main || address >= low ||
-	    address < low - self->guard_size)
+	if (self->kind != FZ_KIND_FIBER || self->thread.is_main || address >= low ||
+	    address < low - self->mem.guard_size)
 		return;
-	fz_stack_bounds(self->stack, self->stack_size, &bottom, &size);
+	fz_stack_bounds(self->mem.stack, self->mem.stack_size, &bottom, &size);
 	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: see FIBERIZE_STACK_SIZE",
-	       self->tid, self->name, (unsigned long)size);
+	       self->thread.tid, self->thread.name, (unsigned long)size);
 }
 
 /*
@@ -63,11 +63,11 @@ static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *uco
 	uint64_t interrupted;
 
 	/* It may leave the call by siglongjmp. */
-	self->restores_mask = false;
+	self->sig.restores_mask = false;
 	__builtin_memcpy(&interrupted, &uc->uc_sigmask, sizeof(interrupted));
 	if (interrupted != mask || self->kind != FZ_KIND_FIBER)
 		return false;
-	__builtin_memcpy(&uc->uc_sigmask, &self->mask_to_restore, sizeof(self->mask_to_restore));
+	__builtin_memcpy(&uc->uc_sigmask, &self->sig.mask_to_restore, sizeof(self->sig.mask_to_restore));
 	return true;
 }
 
@@ -76,21 +76,21 @@ struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadlin
 {
 	const fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
 
-	self->limit = fz_timespec(deadline == FZ_FOREVER ? FZ_FOREVER : left);
+	self->sig.limit = fz_timespec(deadline == FZ_FOREVER ? FZ_FOREVER : left);
 	/* From here on a handler does that itself. */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (self->handlers_run != none_run)
-		self->limit = (struct __kernel_timespec){ 0 };
-	return &self->limit;
+	if (self->sig.handlers_run != none_run)
+		self->sig.limit = (struct __kernel_timespec){ 0 };
+	return &self->sig.limit;
 }
 
 /* Call the program's handler: on its own thread, in user code. */
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
 	struct fz_action a = fz_signal_action_get(sig);
-	uint64_t mask = self->mask, during = mask | a.mask, counted = self->mask_counted;
-	uint64_t to_restore = self->mask_to_restore;
-	bool suspended = self->suspended, restores = self->restores_mask, eintr;
+	uint64_t mask = self->mask, during = mask | a.mask, counted = self->sig.mask_counted;
+	uint64_t to_restore = self->sig.mask_to_restore;
+	bool suspended = self->sig.suspended, restores = self->sig.restores_mask, eintr;
 	uint32_t handlers;
 
 	if ((uintptr_t)a.handler <= 1) {
@@ -109,7 +109,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		fz_signal_action_set(sig, &dfl);
 		fz_signal_actions_unlock(&before);
 	}
-	handlers = self->handlers_run + 1;
+	handlers = self->sig.handlers_run + 1;
 	eintr = self->must_return_eintr || !(a.flags & FLAG_RESTART);
 	/* What the kernel has set for the time of the handler. */
 	if (self->kind == FZ_KIND_FIBER) {
@@ -121,22 +121,22 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	if (FZ_UNLIKELY(restores) && restore_when_it_ends(self, mask, ucontext))
 		restores = false;
 	/* It may leave the call by siglongjmp. */
-	self->suspended = false;
+	self->sig.suspended = false;
 	if (suspended)
 		atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED,
 					  memory_order_relaxed);
-	if (FZ_UNLIKELY(self->sigwait_set) && self->kind == FZ_KIND_FIBER)
+	if (FZ_UNLIKELY(self->sig.sigwait_set) && self->kind == FZ_KIND_FIBER)
 		fz_signal_wait_interrupted(self);
 	fz_overrun_tell(info);
 	a.handler(sig, info, ucontext);
-	self->suspended = suspended;
+	self->sig.suspended = suspended;
 	if (FZ_UNLIKELY(restores)) {
-		self->restores_mask = true;
-		self->mask_to_restore = to_restore;
+		self->sig.restores_mask = true;
+		self->sig.mask_to_restore = to_restore;
 	}
 	/* Whatever calls the handler itself has made meanwhile. */
-	self->handlers_run = handlers;
-	self->limit = (struct __kernel_timespec){ 0 };
+	self->sig.handlers_run = handlers;
+	self->sig.limit = (struct __kernel_timespec){ 0 };
 	self->must_return_eintr = eintr;
 	if (suspended)
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
@@ -147,7 +147,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		 */
 		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
 		self->mask = mask;
-		if (FZ_UNLIKELY(self->mask_counted != counted))
+		if (FZ_UNLIKELY(self->sig.mask_counted != counted))
 			fz_signal_recount(self, counted);
 	}
 }
@@ -215,7 +215,7 @@ static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head
 		return true;
 	/* relaxed: written before the timer was made. */
 	return info->code == CODE_TIMER && fz_signal_bit(sig) &
-	       atomic_load_explicit(&self->timer_signals, memory_order_relaxed);
+	       atomic_load_explicit(&self->sig.timer_signals, memory_order_relaxed);
 }
 
 void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
@@ -223,7 +223,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	struct fz_fiber *self = fz_self();
 	struct fz_siginfo_head *info = siginfo;
 	bool busy = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
-		    self->between_lives ||
+		    self->sig.between_lives ||
 		    self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER;
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
@@ -251,20 +251,20 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		return;
 	}
 	/* For this thread, as the kernel has it or as we sent it. */
-	if (self->injecting == sig || self->owed == sig || directed ||
+	if (self->sig.injecting == sig || self->sig.owed == sig || directed ||
 	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_XFSZ || sig == SIG_PROF ||
 	    sig == SIG_VTALRM) {
-		if (self->injecting == sig)
-			self->injecting = 0;
-		else if (self->owed == sig)
-			self->owed = 0;
+		if (self->sig.injecting == sig)
+			self->sig.injecting = 0;
+		else if (self->sig.owed == sig)
+			self->sig.owed = 0;
 		else
 			fz_overrun_collect(siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
 	if (!(fz_signal_waited_for() & bit) && !fz_signal_substituted(sig) &&
-	    (self->is_main || !main_wants(sig))) {
+	    (self->thread.is_main || !main_wants(sig))) {
 		fz_overrun_collect(siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 	} else {
@@ -278,11 +278,11 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 {
 	const uint64_t all = ~(uint64_t)0;
 	/* Nested, if a handler comes between. */
-	uint8_t before = self->injecting;
+	uint8_t before = self->sig.injecting;
 	uint64_t mask;
 	int err;
 
-	self->injecting = (uint8_t)sig;
+	self->sig.injecting = (uint8_t)sig;
 	atomic_signal_fence(memory_order_seq_cst);
 	/* After a handler it might be another kernel thread. */
 	fz_sys_sigmask(HOW_SETMASK, &all, &mask);
@@ -290,7 +290,7 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 			       (long)info);
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
-	self->injecting = before;
+	self->sig.injecting = before;
 	return err;
 }
 
@@ -304,8 +304,8 @@ static void run_pending(struct fz_fiber *self, bool stacked);
 static void run_on_top(struct fz_fiber *self, int sig)
 {
 	struct fz_action a = fz_signal_action_get(sig);
-	uint64_t mask = self->mask, during = mask | a.mask, to_restore = self->mask_to_restore;
-	bool suspended = self->suspended, restores = self->restores_mask;
+	uint64_t mask = self->mask, during = mask | a.mask, to_restore = self->sig.mask_to_restore;
+	bool suspended = self->sig.suspended, restores = self->sig.restores_mask;
 
 	if ((uintptr_t)a.handler <= 1 || self->kind != FZ_KIND_FIBER)
 		return;
@@ -316,17 +316,17 @@ static void run_on_top(struct fz_fiber *self, int sig)
 	      ~FZ_SIGNAL_HANDLED))
 		return;
 	/* One on top may leave the call by siglongjmp. */
-	self->suspended = false;
-	self->restores_mask = false;
+	self->sig.suspended = false;
+	self->sig.restores_mask = false;
 	fz_signal_apply_mask(self, during & ~FZ_SIGNALS_OF_LIBC);
 	run_pending(self, true);
 	if (self->kind == FZ_KIND_FIBER)
 		fz_signal_apply_mask(self, mask);
 	else
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
-	self->restores_mask = restores;
-	self->mask_to_restore = to_restore;
-	self->suspended = suspended;
+	self->sig.restores_mask = restores;
+	self->sig.mask_to_restore = to_restore;
+	self->sig.suspended = suspended;
 }
 
 static void run_pending(struct fz_fiber *self, bool stacked)
@@ -336,41 +336,41 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 	int sig;
 
 	/* It looks itself, and owes; or looks when it has begun. */
-	if (FZ_UNLIKELY(self->handler_ends || self->between_lives))
+	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives))
 		return;
 	/*
 	 * No nudge may run another of the same signal between taking one and handling
 	 * it.  seq_cst: pairs with fz_sigqueue_add().
 	 */
 	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
-	       ~self->mask & ~self->sigwait_set & ~FZ_SIGNAL_HANDLED) {
-		uint8_t before = self->injecting;
+	       ~self->mask & ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED) {
+		uint8_t before = self->sig.injecting;
 
-		self->injecting = SIG_CANCEL;
+		self->sig.injecting = SIG_CANCEL;
 		atomic_signal_fence(memory_order_seq_cst);
-		node = fz_sigqueue_receive(self, ~self->mask & ~self->sigwait_set);
+		node = fz_sigqueue_receive(self, ~self->mask & ~self->sig.sigwait_set);
 		if (!node) {
-			self->injecting = before;
+			self->sig.injecting = before;
 			break;
 		}
 		if (FZ_UNLIKELY(self->kind == FZ_KIND_WIRED) && fz_signal_to_kernel(node)) {
-			self->injecting = before;
+			self->sig.injecting = before;
 			continue;
 		}
 		sig = node->sig;
 		info = node->info;
 		fz_signode_free(node);
-		if (FZ_UNLIKELY(stacked || self->restores_mask)) {
-			self->injecting = before;
+		if (FZ_UNLIKELY(stacked || self->sig.restores_mask)) {
+			self->sig.injecting = before;
 			run_on_top(self, sig);
-			self->injecting = SIG_CANCEL;
+			self->sig.injecting = SIG_CANCEL;
 		}
 		/* RLIMIT_SIGPENDING: the kernel was rid of it already, so it must not be lost. */
 		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
 		    fz_signal_send_here(self, sig, &info) == -EAGAIN)
 			fz_host.call_handler(sig, &info);
 		atomic_signal_fence(memory_order_seq_cst);
-		self->injecting = before;
+		self->sig.injecting = before;
 	}
 }
 
@@ -381,7 +381,7 @@ void fz_signal_run_pending(struct fz_fiber *self)
 
 void fz_signal_life_begins(struct fz_fiber *self)
 {
-	self->between_lives = false;
+	self->sig.between_lives = false;
 	atomic_signal_fence(memory_order_seq_cst);
 	/* relaxed: one that comes later is followed by a nudge. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
@@ -391,7 +391,7 @@ void fz_signal_life_begins(struct fz_fiber *self)
 void fz_signal_life_ends(struct fz_fiber *self)
 {
 	if (self->kind == FZ_KIND_FIBER)
-		self->between_lives = true;
+		self->sig.between_lives = true;
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -401,35 +401,35 @@ void fz_signal_life_ends(struct fz_fiber *self)
  */
 static bool owe_next(struct fz_fiber *self, uint64_t mask)
 {
-	uint8_t before = self->injecting;
+	uint8_t before = self->sig.injecting;
 	struct fz_signode *node;
 
 	/* It is on its way, or in a frame below; not if it has been ignored since. */
-	if (self->owed && !fz_signal_takes_no_notice(self->owed))
+	if (self->sig.owed && !fz_signal_takes_no_notice(self->sig.owed))
 		return false;
-	self->owed = 0;
-	self->injecting = SIG_CANCEL;
+	self->sig.owed = 0;
+	self->sig.injecting = SIG_CANCEL;
 	atomic_signal_fence(memory_order_seq_cst);
-	while ((node = fz_sigqueue_receive(self, ~mask & ~self->sigwait_set)) &&
+	while ((node = fz_sigqueue_receive(self, ~mask & ~self->sig.sigwait_set)) &&
 	       fz_signal_takes_no_notice(node->sig))
 		fz_signode_free(node);
 	if (node) {
 		struct fz_siginfo info = node->info;
 
-		self->owed = (uint8_t)node->sig;
+		self->sig.owed = (uint8_t)node->sig;
 		if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(),
 				node->sig, (long)&info) == 0) {
 			fz_signode_free(node);
 			node = NULL;
 		} else {
 			/* The kernel has no room for it: by a nudge, then. */
-			self->owed = 0;
+			self->sig.owed = 0;
 			fz_sigqueue_add(self, node);
 			fz_signal_undelivered();
 		}
 	}
 	atomic_signal_fence(memory_order_seq_cst);
-	self->injecting = before;
+	self->sig.injecting = before;
 	return !node;
 }
 
@@ -437,7 +437,7 @@ bool fz_signal_owe(struct fz_fiber *self, uint64_t mask)
 {
 	/* relaxed: one that comes later is followed by a nudge. */
 	return FZ_LIKELY(!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
-			   ~self->sigwait_set & ~FZ_SIGNAL_HANDLED)) ||
+			   ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED)) ||
 	       owe_next(self, mask);
 }
 
@@ -500,7 +500,7 @@ bool fz_signal_is_mine(struct fz_fiber *self, int sig)
 
 	return self->kind == FZ_KIND_FIBER && !(self->mask & bit) &&
 	       !(fz_signal_waited_for() & bit) &&
-	       (self->is_main || !(main_wants(sig) || fz_signal_main_is_wired()));
+	       (self->thread.is_main || !(main_wants(sig) || fz_signal_main_is_wired()));
 }
 
 void fz_signal_collect(struct fz_fiber *self, int err)

@@ -119,12 +119,12 @@ static inline bool fz_signal_restarts(const struct fz_fiber *self)
 
 /*
  * For a real call that a handler shall end, also one that runs before the call sleeps: what
- * self->handlers_run is if none has run so far, and the call's time limit.
+ * self->sig.handlers_run is if none has run so far, and the call's time limit.
  */
 static inline uint32_t fz_signal_none_run(const struct fz_fiber *self)
 {
 	/* With a mask of its own: since that is in force. */
-	return self->suspended ? 0 : self->handlers_run;
+	return self->sig.suspended ? 0 : self->sig.handlers_run;
 }
 struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline,
 					  uint32_t none_run);

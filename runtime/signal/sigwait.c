@@ -37,7 +37,7 @@ struct change {
 static bool change_waits(struct fz_fiber *first, void *arg)
 {
 	struct change *c = arg;
-	uint64_t old = c->self->sigwait_set, now = 0;
+	uint64_t old = c->self->sig.sigwait_set, now = 0;
 
 	(void)first;
 	for (int sig = 1; sig <= FZ_SIGNALS; sig++) {
@@ -48,7 +48,7 @@ static bool change_waits(struct fz_fiber *first, void *arg)
 		if (waits.waiters[sig])
 			now |= bit;
 	}
-	c->self->sigwait_set = c->set;
+	c->self->sig.sigwait_set = c->set;
 	c->free = old & ~now;
 	atomic_store_explicit(&waits.set, now, memory_order_relaxed);
 	return true;
@@ -125,8 +125,8 @@ static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_
 /* A handler that runs from here on ends the call, as in fz_signal_swap_mask(). */
 static void begin(struct fz_fiber *self, uint64_t set)
 {
-	self->handlers_run = 0;
-	self->suspended = true;
+	self->sig.handlers_run = 0;
+	self->sig.suspended = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	note(self, set);
 }
@@ -134,7 +134,7 @@ static void begin(struct fz_fiber *self, uint64_t set)
 /* More than the one that was asked for: what nobody waits for any more. */
 static void leave(struct fz_fiber *self)
 {
-	self->suspended = false;
+	self->sig.suspended = false;
 	/* relaxed: only this thread writes or reads it. */
 	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	note(self, 0);
@@ -159,7 +159,7 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 		return sig ? sig : -EAGAIN;
 	begin(self, set);
 	while (!(sig = take_and_tell(self, set, ret_info))) {
-		if (self->handlers_run) {
+		if (self->sig.handlers_run) {
 			sig = -EINTR;
 			break;
 		}

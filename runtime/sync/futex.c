@@ -151,7 +151,7 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 	for (;;) {
 		long ret;
 
-		self->handlers_run = 0;
+		self->sig.handlers_run = 0;
 		fz_signal_mark(self);
 		ret = w->shared ? wait_on_ring(self, w, flags) :
 				  fz_lot_wait_bits((_Atomic uint32_t *)w->word, w->expected,
@@ -160,7 +160,7 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 			fz_host.test_cancel();
 		} else if (ret == -EINTR) {
 			/* With a timeout, it is not restarted (signal(7)). */
-			if (self->handlers_run && (w->timeout.deadline != FZ_FOREVER ||
+			if (self->sig.handlers_run && (w->timeout.deadline != FZ_FOREVER ||
 						   !fz_signal_restarts(self)))
 				return ret;
 		} else if (ret == -ETIMEDOUT && w->timeout.when) {

@@ -124,7 +124,7 @@ static bool stays_outside(const struct fz_fiber *self)
 	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 
 	FZ_ASSERT(!nested || self->kind != FZ_KIND_FIBER);
-	return nested || self->blocks;
+	return nested || self->call.blocks;
 }
 
 static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t),
@@ -137,7 +137,7 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 	enum fz_why why;
 	int ret = -EAGAIN;
 
-	flags = self->blocks ? FZ_WAIT_BLOCKS : flags & ~(unsigned)FZ_LOT_STARVES;
+	flags = self->call.blocks ? FZ_WAIT_BLOCKS : flags & ~(unsigned)FZ_LOT_STARVES;
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
@@ -255,7 +255,7 @@ uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 	uint32_t woken;
 
 	/* Whoever is in the runtime may wake, a fiber too. */
-	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->blocks)
+	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->call.blocks)
 		return wake_in_runtime(word, n, bits, &starves);
 	fz_enter_runtime(self);
 	woken = wake_in_runtime(word, n, bits, &starves);

@@ -43,6 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scripts/bench/number.h"
 #include "scripts/bench/proc.h"
 
 enum {
@@ -62,14 +63,6 @@ static int server_status, load_status;
 static double dead_voluntary, dead_involuntary;
 static sigset_t taken, original_mask;
 static int interrupted;
-
-static double now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
 
 static void note(const char *fmt, va_list ap)
 {
@@ -190,7 +183,7 @@ static void stop_load(void)
 		return;
 	/* Its group, for sh may have started others. */
 	kill(-load, SIGTERM);
-	for (double until = now_ms() + 1000; !load_gone && now_ms() < until;)
+	for (double until = now_ns() / 1e6 + 1000; !load_gone && now_ns() / 1e6 < until;)
 		nap(20);
 	kill(-load, SIGKILL);
 	while (!load_gone)
@@ -203,13 +196,13 @@ static void stop_load(void)
  */
 static void stop_server(void)
 {
-	double until = now_ms() + STOP_MS;
+	double until = now_ns() / 1e6 + STOP_MS;
 
 	if (!server_gone)
 		kill(server, SIGTERM);
 	else
 		kill_tree(SIGTERM);
-	while (now_ms() < until && !(server_gone && tree_empty())) {
+	while (now_ns() / 1e6 < until && !(server_gone && tree_empty())) {
 		bool was_gone = server_gone;
 
 		nap(20);
@@ -265,7 +258,7 @@ static bool server_ended(void)
 
 static void wait_listening(unsigned port, double seconds, struct fz_listener *ret_l)
 {
-	double until = now_ms() + seconds * 1e3;
+	double until = now_ns() / 1e6 + seconds * 1e3;
 	char how[96];
 
 	while (!fz_tree_listens(load, port, ret_l)) {
@@ -274,7 +267,7 @@ static void wait_listening(unsigned port, double seconds, struct fz_listener *re
 			describe(server_status, how, sizeof(how));
 			fail(EXIT_ENDED, "the program ended with %s before it listened", how);
 		}
-		if (now_ms() >= until) {
+		if (now_ns() / 1e6 >= until) {
 			if (port)
 				fail(EXIT_SILENT, "does not listen on port %u after %g seconds",
 				     port, seconds);
@@ -358,81 +351,87 @@ static struct fz_figures settle(void)
 	return last;
 }
 
-static double number(const char *text, double min, double max)
+static void take_signals(void)
 {
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v >= min && v <= max))
-		die(EXIT_USAGE, "%s: must be a number from %g to %g", text, min, max);
-	return v;
-}
-
-int main(int argc, char **argv)
-{
-	const char *serverlog = NULL, *loadlog = NULL, *command;
-	struct fz_figures before, after;
-	struct fz_listener l;
-	double seconds = 10, begun, ended;
-	unsigned port = 0;
-	pid_t parent = getppid();
-	int opt;
-
-	while ((opt = getopt(argc, argv, "+n:p:w:s:l:")) != -1) {
-		switch (opt) {
-		case 'n':
-			name = optarg;
-			break;
-		case 'p':
-			port = (unsigned)number(optarg, 1, 65535);
-			break;
-		case 'w':
-			seconds = number(optarg, 0, 86400);
-			break;
-		case 's':
-			serverlog = optarg;
-			break;
-		case 'l':
-			loadlog = optarg;
-			break;
-		default:
-			optind = argc;
-		}
-	}
-	if (argc - optind < 3 || strcmp(argv[optind + 1], "--") || !serverlog || !loadlog) {
-		fputs("usage: measure [-n name] [-p port] [-w seconds] -s serverlog"
-		      " -l loadlog LOAD -- SERVER [ARGS]\n", stderr);
-		return EXIT_USAGE;
-	}
-	command = argv[optind];
+	static const int wanted[] = { SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 
 	sigemptyset(&taken);
-	sigaddset(&taken, SIGCHLD);
-	sigaddset(&taken, SIGHUP);
-	sigaddset(&taken, SIGINT);
-	sigaddset(&taken, SIGQUIT);
-	sigaddset(&taken, SIGTERM);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		sigaddset(&taken, wanted[i]);
 	sigprocmask(SIG_BLOCK, &taken, &original_mask);
 	/* Ignored signals are not queued, and we may have been started by &. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
+}
+
+static void print_figures(const struct fz_listener *l, const struct fz_figures *before,
+			  const struct fz_figures *after, double load_ms)
+{
+	printf("port %u\n", l->port);
+	printf("host %s\n", l->host);
+	printf("load_seconds %.3f\n", load_ms / 1e3);
+	printf("cpu_us %.0f\n", after->cpu_us - before->cpu_us);
+	printf("switches_voluntary %.0f\n", dead_voluntary - before->voluntary);
+	printf("switches_involuntary %.0f\n", dead_involuntary - before->involuntary);
+	printf("peak_kb %.0f\n", after->peak_kb);
+}
+
+struct options {
+	const char *serverlog, *loadlog;
+	unsigned port;
+	double seconds;
+};
+
+static struct options parse(int argc, char **argv)
+{
+	struct options o = { .seconds = 10 };
+	int opt;
+
+	while ((opt = getopt(argc, argv, "+n:p:w:s:l:")) != -1) {
+		switch (opt) {
+		case 'n': name = optarg; break;
+		case 'p': o.port = (unsigned)to_number(optarg, "-p", 1, 65535); break;
+		case 'w': o.seconds = to_number(optarg, "-w", 0, 86400); break;
+		case 's': o.serverlog = optarg; break;
+		case 'l': o.loadlog = optarg; break;
+		default:
+			optind = argc;
+		}
+	}
+	if (argc - optind < 3 || strcmp(argv[optind + 1], "--") || !o.serverlog || !o.loadlog) {
+		fputs("usage: measure [-n name] [-p port] [-w seconds] -s serverlog"
+		      " -l loadlog LOAD -- SERVER [ARGS]\n", stderr);
+		exit(EXIT_USAGE);
+	}
+	return o;
+}
+
+int main(int argc, char **argv)
+{
+	const struct options o = parse(argc, argv);
+	struct fz_figures before, after;
+	struct fz_listener l;
+	double begun, ended;
+	pid_t parent = getppid();
+
+	take_signals();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		return EXIT_OURS;
 
-	if (port && fz_listener_find(getpid(), false, port, &l))
-		die(EXIT_OURS, "port %u is in use by another process", port);
+	if (o.port && fz_listener_find(getpid(), false, o.port, &l))
+		die(EXIT_OURS, "port %u is in use by another process", o.port);
 
-	server = spawn(argv + optind + 2, serverlog);
-	wait_listening(port, seconds, &l);
+	server = spawn(argv + optind + 2, o.serverlog);
+	wait_listening(o.port, o.seconds, &l);
 	before = fz_tree_measure(load);
 	before.voluntary += dead_voluntary;
 	before.involuntary += dead_involuntary;
-	begun = now_ms();
-	run_load(command, &l, loadlog);
-	ended = now_ms();
+	begun = now_ns() / 1e6;
+	run_load(argv[optind], &l, o.loadlog);
+	ended = now_ns() / 1e6;
 	after = settle();
 	if (server_ended())
 		fail(EXIT_ENDED, "the program ended under load");
@@ -442,12 +441,6 @@ int main(int argc, char **argv)
 		warn("ended with signal %d (%s) when it was stopped", WTERMSIG(server_status),
 		     strsignal(WTERMSIG(server_status)));
 
-	printf("port %u\n", l.port);
-	printf("host %s\n", l.host);
-	printf("load_seconds %.3f\n", (ended - begun) / 1e3);
-	printf("cpu_us %.0f\n", after.cpu_us - before.cpu_us);
-	printf("switches_voluntary %.0f\n", dead_voluntary - before.voluntary);
-	printf("switches_involuntary %.0f\n", dead_involuntary - before.involuntary);
-	printf("peak_kb %.0f\n", after.peak_kb);
+	print_figures(&l, &before, &after, ended - begun);
 	return interrupted ? 128 + interrupted : 0;
 }

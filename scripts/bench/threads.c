@@ -8,8 +8,6 @@
  * "CASE NANOSECONDS", of elapsed time per operation; all cases if none is named.
  * scripts/bench/threads.sh runs it natively and under fiberize in turn.
  */
-#define _GNU_SOURCE
-
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,80 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scripts/bench/threads_time.h"
+
 #define FEW 16
 #define MANY 64
 #define QUEUE_ROOM 64
-
-static double seconds = 0.2;
-static atomic_int stop;
-
-static void must(int err, const char *what)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "threads: %s: %s\n", what, strerror(err));
-	exit(1);
-}
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-/* Time per operation of a loop in this thread: body does `batch` of them. */
-static double loop(void (*body)(unsigned), unsigned batch)
-{
-	uint64_t start, end, until, n = 0;
-
-	body(batch);
-	start = now();
-	until = start + (uint64_t)(seconds * 1e9);
-	do {
-		body(batch);
-		n += batch;
-		end = now();
-	} while (end < until);
-	return (double)(end - start) / (double)n;
-}
-
-/* Threads count their operations, each in a cache line of its own. */
-struct worker {
-	pthread_t thread;
-	unsigned index;
-	uint64_t operations;
-} __attribute__((aligned(128)));
-
-/* Time per operation of all `count` threads together. */
-static double together(void *(*run)(void *), unsigned count)
-{
-	struct worker *workers = aligned_alloc(128, count * sizeof(*workers));
-	struct timespec ts = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-	uint64_t start, sum = 0;
-	double elapsed;
-
-	if (!workers)
-		must(ENOMEM, "aligned_alloc");
-	atomic_store(&stop, 0);
-	start = now();
-	for (unsigned i = 0; i < count; i++) {
-		workers[i].index = i;
-		workers[i].operations = 0;
-		must(pthread_create(&workers[i].thread, NULL, run, &workers[i]),
-		     "pthread_create");
-	}
-	nanosleep(&ts, NULL);
-	atomic_store(&stop, 1);
-	for (unsigned i = 0; i < count; i++) {
-		must(pthread_join(workers[i].thread, NULL), "pthread_join");
-		sum += workers[i].operations;
-	}
-	elapsed = (double)(now() - start);
-	free(workers);
-	return elapsed / (double)(sum ? sum : 1);
-}
 
 /* ---- create and join ---------------------------------------------------- */
 
@@ -323,9 +252,9 @@ static int messages[2];
 static void *computes(void *arg)
 {
 	while (!atomic_load(&stop)) {
-		uint64_t until = now() + 400000;
+		uint64_t until = now_ns() + 400000;
 
-		while (now() < until)
+		while (now_ns() < until)
 			continue;
 		usleep(1000);
 	}

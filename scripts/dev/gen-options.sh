@@ -3,19 +3,16 @@
 #
 # scripts/dev/gen-options.sh - what is generated from runtime/base/options.def.
 #
-#	--markdown	README's table
 #	--man		the man page's list
 #	--sh		the launcher's table: one option per line, fields separated
 #			by |: flag env type min max argument allowed help;
 #			min holds the words of an option that has some
 #	--launcher VERSION	scripts/fiberize with that table and the version in it,
 #			which is what gets built and installed
-#	--check		README.md and the man page are up to date; else exit 1
-#	--update	make them so
+#	--check		the man page is up to date; else exit 1
+#	--update	make it so
 #
-# README.md holds its table between the lines
-#	<!-- options begin --> and <!-- options end -->
-# and the man page between
+# The man page holds its list between the lines
 #	.\" options begin and .\" options end
 set -u
 
@@ -23,7 +20,6 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 root=$(dirname -- "$(dirname -- "$here")")
 def=$root/runtime/base/options.def
 launcher=$root/scripts/fiberize
-readme=$root/README.md
 manual=$root/scripts/package/fiberize.1
 
 die()
@@ -137,9 +133,6 @@ generate()
 		if (format == "sh")
 			print flag "|" env "|" type "|" min "|" max "|" arg "|" \
 				allowed "|" help
-		if (format == "markdown")
-			print "| `" env "` | `--" wanted (arg ? " " arg : "") "` | " \
-				allowed " | " shown " | " help " |"
 		if (format == "man") {
 			print ".TP"
 			print ".BR " env " \" (" roff(allowed) "; default: " shown ")\""
@@ -149,13 +142,6 @@ generate()
 			print roff(help) "."
 		}
 		count++
-	}
-
-	BEGIN {
-		if (format == "markdown") {
-			print "| variable | flag | value | default | meaning |"
-			print "| --- | --- | --- | --- | --- |"
-		}
 	}
 
 	END {
@@ -181,23 +167,7 @@ replace()
 		die "$1: needs one \"$2\" and one \"$3\" line"
 }
 
-file_of()
-{
-	case $1 in
-	readme) printf '%s\n' "$readme" ;;
-	manual) printf '%s\n' "$manual" ;;
-	esac
-}
-
-# What FILE should be.  "exit" leaves the command substitution only, hence ||.
-fresh_readme()
-{
-	text=$(generate markdown) || exit 1
-	replace "$readme" '<!-- options begin -->' '<!-- options end -->' "
-$text
-"
-}
-
+# What the man page should be.  "exit" leaves the command substitution only, hence ||.
 fresh_manual()
 {
 	text=$(generate man) || exit 1
@@ -216,7 +186,7 @@ TABLE" | sed "s/^version=.*/version='$1'/"
 }
 
 case ${1-} in
---markdown | --man | --sh)
+--man | --sh)
 	generate "${1#--}"
 	;;
 --launcher)
@@ -224,28 +194,16 @@ case ${1-} in
 	printf '%s\n' "$fresh"
 	;;
 --check)
-	code=0
-	for what in readme manual; do
-		file=$(file_of $what)
-		[ -r "$file" ] || die "$file: cannot be read"
-		fresh=$("fresh_$what") || exit 1
-		if [ "$fresh" != "$(cat "$file")" ]; then
-			printf 'gen-options.sh: %s: not up to date; run %s\n' \
-				"$file" 'scripts/dev/gen-options.sh --update' >&2
-			code=1
-		fi
-	done
-	exit $code
+	[ -r "$manual" ] || die "$manual: cannot be read"
+	fresh=$(fresh_manual) || exit 1
+	[ "$fresh" = "$(cat "$manual")" ] ||
+		die "$manual: not up to date; run scripts/dev/gen-options.sh --update"
 	;;
 --update)
-	for what in readme manual; do
-		file=$(file_of $what)
-		[ -r "$file" ] || continue
-		fresh=$("fresh_$what") || exit 1
-		[ "$fresh" = "$(cat "$file")" ] || printf '%s\n' "$fresh" >"$file"
-	done
+	fresh=$(fresh_manual) || exit 1
+	[ "$fresh" = "$(cat "$manual")" ] || printf '%s\n' "$fresh" >"$manual"
 	;;
 *)
-	die "usage: gen-options.sh --markdown | --man | --sh | --launcher VERSION | --check | --update"
+	die "usage: gen-options.sh --man | --sh | --launcher VERSION | --check | --update"
 	;;
 esac

@@ -40,7 +40,10 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/bench.sh
 ./usr/libexec/fiberize/check
 ./usr/libexec/fiberize/echo_client
+./usr/libexec/fiberize/figures.awk
 ./usr/libexec/fiberize/measure
+./usr/libexec/fiberize/median.awk
+./usr/libexec/fiberize/report.awk
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/examples/fiberize.conf
 ./usr/share/doc/fiberize/examples/seccomp.json

@@ -311,15 +311,18 @@ run "$fiberize" --no-redirect --redirect printenv FIBERIZE_REDIRECT
 equal 'the last one holds' 1 "$out"
 refused 'no value, no --no-' 2 '*--no-processors*' "$fiberize" --no-processors true
 run "$root/scripts/dev/gen-options.sh" --check
-equal 'tables in README.md and the man page' '0' "$code${err:+: $err}"
+equal 'the list in the man page' '0' "$code${err:+: $err}"
 
 # The same on a copy, where it may go wrong.
 mkdir -p "$tmp/copy/runtime/base" "$tmp/copy/scripts/dev" "$tmp/copy/scripts/package"
 cp "$root/scripts/fiberize" "$tmp/copy/scripts"
-cp "$root/scripts/package/fiberize.1" "$tmp/copy/scripts/package"
+{
+	echo above
+	sed '/^\.\\" options begin/,/^\.\\" options end/{/^\.\\" options/!d}' "$root/scripts/package/fiberize.1"
+	echo below
+} >"$tmp/copy/scripts/package/fiberize.1"
 cp "$root/scripts/dev/gen-options.sh" "$tmp/copy/scripts/dev"
 cp "$root/runtime/base/options.def" "$tmp/copy/runtime/base"
-printf 'above\n<!-- options begin -->\n<!-- options end -->\nbelow\n' >"$tmp/copy/README.md"
 gen=$tmp/copy/scripts/dev/gen-options.sh
 run "$gen" --check
 equal 'gen-options.sh: a stale table is found' 1 "$code"
@@ -327,7 +330,7 @@ run "$gen" --update
 run "$gen" --check
 equal 'gen-options.sh: --update mends it' 0 "$code${err:+: $err}"
 equal 'gen-options.sh: and nothing else' 'above below' \
-	"$(sed -n '1p;$p' "$tmp/copy/README.md" | tr '\n' ' ' | sed 's/ $//')"
+	"$(sed -n '1p;$p' "$tmp/copy/scripts/package/fiberize.1" | tr '\n' ' ' | sed 's/ $//')"
 sed -i 's/1, 256/1, 512/' "$tmp/copy/runtime/base/options.def"
 run "$gen" --check
 equal 'gen-options.sh: a changed option is found' 1 "$code"

@@ -97,7 +97,7 @@ static uint32_t reap(void)
 
 Test(ring, completes)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 
 	init();
 	start_nop(&w);
@@ -116,7 +116,7 @@ Test(ring, completes)
 /* Results come through as they are. */
 Test(ring, results)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 	struct io_uring_sqe *sqe;
 	char buf[8];
 	int p[2];
@@ -217,7 +217,7 @@ Test(ring, overflow_of_polls_and_a_kick)
 
 Test(ring, cancel_ends_a_poll)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 
 	init_with_poll(&w);
 	fz_ring_submit(&ring);
@@ -231,7 +231,7 @@ Test(ring, cancel_ends_a_poll)
 
 Test(ring, cancel_by_another_thread)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 
 	init_with_poll(&w);
 	fz_ring_submit(&ring);
@@ -244,7 +244,7 @@ Test(ring, cancel_by_another_thread)
 /* Completed already: the result stays, and both answers are waited for. */
 Test(ring, cancel_too_late)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 
 	init();
 	start_nop(&w);
@@ -262,7 +262,7 @@ Test(ring, cancel_too_late)
 /* Queued together: in order, so the cancel request finds it. */
 Test(ring, cancel_before_submission)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 
 	init_with_poll(&w);
 	fz_ring_cancel(&ring, &w.request, true);
@@ -274,7 +274,7 @@ Test(ring, cancel_before_submission)
 /* A request with several completions: early wake-up at the first, done at the last. */
 Test(ring, several_completions_of_one_request)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 	struct io_uring_sqe *sqe;
 	int p[3][2];
 
@@ -361,7 +361,7 @@ static int ring_fd(void)
 
 static void works(void)
 {
-	struct waiter w = { .fiber.tid = 0 };
+	struct waiter w = { .fiber.thread.tid = 0 };
 	bool kicked = false;
 
 	start_nop(&w);

@@ -85,13 +85,13 @@ Test(fiber, errors_of_join_and_detach)
 	cr_assert_eq(fz_fiber_detach(f), -EINVAL);
 	SET(go, true);
 	cr_assert(EVENTUALLY(fz_fiber_alive() == 1));
-	cr_assert(EVENTUALLY(GET(f->life) == FZ_LIFE_FREE));
+	cr_assert(EVENTUALLY(GET(f->thread.life) == FZ_LIFE_FREE));
 	cr_assert_eq(fz_fiber_detach(f), -ESRCH);
 	/* Ended, nobody has joined yet: detaching frees it. */
 	f = spawn(identity, NULL);
-	cr_assert(EVENTUALLY(GET(f->life) == FZ_LIFE_ENDED));
+	cr_assert(EVENTUALLY(GET(f->thread.life) == FZ_LIFE_ENDED));
 	cr_assert_eq(fz_fiber_detach(f), 0);
-	cr_assert_eq(GET(f->life), FZ_LIFE_FREE);
+	cr_assert_eq(GET(f->thread.life), FZ_LIFE_FREE);
 }
 
 static void *join_it(void *arg)
@@ -109,7 +109,7 @@ Test(fiber, second_joiner_is_refused)
 	setup_start(1);
 	f = spawn(wait_for_go, (void *)5);
 	joiner = spawn(join_it, f);
-	cr_assert(EVENTUALLY(GET(f->life) & FZ_LIFE_JOINING));
+	cr_assert(EVENTUALLY(GET(f->thread.life) & FZ_LIFE_JOINING));
 	cr_assert_eq(join_error(f, FZ_FOREVER), -EINVAL);
 	SET(go, true);
 	cr_assert_eq((intptr_t)join(joiner), 5);
@@ -133,7 +133,7 @@ Test(fiber, joining_each_other_is_a_deadlock)
 	setup_start(1);
 	a = spawn(join_partner, NULL);
 	b = spawn(join_it, a);
-	cr_assert(EVENTUALLY(GET(a->life) & FZ_LIFE_JOINING));
+	cr_assert(EVENTUALLY(GET(a->thread.life) & FZ_LIFE_JOINING));
 	SET(partner, b);
 	other = (intptr_t)join(b);
 	cr_assert_eq(other, -EDEADLK, "a joined b, which waits for a: a's result is %ld", other);
@@ -154,7 +154,7 @@ Test(fiber, native_threads_join_too)
 	}
 	f = spawn(wait_for_go, (void *)9);
 	t = native(join_it, f);
-	cr_assert(EVENTUALLY(GET(f->life) & FZ_LIFE_JOINING));
+	cr_assert(EVENTUALLY(GET(f->thread.life) & FZ_LIFE_JOINING));
 	SET(go, true);
 	pthread_join(t, &result);
 	cr_assert_eq((intptr_t)result, 9);
@@ -199,14 +199,14 @@ Test(fiber, canceled_join_leaves_it_joinable)
 	setup_start(1);
 	f = spawn(wait_for_go, (void *)3);
 	joiner = spawn(cancel_wait, f);
-	cr_assert(EVENTUALLY(GET(f->life) & FZ_LIFE_JOINING));
+	cr_assert(EVENTUALLY(GET(f->thread.life) & FZ_LIFE_JOINING));
 	atomic_fetch_or(fz_tcb_cancelhandling(joiner->tcb), CANCELED_BIT);
-	atomic_store(&joiner->cancel_sent, true);
+	atomic_store(&joiner->cancel.sent, true);
 	fz_enter_runtime(self);
 	fz_wake_any(joiner, FZ_WHY_CANCEL);
 	fz_leave_runtime(self);
 	cr_assert_eq((intptr_t)join(joiner), -ECANCELED);
-	cr_assert_eq(GET(f->life) & FZ_LIFE_JOINING, 0);
+	cr_assert_eq(GET(f->thread.life) & FZ_LIFE_JOINING, 0);
 	SET(go, true);
 	cr_assert_eq((intptr_t)join(f), 3);
 }
@@ -224,9 +224,9 @@ Test(fiber, late_cancel_does_not_reach_the_next_life)
 
 	setup_start(1);
 	f = spawn(identity, NULL);
-	cr_assert(EVENTUALLY(GET(f->life) == FZ_LIFE_ENDED));
+	cr_assert(EVENTUALLY(GET(f->thread.life) == FZ_LIFE_ENDED));
 	atomic_fetch_or(fz_tcb_cancelhandling(f->tcb), CANCELED_BIT);
-	atomic_store(&f->cancel_sent, true);
+	atomic_store(&f->cancel.sent, true);
 	join(f);
 	next = spawn(is_canceled, NULL);
 	cr_assert_eq(next, f, "not reused: the test shows nothing");
@@ -244,8 +244,8 @@ static void *tid_of(void *arg)
 {
 	struct fz_fiber *self = fz_self();
 
-	*(int *)arg = self->tid;
-	return (void *)(uintptr_t)(atomic_load(fz_tcb_tid(fz_tcb_get())) != self->tid ||
+	*(int *)arg = self->thread.tid;
+	return (void *)(uintptr_t)(atomic_load(fz_tcb_tid(fz_tcb_get())) != self->thread.tid ||
 				   fz_tcb_get() != self->tcb ||
 				   fz_fiber_of_tcb(self->tcb) != self);
 }
@@ -362,7 +362,7 @@ Test(fiber, stacks_are_as_big_as_asked)
 			struct fz_fiber *f = spawn_with(use_stack, (void *)(sizes[i] - 32768),
 							sizes[i], false);
 
-			cr_assert_geq(f->stack_size, sizes[i]);
+			cr_assert_geq(f->mem.stack_size, sizes[i]);
 			join(f);
 		}
 }

@@ -351,7 +351,7 @@ static void cancel(struct fz_fiber *f)
 	struct fz_fiber *self = fz_self();
 
 	atomic_fetch_or(fz_tcb_cancelhandling(f->tcb), CANCELED_BIT);
-	atomic_store(&f->cancel_sent, true);
+	atomic_store(&f->cancel.sent, true);
 	fz_enter_runtime(self);
 	fz_wake_any(f, FZ_WHY_CANCEL);
 	fz_leave_runtime(self);

@@ -48,7 +48,7 @@ static void *juggle(void *arg)
 		}
 		if (!f)
 			continue;
-		f->handlers_run++;
+		f->sig.handlers_run++;
 		f->sp = &f;
 		random_next(&seed) & 1 ? fz_fiber_found_running(f) : fz_fiber_has_run(f);
 		if (random_next(&seed) & 1)

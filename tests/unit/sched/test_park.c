@@ -253,7 +253,7 @@ Test(park, cancel_requested_before)
 
 	setup_start(1);
 	atomic_fetch_or(fz_tcb_cancelhandling(self->tcb), CANCELED_BIT);
-	atomic_store(&self->cancel_sent, true);
+	atomic_store(&self->cancel.sent, true);
 	cr_assert(fz_cancel_requested(self));
 	fz_enter_runtime(self);
 	fz_wait_arm(self, FZ_WAIT_CANCEL);
@@ -341,7 +341,7 @@ Test(park, cancel_is_never_missed)
 		while (GET(armed_round) != i)
 			yield_fiber();
 		atomic_fetch_or(fz_tcb_cancelhandling(victim->tcb), CANCELED_BIT);
-		atomic_store(&victim->cancel_sent, true);
+		atomic_store(&victim->cancel.sent, true);
 		fz_enter_runtime(self);
 		fz_wake_any(victim, FZ_WHY_CANCEL);
 		fz_leave_runtime(self);

@@ -13,7 +13,7 @@ static struct fz_fiber *new_fibers(int n)
 	struct fz_fiber *f = calloc((size_t)n, sizeof(*f));
 
 	for (int i = 0; i < n; i++)
-		f[i].tid = i;
+		f[i].thread.tid = i;
 	return f;
 }
 
@@ -31,15 +31,15 @@ Test(runq, first_in_first_out)
 		struct fz_fiber *got = fz_runq_pop(&q);
 
 		cr_assert_not_null(got);
-		cr_assert_eq(got->tid, i);
+		cr_assert_eq(got->thread.tid, i);
 	}
 	cr_assert_null(fz_runq_pop(&q));
 	cr_assert_eq(fz_runq_length(&q), 0);
 	/* Emptied and filled again: no stale tail. */
 	fz_runq_push(&q, &f[3]);
 	fz_runq_push(&q, &f[4]);
-	cr_assert_eq(fz_runq_pop(&q)->tid, 3);
-	cr_assert_eq(fz_runq_pop(&q)->tid, 4);
+	cr_assert_eq(fz_runq_pop(&q)->thread.tid, 3);
+	cr_assert_eq(fz_runq_pop(&q)->thread.tid, 4);
 	cr_assert_null(q.tail);
 }
 
@@ -54,10 +54,10 @@ Test(runq, slot_displaces_to_the_end)
 	cr_assert_eq(fz_runq_length(&q), 1, "the slot does not count");
 	fz_runq_push_slot(&q, &f[2]);
 	cr_assert_eq(fz_runq_length(&q), 2);
-	cr_assert_eq(fz_runq_pop_slot(&q)->tid, 2);
+	cr_assert_eq(fz_runq_pop_slot(&q)->thread.tid, 2);
 	cr_assert_null(fz_runq_pop_slot(&q));
-	cr_assert_eq(fz_runq_pop(&q)->tid, 0);
-	cr_assert_eq(fz_runq_pop(&q)->tid, 1);
+	cr_assert_eq(fz_runq_pop(&q)->thread.tid, 0);
+	cr_assert_eq(fz_runq_pop(&q)->thread.tid, 1);
 	cr_assert_null(fz_runq_pop(&q));
 }
 
@@ -76,7 +76,7 @@ static int pop_tid(struct fz_runq *q)
 {
 	struct fz_fiber *f = fz_runq_pop(q);
 
-	return f ? f->tid : -1;
+	return f ? f->thread.tid : -1;
 }
 
 Test(runq, those_that_compute_are_last)
@@ -113,16 +113,16 @@ Test(runq, and_have_their_turn)
 	cr_assert_null(fz_runq_pop_cpu_bound(&q));
 	for (int i = 0; i < 5; i++)
 		fz_runq_push(&q, &f[i]);
-	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->tid, 0);
-	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->tid, 3, "the last of all");
-	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->tid, 1, "no more of them");
+	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->thread.tid, 0);
+	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->thread.tid, 3, "the last of all");
+	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->thread.tid, 1, "no more of them");
 	cr_assert_eq(fz_runq_brief(&q), 2);
 	fz_runq_push(&q, &f[0]);
 	fz_runq_push(&q, &f[1]);
 	cr_assert_eq(pop_tid(&q), 2);
 	cr_assert_eq(pop_tid(&q), 4);
 	cr_assert_eq(pop_tid(&q), 1);
-	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->tid, 0);
+	cr_assert_eq(fz_runq_pop_cpu_bound(&q)->thread.tid, 0);
 	cr_assert_eq(fz_runq_length(&q), 0);
 	cr_assert_null(q.tail);
 	free(f);
@@ -131,7 +131,7 @@ Test(runq, and_have_their_turn)
 /* Computing is forgotten by switching often. */
 Test(runq, who_computes)
 {
-	struct fz_fiber f = { .tid = 0 };
+	struct fz_fiber f = { .thread.tid = 0 };
 
 	fz_fiber_found_running(&f);
 	cr_assert(!fz_fiber_is_cpu_bound(&f), "anyone may be found running once");
@@ -158,14 +158,14 @@ static void steal_of(int n, int expected)
 		cr_assert_null(got);
 		return;
 	}
-	cr_assert_eq(got->tid, 0);
+	cr_assert_eq(got->thread.tid, 0);
 	cr_assert_eq(fz_runq_length(&victim), (uint32_t)(n - expected));
 	cr_assert_eq(fz_runq_length(&mine), (uint32_t)expected, "one more was there before");
-	cr_assert_eq(fz_runq_pop(&mine)->tid, n);
+	cr_assert_eq(fz_runq_pop(&mine)->thread.tid, n);
 	for (int i = 1; i < expected; i++)
-		cr_assert_eq(fz_runq_pop(&mine)->tid, i);
+		cr_assert_eq(fz_runq_pop(&mine)->thread.tid, i);
 	for (int i = expected; i < n; i++)
-		cr_assert_eq(fz_runq_pop(&victim)->tid, i);
+		cr_assert_eq(fz_runq_pop(&victim)->thread.tid, i);
 	cr_assert_null(fz_runq_pop(&mine));
 	cr_assert_null(fz_runq_pop(&victim));
 	free(f);
@@ -194,13 +194,13 @@ static _Atomic unsigned twice;
 
 static void took(struct fz_fiber *f)
 {
-	if (atomic_fetch_add(&held[f->tid], 1) != 0)
+	if (atomic_fetch_add(&held[f->thread.tid], 1) != 0)
 		COUNT(twice);
 }
 
 static void put(struct fz_runq *q, struct fz_fiber *f, bool slot)
 {
-	atomic_fetch_sub(&held[f->tid], 1);
+	atomic_fetch_sub(&held[f->thread.tid], 1);
 	if (slot)
 		fz_runq_push_slot(q, f);
 	else
@@ -250,14 +250,14 @@ Test(runq, concurrent_push_pop_steal_lose_nothing)
 		struct fz_fiber *one;
 
 		while ((one = fz_runq_pop(&queues[q]))) {
-			seen[one->tid]++;
+			seen[one->thread.tid]++;
 			n++;
 		}
 		cr_assert_eq(n, length);
 		cr_assert_eq(fz_runq_brief(&queues[q]), 0);
 		one = fz_runq_pop_slot(&queues[q]);
 		if (one)
-			seen[one->tid]++;
+			seen[one->thread.tid]++;
 	}
 	for (int i = 0; i < FIBERS; i++)
 		cr_assert_eq(seen[i], 1, "fiber %d was found %d times", i, seen[i]);

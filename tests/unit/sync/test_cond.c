@@ -253,7 +253,7 @@ Test(cond, cancel_takes_no_signal_and_returns_the_mutex)
 	other = spawn(wait_for_ticket, NULL);
 	cr_assert(EVENTUALLY(GET(cond.waiters) == 4));
 	atomic_fetch_or(fz_tcb_cancelhandling(victim->tcb), CANCELED_BIT);
-	atomic_store(&victim->cancel_sent, true);
+	atomic_store(&victim->cancel.sent, true);
 	fz_enter_runtime(self);
 	fz_wake_any(victim, FZ_WHY_CANCEL);
 	fz_leave_runtime(self);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_BENCH_ECHO_CONN_H
+#define FZ_BENCH_ECHO_CONN_H
+
+/*
+ * scripts/bench/echo_conn.h - the connections of echo_client.c: a message, its answer, compared.
+ * One thread.
+ */
+
+#include <netdb.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scripts/bench/histogram.h"
+#include "scripts/bench/number.h"
+
+struct conn {
+	int fd;
+	uint32_t id;
+	uint32_t seq;
+	size_t sent;		/* of the current message */
+	size_t got;		/* of its answer */
+	uint64_t start;		/* when the message was begun, or due, ns */
+	uint64_t due;		/* with -r: when the next one is to be sent, ns */
+	bool connected;
+	bool busy;		/* a message is under way */
+	bool want_out;		/* EPOLLOUT is registered */
+	bool dead;
+	unsigned char *out;	/* the message, size bytes */
+};
+
+/* What all connections share. */
+struct echo {
+	size_t size;			/* of a message, bytes */
+	int epfd;
+	uint32_t alive, outstanding;
+	uint64_t total, errors;
+	uint64_t count_from, count_to;	/* only answers in between count for the figures, ns */
+	double period;			/* with -r: between messages of one connection, ns; else 0 */
+	struct histogram latencies;	/* of answers that count */
+	unsigned char *in;		/* size bytes, for what is received */
+};
+extern struct echo echo;
+
+/* Print a message and end the program. */
+__attribute__((format(printf, 2, 3), noreturn)) void echo_die(int status, const char *fmt, ...);
+
+/* Begin to connect to ai. */
+void conn_open(struct conn *c, const struct addrinfo *ai);
+
+/* Count an error, print the first few, and close the connection. */
+__attribute__((format(printf, 2, 3))) void conn_fail(struct conn *c, const char *fmt, ...);
+
+/* Send the next message. */
+void conn_begin(struct conn *c, uint64_t now);
+
+/* Send the next message if it is due. */
+void conn_begin_due(struct conn *c, uint64_t now);
+
+/*
+ * Wait for events and move every connection on.  again: a connection whose
+ * answer is complete sends its next message, until stop_at.  Returns the
+ * number of answers that were completed, or -1 if nothing happened by deadline.
+ */
+int conn_turn(bool again, uint64_t stop_at, uint64_t deadline);
+
+#endif

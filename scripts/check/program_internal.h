@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CHECK_PROGRAM_INTERNAL_H
+#define CHECK_PROGRAM_INTERNAL_H
+
+/*
+ * scripts/check/program_internal.h - one search for the program that will run: program.c finds
+ * the file, judge.c judges it.
+ */
+
+#include "program.h"
+
+/* The machine that this tool was built for. */
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#endif
+
+struct search {
+	struct program *program;
+	const struct object *library;
+	char *whose;			/* "SCRIPT: its interpreter ", or "" */
+	char *credentials;		/* whose the process will have, if not its program's */
+};
+
+/* Refuse the program: exit code, kind in a few words, and a message of one line. */
+void program_refuse(struct search *s, enum code code, const char *kind, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Refuse path if it is set-user-ID or set-group-ID or has capabilities.  True if so. */
+bool program_refuse_secure(struct search *s, const char *path);
+
+/* Read the dynamic section of o and judge it. */
+void program_judge(struct search *s, struct object *o);
+
+#endif
