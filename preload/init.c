@@ -143,8 +143,7 @@ bool fz_runtime_ready(void)
 	uint32_t processors;
 	int err;
 
-	/* acquire: pairs with fz_sched_start(). */
-	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.started, memory_order_acquire)))
+	if (FZ_LIKELY(fz_runtime_runs()))
 		return true;
 	/* Natives may be first: only the main thread can become the first fiber. */
 	if (native || fz_sys_gettid() != fz_sys_getpid())

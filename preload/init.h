@@ -9,6 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/sched/sched.h"
+
+/* Have threads been fibers since the first pthread_create?  By anybody. */
+static inline bool fz_runtime_runs(void)
+{
+	/* acquire: pairs with fz_sched_start(). */
+	return atomic_load_explicit(&fz_sched.started, memory_order_acquire);
+}
+
 /*
  * Leave dormancy if that has not happened and is possible.  By the first
  * pthread_create.  False: threads are native, now and for good.

@@ -31,6 +31,29 @@ static inline fz_nsec fz_timespec_nsec(const struct timespec *ts)
 	return (fz_nsec)ts->tv_sec * FZ_SEC + (fz_nsec)ts->tv_nsec;
 }
 
+static inline struct timespec fz_timespec_of(fz_nsec span)
+{
+	return (struct timespec){ .tv_sec = (time_t)(span / FZ_SEC),
+				  .tv_nsec = (long)(span % FZ_SEC) };
+}
+
+/* The time from now to the deadline. */
+static inline struct timespec fz_timespec_left(fz_nsec deadline)
+{
+	fz_nsec now = fz_now();
+
+	return fz_timespec_of(deadline > now ? deadline - now : 0);
+}
+
+/* For calls with a relative timeout: NULL if there is none. */
+static inline struct timespec *fz_timeout_left(fz_nsec deadline, struct timespec *ret_left)
+{
+	if (deadline == FZ_FOREVER)
+		return NULL;
+	*ret_left = fz_timespec_left(deadline);
+	return ret_left;
+}
+
 /* A span from now; never 0, which some callees take for "do not wait". */
 static inline fz_nsec fz_deadline_after(fz_nsec span)
 {

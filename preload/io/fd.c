@@ -7,7 +7,9 @@
  */
 #include "preload/io/fd.h"
 
+#include "preload/gate.h"
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
@@ -42,15 +44,16 @@ void fz_fd_closed(int fd)
 FZ_EXPORT int close(int fd)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_close);
+	struct fz_blocked call;
 	int ret;
 
 	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
 		return (int)fz_leave(-EBADF);
 	fz_fd_forget(fd);
-	if (self)
-		fz_announce_brief(self);
+	call = fz_block(self, FZ_CALL_BRIEF);
+	/* Never again: it is closed even after EINTR. */
 	ret = fz_real.close(fd);
-	fz_leave_brief(self);
+	fz_block_end(&call, ret);
 	fz_fd_closed(fd);
 	return ret;
 }
@@ -186,7 +189,7 @@ static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lo
 	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 		return ret;
 	errno = saved;
-	call = fz_block_restartable(self);
+	call = fz_block(self, FZ_CALL_RESTARTS);
 	do
 		ret = fz_real.fcntl(fd, command, lock);
 	while (fz_block_again(&call, ret));
@@ -275,7 +278,7 @@ FZ_EXPORT int flock(int fd, int operation)
 		if (ret == 0 || errno != EWOULDBLOCK)
 			return ret;
 		errno = saved;
-		call = fz_block_restartable(self);
+		call = fz_block(self, FZ_CALL_RESTARTS);
 		do
 			ret = fz_real.flock(fd, operation);
 		while (fz_block_again(&call, ret));
@@ -297,7 +300,7 @@ FZ_EXPORT int lockf(int fd, int command, off_t n)
 		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
 			return ret;
 		errno = saved;
-		call = fz_block_restartable(self);
+		call = fz_block(self, FZ_CALL_RESTARTS);
 		do
 			ret = fz_real.lockf(fd, command, n);
 		while (fz_block_again(&call, ret));

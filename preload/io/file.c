@@ -6,6 +6,7 @@
  * open waits for a disk, or the other end of a FIFO: announced as brief.
  */
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
@@ -14,10 +15,15 @@
 
 /* ---- open --------------------------------------------------------------- */
 
-/* Whatever is remembered of that number was closed behind our back. */
-static int opened(struct fz_fiber *self, int fd)
+static struct fz_blocked begin_open(struct fz_fiber *self)
 {
-	fz_leave_brief(self);
+	return fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+}
+
+/* Whatever is remembered of that number was closed behind our back. */
+static int opened(const struct fz_blocked *call, int fd)
+{
+	fz_block_end(call, fd);
 	if (fd >= 0)
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	return fd;
@@ -25,15 +31,19 @@ static int opened(struct fz_fiber *self, int fd)
 
 FZ_EXPORT int open(const char *path, int flags, ...)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_open);
+	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open));
 	va_list args;
 	mode_t mode;
+	int fd;
 
 	/* There or not, as in libc: the kernel knows whether to look at it. */
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	return opened(self, fz_real.open(path, flags, mode));
+	do
+		fd = fz_real.open(path, flags, mode);
+	while (fz_block_again(&call, fd));
+	return opened(&call, fd);
 }
 FZ_EXPORT_ALIAS(open64, open);
 FZ_EXPORT_ALIAS(__open, open);
@@ -41,47 +51,67 @@ FZ_EXPORT_ALIAS(__open64, open);
 
 FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_openat);
+	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_openat));
 	va_list args;
 	mode_t mode;
+	int fd;
 
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	return opened(self, fz_real.openat(dir, path, flags, mode));
+	do
+		fd = fz_real.openat(dir, path, flags, mode);
+	while (fz_block_again(&call, fd));
+	return opened(&call, fd);
 }
 FZ_EXPORT_ALIAS(openat64, openat);
 
 /* Without a mode; libc ends a program that needs one. */
 FZ_EXPORT int __open_2(const char *path, int flags)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM___open_2);
+	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___open_2));
+	int fd;
 
-	return opened(self, fz_real.__open_2(path, flags));
+	do
+		fd = fz_real.__open_2(path, flags);
+	while (fz_block_again(&call, fd));
+	return opened(&call, fd);
 }
 FZ_EXPORT_ALIAS(__open64_2, __open_2);
 
 FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM___openat_2);
+	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___openat_2));
+	int fd;
 
-	return opened(self, fz_real.__openat_2(dir, path, flags));
+	do
+		fd = fz_real.__openat_2(dir, path, flags);
+	while (fz_block_again(&call, fd));
+	return opened(&call, fd);
 }
 FZ_EXPORT_ALIAS(__openat64_2, __openat_2);
 
 FZ_EXPORT int creat(const char *path, mode_t mode)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_creat);
+	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_creat));
+	int fd;
 
-	return opened(self, fz_real.creat(path, mode));
+	do
+		fd = fz_real.creat(path, mode);
+	while (fz_block_again(&call, fd));
+	return opened(&call, fd);
 }
 FZ_EXPORT_ALIAS(creat64, creat);
 
 FZ_EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_open_by_handle_at);
+	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open_by_handle_at));
+	int fd;
 
-	return opened(self, fz_real.open_by_handle_at(mount, handle, flags));
+	do
+		fd = fz_real.open_by_handle_at(mount, handle, flags);
+	while (fz_block_again(&call, fd));
+	return opened(&call, fd);
 }
 
 /* ---- by descriptor ------------------------------------------------------- */
@@ -173,69 +203,78 @@ FZ_EXPORT int fdatasync(int fd)
 
 FZ_EXPORT int sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_sync_file_range);
+	const unsigned waits = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER;
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_sync_file_range),
+					  flags & waits ? 0 : FZ_CALL_BRIEF);
 	int ret;
 
-	if (self && flags & (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER))
-		fz_announce(self);
-	else if (self)
-		fz_announce_brief(self);
-	ret = fz_real.sync_file_range(fd, offset, n, flags);
-	fz_leave_brief(self);
+	do
+		ret = fz_real.sync_file_range(fd, offset, n, flags);
+	while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
 	return ret;
 }
 
 FZ_EXPORT void sync(void)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_sync);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_sync), 0);
 
-	if (self)
-		fz_announce(self);
 	fz_real.sync();
-	fz_leave_brief(self);
+	fz_block_end(&call, 0);
 }
 
 FZ_EXPORT int syncfs(int fd)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_syncfs);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_syncfs), 0);
 	int ret;
 
-	if (self)
-		fz_announce(self);
-	ret = fz_real.syncfs(fd);
-	fz_leave_brief(self);
+	do
+		ret = fz_real.syncfs(fd);
+	while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
 	return ret;
 }
 
 FZ_EXPORT int msync(void *start, size_t n, int flags)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_msync);
+	struct fz_blocked call = fz_block(flags & MS_SYNC ? self : NULL, 0);
 	int ret;
 
-	if (self && flags & MS_SYNC)
-		fz_announce(self);
-	ret = fz_real.msync(start, n, flags);
-	fz_leave_brief(self);
+	do
+		ret = fz_real.msync(start, n, flags);
+	while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
 	return ret;
 }
 
 FZ_EXPORT int fallocate(int fd, int mode, off_t offset, off_t n)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fallocate);
-	int ret = fz_real.fallocate(fd, mode, offset, n);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_fallocate), FZ_CALL_BRIEF);
+	int ret;
 
-	fz_leave_brief(self);
+	do
+		ret = fz_real.fallocate(fd, mode, offset, n);
+	while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
 	return ret;
 }
 FZ_EXPORT_ALIAS(fallocate64, fallocate);
 
 FZ_EXPORT int posix_fallocate(int fd, off_t offset, off_t n)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_fallocate);
-	int ret = fz_real.posix_fallocate(fd, offset, n);
+	struct fz_fiber *self = fz_enter(FZ_SYM_posix_fallocate);
+	struct fz_real_call call;
+	int ret;
 
-	fz_leave_brief(self);
-	return ret;
+	if (!self)
+		return fz_real.posix_fallocate(fd, offset, n);
+	call = fz_call_begin(self, FZ_CALL_BRIEF);
+	do
+		ret = -fz_real.posix_fallocate(fd, offset, n);
+	while (fz_call_again(&call, ret));
+	fz_call_end(&call, ret);
+	return fz_leave_pthread(ret);
 }
 FZ_EXPORT_ALIAS(posix_fallocate64, posix_fallocate);
 
@@ -282,9 +321,12 @@ FZ_EXPORT ssize_t vmsplice(int fd, const struct iovec *iov, size_t count, unsign
 FZ_EXPORT ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset,
 				  size_t n, unsigned flags)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_copy_file_range);
-	ssize_t ret = fz_real.copy_file_range(in, in_offset, out, out_offset, n, flags);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_copy_file_range), FZ_CALL_BRIEF);
+	ssize_t ret;
 
-	fz_leave_brief(self);
+	do
+		ret = fz_real.copy_file_range(in, in_offset, out, out_offset, n, flags);
+	while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
 	return ret;
 }

@@ -7,6 +7,7 @@
  * of their priority, and mq_notify depends on whether there are any.
  */
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "preload/time.h"
 
 #include <mqueue.h>
@@ -31,7 +32,7 @@ FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
 		if (ret >= 0 || errno != ENOMSG)
 			return ret;
 		errno = saved;
-		call = fz_block(self);
+		call = fz_block(self, 0);
 		do
 			ret = fz_real.msgrcv(id, message, n, type, flags);
 		while (fz_block_again(&call, ret));
@@ -53,7 +54,7 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 		if (ret == 0 || errno != EAGAIN)
 			return ret;
 		errno = saved;
-		call = fz_block(self);
+		call = fz_block(self, 0);
 		do
 			ret = fz_real.msgsnd(id, message, n, flags);
 		while (fz_block_again(&call, ret));
@@ -71,7 +72,7 @@ static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_
 	int saved = errno;
 
 	*ret = fz_real.semtimedop(id, ops, count, &none);
-	/* Even so it may be disturbed (preload/io/brief.h). */
+	/* Even so it may be disturbed (runtime/io/real_call.h). */
 	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->sig.handlers_run != handlers)))
 		return false;
 	errno = saved;
@@ -89,13 +90,11 @@ static int semop_common(struct fz_fiber *self, int id, struct sembuf *ops, size_
 		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
 	if (!semop_waits(self, id, ops, count, &ret))
 		return ret;
-	call = fz_block(self);
+	call = fz_block(self, 0);
 	do {
-		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
-		struct timespec rest = { .tv_sec = (time_t)(left / FZ_SEC),
-					 .tv_nsec = (long)(left % FZ_SEC) };
+		struct timespec left;
 
-		ret = fz_real.semtimedop(id, ops, count, deadline == FZ_FOREVER ? NULL : &rest);
+		ret = fz_real.semtimedop(id, ops, count, fz_timeout_left(deadline, &left));
 	} while (fz_block_again(&call, ret));
 	return ret;
 }
@@ -142,7 +141,7 @@ static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t
 		if (ret >= 0 || errno != ETIMEDOUT)
 			return ret;
 		errno = saved;
-		call = fz_block_restartable(self);
+		call = fz_block(self, FZ_CALL_RESTARTS);
 		do
 			ret = fz_real.mq_timedreceive(queue, message, n, priority, when);
 		while (fz_block_again(&call, ret));
@@ -163,7 +162,7 @@ static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t 
 		if (ret == 0 || errno != ETIMEDOUT)
 			return ret;
 		errno = saved;
-		call = fz_block_restartable(self);
+		call = fz_block(self, FZ_CALL_RESTARTS);
 		do
 			ret = fz_real.mq_timedsend(queue, message, n, priority, when);
 		while (fz_block_again(&call, ret));

@@ -4,6 +4,8 @@
  * asynchronous I/O, the kernel's log.
  */
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
+#include "preload/time.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
 
@@ -34,14 +36,19 @@ FZ_EXPORT int eventfd_write(int fd, eventfd_t value)
 	return ret == sizeof(value) ? 0 : -1;
 }
 
-/* Early after boot only. */
+/* It waits early after boot only; of more than a page, a signal leaves a part. */
 FZ_EXPORT ssize_t getrandom(void *buf, size_t n, unsigned flags)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_getrandom);
-	ssize_t ret = fz_real.getrandom(buf, n, flags);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_getrandom), FZ_CALL_BRIEF);
+	ssize_t ret, done = 0;
 
-	fz_leave_brief(self);
-	return ret;
+	do {
+		ret = fz_real.getrandom((char *)buf + done, n - (size_t)done, flags);
+		done += ret > 0 ? ret : 0;
+	} while (fz_block_again(&call, ret) ||
+		 (ret > 0 && (size_t)done < n && fz_block_undisturbed(&call)));
+	fz_block_end(&call, ret);
+	return done ? done : ret;
 }
 
 FZ_EXPORT int getentropy(void *buf, size_t n)
@@ -58,31 +65,61 @@ FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 			  const struct timespec *timeout)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_aio_suspend);
-
+	fz_nsec deadline = FZ_FOREVER;
 	struct fz_blocked call;
 	int ret;
 
-	/* With a timeout it would begin anew; without, a wake-up is harmless. */
-	if (!self || timeout) {
-		if (self)
-			fz_announce(self);
+	if (!self || (timeout && (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)))
 		return fz_real.aio_suspend(list, count, timeout);
-	}
-	call = fz_block(self);
-	do
-		ret = fz_real.aio_suspend(list, count, NULL);
-	while (fz_block_again(&call, ret));
+	if (timeout)
+		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
+	call = fz_block(self, timeout ? 0 : FZ_CALL_RESTARTS);
+	do {
+		struct timespec left;
+
+		ret = fz_real.aio_suspend(list, count, fz_timeout_left(deadline, &left));
+	} while (fz_block_again(&call, ret));
 	return ret;
 }
 FZ_EXPORT_ALIAS64(aio_suspend64, aio_suspend);
 
+/* Returns 0, -EINTR, or -EIO if one of them has failed. */
+static int wait_for_requests(struct aiocb *const list[], int count)
+{
+	int ret = 0, err;
+
+	for (int i = 0; i < count; i++) {
+		if (!list[i] || list[i]->aio_lio_opcode == LIO_NOP)
+			continue;
+		/* acquire: pairs with libc's thread, which has stored the result before. */
+		while ((err = __atomic_load_n(&list[i]->__error_code, __ATOMIC_ACQUIRE)) ==
+		       EINPROGRESS) {
+			if (aio_suspend((const struct aiocb *const *)&list[i], 1, NULL) < 0 &&
+			    errno == EINTR)
+				return -EINTR;
+		}
+		if (err)
+			ret = -EIO;
+	}
+	return ret;
+}
+
 FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct sigevent *event)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_lio_listio);
+	int saved = errno, state, err;
 
-	if (self && mode == LIO_WAIT)
-		fz_announce(self);
-	return fz_real.lio_listio(mode, list, count, event);
+	/* Ended by a signal, LIO_WAIT cannot be made again: it would submit them once more. */
+	if (!self || mode != LIO_WAIT)
+		return fz_real.lio_listio(mode, list, count, event);
+	if (fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0)
+		return -1;
+	/* Unlike aio_suspend it is no cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	err = wait_for_requests(list, count);
+	pthread_setcancelstate(state, NULL);
+	errno = saved;
+	return (int)fz_leave(err);
 }
 FZ_EXPORT_ALIAS64(lio_listio64, lio_listio);
 

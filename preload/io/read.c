@@ -7,7 +7,7 @@
  * An overflow that a __*_chk name detects is libc's to report.
  */
 #include "preload/gate.h"
-#include "runtime/base/host.h"
+#include "preload/real_call.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
@@ -74,6 +74,8 @@ FZ_EXPORT_ALIAS(preadv64, preadv);
 FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_preadv2);
+	struct fz_blocked call;
+	ssize_t ret;
 
 	if (!self)
 		return fz_real.preadv2(fd, iov, count, offset, flags);
@@ -81,8 +83,10 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 		return fz_leave(fz_io_readv(self, fd, iov, count));
 	if (flags == 0)
 		return fz_leave(fz_io_preadv(self, fd, iov, count, offset));
-	if (!(flags & RWF_NOWAIT))
-		fz_announce(self);
-	return fz_real.preadv2(fd, iov, count, offset, flags);
+	call = fz_block(flags & RWF_NOWAIT ? NULL : self, FZ_CALL_RESTARTS);
+	do
+		ret = fz_real.preadv2(fd, iov, count, offset, flags);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 FZ_EXPORT_ALIAS(preadv64v2, preadv2);

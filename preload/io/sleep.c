@@ -10,43 +10,51 @@
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/io/io.h"
+#include "runtime/io/real_call.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/sleep.h"
 
-static struct timespec remaining(fz_nsec deadline)
-{
-	fz_nsec now = fz_now();
-	fz_nsec left = deadline > now ? deadline - now : 0;
-
-	return (struct timespec){ .tv_sec = (time_t)(left / FZ_SEC),
-				  .tv_nsec = (long)(left % FZ_SEC) };
-}
-
-/* Returns 0 or a positive error number. */
+/* Returns 0 or -errno. */
 static int sleep_span(struct fz_fiber *self, const struct timespec *span, struct timespec *rem)
 {
 	fz_nsec deadline;
 
 	if (!fz_timespec_valid(span) || span->tv_sec < 0)
-		return EINVAL;
+		return -EINVAL;
 	deadline = fz_deadline_after(fz_timespec_nsec(span));
 	if (fz_sleep_until(self, deadline) == 0)
 		return 0;
 	if (rem)
-		*rem = remaining(deadline);
-	return EINTR;
+		*rem = fz_timespec_left(deadline);
+	return -EINTR;
 }
 
 static int sleep_until(struct fz_fiber *self, clockid_t clock, const struct timespec *when)
 {
 	if (!fz_timespec_valid(when) || when->tv_sec < 0)
-		return EINVAL;
+		return -EINVAL;
 	do {
 		if (fz_sleep_until(self, fz_deadline_at(clock, when)) != 0)
-			return EINTR;
+			return -EINTR;
 	} while (!fz_passed(clock, when));
 	return 0;
+}
+
+/* A clock that only the kernel can wait for.  Returns 0 or -errno. */
+static int sleep_in_kernel(struct fz_fiber *self, clockid_t clock, int flags,
+			   const struct timespec *time, struct timespec *rem)
+{
+	struct fz_real_call call = fz_call_begin(self, 0);
+	struct timespec left = *time;
+	int ret;
+
+	do
+		ret = -fz_real.clock_nanosleep(clock, flags, &left, &left);
+	while (fz_call_again(&call, ret));
+	if (ret == -EINTR && rem && !(flags & TIMER_ABSTIME))
+		*rem = left;
+	return ret;
 }
 
 FZ_EXPORT int nanosleep(const struct timespec *span, struct timespec *rem)
@@ -55,7 +63,7 @@ FZ_EXPORT int nanosleep(const struct timespec *span, struct timespec *rem)
 
 	if (!self || !fz_timespec_readable(span))
 		return fz_real.nanosleep(span, rem);
-	return (int)fz_leave(-sleep_span(self, span, rem));
+	return (int)fz_leave(sleep_span(self, span, rem));
 }
 FZ_EXPORT_ALIAS(__nanosleep, nanosleep);
 
@@ -66,16 +74,13 @@ FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 
 	if (time && fz_timespec_readable(time) && fz_clock_fiber(clock) &&
 	    clock != CLOCK_THREAD_CPUTIME_ID)
-		return fz_clock_sleep(self, clock, flags, time, rem);
+		return fz_leave_pthread(fz_clock_sleep(self, clock, flags, time, rem));
 	if (!self || !fz_timespec_readable(time))
 		return fz_real.clock_nanosleep(clock, flags, time, rem);
-	if (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) {
-		if (flags & TIMER_ABSTIME)
-			return sleep_until(self, clock, time);
-		return sleep_span(self, time, rem);
-	}
-	fz_announce(self);
-	return fz_real.clock_nanosleep(clock, flags, time, rem);
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return fz_leave_pthread(sleep_in_kernel(self, clock, flags, time, rem));
+	return fz_leave_pthread(flags & TIMER_ABSTIME ? sleep_until(self, clock, time) :
+							sleep_span(self, time, rem));
 }
 
 FZ_EXPORT unsigned sleep(unsigned seconds)
@@ -100,7 +105,7 @@ FZ_EXPORT int usleep(useconds_t useconds)
 
 	if (!self)
 		return fz_real.usleep(useconds);
-	return (int)fz_leave(-sleep_span(self, &span, NULL));
+	return (int)fz_leave(sleep_span(self, &span, NULL));
 }
 
 FZ_EXPORT int sched_yield(void)

@@ -3,15 +3,33 @@
  * preload/io/terminal.c - terminals, and ioctl, of which nobody knows what it waits for.
  */
 #include "preload/io/brief.h"
+#include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 
 #include <stdarg.h>
 #include <termios.h>
 
+/*
+ * Those of them that wait until output is gone.  No other is made again: EINTR may be the
+ * answer, as that of KVM_RUN.
+ */
+static bool drains(unsigned long request)
+{
+	switch (request) {
+	case TCSBRK:
+	case TCSBRKP:
+	case TCSETSW:
+	case TCSETSF:
+		return true;
+	default:
+		return false;
+	}
+}
+
 FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_ioctl);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_ioctl), FZ_CALL_BRIEF);
 	va_list args;
 	void *arg;
 	int ret;
@@ -19,8 +37,10 @@ FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	ret = fz_real.ioctl(fd, request, arg);
-	fz_leave_brief(self);
+	do
+		ret = fz_real.ioctl(fd, request, arg);
+	while (drains(request) && fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
 	if (ret == 0 && request == FIONBIO)
 		fz_fdtab_note_nonblocking(fd, *(int *)arg != 0);
 	return ret;
@@ -39,29 +59,38 @@ static bool has_output(int fd)
 FZ_EXPORT int tcdrain(int fd)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_tcdrain);
+	struct fz_blocked call = fz_block(self && has_output(fd) ? self : NULL, 0);
+	int ret;
 
-	if (self && has_output(fd))
-		fz_announce(self);
-	return fz_real.tcdrain(fd);
+	do
+		ret = fz_real.tcdrain(fd);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 FZ_EXPORT int tcsetattr(int fd, int actions, const struct termios *settings)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_tcsetattr);
+	bool waits = self && actions != TCSANOW && has_output(fd);
+	struct fz_blocked call = fz_block(waits ? self : NULL, FZ_CALL_RESTARTS);
+	int ret;
 
-	if (self && actions != TCSANOW && has_output(fd))
-		fz_announce(self);
-	return fz_real.tcsetattr(fd, actions, settings);
+	do
+		ret = fz_real.tcsetattr(fd, actions, settings);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 /* A break takes a quarter of a second at least. */
 FZ_EXPORT int tcsendbreak(int fd, int duration)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_tcsendbreak);
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_tcsendbreak), 0);
+	int ret;
 
-	if (self)
-		fz_announce(self);
-	return fz_real.tcsendbreak(fd, duration);
+	do
+		ret = fz_real.tcsendbreak(fd, duration);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 FZ_EXPORT int tcflow(int fd, int action)

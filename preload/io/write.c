@@ -6,6 +6,7 @@
  * handler interrupts it.  SIGPIPE goes to the writing thread.
  */
 #include "preload/gate.h"
+#include "preload/real_call.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
@@ -56,6 +57,8 @@ FZ_EXPORT_ALIAS(pwritev64, pwritev);
 FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pwritev2);
+	struct fz_blocked call;
+	ssize_t ret;
 
 	if (!self)
 		return fz_real.pwritev2(fd, iov, count, offset, flags);
@@ -63,7 +66,11 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 		return fz_leave(fz_io_writev(self, fd, iov, count));
 	if (offset >= 0)
 		return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, flags));
-	fz_announce(self);
-	return fz_real.pwritev2(fd, iov, count, offset, flags);
+	call = fz_block(self, FZ_CALL_RESTARTS);
+	do
+		ret = fz_real.pwritev2(fd, iov, count, offset, flags);
+	while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
+	return ret;
 }
 FZ_EXPORT_ALIAS(pwritev64v2, pwritev2);

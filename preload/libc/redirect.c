@@ -13,6 +13,7 @@
 #include "preload/gate.h"
 #include "preload/io/fd.h"
 #include "preload/libc/lowlevellock.h"
+#include "preload/real_call.h"
 #include "runtime/base/die.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
@@ -72,13 +73,16 @@ static int fcntl_inside(int fd, int command, ...)
 static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	struct fz_fiber *self = fz_self();
+	struct fz_blocked call;
+	pid_t child;
 
-	if (self->kind == FZ_KIND_FIBER && !fz_signal_mask_is_known(self)) {
-		if (!(options & WNOHANG))
-			fz_announce(self);
-		return fz_real.wait4(pid, status, options, usage);
-	}
-	return wait4(pid, status, options, usage);
+	if (self->kind != FZ_KIND_FIBER || fz_signal_mask_is_known(self))
+		return wait4(pid, status, options, usage);
+	call = fz_block(options & WNOHANG ? NULL : self, FZ_CALL_RESTARTS);
+	do
+		child = fz_real.wait4(pid, status, options, usage);
+	while (fz_block_again(&call, child));
+	return child;
 }
 
 /* ---- what leads where ---------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "preload/gate.h"
+#include "preload/sync/cond.h"
 #include "runtime/fiber/fiber.h"
 
 /*

@@ -20,7 +20,4 @@
  */
 bool fz_libc_check(const char **ret_why);
 
-/* A part of it: where libc keeps the flags of a condition variable (preload/sync/cond.c). */
-bool fz_cond_find_flags(void);
-
 #endif

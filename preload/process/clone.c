@@ -60,7 +60,7 @@ static int start_forked(void *arg)
 	status = start.fn(start.arg);
 
 	/* libc ends only this kernel thread; ours would keep the process alive. */
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	if (!fz_runtime_runs() ||
 	    fz_fiber_alive() <= 1)
 		fz_syscall1(__NR_exit_group, status);
 	fz_fiber_main_ended();
@@ -72,8 +72,8 @@ static int clone_process(struct start *start, void *stack, int flags, void *pare
 {
 	/* Until the child executes, others could not make threads. */
 	bool gates = !(flags & CLONE_VFORK);
-	/* acquire: pairs with fz_sched_start(); before that there are no carriers. */
-	bool carriers = gates && atomic_load_explicit(&fz_sched.started, memory_order_acquire);
+	/* Before that there are no carriers. */
+	bool carriers = gates && fz_runtime_runs();
 	int ret;
 
 	if (gates) {

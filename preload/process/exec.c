@@ -9,6 +9,7 @@
 #include <stdarg.h>
 
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/libc/redirect.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
@@ -26,7 +27,7 @@ static struct exec before(enum fz_symbol symbol)
 	 * acquire: pairs with fz_sched_start().  relaxed: a child that borrows our memory
 	 * (clone) has it set.
 	 */
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
 	    fz_redirect_in_child())
 		return (struct exec){ 0 };

@@ -6,8 +6,10 @@
  * threads, so we choose among fibers.  Where that is the caller, the handler has run on
  * return.  What no fiber accepts, or nobody handles, goes to the kernel.
  */
+#include "preload/signal/kill.h"
+
 #include "preload/gate.h"
-#include "runtime/sched/sched.h"
+#include "preload/init.h"
 #include "runtime/signal/signal.h"
 
 static bool valid(int sig)
@@ -102,10 +104,10 @@ static int send_to_kernel_thread(struct fz_fiber *target, int sig, int code, uin
 	else
 		err = queue_to_kernel_thread(tid, sig, value);
 	/* It has ended meanwhile. */
-	return err == -ESRCH || tid == 0 ? 0 : (int)-err;
+	return err == -ESRCH || tid == 0 ? 0 : (int)err;
 }
 
-/* Returns 0 or a positive error number, as pthread functions do. */
+/* Returns 0 or -errno. */
 static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t value)
 {
 	struct fz_fiber *self = fz_self();
@@ -113,20 +115,20 @@ static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t v
 	uint32_t life;
 
 	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
-		return EINVAL;
+		return -EINVAL;
 	/* acquire: pairs with the release of who ends or frees it. */
 	life = atomic_load_explicit(&target->thread.life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
-		return ESRCH;
+		return -ESRCH;
 	if (sig == 0 || life & FZ_LIFE_ENDED)
 		return 0;
 	/* To itself it is synchronous. */
 	if (target == self && self->kind == FZ_KIND_FIBER)
-		return -send_to_self(self, sig, code, value);
+		return send_to_self(self, sig, code, value);
 	if (target->kind == FZ_KIND_WIRED)
 		return send_to_kernel_thread(target, sig, code, value);
 	info = fz_signal_info(sig, code, value);
-	return -fz_signal_send(target, sig, &info, code == SI_QUEUE);
+	return fz_signal_send(target, sig, &info, code == SI_QUEUE);
 }
 
 FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
@@ -136,7 +138,29 @@ FZ_EXPORT int pthread_kill(pthread_t thread, int sig)
 	fz_enter(FZ_SYM_pthread_kill);
 	if (!fz_is_fiber(target))
 		return fz_real.pthread_kill(thread, sig);
-	return send_to_thread(target, sig, SI_TKILL, 0);
+	return fz_leave_pthread(send_to_thread(target, sig, SI_TKILL, 0));
+}
+
+bool fz_kill_by_tid(int pid, int tid, int sig, long *ret)
+{
+	struct fz_fiber *fiber;
+
+	if (!fz_runtime_runs() || pid != (int)fz_sys_getpid() || tid <= 0)
+		return false;
+	fiber = fz_fiber_by_tid(tid);
+	if (!fiber)
+		return false;
+	*ret = fz_leave(fz_is_fiber(fiber) ? send_to_thread(fiber, sig, SI_TKILL, 0) :
+					     -fz_real.pthread_kill((pthread_t)fiber->tcb, sig));
+	return true;
+}
+
+FZ_EXPORT int tgkill(pid_t pid, pid_t tid, int sig)
+{
+	long ret;
+
+	fz_enter(FZ_SYM_tgkill);
+	return fz_kill_by_tid(pid, tid, sig, &ret) ? (int)ret : fz_real.tgkill(pid, tid, sig);
 }
 
 static int queue_to_native_thread(struct fz_fiber *target, pthread_t thread, int sig,
@@ -147,9 +171,9 @@ static int queue_to_native_thread(struct fz_fiber *target, pthread_t thread, int
 						memory_order_relaxed) : 0;
 
 	if (!valid(sig) || FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig) || tid <= 0 ||
-	    !atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+	    !fz_runtime_runs())
 		return fz_real.pthread_sigqueue(thread, sig, value);
-	return -queue_to_kernel_thread(tid, sig, (uintptr_t)value.sival_ptr);
+	return fz_leave_pthread(queue_to_kernel_thread(tid, sig, (uintptr_t)value.sival_ptr));
 }
 
 FZ_EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
@@ -159,5 +183,6 @@ FZ_EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval val
 	fz_enter(FZ_SYM_pthread_sigqueue);
 	if (!fz_is_fiber(target))
 		return queue_to_native_thread(target, thread, sig, value);
-	return send_to_thread(target, sig, SI_QUEUE, (uintptr_t)value.sival_ptr);
+	return fz_leave_pthread(send_to_thread(target, sig, SI_QUEUE,
+					       (uintptr_t)value.sival_ptr));
 }

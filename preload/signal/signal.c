@@ -288,7 +288,7 @@ FZ_EXPORT int siggetmask(void)
 
 /* ---- masks -------------------------------------------------------------- */
 
-/* Returns 0 or a positive error number. */
+/* Returns 0 or -errno. */
 static int change_mask(struct fz_fiber *self, int how, const sigset_t *set, sigset_t *ret_old)
 {
 	uint64_t word = 0, old;
@@ -298,7 +298,7 @@ static int change_mask(struct fz_fiber *self, int how, const sigset_t *set, sigs
 		memcpy(&word, set, sizeof(word));
 	err = fz_signal_set_mask(self, how, set ? &word : NULL, &old);
 	if (err)
-		return -err;
+		return err;
 	if (ret_old) {
 		sigemptyset(ret_old);
 		memcpy(ret_old, &old, sizeof(old));
@@ -312,7 +312,7 @@ FZ_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *ret_old)
 
 	if (!self)
 		return fz_real.pthread_sigmask(how, set, ret_old);
-	return change_mask(self, how, set, ret_old);
+	return fz_leave_pthread(change_mask(self, how, set, ret_old));
 }
 
 FZ_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *ret_old)
@@ -321,7 +321,7 @@ FZ_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *ret_old)
 
 	if (!self)
 		return fz_real.sigprocmask(how, set, ret_old);
-	return (int)fz_leave(-change_mask(self, how, set, ret_old));
+	return (int)fz_leave(change_mask(self, how, set, ret_old));
 }
 
 FZ_EXPORT int sigaltstack(const stack_t *stack, stack_t *ret_old)

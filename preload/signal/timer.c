@@ -19,6 +19,7 @@
 #include <sys/time.h>
 
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/thread/clock.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
@@ -30,7 +31,11 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-clockid_t fz_timer_prepare(clockid_t clock, struct sigevent *event)
+/*
+ * What the kernel is to be asked for instead: the clock is returned, the event, which
+ * may be NULL, is changed.  May make the caller a kernel thread.
+ */
+static clockid_t prepare(clockid_t clock, struct sigevent *event)
 {
 	struct fz_fiber *self = fz_self(), *target = NULL;
 
@@ -63,7 +68,7 @@ FZ_EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *ret
 	fz_enter(FZ_SYM_timer_create);
 	if (event)
 		changed = *event;
-	clock = fz_timer_prepare(clock, event ? &changed : NULL);
+	clock = prepare(clock, event ? &changed : NULL);
 	return fz_real.timer_create(clock, event ? &changed : NULL, ret_timer);
 }
 
@@ -281,12 +286,26 @@ FZ_EXPORT useconds_t ualarm(useconds_t value, useconds_t interval)
 
 /* ---- by number -------------------------------------------------------------- */
 
+static bool create_by_number(const long *a, long *ret)
+{
+	struct sigevent event, *changed = NULL;
+
+	if (!fz_runtime_runs() || (a[1] && !fz_sys_readable((void *)a[1])))
+		return false;
+	if (a[1])
+		changed = memcpy(&event, (void *)a[1], sizeof(event));
+	*ret = fz_real.syscall(SYS_timer_create, prepare((clockid_t)a[0], changed), changed, a[2]);
+	return true;
+}
+
 bool fz_timer_by_number(long number, const long *a, long *ret)
 {
 	/* The kernel's word for a timer is libc's. */
 	timer_t timer = (timer_t)(intptr_t)(int)a[0];
 
 	switch (number) {
+	case SYS_timer_create:
+		return create_by_number(a, ret);
 	case SYS_setitimer:
 		*ret = setitimer((__itimer_which_t)a[0], (const struct itimerval *)a[1],
 				 (struct itimerval *)a[2]);

@@ -10,13 +10,7 @@
 
 #include "preload/libc_proto.h"
 
-/*
- * What the kernel is to be asked for instead: the clock is returned, the event, which
- * may be NULL, is changed.  May make the caller a kernel thread.
- */
-clockid_t fz_timer_prepare(clockid_t clock, struct sigevent *event);
-
-/* System calls that set, stop or ask timers.  False: the real call. */
+/* System calls that make, set, stop or ask timers.  False: the real call. */
 bool fz_timer_by_number(long number, const long *a, long *ret);
 
 #endif

@@ -6,7 +6,6 @@
  */
 #include "preload/sync/cond.h"
 #include "preload/gate.h"
-#include "preload/libc/selfcheck.h"
 #include "preload/time.h"
 #include "runtime/base/host.h"
 #include "runtime/sched/announce.h"

@@ -8,6 +8,7 @@
  */
 
 #include <pthread.h>
+#include <stdbool.h>
 
 struct fz_fiber;
 
@@ -22,6 +23,12 @@ int fz_cond_wait_shared(enum fz_cond_wait_kind kind, struct fz_fiber *self, pthr
 
 /* wake: libc's pthread_cond_signal or pthread_cond_broadcast.  Returns what it does. */
 int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *));
+
+/*
+ * From the constructor: where does this libc keep the flags of a condition variable?
+ * False: in no place that is known.
+ */
+bool fz_cond_find_flags(void);
 
 /* In the child, which has one thread. */
 void fz_cond_gates_after_fork(void);

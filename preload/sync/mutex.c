@@ -41,7 +41,7 @@ static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 		return;
 	if (self)
 		fz_fiber_wire(self);
-	else if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+	else if (!fz_runtime_runs())
 		fz_wire_main_at_start();
 }
 

@@ -5,6 +5,7 @@
  * functions are libc's for all.  sem_post is async-signal-safe.
  */
 #include "preload/gate.h"
+#include "preload/real_call.h"
 #include "preload/time.h"
 #include "runtime/base/host.h"
 #include "runtime/sched/announce.h"
@@ -22,18 +23,20 @@ static struct fz_sem *ours(sem_t *s)
 	return sem->shared || fz_locks_are_libcs ? NULL : sem;
 }
 
-/* Before one that is libc's blocks the kernel thread.  Returns whether it need not. */
-static bool got_or_announced(struct fz_fiber *self, sem_t *s)
+/* One that is libc's. */
+static int wait_for_libcs(struct fz_fiber *self, sem_t *s)
 {
-	int err = errno;
+	struct fz_blocked call;
+	int saved = errno, ret;
 
-	if (!self || fz_cancel_requested(self))
-		return false;
-	if (fz_real.sem_trywait(s) == 0)
-		return true;
-	errno = err;
-	fz_announce(self);
-	return false;
+	if (self && !fz_cancel_requested(self) && fz_real.sem_trywait(s) == 0)
+		return 0;
+	errno = saved;
+	call = fz_block(self, FZ_CALL_RESTARTS);
+	do
+		ret = fz_real.sem_wait(s);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 static int wait_common(struct fz_sem *sem, fz_nsec deadline)
@@ -71,7 +74,7 @@ FZ_EXPORT int sem_wait(sem_t *s)
 
 	if (sem)
 		return (int)fz_leave(wait_common(sem, FZ_FOREVER));
-	return got_or_announced(self, s) ? 0 : fz_real.sem_wait(s);
+	return wait_for_libcs(self, s);
 }
 
 FZ_EXPORT int sem_trywait(sem_t *s)
@@ -86,26 +89,34 @@ FZ_EXPORT int sem_timedwait(sem_t *s, const struct timespec *when)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sem_timedwait);
 	struct fz_sem *sem = ours(s);
+	struct fz_blocked call;
+	int ret;
 
 	if (sem)
 		return (int)fz_leave(wait_until(sem, CLOCK_REALTIME, when));
-	if (self)
-		fz_announce(self);
-	return fz_real.sem_timedwait(s, when);
+	call = fz_block(self, 0);
+	do
+		ret = fz_real.sem_timedwait(s, when);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 FZ_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *when)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sem_clockwait);
 	struct fz_sem *sem = ours(s);
+	struct fz_blocked call;
+	int ret;
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return (int)fz_leave(-EINVAL);
 	if (sem)
 		return (int)fz_leave(wait_until(sem, clock, when));
-	if (self)
-		fz_announce(self);
-	return fz_real.sem_clockwait(s, clock, when);
+	call = fz_block(self, 0);
+	do
+		ret = fz_real.sem_clockwait(s, clock, when);
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 FZ_EXPORT int sem_post(sem_t *s)

@@ -4,6 +4,7 @@
  * (runtime/sched/park.h), and by the monitor for one that runs (runtime/signal/nudge.c).
  */
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "runtime/base/host.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/cancel.h"
@@ -21,7 +22,7 @@ static int cancel_kernel_thread(pthread_t thread)
 	/* seq_cst: pairs with fz_wait_arm(); first, as the real one may not return. */
 	atomic_store_explicit(&target->cancel.sent, true, memory_order_seq_cst);
 	err = fz_real.pthread_cancel(thread);
-	if (atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+	if (fz_runtime_runs())
 		fz_signal_guard_libc();
 	if (err)
 		return err;

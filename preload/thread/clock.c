@@ -24,19 +24,13 @@ static struct timespec to_timespec(uint64_t ns)
 				  .tv_nsec = (long)(ns % FZ_SEC) };
 }
 
-static bool is_running(void)
-{
-	/* acquire: pairs with fz_sched_start(). */
-	return atomic_load_explicit(&fz_sched.started, memory_order_acquire);
-}
-
 struct fz_fiber *fz_clock_fiber(clockid_t clock)
 {
 	struct fz_fiber *self = fz_self();
 
 	if (FZ_LIKELY(clock >= 0 && clock != CLOCK_THREAD_CPUTIME_ID))
 		return NULL;
-	if (!is_running() || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	if (!fz_runtime_runs() || atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return NULL;
 	if (clock != CLOCK_THREAD_CPUTIME_ID) {
 		int tid = ~(clock >> 3) & TID_MASK;
@@ -54,7 +48,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock)
 	struct fz_fiber *fiber = fz_clock_fiber(clock);
 
 	/* The only thread's, which is to remain what the kernel counts for it. */
-	if (!is_running() && (clock == CLOCK_THREAD_CPUTIME_ID ||
+	if (!fz_runtime_runs() && (clock == CLOCK_THREAD_CPUTIME_ID ||
 			      (clock < 0 && clock & PER_THREAD && (clock & WHICH) != NOT_CPU)))
 		fz_wire_main_at_start();
 	if (!fiber)
@@ -111,7 +105,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 	uint64_t due, now;
 
 	if (!fz_timespec_valid(time) || time->tv_sec < 0 || fiber == fz_self())
-		return EINVAL;
+		return -EINVAL;
 	now = fz_cputime_of(fiber);
 	due = fz_timespec_nsec(time);
 	if (!(flags & TIMER_ABSTIME))
@@ -129,7 +123,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 			continue;
 		if (rem && !(flags & TIMER_ABSTIME))
 			*rem = to_timespec(now < due ? due - now : 0);
-		return EINTR;
+		return -EINTR;
 	}
 	return 0;
 }

@@ -7,9 +7,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "preload/gate.h"
 #include "preload/libc/loader.h"
 #include "preload/process/fork_gate.h"
+#include "runtime/base/die.h"
 #include "runtime/base/options.h"
+#include "runtime/fiber/fiber.h"
 
 /*
  * Their threads wait for each other by spinning and by futexes without libc, and
@@ -59,9 +62,13 @@ static bool in_list(const char *list, bool of_files, const char *text)
 	return false;
 }
 
-bool fz_excluded_name(const char *name)
+void fz_exclude_by_name(struct fz_fiber *self)
 {
-	return *patterns && in_list(patterns, false, name);
+	if (FZ_LIKELY(!*patterns || !in_list(patterns, false, self->thread.name)))
+		return;
+	fz_fiber_wire(self);
+	/* Its kernel thread has the name of the carrier that it was. */
+	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
 
 static bool is_listed(const char *file)

@@ -23,11 +23,13 @@
 
 #include <stdbool.h>
 
+struct fz_fiber;
+
 /* From the constructor, with the list or NULL. */
 void fz_exclude_init(const char *list);
 
-/* Any thread. */
-bool fz_excluded_name(const char *name);
+/* The calling fiber has its name: wire it, if such names are excluded. */
+void fz_exclude_by_name(struct fz_fiber *self);
 
 /* caller: the return address of pthread_create.  Takes the loader's
  * lock, for a moment, the first time. */

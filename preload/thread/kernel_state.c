@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 
 #include "preload/gate.h"
+#include "preload/init.h"
+#include "preload/thread/exclude.h"
 #include "runtime/sched/sched.h"
 
 /* Of newer headers, the same on every CPU. */
@@ -20,7 +22,7 @@ void fz_wire_for_state(void)
 	struct fz_fiber *self = fz_self();
 
 	/* What the process does before it has threads is for all of them. */
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	self->thread.owns_kernel_state = true;
@@ -151,4 +153,29 @@ FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 	va_end(list);
 	fz_wire_for_state();
 	return fz_real.ptrace(request, args[0], args[1], args[2], args[3]);
+}
+
+FZ_EXPORT int prctl(int option, ...)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_prctl);
+	unsigned long args[4];
+	va_list list;
+
+	/* Four words, whatever their types: as in libc. */
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		args[i] = va_arg(list, unsigned long);
+	va_end(list);
+	/* The name of a thread is the fiber's; the main thread's also the process's. */
+	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
+		return strcpy((char *)args[0], self->thread.name) ? 0 : -1;
+	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
+		snprintf(self->thread.name, sizeof(self->thread.name), "%s", (char *)args[0]);
+		fz_exclude_by_name(self);
+		if (!self->thread.is_main && self->kind != FZ_KIND_WIRED)
+			return 0;
+	}
+	if (fz_prctl_is_of_thread(option))
+		fz_wire_for_state();
+	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);
 }

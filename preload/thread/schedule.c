@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/thread/kernel_state.h"
 #include "runtime/sched/sched.h"
 
@@ -29,8 +30,7 @@ static struct target target_by_tid(pid_t tid)
 {
 	struct fz_fiber *self = fz_self(), *fiber;
 
-	/* acquire: pairs with fz_sched_start(). */
-	if (tid < 0 || !atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	if (tid < 0 || !fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return (struct target){ NULL, tid, false };
 	if (tid == 0)

@@ -19,6 +19,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/io/file.h"
 #include "runtime/io/pipe.h"
+#include "runtime/io/real_call.h"
 #include "runtime/io/socket.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"

@@ -51,11 +51,11 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 {
 	struct fz_real_call call = { .self = self, .flags = flags };
 
-	fz_signal_mark(self);
 	if (flags & FZ_CALL_BRIEF)
 		fz_announce_brief(self);
 	else
 		fz_announce(self);
+	fz_signal_mark(self);
 	call.handlers = self->sig.handlers_run;
 	if (flags & FZ_CALL_CANCELLABLE)
 		call.cancel_changed = fz_cancel_begin_call(self);

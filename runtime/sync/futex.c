@@ -132,7 +132,8 @@ static long wait_announced(struct fz_fiber *self, const struct wait *w)
 	/* Absolute, so that it holds for each attempt. */
 	const struct __kernel_timespec until = fz_timespec(t->deadline);
 	const struct __kernel_timespec *limit = t->when ? t->when : &until;
-	struct fz_real_call call = fz_call_begin(self, 0);
+	struct fz_real_call call =
+		fz_call_begin(self, t->deadline == FZ_FOREVER ? FZ_CALL_RESTARTS : 0);
 	long ret;
 
 	do

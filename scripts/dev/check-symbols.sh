@@ -16,10 +16,12 @@
 #  6 libfiberize.so has no version definitions: they would disable interposition
 #  7 no object of runtime/ or arch/ calls a name of the table: it would come back to us.  Nor
 #    does the library as a whole use one from elsewhere, but through fz_real.
+#  8 nothing in preload/ announces a call that a signal may end but preload/real_call.h, which
+#    makes it again if the signal was another thread's
 # If all is well so far, the table is complete (scripts/dev/waiting.list):
-#  8 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
-#  9 so has each function of libc that makes a system call in which it may wait
-# 10 the manual is up to date
+#  9 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
+# 10 so has each function of libc that makes a system call in which it may wait
+# 11 the manual is up to date
 #
 # Quiet when all is well; otherwise one line for each finding, and exit status 1.
 set -u -o pipefail
@@ -231,6 +233,14 @@ for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print 
 	sort -u | comm -12 - "$work/names"); do
 	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
+# 8: libc's functions that do not answer EINTR, whatever ends the kernel's wait.
+may_announce=" preload/io/brief.h preload/process/clone.c preload/process/spawn.c
+	preload/sync/barrier.c preload/sync/cond.c preload/sync/cond_shared.c
+	preload/sync/mutex.c preload/sync/rwlock.c preload/thread/join.c "
+for place in $(grep -noE '\<fz_announce(_brief)?\(' preload/*.[ch] preload/*/*.[ch] | tr -d '('); do
+	[[ $may_announce =~ [[:space:]]${place%%:*}[[:space:]] ]] ||
+		finding "${place%:*}" "${place##*:}: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
+done
 show_findings_and_stop
 
 # What is known: lines of words under one heading.
@@ -244,13 +254,13 @@ awk -F'|' '
 	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ || $1 == "libc" { waits[$3] = 1; print $3 }
 	$1 == "alias" && $4 in waits { print $3 }' "$work/rows" | sort >"$work/waits"
 
-# 8
+# 9
 for name in $(words points | comm -12 - "$work/exported" | comm -23 - "$work/waits" |
 	comm -23 - <(words unused)); do
 	finding "$def" "$name is a cancellation point, and has no line that says how it waits; add one"
 done
 
-# 9
+# 10
 if [ "$(uname -m)" = x86_64 ]; then
 	scripts/dev/system-calls.sh "$libc" >"$work/calls"
 	[ "$(wc -l <"$work/calls")" -gt 300 ] ||
@@ -268,7 +278,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 show_findings_and_stop
 
-# 10
+# 11
 [ "$(scripts/dev/gen-symbols.sh --fresh)" = "$(cat scripts/package/fiberize.1)" ] ||
 	finding scripts/package/fiberize.1 'not up to date; run scripts/dev/gen-symbols.sh --update'
 show_findings_and_stop

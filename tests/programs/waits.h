@@ -15,9 +15,11 @@
 #include <aio.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -37,6 +39,8 @@ static int empty[2], full[2], loaded[2], copies[MANY], stream[2], fifo, stuffed,
 static mqd_t mq_empty, mq_full;
 static struct sockaddr_un busy = { .sun_family = AF_UNIX };
 static pid_t owner;
+static int owner_fd;
+static sem_t *shared_sem;
 static pthread_t sleeper;
 static cnd_t cnd;
 static mtx_t mtx;
@@ -63,6 +67,30 @@ static long do_aio_suspend(void)
 	CHECK_OK(aio_read(cb));
 	event_post(&waiting);
 	return aio_suspend(list, 1, NULL);
+}
+static long do_aio_suspend_timed(void)
+{
+	static struct aiocb cb;
+	const struct aiocb *list[] = { &cb };
+
+	if (aio_error(&cb) != EINPROGRESS) {
+		cb = (struct aiocb){ .aio_fildes = empty[0], .aio_buf = page, .aio_nbytes = 1 };
+		CHECK_OK(aio_read(&cb));
+	}
+	return aio_suspend(list, 1, &(struct timespec){ 3600, 0 });
+}
+/* A clock for which there is no sleep but libc's. */
+static long do_sleep_in_kernel(void)
+{
+	errno = clock_nanosleep(CLOCK_BOOTTIME, 0, &(struct timespec){ 3600, 0 }, NULL);
+	return errno ? -1 : 0;
+}
+static long do_sleep_in_kernel_until(void)
+{
+	struct timespec late = in(CLOCK_BOOTTIME, 3600000 * MS);
+
+	errno = clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &late, NULL);
+	return errno ? -1 : 0;
 }
 static long do_cnd_wait(void)
 {
@@ -117,6 +145,13 @@ static long do_msgsnd(void)
 	while (!ret);
 	return ret;
 }
+static long do_msgrcv(void)
+{
+	struct { long type; char text[8]; } m;
+
+	/* No message has this type. */
+	return msgrcv(queue, &m, sizeof(m.text), 77, 0);
+}
 static long do_open_fifo(void) { return open(name, O_RDONLY); }
 static long do_poll_fifo(void) { return poll(&(struct pollfd){ fifo, POLLIN, 0 }, 1, -1); }
 static long do_poll_many(void)
@@ -129,6 +164,7 @@ static long do_poll_many(void)
 }
 static long do_poll_terminal(void) { return poll(&(struct pollfd){ terminal, POLLIN, 0 }, 1, -1); }
 static long do_preadv2(void) { return preadv2(empty[0], some_page(), 1, -1, 0); }
+static long do_preadv2_hipri(void) { return preadv2(empty[0], some_page(), 1, -1, RWF_HIPRI); }
 static long do_pwritev2(void) { return pwritev2(full[1], some_page(), 1, -1, 0); }
 static long do_read_fifo(void) { return read(fifo, page, 1); }
 static long do_read_terminal(void) { return read(terminal, page, 1); }
@@ -163,6 +199,19 @@ static long do_select_many(void)
 		FD_SET(copies[i], &set);
 	return select(copies[MANY - 1] + 1, &set, NULL, NULL, NULL);
 }
+static long do_shared_clockwait(void)
+{
+	struct timespec late = in(CLOCK_MONOTONIC, 3600000 * MS);
+
+	return sem_clockwait(shared_sem, CLOCK_MONOTONIC, &late);
+}
+static long do_shared_timedwait(void)
+{
+	struct timespec late = in(CLOCK_REALTIME, 3600000 * MS);
+
+	return sem_timedwait(shared_sem, &late);
+}
+static long do_shared_wait(void) { return sem_wait(shared_sem); }
 static long do_splice(void) { return splice(empty[0], NULL, full[1], NULL, 1, 0); }
 static long do_splice_full(void) { return splice(loaded[0], NULL, full[1], NULL, 1, 0); }
 static long do_system(void) { return system("exec sleep 3600"); }
@@ -178,6 +227,12 @@ static long do_thrd_sleep(void) { return thrd_sleep(&(struct timespec){ 3600, 0 
 static long do_vmsplice(void) { return vmsplice(full[1], some_page(), 1, 0); }
 static long do_wait(void) { return wait(NULL); }
 static long do_wait3(void) { return wait3(NULL, 0, NULL); }
+static long do_waitid_pidfd(void)
+{
+	siginfo_t info;
+
+	return waitid(P_PIDFD, (id_t)owner_fd, &info, WEXITED);
+}
 static long do_write_fifo(void) { return write(stuffed, page, 1); }
 static long do_write_fifo_much(void) { return write(stuffed, page, sizeof(page)); }
 static long do_write_terminal(void) { return write(terminal, page, 1); }
@@ -191,6 +246,9 @@ static const struct point {
 	enum interruption interrupted;
 } points[] = {
 	{ "aio_suspend", do_aio_suspend, RESTARTS },
+	{ "aio_suspend, timed", do_aio_suspend_timed, ENDS },
+	{ "clock_nanosleep", do_sleep_in_kernel, ENDS },
+	{ "clock_nanosleep, until", do_sleep_in_kernel_until, ENDS },
 	{ "cnd_wait", do_cnd_wait, GOES_ON },
 	{ "connect", do_connect, RESTARTS },
 	{ "epoll_wait, many", do_epoll_many, ENDS },
@@ -200,12 +258,14 @@ static const struct point {
 	{ "mq_receive", do_mq_receive, RESTARTS },
 	{ "mq_send", do_mq_send, RESTARTS },
 	{ "mq_timedreceive", do_mq_timedreceive, RESTARTS },
+	{ "msgrcv", do_msgrcv, ENDS },
 	{ "msgsnd", do_msgsnd, ENDS },
 	{ "open, FIFO", do_open_fifo, RESTARTS },
 	{ "poll, FIFO", do_poll_fifo, ENDS },
 	{ "poll, many", do_poll_many, ENDS },
 	{ "poll, terminal", do_poll_terminal, ENDS },
 	{ "preadv2", do_preadv2, RESTARTS },
+	{ "preadv2, RWF_HIPRI", do_preadv2_hipri, RESTARTS },
 	{ "pthread_timedjoin_np", do_timedjoin, GOES_ON },
 	{ "pwritev2", do_pwritev2, RESTARTS },
 	{ "read, FIFO", do_read_fifo, RESTARTS },
@@ -215,6 +275,9 @@ static const struct point {
 	{ "recvmsg, all", do_recvmsg_all, RESTARTS },
 	{ "select, high", do_select_high, ENDS },
 	{ "select, many", do_select_many, ENDS },
+	{ "sem_clockwait, shared", do_shared_clockwait, ENDS },
+	{ "sem_timedwait, shared", do_shared_timedwait, ENDS },
+	{ "sem_wait, shared", do_shared_wait, RESTARTS },
 	{ "splice", do_splice, RESTARTS },
 	{ "splice, full", do_splice_full, RESTARTS },
 	{ "system", do_system, GOES_ON },
@@ -224,6 +287,7 @@ static const struct point {
 	{ "vmsplice", do_vmsplice, RESTARTS },
 	{ "wait", do_wait, RESTARTS },
 	{ "wait3", do_wait3, RESTARTS },
+	{ "waitid, pidfd", do_waitid_pidfd, RESTARTS },
 	{ "write, FIFO", do_write_fifo, RESTARTS },
 	{ "write, FIFO, much", do_write_fifo_much, RESTARTS },
 	{ "write, terminal", do_write_terminal, RESTARTS },
@@ -296,6 +360,8 @@ static void lock_file(void)
 		CHECK_OK(close(life[1]));
 		_exit((int)read(life[0], path, 1));
 	}
+	owner_fd = (int)syscall(SYS_pidfd_open, owner, 0);
+	CHECK(owner_fd >= 0);
 	release = life[1];
 	CHECK_INT(read(said[0], path, 1), 1);
 	CHECK_OK(close(life[0]));
@@ -350,6 +416,10 @@ static void set_up_waits(void)
 	terminal = open_terminal();
 	busy_listener();
 	lock_file();
+	shared_sem = mmap(NULL, sizeof(*shared_sem), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared_sem != MAP_FAILED);
+	CHECK_OK(sem_init(shared_sem, 1, 0));
 	CHECK_INT(mtx_init(&mtx, mtx_plain), thrd_success);
 	CHECK_INT(cnd_init(&cnd), thrd_success);
 	sleeper = start(sleeps, NULL);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/process/fork.c - fork and _Fork.
+ *
+ * The child has the calling fiber as its only thread, dormant.  It inherits our
+ * descriptors and may change their flags, so none is OURS alone any more.
+ */
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/carrier.h"
+
+FZ_EXPORT pid_t fork(void)
+{
+	struct fz_fiber *self;
+	int tries = 0;
+	pid_t pid;
+
+	fz_enter(FZ_SYM_fork);
+	self = fz_self();
+	fz_fdtab_share_all();
+	do {
+		fz_carrier_makes_process(self);
+		self->call.in_fork = true;
+		pid = fz_real.fork();
+		self->call.in_fork = false;
+	} while (pid < 0 && fz_carrier_made_room(self, errno, &tries));
+	return pid;
+}
+FZ_EXPORT_ALIAS(__fork, fork);
+
+/* Without atfork handlers, so without ours. */
+FZ_EXPORT pid_t _Fork(void)
+{
+	int tries = 0;
+	pid_t pid;
+
+	fz_enter(FZ_SYM__Fork);
+	fz_fdtab_share_all();
+	do {
+		fz_carrier_makes_process(fz_self());
+		pid = fz_real._Fork();
+	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
+	if (pid == 0)
+		fz_after_fork_in_child();
+	return pid;
+}

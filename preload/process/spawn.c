@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
+ */
+#include "preload/io/brief.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+/* Either of the two, which return when the child has called exec, or could not. */
+typedef int spawn_fn(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
+
+static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *file,
+		 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+		 char *const argv[], char *const envp[])
+{
+	int ret, tries = 0;
+	bool began;
+
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	do {
+		began = fz_signal_before_spawn();
+		ret = real(pid, file, actions, attr, argv, envp);
+		fz_signal_after_spawn(began);
+	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
+	fz_leave_brief(self);
+	return ret;
+}
+
+FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
+			  const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
+
+	return spawn(self, fz_real.posix_spawn, pid, path, actions, attr, argv, envp);
+}
+
+FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
+			   const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawnp);
+
+	return spawn(self, fz_real.posix_spawnp, pid, file, actions, attr, argv, envp);
+}
+
+FZ_EXPORT FILE *popen(const char *command, const char *mode)
+{
+	struct fz_fiber *self = fz_enter_brief(FZ_SYM_popen);
+	bool began;
+	FILE *file;
+
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	began = fz_signal_before_spawn();
+	file = fz_real.popen(command, mode);
+	fz_signal_after_spawn(began);
+	fz_leave_brief(self);
+	return file;
+}
+
+FZ_EXPORT int pclose(FILE *file)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_pclose);
+
+	/* libc's own wait goes on after signals. */
+	if (self)
+		fz_announce(self);
+	return fz_real.pclose(file);
+}
+
+struct system_call {
+	struct fz_fiber *self;
+	uint64_t mask;
+	bool hides, returned;
+};
+
+static void end_system(struct system_call *call)
+{
+	struct fz_fiber *self = call->self;
+
+	fz_signal_after_spawn(call->hides);
+	/* Cancelled, it leaves SIGCHLD blocked; the kernel thread shall not, for others. */
+	if (self && call->returned)
+		fz_signal_set_mask(self, SIG_SETMASK, &call->mask, NULL);
+	else if (self)
+		fz_signal_load_mask(self->carrier, self->mask);
+}
+
+/*
+ * Meanwhile libc blocks SIGCHLD, without asking us.  We only take note of that: the command
+ * inherits what was blocked before.
+ */
+FZ_EXPORT int system(const char *command)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_system);
+	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
+	int status;
+
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	call.hides = fz_signal_before_spawn();
+	if (self) {
+		call.mask = self->mask;
+		fz_signal_adopt_mask(self, self->mask | fz_signal_bit(SIGCHLD));
+		fz_announce(self);
+		fz_signal_load_mask(self->carrier, call.mask);
+	}
+	status = fz_real.system(command);
+	call.returned = true;
+	return status;
+}

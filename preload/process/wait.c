@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/process/wait.c - waiting for children: asked without waiting, then parked until
+ * one has ended, or the real call.
+ */
+#include "preload/gate.h"
+#include "preload/real_call.h"
+#include "runtime/io/child.h"
+#include "runtime/io/io.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
+
+/*
+ * Asked without waiting, there was none yet.  Returns 1 when it is worth asking
+ * again, 0 to make the real call, -errno.
+ */
+static int await_child(struct fz_fiber *self, int type, id_t id, int options)
+{
+	/* Children of this kernel thread only: whose are they?  The kernel knows. */
+	return options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
+}
+
+/*
+ * A child that has ended sent its signals before, SIGCHLD too, and whoever waited for it has
+ * handled them: the kernel may have chosen a thread of ours, but this one looks as well
+ * when its mask changes.
+ */
+static void see_signals(struct fz_fiber *self)
+{
+	uint64_t mask;
+
+	fz_sys_sigmask(SIG_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
+	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	/* relaxed: as in fz_leave_runtime(), which hands out what is there. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
+		fz_enter_runtime(self);
+		fz_leave_runtime(self);
+	}
+}
+
+static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
+			 struct rusage *usage)
+{
+	int kinds = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE | __WNOTHREAD));
+	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
+	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
+	struct fz_blocked call;
+	pid_t child;
+	int ret = 1;
+
+	while (ret > 0) {
+		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
+
+		if (child > 0)
+			see_signals(self);
+		if (child != 0)
+			return child;
+		ret = await_child(self, type, id, kinds);
+	}
+	if (ret < 0)
+		return (pid_t)fz_leave(ret);
+	call = fz_block(self, FZ_CALL_RESTARTS);
+	do
+		child = fz_real.wait4(pid, status, options, usage);
+	while (fz_block_again(&call, child));
+	if (child > 0)
+		see_signals(self);
+	return child;
+}
+
+FZ_EXPORT pid_t wait(int *status)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_wait);
+
+	if (!self)
+		return fz_real.wait(status);
+	return wait_common(self, -1, status, 0, NULL);
+}
+FZ_EXPORT_ALIAS(__wait, wait);
+
+FZ_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_waitpid);
+
+	if (!self || options & WNOHANG)
+		return fz_real.waitpid(pid, status, options);
+	return wait_common(self, pid, status, options, NULL);
+}
+FZ_EXPORT_ALIAS(__waitpid, waitpid);
+
+FZ_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_wait3);
+
+	if (!self || options & WNOHANG)
+		return fz_real.wait3(status, options, usage);
+	return wait_common(self, -1, status, options, usage);
+}
+
+FZ_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_wait4);
+
+	if (!self || options & WNOHANG)
+		return fz_real.wait4(pid, status, options, usage);
+	return wait_common(self, pid, status, options, usage);
+}
+
+FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
+	struct fz_blocked call;
+	int ret = 1;
+
+	if (!self || options & WNOHANG)
+		return fz_real.waitid(type, id, info, options);
+	/* Of a pidfd only the kernel knows whose it is, and whether it is O_NONBLOCK. */
+	while (ret > 0 && type != P_PIDFD) {
+		siginfo_t none, *found = info ? info : &none;
+		int err = fz_real.waitid(type, id, found, options | WNOHANG);
+
+		if (!err && found->si_pid)
+			see_signals(self);
+		if (err || found->si_pid)
+			return err;
+		ret = await_child(self, type, id, options & ~WNOWAIT);
+	}
+	if (ret < 0)
+		return (int)fz_leave(ret);
+	call = fz_block(self, FZ_CALL_RESTARTS);
+	do
+		ret = fz_real.waitid(type, id, info, options);
+	while (fz_block_again(&call, ret));
+	if (!ret)
+		see_signals(self);
+	return ret;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_REAL_CALL_H
+#define FZ_PRELOAD_REAL_CALL_H
+
+/*
+ * preload/real_call.h - runtime/io/real_call.h for functions of libc, which return -1 and
+ * set errno:
+ *
+ *	struct fz_blocked call = fz_block(self, FZ_CALL_RESTARTS);
+ *
+ *	do
+ *		ret = fz_real.something(...);
+ *	while (fz_block_again(&call, ret));
+ *
+ * Before an attempt errno is what it was at fz_block().  Without a fiber (self is NULL) the
+ * call is made once, and nothing else is done.
+ */
+
+#include <errno.h>
+
+#include "runtime/io/real_call.h"
+
+struct fz_blocked {
+	struct fz_real_call call;
+	int saved_errno;
+};
+
+static inline struct fz_blocked fz_block(struct fz_fiber *self, unsigned flags)
+{
+	int saved_errno = errno;
+
+	if (!self)
+		return (struct fz_blocked){ .call.self = NULL };
+	return (struct fz_blocked){ fz_call_begin(self, flags), saved_errno };
+}
+
+static inline bool fz_block_again(struct fz_blocked *blocked, int64_t ret)
+{
+	if (!blocked->call.self || !fz_call_again(&blocked->call, ret == -1 ? -errno : 0))
+		return false;
+	errno = blocked->saved_errno;
+	return true;
+}
+
+/* Is whatever ended the call early not meant for this thread? */
+static inline bool fz_block_undisturbed(const struct fz_blocked *blocked)
+{
+	return blocked->call.self && !fz_call_handled(&blocked->call);
+}
+
+/* Needed after a brief call, and after one that may have raised a signal. */
+static inline void fz_block_end(const struct fz_blocked *blocked, int64_t ret)
+{
+	if (blocked->call.self)
+		fz_call_end(&blocked->call, ret == -1 ? -errno : 0);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_SYSCALL_FAMILIES_H
+#define FZ_PRELOAD_SYSCALL_FAMILIES_H
+
+/*
+ * preload/syscall/families.h - system calls by number, by what they are about.
+ *
+ * Each function looks for the number among its own: it returns true when it has made the
+ * call, with the result in *ret and errno as libc's syscall() leaves it.  a has the six
+ * words of arguments.  Where self is an argument it is the calling fiber, and NULL only
+ * where that is said.
+ */
+
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+#include "preload/gate.h"
+
+/* What the kernel takes for the size of a set of signals. */
+enum { FZ_KERNEL_SIGSET_SIZE = 8 };
+
+/* The kernel's own answer. */
+static inline long fz_syscall_real(long number, const long *a)
+{
+	return fz_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* By any thread. */
+bool fz_syscall_descriptor(long number, const long *a, long *ret);
+bool fz_syscall_process(long number, const long *a, long *ret);
+bool fz_syscall_thread(struct fz_fiber *self_or_null, long number, const long *a, long *ret);
+
+/* By fibers only, with cancellation disabled. */
+bool fz_syscall_file(long number, const long *a, long *ret);
+bool fz_syscall_socket(long number, const long *a, long *ret);
+bool fz_syscall_poll(long number, const long *a, long *ret);
+bool fz_syscall_wait(struct fz_fiber *self, long number, const long *a, long *ret);
+bool fz_syscall_signal(struct fz_fiber *self, long number, const long *a, long *ret);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/syscall/process.c - by number: making processes, and replacing this one.
+ */
+#include "preload/init.h"
+#include "preload/syscall/families.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/carrier.h"
+
+#include <linux/sched.h>
+
+/* A child without the parent's memory is dormant, like fork's. */
+static long clone_process(long number, const long *a)
+{
+	uint64_t all = ~(uint64_t)0, old;
+	long ret;
+
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	fz_sys_sigmask(SIG_SETMASK, &all, &old);
+	ret = fz_syscall_real(number, a);
+	if (ret == 0) {
+		fz_after_fork_in_child();
+		/* relaxed: the only thread. */
+		atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
+				      memory_order_relaxed);
+	}
+	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+bool fz_syscall_process(long number, const long *a, long *ret)
+{
+	const struct clone_args *args = (void *)a[0];
+	long without_memory[6];
+
+	switch (number) {
+#ifdef SYS_fork
+	case SYS_fork:
+		*ret = clone_process(number, a);
+		return true;
+#endif
+#ifdef SYS_vfork
+	case SYS_vfork:
+		*ret = vfork();
+		return true;
+#endif
+	case SYS_execve:
+		*ret = execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+		return true;
+	case SYS_execveat:
+		if (!fz_real.execveat)
+			return false;
+		*ret = execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+				(char *const *)a[3], (int)a[4]);
+		return true;
+	case SYS_clone:
+		/* On a stack of its own, the child is none of our business. */
+		if (a[1] || (a[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+			return false;
+		/* As vfork: it may not use the parent's runtime, so not its memory. */
+		memcpy(without_memory, a, sizeof(without_memory));
+		without_memory[0] &= ~(long)CLONE_VM;
+		*ret = clone_process(number, without_memory);
+		return true;
+	case SYS_clone3:
+		if ((size_t)a[1] < CLONE_ARGS_SIZE_VER0 || !fz_sys_readable(args) ||
+		    args->flags & CLONE_VM || args->stack)
+			return false;
+		*ret = clone_process(number, a);
+		return true;
+	default:
+		return false;
+	}
+}

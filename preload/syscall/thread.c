@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/syscall/thread.c - by number: what is the calling thread's own, or another
+ * thread's: its id, signals to it, its timers, clock and scheduling; and futexes.
+ */
+#include "preload/init.h"
+#include "preload/signal/kill.h"
+#include "preload/signal/timer.h"
+#include "preload/syscall/families.h"
+#include "preload/thread/schedule.h"
+#include "runtime/sync/futex.h"
+
+enum { IOPRIO_WHO_THREAD = 1 };		/* the kernel calls it IOPRIO_WHO_PROCESS */
+
+static long io_priority(long number, const long *a)
+{
+	long changed[6];
+	pid_t tid;
+
+	memcpy(changed, a, sizeof(changed));
+	if (number == SYS_ioprio_get)
+		tid = fz_schedule_tid((pid_t)a[1]);
+	else if (!fz_schedule_change((pid_t)a[1], &tid))
+		return 0;
+	changed[1] = tid;
+	return fz_syscall_real(number, changed);
+}
+
+bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *ret)
+{
+	long others[6];
+
+	switch (number) {
+	case SYS_futex:
+		*ret = fz_leave(fz_futex(self, (uint32_t *)a[0], (int)a[1], (uint32_t)a[2], a[3],
+					 (uint32_t *)a[4], (uint32_t)a[5]));
+		return true;
+	case SYS_gettid:
+		*ret = gettid();
+		return true;
+	case SYS_tgkill:
+		return fz_kill_by_tid((int)a[0], (int)a[1], (int)a[2], ret);
+	case SYS_tkill:
+		return fz_kill_by_tid((int)fz_sys_getpid(), (int)a[0], (int)a[1], ret);
+	case SYS_timer_create:
+	case SYS_timer_settime:
+	case SYS_timer_delete:
+	case SYS_timer_getoverrun:
+	case SYS_setitimer:
+#ifdef SYS_alarm
+	case SYS_alarm:
+#endif
+		return fz_timer_by_number(number, a, ret);
+	case SYS_sched_setaffinity:
+		*ret = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
+		return true;
+	case SYS_sched_setscheduler:
+		*ret = sched_setscheduler((pid_t)a[0], (int)a[1], (const struct sched_param *)a[2]);
+		return true;
+	case SYS_sched_setparam:
+		*ret = sched_setparam((pid_t)a[0], (const struct sched_param *)a[1]);
+		return true;
+	case SYS_sched_setattr:
+		*ret = sched_setattr((pid_t)a[0], (struct sched_attr *)a[1], (unsigned)a[2]);
+		return true;
+	case SYS_sched_getattr:
+		*ret = sched_getattr((pid_t)a[0], (struct sched_attr *)a[1], (unsigned)a[2],
+				     (unsigned)a[3]);
+		return true;
+	case SYS_setpriority:
+		*ret = setpriority((__priority_which_t)a[0], (id_t)a[1], (int)a[2]);
+		return true;
+	/* Of these libc's results are others. */
+	case SYS_sched_getaffinity:
+	case SYS_sched_getscheduler:
+	case SYS_sched_getparam:
+		memcpy(others, a, sizeof(others));
+		others[0] = fz_schedule_tid((pid_t)a[0]);
+		*ret = fz_syscall_real(number, others);
+		return true;
+	case SYS_ioprio_get:
+	case SYS_ioprio_set:
+		if (a[0] != IOPRIO_WHO_THREAD)
+			return false;
+		*ret = io_priority(number, a);
+		return true;
+	case SYS_clock_gettime:
+		*ret = clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
+		return true;
+	case SYS_getrusage:
+		*ret = getrusage((__rusage_who_t)a[0], (struct rusage *)a[1]);
+		return true;
+	case SYS_rseq:
+		/* Per-CPU caches in a thread's memory would not follow a fiber. */
+		if (!self && (fz_stays_native() || fz_runtime_runs()))
+			return false;
+		*ret = fz_leave(-ENOSYS);
+		return true;
+	default:
+		return false;
+	}
+}

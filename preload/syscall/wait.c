@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/syscall/wait.c - by number: sleeping, waiting for children, queues and
+ * semaphores; and calls without a body of ours that may wait for something for long.
+ */
+#include "preload/real_call.h"
+#include "preload/syscall/families.h"
+#include "preload/time.h"
+
+#include <linux/io_uring.h>
+
+_Static_assert(sizeof(struct io_uring_getevents_arg) == 3 * sizeof(long) &&
+	       offsetof(struct io_uring_getevents_arg, ts) == 2 * sizeof(long),
+	       "it is copied as words");
+
+/* Numbers that only newer headers have are the same for all CPUs. */
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+#ifndef SYS_futex_wait
+#define SYS_futex_wait 455
+#endif
+
+/*
+ * The real call, which may wait.  timeout: where in a its span is, which may be changed to
+ * that of a copy, or NULL.
+ */
+static long wait_really(struct fz_fiber *self, long number, const long *a, unsigned flags,
+			long *timeout)
+{
+	const struct timespec *span = timeout ? (const struct timespec *)*timeout : NULL;
+	fz_nsec deadline = FZ_FOREVER;
+	struct timespec left;
+	struct fz_blocked call;
+	long ret;
+
+	/* A bad one is the kernel's to refuse. */
+	if (span && (!fz_timespec_readable(span) || span->tv_sec < 0 || !fz_timespec_valid(span)))
+		return fz_syscall_real(number, a);
+	if (span)
+		deadline = fz_deadline_after(fz_timespec_nsec(span));
+	call = fz_block(self, flags);
+	do {
+		if (span)
+			*timeout = (long)fz_timeout_left(deadline, &left);
+		ret = fz_syscall_real(number, a);
+	} while (fz_block_again(&call, ret));
+	fz_block_end(&call, ret);
+	return ret;
+}
+
+/* EINTR means that nothing was submitted, so it can be made again. */
+static long enter_ring(struct fz_fiber *self, const long *a)
+{
+	const unsigned absolute = 1 << 5, registered = 1 << 6;	/* of newer headers */
+	/* struct io_uring_getevents_arg: a mask, its size, a timeout. */
+	const long *arg = (const long *)a[4];
+	unsigned flags = (unsigned)a[3];
+	long changed[6], copy[3];
+
+	if (!(flags & IORING_ENTER_EXT_ARG) || flags & (absolute | registered) ||
+	    a[5] != sizeof(copy) || !fz_sys_readable(arg) || !fz_sys_readable(arg + 2))
+		return wait_really(self, SYS_io_uring_enter, a, 0, NULL);
+	memcpy(changed, a, sizeof(changed));
+	memcpy(copy, arg, sizeof(copy));
+	changed[4] = (long)copy;
+	return wait_really(self, SYS_io_uring_enter, changed, 0, &copy[2]);
+}
+
+static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, long *ret)
+{
+	long changed[6];
+
+	memcpy(changed, a, sizeof(changed));
+	switch (number) {
+	case SYS_io_uring_enter:
+		*ret = enter_ring(self, a);
+		return true;
+	case SYS_io_getevents:
+		*ret = wait_really(self, number, changed, 0, &changed[4]);
+		return true;
+	/* Where libc has no such function. */
+	case SYS_epoll_pwait2:
+		*ret = wait_really(self, number, changed, 0, &changed[3]);
+		return true;
+	case SYS_openat2:
+		*ret = wait_really(self, number, a, FZ_CALL_BRIEF | FZ_CALL_RESTARTS, NULL);
+		return true;
+	case SYS_futex_wait:
+	case SYS_futex_waitv:
+	case SYS_waitid:
+		*ret = wait_really(self, number, a, FZ_CALL_RESTARTS, NULL);
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool fz_syscall_wait(struct fz_fiber *self, long number, const long *a, long *ret)
+{
+	switch (number) {
+	case SYS_nanosleep:
+		*ret = nanosleep((const struct timespec *)a[0], (struct timespec *)a[1]);
+		return true;
+	case SYS_clock_nanosleep:
+		*ret = fz_leave(-clock_nanosleep((clockid_t)a[0], (int)a[1],
+						 (const struct timespec *)a[2],
+						 (struct timespec *)a[3]));
+		return true;
+	case SYS_sched_yield: *ret = sched_yield(); return true;
+#ifdef SYS_pause
+	case SYS_pause: *ret = pause(); return true;
+#endif
+	case SYS_wait4:
+		*ret = wait4((pid_t)a[0], (int *)a[1], (int)a[2], (struct rusage *)a[3]);
+		return true;
+	case SYS_waitid:
+		/* The kernel's has one argument more. */
+		if (a[4])
+			break;
+		*ret = waitid((idtype_t)a[0], (id_t)a[1], (siginfo_t *)a[2], (int)a[3]);
+		return true;
+	case SYS_msgrcv:
+		*ret = msgrcv((int)a[0], (void *)a[1], (size_t)a[2], a[3], (int)a[4]);
+		return true;
+	case SYS_msgsnd:
+		*ret = msgsnd((int)a[0], (const void *)a[1], (size_t)a[2], (int)a[3]);
+		return true;
+	case SYS_semop:
+		*ret = semop((int)a[0], (struct sembuf *)a[1], (size_t)a[2]);
+		return true;
+	case SYS_semtimedop:
+		*ret = semtimedop((int)a[0], (struct sembuf *)a[1], (size_t)a[2],
+				  (const struct timespec *)a[3]);
+		return true;
+	case SYS_mq_timedsend:
+		*ret = mq_timedsend((mqd_t)a[0], (const char *)a[1], (size_t)a[2],
+				    (unsigned)a[3], (const struct timespec *)a[4]);
+		return true;
+	case SYS_mq_timedreceive:
+		*ret = mq_timedreceive((mqd_t)a[0], (char *)a[1], (size_t)a[2],
+				       (unsigned *)a[3], (const struct timespec *)a[4]);
+		return true;
+	default:
+		break;
+	}
+	return wait_in_kernel(self, number, a, ret);
+}

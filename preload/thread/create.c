@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/thread/create.c - pthread_create makes a fiber, unless the program asks for
+ * what only a kernel thread has: a scheduling policy, an affinity, a stack of
+ * its own.
+ */
+#include "preload/config.h"
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "preload/thread/exclude.h"
+#include "preload/thread/tls.h"
+#include "runtime/fiber/fiber.h"
+
+static bool wants_policy(const pthread_attr_t *attr)
+{
+	struct sched_param param;
+	int inherit, policy;
+
+	pthread_attr_getinheritsched(attr, &inherit);
+	if (inherit != PTHREAD_EXPLICIT_SCHED)
+		return false;
+	pthread_attr_getschedpolicy(attr, &policy);
+	pthread_attr_getschedparam(attr, &param);
+	/* A priority that the policy does not have is the kernel's to refuse. */
+	return policy != SCHED_OTHER || param.sched_priority != 0;
+}
+
+static bool wants_affinity(const pthread_attr_t *attr)
+{
+	cpu_set_t cpus;
+
+	/* Without an affinity in it, all bits of the answer are set. */
+	return pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) != 0 ||
+	       CPU_COUNT(&cpus) != CPU_SETSIZE;
+}
+
+static bool wants_stack(const pthread_attr_t *attr)
+{
+	void *stack;
+	size_t size;
+
+	pthread_attr_getstack(attr, &stack, &size);
+	return (uintptr_t)stack + size != 0 && stack != NULL &&
+	       (uintptr_t)stack < UINTPTR_MAX - size;
+}
+
+/* State of the kernel's, which the new thread's own threads inherit. */
+static bool wants_state(const pthread_attr_t *attr)
+{
+	return wants_policy(attr) || wants_affinity(attr);
+}
+
+static bool wants_kernel_thread(const pthread_attr_t *attr)
+{
+	return wants_state(attr) || wants_stack(attr);
+}
+
+/* Native threads are counted: the last thread to leave ends the process. */
+struct native_start {
+	void *(*start)(void *);
+	void *arg;
+	bool counted;
+	bool owns_kernel_state;
+};
+
+static void *native_thread(void *arg)
+{
+	struct native_start order = *(struct native_start *)arg;
+	struct fz_fiber *self = fz_self();
+
+	free(arg);
+	self->thread.owns_kernel_state = order.owns_kernel_state;
+	/* With its destructors, which are still the thread. */
+	fz_host_run_thread(order.start, order.arg, &self->thread.result);
+	/* It has forked, and in the child it was the first to make fibers. */
+	if (self->thread.is_main)
+		fz_fiber_main_ended();
+	if (order.counted)
+		fz_fiber_native_ended();
+	return self->thread.result;
+}
+
+static int create_native(pthread_t *thread, const pthread_attr_t *attr,
+			 void *(*start)(void *), void *arg)
+{
+	/* There may be fibers later, or none ever. */
+	bool counted = !fz_stays_native();
+	bool owns = fz_self()->thread.owns_kernel_state || (attr && wants_state(attr));
+	struct native_start *order;
+	int err;
+
+	if (!counted && !owns)
+		return fz_real.pthread_create(thread, attr, start, arg);
+	order = malloc(sizeof(*order));
+	if (!order)
+		return EAGAIN;
+	*order = (struct native_start){ start, arg, counted, owns };
+	if (counted)
+		fz_fiber_native_started();
+	err = fz_real.pthread_create(thread, attr, native_thread, order);
+	if (err) {
+		free(order);
+		if (counted)
+			fz_fiber_native_ended();
+	}
+	return err;
+}
+
+static void describe(const pthread_attr_t *attr, struct fz_birth *birth)
+{
+	sigset_t mask;
+	int state;
+
+	pthread_attr_getstacksize(attr, &birth->stack_size);
+	pthread_attr_getguardsize(attr, &birth->guard_size);
+	pthread_attr_getdetachstate(attr, &state);
+	birth->detached = state == PTHREAD_CREATE_DETACHED;
+	if (pthread_attr_getsigmask_np(attr, &mask) == 0)
+		memcpy(&birth->mask, &mask, sizeof(birth->mask));
+}
+
+/* Of the calling thread. */
+static uint64_t mask_of(struct fz_fiber *self)
+{
+	uint64_t mask;
+
+	if (self->kind == FZ_KIND_FIBER)
+		return self->mask;
+	fz_sys_sigmask(SIG_BLOCK, NULL, &mask);
+	return mask;
+}
+
+/* The program's own defaults, for threads without attributes. */
+static _Atomic bool defaults_set;
+
+FZ_EXPORT int pthread_setattr_default_np(const pthread_attr_t *attr)
+{
+	int err;
+
+	fz_enter(FZ_SYM_pthread_setattr_default_np);
+	err = fz_real.pthread_setattr_default_np(attr);
+	if (!err)
+		atomic_store_explicit(&defaults_set, true, memory_order_relaxed);
+	return err;
+}
+
+static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+		  void *arg, const void *caller)
+{
+	struct fz_birth birth = { .start = start, .arg = arg };
+	struct fz_fiber *self;
+	pthread_attr_t defaults;
+
+	if (fz_excluded_caller(caller)) {
+		/* It is going to wait with them as they do. */
+		self = fz_self();
+		if (self->kind == FZ_KIND_FIBER)
+			fz_fiber_wire(self);
+		return create_native(thread, attr, start, arg);
+	}
+	/* A new thread inherits what its creator has of the kernel. */
+	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
+	    !fz_runtime_ready())
+		return create_native(thread, attr, start, arg);
+	self = fz_self();
+	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER)
+		return create_native(thread, attr, start, arg);
+	birth.mask = mask_of(self);
+	if (attr) {
+		describe(attr, &birth);
+	} else {
+		pthread_attr_init(&defaults);
+		describe(&defaults, &birth);
+		pthread_attr_destroy(&defaults);
+		birth.stack_size = fz_default_stack_size(birth.stack_size);
+		birth.any_stack_size = !fz_config.stack_size;
+	}
+	return fz_leave_pthread(fz_fiber_create(&birth, thread));
+}
+
+FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			     void *(*start)(void *), void *arg)
+{
+	const void *caller = __builtin_return_address(0);
+	pthread_attr_t defaults;
+	int err;
+
+	fz_enter(FZ_SYM_pthread_create);
+	/* relaxed: who sets the defaults while others create takes his chance. */
+	if (attr || FZ_LIKELY(!atomic_load_explicit(&defaults_set, memory_order_relaxed)))
+		return create(thread, attr, start, arg, caller);
+	err = pthread_getattr_default_np(&defaults);
+	if (err)
+		return err;
+	err = create(thread, &defaults, start, arg, caller);
+	pthread_attr_destroy(&defaults);
+	return err;
+}
