@@ -426,7 +426,7 @@ wants() {
 list_static() {
 	cat <<-END
 	symbols $root/scripts/dev/check-symbols.sh $build
-	layers $root/scripts/dev/check-layers.sh
+	layers $root/scripts/dev/check-layers.sh $build
 	options $root/scripts/dev/gen-options.sh --check
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
@@ -519,7 +519,7 @@ rm -rf "$failures"/*.log "$failures/unsteady"
 	if wants scripts; then
 		for script in tests/scripts/launcher.sh tests/scripts/coexist.sh tests/scripts/libc.sh tests/scripts/check.sh \
 				tests/scripts/install.sh tests/scripts/forbidden.sh tests/scripts/redirect.sh tests/scripts/symbols.sh tests/scripts/dns.sh \
-				tests/scripts/cancel_race.sh tests/real/*.sh; do
+				tests/scripts/cancel_race.sh tests/scripts/layers.sh tests/real/*.sh; do
 			name=${script#tests/}
 			name=${name#scripts/}
 			name=${name%.sh}

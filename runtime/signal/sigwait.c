@@ -9,7 +9,6 @@
 #include <asm/errno.h>
 
 #include "runtime/base/host.h"
-#include "runtime/io/op.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"

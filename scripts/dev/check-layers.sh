@@ -1,26 +1,81 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-layers.sh - includes go one way: arch/ <- runtime/ <- preload/.
+# scripts/dev/check-layers.sh [BUILD] - which room may use which, and what a room is.
 #
-#  1 arch/ includes nothing but its own headers and the compiler's
-#  2 runtime/ includes arch/, its own, and of libc's only what does not call:
-#    it names neither preload/ nor anything that depends on it
-#  3 preload/ includes runtime/ and its own, and of arch/ the contract only
-#  4 the CPU directories are found by -iquote: nobody names one of them
-#  5 every header compiles alone, and its guard is FZ_DIR_FILE_H
-#  6 every file begins with the licence, and says its own name in the first line
+#  1 the matrix below, by #include and, in the objects under BUILD (build), by called names
+#  2 the CPU directories are found by -iquote: nobody names one of them
+#  3 every header compiles alone, and its guard is FZ_DIR_FILE_H
+#  4 every file begins with the licence, and says its own name in the first line
 #    of its comment; a .c file that has a header leaves that to the header
-#  7 a .c file includes its own header first, or one that is for it and few more
+#  5 a .c file includes its own header first, or one that is for it and few more
 #    (runtime/io/io_internal.h)
+#  6 every source file is in a room; no room has more than 24 of them, no file of arch, runtime,
+#    preload and scripts more than 450 lines, no function more than 60 but for a flat switch
 #
 # Quiet when all is well; otherwise one line for each finding, and exit status 1.
 set -u
 export LC_ALL=C
+shopt -s globstar nullglob
 cd "$(dirname "$0")/../.." || exit 2
 CC=${CC-gcc}
+build=${1:-build}
 cpu=$($CC -dumpmachine)
 cpu=${cpu%%-*}
+
+# THE matrix: each room, and what it may include and call besides itself.  "runtime" stands for
+# all rooms in it, "preload" for that folder alone, a file for itself.  Rooms are in order: each
+# uses those above it.  The knots, where one uses a room below it as well, have their reason.
+matrix() {
+	sed -e 's/#.*//' -e '/^[ \t]*$/d' <<-'END'
+	arch
+	runtime/base	arch
+	runtime/backend	runtime/base
+	# A switch, a park and an end are each half the scheduler's and half the fiber's; who
+	# leaves the runtime runs handlers; a joiner waits in the parking lot, as all do who wait
+	# for a word in memory.
+	runtime/fiber	arch runtime/base runtime/sched runtime/signal runtime/sync
+	# Each switch takes the fiber's signal mask and alternate stack along; the monitor
+	# hands out what has arrived.
+	runtime/sched	arch runtime/base runtime/backend runtime/fiber runtime/signal
+	runtime/signal	arch runtime/base runtime/fiber runtime/sched
+	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
+	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
+	# Tables and the way in and out; init.c and syscall.c know all bodies.
+	preload	arch runtime preload/io preload/libc preload/process preload/signal preload/sync preload/thread
+	# Cancellation points: the gate of preload/thread.  Clocks of threads.
+	preload/io	runtime preload preload/thread
+	preload/signal	runtime preload preload/thread
+	# C11's threads are those of preload/thread; spinning is preload/io's sched_yield.
+	preload/sync	runtime preload preload/io preload/libc preload/thread
+	# A child of posix_spawn or clone must not call bodies that are redirected to.
+	preload/process	runtime preload preload/io preload/libc preload/thread
+	# A new life reads the list of modules, inside the gate that fork closes.
+	preload/thread	arch runtime preload preload/libc preload/process
+	# Calls inside libc lead to our bodies.
+	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
+	scripts
+	scripts/bench
+	scripts/check	preload/symbols.def runtime/base/options.def
+	scripts/dev
+	scripts/package
+	tests
+	tests/arch	arch tests/arch/*
+	tests/arch/*	arch tests/arch
+	tests/check	scripts/check
+	tests/extra	tests/programs
+	tests/glibc
+	tests/glibc/*
+	tests/helpers	tests/programs
+	tests/plain/*	tests/arch
+	tests/programs
+	tests/programs/*	tests/programs
+	tests/real
+	tests/scripts
+	tests/unit	arch runtime
+	tests/unit/*	arch runtime tests/unit
+	END
+}
 
 found=0
 finding()
@@ -40,45 +95,125 @@ includes()
 	}' "$@"
 }
 
-# 1
+# In awk, before what uses it: rows[ROOM] = " ALLOWED ALLOWED ", room_of(DIRECTORY), may().
+# shellcheck disable=SC2016
+rooms='
+	function room_of(dir,    parent) {
+		if (dir in rows)
+			return dir
+		# arch/CPU is part of arch.
+		parent = dir
+		sub(/\/[^\/]*$/, "", parent)
+		if (parent == "arch")
+			return "arch"
+		return (parent "/*") in rows ? parent "/*" : ""
+	}
+	# May a file of that room use that file, which is in that other one?
+	function may(room, file, other,    top) {
+		top = other
+		sub(/\/.*/, "", top)
+		return room == other || index(rows[room], " " other " ") ||
+		       index(rows[room], " " file " ") ||
+		       (top != "preload" && index(rows[room], " " top " "))
+	}
+	function dir_of(path) {
+		if (!sub(/\/[^\/]*$/, "", path))
+			return ""
+		return path
+	}
+	function refuse(where, what) {
+		print "check-layers: " where ": " what ": pass it as an argument or by a hook, " \
+			"or change the matrix in scripts/dev/check-layers.sh and say why"
+		bad = 1
+	}
+	FILENAME == ARGV[1] {
+		room = $1
+		$1 = ""
+		rows[room] = $0 " "
+		next
+	}'
+
+sources=()
+for file in {arch,runtime,preload,scripts,tests}/**/*.{c,h,S,cc,def}; do
+	sources+=("$file")
+done
+code=()
+for file in "${sources[@]}"; do
+	case $file in
+	tests/*)	;;
+	*.[ch])		code+=("$file") ;;
+	esac
+done
+
+# 1 by #include; libc's own headers are for all but arch.
 while read -r where header; do
 	case $header in
-	'"arch/arch.h"')	continue ;;
-	'<stdint.h>'|'<stddef.h>'|'<stdbool.h>'|'<stdatomic.h>'|'<stdarg.h>')	continue ;;
-	'<asm/'*|'<linux/'*)	continue ;;
-	'"'*/*)	;;
-	'"'*)
-		[ -e "$(dirname "${where%%:*}")/${header//\"/}" ] && continue
-		# arch.h takes the one of whichever CPU -iquote names.
-		[ -e "arch/$cpu/${header//\"/}" ] && continue
-		;;
+	'<stdint.h>'|'<stddef.h>'|'<stdbool.h>'|'<stdatomic.h>'|'<stdarg.h>'|'<asm/'*|'<linux/'*)	;;
+	'<'*)	finding "$where: arch/ may not include $header: it calls nothing" ;;
 	esac
-	finding "$where: arch/ may not include $header"
 done < <(includes arch/*.h arch/*/*.[chS])
 
-# 2: what of libc's headers is types and constants, or is not interposed.
-while read -r where header; do
-	case $header in
-	'"runtime/'*|'"arch/arch.h"'|'<linux/'*|'<asm/'*)	continue ;;
-	'"options.def"')	continue ;;
-	'"'*'/'*'"')	;;
-	'"'*'"')
-		[ -e "arch/$cpu/${header//\"/}" ] && continue
-		;;
-	'<'*)	continue ;;
-	esac
-	finding "$where: runtime/ may not include $header"
-done < <(includes runtime/*/*.[ch])
+# "NAME", as the compiler finds it: beside the file, from here, then by -iquote.
+resolve() {
+	local where header dir
+	while read -r where header; do
+		[ "${header#\"}" != "$header" ] || continue
+		header=${header//\"/}
+		dir=${where%%:*}
+		dir=${dir%/*}
+		for at in "$dir/" '' "arch/$cpu/" tests/unit/ tests/programs/ tests/arch/ \
+				"tests/arch/$cpu/" scripts/check/ nowhere/; do
+			[ -e "$at$header" ] && break
+		done
+		echo "$where $at$header"
+	done
+}
+includes "${sources[@]}" | resolve | awk "$rooms"'
+	{
+		file = $1
+		sub(/:[0-9]+$/, "", file)
+		room = room_of(dir_of(file))
+		other = room_of(dir_of($2))
+		if (room == "" || $2 ~ /^nowhere\//)
+			next
+		if (!may(room, $2, other))
+			refuse($1, room " may not include \"" $2 "\"")
+	}
+	END { exit bad }' <(matrix) - || found=1
 
-# 3
-while read -r where header; do
-	case $header in
-	'"preload/'*|'"runtime/'*|'"arch/arch.h"'|'<'*)	continue ;;
-	esac
-	finding "$where: preload/ may not include $header"
-done < <(includes preload/*.[ch] preload/*/*.[ch])
+# 1 by name, but for those that the compiler calls.
+objects=()
+for file in {arch/"$cpu",runtime/*,preload,preload/*}/*.[cS]; do
+	[ ! -e "$build/${file%.*}.o" ] || objects+=("$build/${file%.*}.o")
+done
+if [ ${#objects[@]} -eq 0 ]; then
+	finding "$build: no objects there to look at: make library"
+else
+	nm -g "${objects[@]}" | awk -v build="$build/" "$rooms"'
+		/:$/ {
+			object = substr($0, length(build) + 1)
+			sub(/\.o:$/, "", object)
+			next
+		}
+		NF == 3 && $2 != "w" { home[$3] = object }
+		NF == 2 && $1 == "U" && $2 !~ /^(_Unwind_|__gcc_personality_)/ { calls[object " " $2] }
+		END {
+			for (call in calls) {
+				split(call, part, " ")
+				if (!(part[2] in home))
+					continue
+				room = room_of(dir_of(part[1]))
+				other = room_of(dir_of(home[part[2]]))
+				if (room != "" && other != "" && !may(room, home[part[2]], other)) {
+					print "check-layers: " part[1] ".c: " room " may not use " part[2] " of " home[part[2]] ": pass it as an argument or by a hook, or see the matrix in scripts/dev/check-layers.sh"
+					bad = 1
+				}
+			}
+			exit bad
+		}' <(matrix) - || found=1
+fi
 
-# 4
+# 2
 while read -r where header; do
 	case $header in
 	*arch/x86_64/*|*arch/aarch64/*|*x86_64/*|*aarch64/*)
@@ -90,7 +225,7 @@ while IFS=: read -r file line text; do
 done < <(grep -nE '^[ \t]*#[ \t]*(el)?if.*(__x86_64__|__aarch64__|__i386__)' \
 	runtime/*/*.[ch] preload/*.[ch] preload/*/*.[ch] | grep -vE '^[a-z/]*/(uapi|libc_proto)\.h:')
 
-# 5
+# 3
 read -ra alone <<<"$CC"
 alone+=(-std=gnu11 -D_GNU_SOURCE '-DFZ_VERSION=""' -Wall -Wextra -I. -iquote "arch/$cpu"
 	-fsyntax-only -x c)
@@ -117,12 +252,7 @@ awk '
 		exit bad
 	}' "${headers[@]}" || found=1
 
-# 6
-sources=()
-for file in arch/*.h arch/*/*.[chS] runtime/*/*.[ch] runtime/*/*.def preload/*.[ch] preload/*/*.[ch] \
-	preload/*.def preload/*/*.def scripts/check/*.[ch] scripts/check/*.def tests/*/*.[ch] tests/*/*.cc tests/*/*/*.[chS]; do
-	[ -e "$file" ] && sources+=("$file")
-done
+# 4
 scripts=()
 for file in scripts/fiberize scripts/*/*.sh \
 	tests/*.sh tests/*/*.sh .ci/run Makefile; do
@@ -177,7 +307,7 @@ awk '
 		exit bad
 	}' is_source=1 "${sources[@]}" is_source=0 "${scripts[@]}" || found=1
 
-# 7
+# 5
 for file in runtime/*/*.c preload/*.c preload/*/*.c; do
 	header=${file%.c}.h
 	[ -e "$header" ] || continue
@@ -187,5 +317,78 @@ for file in runtime/*/*.c preload/*.c preload/*/*.c; do
 	*)	finding "${first%% *}: includes ${first#* } before its own header" ;;
 	esac
 done
+
+# 6
+printf '%s\n' "${sources[@]}" | awk "$rooms"'
+	{
+		dir = dir_of($1)
+		room = room_of(dir)
+		count[dir]++
+		if (room == "") {
+			print "check-layers: " $1 ": is in no room: move it into one of " \
+				"the matrix in scripts/dev/check-layers.sh"
+			bad = 1
+		}
+		# tests/unit/ROOM is about runtime/ROOM.
+		if (dir ~ /^tests\/unit\// && !(("runtime" substr(dir, 11)) in rows)) {
+			print "check-layers: " $1 ": there is no room runtime" substr(dir, 11) " that it could test"
+			bad = 1
+		}
+	}
+	END {
+		# Programs for the tests are each for itself.
+		for (dir in count)
+			if (count[dir] > 24 && dir !~ /^tests\/programs/) {
+				print "check-layers: " dir ": has " count[dir] \
+					" source files, 24 are enough: divide the room"
+				bad = 1
+			}
+		exit bad
+	}' <(matrix) - || found=1
+
+for file in {arch,runtime,preload,scripts}/**/*; do
+	case $file in
+	*.[chS]|*.def|*.sh|*.inc|*.awk|*.py|scripts/fiberize)
+		lines=$(wc -l <"$file")
+		[ "$lines" -le 450 ] || finding "$file: has $lines lines, 450 are enough: divide it"
+		;;
+	esac
+done
+
+# A switch at the first level counts as its longest case.
+awk '
+	FNR == 1 { open = 0 }
+	/^\{/ {
+		open = FNR
+		skipped = in_switch = 0
+		next
+	}
+	!open { next }
+	/^}/ {
+		lines = FNR - open - 1 - skipped
+		if (lines > 60) {
+			print "check-layers: " FILENAME ":" open ": a function of " lines \
+				" lines, 60 are enough: divide it"
+			bad = 1
+		}
+		open = 0
+		next
+	}
+	/^\tswitch \(/ {
+		in_switch = FNR
+		label = FNR
+		longest = 0
+		next
+	}
+	in_switch && /^\t(case |default:|})/ {
+		if (FNR - label > longest)
+			longest = FNR - label
+		label = FNR
+		if (/^\t}/) {
+			skipped += FNR - in_switch - longest
+			in_switch = 0
+		}
+	}
+	END { exit bad }' "${code[@]}" || found=1
 
 exit $found

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/layers.sh - scripts/dev/check-layers.sh refuses what it is there to refuse: each
+# fault is planted in a copy, and one line must say where it is and what to do.
+#
+# Exit status 0 if all pass.
+#
+# shellcheck source=tests/scripts/cases.inc
+. "$(dirname "$0")/cases.inc"
+
+copy=$work/copy
+mkdir -p "$copy/build"
+cd "$root" || exit 1
+cp -r arch runtime preload scripts tests "$copy"
+(cd "$build" && find arch runtime preload -name '*.o' -exec cp --parents -t "$copy/build" {} +) ||
+	exit 1
+cd "$copy" || exit 1
+
+# plant FILE: what is on stdin, with the head that every file has.
+plant()
+{
+	mkdir -p "${1%/*}"
+	{
+		printf '/* SPDX-License-Identifier: MIT */\n/*\n * %s - planted.\n */\n' "$1"
+		cat
+	} >"$1"
+}
+
+plant runtime/base/planted_include.c <<-'END'
+	#include "runtime/sched/park.h"
+END
+plant runtime/backend/planted_upwards.c <<-'END'
+	#include "preload/gate.h"
+END
+plant runtime/base/planted_call.c <<-'END'
+	void fz_sched_kick(void);
+	void fz_planted_call(void);
+	void fz_planted_call(void)
+	{
+		fz_sched_kick();
+	}
+END
+$CC -c runtime/base/planted_call.c -o build/runtime/base/planted_call.o || exit 1
+plant runtime/planted_loose.c </dev/null
+plant runtime/attic/planted.c </dev/null
+plant tests/unit/attic/test_planted.c </dev/null
+seq -f '/* %g */' 451 | plant runtime/io/planted_long.c
+{
+	printf 'void fz_planted(void);\nvoid fz_planted(void)\n{\n'
+	seq -f '	(void)%g;' 61
+	printf '}\n'
+} | plant runtime/io/planted_function.c
+{
+	printf 'int fz_planted(int n);\nint fz_planted(int n)\n{\n	switch (n) {\n'
+	seq -f '	case %g:	return 1;' 100
+	printf '	}\n	return 0;\n}\n'
+} | plant runtime/io/planted_switch.c
+for i in $(seq 25); do
+	plant "runtime/sync/planted_$i.c" </dev/null
+done
+sed -i '/SPDX/d' arch/arch.h
+sed -i 's/FZ_RUNTIME_BASE_LOCK_H/FZ_LOCK_H/' runtime/base/lock.h
+
+scripts/dev/check-layers.sh build >"$work/found" 2>&1
+same "exit status" 1 $?
+
+# refused NAME WHERE WHAT: exactly one line says so.
+refused()
+{
+	same "$1" 1 "$(grep -F "check-layers: $2: " "$work/found" | grep -cF "$3")"
+}
+
+refused "include against the order" runtime/base/planted_include.c:5 \
+	'runtime/base may not include "runtime/sched/park.h": pass it'
+refused "include of preload" runtime/backend/planted_upwards.c:5 \
+	'runtime/backend may not include "preload/gate.h": pass it'
+refused "call against the order" runtime/base/planted_call.c \
+	'runtime/base may not use fz_sched_kick of runtime/sched/processor: pass it'
+refused "file beside the rooms" runtime/planted_loose.c 'is in no room: move it'
+refused "unknown room" runtime/attic/planted.c 'is in no room: move it'
+refused "test of an unknown room" tests/unit/attic/test_planted.c 'there is no room runtime/attic'
+refused "long file" runtime/io/planted_long.c '450 are enough: divide it'
+refused "long function" runtime/io/planted_function.c:7 'a function of 61 lines'
+same "a flat switch may be long" 0 "$(grep -c planted_switch "$work/found")"
+same "large room" 1 "$(grep -c '^check-layers: runtime/sync: has .* source files' "$work/found")"
+refused "no licence" arch/arch.h 'no SPDX line'
+refused "wrong guard" runtime/base/lock.h 'its guard is not FZ_RUNTIME_BASE_LOCK_H'
+
+rm -rf build/*
+scripts/dev/check-layers.sh build >"$work/found" 2>&1
+refused "nothing built" build 'no objects there to look at: make library'
+
+finish
