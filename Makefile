@@ -74,7 +74,7 @@ PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
 # What "fiberize bench" reads, and what it runs.
 BENCH_TEXT := bench.sh figures.awk median.awk report.awk
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) check echo_client measure)
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -112,24 +112,22 @@ $(B)/exports.map: preload/symbols.def scripts/dev/gen-exports.sh
 # ordinary programs, with none of the library's flags.
 TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
 
-$(B)/fiberize: scripts/fiberize scripts/dev/gen-options.sh runtime/base/options.def Makefile
-	$(say) "  GEN     $@"
-	@mkdir -p $(@D)
-	$(Q)scripts/dev/gen-options.sh --launcher $(VERSION) > $@.tmp && chmod 755 $@.tmp && mv $@.tmp $@
-
 $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
-CHECK_SRC := $(wildcard scripts/check/*.c)
-CHECK_DEP := $(CHECK_SRC) $(wildcard scripts/check/*.h) scripts/check/calls.def \
-	preload/symbols.def Makefile
-CHECK_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -I. -iquote scripts/check
+# What it knows of programs, and of options, is in scripts/check/ and runtime/base/options.c.
+CHECK_SRC := $(wildcard scripts/check/*.c) runtime/base/options.c
+LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
+LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h) \
+	scripts/check/calls.def preload/symbols.def runtime/base/options.h runtime/base/options.def \
+	Makefile
+LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.
 
-$(B)/libexec/check: $(CHECK_DEP)
+$(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g $(CHECK_FLAGS) $(CFLAGS) $(CHECK_SRC) -o $@ -lelf
+	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf
 
 $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c Makefile
 	$(say) "  CCLD    $@"
@@ -224,11 +222,11 @@ $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 # The tool of "fiberize check" on damaged files.
 FUZZ := $(B)/tests/check/fuzz
 
-$(FUZZ): tests/check/fuzz.c $(CHECK_DEP)
+$(FUZZ): tests/check/fuzz.c $(CHECK_SRC) $(LAUNCH_DEP)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
-		$(CHECK_FLAGS) $< $(filter-out %/main.c,$(CHECK_SRC)) -o $@ -lelf
+		$(LAUNCH_FLAGS) $< $(CHECK_SRC) -o $@ -lelf
 
 # arch/ alone, twice: here, and with another CPU's compiler for qemu-user.
 ARCH_TEST_FLAGS := -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer \
@@ -381,8 +379,7 @@ install: all
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
-	$(Q)install -m 755 $(B)/libexec/check $(B)/libexec/measure $(B)/libexec/echo_client \
-		'$(libexecdir)'
+	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client '$(libexecdir)'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
@@ -392,7 +389,7 @@ install: all
 uninstall:
 	$(refuse_odd)
 	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(BENCH_TEXT:%='$(libexecdir)/%') \
-		'$(libexecdir)/check' '$(libexecdir)/measure' '$(libexecdir)/echo_client' \
+		'$(libexecdir)/measure' '$(libexecdir)/echo_client' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
 		'$(exampledir)/seccomp.json'

@@ -6,20 +6,22 @@
  * preload/config.h - the options of runtime/base/options.def, from the environment.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "runtime/base/options.h"
 
+/*
+ * In the order of enum fz_option_id.  Texts, NULL by default, are in the environment, which
+ * the program may overwrite once it runs.
+ */
 struct fz_config {
-#define FZ_TYPE_int uint64_t
-#define FZ_TYPE_bool uint64_t
-#define FZ_TYPE_size uint64_t
-#define FZ_TYPE_choice uint64_t
-#define FZ_TYPE_set uint64_t
-#define FZ_WORDS_OPTION(name, env, type, words, help) FZ_TYPE_##type name;
-#define FZ_OPTION(name, env, type, default_, min, max, help) FZ_TYPE_##type name;
+#define FZ_CONFIG_int uint64_t
+#define FZ_CONFIG_bool uint64_t
+#define FZ_CONFIG_size uint64_t
+#define FZ_CONFIG_choice uint64_t
+#define FZ_CONFIG_set uint64_t
+#define FZ_CONFIG_path const char *
+#define FZ_CONFIG_list const char *
+#define FZ_OPTION(name, variable, type, default_, min, max, help) FZ_CONFIG_##type name;
 #include "runtime/base/options.def"
-#undef FZ_OPTION
 };
 
 extern struct fz_config fz_config __attribute__((visibility("hidden")));

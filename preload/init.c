@@ -265,7 +265,7 @@ static void prepare(char **envp)
 	fz_real_bind();
 	fz_config_read(envp);
 	fz_loader_init();
-	fz_exclude_init(envp);
+	fz_exclude_init(fz_config.native_threads);
 	launched = started_by_launcher(envp, &dormant);
 	if (!fz_config.children)
 		fz_children_without_us(envp);

@@ -9,7 +9,7 @@
 
 #include "preload/process/fork_gate.h"
 #include "preload/libc/loader.h"
-#include "runtime/base/die.h"
+#include "runtime/base/options.h"
 
 /*
  * Their threads wait for each other by spinning and by futexes without libc, and
@@ -21,23 +21,12 @@ static const char built_in[] =
 	"@libopenblas*,@libscipy_openblas*,@libblis*,@libmkl_*";
 
 /* A copy: programs write over their environment (setproctitle). */
-static char patterns[256];
+static char patterns[FZ_OPTION_MAX_native_threads + 1];
 
-void fz_exclude_init(char *const *envp)
+void fz_exclude_init(const char *list)
 {
-	static const char name[] = "FIBERIZE_NATIVE_THREADS=";
-
-	for (; envp && *envp; envp++) {
-		const char *value = *envp + sizeof(name) - 1;
-
-		if (strncmp(*envp, name, sizeof(name) - 1) != 0)
-			continue;
-		if (strlen(value) < sizeof(patterns))
-			strcpy(patterns, value);
-		else
-			fz_say("FIBERIZE_NATIVE_THREADS: longer than %u characters; ignored",
-			       (unsigned)sizeof(patterns) - 1);
-	}
+	if (list)
+		strcpy(patterns, list);
 }
 
 /* The pattern ends at a comma or at the end. */

@@ -23,8 +23,8 @@
 
 #include <stdbool.h>
 
-/* From the constructor. */
-void fz_exclude_init(char *const *envp);
+/* From the constructor, with the list or NULL. */
+void fz_exclude_init(const char *list);
 
 /* Any thread. */
 bool fz_excluded_name(const char *name);

@@ -2,8 +2,8 @@
 /*
  * scripts/bench/measure.c - one round of "fiberize bench": server up, load, down.
  *
- *	measure [-n name] [-p port] [-w seconds] -s serverlog -l loadlog
- *		LOAD -- SERVER [ARGS]
+ *	measure [-n name] [-p port] [-w seconds] [-e environment]
+ *		-s serverlog -l loadlog LOAD -- SERVER [ARGS]
  *
  * Starts SERVER, waits until it (or a descendant) listens on TCP, runs LOAD by
  * sh -c with {port} and {host} replaced, stops SERVER, and prints what that
@@ -388,11 +388,12 @@ static struct options parse(int argc, char **argv)
 	struct options o = { .seconds = 10 };
 	int opt;
 
-	while ((opt = getopt(argc, argv, "+n:p:w:s:l:")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:p:w:e:s:l:")) != -1) {
 		switch (opt) {
 		case 'n': name = optarg; break;
 		case 'p': o.port = (unsigned)to_number(optarg, "-p", 1, 65535); break;
 		case 'w': o.seconds = to_number(optarg, "-w", 0, 86400); break;
+		case 'e': fz_environment_become(optarg); break;
 		case 's': o.serverlog = optarg; break;
 		case 'l': o.loadlog = optarg; break;
 		default:
@@ -400,8 +401,8 @@ static struct options parse(int argc, char **argv)
 		}
 	}
 	if (argc - optind < 3 || strcmp(argv[optind + 1], "--") || !o.serverlog || !o.loadlog) {
-		fputs("usage: measure [-n name] [-p port] [-w seconds] -s serverlog"
-		      " -l loadlog LOAD -- SERVER [ARGS]\n", stderr);
+		fputs("usage: measure [-n name] [-p port] [-w seconds] [-e environment]"
+		      " -s serverlog -l loadlog LOAD -- SERVER [ARGS]\n", stderr);
 		exit(EXIT_USAGE);
 	}
 	return o;

@@ -275,3 +275,25 @@ int fz_tree_listens(pid_t except, unsigned port, struct fz_listener *ret_l)
 	free(t.pid);
 	return found;
 }
+
+void fz_environment_become(const char *file)
+{
+	FILE *in = fopen(file, "re");
+	char **entries = NULL, *entry = NULL;
+	size_t n = 0, room = 0;
+
+	while (in && getdelim(&entry, &room, '\0', in) > 0) {
+		entries = grow(entries, n, sizeof(*entries));
+		entries[n++] = entry;
+		entry = NULL;
+		room = 0;
+	}
+	free(entry);
+	if (in)
+		fclose(in);
+	if (!n)
+		return;
+	entries = grow(entries, n, sizeof(*entries));
+	entries[n] = NULL;
+	environ = entries;
+}

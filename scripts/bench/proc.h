@@ -3,7 +3,7 @@
 #define FZ_SCRIPTS_BENCH_PROC_H
 
 /*
- * scripts/bench/proc.h - what /proc tells about our descendants.
+ * scripts/bench/proc.h - what /proc tells about our descendants, and of an environment.
  *
  * A tree is all processes that descend from the caller, but neither except
  * nor those below it; 0 excepts none.  Zombies are not among them.  Found anew
@@ -50,5 +50,11 @@ int fz_tree_listens(pid_t except, unsigned port, struct fz_listener *ret_l);
  * namespace, whoever has them open.
  */
 int fz_listener_find(pid_t pid, bool mine, unsigned port, struct fz_listener *ret_l);
+
+/*
+ * Make environ what a process was started with: file is its /proc/PID/environ.  A shell drops
+ * names that it cannot hold.  Without that file environ stays as it is.
+ */
+void fz_environment_become(const char *file);
 
 #endif

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "profiles.h"
 
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/options.h"
 
 static void *grow(void *array, size_t count, size_t size)
 {
@@ -12,24 +19,167 @@ static void *grow(void *array, size_t count, size_t size)
 	return array;
 }
 
-void profiles_add(struct profiles *p, const char *file, const char *pattern)
+static char *keep(struct profiles *p, char *text)
 {
-	p->all = grow(p->all, p->count, sizeof(*p->all));
-	p->all[p->count++] = (struct profile){ .file = file, .pattern = pattern };
+	if (!text)
+		abort();
+	p->texts = grow(p->texts, p->text_count, sizeof(*p->texts));
+	p->texts[p->text_count++] = text;
+	return text;
 }
 
-void profiles_set(struct profiles *p, char **words)
+/* All of a regular file without its zeros, or NULL. */
+static char *read_file(const char *name)
 {
-	struct profile *last = &p->all[p->count - 1];
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	size_t length = 0, room = 0;
+	char *text = NULL;
+	struct stat status;
+	int c = EOF;
 
+	if (!file)
+		return NULL;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		do {
+			c = getc(file);
+			if (c == '\0')
+				continue;
+			if (length == room)
+				text = grow(text, room += 4096, 1);
+			text[length++] = c == EOF ? '\0' : (char)c;
+		} while (c != EOF);
+	fclose(file);
+	return text;
+}
+
+/* Cut blanks at both ends; the end of a line may be that of another system. */
+static char *trim(char *text)
+{
+	static const char blanks[] = " \t";
+	size_t length = strlen(text);
+
+	if (length && text[length - 1] == '\r')
+		length--;
+	while (length && strchr(blanks, text[length - 1]))
+		length--;
+	text[length] = '\0';
+	return text + strspn(text, blanks);
+}
+
+/* ---- one file ----------------------------------------------------------- */
+
+struct reading {
+	struct profiles *profiles;
+	const char **values;
+	const char *file, *program;
+	size_t line;
+	bool section, applies;		/* in one; in one for the program */
+};
+
+static char *wrong(const struct reading *r, const char *what, const char *why)
+{
+	char *text;
+
+	if (asprintf(&text, "%s:%zu: %s%s", r->file, r->line, what, why) < 0)
+		abort();
+	return text;
+}
+
+static char *read_section(struct reading *r, char *pattern)
+{
+	struct profiles *p = r->profiles;
+
+	if (!*pattern)
+		return wrong(r, "[]", " names no program");
+	r->section = true;
+	r->applies = fnmatch(pattern, r->program, 0) == 0;
+	if (r->applies) {
+		p->all = grow(p->all, p->count, sizeof(*p->all));
+		p->all[p->count++] = (struct profile){ .file = r->file, .pattern = pattern };
+	}
+	return NULL;
+}
+
+static char *read_setting(struct reading *r, char *name, char *value)
+{
+	const struct fz_option *o = fz_option_of_flag(name, strlen(name));
+	char allowed[FZ_OPTION_TEXT], *text, *why;
+	struct profile *last;
+	uint64_t number;
+	bool used;
+
+	if (!r->section)
+		return wrong(r, "", "a setting before the first [PROGRAM]");
+	if (!o)
+		return wrong(r, name, ": no such option");
+	if (!fz_option_parse(o, value, &number)) {
+		fz_option_allowed(o, allowed, sizeof(allowed));
+		if (asprintf(&text, "%s = %s: must be %s", name, value, allowed) < 0)
+			abort();
+		why = wrong(r, "", text);
+		free(text);
+		return why;
+	}
+	if (!r->applies)
+		return NULL;
+	used = !r->values[o - fz_options];
+	if (used)
+		r->values[o - fz_options] = value;
+	last = &r->profiles->all[r->profiles->count - 1];
 	last->settings = grow(last->settings, last->count, sizeof(*last->settings));
-	last->settings[last->count++] =
-		(struct setting){ words[0], words[1], strcmp(words[2], "1") == 0 };
+	last->settings[last->count++] = (struct setting){ name, value, used };
+	return NULL;
+}
+
+static char *read_line(struct reading *r, char *line)
+{
+	size_t length = strlen(line);
+	char *equals;
+
+	if (!length || *line == '#' || *line == ';')
+		return NULL;
+	if (*line == '[' && length > 1 && line[length - 1] == ']') {
+		line[length - 1] = '\0';
+		return read_section(r, trim(line + 1));
+	}
+	equals = strchr(line, '=');
+	if (!equals)
+		return wrong(r, "", "neither [PROGRAM] nor OPTION = VALUE");
+	*equals = '\0';
+	return read_setting(r, trim(line), trim(equals + 1));
+}
+
+char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program)
+{
+	static const char byte_order_mark[] = "\357\273\277";
+	const char *slash = strrchr(program, '/');
+	char *rest = read_file(file), *line, *why = NULL;
+	struct reading r = { .profiles = p, .values = values, .file = keep(p, strdup(file)),
+			     .program = slash ? slash + 1 : program };
+
+	if (!rest) {
+		if (asprintf(&why, "%s: not a readable file", file) < 0)
+			abort();
+		return why;
+	}
+	keep(p, rest);
+	/* Editors of another system begin a file so. */
+	if (strncmp(rest, byte_order_mark, 3) == 0)
+		rest += 3;
+	while (!why && (line = strsep(&rest, "\n"))) {
+		r.line++;
+		why = read_line(&r, trim(line));
+	}
+	return why;
 }
 
 void profiles_free(struct profiles *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		free(p->all[i].settings);
+	for (size_t i = 0; i < p->text_count; i++)
+		free(p->texts[i]);
 	free(p->all);
+	free(p->texts);
 }

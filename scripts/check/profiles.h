@@ -3,15 +3,8 @@
 #define CHECK_PROFILES_H
 
 /*
- * scripts/check/profiles.h - which profiles are for the program, and what they set.
- * The launcher reads them, by what it would do itself, and hands over what it found as
- * arguments, in the order of reading:
- *
- *	--profile FILE PATTERN		a section that is for the program
- *	--setting OPTION VALUE USED	a line of it; USED is 0 if a flag, a variable or an
- *					earlier line has set that option, else 1
- *
- * All strings are the arguments themselves.
+ * scripts/check/profiles.h - profiles: files with options for programs by their names.
+ * fiberize(1), FILES, says what is in them; the launcher, which of them there are.
  */
 
 #include <stdbool.h>
@@ -19,9 +12,10 @@
 
 struct setting {
 	const char *option, *value;
-	bool used;
+	bool used;			/* else a flag, a variable or an earlier line has set it */
 };
 
+/* A section that is for the program. */
 struct profile {
 	const char *file, *pattern;
 	struct setting *settings;
@@ -31,11 +25,17 @@ struct profile {
 struct profiles {
 	struct profile *all;
 	size_t count;
+	char **texts;			/* what all strings are in: read files, and their names */
+	size_t text_count;
 };
 
-void profiles_add(struct profiles *p, const char *file, const char *pattern);
-/* Of the last one that was added; words are OPTION, VALUE and USED. */
-void profiles_set(struct profiles *p, char **words);
+/*
+ * Read a profile for the program of that name.  Each option that it sets and that is NULL in
+ * values, one for each of fz_options, becomes the text of its value there.  Returns NULL, or
+ * what is wrong with the file, to be freed; settings for other programs are judged as well.
+ */
+char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program);
+
 void profiles_free(struct profiles *p);
 
 #endif

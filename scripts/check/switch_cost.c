@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "runtime/base/features.h"
+#include "runtime/base/options.h"
 
 enum {
 	HWCAP2_FSGSBASE_BIT = 1 << 1,
@@ -20,15 +22,11 @@ enum {
 
 static bool goes_without_fsgsbase(void)
 {
-	const char *word = getenv("FIBERIZE_WITHOUT");
-	size_t length;
+	const char *words = getenv(fz_options[FZ_OPTION_ID_without].variable);
+	uint64_t without;
 
-	for (; word && *word; word += length + (word[length] == ',')) {
-		length = strcspn(word, ",");
-		if (length == strlen("fsgsbase") && strncmp(word, "fsgsbase", length) == 0)
-			return true;
-	}
-	return false;
+	return words && fz_option_parse(&fz_options[FZ_OPTION_ID_without], words, &without) &&
+	       without >> FZ_FEATURE_FSGSBASE & 1;
 }
 
 static uint64_t now_ns(void)

@@ -2,8 +2,8 @@
 /*
  * tests/check/fuzz.c - scripts/check/ on damaged files: fuzz FILE...
  *
- * Each file is looked at as a program, as a library of one and as the library to
- * be preloaded.  Built with the sanitizers.  Fails on a crash, on more than ten
+ * Each file is looked at as a program, as a library of one, as the library to
+ * be preloaded and as a profile.  Built with the sanitizers.  Fails on a crash, on more than ten
  * seconds for one file, and on an answer that is none.  Prints how many files got
  * which code.
  */
@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "runtime/base/options.h"
+#include "scripts/check/report.h"
 
 static const char *current = "";
 
@@ -75,6 +76,28 @@ static void judge(const struct report *r)
 	free(text);
 }
 
+/* As a profile: what it sets must be what the options may have. */
+static void read_as_profile(const char *file)
+{
+	const char *values[FZ_OPTION_COUNT] = { NULL };
+	struct profiles p = { .count = 0 };
+	char *why = profiles_read(&p, values, file, "some/program");
+	uint64_t value;
+
+	if (why && strncmp(why, file, strlen(file)) != 0)
+		wrong("a message that does not begin with the name of the file");
+	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
+		if (values[i] && !fz_option_parse(&fz_options[i], values[i], &value))
+			wrong("a profile sets what cannot be");
+	for (size_t i = 0; i < p.count; i++)
+		for (size_t n = 0; n < p.all[i].count; n++)
+			if (!fz_option_of_flag(p.all[i].settings[n].option,
+					       strlen(p.all[i].settings[n].option)))
+				wrong("a profile sets an option that is none");
+	free(why);
+	profiles_free(&p);
+}
+
 static void visit(const char *name, void *arg)
 {
 	*(size_t *)arg += strlen(name);
@@ -93,6 +116,7 @@ int main(int argc, char **argv)
 		current = argv[i];
 		chmod(current, 0755);
 		alarm(10);
+		read_as_profile(current);
 		report_make(current, NULL, &r);
 		judge(&r);
 		codes[r.program.code & 127]++;

@@ -65,6 +65,17 @@ strip -o "$work/seeds/stripped" "$work/seeds/dynamic"
 # shellcheck disable=SC2016
 printf '#!/usr/bin/env -S A=1 sh\necho $0\n' >"$work/seeds/script"
 
+cat >"$work/seeds/profile" <<'END'
+# a profile
+[pro*]
+processors = 3
+stack-size = 64k
+without = fsgsbase,rwf-nowait
+[other] 
+native-threads = @libx.so,name?
+backend = epoll
+END
+
 # ---- damage: the ELF header, the program headers, all of it
 
 seeds=("$work"/seeds/*)

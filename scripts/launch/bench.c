@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "installed.h"
+#include "run.h"
+#include "say.h"
+#include "usage.h"
+
+const char *const bench_arguments[BENCH_COUNT] = {
+#define FZ_OPTION(name, argument, type, default_, min, max, help) #argument,
+#include "bench.def"
+};
+
+const struct fz_option bench_options[BENCH_COUNT] = {
+#define FZ_OPTION(name, argument, type, default_, min, max, help) \
+	{ #name, NULL, FZ_OPTION_##type, default_, min, max, NULL, help },
+#include "bench.def"
+};
+
+struct bench {
+	const char *mode;			/* what the load is */
+	const char *value[BENCH_COUNT];		/* NULL: not given */
+	bool force, no_profiles;
+};
+
+/* Returns how many words the option is, or 0 if it is none. */
+static int bench_option(struct bench *b, char **words)
+{
+	size_t length = strcspn(words[0], "=");
+	int count;
+
+	for (size_t i = 0; i < BENCH_COUNT; i++) {
+		const struct fz_option *o = &bench_options[i];
+
+		if (strlen(o->name) + 2 != length || strncmp(words[0] + 2, o->name, length - 2) != 0)
+			continue;
+		b->value[i] = flag_value(o, words, &count);
+		if (i == BENCH_load)
+			b->mode = o->name;
+		return count;
+	}
+	return 0;
+}
+
+static int one_option(struct settings *s, struct bench *b, char **words)
+{
+	const char *word = words[0];
+	int count = 1;
+
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+		usage_bench(stdout);
+		end_of_output(0);
+	} else if (strcmp(word, "--http") == 0 || strcmp(word, "--echo") == 0) {
+		b->mode = word + 2;
+	} else if (strcmp(word, "--force") == 0) {
+		b->force = true;
+	} else if (strcmp(word, "--no-profiles") == 0) {
+		b->no_profiles = true;
+	} else {
+		count = bench_option(b, words);
+		if (!count)
+			count = settings_from_flag(s, words);
+		if (!count)
+			die(EXIT_USAGE, "%s: no such option; see fiberize bench --help", word);
+	}
+	return count;
+}
+
+/* The program and its arguments. */
+static char **all_options(struct settings *s, struct bench *b, char **words)
+{
+	while (*words && **words == '-') {
+		if (strcmp(*words, "--") == 0) {
+			words++;
+			break;
+		}
+		words += one_option(s, b, words);
+	}
+	if (!*words)
+		die(EXIT_USAGE, "bench what? fiberize bench [options] -- PROGRAM [ARGS]");
+	return words;
+}
+
+/* ---- what a run would refuse is refused before the first round ----------- */
+
+static void look_at(const struct settings *s, const struct bench *b, const char *name)
+{
+	struct object *library = installed_library(s->value[FZ_OPTION_ID_library]);
+	struct program p;
+	char *others;
+
+	run_find(name, library, b->force, &p);
+	if (p.native)
+		die(EXIT_BENCH, "%s", p.native);
+	if (p.dormant)
+		fprintf(stderr, "fiberize bench: %s\n", p.dormant);
+	/* The native side shall be native, also where everything is preloaded. */
+	others = run_preloaded_by_others(library->path);
+	if (*others)
+		setenv("LD_PRELOAD", others, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	free(others);
+	program_free(&p);
+	object_close(library);
+}
+
+/* ---- the script --------------------------------------------------------- */
+
+struct list {
+	char **word;
+	size_t count;
+};
+
+static void append(struct list *l, char *word)
+{
+	l->word = reallocarray(l->word, l->count + 1, sizeof(*l->word));
+	if (!l->word)
+		die(EXIT_OTHER, "no memory");
+	l->word[l->count++] = word;
+}
+
+static void assign(struct list *l, const char *name, const char *value)
+{
+	char *word;
+
+	if (asprintf(&word, "%s=%s", name, value) < 0)
+		die(EXIT_OTHER, "no memory");
+	append(l, word);
+}
+
+_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words)
+{
+	struct bench b = { .mode = "http", .force = force, .no_profiles = no_profiles };
+	struct list l = { NULL, 0 };
+	char script[4096], number[24];
+
+	snprintf(script, sizeof(script), "%s/bench.sh", installed_libexec());
+	words = all_options(s, &b, words);
+	settings_from_environment(s);
+	if (access(script, R_OK) != 0)
+		die(EXIT_OTHER, "bench is not installed");
+	look_at(s, &b, *words);
+	settings_export(s);
+
+	append(&l, (char *)"/bin/sh");
+	append(&l, script);
+	assign(&l, "self", installed_self());
+	assign(&l, "libexec", installed_libexec());
+	assign(&l, "version", FZ_VERSION);
+	assign(&l, "mode", b.mode);
+	assign(&l, "force", b.force ? "1" : "");
+	assign(&l, "no_profiles", b.no_profiles ? "1" : "");
+	for (size_t i = 0; i < BENCH_COUNT; i++) {
+		const struct fz_option *o = &bench_options[i];
+
+		snprintf(number, sizeof(number), "%lu", (unsigned long)o->initial);
+		if (b.value[i])
+			assign(&l, o->name, b.value[i]);
+		else if (o->initial)
+			assign(&l, o->name, number);
+	}
+	append(&l, (char *)"--");
+	for (; *words; words++)
+		append(&l, *words);
+	append(&l, NULL);
+	execv(l.word[0], l.word);
+	die(EXIT_OTHER, "/bin/sh cannot be started");
+}

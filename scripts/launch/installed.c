@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "installed.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "say.h"
+#include "scripts/check/program.h"
+
+static char *print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *print(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		die(EXIT_OTHER, "no memory");
+	va_end(args);
+	return text;
+}
+
+const char *installed_self(void)
+{
+	static char *self;
+
+	if (!self)
+		/* By what the kernel was told to execute: there may be no /proc. */
+		self = realpath((const char *)getauxval(AT_EXECFN), NULL);
+	if (!self)
+		die(EXIT_OTHER, "cannot find the directory that fiberize is in");
+	return self;
+}
+
+/* A name relative to the launcher's directory. */
+static char *beside(const char *name)
+{
+	const char *self = installed_self();
+
+	return print("%.*s%s", (int)(strrchr(self, '/') + 1 - self), self, name);
+}
+
+const char *installed_libexec(void)
+{
+	char *installed = beside("../libexec/fiberize"), *path;
+
+	path = access(installed, X_OK) == 0 ? realpath(installed, NULL) : NULL;
+	free(installed);
+	return path ? path : beside("libexec");
+}
+
+static char *own_library(void)
+{
+	static const char *const places[] = { "../lib/fiberize/libfiberize.so", "libfiberize.so" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char *path = beside(places[i]);
+
+		if (access(path, F_OK) == 0)
+			return path;
+		free(path);
+	}
+	die(CODE_LIBRARY,
+	    "libfiberize.so is neither installed nor built; see --library and FIBERIZE_LIBRARY");
+}
+
+struct object *installed_library(const char *named)
+{
+	char *found = named ? strdup(named) : own_library(), *path;
+	struct object *library;
+	struct stat status;
+
+	if (access(found, F_OK) != 0)
+		die(CODE_LIBRARY, "%s: no such library (FIBERIZE_LIBRARY, --library or a profile)",
+		    found);
+	/* The program may change its directory and exec others. */
+	path = realpath(found, NULL);
+	if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    access(path, R_OK) != 0)
+		die(CODE_LIBRARY, "%s: not a readable file", path ? path : found);
+	if (strpbrk(path, ": "))
+		die(CODE_LIBRARY, "%s: LD_PRELOAD cannot hold a name with a colon or a blank", path);
+	library = object_open(path);
+	if (!library || library->elf_class != ELFCLASS64 || library->header.e_type != ET_DYN ||
+	    !object_read_dynamic(library))
+		die(CODE_LIBRARY, "%s: not a shared library", path);
+	free(found);
+	free(path);
+	return library;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/launch/main.c - fiberize: run a program with its threads as fibers.
+ *
+ *	fiberize [run] [options] [--] PROGRAM [ARGS]
+ *	fiberize [options] check [--json] [--] PROGRAM
+ *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
+ *
+ * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
+ * process id, signals, exit status and standard streams are PROGRAM's own.  What a preloaded
+ * library cannot reach is refused first, each kind with a message and an exit code of its own.
+ *
+ *	settings	flags, variables and profiles; runtime/base/options.def has the list
+ *	installed	the library and the other parts
+ *	run		the program: found, judged (scripts/check/), started
+ *	bench		the options of "fiberize bench", whose work scripts/bench/bench.sh does
+ *	usage		what --help prints
+ *	say		messages, exit codes
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "installed.h"
+#include "run.h"
+#include "say.h"
+#include "scripts/check/report.h"
+#include "settings.h"
+#include "usage.h"
+
+struct command {
+	struct settings settings;
+	bool dry_run, force, no_profiles;
+};
+
+static bool is(const char *word, const char *one, const char *other)
+{
+	return strcmp(word, one) == 0 || (other && strcmp(word, other) == 0);
+}
+
+/* ---- check -------------------------------------------------------------- */
+
+static _Noreturn void wrong_check(const char *what, const char *why)
+{
+	die(EXIT_USAGE, "check: %s%s; fiberize check [--json] [--] PROGRAM", what, why);
+}
+
+/* Its program, which must be the last word. */
+static const char *check_options(char **words, bool *ret_json)
+{
+	*ret_json = false;
+	for (; *words && **words == '-'; words++) {
+		if (is(*words, "--", NULL)) {
+			words++;
+			break;
+		}
+		if (is(*words, "--help", "-h")) {
+			usage_check(stdout);
+			end_of_output(0);
+		}
+		if (!is(*words, "--json", NULL))
+			wrong_check(*words, ": no such option");
+		*ret_json = true;
+	}
+	if (!words[0])
+		wrong_check("no program", "");
+	if (words[1])
+		wrong_check(words[1], ": there can be one program only");
+	return words[0];
+}
+
+static _Noreturn void check(struct command *c, char **words)
+{
+	struct settings *s = &c->settings;
+	struct object *library;
+	const char *name;
+	struct report r;
+	bool json;
+
+	if (c->dry_run || c->force)
+		die(EXIT_USAGE, "%s: not with check", c->dry_run ? "--dry-run" : "--force");
+	name = check_options(words, &json);
+	settings_from_environment(s);
+	if (!c->no_profiles)
+		settings_from_profiles(s, name);
+	library = installed_library(s->value[FZ_OPTION_ID_library]);
+	/* It tells what a run would do. */
+	settings_export(s);
+	report_make(name, library, &r);
+	r.profiles = &s->profiles;
+	(json ? report_json : report_text)(&r, stdout);
+	end_of_output(r.program.code);
+}
+
+/* ---- run ---------------------------------------------------------------- */
+
+static _Noreturn void run(struct command *c, char **words)
+{
+	struct settings *s = &c->settings;
+	struct object *library;
+	struct program p;
+
+	settings_from_environment(s);
+	if (!*words) {
+		usage_run(stderr);
+		exit(EXIT_USAGE);
+	}
+	if (!c->no_profiles)
+		settings_from_profiles(s, *words);
+	library = installed_library(s->value[FZ_OPTION_ID_library]);
+	run_find(*words, library, c->force, &p);
+	if (c->dry_run) {
+		run_show(s, &p, library->path, words);
+		end_of_output(0);
+	}
+	run_exec(s, &p, library->path, words);
+}
+
+/* ---- the command line --------------------------------------------------- */
+
+static void one_flag(struct command *c, const char *word)
+{
+	if (is(word, "--help", "-h")) {
+		usage_run(stdout);
+		end_of_output(0);
+	}
+	if (is(word, "--version", "-V")) {
+		puts("fiberize " FZ_VERSION);
+		end_of_output(0);
+	}
+	if (is(word, "--dry-run", NULL))
+		c->dry_run = true;
+	else if (is(word, "--force", NULL))
+		c->force = true;
+	else if (is(word, "--no-profiles", NULL))
+		c->no_profiles = true;
+	else
+		die(EXIT_USAGE, "%s: no such option; see fiberize --help", word);
+}
+
+int main(int argc, char **argv)
+{
+	struct command c = { .dry_run = false };
+	char **words = argv + (argc > 0);
+
+	while (*words) {
+		int count = settings_from_flag(&c.settings, words);
+
+		if (count) {
+			words += count;
+		} else if (is(*words, "--", NULL)) {
+			words++;
+			break;
+		} else if (is(*words, "check", NULL)) {
+			check(&c, words + 1);
+		} else if (is(*words, "bench", NULL)) {
+			if (c.dry_run)
+				die(EXIT_USAGE, "--dry-run: not with bench");
+			bench(&c.settings, c.force, c.no_profiles, words + 1);
+		} else if (**words == '-') {
+			one_flag(&c, *words++);
+		} else if (is(*words, "run", NULL)) {
+			words++;
+		} else {
+			break;
+		}
+	}
+	run(&c, words);
+}

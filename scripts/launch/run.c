@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "say.h"
+
+void run_find(const char *name, const struct object *library, bool force, struct program *ret)
+{
+	const char *message;
+
+	program_find(name, library, ret);
+	message = ret->message ? ret->message : ret->kind;
+	if (ret->code == CODE_OK)
+		return;
+	/* What is not there cannot be forced to be. */
+	if (!force || ret->code > CODE_NOEXEC || !ret->path)
+		die(ret->code, "%s", message);
+	say("%s; started all the same", message);
+}
+
+/* ---- LD_PRELOAD --------------------------------------------------------- */
+
+static bool is_ours(const char *word, const char *library)
+{
+	static const char name[] = "libfiberize.so";
+	const char *slash = strrchr(word, '/');
+
+	return strcmp(slash ? slash + 1 : word, name) == 0 || strcmp(word, library) == 0;
+}
+
+char *run_preloaded_by_others(const char *library)
+{
+	const char *list = getenv("LD_PRELOAD");
+	char *copy = strdup(list ? list : ""), *rest = copy, *word;
+	char *others = calloc(1, strlen(list ? list : "") + 1);
+
+	if (!copy || !others)
+		die(EXIT_OTHER, "no memory");
+	while ((word = strsep(&rest, ": "))) {
+		if (!*word || is_ours(word, library))
+			continue;
+		if (*others)
+			strcat(others, ":");
+		strcat(others, word);
+	}
+	free(copy);
+	return others;
+}
+
+/* What LD_PRELOAD shall be; NULL: not touched.  To be freed. */
+static char *preload(const struct program *p, const char *library)
+{
+	char *others, *list;
+
+	if (p->native)
+		return NULL;
+	others = run_preloaded_by_others(library);
+	if (asprintf(&list, "%s%s%s", library, *others ? ":" : "", others) < 0)
+		die(EXIT_OTHER, "no memory");
+	free(others);
+	return list;
+}
+
+/* ---- a dry run ---------------------------------------------------------- */
+
+/* As a shell would read it as one word. */
+static void put_quoted(const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_./:=,@%+-";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fputs(word, stdout);
+		return;
+	}
+	putchar('\'');
+	for (; *word; word++)
+		if (*word == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(*word);
+	putchar('\'');
+}
+
+static void put_assignment(const char *name, const char *value)
+{
+	char *text;
+
+	if (asprintf(&text, "%s=%s", name, value) < 0)
+		die(EXIT_OTHER, "no memory");
+	putchar(' ');
+	put_quoted(text);
+	free(text);
+}
+
+void run_show(const struct settings *s, const struct program *p, const char *library, char **words)
+{
+	const char *why = p->native ? p->native : p->dormant;
+	char *list = preload(p, library);
+	const char *all = list ? list : getenv("LD_PRELOAD");
+
+	if (why)
+		printf("# %s\n", why);
+	fputs("env", stdout);
+	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
+		if (s->value[i])
+			put_assignment(fz_options[i].variable, s->value[i]);
+	if (all && *all)
+		put_assignment("LD_PRELOAD", all);
+	for (; *words; words++) {
+		putchar(' ');
+		put_quoted(*words);
+	}
+	putchar('\n');
+	free(list);
+}
+
+/* ---- the exec ----------------------------------------------------------- */
+
+static void set_variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		die(EXIT_OTHER, "no memory for the environment");
+}
+
+/* What the kernel does not know is a script of the shell's. */
+static void exec_by_shell(const char *path, char **words)
+{
+	size_t count = 0;
+	char **argv;
+
+	while (words[count])
+		count++;
+	argv = calloc(count + 2, sizeof(*argv));
+	if (!argv)
+		die(EXIT_OTHER, "no memory");
+	argv[0] = (char *)"/bin/sh";
+	argv[1] = (char *)path;
+	for (size_t i = 1; i < count; i++)
+		argv[i + 1] = words[i];
+	execv(argv[0], argv);
+	free(argv);
+}
+
+_Noreturn void run_exec(const struct settings *s, const struct program *p, const char *library,
+			char **words)
+{
+	char *list = preload(p, library), launched[32];
+
+	if (p->native)
+		say("%s", p->native);
+	else if (p->dormant && s->value[FZ_OPTION_ID_verbose] &&
+		 strcmp(s->value[FZ_OPTION_ID_verbose], "1") == 0)
+		say("%s", p->dormant);
+	settings_export(s);
+	if (list) {
+		/*
+		 * Exec keeps the process id: the library knows whom to tell if it must stay idle,
+		 * and which process is the one that shall be dormant.
+		 */
+		snprintf(launched, sizeof(launched), "%d%s", (int)getpid(),
+			 p->dormant ? " dormant" : "");
+		set_variable("FIBERIZE_LAUNCHED", launched);
+		set_variable("LD_PRELOAD", list);
+	}
+	execv(p->path, words);
+	/* What looks damaged is by no means a script. */
+	if (errno == ENOEXEC && p->code != CODE_NOEXEC)
+		exec_by_shell(p->path, words);
+	die(errno == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC, "%s: %s", p->path, strerror(errno));
+}

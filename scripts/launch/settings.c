@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "settings.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "say.h"
+
+static bool starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* ---- flags -------------------------------------------------------------- */
+
+const char *flag_value(const struct fz_option *o, char **words, int *ret_words)
+{
+	const char *equals = starts(words[0], "--") ? strchr(words[0], '=') : NULL;
+	char allowed[FZ_OPTION_TEXT];
+	const char *value;
+	uint64_t number;
+
+	*ret_words = 1;
+	fz_option_allowed(o, allowed, sizeof(allowed));
+	if (equals) {
+		value = equals + 1;
+	} else if (starts(words[0], "-p") && words[0][2]) {
+		value = words[0] + 2;
+	} else if (o->type == FZ_OPTION_bool) {
+		value = starts(words[0], "--no-") ? "0" : "1";
+	} else {
+		if (!words[1])
+			die(EXIT_USAGE, "%s needs a value: %s", words[0], allowed);
+		value = words[1];
+		*ret_words = 2;
+	}
+	if (!fz_option_parse(o, value, &number))
+		die(EXIT_USAGE, "%s%s%s: must be %s", words[0], *ret_words == 2 ? " " : "",
+		    *ret_words == 2 ? value : "", allowed);
+	return value;
+}
+
+int settings_from_flag(struct settings *s, char **words)
+{
+	const struct fz_option *o = NULL;
+	const char *word = words[0];
+	int count;
+
+	if (starts(word, "--no-")) {
+		o = fz_option_of_flag(word + 5, strlen(word + 5));
+		if (o && o->type != FZ_OPTION_bool)
+			o = NULL;
+	} else if (starts(word, "--")) {
+		o = fz_option_of_flag(word + 2, strcspn(word + 2, "="));
+	} else if (starts(word, "-p")) {
+		o = &fz_options[FZ_OPTION_ID_processors];
+	} else if (strcmp(word, "-v") == 0) {
+		o = &fz_options[FZ_OPTION_ID_verbose];
+	}
+	if (!o)
+		return 0;
+	s->value[o - fz_options] = flag_value(o, words, &count);
+	return count;
+}
+
+/* ---- the environment ---------------------------------------------------- */
+
+static _Noreturn void die_of_unknown(const char *name, size_t length)
+{
+	char known[FZ_OPTION_COUNT * 64] = "";
+
+	for (size_t i = 0; i < FZ_OPTION_COUNT; i++) {
+		strcat(known, " ");
+		strncat(known, fz_options[i].variable, 62);
+	}
+	die(EXIT_USAGE, "%.*s: no such option; there are%s", (int)length, name, known);
+}
+
+void settings_from_environment(struct settings *s)
+{
+	for (char **entry = environ; *entry; entry++) {
+		size_t length = strcspn(*entry, "=");
+		const struct fz_option *o = fz_option_of_variable(*entry, length);
+		char allowed[FZ_OPTION_TEXT];
+		uint64_t number;
+
+		/* The mark of a launcher that became this one: preload/init.c. */
+		if (!starts(*entry, "FIBERIZE_") || !(*entry)[length] ||
+		    starts(*entry, "FIBERIZE_LAUNCHED="))
+			continue;
+		if (!o)
+			die_of_unknown(*entry, length);
+		if (s->value[o - fz_options])
+			continue;
+		s->value[o - fz_options] = *entry + length + 1;
+		if (fz_option_parse(o, *entry + length + 1, &number))
+			continue;
+		fz_option_allowed(o, allowed, sizeof(allowed));
+		die(EXIT_USAGE, "%s: must be %s", *entry, allowed);
+	}
+}
+
+void settings_export(const struct settings *s)
+{
+	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
+		if (s->value[i] && setenv(fz_options[i].variable, s->value[i], 1) != 0)
+			die(EXIT_OTHER, "no memory for the environment");
+}
+
+/* ---- profiles ----------------------------------------------------------- */
+
+static int is_profile(const struct dirent *d)
+{
+	size_t length = strlen(d->d_name);
+
+	return *d->d_name != '.' && length > 5 && strcmp(d->d_name + length - 5, ".conf") == 0;
+}
+
+/* Those in a folder, in the order of their names; none if it cannot be read. */
+static void read_folder(struct settings *s, const char *folder, const char *program)
+{
+	struct dirent **names;
+	int count = scandir(folder, &names, is_profile, alphasort);
+
+	for (int i = 0; i < count; i++) {
+		char *path, *why;
+
+		if (asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
+			die(EXIT_OTHER, "no memory");
+		why = profiles_read(&s->profiles, s->value, path, program);
+		if (why)
+			die(EXIT_USAGE, "%s", why);
+		free(path);
+		free(names[i]);
+	}
+	if (count >= 0)
+		free(names);
+}
+
+void settings_from_profiles(struct settings *s, const char *program)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	bool by_home = !config || *config != '/';
+	char *own;
+
+	if (by_home)
+		config = home && *home ? home : "/nonexistent";
+	if (asprintf(&own, "%s%s/fiberize", config, by_home ? "/.config" : "") < 0)
+		die(EXIT_OTHER, "no memory");
+	read_folder(s, own, program);
+	read_folder(s, "/etc/fiberize", program);
+	free(own);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "usage.h"
+
+#include <string.h>
+
+#include "bench.h"
+#include "runtime/base/options.h"
+
+static const char *short_flag(const struct fz_option *o)
+{
+	if (o == &fz_options[FZ_OPTION_ID_processors])
+		return "-p, ";
+	return o == &fz_options[FZ_OPTION_ID_verbose] ? "-v, " : "    ";
+}
+
+static void put_flag(const struct fz_option *o, const char *prefix, FILE *out)
+{
+	fputs(prefix, out);
+	for (const char *c = o->name; *c; c++)
+		fputc(*c == '_' ? '-' : *c, out);
+}
+
+static void put_option(const struct fz_option *o, FILE *out)
+{
+	const char *argument = fz_option_argument(o);
+	char allowed[FZ_OPTION_TEXT];
+
+	fprintf(out, "  %s", short_flag(o));
+	put_flag(o, "--", out);
+	if (o->type == FZ_OPTION_bool)
+		put_flag(o, ", --no-", out);
+	fprintf(out, "%s%s\n        %s\n", *argument ? " " : "", argument, o->help);
+	if (o->type == FZ_OPTION_bool || o->type == FZ_OPTION_path || o->type == FZ_OPTION_list)
+		return;
+	fz_option_allowed(o, allowed, sizeof(allowed));
+	fprintf(out, "        (%s)\n", allowed);
+}
+
+void usage_run(FILE *out)
+{
+	fputs("usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
+	      "       fiberize [options] check [--json] [--] PROGRAM\n"
+	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
+	      "\n"
+	      "Runs PROGRAM with its threads as fibers; tells whether that will work, and what\n"
+	      "it will be good for; or measures what that is worth (fiberize bench --help).\n"
+	      "\n", out);
+	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
+		put_option(&fz_options[i], out);
+	fputs("      --dry-run\n"
+	      "        print what would be set and run, and do not run it\n"
+	      "      --force\n"
+	      "        start also what would be refused\n"
+	      "      --no-profiles\n"
+	      "        do not read ~/.config/fiberize/*.conf and /etc/fiberize/*.conf\n"
+	      "  -h, --help\n"
+	      "  -V, --version\n"
+	      "\n"
+	      "The environment variables FIBERIZE_PROCESSORS and so on say the same.\n"
+	      "Exit codes: PROGRAM's own, or 1 something else, 2 bad option, variable or\n"
+	      "profile, 115 no usable library, 116 static, 117 32-bit, 118 other machine, 119\n"
+	      "not glibc, or too old, 120 set-user-ID, set-group-ID or file capabilities, 126\n"
+	      "not executable, 127 not found.\n", out);
+}
+
+void usage_check(FILE *out)
+{
+	fputs("usage: fiberize check [--json] [--] PROGRAM\n"
+	      "\n"
+	      "Tells what kind of program it is, whether fiberize will do it good, and what\n"
+	      "becomes of its calls that may wait.  Starts nothing.\n"
+	      "\n"
+	      "  --json     the same as one JSON object\n"
+	      "\n"
+	      "Exit code: 0, or that with which fiberize would refuse PROGRAM.\n", out);
+}
+
+void usage_bench(FILE *out)
+{
+	fputs("usage: fiberize [options] bench [options] -- PROGRAM [ARGS]\n"
+	      "\n"
+	      "Starts PROGRAM natively and under fiberize, alternately, drives it with a load\n"
+	      "over TCP, and prints what each did and what it cost.\n"
+	      "\n"
+	      "  --http\n"
+	      "        the load is wrk, GET over HTTP/1.1 keep-alive (default)\n"
+	      "  --echo\n"
+	      "        the load is the bundled client for raw TCP echo\n", out);
+	for (size_t i = 0; i < BENCH_COUNT; i++) {
+		const struct fz_option *o = &bench_options[i];
+
+		put_flag(o, "  --", out);
+		fprintf(out, " %s\n        %s", bench_arguments[i], o->help);
+		if (o->initial)
+			fprintf(out, " (default %lu)", (unsigned long)o->initial);
+		fputc('\n', out);
+	}
+	fputs("\n"
+	      "The options of fiberize itself but --dry-run may stand here as well, and are\n"
+	      "for the fiberized side.\n"
+	      "\n"
+	      "Exit codes: as for fiberize, and 110 PROGRAM ended too early, 111 it never\n"
+	      "listened, 112 the load failed, 113 the load gave no figures, 114 bench cannot\n"
+	      "do its work (a tool is missing, the port is taken, a file cannot be written).\n", out);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LAUNCH_USAGE_H
+#define LAUNCH_USAGE_H
+
+/*
+ * scripts/launch/usage.h - what --help prints.
+ */
+
+#include <stdio.h>
+
+void usage_run(FILE *out);
+void usage_check(FILE *out);
+void usage_bench(FILE *out);
+
+#endif
