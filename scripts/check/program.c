@@ -52,8 +52,9 @@ static char *find_file(struct search *s, const char *name)
 
 static char *find_in_path(struct search *s, const char *name)
 {
-	const char *list = getenv("PATH");
-	char *copy = list && *list ? strdup(list) : NULL, *rest = copy, *directory;
+	/* Where shells look if there is no PATH at all. */
+	const char *list = getenv("PATH") ?: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char *copy = *list ? strdup(list) : NULL, *rest = copy, *directory;
 	char *refused = NULL, *path = NULL;
 
 	if (!*name) {

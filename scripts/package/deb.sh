@@ -22,7 +22,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=
 
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
 	"$tree/usr/lib/fiberize/libfiberize.so"
-strip --remove-section=.comment --remove-section=.note "$tree/usr/libexec/fiberize/check" \
+strip --remove-section=.comment --remove-section=.note "$tree/usr/bin/fiberize" \
 	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client"
 gzip -9n "$tree"/usr/share/man/man*/*
 
@@ -46,7 +46,8 @@ CHANGELOG
 
 printf 'Source: fiberize\n\nPackage: fiberize\nArchitecture: any\n' >"$stage/debian/control"
 depends=$(cd "$stage" && dpkg-shlibdeps -O --ignore-missing-info \
-	fiberize/usr/lib/fiberize/libfiberize.so fiberize/usr/libexec/fiberize/* 2>/dev/null |
+	fiberize/usr/lib/fiberize/libfiberize.so fiberize/usr/bin/fiberize \
+	fiberize/usr/libexec/fiberize/* 2>/dev/null |
 	sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found nothing' >&2; exit 1; }
 cat >"$tree/DEBIAN/control" <<CONTROL

@@ -7,7 +7,6 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${FZ_BUILD:-$PWD/build}
 fiberize=$build/fiberize
-check=$build/libexec/check
 CC=${CC-gcc}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fz-check.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -50,7 +49,8 @@ exits()
 # Another user than root, who may not read where we were built.  By env, because setpriv
 # itself keeps capabilities until the next exec.
 user=()
-cp "$check" "$work/check"
+cp "$fiberize" "$build/libfiberize.so" "$work"
+check=("$work/fiberize" --no-profiles check)
 chmod 755 "$work"
 if [ "$(id -u)" = 0 ]; then
 	user=(setpriv --reuid 65534 --regid 65534 --clear-groups -- env)
@@ -64,7 +64,7 @@ while IFS='|' read -r file kind verdict reason; do
 	known=$((known + 1))
 	case $kind in
 	# For root, the kernel makes nothing of that.
-	set-*)	"${user[@]}" "$work/check" --json "$file" >"$work/json" ;;
+	set-*)	"${user[@]}" "${check[@]}" --json "$file" >"$work/json" ;;
 	*)	"$fiberize" check --json "$file" >"$work/json" ;;
 	esac
 	got=$(jq -r '.kind + "|" + .verdict + "|" + .reason' "$work/json")
@@ -88,7 +88,7 @@ else
 fi
 [ ${#files[@]} -ge 20 ] || fail "only ${#files[@]} programs to look at"
 for file in "${files[@]}"; do
-	"$check" --json "$file" >>"$work/all.json" 2>"$work/errors"
+	"$fiberize" check --json "$file" >>"$work/all.json" 2>"$work/errors"
 	status=$?
 	case $status in
 	0 | 11[6-9] | 12[067])	;;
@@ -285,7 +285,7 @@ as_kernel()
 	esac
 	got=$("$@" 2>&1)
 	[ "$got" = $secure ] || fail "$name: AT_SECURE is <$got>, not $secure"
-	got=$("${@:1:$#-1}" "$work/check" --json "${@:$#}" 2>&1 |
+	got=$("${@:1:$#-1}" "${check[@]}" --json "${@:$#}" 2>&1 |
 		jq -r '"\(.code) \(.kind)"' 2>&1)
 	[ "$got" = "$code $kind" ] || fail "$name: check says <$got>, not <$code $kind>"
 }
@@ -397,7 +397,7 @@ is_misc()
 	[ -z "$2" ] || [ "$got" = "$3 0$newline$2" ] || fail "binfmt_misc: $1 natively: $got"
 	[ -z "$2" ] || got=$(registered "$fiberize" "./$1"; echo $?)
 	[ -z "$2" ] || [ "$got" = "$3 1$newline$2" ] || fail "binfmt_misc: $1: $got"
-	got=$(registered "$work/check" --json "./$1" |
+	got=$(registered "${check[@]}" --json "./$1" |
 		jq -r '"\(.code) \(.kind) \(.scripts | length)"' 2>&1)
 	[ "$got" = "$4" ] || fail "binfmt_misc: $1: check says <$got>, not <$4>"
 }
@@ -430,8 +430,8 @@ else
 	is_misc x.loop '' '' '126 damaged script 5'
 	# The inner shell expands it.
 	# shellcheck disable=SC2016
-	registered sh -c 'echo 0 >/proc/sys/fs/binfmt_misc/status; exec "$0" --json ./x.by-name' \
-		"$work/check" | jq -e '.code == 126' >/dev/null || fail 'binfmt_misc: switched off'
+	registered sh -c 'echo 0 >/proc/sys/fs/binfmt_misc/status; exec "$@" --json ./x.by-name' - \
+		"${check[@]}" | jq -e '.code == 126' >/dev/null || fail 'binfmt_misc: switched off'
 fi
 
 # ---- it must not keep the user waiting: the CPU time beyond that of any program, of
@@ -444,12 +444,12 @@ least()
 	local round i
 	for ((round = 0; round < 8; round++)); do
 		time for ((i = 0; i < 5; i++)); do
-			{ "$@" >/dev/null; } </proc/self/environ
+			"$@" >/dev/null
 		done
 	done 2>&1 | awk '{ ms = ($1 + $2) * 1000 / 5; if (NR == 1 || ms < least) least = ms }
 		END { print least }'
 }
-look=$(least "$check" --launch --environment --library "$build/libfiberize.so" /usr/bin/gdb)
+look=$(least "$fiberize" --dry-run /usr/bin/gdb)
 other=$(least /bin/true)
 awk "BEGIN { exit !($look - $other < ($other > 5 ? $other : 5)) }" || fail "$look ms per look, $other for any program"
 

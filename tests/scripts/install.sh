@@ -38,7 +38,6 @@ cat >"$work/want" <<END
 ./usr/bin/fiberize
 ./usr/lib/fiberize/libfiberize.so
 ./usr/libexec/fiberize/bench.sh
-./usr/libexec/fiberize/check
 ./usr/libexec/fiberize/echo_client
 ./usr/libexec/fiberize/figures.awk
 ./usr/libexec/fiberize/measure
