@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/dev/gen-options.c - the tables of options in README.md (markdown) and in the man page
- * (man), from runtime/base/options.def: gen-options markdown|man.  Refuses what the compiler
- * lets through, by the line; gen-options.sh builds and runs it.
+ * scripts/dev/gen-options.c - the man page's list of options, from runtime/base/options.def.
+ * Refuses what the compiler lets through, by the line; gen-options.sh builds and runs it.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -70,66 +69,37 @@ static void judge(const struct fz_option *o)
 
 /* ---- what is printed ---------------------------------------------------- */
 
-static const char *flag_of(const struct fz_option *o)
-{
-	static char flag[64];
-	size_t i;
-
-	for (i = 0; o->name[i] && i < sizeof(flag) - 1; i++)
-		flag[i] = o->name[i] == '_' ? '-' : o->name[i];
-	flag[i] = '\0';
-	return flag;
-}
-
-static void markdown(const struct fz_option *o, const char *allowed, const char *initial)
-{
-	const char *argument = fz_option_argument(o);
-	/* What people would want to say. */
-	bool off = o->type == FZ_OPTION_bool && o->initial;
-
-	printf("| `%s` | `--%s%s%s%s` | %s | %s | %s |\n", o->variable, off ? "no-" : "", flag_of(o),
-	       *argument ? " " : "", argument, allowed, initial, o->help);
-}
-
 static void roff(const char *text)
 {
 	for (; *text; text++)
 		printf(*text == '-' ? "\\-" : "%c", *text);
 }
 
-static void man(const struct fz_option *o, const char *allowed, const char *initial)
+static void flag(const char *prefix, const struct fz_option *o)
 {
-	printf(".TP\n.BR %s \" (", o->variable);
-	roff(allowed);
-	printf("; default: %s)\"\nThe same as\n.BR \\-\\-", initial);
-	roff(flag_of(o));
-	if (o->type == FZ_OPTION_bool && o->initial) {
-		fputs(" \" and \" \\-\\-no\\-", stdout);
-		roff(flag_of(o));
-	}
-	fputs(" :\n", stdout);
-	roff(o->help);
-	fputs(".\n", stdout);
+	fputs(prefix, stdout);
+	for (const char *c = o->name; *c; c++)
+		printf(*c == '_' ? "\\-" : "%c", *c);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	bool for_man = argc == 2 && strcmp(argv[1], "man") == 0;
-
-	if (argc != 2 || (!for_man && strcmp(argv[1], "markdown") != 0)) {
-		fputs("usage: gen-options markdown|man\n", stderr);
-		return 2;
-	}
-	if (!for_man)
-		fputs("| variable | flag | value | default | meaning |\n"
-		      "| --- | --- | --- | --- | --- |\n", stdout);
 	for (const struct fz_option *o = fz_options; o < fz_options + FZ_OPTION_COUNT; o++) {
+		bool on = o->type == FZ_OPTION_bool && o->initial;
 		char allowed[FZ_OPTION_TEXT], initial[FZ_OPTION_TEXT];
 
 		judge(o);
 		fz_option_allowed(o, allowed, sizeof(allowed));
 		fz_option_default(o, initial, sizeof(initial));
-		(for_man ? man : markdown)(o, allowed, initial);
+		printf(".TP\n.BR %s \" (", o->variable);
+		roff(allowed);
+		printf("; default: %s)\"\n%s\n", initial, on ? "Flags" : "Flag");
+		flag(".BR \\-\\-", o);
+		if (on)
+			flag(" \" and \" \\-\\-no\\-", o);
+		fputs(" :\n", stdout);
+		roff(o->help);
+		fputs(".\n", stdout);
 	}
 	return 0;
 }

@@ -88,7 +88,7 @@ struct object *installed_library(const char *named)
 		die(CODE_LIBRARY, "%s: LD_PRELOAD cannot hold a name with a colon or a blank", path);
 	library = object_open(path);
 	if (!library || library->elf_class != ELFCLASS64 || library->header.e_type != ET_DYN ||
-	    !object_read_dynamic(library))
+	    !object_read_dynamic(library) || library->flags_1 & DF_1_PIE)
 		die(CODE_LIBRARY, "%s: not a shared library", path);
 	free(found);
 	free(path);

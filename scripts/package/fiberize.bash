@@ -1,8 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  The options
+# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  The options and their values
 # are those that fiberize --help and fiberize bench --help list.
+
+# The lines of flags in the help of "fiberize $1": "-p --processors N", "--stats --no-stats".
+_fiberize_flags()
+{
+	fiberize "$@" --help 2>/dev/null | sed -n '/^ \{2,6\}-/{s/, / /g;p}'
+}
 
 # The words that the option $1 may have, as fiberize --help has them in brackets.
 _fiberize_words()
@@ -12,25 +18,47 @@ _fiberize_words()
 		sed 's/ or / /; s/,/ /g'
 }
 
+# What could be the value of $2, which --help calls $1.
+_fiberize_value()
+{
+	case $1 in
+	FILE) compgen -f -- "$3" ;;
+	WORD*) compgen -W "$(_fiberize_words "$2")" -- "$3" ;;
+	SIZE) compgen -W '16k 64k 256k 1m 8m' -- "$3" ;;
+	N)
+		case $2 in
+		-p | --processors) compgen -W "1 2 4 8 $(nproc 2>/dev/null)" -- "$3" ;;
+		esac
+		;;
+	esac
+}
+
 _fiberize()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local i word options command=
+	local i word value flag flags command=
+	local -A values=()
 
 	COMPREPLY=()
+	while read -ra flags; do
+		value=${flags[-1]}
+		for flag in "${flags[@]}"; do
+			[[ $value = -* || $flag != -* ]] || values[$flag]=$value
+		done
+	done < <(_fiberize_flags; _fiberize_flags bench)
 	# Behind the program's name, it is that program's affair.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
 		--) i=$((i + 1)); break ;;
-		-p | --processors | --stack-size | --library | --native-threads | --backend | --io | \
-			--without | --load | --path | --size | --connections | --duration | \
-			--rounds | --port | --wait | --cpus | --json)
+		-*)
 			# The next word, or the one behind =, which is a word here.
-			i=$((i + 1))
-			[ "${COMP_WORDS[i]}" != = ] || i=$((i + 1))
+			if [ "${COMP_WORDS[i + 1]}" = = ]; then
+				i=$((i + 2))
+			elif [ -n "${values[$word]-}" ]; then
+				i=$((i + 1))
+			fi
 			;;
-		-*) [ "${COMP_WORDS[i + 1]}" != = ] || i=$((i + 2)) ;;
 		check)
 			[ -z "$command" ] || break
 			case $cur in
@@ -57,34 +85,17 @@ _fiberize()
 	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
 	[ "$cur" != = ] || cur=
 	case $prev in
-	--library | --json)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		return
-		;;
-	-p | --processors)
-		mapfile -t COMPREPLY < <(compgen -W "1 2 4 8 $(nproc 2>/dev/null)" -- "$cur")
-		return
-		;;
-	--stack-size)
-		mapfile -t COMPREPLY < <(compgen -W '16k 64k 256k 1m 8m' -- "$cur")
-		return
-		;;
-	--backend | --io | --without)
-		mapfile -t COMPREPLY < <(compgen -W "$(_fiberize_words "$prev")" -- "$cur")
-		return
-		;;
-	--native-threads | --load | --path | --size | --connections | --duration | \
-		--rounds | --port | --wait | --cpus)
-		return
+	-*)
+		if [ -n "${values[$prev]-}" ]; then
+			mapfile -t COMPREPLY < <(_fiberize_value "${values[$prev]}" "$prev" "$cur")
+			return
+		fi
 		;;
 	esac
 	case $cur in
 	-*)
-		options=$(fiberize --help 2>/dev/null | grep -o -e '^  *\(-., \)\?--[a-z-]*\(, --no-[a-z-]*\)\?' |
-			grep -o -e '--[a-z-]*')
-		[ "$command" != bench ] ||
-			options="$options $(fiberize bench --help 2>/dev/null | grep -o -e '^  --[a-z-]*')"
-		mapfile -t COMPREPLY < <(compgen -W "$options -p -v" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_fiberize_flags
+			[ "$command" != bench ] || _fiberize_flags bench)" -- "$cur")
 		;;
 	*)
 		mapfile -t COMPREPLY < <([ -n "$command" ] || compgen -W 'run check bench' -- "$cur"
