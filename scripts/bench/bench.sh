@@ -1,4 +1,4 @@
-#!/bin/sh
+# shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/bench.sh NAME=VALUE... -- PROGRAM [ARGS] - "fiberize bench".

@@ -39,6 +39,8 @@ static int bench_option(struct bench *b, char **words)
 
 		if (strlen(o->name) + 2 != length || strncmp(words[0] + 2, o->name, length - 2) != 0)
 			continue;
+		if (!words[0][length] && !words[1])
+			die(EXIT_USAGE, "%s needs a value; see fiberize bench --help", words[0]);
 		b->value[i] = flag_value(o, words, &count);
 		if (i == BENCH_load)
 			b->mode = o->name;
