@@ -130,7 +130,7 @@ group_debuggers()
 	has 'gdb: a breakpoint in a fiber' "$work/out" 'Breakpoint 1, where_it_happens'
 	has 'gdb: and its crash' "$work/out" 'received signal SIGSEGV'
 	has 'gdb: with a backtrace' "$work/out" '#1 .* run (arg'
-	limited gdb -batch -nx -ex run -ex bt --args sh "$fiberize" "$crash"
+	limited gdb -batch -nx -ex run -ex bt --args "$fiberize" "$crash"
 	has 'gdb: around the launcher' "$work/out" '#0 .*where_it_happens'
 	limited "$fiberize" gdb -batch -nx -ex run -ex bt "$crash"
 	has 'gdb: inside the launcher' "$work/out" '#0 .*where_it_happens'
