@@ -18,8 +18,6 @@
 #include "runtime/io/op.h"
 #include "runtime_setup.h"
 
-TestSuite(epoll, .timeout = 120);
-
 static void start_runtime(unsigned processors)
 {
 	setup_start_on(processors, FZ_BACKEND_EPOLL);

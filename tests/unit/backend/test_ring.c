@@ -17,8 +17,6 @@
 #include "runtime/backend/ring.h"
 #include "runtime_setup.h"
 
-TestSuite(ring, .timeout = 120);
-
 static struct fz_ring ring;
 
 static void init(void)

@@ -13,8 +13,6 @@
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
-TestSuite(op, .timeout = 120);
-
 static int wait_read(int fd, void *buf, size_t n, fz_nsec deadline)
 {
 	struct fz_op op = {

@@ -17,8 +17,6 @@
 
 #include <linux/io_uring.h>
 
-TestSuite(sched, .timeout = 120);
-
 static _Atomic bool flag, over;
 static _Atomic unsigned running, finished;
 

@@ -5,8 +5,6 @@
 #include "runtime/sched/timer.h"
 #include "runtime_setup.h"
 
-TestSuite(timer, .timeout = 120);
-
 /*
  * Sleepers without a stack: their waits are armed, so that expiry fires them and
  * does nothing else.
