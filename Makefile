@@ -238,7 +238,8 @@ ARCH_TEST := $(B)/tests/arch/test_arch
 AARCH64_TEST := $(B)/tests/arch/test_arch_aarch64
 AARCH64_CC := aarch64-linux-gnu-gcc
 arch_test_src = $(wildcard arch/$(1)/*.[cS] tests/arch/$(1)/*.[cS])
-arch_test_dep = $(wildcard arch/*.h arch/$(1)/*.h tests/arch/*.h tests/arch/$(1)/*.h) Makefile
+arch_test_dep = $(wildcard arch/*.h arch/$(1)/*.h tests/plain/*.h tests/arch/*.h tests/arch/$(1)/*.h) \
+	Makefile
 
 $(ARCH_TEST): $(call arch_test_src,$(CPU)) $(wildcard tests/arch/test_*.c) \
 		$(call arch_test_dep,$(CPU))
@@ -247,7 +248,7 @@ $(ARCH_TEST): $(call arch_test_src,$(CPU)) $(wildcard tests/arch/test_*.c) \
 	$(Q)$(CC) $(ARCH_TEST_FLAGS) -iquote arch/$(CPU) -iquote tests/arch/$(CPU) \
 		$(filter %.c %.S,$^) -o $@ -lcriterion -pthread
 
-$(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c) \
+$(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c tests/plain/*.c) \
 		$(call arch_test_dep,aarch64)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
