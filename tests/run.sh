@@ -335,7 +335,7 @@ unit_command() {
 # modes, and fuzz also by "make fuzz".
 list_scripts() {
 	local script
-	for script in launcher coexist libc check install fuzz forbidden redirect dns cancel_race; do
+	for script in launcher install coexist libc check check_secure fuzz forbidden redirect dns cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	[ "$modes" = $default_modes ] || ! selected aarch64 ||

@@ -33,7 +33,7 @@ exits()
 user=()
 cp "$fiberize" "$build/libfiberize.so" "$work"
 check=("$work/fiberize" --no-profiles check)
-chmod 755 "$work"
+chmod 755 "$work" "$work/fiberize" "$work/libfiberize.so"
 if [ "$(id -u)" = 0 ]; then
 	user=(setpriv --reuid 65534 --regid 65534 --clear-groups -- env)
 fi

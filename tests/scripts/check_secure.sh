@@ -12,7 +12,7 @@
 user=()
 cp "$fiberize" "$library" "$work"
 check=("$work/fiberize" --no-profiles check)
-chmod 755 "$work"
+chmod 755 "$work" "$work/fiberize" "$work/libfiberize.so"
 if [ "$(id -u)" = 0 ]; then
 	user=(setpriv --reuid 65534 --regid 65534 --clear-groups -- env)
 fi
