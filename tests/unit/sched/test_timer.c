@@ -203,7 +203,6 @@ Test(timer, many_sleepers_none_woken_early)
 	static struct nap_order orders[N];
 	static struct fz_fiber *fibers[N];
 	uint64_t seed = 99;
-	fz_nsec worst = 0;
 
 	setup_start(2);
 	for (size_t i = 0; i < N; i++) {
@@ -212,11 +211,6 @@ Test(timer, many_sleepers_none_woken_early)
 	}
 	for (size_t i = 0; i < N; i++)
 		join(fibers[i]);
-	for (size_t i = 0; i < N; i++) {
+	for (size_t i = 0; i < N; i++)
 		cr_assert_geq(orders[i].woken_after, orders[i].length);
-		if (orders[i].woken_after - orders[i].length > worst)
-			worst = orders[i].woken_after - orders[i].length;
-	}
-	/* Generous: the machine may be busy with other tests. */
-	cr_assert_lt(worst, 20 * FZ_SEC);
 }
