@@ -45,9 +45,11 @@
 # its log is.  The last line is "N passed, N failed[, N skipped]"; exit status 1 on failure,
 # 2 for a bad option.
 #
-# Nothing is run a second time, and no time is judged, but that something hangs: tests/helpers/watch.c says what that means on a machine that may be busy, and
-# leaves the backtraces of all threads in build/tests/failures/.  SECONDS, for a program, is
-# how long it may compute, and how long it may take on an idle machine.
+# Nothing is run a second time, and no time is judged, but that something hangs:
+# tests/helpers/watch.c says what that means on a machine that may be busy, and leaves the
+# backtraces of all threads in build/tests/failures/.  SECONDS, for a program, is how long it
+# may compute, and how long it may take on an idle machine.  Much waits, so --jobs is twice
+# the number of CPUs unless given.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2015,SC2046,SC2086
@@ -98,7 +100,7 @@ stress_modes=fz
 default_modes=native,fz,fz1,fz8,direct,ring,epoll,old,off
 modes=
 filter='*'
-jobs=$(nproc)
+jobs=$((2 * $(nproc)))
 limit=120
 times=
 units=()
@@ -335,7 +337,8 @@ unit_command() {
 # modes, and fuzz also by "make fuzz".
 list_scripts() {
 	local script
-	for script in launcher install coexist libc check check_secure fuzz forbidden redirect dns cancel_race; do
+	for script in launcher_bench launcher_bench_errors install coexist libc check check_secure \
+			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden redirect dns cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	[ "$modes" = $default_modes ] || ! selected aarch64 ||
