@@ -47,19 +47,6 @@ static void change_mask(int how)
 	CHECK_OK(pthread_sigmask(how, &set, NULL));
 }
 
-static void inherit(void)
-{
-	pthread_mutexattr_t attr;
-	pthread_mutex_t m;
-
-	CHECK_OK(pthread_mutexattr_init(&attr));
-	CHECK_OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
-	CHECK_OK(pthread_mutex_init(&m, &attr));
-	CHECK_OK(pthread_mutex_lock(&m));
-	CHECK_OK(pthread_mutex_unlock(&m));
-	CHECK_OK(pthread_mutex_destroy(&m));
-}
-
 struct role {
 	bool inherits, accepts, changes, waits;
 	struct event ready;
@@ -71,7 +58,7 @@ static void *plays(void *arg)
 
 	change_mask(role->accepts && !role->changes ? SIG_UNBLOCK : SIG_BLOCK);
 	if (role->inherits)
-		inherit();
+		use_inheriting_mutex();
 	if (role->changes)
 		change_mask(role->accepts ? SIG_UNBLOCK : SIG_BLOCK);
 	event_post(&role->ready);
@@ -175,7 +162,7 @@ int main(void)
 	CHECK_INT(sigaction(SIG, &sa, NULL), 0);
 	change_mask(SIG_BLOCK);
 	play_all();
-	inherit();
+	use_inheriting_mutex();
 	puts("main, too");
 	play_all();
 	return success();
