@@ -8,7 +8,7 @@
 #	check-all	the same, the programs in every mode, and those that need big
 #			packages: Rust, Go, oneTBB, OpenBLAS
 #	check-static, check-unit, check-programs, check-scripts	parts of it
-#	aarch64		the library and what it is tested with, for another CPU
+#	aarch64		the library, for another CPU; aarch64-tests, and what tests it
 #	check-glibc	glibc's own tests of its threads (MODES=fz,fz1,fz8; minutes)
 #	bench		an echo server against native threads and plain io_uring,
 #			threads and locks against native ones
@@ -212,18 +212,21 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
 # What the scripts in tests/ use.
-HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c,\
-	$(wildcard tests/helpers/*.c)))
+HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c \
+	%/fuzz.c,$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
-# The tool of "fiberize check" on damaged files.
-FUZZ := $(B)/tests/check/fuzz
+# What ends a test that hangs.
+WATCH := $(B)/tests/helpers/watch
 
-$(FUZZ): tests/check/fuzz.c $(CHECK_SRC) $(LAUNCH_DEP)
+# The tool of "fiberize check" on damaged files.
+FUZZ := $(B)/tests/helpers/fuzz
+
+$(FUZZ): tests/helpers/fuzz.c $(CHECK_SRC) $(LAUNCH_DEP)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
@@ -236,7 +239,8 @@ ARCH_TEST := $(B)/tests/arch/test_arch
 AARCH64_TEST := $(B)/tests/arch/test_arch_aarch64
 AARCH64_CC := aarch64-linux-gnu-gcc
 arch_test_src = $(wildcard arch/$(1)/*.[cS] tests/arch/$(1)/*.[cS])
-arch_test_dep = $(wildcard arch/*.h arch/$(1)/*.h tests/arch/*.h tests/arch/$(1)/*.h) Makefile
+arch_test_dep = $(wildcard arch/*.h arch/$(1)/*.h tests/plain/*.h tests/arch/*.h tests/arch/$(1)/*.h) \
+	Makefile
 
 $(ARCH_TEST): $(call arch_test_src,$(CPU)) $(wildcard tests/arch/test_*.c) \
 		$(call arch_test_dep,$(CPU))
@@ -245,7 +249,7 @@ $(ARCH_TEST): $(call arch_test_src,$(CPU)) $(wildcard tests/arch/test_*.c) \
 	$(Q)$(CC) $(ARCH_TEST_FLAGS) -iquote arch/$(CPU) -iquote tests/arch/$(CPU) \
 		$(filter %.c %.S,$^) -o $@ -lcriterion -pthread
 
-$(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c) \
+$(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c tests/plain/*.c) \
 		$(call arch_test_dep,aarch64)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
@@ -264,7 +268,7 @@ UNITS := $(patsubst %.c,$(B)/tests/unit/%,$(notdir $(UNIT_SRC) $(STRESS_SRC)))
 
 # Where there is no Criterion: PLAIN=1 takes its place by tests/plain.
 ifdef PLAIN
-UNIT_HELP += tests/arch/plain.c
+UNIT_HELP += tests/plain/plain.c
 UNIT_FLAGS += -DFZ_TEST_PLAIN -isystem tests/plain
 UNIT_LIBS :=
 endif
@@ -284,23 +288,24 @@ $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
 		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a $(UNIT_LIBS) -lm -pthread
 
-# All of it for aarch64, for tests/scripts/aarch64.sh: by a cross compiler, against Debian's
-# own libraries, and without C++.
+# The library for aarch64, and for tests/scripts/aarch64.sh what it is tested with: by a cross
+# compiler, against Debian's own libraries, and without C++.
 AARCH64_ROOT := $(B)/aarch64-sysroot
 AARCH64_PARTS := $(patsubst %.c,tests/programs/%,$(notdir $(wildcard tests/programs/*/*.c))) \
 	$(patsubst %.c,tests/unit/%,$(notdir $(UNIT_SRC)))
 
-.PHONY: aarch64 parts
-aarch64:
+.PHONY: aarch64 aarch64-tests parts
+aarch64-tests: AARCH64_GOALS := parts
+aarch64 aarch64-tests:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	$(Q)$(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 PLAIN=1 \
 		CFLAGS='-isystem $(AARCH64_ROOT)/usr/include' \
-		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library parts
+		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library $(AARCH64_GOALS)
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
 programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
-units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS)
+units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 
 # For these the packages come first, then a make that sees them.
@@ -320,6 +325,7 @@ check:
 check-all:
 	@scripts/dev/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
+	@$(MAKE) -s aarch64-tests
 	@tests/run.sh --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
 check-static: $(LIBRARY) programs

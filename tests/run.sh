@@ -5,7 +5,7 @@
 # mode, scripts.
 #
 #	run.sh [--modes LIST] [--filter GLOB] [--jobs N] [--timeout SECONDS]
-#	       [--only KINDS] [--unit BINARY]...
+#	       [--only KINDS] [--unit BINARY]... [--times]
 #	run.sh --stress MINUTES [--seed S] [--modes LIST] [--filter GLOB]
 #	       [--timeout SECONDS]
 #
@@ -34,20 +34,22 @@
 # The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
 # that are about calls inside libc fz-noredirect and fz-refused too, for those about
 # threads, locks and signals late; but not all for those that take seconds in each, and
-# off for some.  Each program's output and exit status must be those of its native run,
-# and nothing may come on stderr.  GLOB selects tests by name (thread_*, test_runq, microsocks, ...).
+# off for some (tests/lib/modes.inc).  Each program's output and exit status must be those
+# of its native run, and nothing may come on stderr.  GLOB selects tests by name (thread_*,
+# test_runq, microsocks, ...).  --times says at the end which 20 took longest: seconds that
+# passed, and of CPU time.
 #
-# Quiet when all is well: one line for each failure, with what it complains of and
-# where its log is, and for each test that is skipped, because it exits with 77.  The
-# last line is "N passed, N failed[, N skipped]"; exit status 1 on failure, 2 for
-# a bad option.  What hangs leaves the backtraces of all its threads in
-# build/tests/failures/.
+# Each case counts as one: a program in a mode, a unit test, a line PASS, FAIL or SKIP of a
+# script (tests/lib/judge.inc), a static check.  Printed are, when all is well, the cases
+# that are skipped; otherwise a line for each failure, with what it complains of and where
+# its log is.  The last line is "N passed, N failed[, N skipped]"; exit status 1 on failure,
+# 2 for a bad option.
 #
-# Many tests run beside each other on machines that stand still for a moment now and
-# then.  What fails by a check of its own is run again when all others have ended: if it
-# passes twice then, it is named as UNSTEADY, its log is kept, and it counts as passed;
-# at most two are let off so.  A crash or a hang is a failure however rare it is, and
-# --stress lets nothing off.
+# Nothing is run a second time, and no time is judged, but that something hangs:
+# tests/helpers/watch.c says what that means on a machine that may be busy, and leaves the
+# backtraces of all threads in build/tests/failures/.  SECONDS, for a program, is how long it
+# may compute, and how long it may take on an idle machine.  Much waits, so --jobs is twice
+# the number of CPUs unless given.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2015,SC2046,SC2086
@@ -56,12 +58,10 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 build=${FZ_BUILD:-$root/build}
-lib=$build/libfiberize.so
-late=$build/tests/helpers/late_threads.so
+library=$build/libfiberize.so
 programs=$build/tests/programs
 failures=$build/tests/failures
-features=$(sed -n 's/^FZ_WORDS_OPTION(without,[^"]*"\([a-z0-9,-]*\)".*/\1/p' runtime/base/options.def)
-
+watch=$build/tests/helpers/watch
 # Not tests by themselves, or run elsewhere.
 not_tests=" legacy_server names_many "
 
@@ -74,15 +74,12 @@ arguments() {
 	esac
 }
 
-# More time than others need, in seconds.  What has limits of its own for each step
-# may take long on a busy machine.
+# More time than others need, in seconds.
 time_for() {
 	case $1 in
-	tests/real/*|real/*)	echo 300 ;;
-	launcher|check|coexist|install|libc|redirect)	echo 1200 ;;
-	dns|forbidden|cancel_race|static/*)	echo 300 ;;
-	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo 120 ;;
-	test_*|epoll_test_*|stress_*)	echo 300 ;;
+	scripts/*|real/*)	echo 1200 ;;
+	static/*|unit/*)	echo 600 ;;
+	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo $((2 * limit)) ;;
 	*)			echo "$limit" ;;
 	esac
 }
@@ -103,8 +100,9 @@ stress_modes=fz
 default_modes=native,fz,fz1,fz8,direct,ring,epoll,old,off
 modes=
 filter='*'
-jobs=$(nproc)
-limit=60
+jobs=$((2 * $(nproc)))
+limit=120
+times=
 units=()
 kinds=static,unit,programs,scripts
 stress=
@@ -124,6 +122,7 @@ while [ $# -gt 0 ]; do
 	--only)		kinds=$2; shift 2 ;;
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
+	--times)	times=1; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -134,15 +133,9 @@ for n in "$jobs" "$limit" ${stress:+"$stress"} ${seed:+"$seed"}; do
 	*[!0-9]*|'')	die "not a number: $n" ;;
 	esac
 done
+. tests/lib/modes.inc
 for mode in ${modes//,/ }; do
-	case $mode in
-	native|fz|direct|ring|epoll|old|off|fz-noredirect|fz-refused)	;;
-	native-late|late)	;;
-	fz*[!0-9]*|old*[!0-9]*)	die "unknown mode $mode" ;;
-	epoll*[!0-9]*)		die "unknown mode $mode" ;;
-	fz[0-9]*|epoll[0-9]*|old[0-9]*)	;;
-	*)			die "unknown mode $mode" ;;
-	esac
+	is_mode "$mode" || die "unknown mode $mode"
 done
 
 for kind in ${kinds//,/ }; do
@@ -159,105 +152,20 @@ export CRITERION_JOBS=1
 work=$(mktemp -d "${TMPDIR:-/tmp}/fz-run.XXXXXX") || exit 2
 mkdir -p "$failures" || exit 2
 
+# Each test is below a watch, which ends when its parent does.
 clean_up() {
-	local pid
-	for pid in $(jobs -p); do
-		kill -TERM -- "-$pid" 2>/dev/null || kill -TERM "$pid" 2>/dev/null
-	done
+	local pids
+	pids=$(jobs -p)
+	[ -z "$pids" ] || kill -TERM $pids 2>/dev/null
 	rm -rf "$work"
 }
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Backtraces of every process in the session $1, to $2.
-backtraces() {
-	local pid
-	command -v gdb >/dev/null || return
-	for pid in $(ps -o pid= -s "$1" 2>/dev/null); do
-		{
-			echo "==== process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
-			grep -E '^(State|Threads|SigBlk|SigPnd|ShdPnd)' "/proc/$pid/status"
-			timeout -k 2 15 gdb -batch -nx -p "$pid" \
-				-ex 'set pagination off' \
-				-ex 'info threads' \
-				-ex 'thread apply all bt 40' 2>/dev/null
-		} >>"$2" 2>/dev/null
-	done
-}
-
-# limited SECONDS BACKTRACES COMMAND...: runs the command in a session of its
-# own; on a timeout takes backtraces, ends all of the session, answers 124.
-limited() {
-	local seconds=$1 traces=$2 pid dog status
-	shift 2
-	setsid -w "$@" &
-	pid=$!
-	(
-		trap 'kill $nap 2>/dev/null; exit 0' TERM
-		sleep "$seconds" &
-		nap=$!
-		wait $nap
-		: >"$traces.timeout"
-		# setsid forks only as a group leader, which it is not here.
-		sid=$(ps -o sid= -p $pid | tr -d ' ')
-		backtraces "$sid" "$traces"
-		kill -KILL $(ps -o pid= -s "$sid") 2>/dev/null
-	) >/dev/null 2>&1 &
-	dog=$!
-	wait $pid
-	status=$?
-	kill -TERM $dog 2>/dev/null
-	wait $dog 2>/dev/null
-	# Whatever it left behind goes as well.
-	kill -KILL $(ps -o pid= -s $pid) 2>/dev/null
-	if [ -e "$traces.timeout" ]; then
-		rm -f "$traces.timeout"
-		return 124
-	fi
-	return $status
-}
-
-# The environment of a mode, as words for env(1).
-mode_env() {
-	case $1 in
-	native)	;;
-	fz)	echo "LD_PRELOAD=$lib" ;;
-	direct|ring)	echo "LD_PRELOAD=$lib FIBERIZE_IO=$1" ;;
-	epoll)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll" ;;
-	epoll*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=${1#epoll}" ;;
-	old)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" ;;
-	old*)	echo "LD_PRELOAD=$lib FIBERIZE_BACKEND=epoll FIBERIZE_WITHOUT=$features" \
-			"FIBERIZE_PROCESSORS=${1#old}" ;;
-	off)	echo "LD_PRELOAD=$lib FIBERIZE_DISABLE=1" ;;
-	late)	echo "LD_PRELOAD=$late:$lib" ;;
-	native-late)	echo "LD_PRELOAD=$late" ;;
-	fz-noredirect)	echo "LD_PRELOAD=$lib FIBERIZE_REDIRECT=0" ;;
-	fz-refused)	echo "LD_PRELOAD=$lib $build/tests/helpers/forbid_exec_memory seccomp" ;;
-	fz*)	echo "LD_PRELOAD=$lib FIBERIZE_PROCESSORS=${1#fz}" ;;
-	esac
-}
-
-# Modes of the default for some programs only.
-more_modes() {
-	[ "$modes" = $default_modes ] || return
-	case $1 in
-	# It mixes two kinds of mutexes, which works with redirection only.
-	libc_handle)	;;
-	# A restarted read inside libc: the signal that the monitor sends ends it.
-	stdio_signals)	;;
-	stdio_*|fork_basic|exec_basic|mixed_rungs|proxy_chain)
-		echo fz-noredirect fz-refused ;;
-	esac
-	case $1 in
-	thread_*|mutex_*|cond_*|sem_*|barrier_*|rwlock_*|once_*)	echo late ;;
-	signal_*|cancel_*|exec_signals)	echo late ;;
-	esac
-}
-
 # Runs $name in $mode; stdout, stderr, status and traces to $work/$name.$mode.*
 run_program() {
-	local name=$1 mode=$2 how=$3 number=$4 base=$work/$1.$2 status args
+	local name=$1 mode=$2 how=$3 number=$4 base=$work/$1.$2 args
 	args=$(arguments "$name" "$how")
 	mkdir -p "$base.dir"
 	rm -f "$base.traces" "$base.dir"/core*
@@ -265,25 +173,18 @@ run_program() {
 		cd "$base.dir" || exit 2
 		ulimit -c unlimited 2>/dev/null
 		# Whoever started us may ignore SIGHUP, and the shell SIGINT.
-		limited "$(time_for "$name")" "$base.traces" \
+		"$watch" -l "$(time_for "$name")" -t "$base.traces" \
 			env --default-signal $(mode_env "$mode") "$programs/$name" \
 			${args//\{seed\}/$number} \
 			>"$base.out" 2>"$base.err" </dev/null
-	) 2>/dev/null
-	status=$?
-	echo $status >"$base.status"
-	return $status
+	)
+	echo $? >"$base.status"
 }
 
 # What the files say, as lines below a failure's.
 excerpt() {
-	cat "$@" 2>/dev/null | grep -v '^$' | tail -n 6 | cut -c 1-300 | sed 's/^/\t/'
-}
-
-# Whether exit status $1 is that of a program which judged by itself, or aborted because of
-# that and says so in file $2: not killed, not ended by us.
-is_check() {
-	[ "$1" -lt 124 ] || { [ "$1" = 134 ] && grep -qs '^tests/[a-z_/0-9]*[.]cc*:[0-9]' "$2"; }
+	cat "$@" 2>/dev/null | grep -vE '^(PASS .*|SKIP .*|)$' | tail -n 6 | cut -c 1-300 |
+		sed 's/^/\t/'
 }
 
 # Keeps what is known of a failure; prints its line.
@@ -297,32 +198,25 @@ report() {
 		for core in "$base.dir"/core*; do
 			[ -e "$core" ] && command -v gdb >/dev/null || continue
 			echo "---- core"
-			timeout -k 2 30 gdb -batch -nx "$programs/$name" "$core" \
+			timeout -k 2 60 gdb -batch -nx "$programs/$name" "$core" \
 				-ex 'thread apply all bt 40' 2>/dev/null
 		done
 		if [ -s "$base.traces" ]; then
 			echo "---- backtraces"; cat "$base.traces"
 		fi
 	} >"$log" 2>/dev/null
-	case $why in
-	"exit status "*)
-		is_check "$(cat "$base.status")" "$base.err" &&
-			is_check "$(cat "$work/$name.native.status")" "$work/$name.native.err" ||
-			: >"$work/$name.hard" ;;
-	*)	: >"$work/$name.hard" ;;
-	esac
-	echo "FAILED $name ($mode): $why; see ${log#"$root"/}"
+	echo "FAIL $name ($mode): $why; see ${log#"$root"/}"
 	excerpt "$base.out" "$base.err"
 }
 
-# Judges a run that has ended against the native one; prints pass, skip or fail.
+# Judges a run that has ended against the native one: prints its line.
 judge() {
 	local name=$1 mode=$2 base=$work/$1.$2 native=$work/$1.native status want
 	status=$(cat "$base.status")
 	want=0
 	[ -e "$native.status" ] && want=$(cat "$native.status")
 	if [ "$status" = 124 ]; then
-		report "$name" "$mode" "did not end within $(time_for "$name") s"
+		report "$name" "$mode" "hangs"
 	elif [ "$status" = 77 ] && { [ "$mode" = native ] || [ "$want" = 77 ]; }; then
 		echo "SKIP $name ($mode)"
 	elif [ "$mode" = native ] && [ "$status" != 0 ]; then
@@ -333,39 +227,16 @@ judge() {
 		report "$name" "$mode" "wrote on stderr"
 	elif [ "$mode" = native ]; then
 		if [ "$(tail -n 1 "$base.out")" = EXIT-SUCCESS ]; then
-			echo PASS
+			echo "PASS $name ($mode)"
 		else
 			report "$name" "$mode" "does not end in EXIT-SUCCESS"
 		fi
 	elif cmp -s "$base.out" "$native.out"; then
-		echo PASS
+		echo "PASS $name ($mode)"
 	else
 		report "$name" "$mode" "output differs from native"
 		diff "$native.out" "$base.out" >>"$failures/$name.$mode.log"
 	fi
-}
-
-# Whether mode $1 makes a difference to program $2, and is worth its time.
-applies() {
-	case $1 in
-	direct|ring)
-		case $2 in
-		file_*|io_*)	;;
-		*)		return 1 ;;
-		esac ;;
-	fz8|old|off)
-		[ "$modes" = $default_modes ] || return 0
-		case $1.$2 in
-		# Nothing of ours runs.
-		off.*_basic|off.io_*|off.file_*|off.exit_*|off.*_calls)	;;
-		off.*)	return 1 ;;
-		esac
-		case $2 in
-		# Seconds each: with all modes in check-all.
-		cond_shared|fork_churn|fork_daemon|fork_pdeathsig|fork_vfork|exit_matrix)
-			return 1 ;;
-		esac ;;
-	esac
 }
 
 # One program in all modes, one after the other: a job.
@@ -381,30 +252,41 @@ job_program() {
 	rm -rf "$work/$name".*.dir
 }
 
-# A unit test binary or a script: passes by its exit status.
+# The lines PASS, FAIL and SKIP of command $1, whose output is $2.out, or, from Criterion,
+# $2.tap; of one that has no such lines, one by its exit status $3.
+cases() {
+	if [ -s "$2.tap" ]; then
+		sed -nE 's/^not ok - ([^ ]+).*/FAIL \1: see below/p
+			s/^ok - ([^ ]+) .*# SKIP *(.*)/SKIP \1: \2/p; t
+			s/^ok - ([^ ]+).*/PASS \1/p' "$2.tap"
+	else
+		grep -aE '^(PASS|FAIL|SKIP) ' "$2.out"
+	fi >"$2.cases"
+	sed "s,^\(....\) ,\1 $1: ," "$2.cases"
+	case $3 in
+	0)	[ -s "$2.cases" ] || echo "PASS $1" ;;
+	77)	[ -s "$2.cases" ] || echo "SKIP $1: $(tail -n 1 "$2.out")" ;;
+	124)	echo "FAIL $1: hangs" ;;
+	*)	grep -q '^FAIL' "$2.cases" || echo "FAIL $1: exit status $3" ;;
+	esac
+}
+
+# A script, a static check or the tests in a unit test binary: a job.
 job_command() {
-	local name=$1 status log base
+	local name=$1 base log
 	shift
 	base=$work/${name//\//_}
 	log=$failures/${name//\//_}.log
-	limited "$(time_for "$name")" "$base.traces" "$@" >"$base.out" 2>&1 </dev/null
-	status=$?
-	case $status in
-	0)	echo PASS; return ;;
-	77)	echo "SKIP $name: $(tail -n 1 "$base.out")"; return ;;
-	esac
-	{
-		echo "$*: exit status $status"
+	"$watch" -l "$(time_for "$name")" -t "$base.traces" "${@//@TAP@/$base.tap}" \
+		>"$base.out" 2>&1 </dev/null
+	cases "$name" "$base" $? >"$base.lines"
+	grep -q '^FAIL' "$base.lines" && {
+		echo "$*"
 		cat "$base.out"
 		[ -s "$base.traces" ] && cat "$base.traces"
 	} >"$log" 2>/dev/null
-	is_check $status "$base.out" || : >"$work/${name//\//_}.hard"
-	if [ $status = 124 ]; then
-		echo "FAILED $name: did not end within $(time_for "$name") s; see ${log#"$root"/}"
-	else
-		echo "FAILED $name: exit status $status; see ${log#"$root"/}"
-	fi
-	excerpt "$base.out"
+	sed "/^FAIL/s,\$,; see ${log#"$root"/}," "$base.lines"
+	[ ! -e "$log" ] || excerpt "$base.out"
 }
 
 selected() {
@@ -442,10 +324,49 @@ shell_scripts() {
 # The command that runs the unit test binary $1: one for another CPU than ours
 # by an emulator.
 unit_command() {
-	case $1 in
+	case ${1##*/} in
 	*_aarch64)	echo "qemu-aarch64 $1" ;;
+	test_*)		echo "$1 --tap=@TAP@" ;;
 	*)		echo "$1" ;;
 	esac
+}
+
+# Scripts by how long they take, longest first, so that none is left over for the end.  Those
+# that are not here take minutes: glibc-tests is run by "make check-glibc", aarch64 with all
+# modes, and fuzz also by "make fuzz".
+list_scripts() {
+	local script
+	for script in launcher_bench launcher_bench_errors install coexist libc check check_secure \
+			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden redirect dns symbols \
+			layers cancel_race; do
+		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
+	done
+	[ "$modes" = $default_modes ] || ! selected aarch64 ||
+		echo "command scripts/aarch64 $root/tests/scripts/aarch64.sh"
+	for script in tests/real/*.sh; do
+		script=${script#tests/}
+		script=${script%.sh}
+		selected "${script#*/}" && echo "command $script $root/tests/$script.sh"
+	done
+}
+
+list_units() {
+	local unit name
+	[ ${#units[@]} -gt 0 ] || units=("$build"/tests/unit/* "$build"/tests/arch/*)
+	for unit in "${units[@]}"; do
+		name=${unit##*/}
+		[ -f "$unit" ] && [ -x "$unit" ] || continue
+		case $name in
+		*.*)	continue ;;
+		esac
+		selected "$name" && echo "command unit/$name $(unit_command "$unit")"
+		# And those that start the runtime, on the other backend.
+		case $name in
+		test_arch*|stress_*|test_ring)	continue ;;
+		esac
+		selected "epoll_$name" && echo "command unit/epoll_$name" \
+			"env FIBERIZE_BACKEND=epoll $(unit_command "$unit")"
+	done
 }
 
 list_programs() {
@@ -491,7 +412,7 @@ run_stress() {
 		run_program "$name" "$mode" stress $number
 		why=$(judge "$name" "$mode")
 		case $why in
-		PASS|SKIP*)	continue ;;
+		PASS*|SKIP*)	continue ;;
 		esac
 		echo "$why"
 		echo "seed $seed, round $round: $name in mode $mode, number $number" |
@@ -505,56 +426,34 @@ run_stress() {
 
 case $modes$stress in
 *fz*|*direct*|*ring*|*epoll*|*old*|*off*|*late*|*[0-9])
-	[ -e "$lib" ] || die "$lib is missing: run make"
+	[ -e "$library" ] || die "$library is missing: run make"
 	[ -e "$late" ] || die "$late is missing: run make programs" ;;
 esac
 
+[ -x "$watch" ] || die "$watch is missing: run make tests"
+
 [ -n "$stress" ] && run_stress
 
-rm -rf "$failures"/*.log "$failures/unsteady"
+rm -rf "$failures"/*.log
 
-# Each line: kind, name, command.  Slow ones first, so that none is left over
-# for the end.
+# Each line: kind, name, command.
 {
-	if wants scripts; then
-		for script in tests/scripts/launcher.sh tests/scripts/coexist.sh tests/scripts/libc.sh tests/scripts/check.sh \
-				tests/scripts/install.sh tests/scripts/forbidden.sh tests/scripts/redirect.sh tests/scripts/symbols.sh tests/scripts/dns.sh \
-				tests/scripts/cancel_race.sh tests/scripts/layers.sh tests/real/*.sh; do
-			name=${script#tests/}
-			name=${name#scripts/}
-			name=${name%.sh}
-			[ -f "$script" ] && selected "${name##*/}" &&
-				echo "command $name $root/$script"
-		done
-	fi
-	if wants static; then
-		list_static | while read -r name command; do
-			selected "$name" && echo "command static/$name $command"
-		done
-	fi
-	if wants unit; then
-		if [ ${#units[@]} -eq 0 ]; then
-			units=("$build"/tests/unit/* "$build"/tests/arch/*)
-		fi
-		for unit in "${units[@]}"; do
-			name=${unit##*/}
-			[ -f "$unit" ] && [ -x "$unit" ] || continue
-			case $name in
-			*.*)	continue ;;
-			esac
-			selected "$name" && echo "command $name $(unit_command "$unit")"
-			# And those that start the runtime, on the other backend.
-			case $name in
-			test_arch*|stress_*|test_ring)	continue ;;
-			esac
-			selected "epoll_$name" && echo "command epoll_$name" \
-				"env FIBERIZE_BACKEND=epoll $(unit_command "$unit")"
-		done
-	fi
+	wants scripts && list_scripts
+	wants static && list_static | while read -r name command; do
+		selected "$name" && echo "command static/$name $command"
+	done
+	wants unit && list_units
 	wants programs && for name in $(list_programs); do
 		echo "program $name"
 	done
 } >"$work/list"
+
+# timed NUMBER KIND NAME WORDS...: a job; how long it took, and how much CPU time
+timed() {
+	local number=$1 kind=$2 TIMEFORMAT="$3 %R %U %S"
+	shift 2
+	{ time "job_$kind" "$@" >"$work/result.$number" 2>&3; } 3>&2 2>"$work/times.$number"
+}
 
 number=0
 while read -r kind name command; do
@@ -562,45 +461,26 @@ while read -r kind name command; do
 		wait -n
 	done
 	number=$((number + 1))
-	"job_$kind" "$name" $command >"$work/result.$number" &
+	timed $number "$kind" "$name" $command &
 done <"$work/list"
 wait
 
-failed() {
-	grep -q '^FAILED' "$1"
-}
-
-# Whether job $1, that is line $1 of the list, failed by chance: alone it passes twice.
-is_unsteady() {
-	local kind name command
-	read -r kind name command < <(sed -n "$1p" "$work/list")
-	[ $unsteady -lt 2 ] && [ ! -e "$work/${name//\//_}.hard" ] || return
-	mkdir -p "$failures/unsteady"
-	mv "$failures/${name//\//_}".*log "$failures/unsteady/"
-	"job_$kind" "$name" $command >"$work/again.1"
-	"job_$kind" "$name" $command >"$work/again.2"
-	! failed "$work/again.1" && ! failed "$work/again.2" && return
-	# Where the line of the failure says that they are.
-	mv "$failures/unsteady/${name//\//_}".*log "$failures/"
-	return 1
-}
-
-passed=0 failed=0 skipped=0 unsteady=0
+passed=0 failed=0 skipped=0
 for ((i = 1; i <= number; i++)); do
-	if failed "$work/result.$i" && is_unsteady $i; then
-		sed 's,^FAILED\(.*failures\),UNSTEADY\1/unsteady,' "$work/result.$i" | grep -v '^PASS'
-		cp "$work/again.2" "$work/result.$i"
-		unsteady=$((unsteady + 1))
-	fi
 	while IFS= read -r line; do
 		case $line in
-		PASS)	passed=$((passed + 1)) ;;
-		SKIP*)	skipped=$((skipped + 1)); echo "SKIPPED ${line#SKIP }" ;;
-		FAILED*)	failed=$((failed + 1)); echo "$line" ;;
+		PASS*)	passed=$((passed + 1)) ;;
+		SKIP*)	skipped=$((skipped + 1)); echo "$line" ;;
+		FAIL*)	failed=$((failed + 1)); echo "$line" ;;
 		*)	echo "$line" ;;
 		esac
 	done <"$work/result.$i"
 done
+if [ -n "$times" ]; then
+	echo 'slowest: seconds, of CPU time, name'
+	cat "$work"/times.* | awk '{ printf "%8.1f %8.1f %s\n", $2, $3 + $4, $1 }' |
+		sort -rn | head -n 20
+fi
 if [ $skipped -gt 0 ]; then
 	echo "$passed passed, $failed failed, $skipped skipped"
 else

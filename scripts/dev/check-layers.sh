@@ -62,7 +62,7 @@ matrix() {
 	tests
 	tests/arch	arch tests/arch/*
 	tests/arch/*	arch tests/arch
-	tests/check	scripts/check
+	tests/lib
 	tests/extra	tests/programs
 	tests/glibc
 	tests/glibc/*

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/arch/harness.h"
+#include "tests/plain/harness.h"
 #include "tests/arch/probe.h"
 
 enum {

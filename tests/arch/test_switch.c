@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unwind.h>
 
-#include "tests/arch/harness.h"
+#include "tests/plain/harness.h"
 #include "tests/arch/probe.h"
 
 enum { STACK_SIZE = 256 * 1024 };

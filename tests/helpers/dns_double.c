@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/dns_double.c - a name server on 127.0.0.1 that takes its time.
+ * tests/helpers/dns_double.c - a name server on 127.0.0.1 that waits until many ask.
  *
- *	dns_double DELAY_MS COMMAND [ARGS]
+ *	dns_double MANY COMMAND [ARGS]
+ *
+ * By UDP it answers nobody before questions have come from MANY ports, and then at once: whoever
+ * keeps others from asking while it waits for an answer waits for ever.
  *
  * In a network namespace of its own (unshare -n), whose loopback interface it brings
  * up.  Runs the command, and ends with it and its exit status.
@@ -17,6 +20,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,27 +30,19 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TYPE_A = 1, TYPE_PTR = 12, TYPE_AAAA = 28, NO_SUCH_NAME = 3, PENDING = 8192 };
 
-/* All wait equally long: first in, first out. */
+/* First in, first out. */
 static struct answer {
 	struct sockaddr_in to;
-	double due;
 	uint8_t bytes[512];
 	size_t size;
 } queue[PENDING];
 static unsigned first, last;
-
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
+static bool has_asked[65536];
+static int askers;
 
 static void die(const char *what)
 {
@@ -130,7 +126,7 @@ static size_t answer(const uint8_t *query, size_t size, int tcp, uint8_t *out)
 	return (size_t)(end - out);
 }
 
-static void take(int udp, double delay)
+static void take(int udp)
 {
 	uint8_t query[512];
 	struct answer *a = &queue[last % PENDING];
@@ -140,9 +136,11 @@ static void take(int udp, double delay)
 	if (n <= 0 || last - first == PENDING)
 		return;
 	a->size = answer(query, (size_t)n, 0, a->bytes);
-	a->due = seconds() + delay;
-	if (a->size)
-		last++;
+	if (!a->size)
+		return;
+	last++;
+	askers += !has_asked[a->to.sin_port];
+	has_asked[a->to.sin_port] = true;
 }
 
 static void serve_tcp(int listener)
@@ -191,15 +189,14 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(53),
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int udp, tcp, status, size = 4 << 20;
-	double delay;
+	int udp, tcp, many, status, size = 4 << 20;
 	pid_t pid;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: dns_double DELAY_MS COMMAND [ARGS]\n");
+		fprintf(stderr, "usage: dns_double MANY COMMAND [ARGS]\n");
 		return 2;
 	}
-	delay = atoi(argv[1]) / 1e3;
+	many = atoi(argv[1]);
 	bring_loopback_up();
 	udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -217,16 +214,15 @@ int main(int argc, char **argv)
 	for (;;) {
 		struct pollfd p[2] = { { .fd = udp, .events = POLLIN },
 				       { .fd = tcp, .events = POLLIN } };
-		struct answer *a = &queue[first % PENDING];
-		double left = first == last ? 0.05 : a->due - seconds();
 
-		poll(p, 2, left <= 0 ? 0 : (int)(left * 1000) + 1);
+		poll(p, 2, 50);
 		if (p[0].revents)
-			take(udp, delay);
+			take(udp);
 		if (p[1].revents)
 			serve_tcp(tcp);
-		for (; first != last && queue[first % PENDING].due <= seconds(); first++) {
-			a = &queue[first % PENDING];
+		for (; first != last && askers >= many; first++) {
+			struct answer *a = &queue[first % PENDING];
+
 			sendto(udp, a->bytes, a->size, 0, (struct sockaddr *)&a->to,
 			       sizeof(a->to));
 		}

@@ -268,6 +268,32 @@ UNUSED static long read_raw(int from, void *buf, size_t n)
 #endif
 }
 
+/* The caller has a mutex with priority inheritance for a moment. */
+UNUSED static void use_inheriting_mutex(void)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutex_t m;
+
+	CHECK_OK(pthread_mutexattr_init(&attr));
+	CHECK_OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
+	CHECK_OK(pthread_mutex_init(&m, &attr));
+	CHECK_OK(pthread_mutex_lock(&m));
+	CHECK_OK(pthread_mutex_unlock(&m));
+	CHECK_OK(pthread_mutex_destroy(&m));
+	CHECK_OK(pthread_mutexattr_destroy(&attr));
+}
+
+/* Touch n bytes of stack, a page at a time, from the top down. */
+UNUSED static __attribute__((noinline)) int dig(size_t n)
+{
+	volatile char page[2048];
+
+	memset((char *)page, 1, sizeof(page));
+	if (n > sizeof(page) + 256)
+		return dig(n - sizeof(page) - 256) + page[7];
+	return page[3];
+}
+
 /* Of the first 256 descriptors, those that are open. */
 UNUSED static int open_files(void)
 {

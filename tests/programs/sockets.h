@@ -3,13 +3,39 @@
 #define TESTS_SOCKETS_H
 
 /*
- * tests/programs/sockets.h - internet sockets on loopback, at ports that nobody has.
+ * tests/programs/sockets.h - pairs of descriptors, and internet sockets on loopback at ports
+ * that nobody has.
  */
 #include "check.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+
+/* Both ends of something to talk through: 0 is read, 1 written. */
+enum pair_kind { PIPE, SOCKET, KINDS };
+
+UNUSED static void make_pair(enum pair_kind kind, int ret_fd[2])
+{
+	if (kind == PIPE)
+		CHECK_OK(pipe(ret_fd));
+	else
+		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ret_fd));
+}
+
+/* A thread that sends back what comes on descriptor arg, until the end of file. */
+UNUSED static void *echoes_until_end(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char text[64];
+	ssize_t n;
+
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		CHECK_INT(write(fd, text, (size_t)n), n);
+	CHECK_INT(n, 0);
+	CHECK_OK(close(fd));
+	return NULL;
+}
 
 /* type as in socket(2).  Its address is in *ret_address. */
 UNUSED static int bound_socket(int type, struct sockaddr_in *ret_address)

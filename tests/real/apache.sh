@@ -3,6 +3,8 @@
 #
 # tests/real/apache.sh - Apache with threads (worker, then event): files and a CGI
 # program of a daemon that it forks, graceful restarts under load, SIGHUP, SIGTERM.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 need curl $python apache2
 modules=/usr/lib/apache2/modules
@@ -46,23 +48,29 @@ configure() {
 	[ "$(id -u)" = 0 ] || sed -i '/IfModule/,/IfModule/d' "$work/apache.conf"
 }
 
+# generations: how often it has said that one begins
+generations() {
+	grep -c 'resuming normal operations' "$work/error.log"
+}
+
+more_generations() {
+	(($(generations) > $1))
+}
+
 # restart SIGNAL: a new generation answers afterwards.
 restart() {
-	local before tries
-	before=$(grep -c 'resuming normal operations' "$work/error.log")
+	local before
+	before=$(generations)
 	kill "-$1" "$server"
-	for ((tries = 0; tries < 600; tries++)); do
-		(($(grep -c 'resuming normal operations' "$work/error.log") > before)) && return
-		sleep 0.05
-	done
-	fail "$mpm: no new generation after SIG$1"
+	eventually more_generations "$before" || die "$mpm: no new generation after SIG$1"
+	pass "$mpm: a new generation after SIG$1"
 }
 
 for mpm in worker event; do
 	port=$(free_port)
 	configure $mpm "$port"
 	rm -f "$work/error.log"
-	begin "$mpm" "${run[@]}" apache2 -DFOREGROUND -f "$work/apache.conf"
+	begin "$mpm" "${fiberized[@]}" apache2 -DFOREGROUND -f "$work/apache.conf"
 	server=$started
 	wait_for_port "$server" "$port"
 
@@ -70,19 +78,21 @@ for mpm in worker event; do
 	for ((i = 0; i < 3; i++)); do
 		rm -rf "$work/got"
 		mkdir "$work/got"
-		fetch "$port" &
+		(fetch "$port") >"$work/fetched" &
 		fetching=$!
 		sleep 0.3
 		restart USR1
-		wait $fetching || exit 1
+		wait $fetching || { cat "$work/fetched"; exit 1; }
+		pass "$mpm: $TRANSFERS files through a restart"
 	done
 	restart HUP
 	for ((i = 0; i < 20; i++)); do
-		got=$(curl --silent --show-error --fail --max-time 60 \
+		got=$(curl --silent --show-error --fail \
 			"http://127.0.0.1:$port/program?$i" 2>&1)
-		[ "$got" = $i ] || fail "$mpm: CGI program $i answered $got"
+		[ "$got" = $i ] || die "$mpm: CGI program $i answered $got"
 	done
-	grep -E 'segfault|exit signal' "$work/error.log" && fail "$mpm: a child crashed"
+	pass "$mpm: CGI programs"
+	grep -E 'segfault|exit signal' "$work/error.log" && die "$mpm: a child crashed"
 	stop "$server" 0
 done
-exit 0
+finish

@@ -2,19 +2,12 @@
 # SPDX-License-Identifier: MIT
 # tests/real/children.sh - FIBERIZE_CHILDREN=0: what a program executes runs without
 # the library, and keeps whatever else is preloaded.
-set -u
-root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-library=$root/build/libfiberize.so
-python=/usr/bin/python3
-command -v $python >/dev/null || { echo "python3 is not installed"; exit 77; }
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-children.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-ln -s "$library" "$work/libother.so"
 
-fail() {
-	echo "children.sh: $*" >&2
-	exit 1
-}
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+python=/usr/bin/python3
+need $python
+ln -s "$library" "$work/libother.so"
 
 # How often the library is mapped executable in a child, by each way to make one.
 cat >"$work/ways.py" <<'END'
@@ -52,9 +45,9 @@ del os.environ["LD_PRELOAD"]
 os.system("grep -c 'r-xp.*libfiberize' /proc/self/maps; echo $LD_PRELOAD")
 END
 
-# shellcheck disable=SC2094
-run() {
-	timeout -k 2 120 env "$@" $python "$work/ways.py" 2>&1
+ways() {
+	run env "$@" $python "$work/ways.py"
+	echo "$out$err"
 }
 
 # $1: what each is to say of maps and LD_PRELOAD.
@@ -65,28 +58,24 @@ expect() {
 	printf 'spawned\n%s\n%s\nforked\n%s\n%s\n' "$1" "$2" "$1" "$2"
 }
 
-got=$(run "LD_PRELOAD=$library") || fail "status $?: $got"
-[ "$got" = "$(expect 1 "$library")" ] || fail "by default: $got"
-got=$(run "LD_PRELOAD=$library" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
-[ "$got" = "$(expect 0 none)" ] || fail "alone: $got"
 libm=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
 libm=${libm%/*}/libm.so.6
-got=$(run "LD_PRELOAD=$libm:$library" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
-[ "$got" = "$(expect 0 "$libm")" ] || fail "behind another: $got"
-got=$(run "LD_PRELOAD=$library $libm" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
-[ "$got" = "$(expect 0 "$libm")" ] || fail "before another: $got"
-got=$(run "LD_PRELOAD=$work/libother.so" FIBERIZE_CHILDREN=0) || fail "status $?: $got"
-[ "$got" = "$(expect 0 none)" ] || fail "by another name: $got"
+same 'by default' "$(expect 1 "$library")" "$(ways "LD_PRELOAD=$library")"
+same 'alone' "$(expect 0 none)" "$(ways "LD_PRELOAD=$library" FIBERIZE_CHILDREN=0)"
+same 'behind another' "$(expect 0 "$libm")" \
+	"$(ways "LD_PRELOAD=$libm:$library" FIBERIZE_CHILDREN=0)"
+same 'before another' "$(expect 0 "$libm")" \
+	"$(ways "LD_PRELOAD=$library $libm" FIBERIZE_CHILDREN=0)"
+same 'by another name' "$(expect 0 none)" \
+	"$(ways "LD_PRELOAD=$work/libother.so" FIBERIZE_CHILDREN=0)"
 
 for preloaded in "$libm" "$library:$libm"; do
-	want=$(timeout -k 2 120 $python "$work/built.py" "$preloaded" "$libm" 2>&1)
+	want=$(limited $python "$work/built.py" "$preloaded" "$libm" 2>&1)
 	for children in 0 1; do
-		got=$(timeout -k 2 120 env "LD_PRELOAD=$library" FIBERIZE_CHILDREN=$children \
-			$python "$work/built.py" "$preloaded" "$libm" 2>&1)
-		[ "$got" = "$want" ] || fail "built, FIBERIZE_CHILDREN=$children: $got, natively $want"
+		same "an environment of its own, FIBERIZE_CHILDREN=$children, $preloaded" "$want" \
+			"$(limited env "LD_PRELOAD=$library" FIBERIZE_CHILDREN=$children \
+				$python "$work/built.py" "$preloaded" "$libm" 2>&1)"
 	done
 done
-case $want in
-*"LD_PRELOAD=$library:$libm"*)	;;
-*)	fail "natively: $want" ;;
-esac
+like 'natively, too' "*LD_PRELOAD=$library:$libm*" "$want"
+finish

@@ -3,6 +3,8 @@
 #
 # tests/real/haproxy.sh - curl through haproxy: eight threads, each with an epoll
 # instance and a timer on its CPU time, which "show threads" interrupts by a signal.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 TRANSFERS=400
 need curl $python haproxy
@@ -16,16 +18,16 @@ global
 	stats socket $work/control mode 600 level admin
 defaults
 	mode http
-	timeout connect 20s
-	timeout client 20s
-	timeout server 20s
+	timeout connect 1h
+	timeout client 1h
+	timeout server 1h
 frontend all
 	bind 127.0.0.1:$port
 	default_backend files
 backend files
 	server one 127.0.0.1:$files_port
 END
-begin server "${run[@]}" haproxy -db -f "$work/haproxy.conf"
+begin server "${fiberized[@]}" haproxy -db -f "$work/haproxy.conf"
 server=$started
 wait_for_port "$server" "$port"
 fetch "$port"
@@ -34,7 +36,6 @@ import socket
 import sys
 
 s = socket.socket(socket.AF_UNIX)
-s.settimeout(15)
 s.connect(sys.argv[1])
 s.sendall(b"show threads\n")
 answer = b""
@@ -46,11 +47,12 @@ while True:
 print(answer.decode())
 END
 for ((i = 0; i < 3; i++)); do
-	$python "$work/ask.py" "$work/control" >"$work/threads.log" 2>&1 ||
-		fail 'no answer to "show threads"'
+	limited $python "$work/ask.py" "$work/control" >"$work/threads.log" 2>&1 ||
+		die 'no answer to "show threads"'
 	seen=$(grep -c 'Thread [1-8] ' "$work/threads.log")
-	[ "$seen" = 8 ] || fail "$seen of 8 threads answered"
+	same "show threads: all of them" 8 "$seen"
 done
 idle "$server"
 stop "$server" 0 USR1
 stop "$files" 0
+finish

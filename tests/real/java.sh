@@ -4,6 +4,8 @@
 # tests/real/java.sh - Java: a server with a thread per connection, whose stacks
 # overflow now and then, and HttpClient; garbage collection; a dump of all threads by
 # SIGQUIT; jstack; the shutdown hook on SIGTERM.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 need java javac jstack
 
@@ -103,28 +105,21 @@ public class Client {
 }
 END
 javac -d "$work" "$work/Server.java" "$work/Client.java" >"$work/javac.log" 2>&1 ||
-	fail 'javac failed'
+	die 'javac failed'
 port=$(free_port)
-begin server "${run[@]}" java -Xmx256m -cp "$work" Server "$port"
+begin server "${fiberized[@]}" java -Xmx256m -cp "$work" Server "$port"
 server=$started
-hex=$(printf ':%04X ' "$port")
-for ((tries = 0; tries < 1200; tries++)); do
-	grep -q "$hex" /proc/net/tcp6 /proc/net/tcp && break
-	sleep 0.05
-done
-timeout -k 2 140 "${run[@]}" java -Xmx256m -cp "$work" Client "$port" >"$work/client.log" 2>&1
-status=$?
-[ $status = 7 ] || fail "exit status $status of the client"
-grep -q '^interrupted$' "$work/client.log" || fail 'nobody was interrupted'
-grep -q '^child 3$' "$work/client.log" || fail 'no exit status of a child'
-grep -q 'warning' "$work/server.log" "$work/client.log" && fail 'warnings of the JVM'
+wait_for_port "$server" "$port"
+limited "${fiberized[@]}" java -Xmx256m -cp "$work" Client "$port" >"$work/client.log" 2>&1
+same 'exit status of the client' 7 $?
+has 'a sleeper is interrupted' "$work/client.log" '^interrupted$'
+has 'exit status of a child' "$work/client.log" '^child 3$'
+same 'no warnings of the JVM' '' "$(grep -h warning "$work/server.log" "$work/client.log")"
 kill -QUIT "$server"
-for ((tries = 0; tries < 1200; tries++)); do
-	grep -q 'JNI global ref' "$work/server.log" && break
-	sleep 0.05
-done
-grep -q '^"main"' "$work/server.log" || fail 'no dump by SIGQUIT'
-timeout 100 jstack "$server" >"$work/jstack.log" 2>&1 || fail "jstack failed"
-grep -q '^"main"' "$work/jstack.log" || fail 'jstack does not see main'
+eventually grep -q 'JNI global ref' "$work/server.log"
+has 'a dump by SIGQUIT' "$work/server.log" '^"main"'
+limited jstack "$server" >"$work/jstack.log" 2>&1
+has 'jstack' "$work/jstack.log" '^"main"'
 stop "$server" 143
-grep -q '^hook 600 [1-9]' "$work/server.log" || fail 'no shutdown hook'
+has 'shutdown hook' "$work/server.log" '^hook 600 [1-9]'
+finish

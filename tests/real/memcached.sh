@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # tests/real/memcached.sh - memcached answers 32 connections as it does natively.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 need $python memcached
 
@@ -83,13 +85,13 @@ serve() {
 	begin "$name" "$@" memcached -u nobody -U 0 -l 127.0.0.1 -p "$port" -t 4
 	server=$started
 	wait_for_port "$server" "$port"
-	timeout -k 2 150 $python "$work/client.py" "$port" >"$work/$name" 2>"$work/client.log" ||
-		fail "$name: the client failed with $?"
-	grep -q failed "$work/$name" && fail "$name: a wrong answer"
+	limited $python "$work/client.py" "$port" >"$work/$name" 2>"$work/client.log" ||
+		die "$name: the client failed with $?"
+	grep -q failed "$work/$name" && die "$name: a wrong answer"
 	stop "$server" 0
 }
 
 serve native
-serve server "${run[@]}"
-cmp -s "$work/native" "$work/server" || fail "answers differ"
-exit 0
+serve server "${fiberized[@]}"
+yes "answers as natively" cmp -s "$work/native" "$work/server"
+finish

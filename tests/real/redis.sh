@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # tests/real/redis.sh - redis-server with its background threads and children, as natively.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 need redis-server redis-cli redis-benchmark
 
@@ -26,7 +28,7 @@ commands() {
 	} | redis-cli -p "$port"
 	# One who waits for each of these.
 	for ((i = 0; i < 10; i++)); do
-		redis-cli -p "$port" blpop "queue:$i" 20 >"$work/popped.$i" &
+		redis-cli -p "$port" blpop "queue:$i" 0 >"$work/popped.$i" &
 		pushers+=($!)
 	done
 	for ((i = 0; i < 10; i++)); do
@@ -46,14 +48,18 @@ commands() {
 	redis-cli -p "$port" mget key:1 key:__rand_int__
 }
 
+# is_zero PORT FIELD
+is_zero() {
+	redis-cli -p "$1" info persistence | grep -q "^$2:0"
+}
+
 # finished PORT FIELD
 finished() {
-	local tries
-	for ((tries = 0; tries < 300; tries++)); do
-		redis-cli -p "$1" info persistence | grep -q "^$2:0" && return
-		sleep 0.05
-	done
-	echo "$2 does not end"
+	eventually is_zero "$@" || echo "$2 does not end"
+}
+
+answers() {
+	redis-cli -p "$1" ping | grep -q PONG
 }
 
 # serve NAME COMMAND...: what it answered goes to $work/NAME.
@@ -73,17 +79,16 @@ serve() {
 		--appendonly yes --dir "$work/$name.data"
 	server=$started
 	wait_for_port "$server" "$port"
-	until redis-cli -p "$port" ping | grep -q PONG; do
-		sleep 0.05
-	done
+	eventually answers "$port" || die "$name: no PONG"
 	redis-cli -p "$port" llen mylist >>"$work/$name"
 	stop "$server" 0
 }
 
 serve native
-serve server "${run[@]}"
+serve server "${fiberized[@]}"
 cmp -s "$work/native" "$work/server" || {
 	diff "$work/native" "$work/server" | head -n 20 >"$work/diff.log"
-	fail "answers differ"
+	die "answers differ"
 }
-exit 0
+pass 'answers as natively'
+finish

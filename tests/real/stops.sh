@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # tests/real/stops.sh - servers end by SIGTERM and SIGINT as they do natively, while
 # connections are open: status compared.  STOPS=100 for each instead of 3.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 need $python tinyproxy microsocks
 STOPS=${STOPS-3}
@@ -21,22 +23,19 @@ cat >"$work/hold.py" <<'END'
 import socket, sys, time
 held = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for i in range(8)]
 print("held", flush=True)
-time.sleep(60)
+time.sleep(3600)
 END
 
-# wait_for_calm PID: none of its threads has had anything to do for some time
-wait_for_calm() {
-	local tries calm=0
-	for ((tries = 0; tries < 400 && calm < 4; tries++)); do
-		sleep 0.025
-		calm=$((calm + 1))
-		! grep -q '^State:.*[RD] (' "/proc/$1"/task/*/status 2>/dev/null || calm=0
-	done
+# is_calm PID: none of its threads had anything to do, the last four times
+is_calm() {
+	calm=$((calm + 1))
+	! grep -q '^State:.*[RD] (' "/proc/$1"/task/*/status 2>/dev/null || calm=0
+	[ $calm -ge 4 ]
 }
 
 # one SIGNAL PORT COMMAND...: the status it ends with, or a word about what went wrong.
 one() {
-	local signal=$1 port=$2 server holder tries status
+	local signal=$1 port=$2 server holder calm=0 status=hung
 	shift 2
 	# SIGINT is ignored in what a shell without job control puts in the background.
 	$python -c 'import os, signal, sys
@@ -48,19 +47,11 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@" >"$work/server.log" 2>&1 </dev/null &
 	$python "$work/hold.py" "$port" >"$work/hold" 2>/dev/null </dev/null &
 	holder=$!
 	pids+=("$holder")
-	for ((tries = 0; tries < 1500; tries++)); do
-		[ -s "$work/hold" ] && break
-		sleep 0.02
-	done
+	eventually [ -s "$work/hold" ]
 	# All are served, not only in the backlog, however long that takes.
-	wait_for_calm $server
+	eventually is_calm $server
 	kill -"$signal" $server
-	for ((tries = 0; tries < 1500; tries++)); do
-		kill -0 $server 2>/dev/null || break
-		sleep 0.02
-	done
-	status=hung
-	if ! kill -0 $server 2>/dev/null; then
+	if eventually gone $server; then
 		wait $server
 		status=$?
 	fi
@@ -75,7 +66,7 @@ command_for() {
 	python)		echo "$python $work/file_server.py $2 $work/files" ;;
 	microsocks)	echo "microsocks -i 127.0.0.1 -p $2" ;;
 	tinyproxy)	echo "tinyproxy -d -c $work/tinyproxy.conf.$2" ;;
-	*)		echo "$root/build/tests/programs/accept_loop $2 ${1#loop}" ;;
+	*)		echo "$programs/accept_loop $2 ${1#loop}" ;;
 	esac
 }
 
@@ -89,10 +80,9 @@ for what in python microsocks tinyproxy loop0 loop1; do
 			port=$(free_port)
 			{ cat "$work/tinyproxy.conf"; echo "Port $port"; } >"$work/tinyproxy.conf.$port"
 			read -ra command <<<"$(command_for $what "$port")"
-			got=$(one $signal "$port" "${run[@]}" "${command[@]}")
-			[ "$got" = "$want" ] ||
-				fail "$what by SIG$signal: status $got, natively $want"
+			got=$(one $signal "$port" "${fiberized[@]}" "${command[@]}")
+			same "$what by SIG$signal: status" "$want" "$got"
 		done
 	done
 done
-exit 0
+finish

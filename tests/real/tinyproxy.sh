@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # tests/real/tinyproxy.sh - curl through tinyproxy, one thread per connection.
+
+# shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 need curl $python tinyproxy
 
@@ -14,9 +16,10 @@ MaxClients 200
 LogLevel Error
 LogFile "$work/tinyproxy.log"
 END
-begin server "${run[@]}" tinyproxy -d -c "$work/tinyproxy.conf"
+begin server "${fiberized[@]}" tinyproxy -d -c "$work/tinyproxy.conf"
 server=$started
 wait_for_port "$server" "$port"
 fetch "$files_port" --noproxy '' --proxy "http://127.0.0.1:$port"
 stop "$server" 0
 stop "$files" 0
+finish

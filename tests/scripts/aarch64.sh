@@ -1,27 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/aarch64.sh [BUILD] - the library on another CPU: unit tests and programs, by
+# tests/scripts/aarch64.sh - the library on another CPU: unit tests and programs, by
 # qemu-user, which has no io_uring: on epoll.  Each program natively (as far as an
 # emulator is) and preloaded; output and exit status must be the same.
 #
-# Prints a line per failure; the last line is "N passed, N failed".
 # Options and names are words on purpose:
 # shellcheck disable=SC2086
-set -u
 
-root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-build=${1:-$root/build}
-export qemu="qemu-aarch64 -L $build/aarch64-sysroot"
-export library=$build/aarch64/libfiberize.so
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-aarch64.XXXXXX") || exit 1
-export work
-trap 'rm -rf "$work"' EXIT
-
-[ -e "$library" ] || {
-	echo "$library is missing: run make aarch64"
-	exit 1
-}
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+need qemu-aarch64
+qemu="qemu-aarch64 -L $build/aarch64-sysroot"
+library=$build/aarch64/libfiberize.so
+[ -e "$build/aarch64/tests/unit" ] || die "$build/aarch64/tests is missing: run make aarch64-tests"
 
 # What the emulator cannot do, also without us.
 #	exec_basic exit_running setuid_threads	start themselves anew
@@ -35,58 +27,64 @@ not_here=" exec_basic exit_running setuid_threads fork_basic io_fortify io_close
 	legacy_server "
 
 # There are no guards in the emulator's madvise, which says that there are.
-export skip='stack/guard_faults'
+skip='stack/guard_faults'
 
 one_program() {
-	local name=${1##*/} status want
-	mkdir -p "$work/$name"
-	cd "$work/$name" || exit 1
-	timeout -k 2 60 $qemu "$1" >native.out 2>native.err </dev/null
-	want=$?
-	timeout -k 2 60 $qemu -E LD_PRELOAD="$library" "$1" >out 2>err </dev/null
-	status=$?
-	if [ $want != 0 ]; then
-		echo "FAILED $name: exit status $want in the emulator alone: $(head -n 2 native.err)"
-	elif [ $status != 0 ]; then
-		echo "FAILED $name: exit status $status: $(head -n 2 err)"
-	elif [ -s err ]; then
-		echo "FAILED $name: wrote on stderr: $(head -n 2 err)"
-	elif ! cmp -s native.out out; then
-		echo "FAILED $name: output differs: $(diff native.out out | head -n 5)"
+	local name=${1##*/} base=$work/${1##*/}.dir
+	mkdir -p "$base"
+	cd "$base" || exit 1
+	limited $qemu "$1" >native 2>native.err </dev/null
+	echo $? >native.status
+	limited $qemu -E LD_PRELOAD="$library" "$1" >fibers 2>fibers.err </dev/null
+	echo $? >fibers.status
+	if [ "$(cat native.status)" != 0 ]; then
+		fail "$name" "exit status $(cat native.status) in the emulator alone: $(head -n 2 native.err)"
+	elif [ -s fibers.err ]; then
+		fail "$name" "wrote on stderr: $(head -n 2 fibers.err)"
 	else
-		echo PASS
+		as_natively "$name" native fibers
 	fi
 }
 
 one_unit() {
 	local name=${1##*/}
-	if FIBERIZE_BACKEND=epoll timeout -k 2 120 $qemu "$1" $skip >"$work/$name.log" 2>&1; then
-		echo PASS
-	else
-		echo "FAILED $name: $(grep -vE '^qemu: uncaught' "$work/$name.log" | tail -n 6)"
-	fi
+	FIBERIZE_BACKEND=epoll limited $qemu "$1" $skip 2>&1 | sed -nE "s/^(PASS|FAIL|SKIP) /\1 $name: /p"
+	[ "${PIPESTATUS[0]}" -lt 124 ] || fail "$name" 'hangs or crashes'
 }
-export -f one_program one_unit
 
-{
-	for file in "$build"/aarch64/tests/unit/*; do
-		case $file in
-		*.d|*/test_ring)	continue ;;
-		esac
-		echo "one_unit $file"
+# One more for each CPU, as soon as one has ended.
+each() {
+	local number=0 file one=$1
+	shift
+	for file; do
+		while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+			wait -n
+		done
+		number=$((number + 1))
+		$one "$file" >"$work/$one.$number" &
 	done
-	for file in "$build"/aarch64/tests/programs/*; do
-		name=${file##*/}
-		case "$name $not_here" in
-		*.d\ *|*.o\ *)	continue ;;
-		*[[:space:]]"$name"[[:space:]]*)	continue ;;
-		esac
-		echo "one_program $file"
-	done
-} | xargs -P "$(nproc)" -I '{}' bash -c '{}' >"$work/results"
+	wait
+	cat "$work/$one".*
+}
 
-grep -v '^PASS$' "$work/results"
-passed=$(grep -c '^PASS$' "$work/results")
-failed=$(grep -c '^FAILED' "$work/results")
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" -gt 30 ]
+files=()
+for file in "$build"/aarch64/tests/unit/*; do
+	case $file in
+	*.d|*/test_ring)	;;
+	*)	files+=("$file") ;;
+	esac
+done
+each one_unit "${files[@]}" >"$work/results"
+files=()
+for file in "$build"/aarch64/tests/programs/*; do
+	case "${file##*/} $not_here" in
+	*.d\ *|*.o\ *)	continue ;;
+	esac
+	[[ $not_here == *[[:space:]]"${file##*/}"[[:space:]]* ]] || files+=("$file")
+done
+each one_program "${files[@]}" >>"$work/results"
+cat "$work/results"
+passed=$(grep -c '^PASS' "$work/results")
+failed=$(grep -c '^FAIL' "$work/results")
+skipped=$(grep -c '^SKIP' "$work/results")
+finish

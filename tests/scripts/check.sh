@@ -3,45 +3,27 @@
 #
 # tests/scripts/check.sh [all] - "fiberize check": known programs, made ones, damaged ones,
 # and what /usr/bin and /usr/sbin hold: a part of it, or with "all" the whole.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-build=${FZ_BUILD:-$PWD/build}
-fiberize=$build/fiberize
-CC=${CC-gcc}
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-check.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-unset LD_LIBRARY_PATH LD_PRELOAD
-failed=0
 
-fail()
-{
-	echo "check.sh: $*"
-	failed=1
-}
-
-must()
-{
-	"$@" || { echo "check.sh: $* failed"; exit 1; }
-}
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+cd "$root" || exit 1
+unset LD_LIBRARY_PATH
 
 # says FILE FILTER WANTED: jq's FILTER of the report is WANTED
 says()
 {
-	local got
-	got=$("$fiberize" check --json "$1" | jq -r "$2")
-	[ "$got" = "$3" ] || fail "$1: $2 is <$got>, not <$3>"
+	local name
+	# In one line, whatever the file is called.
+	name=$(printf '%s: %s' "${1##*/}" "$2" | tr -s '[:space:]' ' ' | tr -cd '[:print:]')
+	same "$name" "$3" "$("$fiberize" check --json "$1" | jq -r "$2")"
 }
 
 # exits CODE FILE: by that code, with the verdict "cannot" unless it is 0
 exits()
 {
-	"$fiberize" check "$2" >"$work/text" 2>&1
-	local status=$?
-	[ $status = "$1" ] || fail "check $2: exit status $status, not $1"
-	[ "$1" = 0 ] || grep -q '^verdict  *cannot: .' "$work/text" ||
-		fail "check $2: $(cat "$work/text")"
+	run "$fiberize" check "$2"
+	same "${2##*/}: exit status" "$1" "$code"
+	[ "$1" = 0 ] || like "${2##*/}: verdict" '*verdict  *cannot: ?*' "$out$err"
 }
 
 # ---- known programs
@@ -51,7 +33,7 @@ exits()
 user=()
 cp "$fiberize" "$build/libfiberize.so" "$work"
 check=("$work/fiberize" --no-profiles check)
-chmod 755 "$work"
+chmod 755 "$work" "$work/fiberize" "$work/libfiberize.so"
 if [ "$(id -u)" = 0 ]; then
 	user=(setpriv --reuid 65534 --regid 65534 --clear-groups -- env)
 fi
@@ -67,13 +49,10 @@ while IFS='|' read -r file kind verdict reason; do
 	set-*)	"${user[@]}" "${check[@]}" --json "$file" >"$work/json" ;;
 	*)	"$fiberize" check --json "$file" >"$work/json" ;;
 	esac
-	got=$(jq -r '.kind + "|" + .verdict + "|" + .reason' "$work/json")
-	case $got in
-	"$kind|$verdict|$reason"*)	;;
-	*)	fail "$file: <$got>, not <$kind|$verdict|$reason...>" ;;
-	esac
-done <tests/check/known.txt
-[ $known -ge 30 ] || fail "only $known of the known programs are here"
+	like "$file" "$kind|$verdict|$reason*" \
+		"$(jq -r '.kind + "|" + .verdict + "|" + .reason' "$work/json")"
+done <tests/scripts/check_known.txt
+yes 'known programs that are here' [ $known -ge 30 ]
 
 # ---- whatever is installed: no crash, a code that exists, the right machine
 
@@ -86,26 +65,29 @@ else
 		[ $((number % 12)) -ne 0 ] || files+=("$file")
 	done
 fi
-[ ${#files[@]} -ge 20 ] || fail "only ${#files[@]} programs to look at"
+yes 'installed programs to look at' [ ${#files[@]} -ge 20 ]
+wrong=
 for file in "${files[@]}"; do
 	"$fiberize" check --json "$file" >>"$work/all.json" 2>"$work/errors"
 	status=$?
 	case $status in
 	0 | 11[6-9] | 12[067])	;;
-	*)	fail "$file: exit status $status" ;;
+	*)	wrong="$wrong $file: exit status $status" ;;
 	esac
-	[ ! -s "$work/errors" ] || fail "$file: $(cat "$work/errors")"
+	[ ! -s "$work/errors" ] || wrong="$wrong $file: $(cat "$work/errors")"
 done
+same 'installed programs: a code and no complaint' '' "$wrong"
 jq -r 'select(.file != null) | .file + "|" + (.machine // "none")' "$work/all.json" \
-	>"$work/machines" || fail 'not JSON'
+	>"$work/machines"
+same 'installed programs: JSON' 0 $?
 jq -rs 'map(select(.file != null) | .file)[]' "$work/all.json" | tr '\n' '\0' |
 	LC_ALL=C xargs -0 readelf -h /dev/null 2>/dev/null |
 	awk '/^File: / { file = substr($0, 7) }
 	     / Machine: / { m = $0; sub(/.*Machine: */, "", m); print file "|" m }' |
 	sed 's/Advanced Micro Devices X86-64/x86-64/; s/Intel 80386/x86/' >"$work/readelf"
-[ -s "$work/readelf" ] || fail 'readelf says nothing'
-diff "$work/machines" "$work/readelf" >"$work/diff" ||
-	fail "other machines than readelf says: $(head "$work/diff")"
+yes 'readelf knows some' [ -s "$work/readelf" ]
+same "installed programs: the machines that readelf says" '' \
+	"$(diff "$work/machines" "$work/readelf" | head -n 5)"
 
 # ---- made ones
 
@@ -192,18 +174,17 @@ says "$work/threads" '.objects[0].threads[0]' pthread_create
 case $(uname -m)-$(grep -c -m1 -w fsgsbase /proc/cpuinfo) in
 x86_64-0)	says "$work/threads" '.switch_ns > 0' true ;;
 *)		says "$work/threads" .switch_ns 0
-		"$fiberize" check "$work/threads" | grep -q '^switches' &&
-			fail "a switch is a system call" ;;
+		run "$fiberize" check "$work/threads"
+		same 'no switch is a system call' '' "$(grep '^switches' "$work/out")" ;;
 esac
 if [ "$(uname -m)" = x86_64 ]; then
 	export FIBERIZE_WITHOUT=rwf-nowait,fsgsbase
 	says "$work/threads" '.switch_ns > 0' true
-	"$fiberize" check "$work/threads" >"$work/text"
-	grep -q '^switches    a system call of [0-9]* ns each$' "$work/text" ||
-		fail "what a switch costs: $(cat "$work/text")"
-	dear=$(sed -n 's/^switches .* of \([0-9]*\) ns each$/\1/p' "$work/text")
+	run "$fiberize" check "$work/threads"
+	has 'what a switch costs' "$work/out" '^switches    a system call of [0-9]* ns each$'
+	dear=$(sed -n 's/^switches .* of \([0-9]*\) ns each$/\1/p' "$work/out")
 	if [ "$dear" -lt 1000 ]; then dear='run it by fiberize'; else dear='measure by'; fi
-	grep -q "^advice      $dear" "$work/text" || fail "advice: $(cat "$work/text")"
+	has 'advice where a switch costs' "$work/out" "^advice      $dear"
 	unset FIBERIZE_WITHOUT
 fi
 
@@ -255,183 +236,13 @@ must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6,--version-script="$work/libc.
 	-o "$work/new/libc.so.6" "$work/libc.c"
 printf 'void f(void); void g(void) { f(); }\n' >"$work/wants.c"
 must "$CC" -shared -nostdlib -fPIC -o "$work/wants.so" "$work/wants.c" "$work/new/libc.so.6"
-FIBERIZE_LIBRARY=$work/wants.so "$fiberize" "$work/threads" >"$work/text" 2>&1
-status=$?
-[ $status = 119 ] || fail "old libc: exit status $status"
-grep -q 'has no GLIBC_2.99, which fiberize needs' "$work/text" || fail "$(cat "$work/text")"
+refused 'a libc that is too old' 119 '*has no GLIBC_2.99, which fiberize needs*' \
+	env FIBERIZE_LIBRARY="$work/wants.so" "$fiberize" "$work/threads"
 
 if command -v musl-gcc >/dev/null; then
 	must musl-gcc -o "$work/musl" "$work/threads.c"
 	exits 119 "$work/musl"
 	says "$work/musl" .kind musl
-fi
-
-# ---- set-user-ID and its like: what the kernel does with who calls is what is told
-
-cat >"$work/secure.c" <<'END'
-#include <stdio.h>
-#include <sys/auxv.h>
-int main(void) { return printf("%lu\n", getauxval(AT_SECURE)) < 0; }
-END
-must "$CC" -o "$work/secure" "$work/secure.c"
-# as_kernel NAME KIND COMMAND...: COMMAND runs a file so that check, started the same
-# way, has that KIND for it, and the kernel agrees
-as_kernel()
-{
-	local name=$1 kind=$2 code=0 secure=0 got
-	shift 2
-	case $kind in
-	set* | file*)	code=120 secure=1 ;;
-	esac
-	got=$("$@" 2>&1)
-	[ "$got" = $secure ] || fail "$name: AT_SECURE is <$got>, not $secure"
-	got=$("${@:1:$#-1}" "${check[@]}" --json "${@:$#}" 2>&1 |
-		jq -r '"\(.code) \(.kind)"' 2>&1)
-	[ "$got" = "$code $kind" ] || fail "$name: check says <$got>, not <$code $kind>"
-}
-# secure_file NAME OWNER MODE [CAPABILITIES]
-secure_file()
-{
-	must cp "$work/secure" "$work/secure-$1"
-	must chown "$2" "$work/secure-$1"
-	must chmod "$3" "$work/secure-$1"
-	[ -z "${4-}" ] || setcap "$4" "$work/secure-$1"
-}
-PATH=$PATH:/usr/sbin:/sbin
-as_kernel plain dynamic "$work/secure"
-secure_file own "$(id -u):$(id -g)" 6755
-as_kernel 'set-user-ID, one'\''s own' dynamic "$work/secure-own"
-if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-	limited=("${user[@]:0:6}" --no-new-privs -- env)
-	secure_file root 0:0 4755
-	secure_file other 65534:0 4755
-	secure_file group 0:65534 2755
-	secure_file lock 0:65534 2745
-	secure_file hidden 0:0 4711
-	as_kernel 'root, set-user-ID root' dynamic "$work/secure-root"
-	as_kernel 'root, set-user-ID of another' set-user-ID "$work/secure-other"
-	as_kernel 'root, set-group-ID' set-group-ID "$work/secure-group"
-	as_kernel 'root, locked by the bit' dynamic "$work/secure-lock"
-	as_kernel 'user, set-user-ID root' set-user-ID "${user[@]}" "$work/secure-root"
-	as_kernel 'user, not readable' set-user-ID "${user[@]}" "$work/secure-hidden"
-	as_kernel 'user, set-user-ID, own' dynamic "${user[@]}" "$work/secure-other"
-	as_kernel 'user, set-group-ID, own' dynamic "${user[@]}" "$work/secure-group"
-	as_kernel 'user, set-user-ID, no_new_privs' dynamic "${limited[@]}" "$work/secure-root"
-	as_kernel 'group, set-group-ID' dynamic setpriv --regid 65534 --clear-groups -- \
-		"$work/secure-group"
-	if unshare -m true 2>/dev/null; then
-		# The inner shell expands it.
-		# shellcheck disable=SC2016
-		as_kernel 'mounted nosuid' dynamic unshare -m sh -c 'mount --bind "$1" "$1" &&
-			mount -o remount,bind,nosuid "$1" && shift && "$@"' - "$work" \
-			"${user[@]}" "$work/secure-root"
-		if unshare -U true 2>/dev/null; then
-			as_kernel 'owner not in the namespace' dynamic \
-				"${user[@]}" unshare -Ur "$work/secure-group"
-		fi
-	fi
-	if secure_file capable 0:0 755 cap_net_raw+ep 2>/dev/null; then
-		secure_file permitted 0:0 755 cap_net_raw+p
-		secure_file inheritable 0:0 755 cap_net_raw+i
-		as_kernel 'root, capabilities' dynamic "$work/secure-capable"
-		for file in capable permitted; do
-			as_kernel "user, capabilities, $file" 'file capabilities' \
-				"${user[@]}" "$work/secure-$file"
-		done
-		as_kernel 'user, capabilities, no_new_privs' 'file capabilities' \
-			"${limited[@]}" "$work/secure-capable"
-		as_kernel 'user, capabilities permitted, no_new_privs' dynamic \
-			"${limited[@]}" "$work/secure-permitted"
-		as_kernel 'user, capabilities inheritable' dynamic \
-			"${user[@]}" "$work/secure-inheritable"
-		as_kernel 'user, capabilities inherited' 'file capabilities' \
-			"${user[@]:0:6}" --inh-caps +net_raw -- env "$work/secure-inheritable"
-		as_kernel 'user, capabilities beyond the bound' dynamic \
-			"${user[@]:0:6}" --bounding-set -net_raw -- env "$work/secure-permitted"
-	fi
-fi
-
-# ---- what the kernel has been told how to start (binfmt_misc): in a namespace of its own,
-# which Linux has since 6.7
-
-cat >"$work/show.c" <<'END'
-#include <stdio.h>
-#include <string.h>
-int main(int argc, char **argv)
-{
-	char line[4096];
-	FILE *maps = fopen("/proc/self/maps", "r");
-	int ours = 0;
-	while (maps && fgets(line, sizeof(line), maps))
-		ours |= strstr(line, "libfiberize.so") != NULL;
-	return printf("%s %d\n", argc > 1 ? strrchr(argv[1], '/') + 1 : "", ours) < 0;
-}
-END
-must "$CC" -o "$work/show" "$work/show.c"
-cat >"$work/register" <<'END'
-formats=/proc/sys/fs/binfmt_misc
-mount -t binfmt_misc none $formats 2>/dev/null || exit 77
-cp show fixed
-# register NAME KIND OFFSET MAGIC MASK INTERPRETER FLAGS
-for line in "name:E::by-name::$PWD/show:" "off:E::off::$PWD/show:" "gone:E::gone::$PWD/no-such:" \
-	"fixed:E::fixed::$PWD/fixed:F" "credentials:E::credentials::$PWD/show:C" \
-	"script:E::by-script::$PWD/run-show:" "loop:E::loop::$PWD/x.loop:" \
-	"magic:M:2:zQ\\x01:\\xff\\xff\\x0f:$PWD/static-go:"; do
-	printf '%s' ":$line" >$formats/register || exit 77
-done
-echo 0 >$formats/off
-rm fixed
-"$@" 2>&1
-END
-# registered COMMAND...: where these formats are
-registered()
-{
-	(cd "$work" && timeout -k 2 60 unshare -Urm sh ./register "$@")
-}
-# is_misc FILE STATUS OUTPUT REPORT: what a run of it gives natively and by fiberize, and
-# check tells
-is_misc()
-{
-	local got
-	got=$(registered "./$1"; echo $?)
-	[ -z "$2" ] || [ "$got" = "$3 0$newline$2" ] || fail "binfmt_misc: $1 natively: $got"
-	[ -z "$2" ] || got=$(registered "$fiberize" "./$1"; echo $?)
-	[ -z "$2" ] || [ "$got" = "$3 1$newline$2" ] || fail "binfmt_misc: $1: $got"
-	got=$(registered "${check[@]}" --json "./$1" |
-		jq -r '"\(.code) \(.kind) \(.scripts | length)"' 2>&1)
-	[ "$got" = "$4" ] || fail "binfmt_misc: $1: check says <$got>, not <$4>"
-}
-newline='
-'
-printf '#!%s\n' "$work/show" >"$work/run-show"
-chmod +x "$work/run-show"
-for name in x.by-name x.off x.gone x.fixed x.credentials x.by-script x.loop x; do
-	printf '\001\002\000\003' >"$work/$name"
-	chmod +x "$work/$name"
-done
-printf 'x\nzQ\361\000' >"$work/magic"
-printf 'x\nzQ\362\000' >"$work/no-magic"
-chmod +x "$work/magic" "$work/no-magic"
-cp "$work/secure" "$work/elf.by-name"
-registered true
-if [ $? = 77 ]; then
-	echo 'check.sh: no binfmt_misc in a namespace here: not tried'
-else
-	is_misc x.by-name 0 x.by-name '0 dynamic 1'
-	is_misc x.by-script 0 run-show '0 dynamic 2'
-	is_misc elf.by-name 0 elf.by-name '0 dynamic 1'
-	is_misc x.credentials 0 x.credentials '0 dynamic 1'
-	is_misc x.fixed 0 x.fixed '0 unreadable 1'
-	is_misc x.off '' '' '126 not a program 0'
-	is_misc x '' '' '126 not a program 0'
-	is_misc no-magic '' '' '0 dynamic 1'	# the shell's
-	is_misc magic '' '' '116 Go, static 1'
-	is_misc x.gone '' '' '127 missing 1'
-	is_misc x.loop '' '' '126 damaged script 5'
-	# The inner shell expands it.
-	# shellcheck disable=SC2016
-	registered sh -c 'echo 0 >/proc/sys/fs/binfmt_misc/status; exec "$@" --json ./x.by-name' - \
-		"${check[@]}" | jq -e '.code == 126' >/dev/null || fail 'binfmt_misc: switched off'
 fi
 
 # ---- it must not keep the user waiting: the CPU time beyond that of any program, of
@@ -451,10 +262,7 @@ least()
 }
 look=$(least "$fiberize" --dry-run /usr/bin/gdb)
 other=$(least /bin/true)
-awk "BEGIN { exit !($look - $other < ($other > 5 ? $other : 5)) }" || fail "$look ms per look, $other for any program"
+yes "a look takes $look ms of CPU time, any program $other" \
+	awk "BEGIN { exit !($look - $other < ($other > 5 ? $other : 5)) }"
 
-# ---- damaged ones
-
-tests/scripts/fuzz.sh 2000 >"$work/fuzz" || { cat "$work/fuzz"; failed=1; }
-
-exit $failed
+finish

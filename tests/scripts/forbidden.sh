@@ -1,24 +1,24 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/forbidden.sh - io_uring forbidden by a seccomp filter, as in a
 # container: fibers wait by epoll, the program's answers are the same, and whoever
-# asks is told why.  Last line: N passed, N failed.
+# asks is told why.
 
-# shellcheck source=tests/scripts/cases.inc
-. "$(dirname "$0")/cases.inc"
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
 
 forbidden()
 {
-	"$build/tests/helpers/forbid_io_uring" "$@" 2>"$work/err"
+	limited "$helpers/forbid_io_uring" "$@" 2>"$work/err"
 }
 
 for name in thread_basic mutex_stress io_socket signal_basic proxy_chain; do
-	"$programs/$name" >"$work/native"
-	status=$?
-	forbidden "$fiberize" "$programs/$name" >"$work/out"
-	same "$name: exit status" "$status" $?
-	same "$name: output" "$(cat "$work/native")" "$(cat "$work/out")"
+	limited "$programs/$name" >"$work/native"
+	echo $? >"$work/native.status"
+	forbidden "$fiberize" "$programs/$name" >"$work/fibers"
+	echo $? >"$work/fibers.status"
+	as_natively "$name" "$work/native" "$work/fibers"
 	same "$name: nothing to say" '' "$(cat "$work/err")"
 done
 
@@ -31,12 +31,11 @@ same 'and in the statistics' 1 "$(grep -c "^fiberize: running, .*, $why\$" "$wor
 
 # As older container runtimes, and a kernel without memory for it.
 for error in ENOSYS:38 ENOMEM:12 EACCES:13; do
-	"$build/tests/helpers/forbid_io_uring" "-${error#*:}" "$fiberize" -v -p 2 "$program" \
-		>"$work/out" 2>"$work/err"
-	same "${error%:*}: exit status" 0 $?
+	run "$helpers/forbid_io_uring" "-${error#*:}" "$fiberize" -v -p 2 "$program"
+	same "${error%:*}: exit status" 0 "$code"
 	same "${error%:*}: on epoll" \
 		"fiberize: version 0.1.0, 2 processors, epoll (io_uring_setup: ${error%:*})" \
-		"$(cat "$work/err")"
+		"$err"
 done
 
 message='fiberize: threads stay kernel threads: io_uring_setup: EPERM'
@@ -52,10 +51,10 @@ for backend in auto uring epoll; do
 	auto|uring) name=io_uring ;;
 	epoll) name=epoll ;;
 	esac
-	"$fiberize" -v -p 2 --backend $backend "$program" >/dev/null 2>"$work/err"
-	same "backend $backend" "fiberize: version 0.1.0, 2 processors, $name" "$(cat "$work/err")"
+	run "$fiberize" -v -p 2 --backend $backend "$program"
+	same "backend $backend" "fiberize: version 0.1.0, 2 processors, $name" "$err"
 done
-"$fiberize" -v -p 2 --without sync-cancel "$program" >/dev/null 2>"$work/err"
-same 'an old io_uring' "fiberize: version 0.1.0, 2 processors, epoll (this kernel's io_uring is too old (6.0 or newer is needed): ENOSYS)" "$(cat "$work/err")"
+run "$fiberize" -v -p 2 --without sync-cancel "$program"
+same 'an old io_uring' "fiberize: version 0.1.0, 2 processors, epoll (this kernel's io_uring is too old (6.0 or newer is needed): ENOSYS)" "$err"
 
 finish

@@ -4,24 +4,17 @@
 # tests/scripts/fuzz.sh [FILES] - what "fiberize check" says of damaged programs: FILES
 # (default 2000) of them, made by zzuf(1) from a few small ones, each with its
 # own seed.  Fails on a crash, a hang, an answer without a code or a message.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
+
+# In memory if there is such a place: each file lives for a moment.
+[ ! -w /dev/shm ] || export TMPDIR=/dev/shm
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
 files=${1-2000}
-build=${FZ_BUILD:-$PWD/build}
-fuzz=$build/tests/check/fuzz
-CC=${CC-gcc}
 case $files in
 *[!0-9]* | '')	echo "fuzz.sh: not a number: $files"; exit 2 ;;
 esac
-command -v zzuf >/dev/null || { echo 'fuzz.sh: no zzuf'; exit 1; }
-[ -x "$fuzz" ] || { echo "fuzz.sh: $fuzz is missing; run make"; exit 1; }
-
-# In memory if there is such a place: each file lives for a moment.
-[ -w /dev/shm ] && export TMPDIR=/dev/shm
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-fuzz.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+need zzuf
+fuzz=$helpers/fuzz
 mkdir "$work/seeds" "$work/batch"
 
 # ---- small programs of each kind
@@ -49,10 +42,6 @@ __attribute__((section(".note.go.buildid"))) static const struct {
 const void *keep = &note;
 void _start(void) { __asm__ volatile("movl $60, %eax\n\tsyscall"); }
 END
-must()
-{
-	"$@" || { echo "fuzz.sh: $* failed"; exit 1; }
-}
 must "$CC" -shared -fPIC -Wl,-soname,libone.so,--version-script="$work/library.map" \
 	-o "$work/libone.so" "$work/library.c"
 must "$CC" -o "$work/seeds/dynamic" "$work/main.c" -L"$work" -lone -Wl,-rpath,"$work"
@@ -91,23 +80,22 @@ while [ "$made" -lt "$files" ]; do
 		batch+=("$file")
 		made=$((made + 1))
 	done
-	timeout -k 5 600 "$fuzz" "${batch[@]}" >>"$work/codes" 2>"$work/errors" || {
+	limited "$fuzz" "${batch[@]}" >>"$work/codes" 2>"$work/errors" || {
 		status=$?
 		cat "$work/errors"
 		# What it died of is kept.
 		file=$(sed -n 's/^fuzz: [a-z]*: \(\/[^ ]*\).*/\1/p' "$work/errors" | head -n 1)
 		mkdir -p "$build/tests/failures"
 		[ -z "$file" ] || cp "$file" "$build/tests/failures/"
-		echo "fuzz.sh: exit status $status within the first $made files"
-		exit 1
+		die "exit status $status within the first $made files"
 	}
 	rm -f "${batch[@]}"
 done
+pass "$files damaged files"
 
 # That the damage is neither none nor total.
-codes=$(awk '{ n[$1] += $2 } END { for (c in n) print c, n[c] }' "$work/codes" | sort -n)
-echo "$made files; codes:"
-echo "$codes"
+awk '{ n[$1] += $2 } END { for (c in n) print c, n[c] }' "$work/codes" | sort -n >"$work/sums"
 for code in 0 116 126; do
-	grep -q "^$code " <<<"$codes" || { echo "fuzz.sh: none has code $code"; exit 1; }
+	has "some have code $code" "$work/sums" "^$code "
 done
+finish

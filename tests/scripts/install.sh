@@ -4,36 +4,30 @@
 # tests/scripts/install.sh - what "make install" puts somewhere works there, and
 # "make uninstall" takes all of it away again; the package, the completion for
 # bash, and the examples for systemd and containers.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-# The directory has a blank in it, as a packager's may.
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz install.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
-build=${FZ_BUILD:-$PWD/build}
-unset LD_PRELOAD
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+cd "$root" || exit 1
+# LD_PRELOAD cannot name a file with a blank, so what is installed is run from elsewhere.
+plain=$work/plain
+# This directory has a blank in it, as a packager's may.
+packager="$work/a packager"
+mkdir "$plain" "$packager"
 
-fail()
+# quiet_make WORDS...: not a part of the make that runs us
+quiet_make()
 {
-	echo "install.sh: $*"
-	exit 1
-}
-
-# Not a part of the make that runs us.
-run_make()
-{
-	env -u MAKEFLAGS -u MAKELEVEL make -s "$@" >"$work/log" 2>&1 ||
-		{ cat "$work/log"; fail "make $* failed"; }
-	[ ! -s "$work/log" ] || { cat "$work/log"; fail "make -s $1 is not quiet"; }
+	same "make $1: quiet" '0' \
+		"$(env -u MAKEFLAGS -u MAKELEVEL make -s "$@" 2>&1; echo $?)"
 }
 
 # Everybody may read it, whatever the umask of who installs it.
-(umask 077; run_make install DESTDIR="$work/dest" PREFIX=/usr) || exit 1
-left=$(find "$work/dest/usr" ! -perm -a=r -o -type d ! -perm -a=x)
-[ -z "$left" ] || fail "not for everybody: $left"
-(cd "$work/dest" && find . -type f | sort) >"$work/have"
+old_umask=$(umask)
+umask 077
+quiet_make install DESTDIR="$packager" PREFIX=/usr
+umask "$old_umask"
+same 'everybody may read it' '' "$(find "$packager/usr" ! -perm -a=r -o -type d ! -perm -a=x)"
+(cd "$packager" && find . -type f | sort) >"$work/have"
 cat >"$work/want" <<END
 ./usr/bin/fiberize
 ./usr/lib/fiberize/libfiberize.so
@@ -49,40 +43,31 @@ cat >"$work/want" <<END
 ./usr/share/man/man1/fiberize.1
 ./usr/share/man/man7/libfiberize.7
 END
-diff "$work/want" "$work/have" || fail "other files than expected"
+same 'these files and no others' '' "$(diff "$work/want" "$work/have")"
 
-# LD_PRELOAD cannot name a file with a blank, so it is run from elsewhere.
-plain=$(mktemp -d /tmp/fz-install.XXXXXX) || exit 1
-trap 'rm -rf "$work" "$plain"' EXIT
-cp -a "$work/dest/usr/." "$plain/"
-(
-	cd / || exit 1
-	unset LD_PRELOAD
-	"$plain/bin/fiberize" true || fail "fiberize true: exit status $?"
-	maps=$("$plain/bin/fiberize" cat /proc/self/maps)
-	case $maps in
-	*"$plain/lib/fiberize/libfiberize.so"*)	;;
-	*)	fail "the installed library is not loaded" ;;
-	esac
-	version=$("$plain/bin/fiberize" --version) || fail "--version: exit status $?"
-	[ -n "$version" ] || fail "--version says nothing"
-	"$plain/bin/fiberize" --help >/dev/null || fail "--help: exit status $?"
-) || exit 1
+cp -a "$packager/usr/." "$plain/"
+cd / || exit 1
+prints 'it runs' '' "$plain/bin/fiberize" true
+run "$plain/bin/fiberize" cat /proc/self/maps
+has 'the installed library is loaded' "$work/out" "$plain/lib/fiberize/libfiberize.so"
+run "$plain/bin/fiberize" --version
+like '--version' '0 ?*' "$code $out"
+run "$plain/bin/fiberize" --help
+like '--help' '0 ?*' "$code $out"
+cd "$root" || exit 1
 
 # ---- manuals and examples
 
-groff -man -ww -z -Tutf8 "$work/dest/usr/share/man/man1/fiberize.1" \
-	"$work/dest/usr/share/man/man7/libfiberize.7" >"$work/log" 2>&1
-[ ! -s "$work/log" ] || { cat "$work/log"; fail 'groff complains'; }
-examples=$work/dest/usr/share/doc/fiberize/examples
-jq -e '.action == "SCMP_ACT_ALLOW" and (.names | length) == 3 and
-	all(.names[]; startswith("io_uring_"))' "$examples/seccomp.json" >/dev/null ||
-	fail 'seccomp.json'
+same 'groff has no complaints' '' "$(groff -man -ww -z -Tutf8 \
+	"$packager/usr/share/man/man1/fiberize.1" "$packager/usr/share/man/man7/libfiberize.7" 2>&1)"
+examples=$packager/usr/share/doc/fiberize/examples
+same 'seccomp.json' true "$(jq '.action == "SCMP_ACT_ALLOW" and (.names | length) == 3 and
+	all(.names[]; startswith("io_uring_"))' "$examples/seccomp.json")"
 # As its comment says to use it.
-printf '{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW"}]}\n' |
-	jq -e --slurpfile one "$examples/seccomp.json" '.syscalls += $one |
-		[.syscalls[].names[]] | contains(["read", "io_uring_setup"])' >/dev/null ||
-	fail 'seccomp.json cannot be appended'
+same 'seccomp.json can be appended' true "$(printf \
+	'{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW"}]}\n' |
+	jq --slurpfile one "$examples/seccomp.json" '.syscalls += $one |
+		[.syscalls[].names[]] | contains(["read", "io_uring_setup"])')"
 
 # verified KEY: what systemd has to say of a unit with our drop-in and one more line
 units=$plain/units
@@ -91,19 +76,17 @@ verified()
 	mkdir -p "$units/one.service.d"
 	printf '[Unit]\nDescription=one\n[Service]\nExecStart=/bin/true\n' >"$units/one.service"
 	{ cat "$examples/fiberize.conf"; echo "$1"; } >"$units/one.service.d/fiberize.conf"
-	SYSTEMD_UNIT_PATH=$units: timeout -k 5 60 systemd-analyze verify one.service \
+	SYSTEMD_UNIT_PATH=$units: limited systemd-analyze verify one.service \
 		>"$units/log" 2>&1
 	set -- $?
 	# It looks at other units too, and complains of them.
 	grep -F -e one.service -e fiberize.conf "$units/log"
 	return "$1"
 }
-grep -q '^Environment=LD_PRELOAD=/usr/lib/fiberize/libfiberize.so$' "$examples/fiberize.conf" ||
-	fail 'the drop-in names no library'
-log=$(verified '') || fail "systemd-analyze: $log"
-[ -z "$log" ] || fail "systemd-analyze: $log"
-log=$(verified 'Envirment=A=1')
-[ -n "$log" ] || fail 'systemd-analyze does not look at the drop-in'
+has 'the drop-in names the library' "$examples/fiberize.conf" \
+	'^Environment=LD_PRELOAD=/usr/lib/fiberize/libfiberize.so$'
+same 'systemd-analyze takes the drop-in' 0 "$(verified ''; echo $?)"
+like 'systemd-analyze looks at the drop-in' '?*' "$(verified 'Envirment=A=1')"
 
 # ---- completion
 
@@ -119,11 +102,8 @@ completes()
 		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 		_fiberize
 		printf "%s\n" "${COMPREPLY[@]}"' - \
-		"$work/dest/usr/share/bash-completion/completions/fiberize" "$1" | sort -u | tr '\n' ' ')
-	case " $got" in
-	*" $2 "*)	;;
-	*)	fail "completion of <$1>: <$got>, without $2" ;;
-	esac
+		"$packager/usr/share/bash-completion/completions/fiberize" "$1" | sort -u | tr '\n' ' ')
+	like "completion of <$1>" "* $2 *" " $got"
 }
 completes 'fiberize --pro' --processors
 completes 'fiberize --dr' --dry-run
@@ -155,7 +135,7 @@ done
 # ---- the package
 
 if command -v dpkg-shlibdeps >/dev/null; then
-	run_make deb
+	quiet_make deb
 	deb=$(ls "$build"/fiberize_*.deb)
 	dpkg-deb -x "$deb" "$work/package"
 	(cd "$work/package" && find . -type f | sed 's/\.gz$//' | sort) >"$work/have"
@@ -164,36 +144,33 @@ if command -v dpkg-shlibdeps >/dev/null; then
 		echo ./usr/share/doc/fiberize/changelog
 		echo ./usr/share/doc/fiberize/copyright
 	} | sort >"$work/want.deb"
-	diff "$work/want.deb" "$work/have" || fail 'the package has other files'
-	dpkg-deb -I "$deb" >"$work/log"
-	grep -q 'Depends: .*libc6 (>= 2\.[0-9]*).*libelf1' "$work/log" ||
-		fail "the package depends on $(grep Depends "$work/log")"
+	same 'package: these files' '' "$(diff "$work/want.deb" "$work/have")"
+	like 'package: what it depends on' '*Depends: *libc6 (>= 2.[0-9]*)*libelf1*' \
+		"$(dpkg-deb -I "$deb" | grep Depends)"
 	mkdir "$plain/package"
 	cp -a "$work/package/usr" "$plain/package"
-	"$plain/package/usr/bin/fiberize" check true >/dev/null || fail 'check in the package'
-	maps=$("$plain/package/usr/bin/fiberize" cat /proc/self/maps)
-	case $maps in
-	*"$plain/package/usr/lib/fiberize/libfiberize.so"*)	;;
-	*)	fail 'the library of the package is not loaded' ;;
-	esac
+	run "$plain/package/usr/bin/fiberize" check true
+	same 'package: check' 0 "$code"
+	run "$plain/package/usr/bin/fiberize" cat /proc/self/maps
+	has 'package: its library is loaded' "$work/out" \
+		"$plain/package/usr/lib/fiberize/libfiberize.so"
 	if command -v lintian >/dev/null; then
-		timeout -k 5 100 lintian --fail-on error,warning --tag-display-limit 0 "$deb" \
-			>"$work/log" 2>/dev/null || { cat "$work/log"; fail 'lintian'; }
+		run lintian --fail-on error,warning --tag-display-limit 0 "$deb"
+		same 'package: lintian' 0 "$code${out:+: $out}"
 	fi
 	rm -f "$deb"
 fi
 
-run_make uninstall DESTDIR="$work/dest" PREFIX=/usr
-left=$(cd "$work/dest" && find . ! -type d)
-[ -z "$left" ] || fail "uninstall leaves $left"
-left=$(find "$work/dest" -type d -name '*fiberize*')
-[ -z "$left" ] || fail "uninstall leaves $left"
+quiet_make uninstall DESTDIR="$packager" PREFIX=/usr
+same 'uninstall leaves no file' '' "$(cd "$packager" && find . ! -type d)"
+same 'uninstall leaves no directory' '' "$(find "$packager" -type d -name '*fiberize*')"
 # Twice does no harm.
-run_make uninstall DESTDIR="$work/dest" PREFIX=/usr
+quiet_make uninstall DESTDIR="$packager" PREFIX=/usr
 
 for prefix in "/it's" '/a&b' '/a\b' '/a#b'; do
-	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="$prefix" \
-		>"$work/log" 2>&1 && fail "it can be installed in $prefix"
-	grep -qF "$work/odd$prefix: " "$work/log" || { cat "$work/log"; fail "no reason why"; }
-	[ ! -e "$work/odd" ] || fail "something is left of $prefix"
+	run env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="$prefix"
+	same "cannot be installed in $prefix: exit status" 2 "$code"
+	like "cannot be installed in $prefix: why" "*$work/odd${prefix//\\/\\\\}: *" "$err"
+	yes "cannot be installed in $prefix: nothing is left" [ ! -e "$work/odd" ]
 done
+finish

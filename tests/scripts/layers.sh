@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/layers.sh - scripts/dev/check-layers.sh refuses what it is there to refuse: each
@@ -6,8 +6,8 @@
 #
 # Exit status 0 if all pass.
 #
-# shellcheck source=tests/scripts/cases.inc
-. "$(dirname "$0")/cases.inc"
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
 
 copy=$work/copy
 mkdir -p "$copy/build"

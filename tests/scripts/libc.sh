@@ -8,8 +8,8 @@
 #
 #	FZ_LIBC_PROGRAMS	patterns of the programs to run; '*' is all of them
 
-# shellcheck source=tests/scripts/cases.inc
-. "$(dirname "$0")/cases.inc"
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
 cd "$root" || exit 1
 # What leans on libc most.
 read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket fork_basic}"
@@ -37,14 +37,15 @@ fetch()
 	touch "$base/done"
 }
 
-# run NAME PROGRAM PRELOAD: by the loader of $libc; into $work/NAME
-run()
+# by_loader NAME PROGRAM PRELOAD: by the loader of $libc; into $work/NAME
+by_loader()
 {
 	# The arguments are words.
 	# shellcheck disable=SC2046
-	timeout -k 2 120 "$libc/$loader" \
+	limited "$libc/$loader" \
 		--library-path "$libc:$system:/usr$system" ${3:+--preload "$3"} \
 		"$2" $(arguments "${2##*/}") >"$work/$1" 2>"$work/$1.err" </dev/null
+	echo $? >"$work/$1.status"
 }
 
 arguments()
@@ -58,35 +59,26 @@ arguments()
 # compare SUITE PROGRAM: its answers are the same, natively and as fibers
 compare()
 {
-	local native status
-	run native "$2" ''
-	native=$?
-	[ $native != 77 ] || return 0
-	run fibers "$2" "$library"
-	status=$?
-	if [ $status != $native ]; then
-		fail "$1 ${2##*/}" "exit status $status, natively $native: $(tail -n 3 "$work/fibers.err")"
-	elif ! cmp -s "$work/native" "$work/fibers"; then
-		fail "$1 ${2##*/}" "$(diff "$work/native" "$work/fibers" | head -n 5)"
-	else
-		pass "$1 ${2##*/}"
-	fi
+	by_loader native "$2" ''
+	[ "$(cat "$work/native.status")" != 77 ] || return 0
+	by_loader fibers "$2" "$library"
+	as_natively "$1 ${2##*/}" "$work/native" "$work/fibers"
 }
 
 suite()
 {
 	local program name pattern
-	fetch "$1" || { echo "SKIP $1: cannot be fetched: $(tail -n 1 "$build/libc/$1/log")"; return; }
+	fetch "$1" || { skip "$1" "cannot be fetched: $(tail -n 1 "$build/libc/$1/log")"; return; }
 	libc=$(dirname "$(find "$build/libc/$1/files" -name libc.so.6 | head -n 1)")
 	loader=$(basename "$(find "$libc" -name 'ld-linux*' | head -n 1)")
 	system=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
 	system=${system%/*}
 	[ -x "$libc/$loader" ] || { fail "$1" "no loader in $libc"; return; }
 	# That they are fibers, and of which libc.
-	FIBERIZE_VERBOSE=1 run fibers "$build/tests/programs/thread_basic" "$library"
+	FIBERIZE_VERBOSE=1 by_loader fibers "$programs/thread_basic" "$library"
 	grep -q 'fiberize: version .* processors' "$work/fibers.err" ||
 		fail "$1" "no fibers: $(head -n 3 "$work/fibers.err")"
-	for program in "$build"/tests/programs/*; do
+	for program in "$programs"/*; do
 		name=${program##*/}
 		if [ ! -f "$program" ] || [ ! -x "$program" ]; then
 			continue
@@ -112,12 +104,11 @@ unknown()
 {
 	printf '%s\n' "$3" >"$work/lies.c"
 	"$CC" -D_GNU_SOURCE -shared -fPIC -w -o "$work/lies.so" "$work/lies.c" || { fail "$1" 'does not compile'; return; }
-	LD_PRELOAD=$library:$work/lies.so FIBERIZE_VERBOSE=1 timeout -k 2 120 \
-		"$build/tests/programs/thread_basic" >"$work/out" 2>"$work/err"
+	run env LD_PRELOAD="$library:$work/lies.so" FIBERIZE_VERBOSE=1 "$programs/thread_basic"
 	if [ "$(tail -n 1 "$work/out")" != EXIT-SUCCESS ]; then
 		fail "$1" "$(tail -n 3 "$work/out" "$work/err")"
 	elif ! grep -q "^fiberize: threads stay kernel threads: $2\$" "$work/err"; then
-		fail "$1" "says $(cat "$work/err")"
+		fail "$1" "says $err"
 	else
 		pass "$1"
 	fi
@@ -142,11 +133,11 @@ unknown 'another condition variable' "this libc's condition variables are not wh
 # libc as the program: it comes before us, and none of its functions after.
 libc=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
 "$libc" >"$work/native" 2>&1
-LD_PRELOAD=$library FIBERIZE_VERBOSE=1 timeout -k 2 30 "$libc" >"$work/out" 2>"$work/err"
-same 'libc itself: exit status' 0 $?
-same 'libc itself: what it says' "$(cat "$work/native")" "$(cat "$work/out")"
+run env LD_PRELOAD="$library" FIBERIZE_VERBOSE=1 "$libc"
+same 'libc itself: exit status' 0 "$code"
+same 'libc itself: what it says' "$(cat "$work/native")" "$out"
 same 'libc itself: why' 'fiberize: threads stay kernel threads: this libc lacks functions' \
-	"$(cat "$work/err")"
+	"$err"
 
 [ $# -gt 0 ] || set -- trixie
 for name; do

@@ -1,11 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/symbols.sh - check-symbols.sh refuses a table that is wrong, by one line that says
 # where and what to do; and the tools say the words of the table.  Last line: N passed, N failed.
 
-# shellcheck source=tests/scripts/cases.inc
-. "$(dirname "$0")/cases.inc"
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
 
 build=$(cd "$build" && pwd) || exit 1
 cp -r "$root/arch" "$root/preload" "$root/runtime" "$root/scripts" "$work" || exit 1

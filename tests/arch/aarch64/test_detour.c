@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "arch/arch.h"
-#include "tests/arch/harness.h"
+#include "tests/plain/harness.h"
 
 enum {
 	RET = (int)0xd65f03c0,

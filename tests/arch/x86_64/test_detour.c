@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "arch/arch.h"
-#include "tests/arch/harness.h"
+#include "tests/plain/harness.h"
 
 /* Near each other: a function, where it is led, its trampoline, and data. */
 struct arena {

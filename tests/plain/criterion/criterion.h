@@ -4,7 +4,7 @@
 
 /*
  * tests/plain/criterion/criterion.h - what tests/unit/ uses of Criterion, for another
- * CPU: there the tests run under an emulator, and tests/arch/plain.c has their main().
+ * CPU: there the tests run under an emulator, and tests/plain/plain.c has their main().
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/arch/harness.h"
+#include "tests/plain/harness.h"
 
 #define Test(suite_, name_, ...)					\
 	static void suite_##_##name_(void);				\
@@ -28,7 +28,6 @@
 		plain_register(&t);					\
 	}								\
 	static void suite_##_##name_(void)
-#define TestSuite(suite_, ...) _Static_assert(1, #suite_)
 
 #define cr_fail_(cond_, ...) \
 	(plain_failed(__FILE__, __LINE__, cond_, " " __VA_ARGS__), plain_abort())

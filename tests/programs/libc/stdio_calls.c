@@ -3,10 +3,9 @@
  * tests/programs/libc/stdio_calls.c - stdio on pipes, sockets and terminals, where the
  * other end is a thread that takes its time.
  */
-#include "check.h"
+#include "sockets.h"
 
 #include <pty.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <wchar.h>
 
@@ -31,26 +30,15 @@ static void *plays(void *arg)
 	return NULL;
 }
 
-/* Both ends of something to talk through: 0 is read, 1 written. */
-enum kind { PIPE, SOCKET, KINDS };
-
-static void make(enum kind kind, int fd[2])
-{
-	if (kind == PIPE)
-		CHECK_OK(pipe(fd));
-	else
-		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
-}
-
 static const char *const lines[] = { "one\ntw", "o\nthree ", "3 0x1f\nseven,eight,", "\nnine", NULL };
 
-static FILE *open_playing(enum kind kind, const char *const *pieces, struct script *s,
+static FILE *open_playing(enum pair_kind kind, const char *const *pieces, struct script *s,
 			  pthread_t *t)
 {
 	int fd[2];
 	FILE *f;
 
-	make(kind, fd);
+	make_pair(kind, fd);
 	*s = (struct script){ fd[1], pieces, 2 * MS };
 	*t = start(plays, s);
 	f = fdopen(fd[0], "r");
@@ -58,7 +46,7 @@ static FILE *open_playing(enum kind kind, const char *const *pieces, struct scri
 	return f;
 }
 
-static void reading(enum kind kind)
+static void reading(enum pair_kind kind)
 {
 	char buf[64], *line = NULL, word[16];
 	size_t size = 0;
@@ -94,7 +82,7 @@ static void reading(enum kind kind)
 	finish(t);
 }
 
-static void wide_and_unbuffered(enum kind kind)
+static void wide_and_unbuffered(enum pair_kind kind)
 {
 	static const char *const pieces[] = { "ab", "c\nd", "ef\n", NULL };
 	struct script s;
@@ -145,14 +133,14 @@ static void *drinks(void *arg)
 	return (void *)sum;
 }
 
-static void writing(enum kind kind, int mode)
+static void writing(enum pair_kind kind, int mode)
 {
 	size_t sum = 0, total = 0;
 	pthread_t t;
 	int fd[2];
 	FILE *f;
 
-	make(kind, fd);
+	make_pair(kind, fd);
 	t = start(drinks, (void *)(intptr_t)fd[0]);
 	f = fdopen(fd[1], "w");
 	CHECK(f != NULL);
@@ -180,14 +168,14 @@ static void writing(enum kind kind, int mode)
 	CHECK(finish(t) == (void *)sum);
 }
 
-static void errors(enum kind kind)
+static void errors(enum pair_kind kind)
 {
 	char text[100000] = "";
 	int fd[2];
 	FILE *f;
 
 	signal(SIGPIPE, SIG_IGN);
-	make(kind, fd);
+	make_pair(kind, fd);
 	f = fdopen(fd[1], "w");
 	CHECK_OK(close(fd[0]));
 	errno = 0;
@@ -201,7 +189,7 @@ static void errors(enum kind kind)
 	fclose(f);
 	signal(SIGPIPE, SIG_DFL);
 
-	make(kind, fd);
+	make_pair(kind, fd);
 	f = fdopen(fd[0], "r");
 	CHECK_OK(fcntl(fd[0], F_SETFL, fcntl(fd[0], F_GETFL) | O_NONBLOCK));
 	errno = 0;
@@ -217,7 +205,7 @@ static void errors(enum kind kind)
 	CHECK_OK(fclose(f));
 
 	/* Closed below its FILE. */
-	make(kind, fd);
+	make_pair(kind, fd);
 	f = fdopen(fd[0], "r");
 	CHECK_OK(close(fd[0]));
 	errno = 0;
@@ -295,18 +283,18 @@ static void commands(void)
 }
 
 /* A number that a FILE had is used anew, for something else. */
-static void numbers_anew(enum kind kind)
+static void numbers_anew(enum pair_kind kind)
 {
 	int fd[2], again[2];
 	char c;
 	FILE *f;
 
-	make(kind, fd);
+	make_pair(kind, fd);
 	f = fdopen(fd[0], "r");
 	write_all(fd[1], "a", 1);
 	CHECK_INT(fgetc(f), 'a');
 	CHECK_OK(fclose(f));
-	make(kind == PIPE ? SOCKET : PIPE, again);
+	make_pair(kind == PIPE ? SOCKET : PIPE, again);
 	CHECK_INT(again[0], fd[0]);
 	CHECK_OK(fcntl(again[0], F_SETFL, fcntl(again[0], F_GETFL) | O_NONBLOCK));
 	CHECK_ERR(read(again[0], &c, 1), EAGAIN);
@@ -326,7 +314,7 @@ static void numbers_anew(enum kind kind)
 
 int main(void)
 {
-	for (enum kind kind = 0; kind < KINDS; kind++) {
+	for (enum pair_kind kind = 0; kind < KINDS; kind++) {
 		reading(kind);
 		wide_and_unbuffered(kind);
 		writing(kind, _IOFBF);

@@ -3,9 +3,12 @@
  * tests/programs/libc/stdio_many.c - many threads that talk by stdio on sockets:
  *
  *	stdio_many [THREADS]		half of them ask, the others answer
+ *
+ * Nobody asks before all that answer are about to wait: so many wait at once.
  */
 #include "check.h"
 
+#include <semaphore.h>
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,6 +19,8 @@ struct end {
 	int fd, id;
 	bool asks;
 };
+
+static sem_t about_to_wait, may_ask;
 
 static FILE *open_end(int fd, const char *mode)
 {
@@ -31,6 +36,10 @@ static void *talks(void *arg)
 	FILE *in = open_end(e->fd, "r"), *out = open_end(dup(e->fd), "w");
 	char line[100], want[100];
 
+	if (e->asks)
+		CHECK_OK(sem_wait(&may_ask));
+	else
+		CHECK_OK(sem_post(&about_to_wait));
 	for (int i = 0; i < EXCHANGES; i++) {
 		snprintf(want, sizeof(want), "question %d of %d\n", i, e->id);
 		if (e->asks) {
@@ -67,8 +76,14 @@ int main(int argc, char **argv)
 		e[i] = (struct end){ fd[0], i, true };
 		e[i + 1] = (struct end){ fd[1], i, false };
 	}
+	CHECK_OK(sem_init(&about_to_wait, 0, 0));
+	CHECK_OK(sem_init(&may_ask, 0, 0));
 	for (int i = 0; i < threads; i++)
 		t[i] = start(talks, &e[i]);
+	for (int i = 0; i < threads / 2; i++)
+		CHECK_OK(sem_wait(&about_to_wait));
+	for (int i = 0; i < threads / 2; i++)
+		CHECK_OK(sem_post(&may_ask));
 	for (int i = 0; i < threads; i++)
 		finish(t[i]);
 	printf("%d threads\n", threads);

@@ -3,20 +3,8 @@
  * tests/programs/libc/stdio_signals.c - signals and cancellation for threads that sit in
  * stdio.
  */
-#include "check.h"
+#include "sockets.h"
 
-#include <sys/socket.h>
-
-/* Both ends of something to talk through: 0 is read, 1 written. */
-enum kind { PIPE, SOCKET, KINDS };
-
-static void make(enum kind kind, int fd[2])
-{
-	if (kind == PIPE)
-		CHECK_OK(pipe(fd));
-	else
-		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
-}
 
 static volatile sig_atomic_t handled;
 
@@ -43,7 +31,7 @@ static void *reads_one(void *arg)
 	return NULL;
 }
 
-static void interrupted(enum kind kind, int flags)
+static void interrupted(enum pair_kind kind, int flags)
 {
 	struct sigaction sa = { .sa_handler = count, .sa_flags = flags };
 	struct reader r = { .began = EVENT_INIT };
@@ -51,7 +39,7 @@ static void interrupted(enum kind kind, int flags)
 	pthread_t t;
 	int fd[2];
 
-	make(kind, fd);
+	make_pair(kind, fd);
 	r.f = fdopen(fd[0], "r");
 	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
 	handled = 0;
@@ -100,13 +88,13 @@ static void *waits_for_ever(void *arg)
 }
 
 /* Leaves the FILE unlocked. */
-static void cancelled(enum kind kind)
+static void cancelled(enum pair_kind kind)
 {
 	struct reader r = { .began = EVENT_INIT };
 	pthread_t t;
 	int fd[2];
 
-	make(kind, fd);
+	make_pair(kind, fd);
 	r.f = fdopen(fd[0], "r");
 	t = start(waits_for_ever, &r);
 	event_wait(&r.began, 1);
@@ -123,7 +111,7 @@ static void cancelled(enum kind kind)
 
 int main(void)
 {
-	for (enum kind kind = 0; kind < KINDS; kind++) {
+	for (enum pair_kind kind = 0; kind < KINDS; kind++) {
 		interrupted(kind, 0);
 		interrupted(kind, SA_RESTART);
 		cancelled(kind);

@@ -4,7 +4,7 @@
  * descriptors in each way there is; then a server with threads; begun before there are
  * threads, with threads about, and by a thread.
  */
-#include "check.h"
+#include "sockets.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -76,19 +76,6 @@ static void close_all(enum way way)
 
 static int listening = -1;
 
-static void *serves(void *arg)
-{
-	int fd = (int)(intptr_t)arg;
-	char text[64];
-	ssize_t n;
-
-	while ((n = read(fd, text, sizeof(text))) > 0)
-		CHECK_INT(write(fd, text, (size_t)n), n);
-	CHECK_INT(n, 0);
-	CHECK_OK(close(fd));
-	return NULL;
-}
-
 static void *accepts(void *arg)
 {
 	pthread_t t[CLIENTS];
@@ -97,7 +84,7 @@ static void *accepts(void *arg)
 		int fd = accept(listening, NULL, NULL);
 
 		CHECK(fd > 2);
-		t[i] = start(serves, (void *)(intptr_t)fd);
+		t[i] = start(echoes_until_end, (void *)(intptr_t)fd);
 	}
 	for (int i = 0; i < CLIENTS; i++)
 		finish(t[i]);

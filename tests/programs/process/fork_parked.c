@@ -49,18 +49,6 @@ static long resident(void)
 
 /* ---- the child is a server -------------------------------------------------- */
 
-static void *serves(void *arg)
-{
-	int fd = (int)(intptr_t)arg;
-	char text[64];
-	ssize_t n;
-
-	while ((n = read(fd, text, sizeof(text))) > 0)
-		CHECK_INT(write(fd, text, (size_t)n), n);
-	close(fd);
-	return NULL;
-}
-
 static void *asks(void *arg)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -85,7 +73,7 @@ static int server(void)
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = start(asks, &address);
 	for (int i = 0; i < CLIENTS; i++)
-		servers[i] = start(serves, (void *)(intptr_t)accept(fd, NULL, NULL));
+		servers[i] = start(echoes_until_end, (void *)(intptr_t)accept(fd, NULL, NULL));
 	for (int i = 0; i < CLIENTS; i++) {
 		finish(clients[i]);
 		finish(servers[i]);

@@ -33,14 +33,7 @@ static void *makes(void *arg)
 
 static void *inherits(void *arg)
 {
-	pthread_mutexattr_t attr;
-	pthread_mutex_t m;
-
-	CHECK_OK(pthread_mutexattr_init(&attr));
-	CHECK_OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
-	CHECK_OK(pthread_mutex_init(&m, &attr));
-	CHECK_OK(pthread_mutex_lock(&m));
-	CHECK_OK(pthread_mutex_unlock(&m));
+	use_inheriting_mutex();
 	return arg;
 }
 

@@ -48,20 +48,6 @@ static void change_mask(int how)
 	blocks = how == SIG_BLOCK;
 }
 
-static void inherit(void)
-{
-	pthread_mutexattr_t attr;
-	pthread_mutex_t m;
-
-	CHECK_OK(pthread_mutexattr_init(&attr));
-	CHECK_OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
-	CHECK_OK(pthread_mutex_init(&m, &attr));
-	CHECK_OK(pthread_mutex_lock(&m));
-	CHECK_OK(pthread_mutex_unlock(&m));
-	CHECK_OK(pthread_mutex_destroy(&m));
-	CHECK_OK(pthread_mutexattr_destroy(&attr));
-}
-
 static void *lives(void *arg)
 {
 	uint64_t n = (uintptr_t)arg, random = n * 2 + 1;
@@ -76,7 +62,7 @@ static void *lives(void *arg)
 		case 3: sched_yield(); break;
 		default:
 			if (n % 5 == 0)
-				inherit();
+				use_inheriting_mutex();
 			break;
 		}
 	}
@@ -205,7 +191,7 @@ int main(int argc, char **argv)
 	CHECK(seen != NULL);
 	CHECK_OK(sigaction(SIG, &sa, NULL));
 	play_all();
-	inherit();
+	use_inheriting_mutex();
 	puts("main, too");
 	play_all();
 	return success();

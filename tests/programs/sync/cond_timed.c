@@ -20,7 +20,6 @@ static void times_out(pthread_cond_t *cond, clockid_t clock, int by_clockwait,
 	while (!r);
 	CHECK_INT(r, ETIMEDOUT);
 	CHECK(now(clock) >= t0 + ns);
-	CHECK(now(clock) < t0 + 30000 * MS);
 	CHECK_INT(pthread_mutex_trylock(&lock), EBUSY);
 	CHECK_OK(pthread_mutex_unlock(&lock));
 }

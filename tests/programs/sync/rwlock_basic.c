@@ -52,7 +52,6 @@ static void cannot(pthread_rwlock_t *l, int write)
 	ts = to_timespec(t0 + 5 * MS);
 	CHECK_INT(by_clock[write](l, CLOCK_MONOTONIC, &ts), ETIMEDOUT);
 	CHECK(now(CLOCK_MONOTONIC) >= t0 + 5 * MS);
-	CHECK(now(CLOCK_MONOTONIC) < t0 + 30000 * MS);
 }
 
 static void arguments(pthread_rwlock_t *l)

@@ -9,17 +9,6 @@
 
 static struct event gone = EVENT_INIT;
 
-/* Touch n bytes of stack, a page at a time, from the top down. */
-static __attribute__((noinline)) int dig(size_t n)
-{
-	volatile char page[2048];
-
-	memset((char *)page, 1, sizeof(page));
-	if (n > sizeof(page) + 256)
-		return dig(n - sizeof(page) - 256) + page[7];
-	return page[3];
-}
-
 struct want {
 	size_t size, guard;
 	void *stack;

@@ -19,16 +19,6 @@ static __thread sigjmp_buf back;
 static __thread char *bottom;
 static __thread volatile int hits;
 
-static __attribute__((noinline)) int dig(size_t n)
-{
-	volatile char page[2048];
-
-	memset((char *)page, 1, sizeof(page));
-	if (n > sizeof(page) + 256)
-		return dig(n - sizeof(page) - 256) + page[7];
-	return page[3];
-}
-
 static void overflow(int sig, siginfo_t *info, void *context)
 {
 	char *address = info->si_addr;

@@ -19,8 +19,6 @@
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
-TestSuite(ring, .timeout = 120);
-
 static struct fz_ring ring;
 static _Atomic uintptr_t owner;
 static _Atomic unsigned submissions;
@@ -347,25 +345,18 @@ Test(ring, kick_ends_a_wait)
 {
 	init();
 	for (int i = 0; i < 20; i++) {
-		fz_nsec start = now_ns();
 		bool kicked = false;
 		pthread_t t = native(kick_soon, (void *)(uintptr_t)(i % 4 * FZ_MSEC));
 
-		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 40 * FZ_SEC);
-		cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
+		fz_ring_wait(&ring, fz_ring_publish(&ring), FZ_FOREVER);
 		pthread_join(t, NULL);
 		fz_ring_poll(&ring);
 		fz_ring_reap(&ring, UINT32_MAX, &kicked);
 		cr_assert(kicked);
 	}
 	/* Before the wait: it does not sleep. */
-	{
-		fz_nsec start = now_ns();
-
-		fz_ring_kick(&ring);
-		fz_ring_wait(&ring, fz_ring_publish(&ring), start + 40 * FZ_SEC);
-		cr_assert_lt(now_ns() - start, 20 * FZ_SEC);
-	}
+	fz_ring_kick(&ring);
+	fz_ring_wait(&ring, fz_ring_publish(&ring), FZ_FOREVER);
 }
 
 Test(ring, wait_ends_at_its_deadline)
@@ -376,9 +367,8 @@ Test(ring, wait_ends_at_its_deadline)
 	start = now_ns();
 	fz_ring_wait(&ring, fz_ring_publish(&ring), start + 20 * FZ_MSEC);
 	cr_assert_geq(now_ns() - start, 20 * FZ_MSEC);
-	start = now_ns();
-	fz_ring_wait(&ring, fz_ring_publish(&ring), start - FZ_SEC);
-	cr_assert_lt(now_ns() - start, 10 * FZ_SEC);
+	/* One that has passed: there is nothing else that could end it. */
+	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() - FZ_SEC);
 }
 
 /* ---- descriptors --------------------------------------------------------- */

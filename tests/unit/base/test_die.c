@@ -10,8 +10,6 @@
 #include "runtime/base/base.h"
 #include "runtime/base/die.h"
 
-TestSuite(die, .timeout = 120);
-
 /* Standard error to a pipe, for as long as what is said fits into it. */
 static int divert(int *saved)
 {

@@ -4,8 +4,6 @@
 #include "runtime/base/lock.h"
 #include "runtime_setup.h"
 
-TestSuite(lock, .timeout = 120);
-
 Test(lock, try_succeeds_only_when_free)
 {
 	struct fz_lock l = { 0 };

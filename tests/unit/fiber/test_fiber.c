@@ -12,8 +12,6 @@
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
-TestSuite(fiber, .timeout = 120);
-
 enum { CANCELED_BIT = 8 };
 
 static void *identity(void *arg)

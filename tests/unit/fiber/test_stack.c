@@ -14,8 +14,6 @@
 #include "runtime/fiber/stack.h"
 #include "runtime_setup.h"
 
-TestSuite(stack, .timeout = 120);
-
 enum { PAGE = 4096 };
 
 static char *alloc(size_t size, size_t guard, size_t *ret_size)

@@ -5,8 +5,6 @@
 #include "runtime_setup.h"
 
 /* A program of its own, because of its big thread-local variables. */
-TestSuite(trim, .timeout = 120);
-
 static _Atomic bool go;
 static _Atomic unsigned started;
 

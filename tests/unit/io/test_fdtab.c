@@ -11,8 +11,6 @@
 #include "runtime/io/fdtab.h"
 #include "runtime_setup.h"
 
-TestSuite(fdtab, .timeout = 120);
-
 static uint32_t kind(int fd)
 {
 	uint32_t info;

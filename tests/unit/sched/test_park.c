@@ -5,8 +5,6 @@
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
-TestSuite(park, .timeout = 120);
-
 enum { CANCELED_BIT = 8, DISABLED_BIT = 1 };
 
 /* ---- the word, without a scheduler --------------------------------------- */

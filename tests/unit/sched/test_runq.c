@@ -5,8 +5,6 @@
 #include "runtime/sched/runq.h"
 #include "runtime_setup.h"
 
-TestSuite(runq, .timeout = 120);
-
 /* Fibers that are only names: .tid is their number. */
 static struct fz_fiber *new_fibers(int n)
 {

@@ -4,8 +4,6 @@
 #include "runtime/sync/barrier.h"
 #include "runtime_setup.h"
 
-TestSuite(barrier, .timeout = 120);
-
 _Static_assert(sizeof(struct fz_barrier) <= sizeof(pthread_barrier_t), "fits");
 
 /* What pthread_barrier_init leaves is what fz_barrier_wait expects. */

@@ -6,8 +6,6 @@
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
-TestSuite(cond, .timeout = 120);
-
 _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "fits");
 
 static struct fz_mutex mutex;

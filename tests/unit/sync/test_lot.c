@@ -6,8 +6,6 @@
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
-TestSuite(lot, .timeout = 120);
-
 /* Waiters that come one after the other and note the order in which they go. */
 enum { MANY = 50 };
 

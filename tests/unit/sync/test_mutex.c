@@ -6,8 +6,6 @@
 #include "runtime/sync/mutex.h"
 #include "runtime_setup.h"
 
-TestSuite(mutex, .timeout = 120);
-
 _Static_assert(sizeof(struct fz_mutex) <= sizeof(pthread_mutex_t), "fits");
 
 static int my_tid(void)

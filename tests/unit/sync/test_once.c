@@ -4,8 +4,6 @@
 #include "runtime/sync/once.h"
 #include "runtime_setup.h"
 
-TestSuite(once, .timeout = 120);
-
 static struct fz_once once;
 static _Atomic unsigned waited;
 

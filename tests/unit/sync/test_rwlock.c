@@ -5,8 +5,6 @@
 #include "runtime/sync/rwlock.h"
 #include "runtime_setup.h"
 
-TestSuite(rwlock, .timeout = 120);
-
 _Static_assert(sizeof(struct fz_rwlock) <= sizeof(pthread_rwlock_t), "fits");
 
 enum { WRPHASE = 1, WRLOCKED = 2, READER = 8 };

@@ -6,8 +6,6 @@
 #include "runtime/sync/sem.h"
 #include "runtime_setup.h"
 
-TestSuite(sem, .timeout = 120);
-
 _Static_assert(sizeof(struct fz_sem) <= sizeof(sem_t), "fits");
 
 static struct fz_sem sem;

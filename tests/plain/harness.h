@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FZ_TESTS_ARCH_HARNESS_H
-#define FZ_TESTS_ARCH_HARNESS_H
+#ifndef FZ_TESTS_PLAIN_HARNESS_H
+#define FZ_TESTS_PLAIN_HARNESS_H
 
 /*
- * tests/arch/harness.h - one test source, two drivers.
+ * tests/plain/harness.h - one test source, two drivers.
  *
  * Criterion where it is installed; with -DFZ_TEST_PLAIN the small main() in
  * plain.c, for cross-compiled tests that run under an emulator.  Both run each
@@ -15,8 +15,6 @@
  *
  * REQUIRE only on the test's own stack.  Neither in a signal handler.
  */
-
-enum { TEST_TIMEOUT_SECONDS = 120 };
 
 #ifdef FZ_TEST_PLAIN
 
@@ -61,7 +59,7 @@ _Noreturn void plain_abort(void);
 
 #include <criterion/criterion.h>
 
-#define TEST(name_) Test(arch, name_, .timeout = TEST_TIMEOUT_SECONDS)
+#define TEST(name_) Test(arch, name_)
 #define CHECK(cond, ...) cr_expect(cond, __VA_ARGS__)
 #define REQUIRE(cond, ...) cr_assert(cond, __VA_ARGS__)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/arch/plain.c - main() for tests without Criterion.
+ * tests/plain/plain.c - main() for tests without Criterion.
  *
  *	test [--skip NAME]...
  *
- * Prints a line per failed test and "N passed, N failed"; exits with 0 if none
- * failed.  It does not share Criterion's -j: one child at a time.
+ * Prints a line PASS, FAIL or SKIP for each test (tests/lib/judge.inc); exits with 0 if
+ * none failed.  It does not share Criterion's -j: one child at a time.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/arch/harness.h"
+#include "tests/plain/harness.h"
 
 static struct plain_test *tests;
 static _Atomic int failures;
@@ -66,19 +66,17 @@ int main(int argc, char **argv)
 		fflush(NULL);
 		pid = fork();
 		if (pid == 0) {
-			alarm(TEST_TIMEOUT_SECONDS);
 			t->fn();
 			_exit(failures ? 1 : 0);
 		}
 		if (pid < 0 || waitpid(pid, &status, 0) != pid ||
 		    (status && status != 77 << 8)) {
-			fprintf(stderr, "FAIL %s (wait status %#x)\n", t->name,
-				(unsigned)status);
+			printf("FAIL %s: wait status %#x\n", t->name, (unsigned)status);
 			failed++;
 		} else {
+			printf("%s %s\n", status ? "SKIP" : "PASS", t->name);
 			passed++;
 		}
 	}
-	printf("%d passed, %d failed\n", passed, failed);
 	return failed || !passed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/check/fuzz.c - scripts/check/ on damaged files: fuzz FILE...
+ * tests/helpers/fuzz.c - scripts/check/ on damaged files: fuzz FILE...
  *
  * Each file is looked at as a program, as a library of one, as the library to
  * be preloaded and as a profile.  Built with the sanitizers.  Fails on a crash, on more than ten
