@@ -35,7 +35,7 @@
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/io/fdtab.h"
-#include "runtime/io/file.h"
+#include "runtime/io/io.h"
 #include "runtime/io/pin.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"

@@ -12,8 +12,8 @@
 #include "runtime/io/io.h"
 #include "runtime/io/real_call.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/sleep.h"
 
 /* Returns 0 or -errno. */
 static int sleep_span(struct fz_fiber *self, const struct timespec *span, struct timespec *rem)

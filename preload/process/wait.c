@@ -5,7 +5,6 @@
  */
 #include "preload/gate.h"
 #include "preload/real_call.h"
-#include "runtime/io/child.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"

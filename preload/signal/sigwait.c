@@ -6,7 +6,7 @@
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/io/io.h"
-#include "runtime/sched/sleep.h"
+#include "runtime/sched/park.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal.h"
 

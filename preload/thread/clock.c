@@ -12,8 +12,8 @@
 #include "preload/init.h"
 #include "preload/time.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/sleep.h"
 
 /* The kernel's encoding: ~tid << 3 | per thread | which clock, 3 being none of CPU time. */
 enum { PER_THREAD = 4, WHICH = 3, SCHEDULED = 2, NOT_CPU = 3, TID_MASK = (1 << 28) - 1 };

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/io/child.h"
+/*
+ * runtime/io/child.c - waiting for a child process, by a request on the ring.
+ */
+#include "runtime/io/io.h"
+
+#include <asm/errno.h>
 
 #include "runtime/backend/backend.h"
 #include "runtime/base/uapi.h"

@@ -18,9 +18,7 @@
  * At the current position always the real call: only it takes the file's lock on
  * that, without which two threads would read the same bytes.
  */
-#include "runtime/io/file.h"
-
-#include <sys/uio.h>
+#include "runtime/io/io_internal.h"
 
 #include "runtime/backend/backend.h"
 #include "runtime/base/features.h"

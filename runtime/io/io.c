@@ -14,11 +14,11 @@
 
 #include <poll.h>
 
+#include "runtime/io/io.h"
 #include "runtime/base/features.h"
 #include "runtime/base/host.h"
 #include "runtime/base/sys.h"
-#include "runtime/io/file.h"
-#include "runtime/io/pipe.h"
+#include "runtime/io/io_internal.h"
 #include "runtime/io/real_call.h"
 #include "runtime/io/socket.h"
 #include "runtime/sched/cancel.h"

@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_IO_IO_H
 
 /*
- * runtime/io/io.h - the calls on descriptors, for fibers.
+ * runtime/io/io.h - the calls on descriptors, and waiting for a child, for fibers.
  *
  * All: from a fiber, outside the runtime; may park; act on cancellation (and
  * then do not return) and run signal handlers; return what the system call
@@ -18,6 +18,14 @@ struct iovec;
 struct msghdr;
 struct mmsghdr;
 struct pollfd;
+
+/* How transfers to and from files go about what may wait for the disk: FIBERIZE_IO. */
+enum fz_io_policy {
+	FZ_IO_AUTO,	/* by what happened last with the descriptor */
+	FZ_IO_DIRECT,	/* the real call first, wherever there is a choice */
+	FZ_IO_RING,	/* a request on the ring first, where that needs no worker thread */
+};
+extern enum fz_io_policy fz_io_policy FZ_HIDDEN;
 
 #define FZ_IO_CURPOS ((int64_t)-1)
 
@@ -70,5 +78,12 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
 int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
 		  uint64_t mask);
+
+/*
+ * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one
+ * of the ways in options (WEXITED ...); it still can afterwards.  Returns 1, 0 if
+ * this kernel cannot say, -EINTR.
+ */
+int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
 
 #endif

@@ -85,4 +85,16 @@ int64_t fz_io_try_readv(int fd, const struct iovec *iov, int count);
 int64_t fz_io_real_transfer(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
 			    int count, bool ready);
 
+/* Transfers to and from files.  info as from fz_fdtab_look_up(), of kind FZ_FD_FILE.  offset may be FZ_IO_CURPOS. */
+int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			int count, int64_t offset);
+/* flags: RWF_*. */
+int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
+			 const struct iovec *iov, int count, int64_t offset, int flags);
+
+/* Pipes and FIFOs without O_NONBLOCK.  info likewise, of kind FZ_FD_PIPE. */
+int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
+			int count);
+int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
+
 #endif

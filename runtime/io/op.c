@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/io/op_internal.h"
+#include "runtime/io/op.h"
 
 #include <asm/errno.h>
 #include <limits.h>

@@ -86,4 +86,10 @@ void fz_op_closed(struct fz_fiber *self, int fd);
 void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last);
 void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last);
 
+/* fz_op_wait() and fz_op_poll() where the backend is epoll (op_ready.c), for op.c. */
+int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		     unsigned flags);
+int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
+		     fz_nsec deadline, unsigned flags);
+
 #endif

@@ -9,7 +9,7 @@
  * impossible although the descriptor is ready, such as a datagram to a full Unix
  * socket.
  */
-#include "runtime/io/op_internal.h"
+#include "runtime/io/op.h"
 
 #include <asm/errno.h>
 #include <fcntl.h>

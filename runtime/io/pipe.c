@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/io/pipe.h"
+/*
+ * runtime/io/pipe.c - reading and writing pipes and FIFOs:
+ *
+ *	pipe	try without waiting, then the ring (read), or readiness (write)
+ *	FIFO	the real call once it is ready (read), or announced unless it is (write)
+ */
+#include "runtime/io/io_internal.h"
 
 #include <fcntl.h>
 #include <poll.h>
 
 #include "runtime/base/features.h"
-#include "runtime/io/io_internal.h"
 
 /* ---- read --------------------------------------------------------------- */
 

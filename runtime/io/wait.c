@@ -8,8 +8,8 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/uapi.h"
 #include "runtime/sched/cancel.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/sleep.h"
 #include "runtime/signal/signal.h"
 
 void fz_io_test_cancel(struct fz_fiber *self)

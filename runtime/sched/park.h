@@ -68,6 +68,15 @@ void fz_wait_disarm(struct fz_fiber *self);
  */
 enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline);
 
+/* All of that for who is not in the runtime; handlers have run when it returns. */
+enum fz_why fz_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
+
+/*
+ * Sleep as nanosleep does: a fiber, outside the runtime; a cancellation point.  Returns 0 when
+ * the deadline has passed, -EINTR after a handler, with SA_RESTART or not.
+ */
+int fz_sleep_until(struct fz_fiber *self, fz_nsec deadline);
+
 /*
  * End the sleep.  Any thread in the runtime, carriers and the monitor; not from
  * signal handlers.  Returns false if it has ended already, or another waker was

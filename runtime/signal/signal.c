@@ -175,6 +175,23 @@ bool fz_signal_is_mine(struct fz_fiber *self, int sig)
 	       (self->thread.is_main || !(main_wants(sig) || fz_signal_main_is_wired()));
 }
 
+void fz_signal_collect(struct fz_fiber *self, int err)
+{
+	static const struct __kernel_timespec none;
+	const int sig = err == -EPIPE ? SIG_PIPE : SIG_XFSZ;
+	uint64_t set = fz_signal_bit(sig);
+	struct fz_siginfo info;
+	struct fz_signode *node;
+
+	if (self->kind != FZ_KIND_FIBER || !(self->mask & set) ||
+	    fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
+			sizeof(set)) != sig)
+		return;
+	node = fz_signode_new(sig, &info, true, false);
+	if (node)
+		fz_sigqueue_add(self, node);
+}
+
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value)
 {
 	struct fz_siginfo info = { .bytes = { 0 } };

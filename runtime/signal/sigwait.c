@@ -13,7 +13,6 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/sleep.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal_internal.h"
 

@@ -15,7 +15,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/base/host.h"
 #include "runtime/io/op.h"
-#include "runtime/sched/sleep.h"
+#include "runtime/sched/park.h"
 
 _Atomic unsigned setup_resets, setup_destructor_runs, setup_cancels;
 

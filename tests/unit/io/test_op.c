@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/io/op.h"
-#include "runtime/sched/sleep.h"
+#include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
 static int wait_read(int fd, void *buf, size_t n, fz_nsec deadline)
