@@ -42,63 +42,50 @@ static struct fz_io_call call_of(const struct fz_op *op)
 }
 
 /* Not with RECVSEND_POLL_FIRST: measured, it costs a tenth of a request. */
-static int64_t receive(struct fz_fiber *self, struct fz_op *op, uint32_t info)
+static int64_t receive(struct fz_fiber *self, struct fz_op *op)
 {
-	fz_nsec deadline = fz_fdtab_deadline(op->fd, info, false);
+	const struct fz_io_call c = call_of(op);
+	fz_nsec deadline;
+	uint32_t info;
+	int wait = fz_io_may_wait(self, op->fd, (int)op->op_flags, &info);
 
+	if (wait <= 0)
+		return wait ? wait : fz_io_make(&c);
+	deadline = fz_fdtab_deadline(op->fd, info, false);
 	fz_io_take_turns(self);
 	/* Only streams have an eye to it; the ring would join records of SOCK_SEQPACKET. */
 	if (op->op_flags & FZ_MSG_WAITALL && !fz_sys_is_stream(op->fd))
 		op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
-	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK) {
-		const struct fz_io_call c = call_of(op);
-
+	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK)
 		return peek_whole(self, &c, op->len, deadline == FZ_FOREVER);
-	}
 	/* With a timeout no handler lets the call go on: signal(7). */
 	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 }
 
 int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags)
 {
-	uint32_t info;
-	int wait = fz_io_may_wait(self, fd, flags, &info);
+	struct fz_op op = {
+		.opcode = IORING_OP_RECV,
+		.fd = fd,
+		.addr = (uintptr_t)buf,
+		.len = fz_io_clamp(n),
+		.op_flags = (uint32_t)flags,
+	};
 
-	if (wait < 0)
-		return wait;
-	if (wait) {
-		struct fz_op op = {
-			.opcode = IORING_OP_RECV,
-			.fd = fd,
-			.addr = (uintptr_t)buf,
-			.len = fz_io_clamp(n),
-			.op_flags = (uint32_t)flags,
-		};
-
-		return receive(self, &op, info);
-	}
-	return fz_syscall6(__NR_recvfrom, fd, (long)buf, (long)n, flags, 0, 0);
+	return receive(self, &op);
 }
 
 int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int flags)
 {
-	uint32_t info;
-	int wait = fz_io_may_wait(self, fd, flags, &info);
+	struct fz_op op = {
+		.opcode = IORING_OP_RECVMSG,
+		.fd = fd,
+		.addr = (uintptr_t)msg,
+		.len = 1,
+		.op_flags = (uint32_t)flags,
+	};
 
-	if (wait < 0)
-		return wait;
-	if (wait) {
-		struct fz_op op = {
-			.opcode = IORING_OP_RECVMSG,
-			.fd = fd,
-			.addr = (uintptr_t)msg,
-			.len = 1,
-			.op_flags = (uint32_t)flags,
-		};
-
-		return receive(self, &op, info);
-	}
-	return fz_syscall3(__NR_recvmsg, fd, (long)msg, flags);
+	return receive(self, &op);
 }
 
 int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
