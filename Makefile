@@ -118,9 +118,9 @@ $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 	$(Q)install -m 644 $< $@
 
 # What it knows of programs, and of options, is in scripts/check/ and runtime/base/options.c.
-CHECK_SRC := $(wildcard scripts/check/*.c) runtime/base/options.c
+CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c
 LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
-LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h) \
+LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h scripts/elf/*.h) \
 	scripts/check/calls.def preload/symbols.def runtime/base/options.h runtime/base/options.def \
 	Makefile
 LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.

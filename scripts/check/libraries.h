@@ -8,7 +8,7 @@
  * cache, the default directories.
  */
 
-#include "object.h"
+#include "scripts/elf/object.h"
 
 struct libraries {
 	struct object **objects;	/* the program first; then breadth first */

@@ -8,7 +8,7 @@
  * launcher waits for, so no library is read but libc's versions.
  */
 
-#include "object.h"
+#include "scripts/elf/object.h"
 
 /* Exit codes; scripts/package/fiberize.1 lists them. */
 enum code {

@@ -12,7 +12,7 @@
 #include "libraries.h"
 #include "profiles.h"
 #include "program.h"
-#include "raw_calls.h"
+#include "scripts/elf/raw_calls.h"
 
 /* What becomes of a function of libc. */
 enum rung {

@@ -56,7 +56,9 @@ matrix() {
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
 	scripts
 	scripts/bench
-	scripts/check	preload/symbols.def runtime/base/options.def
+	scripts/elf
+	scripts/check	preload/symbols.def runtime/base scripts/elf
+	scripts/launch	runtime/base scripts/check scripts/elf
 	scripts/dev
 	scripts/package
 	tests

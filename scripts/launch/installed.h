@@ -8,7 +8,7 @@
  * The texts are the process's for good.
  */
 
-#include "scripts/check/object.h"
+#include "scripts/elf/object.h"
 
 /* The launcher's own file. */
 const char *installed_self(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CHECK_OBJECT_INTERNAL_H
-#define CHECK_OBJECT_INTERNAL_H
+#ifndef ELF_OBJECT_INTERNAL_H
+#define ELF_OBJECT_INTERNAL_H
 
 /*
- * scripts/check/object_internal.h - what the readers of an ELF file share: object.c, dynamic.c
+ * scripts/elf/object_internal.h - what the readers of an ELF file share: object.c, dynamic.c
  * and symbols.c.
  */
 

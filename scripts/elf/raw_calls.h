@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CHECK_RAW_CALLS_H
-#define CHECK_RAW_CALLS_H
+#ifndef ELF_RAW_CALLS_H
+#define ELF_RAW_CALLS_H
 
 /*
- * scripts/check/raw_calls.h - raw system calls of an object: instructions that enter the
+ * scripts/elf/raw_calls.h - raw system calls of an object: instructions that enter the
  * kernel behind libc's back.
  */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CHECK_OBJECT_H
-#define CHECK_OBJECT_H
+#ifndef ELF_OBJECT_H
+#define ELF_OBJECT_H
 
 /*
- * scripts/check/object.h - one ELF file, as the dynamic loader sees it.
+ * scripts/elf/object.h - one ELF file, as the dynamic loader sees it.
  *
  * Everything is found by program headers and the dynamic section, because that
  * is what the loader goes by; section headers only help where those do not tell

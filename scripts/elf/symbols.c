@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/check/symbols.c - the dynamic symbol table of an ELF file: how long it is, what it
+ * scripts/elf/symbols.c - the dynamic symbol table of an ELF file: how long it is, what it
  * imports and exports.
  */
 #include "object_internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/check/dynamic.c - the dynamic section of an ELF file: what it needs, and the
+ * scripts/elf/dynamic.c - the dynamic section of an ELF file: what it needs, and the
  * versions of symbols that it wants or defines.
  */
 #include "object_internal.h"
