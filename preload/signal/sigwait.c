@@ -119,17 +119,11 @@ static int wait_really(const sigset_t *set, siginfo_t *info, const struct timesp
 	}
 	self->sig.handlers_run = 0;
 	for (;;) {
-		fz_nsec now;
-
 		ret = real_sigtimedwait(set, info, timeout);
 		if (ret >= 0 || errno != EINTR || self->sig.handlers_run)
 			return ret;
-		now = fz_now();
 		if (timeout)
-			left = (struct timespec){
-				.tv_sec = (time_t)((deadline > now ? deadline - now : 0) / FZ_SEC),
-				.tv_nsec = (long)((deadline > now ? deadline - now : 0) % FZ_SEC),
-			};
+			left = fz_timespec_left(deadline);
 	}
 }
 

@@ -18,12 +18,6 @@
 /* The kernel's encoding: ~tid << 3 | per thread | which clock, 3 being none of CPU time. */
 enum { PER_THREAD = 4, WHICH = 3, SCHEDULED = 2, NOT_CPU = 3, TID_MASK = (1 << 28) - 1 };
 
-static struct timespec to_timespec(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = (time_t)(ns / FZ_SEC),
-				  .tv_nsec = (long)(ns % FZ_SEC) };
-}
-
 struct fz_fiber *fz_clock_fiber(clockid_t clock)
 {
 	struct fz_fiber *self = fz_self();
@@ -68,7 +62,7 @@ FZ_EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)
 	fiber = fz_clock_fiber(clock);
 	if (FZ_LIKELY(!fiber) || !fz_timespec_readable(ret))
 		return fz_real.clock_gettime(clock, ret);
-	*ret = to_timespec(fz_cputime_of(fiber));
+	*ret = fz_timespec_of(fz_cputime_of(fiber));
 	return 0;
 }
 FZ_EXPORT_ALIAS(__clock_gettime, clock_gettime);
@@ -112,7 +106,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 		due = due > FZ_FOREVER - now ? FZ_FOREVER : due + now;
 	while (now < due) {
 		uint64_t left = due - now < FZ_MSEC ? FZ_MSEC : due - now;
-		struct timespec ts = to_timespec(left);
+		struct timespec ts = fz_timespec_of(left);
 		bool interrupted = self ? fz_sleep_until(self, fz_deadline_after(left)) != 0 :
 					  fz_real.nanosleep(&ts, NULL) != 0;
 
@@ -122,7 +116,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 		if (!interrupted)
 			continue;
 		if (rem && !(flags & TIMER_ABSTIME))
-			*rem = to_timespec(now < due ? due - now : 0);
+			*rem = fz_timespec_of(now < due ? due - now : 0);
 		return -EINTR;
 	}
 	return 0;

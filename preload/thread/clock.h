@@ -20,7 +20,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock);
 
 /*
  * clock_nanosleep() on such a clock; self is the calling fiber or NULL.  Returns 0 or
- * a positive error number.
+ * -errno.
  */
 int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 		   const struct timespec *time, struct timespec *rem);
