@@ -42,7 +42,7 @@ matrix() {
 	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
 	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
 	# Tables and the way in and out; init.c and syscall.c know all bodies.
-	preload	arch runtime preload/io preload/libc preload/process preload/signal preload/sync preload/thread
+	preload	arch runtime preload/io preload/libc preload/process preload/signal preload/sync preload/syscall preload/thread
 	# Cancellation points: the gate of preload/thread.  Clocks of threads.
 	preload/io	runtime preload preload/thread
 	preload/signal	runtime preload preload/thread
@@ -54,6 +54,8 @@ matrix() {
 	preload/thread	arch runtime preload preload/libc preload/process
 	# Calls inside libc lead to our bodies.
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
+	# By number, a call is made by the body of its name.
+	preload/syscall	runtime preload preload/io preload/libc preload/process preload/signal preload/sync preload/thread
 	scripts
 	scripts/bench
 	scripts/elf
