@@ -428,7 +428,7 @@ static void deadlines_under_load(unsigned fibers)
 	while (GET(busy) < fibers)
 		yield_fiber();
 	SET(deadline, now_ns() + 5 * FZ_MSEC);
-	cr_assert_eq(fz_op_sleep(fz_self(), GET(deadline), 0), FZ_OP_TIMEOUT);
+	cr_assert_eq(fz_sleep(fz_self(), GET(deadline), 0), FZ_WHY_TIMEOUT);
 	SET(over, true);
 	for (unsigned i = 0; i < fibers; i++)
 		cr_assert_null(join(f[i]));
