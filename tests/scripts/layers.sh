@@ -83,7 +83,7 @@ refused "test of an unknown room" tests/unit/attic/test_planted.c 'there is no r
 refused "long file" runtime/io/planted_long.c '450 are enough: divide it'
 refused "long function" runtime/io/planted_function.c:7 'a function of 61 lines'
 same "a flat switch may be long" 0 "$(grep -c planted_switch "$work/found")"
-same "large room" 1 "$(grep -c '^check-layers: runtime/sync: has .* source files' "$work/found")"
+same "large room" 1 "$(grep -c '^check-layers: runtime/sync: has .* subjects' "$work/found")"
 refused "no licence" arch/arch.h 'no SPDX line'
 refused "wrong guard" runtime/base/lock.h 'its guard is not FZ_RUNTIME_BASE_LOCK_H'
 
