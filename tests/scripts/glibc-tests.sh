@@ -15,17 +15,15 @@
 # where all of this happens.  The tests are linked with the installed libc; those that
 # need libc's insides do not compile that way, and are counted.
 #
-# One line for each difference, with its log; then one for each mode.  Exit status 1
-# if anything differs, 2 if the tests cannot be had.
+# A case is a test in a mode; what differs and may is skipped.  Then one line for each mode.
+# Exit status 2 if the tests cannot be had.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2015,SC2046,SC2086,SC2254
 
-set -u
-cd "$(dirname "$0")/../.." || exit 2
-root=$PWD
-build=${FZ_BUILD:-$root/build}
-lib=$build/libfiberize.so
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+cd "$root" || exit 2
 out=$build/glibc
 exceptions=$root/tests/glibc/exceptions
 
@@ -63,7 +61,6 @@ for mode in ${modes//,/ }; do
 	*)		die "unknown mode $mode" ;;
 	esac
 done
-[ -e "$lib" ] || die "$lib is missing: run make"
 
 # ---- the source
 
@@ -77,6 +74,7 @@ fetch() {
 		mkdir -p "$out/source/lists/partial" || exit 2
 		(
 			cd "$out/source" || exit 2
+			# shellcheck source=/dev/null
 			. /etc/os-release
 			for suite in "$VERSION_CODENAME" "$VERSION_CODENAME-updates"; do
 				echo "deb-src http://deb.debian.org/debian $suite main"
@@ -176,8 +174,8 @@ run_test() {
 	local name=$1 mode=$2 base=$out/results/$2/$1 preload='' args=() words=''
 	case $mode in
 	native)	;;
-	fz)	preload=$lib ;;
-	fz*)	preload=$lib; words=FIBERIZE_PROCESSORS=${mode#fz} ;;
+	fz)	preload=$library ;;
+	fz*)	preload=$library; words=FIBERIZE_PROCESSORS=${mode#fz} ;;
 	esac
 	mapfile -t args < <(arguments "$name")
 	rm -rf "$base.dir"
@@ -188,7 +186,7 @@ run_test() {
 		echo >Makefile
 		ulimit -c 0
 		# The test ends itself in its own time; this is for a driver that hangs.
-		exec timeout -k 5 $((120 * factor)) env TIMEOUTFACTOR=$factor \
+		limited env TIMEOUTFACTOR=$factor \
 			LD_LIBRARY_PATH="$out/bin" $words $(environment "$name" "$preload") \
 			"$out/bin/$name" "${args[@]}" </dev/null
 	) >"$base.log" 2>&1
@@ -246,23 +244,21 @@ total=$(wc -l <"$out/list")
 native=$(wc -l <"$out/natively")
 not_built=$(grep -c '^not built: [^.]*$' "$out/build.log")
 
-failed=0
 for mode in ${modes//,/ }; do
-	passed=0 allowed=0
+	before=$passed allowed=0
 	run_all "$mode" <"$out/natively"
 	while read -r name; do
 		status=$(cat "$out/results/$mode/$name")
 		if [ "$status" = 0 ]; then
-			passed=$((passed + 1))
+			pass "$name ($mode)"
 		elif excepted "$name"; then
 			allowed=$((allowed + 1))
+			skip "$name ($mode)" "$(sed -n "s/^${name}[[:space:]]*//p" "$exceptions")"
 		else
-			failed=1
-			echo "DIFFERS $name ($mode): exit status $status; see" \
-				"${out#"$root"/}/results/$mode/$name.log"
+			fail "$name ($mode)" "exit status $status; see ${out#"$root"/}/results/$mode/$name.log"
 		fi
 	done <"$out/natively"
-	echo "$mode: $native passed natively, $passed under fiberize," \
+	echo "$mode: $native passed natively, $((passed - before)) under fiberize," \
 		"$allowed differ and may ($total built, $not_built not)"
 done
-exit $failed
+finish
