@@ -3,9 +3,7 @@
 #
 # tests/scripts/layers.sh - scripts/dev/check-layers.sh refuses what it is there to refuse: each
 # fault is planted in a copy, and one line must say where it is and what to do.
-#
-# Exit status 0 if all pass.
-#
+
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
 
@@ -65,30 +63,30 @@ sed -i 's/FZ_RUNTIME_BASE_LOCK_H/FZ_LOCK_H/' runtime/base/lock.h
 scripts/dev/check-layers.sh build >"$work/found" 2>&1
 same "exit status" 1 $?
 
-# refused NAME WHERE WHAT: exactly one line says so.
-refused()
+# found NAME WHERE WHAT: exactly one line says so.
+found()
 {
 	same "$1" 1 "$(grep -F "check-layers: $2: " "$work/found" | grep -cF "$3")"
 }
 
-refused "include against the order" runtime/base/planted_include.c:5 \
+found "include against the order" runtime/base/planted_include.c:5 \
 	'runtime/base may not include "runtime/sched/park.h": pass it'
-refused "include of preload" runtime/backend/planted_upwards.c:5 \
+found "include of preload" runtime/backend/planted_upwards.c:5 \
 	'runtime/backend may not include "preload/gate.h": pass it'
-refused "call against the order" runtime/base/planted_call.c \
+found "call against the order" runtime/base/planted_call.c \
 	'runtime/base may not use fz_sched_kick of runtime/sched/processor: pass it'
-refused "file beside the rooms" runtime/planted_loose.c 'is in no room: move it'
-refused "unknown room" runtime/attic/planted.c 'is in no room: move it'
-refused "test of an unknown room" tests/unit/attic/test_planted.c 'there is no room runtime/attic'
-refused "long file" runtime/io/planted_long.c '450 are enough: divide it'
-refused "long function" runtime/io/planted_function.c:7 'a function of 61 lines'
+found "file beside the rooms" runtime/planted_loose.c 'is in no room: move it'
+found "unknown room" runtime/attic/planted.c 'is in no room: move it'
+found "test of an unknown room" tests/unit/attic/test_planted.c 'there is no room runtime/attic'
+found "long file" runtime/io/planted_long.c '450 are enough: divide it'
+found "long function" runtime/io/planted_function.c:7 'a function of 61 lines'
 same "a flat switch may be long" 0 "$(grep -c planted_switch "$work/found")"
 same "large room" 1 "$(grep -c '^check-layers: runtime/sync: has .* subjects' "$work/found")"
-refused "no licence" arch/arch.h 'no SPDX line'
-refused "wrong guard" runtime/base/lock.h 'its guard is not FZ_RUNTIME_BASE_LOCK_H'
+found "no licence" arch/arch.h 'no SPDX line'
+found "wrong guard" runtime/base/lock.h 'its guard is not FZ_RUNTIME_BASE_LOCK_H'
 
 rm -rf build/*
 scripts/dev/check-layers.sh build >"$work/found" 2>&1
-refused "nothing built" build 'no objects there to look at: make library'
+found "nothing built" build 'no objects there to look at: make library'
 
 finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/symbols.sh - check-symbols.sh refuses a table that is wrong, by one line that says
-# where and what to do; and the tools say the words of the table.  Last line: N passed, N failed.
+# where and what to do; and the tools say the words of the table.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -20,9 +20,9 @@ checked()
 	scripts/dev/check-symbols.sh "$build" 2>&1
 }
 
-# refused NAME SED LINE-WITH WHAT: the table after SED is refused for the line of it that has
+# rejects NAME SED LINE-WITH WHAT: the table after SED is refused for the line of it that has
 # LINE-WITH, by WHAT and nothing else
-refused()
+rejects()
 {
 	sed "$2" table >preload/symbols.def
 	number=$(grep -n -m1 -- "$3" preload/symbols.def | cut -d: -f1)
@@ -30,8 +30,8 @@ refused()
 	cp table preload/symbols.def
 }
 
-# refused_elsewhere NAME FILE SED WHAT: by the whole of WHAT
-refused_elsewhere()
+# rejects_elsewhere NAME FILE SED WHAT: by the whole of WHAT
+rejects_elsewhere()
 {
 	cp "$2" kept
 	sed "$3" kept >"$2"
@@ -45,66 +45,66 @@ first=$(grep -n '^FZ_SYMBOL(read,' table | cut -d: -f1)
 line=$(sed -n "${first}p" table)
 sed "${first}p" table >preload/symbols.def
 same 'a name twice' "check-symbols: preload/symbols.def:$((first + 1)): read is in line $first already; delete one of the two" "$(checked)"
-refused 'a name that libc keeps and that is taken over' 's/^FZ_LIBC(INSIDE, log, closelog/&, flock/' \
+rejects 'a name that libc keeps and that is taken over' 's/^FZ_LIBC(INSIDE, log, closelog/&, flock/' \
 	'^FZ_LIBC(INSIDE, log' \
 	"flock is in line $(grep -n '^FZ_SYMBOL(flock,' table | cut -d: -f1) already; delete one of the two"
-refused 'an alias twice' 's/^\(FZ_SYMBOL(write,.*\))$/\1, __read)/' '^FZ_SYMBOL(write,' \
+rejects 'an alias twice' 's/^\(FZ_SYMBOL(write,.*\))$/\1, __read)/' '^FZ_SYMBOL(write,' \
 	"__read is in line $first already; delete one of the two"
-refused 'not sorted' "${first}d; /^FZ_SYMBOL(recv,/a $line" '^FZ_SYMBOL(read,' \
+rejects 'not sorted' "${first}d; /^FZ_SYMBOL(recv,/a $line" '^FZ_SYMBOL(read,' \
 	'read comes after recv; sort the names (LC_ALL=C)'
-refused 'names of libc, not sorted' 's/closelog, openlog/openlog, closelog/' '^FZ_LIBC(INSIDE, log' \
+rejects 'names of libc, not sorted' 's/closelog, openlog/openlog, closelog/' '^FZ_LIBC(INSIDE, log' \
 	'closelog comes after openlog; sort the names (LC_ALL=C)'
-refused 'no such rung' '/^FZ_SYMBOL(read,/s/RING/RINGS/' '^FZ_SYMBOL(read,' \
+rejects 'no such rung' '/^FZ_SYMBOL(read,/s/RING/RINGS/' '^FZ_SYMBOL(read,' \
 	'no such rung of a function that is taken over: RINGS; use one of: USER RING READY ANNOUNCED BRIEF TRACKED SELF'
-refused 'a rung of the other kind' 's/^FZ_LIBC(INSIDE, log/FZ_LIBC(RING, log/' '^FZ_LIBC(RING' \
+rejects 'a rung of the other kind' 's/^FZ_LIBC(INSIDE, log/FZ_LIBC(RING, log/' '^FZ_LIBC(RING' \
 	"no such rung of a function that stays libc's: RING; use one of: INSIDE LATE NEVER"
-refused 'no such topic' '/^FZ_SYMBOL(read,/s/reading/thinking/' '^FZ_SYMBOL(read,' \
+rejects 'no such topic' '/^FZ_SYMBOL(read,/s/reading/thinking/' '^FZ_SYMBOL(read,' \
 	'no such topic: thinking; use one of preload/topics.def, or add it there'
-refused 'no such family' '/^FZ_SYMBOL(read,/s/ALONE/LONELY/' '^FZ_SYMBOL(read,' \
+rejects 'no such family' '/^FZ_SYMBOL(read,/s/ALONE/LONELY/' '^FZ_SYMBOL(read,' \
 	'no such family: LONELY; use one of: ALONE MUTEX COND OWN NO'
-refused 'no such word for cancellation' '/^FZ_SYMBOL(read,/s/CANCEL/MAYBE/' '^FZ_SYMBOL(read,' \
+rejects 'no such word for cancellation' '/^FZ_SYMBOL(read,/s/CANCEL/MAYBE/' '^FZ_SYMBOL(read,' \
 	'no such word for cancellation: MAYBE; use one of: CANCEL NO'
-refused 'a topic for what never waits' '/^FZ_SYMBOL(dup,/s/NO, NULL/closing, NULL/' \
+rejects 'a topic for what never waits' '/^FZ_SYMBOL(dup,/s/NO, NULL/closing, NULL/' \
 	'^FZ_SYMBOL(dup,' 'dup never waits, being TRACKED; its topic must be NO'
-refused 'a column too few' '/^FZ_SYMBOL(recv,/s/ALONE, //' '^FZ_SYMBOL(recv,' \
+rejects 'a column too few' '/^FZ_SYMBOL(recv,/s/ALONE, //' '^FZ_SYMBOL(recv,' \
 	'not FZ_SYMBOL(name, rung, cancel, family, topic, version, aliases...); correct it'
-refused 'over two lines' '/^FZ_SYMBOL(read,/s/)$/,/' '^FZ_SYMBOL(read,' \
+rejects 'over two lines' '/^FZ_SYMBOL(read,/s/)$/,/' '^FZ_SYMBOL(read,' \
 	'not one call of a macro; write it in one line'
-refused 'another macro' "${first}i FZ_ALIAS(readz, read)" '^FZ_ALIAS' \
+rejects 'another macro' "${first}i FZ_ALIAS(readz, read)" '^FZ_ALIAS' \
 	'none of FZ_TOPIC, FZ_RUNG, FZ_SYMBOL and FZ_LIBC; correct it'
-refused 'not in libc' '/^FZ_SYMBOL(writev,/a FZ_SYMBOL(writez, RING, NO, NO, writing, NULL)' \
+rejects 'not in libc' '/^FZ_SYMBOL(writev,/a FZ_SYMBOL(writez, RING, NO, NO, writing, NULL)' \
 	'^FZ_SYMBOL(writez' \
 	'libc has no writez; correct the name, or say OPTIONAL if other libcs have it'
-refused "libc's, and not in libc" 's/^FZ_LIBC(INSIDE, log, closelog, /&closelogs, /' \
+rejects "libc's, and not in libc" 's/^FZ_LIBC(INSIDE, log, closelog, /&closelogs, /' \
 	'^FZ_LIBC(INSIDE, log' \
 	'libc has no closelogs; correct the name, or say OPTIONAL if other libcs have it'
-refused 'not in that version' '/^FZ_SYMBOL(read,/s/NULL/"GLIBC_9.9"/' '^FZ_SYMBOL(read,' \
+rejects 'not in that version' '/^FZ_SYMBOL(read,/s/NULL/"GLIBC_9.9"/' '^FZ_SYMBOL(read,' \
 	'libc has read, but not in version GLIBC_9.9; name one that it has'
-refused 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
+rejects 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
 	'^FZ_SYMBOL(abs' 'abs has no body; write one in preload/, with FZ_EXPORT'
-refused 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBOL(writev' \
+rejects 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBOL(writev' \
 	"$build/libfiberize.so does not export __writev; run make, or add the FZ_EXPORT_ALIAS"
-refused 'without a test' '/^FZ_SYMBOL(flock,/s/file_locks/mounts/' '^FZ_SYMBOL(flock,' \
+rejects 'without a test' '/^FZ_SYMBOL(flock,/s/file_locks/mounts/' '^FZ_SYMBOL(flock,' \
 	'no test of mounts uses flock; call it in one of those that preload/topics.def names'
 
 number=$(grep -n '^FZ_TOPIC(mounts,' topics | cut -d: -f1)
-refused_elsewhere 'a test that is not there' preload/topics.def \
+rejects_elsewhere 'a test that is not there' preload/topics.def \
 	'/^FZ_TOPIC(mounts,/s/file_calls/file_calls no_such/' \
 	"preload/topics.def:$number: there is no tests/programs/*/no_such.c; correct the name"
-refused_elsewhere 'a topic twice' preload/topics.def '/^FZ_TOPIC(mounts,/p' \
+rejects_elsewhere 'a topic twice' preload/topics.def '/^FZ_TOPIC(mounts,/p' \
 	"preload/topics.def:$((number + 1)): the topic mounts is in line $number already; delete one of the two"
-refused_elsewhere 'a topic of nothing' preload/topics.def \
+rejects_elsewhere 'a topic of nothing' preload/topics.def \
 	'/^FZ_TOPIC(mounts,/i FZ_TOPIC(moods, "moods", "")' \
 	"preload/topics.def:$number: no function has the topic moods; delete the line"
 number=$(grep -n '^FZ_EXPORT.* readv(' preload/io/read.c | cut -d: -f1)
-refused_elsewhere 'counted as another' preload/io/read.c 's/FZ_SYM_readv)/FZ_SYM_read)/' \
+rejects_elsewhere 'counted as another' preload/io/read.c 's/FZ_SYM_readv)/FZ_SYM_read)/' \
 	"preload/io/read.c:$number: readv counts as read; use FZ_SYM_readv"
-refused_elsewhere 'a cancellation point that is forgotten' preload/symbols.def 's/, fgets,/,/' \
+rejects_elsewhere 'a cancellation point that is forgotten' preload/symbols.def 's/, fgets,/,/' \
 	'preload/symbols.def: fgets is a cancellation point, and has no line that says how it waits; add one'
 [ "$(uname -m)" != x86_64 ] ||
-	refused_elsewhere 'a system call that is forgotten' preload/symbols.def 's/ fsmount,//' \
+	rejects_elsewhere 'a system call that is forgotten' preload/symbols.def 's/ fsmount,//' \
 		'preload/symbols.def: fsmount makes the system call fsmount, and has no line that says how it waits; add one'
-refused_elsewhere 'the manual is stale' scripts/package/fiberize.1 's/^msync$/msink/' \
+rejects_elsewhere 'the manual is stale' scripts/package/fiberize.1 's/^msync$/msink/' \
 	'scripts/package/fiberize.1: not up to date; run scripts/dev/gen-symbols.sh --update'
 
 # The words of each rung, in all that prints them.
