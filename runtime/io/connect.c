@@ -10,8 +10,6 @@
 #include "runtime/backend/backend.h"
 #include "runtime/base/time.h"
 #include "runtime/io/socket.h"
-#include "runtime/sched/cancel.h"
-#include "runtime/sched/timer.h"
 
 enum {
 	FAMILY_UNIX = 1,

@@ -24,9 +24,7 @@
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
-#include "runtime/io/io_internal.h"
 #include "runtime/sched/announce.h"
-#include "runtime/sched/timer.h"
 
 /* Above it, the processor is handed off beforehand, which costs about this. */
 #define SYNC_IS_SLOW (20 * FZ_USEC)

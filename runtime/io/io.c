@@ -14,16 +14,9 @@
 
 #include <poll.h>
 
-#include "runtime/io/io.h"
 #include "runtime/base/features.h"
-#include "runtime/base/host.h"
 #include "runtime/base/sys.h"
-#include "runtime/io/io_internal.h"
-#include "runtime/io/real_call.h"
 #include "runtime/io/socket.h"
-#include "runtime/sched/cancel.h"
-#include "runtime/sched/sched.h"
-#include "runtime/signal/signal.h"
 
 int64_t fz_io_try_readv(int fd, const struct iovec *iov, int count)
 {

@@ -20,12 +20,10 @@
 #include "runtime/backend/watch.h"
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/real_call.h"
-#include "runtime/sched/announce.h"
-#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/timer.h"
 
 enum {
 	FLAG_PEEK = 0x2,

@@ -46,16 +46,19 @@ struct fz_real_call {
 	bool cancel_changed;	/* for fz_cancel_end_call() */
 };
 
-/* Announces it, and runs handlers for what is pending: they do not end the call. */
+/*
+ * Announces it, and runs handlers for what is pending: they do not end the call, but
+ * fz_signal_restarts() counts their flags, for a caller that has set an earlier count.
+ */
 static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned flags)
 {
 	struct fz_real_call call = { .self = self, .flags = flags };
 
+	fz_signal_mark(self);
 	if (flags & FZ_CALL_BRIEF)
 		fz_announce_brief(self);
 	else
 		fz_announce(self);
-	fz_signal_mark(self);
 	call.handlers = self->sig.handlers_run;
 	if (flags & FZ_CALL_CANCELLABLE)
 		call.cancel_changed = fz_cancel_begin_call(self);

@@ -6,8 +6,8 @@
 #include "runtime/io/io_internal.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/base/time.h"
 #include "runtime/io/socket.h"
-#include "runtime/sched/timer.h"
 
 /*
  * MSG_PEEK with MSG_WAITALL: the ring would put the same bytes behind those that it has

@@ -10,11 +10,7 @@
 
 #include <linux/poll.h>
 
-#include "runtime/base/host.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/announce.h"
-#include "runtime/sched/cancel.h"
-#include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
 enum {

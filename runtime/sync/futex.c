@@ -9,11 +9,9 @@
 #include "runtime/base/uapi.h"
 #include "runtime/io/op.h"
 #include "runtime/io/real_call.h"
-#include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/timer.h"
 #include "runtime/signal/signal.h"
 #include "runtime/sync/lot.h"
 
