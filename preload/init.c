@@ -29,6 +29,7 @@
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
 #include "runtime/base/die.h"
+#include "runtime/base/fault.h"
 #include "runtime/base/features.h"
 #include "runtime/base/host.h"
 #include "runtime/base/limits.h"
@@ -265,6 +266,7 @@ static void prepare(char **envp)
 
 	fz_real_bind();
 	fz_config_read(envp);
+	fz_fault_init(fz_variable(envp, "FZ_FAULTS"));
 	fz_loader_init();
 	fz_exclude_init(fz_config.native_threads);
 	launched = started_by_launcher(envp, &dormant);

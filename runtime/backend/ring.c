@@ -121,7 +121,8 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	long event_fd, err;
 
 	*ret_why = "io_uring_setup";
-	err = io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
+	err = FZ_FAULT(ring_setup) ? -ENOMEM :
+		io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
 	if (err < 0 && err != -EINVAL)
 		return (int)err;
 	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
@@ -141,7 +142,8 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 		goto out_exit;
 	}
 	*ret_why = "eventfd";
-	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+	event_fd = FZ_FAULT(eventfd) ? -EMFILE :
+		fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 	err = event_fd;
 	if (event_fd < 0)
 		goto out_exit;
@@ -216,7 +218,7 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
 	struct io_uring_sqe *sqe;
 
 	note_user(ring);
-	while (!(sqe = io_uring_get_sqe(&ring->uring)))
+	while (FZ_FAULT(no_sqe) || !(sqe = io_uring_get_sqe(&ring->uring)))
 		fz_ring_submit(ring);
 	return sqe;
 }
@@ -310,12 +312,32 @@ static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned r
 		__builtin_prefetch(request_of(cqe)->fiber, 1);
 }
 
+/* The first two, if no order of theirs is promised, and what has settled is before both. */
+static void swap_completions(struct fz_ring *ring)
+{
+	struct io_uring_cq *cq = &ring->uring.cq;
+	struct io_uring_cqe *first = &cq->cqes[*cq->khead & cq->ring_mask];
+	struct io_uring_cqe *second = &cq->cqes[(*cq->khead + 1) & cq->ring_mask];
+	struct io_uring_cqe was = *first;
+
+	if ((first->user_data & TAG_MASK) > TAG_CANCEL ||
+	    (second->user_data & TAG_MASK) > TAG_CANCEL ||
+	    first->user_data == second->user_data || *cq->khead + 1 == ring->settled)
+		return;
+	*first = *second;
+	*second = was;
+}
+
 uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 {
 	struct io_uring_cqe *cqe;
 	unsigned head, seen = 0;
 	const unsigned ready = io_uring_cq_ready(&ring->uring);
 
+	if (FZ_FAULT(late_completion))
+		return 0;
+	if (ready > 1 && FZ_FAULT(reordered_completions))
+		swap_completions(ring);
 	note_user(ring);
 	io_uring_for_each_cqe(&ring->uring, head, cqe) {
 		uint64_t tag = cqe->user_data & TAG_MASK;
@@ -349,7 +371,8 @@ void fz_ring_submit(struct fz_ring *ring)
 		int n;
 
 		fz_backend_hooks.submits();
-		n = io_uring_submit(&ring->uring);
+		n = FZ_FAULT(submit_again) ? -EAGAIN : FZ_FAULT(submit_busy) ? -EBUSY :
+			FZ_FAULT(ring_lost) ? -EPERM : io_uring_submit(&ring->uring);
 
 		if (n >= 0)
 			continue;
@@ -396,7 +419,8 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 	if (published)
 		fz_backend_hooks.submits();
 	err = fz_syscall6(__NR_io_uring_enter,
-			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
+			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published,
+			  FZ_FAULT(wait_eintr) ? 0 : 1,
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
 			  sizeof(arg));
 	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */

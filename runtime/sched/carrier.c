@@ -13,7 +13,7 @@ static struct {
 	char *spare, *spare_end;
 	_Atomic uint32_t count;
 	_Atomic(struct fz_carrier *) all;
-} carriers;
+} carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 static struct fz_carrier *alloc(void)
 {
@@ -146,6 +146,7 @@ uint32_t fz_carrier_count(void)
 void fz_carrier_after_fork(void)
 {
 	__builtin_memset(&carriers, 0, sizeof(carriers));
+	fz_lock_init(&carriers.lock, FZ_RANK_CARRIERS);
 	fz_carrier_idle_after_fork();
 	fz_carrier_thread_after_fork();
 }

@@ -21,7 +21,7 @@ static struct {
 	struct fz_lock lock;
 	struct fz_carrier *first;	/* guarded by lock */
 	_Atomic uint32_t held;		/* futex; none begins to end; written under the lock */
-} ended;
+} ended = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 /* What a new kernel thread is given; on the stack of who waits for the answer. */
 struct birth {
@@ -157,8 +157,8 @@ int fz_carrier_start(void)
 		err = fz_stack_alloc(CONTEXT_STACK, 4096, &birth.stack, &birth.stack_size);
 	}
 	if (!err)
-		err = fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread,
-					    &birth);
+		err = FZ_FAULT(thread_carrier) ? -EAGAIN :
+			fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread, &birth);
 	if (err) {
 		if (birth.again) {
 			fz_lock_acquire(&ended.lock);
@@ -176,4 +176,5 @@ int fz_carrier_start(void)
 void fz_carrier_thread_after_fork(void)
 {
 	__builtin_memset(&ended, 0, sizeof(ended));
+	fz_lock_init(&ended.lock, FZ_RANK_CARRIERS);
 }

@@ -64,7 +64,8 @@ static int start_helper(struct helper *helper)
 	if (err)
 		return err;
 	atomic_store_explicit(&helper->tcb, 0, memory_order_relaxed);
-	err = fz_host.thread_create(helper->stack, size, helper_thread, helper);
+	err = FZ_FAULT(thread_helper) ? -EAGAIN :
+		fz_host.thread_create(helper->stack, size, helper_thread, helper);
 	if (err)
 		fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
 	return err;
@@ -176,10 +177,12 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	if (fz_sys_failed(mem))
 		return (int)mem;
 	fz_sched.processors = (struct fz_processor *)mem;
+	fz_runq_init(&fz_sched.global);
 	for (uint32_t i = 0; i < count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
 		p->backend.ring.owner = &p->owner;
+		fz_runq_init(&p->runq);
 		fz_timers_init(&p->timers);
 	}
 	err = fz_backends_init(&fz_sched.processors->backend, count,
