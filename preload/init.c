@@ -112,9 +112,16 @@ static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 
 static bool has_own_allocator(void)
 {
-	void *libcs = in_libc("malloc");
+	/* What libc calls for a new thread. */
+	static const char *const names[] = { "malloc", "calloc" };
+	bool own = false;
 
-	return libcs && libcs != dlsym(RTLD_DEFAULT, "malloc");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		void *libcs = in_libc(names[i]);
+
+		own |= libcs && libcs != dlsym(RTLD_DEFAULT, names[i]);
+	}
+	return own;
 }
 
 /*

@@ -35,8 +35,10 @@ typedef uint64_t fz_nsec;
 /* Likewise, in debug builds only (make DEBUG=1): may walk lists. */
 #ifdef FZ_DEBUG
 #define FZ_ASSERT_SLOW(cond) FZ_ASSERT(cond)
+#define FZ_DEBUG_ONLY(statement) statement
 #else
 #define FZ_ASSERT_SLOW(cond) ((void)(0 && (cond)))
+#define FZ_DEBUG_ONLY(statement)
 #endif
 
 /* Make it at least value.  relaxed: a bound for who looks, which orders nothing. */

@@ -55,6 +55,12 @@ void fz_lock_check_order(const struct fz_lock *l);
 void fz_lock_note_taken(const struct fz_lock *l);
 void fz_lock_note_released(const struct fz_lock *l);
 
+/*
+ * Is the calling thread where no handler of the program's can run on top of the lock?
+ * NULL: there are no fibers.
+ */
+extern bool (*fz_lock_allowed)(void) FZ_HIDDEN;
+
 /* Ends the process if the calling thread holds any lock. */
 void fz_lock_check_none_held(const char *where);
 #else

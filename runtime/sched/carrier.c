@@ -43,8 +43,6 @@ static void begin(struct fz_carrier *c, struct fz_fiber *context, uintptr_t libc
 	c->libc_tcb = libc_tcb;
 	context->kind = FZ_KIND_CARRIER;
 	context->carrier = c;
-	/* relaxed: a carrier's own context never leaves the runtime. */
-	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
 	fz_sys_sigmask(2 /* SIG_SETMASK */, NULL, &c->kernel_mask);
 	c->tid = (int)fz_sys_gettid();
 	atomic_fetch_add_explicit(&carriers.count, 1, memory_order_relaxed);
@@ -56,6 +54,8 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb)
 
 	if (!c)
 		return NULL;
+	/* relaxed: a carrier's own context never leaves the runtime. */
+	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
 	begin(c, context, libc_tcb);
 	fz_alt_stack_carrier_started(c);
 	c->all_next = atomic_load_explicit(&carriers.all, memory_order_relaxed);

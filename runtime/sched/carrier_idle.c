@@ -194,11 +194,13 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
 
 bool fz_carrier_has_spare(void)
 {
+	uint32_t nested = fz_bar_handlers();
 	bool spare;
 
 	fz_lock_acquire(&idle.lock);
 	spare = idle.first != NULL;
 	fz_lock_release(&idle.lock);
+	fz_allow_handlers(nested);
 	return spare;
 }
 

@@ -17,7 +17,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
-#include "runtime/sched/sched.h"
+#include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
 
 /*
@@ -207,6 +207,12 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	}
 	fz_sched.count = count;
 	fz_fiber_adopt_main(context);
+	/*
+	 * Before the first fiber may block this carrier, and another one hold the locks that
+	 * making a carrier takes.  The monitor tries again if there is none to be had.
+	 */
+	fz_carrier_keep_spare();
+	FZ_DEBUG_ONLY(fz_lock_allowed = fz_bars_handlers);
 	decide(START_DONE);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
 	return 0;
@@ -223,4 +229,5 @@ void fz_sched_after_fork(void)
 	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
 		    (long)(fz_sched.count * sizeof(struct fz_processor)));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
+	FZ_DEBUG_ONLY(fz_lock_allowed = NULL);
 }
