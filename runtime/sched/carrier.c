@@ -15,24 +15,36 @@ static struct {
 	_Atomic(struct fz_carrier *) all;
 } carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
-static struct fz_carrier *alloc(void)
+/* Is there room for one more record?  With the lock held, or before the second thread. */
+static bool has_room(void)
 {
 	enum { CHUNK = 64 * 1024 };
+	long mem;
+
+	if ((size_t)(carriers.spare_end - carriers.spare) >= sizeof(struct fz_carrier))
+		return true;
+	mem = fz_sys_mmap(CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	if (fz_sys_failed(mem))
+		return false;
+	carriers.spare = (char *)mem;
+	carriers.spare_end = carriers.spare + CHUNK;
+	return true;
+}
+
+bool fz_carrier_prepare_first(void)
+{
+	return has_room();
+}
+
+static struct fz_carrier *alloc(void)
+{
 	struct fz_carrier *c = NULL;
 
 	fz_lock_acquire(&carriers.lock);
-	if ((size_t)(carriers.spare_end - carriers.spare) < sizeof(*c)) {
-		long mem = fz_sys_mmap(CHUNK, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS);
-
-		if (fz_sys_failed(mem))
-			goto out;
-		carriers.spare = (char *)mem;
-		carriers.spare_end = carriers.spare + CHUNK;
+	if (has_room()) {
+		c = (struct fz_carrier *)carriers.spare;
+		carriers.spare += sizeof(*c);
 	}
-	c = (struct fz_carrier *)carriers.spare;
-	carriers.spare += sizeof(*c);
-out:
 	fz_lock_release(&carriers.lock);
 	return c;
 }
