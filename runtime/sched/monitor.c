@@ -397,7 +397,6 @@ void fz_monitor_run(void)
 	monitor.tcb = self->tcb;
 	/* As fz_host.thread_create() makes it. */
 	monitor.mask = FZ_SIGNALS_ALL;
-	fz_signal_guard_libc();
 	for (;;) {
 		uint32_t wanted = apply_mask();
 		bool again;

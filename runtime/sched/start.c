@@ -19,6 +19,7 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
+#include "runtime/signal/signal.h"
 
 /*
  * A limit may forbid any of the kernel threads that this takes.  So they come before
@@ -212,6 +213,8 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	 * making a carrier takes.  The monitor tries again if there is none to be had.
 	 */
 	fz_carrier_keep_spare();
+	/* Before a fiber that blocks there is interrupted by one of these signals. */
+	fz_signal_guard_libc();
 	FZ_DEBUG_ONLY(fz_lock_allowed = fz_bars_handlers);
 	decide(START_DONE);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
