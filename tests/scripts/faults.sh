@@ -11,14 +11,11 @@
 checked=$build/checked
 units='test_lock test_runq test_lot test_sched'
 
-make_checked()
-{
-	# Not a part of the make that runs this.
-	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 B="$checked" \
-		"$checked/libfiberize.so" $(for u in $units; do echo "$checked/tests/unit/$u"; done)
-}
-# shellcheck disable=SC2086,SC2046
-make_checked >"$work/make" 2>&1 || {
+# Not a part of the make that runs this.
+# shellcheck disable=SC2046,SC2086
+env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 B="$checked" \
+		"$checked/libfiberize.so" $(printf "$checked/tests/unit/%s " $units) \
+		>"$work/make" 2>&1 || {
 	fail 'make DEBUG=1 FAULTS=1' "$(tail -n 3 "$work/make" | tr '\n' ' ')"
 	finish
 	exit 1
@@ -36,7 +33,7 @@ checked()
 	name=$1 program=$2
 	shift 2
 	# shellcheck disable=SC2046
-	set -- "$@" "$programs/$program" $([ "$program" != sync_stress ] || echo 0.01)
+	set -- "$@" "$programs/$program" $([ "$program" != sync_stress ] || echo 0.01 cond)
 	[ -e "$work/$program" ] || timeout -k 5 30 env "$@" >"$work/$program" 2>/dev/null
 	timeout -k 5 30 env LD_PRELOAD="$checked/libfiberize.so" "$@" >"$work/out" 2>"$work/err"
 	status=$?
@@ -50,7 +47,7 @@ checked()
 }
 
 for program in sync_stress sleep_many mixed_rungs signal_basic cancel_waits fork_basic \
-		rwlock_basic io_closed; do
+		cond_basic io_closed; do
 	for how in '' FIBERIZE_PROCESSORS=1 FIBERIZE_BACKEND=epoll; do
 		# shellcheck disable=SC2086
 		checked "$program ${how#FIBERIZE_}" "$program" $how
@@ -68,9 +65,9 @@ while read -r fault times program how; do
 	done
 done <<'END'
 mmap 1,2,3,4,5,6,1/2 thread_basic
-mmap 2,5,1/3 sleep_many
+mmap 5 sleep_many
 dup 1,3,1+ thread_basic
-dup 1,1/2,1+ io_closed
+dup 1,1+ io_closed
 dup 1/2 io_closed FIBERIZE_BACKEND=epoll
 eventfd 1,2 thread_basic FIBERIZE_PROCESSORS=2
 epoll_create 1,2 thread_basic FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=2
@@ -78,8 +75,7 @@ ring_setup 1,2 io_socket FIBERIZE_PROCESSORS=2
 thread_helper 1,2 thread_basic
 thread_carrier 1,2,1/2 mixed_rungs
 thread_carrier 1/3 thread_basic
-thread_fiber 1,1/3 thread_basic
-thread_fiber 1/2 sync_stress
+thread_fiber 1,1/2,1/3 thread_basic
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
 late_completion 1/2,1/5 io_socket
@@ -88,10 +84,8 @@ reordered_completions 1,1/2 io_socket
 submit_again 1,1/2 io_socket FIBERIZE_PROCESSORS=1
 submit_busy 1,1/2 io_socket FIBERIZE_PROCESSORS=1
 ring_lost 1,2 io_socket FIBERIZE_PROCESSORS=1
-futex_spurious 1/2 sync_stress
-futex_spurious 1/3 native_mix
-futex_eintr 1/2 sync_stress
-futex_eintr 1/3 native_mix
+futex_spurious 1/2,1/3 native_mix
+futex_eintr 1/2,1/3 native_mix
 wait_eintr 1/2 io_socket
 wait_eintr 1/2 mixed_rungs FIBERIZE_BACKEND=epoll
 END
