@@ -74,7 +74,7 @@ epoll_create 1,2 thread_basic FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=2
 ring_setup 1,2 io_socket FIBERIZE_PROCESSORS=2
 thread_helper 1,2 thread_basic
 thread_carrier 1,2,1/2 mixed_rungs
-thread_carrier 1/3 thread_basic
+thread_carrier 1 thread_basic
 thread_fiber 1,1/2,1/3 thread_basic
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
