@@ -154,27 +154,11 @@ static const struct fz_backend_hooks hooks = {
 	.submits = fz_carrier_note_submitted,
 };
 
-int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
+static int make_processors(uint32_t count)
 {
-	static const char no_threads[] = "no kernel threads for the library";
-	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
-	struct fz_fiber *context = NULL;
-	size_t size;
-	bool narrow;
-	long mem;
-	int err;
+	long mem = fz_sys_mmap(count * sizeof(struct fz_processor), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS);
 
-	*ret_why = "the limit on memory is low";
-	/* We take some 15 MB; with less than the rest the program may be at its limit. */
-	if (!fz_limits_allow_memory((size_t)64 << 20))
-		return -ENOMEM;
-	*ret_why = no_threads;
-	count = allowed_processors(count, &narrow);
-	if (!count)
-		return -EAGAIN;
-	*ret_why = "no memory";
-	size = count * sizeof(struct fz_processor);
-	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 	if (fz_sys_failed(mem))
 		return (int)mem;
 	fz_sched.processors = (struct fz_processor *)mem;
@@ -186,6 +170,29 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 		fz_runq_init(&p->runq);
 		fz_timers_init(&p->timers);
 	}
+	return 0;
+}
+
+int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
+{
+	static const char no_threads[] = "no kernel threads for the library";
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	struct fz_fiber *context = NULL;
+	bool narrow;
+	int err;
+
+	*ret_why = "the limit on memory is low";
+	/* We take some 15 MB; with less than the rest the program may be at its limit. */
+	if (!fz_limits_allow_memory((size_t)64 << 20))
+		return -ENOMEM;
+	*ret_why = no_threads;
+	count = allowed_processors(count, &narrow);
+	if (!count)
+		return -EAGAIN;
+	*ret_why = "no memory";
+	err = make_processors(count);
+	if (err)
+		return err;
 	err = fz_backends_init(&fz_sched.processors->backend, count,
 			       sizeof(struct fz_processor), backend, &hooks, ret_why);
 	if (!err) {
@@ -202,7 +209,8 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 		}
 	}
 	if (err) {
-		fz_syscall2(__NR_munmap, mem, (long)size);
+		fz_syscall2(__NR_munmap, (long)fz_sched.processors,
+			    (long)(count * sizeof(struct fz_processor)));
 		fz_sched.processors = NULL;
 		return err;
 	}

@@ -1,49 +1,41 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/faults.sh - what the kernel may refuse, delay or reorder is made to happen
 # (runtime/base/fault.h), in a library that checks its lock ranks and lists: programs answer
-# as natively.  Last line: N passed, N failed.
+# as natively.
 
-# shellcheck source=tests/scripts/cases.inc
-. "$(dirname "$0")/cases.inc"
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
 
 checked=$build/checked
-units='test_lock test_runq test_lot test_sched'
+units=(test_lock test_runq test_lot test_sched)
 
 # Not a part of the make that runs this.
-# shellcheck disable=SC2046,SC2086
 env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 B="$checked" \
-		"$checked/libfiberize.so" $(printf "$checked/tests/unit/%s " $units) \
-		>"$work/make" 2>&1 || {
-	fail 'make DEBUG=1 FAULTS=1' "$(tail -n 3 "$work/make" | tr '\n' ' ')"
-	finish
-	exit 1
-}
+		"$checked/libfiberize.so" "${units[@]/#/$checked/tests/unit/}" >"$work/make" 2>&1 ||
+	die "make DEBUG=1 FAULTS=1: $(tail -n 3 "$work/make" | tr '\n' ' ')"
 
-for unit in $units; do
-	timeout -k 5 60 "$checked/tests/unit/$unit" >"$work/out" 2>&1
-	same "$unit with slow assertions" 0 $?
+for unit in "${units[@]}"; do
+	run "$checked/tests/unit/$unit"
+	same "$unit with slow assertions" 0 "$code"
 done
 
 # checked NAME PROGRAM [VARIABLE=VALUE]...: it ends and says what it does natively.  What the
 # library says is left in $work/err.
-checked()
-{
-	name=$1 program=$2
+checked() {
+	local name=$1 program=$2 command
 	shift 2
-	# shellcheck disable=SC2046
-	set -- "$@" "$programs/$program" $([ "$program" != sync_stress ] || echo 0.01 cond)
-	[ -e "$work/$program" ] || timeout -k 5 30 env "$@" >"$work/$program" 2>/dev/null
-	timeout -k 5 30 env LD_PRELOAD="$checked/libfiberize.so" "$@" >"$work/out" 2>"$work/err"
-	status=$?
-	if [ $status != 0 ]; then
-		fail "$name" "exit status $status: $(tail -n 1 "$work/err")"
-	elif ! cmp -s "$work/$program" "$work/out"; then
-		fail "$name" "output differs from native: $(diff "$work/$program" "$work/out" | head -n 3)"
-	else
-		pass "$name"
+	command=("$@" "$programs/$program")
+	[ "$program" != sync_stress ] || command+=(0.01 cond)
+	if [ ! -e "$work/$program" ]; then
+		run env "${command[@]}"
+		mv "$work/out" "$work/$program"
+		echo "$code" >"$work/$program.status"
 	fi
+	run env LD_PRELOAD="$checked/libfiberize.so" "${command[@]}"
+	echo "$code" >"$work/out.status"
+	as_natively "$name" "$work/$program" "$work/out"
 }
 
 for program in sync_stress sleep_many mixed_rungs signal_basic cancel_waits fork_basic \
@@ -56,7 +48,7 @@ done
 
 # Faults, when they fire, and a program that reaches them with these options.
 while read -r fault times program how; do
-	for when in $(echo "$times" | tr , ' '); do
+	for when in ${times//,/ }; do
 		# shellcheck disable=SC2086
 		checked "$fault:$when $program ${how#FIBERIZE_}" "$program" \
 			FIBERIZE_STATS=1 FZ_FAULTS="$fault:$when" $how
