@@ -31,7 +31,10 @@ MINUTES ?= 30
 FILES ?= 100000
 
 VERSION := 0.1.0
-B := build
+# DEBUG=1: lock ranks and slow assertions are checked; FAULTS=1: FZ_FAULTS makes the kernel
+# fail (runtime/base/fault.h).  Each in a directory of its own.
+B := build$(if $(DEBUG),/debug)$(if $(FAULTS),/faults)
+VARIANT := $(if $(DEBUG),-DFZ_DEBUG) $(if $(FAULTS),-DFZ_FAULTS)
 CPU := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 
 # One job per CPU unless told otherwise.
@@ -63,7 +66,7 @@ WARN := -Wall -Wextra -Wmissing-prototypes -Wshadow -Werror
 CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-U_FORTIFY_SOURCE -fno-omit-frame-pointer -fasynchronous-unwind-tables \
 	-fexceptions -fno-delete-null-pointer-checks -fno-lto $(WARN) -MMD -MP \
-	-D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I. -iquote arch/$(CPU) $(CFLAGS)
+	-D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' $(VARIANT) -I. -iquote arch/$(CPU) $(CFLAGS)
 
 ARCH_SRC := $(wildcard arch/$(CPU)/*.c arch/$(CPU)/*.S)
 RUNTIME_SRC := $(wildcard runtime/*/*.c)
@@ -262,7 +265,7 @@ UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 STRESS_SRC := $(wildcard tests/unit/*/stress_*.c)
 UNIT_HELP := $(wildcard tests/unit/*.c)
 UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
-	-I. -iquote arch/$(CPU) -iquote tests/unit
+	$(VARIANT) -I. -iquote arch/$(CPU) -iquote tests/unit
 UNIT_LIBS := -lcriterion
 UNITS := $(patsubst %.c,$(B)/tests/unit/%,$(notdir $(UNIT_SRC) $(STRESS_SRC)))
 

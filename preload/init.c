@@ -29,6 +29,7 @@
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
 #include "runtime/base/die.h"
+#include "runtime/base/fault.h"
 #include "runtime/base/features.h"
 #include "runtime/base/host.h"
 #include "runtime/base/limits.h"
@@ -111,9 +112,16 @@ static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 
 static bool has_own_allocator(void)
 {
-	void *libcs = in_libc("malloc");
+	/* What libc calls for a new thread. */
+	static const char *const names[] = { "malloc", "calloc" };
+	bool own = false;
 
-	return libcs && libcs != dlsym(RTLD_DEFAULT, "malloc");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		void *libcs = in_libc(names[i]);
+
+		own |= libcs && libcs != dlsym(RTLD_DEFAULT, names[i]);
+	}
+	return own;
 }
 
 /*
@@ -265,6 +273,7 @@ static void prepare(char **envp)
 
 	fz_real_bind();
 	fz_config_read(envp);
+	fz_fault_init(fz_variable(envp, "FZ_FAULTS"));
 	fz_loader_init();
 	fz_exclude_init(fz_config.native_threads);
 	launched = started_by_launcher(envp, &dormant);

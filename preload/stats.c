@@ -6,6 +6,7 @@
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
 #include "runtime/base/die.h"
+#include "runtime/base/fault.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
@@ -22,6 +23,7 @@ __attribute__((destructor)) static void print(void)
 	else
 		fz_say("dormant");
 	fz_redirect_say();
+	fz_fault_say();
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
 		/* relaxed: counters. */
 		uint64_t real = atomic_load_explicit(&fz_stats_calls[i][0],

@@ -333,7 +333,7 @@ unit_command() {
 # modes, and fuzz also by "make fuzz".
 list_scripts() {
 	local script
-	for script in launcher_bench launcher_bench_errors install coexist libc check check_secure \
+	for script in launcher_bench launcher_bench_errors faults install coexist libc check check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"

@@ -24,6 +24,9 @@ void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret
 	fz_nsec now = deadline == 0 || deadline == FZ_FOREVER ? 0 : fz_now();
 	long n;
 
+	ret_arrivals->count = 0;
+	if (FZ_FAULT(wait_eintr))
+		return;
 	if (deadline != FZ_FOREVER) {
 		ts = fz_timespec(deadline > now ? deadline - now : 0);
 		timeout = 0;
@@ -102,11 +105,12 @@ int fz_epoll_init(struct fz_epoll *e, const char **ret_why)
 	if (err)
 		return (int)err;
 	*ret_why = "epoll_create1";
-	fd = fz_syscall1(__NR_epoll_create1, EPOLL_CLOEXEC);
+	fd = FZ_FAULT(epoll_create) ? -EMFILE : fz_syscall1(__NR_epoll_create1, EPOLL_CLOEXEC);
 	if (fd < 0)
 		return (int)fd;
 	*ret_why = "eventfd";
-	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+	event_fd = FZ_FAULT(eventfd) ? -EMFILE :
+		fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 	err = event_fd;
 	if (event_fd < 0)
 		goto out_close;

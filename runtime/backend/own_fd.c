@@ -21,7 +21,7 @@ enum {
 };
 
 /* Guards the limit of descriptors while it is wider. */
-static struct fz_lock limit_lock;
+static struct fz_lock limit_lock = FZ_LOCK(FZ_RANK_LIMIT);
 
 /* A bit for each number; relaxed: who asks has learnt the number, or takes it as a hint. */
 static _Atomic uint64_t kept[KEPT / WORD_BITS];
@@ -33,6 +33,8 @@ int fz_own_fd_copy(int fd)
 	long limit = 1024, high;
 	bool widened = false, high_enough = false;
 
+	if (FZ_FAULT(dup))
+		return -EMFILE;
 	fz_lock_acquire(&limit_lock);
 	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
 		high_enough = old.rlim_cur > HIGH + ROOM;
@@ -112,7 +114,7 @@ unsigned fz_own_fd_next_kept(unsigned first)
 
 void fz_own_fd_after_fork(void)
 {
-	__builtin_memset(&limit_lock, 0, sizeof(limit_lock));
+	fz_lock_init(&limit_lock, FZ_RANK_LIMIT);
 	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
 		fz_own_fd_drop((int)fd);
 }
@@ -130,7 +132,7 @@ int fz_own_fd_raise(int fd)
 
 int fz_own_fd_elsewhere(int fd)
 {
-	long copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, fd + 1);
+	long copy = FZ_FAULT(dup) ? -EMFILE : fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, fd + 1);
 
 	if (copy == -EINVAL || copy == -EMFILE)
 		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);

@@ -2,22 +2,14 @@
 #include "runtime/backend/ring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 
 #include "runtime/backend/choice.h"
 #include "runtime/backend/hooks.h"
-#include "runtime/backend/own_fd.h"
 #include "runtime/base/die.h"
-#include "runtime/base/features.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
-
-enum {
-	SQ_ENTRIES = 256,
-	CQ_ENTRIES = 8192,
-};
 
 /* Low bits of user_data; requests are aligned. */
 enum {
@@ -28,42 +20,7 @@ enum {
 	TAG_MASK = 3,
 };
 
-static const uint8_t needed_ops[] = {
-	IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL, IORING_OP_ACCEPT,
-	IORING_OP_CONNECT, IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READV,
-	IORING_OP_WRITEV, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_SENDMSG,
-	IORING_OP_RECVMSG,
-};
-
-/* One bit for each opcode; written by fz_ring_init(), the same each time. */
-static uint64_t known_ops[4];
-
-bool fz_ring_knows(uint8_t opcode)
-{
-	return known_ops[opcode / 64] >> opcode % 64 & 1;
-}
-
-static int probe_ops(struct io_uring *uring)
-{
-	_Alignas(struct io_uring_probe) char
-		room[sizeof(struct io_uring_probe) + 256 * sizeof(struct io_uring_probe_op)];
-	struct io_uring_probe *probe = (void *)room;
-	int err;
-
-	__builtin_memset(room, 0, sizeof(room));
-	err = io_uring_register_probe(uring, probe, 256);
-	if (err < 0)
-		return err;
-	for (size_t i = 0; i < sizeof(needed_ops); i++)
-		if (!io_uring_opcode_supported(probe, needed_ops[i]))
-			return -ENOSYS;
-	for (unsigned op = 0; op < 256; op++)
-		if (io_uring_opcode_supported(probe, (int)op))
-			known_ops[op / 64] |= (uint64_t)1 << op % 64;
-	return 0;
-}
-
-static long sync_cancel(int fd, uint64_t user_data)
+long fz_ring_sync_cancel(int fd, uint64_t user_data)
 {
 	struct fz_uapi_sync_cancel reg = {
 		.addr = user_data,
@@ -73,14 +30,6 @@ static long sync_cancel(int fd, uint64_t user_data)
 
 	return fz_syscall4(__NR_io_uring_register, fd, FZ_UAPI_REGISTER_SYNC_CANCEL,
 			   (long)&reg, 1);
-}
-
-static void set_fd(struct fz_ring *ring, int fd)
-{
-	ring->uring.ring_fd = fd;
-	ring->uring.enter_ring_fd = fd;
-	/* relaxed: both numbers name the same ring until the old is closed. */
-	atomic_store_explicit(&ring->fd, fd, memory_order_relaxed);
 }
 
 static uint64_t event_data(const struct fz_ring *ring)
@@ -106,75 +55,6 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid)
 		POLLIN);
 	sqe->user_data = event_data(ring);
 	ring->event_armer = tid;
-}
-
-int fz_ring_init(struct fz_ring *ring, const char **ret_why)
-{
-	struct io_uring_params params = {
-		.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
-			 IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE,
-		.cq_entries = CQ_ENTRIES,
-	};
-	const uint32_t features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG |
-				  IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE |
-				  IORING_FEAT_SINGLE_MMAP | IORING_FEAT_RW_CUR_POS;
-	long event_fd, err;
-
-	*ret_why = "io_uring_setup";
-	err = io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
-	if (err < 0 && err != -EINVAL)
-		return (int)err;
-	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
-	/* It does not know all flags. */
-	if (err)
-		return -ENOSYS;
-	err = -ENOSYS;
-	if ((params.features & features) != features)
-		goto out_exit;
-	err = probe_ops(&ring->uring);
-	if (err < 0)
-		goto out_exit;
-	/* There is nothing to cancel; a kernel that knows the call says so. */
-	if (!fz_feature_allowed(FZ_FEATURE_SYNC_CANCEL) ||
-	    sync_cancel(ring->uring.ring_fd, ~(uint64_t)TAG_MASK) == -EINVAL) {
-		err = -ENOSYS;
-		goto out_exit;
-	}
-	*ret_why = "eventfd";
-	event_fd = fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
-	err = event_fd;
-	if (event_fd < 0)
-		goto out_exit;
-	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
-	atomic_store_explicit(&ring->event_fd, fz_own_fd_raise((int)event_fd),
-			      memory_order_relaxed);
-	/* A fork's child must not see a half-shared ring. */
-	io_uring_ring_dontfork(&ring->uring);
-	return 0;
-out_exit:
-	io_uring_queue_exit(&ring->uring);
-	return (int)err;
-}
-
-void fz_ring_init_none(struct fz_ring *ring)
-{
-	static unsigned zero;
-	const _Atomic uintptr_t *owner = ring->owner;
-
-	__builtin_memset(ring, 0, sizeof(*ring));
-	ring->owner = owner;
-	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
-	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
-	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);
-	atomic_store_explicit(&ring->event_fd, -1, memory_order_relaxed);
-}
-
-void fz_ring_fini(struct fz_ring *ring)
-{
-	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) < 0)
-		return;
-	fz_syscall1(__NR_close, atomic_load_explicit(&ring->event_fd, memory_order_relaxed));
-	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
 }
 
 static void note_user(struct fz_ring *ring)
@@ -216,7 +96,7 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
 	struct io_uring_sqe *sqe;
 
 	note_user(ring);
-	while (!(sqe = io_uring_get_sqe(&ring->uring)))
+	while (FZ_FAULT(no_sqe) || !(sqe = io_uring_get_sqe(&ring->uring)))
 		fz_ring_submit(ring);
 	return sqe;
 }
@@ -310,12 +190,32 @@ static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned r
 		__builtin_prefetch(request_of(cqe)->fiber, 1);
 }
 
+/* The first two, if no order of theirs is promised, and what has settled is before both. */
+static void swap_completions(struct fz_ring *ring)
+{
+	struct io_uring_cq *cq = &ring->uring.cq;
+	struct io_uring_cqe *first = &cq->cqes[*cq->khead & cq->ring_mask];
+	struct io_uring_cqe *second = &cq->cqes[(*cq->khead + 1) & cq->ring_mask];
+	struct io_uring_cqe was = *first;
+
+	if ((first->user_data & TAG_MASK) > TAG_CANCEL ||
+	    (second->user_data & TAG_MASK) > TAG_CANCEL ||
+	    first->user_data == second->user_data || *cq->khead + 1 == ring->settled)
+		return;
+	*first = *second;
+	*second = was;
+}
+
 uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 {
 	struct io_uring_cqe *cqe;
 	unsigned head, seen = 0;
 	const unsigned ready = io_uring_cq_ready(&ring->uring);
 
+	if (FZ_FAULT(late_completion))
+		return 0;
+	if (ready > 1 && FZ_FAULT(reordered_completions))
+		swap_completions(ring);
 	note_user(ring);
 	io_uring_for_each_cqe(&ring->uring, head, cqe) {
 		uint64_t tag = cqe->user_data & TAG_MASK;
@@ -349,7 +249,8 @@ void fz_ring_submit(struct fz_ring *ring)
 		int n;
 
 		fz_backend_hooks.submits();
-		n = io_uring_submit(&ring->uring);
+		n = FZ_FAULT(submit_again) ? -EAGAIN : FZ_FAULT(submit_busy) ? -EBUSY :
+			FZ_FAULT(ring_lost) ? -EPERM : io_uring_submit(&ring->uring);
 
 		if (n >= 0)
 			continue;
@@ -396,7 +297,8 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 	if (published)
 		fz_backend_hooks.submits();
 	err = fz_syscall6(__NR_io_uring_enter,
-			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published, 1,
+			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published,
+			  FZ_FAULT(wait_eintr) ? 0 : 1,
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
 			  sizeof(arg));
 	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */
@@ -418,8 +320,8 @@ void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned
 	struct io_uring_sqe *sqe;
 
 	if (!owned) {
-		sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed),
-			    (uintptr_t)request);
+		fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed),
+				    (uintptr_t)request);
 		return;
 	}
 	sqe = fz_ring_sqe(ring);
@@ -427,21 +329,4 @@ void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned
 	sqe->user_data = (uintptr_t)request | TAG_CANCEL;
 	ring->in_flight++;
 	request->more++;
-}
-
-int fz_ring_vacate_fd(struct fz_ring *ring, int fd)
-{
-	bool is_event = atomic_load_explicit(&ring->event_fd, memory_order_relaxed) == fd;
-	int copy;
-
-	if (!is_event && atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
-		return 0;
-	copy = fz_own_fd_elsewhere(fd);
-	if (copy < 0)
-		return copy;
-	if (is_event)
-		atomic_store_explicit(&ring->event_fd, copy, memory_order_relaxed);
-	else
-		set_fd(ring, copy);
-	return 0;
 }

@@ -59,6 +59,9 @@ struct fz_ring {
 int fz_ring_init(struct fz_ring *ring, const char **ret_why);
 void fz_ring_fini(struct fz_ring *ring);
 
+/* Cancel what has this user_data, from any thread: a system call of its own.  Returns as that. */
+long fz_ring_sync_cancel(int fd, uint64_t user_data);
+
 /* Does the kernel know it?  Beyond what every ring needs.  After fz_ring_init(). */
 bool fz_ring_knows(uint8_t opcode);
 

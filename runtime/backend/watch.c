@@ -17,7 +17,9 @@ struct stripe {
 };
 
 /* Whole pages, for fz_watch_after_fork(). */
-static _Alignas(4096) struct stripe stripes[STRIPES];
+static _Alignas(4096) struct stripe stripes[STRIPES] = {
+	[0 ... STRIPES - 1].lock = FZ_LOCK(FZ_RANK_BUCKET)
+};
 _Static_assert(sizeof(stripes) % 4096 == 0, "whole pages");
 
 /*
@@ -95,6 +97,20 @@ static int lock_watch(const struct fz_watch *w)
 	}
 }
 
+/* Under the lock. */
+static bool is_ring(int fd)
+{
+	const struct fz_watch *head = head_of(fd), *w = head;
+
+	while (w) {
+		if (w->next->prev != w || !w->linked ||
+		    atomic_load_explicit(&w->fd, memory_order_relaxed) != fd)
+			return false;
+		w = w->next == head ? NULL : w->next;
+	}
+	return true;
+}
+
 static void link_locked(int fd, struct fz_watch *w)
 {
 	struct fz_watch *head = head_of(fd);
@@ -109,6 +125,7 @@ static void link_locked(int fd, struct fz_watch *w)
 		set_head(fd, w);
 	}
 	w->linked = true;
+	FZ_ASSERT_SLOW(is_ring(fd));
 	/* relaxed: a count that the monitor and the owner sample. */
 	atomic_fetch_add_explicit(&w->on->watching, 1, memory_order_relaxed);
 }
@@ -124,6 +141,7 @@ static void unlink_locked(int fd, struct fz_watch *w)
 			set_head(fd, w->next);
 	}
 	w->linked = false;
+	FZ_ASSERT_SLOW(is_ring(fd));
 	atomic_fetch_sub_explicit(&w->on->watching, 1, memory_order_relaxed);
 }
 

@@ -32,6 +32,15 @@ typedef uint64_t fz_nsec;
 #define FZ_ASSERT(cond) \
 	(FZ_LIKELY(cond) ? (void)0 : fz_assert_failed(#cond, __FILE__, __LINE__))
 
+/* Likewise, in debug builds only (make DEBUG=1): may walk lists. */
+#ifdef FZ_DEBUG
+#define FZ_ASSERT_SLOW(cond) FZ_ASSERT(cond)
+#define FZ_DEBUG_ONLY(statement) statement
+#else
+#define FZ_ASSERT_SLOW(cond) ((void)(0 && (cond)))
+#define FZ_DEBUG_ONLY(statement)
+#endif
+
 /* Make it at least value.  relaxed: a bound for who looks, which orders nothing. */
 static inline void fz_raise_to(_Atomic int *bound, int value)
 {

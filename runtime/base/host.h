@@ -36,7 +36,7 @@ struct fz_host {
 	/* libc's own, which asks no kernel. */
 	int (*clock_gettime)(int clock, struct timespec *ret);
 
-	/* Is malloc the program's, or that of a library other than libc? */
+	/* Is malloc or calloc the program's, or that of a library other than libc? */
 	bool has_own_allocator;
 
 	/* exit(status), atexit handlers and all. */

@@ -10,31 +10,106 @@
  * fz_fiber.in_runtime set, so that no signal handler of the program can run
  * on top of it and ask for it again.
  *
- * Ranks, outermost first (a holder may only take a lock further down):
- *	signals of the process  >  registry (fiber list, signal accounting)  >  stack slabs  >
- *	parking-lot bucket, watch stripe, pin bucket  >  timer heap  >  carrier lists  >  run queue
- *	>  limit of descriptors
+ * Ranks: a holder takes only locks of ranks further down.  Two of rank BUCKET are
+ * taken in the order of their addresses.  With -DFZ_DEBUG this is checked, and that
+ * none is held at a switch; otherwise ranks take no memory and no time.
  */
 
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
 
-struct fz_lock {
-	_Atomic uint32_t word;	/* 0 free, 1 held, 2 held and waited for */
+/* Outermost first; what each guards says runtime/DESIGN.md, "Locks". */
+#define FZ_RANKS(RANK)	\
+	RANK(MASK)	/* runtime/sched/monitor.c; the monitor is waited for with it held */ \
+	RANK(PROCESS)	/* signals that no thread has */ \
+	RANK(REGISTRY)	\
+	RANK(SLABS)	\
+	RANK(BUCKET)	/* of the parking lot and of pins, and stripes of watches */ \
+	RANK(HEAP)	\
+	RANK(CARRIERS)	\
+	RANK(QUEUE)	\
+	RANK(LIMIT)	\
+	RANK(POOL)	/* from here on: nothing is taken with it held */ \
+	RANK(ACTIONS)	\
+	RANK(CPU_TIME)
+
+enum fz_rank {
+	FZ_RANK_UNSET,
+#define FZ_RANK(name) FZ_RANK_##name,
+	FZ_RANKS(FZ_RANK)
+#undef FZ_RANK
 };
 
+struct fz_lock {
+	_Atomic uint32_t word;	/* 0 free, 1 held, 2 held and waited for */
+#ifdef FZ_DEBUG
+	enum fz_rank rank;
+#endif
+};
+
+#ifdef FZ_DEBUG
+#define FZ_LOCK(rank_) { .rank = (rank_) }
+
+/* May the calling thread wait for it?  Ends the process if not. */
+void fz_lock_check_order(const struct fz_lock *l);
+void fz_lock_note_taken(const struct fz_lock *l);
+void fz_lock_note_released(const struct fz_lock *l);
+
+/*
+ * Is the calling thread where no handler of the program's can run on top of the lock?
+ * NULL: there are no fibers.
+ */
+extern bool (*fz_lock_allowed)(void) FZ_HIDDEN;
+
+/* Ends the process if the calling thread holds any lock. */
+void fz_lock_check_none_held(const char *where);
+#else
+#define FZ_LOCK(rank_) { 0 }
+
+static inline void fz_lock_check_order(const struct fz_lock *l)
+{
+	(void)l;
+}
+
+static inline void fz_lock_note_taken(const struct fz_lock *l)
+{
+	(void)l;
+}
+
+static inline void fz_lock_note_released(const struct fz_lock *l)
+{
+	(void)l;
+}
+
+static inline void fz_lock_check_none_held(const char *where)
+{
+	(void)where;
+}
+#endif
+
+/* Free, whatever it was.  Where a static FZ_LOCK() does not do. */
+static inline void fz_lock_init(struct fz_lock *l, enum fz_rank rank)
+{
+	(void)rank;
+	*l = (struct fz_lock)FZ_LOCK(rank);
+}
+
+/* Not waited for, so in any order. */
 static inline bool fz_lock_try(struct fz_lock *l)
 {
 	uint32_t free_ = 0;
 
 	/* acquire: pairs with the release in fz_lock_release(). */
-	return atomic_compare_exchange_strong_explicit(&l->word, &free_, 1,
-						       memory_order_acquire,
-						       memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&l->word, &free_, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	fz_lock_note_taken(l);
+	return true;
 }
 
 static inline void fz_lock_acquire(struct fz_lock *l)
 {
+	fz_lock_check_order(l);
 	if (FZ_LIKELY(fz_lock_try(l)))
 		return;
 	for (int spin = 0; spin < 100; spin++) {
@@ -47,10 +122,12 @@ static inline void fz_lock_acquire(struct fz_lock *l)
 	/* acquire: as in fz_lock_try(). */
 	while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0)
 		fz_sys_futex_wait(&l->word, 2, NULL);
+	fz_lock_note_taken(l);
 }
 
 static inline void fz_lock_release(struct fz_lock *l)
 {
+	fz_lock_note_released(l);
 	/* release: pairs with the acquires above. */
 	if (FZ_UNLIKELY(atomic_exchange_explicit(&l->word, 0,
 						 memory_order_release) == 2))

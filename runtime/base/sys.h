@@ -7,17 +7,23 @@
  * libc state, and may be used in any context, signal handlers included.
  */
 
+#include <asm/errno.h>
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
 #include "arch/arch.h"
 #include "runtime/base/base.h"
+#include "runtime/base/fault.h"
 
 #include <asm/unistd.h>
 
 static inline long fz_sys_futex_wait(const void *word, uint32_t expected,
 				     const struct __kernel_timespec *relative)
 {
+	if (FZ_FAULT(futex_spurious))
+		return 0;
+	if (FZ_FAULT(futex_eintr))
+		return -EINTR;
 	return fz_syscall4(__NR_futex, (long)word, FUTEX_WAIT_PRIVATE, expected,
 			   (long)relative);
 }
@@ -90,6 +96,8 @@ static inline bool fz_sys_is_stream(int fd)
 
 static inline long fz_sys_mmap(size_t size, int prot, int flags)
 {
+	if (FZ_FAULT(mmap))
+		return -ENOMEM;
 	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/adopt.h"
 
+#include <asm/errno.h>
+
 #include "runtime/base/host.h"
 #include "runtime/base/uapi.h"
 #include "runtime/sched/cancel.h"
@@ -76,7 +78,8 @@ int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber)
 {
 	struct order order = { .body = body };
-	int err = fz_host.thread_create(stack, size, adopted, &order);
+	int err = FZ_FAULT(thread_fiber) ? -EAGAIN :
+		fz_host.thread_create(stack, size, adopted, &order);
 
 	if (err)
 		return err;

@@ -8,7 +8,7 @@
 _Atomic bool fz_cputime_exact;
 
 /* One starts it, the others wait until it is on; no sample is half taken then. */
-static struct fz_lock start_lock;
+static struct fz_lock start_lock = FZ_LOCK(FZ_RANK_CPU_TIME);
 
 uint64_t fz_cputime_of_tid(int tid)
 {
@@ -143,5 +143,5 @@ void fz_cputime_sample(struct fz_carrier *c)
 void fz_cputime_after_fork(void)
 {
 	atomic_store_explicit(&fz_cputime_exact, false, memory_order_relaxed);
-	__builtin_memset(&start_lock, 0, sizeof(start_lock));
+	fz_lock_init(&start_lock, FZ_RANK_CPU_TIME);
 }

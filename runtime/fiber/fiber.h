@@ -139,7 +139,7 @@ struct fz_fiber {
 	 * a miss each time.
 	 */
 	_Alignas(FZ_CACHE_LINE)
-	void *sp;			/* saved context, while not running */
+	void *sp;			/* saved context; NULL while it runs */
 	uintptr_t tcb;
 	struct fz_carrier *carrier;	/* valid while running */
 	_Atomic uint64_t wait;		/* runtime/sched/park.h; any thread */

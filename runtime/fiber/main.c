@@ -2,9 +2,9 @@
 /*
  * runtime/fiber/main.c - the main thread: it becomes a fiber, and its end is not the process's.
  */
+#include <asm/errno.h>
 #include <linux/prctl.h>
 
-#include "runtime/base/die.h"
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"
@@ -28,8 +28,10 @@ int fz_fiber_prepare_main(struct fz_fiber **ret_context)
 	enum { CONTEXT_STACK = 256 * 1024 };
 	void *stack;
 	size_t size;
-	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
+	int err = fz_carrier_prepare_first() ? 0 : -ENOMEM;
 
+	if (!err)
+		err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
 	return err ? err : fz_adopt_context(stack, size, carry_main, ret_context);
 }
 
@@ -43,8 +45,7 @@ void fz_fiber_adopt_main(struct fz_fiber *context)
 	self->tcb = fz_tcb_get();
 	fz_syscall3(__NR_get_robust_list, 0, (long)&self->thread.robust_list, (long)&list_size);
 	c = fz_carrier_new(context, self->tcb);
-	if (!c)
-		fz_die("no memory for the first carrier");
+	FZ_ASSERT(c);
 	fz_adopt_cut_rseq();
 	fz_syscall5(__NR_prctl, PR_GET_NAME, (long)self->thread.name, 0, 0, 0);
 	self->thread.tid = c->tid;

@@ -12,7 +12,7 @@ static struct {
 	struct fz_lock lock;
 	struct fz_fiber *first;
 	_Atomic uint32_t count;
-} pool;
+} pool = { .lock = FZ_LOCK(FZ_RANK_POOL) };
 
 /*
  * A processor's list is taken whole and put back, so that nobody sees half a change.
@@ -39,6 +39,15 @@ static void put_for_all(struct fz_fiber *f)
 	atomic_fetch_add_explicit(&pool.count, 1, memory_order_relaxed);
 }
 
+static uint32_t length_of(const struct fz_fiber *list)
+{
+	uint32_t n = 0;
+
+	for (; list; list = list->next)
+		n++;
+	return n;
+}
+
 void fz_pool_put(struct fz_processor *p, struct fz_fiber *f)
 {
 	if (!p) {
@@ -50,6 +59,7 @@ void fz_pool_put(struct fz_processor *p, struct fz_fiber *f)
 		p->free_count = 0;
 	if (p->free_count < FREE_PER_PROCESSOR) {
 		p->free_count++;
+		FZ_ASSERT_SLOW(length_of(f) == p->free_count);
 		put_back(p, f);
 		return;
 	}
@@ -128,4 +138,5 @@ struct fz_fiber *fz_pool_search(const struct fz_birth *birth)
 void fz_pool_after_fork(void)
 {
 	__builtin_memset(&pool, 0, sizeof(pool));
+	fz_lock_init(&pool.lock, FZ_RANK_POOL);
 }

@@ -24,7 +24,7 @@ static struct {
 	_Atomic uint32_t alive;
 	_Atomic int next_tid;
 	_Atomic(struct fz_fiber *) main;
-} registry = { .next_tid = TID_FIRST, .alive = 1 };
+} registry = { .lock = FZ_LOCK(FZ_RANK_REGISTRY), .next_tid = TID_FIRST, .alive = 1 };
 
 uint32_t fz_fiber_alive(void)
 {
@@ -58,6 +58,18 @@ void fz_registry_set_main(struct fz_fiber *f)
 	atomic_store_explicit(&registry.main, f, memory_order_release);
 }
 
+/* With the lock held.  Native threads are counted and not in the list. */
+static bool all_are_linked(void)
+{
+	const struct fz_fiber *before = NULL;
+	uint32_t n = 0;
+
+	for (const struct fz_fiber *f = registry.all; f; before = f, f = f->all.next, n++)
+		if (f->all.prev != before || !(fz_is_fiber(f) || f->thread.is_main))
+			return false;
+	return n <= fz_fiber_alive();
+}
+
 void fz_registry_add(struct fz_fiber *f)
 {
 	fz_lock_acquire(&registry.lock);
@@ -70,6 +82,7 @@ void fz_registry_add(struct fz_fiber *f)
 	if (!f->thread.is_main)
 		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 	fz_signal_thread_started(f);
+	FZ_ASSERT_SLOW(all_are_linked());
 	fz_lock_release(&registry.lock);
 }
 
@@ -86,6 +99,7 @@ bool fz_registry_remove(struct fz_fiber *f)
 		f->all.next->all.prev = f->all.prev;
 	if (f->kind == FZ_KIND_FIBER)
 		fz_signal_thread_ended(f);
+	FZ_ASSERT_SLOW(all_are_linked());
 	/* acq_rel: who exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
 	fz_lock_release(&registry.lock);
@@ -179,6 +193,7 @@ void fz_fiber_after_fork(void)
 	struct fz_fiber keep = *self;
 
 	__builtin_memset(&registry, 0, sizeof(registry));
+	fz_lock_init(&registry.lock, FZ_RANK_REGISTRY);
 	fz_pool_after_fork();
 	fz_fiber_alone();
 	/* Batches that the parent gave out are not used twice here. */

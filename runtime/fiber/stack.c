@@ -50,7 +50,7 @@ static struct {
 	struct fz_lock lock;
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
-} slabs;
+} slabs = { .lock = FZ_LOCK(FZ_RANK_SLABS) };
 
 static struct slab_class *find_class(size_t slot, size_t guard)
 {
@@ -190,4 +190,5 @@ void fz_stack_after_fork(void)
 	/* Somebody was at it: what is half done is forgotten, which is address space. */
 	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
 		__builtin_memset(&slabs, 0, sizeof(slabs));
+	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);
 }

@@ -16,7 +16,9 @@ struct bucket {
 };
 
 /* Whole pages, for fz_pin_after_fork(). */
-static _Alignas(4096) struct bucket buckets[BUCKETS];
+static _Alignas(4096) struct bucket buckets[BUCKETS] = {
+	[0 ... BUCKETS - 1].lock = FZ_LOCK(FZ_RANK_BUCKET)
+};
 _Static_assert(sizeof(buckets) % 4096 == 0, "whole pages");
 
 static struct bucket *bucket_of(int fd)
@@ -30,6 +32,17 @@ static struct fz_pin *first_in(const struct bucket *b)
 	return atomic_load_explicit(&b->first, memory_order_relaxed);
 }
 
+/* With the lock held. */
+static bool is_list(const struct bucket *b)
+{
+	const struct fz_pin *before = NULL;
+
+	for (const struct fz_pin *pin = first_in(b); pin; before = pin, pin = pin->next)
+		if (pin->prev != before || !pin->linked || bucket_of(pin->number) != b)
+			return false;
+	return true;
+}
+
 /* Under the lock of their bucket, as unlink_locked(). */
 static void link_locked(struct fz_pin *pin)
 {
@@ -41,6 +54,7 @@ static void link_locked(struct fz_pin *pin)
 		pin->next->prev = pin;
 	atomic_store_explicit(&b->first, pin, memory_order_relaxed);
 	pin->linked = true;
+	FZ_ASSERT_SLOW(is_list(b));
 }
 
 static void unlink_locked(struct fz_pin *pin)
@@ -53,6 +67,7 @@ static void unlink_locked(struct fz_pin *pin)
 		atomic_store_explicit(&bucket_of(pin->number)->first, pin->next,
 				      memory_order_relaxed);
 	pin->linked = false;
+	FZ_ASSERT_SLOW(is_list(bucket_of(pin->number)));
 }
 
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again)

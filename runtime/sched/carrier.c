@@ -13,26 +13,38 @@ static struct {
 	char *spare, *spare_end;
 	_Atomic uint32_t count;
 	_Atomic(struct fz_carrier *) all;
-} carriers;
+} carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
+
+/* Is there room for one more record?  With the lock held, or before the second thread. */
+static bool has_room(void)
+{
+	enum { CHUNK = 64 * 1024 };
+	long mem;
+
+	if ((size_t)(carriers.spare_end - carriers.spare) >= sizeof(struct fz_carrier))
+		return true;
+	mem = fz_sys_mmap(CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	if (fz_sys_failed(mem))
+		return false;
+	carriers.spare = (char *)mem;
+	carriers.spare_end = carriers.spare + CHUNK;
+	return true;
+}
+
+bool fz_carrier_prepare_first(void)
+{
+	return has_room();
+}
 
 static struct fz_carrier *alloc(void)
 {
-	enum { CHUNK = 64 * 1024 };
 	struct fz_carrier *c = NULL;
 
 	fz_lock_acquire(&carriers.lock);
-	if ((size_t)(carriers.spare_end - carriers.spare) < sizeof(*c)) {
-		long mem = fz_sys_mmap(CHUNK, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS);
-
-		if (fz_sys_failed(mem))
-			goto out;
-		carriers.spare = (char *)mem;
-		carriers.spare_end = carriers.spare + CHUNK;
+	if (has_room()) {
+		c = (struct fz_carrier *)carriers.spare;
+		carriers.spare += sizeof(*c);
 	}
-	c = (struct fz_carrier *)carriers.spare;
-	carriers.spare += sizeof(*c);
-out:
 	fz_lock_release(&carriers.lock);
 	return c;
 }
@@ -43,8 +55,6 @@ static void begin(struct fz_carrier *c, struct fz_fiber *context, uintptr_t libc
 	c->libc_tcb = libc_tcb;
 	context->kind = FZ_KIND_CARRIER;
 	context->carrier = c;
-	/* relaxed: a carrier's own context never leaves the runtime. */
-	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
 	fz_sys_sigmask(2 /* SIG_SETMASK */, NULL, &c->kernel_mask);
 	c->tid = (int)fz_sys_gettid();
 	atomic_fetch_add_explicit(&carriers.count, 1, memory_order_relaxed);
@@ -56,6 +66,8 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb)
 
 	if (!c)
 		return NULL;
+	/* relaxed: a carrier's own context never leaves the runtime. */
+	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
 	begin(c, context, libc_tcb);
 	fz_alt_stack_carrier_started(c);
 	c->all_next = atomic_load_explicit(&carriers.all, memory_order_relaxed);
@@ -146,6 +158,7 @@ uint32_t fz_carrier_count(void)
 void fz_carrier_after_fork(void)
 {
 	__builtin_memset(&carriers, 0, sizeof(carriers));
+	fz_lock_init(&carriers.lock, FZ_RANK_CARRIERS);
 	fz_carrier_idle_after_fork();
 	fz_carrier_thread_after_fork();
 }

@@ -63,6 +63,9 @@ struct fz_carrier {
 	} preempt;			/* ... and when it looked whom to preempt */
 };
 
+/* After this the first fz_carrier_new() does not fail.  Returns false if there is no memory. */
+bool fz_carrier_prepare_first(void);
+
 /* A carrier with this context, on the calling kernel thread.  NULL: no memory. */
 struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
 

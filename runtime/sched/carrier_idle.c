@@ -25,7 +25,7 @@ static struct {
 	struct fz_carrier *first;	/* the one that came last */
 	uint32_t count, least;		/* the least since fz_carrier_shrink() */
 	_Atomic fz_nsec none_until;	/* a new thread has found no room beside them */
-} idle;
+} idle = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 bool fz_carrier_await(struct fz_carrier *c)
 {
@@ -44,6 +44,16 @@ static void wake(struct fz_carrier *c, uint32_t what)
 	fz_sys_futex_wake(&c->wakeup, 1);
 }
 
+/* With the lock held. */
+static bool is_counted(void)
+{
+	uint32_t n = 0;
+
+	for (const struct fz_carrier *c = idle.first; c; c = c->idle_next)
+		n++;
+	return n == idle.count;
+}
+
 void fz_carrier_push_idle(struct fz_carrier *c)
 {
 	/* relaxed: published by the lock. */
@@ -52,6 +62,7 @@ void fz_carrier_push_idle(struct fz_carrier *c)
 	c->idle_next = idle.first;
 	idle.first = c;
 	idle.count++;
+	FZ_ASSERT_SLOW(is_counted());
 	fz_lock_release(&idle.lock);
 }
 
@@ -72,6 +83,7 @@ static bool hand_off(struct fz_processor *p, bool to_mortal)
 		*link = c->idle_next;
 		if (--idle.count < idle.least)
 			idle.least = idle.count;
+		FZ_ASSERT_SLOW(is_counted());
 	}
 	fz_lock_release(&idle.lock);
 	if (!c)
@@ -140,6 +152,7 @@ static uint32_t end_idle(uint32_t excess, uint32_t keep)
 	}
 	idle.count -= ended;
 	idle.least = idle.count;
+	FZ_ASSERT_SLOW(is_counted());
 	fz_lock_release(&idle.lock);
 	while ((c = leaving)) {
 		leaving = c->idle_next;
@@ -181,11 +194,13 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
 
 bool fz_carrier_has_spare(void)
 {
+	uint32_t nested = fz_bar_handlers();
 	bool spare;
 
 	fz_lock_acquire(&idle.lock);
 	spare = idle.first != NULL;
 	fz_lock_release(&idle.lock);
+	fz_allow_handlers(nested);
 	return spare;
 }
 
@@ -201,4 +216,5 @@ int fz_carrier_keep_spare(void)
 void fz_carrier_idle_after_fork(void)
 {
 	__builtin_memset(&idle, 0, sizeof(idle));
+	fz_lock_init(&idle.lock, FZ_RANK_CARRIERS);
 }

@@ -21,7 +21,7 @@ static struct {
 	struct fz_lock lock;
 	struct fz_carrier *first;	/* guarded by lock */
 	_Atomic uint32_t held;		/* futex; none begins to end; written under the lock */
-} ended;
+} ended = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 /* What a new kernel thread is given; on the stack of who waits for the answer. */
 struct birth {
@@ -107,6 +107,8 @@ static void *carrier_thread(void *arg)
 	struct fz_carrier *c = birth->again;
 
 	self->tcb = fz_tcb_get();
+	/* relaxed: a carrier's own context never leaves the runtime. */
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	fz_adopt_cut_rseq();
 	if (c)
 		fz_carrier_begin_again(c, self);
@@ -146,8 +148,8 @@ static struct fz_carrier *take_ended(void)
 
 int fz_carrier_start(void)
 {
+	uint32_t got, nested = fz_bar_handlers();
 	struct birth birth = { .again = take_ended() };
-	uint32_t got;
 	int err = 0;
 
 	if (birth.again) {
@@ -156,15 +158,18 @@ int fz_carrier_start(void)
 	} else {
 		err = fz_stack_alloc(CONTEXT_STACK, 4096, &birth.stack, &birth.stack_size);
 	}
+	fz_allow_handlers(nested);
 	if (!err)
-		err = fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread,
-					    &birth);
+		err = FZ_FAULT(thread_carrier) ? -EAGAIN :
+			fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread, &birth);
 	if (err) {
 		if (birth.again) {
+			nested = fz_bar_handlers();
 			fz_lock_acquire(&ended.lock);
 			birth.again->idle_next = ended.first;
 			ended.first = birth.again;
 			fz_lock_release(&ended.lock);
+			fz_allow_handlers(nested);
 		}
 		return err;
 	}
@@ -176,4 +181,5 @@ int fz_carrier_start(void)
 void fz_carrier_thread_after_fork(void)
 {
 	__builtin_memset(&ended, 0, sizeof(ended));
+	fz_lock_init(&ended.lock, FZ_RANK_CARRIERS);
 }

@@ -63,7 +63,7 @@ static struct {
 	uintptr_t tcb;			/* set before it does anything else */
 	_Atomic bool cancelled;		/* by pthread_cancel, which has returned */
 	bool cancel_seen;		/* the monitor's own */
-} monitor;
+} monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
 
 void fz_monitor_poke(void)
 {
@@ -397,7 +397,6 @@ void fz_monitor_run(void)
 	monitor.tcb = self->tcb;
 	/* As fz_host.thread_create() makes it. */
 	monitor.mask = FZ_SIGNALS_ALL;
-	fz_signal_guard_libc();
 	for (;;) {
 		uint32_t wanted = apply_mask();
 		bool again;
@@ -442,5 +441,6 @@ void fz_monitor_run(void)
 void fz_monitor_after_fork(void)
 {
 	__builtin_memset(&monitor, 0, sizeof(monitor));
+	fz_lock_init(&monitor.mask_lock, FZ_RANK_MASK);
 	fz_sys_forget_pages(looks, sizeof(looks));
 }

@@ -233,6 +233,7 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 {
 	uint64_t number;
 
+	fz_lock_check_none_held("fz_park");
 	look_for_requests(self);
 	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
 		return block(self, deadline);

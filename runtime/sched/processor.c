@@ -168,6 +168,7 @@ void fz_enter_runtime(struct fz_fiber *self)
 
 void fz_leave_runtime(struct fz_fiber *self)
 {
+	fz_lock_check_none_held("fz_leave_runtime");
 	if (self->kind == FZ_KIND_FIBER) {
 		struct fz_carrier *c;
 

@@ -26,6 +26,11 @@ struct fz_runq {
 	_Atomic(struct fz_fiber *) slot;
 };
 
+static inline void fz_runq_init(struct fz_runq *q)
+{
+	*q = (struct fz_runq){ .lock = FZ_LOCK(FZ_RANK_QUEUE) };
+}
+
 static inline uint32_t fz_runq_length(struct fz_runq *q)
 {
 	/*
@@ -51,6 +56,22 @@ static inline void fz_runq_count_cpu_bound(struct fz_runq *q, int by)
 			      memory_order_relaxed);
 }
 
+/* Under the lock: those that do not compute are first, and the numbers are true. */
+static inline bool fz_runq_is_sound(const struct fz_runq *q)
+{
+	const struct fz_fiber *last = NULL;
+	uint32_t n = 0, brief = 0;
+
+	for (const struct fz_fiber *f = q->head; f; last = f, f = f->next) {
+		n++;
+		if (f == q->last_brief)
+			brief = n;
+	}
+	return last == q->tail && !q->last_brief == !brief &&
+	       n == atomic_load_explicit(&q->length, memory_order_relaxed) &&
+	       n - brief == atomic_load_explicit(&q->cpu_bound, memory_order_relaxed);
+}
+
 static inline void fz_runq_insert_after(struct fz_runq *q, struct fz_fiber *before,
 					struct fz_fiber *f)
 {
@@ -73,6 +94,7 @@ static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
 	}
 	/* seq_cst: pairs with fz_runq_length(). */
 	atomic_fetch_add_explicit(&q->length, 1, memory_order_seq_cst);
+	FZ_ASSERT_SLOW(fz_runq_is_sound(q));
 }
 
 /*
@@ -106,6 +128,7 @@ static inline struct fz_fiber *fz_runq_remove_after(struct fz_runq *q, struct fz
 		fz_runq_count_cpu_bound(q, -1);
 	/* relaxed: only additions are waited for. */
 	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
+	FZ_ASSERT_SLOW(fz_runq_is_sound(q));
 	return f;
 }
 

@@ -250,7 +250,9 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 		      enum fz_left how)
 {
 	const uint64_t mask = to->kind == FZ_KIND_FIBER ? to->mask : FZ_SIGNALS_ALL;
+	void *const sp = to->sp;
 
+	fz_check_switch(c, from, to);
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
@@ -267,7 +269,8 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	 */
 	else if (mask != c->kernel_mask)
 		fz_signal_load_mask(c, mask);
-	fz_switch(&from->sp, to->sp, to->tcb);
+	to->sp = NULL;
+	fz_switch(&from->sp, sp, to->tcb);
 	finish_switch(from);
 }
 

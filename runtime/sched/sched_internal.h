@@ -4,9 +4,13 @@
 
 /*
  * runtime/sched/sched_internal.h - what the files of this room share: the word that says who
- * has a processor, and waiting for one.
+ * has a processor, waiting for one, locks taken outside the runtime, and what is checked at a
+ * switch.
  */
 
+#include "runtime/base/lock.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
 static inline uintptr_t owner_word(struct fz_carrier *c, enum fz_owner_state state)
@@ -54,5 +58,73 @@ bool fz_carrier_await(struct fz_carrier *c);
 
 void fz_carrier_idle_after_fork(void);
 void fz_carrier_thread_after_fork(void);
+
+/*
+ * Around a lock, for callers that may be outside the runtime and have no processor: a handler
+ * in between leaves its signal to the monitor.  The second takes what the first returns.
+ */
+static inline uint32_t fz_bar_handlers(void)
+{
+	struct fz_fiber *self = fz_self();
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	uint32_t nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return nested;
+}
+
+static inline void fz_allow_handlers(uint32_t nested)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&fz_self()->in_runtime, nested, memory_order_relaxed);
+}
+
+/* No handler of the program's can run: in the runtime, or with all signals blocked. */
+static inline bool fz_bars_handlers(void)
+{
+	const struct fz_fiber *self = fz_self();
+
+	return atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->call.blocks;
+}
+
+/* A program may leave its thread's stack for one of its own; not for its guard. */
+static inline bool fz_sp_is_possible(const struct fz_carrier *c, const struct fz_fiber *to)
+{
+	const uintptr_t sp = (uintptr_t)to->sp, low = (uintptr_t)to->mem.stack;
+
+	if (to == c->context)
+		return !c->stack || sp - (uintptr_t)c->stack < c->stack_size;
+	return !low || sp - (low - to->mem.guard_size) >= to->mem.guard_size;
+}
+
+/* Without a processor a carrier runs its own context only. */
+static inline bool fz_carrier_may_run(const struct fz_carrier *c, const struct fz_fiber *to)
+{
+	return c->processor ? owner_load(c->processor) ==
+				      ((uintptr_t)c | (uintptr_t)FZ_OWNER_RUNTIME) :
+			      to == c->context;
+}
+
+/*
+ * What is true whenever a carrier leaves one context for another (runtime/DESIGN.md, "Fiber").
+ *
+ *	fz_fiber.sp is NULL  <=>  the context runs, or has never been left
+ */
+static inline void fz_check_switch(const struct fz_carrier *c, const struct fz_fiber *from,
+				   const struct fz_fiber *to)
+{
+	/* relaxed: the context is ours by now. */
+	const uint64_t wait = atomic_load_explicit(&to->wait, memory_order_relaxed);
+
+	fz_lock_check_none_held("a switch");
+	FZ_ASSERT(from->carrier == c && !from->sp && c->left_how == FZ_LEFT_NOTHING);
+	FZ_ASSERT(to->sp && (to->kind == FZ_KIND_FIBER || to == c->context));
+	FZ_ASSERT((wait & FZ_WAIT_STATE_MASK) != FZ_WAIT_PARKED);
+	FZ_ASSERT(atomic_load_explicit(&to->in_runtime, memory_order_relaxed));
+	FZ_ASSERT_SLOW(fz_sp_is_possible(c, to) && fz_carrier_may_run(c, to));
+	FZ_ASSERT_SLOW(!(atomic_load_explicit(&to->thread.life, memory_order_relaxed) &
+			 (FZ_LIFE_ENDED | FZ_LIFE_FREE)));
+}
 
 #endif

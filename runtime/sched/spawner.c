@@ -2,6 +2,7 @@
 #include "runtime/sched/spawner.h"
 
 #include "runtime/base/host.h"
+#include "runtime/base/time.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/carrier.h"
@@ -22,10 +23,14 @@ void fz_spawner_want_spare(void)
 
 void fz_spawner_run(void)
 {
+	const struct __kernel_timespec late = fz_timespec(300 * FZ_MSEC);
+
 	for (;;) {
 		/* acquire: pairs with fz_spawner_want_spare(). */
 		while (!atomic_exchange_explicit(&spawner.wanted, 0, memory_order_acquire))
 			fz_sys_futex_wait(&spawner.wanted, 0, NULL);
+		if (FZ_FAULT(late_spare))
+			fz_syscall2(__NR_nanosleep, (long)&late, 0);
 		/* Out of memory: the monitor wants it again. */
 		if (fz_carrier_keep_spare() == 0)
 			fz_monitor_poke();

@@ -17,8 +17,9 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
-#include "runtime/sched/sched.h"
+#include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
+#include "runtime/signal/signal.h"
 
 /*
  * A limit may forbid any of the kernel threads that this takes.  So they come before
@@ -64,7 +65,8 @@ static int start_helper(struct helper *helper)
 	if (err)
 		return err;
 	atomic_store_explicit(&helper->tcb, 0, memory_order_relaxed);
-	err = fz_host.thread_create(helper->stack, size, helper_thread, helper);
+	err = FZ_FAULT(thread_helper) ? -EAGAIN :
+		fz_host.thread_create(helper->stack, size, helper_thread, helper);
 	if (err)
 		fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
 	return err;
@@ -152,14 +154,31 @@ static const struct fz_backend_hooks hooks = {
 	.submits = fz_carrier_note_submitted,
 };
 
+static int make_processors(uint32_t count)
+{
+	long mem = fz_sys_mmap(count * sizeof(struct fz_processor), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS);
+
+	if (fz_sys_failed(mem))
+		return (int)mem;
+	fz_sched.processors = (struct fz_processor *)mem;
+	fz_runq_init(&fz_sched.global);
+	for (uint32_t i = 0; i < count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		p->backend.ring.owner = &p->owner;
+		fz_runq_init(&p->runq);
+		fz_timers_init(&p->timers);
+	}
+	return 0;
+}
+
 int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
 {
 	static const char no_threads[] = "no kernel threads for the library";
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
 	struct fz_fiber *context = NULL;
-	size_t size;
 	bool narrow;
-	long mem;
 	int err;
 
 	*ret_why = "the limit on memory is low";
@@ -171,17 +190,9 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	if (!count)
 		return -EAGAIN;
 	*ret_why = "no memory";
-	size = count * sizeof(struct fz_processor);
-	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-	if (fz_sys_failed(mem))
-		return (int)mem;
-	fz_sched.processors = (struct fz_processor *)mem;
-	for (uint32_t i = 0; i < count; i++) {
-		struct fz_processor *p = &fz_sched.processors[i];
-
-		p->backend.ring.owner = &p->owner;
-		fz_timers_init(&p->timers);
-	}
+	err = make_processors(count);
+	if (err)
+		return err;
 	err = fz_backends_init(&fz_sched.processors->backend, count,
 			       sizeof(struct fz_processor), backend, &hooks, ret_why);
 	if (!err) {
@@ -198,12 +209,21 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 		}
 	}
 	if (err) {
-		fz_syscall2(__NR_munmap, mem, (long)size);
+		fz_syscall2(__NR_munmap, (long)fz_sched.processors,
+			    (long)(count * sizeof(struct fz_processor)));
 		fz_sched.processors = NULL;
 		return err;
 	}
 	fz_sched.count = count;
 	fz_fiber_adopt_main(context);
+	/*
+	 * Before the first fiber may block this carrier, and another one hold the locks that
+	 * making a carrier takes.  The monitor tries again if there is none to be had.
+	 */
+	fz_carrier_keep_spare();
+	/* Before a fiber that blocks there is interrupted by one of these signals. */
+	fz_signal_guard_libc();
+	FZ_DEBUG_ONLY(fz_lock_allowed = fz_bars_handlers);
 	decide(START_DONE);
 	atomic_store_explicit(&fz_sched.started, true, memory_order_release);
 	return 0;
@@ -220,4 +240,5 @@ void fz_sched_after_fork(void)
 	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
 		    (long)(fz_sched.count * sizeof(struct fz_processor)));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
+	FZ_DEBUG_ONLY(fz_lock_allowed = NULL);
 }

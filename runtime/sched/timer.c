@@ -8,6 +8,7 @@
 
 void fz_timers_init(struct fz_timers *t)
 {
+	fz_lock_init(&t->lock, FZ_RANK_HEAP);
 	t->used = 0;
 	atomic_store_explicit(&t->earliest, FZ_FOREVER, memory_order_relaxed);
 }
@@ -45,10 +46,20 @@ static void sift_down(struct fz_timers *t, uint32_t slot, struct fz_fiber *f)
 	place(t, slot, f);
 }
 
+static bool is_heap(const struct fz_timers *t)
+{
+	for (uint32_t slot = 1; slot <= t->used; slot++)
+		if (t->heap[slot]->timer.slot != slot ||
+		    (slot > 1 && t->heap[slot / 2]->timer.deadline > t->heap[slot]->timer.deadline))
+			return false;
+	return true;
+}
+
 static void publish_earliest(struct fz_timers *t)
 {
 	fz_nsec earliest = t->used ? t->heap[1]->timer.deadline : FZ_FOREVER;
 
+	FZ_ASSERT_SLOW(is_heap(t));
 	/* relaxed: see fz_timers_earliest(). */
 	atomic_store_explicit(&t->earliest, earliest, memory_order_relaxed);
 }

@@ -19,7 +19,7 @@ static struct {
 	uint64_t ignored;
 	uint64_t hidden;		/* between before_spawn and after_spawn */
 	uint32_t spawning;
-} table;
+} table = { .lock = FZ_LOCK(FZ_RANK_ACTIONS) };
 
 struct fz_action fz_signal_action_get(int sig)
 {
@@ -237,7 +237,7 @@ void fz_signal_actions_after_fork(void)
 {
 	uint64_t set = atomic_load_explicit(&table.substituted, memory_order_relaxed);
 
-	__builtin_memset(&table.lock, 0, sizeof(table.lock));
+	fz_lock_init(&table.lock, FZ_RANK_ACTIONS);
 	table.spawning = 0;
 	/* Somebody was writing when we were forked. */
 	for (int sig = 1; sig <= FZ_SIGNALS; sig++)

@@ -20,7 +20,7 @@ static struct {
 	/* What is pending, in the order of arrival; guarded by lock, the set to be read without. */
 	struct fz_signode *first, *last;
 	_Atomic uint64_t pending;
-} process;
+} process = { .lock = FZ_LOCK(FZ_RANK_PROCESS) };
 
 void fz_signal_process_lock(void)
 {
@@ -134,5 +134,6 @@ void fz_signal_process_after_fork(void)
 {
 	/* The nodes are lost, with what their threads would have done. */
 	__builtin_memset(&process, 0, sizeof(process));
+	fz_lock_init(&process.lock, FZ_RANK_PROCESS);
 	atomic_store_explicit(&fz_signal_arriving, 0, memory_order_relaxed);
 }

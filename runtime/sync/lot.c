@@ -32,7 +32,9 @@ struct bucket {
 };
 
 /* Whole pages, for fz_lot_after_fork(). */
-static _Alignas(4096) struct bucket buckets[BUCKETS];
+static _Alignas(4096) struct bucket buckets[BUCKETS] = {
+	[0 ... BUCKETS - 1].lock = FZ_LOCK(FZ_RANK_BUCKET)
+};
 
 static struct bucket *bucket_of(const void *word)
 {
@@ -42,6 +44,18 @@ static struct bucket *bucket_of(const void *word)
 	return &buckets[hash >> (64 - 13)];
 }
 _Static_assert(BUCKETS == 1 << 13, "bucket_of() takes 13 bits");
+
+/* With the lock held. */
+static bool is_list(const struct bucket *b)
+{
+	const struct waiter *before = NULL;
+
+	for (const struct waiter *w = b->head; w; before = w, w = w->next)
+		if (w->prev != before || !w->queued ||
+		    bucket_of(atomic_load_explicit(&w->word, memory_order_relaxed)) != b)
+			return false;
+	return b->tail == before;
+}
 
 static void append(struct bucket *b, struct waiter *w)
 {
@@ -53,6 +67,7 @@ static void append(struct bucket *b, struct waiter *w)
 		b->head = w;
 	b->tail = w;
 	w->queued = true;
+	FZ_ASSERT_SLOW(is_list(b));
 }
 
 static void prepend(struct bucket *b, struct waiter *w)
@@ -65,6 +80,7 @@ static void prepend(struct bucket *b, struct waiter *w)
 		b->tail = w;
 	b->head = w;
 	w->queued = true;
+	FZ_ASSERT_SLOW(is_list(b));
 }
 
 static void remove(struct bucket *b, struct waiter *w)
@@ -78,6 +94,7 @@ static void remove(struct bucket *b, struct waiter *w)
 	else
 		b->tail = w->prev;
 	w->queued = false;
+	FZ_ASSERT_SLOW(is_list(b));
 }
 
 static bool waits_for(const struct waiter *w, const void *word, uint32_t bits)

@@ -87,6 +87,7 @@ static intptr_t field(const char *symbol)
 
 void setup_layout(void)
 {
+	fz_fault_init(getenv("FZ_FAULTS"));
 	fz_arch_init(getauxval(AT_HWCAP2));
 	fz_host = (struct fz_host){
 		.clock_gettime = clock_gettime,

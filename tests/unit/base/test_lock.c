@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime/base/lock.h"
 #include "runtime_setup.h"
 
 Test(lock, try_succeeds_only_when_free)
 {
-	struct fz_lock l = { 0 };
+	struct fz_lock l = FZ_LOCK(FZ_RANK_QUEUE);
 
 	cr_assert(fz_lock_try(&l));
 	cr_assert(!fz_lock_try(&l));
@@ -20,7 +24,7 @@ Test(lock, try_succeeds_only_when_free)
 
 enum { THREADS = 4, ROUNDS = 200000 };
 
-static struct fz_lock lock;
+static struct fz_lock lock = FZ_LOCK(FZ_RANK_QUEUE);
 static unsigned long plain_count;
 static _Atomic int inside;
 static _Atomic unsigned violations;
@@ -79,3 +83,102 @@ Test(lock, all_waiters_get_it)
 		pthread_join(threads[i], NULL);
 	cr_assert_eq(GET(entered), 20);
 }
+
+/* ---- ranks ---------------------------------------------------------------- */
+
+#ifdef FZ_DEBUG
+
+static struct fz_lock ranked[] = {
+	FZ_LOCK(FZ_RANK_REGISTRY), FZ_LOCK(FZ_RANK_BUCKET), FZ_LOCK(FZ_RANK_BUCKET),
+	FZ_LOCK(FZ_RANK_QUEUE), FZ_LOCK(FZ_RANK_UNSET),
+};
+enum { OUTER, LOW, HIGH, INNER, UNRANKED };
+
+Test(lock, ranks_are_taken_downwards)
+{
+	for (int i = OUTER; i <= INNER; i++)
+		fz_lock_acquire(&ranked[i]);
+	/* Released in any order. */
+	fz_lock_release(&ranked[LOW]);
+	fz_lock_release(&ranked[INNER]);
+	fz_lock_acquire(&ranked[INNER]);
+	fz_lock_release(&ranked[OUTER]);
+	fz_lock_release(&ranked[INNER]);
+	fz_lock_release(&ranked[HIGH]);
+	fz_lock_check_none_held("the end");
+	/* Who does not wait may ask in any order. */
+	fz_lock_acquire(&ranked[INNER]);
+	cr_assert(fz_lock_try(&ranked[OUTER]));
+	fz_lock_release(&ranked[OUTER]);
+	fz_lock_release(&ranked[INNER]);
+}
+
+static void take_upwards(void)
+{
+	fz_lock_acquire(&ranked[INNER]);
+	fz_lock_acquire(&ranked[OUTER]);
+}
+
+static void take_twice(void)
+{
+	fz_lock_acquire(&ranked[LOW]);
+	fz_lock_acquire(&ranked[LOW]);
+}
+
+static void take_pair_upwards(void)
+{
+	fz_lock_acquire(&ranked[HIGH]);
+	fz_lock_acquire(&ranked[LOW]);
+}
+
+static void take_unranked(void)
+{
+	fz_lock_acquire(&ranked[UNRANKED]);
+}
+
+static void park_with_lock(void)
+{
+	fz_lock_acquire(&ranked[OUTER]);
+	fz_park(fz_self(), 0);
+}
+
+static void release_of_nobody(void)
+{
+	fz_lock_release(&ranked[OUTER]);
+}
+
+static void dies(void (*fn)(void), const char *message)
+{
+	char said[512] = "";
+	int ends[2], status;
+	ssize_t n;
+	pid_t child;
+
+	cr_assert_eq(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		dup2(ends[1], 2);
+		signal(SIGABRT, SIG_DFL);
+		fn();
+		_exit(0);
+	}
+	close(ends[1]);
+	n = read(ends[0], said, sizeof(said) - 1);
+	close(ends[0]);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(n > 0 && WIFSIGNALED(status), "status %x", status);
+	cr_assert_eq(WTERMSIG(status), SIGABRT);
+	cr_assert_not_null(strstr(said, message), "it said: %s", said);
+}
+
+Test(lock, wrong_ranks_are_named)
+{
+	dies(take_upwards, "rank REGISTRY is asked for with one of rank QUEUE held");
+	dies(take_twice, "rank BUCKET is asked for with one of rank BUCKET held");
+	dies(take_pair_upwards, "rank BUCKET is asked for with one of rank BUCKET held");
+	dies(take_unranked, "has no rank");
+	dies(park_with_lock, "fz_park with a lock of rank REGISTRY held");
+	dies(release_of_nobody, "rank REGISTRY is released by who does not hold it");
+}
+
+#endif

@@ -14,7 +14,7 @@
 
 enum { QUEUES = 3, FIBERS = 64 };
 
-static struct fz_lock lock;
+static struct fz_lock lock = FZ_LOCK(FZ_RANK_LIMIT);
 static unsigned long plain;
 
 static void *increment(void *arg)
@@ -30,7 +30,7 @@ static void *increment(void *arg)
 
 /* A fiber's plain fields are its holder's: the queue hands them over. */
 static struct fz_fiber fibers[FIBERS];
-static struct fz_runq queues[QUEUES];
+static struct fz_runq queues[QUEUES] = { [0 ... QUEUES - 1].lock = FZ_LOCK(FZ_RANK_QUEUE) };
 
 static void *juggle(void *arg)
 {

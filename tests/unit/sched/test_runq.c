@@ -17,7 +17,7 @@ static struct fz_fiber *new_fibers(int n)
 
 Test(runq, first_in_first_out)
 {
-	struct fz_runq q = { .length = 0 };
+	struct fz_runq q = { .lock = FZ_LOCK(FZ_RANK_QUEUE) };
 	struct fz_fiber *f = new_fibers(1000);
 
 	cr_assert_null(fz_runq_pop(&q));
@@ -43,7 +43,7 @@ Test(runq, first_in_first_out)
 
 Test(runq, slot_displaces_to_the_end)
 {
-	struct fz_runq q = { .length = 0 };
+	struct fz_runq q = { .lock = FZ_LOCK(FZ_RANK_QUEUE) };
 	struct fz_fiber *f = new_fibers(4);
 
 	cr_assert_null(fz_runq_pop_slot(&q));
@@ -79,7 +79,7 @@ static int pop_tid(struct fz_runq *q)
 
 Test(runq, those_that_compute_are_last)
 {
-	struct fz_runq q = { .length = 0 };
+	struct fz_runq q = { .lock = FZ_LOCK(FZ_RANK_QUEUE) };
 	struct fz_fiber *f = new_mixed_fibers(7);	/* 0, 3, 6 */
 
 	for (int i = 0; i < 7; i++)
@@ -105,7 +105,7 @@ Test(runq, those_that_compute_are_last)
 
 Test(runq, and_have_their_turn)
 {
-	struct fz_runq q = { .length = 0 };
+	struct fz_runq q = { .lock = FZ_LOCK(FZ_RANK_QUEUE) };
 	struct fz_fiber *f = new_mixed_fibers(5);	/* 0, 3 */
 
 	cr_assert_null(fz_runq_pop_cpu_bound(&q));
@@ -144,10 +144,12 @@ Test(runq, who_computes)
 
 static void steal_of(int n, int expected)
 {
-	struct fz_runq victim = { .length = 0 }, mine = { .length = 0 };
+	struct fz_runq victim, mine;
 	struct fz_fiber *f = new_fibers(n + 1);
 	struct fz_fiber *got;
 
+	fz_runq_init(&victim);
+	fz_runq_init(&mine);
 	for (int i = 0; i < n; i++)
 		fz_runq_push(&victim, &f[i]);
 	fz_runq_push(&mine, &f[n]);
@@ -186,7 +188,7 @@ Test(runq, steals_the_older_half)
  */
 enum { QUEUES = 3, THREADS = 4, FIBERS = 300, ROUNDS = 100000 };
 
-static struct fz_runq queues[QUEUES];
+static struct fz_runq queues[QUEUES] = { [0 ... QUEUES - 1].lock = FZ_LOCK(FZ_RANK_QUEUE) };
 static _Atomic int held[FIBERS];
 static _Atomic unsigned twice;
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/backend/ring_setup.c - a ring is made, its descriptors move, it goes; and what the
+ * kernel's io_uring knows.
+ */
+#include "runtime/backend/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "runtime/backend/own_fd.h"
+#include "runtime/base/features.h"
+#include "runtime/base/sys.h"
+
+enum {
+	SQ_ENTRIES = 256,
+	CQ_ENTRIES = 8192,
+};
+
+static const uint8_t needed_ops[] = {
+	IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL, IORING_OP_ACCEPT,
+	IORING_OP_CONNECT, IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READV,
+	IORING_OP_WRITEV, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_SENDMSG,
+	IORING_OP_RECVMSG,
+};
+
+/* One bit for each opcode; written by fz_ring_init(), the same each time. */
+static uint64_t known_ops[4];
+
+bool fz_ring_knows(uint8_t opcode)
+{
+	return known_ops[opcode / 64] >> opcode % 64 & 1;
+}
+
+static int probe_ops(struct io_uring *uring)
+{
+	_Alignas(struct io_uring_probe) char
+		room[sizeof(struct io_uring_probe) + 256 * sizeof(struct io_uring_probe_op)];
+	struct io_uring_probe *probe = (void *)room;
+	int err;
+
+	__builtin_memset(room, 0, sizeof(room));
+	err = io_uring_register_probe(uring, probe, 256);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < sizeof(needed_ops); i++)
+		if (!io_uring_opcode_supported(probe, needed_ops[i]))
+			return -ENOSYS;
+	for (unsigned op = 0; op < 256; op++)
+		if (io_uring_opcode_supported(probe, (int)op))
+			known_ops[op / 64] |= (uint64_t)1 << op % 64;
+	return 0;
+}
+
+static void set_fd(struct fz_ring *ring, int fd)
+{
+	ring->uring.ring_fd = fd;
+	ring->uring.enter_ring_fd = fd;
+	/* relaxed: both numbers name the same ring until the old is closed. */
+	atomic_store_explicit(&ring->fd, fd, memory_order_relaxed);
+}
+
+int fz_ring_init(struct fz_ring *ring, const char **ret_why)
+{
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+			 IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE,
+		.cq_entries = CQ_ENTRIES,
+	};
+	const uint32_t features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG |
+				  IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE |
+				  IORING_FEAT_SINGLE_MMAP | IORING_FEAT_RW_CUR_POS;
+	long event_fd, err;
+
+	*ret_why = "io_uring_setup";
+	err = FZ_FAULT(ring_setup) ? -ENOMEM :
+		io_uring_queue_init_params(SQ_ENTRIES, &ring->uring, &params);
+	if (err < 0 && err != -EINVAL)
+		return (int)err;
+	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
+	/* It does not know all flags. */
+	if (err)
+		return -ENOSYS;
+	err = -ENOSYS;
+	if ((params.features & features) != features)
+		goto out_exit;
+	err = probe_ops(&ring->uring);
+	if (err < 0)
+		goto out_exit;
+	/* There is nothing to cancel; a kernel that knows the call says so. */
+	if (!fz_feature_allowed(FZ_FEATURE_SYNC_CANCEL) ||
+	    fz_ring_sync_cancel(ring->uring.ring_fd, 0) == -EINVAL) {
+		err = -ENOSYS;
+		goto out_exit;
+	}
+	*ret_why = "eventfd";
+	event_fd = FZ_FAULT(eventfd) ? -EMFILE :
+		fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+	err = event_fd;
+	if (event_fd < 0)
+		goto out_exit;
+	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
+	atomic_store_explicit(&ring->event_fd, fz_own_fd_raise((int)event_fd),
+			      memory_order_relaxed);
+	/* A fork's child must not see a half-shared ring. */
+	io_uring_ring_dontfork(&ring->uring);
+	return 0;
+out_exit:
+	io_uring_queue_exit(&ring->uring);
+	return (int)err;
+}
+
+void fz_ring_init_none(struct fz_ring *ring)
+{
+	static unsigned zero;
+	const _Atomic uintptr_t *owner = ring->owner;
+
+	__builtin_memset(ring, 0, sizeof(*ring));
+	ring->owner = owner;
+	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
+	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
+	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&ring->event_fd, -1, memory_order_relaxed);
+}
+
+void fz_ring_fini(struct fz_ring *ring)
+{
+	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) < 0)
+		return;
+	fz_syscall1(__NR_close, atomic_load_explicit(&ring->event_fd, memory_order_relaxed));
+	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
+}
+
+int fz_ring_vacate_fd(struct fz_ring *ring, int fd)
+{
+	bool is_event = atomic_load_explicit(&ring->event_fd, memory_order_relaxed) == fd;
+	int copy;
+
+	if (!is_event && atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
+		return 0;
+	copy = fz_own_fd_elsewhere(fd);
+	if (copy < 0)
+		return copy;
+	if (is_event)
+		atomic_store_explicit(&ring->event_fd, copy, memory_order_relaxed);
+	else
+		set_fd(ring, copy);
+	return 0;
+}

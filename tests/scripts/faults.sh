@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/faults.sh - what the kernel may refuse, delay or reorder is made to happen
+# (runtime/base/fault.h), in a library that checks its lock ranks and lists: programs answer
+# as natively.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+
+checked=$build/checked
+units=(test_lock test_runq test_lot test_sched)
+
+# Not a part of the make that runs this.
+env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 B="$checked" \
+		"$checked/libfiberize.so" "${units[@]/#/$checked/tests/unit/}" >"$work/make" 2>&1 ||
+	die "make DEBUG=1 FAULTS=1: $(tail -n 3 "$work/make" | tr '\n' ' ')"
+
+for unit in "${units[@]}"; do
+	run "$checked/tests/unit/$unit"
+	same "$unit with slow assertions" 0 "$code"
+done
+
+# checked NAME PROGRAM [VARIABLE=VALUE]...: it ends and says what it does natively.  What the
+# library says is left in $work/err.
+checked() {
+	local name=$1 program=$2 command
+	shift 2
+	command=("$@" "$programs/$program")
+	[ "$program" != sync_stress ] || command+=(0.01 cond)
+	if [ ! -e "$work/$program" ]; then
+		run env "${command[@]}"
+		mv "$work/out" "$work/$program"
+		echo "$code" >"$work/$program.status"
+	fi
+	run env LD_PRELOAD="$checked/libfiberize.so" "${command[@]}"
+	echo "$code" >"$work/out.status"
+	as_natively "$name" "$work/$program" "$work/out"
+}
+
+for program in sync_stress sleep_many mixed_rungs signal_basic cancel_waits fork_basic \
+		cond_basic io_closed; do
+	for how in '' FIBERIZE_PROCESSORS=1 FIBERIZE_BACKEND=epoll; do
+		# shellcheck disable=SC2086
+		checked "$program ${how#FIBERIZE_}" "$program" $how
+	done
+done
+
+# Faults, when they fire, and a program that reaches them with these options.
+while read -r fault times program how; do
+	for when in ${times//,/ }; do
+		# shellcheck disable=SC2086
+		checked "$fault:$when $program ${how#FIBERIZE_}" "$program" \
+			FIBERIZE_STATS=1 FZ_FAULTS="$fault:$when" $how
+		grep -q "^fiberize: fault $fault: reached .*, fired [1-9]" "$work/err" ||
+			fail "$fault:$when $program" "has not fired: $(grep "fault $fault" "$work/err")"
+	done
+done <<'END'
+mmap 1,2,3,4,5,6,1/2 thread_basic
+mmap 5 sleep_many
+dup 1,3,1+ thread_basic
+dup 1,1+ io_closed
+dup 1/2 io_closed FIBERIZE_BACKEND=epoll
+eventfd 1,2 thread_basic FIBERIZE_PROCESSORS=2
+epoll_create 1,2 thread_basic FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=2
+ring_setup 1,2 io_socket FIBERIZE_PROCESSORS=2
+thread_helper 1,2 thread_basic
+thread_carrier 1,2,1/2 mixed_rungs
+thread_carrier 1 thread_basic
+thread_fiber 1,1/2,1/3 thread_basic
+late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
+no_sqe 1/2,1/7 io_socket
+late_completion 1/2,1/5 io_socket
+late_completion 1/3 mixed_rungs
+reordered_completions 1,1/2 io_socket
+submit_again 1,1/2 io_socket FIBERIZE_PROCESSORS=1
+submit_busy 1,1/2 io_socket FIBERIZE_PROCESSORS=1
+ring_lost 1,2 io_socket FIBERIZE_PROCESSORS=1
+futex_spurious 1/2,1/3 native_mix
+futex_eintr 1/2,1/3 native_mix
+wait_eintr 1/2 io_socket
+wait_eintr 1/2 mixed_rungs FIBERIZE_BACKEND=epoll
+END
+
+# What cannot be meant fires nothing, and is said.
+for value in nothing:1 mmap mmap: mmap:0 mmap:1/0 mmap:2/3 mmap:1x mmap:1,dup; do
+	checked "FZ_FAULTS=$value" thread_basic FIBERIZE_STATS=1 FZ_FAULTS=$value
+	same "FZ_FAULTS=$value: said" 1 \
+		"$(grep -c "^fiberize: FZ_FAULTS=$value: a list of NAME:N, .* none fires" "$work/err")"
+	same "FZ_FAULTS=$value: none fires" 0 "$(grep -c 'fired [1-9]' "$work/err")"
+done
+
+finish
