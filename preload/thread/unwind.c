@@ -21,7 +21,7 @@ static void *find(const char *name)
 	void *fn = libgcc ? dlsym(libgcc, name) : NULL;
 
 	if (!fn)
-		fz_die("libgcc_s.so.1 has no %s", name);
+		fz_die("cannot unwind a thread: libgcc_s.so.1 is not installed or has no %s", name);
 	return fn;
 }
 

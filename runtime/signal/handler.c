@@ -13,16 +13,16 @@
 #include "runtime/signal/overrun.h"
 
 /*
- * A handler begins in a call with a mask of its own. If it is the first, make its return
- * restore the mask from before the call. Returns false if the handler has come on top of the
- * first one; it may make such calls itself.
+ * A handler begins in a call with a mask of its own. If it is the first handler, make its return
+ * restore the mask from before the call. Returns false for a handler on top of the first, which
+ * may make such calls itself.
  */
 static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
 	uint64_t interrupted;
 
-	/* It may leave the call by siglongjmp. */
+	/* The handler may leave the call by siglongjmp. */
 	self->sig.restores_mask = false;
 	__builtin_memcpy(&interrupted, &uc->uc_sigmask, sizeof(interrupted));
 	if (interrupted != mask || self->kind != FZ_KIND_FIBER)
@@ -87,7 +87,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	}
 	if (FZ_UNLIKELY(restores) && restore_when_it_ends(self, mask, ucontext))
 		restores = false;
-	/* It may leave the call by siglongjmp. */
+	/* The handler may leave the call by siglongjmp. */
 	self->sig.suspended = false;
 	if (suspended)
 		atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED,
@@ -109,9 +109,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
 		/*
-		 * The return restores `mask` in the kernel, maybe on another carrier. Until
-		 * then the kernel's mask differs from self->mask, and a handler in between
-		 * would take the one for the other: block all signals.
+		 * The return restores `mask`, maybe on another carrier. A handler before that
+		 * would take the kernel's mask for the fiber's: block all signals.
 		 */
 		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
 		self->mask = mask;

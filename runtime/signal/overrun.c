@@ -16,8 +16,9 @@ enum {
  *
  *	state = number << 32 | PENDING | count
  *
- * count: the expirations that the pending signal stands for besides its own, those that the
- * kernel reported with it included. number: changes with each signal that becomes pending.
+ * count: the expirations that the pending signal stands for besides its own, including the
+ * overruns that the kernel reported with it. number: changes with each signal that becomes
+ * pending.
  */
 #define PENDING ((uint64_t)1 << 31)
 #define COUNT (PENDING - 1)

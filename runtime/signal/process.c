@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/process.c - signals that no thread has. The inbox holds those that have
- * arrived where no handler could run. The process's queue holds those that are pending for the
- * process but no longer in the kernel: no thread accepts them, or not yet, for example while a
- * handler that blocks them runs.
+ * runtime/signal/process.c - signals that no thread has. The inbox holds signals that have arrived
+ * where no handler could run. The process's queue holds signals that are pending for the process
+ * but no longer in the kernel: no thread accepts them, or not yet, for example while a handler
+ * that blocks them runs.
  */
 #include "runtime/signal/signal_internal.h"
 

@@ -207,11 +207,11 @@ static void find_thread(struct fz_signode *node)
 
 /*
  * The standard signals that are pending for f. One for the process is not merged with the
- * thread's, which is handled first. relaxed: a thread that has taken its own looks again.
+ * thread's, which is handled first.
  */
 static uint64_t would_merge(const struct fz_fiber *f)
 {
-	/* relaxed: who has taken it looks again. */
+	/* relaxed: a thread that has taken its own looks again. */
 	return atomic_load_explicit(&f->pending, memory_order_relaxed) &
 	       (fz_signal_bit(FZ_SIGNAL_FIRST_REALTIME) - 1);
 }

@@ -41,7 +41,8 @@ static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo
 	    address < low - self->mem.guard_size)
 		return;
 	fz_stack_bounds(self->mem.stack, self->mem.stack_size, &bottom, &size);
-	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: see FIBERIZE_STACK_SIZE",
+	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: recursion without end, or too "
+	       "small a stack; FIBERIZE_STACK_SIZE sets another size",
 	       self->thread.tid, self->thread.name, (unsigned long)size);
 }
 
