@@ -15,7 +15,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* As the dynamic loader would find it: by its path, or by its name alone. */
+/* Would the dynamic loader find this library by `word`: by its path, or by its file name alone? */
 static bool is_ours(const char *word, const char *ours)
 {
 	struct stat a, b;
@@ -28,7 +28,7 @@ static bool is_ours(const char *word, const char *ours)
 	       a.st_ino == b.st_ino;
 }
 
-/* In place: it only becomes shorter.  Returns true if nothing is left. */
+/* Remove this library from the list, in place. Returns true if nothing is left. */
 static bool strip(char *list, const char *ours)
 {
 	char *to = list, *from = list;

@@ -3,14 +3,14 @@
 #define FZ_PRELOAD_PROCESS_CHILDREN_H
 
 /*
- * preload/process/children.h - FIBERIZE_CHILDREN=0: programs that this one executes run
- * without us.
+ * preload/process/children.h - FIBERIZE_CHILDREN=0: programs that this one executes run without
+ * this library.
  */
 
 /*
- * Take this library, and nothing else, out of LD_PRELOAD in the program's own
- * environment: whatever it executes, by whatever call, inherits that, and so does an
- * environment that it makes from its own.  At start-up.
+ * Remove this library, and nothing else, from LD_PRELOAD in the program's own environment, at
+ * start-up. A program that this one executes by any call inherits that environment; so does an
+ * environment that the program makes from its own.
  */
 void fz_children_without_us(char **envp);
 

@@ -2,14 +2,13 @@
 /*
  * preload/process/clone.c - vfork and clone.
  *
- * vfork is a fork whose parent waits until the child executes or exits, which the
- * kernel does for us (CLONE_VFORK); but the child has its own copy of the memory: one
- * that shared ours would use the parent's runtime, and leave behind in our tables what
- * it does to its own signals and descriptors.
+ * vfork is a fork whose parent waits until the child executes or exits; the kernel makes it wait
+ * (CLONE_VFORK). But the child gets its own copy of the memory: a child that shared the memory
+ * would use the parent's runtime, and what it does to its own signals and descriptors would stay
+ * in the parent's tables.
  *
- * clone, as libc has it, without CLONE_VM is a fork with another stack.  With
- * CLONE_VM and CLONE_VFORK the child does share everything with a caller that sleeps:
- * every call of it passes through.
+ * libc's clone without CLONE_VM is a fork with another stack. With CLONE_VM and CLONE_VFORK the
+ * child does share everything with a caller that sleeps: every call of the child passes through.
  */
 #include "preload/gate.h"
 #include "preload/init.h"
@@ -29,7 +28,7 @@ FZ_EXPORT pid_t vfork(void)
 	bool began;
 	long pid;
 
-	/* Nothing is known of libc's layout: its own fork knows. */
+	/* libc's layout is unknown here; its own fork knows it. */
 	if (!fz_layout.tid)
 		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
 	fz_fdtab_share_all();
@@ -59,20 +58,26 @@ static int start_forked(void *arg)
 	fz_after_fork_in_child();
 	status = start.fn(start.arg);
 
-	/* libc ends only this kernel thread; ours would keep the process alive. */
+	/*
+	 * libc ends only this kernel thread; kernel threads of the library would keep the process
+	 * alive.
+	 */
 	if (!fz_runtime_runs() ||
 	    fz_fiber_alive() <= 1)
 		fz_syscall1(__NR_exit_group, status);
 	fz_fiber_main_ended();
 }
 
-/* Unlike fork, libc frees nothing in the child: what we hold of it is not held now. */
+/*
+ * clone() frees no lock of libc in the child, as fork does: the gates see to it that the library
+ * holds none now.
+ */
 static int clone_process(struct start *start, void *stack, int flags, void *parent_tid,
 			 void *tls, void *child_tid)
 {
-	/* Until the child executes, others could not make threads. */
+	/* With CLONE_VFORK other threads could make no threads until the child executes. */
 	bool gates = !(flags & CLONE_VFORK);
-	/* Before that there are no carriers. */
+	/* Before the runtime runs there are no carriers. */
 	bool carriers = gates && fz_runtime_runs();
 	int ret;
 
@@ -114,11 +119,14 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		return clone_process(&start, stack, flags, parent_tid, tls, child_tid);
 	if (self && flags & CLONE_VFORK) {
 		fz_announce(self);
-		/* relaxed: the child is the only one to look, and it is made after. */
+		/* relaxed: only the child reads this, and it is made afterwards. */
 		atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 		borrowed = true;
 	}
-	/* The child executes before this returns; or the caller's signals are its, too. */
+	/*
+	 * The child executes before clone returns. With CLONE_SIGHAND the caller's actions are
+	 * also the child's, and stay.
+	 */
 	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
 	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
 	fz_signal_after_spawn(began);

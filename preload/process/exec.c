@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/process/exec.c - exec and its kin.
+ * preload/process/exec.c - the exec family.
  *
- * The new program inherits the signals that are pending for the process and for the
- * caller, and which are ignored: those that are with us the kernel must have by then.
- * Nothing else of ours outlives the call.  All of this is async-signal-safe.
+ * The new program inherits the signals that are pending for the process and for the caller, and
+ * which signals are ignored. The kernel must have all of that before the call. Nothing else of the
+ * library outlives the call. All functions here are async-signal-safe.
  */
 #include <stdarg.h>
 
@@ -24,8 +24,8 @@ static struct exec before(enum fz_symbol symbol)
 
 	fz_enter(symbol);
 	/*
-	 * acquire: pairs with fz_sched_start().  relaxed: a child that borrows our memory
-	 * (clone) has it set.
+	 * acquire: pairs with fz_sched_start(). relaxed: in a child that borrows our memory
+	 * (clone), in_runtime is set.
 	 */
 	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
@@ -35,7 +35,7 @@ static struct exec before(enum fz_symbol symbol)
 	return (struct exec){ true, fz_signal_before_spawn() };
 }
 
-/* It has failed. */
+/* exec has failed. */
 static int after(struct exec exec, int ret)
 {
 	int saved = errno;
@@ -92,7 +92,7 @@ FZ_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const
 
 /* ---- arguments one by one ---------------------------------------------------- */
 
-/* How many there are, with the NULL at their end. */
+/* The number of arguments, with the NULL at their end. */
 static size_t count(const char *first, va_list list)
 {
 	size_t n = 1;

@@ -2,8 +2,8 @@
 /*
  * preload/process/fork.c - fork and _Fork.
  *
- * The child has the calling fiber as its only thread, dormant.  It inherits our
- * descriptors and may change their flags, so none is OURS alone any more.
+ * The child has the calling fiber as its only thread, and is dormant. It inherits our descriptors
+ * and may change their flags, so no descriptor is known to be OURS alone any more.
  */
 #include "preload/gate.h"
 #include "preload/init.h"
@@ -29,7 +29,7 @@ FZ_EXPORT pid_t fork(void)
 }
 FZ_EXPORT_ALIAS(__fork, fork);
 
-/* Without atfork handlers, so without ours. */
+/* _Fork runs no atfork handlers, so not ours either. */
 FZ_EXPORT pid_t _Fork(void)
 {
 	int tries = 0;

@@ -9,14 +9,14 @@
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
 
-/* How many are inside, in the low half; how many close it, in units of CLOSER. */
+/* Low half: threads inside; above it: threads that close the gate, in units of CLOSER. */
 enum { CLOSER = 1 << 16, INSIDE = CLOSER - 1 };
 
 static struct {
 	_Alignas(FZ_CACHE_LINE) _Atomic uint32_t word;
 } gates[FZ_GATES];
 
-/* Passages of the calling thread: it moves with the fiber. */
+/* How often the calling thread is inside each gate; thread-local, so it moves with the fiber. */
 static __thread uint32_t mine[FZ_GATES];
 
 void fz_gate_enter(enum fz_gate which)
@@ -43,7 +43,9 @@ void fz_gate_leave(enum fz_gate which)
 {
 	_Atomic uint32_t *word = &gates[which].word;
 
-	/* release: what was held is free, for the acquire in fz_gate_close(). */
+	/*
+	 * release: the lock held inside is free again; pairs with the acquire in fz_gate_close().
+	 */
 	if (FZ_UNLIKELY(atomic_fetch_sub_explicit(word, 1, memory_order_release) > CLOSER))
 		fz_sys_futex_wake(word, INT_MAX);
 	mine[which]--;

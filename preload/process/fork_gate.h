@@ -3,17 +3,18 @@
 #define FZ_PRELOAD_PROCESS_FORK_GATE_H
 
 /*
- * preload/process/fork_gate.h - no fork while a thread holds, for us, a lock of libc's that the
- * child would find held for ever.
+ * preload/process/fork_gate.h - no fork while a thread holds, for the library, a lock of libc that
+ * the child would find held for ever.
  *
- * libc's fork sees to the locks of malloc, of stdio and of its stacks, because it takes
- * them to make a thread; it need not see to the loader's list of modules, which we read
- * each time a fiber begins a new life, and clone sees to none.  Who does that is inside a
- * gate meanwhile; who forks closes it, waits until nobody is inside, and opens it after.
+ * libc's fork takes care of the locks of malloc, of stdio and of libc's stacks, because it takes
+ * them to make a thread. It need not take care of the lock of the loader's list of modules, which
+ * the library reads each time a fiber begins a new life. clone takes care of none. A thread that
+ * holds such a lock is inside a gate meanwhile. A thread that forks closes the gate, waits until
+ * no thread is inside, and opens the gate afterwards.
  *
- * For any thread; they wait in the kernel.  A thread that forks in a signal handler on
- * top of its own passage does not wait for itself.  Inside, nothing is waited for that
- * a thread could hold that forks: no lock of the program's.
+ * For any thread; waiting is in the kernel. A thread that forks in a signal handler on top of its
+ * own passage does not wait for itself. Inside a gate, do not wait for anything that a forking
+ * thread could hold: for no lock of the program.
  */
 
 enum fz_gate {
@@ -28,7 +29,7 @@ void fz_gate_leave(enum fz_gate which);
 void fz_gate_close(enum fz_gate which);
 void fz_gate_open(enum fz_gate which);
 
-/* Whoever was inside, or closing, is not here. */
+/* In the child of fork: other threads that were inside or closing do not exist here. */
 void fz_gates_after_fork(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
-/* Either of the two, which return when the child has called exec, or could not. */
+/* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
 typedef int spawn_fn(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 		     const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
@@ -67,7 +67,7 @@ FZ_EXPORT int pclose(FILE *file)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pclose);
 
-	/* libc's own wait goes on after signals. */
+	/* libc's own wait goes on after signals, so no loop here. */
 	if (self)
 		fz_announce(self);
 	return fz_real.pclose(file);
@@ -84,7 +84,10 @@ static void end_system(struct system_call *call)
 	struct fz_fiber *self = call->self;
 
 	fz_signal_after_spawn(call->hides);
-	/* Cancelled, it leaves SIGCHLD blocked; the kernel thread shall not, for others. */
+	/*
+	 * A cancelled system() leaves SIGCHLD blocked for the fiber; the kernel thread must not
+	 * keep it blocked for other fibers.
+	 */
 	if (self && call->returned)
 		fz_signal_set_mask(self, SIG_SETMASK, &call->mask, NULL);
 	else if (self)
@@ -92,8 +95,8 @@ static void end_system(struct system_call *call)
 }
 
 /*
- * Meanwhile libc blocks SIGCHLD, without asking us.  We only take note of that: the command
- * inherits what was blocked before.
+ * libc blocks SIGCHLD during system(), by itself. The fiber's mask only follows; the kernel thread
+ * keeps the previous mask, which the command inherits.
  */
 FZ_EXPORT int system(const char *command)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/process/wait.c - waiting for children: asked without waiting, then parked until
- * one has ended, or the real call.
+ * preload/process/wait.c - waiting for children: a call that does not wait, then the fiber parks
+ * until a child has ended, or makes the real call.
  */
 #include "preload/gate.h"
 #include "preload/real_call.h"
@@ -10,19 +10,21 @@
 #include "runtime/signal/signal.h"
 
 /*
- * Asked without waiting, there was none yet.  Returns 1 when it is worth asking
- * again, 0 to make the real call, -errno.
+ * No child has ended yet: wait for one. Returns 1 when it is worth asking again, 0 to make the
+ * real call, or -errno.
  */
 static int await_child(struct fz_fiber *self, int type, id_t id, int options)
 {
-	/* Children of this kernel thread only: whose are they?  The kernel knows. */
+	/*
+	 * __WNOTHREAD: children of this kernel thread only. Only the kernel knows whose they are.
+	 */
 	return options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
 }
 
 /*
- * A child that has ended sent its signals before, SIGCHLD too, and whoever waited for it has
- * handled them: the kernel may have chosen a thread of ours, but this one looks as well
- * when its mask changes.
+ * A child that has ended sent its signals before, SIGCHLD too; natively the waiting thread has
+ * handled them when the call returns. The kernel may have chosen another kernel thread of ours,
+ * but a change of the mask makes this one look for signals of the process, too.
  */
 static void see_signals(struct fz_fiber *self)
 {
@@ -30,7 +32,7 @@ static void see_signals(struct fz_fiber *self)
 
 	fz_sys_sigmask(SIG_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
 	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
-	/* relaxed: as in fz_leave_runtime(), which hands out what is there. */
+	/* relaxed: as in fz_leave_runtime(), which gives out the signals that have arrived. */
 	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
 		fz_enter_runtime(self);
 		fz_leave_runtime(self);
@@ -113,7 +115,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 
 	if (!self || options & WNOHANG)
 		return fz_real.waitid(type, id, info, options);
-	/* Of a pidfd only the kernel knows whose it is, and whether it is O_NONBLOCK. */
+	/* Only the kernel knows whose child a pidfd is, and whether the pidfd is O_NONBLOCK. */
 	while (ret > 0 && type != P_PIDFD) {
 		siginfo_t none, *found = info ? info : &none;
 		int err = fz_real.waitid(type, id, found, options | WNOHANG);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/signal/jump.c - longjmp out of handlers and elsewhere, contexts of the program's own
- * (makecontext): where libc restores a signal mask by itself, it becomes the fiber's first.
+ * preload/signal/jump.c - longjmp out of handlers and elsewhere, and the program's own contexts
+ * (makecontext). libc restores a signal mask here by itself, so the mask becomes the fiber's
+ * first.
  */
 #include "preload/gate.h"
 #include "runtime/signal/signal.h"
@@ -55,7 +56,7 @@ FZ_EXPORT int setcontext(const ucontext_t *to)
 	return fz_real.setcontext(to);
 }
 
-/* What libc saves in `from` is the new mask already, so the old one is restored here. */
+/* libc saves the new mask in `from`, so this function restores the old one when it is resumed. */
 FZ_EXPORT int swapcontext(ucontext_t *from, const ucontext_t *to)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_swapcontext);
@@ -68,7 +69,7 @@ FZ_EXPORT int swapcontext(ucontext_t *from, const ucontext_t *to)
 	new_mask = word_of(&to->uc_sigmask);
 	restore_mask(new_mask);
 	ret = fz_real.swapcontext(from, to);
-	/* Another thread may have come back. */
+	/* Another thread may have resumed this context. */
 	self = fz_self();
 	if (new_mask != mask && self->kind == FZ_KIND_FIBER)
 		fz_signal_load_mask(self->carrier, mask);

@@ -2,9 +2,9 @@
 /*
  * preload/signal/kill.c - signals that the program sends to itself and its threads.
  *
- * kill() and sigqueue() of the own process: the kernel would choose among kernel
- * threads, so we choose among fibers.  Where that is the caller, the handler has run on
- * return.  What no fiber accepts, or nobody handles, goes to the kernel.
+ * kill() and sigqueue() of the own process: the kernel would choose among kernel threads, so the
+ * library chooses among fibers. If it chooses the caller, the handler has run on return. A signal
+ * that no fiber accepts, or that the program does not handle, goes to the kernel.
  */
 #include "preload/signal/kill.h"
 
@@ -22,7 +22,7 @@ static int send_to_self(struct fz_fiber *self, int sig, int code, uint64_t value
 {
 	struct fz_siginfo info = fz_signal_info(sig, code, value);
 
-	/* Blocked, it must not stay with a carrier that others use as well. */
+	/* A blocked signal must not stay pending for a carrier, which other fibers use as well. */
 	if (self->mask & fz_signal_bit(sig))
 		return fz_signal_send(self, sig, &info, code == SI_QUEUE);
 	return fz_signal_send_here(self, sig, &info);
@@ -38,7 +38,7 @@ FZ_EXPORT int raise(int sig)
 }
 FZ_EXPORT_ALIAS(gsignal, raise);
 
-/* Returns 0, -errno, or 1: by the real call. */
+/* Returns 0, -errno, or 1 if the real call must send the signal. */
 static int send_to_own_process(struct fz_fiber *self, pid_t pid, int sig, int code,
 			       uint64_t value)
 {
@@ -53,10 +53,10 @@ static int send_to_own_process(struct fz_fiber *self, pid_t pid, int sig, int co
 	return fz_signal_send_to_process(sig, &info) ? 0 : 1;
 }
 
-/* The id of a thread is as good as its process's, but the kernel lacks ours. */
+/* The kernel accepts a thread's id in place of its process's; but it does not know virtual tids. */
 static pid_t process_of(pid_t id)
 {
-	const pid_t largest = 1 << 22;	/* of the kernel's: PID_MAX_LIMIT */
+	const pid_t largest = 1 << 22;	/* the kernel's largest id: PID_MAX_LIMIT */
 
 	/* relaxed: only this thread and its handlers write it. */
 	if (FZ_LIKELY(id <= largest) ||
@@ -98,12 +98,12 @@ static int send_to_kernel_thread(struct fz_fiber *target, int sig, int code, uin
 	int pid = (int)fz_sys_getpid(), tid = fz_fiber_kernel_tid(target);
 	long err;
 
-	/* The kernel lets nobody say SI_TKILL to another thread but itself. */
+	/* A thread may send SI_TKILL to another one only by tgkill(). */
 	if (code == SI_TKILL)
 		err = fz_syscall3(__NR_tgkill, pid, tid, sig);
 	else
 		err = queue_to_kernel_thread(tid, sig, value);
-	/* It has ended meanwhile. */
+	/* ESRCH, or tid 0: the thread has ended meanwhile. */
 	return err == -ESRCH || tid == 0 ? 0 : (int)err;
 }
 
@@ -116,13 +116,13 @@ static int send_to_thread(struct fz_fiber *target, int sig, int code, uint64_t v
 
 	if (sig < 0 || sig > FZ_SIGNALS || (sig && FZ_SIGNALS_OF_LIBC & fz_signal_bit(sig)))
 		return -EINVAL;
-	/* acquire: pairs with the release of who ends or frees it. */
+	/* acquire: pairs with the release where the fiber ends or is freed. */
 	life = atomic_load_explicit(&target->thread.life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
 		return -ESRCH;
 	if (sig == 0 || life & FZ_LIFE_ENDED)
 		return 0;
-	/* To itself it is synchronous. */
+	/* A signal to the caller is handled on return. */
 	if (target == self && self->kind == FZ_KIND_FIBER)
 		return send_to_self(self, sig, code, value);
 	if (target->kind == FZ_KIND_WIRED)
@@ -166,7 +166,7 @@ FZ_EXPORT int tgkill(pid_t pid, pid_t tid, int sig)
 static int queue_to_native_thread(struct fz_fiber *target, pthread_t thread, int sig,
 				  const union sigval value)
 {
-	/* relaxed: as libc looks at it. */
+	/* relaxed: as libc reads its tid. */
 	int tid = target ? atomic_load_explicit(fz_tcb_tid((uintptr_t)thread),
 						memory_order_relaxed) : 0;
 

@@ -3,8 +3,8 @@
  * preload/signal/signal.c - actions, masks, alternate stacks.
  *
  * The kernel has fz_signal_arrived for every signal that the program handles
- * (runtime/signal/signal.h); the program sees what it installed.  Masks are the
- * fiber's, and so are alternate stacks (runtime/signal/altstack.h).
+ * (runtime/signal/signal.h); the program sees what it installed itself. Masks and alternate stacks
+ * (runtime/signal/altstack.h) belong to the fiber.
  */
 #include "preload/gate.h"
 #include "preload/signal/host.h"
@@ -27,7 +27,7 @@ static struct fz_action to_action(const struct sigaction *sa)
 	return a;
 }
 
-/* The kernel's words for the alternate stack, which are libc's too. */
+/* libc's stack_t, the kernel's and struct fz_alt_stack have one layout. */
 _Static_assert(sizeof(stack_t) == sizeof(struct fz_alt_stack) &&
 	       offsetof(stack_t, ss_size) == offsetof(struct fz_alt_stack, size), "stack_t");
 
@@ -74,7 +74,7 @@ void fz_host_call_handler(int sig, void *info)
 	errno = saved;
 }
 
-/* The program's words for what the kernel says is installed. */
+/* If the kernel says that our handler is installed, replace *sa by what the program installed. */
 static void translate_old(int sig, struct sigaction *sa)
 {
 	struct fz_action a;
@@ -89,7 +89,7 @@ static void translate_old(int sig, struct sigaction *sa)
 	memcpy(&sa->sa_mask, &a.mask, sizeof(a.mask));
 }
 
-/* What the kernel is to have, or NULL for what the program wants. */
+/* The action that the kernel must have for the program's *sa; NULL if sa is. */
 static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 					struct sigaction *ours)
 {
@@ -101,7 +101,7 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 		ours->sa_flags |= SA_SIGINFO;
 		return ours;
 	}
-	/* A thread waits for it, so that we stay in front. */
+	/* A thread is in sigwait for a substituted signal, so our handler stays in front. */
 	if (!fz_signal_substituted(sig))
 		return sa;
 	ours->sa_flags = (sa->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT)) | SA_SIGINFO | SA_RESTART;
@@ -119,7 +119,10 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 	fz_enter(FZ_SYM_sigaction);
 	if (sig < 1 || sig > FZ_SIGNALS || (sa == NULL && ret_old == NULL))
 		return fz_real.sigaction(sig, sa, ret_old);
-	/* Handlers may run on it, that is, not on one that a carrier keeps for reports. */
+	/*
+	 * The program's handlers may run on its alternate stack, but must not on one that a
+	 * carrier keeps for reports.
+	 */
 	if (sa && is_handler(sa) && sa->sa_flags & SA_ONSTACK)
 		fz_alt_stack_for_reports(false);
 	fz_signal_actions_lock(&mask);
@@ -253,7 +256,7 @@ FZ_EXPORT __sighandler_t sigset(int sig, __sighandler_t disposition)
 	return sigismember(&before, sig) ? SIG_HOLD : was;
 }
 
-/* The first 32 signals, in BSD's words. */
+/* BSD's mask: an int with the first 32 signals. */
 static int bsd_mask(int how, int mask)
 {
 	sigset_t set, before;

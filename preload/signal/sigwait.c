@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * preload/signal/sigwait.c - pause, sigsuspend, sigwait and its like, sigpending, signalfd.
- */
+/* preload/signal/sigwait.c - pause, sigsuspend, the sigwait family, sigpending, signalfd. */
 #include "preload/gate.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
@@ -20,7 +18,7 @@ static uint64_t word_of(const sigset_t *set)
 	return word;
 }
 
-/* Until a handler has run; whatever else ends the sleep does not count. */
+/* Sleep until a handler has run. Whatever else ends the sleep does not count. */
 static int suspend(struct fz_fiber *self, uint64_t mask)
 {
 	struct fz_mask_swap old;
@@ -49,7 +47,7 @@ FZ_EXPORT int sigsuspend(const sigset_t *set)
 }
 FZ_EXPORT_ALIAS(__sigsuspend, sigsuspend);
 
-/* BSD's names a mask, System V's a signal to be let in. */
+/* BSD's sigpause takes a mask, System V's takes a signal to unblock. */
 static int sigpause_common(struct fz_fiber *self, int sig_or_mask, int is_sig)
 {
 	uint64_t mask = (unsigned)sig_or_mask;
@@ -92,7 +90,7 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 	if (sig > 0 && info) {
 		fz_overrun_tell(info);
 		fz_signal_unmark(info);
-		/* As libc has it. */
+		/* As libc does. */
 		if (info->si_code == SI_TKILL)
 			info->si_code = SI_USER;
 	}
@@ -100,8 +98,8 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 }
 
 /*
- * Not a fiber: the real call, which says EINTR, too, when a request completes that a
- * wired thread has submitted in its life as a fiber.  Only a handler counts.
+ * The real call, for a thread that is no fiber. In a wired thread it also fails with EINTR when a
+ * request completes that the thread submitted as a fiber. Only a handler counts.
  */
 static int wait_really(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
@@ -143,7 +141,7 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 	sig = fz_signal_wait(self, word_of(set), &got, deadline);
 	if (sig > 0 && info) {
 		memcpy(info, &got, sizeof(*info));
-		/* As libc has it. */
+		/* As libc does. */
 		if (info->si_code == SI_TKILL)
 			info->si_code = SI_USER;
 	}
@@ -175,7 +173,7 @@ FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
 
 	if (!self)
 		return fz_real.sigwait(set, ret_sig);
-	/* POSIX knows no EINTR here. */
+	/* POSIX has no EINTR for sigwait. */
 	do {
 		sig = wait_for_signal(self, set, NULL, NULL);
 	} while (sig < 0 && errno == EINTR);
@@ -187,7 +185,7 @@ FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
 }
 FZ_EXPORT_ALIAS(__sigwait, sigwait);
 
-/* The kernel's, those that are the fiber's alone, and those that are on their way. */
+/* The signals pending in the kernel, for the fiber, and for the process in our queue. */
 FZ_EXPORT int sigpending(sigset_t *set)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigpending);
@@ -200,13 +198,16 @@ FZ_EXPORT int sigpending(sigset_t *set)
 	/* relaxed: a snapshot. */
 	word = word_of(set) | atomic_load_explicit(&self->pending, memory_order_relaxed) |
 	       fz_signal_process_pending();
-	/* What could be handled now is not pending, wherever it is. */
+	/*
+	 * An unblocked signal is not pending for the program, wherever it is: it could be handled
+	 * now.
+	 */
 	word &= self->mask;
 	memcpy(set, &word, sizeof(word));
 	return ret;
 }
 
-/* It sees what is pending in the kernel: see fz_signal_send(). */
+/* A signalfd sees only signals pending in the kernel: see fz_signal_send(). */
 FZ_EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
 {
 	int ret;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/signal/timer.c - timers that send signals: timer_create and its family, setitimer, alarm,
- * ualarm.
+ * preload/signal/timer.c - timers that send signals: timer_create and its family, setitimer,
+ * alarm, ualarm.
  *
- * A timer for one thread, its signals or its CPU time: the kernel must know that thread.
- * If it is the caller, as nearly always, it becomes a kernel thread for good.  For another
+ * A timer that signals one thread, or counts its CPU time: the kernel must know that thread. If
+ * the thread is the caller, as nearly always, it becomes a kernel thread for good. For another
  * fiber the signals go to the process, and there is no timer on its CPU time.
  *
- * Who sets a timer anew, or stops it, has handled what it had sent before, if it accepts it:
- * natively that comes with the return from the call at the latest, while ours may be on
- * its way with the monitor.  What is pending then of one that timer_create has made is void,
- * as in the kernel (runtime/signal/overrun.h).
+ * A thread that sets a timer anew or stops it, and accepts its signal, must have handled what the
+ * timer sent before: natively this happens at the latest when the call returns. Here the signal
+ * may still be on its way through the monitor, so these calls wait for the monitor. Afterwards a
+ * pending signal of a timer made by timer_create is void, as in the kernel
+ * (runtime/signal/overrun.h).
  */
 #include "preload/signal/timer.h"
 
@@ -32,8 +33,8 @@
 #endif
 
 /*
- * What the kernel is to be asked for instead: the clock is returned, the event, which
- * may be NULL, is changed.  May make the caller a kernel thread.
+ * Translate the clock and the event into what the kernel understands: the clock is returned; the
+ * event, which may be NULL, is changed. May make the caller a kernel thread.
  */
 static clockid_t prepare(clockid_t clock, struct sigevent *event)
 {
@@ -52,7 +53,7 @@ static clockid_t prepare(clockid_t clock, struct sigevent *event)
 	} else if (target) {
 		if (target->kind == FZ_KIND_WIRED)
 			event->sigev_notify_thread_id = fz_fiber_kernel_tid(target);
-		/* relaxed: the kernel sends none before. */
+		/* relaxed: the kernel sends no signal of this timer before timer_create. */
 		if (event->sigev_signo >= 1 && event->sigev_signo <= FZ_SIGNALS)
 			atomic_fetch_or_explicit(&target->sig.timer_signals,
 						 fz_signal_bit(event->sigev_signo),
@@ -74,14 +75,14 @@ FZ_EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *ret
 
 /* ---- set anew, stopped --------------------------------------------------- */
 
-/* What came to the monitor is given out, and handled if it is the caller's. */
+/* Have the monitor give out the signals that it has taken; the caller handles its own. */
 static void handle_sent(struct fz_fiber *self)
 {
 	if (self)
 		fz_monitor_update_mask();
 }
 
-/* libc's word for a timer is the kernel's, or, of SIGEV_THREAD, negative: no signals. */
+/* libc's timer_t is the kernel's id; with SIGEV_THREAD it is negative and there are no signals. */
 static int kernel_timer(timer_t timer)
 {
 	intptr_t word = (intptr_t)timer;
@@ -95,9 +96,9 @@ static bool is_zero(const struct timespec *ts)
 }
 
 /*
- * One bit for each timer, by its number: it has been set, and may have expired, since what
- * it sends was handled last.  Of those that share a bit, if there are so many at a time,
- * one may have its signal a moment late.
+ * One bit for each timer, by its id: the timer has been set, and may have expired, since its
+ * signals were last handled. Timers whose ids are a multiple of 65536 apart share a bit: one of
+ * them may have its signal a moment late.
  */
 enum { BITS = 65536 };
 
@@ -115,7 +116,7 @@ static _Atomic uint64_t *word_of(int id)
 
 static bool is_used(int id)
 {
-	/* relaxed, as below: of calls for one timer at the same time any may be the first. */
+	/* relaxed, as below: calls for one timer at the same time have no order. */
 	return atomic_load_explicit(word_of(id), memory_order_relaxed) & bit_of(id);
 }
 
@@ -129,15 +130,15 @@ static void note_unused(int id)
 	atomic_fetch_and_explicit(word_of(id), ~bit_of(id), memory_order_relaxed);
 }
 
-/* It has expired, or does so again and again. */
+/* Has the timer expired, or is it periodic? */
 static bool may_have_sent(const struct itimerspec *was)
 {
 	return is_zero(&was->it_value) || !is_zero(&was->it_interval);
 }
 
 /*
- * Before the kernel voids what is pending there, which natively would have been handled.
- * Returns whether more may come until then.
+ * Handle what the timer has sent before the kernel discards its pending signal, which natively
+ * would have been handled. Returns whether the timer may send more until then.
  */
 static bool handle_sent_before(struct fz_fiber *self, int id)
 {
@@ -150,12 +151,12 @@ static bool handle_sent_before(struct fz_fiber *self, int id)
 	return !is_zero(&was.it_value);
 }
 
-/* When it sends something at the earliest, if it was set after `begin`. */
+/* The earliest time at which the timer sends a signal, if it was set after `begin`. */
 static fz_nsec first_expiry(fz_nsec begin, int flags, const struct itimerspec *set)
 {
 	if (is_zero(&set->it_value))
 		return FZ_FOREVER;
-	/* Perhaps it has done so already. */
+	/* An absolute time may have passed already. */
 	return flags & TIMER_ABSTIME ? 0 : begin + fz_timespec_nsec(&set->it_value);
 }
 
@@ -175,7 +176,7 @@ FZ_EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *s
 		ret_old = &old;
 	more = handle_sent_before(self, id);
 	begin = fz_now();
-	/* Before it can expire. */
+	/* Noted before the timer can expire. */
 	note_used(id);
 	ret = fz_real.timer_settime(timer, flags, set, ret_old);
 	if (ret == 0) {
@@ -214,20 +215,23 @@ FZ_EXPORT int timer_getoverrun(timer_t timer)
 	int told;
 
 	fz_enter(FZ_SYM_timer_getoverrun);
-	/* First: a handler may run within timer_delete, when the kernel has forgotten it. */
+	/*
+	 * Ask here first: a handler may run inside timer_delete, when the kernel has forgotten the
+	 * timer.
+	 */
 	told = id < 0 ? -1 : fz_overrun_told(id);
 	return told < 0 ? fz_real.timer_getoverrun(timer) : told;
 }
 
 /* ---- the process's own ---------------------------------------------------- */
 
-/* It may be set: so it is inherited by exec. */
+/* True at first: exec keeps the timer, so it may be set already. */
 static _Atomic bool real_timer_set = true;
 
-/* sent: it had expired, or does so again and again. */
+/* sent: the timer had expired, or is periodic. */
 static void real_timer_changed(struct fz_fiber *self, bool set, bool sent)
 {
-	/* relaxed: of calls at the same time any may be the first. */
+	/* relaxed: calls at the same time have no order. */
 	if (atomic_exchange_explicit(&real_timer_set, set, memory_order_relaxed) && sent)
 		handle_sent(self);
 }
@@ -255,7 +259,7 @@ FZ_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *set,
 	return ret;
 }
 
-/* Does it expire again and again? */
+/* Is the timer periodic? */
 static bool real_timer_repeats(void)
 {
 	struct itimerval was;
@@ -300,7 +304,7 @@ static bool create_by_number(const long *a, long *ret)
 
 bool fz_timer_by_number(long number, const long *a, long *ret)
 {
-	/* The kernel's word for a timer is libc's. */
+	/* The kernel's id is libc's timer_t. */
 	timer_t timer = (timer_t)(intptr_t)(int)a[0];
 
 	switch (number) {

@@ -10,7 +10,7 @@
 
 #include "preload/libc_proto.h"
 
-/* System calls that make, set, stop or ask timers.  False: the real call. */
+/* A system call, by number, that makes, sets, stops or asks a timer. False: make the real call. */
 bool fz_timer_by_number(long number, const long *a, long *ret);
 
 #endif

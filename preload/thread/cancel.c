@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/cancel.c - pthread_cancel.  What it comes to is seen where threads wait
- * (runtime/sched/park.h), and by the monitor for one that runs (runtime/signal/nudge.c).
+ * preload/thread/cancel.c - pthread_cancel. A waiting thread sees the cancellation in its wait
+ * (runtime/sched/park.h); a running one is interrupted by the monitor (runtime/signal/nudge.c).
  */
 #include "preload/gate.h"
 #include "preload/init.h"
@@ -13,13 +13,13 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
-/* libc's, but it may be waiting in a place of ours. */
+/* Cancel a kernel thread. libc does it, but the thread may be waiting in a place of ours. */
 static int cancel_kernel_thread(pthread_t thread)
 {
 	struct fz_fiber *target = fz_fiber_of_handle(thread), *self = fz_self();
 	int err;
 
-	/* seq_cst: pairs with fz_wait_arm(); first, as the real one may not return. */
+	/* seq_cst: pairs with fz_wait_arm(). Before libc's call, which may not return. */
 	atomic_store_explicit(&target->cancel.sent, true, memory_order_seq_cst);
 	err = fz_real.pthread_cancel(thread);
 	if (fz_runtime_runs())
@@ -33,9 +33,9 @@ static int cancel_kernel_thread(pthread_t thread)
 }
 
 /*
- * libc has no handler before it cancels a thread for the first time, and whether it
- * signals one that waits in none of its calls tells how it cancels: so it is to cancel
- * one for us, which does not mind.
+ * Have libc cancel the monitor, which takes no notice. libc installs its handler only when it
+ * cancels a thread for the first time; and whether libc signals a thread that waits in none of
+ * libc's calls tells how libc cancels.
  */
 static void cancel_monitor(void)
 {
@@ -49,7 +49,10 @@ static void cancel_monitor(void)
 	fz_monitor_set_cancelled();
 }
 
-/* libc marks the thread; whether it can act on that now is ours to see. */
+/*
+ * libc marks the thread as cancelled; the library finds out whether the thread can act on that
+ * now.
+ */
 FZ_EXPORT int pthread_cancel(pthread_t thread)
 {
 	struct fz_fiber *fiber = fz_fiber_of_handle(thread), *self;
@@ -68,8 +71,8 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 	self = fz_self();
 	if (fiber != self) {
 		/*
-		 * seq_cst: pairs with fz_wait_arm().  libc would signal an
-		 * asynchronous one by its tid, which is virtual.
+		 * seq_cst: pairs with fz_wait_arm(). The library sets libc's mark itself: libc
+		 * would signal an asynchronously cancellable thread by its tid, which is virtual.
 		 */
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(fiber->tcb), canceled,
 					 memory_order_seq_cst);
@@ -77,14 +80,14 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		fz_enter_runtime(self);
 		woken = fz_wake_cancelled(fiber);
 		fz_leave_runtime(self);
-		/* In a call of libc's that it does not leave by itself. */
+		/* The fiber may be in a call of libc that it does not leave by itself. */
 		if (!woken) {
 			cancel_monitor();
 			fz_signal_nudge();
 		}
 		return 0;
 	}
-	/* relaxed: our own. */
+	/* relaxed: only this thread reads its own. */
 	atomic_store_explicit(&fiber->cancel.sent, true, memory_order_relaxed);
 	return fz_real.pthread_cancel(thread);
 }

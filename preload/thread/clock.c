@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/clock.c - CPU-time clocks and usage of a thread: the fiber's.
+ * preload/thread/clock.c - CPU-time clocks and usage of a thread, for fibers.
  *
- * A clock id of pthread_getcpuclockid() has the thread's tid in it, as the kernel has
- * it; that of a fiber has its virtual tid.  How exact it is, runtime/fiber/cputime.h says.
- * What else getrusage(RUSAGE_THREAD) tells (faults, switches) is the carrier's.
+ * A clock id of pthread_getcpuclockid() contains the thread's tid, as in the kernel; a fiber's
+ * contains its virtual tid. runtime/fiber/cputime.h says how exact the clock is. The other fields
+ * of getrusage(RUSAGE_THREAD), such as faults and switches, are the carrier's.
  */
 #include "preload/thread/clock.h"
 
@@ -15,7 +15,7 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
-/* The kernel's encoding: ~tid << 3 | per thread | which clock, 3 being none of CPU time. */
+/* The kernel's encoding: ~tid << 3 | per thread | which clock; 3 is no CPU-time clock. */
 enum { PER_THREAD = 4, WHICH = 3, SCHEDULED = 2, NOT_CPU = 3, TID_MASK = (1 << 28) - 1 };
 
 struct fz_fiber *fz_clock_fiber(clockid_t clock)
@@ -41,7 +41,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock)
 {
 	struct fz_fiber *fiber = fz_clock_fiber(clock);
 
-	/* The only thread's, which is to remain what the kernel counts for it. */
+	/* The clock of the process's only thread: it must remain the one that the kernel counts. */
 	if (!fz_runtime_runs() && (clock == CLOCK_THREAD_CPUTIME_ID ||
 			      (clock < 0 && clock & PER_THREAD && (clock & WHICH) != NOT_CPU)))
 		fz_wire_main_at_start();
@@ -89,8 +89,8 @@ FZ_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *ret)
 }
 
 /*
- * No fiber uses more CPU time than time passes, so it cannot be due before the
- * difference; then look again.
+ * A fiber uses at most as much CPU time as real time passes, so the clock cannot be due before the
+ * difference has passed: sleep that long, then look again.
  */
 int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 		   const struct timespec *time, struct timespec *rem)
@@ -110,7 +110,7 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 		bool interrupted = self ? fz_sleep_until(self, fz_deadline_after(left)) != 0 :
 					  fz_real.nanosleep(&ts, NULL) != 0;
 
-		/* One that has ended uses no more. */
+		/* A fiber that has ended uses no more CPU time. */
 		if (fz_clock_fiber(clock) == fiber)
 			now = fz_cputime_of(fiber);
 		if (!interrupted)
@@ -122,7 +122,10 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 	return 0;
 }
 
-/* What is new is split as the carrier's is; neither part goes backwards. */
+/*
+ * Split the CPU time used since the last call into user and system time, in the carrier's
+ * proportion. Neither part goes backwards.
+ */
 static void set_times(struct fz_fiber *self, struct rusage *usage)
 {
 	uint64_t user = (uint64_t)usage->ru_utime.tv_sec * 1000000 +

@@ -13,14 +13,14 @@
 struct fz_fiber *fz_clock_fiber(clockid_t clock);
 
 /*
- * The clock for a timer of the kernel's: the calling fiber, if it is its clock, is
- * wired, since the kernel must know it.  The kernel refuses that of another fiber.
+ * The clock to pass to the kernel for a timer. If it is the calling fiber's clock, the fiber is
+ * wired, since the kernel must know its thread. The kernel refuses the clock of another fiber.
  */
 clockid_t fz_clock_of_kernel(clockid_t clock);
 
 /*
- * clock_nanosleep() on such a clock; self is the calling fiber or NULL.  Returns 0 or
- * -errno.
+ * clock_nanosleep() on a clock of fz_clock_fiber(); self is the calling fiber or NULL. Returns 0
+ * or -errno.
  */
 int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 		   const struct timespec *time, struct timespec *rem);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/create.c - pthread_create makes a fiber, unless the program asks for
- * what only a kernel thread has: a scheduling policy, an affinity, a stack of
- * its own.
+ * preload/thread/create.c - pthread_create makes a fiber, unless the program asks for something
+ * that only a kernel thread has: a scheduling policy, an affinity, or a stack of its own.
  */
 #include "preload/config.h"
 #include "preload/gate.h"
@@ -21,7 +20,7 @@ static bool wants_policy(const pthread_attr_t *attr)
 		return false;
 	pthread_attr_getschedpolicy(attr, &policy);
 	pthread_attr_getschedparam(attr, &param);
-	/* A priority that the policy does not have is the kernel's to refuse. */
+	/* A priority that the policy does not have: the kernel must refuse it. */
 	return policy != SCHED_OTHER || param.sched_priority != 0;
 }
 
@@ -29,7 +28,7 @@ static bool wants_affinity(const pthread_attr_t *attr)
 {
 	cpu_set_t cpus;
 
-	/* Without an affinity in it, all bits of the answer are set. */
+	/* If attr has no affinity, all bits of the answer are set. */
 	return pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) != 0 ||
 	       CPU_COUNT(&cpus) != CPU_SETSIZE;
 }
@@ -44,7 +43,7 @@ static bool wants_stack(const pthread_attr_t *attr)
 	       (uintptr_t)stack < UINTPTR_MAX - size;
 }
 
-/* State of the kernel's, which the new thread's own threads inherit. */
+/* State in the kernel, which threads made by the new thread inherit. */
 static bool wants_state(const pthread_attr_t *attr)
 {
 	return wants_policy(attr) || wants_affinity(attr);
@@ -70,9 +69,9 @@ static void *native_thread(void *arg)
 
 	free(arg);
 	self->thread.owns_kernel_state = order.owns_kernel_state;
-	/* With its destructors, which are still the thread. */
+	/* Destructors included: they run as part of the thread. */
 	fz_host_run_thread(order.start, order.arg, &self->thread.result);
-	/* It has forked, and in the child it was the first to make fibers. */
+	/* The thread has forked, and in the child was the first to make fibers. */
 	if (self->thread.is_main)
 		fz_fiber_main_ended();
 	if (order.counted)
@@ -83,7 +82,7 @@ static void *native_thread(void *arg)
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 			 void *(*start)(void *), void *arg)
 {
-	/* There may be fibers later, or none ever. */
+	/* Count the thread unless this process will never have fibers. */
 	bool counted = !fz_stays_native();
 	bool owns = fz_self()->thread.owns_kernel_state || (attr && wants_state(attr));
 	struct native_start *order;
@@ -119,7 +118,7 @@ static void describe(const pthread_attr_t *attr, struct fz_birth *birth)
 		memcpy(&birth->mask, &mask, sizeof(birth->mask));
 }
 
-/* Of the calling thread. */
+/* The mask of the calling thread. */
 static uint64_t mask_of(struct fz_fiber *self)
 {
 	uint64_t mask;
@@ -130,7 +129,7 @@ static uint64_t mask_of(struct fz_fiber *self)
 	return mask;
 }
 
-/* The program's own defaults, for threads without attributes. */
+/* Has the program set defaults for threads without attributes? */
 static _Atomic bool defaults_set;
 
 FZ_EXPORT int pthread_setattr_default_np(const pthread_attr_t *attr)
@@ -152,13 +151,13 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 	pthread_attr_t defaults;
 
 	if (fz_excluded_caller(caller)) {
-		/* It is going to wait with them as they do. */
+		/* The creator will wait together with such threads, in their way. */
 		self = fz_self();
 		if (self->kind == FZ_KIND_FIBER)
 			fz_fiber_wire(self);
 		return create_native(thread, attr, start, arg);
 	}
-	/* A new thread inherits what its creator has of the kernel. */
+	/* A new thread inherits its creator's state in the kernel. */
 	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
 	    !fz_runtime_ready())
 		return create_native(thread, attr, start, arg);
@@ -186,7 +185,10 @@ FZ_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	int err;
 
 	fz_enter(FZ_SYM_pthread_create);
-	/* relaxed: who sets the defaults while others create takes his chance. */
+	/*
+	 * relaxed: pthread_setattr_default_np() and pthread_create() at the same time have no
+	 * order.
+	 */
 	if (attr || FZ_LIKELY(!atomic_load_explicit(&defaults_set, memory_order_relaxed)))
 		return create(thread, attr, start, arg, caller);
 	err = pthread_getattr_default_np(&defaults);

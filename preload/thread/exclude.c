@@ -15,15 +15,15 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * Their threads wait for each other by spinning and by futexes without libc, and
- * expect a CPU each.
+ * Libraries whose threads wait for each other by spinning and by futexes without libc, and expect
+ * one CPU each.
  */
 static const char built_in[] =
 	"@libgomp.so*,@libomp.so*,@libiomp5.so*,"	/* OpenMP: GCC's, LLVM's, Intel's */
 	"@libtbb.so*,"					/* oneTBB */
 	"@libopenblas*,@libscipy_openblas*,@libblis*,@libmkl_*";
 
-/* A copy: programs write over their environment (setproctitle). */
+/* A copy, because programs write over their environment (setproctitle). */
 static char patterns[FZ_OPTION_MAX_native_threads + 1];
 
 void fz_exclude_init(const char *list)
@@ -67,7 +67,7 @@ void fz_exclude_by_name(struct fz_fiber *self)
 	if (FZ_LIKELY(!*patterns || !in_list(patterns, false, self->thread.name)))
 		return;
 	fz_fiber_wire(self);
-	/* Its kernel thread has the name of the carrier that it was. */
+	/* The kernel thread still has its name as a carrier. */
 	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
 
@@ -79,7 +79,7 @@ static bool is_listed(const char *file)
 	return in_list(built_in, true, file) || in_list(patterns, true, file);
 }
 
-/* Go's linker leaves its build id in a note of its own. */
+/* Go's linker writes its build id into an ELF note of its own. */
 static bool is_go(const struct dl_phdr_info *info)
 {
 	static const char owner[4] = "Go";
@@ -124,7 +124,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 		if (ph->p_type != PT_LOAD || look->address < start ||
 		    look->address >= start + ph->p_memsz)
 			continue;
-		/* The program itself has no name here. */
+		/* The program itself has an empty name here. */
 		look->excluded = is_listed(*info->dlpi_name ? info->dlpi_name :
 							      program_invocation_name) ||
 				 is_go(info);
@@ -134,8 +134,8 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Answers by call site, in bit 0 of a hash of the call site, the link map and its
- * name: these tell an unloaded module from one that is now in its place.
+ * Answers by call site. Each word is a hash of the call site, the link map and the module's name,
+ * with the answer in bit 0: the hash tells an unloaded module from one that is now at its address.
  */
 static _Atomic uintptr_t known[64];
 
@@ -143,14 +143,17 @@ bool fz_excluded_caller(const void *caller)
 {
 	struct look look = { .address = (uintptr_t)caller };
 	_Atomic uintptr_t *slot = &known[look.address >> 2 & 63];
-	/* Without a lock: who makes a thread may be loading the library that it is in. */
+	/*
+	 * Without a lock: the creator of a thread may be loading the library that the caller is
+	 * in.
+	 */
 	const struct link_map *module = fz_loader_module(caller);
 	uintptr_t hash = 0, seen;
 
 	if (module) {
 		hash = (look.address * 31 ^ (uintptr_t)module * 17 ^
 			(uintptr_t)module->l_name) * 2;
-		/* relaxed: the word is all there is. */
+		/* relaxed: the word refers to no other memory. */
 		seen = atomic_load_explicit(slot, memory_order_relaxed);
 		if ((seen & ~(uintptr_t)1) == hash && hash)
 			return seen & 1;

@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_THREAD_EXCLUDE_H
 
 /*
- * preload/thread/exclude.h - threads that stay kernel threads, or become ones, because
- * the user said so or because of the library that makes them.
+ * preload/thread/exclude.h - threads that are kernel threads, or become ones, because of the
+ * user's option or of the library that makes them.
  *
  * FIBERIZE_NATIVE_THREADS is a list of patterns, separated by commas, with * and ?:
  *
@@ -12,13 +12,12 @@
  *	@FILE	the last part of the name of the file, program or library, in which
  *		pthread_create is called
  *
- * A thread that begins with such a name, or gives it to itself, is wired: a kernel
- * thread from then on.  One that is made by such a file is native from the start, and
- * the thread that makes it is wired: it will wait for it in the file's own way.
+ * A thread that begins with such a name, or takes it later, is wired: a kernel thread from then
+ * on. A thread made by such a file is native from the start, and its creator is wired, because the
+ * creator will wait for it in the file's own way.
  *
- * Files that synchronise by spinning and inline system calls, where no symbol is there
- * to take over, are listed without being asked for: OpenMP, oneTBB, BLAS libraries, and
- * all that Go's linker has made.
+ * Files that synchronise by spinning and inline system calls, which leave no symbol to interpose,
+ * are on a built-in list: OpenMP, oneTBB, BLAS libraries, and everything made by Go's linker.
  */
 
 #include <stdbool.h>
@@ -28,11 +27,13 @@ struct fz_fiber;
 /* From the constructor, with the list or NULL. */
 void fz_exclude_init(const char *list);
 
-/* The calling fiber has its name: wire it, if such names are excluded. */
+/* The calling fiber has got its name: wire the fiber if the name is excluded. */
 void fz_exclude_by_name(struct fz_fiber *self);
 
-/* caller: the return address of pthread_create.  Takes the loader's
- * lock, for a moment, the first time. */
+/*
+ * Is pthread_create called from an excluded file? caller: its return address. Takes the loader's
+ * lock for a moment at the first call from there.
+ */
 bool fz_excluded_caller(const void *caller);
 
 #endif

@@ -2,9 +2,7 @@
 #ifndef FZ_PRELOAD_THREAD_HANDLE_H
 #define FZ_PRELOAD_THREAD_HANDLE_H
 
-/*
- * preload/thread/handle.h - what a pthread_t stands for.
- */
+/* preload/thread/handle.h - the fiber of a pthread_t. */
 
 #include <pthread.h>
 

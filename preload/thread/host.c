@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/host.c - libc's side of a thread's life, for the runtime: its frame, to
- * which pthread_exit and cancellation unwind; main()'s, too; and kernel threads.
+ * preload/thread/host.c - what the runtime needs from libc for a thread's life: the frame to which
+ * pthread_exit and cancellation unwind, for main() as well; and kernel threads.
  */
 #include "preload/gate.h"
 #include "preload/process/fork_gate.h"
@@ -19,9 +19,9 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	void *volatile value = NULL;
 	volatile bool returned = false;
 
-	/* Its creator may have named it already. */
+	/* The creator may have named the thread already. */
 	fz_exclude_by_name(fz_self());
-	/* What a cancelled thread leaves; pthread_exit and return overwrite it. */
+	/* The result of a cancelled thread; pthread_exit and return overwrite it. */
 	*result = PTHREAD_CANCELED;
 	if (__sigsetjmp_cancel(here.__cancel_jmp_buf, 0) == 0) {
 		__pthread_register_cancel(&here);
@@ -31,7 +31,10 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	} else {
 		returned = false;
 	}
-	/* Left from a destructor, by cancellation too, the thread goes on with the rest. */
+	/*
+	 * If a destructor leaves by pthread_exit or cancellation, the thread goes on with the
+	 * other destructors.
+	 */
 	fz_host_run_destructors();
 	fz_signal_life_ends(fz_self());
 	if (returned)
@@ -51,9 +54,12 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	err = pthread_attr_setstack(&attr, stack, size);
 	if (!err) {
-		/* libc gives the new thread the mask of its creator. */
+		/* The new thread inherits its creator's mask. */
 		fz_sys_sigmask(SIG_SETMASK, &all, &old);
-		/* libc's locks in there are those that a new carrier needs. */
+		/*
+		 * A new carrier needs the locks of libc that are taken in here: mark the call as
+		 * blocking.
+		 */
 		self->call.blocks = true;
 		fz_gate_enter(FZ_GATE_THREADS);
 		err = fz_real.pthread_create(&thread, &attr, fn, arg);
@@ -65,7 +71,7 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 	return -err;
 }
 
-/* main() runs in a frame of ours, to which pthread_exit from it unwinds. */
+/* main() runs in a frame of ours; pthread_exit in main() unwinds to it. */
 static int (*program_main)(int, char **, char **);
 
 struct main_call {
@@ -86,10 +92,10 @@ static int main_in_frame(int argc, char **argv, char **envp)
 	struct fz_fiber *self = fz_self();
 
 	fz_host_run_thread(call_main, &call, &self->thread.result);
-	/* It left by pthread_exit, or was cancelled. */
+	/* main() left by pthread_exit or by cancellation. */
 	if (fz_is_fiber(self))
 		fz_fiber_main_ended();
-	/* Whatever other threads there are, libc has made and counts. */
+	/* Other threads that still run were made and are counted by libc. */
 	fz_real.pthread_exit(self->thread.result);
 	__builtin_unreachable();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/join.c - pthread_join and its variants, detach, exit.  The handle tells
- * whether the thread is a fiber or libc's.
+ * preload/thread/join.c - pthread_join and its variants, detach, exit. The pthread_t tells whether
+ * the thread is a fiber or libc's.
  */
 #include "preload/gate.h"
 #include "preload/thread/handle.h"
@@ -15,7 +15,7 @@ static int join_fiber(struct fz_fiber *fiber, fz_nsec deadline, void **result)
 {
 	int ret;
 
-	/* A thread that has ended is joined even by one that is cancelled: as in libc. */
+	/* As in libc, a cancelled thread still joins a thread that has already ended. */
 	while ((ret = fz_fiber_join(fiber, deadline, result)) == -ECANCELED)
 		fz_host.test_cancel();
 	return ret;

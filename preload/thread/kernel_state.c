@@ -12,7 +12,7 @@
 #include "preload/thread/exclude.h"
 #include "runtime/sched/sched.h"
 
-/* Of newer headers, the same on every CPU. */
+/* Only in newer headers; one number on every CPU. */
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
 #endif
@@ -21,7 +21,7 @@ void fz_wire_for_state(void)
 {
 	struct fz_fiber *self = fz_self();
 
-	/* What the process does before it has threads is for all of them. */
+	/* What the process changes before it has threads applies to all of them. */
 	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
@@ -57,7 +57,9 @@ bool fz_prctl_is_of_thread(int option)
 bool fz_syscall_is_of_thread(long number)
 {
 	switch (number) {
-	/* By number, ids are the thread's; libc's functions change the process. */
+	/*
+	 * These system calls change the ids of the thread; libc's functions change the process's.
+	 */
 	case SYS_setuid:
 	case SYS_setgid:
 	case SYS_setreuid:
@@ -108,7 +110,7 @@ FZ_EXPORT int setns(int fd, int type)
 FZ_EXPORT int setfsuid(uid_t id)
 {
 	fz_enter(FZ_SYM_setfsuid);
-	/* All ones is nobody, and only asks. */
+	/* An id of all ones is invalid: the call only asks. */
 	if (id != (uid_t)-1)
 		fz_wire_for_state();
 	return fz_real.setfsuid(id);
@@ -132,13 +134,13 @@ FZ_EXPORT int capset(void *header, const void *data)
 FZ_EXPORT int personality(unsigned long persona)
 {
 	fz_enter(FZ_SYM_personality);
-	/* All ones only asks. */
+	/* A value of all ones only asks. */
 	if (persona != 0xffffffff)
 		fz_wire_for_state();
 	return fz_real.personality(persona);
 }
 
-/* A tracer is a thread, and so is who asks to be traced. */
+/* For ptrace the tracer is one kernel thread, and so is the thread that asks to be traced. */
 FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 {
 	va_list list;
@@ -146,7 +148,7 @@ FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 
 	fz_enter(FZ_SYM_ptrace);
 
-	/* Four words, whatever their types: as in libc. */
+	/* Four words of any type, as libc reads them. */
 	va_start(list, request);
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(list, void *);
@@ -161,12 +163,12 @@ FZ_EXPORT int prctl(int option, ...)
 	unsigned long args[4];
 	va_list list;
 
-	/* Four words, whatever their types: as in libc. */
+	/* Four words of any type, as libc reads them. */
 	va_start(list, option);
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(list, unsigned long);
 	va_end(list);
-	/* The name of a thread is the fiber's; the main thread's also the process's. */
+	/* The name belongs to the fiber; the main thread's name is the process's, too. */
 	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
 		return strcpy((char *)args[0], self->thread.name) ? 0 : -1;
 	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {

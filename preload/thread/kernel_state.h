@@ -3,19 +3,21 @@
 #define FZ_PRELOAD_THREAD_KERNEL_STATE_H
 
 /*
- * preload/thread/kernel_state.h - what the kernel keeps for each of its threads.
+ * preload/thread/kernel_state.h - state that the kernel keeps for each kernel thread.
  *
- * A fiber that changes it is wired first: the change stays with it, and does not meet
- * whoever uses its carrier next.  Threads that it makes are native and inherit it; so
- * are those that a native thread makes after such a change.
+ * A fiber that changes such state is wired first: the change stays with the fiber, and does not
+ * affect the fiber that uses the carrier next. Threads that the wired fiber makes are native and
+ * inherit the state; so are threads that a native thread makes after such a change.
  */
 
 #include "runtime/fiber/fiber.h"
 
-/* The calling thread is about to.  Before the first thread is made: nothing. */
+/*
+ * The calling thread is about to change such state. Does nothing before the first thread is made.
+ */
 void fz_wire_for_state(void);
 
-/* Do these change the calling thread, and only it? */
+/* Does the call change state of the calling thread only? */
 bool fz_prctl_is_of_thread(int option);
 bool fz_syscall_is_of_thread(long number);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * preload/thread/names.c - what a thread is told about itself and others: ids, names,
- * attributes.
- */
+/* preload/thread/names.c - ids, names and attributes of a thread. */
 #include "preload/gate.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/handle.h"
@@ -49,7 +46,7 @@ static int add_affinity(pthread_t thread, pthread_attr_t *attr)
 {
 	int err = EINVAL;
 
-	/* EINVAL: the kernel knows of more CPUs than that. */
+	/* EINVAL: the kernel's CPU set is larger than `size`. */
 	for (size_t size = 16; err == EINVAL && size <= 1 << 20; size *= 2) {
 		cpu_set_t *cpus = malloc(size);
 
@@ -79,7 +76,9 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	err = pthread_attr_init(attr);
 	if (err)
 		return err;
-	/* All of it, which may be more than was asked for, as with libc's stacks. */
+	/*
+	 * The whole stack, which may be larger than the program asked for, as with libc's stacks.
+	 */
 	fz_stack_bounds(fiber->mem.stack, fiber->mem.stack_size, &bottom, &size);
 	pthread_attr_setstack(attr, bottom, size);
 	pthread_attr_setguardsize(attr, fiber->mem.asked_guard);

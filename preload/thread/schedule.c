@@ -8,11 +8,11 @@
 #include "preload/thread/kernel_state.h"
 #include "runtime/sched/sched.h"
 
-/* Whom a call means. */
+/* The thread that a call refers to. */
 struct target {
-	struct fz_fiber *fiber;		/* not wired, or NULL: the kernel's business */
-	pid_t tid;			/* what to tell the kernel; 0 for the caller */
-	bool self;			/* the caller, whatever it is */
+	struct fz_fiber *fiber;		/* a fiber that is not wired; NULL: the kernel decides */
+	pid_t tid;			/* the tid for the kernel; 0: the caller */
+	bool self;			/* the caller, of any kind */
 };
 
 static struct target target_of(struct fz_fiber *fiber)
@@ -36,11 +36,14 @@ static struct target target_by_tid(pid_t tid)
 	if (tid == 0)
 		return target_of(self);
 	fiber = fz_fiber_by_tid(tid);
-	/* Native threads are in no list. */
+	/* A native thread is not in the list of fibers. */
 	return fiber ? target_of(fiber) : (struct target){ NULL, tid, tid == gettid() };
 }
 
-/* The caller itself gets what it wants; returns whether t is another fiber. */
+/*
+ * Returns whether t is another fiber. The caller itself is wired, so that it gets what it asks
+ * for.
+ */
 static bool is_other_fiber(struct target t)
 {
 	if (t.self)
@@ -48,7 +51,7 @@ static bool is_other_fiber(struct target t)
 	return t.fiber && !t.self;
 }
 
-/* By handle, of a thread that is no fiber. */
+/* A call by handle changes a thread that is no fiber: if that is the caller, note the change. */
 static void about_to_change(const struct fz_fiber *thread)
 {
 	if (thread == fz_self())
@@ -57,7 +60,7 @@ static void about_to_change(const struct fz_fiber *thread)
 
 /* ---- affinity ----------------------------------------------------------- */
 
-/* Does it leave out a CPU that the process may use? */
+/* Does the set leave out a CPU that the process may use? */
 static bool is_less(size_t size, const cpu_set_t *cpus)
 {
 	cpu_set_t allowed;
@@ -81,7 +84,7 @@ static int set_affinity(struct target t, size_t size, const cpu_set_t *cpus)
 	if (readable && (t.fiber || t.self)) {
 		for (size_t i = 0; i < size && !any; i++)
 			any = ((const unsigned char *)cpus)[i];
-		/* All that there are is no wish. */
+		/* A set of all CPUs changes nothing. */
 		if (t.fiber && any && !is_less(size, cpus))
 			return 0;
 		if (is_other_fiber(t))
@@ -126,7 +129,7 @@ FZ_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *c
 
 /* ---- policy ------------------------------------------------------------- */
 
-/* For another fiber: what needs no kernel thread of its own. */
+/* Check a request for another fiber; EPERM where the policy needs a kernel thread of its own. */
 static int check_policy(int policy, const struct sched_param *param)
 {
 	if (policy == SCHED_FIFO || policy == SCHED_RR)
@@ -144,7 +147,7 @@ static bool readable(const struct sched_param *param)
 static int set_policy(struct target t, int policy, const struct sched_param *param)
 {
 	if ((t.fiber || t.self) && readable(param)) {
-		/* What it has already. */
+		/* The fiber has this policy already. */
 		if (t.fiber && policy == SCHED_OTHER && param->sched_priority == 0)
 			return 0;
 		if (is_other_fiber(t))
@@ -268,7 +271,10 @@ static bool attributes_readable(const struct attributes *attr)
 		fz_sys_readable((const void *)(((uintptr_t)(attr + 1) - 1) & ~(uintptr_t)7));
 }
 
-/* GLib gives each thread of a pool those of the one that made the pool. */
+/*
+ * Does the caller have these attributes already? GLib gives each thread of a pool the attributes
+ * of the thread that made the pool.
+ */
 static bool has_already(const struct attributes *attr)
 {
 	struct attributes now;

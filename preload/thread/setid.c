@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/setid.c - the ids of the process, which Linux keeps by kernel thread: libc
- * tells all threads in its list to change theirs, except the one that calls, which it
- * knows by the thread pointer.  That must be the pointer of the kernel thread for the
- * time of the call, not that of the fiber: main()'s fiber has the TCB of the process's
- * first kernel thread, wherever it runs.
+ * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread:
+ * libc tells all threads in its list to change theirs, except the caller, which it knows by the
+ * thread pointer. During the call that must be the pointer of the kernel thread, not of the fiber:
+ * main()'s fiber has the TCB of the process's first kernel thread, wherever the fiber runs.
  */
 #include "preload/gate.h"
 #include "runtime/sched/carrier.h"
@@ -32,7 +31,7 @@ static int make(const struct call *call)
 	}
 }
 
-/* Thread-local variables, errno too, are the kernel thread's in here. */
+/* In here thread-local variables, errno too, are the kernel thread's. */
 static int make_as_kernel_thread(void *call)
 {
 	int saved = errno, err = make(call) ? errno : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/tls.c - pthread keys stay libc's, whose storage is in the TCB and so
- * moves with the fiber; we only remember the destructors, because libc runs them
- * where a kernel thread ends.
+ * preload/thread/tls.c - pthread keys and thread-local variables. Keys stay libc's, whose storage
+ * is in the TCB and so moves with the fiber. The library only remembers the destructors, because
+ * libc runs them where a kernel thread ends.
  */
 #include "preload/thread/tls.h"
 
@@ -17,7 +17,7 @@
 
 typedef void destructor(void *);
 
-/* By key.  release/acquire: a key that is seen is seen with its destructor. */
+/* By key. release/acquire: a thread that sees a key sees its destructor. */
 static _Atomic(destructor *) destructors[PTHREAD_KEYS_MAX];
 static _Atomic unsigned keys_used;	/* highest key ever made, plus one */
 
@@ -106,15 +106,16 @@ void fz_host_run_destructors(void)
 	call_tls_dtors();
 	while (rounds-- > 0 && run_key_destructors())
 		continue;
-	/* What a destructor set again to the last is dropped, as with the thread. */
+	/* A value that destructors set again even in the last round is dropped, as libc does. */
 	for (unsigned key = 0; key < atomic_load_explicit(&keys_used, memory_order_relaxed); key++)
 		if (pthread_getspecific(key))
 			pthread_setspecific(key, NULL);
 }
 
 /*
- * The calling thread's block of a module.  libc knows of none where code that reaches it
- * at a fixed distance is the only one to use it: that of a library loaded later.
+ * The calling thread's thread-local block of a module. libc does not know the block of a library
+ * loaded later if only code that reaches the block at a fixed distance from the thread pointer has
+ * used it.
  */
 static void *block_of(const struct dl_phdr_info *info)
 {
@@ -127,7 +128,7 @@ static void *block_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* Back to its initial image. */
+/* Set the module's thread-local variables back to their initial values. */
 static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
@@ -166,7 +167,10 @@ bool fz_tls_init(const char **ret_why)
 	} wanted[3] = {
 		{ (const void *)&fz_real },
 		{ (const void *)fz_real.read },
-		/* Not by AT_BASE, which is 0 if the loader was named on the command line. */
+		/*
+		 * The loader. Not by AT_BASE, which is 0 if the loader was named on the command
+		 * line.
+		 */
 		{ dlsym(RTLD_DEFAULT, "__tls_get_addr") },
 	};
 

@@ -3,14 +3,14 @@
 #define FZ_PRELOAD_THREAD_TLS_H
 
 /*
- * preload/thread/tls.h - thread-specific data and thread-local variables at the end of
- * one life of a fiber and the start of the next; and the other functions that
- * struct fz_host (runtime/base/host.h) wants of libc.
+ * preload/thread/tls.h - thread-specific data and thread-local variables, between one life of a
+ * fiber and the next; and the other functions of libc that struct fz_host (runtime/base/host.h)
+ * needs.
  */
 
 #include "preload/real.h"
 
-/* Once, at start-up; dormant if it returns false, with the reason. */
+/* Once, at start-up. If it returns false, *ret_why is the reason and the library stays dormant. */
 bool fz_tls_init(const char **ret_why);
 
 void fz_host_run_destructors(void);

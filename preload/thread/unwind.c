@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/unwind.c - what code with cleanups needs of libgcc_s, found when an
- * exception or a cancellation passes.  Whoever threw has it loaded by then; a link
- * to it would load it into every program.
+ * preload/thread/unwind.c - functions of libgcc_s that code with cleanups needs, found when an
+ * exception or a cancellation passes. The code that started the unwinding has loaded libgcc_s by
+ * then; linking to it would load it into every program.
  */
 #include <dlfcn.h>
 #include <unwind.h>
@@ -21,7 +21,7 @@ static void *find(const char *name)
 	void *fn = libgcc ? dlsym(libgcc, name) : NULL;
 
 	if (!fn)
-		fz_die("libgcc_s.so.1 has no %s", name);
+		fz_die("cannot unwind a thread: libgcc_s.so.1 is not installed or has no %s", name);
 	return fn;
 }
 
@@ -33,7 +33,7 @@ _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
 	static _Atomic(__typeof__(&__gcc_personality_v0)) real;
 	__typeof__(&__gcc_personality_v0) fn = atomic_load_explicit(&real, memory_order_relaxed);
 
-	/* relaxed: all find the same. */
+	/* relaxed: all threads find one address. */
 	if (!fn) {
 		fn = (__typeof__(fn))find("__gcc_personality_v0");
 		atomic_store_explicit(&real, fn, memory_order_relaxed);

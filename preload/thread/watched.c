@@ -27,7 +27,7 @@ bool fz_watched_from_inside(char *const *envp, const char **ret_why)
 	return fz_arch_shadow_stack();
 }
 
-/* All of a small file that fits, as a string; empty if it cannot be read. */
+/* Read a small file, as far as it fits, as a string; empty if the file cannot be read. */
 static void read_text(const char *path, char *text, size_t size)
 {
 	int fd = fz_real.open(path, O_RDONLY | O_CLOEXEC);
@@ -42,7 +42,7 @@ bool fz_watched_from_outside(const char **ret_why)
 {
 	char text[1024], path[64], *line;
 
-	/* It keeps return addresses by kernel thread, and loses the program. */
+	/* ltrace keeps return addresses for each kernel thread, and loses track of the program. */
 	*ret_why = "ltrace runs this program";
 	read_text("/proc/self/status", text, sizeof(text));
 	line = strstr(text, "\nTracerPid:");

@@ -3,19 +3,19 @@
 #define FZ_PRELOAD_THREAD_WATCHED_H
 
 /*
- * preload/thread/watched.h - tools that take a thread's stack for its kernel thread's for
- * ever.  The launcher leaves such programs alone where it sees them; where the library
- * is loaded all the same, it stays dormant.
+ * preload/thread/watched.h - tools that take the stack of a thread for its kernel thread's for
+ * ever. The launcher runs programs without the library under such a tool, where it sees the tool;
+ * where the library is loaded all the same, it stays dormant.
  *
- * Each returns whether there is one, and then why.
+ * Each function returns whether there is such a tool, and then its reason in *ret_why.
  */
 
 #include <stdbool.h>
 
-/* In the program's own process: as it is loaded. */
+/* Tools inside the program's own process. Called as the program is loaded. */
 bool fz_watched_from_inside(char *const *envp, const char **ret_why);
 
-/* By ptrace: as the first thread is made. */
+/* Tools that use ptrace. Called as the first thread is made. */
 bool fz_watched_from_outside(const char **ret_why);
 
 #endif

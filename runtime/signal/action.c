@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/action.c - what the program asked of sigaction, and in front of
- * which signals we stand besides.
+ * runtime/signal/action.c - what the program passed to sigaction, and the substituted signals:
+ * those that the program does not handle, with our handler in front all the same.
  */
 #include "runtime/base/host.h"
 #include "runtime/base/lock.h"
@@ -9,15 +9,18 @@
 #include "runtime/signal/signal_internal.h"
 
 static struct {
-	/* Written under lock with all signals blocked; see action_get(). */
+	/* Written under lock with all signals blocked; see fz_signal_action_get(). */
 	struct fz_lock lock;
 	struct fz_action actions[FZ_SIGNALS + 1];
 	_Atomic uint32_t version[FZ_SIGNALS + 1];
 
-	/* Not handled by the program, yet ours in the kernel; and ignored before that. */
+	/*
+	 * Signals with our handler in the kernel that the program does not handle; among all
+	 * signals, those that the program ignores.
+	 */
 	_Atomic uint64_t substituted;
 	uint64_t ignored;
-	uint64_t hidden;		/* between before_spawn and after_spawn */
+	uint64_t hidden;		/* see fz_signal_before_spawn() */
 	uint32_t spawning;
 } table = { .lock = FZ_LOCK(FZ_RANK_ACTIONS) };
 
@@ -26,7 +29,9 @@ struct fz_action fz_signal_action_get(int sig)
 	struct fz_action a;
 	uint32_t before;
 
-	/* A sequence lock; acquire and fence pair with action_set's release. */
+	/*
+	 * A sequence lock; acquire and fence pair with the release in fz_signal_action_set().
+	 */
 	do {
 		before = atomic_load_explicit(&table.version[sig], memory_order_acquire);
 		a = table.actions[sig];
@@ -40,7 +45,10 @@ void fz_signal_actions_lock(uint64_t *ret_mask)
 {
 	uint64_t all = ~(uint64_t)0;
 
-	/* A handler that reads what we are writing would wait for ever. */
+	/*
+	 * Block all signals: a handler on this thread that reads the entry being written would
+	 * wait for ever.
+	 */
 	fz_sys_sigmask(HOW_SETMASK, &all, ret_mask);
 	fz_lock_acquire(&table.lock);
 }
@@ -87,21 +95,21 @@ void fz_signal_default(int sig)
 	kernel_action(sig, &dfl, &old);
 	fz_sys_sigmask(HOW_UNBLOCK, &bit, &mask);
 	fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
-	/* It was a stop, and has been continued. */
+	/* Reached after a stop signal, once the process has been continued. */
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	kernel_action(sig, &old, NULL);
 }
 
-/* ---- standing in front -------------------------------------------------- */
+/* ---- substituted signals -------------------------------------------------- */
 
 bool fz_signal_substituted(int sig)
 {
-	/* relaxed: whoever asks has a signal that came through there. */
+	/* relaxed: the caller has a signal that arrived through our handler. */
 	return atomic_load_explicit(&table.substituted, memory_order_relaxed) &
 	       fz_signal_bit(sig);
 }
 
-/* Ours, in the kernel.  libc's way back from a handler is what we need, too. */
+/* Our action for the kernel. Copied from SIGSETXID's, for libc's sa_restorer. */
 static struct kernel_sigaction our_action(int sig)
 {
 	struct kernel_sigaction a;
@@ -110,7 +118,9 @@ static struct kernel_sigaction our_action(int sig)
 	a.handler = fz_host.signal_handler;
 	a.flags |= FLAG_SIGINFO | FLAG_RESTART |
 		   (table.actions[sig].flags & (FLAG_NOCLDSTOP | FLAG_NOCLDWAIT));
-	/* Two at once come lowest number first, not on top of each other. */
+	/*
+	 * Two signals at once are delivered lowest number first, not one on top of the other.
+	 */
 	a.mask = FZ_SIGNALS_ALL;
 	return a;
 }
@@ -129,7 +139,10 @@ void fz_signal_substitute(uint64_t set)
 
 		if ((uintptr_t)table.actions[sig].handler > 1)
 			continue;
-		/* Somebody makes a process that inherits it: ours when that is done. */
+		/*
+		 * Another thread is making a process that inherits the ignored signal:
+		 * fz_signal_after_spawn() installs our handler.
+		 */
 		if (table.spawning && kernel_action(sig, NULL, &old) == 0 &&
 		    (uintptr_t)old.handler == 1) {
 			table.hidden |= fz_signal_bit(sig);
@@ -140,7 +153,7 @@ void fz_signal_substitute(uint64_t set)
 			continue;
 		}
 		ours = our_action(sig);
-		/* Before the kernel may call us for it. */
+		/* Set before the kernel can call our handler for the signal. */
 		atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
 					 memory_order_relaxed);
 		if (kernel_action(sig, &ours, &old)) {
@@ -148,7 +161,10 @@ void fz_signal_substitute(uint64_t set)
 						  memory_order_relaxed);
 			continue;
 		}
-		/* It may be inherited: then nobody has told us. */
+		/*
+		 * The program may have inherited the ignored signal; then no sigaction call
+		 * told us.
+		 */
 		if ((uintptr_t)old.handler == 1)
 			table.ignored |= fz_signal_bit(sig);
 		else
@@ -159,7 +175,7 @@ void fz_signal_substitute(uint64_t set)
 	fz_signal_actions_unlock(&mask);
 }
 
-/* The program's own again.  Lock held. */
+/* Install the program's own action again. Lock held. */
 static void restore_one(int sig)
 {
 	struct kernel_sigaction theirs = {
@@ -176,7 +192,10 @@ void fz_signal_restore(uint64_t set)
 {
 	uint64_t mask;
 
-	/* By default they end the process or stop it: so do we, and nobody sees. */
+	/*
+	 * Leave signals alone whose default action ends or stops the process: our handler does
+	 * that as well, and nobody can see the difference.
+	 */
 	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
 		if (!fz_signal_ignored_by_default(sig) && !(table.ignored & fz_signal_bit(sig)))
 			set &= ~fz_signal_bit(sig);
@@ -194,11 +213,14 @@ bool fz_signal_before_spawn(void)
 {
 	uint64_t mask, set;
 
-	/* acquire: pairs with fz_sched_start(); before that we stand in front of none. */
+	/* acquire: pairs with fz_sched_start(); before that no signal is substituted. */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
 		return false;
 	fz_signal_actions_lock(&mask);
-	/* None so far is no reason to leave: another thread may be about to. */
+	/*
+	 * Count even if no signal is substituted so far: another thread may be about to
+	 * substitute one.
+	 */
 	if (table.spawning++ == 0) {
 		table.hidden = table.ignored &
 			       atomic_load_explicit(&table.substituted, memory_order_relaxed);
@@ -239,7 +261,10 @@ void fz_signal_actions_after_fork(void)
 
 	fz_lock_init(&table.lock, FZ_RANK_ACTIONS);
 	table.spawning = 0;
-	/* Somebody was writing when we were forked. */
+	/*
+	 * A thread that does not exist here may have been writing an entry when the parent
+	 * forked: make its version even.
+	 */
 	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
 		if (atomic_load_explicit(&table.version[sig], memory_order_relaxed) & 1)
 			atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_relaxed);

@@ -19,7 +19,10 @@ static void record(struct fz_fiber *f, const struct fz_alt_stack *now)
 	f->sig.alt_stack = *now;
 	f->sig.alt_stack.flags &= ~ONSTACK;
 	f->has_alt_stack = now->size != 0;
-	/* What exec leaves a thread, a signal's frame shows as it is: it cannot be set again. */
+	/*
+	 * After exec the kernel has size 0 and flags 0, and a signal frame shows that.
+	 * sigaltstack refuses those values, so record DISABLE.
+	 */
 	if (!f->has_alt_stack)
 		f->sig.alt_stack.flags = DISABLE;
 }
@@ -45,8 +48,8 @@ void fz_alt_stack_load(struct fz_fiber *f, struct fz_carrier *c)
 	const struct fz_alt_stack *want = &f->sig.alt_stack;
 
 	/*
-	 * A carrier's own context runs no handlers of the program's, but signals do arrive
-	 * there, while the fiber that had the stack runs elsewhere.
+	 * A carrier's own context runs no handlers of the program, but signals do arrive there,
+	 * while the fiber whose stack is loaded runs elsewhere: unload it.
 	 */
 	if (f->kind != FZ_KIND_FIBER) {
 		static const struct fz_alt_stack none = { .flags = DISABLE };
@@ -71,7 +74,10 @@ int fz_alt_stack_change(struct fz_fiber *self, const void *stack, void *ret_old)
 	struct fz_alt_stack now;
 	int err;
 
-	/* In user code: what the kernel has is this fiber's, or ours for reports. */
+	/*
+	 * In user code the kernel has this fiber's stack, or the carrier's stack for reports:
+	 * unload the latter, so that the program does not see it.
+	 */
 	if (!self->has_alt_stack && self->carrier->alt_stack.sp) {
 		kernel_alt_stack(&self->sig.alt_stack, NULL);
 		self->carrier->alt_stack = self->sig.alt_stack;
@@ -100,7 +106,10 @@ void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be
 {
 	struct fz_carrier *c = self->carrier;
 
-	/* Not the stack for reports of a carrier that it has left since. */
+	/*
+	 * The fiber has no alternate stack: do not restore the stack for reports of a carrier
+	 * that the fiber has left since.
+	 */
 	if (!self->has_alt_stack && c->report_stack.size) {
 		*to_be_restored = c->alt_stack;
 		return;
@@ -113,7 +122,7 @@ void fz_alt_stack_for_reports(bool on)
 {
 	if (!on)
 		atomic_store_explicit(&never_for_reports, true, memory_order_relaxed);
-	/* relaxed: the next switch of each carrier sees it. */
+	/* relaxed: each carrier sees the change at its next switch. */
 	atomic_store_explicit(&for_reports,
 			      !atomic_load_explicit(&never_for_reports, memory_order_relaxed),
 			      memory_order_relaxed);

@@ -5,26 +5,27 @@
 /*
  * runtime/signal/altstack.h - the alternate signal stack of a fiber.
  *
- * The kernel keeps it by kernel thread, so whoever switches to a fiber whose
- * alternate stack is another than the carrier's has the kernel changed: one system
- * call, for threads that have one.  Only then a handler of stack overflow finds it.
+ * The kernel keeps one alternate stack for each kernel thread. A switch to a fiber whose
+ * alternate stack differs from the carrier's therefore costs one system call. Without it, the
+ * handler of a stack overflow would not find the fiber's alternate stack.
  */
 
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/carrier.h"
 
-/* A new life: none. */
+/* A new life begins without an alternate stack. */
 void fz_alt_stack_init(struct fz_fiber *f);
 
-/* The main thread becomes a fiber: what the kernel has is its own. */
+/* The main thread becomes a fiber: the kernel thread's alternate stack is its own. */
 void fz_alt_stack_adopt(struct fz_fiber *f, struct fz_carrier *c);
 
-/* On f's stack, after a switch to it on c, whose own context f may be. */
+/* Called on f's stack, after a switch to f on c. f may be c's own context. */
 void fz_alt_stack_load(struct fz_fiber *f, struct fz_carrier *c);
 
 /*
- * Does the caller run on it?  Then no signal may come after it is left and before the next
- * one's is loaded: its frame would be put where the caller's are.
+ * Does the caller run on its alternate stack? Then no signal may come between leaving that
+ * stack and loading the next fiber's: the kernel would put the signal frame over the caller's
+ * frames.
  */
 static inline bool fz_alt_stack_in_use(const struct fz_fiber *self)
 {
@@ -35,22 +36,22 @@ static inline bool fz_alt_stack_in_use(const struct fz_fiber *self)
 }
 
 /*
- * sigaltstack(2) for the calling fiber, outside the runtime.  Pointers are to the
- * kernel's stack_t and may be NULL or bad.  Returns 0 or -errno.
+ * sigaltstack(2) for the calling fiber, outside the runtime. stack and ret_old point to the
+ * kernel's stack_t, and may be NULL or bad. Returns 0 or -errno.
  */
 int fz_alt_stack_change(struct fz_fiber *self, const void *stack, void *ret_old);
 
 /*
- * Around a handler that the kernel called: with SS_AUTODISARM there is no alternate
- * stack meanwhile, and returning restores what was there before.
+ * Around a handler that the kernel called. With SS_AUTODISARM the thread has no alternate stack
+ * during the handler; returning restores the previous one.
  */
 void fz_alt_stack_handler_began(struct fz_fiber *self);
 void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be_restored);
 
 /*
- * For stack overflow to be reported, fibers that have no alternate stack run with
- * one of the carrier's from now on.  Not if the program has handlers that would
- * run on it (`on` false).
+ * So that a stack overflow can be reported, fibers without an alternate stack run with one of
+ * the carrier's from now on. `on` false: never again, because the program has handlers that
+ * would run on it.
  */
 void fz_alt_stack_for_reports(bool on);
 void fz_alt_stack_carrier_started(struct fz_carrier *c);

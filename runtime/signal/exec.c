@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/exec.c - what the kernel is to have pending instead of us: for threads that are
- * no fibers, and for what exec makes of the process.
+ * runtime/signal/exec.c - gives pending signals back to the kernel: for threads that are no
+ * fibers, and for the program that exec starts.
  */
 #include "runtime/signal/signal_internal.h"
 
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
 
-static _Atomic int executing;		/* how many are in exec */
+static _Atomic int executing;		/* threads in exec */
 
 bool fz_signal_hand_back(struct fz_signode *node)
 {
@@ -49,7 +49,7 @@ bool fz_signal_to_kernel(struct fz_signode *node)
 	return true;
 }
 
-/* In order, to the end of a list. */
+/* Append the thread's pending signals, in order, to a list. */
 static void take_own(struct fz_fiber *self, struct fz_signode **end)
 {
 	struct fz_signode *node;
@@ -62,7 +62,7 @@ static void take_own(struct fz_fiber *self, struct fz_signode **end)
 
 static void keep_in_kernel(int by)
 {
-	/* relaxed: the monitor answers after it has seen it. */
+	/* relaxed: fz_monitor_update_mask() waits until the monitor has seen the count. */
 	atomic_fetch_add_explicit(&executing, by, memory_order_relaxed);
 	fz_monitor_update_mask();
 }
@@ -73,7 +73,7 @@ void fz_signal_before_exec(struct fz_fiber *self)
 
 	keep_in_kernel(1);
 	fz_enter_runtime(self);
-	/* relaxed: the monitor has left its handlers. */
+	/* relaxed: fz_monitor_update_mask() has waited until the monitor left its handlers. */
 	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed))
 		fz_signal_route_arrived();
 	fz_signal_process_lock();
@@ -85,7 +85,10 @@ void fz_signal_before_exec(struct fz_fiber *self)
 	while (*end)
 		end = &(*end)->next;
 	take_own(self, end);
-	/* What is pending for a kernel thread stays there if the call fails. */
+	/*
+	 * Signals that are pending for a kernel thread stay with that thread if exec fails: so
+	 * the caller keeps its kernel thread.
+	 */
 	fz_fiber_wire(self);
 	for (; pending; pending = next) {
 		next = pending->next;

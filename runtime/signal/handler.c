@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/handler.c - around a handler of the program's: what it is called with, and what
- * is true again when it has returned.
+ * runtime/signal/handler.c - around a handler of the program: the state with which the handler
+ * is called, and the state that is restored when it has returned.
  */
 #include "runtime/signal/signal_internal.h"
 
@@ -13,15 +13,16 @@
 #include "runtime/signal/overrun.h"
 
 /*
- * The first handler of a call with a mask of its own.  Returns false if it is one that came
- * on top of it, which may make such calls itself.
+ * A handler begins in a call with a mask of its own. If it is the first handler, make its return
+ * restore the mask from before the call. Returns false for a handler on top of the first, which
+ * may make such calls itself.
  */
 static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
 	uint64_t interrupted;
 
-	/* It may leave the call by siglongjmp. */
+	/* The handler may leave the call by siglongjmp. */
 	self->sig.restores_mask = false;
 	__builtin_memcpy(&interrupted, &uc->uc_sigmask, sizeof(interrupted));
 	if (interrupted != mask || self->kind != FZ_KIND_FIBER)
@@ -37,7 +38,7 @@ struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadlin
 	const fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
 
 	self->sig.limit = fz_timespec(deadline == FZ_FOREVER ? FZ_FOREVER : left);
-	/* From here on a handler does that itself. */
+	/* From here on a handler sets the limit to 0 itself. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (self->sig.handlers_run != none_run)
 		self->sig.limit = (struct __kernel_timespec){ 0 };
@@ -63,7 +64,10 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	uint32_t handlers;
 
 	if ((uintptr_t)a.handler <= 1) {
-		/* Changed since it was sent, or ours only. */
+		/*
+		 * The action has changed since the signal was sent, or the signal is only
+		 * substituted.
+		 */
 		if (!a.handler)
 			fz_signal_default(sig);
 		return;
@@ -74,7 +78,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		reset_action(sig);
 	handlers = self->sig.handlers_run + 1;
 	eintr = self->must_return_eintr || !(a.flags & FLAG_RESTART);
-	/* What the kernel has set for the time of the handler. */
+	/* The kernel has set these for the time of the handler. */
 	if (self->kind == FZ_KIND_FIBER) {
 		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
 		self->carrier->kernel_mask = self->mask;
@@ -83,7 +87,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	}
 	if (FZ_UNLIKELY(restores) && restore_when_it_ends(self, mask, ucontext))
 		restores = false;
-	/* It may leave the call by siglongjmp. */
+	/* The handler may leave the call by siglongjmp. */
 	self->sig.suspended = false;
 	if (suspended)
 		atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED,
@@ -97,7 +101,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		self->sig.restores_mask = true;
 		self->sig.mask_to_restore = to_restore;
 	}
-	/* Whatever calls the handler itself has made meanwhile. */
+	/* Undo what calls made by the handler itself have written. */
 	self->sig.handlers_run = handlers;
 	self->sig.limit = (struct __kernel_timespec){ 0 };
 	self->must_return_eintr = eintr;
@@ -105,8 +109,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
 		/*
-		 * What the return restores, maybe elsewhere.  Until then the kernel's mask is
-		 * not what ours says, and a handler in between would take one for the other.
+		 * The return restores `mask`, maybe on another carrier. A handler before that
+		 * would take the kernel's mask for the fiber's: block all signals.
 		 */
 		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
 		self->mask = mask;
@@ -116,15 +120,19 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 }
 
 /*
- * One at a time, and the next when that one's handler ends.  Returns false if one is pending
- * that will not come so.
+ * Send this kernel thread its next pending signal, to be delivered when the handler returns.
+ * One at a time: when the handler of that signal ends, it sends the next. Returns false if a
+ * pending signal will not come so.
  */
 static bool owe_next(struct fz_fiber *self, uint64_t mask)
 {
 	uint8_t before = self->sig.injecting;
 	struct fz_signode *node;
 
-	/* It is on its way, or in a frame below; not if it has been ignored since. */
+	/*
+	 * The signal owed is on its way, or its handler is below on this stack; unless it has
+	 * been ignored since.
+	 */
 	if (self->sig.owed && !fz_signal_takes_no_notice(self->sig.owed))
 		return false;
 	self->sig.owed = 0;
@@ -142,7 +150,7 @@ static bool owe_next(struct fz_fiber *self, uint64_t mask)
 			fz_signode_free(node);
 			node = NULL;
 		} else {
-			/* The kernel has no room for it: by a nudge, then. */
+			/* The kernel has no room for the signal: the monitor nudges instead. */
 			self->sig.owed = 0;
 			fz_sigqueue_add(self, node);
 			fz_signal_undelivered();
@@ -155,23 +163,26 @@ static bool owe_next(struct fz_fiber *self, uint64_t mask)
 
 bool fz_signal_owe(struct fz_fiber *self, uint64_t mask)
 {
-	/* relaxed: one that comes later is followed by a nudge. */
+	/* relaxed: a signal that comes later is followed by a nudge. */
 	return FZ_LIKELY(!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
 			   ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED)) ||
 	       owe_next(self, mask);
 }
 
 /*
- * What was kept for the process while the handler had it blocked.  As if in the runtime,
- * but not waiting for a processor: the handler may have interrupted libc's fork, which has
- * locks that those wait for who could give us one.
+ * Take signals that became pending for the process while the handler blocked them. Sets
+ * in_runtime without waiting for a processor: the handler may have interrupted libc's fork,
+ * which holds locks that the threads that could give us a processor may wait for.
  */
 static void take_meanwhile(struct fz_fiber *self, uint64_t mask)
 {
-	/* In a child of fork that is not ours yet the lock may be held by nobody. */
+	/*
+	 * In a child of fork whose atfork handlers have not run yet, the process lock may be
+	 * held by a thread that does not exist there.
+	 */
 	if (fz_sys_gettid() != self->carrier->tid)
 		return;
-	/* relaxed, and signal fences: only handlers on this thread look. */
+	/* relaxed, and signal fences: only handlers on this thread read in_runtime. */
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	fz_signal_take_from_process(self, ~mask);
@@ -183,9 +194,9 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 			    struct fz_alt_stack *alt_stack)
 {
 	/*
-	 * Left as it was it is nobody's news: if it is not what we believe, this interrupts
-	 * another handler that has just begun, maybe inside libc's fork, where entering the
-	 * runtime is not allowed.
+	 * Adopt the mask only if the handler has changed it. An unchanged mask that differs
+	 * from self->mask means that this handler has interrupted another handler that has just
+	 * begun, maybe inside libc's fork, where entering the runtime is not allowed.
 	 */
 	const bool changed = before != mask;
 
@@ -193,7 +204,10 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	mask &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) | fz_signal_bit(SIG_STOP));
-	/* As in fz_signal_call_handler(); adopting a mask may end elsewhere, with its own. */
+	/*
+	 * Block all signals, as in fz_signal_call_handler(). Adopting a mask may end on another
+	 * carrier, with a kernel mask of its own: look again after it.
+	 */
 	for (bool looked = false;;) {
 		if (self->carrier->kernel_mask != FZ_SIGNALS_ALL)
 			fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
@@ -206,7 +220,10 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 		looked = true;
 		take_meanwhile(self, mask);
 	}
-	/* If this interrupts fz_signal_apply_mask(), what the kernel will have in a moment. */
+	/*
+	 * self->mask, not `mask`: if this handler interrupts fz_signal_apply_mask(), the kernel
+	 * will have self->mask in a moment.
+	 */
 	self->carrier->kernel_mask = self->mask;
 	if (FZ_UNLIKELY(self->has_alt_stack || alt_stack->size ||
 			self->carrier->report_stack.size))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/mask.c - what each fiber blocks, what its kernel thread blocks, and what
- * all of them do.
+ * runtime/signal/mask.c - the signals that each fiber blocks, that its kernel thread blocks,
+ * and that all fibers block.
  */
 #include <asm/errno.h>
 
@@ -27,7 +27,10 @@ static void publish_blocked_by_all(void)
 	all &= ~FZ_SIGNALS_OF_LIBC;
 	if (all == atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed))
 		return;
-	/* relaxed: a mutex, a futex or a poke orders it for who must know. */
+	/*
+	 * relaxed: a mutex, a futex or a poke of the monitor orders it for threads that must
+	 * know.
+	 */
 	atomic_store_explicit(&masks.blocked_by_all, all, memory_order_relaxed);
 	fz_monitor_poke();
 }
@@ -44,8 +47,8 @@ void fz_signal_thread_started(struct fz_fiber *f)
 	f->sig.mask_counted = f->mask;
 	count(f->mask, 1);
 	/*
-	 * One more that blocks the same as all: nothing changes.  Otherwise the
-	 * set can only shrink; the monitor may learn of that late.
+	 * A new thread that blocks what all others block changes nothing. Otherwise the set can
+	 * only shrink; the monitor may learn of that late.
 	 */
 	if (masks.threads == 1 ||
 	    (atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed) & ~f->mask))
@@ -144,7 +147,7 @@ void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask)
 {
 	if (self->mask == mask)
 		return;
-	/* In user code: the carrier stays the same, and nobody else writes these. */
+	/* In user code the carrier stays the same, and no other thread writes these. */
 	self->mask = mask;
 	self->carrier->kernel_mask = mask;
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
@@ -166,9 +169,12 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		change.to &= ~(FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIG_KILL) |
 			       fz_signal_bit(SIG_STOP));
 	}
-	/* The same may be counted otherwise: it is a handler's, which will not end but be left. */
+	/*
+	 * mask_counted may differ from an unchanged mask: a handler's mask is not counted, and
+	 * this handler will not return but be left by a jump.
+	 */
 	if (change.to != old || (set && change.to != self->sig.mask_counted)) {
-		/* Blocked at once, before it is counted as blocked. */
+		/* Block the signals before they are counted as blocked. */
 		fz_signal_apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
 		all_before = fz_signal_left_to_kernel();
@@ -176,16 +182,20 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		all_after = fz_signal_left_to_kernel();
 		fz_leave_runtime(self);
 		/*
-		 * Blocked by all from now on: must stay pending in the kernel, for
-		 * sigwait, so the monitor may not take it.  The reverse as well, or
-		 * nobody would receive it.
+		 * A signal that all block from now on must stay pending in the kernel, for
+		 * sigwait, so the monitor may not take it. One that all no longer block must be
+		 * taken by the monitor, or nobody would receive it.
 		 */
 		if (all_before != all_after)
 			fz_monitor_update_mask();
-		/* Let in outside the runtime: what is pending is handled here. */
+		/* Unblock outside the runtime, so that handlers of pending signals run here. */
 		fz_signal_apply_mask(self, change.to);
 		unblocked = old & ~change.to;
-		/* Twice, if one is pending for the thread, too. */
+		/*
+		 * A standard signal that is pending for the thread, too, holds the process's
+		 * one back. Leaving the runtime handles the thread's; the second pass takes the
+		 * process's.
+		 */
 		for (int i = 0; i < 2 && unblocked && FZ_UNLIKELY(fz_signal_has_come(unblocked));
 		     i++) {
 			fz_enter_runtime(self);
@@ -222,7 +232,7 @@ void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old
 	self->sig.suspended = old->suspended;
 	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (FZ_UNLIKELY(self->kind != FZ_KIND_FIBER))
-		/* A handler has made it a kernel thread. */
+		/* A handler has wired the fiber. */
 		fz_sys_sigmask(HOW_SETMASK, &old->mask, NULL);
 	else if (!restored)
 		fz_signal_set_mask(self, HOW_SETMASK, &old->mask, NULL);
@@ -234,8 +244,9 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	uint64_t left;
 
 	/*
-	 * The kernel still has the handler's mask: what is sent now to be handled at once
-	 * would wait for the return, when nobody knows any more whose it is.
+	 * The kernel still has the handler's mask. A signal that the fiber sent to itself now,
+	 * to be handled at once, would wait until the handler returns, when nobody knows any
+	 * more which fiber it is for. handler_ends keeps the fiber from sending one.
 	 */
 	self->sig.handler_ends = true;
 	fz_enter_runtime(self);
@@ -243,7 +254,7 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	fz_fiber_each(recount, &change);
 	left ^= fz_signal_left_to_kernel();
 	fz_leave_runtime(self);
-	/* As in fz_signal_set_mask(). */
+	/* The monitor's mask follows, as in fz_signal_set_mask(). */
 	if (left)
 		fz_monitor_update_mask();
 	self->sig.handler_ends = false;

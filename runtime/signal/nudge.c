@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/nudge.c - the monitor, or a sender, interrupts the kernel thread of a fiber
- * in user code, by libc's own two signals; their handlers, in front of libc's.
+ * runtime/signal/nudge.c - the monitor or a sender interrupts the kernel thread of a fiber in
+ * user code, by one of libc's two internal signals; and our handlers of these signals, in front
+ * of libc's.
  */
 #include <ucontext.h>
 
@@ -25,7 +26,10 @@ uint64_t fz_signal_due(const struct fz_fiber *f)
 	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNAL_HANDLED;
 }
 
-/* Which of both is to interrupt it: what a call does then is decided by SA_RESTART. */
+/*
+ * Which of libc's two signals interrupts f. It decides whether the interrupted call goes on, as
+ * SA_RESTART of the due handlers does: ours has SA_RESTART for SIGSETXID and not for SIGCANCEL.
+ */
 static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 {
 	for (; due; due &= due - 1)
@@ -39,12 +43,12 @@ static void send_nudge(struct fz_carrier *c, int sig)
 	struct fz_siginfo siginfo;
 
 	/*
-	 * They queue, and would all come at once on top of each other.  relaxed: a hint; one
-	 * that finds nothing to do makes room for the next.
+	 * One nudge at a time: they would queue, and all arrive at once, each on top of the
+	 * other. relaxed: a hint; a nudge that finds nothing to do makes room for the next.
 	 */
 	if (atomic_exchange_explicit(&c->nudged, true, memory_order_relaxed))
 		return;
-	/* Not SI_TKILL, which is libc's own use of these signals. */
+	/* Not SI_TKILL: libc itself sends these signals with that code. */
 	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
 	if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo))
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
@@ -58,14 +62,15 @@ void fz_signal_interrupt(struct fz_fiber *f, uint64_t due)
 
 void fz_signal_preempt(struct fz_carrier *c)
 {
-	/* relaxed: the signal orders it. */
+	/* relaxed: the nudge that follows orders the store. */
 	atomic_store_explicit(&c->preempted, true, memory_order_relaxed);
 	send_nudge(c, SIG_SETXID);
 }
 
 /*
- * It may be blocked in a call from which libc cancels it if a signal finds it there.  Who
- * is parked was in none when it was cancelled, and the next one looks by itself.
+ * f may be blocked in a call of libc that libc cancels only if a signal finds the thread there.
+ * A parked fiber was in no such call when it was cancelled, and its next call looks for the
+ * cancellation by itself.
  */
 static bool may_be_cancelled_by_place(const struct fz_fiber *f)
 {
@@ -96,23 +101,30 @@ void fz_signal_learn_cancel(void)
 	static const struct __kernel_timespec none;
 	uint64_t set = fz_signal_bit(SIG_CANCEL);
 
-	/* relaxed: read by may_be_cancelled_by_place(), which runs after this, and by who is nudged by it. */
+	/*
+	 * relaxed: read by may_be_cancelled_by_place(), which runs after this on the monitor,
+	 * and by threads that the monitor nudges after it.
+	 */
 	if (fz_syscall4(__NR_rt_sigtimedwait, (long)&set, 0, (long)&none, sizeof(set)) ==
 	    SIG_CANCEL)
 		atomic_store_explicit(&nudges.cancels_by_place, true, memory_order_relaxed);
 }
 
-/* Whether this interrupts a call that it cancels libc knows.  May not return. */
+/*
+ * Call libc's cancel handler, which knows whether the interrupted call is one that it cancels.
+ * May not return.
+ */
 static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext)
 {
 	struct fz_siginfo info = fz_signal_info(SIG_CANCEL, CODE_TKILL, 0);
 
-	/* It unwinds out of here. */
+	/* libc's handler may unwind out of this one: restore the mask first. */
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	nudges.cancel_handler(SIG_CANCEL, &info, ucontext);
 	/*
-	 * Not if this interrupts a handler that begins or ends: what that interrupted may
-	 * be such a call.  relaxed: the monitor may ask once more.
+	 * With another mask the nudge interrupts a handler that begins or ends, which may
+	 * itself have interrupted such a call: then the cancellation is not seen yet. relaxed:
+	 * the monitor may ask once more.
 	 */
 	if (mask == self->mask)
 		atomic_store_explicit(&self->cancel.seen, true, memory_order_relaxed);
@@ -127,8 +139,9 @@ static uint64_t mask_of(const void *ucontext)
 }
 
 /*
- * The next may come, once this has let signals in again.  In the middle of a switch the
- * fiber does not tell which carrier it was, but the sender does.
+ * Allow the next nudge, which can come in once this handler has unblocked signals. The carrier
+ * is the one that the sender named: in the middle of a switch the fiber cannot tell which
+ * carrier it was on.
  */
 static void nudge_is_over(const struct fz_siginfo_head *info)
 {
@@ -138,7 +151,10 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
-/* Asked to by fz_signal_preempt().  With all signals blocked, before and after. */
+/*
+ * Let other fibers run if fz_signal_preempt() asked for it. All signals are blocked before and
+ * after.
+ */
 static void let_others_run(struct fz_fiber *self)
 {
 	const uint64_t all = ~(uint64_t)0;
@@ -146,12 +162,18 @@ static void let_others_run(struct fz_fiber *self)
 
 	if (FZ_LIKELY(!atomic_exchange_explicit(&c->preempted, false, memory_order_relaxed)) ||
 	    self->kind != FZ_KIND_FIBER ||
-	    /* Those that wait for its locks would keep the kernel threads that it needs. */
+	    /*
+	     * Not in fork: fibers that wait for fork's locks would keep the kernel threads that
+	     * the fork needs.
+	     */
 	    self->call.in_fork ||
-	    /* In a call it is not computing, and its end is noted in the carrier. */
+	    /*
+	     * Not in a call: there the fiber does not use the CPU, and the end of the call is
+	     * noted in the carrier.
+	     */
 	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
 		return;
-	/* Whoever is next loads its own. */
+	/* The fiber that runs next loads its own mask. */
 	c->kernel_mask = all;
 	fz_enter_runtime(self);
 	fz_sched_rotate(self);
@@ -159,14 +181,15 @@ static void let_others_run(struct fz_fiber *self)
 	self->sig.handler_ends = true;
 	fz_leave_runtime(self);
 	self->sig.handler_ends = false;
-	/* When this returns. */
+	/* The kernel has self->mask when this handler returns. */
 	self->carrier->kernel_mask = self->mask;
 }
 
 /*
- * As the kernel would have it: a handler on top of this one would be told that it interrupts
- * the library, and could not lead elsewhere.  Not if a handler is to restore another mask than
- * this returns to.
+ * Have the next pending signal delivered when this handler returns, as the kernel would. A
+ * handler on top of this one would see in its ucontext that it interrupts the library, and
+ * could not redirect the program. Not during a call with a mask of its own: its first handler
+ * restores another mask than this handler returns to.
  */
 static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
 {
@@ -174,7 +197,7 @@ static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
 	       fz_signal_owe(self, mask);
 }
 
-/* See fz_signal_nudge_if_due(). */
+/* A nudge has arrived: see fz_signal_nudge_if_due(). */
 static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, void *ucontext)
 {
 	uint64_t mask = mask_of(ucontext);
@@ -185,11 +208,14 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	/*
-	 * A handler that has just begun or is about to return has another mask than we
-	 * believe; the monitor will ask again.  While it sends to itself, it looks
-	 * itself after that.
+	 * With a mask other than self->mask a handler has just begun or is about to return: the
+	 * monitor will nudge again. While the fiber sends a signal to itself (`injecting`), it
+	 * looks for pending ones after that by itself.
 	 */
-	/* Before the next nudge can come in here, which finds us where it is not seen. */
+	/*
+	 * Read before the next nudge can interrupt this handler: libc does not see the
+	 * cancelled call from there.
+	 */
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->sig.injecting) {
@@ -203,7 +229,10 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 				self, (struct fz_alt_stack *)(void *)
 					      &((ucontext_t *)ucontext)->uc_stack);
 	}
-	/* libc makes its own blocking calls asynchronously cancellable, or looks itself. */
+	/*
+	 * libc makes its own blocking calls asynchronously cancellable, or looks for a
+	 * cancellation itself.
+	 */
 	if (fz_cancel_is_asynchronous(self)) {
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		fz_host.test_cancel();
@@ -212,7 +241,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		cancel_by_place(self, mask, ucontext);
 }
 
-/* Apart from who changes the thread pointer. */
+/* Not inlined into setxid_arrived(), which changes the thread pointer. */
 static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo_head *info,
 							 void *ucontext)
 {
@@ -226,11 +255,13 @@ static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo
  */
 static uintptr_t setxid_target(const struct fz_carrier *c)
 {
-	const int setxid = 0x40;	/* glibc's bit of cancelhandling: not done yet */
+	const int setxid = 0x40;	/* glibc's bit in cancelhandling: still to be done */
 	bool told = atomic_load_explicit(fz_tcb_cancelhandling(c->libc_tcb),
 					 memory_order_relaxed) & setxid;
 
-	/* A wired fiber has the kernel thread's tid too, and is told for itself. */
+	/*
+	 * A wired fiber's TCB has the kernel thread's tid, too: libc tells that TCB by itself.
+	 */
 	return told || fz_self()->kind != FZ_KIND_WIRED ? c->libc_tcb : fz_tcb_get();
 }
 
@@ -256,7 +287,7 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 	fz_tcb_set(tcb);
 }
 
-/* Cancelling asynchronously a native thread is libc's use of it. */
+/* Without CODE_QUEUE libc sent the signal, to cancel a native thread asynchronously. */
 static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
@@ -265,15 +296,15 @@ static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 	if (info->code == CODE_QUEUE) {
 		nudged(fz_self(), info, ucontext);
 	} else if (nudges.cancel_handler) {
-		/* It unwinds out of here. */
+		/* libc's handler may unwind out of this one: restore the mask first. */
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		nudges.cancel_handler(sig, siginfo, ucontext);
 	}
 }
 
 /*
- * Put `ours` before libc's handler of sig, if it has one; flags as it has them.  Returns
- * true if it was not there.
+ * Put `ours` before libc's handler of sig, if libc has one or `always`. Returns true if `ours`
+ * was not there.
  */
 static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 		  void (**libc)(int, void *, void *))
@@ -286,16 +317,17 @@ static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 		*libc = action.handler;
 	else if (!always)
 		return false;
-	/* libc's way back from a handler is what a handler of ours needs, too. */
+	/* Our handler needs libc's sa_restorer, too. */
 	kernel_action(SIG_SETXID, NULL, &any);
 	action.restorer = any.restorer;
 	action.handler = ours;
 	/*
-	 * Nothing may run while the TCB is another's, nor on top of a nudge that does not count
-	 * as over: that fiber may come to wait for what the next nudge is to bring about.
+	 * Block all signals: no handler may run while the thread pointer is another thread's,
+	 * nor on top of a nudge that is not over, since that handler's fiber may then wait for
+	 * something that only the next nudge brings about.
 	 */
 	action.mask = ~(uint64_t)0;
-	/* Without SA_RESTART: what a nudge interrupts ends if its handlers say so. */
+	/* SIGCANCEL without SA_RESTART: see interrupting_signal(). */
 	action.flags = (any.flags | FLAG_SIGINFO) &
 		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
 	return kernel_action(sig, &action, NULL) == 0;
@@ -304,7 +336,7 @@ static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 static void forget_nudge(struct fz_carrier *c, void *unused)
 {
 	(void)unused;
-	/* relaxed: at worst there is one nudge too many. */
+	/* relaxed: the worst case is one nudge too many. */
 	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
@@ -313,7 +345,7 @@ void fz_signal_guard_libc(void)
 	bool renewed = guard(SIG_SETXID, setxid_arrived, false, &nudges.setxid_handler);
 
 	renewed |= guard(SIG_CANCEL, cancel_arrived, true, &nudges.cancel_handler);
-	/* libc's own handler may have had one meanwhile, and ignored it. */
+	/* libc's own handler may have received a nudge meanwhile, and ignored it. */
 	if (renewed)
 		fz_carrier_each(forget_nudge, NULL);
 }

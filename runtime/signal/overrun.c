@@ -7,28 +7,29 @@
 
 enum {
 	SLOTS = 1024,
-	PROBES = 16,			/* places where a timer may be */
+	PROBES = 16,			/* slots in which a timer may be */
 	MOST = 0x7fffffff,		/* DELAYTIMER_MAX */
 };
 
 /*
- * Of a timer that has sent something.
+ * The slot of a timer that has sent a signal.
  *
- *	state = number << 32 | PENDING | how many more the one that is pending stands for,
- *		by what the kernel said of it, too
+ *	state = number << 32 | PENDING | count
  *
- * The number changes with each that becomes pending.
+ * count: the expirations that the pending signal stands for besides its own, including the
+ * overruns that the kernel reported with it. number: changes with each signal that becomes
+ * pending.
  */
 #define PENDING ((uint64_t)1 << 31)
 #define COUNT (PENDING - 1)
 
 struct slot {
-	_Atomic uint32_t owner;		/* the kernel's id + 1; 0: free */
-	_Atomic uint32_t told;		/* + 1; 0: the kernel knows better */
+	_Atomic uint32_t owner;		/* the kernel's id of the timer + 1; 0: free */
+	_Atomic uint32_t told;		/* timer_getoverrun()'s answer + 1; 0: ask the kernel */
 	_Atomic uint64_t state;
 };
 
-/* Whole pages, for fz_overrun_after_fork(). */
+/* Whole pages, because fz_overrun_after_fork() drops them. */
 static _Alignas(4096) struct slot slots[SLOTS];
 _Static_assert(sizeof(slots) % 4096 == 0, "whole pages");
 static _Atomic uint64_t signals;
@@ -48,7 +49,7 @@ static struct slot *find(int timer)
 
 static void release(struct slot *s)
 {
-	/* A ticket for it may be around; the state stays what it is. */
+	/* A ticket for the slot may still be in use: keep the state. */
 	atomic_store_explicit(&s->told, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->owner, 0, memory_order_release);
 }
@@ -64,7 +65,10 @@ static struct slot *claim(int timer)
 							     memory_order_seq_cst,
 							     memory_order_relaxed))
 			continue;
-		/* Two at once: the first place is the right one. */
+		/*
+		 * Two threads may claim a slot for one timer at once: the first slot in probing
+		 * order is kept.
+		 */
 		first = find(timer);
 		if (first != s)
 			release(s);
@@ -92,14 +96,14 @@ bool fz_overrun_arrived(const void *siginfo, uint64_t *ret_ticket)
 	struct slot *s = find(info->pid);
 	uint64_t old, new;
 
-	/* relaxed: before the signal is pending anywhere. */
+	/* relaxed: the signal is not pending anywhere yet. */
 	atomic_fetch_or_explicit(&signals, fz_signal_bit(info->signo), memory_order_relaxed);
 	*ret_ticket = 0;
 	if (!s)
 		s = claim(info->pid);
 	if (!s)
 		return true;
-	/* relaxed: one word; what is pending is ordered by where it is. */
+	/* relaxed: a single word; the queue that holds the signal orders it. */
 	old = atomic_load_explicit(&s->state, memory_order_relaxed);
 	do {
 		if (old & PENDING)
@@ -132,7 +136,7 @@ bool fz_overrun_is_void(uint64_t ticket)
 						      memory_order_relaxed), ticket);
 }
 
-/* How many more it stood for, or -1: void. */
+/* End the ticket. Returns how many more expirations its signal stood for, or -1 if void. */
 static int64_t end(uint64_t ticket)
 {
 	struct slot *s = slot_of(ticket);
@@ -186,10 +190,13 @@ void fz_overrun_tell(const void *siginfo)
 	const struct fz_siginfo_head *info = of_timer(siginfo);
 	struct slot *s = info ? find(info->pid) : NULL;
 
-	/* Until there are fibers the kernel knows; from then on it may soon have sent the next. */
+	/*
+	 * Before the first fiber the kernel can answer timer_getoverrun(); afterwards the
+	 * kernel may already have sent the next signal, so the count is kept here.
+	 */
 	if (info && !s && atomic_load_explicit(&fz_sched.started, memory_order_acquire))
 		s = claim(info->pid);
-	/* relaxed: for who is told by the signal to ask. */
+	/* relaxed: read by a thread that asks because it has received the signal. */
 	if (s)
 		atomic_store_explicit(&s->told, info->uid + 1, memory_order_relaxed);
 }
@@ -210,7 +217,7 @@ void fz_overrun_void(int timer, fz_nsec not_before, bool deleted)
 	if (!s)
 		return;
 	old = atomic_load_explicit(&s->state, memory_order_seq_cst);
-	/* If it is the same word after the clock was read, nothing has come since. */
+	/* If the word is unchanged after the clock was read, no signal has come since. */
 	while (old & PENDING && fz_now() < not_before &&
 	       !atomic_compare_exchange_weak_explicit(&s->state, &old, old & ~(PENDING | COUNT),
 						      memory_order_seq_cst,
@@ -229,7 +236,7 @@ bool fz_overrun_is_timers(int sig)
 
 void fz_overrun_after_fork(void)
 {
-	/* Timers are not inherited. */
+	/* A fork's child inherits no timers. */
 	fz_sys_forget_pages(slots, sizeof(slots));
 	atomic_store_explicit(&signals, 0, memory_order_relaxed);
 }

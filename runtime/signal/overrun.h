@@ -3,16 +3,17 @@
 #define FZ_RUNTIME_SIGNAL_OVERRUN_H
 
 /*
- * runtime/signal/overrun.h - the signals of the program's timers, and how many of them one
- * stands for.
+ * runtime/signal/overrun.h - signals of the program's timers, and how many expirations one
+ * signal stands for.
  *
- * A timer made by timer_create() has one signal pending at most, of whatever number; what
- * it would have sent besides is counted, in si_overrun and for timer_getoverrun().  The
- * kernel counts as long as the signal is pending there.  The monitor takes it at once, so
- * the kernel sends the next: that is counted here, until the first is handled.
+ * A timer made by timer_create() has at most one signal pending, of any number. Further
+ * expirations are counted, for si_overrun and timer_getoverrun(). The kernel counts while the
+ * signal is pending in the kernel. The monitor takes the signal from the kernel at once, so the
+ * kernel sends the next one: that one is counted here, until the first is handled.
  *
- * A ticket is the right to be that first one.  It is void, and so is the signal, once the
- * timer has been set again or deleted, or another signal of it was handled instead.
+ * An overrun ticket is the right to be that first signal. The ticket and its signal are void
+ * once the timer has been set again or deleted, or another signal of the timer was handled
+ * instead.
  *
  * Everything here may be called in any context.
  */
@@ -20,36 +21,42 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * A signal of a timer, which is not handled right now.  False if another one counts it.
- * *ret_ticket is 0 if there is no room to count: then each of them is handled.
+ * A timer's signal has arrived and is not handled right now. False if another pending signal
+ * counts it. *ret_ticket is 0 if there is no room to count: then each signal is handled.
  */
 bool fz_overrun_arrived(const void *siginfo, uint64_t *ret_ticket);
 
-/* Void?  Not 0. */
+/* Is the ticket void? Ticket 0 never is. */
 bool fz_overrun_is_void(uint64_t ticket);
 
-/* It is about to be handled: siginfo is to say what it stands for.  False if it is void. */
+/*
+ * The signal with this ticket is about to be handled: write into siginfo how many expirations
+ * it stands for. False if the ticket is void.
+ */
 bool fz_overrun_redeem(uint64_t ticket, void *siginfo);
 
-/* It never will. */
+/* The signal with this ticket will never be handled. */
 void fz_overrun_forget(uint64_t ticket);
 
-/* Just arrived and about to be handled, as the one that is pending with us. */
+/*
+ * A timer's signal has arrived and is handled at once, in place of the one that is pending with
+ * us: add the latter's count to siginfo.
+ */
 void fz_overrun_collect(void *siginfo);
 
-/* A thread has got it: what timer_getoverrun() has to say. */
+/* A thread has received the signal: note what timer_getoverrun() must answer. */
 void fz_overrun_tell(const void *siginfo);
 
-/* ... or -1, if the kernel is to be asked. */
+/* The answer of timer_getoverrun(), or -1 if the kernel must be asked. */
 int fz_overrun_told(int timer);
 
 /*
- * The timer was set again and sends nothing before that time: what is pending is void.
- * Never, and so deleted, if it is FZ_FOREVER and `deleted`.
+ * The timer was set again and sends nothing before not_before: its pending signal is void.
+ * not_before is FZ_FOREVER and `deleted` true if the timer was deleted.
  */
 void fz_overrun_void(int timer, fz_nsec not_before, bool deleted);
 
-/* Has a timer ever had that signal?  Then what is pending may be void. */
+/* Has a timer ever sent that signal? Then a pending one may be void. */
 bool fz_overrun_is_timers(int sig);
 
 void fz_overrun_after_fork(void);

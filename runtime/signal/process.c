@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/process.c - signals that no thread has: the inbox, of those that have arrived
- * where no handler could run, and what is pending for the process, no longer in the kernel,
- * because nobody accepts it, or not yet, as while its handler runs.
+ * runtime/signal/process.c - signals that no thread has. The inbox holds signals that have arrived
+ * where no handler could run. The process's queue holds signals that are pending for the process
+ * but no longer in the kernel: no thread accepts them, or not yet, for example while a handler
+ * that blocks them runs.
  */
 #include "runtime/signal/signal_internal.h"
 
@@ -12,12 +13,18 @@
 _Atomic uint32_t fz_signal_arriving;
 
 static struct {
-	/* Whoever empties the inbox, or takes what is pending to offer it; keeps the order. */
+	/*
+	 * Held to empty the inbox, and to take pending signals in order to offer them; keeps
+	 * their order.
+	 */
 	struct fz_lock lock;
-	/* A stack, pushed in handlers, without the lock. */
+	/* A stack; handlers push without the lock. */
 	_Atomic(struct fz_signode *) inbox;
-	_Atomic uint64_t in_inbox;	/* standard signals coalesce there, too */
-	/* What is pending, in the order of arrival; guarded by lock, the set to be read without. */
+	_Atomic uint64_t in_inbox;	/* standard signals in the inbox; they coalesce */
+	/*
+	 * The queue, in the order of arrival, guarded by lock; the set is read without the
+	 * lock.
+	 */
 	struct fz_signode *first, *last;
 	_Atomic uint64_t pending;
 } process = { .lock = FZ_LOCK(FZ_RANK_PROCESS) };
@@ -53,7 +60,7 @@ void fz_signal_leave_to_monitor(int sig, const void *info)
 	node = fz_signode_arrived(sig, info, false);
 	if (!node)
 		return;
-	/* relaxed: fz_signal_inbox_take() clears it before it looks. */
+	/* relaxed: fz_signal_inbox_take() clears in_inbox before it takes the stack. */
 	if (fz_signode_coalesces(node) &&
 	    atomic_fetch_or_explicit(&process.in_inbox, bit, memory_order_relaxed) & bit)
 		fz_signode_free(node);
@@ -61,7 +68,6 @@ void fz_signal_leave_to_monitor(int sig, const void *info)
 		fz_signal_inbox_add(node);
 }
 
-/* In the order of arrival. */
 struct fz_signode *fz_signal_inbox_take(void)
 {
 	struct fz_signode *n, *next, *in_order = NULL;
@@ -79,7 +85,7 @@ struct fz_signode *fz_signal_inbox_take(void)
 
 uint64_t fz_signal_process_pending(void)
 {
-	/* relaxed: a snapshot; the fence in fz_signal_has_come() and offer() orders it. */
+	/* relaxed: a snapshot; the fences in fz_signal_has_come() and offer() order it. */
 	return atomic_load_explicit(&process.pending, memory_order_relaxed);
 }
 
@@ -132,7 +138,10 @@ struct fz_signode *fz_signal_pending_take(uint64_t accept)
 
 void fz_signal_process_after_fork(void)
 {
-	/* The nodes are lost, with what their threads would have done. */
+	/*
+	 * The child loses the parent's nodes, and with them what the parent's threads would
+	 * have handled.
+	 */
 	__builtin_memset(&process, 0, sizeof(process));
 	fz_lock_init(&process.lock, FZ_RANK_PROCESS);
 	atomic_store_explicit(&fz_signal_arriving, 0, memory_order_relaxed);

@@ -10,9 +10,8 @@
 enum { CHUNK_NODES = 256, CHUNKS = 8192 };
 
 /*
- * Never unmapped, so that reading a node that somebody else has just taken from
- * the free list is harmless; the tag in the upper half of `free` makes the
- * compare-and-swap fail then.
+ * Never unmapped, so reading a node that another thread has just taken from the free list is
+ * harmless: the compare-and-swap then fails, because of the tag in the upper half of `free`.
  */
 static struct {
 	_Atomic uint64_t free;		/* tag << 32 | index + 1 */
@@ -22,8 +21,9 @@ static struct {
 } pool;
 
 /*
- * A node is void if its signal has been discarded after it was made.  `late`: some thread
- * had one of these pending then, so that a bit of its `pending` may stand for void ones.
+ * A node is void if its signal has been discarded after the node was made: count[sig] then differs
+ * from node->discards. `late`: signals that were pending for some thread when they were discarded,
+ * so that a bit in that thread's `pending` may stand for void nodes only.
  */
 static struct {
 	_Atomic uint32_t count[FZ_SIGNALS + 1];
@@ -37,7 +37,7 @@ static struct fz_signode *node_at(uint32_t index)
 	       index % CHUNK_NODES;
 }
 
-/* Put a chain of free nodes onto the list. */
+/* Put a chain of free nodes onto the free list. */
 static void push_free(struct fz_signode *first, struct fz_signode *last)
 {
 	uint64_t old = atomic_load_explicit(&pool.free, memory_order_relaxed), new;
@@ -95,7 +95,10 @@ static bool grow(void)
 	return true;
 }
 
-/* What natively the kernel counts for the user, we count for the process. */
+/*
+ * Charge one signal against RLIMIT_SIGPENDING. The kernel counts per user, the library per
+ * process.
+ */
 static bool charge_one(void)
 {
 	struct rlimit64 limit;
@@ -129,7 +132,7 @@ struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool
 	node->directed = directed;
 	node->charged = charge;
 	node->counts = false;
-	/* relaxed: of what is sent meanwhile either is right. */
+	/* relaxed: a signal sent during a discard may be void or not. */
 	node->discards = atomic_load_explicit(&discards.count[sig], memory_order_relaxed);
 	return node;
 }
@@ -197,7 +200,10 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 {
 	uint64_t bit = fz_signal_bit(node->sig);
 
-	/* relaxed: two at once become one when they are taken, as where some may be void. */
+	/*
+	 * Drop a second standard signal here only if the pending one cannot be void; otherwise
+	 * drain() decides. relaxed: drain() also makes one of two that are added at once.
+	 */
 	if (fz_signode_coalesces(node) && !fz_overrun_is_timers(node->sig) &&
 	    !(atomic_load_explicit(&discards.late, memory_order_relaxed) & bit) &&
 	    atomic_load_explicit(&f->pending, memory_order_relaxed) & bit) {
@@ -214,7 +220,7 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 	atomic_fetch_or_explicit(&f->pending, bit, memory_order_seq_cst);
 }
 
-/* Where the first one of the signal is, or would be. */
+/* The link to the first node of the signal; where it would be, if there is none. */
 static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 {
 	struct fz_signode **at = &f->sig.queue;
@@ -224,7 +230,10 @@ static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 	return at;
 }
 
-/* From the stack of arrivals to the end of the queue.  Returns what that brought. */
+/*
+ * Move the nodes from the stack of arrivals to the end of the queue. Returns the set of signals
+ * moved.
+ */
 static uint64_t drain(struct fz_fiber *self)
 {
 	/* acquire: pairs with fz_sigqueue_add(). */
@@ -273,7 +282,7 @@ static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
 	return n;
 }
 
-/* The last one of the signal may have been taken. */
+/* The last node of the signal may have been taken: clear its bit then. */
 static void update_bit(struct fz_fiber *self, int sig)
 {
 	uint64_t brought;
@@ -282,7 +291,7 @@ static void update_bit(struct fz_fiber *self, int sig)
 		return;
 	/* seq_cst: pairs with fz_sigqueue_add(). */
 	atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig), memory_order_seq_cst);
-	/* One that came in between has lost its bit. */
+	/* A node added since the queue was read has lost its bit. */
 	brought = drain(self);
 	if (brought)
 		atomic_fetch_or_explicit(&self->pending, brought, memory_order_seq_cst);
@@ -305,7 +314,10 @@ static struct fz_signode *take(struct fz_fiber *self, uint64_t accept)
 	return n;
 }
 
-/* No handler may come between.  relaxed, and signal fences: only those on this thread look. */
+/*
+ * Set in_runtime, so that no handler runs while nodes are taken. relaxed, and signal fences: only
+ * handlers on this thread read in_runtime.
+ */
 static uint32_t begin_taking(struct fz_fiber *self)
 {
 	uint32_t before = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
@@ -329,7 +341,7 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 	accept &= ~FZ_SIGNAL_HANDLED;
 	do {
 		n = take(self, accept);
-		/* A bit without a node: the same signal twice at once, taken as one. */
+		/* A bit without a node: a signal was added twice at once, and taken as one. */
 	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
 	end_taking(self, before);
 	return n;
@@ -361,7 +373,7 @@ static bool has_pending(struct fz_fiber *f, void *arg)
 {
 	const uint64_t *bit = arg;
 
-	/* relaxed: what comes meanwhile may be void or not. */
+	/* relaxed: a signal that comes meanwhile may be void or not. */
 	if (atomic_load_explicit(&f->pending, memory_order_relaxed) & *bit)
 		atomic_fetch_or_explicit(&discards.late, *bit, memory_order_relaxed);
 	return false;
@@ -371,7 +383,7 @@ void fz_sigqueue_discard(int sig)
 {
 	uint64_t bit = fz_signal_bit(sig);
 
-	/* Before who sends the next one can know that it is no longer ignored. */
+	/* This runs before a sender can know that the signal is no longer ignored. */
 	fz_fiber_each(has_pending, &bit);
 	atomic_fetch_add_explicit(&discards.count[sig], 1, memory_order_relaxed);
 }
@@ -384,7 +396,7 @@ static void purge(struct fz_fiber *self, uint64_t set)
 	for (; set; set &= set - 1) {
 		int sig = __builtin_ctzll(set) + 1;
 
-		/* The older ones come first. */
+		/* Void nodes are older than valid ones, and so come first. */
 		while ((n = *first_of(self, sig)) && fz_signode_is_void(n))
 			fz_signode_free(unlink_first(self, sig));
 		update_bit(self, sig);

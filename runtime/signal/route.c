@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/route.c - from where a signal arrived to the thread that is to
- * have it: by the monitor, and by threads that send to each other.
+ * runtime/signal/route.c - brings an arrived signal to the thread that must have it: by the
+ * monitor, and by threads that send to each other.
  */
 #include <asm/errno.h>
 
@@ -11,7 +11,7 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal_internal.h"
 
-/* Some fiber may have a pending signal and not know it. */
+/* A fiber may have a pending signal that it has not noticed. */
 static _Atomic bool undelivered;
 
 /* ---- delivery ----------------------------------------------------------- */
@@ -34,16 +34,19 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 	uint64_t due;
 
 	fz_sigqueue_add(f, node);
-	/* Its mask may have changed while we looked: then the monitor finds it. */
+	/*
+	 * f may change its mask while it is read here: then the monitor finds that f has a signal
+	 * due.
+	 */
 	due = fz_signal_due(f);
 	if (due && fz_wake_any(f, FZ_WHY_SIGNAL))
 		return;
 	/* release: pairs with fz_signal_route(). */
 	atomic_store_explicit(&undelivered, true, memory_order_release);
 	/*
-	 * At once: it must not see what the sender does next before it has handled this.
-	 * For each of a burst would be too much, and the monitor repeats it where it
-	 * comes at a bad moment.
+	 * Interrupt f at once: f must handle this signal before it sees what the sender does next.
+	 * Only the first of a burst, since one interrupt for each would cost too much; the monitor
+	 * repeats an interrupt that came at a bad moment.
 	 */
 	if (first && due && f != fz_self())
 		fz_signal_interrupt(f, due);
@@ -92,7 +95,7 @@ struct delivery {
 	enum { NOBODY, DELIVERED, BY_DEFAULT } outcome;
 };
 
-/* Under the registry's lock, so that whoever is chosen does not end meanwhile. */
+/* Under the registry's lock, so that the chosen fiber does not end meanwhile. */
 static bool deliver_to_main(struct fz_fiber *any, void *arg)
 {
 	struct delivery *d = arg;
@@ -141,12 +144,18 @@ static bool deliver_to_any(struct fz_fiber *f, void *arg)
 	return true;
 }
 
-/* The main thread if it accepts it, then who waits for it, then anyone: as the kernel does. */
+/*
+ * Offer the signal in the kernel's order: to the main thread if it accepts the signal, then to a
+ * thread in sigwait for it, then to any thread that accepts it.
+ */
 static void offer(struct delivery *d)
 {
 	struct search search = { d, { .bit = fz_signal_bit(d->node->sig) } };
 
-	/* Who changes its mask looks at fz_signal_arriving after that. */
+	/*
+	 * Pairs with the fence in fz_signal_has_come(): a thread that changes its mask looks at
+	 * fz_signal_arriving after that.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	fz_fiber_each(deliver_to_main, d);
 	if (d->outcome == NOBODY)
@@ -154,9 +163,9 @@ static void offer(struct delivery *d)
 }
 
 /*
- * Nobody accepts it: blocked by all meanwhile, or until the handler has ended that runs.
- * With us it stays in order before what the kernel has; but the kernel alone knows of
- * threads that are no fibers, and of signalfds.
+ * No fiber accepts the signal: all block it by now, or until a running handler ends. Must it stay
+ * in the process's queue? There it keeps its place before signals in the kernel. But only the
+ * kernel knows threads that are no fibers, and signalfds.
  */
 static bool must_stay_with_us(int sig)
 {
@@ -172,7 +181,10 @@ static void find_thread(struct fz_signode *node)
 		fz_signode_free(node);
 		return;
 	}
-	/* Somebody may accept it only now: not before those that came first. */
+	/*
+	 * Earlier signals of this number are still pending. A thread may have begun to accept them
+	 * just now, and must get the earlier ones first.
+	 */
 	if (FZ_UNLIKELY(fz_signal_process_pending() & fz_signal_bit(sig))) {
 		fz_signal_pending_add(node);
 		return;
@@ -193,10 +205,13 @@ static void find_thread(struct fz_signode *node)
 	}
 }
 
-/* The one for the process is another one than that for the thread, which goes first. */
+/*
+ * The standard signals that are pending for f. One for the process is not merged with the
+ * thread's, which is handled first.
+ */
 static uint64_t would_merge(const struct fz_fiber *f)
 {
-	/* relaxed: who has taken it looks again. */
+	/* relaxed: a thread that has taken its own looks again. */
 	return atomic_load_explicit(&f->pending, memory_order_relaxed) &
 	       (fz_signal_bit(FZ_SIGNAL_FIRST_REALTIME) - 1);
 }
@@ -211,8 +226,9 @@ static bool add_accepted(struct fz_fiber *f, void *arg)
 }
 
 /*
- * Somebody may accept by now what nobody did.  Returns what must be tried again: who
- * accepts it next does not know of it.  With the lock held.
+ * Offer the process's pending signals in set again, since a thread may accept them by now. Returns
+ * the signals that must be offered again later, because a thread that begins to accept them would
+ * not know of them. With the lock held.
  */
 static uint64_t offer_pending(uint64_t set)
 {
@@ -220,7 +236,10 @@ static uint64_t offer_pending(uint64_t set)
 	uint64_t left = fz_signal_left_to_kernel(), accepted = others ? left : 0;
 	struct fz_signode *n, *next;
 
-	/* seq_cst: pairs with fz_signal_has_come(); they are on their way. */
+	/*
+	 * While a signal is being offered it is in no queue, so count it as arriving. seq_cst:
+	 * pairs with fz_signal_has_come().
+	 */
 	atomic_fetch_add_explicit(&fz_signal_arriving, 1, memory_order_seq_cst);
 	fz_fiber_each(add_accepted, &accepted);
 	set &= accepted & fz_signal_process_pending();
@@ -232,7 +251,7 @@ static uint64_t offer_pending(uint64_t set)
 	return fz_signal_process_pending() & (others ? ~(uint64_t)0 : ~left);
 }
 
-/* What came first goes first.  With the lock held. */
+/* Offer the pending signals of number sig before one that comes later. With the lock held. */
 static void offer_pending_before(int sig)
 {
 	if (FZ_UNLIKELY(fz_signal_process_pending() & fz_signal_bit(sig)))
@@ -251,7 +270,7 @@ static void route_inbox(void)
 		find_thread(n);
 		count++;
 	}
-	/* relaxed: they are where who looks next finds them. */
+	/* relaxed: by now the signals are where the next reader finds them. */
 	atomic_fetch_sub_explicit(&fz_signal_arriving, count, memory_order_relaxed);
 }
 
@@ -280,14 +299,17 @@ bool fz_signal_route(void)
 	return again || kept;
 }
 
-/* ---- by who sends, and who accepts -------------------------------------- */
+/* ---- by the sending and by the accepting thread ----------------------------- */
 
 bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 {
 	struct fz_fiber *self = fz_self();
 	struct delivery d;
 
-	/* Those who wait are sometimes not waiting: one way for all keeps the order. */
+	/*
+	 * A signal that threads take by sigwait always goes through the kernel: such threads are
+	 * not always in sigwait, and one way for all signals keeps their order.
+	 */
 	if ((uintptr_t)fz_signal_action_get(sig).handler <= 1 ||
 	    fz_signal_waited_for() & fz_signal_bit(sig) || fz_signal_main_is_wired())
 		return false;
@@ -303,8 +325,9 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 	offer_pending_before(sig);
 	offer(&d);
 	/*
-	 * The kernel would give it to the monitor, some time later.  Not if all block it, and
-	 * somebody waits for it only now: what came before it is still there.
+	 * Make it pending here, since the kernel would only give it to the monitor, later. Not if
+	 * all fibers block it, even if one has just begun sigwait for it: earlier signals of this
+	 * number are still in the kernel.
 	 */
 	if (d.outcome == NOBODY && !(fz_signal_blocked_by_all() & fz_signal_bit(sig)) &&
 	    !fz_signal_others_exist()) {
@@ -326,8 +349,9 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 bool fz_signal_has_come(uint64_t accept)
 {
 	/*
-	 * The caller has changed its mask: who finds the old one has announced itself, or
-	 * kept the signal, before.
+	 * The caller has changed its mask. A router that still read the old mask has counted the
+	 * signal in fz_signal_arriving before, or made it pending for the process. The fence pairs
+	 * with the one in offer().
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	return fz_signal_process_pending() & accept ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/run.c - a thread handles what is pending for it: it sends that to itself, so that
- * the kernel builds the frame.
+ * runtime/signal/run.c - a thread handles its pending signals: it sends them to itself through the
+ * kernel, so that the kernel builds the signal frame.
  */
 #include "runtime/signal/signal_internal.h"
 
@@ -12,14 +12,17 @@
 int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info)
 {
 	const uint64_t all = ~(uint64_t)0;
-	/* Nested, if a handler comes between. */
+	/* A handler that runs in between may call this function, too. */
 	uint8_t before = self->sig.injecting;
 	uint64_t mask;
 	int err;
 
 	self->sig.injecting = (uint8_t)sig;
 	atomic_signal_fence(memory_order_seq_cst);
-	/* After a handler it might be another kernel thread. */
+	/*
+	 * Block all signals: after a handler the fiber might be on another kernel thread than
+	 * gettid said.
+	 */
 	fz_sys_sigmask(HOW_SETMASK, &all, &mask);
 	err = (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
 			       (long)info);
@@ -32,9 +35,9 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 static void run_pending(struct fz_fiber *self, bool stacked);
 
 /*
- * The handler of sig is about to run in a call with a mask of its own: what is let in by
- * that mask and by the handler's comes on top of it, and so before it, and the rest stays
- * pending.
+ * The handler of sig is about to run in a call with a mask of its own. A pending signal that both
+ * this mask and the handler's mask admit comes on top of that handler, and so is run before it;
+ * the others stay pending.
  */
 static void run_on_top(struct fz_fiber *self, int sig)
 {
@@ -46,11 +49,11 @@ static void run_on_top(struct fz_fiber *self, int sig)
 		return;
 	if (!(a.flags & FLAG_NODEFER))
 		during |= fz_signal_bit(sig);
-	/* relaxed: one that comes later comes when it comes. */
+	/* relaxed: a signal that comes later need not be on top. */
 	if (!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~during &
 	      ~FZ_SIGNAL_HANDLED))
 		return;
-	/* One on top may leave the call by siglongjmp. */
+	/* A handler on top may leave the call by siglongjmp. */
 	self->sig.suspended = false;
 	self->sig.restores_mask = false;
 	fz_signal_apply_mask(self, during & ~FZ_SIGNALS_OF_LIBC);
@@ -70,12 +73,15 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 	struct fz_signode *node;
 	int sig;
 
-	/* It looks itself, and owes; or looks when it has begun. */
+	/*
+	 * The end of the handler looks for pending signals itself (fz_signal_owe()); so does the
+	 * begin of the life.
+	 */
 	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives))
 		return;
 	/*
-	 * No nudge may run another of the same signal between taking one and handling
-	 * it.  seq_cst: pairs with fz_sigqueue_add().
+	 * With `injecting` set no nudge runs another signal of this number between taking and
+	 * handling one. seq_cst: pairs with fz_sigqueue_add().
 	 */
 	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
 	       ~self->mask & ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED) {
@@ -100,7 +106,10 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 			run_on_top(self, sig);
 			self->sig.injecting = SIG_CANCEL;
 		}
-		/* RLIMIT_SIGPENDING: the kernel was rid of it already, so it must not be lost. */
+		/*
+		 * EAGAIN: RLIMIT_SIGPENDING is reached. The kernel had already delivered the
+		 * signal once, so it must not be lost: call the handler directly.
+		 */
 		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
 		    fz_signal_send_here(self, sig, &info) == -EAGAIN)
 			fz_host.call_handler(sig, &info);
@@ -118,7 +127,7 @@ void fz_signal_life_begins(struct fz_fiber *self)
 {
 	self->sig.between_lives = false;
 	atomic_signal_fence(memory_order_seq_cst);
-	/* relaxed: one that comes later is followed by a nudge. */
+	/* relaxed: a signal that comes later is followed by a nudge. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
 		fz_signal_run_pending(self);
 }

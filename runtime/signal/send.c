@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/send.c - a signal for one thread, and one that from now on is for nobody.
+ * runtime/signal/send.c - sends a signal to one thread; drops the pending signals of a number that
+ * is ignored from now on.
  */
 #include "runtime/signal/signal_internal.h"
 
@@ -28,15 +29,17 @@ void fz_signal_discard(int sig)
 		return;
 	fz_enter_runtime(self);
 	fz_sigqueue_discard(sig);
-	/* Those on their way, so that none that comes later is taken for one of them. */
+	/* Route the signals on their way, so that no later signal is taken for one of them. */
 	fz_signal_route_arrived();
-	/* And those that nobody has accepted. */
+	/* Drop the void ones that are pending for the process. */
 	fz_signal_process_lock();
 	if (fz_signal_process_pending() & fz_signal_bit(sig))
 		fz_signal_pending_take(0);
 	fz_signal_process_unlock();
 	fz_leave_runtime(self);
-	/* What is void is no longer before what else is pending for a thread. */
+	/*
+	 * A void node is no longer in front of other pending signals: threads must look for these.
+	 */
 	fz_signal_undelivered();
 }
 
@@ -45,7 +48,10 @@ void fz_signal_note_signalfd(uint64_t set)
 	atomic_fetch_or_explicit(&signalfd_set, set, memory_order_relaxed);
 }
 
-/* A signalfd sees what is pending in the kernel only.  If no thread takes it there. */
+/*
+ * A signalfd sees only signals pending in the kernel: leave sig there if a signalfd reads it and
+ * no thread accepts it.
+ */
 static bool leave_to_signalfd(int sig)
 {
 	uint64_t bit = fz_signal_bit(sig);
@@ -64,7 +70,7 @@ int fz_signal_send(struct fz_fiber *f, int sig, const struct fz_siginfo *info, b
 		fz_signal_default(sig);
 		return 0;
 	}
-	/* It blocks it, as do all: the kernel keeps it. */
+	/* f and all other fibers block sig: pending in the kernel. */
 	if (f->mask & bit && leave_to_signalfd(sig) && !(f->sig.sigwait_set & bit)) {
 		const struct fz_siginfo_head *head = (const void *)info;
 

@@ -28,7 +28,7 @@ void fz_signal_report_overflow(void)
 	fz_signal_substitute(fz_signal_bit(SIG_SEGV));
 }
 
-/* The kernel told us where: in the guard area of the thread that did it? */
+/* If the faulting address is in the guard area of the faulting thread, report a stack overflow. */
 static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo_head *info)
 {
 	/* si_addr is where si_pid and si_uid are. */
@@ -41,7 +41,8 @@ static void report_overflow(const struct fz_fiber *self, const struct fz_siginfo
 	    address < low - self->mem.guard_size)
 		return;
 	fz_stack_bounds(self->mem.stack, self->mem.stack_size, &bottom, &size);
-	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: see FIBERIZE_STACK_SIZE",
+	fz_say("thread %d (%s) has overflowed its stack of %lu bytes: recursion without end, or too "
+	       "small a stack; FIBERIZE_STACK_SIZE sets another size",
 	       self->thread.tid, self->thread.name, (unsigned long)size);
 }
 
@@ -52,7 +53,7 @@ bool fz_signal_main_is_wired(void)
 	return main_fiber && main_fiber->kind == FZ_KIND_WIRED;
 }
 
-/* Does the main thread want a signal that was sent to the process? */
+/* Does the main thread accept a signal that was sent to the process? */
 static bool main_wants(int sig)
 {
 	struct fz_fiber *main_fiber = fz_fiber_main();
@@ -67,11 +68,17 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 	struct fz_signode *node;
 	bool own_thread = self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED;
 
-	/* A request on the ring met a closed pipe, or a limit: its caller raises it. */
+	/*
+	 * The signal of a request on the ring that met a closed pipe or a file size limit: the
+	 * thread that made the request raises it.
+	 */
 	if ((sig == SIG_PIPE || sig == SIG_XFSZ) && info->code == CODE_USER &&
 	    info->pid == (int)fz_sys_getpid())
 		return;
-	/* Profilers ask where the time goes: to the thread that it hit. */
+	/*
+	 * SIGPROF and SIGVTALRM tell a profiler where the time goes: keep them for the fiber that
+	 * they hit.
+	 */
 	if (!own_thread && (self->kind != FZ_KIND_FIBER ||
 			    (sig != SIG_PROF && sig != SIG_VTALRM))) {
 		fz_signal_leave_to_monitor(sig, info);
@@ -80,10 +87,10 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 	node = fz_signode_arrived(sig, info, directed || info->code == CODE_TKILL);
 	if (!node)
 		return;
-	/* fz_leave_runtime() looks. */
+	/* fz_leave_runtime() looks for pending signals. */
 	fz_sigqueue_add(self, node);
 	if (own_thread)
-		/* It may be about to sleep in there. */
+		/* The thread may be about to sleep in the runtime. */
 		fz_wake_any(self, FZ_WHY_SIGNAL);
 	else
 		fz_signal_undelivered();
@@ -99,7 +106,10 @@ void fz_signal_unmark(void *siginfo)
 		info->error = 0;
 }
 
-/* For this thread and no other, of what the kernel sends in either case? */
+/*
+ * Was the signal sent to this thread only? Decides for codes that the kernel uses both for a
+ * thread and for the process. Removes our mark.
+ */
 static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head *info)
 {
 	bool directed = info->code == CODE_QUEUE && info->error == FZ_SIGNAL_DIRECTED;
@@ -107,7 +117,7 @@ static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head
 	fz_signal_unmark(info);
 	if (directed)
 		return true;
-	/* relaxed: written before the timer was made. */
+	/* relaxed: timer_signals is written before the timer is made. */
 	return info->code == CODE_TIMER && fz_signal_bit(sig) &
 	       atomic_load_explicit(&self->sig.timer_signals, memory_order_relaxed);
 }
@@ -123,7 +133,10 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	uint64_t bit = fz_signal_bit(sig);
 
 	if (synchronous(sig, info)) {
-		/* In here it is our own fault; show it where it happened. */
+		/*
+		 * A fault in the runtime is the library's own: let the default action show it
+		 * where it happened.
+		 */
 		if (!busy && !fz_signal_substituted(sig)) {
 			fz_signal_call_handler(self, sig, siginfo, ucontext);
 			return;
@@ -132,7 +145,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		set_default(sig);
 		return;
 	}
-	/* In a process without fibers, too: it may hold a lock of the parking lot. */
+	/* Also in a process without fibers: the thread may hold a lock of the parking lot. */
 	if (busy) {
 		arrived_in_runtime(self, sig, info, directed);
 		return;
@@ -140,11 +153,14 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	/* acquire: pairs with fz_sched_start(). */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire)) {
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
-		/* It may have interrupted sem_wait. */
+		/* The signal may have interrupted sem_wait. */
 		fz_wake_any(self, FZ_WHY_SIGNAL);
 		return;
 	}
-	/* For this thread, as the kernel has it or as we sent it. */
+	/*
+	 * The signal is for this thread: the kernel directs it at a thread, or this thread sent it
+	 * to itself.
+	 */
 	if (self->sig.injecting == sig || self->sig.owed == sig || directed ||
 	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_XFSZ || sig == SIG_PROF ||
 	    sig == SIG_VTALRM) {

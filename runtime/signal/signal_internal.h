@@ -8,7 +8,7 @@
 
 #include "runtime/signal/signal.h"
 
-/* Kernel numbers, the same on every architecture that we know. */
+/* Kernel numbers; equal on every supported architecture. */
 enum {
 	SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_KILL = 9, SIG_SEGV = 11,
 	SIG_PIPE = 13, SIG_CHLD = 17, SIG_CONT = 18, SIG_STOP = 19, SIG_TSTP = 20,
@@ -17,8 +17,9 @@ enum {
 	HOW_BLOCK = 0, HOW_UNBLOCK = 1, HOW_SETMASK = 2,
 	CODE_USER = 0, CODE_QUEUE = -1, CODE_TIMER = -2, CODE_TKILL = -6,
 	/*
-	 * The monitor may only send what has a negative code: CODE_HANDED_BACK - code
-	 * stands for another.
+	 * The kernel lets a thread other than the main one send to its process only siginfos
+	 * with certain negative codes. A code that is not allowed travels as CODE_HANDED_BACK -
+	 * code.
 	 */
 	CODE_HANDED_BACK = -0x465a00, CODE_MAX = 0x100,
 };
@@ -45,109 +46,129 @@ static inline long kernel_action(int sig, const struct kernel_sigaction *action,
 }
 
 /*
- * process.c: signals that no thread has.  The lock is taken in the runtime, before all others.
+ * process.c: signals that no thread has. The lock is taken in the runtime, before all other
+ * locks.
  */
 void fz_signal_process_lock(void);
 void fz_signal_process_unlock(void);
 
-/* Into the inbox.  Any context. */
+/* Add a signal to the inbox. Any context. */
 void fz_signal_inbox_add(struct fz_signode *node);
 
-/* All that is there, in the order of arrival.  Locked. */
+/* Take all signals from the inbox, in the order of arrival. Locked. */
 struct fz_signode *fz_signal_inbox_take(void);
 
-/* Pending for the process, nobody accepts it.  Locked. */
+/* Make a signal that no thread accepts pending for the process. Locked. */
 void fz_signal_pending_add(struct fz_signode *node);
 
 /*
- * Of these, in order, those which somebody accepts now; nobody must miss what has been taken
- * and is pending again.  Locked.
+ * Take the pending signals in `accept`, in the order of arrival. A thread must not miss a
+ * signal that the caller has taken and makes pending again. Locked.
  */
 struct fz_signode *fz_signal_pending_take(uint64_t accept);
 
-/* Leave it to the monitor.  Any context. */
+/* Leave a signal that has arrived to the monitor. Any context. */
 void fz_signal_leave_to_monitor(int sig, const void *info);
 
 /*
- * fz_signal_adopt_mask() for what a handler did to its own mask, which returning from it undoes:
- * only others count that as blocked.
+ * Like fz_signal_adopt_mask(), for a change that a handler made to its own mask: returning from
+ * the handler undoes the change, so only the count of which fibers block what changes.
  */
 void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
 
 /*
- * mask.c: the calling fiber's mask and its kernel thread's, for a while, so that it is
- * not counted.  In user code.
+ * mask.c: set the calling fiber's mask and its kernel thread's for a short time, without
+ * counting the change. In user code.
  */
 void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask);
 
-/* signal.c: the kernel prefers the main thread; does it alone know what that one accepts? */
+/*
+ * signal.c: is the main thread wired? The kernel prefers the main thread, and then the kernel
+ * alone knows what that thread accepts.
+ */
 bool fz_signal_main_is_wired(void);
 
-/* mask.c: are there threads that are no fibers, or wired?  In the runtime. */
+/* mask.c: are there threads that are no fibers, or are wired? In the runtime. */
 bool fz_signal_others_exist(void);
 
-/* mask.c: all fibers block these, even if one is in sigwait for them.  Any context. */
+/*
+ * mask.c: the signals that all fibers block, even if a fiber is in sigwait for them. Any
+ * context.
+ */
 uint64_t fz_signal_blocked_by_all(void);
 
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);
 
 /*
- * sigwait.c: a handler begins on a fiber that is in fz_signal_wait().  It ends that, maybe by
- * siglongjmp, and what comes meanwhile is not for who waits.  With the handler's mask.
+ * sigwait.c: a handler begins on a fiber that is in fz_signal_wait(). The handler ends that
+ * wait, maybe by siglongjmp; signals that come meanwhile are not for the waiting fiber. With
+ * the handler's mask.
  */
 void fz_signal_wait_interrupted(struct fz_fiber *self);
 
 /*
- * route.c: is there, or may there be, something for the process that the calling
- * fiber accepts from now on?
+ * route.c: is a signal in `accept` pending for the process, or may one be on its way? For a
+ * fiber that accepts those signals from now on.
  */
 bool fz_signal_has_come(uint64_t accept);
 
 /*
- * From the process's to the fiber, what it accepts; of a standard signal only if none is
- * pending for the fiber.  In the runtime, no lock held.
+ * Move signals in `accept` that are pending for the process to the calling fiber; a standard
+ * signal only if none of its number is pending for the fiber. In the runtime, no lock held.
  */
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 
-/* Is the signal ignored, or by default? */
+/* Is the signal ignored, by SIG_IGN or by its default action? */
 bool fz_signal_takes_no_notice(int sig);
 
-/* Make a node pending for f and see that it learns of it.  In the runtime. */
+/* Make a node pending for f, and wake or interrupt f so that it notices. In the runtime. */
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
 
 /*
- * exec.c: the kernel has it from now on, for the process, as no fiber accepts it, but other
- * threads may.  False if it has no room for it.
+ * exec.c: give a signal for the process, which no fiber accepts, back to the kernel, since
+ * threads that are no fibers may accept it. False if the kernel has no room for it.
  */
 bool fz_signal_hand_back(struct fz_signode *node);
 
-/* The same, for the calling thread, which is wired, if it was sent to that. */
+/*
+ * Give a signal that is pending for the calling thread, which is wired, to the kernel: for that
+ * kernel thread if the signal was sent to it, otherwise for the process. False if the kernel
+ * has no room for it.
+ */
 bool fz_signal_to_kernel(struct fz_signode *node);
 
-/* nudge.c: what is pending for f and could be handled or taken now.  Any thread. */
+/* nudge.c: the pending signals of f that f could handle or take now. Any thread. */
 uint64_t fz_signal_due(const struct fz_fiber *f);
 
 /*
- * If f runs user code: interrupt its kernel thread, for the signals in `due` or to be
- * cancelled.  What is pending stays with f, so that nothing is lost if it is not there.
+ * If f runs user code, interrupt its kernel thread, for the signals in `due` or for a
+ * cancellation. The signals stay pending for f, so none is lost if f has left that kernel
+ * thread.
  */
 void fz_signal_interrupt(struct fz_fiber *f, uint64_t due);
 
-/* By the monitor, for fz_fiber_each(): wake or interrupt f if it must look; then *again. */
+/*
+ * By the monitor, for fz_fiber_each(): wake or interrupt f if f must look for signals or a
+ * cancellation; then set *again.
+ */
 bool fz_signal_nudge_if_due(struct fz_fiber *f, void *again);
 
-/* Is some thread between fz_signal_before_exec() and the end of the process? */
+/* Is a thread between fz_signal_before_exec() and the end of the process? */
 bool fz_signal_executing(void);
 
 /*
- * handler.c: in a handler that is about to return to `mask`, with all signals blocked: what is
- * pending comes when it does, from the kernel, and is told of the place that it returns to.
- * Returns false if something will not.
+ * handler.c: in a handler that is about to return to `mask`, with all signals blocked. Sends
+ * the next pending signal to this kernel thread, so that the kernel delivers it on return, with
+ * the ucontext of the code that the handler returns to. Returns false if a pending signal will
+ * not be delivered so.
  */
 bool fz_signal_owe(struct fz_fiber *self, uint64_t mask);
 
-/* It has been given a signal in a handler; somebody must look whether it noticed. */
+/*
+ * A fiber was given a signal from inside a handler: the monitor must check that the fiber
+ * noticed.
+ */
 void fz_signal_undelivered(void);
 
 void fz_signal_masks_after_fork(void);

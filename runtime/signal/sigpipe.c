@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/sigpipe.c - SIGPIPE of a request on the ring, for which the kernel sends none.
+ * runtime/signal/sigpipe.c - SIGPIPE for a request on the ring; the kernel sends none to the
+ * program's thread.
  */
 #include "runtime/signal/signal_internal.h"
 

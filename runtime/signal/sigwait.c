@@ -2,9 +2,9 @@
 /*
  * runtime/signal/sigwait.c - wait for a signal instead of handling it.
  *
- * The fiber parks.  Meanwhile we stand in front of the signals it waits for
- * (signal_action.c) and the monitor lets them in, so that whatever kernel thread
- * the kernel picks, they come to us.
+ * The fiber parks. Meanwhile the signals that it waits for are substituted
+ * (runtime/signal/action.c) and the monitor unblocks them: whatever kernel thread the kernel
+ * picks, they come to our handler.
  */
 #include <asm/errno.h>
 
@@ -17,21 +17,21 @@
 #include "runtime/signal/signal_internal.h"
 
 static struct {
-	/* How many fibers wait for each; guarded by the registry's lock. */
+	/* By signal, how many fibers wait for it; guarded by the registry's lock. */
 	uint32_t waiters[FZ_SIGNALS + 1];
-	_Atomic uint64_t set;		/* those for which there is one */
+	_Atomic uint64_t set;		/* signals for which a fiber waits */
 } waits;
 
 uint64_t fz_signal_waited_for(void)
 {
-	/* relaxed: who must know of a change is poked, or waits for it. */
+	/* relaxed: a thread that must know of a change is poked, or waits for the change. */
 	return atomic_load_explicit(&waits.set, memory_order_relaxed);
 }
 
 struct change {
 	struct fz_fiber *self;
-	uint64_t set;			/* 0: it leaves */
-	uint64_t free;			/* answer: nobody waits for these any more */
+	uint64_t set;			/* 0: ends its wait */
+	uint64_t free;			/* answer: signals that no fiber waits for any more */
 };
 
 static bool change_waits(struct fz_fiber *first, void *arg)
@@ -72,15 +72,19 @@ static void note(struct fz_fiber *self, uint64_t set)
 }
 
 /*
- * Pending for the thread, or for the process and with us: where some of that have been given to
- * the thread, others of lower numbers, which came first, perhaps have not.
+ * Take a signal that is pending for the thread, or for the process in our queue. If some of the
+ * process's signals have been given to the thread, others with lower numbers, which go first, may
+ * still be in the process's queue.
  */
 static int take(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
 {
 	struct fz_signode *node;
 	int sig;
 
-	/* The kernel's came later than those, also if somebody is just offering them to others. */
+	/*
+	 * Signals in the kernel came later than ours, even if ours are just being offered to other
+	 * threads.
+	 */
 	if (FZ_UNLIKELY(fz_signal_has_come(set)) && !fz_sigqueue_has_directed(self, set)) {
 		fz_enter_runtime(self);
 		fz_signal_take_from_process(self, set);
@@ -105,8 +109,8 @@ static int take_and_tell(struct fz_fiber *self, uint64_t set, struct fz_siginfo 
 }
 
 /*
- * Those, and what is pending in the kernel.  Not while the monitor lets it in: what
- * came first may be on its way with the monitor.
+ * Like take(), but also from the kernel. Not while the monitor unblocks these signals: an earlier
+ * one may be on its way through the monitor.
  */
 static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
 {
@@ -131,7 +135,10 @@ static void begin(struct fz_fiber *self, uint64_t set)
 	note(self, set);
 }
 
-/* More than the one that was asked for: what nobody waits for any more. */
+/*
+ * End the wait. Run handlers for signals that came besides the one taken, and that this fiber
+ * waits for no longer.
+ */
 static void leave(struct fz_fiber *self)
 {
 	self->sig.suspended = false;
