@@ -8,7 +8,7 @@
 #include "runtime/sched/monitor.h"
 
 static struct {
-	_Atomic uint32_t wanted;	/* futex; 1: not yet seen */
+	_Atomic uint32_t wanted;	/* futex; 1: asked for, and the spawner has not seen it */
 } spawner;
 
 void fz_spawner_want_spare(void)
@@ -26,7 +26,7 @@ void fz_spawner_run(void)
 		/* acquire: pairs with fz_spawner_want_spare(). */
 		while (!atomic_exchange_explicit(&spawner.wanted, 0, memory_order_acquire))
 			fz_sys_futex_wait(&spawner.wanted, 0, NULL);
-		/* Out of memory: the monitor wants it again. */
+		/* After a failure the monitor asks again at its next tick. */
 		if (fz_carrier_keep_spare() == 0)
 			fz_monitor_poke();
 	}
