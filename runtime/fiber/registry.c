@@ -66,7 +66,7 @@ void fz_registry_add(struct fz_fiber *f)
 	if (registry.all)
 		registry.all->all.prev = f;
 	registry.all = f;
-	/* relaxed: only the last decrement means anything; main counts from the start. */
+	/* relaxed: only the last decrement must be ordered; main counts from the start. */
 	if (!f->thread.is_main)
 		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 	fz_signal_thread_started(f);
@@ -86,7 +86,7 @@ bool fz_registry_remove(struct fz_fiber *f)
 		f->all.next->all.prev = f->all.prev;
 	if (f->kind == FZ_KIND_FIBER)
 		fz_signal_thread_ended(f);
-	/* acq_rel: who exits the process sees what all others did before. */
+	/* acq_rel: the thread that exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
 	fz_lock_release(&registry.lock);
 	return last;
@@ -94,7 +94,7 @@ bool fz_registry_remove(struct fz_fiber *f)
 
 void fz_fiber_native_started(void)
 {
-	/* relaxed: only the last decrement means anything. */
+	/* relaxed: only the last decrement must be ordered. */
 	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 }
 
@@ -109,7 +109,7 @@ static int batch_of_tids(int size)
 {
 	int first = atomic_fetch_add_explicit(&registry.next_tid, size, memory_order_relaxed);
 
-	/* A billion threads later, start over. */
+	/* After about a billion threads the numbers start over. */
 	if (first > TID_LAST - 2 * TID_BATCH)
 		atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
 	return first;
@@ -169,7 +169,7 @@ struct fz_fiber *fz_fiber_by_tid(int tid)
 
 void fz_fiber_alone(void)
 {
-	/* relaxed: there is nobody else. */
+	/* relaxed: there is no other thread. */
 	atomic_store_explicit(&registry.alive, 1, memory_order_relaxed);
 }
 
@@ -181,7 +181,7 @@ void fz_fiber_after_fork(void)
 	__builtin_memset(&registry, 0, sizeof(registry));
 	fz_pool_after_fork();
 	fz_fiber_alone();
-	/* Batches that the parent gave out are not used twice here. */
+	/* Start over: batches of tids that the parent gave out are forgotten here. */
 	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
 	__builtin_memset(self, 0, sizeof(*self));
 	self->mask = keep.mask;

@@ -101,7 +101,7 @@ enum { BESIDES = 6, MOST = 256 + BESIDES };
 
 /*
  * How many of `count` processors the limit on kernel threads allows; may be 0.  If the limit is
- * narrow, the answer is found by starting as many kernel threads as needed, which do nothing.
+ * narrow, this tries it out with as many kernel threads as needed, which do nothing.
  * *ret_narrow: the limit is narrow, and the kernel may still count the ended threads.
  */
 static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
