@@ -5,10 +5,10 @@
 /*
  * runtime/base/lock.h - the runtime's own mutual exclusion between kernel threads.
  *
- * Three states on a private futex.  Held for a few dozen instructions, never
- * across fz_park() and never while user code runs; whoever holds one has
+ * Three states on a private futex.  A lock is held for a few dozen instructions,
+ * never across fz_park() and never while user code runs.  The holder has
  * fz_fiber.in_runtime set, so that no signal handler of the program can run
- * on top of it and ask for it again.
+ * on top of the holder and ask for the lock again.
  *
  * Ranks, outermost first (a holder may only take a lock further down):
  *	signals of the process  >  registry (fiber list, signal accounting)  >  stack slabs  >
@@ -20,7 +20,7 @@
 #include "runtime/base/sys.h"
 
 struct fz_lock {
-	_Atomic uint32_t word;	/* 0 free, 1 held, 2 held and waited for */
+	_Atomic uint32_t word;	/* 0: free, 1: held, 2: held, and threads may wait for it */
 };
 
 static inline bool fz_lock_try(struct fz_lock *l)
@@ -39,7 +39,7 @@ static inline void fz_lock_acquire(struct fz_lock *l)
 		return;
 	for (int spin = 0; spin < 100; spin++) {
 		fz_cpu_relax();
-		/* relaxed: only a hint that trying again may succeed. */
+		/* relaxed: a hint that another try may succeed. */
 		if (atomic_load_explicit(&l->word, memory_order_relaxed) == 0 &&
 		    fz_lock_try(l))
 			return;
@@ -51,7 +51,7 @@ static inline void fz_lock_acquire(struct fz_lock *l)
 
 static inline void fz_lock_release(struct fz_lock *l)
 {
-	/* release: pairs with the acquires above. */
+	/* release: pairs with the acquires in fz_lock_try() and fz_lock_acquire(). */
 	if (FZ_UNLIKELY(atomic_exchange_explicit(&l->word, 0,
 						 memory_order_release) == 2))
 		fz_sys_futex_wake(&l->word, 1);
