@@ -28,11 +28,11 @@ typedef uint64_t fz_nsec;
 
 #define FZ_ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
-/* Ours, not the caller's, is what an assertion checks; always on. */
+/* Checks an invariant of the library itself, never an argument of the program.  Always on. */
 #define FZ_ASSERT(cond) \
 	(FZ_LIKELY(cond) ? (void)0 : fz_assert_failed(#cond, __FILE__, __LINE__))
 
-/* Likewise, in debug builds only (make DEBUG=1): may walk lists. */
+/* As FZ_ASSERT, in debug builds only (make DEBUG=1): may walk lists. */
 #ifdef FZ_DEBUG
 #define FZ_ASSERT_SLOW(cond) FZ_ASSERT(cond)
 #define FZ_DEBUG_ONLY(statement) statement
@@ -41,7 +41,7 @@ typedef uint64_t fz_nsec;
 #define FZ_DEBUG_ONLY(statement)
 #endif
 
-/* Make it at least value.  relaxed: a bound for who looks, which orders nothing. */
+/* Raise *bound to value if it is less.  relaxed: readers use the bound alone. */
 static inline void fz_raise_to(_Atomic int *bound, int value)
 {
 	int old = atomic_load_explicit(bound, memory_order_relaxed);

@@ -94,7 +94,7 @@ static _Noreturn void die(void)
 	const int sigabrt = 6;
 
 	fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sigabrt);
-	/* Blocked or handled: end all the same, with the status of an abort. */
+	/* If SIGABRT is blocked or handled, end the process with the status of an abort. */
 	for (;;)
 		fz_syscall1(__NR_exit_group, 128 + sigabrt);
 }

@@ -9,10 +9,10 @@
  * Any thread, any context, signal handlers included.
  */
 
-/* One line "fiberize: ...". */
+/* Print one line, "fiberize: " and the text. */
 void fz_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, then abort.  For broken invariants of ours only. */
+/* Print one line like fz_say(), then abort.  Only if the library cannot go on. */
 _Noreturn void fz_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -3,14 +3,18 @@
 #define FZ_RUNTIME_BASE_FEATURES_H
 
 /*
- * runtime/base/features.h - what older kernels and CPUs need not have.  Each has another
- * way, which FIBERIZE_WITHOUT takes although the feature is there.
+ * runtime/base/features.h - features that older kernels and CPUs lack.  Each feature has a
+ * substitute, which FIBERIZE_WITHOUT selects although the feature is there.
  *
- *	guard-install	Linux 6.13, MADV_GUARD_INSTALL: mprotect
- *	sync-cancel	Linux 6.0, IORING_REGISTER_SYNC_CANCEL: epoll, not io_uring
- *	rwf-nowait	Linux 4.14, for pipes 5.5, RWF_NOWAIT: poll, then the real call
- *	epoll-pwait2	Linux 5.11: ppoll, then epoll_pwait
- *	fsgsbase	x86-64, Linux 5.9: arch_prctl
+ *	feature		since				substitute
+ *	guard-install	Linux 6.13			mprotect
+ *			(MADV_GUARD_INSTALL)
+ *	sync-cancel	Linux 6.0			epoll instead of io_uring
+ *			(IORING_REGISTER_SYNC_CANCEL)
+ *	rwf-nowait	Linux 4.14, for pipes 5.5	poll, then the real call
+ *			(RWF_NOWAIT)
+ *	epoll-pwait2	Linux 5.11			ppoll, then epoll_pwait
+ *	fsgsbase	x86-64, Linux 5.9		arch_prctl
  */
 
 #include <stdbool.h>
@@ -27,7 +31,7 @@ enum fz_feature {
 	FZ_FEATURE_FSGSBASE,
 };
 
-/* A bit for each; written before the second thread. */
+/* One bit for each feature to do without.  Written before the process has a second thread. */
 extern uint64_t fz_features_without FZ_HIDDEN;
 
 static inline bool fz_feature_allowed(enum fz_feature feature)

@@ -5,10 +5,10 @@
 /*
  * runtime/base/lock.h - the runtime's own mutual exclusion between kernel threads.
  *
- * Three states on a private futex.  Held for a few dozen instructions, never
- * across fz_park() and never while user code runs; whoever holds one has
+ * Three states on a private futex.  A lock is held for a few dozen instructions,
+ * never across fz_park() and never while user code runs.  The holder has
  * fz_fiber.in_runtime set, so that no signal handler of the program can run
- * on top of it and ask for it again.
+ * on top of the holder and ask for the lock again.
  *
  * Ranks: a holder takes only locks of ranks further down.  Two of rank BUCKET are
  * taken in the order of their addresses.  With -DFZ_DEBUG this is checked, and that
@@ -18,9 +18,9 @@
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
 
-/* Outermost first; what each guards says runtime/DESIGN.md, "Locks". */
+/* Outermost first.  The table in runtime/DESIGN.md, "Locks", says what each rank guards. */
 #define FZ_RANKS(RANK)	\
-	RANK(MASK)	/* runtime/sched/monitor.c; the monitor is waited for with it held */ \
+	RANK(MASK)	/* runtime/sched/monitor.c; its holder waits for the monitor */ \
 	RANK(PROCESS)	/* signals that no thread has */ \
 	RANK(REGISTRY)	\
 	RANK(SLABS)	\
@@ -29,7 +29,7 @@
 	RANK(CARRIERS)	\
 	RANK(QUEUE)	\
 	RANK(LIMIT)	\
-	RANK(POOL)	/* from here on: nothing is taken with it held */ \
+	RANK(POOL)	/* a holder of POOL, ACTIONS or CPU_TIME takes no other lock */ \
 	RANK(ACTIONS)	\
 	RANK(CPU_TIME)
 
@@ -41,7 +41,7 @@ enum fz_rank {
 };
 
 struct fz_lock {
-	_Atomic uint32_t word;	/* 0 free, 1 held, 2 held and waited for */
+	_Atomic uint32_t word;	/* 0: free, 1: held, 2: held, and threads may wait for it */
 #ifdef FZ_DEBUG
 	enum fz_rank rank;
 #endif
@@ -50,14 +50,14 @@ struct fz_lock {
 #ifdef FZ_DEBUG
 #define FZ_LOCK(rank_) { .rank = (rank_) }
 
-/* May the calling thread wait for it?  Ends the process if not. */
+/* May the calling thread wait for l, given the locks it holds?  Ends the process if not. */
 void fz_lock_check_order(const struct fz_lock *l);
 void fz_lock_note_taken(const struct fz_lock *l);
 void fz_lock_note_released(const struct fz_lock *l);
 
 /*
- * Is the calling thread where no handler of the program's can run on top of the lock?
- * NULL: there are no fibers.
+ * Is the calling thread protected from handlers of the program, which could ask for the lock again?
+ * NULL as long as there are no fibers.
  */
 extern bool (*fz_lock_allowed)(void) FZ_HIDDEN;
 
@@ -114,7 +114,7 @@ static inline void fz_lock_acquire(struct fz_lock *l)
 		return;
 	for (int spin = 0; spin < 100; spin++) {
 		fz_cpu_relax();
-		/* relaxed: only a hint that trying again may succeed. */
+		/* relaxed: a hint that another try may succeed. */
 		if (atomic_load_explicit(&l->word, memory_order_relaxed) == 0 &&
 		    fz_lock_try(l))
 			return;

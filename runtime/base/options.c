@@ -38,7 +38,7 @@ const struct fz_option *fz_option_of_flag(const char *flag, size_t length)
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Of the word at list, which may be the last; sets *ret_next to the word behind it, or NULL. */
+/* Length of the first word of list; *ret_next is set to the next word, or NULL after the last. */
 static size_t word_length(const char *list, const char **ret_next)
 {
 	size_t length = strcspn(list, ",");
@@ -47,7 +47,7 @@ static size_t word_length(const char *list, const char **ret_next)
 	return length;
 }
 
-/* The place of a word among the option's, or -1. */
+/* The place of the word among the words of the option, from 0; or -1. */
 static int place_of(const struct fz_option *o, const char *word, size_t length)
 {
 	const char *this = o->words, *next;
@@ -76,7 +76,7 @@ static bool parse_words(const struct fz_option *o, const char *text, uint64_t *r
 	return true;
 }
 
-/* Bits by which k, m and g shift, or -1. */
+/* The bits by which the unit k, m or g shifts a number; -1 for any other unit. */
 static int shift_of(char unit)
 {
 	switch (unit | 0x20) {
@@ -131,7 +131,7 @@ bool fz_option_parse(const struct fz_option *o, const char *text, uint64_t *ret_
 /* ---- for people --------------------------------------------------------- */
 
 struct text {
-	char *at, *end;		/* *end is the zero behind it */
+	char *at, *end;		/* next byte to write; *end is the zero at the end */
 };
 
 static struct text begin(char *text, size_t size)
@@ -153,7 +153,7 @@ static void put_string(struct text *t, const char *string)
 	put(t, string, strlen(string));
 }
 
-/* A size with the largest unit that leaves no rest. */
+/* A number; a size gets the largest unit that leaves no remainder. */
 static void put_number(struct text *t, const struct fz_option *o, uint64_t value)
 {
 	char digits[24];

@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_BASE_SYS_H
 
 /*
- * runtime/base/sys.h - system calls, raw.  All return a value or -errno, touch no
+ * runtime/base/sys.h - raw system calls.  All return a value or -errno, touch no
  * libc state, and may be used in any context, signal handlers included.
  */
 
@@ -51,9 +51,9 @@ static inline long fz_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 }
 
 /*
- * Can the eight bytes at p be read?  For arguments that natively only the kernel
- * would look at, and answer EFAULT.  rt_sigprocmask copies the set before it
- * rejects an impossible `how`.
+ * Can the 8 bytes at p be read?  For arguments that without the library only the kernel
+ * would read, answering EFAULT.  rt_sigprocmask copies the set before it rejects an
+ * impossible `how`.
  */
 static inline bool fz_sys_readable(const void *p)
 {
@@ -62,7 +62,7 @@ static inline bool fz_sys_readable(const void *p)
 	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
-/* What poll says of fd without waiting: POLL* that are set, 0, or -errno. */
+/* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno. */
 static inline long fz_sys_poll_now(int fd, short events)
 {
 	struct {
@@ -76,7 +76,7 @@ static inline long fz_sys_poll_now(int fd, short events)
 	return n > 0 ? p.revents : n;
 }
 
-/* An option of SOL_SOCKET; 0 if fd has none. */
+/* The value of an option of SOL_SOCKET; 0 if fd does not have the option. */
 static inline int fz_sys_socket_option(int fd, int option)
 {
 	const int level_socket = 1;
@@ -102,8 +102,8 @@ static inline long fz_sys_mmap(size_t size, int prot, int flags)
 }
 
 /*
- * Zeros again in whole pages of private memory without touching them, which in a fork's child
- * would copy each.
+ * Fill whole pages of private memory with zeros without touching them.  In a fork's child
+ * touching would copy each page.
  */
 static inline void fz_sys_forget_pages(void *pages, size_t size)
 {

@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BASE_TICKET_H
 
 /*
- * runtime/base/ticket.h - one sleep of one thread, for those who know when it is over; what
- * becomes of it then is runtime/sched/park.h's.
+ * runtime/base/ticket.h - a ticket: it names one sleep of one thread, for code that learns when
+ * the sleep is over.  runtime/sched/park.h says how to get and use one.
  */
 
 #include <stdint.h>
@@ -12,8 +12,8 @@
 struct fz_fiber;
 
 struct fz_ticket {
-	struct fz_fiber *fiber;
-	uint64_t number;
+	struct fz_fiber *fiber;		/* whose sleep; may be a native thread */
+	uint64_t number;		/* which of its sleeps */
 };
 
 #endif

@@ -3,26 +3,26 @@
 #define FZ_RUNTIME_BASE_UAPI_H
 
 /*
- * runtime/base/uapi.h - kernel interfaces newer than the oldest headers that we
- * build on, or than liburing 2.3.  Named after the kernel's own.
+ * runtime/base/uapi.h - kernel interfaces newer than the oldest kernel headers that the
+ * library builds with, or than liburing 2.3.  The names follow the kernel's.
  */
 
 #include <stdint.h>
 
 enum {
-	/* 5.19 */
+	/* Linux 5.19 */
 	FZ_UAPI_ASYNC_CANCEL_ALL = 1 << 0,
-	/* 6.0 */
+	/* Linux 6.0 */
 	FZ_UAPI_REGISTER_SYNC_CANCEL = 24,
-	/* 6.7 */
+	/* Linux 6.7 */
 	FZ_UAPI_OP_WAITID = 50,
 	FZ_UAPI_OP_FUTEX_WAIT = 51,	/* flags in fd, value in off, bits in addr3 */
 	FZ_UAPI_FUTEX2_SIZE_U32 = 2,
-	/* 6.13 */
+	/* Linux 6.13 */
 	FZ_UAPI_MADV_GUARD_INSTALL = 102,
 };
 
-/* struct io_uring_sync_cancel_reg, 6.0. */
+/* struct io_uring_sync_cancel_reg, Linux 6.0. */
 struct fz_uapi_sync_cancel {
 	uint64_t addr;
 	int32_t fd;
@@ -34,7 +34,7 @@ struct fz_uapi_sync_cancel {
 };
 _Static_assert(sizeof(struct fz_uapi_sync_cancel) == 64, "as in the kernel");
 
-/* Linux 4.18's rseq, as glibc 2.35 and newer register it. */
+/* struct rseq of Linux 4.18, as glibc 2.35 and newer register it. */
 struct fz_uapi_rseq {
 	uint32_t cpu_id_start;
 	uint32_t cpu_id;

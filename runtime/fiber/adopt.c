@@ -8,7 +8,7 @@
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 
-/* On the stack of who orders; gone as soon as published was seen. */
+/* On the stack of fz_adopt_context(), which returns as soon as it has seen published. */
 struct order {
 	fz_context_body *body;
 	struct fz_fiber *fiber;
@@ -21,7 +21,10 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 void fz_adopt_cut_rseq(void)
 {
-	/* glibc passes 32, whatever __rseq_size says, or from 2.40 on that if it is more. */
+	/*
+	 * glibc registers 32 bytes, whatever __rseq_size says; from 2.40 on it registers
+	 * __rseq_size if that is more.
+	 */
 	const long first_size = 32;
 	struct fz_uapi_rseq *area;
 	long err;
@@ -40,17 +43,17 @@ void fz_adopt_cut_rseq(void)
 
 void fz_adopt_cut_signals(uintptr_t tcb)
 {
-	const int setxid = 0x40;	/* glibc's bit of cancelhandling: signalled */
+	const int setxid = 0x40;	/* glibc's bit of cancelhandling: SIGSETXID was sent */
 
 	/*
-	 * acq_rel: libc marks threads that do not exit, and counts the answers of those
-	 * that it has marked; its handler clears the bit on this thread.
+	 * acq_rel: pairs with libc, which marks threads that do not exit, and counts the
+	 * answers of the marked threads; libc's handler clears the bit on this thread.
 	 */
 	atomic_fetch_or_explicit(fz_tcb_cancelhandling(tcb), FZ_CANCEL_EXITING,
 				 memory_order_acq_rel);
 	while (atomic_load_explicit(fz_tcb_cancelhandling(tcb), memory_order_acquire) & setxid)
 		fz_syscall0(__NR_sched_yield);
-	/* relaxed: whoever signals it by this finds nobody. */
+	/* relaxed: a sender that still uses the old tid finds no thread. */
 	atomic_store_explicit(fz_tcb_tid(tcb), -1, memory_order_relaxed);
 }
 
@@ -69,7 +72,7 @@ static void *adopted(void *arg)
 	fz_adopt_cut_signals(self->tcb);
 	order->fiber = self;
 	fz_adopt(&self->sp, &order->published);
-	/* Another carrier, another time; order is gone. */
+	/* A carrier runs this context now, and order does not exist any more. */
 	body(self);
 	return NULL;
 }

@@ -6,33 +6,33 @@
  * runtime/fiber/adopt.h - contexts with everything that libc gives a thread.
  *
  * libc creates a thread; the thread cuts the kernel's ties to its TCB, saves its
- * context and ends, below libc's back.  What is left is a stack, a TCB and TLS
- * blocks that any carrier can run (design.md, fact 1).
+ * context and ends without libc's knowledge.  Its stack, TCB and TLS blocks are
+ * left, and any carrier can run them (design.md, fact 1).
  */
 
 #include "runtime/fiber/fiber.h"
 
 /*
- * What runs on the context when it is entered.  If it returns, libc ends the
- * kernel thread it runs on, and the context with it.
+ * The function that runs on the context when a carrier enters it.  If the function returns,
+ * libc ends the kernel thread that runs it, and the context with it.
  */
 typedef void fz_context_body(struct fz_fiber *self);
 
 /*
- * stack and size as from fz_stack_alloc().  Blocks the calling kernel thread
- * for 20-100 us.  Any thread, outside the runtime.  Returns 0 or -errno.
+ * Make a context on this stack, which comes from fz_stack_alloc().  Blocks the calling kernel
+ * thread for 20-100 us.  Any thread, outside the runtime.  Returns 0 or -errno.
  */
 int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber);
 
 /*
- * The calling kernel thread is not that of this TCB any more: libc signals it no
- * more for changes of ids, and what it has sent is handled.  Only before it ends:
- * the TCB looks like that of a thread that exits.
+ * Separate the calling kernel thread from this TCB: libc sends it no more signals for changes
+ * of user and group ids, and the signals already sent are handled on return.  Call this only
+ * before the kernel thread ends: afterwards the TCB looks like an exiting thread's.
  */
 void fz_adopt_cut_signals(uintptr_t tcb);
 
-/* The kernel must not write to the calling thread's rseq area any more. */
+/* Stop the kernel from writing to the calling thread's rseq area. */
 void fz_adopt_cut_rseq(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 _Atomic bool fz_cputime_exact;
 
-/* One starts it, the others wait until it is on; no sample is half taken then. */
+/* Held while exact times are switched on, and while the monitor takes a sample. */
 static struct fz_lock start_lock = FZ_LOCK(FZ_RANK_CPU_TIME);
 
 uint64_t fz_cputime_of_tid(int tid)
@@ -23,7 +23,7 @@ uint64_t fz_cputime_of_tid(int tid)
 
 static void add(struct fz_fiber *f, uint64_t used)
 {
-	/* relaxed: a sum, and nothing else depends on it. */
+	/* relaxed: it is a sum, and nothing else depends on it. */
 	atomic_fetch_add_explicit(&f->cpu.time, used, memory_order_relaxed);
 }
 
@@ -42,7 +42,7 @@ static void mark_carrier(struct fz_carrier *c, void *arg)
 	(void)arg;
 	struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_acquire);
 
-	/* That of a wired one counts already. */
+	/* The mark of a wired thread's carrier is in use already. */
 	if (c->tid && !(f && f->kind == FZ_KIND_WIRED))
 		atomic_store_explicit(&c->cpu_mark, fz_cputime_of_tid(c->tid),
 				      memory_order_relaxed);
@@ -54,7 +54,7 @@ static void start(struct fz_fiber *self)
 	fz_lock_acquire(&start_lock);
 	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)) {
 		fz_carrier_each(mark_carrier, NULL);
-		/* release: the marks come first. */
+		/* release: publishes the marks; pairs with fz_cputime_of() and switch_to(). */
 		atomic_store_explicit(&fz_cputime_exact, true, memory_order_release);
 	}
 	fz_lock_release(&start_lock);
@@ -62,8 +62,8 @@ static void start(struct fz_fiber *self)
 }
 
 /*
- * Since it came to its carrier; 0 if it does not run.  It may leave meanwhile: then
- * its own sum or the carrier's mark has changed, and the caller looks again.
+ * CPU time of f since its carrier switched to it, ns; 0 if f does not run.  f may leave the
+ * carrier meanwhile: then cpu.time or cpu_mark has changed, and the caller looks again.
  */
 static uint64_t running_time(const struct fz_fiber *f, struct fz_carrier *c)
 {
@@ -91,7 +91,7 @@ uint64_t fz_cputime_of(struct fz_fiber *f)
 		before = atomic_load_explicit(&f->cpu.time, memory_order_relaxed);
 		total = before + running_time(f, f->carrier);
 	} while (atomic_load_explicit(&f->cpu.time, memory_order_relaxed) != before);
-	/* Who asked before must not be told less now. */
+	/* The time must not go backwards: return at least what was returned before. */
 	seen = atomic_load_explicit(&f->cpu.time_seen, memory_order_relaxed);
 	while (seen < total &&
 	       !atomic_compare_exchange_weak_explicit(&f->cpu.time_seen, &seen, total,
@@ -128,7 +128,7 @@ void fz_cputime_sample(struct fz_carrier *c)
 	if (atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed) || !c->tid ||
 	    !fz_lock_try(&start_lock))
 		return;
-	/* Behind a mark, what this adds would count twice: see start(). */
+	/* Once start() has set the marks, a sample would count CPU time twice. */
 	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)) {
 		/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
 		f = atomic_load_explicit(&c->running, memory_order_acquire);

@@ -32,7 +32,7 @@ static void retire(struct fz_fiber *self)
 	fz_enter_runtime(self);
 	if (fz_registry_remove(self))
 		fz_registry_last_ended(self);
-	/* What libc believes to run here never ends. */
+	/* libc must not signal the thread that it believes to run on this kernel thread. */
 	fz_adopt_cut_signals(self->carrier->libc_tcb);
 	self->carrier->tid = 0;
 	atomic_store_explicit(&self->thread.retiring, 1, memory_order_relaxed);
@@ -41,9 +41,9 @@ static void retire(struct fz_fiber *self)
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
 				 memory_order_acq_rel);
 	fz_lot_wake(&self->thread.life, 1);
-	/* Its mask is full from here on: no handler runs on a thread that ended. */
+	/* Block all signals from here on: no handler may run on a thread that has ended. */
 	fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
-	/* What the kernel gave to this thread since it is in here is for others. */
+	/* Signals that the kernel gave this thread since it entered the runtime go to others. */
 	fz_signal_give_back(self);
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 }
@@ -57,9 +57,10 @@ void fz_fiber_wire(struct fz_fiber *self)
 		return;
 	fz_enter_runtime(self);
 	/*
-	 * Not on the process's first kernel thread: its tid is in locks that main()
-	 * took before there were fibers, and as it ended /proc/self would be a zombie's.
-	 * Nor on one whose end a process would be told, that another thread has made.
+	 * The fiber must not be wired to the process's first kernel thread: locks that main()
+	 * took before there were fibers contain its tid, and when it ended, /proc/self would
+	 * be a zombie's.  Nor to a kernel thread on which another thread has made a process,
+	 * because the kernel may tell that process when the kernel thread ends.
 	 */
 	while ((self->carrier->tid == leader || self->carrier->parent) && !self->thread.is_main) {
 		if (fz_sched_move(self))
@@ -67,7 +68,8 @@ void fz_fiber_wire(struct fz_fiber *self)
 		fz_leave_runtime(self);
 		fz_announce(self);
 		if (fz_carrier_start())
-			fz_die("no memory for a kernel thread");
+			fz_die("a thread needs a kernel thread of its own, and none can be made: "
+			       "no memory, or too many threads (ulimit -u)");
 		fz_enter_runtime(self);
 	}
 	c = self->carrier;
@@ -75,7 +77,7 @@ void fz_fiber_wire(struct fz_fiber *self)
 	fz_sched_give_up(self);
 	fz_signal_wire(self);
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
-	/* relaxed: only its own thread compares it. */
+	/* relaxed: only the thread itself compares its tid. */
 	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
 	fz_leave_runtime(self);
 }
@@ -88,10 +90,10 @@ static void live(struct fz_fiber *self)
 		if (self->thread.recycled)
 			fz_host.reset_thread_state();
 		fz_host.run_thread(self->thread.start, self->thread.arg, &self->thread.result);
-		/* The child of a fork: what other threads it has, libc has made and counts. */
+		/* This is the child of a fork: libc has made all other threads and counts them. */
 		if (self->kind == FZ_KIND_NATIVE)
 			return;
-		/* relaxed: nobody cancels it any more, see claim_for_join(). */
+		/* relaxed: no thread cancels it any more, see claim_for_join(). */
 		atomic_fetch_or_explicit(fz_tcb_cancelhandling(self->tcb), FZ_CANCEL_EXITING,
 					 memory_order_relaxed);
 		if (self->thread.is_main)
@@ -104,7 +106,7 @@ static void live(struct fz_fiber *self)
 		self->thread.recycled = true;
 		if (fz_registry_remove(self))
 			fz_registry_last_ended(self);
-		/* Signals that came too late for this thread are for others. */
+		/* Signals that came too late for this thread go to others. */
 		fz_signal_give_back(self);
 		fz_sched_end(self);
 	}
@@ -134,7 +136,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->sig.injecting = f->sig.owed = 0;
 	atomic_store_explicit(&f->cpu_bound_score, 0, memory_order_relaxed);
 	f->sig.between_lives = true;
-	/* Its predecessor may have been cancelled in sigsuspend. */
+	/* The thread of the last life may have been cancelled in sigsuspend. */
 	f->sig.suspended = false;
 	f->sig.restores_mask = false;
 	fz_alt_stack_init(f);
@@ -146,22 +148,22 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else
 		__builtin_memcpy(f->thread.name, self->thread.name, sizeof(f->thread.name));
-	/* relaxed, all of them: fz_sched_ready() publishes the fiber. */
+	/* relaxed, here and below: fz_sched_ready() publishes the fiber. */
 	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
 	f->thread.tid = fz_registry_new_tid(fz_processor_or_none(self));
 	atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
 	fz_frame_inherit_fenv(f->sp);
-	/* Whoever cancelled its predecessor too late did not mean this one. */
+	/* A request that came too late for the last life is not for this one. */
 	atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cancel.sent, false, memory_order_relaxed);
 	atomic_store_explicit(&f->cancel.seen, false, memory_order_relaxed);
-	/* release: before anybody else can hold the handle. */
+	/* release: set before any other thread can hold the handle. */
 	atomic_store_explicit(&f->thread.life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);
 	fz_registry_add(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
 	fz_sched_ready(f);
-	/* A new thread means that the program wants two at a time. */
+	/* A program that makes a thread wants two threads to run at a time. */
 	if (fz_sched.count > 1)
 		fz_sched_kick();
 	fz_leave_runtime(self);
@@ -183,7 +185,7 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 	if (self->thread.is_main)
 		fz_registry_set_main(NULL);
 	fz_signal_give_back(self);
-	/* acq_rel: as in fz_fiber_buried().  Retired: nobody frees it. */
+	/* acq_rel: as in fz_fiber_buried().  FZ_LIFE_RETIRED: no thread frees the record. */
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
 				 memory_order_acq_rel);
 	fz_lot_wake(&self->thread.life, 1);

@@ -23,7 +23,7 @@ enum fz_kind {
 	FZ_KIND_FIBER,
 	FZ_KIND_WIRED,		/* was a fiber, has its kernel thread for good */
 	FZ_KIND_CARRIER,	/* a carrier's own context */
-	FZ_KIND_HELPER,		/* the monitor, and the spawner of carriers */
+	FZ_KIND_HELPER,		/* the monitor or the carrier spawner */
 };
 
 /* The kernel's stack_t; all zero but SS_DISABLE if there is none. */
@@ -35,125 +35,132 @@ struct fz_alt_stack {
 
 /* Bits of fz_fiber.thread.life; a new life starts from 0 or FZ_LIFE_DETACHED. */
 enum {
-	FZ_LIFE_ENDED = 1,	/* its context is quiescent, its result final */
+	FZ_LIFE_ENDED = 1,	/* its context does not run any more, its result is final */
 	FZ_LIFE_DETACHED = 2,
-	FZ_LIFE_JOINING = 4,	/* somebody has the right to join it */
-	FZ_LIFE_FREE = 8,	/* no thread: handles to it are stale */
-	FZ_LIFE_RETIRED = 16,	/* ended with its kernel thread, see retiring */
+	FZ_LIFE_JOINING = 4,	/* one thread has the right to join it */
+	FZ_LIFE_FREE = 8,	/* the record has no thread: handles to it are stale */
+	FZ_LIFE_RETIRED = 16,	/* it ended with its kernel thread, see thread.retiring */
 };
 
 /*
- * What is grouped below belongs to one part of the runtime each; nothing else writes it.
+ * Each group below belongs to one part of the runtime, which alone writes it.
  */
 
 /* Cancellation (runtime/sched/cancel.h). */
 struct fz_fiber_cancel {
-	/* Somebody has called pthread_cancel: libc's word tells what of it. */
+	/* A thread has called pthread_cancel for this one; the details are in libc's word. */
 	_Atomic bool sent;
-	/* libc's handler has looked where it is; calls after that look themselves. */
+	/* libc's handler has looked where the thread is; calls after that look themselves. */
 	_Atomic bool seen;
-	/* It is in a call that sees to its cancellation itself; read by any thread. */
+	/* The thread is in a call that acts on cancellation itself; read by any thread. */
 	_Atomic bool deferred;
 };
 
-/* The call that it is in; by the thread, and handlers on it. */
+/* The call that the thread is in; written by the thread, and by handlers on it. */
 struct fz_fiber_call {
 	/*
-	 * It may hold locks that the runtime's own threads need as well, so it waits on
-	 * its kernel thread, all signals blocked, and does not enter the runtime.
+	 * The thread may hold locks that the runtime's own threads need, too.  So it waits on
+	 * its kernel thread, with all signals blocked, and does not enter the runtime.
 	 */
 	bool blocks;
-	/* In libc's fork, which holds those of malloc: the runtime's threads may wait for them. */
+	/*
+	 * The thread is in libc's fork, which holds the locks of malloc: the runtime's threads
+	 * may wait for these locks.
+	 */
 	bool in_fork;
-	uint8_t reads;			/* counts, for fz_io_take_turns() */
+	uint8_t reads;			/* a count, for fz_io_take_turns() */
 };
 
 /* Deadline of the current wait (runtime/sched/timer.h); guarded by processor's heap lock. */
 struct fz_fiber_timer {
 	fz_nsec deadline;
-	uint64_t wait;			/* the value of fz_fiber.wait it belongs to */
-	struct fz_processor *processor;
-	uint32_t slot;			/* 1-based place in the heap, 0: not in it */
+	uint64_t wait;			/* the number of the wait (fz_fiber.wait) it belongs to */
+	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
+	uint32_t slot;			/* 1-based place in the heap; 0: not in the heap */
 };
 
-/* What the program calls a thread: birth, end and what others know it by. */
+/* What the program calls a thread: its birth, its end, and how other threads name it. */
 struct fz_fiber_thread {
-	_Atomic uint32_t life;		/* FZ_LIFE_*; any thread; waited for by joiners */
-	int tid;			/* what gettid() answers */
+	_Atomic uint32_t life;		/* FZ_LIFE_*; any thread; joiners wait for a change */
+	int tid;			/* what gettid() returns */
 	void *(*start)(void *);
 	void *arg;
-	void *result;
-	struct fz_fiber *joins;		/* whom it is joining, for EDEADLK */
+	void *result;			/* of start, of pthread_exit, or PTHREAD_CANCELED */
+	struct fz_fiber *joins;		/* the thread that this one is joining, for EDEADLK */
 	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
-	bool recycled;			/* not its first life: TLS needs a reset */
+	bool recycled;			/* not the first life: TLS needs a reset */
 	bool is_main;
-	bool owns_kernel_state;		/* wired for it: what it makes must inherit it */
+	/* Wired because it has state of its own in the kernel, which its children must inherit. */
+	bool owns_kernel_state;
 	char name[16];
-	void *robust_list;		/* libc's list head, as the kernel had it */
+	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
 };
 
-/* Its memory (runtime/fiber/stack.h). */
+/* The thread's memory (runtime/fiber/stack.h), sizes in bytes. */
 struct fz_fiber_mem {
 	void *stack;			/* lowest usable byte */
 	size_t stack_size;		/* up to the end of TLS and TCB */
-	size_t guard_size;
-	size_t asked_guard;		/* what this life was to have at least */
+	size_t guard_size;		/* of the stack; at least asked_guard */
+	size_t asked_guard;		/* guard size that the program asked for in this life */
 };
 
 /* CPU time, ns (runtime/fiber/cputime.h); any thread. */
 struct fz_fiber_cpu {
+	/* Used up to the last switch or sample; the most that fz_cputime_of() has returned. */
 	_Atomic uint64_t time, time_seen;
-	uint64_t user_seen, system_seen;	/* what getrusage() has told it */
+	uint64_t user_seen, system_seen;	/* what getrusage() has returned */
 };
 
-/* Signals (runtime/signal/signal.h); by the thread, and handlers on it, unless it says else. */
+/* Signals (runtime/signal/signal.h).  Written by the thread and handlers on it, unless noted. */
 struct fz_fiber_sig {
-	/* fz_fiber.mask without that of a handler; written under the registry's lock. */
+	/* fz_fiber.mask without what a handler adds; written with the registry's lock held. */
 	uint64_t mask_counted;
-	uint8_t injecting;		/* the signal that it is sending to itself */
-	uint8_t owed;			/* likewise, when the handler returns that runs now */
-	/* Before its first instruction or after its last: no handler may run. */
+	uint8_t injecting;		/* the signal that the thread is sending itself; 0: none */
+	/* The signal that the thread has sent itself for when the running handler returns. */
+	uint8_t owed;
+	/* Before the first instruction of a life or after its last: no handler may run. */
 	bool between_lives;
-	bool handler_ends;		/* about to return, by a mask that is not yet true */
-	uint32_t handlers_run;		/* counts; whoever cares resets it */
-	bool suspended;			/* in a call that a handler ends, even now */
-	bool restores_mask;		/* the first handler's end puts back ... */
-	uint64_t mask_to_restore;	/* ... what was in force before that call */
-	struct __kernel_timespec limit;	/* of a real call that a handler ends: it makes it 0 */
-	_Atomic uint64_t timer_signals;	/* of timers for this thread, if the kernel knows it */
-	uint64_t sigwait_set;		/* it is in sigwait for these */
+	bool handler_ends;		/* a handler is about to return; `mask` is in force then */
+	uint32_t handlers_run;		/* a count; a call that needs it resets it first */
+	bool suspended;			/* in a call that a handler ends, even before it waits */
+	bool restores_mask;		/* the end of the first handler restores mask_to_restore */
+	uint64_t mask_to_restore;	/* the mask that was in force before that call */
+	struct __kernel_timespec limit;	/* of a real call that a handler ends by setting it to 0 */
+	_Atomic uint64_t timer_signals;	/* of timers that the kernel directs to this thread */
+	uint64_t sigwait_set;		/* the signals that the thread waits for in sigwait */
 	_Atomic(struct fz_signode *) arrivals;	/* runtime/signal/queue.h; any thread */
-	struct fz_signode *queue;		/* the first of each signal */
+	struct fz_signode *queue;		/* the first node of each signal */
 	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
 };
 
 /*
- * Owner: the carrier that runs the fiber, or the queue it is in; parked, whoever
- * wins fz_wake().  Exceptions are named at the field.  Never unmapped, so a
- * stale pointer to a fiber may be followed; what it finds may be the next life.
+ * The owner of a record is the carrier that runs the fiber, or the queue that the fiber is in,
+ * or for a parked fiber the thread whose fz_wake() succeeds; exceptions are named at the field.
+ * Records of fibers are never unmapped, so a stale pointer to one may be followed; it may lead
+ * to the next life.
  */
 struct fz_fiber {
 	/*
-	 * The first cache line: what a request, a switch and a wake-up touch, whosever it
-	 * is, and therefore in no group.  With a thousand connections each further line is
-	 * a miss each time.
+	 * The first cache line: the fields that a request, a switch and a wake-up touch, of
+	 * whichever part they are, and therefore in no group.  With a thousand connections each
+	 * further line is a cache miss each time.
 	 */
 	_Alignas(FZ_CACHE_LINE)
-	void *sp;			/* saved context; NULL while it runs */
+	void *sp;			/* saved context; NULL while the fiber runs */
 	uintptr_t tcb;
-	struct fz_carrier *carrier;	/* valid while running */
+	struct fz_carrier *carrier;	/* the carrier that runs it, or ran it last */
 	_Atomic uint64_t wait;		/* runtime/sched/park.h; any thread */
-	struct fz_fiber *next;		/* run queue, free list */
+	struct fz_fiber *next;		/* in a run queue or a list of free fibers */
 	_Atomic uint64_t pending;	/* signals (runtime/signal/signal.h); any thread */
 	uint64_t mask;			/* what pthread_sigmask set */
-	/* Set and cleared by this thread, read by signal handlers on it. */
+	/* 1 in the runtime.  Set and cleared by this thread, read by signal handlers on it. */
 	_Atomic uint32_t in_runtime;
 	uint8_t kind;			/* enum fz_kind */
 	bool has_alt_stack;		/* sig.alt_stack is in force */
 	bool must_return_eintr;		/* a handler without SA_RESTART has run */
 	_Atomic uint8_t cpu_bound_score;	/* see fz_fiber_is_cpu_bound() */
 
-	/* The second: what a call looks at besides, and a wait with a deadline. */
+	/* The second cache line: what a call reads as well, and a wait with a deadline. */
 	struct fz_fiber_cancel cancel;
 	struct fz_fiber_call call;
 	struct fz_fiber_timer timer;
@@ -163,7 +170,7 @@ struct fz_fiber {
 	struct fz_fiber_cpu cpu;
 	struct fz_fiber_sig sig;
 
-	/* All fibers, guarded by the registry lock (runtime/fiber/registry.c). */
+	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {
 		struct fz_fiber *next, *prev;
 	} all;
@@ -183,9 +190,9 @@ static inline struct fz_fiber *fz_self(void)
 	return &fz_self_record;
 }
 
-/* Distances from the thread pointer, fixed at start-up; all 0 if unknown. */
+/* Distances in bytes from the thread pointer, fixed at start-up; all 0 if unknown. */
 struct fz_layout {
-	intptr_t handle;		/* to what pthread_t is */
+	intptr_t handle;		/* to the address that pthread_t is */
 	intptr_t record;		/* to struct fz_fiber */
 	intptr_t tid;			/* to libc's int tid */
 	intptr_t cancelhandling;	/* to libc's int cancelhandling */
@@ -197,7 +204,7 @@ static inline struct fz_fiber *fz_fiber_of_tcb(uintptr_t tcb)
 	return (struct fz_fiber *)(tcb + (uintptr_t)fz_layout.record);
 }
 
-/* The same backwards: for native threads too, whose record does not say. */
+/* The TCB of a record.  Works for native threads, too, whose fz_fiber.tcb is not set. */
 static inline uintptr_t fz_tcb_of(const struct fz_fiber *f)
 {
 	return (uintptr_t)f - (uintptr_t)fz_layout.record;
@@ -208,7 +215,7 @@ static inline struct fz_fiber *fz_fiber_of_handle(unsigned long handle)
 	return fz_fiber_of_tcb(handle - (uintptr_t)fz_layout.handle);
 }
 
-/* libc's own word for a thread's tid; what its mutexes compare. */
+/* libc's own word for a thread's tid, which libc's mutexes compare. */
 static inline _Atomic int *fz_tcb_tid(uintptr_t tcb)
 {
 	return (_Atomic int *)(tcb + (uintptr_t)fz_layout.tid);
@@ -219,23 +226,24 @@ static inline _Atomic int *fz_tcb_cancelhandling(uintptr_t tcb)
 	return (_Atomic int *)(tcb + (uintptr_t)fz_layout.cancelhandling);
 }
 
-/* What locks know their owner by: a fiber's own does not change when it is wired. */
+/* The tid that locks store for their owner.  It does not change when a fiber is wired. */
 static inline int fz_self_tid(void)
 {
 	int tid = fz_self()->thread.tid;
 
 	if (FZ_LIKELY(tid))
 		return tid;
-	/* relaxed: our own. */
+	/* relaxed: it is the calling thread's own tid. */
 	return fz_layout.tid ? atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
 						    memory_order_relaxed) :
 			       (int)fz_sys_gettid();
 }
 
 /*
- * Does it run for long at a time, a quarter of a millisecond or more?  Counted by the monitor,
- * each millisecond, in the fiber that it finds running, and back by each switch.  relaxed, and
- * counts may be lost: only who is to wait for whom depends on it.
+ * Is the fiber CPU-bound: does it run for about 0.25 ms or more at a time?  Each 1 ms the monitor
+ * adds FZ_CPU_BOUND_TICK to the score of the fiber that it finds running; each switch away from
+ * the fiber subtracts 1.  relaxed, and changes may be lost: only the order in which fibers run
+ * depends on the score.
  */
 enum { FZ_CPU_BOUND_TICK = 4, FZ_CPU_BOUND_FROM = 6, FZ_CPU_BOUND_MOST = 12 };
 
@@ -261,7 +269,7 @@ static inline void fz_fiber_has_run(struct fz_fiber *self)
 		atomic_store_explicit(&self->cpu_bound_score, (uint8_t)(n - 1), memory_order_relaxed);
 }
 
-/* What a new thread is to be. */
+/* What the program has asked of a new thread. */
 struct fz_birth {
 	void *(*start)(void *);
 	void *arg;
@@ -272,7 +280,7 @@ struct fz_birth {
 	bool detached;
 };
 
-/* Is the record that of a thread of ours, wired or not? */
+/* Is the record a fiber's, wired or not? */
 static inline bool fz_is_fiber(const struct fz_fiber *f)
 {
 	return f->kind == FZ_KIND_FIBER || f->kind == FZ_KIND_WIRED;
@@ -280,15 +288,16 @@ static inline bool fz_is_fiber(const struct fz_fiber *f)
 
 /*
  * Make a thread that is a fiber and let it run.  From any thread outside the
- * runtime.  May block the carrier for the 20-100 us that it takes to manufacture one if none is free.
- * Its handle is in *ret_handle before it runs.  Returns 0 or -errno.
+ * runtime.  If no ended fiber is free, may block the carrier for the 20-100 us
+ * that making a new one takes.  *ret_handle is set before the fiber runs.
+ * Returns 0 or -errno.
  */
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
 
 /*
- * From now on the calling fiber is a kernel thread like any other: for what the
+ * Wire the calling fiber: from now on it is a kernel thread like any other.  For what the
  * kernel must know by thread, such as the owner of a robust or a priority-
- * inheriting mutex.  Outside the runtime.  Idempotent; nothing for others.
+ * inheriting mutex.  Outside the runtime.  Idempotent; does nothing for other threads.
  */
 void fz_fiber_wire(struct fz_fiber *self);
 
@@ -301,9 +310,9 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status);
 /* ---- ends (runtime/fiber/join.c) --------------------------------------------- */
 
 /*
- * Wait until the fiber has ended and take its result.  deadline 0 only tries
- * (-EBUSY).  From fibers and native threads; a cancellation point, which leaves
- * the fiber joinable.  Returns 0, -ESRCH, -EINVAL, -EDEADLK, -EBUSY, -ETIMEDOUT.
+ * Wait until the fiber has ended and take its result.  With deadline 0 it does not wait
+ * (-EBUSY).  From fibers and native threads; a cancellation point (-ECANCELED), which leaves
+ * the fiber joinable.  Returns 0, -ESRCH, -EINVAL, -EDEADLK, -EBUSY, -ETIMEDOUT, -ECANCELED.
  */
 int fz_fiber_join(struct fz_fiber *fiber, fz_nsec deadline, void **ret_result);
 
@@ -311,61 +320,61 @@ int fz_fiber_join(struct fz_fiber *fiber, fz_nsec deadline, void **ret_result);
 int fz_fiber_detach(struct fz_fiber *fiber);
 
 /*
- * Who sleeps until self has ended, for self to switch to, or NULL: that saves going by a
- * carrier's own context, with its other signal mask.
+ * Take the fiber that is parked until self has ended, for self to switch to; or NULL.  A direct
+ * switch avoids the carrier's own context, which has another signal mask.
  */
 struct fz_fiber *fz_fiber_take_joiner(struct fz_fiber *self);
 
 /*
- * After a switch away from an ended fiber, in the next context: nobody uses its
- * stack any more.
+ * Called in the next context after the switch away from an ended fiber: its stack is not in
+ * use any more.  Frees the fiber, or wakes its joiner.
  */
 void fz_fiber_buried(struct fz_fiber *fiber);
 
 /* ---- the main thread (runtime/fiber/main.c) ---------------------------------- */
 
 /*
- * Make the calling (single) thread a fiber, the main one, in two steps: what may fail,
- * with -errno, and what does not.
+ * Make the calling thread, which is the only one, the main fiber, in two steps: prepare may
+ * fail with -errno, adopt does not fail.
  */
 int fz_fiber_prepare_main(struct fz_fiber **ret_context);
 void fz_fiber_adopt_main(struct fz_fiber *context);
 
-/* The main thread, once it has left its last frame.  Does not return. */
+/* End the main thread, after it has left its last frame.  Does not return. */
 _Noreturn void fz_fiber_main_ended(void);
 
-/* ---- who is there (runtime/fiber/registry.c) --------------------------------- */
+/* ---- all fibers (runtime/fiber/registry.c) ----------------------------------- */
 
-/* Call visit for every fiber alive until it returns true.  Registry locked. */
+/* Call visit for every living fiber until visit returns true, with the registry locked. */
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
 /* The living fiber, wired or not, that has this tid, or NULL.  Any thread. */
 struct fz_fiber *fz_fiber_by_tid(int tid);
 
-/* The same by the bits of the tid that the mask has: all that fit a clock id. */
+/* Find a living fiber by the bits of its tid in mask; a clock id has room for no more. */
 struct fz_fiber *fz_fiber_by_clock_tid(int tid, int mask);
 
-/* The main thread's fiber, or NULL once it has ended.  Signal handlers too. */
+/* The main thread's fiber, or NULL once it has ended.  Any context, signal handlers too. */
 struct fz_fiber *fz_fiber_main(void);
 
-/* The kernel thread that runs it, or ran it last. */
+/* The tid of the kernel thread that runs the fiber, or ran it last. */
 int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
 
-/* Threads alive: fibers, the main one included, and native ones. */
+/* How many threads live: fibers, the main one included, and native threads. */
 uint32_t fz_fiber_alive(void);
 
 /*
- * Native threads count too when the last thread's leaving ends the process, and those
- * that were there before the first fiber: libc counts them, but takes each fiber for a
- * thread that is still running.
+ * Count a native thread that starts or ends, also one from before the first fiber.  The end of
+ * the last thread ends the process; libc counts native threads, but takes each fiber for a
+ * thread that still runs.
  */
 void fz_fiber_native_started(void);
 void fz_fiber_native_ended(void);
 
-/* In the child of a fork, even if there are no fibers: no other thread counts. */
+/* In the child of a fork, also without fibers: the caller is the only thread that counts. */
 void fz_fiber_alone(void);
 
-/* The same where there were fibers: the caller is the only thread, and native. */
+/* In the child of a fork, if the parent had fibers: the caller becomes a native thread. */
 void fz_fiber_after_fork(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/fiber/join.c - what becomes of a thread that has ended: joined, detached, buried.
+ * runtime/fiber/join.c - join, detach and bury a thread that has ended.
  */
 #include <asm/errno.h>
 #include <linux/futex.h>
@@ -27,7 +27,7 @@ void fz_fiber_buried(struct fz_fiber *f)
 	uint32_t life = atomic_fetch_or_explicit(&f->thread.life, FZ_LIFE_ENDED,
 						 memory_order_acq_rel);
 
-	/* Detached while it is being joined: the joiner frees it. */
+	/* A thread that was detached while being joined is freed by the joiner. */
 	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING)) == FZ_LIFE_DETACHED) {
 		/* release: a stale handle finds FREE, not an old life. */
 		atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
@@ -37,10 +37,10 @@ void fz_fiber_buried(struct fz_fiber *f)
 	}
 }
 
-/* An ended fiber that nobody else can name any more. */
+/* Free an ended fiber to which no other thread has a right any more. */
 static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 {
-	/* The main thread's stack, and one that libc has ended, have no next life. */
+	/* The main thread and a retired one have no next life. */
 	if (f->thread.is_main ||
 	    atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
 		return;
@@ -51,10 +51,10 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 	fz_leave_runtime(self);
 }
 
-/* Its stack is libc's no more, but the record in it stays: no next life. */
+/* Give back the memory of a retired fiber's stack, but the record in it: no next life. */
 static void bury_retired(struct fz_fiber *f)
 {
-	/* acquire: the kernel thread is gone, and what it had locked free. */
+	/* acquire: pairs with the kernel: the thread is gone, its robust mutexes are released. */
 	while (atomic_load_explicit(&f->thread.retiring, memory_order_acquire))
 		fz_syscall4(__NR_futex, (long)&f->thread.retiring, FUTEX_WAIT, 1, 0);
 	fz_stack_trim(f->mem.stack, (char *)f - 4096);
@@ -72,7 +72,10 @@ static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 			return -ESRCH;
 		if (life & FZ_LIFE_DETACHED)
 			return -EINVAL;
-		/* Before JOINING, as glibc has it: not if one of them is cancelled. */
+		/*
+		 * Checked before JOINING, as glibc does.  It is no deadlock if one of the two
+		 * threads is cancelled.
+		 */
 		if ((f == self || (f->thread.joins == self && !(life & FZ_LIFE_ENDED) &&
 				   !fz_cancel_is_leaving(f))) &&
 		    !fz_cancel_requested(self))
@@ -111,8 +114,9 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 		if (err == -ETIMEDOUT || err == -ECANCELED) {
 			self->thread.joins = NULL;
 			/*
-			 * release: who joins next sees nothing of ours; acquire: pairs with
-			 * fz_fiber_buried(), which left it to us if it was detached meanwhile.
+			 * release: pairs with the next joiner's acquire; acquire: pairs with
+			 * fz_fiber_buried(), which leaves the fiber to this joiner if the fiber
+			 * was detached meanwhile.
 			 */
 			life = atomic_fetch_and_explicit(&f->thread.life,
 							 ~(uint32_t)FZ_LIFE_JOINING,
@@ -137,7 +141,7 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 int fz_fiber_detach(struct fz_fiber *f)
 {
 	struct fz_fiber *self = fz_self();
-	/* acq_rel: pairs with fz_fiber_buried(); one of us two frees it. */
+	/* acq_rel, below: pairs with fz_fiber_buried(); exactly one of the two frees f. */
 	uint32_t life = atomic_load_explicit(&f->thread.life, memory_order_relaxed);
 
 	do {
@@ -148,7 +152,7 @@ int fz_fiber_detach(struct fz_fiber *f)
 	} while (!atomic_compare_exchange_weak_explicit(
 		&f->thread.life, &life, life | FZ_LIFE_DETACHED, memory_order_acq_rel,
 		memory_order_relaxed));
-	/* A joiner that has the claim already frees it as well. */
+	/* If f still runs, its end frees it; if a thread is joining it, the joiner does. */
 	if (!(life & FZ_LIFE_ENDED) || life & FZ_LIFE_JOINING)
 		return 0;
 	free_ended(self, f);

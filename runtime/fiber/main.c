@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/fiber/main.c - the main thread: it becomes a fiber, and its end is not the process's.
+ * runtime/fiber/main.c - the main thread becomes a fiber; its end does not end the process.
  */
 #include <asm/errno.h>
 #include <linux/prctl.h>
@@ -55,7 +55,7 @@ void fz_fiber_adopt_main(struct fz_fiber *context)
 	fz_alt_stack_adopt(self, c);
 	c->processor = p;
 	fz_cputime_adopt(self);
-	/* relaxed: no other thread of ours exists yet. */
+	/* relaxed: no other thread uses processors yet. */
 	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_USER, memory_order_relaxed);
 	fz_registry_add(self);
 	self->kind = FZ_KIND_FIBER;
@@ -72,18 +72,18 @@ _Noreturn void fz_fiber_main_ended(void)
 		fz_registry_last_ended(self);
 	fz_signal_give_back(self);
 	/*
-	 * To libc it is the kernel thread that it began as, which goes on: setuid must
-	 * not take it for one that exits.  relaxed: nobody cancels it any more.
+	 * libc takes the main thread for the process's first kernel thread, which goes on: setuid
+	 * must not take it for an exiting thread.  relaxed: no thread cancels it any more.
 	 */
 	atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
 				  ~(FZ_CANCEL_EXITING | FZ_CANCEL_CANCELED), memory_order_relaxed);
-	/* acq_rel: as in fz_fiber_buried(); it may be joined. */
+	/* acq_rel: as in fz_fiber_buried(); the main thread may be joined. */
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED, memory_order_acq_rel);
 	fz_lot_wake(&self->thread.life, 1);
-	/* Wired, its kernel thread stays too, and must not be the one that handlers run on. */
+	/* If it is wired, its kernel thread stays, too, and no handler may run on it. */
 	if (self->kind == FZ_KIND_WIRED)
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
-	/* Its stack stays: argv, environ and the like live there. */
+	/* The main thread's stack stays: argv, environ and the like live there. */
 	for (;;) {
 		fz_wait_arm(self, 0);
 		fz_park(self, FZ_FOREVER);

@@ -46,9 +46,10 @@ static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fibe
 }
 
 /*
- * libc calls the allocator while it makes a kernel thread, of the caller's or of ours.  One
- * whose locks are ours, too, may be held by a fiber that waits for its turn: then it takes
- * a carrier that is there already for it to have one.
+ * libc calls the allocator while it makes a kernel thread, for the caller or for the carrier
+ * spawner.  If the allocator is the program's own, its locks may be held by a fiber that waits
+ * for a processor.  Only a carrier that exists already can run that fiber, so wait for a spare
+ * one, for at most 50 times 0.2 ms.
  */
 static void await_spare(struct fz_fiber *self)
 {
@@ -74,7 +75,8 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 	*ret_fiber = NULL;
 	if (birth->any_stack_size && birth->stack_size > small_stack &&
 	    !fz_limits_allow_memory(birth->stack_size + headroom)) {
-		fz_limits_tell("little memory is left: stacks of new threads are smaller");
+		fz_limits_tell("the limit on memory (ulimit -v or -d) leaves little: new threads "
+			       "get stacks of 512 KB; raise the limit for larger ones");
 		small.stack_size = small_stack;
 		birth = &small;
 		*ret_fiber = fz_pool_search(birth);

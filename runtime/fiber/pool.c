@@ -4,10 +4,10 @@
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/sched.h"
 
-/* A program rarely uses more than two sizes of stacks. */
+/* TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks. */
 enum { TRIES = 16, FREE_PER_PROCESSOR = 64 };
 
-/* For all processors; guarded by lock unless atomic. */
+/* The pool of all processors; guarded by lock unless atomic. */
 static struct {
 	struct fz_lock lock;
 	struct fz_fiber *first;
@@ -15,15 +15,18 @@ static struct {
 } pool = { .lock = FZ_LOCK(FZ_RANK_POOL) };
 
 /*
- * A processor's list is taken whole and put back, so that nobody sees half a change.
- * acquire: pairs with put_back().
+ * A processor's list is taken whole and put back, so that no thread sees half a change.
+ * acquire: pairs with the release in put_back().
  */
 static struct fz_fiber *take_all(struct fz_processor *p)
 {
 	return atomic_exchange_explicit(&p->free_fibers, NULL, memory_order_acquire);
 }
 
-/* Only the owner adds to it, so it is empty since take_all(). */
+/*
+ * Only the owner adds to the list, so it is still empty after take_all().  release: pairs with
+ * take_all().
+ */
 static void put_back(struct fz_processor *p, struct fz_fiber *list)
 {
 	atomic_store_explicit(&p->free_fibers, list, memory_order_release);
@@ -96,7 +99,7 @@ static struct fz_fiber *get_of_all(const struct fz_birth *birth, uint32_t tries)
 {
 	struct fz_fiber *f;
 
-	/* relaxed: a hint. */
+	/* relaxed: count is a hint. */
 	if (!atomic_load_explicit(&pool.count, memory_order_relaxed))
 		return NULL;
 	fz_lock_acquire(&pool.lock);

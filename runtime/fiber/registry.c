@@ -78,7 +78,7 @@ void fz_registry_add(struct fz_fiber *f)
 	if (registry.all)
 		registry.all->all.prev = f;
 	registry.all = f;
-	/* relaxed: only the last decrement means anything; main counts from the start. */
+	/* relaxed: only the last decrement must be ordered; main counts from the start. */
 	if (!f->thread.is_main)
 		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 	fz_signal_thread_started(f);
@@ -100,7 +100,7 @@ bool fz_registry_remove(struct fz_fiber *f)
 	if (f->kind == FZ_KIND_FIBER)
 		fz_signal_thread_ended(f);
 	FZ_ASSERT_SLOW(all_are_linked());
-	/* acq_rel: who exits the process sees what all others did before. */
+	/* acq_rel: the thread that exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
 	fz_lock_release(&registry.lock);
 	return last;
@@ -108,7 +108,7 @@ bool fz_registry_remove(struct fz_fiber *f)
 
 void fz_fiber_native_started(void)
 {
-	/* relaxed: only the last decrement means anything. */
+	/* relaxed: only the last decrement must be ordered. */
 	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
 }
 
@@ -123,7 +123,7 @@ static int batch_of_tids(int size)
 {
 	int first = atomic_fetch_add_explicit(&registry.next_tid, size, memory_order_relaxed);
 
-	/* A billion threads later, start over. */
+	/* After about a billion threads the numbers start over. */
 	if (first > TID_LAST - 2 * TID_BATCH)
 		atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
 	return first;
@@ -183,7 +183,7 @@ struct fz_fiber *fz_fiber_by_tid(int tid)
 
 void fz_fiber_alone(void)
 {
-	/* relaxed: there is nobody else. */
+	/* relaxed: there is no other thread. */
 	atomic_store_explicit(&registry.alive, 1, memory_order_relaxed);
 }
 
@@ -196,7 +196,7 @@ void fz_fiber_after_fork(void)
 	fz_lock_init(&registry.lock, FZ_RANK_REGISTRY);
 	fz_pool_after_fork();
 	fz_fiber_alone();
-	/* Batches that the parent gave out are not used twice here. */
+	/* Start over: batches of tids that the parent gave out are forgotten here. */
 	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
 	__builtin_memset(self, 0, sizeof(*self));
 	self->mask = keep.mask;

@@ -14,8 +14,8 @@ enum {
 	CLASSES = 16,			/* sizes of stacks in use at once */
 	SLAB_STACKS = 128,
 	/*
-	 * Stacks end at different places in their last page.  All at the same
-	 * one, the hot lines of all fibers would fight for the same cache sets.
+	 * Stacks end at different places (colours) in their last page.  If all ended at one
+	 * place, the hot lines of all fibers would compete for a few cache sets.
 	 */
 	COLOURS = 64,
 	COLOUR_STEP = 64,
@@ -25,9 +25,9 @@ enum {
 _Static_assert(COLOURS * COLOUR_STEP % PAGE == 0, "slots are whole pages");
 
 /*
- * A stack's top and the guard of the one above it are neighbours.  Half a table
- * off the 2 MB that one page table covers, they share a page table; aligned,
- * each fiber would pay for two.
+ * What one page table covers.  A stack's top and the guard of the stack above it are neighbours.
+ * Large stacks are laid out half a TABLE_SPAN off alignment, so that top and guard share a page
+ * table; if stacks were aligned, each fiber would need two.
  */
 #define TABLE_SPAN ((size_t)2 << 20)
 
@@ -36,11 +36,11 @@ struct slab_class {
 	size_t guard;
 	char *next;			/* first slot not yet given out */
 	char *end;
-	uint32_t given;			/* counts, for colours */
-	struct free_slot *free;		/* given out in vain */
+	uint32_t given;			/* a count of slots given out, which chooses the colour */
+	struct free_slot *free;		/* given out, but the thread could not be made */
 };
 
-/* At the low end of the usable part. */
+/* Lies at the low end of the usable part of a free slot. */
 struct free_slot {
 	struct free_slot *next;
 };
@@ -63,7 +63,7 @@ static struct slab_class *find_class(size_t slot, size_t guard)
 		if (!class->slot)
 			goto found;
 	}
-	/* Too many sizes: forget the rest of one slab, which is address space. */
+	/* Too many sizes: forget the rest of one slab, which wastes only address space. */
 	class = &slabs.classes[slabs.victim++ % CLASSES];
 found:
 	*class = (struct slab_class){ .slot = slot, .guard = guard };
@@ -78,12 +78,12 @@ static int refill(struct slab_class *class)
 
 	if (count > SLAB_STACKS)
 		count = SLAB_STACKS;
-	/* What nobody needs yet is the program's, whose own memory is as limited. */
+	/* If mapped memory is limited, map one stack at a time: the program needs the rest. */
 	if (count == 0 || fz_limits_count_address_space())
 		count = 1;
-	/* Fewer if there is not that much. */
+	/* Try fewer stacks if the memory is not there. */
 	for (;; count /= 2) {
-		/* One at a time: there is none to waste. */
+		/* A single stack means that memory is scarce: waste none on slack. */
 		slack = count > 1 && class->slot >= TABLE_SPAN ? 2 * TABLE_SPAN : 0;
 		size = count * class->slot + slack;
 		mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
@@ -111,7 +111,7 @@ static int install_guard(char *low, size_t size)
 	if (fz_feature_allowed(FZ_FEATURE_GUARD_INSTALL) &&
 	    fz_syscall3(__NR_madvise, (long)low, (long)size, FZ_UAPI_MADV_GUARD_INSTALL) == 0)
 		return 0;
-	/* until the baseline is 6.13 */
+	/* Needed until Linux 6.13 is the oldest supported kernel. */
 	err = fz_syscall3(__NR_mprotect, (long)low, (long)size, PROT_NONE);
 	return (int)err;
 }
@@ -139,7 +139,7 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 	if ((size_t)(class->end - class->next) < class->slot)
 		err = refill(class);
 	slot = class->next;
-	/* Coprime to COLOURS: neighbours differ, all are used. */
+	/* 11 is coprime to COLOURS: neighbours differ, and all colours are used. */
 	colour = class->given++ * 11 % COLOURS;
 	if (!err)
 		class->next += class->slot;
@@ -169,7 +169,7 @@ void fz_stack_free(void *low, size_t size, size_t guard)
 
 void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size)
 {
-	/* Less than a page of it is colour, and there is room for a page. */
+	/* Less than a page of size is colour, and the slot has room for a page of it. */
 	char *end = (char *)FZ_ROUND_UP((size_t)low + size, PAGE);
 
 	*ret_size = size / PAGE * PAGE;
@@ -178,7 +178,7 @@ void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size
 
 void fz_stack_trim(void *low, const void *sp)
 {
-	/* Below the red zone; signal frames of the past need not be kept. */
+	/* Keep the red zone below sp (128 bytes); old signal frames need not be kept. */
 	size_t unused = (size_t)((const char *)sp - (char *)low - 128) / PAGE * PAGE;
 
 	if ((const char *)sp > (char *)low + PAGE)
@@ -187,7 +187,10 @@ void fz_stack_trim(void *low, const void *sp)
 
 void fz_stack_after_fork(void)
 {
-	/* Somebody was at it: what is half done is forgotten, which is address space. */
+	/*
+	 * If another thread of the parent held the lock, slabs may be half changed: forget them,
+	 * which wastes only address space.
+	 */
 	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
 		__builtin_memset(&slabs, 0, sizeof(slabs));
 	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);

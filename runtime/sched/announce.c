@@ -19,7 +19,7 @@ void fz_announce(struct fz_fiber *self)
 		fz_backend_submit(&p->backend);
 	wanted = fz_processor_needs_carrier(p);
 	if (!wanted || !fz_carrier_hand_off(p)) {
-		/* seq_cst: a pusher that misses this finds the monitor awake. */
+		/* seq_cst: a thread that queues a fiber and misses this finds the monitor awake. */
 		atomic_store_explicit(&p->owner,
 				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),
 				      memory_order_seq_cst);
@@ -34,8 +34,9 @@ void fz_announce(struct fz_fiber *self)
 }
 
 /*
- * The processor was taken or given up meanwhile, or others are waiting for it.  Get
- * one again, in turn: who calls nothing else would otherwise go on without for ever.
+ * The processor was taken or given up during the call, or other fibers wait for it.  The caller
+ * queues up for a processor here: a fiber that makes only brief calls enters the runtime nowhere
+ * else, and would run without a processor for ever.
  */
 bool fz_announce_end_slowly(struct fz_fiber *self)
 {

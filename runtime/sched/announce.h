@@ -6,28 +6,28 @@
  * runtime/sched/announce.h - real calls that may wait, so that the carrier's processor is not
  * lost to others meanwhile (design.md, rung 4).
  *
- *	fz_announce(self);		it is about to wait: hands the processor
- *	ret = the real call		off before it
+ *	fz_announce(self);		The call is about to wait: the processor is handed
+ *	ret = the real call		off before the call.
  *
- *	fz_announce_brief(self);	it usually returns at once, and sometimes waits
- *	ret = the real call		for a disk, a server, or another process
+ *	fz_announce_brief(self);	The call usually returns at once, and sometimes waits
+ *	ret = the real call		for a disk, a server, or another process.
  *	fz_announce_end(self);
  *
- * The second costs a few instructions: the carrier notes that it is in a call, and the monitor
- * takes the processor if it finds it in the same one at two looks.
+ * fz_announce_brief() costs a few instructions: the carrier notes that it is in a call, and the
+ * monitor takes the processor if it finds the carrier in one call at two looks.
  *
- * All: from a fiber, outside the runtime; nothing for other threads.  Handlers of
- * the program run during the call.  If the call does not return (cancellation,
- * longjmp), there is nothing to undo: the next fz_enter_runtime finds a processor.
+ * Call all three from a fiber, outside the runtime; they do nothing for other threads.  Handlers
+ * of the program run during the call.  If the call does not return (cancellation, longjmp),
+ * nothing has to be undone: the next fz_enter_runtime() finds a processor.
  */
 
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
-/* Hands the processor to another carrier if anything could need it. */
+/* Hand the processor off if it has fibers, requests or deadlines that need a carrier. */
 void fz_announce(struct fz_fiber *self);
 
-/* relaxed throughout: only this thread and its handlers write it, the monitor samples. */
+/* relaxed: only this thread and its handlers write the carrier's calls; the monitor samples. */
 static inline void fz_announce_brief(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
@@ -43,8 +43,8 @@ static inline void fz_announce_brief(struct fz_fiber *self)
 bool fz_announce_end_slowly(struct fz_fiber *self);
 
 /*
- * May let others run.  errno stays.  Returns true if the call was not brief at all:
- * the processor went.
+ * May let other fibers run.  errno stays.  Returns true if the carrier has lost its processor
+ * during the call, which was not brief then.
  */
 static inline bool fz_announce_end(struct fz_fiber *self)
 {
@@ -56,7 +56,7 @@ static inline bool fz_announce_end(struct fz_fiber *self)
 			      atomic_load_explicit(&c->calls, memory_order_relaxed) &
 				      ~(uint32_t)FZ_CARRIER_IN_CALL,
 			      memory_order_relaxed);
-	/* relaxed: USER in our name is ours to see; the other is a hint. */
+	/* relaxed: this thread wrote USER with its own name; yield_wanted is a hint. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&c->processor->owner, memory_order_relaxed) !=
 				((uintptr_t)c | FZ_OWNER_USER) ||
 			atomic_load_explicit(&c->processor->yield_wanted,

@@ -11,7 +11,7 @@ enum {
 
 static int cancel_bits(const struct fz_fiber *f)
 {
-	/* seq_cst: pairs with the publication by pthread_cancel. */
+	/* seq_cst: pairs with pthread_cancel's publication of the request. */
 	return atomic_load_explicit(fz_tcb_cancelhandling(fz_tcb_of(f)), memory_order_seq_cst);
 }
 
@@ -46,7 +46,7 @@ bool fz_cancel_is_unseen(const struct fz_fiber *f)
 
 void fz_cancel_disable(struct fz_fiber *self)
 {
-	/* relaxed: only its own thread acts on it. */
+	/* relaxed: only the thread itself acts on DISABLED. */
 	atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)), DISABLED,
 				 memory_order_relaxed);
 }
@@ -58,13 +58,13 @@ bool fz_cancel_is_leaving(const struct fz_fiber *f)
 
 void fz_cancel_defer(struct fz_fiber *self)
 {
-	/* relaxed: only its own thread, and who interrupts it, acts on it. */
+	/* relaxed: only the thread itself, and a thread that interrupts it, act on it. */
 	atomic_store_explicit(&self->cancel.deferred, true, memory_order_relaxed);
 }
 
 void fz_cancel_undefer(struct fz_fiber *self)
 {
-	/* seq_cst: pairs with fz_cancel_is_asynchronous() after a request was published. */
+	/* seq_cst: pairs with fz_cancel_is_asynchronous(), called after a request was published. */
 	atomic_store_explicit(&self->cancel.deferred, false, memory_order_seq_cst);
 	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
 		fz_host.test_cancel();
@@ -72,7 +72,7 @@ void fz_cancel_undefer(struct fz_fiber *self)
 
 bool fz_cancel_begin_call(struct fz_fiber *self)
 {
-	/* seq_cst: pairs with cancel_bits() after a request was published. */
+	/* seq_cst: pairs with cancel_bits(), called after a request was published. */
 	bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
 						  ASYNCHRONOUS, memory_order_seq_cst) &
 			 ASYNCHRONOUS);
@@ -84,7 +84,7 @@ bool fz_cancel_begin_call(struct fz_fiber *self)
 
 void fz_cancel_end_call(struct fz_fiber *self, bool changed)
 {
-	/* relaxed: only its own thread acts on it. */
+	/* relaxed: only the thread itself acts on its type of cancellation. */
 	if (changed)
 		atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
 					  ~ASYNCHRONOUS, memory_order_relaxed);

@@ -5,8 +5,9 @@
 /*
  * runtime/sched/cancel.h - is a thread cancelled, and must it act on that now?
  *
- * libc's word in the TCB (cancelhandling) has the request, the state and the type, and libc's own
- * functions change it; fz_fiber.cancel says whether it is worth a look, and what else is known.
+ * libc's word in the TCB (cancelhandling) has the request, the state and the type; libc's own
+ * functions change it.  fz_fiber.cancel says whether a request was ever sent, whether libc's
+ * handler has looked, and whether the thread defers cancellation.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -14,38 +15,39 @@
 /* glibc's bits of cancelhandling for a thread that ends, and a cancelled one. */
 enum { FZ_CANCEL_EXITING = 16, FZ_CANCEL_CANCELED = 8 | 4 };
 
-/* A request to cancel that the thread must act on at a cancellation point. */
+/* There is a request that the thread must act on at its next cancellation point. */
 bool fz_cancel_requested(const struct fz_fiber *self);
 
 /* The calling thread's type of cancellation is PTHREAD_CANCEL_ASYNCHRONOUS. */
 bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
 
-/* A request, and it need not wait for a cancellation point. */
+/* There is a request that the thread must act on at once, without a cancellation point. */
 bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
 
 /*
- * A request that libc's calls have not been interrupted for, or not noticeably: what it
- * is blocked in may be one that libc makes cancellable by its place.
+ * There is a request, and libc's handler of SIGCANCEL has not yet looked where the thread is.
+ * The thread may be blocked in a call of libc's that libc cancels by where the signal finds
+ * the thread (fz_signal_learn_cancel()).
  */
 bool fz_cancel_is_unseen(const struct fz_fiber *fiber);
 
-/* The calling thread is never to act on a request. */
+/* The calling thread never acts on a request from now on. */
 void fz_cancel_disable(struct fz_fiber *self);
 
-/* It is cancelled, even if it cannot act on that, or has called pthread_exit. */
+/* The thread is cancelled, even if it cannot act on the request, or has called pthread_exit. */
 bool fz_cancel_is_leaving(const struct fz_fiber *fiber);
 
 /*
- * Around a call that undoes what it has begun before it acts on a cancellation: until
- * undefer the thread is not cancelled asynchronously, and if it was meanwhile, then
- * there.  Outside the runtime.
+ * For a call that undoes what it has begun before it acts on a cancellation.  Between defer and
+ * undefer the thread is not cancelled asynchronously; undefer acts on a request that came
+ * in between.  Outside the runtime.
  */
 void fz_cancel_defer(struct fz_fiber *self);
 void fz_cancel_undefer(struct fz_fiber *self);
 
 /*
- * Around a system call that may block the carrier: cancellation ends it, as it does in
- * libc's own.  end takes what begin returned.  Outside the runtime.
+ * For a system call that may block the carrier: between begin and end cancellation ends the
+ * system call, as in libc's own functions.  end takes what begin returned.  Outside the runtime.
  */
 bool fz_cancel_begin_call(struct fz_fiber *self);
 void fz_cancel_end_call(struct fz_fiber *self, bool changed);

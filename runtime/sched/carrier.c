@@ -9,10 +9,10 @@
 #include "runtime/signal/signal.h"
 
 static struct {
-	struct fz_lock lock;		/* guards all but the atomic ones */
-	char *spare, *spare_end;
-	_Atomic uint32_t count;
-	_Atomic(struct fz_carrier *) all;
+	struct fz_lock lock;		/* guards spare and spare_end */
+	char *spare, *spare_end;	/* memory for further records */
+	_Atomic uint32_t count;		/* carriers whose kernel thread lives */
+	_Atomic(struct fz_carrier *) all;	/* all records, linked by all_next */
 } carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 /* Is there room for one more record?  With the lock held, or before the second thread. */
@@ -79,7 +79,7 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb)
 	return c;
 }
 
-/* The record of a carrier that has ended is in the list of all still. */
+/* The record of a carrier that has ended stays in carriers.all, so it is not added again. */
 void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 {
 	c->processor = NULL;
@@ -87,7 +87,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->left_how = FZ_LEFT_NOTHING;
 	c->submitted = false;
 	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
-	/* relaxed: nobody looks at it before it has a processor. */
+	/* relaxed: nobody looks at calls before the carrier has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
 	begin(c, context, context->tcb);
 }
@@ -124,7 +124,7 @@ void fz_carrier_note_submitted(void)
 		c->submitted = true;
 }
 
-/* No TLS in here: arch/arch.h. */
+/* Must not touch thread-local variables: see arch/arch.h. */
 static __attribute__((noinline)) int call_as(uintptr_t tcb, int (*fn)(void *), void *arg)
 {
 	uintptr_t before = fz_tcb_get();
@@ -139,7 +139,10 @@ static __attribute__((noinline)) int call_as(uintptr_t tcb, int (*fn)(void *), v
 int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg)
 {
 	enum { SETMASK = 2, SIG_SETXID = 33 };
-	/* A handler would take itself for another thread; libc waits for its own. */
+	/*
+	 * Blocked: a handler of the program would take itself for another thread.  Not blocked:
+	 * SIGSETXID, for whose handler libc waits.
+	 */
 	const uint64_t blocked = ~fz_signal_bit(SIG_SETXID);
 	uint64_t mask;
 	int ret;

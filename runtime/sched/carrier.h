@@ -6,91 +6,97 @@
  * runtime/sched/carrier.h - kernel threads that run fibers.
  *
  * A carrier has a context of its own (stack, TCB), in which it looks for work,
- * waits, and sleeps when it has no processor.  One that was idle for a second ends,
- * but for some, and unless a request that it submitted is in flight: the kernel would
- * cancel that.  Its record stays, for the next one.
+ * waits, and sleeps when it has no processor.  A carrier that was idle for 1 s ends, except one
+ * spare, and except a carrier that submitted a request that may be in flight: the kernel would
+ * cancel the request.  The record of an ended carrier stays, for the next carrier.
  */
 
 #include "runtime/fiber/fiber.h"
 
-/* What becomes of the context that a switch left, decided before the switch. */
+/*
+ * What finish_switch() does with the context that a switch has left.  The carrier sets it
+ * before the switch.
+ */
 enum fz_left {
-	FZ_LEFT_NOTHING,	/* the carrier's own context */
-	FZ_LEFT_PARKED,		/* complete its wait */
-	FZ_LEFT_YIELDED,	/* to the end of the run queue */
-	FZ_LEFT_ENDED,
-	FZ_LEFT_NO_PROCESSOR,	/* runnable, but the carrier has no processor */
+	FZ_LEFT_NOTHING,	/* nothing: it is the carrier's own context */
+	FZ_LEFT_PARKED,		/* mark its wait as parked: its context is saved */
+	FZ_LEFT_YIELDED,	/* push it to the end of the run queue */
+	FZ_LEFT_ENDED,		/* bury it */
+	FZ_LEFT_NO_PROCESSOR,	/* push it to the global queue: the carrier has no processor */
 };
 
-/* In fz_carrier.calls. */
+/* Bit 0 of fz_carrier.calls, and the step of the count in the other bits. */
 enum { FZ_CARRIER_IN_CALL = 1, FZ_CARRIER_CALL = 2 };
 
+/* A field without a note is written and read by the carrier alone. */
 struct fz_carrier {
-	/* Its own, unless noted. */
-	_Alignas(FZ_CACHE_LINE) struct fz_fiber *context;
-	struct fz_processor *processor;	/* has it if processor->owner says so */
-	struct fz_fiber *left;
+	_Alignas(FZ_CACHE_LINE) struct fz_fiber *context;	/* the carrier's own */
+	struct fz_processor *processor;	/* the carrier has it if processor->owner says so */
+	struct fz_fiber *left;		/* the context that the last switch left */
 	enum fz_left left_how;
-	uint64_t kernel_mask;		/* the signal mask the kernel has for it */
-	struct fz_alt_stack alt_stack;	/* ... and the alternate stack */
+	uint64_t kernel_mask;		/* the signal mask that the kernel has for tid */
+	struct fz_alt_stack alt_stack;	/* the alternate stack that the kernel has for tid */
 	struct fz_alt_stack report_stack;	/* const; runtime/signal/altstack.h */
 	int tid;			/* the kernel's; 0 once the thread is gone */
-	/* Real calls begun and ended, and whether it is in one; the monitor samples. */
+	/* A count of real calls, and FZ_CARRIER_IN_CALL during one; the monitor samples. */
 	_Atomic uint32_t calls;
-	uintptr_t libc_tcb;		/* const: what libc believes runs on tid */
+	uintptr_t libc_tcb;		/* const: the thread that libc believes to run on tid */
 
-	_Atomic uint32_t wakeup;	/* futex: 1 = go, 2 = end; set by who pops it from idle */
-	bool submitted;			/* requests, since none of all was in flight */
-	/* The kernel may tell a process that it made when it ends (PR_SET_PDEATHSIG). */
+	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
+	_Atomic uint32_t wakeup;
+	/* It has submitted requests since the last time that no request at all was in flight. */
+	bool submitted;
+	/* It has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
 	bool parent;
-	void *stack;			/* ours; NULL if the kernel thread is not */
+	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;
-	/* A nudge is on its way to it; cleared by itself (runtime/signal/nudge.c). */
+	/* A nudge is on its way to tid; cleared by the carrier (runtime/signal/nudge.c). */
 	_Atomic bool nudged;
-	_Atomic bool preempted;		/* likewise, to let others run */
+	/* The monitor asks the fiber to let others run; cleared by the carrier. */
+	_Atomic bool preempted;
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
-	struct fz_carrier *idle_next;	/* guarded by the idle list's lock */
+	struct fz_carrier *idle_next;	/* guarded by the lock of the idle list */
 	struct fz_carrier *all_next;	/* const once published */
 
-	/* Its own; the monitor and who asks for CPU times read them. */
-	_Atomic(struct fz_fiber *) running;	/* the context that it is in */
-	_Atomic uint64_t cpu_mark;	/* its CPU time as that began, if that counts */
+	/* Written by the carrier; read by the monitor and by threads that ask for CPU times. */
+	_Atomic(struct fz_fiber *) running;	/* the context that the carrier is in */
+	_Atomic uint64_t cpu_mark;	/* CPU time of tid when `running` began, ns; if exact */
 
-	uint64_t seen_cpu_time;		/* the monitor's memory of its last look */
-	struct {
-		uint64_t cpu_time;
-		uint32_t ticks;		/* that it has computed, in a row */
-	} preempt;			/* ... and when it looked whom to preempt */
+	uint64_t seen_cpu_time;		/* the monitor's: CPU time at its last sample, ns */
+	struct {			/* the monitor's, of preempt_if_cpu_bound() */
+		uint64_t cpu_time;	/* at its last look, ns */
+		uint32_t ticks;		/* looks one after the other that found it CPU-bound */
+	} preempt;
 };
 
-/* After this the first fz_carrier_new() does not fail.  Returns false if there is no memory. */
+/* Reserve memory so that the first fz_carrier_new() does not fail.  False: there is none. */
 bool fz_carrier_prepare_first(void);
 
-/* A carrier with this context, on the calling kernel thread.  NULL: no memory. */
+/* Make a carrier of the calling kernel thread, with this context.  NULL: no memory. */
 struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
 
 /*
  * See that there is at least one carrier on the idle list, by starting one on a new
  * kernel thread.  May block, for 100 us or for as long as the program's allocator
- * has its locks held: not for a thread that has a processor, nor for the monitor
+ * has its locks held: neither the monitor nor a thread that has a processor may call it
  * (runtime/sched/spawner.h).  Returns 0 or -errno.
  */
 int fz_carrier_keep_spare(void);
 bool fz_carrier_has_spare(void);
 
 /*
- * Give p, which the caller owns in RUNTIME, to an idle carrier and wake it.
- * Returns false if there is none; then p is still the caller's.
+ * Give p, which the caller owns in RUNTIME, to an idle carrier and wake the carrier.
+ * Returns false if no carrier is idle; then p is still the caller's.
  */
 bool fz_carrier_hand_off(struct fz_processor *p);
 
-/* The same, but only to one that may end some day. */
+/* Like fz_carrier_hand_off(), but only to a carrier whose kernel thread may end some day. */
 bool fz_carrier_hand_off_to_mortal(struct fz_processor *p);
 
-/* One more on the idle list; as fz_carrier_keep_spare(). */
+/* Start one more carrier, on the idle list.  Blocks and returns as fz_carrier_keep_spare(). */
 int fz_carrier_start(void);
 
-/* The caller's kernel thread is about to make a process: it stays while that may live. */
+/* The calling kernel thread is about to make a process: it stays while the process may live. */
 static inline void fz_carrier_makes_process(const struct fz_fiber *self)
 {
 	if (self->kind == FZ_KIND_FIBER)
@@ -98,35 +104,32 @@ static inline void fz_carrier_makes_process(const struct fz_fiber *self)
 }
 
 /*
- * Put the caller on the idle list and sleep until it has a processor.  Returns false
- * if it is to end.
+ * Put the calling carrier on the idle list and sleep until it has a processor.  Returns false
+ * if the carrier must end.
  */
 bool fz_carrier_sleep(struct fz_carrier *carrier);
 
-/*
- * End carriers that were not needed since the last call.  By the monitor.  Returns
- * how many.
- */
+/* By the monitor: end the carriers that were not needed since the last call.  Returns how many. */
 uint32_t fz_carrier_shrink(void);
 
 /*
  * A limit leaves no room for the kernel thread that a new thread needs for a moment: end
- * all that are idle, and make none for some milliseconds.  They are gone a little later.
+ * all idle carriers, and make none for 5 ms.  Their kernel threads are gone a little later.
  */
 void fz_carrier_make_room(void);
 
 /*
- * Around what copies the process without libc's knowledge (clone): on its way out through libc a
- * kernel thread of ours has locks of libc's, which nobody would release in the copy.  None
- * is when the first returns, and none begins to end until the other.  Outside the runtime, with
- * the making of kernel threads held as well.
+ * For a call that copies the process without libc's knowledge (clone).  A carrier's kernel thread
+ * that ends holds locks of libc's on its way out, and nobody would release them in the copy.  When
+ * fz_carrier_hold_ends() returns, no carrier is on its way out, and none begins to end until
+ * fz_carrier_let_end().  Outside the runtime, while the making of kernel threads is held as well.
  */
 void fz_carrier_hold_ends(struct fz_fiber *self);
 void fz_carrier_let_end(struct fz_fiber *self);
 
 /*
- * A call that makes a process has failed with that error: is it worth another try?  Then
- * room was made for it; tries counts them.  Outside the runtime.
+ * A call that makes a process has failed with err.  Returns true if idle carriers were ended to
+ * make room, and the call is worth another try; *tries counts the tries.  Outside the runtime.
  */
 bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 
@@ -134,12 +137,12 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 void fz_carrier_note_submitted(void);
 
 /*
- * Call fn(arg) as what libc believes to run on this kernel thread, which is c's: fn sees
- * another thread's TLS, and no handler of the program runs.  Outside the runtime.
+ * Call fn(arg) as the thread that libc believes to run on this kernel thread, which is c's.  fn
+ * sees that thread's TLS, and no handler of the program runs.  Outside the runtime.
  */
 int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg);
 
-/* The carrier that is this kernel thread, or NULL.  Signal handlers too. */
+/* The carrier whose kernel thread has this tid, or NULL.  Any context, signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);
 
 uint32_t fz_carrier_count(void);

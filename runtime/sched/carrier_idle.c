@@ -12,8 +12,8 @@
 #include "runtime/sched/carrier.h"
 
 enum {
-	SPARES = 1,		/* that stay */
-	WAKE_GO = 1,		/* fz_carrier.wakeup */
+	SPARES = 1,		/* idle carriers that fz_carrier_shrink() leaves */
+	WAKE_GO = 1,		/* values of fz_carrier.wakeup */
 	WAKE_END = 2,
 };
 
@@ -22,9 +22,9 @@ static const fz_nsec no_spare_time = 5 * FZ_MSEC;
 /* Guarded by lock unless atomic. */
 static struct {
 	struct fz_lock lock;
-	struct fz_carrier *first;	/* the one that came last */
-	uint32_t count, least;		/* the least since fz_carrier_shrink() */
-	_Atomic fz_nsec none_until;	/* a new thread has found no room beside them */
+	struct fz_carrier *first;	/* the carrier that became idle last */
+	uint32_t count, least;		/* least: the smallest count since fz_carrier_shrink() */
+	_Atomic fz_nsec none_until;	/* start no spare before: a new thread had no room */
 } idle = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 bool fz_carrier_await(struct fz_carrier *c)
@@ -106,7 +106,10 @@ bool fz_carrier_hand_off_to_mortal(struct fz_processor *p)
 	return hand_off(p, true);
 }
 
-/* Of nobody at all, so of no idle carrier: those submit nothing meanwhile. */
+/*
+ * No processor has a request in flight, so no idle carrier has one: idle carriers submit nothing
+ * while this looks.
+ */
 static bool nothing_in_flight(void)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++)
@@ -115,7 +118,7 @@ static bool nothing_in_flight(void)
 	return true;
 }
 
-/* With the lock held: who is idle makes none meanwhile. */
+/* idle.lock is held, so that an idle carrier cannot start to run and make a process. */
 static bool has_no_children(void)
 {
 	const int exited = 4, keep = 0x1000000, now = 1;	/* WEXITED, WNOWAIT, WNOHANG */
@@ -124,8 +127,8 @@ static bool has_no_children(void)
 }
 
 /*
- * With the lock held, which it releases.  Up to excess of those that are idle, but not the
- * first `keep`.
+ * End up to `excess` idle carriers, but not the first `keep` of the list.  Called with idle.lock
+ * held; releases it.
  */
 static uint32_t end_idle(uint32_t excess, uint32_t keep)
 {
@@ -133,7 +136,7 @@ static uint32_t end_idle(uint32_t excess, uint32_t keep)
 	uint32_t ended = 0;
 	bool none = excess && nothing_in_flight();
 
-	/* The first are the ones that were used last. */
+	/* The carriers at the front were used last: they stay. */
 	for (uint32_t i = 0; i < keep && *link; i++)
 		link = &(*link)->idle_next;
 	while (ended < excess && (c = *link)) {
@@ -169,7 +172,7 @@ uint32_t fz_carrier_shrink(void)
 
 void fz_carrier_make_room(void)
 {
-	/* relaxed: when exactly they may come back does not matter. */
+	/* relaxed: the exact end of the pause does not matter. */
 	atomic_store_explicit(&idle.none_until, fz_now() + no_spare_time,
 			      memory_order_relaxed);
 	fz_lock_acquire(&idle.lock);

@@ -16,22 +16,26 @@
 
 enum { CONTEXT_STACK = 256 * 1024 };
 
-/* Those whose kernel thread has ended, or is about to: records and stacks for the next. */
+/*
+ * Carriers whose kernel thread has ended or is about to end.  The next carriers use their
+ * records and stacks.
+ */
 static struct {
 	struct fz_lock lock;
 	struct fz_carrier *first;	/* guarded by lock */
-	_Atomic uint32_t held;		/* futex; none begins to end; written under the lock */
+	/* Futex; while it is not 0, no carrier begins to end.  Written with the lock held. */
+	_Atomic uint32_t held;
 } ended = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
-/* What a new kernel thread is given; on the stack of who waits for the answer. */
+/* What a new kernel thread is given; on the stack of the thread that waits for the answer. */
 struct birth {
-	_Atomic uint32_t answer;	/* futex; 1 running, 2 out of memory */
-	struct fz_carrier *again;	/* the record of one that has ended, or NULL */
+	_Atomic uint32_t answer;	/* futex; 1: it runs, 2: out of memory */
+	struct fz_carrier *again;	/* the record of an ended carrier, or NULL */
 	void *stack;
 	size_t stack_size;
 };
 
-/* No request of its is in flight, and it has no processor: nobody will miss it. */
+/* The carrier has no request in flight and no processor, so that it may end. */
 static void end(struct fz_carrier *c)
 {
 	uint32_t held;
@@ -39,7 +43,7 @@ static void end(struct fz_carrier *c)
 	fz_carrier_ended(c);
 	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
 	fz_lock_acquire(&ended.lock);
-	/* relaxed: the lock orders. */
+	/* relaxed: ended.lock orders it. */
 	while ((held = atomic_load_explicit(&ended.held, memory_order_relaxed))) {
 		fz_lock_release(&ended.lock);
 		fz_sys_futex_wait(&ended.held, held, NULL);
@@ -48,7 +52,7 @@ static void end(struct fz_carrier *c)
 	c->idle_next = ended.first;
 	ended.first = c;
 	fz_lock_release(&ended.lock);
-	/* libc is still to use the stack: it is free when the kernel says so. */
+	/* libc still uses the stack: it is free when the kernel has cleared in_kernel. */
 	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
 }
 
@@ -59,14 +63,14 @@ static void change_held(uint32_t by)
 	fz_lock_release(&ended.lock);
 }
 
-/* One that is on its way out, through libc. */
+/* A carrier whose kernel thread is on its way out through libc, or NULL. */
 static struct fz_carrier *find_leaving(void)
 {
 	struct fz_carrier *c;
 
 	fz_lock_acquire(&ended.lock);
 	for (c = ended.first; c; c = c->idle_next)
-		/* acquire: pairs with the kernel's clearing it. */
+		/* acquire: pairs with the kernel, which clears in_kernel. */
 		if (atomic_load_explicit(&c->in_kernel, memory_order_acquire))
 			break;
 	fz_lock_release(&ended.lock);
@@ -75,7 +79,10 @@ static struct fz_carrier *find_leaving(void)
 
 void fz_carrier_hold_ends(struct fz_fiber *self)
 {
-	/* The kernel wakes one, by the key of a futex that is not private. */
+	/*
+	 * The kernel wakes only one waiter of in_kernel, hence the timeout; and it wakes by the
+	 * key of a shared futex, hence FUTEX_WAIT without the private flag.
+	 */
 	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
 	const int wait = 0;
 	struct fz_carrier *c;
@@ -130,14 +137,14 @@ static void *carrier_thread(void *arg)
 	return NULL;
 }
 
-/* One that has ended, and left its kernel thread. */
+/* Take the record of a carrier whose kernel thread is gone, or NULL. */
 static struct fz_carrier *take_ended(void)
 {
 	struct fz_carrier **link, *c;
 
 	fz_lock_acquire(&ended.lock);
 	for (link = &ended.first; (c = *link); link = &c->idle_next)
-		/* acquire: pairs with the kernel's clearing it. */
+		/* acquire: pairs with the kernel, which clears in_kernel. */
 		if (!atomic_load_explicit(&c->in_kernel, memory_order_acquire)) {
 			*link = c->idle_next;
 			break;

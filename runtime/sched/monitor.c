@@ -14,21 +14,25 @@
 
 enum {
 	TICK_US = 1000,
-	SHRINK_TICKS = 1000,	/* between looks at whether there are too many carriers */
-	QUIET_TICKS = 20,	/* without use before it sleeps without a timeout */
+	SHRINK_TICKS = 1000,	/* between calls of fz_carrier_shrink() */
+	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
 	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
-	WAITING_TICKS = 2,	/* ... one that calls nothing; as the kernel lets one compute */
+	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
 	/*
-	 * Ticks without any CPU time after which a carrier counts as blocked.  One
-	 * that was preempted gets none either, but waits a time slice at most.
+	 * Ticks without any CPU time after which a carrier counts as blocked.  A carrier that
+	 * the kernel preempted gets no CPU time either, but waits at most a time slice.
 	 */
 	BLOCKED_TICKS = 3,
 	/*
-	 * Ticks without an idle carrier when there is one to be had, if only a lock is free: of
-	 * the program's allocator, perhaps, whose owner waits to run.
+	 * Ticks in which a carrier is needed and none is idle.  After so many ticks the carrier
+	 * spawner probably waits for a lock, such as that of the program's allocator, and the
+	 * fiber that holds the lock waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	/* ... in a row, and half of each, that a carrier must have computed: not in a call. */
+	/*
+	 * Looks one after the other at which a carrier has used half a tick of CPU time or more.
+	 * Such a carrier is CPU-bound, not in a call.
+	 */
 	CPU_BOUND_TICKS = 2,
 	POLL_US = 200,		/* between looks at the ring of a busy processor */
 };
@@ -37,32 +41,34 @@ enum {
 struct look {
 	uintptr_t owner;
 	uint32_t entries, switches, calls;
-	uint64_t cpu_time;
-	uint32_t same_entry, same_switch, idle, waiting;	/* ticks in a row */
+	uint64_t cpu_time;	/* of the carrier, ns; 0: not read */
+	/* Ticks one after the other: same entries, same switches, no CPU time, work waiting. */
+	uint32_t same_entry, same_switch, idle, waiting;
 };
 
-/* The monitor's own.  Whole pages, for fz_monitor_after_fork(). */
+/* Used by the monitor alone.  Whole pages, for fz_monitor_after_fork(). */
 static _Alignas(4096) struct look looks[256];
 _Static_assert(sizeof(looks) % 4096 == 0, "whole pages");
 
 static struct {
-	_Atomic uint32_t wakeup;	/* futex; bit 0: a poke not yet seen */
-	_Atomic bool asleep;		/* without a timeout */
-	_Atomic bool want_carrier;
-	bool lacked;			/* a carrier, since it last looked */
-	uint32_t lacking;		/* ticks in a row ... */
-	fz_nsec lacking_looked;		/* ... and the last of them */
-	fz_nsec measured_at;		/* when the CPU's counter was at ... */
+	_Atomic uint32_t wakeup;	/* futex; 1: a poke that the monitor has not seen yet */
+	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
+	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
+	/* Used by the monitor alone: */
+	bool lacked;			/* a take() has failed since look_for_carriers() looked */
+	uint32_t lacking;		/* ticks one after the other in which one has failed */
+	fz_nsec lacking_looked;		/* when look_for_carriers() looked last */
+	fz_nsec measured_at;		/* when fz_cycles() returned first_cycles */
 	uint64_t first_cycles;
-	uint32_t measurings;		/* of how fast it goes */
+	uint32_t measurings;		/* calls of measure_cycles() that measured */
 
-	struct fz_lock mask_lock;	/* one change of the mask at a time */
-	uint64_t mask;			/* the monitor's own */
+	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
+	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
 	_Atomic uint32_t mask_wanted, mask_done;	/* counts of changes */
 
-	uintptr_t tcb;			/* set before it does anything else */
-	_Atomic bool cancelled;		/* by pthread_cancel, which has returned */
-	bool cancel_seen;		/* the monitor's own */
+	uintptr_t tcb;			/* set before the monitor does anything else */
+	_Atomic bool cancelled;		/* pthread_cancel of the monitor has returned */
+	bool cancel_seen;		/* used by the monitor alone */
 } monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
 
 void fz_monitor_poke(void)
@@ -74,7 +80,7 @@ void fz_monitor_poke(void)
 
 void fz_monitor_note_activity(void)
 {
-	/* seq_cst: pairs with the store in go_to_sleep(). */
+	/* seq_cst: pairs with the store of `asleep` in fz_monitor_run(). */
 	if (FZ_UNLIKELY(atomic_load_explicit(&monitor.asleep, memory_order_seq_cst)))
 		fz_monitor_poke();
 }
@@ -92,7 +98,7 @@ void fz_monitor_update_mask(void)
 
 	fz_enter_runtime(self);
 	fz_lock_acquire(&monitor.mask_lock);
-	/* release: publishes what changed; pairs with apply_mask(). */
+	/* release: publishes what the caller has changed; pairs with apply_mask(). */
 	wanted = atomic_fetch_add_explicit(&monitor.mask_wanted, 1, memory_order_release) + 1;
 	fz_monitor_poke();
 	for (;;) {
@@ -107,16 +113,16 @@ void fz_monitor_update_mask(void)
 	fz_leave_runtime(self);
 }
 
-/* Returns the count of changes that this covers. */
+/* Set the monitor's signal mask.  Returns the count of changes that the new mask covers. */
 static uint32_t apply_mask(void)
 {
 	/* acquire: pairs with fz_monitor_update_mask(). */
 	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
 	bool asked = wanted != atomic_load_explicit(&monitor.mask_done, memory_order_relaxed);
-	/* libc's SIGCANCEL is to be found pending. */
+	/* SIGCANCEL of libc's stays blocked, so that fz_signal_learn_cancel() finds it pending. */
 	uint64_t mask = fz_signal_left_to_kernel() | fz_signal_bit(FZ_SIGNAL_CANCEL);
 
-	/* By a system call: on return from it what the kernel has for us has come. */
+	/* On return from the system call the kernel has delivered what the new mask lets in. */
 	if (mask != monitor.mask || asked) {
 		monitor.mask = mask;
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
@@ -140,7 +146,7 @@ unsigned long fz_monitor_handle(void)
 
 bool fz_monitor_is_cancelled(void)
 {
-	/* relaxed: who misses it does it again. */
+	/* relaxed: a thread that misses it cancels the monitor once more. */
 	return atomic_load_explicit(&monitor.cancelled, memory_order_relaxed);
 }
 
@@ -165,7 +171,7 @@ static struct fz_carrier *carrier_of(uintptr_t owner)
 	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 }
 
-/* Is the carrier in the same call as at the last look (runtime/sched/announce.h)? */
+/* Is the carrier in the call that it was in at the last look (runtime/sched/announce.h)? */
 static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_state state,
 			 bool same)
 {
@@ -200,14 +206,17 @@ static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
 		fz_signal_preempt(c);
 }
 
-/* Kernel threads are scarce: those that compute, with a processor or without, must share. */
+/*
+ * When carriers are lacking for LACKING_TICKS, preempt the CPU-bound carriers, with a processor
+ * or without, so that other fibers run.
+ */
 static void look_for_carriers(void)
 {
 	fz_nsec now;
 
 	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
 		return;
-	/* Pokes come in between. */
+	/* A poke wakes the monitor before the tick is over: count whole ticks only. */
 	now = fz_now();
 	if (now < monitor.lacking_looked + TICK_US * FZ_USEC)
 		return;
@@ -219,8 +228,9 @@ static void look_for_carriers(void)
 }
 
 /*
- * The carrier has not entered the runtime since the last look: does it sit in a call that we
- * do not see, or compute for too long?  before: its CPU time then.
+ * The carrier has not entered the runtime since the last look.  Returns true if it sits in a call
+ * that the library does not see, or is CPU-bound for too long.  before: its CPU time at the last
+ * look, ns.
  */
 static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_carrier *c,
 			uint64_t before, bool work)
@@ -230,7 +240,7 @@ static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_car
 	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
 		return false;
-	/* Requests in flight need somebody to receive them in either case. */
+	/* Requests in flight need a carrier that receives their completions. */
 	if (!work && !fz_backend_in_flight(&p->backend))
 		return false;
 	return look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
@@ -262,12 +272,12 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	work = fz_processor_has_work(p, now);
 	if (work)
 		atomic_store_explicit(&p->turn_wanted, true, memory_order_relaxed);
-	/* Switches may be far apart: see that the next one looks at all this. */
+	/* Switches may be far apart: the next switch must look at timers and the backend. */
 	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
 	    fz_backend_wants_poll(&p->backend))
 		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
 	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
-		/* Somebody must wait for its requests, if there are any. */
+		/* Requests in flight and deadlines need a carrier that waits for them. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (work)
 			take(p, owner);
@@ -277,7 +287,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	}
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
-	/* relaxed: of those that run one after the other either is right. */
+	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
 	fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
 						    memory_order_relaxed));
 	if (work && look->same_switch >= FAIR_TICKS)
@@ -293,8 +303,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 }
 
 /*
- * A processor that nobody runs, for fibers in the global queue.  Returns false if it must
- * be tried again, because there is no carrier to be had yet.
+ * Give a processor that no carrier runs to an idle carrier, for fibers in the global queue.
+ * Returns false if no carrier is idle yet; then the monitor must try again.
  */
 static bool provide_carrier(void)
 {
@@ -302,7 +312,7 @@ static bool provide_carrier(void)
 
 	bool lacking = false;
 
-	/* The announced ones first: they may have requests in flight. */
+	/* Announced processors come first: they may have requests in flight. */
 	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
 		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
@@ -316,7 +326,7 @@ static bool provide_carrier(void)
 	return !lacking;
 }
 
-/* Some hypervisors emulate it. */
+/* Some hypervisors emulate the cycle counter, which makes fz_cycles() slow. */
 static bool cycles_are_cheap(void)
 {
 	enum { READS = 16, MOST = 100 };
@@ -327,7 +337,7 @@ static bool cycles_are_cheap(void)
 	return fz_now() - begin < READS * MOST;
 }
 
-/* How fast do they pass? */
+/* Set fz_sched.poll_cycles, the number of cycles in POLL_US, unless it is known. */
 static void measure_cycles(fz_nsec now)
 {
 	enum { TRIES = 100 };
@@ -343,7 +353,7 @@ static void measure_cycles(fz_nsec now)
 		return;
 	now = fz_now();
 	cycles = fz_cycles();
-	/* Not if something came in between. */
+	/* The kernel has run something else in between: measure again at the next look. */
 	if (fz_now() - now > 10 * FZ_USEC)
 		return;
 	span = now - monitor.measured_at;
@@ -366,7 +376,7 @@ static bool look_at_all(void)
 		struct fz_processor *p = &fz_sched.processors[i];
 
 		in_use |= look_at(p, &looks[i], now);
-		/* Something waits behind a busy fiber: others may take even its slot. */
+		/* A fiber waits behind a busy one: let other processors take even the slot. */
 		if (looks[i].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
@@ -395,18 +405,18 @@ void fz_monitor_run(void)
 	bool shrunk = false;
 
 	monitor.tcb = self->tcb;
-	/* As fz_host.thread_create() makes it. */
+	/* fz_host.thread_create() starts a thread with all signals blocked. */
 	monitor.mask = FZ_SIGNALS_ALL;
 	for (;;) {
 		uint32_t wanted = apply_mask();
 		bool again;
 
 		look_whether_cancelled();
-		/* What came before the mask was changed is nobody's secret after it. */
+		/* Route all signals that came before the change, before reporting the change. */
 		again = fz_signal_route();
 
 		mask_is_in_force(wanted);
-		/* Made beforehand: when one is needed, locks may be held. */
+		/* Ask for a spare in advance: when a carrier is needed, locks may be held. */
 		fz_spawner_want_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false,
 					     memory_order_acquire) &&
@@ -423,11 +433,11 @@ void fz_monitor_run(void)
 				since_shrink = 0;
 				fz_carrier_shrink();
 			}
-			/* More may come to be idle, once all this is over. */
+			/* Carriers that are busy now may become idle: shrink again when quiet. */
 			shrunk &= quiet != 0;
 			continue;
 		}
-		/* seq_cst: then look once more; see fz_monitor_note_activity(). */
+		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
 		if (!look_at_all())
 			sleep_for(shrunk ? NULL : &a_while);

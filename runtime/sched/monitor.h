@@ -5,36 +5,37 @@
 /*
  * runtime/sched/monitor.h - the kernel thread that takes processors back.
  *
- * Looks every millisecond while any processor is in use, sleeps without a
- * timeout when none is.  Also receives signals that nobody else is there to receive.
- * It never waits for a lock of libc's, or of the program's allocator (runtime/sched/spawner.h).
+ * The monitor looks every 1 ms while any processor is in use, and sleeps without a timeout when
+ * none is.  It also receives the signals that no other thread can take.  It never waits for a
+ * lock of libc's or of the program's allocator (runtime/sched/spawner.h).
  */
 
 #include "runtime/base/base.h"
 
-/* What it runs, on a helper of runtime/sched/start.c.  Does not return. */
+/* The monitor's loop, on a helper thread of runtime/sched/start.c.  Does not return. */
 void fz_monitor_run(void);
 
 /* A processor is in use again.  Any thread; cheap while the monitor is awake. */
 void fz_monitor_note_activity(void);
 
-/* Something wants attention now.  Any thread, signal handlers too. */
+/* Wake the monitor: something wants its attention now.  Any context, signal handlers too. */
 void fz_monitor_poke(void);
 
-/* A carrier is wanted for a processor that nobody runs.  Any thread. */
+/* Ask for a carrier for a processor that no carrier runs.  Any thread. */
 void fz_monitor_want_carrier(void);
 
 /*
- * fz_signal_left_to_kernel() has changed: returns when its signal mask is that, and the
- * signals that the kernel had for the monitor before the call are given out.
- * Outside the runtime, or, without waiting, by a poke.
+ * Call when fz_signal_left_to_kernel() has changed.  Returns when the monitor's signal mask has
+ * followed, and the monitor has routed the signals that the kernel had for it before the call.
+ * Outside the runtime.  A caller that need not wait uses fz_monitor_poke() instead.
  */
 void fz_monitor_update_mask(void);
 
 /*
- * Its pthread_t, for one pthread_cancel, which it survives.  Whether libc has sent
- * SIGCANCEL to do that it looks when told that it is done (fz_signal_learn_cancel()).
- * The first as fz_monitor_update_mask().
+ * fz_monitor_handle() returns the monitor's pthread_t, for one pthread_cancel, which the monitor
+ * survives; call it outside the runtime, it waits as fz_monitor_update_mask() does.  After the
+ * pthread_cancel call fz_monitor_set_cancelled(): the monitor then looks whether libc has sent it
+ * SIGCANCEL (fz_signal_learn_cancel()).
  */
 unsigned long fz_monitor_handle(void);
 bool fz_monitor_is_cancelled(void);

@@ -3,19 +3,24 @@
 #define FZ_RUNTIME_SCHED_OWN_FDS_H
 
 /*
- * runtime/sched/own_fds.h - all descriptors of ours, which the program must not touch: those of
- * the processors, and those that calls in progress keep.  Any thread.
+ * runtime/sched/own_fds.h - the library's own descriptors, which the program must not touch:
+ * descriptors of the processors' backends, and descriptors pinned by calls in progress.
+ * Any thread.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many at most, the i-th (or -1), is it one. */
+/* How many descriptors the processors have at most. */
 uint32_t fz_sched_fd_count(void);
+
+/* The i-th descriptor of the processors, or -1. */
 int fz_sched_fd(uint32_t i);
+
+/* Is fd an own descriptor? */
 bool fz_sched_owns_fd(int fd);
 
-/* Move one of ours away from that number.  Returns 0 or -errno. */
+/* Move an own descriptor away from the number fd.  Returns 0 or -errno. */
 int fz_sched_vacate_fd(int fd);
 
 #endif

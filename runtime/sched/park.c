@@ -12,14 +12,14 @@
 
 struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
 {
-	/* relaxed: nobody fires an idle wait, and only we end one. */
+	/* relaxed: no thread fires an idle wait, and only this thread ends a wait. */
 	uint64_t old = atomic_load_explicit(&self->wait, memory_order_relaxed);
 	uint64_t number = (old >> FZ_WAIT_NUMBER_SHIFT) + 1;
 
 	FZ_ASSERT((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_IDLE);
 	/*
-	 * seq_cst: fz_wake_any() after a signal or a cancellation request was
-	 * published either finds this, or we find the request in fz_park().
+	 * seq_cst: pairs with fz_wake_any(), called after a signal or a cancellation request was
+	 * published.  Either fz_wake_any() finds ARMED, or fz_park() finds the request.
 	 */
 	atomic_store_explicit(&self->wait,
 			      number << FZ_WAIT_NUMBER_SHIFT | flags | FZ_WAIT_ARMED,
@@ -33,13 +33,13 @@ static enum fz_why end_wait(struct fz_fiber *self)
 	uint64_t old = atomic_load_explicit(&self->wait, memory_order_acquire);
 	uint64_t idle = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT;
 
-	/* acquire: it may be fired at the last moment. */
+	/* acquire: a waker may fire the wait at the last moment. */
 	while ((old & FZ_WAIT_STATE_MASK) != FZ_WAIT_FIRED &&
 	       !atomic_compare_exchange_weak_explicit(&self->wait, &old, idle,
 						      memory_order_acquire,
 						      memory_order_acquire))
 		continue;
-	/* relaxed: once fired nobody else writes it, and late wakers go by the number. */
+	/* relaxed: no other thread writes a fired wait, and late wakers compare the number. */
 	atomic_store_explicit(&self->wait, idle, memory_order_relaxed);
 	return (old & FZ_WAIT_WHY_MASK) >> FZ_WAIT_WHY_SHIFT;
 }
@@ -49,14 +49,17 @@ void fz_wait_disarm(struct fz_fiber *self)
 	end_wait(self);
 }
 
-/* *ret_run: a fiber that the caller is to run; if NULL, that is queued. */
+/*
+ * End the wait whose word is `old`.  A parked fiber is stored in *ret_run, for the caller to run;
+ * if ret_run is NULL, the fiber is queued.  Returns false if the word has changed.
+ */
 static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
 		 struct fz_fiber **ret_run)
 {
 	uint64_t fired = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT |
 			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
 
-	/* Read now: a native thread may be gone as soon as it is fired. */
+	/* Read now: a native thread may be gone as soon as its wait is fired. */
 	bool parks = fiber->kind == FZ_KIND_FIBER && !(old & FZ_WAIT_BLOCKS);
 
 	/*
@@ -148,13 +151,13 @@ void fz_wait_context_saved(struct fz_fiber *fiber)
 						    memory_order_release,
 						    memory_order_relaxed))
 		return;
-	/* Fired on the way. */
+	/* A waker has fired the wait before the context was saved: the fiber is runnable. */
 	fz_sched_ready(fiber);
 }
 
 bool fz_wait_is_parked(const struct fz_fiber *fiber)
 {
-	/* acquire: what it did before it parked has been done. */
+	/* acquire: pairs with PARKED in fz_wait_context_saved(); what the fiber did is seen. */
 	return (atomic_load_explicit(&fiber->wait, memory_order_acquire) &
 		FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED;
 }
@@ -166,10 +169,10 @@ bool fz_wake_cancelled(struct fz_fiber *fiber)
 	return wake_if(fiber, wanted, FZ_WHY_CANCEL);
 }
 
-/* A reason to end the wait that was there before the wait was armed. */
+/* End the wait if a signal or a cancellation request came before the wait was armed. */
 static void look_for_requests(struct fz_fiber *self)
 {
-	/* Only we arm it, so relaxed. */
+	/* relaxed: only this thread arms the wait. */
 	uint64_t word = atomic_load_explicit(&self->wait, memory_order_relaxed);
 
 	/* seq_cst: pairs with the publication before fz_wake_any(). */
@@ -190,7 +193,7 @@ static bool fired(struct fz_fiber *self)
 		FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED;
 }
 
-/* A native thread sleeps on the low half of the word. */
+/* Sleep in the kernel, on the low half of the word as a futex. */
 static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 {
 	while (!fired(self)) {
@@ -217,7 +220,7 @@ static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 	return end_wait(self);
 }
 
-/* Without memory for the deadline: it looks at the time whenever it is its turn. */
+/* There is no memory for a timer: the fiber yields, and looks at the clock at each turn. */
 static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline, uint64_t number)
 {
 	while (!fired(self)) {

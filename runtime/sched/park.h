@@ -7,16 +7,16 @@
  *
  * A thread sleeps in one place at a time, so the sleep is one word of its
  * record.  Each sleep has a number; a waker names the sleep it means (struct
- * fz_ticket), and one that comes late finds another number and does nothing.
- * Records are never unmapped while somebody can hold a ticket: fibers never
- * are, and a native thread leaves a wait only after taking back its ticket.
+ * fz_ticket), and a late waker finds another number and does nothing.
+ * Records are never unmapped while a waker can hold a ticket: records of fibers
+ * never are, and a native thread leaves a wait only after taking back its ticket.
  *
  *	word = number << 8 | FZ_WAIT_* flags | state (| why)
  *
- *	 state    set by                  whoever fires it must
- *	 IDLE     start, fz_park's end    (cannot)
- *	 ARMED    fz_wait_arm             nothing for a fiber: it is still on its
- *	                                  stack, its carrier will notice;
+ *	 state    set by                  the thread that fires it must
+ *	 IDLE     start, fz_park's end    (cannot fire it)
+ *	 ARMED    fz_wait_arm             do nothing for a fiber, which is still on
+ *	                                  its stack: its carrier will notice;
  *	                                  futex-wake a native thread
  *	 PARKED   the carrier, once the   make the fiber ready
  *	          context is saved
@@ -32,7 +32,7 @@
 #include "runtime/fiber/fiber.h"
 
 enum fz_why {
-	FZ_WHY_DONE,		/* what it waited for has happened */
+	FZ_WHY_DONE,		/* the event that the thread waited for has happened */
 	FZ_WHY_TIMEOUT,		/* the deadline passed first */
 	FZ_WHY_CANCEL,		/* pthread_cancel, cancellation enabled */
 	FZ_WHY_SIGNAL,		/* a handler wants to run on this thread */
@@ -46,65 +46,66 @@ enum {
 	FZ_WAIT_STATE_MASK = 3,
 	FZ_WAIT_WHY_SHIFT = 2,		/* two bits */
 	FZ_WAIT_WHY_MASK = 3 << FZ_WAIT_WHY_SHIFT,
-	FZ_WAIT_SIGNAL = 16,		/* a signal may end it */
-	FZ_WAIT_CANCEL = 32,		/* a cancellation request may end it */
-	FZ_WAIT_UNINTERRUPTIBLE = 64,		/* not even an asynchronous one: no waker but its own */
-	FZ_WAIT_BLOCKS = 128,		/* a fiber's, on its kernel thread */
+	FZ_WAIT_SIGNAL = 16,		/* a signal may end the wait */
+	FZ_WAIT_CANCEL = 32,		/* a cancellation request may end the wait */
+	FZ_WAIT_UNINTERRUPTIBLE = 64,	/* only its ticket ends it, no asynchronous request */
+	FZ_WAIT_BLOCKS = 128,		/* a fiber blocks its kernel thread in the wait */
 	FZ_WAIT_NUMBER_SHIFT = 8,
 };
 
 /*
- * Announce a sleep.  On the calling thread, in the runtime (fz_enter_runtime).
- * A fiber must go on to fz_park() or fz_wait_disarm().
+ * Begin a wait of the calling thread, in the runtime (fz_enter_runtime), and get its ticket.
+ * A fiber must then call fz_park() or fz_wait_disarm().
  */
 struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags);
 void fz_wait_disarm(struct fz_fiber *self);
 
 /*
  * Sleep until the ticket is used or the deadline passes.  In the runtime, no
- * runtime lock held.  With FZ_WAIT_SIGNAL or FZ_WAIT_CANCEL it also ends, maybe
- * at once, when a signal is to be handled on this thread or it is cancelled.
- * The carrier and the processor may be others afterwards.  Never fails.
+ * runtime lock held.  With FZ_WAIT_SIGNAL or FZ_WAIT_CANCEL the sleep also ends, maybe
+ * at once, when a signal is to be handled on this thread or the thread is cancelled.
+ * The fiber may return on another carrier and processor.  Never fails.
  */
 enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline);
 
-/* All of that for who is not in the runtime; handlers have run when it returns. */
+/* Arm a wait and park, for a caller outside the runtime.  Handlers have run when it returns. */
 enum fz_why fz_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
 
 /*
- * Sleep as nanosleep does: a fiber, outside the runtime; a cancellation point.  Returns 0 when
- * the deadline has passed, -EINTR after a handler, with SA_RESTART or not.
+ * Sleep as nanosleep does.  Called by a fiber outside the runtime; a cancellation point.  Returns
+ * 0 when the deadline has passed, -EINTR after a handler, with SA_RESTART or without.
  */
 int fz_sleep_until(struct fz_fiber *self, fz_nsec deadline);
 
 /*
- * End the sleep.  Any thread in the runtime, carriers and the monitor; not from
- * signal handlers.  Returns false if it has ended already, or another waker was
- * first: then the caller's event is unconsumed.
+ * End the sleep that the ticket names.  Any thread in the runtime, carriers and the monitor; not
+ * from signal handlers.  Returns false if the sleep has ended already, or another waker was
+ * first: then the caller's event is not consumed.
  */
 bool fz_wake(struct fz_ticket ticket, enum fz_why why);
 
-/* The same, FZ_WHY_DONE. */
+/* fz_wake() with FZ_WHY_DONE. */
 bool fz_wake_done(struct fz_ticket ticket);
 
 /*
- * The same, but a fiber that sleeps is not queued: it is returned, for the caller to switch to.
- * NULL of any other, and if there was nothing to end.
+ * Like fz_wake(), but a parked fiber is not queued: it is returned, and the caller must switch to
+ * it.  Returns NULL for any other thread, and if there was no sleep to end.
  */
 struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why);
 
-/* End whatever sleep the thread is in, if its flags allow that for this reason. */
+/* End the sleep that the thread is in, if the flags of the sleep allow that for this reason. */
 bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
 
-/* It sleeps, and its context is saved: when woken it is in the runtime.  A hint. */
+/* Is the fiber parked, its context saved?  When it is woken it is in the runtime.  A hint. */
 bool fz_wait_is_parked(const struct fz_fiber *fiber);
 
-/* By the carrier, after the switch away from a fiber that parks. */
+/* By the carrier, after the switch away from a fiber that parks: ARMED becomes PARKED. */
 void fz_wait_context_saved(struct fz_fiber *fiber);
 
 /*
- * End the thread's sleep because it was cancelled; one that may be cancelled
- * asynchronously wakes from any sleep, and is gone when it leaves the runtime.
+ * End the thread's sleep because the thread was cancelled.  A thread that may be cancelled
+ * asynchronously wakes from any sleep but an uninterruptible one, and ends when it leaves the
+ * runtime.
  */
 bool fz_wake_cancelled(struct fz_fiber *fiber);
 

@@ -25,7 +25,7 @@ struct fz_processor *fz_processor_or_none(const struct fz_fiber *self)
 
 bool fz_sched_has_company(const struct fz_fiber *self)
 {
-	/* Not in the runtime, so the processor may be another's: only read. */
+	/* Outside the runtime another carrier may have the processor: only read it. */
 	struct fz_processor *p = self->carrier->processor;
 
 	return atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
@@ -33,7 +33,10 @@ bool fz_sched_has_company(const struct fz_fiber *self)
 	       fz_backend_queued(&p->backend);
 }
 
-/* Is somebody there who could run one more fiber?  Wake one of them. */
+/*
+ * Wake a carrier that waits in the kernel, for one more fiber.  If none waits, ask the monitor for
+ * a carrier, if there is a processor that no carrier runs.
+ */
 void fz_sched_kick(void)
 {
 	struct fz_processor *unused = NULL;
@@ -62,7 +65,7 @@ void fz_sched_kick(void)
 		fz_monitor_want_carrier();
 }
 
-/* Take any processor that is not in use. */
+/* Take a processor that no carrier runs.  Returns false if there is none. */
 static bool take_unused(struct fz_carrier *c)
 {
 	struct fz_processor *first = c->processor;
@@ -79,7 +82,7 @@ static bool take_unused(struct fz_carrier *c)
 			if (!owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 				break;
 			c->processor = p;
-			/* Its carrier sits in the kernel: send it to the idle list. */
+			/* The loser waits in the kernel: the kick sends it to the idle list. */
 			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING) {
 				fz_epoll_note_loser(&p->backend.epoll, 1);
 				fz_backend_kick(&p->backend);
@@ -111,21 +114,21 @@ static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 {
 	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
 		return false;
-	/* It took long, perhaps, and the monitor went to sleep. */
+	/* The call may have taken so long that the monitor went to sleep. */
 	fz_monitor_note_activity();
 	return true;
 }
 
 /*
- * More than the runtime uses of a fiber's stack (measured: 2.9 KB), and the stacks that can
- * spare it.
+ * Bytes.  ROOM_NEEDED: more than the runtime uses of a fiber's stack (measured: 2.9 KB).
+ * LARGE_STACK: stacks of at least this size can spare ROOM_NEEDED.
  */
 enum { ROOM_NEEDED = 3072, LARGE_STACK = 65536 };
 
 /*
- * The program is about to run off its stack, and would in the middle of the runtime: let it
- * fault here, where a handler of its own may run, and leave by siglongjmp.  Of another
- * stack than the thread's nothing is known.
+ * If the thread has so little stack left that it would overflow in the middle of the runtime, fault
+ * here: outside the runtime a handler of the program may run, and leave by siglongjmp.  If the
+ * program runs on another stack than the thread's, the library knows nothing of its size.
  */
 static inline void probe_stack(const struct fz_fiber *self)
 {
@@ -144,7 +147,7 @@ void fz_enter_runtime(struct fz_fiber *self)
 
 	probe_stack(self);
 	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
-	/* relaxed, and a signal fence: only handlers on this thread look. */
+	/* relaxed, and a signal fence: only handlers on this thread read in_runtime. */
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (self->kind != FZ_KIND_FIBER)
@@ -173,26 +176,32 @@ void fz_leave_runtime(struct fz_fiber *self)
 		struct fz_carrier *c;
 
 		/*
-		 * What has come for the process is handled before what its sender did next is
-		 * seen.  relaxed: it came to this kernel thread, or the monitor will see to it.
+		 * A signal for the process must be handled before the program sees what the
+		 * sender did next.  relaxed: the signal came to this kernel thread, or the monitor
+		 * routes it.
 		 */
 		if (FZ_UNLIKELY(atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) &&
 		    !self->call.blocks)
 			fz_signal_route_arrived();
 		c = self->carrier;
 
-		/* release: pairs with owner_cas() of who takes it; nobody else
-		 * may change RUNTIME. */
+		/*
+		 * release: pairs with the owner_cas() of a thread that takes the processor.  Only
+		 * the owner may change RUNTIME.
+		 */
 		atomic_store_explicit(&c->processor->owner, owner_word(c, FZ_OWNER_USER),
 				      memory_order_release);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-	/* relaxed: who sets it after this also sends us a real signal. */
+	/* relaxed: a thread that sets a bit after this also sends this thread a real signal. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
 			~self->mask))
 		fz_signal_run_pending(self);
-	/* relaxed: likewise.  Not in the end of a handler: it would unwind with all blocked. */
+	/*
+	 * relaxed: as for `pending`.  Not while a handler returns: cancellation would unwind with
+	 * all signals blocked.
+	 */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)) &&
 	    !self->sig.handler_ends && fz_cancel_is_asynchronous(self))
 		fz_host.test_cancel();
@@ -210,12 +219,12 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 {
 	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 
-	/* RUNTIME in nobody's name: it is ours until it is given on. */
+	/* RUNTIME without a carrier: no other thread takes p until the caller gives it on. */
 	if (!owner_cas(p, seen_owner, owner_word(NULL, FZ_OWNER_RUNTIME)))
 		return false;
 	if (fz_carrier_hand_off(p))
 		return true;
-	/* No thread to be had yet.  Whoever comes back from a call may take it. */
+	/* No carrier is idle yet.  A carrier that comes back from a call may take p. */
 	atomic_store_explicit(&p->owner, owner_word(c, FZ_OWNER_ANNOUNCED),
 			      memory_order_seq_cst);
 	return false;
@@ -241,7 +250,7 @@ void fz_sched_give_up(struct fz_fiber *self)
 		fz_backend_submit(&p->backend);
 	if (fz_carrier_hand_off(p))
 		return;
-	/* seq_cst: the monitor finds it by looking. */
+	/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
 	atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
 			      memory_order_seq_cst);
 	fz_monitor_want_carrier();
@@ -264,9 +273,9 @@ void fz_sched_rotate(struct fz_fiber *self)
 		if (fz_backend_queued(&p->backend))
 			fz_backend_submit(&p->backend);
 		c->processor = q;
-		/* relaxed: only its owner, now we, looks at it. */
+		/* relaxed: only the owner reads it, which is this carrier now. */
 		atomic_store_explicit(&q->poll_wanted, true, memory_order_relaxed);
-		/* seq_cst: the monitor finds it by looking. */
+		/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
 		atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
 				      memory_order_seq_cst);
 		fz_monitor_want_carrier();

@@ -3,15 +3,14 @@
 #define FZ_RUNTIME_SCHED_RUNQ_H
 
 /*
- * runtime/sched/runq.h - two FIFOs of runnable fibers, linked through fz_fiber.next one after the
- * other, plus one slot for what the running fiber has just woken or created.
+ * runtime/sched/runq.h - a run queue: two FIFOs of runnable fibers, linked through fz_fiber.next
+ * one behind the other, and one slot for the fiber that the running fiber has just woken or made.
  *
- * Those that compute are behind the others, however long they have waited; see that they have
- * their turn by fz_runq_pop_cpu_bound().
+ * CPU-bound fibers are behind all others, however long they have waited; so that they do not
+ * starve, call fz_runq_pop_cpu_bound() from time to time.
  *
- * Every processor has one and there is a global one.  Any carrier may push,
- * pop or steal; the lock is uncontended but for stealing.  length counts the
- * FIFOs without the slot and may be read without the lock as a hint.
+ * Every processor has a run queue, and there is a global one.  Any carrier may push,
+ * pop or steal; the lock is contended only by stealing.
  */
 
 #include "runtime/base/lock.h"
@@ -19,11 +18,12 @@
 
 struct fz_runq {
 	struct fz_lock lock;
+	/* Fibers in both FIFOs, without the slot.  Written with the lock held, read as a hint. */
 	_Atomic uint32_t length;
-	struct fz_fiber *head, *tail;
-	struct fz_fiber *last_brief;	/* of those that do not compute, NULL if there are none */
-	_Atomic uint32_t cpu_bound;	/* how many of length do; written with the lock held */
-	_Atomic(struct fz_fiber *) slot;
+	struct fz_fiber *head, *tail;	/* guarded by lock */
+	struct fz_fiber *last_brief;	/* last fiber that is not CPU-bound, or NULL; by lock */
+	_Atomic uint32_t cpu_bound;	/* CPU-bound fibers in length; written with the lock held */
+	_Atomic(struct fz_fiber *) slot;	/* any carrier exchanges it, without the lock */
 };
 
 static inline void fz_runq_init(struct fz_runq *q)
@@ -34,14 +34,14 @@ static inline void fz_runq_init(struct fz_runq *q)
 static inline uint32_t fz_runq_length(struct fz_runq *q)
 {
 	/*
-	 * seq_cst: pairs with the increment in push_locked.  An idle carrier
-	 * publishes that it waits and then reads this; a pusher writes this and
-	 * then looks for who waits.
+	 * seq_cst: pairs with the increment in fz_runq_push_locked().  An idle carrier
+	 * publishes that it waits and then reads the length; a pusher writes the length
+	 * and then looks for a carrier that waits.
 	 */
 	return atomic_load_explicit(&q->length, memory_order_seq_cst);
 }
 
-/* How many wait that do not compute.  A hint; less than 0 if another has just come. */
+/* How many fibers wait that are not CPU-bound.  A hint; may be below 0 during a push. */
 static inline int32_t fz_runq_brief(struct fz_runq *q)
 {
 	return (int32_t)(fz_runq_length(q) -
@@ -98,9 +98,9 @@ static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
 }
 
 /*
- * With a thousand fibers, none of what the next one will touch is in the cache.
- * Fetched in two steps, so that no step waits for memory: the record when there
- * is one fiber to run before it, and when it is next, what the record leads to.
+ * With a thousand fibers, the cache holds nothing that the next fiber will touch.  Two steps
+ * fetch it, so that neither waits for memory: the record while one more fiber runs before this
+ * one, and what the record points to when this fiber is next.
  */
 static inline void fz_runq_prefetch(const struct fz_fiber *f)
 {
@@ -112,7 +112,7 @@ static inline void fz_runq_prefetch(const struct fz_fiber *f)
 		__builtin_prefetch(sp + line * FZ_CACHE_LINE, 1);
 }
 
-/* NULL if there is none behind `before`. */
+/* Remove the fiber behind `before`, or the first if before is NULL.  NULL if there is none. */
 static inline struct fz_fiber *fz_runq_remove_after(struct fz_runq *q, struct fz_fiber *before)
 {
 	struct fz_fiber **at = before ? &before->next : &q->head, *f = *at;
@@ -126,7 +126,7 @@ static inline struct fz_fiber *fz_runq_remove_after(struct fz_runq *q, struct fz
 		q->last_brief = before;
 	else if (FZ_UNLIKELY(before == q->last_brief))
 		fz_runq_count_cpu_bound(q, -1);
-	/* relaxed: only additions are waited for. */
+	/* relaxed: an idle carrier waits for additions only. */
 	atomic_fetch_sub_explicit(&q->length, 1, memory_order_relaxed);
 	FZ_ASSERT_SLOW(fz_runq_is_sound(q));
 	return f;
@@ -155,7 +155,7 @@ static inline struct fz_fiber *fz_runq_pop(struct fz_runq *q)
 {
 	struct fz_fiber *f;
 
-	/* relaxed: a missed push is found by the next look, or its kick. */
+	/* relaxed: the next look finds a missed push, or the pusher's kick arrives. */
 	if (atomic_load_explicit(&q->length, memory_order_relaxed) == 0)
 		return NULL;
 	fz_lock_acquire(&q->lock);
@@ -164,7 +164,7 @@ static inline struct fz_fiber *fz_runq_pop(struct fz_runq *q)
 	return f;
 }
 
-/* The first of those that compute, or if there is none, of all. */
+/* Pop the first CPU-bound fiber, or if there is none, the first fiber. */
 static inline struct fz_fiber *fz_runq_pop_cpu_bound(struct fz_runq *q)
 {
 	struct fz_fiber *f;
@@ -180,10 +180,10 @@ static inline struct fz_fiber *fz_runq_pop_cpu_bound(struct fz_runq *q)
 	return f;
 }
 
-/* Put f into the slot; what was there goes to the end of the FIFO. */
+/* Put f into the slot; a fiber that was in the slot goes to the end of its FIFO. */
 static inline void fz_runq_push_slot(struct fz_runq *q, struct fz_fiber *f)
 {
-	/* acq_rel: a thief may take it, and must see the fiber's context. */
+	/* acq_rel: pairs with fz_runq_pop_slot(); a thief must see the fiber's context. */
 	struct fz_fiber *old = atomic_exchange_explicit(&q->slot, f,
 							memory_order_acq_rel);
 
@@ -193,14 +193,14 @@ static inline void fz_runq_push_slot(struct fz_runq *q, struct fz_fiber *f)
 
 static inline struct fz_fiber *fz_runq_pop_slot(struct fz_runq *q)
 {
-	/* relaxed: only saves the exchange when it is empty. */
+	/* relaxed: this only saves the exchange when the slot is empty. */
 	if (!atomic_load_explicit(&q->slot, memory_order_relaxed))
 		return NULL;
 	/* acquire: pairs with fz_runq_push_slot(). */
 	return atomic_exchange_explicit(&q->slot, NULL, memory_order_acq_rel);
 }
 
-/* What is in the slot goes to the end of the FIFO. */
+/* Move the fiber in the slot, if any, to the end of its FIFO. */
 static inline void fz_runq_empty_slot(struct fz_runq *q)
 {
 	struct fz_fiber *f = fz_runq_pop_slot(q);
@@ -210,7 +210,7 @@ static inline void fz_runq_empty_slot(struct fz_runq *q)
 }
 
 /*
- * Take half of the FIFO (at least one) from victim: the first is returned, the
+ * Take half of victim's fibers, at least 1 and at most 64.  The first is returned, the
  * rest go to the end of mine.  Never holds both locks.
  */
 static inline struct fz_fiber *fz_runq_steal(struct fz_runq *victim, struct fz_runq *mine)

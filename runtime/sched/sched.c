@@ -12,10 +12,10 @@
 enum {
 	FLUSH_AFTER = 128,	/* switches that a queued request may wait */
 	POLL_AFTER = 128,	/* switches between looks at a busy ring */
-	GLOBAL_AFTER = 61,	/* ... and at the global queue */
-	REAP_MOST = 16,		/* completions at a time ... */
-	REAP_BELOW = 2,		/* ... when no more than these are to run first */
-	SLOT_STREAK = 32,	/* times the slot may jump the queue in a row */
+	GLOBAL_AFTER = 61,	/* switches between looks at the global queue first */
+	REAP_MOST = 16,		/* completions handled at a time */
+	REAP_BELOW = 2,		/* completions are handled when at most so many fibers wait */
+	SLOT_STREAK = 32,	/* times one after the other that the slot may jump the queue */
 };
 
 struct fz_sched fz_sched;
@@ -25,7 +25,7 @@ struct fz_sched fz_sched;
 static void note_kick(struct fz_processor *p, bool kicked)
 {
 	if (kicked)
-		/* seq_cst: later pushes kick again, earlier ones are seen below. */
+		/* seq_cst: a later pusher kicks again; the carrier sees earlier pushes itself. */
 		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
 }
 
@@ -69,8 +69,8 @@ static struct fz_fiber *steal(struct fz_processor *p)
 }
 
 /*
- * The slots of others: only when their processor has been running the same
- * fiber for long (the monitor says so), or it is not being run at all.
+ * Steal from the slot of another processor, only if that processor has been running one fiber
+ * for long, or no carrier runs it: the monitor has set yield_wanted then.
  */
 static struct fz_fiber *steal_slot(struct fz_processor *p)
 {
@@ -90,8 +90,8 @@ static struct fz_fiber *steal_slot(struct fz_processor *p)
 }
 
 /*
- * Who may have waited for long: the global queue's, those that compute, and those whom others
- * overtook by the slot.
+ * Pick a fiber that may be starving: in the global queue, CPU-bound, or overtaken through the
+ * slot.
  */
 static struct fz_fiber *pick_in_turn(struct fz_processor *p)
 {
@@ -108,12 +108,12 @@ static struct fz_fiber *pick_in_turn(struct fz_processor *p)
 }
 
 /*
- * Where fibers compute for long, POLL_AFTER switches take too long.  The kernel thread whose
- * request is complete learns of it only in the kernel.
+ * Is it time for a look at the backend and the timers?  Among CPU-bound fibers POLL_AFTER switches
+ * take too long.  A kernel thread learns only in a system call that its request is complete.
  */
 static bool poll_is_due(struct fz_processor *p)
 {
-	/* relaxed: a number, and any is right. */
+	/* relaxed: any value that was ever stored will do. */
 	const uint64_t pause = atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed);
 	uint64_t now;
 
@@ -138,8 +138,8 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	atomic_store_explicit(&p->yield_wanted, false, memory_order_relaxed);
 
 	/*
-	 * In a batch of completions, what was touched to wake the first fiber would
-	 * be out of the cache again when it runs: wake some, run them, go on.
+	 * Wake some fibers, run them, then handle more completions.  In one large batch, what
+	 * waking the first fiber brought into the cache would be gone when that fiber runs.
 	 */
 	if (fz_backend_has_completions(&p->backend)) {
 		if (FZ_UNLIKELY(fz_backend_is_crowded(&p->backend)))
@@ -158,7 +158,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 		p->since_flush = 0;
 		fz_backend_submit(&p->backend);
 	}
-	/* Not twice in a row: they may compute for long, one after the other. */
+	/* Every second time only: fibers picked in turn may run for long, one after the other. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&p->turn_wanted, memory_order_relaxed)) &&
 	    p->turns++ % 2 == 0 && (f = pick_in_turn(p)))
 		return f;
@@ -180,7 +180,10 @@ static struct fz_fiber *pick(struct fz_processor *p)
 
 /* ---- making fibers runnable --------------------------------------------- */
 
-/* NULL also for a fiber that is in here without one: fz_lot_wake_staying(). */
+/*
+ * The processor of the calling fiber or carrier, or NULL.  A fiber in fz_lot_wake_staying() has
+ * none although it is in the runtime.
+ */
 static struct fz_processor *own_processor(struct fz_fiber *self)
 {
 	struct fz_processor *p;
@@ -204,17 +207,17 @@ void fz_sched_ready(struct fz_fiber *fiber)
 		fz_runq_push(&p->runq, fiber);
 	else
 		fz_runq_push_slot(&p->runq, fiber);
-	/* One in the slot is for this carrier; more is enough to share. */
+	/* A fiber in the slot is for this carrier; fibers in the queue can be shared. */
 	if (fz_sched.count > 1 && fz_runq_length(&p->runq))
 		fz_sched_kick();
 }
 
 /* ---- switching ---------------------------------------------------------- */
 
-/* Not even those of libc: around a switch only. */
+/* A mask that blocks all signals, libc's own too.  Only during a switch. */
 #define NO_SIGNALS (~(uint64_t)0)
 
-/* On the new context, self: deal with the one that was left. */
+/* Runs on the new context, self, and deals with the context that the switch left. */
 static void finish_switch(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
@@ -222,7 +225,7 @@ static void finish_switch(struct fz_fiber *self)
 	enum fz_left how = c->left_how;
 
 	c->left_how = FZ_LEFT_NOTHING;
-	/* Only now: the kernel changes no alternate stack that is in use. */
+	/* Not before the switch: the kernel changes no alternate stack that is in use. */
 	if (FZ_UNLIKELY(self->has_alt_stack || c->alt_stack.sp || c->report_stack.sp))
 		fz_alt_stack_load(self, c);
 	if (FZ_UNLIKELY(c->kernel_mask == NO_SIGNALS))
@@ -256,7 +259,7 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
-	/* acquire: pairs with fz_cputime_of(); the mark is there. */
+	/* acquire: pairs with the release in start() of cputime.c: cpu_mark is set. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&fz_cputime_exact, memory_order_acquire)))
 		fz_cputime_switch(c, from);
 	/* release: pairs with fz_cputime_sample() and running_time(). */
@@ -264,8 +267,9 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	if (fz_alt_stack_in_use(from))
 		fz_signal_load_mask(c, NO_SIGNALS);
 	/*
-	 * A carrier's own context runs no handler of the program's.  Before others can run
-	 * `from`, and block what the kernel would still give to this kernel thread.
+	 * A carrier's own context runs no handler of the program.  The mask is loaded before
+	 * another carrier can run `from`, which may then block a signal that the kernel would
+	 * still deliver to this kernel thread.
 	 */
 	else if (mask != c->kernel_mask)
 		fz_signal_load_mask(c, mask);
@@ -274,7 +278,7 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	finish_switch(from);
 }
 
-/* Leave `self` for whatever is next; its own fate is `how`. */
+/* Leave `self` for the next context; `how` says what becomes of self. */
 static void switch_away(struct fz_fiber *self, enum fz_left how)
 {
 	struct fz_carrier *c = self->carrier;
@@ -282,12 +286,12 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
-	/* It finds its thread buried when it runs. */
+	/* Before the joiner runs, finish_switch() has buried self. */
 	if (!next && how == FZ_LEFT_ENDED)
 		next = fz_fiber_take_joiner(self);
 	if (!next)
 		next = c->context;
-	/* Nobody queues a fiber before its context is saved. */
+	/* A fiber is never queued before its context is saved. */
 	FZ_ASSERT(next != self);
 	switch_to(c, self, next, how);
 }
@@ -326,7 +330,7 @@ bool fz_sched_yield(struct fz_fiber *self)
 
 bool fz_sched_give_way(struct fz_fiber *self)
 {
-	/* relaxed: only this thread and its handlers write it. */
+	/* relaxed: only this thread and its handlers write in_runtime. */
 	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return false;
@@ -341,7 +345,7 @@ void fz_sched_take_turns(struct fz_fiber *self)
 	if (self->call.blocks)
 		return;
 	fz_enter_runtime(self);
-	/* relaxed: our own processor's, for the next look at its queues. */
+	/* relaxed: this carrier reads it, in the pick() of fz_sched_yield(). */
 	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
 			      memory_order_relaxed);
 	fz_sched_yield(self);
@@ -356,8 +360,8 @@ void fz_sched_end(struct fz_fiber *self)
 /* ---- a carrier's own context -------------------------------------------- */
 
 /*
- * Nothing to run: wait in the kernel.  If the processor is taken meanwhile, the
- * carrier has none afterwards.
+ * No fiber is runnable: wait in the kernel.  If another carrier takes the processor during the
+ * wait, this carrier has none afterwards.
  */
 static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 {
@@ -373,7 +377,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	}
 	published = fz_backend_publish(&p->backend);
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
-	/* Pushed before they could see that we wait: look once more. */
+	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
 	if (!work && !fz_runq_length(&fz_sched.global))

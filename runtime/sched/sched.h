@@ -3,17 +3,18 @@
 #define FZ_RUNTIME_SCHED_SCHED_H
 
 /*
- * runtime/sched/sched.h - processors: the right to run fibers, and who has it.
+ * runtime/sched/sched.h - processors: the right to run fibers, and which carrier has it.
  *
  * fz_processor.owner says in one word which carrier has the processor and what
  * for.  All changes are compare-and-swaps, or stores by the owner in RUNTIME:
  *
- *	FREE       never used yet           -> RUNTIME by anyone
- *	RUNTIME    its carrier is in here   -> USER, WAITING, ANNOUNCED by the carrier
- *	USER       ... in the program       -> RUNTIME by the carrier, or taken
- *	ANNOUNCED  ... in a call that may   -> likewise, at any time
+ *	state      the carrier              next state
+ *	FREE       none; never used yet     RUNTIME by any carrier
+ *	RUNTIME    is in the runtime        USER, WAITING, ANNOUNCED by the carrier
+ *	USER       is in the program        RUNTIME by the carrier, or taken
+ *	ANNOUNCED  is in a call that may    RUNTIME by the carrier, or taken at any time
  *	           block for long
- *	WAITING    ... in io_uring_enter,   -> likewise, at any time
+ *	WAITING    waits in the kernel:     RUNTIME by the carrier, or taken at any time
  *	           nothing is runnable
  *
  * Taken: made RUNTIME for another carrier, by compare-and-swap.  The loser finds
@@ -42,27 +43,30 @@ struct fz_processor {
 	/* Written by the owner, read by the monitor (relaxed: it only samples). */
 	_Atomic uint32_t entries;	/* calls into the runtime */
 	_Atomic uint32_t switches;	/* to another fiber */
-	/* Written by the monitor: the fiber has run for long, let others. */
+	/* Set by the monitor, cleared by pick(): the fiber has run for long, others must run. */
 	_Atomic bool yield_wanted;
-	/* ... fibers wait: each in its turn, at the next switch. */
+	/* Set by the monitor, cleared by pick(): fibers may starve; the next switch takes one. */
 	_Atomic bool turn_wanted;
-	/* ... a deadline or a request of it is overdue, look at the next switch. */
+	/*
+	 * Set by the monitor or a running fiber, cleared by pick(): a deadline or a request may be
+	 * due, so the next switch looks at them.
+	 */
 	_Atomic bool poll_wanted;
 
-	/* Added to by the owner, in RUNTIME; who has no memory left takes them all. */
+	/* The owner adds to the list, in RUNTIME; fz_pool_search() on any processor takes it. */
 	_Atomic(struct fz_fiber *) free_fibers;
 
-	/* The owner's own, in RUNTIME. */
-	uint32_t free_count;		/* once it has looked at the list */
-	uint32_t next_streak;		/* times in a row the next slot jumped the queue */
-	uint32_t turns;			/* counts: picked in turn, and what was next after it */
-	uint32_t since_poll;		/* switches since the ring was looked at */
-	uint64_t polled_at;		/* by fz_cycles(), if it was because of them */
-	uint32_t since_flush;		/* ... since queued requests were submitted */
+	/* Used by the owner alone, in RUNTIME. */
+	uint32_t free_count;		/* at least the length of free_fibers */
+	uint32_t next_streak;		/* times one after the other that the slot was picked */
+	uint32_t turns;			/* calls of pick() that saw turn_wanted */
+	uint32_t since_poll;		/* switches since the last look at the ring */
+	uint64_t polled_at;		/* fz_cycles() when poll_is_due() was last due */
+	uint32_t since_flush;		/* switches since queued requests were submitted */
 	int next_tid, last_tid;		/* a batch of virtual tids */
 
 	struct fz_backend backend;
-	_Atomic bool kicked;		/* its eventfd was written, not yet seen */
+	_Atomic bool kicked;		/* its eventfd was written, and the owner has not seen it */
 
 	_Alignas(FZ_CACHE_LINE) struct fz_runq runq;
 	struct fz_timers timers;
@@ -73,27 +77,30 @@ struct fz_sched {
 	struct fz_processor *processors;
 	uint32_t count;
 	_Atomic bool started;
-	struct fz_runq global;		/* readied from outside any processor */
-	/* By fz_cycles(), between two looks at the ring of a busy processor.  0: not known. */
+	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
+	/*
+	 * Cycles of fz_cycles() between two looks at the ring of a busy processor; 0: not known.
+	 * Written by the monitor.
+	 */
 	_Atomic uint64_t poll_cycles;
 };
 extern struct fz_sched fz_sched FZ_HIDDEN;
 
 /*
- * Leave dormancy: make processors, the first carrier, the monitor, and a fiber
- * of the calling thread.  The process has one thread.  Returns 0 or -errno with
- * a reason for people in *ret_why; then nothing has changed.
+ * Leave dormancy: make processors, the first carrier, the monitor, the carrier spawner, and a
+ * fiber of the calling thread, which is the only one of the process.  Returns 0; or -errno with
+ * a reason for people in *ret_why, and then nothing has changed.
  */
 int fz_sched_start(uint32_t processors, enum fz_backend_kind backend, const char **ret_why);
 
-/* In the child of a fork: dormant again. */
+/* In the child of a fork: the runtime is dormant again. */
 void fz_sched_after_fork(void);
 
 /*
- * Bracket for everything that touches the scheduler on the calling thread.
- * In between the processor cannot be taken away and no handler of the program
- * runs; in a native thread only the latter.  fz_leave_runtime may run signal
- * handlers, act on nothing else, and must come with no lock held.
+ * Bracket for everything that touches the scheduler on the calling thread.  In between the
+ * processor cannot be taken away, and no handler of the program runs; a native thread has no
+ * processor, but is safe from handlers, too.  fz_leave_runtime() may run signal handlers and
+ * act on an asynchronous cancellation; call it with no lock held.
  */
 void fz_enter_runtime(struct fz_fiber *self);
 void fz_leave_runtime(struct fz_fiber *self);
@@ -101,71 +108,80 @@ void fz_leave_runtime(struct fz_fiber *self);
 /* A running fiber's processor.  Stale after anything that may park. */
 struct fz_processor *fz_processor_of(const struct fz_fiber *self);
 
-/* The same by any thread: NULL if it is no fiber. */
+/* The processor of the calling thread, which may be any; NULL if it is no fiber. */
 struct fz_processor *fz_processor_or_none(const struct fz_fiber *self);
 
-/* Would a request of the caller share its submission with others?  A hint. */
+/* Would a request of the caller be submitted together with requests of others?  A hint. */
 bool fz_sched_has_company(const struct fz_fiber *self);
 
 /* Make a fiber runnable.  Any thread in the runtime. */
 void fz_sched_ready(struct fz_fiber *fiber);
 
-/* Park the calling fiber; its wait is armed. */
+/* Park the calling fiber, whose wait is armed.  In the runtime. */
 void fz_sched_park(struct fz_fiber *self);
 
 /*
- * Let others run; the caller goes to the end of the queue.  In the runtime.
- * Returns false if there were none.
+ * Let another fiber run; the caller goes to the end of the queue.  In the runtime.
+ * Returns false if no other fiber was runnable.
  */
 bool fz_sched_yield(struct fz_fiber *self);
 
 /*
- * The same, where carriers are lacking: the caller's goes on with a processor that
- * waits for one.  In the runtime.
+ * Like fz_sched_yield(), when no carrier is free: this carrier takes over a processor that has
+ * work and no carrier, and leaves its own to the monitor.  In the runtime.
  */
 void fz_sched_rotate(struct fz_fiber *self);
 
 /*
- * fz_sched_yield() from outside the runtime.  Returns false if the caller cannot: it
- * is no fiber, or a handler that came while it was in the runtime, or makes a kernel
+ * fz_sched_yield() from outside the runtime.  Returns false if the caller cannot yield: it
+ * is no fiber, or it is a handler that interrupted the runtime, or it is making a kernel
  * thread, with all signals blocked.
  */
 bool fz_sched_give_way(struct fz_fiber *self);
 
-/* Let those run first for whom something has arrived.  Outside the runtime, a fiber. */
+/*
+ * Look at the backend, and let fibers run whose requests are complete or whose deadlines have
+ * passed.  Called by a fiber, outside the runtime.
+ */
 void fz_sched_take_turns(struct fz_fiber *self);
 
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
 
-/* The first thing on a context that runs for the first time. */
+/* Call this first on a context that runs for the first time. */
 void fz_sched_arrived(struct fz_fiber *self);
 
 /*
- * Go on on another kernel thread.  In the runtime.  Returns false if there is none to
- * be had now; otherwise it may be the same again, by chance.
+ * Move the calling fiber to another carrier.  In the runtime.  Returns false if no carrier is
+ * free now.  After true the fiber may, by chance, run on the carrier that it had before.
  */
 bool fz_sched_move(struct fz_fiber *self);
 
-/* The caller stops being a fiber: its processor is for others.  In the runtime. */
+/* Give the caller's processor to others: the caller stops being a fiber.  In the runtime. */
 void fz_sched_give_up(struct fz_fiber *self);
 
-/* By a carrier, in its own context, with a processor or none, until it is to end. */
+/*
+ * Run fibers until the carrier must end.  By the carrier, in its own context, with a processor
+ * or without.
+ */
 void fz_sched_run_carrier(struct fz_carrier *carrier);
 
 /*
- * Whether a processor that nobody runs could be doing something: a fiber is
- * queued, a request has completed, a deadline has passed.  Any thread; a hint.
+ * Does the processor have something to do: a queued fiber, a completed request, a deadline that
+ * has passed?  Any thread; a hint.
  */
 bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 
-/* Make sure that somebody looks at the queues.  Any thread in the runtime. */
+/* See that a carrier looks at the run queues soon.  Any thread in the runtime. */
 void fz_sched_kick(void);
 
-/* For the monitor: take p from a carrier that uses it for too long. */
+/*
+ * By the monitor: take p from the carrier in seen_owner and give it to an idle carrier.  Returns
+ * false if the owner has changed, or no carrier is idle; then p becomes ANNOUNCED.
+ */
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 
-/* For the monitor: the carrier sits in a call.  Whoever needs p may take it. */
+/* By the monitor: the carrier sits in a call.  Any carrier that needs p may take it. */
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner);
 
 #endif

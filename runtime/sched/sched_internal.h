@@ -3,9 +3,8 @@
 #define FZ_RUNTIME_SCHED_SCHED_INTERNAL_H
 
 /*
- * runtime/sched/sched_internal.h - what the files of this room share: the word that says who
- * has a processor, waiting for one, locks taken outside the runtime, and what is checked at a
- * switch.
+ * runtime/sched/sched_internal.h - what the files of this room share: the owner word of a
+ * processor, waiting for a processor, locks taken outside the runtime, and the checks at a switch.
  */
 
 #include "runtime/base/lock.h"
@@ -22,8 +21,8 @@ static inline bool owner_cas(struct fz_processor *p, uintptr_t from, uintptr_t t
 {
 	/*
 	 * seq_cst: acquire takes over what the previous owner wrote, release
-	 * hands over ours; and an idle carrier's WAITING must be ordered before
-	 * its last look at the queues (pairs with fz_sched_kick()).
+	 * publishes what this one wrote; and an idle carrier's WAITING must be ordered
+	 * before its last look at the queues (pairs with fz_sched_kick()).
 	 */
 	return atomic_compare_exchange_strong_explicit(&p->owner, &from, to,
 						       memory_order_seq_cst,
@@ -36,23 +35,22 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
 
-/* Requests and deadlines that somebody must wait for, or runnable fibers. */
+/* Does p have requests or deadlines that a carrier must wait for, or runnable fibers? */
 bool fz_processor_needs_carrier(struct fz_processor *p);
 
 /*
- * Without a processor: the carrier's context pushes the caller to the global queue once
- * it is off its stack, and sleeps; it goes on on whatever carrier picks it.
+ * The calling fiber has no processor.  The carrier's own context pushes the fiber to the global
+ * queue once the fiber's context is saved, and sleeps.  The fiber continues on any carrier.
  */
 void fz_sched_queue_up(struct fz_fiber *self);
 
-/*
- * A kernel thread on which the context runs has become that of a carrier that has ended; and
- * c's is about to end.
- */
+/* Use the record of an ended carrier for the calling kernel thread, with this context. */
 void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context);
+
+/* The kernel thread of c is about to end. */
 void fz_carrier_ended(struct fz_carrier *c);
 
-/* Onto the idle list; then, by itself: sleep, as fz_carrier_sleep() does after that. */
+/* The two halves of fz_carrier_sleep(): go onto the idle list; sleep until woken. */
 void fz_carrier_push_idle(struct fz_carrier *c);
 bool fz_carrier_await(struct fz_carrier *c);
 

@@ -9,7 +9,7 @@
 #include "runtime/sched/monitor.h"
 
 static struct {
-	_Atomic uint32_t wanted;	/* futex; 1: not yet seen */
+	_Atomic uint32_t wanted;	/* futex; 1: asked for, and the spawner has not seen it */
 } spawner;
 
 void fz_spawner_want_spare(void)
@@ -31,7 +31,7 @@ void fz_spawner_run(void)
 			fz_sys_futex_wait(&spawner.wanted, 0, NULL);
 		if (FZ_FAULT(late_spare))
 			fz_syscall2(__NR_nanosleep, (long)&late, 0);
-		/* Out of memory: the monitor wants it again. */
+		/* After a failure the monitor asks again at its next tick. */
 		if (fz_carrier_keep_spare() == 0)
 			fz_monitor_poke();
 	}

@@ -22,8 +22,8 @@
 #include "runtime/signal/signal.h"
 
 /*
- * A limit may forbid any of the kernel threads that this takes.  So they come before
- * anything is changed, and the helpers wait until it is known that all are there.
+ * A limit may forbid any of the kernel threads that the start needs.  So the start makes them
+ * before it changes anything, and the helpers wait until all are there.
  */
 enum { START_UNDECIDED, START_DONE, START_FAILED };
 
@@ -32,9 +32,9 @@ static _Atomic uint32_t start_state;	/* futex */
 enum { HELPER_STACK = 256 * 1024, HELPER_GUARD = 4096 };
 
 struct helper {
-	void (*run)(void);		/* NULL: it is there to be counted */
+	void (*run)(void);		/* NULL: the thread is only there to be counted */
 	void *stack;
-	_Atomic uintptr_t tcb;		/* once it is there */
+	_Atomic uintptr_t tcb;		/* set by the thread when it runs */
 };
 
 static void *helper_thread(void *arg)
@@ -46,7 +46,7 @@ static void *helper_thread(void *arg)
 	self->tcb = fz_tcb_get();
 	self->kind = FZ_KIND_HELPER;
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
-	/* release: pairs with end_helper(), which then waits for us. */
+	/* release: pairs with end_helper(), which then waits for the end of this thread. */
 	atomic_store_explicit(&helper->tcb, self->tcb, memory_order_release);
 	/* acquire: pairs with decide(). */
 	while ((state = atomic_load_explicit(&start_state, memory_order_acquire)) ==
@@ -79,33 +79,32 @@ static void decide(uint32_t state)
 	fz_sys_futex_wake(&start_state, INT_MAX);
 }
 
-/* It must not be inside libc any more when libc is put back as it was. */
+/* Wait until the helper has left libc: the caller then puts libc back as it was. */
 static void end_helper(struct helper *helper)
 {
 	/* acquire: pairs with helper_thread(). */
 	while (!atomic_load_explicit(&helper->tcb, memory_order_acquire))
 		fz_syscall0(__NR_sched_yield);
-	/* acquire: the kernel clears the tid, which is on the stack. */
+	/* acquire: pairs with the kernel, which clears the tid; the tid is on the stack. */
 	while (atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_acquire))
 		fz_syscall0(__NR_sched_yield);
 	fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
 }
 
-/* What more than this leaves is enough, whatever else runs. */
+/* An RLIMIT_NPROC of at least this leaves enough kernel threads, whatever else runs. */
 enum { NARROW = 1024 };
 
 /*
- * The two helpers, the one for a moment, and three processes of the program's; of as many
- * more as there are processors, one is a spare, because the main thread is a carrier.
+ * Kernel threads needed besides one per processor: 2 helpers, 1 while a thread is being
+ * created, 3 left to the program for processes.  Of the threads per processor one is a spare,
+ * because the main thread is a carrier, too.
  */
 enum { BESIDES = 6, MOST = 256 + BESIDES };
 
 /*
- * How many of count processors can be had so that there are, besides the main thread,
- * the two helpers, a carrier for each, one more kernel thread for a
- * moment, which each new thread needs, and some for processes that it makes.  It is
- * tried, where the limit looks narrow, with as many kernel threads that do nothing.  May
- * be 0.  They are gone from this process, but may be counted for a moment longer: ret_narrow.
+ * How many of `count` processors the limit on kernel threads allows; may be 0.  If the limit is
+ * narrow, this tries it out with as many kernel threads as needed, which do nothing.
+ * *ret_narrow: the limit is narrow, and the kernel may still count the ended threads.
  */
 static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
 {
@@ -126,7 +125,10 @@ static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
 	return got < BESIDES ? 0 : got - BESIDES;
 }
 
-/* The context comes last: then there is room for one more, which each new thread needs. */
+/*
+ * The context comes last: its kernel thread ends at once, which shows that the limit leaves the
+ * one more kernel thread that each new thread needs for a moment.
+ */
 static int start_threads(struct fz_fiber **ret_context)
 {
 	static struct helper monitor = { .run = fz_monitor_run }, spawner = { .run = fz_spawner_run };
@@ -182,7 +184,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	int err;
 
 	*ret_why = "the limit on memory is low";
-	/* We take some 15 MB; with less than the rest the program may be at its limit. */
+	/* The library takes about 15 MB of the 64 MB; the rest is for the program. */
 	if (!fz_limits_allow_memory((size_t)64 << 20))
 		return -ENOMEM;
 	*ret_why = no_threads;
@@ -197,7 +199,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 			       sizeof(struct fz_processor), backend, &hooks, ret_why);
 	if (!err) {
 		err = start_threads(&context);
-		/* Those that were tried may be counted still. */
+		/* The kernel may still count the threads of allowed_processors(). */
 		for (int tries = 20; err == -EAGAIN && narrow && tries; tries--) {
 			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 			err = start_threads(&context);

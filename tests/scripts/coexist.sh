@@ -278,7 +278,7 @@ memory_churn()
 	succeeds 'limit data: threads that come and go' prlimit --stack=8388608 \
 		--data=120000000 env LD_PRELOAD="$library" FIBERIZE_VERBOSE=1 "$work/churn"
 	has 'limit data: says that stacks are smaller' "$work/err" \
-		'^fiberize: little memory is left: stacks of new threads are smaller$'
+		'^fiberize: the limit on memory .* leaves little: new threads get stacks of 512 KB'
 	succeeds 'limit data: little, and threads' prlimit --stack=8388608 --data=60000000 \
 		env LD_PRELOAD="$library" FIBERIZE_VERBOSE=1 "$here/work" 3
 	has 'limit data: little, and why' "$work/err" \
