@@ -18,13 +18,12 @@
  *	detour_slots.S	fz_detour_slots
  *	detour.h	the sizes of both
  *
- * Compile with -I<root> and -iquote <root>/arch/<cpu>, which picks the CPU
- * without an #ifdef.  (-iquote and not -I, or our syscall.h would hide libc's
- * <syscall.h>.)  Needs compiler headers only, and calls nothing.
+ * Compile with -I<root> and -iquote <root>/arch/<cpu>, which picks the CPU without an #ifdef.
+ * (-iquote and not -I, or our syscall.h would hide libc's <syscall.h>.)  This header needs
+ * compiler headers only, and calls nothing.
  *
- * A context that does not run is a *frame* on its own stack, and is named by
- * the stack pointer (sp) at which that frame lies.  All contexts, whoever saved
- * them, have the same frame, so that
+ * A context that does not run is a *frame* on its own stack, named by the stack pointer (sp) at
+ * which the frame lies.  All contexts, whatever saved them, have the same layout of frame, so that
  *
  *	a frame made by		may be entered by
  *	fz_switch		fz_switch
@@ -38,9 +37,9 @@
  * which belongs to a thread as <fenv.h> sees it.  It does not hold the signal
  * mask, the thread pointer, or anything else of the kernel's.
  *
- * Memory: fz_switch orders nothing between CPUs.  Whoever publishes an sp so
- * that another carrier may enter it does so with release, after fz_switch has
- * returned in the next context; who enters it has loaded it with acquire.
+ * Memory: fz_switch orders nothing between CPUs.  A thread that publishes an sp, so that another
+ * carrier may enter it, does so with release, after fz_switch has returned in the next context;
+ * the thread that enters it has loaded it with acquire.
  *
  * Signals: inside fz_switch there are a few instructions at which stack and
  * thread pointer belong to different contexts.  A handler that runs there has a
@@ -71,65 +70,61 @@ typedef void fz_switch_fn(void **save_sp, void *load_sp, uintptr_t tcb);
 extern fz_switch_fn *fz_switch;
 
 /*
- * Choose the fastest variants that this CPU and kernel allow.  hwcap2 is
- * getauxval(AT_HWCAP2).  Call it once, before the second thread exists;
- * everything here works before that too, only slower.
+ * Choose the fastest variants that this CPU and kernel allow.  hwcap2 is getauxval(AT_HWCAP2).
+ * Call it once, before the second thread exists; until then all functions work, but slower.
  */
 void fz_arch_init(unsigned long hwcap2);
 
 /*
- * Does the CPU compare return addresses of this thread with a stack of its own?
- * fz_switch does not change that one, so there can be no fibers then.
+ * Does the CPU compare this thread's return addresses with a shadow stack?  fz_switch does not
+ * change the shadow stack, so there can be no fibers then.
  */
 int fz_arch_shadow_stack(void);
 
 /*
- * Turn the calling kernel thread into a context that does not run: save a frame
- * as fz_switch does, store its sp in *save_sp, store 1 in *flag (release),
- * wake all private futex waiters on flag, and end the kernel thread with the
- * raw exit system call.  From the store to flag on, neither stack nor TCB is
- * touched, nor anything else in memory: the caller's context may already be
- * running elsewhere, and flag itself may be gone (a stale futex wake finds
- * nobody, or somebody who must cope with spurious wake-ups anyway).
+ * Turn the calling kernel thread into a context that does not run: save a frame as fz_switch does,
+ * store its sp in *save_sp, store 1 in *flag (release), wake all private futex waiters on flag,
+ * and end the kernel thread by the raw exit system call.  From the store to flag on, this function
+ * touches no memory, neither stack nor TCB: another kernel thread may already run the caller's
+ * context, and flag itself may be gone (a stale futex wake finds no waiter, or one that must cope
+ * with spurious wake-ups anyway).
  *
  * Returns when somebody enters the saved frame.
  *
- * Before calling it: block all signals (a handler would use the stack), and cut
- * what the kernel would write on exit: set_tid_address(0), robust list, rseq.
+ * Before the call: block all signals (a handler would use the stack), and disable what the kernel
+ * would write on exit: set_tid_address(0), robust list, rseq.
  */
 void fz_adopt(void **save_sp, _Atomic uint32_t *flag);
 
 /*
- * The reverse: start a kernel thread that enters the frame at load_sp with tcb
- * as its thread pointer.  flags are those of clone(2), CLONE_SETTLS is implied;
- * CLONE_VM is needed, and nothing that wants a tid pointer (CLONE_*_SETTID,
- * CLONE_CHILD_CLEARTID) is allowed: the new thread can call set_tid_address
- * itself.  It inherits the signal mask of the caller.
+ * The reverse of fz_adopt(): start a kernel thread that enters the frame at load_sp with tcb as
+ * its thread pointer.  flags are those of clone(2); CLONE_SETTLS is implied, CLONE_VM is needed,
+ * and no flag that wants a tid pointer (CLONE_*_SETTID, CLONE_CHILD_CLEARTID) is allowed: the new
+ * thread can call set_tid_address itself.  It inherits the signal mask of the caller.
  *
- * Returns the tid of the new kernel thread, or -errno; then the frame is
- * untouched.
+ * Returns the tid of the new kernel thread; or -errno, and the frame is untouched.
  */
 long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb);
 
 /*
- * Build the first frame of a context below stack_top (any alignment): entered,
- * it calls fn(arg), which must not return.  Its fenv is that of the caller, as
- * pthread_create promises.  Unwinding ends there, in fz_fiber_start.
- * Returns its sp.  Uses at most FZ_FRAME_ROOM bytes of the stack.
+ * Build the first frame of a context below stack_top (any alignment) and return its sp.  Entered,
+ * the frame calls fn(arg), which must not return.  Its fenv is that of the caller, as
+ * pthread_create promises.  Unwinding ends in fz_fiber_start.  Uses at most FZ_FRAME_ROOM bytes of
+ * the stack.
  */
 void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg);
 
 enum { FZ_FRAME_ROOM = 256 };
 
 /*
- * Give a saved frame the fenv of the caller.  For a fiber that is used again:
- * its new thread inherits from its creator, not from its predecessor.
+ * Give a saved frame the fenv of the caller.  For a fiber in its next life: the new thread
+ * inherits from its creator, not from the thread that used the fiber before.
  */
 void fz_frame_inherit_fenv(void *sp);
 
 /*
- * For backtraces of contexts that do not run: where the frame at sp returns to,
- * the frame pointer there, and the stack pointer after the return (its CFA).
+ * For backtraces of contexts that do not run: the address to which the frame at sp returns, the
+ * frame pointer there, and the stack pointer after the return (the frame's CFA).
  */
 uintptr_t fz_frame_pc(const void *sp);
 uintptr_t fz_frame_fp(const void *sp);
@@ -139,8 +134,8 @@ uintptr_t fz_frame_cfa(const void *sp);
 void fz_fiber_start(void);
 
 /*
- * What leads a function elsewhere, and keeps it callable: `jump` is for its first
- * bytes; `trampoline` does what these did and goes on behind them.
+ * What leads a function elsewhere and keeps it callable.  `jump` replaces its first bytes;
+ * `trampoline` does what these bytes did and goes on behind them.
  */
 struct fz_detour {
 	uint8_t jump[FZ_DETOUR_JUMP];
@@ -150,17 +145,20 @@ struct fz_detour {
 };
 
 /*
- * Work out how to lead the function of `size` bytes at fn to target, with its
- * trampoline at `at`.  Writes nothing but *ret.  Returns NULL, or why that cannot
- * be done: instructions that it does not know for sure, a distance too far.
+ * Compute how to lead the function of `size` bytes at fn to target, with its trampoline at `at`.
+ * Writes nothing but *ret.  Returns NULL, or why that cannot be done: an instruction that this
+ * code does not know for sure, or a distance too far.
  *
- * Whoever writes them sees to it that nobody runs there meanwhile, and that the
- * CPU's caches agree (__builtin___clear_cache).
+ * The caller writes jump and trampoline, sees to it that no thread runs there meanwhile, and makes
+ * the CPU's caches agree (__builtin___clear_cache).
  */
 const char *fz_detour_plan(const void *fn, size_t size, const void *target, const void *at,
 			   struct fz_detour *ret);
 
-/* Room for trampolines, in whole pages: executable, not writable, traps. */
+/*
+ * Memory for trampolines, in whole pages: executable, not writable; filled with instructions that
+ * trap.
+ */
 extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
 
 #pragma GCC visibility pop
@@ -176,13 +174,12 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
  *	long fz_clone_fork(unsigned long flags, void *child_tid);
  *
- * fz_tcb_get/set: the thread pointer, which is the address of libc's TCB on
- * x86-64 and just behind it on aarch64.  Async-signal-safe.  The compiler
- * believes that the thread pointer never changes: whoever calls fz_tcb_set must
- * not touch TLS (errno too) in the same function.
+ * fz_tcb_get/set: the thread pointer, which is the address of libc's TCB on x86-64, and the
+ * address just behind it on aarch64.  Async-signal-safe.  The compiler believes that the thread
+ * pointer never changes: a function that calls fz_tcb_set must not touch TLS (errno too).
  *
- * fz_clone_fork: the raw clone system call on the caller's own stack, whose order of
- * arguments is each machine's; returns as that does.
+ * fz_clone_fork: the raw clone system call on the caller's own stack; the order of its arguments
+ * differs between CPUs.  Returns what clone returns.
  */
 
 #endif

@@ -25,7 +25,7 @@ static inline uintptr_t fz_tcb_get(void)
 {
 	uintptr_t tcb;
 
-	/* Not volatile would let it be cached across fz_switch. */
+	/* Without volatile the compiler could cache the value across fz_switch. */
 	__asm__ volatile("mrs %0, tpidr_el0" : "=r"(tcb));
 	return tcb;
 }
@@ -61,7 +61,7 @@ static inline uint64_t fz_cycles(void)
 	return count;
 }
 
-/* The word of a pthread_spinlock_t. */
+/* Values of the word of a pthread_spinlock_t. */
 enum { FZ_SPIN_FREE = 0, FZ_SPIN_HELD = 1 };
 
 #endif

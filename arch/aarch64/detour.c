@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch/aarch64/detour.c - lead a function elsewhere by a jump over its first
- * instruction, which is moved.  arch/arch.h has the contract.
+ * arch/aarch64/detour.c - lead a function elsewhere by a jump in place of its first instruction,
+ * which moves to a trampoline.  arch/arch.h has the contract.
  *
- * One instruction makes room for a branch, which reaches 128 MB.  Those that
- * refer to where they are: adr and adrp become a load of what they compute; the
- * others (loads of literals, branches) do not begin functions of libc.
+ * One instruction makes room for a branch, which reaches 128 MB.  Instructions that depend on
+ * their address need care: adr and adrp become a load of the address that they compute; the others
+ * (loads of literals, branches) do not begin functions of libc and are refused.
  */
 #include "arch/arch.h"
 
@@ -25,7 +25,7 @@ static bool branch(uintptr_t from, uintptr_t to, uint32_t *ret)
 	return true;
 }
 
-/* What adr or adrp at `pc` puts into its register. */
+/* Returns what adr or adrp at address `pc` puts into its register. */
 static uint64_t address(uint32_t insn, uintptr_t pc)
 {
 	uint64_t value = (insn >> 5 & 0x7ffff) << 2 | (insn >> 29 & 3);
@@ -41,7 +41,10 @@ static bool is_adr(uint32_t insn)
 	return (insn & 0x1f000000) == 0x10000000;
 }
 
-/* Loads of literals, and every branch but those to a register. */
+/*
+ * Does the instruction depend on its address?  Loads of literals, and every branch except those to
+ * a register.
+ */
 static bool knows_its_place(uint32_t insn)
 {
 	return (insn & 0x3b000000) == 0x18000000 ||	/* ldr literal */
@@ -51,7 +54,10 @@ static bool knows_its_place(uint32_t insn)
 	       (insn & 0xfe000000) == 0x54000000;	/* b.cond */
 }
 
-/* blr, ret, exceptions and udf: nothing that a function begins with. */
+/*
+ * Does the instruction leave the function?  blr, ret, exceptions and udf; no function begins with
+ * one.
+ */
 static bool leaves(uint32_t insn)
 {
 	return (insn & 0xfe000000) == 0xd6000000 || (insn & 0xff000000) == 0xd4000000 ||

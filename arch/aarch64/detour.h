@@ -3,17 +3,17 @@
 #define FZ_ARCH_AARCH64_DETOUR_H
 
 /*
- * arch/aarch64/detour.h - how big things are, for C and assembly.
+ * arch/aarch64/detour.h - sizes for detours, for C and assembly.
  */
 
-/* A page of the largest kind that this CPU's kernels use. */
+/* The largest page size in bytes that kernels use on this CPU. */
 #define FZ_DETOUR_PAGE 65536
 
-/* Trampolines: how many there is room for, and bytes for one. */
+/* Number of trampolines, and bytes of each. */
 #define FZ_DETOUR_SLOTS 64
 #define FZ_DETOUR_ROOM 64
 
-/* Bytes that one may overwrite of a function. */
+/* Most bytes of a function that a detour overwrites. */
 #define FZ_DETOUR_JUMP 4
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch/aarch64/detour_slots.S - room for trampolines (detour.c), in pages of its own,
- * which whoever fills them makes writable for that time.
+ * arch/aarch64/detour_slots.S - memory for trampolines (detour.c), in pages of its own; the code
+ * that fills them makes them writable for that time.
  *
- * In the library's text, so that profilers and debuggers have a name for it and
+ * They lie in the library's text, so that profilers and debuggers have a name for them and
  * unwinders a rule: the caller's frame is as at the entry of a function.
  */
 #include "detour.h"

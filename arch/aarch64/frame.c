@@ -6,7 +6,7 @@
 
 #include "arch/arch.h"
 
-/* At the saved stack pointer; frame.h has the picture. */
+/* What lies at the saved stack pointer; frame.h draws it. */
 struct frame {
 	uint64_t fpcr, fpsr;
 	uint64_t d8_15[8];
@@ -43,7 +43,7 @@ void fz_frame_inherit_fenv(void *sp)
 
 void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg)
 {
-	/* Two words of zeros above, like the frame record of an outermost frame. */
+	/* Two zero words above the frame, like the frame record of an outermost frame. */
 	uint64_t *top = (uint64_t *)((uintptr_t)stack_top & ~(uintptr_t)15) - 2;
 	struct frame *f = (struct frame *)top - 1;
 

@@ -11,8 +11,7 @@
  *	+0xa0  x29 (frame pointer)  x30 (return address)
  *	+0xb0					<- CFA: sp after the return
  *
- * Included by the assembler too: numbers only.  frame.c asserts that its
- * struct agrees.
+ * The assembler includes it, too: numbers only.  frame.c asserts that its struct agrees.
  */
 
 #define FZ_FRAME_FPCR	0x00
@@ -24,8 +23,8 @@
 #define FZ_FRAME_SIZE	0xb0
 
 /*
- * A first frame returns this far into fz_fiber_start, and not to its first byte:
- * unwinders look up the return address minus one.  It is the size of bti.
+ * A first frame enters fz_fiber_start this many bytes behind its beginning, the size of bti:
+ * unwinders look up the return address minus one, which must lie in the function.
  */
 #define FZ_START_SKIP	4
 

@@ -9,13 +9,13 @@
  *	long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb);
  *	                     x0                   x1             x2
  *
- * frame.h draws the frame.  Each function saves one, and goes on at another (or
- * the same) that has the same layout: so the CFI stays right across the change
- * of sp, and a signal or a debugger may stop at any instruction here.
+ * frame.h draws the frame.  Each function saves one frame and goes on at a frame (another one or
+ * its own) with the same layout.  So the CFI stays right across the change of sp, and a signal or
+ * a debugger may stop at any instruction here.
  *
- * Not kept: the caller-saved registers (the C caller has spilled them; of v8-v15
- * the ABI keeps the low halves only) and the kernel's signal mask, which
- * runtime/sched/sched.c changes only when it differs.
+ * Not saved: the caller-saved registers, which the C caller has spilled (of v8-v15 the ABI keeps
+ * the low halves only), and the kernel's signal mask, which runtime/sched/sched.c changes only
+ * when it differs.
  */
 #include "frame.h"
 
@@ -27,8 +27,8 @@
 #define INT_MAX			0x7fffffff
 
 	/*
-	 * With no_caller the CFI must hold from the first byte on: a made frame
-	 * returns behind the first instruction, and is looked up one before.
+	 * With no_caller the CFI must hold from the first byte on: a made frame returns behind the
+	 * first instruction, and unwinders look up the address one byte before.
 	 */
 	.macro	FUNC name, no_caller=0
 	.p2align 4
@@ -88,9 +88,8 @@
 	.endm
 
 	/*
-	 * Writing fpcr drains the floating-point pipeline on many CPUs, and it
-	 * is the same nearly always.  Leaves x0 alone: fz_clone_resume returns
-	 * it.
+	 * Writing fpcr drains the floating-point pipeline on many CPUs, and the value nearly
+	 * always stays: write it only if it differs.  Leaves x0 alone: fz_clone_resume returns it.
 	 */
 	.macro	RESTORE_FRAME
 	ldp	x11, x12, [sp, #FZ_FRAME_FPCR]
@@ -154,7 +153,7 @@ FUNC fz_adopt
 	str	x11, [x0]
 	mov	w12, #1
 	stlr	w12, [x1]
-	/* From here on registers only: stack and TCB have a new owner. */
+	/* From here on use registers only: stack and TCB have a new owner. */
 	mov	x0, x1
 	mov	x1, #FUTEX_WAKE_PRIVATE
 	mov	w2, #INT_MAX
@@ -167,14 +166,13 @@ FUNC fz_adopt
 ENDFUNC fz_adopt
 
 /*
- * The parent saves a frame as well, though it only returns: then there is one
- * way out for parent and child, and no instruction at which the CFI would be
- * wrong for one of the two.
+ * The parent saves a frame, too, though it only returns: so parent and child leave by one path,
+ * and at no instruction the CFI is wrong for one of the two.
  */
 FUNC fz_clone_resume
 	SAVE_FRAME
 	orr	x0, x0, #CLONE_SETTLS
-	mov	x3, x2		/* tls; x1 is the child's stack pointer already */
+	mov	x3, x2		/* tls; x1 already is the child's stack pointer */
 	mov	x2, #0
 	mov	x4, #0
 	mov	x8, #NR_clone
@@ -183,9 +181,9 @@ FUNC fz_clone_resume
 ENDFUNC fz_clone_resume
 
 /*
- * First frame of a context: fn in x19, its argument in x20.  There is no caller,
- * and says so, or unwinders would walk off the top of the stack.  Entered behind
- * the bti, see FZ_START_SKIP.
+ * First frame of a context: fn in x19, its argument in x20.  It has no caller, and the CFI says
+ * so; else unwinders would walk off the top of the stack.  Entered behind the bti, see
+ * FZ_START_SKIP.
  */
 FUNC fz_fiber_start no_caller=1
 	mov	x29, #0		/* ends frame-pointer walks too */
@@ -196,8 +194,8 @@ FUNC fz_fiber_start no_caller=1
 ENDFUNC fz_fiber_start
 
 /*
- * Every entry above has its bti: say so, or one file would take the protection
- * from the whole library.  (Name size, value size, type NT_GNU_PROPERTY_TYPE_0;
+ * Every entry above has its bti: declare that, since one file without the declaration takes the
+ * protection from the whole library.  (Name size, value size, type NT_GNU_PROPERTY_TYPE_0;
  * GNU_PROPERTY_AARCH64_FEATURE_1_AND, its size, FEATURE_1_BTI, padding.)
  */
 	.section .note.gnu.property, "a", %note

@@ -3,8 +3,8 @@
 #define FZ_ARCH_X86_64_CPU_H
 
 /*
- * arch/x86_64/cpu.h - the thread pointer is the fs base, whose first word is
- * by the ABI its own address.  arch/arch.h has the contract.
+ * arch/x86_64/cpu.h - the thread pointer is the fs base; the first word there holds, by the ABI,
+ * its own address.  arch/arch.h has the contract.
  */
 
 #include <stdint.h>
@@ -13,11 +13,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The variants of fz_switch: with FSGSBASE, and with a system call. */
+/* The variants of fz_switch: set the fs base by an instruction (FSGSBASE), or by a system call. */
 void fz_switch_fsgsbase(void **save_sp, void *load_sp, uintptr_t tcb);
 void fz_switch_prctl(void **save_sp, void *load_sp, uintptr_t tcb);
 
-/* Whether user space may write the fs base.  Set by fz_arch_init. */
+/* May user space write the fs base?  Written by fz_arch_init. */
 extern unsigned char fz_cpu_fsgsbase;
 
 #pragma GCC visibility pop
@@ -29,7 +29,7 @@ static inline uintptr_t fz_tcb_get(void)
 {
 	uintptr_t tcb;
 
-	/* Not volatile would let it be cached across fz_switch. */
+	/* Without volatile the compiler could cache the value across fz_switch. */
 	__asm__ volatile("movq %%fs:0, %0" : "=r"(tcb));
 	return tcb;
 }
@@ -67,7 +67,7 @@ static inline uint64_t fz_cycles(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* The word of a pthread_spinlock_t. */
+/* Values of the word of a pthread_spinlock_t. */
 enum { FZ_SPIN_FREE = 1, FZ_SPIN_HELD = 0 };
 
 #endif

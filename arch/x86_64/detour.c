@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch/x86_64/detour.c - lead a function elsewhere by a jump over its first
- * instructions, which are moved.  arch/arch.h has the contract.
+ * arch/x86_64/detour.c - lead a function elsewhere by a jump in place of its first instructions,
+ * which move to a trampoline.  arch/arch.h has the contract.
  *
- * Only what compilers put at the beginning of libc's functions is understood:
- * push, mov, lea, arithmetic, and a conditional or final jump.  Calls are not: the
- * return address would be one that no unwinder knows.
+ * It knows only the instructions that compilers put at the beginning of libc's functions: push,
+ * mov, lea, arithmetic, and a conditional or final jump.  It refuses calls: their return address
+ * would lie in the trampoline, where no unwinder knows the function.
  */
 #include "arch/arch.h"
 
@@ -13,7 +13,7 @@ enum { JUMP_SIZE = 5 };		/* e9 rel32 */
 
 /* What must be done to an instruction when it is moved. */
 enum kind {
-	PLAIN,			/* nothing: it does not know where it is */
+	PLAIN,			/* nothing: it does not depend on its address */
 	RIP_RELATIVE,		/* its operand's distance changes */
 	JUMP, CONDITIONAL,	/* its target's distance changes */
 };
@@ -21,7 +21,7 @@ enum kind {
 struct insn {
 	unsigned length;
 	enum kind kind;
-	unsigned disp_at;	/* RIP_RELATIVE: where its distance of four bytes is */
+	unsigned disp_at;	/* RIP_RELATIVE: offset of its 4-byte distance */
 	uint8_t condition;	/* CONDITIONAL: low half of the opcode */
 	intptr_t distance;	/* jumps: from the instruction's end */
 };
@@ -35,15 +35,15 @@ static intptr_t get32(const uint8_t *p)
 }
 
 /*
- * The ModRM byte at `at`, what follows it, and `immediate` bytes after that.
- * Returns the length of the whole instruction.
+ * Decode the ModRM byte at `at`, its operand, and `immediate` bytes after that.  Returns the
+ * length of the whole instruction.
  */
 static unsigned operands(const uint8_t *p, unsigned at, unsigned immediate, struct insn *ret)
 {
 	unsigned mod = p[at] >> 6, rm = p[at] & 7, end = at + 1;
 
 	if (mod != 3 && rm == 4) {
-		/* SIB; with no base it has a displacement of four bytes. */
+		/* A SIB byte; without a base, 4 bytes of displacement follow. */
 		if (mod == 0 && (p[end] & 7) == 5)
 			end += 4;
 		end++;
@@ -59,7 +59,7 @@ static unsigned operands(const uint8_t *p, unsigned at, unsigned immediate, stru
 	return end + immediate;
 }
 
-/* Returns false if it is not one of those that we know. */
+/* Returns false if the instruction is not one that this file knows. */
 static bool decode(const uint8_t *p, struct insn *ret)
 {
 	unsigned at = 0;
@@ -72,7 +72,7 @@ static bool decode(const uint8_t *p, struct insn *ret)
 		ret->length = 4;
 		return p[1] == 0x0f && p[2] == 0x1e && p[3] == 0xfa;
 	}
-	/* fs: the thread control block. */
+	/* Prefix fs: the thread control block. */
 	if (p[at] == 0x64)
 		at++;
 	if ((p[at] & 0xf0) == 0x40)
@@ -88,10 +88,10 @@ static bool decode(const uint8_t *p, struct insn *ret)
 	case 0x8d:				/* arithmetic, test, mov, lea */
 		ret->length = operands(p, at, 0, ret);
 		break;
-	case 0x80: case 0x83:			/* the same with a byte */
+	case 0x80: case 0x83:			/* arithmetic with an immediate byte */
 		ret->length = operands(p, at, 1, ret);
 		break;
-	case 0x81:				/* ... with four */
+	case 0x81:				/* arithmetic with 4 immediate bytes */
 		ret->length = operands(p, at, 4, ret);
 		break;
 	case 0xb8 ... 0xbf:			/* mov immediate */
@@ -119,7 +119,10 @@ static bool decode(const uint8_t *p, struct insn *ret)
 	return true;
 }
 
-/* Store what leads from `end`, the end of an instruction, to `to`. */
+/*
+ * Store the distance from `end`, the end of an instruction, to `to`.  Returns false if 32 bits
+ * cannot hold it.
+ */
 static bool put32(uint8_t *p, uintptr_t to, uintptr_t end)
 {
 	int64_t distance = (int64_t)(to - end);
@@ -129,7 +132,10 @@ static bool put32(uint8_t *p, uintptr_t to, uintptr_t end)
 	return value == distance;
 }
 
-/* Append the instruction at `from`, as it must be at `at`. */
+/*
+ * Append the instruction at `from` to the trampoline at `at`, with its distance corrected.
+ * Returns false if the distance is too far.
+ */
 static bool move(const struct insn *insn, const uint8_t *from, uintptr_t at,
 		 struct fz_detour *d)
 {
@@ -160,8 +166,8 @@ static bool move(const struct insn *insn, const uint8_t *from, uintptr_t at,
 }
 
 /*
- * Whether a jump from within the function may lead behind its first byte and
- * before `moved`.  Bytes that only look like one count too.
+ * May a jump of the function lead behind its first byte and before `moved`?  Takes all bytes from
+ * `moved` on for possible jumps.
  */
 static bool jumps_back(const uint8_t *p, size_t size, unsigned moved)
 {
@@ -184,20 +190,23 @@ const char *fz_detour_plan(const void *fn, size_t size, const void *target, cons
 			   struct fz_detour *ret)
 {
 	const uint8_t *p = fn;
-	intptr_t nearest = INTPTR_MAX;	/* that what is moved jumps to, and lies behind fn */
+	intptr_t nearest = INTPTR_MAX;	/* nearest target behind fn of a moved jump */
 	unsigned moved = 0;
 	bool ended = false;
 
 	*ret = (struct fz_detour){ .jump = { 0xe9 }, .jump_size = JUMP_SIZE };
 	while (moved < JUMP_SIZE) {
-		/* The longest that decode() looks at. */
+		/* The most bytes that decode() reads. */
 		const unsigned longest = 15;
 		uint8_t bytes[15] = { 0 };
 		struct insn insn;
 
 		if (ended || moved >= size)
 			return "it is too short";
-		/* Never beyond the function, whatever its last bytes seem to be. */
+		/*
+		 * Never read beyond the function, even if its last bytes look like a longer
+		 * instruction.
+		 */
 		__builtin_memcpy(bytes, p + moved,
 				 size - moved < longest ? size - moved : longest);
 		if (!decode(bytes, &insn) || moved + insn.length > size)

@@ -9,7 +9,7 @@
 /* HWCAP2_FSGSBASE: the kernel has set CR4.FSGSBASE (Linux 5.9). */
 #define HWCAP2_FSGSBASE_BIT 2UL
 
-/* At the saved stack pointer; frame.h has the picture. */
+/* What lies at the saved stack pointer; frame.h draws it. */
 struct frame {
 	uint32_t mxcsr;
 	uint16_t x87cw;
@@ -29,7 +29,7 @@ _Static_assert(offsetof(struct frame, mxcsr) == FZ_FRAME_MXCSR &&
 _Static_assert(sizeof(struct frame) + 32 <= FZ_FRAME_ROOM,
 	       "a first frame fits, wherever stack_top is");
 
-/* The variant that works everywhere, until we know better. */
+/* The variant that works everywhere, until fz_arch_init() chooses. */
 fz_switch_fn *fz_switch = fz_switch_prctl;
 unsigned char fz_cpu_fsgsbase;
 
@@ -53,9 +53,9 @@ void fz_frame_inherit_fenv(void *sp)
 void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg)
 {
 	/*
-	 * fz_fiber_start is entered with rsp at a multiple of 16, so that its
-	 * call leaves fn with what the ABI promises.  The two words above are
-	 * zero for walkers that look for a return address there.
+	 * fz_fiber_start is entered with rsp at a multiple of 16, so that its call leaves fn with
+	 * the alignment that the ABI promises.  The two words above the frame are zero for stack
+	 * walkers that look for a return address there.
 	 */
 	uint64_t *top = (uint64_t *)((uintptr_t)stack_top & ~(uintptr_t)15) - 2;
 	struct frame *f = (struct frame *)top - 1;

@@ -15,8 +15,7 @@
  *	+0x38  return address			<- CFA - 8
  *	+0x40					<- CFA: rsp after the return
  *
- * Included by the assembler too: numbers only.  frame.c asserts that its
- * struct agrees.
+ * The assembler includes it, too: numbers only.  frame.c asserts that its struct agrees.
  */
 
 #define FZ_FRAME_MXCSR	0x00
@@ -28,14 +27,14 @@
 #define FZ_FRAME_SIZE	0x40
 
 /*
- * The x87 status bits that are a thread's: the sticky flags IE DE ZE OE UE PE,
- * and ES, which is set while an unmasked one waits to be raised.
+ * The x87 status bits that belong to a thread: the sticky flags IE DE ZE OE UE PE, and ES, which
+ * is set while an unmasked exception waits to be raised.
  */
 #define FZ_X87_FLAGS	0xbf
 
 /*
- * A first frame returns this far into fz_fiber_start, and not to its first byte:
- * unwinders look up the return address minus one.  It is the size of endbr64.
+ * A first frame enters fz_fiber_start this many bytes behind its beginning, the size of endbr64:
+ * unwinders look up the return address minus one, which must lie in the function.
  */
 #define FZ_START_SKIP	4
 

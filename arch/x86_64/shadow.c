@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch/x86_64/shadow.c - are return addresses compared with a shadow stack?
+ * arch/x86_64/shadow.c - does the CPU compare return addresses with a shadow stack?
  */
 #include "arch/arch.h"
 

@@ -9,16 +9,16 @@
  *	long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb);
  *	                     rdi                  rsi            rdx
  *
- * frame.h draws the frame.  Each function saves one, and goes on at another (or
- * the same) that has the same layout: so the CFI stays right across the change
- * of rsp, and a signal or a debugger may stop at any instruction here.
+ * frame.h draws the frame.  Each function saves one frame and goes on at a frame (another one or
+ * its own) with the same layout.  So the CFI stays right across the change of rsp, and a signal or
+ * a debugger may stop at any instruction here.
  *
- * Not kept: the caller-saved registers (the C caller has spilled them) and the
- * kernel's signal mask, which runtime/sched/sched.c changes only when it differs.
+ * Not saved: the caller-saved registers, which the C caller has spilled, and the kernel's signal
+ * mask, which runtime/sched/sched.c changes only when it differs.
  *
- * There is deliberately no .note.gnu.property that claims shadow stack support:
- * without it the loader does not turn shadow stacks on, which a change of rsp
- * alone would violate.
+ * This file deliberately has no .note.gnu.property that declares shadow stack support: without it
+ * the loader does not turn shadow stacks on.  With a shadow stack, a change of rsp alone would
+ * fault.
  */
 #include "frame.h"
 
@@ -37,8 +37,8 @@
 #define X87ENV_SW		4
 
 	/*
-	 * With no_caller the CFI must hold from the first byte on: a made frame
-	 * returns behind the first instruction, and is looked up one before.
+	 * With no_caller the CFI must hold from the first byte on: a made frame returns behind the
+	 * first instruction, and unwinders look up the address one byte before.
 	 */
 	.macro	FUNC name, no_caller=0
 	.p2align 4
@@ -89,14 +89,13 @@
 	.endm
 
 	/*
-	 * The x87 flags can be loaded only with the whole environment, which is
-	 * slow, so that is done when they differ: rarely, since only long double
-	 * arithmetic sets them.  They cannot be left out: a control word that
-	 * unmasks an exception whose flag another context left behind makes the
-	 * next x87 instruction raise SIGFPE here.
+	 * The x87 flags can be loaded only with the whole environment, which is slow: load it only
+	 * if the flags differ.  That is rare, since only long double arithmetic sets them.  The
+	 * flags must not be left out: if the control word unmasks an exception whose flag another
+	 * context has left behind, the next x87 instruction raises SIGFPE here.
 	 *
-	 * The environment goes below rsp, into the red zone, where no signal
-	 * frame is put.  Leaves rax alone: fz_clone_resume returns it.
+	 * The environment goes below rsp, into the red zone, where the kernel puts no signal
+	 * frame.  Leaves rax alone: fz_clone_resume returns it.
 	 */
 	.macro	RESTORE_FRAME
 	ldmxcsr	FZ_FRAME_MXCSR(%rsp)
@@ -141,14 +140,14 @@ FUNC fz_switch_prctl
 	SAVE_FRAME
 	movq	%rsp, (%rdi)
 	movq	%rsi, %rsp
-	/* The system call clobbers rax, rcx and r11; RESTORE_FRAME needs none. */
+	/* The system call clobbers rax, rcx and r11; RESTORE_FRAME does not need their values. */
 	movl	$ARCH_SET_FS, %edi
 	movq	%rdx, %rsi
 	movl	$NR_arch_prctl, %eax
 	syscall
 	testl	%eax, %eax
 	jz	1f
-	ud2		/* tcb was no address: do not run with another's TLS */
+	ud2		/* tcb is no address: do not run with another context's TLS */
 1:	RESTORE_FRAME
 ENDFUNC fz_switch_prctl
 
@@ -156,7 +155,7 @@ FUNC fz_adopt
 	SAVE_FRAME
 	movq	%rsp, (%rdi)
 	movl	$1, (%rsi)	/* release: x86 does not reorder stores */
-	/* From here on registers only: stack and TCB have a new owner. */
+	/* From here on use registers only: stack and TCB have a new owner. */
 	movq	%rsi, %rdi
 	movl	$FUTEX_WAKE_PRIVATE, %esi
 	movl	$INT_MAX, %edx
@@ -169,14 +168,13 @@ FUNC fz_adopt
 ENDFUNC fz_adopt
 
 /*
- * The parent saves a frame as well, though it only returns: then there is one
- * way out for parent and child, and no instruction at which the CFI would be
- * wrong for one of the two.
+ * The parent saves a frame, too, though it only returns: so parent and child leave by one path,
+ * and at no instruction the CFI is wrong for one of the two.
  */
 FUNC fz_clone_resume
 	SAVE_FRAME
 	orq	$CLONE_SETTLS, %rdi
-	movq	%rdx, %r8	/* tls; rsi is the child's stack pointer already */
+	movq	%rdx, %r8	/* tls; rsi already is the child's stack pointer */
 	xorl	%edx, %edx
 	xorl	%r10d, %r10d
 	movl	$NR_clone, %eax
@@ -185,9 +183,9 @@ FUNC fz_clone_resume
 ENDFUNC fz_clone_resume
 
 /*
- * First frame of a context: fn in r12, its argument in r13.  There is no caller,
- * and says so, or unwinders would walk off the top of the stack.  Entered behind
- * the endbr64, see FZ_START_SKIP.
+ * First frame of a context: fn in r12, its argument in r13.  It has no caller, and the CFI says
+ * so; else unwinders would walk off the top of the stack.  Entered behind the endbr64, see
+ * FZ_START_SKIP.
  */
 FUNC fz_fiber_start no_caller=1
 	xorl	%ebp, %ebp	/* ends frame-pointer walks too */

@@ -73,8 +73,12 @@ struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
 		return &b->epoll;
 	err = fz_epoll_init(&b->epoll, &why);
 	if (err)
-		fz_die("io_uring is forbidden in mid-run, and %s fails, error %d", why, -err);
-	/* What is in flight there arrives here. */
+		fz_die("io_uring became forbidden, and epoll cannot take over: %s failed, error %d",
+		       why, -err);
+	/*
+	 * Requests in flight on the lost ring still complete there; let their completions end this
+	 * instance's waits.
+	 */
 	fz_epoll_add_ring(&b->epoll,
 			  atomic_load_explicit(&b->ring.fd, memory_order_relaxed));
 	return &b->epoll;
@@ -86,7 +90,7 @@ int fz_backend_fd(const struct fz_backend *b, uint32_t i)
 		&b->ring.fd, &b->ring.event_fd, &b->epoll.fd, &b->epoll.event_fd,
 	};
 
-	/* relaxed: written before the second thread, or by who vacates it. */
+	/* relaxed: written before there is a second thread, or by fz_backend_vacate_fd(). */
 	return atomic_load_explicit(fds[i], memory_order_relaxed);
 }
 

@@ -3,14 +3,14 @@
 #define FZ_RUNTIME_BACKEND_BACKEND_H
 
 /*
- * runtime/backend/backend.h - where the kernel tells a processor that something happened:
- * what the scheduler asks of ring.c (io_uring) or epoll.c.
- * Nothing here knows fibers or carriers: what is above is told by hooks.h.
+ * runtime/backend/backend.h - how the kernel tells a processor that something happened: what the
+ * scheduler asks of ring.c (io_uring) or epoll.c.  A backend knows no fibers and no carriers; it
+ * reports to the scheduler through hooks.h.
  *
- * All processors use the same.  One that has no ring has an empty one, so that the
- * questions asked at every switch need not know.
+ * All processors use one kind of backend.  With epoll a processor's ring is empty
+ * (fz_ring_init_none), so that the questions asked at every switch need no test of the kind.
  *
- * "By the owner" means the carrier that has the processor in RUNTIME.
+ * "By the owner" means: called by the carrier that has the processor and is in the runtime.
  */
 
 #include "runtime/backend/choice.h"
@@ -24,41 +24,47 @@ struct fz_backend {
 	struct fz_epoll epoll;
 };
 
-/* Descriptors of ours that one backend may have, at most. */
+/* The most own descriptors that one backend can have. */
 enum { FZ_BACKEND_FDS = 4 };
 
-/* b's epoll instance, made now if the ring has just been lost.  By the owner. */
+/* Return b's epoll instance; make it if the ring has just been lost.  By the owner. */
 struct fz_epoll *fz_backend_epoll(struct fz_backend *b);
 
 /*
- * Make those of n processors, stride bytes apart; as wished for, and all of the same
- * kind.  The ring.owner of each is set already.  Returns 0 or -errno, with what failed in
- * *ret_why; then nothing is left.
+ * Make the backends of n processors, stride bytes apart, all of one kind, which wish selects.  The
+ * caller has set each ring.owner.  Returns 0 or -errno, with what failed in *ret_why; after a
+ * failure no backend is left.
  */
 int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
 		     enum fz_backend_kind wish, const struct fz_backend_hooks *hooks,
 		     const char **ret_why);
 void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride);
 
-/* The i-th of its descriptors, or -1.  Any thread. */
+/*
+ * Returns b's own descriptor number i (0 .. FZ_BACKEND_FDS - 1), or -1 if it is not open.  Any
+ * thread.
+ */
 int fz_backend_fd(const struct fz_backend *b, uint32_t i);
 
-/* Move away from number fd, because the program wants it.  0 or -errno. */
+/*
+ * If one of b's own descriptors has number fd, move it elsewhere, because the program wants fd.
+ * Returns 0 or -errno.
+ */
 int fz_backend_vacate_fd(struct fz_backend *b, int fd);
 
-/* Requests that the kernel has not been told of.  Any thread; a hint. */
+/* How many requests are queued and not yet submitted.  Any thread; a hint. */
 static inline uint32_t fz_backend_queued(const struct fz_backend *b)
 {
 	return fz_ring_queued(&b->ring);
 }
 
-/* Tell it.  By the owner. */
+/* Submit the queued requests.  By the owner. */
 static inline void fz_backend_submit(struct fz_backend *b)
 {
 	fz_ring_submit(&b->ring);
 }
 
-/* Fibers wait for something that arrives here.  Any thread; a hint. */
+/* Does any fiber wait for something that arrives at this backend?  Any thread; a hint. */
 static inline bool fz_backend_in_flight(const struct fz_backend *b)
 {
 	return b->ring.in_flight ||
@@ -66,37 +72,43 @@ static inline bool fz_backend_in_flight(const struct fz_backend *b)
 	       atomic_load_explicit(&b->epoll.watching, memory_order_relaxed);
 }
 
-/* Has something arrived, as far as memory tells?  Any thread; a hint. */
+/* Does the completion queue hold completions?  No system call.  Any thread; a hint. */
 static inline bool fz_backend_has_completions(const struct fz_backend *b)
 {
 	return fz_ring_has_completions(&b->ring);
 }
 
-/* Should the owner ask the kernel now and then what has arrived?  Any thread. */
+/* Must the owner ask the kernel from time to time what has arrived?  Any thread; a hint. */
 static inline bool fz_backend_wants_poll(const struct fz_backend *b)
 {
 	return fz_ring_has_task_work(&b->ring) ||
 	       atomic_load_explicit(&b->epoll.watching, memory_order_relaxed);
 }
 
-/* Would it then wake somebody?  May be a system call.  Any thread; a hint. */
+/*
+ * Would fz_backend_poll() find something to wake a fiber for?  May make a system call.  Any
+ * thread; a hint.
+ */
 bool fz_backend_has_arrivals(const struct fz_backend *b);
 
 /*
- * Tell the kernel what is queued, ask it what has happened, wake whoever waits for
- * that; does not sleep.  By the owner.
+ * Submit queued requests, ask the kernel what has happened, and wake the fibers that wait for it.
+ * Sets *ret_kicked if the processor was kicked.  Does not sleep.  By the owner.
  */
 void fz_backend_poll(struct fz_backend *b, bool *ret_kicked);
 
-/* So much that the kernel may run out of room for more?  By the owner. */
+/*
+ * Is the completion queue more than half full, so that the kernel may run out of room?  By the
+ * owner.
+ */
 static inline bool fz_backend_is_crowded(const struct fz_backend *b)
 {
 	return fz_ring_is_crowded(&b->ring);
 }
 
 /*
- * Wake whoever waits for what has arrived as far as memory tells, for `most` of it.
- * By the owner.
+ * Process at most `most` completions from the completion queue: wake the fibers that wait for
+ * them.  No system call but for settle() in ring.c.  By the owner.
  */
 static inline void fz_backend_reap(struct fz_backend *b, uint32_t most, bool *ret_kicked)
 {
@@ -104,8 +116,8 @@ static inline void fz_backend_reap(struct fz_backend *b, uint32_t most, bool *re
 }
 
 /*
- * Before a wait, by the owner: kicks are to reach the kernel thread tid.  Returns false
- * if there is something to do first: to reap, or fibers that it has made runnable.
+ * First step of a wait, by the owner: let kicks reach the kernel thread tid.  Returns false if the
+ * owner must not wait yet: there are completions to reap, or submitting has made fibers runnable.
  */
 static inline bool fz_backend_arm(struct fz_backend *b, int tid)
 {
@@ -121,15 +133,16 @@ static inline bool fz_backend_arm(struct fz_backend *b, int tid)
 	return !fz_ring_has_completions(&b->ring);
 }
 
-/* Then: what the wait is to submit.  By the owner. */
+/* Second step of a wait, by the owner: returns how many requests fz_backend_wait() must submit. */
 static inline uint32_t fz_backend_publish(struct fz_backend *b)
 {
 	return fz_epoll_active(&b->epoll) ? 0 : fz_ring_publish(&b->ring);
 }
 
 /*
- * Submit what was published and sleep until something arrives, the deadline, or a
- * signal.  Not only by the owner, and it changes nothing that is the owner's.
+ * Third step of a wait: submit `published` requests and sleep until something arrives, the
+ * deadline, or a signal.  The caller may have lost the processor meanwhile; so this changes nothing
+ * that belongs to the owner.
  */
 static inline void fz_backend_wait(struct fz_backend *b, uint32_t published,
 				   fz_nsec deadline, struct fz_arrivals *ret_arrivals)
@@ -141,8 +154,8 @@ static inline void fz_backend_wait(struct fz_backend *b, uint32_t published,
 }
 
 /*
- * After it: wake whoever waits for that, by the owner, or if it is owned by another
- * now, by a carrier that has no processor.
+ * Last step of a wait: wake the fibers that wait for what fz_backend_wait() reported.  owned: the
+ * caller is the owner; false: the processor has another owner now, and the caller has none.
  */
 static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *arrivals,
 				      bool owned, bool *ret_kicked)

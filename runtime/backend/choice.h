@@ -3,34 +3,37 @@
 #define FZ_RUNTIME_BACKEND_CHOICE_H
 
 /*
- * runtime/backend/choice.h - which backend it is, and why that.
+ * runtime/backend/choice.h - which backend is in use, and why.
  */
 
 #include "runtime/base/base.h"
 
 enum fz_backend_kind {
-	FZ_BACKEND_AUTO,	/* only as a wish: io_uring, or epoll if that fails */
+	FZ_BACKEND_AUTO,	/* only as a wish: io_uring, or epoll if io_uring fails */
 	FZ_BACKEND_RING,
 	FZ_BACKEND_EPOLL,
 };
 
 struct fz_backend_choice {
-	/* Written while there is one thread, or when the ring is lost. */
+	/* enum fz_backend_kind; written while there is one thread, or when the ring is lost. */
 	_Atomic uint32_t kind;
-	const char *failed;	/* what of io_uring failed, or NULL */
-	int error;		/* and how: an error number, or 0 */
+	const char *failed;	/* which step of io_uring failed, or NULL */
+	int error;		/* the error number of that failure, or 0 */
 };
 extern struct fz_backend_choice fz_backend_choice FZ_HIDDEN;
 
 static inline enum fz_backend_kind fz_backend_kind(void)
 {
-	/* relaxed: who uses the ring after it was lost is told to come back. */
+	/*
+	 * relaxed: an old value does no harm; the kernel refuses the lost ring, and the caller
+	 * tries again.
+	 */
 	return atomic_load_explicit(&fz_backend_choice.kind, memory_order_relaxed);
 }
 
 /*
- * io_uring has become forbidden in mid-run (a seccomp filter): from now on it is epoll.
- * What is in flight completes as the kernel sees fit.  Any thread.
+ * io_uring has become forbidden while the program runs (a seccomp filter): use epoll from now on.
+ * Requests in flight complete when the kernel completes them.  Any thread.
  */
 void fz_backend_lose_ring(int error);
 

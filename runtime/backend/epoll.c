@@ -11,10 +11,10 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 
-/* In epoll_event.data: a descriptor, or one of these. */
+/* epoll_event.data holds a watched descriptor, or one of these values. */
 enum { DATA_KICK = -1, DATA_RING = -2 };
 
-/* epoll_pwait2 is there (Linux 5.11). */
+/* Does the kernel have epoll_pwait2 (Linux 5.11)?  Written by fz_epoll_init(). */
 static bool has_pwait2;
 
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals)
@@ -38,14 +38,17 @@ void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret
 			ret_arrivals->count = n > 0 ? (int)n : 0;
 			return;
 		}
-		/* until the baseline is 5.11: epoll_wait counts milliseconds. */
+		/*
+		 * until the baseline is 5.11: epoll_wait counts milliseconds, so ppoll sleeps, in
+		 * nanoseconds.
+		 */
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&ts, 0, 0);
 	}
 	n = fz_syscall6(__NR_epoll_pwait, fd, (long)ret_arrivals->events, FZ_ARRIVALS,
 			timeout, 0, 0);
-	/* -EINTR and the like: the caller looks at everything anyway. */
+	/* After -EINTR and other errors the caller checks for work anyway. */
 	ret_arrivals->count = n > 0 ? (int)n : 0;
 }
 
@@ -63,8 +66,9 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 		} else if (owned && fd == DATA_KICK) {
 			*ret_kicked = true;
 			/*
-			 * Level-triggered: it stays for who is not the owner any more, and
-			 * would otherwise sleep here until something else arrives.
+			 * The eventfd is level-triggered: left unread, it also ends the wait of a
+			 * carrier that has lost the processor, which would otherwise sleep here
+			 * until something else arrives.
 			 */
 			if (atomic_load_explicit(&e->losers, memory_order_seq_cst) > 0)
 				continue;
@@ -164,7 +168,7 @@ int fz_epoll_vacate_fd(struct fz_epoll *e, int fd)
 	if (!fz_epoll_active(e) ||
 	    (!is_event && atomic_load_explicit(&e->fd, memory_order_relaxed) != fd))
 		return 0;
-	/* The registration of the eventfd stays: the open file lives on in the copy. */
+	/* The eventfd stays registered: its open file lives on in the copy. */
 	copy = fz_own_fd_elsewhere(fd);
 	if (copy < 0)
 		return copy;

@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BACKEND_EPOLL_H
 
 /*
- * runtime/backend/epoll.h - one epoll instance per processor: wake fibers when their
- * descriptors are ready.  For kernels, containers and sandboxes without io_uring.
+ * runtime/backend/epoll.h - one epoll instance per processor: wakes fibers when their descriptors
+ * are ready.  For kernels, containers and sandboxes without io_uring.
  */
 
 #include <sys/epoll.h>
@@ -12,16 +12,19 @@
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
 
-/* Part of a processor. */
+/* Part of a processor (struct fz_backend). */
 struct fz_epoll {
 	_Atomic int fd;			/* -1: not in use */
 	_Atomic int event_fd;		/* written by fz_epoll_kick() */
-	_Atomic uint32_t watching;	/* watches linked with this instance */
-	/* Carriers that wait here and lost the processor: a kick stays until they left. */
+	_Atomic uint32_t watching;	/* watches that wait on this instance */
+	/*
+	 * Carriers in fz_epoll_wait() that have lost the processor.  While there are any, a kick
+	 * stays unread.
+	 */
 	_Atomic int losers;
 };
 
-/* What an instance reported. */
+/* What one fz_epoll_wait() reported. */
 enum { FZ_ARRIVALS = 128 };
 struct fz_arrivals {
 	int count;
@@ -32,24 +35,26 @@ struct fz_arrivals {
 int fz_epoll_init(struct fz_epoll *e, const char **ret_why);
 void fz_epoll_fini(struct fz_epoll *e);
 
-/* Let completions on a ring end the wait, too; they are for who reaps the ring. */
+/* Let completions on a ring end fz_epoll_wait(), too.  Its owner then reaps them from the ring. */
 void fz_epoll_add_ring(struct fz_epoll *e, int ring_fd);
 
 static inline bool fz_epoll_active(const struct fz_epoll *e)
 {
-	/* relaxed: set before the second thread, or when the ring failed. */
+	/*
+	 * relaxed: written before there is a second thread, or by the owner when the ring is lost.
+	 */
 	return atomic_load_explicit(&e->fd, memory_order_relaxed) >= 0;
 }
 
 /*
- * Sleep until something is ready, the deadline, or a signal.  deadline 0: do not
- * sleep.  Not only by the owner.
+ * Sleep until something is ready, the deadline, or a signal.  deadline 0: do not sleep.  The
+ * caller may be the owner or a carrier that has lost the processor.
  */
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals);
 
 /*
- * Wake those who wait for what arrived, as the owner or in nobody's name.  A kick is
- * only for the owner: it stays for the next wait otherwise.
+ * Wake the fibers that wait for what arrived.  owned: the caller is the owner.  Only the owner
+ * takes a kick; for another caller the kick stays and ends the next wait.
  */
 void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool owned,
 		      bool *ret_kicked);
@@ -60,7 +65,10 @@ bool fz_epoll_has_arrivals(const struct fz_epoll *e);
 /* Make fz_epoll_wait() return.  Any thread, signal handlers too. */
 void fz_epoll_kick(struct fz_epoll *e);
 
-/* Move a descriptor away from number fd, because the program wants it. */
+/*
+ * If one of the instance's own descriptors has number fd, move it elsewhere, because the program
+ * wants fd.  Returns 0 or -errno.
+ */
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd);
 
 static inline long fz_epoll_control(const struct fz_epoll *e, int operation, int fd,
@@ -72,13 +80,22 @@ static inline long fz_epoll_control(const struct fz_epoll *e, int operation, int
 			   operation, fd, (long)&event);
 }
 
-/* Descriptor fd is about to be closed; whoever has a watch of it gets a copy next.  Any thread. */
+/*
+ * Descriptor fd is about to be closed: take it out of the instance.  The caller then gives each
+ * watch of fd a copy (fz_watch_closing).  Any thread.
+ */
 void fz_epoll_remove(struct fz_epoll *e, int fd);
 
-/* A carrier that waits has lost the processor (1), has left (-1).  Any carrier. */
+/*
+ * Count a carrier in fz_epoll_wait() that has lost the processor (change 1), or that has left the
+ * wait (-1).  Any carrier.
+ */
 static inline void fz_epoll_note_loser(struct fz_epoll *e, int change)
 {
-	/* seq_cst: before the kick that is for it. */
+	/*
+	 * seq_cst: the count is visible before the kick meant for that carrier; pairs with
+	 * fz_epoll_deliver().
+	 */
 	atomic_fetch_add_explicit(&e->losers, change, memory_order_seq_cst);
 }
 

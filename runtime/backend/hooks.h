@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BACKEND_HOOKS_H
 
 /*
- * runtime/backend/hooks.h - what a backend needs of the scheduler, which is above it.  Set by
- * fz_backends_init().
+ * runtime/backend/hooks.h - what a backend needs of the scheduler, which is the layer above.  Set
+ * by fz_backends_init().
  */
 
 #include "runtime/base/base.h"
@@ -12,12 +12,15 @@
 
 struct fz_backend_hooks {
 	/*
-	 * What the ticket's owner waited for has happened.  Returns false if something else
-	 * has ended that wait.  In the runtime.
+	 * The event that the ticket's fiber waits for has happened: wake it.  Returns false if
+	 * something else has already ended that wait.  Called in the runtime.
 	 */
 	bool (*wake)(struct fz_ticket ticket);
 
-	/* The calling kernel thread hands requests to the kernel, which are lost if it ends. */
+	/*
+	 * Called before a kernel thread submits requests: the kernel cancels them if that kernel
+	 * thread ends.
+	 */
 	void (*submits)(void);
 };
 extern struct fz_backend_hooks fz_backend_hooks FZ_HIDDEN;

@@ -13,17 +13,22 @@ enum {
 	KEPT = 1 << 21,
 	WORD_BITS = 64,
 	/*
-	 * The kernel's table of descriptors is a power of two that the highest number fits in,
-	 * of 8 bytes for each, and every fork copies it: not at the end of a limit of a million.
+	 * Where own descriptors begin if the limit is higher.  The kernel's table of descriptors
+	 * has 8 bytes for each number, up to the power of two above the highest one in use, and
+	 * every fork copies it: own descriptors just below a limit of a million would make it 8
+	 * MB.
 	 */
 	HIGH = (1 << 14) - 1024,
-	ROOM = 64,		/* left to us below a limit that cannot be raised */
+	ROOM = 64,		/* numbers that we take below a limit that cannot be raised */
 };
 
-/* Guards the limit of descriptors while it is wider. */
+/* Held while RLIMIT_NOFILE is raised for a moment. */
 static struct fz_lock limit_lock = FZ_LOCK(FZ_RANK_LIMIT);
 
-/* A bit for each number; relaxed: who asks has learnt the number, or takes it as a hint. */
+/*
+ * A bit for each number that fz_own_fd_keep() has returned.  relaxed: a reader has learnt the
+ * number already, or takes the bit as a hint.
+ */
 static _Atomic uint64_t kept[KEPT / WORD_BITS];
 static _Atomic uint32_t kept_count;
 
@@ -48,10 +53,13 @@ int fz_own_fd_copy(int fd)
 	}
 	high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
 			   widened || high_enough ? limit : limit - ROOM);
-	/* No limit to raise, and many that wait with what is closed: as high as there is room. */
+	/*
+	 * The limit cannot be raised, and copies of closed descriptors fill the numbers just below
+	 * it: look for a free number from half of the limit on, then from a quarter, and so on.
+	 */
 	for (limit /= 2; high < 0 && high != -EBADF && limit > 2; limit /= 2)
 		high = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, limit);
-	/* Unless the program has set another one meanwhile. */
+	/* Restore the limit, unless the program has set another one meanwhile. */
 	if (widened && fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&now) == 0 &&
 	    now.rlim_cur == wide.rlim_cur) {
 		now.rlim_cur = old.rlim_cur;
@@ -84,7 +92,7 @@ int fz_own_fd_keep(int fd)
 
 void fz_own_fd_drop(int copy)
 {
-	/* Not once more in a fork's child. */
+	/* In a fork's child, fz_own_fd_after_fork() has closed the copy already. */
 	if (!(atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
 					memory_order_relaxed) & bit_of(copy)))
 		return;
@@ -123,7 +131,7 @@ int fz_own_fd_raise(int fd)
 {
 	int high = fz_own_fd_copy(fd);
 
-	/* No room up there: where it is, it works too. */
+	/* No high number is free: keep the descriptor where it is. */
 	if (high < 0)
 		return fd;
 	fz_syscall1(__NR_close, fd);

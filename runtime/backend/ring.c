@@ -11,7 +11,7 @@
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 
-/* Low bits of user_data; requests are aligned. */
+/* The two low bits of user_data; in the address of a request they are 0. */
 enum {
 	TAG_REQUEST = 0,
 	TAG_CANCEL = 1,		/* the answer to a cancel request */
@@ -59,7 +59,7 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid)
 
 static void note_user(struct fz_ring *ring)
 {
-	/* relaxed: the caller has made it what it is. */
+	/* relaxed: the caller is the owner, and wrote it. */
 	const uintptr_t owner = atomic_load_explicit(ring->owner, memory_order_relaxed);
 
 	if (FZ_LIKELY(ring->user == owner))
@@ -69,21 +69,21 @@ static void note_user(struct fz_ring *ring)
 }
 
 /*
- * The kernel thread that has submitted a request completes it, and lets go of its file only
- * then: both with the ring's lock held.  Another one that sees the completion in between,
- * and whose fiber closes the descriptor, would not be the last to have the file open
- * (tests/programs/io/io_closed.c).  So wait for the lock; a harmless call that takes it.
+ * The kernel thread that has submitted a request completes it, and drops its reference to the file
+ * only after that; it holds the ring's lock across both.  If another kernel thread sees the
+ * completion in between, and its fiber closes the descriptor, that close is not the last reference
+ * (tests/programs/io/io_closed.c).  So make a harmless call that takes the ring's lock.
  */
 static void settle(struct fz_ring *ring)
 {
-	/* acquire: what was posted before is settled by the call. */
+	/* acquire: completions before this tail are settled once the call below has returned. */
 	ring->settled = __atomic_load_n(ring->uring.cq.ktail, __ATOMIC_ACQUIRE);
 	fz_syscall4(__NR_io_uring_register,
 		    atomic_load_explicit(&ring->fd, memory_order_relaxed),
 		    IORING_UNREGISTER_EVENTFD, 0, 0);
 }
 
-/* Has nobody but the caller had the ring since the request was queued? */
+/* Has the ring had one user since the request was queued, or is `index` settled? */
 static bool is_settled(const struct fz_ring *ring, const struct fz_request *request,
 		       unsigned index)
 {
@@ -122,14 +122,14 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 		request->more--;
 		if (!request->wake_early || is_answer)
 			return;
-		/* acquire: pairs with the fiber's publication of a new number. */
+		/* acquire: pairs with wait_more() in runtime/io/op.c. */
 		ticket.number = atomic_load_explicit(&request->number,
 						     memory_order_acquire);
 	} else {
 		/*
-		 * acq_rel: publishes result to the fiber's acquire load, and
-		 * reads the number that the fiber published last.  From here on
-		 * the request may be gone.
+		 * acq_rel: release publishes the result to the fiber's acquire load (is_done in
+		 * runtime/io/op.c); acquire reads the number that the fiber published last.  After
+		 * this exchange the request's memory may be gone.
 		 */
 		ticket.number = atomic_exchange_explicit(
 			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
@@ -143,8 +143,8 @@ static bool is_forbidden(long err)
 }
 
 /*
- * A seccomp filter came in mid-run: what the kernel has not taken goes back to its
- * fibers as cancelled, and they try again with what there is now.
+ * A seccomp filter has forbidden io_uring while the program runs: complete each request that the
+ * kernel has not taken with ECANCELED; its fiber tries again, on epoll.
  */
 static void lose(struct fz_ring *ring, int error)
 {
@@ -159,7 +159,7 @@ static void lose(struct fz_ring *ring, int error)
 			complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
 				 -ECANCELED, (data & TAG_MASK) == TAG_CANCEL);
 	}
-	/* The kernel does not look any more; release as in fz_ring_publish(). */
+	/* The kernel reads the queue no more; release as in fz_ring_publish(). */
 	sq->sqe_head = sq->sqe_tail = head;
 	__atomic_store_n(sq->ktail, head, __ATOMIC_RELEASE);
 }
@@ -170,9 +170,9 @@ static struct fz_request *request_of(const struct io_uring_cqe *cqe)
 }
 
 /*
- * In a batch of completions each request, and each fiber that waits for one, is a
- * cache miss: fetch them some completions ahead, the fiber when the request is
- * there.  A request stays where it is until its last completion has been reaped.
+ * In a batch of completions, each request and each waiting fiber is a cache miss.  Prefetch the
+ * request 8 completions ahead, and the fiber 4 ahead, when its request is in the cache.  The
+ * request's memory stays valid until its last completion has been reaped.
  */
 static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned ready)
 {
@@ -236,7 +236,7 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);
-	/* It keeps up, or would be ahead again when the index has come round. */
+	/* Left behind, `settled` would appear to be ahead once the index has wrapped. */
 	if ((int)(*ring->uring.cq.khead - ring->settled) > 0)
 		ring->settled = *ring->uring.cq.khead;
 	return seen;
@@ -255,15 +255,15 @@ void fz_ring_submit(struct fz_ring *ring)
 		if (n >= 0)
 			continue;
 		/*
-		 * EBUSY, EAGAIN: completions or memory are in the way.  Let the
-		 * kernel post what it has, which makes room for both.
+		 * EBUSY: the completion queue is full; EAGAIN: the kernel lacks memory.  Let the
+		 * kernel post its completions, which makes room for both.
 		 */
 		if (n == -EBUSY || n == -EAGAIN || n == -EINTR)
 			fz_ring_poll(ring);
 		else if (is_forbidden(n))
 			lose(ring, -n);
 		else
-			fz_die("io_uring_enter failed in mid-run, error %d", -n);
+			fz_die("submitting to io_uring failed: io_uring_enter, error %d", -n);
 		if (n == -EAGAIN)
 			fz_syscall0(__NR_sched_yield);
 		if (n == -EBUSY)
@@ -276,7 +276,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 	struct io_uring_sq *sq = &ring->uring.sq;
 
 	note_user(ring);
-	/* As liburing's io_uring_submit() does; release: the entries before the tail. */
+	/* As liburing does it.  release: pairs with the kernel's acquire of the tail. */
 	sq->sqe_head = sq->sqe_tail;
 	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);
 	return fz_ring_queued(ring);
@@ -301,7 +301,7 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 			  FZ_FAULT(wait_eintr) ? 0 : 1,
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
 			  sizeof(arg));
-	/* -ETIME, -EINTR and the like: the caller looks at everything anyway. */
+	/* After -ETIME, -EINTR and other errors the caller checks for work anyway. */
 	if (is_forbidden(err))
 		fz_backend_lose_ring((int)-err);
 }

@@ -6,9 +6,9 @@
  * runtime/backend/ring.h - one io_uring per processor: queue requests, submit them
  * later in one system call, turn completions into wake-ups.
  *
- * The submission queue and the completion queue belong to the processor's owner
- * in RUNTIME.  Only fz_ring_wait() is entered without exclusive right: a carrier
- * that has lost the processor meanwhile sits in the kernel and touches nothing.
+ * The submission queue and the completion queue belong to the processor's owner while it is in the
+ * runtime.  Only fz_ring_wait() needs no ownership: a carrier that has lost the processor
+ * meanwhile sits in the kernel and changes nothing of the ring.
  */
 
 #include <liburing.h>
@@ -17,44 +17,49 @@
 #include "runtime/base/ticket.h"
 
 /*
- * A request in flight.  On the stack of the fiber that waits for it; the kernel
- * names it by address, so the fiber stays until it is done, whatever happens.
+ * A request in flight.  It lies on the stack of the fiber that waits for it.  The kernel knows it
+ * by its address, so the fiber cannot leave the call before the request is complete, not even on
+ * cancellation.
  */
 struct fz_request {
 	struct fz_fiber *fiber;
 	/*
-	 * Number of the wait that completion ends, or FZ_REQUEST_DONE.  The
-	 * fiber changes it by compare-and-swap when it waits anew; completion
-	 * exchanges it, and touches the request no more afterwards.
+	 * Number of the wait that completion ends, or FZ_REQUEST_DONE.  The fiber changes it by
+	 * compare-and-swap when it waits again; complete() exchanges it, and does not touch the
+	 * request afterwards.
 	 */
 	_Atomic uint64_t number;
-	int32_t result;			/* valid once DONE was read (acquire) */
-	/* By the ring's owner only: */
-	uint32_t more;			/* completions to come besides the next */
-	uint32_t user_change;		/* fz_ring.user_changes when it was queued */
-	bool wake_early;		/* at the first completion, not the last */
-	bool refused;			/* by -EINVAL; valid as result */
+	int32_t result;			/* valid once number is FZ_REQUEST_DONE (acquire) */
+	/* Written by the ring's owner only: */
+	uint32_t more;			/* completions to come after the next one */
+	uint32_t user_change;		/* fz_ring.user_changes when the request was queued */
+	bool wake_early;		/* wake the fiber at the first completion, not the last */
+	bool refused;			/* a completion was -EINVAL; valid when result is */
 };
 #define FZ_REQUEST_DONE 0
 
 struct fz_ring {
 	struct io_uring uring;
-	_Atomic int fd;			/* changes if a program wants the number */
+	_Atomic int fd;			/* changes if the program wants the number */
 	_Atomic int event_fd;		/* written by fz_ring_kick() */
-	uint32_t in_flight;		/* requests submitted or queued, not completed */
-	const _Atomic uintptr_t *owner;	/* const: names who has it now, alone */
-	/* Who that was when something was last queued, submitted or reaped; by the owner. */
+	/* requests queued or submitted, not completed; by the owner */
+	uint32_t in_flight;
+	const _Atomic uintptr_t *owner;	/* const pointer; the variable names the present owner */
+	/*
+	 * *owner when something was last queued, submitted or reaped, and how often that changed;
+	 * by the owner.
+	 */
 	uintptr_t user;
 	uint32_t user_changes;
-	uint32_t settled;		/* completions before this index need no settling */
-	int event_armer;		/* tid of who polls event_fd; 0: nobody does */
+	uint32_t settled;		/* completions before this index need no settle() */
+	int event_armer;		/* tid of the kernel thread that polls event_fd; 0: none */
 	uint32_t event_generation;
 };
 
 /*
- * Make a ring; its owner is set already.  Its descriptors end up at high numbers, above RLIMIT_NOFILE's
- * soft limit where the hard limit allows.  Returns 0 or -errno, with what failed
- * in *ret_why; -ENOSYS if the kernel lacks something that we need.
+ * Make a ring.  The caller has set ring->owner.  The ring's descriptors get numbers above
+ * RLIMIT_NOFILE's soft limit if the hard limit allows it.  Returns 0 or -errno, with what failed
+ * in *ret_why; -ENOSYS if the kernel lacks something that the library needs.
  */
 int fz_ring_init(struct fz_ring *ring, const char **ret_why);
 void fz_ring_fini(struct fz_ring *ring);
@@ -62,17 +67,21 @@ void fz_ring_fini(struct fz_ring *ring);
 /* Cancel what has this user_data, from any thread: a system call of its own.  Returns as that. */
 long fz_ring_sync_cancel(int fd, uint64_t user_data);
 
-/* Does the kernel know it?  Beyond what every ring needs.  After fz_ring_init(). */
+/*
+ * Does the kernel know this opcode?  For opcodes that fz_ring_init() does not insist on; call that
+ * first.
+ */
 bool fz_ring_knows(uint8_t opcode);
 
 /*
- * Instead: no ring.  Nothing is ever queued or complete, and there is nothing to
- * fini; no other function may be called.
+ * Instead of fz_ring_init(): an empty ring, on which nothing is ever queued or complete.  It needs
+ * no fz_ring_fini().  Of the functions below, call only those that then find nothing to do: the
+ * hints, fz_ring_reap(), fz_ring_vacate_fd().
  */
 void fz_ring_init_none(struct fz_ring *ring);
 
 /*
- * The place of a new request; submits what is queued if it is full.  By the
+ * Returns a free submission entry; submits the queued requests first if the queue is full.  By the
  * owner.  Never NULL.
  */
 struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
@@ -80,66 +89,65 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 /* Hand queued requests to the kernel.  By the owner. */
 void fz_ring_submit(struct fz_ring *ring);
 
-/* What the kernel has not taken yet, be it that it refused to.  Any thread; a hint. */
+/* How many requests the kernel has not taken yet, refused ones too.  Any thread; a hint. */
 static inline uint32_t fz_ring_queued(const struct fz_ring *ring)
 {
 	const struct io_uring_sq *sq = &ring->uring.sq;
 
-	/* relaxed: the kernel writes it only while the owner is in it. */
+	/* relaxed: the kernel writes khead only while the owner is in io_uring_enter. */
 	return sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_RELAXED);
 }
 
-/* Completions that nobody has looked at?  Any thread; a hint. */
+/* Are there completions that have not been reaped?  Any thread; a hint. */
 static inline bool fz_ring_has_completions(const struct fz_ring *ring)
 {
 	const struct io_uring_cq *cq = &ring->uring.cq;
 
-	/* relaxed: fz_ring_reap() orders what it reads. */
+	/* relaxed: fz_ring_reap() loads the tail with acquire before it reads completions. */
 	return __atomic_load_n(cq->ktail, __ATOMIC_RELAXED) !=
 	       __atomic_load_n(cq->khead, __ATOMIC_RELAXED);
 }
 
-/* So many that the kernel may run out of room for more? */
+/* Is the completion queue more than half full, so that the kernel may run out of room? */
 static inline bool fz_ring_is_crowded(const struct fz_ring *ring)
 {
 	return io_uring_cq_ready(&ring->uring) > ring->uring.cq.ring_entries / 2;
 }
 
-/* Completions that the kernel posts as soon as it is entered?  A hint. */
+/* Does the kernel have completions that it posts only when it is entered?  A hint. */
 static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 {
-	/* relaxed: likewise. */
+	/* relaxed: a hint; the system call orders what it posts. */
 	return __atomic_load_n(ring->uring.sq.kflags, __ATOMIC_RELAXED) &
 	       (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
-/* Let the kernel post pending completions.  By the owner; does not sleep. */
+/* Enter the kernel so that it posts pending completions.  By the owner; does not sleep. */
 void fz_ring_poll(struct fz_ring *ring);
 
 /*
- * Wake whoever waits for the completions that are there, for `most` of them.  By
- * the owner.  Sets *ret_kicked if the ring was kicked, leaves it alone otherwise.
+ * Process at most `most` completions: wake the fibers that wait for them.  By the owner.  Sets
+ * *ret_kicked if the ring was kicked, leaves it alone otherwise.  Returns how many were processed.
  */
 uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked);
 
 /*
- * Before fz_ring_wait(): let the kernel see what is queued.  By the owner.
- * Returns how many requests that are.
+ * Before fz_ring_wait(): make the queued requests visible to the kernel.  By the owner.  Returns
+ * how many there are.
  */
 uint32_t fz_ring_publish(struct fz_ring *ring);
 
 /*
- * Hand `published` requests to the kernel and sleep until a completion, the
- * deadline, or a signal.  Not only by the owner: the kernel's lock orders it with
- * submissions of an owner that came meanwhile, and takes each request once.  Reads
- * no field but the descriptor.
+ * Submit `published` requests and sleep until a completion, the deadline, or a signal.  The caller
+ * may have lost the processor meanwhile: the kernel's lock orders this call with submissions of a
+ * new owner, and the kernel takes each request once.  Reads no field but the descriptor.
  */
 void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline);
 
 /*
- * Before waiting: have kicks reported to the kernel thread that waits.  Reported to
- * another, which computes, they would arrive with its next timer tick.  By the
- * owner, whose tid that is.
+ * Before fz_ring_wait(): have kicks reported to the kernel thread tid, which is the caller's.
+ * Reported to another kernel thread that is CPU-bound, a kick would arrive with that one's next
+ * timer tick.  By the owner.
  */
 void fz_ring_arm_event(struct fz_ring *ring, int tid);
 
@@ -147,12 +155,12 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid);
 void fz_ring_kick(struct fz_ring *ring);
 
 /*
- * Ask the kernel to end the request early; it still completes.  ring is the one
- * that the request was queued on; owned tells whether the caller owns it now.
+ * Ask the kernel to end the request early; the request still completes.  ring is the one on which
+ * the request was queued; owned tells whether the caller owns that ring now.
  */
 void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned);
 
-/* Prepared by fz_ring_sqe's caller, the owner: completion belongs to request. */
+/* Let the completion of sqe, from fz_ring_sqe(), complete this request.  By the owner. */
 static inline void fz_ring_set_request(struct fz_ring *ring, struct io_uring_sqe *sqe,
 				       struct fz_request *request)
 {
@@ -160,7 +168,10 @@ static inline void fz_ring_set_request(struct fz_ring *ring, struct io_uring_sqe
 	sqe->user_data = (uintptr_t)request;
 }
 
-/* Move the ring's descriptor away from number fd, because the program wants it. */
+/*
+ * If one of the ring's own descriptors has number fd, move it elsewhere, because the program wants
+ * fd.  Returns 0 or -errno.
+ */
 int fz_ring_vacate_fd(struct fz_ring *ring, int fd);
 
 #endif

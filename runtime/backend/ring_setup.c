@@ -24,7 +24,7 @@ static const uint8_t needed_ops[] = {
 	IORING_OP_RECVMSG,
 };
 
-/* One bit for each opcode; written by fz_ring_init(), the same each time. */
+/* One bit for each opcode that the kernel knows.  Each fz_ring_init() writes the same value. */
 static uint64_t known_ops[4];
 
 bool fz_ring_knows(uint8_t opcode)
@@ -56,7 +56,7 @@ static void set_fd(struct fz_ring *ring, int fd)
 {
 	ring->uring.ring_fd = fd;
 	ring->uring.enter_ring_fd = fd;
-	/* relaxed: both numbers name the same ring until the old is closed. */
+	/* relaxed: the old and the new number name one ring until the old one is closed. */
 	atomic_store_explicit(&ring->fd, fd, memory_order_relaxed);
 }
 
@@ -78,7 +78,7 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	if (err < 0 && err != -EINVAL)
 		return (int)err;
 	*ret_why = "this kernel's io_uring is too old (6.0 or newer is needed)";
-	/* It does not know all flags. */
+	/* EINVAL: the kernel does not know all of the flags. */
 	if (err)
 		return -ENOSYS;
 	err = -ENOSYS;
@@ -87,7 +87,7 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	err = probe_ops(&ring->uring);
 	if (err < 0)
 		goto out_exit;
-	/* There is nothing to cancel; a kernel that knows the call says so. */
+	/* Nothing is in flight: the call does nothing, or answers EINVAL if it is unknown. */
 	if (!fz_feature_allowed(FZ_FEATURE_SYNC_CANCEL) ||
 	    fz_ring_sync_cancel(ring->uring.ring_fd, 0) == -EINVAL) {
 		err = -ENOSYS;

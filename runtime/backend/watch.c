@@ -23,12 +23,12 @@ static _Alignas(4096) struct stripe stripes[STRIPES] = {
 _Static_assert(sizeof(stripes) % 4096 == 0, "whole pages");
 
 /*
- * By descriptor, the list of its watches; guarded by its stripe, read without it as
- * a hint.  Never unmapped while there is a second thread.
+ * The list of watches of each descriptor.  An entry is guarded by its stripe's lock; read without
+ * the lock, it is a hint.  The table is never unmapped while there is a second thread.
  */
 static _Atomic(struct fz_watch *) *_Atomic heads;
 
-/* No descriptor above it has ever had a watch. */
+/* The highest descriptor that has ever had a watch. */
 static _Atomic int highest;
 
 static struct fz_lock *lock_of(int fd)
@@ -44,11 +44,11 @@ static _Atomic(struct fz_watch *) *load_heads(void)
 
 static struct fz_watch *head_of(int fd)
 {
-	/* relaxed: under the lock, or a hint. */
+	/* relaxed: the caller holds the lock, or takes it as a hint. */
 	return atomic_load_explicit(&load_heads()[fd], memory_order_relaxed);
 }
 
-/* Under the lock. */
+/* The caller holds the lock of fd's stripe, as in all functions named _locked. */
 static void set_head(int fd, struct fz_watch *w)
 {
 	atomic_store_explicit(&load_heads()[fd], w, memory_order_relaxed);
@@ -83,11 +83,17 @@ unsigned fz_watch_next(unsigned first)
 	return UINT_MAX;
 }
 
-/* The list that the watch is in, locked, whatever happens to its number. */
+/*
+ * Lock the list that the watch is in, and return its descriptor.  Another thread may move the
+ * watch to a copy meanwhile.
+ */
 static int lock_watch(const struct fz_watch *w)
 {
 	for (;;) {
-		/* relaxed: changes under the lock, and is looked at again. */
+		/*
+		 * relaxed: w->fd changes only under the lock, and is checked again once the lock
+		 * is held.
+		 */
 		int fd = atomic_load_explicit(&w->fd, memory_order_relaxed);
 
 		fz_lock_acquire(lock_of(fd));
@@ -151,8 +157,8 @@ static struct fz_watch *next_in(int fd, const struct fz_watch *w)
 }
 
 /*
- * One shot for the watches of fd on e that have had none, except for those who want
- * any of served: theirs is another's to pass on.
+ * Arm fd on e for one event: for each watch on e that has not fired yet.  Leave out watches that
+ * want any of `served`: the fiber that was woken for those events arms for them when it is done.
  */
 static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 {
@@ -172,12 +178,12 @@ static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 		err = fz_epoll_control(e, EPOLL_CTL_MOD, fd, events);
 		if (err == -ENOENT)
 			err = fz_epoll_control(e, EPOLL_CTL_ADD, fd, events);
-		/* Closed and opened by another thread in between. */
+		/* EEXIST: another thread has closed fd and opened it again in between. */
 	} while (err == -EEXIST);
 	return (int)err;
 }
 
-/* And close the copy that nobody else uses. */
+/* Unlock fd's list; close fd if it is a private copy and its last watch is gone. */
 static void release(const struct fz_watch *w, int fd)
 {
 	bool last = w->copied && !w->linked && !head_of(fd);
@@ -199,8 +205,8 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	fz_lock_acquire(lock_of(fd));
 	link_locked(fd, w);
 	/*
-	 * seq_cst: pairs with fz_op_closed().  Either that finds the watch, or the kernel, asked
-	 * next, finds the descriptor closed.
+	 * seq_cst: pairs with fz_op_closed().  Either fz_op_closed() finds the watch, or the
+	 * kernel, asked next, finds the descriptor closed.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	err = arm_locked(e, fd, 0);
@@ -237,15 +243,15 @@ void fz_watch_dispatch(struct fz_epoll *e, int fd, uint32_t ready)
 		if (w->exclusive && !(ready & always) && (taken & w->events))
 			continue;
 		/*
-		 * If something else has ended its wait, the event is the next
-		 * one's.  Either way it is on its way to fz_watch_end(), and arms
-		 * for the others there.
+		 * If something else has already ended this wait, the event goes to the next watch.
+		 * In both cases the fiber comes to fz_watch_end(), which arms fd for the other
+		 * watches.
 		 */
 		w->fired = true;
 		if (fz_backend_hooks.wake(w->ticket) && w->exclusive)
 			taken |= w->events;
 	}
-	/* For those who wait for something else nobody is on his way. */
+	/* No fiber is on its way to arm fd for watches that want other events: arm for them now. */
 	arm_locked(e, fd, ready);
 	fz_lock_release(lock_of(fd));
 }
@@ -283,7 +289,10 @@ void fz_watch_closing(int fd)
 	if (lock_of(low) != lock_of(high))
 		fz_lock_acquire(lock_of(high));
 	if (copy == fd) {
-		/* No number to be had: they try again, and learn that it is closed. */
+		/*
+		 * No number is free for a copy: let the fibers try again, and learn that fd is
+		 * closed.
+		 */
 		wake_all_locked(fd);
 	} else if (!head_of(fd)) {
 		fz_own_fd_drop(copy);
@@ -293,7 +302,10 @@ void fz_watch_closing(int fd)
 		for (struct fz_watch *w = head_of(copy); w; w = next_in(copy, w)) {
 			atomic_store_explicit(&w->fd, copy, memory_order_relaxed);
 			w->copied = true;
-			/* It would outlive the number, with the copy. */
+			/*
+			 * The copy keeps the open file, and so the registration under number fd,
+			 * alive: remove it.
+			 */
 			fz_epoll_control(w->on, EPOLL_CTL_DEL, fd, 0);
 		}
 		for (struct fz_watch *w = head_of(copy); w; w = next_in(copy, w))
@@ -315,7 +327,10 @@ int fz_watch_init_table(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	if (fz_sys_failed(mem))
 		return (int)mem;
-	/* release: pairs with load_heads().  Two at once, when the ring was lost? */
+	/*
+	 * release: pairs with load_heads().  Two owners may come here at once when the ring is
+	 * lost; one table stays.
+	 */
 	if (!atomic_compare_exchange_strong_explicit(&heads, &none, (void *)mem,
 						     memory_order_release,
 						     memory_order_relaxed))

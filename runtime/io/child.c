@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/child.c - waiting for a child process, by a request on the ring.
+ * runtime/io/child.c - wait for a child process, by a request on the ring.
  */
 #include "runtime/io/io.h"
 
@@ -25,8 +25,9 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 		return 0;
 	ret = fz_io_run(self, &op, FZ_FOREVER, 0, true);
 	/*
-	 * Also said if the kernel thread that submitted it has ended: then a worker of the
-	 * kernel looks, for children of its own (tests/programs/signal/signal_churn.c).
+	 * The kernel also answers ECHILD if the kernel thread that submitted the request has
+	 * ended: then one of the kernel's worker threads looks, for children of its own
+	 * (tests/programs/signal/signal_churn.c).
 	 */
 	if (ret == -ECHILD)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/connect.c - how sockets come to be connected: accept and connect.
+ * runtime/io/connect.c - accept and connect.
  */
 #include "runtime/io/io_internal.h"
 
@@ -41,7 +41,7 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 		ret = fz_syscall4(__NR_accept4, fd, (long)addr, (long)addr_len, flags);
 	}
 	if (ret >= 0) {
-		/* The kernel copies a listener's type and timeouts to what it accepts. */
+		/* The kernel copies the listener's type and timeouts to the accepted socket. */
 		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM);
 		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
 					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
@@ -49,7 +49,7 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 	return (int)ret;
 }
 
-/* A connection attempt is under way; wait for its end. */
+/* A connection attempt is under way: wait for its end.  Returns 0 or -errno. */
 static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec deadline)
 {
 	int error = 0;
@@ -71,7 +71,7 @@ static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint
 
 	do {
 		ret = fz_syscall3(__NR_connect, fd, (long)addr, addr_len);
-		/* It has a timeout, and began anew each time that it was disturbed. */
+		/* Each attempt has the whole timeout (SO_SNDTIMEO): make none past the deadline. */
 		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
 			ret = -EAGAIN;
 	} while (fz_call_again(&call, ret));
@@ -98,18 +98,24 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
 	/*
-	 * A Unix socket waits only for room in the listener's queue, and cannot
-	 * be polled for that: the real call, and the monitor sees it.
+	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
+	 * is some: make the real call; if it waits, the monitor preempts.
 	 */
 	if (!wait || addr_len < sizeof(uint16_t) ||
 	    fz_sys_socket_option(fd, OPTION_DOMAIN) == FAMILY_UNIX)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
 	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
-	/* Restarted, it is already under way. */
+	/*
+	 * After a handler with SA_RESTART, or if an attempt was under way before: wait for its
+	 * end.
+	 */
 	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
 	    ret == -EALREADY)
 		return await_connection(self, &pin, deadline);
-	/* The ring leaves the socket half connected; the system call does not. */
+	/*
+	 * After a failure the ring leaves the socket half connected, unlike the system call:
+	 * dissolve that.
+	 */
 	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS &&
 	    ret != -EINTR && ret != -EISCONN && ret != -EBADF && ret != -EFAULT &&
 	    ret != -EINVAL) {

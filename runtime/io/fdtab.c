@@ -29,7 +29,10 @@ void fz_fdtab_init(void)
 
 	if (table)
 		return;
-	/* Most of it is never touched, but counts; what it lacks is asked for each time. */
+	/*
+	 * Most of the table is never touched, but counts as address space.  For a descriptor
+	 * beyond the end of a smaller table the kernel is asked each time.
+	 */
 	if (fz_limits_count_address_space())
 		table_fds = TABLE_FDS_LIMITED;
 	mem = fz_sys_mmap(table_fds * sizeof(*table), PROT_READ | PROT_WRITE,
@@ -79,7 +82,10 @@ void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 	_Atomic uint32_t *e = entry(fd);
 	uint32_t info = fz_fdtab_get(fd);
 
-	/* By compare-and-swap: a file opened meanwhile must not become the old one. */
+	/*
+	 * By compare-and-swap: a file opened meanwhile under this number must not get the old
+	 * file's bits.
+	 */
 	while ((info & FZ_FD_KIND_MASK) && ((info & ~clear) | set) != info &&
 	       !atomic_compare_exchange_weak_explicit(e, &info, (info & ~clear) | set,
 						      memory_order_relaxed,
@@ -105,7 +111,7 @@ static enum fz_fd_kind kind_of(int fd)
 	}
 }
 
-/* Of the socket: SO_RCVTIMEO or SO_SNDTIMEO, 0 if none. */
+/* Returns the socket's SO_RCVTIMEO or SO_SNDTIMEO, 0 if it has none. */
 static fz_nsec socket_timeout(int fd, int option)
 {
 	long tv[2] = { 0, 0 };
@@ -116,7 +122,7 @@ static fz_nsec socket_timeout(int fd, int option)
 	return (fz_nsec)tv[0] * FZ_SEC + (fz_nsec)tv[1] * FZ_USEC;
 }
 
-/* How a file was opened, as far as it matters to transfers. */
+/* The FZ_FD_* bits for the flags with which a file was opened. */
 static uint32_t file_flags(int fd)
 {
 	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
@@ -146,7 +152,10 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 		}
 		if (info == FZ_FD_FILE)
 			info |= file_flags(fd);
-		/* Opened anew while we asked: who opened it knows better. */
+		/*
+		 * If the number was opened again while we asked, the entry of the thread that
+		 * opened it stays.
+		 */
 		if (e)
 			atomic_compare_exchange_strong_explicit(e, &unknown, info,
 								memory_order_relaxed,

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/file.c - files never wait for an event, but for the disk.
+ * runtime/io/file.c - regular files, which wait for the disk only.
  *
- *	read	from the page cache without waiting; what is not there, by the ring,
- *		which needs no worker thread for that
+ *	read	from the page cache without waiting; the rest by a request on the ring,
+ *		for which the kernel needs no worker thread
  *	write	the real call
- *	O_DIRECT	a request on the ring, which must not wait for anything but the
- *		disk; the real call where that does not go
+ *	O_DIRECT	a request on the ring, which may wait for the disk only; the real
+ *		call where the kernel refuses that
  *	fsync	the real call
  *
- * The real call is announced as brief, or announced if it took long last time.
+ * The real call is announced as brief; it is announced in full if it took long last time.
  *
- * Never by a worker thread of the ring: it has a reference to the open file for a moment
- * after its request is complete.  A program that closes the file then would find what goes
- * with the last reference, such as a lock, still there (tests/programs/io/file_released.c).
+ * No request may go to a worker thread of the ring: that thread keeps a reference to the open file
+ * for a moment after the request is complete.  A program that closes the file then would find what
+ * ends with the last reference, such as a lock, still there (tests/programs/io/file_released.c).
  *
- * At the current position always the real call: only it takes the file's lock on
- * that, without which two threads would read the same bytes.
+ * A transfer at the current position is always the real call: only the real call takes the file's
+ * lock on the position, without which two threads would read the same bytes.
  */
 #include "runtime/io/io_internal.h"
 
@@ -26,21 +26,27 @@
 #include "runtime/base/time.h"
 #include "runtime/sched/announce.h"
 
-/* Above it, the processor is handed off beforehand, which costs about this. */
+/*
+ * A sync that took longer is slow: next time the processor is handed off beforehand, which costs
+ * about that much.
+ */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
-/* A throttled writer is made to wait for some milliseconds. */
+/*
+ * A write that took longer is slow.  The kernel makes a throttled writer wait for some
+ * milliseconds.
+ */
 #define WRITE_IS_SLOW (200 * FZ_USEC)
 
 enum fz_io_policy fz_io_policy;
 
-/* Neither a signal nor a cancellation ends it, as with the system call. */
+/* Run op uninterruptibly, like the system call: neither a signal nor a cancellation ends it. */
 static int64_t run(struct fz_fiber *self, const struct fz_op *op)
 {
 	int64_t ret;
 
 	do
 		ret = fz_op_wait(self, op, FZ_FOREVER, 0);
-	/* A worker thread of the ring was disturbed, not we. */
+	/* EINTR: a signal interrupted a worker thread of the ring, not this fiber. */
 	while (ret == -EINTR);
 	return ret;
 }
@@ -78,13 +84,16 @@ static int64_t real(bool writing, int fd, const struct iovec *iov, int count, in
 			   flags);
 }
 
-/* Not without waiting, or not at all: some file systems, emulators and old kernels. */
+/*
+ * The kernel cannot do it without waiting, or not at all: some file systems, emulators and old
+ * kernels.
+ */
 static bool is_refused(int64_t ret)
 {
 	return ret == -EAGAIN || fz_io_cannot_try(ret);
 }
 
-/* Whether a request on the ring is worth it. */
+/* Is a request on the ring worth trying? */
 static bool ring_suits(uint32_t info, int64_t offset)
 {
 	return offset != FZ_IO_CURPOS && !(info & FZ_FD_RING_REFUSED) &&
@@ -113,7 +122,10 @@ static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec 
 	return ret;
 }
 
-/* *ret_real: by the real call, whose short count is the answer. */
+/*
+ * Read a file opened with O_DIRECT.  Sets *ret_real if the real call did it; then a short count is
+ * final.
+ */
 static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
 			   int count, int64_t offset, bool *ret_real)
 {
@@ -124,7 +136,7 @@ static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const s
 			return ret;
 		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
 	} else {
-		/* Every other time, so that a change is noticed. */
+		/* Try the ring every other time, to notice when it works again. */
 		fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
 	}
 	*ret_real = true;
@@ -145,7 +157,10 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const str
 		ret = real(false, fd, iov, count, offset, RWF_NOWAIT);
 	if (!is_refused(ret))
 		return ret;
-	/* Who can try can also have the page read, and tell when it is there. */
+	/*
+	 * If the kernel can try without waiting, it can also read the page asynchronously and
+	 * complete the request later.
+	 */
 	if (ret == -EAGAIN && by_ring)
 		return transfer(self, false, fd, iov, count, offset, 0);
 	*ret_real = true;
@@ -168,9 +183,12 @@ int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const stru
 		if (ret <= 0)
 			return done ? done : ret;
 		done += ret;
-		/* The end of the file, or of what the page cache had. */
+		/* A short count: the end of the file, or of what the page cache had. */
 		fz_io_cursor_advance(&c, (size_t)ret);
-		/* Some that look like files would wait for more, such as /proc/kmsg. */
+		/*
+		 * Do not read again: some files that look regular, such as /proc/kmsg, would wait
+		 * for more.
+		 */
 		if (!c.count || (real && (all || c.skip)))
 			return done;
 	}
@@ -188,8 +206,8 @@ static size_t total_of(const struct iovec *iov, int count)
 }
 
 /*
- * Returns false if the real call must do it, from the start: what was written meanwhile is
- * written once more, to the same place.
+ * Write by a request on the ring.  Returns false if the real call must write all of it again, to
+ * the same place: what the request has already written is overwritten with the same bytes.
  */
 static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
 			  int64_t offset, int flags, int64_t *ret_written)
@@ -200,10 +218,10 @@ static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov
 		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
 		return false;
 	}
-	/* The signal that comes with it is for who makes the call. */
+	/* The real call must raise SIGXFSZ, in the thread that makes it. */
 	if (ret == -EFBIG)
 		return false;
-	/* Only as much as could be done without waiting? */
+	/* A short count may mean only that the rest would have had to wait. */
 	if (ret >= 0 && (size_t)ret != total_of(iov, count))
 		return false;
 	*ret_written = ret;
@@ -219,12 +237,12 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 	int64_t ret;
 
 	if (info & FZ_FD_DIRECT || fz_io_policy == FZ_IO_RING) {
-		/* Who appends must not do it twice. */
+		/* Never with O_APPEND: bytes written twice would be appended twice. */
 		if (ring_suits(info, offset) && !(info & FZ_FD_APPEND) &&
 		    !(flags & ~(RWF_DSYNC | RWF_SYNC)) &&
 		    write_by_ring(self, fd, iov, count, offset, flags, &ret))
 			return ret;
-		/* Every other time, as above. */
+		/* Try the ring every other time, as in read_direct(). */
 		if (info & FZ_FD_RING_REFUSED)
 			fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
 	}
@@ -245,7 +263,10 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 
 /* ---- at an offset ------------------------------------------------------- */
 
-/* Returns 1 for a file, 0 if the real call is to judge the arguments, or -errno. */
+/*
+ * Begin a transfer at an offset.  Returns 1 for a file, 0 if the real call must judge the
+ * arguments, or -errno.
+ */
 static int is_file_at(struct fz_fiber *self, int fd, int64_t offset, uint32_t *ret_info)
 {
 	if (fz_fdtab_look_up(fd, ret_info))

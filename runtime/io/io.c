@@ -48,10 +48,16 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 
 		fd = fz_pin_fd(&pin);
 		ret = fz_io_try_readv(fd, iov, count);
-		/* Not ready, it may still be an error: only the real call knows. */
+		/*
+		 * The call may still be an error, whatever readiness says: only the real call
+		 * knows.
+		 */
 		if (fz_io_cannot_try(ret))
 			return read_other(self, fd, iov, count);
-		/* An error, too: the attempt may have taken what was there (eventfd, timerfd). */
+		/*
+		 * Return an error, too: the attempt may have consumed what was there (eventfd,
+		 * timerfd).
+		 */
 		if (ret != -EAGAIN)
 			return ret;
 		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, true);
@@ -80,7 +86,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 		return -EBADF;
 	fz_io_test_cancel(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
-		/* Unlike recvmsg, it does not ask the socket. */
+		/* readv of nothing does not ask the socket; recvmsg would. */
 		if (fz_io_asks_for_nothing(iov, count))
 			return fz_syscall3(__NR_readv, fd, (long)iov, count);
 		return fz_io_socket_readv(self, fd, iov, count);
@@ -105,7 +111,7 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 	struct iovec iov = { .iov_base = buf, .iov_len = n };
 	int64_t ret;
 
-	/* Of a socket as well: not what recv answers. */
+	/* On a socket, too, read of 0 bytes answers something else than recv. */
 	if (n == 0 || n > FZ_IO_MAX) {
 		fz_io_test_cancel(self);
 		return fz_syscall3(__NR_read, fd, (long)buf, (long)n);
@@ -121,7 +127,7 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 
 int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
-	/* Nothing to do, or an error: neither waits. */
+	/* Nothing to transfer, or an error: the kernel answers at once. */
 	if (fz_io_bad_vector(iov, count))
 		return fz_syscall3(__NR_readv, fd, (long)iov, count);
 	return read_common(self, fd, iov, count);

@@ -5,11 +5,10 @@
 /*
  * runtime/io/io.h - the calls on descriptors, and waiting for a child, for fibers.
  *
- * All: from a fiber, outside the runtime; may park; act on cancellation (and
- * then do not return) and run signal handlers; return what the system call
- * would have returned natively, as a value or -errno.  Buffers and descriptors
- * are not looked at: the kernel judges them.  A descriptor with O_NONBLOCK never
- * parks.
+ * All: from a fiber, outside the runtime; may park.  They act on cancellation (and then do not
+ * return), run signal handlers, and return what the system call would have returned natively, as a
+ * value or -errno.  They do not check buffers and descriptors: the kernel does.  A call on a
+ * descriptor with O_NONBLOCK never parks.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -19,11 +18,12 @@ struct msghdr;
 struct mmsghdr;
 struct pollfd;
 
-/* How transfers to and from files go about what may wait for the disk: FIBERIZE_IO. */
+/* FIBERIZE_IO: how to transfer to and from files when that may wait for the disk. */
 enum fz_io_policy {
-	FZ_IO_AUTO,	/* by what happened last with the descriptor */
-	FZ_IO_DIRECT,	/* the real call first, wherever there is a choice */
-	FZ_IO_RING,	/* a request on the ring first, where that needs no worker thread */
+	FZ_IO_AUTO,	/* choose by what happened last on the descriptor */
+	FZ_IO_DIRECT,	/* the real call first, where both are possible */
+	/* a request on the ring first, where the kernel needs no worker thread for it */
+	FZ_IO_RING,
 };
 extern enum fz_io_policy fz_io_policy FZ_HIDDEN;
 
@@ -64,25 +64,31 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, int flags);
 int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len);
 
-/* deadline FZ_FOREVER: no timeout; 0: do not wait.  Never restarts after a handler. */
+/*
+ * deadline FZ_FOREVER: no timeout; 0: do not wait.  Not restarted after a handler, even with
+ * SA_RESTART.
+ */
 int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline);
 
 /*
- * fz_io_poll() with another mask of signals while it waits.  Not if it need not wait: then what
- * the mask would let in stays pending, as natively.
+ * fz_io_poll() with another signal mask while it waits.  If it need not wait, the mask is not set:
+ * signals that the mask would accept stay pending, as natively.
  */
 int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
 		uint64_t mask);
 
-/* Likewise.  sets: for reading, for writing, exceptions; each an fd_set or NULL. */
+/*
+ * Like fz_io_poll() and fz_io_ppoll().  sets: for reading, for writing, for exceptions; each an
+ * fd_set or NULL.
+ */
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
 int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
 		  uint64_t mask);
 
 /*
- * Wait until a child of that kind (P_*, id as for waitid) can be waited for in one
- * of the ways in options (WEXITED ...); it still can afterwards.  Returns 1, 0 if
- * this kernel cannot say, -EINTR.
+ * Wait until a child selected by type (P_*) and id, as for waitid, has one of the state changes in
+ * options (WEXITED ...); the change stays for a later wait.  Returns 1, 0 if this kernel cannot
+ * tell, or -EINTR.
  */
 int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
 

@@ -15,7 +15,7 @@
 #include "runtime/io/io.h"
 #include "runtime/io/wait.h"
 
-/* The kernel's MAX_RW_COUNT: more is never transferred by one call. */
+/* The kernel's MAX_RW_COUNT: one call never transfers more bytes. */
 #define FZ_IO_MAX ((size_t)0x7ffff000)
 
 static inline uint32_t fz_io_clamp(size_t n)
@@ -24,8 +24,9 @@ static inline uint32_t fz_io_clamp(size_t n)
 }
 
 /*
- * Is the array nothing that can wait: nothing to do, or an error?  Of several pieces
- * the kernel judges the addresses; one is handed to it as a plain buffer.
+ * Must the kernel answer at once, because the array holds nothing to do or an error?  With several
+ * elements the kernel judges their addresses; a single one must be readable, since it is passed on
+ * as a plain buffer.
  */
 static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 {
@@ -34,7 +35,7 @@ static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 		(!fz_sys_readable(&iov->iov_base) || !fz_sys_readable(&iov->iov_len)));
 }
 
-/* Where a partial transfer has come to in a caller's array. */
+/* How far a partial transfer has come in the caller's array.  On the stack of the call. */
 struct fz_io_cursor {
 	const struct iovec *iov;
 	int count;
@@ -52,7 +53,7 @@ static inline void fz_io_cursor_advance(struct fz_io_cursor *c, size_t n)
 	c->skip += n;
 }
 
-/* What is to be transferred next: all that is left, or the rest of one piece. */
+/* Returns what to transfer next: all remaining elements, or the rest of one in *ret_part. */
 static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c,
 						    struct iovec *ret_part)
 {
@@ -63,36 +64,44 @@ static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c
 	return ret_part;
 }
 
-/* The answer to RWF_NOWAIT: the kernel cannot try without waiting on this kind of file. */
+/*
+ * Does the answer to RWF_NOWAIT say that the kernel cannot try this kind of file without waiting?
+ */
 static inline bool fz_io_cannot_try(int64_t ret)
 {
 	return ret == -EOPNOTSUPP || ret == -ENOSYS;
 }
 
-/* Readable or writable now, or an error to be had: the real call does not wait. */
+/* Is fd ready for events now, or is there an error?  Then the real call does not wait. */
 static inline bool fz_io_is_ready(int fd, short events)
 {
 	return fz_sys_poll_now(fd, events) != 0;
 }
 
-/* Does the array ask for nothing, or is it an error?  Then the kernel answers at once. */
+/* Does the array ask for 0 bytes, or is it an error?  Then the kernel answers at once. */
 bool fz_io_asks_for_nothing(const struct iovec *iov, int count);
 
-/* readv at the current position without waiting; fz_io_cannot_try() of the result. */
+/* readv at the current position without waiting; check the result with fz_io_cannot_try(). */
 int64_t fz_io_try_readv(int fd, const struct iovec *iov, int count);
 
-/* The real readv or writev (number), which is likely to return at once if ready. */
+/* Make the real readv or writev (number), announced; as brief if fd is ready. */
 int64_t fz_io_real_transfer(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
 			    int count, bool ready);
 
-/* Transfers to and from files.  info as from fz_fdtab_look_up(), of kind FZ_FD_FILE.  offset may be FZ_IO_CURPOS. */
+/*
+ * Transfers to and from files.  info: from fz_fdtab_look_up(), of kind FZ_FD_FILE.  offset may be
+ * FZ_IO_CURPOS.
+ */
 int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
 			int count, int64_t offset);
 /* flags: RWF_*. */
 int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 			 const struct iovec *iov, int count, int64_t offset, int flags);
 
-/* Pipes and FIFOs without O_NONBLOCK.  info likewise, of kind FZ_FD_PIPE. */
+/*
+ * Transfers to and from pipes and FIFOs without O_NONBLOCK.  info: from fz_fdtab_look_up(), of
+ * kind FZ_FD_PIPE.
+ */
 int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
 			int count);
 int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov, int count);

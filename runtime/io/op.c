@@ -47,12 +47,15 @@ static struct fz_ticket start(struct fz_request *request, struct fz_fiber *self,
 	return ticket;
 }
 
-/* Wait again for a request that is under way.  Until it is done, if firm. */
+/*
+ * Wait again for a request that is under way.  With FZ_WAIT_UNINTERRUPTIBLE in flags, until it is
+ * complete.
+ */
 static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
 			     fz_nsec deadline, unsigned flags)
 {
 	struct fz_ticket ticket = fz_wait_arm(self, flags);
-	/* relaxed: the compare-and-swap tells. */
+	/* relaxed: the compare-and-swap checks the value. */
 	uint64_t old = atomic_load_explicit(&request->number, memory_order_relaxed);
 
 	if (old == FZ_REQUEST_DONE ||
@@ -67,8 +70,8 @@ static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
 }
 
 /*
- * Park for a started request, end it if something else comes first.  Returns why
- * the first wait ended.
+ * Park until a started request is complete; if something else ends the wait first, cancel the
+ * request and wait for its completion.  Returns why the first wait ended.
  */
 static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 			  struct fz_processor *p, fz_nsec deadline)
@@ -85,8 +88,8 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 			return why;
 		}
 		/*
-		 * Stolen meanwhile.  What p has not submitted yet cannot be found,
-		 * so ask again until it was.
+		 * This fiber runs on another processor now.  The kernel cannot find a request that
+		 * p's owner has not submitted yet, so cancel again until it has found it.
 		 */
 		fz_ring_cancel(&p->backend.ring, request, false);
 		wait_more(request, self, fz_now() + FZ_MSEC, FZ_WAIT_UNINTERRUPTIBLE);
@@ -118,13 +121,13 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			fz_pin_end(op->pin, why == FZ_WHY_DONE);
 		fz_leave_runtime(self);
 		/*
-		 * Not we: the kernel thread that submitted it has ended, or the ring, or the
-		 * descriptor was closed.
+		 * ECANCELED, and not by this fiber: the kernel thread that submitted the request
+		 * has ended, the ring is lost, or the descriptor was closed.  Submit it again.
 		 */
 	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
 
 	/*
-	 * A worker thread of the ring may say EINTR for a cancelled request, and the kernel
+	 * For a cancelled request a worker thread of the ring may answer EINTR, and the kernel
 	 * EINVAL for a poll (fz_io_wait_ready).
 	 */
 	if (why != FZ_WHY_DONE && (request.result == -ECANCELED || request.result == -EINTR ||
@@ -162,9 +165,9 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 }
 
 /*
- * A kernel thread that collects events has a reference to each open file that it looks at,
- * for a moment, also if there is no event after all.  Taken out first, the file is closed
- * by who closes it (tests/programs/io/io_fifo.c).
+ * Take fd out of our epoll instances before the program closes it.  A kernel thread in epoll_wait
+ * has a reference to each open file that it looks at for a moment, even without an event; that
+ * reference might be the last one instead of the closing thread's (tests/programs/io/io_fifo.c).
  */
 static void unwatch(int fd)
 {
@@ -183,7 +186,10 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 		return;
 	}
 	fz_enter_runtime(self);
-	/* Before those who wait get a copy: what begins to wait in between gets one, too. */
+	/*
+	 * Before the waiting calls get a copy: a call that begins to wait in between gets one,
+	 * too.
+	 */
 	unwatch(fd);
 	fz_watch_closing(fd);
 	fz_pin_closing(fd);
@@ -208,7 +214,7 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 
 void fz_op_closed(struct fz_fiber *self, int fd)
 {
-	/* A request on the ring is told so by the kernel. */
+	/* The kernel completes a request on the ring whose descriptor is closed. */
 	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
 		return;
 	/* seq_cst: pairs with fz_watch_start(). */
@@ -220,7 +226,7 @@ void fz_op_closed(struct fz_fiber *self, int fd)
 	fz_leave_runtime(self);
 }
 
-/* The next that is waited for. */
+/* Returns the lowest descriptor >= first that a call waits for, or UINT_MAX. */
 static unsigned next_used(struct fz_fiber *self, unsigned first)
 {
 	unsigned watched, held;
@@ -247,7 +253,7 @@ void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last)
 {
 	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
 		return;
-	/* seq_cst: as in fz_op_closed(). */
+	/* seq_cst: pairs with fz_watch_start(), as in fz_op_closed(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	fz_enter_runtime(self);
 	for (unsigned fd = fz_watch_next(first); fd <= last && fd != UINT_MAX;

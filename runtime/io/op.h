@@ -3,14 +3,17 @@
 #define FZ_RUNTIME_IO_OP_H
 
 /*
- * runtime/io/op.h - one request on the ring, waited for by the calling fiber.
+ * runtime/io/op.h - one request on the ring, for which the calling fiber waits.
  */
 
 #include "runtime/fiber/fiber.h"
 #include "runtime/io/pin.h"
 #include "runtime/sched/park.h"
 
-/* The parts of a submission that our requests use; zero means unused. */
+/*
+ * The fields of a submission entry (sqe) that our requests use; zero means unused.  On the stack
+ * of the call.
+ */
 struct fz_op {
 	uint8_t opcode;			/* IORING_OP_* */
 	int fd;
@@ -18,24 +21,28 @@ struct fz_op {
 	uint64_t addr, addr3;
 	uint32_t len;
 	uint32_t op_flags;		/* msg_flags, rw_flags, poll32_events ... */
-	uint32_t file_index;		/* options of WAITID */
+	uint32_t file_index;		/* for WAITID: its options */
 	/*
-	 * For a device, which has nothing to do while requests gather: submit it now, not when
-	 * there is nothing else to run.
+	 * Submit the request at once, not when the processor has no fiber left to run.  For
+	 * devices, which would be idle while requests gather.
 	 */
 	bool prompt;
-	/* Whose number or copy it names instead of fd; kept for the call when it is done. */
+	/*
+	 * If set, the request names this pin's number or copy instead of fd.  The copy stays when
+	 * the request is complete, for the rest of the call.
+	 */
 	struct fz_pin *pin;
 };
 
-/* Results besides the kernel's; no system call returns them. */
+/* Results besides the kernel's; no system call returns these values. */
 enum {
 	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */
-	FZ_OP_SIGNAL = -1001,		/* a handler has run; the request had no effect */
-	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; likewise */
+	/* a handler has run; the request had no effect */
+	FZ_OP_SIGNAL = -1001,
+	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; the request had no effect */
 };
 
-/* 0 or FZ_OP_*. */
+/* Turn the reason for the end of a wait into 0 or FZ_OP_*. */
 static inline int fz_op_outcome(enum fz_why why)
 {
 	switch (why) {
@@ -47,46 +54,52 @@ static inline int fz_op_outcome(enum fz_why why)
 }
 
 /*
- * Submit and park until it is complete.  flags as in fz_wait_arm(): what else may
- * end the wait.  The request is over when this returns, so its buffers are the
- * caller's again.  What the kernel did before it could be stopped is reported
- * rather than the reason to stop.  From a fiber, outside the runtime.  Handlers
- * have run when it returns.
+ * Submit a request and park until it is complete.  flags as in fz_wait_arm(): what else may end
+ * the wait.  The request is over when this returns, so its buffers belong to the caller again.  If
+ * the kernel had done something before it could be stopped, the result reports that instead of the
+ * reason to stop.  From a fiber, outside the runtime.  Handlers have run when it returns.
  */
 int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	       unsigned flags);
 
 /*
- * The same for n polls at once (n >= 1): until the first is ready.  Returns 1, FZ_OP_*, or
- * -EINVAL: the ring cannot wait for one of them, as in fz_io_wait_ready().
+ * Poll n descriptors (n >= 1) and park until the first is ready.  flags as in fz_op_wait().
+ * Returns 1, FZ_OP_*, or -EINVAL: the ring cannot wait for one of the descriptors (see
+ * fz_io_wait_ready).
  */
 struct pollfd;
 int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	       fz_nsec deadline, unsigned flags);
 
 /*
- * After an attempt that would have to wait; *count: how many there were, 0 at first.  Is fd ready
- * for events, but not for this call?  Waiting for readiness would spin then: a datagram to a full
- * Unix socket that is not connected; receiving where reception has been shut down.  Only the
- * real call can wait, or tell.
+ * Call it after each attempt that was refused with EAGAIN; *count is 0 at first.  Returns true if
+ * fd is ready for events but refuses this call again and again, so that waiting for readiness
+ * would spin: a datagram to a full Unix socket that is not connected; receiving where reception
+ * has been shut down.  Then only the real call can wait, or tell.
  */
 bool fz_op_is_refused(int fd, uint32_t events, unsigned *count);
 
 /*
- * Before descriptor fd is closed: requests that name it go to the kernel first, and
- * whoever waits for its readiness goes on with a copy; no epoll instance of ours has it
- * any more.  Any thread outside the runtime.
+ * Before descriptor fd is closed: submit queued requests that name it, let calls that wait for its
+ * readiness go on with a copy, and take it out of our epoll instances.  Any thread outside the
+ * runtime.
  */
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
 
-/* After it is closed: who began to wait with it in between learns that.  Likewise. */
+/*
+ * After descriptor fd is closed: wake the calls that began to wait for it after fz_op_flush_fd(),
+ * so that they learn it.  Any thread outside the runtime.
+ */
 void fz_op_closed(struct fz_fiber *self, int fd);
 
-/* Both for all from first to last, which may be UINT_MAX. */
+/*
+ * fz_op_flush_fd() and fz_op_closed() for all descriptors from first to last, which may be
+ * UINT_MAX.
+ */
 void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last);
 void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last);
 
-/* fz_op_wait() and fz_op_poll() where the backend is epoll (op_ready.c), for op.c. */
+/* fz_op_wait() and fz_op_poll() when the backend is epoll (op_ready.c).  For op.c only. */
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		     unsigned flags);
 int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,

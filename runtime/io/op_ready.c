@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/op_ready.c - requests where the backend is epoll: try without waiting, wait
- * until the descriptor is ready, try again.
+ * runtime/io/op_ready.c - requests when the backend is epoll: try without waiting, wait until the
+ * descriptor is ready, try again.
  *
- * What cannot be tried without waiting is asked for readiness first; if somebody else
- * is faster then, the call blocks, and the monitor sees that.  What readiness says
- * nothing of (connecting, files) is the real call, announced; so is what stays
- * impossible although the descriptor is ready, such as a datagram to a full Unix
- * socket.
+ * Where the kernel cannot try without waiting, readiness is asked first; if another thread is
+ * faster after that, the call blocks its carrier, and the monitor preempts.  Where readiness says
+ * nothing (connecting, files), the real call is announced; so is a call that stays refused
+ * although the descriptor is ready, such as a datagram to a full Unix socket.
  */
 #include "runtime/io/op.h"
 
@@ -32,7 +31,7 @@ enum {
 	OPTION_LISTENS = 30,
 };
 
-/* Internal: only the real call can tell. */
+/* Result of attempt(), never of fz_op_*: only the real call can tell. */
 enum { MUST_ANNOUNCE = -1100 };
 
 #define CURRENT_POSITION (~(uint64_t)0)
@@ -54,7 +53,7 @@ static bool writes(const struct fz_op *op)
 	return op->opcode == IORING_OP_WRITE || op->opcode == IORING_OP_WRITEV;
 }
 
-/* read, write and their kin as what they all are; flags as of preadv2. */
+/* Make READ, READV, WRITE or WRITEV as a vector call; flags as of preadv2. */
 static long transfer(const struct fz_op *op, int fd, long flags)
 {
 	struct iovec one = { .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
@@ -92,12 +91,12 @@ static long try_transfer(const struct fz_op *op, int fd)
 
 	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		ret = transfer(op, fd, RWF_NOWAIT);
-	/* The kind of file cannot be tried, or the kernel (before 4.14). */
+	/* The kernel (before 4.14), or this kind of file, cannot try without waiting. */
 	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
 		return ret;
 	if (ready_now(fd, wanted_events(op)))
 		return transfer(op, fd, 0);
-	/* The wrong end of a pipe is an error at once: nothing asks for that, too. */
+	/* The wrong end of a pipe is an error at once; a transfer of 0 bytes tells. */
 	ret = fz_syscall3(writes(op) ? __NR_write : __NR_read, fd, 0, 0);
 	return ret < 0 ? ret : -EAGAIN;
 }
@@ -109,8 +108,8 @@ static long send_or_receive(const struct fz_op *op, int fd, size_t done, long fl
 }
 
 /*
- * Without waiting.  *done counts what MSG_WAITALL has brought together so far.
- * -EAGAIN: it would have to wait.
+ * Make the call without waiting.  *done counts the bytes that MSG_WAITALL has gathered so far.
+ * Returns -EAGAIN if the call would have to wait, MUST_ANNOUNCE if it cannot be tried.
  */
 static long attempt(const struct fz_op *op, int fd, size_t *done)
 {
@@ -121,7 +120,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		ret = ready_now(fd, op->op_flags);
 		return ret ? ret : -EAGAIN;
 	case IORING_OP_ACCEPT:
-		/* Wrong flags are an error at once, and so is what does not listen. */
+		/* Wrong flags, and a socket that does not listen, are an error at once. */
 		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN) &&
 		    fz_sys_socket_option(fd, OPTION_LISTENS))
 			return -EAGAIN;
@@ -133,7 +132,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		return try_transfer(op, fd);
 	case IORING_OP_RECVMSG:
 	case IORING_OP_SENDMSG:
-		/* Bringing vectors together is the kernel's business. */
+		/* Only the kernel can gather MSG_WAITALL across vectors. */
 		if (flags & FLAG_WAITALL)
 			return MUST_ANNOUNCE;
 		return fz_syscall3(op->opcode == IORING_OP_RECVMSG ? __NR_recvmsg :
@@ -151,10 +150,10 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 			return ret == -EAGAIN ? ret : (long)*done;
 		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
 			return ret < 0 ? ret : (long)*done + ret;
-		/* Messages have bounds, which no second attempt may join. */
+		/* A message has bounds: a second attempt must not join two messages. */
 		if (!*done && !fz_sys_is_stream(fd))
 			return ret;
-		/* What was only looked at is still there: no use in waiting. */
+		/* Peeked bytes stay in the socket, so waiting for readiness would not wait. */
 		if (flags & FLAG_PEEK)
 			return MUST_ANNOUNCE;
 		*done += (size_t)ret;
@@ -189,8 +188,8 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 }
 
 /*
- * Wait for the first of n watches; pin: of the only one, or NULL.  Returns 0 when one has
- * fired, FZ_OP_*, or -errno if one cannot be waited for.
+ * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  Returns 0, FZ_OP_*,
+ * or -errno if a descriptor cannot be waited for.
  */
 static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		 struct fz_pin *pin, fz_nsec deadline, unsigned flags)
@@ -205,13 +204,16 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_pin_begin(pin, ticket, true);
 	for (unsigned i = 0; i < n && !err; i++) {
 		struct fz_epoll *e = fz_backend_epoll(&fz_processor_of(self)->backend);
-		/* relaxed: ours, until it is linked. */
+		/* relaxed: only this fiber knows the watch until it is linked. */
 		const int fd = atomic_load_explicit(&watches[i].fd, memory_order_relaxed);
 
 		err = fz_watch_start(e, &watches[i], ticket);
 		if (!err)
 			fz_fdtab_change(fd, 0, FZ_FD_WATCHED);
-		/* A file is always ready, or never for what was asked. */
+		/*
+		 * EPERM, a regular file: poll finds it always ready, or never for the wanted
+		 * event.
+		 */
 		if (err == -EPERM && !watches[i].exclusive)
 			err = 0;
 	}
@@ -219,7 +221,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_wait_disarm(self);
 	else
 		why = fz_park(self, deadline);
-	/* Before handlers run, which may leave the call by siglongjmp. */
+	/* Unlink before handlers run: a handler may leave the call by siglongjmp. */
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_end(&watches[i]);
 	if (pin)
@@ -230,7 +232,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 
 bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 {
-	/* Attempts, most of which are for others that are faster. */
+	/* So many refusals in a row are rarely due to other threads that are faster. */
 	enum { REFUSALS = 16 };
 
 	if (++*count < REFUSALS)
@@ -241,7 +243,10 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 	return false;
 }
 
-/* Returns FZ_OP_SIGNAL after a handler, for the caller knows whether the call goes on. */
+/*
+ * Make the real call, announced.  Returns FZ_OP_SIGNAL after a handler: the caller knows whether
+ * the call goes on.
+ */
 static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd, size_t done,
 			   fz_nsec deadline, bool cancellable)
 {
@@ -250,7 +255,7 @@ static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd
 
 	do {
 		ret = real_call(op, fd, done);
-		/* It has a timeout, and began anew each time that it was disturbed. */
+		/* Each attempt has the whole timeout: make none past the deadline. */
 		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
 			ret = FZ_OP_TIMEOUT;
 	} while (fz_call_again(&call, ret));
@@ -282,19 +287,19 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		ret = await(self, &w, 1, pin, deadline, flags);
 		if (ret == 0)
 			continue;
-		/* Closed since the attempt. */
+		/* The descriptor was closed since the attempt; go on with the copy. */
 		if (ret == -EBADF && fd != fz_pin_fd(pin))
 			continue;
-		/* No wait for this file, or no room for another one. */
+		/* The file cannot be waited for, or there is no room for another watch. */
 		if (ret > FZ_OP_TIMEOUT && ret != -EBADF)
 			ret = MUST_ANNOUNCE;
 		break;
 	}
-	/* As the ring says it: the caller has poll's real call. */
+	/* Answer like the ring; the caller then makes poll's real call. */
 	if (ret == MUST_ANNOUNCE && op->opcode == IORING_OP_POLL_ADD)
 		ret = -EINVAL;
 	if (ret == MUST_ANNOUNCE) {
-		/* Cancelled, it leaves nothing behind, and loses nothing. */
+		/* Cancellable only if that leaves no copy open and loses no bytes. */
 		const bool cancellable = pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL;
 
 		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline, cancellable);
@@ -311,7 +316,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
 	ret = await(self, watches, n, NULL, deadline, flags);
-	/* Closed meanwhile: the caller asks poll, which says so. */
+	/* EBADF, closed meanwhile: the caller asks poll, which reports that. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;
 	return ret <= FZ_OP_TIMEOUT ? ret : -EINVAL;

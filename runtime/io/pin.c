@@ -11,7 +11,7 @@ enum { BUCKETS = 256 };
 
 struct bucket {
 	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
-	/* Guarded by the lock; looked at without it as a hint. */
+	/* Guarded by the lock; without it, a hint. */
 	struct fz_pin *_Atomic first;
 };
 
@@ -28,7 +28,7 @@ static struct bucket *bucket_of(int fd)
 
 static struct fz_pin *first_in(const struct bucket *b)
 {
-	/* relaxed: under the lock, or a hint. */
+	/* relaxed: the caller holds the lock, or takes it as a hint. */
 	return atomic_load_explicit(&b->first, memory_order_relaxed);
 }
 
@@ -43,7 +43,7 @@ static bool is_list(const struct bucket *b)
 	return true;
 }
 
-/* Under the lock of their bucket, as unlink_locked(). */
+/* The caller holds the lock of the pin's bucket, also in unlink_locked(). */
 static void link_locked(struct fz_pin *pin)
 {
 	struct bucket *b = bucket_of(pin->number);
@@ -74,7 +74,7 @@ void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again)
 {
 	struct bucket *b = bucket_of(pin->number);
 
-	/* Nobody else can close the copy. */
+	/* A call that already uses a copy needs no pin: the program cannot close the copy. */
 	if (pin->number < 0 || pin->copy >= 0)
 		return;
 	pin->ticket = ticket;
@@ -121,7 +121,9 @@ void fz_pin_closing(int fd)
 		next = pin->next;
 		if (pin->number != fd)
 			continue;
-		/* No number to be had: it learns that the descriptor is closed. */
+		/*
+		 * If no number is free for a copy, the call learns that the descriptor is closed.
+		 */
 		pin->copy = fz_own_fd_keep(fd);
 		if (pin->copy < 0)
 			pin->copy = -1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/pipe.c - reading and writing pipes and FIFOs:
+ * runtime/io/pipe.c - read and write pipes and FIFOs:
  *
- *	pipe	try without waiting, then the ring (read), or readiness (write)
- *	FIFO	the real call once it is ready (read), or announced unless it is (write)
+ *	pipe	try without waiting; then read by the ring, write after readiness
+ *	FIFO	read: the real call after readiness
+ *		write: the real call, announced, or as brief if the FIFO is ready
  */
 #include "runtime/io/io_internal.h"
 
@@ -15,9 +16,9 @@
 /* ---- read --------------------------------------------------------------- */
 
 /*
- * Nothing is there, and somebody may still write it?  A FIFO that was opened before it had
- * a writer, and never had one, is at its end, and poll does not say so.  Moving a byte
- * to where nothing can be stored does, without waiting, and leaves it where it is.
+ * Is the FIFO empty, and may somebody still write to it?  A FIFO that was opened before it had a
+ * writer, and never had one, is at its end, but poll does not say so.  Moving a byte to memory
+ * that cannot be written does, without waiting, and leaves the byte in the FIFO.
  */
 static bool fifo_waits(int fd)
 {
@@ -31,14 +32,17 @@ static bool fifo_waits(int fd)
 		return fz_syscall4(__NR_vmsplice, fd, (long)&iov, 1, SPLICE_F_NONBLOCK) ==
 		       -EAGAIN;
 	case O_RDWR:
-		/* The other way the byte would go in; but it has a writer. */
+		/*
+		 * Here vmsplice would write the byte into the FIFO.  But opened for both, the FIFO
+		 * has a writer.
+		 */
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Which file a descriptor is; no inode if it is closed. */
+/* Which file a descriptor names; inode is 0 if the descriptor is closed. */
 struct identity {
 	uint64_t inode;
 	uint32_t major, minor;
@@ -73,10 +77,10 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
 }
 
 /*
- * What cannot be tried without waiting: opened by name, or spliced, or the kernel is old.
- * The ring would have a worker thread read it, which has a reference to the open file
- * when the read is over, so that a writer finds a reader after close()
- * (tests/programs/io/io_fifo.c).
+ * Read what the kernel cannot try without waiting: a FIFO opened by name, a pipe that was spliced,
+ * any on an old kernel.  On the ring a worker thread of the kernel would read it; that thread
+ * keeps a reference to the open file for a moment after the read, so that a writer still finds a
+ * reader after close() (tests/programs/io/io_fifo.c).
  */
 static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
@@ -92,13 +96,13 @@ static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov,
 			return ret;
 		fd = fz_pin_fd(&pin);
 		/*
-		 * Another thread has closed it while poll's real call waited, and the number
-		 * may be another file's.
+		 * Another thread has closed the descriptor while poll's real call waited, and its
+		 * number may name another file now.
 		 */
 		if (!is_same(file, identity_of(fd)))
 			return -EBADF;
 	}
-	/* Somebody else may be faster. */
+	/* Announced, since another thread may be faster and take what is there. */
 	return fz_io_real_transfer(self, __NR_readv, fd, iov, count, true);
 }
 
@@ -109,7 +113,7 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const stru
 
 	if (info & FZ_FD_FIFO)
 		return read_fifo(self, fd, iov, count);
-	/* What waited last time is likely to wait again: save the attempt. */
+	/* If the last read had to wait, the next one is likely to: save the attempt. */
 	if (!(info & FZ_FD_RECV_WAITED)) {
 		ret = fz_io_try_readv(fd, iov, count);
 		if (fz_io_cannot_try(ret)) {
@@ -120,7 +124,7 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const stru
 			return ret;
 		fz_fdtab_change(fd, 0, FZ_FD_RECV_WAITED);
 	} else {
-		/* Every other time, so that a change of habit is noticed. */
+		/* Try the attempt again next time, to notice when reads need not wait any more. */
 		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 	}
 	return read_by_ring(self, fd, iov, count);
@@ -139,8 +143,9 @@ static int64_t try_write(int fd, const struct fz_io_cursor *c)
 }
 
 /*
- * Poll calls a pipe ready while it has a page to spare.  Without, what is written may still
- * go to the end of the last page, so waiting until it is ready is not for us.
+ * poll reports a pipe as ready if it has a free page.  Without a free page, small data still fits
+ * behind the end of the last page, so waiting for readiness could wait too long: make the real
+ * call.
  */
 static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 {
@@ -160,8 +165,8 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 			fz_io_cursor_advance(&c, (size_t)ret);
 		}
 		/*
-		 * Short: interrupted by a handler, or only because a request of this kernel
-		 * thread has completed.
+		 * A short count: a handler has interrupted the call, or only the completion of a
+		 * request of this kernel thread.  In the second case the call goes on.
 		 */
 		outcome = ret > 0 && c.count ? -EINTR : ret;
 		if (total && fz_call_handled(&call))
@@ -172,8 +177,8 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
 }
 
 /*
- * Blocking writes to a pipe write everything.  Up to PIPE_BUF bytes go in one
- * piece or not at all without our doing, also when nobody may wait.
+ * A blocking write to a pipe writes everything.  The kernel writes up to PIPE_BUF bytes in one
+ * piece or not at all, also when told not to wait.
  */
 int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
 {
@@ -189,7 +194,7 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov,
 			fz_io_cursor_advance(&c, (size_t)ret);
 			continue;
 		}
-		/* What was spliced meanwhile is a FIFO as well. */
+		/* A pipe that was spliced meanwhile cannot be tried either. */
 		if (fz_io_cannot_try(ret)) {
 			ret = write_fifo(self, fz_pin_fd(&pin), c);
 			return ret > 0 ? total + ret : total ? total : ret;

@@ -10,8 +10,8 @@
 #include "runtime/signal/signal.h"
 
 /*
- * A request ends when the other side has stopped sending, wanted or not, so it cannot wait for
- * anything else then.
+ * Has the peer of a descriptor stopped sending?  Then each request for that descriptor completes
+ * at once, whether or not POLLRDHUP was wanted, so that the ring cannot wait for anything else.
  */
 static bool half_closed(const struct pollfd *wanted, unsigned n)
 {
@@ -34,7 +34,10 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 		return ret;
 	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
 	fz_signal_unswap_mask(self, &old);
-	/* As natively: what the mask has let in ends the call, whatever is ready now. */
+	/*
+	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever
+	 * is ready now.
+	 */
 	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
 }
 
@@ -46,7 +49,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 	int ret;
 
 	fz_io_test_cancel(self);
-	/* Judges the pointer, the count and the descriptors, too. */
+	/* The kernel also checks the pointer, the count and the descriptors. */
 	ret = fz_io_poll_now(fds, n);
 	if (ret != 0 || deadline == 0)
 		return ret;
@@ -64,7 +67,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 			return more;
 		if (more == -EINVAL)
 			break;
-		/* Somebody else may have been faster; then wait on. */
+		/* Nothing is ready any more if another thread was faster: wait again. */
 		ret = fz_io_poll_now(fds, n);
 		if (ret != 0 || !more)
 			return ret;

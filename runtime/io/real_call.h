@@ -12,17 +12,18 @@
  *	while (fz_call_again(&call, ret));
  *	fz_call_end(&call, ret);
  *
- * The kernel ends a call with EINTR for more reasons than natively: a request of this
- * kernel thread has completed, or a signal came whose handler runs on another thread.
- * The program must not notice, so the call is made again.  After a handler of this
- * thread, the call ends; it is made again only if it is one that SA_RESTART is for
- * (signal(7)) and each handler that ran has this flag.
+ * The kernel ends a call with EINTR for more reasons than natively: a request of this kernel
+ * thread has completed, or a signal came whose handler runs in another thread.  The program must
+ * not notice, so the call is made again.  After a handler of this thread the call ends; it is made
+ * again only if SA_RESTART applies to this call (signal(7)) and each handler that ran has
+ * SA_RESTART.
  *
- * A call with a relative timeout computes what is left of it before each attempt.
- * fz_call_end() may be left out if the call is not brief and raises no signal, where the
- * fiber does not need its processor back at once, as while it holds a lock.
+ * A call with a relative timeout computes the time left before each attempt.  fz_call_end() may be
+ * left out if the call is not brief and raises no signal, and the fiber does not need its
+ * processor back at once, as it does while it holds a lock.
  *
- * All of these: outside the runtime.  A call left by cancellation or longjmp needs no end.
+ * All functions: outside the runtime.  A call that is left by cancellation or longjmp needs no
+ * end.
  */
 
 #include <asm/errno.h>
@@ -33,22 +34,27 @@
 #include "runtime/signal/signal.h"
 
 enum {
-	FZ_CALL_RESTARTS = 1,		/* SA_RESTART is for it */
-	FZ_CALL_CANCELLABLE = 2,	/* cancellation ends it; libc's own calls see to that */
-	FZ_CALL_BRIEF = 4,		/* it usually returns at once (runtime/sched/announce.h) */
+	FZ_CALL_RESTARTS = 1,		/* SA_RESTART applies to the call */
+	/* cancellation ends the call; not for libc's own functions, which act on it themselves */
+	FZ_CALL_CANCELLABLE = 2,
+	/* the call usually returns at once (runtime/sched/announce.h) */
+	FZ_CALL_BRIEF = 4,
 };
 
 struct fz_real_call {
 	struct fz_fiber *self;
-	/* handlers_run at the start.  A caller without FZ_CALL_RESTARTS may set an earlier count. */
+	/*
+	 * self->sig.handlers_run at the start.  A caller without FZ_CALL_RESTARTS may set an
+	 * earlier count.
+	 */
 	uint32_t handlers;
 	unsigned flags;
 	bool cancel_changed;	/* for fz_cancel_end_call() */
 };
 
 /*
- * Announces it, and runs handlers for what is pending: they do not end the call, but
- * fz_signal_restarts() counts their flags, for a caller that has set an earlier count.
+ * Announce the call, and run handlers of pending signals first.  Those handlers do not end the
+ * call; but fz_signal_restarts() counts their flags, for a caller that sets an earlier count.
  */
 static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned flags)
 {
@@ -65,13 +71,13 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 	return call;
 }
 
-/* Has a handler of this thread run since the start? */
+/* Has a handler run in this thread since fz_call_begin()? */
 static inline bool fz_call_handled(const struct fz_real_call *call)
 {
 	return call->self->sig.handlers_run != call->handlers;
 }
 
-/* Does the program expect this result, or is the call to be made again? */
+/* Must the call be made again, because the program does not expect this result? */
 static inline bool fz_call_again(struct fz_real_call *call, int64_t ret)
 {
 	bool cancellable = call->flags & FZ_CALL_CANCELLABLE, again;
@@ -87,12 +93,15 @@ static inline bool fz_call_again(struct fz_real_call *call, int64_t ret)
 }
 
 /*
- * A call of any kind is over, announced by fz_announce() or fz_announce_brief(): take the
- * signal that it has raised, and get a processor.  Returns what fz_announce_end() does.
+ * End a call announced by fz_announce() or fz_announce_brief(): take the signal that the call has
+ * raised, and get a processor.  Returns what fz_announce_end() does.
  */
 static inline bool fz_call_over(struct fz_fiber *self, int64_t ret)
 {
-	/* Blocked, the signal is pending for this kernel thread, which the fiber may leave now. */
+	/*
+	 * A blocked SIGPIPE or SIGXFSZ is pending for this kernel thread, which the fiber may
+	 * leave now: take it along.
+	 */
 	if (FZ_UNLIKELY(ret == -EPIPE || ret == -EFBIG))
 		fz_signal_collect(self, (int)ret);
 	return fz_announce_end(self);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/recv.c - receiving from sockets.  What the ring has a request for goes there; the
- * others are tried, and wait for readiness.
+ * runtime/io/recv.c - receive from sockets.  recv and recvmsg (and read and readv, which become
+ * these) go by requests on the ring; recvfrom with an address and recvmmsg try without waiting,
+ * then wait for readiness.
  */
 #include "runtime/io/io_internal.h"
 
@@ -10,8 +11,8 @@
 #include "runtime/io/socket.h"
 
 /*
- * MSG_PEEK with MSG_WAITALL: the ring would put the same bytes behind those that it has
- * looked at already.
+ * MSG_PEEK with MSG_WAITALL by the real call: the ring would repeat the peek, and append the same
+ * bytes to those that it has already stored.
  */
 static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uint32_t wanted,
 			  bool restart)
@@ -23,7 +24,10 @@ static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uin
 
 	do {
 		ret = fz_io_make(c);
-		/* Perhaps only because a request of this kernel thread is complete. */
+		/*
+		 * Without a handler, a short count comes from the completion of a request of this
+		 * kernel thread.
+		 */
 		partial = ret > seen && ret != (int64_t)wanted && !fz_call_handled(&call);
 		seen = ret > seen ? ret : seen;
 	} while (fz_call_again(&call, partial ? -EINTR : ret));
@@ -31,7 +35,7 @@ static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uin
 	return seen ? seen : ret;
 }
 
-/* The system call that op stands for. */
+/* Returns the system call that does what op does. */
 static struct fz_io_call call_of(const struct fz_op *op)
 {
 	if (op->opcode == IORING_OP_RECVMSG)
@@ -41,7 +45,7 @@ static struct fz_io_call call_of(const struct fz_op *op)
 				    { op->fd, (long)op->addr, op->len, op->op_flags } };
 }
 
-/* Not with RECVSEND_POLL_FIRST: measured, it costs a tenth of a request. */
+/* Without RECVSEND_POLL_FIRST, which measurably makes a request 10 % more expensive. */
 static int64_t receive(struct fz_fiber *self, struct fz_op *op)
 {
 	const struct fz_io_call c = call_of(op);
@@ -53,12 +57,14 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op)
 		return wait ? wait : fz_io_make(&c);
 	deadline = fz_fdtab_deadline(op->fd, info, false);
 	fz_io_take_turns(self);
-	/* Only streams have an eye to it; the ring would join records of SOCK_SEQPACKET. */
+	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
 	if (op->op_flags & FZ_MSG_WAITALL && !fz_sys_is_stream(op->fd))
 		op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
 	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK)
 		return peek_whole(self, &c, op->len, deadline == FZ_FOREVER);
-	/* With a timeout no handler lets the call go on: signal(7). */
+	/*
+	 * With a timeout the call is not restarted after a handler, SA_RESTART or not: signal(7).
+	 */
 	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 }
 
@@ -113,7 +119,7 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	return fz_io_try_or_wait(self, &a);
 }
 
-/* The end of a recvmmsg with a time limit; 0 or -errno. */
+/* Compute when a recvmmsg with a time limit ends.  Returns 0 or -errno. */
 static int end_of(const struct __kernel_timespec *limit, fz_nsec *ret_end)
 {
 	*ret_end = FZ_FOREVER;
@@ -142,7 +148,7 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret = 0;
 
-	/* The kernel judges the timeout before the descriptor. */
+	/* A bad descriptor, too, goes to the kernel, which checks the timeout first. */
 	if (wait <= 0)
 		return fz_syscall5(__NR_recvmmsg, fd, (long)vec, n,
 				   wait ? flags | FZ_MSG_DONTWAIT : flags, (long)timespec);
@@ -153,13 +159,13 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		a.call = (struct fz_io_call){ __NR_recvmmsg, { 0, (long)&slots[done], 1 } };
 		a.begun = done > 0;
 		a.only_tries = a.begun && flags & FZ_MSG_WAITFORONE;
-		/* Each message has all of SO_RCVTIMEO. */
+		/* SO_RCVTIMEO begins anew with each message. */
 		a.deadline = 0;
 		ret = fz_io_try_or_wait(self, &a);
 		if (ret < 0)
 			break;
 		done++;
-		/* Only looked at after each message: recvmmsg(2), BUGS. */
+		/* The limit is checked only after each message: recvmmsg(2), BUGS. */
 		if (end != FZ_FOREVER) {
 			fz_nsec now = fz_now();
 

@@ -3,8 +3,8 @@
  * runtime/io/select.c - select: ask without waiting, then one request per descriptor
  * until the first is ready, then ask again for the answer.
  *
- * It is always the kernel that reads and writes the caller's sets; after an answer of
- * "none", which clears them, they get back what the caller had put there.
+ * The kernel alone reads and changes the caller's sets.  If nothing is ready, the kernel clears
+ * them; they are then restored from the saved copy.
  */
 #include "runtime/io/io_internal.h"
 
@@ -17,8 +17,9 @@ enum {
 	WORD_BITS = 64,
 	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
 	/*
-	 * Wake-ups in a row with nothing to be had.  Mostly somebody else was faster;
-	 * but the ring reports a hang-up also to who waits for something else.
+	 * Wake-ups after which nothing is ready, before the real call waits instead.  Mostly
+	 * another thread was faster; but the ring also reports a hang-up to a request for
+	 * something else.
 	 */
 	MAX_SPURIOUS = 3,
 	READ = POLLIN | POLLRDNORM | POLLRDBAND,
@@ -32,7 +33,7 @@ struct sets {
 	int n;
 };
 
-/* The real call, but for its time limit. */
+/* The number of the argument that is the time limit. */
 enum { LIMIT = 4 };
 
 static struct fz_io_call call_of(const struct sets *s)
@@ -58,7 +59,10 @@ static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_
 	return fz_io_make_limited(self, &c, LIMIT, deadline, none_run);
 }
 
-/* Returns false if they cannot be read: then the kernel says so, too. */
+/*
+ * Copy the caller's sets.  Returns false if they cannot be read: the real call then fails with
+ * EFAULT, too.
+ */
 static bool save(struct sets *s)
 {
 	for (int i = 0; i < 3; i++) {
@@ -79,7 +83,10 @@ static void restore(struct sets *s)
 			__builtin_memcpy(s->user[i], s->saved[i], s->words * sizeof(uint64_t));
 }
 
-/* The requests for it; -1 if they are too many. */
+/*
+ * Make a pollfd for each descriptor in the sets.  Returns how many, or -1 if there are more than
+ * FZ_IO_MAX_POLLS.
+ */
 static int gather(const struct sets *s, struct pollfd *fds)
 {
 	static const short events[3] = { READ, WRITE, POLLPRI };
@@ -109,8 +116,9 @@ static int gather(const struct sets *s, struct pollfd *fds)
 }
 
 /*
- * Where one has been closed since the call began, which then counts as ready for all that was
- * asked (fs/select.c); the kernel would refuse the number.
+ * Make the answer if a descriptor has been closed since the call began.  Natively it then counts
+ * as ready for everything that was asked (fs/select.c); the kernel would refuse the closed number
+ * now.
  */
 static int64_t answer_closed(const struct sets *s, struct pollfd *fds, int n)
 {
@@ -166,7 +174,7 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
 						      fz_io_select(self, n, sets, deadline);
 	fz_signal_unswap_mask(self, &old);
-	/* As in fz_io_ppoll(). */
+	/* As in fz_io_ppoll(): a handler that ran because of the mask ends the call. */
 	if (ret >= 0 && self->sig.handlers_run) {
 		if (saved)
 			restore(&s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/send.c - sending to sockets: by the ring if other fibers are about to run, else it
- * is tried first, for there usually is room.  What a stream has taken only in part goes on by
- * the ring.
+ * runtime/io/send.c - send to sockets.  If other fibers are about to run, a request on the ring;
+ * else the call is tried first, for there usually is room.  The rest of what a stream has taken in
+ * part goes by the ring.
  */
 #include "runtime/io/io_internal.h"
 
@@ -14,7 +14,10 @@
 
 enum { MESSAGES_MAX = 1024 };	/* the kernel's UIO_MAXIOV */
 
-/* Of a stream only: what has to wait before it can be sent may be sent as an empty message. */
+/*
+ * For streams only: on other sockets, a request that has to wait before it can send may send an
+ * empty message.
+ */
 static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf,
 			    size_t n, bool begun)
 {
@@ -22,7 +25,7 @@ static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, cons
 	struct fz_op op = {
 		.opcode = IORING_OP_SEND,
 		.fd = fz_pin_fd(a->pin),
-		/* What is left must not go to another file. */
+		/* The rest must not go to another file that gets the number. */
 		.pin = begun ? a->pin : NULL,
 		.prompt = begun,
 		.addr = (uintptr_t)buf,
@@ -36,7 +39,10 @@ static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, cons
 	return ret;
 }
 
-/* The part before it is sent, and must be returned: no cancellation, not here. */
+/*
+ * Send the rest after a part has been sent.  The count must be returned, so no cancellation ends
+ * the call here.
+ */
 static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf, size_t n)
 {
 	int64_t ret;
@@ -68,11 +74,11 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(&a.call);
-	/* The ring waits for room in a stream. */
+	/* Only try; if a stream has no room, the ring waits. */
 	a.only_tries = !addr && a.info & FZ_FD_STREAM;
 	/*
-	 * With others that are about to submit, one system call is shared by all; it saves
-	 * nothing where each switch is a system call.
+	 * If other fibers of this processor are about to submit, too, all share one system call.
+	 * That saves nothing where each switch is a system call.
 	 */
 	if (a.only_tries && !fz_switch_is_call() && fz_sched_has_company(self))
 		return send_by_ring(self, &a, buf, n, false);
@@ -81,7 +87,7 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 		return send_by_ring(self, &a, buf, n, false);
 	if (ret < 0 || ret == (int64_t)n)
 		return ret;
-	/* Part of a stream went out: the address does not matter any more. */
+	/* A part of a stream was sent: the address does not matter any more. */
 	rest = send_rest(self, &a, (const char *)buf + ret, n - (size_t)ret);
 	return rest < 0 ? ret : ret + rest;
 }
@@ -95,7 +101,10 @@ static size_t message_size(const struct fz_user_msghdr *msg)
 	return total;
 }
 
-/* What a stream took only in part goes on piece by piece, without ancillary data. */
+/*
+ * Send the rest of what a stream has taken in part, one iovec after the other, without ancillary
+ * data.
+ */
 static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a,
 				   const struct fz_user_msghdr *msg, size_t sent)
 {
@@ -138,7 +147,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(&a.call);
 	ret = fz_io_try_or_wait(self, &a);
-	/* The kernel has read all of *msg by now: so may we. */
+	/* The kernel has read all of *msg, so it is readable. */
 	return ret < 0 ? ret :
 			 (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret);
 }
@@ -158,10 +167,10 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	while (done < n && done < MESSAGES_MAX) {
 		struct fz_message_slot *slot = &slots[done];
 
-		/* One by one: the kernel's own judgement of each slot, unlike ours. */
+		/* One message per call, so that the kernel checks each slot itself. */
 		a.call = (struct fz_io_call){ __NR_sendmmsg, { 0, (long)slot, 1 } };
 		a.begun = done > 0;
-		/* Each message has all of SO_SNDTIMEO. */
+		/* SO_SNDTIMEO begins anew with each message. */
 		a.deadline = 0;
 		ret = fz_io_try_or_wait(self, &a);
 		if (ret < 0)

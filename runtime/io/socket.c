@@ -45,7 +45,10 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		if (ret != -EAGAIN || a->only_tries)
 			return ret;
 		deadline = fz_io_attempt_deadline(a);
-		/* With a timeout no handler lets the call go on: signal(7). */
+		/*
+		 * With a timeout the call is not restarted after a handler, SA_RESTART or not:
+		 * signal(7).
+		 */
 		restart = deadline == FZ_FOREVER && !a->begun;
 		if (fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals)) {
 			args[a->flags_at] = a->flags;

@@ -4,7 +4,7 @@
 
 /*
  * runtime/io/socket.h - what the calls on sockets share (recv.c, send.c, connect.c), and readv and
- * writev on a socket for runtime/io/io.c.
+ * writev on a socket, for runtime/io/io.c.
  */
 
 #include "runtime/io/wait.h"
@@ -20,7 +20,10 @@ enum {
 	FZ_MSG_WAITFORONE = 0x10000,
 };
 
-/* The kernel's struct msghdr and mmsghdr, which has the length behind the header. */
+/*
+ * The kernel's struct msghdr and struct mmsghdr; the second has the message's length behind the
+ * header.
+ */
 struct fz_user_msghdr {
 	void *name;
 	int name_len;
@@ -37,35 +40,45 @@ struct fz_message_slot {
 };
 
 /*
- * May this call on a socket wait, with flags of send and recv?  1: yes, as a fiber; 0: it never
- * waits, make the real one; -EBADF.  What is known of fd is in *ret_info unless that.
+ * May this call on a socket, with send or recv flags, wait?  Returns 1: yes, as a fiber; 0: it
+ * never waits, make the real call; -EBADF.  Unless -EBADF, *ret_info is what fz_fdtab_look_up()
+ * knows of fd.
  */
 int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info);
 
 /*
- * A call that is tried without waiting, and waits for readiness while it is refused.  On the
- * stack of the call; deadline is 0 until it is needed (fz_io_attempt_deadline).
+ * A call that is tried without waiting and waits for readiness while it is refused.  On the stack
+ * of the call.
  */
 struct fz_io_attempt {
-	struct fz_io_call call;		/* but for the descriptor and the flags */
+	struct fz_io_call call;		/* descriptor and flags are filled in for each attempt */
 	struct fz_pin *pin;
-	uint32_t info;			/* of the descriptor */
-	unsigned flags_at;		/* which argument */
+	uint32_t info;			/* of the descriptor: from fz_io_may_wait() */
+	unsigned flags_at;		/* number of the argument that is the flags */
 	int flags;
 	bool sends;
-	bool only_tries;		/* refused, it does not wait */
-	/* An earlier part is done and must be returned: no cancellation, no restart. */
+	bool only_tries;		/* return -EAGAIN when refused, do not wait */
+	/*
+	 * An earlier part is done and its count must be returned: neither cancellation nor
+	 * restart.
+	 */
 	bool begun;
 	fz_nsec deadline;
 };
 
-/* When SO_RCVTIMEO or SO_SNDTIMEO ends the call, counted from the first time it is asked for. */
+/*
+ * Returns the deadline from SO_RCVTIMEO or SO_SNDTIMEO, counted from the first time that it is
+ * asked for, and stores it in a->deadline, which is 0 before.
+ */
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
 
-/* Returns the result of the call, -EAGAIN at the deadline, -EINTR, -ECANCELED if begun. */
+/*
+ * Try and wait until the call is done.  Returns its result, -EAGAIN at the deadline, -EINTR, or,
+ * if begun, -ECANCELED.
+ */
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 
-/* readv and writev on a socket: 0 < count <= IOV_MAX. */
+/* readv and writev on a socket.  0 < count <= IOV_MAX. */
 int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
 

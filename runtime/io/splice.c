@@ -2,10 +2,10 @@
 /*
  * runtime/io/splice.c - copying inside the kernel: sendfile, splice, tee, vmsplice.
  *
- * The ring would have a worker thread do it.  Instead: without waiting first, which
- * also has the kernel judge the arguments; then readiness of what it waits for.
- * What waits in the middle of a call all the same (a disk, a socket that has too
- * little room) is announced as brief.
+ * A request on the ring would occupy a worker thread.  Instead try without waiting, which also
+ * lets the kernel check the arguments; then wait for readiness of the end that is not ready.  If
+ * the call still waits in the middle (for a disk, for a socket with too little room), it is
+ * announced as brief.
  */
 #include "runtime/io/io_internal.h"
 
@@ -15,9 +15,9 @@
 #include "runtime/base/sys.h"
 
 /*
- * Park until fd is ready for events, if a call may wait for that at all.  Returns 1,
- * 0 if it never waits (a file, O_NONBLOCK, the wrong end: the real call tells), or
- * -errno.
+ * Park until the pinned descriptor is ready for events, if a call may wait for that at all.
+ * Returns 1, 0 if the call never waits for it (a file, O_NONBLOCK, the wrong end: the real call
+ * tells), or -errno.
  */
 static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 {
@@ -51,8 +51,8 @@ static bool is_reader(int fd)
 }
 
 /*
- * Both ends.  Returns 1 if it is worth trying again, 0 if only the real call knows
- * what to do, or -errno.
+ * Wait until both ends are ready.  Returns 1 if it is worth trying again, 0 if only the real call
+ * knows what to do, or -errno.
  */
 static int64_t await_both(struct fz_fiber *self, struct fz_pin *in, struct fz_pin *out)
 {
@@ -75,8 +75,8 @@ static bool is_kind(int fd, enum fz_fd_kind kind)
 }
 
 /*
- * From now on the kernel refuses to read the pipe without waiting: let the next read find
- * out, before the ring gives it to a worker thread.
+ * A pipe is about to be spliced: from then on the kernel refuses to read it without waiting.  Let
+ * the next read try, and find that out, before the ring passes it to a worker thread.
  */
 static void note_spliced(int fd)
 {
@@ -90,7 +90,7 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	int64_t ret;
 
 	fz_io_test_cancel(self);
-	/* It cannot be told not to wait; a wrong argument must not wait. */
+	/* sendfile has no flag against waiting.  Wrong arguments must not wait, hence the tests. */
 	if (n > 0 && is_kind(in, FZ_FD_FILE) && !fz_io_is_ready(out, POLLOUT)) {
 		ret = await(self, &pin, POLLOUT);
 		if (ret < 0)
@@ -121,7 +121,7 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 	for (;;) {
 		int64_t ret;
 
-		/* TCP looks at O_NONBLOCK only. */
+		/* TCP ignores SPLICE_F_NONBLOCK and looks at O_NONBLOCK only. */
 		if (!(flags & SPLICE_F_NONBLOCK) && n > 0 && is_kind(in, FZ_FD_SOCKET) &&
 		    is_kind(out, FZ_FD_PIPE)) {
 			ret = await(self, &source, POLLIN);

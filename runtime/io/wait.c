@@ -44,13 +44,13 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 				continue;
 			return -EINTR;
 		case FZ_OP_CANCEL:
-			/* relaxed: our own. */
+			/* relaxed: only this fiber writes it. */
 			if (atomic_load_explicit(&self->cancel.deferred, memory_order_relaxed))
 				return -ECANCELED;
 			fz_host.test_cancel();
 			continue;
 		case -EINTR:
-			/* A worker thread of the ring was disturbed, not we. */
+			/* A signal interrupted a worker thread of the ring, not this fiber. */
 			continue;
 		default:
 			return ret;
@@ -74,9 +74,10 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 
 		ret = fz_io_run(self, &op, deadline, 0, restart);
 		/*
-		 * Of a file with two wait queues (a FIFO opened for both, a terminal) when
-		 * what was there is gone before the kernel looks: it begins again and finds its
-		 * own second queue taken (io_uring/poll.c, 5.8 to 6.18 at least).
+		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
+		 * both, a terminal) if what was there is gone before the kernel looks: it begins
+		 * again, and finds its own second queue taken (io_uring/poll.c, 5.8 to 6.18 at
+		 * least).
 		 */
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
@@ -143,7 +144,7 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE);
 	int64_t ret;
 
-	/* What has run before the beginning counts, too. */
+	/* Handlers that ran before fz_call_begin() count, too. */
 	call.handlers = none_run;
 	if (returns_eintr)
 		self->must_return_eintr = true;
@@ -151,7 +152,7 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 		c->args[limit_at] = (long)fz_signal_limit(self, deadline, none_run);
 		ret = fz_io_make(c);
 	} while (fz_call_again(&call, ret));
-	/* The handler has made the limit 0. */
+	/* The handler has set the time limit to 0. */
 	if (ret == 0 && fz_call_handled(&call))
 		ret = -EINTR;
 	fz_call_end(&call, ret);

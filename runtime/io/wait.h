@@ -3,9 +3,9 @@
 #define FZ_RUNTIME_IO_WAIT_H
 
 /*
- * runtime/io/wait.h - how a call on a descriptor waits: for a request on the ring, for
- * readiness, or in the kernel by the real call.  It decides what a signal, a cancellation
- * and a deadline make of the wait.  All: from a fiber, outside the runtime; may park.
+ * runtime/io/wait.h - how a call on a descriptor waits: for a request on the ring, for readiness,
+ * or in the kernel by the real call; and what a signal, a cancellation and a deadline make of the
+ * wait.  All functions: from a fiber, outside the runtime; may park.
  */
 
 #include "runtime/io/op.h"
@@ -13,49 +13,51 @@
 
 struct pollfd;
 
-/* Cancellation requested before the call waits for anything: act on it. */
+/*
+ * Act on a cancellation that was requested before the call waits for anything; then do not return.
+ */
 void fz_io_test_cancel(struct fz_fiber *self);
 
 /*
- * Before a read that may find what others have waited for longer, whose requests the
- * kernel completes only when it is asked: now and then it is, and they go first.
+ * Call it before a read.  Every 64th time, other fibers run first: those whose requests the kernel
+ * completes only when it is entered would starve behind a fiber whose reads always find something.
  */
 void fz_io_take_turns(struct fz_fiber *self);
 
 /*
- * Run op to its end.  timeout_error is the answer at the deadline; restart tells
- * whether the call goes on after handlers that all have SA_RESTART.  -ECANCELED
- * between fz_cancel_defer and undefer only.
+ * Run op until it is complete.  timeout_error is the result at the deadline; restart tells whether
+ * the call goes on after handlers that all have SA_RESTART.  Returns -ECANCELED only between
+ * fz_cancel_defer() and fz_cancel_undefer().
  */
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
 /*
- * Wait until one descriptor is ready for events (POLL*).  Returns 1, or 0 at the
- * deadline, or -EINTR; with restart, not after handlers with SA_RESTART.  Then ask again,
- * by fz_pin_fd(): it may not be ready, or have another number.
+ * Wait until the pinned descriptor is ready for events (POLL*).  Returns 1, 0 at the deadline, or
+ * -EINTR; with restart, not after handlers with SA_RESTART.  Then try again with fz_pin_fd(): the
+ * number may have changed, and the descriptor may not be ready any more.
  */
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		     fz_nsec deadline, bool restart);
 
 /*
- * fz_io_wait_ready() in a transfer; begun: part of it is done and must be returned, so that a
- * cancellation ends the wait with -ECANCELED, and is left to the next call.
+ * fz_io_wait_ready() in a transfer.  begun: a part is done and its count must be returned; so a
+ * cancellation ends the wait with -ECANCELED, and the next call acts on it.
  */
 int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
 		    fz_nsec deadline, bool restart, bool begun);
 
-/* How many descriptors fz_io_wait_any() takes; beyond, the kernel's own poll costs less. */
+/* How many descriptors fz_io_wait_any() takes; for more, the kernel's own poll costs less. */
 enum { FZ_IO_MAX_POLLS = 64 };
 
 /*
- * Wait until one of n descriptors, which may be none, is ready, for poll and select.  Returns 1,
- * 0 at the deadline, -EINTR after a handler, or -EINVAL: only the real call can wait for one
- * of them.
+ * For poll and select: wait until one of n descriptors is ready; n may be 0.  Returns 1, 0 at the
+ * deadline, -EINTR after a handler, or -EINVAL: only the real call can wait for one of the
+ * descriptors.
  */
 int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, fz_nsec deadline);
 
-/* A system call as such: its number and arguments. */
+/* The number and arguments of a system call. */
 struct fz_io_call {
 	long number, args[6];
 };
@@ -66,17 +68,20 @@ static inline int64_t fz_io_make(const struct fz_io_call *c)
 			   c->args[5]);
 }
 
-/* Make a call that may wait.  flags: FZ_CALL_* (runtime/io/real_call.h). */
+/*
+ * Make a real call that may wait, from fz_call_begin() to fz_call_end().  flags: FZ_CALL_*
+ * (runtime/io/real_call.h).
+ */
 int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags);
 
 /*
- * Make a cancellable call with a time limit, which is its argument number limit_at.  A handler
- * that has run since fz_signal_none_run() ends the call with -EINTR.
+ * Make a cancellable call with a time limit, which is argument number limit_at.  A handler that
+ * has run since none_run was read (fz_signal_none_run) ends the call with -EINTR.
  */
 int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,
 			   fz_nsec deadline, uint32_t none_run);
 
-/* The real call of poll: without waiting, and limited. */
+/* The real call of poll: without waiting; and announced, with a time limit. */
 int fz_io_poll_now(struct pollfd *fds, uint64_t n);
 int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
 			 fz_nsec deadline, uint32_t none_run);

@@ -10,27 +10,34 @@ static uint32_t round_of(uint64_t both)
 }
 
 /*
- * Round changes once, and nobody can be in it twice, so the word may wrap.  One
- * that comes too late for this round waits in the next one, for another value.
+ * Wait until `round` is over.  A thread is in one round at a time, so the 32-bit round cannot come
+ * round to an equal value during the wait.  A waiter that comes too late finds another value and
+ * does not sleep.
  */
 static void await_round(struct fz_barrier *b, uint32_t round)
 {
-	/* acquire: what the others did before they came; pairs with arrive(). */
+	/*
+	 * acquire: pairs with arrive(); the caller sees what the other threads did before they
+	 * arrived.
+	 */
 	while (round_of(atomic_load_explicit(&b->both, memory_order_acquire)) == round)
 		fz_lot_wait(&b->round, round, FZ_FOREVER, FZ_WAIT_SIGNAL);
 }
 
-/* Returns the state that it was the one to change. */
+/* Count the caller in; the last of the round begins the next one.  Returns the state before. */
 static uint64_t arrive(struct fz_barrier *b, uint32_t count)
 {
-	/* relaxed: the exchange orders. */
+	/* relaxed: the compare-and-swap orders. */
 	uint64_t s = atomic_load_explicit(&b->both, memory_order_relaxed), to;
 
 	do {
 		to = s + 1;
 		if ((uint32_t)to == count)
 			to = (uint64_t)(round_of(s) + 1) << 32;
-		/* acq_rel: release for those who leave, acquire for the last to come. */
+		/*
+		 * acq_rel: release for the threads that leave (await_round); acquire for the last
+		 * to arrive.
+		 */
 	} while (!atomic_compare_exchange_weak_explicit(&b->both, &s, to, memory_order_acq_rel,
 							memory_order_relaxed));
 	return s;
@@ -46,7 +53,7 @@ bool fz_barrier_wait(struct fz_barrier *b)
 		await_round(b, round_of(s));
 	else if (count > 1)
 		fz_lot_wake(&b->round, UINT32_MAX);
-	/* release: the last touch; pairs with fz_barrier_destroy(). */
+	/* release: the caller's last access to b; pairs with fz_barrier_destroy(). */
 	if (atomic_fetch_add_explicit(&b->left, 2, memory_order_release) & 1)
 		fz_lot_wake(&b->left, UINT32_MAX);
 	return last;
@@ -54,7 +61,7 @@ bool fz_barrier_wait(struct fz_barrier *b)
 
 void fz_barrier_destroy(struct fz_barrier *b)
 {
-	/* relaxed: POSIX has us come after the last round is complete. */
+	/* relaxed: POSIX demands that the last round is complete before destroy. */
 	uint64_t s = atomic_load_explicit(&b->both, memory_order_relaxed);
 	uint32_t entered = round_of(s) * b->count * 2;
 	/* acquire: pairs with the release in fz_barrier_wait(). */

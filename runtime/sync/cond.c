@@ -12,8 +12,8 @@ enum { DESTROYING = 1, WAITER = 2 };
 uint32_t fz_cond_enter(struct fz_cond *c)
 {
 	/*
-	 * seq_cst: pairs with fz_cond_wake(): who signals after our unlock finds
-	 * a waiter, and changes the sequence that we took before.
+	 * seq_cst: pairs with fz_cond_wake().  A thread that signals after we have unlocked the
+	 * mutex finds a waiter, and changes the sequence that we have read before.
 	 */
 	uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_seq_cst);
 
@@ -23,7 +23,7 @@ uint32_t fz_cond_enter(struct fz_cond *c)
 
 void fz_cond_leave(struct fz_cond *c)
 {
-	/* release: the last touch; pairs with fz_cond_destroy(). */
+	/* release: the caller's last access to c; pairs with fz_cond_destroy(). */
 	if (FZ_UNLIKELY(atomic_fetch_sub_explicit(&c->waiters, WAITER, memory_order_release) ==
 			(WAITER | DESTROYING)))
 		fz_lot_wake(&c->waiters, UINT32_MAX);
@@ -33,7 +33,10 @@ int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
 {
 	int ret;
 
-	/* After a handler it goes on, unless there was a signal to us meanwhile. */
+	/*
+	 * After a signal's handler the wait goes on, unless fz_cond_wake() has changed the
+	 * sequence meanwhile.
+	 */
 	do {
 		ret = fz_lot_wait(&c->sequence, entered, deadline,
 				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
@@ -48,7 +51,10 @@ int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
 	uint32_t entered, count;
 	int ret;
 
-	/* The count of waiters, and the mutex for cleanup handlers, must be right. */
+	/*
+	 * The count of waiters must be right, and the mutex locked, when cleanup handlers run:
+	 * defer cancellation.
+	 */
 	fz_cancel_defer(self);
 	entered = fz_cond_enter(c);
 	ret = fz_mutex_unlock_whole(m, &count);
@@ -81,6 +87,6 @@ void fz_cond_destroy(struct fz_cond *c)
 		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER, FZ_WAIT_SIGNAL);
 		waiters = atomic_load_explicit(&c->waiters, memory_order_acquire);
 	}
-	/* relaxed: nobody else is here. */
+	/* relaxed: no other thread uses c any more. */
 	atomic_store_explicit(&c->waiters, 0, memory_order_relaxed);
 }

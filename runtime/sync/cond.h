@@ -5,16 +5,20 @@
 /*
  * runtime/sync/cond.h - private condition variables in the storage of pthread_cond_t.
  *
- * All zero is the static initialiser.  flags is one of the places where versions of
- * glibc keep their own (preload/sync/cond.c), with the same bits, so that their
- * pthread_cond_init() initialises ours.
+ * All zero is the static initialiser.  Versions of glibc keep their flags in different words
+ * (preload/sync/cond.c); `flags` is one of these words, with glibc's bits, so that glibc's
+ * pthread_cond_init() initialises this struct, too.
  */
 
 #include "runtime/sync/mutex.h"
 
 struct fz_cond {
-	_Atomic uint32_t sequence;	/* changed by each signal; waited for */
-	/* Between their look at it and their return, times two; 1: destroy waits. */
+	/* incremented by each signal; the word that waiters wait for */
+	_Atomic uint32_t sequence;
+	/*
+	 * Number of threads between fz_cond_enter() and fz_cond_leave(), times two; the low bit:
+	 * fz_cond_destroy() waits.
+	 */
 	_Atomic uint32_t waiters;
 	uint32_t unused[7];
 	_Atomic uint32_t flags;
@@ -26,14 +30,14 @@ enum {
 };
 
 /*
- * Any thread; may park; reports a cancellation request, with the mutex held
- * again.  Returns 0, -ETIMEDOUT, -EPERM (from the mutex), or -ECANCELED.
+ * Any thread; may park.  Does not act on a cancellation request but reports it, with the mutex
+ * held again.  Returns 0, -ETIMEDOUT, -EPERM (from the mutex), or -ECANCELED.
  */
 int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline);
 
 void fz_cond_wake(struct fz_cond *c, uint32_t n);
 
-/* Nobody to wake. */
+/* Has c no waiter to wake? */
 static inline bool fz_cond_is_idle(struct fz_cond *c)
 {
 	/* seq_cst: pairs with fz_cond_enter(). */
@@ -41,15 +45,15 @@ static inline bool fz_cond_is_idle(struct fz_cond *c)
 }
 
 /*
- * The same in steps, for a mutex that is not ours: enter, unlock it, sleep with what
- * enter returned, lock it.  leave instead of sleep if it cannot be unlocked.
- * sleep returns 0, -ETIMEDOUT, -ECANCELED.
+ * fz_cond_wait() in steps, for a mutex that libc keeps: fz_cond_enter(), unlock the mutex,
+ * fz_cond_sleep() with what fz_cond_enter() returned, lock the mutex.  If it cannot be unlocked,
+ * fz_cond_leave() instead of fz_cond_sleep(). fz_cond_sleep() returns 0, -ETIMEDOUT, -ECANCELED.
  */
 uint32_t fz_cond_enter(struct fz_cond *c);
 int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline);
 void fz_cond_leave(struct fz_cond *c);
 
-/* Waits until woken threads have left it.  May park. */
+/* Wait until all woken threads have left c.  May park. */
 void fz_cond_destroy(struct fz_cond *c);
 
 #endif

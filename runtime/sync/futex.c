@@ -17,17 +17,17 @@
 
 enum {
 	KERNEL_FIRST_EVERY = 64,
-	SOON = 20000,		/* ns: less than what is waited for usually takes */
+	SOON = 20000,		/* ns: shorter than most waits */
 };
 
-/* By thread, so that it costs no shared cache line. */
+/* Wake-ups by this thread.  Thread-local, so that counting costs no shared cache line. */
 static __thread uint32_t wakes;
 
-/* The last wait that was ended by a wake-up. */
+/* This thread's last wait that a wake-up ended. */
 static __thread struct {
 	const uint32_t *word;
 	fz_nsec over;
-	fz_nsec since;		/* the first of several in a row */
+	fz_nsec since;		/* when the first of several waits in a row began; 0: none */
 } last;
 
 static long real(uint32_t *word, int op, uint32_t value, long timeout_or_value2,
@@ -37,7 +37,7 @@ static long real(uint32_t *word, int op, uint32_t value, long timeout_or_value2,
 			   value3);
 }
 
-/* What the kernel says of an address before it does anything else. */
+/* The kernel's first check of a futex address: its alignment. */
 static long check_address(const uint32_t *word)
 {
 	return (uintptr_t)word % sizeof(*word) ? -EINVAL : 0;
@@ -45,7 +45,10 @@ static long check_address(const uint32_t *word)
 
 static bool readable(const uint32_t *word)
 {
-	/* Eight bytes, which are on one page; NULL would mean none. */
+	/*
+	 * Test the 8 bytes around the word, which lie on one page.  NULL must not count as
+	 * readable.
+	 */
 	return (uintptr_t)word >= 8 &&
 	       fz_sys_readable((const void *)((uintptr_t)word & ~(uintptr_t)7));
 }
@@ -54,7 +57,8 @@ static bool readable(const uint32_t *word)
 
 struct timeout {
 	fz_nsec deadline;		/* of CLOCK_MONOTONIC */
-	const struct __kernel_timespec *when;	/* of CLOCK_REALTIME, or NULL */
+	/* the caller's absolute CLOCK_REALTIME time, or NULL */
+	const struct __kernel_timespec *when;
 };
 
 static fz_nsec to_nsec(const struct __kernel_timespec *ts)
@@ -64,7 +68,7 @@ static fz_nsec to_nsec(const struct __kernel_timespec *ts)
 	return (fz_nsec)ts->tv_sec * FZ_SEC + (fz_nsec)ts->tv_nsec;
 }
 
-/* That clock may be set while we wait, so this is asked again after it. */
+/* CLOCK_REALTIME may be set during the wait, so the caller asks again afterwards. */
 static fz_nsec realtime_left(const struct __kernel_timespec *when)
 {
 	fz_nsec at = to_nsec(when), now = fz_now_realtime();
@@ -103,7 +107,10 @@ struct wait {
 	struct timeout timeout;
 };
 
-/* In the kernel, where other processes can find it; the fiber is parked. */
+/*
+ * Wait in the kernel, where other processes can find the waiter, by a request on the ring; the
+ * fiber parks.
+ */
 static long wait_on_ring(struct fz_fiber *self, const struct wait *w, unsigned flags)
 {
 	struct fz_op op = {
@@ -123,11 +130,14 @@ static long wait_on_ring(struct fz_fiber *self, const struct wait *w, unsigned f
 	}
 }
 
-/* Where the ring cannot wait for it: until the baseline is 6.7. */
+/*
+ * Wait in the kernel by the real call, if the ring has no request for futexes: until the baseline
+ * is 6.7.
+ */
 static long wait_announced(struct fz_fiber *self, const struct wait *w)
 {
 	const struct timeout *t = &w->timeout;
-	/* Absolute, so that it holds for each attempt. */
+	/* Absolute, so that repeated attempts share one time limit. */
 	const struct __kernel_timespec until = fz_timespec(t->deadline);
 	const struct __kernel_timespec *limit = t->when ? t->when : &until;
 	struct fz_real_call call =
@@ -151,8 +161,8 @@ static long wait_in_kernel(struct fz_fiber *self, const struct wait *w, unsigned
 }
 
 /*
- * Who waits for the same word as soon as it was woken has likely lost a lock again to one
- * that came later: FZ_LOT_STARVES, or 0.
+ * A thread that waits again for a word less than SOON after it was woken has likely lost a lock to
+ * a thread that came later.  Returns FZ_LOT_STARVES if that goes on for long, else 0.
  */
 static unsigned patience(const uint32_t *word)
 {
@@ -170,7 +180,7 @@ static void note_wake_up(const uint32_t *word)
 
 static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 {
-	/* A system call is no cancellation point; asynchronous cancellation needs none. */
+	/* syscall() is no cancellation point, but asynchronous cancellation acts everywhere. */
 	unsigned flags = FZ_WAIT_SIGNAL |
 			 (fz_cancel_type_is_asynchronous(self) ? FZ_WAIT_CANCEL : 0);
 
@@ -187,7 +197,7 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 		if (ret == -ECANCELED) {
 			fz_host.test_cancel();
 		} else if (ret == -EINTR) {
-			/* With a timeout, it is not restarted (signal(7)). */
+			/* With a timeout, the call is not restarted after a handler (signal(7)). */
 			if (self->sig.handlers_run && (w->timeout.deadline != FZ_FOREVER ||
 						   !fz_signal_restarts(self)))
 				return ret;
@@ -221,7 +231,7 @@ static long wait_common(struct fz_fiber *self, struct wait *w, int op,
 
 /* ---- waking ------------------------------------------------------------- */
 
-/* The kernel wakes one even if it is asked for none, or for fewer than that. */
+/* The kernel wakes at least one waiter, even if asked for 0 or a negative number. */
 static uint32_t how_many(uint32_t value)
 {
 	return (int32_t)value < 1 ? 1 : value;
@@ -244,7 +254,9 @@ static long wake_private(uint32_t *word, uint32_t n, uint32_t bits)
 	if (woken >= n)
 		return woken;
 	more = real(word, op, n - woken, 0, NULL, bits);
-	/* Nobody waits at a place that does not exist. */
+	/*
+	 * An error of the kernel, such as an unmapped word, counts only if the lot had no waiter.
+	 */
 	return more < 0 ? (woken ? (long)woken : more) : more + woken;
 }
 
@@ -271,7 +283,10 @@ static long requeue_private(uint32_t *word, int op, uint32_t wake, uint32_t move
 	if (order.woken == wake && order.moved == move)
 		return done;
 	more = real(word, op, wake - order.woken, (long)(move - order.moved), word2, expected);
-	/* If the word has changed since, the lot's part was before that. */
+	/*
+	 * If the word has changed since, the kernel refuses its part; the lot's part happened
+	 * before the change.
+	 */
 	return more < 0 ? (done ? done : more) : done + more;
 }
 
@@ -282,11 +297,14 @@ static int32_t twelve_bits(uint32_t n)
 	return (int32_t)(n << 20) >> 20;
 }
 
-/* Only the kernel can tell without a fault: let it or the word with nothing. */
+/*
+ * Returns 0 if word may be written, else -errno.  Only the kernel can test that without a fault:
+ * let it OR the word with 0.
+ */
 static long check_writable(uint32_t *word)
 {
 	uint32_t nobody = 0;
-	/* A comparison that fails, so that nobody is woken at word. */
+	/* Compare with a value that the word does not have, so that no waiter of word is woken. */
 	uint32_t other = atomic_load_explicit((_Atomic uint32_t *)word,
 					      memory_order_relaxed) == 0;
 	long ret = real(&nobody, FUTEX_WAKE_OP_PRIVATE, 1, 1, word,
@@ -295,12 +313,15 @@ static long check_writable(uint32_t *word)
 	return ret < 0 ? ret : 0;
 }
 
-/* Returns whether word is to be woken too, or -errno. */
+/*
+ * Change the word as FUTEX_WAKE_OP encodes it.  Returns 1 if its waiters must be woken, too, 0 if
+ * not, or -errno.
+ */
 static long modify(uint32_t *word, uint32_t encoded)
 {
 	_Atomic uint32_t *p = (_Atomic uint32_t *)word;
 	int32_t arg = twelve_bits(encoded >> 12), cmp_arg = twelve_bits(encoded), old;
-	/* As strong as the kernel's; the caller's changes come before the wake-up. */
+	/* seq_cst, as in the kernel: the caller's earlier writes are visible before the wake-up. */
 	const memory_order order = memory_order_seq_cst;
 
 	if (encoded & (uint32_t)FUTEX_OP_OPARG_SHIFT << 28)
@@ -325,8 +346,8 @@ static long modify(uint32_t *word, uint32_t encoded)
 }
 
 /*
- * The word is changed and then the waiters are woken, each atomic by itself: as if
- * they had been two calls, which is all that a waker can tell.
+ * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic by itself, as if they
+ * were two calls; a waker can tell no more.
  */
 static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *word2,
 			    uint32_t encoded)
@@ -375,7 +396,7 @@ long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 			fz_fiber_wire(self);
 		return real(word, op, value, timeout_or_value2, word2, value3);
 	}
-	/* Which other commands may have the flag, only the kernel knows. */
+	/* Only the kernel knows which other commands may have FUTEX_CLOCK_REALTIME. */
 	is_wait = command == FUTEX_WAIT_BITSET ||
 		  (command == FUTEX_WAIT && !(op & FUTEX_CLOCK_REALTIME));
 	if (op & FUTEX_CLOCK_REALTIME && !is_wait)

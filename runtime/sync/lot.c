@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * On the waiter's stack; in the list of its word's bucket, guarded by that
- * bucket's lock.  word changes under the locks of both buckets.
+ * On the waiter's stack; in the list of its word's bucket, guarded by that bucket's lock.  A
+ * requeue changes `word` under the locks of both buckets.
  */
 struct waiter {
 	_Atomic(const void *) word;
@@ -23,7 +23,7 @@ struct waiter {
 	struct fz_ticket ticket;
 	struct waiter *next, *prev;
 	bool starves;
-	bool queued;		/* false: a waker took it, and that is the wake-up */
+	bool queued;		/* false: a waker has taken it out, which is the wake-up */
 };
 
 struct bucket {
@@ -38,7 +38,7 @@ static _Alignas(4096) struct bucket buckets[BUCKETS] = {
 
 static struct bucket *bucket_of(const void *word)
 {
-	/* Fibonacci hashing; the top bits are the well-mixed ones. */
+	/* Fibonacci hashing: the top bits are the best mixed. */
 	uint64_t hash = (uint64_t)(uintptr_t)word * 0x9e3779b97f4a7c15u;
 
 	return &buckets[hash >> (64 - 13)];
@@ -103,11 +103,14 @@ static bool waits_for(const struct waiter *w, const void *word, uint32_t bits)
 	return atomic_load_explicit(&w->word, memory_order_relaxed) == word && w->bits & bits;
 }
 
-/* Leave the queue.  Returns false if a waker was first, which is the wake-up. */
+/*
+ * Leave the queue after a timeout, signal or cancellation.  Returns false if a waker was first:
+ * the wait counts as woken.
+ */
 static bool leave_queue(struct waiter *w)
 {
 	for (;;) {
-		/* relaxed: looked at again under the lock of where it should be. */
+		/* relaxed: checked again under the bucket's lock. */
 		const void *word = atomic_load_explicit(&w->word, memory_order_relaxed);
 		struct bucket *b = bucket_of(word);
 		bool same, queued;
@@ -134,8 +137,9 @@ static int reason(enum fz_why why)
 }
 
 /*
- * Our own threads, inside libc or an allocator, are in the runtime already; never a
- * fiber, except one that blocks, and that must not enter it.
+ * Is self unable to enter the runtime?  The library's own threads are in the runtime already when
+ * they wait inside libc or an allocator.  A fiber is never in the runtime here; one that must
+ * block its carrier (call.blocks) must not enter it.
  */
 static bool stays_outside(const struct fz_fiber *self)
 {
@@ -159,7 +163,10 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/* Who changes the state and then wakes finds us here, or we see the change. */
+	/*
+	 * A thread that changes the state and then wakes finds us in the queue, or we see its
+	 * change.
+	 */
 	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
 		goto out;
@@ -187,7 +194,10 @@ out:
 
 static bool word_is(const void *word, uint32_t expected)
 {
-	/* acquire: pairs with whoever changed it, if we return because of that. */
+	/*
+	 * acquire: pairs with the store of the thread that changed the word, if we return because
+	 * of that change.
+	 */
 	return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire) ==
 	       expected;
 }
@@ -217,7 +227,7 @@ int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline)
 	unsigned flags = FZ_WAIT_SIGNAL;
 	fz_nsec since = fz_now();
 
-	/* acquire: pairs with the release of whoever made it 0. */
+	/* acquire: pairs with the release store of 0 by the last holder. */
 	while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0) {
 		if (fz_lot_wait(lock, 2, deadline, flags) == -ETIMEDOUT)
 			return -ETIMEDOUT;
@@ -226,7 +236,7 @@ int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline)
 	return 0;
 }
 
-/* *ret_starves: one of the woken does. */
+/* In the runtime.  Sets *ret_starves if one of the woken waiters starves. */
 static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits, bool *ret_starves)
 {
 	struct bucket *b = bucket_of(word);
@@ -241,11 +251,17 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits, boo
 			next = w->next;
 			if (!waits_for(w, word, bits))
 				continue;
-			/* After remove() its owner may leave at any time. */
+			/*
+			 * After remove() the waiter's thread may return at any time: w is gone
+			 * then.
+			 */
 			tickets[taken] = w->ticket;
 			*ret_starves |= w->starves;
 			remove(b, w);
-			/* A native thread's record dies with it: wake it here. */
+			/*
+			 * A native thread's record dies with the thread: wake it here, under the
+			 * lock.
+			 */
 			if (tickets[taken].fiber->kind != FZ_KIND_FIBER) {
 				fz_wake(tickets[taken], FZ_WHY_DONE);
 				tickets[taken].number = 0;
@@ -255,7 +271,10 @@ static uint32_t wake_in_runtime(const void *word, uint32_t n, uint32_t bits, boo
 				break;
 		}
 		fz_lock_release(&b->lock);
-		/* One that timed out meanwhile knows from `queued`: it counts. */
+		/*
+		 * A waiter that timed out meanwhile learns from `queued` that it was woken, so it
+		 * counts.
+		 */
 		for (uint32_t i = 0; i < taken; i++)
 			if (tickets[i].number)
 				fz_wake(tickets[i], FZ_WHY_DONE);
@@ -272,7 +291,7 @@ uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
 	bool starves = false;
 	uint32_t woken;
 
-	/* Whoever is in the runtime may wake, a fiber too. */
+	/* Every thread that is in the runtime may wake, fibers too. */
 	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->call.blocks)
 		return wake_in_runtime(word, n, bits, &starves);
 	fz_enter_runtime(self);
@@ -290,12 +309,12 @@ uint32_t fz_lot_wake_staying(const void *word, uint32_t n)
 	uint32_t woken;
 
 	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
-	/* relaxed, and signal fences: only handlers on this thread look. */
+	/* relaxed, with signal fences: only handlers on this kernel thread read it. */
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	woken = wake_in_runtime(word, n, UINT32_MAX, &starves);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* A signal that found us here is the monitor's to bring again. */
+	/* If a signal has arrived meanwhile, the monitor interrupts this thread again. */
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 	return woken;
 }
@@ -312,7 +331,10 @@ struct fz_fiber *fz_lot_take(const void *word)
 		if (w->ticket.fiber->kind == FZ_KIND_FIBER &&
 		    fz_wait_is_parked(w->ticket.fiber)) {
 			ticket = w->ticket;
-			/* After this its owner may leave at any time. */
+			/*
+			 * After remove() the waiter's thread may return at any time: w is gone
+			 * then.
+			 */
 			remove(b, w);
 		}
 		break;
@@ -348,7 +370,10 @@ static void requeue_locked(struct bucket *a, struct bucket *b, const void *from,
 			struct fz_ticket ticket = w->ticket;
 
 			remove(a, w);
-			/* One that timed out meanwhile knows from `queued`. */
+			/*
+			 * A waiter that timed out meanwhile learns from `queued` that it was
+			 * woken.
+			 */
 			fz_wake(ticket, FZ_WHY_DONE);
 			order->woken++;
 		} else if (order->moved < order->move) {

@@ -5,7 +5,10 @@
 
 static bool held_by_me(struct fz_mutex *m)
 {
-	/* relaxed: if it is us, we wrote it; if not, any value differs. */
+	/*
+	 * relaxed: if the caller is the owner, it wrote the value itself; else every value it can
+	 * read differs.
+	 */
 	return atomic_load_explicit(&m->owner, memory_order_relaxed) == fz_self_tid();
 }
 
@@ -14,7 +17,7 @@ static bool is_recursive(const struct fz_mutex *m)
 	return (m->kind & 0x7f) == FZ_MUTEX_RECURSIVE;
 }
 
-/* A holder that asks again.  Returns -EBUSY if it is to wait like anybody else. */
+/* Lock again by the owner.  Returns -EBUSY if the caller must wait like any other thread. */
 static int relock(struct fz_mutex *m)
 {
 	if (!fz_mutex_knows_its_owner(m) || !held_by_me(m))
@@ -45,7 +48,7 @@ int fz_mutex_trylock(struct fz_mutex *m)
 {
 	if (FZ_LIKELY(fz_mutex_lock_quickly(m)))
 		return 0;
-	/* Only a recursive one counts; the others are busy. */
+	/* trylock counts a recursive mutex again; every other type is busy, also for its owner. */
 	return is_recursive(m) ? relock(m) : -EBUSY;
 }
 

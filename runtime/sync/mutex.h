@@ -5,9 +5,9 @@
 /*
  * runtime/sync/mutex.h - private mutexes in the storage of pthread_mutex_t.
  *
- * The words mean what they mean to glibc, so that its initialisers, destructor
- * and debuggers agree with us: lock 0 free, 1 held, 2 held and waited for; owner
- * is libc's tid; users counts holders.
+ * The words mean what they mean to glibc, so that glibc's initialisers, its destructor and
+ * debuggers work: lock 0 free, 1 held, 2 held and waited for; owner is libc's tid; users counts
+ * holders.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -15,9 +15,9 @@
 
 struct fz_mutex {
 	_Atomic uint32_t lock;
-	uint32_t count;			/* of a recursive mutex; the owner's */
+	uint32_t count;			/* depth of a recursive mutex; written by the owner */
 	_Atomic int owner;
-	uint32_t users;			/* the owner's */
+	uint32_t users;			/* written by the owner */
 	int kind;
 };
 
@@ -28,29 +28,30 @@ enum fz_mutex_type {
 	FZ_MUTEX_ADAPTIVE,
 };
 
-/* Robust, priority-inheriting, priority-protected and shared ones are libc's. */
+/* Robust, priority-inheriting, priority-protected and shared mutexes are libc's. */
 static inline bool fz_mutex_is_ours(const struct fz_mutex *m)
 {
 	return (m->kind & 0xff) <= FZ_MUTEX_ADAPTIVE;
 }
 
 /*
- * Any thread.  Return 0, -EBUSY, -EDEADLK, -EAGAIN, -EPERM, -ETIMEDOUT, where
- * pthread_mutex_* return the positive number.  lock may park, handles signals without
- * ending, and is no cancellation point.
+ * Any thread.  Return 0, -EBUSY, -EDEADLK, -EAGAIN, -EPERM, -ETIMEDOUT, where pthread_mutex_*
+ * return the positive number. fz_mutex_lock() may park, goes on waiting after a signal's handler,
+ * and is no cancellation point.
  */
 int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline);
 int fz_mutex_trylock(struct fz_mutex *m);
 int fz_mutex_unlock(struct fz_mutex *m);
 
 /*
- * Around a wait: a recursive one is released whole, and locked as often again.  The
- * waiter remains one of its users, by which libc's destroy finds it busy.
+ * Around a wait on a condition variable: release a recursive mutex at all its levels, and lock it
+ * again to as many. `users` goes on counting the waiter, so that libc's pthread_mutex_destroy
+ * finds the mutex busy.
  */
 int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count);
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count);
 
-/* Does only the owner unlock it, and may the owner's lock count or fail? */
+/* May only the owner unlock the mutex, and does locking it again count or fail? */
 static inline bool fz_mutex_knows_its_owner(const struct fz_mutex *m)
 {
 	enum fz_mutex_type type = m->kind & 0x7f;
@@ -58,7 +59,7 @@ static inline bool fz_mutex_knows_its_owner(const struct fz_mutex *m)
 	return type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK;
 }
 
-/* The steps of the functions above and below: the lock word; the owner's words. */
+/* Steps of locking and unlocking: take the lock word; set the owner's words; release. */
 static inline bool fz_mutex_take(struct fz_mutex *m)
 {
 	uint32_t free_ = 0;
@@ -71,22 +72,25 @@ static inline bool fz_mutex_take(struct fz_mutex *m)
 
 static inline void fz_mutex_own(struct fz_mutex *m, int tid, uint32_t count)
 {
-	/* relaxed: only its own thread compares it. */
+	/* relaxed: only the owner compares it with its own tid. */
 	atomic_store_explicit(&m->owner, tid, memory_order_relaxed);
 	m->count = count;
 }
 
 static inline void fz_mutex_release(struct fz_mutex *m)
 {
-	/* relaxed: only its own thread compares it. */
+	/* relaxed: only the owner compares it with its own tid. */
 	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
-	/* release: pairs with the acquires of who takes it next. */
+	/* release: pairs with the acquire of the thread that takes the lock next. */
 	if (FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2))
-		/* m may be gone by now: only its address is used. */
+		/* The next owner may have freed m by now: only its address is used. */
 		fz_lot_wake(&m->lock, 1);
 }
 
-/* A free mutex, of any type.  Any thread.  Returns false if it is for fz_mutex_lock(). */
+/*
+ * Lock a free mutex of any type.  Any thread.  Returns false if it is not free: call
+ * fz_mutex_lock().
+ */
 static inline bool fz_mutex_lock_quickly(struct fz_mutex *m)
 {
 	int tid = fz_self_tid();
@@ -98,7 +102,10 @@ static inline bool fz_mutex_lock_quickly(struct fz_mutex *m)
 	return true;
 }
 
-/* A normal or adaptive mutex.  Any thread.  Returns false if it is for fz_mutex_unlock(). */
+/*
+ * Unlock a normal or adaptive mutex.  Any thread.  Returns false for other types: call
+ * fz_mutex_unlock().
+ */
 static inline bool fz_mutex_unlock_quickly(struct fz_mutex *m)
 {
 	if (FZ_UNLIKELY(fz_mutex_knows_its_owner(m)))

@@ -4,13 +4,16 @@
 #include "runtime/sched/park.h"
 #include "runtime/sync/lot.h"
 
-/* Changed while there is one thread. */
+/*
+ * Number of forks, in steps of FZ_ONCE_GENERATION; written in a fork's child, while it has one
+ * thread.
+ */
 static uint32_t generation;
 
 bool fz_once_begin(struct fz_once *o)
 {
 	const uint32_t ours = generation | FZ_ONCE_IN_PROGRESS;
-	/* acquire, here and below: pairs with fz_once_end(). */
+	/* acquire, also in the loop: pairs with fz_once_end(). */
 	uint32_t word = atomic_load_explicit(&o->word, memory_order_acquire);
 
 	for (;;) {
@@ -30,7 +33,10 @@ bool fz_once_begin(struct fz_once *o)
 
 void fz_once_end(struct fz_once *o, bool done)
 {
-	/* release: what was done, for all who find it done. */
+	/*
+	 * release: pairs with the acquires; every thread that finds DONE sees what the routine
+	 * did.
+	 */
 	atomic_store_explicit(&o->word, done ? FZ_ONCE_DONE : 0, memory_order_release);
 	fz_lot_wake(&o->word, UINT32_MAX);
 }

@@ -3,9 +3,10 @@
 #define FZ_RUNTIME_SYNC_ONCE_H
 
 /*
- * runtime/sync/once.h - the word of a pthread_once_t, with glibc's meaning: 0 to be
- * done, 2 done, 1 + generation somebody is at it.  A fork's child has another
- * generation than its parent had when the thread was at it that the child lacks.
+ * runtime/sync/once.h - the word of a pthread_once_t, with glibc's meaning: 0 not done, 2 done, 1
+ * + generation in progress.  A fork's child has a new generation: a word that another thread of
+ * the parent had in progress counts as not done there, since that thread does not exist in the
+ * child.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -17,7 +18,7 @@ struct fz_once {
 enum {
 	FZ_ONCE_IN_PROGRESS = 1,
 	FZ_ONCE_DONE = 2,
-	FZ_ONCE_GENERATION = 4,		/* the step from one to the next */
+	FZ_ONCE_GENERATION = 4,		/* from one generation to the next */
 };
 
 static inline bool fz_once_is_done(const struct fz_once *o)
@@ -26,10 +27,16 @@ static inline bool fz_once_is_done(const struct fz_once *o)
 	return atomic_load_explicit(&o->word, memory_order_acquire) & FZ_ONCE_DONE;
 }
 
-/* Any thread; may park.  True: the caller is to do it, and then to call end. */
+/*
+ * Any thread; may park.  Returns true if the caller must run the routine and then call
+ * fz_once_end().
+ */
 bool fz_once_begin(struct fz_once *o);
 
-/* done false: it was left by an exception or cancellation; the next may try. */
+/*
+ * End the routine.  done false: an exception or cancellation has left it, and the next caller runs
+ * it.
+ */
 void fz_once_end(struct fz_once *o, bool done);
 
 void fz_once_after_fork(void);

@@ -12,7 +12,7 @@
 #define RWAITING 4u
 #define READER 8u
 #define READERS_MASK 0xfffffff8u
-#define READERS_MAX 0x7ffffff8u		/* as in glibc: EAGAIN beyond */
+#define READERS_MAX 0x7ffffff8u		/* as in glibc: one more gets EAGAIN */
 #define WRITER ((uint64_t)1 << 32)
 
 static uint32_t readers(uint64_t s)
@@ -27,13 +27,13 @@ static bool has_writers(uint64_t s)
 
 static uint64_t look(const struct fz_rwlock *l)
 {
-	/* acquire: pairs with the releases in the unlocks, if the phase has changed. */
+	/* acquire: pairs with change() in the unlocks, if that has changed the phase. */
 	return atomic_load_explicit(&l->both, memory_order_acquire);
 }
 
 /*
- * acq_rel: who comes next sees what all before it did, readers too; a waiter that
- * is counted by this is found by the lot's lock.
+ * acq_rel: the next holder sees what all earlier holders did, readers too.  A waiter that this
+ * change counts is in the lot's queue, or sees the change, by the lot's lock.
  */
 static bool change(struct fz_rwlock *l, uint64_t *s, uint64_t to)
 {
@@ -43,7 +43,10 @@ static bool change(struct fz_rwlock *l, uint64_t *s, uint64_t to)
 
 static bool mine(const struct fz_rwlock *l)
 {
-	/* relaxed: if it is us, we wrote it; if not, any value differs. */
+	/*
+	 * relaxed: if the caller is the writer, it wrote the value itself; else every value it can
+	 * read differs.
+	 */
 	return atomic_load_explicit(&l->cur_writer, memory_order_relaxed) == fz_self_tid();
 }
 
@@ -58,15 +61,15 @@ static void wake_a_writer(struct fz_rwlock *l)
 }
 
 /*
- * The lock is theirs from now on, and whoever asks for it before they have run has to
- * wait for them: on one processor that is two switches for each turn.
+ * The woken threads own the lock already, and each thread that asks for it must wait until they
+ * have run; on one processor that costs two switches for each turn.  So let them run now.
  */
 static void let_the_woken_run(void)
 {
 	fz_sched_give_way(fz_self());
 }
 
-/* ---- what the sleepers wait for; keys to locks -------------------------- */
+/* ---- what waiters wait for; from the key to the lock ------------------- */
 
 static bool write_phase(const void *key, uint32_t unused)
 {
@@ -74,7 +77,7 @@ static bool write_phase(const void *key, uint32_t unused)
 	return look(fz_container_of(key, const struct fz_rwlock, wrphase_futex)) & WRPHASE;
 }
 
-/* Before one that does not lock again what it holds: the writers that wait. */
+/* Must a reader that does not hold the lock let waiting writers go first? */
 static bool writers_first(uint64_t s)
 {
 	return !(s & WRPHASE) && readers(s) && has_writers(s);
@@ -101,7 +104,7 @@ static bool not_a_writers_turn(const void *key, uint32_t unused)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* The caller is counted already. */
+/* Wait for the read phase.  The caller is already counted in `readers`. */
 static int await_read_phase(struct fz_rwlock *l, fz_nsec deadline)
 {
 	uint64_t s;
@@ -115,7 +118,7 @@ static int await_read_phase(struct fz_rwlock *l, fz_nsec deadline)
 			return 0;
 	} while (ret != -ETIMEDOUT);
 	while (!change(l, &s, s - READER))
-		/* Too late: it is ours. */
+		/* The read phase has begun: the caller has the lock, in spite of the timeout. */
 		if (!(s & WRPHASE))
 			return 0;
 	return -ETIMEDOUT;
@@ -134,7 +137,7 @@ static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
 		if (!writers_first(s))
 			return 0;
 	}
-	/* Timed out, it leaves RWAITING behind: somebody is woken in vain. */
+	/* After a timeout RWAITING stays set; the unlock then wakes in vain. */
 	return fz_lot_wait_while(&l->wrphase_futex, behind_writers, 0, deadline,
 				 FZ_WAIT_SIGNAL) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
@@ -173,7 +176,10 @@ static void unlock_read(struct fz_rwlock *l)
 
 	do {
 		to = s - READER;
-		/* Nobody has it: the program's error, which glibc does not see either. */
+		/*
+		 * No thread holds the lock: an error of the program, which glibc does not detect
+		 * either.
+		 */
 		if (FZ_UNLIKELY(!readers(s)))
 			return;
 		if (!readers(to)) {
@@ -182,7 +188,7 @@ static void unlock_read(struct fz_rwlock *l)
 				to |= WRPHASE;
 		}
 	} while (!change(l, &s, to));
-	/* l may be gone from here on if nobody waited. */
+	/* From here on l may be gone, if no thread waited. */
 	if (FZ_UNLIKELY((to ^ s) & WRPHASE))
 		wake_a_writer(l);
 	if (FZ_UNLIKELY((to ^ s) & RWAITING))
@@ -199,7 +205,10 @@ static void wrote(struct fz_rwlock *l)
 	atomic_store_explicit(&l->cur_writer, fz_self_tid(), memory_order_relaxed);
 }
 
-/* One that is counted in writers gives up, unless it is its turn. */
+/*
+ * A waiting writer, counted in `writers`, gives up after its timeout, unless the lock is free for
+ * it now.
+ */
 static int leave(struct fz_rwlock *l)
 {
 	uint64_t s = look(l), to;
@@ -209,7 +218,7 @@ static int leave(struct fz_rwlock *l)
 			to = (s | WRPHASE | WRLOCKED) - WRITER;
 		} else {
 			to = s - WRITER;
-			/* Those who slept behind writers may go on after the last. */
+			/* Readers that sleep behind writers may go on after the last writer. */
 			if (!has_writers(to))
 				to &= ~(uint64_t)RWAITING;
 		}
@@ -268,7 +277,7 @@ int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline)
 static void unlock_write(struct fz_rwlock *l)
 {
 	uint64_t s = WRPHASE | WRLOCKED, to;
-	/* Read now: l may be gone afterwards. */
+	/* Read it now: after the unlock l may be gone. */
 	bool writers_go_first = l->kind != FZ_RWLOCK_PREFER_READER;
 	bool keep = false;
 

@@ -5,23 +5,23 @@
 /*
  * runtime/sync/rwlock.h - private reader-writer locks in the storage of pthread_rwlock_t.
  *
- * The words are glibc's, and mean to a debugger what they mean there.  All that
- * matters changes in one 64-bit step:
+ * The words are glibc's, and debuggers can read them as glibc's.  All state that matters changes
+ * in one 64-bit step:
  *
  *	readers = count << 3 | RWAITING 4 | WRLOCKED 2 | WRPHASE 1
- *	writers = how many wait for their turn
+ *	writers = number of writers that wait for their turn
  *
- *	phase             who has it          readers counts     next
- *	0                 the readers; none,  who has it         last one out: reserved
+ *	phase             holder              count is of        after unlock
+ *	0                 the readers; none,  the holders        last reader out: reserved
  *	                  if count is 0                          if writers, else free
- *	WRPHASE|WRLOCKED  cur_writer          who waits for it   0 or, if writers go
+ *	WRPHASE|WRLOCKED  cur_writer          waiting readers    0 or, if writers go
  *	                                                         first, reserved
- *	WRPHASE           reserved for one    likewise           a writer takes it
- *	                  of the writers
+ *	WRPHASE           reserved for a      waiting readers    a writer takes it
+ *	                  waiting writer
  *
- * So readers that wait are counted beforehand, and have it at the moment in which
- * WRPHASE goes; no reader comes between.  RWAITING: with
- * PREFER_WRITER_NONRECURSIVE, readers sleep uncounted behind waiting writers.
+ * So a waiting reader is counted before it has the lock, and has the lock at the moment in which
+ * WRPHASE is cleared; no other thread comes between.  RWAITING: with PREFER_WRITER_NONRECURSIVE,
+ * readers sleep uncounted behind waiting writers.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -34,11 +34,11 @@ struct fz_rwlock {
 			_Atomic uint32_t writers;
 		};
 	};
-	/* Only their addresses are used, as keys of those who sleep. */
-	uint32_t wrphase_futex;		/* readers */
-	uint32_t writers_futex;
+	/* Only the addresses of these two are used, as keys in the lot. */
+	uint32_t wrphase_futex;		/* key of waiting readers */
+	uint32_t writers_futex;		/* key of waiting writers */
 	uint32_t unused1[2];
-	_Atomic int cur_writer;		/* libc's tid; the writer's */
+	_Atomic int cur_writer;		/* libc's tid of the writer, or 0; written by the writer */
 	int shared;
 	uint64_t unused2[2];
 	uint32_t kind;			/* enum fz_rwlock_kind; const */
@@ -46,31 +46,31 @@ struct fz_rwlock {
 
 enum fz_rwlock_kind {
 	FZ_RWLOCK_PREFER_READER,
-	FZ_RWLOCK_PREFER_WRITER,	/* readers may lock again what they hold */
+	FZ_RWLOCK_PREFER_WRITER,	/* readers may lock again a lock that they hold */
 	FZ_RWLOCK_PREFER_WRITER_NONRECURSIVE,
 };
 
 /*
- * Any thread.  deadline 0 only tries.  May park; handles signals without ending,
- * is no cancellation point.  Returns 0, -EBUSY, -EDEADLK, -EAGAIN, -ETIMEDOUT.
+ * Any thread.  deadline 0: only try.  May park; the wait goes on after a signal's handler; no
+ * cancellation point.  Returns 0, -EBUSY, -EDEADLK, -EAGAIN, -ETIMEDOUT.
  */
 int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline);
 int fz_rwlock_write(struct fz_rwlock *l, fz_nsec deadline);
 
-/* What the caller has, for reading or for writing. */
+/* Unlock what the caller holds, for reading or for writing. */
 void fz_rwlock_unlock(struct fz_rwlock *l);
 
 /*
- * Only readers have it, fewer than can be, and nobody waits: one step.  Returns
- * false if it is for the functions above.
+ * Lock for reading in one step, if only readers hold the lock, and nobody waits.  Returns false if
+ * not, or if there are too many readers: call fz_rwlock_read().
  */
 static inline bool fz_rwlock_read_quickly(struct fz_rwlock *l)
 {
 	const uint64_t one = 8, most = 0x7ffffff0;
-	/* relaxed: the exchange orders. */
+	/* relaxed: the compare-and-swap orders. */
 	uint64_t s = atomic_load_explicit(&l->both, memory_order_relaxed);
 
-	/* acquire: pairs with the release of the last writer. */
+	/* acquire: pairs with the release of the last writer's unlock. */
 	return FZ_LIKELY(!(s & (one - 1)) && s < most) &&
 	       atomic_compare_exchange_strong_explicit(&l->both, &s, s + one,
 						       memory_order_acquire,
@@ -78,9 +78,10 @@ static inline bool fz_rwlock_read_quickly(struct fz_rwlock *l)
 }
 
 /*
- * fz_rwlock_read(l, FZ_FOREVER) in steps: an addition is cheaper than an exchange, and
- * right in any phase.  may_count: false if it is for fz_rwlock_read().  count: true if the
- * caller has the lock, else it must call await_read_phase, and then has it.
+ * fz_rwlock_read(l, FZ_FOREVER) in steps: an addition is cheaper than a compare-and-swap, and
+ * right in any phase.  If fz_rwlock_may_count() returns false, call fz_rwlock_read() instead.  If
+ * fz_rwlock_count() returns true, the caller has the lock; else it must call
+ * fz_rwlock_await_read_phase(), and has the lock then.
  */
 static inline bool fz_rwlock_may_count(const struct fz_rwlock *l)
 {
@@ -96,25 +97,28 @@ static inline bool fz_rwlock_count(struct fz_rwlock *l)
 {
 	const uint64_t one = 8, write_phase = 1;
 
-	/* acquire: as above. */
+	/* acquire: pairs with the release of the last writer's unlock. */
 	return FZ_LIKELY(!(atomic_fetch_add_explicit(&l->both, one, memory_order_acquire) &
 			   write_phase));
 }
 
 void fz_rwlock_await_read_phase(struct fz_rwlock *l);
 
-/* Nobody has it or waits: one step.  Returns false if it is for fz_rwlock_write(). */
+/*
+ * Lock for writing in one step, if no thread holds the lock or waits.  Returns false if not: call
+ * fz_rwlock_write().
+ */
 static inline bool fz_rwlock_write_quickly(struct fz_rwlock *l)
 {
 	const uint64_t write_locked = 3;
 	uint64_t free_ = 0;
 
-	/* acquire: pairs with the release of the last holder. */
+	/* acquire: pairs with the release of the last holder's unlock. */
 	if (FZ_UNLIKELY(!atomic_compare_exchange_strong_explicit(&l->both, &free_, write_locked,
 								 memory_order_acquire,
 								 memory_order_relaxed)))
 		return false;
-	/* relaxed: only its own thread compares it. */
+	/* relaxed: only the writer compares it with its own tid. */
 	atomic_store_explicit(&l->cur_writer, fz_self_tid(), memory_order_relaxed);
 	return true;
 }

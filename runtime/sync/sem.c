@@ -33,7 +33,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 
 	if (ret == 0)
 		return 0;
-	/* seq_cst: pairs with fz_sem_post(): it sees us, or we its value. */
+	/* seq_cst: pairs with fz_sem_post(): it sees this waiter, or the waiter sees its value. */
 	fz_cancel_defer(self);
 	atomic_fetch_add_explicit(&s->both, ONE_WAITER, memory_order_seq_cst);
 	for (;;) {
@@ -49,7 +49,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 			break;
 		flags |= fz_lot_patience(&since);
 	}
-	/* relaxed: at worst a post looks for us in vain. */
+	/* relaxed: at worst a post looks for this waiter in vain. */
 	atomic_fetch_sub_explicit(&s->both, ONE_WAITER, memory_order_relaxed);
 	fz_cancel_undefer(self);
 	return ret;
@@ -62,11 +62,11 @@ int fz_sem_post(struct fz_sem *s)
 	do {
 		if ((uint32_t)both == VALUE_MAX)
 			return -EOVERFLOW;
-		/* seq_cst: release for the waiter's acquire, and see fz_sem_wait(). */
+		/* seq_cst: release for the acquire in fz_sem_trywait(); and see fz_sem_wait(). */
 	} while (!atomic_compare_exchange_weak_explicit(&s->both, &both, both + 1,
 							memory_order_seq_cst,
 							memory_order_relaxed));
-	/* s may be gone from here on if nobody waited. */
+	/* From here on s may be gone, if no thread waited. */
 	if (both >> 32)
 		fz_lot_wake(&s->value, 1);
 	return 0;

@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_SYNC_SEM_H
 
 /*
- * runtime/sync/sem.h - private semaphores in the storage of sem_t, glibc's words:
- * value in the low half, number of waiters in the high half.
+ * runtime/sync/sem.h - private semaphores in the storage of sem_t, with glibc's words: the value
+ * in the low half of `both`, the number of waiters in the high half.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -18,12 +18,12 @@ struct fz_sem {
 };
 
 /*
- * Any thread; may park.  Returns 0, -ETIMEDOUT, -EINTR (also after SA_RESTART
- * handlers if there is a deadline, never otherwise), -ECANCELED.
+ * Any thread; may park.  Returns 0, -ETIMEDOUT, -ECANCELED, or -EINTR after a handler: with a
+ * deadline after each, without one only if a handler has no SA_RESTART.
  */
 int fz_sem_wait(struct fz_sem *s, fz_nsec deadline);
 
-/* Returns 0 or -EAGAIN. */
+/* Any thread; does not wait.  Returns 0 or -EAGAIN. */
 int fz_sem_trywait(struct fz_sem *s);
 
 /* Any thread, signal handlers too.  Returns 0 or -EOVERFLOW. */

@@ -4,8 +4,8 @@
 #include "runtime/sched/sched.h"
 
 enum {
-	SPINS = 100,		/* longer than who runs on another CPU usually has it */
-	SPINS_AGAIN = 10,	/* once others have been let run */
+	SPINS = 100,		/* longer than a holder on another CPU usually keeps the lock */
+	SPINS_AGAIN = 10,	/* after other fibers have run */
 };
 
 void fz_spin_lock_slowly(struct fz_spin *s)
@@ -13,7 +13,7 @@ void fz_spin_lock_slowly(struct fz_spin *s)
 	int spins = 0;
 
 	do {
-		/* relaxed: a hint that trying again may succeed. */
+		/* relaxed: a hint; fz_spin_try() decides. */
 		while (atomic_load_explicit(&s->word, memory_order_relaxed) != FZ_SPIN_FREE) {
 			fz_cpu_relax();
 			if (++spins < SPINS)

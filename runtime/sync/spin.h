@@ -3,8 +3,9 @@
 #define FZ_RUNTIME_SYNC_SPIN_H
 
 /*
- * runtime/sync/spin.h - libc's spin locks, private or between processes: one word, and
- * nobody to wake.  Who spins for long lets others run, for one of them has it.
+ * runtime/sync/spin.h - libc's spin locks, private or shared between processes: one word, and no
+ * waiter to wake.  A thread that spins for long lets other fibers run, since one of them holds the
+ * lock.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -29,7 +30,7 @@ static inline void fz_spin_unlock(struct fz_spin *s)
 	atomic_store_explicit(&s->word, FZ_SPIN_FREE, memory_order_release);
 }
 
-/* Any thread; a fiber gives way to others. */
+/* Any thread; a fiber lets other fibers run meanwhile. */
 void fz_spin_lock_slowly(struct fz_spin *s);
 
 #endif
