@@ -39,7 +39,7 @@ void fz_config_read(char *const *envp)
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		set(&fz_options[i], fz_options[i].initial);
 	for (; envp && *envp; envp++)
-		/* The launcher marks the process that it becomes: preload/init.c. */
+		/* The launcher's mark, not an option: preload/init.c reads it. */
 		if (strncmp(*envp, "FIBERIZE_", 9) == 0 &&
 		    strncmp(*envp, "FIBERIZE_LAUNCHED=", 18) != 0)
 			read_one(*envp);
