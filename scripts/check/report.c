@@ -8,7 +8,7 @@
 
 /* ---- what the library does with a name ---------------------------------- */
 
-/* Names of one line of symbols.def, separated by commas and blanks. */
+/* One line of symbols.def: names separated by commas and blanks. */
 static const struct {
 	const char *names;
 	enum rung rung;
@@ -117,7 +117,7 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 		return;
 	object_each_import(o, look_at_import, f);
 	raw_calls_find(o, &f->raw);
-	/* The program comes before every library, also before a preloaded one. */
+	/* Symbols of the program come before those of every library, preloaded ones included. */
 	for (size_t i = 0; program && i < known_count; i++)
 		if (known[i].taken_over && object_exports(o, known[i].name))
 			add(&f->own, known[i].name);
@@ -200,7 +200,7 @@ static void judge_program(struct report *r)
 		judge(r, "may gain", "it makes threads; where they wait, that gets cheaper", run);
 	else if (program_has(r, TRAIT_LOOP))
 		judge(r, "will not gain", "event loop", native);
-	/* Most programs have a library that could make threads; few ever do. */
+	/* Libraries that can make threads are no sign of threads: most programs have one. */
 	else if (libraries_have(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
 		judge(r, "may gain", "it serves, and its libraries can make threads", run);
 	else if (libraries_have(r, TRAIT_LOOP) && program_has(r, TRAIT_SERVES))
