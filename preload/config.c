@@ -25,7 +25,7 @@ static void read_one(const char *entry)
 	if (!entry[length])
 		return;
 	if (!o) {
-		fz_say("%s: there is no such option; ignored", entry);
+		fz_say("%s: no such option; ignored", entry);
 	} else if (fz_option_parse(o, entry + length + 1, &value)) {
 		set(o, value);
 	} else {

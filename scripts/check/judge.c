@@ -161,7 +161,8 @@ static void dormant(struct search *s, const char *why)
 {
 	free(s->program->dormant);
 	if (asprintf(&s->program->dormant,
-		     "%s%s: %s; it runs natively, and what it starts with fibers", s->whose,
+		     "%s%s: %s; it runs natively, and programs that it starts run with fibers",
+		     s->whose,
 		     s->program->object->path, why) < 0)
 		s->program->dormant = NULL;
 }
@@ -219,13 +220,13 @@ void program_judge(struct search *s, struct object *o)
 	s->program->kind = o->go ? "Go, dynamic" : "dynamic";
 	object_each_import(o, look_for_ptrace, &traces);
 	if (o->go)
-		dormant(s, "made by Go, which has its own threads below libc");
+		dormant(s, "a Go program, whose threads do not use libc");
 	/* The kernel ties tracing to the kernel thread that began it. */
 	else if (traces)
 		dormant(s, "traces other processes");
 	what = sanitizer(o);
 	if (what && asprintf(&s->program->native,
-			     "%s%s: has %s in it, which must know each thread; it runs natively",
+			     "%s%s: contains %s, which must know each thread; it runs natively",
 			     s->whose, o->path, what) < 0)
 		s->program->native = NULL;
 }

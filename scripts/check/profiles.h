@@ -12,7 +12,7 @@
 
 struct setting {
 	const char *option, *value;
-	bool used;			/* false: a flag, a variable or an earlier line has set the option already */
+	bool used;			/* false: set before, by a flag, variable or line */
 };
 
 /* A section that applies to the program. */

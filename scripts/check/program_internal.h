@@ -20,7 +20,7 @@ struct search {
 	struct program *program;
 	const struct object *library;
 	char *whose;			/* "SCRIPT: its interpreter ", or "" */
-	char *credentials;		/* file whose set-user-ID and the like apply, if not the program's own */
+	char *credentials;		/* path whose set-user-ID counts; NULL: the program's */
 };
 
 /* Refuse the program, with an exit code, its kind in a few words, and a message of one line. */

@@ -45,7 +45,7 @@ struct findings {
 	const struct object *object;
 	struct names calls[RUNG_COUNT];
 	struct names traits[TRAIT_COUNT];
-	struct names own;		/* names that the object defines itself and the library interposes */
+	struct names own;		/* interposed names that the object defines */
 	struct raw_calls raw;
 };
 
@@ -56,7 +56,7 @@ struct report {
 	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
 	const char *reason;
 	const char *advice;
-	unsigned switch_ns;		/* cost in ns of the system call in each switch; 0: no such call */
+	unsigned switch_ns;		/* system call in each switch, ns; 0: none */
 	const struct profiles *profiles;	/* the caller's, or NULL; printed only */
 };
 

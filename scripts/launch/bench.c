@@ -87,7 +87,7 @@ static char **all_options(struct settings *s, struct bench *b, char **words)
 		words += one_option(s, b, words);
 	}
 	if (!*words)
-		die(EXIT_USAGE, "bench what? fiberize bench [options] -- PROGRAM [ARGS]");
+		die(EXIT_USAGE, "bench: no program; fiberize bench [options] -- PROGRAM [ARGS]");
 	return words;
 }
 

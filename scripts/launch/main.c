@@ -7,8 +7,8 @@
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
- * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a preloaded
- * library cannot reach is refused first; each reason has a message and an exit code of its own.
+ * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
+ * preloaded library cannot reach is refused; each reason has a message and an exit code.
  *
  *	settings	flags, variables and profiles; runtime/base/options.def has the list
  *	installed	the library and the other parts

@@ -20,7 +20,7 @@ void run_find(const char *name, const struct object *library, bool force, struct
 	/* --force cannot start a program that does not exist. */
 	if (!force || ret->code > CODE_NOEXEC || !ret->path)
 		die(ret->code, "%s", message);
-	say("%s; started all the same", message);
+	say("%s; started nevertheless (--force)", message);
 }
 
 /* ---- LD_PRELOAD --------------------------------------------------------- */

@@ -76,7 +76,7 @@ static _Noreturn void die_of_unknown(const char *name, size_t length)
 		strcat(known, " ");
 		strncat(known, fz_options[i].variable, 62);
 	}
-	die(EXIT_USAGE, "%.*s: no such option; there are%s", (int)length, name, known);
+	die(EXIT_USAGE, "%.*s: no such option; the options are%s", (int)length, name, known);
 }
 
 void settings_from_environment(struct settings *s)

@@ -144,7 +144,7 @@ group_sanitizers()
 		$CC -O1 -g -fsanitize=$kind -pthread -o "$work/$kind" -Itests/programs \
 			tests/helpers/work.c || { fails "$name" 'does not compile'; continue; }
 		succeeds "$name" "$fiberize" "$work/$kind"
-		has "$name: the message" "$work/err" "^fiberize: $work/$kind: has $name in it.*natively\$"
+		has "$name: the message" "$work/err" "^fiberize: $work/$kind: contains $name, .*natively\$"
 		"$fiberize" --dry-run "$work/$kind" >"$work/out" 2>&1
 		has "$name: dry run" "$work/out" "^env $work/$kind\$"
 	done

@@ -22,7 +22,7 @@ without()
 	done
 }
 
-refused 'bench: no program' 2 '*bench what?*' "$fiberize" bench
+refused 'bench: no program' 2 '*bench: no program*' "$fiberize" bench
 refused 'bench: unknown option' 2 '*--frob: no such option*' "$fiberize" bench --frob -- true
 refused 'bench: option without its value' 2 '*--rounds needs a value*' "$fiberize" bench --rounds
 for flags in '--rounds 0' '--rounds x' '--port 65536' '--wait 0' '--connections -1' \
