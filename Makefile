@@ -95,7 +95,7 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # initfirst: our constructor runs before other libraries' constructors, which may call us.
-# Bsymbolic-functions: we call our own bodies, even if others define the name (preload/libc/redirect.c).
+# Bsymbolic-functions: we call our own bodies, even if others define the name (redirect.c).
 # liburing as an archive: it makes raw system calls, and users need not install it.
 $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 	$(say) "  LD      $@"

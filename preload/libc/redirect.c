@@ -87,10 +87,7 @@ static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *us
 
 /* ---- what leads where ---------------------------------------------------- */
 
-/*
- * A family is redirected as a whole or not at all: threads must not wait in one place and be
- * woken in another.
- */
+/* A family is redirected whole or not at all: waits and wake-ups must meet in one place. */
 enum families { ALONE, COND, LOW_LEVEL_LOCK, MUTEX };
 
 struct entry {
@@ -420,7 +417,7 @@ void fz_redirect_start(void)
 		return;
 	result = (typeof(result)){ .done = true };
 	redirect();
-	/* If every entry is redirected, only the statistics report it. */
+	/* If all is redirected, only the statistics tell. */
 	if (!fz_config.verbose || result.count == ENTRIES)
 		return;
 	fz_redirect_say();

@@ -115,7 +115,7 @@ static void reap(void)
 	}
 }
 
-/* Wait for a signal, at most ms, and act on it. */
+/* Wait at most ms for a signal, and act on it. */
 static void nap(double ms)
 {
 	struct timespec ts = { (time_t)(ms / 1e3), (long)((long long)(ms * 1e6) % 1000000000) };
@@ -143,10 +143,7 @@ static pid_t spawn(char **argv, const char *log)
 		close(null);
 		return pid;
 	}
-	/*
-	 * A process group of its own: Ctrl-C reaches measure only, which stops all processes in
-	 * order.
-	 */
+	/* Own group: Ctrl-C reaches measure only, which stops all processes in order. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -184,7 +181,7 @@ static void stop_load(void)
 {
 	if (!load)
 		return;
-	/* The whole group, since sh may have started other processes. */
+	/* sh may have started others in its group. */
 	kill(-load, SIGTERM);
 	for (double until = now_ns() / 1e6 + 1000; !load_gone && now_ns() / 1e6 < until;)
 		nap(20);
@@ -253,7 +250,7 @@ static void check_interrupt(void)
 	exit(128 + interrupted);
 }
 
-/* A daemon's first process ends at once, but the server goes on in its descendants. */
+/* A daemon's first process ends at once, its descendants go on. */
 static bool server_ended(void)
 {
 	return server_gone && tree_empty();
@@ -325,7 +322,7 @@ static void run_load(const char *command, const struct fz_listener *l, const cha
 	while (!load_gone) {
 		nap(200);
 		check_interrupt();
-		/* Report the end of the program, not that LOAD failed because of it. */
+		/* Report the program's end, not LOAD's failure. */
 		if (server_ended()) {
 			describe(server_status, how, sizeof(how));
 			fail(EXIT_ENDED, "the program ended with %s under load", how);
@@ -339,7 +336,7 @@ static void run_load(const char *command, const struct fz_listener *l, const cha
 	free(argv[2]);
 }
 
-/* Closing the connections is part of the server's work: wait until it has finished. */
+/* Closing the connections is part of the server's work: wait for it. */
 static struct fz_figures settle(void)
 {
 	struct fz_figures last = fz_tree_measure(load);

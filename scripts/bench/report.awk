@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/report.awk - prints the text and the JSON of "fiberize bench" from one reading of
-# its samples: lines ROUND SIDE NAME VALUE.  Variables: rounds, connections, duration; other values come
+# its samples: lines ROUND SIDE NAME VALUE.  Variables: rounds, connections, duration; others come
 # as fz_* in the environment, which awk does not unescape.  Needs median.awk.
 
 # the figures of one side (or ratios, side by side); how many there are

@@ -183,7 +183,7 @@ static void judge_program(struct report *r)
 		      native);
 	else if (r->program.dormant)
 		judge(r, "will not gain",
-		      "it traces other processes; the programs that it starts run with fibers", run);
+		      "it traces other processes; programs that it starts run with fibers", run);
 	else if (!r->libraries.count)
 		judge(r, "may gain", "it cannot be read, so its calls are not known", run);
 	else if (object_exports(r->findings[0].object, "pthread_create"))

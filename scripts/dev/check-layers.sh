@@ -25,8 +25,8 @@ cpu=$($CC -dumpmachine)
 cpu=${cpu%%-*}
 
 # The matrix: each room, and the rooms that it may include and call.  "runtime" stands for
-# all rooms in runtime/, "preload" for that folder alone, a file for itself.  Rooms are in order: each
-# uses rooms above it.  A comment gives the reason where a room uses a room below it.
+# all rooms in runtime/, "preload" for that folder alone, a file for itself.  Rooms are in order:
+# each uses rooms above it.  A comment gives the reason where a room uses a room below it.
 matrix() {
 	sed -e 's/#.*//' -e '/^[ \t]*$/d' <<-'END'
 	arch
@@ -42,7 +42,7 @@ matrix() {
 	runtime/signal	arch runtime/base runtime/fiber runtime/sched
 	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
 	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
-	# Tables and the way in and out; init.c knows all rooms.
+	# preload has the tables and the gate; init.c knows all rooms.
 	preload	arch runtime preload/libc preload/process preload/signal preload/sync preload/syscall preload/thread
 	# preload/thread has the gate of cancellation points, and the clocks of threads.
 	preload/io	runtime preload preload/thread
@@ -55,7 +55,7 @@ matrix() {
 	preload/thread	arch runtime preload preload/libc preload/process
 	# Redirection leads calls inside libc to our bodies.
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
-	# syscall() by family: each number leads to the body of its name.
+	# syscall() leads each number to the body of its name.
 	preload/syscall	runtime preload preload/io preload/process preload/signal preload/thread
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/gen-options.sh - updates the man page's list of options, which gen-options.c makes from
+# scripts/dev/gen-options.sh - updates the man page's list of options; gen-options.c makes it from
 # runtime/base/options.def.
 #
 #	--check		checks that options.def is right and the man page up to date; else exits 1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/system-calls.sh LIBC - prints which exported functions of an x86-64 libc make which system
-# calls directly: lines "FUNCTION CALL", with "unknown" for a call whose number is not found.
+# scripts/dev/system-calls.sh LIBC - prints which exported functions of an x86-64 libc make which
+# system calls directly: lines "FUNCTION CALL", with "unknown" for a call whose number is not found.
 set -u
 export LC_ALL=C
 libc=${1?usage: system-calls.sh LIBC}

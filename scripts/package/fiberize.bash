@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  It takes options and their values
+# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  Options and their values come
 # from fiberize --help and fiberize bench --help.
 
 # Prints the lines of flags in the help of "fiberize $1": "-p --processors N", "--stats --no-stats".
@@ -52,7 +52,7 @@ _fiberize()
 		case $word in
 		--) i=$((i + 1)); break ;;
 		-*)
-			# The value is the next word, or the word after =, which is a word of its own.
+			# The value is the next word, or the word after a word "=".
 			if [ "${COMP_WORDS[i + 1]}" = = ]; then
 				i=$((i + 2))
 			elif [ -n "${values[$word]-}" ]; then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/check.sh [all] - "fiberize check": known programs, made ones, damaged ones,
-# and what /usr/bin and /usr/sbin hold: a part of it, or with "all" the whole.
+# tests/scripts/check.sh [all] - "fiberize check" on known, generated and damaged programs,
+# and on programs in /usr/bin and /usr/sbin: a sample, or with "all" all of them.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"

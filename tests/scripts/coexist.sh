@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/coexist.sh [GROUP...] - fiberize next to other libraries and tools, under
-# limits, and where much is missing.  Groups: preload names debuggers sanitizers
+# tests/scripts/coexist.sh [GROUP...] - fiberize together with other libraries and tools, under
+# resource limits, and in incomplete environments.  Groups: preload names debuggers sanitizers
 # limits places.
 #
 # Words are split on purpose, and much is expanded by an inner shell:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/launcher_bench_errors.sh - "fiberize bench": bad options, servers and loads; that nothing is left of it.
+# tests/scripts/launcher_bench_errors.sh - "fiberize bench": bad options, servers and loads; no process or file is left.
 #
 # Much is expanded by an inner shell or by jq, hence:
 # shellcheck disable=SC2016

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/launcher_programs.sh - which library and which programs the launcher takes, and what it says of others.
+# tests/scripts/launcher_programs.sh - which library and programs the launcher accepts, and its messages for others.
 #
 # Much is expanded by an inner shell or by jq, hence:
 # shellcheck disable=SC2016
