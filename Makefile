@@ -19,8 +19,8 @@
 #	deb		a Debian package of it
 #	clean
 #
-# demo, check, bench and stress install the Debian packages that they miss
-# (scripts/dev/deps.sh), or say which; all needs gcc, liburing-dev and libelf-dev only.
+# demo, check, bench and stress install missing Debian packages
+# (scripts/dev/deps.sh), or name them; all needs gcc, liburing-dev and libelf-dev only.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -37,7 +37,7 @@ B := build$(if $(DEBUG),/debug)$(if $(FAULTS),/faults)
 VARIANT := $(if $(DEBUG),-DFZ_DEBUG) $(if $(FAULTS),-DFZ_FAULTS)
 CPU := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 
-# One job per CPU unless told otherwise.
+# One job per CPU, unless -j is given.
 ifeq ($(MAKELEVEL),0)
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
@@ -49,7 +49,7 @@ Q :=
 say = @:
 else
 Q := @
-# -s: only what goes wrong.
+# -s: print errors only.
 say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 MAKEFLAGS += --no-print-directory
 endif
@@ -58,11 +58,11 @@ WARN := -Wall -Wextra -Wmissing-prototypes -Wshadow -Werror
 
 # -fPIC, hidden, initial-exec: one object for the .so and the .a; thread-local
 #   variables at a fixed distance from the TCB (runtime/fiber/fiber.h).
-# -U_FORTIFY_SOURCE: our bodies would call the __*_chk names that they define.
-# -fno-omit-frame-pointer, unwind tables: pthread_exit unwinds through us.
-# -fno-delete-null-pointer-checks: libc's prototypes say nonnull; callers do not
-#   care, and EFAULT is the kernel's to report.
-# No LTO: it would see through the assembly that changes the thread pointer.
+# -U_FORTIFY_SOURCE: otherwise our bodies would call the __*_chk names that they define.
+# -fno-omit-frame-pointer, unwind tables: pthread_exit unwinds through our functions.
+# -fno-delete-null-pointer-checks: libc's prototypes say nonnull, but programs pass NULL,
+#   and the kernel must report EFAULT.
+# No LTO: it would optimise across the assembly that changes the thread pointer.
 CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-U_FORTIFY_SOURCE -fno-omit-frame-pointer -fasynchronous-unwind-tables \
 	-fexceptions -fno-delete-null-pointer-checks -fno-lto $(WARN) -MMD -MP \
@@ -75,7 +75,7 @@ RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
-# What "fiberize bench" reads, and what it runs.
+# Files that "fiberize bench" reads and runs.
 BENCH_TEXT := bench.sh figures.awk median.awk report.awk
 TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure)
 
@@ -97,9 +97,9 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 	$(say) "  AR      $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-# initfirst: our constructor before those of other libraries, which may call us.
-# Bsymbolic-functions: our own bodies, whoever else defines the name (preload/libc/redirect.c).
-# liburing as an archive: it makes raw system calls, and no user has to install it.
+# initfirst: our constructor runs before other libraries' constructors, which may call us.
+# Bsymbolic-functions: we call our own bodies, even if others define the name (redirect.c).
+# liburing as an archive: it makes raw system calls, and users need not install it.
 $(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
 	$(say) "  LD      $@"
 	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(LDFLAGS) -l:liburing.a \
@@ -120,7 +120,7 @@ $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
-# What it knows of programs, and of options, is in scripts/check/ and runtime/base/options.c.
+# scripts/check/ examines programs; runtime/base/options.c has the options.
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c
 LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
 LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h scripts/elf/*.h) \
@@ -145,18 +145,18 @@ $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
 
 # ---- tests
 #
-# The programs know nothing of us, so they are built as anybody's would be.
+# The test programs do not use the library's headers or flags: they are ordinary programs.
 PROGRAM_HEADERS := $(wildcard tests/programs/*.h)
 PROGRAM_FLAGS := -O2 -g -pthread -Wall -iquote tests/programs
 
-# Sources are in rooms, binaries are not: each name is there once.
+# Sources are in rooms, binaries are not, so each name must be unique.
 vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers
 vpath %.cc $(wildcard tests/programs/*) tests/extra
 in_programs = $(addprefix $(B)/tests/programs/,$(basename $(notdir $(1))))
 PROGRAMS := $(call in_programs,$(wildcard tests/programs/*/*.c tests/programs/*/*.cc))
-# Libraries that programs load, in each way of reaching thread-local variables.
+# Libraries that programs load: one for each model of thread-local storage.
 MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie)
-# Descriptors are what aarch64 has anyway; its compilers do not know the name.
+# aarch64 uses TLS descriptors by default; its compilers do not know the option.
 FLAGS_tls_module_desc := $(if $(filter x86_64,$(CPU)),-mtls-dialect=gnu2)
 FLAGS_tls_module_ie := -DINITIAL_EXEC
 
@@ -165,7 +165,7 @@ $(B)/tests/programs/tls_module_%.so: tests/helpers/tls_module.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $(FLAGS_tls_module_$*) $< -o $@
 
-# What is preloaded in some of the modes of tests/run.sh.
+# Preloaded in some modes of tests/run.sh.
 LATE_THREADS := $(B)/tests/helpers/late_threads.so
 
 $(LATE_THREADS): tests/helpers/late_threads.c Makefile
@@ -173,7 +173,7 @@ $(LATE_THREADS): tests/helpers/late_threads.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
-# Programs like the others, but of packages that are too big for everybody.
+# Test programs that need big packages, so that only "make check-all" runs them.
 EXTRA := $(call in_programs,$(wildcard tests/extra/*.*))
 URING_SERVER := $(B)/bench/uring_server
 THREADS_BENCH := $(B)/bench/threads
@@ -183,7 +183,7 @@ $(B)/tests/programs/%: %.c $(PROGRAM_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
 
-# What single programs need besides.
+# Flags of single programs.
 FLAGS_openmp := -fopenmp
 FLAGS_cancel_bare := -fno-exceptions -fno-asynchronous-unwind-tables
 FLAGS_openblas := -lopenblas
@@ -214,7 +214,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
-# What the scripts in tests/ use.
+# Helpers of the scripts in tests/.
 HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c \
 	%/fuzz.c,$(wildcard tests/helpers/*.c)))
 
@@ -223,10 +223,10 @@ $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
-# What ends a test that hangs.
+# Ends a test that hangs.
 WATCH := $(B)/tests/helpers/watch
 
-# The tool of "fiberize check" on damaged files.
+# Runs the readers of "fiberize check" on damaged files.
 FUZZ := $(B)/tests/helpers/fuzz
 
 $(FUZZ): tests/helpers/fuzz.c $(CHECK_SRC) $(LAUNCH_DEP)
@@ -260,7 +260,7 @@ $(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c tests/p
 		-iquote arch/aarch64 -iquote tests/arch/aarch64 \
 		$(filter %.c %.S,$^) -o $@ -pthread
 
-# tests/unit/ROOM/test_X.c is a test of runtime/ROOM/X; tests/unit/*.c helps them all.
+# tests/unit/ROOM/test_X.c tests runtime/ROOM/X; all unit tests link tests/unit/*.c.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 STRESS_SRC := $(wildcard tests/unit/*/stress_*.c)
 UNIT_HELP := $(wildcard tests/unit/*.c)
@@ -269,14 +269,14 @@ UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
 UNIT_LIBS := -lcriterion
 UNITS := $(patsubst %.c,$(B)/tests/unit/%,$(notdir $(UNIT_SRC) $(STRESS_SRC)))
 
-# Where there is no Criterion: PLAIN=1 takes its place by tests/plain.
+# PLAIN=1 replaces Criterion, where it is missing, by tests/plain.
 ifdef PLAIN
 UNIT_HELP += tests/plain/plain.c
 UNIT_FLAGS += -DFZ_TEST_PLAIN -isystem tests/plain
 UNIT_LIBS :=
 endif
 
-# What races, by kernel threads alone, under ThreadSanitizer.
+# Stress tests of lock-free code, on kernel threads only, under ThreadSanitizer.
 $(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*/*.h) Makefile
 	$(say) "  CCLD    $@"
@@ -291,8 +291,8 @@ $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
 		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a $(UNIT_LIBS) -lm -pthread
 
-# The library for aarch64, and for tests/scripts/aarch64.sh what it is tested with: by a cross
-# compiler, against Debian's own libraries, and without C++.
+# The library and its tests for aarch64 (tests/scripts/aarch64.sh): built by a cross
+# compiler, with Debian's own libraries, and without C++.
 AARCH64_ROOT := $(B)/aarch64-sysroot
 AARCH64_PARTS := $(patsubst %.c,tests/programs/%,$(notdir $(wildcard tests/programs/*/*.c))) \
 	$(patsubst %.c,tests/unit/%,$(notdir $(UNIT_SRC)))
@@ -311,7 +311,7 @@ programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 
-# For these the packages come first, then a make that sees them.
+# These targets install packages first; then a second make finds them.
 .PHONY: check-glibc
 check-glibc:
 	@scripts/dev/deps.sh glibc
@@ -324,7 +324,7 @@ check:
 	@$(MAKE) -s tests
 	@tests/run.sh
 
-# The same, the programs in every mode, and those in tests/extra.
+# Like check, with the programs in every mode, and the programs in tests/extra.
 check-all:
 	@scripts/dev/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
@@ -362,7 +362,7 @@ fuzz:
 	@tests/scripts/check.sh all
 	@tests/scripts/fuzz.sh $(FILES)
 
-# Compiled by another compiler, into a build directory of its own.
+# Compiles with another compiler, into a build directory of its own.
 .PHONY: check-clang
 check-clang:
 	@$(MAKE) -s CC=clang B=$(B)/clang library
@@ -376,7 +376,7 @@ completiondir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 docdir := $(DESTDIR)$(PREFIX)/share/doc/fiberize
 exampledir := $(docdir)/examples
 
-# What the shell or sed would not take as it is.
+# Characters in paths that the shell or sed would change.
 HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
@@ -406,7 +406,7 @@ uninstall:
 	$(Q)for dir in '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 
-# build/fiberize_VERSION_ARCH.deb, of what "make install" puts below /usr.
+# Builds build/fiberize_VERSION_ARCH.deb from the files that "make install" puts below /usr.
 deb: all
 	$(Q)scripts/package/deb.sh $(VERSION) $(B)
 

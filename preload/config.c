@@ -25,7 +25,7 @@ static void read_one(const char *entry)
 	if (!entry[length])
 		return;
 	if (!o) {
-		fz_say("%s: there is no such option; ignored", entry);
+		fz_say("%s: no such option; ignored", entry);
 	} else if (fz_option_parse(o, entry + length + 1, &value)) {
 		set(o, value);
 	} else {
@@ -39,7 +39,7 @@ void fz_config_read(char *const *envp)
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		set(&fz_options[i], fz_options[i].initial);
 	for (; envp && *envp; envp++)
-		/* The launcher marks the process that it becomes: preload/init.c. */
+		/* The launcher's mark, not an option: preload/init.c reads it. */
 		if (strncmp(*envp, "FIBERIZE_", 9) == 0 &&
 		    strncmp(*envp, "FIBERIZE_LAUNCHED=", 18) != 0)
 			read_one(*envp);

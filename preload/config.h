@@ -9,8 +9,9 @@
 #include "runtime/base/options.h"
 
 /*
- * In the order of enum fz_option_id.  Texts, NULL by default, are in the environment, which
- * the program may overwrite once it runs.
+ * The value of each option, in the order of enum fz_option_id. Written by fz_config_read()
+ * only. A text points into the environment (NULL by default), which the program may overwrite
+ * once it runs.
  */
 struct fz_config {
 #define FZ_CONFIG_int uint64_t
@@ -33,7 +34,7 @@ extern struct fz_config fz_config __attribute__((visibility("hidden")));
  */
 void fz_config_read(char *const *envp);
 
-/* The value of a variable in such a block, or NULL: getenv(), before libc can. */
+/* getenv() on an environment block, for the time before libc has its own. NULL: not set. */
 const char *fz_variable(char *const *envp, const char *name);
 
 #endif

@@ -3,15 +3,15 @@
 #define FZ_PRELOAD_GATE_H
 
 /*
- * preload/gate.h - the way in and out of every interposer: who calls, may it
- * park; results in libc's conventions.
+ * preload/gate.h - entry and exit of every interposer: finds the calling fiber, counts the
+ * call, acts on a cancellation request, and returns results in libc's conventions.
  */
 
 #include "preload/real.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/signal/signal.h"
 
-/* An alias is declared with the type of its target, not with its nothrow and leaf. */
+/* typeof gives an alias the type of its target, but not the attributes nothrow and leaf. */
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
 #endif
@@ -20,16 +20,16 @@
 #define FZ_EXPORT_ALIAS(alias_, name_) \
 	extern __typeof__(name_) alias_ __attribute__((alias(#name_), visibility("default")))
 
-/* The same where libc declares the alias with a struct that is the same by another name. */
+/* For an alias that libc declares with a struct of another name and equal layout (stat64). */
 #define FZ_EXPORT_ALIAS64(alias_, name_)                            \
 	extern __typeof__(name_) fz_alias_##alias_ __asm__(#alias_) \
 		__attribute__((alias(#name_), visibility("default")))
 
-/* Calls per symbol; counted only if statistics were asked for. */
+/* Calls per symbol, [0] passed through and [1] by fibers. Counted only with FIBERIZE_STATS=1. */
 extern bool fz_stats_wanted FZ_HIDDEN;
 extern _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2] FZ_HIDDEN;
 
-/* Is it one of pthreads(7)'s cancellation points, whatever its arguments are? */
+/* Is the function a cancellation point of pthreads(7), whatever its arguments are? */
 static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
 {
 	enum { NO, CANCEL };
@@ -45,10 +45,11 @@ static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
 void fz_gate_cancel(struct fz_fiber *self) FZ_HIDDEN;
 
 /*
- * The fiber that calls, or NULL: then make the real call (fz_real is bound).
- * NULL for native threads, the dormant process, and the runtime's own threads.
- * A cancellation point with a request pending does not come back, whatever its
- * arguments are: as in libc.  The symbol is a constant, so others pay nothing.
+ * The calling fiber; or NULL, in which case the interposer makes the real call (fz_real is
+ * bound). NULL for native threads, in a dormant process, and inside the runtime. In a
+ * cancellation point with a request pending this function does not return, whatever the
+ * arguments of the call are: as in libc. The symbol is a constant, so other functions do not
+ * pay for the check.
  */
 static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 {
@@ -62,7 +63,7 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 	if (FZ_UNLIKELY(fz_stats_wanted))
 		atomic_fetch_add_explicit(&fz_stats_calls[symbol][fiber], 1,
 					  memory_order_relaxed);
-	/* relaxed: a request that comes later finds us in the call. */
+	/* relaxed: a request that is sent later finds this fiber in the call. */
 	if (fiber && fz_is_cancellation_point(symbol) &&
 	    FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)))
 		fz_gate_cancel(self);
@@ -70,16 +71,19 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 }
 
 /*
- * Decided as the library is loaded: no thread will ever be a fiber, so libc's own locks
- * do, which code that has libc's functions by other ways shares.
+ * libc's own locks serve, because no thread of this process will ever be a fiber; code that
+ * reaches libc's functions in other ways shares these locks. Set once, by the constructor.
  */
 extern bool fz_locks_are_libcs FZ_HIDDEN;
 
-/* -errno to -1 and errno; errno is untouched on success. */
+/* Turn -errno into -1 and errno; on success errno stays as it is. */
 static inline ssize_t fz_leave(int64_t ret)
 {
 	if (FZ_UNLIKELY(ret < 0)) {
-		/* The kernel's signal was for this fiber, blocked or not. */
+		/*
+		 * The kernel has sent SIGPIPE or SIGXFSZ for this fiber, even if the fiber
+		 * blocks it.
+		 */
 		if (ret == -EPIPE || ret == -EFBIG)
 			fz_signal_collect(fz_self(), (int)ret);
 		errno = (int)-ret;
@@ -88,7 +92,7 @@ static inline ssize_t fz_leave(int64_t ret)
 	return (ssize_t)ret;
 }
 
-/* 0 or -errno to what pthread functions return: 0 or a positive error number. */
+/* Turn 0 or -errno into what pthread functions return: 0 or a positive error number. */
 static inline int fz_leave_pthread(int64_t ret)
 {
 	return (int)-ret;

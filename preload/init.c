@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/init.c - start-up: loaded, dormant, running; and dormant again in the
+ * preload/init.c - start-up, from loaded to dormant to running, and back to dormant in the
  * child of a fork.
  *
  *	loaded    real functions bound, options read, libc's layout checked
  *	dormant   every interposer passes through
  *	running   since the first pthread_create: backends, monitor, fibers
- *	native    something that we need is missing: dormant for good
+ *	native    switched off, or something that the library needs is missing: dormant for good
  */
 #include "preload/init.h"
 
@@ -52,7 +52,7 @@ static bool native;
 static bool launched;
 static _Atomic bool wire_main;
 
-/* Said once, to whoever started the program with the launcher, or asked. */
+/* Report once why there are no fibers, but only under the launcher or with FIBERIZE_VERBOSE=1. */
 static void stay_native(const char *why, int err)
 {
 	native = true;
@@ -89,8 +89,8 @@ static uint32_t cpus_allowed(void)
 }
 
 /*
- * libc's own, whoever comes before it.  Not as we are loaded: dlopen() would run libc's own
- * constructor, which is after us, too early.
+ * A function of libc itself, even if another library defines the name first. Not from the
+ * constructor: dlopen() would run libc's own constructor, which comes after ours, too early.
  */
 static void *in_libc(const char *name)
 {
@@ -100,8 +100,9 @@ static void *in_libc(const char *name)
 }
 
 /*
- * The kernel's time, whatever libraries that pretend another are loaded: timers are
- * the kernel's, and such a library may lock, where the runtime must not.
+ * The kernel's time, even if a preloaded library fakes another (faketime): the kernel's timers
+ * follow the real clock, and such a library may take locks, which the runtime must not wait
+ * for.
  */
 static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 {
@@ -125,8 +126,9 @@ static bool has_own_allocator(void)
 }
 
 /*
- * Below this the main thread's stack does not grow; the kernel looks at the limit each
- * time, so it is a hint.  Above its strings are the name that was executed, and a word.
+ * Find the lower end of the main thread's stack, below which it does not grow. A hint: the
+ * kernel reads the limit anew at each fault. Above the stack's strings are only the name that
+ * was executed and one word.
  */
 static void find_main_stack(struct fz_fiber *self)
 {
@@ -134,7 +136,7 @@ static void find_main_stack(struct fz_fiber *self)
 	struct rlimit limit;
 	uintptr_t end;
 
-	/* In the child of a fork it may be another one. */
+	/* In the child of a fork, the main thread may run on another stack. */
 	if (self->mem.stack || !name || getrlimit(RLIMIT_STACK, &limit) != 0)
 		return;
 	end = FZ_ROUND_UP((uintptr_t)name + strlen(name) + 1, (uintptr_t)4096);
@@ -153,7 +155,10 @@ bool fz_runtime_ready(void)
 
 	if (FZ_LIKELY(fz_runtime_runs()))
 		return true;
-	/* Natives may be first: only the main thread can become the first fiber. */
+	/*
+	 * A native thread may make the first call, but only the main thread can be the first
+	 * fiber.
+	 */
 	if (native || fz_sys_gettid() != fz_sys_getpid())
 		return false;
 	if (fz_watched_from_outside(&why)) {
@@ -171,7 +176,7 @@ bool fz_runtime_ready(void)
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
 	fz_limits_told = fz_config.verbose;
-	/* Each kernel thread of ours would have 64 MB reserved for it by libc's malloc. */
+	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
@@ -180,7 +185,7 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
-	/* relaxed: this thread has set it, or one that it knows of. */
+	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
 	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire(fz_self());
 	if (fz_config.verbose)
@@ -252,8 +257,8 @@ static void test_cancel(void)
 }
 
 /*
- * The launcher execs, so the program has the launcher's process id.  Behind that it
- * says "dormant" where the library is meant for the programs that this one starts.
+ * The launcher execs the program, so FIBERIZE_LAUNCHED holds this process's id. The word
+ * "dormant" behind the id says that the library is only for the programs that this one starts.
  */
 static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 {
@@ -295,9 +300,10 @@ static void prepare(char **envp)
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
 	/*
-	 * First of the child handlers: those of others may need us.  Last of those before,
-	 * which may wait for threads that are inside the gate.  The locks are ours even if
-	 * all threads are native.
+	 * The child handler runs before those registered later, which may call the library. The
+	 * handler before fork runs last, since the other ones may wait for threads that are
+	 * inside the gate. Registered even if all threads are native, because the locks may be
+	 * ours all the same.
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	if (fz_config.disable || dormant) {
@@ -317,6 +323,6 @@ __attribute__((constructor)) static void loaded(int argc, char **argv, char **en
 	(void)argc;
 	(void)argv;
 	prepare(envp);
-	/* The program's first dlerror() is about its own calls, not about what we looked for. */
+	/* The program's first dlerror() must not report the look-ups of this constructor. */
 	dlerror();
 }

@@ -11,7 +11,7 @@
 
 #include "runtime/sched/sched.h"
 
-/* Have threads been fibers since the first pthread_create?  By anybody. */
+/* Is the runtime running, that is, did a pthread_create start it? Callable by any thread. */
 static inline bool fz_runtime_runs(void)
 {
 	/* acquire: pairs with fz_sched_start(). */
@@ -19,24 +19,27 @@ static inline bool fz_runtime_runs(void)
 }
 
 /*
- * Leave dormancy if that has not happened and is possible.  By the first
- * pthread_create.  False: threads are native, now and for good.
+ * Start the runtime, unless it runs already. Called by pthread_create and its kin. Returns
+ * false if threads are native, now and for good.
  */
 bool fz_runtime_ready(void);
 
-/* Threads are kernel threads for good: switched off, or something is missing. */
+/* Will threads be kernel threads for good (switched off, or something is missing)? */
 bool fz_stays_native(void);
 
-/* When that happens the main thread is to stay a kernel thread (fz_fiber_wire). */
+/* Once the runtime starts, the main thread is to stay a kernel thread (fz_fiber_wire). */
 void fz_wire_main_at_start(void);
 
-/* The stack of a thread for which the program gave no attributes. */
+/* The stack size, in bytes, of a thread that is created without a stack size of its own. */
 size_t fz_default_stack_size(size_t of_libc);
 
-/* What waits for the fibers, and why not something better.  Once running. */
+/*
+ * The name of the backend, and why a better one was not taken. Only while the runtime runs. The
+ * text is static and overwritten by the next call.
+ */
 const char *fz_describe_backend(void);
 
-/* In a fork's child, as early as possible. */
+/* Reset the runtime to dormant in the child of a fork, before anything else uses it. */
 void fz_after_fork_in_child(void);
 
 #endif

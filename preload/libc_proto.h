@@ -3,15 +3,15 @@
 #define FZ_PRELOAD_LIBC_PROTO_H
 
 /*
- * preload/libc_proto.h - libc's prototypes of all names in symbols.def, and
- * those that its headers do not declare.
+ * preload/libc_proto.h - libc's prototypes of all names in symbols.def, including names that no
+ * header of libc declares.
  */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-/* The headers make this name another one for __xpg_sigpause. */
+/* The headers rename sigpause to __xpg_sigpause. */
 #define sigpause fz_headers_sigpause
 
 #include <aio.h>
@@ -66,7 +66,7 @@
 
 #undef sigpause
 
-/* What programs built with _FORTIFY_SOURCE call instead. */
+/* Programs built with _FORTIFY_SOURCE call these names instead. */
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t buflen);
 ssize_t __pread_chk(int fd, void *buf, size_t n, off_t offset, size_t buflen);
 ssize_t __recv_chk(int fd, void *buf, size_t n, size_t buflen, int flags);
@@ -87,12 +87,12 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 		      void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
 		      void *stack_end);
 
-/* Second names that no header has. */
+/* Aliases that no header declares. */
 int __open(const char *path, int flags, ...);
 int __open64(const char *path, int flags, ...);
 int __statfs(const char *path, struct statfs *st);
 
-/* What stat() and its kin were before glibc 2.33. */
+/* stat() and its kin in programs built before glibc 2.33. */
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);
 int __lxstat(int version, const char *path, struct stat *st);
@@ -102,15 +102,15 @@ int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
-/* In no header of libc. */
+/* Exported by libc, but declared in none of its headers. */
 int capset(void *header, const void *data);
 
-/* In those of glibc from 2.41 on. */
+/* Declared by glibc's headers from 2.41 on. */
 struct sched_attr;
 int sched_setattr(pid_t tid, struct sched_attr *attr, unsigned int flags);
 int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned int size, unsigned int flags);
 
-/* Removed from the headers or hidden behind feature macros, still exported. */
+/* Still exported, but removed from the headers or hidden behind feature macros. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);
 int __sigpause(int sig_or_mask, int is_sig);
 int __xpg_sigpause(int sig);

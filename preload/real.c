@@ -14,12 +14,12 @@ static const char *const words[] = {
 #include "preload/symbols.def"
 };
 
-/* A version that no function has. */
+/* symbols.def's mark for a function that a libc may lack; no real version is empty. */
 #define OPTIONAL ""
 
 static const struct {
 	const char *name;
-	const char *version;	/* of libc's function; NULL: the default, which every libc has */
+	const char *version;	/* of the symbol; NULL: the default version, which every libc has */
 	enum rung rung;
 } wanted[FZ_SYM_COUNT] = {
 #define FZ_SYMBOL(name_, rung_, cancel, family, topic, version_, ...) \
@@ -43,9 +43,9 @@ static long not_there(void)
 }
 
 /*
- * A name or version that is missing makes dlsym() ask malloc for room for its message.  The
- * program's allocator may only begin then, and call us: by that time all that every libc has
- * must be bound.
+ * dlsym() calls malloc for its message when a name or version is missing. The program's
+ * allocator may start at that moment and call us, so the first loop binds every function that
+ * every libc has, and only the second one looks up names and versions that may be missing.
  */
 void fz_real_bind(void)
 {
@@ -69,7 +69,7 @@ void fz_real_bind(void)
 
 		if (!wanted[i].version)
 			continue;
-		/* Other ABIs have one version only (aarch64 starts at 2.17). */
+		/* Other architectures have one version only (aarch64 starts at 2.17). */
 		fn = is_optional(i) ? dlsym(RTLD_NEXT, wanted[i].name) :
 			dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
 		if (fn)

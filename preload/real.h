@@ -38,15 +38,16 @@ extern struct fz_real fz_real;
 extern bool fz_real_bound;
 
 /*
- * A name that this libc has not, or NULL: then it is none that we know, and what it lacks
- * answers ENOSYS.  So it is where libc.so.6 itself is the program, and comes before us.
+ * A function that this libc lacks, though every known libc has it; NULL if none is missing.
+ * Missing functions answer ENOSYS. Set, too, when libc.so.6 itself is run as the program,
+ * because it then comes before this library.
  */
 extern const char *fz_real_missing;
 
 /* Fill fz_real.  Idempotent.  Calls dlsym, so never from a signal handler. */
 void fz_real_bind(void);
 
-/* The name of a symbol, and the word for its rung. */
+/* The name of a symbol, and the word for its rung (symbols.def). */
 const char *fz_symbol_name(enum fz_symbol symbol);
 const char *fz_symbol_rung(enum fz_symbol symbol);
 

@@ -12,7 +12,7 @@
  *		ret = fz_real.something(...);
  *	while (fz_block_again(&call, ret));
  *
- * Before an attempt errno is what it was at fz_block().  Without a fiber (self is NULL) the
+ * Before each attempt errno is what it was at fz_block().  Without a fiber (self is NULL) the
  * call is made once, and nothing else is done.
  */
 
@@ -42,13 +42,13 @@ static inline bool fz_block_again(struct fz_blocked *blocked, int64_t ret)
 	return true;
 }
 
-/* Is whatever ended the call early not meant for this thread? */
+/* Was the call ended early by something that is not meant for this thread? */
 static inline bool fz_block_undisturbed(const struct fz_blocked *blocked)
 {
 	return blocked->call.self && !fz_call_handled(&blocked->call);
 }
 
-/* Needed after a brief call, and after one that may have raised a signal. */
+/* Required after a brief call, and after a call that may have raised a signal (SIGPIPE). */
 static inline void fz_block_end(const struct fz_blocked *blocked, int64_t ret)
 {
 	if (blocked->call.self)

@@ -2,16 +2,16 @@
 /*
  * preload/syscall.c - system calls by number.
  *
- *	has a name here		the body of that name, but it is no cancellation point,
- *				and what the kernel does differently from libc is done
+ *	has a body by name	that body, but without a cancellation point, and with the
+ *				kernel's behaviour where libc's function differs
  *	futex			runtime/sync/futex.h
  *	the caller's own	answered for the fiber: gettid, its signal mask
- *	per kernel thread	the fiber is wired first: it keeps what it asked for
+ *	per kernel thread	the fiber is wired first, so that it keeps what it asked for
  *	may wait for long	the real call, announced
  *	all others		the real call
  *
- * The caller may be anybody, before our constructor as well: allocators call this
- * to avoid themselves.
+ * Any thread may call, even before our constructor: allocators use syscall() so as not to call
+ * themselves.
  */
 #include "preload/gate.h"
 #include "preload/syscall/families.h"
@@ -21,7 +21,7 @@
 
 #include <stdarg.h>
 
-/* Whatever name it has, by number it is no cancellation point. */
+/* A system call by number is no cancellation point, even if the function of its name is one. */
 static bool waits(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	bool disable = !fz_cancel_type_is_asynchronous(self), done;
@@ -43,7 +43,7 @@ FZ_EXPORT long syscall(long number, ...)
 	long a[6], ret;
 	va_list list;
 
-	/* Six words, whatever their number and types: as in libc. */
+	/* Always six words, whatever the number and types of the arguments: as in libc. */
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);

@@ -11,7 +11,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 
-/* Natively the kernel reads it: EFAULT, not a crash. */
+/* A kernel thread gets EFAULT for a bad address, so a fiber must not crash on it. */
 static inline bool fz_timespec_readable(const struct timespec *ts)
 {
 	return fz_sys_readable(&ts->tv_sec) && fz_sys_readable(&ts->tv_nsec);
@@ -37,7 +37,7 @@ static inline struct timespec fz_timespec_of(fz_nsec span)
 				  .tv_nsec = (long)(span % FZ_SEC) };
 }
 
-/* The time from now to the deadline. */
+/* How long it is from now to the deadline; 0 if the deadline has passed. */
 static inline struct timespec fz_timespec_left(fz_nsec deadline)
 {
 	fz_nsec now = fz_now();
@@ -45,7 +45,7 @@ static inline struct timespec fz_timespec_left(fz_nsec deadline)
 	return fz_timespec_of(deadline > now ? deadline - now : 0);
 }
 
-/* For calls with a relative timeout: NULL if there is none. */
+/* The timeout argument for a call that takes a relative one; NULL means without a timeout. */
 static inline struct timespec *fz_timeout_left(fz_nsec deadline, struct timespec *ret_left)
 {
 	if (deadline == FZ_FOREVER)
@@ -54,23 +54,23 @@ static inline struct timespec *fz_timeout_left(fz_nsec deadline, struct timespec
 	return ret_left;
 }
 
-/* A span from now; never 0, which some callees take for "do not wait". */
+/* The deadline that is a span from now; never 0, which some callees take for "do not wait". */
 static inline fz_nsec fz_deadline_after(fz_nsec span)
 {
 	return span >= FZ_FOREVER / 4 ? FZ_FOREVER : fz_now() + span;
 }
 
 /*
- * An absolute time of CLOCK_REALTIME or CLOCK_MONOTONIC.  A deadline in the past
- * is one that has passed.  Whoever waits on CLOCK_REALTIME asks again after the
- * wait (fz_passed), since that clock may be set.
+ * The deadline for an absolute time of CLOCK_REALTIME or CLOCK_MONOTONIC; a time in the past
+ * gives a deadline in the past. CLOCK_REALTIME may be set during the wait, so the caller checks
+ * it again afterwards (fz_passed).
  */
 static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *when)
 {
 	struct timespec ts;
 	fz_nsec at = fz_timespec_nsec(when), now;
 
-	/* Another library may pretend another time, of this clock too. */
+	/* A preloaded library (faketime) may fake CLOCK_MONOTONIC, too. */
 	if (at == FZ_FOREVER ||
 	    (clock == CLOCK_MONOTONIC && fz_real.clock_gettime == fz_host.clock_gettime))
 		return at == 0 ? 1 : at;

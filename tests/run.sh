@@ -14,19 +14,19 @@
 #	fz	preloaded, processors as the machine has CPUs
 #	fzN	preloaded, FIBERIZE_PROCESSORS=N (N is a number)
 #	epoll	preloaded, FIBERIZE_BACKEND=epoll
-#	epollN	the same, FIBERIZE_PROCESSORS=N
+#	epollN	like epoll, FIBERIZE_PROCESSORS=N
 #	direct	preloaded, FIBERIZE_IO=direct; file_* and io_* only
-#	ring	preloaded, FIBERIZE_IO=ring; likewise
+#	ring	preloaded, FIBERIZE_IO=ring; file_* and io_* only
 #	old	preloaded, on epoll, and without every feature that an older kernel or
 #		CPU need not have
-#	oldN	the same, FIBERIZE_PROCESSORS=N
+#	oldN	like old, FIBERIZE_PROCESSORS=N
 #	off	preloaded, FIBERIZE_DISABLE=1: every thread is a kernel thread
-#	late	preloaded behind late_threads.so, which has every new thread begin up
-#		to 20 ms late: what assumes that it comes first, or is ready after a
-#		moment, is wrong
-#	native-late	late_threads.so alone: is it the program that is wrong?
+#	late	preloaded behind late_threads.so, which delays the start of every new thread by up
+#		to 20 ms: finds code that assumes a new thread runs first, or is ready after a
+#		moment
+#	native-late	late_threads.so alone: tells whether the program itself is wrong
 #	fz-noredirect	preloaded, FIBERIZE_REDIRECT=0
-#	fz-refused	preloaded, where the system forbids to change code
+#	fz-refused	preloaded, where the system forbids changing code
 # KINDS is comma-separated, of static,unit,programs,scripts, and the default is all.
 # Under stress it is fz, and where fz, epoll and old have no N, each round chooses one.
 # --unit BINARY takes that binary instead of all unit tests.

@@ -3,16 +3,16 @@
 #define FZ_PRELOAD_IO_BRIEF_H
 
 /*
- * preload/io/brief.h - interposers of calls that usually return at once: the real
- * call, and the monitor knows that it is one (runtime/sched/announce.h).
+ * preload/io/brief.h - entry and exit for interposers of calls that usually return at once: the
+ * real call, marked for the monitor as brief (runtime/sched/announce.h).
  *
- * Cancellation inside the real call unwinds past fz_leave_brief, which is well.
+ * A cancellation inside the real call unwinds past fz_leave_brief(), which is harmless.
  */
 
 #include "preload/gate.h"
 #include "runtime/sched/announce.h"
 
-/* The fiber that calls, or NULL, for fz_leave_brief(). */
+/* The calling fiber, or NULL; to be passed to fz_leave_brief(). */
 static inline struct fz_fiber *fz_enter_brief(enum fz_symbol symbol)
 {
 	struct fz_fiber *self = fz_enter(symbol);

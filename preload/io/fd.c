@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/io/fd.c - descriptors made, duplicated, changed and closed.
+ * preload/io/fd.c - makes, duplicates, changes and closes descriptors.
  *
- * Keeps runtime/io/fdtab.h in step, and our own descriptors (rings and their
- * eventfds) out of the program's reach: to it they are not open.
+ * Keeps runtime/io/fdtab.h up to date, and hides the library's own descriptors (rings and their
+ * eventfds): for the program these numbers are not open.
  */
 #include "preload/io/fd.h"
 
@@ -40,7 +40,7 @@ void fz_fd_closed(int fd)
 		fz_op_closed(self, fd);
 }
 
-/* A linger time, a terminal or a file server may make it wait. */
+/* close() may wait: for a linger time, a terminal, or a file server. */
 FZ_EXPORT int close(int fd)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_close);
@@ -51,7 +51,7 @@ FZ_EXPORT int close(int fd)
 		return (int)fz_leave(-EBADF);
 	fz_fd_forget(fd);
 	call = fz_block(self, FZ_CALL_BRIEF);
-	/* Never again: it is closed even after EINTR. */
+	/* Not repeated: the descriptor is closed even if close() fails with EINTR. */
 	ret = fz_real.close(fd);
 	fz_block_end(&call, ret);
 	fz_fd_closed(fd);
@@ -59,7 +59,7 @@ FZ_EXPORT int close(int fd)
 }
 FZ_EXPORT_ALIAS(__close, close);
 
-/* The lowest descriptor of ours that is >= fd, or UINT_MAX. */
+/* The lowest own descriptor that is >= fd, or UINT_MAX. */
 static unsigned next_own(unsigned fd)
 {
 	unsigned best = ~0u, kept;
@@ -133,7 +133,7 @@ FZ_EXPORT int dup(int fd)
 	return copy;
 }
 
-/* Number `to` is about to become a copy of `from`. */
+/* Prepare for making number `to` a copy of `from`. Returns 0 or -errno. */
 static int prepare_dup(int from, int to)
 {
 	if (fz_sched_owns_fd(from))
@@ -175,15 +175,15 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 }
 
 /*
- * A lock on a file that somebody else has: try, then hand the processor off and wait.
- * The owner is the process or the open file, not the kernel thread.
+ * Lock a file: try first; if somebody else holds the lock, hand the processor off and wait. The
+ * owner is the process or the open file, not the kernel thread.
  */
 static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lock)
 {
 	struct fz_blocked call;
 	int saved = errno, ret;
 
-	/* The attempt is no cancellation point of libc's, the call is one. */
+	/* F_SETLK is no cancellation point of libc's, but F_SETLKW is one. */
 	fz_gate_cancel(self);
 	ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
 	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
@@ -203,7 +203,7 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 	void *arg;
 	int ret;
 
-	/* One word, whatever its type: as in libc. */
+	/* Always one word, whatever the type of the argument: as in libc. */
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
@@ -217,7 +217,7 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 	switch (command) {
 	case F_SETFL:
 		fz_fdtab_note_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
-		/* O_DIRECT or O_APPEND may have changed: ask again. */
+		/* O_DIRECT or O_APPEND may have changed: forget what fdtab knows. */
 		if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_FILE)
 			fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 		break;

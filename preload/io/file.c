@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/io/file.c - opening files, and what is done to an open one besides reading
- * and writing.
+ * preload/io/file.c - opening files, and operations on open files besides reading and writing.
  *
- * open waits for a disk, or the other end of a FIFO: announced as brief.
+ * open may wait for a disk, or for the other end of a FIFO: announced as brief.
  */
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
@@ -20,7 +19,7 @@ static struct fz_blocked begin_open(struct fz_fiber *self)
 	return fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 }
 
-/* Whatever is remembered of that number was closed behind our back. */
+/* What fdtab remembers of this number is stale: it was closed without the library's knowledge. */
 static int opened(const struct fz_blocked *call, int fd)
 {
 	fz_block_end(call, fd);
@@ -36,7 +35,7 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	mode_t mode;
 	int fd;
 
-	/* There or not, as in libc: the kernel knows whether to look at it. */
+	/* mode may be missing; the kernel knows from flags whether to read it. As in libc. */
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
@@ -66,7 +65,7 @@ FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 }
 FZ_EXPORT_ALIAS(openat64, openat);
 
-/* Without a mode; libc ends a program that needs one. */
+/* Takes no mode; libc aborts a program whose flags need one. */
 FZ_EXPORT int __open_2(const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___open_2));

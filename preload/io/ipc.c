@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/io/ipc.c - System V and POSIX queues and semaphores of the kernel.
+ * preload/io/ipc.c - the kernel's queues and semaphores, System V and POSIX.
  *
- * Tried without waiting; if that is not enough, the real call, announced.  Not by
- * readiness of a POSIX queue's descriptor: the kernel serves its waiters in the order
- * of their priority, and mq_notify depends on whether there are any.
+ * Each call is tried without waiting first; if it would wait, the real call is announced. A
+ * wait for readiness of a POSIX queue's descriptor would be wrong: the kernel serves waiters in
+ * the order of their priority, and mq_notify depends on whether there are waiters.
  */
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
@@ -63,7 +63,11 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 	return fz_real.msgsnd(id, message, n, flags);
 }
 
-/* EAGAIN of IPC_NOWAIT in one of the operations comes from the real call again. */
+/*
+ * Try without waiting. Returns true if the real call has to wait. An EAGAIN that comes from
+ * IPC_NOWAIT in one of the operations returns true, too; the real call then fails with it
+ * again.
+ */
 static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
 			int *ret)
 {
@@ -72,7 +76,7 @@ static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_
 	int saved = errno;
 
 	*ret = fz_real.semtimedop(id, ops, count, &none);
-	/* Even so it may be disturbed (runtime/io/real_call.h). */
+	/* Even a call that does not wait may be disturbed (runtime/io/real_call.h). */
 	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->sig.handlers_run != handlers)))
 		return false;
 	errno = saved;
@@ -112,7 +116,7 @@ FZ_EXPORT int semtimedop(int id, struct sembuf *ops, size_t count, const struct 
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_semtimedop);
 
-	/* A bad timeout is the kernel's to refuse, before it does anything. */
+	/* The kernel refuses a bad timeout before it does anything. */
 	if (!self || (timeout && (!fz_timespec_readable(timeout) || timeout->tv_sec < 0 ||
 				  !fz_timespec_valid(timeout))))
 		return fz_real.semtimedop(id, ops, count, timeout);

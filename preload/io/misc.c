@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/io/misc.c - what else may wait: eventfd's own functions, random bytes,
+ * preload/io/misc.c - other calls that may wait: eventfd_read and eventfd_write, random bytes,
  * asynchronous I/O, the kernel's log.
  */
 #include "preload/io/brief.h"
@@ -36,7 +36,10 @@ FZ_EXPORT int eventfd_write(int fd, eventfd_t value)
 	return ret == sizeof(value) ? 0 : -1;
 }
 
-/* It waits early after boot only; of more than a page, a signal leaves a part. */
+/*
+ * getrandom waits only early after boot. A signal may cut short a request for more than a page
+ * (4096 bytes).
+ */
 FZ_EXPORT ssize_t getrandom(void *buf, size_t n, unsigned flags)
 {
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_getrandom), FZ_CALL_BRIEF);
@@ -60,7 +63,7 @@ FZ_EXPORT int getentropy(void *buf, size_t n)
 	return ret;
 }
 
-/* libc's own threads do the work, and are left native. */
+/* libc's threads do the asynchronous I/O; the library leaves them native. */
 FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 			  const struct timespec *timeout)
 {
@@ -83,7 +86,7 @@ FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 }
 FZ_EXPORT_ALIAS64(aio_suspend64, aio_suspend);
 
-/* Returns 0, -EINTR, or -EIO if one of them has failed. */
+/* Wait until all requests are complete. Returns 0, -EINTR, or -EIO if a request has failed. */
 static int wait_for_requests(struct aiocb *const list[], int count)
 {
 	int ret = 0, err;
@@ -109,12 +112,15 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 	struct fz_fiber *self = fz_enter(FZ_SYM_lio_listio);
 	int saved = errno, state, err;
 
-	/* Ended by a signal, LIO_WAIT cannot be made again: it would submit them once more. */
+	/*
+	 * Not LIO_WAIT in the real call: if a signal ended it, repeating it would submit the
+	 * requests again.
+	 */
 	if (!self || mode != LIO_WAIT)
 		return fz_real.lio_listio(mode, list, count, event);
 	if (fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0)
 		return -1;
-	/* Unlike aio_suspend it is no cancellation point. */
+	/* lio_listio is no cancellation point, but aio_suspend is one. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	err = wait_for_requests(list, count);
 	pthread_setcancelstate(state, NULL);

@@ -2,9 +2,9 @@
 /*
  * preload/io/path.c - files by name: links, directories, modes, times, mounts.
  *
- * The ring would have some of these done by a worker thread each, which costs more
- * than most of the calls themselves.  They wait for a disk or a file server at
- * worst, so they are announced as brief.
+ * The ring would run some of these calls in a worker thread each, which costs more
+ * than most of the calls themselves.  At worst they wait for a disk or a file
+ * server, so they are announced as brief.
  */
 #include "preload/io/brief.h"
 

@@ -2,7 +2,7 @@
 /*
  * preload/io/poll.c - poll, select, epoll_wait.
  *
- * None of them is restarted after a handler, SA_RESTART or not (signal(7)).
+ * No call of this file is restarted after a handler, SA_RESTART or not (signal(7)).
  * The masks of ppoll, pselect and epoll_pwait hold for the time of the call.
  */
 #include "preload/gate.h"
@@ -22,7 +22,10 @@ static fz_nsec deadline_of_ms(int timeout)
 	return timeout == 0 ? 0 : fz_now() + (fz_nsec)timeout * FZ_MSEC;
 }
 
-/* 0 is now, FZ_FOREVER without a timeout.  Returns false for one that is none. */
+/*
+ * Turn a timeout into a deadline: 0 means do not wait, FZ_FOREVER means without a timeout.
+ * Returns false if the timeout is invalid.
+ */
 static bool deadline_of(const struct timespec *timeout, fz_nsec *ret_deadline)
 {
 	fz_nsec span;
@@ -98,7 +101,7 @@ FZ_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *t
 	return ppoll_common(self, fds, n, timeout, mask);
 }
 
-/* Linux's select tells how much of the time is left, also after an error. */
+/* Linux's select stores the remaining time, also after an error. */
 FZ_EXPORT int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *timeout)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_select);
@@ -150,9 +153,9 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 }
 
 /*
- * Readiness of the epoll descriptor on the ring, then the real call with no
- * timeout.  Blocking in it would fail: the kernel answers EINTR when a request
- * of this kernel thread completes.
+ * Wait for readiness of the epoll descriptor, then make the real call with timeout 0. The real
+ * call must not wait: the kernel would fail it with EINTR when a request of this kernel thread
+ * completes.
  */
 static int epoll_common(struct fz_fiber *self, struct fz_pin *hold, struct epoll_event *events,
 			int max, fz_nsec deadline)
@@ -193,8 +196,9 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 		return (int)fz_leave(-EFAULT);
 	for (;;) {
 		/*
-		 * If it need not wait, or must not, what the mask would let in stays pending;
-		 * nor is anything let in once events are taken, which may not come again.
+		 * Signals that only the mask lets in stay pending if the call need not wait, or
+		 * must not. Nor are they let in once events are taken, because the events may
+		 * not be reported again.
 		 */
 		ret = epoll_common(self, &hold, events, max, 0);
 		if (ret != 0 || deadline == 0)

@@ -2,9 +2,9 @@
 /*
  * preload/io/read.c - read, readv, pread and their kin.
  *
- * All are cancellation points (pthreads(7)).  The buffer belongs to the kernel
- * while the fiber is parked; fz_io_* does not return before it was given back.
- * An overflow that a __*_chk name detects is libc's to report.
+ * All calls are cancellation points (pthreads(7)).  The buffer belongs to the kernel
+ * while the fiber is parked; fz_io_* does not return before the kernel is done with it.
+ * libc reports an overflow that a __*_chk function detects.
  */
 #include "preload/gate.h"
 #include "preload/real_call.h"

@@ -2,8 +2,8 @@
 /*
  * preload/io/sleep.c - sleep, usleep, nanosleep, clock_nanosleep, sched_yield.
  *
- * A handler ends a sleep with EINTR, SA_RESTART or not, and what remains is
- * reported.  Never early.  CPU-time clocks are the kernel's business.
+ * A handler ends a sleep with EINTR, SA_RESTART or not, and the remaining time is
+ * reported.  No sleep ends early.  For other clocks the kernel waits.
  */
 #include "preload/gate.h"
 #include "preload/thread/clock.h"
@@ -41,7 +41,7 @@ static int sleep_until(struct fz_fiber *self, clockid_t clock, const struct time
 	return 0;
 }
 
-/* A clock that only the kernel can wait for.  Returns 0 or -errno. */
+/* Sleep on a clock that only the kernel can wait for. Returns 0 or -errno. */
 static int sleep_in_kernel(struct fz_fiber *self, clockid_t clock, int flags,
 			   const struct timespec *time, struct timespec *rem)
 {
@@ -92,7 +92,7 @@ FZ_EXPORT unsigned sleep(unsigned seconds)
 		return fz_real.sleep(seconds);
 	if (sleep_span(self, &span, &rem) == 0)
 		return 0;
-	/* glibc drops the fraction, and leaves the errno of nanosleep. */
+	/* glibc drops the fraction of a second, and leaves the errno of nanosleep. */
 	errno = EINTR;
 	return (unsigned)rem.tv_sec;
 }
@@ -119,10 +119,13 @@ FZ_EXPORT int sched_yield(void)
 	fz_enter_runtime(self);
 	others = fz_sched_yield(self);
 	fz_leave_runtime(self);
-	/* Or else who spins for a kernel thread would keep it from its CPU. */
+	/*
+	 * Without this call, a fiber that spins for a kernel thread would keep that thread from
+	 * its CPU.
+	 */
 	return others ? 0 : fz_real.sched_yield();
 }
 FZ_EXPORT_ALIAS(__sched_yield, sched_yield);
-/* libc's header renames it to sched_yield. */
+/* libc's header renames pthread_yield to sched_yield. */
 extern int fz_old_yield(void) __asm__("pthread_yield")
 	__attribute__((alias("sched_yield"), visibility("default")));

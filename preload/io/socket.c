@@ -3,7 +3,7 @@
  * preload/io/socket.c - sockets: making, connecting, sending, receiving.
  *
  * MSG_DONTWAIT, O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are honoured by fz_io_*;
- * a socket made here is known to be ours (runtime/io/fdtab.h).
+ * a socket made here is noted as the process's own (FZ_FD_OURS, runtime/io/fdtab.h).
  */
 #include "preload/gate.h"
 #include "runtime/io/fdtab.h"
@@ -156,7 +156,7 @@ FZ_EXPORT ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 	return fz_leave(fz_io_sendto(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
 }
 
-/* Descriptors in a message leave the process: others may change their flags. */
+/* Note that descriptors in a message leave the process: other processes may change their flags. */
 static void share_passed(const struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {

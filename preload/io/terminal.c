@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/io/terminal.c - terminals, and ioctl, of which nobody knows what it waits for.
+ * preload/io/terminal.c - terminals, and ioctl: how long a request waits is unknown, so it is
+ * announced as brief.
  */
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
@@ -11,8 +12,8 @@
 #include <termios.h>
 
 /*
- * Those of them that wait until output is gone.  No other is made again: EINTR may be the
- * answer, as that of KVM_RUN.
+ * Does the request wait until output has drained? Only these requests are repeated after EINTR:
+ * for others EINTR may be the answer to the program (KVM_RUN).
  */
 static bool drains(unsigned long request)
 {
@@ -46,7 +47,7 @@ FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return ret;
 }
 
-/* Is there output that it would wait for? */
+/* Is there output that a call would wait for? */
 static bool has_output(int fd)
 {
 	int saved = errno, left = 0;
@@ -81,7 +82,7 @@ FZ_EXPORT int tcsetattr(int fd, int actions, const struct termios *settings)
 	return ret;
 }
 
-/* A break takes a quarter of a second at least. */
+/* A break takes at least 250 ms. */
 FZ_EXPORT int tcsendbreak(int fd, int duration)
 {
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_tcsendbreak), 0);

@@ -47,7 +47,7 @@ FZ_EXPORT ssize_t pwritev(int fd, const struct iovec *iov, int count, off_t offs
 
 	if (!self)
 		return fz_real.pwritev(fd, iov, count, offset);
-	/* -1 has a meaning in pwritev2 only. */
+	/* An offset of -1 has a meaning in pwritev2 only. */
 	if (offset < 0)
 		return fz_real.pwritev(fd, iov, count, offset);
 	return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, 0));

@@ -6,7 +6,10 @@
 
 #include "arch/arch.h"
 
-/* glibc 2.35's, declared here for older headers; what follows differs by CPU. */
+/*
+ * glibc 2.35's struct dl_find_object, declared here for older headers; the members after
+ * link_map differ by CPU.
+ */
 struct found_object {
 	unsigned long long flags;
 	void *map_start, *map_end;
@@ -16,7 +19,10 @@ struct found_object {
 
 static int (*find_object)(void *address, struct found_object *ret);
 
-/* As libc describes it to debuggers: where a link map has the offset of its TLS. */
+/*
+ * libc's description, for debuggers, of where a link map holds the offset of its TLS: bits of
+ * an element, number of elements, offset in bytes. NULL: not usable.
+ */
 static const uint32_t *tls_offset;
 
 void fz_loader_init(void)
@@ -44,7 +50,10 @@ void *fz_loader_static_tls(const struct link_map *module)
 	if (!module || !tls_offset)
 		return NULL;
 	offset = *(const intptr_t *)(const void *)((const char *)module + tls_offset[2]);
-	/* None, and none that is fixed: 0 and -1 on x86-64, -1 and -2 elsewhere. */
+	/*
+	 * The module has no TLS, or none at a fixed offset: 0 and -1 on x86-64, -1 and -2
+	 * elsewhere.
+	 */
 	if (offset <= 0)
 		return NULL;
 	return (char *)fz_tcb_get() + FZ_TLS_DIRECTION * offset;

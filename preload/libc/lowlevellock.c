@@ -9,7 +9,7 @@
 
 struct fz_lll fz_lll_real;
 
-/* How many wait in the kernel; only a reason to look there. */
+/* Number of threads that wait in the kernel. A hint: if it is not 0, an unlock wakes there, too. */
 static _Atomic uint32_t in_kernel;
 
 static bool in_runtime(const struct fz_fiber *self)
@@ -19,14 +19,15 @@ static bool in_runtime(const struct fz_fiber *self)
 }
 
 /*
- * May the caller go on on another kernel thread, or wait for a processor with
- * whatever locks it holds?  Not
+ * May the caller park, that is, continue on another kernel thread, or wait for a processor
+ * while it holds other locks? Not
  *
- *	a thread inside the runtime; a carrier is, in the call of a fiber that it
- *	makes in its own name (preload/thread/setid.c)
- *	in fork, which holds those of malloc, which our own threads may need
- *	while libc has changed the mask of this kernel thread behind our back
- *	(posix_spawn, pthread_kill): it would restore that of another
+ *	a thread inside the runtime: for example a carrier that makes a fiber's call
+ *	in its own name (preload/thread/setid.c)
+ *	a thread in fork: it holds malloc's locks, which the runtime's threads may need
+ *	a thread for which libc has changed the kernel thread's signal mask without the
+ *	library's knowledge (posix_spawn, pthread_kill): libc would restore the mask on
+ *	another kernel thread
  */
 static bool may_park(const struct fz_fiber *self)
 {
@@ -35,7 +36,7 @@ static bool may_park(const struct fz_fiber *self)
 				      fz_signal_mask_is_known(self)));
 }
 
-/* malloc's are held for less than a switch takes. */
+/* malloc holds its locks for less time than a switch of fibers takes. */
 static bool take_spinning(_Atomic uint32_t *lock)
 {
 	for (int spin = 0; spin < 100; spin++) {
@@ -56,8 +57,8 @@ void fz_lll_wait_private(int *word)
 		return;
 	if (fz_redirect_in_child() || !may_park(fz_self())) {
 		/*
-		 * release, before the word becomes 2: who unlocks and sees that sees
-		 * this.
+		 * release: stored before libc makes the word 2. An unlocker that sees the 2
+		 * also sees this count; pairs with the acquire in fz_lll_wake_private().
 		 */
 		atomic_fetch_add_explicit(&in_kernel, 1, memory_order_release);
 		fz_lll_real.wait_private(word);
@@ -68,8 +69,9 @@ void fz_lll_wait_private(int *word)
 }
 
 /*
- * The lock is free already, and may be gone: only its address is used.  One of each
- * kind, or those in the kernel would wait until nobody is in the parking lot.
+ * The lock is free already, and its memory may be gone: only the address is used. An unlock
+ * wakes one waiter of each kind; otherwise waiters in the kernel would starve until the parking
+ * lot is empty.
  */
 void fz_lll_wake_private(int *word)
 {
@@ -80,7 +82,7 @@ void fz_lll_wake_private(int *word)
 		woken = may_park(self) || in_runtime(self) ? fz_lot_wake(word, 1) :
 							     fz_lot_wake_staying(word, 1);
 
-	/* acquire: as above. */
+	/* acquire: pairs with the release in fz_lll_wait_private(). */
 	if (!woken || atomic_load_explicit(&in_kernel, memory_order_acquire))
 		fz_lll_real.wake_private(word);
 }

@@ -29,7 +29,7 @@ bool fz_redirect_in_child(void)
 	return fz_sys_getpid() != runtime_pid;
 }
 
-/* fclose, closedir, the resolver: not a cancellation point. */
+/* close() of fclose, closedir and the resolver: no cancellation point. */
 static int close_nocancel(int fd)
 {
 	const bool ours = fz_self()->kind == FZ_KIND_FIBER && !fz_redirect_in_child();
@@ -50,7 +50,7 @@ static int dup2_inside(int from, int to)
 	return dup2(from, to);
 }
 
-/* One word, whatever its type: as in libc. */
+/* Always one word, whatever the type of the argument: as in libc. */
 static int fcntl_inside(int fd, int command, ...)
 {
 	va_list args;
@@ -59,7 +59,7 @@ static int fcntl_inside(int fd, int command, ...)
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
-	/* Of all commands the child uses these only. */
+	/* The child of posix_spawn uses these commands only. */
 	if ((command == F_GETFD || command == F_SETFD) && fz_self()->kind == FZ_KIND_FIBER &&
 	    fz_redirect_in_child())
 		return fz_real.fcntl(fd, command, arg);
@@ -67,8 +67,8 @@ static int fcntl_inside(int fd, int command, ...)
 }
 
 /*
- * wait and waitpid come here too, and so do system, pclose and wordexp.  While libc
- * has changed the mask of this kernel thread (system), the fiber has to stay on it.
+ * wait, waitpid, system, pclose and wordexp arrive here, too. While libc has changed the signal
+ * mask of this kernel thread (system), the fiber has to stay on this kernel thread.
  */
 static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
 {
@@ -87,19 +87,19 @@ static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *us
 
 /* ---- what leads where ---------------------------------------------------- */
 
-/* Redirected together or not at all: waiting in one place, waking in another. */
+/* A family is redirected whole or not at all: waits and wake-ups must meet in one place. */
 enum families { ALONE, COND, LOW_LEVEL_LOCK, MUTEX };
 
 struct entry {
 	const char *name;
 	void *body;
-	void **real;		/* the pointer through which we call libc's */
-	bool private;		/* not in fz_real: the name is libc's private */
+	void **real;		/* the pointer through which the library calls libc's function */
+	bool private;		/* the name is private to libc, so not in fz_real */
 	enum families group;
 
 	uint8_t *fn;
 	size_t size;
-	const char *left_alone;	/* why; NULL: it is, or will be, redirected */
+	const char *left_alone;	/* why not redirected; NULL: it is, or will be, redirected */
 	uint8_t saved[FZ_DETOUR_JUMP];
 	struct fz_detour detour;
 };
@@ -107,8 +107,9 @@ struct entry {
 #define ENTRY(name_, body_, group_) { .name = #name_, .body = (void *)(body_), \
 				      .real = (void **)&fz_real.name_, .group = group_ },
 /*
- * The families of symbols.def.  What libc's posix_spawn calls in its child, which runs in our
- * memory as the calling fiber, must be NO (sigaction, sigprocmask) or OWN (dup2, fcntl).
+ * The families of symbols.def. The child of libc's posix_spawn runs in our memory as the
+ * calling fiber, so every function that it calls must be NO (sigaction, sigprocmask) or OWN
+ * (dup2, fcntl).
  */
 #define REDIRECT_NO(name)
 #define REDIRECT_ALONE(name) ENTRY(name, name, ALONE)
@@ -134,7 +135,7 @@ _Static_assert(ENTRIES <= FZ_DETOUR_SLOTS, "each has a slot for its trampoline")
 
 static struct {
 	bool done;
-	const char *refused;	/* why nothing is redirected */
+	const char *refused;	/* why nothing is redirected; NULL: something is */
 	int error;
 	unsigned count;
 } result = { .refused = "dormant" };
@@ -149,8 +150,8 @@ static bool refuse(const char *why, int error)
 /* ---- libc's text and symbols --------------------------------------------- */
 
 struct text {
-	uintptr_t base;			/* what its addresses are relative to */
-	uintptr_t begin, end;		/* the executable segment */
+	uintptr_t base;			/* load address, added to the addresses in the file */
+	uintptr_t begin, end;		/* addresses of the executable segment */
 	const ElfW(Sym) *symbols;
 	const uint32_t *gnu_hash;
 };
@@ -165,7 +166,7 @@ static bool find_segment(const ElfW(Ehdr) *header, struct text *text)
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		if (ph[i].p_type != PT_LOAD || !(ph[i].p_flags & PF_X))
 			continue;
-		/* Two of them, or a writable one: not as libc is linked. */
+		/* libc is linked with one executable segment, which is not writable. */
 		if (text->end || ph[i].p_flags != (PF_R | PF_X))
 			return false;
 		text->begin = (text->base + ph[i].p_vaddr) & ~page;
@@ -185,7 +186,7 @@ static bool find_text(struct text *text)
 		return false;
 	text->base = map->l_addr;
 	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-		/* ld.so has made addresses of them. */
+		/* ld.so has already turned these offsets into addresses. */
 		if (d->d_tag == DT_SYMTAB)
 			text->symbols = (const void *)d->d_un.d_ptr;
 		if (d->d_tag == DT_GNU_HASH)
@@ -195,7 +196,10 @@ static bool find_text(struct text *text)
 	       find_segment((const ElfW(Ehdr) *)info.dli_fbase, text);
 }
 
-/* By address, so that thousands of symbols are compared with few of them each. */
+/*
+ * The entries sorted by address, so that each of libc's thousands of symbols is compared with
+ * few of them.
+ */
 static struct entry *sorted[ENTRIES];
 
 static void sort_entries(void)
@@ -214,7 +218,7 @@ static void look_at_symbol(const struct text *text, const ElfW(Sym) *symbol)
 	uint8_t *at = (uint8_t *)text->base + symbol->st_value;
 	unsigned low = 0, high = ENTRIES;
 
-	/* The last one that begins at or before it. */
+	/* Find the last entry that begins at or before the symbol. */
 	while (high - low > 1) {
 		unsigned middle = (low + high) / 2;
 
@@ -230,8 +234,8 @@ static void look_at_symbol(const struct text *text, const ElfW(Sym) *symbol)
 }
 
 /*
- * The sizes of all entries, from libc's dynamic symbols.  Their number is nowhere;
- * the hash table tells the last one: buckets hold the first symbol of a chain, and
+ * Find the size of each entry in libc's dynamic symbols. The number of symbols is stored
+ * nowhere; the hash table tells the last one: a bucket holds the first symbol of a chain, and
  * the end of a chain has bit 0 set.
  */
 static void find_sizes(const struct text *text)
@@ -261,7 +265,10 @@ static void plan(struct entry *e, const struct text *text, unsigned slot)
 
 	if (e->left_alone)
 		return;
-	/* Another preloaded library, a sanitizer: it would call us back. */
+	/*
+	 * Another preloaded library or a sanitizer defines the name: its function would call us
+	 * back.
+	 */
 	if (fn < text->begin || fn >= text->end)
 		e->left_alone = "it is not libc's own";
 	else if (e->size == 0 || fn + e->size > text->end)
@@ -341,10 +348,9 @@ static void write_all(bool on)
 }
 
 /*
- * Both places become writable while they stay executable, and then as they were:
- * whoever forbids that (SELinux, PR_SET_MDWE, a filter of system calls) does so at the
- * first step, when nothing has changed.  Taking away the right to execute first
- * might be a way of no return.
+ * Make both places writable while they stay executable, write, and make them read-only again. A
+ * system that forbids this (SELinux, PR_SET_MDWE, a seccomp filter) fails the first step, when
+ * nothing has changed. Taking away the right to execute first might be impossible to reverse.
  */
 static bool write_with_signals_blocked(bool on)
 {
@@ -378,7 +384,7 @@ static bool write_with_signals_blocked(bool on)
 	return true;
 }
 
-/* A handler must not run where it is half done. */
+/* Signals are blocked, because a handler must not call a function that is half written. */
 static bool write_now(bool on)
 {
 	uint64_t all = ~(uint64_t)0, old;
@@ -411,7 +417,7 @@ void fz_redirect_start(void)
 		return;
 	result = (typeof(result)){ .done = true };
 	redirect();
-	/* When it went as it should, only the statistics tell. */
+	/* If all is redirected, only the statistics tell. */
 	if (!fz_config.verbose || result.count == ENTRIES)
 		return;
 	fz_redirect_say();

@@ -8,8 +8,8 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * libc describes its TCB to debuggers: bits of an element, number of elements,
- * offset.  A field of 32 bits is what we can use.
+ * Find a field of the TCB in libc's description for debuggers: bits of an element, number of
+ * elements, offset in bytes. Only a single field of 32 bits is usable.
  */
 static bool find_field(const char *symbol, intptr_t *ret_offset)
 {
@@ -37,10 +37,10 @@ static bool find_layout(const char **ret_why)
 	layout.tid += layout.handle;
 	layout.cancelhandling += layout.handle;
 	*ret_why = "this libc's thread control block is not what it says";
-	/* The TCB begins at the thread pointer, or ends there. */
+	/* The TCB begins at the thread pointer, or ends at it. */
 	if (layout.handle > 0 || layout.handle < -65536)
 		return false;
-	/* relaxed, here and below: this thread's own words. */
+	/* relaxed, here and below: only this thread writes these words. */
 	tid = (_Atomic int *)(tcb + (uintptr_t)layout.tid);
 	cancelhandling = (_Atomic int *)(tcb + (uintptr_t)layout.cancelhandling);
 	if (atomic_load_explicit(tid, memory_order_relaxed) != (int)fz_sys_gettid() ||
@@ -55,7 +55,7 @@ static int cancel_word(void)
 	return atomic_load_explicit(fz_tcb_cancelhandling(fz_tcb_get()), memory_order_relaxed);
 }
 
-/* runtime/sched/park.c and pthread_cancel() write and read these bits. */
+/* Check the bits that runtime/sched/park.c and pthread_cancel() read and write. */
 static bool cancel_bits(const char **ret_why)
 {
 	enum { DISABLED = 1, ASYNCHRONOUS = 2 };
@@ -72,7 +72,7 @@ static bool cancel_bits(const char **ret_why)
 	       cancel_word() == before;
 }
 
-/* Mutexes of some kinds are libc's, those of others ours: in the same words. */
+/* Check the words of a mutex, which our mutexes and libc's share. */
 static bool mutex_words(const char **ret_why)
 {
 	pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/barrier.c - private barriers are ours, also in native threads;
- * process-shared ones are libc's and announced.  init and the attribute functions
- * are libc's for all.
+ * preload/sync/barrier.c - private barriers are ours, also in native threads; process-shared
+ * barriers are libc's, and a fiber announces its wait. libc's init and attribute functions
+ * serve for all barriers.
  */
 #include "preload/gate.h"
 #include "runtime/sched/announce.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/c11.c - C11's threads.  In libc they call the pthread functions directly,
- * past us; here they are the same functions with other results.  mtx_init,
- * mtx_destroy, cnd_init, tss_get, tss_set, thrd_current and thrd_equal are libc's:
- * the objects are those of pthreads.  tss_create and tss_delete are in tls.c.
+ * preload/sync/c11.c - C11's threads. libc's thrd_, mtx_ and cnd_ functions call its pthread
+ * functions directly, past this library; here they call our pthread functions and translate the
+ * result. libc's own mtx_init, mtx_destroy, cnd_init, tss_get, tss_set, thrd_current and
+ * thrd_equal serve, because the objects are those of pthreads. tss_create and tss_delete are in
+ * preload/thread/tls.c.
  */
 #include "preload/gate.h"
 
@@ -23,7 +24,7 @@ static int c11_result(int err)
 FZ_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 {
 	fz_enter(FZ_SYM_thrd_create);
-	/* Its int is the low half of the word that a pthread returns. */
+	/* The int that start returns is the low half of the word that a pthread returns. */
 	return c11_result(pthread_create(thread, NULL, (void *(*)(void *))(void *)start, arg));
 }
 

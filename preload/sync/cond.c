@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/cond.c - private condition variables are ours, with any mutex;
- * process-shared ones are libc's (cond_shared.c).  Waiting is a cancellation
- * point, acted on with the mutex held, as POSIX has it.
+ * preload/sync/cond.c - private condition variables are ours, with any mutex; process-shared
+ * condition variables are libc's (cond_shared.c). A wait is a cancellation point; the
+ * cancellation is acted on with the mutex held, as POSIX requires.
  */
 #include "preload/sync/cond.h"
 #include "preload/gate.h"
@@ -17,12 +17,15 @@
 _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "lives inside it");
 
 /*
- * Where pthread_cond_init, which is libc's, leaves the flags.  glibc 2.41 has moved
- * them; no program has them compiled in.
+ * The offset, in bytes, at which libc's pthread_cond_init stores the flags. glibc 2.41 has
+ * moved them; no program has the offset compiled in. Written by the constructor.
  */
 static size_t flags_offset = offsetof(struct fz_cond, flags);
 
-/* Nowhere to be seen: taken for those of the static initialiser. */
+/*
+ * False: the flags were not found, and count as those of the static initialiser. Written by the
+ * constructor.
+ */
 static bool flags_known = true;
 
 static uint32_t flags(pthread_cond_t *c)
@@ -31,11 +34,11 @@ static uint32_t flags(pthread_cond_t *c)
 
 	if (FZ_UNLIKELY(!flags_known))
 		return 0;
-	/* relaxed: fixed by pthread_cond_init. */
+	/* relaxed: pthread_cond_init has set the flags; they do not change. */
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* And so libc's. */
+/* Is the condition variable libc's: process-shared, or in a process whose locks are libc's? */
 static bool shared(pthread_cond_t *c)
 {
 	return FZ_UNLIKELY(fz_locks_are_libcs) || flags(c) & FZ_COND_SHARED;
@@ -61,17 +64,20 @@ bool fz_cond_find_flags(void)
 			found = i;
 		others += probe.words[i] != 0;
 	}
-	/* Not in the words that are ours. */
+	/* The flags must not lie in the words that our condition variables use. */
 	flags_known = others == 1 && found * sizeof(uint32_t) >= offsetof(struct fz_cond, unused);
 	if (flags_known)
 		flags_offset = found * sizeof(uint32_t);
 	return flags_known;
 }
 
-/* A waiter remains a user of the mutex, by which libc's destroy finds it busy. */
+/*
+ * Unlock libc's mutex for a wait, but keep the waiter counted as a user: pthread_mutex_destroy
+ * then answers EBUSY, as in libc.
+ */
 static int unlock_as_user(pthread_mutex_t *m)
 {
-	/* relaxed: if it is us, we wrote it. */
+	/* relaxed: if this thread is the owner, this thread wrote the owner. */
 	unsigned mine = m->__data.__owner == atomic_load_explicit(fz_tcb_tid(fz_tcb_get()),
 								  memory_order_relaxed);
 	int err;
@@ -92,21 +98,24 @@ static int lock_as_user(pthread_mutex_t *m)
 	return err;
 }
 
-/* Robust and the like: its owner is wired, and so blocks its own kernel thread. */
+/*
+ * Wait with a mutex of libc's (robust and the like). Its owner is wired, so the wait blocks the
+ * owner's own kernel thread only.
+ */
 static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec deadline)
 {
 	struct fz_fiber *self = fz_self();
 	uint32_t entered;
 	int ret, err;
 
-	/* As in fz_cond_wait(). */
+	/* Deferred for the reason given in fz_cond_wait(). */
 	fz_cancel_defer(self);
 	entered = fz_cond_enter(c);
 	ret = -unlock_as_user(m);
 	if (ret == 0) {
 		ret = fz_cond_sleep(c, entered, deadline);
 		err = lock_as_user(m);
-		/* The mutex's news, as of a dead owner, are more than a timeout. */
+		/* An error of the mutex (EOWNERDEAD) matters more than a timeout. */
 		if (err && ret != -ECANCELED)
 			ret = -err;
 	} else {
@@ -116,7 +125,7 @@ static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec 
 	return ret;
 }
 
-/* Returns as pthread_cond_wait() does. */
+/* Returns what pthread_cond_wait() returns. */
 static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 {
 	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
@@ -129,7 +138,7 @@ static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 						   wait_with_libcs_mutex(cond, m, deadline);
 	if (ret == -ECANCELED) {
 		fz_host.test_cancel();
-		/* Disabled meanwhile: a spurious wake-up. */
+		/* Cancellation has been disabled meanwhile: report a spurious wake-up. */
 		return 0;
 	}
 	return fz_leave_pthread(ret);
@@ -143,7 +152,7 @@ static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 	if (!fz_timespec_valid(when))
 		return EINVAL;
 	ret = wait_common(c, m, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
-	/* The clock was set back while we slept: like a spurious wake-up. */
+	/* The clock was set back during the wait: report a spurious wake-up. */
 	if (ret == ETIMEDOUT && !fz_passed(clock, when))
 		return 0;
 	return ret;

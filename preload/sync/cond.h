@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_SYNC_COND_H
 
 /*
- * preload/sync/cond.h - what of condition variables others need: process-shared ones, and
- * what the child of a fork does.
+ * preload/sync/cond.h - condition variables: process-shared ones (cond_shared.c), where libc
+ * keeps the flags, and what the child of a fork resets.
  */
 
 #include <pthread.h>
@@ -15,22 +15,26 @@ struct fz_fiber;
 enum fz_cond_wait_kind { FZ_COND_WAIT, FZ_COND_TIMEDWAIT, FZ_COND_CLOCKWAIT };
 
 /*
- * libc's wait of that kind, with a mutex of ours or of libc's.  self: the calling fiber, or NULL.
- * A cancellation point; returns as the pthread function does.
+ * Wait with libc's function, for a process-shared condition variable, with a mutex of ours or
+ * of libc's. kind: which of libc's functions. self: the calling fiber, or NULL. clock and when:
+ * as the function takes them. A cancellation point; returns as the pthread function does.
  */
 int fz_cond_wait_shared(enum fz_cond_wait_kind kind, struct fz_fiber *self, pthread_cond_t *c,
 			pthread_mutex_t *m, clockid_t clock, const struct timespec *when);
 
-/* wake: libc's pthread_cond_signal or pthread_cond_broadcast.  Returns what it does. */
+/*
+ * Call wake, which is libc's pthread_cond_signal or pthread_cond_broadcast, and return its
+ * result.
+ */
 int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *));
 
 /*
- * From the constructor: where does this libc keep the flags of a condition variable?
- * False: in no place that is known.
+ * Find where this libc keeps the flags of a condition variable. From the constructor. Returns
+ * false if the place is not found.
  */
 bool fz_cond_find_flags(void);
 
-/* In the child, which has one thread. */
+/* In the child of a fork, which has one thread. */
 void fz_cond_gates_after_fork(void);
 
 #endif

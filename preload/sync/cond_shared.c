@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/cond_shared.c - process-shared condition variables are libc's, announced.
+ * preload/sync/cond_shared.c - process-shared condition variables are libc's; a fiber announces
+ * its wait.
  *
- * libc's code cannot wait with a mutex of ours: it would wake only those in the
- * kernel, and sleep where nobody but the kernel wakes.  So it gets one of its own, a
- * gate: held from before ours is unlocked until libc has counted the waiter, and
- * by signallers, so that who locks ours after that finds the waiter counted.  Other
- * processes cannot hold a private mutex, so they need not come by.
+ * libc's code cannot wait with a mutex of ours: libc would wake only waiters in the kernel, and
+ * would sleep where only the kernel wakes. So libc's wait gets a mutex of libc's, the gate,
+ * instead of ours. The waiter holds the gate from before it unlocks our mutex until libc has
+ * counted the waiter. Signallers take the gate, too, so a thread that locks our mutex after the
+ * waiter and signals finds the waiter counted. Other processes cannot hold a private mutex, so
+ * they need not take the gate.
  */
 #include "preload/gate.h"
 #include "preload/sync/cond.h"
@@ -18,7 +20,7 @@
 
 enum { GATES = 16 };
 
-static pthread_mutex_t gates[GATES];	/* all zero: initialised */
+static pthread_mutex_t gates[GATES];	/* all zero is initialised */
 static _Atomic bool gates_used;
 
 static pthread_mutex_t *gate_of(const pthread_cond_t *c)
@@ -28,17 +30,20 @@ static pthread_mutex_t *gate_of(const pthread_cond_t *c)
 
 void fz_cond_gates_after_fork(void)
 {
-	/* Whoever held them is not here. */
+	/* The threads that held the gates do not exist in the child. */
 	memset(gates, 0, sizeof(gates));
 }
 
-/* Held for a few instructions: not worth an announcement. */
+/* The gate is held for a few instructions, so taking it is not announced. */
 int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *))
 {
 	pthread_mutex_t *gate = gate_of(c);
 	int err;
 
-	/* seq_cst: before the unlock of the waiter's mutex, which signallers lock. */
+	/*
+	 * seq_cst: pairs with the store in wait_behind_gate(), which comes before the unlock of
+	 * the waiter's mutex, which a signaller locks.
+	 */
 	if (!atomic_load_explicit(&gates_used, memory_order_seq_cst))
 		return wake(c);
 	fz_real.pthread_mutex_lock(gate);
@@ -53,7 +58,7 @@ struct gated {
 	uint32_t count;
 };
 
-/* Also if libc's wait is cancelled, which unwinds. */
+/* Runs also when libc's wait is cancelled, which unwinds the stack. */
 static void come_back(struct gated *g)
 {
 	fz_real.pthread_mutex_unlock(g->gate);
@@ -81,9 +86,12 @@ static int wait_behind_gate(enum fz_cond_wait_kind kind, pthread_cond_t *c, stru
 	int err;
 
 	atomic_store_explicit(&gates_used, true, memory_order_seq_cst);
-	/* Asynchronous cancellation too has to find both mutexes as it left them. */
+	/* An asynchronous cancellation, too, must find both mutexes as the caller left them. */
 	fz_cancel_defer(self);
-	/* After an announced call it may have to wait for a processor: not with the gate. */
+	/*
+	 * After an announced call the fiber may have to wait for a processor; wait for it
+	 * before the gate is held.
+	 */
 	fz_enter_runtime(self);
 	fz_leave_runtime(self);
 	fz_real.pthread_mutex_lock(g.gate);
@@ -96,7 +104,7 @@ static int wait_behind_gate(enum fz_cond_wait_kind kind, pthread_cond_t *c, stru
 	__attribute__((cleanup(come_back))) struct gated back = g;
 
 	fz_cancel_undefer(self);
-	/* What unlocking has taken back. */
+	/* The unlock has ended the announcement. */
 	if (self->kind == FZ_KIND_FIBER)
 		fz_announce(self);
 	return wait_of_libc(kind, c, back.gate, clock, when);

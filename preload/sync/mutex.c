@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/mutex.c - private mutexes are ours, also in native threads; robust,
- * priority-inheriting, priority-protected and process-shared ones are libc's, and
- * wire the fiber: their owner must be a thread that the kernel knows.  But for shared
- * ones that do not care who their owner is: those are announced if they are taken.  init,
- * destroy and the attribute functions are libc's for all: the words mean the same
- * (runtime/sync/mutex.h).
+ * preload/sync/mutex.c - private mutexes are ours, also in native threads. Robust,
+ * priority-inheriting, priority-protected and process-shared mutexes are libc's; they wire the
+ * fiber, because the kernel must know their owner as a thread. Exception: process-shared
+ * mutexes whose owner nobody reads (is_plain_shared); a fiber that finds one locked announces
+ * its wait. libc's init, destroy and attribute functions serve for all mutexes: the words mean
+ * the same (runtime/sync/mutex.h).
  */
 #include "preload/gate.h"
 #include "preload/init.h"
@@ -30,12 +30,13 @@ static struct fz_mutex *ours(pthread_mutex_t *m)
 }
 
 /*
- * Before libc's code locks one: the kernel is to know the owner.  A main thread that
- * does so while dormant must not become a fiber later, with the lock held.
+ * Wire the fiber before libc's code locks the mutex, because the kernel must know the owner. A
+ * main thread that locks such a mutex while dormant must not become a fiber later, with the
+ * lock held.
  */
 static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 {
-	const int known = 0x3ff;	/* bits; a destroyed one is refused by libc */
+	const int known = 0x3ff;	/* bits of __kind; a destroyed mutex has others: EINVAL */
 
 	if (m->__data.__kind & ~known)
 		return;
@@ -45,13 +46,13 @@ static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 		fz_wire_main_at_start();
 }
 
-/* glibc's bits of __kind: all but the type and, perhaps, lock elision. */
+/* glibc's bits of __kind. A mutex is "plain" if no bits are set but the type and lock elision. */
 enum { KIND_TYPE = 3, KIND_SHARED = 128, KIND_ELISION = 0x300 };
 
 /*
- * Shared between processes, normal or adaptive, nothing else: libc stores the owner
- * and never looks at it.  One that compares it would take a thread of another process
- * for its own, since each process has the same virtual thread ids.
+ * Process-shared, normal or adaptive, and nothing else: libc stores the owner and never reads
+ * it. A mutex of another type compares the owner, and could take a thread of another process
+ * for the caller, since each process has the same virtual thread ids.
  */
 static bool is_plain_shared(const pthread_mutex_t *m)
 {
@@ -61,7 +62,10 @@ static bool is_plain_shared(const pthread_mutex_t *m)
 	       (type == PTHREAD_MUTEX_NORMAL || type == PTHREAD_MUTEX_ADAPTIVE_NP);
 }
 
-/* Before libc's own lock.  Returns false if that has become unnecessary: *ret_err. */
+/*
+ * Prepare for libc's own lock function. Returns false if the lock function need not be called
+ * any more; *ret_err is then the result.
+ */
 static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err)
 {
 	if (!is_plain_shared(m)) {
@@ -77,7 +81,7 @@ static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err
 	return true;
 }
 
-/* What follows is apart, so that the quick ways need no registers saved. */
+/* Slow paths are functions of their own, so that the fast paths need not save registers. */
 static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m)
 {
 	return fz_leave_pthread(fz_mutex_lock(m, FZ_FOREVER));
@@ -130,7 +134,7 @@ FZ_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
 
-/* The time is looked at only if the mutex is not free: POSIX. */
+/* The time is validated only if the mutex is not free (POSIX). */
 static int lock_until(struct fz_mutex *mutex, clockid_t clock, const struct timespec *when)
 {
 	int err = fz_mutex_trylock(mutex);
@@ -168,7 +172,7 @@ FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 					     err;
 }
 
-/* Locks it for that, whoever has it. */
+/* libc locks the mutex to change its ceiling, and may wait for the owner. */
 FZ_EXPORT int pthread_mutex_setprioceiling(pthread_mutex_t *restrict m, int ceiling,
 					   int *restrict old)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/once.c - pthread_once: who comes while somebody is at it parks.  An
- * exception or a cancellation in the routine passes through here, and the next one
- * in line tries again.
+ * preload/sync/once.c - pthread_once: a caller parks while another thread runs the routine. An
+ * exception or a cancellation in the routine unwinds through this file, and the next caller
+ * runs the routine again.
  */
 #include "preload/gate.h"
 #include "runtime/sync/once.h"
 
 _Static_assert(sizeof(struct fz_once) == sizeof(pthread_once_t), "it is it");
 
-/* libc's, for frames that cannot be unwound; it lists them itself. */
+/* libc's functions for frames that cannot be unwound; libc keeps the list of these buffers. */
 extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer,
 				  void (*routine)(void *), void *arg);
 extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
 
-/* On the stack of who is at it. */
+/* One run of the routine; on the stack of the thread that runs it. */
 struct attempt {
 	struct _pthread_cleanup_buffer listed;
-	struct fz_once *once;		/* NULL: over, one way or the other */
+	struct fz_once *once;		/* NULL once the run is over, done or abandoned */
 };
 
 static void end(struct attempt *a, bool done)
@@ -41,9 +41,10 @@ static void abandon_listed(void *a)
 }
 
 /*
- * Registered twice: an exception, and a cancellation if it can, comes by unwinding.
- * Where the routine has no tables for that libc jumps over us to the next handler
- * of the program's, and calls what is listed on the way (glibc's tst-oncey3).
+ * The clean-up is registered twice. An exception, and a cancellation where possible, unwinds
+ * through here and runs the cleanup attribute. Where the routine has no unwind tables, libc
+ * jumps over this frame to the program's next handler, and on the way calls only what is on its
+ * list (glibc's tst-oncey3).
  */
 static void attempt(struct fz_once *once, void (*routine)(void))
 {

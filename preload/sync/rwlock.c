@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/sync/rwlock.c - private reader-writer locks are ours, also in native threads.
- * Process-shared ones are libc's, announced; who writes is wired, since libc tells
- * the writer by a tid that no other process may have.  init, destroy and the
- * attribute functions are libc's for all.
+ * Process-shared ones are libc's: readers announce their wait; writers are wired, since libc
+ * recognises the writer by a tid that no other process may have. libc's init, destroy and
+ * attribute functions serve for all locks.
  */
 #include "preload/gate.h"
 #include "preload/time.h"
@@ -30,7 +30,7 @@ static struct fz_rwlock *ours(pthread_rwlock_t *lock)
 	return FZ_LIKELY(!l->shared && !fz_locks_are_libcs) ? l : NULL;
 }
 
-/* What follows is apart, so that the quick ways need no registers saved. */
+/* Slow paths are functions of their own, so that the fast paths need not save registers. */
 static __attribute__((noinline)) int read_slowly(struct fz_rwlock *l, bool counted)
 {
 	if (!counted)
@@ -124,7 +124,7 @@ FZ_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
 
-/* The time is looked at even if the lock is free, as in glibc. */
+/* The time is validated even if the lock is free, as in glibc. */
 static int lock_until(struct fz_rwlock *l, int (*lock)(struct fz_rwlock *, fz_nsec),
 		      clockid_t clock, const struct timespec *when)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/sem.c - private semaphores are ours; process-shared ones, and so all
- * named ones, are libc's and announced.  init, destroy, getvalue and the named
- * functions are libc's for all.  sem_post is async-signal-safe.
+ * preload/sync/sem.c - private semaphores are ours. Process-shared semaphores, and so all named
+ * ones, are libc's, and a fiber announces its wait. libc's init, destroy, getvalue and the
+ * functions for named semaphores serve for all. sem_post is async-signal-safe.
  */
 #include "preload/gate.h"
 #include "preload/real_call.h"
@@ -23,7 +23,7 @@ static struct fz_sem *ours(sem_t *s)
 	return sem->shared || fz_locks_are_libcs ? NULL : sem;
 }
 
-/* One that is libc's. */
+/* Wait for a semaphore of libc's. */
 static int wait_for_libcs(struct fz_fiber *self, sem_t *s)
 {
 	struct fz_blocked call;
@@ -52,7 +52,7 @@ static int wait_common(struct fz_sem *sem, fz_nsec deadline)
 	return ret;
 }
 
-/* The time is looked at even if nothing has to be waited for, as in glibc. */
+/* The time is validated even if the semaphore is free, as in glibc. */
 static int wait_until(struct fz_sem *sem, clockid_t clock, const struct timespec *when)
 {
 	int ret;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/sync/spin.c - a fiber that spins for a lock lets others run, for one of them
- * may hold it.  The word is libc's, so that between processes each may use its own
- * code; init, destroy, trylock and unlock are libc's.
+ * preload/sync/spin.c - a fiber that spins for a lock lets other fibers run, because one of
+ * them may hold the lock. The word has libc's format, so that processes with and without this
+ * library can share the lock; init, destroy, trylock and unlock are libc's.
  */
 #include "preload/gate.h"
 #include "runtime/sync/spin.h"

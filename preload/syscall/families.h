@@ -3,12 +3,12 @@
 #define FZ_PRELOAD_SYSCALL_FAMILIES_H
 
 /*
- * preload/syscall/families.h - system calls by number, by what they are about.
+ * preload/syscall/families.h - system calls by number, grouped by subject.
  *
- * Each function looks for the number among its own: it returns true when it has made the
+ * Each function knows the numbers of its group: it returns true if it has made the
  * call, with the result in *ret and errno as libc's syscall() leaves it.  a has the six
- * words of arguments.  Where self is an argument it is the calling fiber, and NULL only
- * where that is said.
+ * words of arguments.  self is the calling fiber; only an argument named self_or_null
+ * may be NULL.
  */
 
 #include <stdbool.h>
@@ -16,21 +16,21 @@
 
 #include "preload/gate.h"
 
-/* What the kernel takes for the size of a set of signals. */
+/* The kernel's size of a set of signals, in bytes. */
 enum { FZ_KERNEL_SIGSET_SIZE = 8 };
 
-/* The kernel's own answer. */
+/* Make the system call itself. */
 static inline long fz_syscall_real(long number, const long *a)
 {
 	return fz_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* By any thread. */
+/* Callable by any thread. */
 bool fz_syscall_descriptor(long number, const long *a, long *ret);
 bool fz_syscall_process(long number, const long *a, long *ret);
 bool fz_syscall_thread(struct fz_fiber *self_or_null, long number, const long *a, long *ret);
 
-/* By fibers only, with cancellation disabled. */
+/* Callable by fibers only, with cancellation disabled. */
 bool fz_syscall_file(long number, const long *a, long *ret);
 bool fz_syscall_socket(long number, const long *a, long *ret);
 bool fz_syscall_poll(long number, const long *a, long *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/io.c - by number: descriptors, files, sockets.
+ * preload/syscall/io.c - system calls by number: descriptors, files, sockets.
  */
 #include "preload/syscall/families.h"
 
@@ -52,7 +52,10 @@ bool fz_syscall_file(long number, const long *a, long *ret)
 	case SYS_writev: *ret = writev(fd, iov, count); return true;
 	case SYS_pread64: *ret = pread(fd, buf, n, a[3]); return true;
 	case SYS_pwrite64: *ret = pwrite(fd, buf, n, a[3]); return true;
-	/* Offsets come as two words, of which the first has it all. */
+	/*
+	 * The kernel takes an offset as two words; on 64-bit CPUs the first word holds all of
+	 * it.
+	 */
 	case SYS_preadv: *ret = preadv(fd, iov, count, a[3]); return true;
 	case SYS_pwritev: *ret = pwritev(fd, iov, count, a[3]); return true;
 	case SYS_preadv2: *ret = preadv2(fd, iov, count, a[3], (int)a[5]); return true;

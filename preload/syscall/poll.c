@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/poll.c - by number: poll, select, epoll.  Odd arguments are the kernel's
- * to refuse.
+ * preload/syscall/poll.c - system calls by number: poll, select, epoll. Calls with odd
+ * arguments go to the kernel, which refuses them.
  */
 #include "preload/syscall/families.h"
 #include "preload/time.h"
 
-/* Unlike libc, the kernel tells what is left of a timeout. */
+/* Store the remaining time, as the kernel does and libc's function does not. */
 static void store_remaining(struct timespec *timeout, fz_nsec begin, fz_nsec span)
 {
 	fz_nsec spent = fz_now() - begin;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/process.c - by number: making processes, and replacing this one.
+ * preload/syscall/process.c - system calls by number: fork, clone, vfork, exec.
  */
 #include "preload/init.h"
 #include "preload/syscall/families.h"
@@ -9,7 +9,7 @@
 
 #include <linux/sched.h>
 
-/* A child without the parent's memory is dormant, like fork's. */
+/* Make a child with its own copy of the memory. The child is dormant, like a child of fork(). */
 static long clone_process(long number, const long *a)
 {
 	uint64_t all = ~(uint64_t)0, old;
@@ -21,7 +21,7 @@ static long clone_process(long number, const long *a)
 	ret = fz_syscall_real(number, a);
 	if (ret == 0) {
 		fz_after_fork_in_child();
-		/* relaxed: the only thread. */
+		/* relaxed: the child has only this thread. */
 		atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
 				      memory_order_relaxed);
 	}
@@ -55,10 +55,13 @@ bool fz_syscall_process(long number, const long *a, long *ret)
 				(char *const *)a[3], (int)a[4]);
 		return true;
 	case SYS_clone:
-		/* On a stack of its own, the child is none of our business. */
+		/* A child with a stack of its own, or a thread: left to the kernel. */
 		if (a[1] || (a[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
 			return false;
-		/* As vfork: it may not use the parent's runtime, so not its memory. */
+		/*
+		 * Like vfork() here: the child must not use the parent's runtime, so it gets a
+		 * copy of the memory.
+		 */
 		memcpy(without_memory, a, sizeof(without_memory));
 		without_memory[0] &= ~(long)CLONE_VM;
 		*ret = clone_process(number, without_memory);

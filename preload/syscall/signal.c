@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/signal.c - by number: handlers, masks, waiting for signals.
+ * preload/syscall/signal.c - system calls by number: handlers, masks, waiting for signals.
  */
 #include "preload/syscall/families.h"
 #include "runtime/signal/signal.h"
 
-/* The kernel's layout, with one word of a mask. */
+/* The kernel's struct sigaction, whose mask is one word. */
 struct kernel_sigaction {
 	__sighandler_t handler;
 	unsigned long flags;
@@ -51,7 +51,7 @@ static long kernel_sigmask(struct fz_fiber *self, const long *a)
 	return fz_leave(err);
 }
 
-/* Odd sizes and addresses are the kernel's to refuse. */
+/* Returns false for odd sizes and addresses, so that the kernel refuses them. */
 bool fz_syscall_signal(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	switch (number) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/thread.c - by number: what is the calling thread's own, or another
- * thread's: its id, signals to it, its timers, clock and scheduling; and futexes.
+ * preload/syscall/thread.c - system calls by number that concern one thread, the caller or
+ * another: its id, signals to it, its timers, clock and scheduling; and futexes.
  */
 #include "preload/init.h"
 #include "preload/signal/kill.h"
@@ -70,7 +70,7 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_setpriority:
 		*ret = setpriority((__priority_which_t)a[0], (id_t)a[1], (int)a[2]);
 		return true;
-	/* Of these libc's results are others. */
+	/* libc's functions return something else than these system calls. */
 	case SYS_sched_getaffinity:
 	case SYS_sched_getscheduler:
 	case SYS_sched_getparam:
@@ -91,7 +91,10 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 		*ret = getrusage((__rusage_who_t)a[0], (struct rusage *)a[1]);
 		return true;
 	case SYS_rseq:
-		/* Per-CPU caches in a thread's memory would not follow a fiber. */
+		/*
+		 * Refused in fibers: per-CPU caches in a kernel thread's memory would not
+		 * follow a fiber.
+		 */
 		if (!self && (fz_stays_native() || fz_runtime_runs()))
 			return false;
 		*ret = fz_leave(-ENOSYS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/wait.c - by number: sleeping, waiting for children, queues and
- * semaphores; and calls without a body of ours that may wait for something for long.
+ * preload/syscall/wait.c - system calls by number: sleeping, waiting for children, queues and
+ * semaphores; and calls that may wait for long but have no body by name.
  */
 #include "preload/real_call.h"
 #include "preload/syscall/families.h"
@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct io_uring_getevents_arg) == 3 * sizeof(long) &&
 	       offsetof(struct io_uring_getevents_arg, ts) == 2 * sizeof(long),
 	       "it is copied as words");
 
-/* Numbers that only newer headers have are the same for all CPUs. */
+/* Numbers that only newer headers define; they are equal on all CPUs. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -22,8 +22,9 @@ _Static_assert(sizeof(struct io_uring_getevents_arg) == 3 * sizeof(long) &&
 #endif
 
 /*
- * The real call, which may wait.  timeout: where in a its span is, which may be changed to
- * that of a copy, or NULL.
+ * Make the real call, which may wait, announced. timeout: the word that points to the timeout,
+ * or NULL. It is set to point to a copy with the remaining time, so it must not be the
+ * caller's.
  */
 static long wait_really(struct fz_fiber *self, long number, const long *a, unsigned flags,
 			long *timeout)
@@ -34,7 +35,7 @@ static long wait_really(struct fz_fiber *self, long number, const long *a, unsig
 	struct fz_blocked call;
 	long ret;
 
-	/* A bad one is the kernel's to refuse. */
+	/* The kernel refuses a bad timeout. */
 	if (span && (!fz_timespec_readable(span) || span->tv_sec < 0 || !fz_timespec_valid(span)))
 		return fz_syscall_real(number, a);
 	if (span)
@@ -49,7 +50,10 @@ static long wait_really(struct fz_fiber *self, long number, const long *a, unsig
 	return ret;
 }
 
-/* EINTR means that nothing was submitted, so it can be made again. */
+/*
+ * io_uring_enter by the program. EINTR means that nothing was submitted, so the call can be
+ * repeated.
+ */
 static long enter_ring(struct fz_fiber *self, const long *a)
 {
 	const unsigned absolute = 1 << 5, registered = 1 << 6;	/* of newer headers */
@@ -79,7 +83,7 @@ static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, lo
 	case SYS_io_getevents:
 		*ret = wait_really(self, number, changed, 0, &changed[4]);
 		return true;
-	/* Where libc has no such function. */
+	/* Reached only if libc has no epoll_pwait2(). */
 	case SYS_epoll_pwait2:
 		*ret = wait_really(self, number, changed, 0, &changed[3]);
 		return true;
@@ -115,7 +119,7 @@ bool fz_syscall_wait(struct fz_fiber *self, long number, const long *a, long *re
 		*ret = wait4((pid_t)a[0], (int *)a[1], (int)a[2], (struct rusage *)a[3]);
 		return true;
 	case SYS_waitid:
-		/* The kernel's has one argument more. */
+		/* The system call has one more argument (rusage) than libc's function. */
 		if (a[4])
 			break;
 		*ret = waitid((idtype_t)a[0], (id_t)a[1], (siginfo_t *)a[2], (int)a[3]);

@@ -3,8 +3,8 @@
 #
 # scripts/bench/bench.sh NAME=VALUE... -- PROGRAM [ARGS] - "fiberize bench".
 #
-# One round is one run of libexec/measure (scripts/bench/measure.c): server up,
-# load, server down.  This file chooses the load, alternates the rounds, and
+# One round is one run of libexec/measure (scripts/bench/measure.c): start the server,
+# load it, stop it.  This file chooses the load, alternates the rounds, and
 # turns their figures into a table and into JSON.
 #
 # The launcher (scripts/launch/bench.c) has read the options and judged PROGRAM.  NAMEs are
@@ -14,7 +14,7 @@
 #	mode			what the load is: http, echo or load
 #	force, no_profiles	1: for the fiberized side, too
 #
-# What of the environment a shell cannot hold goes to PROGRAM past this one: measure -e.
+# Variables that a shell cannot hold reach PROGRAM by "measure -e", past this shell.
 #
 # $tmp/samples has one line per figure: ROUND SIDE NAME VALUE.
 # The launcher sets them, by eval:
@@ -25,7 +25,7 @@ EX_USAGE=2
 EX_BENCH_FIGURES=113
 EX_BENCH=114
 
-# die CODE WORDS...: one line, whatever the words hold.
+# die CODE WORDS...: prints one line, with control characters replaced, and exits with CODE.
 die()
 {
 	code=$1
@@ -34,7 +34,7 @@ die()
 	exit "$code"
 }
 
-# take NAME VALUE: an option; the launcher has judged the numbers.
+# take NAME VALUE: sets an option; the launcher has checked the numbers.
 take()
 {
 	case $1 in
@@ -127,7 +127,7 @@ bench_cleanup()
 	[ -z "$tmp" ] || rm -rf -- "$tmp"
 }
 
-# By the signal itself, so that who waits for us sees what happened.
+# Ends by the signal itself, so that the parent sees the reason.
 bench_interrupted()
 {
 	progress
@@ -178,7 +178,7 @@ run_round()
 	sed "s/^/$round $side /" "$tmp/figures" >>"$tmp/samples"
 }
 
-# The text and the JSON come from one reading of the samples.
+# Prints the text and the JSON from one reading of the samples.
 report()
 {
 	fz_program=$program_json fz_load=$load fz_version=$version \
@@ -231,7 +231,7 @@ code=$?
 cat -- "$tmp/table" 2>/dev/null
 case $? in
 0) ;;
-# By SIGPIPE: the reader has had enough.
+# Ended by SIGPIPE: the reader has closed the pipe.
 141) exit 141 ;;
 *) die $EX_BENCH 'standard output: cannot be written' ;;
 esac

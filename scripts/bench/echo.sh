@@ -55,7 +55,7 @@ echo "# connections round side cpu_us/request requests/s p50_us p99_us switches/
 
 for n in ${connections//,/ }; do
 	for ((round = 1; round <= rounds; round++)); do
-		# Nobody is always first.
+		# Each side is first in some rounds.
 		for ((i = 0; i < 4; i++)); do
 			case $(((round + i) % 4)) in
 			0)	sample "$n" $round native "$server" -e -p 0 ;;

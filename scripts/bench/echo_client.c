@@ -12,18 +12,18 @@
  *
  *  setup    connections are opened a few at a time, each with one exchange, so
  *	     that no server's backlog overflows (a lost SYN costs a second)
- *  load     all at once, until warm-up and duration are over; then answers
- *	     still outstanding are waited for
- *  -r	     so many messages per second, evenly over time and connections, instead
- *	     of the next when the answer is there.  One that is due while the answer
- *	     to the one before is outstanding is sent late, but its latency begins
- *	     when it was due: a server that stalls is not spared the load meanwhile
+ *  load     all connections at once, until warm-up and duration are over; then answers
+ *	     that are still outstanding are awaited
+ *  -r	     sends this many messages per second, evenly over time and connections, instead
+ *	     of sending the next when the answer arrives.  A message that is due while
+ *	     the answer to the previous one is outstanding is sent late, but its latency begins
+ *	     when it was due, so that a server that stalls does not reduce its load
  *  --hold   instead of load: passes of one exchange on every connection, all
  *	     of them kept open, until the duration is over, at least one
  *
- * Prints one "name value" per line.  requests, seconds and the rates are those
- * after warm-up; requests_total counts every exchange, for whoever divides the
- * server's whole CPU time by it.  Exit status: 0, 1 for errors of any kind,
+ * Prints one "name value" per line.  requests, seconds and the rates count only what is
+ * after warm-up; requests_total counts every exchange, to divide the
+ * server's whole CPU time by.  Exit status: 0, 1 for errors of any kind,
  * 2 for a bad command line.
  *
  * One thread, one epoll, so that the load fits on one CPU beside the server's.
@@ -38,12 +38,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { SETUP_AT_ONCE = 4 };	/* below the 5 of the meanest listen() */
+enum { SETUP_AT_ONCE = 4 };	/* below 5, the smallest backlog that servers use */
 
 static struct conn *conns;
 static uint32_t nconns = 64;
 
-/* Nothing came for too long: whoever waits for an answer has failed. */
+/* No answer for too long: fail all connections that wait for one. */
 static void give_up(double timeout)
 {
 	for (uint32_t i = 0; i < nconns; i++) {
@@ -85,7 +85,7 @@ static void setup(const struct addrinfo *ai, double timeout)
 			give_up(timeout);
 		else if (n > 0)
 			quiet_since = now_ns();
-		/* A server that is not there will not come while we try. */
+		/* If no server answers, more attempts are useless. */
 		if (echo.errors && !echo.alive && opened >= SETUP_AT_ONCE)
 			break;
 	}
@@ -110,7 +110,10 @@ static void hold(double duration, double timeout)
 	printf("answered %llu\n", (unsigned long long)answered);
 }
 
-/* Until it is over, or no connection is left. */
+/*
+ * Closed loop: each connection sends its next message when the answer is there. Returns when
+ * the time is over or no connection is left.
+ */
 static void load_closed(double timeout)
 {
 	uint64_t quiet_since = now_ns();
@@ -132,7 +135,7 @@ static void load_closed(double timeout)
 	}
 }
 
-/* The same by the clock: connections are due one after the other. */
+/* Open loop (-r): messages are due by the clock, one connection after the other. */
 static void load_paced(uint64_t begun, double timeout)
 {
 	double gap = echo.period / nconns;
@@ -220,7 +223,7 @@ static void make_conns(void)
 	}
 }
 
-/* host: a name, an address, or [::1], as in a URL */
+/* Resolve host: a name, an address, or [::1] as in a URL. */
 static struct addrinfo *resolve(char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };

@@ -36,7 +36,7 @@ void echo_die(int status, const char *fmt, ...)
 	exit(status);
 }
 
-/* Only the first few are worth reading; all are counted. */
+/* Prints the first few errors only; all are counted. */
 void conn_fail(struct conn *c, const char *fmt, ...)
 {
 	va_list ap;
@@ -96,7 +96,7 @@ void conn_begin(struct conn *c, uint64_t now)
 	memcpy(head, &c->id, 4);
 	memcpy(head + 4, &c->seq, 4);
 	if (echo.size < sizeof(head))
-		/* Too short for both: let at least the sequence vary. */
+		/* The message is too short for both numbers: vary at least the sequence. */
 		c->out[0] = (unsigned char)(c->id * 31 + c->seq);
 	else
 		memcpy(c->out, head, sizeof(head));
@@ -107,7 +107,7 @@ void conn_begin(struct conn *c, uint64_t now)
 	push(c);
 }
 
-/* What is due, if anything is. */
+/* Send the next message if it is due. */
 void conn_begin_due(struct conn *c, uint64_t now)
 {
 	uint64_t due = c->due;
@@ -118,7 +118,7 @@ void conn_begin_due(struct conn *c, uint64_t now)
 	conn_begin(c, due);
 }
 
-/* Returns true when the answer is complete. */
+/* Receive what is there. Returns true when the answer is complete. */
 static bool pull(struct conn *c, uint64_t *ret_now)
 {
 	while (c->got < echo.size) {
@@ -184,7 +184,7 @@ void conn_open(struct conn *c, const struct addrinfo *ai)
 		echo_die(1, "epoll_ctl: %s", strerror(errno));
 }
 
-/* connect has ended one way or the other. */
+/* connect() has completed or failed. */
 static void connected(struct conn *c, uint64_t now)
 {
 	socklen_t len = sizeof(int);

@@ -3,8 +3,8 @@
 #define FZ_BENCH_ECHO_CONN_H
 
 /*
- * scripts/bench/echo_conn.h - the connections of echo_client.c: a message, its answer, compared.
- * One thread.
+ * scripts/bench/echo_conn.h - the connections of echo_client.c: each sends a message and
+ * compares the answer. One thread.
  */
 
 #include <netdb.h>
@@ -19,25 +19,25 @@ struct conn {
 	int fd;
 	uint32_t id;
 	uint32_t seq;
-	size_t sent;		/* of the current message */
-	size_t got;		/* of its answer */
-	uint64_t start;		/* when the message was begun, or due, ns */
-	uint64_t due;		/* with -r: when the next one is to be sent, ns */
+	size_t sent;		/* bytes of the current message */
+	size_t got;		/* bytes of its answer */
+	uint64_t start;		/* when the message was begun or due, ns */
+	uint64_t due;		/* with -r: when the next message is due, ns */
 	bool connected;
-	bool busy;		/* a message is under way */
+	bool busy;		/* a message or its answer is under way */
 	bool want_out;		/* EPOLLOUT is registered */
 	bool dead;
 	unsigned char *out;	/* the message, size bytes */
 };
 
-/* What all connections share. */
+/* Shared by all connections. */
 struct echo {
 	size_t size;			/* of a message, bytes */
 	int epfd;
 	uint32_t alive, outstanding;
 	uint64_t total, errors;
-	uint64_t count_from, count_to;	/* only answers in between count for the figures, ns */
-	double period;			/* with -r: between messages of one connection, ns; else 0 */
+	uint64_t count_from, count_to;	/* only answers between these times count, ns */
+	double period;			/* with -r: from message to message of a connection, ns */
 	struct histogram latencies;	/* of answers that count */
 	unsigned char *in;		/* size bytes, for what is received */
 };
@@ -59,9 +59,9 @@ void conn_begin(struct conn *c, uint64_t now);
 void conn_begin_due(struct conn *c, uint64_t now);
 
 /*
- * Wait for events and move every connection on.  again: a connection whose
- * answer is complete sends its next message, until stop_at.  Returns the
- * number of answers that were completed, or -1 if nothing happened by deadline.
+ * Wait for events and advance every connection. again: a connection whose answer is complete
+ * sends its next message, until stop_at. Returns the number of answers that were completed, or
+ * -1 if nothing happened by deadline.
  */
 int conn_turn(bool again, uint64_t stop_at, uint64_t deadline);
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/figures.awk - what wrk or echo_client printed, as lines NAME VALUE.
+# scripts/bench/figures.awk - turns the output of wrk or echo_client into lines NAME VALUE.
 
 function us(text)
 {

@@ -3,8 +3,9 @@
 #define FZ_BENCH_HISTOGRAM_H
 
 /*
- * scripts/bench/histogram.h - latencies, in microseconds: exact to 64, then in classes of 64
- * per power of two (1.6 %), up to 2^45.  Zeroed storage is an empty one; one thread.
+ * scripts/bench/histogram.h - a histogram of latencies in microseconds: exact up to 64, then 64
+ * classes per power of two (1.6 %), up to 2^45. Zeroed storage is an empty histogram. One
+ * thread.
  */
 
 #include <stdint.h>
@@ -47,7 +48,7 @@ static inline void histogram_add(struct histogram *h, uint64_t us)
 	h->in_class[histogram_class(us)]++;
 }
 
-/* share is from 0 to 1.  0 of an empty one. */
+/* share is from 0 to 1. An empty histogram gives 0. */
 static inline double histogram_percentile(const struct histogram *h, double share)
 {
 	uint64_t wanted = (uint64_t)(share * (double)h->count);

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/bench/measure.c - one round of "fiberize bench": server up, load, down.
+ * scripts/bench/measure.c - one round of "fiberize bench": start the server, load it, stop it.
  *
  *	measure [-n name] [-p port] [-w seconds] [-e environment]
  *		-s serverlog -l loadlog LOAD -- SERVER [ARGS]
  *
- * Starts SERVER, waits until it (or a descendant) listens on TCP, runs LOAD by
- * sh -c with {port} and {host} replaced, stops SERVER, and prints what that
- * cost it, one "name value" per line:
+ * Starts SERVER, waits until SERVER (or a descendant) listens on TCP, runs LOAD by
+ * sh -c with {port} and {host} replaced, stops SERVER, and prints what the load
+ * cost SERVER, one "name value" per line:
  *
- *	port, host		what it listened on
+ *	port, host		where SERVER listened
  *	load_seconds		how long LOAD ran
- *	cpu_us			CPU time of all its processes during LOAD
+ *	cpu_us			CPU time of all SERVER's processes during LOAD
  *	switches_voluntary	from the beginning of LOAD to the end of SERVER
  *	switches_involuntary
- *	peak_kb			sum of its processes' largest resident sets
+ *	peak_kb			sum of the largest resident sets of SERVER's processes
  *
- * Where the figures come from, so that threads which have ended still count:
- * the CPU time of a process from its CPU clock, to the nanosecond, plus what
- * it has waited for (/proc/PID/stat); context switches from wait4's rusage,
+ * Sources of the figures, chosen so that threads which have ended still count:
+ * the CPU time of a process from its CPU clock, to the nanosecond, plus the time of
+ * children that it has waited for (/proc/PID/stat); context switches from wait4's rusage,
  * less those of the threads alive when LOAD began.
  *
- * Nothing is left behind: we are the reaper of SERVER's orphans, and what does
- * not go by SIGTERM within 5 seconds is killed.  Signals are blocked all the
+ * No process is left behind: measure is the reaper of SERVER's orphans, and kills what
+ * does not end within 5 seconds of SIGTERM.  Signals are blocked all the
  * time and taken by sigtimedwait, so there are no handlers.
  *
  * Exit status: 0, 2 bad command line, 110 SERVER ended too early, 111 it never
- * listened, 112 LOAD failed, 114 the port is taken or another thing of ours
- * went wrong, 128 + signal if interrupted.
+ * listened, 112 LOAD failed, 114 the port is taken or measure itself failed,
+ * 128 + signal if interrupted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static void warn(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Once the server has been started it must be stopped first: see fail(). */
+/* Only before the server is started; afterwards fail() stops the server first. */
 __attribute__((format(printf, 2, 3), noreturn))
 static void die(int status, const char *fmt, ...)
 {
@@ -93,7 +93,7 @@ static void die(int status, const char *fmt, ...)
 	exit(status);
 }
 
-/* Collect whatever has ended, ours or orphaned. */
+/* Collect all children that have ended, orphans of the server included. */
 static void reap(void)
 {
 	struct rusage ru;
@@ -115,7 +115,7 @@ static void reap(void)
 	}
 }
 
-/* Wait for a signal, ms at the longest, and do what it asks for. */
+/* Wait at most ms for a signal, and act on it. */
 static void nap(double ms)
 {
 	struct timespec ts = { (time_t)(ms / 1e3), (long)((long long)(ms * 1e6) % 1000000000) };
@@ -143,12 +143,12 @@ static pid_t spawn(char **argv, const char *log)
 		close(null);
 		return pid;
 	}
-	/* Own group: Ctrl-C is for us, who then stop everybody in order. */
+	/* Own group: Ctrl-C reaches measure only, which stops all processes in order. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_OURS);
-	/* A shell without job control ignores these for what it starts by &. */
+	/* A shell without job control ignores these signals in background processes. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
@@ -181,7 +181,7 @@ static void stop_load(void)
 {
 	if (!load)
 		return;
-	/* Its group, for sh may have started others. */
+	/* sh may have started others in its group. */
 	kill(-load, SIGTERM);
 	for (double until = now_ns() / 1e6 + 1000; !load_gone && now_ns() / 1e6 < until;)
 		nap(20);
@@ -191,8 +191,8 @@ static void stop_load(void)
 }
 
 /*
- * SIGTERM is for the process that was started, as an init system would do it;
- * its children are its own business until it is gone or the time is up.
+ * SIGTERM goes to the process that was started, as from an init system; that process has to
+ * stop its children, until it has ended or the time is up.
  */
 static void stop_server(void)
 {
@@ -250,7 +250,7 @@ static void check_interrupt(void)
 	exit(128 + interrupted);
 }
 
-/* A daemon's first process ends at once; that is not the end of the server. */
+/* A daemon's first process ends at once, its descendants go on. */
 static bool server_ended(void)
 {
 	return server_gone && tree_empty();
@@ -278,13 +278,16 @@ static void wait_listening(unsigned port, double seconds, struct fz_listener *re
 	}
 	if (port)
 		return;
-	/* It may open several one after the other; take the same one each time. */
+	/*
+	 * The server may open several ports one after the other; choose the same port in each
+	 * round.
+	 */
 	nap(50);
 	if (fz_tree_listens(load, 0, ret_l) > 1)
 		warn("listens on several ports; %u is taken (see --port)", ret_l->port);
 }
 
-/* text with each key replaced by its value; malloc'ed. */
+/* A copy of text with each key replaced by value; from malloc. */
 static char *substitute(const char *text, const char *key, const char *value)
 {
 	size_t len = strlen(text) + 1;
@@ -319,7 +322,7 @@ static void run_load(const char *command, const struct fz_listener *l, const cha
 	while (!load_gone) {
 		nap(200);
 		check_interrupt();
-		/* LOAD failing because of that is not the news. */
+		/* Report the program's end, not LOAD's failure. */
 		if (server_ended()) {
 			describe(server_status, how, sizeof(how));
 			fail(EXIT_ENDED, "the program ended with %s under load", how);
@@ -333,7 +336,7 @@ static void run_load(const char *command, const struct fz_listener *l, const cha
 	free(argv[2]);
 }
 
-/* Closing its connections is part of the work: wait until it is done with it. */
+/* Closing the connections is part of the server's work: wait for it. */
 static struct fz_figures settle(void)
 {
 	struct fz_figures last = fz_tree_measure(load);
@@ -359,7 +362,7 @@ static void take_signals(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		sigaddset(&taken, wanted[i]);
 	sigprocmask(SIG_BLOCK, &taken, &original_mask);
-	/* Ignored signals are not queued, and we may have been started by &. */
+	/* Ignored signals are not queued, and a background process may inherit them ignored. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);

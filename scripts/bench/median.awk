@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# scripts/bench/median.awk - for awk -f: the median of v[1..n]; sorts v, and leaves
-# the least and the greatest in `low` and `high`.
+# scripts/bench/median.awk - for awk -f: returns the median of v[1..n]; sorts v, and stores
+# the smallest and the largest value in `low` and `high`.
 function median(v, n,    i, k, x)
 {
 	for (i = 2; i <= n; i++) {

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* text as a number.  Ends the program with status 2 if it is none from min to max. */
+/*
+ * Convert text to a number. Ends the program with status 2 unless text is a number from min to
+ * max.
+ */
 static inline double to_number(const char *text, const char *what, double min, double max)
 {
 	char *end;

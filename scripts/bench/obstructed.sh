@@ -7,11 +7,11 @@
 #	obstructed.sh [--rounds N] [--duration SECONDS] [--connections LIST]
 #		[--cpus LIST] [--build DIRECTORY]
 #
-# tests/programs/legacy_server -e without and with -x, natively and under fiberize,
-# in turn; server and load share the CPUs.  The loop takes one of them, so what is
-# left per free CPU is rate(-x) / (CPUs - 1) against rate / CPUs.  With that load no
-# answer can come sooner than connections / rate; so both with -x again at half the
-# lowest of their rates, by the clock: what is late then had to wait for a CPU.
+# Runs tests/programs/legacy_server -e without and with -x, natively and under fiberize,
+# in turn; server and load share the CPUs.  The spinning thread takes one CPU, so the rate
+# per free CPU is rate(-x) / (CPUs - 1) against rate / CPUs.  With a closed-loop load no
+# answer can come sooner than connections / rate.  So both sides run with -x again, at half
+# their lowest rate, by the clock (echo_client -r): a late answer then waited for a CPU.
 # Prints every sample, then medians.  Exit status 0 if all rounds could be run,
 # whatever came out; 2 for a bad option.
 cd "$(dirname "$0")/../.." || exit 2
@@ -55,7 +55,7 @@ echo "# echo of 64 bytes, $rounds rounds of $duration s; server and load on CPUs
 echo "# connections round side requests/s p50_us p99_us"
 for n in ${connections//,/ }; do
 	for ((round = 1; round <= rounds; round++)); do
-		# Nobody is always first.
+		# Each side is first in some rounds.
 		for ((i = 0; i < 4; i++)); do
 			case $(((round + i) % 4)) in
 			0)	sample "$n" $round native '' "$server" -e -p 0 ;;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * scripts/bench/proc.c - what /proc tells about our descendants.
- */
+/* scripts/bench/proc.c - reads /proc for figures of the caller's descendants. */
 #include "scripts/bench/proc.h"
 
 #include <ctype.h>
@@ -23,7 +21,10 @@ static void give_up(const char *why)
 	exit(114);
 }
 
-/* /proc/PID/stat from its third field on, behind the name; false if it is gone. */
+/*
+ * Read /proc/PID/stat and find its third field, after the name. Returns false if the process is
+ * gone.
+ */
 static bool read_stat(pid_t pid, char *buf, size_t len, const char **ret_fields)
 {
 	char path[64];
@@ -48,7 +49,7 @@ static bool read_stat(pid_t pid, char *buf, size_t len, const char **ret_fields)
 
 static void *grow(void *old, size_t n, size_t each)
 {
-	/* Powers of two only, so the caller need not remember a capacity. */
+	/* Grow at powers of two only, so that the caller need not remember a capacity. */
 	if (n & (n - 1))
 		return old;
 	old = realloc(old, (n ? 2 * n : 1) * each);
@@ -103,7 +104,7 @@ struct fz_tree fz_tree_find(pid_t except)
 	return t;
 }
 
-/* The number behind "key:" in a /proc status file, 0 if there is none. */
+/* The number after "key:" in a /proc status file; 0 if there is none. */
 static double status_field(const char *path, const char *key)
 {
 	FILE *f = fopen(path, "re");
@@ -196,7 +197,7 @@ static bool has_socket(pid_t pid, unsigned long inode)
 	return found;
 }
 
-/* The kernel prints addresses as words in host order; a client wants a name. */
+/* Turn the kernel's form of an address, words in host byte order, into text for a client. */
 static void set_host(struct fz_listener *l, const char *hex)
 {
 	uint32_t w[4] = { 0 };
@@ -268,7 +269,7 @@ int fz_tree_listens(pid_t except, unsigned port, struct fz_listener *ret_l)
 
 		if (n && (!found || l.port < ret_l->port))
 			*ret_l = l;
-		/* Workers share their parent's sockets: count them once. */
+		/* Workers share their parent's sockets, which count once. */
 		if (n > found)
 			found = n;
 	}

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/programs.sh - programs that nobody here wrote, and what fibers are
-# worst at: natively and under fiberize.
+# scripts/bench/programs.sh - well-known programs, and the worst cases for fibers,
+# natively and under fiberize.
 #
 #	programs.sh [--rounds N] [--cpus SERVER:LOAD] [--directory DIR]
 #		[--build DIRECTORY] [CASE...]
 #
 # DIR (default: the build directory) is where fio's file of 1 GB comes and goes; it
 # should be on a disk.  Prints every sample, then for each case the medians, and
-# the median of the ratios within a round: of CPU time or elapsed time per
-# operation, so that below 1 fiberize is better.  A case whose program is not
-# installed is left out, and says so.  README.md next to this file says what is
+# the median of the ratios fiberize/native within a round: CPU time or elapsed time per
+# operation, so fiberize is better below 1.  A case whose program is not
+# installed is left out with a message.  README.md next to this file says what is
 # measured.  Exit status 0 if all rounds could be run, whatever came out; 2 for a
 # bad option.
 cd "$(dirname "$0")/../.." || exit 2
@@ -48,7 +48,7 @@ serve()
 	local case=$1 round=$2 side=$3 requests=$4 port=$5 load=$6
 	shift 6
 	[ "$side" = native ] || set -- "$build/fiberize" "$@"
-	# It is appended to.
+	# measure appends to this file.
 	: >"$work/load"
 	"$build/libexec/measure" -n "$case, $side" ${port:+-p "$port"} -s "$work/server" \
 		-l "$work/load" "taskset -c ${cpus#*:} $load" \
@@ -59,7 +59,7 @@ serve()
 		"$(awk -v n="$requests" '$1 == "cpu_us" { printf "%.3f", $2 / n }' "$work/figures")"
 }
 
-# A number that is probably free.
+# A port number that is probably free.
 port()
 {
 	echo $((20000 + (RANDOM + $$) % 10000))
@@ -67,8 +67,7 @@ port()
 
 latency()
 {
-	# awk's, not ours:
-	# shellcheck disable=SC2016
+	# $1 is for awk, not for this shell:
 	serve "$@" '$1 == "requests_total" { print $2 }' '' \
 		"$build/libexec/echo_client -c 1 -d 3 -s 64 {port}" \
 		"$build/tests/programs/legacy_server" -e -p 0
@@ -178,7 +177,7 @@ for case in "${wanted[@]}"; do
 	sides=(native fiberize)
 	[ "$case" != fio_direct ] || sides+=(uring)
 	for ((round = 1; round <= rounds; round++)); do
-		# Nobody is always first.
+		# Each side is first in some rounds.
 		for ((i = 0; i < ${#sides[@]}; i++)); do
 			"$case" "$case" "$round" "${sides[(round + i) % ${#sides[@]}]}"
 		done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/report.awk - the text and the JSON of "fiberize bench", from one reading of its
-# samples: lines ROUND SIDE NAME VALUE.  Variables: rounds, connections, duration; the rest comes
-# by fz_* in the environment, where awk takes it as it is.  Needs median.awk.
+# scripts/bench/report.awk - prints the text and the JSON of "fiberize bench" from one reading of
+# its samples: lines ROUND SIDE NAME VALUE.  Variables: rounds, connections, duration; others come
+# as fz_* in the environment, which awk does not unescape.  Needs median.awk.
 
 # the figures of one side (or ratios, side by side); how many there are
 function collect(side, name, v,    r, n, a, b)

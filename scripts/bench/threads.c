@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/bench/threads.c - what threads and their synchronisation cost.
+ * scripts/bench/threads.c - measures the cost of threads and their synchronisation.
  *
  *	threads [-s SECONDS] [CASE...]
  *
@@ -54,7 +54,7 @@ static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_changed[2] = { PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER };
 static unsigned turn;
 
-/* An operation is a round trip; both count it, so count it on one side. */
+/* An operation is a round trip, so only one of the two threads counts it. */
 static void *cond_player(void *arg)
 {
 	struct worker *w = arg;
@@ -131,7 +131,7 @@ static double bench_mutex_64(void)
 	return together(mutex_user, MANY);
 }
 
-/* Who holds the lock gives up the CPU: what a lock around a blocking call does. */
+/* The lock's holder yields the CPU, as with a lock around a blocking call. */
 static void *mutex_yielder(void *arg)
 {
 	struct worker *w = arg;
@@ -178,7 +178,7 @@ static double bench_rwlock_90(void)
 static pthread_barrier_t barrier;
 static int barrier_stop;
 
-/* An operation is a whole round; thread 0 decides for all whether it is the last. */
+/* An operation is a whole round; thread 0 decides for all whether the round is the last. */
 static void *barrier_user(void *arg)
 {
 	struct worker *w = arg;
@@ -245,7 +245,7 @@ static double bench_queue_8(void)
 	return together(queue_user, 8);
 }
 
-/* ---- a message and its answer, beside threads that compute --------------- */
+/* ---- a message and its answer, beside CPU-bound threads -------------------- */
 
 static int messages[2];
 
@@ -337,7 +337,7 @@ static void *sleep_long(void *arg)
 	return arg;
 }
 
-/* Libraries take short cuts in a process that has one thread only. */
+/* A second thread sleeps, because libc takes short cuts in a process with one thread. */
 static double beside_a_sleeper(void (*body)(unsigned))
 {
 	static pthread_t sleeper;

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/threads.sh - threads and locks: native against fibers.
+# scripts/bench/threads.sh - compares threads and locks, native against fibers.
 #
 #	threads.sh [--rounds N] [--seconds SECONDS] [--build DIRECTORY] [CASE...]
 #
-# tests/bench/threads natively and under fiberize in turn.  Prints every sample,
+# Runs build/bench/threads natively and under fiberize in turn.  Prints every sample,
 # then for each case the medians and the median of native/fiberize within a round:
 # how many times faster.  Exit status 0 if all rounds could be run, whatever came
 # out; 2 for a bad option.
@@ -38,7 +38,7 @@ scripts/bench/machine.sh
 echo "# $rounds rounds, $seconds s for each case"
 echo "# round side case nanoseconds/operation"
 for ((round = 1; round <= rounds; round++)); do
-	# Nobody is always first.
+	# Each side is first in every other round.
 	if ((round % 2)); then
 		sample $round native "$build/bench/threads" -s "$seconds" "${operands[@]}"
 		sample $round fiberize "$build/fiberize" "$build/bench/threads" -s "$seconds" "${operands[@]}"
@@ -68,7 +68,7 @@ function verdict(c, m)
 }
 
 END {
-	# What this was built to reach.
+	# The targets that the library was designed for.
 	target["create_join"] = 30
 	target["cond_ping_pong"] = target["sem_ping_pong"] = 20
 	target["mutex_64"] = 5

@@ -3,7 +3,7 @@
 #define FZ_BENCH_THREADS_TIME_H
 
 /*
- * scripts/bench/threads_time.h - how threads.c measures a case: a loop in one thread, or several
+ * scripts/bench/threads_time.h - measures a case of threads.c: a loop in one thread, or several
  * threads together.
  */
 
@@ -29,7 +29,7 @@ static void must(int err, const char *what)
 	exit(1);
 }
 
-/* Time per operation of a loop in this thread: body does `batch` of them. */
+/* Nanoseconds per operation of a loop in this thread; body does `batch` operations. */
 static double loop(void (*body)(unsigned), unsigned batch)
 {
 	uint64_t start, end, until, n = 0;
@@ -52,7 +52,7 @@ struct worker {
 	uint64_t operations;
 } __attribute__((aligned(128)));
 
-/* Time per operation of all `count` threads together. */
+/* Nanoseconds per operation of all `count` threads together. */
 static double together(void *(*run)(void *), unsigned count)
 {
 	struct worker *workers = aligned_alloc(128, count * sizeof(*workers));

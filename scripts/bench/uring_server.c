@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/bench/uring_server.c - the same work as legacy_server, by hand on io_uring.
+ * scripts/bench/uring_server.c - the work of legacy_server, written directly for io_uring.
  *
- * One thread, one ring, one state machine: the limit against which fibers are
+ * One thread, one ring, one state machine: the upper limit against which fibers are
  * measured.  Each connection has one request in flight: a recv, then a send.
- * Everything that a batch of completions leads to is submitted by the one
+ * All requests that a batch of completions leads to are submitted by the one
  * io_uring_enter that waits for the next batch.
  *
  *	uring_server [-e] [-p PORT] [-b BODY-BYTES] [-c]
  *
- * -e echoes.  -c keeps to IORING_SETUP_COOP_TASKRUN; the default is
+ * -e echoes.  -c uses IORING_SETUP_COOP_TASKRUN; the default is
  * DEFER_TASKRUN where the kernel has it.
  */
 #define _GNU_SOURCE
@@ -112,7 +112,7 @@ static void start_send(struct conn *c)
 static void conn_free(struct conn *c)
 {
 	close(c->fd);
-	/* The buffer is kept for the next connection, and so is its room. */
+	/* Keep the buffer, and its size, for the next connection. */
 	c->fd = -1;
 	*(struct conn **)c->in = free_conns;
 	free_conns = c;

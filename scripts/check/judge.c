@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/check/judge.c - whether the library can be preloaded into an ELF program, and why not.
+ * scripts/check/judge.c - judges whether the library can be preloaded into an ELF program, and
+ * why not.
  */
 #include "program_internal.h"
 
@@ -31,7 +32,10 @@ void program_refuse(struct search *s, enum code code, const char *kind, const ch
 	free(text);
 }
 
-/* Sanitizers put their run-time below everything, and know each thread by itself. */
+/*
+ * Which sanitizer is in o, or NULL. A sanitizer's run-time lies below all libraries and must
+ * know each thread.
+ */
 static const char *sanitizer(const struct object *o)
 {
 	static const struct {
@@ -104,7 +108,10 @@ static bool other_libc(struct search *s, const struct object *o)
 	return false;
 }
 
-/* For such a program the kernel tells the loader not to trust the environment. */
+/*
+ * For a set-user-ID program and the like, the kernel tells the loader not to trust the
+ * environment.
+ */
 bool program_refuse_secure(struct search *s, const char *path)
 {
 	const char *why = secure_why(path);
@@ -128,7 +135,7 @@ static void look_for_version(const char *version, void *arg)
 		v->missing = version;
 }
 
-/* The loader ends a program whose libc is too old for what is preloaded. */
+/* The loader ends a program whose libc is too old for a preloaded library. */
 static bool old_libc(struct search *s, struct object *o)
 {
 	struct object *libc = s->library ? library_open(o, "libc.so.6") : NULL;
@@ -154,7 +161,8 @@ static void dormant(struct search *s, const char *why)
 {
 	free(s->program->dormant);
 	if (asprintf(&s->program->dormant,
-		     "%s%s: %s; it runs natively, and what it starts with fibers", s->whose,
+		     "%s%s: %s; it runs natively, and programs that it starts run with fibers",
+		     s->whose,
 		     s->program->object->path, why) < 0)
 		s->program->dormant = NULL;
 }
@@ -187,7 +195,7 @@ void program_judge(struct search *s, struct object *o)
 		       o->header.e_type);
 		return;
 	}
-	/* What is cut there looks static. */
+	/* A file that is cut off in the headers would look static. */
 	if (!o->has_headers) {
 		program_refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (no readable program headers)",
 		       o->path);
@@ -212,13 +220,13 @@ void program_judge(struct search *s, struct object *o)
 	s->program->kind = o->go ? "Go, dynamic" : "dynamic";
 	object_each_import(o, look_for_ptrace, &traces);
 	if (o->go)
-		dormant(s, "made by Go, which has its own threads below libc");
-	/* What the kernel ties to the kernel thread that does it. */
+		dormant(s, "a Go program, whose threads do not use libc");
+	/* The kernel ties tracing to the kernel thread that began it. */
 	else if (traces)
 		dormant(s, "traces other processes");
 	what = sanitizer(o);
 	if (what && asprintf(&s->program->native,
-			     "%s%s: has %s in it, which must know each thread; it runs natively",
+			     "%s%s: contains %s, which must know each thread; it runs natively",
 			     s->whose, o->path, what) < 0)
 		s->program->native = NULL;
 }

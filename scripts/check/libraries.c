@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No program needs as many; a damaged one may say so. */
+/* A limit that only a damaged program reaches. */
 enum { OBJECTS_MAX = 4096 };
 
 #if defined(__x86_64__)
@@ -54,7 +54,7 @@ static struct object *try_directory(struct object *o, const char *directory, con
 
 /* ---- lists of directories ----------------------------------------------- */
 
-/* text with $ORIGIN, $LIB and $PLATFORM replaced, for an object of that path. */
+/* text with $ORIGIN, $LIB and $PLATFORM replaced, for the object at path; to be freed. */
 static char *expand(const char *text, const char *path)
 {
 	char *out = NULL, *real = realpath(path, NULL), *slash;
@@ -105,7 +105,7 @@ static struct object *try_list(struct object *o, const char *list, const char *s
 
 /* ---- the cache ---------------------------------------------------------- */
 
-/* /etc/ld.so.cache as ldconfig has written it since glibc 2.2. */
+/* The format of /etc/ld.so.cache since glibc 2.2. */
 struct cache_header {
 	char magic[20];			/* "glibc-ld.so.cache1.1" */
 	uint32_t entries, strings_size;
@@ -143,7 +143,7 @@ static struct object *search_cache(struct object *o, const char *cache, size_t s
 		const char *text;
 
 		memcpy(&entry, cache + sizeof(header) + i * sizeof(entry), sizeof(entry));
-		/* With hwcap it is a variant for newer CPUs, with the same needs. */
+		/* An entry with hwcap is a variant for newer CPUs, with equal needs. */
 		if (entry.flags != CACHE_FLAGS || entry.hwcap != 0)
 			continue;
 		text = cache_string(cache, size, entry.name);
@@ -191,7 +191,7 @@ struct object *library_open(struct object *o, const char *name)
 		free(path);
 		return found;
 	}
-	/* DT_RUNPATH makes DT_RPATH void, its own and that of those above. */
+	/* DT_RUNPATH disables DT_RPATH of the object itself and of the objects that need it. */
 	for (struct object *by = o; by && !found && !o->runpath; by = by->needed_by)
 		if (!by->runpath)
 			found = try_list(o, by->rpath, ":", by->path, name);

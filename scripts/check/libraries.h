@@ -3,28 +3,28 @@
 #define CHECK_LIBRARIES_H
 
 /*
- * scripts/check/libraries.h - which files the dynamic loader would load for a
- * program, in its order (ld.so(8)): DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the
- * cache, the default directories.
+ * scripts/check/libraries.h - finds the files that the dynamic loader would load for a program,
+ * in the loader's order (ld.so(8)): DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache, the
+ * default directories.
  */
 
 #include "scripts/elf/object.h"
 
 struct libraries {
-	struct object **objects;	/* the program first; then breadth first */
+	struct object **objects;	/* the program, then its libraries breadth first */
 	size_t count;
 	char **missing;			/* names that were not found */
 	size_t missing_count;
 };
 
-/* program stays the caller's; what is found is freed by libraries_free. */
+/* Find all libraries of program, which stays the caller's; libraries_free() frees the others. */
 void libraries_find(struct object *program, struct libraries *ret);
 void libraries_free(struct libraries *l);
 
-/* The file for one name that o needs, opened and read, or NULL. */
+/* Find, open and read the library that o needs by this name; NULL if there is none. */
 struct object *library_open(struct object *o, const char *name);
 
-/* Is it a part of libc: libc.so.6, the loader, libpthread.so.0 and so on? */
+/* Is o a part of libc: libc.so.6, the loader, libpthread.so.0 and so on? */
 bool library_is_libc(const struct object *o);
 
 #endif

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 struct entry {
-	char *interpreter;		/* in the text that was read, like the others */
+	char *interpreter;		/* points, like the others, into the text that was read */
 	const char *flags, *extension, *magic, *mask;
 	unsigned long offset;
 	bool enabled;
 };
 
-/* Behind keyword and a blank, or NULL. */
+/* What follows keyword and a blank in line, or NULL. */
 static char *behind(char *line, const char *keyword)
 {
 	size_t length = strlen(keyword);
@@ -64,7 +64,7 @@ static bool matches(const struct entry *e, const char *path, const char *start)
 	unsigned wanted, bits = 0xff;
 	size_t i = e->offset;
 
-	if (e->extension)		/* is shown with its dot */
+	if (e->extension)		/* the kernel shows it with its dot */
 		return dot && strcmp(dot, e->extension) == 0;
 	if (!magic || !start)
 		return false;
@@ -76,7 +76,7 @@ static bool matches(const struct entry *e, const char *path, const char *start)
 	return !*magic;
 }
 
-/* The text of a file in a folder; size includes the zero behind it. */
+/* Read a file in a folder as text; size includes the terminating zero. */
 static bool read_text(int folder, const char *name, char *ret, size_t size)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
@@ -92,11 +92,11 @@ static bool read_text(int folder, const char *name, char *ret, size_t size)
 	return n == 0;
 }
 
-/* The folder, if it is one; a descriptor or -1. */
+/* Open the folder of binfmt_misc; a descriptor, or -1 if it is not mounted. */
 static int open_folder(void)
 {
 	struct statfs status;
-	/* By O_PATH, so that nothing is mounted for it. */
+	/* O_PATH does not trigger an automatic mount. */
 	int place = open("/proc/sys/fs/binfmt_misc", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 
 	if (place >= 0 && fstatfs(place, &status) == 0 && status.f_type == BINFMTFS_MAGIC)
@@ -110,7 +110,7 @@ bool misc_find(const char *path, const char *start, struct misc *ret)
 {
 	int fd = open_folder();
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	char text[8192];		/* a line to register one has up to 1920 bytes */
+	char text[8192];		/* an entry is registered by at most 1920 bytes */
 	bool found = false;
 	struct dirent *name;
 	struct entry e;
@@ -121,7 +121,10 @@ bool misc_find(const char *path, const char *start, struct misc *ret)
 		closedir(folder);
 		return false;
 	}
-	/* The folder has the last one that was registered first, as the kernel's list. */
+	/*
+	 * The folder lists the entry registered last first, in the order in which the kernel
+	 * searches.
+	 */
 	while (!found && (name = readdir(folder))) {
 		if (name->d_type != DT_REG || strcmp(name->d_name, "register") == 0 ||
 		    strcmp(name->d_name, "status") == 0 ||

@@ -3,24 +3,23 @@
 #define CHECK_MISC_H
 
 /*
- * scripts/check/misc.h - the formats of programs that the kernel has been told of
- * (binfmt_misc), each with the interpreter that it starts.  They come before those that
- * it knows by itself.
+ * scripts/check/misc.h - program formats that are registered with the kernel (binfmt_misc),
+ * each with its interpreter. The kernel tries them before its built-in formats.
  */
 
 #include <stdbool.h>
 
-enum { START_SIZE = 256 };		/* what of a file the kernel compares */
+enum { START_SIZE = 256 };		/* bytes at the start of a file that the kernel compares */
 
 struct misc {
 	char *interpreter;		/* to be freed */
-	bool credentials;		/* C: set-user-ID and its like are the file's */
-	bool fixed;			/* F: was opened when it was registered, maybe elsewhere */
+	bool credentials;		/* flag C: set-user-ID and the like are the file's */
+	bool fixed;			/* flag F: opened at registration, maybe elsewhere */
 };
 
 /*
- * Which entry the kernel would take for the file of that name; start holds START_SIZE
- * bytes of it and zeros behind its end, or is NULL if they cannot be read.
+ * Find the entry that the kernel would use for the file. start holds the first START_SIZE bytes
+ * of the file, padded with zeros, or is NULL if the file cannot be read.
  */
 bool misc_find(const char *path, const char *start, struct misc *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/check/print.c - a report as text for people and as JSON for programs.
- * The names in it come out of the file that was looked at, and may hold anything.
+ * scripts/check/print.c - prints a report, as text for people and as JSON for programs. Names
+ * in a report come from the examined file and may hold any bytes.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -177,7 +177,7 @@ void report_text(const struct report *r, FILE *out)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-/* How many bytes the UTF-8 character has that begins here; 0 if it is none. */
+/* The length, in bytes, of the UTF-8 character that begins at c; 0 if no valid one does. */
 static unsigned utf8_length(const unsigned char *c)
 {
 	unsigned length = *c < 0xc2 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : *c < 0xf5 ? 4 : 0;
@@ -210,13 +210,16 @@ static void put_string(const char *text, FILE *out)
 		else if (length)
 			c += fwrite(c, 1, length, out);
 		else
-			/* A byte that is no character: so it can be told from one. */
+			/*
+			 * An invalid byte is printed as a lone surrogate, so that it differs
+			 * from any character.
+			 */
 			fprintf(out, *c < 0x80 ? "\\u%04x" : "\\udc%02x", *c), c++;
 	}
 	fputc('"', out);
 }
 
-/* The key is what the report as text has, with _ for a blank. */
+/* The key is the word that the text report prints, with _ for a blank. */
 static void put_array(const char *key, const struct names *names, FILE *out)
 {
 	fputc('"', out);

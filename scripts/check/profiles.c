@@ -28,7 +28,7 @@ static char *keep(struct profiles *p, char *text)
 	return text;
 }
 
-/* All of a regular file without its zeros, or NULL. */
+/* Read a whole regular file and drop its zero bytes; NULL on failure. */
 static char *read_file(const char *name)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -53,7 +53,7 @@ static char *read_file(const char *name)
 	return text;
 }
 
-/* Cut blanks at both ends; the end of a line may be that of another system. */
+/* Cut blanks at both ends, and a carriage return at the end of the line. */
 static char *trim(char *text)
 {
 	static const char blanks[] = " \t";
@@ -74,7 +74,7 @@ struct reading {
 	const char **values;
 	const char *file, *program;
 	size_t line;
-	bool section, applies;		/* in one; in one for the program */
+	bool section, applies;		/* inside a section; inside a section for the program */
 };
 
 static char *wrong(const struct reading *r, const char *what, const char *why)
@@ -164,7 +164,7 @@ char *profiles_read(struct profiles *p, const char **values, const char *file, c
 		return why;
 	}
 	keep(p, rest);
-	/* Editors of another system begin a file so. */
+	/* Editors on Windows put a byte order mark at the start of a file. */
 	if (strncmp(rest, byte_order_mark, 3) == 0)
 		rest += 3;
 	while (!why && (line = strsep(&rest, "\n"))) {

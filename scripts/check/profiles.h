@@ -3,8 +3,8 @@
 #define CHECK_PROFILES_H
 
 /*
- * scripts/check/profiles.h - profiles: files with options for programs by their names.
- * fiberize(1), FILES, says what is in them; the launcher, which of them there are.
+ * scripts/check/profiles.h - reads profiles: files with options for programs by name.
+ * fiberize(1), FILES, describes the format; the launcher chooses the files.
  */
 
 #include <stdbool.h>
@@ -12,10 +12,10 @@
 
 struct setting {
 	const char *option, *value;
-	bool used;			/* else a flag, a variable or an earlier line has set it */
+	bool used;			/* false: set before, by a flag, variable or line */
 };
 
-/* A section that is for the program. */
+/* A section that applies to the program. */
 struct profile {
 	const char *file, *pattern;
 	struct setting *settings;
@@ -25,14 +25,15 @@ struct profile {
 struct profiles {
 	struct profile *all;
 	size_t count;
-	char **texts;			/* what all strings are in: read files, and their names */
+	char **texts;			/* own all strings: the files' texts and their names */
 	size_t text_count;
 };
 
 /*
- * Read a profile for the program of that name.  Each option that it sets and that is NULL in
- * values, one for each of fz_options, becomes the text of its value there.  Returns NULL, or
- * what is wrong with the file, to be freed; settings for other programs are judged as well.
+ * Read a profile for the program of this name. values has one entry for each of fz_options;
+ * each option that the profile sets and whose entry is NULL gets the text of its value there.
+ * Returns NULL, or an error message, to be freed. Settings for other programs are checked as
+ * well.
  */
 char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program);
 

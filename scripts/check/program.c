@@ -21,7 +21,10 @@ static bool is_file(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* An editor of another system wrote the script that names its interpreter so. */
+/*
+ * A hint for the message if the interpreter's name ends in a carriage return, as editors on
+ * Windows write it.
+ */
 static const char *strange_end(const char *name)
 {
 	size_t length = strlen(name);
@@ -29,7 +32,7 @@ static const char *strange_end(const char *name)
 	return length && name[length - 1] == '\r' ? " (the name ends in a carriage return)" : "";
 }
 
-/* A name with a slash: it is that file or none. */
+/* A name with a slash is a path: PATH is not searched. */
 static char *find_file(struct search *s, const char *name)
 {
 	struct stat status;
@@ -52,7 +55,7 @@ static char *find_file(struct search *s, const char *name)
 
 static char *find_in_path(struct search *s, const char *name)
 {
-	/* Where shells look if there is no PATH at all. */
+	/* Where shells search if PATH is not set. */
 	const char *list = getenv("PATH") ?: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 	char *copy = *list ? strdup(list) : NULL, *rest = copy, *directory;
 	char *refused = NULL, *path = NULL;
@@ -102,8 +105,10 @@ static void follow(struct search *s, const char *name)
 	free(path);
 }
 
-/* What env(1) would run: words behind its own options and variables; NULL if it looks
- * elsewhere than we would. */
+/*
+ * Find what env(1) would run: the words after its own options and variables. NULL if env would
+ * search in another place than this function.
+ */
 static const char *behind_env(char **word)
 {
 	static const char split[] = "--split-string=";
@@ -117,7 +122,7 @@ static const char *behind_env(char **word)
 			return NULL;
 		if (strcmp(*word, "-u") == 0 && word[1] && strcmp(word[1], "PATH") != 0)
 			word++;
-		/* Another PATH, or another directory. */
+		/* These options change PATH or the directory. */
 		else if (strcmp(*word, "-") == 0 || strncmp(*word, "-i", 2) == 0 ||
 			 strncmp(*word, "-C", 2) == 0 || strncmp(*word, "-u", 2) == 0 ||
 			 strncmp(*word, "--c", 3) == 0 || strncmp(*word, "--i", 3) == 0 ||
@@ -144,8 +149,8 @@ static void follow_interpreter(struct search *s, const char *path, const char *i
 }
 
 /*
- * line is what stands behind the #!; it is cut into words.  One that names no
- * interpreter is no script for the kernel, and hence one for the shell.
+ * line is the text after #!; it is cut into words. For the kernel a line without an interpreter
+ * is no script, so it is a script for the shell.
  */
 static void examine_script(struct search *s, const char *path, char *line)
 {
@@ -174,7 +179,7 @@ static void examine_script(struct search *s, const char *path, char *line)
 	}
 }
 
-/* For an emulator; what is made for another machine stays that. */
+/* Is the file for an emulator? If so, it stays refused as made for another machine. */
 static bool is_foreign(const char *path, const char *start)
 {
 	struct object *o = memcmp(start, ELFMAG, SELFMAG) == 0 ? object_open(path) : NULL;
@@ -184,7 +189,7 @@ static bool is_foreign(const char *path, const char *start)
 	return foreign;
 }
 
-/* Is it something that the kernel has been told how to start?  start may be NULL. */
+/* Is the file of a format that is registered with the kernel (misc.h)? start may be NULL. */
 static bool examine_misc(struct search *s, const char *path, const char *start)
 {
 	struct misc misc;
@@ -201,7 +206,10 @@ static bool examine_misc(struct search *s, const char *path, const char *start)
 		program_refuse(s, CODE_NOEXEC, "damaged script", "%s: too many interpreters", path);
 	} else {
 		s->program->scripts[s->program->script_count++] = strdup(path);
-		/* What was opened when it was registered need not have that name here. */
+		/*
+		 * An interpreter that was opened at registration need not exist under this name
+		 * here.
+		 */
 		if (misc.fixed && access(misc.interpreter, X_OK) != 0)
 			s->program->kind = "unreadable";
 		else
@@ -211,7 +219,10 @@ static bool examine_misc(struct search *s, const char *path, const char *start)
 	return true;
 }
 
-/* What of the first line the kernel takes: nothing if the name of the interpreter is cut. */
+/*
+ * Cut start to what the kernel uses of the first line: nothing if the interpreter's name is cut
+ * off.
+ */
 static void cut_line(char *start, size_t size)
 {
 	size_t end = strcspn(start, "\n"), name = 2 + strspn(start + 2, " \t");
@@ -232,7 +243,7 @@ static void examine(struct search *s, const char *path)
 		close(fd);
 	if (examine_misc(s, path, size < 0 ? NULL : start))
 		return;
-	/* What may be run but not read is left to the loader. */
+	/* A program that may be run but not read is left to the loader. */
 	if (size < 0) {
 		s->program->kind = "unreadable";
 		program_refuse_secure(s, path);
@@ -261,7 +272,7 @@ static void examine(struct search *s, const char *path)
 		program_refuse(s, CODE_NOEXEC, "not a program", "%s: neither a program nor a script", path);
 		return;
 	}
-	/* The shell runs what the kernel does not know as its own script. */
+	/* A shell runs a file whose format the kernel does not know as a script of its own. */
 	s->program->scripts[s->program->script_count++] = strdup(path);
 	follow(s, "/bin/sh");
 }

@@ -3,9 +3,9 @@
 #define CHECK_PROGRAM_H
 
 /*
- * scripts/check/program.h - from what the user typed to the ELF file that will
- * run, and whether the library can be preloaded into that.  This is what the
- * launcher waits for, so no library is read but libc's versions.
+ * scripts/check/program.h - from the name that the user typed to the ELF file that will run,
+ * and whether the library can be preloaded into that file. The launcher waits for this at each
+ * start, so of all libraries only libc's versions are read.
  */
 
 #include "scripts/elf/object.h"
@@ -23,28 +23,30 @@ enum code {
 	CODE_NOTFOUND = 127,
 };
 
-enum { SCRIPTS_MAX = 5 };		/* as many as the kernel follows */
+enum { SCRIPTS_MAX = 5 };		/* the kernel follows no more */
 
 struct program {
-	char *path;			/* the file that exec would take; NULL: none */
-	char *scripts[SCRIPTS_MAX];	/* that were followed, the first is path */
+	char *path;			/* the file that exec would start; NULL: not found */
+	char *scripts[SCRIPTS_MAX];	/* scripts that were followed; the first is path */
 	unsigned script_count;
-	struct object *object;		/* the ELF file at the end, if one was read */
+	struct object *object;		/* the ELF file that will run, if one was read */
 
-	enum code code;			/* why it cannot be, or CODE_OK */
+	enum code code;			/* why the program is refused, or CODE_OK */
 	const char *kind;		/* in a few words: "dynamic", "static", ... */
-	char *message;			/* for a code, one line */
+	char *message;			/* one line, if the program is refused */
 
-	/* Not refused, but the launcher preloads nothing into it: why, or NULL. */
+	/* The program is not refused, but nothing is preloaded into it: why, or NULL. */
 	char *native;
-	/* The library is for the programs that it starts, and dormant in it: why, or NULL. */
+	/*
+	 * The library stays dormant in the program and serves the programs that it starts: why,
+	 * or NULL.
+	 */
 	char *dormant;
 };
 
 /*
- * Find name in PATH as a shell does, follow #!, and judge what is at the end.
- * library is the object to be preloaded, or NULL: then the machine is compared
- * with this tool's own.
+ * Find name in PATH as a shell does, follow #!, and judge the ELF file at the end. library is
+ * the object to be preloaded; NULL: the machine is compared with this tool's own.
  */
 void program_find(const char *name, const struct object *library, struct program *ret);
 void program_free(struct program *p);

@@ -20,14 +20,14 @@ struct search {
 	struct program *program;
 	const struct object *library;
 	char *whose;			/* "SCRIPT: its interpreter ", or "" */
-	char *credentials;		/* whose the process will have, if not its program's */
+	char *credentials;		/* path whose set-user-ID counts; NULL: the program's */
 };
 
-/* Refuse the program: exit code, kind in a few words, and a message of one line. */
+/* Refuse the program, with an exit code, its kind in a few words, and a message of one line. */
 void program_refuse(struct search *s, enum code code, const char *kind, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Refuse path if it is set-user-ID or set-group-ID or has capabilities.  True if so. */
+/* Refuse path if it is set-user-ID or set-group-ID or has capabilities. Returns true if so. */
 bool program_refuse_secure(struct search *s, const char *path);
 
 /* Read the dynamic section of o and judge it. */

@@ -8,7 +8,7 @@
 
 /* ---- what the library does with a name ---------------------------------- */
 
-/* Names of one line of symbols.def, separated by commas and blanks. */
+/* One line of symbols.def: names separated by commas and blanks. */
 static const struct {
 	const char *names;
 	enum rung rung;
@@ -117,7 +117,7 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 		return;
 	object_each_import(o, look_at_import, f);
 	raw_calls_find(o, &f->raw);
-	/* The program comes before every library, also before a preloaded one. */
+	/* Symbols of the program come before those of every library, preloaded ones included. */
 	for (size_t i = 0; program && i < known_count; i++)
 		if (known[i].taken_over && object_exports(o, known[i].name))
 			add(&f->own, known[i].name);
@@ -156,7 +156,7 @@ static const char *advice_for(enum code code)
 	case CODE_32BIT: return "use a 64-bit build of it";
 	case CODE_MACHINE: return "use a build for this machine";
 	case CODE_LIBC: return "use a build for glibc 2.34 or newer";
-	case CODE_SECURE: return "run a copy of it without that, as the user it needs";
+	case CODE_SECURE: return "run a copy without these rights, as the user that it needs";
 	case CODE_NOTFOUND: return "give its name or its path, and install what is missing";
 	case CODE_LIBRARY: return "install libfiberize.so, or name it by --library";
 	default: return "give a program that can be executed";
@@ -167,40 +167,44 @@ static void judge_program(struct report *r)
 {
 	const char *run = r->switch_ns < SWITCH_DEAR_NS ?
 		"run it by fiberize, and compare by fiberize bench" :
-		"measure by fiberize bench first: each switch is a dear system call here";
+		"measure by fiberize bench first: each switch costs a slow system call here";
 	const char *native = "run it as it is";
 
 	if (r->program.code != CODE_OK)
 		judge(r, "cannot", r->program.message,
 		      strcmp(r->program.kind, "loader") == 0 ?
-			      "give the program that it shall start; or run it by fiberize --force" :
+			      "check the program that it starts; or run it by fiberize --force" :
 			      advice_for(r->program.code));
 	else if (r->program.native)
 		judge(r, "cannot", r->program.native, native);
 	else if (r->program.dormant && r->program.object->go)
-		judge(r, "will not gain", "Go: goroutines are what fiberize would make of its threads",
+		judge(r, "will not gain",
+		      "Go: its goroutines are what fibers are: threads of its own in user space",
 		      native);
 	else if (r->program.dormant)
-		judge(r, "will not gain", "it traces other processes; those are run as fibers", run);
+		judge(r, "will not gain",
+		      "it traces other processes; programs that it starts run with fibers", run);
 	else if (!r->libraries.count)
-		judge(r, "may gain", "it cannot be read, so nothing is known of it", run);
+		judge(r, "may gain", "it cannot be read, so its calls are not known", run);
 	else if (object_exports(r->findings[0].object, "pthread_create"))
-		judge(r, "will not gain", "it has a pthread_create of its own, which comes before ours",
+		judge(r, "will not gain",
+		      "it defines pthread_create itself, so fiberize does not see its threads",
 		      native);
 	else if (program_has(r, TRAIT_COMPUTES))
-		judge(r, "will not gain", "threads that compute (OpenMP)", native);
+		judge(r, "will not gain", "its threads are CPU-bound (OpenMP)", native);
 	else if (program_has(r, TRAIT_THREADS) && program_has(r, TRAIT_LOOP))
-		judge(r, "may gain", "threads and an event loop: what its threads wait for gets cheaper",
+		judge(r, "may gain",
+		      "threads and an event loop: waits of its threads cost less",
 		      run);
 	else if (program_has(r, TRAIT_THREADS) && r->program.script_count)
 		judge(r, "may gain", "a script; its interpreter can make threads", run);
 	else if (program_has(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
 		judge(r, "will gain", "it makes threads, and serves connections", run);
 	else if (program_has(r, TRAIT_THREADS))
-		judge(r, "may gain", "it makes threads; where they wait, that gets cheaper", run);
+		judge(r, "may gain", "it makes threads; their waits cost less", run);
 	else if (program_has(r, TRAIT_LOOP))
 		judge(r, "will not gain", "event loop", native);
-	/* Most programs have a library that could make threads; few ever do. */
+	/* Libraries that can make threads are no sign of threads: most programs have one. */
 	else if (libraries_have(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
 		judge(r, "may gain", "it serves, and its libraries can make threads", run);
 	else if (libraries_have(r, TRAIT_LOOP) && program_has(r, TRAIT_SERVES))
@@ -212,7 +216,7 @@ static void judge_program(struct report *r)
 	else
 		judge(r, "will not gain", "it makes no threads itself", native);
 	if (r->libraries.missing_count)
-		r->advice = "install what was not found: without, it does not start";
+		r->advice = "install what was not found: the program does not start without it";
 }
 
 void report_make(const char *name, const struct object *library, struct report *ret)

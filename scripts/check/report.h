@@ -2,10 +2,7 @@
 #ifndef CHECK_REPORT_H
 #define CHECK_REPORT_H
 
-/*
- * scripts/check/report.h - what a program and its libraries call, what follows
- * from that, and how it is told.
- */
+/* scripts/check/report.h - what a program and its libraries call, and the verdict that follows. */
 
 #include <stdio.h>
 
@@ -21,7 +18,7 @@ enum rung {
 	RUNG_COUNT
 };
 
-/* A report names the functions of these rungs only. */
+/* Do calls of this rung wait? A report names only these functions. */
 static inline bool rung_waits(enum rung rung)
 {
 	return rung != RUNG_NEVER && rung != RUNG_TRACKED && rung != RUNG_SELF;
@@ -43,33 +40,33 @@ struct names {
 	size_t count;
 };
 
-/* One object's; the names are the object's own. */
+/* The findings in one object; the names belong to the object. */
 struct findings {
 	const struct object *object;
 	struct names calls[RUNG_COUNT];
 	struct names traits[TRAIT_COUNT];
-	struct names own;		/* defines itself what we interpose */
+	struct names own;		/* interposed names that the object defines */
 	struct raw_calls raw;
 };
 
 struct report {
 	struct program program;
-	struct libraries libraries;	/* none if the program is refused */
-	struct findings *findings;	/* as many as there are objects */
+	struct libraries libraries;	/* empty if the program is refused */
+	struct findings *findings;	/* one for each object */
 	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
 	const char *reason;
 	const char *advice;
-	unsigned switch_ns;		/* system call of each switch; 0: it makes none */
-	const struct profiles *profiles;	/* the caller's, or NULL; only told */
+	unsigned switch_ns;		/* system call in each switch, ns; 0: none */
+	const struct profiles *profiles;	/* the caller's, or NULL; printed only */
 };
 
-/* Never fails: what goes wrong is in the report. */
+/* Make a report. Never fails: errors are part of the report. */
 void report_make(const char *name, const struct object *library, struct report *ret);
 void report_text(const struct report *r, FILE *out);
 void report_json(const struct report *r, FILE *out);
 void report_free(struct report *r);
 
-/* text as one line of printable characters. */
+/* Print text as one line of printable characters. */
 void put_line(const char *text, FILE *out);
 
 #endif

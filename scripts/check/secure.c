@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* An id that this user namespace does not have is shown as the overflow id. */
+/* Does this user namespace have the id? The kernel shows other ids as the overflow id. */
 static bool is_mapped(unsigned id, const char *map_name)
 {
 	const unsigned overflow = 65534;
@@ -50,7 +50,7 @@ static void own_capabilities(struct capabilities *ret)
 			ret->bounding |= UINT64_C(1) << i;
 }
 
-/* Are the file's capabilities such that exec is a secure one, for who is not root? */
+/* Do the file's capabilities make exec a secure one for a user who is not root? */
 static bool gains_capabilities(const char *path, bool no_new_privileges)
 {
 	struct vfs_ns_cap_data data = { 0 };
@@ -61,7 +61,7 @@ static bool gains_capabilities(const char *path, bool no_new_privileges)
 
 	if (size < (ssize_t)XATTR_CAPS_SZ_1)
 		return false;
-	/* Those of another user namespace's root. */
+	/* These capabilities are for the root of another user namespace. */
 	if ((magic & VFS_CAP_REVISION_MASK) == VFS_CAP_REVISION_3 && data.rootid != 0)
 		return false;
 	if (magic & VFS_CAP_FLAGS_EFFECTIVE)
@@ -92,7 +92,7 @@ const char *secure_why(const char *path)
 	    is_mapped(status.st_gid, "/proc/self/gid_map")) {
 		if (status.st_mode & S_ISUID)
 			user = status.st_uid;
-		/* Without execution for the group, the bit means locking, not the group. */
+		/* Without execute permission for the group, S_ISGID means mandatory locking. */
 		if (status.st_mode & S_ISGID && status.st_mode & S_IXGRP)
 			group = status.st_gid;
 	}

@@ -4,8 +4,8 @@
 
 /*
  * scripts/check/secure.h - does the kernel tell the loader of a program not to trust the
- * environment (AT_SECURE; ld.so(8), "Secure-execution mode")?  By the rules of its
- * security/commoncap.c, for a program started by who calls this:
+ * environment (AT_SECURE; ld.so(8), "Secure-execution mode")?  By the rules of the kernel's
+ * security/commoncap.c, for a program that the caller starts:
  *
  *	secure	if the effective user or group after exec is not the real one, or
  *		if the real user is not root, and file capabilities are marked as
@@ -15,10 +15,13 @@
  *	no_new_privs	makes the bits for user and group ineffective, and permits no
  *		capability that was not permitted before
  *
- * What a security module adds (AppArmor, SELinux) cannot be seen from here.
+ * The effect of a security module (AppArmor, SELinux) cannot be seen from here.
  */
 
-/* "set-user-ID", "set-group-ID" or "file capabilities"; NULL if it is not secure. */
+/*
+ * Why exec of path is secure: "set-user-ID", "set-group-ID" or "file capabilities"; NULL if it
+ * is not.
+ */
 const char *secure_why(const char *path);
 
 #endif

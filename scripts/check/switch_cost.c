@@ -16,7 +16,7 @@
 
 enum {
 	HWCAP2_FSGSBASE_BIT = 1 << 1,
-	ROUNDS = 5,		/* the least counts: others may use the CPU too */
+	ROUNDS = 5,		/* the lowest counts: others may use the CPU */
 	CALLS = 50,
 };
 

@@ -3,14 +3,17 @@
 #define CHECK_SWITCH_COST_H
 
 /*
- * scripts/check/switch_cost.h - what the system call costs that each switch between
- * fibers makes on a CPU whose thread pointer user space cannot write.
+ * scripts/check/switch_cost.h - measures the system call that each switch between fibers makes
+ * on a CPU where user space cannot write the thread pointer.
  */
 
-/* In nanoseconds; 0 where a switch makes none.  FIBERIZE_WITHOUT is heeded. */
+/* The cost in nanoseconds; 0 if a switch makes no system call. Obeys FIBERIZE_WITHOUT. */
 unsigned switch_call_ns(void);
 
-/* From here on more than parking in the kernel would be saved may be lost again. */
+/*
+ * From this cost on, in ns, switches may lose more time than fibers save by parking outside the
+ * kernel.
+ */
 enum { SWITCH_DEAR_NS = 1000 };
 
 #endif

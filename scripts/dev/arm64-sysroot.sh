@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/arm64-sysroot.sh DIR - a folder with what Debian's arm64 packages have of
-# libc, liburing and the servers that tests/scripts/aarch64.sh runs: to link against, and for
+# scripts/dev/arm64-sysroot.sh DIR - fills DIR with the parts of Debian's arm64 packages for
+# libc, liburing and the servers that tests/scripts/aarch64.sh runs: for linking, and for
 # qemu-user.
 #
 # Uses apt-get with lists and a cache of its own in DIR, as any user; the system and
-# its packages stay as they are.  Done already: says nothing, does nothing.
+# its packages stay as they are.  If DIR is complete, does nothing, silently.
 set -u
 
 packages='libc6 libgcc-s1 libstdc++6 liburing-dev microsocks
@@ -23,7 +23,7 @@ rm -rf "$dir"
 mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/debs" || exit 1
 dir=$(cd "$dir" && pwd) || exit 1
 
-# apt-get for another architecture, and nothing installed.
+# apt-get for another architecture; installs nothing.
 apt()
 {
 	apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
@@ -38,7 +38,7 @@ apt()
 
 apt update
 cd "$dir/debs" || exit 1
-# The list is words on purpose.
+# $packages is split into words on purpose.
 # shellcheck disable=SC2086
 apt download $packages
 for deb in *.deb; do

@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-layers.sh [BUILD] - which room may use which, and what a room is.
+# scripts/dev/check-layers.sh [BUILD] - checks which room uses which, and the rules for rooms.
 #
-#  1 the matrix below, by #include and, in the objects under BUILD (build), by called names
-#  2 the CPU directories are found by -iquote: nobody names one of them
+#  1 rooms use each other as in the matrix below: by #include and, in the objects under BUILD
+#  2 no file names a CPU directory; -iquote finds them
 #  3 every header compiles alone, and its guard is FZ_DIR_FILE_H
-#  4 every file begins with the licence, and says its own name in the first line
-#    of its comment; a .c file that has a header leaves that to the header
+#  4 every file begins with the licence, and has its own name in the first line
+#    of its comment; a .c file with a header may leave the name to the header
 #  5 a .c file includes its own header first, or one that is for it and few more
 #    (runtime/io/io_internal.h)
 #  6 every source file is in a room; no room has more than 20 subjects (x.c, x.h and x_internal.h
 #    are one), no file of arch, runtime, preload and scripts more than 450 lines, no function
 #    more than 60 but for a flat switch
 #
-# Quiet when all is well; otherwise one line for each finding, and exit status 1.
+# Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
 export LC_ALL=C
 shopt -s globstar nullglob
@@ -24,38 +24,38 @@ build=${1:-build}
 cpu=$($CC -dumpmachine)
 cpu=${cpu%%-*}
 
-# THE matrix: each room, and what it may include and call besides itself.  "runtime" stands for
-# all rooms in it, "preload" for that folder alone, a file for itself.  Rooms are in order: each
-# uses those above it.  The knots, where one uses a room below it as well, have their reason.
+# The matrix: each room, and the rooms that it may include and call.  "runtime" stands for
+# all rooms in runtime/, "preload" for that folder alone, a file for itself.  Rooms are in order:
+# each uses rooms above it.  A comment gives the reason where a room uses a room below it.
 matrix() {
 	sed -e 's/#.*//' -e '/^[ \t]*$/d' <<-'END'
 	arch
 	runtime/base	arch
 	runtime/backend	runtime/base
-	# A switch, a park and an end are each half the scheduler's and half the fiber's; who
-	# leaves the runtime runs handlers; a joiner waits in the parking lot, as all do who wait
-	# for a word in memory.
+	# Switch, park and end of a fiber are each done partly by sched, partly by fiber; a thread
+	# that leaves the runtime runs signal handlers; a joiner waits in the parking lot, like any
+	# wait for a word in memory.
 	runtime/fiber	arch runtime/base runtime/sched runtime/signal runtime/sync
-	# Each switch takes the fiber's signal mask and alternate stack along; the monitor
-	# hands out what has arrived.
+	# Each switch changes the signal mask and the alternate stack; the monitor
+	# routes signals that have arrived.
 	runtime/sched	arch runtime/base runtime/backend runtime/fiber runtime/signal
 	runtime/signal	arch runtime/base runtime/fiber runtime/sched
 	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
 	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
-	# Tables and the way in and out; init.c knows all rooms.
+	# preload has the tables and the gate; init.c knows all rooms.
 	preload	arch runtime preload/libc preload/process preload/signal preload/sync preload/syscall preload/thread
-	# Cancellation points: the gate of preload/thread.  Clocks of threads.
+	# preload/thread has the gate of cancellation points, and the clocks of threads.
 	preload/io	runtime preload preload/thread
 	preload/signal	runtime preload preload/thread
-	# C11's threads are those of preload/thread; spinning is preload/io's sched_yield.
+	# C11's threads use preload/thread; a spinning thread calls preload/io's sched_yield.
 	preload/sync	runtime preload preload/io preload/thread
-	# A child of posix_spawn or clone must not call bodies that are redirected to.
+	# A child of posix_spawn or clone must bypass redirected bodies: preload/libc knows how.
 	preload/process	runtime preload preload/io preload/libc preload/thread
 	# A new life reads the list of modules, inside the gate that fork closes.
 	preload/thread	arch runtime preload preload/libc preload/process
-	# Calls inside libc lead to our bodies.
+	# Redirection leads calls inside libc to our bodies.
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
-	# syscall() by family: each number leads to the body of its name.
+	# syscall() leads each number to the body of its name.
 	preload/syscall	runtime preload preload/io preload/process preload/signal preload/thread
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts
@@ -63,7 +63,7 @@ matrix() {
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf
-	# Makes the options' part of the manual.
+	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package
 	tests
@@ -117,7 +117,7 @@ rooms='
 			return "arch"
 		return (parent "/*") in rows ? parent "/*" : ""
 	}
-	# May a file of that room use that file, which is in that other one?
+	# May a file of this room use that file, which is in the room other?
 	function may(room, file, other,    top) {
 		top = other
 		sub(/\/.*/, "", top)
@@ -162,7 +162,7 @@ while read -r where header; do
 	esac
 done < <(includes arch/*.h arch/*/*.[chS])
 
-# "NAME", as the compiler finds it: beside the file, from here, then by -iquote.
+# Finds "NAME" as the compiler does: beside the file, from here, then by -iquote.
 resolve() {
 	local where header dir
 	while read -r where header; do
@@ -190,7 +190,7 @@ includes "${sources[@]}" | resolve | awk "$rooms"'
 	}
 	END { exit bad }' <(matrix) - || found=1
 
-# 1 by name, but for those that the compiler calls.
+# 1 by name, except names that the compiler calls.
 objects=()
 for file in {arch/"$cpu",runtime/*,preload,preload/*}/*.[cS]; do
 	[ ! -e "$build/${file%.*}.o" ] || objects+=("$build/${file%.*}.o")
@@ -267,7 +267,7 @@ for file in scripts/fiberize scripts/*/*.sh \
 	tests/*.sh tests/*/*.sh .ci/run Makefile; do
 	[ -e "$file" ] && scripts+=("$file")
 done
-# named: it must say its name in the first lines, or that of a header beside it does.
+# named: the file, or a header beside it, must have its name in the first lines.
 awk '
 	function fail(text)
 	{

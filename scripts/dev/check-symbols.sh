@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-symbols.sh [BUILD] - preload/symbols.def against everything that must agree
+# scripts/dev/check-symbols.sh [BUILD] - checks preload/symbols.def against all that must agree
 # with it.
 #
 # First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
@@ -10,20 +10,20 @@
 #    that is for linking, the line says which version
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
 #  3 libfiberize.so exports it and its aliases, and nothing else
-#  4 a test of its topic uses it, if it waits (by the source, or by the binary: it may be what a
-#    header or the compiler makes of another name)
+#  4 a test of its topic uses it, if it waits (by the source, or by the binary: a
+#    header or the compiler may make the name from another one)
 # libc's own functions in the table: 5 libc has them.  The library:
 #  6 libfiberize.so has no version definitions: they would disable interposition
-#  7 no object of runtime/ or arch/ calls a name of the table: it would come back to us.  Nor
-#    does the library as a whole use one from elsewhere, but through fz_real.
-#  8 nothing in preload/ announces a call that a signal may end but preload/real_call.h, which
-#    makes it again if the signal was another thread's
+#  7 no object of runtime/ or arch/ calls a name of the table: the call would enter our body.  Nor
+#    does the library as a whole import one; it uses fz_real.
+#  8 only preload/real_call.h announces a call that a signal may end, because it
+#    repeats the call if the signal was another thread's
 # If all is well so far, the table is complete (scripts/dev/waiting.list):
 #  9 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
-# 10 so has each function of libc that makes a system call in which it may wait
+# 10 each function of libc that makes a system call in which it may wait is there as well
 # 11 the manual is up to date
 #
-# Quiet when all is well; otherwise one line for each finding, and exit status 1.
+# Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u -o pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
@@ -40,7 +40,7 @@ trap 'exit 143' TERM
 awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def $def >"$work/rows" || exit 1
 awk -F'|' '$1 == "symbol" || $1 == "alias" { print $3 }' "$work/rows" | sort >"$work/names"
 
-# Findings are lines WHERE|WHAT.  Of each line of a file only the first is shown.
+# Findings are lines WHERE|WHAT.  For each line of a file only the first finding is shown.
 : >"$work/findings"
 finding()
 {
@@ -92,7 +92,7 @@ awk -v out="$work/wrong" '
 		if ($3 == "default")
 			linkable[$1] = 1
 		# A name may have moved here from libpthread, and keep the version it had
-		# there: those are one function.  Two addresses are two functions.
+		# there: two versions of one function.  Two addresses are two functions.
 		if (!at[$1 " " $4]++)
 			functions[$1]++
 		next
@@ -217,7 +217,7 @@ readelf -V "$lib" | grep -q '^Version definition' &&
 # 7
 objects=()
 for object in "$build"/arch/*/*.o "$build"/runtime/*/*.o; do
-	# One whose source is gone is only left over.
+	# An object whose source is gone is left over from an earlier build.
 	source=${object#"$build"/}
 	source=${source%.o}
 	[ -e "$source.c" ] || [ -e "$source.S" ] || continue
@@ -233,7 +233,7 @@ for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print 
 	sort -u | comm -12 - "$work/names"); do
 	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
-# 8: libc's functions that do not answer EINTR, whatever ends the kernel's wait.
+# 8: files that announce only functions of libc that never fail with EINTR.
 may_announce=" preload/io/brief.h preload/process/clone.c preload/process/spawn.c
 	preload/sync/barrier.c preload/sync/cond.c preload/sync/cond_shared.c
 	preload/sync/mutex.c preload/sync/rwlock.c preload/thread/join.c "
@@ -243,13 +243,13 @@ for place in $(grep -noE '\<fz_announce(_brief)?\(' preload/*.[ch] preload/*/*.[
 done
 show_findings_and_stop
 
-# What is known: lines of words under one heading.
+# Prints the words of one heading of waiting.list.
 words()
 {
 	awk -v heading="$1" '/^[a-z]/ { inside = $1 == heading; next }
 		inside && /^\t/ { for (i = 1; i <= NF; i++) print $i }' scripts/dev/waiting.list | sort
 }
-# Names with a line that says how they wait, and those that need none.
+# Names whose line says how they wait, and names that need no line.
 awk -F'|' '
 	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ || $1 == "libc" { waits[$3] = 1; print $3 }
 	$1 == "alias" && $4 in waits { print $3 }' "$work/rows" | sort >"$work/waits"

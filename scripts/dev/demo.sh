@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/demo.sh - what "make demo" shows: one unmodified threaded server,
+# scripts/dev/demo.sh - runs "make demo": one unmodified threaded server,
 # natively and as fibers, under the same load.  About 40 seconds.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -12,7 +12,7 @@
 #
 # Quick and silent if nothing is missing.  Otherwise installs as root or by
 # sudo without a password; where neither is possible, prints the command to run
-# and exits 1.  A package counts as there if its command or file is, however
+# and exits 1.  A package counts as installed if its command or file exists, however
 # it got there.
 set -u
 
@@ -107,7 +107,7 @@ glibc) wanted=$build$glibc ;;
 	;;
 esac
 
-# Where root's programs are; a user's PATH may lack it.
+# A user's PATH may lack the directories of root's programs.
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=
@@ -146,7 +146,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 1
 fi
 
-# Some packages bring a service, which the tests start themselves if at all.
+# Some packages start a service; the tests start it themselves if they need it.
 # invoke-rc.d and deb-systemd-invoke ask this file first; 101 means no.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
@@ -162,12 +162,12 @@ printf 'deps.sh: installing%s\n' "$missing" >&2
 log=$(mktemp) || exit 1
 install()
 {
-	# The list is words on purpose.
+	# $missing is split into words on purpose.
 	# shellcheck disable=SC2086
 	apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1
 }
 
-# Packages may have moved on since the lists were fetched, if they ever were.
+# The package lists may be missing, or older than the packages on the servers.
 if ! apt-get update -q >"$log" 2>&1; then
 	tail -n 5 "$log" >&2
 	echo 'deps.sh: apt-get update failed; trying with the lists that are here' >&2

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/dev/gen-options.c - the man page's list of options, from runtime/base/options.def.
- * Refuses what the compiler lets through, by the line; gen-options.sh builds and runs it.
+ * scripts/dev/gen-options.c - prints the man page's list of options, from
+ * runtime/base/options.def. Reports, line by line, mistakes in options.def that the compiler
+ * accepts. gen-options.sh builds and runs it.
  */
 #include <ctype.h>
 #include <stdio.h>

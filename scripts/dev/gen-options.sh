@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/gen-options.sh - the man page's list of options, which gen-options.c makes from
+# scripts/dev/gen-options.sh - updates the man page's list of options; gen-options.c makes it from
 # runtime/base/options.def.
 #
-#	--check		options.def is right, and the man page up to date; else exit 1
-#	--update	make the man page so
+#	--check		checks that options.def is right and the man page up to date; else exits 1
+#	--update	updates the man page
 #
 # The man page holds the list between the lines
 #	.\" options begin and .\" options end

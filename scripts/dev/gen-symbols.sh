@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/gen-symbols.sh - what is generated from preload/symbols.def and preload/topics.def.
+# scripts/dev/gen-symbols.sh - generates files from preload/symbols.def and preload/topics.def.
 #
 #	--exports	the version script of libfiberize.so.  It has no named version node,
 #			because that would silently disable interposition.

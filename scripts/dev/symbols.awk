@@ -12,7 +12,7 @@
 #	alias|LINE|ALIAS|NAME
 #	libc|LINE|NAME|RUNG|TOPIC
 #
-# What is wrong with a line is told on standard error, as "NAME: FILE:LINE: what, and what to
+# A wrong line is reported on standard error, as "NAME: FILE:LINE: what, and what to
 # do", once per line; then the exit status is 1.
 
 # What is wrong with a line, or "".

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/system-calls.sh LIBC - which functions that an x86-64 libc exports make which system
-# calls themselves: lines "FUNCTION CALL", "unknown" for a call whose number is not seen.
+# scripts/dev/system-calls.sh LIBC - prints which exported functions of an x86-64 libc make which
+# system calls directly: lines "FUNCTION CALL", with "unknown" for a call whose number is not found.
 set -u
 export LC_ALL=C
 libc=${1?usage: system-calls.sh LIBC}
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# START SIZE NAME; libc's own business is GLIBC_PRIVATE.
+# START SIZE NAME; symbols of version GLIBC_PRIVATE are libc's own.
 readelf -W --dyn-syms "$libc" | awk '
 	($4 == "FUNC" || $4 == "IFUNC") && $7 != "UND" && $8 !~ /GLIBC_PRIVATE/ {
 		sub(/@.*/, "", $8)
@@ -53,7 +53,7 @@ objdump -d --no-show-raw-insn "$libc" | awk -v at="$work/at" -v numbers="$work/n
 		rax = number(rax)
 	}
 	/xor +%eax,%eax/ { rax = 0 }
-	# What follows the end is some static function.
+	# Code after the end of the function belongs to a static function.
 	/\tsyscall/ && here != "" {
 		address = $1
 		sub(/:/, "", address)

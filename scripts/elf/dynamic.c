@@ -91,7 +91,7 @@ bool object_read_dynamic(struct object *o)
 
 /* ---- versions ----------------------------------------------------------- */
 
-/* Each entry of a version section is linked to the next by a distance in bytes. */
+/* The first entry of a version section; each entry holds the distance in bytes to the next. */
 static const unsigned char *version_table(const struct object *o, int64_t tag, uint64_t *ret_size)
 {
 	struct dynamic d;

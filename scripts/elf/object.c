@@ -66,7 +66,7 @@ const char *object_string_at(const struct object *o, uint64_t index)
 
 static bool has_go_note(const struct object *o, const GElf_Phdr *ph)
 {
-	/* Elf64_Nhdr: size of the name, of the description, type; then "Go\0\0". */
+	/* Elf64_Nhdr: size of the name, size of the description, type; then "Go\0\0". */
 	enum { GO_BUILD_ID = 4 };
 	const uint64_t longest = 65536;
 	const unsigned char *notes = NULL;
@@ -99,7 +99,7 @@ static void read_interpreter(struct object *o, const GElf_Phdr *ph)
 		o->interpreter = strdup(text);
 }
 
-/* Go's linker may leave out the note, but not this. */
+/* Go's linker may leave out the note, but not this section. */
 static bool has_go_section(const struct object *o)
 {
 	Elf_Scn *section = NULL;
@@ -129,7 +129,7 @@ struct object *object_open(const char *path)
 		return NULL;
 	elf_version(EV_CURRENT);
 	o->path = strdup(path);
-	/* A FIFO must not make us wait. */
+	/* O_NONBLOCK: open must not wait for the other end of a FIFO. */
 	o->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (!o->path || o->fd < 0) {
 		int err = errno;

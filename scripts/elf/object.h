@@ -5,10 +5,10 @@
 /*
  * scripts/elf/object.h - one ELF file, as the dynamic loader sees it.
  *
- * Everything is found by program headers and the dynamic section, because that
- * is what the loader goes by; section headers only help where those do not tell
- * how many symbols there are.  Any file may be handed in: whatever it says about
- * itself is checked against its size by libelf, and loops have an end.
+ * All data is found by program headers and the dynamic section, because that
+ * is what the loader uses; section headers only help where these do not tell
+ * how many symbols there are.  Any file may be handed in: libelf checks what it says
+ * about itself against its size, and every loop is bounded.
  */
 
 #include <gelf.h>
@@ -22,7 +22,7 @@ struct object {
 	int fd;
 	Elf *elf;
 
-	/* object_open */
+	/* set by object_open() */
 	int elf_class;			/* ELFCLASS*; ELFCLASSNONE: no ELF file at all */
 	GElf_Ehdr header;
 	bool has_headers;		/* a program header that can be read */
@@ -30,9 +30,9 @@ struct object {
 	char *interpreter;
 	bool go;
 
-	/* object_read_dynamic; the strings are the file's, valid until object_close */
+	/* set by object_read_dynamic(); the strings are the file's, valid until object_close() */
 	bool has_dynamic;
-	const char *damage;		/* what is wrong with it, or NULL */
+	const char *damage;		/* what is wrong with the file, or NULL */
 	const char *soname, *rpath, *runpath;
 	const char **needed;
 	size_t needed_count;
@@ -53,30 +53,30 @@ struct object {
  */
 struct object *object_open(const char *path);
 
-/* Needs, search paths and symbols of a 64-bit file.  False if it is damaged. */
+/* Read needs, search paths and symbols of a 64-bit file. Returns false if the file is damaged. */
 bool object_read_dynamic(struct object *o);
 
 void object_close(struct object *o);
 
-/* Call visit for each name that it takes from other objects. */
+/* Call visit for each name that o imports. */
 void object_each_import(const struct object *o, void (*visit)(const char *name, void *arg),
 			void *arg);
 
-/* Does it define name for others? */
+/* Does o export name? */
 bool object_exports(const struct object *o, const char *name);
 
-/* Names of versions that it wants from the object of that soname. */
+/* Call visit for each version that o needs of the object with this soname. */
 void object_each_version_needed(const struct object *o, const char *soname,
 				void (*visit)(const char *version, void *arg), void *arg);
 
-/* Does it define that version? */
+/* Does o define this version? */
 bool object_defines_version(const struct object *o, const char *version);
 
-/* Call visit for each part of it that is executable. */
+/* Call visit for each executable part of o. */
 void object_each_code(const struct object *o,
 		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg);
 
-/* What people call an EM_ value. */
+/* The common name of a machine (EM_ value). */
 const char *machine_name(unsigned machine);
 
 #endif

@@ -20,13 +20,13 @@ static void note_number(struct raw_calls *calls, uint32_t number)
 		calls->numbers[calls->number_count++] = number;
 }
 
-enum { NUMBERS = 512 };			/* more system calls than there are */
+enum { NUMBERS = 512 };			/* more than there are system calls */
 
 /*
- * syscall is 0f 05, two bytes that are often a part of something else.  It counts
- * where the number is loaded shortly before, or the result is looked at as one of
- * the kernel's: compared with -4095 or -4096.  Before the upper half of a small
- * displacement they are its lower half: 00 00, ff ff and neighbours.
+ * The instruction syscall is 0f 05, two bytes that often are part of another instruction. They
+ * count if the number is loaded shortly before them, or if the result is compared, as the
+ * kernel's results are, with -4095 or -4096. If they are followed by the upper half of a small
+ * displacement (00 00, ff ff and neighbours), they are its lower half and do not count.
  */
 static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls *calls)
 {
@@ -69,7 +69,7 @@ static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls
 	}
 }
 
-/* svc #0 is a word of its own; x8 or w8 holds the number. */
+/* svc #0 is one instruction word; x8 or w8 holds the number. */
 static void scan_aarch64(const unsigned char *code, size_t size, struct raw_calls *calls)
 {
 	const uint32_t svc = 0xd4000001, movz_x8 = 0xd2800008, movz_w8 = 0x52800008;

@@ -3,15 +3,15 @@
 #define ELF_RAW_CALLS_H
 
 /*
- * scripts/elf/raw_calls.h - raw system calls of an object: instructions that enter the
- * kernel behind libc's back.
+ * scripts/elf/raw_calls.h - finds raw system calls in an object: instructions that enter the
+ * kernel without libc.
  */
 
 #include "object.h"
 
 struct raw_calls {
-	unsigned sites;			/* whose number is known, or that look like one */
-	uint32_t numbers[64];		/* each number once; at most as many as fit */
+	unsigned sites;			/* calls whose number is known, or that look like one */
+	uint32_t numbers[64];		/* each number once, as many as fit */
 	unsigned number_count;
 };
 

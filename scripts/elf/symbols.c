@@ -18,7 +18,7 @@ static uint32_t word_at(const unsigned char *p)
 /* DT_GNU_HASH, in words: this header, a Bloom filter, buckets, chains. */
 struct gnu_hash {
 	uint32_t buckets, first_symbol, bloom_words;
-	uint64_t start;			/* of the buckets */
+	uint64_t start;			/* index of the first bucket, in words */
 };
 
 static uint32_t hash_word(const struct object *o, uint64_t i)
@@ -39,7 +39,10 @@ static bool read_gnu_hash(const struct object *o, struct gnu_hash *ret)
 	return ret->buckets > 0 && ret->start + ret->buckets <= o->gnu_hash_words;
 }
 
-/* The table does not say how many symbols there are: the last chain's end does. */
+/*
+ * Count the symbols: the table does not hold their number, but the last chain ends at the last
+ * symbol.
+ */
 static size_t count_by_gnu_hash(const struct object *o)
 {
 	struct gnu_hash h;
@@ -75,7 +78,10 @@ void object_find_symbols(struct object *o, const struct dynamic *d)
 	const unsigned char *hash;
 
 	if (object_find_address(o, object_dynamic_value(d, DT_GNU_HASH), &offset, &room)) {
-		/* Its end is not known; what is loaded behind it does no harm. */
+		/*
+		 * The end of the table is not known; reading what is loaded after it does no
+		 * harm.
+		 */
 		o->gnu_hash = object_piece(o, offset, room);
 		o->gnu_hash_words = o->gnu_hash ? room / 4 : 0;
 		count = count_by_gnu_hash(o);
@@ -83,7 +89,7 @@ void object_find_symbols(struct object *o, const struct dynamic *d)
 	if (object_find_address(o, object_dynamic_value(d, DT_HASH), &offset, &room) && room >= 8 &&
 	    (hash = object_piece(o, offset, 8)) && word_at(hash + 4) > count)
 		count = word_at(hash + 4);
-	/* Without exports, GNU's table counts nothing. */
+	/* The GNU hash table counts nothing if there are no exports. */
 	size = count_by_section(o);
 	if (size > count)
 		count = size;

@@ -23,12 +23,15 @@ const struct fz_option bench_options[BENCH_COUNT] = {
 };
 
 struct bench {
-	const char *mode;			/* what the load is */
+	const char *mode;			/* http, echo or load */
 	const char *value[BENCH_COUNT];		/* NULL: not given */
 	bool force, no_profiles;
 };
 
-/* Returns how many words the option is, or 0 if it is none. */
+/*
+ * Take one of the options in bench.def. Returns how many words it takes, 0 if words[0] is no
+ * such option.
+ */
 static int bench_option(struct bench *b, char **words)
 {
 	size_t length = strcspn(words[0], "=");
@@ -73,7 +76,7 @@ static int one_option(struct settings *s, struct bench *b, char **words)
 	return count;
 }
 
-/* The program and its arguments. */
+/* Read all options. Returns the program and its arguments. */
 static char **all_options(struct settings *s, struct bench *b, char **words)
 {
 	while (*words && **words == '-') {
@@ -84,11 +87,11 @@ static char **all_options(struct settings *s, struct bench *b, char **words)
 		words += one_option(s, b, words);
 	}
 	if (!*words)
-		die(EXIT_USAGE, "bench what? fiberize bench [options] -- PROGRAM [ARGS]");
+		die(EXIT_USAGE, "bench: no program; fiberize bench [options] -- PROGRAM [ARGS]");
 	return words;
 }
 
-/* ---- what a run would refuse is refused before the first round ----------- */
+/* ---- refuse what a run would refuse, before the first round -------------- */
 
 static void look_at(const struct settings *s, const struct bench *b, const char *name)
 {
@@ -101,7 +104,7 @@ static void look_at(const struct settings *s, const struct bench *b, const char 
 		die(EXIT_BENCH, "%s", p.native);
 	if (p.dormant)
 		fprintf(stderr, "fiberize bench: %s\n", p.dormant);
-	/* The native side shall be native, also where everything is preloaded. */
+	/* The native side must be native, even where LD_PRELOAD is set for all programs. */
 	others = run_preloaded_by_others(library->path);
 	if (*others)
 		setenv("LD_PRELOAD", others, 1);

@@ -3,8 +3,8 @@
 #define LAUNCH_BENCH_H
 
 /*
- * scripts/launch/bench.h - "fiberize bench": its options, and what it starts
- * (scripts/bench/bench.sh).
+ * scripts/launch/bench.h - "fiberize bench": reads its options and starts
+ * scripts/bench/bench.sh.
  */
 
 #include <stdbool.h>
@@ -17,13 +17,13 @@ enum bench_option_id {
 	BENCH_COUNT
 };
 
-/* What --help calls the value of each, and what each is. */
+/* For each option: what --help calls its value, and its description. */
 extern const char *const bench_arguments[BENCH_COUNT];
 extern const struct fz_option bench_options[BENCH_COUNT];
 
 /*
- * Read the options in words, the settings' among them, which end at the program, and become
- * the script.
+ * Read the options in words, up to the program; the launcher's own options may be among them.
+ * Then become the script.
  */
 _Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words);
 

@@ -31,14 +31,14 @@ const char *installed_self(void)
 	static char *self;
 
 	if (!self)
-		/* By what the kernel was told to execute: there may be no /proc. */
+		/* From the auxiliary vector, because /proc may be missing. */
 		self = realpath((const char *)getauxval(AT_EXECFN), NULL);
 	if (!self)
 		die(EXIT_OTHER, "cannot find the directory that fiberize is in");
 	return self;
 }
 
-/* A name relative to the launcher's directory. */
+/* The path of a file whose name is relative to the launcher's directory. */
 static char *beside(const char *name)
 {
 	const char *self = installed_self();
@@ -79,7 +79,10 @@ struct object *installed_library(const char *named)
 	if (access(found, F_OK) != 0)
 		die(CODE_LIBRARY, "%s: no such library (FIBERIZE_LIBRARY, --library or a profile)",
 		    found);
-	/* The program may change its directory and exec others. */
+	/*
+	 * An absolute path, because the program may change its directory and exec other
+	 * programs.
+	 */
 	path = realpath(found, NULL);
 	if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
 	    access(path, R_OK) != 0)

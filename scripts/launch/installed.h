@@ -3,22 +3,22 @@
 #define LAUNCH_INSTALLED_H
 
 /*
- * scripts/launch/installed.h - where the launcher's parts are: below the directory that it is
- * itself in, installed (../lib/fiberize, ../libexec/fiberize) or as make leaves them.
- * The texts are the process's for good.
+ * scripts/launch/installed.h - finds the launcher's parts, relative to the launcher's own
+ * directory: installed (../lib/fiberize, ../libexec/fiberize) or as make leaves them. The
+ * returned texts live as long as the process.
  */
 
 #include "scripts/elf/object.h"
 
-/* The launcher's own file. */
+/* The path of the launcher's own file. */
 const char *installed_self(void);
 
-/* The directory of what "fiberize bench" is made of. */
+/* The directory of the scripts and tools of "fiberize bench". */
 const char *installed_libexec(void);
 
 /*
- * The library to be preloaded: named, or, if that is NULL, the one that belongs to the
- * launcher.  What cannot be preloaded ends the process with CODE_LIBRARY.
+ * Open the library to be preloaded: named, or, if named is NULL, the launcher's own. Ends the
+ * process with CODE_LIBRARY if the file cannot be preloaded.
  */
 struct object *installed_library(const char *named);
 

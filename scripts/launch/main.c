@@ -7,13 +7,13 @@
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
- * process id, signals, exit status and standard streams are PROGRAM's own.  What a preloaded
- * library cannot reach is refused first, each kind with a message and an exit code of its own.
+ * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
+ * preloaded library cannot reach is refused; each reason has a message and an exit code.
  *
  *	settings	flags, variables and profiles; runtime/base/options.def has the list
  *	installed	the library and the other parts
- *	run		the program: found, judged (scripts/check/), started
- *	bench		the options of "fiberize bench", whose work scripts/bench/bench.sh does
+ *	run		finds, judges (scripts/check/) and starts the program
+ *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
  *	usage		what --help prints
  *	say		messages, exit codes
  */
@@ -46,7 +46,7 @@ static _Noreturn void wrong_check(const char *what, const char *why)
 	die(EXIT_USAGE, "check: %s%s; fiberize check [--json] [--] PROGRAM", what, why);
 }
 
-/* Its program, which must be the last word. */
+/* Read the options of "check". Returns the program, which must be the last word. */
 static const char *check_options(char **words, bool *ret_json)
 {
 	*ret_json = false;
@@ -85,7 +85,7 @@ static _Noreturn void check(struct command *c, char **words)
 	if (!c->no_profiles)
 		settings_from_profiles(s, name);
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
-	/* It tells what a run would do. */
+	/* check reports what a run would do, so it needs the environment of a run. */
 	settings_export(s);
 	report_make(name, library, &r);
 	r.profiles = &s->profiles;

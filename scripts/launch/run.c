@@ -17,10 +17,10 @@ void run_find(const char *name, const struct object *library, bool force, struct
 	message = ret->message ? ret->message : ret->kind;
 	if (ret->code == CODE_OK)
 		return;
-	/* What is not there cannot be forced to be. */
+	/* --force cannot start a program that does not exist. */
 	if (!force || ret->code > CODE_NOEXEC || !ret->path)
 		die(ret->code, "%s", message);
-	say("%s; started all the same", message);
+	say("%s; started nevertheless (--force)", message);
 }
 
 /* ---- LD_PRELOAD --------------------------------------------------------- */
@@ -52,7 +52,7 @@ char *run_preloaded_by_others(const char *library)
 	return others;
 }
 
-/* What LD_PRELOAD shall be; NULL: not touched.  To be freed. */
+/* The new value of LD_PRELOAD, to be freed; NULL: leave LD_PRELOAD as it is. */
 static char *preload(const struct program *p, const char *library)
 {
 	char *others, *list;
@@ -68,7 +68,7 @@ static char *preload(const struct program *p, const char *library)
 
 /* ---- a dry run ---------------------------------------------------------- */
 
-/* As a shell would read it as one word. */
+/* Print word so that a shell reads it as one word. */
 static void put_quoted(const char *word)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -128,7 +128,7 @@ static void set_variable(const char *name, const char *value)
 		die(EXIT_OTHER, "no memory for the environment");
 }
 
-/* What the kernel does not know is a script of the shell's. */
+/* Start a file whose format the kernel does not know: as a shell does, as a script of /bin/sh. */
 static void exec_by_shell(const char *path, char **words)
 {
 	size_t count = 0;
@@ -160,8 +160,9 @@ _Noreturn void run_exec(const struct settings *s, const struct program *p, const
 	settings_export(s);
 	if (list) {
 		/*
-		 * Exec keeps the process id: the library knows whom to tell if it must stay idle,
-		 * and which process is the one that shall be dormant.
+		 * Exec keeps the process id. By this variable the library knows that the
+		 * launcher started this process, so that it reports why it stays idle, and
+		 * whether it must be dormant in this process.
 		 */
 		snprintf(launched, sizeof(launched), "%d%s", (int)getpid(),
 			 p->dormant ? " dormant" : "");
@@ -169,7 +170,7 @@ _Noreturn void run_exec(const struct settings *s, const struct program *p, const
 		set_variable("LD_PRELOAD", list);
 	}
 	execv(p->path, words);
-	/* What looks damaged is by no means a script. */
+	/* A file that looks like a damaged ELF file is not a script. */
 	if (errno == ENOEXEC && p->code != CODE_NOEXEC)
 		exec_by_shell(p->path, words);
 	die(errno == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC, "%s: %s", p->path, strerror(errno));

@@ -3,8 +3,8 @@
 #define LAUNCH_RUN_H
 
 /*
- * scripts/launch/run.h - from a program's name to its exec: is it one that the library helps,
- * what is set for it, and how it is started.
+ * scripts/launch/run.h - from a program's name to its exec: finds the program, asks whether the
+ * library can help it, sets its environment, and starts it.
  */
 
 #include <stdbool.h>
@@ -13,18 +13,19 @@
 #include "settings.h"
 
 /*
- * Find the program and refuse what the library cannot help: ends the process with the
- * code for it.  With force all is let through that could be started, with a message.
+ * Find the program. If the library cannot help it, end the process with a message and the exit
+ * code for the reason. With force, only print the message, if the program can be started at
+ * all.
  */
 void run_find(const char *name, const struct object *library, bool force, struct program *ret);
 
-/* LD_PRELOAD's words but for the library and other copies of it; to be freed. */
+/* LD_PRELOAD without this library and other copies of it; to be freed. */
 char *run_preloaded_by_others(const char *library);
 
-/* The plan as one command for a shell, on standard output. */
+/* Print what run_exec() would do, as one shell command, on standard output. */
 void run_show(const struct settings *s, const struct program *p, const char *library, char **words);
 
-/* Become the program, words being its name and arguments. */
+/* Become the program; words are its name and arguments. */
 _Noreturn void run_exec(const struct settings *s, const struct program *p, const char *library,
 			char **words);
 

@@ -76,7 +76,7 @@ static _Noreturn void die_of_unknown(const char *name, size_t length)
 		strcat(known, " ");
 		strncat(known, fz_options[i].variable, 62);
 	}
-	die(EXIT_USAGE, "%.*s: no such option; there are%s", (int)length, name, known);
+	die(EXIT_USAGE, "%.*s: no such option; the options are%s", (int)length, name, known);
 }
 
 void settings_from_environment(struct settings *s)
@@ -87,7 +87,7 @@ void settings_from_environment(struct settings *s)
 		char allowed[FZ_OPTION_TEXT];
 		uint64_t number;
 
-		/* The mark of a launcher that became this one: preload/init.c. */
+		/* The mark of a launcher that has become this process: preload/init.c. */
 		if (!starts(*entry, "FIBERIZE_") || !(*entry)[length] ||
 		    starts(*entry, "FIBERIZE_LAUNCHED="))
 			continue;
@@ -119,7 +119,10 @@ static int is_profile(const struct dirent *d)
 	return *d->d_name != '.' && length > 5 && strcmp(d->d_name + length - 5, ".conf") == 0;
 }
 
-/* Those in a folder, in the order of their names; none if it cannot be read. */
+/*
+ * Read the profiles in a folder, in the order of their names. A folder that cannot be read has
+ * none.
+ */
 static void read_folder(struct settings *s, const char *folder, const char *program)
 {
 	struct dirent **names;

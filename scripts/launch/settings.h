@@ -3,9 +3,9 @@
 #define LAUNCH_SETTINGS_H
 
 /*
- * scripts/launch/settings.h - which options are set, by flags, by the environment and by
- * profiles.  Each fills in what is not set yet, so that the first one holds.  What cannot be
- * ends the process with EXIT_USAGE and a message that names it.
+ * scripts/launch/settings.h - which options are set: by flags, by the environment and by
+ * profiles. Each source sets only options that are not set yet, so the first one wins. An
+ * invalid option or value ends the process with EXIT_USAGE and a message that names it.
  */
 
 #include "runtime/base/options.h"
@@ -13,24 +13,24 @@
 
 struct settings {
 	const char *value[FZ_OPTION_COUNT];	/* as it was written; NULL: not set */
-	struct profiles profiles;		/* own what of the texts is from profiles */
+	struct profiles profiles;		/* owns the texts that come from profiles */
 };
 
 /*
- * An option among flags: a word, and the next if it has a value there.  Returns how many
- * words it is, 0 if it is none of the library's.
+ * Take one flag of the library's options: words[0], and words[1] if that is its value. Returns
+ * how many words it takes, 0 if words[0] is no such flag.
  */
 int settings_from_flag(struct settings *s, char **words);
 
-/* The option's value out of the flag that words begins with; sets *ret_words to how many it is. */
+/* The value of option o, whose flag words begins with; sets *ret_words to the number of words. */
 const char *flag_value(const struct fz_option *o, char **words, int *ret_words);
 
 void settings_from_environment(struct settings *s);
 
-/* From all profiles that name the program. */
+/* Take the options from all profiles that name the program. */
 void settings_from_profiles(struct settings *s, const char *program);
 
-/* Into the environment, for the library and for what is started. */
+/* Export all set options into the environment, for the library and for child processes. */
 void settings_export(const struct settings *s);
 
 #endif

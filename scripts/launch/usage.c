@@ -42,22 +42,22 @@ void usage_run(FILE *out)
 	      "       fiberize [options] check [--json] [--] PROGRAM\n"
 	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
 	      "\n"
-	      "Runs PROGRAM with its threads as fibers; tells whether that will work, and what\n"
-	      "it will be good for; or measures what that is worth (fiberize bench --help).\n"
+	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
+	      "PROGRAM gains by it (check); or measures the gain (fiberize bench --help).\n"
 	      "\n", out);
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		put_option(&fz_options[i], out);
 	fputs("      --dry-run\n"
-	      "        print what would be set and run, and do not run it\n"
+	      "        print the environment and command that would run PROGRAM; run nothing\n"
 	      "      --force\n"
-	      "        start also what would be refused\n"
+	      "        start PROGRAM even if fiberize would refuse it\n"
 	      "      --no-profiles\n"
 	      "        do not read ~/.config/fiberize/*.conf and /etc/fiberize/*.conf\n"
 	      "  -h, --help\n"
 	      "  -V, --version\n"
 	      "\n"
-	      "The environment variables FIBERIZE_PROCESSORS and so on say the same.\n"
-	      "Exit codes: PROGRAM's own, or 1 something else, 2 bad option, variable or\n"
+	      "The environment variables FIBERIZE_PROCESSORS and so on set the same options.\n"
+	      "Exit codes: PROGRAM's own, or 1 another failure, 2 bad option, variable or\n"
 	      "profile, 115 no usable library, 116 static, 117 32-bit, 118 other machine, 119\n"
 	      "not glibc, or too old, 120 set-user-ID, set-group-ID or file capabilities, 126\n"
 	      "not executable, 127 not found.\n", out);
@@ -67,12 +67,12 @@ void usage_check(FILE *out)
 {
 	fputs("usage: fiberize check [--json] [--] PROGRAM\n"
 	      "\n"
-	      "Tells what kind of program it is, whether fiberize will do it good, and what\n"
+	      "Reports what kind of program PROGRAM is, whether it gains by fiberize, and what\n"
 	      "becomes of its calls that may wait.  Starts nothing.\n"
 	      "\n"
-	      "  --json     the same as one JSON object\n"
+	      "  --json     print the report as one JSON object\n"
 	      "\n"
-	      "Exit code: 0, or that with which fiberize would refuse PROGRAM.\n", out);
+	      "Exit code: 0, or the code with which fiberize would refuse PROGRAM.\n", out);
 }
 
 void usage_bench(FILE *out)
@@ -80,7 +80,7 @@ void usage_bench(FILE *out)
 	fputs("usage: fiberize [options] bench [options] -- PROGRAM [ARGS]\n"
 	      "\n"
 	      "Starts PROGRAM natively and under fiberize, alternately, drives it with a load\n"
-	      "over TCP, and prints what each did and what it cost.\n"
+	      "over TCP, and prints the throughput, latency and cost of each side.\n"
 	      "\n"
 	      "  --http\n"
 	      "        the load is wrk, GET over HTTP/1.1 keep-alive (default)\n"
@@ -96,8 +96,8 @@ void usage_bench(FILE *out)
 		fputc('\n', out);
 	}
 	fputs("\n"
-	      "The options of fiberize itself but --dry-run may stand here as well, and are\n"
-	      "for the fiberized side.\n"
+	      "The options of fiberize itself, except --dry-run, may be given here, too; they\n"
+	      "apply to the fiberized side.\n"
 	      "\n"
 	      "Exit codes: as for fiberize, and 110 PROGRAM ended too early, 111 it never\n"
 	      "listened, 112 the load failed, 113 the load gave no figures, 114 bench cannot\n"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/deb.sh VERSION BUILD - BUILD/fiberize_VERSION_ARCH.deb, of what
-# "make install" puts below /usr.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL say
-# whose package it is.
+# scripts/package/deb.sh VERSION BUILD - builds BUILD/fiberize_VERSION_ARCH.deb from the files that
+# "make install" puts below /usr.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL name the
+# maintainer.
 set -eu
 umask 022
 version=$1
@@ -26,7 +26,7 @@ strip --remove-section=.comment --remove-section=.note "$tree/usr/bin/fiberize" 
 	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client"
 gzip -9n "$tree"/usr/share/man/man*/*
 
-# A change of the source is a change of the package: its last commit's time, or now.
+# The date in the changelog: the time of the last commit, or now.
 when=$(git log -1 --format=%cd --date=rfc2822 2>/dev/null) || when=
 [ -n "$when" ] || when=$(LC_ALL=C date -R)
 gzip -9n >"$doc/changelog.gz" <<CHANGELOG

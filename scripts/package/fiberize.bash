@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  The options and their values
-# are those that fiberize --help and fiberize bench --help list.
+# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  Options and their values come
+# from fiberize --help and fiberize bench --help.
 
-# The lines of flags in the help of "fiberize $1": "-p --processors N", "--stats --no-stats".
+# Prints the lines of flags in the help of "fiberize $1": "-p --processors N", "--stats --no-stats".
 _fiberize_flags()
 {
 	fiberize "$@" --help 2>/dev/null | sed -n '/^ \{2,6\}-/{s/, / /g;p}'
 }
 
-# The words that the option $1 may have, as fiberize --help has them in brackets.
+# Prints the words that the option $1 may have; fiberize --help has them in brackets.
 _fiberize_words()
 {
 	fiberize --help 2>/dev/null |
@@ -18,7 +18,7 @@ _fiberize_words()
 		sed 's/ or / /; s/,/ /g'
 }
 
-# What could be the value of $2, which --help calls $1.
+# Completes $2, a value that --help calls $1.
 _fiberize_value()
 {
 	case $1 in
@@ -46,13 +46,13 @@ _fiberize()
 			[[ $value = -* || $flag != -* ]] || values[$flag]=$value
 		done
 	done < <(_fiberize_flags; _fiberize_flags bench)
-	# Behind the program's name, it is that program's affair.
+	# Words after the program's name belong to that program.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
 		--) i=$((i + 1)); break ;;
 		-*)
-			# The next word, or the one behind =, which is a word here.
+			# The value is the next word, or the word after a word "=".
 			if [ "${COMP_WORDS[i + 1]}" = = ]; then
 				i=$((i + 2))
 			elif [ -n "${values[$word]-}" ]; then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/cancel_race.sh [ROUNDS] - cancellation loses nothing: no byte that a call has
-# taken, none that it has sent without saying so (tests/helpers/cancel_race.c).
+# tests/scripts/cancel_race.sh [ROUNDS] - cancellation loses no byte: none that a call has
+# received, none that it has sent without reporting it (tests/helpers/cancel_race.c).
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"

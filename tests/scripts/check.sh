@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/check.sh [all] - "fiberize check": known programs, made ones, damaged ones,
-# and what /usr/bin and /usr/sbin hold: a part of it, or with "all" the whole.
+# tests/scripts/check.sh [all] - "fiberize check" on known, generated and damaged programs,
+# and on programs in /usr/bin and /usr/sbin: a sample, or with "all" all of them.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -190,7 +190,7 @@ fi
 
 says "$work/loop" '.verdict + ": " + .reason' 'will not gain: event loop'
 says "$work/computes" .verdict 'will not gain'
-says "$work/computes" .reason 'threads that compute (OpenMP)'
+says "$work/computes" .reason 'its threads are CPU-bound (OpenMP)'
 for file in uses by-rpath; do
 	says "$work/$file" '.objects[] | select(.path | endswith("libraw.so")) |
 		.raw_system_calls | tojson' '{"sites":1,"waiting":["futex"]}'
@@ -198,15 +198,15 @@ for file in uses by-rpath; do
 	says "$work/$file" '.not_found | tojson' '[]'
 done
 says "$work/lost" '.not_found | tojson' '["libraw.so"]'
-says "$work/lost" .advice 'install what was not found: without, it does not start'
+says "$work/lost" .advice 'install what was not found: the program does not start without it'
 export LD_LIBRARY_PATH="$work/elsewhere:$work/lib/deep"
 says "$work/lost" '.not_found | tojson' '[]'
 unset LD_LIBRARY_PATH
-says "$work/own" .reason 'it has a pthread_create of its own, which comes before ours'
+says "$work/own" .reason 'it defines pthread_create itself, so fiberize does not see its threads'
 says "$work/own" '.objects[0].own | tojson' '["pthread_create"]'
 says "$work/go" '.kind' 'Go, dynamic'
 says "$work/go" '.verdict + ": " + .reason' \
-	'will not gain: Go: goroutines are what fiberize would make of its threads'
+	'will not gain: Go: its goroutines are what fibers are: threads of its own in user space'
 exits 0 "$work/go"
 says "$work/static-go" '.kind' 'Go, static'
 exits 116 "$work/static-go"

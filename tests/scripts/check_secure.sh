@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/check_secure.sh - "fiberize check": programs that the kernel starts in a way of
-# its own, set-user-ID and its like, and formats that it has been told of (binfmt_misc).
+# tests/scripts/check_secure.sh - "fiberize check" on programs that the kernel starts in a special
+# way: set-user-ID and the like, and registered formats (binfmt_misc).
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/coexist.sh [GROUP...] - fiberize next to other libraries and tools, under
-# limits, and where much is missing.  Groups: preload names debuggers sanitizers
+# tests/scripts/coexist.sh [GROUP...] - fiberize together with other libraries and tools, under
+# resource limits, and in incomplete environments.  Groups: preload names debuggers sanitizers
 # limits places.
 #
 # Words are split on purpose, and much is expanded by an inner shell:
@@ -144,7 +144,7 @@ group_sanitizers()
 		$CC -O1 -g -fsanitize=$kind -pthread -o "$work/$kind" -Itests/programs \
 			tests/helpers/work.c || { fails "$name" 'does not compile'; continue; }
 		succeeds "$name" "$fiberize" "$work/$kind"
-		has "$name: the message" "$work/err" "^fiberize: $work/$kind: has $name in it.*natively\$"
+		has "$name: the message" "$work/err" "^fiberize: $work/$kind: contains $name, .*natively\$"
 		"$fiberize" --dry-run "$work/$kind" >"$work/out" 2>&1
 		has "$name: dry run" "$work/out" "^env $work/$kind\$"
 	done

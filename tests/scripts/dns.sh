@@ -3,7 +3,7 @@
 #
 # tests/scripts/dns.sh - 200 threads look up names at once, with a name server that answers
 # none of them before all have asked (tests/helpers/dns_double.c): natively, as fibers, on one
-# processor, without redirection, and where redirection is refused.  Nobody may wait for
+# processor, without redirection, and where redirection is refused.  No thread may wait for
 # another, and all answers are those of the native run.
 
 # shellcheck source=tests/lib/judge.inc

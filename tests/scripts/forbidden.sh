@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/forbidden.sh - io_uring forbidden by a seccomp filter, as in a
-# container: fibers wait by epoll, the program's answers are the same, and whoever
-# asks is told why.
+# container: fibers wait by epoll, the program's output does not change, and
+# --verbose reports the reason.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/launcher_bench_errors.sh - "fiberize bench": bad options, servers and loads; that nothing is left of it.
+# tests/scripts/launcher_bench_errors.sh - "fiberize bench": bad options, servers and loads; no process or file is left.
 #
 # Much is expanded by an inner shell or by jq, hence:
 # shellcheck disable=SC2016
@@ -22,7 +22,7 @@ without()
 	done
 }
 
-refused 'bench: no program' 2 '*bench what?*' "$fiberize" bench
+refused 'bench: no program' 2 '*bench: no program*' "$fiberize" bench
 refused 'bench: unknown option' 2 '*--frob: no such option*' "$fiberize" bench --frob -- true
 refused 'bench: option without its value' 2 '*--rounds needs a value*' "$fiberize" bench --rounds
 for flags in '--rounds 0' '--rounds x' '--port 65536' '--wait 0' '--connections -1' \

@@ -47,7 +47,7 @@ for value in 2 yes '' 01; do
 done
 refused 'a value with a newline makes one line' 2 '*=1?2: must be*' \
 	env FIBERIZE_PROCESSORS="1${newline}2" "$fiberize" true
-refused 'unknown variable' 2 '*FIBERIZE_PROCESORS: no such option; there are*FIBERIZE_PROCESSORS*' \
+refused 'unknown variable' 2 '*FIBERIZE_PROCESORS: no such option; the options are*FIBERIZE_PROCESSORS*' \
 	env FIBERIZE_PROCESORS=2 "$fiberize" true
 refused 'unknown variable, lower case' 2 '*FIBERIZE_stats: no such option*' \
 	env FIBERIZE_stats=1 "$fiberize" true

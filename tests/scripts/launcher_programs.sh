@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/launcher_programs.sh - which library and which programs the launcher takes, and what it says of others.
+# tests/scripts/launcher_programs.sh - which library and programs the launcher accepts, and its messages for others.
 #
 # Much is expanded by an inner shell or by jq, hence:
 # shellcheck disable=SC2016
@@ -178,7 +178,7 @@ case $code:$out:$err in
 esac
 run "$fiberize" -v "$work/bin/go"
 case $err in
-"fiberize: $work/bin/go: made by Go, which"*'runs natively'*) pass 'Go: says so if asked' ;;
+"fiberize: $work/bin/go: a Go program, whose"*'runs natively'*) pass 'Go: says so if asked' ;;
 *) fail 'Go: says so if asked' "$err" ;;
 esac
 if [ -x "$build/tests/programs/go_cgo" ]; then
@@ -190,14 +190,14 @@ fi
 run "$fiberize" --force "$work/bin/static"
 same '--force starts a static program' 'hello0' "$out$code"
 case $err in
-*'/static: statically linked'*'; started all the same') pass '--force says so' ;;
+*'/static: statically linked'*'; started nevertheless (--force)') pass '--force says so' ;;
 *) fail '--force says so' "$err" ;;
 esac
 printf '\000echo wrong\n' >"$work/bin/damaged"
 chmod +x "$work/bin/damaged"
 run "$fiberize" --force "$work/bin/damaged"
 same '--force leaves what is damaged to the kernel, not to a shell' \
-	"126:fiberize: $work/bin/damaged: neither a program nor a script; started all the same
+	"126:fiberize: $work/bin/damaged: neither a program nor a script; started nevertheless (--force)
 fiberize: $work/bin/damaged: Exec format error" "$code:$out$err"
 patched unclear 4 '\000'
 refused 'a program of an unclear class' 126 '*/unclear: a damaged program*' \

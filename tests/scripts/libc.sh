@@ -3,8 +3,8 @@
 #
 # tests/scripts/libc.sh [SUITE...] - the programs with other versions of glibc than the one
 # that the library was built with: those of other Debian suites (default: trixie),
-# unpacked below build/, and run by their own loader.  Also a libc that is none of
-# those that we know.
+# unpacked below build/, and run by their own loader.  Also a libc that the library
+# does not know.
 #
 #	FZ_LIBC_PROGRAMS	patterns of the programs to run; '*' is all of them
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/io/epoll_select.c - epoll and select while other threads are busy. */
+/* tests/programs/io/epoll_select.c - epoll and select while other threads are CPU-bound. */
 #include "check.h"
 
 #include <poll.h>

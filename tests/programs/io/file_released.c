@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/file_released.c - what goes with the last reference to an open file is
- * gone when close() has returned: nobody else may hold one because of a transfer that
- * is over.  Seen by flock(), whose lock belongs to the open file.
+ * tests/programs/io/file_released.c - when close() of the last descriptor has returned, the
+ * open file is gone: a completed transfer must not keep a reference. Observed by flock(), whose
+ * lock belongs to the open file.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/io_closed.c - who has got what it waited for and closes the descriptor was
- * the last to have it open: the other end finds nobody.  Also if the kernel thread that
- * made the request is in another call meanwhile.
+ * tests/programs/io/io_closed.c - a thread receives what it waited for and closes the
+ * descriptor; it was the last to have it open, so the other end sees a hang-up. Also if the
+ * kernel thread that made the request is in another call meanwhile.
  */
 #include "check.h"
 

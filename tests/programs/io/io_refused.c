@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/io/io_refused.c - sockets that poll calls ready, and the call has to wait. */
+/*
+ * tests/programs/io/io_refused.c - sockets that poll reports as ready although the call has to
+ * wait.
+ */
 #include "sockets.h"
 
 #include <sys/uio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/io/io_timeouts.c - SO_RCVTIMEO and SO_SNDTIMEO: inherited, of each call and message. */
+/*
+ * tests/programs/io/io_timeouts.c - SO_RCVTIMEO and SO_SNDTIMEO: inherited by accept, applied
+ * to each call and each message.
+ */
 #include "sockets.h"
 
 #include <sys/uio.h>

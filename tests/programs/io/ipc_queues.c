@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/ipc_queues.c - System V and POSIX queues and semaphores of the
- * kernel: who waits lets the others go on, and is answered as ever.
+ * tests/programs/io/ipc_queues.c - the kernel's queues and semaphores, System V and POSIX: a
+ * thread that waits lets the others run, and gets its normal result.
  */
 #include "check.h"
 

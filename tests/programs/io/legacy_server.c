@@ -9,7 +9,7 @@
  *	GET or HEAD /        the body
  *	GET or HEAD /stats   the table of statistics, also printed at the end
  *
- * With -x three more threads sit for as long as it runs where no library sees
+ * With -x three more threads stay, while the server runs, where no library sees
  * them: in a loop, in a read of a silent pipe by an inline system call, in flock.
  *
  * SIGTERM or SIGINT ends it with status 0.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/io/lock_files.c - flock, lockf and fcntl locks that somebody else has. */
+/*
+ * tests/programs/io/lock_files.c - flock, lockf and fcntl locks that another process or thread
+ * holds.
+ */
 #include "check.h"
 
 #include <sys/file.h>

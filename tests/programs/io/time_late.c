@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/time_late.c - whatever waits until a time is never early, and on an
- * idle machine at most 2 ms late.  As this one may be busy, the best of many attempts
- * counts.
+ * tests/programs/io/time_late.c - timed waits never end early, and on an idle machine at most 2
+ * ms late. This machine may be busy, so the best of many attempts counts.
  */
 #include "check.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/libc/mixed_unseen.c - 1000 threads echo while others sit where no
- * library sees them: in a loop, in a system call by an inline instruction, in flock.
- *
- * Nobody lets go of the three before all echo is done and every answer was right.
+ * tests/programs/libc/mixed_unseen.c - 1000 threads echo while three threads stay where no
+ * library sees them: in a loop, in a system call by an inline instruction, in flock. The three
+ * are released only when all echoes are done and every answer was right.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/libc/seccomp_later.c - a sandbox that is closed while threads run: new
- * kernel interfaces answer EPERM from then on, and everything else goes on.
+ * tests/programs/libc/seccomp_later.c - a seccomp filter that is installed while threads run:
+ * new kernel interfaces fail with EPERM from then on, and all else continues.
  */
 #include "check.h"
 

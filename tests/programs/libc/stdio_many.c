@@ -4,7 +4,7 @@
  *
  *	stdio_many [THREADS]		half of them ask, the others answer
  *
- * Nobody asks before all that answer are about to wait: so many wait at once.
+ * No thread asks before all answering threads are about to wait, so that they wait at once.
  */
 #include "check.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/process/exec_basic.c - exec, posix_spawn, system and popen with threads about. */
+/*
+ * tests/programs/process/exec_basic.c - exec, posix_spawn, system and popen while other threads
+ * run.
+ */
 #include "check.h"
 
 #include <spawn.h>

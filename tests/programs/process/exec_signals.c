@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/process/exec_signals.c - what a program that is executed inherits of signals: the
- * caller's mask, what is pending for it and for the process, what is ignored, and the alarm;
- * while another thread is in sigwait for ignored ones; by main, by other threads, by a
- * handler, and by all that makes a process.
+ * tests/programs/process/exec_signals.c - the signal state that an executed program inherits:
+ * the caller's mask, signals pending for the caller and for the process, ignored signals, and
+ * the alarm; while another thread is in sigwait for ignored signals. exec is called by main, by
+ * other threads, by a handler, and by all functions that make a process.
  */
 #include "check.h"
 

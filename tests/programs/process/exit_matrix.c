@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/process/exit_matrix.c - each way to end a process, by each kind of thread, while
- * others compute, read, sleep, wait, make threads, fork, and hold stdio's lock; handlers
- * at exit make and join threads.  Status and output are printed.
+ * tests/programs/process/exit_matrix.c - each way to end a process, by each kind of thread,
+ * while other threads compute, read, sleep, wait, make threads, fork, and hold stdio's lock;
+ * atexit handlers make and join threads. Prints status and output.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/process/fork_atfork.c - atfork handlers, in their order and each once; they
- * take the program's locks, of all kinds, while other threads are at them; forks by
- * the main thread, by a thread, by one with an affinity, and by several at a time.
+ * tests/programs/process/fork_atfork.c - atfork handlers run in order, once each; they take the
+ * program's locks, of all kinds, while other threads use these locks. Forks by the main thread,
+ * by another thread, by a thread with an affinity, and by several threads at a time.
  */
 #include "check.h"
 

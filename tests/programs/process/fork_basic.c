@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/process/fork_basic.c - fork with threads about, children with threads of their own. */
+/*
+ * tests/programs/process/fork_basic.c - fork while other threads run; children with threads of
+ * their own.
+ */
 #include "check.h"
 
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/process/fork_pdeathsig.c - a child that asked for a signal when its parent ends
- * (PR_SET_PDEATHSIG) has none while the thread that made it lives, whatever other threads do:
- * come and go, use mutexes with priority inheritance, block by the dozen.
+ * tests/programs/process/fork_pdeathsig.c - a child that asked for a signal at its parent's end
+ * (PR_SET_PDEATHSIG) gets none while the thread that made it lives, whatever other threads do:
+ * start and end, use mutexes with priority inheritance, block by the dozen.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_at_once.c - a thread that is busy has handled a signal that another
- * has sent it before it sees what the other did next.  On one CPU, where the kernel
- * sees to that.
+ * tests/programs/signal/signal_at_once.c - a CPU-bound thread handles a signal from another
+ * thread before it sees what the sender does next. On one CPU, where the kernel guarantees
+ * this.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_contexts.c - contexts of the program's own that have signal
- * masks of their own: what is blocked in one is handled in the other, in a thread.
+ * tests/programs/signal/signal_contexts.c - contexts (ucontext) with signal masks of their own,
+ * in a thread: a signal that one context blocks is handled in the other.
  */
 #include "check.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_deep.c - threads overflow their stacks again and again, and leave the handler, which has a stack of its own, by siglongjmp, while another process floods this one with signals.
+ * tests/programs/signal/signal_deep.c - threads overflow their stacks again and again, and
+ * leave the handler, which runs on an alternate stack, by siglongjmp, while another process
+ * floods this one with signals.
  */
 #include "check.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_handler_masks.c - handlers that change their mask, and return or are left: what comes for the process then finds who accepts it, or a signalfd if nobody does.
+ * tests/programs/signal/signal_handler_masks.c - handlers that change their mask, and return or
+ * are left by a jump: a signal for the process that arrives afterwards reaches a thread that
+ * accepts it, or a signalfd if no thread does.
  */
 #include "check.h"
 

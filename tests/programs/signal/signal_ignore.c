@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_ignore.c - who ignores a signal discards what is pending of it, for threads and for the process; what is sent later is as good as ever.
+ * tests/programs/signal/signal_ignore.c - ignoring a signal discards pending ones, for threads
+ * and for the process; a signal sent later is handled normally.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_leave.c [ROUNDS] - handlers that leave a call by siglongjmp, or the
- * thread by pthread_exit, whatever it is doing, and as early as it can be signalled: others
- * in the same calls go on, and a thread that was never asked to leave does not.
+ * tests/programs/signal/signal_leave.c [ROUNDS] - handlers that leave a call by siglongjmp, or
+ * the thread by pthread_exit, in any call, and as early as the thread can be signalled: other
+ * threads in such calls continue, and a thread that was not asked to leave does not leave.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_masked_calls.c [TURNS] - sigsuspend, ppoll, pselect, epoll_pwait and
- * sigwaitinfo lose no signal that comes just before they sleep, and threads may leave them by
- * siglongjmp or be cancelled in them: what comes after that knows nothing of it.
+ * tests/programs/signal/signal_masked_calls.c [TURNS] - sigsuspend, ppoll, pselect, epoll_pwait
+ * and sigwaitinfo lose no signal that comes just before they sleep. Threads may leave these
+ * calls by siglongjmp or be cancelled in them; later calls are not affected.
  */
 #include "check.h"
 

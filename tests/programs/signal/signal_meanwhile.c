@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_meanwhile.c - a signal that is sent while its handler runs, and so is
- * blocked, has been handled before the code goes on that the handler interrupted; likewise
- * what a change of the mask lets in.  All other threads block what is sent.
+ * tests/programs/signal/signal_meanwhile.c - a signal that is sent while its handler runs is
+ * blocked, and is handled before the interrupted code continues. A signal that a change of the
+ * mask lets in is handled at once, too. All other threads block these signals.
  */
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/signal/signal_others.c - another process sends signals, which the main thread
- * handles, while other threads wait: in the less usual ways (waits.h), and in calls that are
- * no cancellation points.  None of these waits ends by that.  A handler on the thread
- * that waits ends it or not, as signal(7) says.
+ * handles, while other threads wait: in the less usual ways (waits.h), and in calls that are no
+ * cancellation points. The signals end none of these waits. A handler on the waiting thread
+ * itself ends the wait or not, as in signal(7).
  */
 #include "waits.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_overrun.c - a timer has one signal pending at most, which says how
- * often it expired besides, and timer_getoverrun() says the same: of a real-time and of a
- * standard signal, blocked by the mask and by its own handler.  After a timer was stopped
- * or deleted nothing comes of it any more.
+ * tests/programs/signal/signal_overrun.c - a timer has at most one pending signal, which tells
+ * how often the timer has expired besides; timer_getoverrun() returns this number, too. With a
+ * real-time and a standard signal, blocked by the mask and by its own handler. A timer that is
+ * stopped or deleted sends no more signals.
  */
 #include "check.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_place.c - a handler that interrupts a thread that computes is told where
- * that computes, however the signal was sent, and can make it go on elsewhere.
+ * tests/programs/signal/signal_place.c - a handler that interrupts a CPU-bound thread learns
+ * the interrupted instruction, whichever way the signal was sent, and can make the thread
+ * continue elsewhere.
  */
 #include "check.h"
 

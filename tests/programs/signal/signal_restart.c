@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_restart.c - signal(7): which calls go on after a handler, by
- * SA_RESTART and timeouts; in the main thread and in another, interrupted by a
- * signal to the thread.
+ * tests/programs/signal/signal_restart.c - signal(7): which calls continue after a handler,
+ * depending on SA_RESTART and timeouts; in the main thread and in another thread, interrupted
+ * by a signal to that thread.
  */
 #include "sockets.h"
 

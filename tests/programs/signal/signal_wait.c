@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_wait.c - sigwait and its like, while other threads have the signals unblocked, and signalfd.
+ * tests/programs/signal/signal_wait.c - sigwait and its kin, while other threads do not block
+ * the signals; and signalfd.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_waits.c - a handler runs in a thread while it waits in one of the
- * less usual ways (waits.h), with SA_RESTART and without: does the call go on?  What goes
- * on is cancelled in the end.
+ * tests/programs/signal/signal_waits.c - a handler runs in a thread that waits in one of the
+ * less usual ways (waits.h), with SA_RESTART and without: does the call continue? A call that
+ * continues is cancelled in the end.
  */
 #include "waits.h"
 

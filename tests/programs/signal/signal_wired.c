@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/signal_wired.c - signals for one thread reach that one and no other,
- * whatever kind of thread it is: one that has a mutex with priority inheritance, one with an
- * affinity by attributes, one with a timer on its CPU time; sleeping or computing.
+ * tests/programs/signal/signal_wired.c - a signal for one thread reaches that thread only,
+ * whatever its kind: a thread with a priority-inheriting mutex, with an affinity by attributes,
+ * with a timer on its CPU time; sleeping or CPU-bound.
  */
 #include "check.h"
 

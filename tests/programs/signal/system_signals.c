@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/signal/system_signals.c - system() and signals: it blocks SIGCHLD for the caller,
- * and for nobody else, and not afterwards; also if it is cancelled.
+ * tests/programs/signal/system_signals.c - system() blocks SIGCHLD for the calling thread only,
+ * and unblocks it afterwards, even if system() is cancelled.
  */
 #include "check.h"
 

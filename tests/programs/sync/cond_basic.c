@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/programs/sync/cond_basic.c - signal, broadcast, and what is not remembered. */
+/*
+ * tests/programs/sync/cond_basic.c - signal and broadcast, and that a signal without a waiter
+ * is not remembered.
+ */
 #include "check.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

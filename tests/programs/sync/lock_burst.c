@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/sync/lock_burst.c - a hundred threads wait for a lock of the kernel's at
- * once, again and again; the kernel threads that this takes are gone afterwards.
+ * tests/programs/sync/lock_burst.c - a hundred threads wait for a lock of the kernel at once,
+ * again and again; the kernel threads that these waits need end afterwards.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/sync/mutex_starve.c - threads that hold a lock nearly all the time, and wait
- * while they do, let others have it now and then: a mutex, that of a condition variable,
- * the lock of a FILE, a semaphore, a reader-writer lock, one of a futex.
+ * while they hold it, do not starve others: a mutex, the mutex of a condition variable, the
+ * lock of a FILE, a semaphore, a reader-writer lock, a lock made of a futex.
  */
 #include "check.h"
 

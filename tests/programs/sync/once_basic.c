@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/sync/once_basic.c - pthread_once: once, for all who come, also when the
- * one who is at it sleeps, ends, is cancelled, or is not there after a fork.
+ * tests/programs/sync/once_basic.c - pthread_once runs its routine once for all callers, even
+ * if the thread that runs it sleeps, ends, is cancelled, or does not exist after a fork.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/sync/rwlock_basic.c - reader-writer locks of every kind: every way to
- * lock one, every error, who goes before whom.
+ * tests/programs/sync/rwlock_basic.c - reader-writer locks of every kind: every way to lock
+ * them, every error, and who gets the lock first.
  */
 #include "check.h"
 

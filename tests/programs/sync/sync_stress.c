@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/sync/sync_stress.c - a thousand threads on one object of each family (fewer on a
- * spin lock), with what must hold after each.
+ * tests/programs/sync/sync_stress.c - a thousand threads use one object of each family (fewer use a
+ * spin lock); invariants are checked after each family.
  *
  *	sync_stress [SECONDS [FAMILY]]
  *

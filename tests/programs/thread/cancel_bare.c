@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/thread/cancel_bare.c - cancellation and pthread_exit in code that cannot be
- * unwound, for it is built without tables: cleanup handlers run, innermost first, and
- * what the C library was at is undone at its place among them.
+ * unwound, because it is built without unwind tables: cleanup handlers run, innermost first,
+ * and libc undoes its own unfinished work in its place among them.
  */
 #include "check.h"
 

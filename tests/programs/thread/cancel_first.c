@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/cancel_first.c - signals go on arriving while a process cancels a thread for
- * the first time, which is when libc gets ready for it.
+ * tests/programs/thread/cancel_first.c - signals keep arriving while a process cancels a thread
+ * for the first time, which is when libc prepares for cancellation.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/fair_bursts.c - threads that compute some milliseconds at a time, many more than
- * CPUs, and sleep in between: who waits for a message, or for a time, has its turn, too, before
- * the process has used much CPU time.
+ * tests/programs/thread/fair_bursts.c - many more threads than CPUs compute for some
+ * milliseconds at a time and sleep in between: threads that wait for a message, or for a time,
+ * run before the process has used much CPU time.
  */
 #include "check.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/setuid_threads.c - who the process is, all threads must be.
- *
- * Changing it needs root; without, only what everybody may do is tried.
+ * tests/programs/thread/setuid_threads.c - a change of the process's user or group applies to
+ * all threads. Changes need root; without root, only calls that every user may make are tried.
  */
 #include "check.h"
 

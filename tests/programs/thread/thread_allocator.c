@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/thread_allocator.c - nobody gets memory while one thread computes and one
- * blocks by a system call of its own, until a third has slept: as if that had the
- * allocator's lock.
+ * tests/programs/thread/thread_allocator.c - no thread gets memory while one thread computes
+ * and one blocks in a system call of its own, until a third thread has slept: as if the third
+ * thread held the allocator's lock.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/thread_scarce.c - where memory is there for some forty threads only,
- * as many live again when those have ended, wherever that was.
+ * tests/programs/thread/thread_scarce.c - with memory for about forty threads only, forty new
+ * threads can live when the first forty have ended, wherever these ended.
  */
 #include "check.h"
 

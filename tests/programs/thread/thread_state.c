@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/thread_state.c - what the kernel keeps for each thread stays with the
- * thread that asked for it, comes to those that it makes, and meets no others.
+ * tests/programs/thread/thread_state.c - state that the kernel keeps for each thread stays with
+ * the thread that set it, is inherited by threads that it makes, and reaches no other thread.
  */
 #include "check.h"
 
