@@ -8,6 +8,7 @@
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/signal.h"
@@ -34,7 +35,6 @@ enum {
 	 * Such a carrier is CPU-bound, not in a call.
 	 */
 	CPU_BOUND_TICKS = 2,
-	POLL_US = 200,		/* between looks at the ring of a busy processor */
 };
 
 /* What the monitor saw of a processor at its last look. */
@@ -58,9 +58,6 @@ static struct {
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which one has failed */
 	fz_nsec lacking_looked;		/* when look_for_carriers() looked last */
-	fz_nsec measured_at;		/* when fz_cycles() returned first_cycles */
-	uint64_t first_cycles;
-	uint32_t measurings;		/* calls of measure_cycles() that measured */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -326,51 +323,12 @@ static bool provide_carrier(void)
 	return !lacking;
 }
 
-/* Some hypervisors emulate the cycle counter, which makes fz_cycles() slow. */
-static bool cycles_are_cheap(void)
-{
-	enum { READS = 16, MOST = 100 };
-	fz_nsec begin = fz_now();
-
-	for (int i = 0; i < READS; i++)
-		(void)fz_cycles();
-	return fz_now() - begin < READS * MOST;
-}
-
-/* Set fz_sched.poll_cycles, the number of cycles in POLL_US, unless it is known. */
-static void measure_cycles(fz_nsec now)
-{
-	enum { TRIES = 100 };
-	uint64_t cycles;
-	fz_nsec span;
-
-	/* relaxed: see poll_is_due(). */
-	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed)) ||
-	    monitor.measurings >= TRIES || now < monitor.measured_at + FZ_MSEC)
-		return;
-	monitor.measurings++;
-	if (!cycles_are_cheap())
-		return;
-	now = fz_now();
-	cycles = fz_cycles();
-	/* The kernel has run something else in between: measure again at the next look. */
-	if (fz_now() - now > 10 * FZ_USEC)
-		return;
-	span = now - monitor.measured_at;
-	if (monitor.measured_at && span < 1000 * FZ_MSEC)
-		atomic_store_explicit(&fz_sched.poll_cycles,
-				      (cycles - monitor.first_cycles) * POLL_US * FZ_USEC / span,
-				      memory_order_relaxed);
-	monitor.measured_at = now;
-	monitor.first_cycles = cycles;
-}
-
 static bool look_at_all(void)
 {
 	fz_nsec now = fz_now();
 	bool in_use = false, stuck = false;
 
-	measure_cycles(now);
+	fz_poll_cycles_measure(now);
 
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
@@ -453,4 +411,5 @@ void fz_monitor_after_fork(void)
 	__builtin_memset(&monitor, 0, sizeof(monitor));
 	fz_lock_init(&monitor.mask_lock, FZ_RANK_MASK);
 	fz_sys_forget_pages(looks, sizeof(looks));
+	fz_poll_cycles_after_fork();
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/poll_cycles.h"
+
+#include "runtime/base/time.h"
+#include "runtime/sched/sched.h"
+
+enum { POLL_US = 200 };			/* between looks at the ring of a busy processor */
+
+static struct {
+	fz_nsec measured_at;		/* when fz_cycles() returned first_cycles */
+	uint64_t first_cycles;
+	uint32_t measurings;		/* calls of fz_poll_cycles_measure() that measured */
+} last;
+
+/* Some hypervisors emulate the cycle counter, which makes fz_cycles() slow. */
+static bool cycles_are_cheap(void)
+{
+	enum { READS = 16, MOST = 100 };
+	fz_nsec begin = fz_now();
+
+	for (int i = 0; i < READS; i++)
+		(void)fz_cycles();
+	return fz_now() - begin < READS * MOST;
+}
+
+void fz_poll_cycles_measure(fz_nsec now)
+{
+	enum { TRIES = 100 };
+	uint64_t cycles;
+	fz_nsec span;
+
+	/* relaxed: see poll_is_due(). */
+	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed)) ||
+	    last.measurings >= TRIES || now < last.measured_at + FZ_MSEC)
+		return;
+	last.measurings++;
+	if (!cycles_are_cheap())
+		return;
+	now = fz_now();
+	cycles = fz_cycles();
+	/* The kernel has run something else in between: measure again at the next look. */
+	if (fz_now() - now > 10 * FZ_USEC)
+		return;
+	span = now - last.measured_at;
+	if (last.measured_at && span < 1000 * FZ_MSEC)
+		atomic_store_explicit(&fz_sched.poll_cycles,
+				      (cycles - last.first_cycles) * POLL_US * FZ_USEC / span,
+				      memory_order_relaxed);
+	last.measured_at = now;
+	last.first_cycles = cycles;
+}
+
+void fz_poll_cycles_after_fork(void)
+{
+	__builtin_memset(&last, 0, sizeof(last));
+}
