@@ -8,7 +8,8 @@
 #	check-all	the same, the programs in every mode, and those that need big
 #			packages: Rust, Go, oneTBB, OpenBLAS
 #	check-static, check-unit, check-programs, check-scripts	parts of it
-#	aarch64		the library, for another CPU; aarch64-tests, and what tests it
+#	aarch64		the library, for another CPU
+#	check-aarch64	its unit tests and the programs there, by qemu-user (minutes)
 #	check-glibc	glibc's own tests of its threads (MODES=fz,fz1,fz8; minutes)
 #	bench		an echo server against native threads and plain io_uring,
 #			threads and locks against native ones
@@ -311,6 +312,12 @@ programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 
+.PHONY: check-aarch64
+check-aarch64:
+	@scripts/dev/deps.sh check
+	@$(MAKE) -s all programs aarch64-tests
+	@tests/scripts/aarch64.sh
+
 # These targets install packages first; then a second make finds them.
 .PHONY: check-glibc
 check-glibc:
@@ -328,7 +335,6 @@ check:
 check-all:
 	@scripts/dev/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
-	@$(MAKE) -s aarch64-tests
 	@tests/run.sh --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
 check-static: $(LIBRARY) programs

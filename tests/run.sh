@@ -329,8 +329,8 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those
-# that are not here take minutes: glibc-tests is run by "make check-glibc", aarch64 with all
-# modes, and fuzz also by "make fuzz".
+# that are not here take minutes: "make check-glibc" runs glibc-tests, "make check-aarch64"
+# aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
 	for script in launcher_bench launcher_bench_errors faults install coexist libc check check_secure \
@@ -338,8 +338,6 @@ list_scripts() {
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
-	[ "$modes" = $default_modes ] || ! selected aarch64 ||
-		echo "command scripts/aarch64 $root/tests/scripts/aarch64.sh"
 	for script in tests/real/*.sh; do
 		script=${script#tests/}
 		script=${script%.sh}
