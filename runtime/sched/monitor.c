@@ -217,9 +217,8 @@ static void look_for_carriers(void)
 }
 
 /*
- * The carrier has not entered the runtime since the last look.  Returns true if it sits in a call
- * that the library does not see, or is CPU-bound for too long.  before: its CPU time at the last
- * look, ns.
+ * The carrier, which has not entered the runtime since the last look, sits in a call that the
+ * library does not see, or is CPU-bound for too long.  before: its CPU time at that look, ns.
  */
 static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_carrier *c,
 			uint64_t before, bool work)
@@ -291,10 +290,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	return true;
 }
 
-/*
- * Give a processor that no carrier runs to an idle carrier, for fibers in the global queue.
- * Returns false if no carrier is idle yet; then the monitor must try again.
- */
+/* Give a processor without a carrier to an idle one, for the global queue.  False: try again. */
 static bool provide_carrier(void)
 {
 	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };
