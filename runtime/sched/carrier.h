@@ -120,7 +120,7 @@ void fz_carrier_make_room(void);
 
 /*
  * For a call that copies the process without libc's knowledge (clone).  A carrier's kernel thread
- * that ends holds locks of libc's on its way out, and nobody would release them in the copy.  When
+ * that ends holds locks of libc's on its way out, which would stay locked in the copy.  When
  * fz_carrier_hold_ends() returns, no carrier is on its way out, and none begins to end until
  * fz_carrier_let_end().  Outside the runtime, while the making of kernel threads is held as well.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/sched/carrier_idle.c - carriers without a processor: they sleep until somebody hands
- * them one, or there are too many of them.
+ * runtime/sched/carrier_idle.c - carriers without a processor: they sleep until another thread
+ * hands them one, or ends them because there are too many.
  */
 #include "runtime/sched/sched_internal.h"
 

@@ -25,15 +25,11 @@ enum {
 	 */
 	BLOCKED_TICKS = 3,
 	/*
-	 * Ticks in which a carrier is needed and none is idle.  After so many ticks the carrier
-	 * spawner probably waits for a lock, such as that of the program's allocator, and the
-	 * fiber that holds the lock waits for a processor.
+	 * Ticks without the carrier that is needed.  The carrier spawner may wait for a lock, as
+	 * of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	/*
-	 * Looks one after the other at which a carrier has used half a tick of CPU time or more.
-	 * Such a carrier is CPU-bound, not in a call.
-	 */
+	/* Looks one after the other that find a carrier at half a tick of CPU time or more. */
 	CPU_BOUND_TICKS = 2,
 };
 
@@ -54,9 +50,8 @@ static struct {
 	_Atomic uint32_t wakeup;	/* futex; 1: a poke that the monitor has not seen yet */
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
-	/* Used by the monitor alone: */
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
-	uint32_t lacking;		/* ticks one after the other in which one has failed */
+	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
 	fz_nsec lacking_looked;		/* when look_for_carriers() looked last */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
@@ -203,10 +198,7 @@ static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
 		fz_signal_preempt(c);
 }
 
-/*
- * When carriers are lacking for LACKING_TICKS, preempt the CPU-bound carriers, with a processor
- * or without, so that other fibers run.
- */
+/* If carriers are lacking for long, preempt CPU-bound ones, with a processor or without. */
 static void look_for_carriers(void)
 {
 	fz_nsec now;
@@ -225,9 +217,8 @@ static void look_for_carriers(void)
 }
 
 /*
- * The carrier has not entered the runtime since the last look.  Returns true if it sits in a call
- * that the library does not see, or is CPU-bound for too long.  before: its CPU time at the last
- * look, ns.
+ * The carrier, which has not entered the runtime since the last look, sits in a call that the
+ * library does not see, or is CPU-bound for too long.  before: its CPU time at that look, ns.
  */
 static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_carrier *c,
 			uint64_t before, bool work)
@@ -299,10 +290,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	return true;
 }
 
-/*
- * Give a processor that no carrier runs to an idle carrier, for fibers in the global queue.
- * Returns false if no carrier is idle yet; then the monitor must try again.
- */
+/* Give a processor without a carrier to an idle one, for the global queue.  False: try again. */
 static bool provide_carrier(void)
 {
 	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };

@@ -63,7 +63,7 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
 	bool parks = fiber->kind == FZ_KIND_FIBER && !(old & FZ_WAIT_BLOCKS);
 
 	/*
-	 * acq_rel: acquire pairs with the release of PARKED, so that whoever
+	 * acq_rel: acquire pairs with the release of PARKED, so that the carrier that
 	 * runs the fiber sees its saved context; release publishes what the
 	 * caller wrote before waking.
 	 */
