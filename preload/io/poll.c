@@ -157,17 +157,17 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
  * call must not wait: the kernel would fail it with EINTR when a request of this kernel thread
  * completes.
  */
-static int epoll_common(struct fz_fiber *self, struct fz_pin *hold, struct epoll_event *events,
+static int epoll_common(struct fz_fiber *self, struct fz_pin *pin, struct epoll_event *events,
 			int max, fz_nsec deadline)
 {
 	for (;;) {
-		int ret = fz_real.epoll_wait(fz_pin_fd(hold), events, max, 0);
+		int ret = fz_real.epoll_wait(fz_pin_fd(pin), events, max, 0);
 
 		if (ret < 0 && errno == EINTR && deadline != 0)
 			continue;
 		if (ret != 0 || deadline == 0)
 			return ret;
-		ret = fz_io_wait_ready(self, hold, POLLIN, deadline, false);
+		ret = fz_io_wait_ready(self, pin, POLLIN, deadline, false);
 		if (ret <= 0)
 			return (int)fz_leave(ret);
 	}
@@ -176,22 +176,22 @@ static int epoll_common(struct fz_fiber *self, struct fz_pin *hold, struct epoll
 FZ_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_wait);
-	FZ_PINNED struct fz_pin hold = FZ_PIN_INIT(fd);
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
 	if (!self)
 		return fz_real.epoll_wait(fd, events, max, timeout);
-	return epoll_common(self, &hold, events, max, deadline_of_ms(timeout));
+	return epoll_common(self, &pin, events, max, deadline_of_ms(timeout));
 }
 
 static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
 			fz_nsec deadline, const sigset_t *mask)
 {
-	FZ_PINNED struct fz_pin hold = FZ_PIN_INIT(fd);
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_mask_swap old;
 	int ret;
 
 	if (!mask)
-		return epoll_common(self, &hold, events, max, deadline);
+		return epoll_common(self, &pin, events, max, deadline);
 	if (!fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
 	for (;;) {
@@ -200,11 +200,11 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 		 * must not. Nor are they let in once events are taken, because the events may
 		 * not be reported again.
 		 */
-		ret = epoll_common(self, &hold, events, max, 0);
+		ret = epoll_common(self, &pin, events, max, 0);
 		if (ret != 0 || deadline == 0)
 			return ret;
 		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
-			      -EINTR : fz_io_wait_ready(self, &hold, POLLIN, deadline, false);
+			      -EINTR : fz_io_wait_ready(self, &pin, POLLIN, deadline, false);
 		fz_signal_unswap_mask(self, &old);
 		if (ret >= 0 && self->sig.handlers_run)
 			ret = -EINTR;
