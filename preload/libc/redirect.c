@@ -373,13 +373,13 @@ static bool write_with_signals_blocked(bool on)
 	high += FZ_DETOUR_JUMP;
 	err = protect(low, high, rwx);
 	if (err)
-		return refuse("the system forbids it", -err);
+		return refuse("the system forbids to change libc's code", -err);
 	err = protect(fz_detour_slots, fz_detour_slots + FZ_DETOUR_SLOTS, rwx);
 	if (!err)
 		write_all(on);
 	protect(low, high, rx);
 	if (err)
-		return refuse("the system forbids it", -err);
+		return refuse("the system forbids to change libc's code", -err);
 	protect(fz_detour_slots, fz_detour_slots + FZ_DETOUR_SLOTS, rx);
 	return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/process/wait.c - waiting for children: a call that does not wait, then the fiber parks
- * until a child has ended, or makes the real call.
+ * preload/process/wait.c - waiting for children: ask without waiting; if no child has ended, the
+ * fiber parks until one has.  Where the ring cannot wait for children (epoll, older kernels), the
+ * real call waits.
  */
 #include "preload/gate.h"
 #include "preload/real_call.h"

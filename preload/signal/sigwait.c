@@ -199,8 +199,8 @@ FZ_EXPORT int sigpending(sigset_t *set)
 	word = word_of(set) | atomic_load_explicit(&self->pending, memory_order_relaxed) |
 	       fz_signal_process_pending();
 	/*
-	 * An unblocked signal is not pending for the program, wherever it is: it could be handled
-	 * now.
+	 * Report blocked signals only.  One that is not blocked is about to be handled; the program
+	 * must not see it as pending, whichever queue it is in.
 	 */
 	word &= self->mask;
 	memcpy(set, &word, sizeof(word));

@@ -56,7 +56,7 @@ static void cancel_monitor(void)
 FZ_EXPORT int pthread_cancel(pthread_t thread)
 {
 	struct fz_fiber *fiber = fz_fiber_of_handle(thread), *self;
-	const int canceled = 8;		/* glibc's bit; runtime/sched/park.c */
+	const int canceled = 8;		/* glibc's bit: CANCELED of runtime/sched/cancel.c */
 	uint32_t life;
 	bool woken;
 

@@ -18,8 +18,8 @@ struct fz_epoll {
 	_Atomic int event_fd;		/* written by fz_epoll_kick() */
 	_Atomic uint32_t watching;	/* watches that wait on this instance */
 	/*
-	 * Carriers in fz_epoll_wait() that have lost the processor.  While there are any, a kick
-	 * stays unread.
+	 * Carriers that have lost the processor but still sleep in fz_epoll_wait().  While there
+	 * are any, a kick's eventfd stays unread, so that it wakes them, too.
 	 */
 	_Atomic int losers;
 };

@@ -17,9 +17,9 @@ enum {
 	WORD_BITS = 64,
 	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
 	/*
-	 * Wake-ups after which nothing is ready, before the real call waits instead.  Mostly
-	 * another thread was faster; but the ring also reports a hang-up to a request for
-	 * something else.
+	 * How often a wait may end with nothing ready before the real call waits instead.
+	 * Usually another thread took what was there; but the ring also ends a request when the
+	 * peer hangs up, even if the program did not ask for that.
 	 */
 	MAX_SPURIOUS = 3,
 	READ = POLLIN | POLLRDNORM | POLLRDBAND,

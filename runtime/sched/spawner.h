@@ -5,10 +5,10 @@
 /*
  * runtime/sched/spawner.h - the carrier spawner: the kernel thread that makes carriers.
  *
- * Making a carrier takes locks of libc and of the program's allocator.  The holder of such a
- * lock may be a fiber that waits for a processor, after a signal handler on top of malloc.  So
- * no thread that has a processor may wait for these locks; nor may the monitor, which makes busy
- * fibers let others run.
+ * Making a carrier takes locks of libc and of the program's allocator.  A fiber may hold one
+ * while it has no processor: a signal handler interrupted it in malloc, and then waited.  If a
+ * thread with a processor waited for that lock, that fiber might never get a processor.  The
+ * monitor must not wait for the lock either: it makes busy fibers let others run.
  */
 
 #include "runtime/base/base.h"

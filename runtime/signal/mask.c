@@ -244,9 +244,9 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	uint64_t left;
 
 	/*
-	 * The kernel still has the handler's mask. A signal that the fiber sent to itself now,
-	 * to be handled at once, would wait until the handler returns, when nobody knows any
-	 * more which fiber it is for. handler_ends keeps the fiber from sending one.
+	 * The kernel thread still blocks what the handler blocked. A signal that the fiber sent
+	 * to its own kernel thread now would arrive only after the handler has returned, perhaps
+	 * for another fiber. handler_ends forbids to send one.
 	 */
 	self->sig.handler_ends = true;
 	fz_enter_runtime(self);

@@ -83,8 +83,8 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
 void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask);
 
 /*
- * signal.c: is the main thread wired? The kernel prefers the main thread, and then the kernel
- * alone knows what that thread accepts.
+ * signal.c: is the main thread wired? The kernel gives a signal to the main thread first; if
+ * that is wired, only the kernel knows which signals it accepts.
  */
 bool fz_signal_main_is_wired(void);
 
@@ -101,9 +101,9 @@ uint64_t fz_signal_blocked_by_all(void);
 uint64_t fz_signal_waited_for(void);
 
 /*
- * sigwait.c: a handler begins on a fiber that is in fz_signal_wait(). The handler ends that
- * wait, maybe by siglongjmp; signals that come meanwhile are not for the waiting fiber. With
- * the handler's mask.
+ * sigwait.c: a handler begins on a fiber that is in fz_signal_wait(). That wait is over, even
+ * if the handler leaves by siglongjmp: signals that come from now on do not go to it. Call this
+ * when the handler's mask is set.
  */
 void fz_signal_wait_interrupted(struct fz_fiber *self);
 

@@ -8,6 +8,8 @@
  * The words are glibc's, and debuggers can read them as glibc's.  All state that matters changes
  * in one 64-bit step:
  *
+ * Reserved is WRPHASE without WRLOCKED: promised to a waiting writer that has not taken it yet.
+ *
  *	readers = count << 3 | RWAITING 4 | WRLOCKED 2 | WRPHASE 1
  *	writers = number of writers that wait for their turn
  *

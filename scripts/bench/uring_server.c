@@ -311,7 +311,7 @@ static void run(int listener)
 			if (cqe->res >= 0)
 				conn_new(cqe->res);
 			else if (cqe->res == -EINVAL)
-				die("accept", EINVAL);
+				die("accept: multishot, which the kernel lacks", EINVAL);
 			if (!(cqe->flags & IORING_CQE_F_MORE))
 				start_accept(listener);
 		}
