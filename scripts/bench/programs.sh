@@ -67,7 +67,8 @@ port()
 
 latency()
 {
-	# $1 is for awk, not for this shell:
+	# $1 is for awk, not for this shell.
+	# shellcheck disable=SC2016
 	serve "$@" '$1 == "requests_total" { print $2 }' '' \
 		"$build/libexec/echo_client -c 1 -d 3 -s 64 {port}" \
 		"$build/tests/programs/legacy_server" -e -p 0
