@@ -14,6 +14,9 @@
  *
  * Before each attempt errno is what it was at fz_block().  Without a fiber (self is NULL) the
  * call is made once, and nothing else is done.
+ *
+ * A function that returns an error number uses fz_call_begin() and fz_call_again() themselves:
+ * posix_fallocate() in preload/io/file.c.
  */
 
 #include <errno.h>

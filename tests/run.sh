@@ -421,8 +421,8 @@ run_stress() {
 
 case $modes$stress in
 *fz*|*direct*|*ring*|*epoll*|*old*|*off*|*late*|*[0-9])
-	[ -e "$library" ] || die "$library is missing: run make"
-	[ -e "$late" ] || die "$late is missing: run make programs" ;;
+	[ -e "$library" ] || die "$library is missing: run make tests"
+	[ -e "$late" ] || die "$late is missing: run make tests" ;;
 esac
 
 [ -x "$watch" ] || die "$watch is missing: run make tests"
