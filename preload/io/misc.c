@@ -86,10 +86,15 @@ FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 }
 FZ_EXPORT_ALIAS64(aio_suspend64, aio_suspend);
 
-/* Wait until all requests are complete. Returns 0, -EINTR, or -EIO if a request has failed. */
-static int wait_for_requests(struct aiocb *const list[], int count)
+/*
+ * Wait until all requests are complete. Returns 0, -EINTR, or -EIO if a request has failed.
+ * *ret_any: has a request been queued at all?
+ */
+static int wait_for_requests(struct aiocb *const list[], int count, bool *ret_any)
 {
 	int ret = 0, err;
+
+	*ret_any = false;
 
 	for (int i = 0; i < count; i++) {
 		if (!list[i] || list[i]->aio_lio_opcode == LIO_NOP)
@@ -97,12 +102,15 @@ static int wait_for_requests(struct aiocb *const list[], int count)
 		/* acquire: pairs with libc's thread, which has stored the result before. */
 		while ((err = __atomic_load_n(&list[i]->__error_code, __ATOMIC_ACQUIRE)) ==
 		       EINPROGRESS) {
+			*ret_any = true;
 			if (aio_suspend((const struct aiocb *const *)&list[i], 1, NULL) < 0 &&
 			    errno == EINTR)
 				return -EINTR;
 		}
 		if (err)
 			ret = -EIO;
+		else
+			*ret_any = true;
 	}
 	return ret;
 }
@@ -110,7 +118,8 @@ static int wait_for_requests(struct aiocb *const list[], int count)
 FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct sigevent *event)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_lio_listio);
-	int saved = errno, state, err;
+	int saved = errno, state, err, ret;
+	bool any;
 
 	/*
 	 * Not LIO_WAIT in the real call: if a signal ended it, repeating it would submit the
@@ -118,12 +127,16 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 	 */
 	if (!self || mode != LIO_WAIT)
 		return fz_real.lio_listio(mode, list, count, event);
-	if (fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0)
-		return -1;
-	/* lio_listio is no cancellation point, but aio_suspend is one. */
+	err = fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0 ? -errno : 0;
+	/*
+	 * An error may be one request's: libc has queued the others, and waits for them.
+	 * lio_listio is no cancellation point, but aio_suspend is one.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	err = wait_for_requests(list, count);
+	ret = wait_for_requests(list, count, &any);
 	pthread_setcancelstate(state, NULL);
+	if (!err || any)
+		err = ret;
 	errno = saved;
 	return (int)fz_leave(err);
 }

@@ -178,6 +178,9 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		slot->length = (unsigned)send_rest_of_message(self, &a, &slot->header,
 							      slot->length);
 		done++;
+		/* Sent in part, as a timeout or a handler leaves it: the next would follow a gap. */
+		if (slot->length < message_size(&slot->header))
+			break;
 	}
 	return done ? (int64_t)done : ret;
 }

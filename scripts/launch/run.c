@@ -33,9 +33,21 @@ static bool is_ours(const char *word, const char *library)
 	return strcmp(slash ? slash + 1 : word, name) == 0 || strcmp(word, library) == 0;
 }
 
+/* LD_PRELOAD as the loader sees it: the last of several.  NULL: not set. */
+static const char *last_preload(void)
+{
+	static const char name[] = "LD_PRELOAD=";
+	const char *last = NULL;
+
+	for (char **e = environ; *e; e++)
+		if (strncmp(*e, name, sizeof(name) - 1) == 0)
+			last = *e + sizeof(name) - 1;
+	return last;
+}
+
 char *run_preloaded_by_others(const char *library)
 {
-	const char *list = getenv("LD_PRELOAD");
+	const char *list = last_preload();
 	char *copy = strdup(list ? list : ""), *rest = copy, *word;
 	char *others = calloc(1, strlen(list ? list : "") + 1);
 
@@ -124,7 +136,8 @@ void run_show(const struct settings *s, const struct program *p, const char *lib
 
 static void set_variable(const char *name, const char *value)
 {
-	if (setenv(name, value, 1) != 0)
+	/* The loader takes the last of several; setenv changes the first. */
+	if (unsetenv(name) != 0 || setenv(name, value, 1) != 0)
 		die(EXIT_OTHER, "no memory for the environment");
 }
 

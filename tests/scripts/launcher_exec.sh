@@ -87,6 +87,21 @@ prints 'environment: twice' "c$newline$library" \
 	env a.b=c "$fiberize" "$fiberize" printenv a.b LD_PRELOAD
 prints 'LD_PRELOAD of others is kept, behind ours' "$library:libm.so.6:libdl.so.2" \
 	env LD_PRELOAD='libm.so.6 libdl.so.2' "$fiberize" printenv LD_PRELOAD
+cat >"$work/doubled.c" <<'END'
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	char *environment[] = { "LD_PRELOAD=", "LD_PRELOAD=libm.so.6", argv[argc - 1], 0 };
+
+	argv[argc - 1] = 0;
+	execve(argv[1], argv + 1, environment);
+	return 1;
+}
+END
+"$CC" -w -o "$work/bin/doubled" "$work/doubled.c"
+prints 'LD_PRELOAD twice in the environment' "$library:libm.so.6" \
+	"$work/bin/doubled" "$fiberize" printenv LD_PRELOAD "PATH=$PATH"
 prints 'twice is once' "$library" "$fiberize" "$fiberize" printenv LD_PRELOAD
 
 finish

@@ -5,6 +5,7 @@
  */
 #include "sockets.h"
 
+#include <signal.h>
 #include <sys/uio.h>
 
 /* The kernel counts these in ticks, the one that has begun too: a tick less, of 10 ms at most. */
@@ -102,9 +103,53 @@ static void timeout_of_each(void)
 	CHECK_OK(close(s[1]));
 }
 
+static int drained_by_handler;
+
+static void drain(int sig)
+{
+	static char page[65536];
+
+	(void)sig;
+	while (recv(drained_by_handler, page, sizeof(page), MSG_DONTWAIT) > 0)
+		continue;
+}
+
+static void *interrupts(void *arg)
+{
+	settle();
+	CHECK_INT(pthread_kill(*(pthread_t *)arg, SIGUSR1), 0);
+	return NULL;
+}
+
+/* sendmmsg ends with a message that was sent in part, though there is room for the next one. */
+static void part_is_the_last(void)
+{
+	static char big[8 << 20];
+	struct sigaction action = { .sa_handler = drain };
+	struct iovec iov[2] = { { big, sizeof(big) }, { big, 16 } };
+	struct mmsghdr many[2] = { 0 };
+	pthread_t self = pthread_self(), t;
+	int s[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	for (int i = 0; i < 2; i++) {
+		many[i].msg_hdr.msg_iov = &iov[i];
+		many[i].msg_hdr.msg_iovlen = 1;
+	}
+	drained_by_handler = s[1];
+	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+	t = start(interrupts, &self);
+	CHECK_INT(sendmmsg(s[0], many, 2, 0), 1);
+	CHECK(many[0].msg_len > 0 && many[0].msg_len < sizeof(big));
+	finish(t);
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+}
+
 static void *all(void *arg)
 {
 	timeouts();
+	part_is_the_last();
 	timeout_of_each();
 	return arg;
 }

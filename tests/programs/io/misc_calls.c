@@ -110,9 +110,10 @@ static void *asynchronous(void *arg)
 {
 	char buf[64] = "", text[] = "asynchronous";
 	struct aiocb one = { .aio_buf = text, .aio_nbytes = 12 },
-		     two = { .aio_buf = buf, .aio_nbytes = 1 };
+		     two = { .aio_buf = buf, .aio_nbytes = 1 },
+		     three = { .aio_buf = buf, .aio_nbytes = 1 };
 	const struct aiocb *const both[] = { NULL, &two };
-	struct aiocb *const list[] = { &one };
+	struct aiocb *const list[] = { &one }, *const some[] = { &two, &three };
 	struct timespec ts = { 0, 5 * MS };
 	int fd = temp_file(), p[2];
 	pthread_t t;
@@ -126,6 +127,17 @@ static void *asynchronous(void *arg)
 	CHECK_INT(aio_error(&one), 0);
 	CHECK_INT(aio_return(&one), 12);
 	CHECK_ERR(lio_listio(77, list, 1, NULL), EINVAL);
+	/* One request is refused; the call waits for the other all the same. */
+	three.aio_fildes = p[0];
+	three.aio_lio_opcode = two.aio_lio_opcode = LIO_READ;
+	three.aio_reqprio = -1;
+	t = start(posts, (void *)(intptr_t)p[1]);
+	CHECK_ERR(lio_listio(LIO_WAIT, some, 2, NULL), EIO);
+	CHECK_INT(aio_error(&two), 0);
+	CHECK_INT(aio_return(&two), 1);
+	finish(t);
+	CHECK_INT(read(p[0], buf, 8), 7);
+	CHECK_ERR(lio_listio(LIO_WAIT, some + 1, 1, NULL), EINVAL);
 	CHECK_OK(aio_read(&two));
 	CHECK_ERR(aio_suspend(both, 2, &ts), EAGAIN);
 	CHECK_INT(aio_error(&two), EINPROGRESS);
