@@ -3,6 +3,7 @@
  * preload/syscall/process.c - system calls by number: fork, clone, vfork, exec.
  */
 #include "preload/init.h"
+#include "preload/process/fork_gate.h"
 #include "preload/syscall/families.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
@@ -10,15 +11,26 @@
 #include <linux/sched.h>
 
 /* Make a child with its own copy of the memory. The child is dormant, like a child of fork(). */
-static long clone_process(long number, const long *a)
+static long clone_process(long number, const long *a, unsigned long flags)
 {
+	/* With CLONE_VFORK other threads could make no threads until the child executes. */
+	const bool gates = !(flags & CLONE_VFORK);
 	uint64_t all = ~(uint64_t)0, old;
 	long ret;
 
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	fz_sys_sigmask(SIG_SETMASK, &all, &old);
+	/* As for clone(): the child would find locks of libc held for ever (syscall_calls). */
+	if (gates) {
+		fz_gate_close(FZ_GATE_LOADER);
+		fz_gate_close(FZ_GATE_THREADS);
+	}
 	ret = fz_syscall_real(number, a);
+	if (gates) {
+		fz_gate_open(FZ_GATE_THREADS);
+		fz_gate_open(FZ_GATE_LOADER);
+	}
 	if (ret == 0) {
 		fz_after_fork_in_child();
 		/* relaxed: the child has only this thread. */
@@ -37,7 +49,7 @@ bool fz_syscall_process(long number, const long *a, long *ret)
 	switch (number) {
 #ifdef SYS_fork
 	case SYS_fork:
-		*ret = clone_process(number, a);
+		*ret = clone_process(number, a, 0);
 		return true;
 #endif
 #ifdef SYS_vfork
@@ -64,13 +76,13 @@ bool fz_syscall_process(long number, const long *a, long *ret)
 		 */
 		memcpy(without_memory, a, sizeof(without_memory));
 		without_memory[0] &= ~(long)CLONE_VM;
-		*ret = clone_process(number, without_memory);
+		*ret = clone_process(number, without_memory, (unsigned long)a[0]);
 		return true;
 	case SYS_clone3:
 		if ((size_t)a[1] < CLONE_ARGS_SIZE_VER0 || !fz_sys_readable(args) ||
 		    args->flags & CLONE_VM || args->stack)
 			return false;
-		*ret = clone_process(number, a);
+		*ret = clone_process(number, a, args->flags);
 		return true;
 	default:
 		return false;
