@@ -8,9 +8,7 @@
  *
  *	struct fz_blocked call = fz_block(self, FZ_CALL_RESTARTS);
  *
- *	do
- *		ret = fz_real.something(...);
- *	while (fz_block_again(&call, ret));
+ *	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.something(...)));
  *
  * Before each attempt errno is what it was at fz_block().  Without a fiber (self is NULL) the
  * call is made once, and nothing else is done.
@@ -45,17 +43,29 @@ static inline bool fz_block_again(struct fz_blocked *blocked, int64_t ret)
 	return true;
 }
 
+/* The value of the expression, evaluated anew as long as fz_block_again() says so. */
+#define FZ_REPEAT(blocked, expression)                               \
+	({                                                           \
+		__typeof__(expression) repeat_ret;                   \
+                                                                     \
+		do                                                   \
+			repeat_ret = (expression);                   \
+		while (fz_block_again(blocked, repeat_ret));         \
+		repeat_ret;                                          \
+	})
+
 /* Was the call ended early by something that is not meant for this thread? */
 static inline bool fz_block_undisturbed(const struct fz_blocked *blocked)
 {
 	return blocked->call.self && !fz_call_handled(&blocked->call);
 }
 
-/* Required after a brief call, and after a call that may have raised a signal (SIGPIPE). */
-static inline void fz_block_end(const struct fz_blocked *blocked, int64_t ret)
+/* Returns ret. Required after a brief call, and after a call that may have raised SIGPIPE. */
+static inline ssize_t fz_block_end(const struct fz_blocked *blocked, ssize_t ret)
 {
 	if (blocked->call.self)
 		fz_call_end(&blocked->call, ret == -1 ? -errno : 0);
+	return ret;
 }
 
 #endif

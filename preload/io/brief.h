@@ -28,4 +28,14 @@ static inline void fz_leave_brief(struct fz_fiber *self)
 		fz_announce_end(self);
 }
 
+/* The value of libc's NAME(arguments), called as brief: the body of an interposer of NAME. */
+#define FZ_BRIEF(name, ...)                                                                      \
+	({                                                                                       \
+		struct fz_fiber *brief_self = fz_enter_brief(FZ_SYM_##name);                     \
+		__typeof__(fz_real.name(__VA_ARGS__)) brief_ret = fz_real.name(__VA_ARGS__);     \
+                                                                                                 \
+		fz_leave_brief(brief_self);                                                      \
+		brief_ret;                                                                       \
+	})
+
 #endif

@@ -190,10 +190,7 @@ static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lo
 		return ret;
 	errno = saved;
 	call = fz_block(self, FZ_CALL_RESTARTS);
-	do
-		ret = fz_real.fcntl(fd, command, lock);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.fcntl(fd, command, lock));
 }
 
 FZ_EXPORT int fcntl(int fd, int command, ...)
@@ -279,10 +276,7 @@ FZ_EXPORT int flock(int fd, int operation)
 			return ret;
 		errno = saved;
 		call = fz_block(self, FZ_CALL_RESTARTS);
-		do
-			ret = fz_real.flock(fd, operation);
-		while (fz_block_again(&call, ret));
-		return ret;
+		return FZ_REPEAT(&call, fz_real.flock(fd, operation));
 	}
 	return fz_real.flock(fd, operation);
 }
@@ -301,10 +295,7 @@ FZ_EXPORT int lockf(int fd, int command, off_t n)
 			return ret;
 		errno = saved;
 		call = fz_block(self, FZ_CALL_RESTARTS);
-		do
-			ret = fz_real.lockf(fd, command, n);
-		while (fz_block_again(&call, ret));
-		return ret;
+		return FZ_REPEAT(&call, fz_real.lockf(fd, command, n));
 	}
 	return fz_real.lockf(fd, command, n);
 }

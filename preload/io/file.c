@@ -33,16 +33,12 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open));
 	va_list args;
 	mode_t mode;
-	int fd;
 
 	/* mode may be missing; the kernel knows from flags whether to read it. As in libc. */
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	do
-		fd = fz_real.open(path, flags, mode);
-	while (fz_block_again(&call, fd));
-	return opened(&call, fd);
+	return opened(&call, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
 }
 FZ_EXPORT_ALIAS(open64, open);
 FZ_EXPORT_ALIAS(__open, open);
@@ -53,15 +49,11 @@ FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_openat));
 	va_list args;
 	mode_t mode;
-	int fd;
 
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	do
-		fd = fz_real.openat(dir, path, flags, mode);
-	while (fz_block_again(&call, fd));
-	return opened(&call, fd);
+	return opened(&call, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
 }
 FZ_EXPORT_ALIAS(openat64, openat);
 
@@ -69,115 +61,71 @@ FZ_EXPORT_ALIAS(openat64, openat);
 FZ_EXPORT int __open_2(const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___open_2));
-	int fd;
 
-	do
-		fd = fz_real.__open_2(path, flags);
-	while (fz_block_again(&call, fd));
-	return opened(&call, fd);
+	return opened(&call, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
 }
 FZ_EXPORT_ALIAS(__open64_2, __open_2);
 
 FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___openat_2));
-	int fd;
 
-	do
-		fd = fz_real.__openat_2(dir, path, flags);
-	while (fz_block_again(&call, fd));
-	return opened(&call, fd);
+	return opened(&call, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
 }
 FZ_EXPORT_ALIAS(__openat64_2, __openat_2);
 
 FZ_EXPORT int creat(const char *path, mode_t mode)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_creat));
-	int fd;
 
-	do
-		fd = fz_real.creat(path, mode);
-	while (fz_block_again(&call, fd));
-	return opened(&call, fd);
+	return opened(&call, FZ_REPEAT(&call, fz_real.creat(path, mode)));
 }
 FZ_EXPORT_ALIAS(creat64, creat);
 
 FZ_EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open_by_handle_at));
-	int fd;
 
-	do
-		fd = fz_real.open_by_handle_at(mount, handle, flags);
-	while (fz_block_again(&call, fd));
-	return opened(&call, fd);
+	return opened(&call, FZ_REPEAT(&call, fz_real.open_by_handle_at(mount, handle, flags)));
 }
 
 /* ---- by descriptor ------------------------------------------------------- */
 
 FZ_EXPORT int fchdir(int fd)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchdir);
-	int ret = fz_real.fchdir(fd);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(fchdir, fd);
 }
 
 FZ_EXPORT int fchmod(int fd, mode_t mode)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchmod);
-	int ret = fz_real.fchmod(fd, mode);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(fchmod, fd, mode);
 }
 
 FZ_EXPORT int fchown(int fd, uid_t owner, gid_t group)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_fchown);
-	int ret = fz_real.fchown(fd, owner, group);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(fchown, fd, owner, group);
 }
 
 FZ_EXPORT int ftruncate(int fd, off_t size)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_ftruncate);
-	int ret = fz_real.ftruncate(fd, size);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(ftruncate, fd, size);
 }
 FZ_EXPORT_ALIAS(ftruncate64, ftruncate);
 
 FZ_EXPORT int posix_fadvise(int fd, off_t offset, off_t n, int advice)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_fadvise);
-	int ret = fz_real.posix_fadvise(fd, offset, n, advice);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(posix_fadvise, fd, offset, n, advice);
 }
 FZ_EXPORT_ALIAS(posix_fadvise64, posix_fadvise);
 
 FZ_EXPORT ssize_t readahead(int fd, off_t offset, size_t n)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_readahead);
-	ssize_t ret = fz_real.readahead(fd, offset, n);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(readahead, fd, offset, n);
 }
 
 FZ_EXPORT ssize_t getdents64(int fd, void *buf, size_t n)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_getdents64);
-	ssize_t ret = fz_real.getdents64(fd, buf, n);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(getdents64, fd, buf, n);
 }
 
 /* ---- until it is on disk ------------------------------------------------- */
@@ -205,13 +153,8 @@ FZ_EXPORT int sync_file_range(int fd, off_t offset, off_t n, unsigned flags)
 	const unsigned waits = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER;
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_sync_file_range),
 					  flags & waits ? 0 : FZ_CALL_BRIEF);
-	int ret;
 
-	do
-		ret = fz_real.sync_file_range(fd, offset, n, flags);
-	while (fz_block_again(&call, ret));
-	fz_block_end(&call, ret);
-	return ret;
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.sync_file_range(fd, offset, n, flags)));
 }
 
 FZ_EXPORT void sync(void)
@@ -225,38 +168,23 @@ FZ_EXPORT void sync(void)
 FZ_EXPORT int syncfs(int fd)
 {
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_syncfs), 0);
-	int ret;
 
-	do
-		ret = fz_real.syncfs(fd);
-	while (fz_block_again(&call, ret));
-	fz_block_end(&call, ret);
-	return ret;
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.syncfs(fd)));
 }
 
 FZ_EXPORT int msync(void *start, size_t n, int flags)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_msync);
 	struct fz_blocked call = fz_block(flags & MS_SYNC ? self : NULL, 0);
-	int ret;
 
-	do
-		ret = fz_real.msync(start, n, flags);
-	while (fz_block_again(&call, ret));
-	fz_block_end(&call, ret);
-	return ret;
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.msync(start, n, flags)));
 }
 
 FZ_EXPORT int fallocate(int fd, int mode, off_t offset, off_t n)
 {
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_fallocate), FZ_CALL_BRIEF);
-	int ret;
 
-	do
-		ret = fz_real.fallocate(fd, mode, offset, n);
-	while (fz_block_again(&call, ret));
-	fz_block_end(&call, ret);
-	return ret;
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.fallocate(fd, mode, offset, n)));
 }
 FZ_EXPORT_ALIAS(fallocate64, fallocate);
 
@@ -321,11 +249,7 @@ FZ_EXPORT ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *
 				  size_t n, unsigned flags)
 {
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_copy_file_range), FZ_CALL_BRIEF);
-	ssize_t ret;
 
-	do
-		ret = fz_real.copy_file_range(in, in_offset, out, out_offset, n, flags);
-	while (fz_block_again(&call, ret));
-	fz_block_end(&call, ret);
-	return ret;
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.copy_file_range(
+						       in, in_offset, out, out_offset, n, flags)));
 }

@@ -33,10 +33,7 @@ FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
 			return ret;
 		errno = saved;
 		call = fz_block(self, 0);
-		do
-			ret = fz_real.msgrcv(id, message, n, type, flags);
-		while (fz_block_again(&call, ret));
-		return ret;
+		return FZ_REPEAT(&call, fz_real.msgrcv(id, message, n, type, flags));
 	}
 	return fz_real.msgrcv(id, message, n, type, flags);
 }
@@ -55,10 +52,7 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 			return ret;
 		errno = saved;
 		call = fz_block(self, 0);
-		do
-			ret = fz_real.msgsnd(id, message, n, flags);
-		while (fz_block_again(&call, ret));
-		return ret;
+		return FZ_REPEAT(&call, fz_real.msgsnd(id, message, n, flags));
 	}
 	return fz_real.msgsnd(id, message, n, flags);
 }
@@ -146,10 +140,7 @@ static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t
 			return ret;
 		errno = saved;
 		call = fz_block(self, FZ_CALL_RESTARTS);
-		do
-			ret = fz_real.mq_timedreceive(queue, message, n, priority, when);
-		while (fz_block_again(&call, ret));
-		return ret;
+		return FZ_REPEAT(&call, fz_real.mq_timedreceive(queue, message, n, priority, when));
 	}
 	return fz_real.mq_timedreceive(queue, message, n, priority, when);
 }
@@ -167,10 +158,7 @@ static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t 
 			return ret;
 		errno = saved;
 		call = fz_block(self, FZ_CALL_RESTARTS);
-		do
-			ret = fz_real.mq_timedsend(queue, message, n, priority, when);
-		while (fz_block_again(&call, ret));
-		return ret;
+		return FZ_REPEAT(&call, fz_real.mq_timedsend(queue, message, n, priority, when));
 	}
 	return fz_real.mq_timedsend(queue, message, n, priority, when);
 }

@@ -56,11 +56,7 @@ FZ_EXPORT ssize_t getrandom(void *buf, size_t n, unsigned flags)
 
 FZ_EXPORT int getentropy(void *buf, size_t n)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_getentropy);
-	int ret = fz_real.getentropy(buf, n);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(getentropy, buf, n);
 }
 
 /* libc's threads do the asynchronous I/O; the library leaves them native. */
@@ -144,9 +140,5 @@ FZ_EXPORT_ALIAS64(lio_listio64, lio_listio);
 
 FZ_EXPORT int klogctl(int type, char *buf, int n)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_klogctl);
-	int ret = fz_real.klogctl(type, buf, n);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(klogctl, type, buf, n);
 }

@@ -75,7 +75,6 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_preadv2);
 	struct fz_blocked call;
-	ssize_t ret;
 
 	if (!self)
 		return fz_real.preadv2(fd, iov, count, offset, flags);
@@ -84,9 +83,6 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 	if (flags == 0)
 		return fz_leave(fz_io_preadv(self, fd, iov, count, offset));
 	call = fz_block(flags & RWF_NOWAIT ? NULL : self, FZ_CALL_RESTARTS);
-	do
-		ret = fz_real.preadv2(fd, iov, count, offset, flags);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.preadv2(fd, iov, count, offset, flags));
 }
 FZ_EXPORT_ALIAS(preadv64v2, preadv2);

@@ -61,12 +61,8 @@ FZ_EXPORT int tcdrain(int fd)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_tcdrain);
 	struct fz_blocked call = fz_block(self && has_output(fd) ? self : NULL, 0);
-	int ret;
 
-	do
-		ret = fz_real.tcdrain(fd);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.tcdrain(fd));
 }
 
 FZ_EXPORT int tcsetattr(int fd, int actions, const struct termios *settings)
@@ -74,31 +70,19 @@ FZ_EXPORT int tcsetattr(int fd, int actions, const struct termios *settings)
 	struct fz_fiber *self = fz_enter(FZ_SYM_tcsetattr);
 	bool waits = self && actions != TCSANOW && has_output(fd);
 	struct fz_blocked call = fz_block(waits ? self : NULL, FZ_CALL_RESTARTS);
-	int ret;
 
-	do
-		ret = fz_real.tcsetattr(fd, actions, settings);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.tcsetattr(fd, actions, settings));
 }
 
 /* A break takes at least 250 ms. */
 FZ_EXPORT int tcsendbreak(int fd, int duration)
 {
 	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_tcsendbreak), 0);
-	int ret;
 
-	do
-		ret = fz_real.tcsendbreak(fd, duration);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.tcsendbreak(fd, duration));
 }
 
 FZ_EXPORT int tcflow(int fd, int action)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_tcflow);
-	int ret = fz_real.tcflow(fd, action);
-
-	fz_leave_brief(self);
-	return ret;
+	return FZ_BRIEF(tcflow, fd, action);
 }

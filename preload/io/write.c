@@ -67,9 +67,7 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 	if (offset >= 0)
 		return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, flags));
 	call = fz_block(self, FZ_CALL_RESTARTS);
-	do
-		ret = fz_real.pwritev2(fd, iov, count, offset, flags);
-	while (fz_block_again(&call, ret));
+	ret = FZ_REPEAT(&call, fz_real.pwritev2(fd, iov, count, offset, flags));
 	fz_block_end(&call, ret);
 	return ret;
 }

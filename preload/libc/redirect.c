@@ -74,15 +74,11 @@ static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *us
 {
 	struct fz_fiber *self = fz_self();
 	struct fz_blocked call;
-	pid_t child;
 
 	if (self->kind != FZ_KIND_FIBER || fz_signal_mask_is_known(self))
 		return wait4(pid, status, options, usage);
 	call = fz_block(options & WNOHANG ? NULL : self, FZ_CALL_RESTARTS);
-	do
-		child = fz_real.wait4(pid, status, options, usage);
-	while (fz_block_again(&call, child));
-	return child;
+	return FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 }
 
 /* ---- what leads where ---------------------------------------------------- */

@@ -62,9 +62,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	if (ret < 0)
 		return (pid_t)fz_leave(ret);
 	call = fz_block(self, FZ_CALL_RESTARTS);
-	do
-		child = fz_real.wait4(pid, status, options, usage);
-	while (fz_block_again(&call, child));
+	child = FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 	if (child > 0)
 		see_signals(self);
 	return child;
@@ -130,9 +128,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	if (ret < 0)
 		return (int)fz_leave(ret);
 	call = fz_block(self, FZ_CALL_RESTARTS);
-	do
-		ret = fz_real.waitid(type, id, info, options);
-	while (fz_block_again(&call, ret));
+	ret = FZ_REPEAT(&call, fz_real.waitid(type, id, info, options));
 	if (!ret)
 		see_signals(self);
 	return ret;

@@ -27,16 +27,13 @@ static struct fz_sem *ours(sem_t *s)
 static int wait_for_libcs(struct fz_fiber *self, sem_t *s)
 {
 	struct fz_blocked call;
-	int saved = errno, ret;
+	int saved = errno;
 
 	if (self && !fz_cancel_requested(self) && fz_real.sem_trywait(s) == 0)
 		return 0;
 	errno = saved;
 	call = fz_block(self, FZ_CALL_RESTARTS);
-	do
-		ret = fz_real.sem_wait(s);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.sem_wait(s));
 }
 
 static int wait_common(struct fz_sem *sem, fz_nsec deadline)
@@ -90,15 +87,11 @@ FZ_EXPORT int sem_timedwait(sem_t *s, const struct timespec *when)
 	struct fz_fiber *self = fz_enter(FZ_SYM_sem_timedwait);
 	struct fz_sem *sem = ours(s);
 	struct fz_blocked call;
-	int ret;
 
 	if (sem)
 		return (int)fz_leave(wait_until(sem, CLOCK_REALTIME, when));
 	call = fz_block(self, 0);
-	do
-		ret = fz_real.sem_timedwait(s, when);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.sem_timedwait(s, when));
 }
 
 FZ_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *when)
@@ -106,17 +99,13 @@ FZ_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *wh
 	struct fz_fiber *self = fz_enter(FZ_SYM_sem_clockwait);
 	struct fz_sem *sem = ours(s);
 	struct fz_blocked call;
-	int ret;
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return (int)fz_leave(-EINVAL);
 	if (sem)
 		return (int)fz_leave(wait_until(sem, clock, when));
 	call = fz_block(self, 0);
-	do
-		ret = fz_real.sem_clockwait(s, clock, when);
-	while (fz_block_again(&call, ret));
-	return ret;
+	return FZ_REPEAT(&call, fz_real.sem_clockwait(s, clock, when));
 }
 
 FZ_EXPORT int sem_post(sem_t *s)

@@ -135,6 +135,7 @@ awk '
 	}
 	inside {
 		line = $0
+		gsub(/FZ_BRIEF\(/, "FZ_SYM_", line)
 		while (match(line, /FZ_SYM_[A-Za-z0-9_]+/)) {
 			used = substr(line, RSTART + 7, RLENGTH - 7)
 			if (used == name)
