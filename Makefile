@@ -322,7 +322,7 @@ check-aarch64:
 .PHONY: check-glibc
 check-glibc:
 	@scripts/dev/deps.sh glibc
-	@$(MAKE) -s library
+	@$(MAKE) -s all $(WATCH)
 	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
