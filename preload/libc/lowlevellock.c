@@ -65,7 +65,7 @@ void fz_lll_wait_private(int *word)
 		atomic_fetch_sub_explicit(&in_kernel, 1, memory_order_relaxed);
 		return;
 	}
-	fz_lot_lock(lock, FZ_FOREVER);
+	fz_lot_lock(lock, FZ_FOR_LIBC_LOCK, FZ_FOREVER);
 }
 
 /*

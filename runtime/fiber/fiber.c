@@ -190,6 +190,7 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 				 memory_order_acq_rel);
 	fz_lot_wake(&self->thread.life, 1);
 	for (;;) {
+		fz_waits_for(self, FZ_FOR_END, NULL);
 		fz_wait_arm(self, 0);
 		fz_park(self, FZ_FOREVER);
 	}

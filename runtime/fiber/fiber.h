@@ -69,6 +69,13 @@ struct fz_fiber_call {
 	 */
 	bool in_fork;
 	uint8_t reads;			/* a count, for fz_io_take_turns() */
+	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
+};
+
+/* What the thread waits for, to be shown (runtime/inspect); the thread writes it before a wait. */
+struct fz_fiber_wait {
+	const void *object;		/* what enum fz_waits_for says */
+	uint64_t since;			/* fz_cycles() when it parked, up to 0.2 ms less; 0: unknown */
 };
 
 /* Deadline of the current wait (runtime/sched/timer.h); guarded by processor's heap lock. */
@@ -163,6 +170,7 @@ struct fz_fiber {
 	/* The second cache line: what a call reads as well, and a wait with a deadline. */
 	struct fz_fiber_cancel cancel;
 	struct fz_fiber_call call;
+	struct fz_fiber_wait waits;
 	struct fz_fiber_timer timer;
 
 	struct fz_fiber_thread thread;

@@ -110,7 +110,8 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 
 		if (life & FZ_LIFE_ENDED)
 			break;
-		err = fz_lot_wait(&f->thread.life, life, deadline, FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
+		err = fz_lot_wait(&f->thread.life, life, deadline,
+				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_THREAD));
 		if (err == -ETIMEDOUT || err == -ECANCELED) {
 			self->thread.joins = NULL;
 			/*

@@ -85,6 +85,7 @@ _Noreturn void fz_fiber_main_ended(void)
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
 	/* The main thread's stack stays: argv, environ and the like live there. */
 	for (;;) {
+		fz_waits_for(self, FZ_FOR_END, NULL);
 		fz_wait_arm(self, 0);
 		fz_park(self, FZ_FOREVER);
 	}

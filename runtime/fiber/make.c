@@ -59,6 +59,7 @@ static void await_spare(struct fz_fiber *self)
 		return;
 	for (int tries = 0; tries < most && !fz_carrier_has_spare(); tries++) {
 		fz_spawner_want_spare();
+		fz_waits_for(self, FZ_FOR_RUNTIME, NULL);
 		fz_wait_arm(self, 0);
 		fz_park(self, fz_now() + FZ_MSEC / 5);
 	}

@@ -110,6 +110,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			return fz_op_ready_wait(self, op, deadline, flags);
 		fz_enter_runtime(self);
 		p = fz_processor_of(self);
+		fz_waits_for(self, FZ_FOR_REQUEST, op);
 		ticket = start(&request, self, flags);
 		prepare(&p->backend.ring, op, &request);
 		if (op->pin)
@@ -140,6 +141,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	       fz_nsec deadline, unsigned flags)
 {
 	struct fz_request request = { .more = n - 1, .wake_early = true };
+	const struct fz_ready ready = { fds, n };
 	struct fz_processor *p;
 	enum fz_why why;
 
@@ -147,6 +149,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 		return fz_op_ready_poll(self, fds, n, deadline, flags);
 	fz_enter_runtime(self);
 	p = fz_processor_of(self);
+	fz_waits_for(self, FZ_FOR_READY, &ready);
 	start(&request, self, flags);
 	for (unsigned i = 0; i < n; i++) {
 		struct fz_op op = {

@@ -284,6 +284,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 			break;
 		}
 		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
+		fz_waits_for(self, FZ_FOR_REQUEST, op);
 		ret = await(self, &w, 1, pin, deadline, flags);
 		if (ret == 0)
 			continue;
@@ -310,11 +311,13 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 		     fz_nsec deadline, unsigned flags)
 {
+	const struct fz_ready ready = { fds, n };
 	struct fz_watch watches[n];
 	int ret;
 
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
+	fz_waits_for(self, FZ_FOR_READY, &ready);
 	ret = await(self, watches, n, NULL, deadline, flags);
 	/* EBADF, closed meanwhile: the caller asks poll, which reports that. */
 	if (ret == 0 || ret == -EBADF)

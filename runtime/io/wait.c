@@ -107,7 +107,7 @@ int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, 
 
 	for (;;) {
 		int ret = n ? fz_op_poll(self, fds, n, deadline, flags) :
-			      fz_op_outcome(fz_sleep(self, deadline, flags));
+			      fz_op_outcome(fz_sleep(self, FZ_FOR_TIME, deadline, flags));
 
 		switch (ret) {
 		case FZ_OP_TIMEOUT:

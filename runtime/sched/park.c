@@ -253,11 +253,13 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	return end_wait(self);
 }
 
-enum fz_why fz_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags)
+enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec deadline,
+		     unsigned flags)
 {
 	enum fz_why why;
 
 	fz_enter_runtime(self);
+	fz_waits_for(self, what, NULL);
 	fz_wait_arm(self, flags);
 	why = fz_park(self, deadline);
 	fz_leave_runtime(self);
@@ -268,7 +270,7 @@ int fz_sleep_until(struct fz_fiber *self, fz_nsec deadline)
 {
 	for (;;) {
 		fz_signal_mark(self);
-		switch (fz_sleep(self, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL)) {
+		switch (fz_sleep(self, FZ_FOR_TIME, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL)) {
 		case FZ_WHY_TIMEOUT:
 			return 0;
 		case FZ_WHY_CANCEL:

@@ -53,6 +53,39 @@ enum {
 	FZ_WAIT_NUMBER_SHIFT = 8,
 };
 
+/* What a thread waits for, and what fz_fiber.waits.object is then. */
+enum fz_waits_for {
+	FZ_FOR_TIME,		/* nothing: a deadline, or for ever */
+	FZ_FOR_REQUEST,		/* struct fz_op: one call, on one descriptor */
+	FZ_FOR_READY,		/* struct fz_ready: the first of several descriptors */
+	FZ_FOR_SIGNAL,		/* nothing: sig.sigwait_set has the signals */
+	FZ_FOR_THREAD,		/* thread.life of the fiber that the thread joins */
+	FZ_FOR_MUTEX,		/* struct fz_mutex */
+	FZ_FOR_COND,		/* struct fz_cond */
+	FZ_FOR_READ_LOCK,	/* wrphase_futex of a struct fz_rwlock */
+	FZ_FOR_WRITE_LOCK,	/* writers_futex of a struct fz_rwlock */
+	FZ_FOR_SEM,		/* the value of a semaphore */
+	FZ_FOR_BARRIER,		/* a word of a struct fz_barrier */
+	FZ_FOR_ONCE,		/* a pthread_once_t */
+	FZ_FOR_LIBC_LOCK,	/* a lock inside libc: of a stream, of the allocator */
+	FZ_FOR_FUTEX,		/* a word, by the futex system call */
+	FZ_FOR_RUNTIME,		/* nothing: the library's own work, a kernel thread for instance */
+	FZ_FOR_END,		/* nothing: the thread has ended, its stack stays */
+	FZ_FOR_COUNT
+};
+
+/* The object of FZ_FOR_READY, on the stack of the call. */
+struct fz_ready {
+	const struct pollfd *fds;
+	unsigned count;
+};
+
+static inline void fz_waits_for(struct fz_fiber *self, enum fz_waits_for kind, const void *object)
+{
+	self->call.waits_for = (uint8_t)kind;
+	self->waits.object = object;
+}
+
 /*
  * Begin a wait of the calling thread, in the runtime (fz_enter_runtime), and get its ticket.
  * A fiber must then call fz_park() or fz_wait_disarm().
@@ -68,8 +101,12 @@ void fz_wait_disarm(struct fz_fiber *self);
  */
 enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline);
 
-/* Arm a wait and park, for a caller outside the runtime.  Handlers have run when it returns. */
-enum fz_why fz_sleep(struct fz_fiber *self, fz_nsec deadline, unsigned flags);
+/*
+ * Arm a wait for something without an object and park, for a caller outside the runtime.  Handlers
+ * have run when it returns.
+ */
+enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec deadline,
+		     unsigned flags);
 
 /*
  * Sleep as nanosleep does.  Called by a fiber outside the runtime; a cancellation point.  Returns

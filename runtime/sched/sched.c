@@ -291,6 +291,7 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 		next = fz_fiber_take_joiner(self);
 	if (!next)
 		next = c->context;
+	self->waits.since = c->processor->polled_at;
 	/* A fiber is never queued before its context is saved. */
 	FZ_ASSERT(next != self);
 	switch_to(c, self, next, how);

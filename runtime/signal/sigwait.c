@@ -171,7 +171,7 @@ int fz_signal_wait(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_i
 			sig = -EINTR;
 			break;
 		}
-		why = fz_sleep(self, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		why = fz_sleep(self, FZ_FOR_SIGNAL, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 		if (why == FZ_WHY_CANCEL) {
 			leave(self);
 			fz_host.test_cancel();

@@ -21,7 +21,8 @@ static void await_round(struct fz_barrier *b, uint32_t round)
 	 * arrived.
 	 */
 	while (round_of(atomic_load_explicit(&b->both, memory_order_acquire)) == round)
-		fz_lot_wait(&b->round, round, FZ_FOREVER, FZ_WAIT_SIGNAL);
+		fz_lot_wait(&b->round, round, FZ_FOREVER,
+			    FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_BARRIER));
 }
 
 /* Count the caller in; the last of the round begins the next one.  Returns the state before. */
@@ -68,7 +69,8 @@ void fz_barrier_destroy(struct fz_barrier *b)
 	uint32_t left = atomic_fetch_or_explicit(&b->left, 1, memory_order_acquire) | 1;
 
 	while (left != (entered | 1)) {
-		fz_lot_wait(&b->left, left, FZ_FOREVER, FZ_WAIT_SIGNAL);
+		fz_lot_wait(&b->left, left, FZ_FOREVER,
+			    FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_BARRIER));
 		left = atomic_load_explicit(&b->left, memory_order_acquire);
 	}
 }

@@ -39,7 +39,7 @@ int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
 	 */
 	do {
 		ret = fz_lot_wait(&c->sequence, entered, deadline,
-				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL);
+				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_COND));
 	} while (ret == -EINTR);
 	fz_cond_leave(c);
 	return ret == -EAGAIN ? 0 : ret;
@@ -84,7 +84,8 @@ void fz_cond_destroy(struct fz_cond *c)
 						    memory_order_acquire) | DESTROYING;
 
 	while (waiters != DESTROYING) {
-		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER, FZ_WAIT_SIGNAL);
+		fz_lot_wait(&c->waiters, waiters, FZ_FOREVER,
+			    FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_COND));
 		waiters = atomic_load_explicit(&c->waiters, memory_order_acquire);
 	}
 	/* relaxed: no other thread uses c any more. */

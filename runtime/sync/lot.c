@@ -159,7 +159,8 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 	enum fz_why why;
 	int ret = -EAGAIN;
 
-	flags = self->call.blocks ? FZ_WAIT_BLOCKS : flags & ~(unsigned)FZ_LOT_STARVES;
+	fz_waits_for(self, flags >> 16 ? flags >> 16 : FZ_FOR_FUTEX, key);
+	flags = self->call.blocks ? FZ_WAIT_BLOCKS : flags & (FZ_LOT_STARVES - 1);
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
@@ -222,9 +223,9 @@ unsigned fz_lot_patience(fz_nsec *since)
 	return 0;
 }
 
-int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline)
+int fz_lot_lock(_Atomic uint32_t *lock, enum fz_waits_for what, fz_nsec deadline)
 {
-	unsigned flags = FZ_WAIT_SIGNAL;
+	unsigned flags = FZ_WAIT_SIGNAL | FZ_LOT_FOR(what);
 	fz_nsec since = fz_now();
 
 	/* acquire: pairs with the release store of 0 by the last holder. */

@@ -11,6 +11,7 @@
  */
 
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/park.h"
 
 /*
  * Wait flag against starvation.  A free lock goes to the thread that asks first, which with one
@@ -18,6 +19,9 @@
  * before all others, and the fiber that wakes it lets other fibers run.
  */
 enum { FZ_LOT_STARVES = 1 << 8 };
+
+/* Wait flag: what the word belongs to (runtime/sched/park.h).  Without it, a futex. */
+#define FZ_LOT_FOR(kind) ((unsigned)(kind) << 16)
 
 /*
  * Call it before the second and each further wait in a row for one thing.  Returns FZ_LOT_STARVES
@@ -27,7 +31,7 @@ enum { FZ_LOT_STARVES = 1 << 8 };
 unsigned fz_lot_patience(fz_nsec *since);
 
 /*
- * Sleep if *word == expected.  flags: FZ_WAIT_SIGNAL, FZ_WAIT_CANCEL, FZ_LOT_STARVES. Outside the
+ * Sleep if *word == expected.  flags: FZ_WAIT_SIGNAL, FZ_WAIT_CANCEL, FZ_LOT_*.  Outside the
  * runtime; may park; does not act on a cancellation request but reports it.  Returns 0 (woken),
  * -EAGAIN (the word differs), -ETIMEDOUT, -EINTR, -ECANCELED. A wait that ends otherwise than by a
  * wake-up consumes no wake-up.
@@ -52,10 +56,10 @@ int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32
 		      uint32_t arg, fz_nsec deadline, unsigned flags);
 
 /*
- * Take a lock whose word is 0: free, 1: held, 2: held and somebody may wait.  A signal's handler
- * runs, and the wait goes on.  Returns 0 or -ETIMEDOUT.
+ * Take a lock whose word is 0: free, 1: held, 2: held and somebody may wait.  what: a mutex, or a
+ * lock inside libc.  A signal's handler runs, and the wait goes on.  Returns 0 or -ETIMEDOUT.
  */
-int fz_lot_lock(_Atomic uint32_t *lock, fz_nsec deadline);
+int fz_lot_lock(_Atomic uint32_t *lock, enum fz_waits_for what, fz_nsec deadline);
 
 /*
  * Wake up to n waiters of word that wait for one of the bits.  In or outside the runtime, any

@@ -36,7 +36,7 @@ int fz_mutex_lock(struct fz_mutex *m, fz_nsec deadline)
 
 	if (err != -EBUSY)
 		return err;
-	err = fz_lot_lock(&m->lock, deadline);
+	err = fz_lot_lock(&m->lock, FZ_FOR_MUTEX, deadline);
 	if (err)
 		return err;
 	fz_mutex_own(m, fz_self_tid(), 1);
@@ -77,6 +77,6 @@ int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count)
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count)
 {
 	if (FZ_UNLIKELY(!fz_mutex_take(m)))
-		fz_lot_lock(&m->lock, FZ_FOREVER);
+		fz_lot_lock(&m->lock, FZ_FOR_MUTEX, FZ_FOREVER);
 	fz_mutex_own(m, fz_self_tid(), count);
 }

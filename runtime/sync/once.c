@@ -20,7 +20,8 @@ bool fz_once_begin(struct fz_once *o)
 		if (word & FZ_ONCE_DONE)
 			return false;
 		if (word == ours) {
-			fz_lot_wait(&o->word, ours, FZ_FOREVER, FZ_WAIT_SIGNAL);
+			fz_lot_wait(&o->word, ours, FZ_FOREVER,
+				    FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_ONCE));
 			word = atomic_load_explicit(&o->word, memory_order_acquire);
 			continue;
 		}

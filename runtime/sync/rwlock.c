@@ -112,7 +112,7 @@ static int await_read_phase(struct fz_rwlock *l, fz_nsec deadline)
 
 	do {
 		ret = fz_lot_wait_while(&l->wrphase_futex, write_phase, 0, deadline,
-					FZ_WAIT_SIGNAL);
+					FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_READ_LOCK));
 		s = look(l);
 		if (!(s & WRPHASE))
 			return 0;
@@ -139,7 +139,7 @@ static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
 	}
 	/* After a timeout RWAITING stays set; the unlock then wakes in vain. */
 	return fz_lot_wait_while(&l->wrphase_futex, behind_writers, 0, deadline,
-				 FZ_WAIT_SIGNAL) == -ETIMEDOUT ? -ETIMEDOUT : 0;
+				 FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_READ_LOCK)) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 int fz_rwlock_read(struct fz_rwlock *l, fz_nsec deadline)
@@ -249,7 +249,7 @@ static int write_slowly(struct fz_rwlock *l, fz_nsec deadline)
 			counted = WRITER;
 		}
 		if (fz_lot_wait_while(&l->writers_futex, not_a_writers_turn, 0, deadline,
-				      FZ_WAIT_SIGNAL) == -ETIMEDOUT)
+				      FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_WRITE_LOCK)) == -ETIMEDOUT)
 			return leave(l);
 		s = look(l);
 	}

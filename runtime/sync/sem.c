@@ -38,7 +38,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 	atomic_fetch_add_explicit(&s->both, ONE_WAITER, memory_order_seq_cst);
 	for (;;) {
 		fz_signal_mark(self);
-		ret = fz_lot_wait(&s->value, 0, deadline, flags);
+		ret = fz_lot_wait(&s->value, 0, deadline, flags | FZ_LOT_FOR(FZ_FOR_SEM));
 		if (fz_sem_trywait(s) == 0) {
 			ret = 0;
 			break;

@@ -186,7 +186,7 @@ void nap(fz_nsec ns)
 	struct timespec ts = { .tv_sec = (time_t)(ns / FZ_SEC), .tv_nsec = (long)(ns % FZ_SEC) };
 
 	if (self->kind == FZ_KIND_FIBER)
-		fz_sleep(self, now_ns() + ns, 0);
+		fz_sleep(self, FZ_FOR_TIME, now_ns() + ns, 0);
 	else
 		nanosleep(&ts, NULL);
 }

@@ -47,10 +47,10 @@ Test(op, sleeps_as_long_as_asked)
 	for (size_t i = 0; i < 6; i++) {
 		fz_nsec start = now_ns();
 
-		cr_assert_eq(fz_sleep(fz_self(), start + lengths[i], 0), FZ_WHY_TIMEOUT);
+		cr_assert_eq(fz_sleep(fz_self(), FZ_FOR_TIME, start + lengths[i], 0), FZ_WHY_TIMEOUT);
 		cr_assert_geq(now_ns() - start, lengths[i]);
 	}
-	cr_assert_eq(fz_sleep(fz_self(), 1, 0), FZ_WHY_TIMEOUT);
+	cr_assert_eq(fz_sleep(fz_self(), FZ_FOR_TIME, 1, 0), FZ_WHY_TIMEOUT);
 }
 
 Test(op, results_and_errors)
@@ -428,7 +428,7 @@ static void deadlines_under_load(unsigned fibers)
 	while (GET(busy) < fibers)
 		yield_fiber();
 	SET(deadline, now_ns() + 5 * FZ_MSEC);
-	cr_assert_eq(fz_sleep(fz_self(), GET(deadline), 0), FZ_WHY_TIMEOUT);
+	cr_assert_eq(fz_sleep(fz_self(), FZ_FOR_TIME, GET(deadline), 0), FZ_WHY_TIMEOUT);
 	SET(over, true);
 	for (unsigned i = 0; i < fibers; i++)
 		cr_assert_null(join(f[i]));
