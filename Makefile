@@ -78,7 +78,7 @@ PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
 # Files that "fiberize bench" reads and runs.
 BENCH_TEXT := bench.sh figures.awk median.awk report.awk
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure)
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure inspect)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -138,6 +138,14 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
+
+# "fiberize ps" and "fiberize bt"; libdw unwinds.
+$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] runtime/inspect/*.h runtime/inspect/*.def) \
+		Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \
+		-ldw -lelf -ljson-c
 
 $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
@@ -395,7 +403,7 @@ install: all
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
-	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client '$(libexecdir)'
+	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
@@ -405,7 +413,7 @@ install: all
 uninstall:
 	$(refuse_odd)
 	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(BENCH_TEXT:%='$(libexecdir)/%') \
-		'$(libexecdir)/measure' '$(libexecdir)/echo_client' \
+		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
 		'$(exampledir)/seccomp.json'

@@ -22,6 +22,15 @@
 #define FZ_FRAME_PC	0xa8
 #define FZ_FRAME_SIZE	0xb0
 
+/* The saved registers, as (DWARF number, offset): x19 to x28, fp, and the address of return. */
+#define FZ_FRAME_REGISTERS(_)                                                            \
+	_(19, FZ_FRAME_X19) _(20, FZ_FRAME_X19 + 8) _(21, FZ_FRAME_X19 + 16)             \
+	_(22, FZ_FRAME_X19 + 24) _(23, FZ_FRAME_X19 + 32) _(24, FZ_FRAME_X19 + 40)       \
+	_(25, FZ_FRAME_X19 + 48) _(26, FZ_FRAME_X19 + 56) _(27, FZ_FRAME_X19 + 64)       \
+	_(28, FZ_FRAME_X19 + 72) _(29, FZ_FRAME_FP) _(30, FZ_FRAME_PC)
+/* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
+#define FZ_FRAME_SP_REGISTER	31
+
 /*
  * A first frame enters fz_fiber_start this many bytes behind its beginning, the size of bti:
  * unwinders look up the return address minus one, which must lie in the function.

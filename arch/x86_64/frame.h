@@ -26,6 +26,13 @@
 #define FZ_FRAME_PC	0x38
 #define FZ_FRAME_SIZE	0x40
 
+/* The saved registers, as (DWARF number, offset): r15 to rbp, and the address of return. */
+#define FZ_FRAME_REGISTERS(_)                                                            \
+	_(15, FZ_FRAME_R15) _(14, FZ_FRAME_R15 + 8) _(13, FZ_FRAME_R15 + 16)             \
+	_(12, FZ_FRAME_R15 + 24) _(3, FZ_FRAME_R15 + 32) _(6, FZ_FRAME_RBP) _(16, FZ_FRAME_PC)
+/* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
+#define FZ_FRAME_SP_REGISTER	7
+
 /*
  * The x87 status bits that belong to a thread: the sticky flags IE DE ZE OE UE PE, and ES, which
  * is set while an unmasked exception waits to be raised.

@@ -17,28 +17,25 @@ enum {
 	TID_BATCH = 256,
 };
 
-/* Guarded by lock unless atomic. */
-static struct {
-	struct fz_lock lock;
-	struct fz_fiber *all;
-	_Atomic uint32_t alive;
-	_Atomic int next_tid;
-	_Atomic(struct fz_fiber *) main;
-} registry = { .lock = FZ_LOCK(FZ_RANK_REGISTRY), .next_tid = TID_FIRST, .alive = 1 };
+struct fz_registry fz_registry = {
+	.lock = FZ_LOCK(FZ_RANK_REGISTRY),
+	.next_tid = TID_FIRST,
+	.alive = 1,
+};
 
 uint32_t fz_fiber_alive(void)
 {
-	return atomic_load_explicit(&registry.alive, memory_order_relaxed);
+	return atomic_load_explicit(&fz_registry.alive, memory_order_relaxed);
 }
 
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg)
 {
 	bool stopped = false;
 
-	fz_lock_acquire(&registry.lock);
-	for (struct fz_fiber *f = registry.all; f && !stopped; f = f->all.next)
+	fz_lock_acquire(&fz_registry.lock);
+	for (struct fz_fiber *f = fz_registry.all; f && !stopped; f = f->all.next)
 		stopped = visit(f, arg);
-	fz_lock_release(&registry.lock);
+	fz_lock_release(&fz_registry.lock);
 	return stopped;
 }
 
@@ -49,13 +46,13 @@ int fz_fiber_kernel_tid(const struct fz_fiber *f)
 
 struct fz_fiber *fz_fiber_main(void)
 {
-	return atomic_load_explicit(&registry.main, memory_order_acquire);
+	return atomic_load_explicit(&fz_registry.main, memory_order_acquire);
 }
 
 void fz_registry_set_main(struct fz_fiber *f)
 {
 	/* release: pairs with fz_fiber_main(). */
-	atomic_store_explicit(&registry.main, f, memory_order_release);
+	atomic_store_explicit(&fz_registry.main, f, memory_order_release);
 }
 
 /* With the lock held.  Native threads are counted and not in the list. */
@@ -64,7 +61,7 @@ static bool all_are_linked(void)
 	const struct fz_fiber *before = NULL;
 	uint32_t n = 0;
 
-	for (const struct fz_fiber *f = registry.all; f; before = f, f = f->all.next, n++)
+	for (const struct fz_fiber *f = fz_registry.all; f; before = f, f = f->all.next, n++)
 		if (f->all.prev != before || !(fz_is_fiber(f) || f->thread.is_main))
 			return false;
 	return n <= fz_fiber_alive();
@@ -72,60 +69,60 @@ static bool all_are_linked(void)
 
 void fz_registry_add(struct fz_fiber *f)
 {
-	fz_lock_acquire(&registry.lock);
+	fz_lock_acquire(&fz_registry.lock);
 	f->all.prev = NULL;
-	f->all.next = registry.all;
-	if (registry.all)
-		registry.all->all.prev = f;
-	registry.all = f;
+	f->all.next = fz_registry.all;
+	if (fz_registry.all)
+		fz_registry.all->all.prev = f;
+	fz_registry.all = f;
 	/* relaxed: only the last decrement must be ordered; main counts from the start. */
 	if (!f->thread.is_main)
-		atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&fz_registry.alive, 1, memory_order_relaxed);
 	fz_signal_thread_started(f);
 	FZ_ASSERT_SLOW(all_are_linked());
-	fz_lock_release(&registry.lock);
+	fz_lock_release(&fz_registry.lock);
 }
 
 bool fz_registry_remove(struct fz_fiber *f)
 {
 	bool last;
 
-	fz_lock_acquire(&registry.lock);
+	fz_lock_acquire(&fz_registry.lock);
 	if (f->all.prev)
 		f->all.prev->all.next = f->all.next;
 	else
-		registry.all = f->all.next;
+		fz_registry.all = f->all.next;
 	if (f->all.next)
 		f->all.next->all.prev = f->all.prev;
 	if (f->kind == FZ_KIND_FIBER)
 		fz_signal_thread_ended(f);
 	FZ_ASSERT_SLOW(all_are_linked());
 	/* acq_rel: the thread that exits the process sees what all others did before. */
-	last = atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1;
-	fz_lock_release(&registry.lock);
+	last = atomic_fetch_sub_explicit(&fz_registry.alive, 1, memory_order_acq_rel) == 1;
+	fz_lock_release(&fz_registry.lock);
 	return last;
 }
 
 void fz_fiber_native_started(void)
 {
 	/* relaxed: only the last decrement must be ordered. */
-	atomic_fetch_add_explicit(&registry.alive, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&fz_registry.alive, 1, memory_order_relaxed);
 }
 
 void fz_fiber_native_ended(void)
 {
 	/* acq_rel: as in fz_registry_remove(). */
-	if (atomic_fetch_sub_explicit(&registry.alive, 1, memory_order_acq_rel) == 1)
+	if (atomic_fetch_sub_explicit(&fz_registry.alive, 1, memory_order_acq_rel) == 1)
 		fz_host.exit_process(0);
 }
 
 static int batch_of_tids(int size)
 {
-	int first = atomic_fetch_add_explicit(&registry.next_tid, size, memory_order_relaxed);
+	int first = atomic_fetch_add_explicit(&fz_registry.next_tid, size, memory_order_relaxed);
 
 	/* After about a billion threads the numbers start over. */
 	if (first > TID_LAST - 2 * TID_BATCH)
-		atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
+		atomic_store_explicit(&fz_registry.next_tid, TID_FIRST, memory_order_relaxed);
 	return first;
 }
 
@@ -184,7 +181,7 @@ struct fz_fiber *fz_fiber_by_tid(int tid)
 void fz_fiber_alone(void)
 {
 	/* relaxed: there is no other thread. */
-	atomic_store_explicit(&registry.alive, 1, memory_order_relaxed);
+	atomic_store_explicit(&fz_registry.alive, 1, memory_order_relaxed);
 }
 
 void fz_fiber_after_fork(void)
@@ -192,12 +189,12 @@ void fz_fiber_after_fork(void)
 	struct fz_fiber *self = fz_self();
 	struct fz_fiber keep = *self;
 
-	__builtin_memset(&registry, 0, sizeof(registry));
-	fz_lock_init(&registry.lock, FZ_RANK_REGISTRY);
+	__builtin_memset(&fz_registry, 0, sizeof(fz_registry));
+	fz_lock_init(&fz_registry.lock, FZ_RANK_REGISTRY);
 	fz_pool_after_fork();
 	fz_fiber_alone();
 	/* Start over: batches of tids that the parent gave out are forgotten here. */
-	atomic_store_explicit(&registry.next_tid, TID_FIRST, memory_order_relaxed);
+	atomic_store_explicit(&fz_registry.next_tid, TID_FIRST, memory_order_relaxed);
 	__builtin_memset(self, 0, sizeof(*self));
 	self->mask = keep.mask;
 	self->mem.stack = keep.mem.stack;

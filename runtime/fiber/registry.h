@@ -9,7 +9,17 @@
  * ends.  Call them in the runtime, with no lock held.
  */
 
+#include "runtime/base/lock.h"
 #include "runtime/fiber/fiber.h"
+
+/* Guarded by lock unless atomic.  For registry.c, and to be shown (runtime/inspect). */
+extern struct fz_registry {
+	struct fz_lock lock;
+	struct fz_fiber *all;		/* linked by fz_fiber.all */
+	_Atomic uint32_t alive;		/* threads: fibers, wired ones too, and native threads */
+	_Atomic int next_tid;
+	_Atomic(struct fz_fiber *) main;
+} fz_registry FZ_HIDDEN;
 
 void fz_registry_add(struct fz_fiber *fiber);
 

@@ -4,8 +4,6 @@
 #include "runtime/base/time.h"
 #include "runtime/sched/sched.h"
 
-enum { POLL_US = 200 };			/* between looks at the ring of a busy processor */
-
 static struct {
 	fz_nsec measured_at;		/* when fz_cycles() returned first_cycles */
 	uint64_t first_cycles;
@@ -44,7 +42,7 @@ void fz_poll_cycles_measure(fz_nsec now)
 	span = now - last.measured_at;
 	if (last.measured_at && span < 1000 * FZ_MSEC)
 		atomic_store_explicit(&fz_sched.poll_cycles,
-				      (cycles - last.first_cycles) * POLL_US * FZ_USEC / span,
+				      (cycles - last.first_cycles) * FZ_POLL_PAUSE / span,
 				      memory_order_relaxed);
 	last.measured_at = now;
 	last.first_cycles = cycles;

@@ -7,7 +7,9 @@
  * a busy processor: fz_sched.poll_cycles.
  */
 
-#include "runtime/base/base.h"
+#include "runtime/base/time.h"
+
+#define FZ_POLL_PAUSE (200 * FZ_USEC)	/* between two looks at the ring of a busy processor */
 
 /* Measure it over the calls of some milliseconds, unless it is known.  By the monitor. */
 void fz_poll_cycles_measure(fz_nsec now);

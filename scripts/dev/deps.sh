@@ -22,7 +22,9 @@ build='
 binutils		readelf
 gcc			gcc
 libc6-dev		/usr/include/stdlib.h
+libdw-dev		/usr/include/elfutils/libdwfl.h
 libelf-dev		/usr/include/libelf.h
+libjson-c-dev		/usr/include/json-c/json.h
 liburing-dev		/usr/include/liburing.h
 make			make
 pkg-config		pkg-config

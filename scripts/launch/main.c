@@ -5,6 +5,7 @@
  *	fiberize [run] [options] [--] PROGRAM [ARGS]
  *	fiberize [options] check [--json] [--] PROGRAM
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
+ *	fiberize ps|bt [options] PID
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
@@ -15,11 +16,14 @@
  *	run		finds, judges (scripts/check/) and starts the program
  *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
  *	usage		what --help prints
+ *	inspect		ps and bt: another program looks at a process
  *	say		messages, exit codes
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "installed.h"
@@ -117,6 +121,19 @@ static _Noreturn void run(struct command *c, char **words)
 	run_exec(s, &p, library->path, words);
 }
 
+/* ---- ps and bt ----------------------------------------------------------- */
+
+/* Become the program that looks at a process (scripts/inspect/). */
+static _Noreturn void inspect(char **words)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/inspect", installed_libexec()) < 0)
+		die(EXIT_OTHER, "no memory");
+	execv(path, words - 1);
+	die(EXIT_OTHER, "%s: %s", path, strerror(errno));
+}
+
 /* ---- the command line --------------------------------------------------- */
 
 static void one_flag(struct command *c, const char *word)
@@ -158,6 +175,8 @@ int main(int argc, char **argv)
 			if (c.dry_run)
 				die(EXIT_USAGE, "--dry-run: not with bench");
 			bench(&c.settings, c.force, c.no_profiles, words + 1);
+		} else if (words == argv + 1 && is(*words, "ps", "bt")) {
+			inspect(words);
 		} else if (**words == '-') {
 			one_flag(&c, *words++);
 		} else if (is(*words, "run", NULL)) {

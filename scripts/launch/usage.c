@@ -41,6 +41,8 @@ void usage_run(FILE *out)
 	fputs("usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
 	      "       fiberize [options] check [--json] [--] PROGRAM\n"
 	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
+	      "       fiberize ps [--count] [--hex] [--json] PID\n"
+	      "       fiberize bt [--each] PID [TID...]\n"
 	      "\n"
 	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
 	      "PROGRAM gains by it (check); or measures the gain (fiberize bench --help).\n"

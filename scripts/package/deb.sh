@@ -23,7 +23,8 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
 	"$tree/usr/lib/fiberize/libfiberize.so"
 strip --remove-section=.comment --remove-section=.note "$tree/usr/bin/fiberize" \
-	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client"
+	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client" \
+	"$tree/usr/libexec/fiberize/inspect"
 gzip -9n "$tree"/usr/share/man/man*/*
 
 # The date in the changelog: the time of the last commit, or now.

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/inspect/main.c - look at a process that runs under fiberize.
+ *
+ *	inspect ps [--count] [--hex] [--json] PID
+ *	inspect bt [--each] PID [TID...]
+ *
+ * The launcher becomes this program for "fiberize ps" and "fiberize bt".
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "say.h"
+
+_Noreturn void die(int code, const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("fiberize: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(code);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(char **words);
+	} commands[] = { { "ps", command_ps }, { "bt", command_bt } };
+	const char *name = argc > 1 ? argv[1] : "";
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (strcmp(commands[i].name, name) == 0) {
+			int code = commands[i].run(argv + 2);
+
+			if (fflush(stdout) != 0 || ferror(stdout))
+				die(EXIT_OTHER, "standard output: cannot be written");
+			return code;
+		}
+	die(EXIT_USAGE, "%s: no such command; ps and bt look at a process", name);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSPECT_SAY_H
+#define INSPECT_SAY_H
+
+/*
+ * scripts/inspect/say.h - messages and exit codes of the tools that look at a process.
+ */
+
+enum {
+	EXIT_OTHER = 1,
+	EXIT_USAGE = 2,
+	EXIT_NO_PROCESS = 105,
+	EXIT_FORBIDDEN = 106,
+	EXIT_NOT_FIBERIZED = 107,
+	EXIT_VERSION = 108,
+};
+
+/* Print one line "fiberize: ..." on standard error and end the process with code. */
+_Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

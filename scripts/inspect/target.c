@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "say.h"
+
+bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec here = { buffer, size };
+	struct iovec there = { (void *)(uintptr_t)address, size };
+
+	return process_vm_readv(t->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+bool target_lives(const struct target *t)
+{
+	return kill(t->pid, 0) == 0 || errno == EPERM;
+}
+
+/* A number of 1, 2, 4 or 8 bytes. */
+static uint64_t number(const void *bytes, size_t size)
+{
+	uint64_t n = 0;
+
+	memcpy(&n, bytes, size < sizeof(n) ? size : sizeof(n));
+	return n;
+}
+
+uint64_t target_field(const struct target *t, enum entry field, const void *record)
+{
+	return number((const char *)record + t->entries[field].value, t->entries[field].size);
+}
+
+uint64_t target_field_at(const struct target *t, enum entry field, uint64_t address)
+{
+	uint64_t n = 0;
+	size_t size = t->entries[field].size < sizeof(n) ? t->entries[field].size : sizeof(n);
+
+	return target_read(t, address + t->entries[field].value, &n, size) ? n : 0;
+}
+
+uint64_t target_root(const struct target *t, enum entry root)
+{
+	uint64_t n = 0;
+
+	return target_read(t, t->entries[root].value, &n, t->entries[root].size) ? n : 0;
+}
+
+/* ---- finding the description ------------------------------------------------------ */
+
+/* The address of the description by the note at [notes, notes + size), or 0. */
+static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
+{
+	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
+	uint64_t at = notes;
+
+	while (size - (at - notes) > sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		char name[sizeof(FZ_NOTE_OWNER)];
+		int64_t distance;
+
+		if (!target_read(t, at, &note, sizeof(note)))
+			return 0;
+		if (note.n_namesz == sizeof(name) && note.n_type == FZ_NOTE_DESCRIPTION &&
+		    note.n_descsz == sizeof(distance) &&
+		    target_read(t, at + sizeof(note), name, sizeof(name)) &&
+		    memcmp(name, FZ_NOTE_OWNER, sizeof(name)) == 0) {
+			at += sizeof(note) + owner;
+			return target_read(t, at, &distance, sizeof(distance)) ?
+				       at + (uint64_t)distance : 0;
+		}
+		at += sizeof(note) + ((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u);
+	}
+	return 0;
+}
+
+/* The description in the ELF object whose first byte is at base, or 0. */
+static uint64_t in_object(const struct target *t, uint64_t base)
+{
+	Elf64_Ehdr header;
+
+	if (!target_read(t, base, &header, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
+		return 0;
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		Elf64_Phdr part;
+		uint64_t found;
+
+		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_NOTE &&
+		    (found = by_note(t, base + part.p_vaddr, part.p_memsz)))
+			return found;
+	}
+	return 0;
+}
+
+/* Look at the first page of each mapped file; the file's name may have changed since. */
+static uint64_t find_description(struct target *t)
+{
+	char path[64], *line = NULL;
+	uint64_t found = 0;
+	size_t room = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		die(errno == ENOENT ? EXIT_NO_PROCESS : EXIT_FORBIDDEN, "%d: %s", t->pid,
+		    errno == ENOENT ? "no such process" :
+				      "not allowed to look at it: it takes what ptrace takes");
+	while (!found && getline(&line, &room, maps) > 0) {
+		uint64_t begin, offset;
+
+		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &begin, &offset) == 2 && !offset &&
+		    strchr(line, '/'))
+			found = in_object(t, begin);
+		t->library = begin;
+	}
+	free(line);
+	fclose(maps);
+	return found;
+}
+
+/* ---- reading it ------------------------------------------------------------------- */
+
+static const char *const names[] = {
+#define FZ_FIELD(name, type, member) #name,
+#define FZ_ROOT(name, object) #name,
+#define FZ_VALUE(name, value) #name,
+#include "runtime/inspect/fields.def"
+};
+
+static void take(struct target *t, const struct fz_entry *e, bool *known)
+{
+	if (e->kind == FZ_ENTRY_REGISTER) {
+		if (t->register_count < sizeof(t->registers) / sizeof(*t->registers))
+			t->registers[t->register_count++] = (struct saved_register){
+				(unsigned)strtoul(e->name, NULL, 10), e->value,
+			};
+		return;
+	}
+	for (size_t i = 0; i < ENTRY_COUNT; i++)
+		if (strncmp(names[i], e->name, FZ_ENTRY_NAME) == 0) {
+			t->entries[i].value = e->value;
+			t->entries[i].size = e->size;
+			known[i] = true;
+		}
+}
+
+static void read_description(struct target *t, uint64_t at)
+{
+	struct fz_description head;
+	bool known[ENTRY_COUNT] = { false };
+
+	if (!target_read(t, at, &head, sizeof(head)) ||
+	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
+		die(EXIT_VERSION, "%d: the description in its libfiberize.so is damaged", t->pid);
+	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
+		die(EXIT_VERSION,
+		    "%d: its libfiberize.so describes itself in version %u, this tool reads %d: "
+		    "use the fiberize of that library", t->pid, head.version,
+		    FZ_DESCRIPTION_VERSION);
+	for (uint32_t i = 0; i < head.count; i++) {
+		struct fz_entry e;
+
+		if (!target_read(t, at + sizeof(head) + (uint64_t)i * head.entry_size, &e,
+				 sizeof(e)))
+			break;
+		e.name[FZ_ENTRY_NAME - 1] = '\0';
+		take(t, &e, known);
+	}
+	for (size_t i = 0; i < ENTRY_COUNT; i++)
+		if (!known[i])
+			die(EXIT_VERSION, "%d: its libfiberize.so does not describe \"%s\": use the "
+			    "fiberize of that library", t->pid, names[i]);
+}
+
+static int process_id(const char *word)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(word, &end, 10);
+	if (errno || *end || end == word || pid < 1 || pid > INT32_MAX)
+		die(EXIT_USAGE, "%s: not a process id, which is a number from 1", word);
+	return (int)pid;
+}
+
+void target_open(struct target *t, const char *word)
+{
+	uint64_t at;
+	char byte;
+
+	memset(t, 0, sizeof(*t));
+	t->pid = process_id(word);
+	at = find_description(t);
+	if (at) {
+		read_description(t, at);
+		return;
+	}
+	if (!target_lives(t))
+		die(EXIT_NO_PROCESS, "%d: no such process", t->pid);
+	if (t->library && !target_read(t, t->library, &byte, 1) && errno == EPERM)
+		die(EXIT_FORBIDDEN, "%d: not allowed to look at it: it takes what ptrace takes", t->pid);
+	die(EXIT_NOT_FIBERIZED, "%d: libfiberize.so is not in this process", t->pid);
+}
