@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "say.h"
+
 /* "ADDRESS:PORT" in hexadecimal, as /proc/net/tcp has it, for people. */
 static void put_address(char *text, size_t size, const char *hex, int family)
 {
@@ -31,62 +33,104 @@ static void put_address(char *text, size_t size, const char *hex, int family)
 	snprintf(text, size, family == AF_INET ? "%s:%u" : "[%s]:%u", name, port);
 }
 
-static bool in_table(const struct target *t, const char *protocol, int family, uint64_t inode,
-		     char *text, size_t size)
+/* The sockets of the network namespace, sorted by inode; read once. */
+struct socket {
+	uint64_t inode;
+	char text[168];
+};
+
+static struct {
+	struct socket *list;
+	size_t count, room;
+	bool read;
+} sockets;
+
+static struct socket *new_socket(uint64_t inode)
 {
-	char path[64], line[512], local[64], remote[64], here[80], there[80];
-	bool found = false;
+	if (sockets.count == sockets.room) {
+		sockets.room = sockets.room ? 2 * sockets.room : 256;
+		sockets.list = realloc(sockets.list, sockets.room * sizeof(*sockets.list));
+		if (!sockets.list)
+			die(EXIT_OTHER, "no memory for %zu sockets", sockets.room);
+	}
+	sockets.list[sockets.count].inode = inode;
+	return &sockets.list[sockets.count++];
+}
+
+static void take_internet(const char *line, const char *protocol, int family)
+{
+	char local[64], remote[64], here[80], there[80];
+	unsigned state;
+	uint64_t inode;
+	struct socket *s;
+
+	if (sscanf(line, "%*s %63s %63s %x %*s %*s %*s %*s %*s %" SCNu64, local, remote, &state,
+		   &inode) != 4)
+		return;
+	s = new_socket(inode);
+	put_address(here, sizeof(here), local, family);
+	put_address(there, sizeof(there), remote, family);
+	if (state == 0x0A)	/* LISTEN */
+		snprintf(s->text, sizeof(s->text), "%.3s listens at %s", protocol, here);
+	else
+		snprintf(s->text, sizeof(s->text), "%.3s %s to %s", protocol, here, there);
+}
+
+static void take_unix(const char *line)
+{
+	char name[128] = "";
+	uint64_t inode;
+
+	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 " %127s", &inode, name) >= 1)
+		snprintf(new_socket(inode)->text, sizeof(sockets.list->text), "unix%s%s",
+			 *name ? " " : "", name);
+}
+
+static void read_table(const struct target *t, const char *protocol, int family)
+{
+	char path[64], line[512];
 	FILE *table;
 
 	snprintf(path, sizeof(path), "/proc/%d/net/%s", t->pid, protocol);
 	table = fopen(path, "re");
 	if (!table)
-		return false;
-	while (!found && fgets(line, sizeof(line), table)) {
-		uint64_t number;
-		unsigned state;
-
-		if (sscanf(line, "%*s %63s %63s %x %*s %*s %*s %*s %*s %" SCNu64, local, remote,
-			   &state, &number) != 4 || number != inode)
-			continue;
-		found = true;
-		put_address(here, sizeof(here), local, family);
-		put_address(there, sizeof(there), remote, family);
-		if (state == 0x0A)	/* LISTEN */
-			snprintf(text, size, "%.3s listens at %s", protocol, here);
+		return;
+	while (fgets(line, sizeof(line), table))
+		if (family == AF_UNIX)
+			take_unix(line);
 		else
-			snprintf(text, size, "%.3s %s to %s", protocol, here, there);
-	}
+			take_internet(line, protocol, family);
 	fclose(table);
-	return found;
 }
 
-static bool in_unix_table(const struct target *t, uint64_t inode, char *text, size_t size)
+static int by_inode(const void *a, const void *b)
 {
-	char path[64], line[512];
-	bool found = false;
-	FILE *table;
+	const struct socket *x = a, *y = b;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/unix", t->pid);
-	table = fopen(path, "re");
-	if (!table)
-		return false;
-	while (!found && fgets(line, sizeof(line), table)) {
-		char name[256] = "";
-		uint64_t number;
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
 
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 " %255s", &number, name) < 1 ||
-		    number != inode)
-			continue;
-		found = true;
-		snprintf(text, size, "unix%s%s", *name ? " " : "", name);
+static const char *socket_of(const struct target *t, uint64_t inode)
+{
+	const struct socket key = { .inode = inode }, *found;
+
+	if (!sockets.read) {
+		read_table(t, "tcp", AF_INET);
+		read_table(t, "tcp6", AF_INET6);
+		read_table(t, "udp", AF_INET);
+		read_table(t, "udp6", AF_INET6);
+		read_table(t, "unix", AF_UNIX);
+		qsort(sockets.list, sockets.count, sizeof(*sockets.list), by_inode);
+		sockets.read = true;
 	}
-	fclose(table);
-	return found;
+	found = sockets.count ? bsearch(&key, sockets.list, sockets.count, sizeof(key), by_inode) :
+				NULL;
+	return found ? found->text : NULL;
 }
 
 void file_of(const struct target *t, int fd, char *text, size_t size)
 {
+	const char *socket = NULL;
 	char path[64], name[4096];
 	uint64_t inode;
 	ssize_t n;
@@ -97,12 +141,7 @@ void file_of(const struct target *t, int fd, char *text, size_t size)
 	if (n < 0)
 		return;
 	name[n] = '\0';
-	if (sscanf(name, "socket:[%" SCNu64 "]", &inode) == 1 &&
-	    (in_table(t, "tcp", AF_INET, inode, text, size) ||
-	     in_table(t, "tcp6", AF_INET6, inode, text, size) ||
-	     in_table(t, "udp", AF_INET, inode, text, size) ||
-	     in_table(t, "udp6", AF_INET6, inode, text, size) ||
-	     in_unix_table(t, inode, text, size)))
-		return;
-	snprintf(text, size, "%s", name);
+	if (sscanf(name, "socket:[%" SCNu64 "]", &inode) == 1)
+		socket = socket_of(t, inode);
+	snprintf(text, size, "%s", socket ? socket : name);
 }

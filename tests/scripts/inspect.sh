@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/inspect.sh - "fiberize ps" and "fiberize bt": every kind of wait by its name, deadlocks,
+# backtraces, a stripped library and one that was replaced; processes that cannot be looked at.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+need jq gdb setpriv
+chmod 755 "$work"
+
+# start COMMAND...: sets pid, when the program has said "ready"
+start()
+{
+	"$@" >"$work/said" 2>"$work/complaints" &
+	pid=$!
+	must eventually grep -qs ready "$work/said"
+}
+
+stop()
+{
+	kill -KILL "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+}
+at_exit stop
+
+threads()
+{
+	run "$fiberize" ps --json "$pid"
+}
+
+# Do all threads but the one that computes wait, the two of the deadlock for each other?
+settled()
+{
+	threads
+	[ "$(jq '[.threads[] | select(.state == "waits")] | length' <<<"$out")" = 13 ] &&
+		[ "$(jq '.deadlocks | length' <<<"$out")" = 1 ]
+}
+
+# waits BACKEND NAME PATTERN
+waits()
+{
+	like "$1: $2" "$3" "$(jq -r --arg name "$2" \
+		'.threads[] | select(.name == $name) | .detail // .state' <<<"$out")"
+}
+
+kinds()
+{
+	local backend=$1 held tid
+	start "$fiberize" --backend "$backend" "$helpers/waiters"
+	must eventually settled
+	held=$(jq -r '.threads[] | select(.name == "writes") | .tid' <<<"$out")
+	waits "$backend" takes-first 'mutex 0x*, held by * "takes-second"'
+	waits "$backend" takes-second 'mutex 0x*, held by * "takes-first"'
+	waits "$backend" reads 'recv(*: unix)'
+	waits "$backend" polls 'poll of 2: (*: unix) (*: pipe:*)'
+	waits "$backend" sleeps 'sleep, for 99*.* s more'
+	waits "$backend" writes-too "rwlock to write 0x*, held by $held \"writes\""
+	waits "$backend" reads-too "rwlock to read 0x*, held by $held \"writes\""
+	waits "$backend" takes 'semaphore 0x*'
+	waits "$backend" awaits 'condition variable 0x*'
+	waits "$backend" arrives 'barrier 0x*'
+	waits "$backend" expects 'signal USR1'
+	waits "$backend" computes '[rq]u*'
+	waits "$backend" waiters 'join, of * "takes-first"'
+	same "$backend: the deadlock" 'takes-first takes-second' "$(jq -r '. as $all | .deadlocks[0] |
+		map(. as $tid | $all.threads[] | select(.tid == $tid).name) | sort | join(" ")' <<<"$out")"
+	run "$fiberize" ps "$pid"
+	like "$backend: ps says deadlock" "14 threads on *deadlock:$newline*waits for mutex*" "$out"
+	tid=$(awk '/ awaits /{ print $1 }' <<<"$out")
+	run "$fiberize" bt "$pid" "$tid"
+	like "$backend: bt" "thread $tid \"awaits\", waits: condition variable *preload/sync/cond.c*awaits at *waiters.c:*" "$out"
+	run "$fiberize" bt "$pid"
+	same "$backend: bt has each thread" 14 "$(grep -c '^thread\|^[0-9]* threads' <<<"$out")"
+	stop
+}
+
+kinds uring
+kinds epoll
+
+# ---- frames: as gdb has them for the same program natively
+
+frames_of_gdb()
+{
+	gdb -p "$pid" -batch -ex 'thread apply all bt' 2>/dev/null |
+		sed -n 's/^#[0-9]* .* in \([a-z_]*\) (.*waiters\.c.*/\1/p; s/^#[0-9]*  *\([a-z_]*\) (.*waiters\.c.*/\1/p' |
+		sort -u
+}
+
+start "$helpers/waiters"
+frames_of_gdb >"$work/native"
+stop
+start "$fiberize" "$helpers/waiters"
+must eventually settled
+run "$fiberize" bt "$pid"
+{
+	sed -n 's/^  #[0-9]* *0x[0-9a-f]* \([a-z_]*\) at .*waiters\.c.*/\1/p' <<<"$out"
+	# It runs on a kernel thread: gdb has its frames.
+	echo computes
+} | sort -u >"$work/fibers"
+same 'the frames that gdb has natively' "$(cat "$work/native")" "$(cat "$work/fibers")"
+stop
+
+# ---- the library is stripped, and is replaced while the process runs
+
+cp "$library" "$work/libfiberize.so"
+strip --strip-unneeded "$work/libfiberize.so"
+start "$fiberize" --library "$work/libfiberize.so" "$helpers/waiters"
+rm "$work/libfiberize.so"
+yes 'a stripped library that is gone' eventually settled
+
+# ---- nothing happens to the process
+
+for ((i = 0; i < 50; i++)); do
+	"$fiberize" ps "$pid" >/dev/null || break
+done
+same 'ps fifty times' 50 "$i"
+yes 'the process goes on' kill -0 "$pid"
+
+# ---- bad input
+
+refused 'another user' 106 '*not allowed*ptrace*' \
+	setpriv --reuid 65534 --clear-groups "$fiberize" ps "$pid"
+refused 'no such thread' 2 '*12345: no such thread*' "$fiberize" bt "$pid" 12345
+stop
+refused 'the process is gone' 105 '*no such process' "$fiberize" ps "$pid"
+sleep 1000 &
+pid=$!
+refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" ps "$pid"
+stop
+refused 'no number' 2 '*x1: not a process id*' "$fiberize" ps x1
+refused 'no process' 2 '*process id is needed*' "$fiberize" ps
+refused 'bt: no process' 2 '*process id is needed*' "$fiberize" bt
+refused 'no such option' 2 '*--wide: no such option*' "$fiberize" ps --wide 1
+finish
