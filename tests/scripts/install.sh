@@ -34,6 +34,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/bench.sh
 ./usr/libexec/fiberize/echo_client
 ./usr/libexec/fiberize/figures.awk
+./usr/libexec/fiberize/inspect
 ./usr/libexec/fiberize/measure
 ./usr/libexec/fiberize/median.awk
 ./usr/libexec/fiberize/report.awk
