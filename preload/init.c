@@ -285,7 +285,7 @@ static void prepare(char **envp)
 	if (!fz_config.children)
 		fz_children_without_us(envp);
 	fz_stats_wanted = fz_config.stats;
-	fz_features_without = fz_config.without;
+	atomic_store_explicit(&fz_features_without, fz_config.without, memory_order_relaxed);
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,

@@ -6,6 +6,7 @@
  * The masks of ppoll, pselect and epoll_pwait hold for the time of the call.
  */
 #include "preload/gate.h"
+#include "preload/real_call.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
@@ -14,6 +15,16 @@
 #include "runtime/io/wait.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
+
+#include <limits.h>
+#include <sys/syscall.h>
+
+/* The system call that libc's poll() makes. */
+#ifdef SYS_poll
+enum { POLL = SYS_poll };
+#else
+enum { POLL = SYS_ppoll };
+#endif
 
 static fz_nsec deadline_of_ms(int timeout)
 {
@@ -54,7 +65,7 @@ FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 
 	if (!self)
 		return fz_real.poll(fds, n, timeout);
-	return (int)fz_leave(fz_io_poll(self, fds, n, deadline_of_ms(timeout)));
+	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout)));
 }
 FZ_EXPORT_ALIAS(__poll, poll);
 
@@ -64,7 +75,7 @@ FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdsle
 
 	if (!self || fdslen / sizeof(*fds) < n)
 		return fz_real.__poll_chk(fds, n, timeout, fdslen);
-	return (int)fz_leave(fz_io_poll(self, fds, n, deadline_of_ms(timeout)));
+	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout)));
 }
 
 static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
@@ -75,7 +86,7 @@ static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 	if (!deadline_of(timeout, &deadline))
 		return (int)fz_leave(-EINVAL);
 	if (!mask)
-		return (int)fz_leave(fz_io_poll(self, fds, n, deadline));
+		return (int)fz_leave(fz_io_poll(self, SYS_ppoll, fds, n, deadline));
 	if (!fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
 	return (int)fz_leave(fz_io_ppoll(self, fds, n, deadline, word_of(mask)));
@@ -152,22 +163,62 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 	return (int)fz_leave(fz_io_pselect(self, n, sets, deadline, word_of(mask)));
 }
 
+/* Which of the three the program has called. */
+enum epoll_call { WAIT, PWAIT, PWAIT2 };
+
+/* Make the program's call: without waiting, or for at most the time up to the deadline. */
+static int epoll_really(enum epoll_call call, int fd, struct epoll_event *events, int max,
+			fz_nsec deadline)
+{
+	struct timespec span;
+	int timeout = deadline ? -1 : 0;
+	fz_nsec left;
+
+	if (call == PWAIT2)
+		return fz_real.epoll_pwait2(fd, events, max, fz_timeout_left(deadline, &span),
+					    NULL);
+	if (deadline && deadline != FZ_FOREVER) {
+		span = fz_timespec_left(deadline);
+		left = fz_timespec_nsec(&span);
+		timeout = left / FZ_MSEC >= INT_MAX ? INT_MAX :
+						      (int)(left / FZ_MSEC) + (left % FZ_MSEC != 0);
+	}
+	return call == WAIT ? fz_real.epoll_wait(fd, events, max, timeout) :
+			      fz_real.epoll_pwait(fd, events, max, timeout, NULL);
+}
+
+/* A filter forbids to wait for the epoll descriptor: the program's call waits itself, announced. */
+static int epoll_announced(struct fz_fiber *self, enum epoll_call call, int fd,
+			   struct epoll_event *events, int max, fz_nsec deadline)
+{
+	struct fz_blocked blocked = fz_block(self, 0);
+	int ret;
+
+	do
+		ret = epoll_really(call, fd, events, max, deadline);
+	while (fz_block_again(&blocked, ret));
+	fz_block_end(&blocked, ret);
+	return ret;
+}
+
 /*
  * Wait for readiness of the epoll descriptor, then make the real call with timeout 0. The real
  * call must not wait: the kernel would fail it with EINTR when a request of this kernel thread
  * completes.
  */
-static int epoll_common(struct fz_fiber *self, struct fz_pin *pin, struct epoll_event *events,
-			int max, fz_nsec deadline)
+static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_pin *pin,
+			struct epoll_event *events, int max, fz_nsec deadline)
 {
 	for (;;) {
-		int ret = fz_real.epoll_wait(fz_pin_fd(pin), events, max, 0);
+		int ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);
 
 		if (ret < 0 && errno == EINTR && deadline != 0)
 			continue;
 		if (ret != 0 || deadline == 0)
 			return ret;
 		ret = fz_io_wait_ready(self, pin, POLLIN, deadline, false);
+		if (ret == FZ_OP_FORBIDDEN)
+			return epoll_announced(self, call, fz_pin_fd(pin), events, max, deadline);
 		if (ret <= 0)
 			return (int)fz_leave(ret);
 	}
@@ -180,18 +231,19 @@ FZ_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeou
 
 	if (!self)
 		return fz_real.epoll_wait(fd, events, max, timeout);
-	return epoll_common(self, &pin, events, max, deadline_of_ms(timeout));
+	return epoll_common(self, WAIT, &pin, events, max, deadline_of_ms(timeout));
 }
 
-static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *events, int max,
-			fz_nsec deadline, const sigset_t *mask)
+static int epoll_masked(struct fz_fiber *self, enum epoll_call call, int fd,
+			struct epoll_event *events, int max, fz_nsec deadline,
+			const sigset_t *mask)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_mask_swap old;
 	int ret;
 
 	if (!mask)
-		return epoll_common(self, &pin, events, max, deadline);
+		return epoll_common(self, call, &pin, events, max, deadline);
 	if (!fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
 	for (;;) {
@@ -200,11 +252,16 @@ static int epoll_masked(struct fz_fiber *self, int fd, struct epoll_event *event
 		 * must not. Nor are they let in once events are taken, because the events may
 		 * not be reported again.
 		 */
-		ret = epoll_common(self, &pin, events, max, 0);
+		ret = epoll_common(self, call, &pin, events, max, 0);
 		if (ret != 0 || deadline == 0)
 			return ret;
 		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
 			      -EINTR : fz_io_wait_ready(self, &pin, POLLIN, deadline, false);
+		if (ret == FZ_OP_FORBIDDEN) {
+			ret = epoll_announced(self, call, fz_pin_fd(&pin), events, max, deadline);
+			fz_signal_unswap_mask(self, &old);
+			return ret;
+		}
 		fz_signal_unswap_mask(self, &old);
 		if (ret >= 0 && self->sig.handlers_run)
 			ret = -EINTR;
@@ -220,7 +277,7 @@ FZ_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeo
 
 	if (!self)
 		return fz_real.epoll_pwait(fd, events, max, timeout, mask);
-	return epoll_masked(self, fd, events, max, deadline_of_ms(timeout), mask);
+	return epoll_masked(self, PWAIT, fd, events, max, deadline_of_ms(timeout), mask);
 }
 
 FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
@@ -235,5 +292,5 @@ FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
 		return (int)fz_leave(-EFAULT);
 	if (!deadline_of(timeout, &deadline))
 		return (int)fz_leave(-EINVAL);
-	return epoll_masked(self, fd, events, max, deadline, mask);
+	return epoll_masked(self, PWAIT2, fd, events, max, deadline, mask);
 }

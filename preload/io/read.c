@@ -12,6 +12,8 @@
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 
+#include <sys/syscall.h>
+
 FZ_EXPORT ssize_t read(int fd, void *buf, size_t n)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_read);
@@ -37,7 +39,7 @@ FZ_EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
 
 	if (!self)
 		return fz_real.readv(fd, iov, count);
-	return fz_leave(fz_io_readv(self, fd, iov, count));
+	return fz_leave(fz_io_readv(self, SYS_readv, fd, iov, count));
 }
 
 FZ_EXPORT ssize_t pread(int fd, void *buf, size_t n, off_t offset)
@@ -67,7 +69,7 @@ FZ_EXPORT ssize_t preadv(int fd, const struct iovec *iov, int count, off_t offse
 
 	if (!self)
 		return fz_real.preadv(fd, iov, count, offset);
-	return fz_leave(fz_io_preadv(self, fd, iov, count, offset));
+	return fz_leave(fz_io_preadv(self, SYS_preadv, fd, iov, count, offset));
 }
 FZ_EXPORT_ALIAS(preadv64, preadv);
 
@@ -79,9 +81,9 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 	if (!self)
 		return fz_real.preadv2(fd, iov, count, offset, flags);
 	if (flags == 0 && offset == -1)
-		return fz_leave(fz_io_readv(self, fd, iov, count));
+		return fz_leave(fz_io_readv(self, SYS_preadv2, fd, iov, count));
 	if (flags == 0)
-		return fz_leave(fz_io_preadv(self, fd, iov, count, offset));
+		return fz_leave(fz_io_preadv(self, SYS_preadv2, fd, iov, count, offset));
 	call = fz_block(flags & RWF_NOWAIT ? NULL : self, FZ_CALL_RESTARTS);
 	return FZ_REPEAT(&call, fz_real.preadv2(fd, iov, count, offset, flags));
 }

@@ -9,6 +9,8 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
 
+#include <sys/syscall.h>
+
 static uint32_t socket_info(int type)
 {
 	return FZ_FD_SOCKET | FZ_FD_OURS | (type & SOCK_NONBLOCK ? FZ_FD_NONBLOCK : 0) |
@@ -57,7 +59,7 @@ FZ_EXPORT int accept(int fd, __SOCKADDR_ARG addr, socklen_t *addr_len)
 
 	if (!self)
 		return fz_real.accept(fd, addr, addr_len);
-	return (int)fz_leave(fz_io_accept(self, fd, addr.__sockaddr__, addr_len, 0));
+	return (int)fz_leave(fz_io_accept(self, SYS_accept, fd, addr.__sockaddr__, addr_len, 0));
 }
 
 FZ_EXPORT int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *addr_len, int flags)
@@ -66,7 +68,7 @@ FZ_EXPORT int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *addr_len, int flag
 
 	if (!self)
 		return fz_real.accept4(fd, addr, addr_len, flags);
-	return (int)fz_leave(fz_io_accept(self, fd, addr.__sockaddr__, addr_len, flags));
+	return (int)fz_leave(fz_io_accept(self, SYS_accept4, fd, addr.__sockaddr__, addr_len, flags));
 }
 
 FZ_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t addr_len)

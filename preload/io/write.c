@@ -11,6 +11,8 @@
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 
+#include <sys/syscall.h>
+
 FZ_EXPORT ssize_t write(int fd, const void *buf, size_t n)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_write);
@@ -27,7 +29,7 @@ FZ_EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 
 	if (!self)
 		return fz_real.writev(fd, iov, count);
-	return fz_leave(fz_io_writev(self, fd, iov, count));
+	return fz_leave(fz_io_writev(self, SYS_writev, fd, iov, count));
 }
 
 FZ_EXPORT ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
@@ -50,7 +52,7 @@ FZ_EXPORT ssize_t pwritev(int fd, const struct iovec *iov, int count, off_t offs
 	/* An offset of -1 has a meaning in pwritev2 only. */
 	if (offset < 0)
 		return fz_real.pwritev(fd, iov, count, offset);
-	return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, 0));
+	return fz_leave(fz_io_pwritev(self, SYS_pwritev, fd, iov, count, offset, 0));
 }
 FZ_EXPORT_ALIAS(pwritev64, pwritev);
 
@@ -63,9 +65,9 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 	if (!self)
 		return fz_real.pwritev2(fd, iov, count, offset, flags);
 	if (flags == 0 && offset == -1)
-		return fz_leave(fz_io_writev(self, fd, iov, count));
+		return fz_leave(fz_io_writev(self, SYS_pwritev2, fd, iov, count));
 	if (offset >= 0)
-		return fz_leave(fz_io_pwritev(self, fd, iov, count, offset, flags));
+		return fz_leave(fz_io_pwritev(self, SYS_pwritev2, fd, iov, count, offset, flags));
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	ret = FZ_REPEAT(&call, fz_real.pwritev2(fd, iov, count, offset, flags));
 	fz_block_end(&call, ret);

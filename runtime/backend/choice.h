@@ -17,6 +17,8 @@ enum fz_backend_kind {
 struct fz_backend_choice {
 	/* enum fz_backend_kind; written while there is one thread, or when the ring is lost. */
 	_Atomic uint32_t kind;
+	/* a bit for each opcode that is forbidden (fz_ring_forbid) */
+	_Atomic uint64_t forbidden_ops;
 	const char *failed;	/* which step of io_uring failed, or NULL */
 	int error;		/* the error number of that failure, or 0 */
 };

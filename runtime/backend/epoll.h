@@ -53,6 +53,12 @@ static inline bool fz_epoll_active(const struct fz_epoll *e)
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals);
 
 /*
+ * Does no filter forbid all of the kernel's calls that wait for epoll instances?  Else nothing is
+ * reported any more.
+ */
+bool fz_epoll_can_wait(void);
+
+/*
  * Wake the fibers that wait for what arrived.  owned: the caller is the owner.  Only the owner
  * takes a kick; for another caller the kick stays and ends the next wait.
  */
@@ -78,6 +84,12 @@ static inline long fz_epoll_control(const struct fz_epoll *e, int operation, int
 
 	return fz_syscall4(__NR_epoll_ctl, atomic_load_explicit(&e->fd, memory_order_relaxed),
 			   operation, fd, (long)&event);
+}
+
+/* Has a seccomp filter answered err to fz_epoll_control()? */
+static inline bool fz_epoll_is_denied(long err)
+{
+	return fz_sys_is_denied(err, __NR_epoll_ctl, EPOLL_CTL_DEL, -1, 0, 0, 0);
 }
 
 /*

@@ -32,6 +32,11 @@ long fz_ring_sync_cancel(int fd, uint64_t user_data)
 			   (long)&reg, 1);
 }
 
+static void sync_cancel(const struct fz_ring *ring, uint64_t user_data)
+{
+	fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
+}
+
 static uint64_t event_data(const struct fz_ring *ring)
 {
 	return (uint64_t)ring->event_generation << 2 | TAG_EVENT;
@@ -43,12 +48,14 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid)
 
 	if (FZ_LIKELY(ring->event_armer == tid))
 		return;
-	if (ring->event_armer) {
+	if (ring->event_armer && fz_ring_is_forbidden(IORING_OP_POLL_REMOVE)) {
+		sync_cancel(ring, event_data(ring));
+	} else if (ring->event_armer) {
 		sqe = fz_ring_sqe(ring);
 		io_uring_prep_poll_remove(sqe, event_data(ring));
 		sqe->user_data = TAG_IGNORE;
-		ring->event_generation++;
 	}
+	ring->event_generation++;
 	sqe = fz_ring_sqe(ring);
 	io_uring_prep_poll_multishot(
 		sqe, atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
@@ -117,6 +124,7 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 	if (!is_answer) {
 		request->result = result;
 		request->refused |= result == -EINVAL;
+		request->denied |= result == -EACCES;
 	}
 	if (request->more) {
 		request->more--;
@@ -135,6 +143,16 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
 	}
 	fz_backend_hooks.wake(ticket);
+}
+
+void fz_ring_forbid(uint8_t opcode)
+{
+	/* relaxed: as in fz_ring_is_forbidden(). */
+	if (opcode < 64)
+		atomic_fetch_or_explicit(&fz_backend_choice.forbidden_ops, (uint64_t)1 << opcode,
+					 memory_order_relaxed);
+	if (opcode == IORING_OP_POLL_ADD)
+		fz_backend_lose_ring(EACCES);
 }
 
 static bool is_forbidden(long err)
@@ -229,9 +247,19 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 			if (!(cqe->flags & IORING_CQE_F_MORE) &&
 			    cqe->user_data == event_data(ring))
 				ring->event_armer = 0;
-		} else if (tag != TAG_IGNORE) {
+			if (FZ_UNLIKELY(cqe->res == -EACCES))
+				fz_ring_forbid(IORING_OP_POLL_ADD);
+		} else if (tag == TAG_IGNORE) {
+			if (FZ_UNLIKELY(cqe->res == -EACCES))
+				fz_ring_forbid(IORING_OP_POLL_REMOVE);
+		} else {
 			if (!is_settled(ring, request_of(cqe), head))
 				settle(ring);
+			/* The request must end another way. */
+			if (FZ_UNLIKELY(tag == TAG_CANCEL && cqe->res == -EACCES)) {
+				fz_ring_forbid(IORING_OP_ASYNC_CANCEL);
+				sync_cancel(ring, (uintptr_t)request_of(cqe));
+			}
 			complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
 		}
 	}
@@ -242,11 +270,57 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 	return seen;
 }
 
+#ifdef FZ_FAULTS
+static bool deny_fires(uint8_t opcode)
+{
+	switch (opcode) {
+	case IORING_OP_ACCEPT: return FZ_FAULT(deny_accept);
+	case IORING_OP_ASYNC_CANCEL: return FZ_FAULT(deny_async_cancel);
+	case IORING_OP_CONNECT: return FZ_FAULT(deny_connect);
+	case IORING_OP_POLL_ADD: return FZ_FAULT(deny_poll_add);
+	case IORING_OP_POLL_REMOVE: return FZ_FAULT(deny_poll_remove);
+	case IORING_OP_READ: return FZ_FAULT(deny_read);
+	case IORING_OP_READV: return FZ_FAULT(deny_readv);
+	case IORING_OP_RECV: return FZ_FAULT(deny_recv);
+	case IORING_OP_RECVMSG: return FZ_FAULT(deny_recvmsg);
+	case IORING_OP_SEND: return FZ_FAULT(deny_send);
+	case IORING_OP_WRITE: return FZ_FAULT(deny_write);
+	case IORING_OP_WRITEV: return FZ_FAULT(deny_writev);
+	case FZ_UAPI_OP_WAITID: return FZ_FAULT(deny_waitid);
+	case FZ_UAPI_OP_FUTEX_WAIT: return FZ_FAULT(deny_futex_wait);
+	default: return false;
+	}
+}
+
+/* Let the kernel refuse queued requests, as a filter by opcode does. */
+static void deny_queued(struct fz_ring *ring)
+{
+	const struct io_uring_sq *sq = &ring->uring.sq;
+
+	for (unsigned i = *sq->khead; i != sq->sqe_tail; i++) {
+		struct io_uring_sqe *sqe = &sq->sqes[i & sq->ring_mask];
+
+		if (!deny_fires(sqe->opcode))
+			continue;
+		sqe->opcode = IORING_OP_NOP;
+		sqe->rw_flags = FZ_UAPI_NOP_INJECT_RESULT;
+		sqe->len = (uint32_t)-EACCES;
+	}
+}
+#else
+static void deny_queued(struct fz_ring *ring)
+{
+	(void)ring;
+}
+#endif
+
 void fz_ring_submit(struct fz_ring *ring)
 {
 	note_user(ring);
 	while (fz_ring_queued(ring)) {
 		int n;
+
+		deny_queued(ring);
 
 		fz_backend_hooks.submits();
 		n = FZ_FAULT(submit_again) ? -EAGAIN : FZ_FAULT(submit_busy) ? -EBUSY :
@@ -276,6 +350,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 	struct io_uring_sq *sq = &ring->uring.sq;
 
 	note_user(ring);
+	deny_queued(ring);
 	/* As liburing does it.  release: pairs with the kernel's acquire of the tail. */
 	sq->sqe_head = sq->sqe_tail;
 	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);
@@ -319,9 +394,10 @@ void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned
 {
 	struct io_uring_sqe *sqe;
 
-	if (!owned) {
-		fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed),
-				    (uintptr_t)request);
+	if (owned && fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL))
+		fz_ring_submit(ring);
+	if (!owned || fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL)) {
+		sync_cancel(ring, (uintptr_t)request);
 		return;
 	}
 	sqe = fz_ring_sqe(ring);

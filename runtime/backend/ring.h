@@ -13,6 +13,7 @@
 
 #include <liburing.h>
 
+#include "runtime/backend/choice.h"
 #include "runtime/base/base.h"
 #include "runtime/base/ticket.h"
 
@@ -34,7 +35,8 @@ struct fz_request {
 	uint32_t more;			/* completions to come after the next one */
 	uint32_t user_change;		/* fz_ring.user_changes when the request was queued */
 	bool wake_early;		/* wake the fiber at the first completion, not the last */
-	bool refused;			/* a completion was -EINVAL; valid when result is */
+	/* a completion was -EINVAL, or -EACCES; valid when result is */
+	bool refused, denied;
 };
 #define FZ_REQUEST_DONE 0
 
@@ -72,6 +74,19 @@ long fz_ring_sync_cancel(int fd, uint64_t user_data);
  * first.
  */
 bool fz_ring_knows(uint8_t opcode);
+
+/*
+ * A filter of the kernel's (io_uring restrictions) refuses requests with this opcode: use it no
+ * more.  Without POLL_ADD, by which others wake a ring that waits, all rings are given up for epoll.
+ */
+void fz_ring_forbid(uint8_t opcode);
+
+static inline bool fz_ring_is_forbidden(uint8_t opcode)
+{
+	/* relaxed: with an old value, the kernel refuses the request once more. */
+	return opcode < 64 && atomic_load_explicit(&fz_backend_choice.forbidden_ops,
+						   memory_order_relaxed) >> opcode & 1;
+}
 
 /*
  * Instead of fz_ring_init(): an empty ring, on which nothing is ever queued or complete.  It needs

@@ -183,6 +183,21 @@ static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 	return (int)err;
 }
 
+static void wake_all_locked(int fd)
+{
+	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
+		w->fired = true;
+		fz_backend_hooks.wake(w->ticket);
+	}
+}
+
+/* arm_locked() for watches that wait already: if a filter forbids it, let all try again. */
+static void rearm_locked(struct fz_epoll *e, int fd, uint32_t served)
+{
+	if (FZ_UNLIKELY(fz_epoll_is_denied(arm_locked(e, fd, served))))
+		wake_all_locked(fd);
+}
+
 /* Unlock fd's list; close fd if it is a private copy and its last watch is gone. */
 static void release(const struct fz_watch *w, int fd)
 {
@@ -199,6 +214,8 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 
 	if (!in_table(fd))
 		return fd < 0 ? -EBADF : -ENOSPC;
+	if (FZ_UNLIKELY(!fz_epoll_can_wait()))
+		return -ENOSPC;
 	w->on = e;
 	w->ticket = ticket;
 	fz_raise_to(&highest, fd);
@@ -225,7 +242,7 @@ void fz_watch_end(struct fz_watch *w)
 	fd = lock_watch(w);
 	unlink_locked(fd, w);
 	if (w->fired)
-		arm_locked(w->on, fd, 0);
+		rearm_locked(w->on, fd, 0);
 	release(w, fd);
 }
 
@@ -252,16 +269,8 @@ void fz_watch_dispatch(struct fz_epoll *e, int fd, uint32_t ready)
 			taken |= w->events;
 	}
 	/* No fiber is on its way to arm fd for watches that want other events: arm for them now. */
-	arm_locked(e, fd, ready);
+	rearm_locked(e, fd, ready);
 	fz_lock_release(lock_of(fd));
-}
-
-static void wake_all_locked(int fd)
-{
-	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
-		w->fired = true;
-		fz_backend_hooks.wake(w->ticket);
-	}
 }
 
 void fz_watch_closed(int fd)
@@ -269,6 +278,12 @@ void fz_watch_closed(int fd)
 	fz_lock_acquire(lock_of(fd));
 	wake_all_locked(fd);
 	fz_lock_release(lock_of(fd));
+}
+
+void fz_watch_wake_all(void)
+{
+	for (unsigned fd = fz_watch_next(0); fd != UINT_MAX; fd = fz_watch_next(fd + 1))
+		fz_watch_closed((int)fd);
 }
 
 void fz_watch_closing(int fd)
@@ -309,7 +324,7 @@ void fz_watch_closing(int fd)
 			fz_epoll_control(w->on, EPOLL_CTL_DEL, fd, 0);
 		}
 		for (struct fz_watch *w = head_of(copy); w; w = next_in(copy, w))
-			arm_locked(w->on, copy, 0);
+			rearm_locked(w->on, copy, 0);
 	}
 	if (lock_of(low) != lock_of(high))
 		fz_lock_release(lock_of(high));

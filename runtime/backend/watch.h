@@ -72,6 +72,9 @@ void fz_watch_closed(int fd);
 /* Does a fiber wait for fd?  Any thread; a hint. */
 bool fz_watch_any(int fd);
 
+/* Filters forbid to wait for events: let all fibers that wait try again.  In the runtime. */
+void fz_watch_wake_all(void);
+
 /*
  * Returns the lowest number >= first for which a fiber waits, private copies left out, or
  * UINT_MAX.  In the runtime.

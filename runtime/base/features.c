@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/base/features.h"
 
-uint64_t fz_features_without;
+_Atomic uint64_t fz_features_without;

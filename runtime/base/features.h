@@ -4,7 +4,8 @@
 
 /*
  * runtime/base/features.h - features that older kernels and CPUs lack.  Each feature has a
- * substitute, which FIBERIZE_WITHOUT selects although the feature is there.
+ * substitute, which FIBERIZE_WITHOUT selects although the feature is there, and which serves where
+ * a seccomp filter forbids the feature's call.
  *
  *	feature		since				substitute
  *	guard-install	Linux 6.13			mprotect
@@ -31,12 +32,21 @@ enum fz_feature {
 	FZ_FEATURE_FSGSBASE,
 };
 
-/* One bit for each feature to do without.  Written before the process has a second thread. */
-extern uint64_t fz_features_without FZ_HIDDEN;
+/* One bit for each feature to do without. */
+extern _Atomic uint64_t fz_features_without FZ_HIDDEN;
 
 static inline bool fz_feature_allowed(enum fz_feature feature)
 {
-	return FZ_LIKELY(!(fz_features_without >> feature & 1));
+	/* relaxed: a late reader finds out what another thread has found out. */
+	return FZ_LIKELY(!(atomic_load_explicit(&fz_features_without, memory_order_relaxed) >>
+				   feature & 1));
+}
+
+/* A seccomp filter forbids the call that the feature needs.  Any thread. */
+static inline void fz_feature_lose(enum fz_feature feature)
+{
+	atomic_fetch_or_explicit(&fz_features_without, (uint64_t)1 << feature,
+				 memory_order_relaxed);
 }
 
 #endif

@@ -62,7 +62,23 @@ static inline bool fz_sys_readable(const void *p)
 	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
-/* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno. */
+static inline bool fz_sys_failed(long ret)
+{
+	return ret < 0 && ret > -4096;
+}
+
+/*
+ * Has a seccomp filter answered ret, instead of the kernel?  Asked again about a descriptor that is
+ * never open, the kernel answers EBADF, and a filter what it answered before.  The other arguments
+ * must be harmless: no addresses but those of our own.
+ */
+static inline bool fz_sys_is_denied(long ret, long number, long b, long c, long d, long e, long f)
+{
+	return FZ_UNLIKELY(fz_sys_failed(ret)) && ret != -EAGAIN && ret != -EBADF &&
+	       ret != -EINTR && fz_syscall6(number, -1, b, c, d, e, f) == ret;
+}
+
+/* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno (a filter's). */
 static inline long fz_sys_poll_now(int fd, short events)
 {
 	struct {
@@ -76,22 +92,26 @@ static inline long fz_sys_poll_now(int fd, short events)
 	return n > 0 ? p.revents : n;
 }
 
-/* The value of an option of SOL_SOCKET; 0 if fd does not have the option. */
+/* The value of an option of SOL_SOCKET, none of which is negative; or -errno. */
 static inline int fz_sys_socket_option(int fd, int option)
 {
 	const int level_socket = 1;
 	int value = 0;
 	uint32_t size = sizeof(value);
 
-	fz_syscall5(__NR_getsockopt, fd, level_socket, option, (long)&value, (long)&size);
-	return value;
+	long err = fz_syscall5(__NR_getsockopt, fd, level_socket, option, (long)&value,
+			       (long)&size);
+
+	return err ? (int)err : value;
 }
 
-static inline bool fz_sys_is_stream(int fd)
+/* Returns 1, 0, or -errno. */
+static inline int fz_sys_is_stream(int fd)
 {
 	const int option_type = 3, type_stream = 1;
+	int type = fz_sys_socket_option(fd, option_type);
 
-	return fz_sys_socket_option(fd, option_type) == type_stream;
+	return type < 0 ? type : type == type_stream;
 }
 
 static inline long fz_sys_mmap(size_t size, int prot, int flags)
@@ -111,11 +131,6 @@ static inline void fz_sys_forget_pages(void *pages, size_t size)
 
 	if (fz_syscall3(__NR_madvise, (long)pages, (long)size, dontneed))
 		__builtin_memset(pages, 0, size);
-}
-
-static inline bool fz_sys_failed(long ret)
-{
-	return ret < 0 && ret > -4096;
 }
 
 #endif

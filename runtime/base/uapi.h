@@ -18,6 +18,8 @@ enum {
 	FZ_UAPI_OP_WAITID = 50,
 	FZ_UAPI_OP_FUTEX_WAIT = 51,	/* flags in fd, value in off, bits in addr3 */
 	FZ_UAPI_FUTEX2_SIZE_U32 = 2,
+	/* Linux 6.10 */
+	FZ_UAPI_NOP_INJECT_RESULT = 1 << 0,
 	/* Linux 6.13 */
 	FZ_UAPI_MADV_GUARD_INSTALL = 102,
 };

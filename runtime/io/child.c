@@ -29,7 +29,7 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 	 * ended: then one of the kernel's worker threads looks, for children of its own
 	 * (tests/programs/signal/signal_churn.c).
 	 */
-	if (ret == -ECHILD)
+	if (ret == -ECHILD || ret == FZ_OP_FORBIDDEN)
 		return 0;
 	return ret < 0 ? (int)ret : 1;
 }

@@ -18,15 +18,17 @@ enum {
 	OPTION_DOMAIN = 39,
 };
 
-int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, int flags)
+int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_t *addr_len,
+		 int flags)
 {
+	const struct fz_io_call own = { number, { fd, (long)addr, (long)addr_len, flags } };
 	uint32_t info, inherited;
 	int wait = fz_io_may_wait(self, fd, 0, &info);
 	int64_t ret;
 
-	if (wait < 0)
+	if (wait == -EBADF)
 		return wait;
-	if (wait) {
+	if (wait > 0) {
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
 			.fd = fd,
@@ -37,8 +39,10 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 		fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
 
 		ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+		if (ret == FZ_OP_FORBIDDEN)
+			ret = fz_io_make_own(self, &own, fd, deadline == FZ_FOREVER);
 	} else {
-		ret = fz_syscall4(__NR_accept4, fd, (long)addr, (long)addr_len, flags);
+		ret = fz_io_make_at_once(self, wait, &own);
 	}
 	if (ret >= 0) {
 		/* The kernel copies the listener's type and timeouts to the accepted socket. */
@@ -56,6 +60,9 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec d
 	uint32_t size = sizeof(error);
 	int64_t ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, deadline == FZ_FOREVER);
 
+	/* FZ_OP_FORBIDDEN, too: the program may wait for the end of the attempt by poll. */
+	if (ret == FZ_OP_FORBIDDEN)
+		ret = 0;
 	if (ret <= 0)
 		return ret ? (int)ret : -EINPROGRESS;
 	ret = fz_syscall5(__NR_getsockopt, fz_pin_fd(pin), LEVEL_SOCKET, OPTION_ERROR,
@@ -92,19 +99,21 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	fz_nsec deadline;
 	uint32_t info;
 	int64_t ret;
-	int wait = fz_io_may_wait(self, fd, 0, &info);
+	int wait = fz_io_may_wait(self, fd, 0, &info), domain;
 
-	if (wait < 0)
+	if (wait == -EBADF)
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
 	 * is some: make the real call; if it waits, the monitor preempts.
 	 */
-	if (!wait || addr_len < sizeof(uint16_t) ||
-	    fz_sys_socket_option(fd, OPTION_DOMAIN) == FAMILY_UNIX)
+	domain = fz_sys_socket_option(fd, OPTION_DOMAIN);
+	if (wait <= 0 || addr_len < sizeof(uint16_t) || domain == FAMILY_UNIX || domain < 0)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
 	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
+	if (ret == FZ_OP_FORBIDDEN)
+		return connect_at_once(self, fd, addr, addr_len, deadline);
 	/*
 	 * After a handler with SA_RESTART, or if an attempt was under way before: wait for its
 	 * end.

@@ -147,7 +147,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
-			if (fz_sys_is_stream(fd))
+			if (fz_sys_is_stream(fd) > 0)
 				info |= FZ_FD_STREAM;
 		}
 		if (info == FZ_FD_FILE)
@@ -173,7 +173,7 @@ int fz_fdtab_nonblocking(int fd, uint32_t info)
 	if (info & FZ_FD_OURS)
 		return (info & FZ_FD_NONBLOCK) != 0;
 	flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
-	return flags < 0 ? -EBADF : (flags & O_NONBLOCK) != 0;
+	return flags < 0 ? (int)flags : (flags & O_NONBLOCK) != 0;
 }
 
 void fz_fdtab_note_nonblocking(int fd, bool on)

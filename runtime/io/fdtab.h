@@ -57,8 +57,8 @@ void fz_fdtab_forget_range(unsigned first, unsigned last);
 int fz_fdtab_look_up(int fd, uint32_t *ret_info);
 
 /*
- * Does the descriptor have O_NONBLOCK?  Asks the kernel unless it is OURS.  Returns 0, 1 or
- * -EBADF.
+ * Does the descriptor have O_NONBLOCK?  Asks the kernel unless it is OURS.  Returns 0, 1, -EBADF,
+ * or another error: a filter forbids to ask.
  */
 int fz_fdtab_nonblocking(int fd, uint32_t info);
 

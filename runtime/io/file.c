@@ -51,20 +51,23 @@ static int64_t run(struct fz_fiber *self, const struct fz_op *op)
 	return ret;
 }
 
-static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struct iovec *iov,
-			int count, int64_t offset, int flags)
+/* A request on the ring for what is left.  offset: of the whole transfer's beginning. */
+static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struct fz_io_cursor *c,
+			int64_t offset, int flags)
 {
+	struct iovec part;
+	const struct iovec *iov = fz_io_cursor_rest(c, &part);
 	struct fz_op op = {
 		.opcode = writing ? IORING_OP_WRITEV : IORING_OP_READV,
 		.fd = fd,
-		.off = (uint64_t)offset,
+		.off = (uint64_t)offset + c->done,
 		.addr = (uintptr_t)iov,
-		.len = (uint32_t)count,
+		.len = (uint32_t)c->count,
 		.op_flags = (uint32_t)flags,
 		.prompt = true,
 	};
 
-	if (count == 1) {
+	if (c->count == 1 || c->skip) {
 		op.opcode = writing ? IORING_OP_WRITE : IORING_OP_READ;
 		op.addr = (uintptr_t)iov->iov_base;
 		op.len = fz_io_clamp(iov->iov_len);
@@ -72,25 +75,22 @@ static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struc
 	return run(self, &op);
 }
 
-static int64_t real(bool writing, int fd, const struct iovec *iov, int count, int64_t offset,
-		    int flags)
+/* The program's call, for what is left. */
+static int64_t real(int fd, const struct fz_io_cursor *c)
 {
-	if (offset == FZ_IO_CURPOS && !flags)
-		return fz_syscall3(writing ? __NR_writev : __NR_readv, fd, (long)iov, count);
-	if (!flags)
-		return fz_syscall5(writing ? __NR_pwritev : __NR_preadv, fd, (long)iov, count,
-				   offset, 0);
-	return fz_syscall6(writing ? __NR_pwritev2 : __NR_preadv2, fd, (long)iov, count, offset, 0,
-			   flags);
+	struct iovec part;
+	const struct fz_io_call call = fz_io_cursor_call(c, fd, &part);
+
+	return fz_io_make(&call);
 }
 
 /*
  * The kernel cannot do it without waiting, or not at all: some file systems, emulators and old
- * kernels.
+ * kernels; or a filter forbids it.
  */
 static bool is_refused(int64_t ret)
 {
-	return ret == -EAGAIN || fz_io_cannot_try(ret);
+	return ret == -EAGAIN || ret == FZ_OP_FORBIDDEN || fz_io_cannot_try(ret);
 }
 
 /* Is a request on the ring worth trying? */
@@ -111,13 +111,12 @@ static void announce(struct fz_fiber *self, bool slow)
 
 /* ---- read --------------------------------------------------------------- */
 
-static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-			      int64_t offset)
+static int64_t read_announced(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
 {
 	int64_t ret;
 
 	fz_announce(self);
-	ret = real(false, fd, iov, count, offset, 0);
+	ret = real(fd, c);
 	fz_announce_end(self);
 	return ret;
 }
@@ -126,11 +125,11 @@ static int64_t read_announced(struct fz_fiber *self, int fd, const struct iovec 
  * Read a file opened with O_DIRECT.  Sets *ret_real if the real call did it; then a short count is
  * final.
  */
-static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			   int count, int64_t offset, bool *ret_real)
+static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info,
+			   const struct fz_io_cursor *c, int64_t offset, bool *ret_real)
 {
 	if (ring_suits(info, offset)) {
-		int64_t ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
+		int64_t ret = transfer(self, false, fd, c, offset, RWF_NOWAIT);
 
 		if (!is_refused(ret))
 			return ret;
@@ -140,21 +139,22 @@ static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info, const s
 		fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
 	}
 	*ret_real = true;
-	return read_announced(self, fd, iov, count, offset);
+	return read_announced(self, fd, c);
 }
 
-static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			 int count, int64_t offset, bool *ret_real)
+static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info,
+			 const struct fz_io_cursor *c, int64_t offset, bool *ret_real)
 {
 	const bool by_ring = ring_suits(0, offset);
-	int64_t ret = -EOPNOTSUPP;
+	int64_t ret;
 
 	if (info & FZ_FD_DIRECT)
-		return read_direct(self, fd, info, iov, count, offset, ret_real);
+		return read_direct(self, fd, info, c, offset, ret_real);
 	if (by_ring && fz_io_policy == FZ_IO_RING)
-		ret = transfer(self, false, fd, iov, count, offset, RWF_NOWAIT);
-	else if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
-		ret = real(false, fd, iov, count, offset, RWF_NOWAIT);
+		ret = transfer(self, false, fd, c, offset, RWF_NOWAIT);
+	else
+		ret = fz_io_try(false, fd, c,
+				offset == FZ_IO_CURPOS ? offset : offset + (int64_t)c->done);
 	if (!is_refused(ret))
 		return ret;
 	/*
@@ -162,35 +162,30 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info, const str
 	 * complete the request later.
 	 */
 	if (ret == -EAGAIN && by_ring)
-		return transfer(self, false, fd, iov, count, offset, 0);
+		ret = transfer(self, false, fd, c, offset, 0);
+	if (!is_refused(ret))
+		return ret;
 	*ret_real = true;
-	return read_announced(self, fd, iov, count, offset);
+	return read_announced(self, fd, c);
 }
 
-int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			int count, int64_t offset)
+int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, struct fz_io_cursor *c,
+			int64_t offset)
 {
-	struct fz_io_cursor c = { .iov = iov, .count = count };
-	int64_t done = 0;
-
 	for (;;) {
-		struct iovec part;
-		const struct iovec *rest = fz_io_cursor_rest(&c, &part);
-		bool all = !c.skip, real = false;
-		int64_t ret = read_once(self, fd, info, rest, all ? c.count : 1,
-					offset == FZ_IO_CURPOS ? offset : offset + done, &real);
+		bool all = !c->skip, real = false;
+		int64_t ret = read_once(self, fd, info, c, offset, &real);
 
 		if (ret <= 0)
-			return done ? done : ret;
-		done += ret;
+			return c->done ? (int64_t)c->done : ret;
 		/* A short count: the end of the file, or of what the page cache had. */
-		fz_io_cursor_advance(&c, (size_t)ret);
+		fz_io_cursor_advance(c, (size_t)ret);
 		/*
 		 * Do not read again: some files that look regular, such as /proc/kmsg, would wait
 		 * for more.
 		 */
-		if (!c.count || (real && (all || c.skip)))
-			return done;
+		if (!c->count || (real && (all || c->skip)))
+			return (int64_t)c->done;
 	}
 }
 
@@ -209,10 +204,10 @@ static size_t total_of(const struct iovec *iov, int count)
  * Write by a request on the ring.  Returns false if the real call must write all of it again, to
  * the same place: what the request has already written is overwritten with the same bytes.
  */
-static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+static bool write_by_ring(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
 			  int64_t offset, int flags, int64_t *ret_written)
 {
-	int64_t ret = transfer(self, true, fd, iov, count, offset, flags | RWF_NOWAIT);
+	int64_t ret = transfer(self, true, fd, c, offset, flags | RWF_NOWAIT);
 
 	if (is_refused(ret)) {
 		fz_fdtab_change(fd, 0, FZ_FD_RING_REFUSED);
@@ -222,14 +217,14 @@ static bool write_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov
 	if (ret == -EFBIG)
 		return false;
 	/* A short count may mean only that the rest would have had to wait. */
-	if (ret >= 0 && (size_t)ret != total_of(iov, count))
+	if (ret >= 0 && (size_t)ret != total_of(c->iov, c->count))
 		return false;
 	*ret_written = ret;
 	return true;
 }
 
 int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
-			 const struct iovec *iov, int count, int64_t offset, int flags)
+			 const struct fz_io_cursor *c, int64_t offset, int flags)
 {
 	const bool waits = info & (FZ_FD_DIRECT | FZ_FD_SYNC) || flags & (RWF_DSYNC | RWF_SYNC);
 	bool slow = info & FZ_FD_SLOW_WRITE, went;
@@ -240,7 +235,7 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 		/* Never with O_APPEND: bytes written twice would be appended twice. */
 		if (ring_suits(info, offset) && !(info & FZ_FD_APPEND) &&
 		    !(flags & ~(RWF_DSYNC | RWF_SYNC)) &&
-		    write_by_ring(self, fd, iov, count, offset, flags, &ret))
+		    write_by_ring(self, fd, c, offset, flags, &ret))
 			return ret;
 		/* Try the ring every other time, as in read_direct(). */
 		if (info & FZ_FD_RING_REFUSED)
@@ -249,7 +244,7 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 	if (waits || slow)
 		begin = fz_now();
 	announce(self, slow);
-	ret = real(true, fd, iov, count, offset, flags);
+	ret = real(fd, c);
 	if (begin)
 		begin = fz_now() - begin;
 	went = fz_call_over(self, ret);
@@ -275,56 +270,64 @@ static int is_file_at(struct fz_fiber *self, int fd, int64_t offset, uint32_t *r
 	return offset >= 0 && (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_FILE;
 }
 
-int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+int64_t fz_io_preadv(struct fz_fiber *self, long number, int fd, const struct iovec *iov, int count,
 		     int64_t offset)
 {
+	const struct fz_io_call own = { number, { fd, (long)iov, count, offset, 0, 0 } };
+	struct fz_io_cursor c = { .own = &own, .iov = iov, .count = count };
 	uint32_t info;
 	int file = is_file_at(self, fd, offset, &info);
 
 	if (file < 0)
 		return file;
 	if (!file || fz_io_bad_vector(iov, count))
-		return fz_syscall5(__NR_preadv, fd, (long)iov, count, offset, 0);
-	return fz_io_file_read(self, fd, info, iov, count, offset);
+		return fz_io_make(&own);
+	return fz_io_file_read(self, fd, info, &c, offset);
 }
 
 int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset)
 {
+	const struct fz_io_call own = { __NR_pread64, { fd, (long)buf, (long)n, offset } };
 	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info;
 	int file = is_file_at(self, fd, offset, &info);
 
 	if (file < 0)
 		return file;
 	if (!file || n > FZ_IO_MAX)
-		return fz_syscall4(__NR_pread64, fd, (long)buf, (long)n, offset);
-	return fz_io_file_read(self, fd, info, &iov, 1, offset);
+		return fz_io_make(&own);
+	return fz_io_file_read(self, fd, info, &c, offset);
 }
 
-int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-		      int64_t offset, int flags)
+int64_t fz_io_pwritev(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
+		      int count, int64_t offset, int flags)
 {
+	const struct fz_io_call own = { number, { fd, (long)iov, count, offset, 0, flags } };
+	const struct fz_io_cursor c = { .own = &own, .iov = iov, .count = count };
 	uint32_t info;
 	int file = is_file_at(self, fd, offset, &info);
 
 	if (file < 0)
 		return file;
 	if (!file || fz_io_bad_vector(iov, count))
-		return fz_syscall6(__NR_pwritev2, fd, (long)iov, count, offset, 0, flags);
-	return fz_io_file_write(self, fd, info, iov, count, offset, flags);
+		return fz_io_make(&own);
+	return fz_io_file_write(self, fd, info, &c, offset, flags);
 }
 
 int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset)
 {
+	const struct fz_io_call own = { __NR_pwrite64, { fd, (long)buf, (long)n, offset } };
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	const struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info;
 	int file = is_file_at(self, fd, offset, &info);
 
 	if (file < 0)
 		return file;
 	if (!file || n > FZ_IO_MAX)
-		return fz_syscall4(__NR_pwrite64, fd, (long)buf, (long)n, offset);
-	return fz_io_file_write(self, fd, info, &iov, 1, offset, 0);
+		return fz_io_make(&own);
+	return fz_io_file_write(self, fd, info, &c, offset, 0);
 }
 
 /* ---- fsync -------------------------------------------------------------- */

@@ -9,6 +9,9 @@
  *		try without waiting, then readiness
  *	other	the real call, announced unless it is ready: a terminal may answer
  *		without ever becoming ready (VMIN, VTIME)
+ *
+ * A seccomp filter may forbid any call that is made in place of the program's.  The program sees
+ * an error of its own call only: the real call is always the one that the program has made.
  */
 #include "runtime/io/io_internal.h"
 
@@ -18,28 +21,69 @@
 #include "runtime/base/sys.h"
 #include "runtime/io/socket.h"
 
-int64_t fz_io_try_readv(int fd, const struct iovec *iov, int count)
+struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct iovec *ret_part)
 {
+	struct fz_io_call call = *c->own;
+	long *args = call.args;
+
+	args[0] = fd;
+	switch (call.number) {
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_pwritev:
+	case __NR_pwritev2:
+		if (args[3] != FZ_IO_CURPOS)
+			args[3] += (long)c->done;
+		/* fall through */
+	case __NR_readv:
+	case __NR_writev:
+		args[1] = (long)fz_io_cursor_rest(c, ret_part);
+		args[2] = c->skip ? 1 : c->count;
+		return call;
+	case __NR_pread64:
+	case __NR_pwrite64:
+		args[3] += (long)c->done;
+		break;
+	default:
+		break;
+	}
+	args[1] += (long)c->done;
+	args[2] -= (long)c->done;
+	return call;
+}
+
+int64_t fz_io_try(bool writing, int fd, const struct fz_io_cursor *c, int64_t offset)
+{
+	const long number = writing ? __NR_pwritev2 : __NR_preadv2;
+	struct iovec part;
+	int64_t ret;
+
 	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		return -EOPNOTSUPP;
-	return fz_syscall6(__NR_preadv2, fd, (long)iov, count, FZ_IO_CURPOS, 0, RWF_NOWAIT);
+	ret = fz_syscall6(number, fd, (long)fz_io_cursor_rest(c, &part), c->skip ? 1 : c->count,
+			  offset, 0, RWF_NOWAIT);
+	if (!fz_sys_is_denied(ret, number, (long)&part, 0, offset, 0, RWF_NOWAIT))
+		return ret;
+	fz_feature_lose(FZ_FEATURE_RWF_NOWAIT);
+	return -EOPNOTSUPP;
 }
 
-int64_t fz_io_real_transfer(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
-			    int count, bool ready)
+int64_t fz_io_real_transfer(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
+			    bool ready)
 {
-	const struct fz_io_call c = { number, { fd, (long)iov, count } };
+	struct iovec part;
+	const struct fz_io_call call = fz_io_cursor_call(c, fd, &part);
 
-	return fz_io_make_announced(self, &c, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE |
-						      (ready ? FZ_CALL_BRIEF : 0));
+	return fz_io_make_announced(self, &call, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE |
+							 (ready ? FZ_CALL_BRIEF : 0));
 }
 
-static int64_t read_other(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+static int64_t read_other(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
 {
-	return fz_io_real_transfer(self, __NR_readv, fd, iov, count, fz_io_is_ready(fd, POLLIN));
+	return fz_io_real_transfer(self, fd, c, fz_io_is_ready(fd, POLLIN));
 }
 
-static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
@@ -47,13 +91,13 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 		int64_t ret;
 
 		fd = fz_pin_fd(&pin);
-		ret = fz_io_try_readv(fd, iov, count);
+		ret = fz_io_try(false, fd, c, FZ_IO_CURPOS);
 		/*
 		 * The call may still be an error, whatever readiness says: only the real call
 		 * knows.
 		 */
 		if (fz_io_cannot_try(ret))
-			return read_other(self, fd, iov, count);
+			return read_other(self, fd, c);
 		/*
 		 * Return an error, too: the attempt may have consumed what was there (eventfd,
 		 * timerfd).
@@ -61,6 +105,8 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 		if (ret != -EAGAIN)
 			return ret;
 		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, true);
+		if (ret == FZ_OP_FORBIDDEN)
+			return read_other(self, fz_pin_fd(&pin), c);
 		if (ret < 0)
 			return ret;
 	}
@@ -77,7 +123,7 @@ bool fz_io_asks_for_nothing(const struct iovec *iov, int count)
 	return true;
 }
 
-static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 {
 	uint32_t info;
 	int nonblocking;
@@ -87,55 +133,62 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 	fz_io_test_cancel(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
 		/* readv of nothing does not ask the socket; recvmsg would. */
-		if (fz_io_asks_for_nothing(iov, count))
-			return fz_syscall3(__NR_readv, fd, (long)iov, count);
-		return fz_io_socket_readv(self, fd, iov, count);
+		if (fz_io_asks_for_nothing(c->iov, c->count))
+			return fz_io_make(c->own);
+		return fz_io_socket_readv(self, fd, c);
 	}
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
-		return fz_io_file_read(self, fd, info, iov, count, FZ_IO_CURPOS);
+		return fz_io_file_read(self, fd, info, c, FZ_IO_CURPOS);
 	nonblocking = fz_fdtab_nonblocking(fd, info);
-	if (nonblocking < 0)
+	if (nonblocking == -EBADF)
 		return -EBADF;
+	if (nonblocking < 0)
+		return fz_io_real_transfer(self, fd, c, false);
 	if (nonblocking)
-		return fz_syscall3(__NR_readv, fd, (long)iov, count);
+		return fz_io_make(c->own);
 	fz_io_take_turns(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
-		return fz_io_pipe_read(self, fd, info, iov, count);
+		return fz_io_pipe_read(self, fd, info, c);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)
-		return read_anonymous(self, fd, iov, count);
-	return read_other(self, fd, iov, count);
+		return read_anonymous(self, fd, c);
+	return read_other(self, fd, c);
 }
 
 int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 {
+	const struct fz_io_call own = { __NR_read, { fd, (long)buf, (long)n } };
 	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	int64_t ret;
 
 	/* On a socket, too, read of 0 bytes answers something else than recv. */
 	if (n == 0 || n > FZ_IO_MAX) {
 		fz_io_test_cancel(self);
-		return fz_syscall3(__NR_read, fd, (long)buf, (long)n);
+		return fz_io_make(&own);
 	}
 	if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
-		ret = fz_io_recv(self, fd, buf, n, 0);
+		ret = fz_io_socket_read(self, fd, buf, n);
 		if (ret != -ENOTSOCK)
 			return ret;
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	}
-	return read_common(self, fd, &iov, 1);
+	return read_common(self, fd, &c);
 }
 
-int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+int64_t fz_io_readv(struct fz_fiber *self, long number, int fd, const struct iovec *iov, int count)
 {
+	const struct fz_io_call own = { number, { fd, (long)iov, count, FZ_IO_CURPOS, -1, 0 } };
+	struct fz_io_cursor c = { .own = &own, .iov = iov, .count = count };
+
 	/* Nothing to transfer, or an error: the kernel answers at once. */
 	if (fz_io_bad_vector(iov, count))
-		return fz_syscall3(__NR_readv, fd, (long)iov, count);
-	return read_common(self, fd, iov, count);
+		return fz_io_make(&own);
+	return read_common(self, fd, &c);
 }
 
 /* ---- write -------------------------------------------------------------- */
 
-static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+static int64_t write_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 {
 	uint32_t info;
 	int nonblocking;
@@ -144,26 +197,30 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 		return -EBADF;
 	fz_io_test_cancel(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
-		return fz_io_socket_writev(self, fd, iov, count);
+		return fz_io_socket_writev(self, fd, c);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
-		return fz_io_file_write(self, fd, info, iov, count, FZ_IO_CURPOS, 0);
+		return fz_io_file_write(self, fd, info, c, FZ_IO_CURPOS, 0);
 	nonblocking = fz_fdtab_nonblocking(fd, info);
-	if (nonblocking < 0)
+	if (nonblocking == -EBADF)
 		return -EBADF;
+	if (nonblocking < 0)
+		return fz_io_make_whole(self, fd, c, false);
 	if (nonblocking)
-		return fz_syscall3(__NR_writev, fd, (long)iov, count);
+		return fz_io_make(c->own);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
-		return fz_io_pipe_write(self, fd, iov, count);
-	return fz_io_real_transfer(self, __NR_writev, fd, iov, count, fz_io_is_ready(fd, POLLOUT));
+		return fz_io_pipe_write(self, fd, c);
+	return fz_io_real_transfer(self, fd, c, fz_io_is_ready(fd, POLLOUT));
 }
 
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 {
+	const struct fz_io_call own = { __NR_write, { fd, (long)buf, (long)n } };
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info = fz_fdtab_get(fd);
 
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && n <= FZ_IO_MAX) {
-		int64_t ret = fz_io_send(self, fd, buf, n, 0);
+		int64_t ret = fz_io_socket_write(self, fd, buf, n);
 
 		if (ret != -ENOTSOCK)
 			return ret;
@@ -171,14 +228,18 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 	}
 	if (n == 0 || n > FZ_IO_MAX) {
 		fz_io_test_cancel(self);
-		return fz_syscall3(__NR_write, fd, (long)buf, (long)n);
+		return fz_io_make(&own);
 	}
-	return write_common(self, fd, &iov, 1);
+	return write_common(self, fd, &c);
 }
 
-int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+int64_t fz_io_writev(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
+		     int count)
 {
+	const struct fz_io_call own = { number, { fd, (long)iov, count, FZ_IO_CURPOS, -1, 0 } };
+	struct fz_io_cursor c = { .own = &own, .iov = iov, .count = count };
+
 	if (fz_io_bad_vector(iov, count))
-		return fz_syscall3(__NR_writev, fd, (long)iov, count);
-	return write_common(self, fd, iov, count);
+		return fz_io_make(&own);
+	return write_common(self, fd, &c);
 }

@@ -31,15 +31,17 @@ extern enum fz_io_policy fz_io_policy FZ_HIDDEN;
 
 int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n);
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n);
-int64_t fz_io_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
-int64_t fz_io_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
+/* number, here and below: of the system call that the program makes, for example preadv2. */
+int64_t fz_io_readv(struct fz_fiber *self, long number, int fd, const struct iovec *iov, int count);
+int64_t fz_io_writev(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
+		     int count);
 int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset);
-int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
+int64_t fz_io_preadv(struct fz_fiber *self, long number, int fd, const struct iovec *iov, int count,
 		     int64_t offset);
 int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset);
 /* flags: RWF_*. */
-int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, int count,
-		      int64_t offset, int flags);
+int64_t fz_io_pwritev(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
+		      int count, int64_t offset, int flags);
 int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only);
 
 int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n);
@@ -61,14 +63,16 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		       int flags, void *timespec);
 int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
 		       int flags);
-int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, int flags);
+int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_t *addr_len,
+		 int flags);
 int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len);
 
 /*
  * deadline FZ_FOREVER: no timeout; 0: do not wait.  Not restarted after a handler, even with
- * SA_RESTART.
+ * SA_RESTART.  number: of poll or ppoll.
  */
-int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline);
+int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
+	       fz_nsec deadline);
 
 /*
  * fz_io_poll() with another signal mask while it waits.  If it need not wait, the mask is not set:

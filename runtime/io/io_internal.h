@@ -35,15 +35,19 @@ static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 		(!fz_sys_readable(&iov->iov_base) || !fz_sys_readable(&iov->iov_len)));
 }
 
-/* How far a partial transfer has come in the caller's array.  On the stack of the call. */
+/* A read or write of the program's, and how far it has come.  On the stack of the call. */
 struct fz_io_cursor {
+	const struct fz_io_call *own;	/* what the program has called */
+	/* of what is left; a single buffer is an array of one */
 	const struct iovec *iov;
 	int count;
 	size_t skip;		/* bytes of iov[0] that are done */
+	size_t done;		/* bytes of all that are done */
 };
 
 static inline void fz_io_cursor_advance(struct fz_io_cursor *c, size_t n)
 {
+	c->done += n;
 	while (c->count && n >= c->iov->iov_len - c->skip) {
 		n -= c->iov->iov_len - c->skip;
 		c->skip = 0;
@@ -65,6 +69,11 @@ static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c
 }
 
 /*
+ * Returns the program's call for what is left, on descriptor fd.  *ret_part belongs to it.
+ */
+struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct iovec *ret_part);
+
+/*
  * Does the answer to RWF_NOWAIT say that the kernel cannot try this kind of file without waiting?
  */
 static inline bool fz_io_cannot_try(int64_t ret)
@@ -81,29 +90,38 @@ static inline bool fz_io_is_ready(int fd, short events)
 /* Does the array ask for 0 bytes, or is it an error?  Then the kernel answers at once. */
 bool fz_io_asks_for_nothing(const struct iovec *iov, int count);
 
-/* readv at the current position without waiting; check the result with fz_io_cannot_try(). */
-int64_t fz_io_try_readv(int fd, const struct iovec *iov, int count);
+/*
+ * Read or write what is left without waiting, at offset or at FZ_IO_CURPOS; check the result with
+ * fz_io_cannot_try().
+ */
+int64_t fz_io_try(bool writing, int fd, const struct fz_io_cursor *c, int64_t offset);
 
-/* Make the real readv or writev (number), announced; as brief if fd is ready. */
-int64_t fz_io_real_transfer(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
-			    int count, bool ready);
+/* Make the program's call for what is left, announced; as brief if fd is ready. */
+int64_t fz_io_real_transfer(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
+			    bool ready);
 
 /*
  * Transfers to and from files.  info: from fz_fdtab_look_up(), of kind FZ_FD_FILE.  offset may be
  * FZ_IO_CURPOS.
  */
-int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			int count, int64_t offset);
+int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, struct fz_io_cursor *c,
+			int64_t offset);
 /* flags: RWF_*. */
 int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
-			 const struct iovec *iov, int count, int64_t offset, int flags);
+			 const struct fz_io_cursor *c, int64_t offset, int flags);
 
 /*
  * Transfers to and from pipes and FIFOs without O_NONBLOCK.  info: from fz_fdtab_look_up(), of
  * kind FZ_FD_PIPE.
  */
-int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			int count);
-int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
+int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
+			const struct fz_io_cursor *c);
+int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c);
+
+/*
+ * Make the program's call until nothing is left, announced, or as brief: a write, or a recv with
+ * MSG_WAITALL.  A short count ends it only if a handler has run, or at the end of a stream.
+ */
+int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, bool brief);
 
 #endif

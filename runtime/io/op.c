@@ -8,6 +8,7 @@
 #include "runtime/backend/ring.h"
 #include "runtime/backend/watch.h"
 #include "runtime/base/time.h"
+#include "runtime/base/uapi.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -97,6 +98,29 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 	return why;
 }
 
+/*
+ * A request was refused with EACCES: does a filter forbid its opcode?  Then the kernel refuses it
+ * before it looks at the descriptor.
+ */
+static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
+{
+	const struct fz_op probe = { .opcode = op->opcode, .fd = -1 };
+	struct fz_request request = { .more = 0 };
+	struct fz_processor *p;
+
+	if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT)
+		return true;
+	if (fz_backend_kind() == FZ_BACKEND_EPOLL)
+		return false;
+	fz_enter_runtime(self);
+	p = fz_processor_of(self);
+	start(&request, self, FZ_WAIT_UNINTERRUPTIBLE);
+	prepare(&p->backend.ring, &probe, &request);
+	finish(&request, self, p, FZ_FOREVER);
+	fz_leave_runtime(self);
+	return request.result == -EACCES;
+}
+
 int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	       unsigned flags)
 {
@@ -108,6 +132,8 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	do {
 		if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
 			return fz_op_ready_wait(self, op, deadline, flags);
+		if (FZ_UNLIKELY(fz_ring_is_forbidden(op->opcode)))
+			return FZ_OP_FORBIDDEN;
 		fz_enter_runtime(self);
 		p = fz_processor_of(self);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
@@ -134,6 +160,11 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	if (why != FZ_WHY_DONE && (request.result == -ECANCELED || request.result == -EINTR ||
 				   request.result == -EINVAL))
 		return fz_op_outcome(why);
+	if (FZ_UNLIKELY(request.result == -EACCES) && is_forbidden(self, op)) {
+		fz_ring_forbid(op->opcode);
+		return why == FZ_WHY_DONE ? fz_op_wait(self, op, deadline, flags) :
+					    fz_op_outcome(why);
+	}
 	return request.result;
 }
 
@@ -164,6 +195,10 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	fz_leave_runtime(self);
 	if (why != FZ_WHY_DONE)
 		return fz_op_outcome(why);
+	if (FZ_UNLIKELY(request.denied)) {
+		fz_ring_forbid(IORING_OP_POLL_ADD);
+		return fz_op_poll(self, fds, n, deadline, flags);
+	}
 	return request.refused ? -EINVAL : 1;
 }
 

@@ -40,6 +40,11 @@ enum {
 	/* a handler has run; the request had no effect */
 	FZ_OP_SIGNAL = -1001,
 	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; the request had no effect */
+	/*
+	 * A filter forbids the request, or the system call in its place, which had no effect: make
+	 * the call that the program has made.
+	 */
+	FZ_OP_FORBIDDEN = -1003,
 };
 
 /* Turn the reason for the end of a wait into 0 or FZ_OP_*. */

@@ -36,11 +36,10 @@ enum { MUST_ANNOUNCE = -1100 };
 
 #define CURRENT_POSITION (~(uint64_t)0)
 
+/* Returns the events that are ready, 0, or -errno: a filter forbids to ask. */
 static long ready_now(int fd, uint32_t events)
 {
-	long ready = fz_sys_poll_now(fd, (short)events);
-
-	return ready > 0 ? ready : 0;
+	return fz_sys_poll_now(fd, (short)events);
 }
 
 static bool is_vector(const struct fz_op *op)
@@ -91,10 +90,16 @@ static long try_transfer(const struct fz_op *op, int fd)
 
 	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		ret = transfer(op, fd, RWF_NOWAIT);
+	if (fz_sys_is_denied(ret, writes(op) ? __NR_pwritev2 : __NR_preadv2, 0, 0, 0, 0,
+			     RWF_NOWAIT))
+		fz_feature_lose(FZ_FEATURE_RWF_NOWAIT);
 	/* The kernel (before 4.14), or this kind of file, cannot try without waiting. */
-	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+	else if (ret != -EOPNOTSUPP && ret != -ENOSYS)
 		return ret;
-	if (ready_now(fd, wanted_events(op)))
+	ret = ready_now(fd, wanted_events(op));
+	if (ret < 0)
+		return FZ_OP_FORBIDDEN;
+	if (ret > 0)
 		return transfer(op, fd, 0);
 	/* The wrong end of a pipe is an error at once; a transfer of 0 bytes tells. */
 	ret = fz_syscall3(writes(op) ? __NR_write : __NR_read, fd, 0, 0);
@@ -109,7 +114,8 @@ static long send_or_receive(const struct fz_op *op, int fd, size_t done, long fl
 
 /*
  * Make the call without waiting.  *done counts the bytes that MSG_WAITALL has gathered so far.
- * Returns -EAGAIN if the call would have to wait, MUST_ANNOUNCE if it cannot be tried.
+ * Returns -EAGAIN if the call would have to wait, MUST_ANNOUNCE if it cannot be tried,
+ * FZ_OP_FORBIDDEN if a filter forbids to ask for readiness.
  */
 static long attempt(const struct fz_op *op, int fd, size_t *done)
 {
@@ -118,12 +124,17 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 	switch (op->opcode) {
 	case IORING_OP_POLL_ADD:
 		ret = ready_now(fd, op->op_flags);
-		return ret ? ret : -EAGAIN;
+		return ret > 0 ? ret : ret ? FZ_OP_FORBIDDEN : -EAGAIN;
 	case IORING_OP_ACCEPT:
 		/* Wrong flags, and a socket that does not listen, are an error at once. */
-		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN) &&
-		    fz_sys_socket_option(fd, OPTION_LISTENS))
-			return -EAGAIN;
+		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && (ret = ready_now(fd, POLLIN)) <= 0) {
+			const int listens = fz_sys_socket_option(fd, OPTION_LISTENS);
+
+			if (ret < 0 || (listens < 0 && listens != -EBADF && listens != -ENOTSOCK))
+				return FZ_OP_FORBIDDEN;
+			if (listens > 0)
+				return -EAGAIN;
+		}
 		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
 	case IORING_OP_READ:
 	case IORING_OP_READV:
@@ -151,7 +162,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
 			return ret < 0 ? ret : (long)*done + ret;
 		/* A message has bounds: a second attempt must not join two messages. */
-		if (!*done && !fz_sys_is_stream(fd))
+		if (!*done && fz_sys_is_stream(fd) <= 0)
 			return ret;
 		/* Peeked bytes stay in the socket, so waiting for readiness would not wait. */
 		if (flags & FLAG_PEEK)
@@ -214,7 +225,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		 * EPERM, a regular file: poll finds it always ready, or never for the wanted
 		 * event.
 		 */
-		if (err == -EPERM && !watches[i].exclusive)
+		if (err == -EPERM && !watches[i].exclusive && !fz_epoll_is_denied(err))
 			err = 0;
 	}
 	if (err)
@@ -234,10 +245,14 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 {
 	/* So many refusals in a row are rarely due to other threads that are faster. */
 	enum { REFUSALS = 16 };
+	long ready;
 
 	if (++*count < REFUSALS)
 		return false;
-	if (ready_now(fd, events))
+	ready = ready_now(fd, events);
+	if (ready < 0)
+		return true;
+	if (ready)
 		return *count >= 2 * REFUSALS;
 	*count = 1;
 	return false;
@@ -263,6 +278,28 @@ static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd
 	return ret == -EINTR ? FZ_OP_SIGNAL : ret;
 }
 
+/* Has a filter answered ret to the system call in place of the request? */
+static bool is_denied(const struct fz_op *op, long ret)
+{
+	const long flags = (long)op->op_flags;
+
+	if (ret >= 0 || ret <= FZ_OP_TIMEOUT)
+		return false;
+	switch (op->opcode) {
+	case IORING_OP_ACCEPT: return fz_sys_is_denied(ret, __NR_accept4, 0, 0, flags, 0, 0);
+	case IORING_OP_CONNECT: return fz_sys_is_denied(ret, __NR_connect, 0, 0, 0, 0, 0);
+	case IORING_OP_READ:
+	case IORING_OP_READV: return fz_sys_is_denied(ret, __NR_readv, 0, 0, 0, 0, 0);
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV: return fz_sys_is_denied(ret, __NR_writev, 0, 0, 0, 0, 0);
+	case IORING_OP_RECVMSG: return fz_sys_is_denied(ret, __NR_recvmsg, 0, flags, 0, 0, 0);
+	case IORING_OP_SENDMSG: return fz_sys_is_denied(ret, __NR_sendmsg, 0, flags, 0, 0, 0);
+	case IORING_OP_RECV: return fz_sys_is_denied(ret, __NR_recvfrom, 0, 0, flags, 0, 0);
+	case IORING_OP_SEND: return fz_sys_is_denied(ret, __NR_sendto, 0, 0, flags, 0, 0);
+	default: return false;
+	}
+}
+
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		     unsigned flags)
 {
@@ -271,12 +308,16 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	struct fz_watch w;
 	unsigned refusals = 0;
 	size_t done = 0;
+	bool fired = false;
 	long ret;
 	int fd;
 
 	for (;;) {
 		fd = fz_pin_fd(pin);
 		ret = attempt(op, fd, &done);
+		/* epoll alone tells; if it was for another thread, the caller comes again. */
+		if (ret == FZ_OP_FORBIDDEN && op->opcode == IORING_OP_POLL_ADD)
+			ret = fired ? (long)op->op_flags : -EAGAIN;
 		if (ret != -EAGAIN)
 			break;
 		if (fz_op_is_refused(fd, wanted_events(op), &refusals)) {
@@ -286,7 +327,8 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
 		ret = await(self, &w, 1, pin, deadline, flags);
-		if (ret == 0)
+		fired = ret == 0;
+		if (fired)
 			continue;
 		/* The descriptor was closed since the attempt; go on with the copy. */
 		if (ret == -EBADF && fd != fz_pin_fd(pin))
@@ -305,6 +347,8 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 
 		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline, cancellable);
 	}
+	if (FZ_UNLIKELY(!done && is_denied(op, ret)))
+		return FZ_OP_FORBIDDEN;
 	return ret < 0 && done ? (int)done : (int)ret;
 }
 

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "runtime/base/features.h"
 
 /* ---- read --------------------------------------------------------------- */
 
@@ -24,10 +23,12 @@ static bool fifo_waits(int fd)
 {
 	static const char nowhere;
 	const struct iovec iov = { .iov_base = (void *)&nowhere, .iov_len = 1 };
+	long flags;
 
 	if (fz_io_is_ready(fd, POLLIN))
 		return false;
-	switch (fz_syscall3(__NR_fcntl, fd, F_GETFL, 0) & O_ACCMODE) {
+	flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
+	switch (flags < 0 ? -1 : flags & O_ACCMODE) {
 	case O_RDONLY:
 		return fz_syscall4(__NR_vmsplice, fd, (long)&iov, 1, SPLICE_F_NONBLOCK) ==
 		       -EAGAIN;
@@ -42,7 +43,7 @@ static bool fifo_waits(int fd)
 	}
 }
 
-/* Which file a descriptor names; inode is 0 if the descriptor is closed. */
+/* Which file a descriptor names; inode is 0 if it is closed, or a filter forbids to ask. */
 struct identity {
 	uint64_t inode;
 	uint32_t major, minor;
@@ -82,16 +83,20 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
  * keeps a reference to the open file for a moment after the read, so that a writer still finds a
  * reader after close() (tests/programs/io/io_fifo.c).
  */
-static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+static int64_t read_fifo(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct identity file = { 0 };
 	int64_t ret;
 
-	while (!fz_io_asks_for_nothing(iov, count) && fifo_waits(fd)) {
+	while (!fz_io_asks_for_nothing(c->iov, c->count) && fifo_waits(fd)) {
 		if (!file.inode)
 			file = identity_of(fd);
+		if (!file.inode)
+			break;
 		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, true);
+		if (ret == FZ_OP_FORBIDDEN)
+			break;
 		if (ret < 0)
 			return ret;
 		fd = fz_pin_fd(&pin);
@@ -103,22 +108,22 @@ static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov,
 			return -EBADF;
 	}
 	/* Announced, since another thread may be faster and take what is there. */
-	return fz_io_real_transfer(self, __NR_readv, fd, iov, count, true);
+	return fz_io_real_transfer(self, fd, c, true);
 }
 
-int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const struct iovec *iov,
-			int count)
+int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
+			const struct fz_io_cursor *c)
 {
 	int64_t ret;
 
 	if (info & FZ_FD_FIFO)
-		return read_fifo(self, fd, iov, count);
+		return read_fifo(self, fd, c);
 	/* If the last read had to wait, the next one is likely to: save the attempt. */
 	if (!(info & FZ_FD_RECV_WAITED)) {
-		ret = fz_io_try_readv(fd, iov, count);
+		ret = fz_io_try(false, fd, c, FZ_IO_CURPOS);
 		if (fz_io_cannot_try(ret)) {
 			fz_fdtab_change(fd, 0, FZ_FD_FIFO);
-			return read_fifo(self, fd, iov, count);
+			return read_fifo(self, fd, c);
 		}
 		if (ret != -EAGAIN)
 			return ret;
@@ -127,83 +132,73 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info, const stru
 		/* Try the attempt again next time, to notice when reads need not wait any more. */
 		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 	}
-	return read_by_ring(self, fd, iov, count);
+	ret = read_by_ring(self, fd, c->iov, c->count);
+	return ret == FZ_OP_FORBIDDEN ? read_fifo(self, fd, c) : ret;
 }
 
 /* ---- write -------------------------------------------------------------- */
-
-static int64_t try_write(int fd, const struct fz_io_cursor *c)
-{
-	struct iovec part;
-
-	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
-		return -EOPNOTSUPP;
-	return fz_syscall6(__NR_pwritev2, fd, (long)fz_io_cursor_rest(c, &part),
-			   c->skip ? 1 : c->count, -1, -1, RWF_NOWAIT);
-}
 
 /*
  * poll reports a pipe as ready if it has a free page.  Without a free page, small data still fits
  * behind the end of the last page, so waiting for readiness could wait too long: make the real
  * call.
  */
-static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor c)
+static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 {
-	const bool brief = c.count == 1 && c.iov->iov_len - c.skip <= PIPE_BUF &&
-			   fz_io_is_ready(fd, POLLOUT);
+	return fz_io_make_whole(self, fd, c,
+				 c->count == 1 && c->iov->iov_len - c->skip <= PIPE_BUF &&
+					 fz_io_is_ready(fd, POLLOUT));
+}
+
+int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, bool brief)
+{
 	struct fz_real_call call = fz_call_begin(self, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE |
 							       (brief ? FZ_CALL_BRIEF : 0));
-	int64_t total = 0, ret, outcome;
+	int64_t ret, outcome;
 
 	do {
 		struct iovec part;
+		const struct fz_io_call own = fz_io_cursor_call(c, fd, &part);
 
-		ret = fz_syscall3(__NR_writev, fd, (long)fz_io_cursor_rest(&c, &part),
-				  c.skip ? 1 : c.count);
-		if (ret > 0) {
-			total += ret;
-			fz_io_cursor_advance(&c, (size_t)ret);
-		}
+		ret = fz_io_make(&own);
+		if (ret > 0)
+			fz_io_cursor_advance(c, (size_t)ret);
 		/*
 		 * A short count: a handler has interrupted the call, or only the completion of a
 		 * request of this kernel thread.  In the second case the call goes on.
 		 */
-		outcome = ret > 0 && c.count ? -EINTR : ret;
-		if (total && fz_call_handled(&call))
-			outcome = total;
+		outcome = ret > 0 && c->count ? -EINTR : ret;
+		if (c->done && fz_call_handled(&call))
+			outcome = (int64_t)c->done;
 	} while (fz_call_again(&call, outcome));
 	fz_call_end(&call, ret);
-	return total ? total : ret;
+	return c->done ? (int64_t)c->done : ret;
 }
 
 /*
  * A blocking write to a pipe writes everything.  The kernel writes up to PIPE_BUF bytes in one
  * piece or not at all, also when told not to wait.
  */
-int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
-	struct fz_io_cursor c = { .iov = iov, .count = count };
-	int64_t total = 0;
 
 	do {
-		int64_t ret = try_write(fz_pin_fd(&pin), &c);
+		int64_t ret = fz_io_try(true, fz_pin_fd(&pin), c, FZ_IO_CURPOS);
 
 		if (ret > 0) {
-			total += ret;
-			fz_io_cursor_advance(&c, (size_t)ret);
+			fz_io_cursor_advance(c, (size_t)ret);
 			continue;
 		}
-		/* A pipe that was spliced meanwhile cannot be tried either. */
-		if (fz_io_cannot_try(ret)) {
-			ret = write_fifo(self, fz_pin_fd(&pin), c);
-			return ret > 0 ? total + ret : total ? total : ret;
+		if (ret == -EAGAIN) {
+			ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, true, c->done > 0);
+			if (ret > 0)
+				continue;
 		}
-		if (ret != -EAGAIN)
-			return total ? total : ret;
-		ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, true, total > 0);
-		if (ret < 0)
-			return total ? total : ret;
-	} while (c.count);
-	return total;
+		/* A pipe that was spliced meanwhile cannot be tried either. */
+		if (fz_io_cannot_try(ret) || ret == FZ_OP_FORBIDDEN)
+			return write_fifo(self, fz_pin_fd(&pin), c);
+		return c->done ? (int64_t)c->done : ret;
+	} while (c->count);
+	return (int64_t)c->done;
 }

@@ -13,13 +13,13 @@
  * Has the peer of a descriptor stopped sending?  Then each request for that descriptor completes
  * at once, whether or not POLLRDHUP was wanted, so that the ring cannot wait for anything else.
  */
-static bool half_closed(const struct pollfd *wanted, unsigned n)
+static bool half_closed(long number, const struct pollfd *wanted, unsigned n)
 {
 	struct pollfd fds[FZ_IO_MAX_POLLS];
 
 	for (unsigned i = 0; i < n; i++)
 		fds[i] = (struct pollfd){ .fd = wanted[i].fd, .events = POLLRDHUP };
-	return n && fz_io_poll_now(fds, n) > 0;
+	return n && fz_io_poll_now(number, fds, n) > 0;
 }
 
 int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
@@ -29,10 +29,11 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	int ret;
 
 	fz_io_test_cancel(self);
-	ret = n ? fz_io_poll_now(fds, n) : 0;
+	ret = n ? fz_io_poll_now(__NR_ppoll, fds, n) : 0;
 	if (ret != 0)
 		return ret;
-	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
+	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
+						      fz_io_poll(self, __NR_ppoll, fds, n, deadline);
 	fz_signal_unswap_mask(self, &old);
 	/*
 	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever
@@ -41,7 +42,8 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
 }
 
-int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
+int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
+	       fz_nsec deadline)
 {
 	struct pollfd wanted[FZ_IO_MAX_POLLS];
 	uint32_t none_run = fz_signal_none_run(self);
@@ -50,14 +52,15 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 
 	fz_io_test_cancel(self);
 	/* The kernel also checks the pointer, the count and the descriptors. */
-	ret = fz_io_poll_now(fds, n);
+	ret = fz_io_poll_now(number, fds, n);
 	if (ret != 0 || deadline == 0)
 		return ret;
 	for (uint64_t i = 0; i < n; i++) {
 		if (fds[i].fd < 0)
 			continue;
 		if (used == FZ_IO_MAX_POLLS)
-			return fz_io_poll_announced(self, fds, n, deadline, none_run);
+			return fz_io_poll_announced(self, number, fds, n, deadline,
+						    none_run);
 		wanted[used++] = fds[i];
 	}
 	for (;;) {
@@ -68,13 +71,13 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		if (more == -EINVAL)
 			break;
 		/* Nothing is ready any more if another thread was faster: wait again. */
-		ret = fz_io_poll_now(fds, n);
+		ret = fz_io_poll_now(number, fds, n);
 		if (ret != 0 || !more)
 			return ret;
 		if (self->sig.handlers_run != none_run)
 			return -EINTR;
-		if (half_closed(wanted, used))
+		if (half_closed(number, wanted, used))
 			break;
 	}
-	return fz_io_poll_announced(self, fds, n, deadline, none_run);
+	return fz_io_poll_announced(self, number, fds, n, deadline, none_run);
 }

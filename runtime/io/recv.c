@@ -35,40 +35,55 @@ static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uin
 	return seen ? seen : ret;
 }
 
-/* Returns the system call that does what op does. */
-static struct fz_io_call call_of(const struct fz_op *op)
+/*
+ * A filter forbids the request: make the program's call, which must gather all of MSG_WAITALL,
+ * whatever interrupts it.
+ */
+static int64_t receive_forbidden(struct fz_fiber *self, const struct fz_op *op,
+				 const struct fz_io_call *own, bool restart)
 {
-	if (op->opcode == IORING_OP_RECVMSG)
-		return (struct fz_io_call){ __NR_recvmsg,
-					    { op->fd, (long)op->addr, op->op_flags } };
-	return (struct fz_io_call){ __NR_recvfrom,
-				    { op->fd, (long)op->addr, op->len, op->op_flags } };
+	const struct iovec iov = { .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
+	struct fz_io_cursor c = { .own = own, .iov = &iov, .count = 1 };
+
+	if (op->opcode == IORING_OP_RECV && op->op_flags & FZ_MSG_WAITALL)
+		return fz_io_make_whole(self, op->fd, &c, false);
+	return fz_io_make_own(self, own, op->fd, restart);
 }
 
-/* Without RECVSEND_POLL_FIRST, which measurably makes a request 10 % more expensive. */
-static int64_t receive(struct fz_fiber *self, struct fz_op *op)
+/*
+ * own: what the program has called.  Without RECVSEND_POLL_FIRST, which measurably makes a request
+ * 10 % more expensive.
+ */
+static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own)
 {
-	const struct fz_io_call c = call_of(op);
 	fz_nsec deadline;
 	uint32_t info;
 	int wait = fz_io_may_wait(self, op->fd, (int)op->op_flags, &info);
+	int64_t ret = FZ_OP_FORBIDDEN;
+	int stream = 1;
 
 	if (wait <= 0)
-		return wait ? wait : fz_io_make(&c);
+		return fz_io_make_at_once(self, wait, own);
 	deadline = fz_fdtab_deadline(op->fd, info, false);
 	fz_io_take_turns(self);
 	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
-	if (op->op_flags & FZ_MSG_WAITALL && !fz_sys_is_stream(op->fd))
+	if (op->op_flags & FZ_MSG_WAITALL)
+		stream = fz_sys_is_stream(op->fd);
+	if (!stream)
 		op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
 	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK)
-		return peek_whole(self, &c, op->len, deadline == FZ_FOREVER);
+		return peek_whole(self, own, op->len, deadline == FZ_FOREVER);
 	/*
 	 * With a timeout the call is not restarted after a handler, SA_RESTART or not: signal(7).
 	 */
-	return fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	if (stream >= 0)
+		ret = fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	return ret == FZ_OP_FORBIDDEN ?
+		       receive_forbidden(self, op, own, deadline == FZ_FOREVER) : ret;
 }
 
-int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags)
+static int64_t receive_buffer(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
+			      const struct fz_io_call *own)
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECV,
@@ -78,10 +93,25 @@ int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags
 		.op_flags = (uint32_t)flags,
 	};
 
-	return receive(self, &op);
+	return receive(self, &op, own);
 }
 
-int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int flags)
+int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags)
+{
+	const struct fz_io_call own = { __NR_recvfrom, { fd, (long)buf, (long)n, flags } };
+
+	return receive_buffer(self, fd, buf, n, flags, &own);
+}
+
+int64_t fz_io_socket_read(struct fz_fiber *self, int fd, void *buf, size_t n)
+{
+	const struct fz_io_call own = { __NR_read, { fd, (long)buf, (long)n } };
+
+	return receive_buffer(self, fd, buf, n, 0, &own);
+}
+
+static int64_t receive_message(struct fz_fiber *self, int fd, struct fz_user_msghdr *msg,
+			       int flags, const struct fz_io_call *own)
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECVMSG,
@@ -91,7 +121,23 @@ int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int fla
 		.op_flags = (uint32_t)flags,
 	};
 
-	return receive(self, &op);
+	return receive(self, &op, own);
+}
+
+int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int flags)
+{
+	const struct fz_io_call own = { __NR_recvmsg, { fd, (long)msg, flags } };
+
+	return receive_message(self, fd, (void *)msg, flags, &own);
+}
+
+int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
+{
+	struct fz_user_msghdr msg = {
+		.iov = (struct iovec *)c->iov, .iov_count = (size_t)c->count
+	};
+
+	return receive_message(self, fd, &msg, 0, c->own);
 }
 
 int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
@@ -115,7 +161,7 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 		return fz_io_recv(self, fd, buf, n, flags);
 	wait = fz_io_may_wait(self, fd, flags, &a.info);
 	if (wait <= 0)
-		return wait ? wait : fz_io_make(&a.call);
+		return fz_io_make_at_once(self, wait, &a.call);
 	return fz_io_try_or_wait(self, &a);
 }
 
@@ -148,6 +194,11 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret = 0;
 
+	if (wait == FZ_OP_FORBIDDEN) {
+		a.call = (struct fz_io_call){ __NR_recvmmsg,
+					      { fd, (long)vec, n, flags, (long)timespec } };
+		return fz_io_make_own(self, &a.call, fd, true);
+	}
 	/* A bad descriptor, too, goes to the kernel, which checks the timeout first. */
 	if (wait <= 0)
 		return fz_syscall5(__NR_recvmmsg, fd, (long)vec, n,

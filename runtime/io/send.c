@@ -49,8 +49,63 @@ static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const c
 
 	fz_cancel_defer(self);
 	ret = send_by_ring(self, a, buf, n, true);
+	if (ret == FZ_OP_FORBIDDEN) {
+		const int fd = fz_pin_fd(a->pin);
+		const struct fz_io_call own = { __NR_sendto, { fd, (long)buf, (long)n, a->flags } };
+		const struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+		struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
+
+		ret = fz_io_make_whole(self, fd, &c, false);
+	}
 	fz_cancel_undefer(self);
 	return ret;
+}
+
+/* own: write, or sendto with these flags. */
+static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, int flags)
+{
+	const int fd = (int)own->args[0];
+	const char *buf = (const char *)own->args[1];
+	const size_t n = (size_t)own->args[2];
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	struct fz_io_cursor c = { .own = own, .iov = &iov, .count = 1 };
+	struct fz_io_attempt a = {
+		.call = { __NR_sendto, { fd, own->args[1], own->args[2], flags, own->args[4],
+					 own->args[5] } },
+		.pin = &pin,
+		.flags_at = 3,
+		.flags = flags,
+		.sends = true,
+		.stands_in = true,
+	};
+	int wait = fz_io_may_wait(self, fd, flags, &a.info);
+	int64_t ret = -EAGAIN, rest;
+
+	if (FZ_UNLIKELY(wait == FZ_OP_FORBIDDEN))
+		return fz_io_make_whole(self, fd, &c, false);
+	if (wait <= 0)
+		return wait ? wait : fz_io_make(own);
+	/* Only try; if a stream has no room, the ring waits. */
+	a.only_tries = !own->args[4] && a.info & FZ_FD_STREAM;
+	/*
+	 * If other fibers of this processor are about to submit, too, all share one system call.
+	 * That saves nothing where each switch is a system call.
+	 */
+	if (!a.only_tries || fz_switch_is_call() || !fz_sched_has_company(self))
+		ret = fz_io_try_or_wait(self, &a);
+	if (ret == -EAGAIN && a.only_tries) {
+		ret = send_by_ring(self, &a, buf, n, false);
+		if (ret != FZ_OP_FORBIDDEN)
+			return ret;
+	}
+	if (ret == FZ_OP_FORBIDDEN)
+		return fz_io_make_whole(self, fz_pin_fd(&pin), &c, false);
+	if (ret < 0 || ret == (int64_t)n)
+		return ret;
+	/* A part of a stream was sent: the address does not matter any more. */
+	rest = send_rest(self, &a, buf + ret, n - (size_t)ret);
+	return rest < 0 ? ret : ret + rest;
 }
 
 int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags)
@@ -61,35 +116,18 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
 		     const void *addr, uint32_t addr_len)
 {
-	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
-	struct fz_io_attempt a = {
-		.call = { __NR_sendto, { fd, (long)buf, (long)n, flags, (long)addr, addr_len } },
-		.pin = &pin,
-		.flags_at = 3,
-		.flags = flags,
-		.sends = true,
+	const struct fz_io_call own = {
+		__NR_sendto, { fd, (long)buf, (long)n, flags, (long)addr, addr_len }
 	};
-	int wait = fz_io_may_wait(self, fd, flags, &a.info);
-	int64_t ret, rest;
 
-	if (wait <= 0)
-		return wait ? wait : fz_io_make(&a.call);
-	/* Only try; if a stream has no room, the ring waits. */
-	a.only_tries = !addr && a.info & FZ_FD_STREAM;
-	/*
-	 * If other fibers of this processor are about to submit, too, all share one system call.
-	 * That saves nothing where each switch is a system call.
-	 */
-	if (a.only_tries && !fz_switch_is_call() && fz_sched_has_company(self))
-		return send_by_ring(self, &a, buf, n, false);
-	ret = fz_io_try_or_wait(self, &a);
-	if (ret == -EAGAIN && a.only_tries)
-		return send_by_ring(self, &a, buf, n, false);
-	if (ret < 0 || ret == (int64_t)n)
-		return ret;
-	/* A part of a stream was sent: the address does not matter any more. */
-	rest = send_rest(self, &a, (const char *)buf + ret, n - (size_t)ret);
-	return rest < 0 ? ret : ret + rest;
+	return send_buffer(self, &own, flags);
+}
+
+int64_t fz_io_socket_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
+{
+	const struct fz_io_call own = { __NR_write, { fd, (long)buf, (long)n } };
+
+	return send_buffer(self, &own, 0);
 }
 
 static size_t message_size(const struct fz_user_msghdr *msg)
@@ -145,11 +183,35 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 	int64_t ret;
 
 	if (wait <= 0)
-		return wait ? wait : fz_io_make(&a.call);
+		return fz_io_make_at_once(self, wait, &a.call);
 	ret = fz_io_try_or_wait(self, &a);
 	/* The kernel has read all of *msg, so it is readable. */
 	return ret < 0 ? ret :
 			 (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret);
+}
+
+int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	const struct fz_user_msghdr msg = {
+		.iov = (struct iovec *)c->iov, .iov_count = (size_t)c->count
+	};
+	struct fz_io_attempt a = {
+		.call = { __NR_sendmsg, { fd, (long)&msg } },
+		.pin = &pin,
+		.flags_at = 2,
+		.sends = true,
+		.stands_in = true,
+	};
+	int wait = fz_io_may_wait(self, fd, 0, &a.info);
+	int64_t ret;
+
+	if (wait == 0 || wait == -EBADF)
+		return wait ? wait : fz_io_make(c->own);
+	ret = wait > 0 ? fz_io_try_or_wait(self, &a) : FZ_OP_FORBIDDEN;
+	if (ret == FZ_OP_FORBIDDEN)
+		return fz_io_make_whole(self, fz_pin_fd(&pin), c, false);
+	return ret < 0 ? ret : (int64_t)send_rest_of_message(self, &a, &msg, (size_t)ret);
 }
 
 int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
@@ -162,8 +224,10 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret = 0;
 
-	if (wait <= 0)
-		return wait ? wait : fz_syscall4(__NR_sendmmsg, fd, (long)vec, n, flags);
+	if (wait <= 0) {
+		a.call = (struct fz_io_call){ __NR_sendmmsg, { fd, (long)vec, n, flags } };
+		return fz_io_make_at_once(self, wait, &a.call);
+	}
 	while (done < n && done < MESSAGES_MAX) {
 		struct fz_message_slot *slot = &slots[done];
 

@@ -14,11 +14,22 @@ int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info)
 	if (fz_fdtab_look_up(fd, ret_info))
 		return -EBADF;
 	fz_io_test_cancel(self);
-	if (flags & (FZ_MSG_DONTWAIT | FZ_MSG_ERRQUEUE) ||
-	    (*ret_info & FZ_FD_KIND_MASK) != FZ_FD_SOCKET)
+	if (flags & (FZ_MSG_DONTWAIT | FZ_MSG_ERRQUEUE))
 		return 0;
+	/* OTHER: also a file whose kind a filter forbids to ask for. */
+	if ((*ret_info & FZ_FD_KIND_MASK) != FZ_FD_SOCKET)
+		return (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_OTHER ? FZ_OP_FORBIDDEN : 0;
 	nonblocking = fz_fdtab_nonblocking(fd, *ret_info);
-	return nonblocking < 0 ? nonblocking : !nonblocking;
+	if (nonblocking < 0)
+		return nonblocking == -EBADF ? -EBADF : FZ_OP_FORBIDDEN;
+	return !nonblocking;
+}
+
+int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_call *own)
+{
+	if (FZ_UNLIKELY(wait == FZ_OP_FORBIDDEN))
+		return fz_io_make_own(self, own, (int)own->args[0], true);
+	return wait ? wait : fz_io_make(own);
 }
 
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a)
@@ -42,6 +53,8 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		args[0] = fz_pin_fd(a->pin);
 		args[a->flags_at] = a->flags | FZ_MSG_DONTWAIT;
 		ret = fz_io_make(&a->call);
+		if (a->stands_in && fz_sys_is_denied(ret, a->call.number, 0, 0, 0, 0, 0))
+			return FZ_OP_FORBIDDEN;
 		if (ret != -EAGAIN || a->only_tries)
 			return ret;
 		deadline = fz_io_attempt_deadline(a);
@@ -50,28 +63,14 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		 * signal(7).
 		 */
 		restart = deadline == FZ_FOREVER && !a->begun;
-		if (fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals)) {
+		ret = FZ_OP_FORBIDDEN;
+		if (!fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
+			ret = fz_io_wait_more(self, a->pin, events, deadline, restart, a->begun);
+		if (ret == FZ_OP_FORBIDDEN && !a->stands_in) {
 			args[a->flags_at] = a->flags;
-			return fz_io_make_announced(self, &a->call,
-						    FZ_CALL_CANCELLABLE |
-							    (restart ? FZ_CALL_RESTARTS : 0));
+			return fz_io_make_own(self, &a->call, fz_pin_fd(a->pin), restart);
 		}
-		ret = fz_io_wait_more(self, a->pin, events, deadline, restart, a->begun);
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;
 	}
-}
-
-int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
-{
-	struct fz_user_msghdr msg = { .iov = (struct iovec *)iov, .iov_count = (size_t)count };
-
-	return fz_io_recvmsg(self, fd, (struct msghdr *)&msg, 0);
-}
-
-int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
-{
-	struct fz_user_msghdr msg = { .iov = (struct iovec *)iov, .iov_count = (size_t)count };
-
-	return fz_io_sendmsg(self, fd, (const struct msghdr *)&msg, 0);
 }

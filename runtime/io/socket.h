@@ -9,8 +9,6 @@
 
 #include "runtime/io/wait.h"
 
-struct iovec;
-
 enum {
 	FZ_MSG_PEEK = 0x2,
 	FZ_MSG_DONTWAIT = 0x40,
@@ -41,10 +39,13 @@ struct fz_message_slot {
 
 /*
  * May this call on a socket, with send or recv flags, wait?  Returns 1: yes, as a fiber; 0: it
- * never waits, make the real call; -EBADF.  Unless -EBADF, *ret_info is what fz_fdtab_look_up()
- * knows of fd.
+ * never waits, make the real call; -EBADF; FZ_OP_FORBIDDEN: a filter forbids to ask.  Unless
+ * -EBADF, *ret_info is what fz_fdtab_look_up() knows of fd.
  */
 int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info);
+
+/* The end of a call for which fz_io_may_wait() has returned wait, and that is not 1. */
+int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_call *own);
 
 /*
  * A call that is tried without waiting and waits for readiness while it is refused.  On the stack
@@ -58,6 +59,8 @@ struct fz_io_attempt {
 	int flags;
 	bool sends;
 	bool only_tries;		/* return -EAGAIN when refused, do not wait */
+	/* the program has called something else: return FZ_OP_FORBIDDEN if a filter forbids this */
+	bool stands_in;
 	/*
 	 * An earlier part is done and its count must be returned: neither cancellation nor
 	 * restart.
@@ -73,13 +76,16 @@ struct fz_io_attempt {
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
 
 /*
- * Try and wait until the call is done.  Returns its result, -EAGAIN at the deadline, -EINTR, or,
- * if begun, -ECANCELED.
+ * Try and wait until the call is done.  Returns its result, -EAGAIN at the deadline, -EINTR; if
+ * begun, -ECANCELED; if it stands in for another call, FZ_OP_FORBIDDEN.
  */
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 
-/* readv and writev on a socket.  0 < count <= IOV_MAX. */
-int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
-int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, const struct iovec *iov, int count);
+/* read, write, readv and writev on a socket.  0 < c->count <= IOV_MAX. */
+struct fz_io_cursor;
+int64_t fz_io_socket_read(struct fz_fiber *self, int fd, void *buf, size_t n);
+int64_t fz_io_socket_write(struct fz_fiber *self, int fd, const void *buf, size_t n);
+int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct fz_io_cursor *c);
+int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c);
 
 #endif

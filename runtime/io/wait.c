@@ -2,10 +2,12 @@
 #include "runtime/io/wait.h"
 
 #include <asm/errno.h>
+#include <limits.h>
 #include <poll.h>
 
 #include "runtime/base/host.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
@@ -82,7 +84,11 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
 
-			ret = fz_io_poll_announced(self, &p, 1, deadline, none_run);
+			ret = fz_io_poll_announced(self, __NR_ppoll, &p, 1, deadline,
+						   none_run);
+			/* A filter forbids ppoll. */
+			if (ret < 0 && ret != -EINTR)
+				ret = FZ_OP_FORBIDDEN;
 		}
 	} while (ret == -EINTR && restart && fz_signal_restarts(self));
 	return ret > 0 ? 1 : (int)ret;
@@ -159,17 +165,44 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 	return ret;
 }
 
-int fz_io_poll_now(struct pollfd *fds, uint64_t n)
+int fz_io_poll_now(long number, struct pollfd *fds, uint64_t n)
 {
 	const struct __kernel_timespec none = { 0, 0 };
 
-	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&none, 0, 0);
+	if (number == __NR_ppoll)
+		return (int)fz_syscall5(number, (long)fds, (long)n, (long)&none, 0, 0);
+	return (int)fz_syscall3(number, (long)fds, (long)n, 0);
 }
 
-int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
+/* poll takes its time limit in milliseconds, and a handler cannot set that to 0. */
+static int64_t poll_coarsely(struct fz_fiber *self, struct fz_io_call *c, fz_nsec deadline,
+			     uint32_t none_run)
+{
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE);
+	int64_t ret;
+
+	call.handlers = none_run;
+	do {
+		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
+
+		left = left / FZ_MSEC + (left % FZ_MSEC != 0);
+		c->args[2] = deadline == FZ_FOREVER ? -1 : left > INT_MAX ? INT_MAX : (long)left;
+		ret = fz_call_handled(&call) ? -EINTR : fz_io_make(c);
+	} while (fz_call_again(&call, ret) || (ret == 0 && fz_now() < deadline));
+	fz_call_end(&call, ret);
+	return ret;
+}
+
+int fz_io_poll_announced(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
 			 fz_nsec deadline, uint32_t none_run)
 {
 	struct fz_io_call c = { __NR_ppoll, { (long)fds, (long)n } };
+	int64_t ret = fz_io_make_limited(self, &c, 2, deadline, none_run);
 
-	return (int)fz_io_make_limited(self, &c, 2, deadline, none_run);
+	if (ret < 0 && ret != -EINTR && number != __NR_ppoll) {
+		/* A filter forbids ppoll; or the arguments are wrong. */
+		c.number = number;
+		ret = poll_coarsely(self, &c, deadline, none_run);
+	}
+	return (int)ret;
 }

@@ -27,15 +27,15 @@ void fz_io_take_turns(struct fz_fiber *self);
 /*
  * Run op until it is complete.  timeout_error is the result at the deadline; restart tells whether
  * the call goes on after handlers that all have SA_RESTART.  Returns -ECANCELED only between
- * fz_cancel_defer() and fz_cancel_undefer().
+ * fz_cancel_defer() and fz_cancel_undefer(); or FZ_OP_FORBIDDEN.
  */
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
 /*
- * Wait until the pinned descriptor is ready for events (POLL*).  Returns 1, 0 at the deadline, or
- * -EINTR; with restart, not after handlers with SA_RESTART.  Then try again with fz_pin_fd(): the
- * number may have changed, and the descriptor may not be ready any more.
+ * Wait until the pinned descriptor is ready for events (POLL*).  Returns 1, 0 at the deadline,
+ * -EINTR (with restart, not after handlers with SA_RESTART), or FZ_OP_FORBIDDEN.  Then try again
+ * with fz_pin_fd(): the number may have changed, and the descriptor may not be ready any more.
  */
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		     fz_nsec deadline, bool restart);
@@ -75,15 +75,32 @@ static inline int64_t fz_io_make(const struct fz_io_call *c)
 int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags);
 
 /*
+ * Make the call that the program has made, announced, with descriptor fd as its first argument:
+ * where filters forbid what would be done instead.
+ */
+static inline int64_t fz_io_make_own(struct fz_fiber *self, const struct fz_io_call *own, int fd,
+				     bool restart)
+{
+	struct fz_io_call c = *own;
+
+	c.args[0] = fd;
+	return fz_io_make_announced(self, &c, FZ_CALL_CANCELLABLE |
+						      (restart ? FZ_CALL_RESTARTS : 0));
+}
+
+/*
  * Make a cancellable call with a time limit, which is argument number limit_at.  A handler that
  * has run since none_run was read (fz_signal_none_run) ends the call with -EINTR.
  */
 int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,
 			   fz_nsec deadline, uint32_t none_run);
 
-/* The real call of poll: without waiting; and announced, with a time limit. */
-int fz_io_poll_now(struct pollfd *fds, uint64_t n);
-int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
+/*
+ * The real call of poll: without waiting; and announced, with a time limit.  number: of poll or
+ * ppoll, whichever the program has called.
+ */
+int fz_io_poll_now(long number, struct pollfd *fds, uint64_t n);
+int fz_io_poll_announced(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
 			 fz_nsec deadline, uint32_t none_run);
 
 #endif

@@ -155,9 +155,11 @@ static long wait_announced(struct fz_fiber *self, const struct wait *w)
 
 static long wait_in_kernel(struct fz_fiber *self, const struct wait *w, unsigned flags)
 {
-	return fz_backend_kind() == FZ_BACKEND_RING && fz_ring_knows(FZ_UAPI_OP_FUTEX_WAIT) ?
-		       wait_on_ring(self, w, flags) :
-		       wait_announced(self, w);
+	long ret = FZ_OP_FORBIDDEN;
+
+	if (fz_backend_kind() == FZ_BACKEND_RING && fz_ring_knows(FZ_UAPI_OP_FUTEX_WAIT))
+		ret = wait_on_ring(self, w, flags);
+	return ret == FZ_OP_FORBIDDEN ? wait_announced(self, w) : ret;
 }
 
 /*

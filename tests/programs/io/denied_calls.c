@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/io/denied_calls.c - a seccomp filter answers an error to one system call that the
+ * program does not make, from the start or in mid-run: all calls that it makes answer as before.
+ *
+ * Each call is denied in a process of its own, with descriptors that it has inherited.
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+enum { LARGE = 300000 };
+
+static int pipes[2], nonblocking[2], fifo, streams[2], datagrams[2], timed[2], counter, listener,
+	epoll, file;
+static struct sockaddr_in address;
+static char sent[LARGE], received[LARGE];
+static long denied;
+
+/* ---- the other side ------------------------------------------------------ */
+
+/* What a partner does while the caller waits. */
+struct partner {
+	void (*act)(void);
+	pthread_t thread;
+};
+
+static void *partner_main(void *arg)
+{
+	const struct partner *p = arg;
+
+	/* Long enough that the other mostly waits. */
+	usleep(200);
+	p->act();
+	return NULL;
+}
+
+static struct partner meanwhile(void (*act)(void))
+{
+	return (struct partner){ .act = act };
+}
+
+static void write_pipe(void)
+{
+	CHECK_INT(write(pipes[1], "p", 1), 1);
+}
+
+static void drain_pipe(void)
+{
+	CHECK_INT(read_all(pipes[0], received, LARGE), LARGE);
+}
+
+static void write_fifo(void)
+{
+	CHECK_INT(write(fifo, "f", 1), 1);
+}
+
+static void write_counter(void)
+{
+	const uint64_t three = 3;
+
+	CHECK_INT(write(counter, &three, sizeof(three)), sizeof(three));
+}
+
+static void write_stream(void)
+{
+	CHECK_INT(write(streams[1], "s", 1), 1);
+}
+
+static void write_stream_large(void)
+{
+	write_all(streams[1], sent, LARGE / 2);
+	usleep(200);
+	write_all(streams[1], sent + LARGE / 2, LARGE / 2);
+}
+
+static void drain_stream(void)
+{
+	CHECK_INT(read_all(streams[1], received, LARGE), LARGE);
+}
+
+static void write_datagram(void)
+{
+	CHECK_INT(write(datagrams[1], "d", 1), 1);
+}
+
+static void connect_to(void)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_OK(connect(fd, (const struct sockaddr *)&address, sizeof(address)));
+	CHECK_OK(close(fd));
+}
+
+#define WHILE(act_, e)							\
+	do {								\
+		struct partner p_ = meanwhile(act_);			\
+									\
+		p_.thread = start(partner_main, &p_);			\
+		e;							\
+		finish(p_.thread);					\
+	} while (0)
+
+/* ---- the calls ----------------------------------------------------------- */
+
+/* Is the number not the one that is denied?  One that this CPU does not have is -1. */
+static int may(long number)
+{
+	return number != denied;
+}
+
+static void by_buffer(void)
+{
+	char c[64];
+
+	if (may(SYS_read) && may(SYS_write)) {
+		WHILE(write_pipe, CHECK_INT(read(pipes[0], c, sizeof(c)), 1));
+		WHILE(drain_pipe, CHECK_INT(write(pipes[1], sent, LARGE), LARGE));
+		CHECK_OK(memcmp(sent, received, LARGE));
+		WHILE(write_fifo, CHECK_INT(read(fifo, c, sizeof(c)), 1));
+		WHILE(write_counter, CHECK_INT(read(counter, c, sizeof(c)), 8));
+		WHILE(write_stream, CHECK_INT(read(streams[0], c, sizeof(c)), 1));
+		WHILE(drain_stream, CHECK_INT(write(streams[0], sent, LARGE), LARGE));
+		CHECK_OK(memcmp(sent, received, LARGE));
+		WHILE(write_datagram, CHECK_INT(read(datagrams[0], c, sizeof(c)), 1));
+		CHECK_ERR(read(nonblocking[0], c, 1), EAGAIN);
+		CHECK_ERR(read(timed[0], c, 1), EAGAIN);
+		CHECK_ERR(read(-1, c, 1), EBADF);
+		CHECK_INT(lseek(file, 2, SEEK_SET), 2);
+		CHECK_INT(write(file, "w", 1), 1);
+		CHECK_INT(read(file, c, 3), 3);
+	}
+	if (may(SYS_pread64) && may(SYS_pwrite64)) {
+		CHECK_INT(pwrite(file, "at", 2, 1), 2);
+		CHECK_INT(pread(file, c, 3, 1), 3);
+		CHECK_OK(memcmp(c, "at", 2));
+		CHECK_ERR(pread(pipes[0], c, 1, 0), ESPIPE);
+	}
+}
+
+static void by_vector(void)
+{
+	char c[64];
+	struct iovec in[2] = { { c, 1 }, { c + 1, sizeof(c) - 1 } };
+	struct iovec out[2] = { { sent, 5 }, { sent + 5, LARGE - 5 } };
+
+	if (may(SYS_readv) && may(SYS_writev) && may(SYS_write) && may(SYS_read)) {
+		WHILE(write_pipe, CHECK_INT(readv(pipes[0], in, 2), 1));
+		WHILE(drain_pipe, CHECK_INT(writev(pipes[1], out, 2), LARGE));
+		CHECK_OK(memcmp(sent, received, LARGE));
+		WHILE(write_stream, CHECK_INT(readv(streams[0], in, 2), 1));
+		WHILE(drain_stream, CHECK_INT(writev(streams[0], out, 2), LARGE));
+		CHECK_OK(memcmp(sent, received, LARGE));
+	}
+	out[1].iov_len = 5;
+	if (may(SYS_preadv) && may(SYS_pwritev)) {
+		CHECK_INT(pwritev(file, out, 2, 3), 10);
+		CHECK_INT(preadv(file, in, 2, 3) >= 10, 1);
+	}
+	if (may(SYS_preadv2) && may(SYS_pwritev2)) {
+		CHECK_INT(pwritev2(file, out, 2, 3, 0), 10);
+		CHECK_INT(pwritev2(file, out, 2, 3, RWF_DSYNC), 10);
+		CHECK_INT(preadv2(file, in, 2, 3, 0) >= 10, 1);
+	}
+}
+
+static void by_socket(void)
+{
+	char c[64];
+	struct iovec in = { c, sizeof(c) }, out = { sent, LARGE };
+	struct msghdr msg = { .msg_iov = &in, .msg_iovlen = 1 };
+	struct mmsghdr several = { .msg_hdr = msg };
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(from);
+	int fd;
+
+	if (!may(SYS_read) || !may(SYS_write))
+		return;
+	if (may(SYS_recvfrom)) {
+		WHILE(write_stream, CHECK_INT(recv(streams[0], c, sizeof(c), 0), 1));
+		WHILE(write_stream_large,
+		      CHECK_INT(recv(streams[0], received, LARGE, MSG_WAITALL), LARGE));
+		CHECK_OK(memcmp(sent, received, LARGE));
+		WHILE(write_datagram, CHECK_INT(recvfrom(datagrams[0], c, sizeof(c), 0,
+							 (struct sockaddr *)&from, &size), 1));
+		CHECK_ERR(recv(timed[0], c, 1, 0), EAGAIN);
+		CHECK_ERR(recv(streams[0], c, 1, MSG_DONTWAIT), EAGAIN);
+		CHECK_ERR(recv(file, c, 1, 0), ENOTSOCK);
+	}
+	if (may(SYS_sendto))
+		WHILE(drain_stream, CHECK_INT(send(streams[0], sent, LARGE, 0), LARGE));
+	if (may(SYS_recvmsg))
+		WHILE(write_stream, CHECK_INT(recvmsg(streams[0], &msg, 0), 1));
+	if (may(SYS_recvmmsg))
+		WHILE(write_datagram, CHECK_INT(recvmmsg(datagrams[0], &several, 1, 0, NULL), 1));
+	msg.msg_iov = &out;
+	if (may(SYS_sendmsg))
+		WHILE(drain_stream, CHECK_INT(sendmsg(streams[0], &msg, 0), LARGE));
+	if (!may(SYS_connect))
+		return;
+	if (may(SYS_accept)) {
+		WHILE(connect_to, CHECK((fd = accept(listener, NULL, NULL)) >= 0));
+		CHECK_OK(close(fd));
+	}
+	if (may(SYS_accept4)) {
+		WHILE(connect_to, CHECK((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0));
+		CHECK_OK(close(fd));
+	}
+}
+
+static void by_readiness(void)
+{
+	struct pollfd p = { .fd = pipes[0], .events = POLLIN };
+	struct timespec soon = to_timespec(MS), late = to_timespec(1000 * 1000 * MS);
+	struct epoll_event event;
+	fd_set set;
+	char c;
+
+	if (!may(SYS_read) || !may(SYS_write))
+		return;
+#ifdef SYS_poll
+	if (may(SYS_poll)) {
+		CHECK_INT(poll(&p, 1, 0), 0);
+		CHECK_INT(poll(&p, 1, 2), 0);
+		WHILE(write_pipe, CHECK_INT(poll(&p, 1, -1), 1));
+		CHECK_INT(read(pipes[0], &c, 1), 1);
+	}
+#endif
+	if (may(SYS_ppoll)) {
+		CHECK_INT(ppoll(&p, 1, &soon, NULL), 0);
+		WHILE(write_pipe, CHECK_INT(ppoll(&p, 1, &late, NULL), 1));
+		CHECK_INT(read(pipes[0], &c, 1), 1);
+	}
+	if (may(SYS_pselect6)) {
+		FD_ZERO(&set);
+		FD_SET(pipes[0], &set);
+		CHECK_INT(pselect(pipes[0] + 1, &set, NULL, NULL, &soon, NULL), 0);
+		FD_SET(pipes[0], &set);
+		WHILE(write_pipe,
+		      CHECK_INT(pselect(pipes[0] + 1, &set, NULL, NULL, NULL, NULL), 1));
+		CHECK_INT(read(pipes[0], &c, 1), 1);
+	}
+#ifdef SYS_epoll_wait
+	if (may(SYS_epoll_wait)) {
+		CHECK_INT(epoll_wait(epoll, &event, 1, 2), 0);
+		WHILE(write_pipe, CHECK_INT(epoll_wait(epoll, &event, 1, -1), 1));
+		CHECK_INT(read(pipes[0], &c, 1), 1);
+	}
+#endif
+	if (may(SYS_epoll_pwait)) {
+		CHECK_INT(epoll_pwait(epoll, &event, 1, 2, NULL), 0);
+		WHILE(write_pipe, CHECK_INT(epoll_pwait(epoll, &event, 1, -1, NULL), 1));
+		CHECK_INT(read(pipes[0], &c, 1), 1);
+	}
+}
+
+static void handled(int signo)
+{
+	(void)signo;
+}
+
+static void others(void)
+{
+	struct sigaction action = { .sa_handler = handled };
+	sigset_t usr1, before;
+	pid_t child;
+	int status;
+
+	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(raise(SIGUSR1));
+	CHECK_OK(sigemptyset(&usr1));
+	CHECK_OK(sigaddset(&usr1, SIGUSR1));
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &usr1, &before));
+	CHECK_OK(pthread_kill(pthread_self(), SIGUSR1));
+	if (may(SYS_rt_sigtimedwait))
+		CHECK_OK(sigwait(&usr1, &status));
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, &before, NULL));
+	child = fork();
+	if (!child)
+		_exit(7);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 7 << 8);
+	if (may(SYS_clock_nanosleep))
+		CHECK_OK(usleep(1000));
+}
+
+static void *call_all(void *arg)
+{
+	by_buffer();
+	by_vector();
+	by_socket();
+	by_readiness();
+	others();
+	return arg;
+}
+
+/* ---- the filter ---------------------------------------------------------- */
+
+static void deny(int error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)denied, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { COUNT(code), code };
+
+	CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK_OK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+			 &filter));
+}
+
+static void *call_some(void *arg)
+{
+	by_buffer();
+	return arg;
+}
+
+/* A thread that waits before the filter comes, and goes on with it. */
+static void *wait_through(void *arg)
+{
+	char c;
+
+	CHECK_INT(read(streams[0], &c, 1), 1);
+	call_all(NULL);
+	return arg;
+}
+
+static void run_denied(long number, int error, int later)
+{
+	pid_t child = fork();
+	pthread_t thread;
+	int status;
+
+	if (!child) {
+		if (later) {
+			finish(start(call_some, NULL));
+			thread = start(wait_through, NULL);
+			settle();
+		}
+		denied = number;
+		deny(error);
+		if (later && may(SYS_write))
+			write_stream();
+		else
+			thread = start(call_all, NULL);
+		finish(thread);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	if (status)
+		fail(__FILE__, __LINE__, "call %ld denied by %d %s: status %#x\n", number, error,
+		     later ? "in mid-run" : "from the start", status);
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+static void make_descriptors(void)
+{
+	struct timeval short_time = { .tv_usec = 1000 };
+	char name[] = "/tmp/denied-XXXXXX";
+	socklen_t size = sizeof(address);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	CHECK_OK(pipe(pipes));
+	CHECK_OK(pipe2(nonblocking, O_NONBLOCK));
+	CHECK(mkdtemp(name));
+	CHECK_OK(chdir(name));
+	CHECK_OK(mkfifo("fifo", 0600));
+	fifo = open("fifo", O_RDWR);
+	CHECK(fifo >= 0);
+	file = open("file", O_RDWR | O_CREAT, 0600);
+	CHECK_INT(write(file, sent, 4096), 4096);
+	CHECK_OK(unlink("fifo") || unlink("file") || chdir("/") || rmdir(name));
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, streams));
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, datagrams));
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, timed));
+	CHECK_OK(setsockopt(timed[0], SOL_SOCKET, SO_RCVTIMEO, &short_time, sizeof(short_time)));
+	counter = eventfd(0, 0);
+	CHECK(counter >= 0);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	address.sin_family = AF_INET;
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_OK(bind(listener, (const struct sockaddr *)&address, sizeof(address)));
+	CHECK_OK(listen(listener, 8));
+	CHECK_OK(getsockname(listener, (struct sockaddr *)&address, &size));
+	epoll = epoll_create1(0);
+	CHECK(epoll >= 0);
+	CHECK_OK(epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[0], &event));
+}
+
+int main(int argc, char **argv)
+{
+	static const long numbers[] = {
+		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2,
+		SYS_pwritev2, SYS_pread64, SYS_pwrite64, SYS_recvfrom, SYS_sendto, SYS_recvmsg,
+		SYS_sendmsg, SYS_recvmmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_getsockopt,
+		SYS_fcntl, SYS_statx, SYS_vmsplice, SYS_ppoll, SYS_pselect6, SYS_epoll_pwait,
+		SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd2, SYS_prlimit64, SYS_madvise,
+		SYS_rt_sigtimedwait, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_waitid,
+		SYS_sigaltstack, SYS_nanosleep, SYS_sched_yield, SYS_getrusage, SYS_sched_setaffinity,
+		SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+#ifdef SYS_epoll_wait
+		SYS_poll, SYS_epoll_wait, SYS_select,
+#endif
+#ifdef SYS_epoll_pwait2
+		SYS_epoll_pwait2,
+#endif
+	};
+	static const int errors[] = { EPERM, EACCES, ENOSYS, EINVAL, EUCLEAN };
+
+	for (size_t i = 0; i < LARGE; i++)
+		sent[i] = (char)('a' + i % 26);
+	denied = -1;
+	make_descriptors();
+	if (argc > 1) {
+		run_denied(atol(argv[1]), argc > 2 ? atoi(argv[2]) : EPERM, argc > 3);
+		return success();
+	}
+	call_all(NULL);
+	for (size_t i = 0; i < COUNT(numbers); i++) {
+		run_denied(numbers[i], errors[i % COUNT(errors)], 0);
+		run_denied(numbers[i], errors[(i + 1) % COUNT(errors)], 1);
+	}
+	return success();
+}
