@@ -14,6 +14,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
 
+struct fz_siginfo;
 struct fz_carrier;
 struct fz_processor;
 struct fz_signode;
@@ -123,6 +124,8 @@ struct fz_fiber_sig {
 	/* fz_fiber.mask without what a handler adds; written with the registry's lock held. */
 	uint64_t mask_counted;
 	uint8_t injecting;		/* the signal that the thread is sending itself; 0: none */
+	/* what its handler must be told, if the kernel cannot be told; valid with injecting */
+	const struct fz_siginfo *injected;
 	/* The signal that the thread has sent itself for when the running handler returns. */
 	uint8_t owed;
 	/* Before the first instruction of a life or after its last: no handler may run. */

@@ -93,13 +93,14 @@ void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 		continue;
 }
 
-static enum fz_fd_kind kind_of(int fd)
+/* With FZ_FD_UNASKED, if that is so. */
+static uint32_t kind_of(int fd)
 {
 	struct statx st;
 	long err = fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY, STATX_TYPE, (long)&st);
 
 	if (err)
-		return err == -EBADF ? FZ_FD_UNKNOWN : FZ_FD_OTHER;
+		return err == -EBADF ? FZ_FD_UNKNOWN : FZ_FD_OTHER | FZ_FD_UNASKED;
 	switch (st.stx_mode & S_IFMT) {
 	case S_IFSOCK: return FZ_FD_SOCKET;
 	case S_IFIFO: return FZ_FD_PIPE;
@@ -137,6 +138,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
 	uint32_t info = fz_fdtab_get(fd), unknown = FZ_FD_UNKNOWN;
 	_Atomic uint32_t *e = entry(fd);
+	int stream;
 
 	if (FZ_UNLIKELY(!(info & FZ_FD_KIND_MASK))) {
 		info = kind_of(fd);
@@ -147,8 +149,9 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
-			if (fz_sys_is_stream(fd) > 0)
-				info |= FZ_FD_STREAM;
+			stream = fz_sys_is_stream(fd);
+			if (stream)
+				info |= stream > 0 ? FZ_FD_STREAM : FZ_FD_UNASKED;
 		}
 		if (info == FZ_FD_FILE)
 			info |= file_flags(fd);

@@ -38,6 +38,7 @@ enum {
 	FZ_FD_FIFO = 16384,		/* pipe: the kernel refuses RWF_NOWAIT on it */
 	FZ_FD_WATCHED = 32768,		/* one of our epoll instances may have it */
 	FZ_FD_STREAM = 65536,		/* socket: SOCK_STREAM */
+	FZ_FD_UNASKED = 131072,		/* a filter forbids to ask what it is */
 };
 
 /* Reserve the table.  Before that, and beyond the table's end, every descriptor is unknown. */

@@ -39,6 +39,38 @@ static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, cons
 	return ret;
 }
 
+/* A filter forbids the request: send the rest by the system call that the program has made. */
+static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_attempt *a,
+				   const char *buf, size_t n)
+{
+	const int fd = fz_pin_fd(a->pin);
+	struct iovec part;
+	struct fz_message_slot slot = { .header = { .iov = &part, .iov_count = 1 } };
+	size_t done = 0;
+
+	while (done < n) {
+		const long at = (long)(buf + done), left = (long)(n - done);
+		const struct fz_io_call call =
+			a->program == __NR_sendmmsg ?
+				(struct fz_io_call){ __NR_sendmmsg, { fd, (long)&slot, 1, a->flags } } :
+			a->program == __NR_sendmsg ?
+				(struct fz_io_call){ __NR_sendmsg, { fd, (long)&slot, a->flags } } :
+			a->program == __NR_writev ?
+				(struct fz_io_call){ __NR_writev, { fd, (long)&part, 1 } } :
+				(struct fz_io_call){ a->program, { fd, at, left, a->flags } };
+		int64_t ret;
+
+		part = (struct iovec){ .iov_base = (void *)at, .iov_len = (size_t)left };
+		ret = fz_io_make_announced(self, &call, FZ_CALL_RESTARTS);
+		if (ret > 0 && a->program == __NR_sendmmsg)
+			ret = slot.length;
+		if (ret <= 0)
+			return done ? (int64_t)done : ret;
+		done += (size_t)ret;
+	}
+	return (int64_t)done;
+}
+
 /*
  * Send the rest after a part has been sent.  The count must be returned, so no cancellation ends
  * the call here.
@@ -49,14 +81,8 @@ static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const c
 
 	fz_cancel_defer(self);
 	ret = send_by_ring(self, a, buf, n, true);
-	if (ret == FZ_OP_FORBIDDEN) {
-		const int fd = fz_pin_fd(a->pin);
-		const struct fz_io_call own = { __NR_sendto, { fd, (long)buf, (long)n, a->flags } };
-		const struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
-		struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
-
-		ret = fz_io_make_whole(self, fd, &c, false);
-	}
+	if (FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN))
+		ret = send_rest_forbidden(self, a, buf, n);
 	fz_cancel_undefer(self);
 	return ret;
 }
@@ -78,6 +104,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		.flags = flags,
 		.sends = true,
 		.stands_in = true,
+		.program = own->number,
 	};
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret = -EAGAIN, rest;
@@ -178,6 +205,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		.flags_at = 2,
 		.flags = flags,
 		.sends = true,
+		.program = __NR_sendmsg,
 	};
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret;
@@ -202,6 +230,7 @@ int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *
 		.flags_at = 2,
 		.sends = true,
 		.stands_in = true,
+		.program = c->own->number,
 	};
 	int wait = fz_io_may_wait(self, fd, 0, &a.info);
 	int64_t ret;
@@ -219,7 +248,9 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_message_slot *slots = (void *)vec;
-	struct fz_io_attempt a = { .pin = &pin, .flags_at = 3, .flags = flags, .sends = true };
+	struct fz_io_attempt a = {
+		.pin = &pin, .flags_at = 3, .flags = flags, .sends = true, .program = __NR_sendmmsg
+	};
 	unsigned done = 0;
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret = 0;

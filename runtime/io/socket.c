@@ -16,9 +16,13 @@ int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info)
 	fz_io_test_cancel(self);
 	if (flags & (FZ_MSG_DONTWAIT | FZ_MSG_ERRQUEUE))
 		return 0;
-	/* OTHER: also a file whose kind a filter forbids to ask for. */
+	/* Only the kernel knows the type, or the timeouts, if a filter forbids to ask for them. */
+	if (*ret_info & FZ_FD_UNASKED ||
+	    (FZ_UNLIKELY(*ret_info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT)) &&
+	     fz_sys_is_stream(fd) < 0))
+		return FZ_OP_FORBIDDEN;
 	if ((*ret_info & FZ_FD_KIND_MASK) != FZ_FD_SOCKET)
-		return (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_OTHER ? FZ_OP_FORBIDDEN : 0;
+		return 0;
 	nonblocking = fz_fdtab_nonblocking(fd, *ret_info);
 	if (nonblocking < 0)
 		return nonblocking == -EBADF ? -EBADF : FZ_OP_FORBIDDEN;

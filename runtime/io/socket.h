@@ -61,6 +61,7 @@ struct fz_io_attempt {
 	bool only_tries;		/* return -EAGAIN when refused, do not wait */
 	/* the program has called something else: return FZ_OP_FORBIDDEN if a filter forbids this */
 	bool stands_in;
+	long program;			/* sending: number of the call that the program has made */
 	/*
 	 * An earlier part is done and its count must be returned: neither cancellation nor
 	 * restart.

@@ -4,6 +4,7 @@
  * user code, by one of libc's two internal signals; and our handlers of these signals, in front
  * of libc's.
  */
+#include <asm/errno.h>
 #include <ucontext.h>
 
 #include "runtime/base/host.h"
@@ -18,6 +19,7 @@ static struct {
 	void (*setxid_handler)(int, void *, void *);
 	void (*cancel_handler)(int, void *, void *);
 	_Atomic bool cancels_by_place;	/* fz_signal_learn_cancel() */
+	_Atomic bool by_tgkill;		/* nudges are sent by tgkill: they name no carrier */
 } nudges;
 
 uint64_t fz_signal_due(const struct fz_fiber *f)
@@ -41,6 +43,7 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 static void send_nudge(struct fz_carrier *c, int sig)
 {
 	struct fz_siginfo siginfo;
+	long err;
 
 	/*
 	 * One nudge at a time: they would queue, and all arrive at once, each on top of the
@@ -50,7 +53,13 @@ static void send_nudge(struct fz_carrier *c, int sig)
 		return;
 	/* Not SI_TKILL: libc itself sends these signals with that code. */
 	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
-	if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo))
+	err = fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
+	if (FZ_UNLIKELY(err && err != -EAGAIN && err != -ESRCH)) {
+		/* A filter forbids it.  relaxed: the signal that follows orders the store. */
+		atomic_store_explicit(&nudges.by_tgkill, true, memory_order_relaxed);
+		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid, sig);
+	}
+	if (err)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
@@ -145,7 +154,9 @@ static uint64_t mask_of(const void *ucontext)
  */
 static void nudge_is_over(const struct fz_siginfo_head *info)
 {
-	struct fz_carrier *c = (struct fz_carrier *)(uintptr_t)info->value;
+	struct fz_carrier *c = info->code == CODE_QUEUE ?
+				       (struct fz_carrier *)(uintptr_t)info->value :
+				       fz_carrier_by_tid((int)fz_sys_gettid());
 
 	if (info->pid == (int)fz_sys_getpid())
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
@@ -241,6 +252,20 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		cancel_by_place(self, mask, ucontext);
 }
 
+/* Did send_nudge() send the signal?  Else libc did. */
+static bool is_nudge(const struct fz_siginfo_head *info)
+{
+	const struct fz_carrier *c;
+
+	if (FZ_LIKELY(info->code == CODE_QUEUE))
+		return true;
+	if (!atomic_load_explicit(&nudges.by_tgkill, memory_order_relaxed))
+		return false;
+	/* If libc has sent one, too, both arrive, and it does not matter which is which. */
+	c = fz_carrier_by_tid((int)fz_sys_gettid());
+	return c && atomic_load_explicit(&c->nudged, memory_order_relaxed);
+}
+
 /* Not inlined into setxid_arrived(), which changes the thread pointer. */
 static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo_head *info,
 							 void *ucontext)
@@ -271,7 +296,7 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 	struct fz_carrier *c;
 	uintptr_t tcb, target;
 
-	if (info->code == CODE_QUEUE) {
+	if (is_nudge(info)) {
 		nudged_for_restart(info, ucontext);
 		return;
 	}
@@ -287,13 +312,13 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 	fz_tcb_set(tcb);
 }
 
-/* Without CODE_QUEUE libc sent the signal, to cancel a native thread asynchronously. */
+/* If it is no nudge, libc sent the signal, to cancel a native thread asynchronously. */
 static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
 	uint64_t mask = mask_of(ucontext);
 
-	if (info->code == CODE_QUEUE) {
+	if (is_nudge(info)) {
 		nudged(fz_self(), info, ucontext);
 	} else if (nudges.cancel_handler) {
 		/* libc's handler may unwind out of this one: restore the mask first. */

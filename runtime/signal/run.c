@@ -18,6 +18,7 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 	int err;
 
 	self->sig.injecting = (uint8_t)sig;
+	self->sig.injected = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	/*
 	 * Block all signals: after a handler the fiber might be on another kernel thread than
@@ -26,6 +27,11 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 	fz_sys_sigmask(HOW_SETMASK, &all, &mask);
 	err = (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
 			       (long)info);
+	/* A filter forbids it: fz_signal_arrived() puts the information in place. */
+	if (FZ_UNLIKELY(err && err != -EAGAIN)) {
+		self->sig.injected = info;
+		err = (int)fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
+	}
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
 	self->sig.injecting = before;

@@ -164,12 +164,15 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	if (self->sig.injecting == sig || self->sig.owed == sig || directed ||
 	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_XFSZ || sig == SIG_PROF ||
 	    sig == SIG_VTALRM) {
-		if (self->sig.injecting == sig)
+		if (self->sig.injecting == sig) {
+			if (FZ_UNLIKELY(self->sig.injected))
+				*(struct fz_siginfo *)siginfo = *self->sig.injected;
 			self->sig.injecting = 0;
-		else if (self->sig.owed == sig)
+		} else if (self->sig.owed == sig) {
 			self->sig.owed = 0;
-		else
+		} else {
 			fz_overrun_collect(siginfo);
+		}
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
