@@ -98,12 +98,21 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 	$(say) "  AR      $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
+# Its functions have other names here, since the library takes some of them over
+# (preload/thread/own_ring.c); runtime/backend/liburing.h has these names.
+LIBURING := $(firstword $(wildcard $(patsubst -L%,%/liburing.a,$(filter -L%,$(LDFLAGS)))) \
+	$(shell $(CC) -print-file-name=liburing.a))
+$(B)/liburing.a: $(LIBURING) Makefile
+	@mkdir -p $(@D)
+	$(Q)nm -g --defined-only $< 2>/dev/null | awk 'NF == 3 { print $$3, "fz_" $$3 }' | sort -u >$@.names
+	$(Q)$(shell $(CC) -print-prog-name=objcopy) --redefine-syms=$@.names $< $@
+
 # initfirst: our constructor runs before other libraries' constructors, which may call us.
 # Bsymbolic-functions: we call our own bodies, even if others define the name (redirect.c).
 # liburing as an archive: it makes raw system calls, and users need not install it.
-$(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map
+$(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map $(B)/liburing.a
 	$(say) "  LD      $@"
-	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(LDFLAGS) -l:liburing.a \
+	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(LDFLAGS) $(B)/liburing.a \
 		-Wl,-z,defs -Wl,-z,now -Wl,-z,initfirst -Wl,-Bsymbolic-functions \
 		-Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
@@ -287,18 +296,18 @@ endif
 
 # Stress tests of lock-free code, on kernel threads only, under ThreadSanitizer.
 $(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
-		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*/*.h) Makefile
+		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*/*.h) $(B)/liburing.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks \
-		$(filter %.c %.S,$^) -o $@ $(LDFLAGS) -l:liburing.a -lm -pthread
+		$(filter %.c %.S,$^) -o $@ $(LDFLAGS) $(B)/liburing.a -lm -pthread
 
 $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
-		$(B)/libfz_runtime.a Makefile
+		$(B)/libfz_runtime.a $(B)/liburing.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
-		$(B)/libfz_runtime.a $(LDFLAGS) -l:liburing.a $(UNIT_LIBS) -lm -pthread
+		$(B)/libfz_runtime.a $(LDFLAGS) $(B)/liburing.a $(UNIT_LIBS) -lm -pthread
 
 # The library and its tests for aarch64 (tests/scripts/aarch64.sh): built by a cross
 # compiler, with Debian's own libraries, and without C++.

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <liburing.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -109,6 +110,10 @@ int capset(void *header, const void *data);
 struct sched_attr;
 int sched_setattr(pid_t tid, struct sched_attr *attr, unsigned int flags);
 int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned int size, unsigned int flags);
+
+/* Declared by liburing's header from 2.5 on. */
+int io_uring_queue_init_mem(unsigned entries, struct io_uring *ring,
+			    struct io_uring_params *params, void *buf, size_t size);
 
 /* Still exported, but removed from the headers or hidden behind feature macros. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);

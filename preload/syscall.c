@@ -6,7 +6,8 @@
  *				kernel's behaviour where libc's function differs
  *	futex			runtime/sync/futex.h
  *	the caller's own	answered for the fiber: gettid, its signal mask
- *	per kernel thread	the fiber is wired first, so that it keeps what it asked for
+ *	per kernel thread	the fiber is wired first, so that it keeps what it asked for;
+ *				an io_uring of the program's as well
  *	may wait for long	the real call, announced
  *	all others		the real call
  *
@@ -16,6 +17,7 @@
 #include "preload/gate.h"
 #include "preload/syscall/families.h"
 #include "preload/thread/kernel_state.h"
+#include "preload/thread/own_ring.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 
@@ -55,6 +57,11 @@ FZ_EXPORT long syscall(long number, ...)
 		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (fz_syscall_is_of_thread(number)) {
 		fz_wire_for_state();
+		return fz_syscall_real(number, a);
+	}
+	if (number == SYS_io_uring_setup || number == SYS_io_uring_register ||
+	    number == SYS_io_uring_enter) {
+		fz_wire_for_ring();
 		return fz_syscall_real(number, a);
 	}
 	if (self && waits(self, number, a, &ret))

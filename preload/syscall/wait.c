@@ -7,12 +7,6 @@
 #include "preload/syscall/families.h"
 #include "preload/time.h"
 
-#include <linux/io_uring.h>
-
-_Static_assert(sizeof(struct io_uring_getevents_arg) == 3 * sizeof(long) &&
-	       offsetof(struct io_uring_getevents_arg, ts) == 2 * sizeof(long),
-	       "it is copied as words");
-
 /* Numbers that only newer headers define; they are equal on all CPUs. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
@@ -50,36 +44,12 @@ static long wait_really(struct fz_fiber *self, long number, const long *a, unsig
 	return ret;
 }
 
-/*
- * io_uring_enter by the program. EINTR means that nothing was submitted, so the call can be
- * repeated.
- */
-static long enter_ring(struct fz_fiber *self, const long *a)
-{
-	const unsigned absolute = 1 << 5, registered = 1 << 6;	/* of newer headers */
-	/* struct io_uring_getevents_arg: a mask, its size, a timeout. */
-	const long *arg = (const long *)a[4];
-	unsigned flags = (unsigned)a[3];
-	long changed[6], copy[3];
-
-	if (!(flags & IORING_ENTER_EXT_ARG) || flags & (absolute | registered) ||
-	    a[5] != sizeof(copy) || !fz_sys_readable(arg) || !fz_sys_readable(arg + 2))
-		return wait_really(self, SYS_io_uring_enter, a, 0, NULL);
-	memcpy(changed, a, sizeof(changed));
-	memcpy(copy, arg, sizeof(copy));
-	changed[4] = (long)copy;
-	return wait_really(self, SYS_io_uring_enter, changed, 0, &copy[2]);
-}
-
 static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	long changed[6];
 
 	memcpy(changed, a, sizeof(changed));
 	switch (number) {
-	case SYS_io_uring_enter:
-		*ret = enter_ring(self, a);
-		return true;
 	case SYS_io_getevents:
 		*ret = wait_really(self, number, changed, 0, &changed[4]);
 		return true;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Before ring.h, which includes liburing's own header. */
+#include "runtime/backend/liburing.h"
+
 #include "runtime/backend/ring.h"
 
 #include <errno.h>

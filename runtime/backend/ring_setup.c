@@ -3,6 +3,9 @@
  * runtime/backend/ring_setup.c - a ring is made, its descriptors move, it goes; and what the
  * kernel's io_uring knows.
  */
+/* Before ring.h, which includes liburing's own header. */
+#include "runtime/backend/liburing.h"
+
 #include "runtime/backend/ring.h"
 
 #include <errno.h>
