@@ -204,6 +204,7 @@ $(B)/tests/programs/%: %.c $(PROGRAM_HEADERS) Makefile
 # Flags of single programs.
 FLAGS_openmp := -fopenmp
 FLAGS_cancel_bare := -fno-exceptions -fno-asynchronous-unwind-tables
+FLAGS_own_ring := -luring
 FLAGS_openblas := -lopenblas
 FLAGS_tbb := -ltbb
 

@@ -343,7 +343,7 @@ static void *wait_through(void *arg)
 static void run_denied(long number, int error, int later)
 {
 	pid_t child = fork();
-	pthread_t thread;
+	pthread_t thread = 0;
 	int status;
 
 	if (!child) {
