@@ -7,12 +7,14 @@
  * names there (Makefile), since preload/ takes over the names that the program calls.
  */
 
-#define io_uring_queue_exit fz_io_uring_queue_exit
-#define io_uring_queue_init_params fz_io_uring_queue_init_params
-#define io_uring_register_probe fz_io_uring_register_probe
-#define io_uring_ring_dontfork fz_io_uring_ring_dontfork
-#define io_uring_submit fz_io_uring_submit
-
 #include <liburing.h>
+
+#define FZ_LIBURING(name) extern __typeof__(name) name __asm__("fz_" #name)
+
+FZ_LIBURING(io_uring_queue_exit);
+FZ_LIBURING(io_uring_queue_init_params);
+FZ_LIBURING(io_uring_register_probe);
+FZ_LIBURING(io_uring_ring_dontfork);
+FZ_LIBURING(io_uring_submit);
 
 #endif

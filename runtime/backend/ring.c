@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Before ring.h, which includes liburing's own header. */
-#include "runtime/backend/liburing.h"
-
 #include "runtime/backend/ring.h"
 
 #include <errno.h>
@@ -9,6 +6,7 @@
 
 #include "runtime/backend/choice.h"
 #include "runtime/backend/hooks.h"
+#include "runtime/backend/liburing.h"
 #include "runtime/base/die.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"

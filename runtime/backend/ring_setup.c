@@ -3,14 +3,12 @@
  * runtime/backend/ring_setup.c - a ring is made, its descriptors move, it goes; and what the
  * kernel's io_uring knows.
  */
-/* Before ring.h, which includes liburing's own header. */
-#include "runtime/backend/liburing.h"
-
 #include "runtime/backend/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
+#include "runtime/backend/liburing.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"

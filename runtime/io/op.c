@@ -108,10 +108,10 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 	struct fz_request request = { .more = 0 };
 	struct fz_processor *p;
 
-	if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT)
+	/* These two name no descriptor.  Once the rings are given up, the next rung will tell. */
+	if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT ||
+	    fz_backend_kind() == FZ_BACKEND_EPOLL)
 		return true;
-	if (fz_backend_kind() == FZ_BACKEND_EPOLL)
-		return false;
 	fz_enter_runtime(self);
 	p = fz_processor_of(self);
 	start(&request, self, FZ_WAIT_UNINTERRUPTIBLE);

@@ -80,6 +80,22 @@ futex_spurious 1/2,1/3 native_mix
 futex_eintr 1/2,1/3 native_mix
 wait_eintr 1/2 io_socket
 wait_eintr 1/2 mixed_rungs FIBERIZE_BACKEND=epoll
+deny_accept 1+,2+ io_socket
+deny_async_cancel 1+,3+ cancel_waits
+deny_connect 1+ io_timeouts
+deny_futex_wait 1+,4+ syscall_futex
+deny_poll_add 1+,4+ io_read_write
+deny_poll_add 1+,4+ cancel_waits
+deny_poll_remove 1+ cancel_waits
+deny_read 1+,4+ io_read_write
+deny_read 1+,4+ file_disk FIBERIZE_IO=ring
+deny_readv 1+,4+ file_disk FIBERIZE_IO=ring
+deny_recv 1+,4+ io_socket
+deny_recvmsg 1+ io_read_write
+deny_send 1+,4+ io_read_write
+deny_waitid 1+,2+ wait_children
+deny_write 1+,4+ file_disk FIBERIZE_IO=ring
+deny_writev 1+,4+ file_disk FIBERIZE_IO=ring
 END
 
 # What cannot be meant fires nothing, and is said.

@@ -267,20 +267,47 @@ static void by_readiness(void)
 	}
 }
 
-static void handled(int signo)
+static volatile sig_atomic_t told_code, told_value;
+
+static void handled(int signo, siginfo_t *info, void *context)
 {
-	(void)signo;
+	(void)signo, (void)context;
+	CHECK_INT(info->si_pid, getpid());
+	told_value = info->si_value.sival_int;
+	told_code = info->si_code;
+}
+
+static void *spin(void *arg)
+{
+	while (!told_code)
+		continue;
+	return arg;
 }
 
 static void others(void)
 {
-	struct sigaction action = { .sa_handler = handled };
+	struct sigaction action = { .sa_sigaction = handled, .sa_flags = SA_SIGINFO };
+	const union sigval value = { .sival_int = 77 };
 	sigset_t usr1, before;
+	pthread_t spinner;
 	pid_t child;
 	int status;
 
 	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
 	CHECK_OK(raise(SIGUSR1));
+	CHECK_INT(told_code, SI_TKILL);
+	if (may(SYS_rt_sigqueueinfo)) {
+		CHECK_OK(sigqueue(getpid(), SIGUSR1, value));
+		while (told_code != SI_QUEUE)
+			usleep(100);
+		CHECK_INT(told_value, 77);
+	}
+	told_code = 0;
+	spinner = start(spin, NULL);
+	usleep(200);
+	CHECK_OK(pthread_kill(spinner, SIGUSR1));
+	finish(spinner);
+	CHECK_INT(told_code, SI_TKILL);
 	CHECK_OK(sigemptyset(&usr1));
 	CHECK_OK(sigaddset(&usr1, SIGUSR1));
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &usr1, &before));
