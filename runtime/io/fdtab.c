@@ -128,8 +128,9 @@ static uint32_t file_flags(int fd)
 {
 	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
 
+	/* A filter forbids to ask: O_APPEND is what more must be known for. */
 	if (flags < 0)
-		return 0;
+		return FZ_FD_APPEND;
 	return (flags & O_DIRECT ? FZ_FD_DIRECT : 0) | (flags & O_DSYNC ? FZ_FD_SYNC : 0) |
 	       (flags & O_APPEND ? FZ_FD_APPEND : 0);
 }

@@ -17,7 +17,7 @@
 /*
  * Park until the pinned descriptor is ready for events, if a call may wait for that at all.
  * Returns 1, 0 if the call never waits for it (a file, O_NONBLOCK, the wrong end: the real call
- * tells), or -errno.
+ * tells) or a filter forbids to wait for it, or -errno.
  */
 static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 {
@@ -37,6 +37,8 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 		return 0;
 	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
 	ret = fz_io_wait_ready(self, pin, events, deadline, deadline == FZ_FOREVER);
+	if (ret == FZ_OP_FORBIDDEN)
+		return 0;
 	return ret ? ret : -EAGAIN;
 }
 

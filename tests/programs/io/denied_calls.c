@@ -284,15 +284,16 @@ static void *spin(void *arg)
 	return arg;
 }
 
-static void others(void)
+static void by_signal(void)
 {
 	struct sigaction action = { .sa_sigaction = handled, .sa_flags = SA_SIGINFO };
 	const union sigval value = { .sival_int = 77 };
 	sigset_t usr1, before;
 	pthread_t spinner;
-	pid_t child;
-	int status;
+	int signo;
 
+	if (!may(SYS_tgkill) || !may(SYS_getpid) || !may(SYS_gettid))
+		return;
 	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
 	CHECK_OK(raise(SIGUSR1));
 	CHECK_INT(told_code, SI_TKILL);
@@ -313,12 +314,20 @@ static void others(void)
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &usr1, &before));
 	CHECK_OK(pthread_kill(pthread_self(), SIGUSR1));
 	if (may(SYS_rt_sigtimedwait))
-		CHECK_OK(sigwait(&usr1, &status));
+		CHECK_OK(sigwait(&usr1, &signo));
 	CHECK_OK(pthread_sigmask(SIG_SETMASK, &before, NULL));
-	child = fork();
+}
+
+static void others(void)
+{
+	int status, found;
+	pid_t child = fork();
+
 	if (!child)
 		_exit(7);
-	CHECK_INT(waitpid(child, &status, 0), child);
+	while ((found = waitpid(child, &status, 0)) < 0)
+		CHECK_INT(errno, EINTR);
+	CHECK_INT(found, child);
 	CHECK_INT(status, 7 << 8);
 	if (may(SYS_clock_nanosleep))
 		CHECK_OK(usleep(1000));
@@ -330,6 +339,7 @@ static void *call_all(void *arg)
 	by_vector();
 	by_socket();
 	by_readiness();
+	by_signal();
 	others();
 	return arg;
 }
@@ -439,7 +449,8 @@ int main(int argc, char **argv)
 		SYS_fcntl, SYS_statx, SYS_vmsplice, SYS_ppoll, SYS_pselect6, SYS_epoll_pwait,
 		SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd2, SYS_prlimit64, SYS_madvise,
 		SYS_rt_sigtimedwait, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_waitid,
-		SYS_sigaltstack, SYS_nanosleep, SYS_sched_yield, SYS_getrusage, SYS_sched_setaffinity,
+		SYS_kill, SYS_getuid, SYS_getpid, SYS_gettid, SYS_sigaltstack, SYS_nanosleep,
+		SYS_sched_yield, SYS_getrusage, SYS_sched_setaffinity,
 		SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
 #ifdef SYS_epoll_wait
 		SYS_poll, SYS_epoll_wait, SYS_select,
