@@ -18,6 +18,7 @@
 #include "preload/syscall/families.h"
 #include "preload/thread/kernel_state.h"
 #include "preload/thread/own_ring.h"
+#include "runtime/io/filter.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 
@@ -57,7 +58,10 @@ FZ_EXPORT long syscall(long number, ...)
 		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (fz_syscall_is_of_thread(number)) {
 		fz_wire_for_state();
-		return fz_syscall_real(number, a);
+		ret = fz_syscall_real(number, a);
+		if (number == SYS_seccomp)
+			fz_filter_changed();
+		return ret;
 	}
 	if (number == SYS_io_uring_setup || number == SYS_io_uring_register ||
 	    number == SYS_io_uring_enter) {

@@ -77,13 +77,17 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_preadv2);
 	struct fz_blocked call;
+	int64_t ret;
 
 	if (!self)
 		return fz_real.preadv2(fd, iov, count, offset, flags);
-	if (flags == 0 && offset == -1)
-		return fz_leave(fz_io_readv(self, SYS_preadv2, fd, iov, count));
-	if (flags == 0)
-		return fz_leave(fz_io_preadv(self, SYS_preadv2, fd, iov, count, offset));
+	if (flags == 0) {
+		ret = offset == -1 ? fz_io_readv(self, SYS_preadv2, fd, iov, count) :
+				     fz_io_preadv(self, SYS_preadv2, fd, iov, count, offset);
+		/* For a kernel without this call, libc's function has others. */
+		return ret == -ENOSYS ? fz_real.preadv2(fd, iov, count, offset, flags) :
+					fz_leave(ret);
+	}
 	call = fz_block(flags & RWF_NOWAIT ? NULL : self, FZ_CALL_RESTARTS);
 	return FZ_REPEAT(&call, fz_real.preadv2(fd, iov, count, offset, flags));
 }

@@ -64,10 +64,14 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 
 	if (!self)
 		return fz_real.pwritev2(fd, iov, count, offset, flags);
-	if (flags == 0 && offset == -1)
-		return fz_leave(fz_io_writev(self, SYS_pwritev2, fd, iov, count));
-	if (offset >= 0)
-		return fz_leave(fz_io_pwritev(self, SYS_pwritev2, fd, iov, count, offset, flags));
+	if (offset >= 0 || (flags == 0 && offset == -1)) {
+		ret = offset == -1 ?
+			      fz_io_writev(self, SYS_pwritev2, fd, iov, count) :
+			      fz_io_pwritev(self, SYS_pwritev2, fd, iov, count, offset, flags);
+		/* For a kernel without this call, libc's function has others. */
+		return ret == -ENOSYS ? fz_real.pwritev2(fd, iov, count, offset, flags) :
+					fz_leave(ret);
+	}
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	ret = FZ_REPEAT(&call, fz_real.pwritev2(fd, iov, count, offset, flags));
 	fz_block_end(&call, ret);

@@ -10,6 +10,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
+#include "runtime/io/filter.h"
 #include "runtime/sched/sched.h"
 
 /* Only in newer headers; one number on every CPU. */
@@ -162,6 +163,7 @@ FZ_EXPORT int prctl(int option, ...)
 	struct fz_fiber *self = fz_enter(FZ_SYM_prctl);
 	unsigned long args[4];
 	va_list list;
+	int ret;
 
 	/* Four words of any type, as libc reads them. */
 	va_start(list, option);
@@ -179,5 +181,8 @@ FZ_EXPORT int prctl(int option, ...)
 	}
 	if (fz_prctl_is_of_thread(option))
 		fz_wire_for_state();
-	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);
+	ret = fz_real.prctl(option, args[0], args[1], args[2], args[3]);
+	if (option == PR_SET_SECCOMP)
+		fz_filter_changed();
+	return ret;
 }

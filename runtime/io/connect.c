@@ -23,7 +23,7 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 {
 	const struct fz_io_call own = { number, { fd, (long)addr, (long)addr_len, flags } };
 	uint32_t info, inherited;
-	int wait = fz_io_may_wait(self, fd, 0, &info);
+	int wait = fz_io_may_wait(self, number, fd, 0, &info);
 	int64_t ret;
 
 	if (wait == -EBADF)
@@ -99,7 +99,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	fz_nsec deadline;
 	uint32_t info;
 	int64_t ret;
-	int wait = fz_io_may_wait(self, fd, 0, &info), domain;
+	int wait = fz_io_may_wait(self, __NR_connect, fd, 0, &info), domain;
 
 	if (wait == -EBADF)
 		return wait;

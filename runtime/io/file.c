@@ -24,6 +24,7 @@
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
+#include "runtime/io/filter.h"
 #include "runtime/sched/announce.h"
 
 /*
@@ -262,12 +263,14 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
  * Begin a transfer at an offset.  Returns 1 for a file, 0 if the real call must judge the
  * arguments, or -errno.
  */
-static int is_file_at(struct fz_fiber *self, int fd, int64_t offset, uint32_t *ret_info)
+static int is_file_at(struct fz_fiber *self, long number, int fd, int64_t offset,
+		      uint32_t *ret_info)
 {
 	if (fz_fdtab_look_up(fd, ret_info))
 		return offset < 0 ? -EINVAL : -EBADF;
 	fz_io_test_cancel(self);
-	return offset >= 0 && (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_FILE;
+	return offset >= 0 && !fz_filter_forbids(number) &&
+	       (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_FILE;
 }
 
 int64_t fz_io_preadv(struct fz_fiber *self, long number, int fd, const struct iovec *iov, int count,
@@ -276,7 +279,7 @@ int64_t fz_io_preadv(struct fz_fiber *self, long number, int fd, const struct io
 	const struct fz_io_call own = { number, { fd, (long)iov, count, offset, 0, 0 } };
 	struct fz_io_cursor c = { .own = &own, .iov = iov, .count = count };
 	uint32_t info;
-	int file = is_file_at(self, fd, offset, &info);
+	int file = is_file_at(self, own.number, fd, offset, &info);
 
 	if (file < 0)
 		return file;
@@ -291,7 +294,7 @@ int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t 
 	struct iovec iov = { .iov_base = buf, .iov_len = n };
 	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info;
-	int file = is_file_at(self, fd, offset, &info);
+	int file = is_file_at(self, own.number, fd, offset, &info);
 
 	if (file < 0)
 		return file;
@@ -306,7 +309,7 @@ int64_t fz_io_pwritev(struct fz_fiber *self, long number, int fd, const struct i
 	const struct fz_io_call own = { number, { fd, (long)iov, count, offset, 0, flags } };
 	const struct fz_io_cursor c = { .own = &own, .iov = iov, .count = count };
 	uint32_t info;
-	int file = is_file_at(self, fd, offset, &info);
+	int file = is_file_at(self, own.number, fd, offset, &info);
 
 	if (file < 0)
 		return file;
@@ -321,7 +324,7 @@ int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
 	const struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info;
-	int file = is_file_at(self, fd, offset, &info);
+	int file = is_file_at(self, own.number, fd, offset, &info);
 
 	if (file < 0)
 		return file;

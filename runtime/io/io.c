@@ -19,6 +19,7 @@
 
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
+#include "runtime/io/filter.h"
 #include "runtime/io/socket.h"
 
 struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct iovec *ret_part)
@@ -137,6 +138,8 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 			return fz_io_make(c->own);
 		return fz_io_socket_readv(self, fd, c);
 	}
+	if (fz_filter_forbids(c->own->number))
+		return fz_io_real_transfer(self, fd, c, false);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
 		return fz_io_file_read(self, fd, info, c, FZ_IO_CURPOS);
 	nonblocking = fz_fdtab_nonblocking(fd, info);
@@ -198,6 +201,8 @@ static int64_t write_common(struct fz_fiber *self, int fd, struct fz_io_cursor *
 	fz_io_test_cancel(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET)
 		return fz_io_socket_writev(self, fd, c);
+	if (fz_filter_forbids(c->own->number))
+		return fz_io_real_transfer(self, fd, c, false);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_FILE)
 		return fz_io_file_write(self, fd, info, c, FZ_IO_CURPOS, 0);
 	nonblocking = fz_fdtab_nonblocking(fd, info);

@@ -58,7 +58,7 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 {
 	fz_nsec deadline;
 	uint32_t info;
-	int wait = fz_io_may_wait(self, op->fd, (int)op->op_flags, &info);
+	int wait = fz_io_may_wait(self, own->number, op->fd, (int)op->op_flags, &info);
 	int64_t ret = FZ_OP_FORBIDDEN;
 	int stream = 1;
 
@@ -159,7 +159,7 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 
 	if (!addr)
 		return fz_io_recv(self, fd, buf, n, flags);
-	wait = fz_io_may_wait(self, fd, flags, &a.info);
+	wait = fz_io_may_wait(self, __NR_recvfrom, fd, flags, &a.info);
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, &a.call);
 	return fz_io_try_or_wait(self, &a);
@@ -191,7 +191,7 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	};
 	unsigned done = 0;
 	fz_nsec end;
-	int wait = fz_io_may_wait(self, fd, flags, &a.info);
+	int wait = fz_io_may_wait(self, __NR_recvmmsg, fd, flags, &a.info);
 	int64_t ret = 0;
 
 	if (wait == FZ_OP_FORBIDDEN) {

@@ -106,7 +106,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		.stands_in = true,
 		.program = own->number,
 	};
-	int wait = fz_io_may_wait(self, fd, flags, &a.info);
+	int wait = fz_io_may_wait(self, own->number, fd, flags, &a.info);
 	int64_t ret = -EAGAIN, rest;
 
 	if (FZ_UNLIKELY(wait == FZ_OP_FORBIDDEN))
@@ -207,7 +207,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		.sends = true,
 		.program = __NR_sendmsg,
 	};
-	int wait = fz_io_may_wait(self, fd, flags, &a.info);
+	int wait = fz_io_may_wait(self, __NR_sendmsg, fd, flags, &a.info);
 	int64_t ret;
 
 	if (wait <= 0)
@@ -232,7 +232,7 @@ int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *
 		.stands_in = true,
 		.program = c->own->number,
 	};
-	int wait = fz_io_may_wait(self, fd, 0, &a.info);
+	int wait = fz_io_may_wait(self, c->own->number, fd, 0, &a.info);
 	int64_t ret;
 
 	if (wait == 0 || wait == -EBADF)
@@ -252,7 +252,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		.pin = &pin, .flags_at = 3, .flags = flags, .sends = true, .program = __NR_sendmmsg
 	};
 	unsigned done = 0;
-	int wait = fz_io_may_wait(self, fd, flags, &a.info);
+	int wait = fz_io_may_wait(self, __NR_sendmmsg, fd, flags, &a.info);
 	int64_t ret = 0;
 
 	if (wait <= 0) {

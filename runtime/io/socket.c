@@ -5,15 +5,18 @@
 #include <poll.h>
 
 #include "runtime/io/fdtab.h"
+#include "runtime/io/filter.h"
 #include "runtime/io/io.h"
 
-int fz_io_may_wait(struct fz_fiber *self, int fd, int flags, uint32_t *ret_info)
+int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info)
 {
 	int nonblocking;
 
 	if (fz_fdtab_look_up(fd, ret_info))
 		return -EBADF;
 	fz_io_test_cancel(self);
+	if (fz_filter_forbids(number))
+		return FZ_OP_FORBIDDEN;
 	if (flags & (FZ_MSG_DONTWAIT | FZ_MSG_ERRQUEUE))
 		return 0;
 	/* Only the kernel knows the type, or the timeouts, if a filter forbids to ask for them. */

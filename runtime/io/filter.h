@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_IO_FILTER_H
+#define FZ_RUNTIME_IO_FILTER_H
+
+/*
+ * runtime/io/filter.h - what seccomp filters forbid the program.
+ *
+ * Filters do not see requests, and may allow what stands in for the program's call.  A call that
+ * they forbid must fail here, too, so it is made as the program has made it.
+ */
+
+#include "runtime/base/base.h"
+
+/* Does the process have filters?  Then fz_filter_forbids() asks. */
+extern _Atomic bool fz_filter_exists FZ_HIDDEN;
+
+/* Before the second thread: ask the kernel whether there are filters. */
+void fz_filter_init(void);
+
+/* The program has installed a filter.  Any thread. */
+void fz_filter_changed(void);
+
+bool fz_filter_forbids_now(long number);
+
+/*
+ * Do filters forbid the system call, whose first argument is a descriptor?  A filter that looks at
+ * arguments may answer otherwise for other arguments.
+ */
+static inline bool fz_filter_forbids(long number)
+{
+	/* relaxed: a call that races with the filter's installation may come before it. */
+	return FZ_UNLIKELY(atomic_load_explicit(&fz_filter_exists, memory_order_relaxed)) &&
+	       fz_filter_forbids_now(number);
+}
+
+#endif
