@@ -68,7 +68,8 @@ FZ_EXPORT int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *addr_len, int flag
 
 	if (!self)
 		return fz_real.accept4(fd, addr, addr_len, flags);
-	return (int)fz_leave(fz_io_accept(self, SYS_accept4, fd, addr.__sockaddr__, addr_len, flags));
+	return (int)fz_leave(fz_io_accept(self, SYS_accept4, fd, addr.__sockaddr__, addr_len,
+					  flags));
 }
 
 FZ_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t addr_len)

@@ -109,7 +109,8 @@ FZ_EXPORT int io_uring_submit(struct io_uring *ring)
 
 FZ_EXPORT int io_uring_submit_and_get_events(struct io_uring *ring)
 {
-	__typeof__(io_uring_submit_and_get_events) *real = enter(FZ_SYM_io_uring_submit_and_get_events);
+	__typeof__(io_uring_submit_and_get_events) *real =
+		enter(FZ_SYM_io_uring_submit_and_get_events);
 
 	return real ? real(ring) : -ENOSYS;
 }
@@ -125,7 +126,8 @@ FZ_EXPORT int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_
 					       unsigned n, struct __kernel_timespec *timeout,
 					       sigset_t *mask)
 {
-	__typeof__(io_uring_submit_and_wait_timeout) *real = enter(FZ_SYM_io_uring_submit_and_wait_timeout);
+	__typeof__(io_uring_submit_and_wait_timeout) *real =
+		enter(FZ_SYM_io_uring_submit_and_wait_timeout);
 
 	return real ? real(ring, cqe, n, timeout, mask) : -ENOSYS;
 }

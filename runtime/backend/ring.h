@@ -77,7 +77,8 @@ bool fz_ring_knows(uint8_t opcode);
 
 /*
  * A filter of the kernel's (io_uring restrictions) refuses requests with this opcode: use it no
- * more.  Without POLL_ADD, by which others wake a ring that waits, all rings are given up for epoll.
+ * more.  Without POLL_ADD, by which others wake a ring that waits, all rings are given up for
+ * epoll.
  */
 void fz_ring_forbid(uint8_t opcode);
 

@@ -63,7 +63,8 @@ int64_t fz_io_try(bool writing, int fd, const struct fz_io_cursor *c, int64_t of
 		return -EOPNOTSUPP;
 	ret = fz_syscall6(number, fd, (long)fz_io_cursor_rest(c, &part), c->skip ? 1 : c->count,
 			  offset, 0, RWF_NOWAIT);
-	if (!fz_sys_is_denied(ret, number, (long)&part, 0, offset, 0, RWF_NOWAIT))
+	if (fz_io_cannot_try(ret) ||
+	    !fz_sys_is_denied(ret, number, (long)&part, 0, offset, 0, RWF_NOWAIT))
 		return ret;
 	fz_feature_lose(FZ_FEATURE_RWF_NOWAIT);
 	return -EOPNOTSUPP;

@@ -90,12 +90,13 @@ static long try_transfer(const struct fz_op *op, int fd)
 
 	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		ret = transfer(op, fd, RWF_NOWAIT);
-	if (fz_sys_is_denied(ret, writes(op) ? __NR_pwritev2 : __NR_preadv2, 0, 0, 0, 0,
-			     RWF_NOWAIT))
+	/* Else the kernel (before 4.14), or this kind of file, cannot try without waiting. */
+	if (ret != -EOPNOTSUPP && ret != -ENOSYS) {
+		if (!fz_sys_is_denied(ret, writes(op) ? __NR_pwritev2 : __NR_preadv2, 0, 0, 0, 0,
+				      RWF_NOWAIT))
+			return ret;
 		fz_feature_lose(FZ_FEATURE_RWF_NOWAIT);
-	/* The kernel (before 4.14), or this kind of file, cannot try without waiting. */
-	else if (ret != -EOPNOTSUPP && ret != -ENOSYS)
-		return ret;
+	}
 	ret = ready_now(fd, wanted_events(op));
 	if (ret < 0)
 		return FZ_OP_FORBIDDEN;

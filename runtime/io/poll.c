@@ -32,8 +32,8 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	ret = n ? fz_io_poll_now(__NR_ppoll, fds, n) : 0;
 	if (ret != 0)
 		return ret;
-	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
-						      fz_io_poll(self, __NR_ppoll, fds, n, deadline);
+	ret = fz_signal_swap_mask(self, mask, &old) ?
+		      -EINTR : fz_io_poll(self, __NR_ppoll, fds, n, deadline);
 	fz_signal_unswap_mask(self, &old);
 	/*
 	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever

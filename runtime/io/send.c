@@ -50,16 +50,25 @@ static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_att
 
 	while (done < n) {
 		const long at = (long)(buf + done), left = (long)(n - done);
-		const struct fz_io_call call =
-			a->program == __NR_sendmmsg ?
-				(struct fz_io_call){ __NR_sendmmsg, { fd, (long)&slot, 1, a->flags } } :
-			a->program == __NR_sendmsg ?
-				(struct fz_io_call){ __NR_sendmsg, { fd, (long)&slot, a->flags } } :
-			a->program == __NR_writev ?
-				(struct fz_io_call){ __NR_writev, { fd, (long)&part, 1 } } :
-				(struct fz_io_call){ a->program, { fd, at, left, a->flags } };
+		struct fz_io_call call = { a->program, { fd, at, left, a->flags } };
 		int64_t ret;
 
+		switch (a->program) {
+		case __NR_sendmmsg:
+			call = (struct fz_io_call){ a->program,
+						    { fd, (long)&slot, 1, a->flags } };
+			break;
+		case __NR_sendmsg:
+			call = (struct fz_io_call){ a->program, { fd, (long)&slot, a->flags } };
+			break;
+		case __NR_writev:
+		case __NR_pwritev2:
+			call = (struct fz_io_call){ a->program,
+						    { fd, (long)&part, 1, FZ_IO_CURPOS } };
+			break;
+		default:
+			break;
+		}
 		part = (struct iovec){ .iov_base = (void *)at, .iov_len = (size_t)left };
 		ret = fz_io_make_announced(self, &call, FZ_CALL_RESTARTS);
 		if (ret > 0 && a->program == __NR_sendmmsg)
