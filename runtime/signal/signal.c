@@ -122,6 +122,20 @@ static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head
 	       atomic_load_explicit(&self->sig.timer_signals, memory_order_relaxed);
 }
 
+/* A signal for this thread has arrived: which one is it, and what is its handler told? */
+static void take(struct fz_fiber *self, int sig, void *siginfo)
+{
+	if (self->sig.injecting == sig) {
+		if (FZ_UNLIKELY(self->sig.injected))
+			*(struct fz_siginfo *)siginfo = *self->sig.injected;
+		self->sig.injecting = 0;
+	} else if (self->sig.owed == sig) {
+		self->sig.owed = 0;
+	} else {
+		fz_overrun_collect(siginfo);
+	}
+}
+
 void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 {
 	struct fz_fiber *self = fz_self();
@@ -164,15 +178,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	if (self->sig.injecting == sig || self->sig.owed == sig || directed ||
 	    info->code == CODE_TKILL || sig == SIG_PIPE || sig == SIG_XFSZ || sig == SIG_PROF ||
 	    sig == SIG_VTALRM) {
-		if (self->sig.injecting == sig) {
-			if (FZ_UNLIKELY(self->sig.injected))
-				*(struct fz_siginfo *)siginfo = *self->sig.injected;
-			self->sig.injecting = 0;
-		} else if (self->sig.owed == sig) {
-			self->sig.owed = 0;
-		} else {
-			fz_overrun_collect(siginfo);
-		}
+		take(self, sig, siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
