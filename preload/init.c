@@ -27,6 +27,7 @@
 #include "preload/signal/host.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/exclude.h"
+#include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
 #include "runtime/base/die.h"
@@ -201,6 +202,7 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
+	fz_schedule_start();
 	adopt_pending(fz_self());
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
 	if (atomic_load_explicit(&wire_main, memory_order_relaxed))

@@ -81,10 +81,14 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_setpriority:
 		*ret = setpriority((__priority_which_t)a[0], (id_t)a[1], (int)a[2]);
 		return true;
-	/* libc's functions return something else than these system calls. */
-	case SYS_sched_getaffinity:
 	case SYS_sched_getscheduler:
+		*ret = sched_getscheduler((pid_t)a[0]);
+		return true;
 	case SYS_sched_getparam:
+		*ret = sched_getparam((pid_t)a[0], (struct sched_param *)a[1]);
+		return true;
+	/* libc's function returns something else than this system call. */
+	case SYS_sched_getaffinity:
 		memcpy(others, a, sizeof(others));
 		others[0] = fz_schedule_tid((pid_t)a[0]);
 		*ret = fz_syscall_real(number, others);

@@ -241,6 +241,13 @@ enum { FZ_SIGNAL_DIRECTED = 0x465a };
 void fz_signal_unmark(void *siginfo);
 
 /*
+ * By another thread: f is wired and gets the policy, FZ_POLICY(), when it next runs the program's
+ * code. before: f->thread.policy as the caller knows it; false if it differs. Any thread, outside
+ * the runtime.
+ */
+bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy);
+
+/*
  * The main thread is a fiber from now on. What is pending for its kernel thread, where it is
  * blocked, becomes pending for the fiber: its kernel thread runs other fibers, too. set: what is
  * pending for the kernel thread. Moves one signal; false if there is none.
