@@ -22,10 +22,12 @@
 #include "preload/libc/redirect.h"
 #include "preload/libc/selfcheck.h"
 #include "preload/process/children.h"
+#include "preload/proc.h"
 #include "preload/process/fork_gate.h"
 #include "preload/signal/host.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/exclude.h"
+#include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
 #include "runtime/base/die.h"
@@ -148,6 +150,21 @@ static void find_main_stack(struct fz_fiber *self)
 	self->mem.guard_size = 4096;
 }
 
+/* Only /proc tells what is pending for the thread from what is pending for the process. */
+static void adopt_pending(struct fz_fiber *self)
+{
+	char text[4096], *own;
+	uint64_t set;
+	sigset_t any;
+
+	if (fz_real.sigpending(&any) != 0 || sigisemptyset(&any))
+		return;
+	do {
+		own = fz_proc_read("/proc/thread-self/status", "\nSigPnd:\t", text, sizeof(text));
+		set = own ? strtoull(own, NULL, 16) : 0;
+	} while (set && fz_signal_adopt_pending(self, set));
+}
+
 bool fz_runtime_ready(void)
 {
 	const char *why;
@@ -186,6 +203,8 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
+	fz_schedule_start();
+	adopt_pending(fz_self());
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
 	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire(fz_self());

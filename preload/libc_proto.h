@@ -115,6 +115,9 @@ int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned int size, unsigne
 int io_uring_queue_init_mem(unsigned entries, struct io_uring *ring,
 			    struct io_uring_params *params, void *buf, size_t size);
 
+/* Declared by glibc's <sys/pidfd.h> from 2.36 on. */
+int pidfd_send_signal(int pidfd, int sig, siginfo_t *info, unsigned int flags);
+
 /* Still exported, but removed from the headers or hidden behind feature macros. */
 __sighandler_t sysv_signal(int sig, __sighandler_t handler);
 int __sigpause(int sig_or_mask, int is_sig);

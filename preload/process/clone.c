@@ -12,7 +12,7 @@
  */
 #include "preload/gate.h"
 #include "preload/init.h"
-#include "preload/process/fork_gate.h"
+#include "preload/process/copy.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
@@ -25,22 +25,24 @@ FZ_EXPORT pid_t vfork(void)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_vfork);
 	unsigned long flags = CLONE_VFORK | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+	struct fz_copy copy;
 	bool began;
 	long pid;
 
 	/* libc's layout is unknown here; its own fork knows it. */
 	if (!fz_layout.tid)
 		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
 	if (self)
 		fz_announce(self);
+	fz_copy_begin(&copy, flags);
 	pid = fz_clone_fork(flags, fz_tcb_tid(fz_tcb_get()));
-	if (pid == 0)
-		fz_after_fork_in_child();
-	else
-		fz_signal_after_spawn(began);
+	if (pid == 0) {
+		fz_copy_in_child(&copy);
+		return 0;
+	}
+	fz_copy_end(&copy);
+	fz_signal_after_spawn(began);
 	return (pid_t)fz_leave(pid);
 }
 FZ_EXPORT_ALIAS(__vfork, vfork);
@@ -48,6 +50,7 @@ FZ_EXPORT_ALIAS(__vfork, vfork);
 struct start {
 	int (*fn)(void *);
 	void *arg;
+	struct fz_copy copy;
 };
 
 static int start_forked(void *arg)
@@ -55,7 +58,7 @@ static int start_forked(void *arg)
 	struct start start = *(struct start *)arg;
 	int status;
 
-	fz_after_fork_in_child();
+	fz_copy_in_child(&start.copy);
 	status = start.fn(start.arg);
 
 	/*
@@ -68,39 +71,21 @@ static int start_forked(void *arg)
 	fz_fiber_main_ended();
 }
 
-/*
- * clone() frees no lock of libc in the child, as fork does: the gates see to it that the library
- * holds none now.
- */
 static int clone_process(struct start *start, void *stack, int flags, void *parent_tid,
 			 void *tls, void *child_tid)
 {
-	/* With CLONE_VFORK other threads could make no threads until the child executes. */
-	bool gates = !(flags & CLONE_VFORK);
-	/* Before the runtime runs there are no carriers. */
-	bool carriers = gates && fz_runtime_runs();
 	int ret;
 
-	if (gates) {
-		fz_gate_close(FZ_GATE_LOADER);
-		fz_gate_close(FZ_GATE_THREADS);
-	}
-	if (carriers)
-		fz_carrier_hold_ends(fz_self());
+	fz_copy_begin(&start->copy, (unsigned long)flags);
 	ret = fz_real.clone(start_forked, stack, flags, start, parent_tid, tls, child_tid);
-	if (carriers)
-		fz_carrier_let_end(fz_self());
-	if (gates) {
-		fz_gate_open(FZ_GATE_THREADS);
-		fz_gate_open(FZ_GATE_LOADER);
-	}
+	fz_copy_end(&start->copy);
 	return ret;
 }
 
 FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_clone);
-	struct start start = { fn, arg };
+	struct start start = { .fn = fn, .arg = arg };
 	void *parent_tid, *tls, *child_tid;
 	bool borrowed = false, began;
 	va_list list;
@@ -113,10 +98,10 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	va_end(list);
 	if (flags & CLONE_THREAD || !fn || !stack)
 		return fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
 	if (!(flags & CLONE_VM))
 		return clone_process(&start, stack, flags, parent_tid, tls, child_tid);
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
 	if (self && flags & CLONE_VFORK) {
 		fz_announce(self);
 		/* relaxed: only the child reads this, and it is made afterwards. */

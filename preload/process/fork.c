@@ -6,7 +6,7 @@
  * and may change their flags, so no descriptor is known to be OURS alone any more.
  */
 #include "preload/gate.h"
-#include "preload/init.h"
+#include "preload/process/copy.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 
@@ -32,16 +32,18 @@ FZ_EXPORT_ALIAS(__fork, fork);
 /* _Fork runs no atfork handlers, so not ours either. */
 FZ_EXPORT pid_t _Fork(void)
 {
+	struct fz_copy copy;
 	int tries = 0;
 	pid_t pid;
 
 	fz_enter(FZ_SYM__Fork);
-	fz_fdtab_share_all();
 	do {
-		fz_carrier_makes_process(fz_self());
+		fz_copy_begin(&copy, 0);
 		pid = fz_real._Fork();
+		if (pid == 0)
+			fz_copy_in_child(&copy);
+		else
+			fz_copy_end(&copy);
 	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
-	if (pid == 0)
-		fz_after_fork_in_child();
 	return pid;
 }

@@ -24,22 +24,8 @@ static int await_child(struct fz_fiber *self, int type, id_t id, int options)
 
 /*
  * A child that has ended sent its signals before, SIGCHLD too; natively the waiting thread has
- * handled them when the call returns. The kernel may have chosen another kernel thread of ours,
- * but a change of the mask makes this one look for signals of the process, too.
+ * handled them when the call returns: fz_signal_look().
  */
-static void see_signals(struct fz_fiber *self)
-{
-	uint64_t mask;
-
-	fz_sys_sigmask(SIG_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
-	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
-	/* relaxed: as in fz_leave_runtime(), which gives out the signals that have arrived. */
-	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
-		fz_enter_runtime(self);
-		fz_leave_runtime(self);
-	}
-}
-
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
 			 struct rusage *usage)
 {
@@ -54,7 +40,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
 
 		if (child > 0)
-			see_signals(self);
+			fz_signal_look(self);
 		if (child != 0)
 			return child;
 		ret = await_child(self, type, id, kinds);
@@ -64,7 +50,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	child = FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 	if (child > 0)
-		see_signals(self);
+		fz_signal_look(self);
 	return child;
 }
 
@@ -120,7 +106,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		int err = fz_real.waitid(type, id, found, options | WNOHANG);
 
 		if (!err && found->si_pid)
-			see_signals(self);
+			fz_signal_look(self);
 		if (err || found->si_pid)
 			return err;
 		ret = await_child(self, type, id, options & ~WNOWAIT);
@@ -130,6 +116,6 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	ret = FZ_REPEAT(&call, fz_real.waitid(type, id, info, options));
 	if (!ret)
-		see_signals(self);
+		fz_signal_look(self);
 	return ret;
 }

@@ -2,14 +2,38 @@
 #ifndef FZ_PRELOAD_SIGNAL_KILL_H
 #define FZ_PRELOAD_SIGNAL_KILL_H
 
-/* preload/signal/kill.h - sends a signal to a thread of this process, by its virtual tid. */
+/*
+ * preload/signal/kill.h - sends a signal to this process, or to one of its threads by its virtual
+ * tid. On return the caller has handled it if the caller is the one to handle it.
+ */
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+struct fz_fiber;
+struct fz_siginfo;
+
+/*
+ * Does the library send sig to this process in place of the kernel? For fibers, self is not NULL,
+ * and for signals that a program may send.
+ */
+bool fz_kill_is_ours(const struct fz_fiber *self, int sig);
+
+/* If fz_kill_is_ours(). info: as the program has filled it, or fz_signal_info(). 0 or -errno. */
+int fz_kill_own_process(struct fz_fiber *self, int sig, const struct fz_siginfo *info);
 
 /*
  * Returns false if no thread of this process has that tid: the kernel must be asked. Otherwise
- * *ret is the result of tgkill(), with errno set.
+ * *ret is the result of tgkill(), with errno set. queued: the siginfo of the program's; NULL:
+ * that of tgkill().
  */
-bool fz_kill_by_tid(int pid, int tid, int sig, long *ret);
+bool fz_kill_by_tid(int pid, int tid, int sig, const struct fz_siginfo *queued, long *ret);
+
+/*
+ * preload/signal/kill_info.c: rt_sigqueueinfo(pid, sig, info) and rt_tgsigqueueinfo(pid, tid, sig,
+ * info). They return false if the kernel must be asked, otherwise *ret and errno are set.
+ */
+bool fz_kill_with_info(struct fz_fiber *self, pid_t pid, int sig, const void *from, long *ret);
+bool fz_kill_thread_with_info(pid_t pid, pid_t tid, int sig, const void *from, long *ret);
 
 #endif

@@ -2,43 +2,28 @@
 /*
  * preload/syscall/process.c - system calls by number: fork, clone, vfork, exec.
  */
-#include "preload/init.h"
-#include "preload/process/fork_gate.h"
+#include "preload/process/copy.h"
 #include "preload/syscall/families.h"
-#include "runtime/io/fdtab.h"
-#include "runtime/sched/carrier.h"
 
 #include <linux/sched.h>
 
 /* Make a child with its own copy of the memory. The child is dormant, like a child of fork(). */
 static long clone_process(long number, const long *a, unsigned long flags)
 {
-	/* With CLONE_VFORK other threads could make no threads until the child executes. */
-	const bool gates = !(flags & CLONE_VFORK);
-	uint64_t all = ~(uint64_t)0, old;
+	struct fz_copy copy;
 	long ret;
 
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
-	fz_sys_sigmask(SIG_SETMASK, &all, &old);
-	/* As for clone(): the child would find locks of libc held for ever (syscall_calls). */
-	if (gates) {
-		fz_gate_close(FZ_GATE_LOADER);
-		fz_gate_close(FZ_GATE_THREADS);
-	}
+	fz_copy_begin(&copy, flags);
 	ret = fz_syscall_real(number, a);
-	if (gates) {
-		fz_gate_open(FZ_GATE_THREADS);
-		fz_gate_open(FZ_GATE_LOADER);
+	if (ret) {
+		fz_copy_end(&copy);
+		return ret;
 	}
-	if (ret == 0) {
-		fz_after_fork_in_child();
-		/* relaxed: the child has only this thread. */
-		atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
-				      memory_order_relaxed);
-	}
-	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
-	return ret;
+	/* relaxed: the child has only this thread. */
+	atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
+			      memory_order_relaxed);
+	fz_copy_in_child(&copy);
+	return 0;
 }
 
 bool fz_syscall_process(long number, const long *a, long *ret)

@@ -38,10 +38,21 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_gettid:
 		*ret = gettid();
 		return true;
+	case SYS_kill:
+		*ret = kill((pid_t)a[0], (int)a[1]);
+		return true;
 	case SYS_tgkill:
-		return fz_kill_by_tid((int)a[0], (int)a[1], (int)a[2], ret);
+		return fz_kill_by_tid((int)a[0], (int)a[1], (int)a[2], NULL, ret);
 	case SYS_tkill:
-		return fz_kill_by_tid((int)fz_sys_getpid(), (int)a[0], (int)a[1], ret);
+		return fz_kill_by_tid((int)fz_sys_getpid(), (int)a[0], (int)a[1], NULL, ret);
+	case SYS_rt_sigqueueinfo:
+		return fz_kill_with_info(self, (pid_t)a[0], (int)a[1], (void *)a[2], ret);
+	case SYS_rt_tgsigqueueinfo:
+		return fz_kill_thread_with_info((pid_t)a[0], (pid_t)a[1], (int)a[2], (void *)a[3],
+						ret);
+	case SYS_pidfd_send_signal:
+		*ret = pidfd_send_signal((int)a[0], (int)a[1], (siginfo_t *)a[2], (unsigned)a[3]);
+		return true;
 	case SYS_timer_create:
 	case SYS_timer_settime:
 	case SYS_timer_delete:
@@ -70,10 +81,14 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_setpriority:
 		*ret = setpriority((__priority_which_t)a[0], (id_t)a[1], (int)a[2]);
 		return true;
-	/* libc's functions return something else than these system calls. */
-	case SYS_sched_getaffinity:
 	case SYS_sched_getscheduler:
+		*ret = sched_getscheduler((pid_t)a[0]);
+		return true;
 	case SYS_sched_getparam:
+		*ret = sched_getparam((pid_t)a[0], (struct sched_param *)a[1]);
+		return true;
+	/* libc's function returns something else than this system call. */
+	case SYS_sched_getaffinity:
 		memcpy(others, a, sizeof(others));
 		others[0] = fz_schedule_tid((pid_t)a[0]);
 		*ret = fz_syscall_real(number, others);

@@ -9,6 +9,7 @@
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/sync/priority.h"
 
 static bool wants_policy(const pthread_attr_t *attr)
 {
@@ -20,6 +21,8 @@ static bool wants_policy(const pthread_attr_t *attr)
 		return false;
 	pthread_attr_getschedpolicy(attr, &policy);
 	pthread_attr_getschedparam(attr, &param);
+	if (param.sched_priority)
+		fz_priority_heed();
 	/* A priority that the policy does not have: the kernel must refuse it. */
 	return policy != SCHED_OTHER || param.sched_priority != 0;
 }

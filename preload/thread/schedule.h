@@ -6,13 +6,41 @@
  * preload/thread/schedule.h - affinity, policy and priority of a thread, by handle and by tid.
  *
  * Fibers share the CPUs and the policy of the process. A fiber that asks for others for itself is
- * wired and gets them. A request for another fiber is checked and has no effect: mostly it is a
+ * wired and gets them. A fiber for which another thread asks for a real-time policy is wired when
+ * it next runs. Any other request for another fiber is checked and has no effect: mostly it is a
  * hint for speed. A wired fiber is a kernel thread, but its tid differs from what gettid()
  * returns.
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+struct fz_fiber;
+
+/* The thread that a call refers to. */
+struct fz_target {
+	struct fz_fiber *fiber;		/* a fiber that is not wired; NULL: the kernel decides */
+	uint32_t policy;		/* the fiber's thread.policy: set, and not in force yet */
+	pid_t tid;			/* the tid for the kernel; 0: the caller */
+	bool self;			/* the caller, of any kind */
+};
+
+/* Of a fiber, or of a tid that may be one's. Any thread. */
+struct fz_target fz_target_of(struct fz_fiber *fiber);
+struct fz_target fz_target_by_tid(pid_t tid);
+
+/*
+ * Returns whether t is another fiber. The caller itself is wired, so that it gets what it asks
+ * for.
+ */
+bool fz_target_is_other_fiber(struct fz_target t);
+
+/* A call by handle changes a thread that is no fiber: if that is the caller, note the change. */
+void fz_target_changes(const struct fz_fiber *thread);
+
+/* By the main thread, when it has become a fiber. */
+void fz_schedule_start(void);
 
 /* The tid to pass to the kernel for tid, which may be a fiber's. Any thread. */
 pid_t fz_schedule_tid(pid_t tid);

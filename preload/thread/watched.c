@@ -8,7 +8,7 @@
 
 #include "arch/arch.h"
 #include "preload/config.h"
-#include "preload/gate.h"
+#include "preload/proc.h"
 
 bool fz_watched_from_inside(char *const *envp, const char **ret_why)
 {
@@ -27,28 +27,16 @@ bool fz_watched_from_inside(char *const *envp, const char **ret_why)
 	return fz_arch_shadow_stack();
 }
 
-/* Read a small file, as far as it fits, as a string; empty if the file cannot be read. */
-static void read_text(const char *path, char *text, size_t size)
-{
-	int fd = fz_real.open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : fz_real.read(fd, text, size - 1);
-
-	text[n < 0 ? 0 : n] = '\0';
-	if (fd >= 0)
-		fz_real.close(fd);
-}
-
 bool fz_watched_from_outside(const char **ret_why)
 {
-	char text[1024], path[64], *line;
+	char text[1024], path[64], *pid;
 
 	/* ltrace keeps return addresses for each kernel thread, and loses track of the program. */
 	*ret_why = "ltrace runs this program";
-	read_text("/proc/self/status", text, sizeof(text));
-	line = strstr(text, "\nTracerPid:");
-	if (!line || atol(line + 11) == 0)
+	pid = fz_proc_read("/proc/self/status", "\nTracerPid:", text, sizeof(text));
+	if (!pid || atol(pid) == 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%ld/comm", atol(line + 11));
-	read_text(path, text, sizeof(text));
+	snprintf(path, sizeof(path), "/proc/%ld/comm", atol(pid));
+	fz_proc_read(path, "", text, sizeof(text));
 	return strcmp(text, "ltrace\n") == 0;
 }

@@ -71,6 +71,11 @@ void fz_fiber_wire(struct fz_fiber *self)
 			fz_die("a thread needs a kernel thread of its own, and none can be made: "
 			       "no memory, or too many threads (ulimit -u)");
 		fz_enter_runtime(self);
+		/* A handler has wired it meanwhile. */
+		if (self->kind != FZ_KIND_FIBER) {
+			fz_leave_runtime(self);
+			return;
+		}
 	}
 	c = self->carrier;
 	fz_cputime_wire(self);
@@ -131,6 +136,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->thread.arg = birth->arg;
 	f->thread.result = NULL;
 	f->thread.joins = NULL;
+	atomic_store_explicit(&f->thread.policy, 0, memory_order_relaxed);
 	f->mask = birth->mask;
 	f->mem.asked_guard = birth->guard_size;
 	f->sig.injecting = f->sig.owed = 0;

@@ -101,8 +101,19 @@ struct fz_fiber_thread {
 	/* Wired because it has state of its own in the kernel, which its children must inherit. */
 	bool owns_kernel_state;
 	char name[16];
+	/*
+	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,
+	 * by compare-and-swap, when the kernel has the policy.
+	 */
+	_Atomic uint32_t policy;
 	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
 };
+
+/* In one word: a scheduling policy, with the kernel's SCHED_RESET_ON_FORK, and a priority. */
+#define FZ_POLICY(policy, priority) \
+	(1u << 31 | ((uint32_t)(policy) & 0x400000ffu) | (uint32_t)(priority) << 16)
+#define FZ_POLICY_OF(word) ((int)((word) & 0x400000ffu))
+#define FZ_PRIORITY_OF(word) ((int)((word) >> 16 & 0xff))
 
 /* The thread's memory (runtime/fiber/stack.h), sizes in bytes. */
 struct fz_fiber_mem {

@@ -122,10 +122,11 @@ void fz_carrier_make_room(void);
  * For a call that copies the process without libc's knowledge (clone).  A carrier's kernel thread
  * that ends holds locks of libc's on its way out, which would stay locked in the copy.  When
  * fz_carrier_hold_ends() returns, no carrier is on its way out, and none begins to end until
- * fz_carrier_let_end().  Outside the runtime, while the making of kernel threads is held as well.
+ * fz_carrier_let_end().  Any thread, while the making of kernel threads is held as well; blocks,
+ * and needs no processor.
  */
-void fz_carrier_hold_ends(struct fz_fiber *self);
-void fz_carrier_let_end(struct fz_fiber *self);
+void fz_carrier_hold_ends(void);
+void fz_carrier_let_end(void);
 
 /*
  * A call that makes a process has failed with err.  Returns true if idle carriers were ended to

@@ -58,14 +58,18 @@ static void end(struct fz_carrier *c)
 
 static void change_held(uint32_t by)
 {
+	uint32_t nested = fz_bar_handlers();
+
 	fz_lock_acquire(&ended.lock);
 	atomic_fetch_add_explicit(&ended.held, by, memory_order_relaxed);
 	fz_lock_release(&ended.lock);
+	fz_allow_handlers(nested);
 }
 
 /* A carrier whose kernel thread is on its way out through libc, or NULL. */
 static struct fz_carrier *find_leaving(void)
 {
+	uint32_t nested = fz_bar_handlers();
 	struct fz_carrier *c;
 
 	fz_lock_acquire(&ended.lock);
@@ -74,10 +78,11 @@ static struct fz_carrier *find_leaving(void)
 		if (atomic_load_explicit(&c->in_kernel, memory_order_acquire))
 			break;
 	fz_lock_release(&ended.lock);
+	fz_allow_handlers(nested);
 	return c;
 }
 
-void fz_carrier_hold_ends(struct fz_fiber *self)
+void fz_carrier_hold_ends(void)
 {
 	/*
 	 * The kernel wakes only one waiter of in_kernel, hence the timeout; and it wakes by the
@@ -87,24 +92,15 @@ void fz_carrier_hold_ends(struct fz_fiber *self)
 	const int wait = 0;
 	struct fz_carrier *c;
 
-	fz_enter_runtime(self);
 	change_held(1);
-	c = find_leaving();
-	fz_leave_runtime(self);
-	while (c) {
+	while ((c = find_leaving()))
 		fz_syscall4(__NR_futex, (long)&c->in_kernel, wait, 1, (long)&a_moment);
-		fz_enter_runtime(self);
-		c = find_leaving();
-		fz_leave_runtime(self);
-	}
 }
 
-void fz_carrier_let_end(struct fz_fiber *self)
+void fz_carrier_let_end(void)
 {
-	fz_enter_runtime(self);
 	change_held((uint32_t)-1);
 	fz_sys_futex_wake(&ended.held, INT32_MAX);
-	fz_leave_runtime(self);
 }
 
 static void *carrier_thread(void *arg)

@@ -179,7 +179,7 @@ static void look_for_requests(struct fz_fiber *self)
 	if (word & FZ_WAIT_SIGNAL &&
 	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst)) &&
 	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
-		    (~self->mask | self->sig.sigwait_set))
+		    (~self->mask | self->sig.sigwait_set) & ~FZ_SIGNAL_POLICY)
 		fz_wake_any(self, FZ_WHY_SIGNAL);
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_seq_cst)) &&
 	    fz_cancel_requested(self))

@@ -165,7 +165,7 @@ bool fz_signal_owe(struct fz_fiber *self, uint64_t mask)
 {
 	/* relaxed: a signal that comes later is followed by a nudge. */
 	return FZ_LIKELY(!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~mask &
-			   ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED)) ||
+			   ~self->sig.sigwait_set & ~FZ_SIGNALS_OF_LIBC)) ||
 	       owe_next(self, mask);
 }
 

@@ -25,7 +25,7 @@ static struct {
 uint64_t fz_signal_due(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
-	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNAL_HANDLED;
+	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNALS_OF_LIBC;
 }
 
 /*
@@ -38,6 +38,30 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 		if (!(fz_signal_action_get(__builtin_ctzll(due) + 1).flags & FLAG_RESTART))
 			return SIG_CANCEL;
 	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
+}
+
+/* Does f have a policy that it has not taken, and nothing that makes it look soon? */
+static bool must_take_policy(const struct fz_fiber *f)
+{
+	/* relaxed: a hint; fz_signal_set_policy() pokes the monitor. */
+	return FZ_UNLIKELY(atomic_load_explicit(&f->pending, memory_order_relaxed) &
+			   FZ_SIGNAL_POLICY) &&
+	       !fz_wait_is_parked(f);
+}
+
+bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy)
+{
+	/* relaxed: `pending` publishes the first one; f looks for a later one before it is done. */
+	if (!atomic_compare_exchange_strong_explicit(&f->thread.policy, &before, policy,
+						     memory_order_relaxed,
+						     memory_order_relaxed))
+		return false;
+	/* seq_cst: the policy is there; pairs with take_policy(), and with the end of a wait. */
+	atomic_fetch_or_explicit(&f->pending, FZ_SIGNAL_POLICY, memory_order_seq_cst);
+	fz_signal_undelivered();
+	if (must_take_policy(f))
+		fz_signal_interrupt(f, 0);
+	return true;
 }
 
 static void send_nudge(struct fz_carrier *c, int sig)
@@ -95,7 +119,7 @@ bool fz_signal_nudge_if_due(struct fz_fiber *f, void *arg)
 	uint64_t due = fz_signal_due(f);
 	bool wakes = due || fz_cancel_is_asynchronous(f);
 
-	if (!wakes && !may_be_cancelled_by_place(f))
+	if (!wakes && !may_be_cancelled_by_place(f) && !must_take_policy(f))
 		return false;
 	*again = true;
 	if (!wakes || !fz_wake_any(f, FZ_WHY_SIGNAL))
@@ -231,7 +255,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		 fz_cancel_is_unseen(self);
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->sig.injecting) {
 		let_others_run(self);
-		if (!comes_on_return(self, mask)) {
+		if (must_take_policy(self) || !comes_on_return(self, mask)) {
 			fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 			fz_signal_run_pending(self);
 		}

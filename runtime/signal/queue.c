@@ -338,7 +338,7 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 	uint32_t before = begin_taking(self);
 	struct fz_signode *n;
 
-	accept &= ~FZ_SIGNAL_HANDLED;
+	accept &= ~FZ_SIGNALS_OF_LIBC;
 	do {
 		n = take(self, accept);
 		/* A bit without a node: a signal was added twice at once, and taken as one. */

@@ -59,6 +59,12 @@ static inline bool fz_signode_coalesces(const struct fz_signode *node)
 #define FZ_SIGNAL_HANDLED ((uint64_t)1 << 31)
 
 /*
+ * Another such bit: another thread has set the fiber's scheduling policy (thread.policy). The
+ * fiber is wired and gets it when it next runs the program's code; this ends no wait.
+ */
+#define FZ_SIGNAL_POLICY ((uint64_t)1 << 32)
+
+/*
  * A node with a copy of info. charge: refuse if RLIMIT_SIGPENDING signals are pending already.
  * NULL if refused or out of memory. Any context.
  */

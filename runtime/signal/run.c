@@ -57,7 +57,7 @@ static void run_on_top(struct fz_fiber *self, int sig)
 		during |= fz_signal_bit(sig);
 	/* relaxed: a signal that comes later need not be on top. */
 	if (!(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~during &
-	      ~FZ_SIGNAL_HANDLED))
+	      ~FZ_SIGNALS_OF_LIBC))
 		return;
 	/* A handler on top may leave the call by siglongjmp. */
 	self->sig.suspended = false;
@@ -73,6 +73,35 @@ static void run_on_top(struct fz_fiber *self, int sig)
 	self->sig.suspended = suspended;
 }
 
+/* Another thread has set this one's policy: it needs a kernel thread of its own for that. */
+static void take_policy(struct fz_fiber *self)
+{
+	uint8_t before = self->sig.injecting;
+	uint32_t policy, priority;
+
+	/* With `injecting` set no nudge does this once more in the middle of it. */
+	self->sig.injecting = SIG_CANCEL;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* acquire: pairs with fz_signal_set_policy(). */
+	atomic_fetch_and_explicit(&self->pending, ~FZ_SIGNAL_POLICY, memory_order_acquire);
+	policy = atomic_load_explicit(&self->thread.policy, memory_order_relaxed);
+	if (policy) {
+		self->thread.owns_kernel_state = true;
+		fz_fiber_wire(self);
+	}
+	while (policy) {
+		priority = (uint32_t)FZ_PRIORITY_OF(policy);
+		fz_syscall3(__NR_sched_setscheduler, 0, FZ_POLICY_OF(policy), (long)&priority);
+		/* release: who reads 0 finds the thread wired; pairs with fz_target_of(). */
+		if (atomic_compare_exchange_strong_explicit(&self->thread.policy, &policy, 0,
+							    memory_order_release,
+							    memory_order_relaxed))
+			policy = 0;
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	self->sig.injecting = before;
+}
+
 static void run_pending(struct fz_fiber *self, bool stacked)
 {
 	struct fz_siginfo info;
@@ -85,12 +114,16 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 	 */
 	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives))
 		return;
+	/* relaxed: a thread that sets it later also interrupts this one. */
+	while (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
+			   FZ_SIGNAL_POLICY) && !self->sig.injecting)
+		take_policy(self);
 	/*
 	 * With `injecting` set no nudge runs another signal of this number between taking and
 	 * handling one. seq_cst: pairs with fz_sigqueue_add().
 	 */
 	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
-	       ~self->mask & ~self->sig.sigwait_set & ~FZ_SIGNAL_HANDLED) {
+	       ~self->mask & ~self->sig.sigwait_set & ~FZ_SIGNALS_OF_LIBC) {
 		uint8_t before = self->sig.injecting;
 
 		self->sig.injecting = SIG_CANCEL;

@@ -27,6 +27,8 @@ void fz_signal_discard(int sig)
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
 	    !fz_signal_takes_no_notice(sig))
 		return;
+	/* The kernel has dropped what was pending there. */
+	fz_signal_note_arrival(sig);
 	fz_enter_runtime(self);
 	fz_sigqueue_discard(sig);
 	/* Route the signals on their way, so that no later signal is taken for one of them. */
@@ -58,6 +60,18 @@ static bool leave_to_signalfd(int sig)
 
 	return atomic_load_explicit(&signalfd_set, memory_order_relaxed) & bit &&
 	       fz_signal_left_to_kernel() & bit;
+}
+
+bool fz_signal_adopt_pending(struct fz_fiber *self, uint64_t set)
+{
+	static const struct __kernel_timespec none;
+	struct fz_siginfo info;
+	int sig;
+
+	/* The kernel takes a thread's own signal before one of the process's. */
+	sig = (int)fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
+			       sizeof(set));
+	return sig > 0 && fz_signal_send(self, sig, &info, false) == 0;
 }
 
 int fz_signal_send(struct fz_fiber *f, int sig, const struct fz_siginfo *info, bool limited)

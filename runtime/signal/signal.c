@@ -122,6 +122,13 @@ static bool take_directed(struct fz_fiber *self, int sig, struct fz_siginfo_head
 	       atomic_load_explicit(&self->sig.timer_signals, memory_order_relaxed);
 }
 
+/* A signal has arrived on the thread that handles it. */
+static void collect(int sig, void *siginfo)
+{
+	fz_signal_note_arrival(sig);
+	fz_overrun_collect(siginfo);
+}
+
 /* A signal for this thread has arrived: which one is it, and what is its handler told? */
 static void take(struct fz_fiber *self, int sig, void *siginfo)
 {
@@ -132,7 +139,7 @@ static void take(struct fz_fiber *self, int sig, void *siginfo)
 	} else if (self->sig.owed == sig) {
 		self->sig.owed = 0;
 	} else {
-		fz_overrun_collect(siginfo);
+		collect(sig, siginfo);
 	}
 }
 
@@ -162,6 +169,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	/* Also in a process without fibers: the thread may hold a lock of the parking lot. */
 	if (busy) {
 		arrived_in_runtime(self, sig, info, directed);
+		fz_signal_note_arrival(sig);
 		return;
 	}
 	/* acquire: pairs with fz_sched_start(). */
@@ -184,20 +192,26 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	}
 	if (!(fz_signal_waited_for() & bit) && !fz_signal_substituted(sig) &&
 	    (self->thread.is_main || !main_wants(sig))) {
-		fz_overrun_collect(siginfo);
+		collect(sig, siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 	} else {
 		fz_signal_leave_to_monitor(sig, siginfo);
+		fz_signal_note_arrival(sig);
 	}
 }
 
-bool fz_signal_is_mine(struct fz_fiber *self, int sig)
+bool fz_signal_is_mine_of_fibers(const struct fz_fiber *self, int sig)
 {
 	uint64_t bit = fz_signal_bit(sig);
 
 	return self->kind == FZ_KIND_FIBER && !(self->mask & bit) &&
-	       !(fz_signal_waited_for() & bit) &&
-	       (self->thread.is_main || !(main_wants(sig) || fz_signal_main_is_wired()));
+	       !(fz_signal_waited_for() & bit) && (self->thread.is_main || !main_wants(sig));
+}
+
+bool fz_signal_is_mine(struct fz_fiber *self, int sig)
+{
+	return fz_signal_is_mine_of_fibers(self, sig) &&
+	       (self->thread.is_main || !fz_signal_main_is_wired());
 }
 
 void fz_signal_collect(struct fz_fiber *self, int err)

@@ -240,6 +240,39 @@ enum { FZ_SIGNAL_DIRECTED = 0x465a };
  */
 void fz_signal_unmark(void *siginfo);
 
+/*
+ * By another thread: f is wired and gets the policy, FZ_POLICY(), when it next runs the program's
+ * code. before: f->thread.policy as the caller knows it; false if it differs. Any thread, outside
+ * the runtime.
+ */
+bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy);
+
+/*
+ * The main thread is a fiber from now on. What is pending for its kernel thread, where it is
+ * blocked, becomes pending for the fiber: its kernel thread runs other fibers, too. set: what is
+ * pending for the kernel thread. Moves one signal; false if there is none.
+ */
+bool fz_signal_adopt_pending(struct fz_fiber *self, uint64_t set);
+
+/*
+ * Around a real call that sends sig to this process, maybe among others: the kernel may choose
+ * another kernel thread than the caller's. fz_signal_sent() returns when the signal has arrived,
+ * and its handler has run if the caller is the one to handle it. Only after a call that has sent
+ * the signal. From a fiber, outside the runtime.
+ */
+struct fz_sending {
+	int sig;			/* 0: another thread may handle it, so no need to wait */
+	uint32_t arrived;		/* how many had arrived before */
+};
+struct fz_sending fz_signal_sending(struct fz_fiber *self, int sig);
+void fz_signal_sent(struct fz_fiber *self, const struct fz_sending *sending);
+
+/*
+ * Make this kernel thread look for signals of the process that the kernel has left to another
+ * kernel thread of ours, and run those that the fiber accepts. From a fiber, outside the runtime.
+ */
+void fz_signal_look(struct fz_fiber *self);
+
 /* The siginfo of kill (code 0), tgkill (code -6) or sigqueue (code -1) by this process. */
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
 

@@ -7,6 +7,7 @@
 #include "runtime/base/time.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/priority.h"
 
 enum {
 	BUCKETS = 8192,
@@ -22,6 +23,7 @@ struct waiter {
 	uint32_t bits;
 	struct fz_ticket ticket;
 	struct waiter *next, *prev;
+	uint8_t priority;	/* real-time priority when it began to wait; 0: none */
 	bool starves;
 	bool queued;		/* false: a waker has taken it out, which is the wake-up */
 };
@@ -52,35 +54,47 @@ static bool is_list(const struct bucket *b)
 
 	for (const struct waiter *w = b->head; w; before = w, w = w->next)
 		if (w->prev != before || !w->queued ||
+		    (before && before->priority < w->priority) ||
 		    bucket_of(atomic_load_explicit(&w->word, memory_order_relaxed)) != b)
 			return false;
 	return b->tail == before;
 }
 
-static void append(struct bucket *b, struct waiter *w)
+/* Put w behind `before`; NULL: at the head. */
+static void insert(struct bucket *b, struct waiter *w, struct waiter *before)
 {
-	w->next = NULL;
-	w->prev = b->tail;
-	if (b->tail)
-		b->tail->next = w;
+	w->prev = before;
+	w->next = before ? before->next : b->head;
+	if (w->next)
+		w->next->prev = w;
+	else
+		b->tail = w;
+	if (before)
+		before->next = w;
 	else
 		b->head = w;
-	b->tail = w;
 	w->queued = true;
 	FZ_ASSERT_SLOW(is_list(b));
 }
 
+/* Put w behind all of its priority. */
+static void append(struct bucket *b, struct waiter *w)
+{
+	struct waiter *before = b->tail;
+
+	while (before && FZ_UNLIKELY(before->priority < w->priority))
+		before = before->prev;
+	insert(b, w, before);
+}
+
+/* Put w before all of its priority. */
 static void prepend(struct bucket *b, struct waiter *w)
 {
-	w->prev = NULL;
-	w->next = b->head;
-	if (b->head)
-		b->head->prev = w;
-	else
-		b->tail = w;
-	b->head = w;
-	w->queued = true;
-	FZ_ASSERT_SLOW(is_list(b));
+	struct waiter *before = NULL, *next = b->head;
+
+	for (; next && FZ_UNLIKELY(next->priority > w->priority); next = next->next)
+		before = next;
+	insert(b, w, before);
 }
 
 static void remove(struct bucket *b, struct waiter *w)
@@ -154,7 +168,8 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(key);
-	struct waiter w = { .word = key, .bits = bits, .starves = flags & FZ_LOT_STARVES };
+	struct waiter w = { .word = key, .bits = bits, .priority = fz_priority_own(),
+			    .starves = flags & FZ_LOT_STARVES };
 	bool nested = stays_outside(self);
 	enum fz_why why;
 	int ret = -EAGAIN;

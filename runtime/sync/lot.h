@@ -6,7 +6,7 @@
  * runtime/sync/lot.h - the parking lot: threads that wait for a 32-bit word.
  *
  * Private futexes in user space: waiters are found by the word's address and woken in the order of
- * their arrival, except for FZ_LOT_STARVES.  Fibers park; native threads sleep on a futex of their
+ * their arrival, except for FZ_LOT_STARVES and fz_priority_heed().  Fibers park; native threads sleep on a futex of their
  * own.  Both may wait for one word.
  */
 
@@ -16,7 +16,7 @@
 /*
  * Wait flag against starvation.  A free lock goes to the thread that asks first, which with one
  * processor is always the thread that has just released it.  A waiter with this flag is woken
- * before all others, and the fiber that wakes it lets other fibers run.
+ * before all others of its priority, and the fiber that wakes it lets other fibers run.
  */
 enum { FZ_LOT_STARVES = 1 << 8 };
 

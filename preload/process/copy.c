@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/process/copy.h"
+
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "preload/process/fork_gate.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/carrier.h"
+
+void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
+{
+	const uint64_t all = FZ_SIGNALS_ALL;
+
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	fz_sys_sigmask(SIG_SETMASK, &all, &copy->mask);
+	/*
+	 * With CLONE_VFORK the call ends when the child executes, and the child may wait for other
+	 * threads, which must be able to make threads until then. What a child of vfork may call
+	 * needs no lock.
+	 */
+	copy->gates = !(flags & CLONE_VFORK);
+	if (copy->gates) {
+		fz_gate_close(FZ_GATE_LOADER);
+		fz_gate_close(FZ_GATE_THREADS);
+	}
+	/* Before the runtime runs there are no carriers. */
+	copy->carriers = copy->gates && fz_runtime_runs();
+	if (copy->carriers)
+		fz_carrier_hold_ends();
+}
+
+void fz_copy_end(const struct fz_copy *copy)
+{
+	if (copy->carriers)
+		fz_carrier_let_end();
+	if (copy->gates) {
+		fz_gate_open(FZ_GATE_THREADS);
+		fz_gate_open(FZ_GATE_LOADER);
+	}
+	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
+}
+
+void fz_copy_in_child(const struct fz_copy *copy)
+{
+	fz_after_fork_in_child();
+	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_PROCESS_COPY_H
+#define FZ_PRELOAD_PROCESS_COPY_H
+
+/*
+ * preload/process/copy.h - a copy of the process that libc's fork() does not make: by clone(),
+ * _Fork(), vfork() or a system call.
+ *
+ * Such a call frees no lock of libc in the child, as fork() does. While the process is copied, the
+ * library makes and ends no kernel thread, because the child would find the locks for that held
+ * for ever. Locks that threads of the program hold are the program's affair, as natively.
+ *
+ *	fz_copy_begin(&copy, flags);
+ *	pid = the call
+ *	if (pid == 0)
+ *		fz_copy_in_child(&copy);
+ *	else
+ *		fz_copy_end(&copy);
+ *
+ * All signals are blocked in between: a handler must not make other fibers run, or use the
+ * parent's runtime in the child.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* On the stack of the caller; both processes have one. */
+struct fz_copy {
+	uint64_t mask;		/* the kernel's, to be restored */
+	bool gates;		/* no thread holds a lock of libc for the library */
+	bool carriers;		/* nor is a carrier's kernel thread on its way out */
+};
+
+/* flags of clone(). Any thread, outside the runtime; may block until kernel threads are ready. */
+void fz_copy_begin(struct fz_copy *copy, unsigned long flags);
+void fz_copy_end(const struct fz_copy *copy);
+
+/* The child is dormant from here on. */
+void fz_copy_in_child(const struct fz_copy *copy);
+
+#endif

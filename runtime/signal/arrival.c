@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/signal/arrival.c - a thread that sends a signal to its own process by the kernel waits
+ * until the signal has arrived.
+ *
+ * The kernel leaves the signal to a kernel thread that may be another one than the sender's. If
+ * that has not taken it yet, the sender can: a change of its mask makes the kernel look. If that
+ * has taken it, it is on its way into fz_signal_arrived(), which counts it.
+ */
+#include "runtime/base/time.h"
+#include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
+
+static struct {
+	_Atomic uint32_t count[FZ_SIGNALS + 1];		/* futexes */
+	_Atomic uint32_t awaited;			/* threads that wait for one of them */
+} arrivals;
+
+void fz_signal_note_arrival(int sig)
+{
+	/* seq_cst, both: pairs with await(). */
+	atomic_fetch_add_explicit(&arrivals.count[sig], 1, memory_order_seq_cst);
+	if (FZ_UNLIKELY(atomic_load_explicit(&arrivals.awaited, memory_order_seq_cst)))
+		fz_sys_futex_wake(&arrivals.count[sig], INT32_MAX);
+}
+
+void fz_signal_look(struct fz_fiber *self)
+{
+	uint64_t mask;
+
+	fz_sys_sigmask(HOW_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	/* relaxed: as in fz_leave_runtime(), which gives out the signals that have arrived. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
+		fz_enter_runtime(self);
+		fz_leave_runtime(self);
+	}
+}
+
+struct fz_sending fz_signal_sending(struct fz_fiber *self, int sig)
+{
+	struct fz_sending sending = {
+		/* acquire: before the action is looked at; pairs with fz_signal_discard(). */
+		.arrived = atomic_load_explicit(&arrivals.count[sig], memory_order_acquire),
+	};
+
+	if (fz_signal_is_mine_of_fibers(self, sig) &&
+	    (uintptr_t)fz_signal_action_get(sig).handler > 1)
+		sending.sig = sig;
+	return sending;
+}
+
+/*
+ * Not for ever: a debugger may have taken the signal, or a thread that the library does not see
+ * waiting for it.
+ */
+static void await(const struct fz_sending *sending)
+{
+	const fz_nsec until = fz_now() + 200 * FZ_MSEC;
+	const struct __kernel_timespec limit = fz_timespec(10 * FZ_MSEC);
+	_Atomic uint32_t *count = &arrivals.count[sending->sig];
+
+	/* seq_cst, both: pairs with fz_signal_note_arrival(). */
+	atomic_fetch_add_explicit(&arrivals.awaited, 1, memory_order_seq_cst);
+	while (atomic_load_explicit(count, memory_order_seq_cst) == sending->arrived &&
+	       fz_now() < until)
+		fz_sys_futex_wait(count, sending->arrived, &limit);
+	atomic_fetch_sub_explicit(&arrivals.awaited, 1, memory_order_relaxed);
+}
+
+void fz_signal_sent(struct fz_fiber *self, const struct fz_sending *sending)
+{
+	if (!sending->sig)
+		return;
+	fz_signal_look(self);
+	await(sending);
+	/* Another kernel thread has left it in the inbox, or the monitor has it for this fiber. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
+		fz_enter_runtime(self);
+		fz_leave_runtime(self);
+	}
+	fz_signal_run_pending(self);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SYNC_PRIORITY_H
+#define FZ_RUNTIME_SYNC_PRIORITY_H
+
+/*
+ * runtime/sync/priority.h - real-time priorities, by which the kernel wakes the waiters of a
+ * futex, and the parking lot its own. Fibers have that of the process.
+ */
+
+#include "runtime/base/base.h"
+
+/*
+ * A thread gets a real-time priority of its own: from now on waiters are woken by their
+ * priorities, and waiters of one priority in the order of their arrival. Any thread.
+ */
+void fz_priority_heed(void);
+
+/* The priority of the calling thread: 0 for none, and before fz_priority_heed(). */
+uint8_t fz_priority_own(void);
+
+#endif
