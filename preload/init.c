@@ -21,6 +21,7 @@
 #include "preload/libc/loader.h"
 #include "preload/libc/redirect.h"
 #include "preload/libc/selfcheck.h"
+#include "preload/libc/thread_end.h"
 #include "preload/process/children.h"
 #include "preload/process/fork_gate.h"
 #include "preload/signal/host.h"
@@ -290,6 +291,7 @@ static void prepare(char **envp)
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,
 		.run_thread = fz_host_run_thread,
+		.release_thread_state = fz_thread_end_release,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
 		.clock_gettime = fz_real.clock_gettime,

@@ -4,6 +4,7 @@
  * pthread_exit and cancellation unwind, for main() as well; and kernel threads.
  */
 #include "preload/gate.h"
+#include "preload/libc/thread_end.h"
 #include "preload/process/fork_gate.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
@@ -42,6 +43,43 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	__pthread_unregister_cancel(&here);
 }
 
+/*
+ * The first kernel thread that the library makes is on its way into libc and out again: from it
+ * the library learns how libc ends a thread.
+ */
+static struct {
+	void *(*fn)(void *);
+	void *arg;
+	_Atomic uint32_t taken;		/* futex */
+} first;
+
+static void *first_thread(void *unused)
+{
+	void *(*fn)(void *) = first.fn;
+	void *arg = first.arg;
+
+	(void)unused;
+	fz_thread_end_learn(__builtin_return_address(0));
+	/* release: pairs with create_first(). */
+	atomic_store_explicit(&first.taken, 1, memory_order_release);
+	fz_sys_futex_wake(&first.taken, 1);
+	return fn(arg);
+}
+
+static int create_first(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			void *arg)
+{
+	int err;
+
+	first.fn = fn;
+	first.arg = arg;
+	err = fz_real.pthread_create(thread, attr, first_thread, NULL);
+	/* acquire: pairs with first_thread(). */
+	while (!err && !atomic_load_explicit(&first.taken, memory_order_acquire))
+		fz_sys_futex_wait(&first.taken, 0, NULL);
+	return err;
+}
+
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
 {
 	struct fz_fiber *self = fz_self();
@@ -62,7 +100,11 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 		 */
 		self->call.blocks = true;
 		fz_gate_enter(FZ_GATE_THREADS);
-		err = fz_real.pthread_create(&thread, &attr, fn, arg);
+		/* relaxed: the first thread is made before there is a second one. */
+		if (FZ_LIKELY(atomic_load_explicit(&first.taken, memory_order_relaxed)))
+			err = fz_real.pthread_create(&thread, &attr, fn, arg);
+		else
+			err = create_first(&thread, &attr, fn, arg);
 		fz_gate_leave(FZ_GATE_THREADS);
 		self->call.blocks = false;
 		fz_sys_sigmask(SIG_SETMASK, &old, NULL);

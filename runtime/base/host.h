@@ -27,6 +27,9 @@ struct fz_host {
 	 */
 	void (*run_thread)(void *(*start)(void *), void *arg, void **result);
 
+	/* Give back what libc keeps for a thread; the last step of a life that ends as a fiber. */
+	void (*release_thread_state)(void);
+
 	/* Set thread-local variables, errno and the locale to their initial values. */
 	void (*reset_thread_state)(void);
 

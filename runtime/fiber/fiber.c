@@ -102,6 +102,7 @@ static void live(struct fz_fiber *self)
 			retire(self);
 			return;
 		}
+		fz_host.release_thread_state();
 		fz_enter_runtime(self);
 		self->thread.recycled = true;
 		if (fz_registry_remove(self))

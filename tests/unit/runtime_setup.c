@@ -66,6 +66,10 @@ static void host_reset_thread_state(void)
 	errno = 0;
 }
 
+static void host_release_thread_state(void)
+{
+}
+
 static void host_test_cancel(void)
 {
 	COUNT(setup_cancels);
@@ -93,6 +97,7 @@ void setup_layout(void)
 		.clock_gettime = clock_gettime,
 		.thread_create = host_thread_create,
 		.run_thread = host_run_thread,
+		.release_thread_state = host_release_thread_state,
 		.reset_thread_state = host_reset_thread_state,
 		.test_cancel = host_test_cancel,
 		.exit_process = host_exit_process,
