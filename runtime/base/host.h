@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct timespec;
 
@@ -19,6 +20,14 @@ struct fz_host {
 	 * Returns 0 or -errno.
 	 */
 	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+
+	/*
+	 * Around the birth or the end of a thread that libc knows, on a kernel thread that waits for
+	 * it: both hold locks that carriers need, and that a copy of the process would find held for
+	 * ever.  All signals are blocked meanwhile; the second takes what the first returns.
+	 */
+	uint64_t (*threads_begin)(void);
+	void (*threads_end)(uint64_t mask);
 
 	/*
 	 * Call start(arg), then thread_local destructors, then destructors of pthread keys.

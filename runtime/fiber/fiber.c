@@ -110,6 +110,8 @@ static void live(struct fz_fiber *self)
 		/* Signals that came too late for this thread go to others. */
 		fz_signal_give_back(self);
 		fz_sched_end(self);
+		if (fz_adopt_ends(self))
+			return;
 	}
 }
 

@@ -64,8 +64,8 @@ static struct {
 
 enum { REMAINS_MOST = sizeof(slabs.remains) / sizeof(*slabs.remains) };
 
-/* The kernel locks and fills what is mapped from now on. */
-static _Atomic bool all_locked;
+/* The kernel locks and fills what is mapped from now on; a limit counts what is mapped. */
+static _Atomic bool all_locked, limited;
 
 static void unmap(char *begin, char *end)
 {
@@ -108,6 +108,12 @@ found:
 	return class;
 }
 
+bool fz_stack_is_limited(void)
+{
+	/* relaxed: a hint. */
+	return atomic_load_explicit(&limited, memory_order_relaxed);
+}
+
 static int refill(struct slab_class *class)
 {
 	size_t count = SLAB_MAX / class->slot;
@@ -121,7 +127,8 @@ static int refill(struct slab_class *class)
 	 * If mapped memory is limited or locked, map one stack at a time: the program needs the
 	 * rest.
 	 */
-	if (count == 0 || fz_limits_count_address_space() ||
+	atomic_store_explicit(&limited, fz_limits_count_address_space(), memory_order_relaxed);
+	if (count == 0 || fz_stack_is_limited() ||
 	    atomic_load_explicit(&all_locked, memory_order_relaxed))
 		count = 1;
 	/* Try fewer stacks if the memory is not there. */

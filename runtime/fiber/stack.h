@@ -34,6 +34,9 @@ void fz_stack_free(void *low, size_t size, size_t guard);
  */
 void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep);
 
+/* Is mapped memory limited, as far as the last stack has shown? */
+bool fz_stack_is_limited(void);
+
 /* Is there room to remember one more stack that is given back?  Any thread in the runtime. */
 bool fz_stack_can_give_back(void);
 
