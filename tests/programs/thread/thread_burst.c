@@ -134,7 +134,7 @@ static void limited(int most)
 	CHECK(p = malloc((size_t)64 << 20));
 	free(p);
 	again = burst(most, 65536);
-	CHECK(again > n * 3 / 4);
+	CHECK(again > n / 2);
 	CHECK(p = malloc((size_t)64 << 20));
 	free(p);
 }

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #define THREADS 4
-#define MOST_KB (200 * 1024)
+#define MOST_KB (400 * 1024)
 
 static pthread_barrier_t all_run, done;
 
