@@ -8,18 +8,20 @@
 
 #include "arch/arch.h"
 #include "preload/real.h"
+#include "runtime/base/host.h"
+
+enum { WORDS = 64 };
 
 /* What the experiment has found. */
 static struct {
 	/* release/acquire: set last. */
 	_Atomic bool known;
 	void (*steps[2])(void);
-	/* Bytes of libc's thread-local variables that the steps leave changed. */
-	struct {
-		intptr_t from_tcb;
-		uint8_t fresh;
-	} marks[16];
-	size_t count;
+	/* libc's thread-local variables in a new thread. */
+	intptr_t from_tcb;
+	size_t words;
+	uintptr_t fresh[WORDS];
+	uintptr_t own[WORDS];		/* all bits set: the word is an address in the TCB */
 } end;
 
 /* What libc's program headers say. */
@@ -83,51 +85,87 @@ static bool find_way_out(const struct libc *libc)
 	return pc < last;
 }
 
-/* Returns false if the steps leave behind what no new thread has. */
-static bool note_marks(const struct libc *libc, const char *before)
+static uintptr_t fresh_word(uintptr_t tcb, size_t i)
 {
-	for (size_t i = 0; i < libc->size; i++) {
-		const char fresh = i < libc->image_size ? libc->image[i] : 0;
-
-		if (libc->block[i] == before[i])
-			continue;
-		if (before[i] != fresh || end.count == sizeof(end.marks) / sizeof(*end.marks))
-			return false;
-		end.marks[end.count].from_tcb = libc->block + i - (char *)fz_tcb_get();
-		end.marks[end.count++].fresh = (uint8_t)fresh;
-	}
-	return true;
+	return end.fresh[i] + (end.own[i] & tcb);
 }
 
-static void remove_marks(void)
+static void note_fresh(const uintptr_t *block, uintptr_t tcb)
 {
-	for (size_t i = 0; i < end.count; i++)
-		*(uint8_t *)(fz_tcb_get() + (uintptr_t)end.marks[i].from_tcb) = end.marks[i].fresh;
+	const uintptr_t near = 65536;
+
+	for (size_t i = 0; i < end.words; i++) {
+		if (block[i] - tcb + near < 2 * near)
+			end.own[i] = ~(uintptr_t)0;
+		end.fresh[i] = block[i] - (end.own[i] & tcb);
+	}
+}
+
+static bool is_fresh(const uintptr_t *block, uintptr_t tcb)
+{
+	uintptr_t differs = 0;
+
+	for (size_t i = 0; i < end.words; i++)
+		differs |= block[i] ^ fresh_word(tcb, i);
+	return !differs;
+}
+
+static void make_fresh(uintptr_t *block, uintptr_t tcb)
+{
+	for (size_t i = 0; i < end.words; i++)
+		block[i] = fresh_word(tcb, i);
+}
+
+/* Have the steps changed only what has its initial value in a new thread? */
+static bool changed_initial(const struct libc *libc, const uintptr_t *block, uintptr_t tcb)
+{
+	for (size_t i = 0; i < end.words; i++) {
+		const size_t at = i * sizeof(uintptr_t);
+		uintptr_t initial = 0;
+
+		if (at < libc->image_size)
+			memcpy(&initial, libc->image + at, sizeof(initial));
+		if (block[i] != fresh_word(tcb, i) && fresh_word(tcb, i) != initial)
+			return false;
+	}
+	return true;
 }
 
 void fz_thread_end_learn(const void *after_start)
 {
 	struct libc libc = { .inside = (uintptr_t)after_start };
-	char before[512];
+	const uintptr_t tcb = fz_tcb_get();
+	uintptr_t *block;
 
-	if (!dl_iterate_phdr(find_libc, &libc) || !libc.block || libc.size > sizeof(before) ||
-	    !find_way_out(&libc))
+	if (!dl_iterate_phdr(find_libc, &libc) || !libc.block || !find_way_out(&libc) ||
+	    libc.size > sizeof(end.fresh) ||
+	    ((uintptr_t)libc.block | libc.size | libc.image_size) % sizeof(*block))
 		return;
-	memcpy(before, libc.block, libc.size);
+	block = (uintptr_t *)(void *)libc.block;
+	end.from_tcb = (intptr_t)((uintptr_t)block - tcb);
+	end.words = libc.size / sizeof(*block);
+	note_fresh(block, tcb);
 	end.steps[0]();
 	end.steps[1]();
-	if (!note_marks(&libc, before))
+	if (!changed_initial(&libc, block, tcb))
 		return;
-	remove_marks();
+	make_fresh(block, tcb);
 	/* release: pairs with fz_thread_end_release(). */
 	atomic_store_explicit(&end.known, true, memory_order_release);
 }
 
 void fz_thread_end_release(void)
 {
+	const uintptr_t tcb = fz_tcb_get();
+	uintptr_t *block = (uintptr_t *)(tcb + (uintptr_t)end.from_tcb);
+
 	if (!atomic_load_explicit(&end.known, memory_order_acquire))
+		return;
+	errno = 0;
+	/* What libc keeps outside of these variables was allocated; by libc's malloc this shows. */
+	if (!fz_host.has_own_allocator && is_fresh(block, tcb))
 		return;
 	end.steps[0]();
 	end.steps[1]();
-	remove_marks();
+	make_fresh(block, tcb);
 }

@@ -10,9 +10,10 @@
  *
  * They have no names. They are found in the function that calls start routines: on the way out
  * it calls three functions one behind the other, and the first of them, __call_tls_dtors, has a
- * name. An experiment then shows that the other two change nothing of a new thread but some
- * flags for good, such as that malloc has no cache any more. No malloc here: it would reserve
- * 64 MB for an arena.
+ * name. An experiment then shows that the other two change little of a new thread: some flags, such
+ * as that malloc has no cache any more. So libc's thread-local variables are set back afterwards to
+ * what they were in that new thread. No malloc in the experiment: it would reserve 64 MB for an
+ * arena.
  */
 
 /*
