@@ -173,6 +173,7 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *					where prctl(PR_SET_TSC) forbids it
  *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
  *	long fz_clone_fork(unsigned long flags, void *child_tid);
+ *	uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next);
  *
  * fz_tcb_get/set: the thread pointer, which is the address of libc's TCB on x86-64, and the
  * address just behind it on aarch64.  Async-signal-safe.  The compiler believes that the thread
@@ -180,6 +181,9 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *
  * fz_clone_fork: the raw clone system call on the caller's own stack; the order of its arguments
  * differs between CPUs.  Returns what clone returns.
+ *
+ * fz_call_target: the function that the instruction at pc calls, and the address behind that
+ * instruction; or 0, if it is no direct call.
  */
 
 #endif

@@ -21,6 +21,7 @@
 #include "preload/libc/loader.h"
 #include "preload/libc/redirect.h"
 #include "preload/libc/selfcheck.h"
+#include "preload/libc/thread_end.h"
 #include "preload/process/children.h"
 #include "preload/proc.h"
 #include "preload/process/fork_gate.h"
@@ -309,7 +310,10 @@ static void prepare(char **envp)
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,
+		.threads_begin = fz_host_threads_begin,
+		.threads_end = fz_host_threads_end,
 		.run_thread = fz_host_run_thread,
+		.release_thread_state = fz_thread_end_release,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
 		.clock_gettime = fz_real.clock_gettime,

@@ -35,6 +35,18 @@ static inline void fz_tcb_set(uintptr_t tcb)
 	__asm__ volatile("msr tpidr_el0, %0" : : "r"(tcb) : "memory");
 }
 
+static inline uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next)
+{
+	uint32_t insn;
+
+	__builtin_memcpy(&insn, (const void *)pc, sizeof(insn));
+	if (insn >> 26 != 0x25)
+		return 0;
+	*ret_next = pc + sizeof(insn);
+	/* 26 bits, signed, in units of 4 bytes. */
+	return pc + (uintptr_t)(intptr_t)((int32_t)(insn << 6) >> 4);
+}
+
 /* Does fz_switch make a system call? */
 static inline int fz_switch_is_call(void)
 {

@@ -44,6 +44,18 @@ static inline void fz_tcb_set(uintptr_t tcb)
 		__builtin_trap();
 }
 
+static inline uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next)
+{
+	const uint8_t *insn = (const uint8_t *)pc;
+	int32_t distance;
+
+	if (insn[0] != 0xe8)
+		return 0;
+	__builtin_memcpy(&distance, insn + 1, sizeof(distance));
+	*ret_next = pc + 1 + sizeof(distance);
+	return *ret_next + (uintptr_t)(intptr_t)distance;
+}
+
 /* Does fz_switch make a system call? */
 static inline int fz_switch_is_call(void)
 {

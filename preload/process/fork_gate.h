@@ -19,7 +19,7 @@
 
 enum fz_gate {
 	FZ_GATE_LOADER,		/* dl_iterate_phdr */
-	FZ_GATE_THREADS,	/* libc's pthread_create, called by the runtime */
+	FZ_GATE_THREADS,	/* libc's birth and end of threads, for the runtime */
 	FZ_GATES,
 };
 

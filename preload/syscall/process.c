@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/process.c - system calls by number: fork, clone, vfork, exec.
+ * preload/syscall/process.c - system calls by number: fork, clone, vfork, exec, and
+ * locking of memory.
  */
 #include "preload/process/copy.h"
 #include "preload/syscall/families.h"
@@ -68,6 +69,12 @@ bool fz_syscall_process(long number, const long *a, long *ret)
 		    args->flags & CLONE_VM || args->stack)
 			return false;
 		*ret = clone_process(number, a, args->flags);
+		return true;
+	case SYS_mlockall:
+		*ret = mlockall((int)a[0]);
+		return true;
+	case SYS_munlockall:
+		*ret = munlockall();
 		return true;
 	default:
 		return false;

@@ -4,6 +4,7 @@
  * pthread_exit and cancellation unwind, for main() as well; and kernel threads.
  */
 #include "preload/gate.h"
+#include "preload/libc/thread_end.h"
 #include "preload/process/fork_gate.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
@@ -42,30 +43,80 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	__pthread_unregister_cancel(&here);
 }
 
+/*
+ * The first kernel thread that the library makes is on its way into libc and out again: from it
+ * the library learns how libc ends a thread.
+ */
+static struct {
+	void *(*fn)(void *);
+	void *arg;
+	_Atomic uint32_t taken;		/* futex */
+} first;
+
+static void *first_thread(void *unused)
+{
+	void *(*fn)(void *) = first.fn;
+	void *arg = first.arg;
+
+	(void)unused;
+	fz_thread_end_learn(__builtin_return_address(0));
+	/* release: pairs with create_first(). */
+	atomic_store_explicit(&first.taken, 1, memory_order_release);
+	fz_sys_futex_wake(&first.taken, 1);
+	return fn(arg);
+}
+
+static int create_first(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			void *arg)
+{
+	int err;
+
+	first.fn = fn;
+	first.arg = arg;
+	err = fz_real.pthread_create(thread, attr, first_thread, NULL);
+	/* acquire: pairs with first_thread(). */
+	while (!err && !atomic_load_explicit(&first.taken, memory_order_acquire))
+		fz_sys_futex_wait(&first.taken, 0, NULL);
+	return err;
+}
+
+uint64_t fz_host_threads_begin(void)
+{
+	uint64_t all = FZ_SIGNALS_ALL, old;
+
+	/* A new thread inherits its creator's mask. */
+	fz_sys_sigmask(SIG_SETMASK, &all, &old);
+	/* A new carrier needs the locks of libc that are taken here: mark the call as blocking. */
+	fz_self()->call.blocks = true;
+	fz_gate_enter(FZ_GATE_THREADS);
+	return old;
+}
+
+void fz_host_threads_end(uint64_t old)
+{
+	fz_gate_leave(FZ_GATE_THREADS);
+	fz_self()->call.blocks = false;
+	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
 {
-	struct fz_fiber *self = fz_self();
-	uint64_t all = FZ_SIGNALS_ALL, old;
 	pthread_attr_t attr;
 	pthread_t thread;
+	uint64_t old;
 	int err;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	err = pthread_attr_setstack(&attr, stack, size);
 	if (!err) {
-		/* The new thread inherits its creator's mask. */
-		fz_sys_sigmask(SIG_SETMASK, &all, &old);
-		/*
-		 * A new carrier needs the locks of libc that are taken in here: mark the call as
-		 * blocking.
-		 */
-		self->call.blocks = true;
-		fz_gate_enter(FZ_GATE_THREADS);
-		err = fz_real.pthread_create(&thread, &attr, fn, arg);
-		fz_gate_leave(FZ_GATE_THREADS);
-		self->call.blocks = false;
-		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+		old = fz_host_threads_begin();
+		/* relaxed: the first thread is made before there is a second one. */
+		if (FZ_LIKELY(atomic_load_explicit(&first.taken, memory_order_relaxed)))
+			err = fz_real.pthread_create(&thread, &attr, fn, arg);
+		else
+			err = create_first(&thread, &attr, fn, arg);
+		fz_host_threads_end(old);
 	}
 	pthread_attr_destroy(&attr);
 	return -err;

@@ -16,6 +16,8 @@ bool fz_tls_init(const char **ret_why);
 void fz_host_run_destructors(void);
 void fz_host_reset_thread_state(void);
 void fz_host_run_thread(void *(*start)(void *), void *arg, void **result);
+uint64_t fz_host_threads_begin(void);
+void fz_host_threads_end(uint64_t mask);
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg);
 
 #endif

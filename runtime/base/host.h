@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct timespec;
 
@@ -21,11 +22,22 @@ struct fz_host {
 	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
 
 	/*
+	 * Around the birth or the end of a thread that libc knows, on a kernel thread that waits for
+	 * it: both hold locks that carriers need, and that a copy of the process would find held for
+	 * ever.  All signals are blocked meanwhile; the second takes what the first returns.
+	 */
+	uint64_t (*threads_begin)(void);
+	void (*threads_end)(uint64_t mask);
+
+	/*
 	 * Call start(arg), then thread_local destructors, then destructors of pthread keys.
 	 * pthread_exit or cancellation in any of these steps leads on to the next step.
 	 * *result is what start returned, PTHREAD_CANCELED, or the argument of pthread_exit.
 	 */
 	void (*run_thread)(void *(*start)(void *), void *arg, void **result);
+
+	/* Give back what libc keeps for a thread; the last step of a life that ends as a fiber. */
+	void (*release_thread_state)(void);
 
 	/* Set thread-local variables, errno and the locale to their initial values. */
 	void (*reset_thread_state)(void);

@@ -2,10 +2,13 @@
 #include "runtime/fiber/adopt.h"
 
 #include <asm/errno.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
 
 #include "runtime/base/host.h"
 #include "runtime/base/uapi.h"
 #include "runtime/sched/cancel.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 
 /* On the stack of fz_adopt_context(), which returns as soon as it has seen published. */
@@ -91,4 +94,41 @@ int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		fz_sys_futex_wait(&order.published, 0, NULL);
 	*ret_fiber = order.fiber;
 	return 0;
+}
+
+bool fz_adopt_ends(struct fz_fiber *self)
+{
+	if (FZ_LIKELY(self->kind != FZ_KIND_HELPER))
+		return false;
+	/* fz_adopt_end() learns from the kernel that this kernel thread is gone. */
+	fz_syscall1(__NR_set_tid_address, (long)self->thread.arg);
+	return true;
+}
+
+int fz_adopt_end(struct fz_fiber *f)
+{
+	/* What a context finds where it is entered: a carrier that has left nothing behind. */
+	static struct fz_carrier nothing_left;
+	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+				    CLONE_THREAD | CLONE_SYSVSEM;
+	_Atomic uint32_t runs = 1;
+	uint64_t mask;
+	long tid;
+
+	f->has_alt_stack = false;
+	f->carrier = &nothing_left;
+	f->thread.arg = (void *)&runs;
+	/* relaxed: the new kernel thread sees what was before its birth. */
+	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
+	f->kind = FZ_KIND_HELPER;
+	mask = fz_host.threads_begin();
+	tid = FZ_FAULT(thread_end) ? -EAGAIN : fz_clone_resume(flags, f->sp, f->tcb);
+	if (tid < 0)
+		f->kind = FZ_KIND_FIBER;
+	else
+		/* acquire: pairs with the kernel, which clears it, and wakes by a shared key. */
+		while (atomic_load_explicit(&runs, memory_order_acquire))
+			fz_syscall4(__NR_futex, (long)&runs, FUTEX_WAIT, 1, 0);
+	fz_host.threads_end(mask);
+	return tid < 0 ? (int)tid : 0;
 }

@@ -26,6 +26,19 @@ int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber);
 
 /*
+ * The reverse, for a fiber between two lives that nobody else can reach: libc ends the thread that
+ * it believes the fiber to be, and forgets it.  Blocks for some 20 us, and for locks of libc's.
+ * By a carrier without a processor, or outside the runtime.  Returns 0, or -errno; then the fiber is as it was.
+ */
+int fz_adopt_end(struct fz_fiber *fiber);
+
+/*
+ * Is this fiber, which has just been entered, to end?  Then its body must return: libc does the
+ * rest.
+ */
+bool fz_adopt_ends(struct fz_fiber *self);
+
+/*
  * Separate the calling kernel thread from this TCB: libc sends it no more signals for changes
  * of user and group ids, and the signals already sent are handled on return.  Call this only
  * before the kernel thread ends: afterwards the TCB looks like an exiting thread's.

@@ -107,6 +107,7 @@ static void live(struct fz_fiber *self)
 			retire(self);
 			return;
 		}
+		fz_host.release_thread_state();
 		fz_enter_runtime(self);
 		self->thread.recycled = true;
 		if (fz_registry_remove(self))
@@ -114,6 +115,8 @@ static void live(struct fz_fiber *self)
 		/* Signals that came too late for this thread go to others. */
 		fz_signal_give_back(self);
 		fz_sched_end(self);
+		if (fz_adopt_ends(self))
+			return;
 	}
 }
 

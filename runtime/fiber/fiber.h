@@ -158,7 +158,7 @@ struct fz_fiber_sig {
  * The owner of a record is the carrier that runs the fiber, or the queue that the fiber is in,
  * or for a parked fiber the thread whose fz_wake() succeeds; exceptions are named at the field.
  * Records of fibers are never unmapped, so a stale pointer to one may be followed; it may lead
- * to the next life.
+ * to the next life, or to zeros.
  */
 struct fz_fiber {
 	/*

@@ -49,6 +49,8 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 	fz_enter_runtime(self);
 	fz_pool_put(fz_processor_or_none(self), f);
 	fz_leave_runtime(self);
+	if (FZ_UNLIKELY(fz_stack_is_limited()))
+		fz_pool_end_one(self);
 }
 
 /* Give back the memory of a retired fiber's stack, but the record in it: no next life. */

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/pool.h"
 
+#include "runtime/base/time.h"
+#include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/queue.h"
 
 /* TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks. */
 enum { TRIES = 16, FREE_PER_PROCESSOR = 64 };
+
+/* Stacks that stay, in bytes: as in libc. */
+#define KEEP ((size_t)40 << 20)
 
 /* The pool of all processors; guarded by lock unless atomic. */
 static struct {
 	struct fz_lock lock;
 	struct fz_fiber *first;
 	_Atomic uint32_t count;
+	size_t bytes;			/* of the stacks */
+	uint32_t least;			/* the smallest count since fz_pool_shrink() */
+	uint32_t surplus;		/* fibers to give back */
+	bool stuck;			/* the last one could not be given back */
+	fz_nsec looked;			/* the monitor's: when fz_pool_shrink() looked last */
 } pool = { .lock = FZ_LOCK(FZ_RANK_POOL) };
 
 /*
@@ -38,8 +51,22 @@ static void put_for_all(struct fz_fiber *f)
 	fz_lock_acquire(&pool.lock);
 	f->next = pool.first;
 	pool.first = f;
-	fz_lock_release(&pool.lock);
+	pool.bytes += f->mem.stack_size;
+	pool.stuck = false;
+	/* relaxed, here and below: written with the lock held, a hint without it. */
 	atomic_fetch_add_explicit(&pool.count, 1, memory_order_relaxed);
+	fz_lock_release(&pool.lock);
+}
+
+/* A fiber has been taken from the list.  With the lock held. */
+static void taken(const struct fz_fiber *f)
+{
+	const uint32_t count = atomic_load_explicit(&pool.count, memory_order_relaxed) - 1;
+
+	atomic_store_explicit(&pool.count, count, memory_order_relaxed);
+	pool.bytes -= f->mem.stack_size;
+	if (count < pool.least)
+		pool.least = count;
 }
 
 static uint32_t length_of(const struct fz_fiber *list)
@@ -104,9 +131,9 @@ static struct fz_fiber *get_of_all(const struct fz_birth *birth, uint32_t tries)
 		return NULL;
 	fz_lock_acquire(&pool.lock);
 	f = take_fitting(&pool.first, birth, tries);
-	fz_lock_release(&pool.lock);
 	if (f)
-		atomic_fetch_sub_explicit(&pool.count, 1, memory_order_relaxed);
+		taken(f);
+	fz_lock_release(&pool.lock);
 	return f;
 }
 
@@ -125,7 +152,8 @@ struct fz_fiber *fz_pool_get(struct fz_processor *p, const struct fz_birth *birt
 	return get_of_all(birth, TRIES);
 }
 
-struct fz_fiber *fz_pool_search(const struct fz_birth *birth)
+/* Move what the processors have to the list for all. */
+static void gather(void)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_fiber *next, *f = take_all(&fz_sched.processors[i]);
@@ -135,7 +163,101 @@ struct fz_fiber *fz_pool_search(const struct fz_birth *birth)
 			put_for_all(f);
 		}
 	}
+}
+
+struct fz_fiber *fz_pool_search(const struct fz_birth *birth)
+{
+	gather();
 	return get_of_all(birth, UINT32_MAX);
+}
+
+bool fz_pool_shrink(void)
+{
+	const fz_nsec now = fz_now();
+	bool too_many, work;
+
+	if (now >= pool.looked + FZ_SEC) {
+		pool.looked = now;
+		fz_lock_acquire(&pool.lock);
+		pool.surplus = pool.least;
+		fz_lock_release(&pool.lock);
+		gather();
+		fz_lock_acquire(&pool.lock);
+		pool.least = atomic_load_explicit(&pool.count, memory_order_relaxed);
+		fz_lock_release(&pool.lock);
+	}
+	fz_lock_acquire(&pool.lock);
+	too_many = pool.bytes > KEEP && !pool.stuck;
+	work = too_many && pool.surplus;
+	fz_lock_release(&pool.lock);
+	if (work)
+		fz_carrier_end_surplus();
+	return too_many;
+}
+
+static struct fz_fiber *take_surplus(bool any)
+{
+	struct fz_fiber *f = NULL;
+
+	fz_lock_acquire(&pool.lock);
+	if ((pool.surplus || any) && pool.bytes > KEEP && !pool.stuck) {
+		f = pool.first;
+		pool.first = f->next;
+		pool.surplus -= pool.surplus != 0;
+		taken(f);
+	}
+	fz_lock_release(&pool.lock);
+	return f;
+}
+
+static void give_up(struct fz_fiber *f)
+{
+	put_for_all(f);
+	fz_lock_acquire(&pool.lock);
+	pool.stuck = true;
+	fz_lock_release(&pool.lock);
+}
+
+void fz_pool_end_surplus(void)
+{
+	struct fz_fiber *f;
+
+	while ((f = take_surplus(false))) {
+		const struct fz_fiber_mem mem = f->mem;
+
+		fz_sigqueue_clear(f);
+		if (!fz_stack_can_give_back() || fz_adopt_end(f)) {
+			give_up(f);
+			return;
+		}
+		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f);
+	}
+	fz_stack_drop_reserve();
+}
+
+void fz_pool_end_one(struct fz_fiber *self)
+{
+	struct fz_fiber_mem mem;
+	struct fz_fiber *f;
+	int err;
+
+	fz_enter_runtime(self);
+	f = fz_stack_can_give_back() ? take_surplus(true) : NULL;
+	if (f)
+		fz_sigqueue_clear(f);
+	fz_leave_runtime(self);
+	if (!f)
+		return;
+	mem = f->mem;
+	fz_announce_brief(self);
+	err = fz_adopt_end(f);
+	fz_announce_end(self);
+	fz_enter_runtime(self);
+	if (err)
+		give_up(f);
+	else
+		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f);
+	fz_leave_runtime(self);
 }
 
 void fz_pool_after_fork(void)

@@ -4,7 +4,8 @@
 
 /*
  * runtime/fiber/pool.h - ended fibers that wait for their next life: a few with each processor,
- * the rest in a list for all.
+ * the rest in a list for all.  After a burst most of them are given back; as many stay as libc
+ * keeps stacks.
  *
  * Call all functions in the runtime.  p is the caller's processor, NULL for a native thread.
  */
@@ -24,6 +25,21 @@ struct fz_fiber *fz_pool_get(struct fz_processor *p, const struct fz_birth *birt
  * processors, idle or not.  Slow.
  */
 struct fz_fiber *fz_pool_search(const struct fz_birth *birth);
+
+/*
+ * By the monitor, now and then: fibers that nobody has needed for a second are surplus, and an idle
+ * carrier gives them back.  Returns true if there may be more of them later.
+ */
+bool fz_pool_shrink(void);
+
+/* By an idle carrier, in its own context: let libc end what is surplus, and give the stacks back. */
+void fz_pool_end_surplus(void);
+
+/*
+ * Where memory is limited, a thread that has joined another one gives a stack back at once, if the
+ * pool has more than enough.  Outside the runtime.
+ */
+void fz_pool_end_one(struct fz_fiber *self);
 
 void fz_pool_after_fork(void);
 

@@ -31,26 +31,63 @@ _Static_assert(COLOURS * COLOUR_STEP % PAGE == 0, "slots are whole pages");
  */
 #define TABLE_SPAN ((size_t)2 << 20)
 
+/*
+ * A slab is reserved without any access: the kernel counts, locks, fills and dumps nothing of it
+ * but as address space.  Slots are opened as they are needed, some at a time.
+ */
 struct slab_class {
 	size_t slot;			/* guard + usable size; 0: unused entry */
 	size_t guard;
 	char *next;			/* first slot not yet given out */
+	char *open;			/* slots from here on are not opened yet */
 	char *end;
 	uint32_t given;			/* a count of slots given out, which chooses the colour */
-	struct free_slot *free;		/* given out, but the thread could not be made */
 };
 
-/* Lies at the low end of the usable part of a free slot. */
-struct free_slot {
-	struct free_slot *next;
+/* What is left of a slot whose memory was given back: its top, see fz_stack_give_back(). */
+struct remains {
+	uint64_t slot : 36;		/* address, in pages */
+	uint64_t hole : 24;		/* what is not mapped from there on, in pages */
+	uint64_t class : 4;
 };
+_Static_assert(CLASSES == 1 << 4, "fz_stack_give_back() names the class in 4 bits");
 
 /* All guarded by lock. */
 static struct {
 	struct fz_lock lock;
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
+	/* Each is a mapping of its own, of which a process may have 65530. */
+	struct remains remains[16384];
+	uint32_t remaining;
 } slabs = { .lock = FZ_LOCK(FZ_RANK_SLABS) };
+
+enum { REMAINS_MOST = sizeof(slabs.remains) / sizeof(*slabs.remains) };
+
+/* The kernel locks and fills what is mapped from now on; a limit counts what is mapped. */
+static _Atomic bool all_locked, limited;
+
+static void unmap(char *begin, char *end)
+{
+	if (begin != end)
+		fz_syscall2(__NR_munmap, (long)begin, end - begin);
+}
+
+static uint32_t index_of(const struct slab_class *class)
+{
+	return (uint32_t)(class - slabs.classes);
+}
+
+static void forget(struct slab_class *class)
+{
+	uint32_t kept = 0;
+
+	unmap(class->next, class->end);
+	for (uint32_t i = 0; i < slabs.remaining; i++)
+		if (slabs.remains[i].class != index_of(class))
+			slabs.remains[kept++] = slabs.remains[i];
+	slabs.remaining = kept;
+}
 
 static struct slab_class *find_class(size_t slot, size_t guard)
 {
@@ -63,31 +100,43 @@ static struct slab_class *find_class(size_t slot, size_t guard)
 		if (!class->slot)
 			goto found;
 	}
-	/* Too many sizes: forget the rest of one slab, which wastes only address space. */
+	/* Too many sizes. */
 	class = &slabs.classes[slabs.victim++ % CLASSES];
+	forget(class);
 found:
 	*class = (struct slab_class){ .slot = slot, .guard = guard };
 	return class;
+}
+
+bool fz_stack_is_limited(void)
+{
+	/* relaxed: a hint. */
+	return atomic_load_explicit(&limited, memory_order_relaxed);
 }
 
 static int refill(struct slab_class *class)
 {
 	size_t count = SLAB_MAX / class->slot;
 	size_t size, slack;
+	char *begin;
 	long mem;
 
 	if (count > SLAB_STACKS)
 		count = SLAB_STACKS;
-	/* If mapped memory is limited, map one stack at a time: the program needs the rest. */
-	if (count == 0 || fz_limits_count_address_space())
+	/*
+	 * If mapped memory is limited or locked, map one stack at a time: the program needs the
+	 * rest.
+	 */
+	atomic_store_explicit(&limited, fz_limits_count_address_space(), memory_order_relaxed);
+	if (count == 0 || fz_stack_is_limited() ||
+	    atomic_load_explicit(&all_locked, memory_order_relaxed))
 		count = 1;
 	/* Try fewer stacks if the memory is not there. */
 	for (;; count /= 2) {
 		/* A single stack means that memory is scarce: waste none on slack. */
 		slack = count > 1 && class->slot >= TABLE_SPAN ? 2 * TABLE_SPAN : 0;
 		size = count * class->slot + slack;
-		mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK);
+		mem = fz_sys_mmap(size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK);
 		if (!fz_sys_failed(mem))
 			break;
 		if (count == 1)
@@ -95,11 +144,97 @@ static int refill(struct slab_class *class)
 	}
 	/* Best effort: a huge page would make one touched page cost 2 MB. */
 	fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
-	class->next = (char *)mem;
+	begin = (char *)mem;
 	if (slack)
-		class->next = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
-	class->end = (char *)mem + size;
+		begin = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
+	unmap(class->next, class->end);
+	unmap((char *)mem, begin);
+	unmap(begin + count * class->slot, (char *)mem + size);
+	class->next = class->open = begin;
+	class->end = begin + count * class->slot;
 	return 0;
+}
+
+/* A program that has made many threads will make more: open more at a time. */
+static int open_slots(struct slab_class *class)
+{
+	const uint32_t most = 16;
+	size_t count = class->given / 4, left = (size_t)(class->end - class->open) / class->slot;
+	long err;
+
+	if (count > most)
+		count = most;
+	if (count > left)
+		count = left;
+	for (;; count = 1) {
+		if (count == 0)
+			count = 1;
+		err = fz_syscall3(__NR_mprotect, (long)class->open, (long)(count * class->slot),
+				  PROT_READ | PROT_WRITE);
+		if (err == 0 || count == 1)
+			break;
+	}
+	if (err == 0)
+		class->open += count * class->slot;
+	return (int)err;
+}
+
+/* Returns NULL if memory lacks; then *ret_err is set. */
+static char *take_slot(struct slab_class *class, int *ret_err)
+{
+	char *slot = NULL;
+	int err = 0;
+
+	if (class->next == class->end)
+		err = refill(class);
+	if (!err && class->next == class->open)
+		err = open_slots(class);
+	if (!err) {
+		slot = class->next;
+		class->next += class->slot;
+	}
+	*ret_err = err;
+	return slot;
+}
+
+/* Take remains of this class; false: there are none. */
+static bool take_remains(struct slab_class *class, struct remains *ret)
+{
+	const uint32_t tries = 16;
+
+	for (uint32_t i = slabs.remaining, n = 0; i-- && n < tries; n++) {
+		if (slabs.remains[i].class != index_of(class))
+			continue;
+		*ret = slabs.remains[i];
+		slabs.remains[i] = slabs.remains[--slabs.remaining];
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Make a slot of what is left of one.  Returns NULL with *ret_err 0 if the program has mapped
+ * something else there; then the remains are of no use any more.
+ */
+static char *mend(struct remains remains, int *ret_err)
+{
+	char *slot = (char *)((uintptr_t)remains.slot * PAGE);
+	const size_t size = (size_t)remains.hole * PAGE;
+	long mem = FZ_FAULT(mmap) ? -ENOMEM :
+		fz_syscall6(__NR_mmap, (long)slot, (long)size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_FIXED_NOREPLACE, -1, 0);
+
+	*ret_err = 0;
+	if (mem == (long)slot) {
+		fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
+		return slot;
+	}
+	/* Linux before 4.17 maps it elsewhere. */
+	if (!fz_sys_failed(mem))
+		unmap((char *)mem, (char *)mem + size);
+	else if (mem != -EEXIST)
+		*ret_err = (int)mem;
+	return NULL;
 }
 
 static int install_guard(char *low, size_t size)
@@ -116,38 +251,57 @@ static int install_guard(char *low, size_t size)
 	return (int)err;
 }
 
-int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
+static size_t slot_size(size_t size, size_t guard)
+{
+	return size + guard + COLOURS * COLOUR_STEP;
+}
+
+static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *ret_err)
 {
 	struct slab_class *class;
+	struct remains remains;
+	char *slot = NULL;
+	bool again;
+
+	do {
+		fz_lock_acquire(&slabs.lock);
+		class = find_class(slot_size, guard);
+		again = take_remains(class, &remains);
+		if (!again)
+			slot = take_slot(class, ret_err);
+		/* 11 is coprime to COLOURS: neighbours differ, and all colours are used. */
+		*ret_colour = class->given++ * 11 % COLOURS;
+		fz_lock_release(&slabs.lock);
+		if (again)
+			slot = mend(remains, ret_err);
+		if (again && *ret_err) {
+			fz_lock_acquire(&slabs.lock);
+			if (slabs.remaining < REMAINS_MOST)
+				slabs.remains[slabs.remaining++] = remains;
+			fz_lock_release(&slabs.lock);
+		}
+	} while (again && !slot && !*ret_err);
+	return slot;
+}
+
+int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
+{
 	size_t colour;
 	char *slot;
-	int err = 0;
+	int err;
 
 	if (size > SIZE_MAX / 4 || guard > SIZE_MAX / 4)
 		return -EAGAIN;
 	size = FZ_ROUND_UP(size, PAGE);
 	guard = FZ_ROUND_UP(guard, PAGE);
-	fz_lock_acquire(&slabs.lock);
-	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
-	if (class->free) {
-		*ret_low = class->free;
-		*ret_size = size;
-		class->free = class->free->next;
-		fz_lock_release(&slabs.lock);
-		return 0;
-	}
-	if ((size_t)(class->end - class->next) < class->slot)
-		err = refill(class);
-	slot = class->next;
-	/* 11 is coprime to COLOURS: neighbours differ, and all colours are used. */
-	colour = class->given++ * 11 % COLOURS;
-	if (!err)
-		class->next += class->slot;
-	fz_lock_release(&slabs.lock);
-	if (!err)
-		err = install_guard(slot, guard);
+	slot = get_slot(slot_size(size, guard), guard, &colour, &err);
 	if (err)
 		return err;
+	err = install_guard(slot, guard);
+	if (err) {
+		unmap(slot, slot + slot_size(size, guard));
+		return err;
+	}
 	*ret_low = slot + guard;
 	*ret_size = size + colour * COLOUR_STEP;
 	return 0;
@@ -155,16 +309,59 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 
 void fz_stack_free(void *low, size_t size, size_t guard)
 {
-	struct free_slot *slot = low;
-	struct slab_class *class;
+	char *slot = (char *)low - FZ_ROUND_UP(guard, PAGE);
 
-	size = FZ_ROUND_UP(size, PAGE);
-	guard = FZ_ROUND_UP(guard, PAGE);
+	unmap(slot, slot + slot_size(FZ_ROUND_UP(size, PAGE), FZ_ROUND_UP(guard, PAGE)));
+}
+
+bool fz_stack_can_give_back(void)
+{
+	bool can;
+
 	fz_lock_acquire(&slabs.lock);
-	class = find_class(size + guard + COLOURS * COLOUR_STEP, guard);
-	slot->next = class->free;
-	class->free = slot;
+	can = slabs.remaining < REMAINS_MOST;
 	fz_lock_release(&slabs.lock);
+	return can;
+}
+
+void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep)
+{
+	const size_t size = slot_size(usable / PAGE * PAGE, FZ_ROUND_UP(guard, PAGE));
+	char *slot = (char *)low - FZ_ROUND_UP(guard, PAGE);
+	char *kept = (char *)((uintptr_t)keep / PAGE * PAGE);
+	struct remains remains = {
+		.slot = (uintptr_t)slot / PAGE,
+		.hole = (size_t)(kept - slot) / PAGE,
+	};
+
+	fz_syscall3(__NR_madvise, (long)kept, slot + size - kept, MADV_DONTNEED);
+	/* Too large for its description, or no room for one: its memory is free all the same. */
+	if (remains.hole != (size_t)(kept - slot) / PAGE)
+		return;
+	unmap(slot, kept);
+	fz_lock_acquire(&slabs.lock);
+	remains.class = index_of(find_class(size, FZ_ROUND_UP(guard, PAGE))) & (CLASSES - 1);
+	if (slabs.remaining < REMAINS_MOST)
+		slabs.remains[slabs.remaining++] = remains;
+	fz_lock_release(&slabs.lock);
+}
+
+void fz_stack_drop_reserve(void)
+{
+	fz_lock_acquire(&slabs.lock);
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		struct slab_class *class = &slabs.classes[i];
+
+		unmap(class->next, class->end);
+		class->end = class->open = class->next;
+	}
+	fz_lock_release(&slabs.lock);
+}
+
+bool fz_stack_set_all_locked(bool locked)
+{
+	/* relaxed: fz_stack_drop_reserve() takes the lock under which refill() looks. */
+	return atomic_exchange_explicit(&all_locked, locked, memory_order_relaxed);
 }
 
 void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size)
@@ -194,4 +391,6 @@ void fz_stack_after_fork(void)
 	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
 		__builtin_memset(&slabs, 0, sizeof(slabs));
 	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);
+	/* A child does not inherit it. */
+	fz_stack_set_all_locked(false);
 }

@@ -3,12 +3,13 @@
 #define FZ_RUNTIME_FIBER_STACK_H
 
 /*
- * runtime/fiber/stack.h - stacks from big MAP_NORESERVE slabs, one size per slab.
+ * runtime/fiber/stack.h - stacks from big reserved slabs, one size per slab.
  *
  * A stack is a guard area below and usable memory above it.  The guard is
  * installed with MADV_GUARD_INSTALL (Linux 6.13), which does not split the
  * mapping, so that a million stacks are a few thousand mappings.  On older kernels
- * mprotect makes the guard.  Stacks are never unmapped: their fibers are used again.
+ * mprotect makes the guard.  The top of a stack that had a fiber is never unmapped: the fiber's
+ * record lies there.
  */
 
 #include "runtime/base/base.h"
@@ -20,10 +21,33 @@
 int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
 
 /*
- * Free the stack of a thread that could not be made; size and guard as given to
+ * Free a stack that had no fiber; size and guard as given to
  * fz_stack_alloc().  Any thread in the runtime, or before the runtime has started.
  */
 void fz_stack_free(void *low, size_t size, size_t guard);
+
+/*
+ * Give back a stack whose thread libc has ended, but for the pages from keep on: they stay mapped,
+ * with zeros in them.  A stack of this size that is asked for later takes the place, unless the
+ * program has mapped something there.  usable and guard as fz_stack_alloc() returned and took
+ * them.  Any thread in the runtime.
+ */
+void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep);
+
+/* Is mapped memory limited, as far as the last stack has shown? */
+bool fz_stack_is_limited(void);
+
+/* Is there room to remember one more stack that is given back?  Any thread in the runtime. */
+bool fz_stack_can_give_back(void);
+
+/* Unmap what is reserved and not in use.  Any thread in the runtime, or before it has started. */
+void fz_stack_drop_reserve(void);
+
+/*
+ * Does the kernel lock what is mapped from now on (mlockall)?  Then nothing is reserved.  Returns
+ * what was said before.
+ */
+bool fz_stack_set_all_locked(bool locked);
 
 /*
  * What the program is told of a stack: whole pages, at each call the same, of which

@@ -112,6 +112,9 @@ bool fz_carrier_sleep(struct fz_carrier *carrier);
 /* By the monitor: end the carriers that were not needed since the last call.  Returns how many. */
 uint32_t fz_carrier_shrink(void);
 
+/* By the monitor: let an idle carrier call fz_pool_end_surplus(). */
+void fz_carrier_end_surplus(void);
+
 /*
  * A limit leaves no room for the kernel thread that a new thread needs for a moment: end
  * all idle carriers, and make none for 5 ms.  Their kernel threads are gone a little later.

@@ -9,12 +9,14 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/base/time.h"
+#include "runtime/fiber/pool.h"
 #include "runtime/sched/carrier.h"
 
 enum {
 	SPARES = 1,		/* idle carriers that fz_carrier_shrink() leaves */
 	WAKE_GO = 1,		/* values of fz_carrier.wakeup */
 	WAKE_END = 2,
+	WAKE_SURPLUS = 3,
 };
 
 static const fz_nsec no_spare_time = 5 * FZ_MSEC;
@@ -31,10 +33,15 @@ bool fz_carrier_await(struct fz_carrier *c)
 {
 	uint32_t wakeup;
 
-	/* acquire: pairs with the release in wake(). */
-	while (!(wakeup = atomic_load_explicit(&c->wakeup, memory_order_acquire)))
-		fz_sys_futex_wait(&c->wakeup, 0, NULL);
-	return wakeup == WAKE_GO;
+	for (;;) {
+		/* acquire: pairs with the release in wake(). */
+		while (!(wakeup = atomic_load_explicit(&c->wakeup, memory_order_acquire)))
+			fz_sys_futex_wait(&c->wakeup, 0, NULL);
+		if (wakeup != WAKE_SURPLUS)
+			return wakeup == WAKE_GO;
+		fz_pool_end_surplus();
+		fz_carrier_push_idle(c);
+	}
 }
 
 static void wake(struct fz_carrier *c, uint32_t what)
@@ -72,12 +79,13 @@ bool fz_carrier_sleep(struct fz_carrier *c)
 	return fz_carrier_await(c);
 }
 
-static bool hand_off(struct fz_processor *p, bool to_mortal)
+/* Take a carrier off the idle list, or NULL. */
+static struct fz_carrier *take_idle(bool mortal)
 {
 	struct fz_carrier **link = &idle.first, *c;
 
 	fz_lock_acquire(&idle.lock);
-	while ((c = *link) && to_mortal && (c->parent || !c->stack))
+	while ((c = *link) && mortal && (c->parent || !c->stack))
 		link = &c->idle_next;
 	if (c) {
 		*link = c->idle_next;
@@ -86,6 +94,13 @@ static bool hand_off(struct fz_processor *p, bool to_mortal)
 		FZ_ASSERT_SLOW(is_counted());
 	}
 	fz_lock_release(&idle.lock);
+	return c;
+}
+
+static bool hand_off(struct fz_processor *p, bool to_mortal)
+{
+	struct fz_carrier *c = take_idle(to_mortal);
+
 	if (!c)
 		return false;
 	c->processor = p;
@@ -94,6 +109,14 @@ static bool hand_off(struct fz_processor *p, bool to_mortal)
 			      memory_order_seq_cst);
 	wake(c, WAKE_GO);
 	return true;
+}
+
+void fz_carrier_end_surplus(void)
+{
+	struct fz_carrier *c = take_idle(false);
+
+	if (c)
+		wake(c, WAKE_SURPLUS);
 }
 
 bool fz_carrier_hand_off(struct fz_processor *p)

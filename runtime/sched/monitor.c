@@ -4,6 +4,7 @@
 #include "runtime/base/host.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/fiber/pool.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
@@ -15,7 +16,7 @@
 
 enum {
 	TICK_US = 1000,
-	SHRINK_TICKS = 1000,	/* between calls of fz_carrier_shrink() */
+	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
 	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
 	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
@@ -334,6 +335,14 @@ static bool look_at_all(void)
 	return in_use;
 }
 
+/* Returns false if there will be nothing to give back before some fiber runs again. */
+static bool shrink(void)
+{
+	const bool ended = fz_carrier_shrink() != 0;
+
+	return fz_pool_shrink() || ended;
+}
+
 static void sleep_for(const struct __kernel_timespec *timeout)
 {
 	if (!atomic_load_explicit(&monitor.wakeup, memory_order_relaxed))
@@ -377,7 +386,7 @@ void fz_monitor_run(void)
 			sleep_for(&tick);
 			if (++since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;
-				fz_carrier_shrink();
+				shrink();
 			}
 			/* Carriers that are busy now may become idle: shrink again when quiet. */
 			shrunk &= quiet != 0;
@@ -388,7 +397,7 @@ void fz_monitor_run(void)
 		if (!look_at_all())
 			sleep_for(shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
-		shrunk = fz_carrier_shrink() == 0;
+		shrunk = !shrink();
 		quiet = 0;
 	}
 	__builtin_unreachable();

@@ -9,7 +9,7 @@
  * record.  Each sleep has a number; a waker names the sleep it means (struct
  * fz_ticket), and a late waker finds another number and does nothing.
  * Records are never unmapped while a waker can hold a ticket: records of fibers
- * never are, and a native thread leaves a wait only after taking back its ticket.
+ * never are (all zeros is no wait's number), and a native thread leaves a wait only after taking back its ticket.
  *
  *	word = number << 8 | FZ_WAIT_* flags | state (| why)
  *

@@ -66,6 +66,30 @@ static void host_reset_thread_state(void)
 	errno = 0;
 }
 
+static void host_release_thread_state(void)
+{
+}
+
+static uint64_t host_threads_begin(void)
+{
+	sigset_t all, old;
+	uint64_t mask;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	memcpy(&mask, &old, sizeof(mask));
+	return mask;
+}
+
+static void host_threads_end(uint64_t mask)
+{
+	sigset_t old;
+
+	sigemptyset(&old);
+	memcpy(&old, &mask, sizeof(mask));
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 static void host_test_cancel(void)
 {
 	COUNT(setup_cancels);
@@ -93,6 +117,9 @@ void setup_layout(void)
 		.clock_gettime = clock_gettime,
 		.thread_create = host_thread_create,
 		.run_thread = host_run_thread,
+		.release_thread_state = host_release_thread_state,
+		.threads_begin = host_threads_begin,
+		.threads_end = host_threads_end,
 		.reset_thread_state = host_reset_thread_state,
 		.test_cancel = host_test_cancel,
 		.exit_process = host_exit_process,
