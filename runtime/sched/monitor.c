@@ -50,9 +50,9 @@ static struct {
 	_Atomic uint32_t wakeup;	/* futex; 1: a poke that the monitor has not seen yet */
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
+	fz_nsec next_look;		/* when the tick is over */
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
-	fz_nsec lacking_looked;		/* when look_for_carriers() looked last */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -79,8 +79,9 @@ void fz_monitor_note_activity(void)
 
 void fz_monitor_want_carrier(void)
 {
-	atomic_store_explicit(&monitor.want_carrier, true, memory_order_release);
-	fz_monitor_poke();
+	/* If it was set, the monitor looks again at its next tick, or when the spawner pokes it. */
+	if (!atomic_exchange_explicit(&monitor.want_carrier, true, memory_order_acq_rel))
+		fz_monitor_poke();
 }
 
 void fz_monitor_update_mask(void)
@@ -201,15 +202,8 @@ static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
 /* If carriers are lacking for long, preempt CPU-bound ones, with a processor or without. */
 static void look_for_carriers(void)
 {
-	fz_nsec now;
-
 	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
 		return;
-	/* A poke wakes the monitor before the tick is over: count whole ticks only. */
-	now = fz_now();
-	if (now < monitor.lacking_looked + TICK_US * FZ_USEC)
-		return;
-	monitor.lacking_looked = now;
 	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
 	monitor.lacked = false;
 	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
@@ -311,9 +305,8 @@ static bool provide_carrier(void)
 	return !lacking;
 }
 
-static bool look_at_all(void)
+static bool look_at_all(fz_nsec now)
 {
-	fz_nsec now = fz_now();
 	bool in_use = false, stuck = false;
 
 	fz_poll_cycles_measure(now);
@@ -334,6 +327,18 @@ static bool look_at_all(void)
 	return in_use;
 }
 
+/*
+ * What the looks find is counted in ticks, so a poke before the tick is over makes no look: a
+ * fiber would seem to have run, and a call to have taken, as many ticks as there were pokes.
+ */
+static bool tick_is_over(fz_nsec now)
+{
+	if (now < monitor.next_look)
+		return false;
+	monitor.next_look = now + TICK_US * FZ_USEC;
+	return true;
+}
+
 static void sleep_for(const struct __kernel_timespec *timeout)
 {
 	if (!atomic_load_explicit(&monitor.wakeup, memory_order_relaxed))
@@ -344,7 +349,6 @@ static void sleep_for(const struct __kernel_timespec *timeout)
 
 void fz_monitor_run(void)
 {
-	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
 	struct fz_fiber *self = fz_self();
 	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
 	uint32_t quiet = 0, since_shrink = 0;
@@ -355,7 +359,9 @@ void fz_monitor_run(void)
 	monitor.mask = FZ_SIGNALS_ALL;
 	for (;;) {
 		uint32_t wanted = apply_mask();
+		struct __kernel_timespec rest;
 		bool again;
+		fz_nsec now;
 
 		look_whether_cancelled();
 		/* Route all signals that came before the change, before reporting the change. */
@@ -371,21 +377,27 @@ void fz_monitor_run(void)
 					      memory_order_relaxed);
 			again = true;
 		}
-		quiet = look_at_all() || again ? 0 : quiet + 1;
-		look_for_carriers();
-		if (quiet < QUIET_TICKS) {
-			sleep_for(&tick);
+		now = fz_now();
+		if (again)
+			quiet = 0;
+		if (tick_is_over(now)) {
+			quiet = look_at_all(now) || again ? 0 : quiet + 1;
+			look_for_carriers();
 			if (++since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;
 				fz_carrier_shrink();
 			}
+		}
+		if (quiet < QUIET_TICKS) {
 			/* Carriers that are busy now may become idle: shrink again when quiet. */
 			shrunk &= quiet != 0;
+			rest = fz_timespec(monitor.next_look - now);
+			sleep_for(&rest);
 			continue;
 		}
 		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
-		if (!look_at_all())
+		if (!look_at_all(now))
 			sleep_for(shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
 		shrunk = fz_carrier_shrink() == 0;
