@@ -42,7 +42,8 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	__pthread_unregister_cancel(&here);
 }
 
-int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
+int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			  unsigned long *ret_handle)
 {
 	struct fz_fiber *self = fz_self();
 	uint64_t all = FZ_SIGNALS_ALL, old;
@@ -68,6 +69,8 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 		fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	pthread_attr_destroy(&attr);
+	if (!err && ret_handle)
+		*ret_handle = thread;
 	return -err;
 }
 

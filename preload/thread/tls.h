@@ -16,6 +16,7 @@ bool fz_tls_init(const char **ret_why);
 void fz_host_run_destructors(void);
 void fz_host_reset_thread_state(void);
 void fz_host_run_thread(void *(*start)(void *), void *arg, void **result);
-int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg);
+int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			  unsigned long *ret_handle);
 
 #endif

@@ -98,6 +98,11 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		}
 		if (*ret_fiber)
 			return 0;
+		/* Their kernel threads count against the limit as long as they have not ended. */
+		if (err == -EAGAIN && fz_sched_await_birth()) {
+			tries++;
+			continue;
+		}
 		if (err != -EAGAIN || tries == 1)
 			break;
 		fz_carrier_make_room();

@@ -322,7 +322,7 @@ static bool look_at_all(fz_nsec now)
 			stuck = true;
 		}
 	}
-	if (stuck || fz_runq_length(&fz_sched.global))
+	if (stuck || fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births))
 		fz_sched_kick();
 	return in_use;
 }

@@ -589,12 +589,14 @@ Test(sched, knows_its_descriptors)
 	nap(FZ_MSEC);
 }
 
-static int (*create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+static int (*create)(void *stack, size_t size, void *(*fn)(void *), void *arg,
+		     unsigned long *ret_handle);
 static int creations_left;
 
-static int create_few(void *stack, size_t size, void *(*fn)(void *), void *arg)
+static int create_few(void *stack, size_t size, void *(*fn)(void *), void *arg,
+		      unsigned long *ret_handle)
 {
-	return creations_left-- > 0 ? create(stack, size, fn, arg) : -EAGAIN;
+	return creations_left-- > 0 ? create(stack, size, fn, arg, ret_handle) : -EAGAIN;
 }
 
 /* Whichever kernel thread is one too many: nothing has changed, and later it may go. */
