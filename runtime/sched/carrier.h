@@ -147,6 +147,9 @@ struct fz_carrier *fz_carrier_by_tid(int tid);
 
 uint32_t fz_carrier_count(void);
 
+/* Carriers that are not on the idle list: they run a fiber, or wait in the kernel.  A hint. */
+uint32_t fz_carrier_working(void);
+
 /* Any thread. */
 void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg);
 

@@ -207,6 +207,16 @@ bool fz_carrier_has_spare(void)
 	return spare;
 }
 
+uint32_t fz_carrier_working(void)
+{
+	uint32_t n;
+
+	fz_lock_acquire(&idle.lock);
+	n = fz_carrier_count() - idle.count;
+	fz_lock_release(&idle.lock);
+	return n;
+}
+
 int fz_carrier_keep_spare(void)
 {
 	if (fz_carrier_has_spare())

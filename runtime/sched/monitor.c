@@ -17,7 +17,8 @@ enum {
 	TICK_US = 1000,
 	SHRINK_TICKS = 1000,	/* between calls of fz_carrier_shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
+	FAIR_TICKS = 10,	/* that a busy fiber keeps its processor in any case */
+	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
 	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
 	/*
 	 * Ticks without any CPU time after which a carrier counts as blocked.  A carrier that
@@ -31,13 +32,15 @@ enum {
 	LACKING_TICKS = 20,
 	/* Looks one after the other that find a carrier at half a tick of CPU time or more. */
 	CPU_BOUND_TICKS = 2,
+	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
 /* What the monitor saw of a processor at its last look. */
 struct look {
-	uintptr_t owner;
+	_Alignas(FZ_CACHE_LINE) uintptr_t owner;
 	uint32_t entries, switches, calls;
 	uint64_t cpu_time;	/* of the carrier, ns; 0: not read */
+	bool computed;		/* the carrier has been seen to use the CPU since its last entry */
 	/* Ticks one after the other: same entries, same switches, no CPU time, work waiting. */
 	uint32_t same_entry, same_switch, idle, waiting;
 };
@@ -159,6 +162,12 @@ static void look_whether_cancelled(void)
 	}
 }
 
+static uintptr_t owner_of(struct fz_processor *p)
+{
+	/* seq_cst: pairs with every change of owner. */
+	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
+}
+
 static struct fz_carrier *carrier_of(uintptr_t owner)
 {
 	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
@@ -211,35 +220,68 @@ static void look_for_carriers(void)
 }
 
 /*
- * The carrier, which has not entered the runtime since the last look, sits in a call that the
+ * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
+ * behind them?  A carrier goes on without a processor if its fiber computes while the monitor takes
+ * the processor.
+ */
+static bool is_crowded(void)
+{
+	uint32_t without = fz_carrier_working();
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		const uintptr_t owner = owner_of(&fz_sched.processors[i]);
+
+		without -= carrier_of(owner) &&
+			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
+	}
+	/* A change between the two looks may make it negative. */
+	return (int32_t)without >= (int32_t)fz_sched.count;
+}
+
+/*
+ * The carrier of p, which has not entered the runtime since the last look, sits in a call that the
  * library does not see, or is CPU-bound for too long.  before: its CPU time at that look, ns.
  */
-static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_carrier *c,
-			uint64_t before, bool work)
+static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t before, bool work)
 {
 	look->waiting = work ? look->waiting + 1 : 0;
-	look->cpu_time = fz_cputime_of_tid(c->tid);
 	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
 		return false;
 	/* Requests in flight need a carrier that receives their completions. */
 	if (!work && !fz_backend_in_flight(&p->backend))
 		return false;
-	return look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
-	       look->same_entry >= FAIR_TICKS;
+	return look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS ||
+	       look->waiting >= (is_crowded() ? 1 : WAITING_TICKS);
+}
+
+/*
+ * Let other fibers run on a processor that has stopped.  Where it is crowded the fiber is
+ * interrupted instead, once it has computed.
+ */
+static void let_others_run(struct fz_processor *p, const struct look *look)
+{
+	struct fz_carrier *c = carrier_of(look->owner);
+	/* relaxed: if the carrier switches meanwhile, the next look sees it. */
+	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
+
+	/* A handler's frame takes up to 4 KB of the stack. */
+	if (look->same_entry >= FAIR_TICKS || f->mem.stack_size < LARGE_STACK || !is_crowded())
+		take(p, look->owner);
+	else if (look->computed)
+		fz_signal_preempt(c);
 }
 
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
-	/* seq_cst: pairs with every change of owner. */
-	uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+	uintptr_t owner = owner_of(p);
 	enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
 	/* relaxed: samples. */
 	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
 	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
-	bool work, same = look->entries == entries && look->owner == owner;
-	uint64_t before = look->cpu_time;
+	bool work, computes, same = look->entries == entries && look->owner == owner;
+	uint64_t before = look->owner == owner ? look->cpu_time : 0;
 
 	look->same_entry = same ? look->same_entry + 1 : 0;
 	look->same_switch = look->switches == switches ? look->same_switch + 1 : 0;
@@ -269,18 +311,23 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	}
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
+	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
+	/* Else the kernel runs others first, or the carrier sits in a call. */
+	computes = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
+	look->computed = computes || (same && look->computed);
 	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
-	fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
-						    memory_order_relaxed));
-	if (work && look->same_switch >= FAIR_TICKS)
+	if (computes)
+		fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
+							    memory_order_relaxed));
+	if (work && look->same_switch >= YIELD_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	if (!same) {
 		look->idle = look->waiting = 0;
 		return true;
 	}
-	if (has_stopped(p, look, carrier_of(owner), before,
-			work || fz_backend_has_arrivals(&p->backend)))
-		take(p, owner);
+	if (!has_stopped(p, look, before, work || fz_backend_has_arrivals(&p->backend)))
+		return true;
+	let_others_run(p, look);
 	return true;
 }
 
@@ -294,7 +341,7 @@ static bool provide_carrier(void)
 	/* Announced processors come first: they may have requests in flight. */
 	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
-		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+		uintptr_t owner = owner_of(p);
 
 		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
 			continue;
