@@ -54,6 +54,7 @@ static struct {
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
 	fz_nsec next_look;		/* when the tick is over */
+	uint32_t cpus;			/* that there are for processors; the monitor alone uses it */
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
 
@@ -219,6 +220,17 @@ static void look_for_carriers(void)
 		fz_carrier_each(preempt_if_cpu_bound, NULL);
 }
 
+static uint32_t count_cpus(void)
+{
+	uint64_t set[128];
+	long size = fz_syscall3(__NR_sched_getaffinity, 0, sizeof(set), (long)set);
+	uint32_t n = 0;
+
+	for (long i = 0; i < size / (long)sizeof(set[0]); i++)
+		n += (uint32_t)__builtin_popcountll(set[i]);
+	return n && n < fz_sched.count ? n : fz_sched.count;
+}
+
 /*
  * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
  * behind them?  A carrier goes on without a processor if its fiber computes while the monitor takes
@@ -235,7 +247,7 @@ static bool is_crowded(void)
 			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
 	}
 	/* A change between the two looks may make it negative. */
-	return (int32_t)without >= (int32_t)fz_sched.count;
+	return (int32_t)without >= (int32_t)monitor.cpus;
 }
 
 /*
@@ -402,6 +414,7 @@ void fz_monitor_run(void)
 	bool shrunk = false;
 
 	monitor.tcb = self->tcb;
+	monitor.cpus = count_cpus();
 	/* fz_host.thread_create() starts a thread with all signals blocked. */
 	monitor.mask = FZ_SIGNALS_ALL;
 	for (;;) {
