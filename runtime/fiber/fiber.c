@@ -11,6 +11,7 @@
 #include "runtime/fiber/pool.h"
 #include "runtime/fiber/registry.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/birth.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
@@ -166,7 +167,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 			      memory_order_release);
 	fz_registry_add(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
-	fz_sched_start_fiber(f);
+	fz_birth_begin(f);
 	/* A program that makes a thread wants two threads to run at a time. */
 	fz_sched_kick();
 	fz_leave_runtime(self);

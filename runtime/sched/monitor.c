@@ -18,6 +18,7 @@ enum {
 	SHRINK_TICKS = 1000,	/* between calls of fz_carrier_shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
 	FAIR_TICKS = 10,	/* that a busy fiber keeps its processor in any case */
+	ASKED_TICKS = 100,	/* that it may, if it has been asked to let others run */
 	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
 	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
 	/*
@@ -54,7 +55,6 @@ static struct {
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
 	fz_nsec next_look;		/* when the tick is over */
-	uint32_t cpus;			/* that there are for processors; the monitor alone uses it */
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
 
@@ -220,36 +220,6 @@ static void look_for_carriers(void)
 		fz_carrier_each(preempt_if_cpu_bound, NULL);
 }
 
-static uint32_t count_cpus(void)
-{
-	uint64_t set[128];
-	long size = fz_syscall3(__NR_sched_getaffinity, 0, sizeof(set), (long)set);
-	uint32_t n = 0;
-
-	for (long i = 0; i < size / (long)sizeof(set[0]); i++)
-		n += (uint32_t)__builtin_popcountll(set[i]);
-	return n && n < fz_sched.count ? n : fz_sched.count;
-}
-
-/*
- * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
- * behind them?  A carrier goes on without a processor if its fiber computes while the monitor takes
- * the processor.
- */
-static bool is_crowded(void)
-{
-	uint32_t without = fz_carrier_working();
-
-	for (uint32_t i = 0; i < fz_sched.count; i++) {
-		const uintptr_t owner = owner_of(&fz_sched.processors[i]);
-
-		without -= carrier_of(owner) &&
-			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
-	}
-	/* A change between the two looks may make it negative. */
-	return (int32_t)without >= (int32_t)monitor.cpus;
-}
-
 /*
  * The carrier of p, which has not entered the runtime since the last look, sits in a call that the
  * library does not see, or is CPU-bound for too long.  before: its CPU time at that look, ns.
@@ -264,7 +234,7 @@ static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t befo
 	if (!work && !fz_backend_in_flight(&p->backend))
 		return false;
 	return look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS ||
-	       look->waiting >= (is_crowded() ? 1 : WAITING_TICKS);
+	       look->waiting >= (fz_carrier_is_crowded() ? 1 : WAITING_TICKS);
 }
 
 /*
@@ -277,8 +247,12 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 	/* relaxed: if the carrier switches meanwhile, the next look sees it. */
 	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
 
+	/* relaxed: a hint.  While the signal is on its way, the carrier waits for its CPU. */
+	const bool asked = atomic_load_explicit(&c->preempted, memory_order_relaxed);
+
 	/* A handler's frame takes up to 4 KB of the stack. */
-	if (look->same_entry >= FAIR_TICKS || f->mem.stack_size < LARGE_STACK || !is_crowded())
+	if (look->same_entry >= (asked ? ASKED_TICKS : FAIR_TICKS) ||
+	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded())
 		take(p, look->owner);
 	else if (look->computed)
 		fz_signal_preempt(c);
@@ -414,7 +388,6 @@ void fz_monitor_run(void)
 	bool shrunk = false;
 
 	monitor.tcb = self->tcb;
-	monitor.cpus = count_cpus();
 	/* fz_host.thread_create() starts a thread with all signals blocked. */
 	monitor.mask = FZ_SIGNALS_ALL;
 	for (;;) {

@@ -2,8 +2,8 @@
 #include "runtime/sched/sched_internal.h"
 
 #include "runtime/base/time.h"
-#include "runtime/fiber/adopt.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
@@ -90,41 +90,6 @@ static struct fz_fiber *steal_slot(struct fz_processor *p)
 	return NULL;
 }
 
-/* One of the first new fibers whose own kernel thread has ended, or NULL. */
-static struct fz_fiber *pop_birth(void)
-{
-	enum { TRIES = 8 };
-	struct fz_runq *const q = &fz_sched.births;
-	struct fz_fiber *before = NULL, *f;
-
-	/* relaxed: as in fz_runq_pop(). */
-	if (FZ_LIKELY(atomic_load_explicit(&q->length, memory_order_relaxed) == 0))
-		return NULL;
-	fz_lock_acquire(&q->lock);
-	f = q->head;
-	for (int tries = 1; f && !fz_adopt_is_over(f); tries++) {
-		before = f;
-		f = tries < TRIES ? f->next : NULL;
-	}
-	if (f)
-		fz_runq_remove_after(q, before);
-	fz_lock_release(&q->lock);
-	return f;
-}
-
-bool fz_sched_await_birth(void)
-{
-	const struct __kernel_timespec most = fz_timespec(FZ_MSEC);
-	struct fz_fiber *f;
-
-	fz_lock_acquire(&fz_sched.births.lock);
-	f = fz_sched.births.head;
-	fz_lock_release(&fz_sched.births.lock);
-	if (f)
-		fz_adopt_await(f, &most);
-	return f != NULL;
-}
-
 /*
  * Pick a fiber that may be starving: new, in the global queue, CPU-bound, or overtaken through
  * the slot.
@@ -138,7 +103,7 @@ static struct fz_fiber *pick_in_turn(struct fz_processor *p)
 		reap(p, REAP_MOST);
 	fz_runq_empty_slot(&p->runq);
 	p->next_streak = SLOT_STREAK;
-	if (p->turns / 2 % 2 && ((f = pop_birth()) || (f = fz_runq_pop(&fz_sched.global))))
+	if (p->turns / 2 % 2 && ((f = fz_birth_pop()) || (f = fz_runq_pop(&fz_sched.global))))
 		return f;
 	return fz_runq_pop_cpu_bound(&p->runq);
 }
@@ -211,7 +176,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	/* CPU-bound fibers are behind all others, whichever queue those are in. */
 	if (fz_runq_brief(&p->runq) <= 0 &&
 	    ((fz_runq_brief(&fz_sched.global) > 0 && (f = fz_runq_pop(&fz_sched.global))) ||
-	     (f = pop_birth())))
+	     (f = fz_birth_pop())))
 		return f;
 	f = fz_runq_pop(&p->runq);
 	if (!f)
@@ -251,14 +216,6 @@ void fz_sched_ready(struct fz_fiber *fiber)
 	/* A fiber in the slot is for this carrier; fibers in the queue can be shared. */
 	if (fz_sched.count > 1 && fz_runq_length(&p->runq))
 		fz_sched_kick();
-}
-
-void fz_sched_start_fiber(struct fz_fiber *fiber)
-{
-	if (fz_adopt_is_over(fiber))
-		fz_sched_ready(fiber);
-	else
-		fz_runq_push(&fz_sched.births, fiber);
 }
 
 /* ---- switching ---------------------------------------------------------- */
@@ -475,6 +432,6 @@ void fz_sched_run_carrier(struct fz_carrier *c)
 		}
 		if (fz_backend_queued(&p->backend))
 			fz_backend_submit(&p->backend);
-		fz_sched_await_birth();
+		fz_birth_await();
 	}
 }

@@ -78,7 +78,7 @@ struct fz_sched {
 	uint32_t count;
 	_Atomic bool started;
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
-	struct fz_runq births;		/* new fibers; see fz_sched_start_fiber() */
+	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */
 	/*
 	 * Cycles of fz_cycles() between two looks at the ring of a busy processor; 0: not known.
 	 * Written by the monitor.
@@ -117,19 +117,6 @@ bool fz_sched_has_company(const struct fz_fiber *self);
 
 /* Make a fiber runnable.  Any thread in the runtime. */
 void fz_sched_ready(struct fz_fiber *fiber);
-
-/*
- * fz_sched_ready() for a fiber that begins a life.  If its own kernel thread has yet to end
- * (fz_adopt_is_over()), it waits in a queue of its own: nobody but a carrier that has nothing
- * else to do waits for that.
- */
-void fz_sched_start_fiber(struct fz_fiber *fiber);
-
-/*
- * If the first of the new fibers has its own kernel thread yet, wait until that has ended, for at
- * most 1 ms; blocks the calling kernel thread.  Returns false if there is no new fiber.
- */
-bool fz_sched_await_birth(void);
 
 /* Park the calling fiber, whose wait is armed.  In the runtime. */
 void fz_sched_park(struct fz_fiber *self);
