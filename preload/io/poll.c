@@ -209,6 +209,8 @@ static int epoll_announced(struct fz_fiber *self, enum epoll_call call, int fd,
 static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_pin *pin,
 			struct epoll_event *events, int max, fz_nsec deadline)
 {
+	if (deadline == 0)
+		fz_io_take_turns(self);
 	for (;;) {
 		int ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);
 

@@ -99,7 +99,8 @@ void fz_host_threads_end(uint64_t old)
 	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
+int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			  unsigned long *ret_handle)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -119,6 +120,8 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 		fz_host_threads_end(old);
 	}
 	pthread_attr_destroy(&attr);
+	if (!err && ret_handle)
+		*ret_handle = thread;
 	return -err;
 }
 

@@ -18,6 +18,7 @@ void fz_host_reset_thread_state(void);
 void fz_host_run_thread(void *(*start)(void *), void *arg, void **result);
 uint64_t fz_host_threads_begin(void);
 void fz_host_threads_end(uint64_t mask);
-int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg);
+int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			  unsigned long *ret_handle);
 
 #endif

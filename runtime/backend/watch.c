@@ -156,15 +156,27 @@ static struct fz_watch *next_in(int fd, const struct fz_watch *w)
 	return w->next == head_of(fd) ? NULL : w->next;
 }
 
+static int arm(struct fz_epoll *e, int fd, uint32_t events)
+{
+	long err;
+
+	do {
+		err = fz_epoll_control(e, EPOLL_CTL_MOD, fd, events | EPOLLONESHOT);
+		if (err == -ENOENT)
+			err = fz_epoll_control(e, EPOLL_CTL_ADD, fd, events | EPOLLONESHOT);
+		/* EEXIST: another thread has closed fd and opened it again in between. */
+	} while (err == -EEXIST);
+	return (int)err;
+}
+
 /*
  * Arm fd on e for one event: for each watch on e that has not fired yet.  Leave out watches that
  * want any of `served`: the fiber that was woken for those events arms for them when it is done.
  */
 static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 {
-	uint32_t events = EPOLLONESHOT;
+	uint32_t events = 0;
 	bool wanted = false;
-	long err;
 
 	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
 		if (w->on != e || w->fired || (w->events & served))
@@ -172,15 +184,28 @@ static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 		events |= w->events;
 		wanted = true;
 	}
-	if (!wanted)
-		return 0;
-	do {
-		err = fz_epoll_control(e, EPOLL_CTL_MOD, fd, events);
-		if (err == -ENOENT)
-			err = fz_epoll_control(e, EPOLL_CTL_ADD, fd, events);
-		/* EEXIST: another thread has closed fd and opened it again in between. */
-	} while (err == -EEXIST);
-	return (int)err;
+	return wanted ? arm(e, fd, events) : 0;
+}
+
+/*
+ * Arm for a watch that was just linked, and for those before it.  With thousands of threads at one
+ * descriptor nobody may go through all of them for each: the last watch before w knows.
+ */
+static int arm_first(struct fz_epoll *e, int fd, struct fz_watch *w)
+{
+	enum { TRIES = 8 };
+	struct fz_watch *last = w->prev;
+
+	for (int tries = 0; tries < TRIES && last != w; tries++, last = last->prev) {
+		if (last->on != e || last->fired)
+			continue;
+		w->armed |= last->armed;
+		return arm(e, fd, w->armed);
+	}
+	for (last = w->prev; last != w; last = last->prev)
+		if (last->on == e && !last->fired)
+			w->armed |= last->events;
+	return arm(e, fd, w->armed);
 }
 
 static void wake_all_locked(int fd)
@@ -226,7 +251,8 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	 * kernel, asked next, finds the descriptor closed.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	err = arm_locked(e, fd, 0);
+	w->armed = w->events;
+	err = arm_first(e, fd, w);
 	if (err)
 		unlink_locked(fd, w);
 	fz_lock_release(lock_of(fd));

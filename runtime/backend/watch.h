@@ -30,6 +30,8 @@ struct fz_watch {
 	_Atomic int fd;
 	bool linked;			/* written by the fiber only */
 	uint32_t events;		/* POLL*, which are EPOLL* */
+	/* its events, and at least those of earlier watches of fd on the instance, unless fired */
+	uint32_t armed;
 	/* an event need wake only one of the watches that want it */
 	bool exclusive;
 	/* the shot was for this watch; its fiber must arm for the others */

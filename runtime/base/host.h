@@ -17,9 +17,10 @@ struct fz_host {
 	/*
 	 * Make a detached kernel thread with libc's structures, all signals blocked
 	 * from its first instruction.  stack NULL: libc chooses the stack.
-	 * Returns 0 or -errno.
+	 * Returns 0 or -errno.  *ret_handle, if asked for, is its pthread_t.
 	 */
-	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			     unsigned long *ret_handle);
 
 	/*
 	 * Around the birth or the end of a thread that libc knows, on a kernel thread that waits for

@@ -11,13 +11,6 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 
-/* On the stack of fz_adopt_context(), which returns as soon as it has seen published. */
-struct order {
-	fz_context_body *body;
-	struct fz_fiber *fiber;
-	_Atomic uint32_t published;
-};
-
 /* Exported by glibc 2.35 and newer. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -62,20 +55,23 @@ void fz_adopt_cut_signals(uintptr_t tcb)
 
 static void *adopted(void *arg)
 {
-	struct order *order = arg;
 	struct fz_fiber *self = fz_self();
-	fz_context_body *body = order->body;
+	fz_context_body *body = (fz_context_body *)(uintptr_t)arg;
+	const uintptr_t tcb = fz_tcb_get();
 	size_t list_size;
 
-	self->tcb = fz_tcb_get();
+	/* The creator writes the other fields meanwhile. */
 	fz_syscall3(__NR_get_robust_list, 0, (long)&self->thread.robust_list, (long)&list_size);
 	fz_syscall1(__NR_set_tid_address, 0);
 	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
 	fz_adopt_cut_rseq();
-	fz_adopt_cut_signals(self->tcb);
-	order->fiber = self;
-	fz_adopt(&self->sp, &order->published);
-	/* A carrier runs this context now, and order does not exist any more. */
+	fz_adopt_cut_signals(tcb);
+	/* relaxed: fz_adopt() publishes it.  The thread may be cancelled already: clear this bit only. */
+	atomic_fetch_and_explicit(fz_tcb_cancelhandling(tcb), ~FZ_CANCEL_EXITING,
+				  memory_order_relaxed);
+	/* Its context is in the runtime from here on. */
+	fz_adopt(&self->sp, &self->in_runtime);
+	/* A carrier runs this context now. */
 	body(self);
 	return NULL;
 }
@@ -83,16 +79,14 @@ static void *adopted(void *arg)
 int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber)
 {
-	struct order order = { .body = body };
+	unsigned long handle = 0;
 	int err = FZ_FAULT(thread_fiber) ? -EAGAIN :
-		fz_host.thread_create(stack, size, adopted, &order);
+		fz_host.thread_create(stack, size, adopted, (void *)(uintptr_t)body, &handle);
 
 	if (err)
 		return err;
-	/* acquire: pairs with the release in fz_adopt(). */
-	while (!atomic_load_explicit(&order.published, memory_order_acquire))
-		fz_sys_futex_wait(&order.published, 0, NULL);
-	*ret_fiber = order.fiber;
+	*ret_fiber = fz_fiber_of_handle(handle);
+	(*ret_fiber)->tcb = fz_tcb_of(*ret_fiber);
 	return 0;
 }
 
@@ -131,4 +125,11 @@ int fz_adopt_end(struct fz_fiber *f)
 			fz_syscall4(__NR_futex, (long)&runs, FUTEX_WAIT, 1, 0);
 	fz_host.threads_end(mask);
 	return tid < 0 ? (int)tid : 0;
+}
+
+void fz_adopt_await(struct fz_fiber *f, const struct __kernel_timespec *timeout)
+{
+	while (!fz_adopt_is_over(f))
+		if (fz_sys_futex_wait(&f->in_runtime, 0, timeout) == -ETIMEDOUT)
+			break;
 }

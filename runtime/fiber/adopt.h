@@ -19,11 +19,24 @@
 typedef void fz_context_body(struct fz_fiber *self);
 
 /*
- * Make a context on this stack, which comes from fz_stack_alloc().  Blocks the calling kernel
- * thread for 20-100 us.  Any thread, outside the runtime.  Returns 0 or -errno.
+ * Make a context on this stack, which comes from fz_stack_alloc().  Takes 20 us.  Any thread,
+ * outside the runtime.  Returns 0 or -errno.
+ *
+ * *ret_fiber has its TLS and its handle.  It may be entered, and fz_fiber.sp be read, once
+ * fz_adopt_is_over(): its kernel thread has ended then, or is about to.  That takes 20 us, too,
+ * and as long as the kernel runs other threads first.  fz_adopt_await() waits for it, at most
+ * until `timeout` if that is not NULL, and blocks the calling kernel thread.
  */
 int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber);
+
+static inline bool fz_adopt_is_over(const struct fz_fiber *f)
+{
+	/* acquire: pairs with the release in fz_adopt(). */
+	return atomic_load_explicit(&f->in_runtime, memory_order_acquire);
+}
+
+void fz_adopt_await(struct fz_fiber *f, const struct __kernel_timespec *timeout);
 
 /*
  * The reverse, for a fiber between two lives that nobody else can reach: libc ends the thread that

@@ -11,6 +11,7 @@
 #include "runtime/fiber/pool.h"
 #include "runtime/fiber/registry.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/birth.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
@@ -90,6 +91,8 @@ void fz_fiber_wire(struct fz_fiber *self)
 static void live(struct fz_fiber *self)
 {
 	fz_sched_arrived(self);
+	/* relaxed: only the thread itself compares its tid. */
+	atomic_store_explicit(fz_tcb_tid(self->tcb), self->thread.tid, memory_order_relaxed);
 	for (;;) {
 		fz_leave_runtime(self);
 		if (self->thread.recycled)
@@ -157,13 +160,15 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else
 		__builtin_memcpy(f->thread.name, self->thread.name, sizeof(f->thread.name));
-	/* relaxed, here and below: fz_sched_ready() publishes the fiber. */
-	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
 	f->thread.tid = fz_registry_new_tid(fz_processor_or_none(self));
-	atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
-	fz_frame_inherit_fenv(f->sp);
-	/* A request that came too late for the last life is not for this one. */
-	atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
+	/* In the first life its own kernel thread does this, and inherits the creator's fenv. */
+	if (f->thread.recycled) {
+		/* relaxed, here and below: fz_sched_ready() publishes the fiber. */
+		atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
+		fz_frame_inherit_fenv(f->sp);
+		/* A request that came too late for the last life is not for this one. */
+		atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
+	}
 	atomic_store_explicit(&f->cancel.sent, false, memory_order_relaxed);
 	atomic_store_explicit(&f->cancel.seen, false, memory_order_relaxed);
 	/* release: set before any other thread can hold the handle. */
@@ -171,10 +176,9 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 			      memory_order_release);
 	fz_registry_add(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
-	fz_sched_ready(f);
+	fz_birth_begin(f);
 	/* A program that makes a thread wants two threads to run at a time. */
-	if (fz_sched.count > 1)
-		fz_sched_kick();
+	fz_sched_kick();
 	fz_leave_runtime(self);
 	return 0;
 }

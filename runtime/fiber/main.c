@@ -32,7 +32,11 @@ int fz_fiber_prepare_main(struct fz_fiber **ret_context)
 
 	if (!err)
 		err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
-	return err ? err : fz_adopt_context(stack, size, carry_main, ret_context);
+	if (!err)
+		err = fz_adopt_context(stack, size, carry_main, ret_context);
+	if (!err)
+		fz_adopt_await(*ret_context, NULL);
+	return err;
 }
 
 void fz_fiber_adopt_main(struct fz_fiber *context)

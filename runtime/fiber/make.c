@@ -10,6 +10,7 @@
 #include "runtime/fiber/pool.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -98,6 +99,11 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		}
 		if (*ret_fiber)
 			return 0;
+		/* Their kernel threads count against the limit as long as they have not ended. */
+		if (err == -EAGAIN && fz_birth_await()) {
+			tries++;
+			continue;
+		}
 		if (err != -EAGAIN || tries == 1)
 			break;
 		fz_carrier_make_room();

@@ -148,9 +148,9 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 		return -EBADF;
 	if (nonblocking < 0)
 		return fz_io_real_transfer(self, fd, c, false);
+	fz_io_take_turns(self);
 	if (nonblocking)
 		return fz_io_make(c->own);
-	fz_io_take_turns(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
 		return fz_io_pipe_read(self, fd, info, c);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)

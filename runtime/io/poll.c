@@ -29,6 +29,8 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	int ret;
 
 	fz_io_test_cancel(self);
+	if (deadline == 0)
+		fz_io_take_turns(self);
 	ret = n ? fz_io_poll_now(__NR_ppoll, fds, n) : 0;
 	if (ret != 0)
 		return ret;
@@ -51,6 +53,8 @@ int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t 
 	int ret;
 
 	fz_io_test_cancel(self);
+	if (deadline == 0)
+		fz_io_take_turns(self);
 	/* The kernel also checks the pointer, the count and the descriptors. */
 	ret = fz_io_poll_now(number, fds, n);
 	if (ret != 0 || deadline == 0)

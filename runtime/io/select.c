@@ -193,6 +193,8 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 
 	fz_io_test_cancel(self);
 	set_up(&s, n, sets);
+	if (deadline == 0)
+		fz_io_take_turns(self);
 	if (deadline == 0 || n < 0)
 		return (int)select_now(&s);
 	if (s.words > MAX_WORDS)

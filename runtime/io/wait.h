@@ -19,8 +19,9 @@ struct pollfd;
 void fz_io_test_cancel(struct fz_fiber *self);
 
 /*
- * Call it before a read.  Every 64th time, other fibers run first: those whose requests the kernel
- * completes only when it is entered would starve behind a fiber whose reads always find something.
+ * Call it before a read, and before a poll that does not wait.  Every 64th time, other fibers run
+ * first: those whose requests the kernel completes only when it is entered would starve behind a
+ * fiber whose calls never wait.
  */
 void fz_io_take_turns(struct fz_fiber *self);
 

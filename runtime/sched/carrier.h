@@ -151,6 +151,13 @@ struct fz_carrier *fz_carrier_by_tid(int tid);
 
 uint32_t fz_carrier_count(void);
 
+/*
+ * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
+ * behind them?  A carrier goes on without a processor if its fiber computes while the monitor takes
+ * the processor.  A hint; any thread.
+ */
+bool fz_carrier_is_crowded(void);
+
 /* Any thread. */
 void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg);
 

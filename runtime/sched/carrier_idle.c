@@ -230,6 +230,35 @@ bool fz_carrier_has_spare(void)
 	return spare;
 }
 
+/* CPUs that there are for processors. */
+static uint32_t count_cpus(void)
+{
+	uint64_t set[128];
+	long size = fz_syscall3(__NR_sched_getaffinity, 0, sizeof(set), (long)set);
+	uint32_t n = 0;
+
+	for (long i = 0; i < size / (long)sizeof(set[0]); i++)
+		n += (uint32_t)__builtin_popcountll(set[i]);
+	return n && n < fz_sched.count ? n : fz_sched.count;
+}
+
+bool fz_carrier_is_crowded(void)
+{
+	uint32_t without;
+
+	fz_lock_acquire(&idle.lock);
+	without = fz_carrier_count() - idle.count;
+	fz_lock_release(&idle.lock);
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		const uintptr_t owner = owner_load(&fz_sched.processors[i]);
+
+		without -= owner & ~(uintptr_t)FZ_OWNER_STATE_MASK &&
+			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
+	}
+	/* A change between the two looks may make it negative. */
+	return (int32_t)without >= (int32_t)count_cpus();
+}
+
 int fz_carrier_keep_spare(void)
 {
 	if (fz_carrier_has_spare())

@@ -164,7 +164,7 @@ int fz_carrier_start(void)
 	fz_allow_handlers(nested);
 	if (!err)
 		err = FZ_FAULT(thread_carrier) ? -EAGAIN :
-			fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread, &birth);
+			fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread, &birth, NULL);
 	if (err) {
 		if (birth.again) {
 			nested = fz_bar_handlers();

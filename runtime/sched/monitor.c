@@ -18,7 +18,9 @@ enum {
 	TICK_US = 1000,
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
+	FAIR_TICKS = 10,	/* that a busy fiber keeps its processor in any case */
+	ASKED_TICKS = 100,	/* that it may, if it has been asked to let others run */
+	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
 	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
 	/*
 	 * Ticks without any CPU time after which a carrier counts as blocked.  A carrier that
@@ -32,13 +34,15 @@ enum {
 	LACKING_TICKS = 20,
 	/* Looks one after the other that find a carrier at half a tick of CPU time or more. */
 	CPU_BOUND_TICKS = 2,
+	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
 /* What the monitor saw of a processor at its last look. */
 struct look {
-	uintptr_t owner;
+	_Alignas(FZ_CACHE_LINE) uintptr_t owner;
 	uint32_t entries, switches, calls;
 	uint64_t cpu_time;	/* of the carrier, ns; 0: not read */
+	bool computed;		/* the carrier has been seen to use the CPU since its last entry */
 	/* Ticks one after the other: same entries, same switches, no CPU time, work waiting. */
 	uint32_t same_entry, same_switch, idle, waiting;
 };
@@ -51,9 +55,9 @@ static struct {
 	_Atomic uint32_t wakeup;	/* futex; 1: a poke that the monitor has not seen yet */
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
+	fz_nsec next_look;		/* when the tick is over */
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
-	fz_nsec lacking_looked;		/* when look_for_carriers() looked last */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -80,8 +84,9 @@ void fz_monitor_note_activity(void)
 
 void fz_monitor_want_carrier(void)
 {
-	atomic_store_explicit(&monitor.want_carrier, true, memory_order_release);
-	fz_monitor_poke();
+	/* If it was set, the monitor looks again at its next tick, or when the spawner pokes it. */
+	if (!atomic_exchange_explicit(&monitor.want_carrier, true, memory_order_acq_rel))
+		fz_monitor_poke();
 }
 
 void fz_monitor_update_mask(void)
@@ -159,6 +164,12 @@ static void look_whether_cancelled(void)
 	}
 }
 
+static uintptr_t owner_of(struct fz_processor *p)
+{
+	/* seq_cst: pairs with every change of owner. */
+	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
+}
+
 static struct fz_carrier *carrier_of(uintptr_t owner)
 {
 	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
@@ -202,15 +213,8 @@ static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
 /* If carriers are lacking for long, preempt CPU-bound ones, with a processor or without. */
 static void look_for_carriers(void)
 {
-	fz_nsec now;
-
 	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
 		return;
-	/* A poke wakes the monitor before the tick is over: count whole ticks only. */
-	now = fz_now();
-	if (now < monitor.lacking_looked + TICK_US * FZ_USEC)
-		return;
-	monitor.lacking_looked = now;
 	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
 	monitor.lacked = false;
 	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
@@ -218,35 +222,53 @@ static void look_for_carriers(void)
 }
 
 /*
- * The carrier, which has not entered the runtime since the last look, sits in a call that the
+ * The carrier of p, which has not entered the runtime since the last look, sits in a call that the
  * library does not see, or is CPU-bound for too long.  before: its CPU time at that look, ns.
  */
-static bool has_stopped(struct fz_processor *p, struct look *look, struct fz_carrier *c,
-			uint64_t before, bool work)
+static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t before, bool work)
 {
 	look->waiting = work ? look->waiting + 1 : 0;
-	look->cpu_time = fz_cputime_of_tid(c->tid);
 	look->idle = before && look->cpu_time == before ? look->idle + 1 : 0;
 	if (!work && look->same_entry < 2 * FAIR_TICKS)
 		return false;
 	/* Requests in flight need a carrier that receives their completions. */
 	if (!work && !fz_backend_in_flight(&p->backend))
 		return false;
-	return look->idle >= BLOCKED_TICKS || look->waiting >= WAITING_TICKS ||
-	       look->same_entry >= FAIR_TICKS;
+	return look->idle >= BLOCKED_TICKS || look->same_entry >= FAIR_TICKS ||
+	       look->waiting >= (fz_carrier_is_crowded() ? 1 : WAITING_TICKS);
+}
+
+/*
+ * Let other fibers run on a processor that has stopped.  Where it is crowded the fiber is
+ * interrupted instead, once it has computed.
+ */
+static void let_others_run(struct fz_processor *p, const struct look *look)
+{
+	struct fz_carrier *c = carrier_of(look->owner);
+	/* relaxed: if the carrier switches meanwhile, the next look sees it. */
+	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
+
+	/* relaxed: a hint.  While the signal is on its way, the carrier waits for its CPU. */
+	const bool asked = atomic_load_explicit(&c->preempted, memory_order_relaxed);
+
+	/* A handler's frame takes up to 4 KB of the stack. */
+	if (look->same_entry >= (asked ? ASKED_TICKS : FAIR_TICKS) ||
+	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded())
+		take(p, look->owner);
+	else if (look->computed)
+		fz_signal_preempt(c);
 }
 
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
-	/* seq_cst: pairs with every change of owner. */
-	uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+	uintptr_t owner = owner_of(p);
 	enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
 	/* relaxed: samples. */
 	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
 	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
-	bool work, same = look->entries == entries && look->owner == owner;
-	uint64_t before = look->cpu_time;
+	bool work, computes, same = look->entries == entries && look->owner == owner;
+	uint64_t before = look->owner == owner ? look->cpu_time : 0;
 
 	look->same_entry = same ? look->same_entry + 1 : 0;
 	look->same_switch = look->switches == switches ? look->same_switch + 1 : 0;
@@ -276,18 +298,23 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	}
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
+	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
+	/* Else the kernel runs others first, or the carrier sits in a call. */
+	computes = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
+	look->computed = computes || (same && look->computed);
 	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
-	fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
-						    memory_order_relaxed));
-	if (work && look->same_switch >= FAIR_TICKS)
+	if (computes)
+		fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
+							    memory_order_relaxed));
+	if (work && look->same_switch >= YIELD_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	if (!same) {
 		look->idle = look->waiting = 0;
 		return true;
 	}
-	if (has_stopped(p, look, carrier_of(owner), before,
-			work || fz_backend_has_arrivals(&p->backend)))
-		take(p, owner);
+	if (!has_stopped(p, look, before, work || fz_backend_has_arrivals(&p->backend)))
+		return true;
+	let_others_run(p, look);
 	return true;
 }
 
@@ -301,7 +328,7 @@ static bool provide_carrier(void)
 	/* Announced processors come first: they may have requests in flight. */
 	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
-		uintptr_t owner = atomic_load_explicit(&p->owner, memory_order_seq_cst);
+		uintptr_t owner = owner_of(p);
 
 		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
 			continue;
@@ -312,9 +339,8 @@ static bool provide_carrier(void)
 	return !lacking;
 }
 
-static bool look_at_all(void)
+static bool look_at_all(fz_nsec now)
 {
-	fz_nsec now = fz_now();
 	bool in_use = false, stuck = false;
 
 	fz_poll_cycles_measure(now);
@@ -330,7 +356,7 @@ static bool look_at_all(void)
 			stuck = true;
 		}
 	}
-	if (stuck || fz_runq_length(&fz_sched.global))
+	if (stuck || fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births))
 		fz_sched_kick();
 	return in_use;
 }
@@ -343,6 +369,18 @@ static bool shrink(void)
 	return fz_pool_shrink() || ended;
 }
 
+/*
+ * What the looks find is counted in ticks, so a poke before the tick is over makes no look: a
+ * fiber would seem to have run, and a call to have taken, as many ticks as there were pokes.
+ */
+static bool tick_is_over(fz_nsec now)
+{
+	if (now < monitor.next_look)
+		return false;
+	monitor.next_look = now + TICK_US * FZ_USEC;
+	return true;
+}
+
 static void sleep_for(const struct __kernel_timespec *timeout)
 {
 	if (!atomic_load_explicit(&monitor.wakeup, memory_order_relaxed))
@@ -353,7 +391,6 @@ static void sleep_for(const struct __kernel_timespec *timeout)
 
 void fz_monitor_run(void)
 {
-	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
 	struct fz_fiber *self = fz_self();
 	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
 	uint32_t quiet = 0, since_shrink = 0;
@@ -364,7 +401,9 @@ void fz_monitor_run(void)
 	monitor.mask = FZ_SIGNALS_ALL;
 	for (;;) {
 		uint32_t wanted = apply_mask();
+		struct __kernel_timespec rest;
 		bool again;
+		fz_nsec now;
 
 		look_whether_cancelled();
 		/* Route all signals that came before the change, before reporting the change. */
@@ -380,21 +419,27 @@ void fz_monitor_run(void)
 					      memory_order_relaxed);
 			again = true;
 		}
-		quiet = look_at_all() || again ? 0 : quiet + 1;
-		look_for_carriers();
-		if (quiet < QUIET_TICKS) {
-			sleep_for(&tick);
+		now = fz_now();
+		if (again)
+			quiet = 0;
+		if (tick_is_over(now)) {
+			quiet = look_at_all(now) || again ? 0 : quiet + 1;
+			look_for_carriers();
 			if (++since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;
 				shrink();
 			}
+		}
+		if (quiet < QUIET_TICKS) {
 			/* Carriers that are busy now may become idle: shrink again when quiet. */
 			shrunk &= quiet != 0;
+			rest = fz_timespec(monitor.next_look - now);
+			sleep_for(&rest);
 			continue;
 		}
 		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
-		if (!look_at_all())
+		if (!look_at_all(now))
 			sleep_for(shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
 		shrunk = !shrink();

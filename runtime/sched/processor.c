@@ -96,10 +96,40 @@ static bool take_unused(struct fz_carrier *c)
 	return false;
 }
 
+/*
+ * Take the processor of a CPU-bound fiber, as the monitor does: a fiber that has lost its processor
+ * in a call of a moment must not wait behind all that computes.
+ */
+static bool displace(struct fz_carrier *c)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+		uintptr_t owner = owner_load(p);
+		const struct fz_carrier *loser = (void *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
+
+		/* relaxed: a hint; records of carriers and fibers are never unmapped. */
+		if ((owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_USER ||
+		    !fz_fiber_is_cpu_bound(atomic_load_explicit(&loser->running,
+								memory_order_relaxed)) ||
+		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+			continue;
+		c->processor = p;
+		return true;
+	}
+	return false;
+}
+
 static void get_processor_slowly(struct fz_fiber *self)
 {
-	if (!take_unused(self->carrier))
+	/* A CPU-bound fiber has lost its processor because others wait, maybe for this one. */
+	if (fz_fiber_is_cpu_bound(self)) {
+		if (take_unused(self->carrier))
+			fz_sched_yield(self);
+		else
+			fz_sched_queue_up(self);
+	} else if (!take_unused(self->carrier) && !displace(self->carrier)) {
 		fz_sched_queue_up(self);
+	}
 }
 
 bool fz_sched_move(struct fz_fiber *self)
@@ -211,7 +241,8 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)
 {
 	return fz_runq_length(&p->runq) ||
 	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
-	       fz_runq_length(&fz_sched.global) || fz_backend_has_completions(&p->backend) ||
+	       fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births) ||
+	       fz_backend_has_completions(&p->backend) ||
 	       fz_timers_earliest(&p->timers) <= now;
 }
 

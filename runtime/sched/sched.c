@@ -3,6 +3,7 @@
 
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
@@ -90,8 +91,8 @@ static struct fz_fiber *steal_slot(struct fz_processor *p)
 }
 
 /*
- * Pick a fiber that may be starving: in the global queue, CPU-bound, or overtaken through the
- * slot.
+ * Pick a fiber that may be starving: new, in the global queue, CPU-bound, or overtaken through
+ * the slot.
  */
 static struct fz_fiber *pick_in_turn(struct fz_processor *p)
 {
@@ -102,7 +103,7 @@ static struct fz_fiber *pick_in_turn(struct fz_processor *p)
 		reap(p, REAP_MOST);
 	fz_runq_empty_slot(&p->runq);
 	p->next_streak = SLOT_STREAK;
-	if (p->turns / 2 % 2 && (f = fz_runq_pop(&fz_sched.global)))
+	if (p->turns / 2 % 2 && ((f = fz_birth_pop()) || (f = fz_runq_pop(&fz_sched.global))))
 		return f;
 	return fz_runq_pop_cpu_bound(&p->runq);
 }
@@ -172,6 +173,11 @@ static struct fz_fiber *pick(struct fz_processor *p)
 		}
 	}
 	p->next_streak = 0;
+	/* CPU-bound fibers are behind all others, whichever queue those are in. */
+	if (fz_runq_brief(&p->runq) <= 0 &&
+	    ((fz_runq_brief(&fz_sched.global) > 0 && (f = fz_runq_pop(&fz_sched.global))) ||
+	     (f = fz_birth_pop())))
+		return f;
 	f = fz_runq_pop(&p->runq);
 	if (!f)
 		f = fz_runq_pop_slot(&p->runq);
@@ -381,7 +387,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
-	if (!work && !fz_runq_length(&fz_sched.global))
+	if (!work && !fz_runq_length(&fz_sched.global) && !fz_runq_length(&fz_sched.births))
 		fz_backend_wait(&p->backend, published, fz_timers_earliest(&p->timers),
 				&arrivals);
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
@@ -416,9 +422,16 @@ void fz_sched_run_carrier(struct fz_carrier *c)
 			next = steal(p);
 		if (!next)
 			next = steal_slot(p);
-		if (next)
+		if (next) {
 			switch_to(c, self, next, FZ_LEFT_NOTHING);
-		else
+			continue;
+		}
+		if (fz_runq_length(&fz_sched.births) == 0) {
 			go_idle(c, p);
+			continue;
+		}
+		if (fz_backend_queued(&p->backend))
+			fz_backend_submit(&p->backend);
+		fz_birth_await();
 	}
 }

@@ -66,7 +66,7 @@ static int start_helper(struct helper *helper)
 		return err;
 	atomic_store_explicit(&helper->tcb, 0, memory_order_relaxed);
 	err = FZ_FAULT(thread_helper) ? -EAGAIN :
-		fz_host.thread_create(helper->stack, size, helper_thread, helper);
+		fz_host.thread_create(helper->stack, size, helper_thread, helper, NULL);
 	if (err)
 		fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
 	return err;
@@ -165,6 +165,7 @@ static int make_processors(uint32_t count)
 		return (int)mem;
 	fz_sched.processors = (struct fz_processor *)mem;
 	fz_runq_init(&fz_sched.global);
+	fz_runq_init(&fz_sched.births);
 	for (uint32_t i = 0; i < count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 

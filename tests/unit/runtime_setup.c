@@ -38,7 +38,8 @@ static int create_with_mask(pthread_t *thread, const pthread_attr_t *attr,
 	return err;
 }
 
-static int host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg)
+static int host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			      unsigned long *ret_handle)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -51,6 +52,8 @@ static int host_thread_create(void *stack, size_t size, void *(*fn)(void *), voi
 	if (!err)
 		err = create_with_mask(&thread, &attr, fn, arg);
 	pthread_attr_destroy(&attr);
+	if (!err && ret_handle)
+		*ret_handle = thread;
 	return -err;
 }
 

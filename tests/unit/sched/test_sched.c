@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "runtime/base/time.h"
+#include "runtime/fiber/cputime.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/base/host.h"
 #include "runtime/io/op.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 #include "runtime_setup.h"
@@ -387,6 +389,103 @@ Test(sched, spinning_stops_nobody)
 	join(f);
 }
 
+/* ---- births ---------------------------------------------------------------- */
+
+static int (*create_now)(void *stack, size_t size, void *(*fn)(void *), void *arg,
+			 unsigned long *ret_handle);
+static _Atomic bool born;
+
+struct late {
+	void *(*fn)(void *);
+	void *arg;
+};
+
+static void *live_late(void *arg)
+{
+	struct late *late = arg;
+
+	while (!GET(born))
+		syscall(SYS_sched_yield);
+	return late->fn(late->arg);
+}
+
+static int create_late(void *stack, size_t size, void *(*fn)(void *), void *arg,
+		       unsigned long *ret_handle)
+{
+	static struct late late;
+
+	late = (struct late){ fn, arg };
+	return create_now(stack, size, live_late, &late, ret_handle);
+}
+
+static void *count_finished(void *arg)
+{
+	COUNT(finished);
+	return arg;
+}
+
+/* The kernel runs the new thread when the creator has long gone on, and others, too. */
+static void create_before_birth(unsigned processors)
+{
+	setup_start(processors);
+	join(spawn(set_flag, NULL));
+	create_now = fz_host.thread_create;
+	fz_host.thread_create = create_late;
+	/* Another size of stack: no ended fiber fits. */
+	spawn_with(count_finished, NULL, 1 << 20, true);
+	fz_host.thread_create = create_now;
+	for (int i = 0; i < 10; i++) {
+		yield_fiber();
+		nap(FZ_MSEC);
+		SET(flag, false);
+		join(spawn(set_flag, NULL));
+		cr_assert(GET(flag));
+	}
+	cr_assert_eq(GET(finished), 0);
+	SET(born, true);
+	while (!GET(finished))
+		nap(FZ_MSEC);
+}
+
+Test(sched, creator_waits_for_no_birth)
+{
+	create_before_birth(1);
+}
+
+Test(sched, creator_waits_for_no_birth_two_processors)
+{
+	create_before_birth(2);
+}
+
+static void *poke(void *arg)
+{
+	while (!GET(over))
+		fz_monitor_poke();
+	return arg;
+}
+
+/* However often the monitor is woken: who computes for a moment is not CPU-bound. */
+Test(sched, pokes_are_no_ticks)
+{
+	pthread_t poking;
+	bool cpu_bound = false;
+
+	setup_start(1);
+	poking = native(poke, NULL);
+	for (int i = 0; i < 50; i++) {
+		uint64_t begin;
+
+		nap(2 * FZ_MSEC);
+		begin = fz_cputime_of_tid(0);
+		while (fz_cputime_of_tid(0) < begin + 200 * FZ_USEC)
+			continue;
+		cpu_bound |= fz_fiber_is_cpu_bound(fz_self());
+	}
+	SET(over, true);
+	pthread_join(poking, NULL);
+	cr_assert_not(cpu_bound);
+}
+
 /*
  * The same after an announced call that took so long that everything else, the
  * monitor included, went to sleep.
@@ -589,12 +688,14 @@ Test(sched, knows_its_descriptors)
 	nap(FZ_MSEC);
 }
 
-static int (*create)(void *stack, size_t size, void *(*fn)(void *), void *arg);
+static int (*create)(void *stack, size_t size, void *(*fn)(void *), void *arg,
+		     unsigned long *ret_handle);
 static int creations_left;
 
-static int create_few(void *stack, size_t size, void *(*fn)(void *), void *arg)
+static int create_few(void *stack, size_t size, void *(*fn)(void *), void *arg,
+		      unsigned long *ret_handle)
 {
-	return creations_left-- > 0 ? create(stack, size, fn, arg) : -EAGAIN;
+	return creations_left-- > 0 ? create(stack, size, fn, arg, ret_handle) : -EAGAIN;
 }
 
 /* Whichever kernel thread is one too many: nothing has changed, and later it may go. */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/birth.h"
+
+#include "runtime/base/time.h"
+#include "runtime/fiber/adopt.h"
+#include "runtime/sched/sched.h"
+
+void fz_birth_begin(struct fz_fiber *fiber)
+{
+	if (fz_adopt_is_over(fiber))
+		fz_sched_ready(fiber);
+	else
+		fz_runq_push(&fz_sched.births, fiber);
+}
+
+struct fz_fiber *fz_birth_pop(void)
+{
+	enum { TRIES = 8 };
+	struct fz_runq *const q = &fz_sched.births;
+	struct fz_fiber *before = NULL, *f;
+
+	/* relaxed: as in fz_runq_pop(). */
+	if (FZ_LIKELY(atomic_load_explicit(&q->length, memory_order_relaxed) == 0))
+		return NULL;
+	fz_lock_acquire(&q->lock);
+	f = q->head;
+	for (int tries = 1; f && !fz_adopt_is_over(f); tries++) {
+		before = f;
+		f = tries < TRIES ? f->next : NULL;
+	}
+	if (f)
+		fz_runq_remove_after(q, before);
+	fz_lock_release(&q->lock);
+	return f;
+}
+
+bool fz_birth_await(void)
+{
+	const struct __kernel_timespec most = fz_timespec(FZ_MSEC);
+	struct fz_fiber *f;
+
+	fz_lock_acquire(&fz_sched.births.lock);
+	f = fz_sched.births.head;
+	fz_lock_release(&fz_sched.births.lock);
+	if (f)
+		fz_adopt_await(f, &most);
+	return f != NULL;
+}

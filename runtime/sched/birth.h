@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_SCHED_BIRTH_H
+#define FZ_RUNTIME_SCHED_BIRTH_H
+
+/*
+ * runtime/sched/birth.h - fibers in their first life, which may run once their own kernel thread has
+ * ended (fz_adopt_is_over()).  The kernel may run others first, so nobody waits for that but a
+ * carrier that has nothing else to do: new fibers are in a queue of their own, fz_sched.births.
+ */
+
+#include "runtime/fiber/fiber.h"
+
+/* fz_sched_ready() for a fiber that begins a life, its first or another.  In the runtime. */
+void fz_birth_begin(struct fz_fiber *fiber);
+
+/* Take one of the first new fibers that may run, or NULL.  In the runtime. */
+struct fz_fiber *fz_birth_pop(void);
+
+/*
+ * If the first new fiber may not run yet, wait for that, for at most 1 ms; blocks the calling kernel
+ * thread.  In the runtime.  Returns false if there is no new fiber.
+ */
+bool fz_birth_await(void);
+
+#endif
