@@ -257,16 +257,23 @@ static void test_cancel(void)
 }
 
 /*
- * The launcher execs the program, so FIBERIZE_LAUNCHED holds this process's id. The word
- * "dormant" behind the id says that the library is only for the programs that this one starts.
+ * FIBERIZE_LAUNCHED: the id of the process that the launcher has become by exec; its standard error
+ * (INODE:MAJOR:MINOR), which its children inherit; the word "dormant" if the library is only
+ * for the programs that this process starts.
  */
 static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 {
 	const char *value = fz_variable(envp, "FIBERIZE_LAUNCHED");
+	uint64_t number[4] = { 0 };	/* as in the text */
+	char *end = (char *)value;
 
-	if (!value || atoi(value) != (int)fz_sys_getpid())
+	for (size_t i = 0; value && i < 4; i++)
+		number[i] = strtoul(end + (*end == ':'), &end, 10);
+	fz_say_init(number[1] ? &(struct fz_file_id){ number[1], (uint32_t)number[2],
+						      (uint32_t)number[3] } : NULL);
+	if (!value || number[0] != (uint64_t)fz_sys_getpid())
 		return false;
-	*ret_dormant = strstr(value, " dormant") != NULL;
+	*ret_dormant = strcmp(end, " dormant") == 0;
 	return true;
 }
 
@@ -276,12 +283,12 @@ static void prepare(char **envp)
 	const char *why;
 	bool known;
 
+	launched = started_by_launcher(envp, &dormant);
 	fz_real_bind();
 	fz_config_read(envp);
 	fz_fault_init(fz_variable(envp, "FZ_FAULTS"));
 	fz_loader_init();
 	fz_exclude_init(fz_config.native_threads);
-	launched = started_by_launcher(envp, &dormant);
 	if (!fz_config.children)
 		fz_children_without_us(envp);
 	fz_stats_wanted = fz_config.stats;
