@@ -171,8 +171,9 @@ bool fz_runtime_ready(void)
 	fz_io_policy = (enum fz_io_policy)fz_config.io;
 	fz_host.clock_gettime = libc_clock_gettime();
 	fz_host.has_own_allocator = has_own_allocator();
+	fz_stats_before_redirect();
 	fz_redirect_start();
-	if (fz_config.verbose)
+	if (fz_config.verbose || fz_config.stats)
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
 	fz_limits_told = fz_config.verbose;
@@ -231,8 +232,10 @@ void fz_after_fork_in_child(void)
 	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
 	fz_fiber_alone();
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
+		fz_stats_after_fork();
 		return;
+	}
 	fz_sched_after_fork();
 	fz_pin_after_fork();
 	fz_carrier_after_fork();
@@ -242,6 +245,7 @@ void fz_after_fork_in_child(void)
 	fz_cputime_after_fork();
 	fz_fiber_after_fork();
 	fz_stack_after_fork();
+	fz_stats_after_fork();
 }
 
 /* ---- loaded ------------------------------------------------------------- */
@@ -277,11 +281,11 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 	return true;
 }
 
-static void prepare(char **envp)
+static void prepare(const char *name, char **envp)
 {
 	bool dormant = false;
-	const char *why;
-	bool known;
+	const char *why, *watcher;
+	bool known, watched;
 
 	launched = started_by_launcher(envp, &dormant);
 	fz_real_bind();
@@ -291,7 +295,8 @@ static void prepare(char **envp)
 	fz_exclude_init(fz_config.native_threads);
 	if (!fz_config.children)
 		fz_children_without_us(envp);
-	fz_stats_wanted = fz_config.stats;
+	if (fz_config.stats)
+		fz_stats_start(name);
 	fz_features_without = fz_config.without;
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
@@ -303,6 +308,7 @@ static void prepare(char **envp)
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,
+		.last_words = fz_stats_last_words,
 	};
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
@@ -313,13 +319,14 @@ static void prepare(char **envp)
 	 * ours all the same.
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+	watched = fz_watched_from_inside(envp, &watcher);
+	if (fz_config.stats && !dormant && !watched)
+		fz_stats_watch_signals();
 	if (fz_config.disable || dormant) {
 		native = fz_locks_are_libcs = true;
-		return;
-	}
-	if (!known || fz_watched_from_inside(envp, &why)) {
+	} else if (!known || watched) {
 		fz_locks_are_libcs = true;
-		stay_native(why, 0);
+		stay_native(known ? watcher : why, 0);
 	} else {
 		fz_fdtab_init();
 	}
@@ -327,9 +334,7 @@ static void prepare(char **envp)
 
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
 {
-	(void)argc;
-	(void)argv;
-	prepare(envp);
+	prepare(argc > 0 ? argv[0] : NULL, envp);
 	/* The program's first dlerror() must not report the look-ups of this constructor. */
 	dlerror();
 }

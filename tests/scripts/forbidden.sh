@@ -27,7 +27,7 @@ program=$programs/mutex_stress
 forbidden "$fiberize" -v -p 3 "$program" >/dev/null
 same 'said when asked' "fiberize: version 0.1.0, 3 processors, $why" "$(cat "$work/err")"
 forbidden "$fiberize" --stats "$program" >/dev/null
-same 'and in the statistics' 1 "$(grep -c "^fiberize: running, .*, $why\$" "$work/err")"
+same 'and in the statistics' 1 "$(grep -c "^fiberize: mutex_stress\[[0-9]*\]: running, .*, $why\$" "$work/err")"
 
 # As older container runtimes, and a kernel without memory for it.
 for error in ENOSYS:38 ENOMEM:12 EACCES:13; do
