@@ -32,21 +32,32 @@ void fz_exclude_init(const char *list)
 		strcpy(patterns, list);
 }
 
-/* The pattern ends at a comma or at the end. */
+/*
+ * The pattern ends at a comma or at the end. The last star alone takes one character more when the
+ * rest does not match, so the time is at most the product of the lengths.
+ */
 static bool matches(const char *pattern, const char *text)
 {
-	for (; *pattern && *pattern != ','; pattern++, text++) {
+	const char *after_star = NULL, *rest = NULL;
+
+	for (;;) {
+		bool ended = !*pattern || *pattern == ',';
+
 		if (*pattern == '*') {
-			do
-				if (matches(pattern + 1, text))
-					return true;
-			while (*text++);
+			after_star = ++pattern;
+			rest = text;
+		} else if (*text && !ended && (*pattern == '?' || *pattern == *text)) {
+			pattern++;
+			text++;
+		} else if (!*text && ended) {
+			return true;
+		} else if (after_star && *rest) {
+			pattern = after_star;
+			text = ++rest;
+		} else {
 			return false;
 		}
-		if (!*text || (*pattern != '?' && *pattern != *text))
-			return false;
 	}
-	return !*text;
 }
 
 static bool in_list(const char *list, bool of_files, const char *text)
