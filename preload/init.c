@@ -64,16 +64,23 @@ static void stay_native(const char *why, int err)
 		fz_say("threads stay kernel threads: %s", why);
 }
 
-const char *fz_describe_backend(void)
+/* Why io_uring is not used; the text is static. */
+static const char *describe_failure(void)
 {
 	static char text[128];
-	const struct fz_backend_choice *choice = &fz_backend_choice;
 
-	snprintf(text, sizeof(text), "%s%s%s%s%s%s", fz_backend_name(),
-		 choice->failed ? " (" : "", choice->failed ? choice->failed : "",
-		 choice->failed ? ": " : "",
-		 choice->failed ? strerrorname_np(choice->error) : "",
-		 choice->failed ? ")" : "");
+	snprintf(text, sizeof(text), "%s: %s", fz_backend_choice.failed,
+		 strerrorname_np(fz_backend_choice.error));
+	return text;
+}
+
+const char *fz_describe_backend(void)
+{
+	static char text[160];
+	bool failed = fz_backend_choice.failed;
+
+	snprintf(text, sizeof(text), "%s%s%s%s", fz_backend_name(), failed ? " (" : "",
+		 failed ? describe_failure() : "", failed ? ")" : "");
 	return text;
 }
 
@@ -149,6 +156,7 @@ static void find_main_stack(struct fz_fiber *self)
 
 bool fz_runtime_ready(void)
 {
+	char text[192];
 	const char *why;
 	uint32_t processors;
 	int err;
@@ -183,6 +191,11 @@ bool fz_runtime_ready(void)
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		fz_redirect_undo();
+		if (fz_config.backend == FZ_BACKEND_RING && strstr(why, "io_uring")) {
+			snprintf(text, sizeof(text), "only io_uring is wanted (--backend uring), and "
+				 "it cannot be used here: %s", why);
+			why = text;
+		}
 		stay_native(why, -err);
 		return false;
 	}
@@ -194,6 +207,9 @@ bool fz_runtime_ready(void)
 	if (fz_config.verbose)
 		fz_say("version %s, %u processors, %s", FZ_VERSION, fz_sched.count,
 		       fz_describe_backend());
+	else if (launched && fz_backend_choice.failed)
+		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
+		       "CONTAINERS", describe_failure());
 	return true;
 }
 
@@ -319,6 +335,12 @@ static void prepare(const char *name, char **envp)
 	 * ours all the same.
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+	fz_verbose = fz_config.verbose;
+	if (fz_verbose)
+		fz_say("%s[%d]: %s", name ? name : "", (int)fz_sys_getpid(),
+		       fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+		       dormant ? "dormant: only programs that it starts may have fibers" :
+				 "dormant until the first pthread_create");
 	watched = fz_watched_from_inside(envp, &watcher);
 	if (fz_config.stats && !dormant && !watched)
 		fz_stats_watch_signals();

@@ -47,7 +47,7 @@ static struct target target_by_tid(pid_t tid)
 static bool is_other_fiber(struct target t)
 {
 	if (t.self)
-		fz_wire_for_state();
+		fz_wire_for_state_of("a scheduling policy, affinity or priority");
 	return t.fiber && !t.self;
 }
 
@@ -55,7 +55,7 @@ static bool is_other_fiber(struct target t)
 static void about_to_change(const struct fz_fiber *thread)
 {
 	if (thread == fz_self())
-		fz_wire_for_state();
+		fz_wire_for_state_of("a scheduling policy, affinity or priority");
 }
 
 /* ---- affinity ----------------------------------------------------------- */

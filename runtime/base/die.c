@@ -8,6 +8,8 @@
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
 
+bool fz_verbose;
+
 struct line {
 	char text[512];
 	size_t used;

@@ -12,6 +12,7 @@
  * only while number 2 is the file that had this number at the start of the process.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fz_file_id {
@@ -29,6 +30,9 @@ void fz_say_init(const struct fz_file_id *launchers);
 
 /* Print one line, "fiberize: " and the text. */
 void fz_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Does the user want to know what the library does (--verbose)? Set by the owner of the runtime. */
+extern bool fz_verbose;
 
 /* Print one line like fz_say(), then abort.  Only if the library cannot go on. */
 _Noreturn void fz_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
