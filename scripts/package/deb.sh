@@ -25,7 +25,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=
 # Debuggers find the symbols by the build id, which stripping leaves.
 ids=
 for file in lib/fiberize/libfiberize.so bin/fiberize libexec/fiberize/measure \
-	libexec/fiberize/echo_client; do
+	libexec/fiberize/echo_client libexec/fiberize/inspect; do
 	id=$(readelf -n "$tree/usr/$file" | sed -n 's/^ *Build ID: //p')
 	[ -n "$id" ] || { echo "deb.sh: $file has no build id" >&2; exit 1; }
 	ids="$ids${ids:+ }$id"
