@@ -8,6 +8,7 @@
  */
 
 #include "preload/real.h"
+#include "preload/stats.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/signal/signal.h"
 
@@ -24,10 +25,6 @@
 #define FZ_EXPORT_ALIAS64(alias_, name_)                            \
 	extern __typeof__(name_) fz_alias_##alias_ __asm__(#alias_) \
 		__attribute__((alias(#name_), visibility("default")))
-
-/* Calls per symbol, [0] passed through and [1] by fibers. Counted only with FIBERIZE_STATS=1. */
-extern bool fz_stats_wanted FZ_HIDDEN;
-extern _Atomic uint64_t fz_stats_calls[FZ_SYM_COUNT][2] FZ_HIDDEN;
 
 /* Is the function a cancellation point of pthreads(7), whatever its arguments are? */
 static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
@@ -49,9 +46,10 @@ void fz_gate_cancel(struct fz_fiber *self) FZ_HIDDEN;
  * bound). NULL for native threads, in a dormant process, and inside the runtime. In a
  * cancellation point with a request pending this function does not return, whatever the
  * arguments of the call are: as in libc. The symbol is a constant, so other functions do not
- * pay for the check.
+ * pay for the check. Always inline, as its callers are: the counters look at the caller's return
+ * address.
  */
-static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
+__attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 {
 	struct fz_fiber *self = fz_self();
 	/* relaxed: only this thread and its handlers write it. */
@@ -61,13 +59,23 @@ static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 	if (FZ_UNLIKELY(!fz_real_bound))
 		fz_real_bind();
 	if (FZ_UNLIKELY(fz_stats_wanted))
-		atomic_fetch_add_explicit(&fz_stats_calls[symbol][fiber], 1,
-					  memory_order_relaxed);
+		fz_stats_count(symbol, fiber, __builtin_return_address(0));
 	/* relaxed: a request that is sent later finds this fiber in the call. */
 	if (fiber && fz_is_cancellation_point(symbol) &&
 	    FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)))
 		fz_gate_cancel(self);
 	return fiber ? self : NULL;
+}
+
+/*
+ * Count a call that libc makes, for a body that only such calls reach; the body that it calls
+ * next does not count calls of the library.
+ */
+__attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol symbol)
+{
+	if (FZ_UNLIKELY(fz_stats_wanted))
+		fz_stats_count(symbol, fz_self()->kind == FZ_KIND_FIBER,
+			       __builtin_return_address(0));
 }
 
 /*

@@ -68,16 +68,23 @@ static void stay_native(const char *why, int err)
 		fz_say("threads stay kernel threads: %s", why);
 }
 
-const char *fz_describe_backend(void)
+/* Why io_uring is not used; the text is static. */
+static const char *describe_failure(void)
 {
 	static char text[128];
-	const struct fz_backend_choice *choice = &fz_backend_choice;
 
-	snprintf(text, sizeof(text), "%s%s%s%s%s%s", fz_backend_name(),
-		 choice->failed ? " (" : "", choice->failed ? choice->failed : "",
-		 choice->failed ? ": " : "",
-		 choice->failed ? strerrorname_np(choice->error) : "",
-		 choice->failed ? ")" : "");
+	snprintf(text, sizeof(text), "%s: %s", fz_backend_choice.failed,
+		 strerrorname_np(fz_backend_choice.error));
+	return text;
+}
+
+const char *fz_describe_backend(void)
+{
+	static char text[160];
+	bool failed = fz_backend_choice.failed;
+
+	snprintf(text, sizeof(text), "%s%s%s%s", fz_backend_name(), failed ? " (" : "",
+		 failed ? describe_failure() : "", failed ? ")" : "");
 	return text;
 }
 
@@ -168,6 +175,7 @@ static void adopt_pending(struct fz_fiber *self)
 
 bool fz_runtime_ready(void)
 {
+	char text[192];
 	const char *why;
 	uint32_t processors;
 	int err;
@@ -190,8 +198,9 @@ bool fz_runtime_ready(void)
 	fz_io_policy = (enum fz_io_policy)fz_config.io;
 	fz_host.clock_gettime = libc_clock_gettime();
 	fz_host.has_own_allocator = has_own_allocator();
+	fz_stats_before_redirect();
 	fz_redirect_start();
-	if (fz_config.verbose)
+	if (fz_config.verbose || fz_config.stats)
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
 	fz_limits_told = fz_config.verbose;
@@ -201,6 +210,11 @@ bool fz_runtime_ready(void)
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		fz_redirect_undo();
+		if (fz_config.backend == FZ_BACKEND_RING && strstr(why, "io_uring")) {
+			snprintf(text, sizeof(text), "only io_uring is wanted (--backend uring), and "
+				 "it cannot be used here: %s", why);
+			why = text;
+		}
 		stay_native(why, -err);
 		return false;
 	}
@@ -214,6 +228,9 @@ bool fz_runtime_ready(void)
 	if (fz_config.verbose)
 		fz_say("version %s, %u processors, %s", FZ_VERSION, fz_sched.count,
 		       fz_describe_backend());
+	else if (launched && fz_backend_choice.failed)
+		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
+		       "CONTAINERS", describe_failure());
 	return true;
 }
 
@@ -252,8 +269,10 @@ void fz_after_fork_in_child(void)
 	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
 	fz_fiber_alone();
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
+		fz_stats_after_fork();
 		return;
+	}
 	fz_sched_after_fork();
 	fz_pin_after_fork();
 	fz_carrier_after_fork();
@@ -263,6 +282,7 @@ void fz_after_fork_in_child(void)
 	fz_cputime_after_fork();
 	fz_fiber_after_fork();
 	fz_stack_after_fork();
+	fz_stats_after_fork();
 }
 
 /* ---- loaded ------------------------------------------------------------- */
@@ -278,34 +298,42 @@ static void test_cancel(void)
 }
 
 /*
- * The launcher execs the program, so FIBERIZE_LAUNCHED holds this process's id. The word
- * "dormant" behind the id says that the library is only for the programs that this one starts.
+ * FIBERIZE_LAUNCHED: the id of the process that the launcher has become by exec; its standard error
+ * (INODE:MAJOR:MINOR), which its children inherit; the word "dormant" if the library is only
+ * for the programs that this process starts.
  */
 static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 {
 	const char *value = fz_variable(envp, "FIBERIZE_LAUNCHED");
+	uint64_t number[4] = { 0 };	/* as in the text */
+	char *end = (char *)value;
 
-	if (!value || atoi(value) != (int)fz_sys_getpid())
+	for (size_t i = 0; value && i < 4; i++)
+		number[i] = strtoul(end + (*end == ':'), &end, 10);
+	fz_say_init(number[1] ? &(struct fz_file_id){ number[1], (uint32_t)number[2],
+						      (uint32_t)number[3] } : NULL);
+	if (!value || number[0] != (uint64_t)fz_sys_getpid())
 		return false;
-	*ret_dormant = strstr(value, " dormant") != NULL;
+	*ret_dormant = strcmp(end, " dormant") == 0;
 	return true;
 }
 
-static void prepare(char **envp)
+static void prepare(const char *name, char **envp)
 {
 	bool dormant = false;
-	const char *why;
-	bool known;
+	const char *why, *watcher;
+	bool known, watched;
 
+	launched = started_by_launcher(envp, &dormant);
 	fz_real_bind();
 	fz_config_read(envp);
 	fz_fault_init(fz_variable(envp, "FZ_FAULTS"));
 	fz_loader_init();
 	fz_exclude_init(fz_config.native_threads);
-	launched = started_by_launcher(envp, &dormant);
 	if (!fz_config.children)
 		fz_children_without_us(envp);
-	fz_stats_wanted = fz_config.stats;
+	if (fz_config.stats)
+		fz_stats_start(name);
 	atomic_store_explicit(&fz_features_without, fz_config.without, memory_order_relaxed);
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
@@ -320,6 +348,7 @@ static void prepare(char **envp)
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,
+		.last_words = fz_stats_last_words,
 	};
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
@@ -330,13 +359,20 @@ static void prepare(char **envp)
 	 * ours all the same.
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+	fz_verbose = fz_config.verbose;
+	if (fz_verbose)
+		fz_say("%s[%d]: %s", name ? name : "", (int)fz_sys_getpid(),
+		       fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+		       dormant ? "dormant: only programs that it starts may have fibers" :
+				 "dormant until the first pthread_create");
+	watched = fz_watched_from_inside(envp, &watcher);
+	if (fz_config.stats && !dormant && !watched)
+		fz_stats_watch_signals();
 	if (fz_config.disable || dormant) {
 		native = fz_locks_are_libcs = true;
-		return;
-	}
-	if (!known || fz_watched_from_inside(envp, &why)) {
+	} else if (!known || watched) {
 		fz_locks_are_libcs = true;
-		stay_native(why, 0);
+		stay_native(known ? watcher : why, 0);
 	} else {
 		fz_fdtab_init();
 		fz_filter_init();
@@ -345,9 +381,7 @@ static void prepare(char **envp)
 
 __attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
 {
-	(void)argc;
-	(void)argv;
-	prepare(envp);
+	prepare(argc > 0 ? argv[0] : NULL, envp);
 	/* The program's first dlerror() must not report the look-ups of this constructor. */
 	dlerror();
 }

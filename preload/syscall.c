@@ -70,6 +70,8 @@ FZ_EXPORT long syscall(long number, ...)
 	}
 	if (self && waits(self, number, a, &ret))
 		return ret;
+	if (number == SYS_exit_group)
+		fz_stats_say();
 	if (self && number == SYS_exit)
 		fz_fiber_vanish(self, (int)a[0]);
 	return fz_syscall_real(number, a);

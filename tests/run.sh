@@ -334,7 +334,7 @@ unit_command() {
 list_scripts() {
 	local script
 	for script in launcher_bench launcher_bench_errors faults install coexist libc check check_secure \
-			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden redirect dns symbols \
+			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stats redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done

@@ -13,7 +13,7 @@
 #include "runtime/sched/announce.h"
 
 /* The calling fiber, or NULL; to be passed to fz_leave_brief(). */
-static inline struct fz_fiber *fz_enter_brief(enum fz_symbol symbol)
+__attribute__((always_inline)) static inline struct fz_fiber *fz_enter_brief(enum fz_symbol symbol)
 {
 	struct fz_fiber *self = fz_enter(symbol);
 

@@ -74,7 +74,7 @@ FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdsle
 	struct fz_fiber *self = fz_enter(FZ_SYM___poll_chk);
 
 	if (!self || fdslen / sizeof(*fds) < n)
-		return fz_real.__poll_chk(fds, n, timeout, fdslen);
+		return FZ_RETURNS_HERE(fz_real.__poll_chk(fds, n, timeout, fdslen));
 	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout)));
 }
 
@@ -108,7 +108,7 @@ FZ_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *t
 	struct fz_fiber *self = fz_enter(FZ_SYM___ppoll_chk);
 
 	if (!self || fdslen / sizeof(*fds) < n)
-		return fz_real.__ppoll_chk(fds, n, timeout, mask, fdslen);
+		return FZ_RETURNS_HERE(fz_real.__ppoll_chk(fds, n, timeout, mask, fdslen));
 	return ppoll_common(self, fds, n, timeout, mask);
 }
 

@@ -29,7 +29,7 @@ FZ_EXPORT ssize_t __read_chk(int fd, void *buf, size_t n, size_t buflen)
 	struct fz_fiber *self = fz_enter(FZ_SYM___read_chk);
 
 	if (!self || n > buflen)
-		return fz_real.__read_chk(fd, buf, n, buflen);
+		return FZ_RETURNS_HERE(fz_real.__read_chk(fd, buf, n, buflen));
 	return fz_leave(fz_io_read(self, fd, buf, n));
 }
 
@@ -58,7 +58,7 @@ FZ_EXPORT ssize_t __pread_chk(int fd, void *buf, size_t n, off_t offset, size_t 
 	struct fz_fiber *self = fz_enter(FZ_SYM___pread_chk);
 
 	if (!self || n > buflen)
-		return fz_real.__pread_chk(fd, buf, n, offset, buflen);
+		return FZ_RETURNS_HERE(fz_real.__pread_chk(fd, buf, n, offset, buflen));
 	return fz_leave(fz_io_pread(self, fd, buf, n, offset));
 }
 FZ_EXPORT_ALIAS(__pread64_chk, __pread_chk);
@@ -80,7 +80,7 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 	int64_t ret;
 
 	if (!self)
-		return fz_real.preadv2(fd, iov, count, offset, flags);
+		return FZ_RETURNS_HERE(fz_real.preadv2(fd, iov, count, offset, flags));
 	if (flags == 0) {
 		ret = offset == -1 ? fz_io_readv(self, SYS_preadv2, fd, iov, count) :
 				     fz_io_preadv(self, SYS_preadv2, fd, iov, count, offset);

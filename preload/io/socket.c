@@ -96,7 +96,7 @@ FZ_EXPORT ssize_t __recv_chk(int fd, void *buf, size_t n, size_t buflen, int fla
 	struct fz_fiber *self = fz_enter(FZ_SYM___recv_chk);
 
 	if (!self || n > buflen)
-		return fz_real.__recv_chk(fd, buf, n, buflen, flags);
+		return FZ_RETURNS_HERE(fz_real.__recv_chk(fd, buf, n, buflen, flags));
 	return fz_leave(fz_io_recv(self, fd, buf, n, flags));
 }
 
@@ -116,7 +116,8 @@ FZ_EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t buflen, int
 	struct fz_fiber *self = fz_enter(FZ_SYM___recvfrom_chk);
 
 	if (!self || n > buflen)
-		return fz_real.__recvfrom_chk(fd, buf, n, buflen, flags, addr, addr_len);
+		return FZ_RETURNS_HERE(fz_real.__recvfrom_chk(fd, buf, n, buflen, flags, addr,
+							      addr_len));
 	return fz_leave(fz_io_recvfrom(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
 }
 

@@ -63,7 +63,7 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 	ssize_t ret;
 
 	if (!self)
-		return fz_real.pwritev2(fd, iov, count, offset, flags);
+		return FZ_RETURNS_HERE(fz_real.pwritev2(fd, iov, count, offset, flags));
 	if (offset >= 0 || (flags == 0 && offset == -1)) {
 		ret = offset == -1 ?
 			      fz_io_writev(self, SYS_pwritev2, fd, iov, count) :

@@ -45,6 +45,7 @@ static int close_nocancel(int fd)
 
 static int dup2_inside(int from, int to)
 {
+	fz_count_inside(FZ_SYM_dup2);
 	if (fz_self()->kind == FZ_KIND_FIBER && fz_redirect_in_child())
 		return fz_real.dup2(from, to);
 	return dup2(from, to);
@@ -56,6 +57,7 @@ static int fcntl_inside(int fd, int command, ...)
 	va_list args;
 	void *arg;
 
+	fz_count_inside(FZ_SYM_fcntl);
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
@@ -416,7 +418,7 @@ void fz_redirect_start(void)
 	/* If all is redirected, only the statistics tell. */
 	if (!fz_config.verbose || result.count == ENTRIES)
 		return;
-	fz_redirect_say();
+	fz_redirect_say("");
 	for (unsigned i = 0; !result.refused && i < ENTRIES; i++)
 		if (entries[i].left_alone)
 			fz_say("%s is not redirected: %s", entries[i].name,
@@ -431,14 +433,13 @@ void fz_redirect_undo(void)
 		result = (typeof(result)){ .refused = "threads are native" };
 }
 
-void fz_redirect_say(void)
+void fz_redirect_say(const char *prefix)
 {
-	if (result.refused && result.error)
-		fz_say("calls inside libc: not redirected: %s: %s", result.refused,
-		       strerrorname_np(result.error));
-	else if (result.refused)
-		fz_say("calls inside libc: not redirected: %s", result.refused);
+	if (result.refused)
+		fz_say("%scalls inside libc: not redirected: %s%s%s", prefix, result.refused,
+		       result.error ? ": " : "",
+		       result.error ? strerrorname_np(result.error) : "");
 	else
-		fz_say("calls inside libc: %u of %u entry points redirected", result.count,
-		       ENTRIES);
+		fz_say("%scalls inside libc: %u of %u entry points redirected", prefix,
+		       result.count, ENTRIES);
 }

@@ -34,7 +34,7 @@ bool fz_redirect_in_child(void);
 /* Restore libc's code, because threads stay native. The process still has one thread. */
 void fz_redirect_undo(void);
 
-/* Print one line of the statistics. */
-void fz_redirect_say(void);
+/* Print one line of the statistics, which begins with prefix. */
+void fz_redirect_say(const char *prefix);
 
 #endif

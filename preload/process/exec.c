@@ -18,7 +18,9 @@ struct exec {
 	bool began, hides;
 };
 
-static struct exec before(enum fz_symbol symbol)
+/* path: the program, as far as the caller names it by a path. */
+__attribute__((always_inline)) static inline struct exec before(enum fz_symbol symbol,
+								const char *path)
 {
 	struct fz_fiber *self = fz_self();
 
@@ -31,6 +33,10 @@ static struct exec before(enum fz_symbol symbol)
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
 	    fz_redirect_in_child())
 		return (struct exec){ 0 };
+	/* Programs try one place after the other. */
+	if (fz_stats_wanted &&
+	    (!path || fz_syscall3(__NR_faccessat, AT_FDCWD, (long)path, X_OK) == 0))
+		fz_stats_say();
 	fz_signal_before_exec(self);
 	return (struct exec){ true, fz_signal_before_spawn() };
 }
@@ -41,43 +47,45 @@ static int after(struct exec exec, int ret)
 	int saved = errno;
 
 	fz_signal_after_spawn(exec.hides);
-	if (exec.began)
+	if (exec.began) {
 		fz_signal_after_exec();
+		fz_stats_go_on();
+	}
 	errno = saved;
 	return ret;
 }
 
 FZ_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	struct exec exec = before(FZ_SYM_execve);
+	struct exec exec = before(FZ_SYM_execve, path);
 
 	return after(exec, fz_real.execve(path, argv, envp));
 }
 
 FZ_EXPORT int execv(const char *path, char *const argv[])
 {
-	struct exec exec = before(FZ_SYM_execv);
+	struct exec exec = before(FZ_SYM_execv, path);
 
 	return after(exec, fz_real.execv(path, argv));
 }
 
 FZ_EXPORT int execvp(const char *file, char *const argv[])
 {
-	struct exec exec = before(FZ_SYM_execvp);
+	struct exec exec = before(FZ_SYM_execvp, NULL);
 
 	return after(exec, fz_real.execvp(file, argv));
 }
 
 FZ_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	struct exec exec = before(FZ_SYM_execvpe);
+	struct exec exec = before(FZ_SYM_execvpe, NULL);
 
 	return after(exec, fz_real.execvpe(file, argv, envp));
 }
 
 FZ_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	struct exec exec = before(FZ_SYM_fexecve);
+	struct exec exec = before(FZ_SYM_fexecve, NULL);
 
 	return after(exec, fz_real.fexecve(fd, argv, envp));
 }
@@ -85,7 +93,7 @@ FZ_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 FZ_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[],
 		       int flags)
 {
-	struct exec exec = before(FZ_SYM_execveat);
+	struct exec exec = before(FZ_SYM_execveat, NULL);
 
 	return after(exec, fz_real.execveat(fd, path, argv, envp, flags));
 }
@@ -124,7 +132,7 @@ FZ_EXPORT int execl(const char *path, const char *first, ...)
 	collect(argv, first, n, list);
 	va_end(list);
 
-	struct exec exec = before(FZ_SYM_execl);
+	struct exec exec = before(FZ_SYM_execl, path);
 
 	return after(exec, fz_real.execv(path, argv));
 }
@@ -144,7 +152,7 @@ FZ_EXPORT int execlp(const char *file, const char *first, ...)
 	collect(argv, first, n, list);
 	va_end(list);
 
-	struct exec exec = before(FZ_SYM_execlp);
+	struct exec exec = before(FZ_SYM_execlp, NULL);
 
 	return after(exec, fz_real.execvp(file, argv));
 }
@@ -166,7 +174,7 @@ FZ_EXPORT int execle(const char *path, const char *first, ...)
 	envp = va_arg(list, char *const *);
 	va_end(list);
 
-	struct exec exec = before(FZ_SYM_execle);
+	struct exec exec = before(FZ_SYM_execle, path);
 
 	return after(exec, fz_real.execve(path, argv, envp));
 }

@@ -59,7 +59,7 @@ FZ_EXPORT pid_t wait(int *status)
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait);
 
 	if (!self)
-		return fz_real.wait(status);
+		return FZ_RETURNS_HERE(fz_real.wait(status));
 	return wait_common(self, -1, status, 0, NULL);
 }
 FZ_EXPORT_ALIAS(__wait, wait);
@@ -69,7 +69,7 @@ FZ_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitpid);
 
 	if (!self || options & WNOHANG)
-		return fz_real.waitpid(pid, status, options);
+		return FZ_RETURNS_HERE(fz_real.waitpid(pid, status, options));
 	return wait_common(self, pid, status, options, NULL);
 }
 FZ_EXPORT_ALIAS(__waitpid, waitpid);
@@ -79,7 +79,7 @@ FZ_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait3);
 
 	if (!self || options & WNOHANG)
-		return fz_real.wait3(status, options, usage);
+		return FZ_RETURNS_HERE(fz_real.wait3(status, options, usage));
 	return wait_common(self, -1, status, options, usage);
 }
 

@@ -80,7 +80,7 @@ static void translate_old(int sig, struct sigaction *sa)
 	struct fz_action a;
 
 	if (!(sa->sa_flags & SA_SIGINFO) ||
-	    (sa->sa_sigaction != arrived &&
+	    (sa->sa_sigaction != arrived && sa->sa_sigaction != fz_stats_signal &&
 	     sa->sa_sigaction != (void (*)(int, siginfo_t *, void *))fz_host_signal_handler))
 		return;
 	a = fz_signal_action_get(sig);
@@ -102,8 +102,14 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 		return ours;
 	}
 	/* A thread is in sigwait for a substituted signal, so our handler stays in front. */
-	if (!fz_signal_substituted(sig))
-		return sa;
+	if (!fz_signal_substituted(sig)) {
+		if (sa->sa_handler != SIG_DFL || !fz_stats_watches(sig))
+			return sa;
+		ours->sa_sigaction = fz_stats_signal;
+		ours->sa_flags = SA_SIGINFO | SA_ONSTACK;
+		sigfillset(&ours->sa_mask);
+		return ours;
+	}
 	ours->sa_flags = (sa->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT)) | SA_SIGINFO | SA_RESTART;
 	sigemptyset(&ours->sa_mask);
 	return ours;

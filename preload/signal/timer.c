@@ -43,7 +43,7 @@ static clockid_t prepare(clockid_t clock, struct sigevent *event)
 	if (!event || event->sigev_notify != SIGEV_THREAD_ID)
 		return fz_clock_of_kernel(clock);
 	if (event->sigev_notify_thread_id == gettid()) {
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, "a timer sends it signals by its thread id");
 		target = self;
 	} else {
 		target = fz_fiber_by_tid(event->sigev_notify_thread_id);

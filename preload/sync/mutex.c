@@ -41,7 +41,7 @@ static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 	if (m->__data.__kind & ~known)
 		return;
 	if (self)
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, "a robust or priority-inheriting mutex");
 	else if (!fz_runtime_runs())
 		fz_wire_main_at_start();
 }

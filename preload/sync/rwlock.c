@@ -59,7 +59,7 @@ static __attribute__((noinline)) int read_shared(struct fz_fiber *self, pthread_
 static __attribute__((noinline)) int write_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
 {
 	if (self)
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, "a lock shared with other processes");
 	return fz_real.pthread_rwlock_wrlock(lock);
 }
 
@@ -105,7 +105,7 @@ FZ_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 		return fz_leave_pthread(fz_rwlock_write(l, 0));
 	self = fz_enter(FZ_SYM_pthread_rwlock_trywrlock);
 	if (self)
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, "a lock shared with other processes");
 	return fz_real.pthread_rwlock_trywrlock(lock);
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_trywrlock, pthread_rwlock_trywrlock);
@@ -158,7 +158,7 @@ FZ_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct ti
 	if (l)
 		return lock_until(l, fz_rwlock_write, CLOCK_REALTIME, when);
 	if (self)
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, "a lock shared with other processes");
 	return fz_real.pthread_rwlock_timedwrlock(lock, when);
 }
 
@@ -184,6 +184,6 @@ FZ_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock
 	if (l)
 		return lock_until(l, fz_rwlock_write, clock, when);
 	if (self)
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, "a lock shared with other processes");
 	return fz_real.pthread_rwlock_clockwrlock(lock, clock, when);
 }

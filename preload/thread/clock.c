@@ -48,7 +48,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock)
 	if (!fiber)
 		return clock;
 	if (fiber == fz_self())
-		fz_fiber_wire(fiber);
+		fz_fiber_wire_for(fiber, "a timer or clock of its CPU time");
 	if (fiber->kind != FZ_KIND_WIRED || clock == CLOCK_THREAD_CPUTIME_ID)
 		return clock;
 	return (clockid_t)(~(unsigned)fz_fiber_kernel_tid(fiber) << 3 | (clock & (PER_THREAD | WHICH)));

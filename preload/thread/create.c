@@ -8,6 +8,7 @@
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
+#include "runtime/base/die.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/sync/priority.h"
 
@@ -146,6 +147,14 @@ FZ_EXPORT int pthread_setattr_default_np(const pthread_attr_t *attr)
 	return err;
 }
 
+static void tell_native(const char *why)
+{
+	static _Atomic bool told;
+
+	if (fz_verbose && !atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		fz_say("a thread stays a kernel thread: %s (said once)", why);
+}
+
 static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 		  void *arg, const void *caller)
 {
@@ -157,13 +166,21 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		/* The creator will wait together with such threads, in their way. */
 		self = fz_self();
 		if (self->kind == FZ_KIND_FIBER)
-			fz_fiber_wire(self);
+			fz_fiber_wire_for(self, "it makes threads that stay kernel threads");
 		return create_native(thread, attr, start, arg);
 	}
 	/* A new thread inherits its creator's state in the kernel. */
-	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr)) ||
-	    !fz_runtime_ready())
+	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr))) {
+		tell_native(fz_self()->thread.owns_kernel_state ?
+				    "its creator has state that the kernel keeps for each thread" :
+				    "its attributes ask for CPUs, a policy or a stack of its own");
 		return create_native(thread, attr, start, arg);
+	}
+	if (!fz_runtime_ready()) {
+		if (!fz_stays_native())
+			tell_native("only the main thread can make the first fiber");
+		return create_native(thread, attr, start, arg);
+	}
 	self = fz_self();
 	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER)
 		return create_native(thread, attr, start, arg);

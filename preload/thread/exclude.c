@@ -32,21 +32,32 @@ void fz_exclude_init(const char *list)
 		strcpy(patterns, list);
 }
 
-/* The pattern ends at a comma or at the end. */
+/*
+ * The pattern ends at a comma or at the end. The last star alone takes one character more when the
+ * rest does not match, so the time is at most the product of the lengths.
+ */
 static bool matches(const char *pattern, const char *text)
 {
-	for (; *pattern && *pattern != ','; pattern++, text++) {
+	const char *after_star = NULL, *rest = NULL;
+
+	for (;;) {
+		bool ended = !*pattern || *pattern == ',';
+
 		if (*pattern == '*') {
-			do
-				if (matches(pattern + 1, text))
-					return true;
-			while (*text++);
+			after_star = ++pattern;
+			rest = text;
+		} else if (*text && !ended && (*pattern == '?' || *pattern == *text)) {
+			pattern++;
+			text++;
+		} else if (!*text && ended) {
+			return true;
+		} else if (after_star && *rest) {
+			pattern = after_star;
+			text = ++rest;
+		} else {
 			return false;
 		}
-		if (!*text || (*pattern != '?' && *pattern != *text))
-			return false;
 	}
-	return !*text;
 }
 
 static bool in_list(const char *list, bool of_files, const char *text)
@@ -66,17 +77,21 @@ void fz_exclude_by_name(struct fz_fiber *self)
 {
 	if (FZ_LIKELY(!*patterns || !in_list(patterns, false, self->thread.name)))
 		return;
-	fz_fiber_wire(self);
+	fz_fiber_wire_for(self, "--native-threads has its name");
 	/* The kernel thread still has its name as a carrier. */
 	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
 
-static bool is_listed(const char *file)
+static const char *base_of(const char *file)
 {
 	const char *slash = strrchr(file, '/');
 
-	file = slash ? slash + 1 : file;
-	return in_list(built_in, true, file) || in_list(patterns, true, file);
+	return slash ? slash + 1 : file;
+}
+
+static bool is_listed(const char *base)
+{
+	return in_list(built_in, true, base) || in_list(patterns, true, base);
 }
 
 /* Go's linker writes its build id into an ELF note of its own. */
@@ -110,11 +125,13 @@ static bool is_go(const struct dl_phdr_info *info)
 struct look {
 	uintptr_t address;
 	bool excluded;
+	char name[64];			/* of the module; a copy, because it may be unloaded */
 };
 
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct look *look = arg;
+	const char *name;
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -125,9 +142,9 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 		    look->address >= start + ph->p_memsz)
 			continue;
 		/* The program itself has an empty name here. */
-		look->excluded = is_listed(*info->dlpi_name ? info->dlpi_name :
-							      program_invocation_name) ||
-				 is_go(info);
+		name = *info->dlpi_name ? info->dlpi_name : program_invocation_name;
+		look->excluded = is_listed(base_of(name)) || is_go(info);
+		strncpy(look->name, base_of(name), sizeof(look->name) - 1);
 		return 1;
 	}
 	return 0;
@@ -162,5 +179,10 @@ bool fz_excluded_caller(const void *caller)
 	dl_iterate_phdr(look_at_module, &look);
 	fz_gate_leave(FZ_GATE_LOADER);
 	atomic_store_explicit(slot, hash | look.excluded, memory_order_relaxed);
+	if (look.excluded && fz_verbose)
+		fz_say("threads that %s makes stay kernel threads: %s", look.name,
+		       in_list(patterns, true, look.name) ? "--native-threads has its name" :
+		       in_list(built_in, true, look.name) ? "they wait for each other without libc" :
+							    "Go's threads wait without libc");
 	return look.excluded;
 }

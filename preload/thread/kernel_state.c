@@ -18,7 +18,7 @@
 #define SYS_landlock_restrict_self 446
 #endif
 
-void fz_wire_for_state(void)
+void fz_wire_for_state_of(const char *name)
 {
 	struct fz_fiber *self = fz_self();
 
@@ -28,7 +28,7 @@ void fz_wire_for_state(void)
 		return;
 	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
-		fz_fiber_wire(self);
+		fz_fiber_wire_for(self, name);
 }
 
 bool fz_prctl_is_of_thread(int option)

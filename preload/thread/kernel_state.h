@@ -13,9 +13,11 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * The calling thread is about to change such state. Does nothing before the first thread is made.
+ * The calling thread is about to change such state, by the function of this name. Does nothing before
+ * the first thread is made.
  */
-void fz_wire_for_state(void);
+void fz_wire_for_state_of(const char *name);
+#define fz_wire_for_state() fz_wire_for_state_of(__func__)
 
 /* Does the call change state of the calling thread only? */
 bool fz_prctl_is_of_thread(int option);

@@ -81,7 +81,9 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	 */
 	fz_stack_bounds(fiber->mem.stack, fiber->mem.stack_size, &bottom, &size);
 	pthread_attr_setstack(attr, bottom, size);
-	pthread_attr_setguardsize(attr, fiber->mem.asked_guard);
+	/* libc rounds up, too. */
+	pthread_attr_setguardsize(attr, FZ_ROUND_UP(fiber->mem.asked_guard,
+						    (size_t)getpagesize()));
 	if (life & FZ_LIFE_DETACHED)
 		pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
 	err = add_affinity(thread, attr);

@@ -43,14 +43,14 @@ struct fz_target fz_target_by_tid(pid_t tid)
 bool fz_target_is_other_fiber(struct fz_target t)
 {
 	if (t.self)
-		fz_wire_for_state();
+		fz_wire_for_state_of("a scheduling policy, affinity or priority");
 	return t.fiber && !t.self;
 }
 
 void fz_target_changes(const struct fz_fiber *thread)
 {
 	if (thread == fz_self())
-		fz_wire_for_state();
+		fz_wire_for_state_of("a scheduling policy, affinity or priority");
 }
 
 pid_t fz_schedule_tid(pid_t tid)

@@ -40,7 +40,7 @@ static int make_as_kernel_thread(void *call)
 	return err;
 }
 
-static int set(struct call *call)
+__attribute__((always_inline)) static inline int set(struct call *call)
 {
 	struct fz_fiber *self = fz_enter(call->symbol);
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/base/die.h"
 
+#include <linux/fcntl.h>
+#include <linux/stat.h>
 #include <stdarg.h>
 
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
+
+bool fz_verbose;
 
 struct line {
 	char text[512];
@@ -70,14 +74,95 @@ static void format_line(struct line *line, const char *format, va_list args)
 	}
 }
 
+/* ---- standard error ------------------------------------------------------ */
+
+enum { STDERR = 2 };
+
+/* What had number 2 at the start; written by fz_say_init() alone. */
+static struct {
+	bool known, none;
+	struct fz_file_id id;
+	/* A file system gives the inode of a file that is gone to a new one. */
+	struct statx_timestamp birth;
+} standard_error;
+
+/* Returns false if nothing has number 2. */
+static bool look(struct statx *ret)
+{
+	enum { AT_EMPTY = 0x1000, AT_DONT_SYNC = 0x4000 };
+
+	return fz_syscall5(__NR_statx, STDERR, (long)"", AT_EMPTY | AT_DONT_SYNC,
+			   STATX_INO | STATX_BTIME, (long)ret) == 0;
+}
+
+static bool is_file(const struct statx *st, const struct fz_file_id *id)
+{
+	return st->stx_ino == id->inode && st->stx_dev_major == id->major &&
+	       st->stx_dev_minor == id->minor;
+}
+
+/* Did somebody redirect number 2, or has a data file come to have that number? */
+static bool is_redirected(void)
+{
+	enum { GET_TERMINAL = 0x5401 };
+	char terminal[64];
+
+	return (fz_syscall2(__NR_fcntl, STDERR, F_GETFL) & O_ACCMODE) == O_WRONLY ||
+	       fz_syscall3(__NR_ioctl, STDERR, GET_TERMINAL, (long)terminal) == 0;
+}
+
+void fz_say_init(const struct fz_file_id *launchers)
+{
+	struct statx st;
+
+	standard_error.known = true;
+	standard_error.none = !look(&st) ||
+			      (launchers && !is_file(&st, launchers) && !is_redirected());
+	if (standard_error.none)
+		return;
+	standard_error.id = (struct fz_file_id){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor };
+	standard_error.birth = st.stx_btime;
+}
+
+static bool is_standard_error(void)
+{
+	struct statx st;
+
+	return !standard_error.known ||
+	       (!standard_error.none && look(&st) && is_file(&st, &standard_error.id) &&
+		st.stx_btime.tv_sec == standard_error.birth.tv_sec &&
+		st.stx_btime.tv_nsec == standard_error.birth.tv_nsec);
+}
+
+/* A message to a closed pipe or a full file must not end the program by a signal. */
+static void write_quietly(const char *text, size_t size)
+{
+	const int sig_block = 0, sig_setmask = 2;
+	const uint64_t set = 1 << (13 - 1) | 1 << (25 - 1);	/* SIGPIPE, SIGXFSZ */
+	const struct __kernel_timespec none = { 0, 0 };
+	uint64_t before, pending = 0;
+	long n;
+
+	fz_sys_sigmask(sig_block, &set, &before);
+	fz_syscall2(__NR_rt_sigpending, (long)&pending, sizeof(pending));
+	do
+		n = fz_syscall3(__NR_write, STDERR, (long)text, (long)size);
+	while (n == -EINTR);
+	if ((n == -EPIPE || n == -EFBIG) && !(pending & set))
+		fz_syscall4(__NR_rt_sigtimedwait, (long)&set, 0, (long)&none, sizeof(set));
+	fz_sys_sigmask(sig_setmask, &before, NULL);
+}
+
 static void say(const char *format, va_list args)
 {
 	struct line line = { .used = 0 };
 
+	if (!is_standard_error())
+		return;
 	put_string(&line, "fiberize: ");
 	format_line(&line, format, args);
 	line.text[line.used++] = '\n';
-	fz_syscall3(__NR_write, 2, (long)line.text, (long)line.used);
+	write_quietly(line.text, line.used);
 }
 
 void fz_say(const char *format, ...)

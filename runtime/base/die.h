@@ -7,10 +7,32 @@
  *
  * Formats: %s %d %u %x, %ld %lu %lx, %%.  A line is cut at 500 bytes.
  * Any thread, any context, signal handlers included.
+ *
+ * A daemon closes its standard streams, and its database gets number 2. So a message is written
+ * only while number 2 is the file that had this number at the start of the process.
  */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fz_file_id {
+	uint64_t inode;
+	uint32_t major, minor;
+};
+
+/*
+ * The process starts: what has number 2 is standard error. launchers is what the launcher, an
+ * ancestor of this process, had; NULL if unknown. What differs from that may be a data file that
+ * an ancestor passed on by exec: it counts only if it is a terminal, or open for writing alone, as
+ * a shell opens it. Without this call every message is written.
+ */
+void fz_say_init(const struct fz_file_id *launchers);
 
 /* Print one line, "fiberize: " and the text. */
 void fz_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Does the user want to know what the library does (--verbose)? Set by the owner of the runtime. */
+extern bool fz_verbose;
 
 /* Print one line like fz_say(), then abort.  Only if the library cannot go on. */
 _Noreturn void fz_die(const char *format, ...) __attribute__((format(printf, 1, 2)));

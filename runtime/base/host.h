@@ -52,6 +52,9 @@ struct fz_host {
 	/* Does malloc or calloc come from the program or from a library other than libc? */
 	bool has_own_allocator;
 
+	/* The process ends by the default action of a signal. Any context. May be NULL. */
+	void (*last_words)(void);
+
 	/* exit(status), which runs atexit handlers. */
 	void (*exit_process)(int status);
 

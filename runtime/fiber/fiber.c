@@ -49,7 +49,7 @@ static void retire(struct fz_fiber *self)
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 }
 
-void fz_fiber_wire(struct fz_fiber *self)
+void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 {
 	const int leader = (int)fz_sys_getpid();
 	struct fz_carrier *c;
@@ -86,6 +86,9 @@ void fz_fiber_wire(struct fz_fiber *self)
 	/* relaxed: only the thread itself compares its tid. */
 	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
 	fz_leave_runtime(self);
+	if (FZ_UNLIKELY(fz_verbose))
+		fz_say("thread %d (%s) becomes a kernel thread: %s", self->thread.tid,
+		       self->thread.is_main && !*self->thread.name ? "main" : self->thread.name, why);
 }
 
 static void live(struct fz_fiber *self)

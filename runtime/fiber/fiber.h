@@ -320,8 +320,13 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
  * Wire the calling fiber: from now on it is a kernel thread like any other.  For what the
  * kernel must know by thread, such as the owner of a robust or a priority-
  * inheriting mutex.  Outside the runtime.  Idempotent; does nothing for other threads.
+ * why: for --verbose.
  */
-void fz_fiber_wire(struct fz_fiber *self);
+void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
+static inline void fz_fiber_wire(struct fz_fiber *self)
+{
+	fz_fiber_wire_for(self, "the kernel must know it by its own thread id");
+}
 
 /*
  * End the calling fiber as the exit system call ends a kernel thread: nothing is

@@ -81,6 +81,18 @@ bool fz_signal_ignored_by_default(int sig)
 	return sig == SIG_CHLD || sig == SIG_CONT || sig == SIG_URG || sig == SIG_WINCH;
 }
 
+bool fz_signal_ends_process(int sig)
+{
+	return !fz_signal_ignored_by_default(sig) && sig != SIG_STOP && sig != SIG_TSTP &&
+	       sig != SIG_TTIN && sig != SIG_TTOU;
+}
+
+void fz_signal_tell_end(int sig)
+{
+	if (fz_host.last_words && fz_signal_ends_process(sig))
+		fz_host.last_words();
+}
+
 void fz_signal_default(int sig)
 {
 	struct kernel_sigaction dfl = { .handler = NULL }, old;
@@ -92,6 +104,7 @@ void fz_signal_default(int sig)
 		fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
 		return;
 	}
+	fz_signal_tell_end(sig);
 	kernel_action(sig, &dfl, &old);
 	fz_sys_sigmask(HOW_UNBLOCK, &bit, &mask);
 	fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);

@@ -89,7 +89,7 @@ void fz_signal_before_exec(struct fz_fiber *self)
 	 * Signals that are pending for a kernel thread stay with that thread if exec fails: so
 	 * the caller keeps its kernel thread.
 	 */
-	fz_fiber_wire(self);
+	fz_fiber_wire_for(self, "signals are pending for it while it executes a program");
 	for (; pending; pending = next) {
 		next = pending->next;
 		if (fz_signode_settle(pending))

@@ -163,6 +163,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 			return;
 		}
 		report_overflow(self, info);
+		fz_signal_tell_end(sig);
 		set_default(sig);
 		return;
 	}

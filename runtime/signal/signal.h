@@ -108,8 +108,9 @@ void fz_signal_after_exec(void);
  */
 void fz_signal_default(int sig);
 
-/* Is the default action of sig to ignore it? */
+/* Is the default action of sig to ignore it? To end the process? */
 bool fz_signal_ignored_by_default(int sig);
+bool fz_signal_ends_process(int sig);
 
 /* ---- handlers and calls ------------------------------------------------- */
 

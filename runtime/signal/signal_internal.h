@@ -97,6 +97,9 @@ bool fz_signal_others_exist(void);
  */
 uint64_t fz_signal_blocked_by_all(void);
 
+/* action.c: the process is about to end by the default action of sig, unless that only stops it. */
+void fz_signal_tell_end(int sig);
+
 /* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
 uint64_t fz_signal_waited_for(void);
 

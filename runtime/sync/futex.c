@@ -395,7 +395,7 @@ long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 	case FUTEX_UNLOCK_PI:
 	case FUTEX_WAIT_REQUEUE_PI:
 		if (self)
-			fz_fiber_wire(self);
+			fz_fiber_wire_for(self, "a priority-inheriting futex");
 		return real(word, op, value, timeout_or_value2, word2, value3);
 	}
 	/* Only the kernel knows which other commands may have FUTEX_CLOCK_REALTIME. */

@@ -22,6 +22,7 @@
 set -u
 
 EX_USAGE=2
+EX_BENCH_LOAD=112
 EX_BENCH_FIGURES=113
 EX_BENCH=114
 
@@ -174,6 +175,13 @@ run_round()
 		printf 'fiberize bench: %s, round %s: the load gave no figures\n' \
 			"$side" "$round" >&2
 		exit $EX_BENCH_FIGURES
+	fi
+	if awk '{ is[$1] = $2 } END { exit !(is["requests"] && is["errors"] >= is["requests"]) }' \
+		"$tmp/figures"; then
+		show_log "$tmp/load.log" 'load says'
+		printf 'fiberize bench: %s, round %s: every request failed; is there such a page (--path)?\n' \
+			"$side" "$round" >&2
+		exit $EX_BENCH_LOAD
 	fi
 	sed "s/^/$round $side /" "$tmp/figures" >>"$tmp/samples"
 }

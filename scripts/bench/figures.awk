@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/figures.awk - turns the output of wrk or echo_client into lines NAME VALUE.
+# scripts/bench/figures.awk - turns the output of wrk, ab or echo_client into lines NAME VALUE.
 
 function us(text)
 {
@@ -30,4 +30,16 @@ function us(text)
 	wrk = 1
 }
 /^ *Non-2xx or 3xx responses: / { errors += $NF; wrk = 1 }
+/^Complete requests: / { print "requests", $3 }
+/^Time taken for tests: / { print "seconds", $5 }
+/^Requests per second: / { print "requests_per_second", $4 }
+/^ +50% +[0-9]+$/ { print "latency_p50_us", $2 * 1000 }
+/^ +99% +[0-9]+$/ { print "latency_p99_us", $2 * 1000 }
+# ab also calls answers failed that are not all of one length.
+/^ *\(Connect: / {
+	gsub(/,/, "")
+	errors += $2 + $4 + $8
+	wrk = 1
+}
+/^Non-2xx responses: / { errors += $3; wrk = 1 }
 END { if (wrk) print "errors", errors }

@@ -247,11 +247,13 @@ int fz_listener_find(pid_t pid, bool mine, unsigned port, struct fz_listener *re
 			    state != TCP_LISTENING || (port && local != port) ||
 			    (mine && !has_socket(pid, inode)))
 				continue;
-			if (!found || local < ret_l->port) {
+			/* One port may be bound for IPv4 and for IPv6, or by many sockets. */
+			if (!found || local != ret_l->port)
+				found++;
+			if (found == 1 || local < ret_l->port) {
 				ret_l->port = local;
 				set_host(ret_l, hex);
 			}
-			found++;
 		}
 		fclose(f);
 	}

@@ -28,8 +28,31 @@ static char *keep(struct profiles *p, char *text)
 	return text;
 }
 
-/* Read a whole regular file and drop its zero bytes; NULL on failure. */
-static char *read_file(const char *name)
+/*
+ * Who writes a profile chooses the library that is loaded, so that must be root or the user. Returns
+ * why it may be somebody else, or NULL.
+ */
+static char *not_trusted(const char *name, const struct stat *status)
+{
+	char *why = NULL;
+	int length = 0;
+
+	if (status->st_uid != 0 && status->st_uid != geteuid())
+		length = asprintf(&why, "%s: ignored: it belongs to user %u, not to root or to user %u",
+				  name, (unsigned)status->st_uid, (unsigned)geteuid());
+	else if (status->st_mode & (S_IWGRP | S_IWOTH))
+		length = asprintf(&why, "%s: ignored: others may write it (mode %o); chmod go-w it",
+				  name, (unsigned)status->st_mode & 07777);
+	if (length < 0)
+		abort();
+	return why;
+}
+
+/*
+ * Read a whole regular file and drop its zero bytes; NULL on failure. *ret_why tells why a file is
+ * not to be read.
+ */
+static char *read_file(const char *name, char **ret_why)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -38,9 +61,14 @@ static char *read_file(const char *name)
 	struct stat status;
 	int c = EOF;
 
-	if (!file)
+	*ret_why = NULL;
+	if (!file) {
+		if (stat(name, &status) == 0)
+			*ret_why = not_trusted(name, &status);
 		return NULL;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+	}
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    !(*ret_why = not_trusted(name, &status)))
 		do {
 			c = getc(file);
 			if (c == '\0')
@@ -65,6 +93,66 @@ static char *trim(char *text)
 		length--;
 	text[length] = '\0';
 	return text + strspn(text, blanks);
+}
+
+/* ---- patterns ----------------------------------------------------------- */
+
+/* The length of the bracket expression that p begins with; 1 if it has no end. */
+static size_t bracket_length(const char *p)
+{
+	size_t i = 1 + (p[1] == '!' || p[1] == '^');
+
+	/* A bracket at the beginning is one of the characters. */
+	for (i += p[i] == ']'; p[i] && p[i] != ']'; i++) {
+		const char class[] = { p[i + 1], ']', '\0' };
+		const char *end = NULL;
+
+		if (p[i] == '[' && p[i + 1] && strchr(":.=", p[i + 1]))
+			end = strstr(p + i + 2, class);
+		if (end)
+			i = (size_t)(end + 1 - p);
+		else if (p[i] == '\\' && p[i + 1])
+			i++;
+	}
+	return p[i] ? i + 1 : 1;
+}
+
+/* The length of the part of the pattern that stands for one character, if c is such a one, or 0. */
+static size_t takes(const char *pattern, char c)
+{
+	const char text[] = { c, '\0' };
+	size_t length = *pattern == '[' ? bracket_length(pattern) : *pattern == '\\' ? 2 : 1;
+	char *part = strndup(pattern, length);
+
+	if (!part)
+		abort();
+	/* strndup() cuts the length at the end of the pattern. */
+	length = *part && fnmatch(part, text, 0) == 0 ? strlen(part) : 0;
+	free(part);
+	return length;
+}
+
+bool profiles_match(const char *pattern, const char *text)
+{
+	const char *after_star = NULL, *rest = NULL;
+	size_t length;
+
+	for (;;) {
+		if (*pattern == '*') {
+			after_star = ++pattern;
+			rest = text;
+		} else if (*text && (length = takes(pattern, *text))) {
+			pattern += length;
+			text++;
+		} else if (!*text && !*pattern) {
+			return true;
+		} else if (after_star && *rest) {
+			pattern = after_star;
+			text = ++rest;
+		} else {
+			return false;
+		}
+	}
 }
 
 /* ---- one file ----------------------------------------------------------- */
@@ -93,7 +181,7 @@ static char *read_section(struct reading *r, char *pattern)
 	if (!*pattern)
 		return wrong(r, "[]", " names no program");
 	r->section = true;
-	r->applies = fnmatch(pattern, r->program, 0) == 0;
+	r->applies = profiles_match(pattern, r->program);
 	if (r->applies) {
 		p->all = grow(p->all, p->count, sizeof(*p->all));
 		p->all[p->count++] = (struct profile){ .file = r->file, .pattern = pattern };
@@ -150,16 +238,18 @@ static char *read_line(struct reading *r, char *line)
 	return read_setting(r, trim(line), trim(equals + 1));
 }
 
-char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program)
+char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program,
+		    bool *ret_ignored)
 {
 	static const char byte_order_mark[] = "\357\273\277";
 	const char *slash = strrchr(program, '/');
-	char *rest = read_file(file), *line, *why = NULL;
+	char *why, *rest = read_file(file, &why), *line;
 	struct reading r = { .profiles = p, .values = values, .file = keep(p, strdup(file)),
 			     .program = slash ? slash + 1 : program };
 
+	*ret_ignored = why != NULL;
 	if (!rest) {
-		if (asprintf(&why, "%s: not a readable file", file) < 0)
+		if (!why && asprintf(&why, "%s: not a readable file", file) < 0)
 			abort();
 		return why;
 	}

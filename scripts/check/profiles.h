@@ -33,9 +33,17 @@ struct profiles {
  * Read a profile for the program of this name. values has one entry for each of fz_options;
  * each option that the profile sets and whose entry is NULL gets the text of its value there.
  * Returns NULL, or an error message, to be freed. Settings for other programs are checked as
- * well.
+ * well. A file that others than root and the user may have written is ignored, and the message
+ * says so.
  */
-char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program);
+char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program,
+		    bool *ret_ignored);
+
+/*
+ * As fnmatch(pattern, text, 0), in a time of the product of the lengths: only the last star takes
+ * one character more when the rest does not match. libc's needs exponential time.
+ */
+bool profiles_match(const char *pattern, const char *text);
 
 void profiles_free(struct profiles *p);
 

@@ -57,7 +57,7 @@ static char *find_in_path(struct search *s, const char *name)
 {
 	/* Where shells search if PATH is not set. */
 	const char *list = getenv("PATH") ?: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	char *copy = *list ? strdup(list) : NULL, *rest = copy, *directory;
+	char *copy = strdup(list), *rest = copy, *directory;
 	char *refused = NULL, *path = NULL;
 
 	if (!*name) {

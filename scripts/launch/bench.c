@@ -60,6 +60,9 @@ static int one_option(struct settings *s, struct bench *b, char **words)
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
 		usage_bench(stdout);
 		end_of_output(0);
+	} else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+		puts("fiberize " FZ_VERSION);
+		end_of_output(0);
 	} else if (strcmp(word, "--http") == 0 || strcmp(word, "--echo") == 0) {
 		b->mode = word + 2;
 	} else if (strcmp(word, "--force") == 0) {

@@ -63,6 +63,10 @@ static const char *check_options(char **words, bool *ret_json)
 			usage_check(stdout);
 			end_of_output(0);
 		}
+		if (is(*words, "--version", "-V")) {
+			puts("fiberize " FZ_VERSION);
+			end_of_output(0);
+		}
 		if (!is(*words, "--json", NULL))
 			wrong_check(*words, ": no such option");
 		*ret_json = true;
@@ -107,8 +111,7 @@ static _Noreturn void run(struct command *c, char **words)
 
 	settings_from_environment(s);
 	if (!*words) {
-		usage_run(stderr);
-		exit(EXIT_USAGE);
+		die(EXIT_USAGE, "no program; fiberize [options] PROGRAM [ARGS], or fiberize --help");
 	}
 	if (!c->no_profiles)
 		settings_from_profiles(s, *words);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "say.h"
@@ -163,7 +165,8 @@ static void exec_by_shell(const char *path, char **words)
 _Noreturn void run_exec(const struct settings *s, const struct program *p, const char *library,
 			char **words)
 {
-	char *list = preload(p, library), launched[32];
+	char *list = preload(p, library), launched[128];
+	struct stat error;
 
 	if (p->native)
 		say("%s", p->native);
@@ -174,10 +177,13 @@ _Noreturn void run_exec(const struct settings *s, const struct program *p, const
 	if (list) {
 		/*
 		 * Exec keeps the process id. By this variable the library knows that the
-		 * launcher started this process, so that it reports why it stays idle, and
-		 * whether it must be dormant in this process.
+		 * launcher started this process, so that it reports why it stays idle; what
+		 * standard error is; and whether it must be dormant in this process.
 		 */
-		snprintf(launched, sizeof(launched), "%d%s", (int)getpid(),
+		if (fstat(STDERR_FILENO, &error) != 0)
+			error = (struct stat){ .st_ino = UINT64_MAX };
+		snprintf(launched, sizeof(launched), "%d %lu:%u:%u%s", (int)getpid(),
+			 (unsigned long)error.st_ino, major(error.st_dev), minor(error.st_dev),
 			 p->dormant ? " dormant" : "");
 		set_variable("FIBERIZE_LAUNCHED", launched);
 		set_variable("LD_PRELOAD", list);

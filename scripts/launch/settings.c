@@ -130,12 +130,16 @@ static void read_folder(struct settings *s, const char *folder, const char *prog
 
 	for (int i = 0; i < count; i++) {
 		char *path, *why;
+		bool ignored;
 
 		if (asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
 			die(EXIT_OTHER, "no memory");
-		why = profiles_read(&s->profiles, s->value, path, program);
-		if (why)
+		why = profiles_read(&s->profiles, s->value, path, program, &ignored);
+		if (why && !ignored)
 			die(EXIT_USAGE, "%s", why);
+		if (why)
+			say("%s", why);
+		free(why);
 		free(path);
 		free(names[i]);
 	}

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/package/deb.sh VERSION BUILD - builds BUILD/fiberize_VERSION_ARCH.deb from the files that
-# "make install" puts below /usr.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL name the
+# "make install" puts below /usr, and BUILD/fiberize-dbgsym_VERSION_ARCH.deb with their debug
+# symbols, without which no backtrace of the library can be read.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL name the
 # maintainer.
 set -eu
 umask 022
@@ -13,12 +14,27 @@ arch=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME-fiberize developers} <${DEBEMAIL-fiberize@fiberize.invalid}>"
 stage=$build/deb
 tree=$stage/fiberize
+symbols=$stage/fiberize-dbgsym
 doc=$tree/usr/share/doc/fiberize
 
 rm -rf "$stage"
 mkdir -p "$tree/DEBIAN" "$doc" "$stage/debian"
 cd "$root"
 env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=/usr
+
+# Debuggers find the symbols by the build id, which stripping leaves.
+ids=
+for file in lib/fiberize/libfiberize.so bin/fiberize libexec/fiberize/measure \
+	libexec/fiberize/echo_client libexec/fiberize/inspect; do
+	id=$(readelf -n "$tree/usr/$file" | sed -n 's/^ *Build ID: //p')
+	[ -n "$id" ] || { echo "deb.sh: $file has no build id" >&2; exit 1; }
+	ids="$ids${ids:+ }$id"
+	place=$symbols/usr/lib/debug/.build-id/$(printf '%.2s' "$id")
+	mkdir -p "$place"
+	objcopy --only-keep-debug --compress-debug-sections "$tree/usr/$file" \
+		"$place/${id#??}.debug"
+	chmod 644 "$place/${id#??}.debug"
+done
 
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
 	"$tree/usr/lib/fiberize/libfiberize.so"
@@ -72,4 +88,24 @@ Description: run the threads of unmodified programs as fibers
 CONTROL
 (cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 dpkg-deb --root-owner-group -Zxz --build "$tree" "$build" >/dev/null
+
+mkdir -p "$symbols/DEBIAN" "$symbols/usr/share/doc"
+ln -s fiberize "$symbols/usr/share/doc/fiberize-dbgsym"
+cat >"$symbols/DEBIAN/control" <<CONTROL
+Package: fiberize-dbgsym
+Source: fiberize
+Version: $version
+Auto-Built-Package: debug-symbols
+Architecture: $arch
+Maintainer: $maintainer
+Installed-Size: $(du -sk --exclude=DEBIAN "$symbols" | cut -f1)
+Depends: fiberize (= $version)
+Section: debug
+Priority: optional
+Description: debug symbols for fiberize
+Build-Ids: $ids
+CONTROL
+(cd "$symbols" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) \
+	>"$symbols/DEBIAN/md5sums"
+dpkg-deb --root-owner-group -Zxz --build "$symbols" "$build" >/dev/null
 rm -rf "$stage"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/forbidden.sh - io_uring forbidden by a seccomp filter, as in a
-# container: fibers wait by epoll, the program's output does not change, and
-# --verbose reports the reason.
+# container: fibers wait by epoll, the program's output does not change, and one line tells the
+# reason. What --verbose tells besides.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -13,21 +13,23 @@ forbidden()
 	limited "$helpers/forbid_io_uring" "$@" 2>"$work/err"
 }
 
+said='fiberize: io_uring cannot be used here: io_uring_setup: EPERM; fibers wait by epoll; see fiberize(1), CONTAINERS'
 for name in thread_basic mutex_stress io_socket signal_basic proxy_chain; do
 	limited "$programs/$name" >"$work/native"
 	echo $? >"$work/native.status"
 	forbidden "$fiberize" "$programs/$name" >"$work/fibers"
 	echo $? >"$work/fibers.status"
 	as_natively "$name" "$work/native" "$work/fibers"
-	same "$name: nothing to say" '' "$(cat "$work/err")"
+	same "$name: one line" "$said" "$(cat "$work/err")"
 done
 
 why='epoll (io_uring_setup: EPERM)'
 program=$programs/mutex_stress
 forbidden "$fiberize" -v -p 3 "$program" >/dev/null
-same 'said when asked' "fiberize: version 0.1.0, 3 processors, $why" "$(cat "$work/err")"
+same 'said when asked' "fiberize: version 0.1.0, 3 processors, $why" "$(tail -n +2 "$work/err")"
+has 'before the first thread' "$work/err" '^fiberize: .*mutex_stress\[[0-9]*\]: dormant until the first '
 forbidden "$fiberize" --stats "$program" >/dev/null
-same 'and in the statistics' 1 "$(grep -c "^fiberize: running, .*, $why\$" "$work/err")"
+same 'and in the statistics' 1 "$(grep -c "^fiberize: mutex_stress\[[0-9]*\]: running, .*, $why\$" "$work/err")"
 
 # As older container runtimes, and a kernel without memory for it.
 for error in ENOSYS:38 ENOMEM:12 EACCES:13; do
@@ -35,14 +37,16 @@ for error in ENOSYS:38 ENOMEM:12 EACCES:13; do
 	same "${error%:*}: exit status" 0 "$code"
 	same "${error%:*}: on epoll" \
 		"fiberize: version 0.1.0, 2 processors, epoll (io_uring_setup: ${error%:*})" \
-		"$err"
+		"$(tail -n +2 "$work/err")"
 done
 
-message='fiberize: threads stay kernel threads: io_uring_setup: EPERM'
+message='fiberize: threads stay kernel threads: only io_uring is wanted (--backend uring), and it cannot be used here: io_uring_setup: EPERM'
 forbidden "$fiberize" --backend uring "$program" >/dev/null
 same 'insisted upon: native, said once' "$message" "$(cat "$work/err")"
 forbidden env LD_PRELOAD="$build/libfiberize.so" FIBERIZE_BACKEND=uring "$program" >/dev/null
 same 'the bare library is quiet' '' "$(cat "$work/err")"
+forbidden env LD_PRELOAD="$build/libfiberize.so" "$program" >/dev/null
+same 'the bare library is quiet on epoll' '' "$(cat "$work/err")"
 forbidden "$fiberize" true
 same 'no threads, nothing to say' '' "$(cat "$work/err")"
 
@@ -52,9 +56,41 @@ for backend in auto uring epoll; do
 	epoll) name=epoll ;;
 	esac
 	run "$fiberize" -v -p 2 --backend $backend "$program"
-	same "backend $backend" "fiberize: version 0.1.0, 2 processors, $name" "$err"
+	same "backend $backend" "fiberize: version 0.1.0, 2 processors, $name" "$(tail -n +2 "$work/err")"
 done
 run "$fiberize" -v -p 2 --without sync-cancel "$program"
-same 'an old io_uring' "fiberize: version 0.1.0, 2 processors, epoll (this kernel's io_uring is too old (6.0 or newer is needed): ENOSYS)" "$err"
+same 'an old io_uring' "fiberize: version 0.1.0, 2 processors, epoll (this kernel's io_uring is too old (6.0 or newer is needed): ENOSYS)" "$(tail -n +2 "$work/err")"
+
+# ---- why threads are kernel threads
+
+run "$fiberize" -v --disable true
+like 'switched off' 'fiberize: true[[]*]: dormant: switched off (FIBERIZE_DISABLE)' "$err"
+run "$fiberize" -v "$programs/openmp"
+has 'OpenMP' "$work/err" '^fiberize: threads that libgomp[^ ]* makes stay kernel threads: '
+has 'a thread that OpenMP helps' "$work/err" \
+	'^fiberize: thread [0-9]* (openmp) becomes a kernel thread: it makes threads that '
+run "$fiberize" -v "$programs/signal_wired"
+has 'a mutex that the kernel must know' "$work/err" ') becomes a kernel thread: a robust or priority-'
+has 'attributes that only a kernel thread has' "$work/err" '^fiberize: a thread stays a kernel thread: its attr'
+run "$fiberize" -v --native-threads '*' "$programs/thread_basic"
+has 'by name' "$work/err" ') becomes a kernel thread: --native-threads has its name$'
+cat >"$work/late.c" <<'PROGRAM'
+#include <pthread.h>
+#include <sys/prctl.h>
+static void *change(void *arg)
+{
+	pthread_setname_np(pthread_self(), "changer");
+	prctl(PR_SET_TIMERSLACK, 1000);
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+	return pthread_create(&t, 0, change, 0) || pthread_join(t, 0);
+}
+PROGRAM
+must "$CC" -D_GNU_SOURCE -pthread -o "$work/late" "$work/late.c"
+run "$fiberize" -v "$work/late"
+has 'state of the kernel' "$work/err" '^fiberize: thread [0-9]* (changer) becomes a kernel thread: prctl$'
 
 finish

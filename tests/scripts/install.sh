@@ -138,6 +138,7 @@ done
 if command -v dpkg-shlibdeps >/dev/null; then
 	quiet_make deb
 	deb=$(ls "$build"/fiberize_*.deb)
+	symbols=$(ls "$build"/fiberize-dbgsym_*.deb)
 	dpkg-deb -x "$deb" "$work/package"
 	(cd "$work/package" && find . -type f | sed 's/\.gz$//' | sort) >"$work/have"
 	{
@@ -156,10 +157,16 @@ if command -v dpkg-shlibdeps >/dev/null; then
 	has 'package: its library is loaded' "$work/out" \
 		"$plain/package/usr/lib/fiberize/libfiberize.so"
 	if command -v lintian >/dev/null; then
-		run lintian --fail-on error,warning --tag-display-limit 0 "$deb"
+		run lintian --fail-on error,warning --tag-display-limit 0 "$deb" "$symbols"
 		same 'package: lintian' 0 "$code${out:+: $out}"
 	fi
-	rm -f "$deb"
+	if command -v gdb >/dev/null; then
+		dpkg-deb -x "$symbols" "$work/symbols"
+		run gdb -batch -nx -iex "set debug-file-directory $work/symbols/usr/lib/debug" \
+			-ex 'info line fz_say' "$work/package/usr/lib/fiberize/libfiberize.so"
+		like 'package: its debug symbols' 'Line * of "runtime/base/die.c" *' "$(tail -n 1 "$work/out")"
+	fi
+	rm -f "$deb" "$symbols"
 fi
 
 quiet_make uninstall DESTDIR="$packager" PREFIX=/usr

@@ -93,6 +93,45 @@ good_bench 'bench: figures of wrk' "$json" "$fiberize" bench --rounds 1 --json "
 same 'bench: figures of wrk: all of them' '950 1250000 12345 2.5 4938 15' "$(samples "$json" \
 	'.rounds[0] | "\(.latency_p50_us) \(.latency_p99_us) \(.requests) \(.seconds) \(.requests_per_second) \(.errors)"')"
 
+good_bench 'bench: figures of ab' "$json" "$fiberize" bench --rounds 1 --json "$json" --load "
+	echo 'Time taken for tests:   2.500 seconds'
+	echo 'Complete requests:      12345'
+	echo 'Failed requests:        9'
+	echo '   (Connect: 1, Receive: 2, Length: 5, Exceptions: 1)'
+	echo 'Non-2xx responses:      5'
+	echo 'Requests per second:    4938.00 [#/sec] (mean)'
+	echo 'Time per request:       5.805 [ms] (mean)'
+	echo '  50%      2'
+	echo '  75%      4'
+	echo '  99%     34'
+	echo ' 100%     34 (longest request)'" -- "$work/server" plain 0
+same 'bench: figures of ab: all of them' '2000 34000 12345 2.5 4938 9' "$(samples "$json" \
+	'.rounds[0] | "\(.latency_p50_us) \(.latency_p99_us) \(.requests) \(.seconds) \(.requests_per_second) \(.errors)"')"
+run "$fiberize" bench --rounds 1 --load "
+	echo '  12345 requests in 2.50s, 1.41MB read'
+	echo '  Non-2xx or 3xx responses: 12345'
+	echo 'Requests/sec:   4938.00'" -- "$work/server" plain 0
+same 'bench: every request fails: exit status' 112 "$code"
+like 'bench: every request fails: message' '*native, round 1: every request failed; *' "$err"
+cat >"$work/both.py" <<'SERVER'
+import socket, sys, time
+six = socket.socket(socket.AF_INET6)
+six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+six.bind(("::1", 0))
+four = socket.socket()
+four.bind(("127.0.0.1", six.getsockname()[1]))
+four.listen()
+six.listen()
+more = socket.socket()
+if len(sys.argv) > 1:
+    more.listen()
+time.sleep(1000)
+SERVER
+run "$fiberize" bench --rounds 1 --load true -- python3 "$work/both.py"
+same 'bench: one port for IPv4 and IPv6' '0' "$code$err"
+run "$fiberize" bench --rounds 1 --load true -- python3 "$work/both.py" more
+like 'bench: two ports' '*listens on several ports; *' "$err"
+
 # Two connections, each burning 200 ms in a thread that is gone at the end.
 good_bench 'bench: CPU time of threads that have ended' "$json" "$fiberize" bench \
 	--rounds 1 --json "$json" --load "$build/libexec/echo_client -c 2 -d 1 -t 90 -h {host} {port}" \

@@ -68,7 +68,7 @@ run env -i "A=x${newline}FIBERIZE_FOO=1" PATH="$PATH" "$fiberize" env
 same 'environment: nothing but LD_PRELOAD and our mark is added' \
 	"$(printf 'A=x\nFIBERIZE_FOO=1\nFIBERIZE_LAUNCHED=N\nLD_PRELOAD=%s\nPATH=%s\n' \
 		"$library" "$PATH" | sort)" \
-	"$(printf '%s\n' "$out" | sed 's/^FIBERIZE_LAUNCHED=[0-9]*$/FIBERIZE_LAUNCHED=N/' | sort)"
+	"$(printf '%s\n' "$out" | sed 's/^FIBERIZE_LAUNCHED=[0-9]* [0-9]*:[0-9]*:[0-9]*$/FIBERIZE_LAUNCHED=N/' | sort)"
 # Names that a shell cannot hold, that mean something to it, that are the launcher's.
 # environment COMMAND...: the variables of printenv -0, run by that
 environment()
@@ -77,7 +77,7 @@ environment()
 }' version=9 table=t name=n code=7 section=s native=n launched=l through=t restore=r file=f \
 		newline=n IFS=: PPID=1 OPTIND=5 PS1=p PWD=/nonsense OLDPWD=/q EX_USAGE=9 empty= \
 		"bytes=$bytes" "more.bytes=$bytes" "$@" printenv -0 | sort -z |
-		sed -z 's/^FIBERIZE_LAUNCHED=[0-9]*$/FIBERIZE_LAUNCHED=N/' | tr '\000' '\n'
+		sed -z 's/^FIBERIZE_LAUNCHED=[0-9]* [0-9]*:[0-9]*:[0-9]*$/FIBERIZE_LAUNCHED=N/' | tr '\000' '\n'
 }
 bytes=$(awk 'BEGIN { for (i = 1; i < 256; i++) printf "\\0%03o", i }')
 bytes=$(printf '%b.' "$bytes")

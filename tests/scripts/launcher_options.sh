@@ -53,9 +53,14 @@ refused 'unknown variable, lower case' 2 '*FIBERIZE_stats: no such option*' \
 	env FIBERIZE_stats=1 "$fiberize" true
 prints 'FIBERIZE without _ is not ours' x env FIBERIZE=x "$fiberize" printenv FIBERIZE
 
-run "$fiberize"
-same 'no program: exit status' 2 "$code"
-same 'no program: usage' 'usage: fiberize ' "$(printf '%.16s' "$err")"
+refused 'no program' 2 'fiberize: no program; * or fiberize --help' "$fiberize"
+for command in '' run check bench; do
+	# shellcheck disable=SC2086 # no word, or one
+	prints "$command -V" "$("$fiberize" --version)" "$fiberize" $command -V
+	# shellcheck disable=SC2086
+	run "$fiberize" $command -h
+	same "$command -h" '0usage:' "$code${out%% *}$err"
+done
 run "$fiberize" --help
 same '--help' 0 "$code"
 for name in $(sed -n 's/^FZ_[A-Z_]*(\([a-z_]*\),.*/\1/p' "$root/runtime/base/options.def" | tr _ -); do
@@ -152,5 +157,9 @@ refused 'bench: --dry-run' 2 'fiberize: --dry-run: not with bench' \
 	"$fiberize" --dry-run bench -- sleep 1
 run "$(command -v env)" PATH=/no/such "$fiberize" /bin/true
 same 'the launcher needs nothing in PATH' 0 "$code$out$err"
+prints 'an empty PATH: a path' a "$(command -v env)" PATH= "$fiberize" /bin/echo a
+prints 'an empty PATH: the launcher of the source' a "$(command -v env)" PATH= "$root/scripts/fiberize" /bin/echo a
+cd /bin || exit 1
+prints 'an empty PATH is the directory' a "$(command -v env)" PATH= "$fiberize" echo a
 
 finish

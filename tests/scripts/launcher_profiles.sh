@@ -124,6 +124,67 @@ rmdir "$conf"
 ln -s /no/such "$conf"
 refused 'profile: a link to nothing' 2 "fiberize: $conf: not a readable file" "$fiberize" true
 rm "$conf"
+
+# ---- whose profile it is
+
+printf '[printenv]\nprocessors = 9\nlibrary = /no/such.so\n' >"$conf"
+for mode in 666 664 602; do
+	chmod $mode "$conf"
+	run "$fiberize" printenv LD_PRELOAD FIBERIZE_PROCESSORS
+	same "profile: not if others may write it ($mode)" \
+		"fiberize: $conf: ignored: others may write it (mode $mode); chmod go-w it/$library" "$err/$out"
+done
+run "$fiberize" check --json printenv
+same 'profile: not if others may write it: check' 0 "$code"
+chmod 644 "$conf"
+refused 'profile: read if only the user may write it' 115 '*/no/such.so: no such library*' \
+	"$fiberize" printenv
+if [ "$(id -u)" = 0 ]; then
+	chown 65534 "$conf"
+	run "$fiberize" printenv LD_PRELOAD FIBERIZE_PROCESSORS
+	same 'profile: not if it belongs to somebody else' \
+		"fiberize: $conf: ignored: it belongs to user 65534, not to root or to user 0/$library" \
+		"$err/$out"
+	mkdir -p "$work/home/.config/fiberize"
+	printf '[printenv]\nlibrary = /no/such.so\n' >"$work/home/.config/fiberize/b.conf"
+	chown -R 65534 "$work/home"
+	run env -u XDG_CONFIG_HOME HOME="$work/home" "$fiberize" printenv LD_PRELOAD
+	same "profile: not of another's HOME" "$library" "$out"
+	like "profile: not of another's HOME: message" '*/b.conf: ignored: it belongs to user 65534*' "$err"
+	chown 0 "$conf"
+else
+	skip 'profile: not if it belongs to somebody else' 'only root can make such a file'
+fi
+
+# ---- patterns
+
+# pattern PATTERN YES-OR-NO: does it match printenv?
+pattern()
+{
+	printf '[%s]\nprocessors = 9\n' "$1" >"$conf"
+	run "$fiberize" printenv FIBERIZE_PROCESSORS
+	same "pattern $1" "$2" "$([ "$out" = 9 ] && echo yes || echo no)"
+}
+pattern 'print*' yes
+pattern '*' yes
+pattern '*?env' yes
+pattern 'p[^a-q]i*[[:alpha:]]nv' yes
+pattern 'p[!r]*' no
+pattern 'printenv?' no
+pattern '\printe\nv' yes
+pattern '*[]x]*' no
+pattern '[printenv' no
+# In libc's fnmatch() the time doubles with each star.
+rests='*e*n*v*e*n*v*e*n*v*e*n*v*e*n*v'
+long=$(printf 'env%.0s' {1..60})
+ln -s "$(command -v printenv)" "$work/bin/$long"
+printf '[%s]\nprocessors = 9\n' "$rests$rests$rests*x" >"$conf"
+run "$fiberize" "$work/bin/$long" FIBERIZE_PROCESSORS
+same 'a pattern with many stars' '1:' "$code:$out"
+rm "$conf"
+run "$fiberize" --native-threads "@$rests$rests$rests*x,$rests$rests$rests*x" "$programs/thread_basic"
+same 'threads: a pattern with many stars' 0 "$code"
+
 if unshare -m true 2>/dev/null; then
 	mkdir "$work/etc"
 	printf '[printenv]\nprocessors = 9\nstats = 0\n' >"$work/etc/system.conf"

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_STATS_H
+#define FZ_PRELOAD_STATS_H
+
+/*
+ * preload/stats.h - FIBERIZE_STATS=1: how many calls of each name the program made, printed when
+ * the process ends: by exit, _exit, quick_exit, exec, or a signal. Only SIGKILL prints nothing.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "preload/real.h"
+#include "runtime/base/base.h"
+
+extern bool fz_stats_wanted FZ_HIDDEN;
+
+/*
+ * Count a call of symbol by a fiber, or passed through. caller: where the body returns to. A call
+ * made by the library, or by libc's code of another name that was counted, does not count:
+ * libc's usleep calls nanosleep, which calls clock_nanosleep. Any thread, any context.
+ */
+void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller);
+
+/*
+ * The value of a call of libc's function, which returns to the library even if that function
+ * only jumps to another one: fz_stats_count() looks where.
+ */
+#define FZ_RETURNS_HERE(call)                                                         \
+	({                                                                            \
+		__typeof__(call) here_ret = (call);                                   \
+                                                                                      \
+		__asm__ volatile("" : "+r"(here_ret));                                \
+		here_ret;                                                             \
+	})
+
+/* By the constructor: count from now on, as the program name; and watch for signals. */
+void fz_stats_start(const char *name);
+void fz_stats_watch_signals(void);
+
+/* Before entry points of libc are redirected: only then do libc's own calls come to us. */
+void fz_stats_before_redirect(void);
+
+/* The child of a fork begins at zero. */
+void fz_stats_after_fork(void);
+
+/*
+ * Print the report, once for each process. Any thread, any context. last_words: a signal ends the
+ * process, and the report must not keep it from its end.
+ */
+void fz_stats_say(void);
+void fz_stats_last_words(void);
+
+/* exec has failed: the process goes on, and has a report to come. */
+void fz_stats_go_on(void);
+
+/*
+ * Does the library watch for sig while its action is the default one? Then the kernel has
+ * fz_stats_signal() as its handler, which prints the report and takes the default action.
+ */
+bool fz_stats_watches(int sig);
+void fz_stats_signal(int sig, siginfo_t *info, void *ucontext);
+
+#endif
