@@ -152,7 +152,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	atomic_store_explicit(&f->in_runtime, 1, memory_order_relaxed);
 	f->thread.tid = fz_registry_new_tid(fz_processor_or_none(self));
 	atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
-	fz_frame_inherit_fenv(f->sp);
+	fz_frame_inherit(f->sp);
 	/* A request that came too late for the last life is not for this one. */
 	atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cancel.sent, false, memory_order_relaxed);
