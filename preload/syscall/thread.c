@@ -51,6 +51,9 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_alarm:
 #endif
 		return fz_timer_by_number(number, a, ret);
+	case SYS_unshare:
+		*ret = unshare((int)a[0]);
+		return true;
 	case SYS_sched_setaffinity:
 		*ret = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
 		return true;

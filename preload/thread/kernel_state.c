@@ -10,6 +10,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/sched/sched.h"
 
 /* Only in newer headers; one number on every CPU. */
@@ -28,6 +29,12 @@ void fz_wire_for_state(void)
 	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_wire(self);
+}
+
+void fz_files_are_own(void)
+{
+	if (fz_self()->thread.owns_kernel_state)
+		fz_fdtab_unshare(fz_self());
 }
 
 bool fz_prctl_is_of_thread(int option)
@@ -73,7 +80,6 @@ bool fz_syscall_is_of_thread(long number)
 	case SYS_seccomp:
 	case SYS_landlock_restrict_self:
 	case SYS_setns:
-	case SYS_unshare:
 	case SYS_keyctl:
 	case SYS_ptrace:
 	case SYS_personality:
@@ -95,9 +101,14 @@ bool fz_syscall_is_of_thread(long number)
 
 FZ_EXPORT int unshare(int flags)
 {
+	int ret;
+
 	fz_enter(FZ_SYM_unshare);
 	fz_wire_for_state();
-	return fz_real.unshare(flags);
+	ret = fz_real.unshare(flags);
+	if (!ret && flags & CLONE_FILES)
+		fz_files_are_own();
+	return ret;
 }
 
 FZ_EXPORT int setns(int fd, int type)

@@ -77,6 +77,7 @@ void fz_fiber_wire(struct fz_fiber *self)
 	fz_sched_give_up(self);
 	fz_signal_wire(self);
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
+	fz_syscall2(__NR_prctl, PR_SET_NAME, (long)self->thread.name);
 	/* relaxed: only the thread itself compares its tid. */
 	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
 	fz_leave_runtime(self);

@@ -99,6 +99,7 @@ struct fz_fiber_thread {
 	bool is_main;
 	/* Wired because it has state of its own in the kernel, which its children must inherit. */
 	bool owns_kernel_state;
+	bool owns_files;		/* it has a table of descriptors of its own */
 	char name[16];
 	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
 };
