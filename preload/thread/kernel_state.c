@@ -9,7 +9,7 @@
 
 #include "preload/gate.h"
 #include "preload/init.h"
-#include "preload/thread/exclude.h"
+#include "preload/thread/names.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/sched.h"
 
@@ -168,27 +168,50 @@ FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 	return fz_real.ptrace(request, args[0], args[1], args[2], args[3]);
 }
 
+/* Is it a fiber, wired or not, that makes the call? */
+static bool has_own_name(const struct fz_fiber *self)
+{
+	return fz_is_fiber(self) &&
+	       !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+}
+
+/* Can the kernel read as much of the name as it uses? */
+static bool name_is_readable(const char *name)
+{
+	for (int i = 0; i < FZ_NAME_SIZE - 1; i++) {
+		const char *word = name + i - (uintptr_t)(name + i) % 8;
+
+		if ((i == 0 || name + i == word) && !fz_sys_readable(word))
+			return false;
+		if (!name[i])
+			break;
+	}
+	return true;
+}
+
 FZ_EXPORT int prctl(int option, ...)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_prctl);
+	struct fz_fiber *self = fz_self();
 	unsigned long args[4];
 	va_list list;
+	int ret;
+
+	fz_enter(FZ_SYM_prctl);
 
 	/* Four words of any type, as libc reads them. */
 	va_start(list, option);
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(list, unsigned long);
 	va_end(list);
-	/* The name belongs to the fiber; the main thread's name is the process's, too. */
-	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
-		return strcpy((char *)args[0], self->thread.name) ? 0 : -1;
-	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
-		snprintf(self->thread.name, sizeof(self->thread.name), "%s", (char *)args[0]);
-		fz_exclude_by_name(self);
-		if (!self->thread.is_main && self->kind != FZ_KIND_WIRED)
-			return 0;
+	if (has_own_name(self) && option == PR_SET_NAME && name_is_readable((char *)args[0])) {
+		fz_name_set(self, (char *)args[0]);
+		return 0;
 	}
 	if (fz_prctl_is_of_thread(option))
 		fz_wire_for_state();
-	return fz_real.prctl(option, args[0], args[1], args[2], args[3]);
+	ret = fz_real.prctl(option, args[0], args[1], args[2], args[3]);
+	/* The kernel has found the memory writable, or has answered EFAULT. */
+	if (ret == 0 && option == PR_GET_NAME && has_own_name(self))
+		fz_name_get(self, (char *)args[0]);
+	return ret;
 }

@@ -145,7 +145,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->cpu.user_seen = f->cpu.system_seen = 0;
 	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
-	if (self->kind == FZ_KIND_NATIVE)
+	if (self->kind != FZ_KIND_FIBER)
 		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else
 		__builtin_memcpy(f->thread.name, self->thread.name, sizeof(f->thread.name));
