@@ -131,8 +131,9 @@ static void *block_of(const struct dl_phdr_info *info)
 /* Set the module's thread-local variables back to their initial values. */
 static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	(void)size;
-	(void)arg;
+	bool *needs_executable_stacks = arg;
+
+	*needs_executable_stacks |= fz_loader_needs_executable_stacks(info, size, NULL);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 		if (info->dlpi_addr == kept[i])
 			return 0;
@@ -153,9 +154,13 @@ static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 void fz_host_reset_thread_state(void)
 {
+	bool needs_executable_stacks = false;
+
 	fz_gate_enter(FZ_GATE_LOADER);
-	dl_iterate_phdr(reset_module, NULL);
+	dl_iterate_phdr(reset_module, &needs_executable_stacks);
 	fz_gate_leave(FZ_GATE_LOADER);
+	if (needs_executable_stacks)
+		fz_fiber_stacks_executable();
 	uselocale(LC_GLOBAL_LOCALE);
 	errno = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/fiber.h"
 
+#include <linux/mman.h>
 #include <linux/prctl.h>
 
 #include "runtime/base/die.h"
@@ -113,6 +114,40 @@ static void live(struct fz_fiber *self)
 	}
 }
 
+static _Atomic bool stacks_executable;
+
+/* What cannot be made executable stays as it is: the system forbids it. */
+static void make_executable(struct fz_fiber *f)
+{
+	if (f->mem.executable || f->thread.is_main)
+		return;
+	f->mem.executable = true;
+	fz_syscall3(__NR_mprotect, (long)f->mem.stack, (long)FZ_ROUND_UP(f->mem.stack_size, 4096),
+		    PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+static bool visit_to_make_executable(struct fz_fiber *f, void *arg)
+{
+	(void)arg;
+	make_executable(f);
+	return false;
+}
+
+void fz_fiber_stacks_executable(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	/*
+	 * relaxed: the registry's lock orders it.  A fiber that the visit does not find is added
+	 * after the visit, and its creator then sees the flag.
+	 */
+	if (atomic_exchange_explicit(&stacks_executable, true, memory_order_relaxed))
+		return;
+	fz_enter_runtime(self);
+	fz_fiber_each(visit_to_make_executable, NULL);
+	fz_leave_runtime(self);
+}
+
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 {
 	struct fz_fiber *self = fz_self();
@@ -162,6 +197,8 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	atomic_store_explicit(&f->thread.life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);
 	fz_registry_add(f);
+	if (FZ_UNLIKELY(atomic_load_explicit(&stacks_executable, memory_order_relaxed)))
+		make_executable(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
 	fz_sched_ready(f);
 	/* A program that makes a thread wants two threads to run at a time. */

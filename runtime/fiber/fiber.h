@@ -110,6 +110,7 @@ struct fz_fiber_mem {
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;		/* of the stack; at least asked_guard */
 	size_t asked_guard;		/* guard size that the program asked for in this life */
+	bool executable;
 };
 
 /* CPU time, ns (runtime/fiber/cputime.h); any thread. */
@@ -368,6 +369,12 @@ struct fz_fiber *fz_fiber_main(void);
 
 /* The tid of the kernel thread that runs the fiber, or ran it last. */
 int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
+
+/*
+ * From now on the stacks of all fibers are executable, for code of the program or of a library that
+ * puts functions on its stack.  Any thread outside the runtime.
+ */
+void fz_fiber_stacks_executable(void);
 
 /* How many threads live: fibers, the main one included, and native threads. */
 uint32_t fz_fiber_alive(void);
