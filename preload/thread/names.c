@@ -21,9 +21,9 @@ FZ_EXPORT pid_t gettid(void)
  * The main thread's name is the process's, in ps and top. The kernel keeps it for the first kernel
  * thread, which may run another fiber.
  */
-static bool is_first(const struct fz_fiber *fiber)
+static bool is_on_first(const struct fz_fiber *fiber)
 {
-	return fiber == fz_self() && fz_sys_gettid() == fz_sys_getpid();
+	return fiber->thread.is_main && fiber == fz_self() && fz_sys_gettid() == fz_sys_getpid();
 }
 
 /* Read or write the name of the process. Returns the number of bytes, or -errno. */
@@ -52,9 +52,9 @@ void fz_name_set(struct fz_fiber *fiber, const char *name)
 	memcpy(fiber->thread.name, copy, sizeof(copy));
 	if (fiber == fz_self())
 		fz_exclude_by_name(fiber);
-	if (fiber->thread.is_main && !is_first(fiber))
+	if (fiber->thread.is_main && !is_on_first(fiber))
 		process_name(SYS_write, O_WRONLY, copy, strlen(copy));
-	if (fiber == fz_self() && (fiber->kind == FZ_KIND_WIRED || is_first(fiber)))
+	if (fiber == fz_self() && (fiber->kind == FZ_KIND_WIRED || is_on_first(fiber)))
 		name_of_kernel_thread(PR_SET_NAME, copy);
 	else if (fiber->kind == FZ_KIND_WIRED)
 		fz_real.pthread_setname_np(fz_tcb_of(fiber) + (uintptr_t)fz_layout.handle, copy);
@@ -65,9 +65,9 @@ void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE])
 	char name[FZ_NAME_SIZE] = "";
 	long n = 0;
 
-	if (fiber->thread.is_main && !is_first(fiber))
+	if (fiber->thread.is_main && !is_on_first(fiber))
 		n = process_name(SYS_read, O_RDONLY, name, sizeof(name));
-	else if (fiber == fz_self() && (fiber->kind == FZ_KIND_WIRED || fiber->thread.is_main))
+	else if (fiber == fz_self() && (fiber->kind == FZ_KIND_WIRED || is_on_first(fiber)))
 		n = !name_of_kernel_thread(PR_GET_NAME, name);
 	else if (fiber->kind == FZ_KIND_WIRED)
 		n = !fz_real.pthread_getname_np(fz_tcb_of(fiber) + (uintptr_t)fz_layout.handle,

@@ -8,7 +8,7 @@
 
 enum { FZ_NAME_SIZE = 16 };	/* the kernel's TASK_COMM_LEN */
 
-/* Neither changes errno. name is cut to what fits. */
+/* name is cut to what fits. */
 void fz_name_set(struct fz_fiber *fiber, const char *name);
 void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE]);
 

@@ -59,7 +59,8 @@ static inline bool fz_sys_readable(const void *p)
 {
 	const int efault = 14;
 
-	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
+	/* It takes NULL for no set. */
+	return p && fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
 /* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno. */
