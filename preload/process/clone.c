@@ -13,6 +13,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/process/fork_gate.h"
+#include "preload/process/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
@@ -41,6 +42,7 @@ FZ_EXPORT pid_t vfork(void)
 		fz_after_fork_in_child();
 	else
 		fz_signal_after_spawn(began);
+	fz_child_made((pid_t)pid);
 	return (pid_t)fz_leave(pid);
 }
 FZ_EXPORT_ALIAS(__vfork, vfork);
@@ -94,6 +96,7 @@ static int clone_process(struct start *start, void *stack, int flags, void *pare
 		fz_gate_open(FZ_GATE_THREADS);
 		fz_gate_open(FZ_GATE_LOADER);
 	}
+	fz_child_made(ret);
 	return ret;
 }
 
@@ -134,6 +137,7 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 		fz_signal_run_pending(self);
 	}
+	fz_child_made(ret);
 	return ret;
 }
 FZ_EXPORT_ALIAS(__clone, clone);

@@ -7,6 +7,7 @@
  */
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/process/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 
@@ -25,6 +26,7 @@ FZ_EXPORT pid_t fork(void)
 		pid = fz_real.fork();
 		self->call.in_fork = false;
 	} while (pid < 0 && fz_carrier_made_room(self, errno, &tries));
+	fz_child_made(pid);
 	return pid;
 }
 FZ_EXPORT_ALIAS(__fork, fork);
@@ -43,5 +45,6 @@ FZ_EXPORT pid_t _Fork(void)
 	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
 	if (pid == 0)
 		fz_after_fork_in_child();
+	fz_child_made(pid);
 	return pid;
 }

@@ -4,6 +4,7 @@
  */
 #include "preload/init.h"
 #include "preload/process/fork_gate.h"
+#include "preload/process/parent.h"
 #include "preload/syscall/families.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
@@ -37,6 +38,7 @@ static long clone_process(long number, const long *a, unsigned long flags)
 		atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
 				      memory_order_relaxed);
 	}
+	fz_child_made((pid_t)ret);
 	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
 	return ret;
 }
