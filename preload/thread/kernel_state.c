@@ -17,6 +17,18 @@
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
 #endif
+#ifndef SYS_lsm_set_self_attr
+#define SYS_lsm_set_self_attr 460
+#endif
+#ifndef PR_SCHED_CORE
+#define PR_SCHED_CORE 62
+#endif
+#ifndef PR_SME_SET_VL
+#define PR_SME_SET_VL 63
+#endif
+#ifndef PR_SET_SHADOW_STACK_STATUS
+#define PR_SET_SHADOW_STACK_STATUS 75
+#endif
 
 void fz_wire_for_state(void)
 {
@@ -55,6 +67,16 @@ bool fz_prctl_is_of_thread(int option)
 	case PR_SET_SPECULATION_CTRL:
 	case PR_SET_IO_FLUSHER:
 	case PR_SET_SYSCALL_USER_DISPATCH:
+	case PR_SCHED_CORE:
+	case PR_TASK_PERF_EVENTS_DISABLE:
+	case PR_TASK_PERF_EVENTS_ENABLE:
+	/* aarch64 only */
+	case PR_SET_TAGGED_ADDR_CTRL:
+	case PR_PAC_RESET_KEYS:
+	case PR_PAC_SET_ENABLED_KEYS:
+	case PR_SVE_SET_VL:
+	case PR_SME_SET_VL:
+	case PR_SET_SHADOW_STACK_STATUS:
 		return true;
 	default:
 		return false;
@@ -80,7 +102,13 @@ bool fz_syscall_is_of_thread(long number)
 	case SYS_seccomp:
 	case SYS_landlock_restrict_self:
 	case SYS_setns:
+	/* Keyrings of the thread, the process and the session begin at the first use. */
 	case SYS_keyctl:
+	case SYS_add_key:
+	case SYS_request_key:
+	case SYS_lsm_set_self_attr:
+	/* The rights of a key are in a register that is switched with the kernel thread. */
+	case SYS_pkey_alloc:
 	case SYS_ptrace:
 	case SYS_personality:
 	case SYS_set_mempolicy:
@@ -149,6 +177,42 @@ FZ_EXPORT int personality(unsigned long persona)
 	if (persona != 0xffffffff)
 		fz_wire_for_state();
 	return fz_real.personality(persona);
+}
+
+/* The rights of a thread to the pages of a protection key are in a register. */
+FZ_EXPORT int pkey_alloc(unsigned flags, unsigned rights)
+{
+	fz_enter(FZ_SYM_pkey_alloc);
+	fz_wire_for_state();
+	return fz_real.pkey_alloc(flags, rights);
+}
+
+FZ_EXPORT int pkey_set(int key, unsigned rights)
+{
+	fz_enter(FZ_SYM_pkey_set);
+	fz_wire_for_state();
+	return fz_real.pkey_set(key, rights);
+}
+
+FZ_EXPORT int arch_prctl(int code, unsigned long address)
+{
+	fz_enter(FZ_SYM_arch_prctl);
+	fz_wire_for_state();
+	return fz_real.arch_prctl(code, address);
+}
+
+FZ_EXPORT int ioperm(unsigned long from, unsigned long count, int on)
+{
+	fz_enter(FZ_SYM_ioperm);
+	fz_wire_for_state();
+	return fz_real.ioperm(from, count, on);
+}
+
+FZ_EXPORT int iopl(int level)
+{
+	fz_enter(FZ_SYM_iopl);
+	fz_wire_for_state();
+	return fz_real.iopl(level);
 }
 
 /* For ptrace the tracer is one kernel thread, and so is the thread that asks to be traced. */

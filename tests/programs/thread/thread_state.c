@@ -5,6 +5,8 @@
  */
 #include "check.h"
 
+#include <linux/keyctl.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <sys/auxv.h>
 #include <sys/fsuid.h>
@@ -255,9 +257,15 @@ static void run(bool own_stack)
 /* That which the thread began with is no change. */
 static void *all_cpus(void *arg)
 {
+	struct perf_event_attr counter = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(counter),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+	};
 	struct sched_param param = { 0 };
+	struct timespec interval;
 	struct attributes attr;
 	cpu_set_t cpus, none;
+	int fd;
 
 	CHECK_OK(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus));
 	CHECK_OK(pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus));
@@ -279,13 +287,52 @@ static void *all_cpus(void *arg)
 	CHECK_ERR(syscall(SYS_sched_getattr, gettid(), &attr, 8, 0), EINVAL);
 	attr.size = 40;
 	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 0), E2BIG);
+	CHECK_INT(syscall(SYS_getpriority, PRIO_PROCESS, gettid()), 20);
+	CHECK_OK(syscall(SYS_sched_rr_get_interval, gettid(), &interval));
+	/* A counter of what the thread does. */
+	fd = (int)syscall(SYS_perf_event_open, &counter, 0, -1, -1, 0);
+	CHECK_INT(syscall(SYS_perf_event_open, &counter, gettid(), -1, -1, 0) >= 0, fd >= 0);
 	CHECK_ERR(sched_getscheduler(-1), EINVAL);
 	CHECK_ERR(sched_getscheduler((1 << 30) - 1), ESRCH);
 	return arg;
 }
 
+/* What the keyring of the process has is the thread's that made the keyring. */
+static void *has_key(void *arg)
+{
+	long key = syscall(SYS_add_key, "user", "k", "v", 1, KEY_SPEC_PROCESS_KEYRING);
+
+	if (key < 0) {
+		CHECK(errno == ENOSYS || errno == EPERM || errno == EDQUOT);
+		return arg;
+	}
+	for (int i = 0; i < ROUNDS; i++)
+		usleep(50);
+	CHECK_INT(syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_PROCESS_KEYRING, "user", "k", 0),
+		  key);
+	return arg;
+}
+
+static void *sleeps(void *arg)
+{
+	for (int i = 0; i < 2 * ROUNDS; i++)
+		usleep(50);
+	return arg;
+}
+
+static void keys(void)
+{
+	pthread_t threads[OTHERS];
+
+	for (int k = 0; k < OTHERS; k++)
+		threads[k] = start(k % 2 ? sleeps : has_key, NULL);
+	for (int k = 0; k < OTHERS; k++)
+		finish(threads[k]);
+}
+
 int main(void)
 {
+	keys();
 	CHECK_OK(pipe(pipes[0]));
 	CHECK_OK(pipe(pipes[1]));
 	for (size_t i = 0; i < COUNT(states); i++) {
