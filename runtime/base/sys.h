@@ -63,6 +63,15 @@ static inline bool fz_sys_readable(const void *p)
 	return p && fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
+/*
+ * Can the 8 bytes at p be written?  The caller is about to: rt_sigprocmask has stored the mask
+ * there.
+ */
+static inline bool fz_sys_writable(void *p)
+{
+	return p && fz_sys_sigmask(0, NULL, p) == 0;
+}
+
 /* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno. */
 static inline long fz_sys_poll_now(int fd, short events)
 {
