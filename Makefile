@@ -172,8 +172,10 @@ vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers
 vpath %.cc $(wildcard tests/programs/*) tests/extra
 in_programs = $(addprefix $(B)/tests/programs/,$(basename $(notdir $(1))))
 PROGRAMS := $(call in_programs,$(wildcard tests/programs/*/*.c tests/programs/*/*.cc))
-# Libraries that programs load: one for each model of thread-local storage.
-MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie)
+# Libraries that programs load: one for each model of thread-local storage, and one that needs
+# executable stacks.
+MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie) \
+	$(B)/tests/programs/stack_module.so
 # aarch64 uses TLS descriptors by default; its compilers do not know the option.
 FLAGS_tls_module_desc := $(if $(filter x86_64,$(CPU)),-mtls-dialect=gnu2)
 FLAGS_tls_module_ie := -DINITIAL_EXEC
@@ -182,6 +184,11 @@ $(B)/tests/programs/tls_module_%.so: tests/helpers/tls_module.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $(FLAGS_tls_module_$*) $< -o $@
+
+$(B)/tests/programs/stack_module.so: tests/helpers/stack_module.c $(PROGRAM_HEADERS) Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC -z execstack $< -o $@
 
 # Preloaded in some modes of tests/run.sh.
 LATE_THREADS := $(B)/tests/helpers/late_threads.so
@@ -203,6 +210,7 @@ $(B)/tests/programs/%: %.c $(PROGRAM_HEADERS) Makefile
 
 # Flags of single programs.
 FLAGS_openmp := -fopenmp
+FLAGS_stack_code := -z execstack
 FLAGS_cancel_bare := -fno-exceptions -fno-asynchronous-unwind-tables
 FLAGS_own_ring := -luring
 FLAGS_openblas := -lopenblas
@@ -235,7 +243,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 
 # Helpers of the scripts in tests/.
 HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c \
-	%/fuzz.c,$(wildcard tests/helpers/*.c)))
+	%/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"

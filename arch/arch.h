@@ -34,8 +34,8 @@
  *
  * A frame holds the registers that the ABI makes a callee keep, and the
  * floating-point environment (fenv: control words and sticky exception flags),
- * which belongs to a thread as <fenv.h> sees it.  It does not hold the signal
- * mask, the thread pointer, or anything else of the kernel's.
+ * which belongs to a thread as <fenv.h> sees it; on x86-64 with FSGSBASE the gs base, too.  It does
+ * not hold the signal mask, the thread pointer, or anything else of the kernel's.
  *
  * Memory: fz_switch orders nothing between CPUs.  A thread that publishes an sp, so that another
  * carrier may enter it, does so with release, after fz_switch has returned in the next context;
@@ -117,10 +117,10 @@ void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg);
 enum { FZ_FRAME_ROOM = 256 };
 
 /*
- * Give a saved frame the fenv of the caller.  For a fiber in its next life: the new thread
- * inherits from its creator, not from the thread that used the fiber before.
+ * Give a saved frame the fenv and the gs base of the caller.  For a fiber in its next life: the new
+ * thread inherits from its creator, not from the thread that used the fiber before.
  */
-void fz_frame_inherit_fenv(void *sp);
+void fz_frame_inherit(void *sp);
 
 /*
  * For backtraces of contexts that do not run: the address to which the frame at sp returns, the

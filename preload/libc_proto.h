@@ -16,6 +16,7 @@
 
 #include <aio.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -105,6 +106,11 @@ int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int 
 
 /* Exported by libc, but declared in none of its headers. */
 int capset(void *header, const void *data);
+
+/* On x86-64 only; declared in headers of that CPU, or nowhere. */
+int arch_prctl(int code, unsigned long address);
+int ioperm(unsigned long from, unsigned long count, int on);
+int iopl(int level);
 
 /* Declared by glibc's headers from 2.41 on. */
 struct sched_attr;

@@ -33,7 +33,7 @@ void fz_arch_init(unsigned long hwcap2)
 	(void)hwcap2;
 }
 
-void fz_frame_inherit_fenv(void *sp)
+void fz_frame_inherit(void *sp)
 {
 	struct frame *f = sp;
 
@@ -53,7 +53,7 @@ void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg)
 		.x20 = (uint64_t)arg,
 		.pc = (uint64_t)fz_fiber_start + FZ_START_SKIP,
 	};
-	fz_frame_inherit_fenv(f);
+	fz_frame_inherit(f);
 	return f;
 }
 

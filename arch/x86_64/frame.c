@@ -14,6 +14,7 @@ struct frame {
 	uint32_t mxcsr;
 	uint16_t x87cw;
 	uint16_t x87ex;
+	uint64_t gs_base;
 	uint64_t r15, r14, r13, r12, rbx, rbp;
 	uint64_t pc;
 };
@@ -21,6 +22,7 @@ struct frame {
 _Static_assert(offsetof(struct frame, mxcsr) == FZ_FRAME_MXCSR &&
 	       offsetof(struct frame, x87cw) == FZ_FRAME_X87CW &&
 	       offsetof(struct frame, x87ex) == FZ_FRAME_X87EX &&
+	       offsetof(struct frame, gs_base) == FZ_FRAME_GSBASE &&
 	       offsetof(struct frame, r15) == FZ_FRAME_R15 &&
 	       offsetof(struct frame, rbp) == FZ_FRAME_RBP &&
 	       offsetof(struct frame, pc) == FZ_FRAME_PC &&
@@ -39,7 +41,7 @@ void fz_arch_init(unsigned long hwcap2)
 	fz_switch = fz_cpu_fsgsbase ? fz_switch_fsgsbase : fz_switch_prctl;
 }
 
-void fz_frame_inherit_fenv(void *sp)
+void fz_frame_inherit(void *sp)
 {
 	struct frame *f = sp;
 	uint16_t sw;
@@ -48,6 +50,8 @@ void fz_frame_inherit_fenv(void *sp)
 	__asm__ volatile("fnstcw %0" : "=m"(f->x87cw));
 	__asm__ volatile("fnstsw %0" : "=a"(sw));
 	f->x87ex = sw & FZ_X87_FLAGS;
+	if (fz_cpu_fsgsbase)
+		__asm__ volatile("rdgsbase %0" : "=r"(f->gs_base));
 }
 
 void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg)
@@ -66,7 +70,7 @@ void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg)
 		.r13 = (uint64_t)arg,
 		.pc = (uint64_t)fz_fiber_start + FZ_START_SKIP,
 	};
-	fz_frame_inherit_fenv(f);
+	fz_frame_inherit(f);
 	return f;
 }
 

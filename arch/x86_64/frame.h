@@ -6,14 +6,15 @@
  * arch/x86_64/frame.h - what lies at a saved stack pointer.
  *
  *	+0x00  mxcsr (4)  x87 control word (2)  x87 exception flags (2)
- *	+0x08  r15
- *	+0x10  r14
- *	+0x18  r13
- *	+0x20  r12
- *	+0x28  rbx
- *	+0x30  rbp
- *	+0x38  return address			<- CFA - 8
- *	+0x40					<- CFA: rsp after the return
+ *	+0x08  gs base; 0 where user space cannot read it
+ *	+0x10  r15
+ *	+0x18  r14
+ *	+0x20  r13
+ *	+0x28  r12
+ *	+0x30  rbx
+ *	+0x38  rbp
+ *	+0x40  return address			<- CFA - 8
+ *	+0x48					<- CFA: rsp after the return
  *
  * The assembler includes it, too: numbers only.  frame.c asserts that its struct agrees.
  */
@@ -21,10 +22,11 @@
 #define FZ_FRAME_MXCSR	0x00
 #define FZ_FRAME_X87CW	0x04
 #define FZ_FRAME_X87EX	0x06
-#define FZ_FRAME_R15	0x08
-#define FZ_FRAME_RBP	0x30
-#define FZ_FRAME_PC	0x38
-#define FZ_FRAME_SIZE	0x40
+#define FZ_FRAME_GSBASE	0x08
+#define FZ_FRAME_R15	0x10
+#define FZ_FRAME_RBP	0x38
+#define FZ_FRAME_PC	0x40
+#define FZ_FRAME_SIZE	0x48
 
 /* The saved registers, as (DWARF number, offset): r15 to rbp, and the address of return. */
 #define FZ_FRAME_REGISTERS(_)                                                            \

@@ -128,12 +128,23 @@
 
 	.text
 
+/*
+ * The gs base is the program's, which sets it by an instruction.  Reading it costs about 5 cycles,
+ * writing it about 100, so it is written only if the two contexts differ.
+ */
 FUNC fz_switch_fsgsbase
 	SAVE_FRAME
+	rdgsbase %rax
+	movq	%rax, FZ_FRAME_GSBASE(%rsp)
 	movq	%rsp, (%rdi)
 	movq	%rsi, %rsp
 	wrfsbase %rdx
-	RESTORE_FRAME
+	movq	FZ_FRAME_GSBASE(%rsp), %rcx
+	cmpq	%rcx, %rax
+	jne	2f
+1:	RESTORE_FRAME
+2:	wrgsbase %rcx
+	jmp	1b
 ENDFUNC fz_switch_fsgsbase
 
 FUNC fz_switch_prctl
@@ -153,6 +164,11 @@ ENDFUNC fz_switch_prctl
 
 FUNC fz_adopt
 	SAVE_FRAME
+	xorl	%eax, %eax
+	cmpb	$0, fz_cpu_fsgsbase(%rip)
+	je	1f
+	rdgsbase %rax
+1:	movq	%rax, FZ_FRAME_GSBASE(%rsp)
 	movq	%rsp, (%rdi)
 	movl	$1, (%rsi)	/* release: x86 does not reorder stores */
 	/* From here on use registers only: stack and TCB have a new owner. */

@@ -10,6 +10,7 @@
 #include "preload/gate.h"
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
+#include "preload/thread/kernel_state.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
@@ -27,7 +28,8 @@ void fz_fd_forget(int fd)
 {
 	struct fz_fiber *self = fz_self();
 
-	if (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	if (!fz_fdtab_is_unshared() &&
+	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_op_flush_fd(self, fd);
 	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 }
@@ -36,7 +38,8 @@ void fz_fd_closed(int fd)
 {
 	struct fz_fiber *self = fz_self();
 
-	if (!atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	if (!fz_fdtab_is_unshared() &&
+	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_op_closed(self, fd);
 }
 
@@ -84,7 +87,18 @@ FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
 	self = fz_self();
 	if (first > last)
 		return fz_real.close_range(first, last, flags);
-	closes = !(flags & CLOSE_RANGE_CLOEXEC) &&
+	if (flags & CLOSE_RANGE_UNSHARE) {
+		int ret;
+
+		fz_wire_for_state();
+		/* A range that is empty: the table is all that changes. */
+		ret = fz_real.close_range(~0u, ~0u, flags);
+		if (ret)
+			return ret;
+		fz_files_are_own();
+		flags &= ~(int)CLOSE_RANGE_UNSHARE;
+	}
+	closes = !(flags & CLOSE_RANGE_CLOEXEC) && !fz_fdtab_is_unshared() &&
 		 !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	if (closes)
 		fz_op_flush_range(self, first, last);
@@ -140,7 +154,7 @@ static int prepare_dup(int from, int to)
 		return -EBADF;
 	if (from == to)
 		return 0;
-	if (fz_sched_owns_fd(to) && fz_sched_vacate_fd(to) < 0)
+	if (fz_sched_owns_fd(to) && (fz_fdtab_is_unshared() || fz_sched_vacate_fd(to) < 0))
 		return -EBUSY;
 	fz_fdtab_share(from);
 	fz_fd_forget(to);

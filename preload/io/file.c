@@ -6,6 +6,7 @@
  */
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
+#include "preload/thread/proc.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
@@ -31,14 +32,19 @@ static int opened(const struct fz_blocked *call, int fd)
 FZ_EXPORT int open(const char *path, int flags, ...)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open));
+	char room[FZ_PROC_ROOM];
+	const char *other;
 	va_list args;
 	mode_t mode;
+	int fd;
 
 	/* mode may be missing; the kernel knows from flags whether to read it. As in libc. */
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	return opened(&call, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
+	fd = opened(&call, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
+	other = fz_proc_reopen(path, fd, room);
+	return FZ_LIKELY(!other) ? fd : fz_real.open(other, flags, mode);
 }
 FZ_EXPORT_ALIAS(open64, open);
 FZ_EXPORT_ALIAS(__open, open);
@@ -47,13 +53,18 @@ FZ_EXPORT_ALIAS(__open64, open);
 FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_openat));
+	char room[FZ_PROC_ROOM];
+	const char *other;
 	va_list args;
 	mode_t mode;
+	int fd;
 
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	return opened(&call, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
+	fd = opened(&call, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
+	other = fz_proc_reopen(path, fd, room);
+	return FZ_LIKELY(!other) ? fd : fz_real.openat(dir, other, flags, mode);
 }
 FZ_EXPORT_ALIAS(openat64, openat);
 
@@ -61,16 +72,22 @@ FZ_EXPORT_ALIAS(openat64, openat);
 FZ_EXPORT int __open_2(const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___open_2));
+	char room[FZ_PROC_ROOM];
+	int fd = opened(&call, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
+	const char *other = fz_proc_reopen(path, fd, room);
 
-	return opened(&call, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
+	return FZ_LIKELY(!other) ? fd : fz_real.__open_2(other, flags);
 }
 FZ_EXPORT_ALIAS(__open64_2, __open_2);
 
 FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___openat_2));
+	char room[FZ_PROC_ROOM];
+	int fd = opened(&call, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
+	const char *other = fz_proc_reopen(path, fd, room);
 
-	return opened(&call, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
+	return FZ_LIKELY(!other) ? fd : fz_real.__openat_2(dir, other, flags);
 }
 FZ_EXPORT_ALIAS(__openat64_2, __openat_2);
 

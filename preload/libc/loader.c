@@ -3,8 +3,12 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 
 #include "arch/arch.h"
+#include "preload/gate.h"
+#include "preload/init.h"
+#include "preload/process/fork_gate.h"
 
 /*
  * glibc 2.35's struct dl_find_object, declared here for older headers; the members after
@@ -57,4 +61,62 @@ void *fz_loader_static_tls(const struct link_map *module)
 	if (offset <= 0)
 		return NULL;
 	return (char *)fz_tcb_get() + FZ_TLS_DIRECTION * offset;
+}
+
+int fz_loader_needs_executable_stacks(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_STACK)
+			return (info->dlpi_phdr[i].p_flags & PF_X) != 0;
+	/*
+	 * A module that does not say what it needs is old, and needs them. The kernel's own module (vdso)
+	 * has no code for stacks.
+	 */
+	return (uintptr_t)info->dlpi_phdr - getauxval(AT_SYSINFO_EHDR) > sizeof(ElfW(Ehdr));
+}
+
+void fz_loader_check_stacks(void)
+{
+	bool needed;
+
+	fz_gate_enter(FZ_GATE_LOADER);
+	needed = dl_iterate_phdr(fz_loader_needs_executable_stacks, NULL) != 0;
+	fz_gate_leave(FZ_GATE_LOADER);
+	if (needed)
+		fz_fiber_stacks_executable();
+}
+
+/* Does dlopen look for the file in places that depend on the module that calls it? */
+static bool caller_matters(const char *file, const void *caller)
+{
+	const struct link_map *module;
+
+	if (strchr(file, '/'))
+		return strchr(file, '$') != NULL;
+	module = fz_loader_module(caller);
+	if (!module)
+		return true;
+	for (const ElfW(Dyn) *d = module->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_RUNPATH || d->d_tag == DT_RPATH)
+			return true;
+	return false;
+}
+
+/*
+ * libc finds out by the return address which module calls. So where that matters, this function is
+ * left before libc's begins; then the stacks are looked at when the next thread is made.
+ */
+FZ_EXPORT void *dlopen(const char *file, int mode)
+{
+	void *handle;
+
+	fz_enter(FZ_SYM_dlopen);
+	if (!file || !fz_runtime_runs() || caller_matters(file, __builtin_return_address(0)))
+		return fz_real.dlopen(file, mode);
+	handle = fz_real.dlopen(file, mode);
+	if (handle)
+		fz_loader_check_stacks();
+	return handle;
 }

@@ -20,4 +20,14 @@ struct link_map *fz_loader_module(const void *address);
  */
 void *fz_loader_static_tls(const struct link_map *module);
 
+/*
+ * libc has made the stacks of its threads executable if a module that is loaded needs that: make
+ * those of fibers executable, too. To be called when modules may have been loaded. Waits for the
+ * loader's lock.
+ */
+void fz_loader_check_stacks(void);
+
+/* Does this module need executable stacks? For dl_iterate_phdr. */
+int fz_loader_needs_executable_stacks(struct dl_phdr_info *info, size_t size, void *unused);
+
 #endif

@@ -13,6 +13,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/process/copy.h"
+#include "preload/process/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
@@ -43,6 +44,7 @@ FZ_EXPORT pid_t vfork(void)
 	}
 	fz_copy_end(&copy);
 	fz_signal_after_spawn(began);
+	fz_child_made((pid_t)pid);
 	return (pid_t)fz_leave(pid);
 }
 FZ_EXPORT_ALIAS(__vfork, vfork);
@@ -79,6 +81,7 @@ static int clone_process(struct start *start, void *stack, int flags, void *pare
 	fz_copy_begin(&start->copy, (unsigned long)flags);
 	ret = fz_real.clone(start_forked, stack, flags, start, parent_tid, tls, child_tid);
 	fz_copy_end(&start->copy);
+	fz_child_made(ret);
 	return ret;
 }
 
@@ -119,6 +122,7 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 		fz_signal_run_pending(self);
 	}
+	fz_child_made(ret);
 	return ret;
 }
 FZ_EXPORT_ALIAS(__clone, clone);

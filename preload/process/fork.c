@@ -7,6 +7,7 @@
  */
 #include "preload/gate.h"
 #include "preload/process/copy.h"
+#include "preload/process/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 
@@ -25,6 +26,7 @@ FZ_EXPORT pid_t fork(void)
 		pid = fz_real.fork();
 		self->call.in_fork = false;
 	} while (pid < 0 && fz_carrier_made_room(self, errno, &tries));
+	fz_child_made(pid);
 	return pid;
 }
 FZ_EXPORT_ALIAS(__fork, fork);
@@ -45,5 +47,6 @@ FZ_EXPORT pid_t _Fork(void)
 		else
 			fz_copy_end(&copy);
 	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
+	fz_child_made(pid);
 	return pid;
 }

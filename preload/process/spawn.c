@@ -3,6 +3,7 @@
  * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
  */
 #include "preload/io/brief.h"
+#include "preload/process/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
@@ -17,15 +18,21 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 		 char *const argv[], char *const envp[])
 {
 	int ret, tries = 0;
+	pid_t made;
 	bool began;
 
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	do {
 		began = fz_signal_before_spawn();
-		ret = real(pid, file, actions, attr, argv, envp);
+		ret = real(&made, file, actions, attr, argv, envp);
 		fz_signal_after_spawn(began);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
+	if (!ret) {
+		fz_child_made(made);
+		if (pid)
+			*pid = made;
+	}
 	fz_leave_brief(self);
 	return ret;
 }

@@ -5,22 +5,11 @@
  * real call waits.
  */
 #include "preload/gate.h"
+#include "preload/process/parent.h"
 #include "preload/real_call.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
-
-/*
- * No child has ended yet: wait for one. Returns 1 when it is worth asking again, 0 to make the
- * real call, or -errno.
- */
-static int await_child(struct fz_fiber *self, int type, id_t id, int options)
-{
-	/*
-	 * __WNOTHREAD: children of this kernel thread only. Only the kernel knows whose they are.
-	 */
-	return options & __WNOTHREAD ? 0 : fz_io_await_child(self, type, (int)id, options);
-}
 
 /*
  * A child that has ended sent its signals before, SIGCHLD too; natively the waiting thread has
@@ -29,7 +18,7 @@ static int await_child(struct fz_fiber *self, int type, id_t id, int options)
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
 			 struct rusage *usage)
 {
-	int kinds = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE | __WNOTHREAD));
+	int kinds = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE));
 	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
 	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
 	struct fz_blocked call;
@@ -43,7 +32,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 			fz_signal_look(self);
 		if (child != 0)
 			return child;
-		ret = await_child(self, type, id, kinds);
+		ret = fz_io_await_child(self, type, (int)id, kinds);
 	}
 	if (ret < 0)
 		return (pid_t)fz_leave(ret);
@@ -52,6 +41,25 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	if (child > 0)
 		fz_signal_look(self);
 	return child;
+}
+
+/*
+ * With __WNOTHREAD: replace *pid by a child of the caller. Returns true if that is not possible,
+ * with the answer in *ret.
+ */
+static bool no_own_child(pid_t *pid, int *options, pid_t *ret)
+{
+	int type = *pid == -1 ? P_ALL : *pid > 0 ? P_PID : P_PGID;
+	pid_t child = fz_child_of_caller(fz_self(), type, (id_t)(*pid > 0 ? *pid : -*pid),
+					 WEXITED | *options);
+
+	if (child <= 0) {
+		*ret = (pid_t)fz_leave(child);
+		return true;
+	}
+	*pid = child;
+	*options &= ~__WNOTHREAD;
+	return false;
 }
 
 FZ_EXPORT pid_t wait(int *status)
@@ -67,7 +75,10 @@ FZ_EXPORT_ALIAS(__wait, wait);
 FZ_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitpid);
+	pid_t ret;
 
+	if (fz_waits_for_own(options) && no_own_child(&pid, &options, &ret))
+		return ret;
 	if (!self || options & WNOHANG)
 		return FZ_RETURNS_HERE(fz_real.waitpid(pid, status, options));
 	return wait_common(self, pid, status, options, NULL);
@@ -77,16 +88,22 @@ FZ_EXPORT_ALIAS(__waitpid, waitpid);
 FZ_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait3);
+	pid_t pid = -1, ret;
 
+	if (fz_waits_for_own(options) && no_own_child(&pid, &options, &ret))
+		return ret;
 	if (!self || options & WNOHANG)
-		return FZ_RETURNS_HERE(fz_real.wait3(status, options, usage));
-	return wait_common(self, -1, status, options, usage);
+		return FZ_RETURNS_HERE(fz_real.wait4(pid, status, options, usage));
+	return wait_common(self, pid, status, options, usage);
 }
 
 FZ_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_wait4);
+	pid_t ret;
 
+	if (fz_waits_for_own(options) && no_own_child(&pid, &options, &ret))
+		return ret;
 	if (!self || options & WNOHANG)
 		return fz_real.wait4(pid, status, options, usage);
 	return wait_common(self, pid, status, options, usage);
@@ -98,6 +115,20 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	struct fz_blocked call;
 	int ret = 1;
 
+	if (fz_waits_for_own(options) && options & (WEXITED | WSTOPPED | WCONTINUED) &&
+	    (type == P_ALL || type == P_PID || type == P_PGID || type == P_PIDFD)) {
+		pid_t child = fz_child_of_caller(fz_self(), (int)type, id, options);
+
+		if (child == 0 && info)
+			info->si_pid = info->si_signo = 0;
+		if (child <= 0)
+			return (int)fz_leave(child);
+		if (type != P_PIDFD) {
+			type = P_PID;
+			id = (id_t)child;
+		}
+		options &= ~__WNOTHREAD;
+	}
 	if (!self || options & WNOHANG)
 		return fz_real.waitid(type, id, info, options);
 	/* Only the kernel knows whose child a pidfd is, and whether the pidfd is O_NONBLOCK. */
@@ -109,7 +140,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 			fz_signal_look(self);
 		if (err || found->si_pid)
 			return err;
-		ret = await_child(self, type, id, options & ~WNOWAIT);
+		ret = fz_io_await_child(self, type, (int)id, options & ~WNOWAIT);
 	}
 	if (ret < 0)
 		return (int)fz_leave(ret);

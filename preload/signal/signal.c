@@ -308,10 +308,11 @@ static int change_mask(struct fz_fiber *self, int how, const sigset_t *set, sigs
 	err = fz_signal_set_mask(self, how, set ? &word : NULL, &old);
 	if (err)
 		return err;
-	if (ret_old) {
-		sigemptyset(ret_old);
+	/* The kernel writes no more than one word, and changes the mask before that. */
+	if (ret_old && !fz_sys_writable(ret_old))
+		return -EFAULT;
+	if (ret_old)
 		memcpy(ret_old, &old, sizeof(old));
-	}
 	return 0;
 }
 

@@ -43,7 +43,7 @@ FZ_EXPORT int sigsuspend(const sigset_t *set)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigsuspend);
 
-	return self ? suspend(self, word_of(set)) : fz_real.sigsuspend(set);
+	return self && fz_sys_readable(set) ? suspend(self, word_of(set)) : fz_real.sigsuspend(set);
 }
 FZ_EXPORT_ALIAS(__sigsuspend, sigsuspend);
 
@@ -108,7 +108,7 @@ static int wait_really(const sigset_t *set, siginfo_t *info, const struct timesp
 	fz_nsec deadline = 0;
 	int ret;
 
-	if (self->kind != FZ_KIND_WIRED)
+	if (self->kind != FZ_KIND_WIRED || (timeout && !fz_timespec_readable(timeout)))
 		return real_sigtimedwait(set, info, timeout);
 	if (timeout && fz_timespec_valid(timeout)) {
 		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
@@ -132,6 +132,8 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 	struct fz_siginfo got;
 	int sig;
 
+	if (!fz_sys_readable(set) || (timeout && !fz_timespec_readable(timeout)))
+		return (int)fz_leave(-EFAULT);
 	if (timeout) {
 		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
 			return (int)fz_leave(-EINVAL);
@@ -139,6 +141,9 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 		deadline = deadline ? fz_deadline_after(deadline) : 0;
 	}
 	sig = fz_signal_wait(self, word_of(set), &got, deadline);
+	/* The signal is gone, as natively. */
+	if (sig > 0 && info && (!fz_sys_writable(info) || !fz_sys_writable(&info[1].si_signo - 2)))
+		return (int)fz_leave(-EFAULT);
 	if (sig > 0 && info) {
 		memcpy(info, &got, sizeof(*info));
 		/* As libc does. */

@@ -4,6 +4,7 @@
  * locking of memory.
  */
 #include "preload/process/copy.h"
+#include "preload/process/parent.h"
 #include "preload/syscall/families.h"
 
 #include <linux/sched.h>
@@ -18,6 +19,7 @@ static long clone_process(long number, const long *a, unsigned long flags)
 	ret = fz_syscall_real(number, a);
 	if (ret) {
 		fz_copy_end(&copy);
+		fz_child_made((pid_t)ret);
 		return ret;
 	}
 	/* relaxed: the child has only this thread. */

@@ -26,6 +26,8 @@ static long kernel_sigaction(int sig, const struct kernel_sigaction *sa,
 	if (sigaction(sig, sa ? &new : NULL, ret_old ? &old : NULL) < 0)
 		return -1;
 	if (ret_old) {
+		if (!fz_sys_writable(ret_old) || !fz_sys_writable(&ret_old->mask))
+			return fz_leave(-EFAULT);
 		*ret_old = (struct kernel_sigaction){
 			.handler = old.sa_handler,
 			.flags = (unsigned long)(unsigned)old.sa_flags,
@@ -46,6 +48,8 @@ static long kernel_sigmask(struct fz_fiber *self, const long *a)
 	uint64_t old, *ret_old = (void *)a[2];
 	int err = fz_signal_set_mask(self, (int)a[0], (const uint64_t *)a[1], &old);
 
+	if (!err && ret_old && !fz_sys_writable(ret_old))
+		err = -EFAULT;
 	if (!err && ret_old)
 		*ret_old = old;
 	return fz_leave(err);
@@ -58,13 +62,12 @@ bool fz_syscall_signal(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_rt_sigaction:
 		if (a[3] != FZ_KERNEL_SIGSET_SIZE || a[0] < 1 || a[0] > FZ_SIGNALS ||
 		    FZ_SIGNALS_OF_LIBC & fz_signal_bit((int)a[0]) ||
-		    !readable_or_null(a[1]) || !readable_or_null(a[2]))
+		    !readable_or_null(a[1]))
 			return false;
 		*ret = kernel_sigaction((int)a[0], (void *)a[1], (void *)a[2]);
 		return true;
 	case SYS_rt_sigprocmask:
-		if (a[3] != FZ_KERNEL_SIGSET_SIZE || !readable_or_null(a[1]) ||
-		    !readable_or_null(a[2]))
+		if (a[3] != FZ_KERNEL_SIGSET_SIZE || !readable_or_null(a[1]))
 			return false;
 		*ret = kernel_sigmask(self, a);
 		return true;

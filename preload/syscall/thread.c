@@ -7,6 +7,7 @@
 #include "preload/signal/kill.h"
 #include "preload/signal/timer.h"
 #include "preload/syscall/families.h"
+#include "preload/thread/kernel_state.h"
 #include "preload/thread/schedule.h"
 #include "runtime/sync/futex.h"
 
@@ -62,6 +63,9 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_alarm:
 #endif
 		return fz_timer_by_number(number, a, ret);
+	case SYS_unshare:
+		*ret = unshare((int)a[0]);
+		return true;
 	case SYS_sched_setaffinity:
 		*ret = sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
 		return true;
@@ -89,8 +93,24 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 		return true;
 	/* libc's function returns something else than this system call. */
 	case SYS_sched_getaffinity:
+	case SYS_sched_rr_get_interval:
 		memcpy(others, a, sizeof(others));
 		others[0] = fz_schedule_tid((pid_t)a[0]);
+		*ret = fz_syscall_real(number, others);
+		return true;
+	case SYS_getpriority:
+		memcpy(others, a, sizeof(others));
+		if (a[0] == PRIO_PROCESS)
+			others[1] = fz_schedule_tid((pid_t)a[1]);
+		*ret = fz_syscall_real(number, others);
+		return true;
+	/* Counts what one thread does; left to the kernel if it is not the caller. */
+	case SYS_perf_event_open:
+		if (a[1] != 0 && (pid_t)a[1] != gettid())
+			return false;
+		fz_wire_for_state();
+		memcpy(others, a, sizeof(others));
+		others[1] = 0;
 		*ret = fz_syscall_real(number, others);
 		return true;
 	case SYS_ioprio_get:

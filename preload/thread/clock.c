@@ -60,7 +60,8 @@ FZ_EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)
 
 	fz_enter(FZ_SYM_clock_gettime);
 	fiber = fz_clock_fiber(clock);
-	if (FZ_LIKELY(!fiber) || !fz_timespec_readable(ret))
+	if (FZ_LIKELY(!fiber) ||
+	    !fz_sys_writable(&ret->tv_sec) || !fz_sys_writable(&ret->tv_nsec))
 		return fz_real.clock_gettime(clock, ret);
 	*ret = fz_timespec_of(fz_cputime_of(fiber));
 	return 0;

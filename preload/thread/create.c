@@ -64,6 +64,7 @@ struct native_start {
 	void *arg;
 	bool counted;
 	bool owns_kernel_state;
+	bool owns_files;
 };
 
 static void *native_thread(void *arg)
@@ -73,6 +74,7 @@ static void *native_thread(void *arg)
 
 	free(arg);
 	self->thread.owns_kernel_state = order.owns_kernel_state;
+	self->thread.owns_files = order.owns_files;
 	/* Destructors included: they run as part of the thread. */
 	fz_host_run_thread(order.start, order.arg, &self->thread.result);
 	/* The thread has forked, and in the child was the first to make fibers. */
@@ -97,7 +99,7 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 	order = malloc(sizeof(*order));
 	if (!order)
 		return EAGAIN;
-	*order = (struct native_start){ start, arg, counted, owns };
+	*order = (struct native_start){ start, arg, counted, owns, fz_self()->thread.owns_files };
 	if (counted)
 		fz_fiber_native_started();
 	err = fz_real.pthread_create(thread, attr, native_thread, order);

@@ -4,6 +4,7 @@
  * pthread_exit and cancellation unwind, for main() as well; and kernel threads.
  */
 #include "preload/gate.h"
+#include "preload/libc/loader.h"
 #include "preload/libc/thread_end.h"
 #include "preload/process/fork_gate.h"
 #include "preload/thread/exclude.h"
@@ -20,6 +21,9 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	void *volatile value = NULL;
 	volatile bool returned = false;
 
+	/* A fiber that is used again looks when its thread-local variables are reset. */
+	if (fz_is_fiber(fz_self()) && !fz_self()->thread.recycled)
+		fz_loader_check_stacks();
 	/* The creator may have named the thread already. */
 	fz_exclude_by_name(fz_self());
 	/* The result of a cancelled thread; pthread_exit and return overwrite it. */

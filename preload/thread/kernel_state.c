@@ -10,12 +10,26 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
+#include "preload/thread/names.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/io/filter.h"
 #include "runtime/sched/sched.h"
 
 /* Only in newer headers; one number on every CPU. */
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
+#endif
+#ifndef SYS_lsm_set_self_attr
+#define SYS_lsm_set_self_attr 460
+#endif
+#ifndef PR_SCHED_CORE
+#define PR_SCHED_CORE 62
+#endif
+#ifndef PR_SME_SET_VL
+#define PR_SME_SET_VL 63
+#endif
+#ifndef PR_SET_SHADOW_STACK_STATUS
+#define PR_SET_SHADOW_STACK_STATUS 75
 #endif
 
 void fz_wire_for_state_of(const char *name)
@@ -29,6 +43,12 @@ void fz_wire_for_state_of(const char *name)
 	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_wire_for(self, name);
+}
+
+void fz_files_are_own(void)
+{
+	if (fz_self()->thread.owns_kernel_state)
+		fz_fdtab_unshare(fz_self());
 }
 
 bool fz_prctl_is_of_thread(int option)
@@ -49,6 +69,16 @@ bool fz_prctl_is_of_thread(int option)
 	case PR_SET_SPECULATION_CTRL:
 	case PR_SET_IO_FLUSHER:
 	case PR_SET_SYSCALL_USER_DISPATCH:
+	case PR_SCHED_CORE:
+	case PR_TASK_PERF_EVENTS_DISABLE:
+	case PR_TASK_PERF_EVENTS_ENABLE:
+	/* aarch64 only */
+	case PR_SET_TAGGED_ADDR_CTRL:
+	case PR_PAC_RESET_KEYS:
+	case PR_PAC_SET_ENABLED_KEYS:
+	case PR_SVE_SET_VL:
+	case PR_SME_SET_VL:
+	case PR_SET_SHADOW_STACK_STATUS:
 		return true;
 	default:
 		return false;
@@ -74,8 +104,13 @@ bool fz_syscall_is_of_thread(long number)
 	case SYS_seccomp:
 	case SYS_landlock_restrict_self:
 	case SYS_setns:
-	case SYS_unshare:
+	/* Keyrings of the thread, the process and the session begin at the first use. */
 	case SYS_keyctl:
+	case SYS_add_key:
+	case SYS_request_key:
+	case SYS_lsm_set_self_attr:
+	/* The rights of a key are in a register that is switched with the kernel thread. */
+	case SYS_pkey_alloc:
 	case SYS_ptrace:
 	case SYS_personality:
 	case SYS_set_mempolicy:
@@ -96,9 +131,14 @@ bool fz_syscall_is_of_thread(long number)
 
 FZ_EXPORT int unshare(int flags)
 {
+	int ret;
+
 	fz_enter(FZ_SYM_unshare);
 	fz_wire_for_state();
-	return fz_real.unshare(flags);
+	ret = fz_real.unshare(flags);
+	if (!ret && flags & CLONE_FILES)
+		fz_files_are_own();
+	return ret;
 }
 
 FZ_EXPORT int setns(int fd, int type)
@@ -141,6 +181,42 @@ FZ_EXPORT int personality(unsigned long persona)
 	return fz_real.personality(persona);
 }
 
+/* The rights of a thread to the pages of a protection key are in a register. */
+FZ_EXPORT int pkey_alloc(unsigned flags, unsigned rights)
+{
+	fz_enter(FZ_SYM_pkey_alloc);
+	fz_wire_for_state();
+	return fz_real.pkey_alloc(flags, rights);
+}
+
+FZ_EXPORT int pkey_set(int key, unsigned rights)
+{
+	fz_enter(FZ_SYM_pkey_set);
+	fz_wire_for_state();
+	return fz_real.pkey_set(key, rights);
+}
+
+FZ_EXPORT int arch_prctl(int code, unsigned long address)
+{
+	fz_enter(FZ_SYM_arch_prctl);
+	fz_wire_for_state();
+	return fz_real.arch_prctl(code, address);
+}
+
+FZ_EXPORT int ioperm(unsigned long from, unsigned long count, int on)
+{
+	fz_enter(FZ_SYM_ioperm);
+	fz_wire_for_state();
+	return fz_real.ioperm(from, count, on);
+}
+
+FZ_EXPORT int iopl(int level)
+{
+	fz_enter(FZ_SYM_iopl);
+	fz_wire_for_state();
+	return fz_real.iopl(level);
+}
+
 /* For ptrace the tracer is one kernel thread, and so is the thread that asks to be traced. */
 FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 {
@@ -158,31 +234,52 @@ FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 	return fz_real.ptrace(request, args[0], args[1], args[2], args[3]);
 }
 
+/* Is it a fiber, wired or not, that makes the call? */
+static bool has_own_name(const struct fz_fiber *self)
+{
+	return fz_is_fiber(self) &&
+	       !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+}
+
+/* Can the kernel read as much of the name as it uses? */
+static bool name_is_readable(const char *name)
+{
+	for (int i = 0; i < FZ_NAME_SIZE - 1; i++) {
+		const char *word = name + i - (uintptr_t)(name + i) % 8;
+
+		if ((i == 0 || name + i == word) && !fz_sys_readable(word))
+			return false;
+		if (!name[i])
+			break;
+	}
+	return true;
+}
+
 FZ_EXPORT int prctl(int option, ...)
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_prctl);
+	struct fz_fiber *self = fz_self();
 	unsigned long args[4];
 	va_list list;
 	int ret;
+
+	fz_enter(FZ_SYM_prctl);
 
 	/* Four words of any type, as libc reads them. */
 	va_start(list, option);
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(list, unsigned long);
 	va_end(list);
-	/* The name belongs to the fiber; the main thread's name is the process's, too. */
-	if (self && option == PR_GET_NAME && fz_sys_readable((void *)args[0]))
-		return strcpy((char *)args[0], self->thread.name) ? 0 : -1;
-	if (self && option == PR_SET_NAME && fz_sys_readable((void *)args[0])) {
-		snprintf(self->thread.name, sizeof(self->thread.name), "%s", (char *)args[0]);
-		fz_exclude_by_name(self);
-		if (!self->thread.is_main && self->kind != FZ_KIND_WIRED)
-			return 0;
+	if (has_own_name(self) && option == PR_SET_NAME && name_is_readable((char *)args[0])) {
+		fz_name_set(self, (char *)args[0]);
+		return 0;
 	}
 	if (fz_prctl_is_of_thread(option))
 		fz_wire_for_state();
 	ret = fz_real.prctl(option, args[0], args[1], args[2], args[3]);
 	if (option == PR_SET_SECCOMP)
 		fz_filter_changed();
+	/* The kernel has found the memory writable, or has answered EFAULT. */
+	if (ret == 0 && option == PR_GET_NAME && has_own_name(self))
+		fz_name_get(self, (char *)args[0]);
 	return ret;
 }

@@ -19,6 +19,9 @@
 void fz_wire_for_state_of(const char *name);
 #define fz_wire_for_state() fz_wire_for_state_of(__func__)
 
+/* The calling thread has got a table of descriptors of its own, after fz_wire_for_state(). */
+void fz_files_are_own(void);
+
 /* Does the call change state of the calling thread only? */
 bool fz_prctl_is_of_thread(int option);
 bool fz_syscall_is_of_thread(long number);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* preload/thread/names.c - ids, names and attributes of a thread. */
+#include "preload/thread/names.h"
+
+#include <sys/syscall.h>
+
 #include "preload/gate.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/handle.h"
@@ -13,6 +17,66 @@ FZ_EXPORT pid_t gettid(void)
 	return fz_is_fiber(self) ? self->thread.tid : fz_real.gettid();
 }
 
+/*
+ * The main thread's name is the process's, in ps and top. The kernel keeps it for the first kernel
+ * thread, which may run another fiber.
+ */
+static bool is_on_first(const struct fz_fiber *fiber)
+{
+	return fiber->thread.is_main && fiber == fz_self() && fz_sys_gettid() == fz_sys_getpid();
+}
+
+/* Read or write the name of the process. Returns the number of bytes, or -errno. */
+static long process_name(long number, int flags, char *name, size_t n)
+{
+	long fd = fz_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/self/comm", flags | O_CLOEXEC, 0);
+	long ret = fd;
+
+	if (fd >= 0) {
+		ret = fz_syscall3(number, fd, (long)name, (long)n);
+		fz_syscall1(SYS_close, fd);
+	}
+	return ret;
+}
+
+static long name_of_kernel_thread(int option, char *name)
+{
+	return fz_syscall5(SYS_prctl, option, (long)name, 0, 0, 0);
+}
+
+void fz_name_set(struct fz_fiber *fiber, const char *name)
+{
+	char copy[FZ_NAME_SIZE] = "";
+
+	strncpy(copy, name, sizeof(copy) - 1);
+	memcpy(fiber->thread.name, copy, sizeof(copy));
+	if (fiber == fz_self())
+		fz_exclude_by_name(fiber);
+	if (fiber->thread.is_main && !is_on_first(fiber))
+		process_name(SYS_write, O_WRONLY, copy, strlen(copy));
+	if (fiber == fz_self() && (fiber->kind == FZ_KIND_WIRED || is_on_first(fiber)))
+		name_of_kernel_thread(PR_SET_NAME, copy);
+	else if (fiber->kind == FZ_KIND_WIRED)
+		fz_real.pthread_setname_np(fz_tcb_of(fiber) + (uintptr_t)fz_layout.handle, copy);
+}
+
+void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE])
+{
+	char name[FZ_NAME_SIZE] = "";
+	long n = 0;
+
+	if (fiber->thread.is_main && !is_on_first(fiber))
+		n = process_name(SYS_read, O_RDONLY, name, sizeof(name));
+	else if (fiber == fz_self() && (fiber->kind == FZ_KIND_WIRED || is_on_first(fiber)))
+		n = !name_of_kernel_thread(PR_GET_NAME, name);
+	else if (fiber->kind == FZ_KIND_WIRED)
+		n = !fz_real.pthread_getname_np(fz_tcb_of(fiber) + (uintptr_t)fz_layout.handle,
+						name, sizeof(name));
+	/* There is a newline at the end of the file. */
+	name[strcspn(name, "\n")] = 0;
+	memcpy(ret_name, n > 0 ? name : fiber->thread.name, sizeof(name));
+}
+
 FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
 	struct fz_fiber *fiber = fz_thread_fiber(thread);
@@ -22,11 +86,8 @@ FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 		return fz_real.pthread_setname_np(thread, name);
 	if (strlen(name) >= sizeof(fiber->thread.name))
 		return ERANGE;
-	strcpy(fiber->thread.name, name);
-	if (fiber == fz_self())
-		fz_exclude_by_name(fiber);
-	/* The main thread's name is the process's, in ps and top. */
-	return fiber->thread.is_main || fiber->kind == FZ_KIND_WIRED ? fz_real.pthread_setname_np(thread, name) : 0;
+	fz_name_set(fiber, name);
+	return 0;
 }
 
 FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
@@ -36,9 +97,9 @@ FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	fz_enter(FZ_SYM_pthread_getname_np);
 	if (!fiber)
 		return fz_real.pthread_getname_np(thread, name, size);
-	if (size < sizeof(fiber->thread.name))
+	if (size < FZ_NAME_SIZE)
 		return ERANGE;
-	strcpy(name, fiber->thread.name);
+	fz_name_get(fiber, name);
 	return 0;
 }
 

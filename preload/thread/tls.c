@@ -128,11 +128,21 @@ static void *block_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
+/* Counts of libraries loaded so far: now, and when their need of executable stacks was looked at. */
+struct reset {
+	unsigned long long loads, looked_at;
+	bool needs_executable_stacks;
+};
+
 /* Set the module's thread-local variables back to their initial values. */
 static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	(void)size;
-	(void)arg;
+	struct reset *reset = arg;
+
+	if (FZ_UNLIKELY(info->dlpi_adds != reset->looked_at))
+		reset->needs_executable_stacks |=
+			fz_loader_needs_executable_stacks(info, size, NULL);
+	reset->loads = info->dlpi_adds;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 		if (info->dlpi_addr == kept[i])
 			return 0;
@@ -153,9 +163,19 @@ static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 void fz_host_reset_thread_state(void)
 {
+	/* relaxed: a thread that finds an older count looks once more. */
+	static _Atomic unsigned long long looked_at;
+	struct reset reset = {
+		.looked_at = atomic_load_explicit(&looked_at, memory_order_relaxed),
+	};
+
 	fz_gate_enter(FZ_GATE_LOADER);
-	dl_iterate_phdr(reset_module, NULL);
+	dl_iterate_phdr(reset_module, &reset);
 	fz_gate_leave(FZ_GATE_LOADER);
+	if (reset.needs_executable_stacks)
+		fz_fiber_stacks_executable();
+	if (FZ_UNLIKELY(reset.loads != reset.looked_at))
+		atomic_store_explicit(&looked_at, reset.loads, memory_order_relaxed);
 	uselocale(LC_GLOBAL_LOCALE);
 	errno = 0;
 }

@@ -59,7 +59,17 @@ static inline bool fz_sys_readable(const void *p)
 {
 	const int efault = 14;
 
-	return fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
+	/* It takes NULL for no set. */
+	return p && fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
+}
+
+/*
+ * Can the 8 bytes at p be written?  The caller is about to: rt_sigprocmask has stored the mask
+ * there.
+ */
+static inline bool fz_sys_writable(void *p)
+{
+	return p && fz_sys_sigmask(0, NULL, p) == 0;
 }
 
 static inline bool fz_sys_failed(long ret)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/fiber.h"
 
+#include <linux/mman.h>
 #include <linux/prctl.h>
 
 #include "runtime/base/die.h"
@@ -83,6 +84,7 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	fz_sched_give_up(self);
 	fz_signal_wire(self);
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
+	fz_syscall2(__NR_prctl, PR_SET_NAME, (long)self->thread.name);
 	/* relaxed: only the thread itself compares its tid. */
 	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
 	fz_leave_runtime(self);
@@ -126,6 +128,40 @@ static void live(struct fz_fiber *self)
 	}
 }
 
+static _Atomic bool stacks_executable;
+
+/* What cannot be made executable stays as it is: the system forbids it. */
+static void make_executable(struct fz_fiber *f)
+{
+	if (f->mem.executable || f->thread.is_main)
+		return;
+	f->mem.executable = true;
+	fz_syscall3(__NR_mprotect, (long)f->mem.stack, (long)FZ_ROUND_UP(f->mem.stack_size, 4096),
+		    PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+static bool visit_to_make_executable(struct fz_fiber *f, void *arg)
+{
+	(void)arg;
+	make_executable(f);
+	return false;
+}
+
+void fz_fiber_stacks_executable(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	/*
+	 * relaxed: the registry's lock orders it.  A fiber that the visit does not find is added
+	 * after the visit, and its creator then sees the flag.
+	 */
+	if (atomic_exchange_explicit(&stacks_executable, true, memory_order_relaxed))
+		return;
+	fz_enter_runtime(self);
+	fz_fiber_each(visit_to_make_executable, NULL);
+	fz_leave_runtime(self);
+}
+
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 {
 	struct fz_fiber *self = fz_self();
@@ -159,16 +195,19 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->cpu.user_seen = f->cpu.system_seen = 0;
 	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
-	if (self->kind == FZ_KIND_NATIVE)
+	if (self->kind != FZ_KIND_FIBER)
 		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else
 		__builtin_memcpy(f->thread.name, self->thread.name, sizeof(f->thread.name));
 	f->thread.tid = fz_registry_new_tid(fz_processor_or_none(self));
-	/* In the first life its own kernel thread does this, and inherits the creator's fenv. */
+	/*
+	 * In the first life its own kernel thread does this, and inherits the creator's fenv and
+	 * gs base.
+	 */
 	if (f->thread.recycled) {
 		/* relaxed, here and below: fz_sched_ready() publishes the fiber. */
 		atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
-		fz_frame_inherit_fenv(f->sp);
+		fz_frame_inherit(f->sp);
 		/* A request that came too late for the last life is not for this one. */
 		atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
 	}
@@ -178,6 +217,8 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	atomic_store_explicit(&f->thread.life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);
 	fz_registry_add(f);
+	if (FZ_UNLIKELY(atomic_load_explicit(&stacks_executable, memory_order_relaxed)))
+		make_executable(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
 	fz_birth_begin(f);
 	/* A program that makes a thread wants two threads to run at a time. */

@@ -100,6 +100,7 @@ struct fz_fiber_thread {
 	bool is_main;
 	/* Wired because it has state of its own in the kernel, which its children must inherit. */
 	bool owns_kernel_state;
+	bool owns_files;		/* it has a table of descriptors of its own */
 	char name[16];
 	/*
 	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,
@@ -121,6 +122,7 @@ struct fz_fiber_mem {
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;		/* of the stack; at least asked_guard */
 	size_t asked_guard;		/* guard size that the program asked for in this life */
+	bool executable;
 };
 
 /* CPU time, ns (runtime/fiber/cputime.h); any thread. */
@@ -386,6 +388,12 @@ struct fz_fiber *fz_fiber_main(void);
 
 /* The tid of the kernel thread that runs the fiber, or ran it last. */
 int fz_fiber_kernel_tid(const struct fz_fiber *fiber);
+
+/*
+ * From now on the stacks of all fibers are executable, for code of the program or of a library that
+ * puts functions on its stack.  Any thread outside the runtime.
+ */
+void fz_fiber_stacks_executable(void);
 
 /* How many threads live: fibers, the main one included, and native threads. */
 uint32_t fz_fiber_alive(void);

@@ -10,6 +10,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
+#include "runtime/fiber/fiber.h"
 
 enum {
 	TABLE_FDS = 1 << 20,
@@ -22,6 +23,7 @@ enum {
 static _Atomic uint32_t *table;
 static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
+static _Atomic bool any_unshared;
 
 void fz_fdtab_init(void)
 {
@@ -59,11 +61,24 @@ static void raise_highest(int fd)
 		fz_raise_to(&highest, fd);
 }
 
+void fz_fdtab_unshare(struct fz_fiber *self)
+{
+	self->thread.owns_files = true;
+	/* relaxed: only threads that call this, and those that they make, must see it. */
+	atomic_store_explicit(&any_unshared, true, memory_order_relaxed);
+}
+
+bool fz_fdtab_is_unshared(void)
+{
+	return FZ_UNLIKELY(atomic_load_explicit(&any_unshared, memory_order_relaxed)) &&
+	       fz_self()->thread.owns_files;
+}
+
 void fz_fdtab_set(int fd, uint32_t info)
 {
 	_Atomic uint32_t *e = entry(fd);
 
-	if (!e || (!info && !atomic_load_explicit(e, memory_order_relaxed)))
+	if (!e || fz_fdtab_is_unshared() || (!info && !atomic_load_explicit(e, memory_order_relaxed)))
 		return;
 	atomic_store_explicit(e, info, memory_order_relaxed);
 	raise_highest(fd);
@@ -86,7 +101,7 @@ void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 	 * By compare-and-swap: a file opened meanwhile under this number must not get the old
 	 * file's bits.
 	 */
-	while ((info & FZ_FD_KIND_MASK) && ((info & ~clear) | set) != info &&
+	while (!fz_fdtab_is_unshared() && (info & FZ_FD_KIND_MASK) && ((info & ~clear) | set) != info &&
 	       !atomic_compare_exchange_weak_explicit(e, &info, (info & ~clear) | set,
 						      memory_order_relaxed,
 						      memory_order_relaxed))

@@ -13,6 +13,8 @@
 
 #include "runtime/base/base.h"
 
+struct fz_fiber;
+
 enum fz_fd_kind {
 	FZ_FD_UNKNOWN,
 	FZ_FD_SOCKET,
@@ -50,6 +52,15 @@ void fz_fdtab_change(int fd, uint32_t clear, uint32_t set);
 
 /* Forget the descriptors from first to last, both included; last may be UINT_MAX. */
 void fz_fdtab_forget_range(unsigned first, unsigned last);
+
+/*
+ * The calling thread, a kernel thread, has got a table of descriptors of its own: its descriptors
+ * are not those of the hints.
+ */
+void fz_fdtab_unshare(struct fz_fiber *self);
+
+/* Has the calling thread a table of descriptors of its own? */
+bool fz_fdtab_is_unshared(void);
 
 /*
  * Like fz_fdtab_get(), but asks the kernel if nothing is known.  Returns 0, or -EBADF for a closed

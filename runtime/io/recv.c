@@ -220,6 +220,8 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		if (end != FZ_FOREVER) {
 			fz_nsec now = fz_now();
 
+			if (!fz_sys_writable(timespec) || !fz_sys_writable((char *)timespec + 8))
+				return -EFAULT;
 			*(struct __kernel_timespec *)timespec =
 				fz_timespec(end > now ? end - now : 0);
 			if (now >= end)

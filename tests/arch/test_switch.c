@@ -146,7 +146,7 @@ TEST(saved_frame_can_inherit_the_environment)
 	pair_begin(probe_variants[0].fn, other_inherits);
 	to_other();
 	probe_fenv_write(probe_fenv_b);
-	fz_frame_inherit_fenv(pair.sp);
+	fz_frame_inherit(pair.sp);
 	probe_fenv_write(before);
 	to_other();
 	CHECK(pair.wrong == 0, "the frame kept its old environment");

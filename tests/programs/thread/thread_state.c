@@ -5,7 +5,10 @@
  */
 #include "check.h"
 
+#include <linux/keyctl.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
 #include <sys/fsuid.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -140,7 +143,24 @@ static bool has_fsuid(void) { return setfsuid((uid_t)-1) == 1234; }
 static void set_uid(void) { CHECK_OK(syscall(SYS_setresuid, -1, 4321, -1)); }
 static bool has_uid(void) { return geteuid() == 4321; }
 
+#if defined(__x86_64__)
+static bool has_gs_instructions(void) { return getauxval(AT_HWCAP2) & 2; }
+static void set_gs(void) { __asm__ volatile("wrgsbase %0" : : "r"(0x12345000UL)); }
+
+static bool has_gs(void)
+{
+	unsigned long base;
+
+	__asm__ volatile("rdgsbase %0" : "=r"(base));
+	CHECK(base == 0 || base == 0x12345000UL);
+	return base != 0;
+}
+#endif
+
 static const struct state states[] = {
+#if defined(__x86_64__)
+	{ "gs base", has_gs_instructions, set_gs, has_gs },
+#endif
 	{ "nice value", always, set_nice, has_nice },
 	{ "timer slack", always, set_slack, has_slack },
 	{ "personality", always, set_personality, has_personality },
@@ -237,9 +257,15 @@ static void run(bool own_stack)
 /* That which the thread began with is no change. */
 static void *all_cpus(void *arg)
 {
+	struct perf_event_attr counter = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(counter),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+	};
 	struct sched_param param = { 0 };
+	struct timespec interval;
 	struct attributes attr;
 	cpu_set_t cpus, none;
+	int fd;
 
 	CHECK_OK(pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus));
 	CHECK_OK(pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus));
@@ -261,13 +287,52 @@ static void *all_cpus(void *arg)
 	CHECK_ERR(syscall(SYS_sched_getattr, gettid(), &attr, 8, 0), EINVAL);
 	attr.size = 40;
 	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 0), E2BIG);
+	CHECK_INT(syscall(SYS_getpriority, PRIO_PROCESS, gettid()), 20);
+	CHECK_OK(syscall(SYS_sched_rr_get_interval, gettid(), &interval));
+	/* A counter of what the thread does. */
+	fd = (int)syscall(SYS_perf_event_open, &counter, 0, -1, -1, 0);
+	CHECK_INT(syscall(SYS_perf_event_open, &counter, gettid(), -1, -1, 0) >= 0, fd >= 0);
 	CHECK_ERR(sched_getscheduler(-1), EINVAL);
 	CHECK_ERR(sched_getscheduler((1 << 30) - 1), ESRCH);
 	return arg;
 }
 
+/* What the keyring of the process has is the thread's that made the keyring. */
+static void *has_key(void *arg)
+{
+	long key = syscall(SYS_add_key, "user", "k", "v", 1, KEY_SPEC_PROCESS_KEYRING);
+
+	if (key < 0) {
+		CHECK(errno == ENOSYS || errno == EPERM || errno == EDQUOT);
+		return arg;
+	}
+	for (int i = 0; i < ROUNDS; i++)
+		usleep(50);
+	CHECK_INT(syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_PROCESS_KEYRING, "user", "k", 0),
+		  key);
+	return arg;
+}
+
+static void *sleeps(void *arg)
+{
+	for (int i = 0; i < 2 * ROUNDS; i++)
+		usleep(50);
+	return arg;
+}
+
+static void keys(void)
+{
+	pthread_t threads[OTHERS];
+
+	for (int k = 0; k < OTHERS; k++)
+		threads[k] = start(k % 2 ? sleeps : has_key, NULL);
+	for (int k = 0; k < OTHERS; k++)
+		finish(threads[k]);
+}
+
 int main(void)
 {
+	keys();
 	CHECK_OK(pipe(pipes[0]));
 	CHECK_OK(pipe(pipes[1]));
 	for (size_t i = 0; i < COUNT(states); i++) {

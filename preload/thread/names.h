@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_THREAD_NAMES_H
+#define FZ_PRELOAD_THREAD_NAMES_H
+
+/* preload/thread/names.h - the name of a fiber, wired or not. */
+
+#include "runtime/fiber/fiber.h"
+
+enum { FZ_NAME_SIZE = 16 };	/* the kernel's TASK_COMM_LEN */
+
+/* name is cut to what fits. */
+void fz_name_set(struct fz_fiber *fiber, const char *name);
+void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE]);
+
+#endif
