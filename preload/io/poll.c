@@ -160,6 +160,7 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 static int epoll_common(struct fz_fiber *self, struct fz_pin *pin, struct epoll_event *events,
 			int max, fz_nsec deadline)
 {
+	fz_signal_mark(self);
 	for (;;) {
 		int ret = fz_real.epoll_wait(fz_pin_fd(pin), events, max, 0);
 

@@ -140,6 +140,12 @@ struct fz_fiber_sig {
 	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
 };
 
+/* Which handlers of the program have run since fz_signal_mark() (runtime/signal/signal.h). */
+enum {
+	FZ_HANDLED_ANY = 1,
+	FZ_HANDLED_EINTR = 2,	/* one without SA_RESTART */
+};
+
 /*
  * The owner of a record is the carrier that runs the fiber, or the queue that the fiber is in,
  * or for a parked fiber the thread whose fz_wake() succeeds; exceptions are named at the field.
@@ -164,7 +170,7 @@ struct fz_fiber {
 	_Atomic uint32_t in_runtime;
 	uint8_t kind;			/* enum fz_kind */
 	bool has_alt_stack;		/* sig.alt_stack is in force */
-	bool must_return_eintr;		/* a handler without SA_RESTART has run */
+	uint8_t handled;		/* FZ_HANDLED_*; what has run during the present call */
 	_Atomic uint8_t cpu_bound_score;	/* see fz_fiber_is_cpu_bound() */
 
 	/* The second cache line: what a call reads as well, and a wait with a deadline. */

@@ -54,8 +54,10 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec d
 {
 	int error = 0;
 	uint32_t size = sizeof(error);
-	int64_t ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, deadline == FZ_FOREVER);
+	int64_t ret;
 
+	fz_signal_mark(self);
+	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, false);
 	if (ret <= 0)
 		return ret ? (int)ret : -EINPROGRESS;
 	ret = fz_syscall5(__NR_getsockopt, fz_pin_fd(pin), LEVEL_SOCKET, OPTION_ERROR,
@@ -91,12 +93,14 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	};
 	fz_nsec deadline;
 	uint32_t info;
+	bool restart;
 	int64_t ret;
 	int wait = fz_io_may_wait(self, fd, 0, &info);
 
 	if (wait < 0)
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
+	restart = deadline == FZ_FOREVER;
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
 	 * is some: make the real call; if it waits, the monitor preempts.
@@ -104,14 +108,16 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	if (!wait || addr_len < sizeof(uint16_t) ||
 	    fz_sys_socket_option(fd, OPTION_DOMAIN) == FAMILY_UNIX)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
-	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
-	/*
-	 * After a handler with SA_RESTART, or if an attempt was under way before: wait for its
-	 * end.
-	 */
-	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
-	    ret == -EALREADY)
-		return await_connection(self, &pin, deadline);
+	for (;;) {
+		ret = fz_io_run(self, &op, deadline, -EINPROGRESS, restart);
+		/* An attempt was under way before, as after a handler with SA_RESTART. */
+		if (ret != -EALREADY)
+			break;
+		ret = await_connection(self, &pin, deadline);
+		if (ret != -EINTR || !restart || !fz_signal_restarts(self))
+			return (int)ret;
+		fz_pin_release(&pin);
+	}
 	/*
 	 * After a failure the ring leaves the socket half connected, unlike the system call:
 	 * dissolve that.

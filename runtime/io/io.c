@@ -43,6 +43,7 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct iovec 
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
+	fz_signal_mark(self);
 	for (;;) {
 		int64_t ret;
 

@@ -109,6 +109,10 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
 			return fz_op_ready_wait(self, op, deadline, flags);
 		fz_enter_runtime(self);
+		if (FZ_UNLIKELY(fz_op_is_ended(self, flags))) {
+			fz_leave_runtime(self);
+			return FZ_OP_SIGNAL;
+		}
 		p = fz_processor_of(self);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
 		ticket = start(&request, self, flags);
@@ -148,6 +152,10 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
 		return fz_op_ready_poll(self, fds, n, deadline, flags);
 	fz_enter_runtime(self);
+	if (FZ_UNLIKELY(fz_op_is_ended(self, flags))) {
+		fz_leave_runtime(self);
+		return FZ_OP_SIGNAL;
+	}
 	p = fz_processor_of(self);
 	fz_waits_for(self, FZ_FOR_READY, &ready);
 	start(&request, self, flags);

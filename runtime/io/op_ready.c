@@ -101,6 +101,20 @@ static long try_transfer(const struct fz_op *op, int fd)
 	return ret < 0 ? ret : -EAGAIN;
 }
 
+/*
+ * Is no number free for a descriptor?  Natively accept reserves one before it waits, so it fails at
+ * once.  On our epoll instance it fails in any case: first with EMFILE, since it looks at the kind
+ * of file later.  A kernel before 5.6 looks at that first; then accept waits without a number.
+ */
+static bool lacks_number(void)
+{
+	const struct fz_epoll *e = &fz_sched.processors[0].backend.epoll;
+
+	/* relaxed: as in fz_epoll_active(). */
+	return fz_syscall4(__NR_accept4, atomic_load_explicit(&e->fd, memory_order_relaxed), 0, 0,
+			   0) == -EMFILE;
+}
+
 static long send_or_receive(const struct fz_op *op, int fd, size_t done, long flags)
 {
 	return fz_syscall6(op->opcode == IORING_OP_SEND ? __NR_sendto : __NR_recvfrom, fd,
@@ -123,7 +137,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		/* Wrong flags, and a socket that does not listen, are an error at once. */
 		if (!(flags & ~(O_NONBLOCK | O_CLOEXEC)) && !ready_now(fd, POLLIN) &&
 		    fz_sys_socket_option(fd, OPTION_LISTENS))
-			return -EAGAIN;
+			return lacks_number() ? -EMFILE : -EAGAIN;
 		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
 	case IORING_OP_READ:
 	case IORING_OP_READV:
@@ -199,6 +213,10 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 	int err = 0;
 
 	fz_enter_runtime(self);
+	if (FZ_UNLIKELY(fz_op_is_ended(self, flags))) {
+		fz_leave_runtime(self);
+		return FZ_OP_SIGNAL;
+	}
 	ticket = fz_wait_arm(self, flags);
 	if (pin)
 		fz_pin_begin(pin, ticket, true);
@@ -244,17 +262,18 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 }
 
 /*
- * Make the real call, announced.  Returns FZ_OP_SIGNAL after a handler: the caller knows whether
- * the call goes on.
+ * Make the real call, announced.  flags: FZ_CALL_*.  Returns FZ_OP_SIGNAL after a handler: the
+ * caller knows whether the call goes on.
  */
 static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd, size_t done,
-			   fz_nsec deadline, bool cancellable)
+			   fz_nsec deadline, unsigned flags)
 {
-	struct fz_real_call call = fz_call_begin(self, cancellable ? FZ_CALL_CANCELLABLE : 0);
+	struct fz_real_call call = fz_call_begin(self, flags);
 	long ret;
 
 	do {
-		ret = real_call(op, fd, done);
+		ret = flags & FZ_CALL_GOES_ON && fz_call_handled(&call) ?
+			      -EINTR : real_call(op, fd, done);
 		/* Each attempt has the whole timeout: make none past the deadline. */
 		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
 			ret = FZ_OP_TIMEOUT;
@@ -303,7 +322,9 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		/* Cancellable only if that leaves no copy open and loses no bytes. */
 		const bool cancellable = pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL;
 
-		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline, cancellable);
+		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline,
+				     (flags & FZ_WAIT_SIGNAL ? FZ_CALL_GOES_ON : 0) |
+					     (cancellable ? FZ_CALL_CANCELLABLE : 0));
 	}
 	return ret < 0 && done ? (int)done : (int)ret;
 }

@@ -88,10 +88,19 @@ static int64_t read_fifo(struct fz_fiber *self, int fd, const struct iovec *iov,
 	struct identity file = { 0 };
 	int64_t ret;
 
+	fz_signal_mark(self);
 	while (!fz_io_asks_for_nothing(iov, count) && fifo_waits(fd)) {
 		if (!file.inode)
 			file = identity_of(fd);
-		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, true);
+		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, false);
+		if (ret == -EINTR && fz_signal_restarts(self)) {
+			/* With what the number names now. */
+			fz_signal_mark(self);
+			fz_pin_release(&pin);
+			fd = pin.number;
+			file = (struct identity){ 0 };
+			continue;
+		}
 		if (ret < 0)
 			return ret;
 		fd = fz_pin_fd(&pin);
@@ -186,6 +195,7 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, const struct iovec *iov,
 	struct fz_io_cursor c = { .iov = iov, .count = count };
 	int64_t total = 0;
 
+	fz_signal_mark(self);
 	do {
 		int64_t ret = try_write(fz_pin_fd(&pin), &c);
 

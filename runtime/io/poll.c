@@ -22,29 +22,10 @@ static bool half_closed(const struct pollfd *wanted, unsigned n)
 	return n && fz_io_poll_now(fds, n) > 0;
 }
 
-int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
-		uint64_t mask)
-{
-	struct fz_mask_swap old;
-	int ret;
-
-	fz_io_test_cancel(self);
-	ret = n ? fz_io_poll_now(fds, n) : 0;
-	if (ret != 0)
-		return ret;
-	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : fz_io_poll(self, fds, n, deadline);
-	fz_signal_unswap_mask(self, &old);
-	/*
-	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever
-	 * is ready now.
-	 */
-	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
-}
-
-int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
+/* poll, but for fz_signal_mark(). */
+static int wait_for(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
 {
 	struct pollfd wanted[FZ_IO_MAX_POLLS];
-	uint32_t none_run = fz_signal_none_run(self);
 	unsigned used = 0;
 	int ret;
 
@@ -57,7 +38,7 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		if (fds[i].fd < 0)
 			continue;
 		if (used == FZ_IO_MAX_POLLS)
-			return fz_io_poll_announced(self, fds, n, deadline, none_run);
+			return fz_io_poll_announced(self, fds, n, deadline);
 		wanted[used++] = fds[i];
 	}
 	for (;;) {
@@ -71,10 +52,33 @@ int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec de
 		ret = fz_io_poll_now(fds, n);
 		if (ret != 0 || !more)
 			return ret;
-		if (self->sig.handlers_run != none_run)
-			return -EINTR;
 		if (half_closed(wanted, used))
 			break;
 	}
-	return fz_io_poll_announced(self, fds, n, deadline, none_run);
+	return fz_io_poll_announced(self, fds, n, deadline);
+}
+
+int fz_io_poll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
+{
+	fz_signal_mark(self);
+	return wait_for(self, fds, n, deadline);
+}
+
+int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
+		uint64_t mask)
+{
+	struct fz_mask_swap old;
+	int ret;
+
+	fz_io_test_cancel(self);
+	ret = n ? fz_io_poll_now(fds, n) : 0;
+	if (ret != 0)
+		return ret;
+	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR : wait_for(self, fds, n, deadline);
+	fz_signal_unswap_mask(self, &old);
+	/*
+	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever
+	 * is ready now.
+	 */
+	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
 }

@@ -34,6 +34,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 	long *args = a->call.args;
 	unsigned refusals = 0;
 
+	fz_signal_mark(self);
 	for (;;) {
 		fz_nsec deadline;
 		bool restart;
@@ -53,7 +54,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		if (fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals)) {
 			args[a->flags_at] = a->flags;
 			return fz_io_make_announced(self, &a->call,
-						    FZ_CALL_CANCELLABLE |
+						    FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}
 		ret = fz_io_wait_more(self, a->pin, events, deadline, restart, a->begun);

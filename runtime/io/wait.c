@@ -28,21 +28,27 @@ void fz_io_take_turns(struct fz_fiber *self)
 
 /* ---- requests ----------------------------------------------------------- */
 
-int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
-		  int timeout_error, bool restart)
+/* fz_io_run() within a call that has begun: handlers that have run since then end it, too. */
+static int64_t run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		   int timeout_error, bool restart)
 {
 	for (;;) {
-		int ret;
+		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
-		fz_signal_mark(self);
-		ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		/* Without a handler, a signal interrupted a worker thread of the ring. */
+		if (ret == -EINTR && fz_signal_handled(self))
+			ret = FZ_OP_SIGNAL;
 		switch (ret) {
 		case FZ_OP_TIMEOUT:
 			return timeout_error;
 		case FZ_OP_SIGNAL:
-			if (restart && fz_signal_restarts(self))
-				continue;
-			return -EINTR;
+			if (!restart || !fz_signal_restarts(self))
+				return -EINTR;
+			fz_signal_mark(self);
+			/* Natively a restarted call looks at the number again. */
+			if (op->pin)
+				fz_pin_release(op->pin);
+			continue;
 		case FZ_OP_CANCEL:
 			/* relaxed: only this fiber writes it. */
 			if (atomic_load_explicit(&self->cancel.deferred, memory_order_relaxed))
@@ -50,12 +56,18 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 			fz_host.test_cancel();
 			continue;
 		case -EINTR:
-			/* A signal interrupted a worker thread of the ring, not this fiber. */
 			continue;
 		default:
 			return ret;
 		}
 	}
+}
+
+int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		  int timeout_error, bool restart)
+{
+	fz_signal_mark(self);
+	return run(self, op, deadline, timeout_error, restart);
 }
 
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
@@ -70,9 +82,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 	int64_t ret;
 
 	do {
-		uint32_t none_run = fz_signal_none_run(self);
-
-		ret = fz_io_run(self, &op, deadline, 0, restart);
+		ret = run(self, &op, deadline, 0, restart);
 		/*
 		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
 		 * both, a terminal) if what was there is gone before the kernel looks: it begins
@@ -82,7 +92,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
 
-			ret = fz_io_poll_announced(self, &p, 1, deadline, none_run);
+			ret = fz_io_poll_announced(self, &p, 1, deadline);
 		}
 	} while (ret == -EINTR && restart && fz_signal_restarts(self));
 	return ret > 0 ? 1 : (int)ret;
@@ -128,28 +138,27 @@ int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, 
 int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags)
 {
 	struct fz_real_call call = fz_call_begin(self, flags);
+	/* A call that may sleep now must not; a brief one is one more attempt. */
+	bool handled = (flags & (FZ_CALL_GOES_ON | FZ_CALL_BRIEF)) == FZ_CALL_GOES_ON &&
+		       fz_call_handled(&call);
 	int64_t ret;
 
-	do
-		ret = fz_io_make(c);
-	while (fz_call_again(&call, ret));
+	do {
+		ret = FZ_UNLIKELY(handled) ? -EINTR : fz_io_make(c);
+		handled = false;
+	} while (fz_call_again(&call, ret));
 	fz_call_end(&call, ret);
 	return ret;
 }
 
 int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,
-			   fz_nsec deadline, uint32_t none_run)
+			   fz_nsec deadline)
 {
-	const bool returns_eintr = self->must_return_eintr;
-	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE);
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE | FZ_CALL_GOES_ON);
 	int64_t ret;
 
-	/* Handlers that ran before fz_call_begin() count, too. */
-	call.handlers = none_run;
-	if (returns_eintr)
-		self->must_return_eintr = true;
 	do {
-		c->args[limit_at] = (long)fz_signal_limit(self, deadline, none_run);
+		c->args[limit_at] = (long)fz_signal_limit(self, deadline);
 		ret = fz_io_make(c);
 	} while (fz_call_again(&call, ret));
 	/* The handler has set the time limit to 0. */
@@ -166,10 +175,9 @@ int fz_io_poll_now(struct pollfd *fds, uint64_t n)
 	return (int)fz_syscall5(__NR_ppoll, (long)fds, (long)n, (long)&none, 0, 0);
 }
 
-int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n,
-			 fz_nsec deadline, uint32_t none_run)
+int fz_io_poll_announced(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline)
 {
 	struct fz_io_call c = { __NR_ppoll, { (long)fds, (long)n } };
 
-	return (int)fz_io_make_limited(self, &c, 2, deadline, none_run);
+	return (int)fz_io_make_limited(self, &c, 2, deadline);
 }
