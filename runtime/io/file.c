@@ -290,13 +290,13 @@ int64_t fz_io_preadv(struct fz_fiber *self, int fd, const struct iovec *iov, int
 
 int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset)
 {
-	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	struct iovec iov = { .iov_base = buf, .iov_len = fz_io_clamp(n) };
 	uint32_t info;
 	int file = is_file_at(self, fd, offset, &info);
 
 	if (file < 0)
 		return file;
-	if (!file || n > FZ_IO_MAX)
+	if (!file || (n && fz_io_is_refused_size(buf, n)))
 		return fz_syscall4(__NR_pread64, fd, (long)buf, (long)n, offset);
 	return fz_io_file_read(self, fd, info, &iov, 1, offset);
 }
@@ -316,13 +316,13 @@ int64_t fz_io_pwritev(struct fz_fiber *self, int fd, const struct iovec *iov, in
 
 int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset)
 {
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = fz_io_clamp(n) };
 	uint32_t info;
 	int file = is_file_at(self, fd, offset, &info);
 
 	if (file < 0)
 		return file;
-	if (!file || n > FZ_IO_MAX)
+	if (!file || (n && fz_io_is_refused_size(buf, n)))
 		return fz_syscall4(__NR_pwrite64, fd, (long)buf, (long)n, offset);
 	return fz_io_file_write(self, fd, info, &iov, 1, offset, 0);
 }

@@ -109,11 +109,11 @@ static int64_t read_common(struct fz_fiber *self, int fd, const struct iovec *io
 
 int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 {
-	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	struct iovec iov = { .iov_base = buf, .iov_len = fz_io_clamp(n) };
 	int64_t ret;
 
 	/* On a socket, too, read of 0 bytes answers something else than recv. */
-	if (n == 0 || n > FZ_IO_MAX) {
+	if (fz_io_is_refused_size(buf, n)) {
 		fz_io_test_cancel(self);
 		return fz_syscall3(__NR_read, fd, (long)buf, (long)n);
 	}
@@ -160,17 +160,18 @@ static int64_t write_common(struct fz_fiber *self, int fd, const struct iovec *i
 
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 {
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = fz_io_clamp(n) };
+	const bool refused = fz_io_is_refused_size(buf, n);
 	uint32_t info = fz_fdtab_get(fd);
 
-	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && n <= FZ_IO_MAX) {
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(n && refused)) {
 		int64_t ret = fz_io_send(self, fd, buf, n, 0);
 
 		if (ret != -ENOTSOCK)
 			return ret;
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	}
-	if (n == 0 || n > FZ_IO_MAX) {
+	if (refused) {
 		fz_io_test_cancel(self);
 		return fz_syscall3(__NR_write, fd, (long)buf, (long)n);
 	}

@@ -32,7 +32,9 @@ static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, cons
 		.len = fz_io_clamp(n),
 		.op_flags = (uint32_t)a->flags | FZ_MSG_WAITALL | FZ_MSG_NOSIGNAL,
 	};
-	int64_t ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	/* After a handler, what is sent in part stays so, whatever SA_RESTART says. */
+	int64_t ret = begun ? fz_io_run_more(self, &op, deadline, -EAGAIN, false) :
+			      fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 
 	if (ret == -EPIPE && !(a->flags & FZ_MSG_NOSIGNAL))
 		fz_signal_raise_sigpipe(self);
@@ -61,6 +63,7 @@ int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int
 int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags,
 		     const void *addr, uint32_t addr_len)
 {
+	const size_t size = fz_io_clamp(n);
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_io_attempt a = {
 		.call = { __NR_sendto, { fd, (long)buf, (long)n, flags, (long)addr, addr_len } },
@@ -68,6 +71,7 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 		.flags_at = 3,
 		.flags = flags,
 		.sends = true,
+		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret, rest;
@@ -75,20 +79,23 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(&a.call);
 	/* Only try; if a stream has no room, the ring waits. */
-	a.only_tries = !addr && a.info & FZ_FD_STREAM;
+	a.only_tries = !addr && !a.only_waits && a.info & FZ_FD_STREAM;
 	/*
 	 * If other fibers of this processor are about to submit, too, all share one system call.
 	 * That saves nothing where each switch is a system call.
 	 */
-	if (a.only_tries && !fz_switch_is_call() && fz_sched_has_company(self))
-		return send_by_ring(self, &a, buf, n, false);
+	if (a.only_tries && !fz_switch_is_call() && fz_sched_has_company(self)) {
+		ret = send_by_ring(self, &a, buf, n, false);
+		if (FZ_LIKELY(ret != -EINPROGRESS))
+			return ret;
+	}
 	ret = fz_io_try_or_wait(self, &a);
 	if (ret == -EAGAIN && a.only_tries)
 		return send_by_ring(self, &a, buf, n, false);
-	if (ret < 0 || ret == (int64_t)n)
+	if (ret < 0 || ret == (int64_t)size)
 		return ret;
 	/* A part of a stream was sent: the address does not matter any more. */
-	rest = send_rest(self, &a, (const char *)buf + ret, n - (size_t)ret);
+	rest = send_rest(self, &a, (const char *)buf + ret, size - (size_t)ret);
 	return rest < 0 ? ret : ret + rest;
 }
 
@@ -140,6 +147,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		.flags_at = 2,
 		.flags = flags,
 		.sends = true,
+		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret;
@@ -157,7 +165,13 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_message_slot *slots = (void *)vec;
-	struct fz_io_attempt a = { .pin = &pin, .flags_at = 3, .flags = flags, .sends = true };
+	struct fz_io_attempt a = {
+		.pin = &pin,
+		.flags_at = 3,
+		.flags = flags,
+		.sends = true,
+		.only_waits = flags & FZ_MSG_FASTOPEN,
+	};
 	unsigned done = 0;
 	int wait = fz_io_may_wait(self, fd, flags, &a.info);
 	int64_t ret = 0;

@@ -38,12 +38,14 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 	for (;;) {
 		fz_nsec deadline;
 		bool restart;
-		int64_t ret;
+		int64_t ret = -EINPROGRESS;
 
 		args[0] = fz_pin_fd(a->pin);
 		args[a->flags_at] = a->flags | FZ_MSG_DONTWAIT;
-		ret = fz_io_make(&a->call);
-		if (ret != -EAGAIN || a->only_tries)
+		if (!a->only_waits)
+			ret = fz_io_make(&a->call);
+		/* EINPROGRESS: the data has to open the connection first (TCP_FASTOPEN_CONNECT). */
+		if (ret != -EINPROGRESS && (ret != -EAGAIN || a->only_tries))
 			return ret;
 		deadline = fz_io_attempt_deadline(a);
 		/*
@@ -51,7 +53,8 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		 * signal(7).
 		 */
 		restart = deadline == FZ_FOREVER && !a->begun;
-		if (fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals)) {
+		if (ret == -EINPROGRESS ||
+		    fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals)) {
 			args[a->flags_at] = a->flags;
 			return fz_io_make_announced(self, &a->call,
 						    FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE |

@@ -18,6 +18,7 @@ enum {
 	FZ_MSG_ERRQUEUE = 0x2000,
 	FZ_MSG_NOSIGNAL = 0x4000,
 	FZ_MSG_WAITFORONE = 0x10000,
+	FZ_MSG_FASTOPEN = 0x20000000,
 };
 
 /*
@@ -58,6 +59,7 @@ struct fz_io_attempt {
 	int flags;
 	bool sends;
 	bool only_tries;		/* return -EAGAIN when refused, do not wait */
+	bool only_waits;		/* do not try: make the real call, announced */
 	/*
 	 * An earlier part is done and its count must be returned: neither cancellation nor
 	 * restart.

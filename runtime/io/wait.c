@@ -28,9 +28,8 @@ void fz_io_take_turns(struct fz_fiber *self)
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* fz_io_run() within a call that has begun: handlers that have run since then end it, too. */
-static int64_t run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
-		   int timeout_error, bool restart)
+int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		       int timeout_error, bool restart)
 {
 	for (;;) {
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
@@ -67,7 +66,7 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 		  int timeout_error, bool restart)
 {
 	fz_signal_mark(self);
-	return run(self, op, deadline, timeout_error, restart);
+	return fz_io_run_more(self, op, deadline, timeout_error, restart);
 }
 
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
@@ -82,7 +81,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 	int64_t ret;
 
 	do {
-		ret = run(self, &op, deadline, 0, restart);
+		ret = fz_io_run_more(self, &op, deadline, 0, restart);
 		/*
 		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
 		 * both, a terminal) if what was there is gone before the kernel looks: it begins
