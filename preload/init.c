@@ -36,6 +36,7 @@
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/hints.h"
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"
 #include "runtime/sched/carrier.h"
@@ -315,6 +316,7 @@ static void prepare(char **envp)
 		stay_native(why, 0);
 	} else {
 		fz_fdtab_init();
+		fz_hints_init();
 	}
 }
 

@@ -84,6 +84,8 @@ struct fz_fiber_timer {
 	uint64_t wait;			/* the number of the wait (fz_fiber.wait) it belongs to */
 	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
 	uint32_t slot;			/* 1-based place in the heap; 0: not in the heap */
+	/* Not the heap's, but room in the right line: runtime/io/hints.h; 1 + descriptor, or 0 */
+	_Atomic int hinted;
 };
 
 /* What the program calls a thread: its birth, its end, and how other threads name it. */
@@ -187,6 +189,8 @@ struct fz_fiber {
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {
 		struct fz_fiber *next, *prev;
+		/* Number of the wait that fz_monitor_check_waits() looked at; by the monitor. */
+		uint64_t wait_checked;
 	} all;
 };
 

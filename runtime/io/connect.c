@@ -29,6 +29,7 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 	if (wait) {
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
+			.hinted = true,
 			.fd = fd,
 			.addr = (uintptr_t)addr,
 			.off = (uintptr_t)addr_len,
@@ -36,7 +37,16 @@ int fz_io_accept(struct fz_fiber *self, int fd, void *addr, uint32_t *addr_len, 
 		};
 		fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
 
-		ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+		if (deadline == FZ_FD_ASK_KERNEL) {
+			const struct fz_io_call c = {
+				__NR_accept4, { fd, (long)addr, (long)addr_len, flags }
+			};
+
+			ret = fz_io_make_announced(self, &c,
+						   FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
+		} else {
+			ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+		}
 	} else {
 		ret = fz_syscall4(__NR_accept4, fd, (long)addr, (long)addr_len, flags);
 	}
@@ -86,6 +96,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_op op = {
 		.opcode = IORING_OP_CONNECT,
+		.hinted = true,
 		.fd = fd,
 		.pin = &pin,
 		.addr = (uintptr_t)addr,
@@ -105,7 +116,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
 	 * is some: make the real call; if it waits, the monitor preempts.
 	 */
-	if (!wait || addr_len < sizeof(uint16_t) ||
+	if (!wait || deadline == FZ_FD_ASK_KERNEL || addr_len < sizeof(uint16_t) ||
 	    fz_sys_socket_option(fd, OPTION_DOMAIN) == FAMILY_UNIX)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
 	for (;;) {

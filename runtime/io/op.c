@@ -9,6 +9,7 @@
 #include "runtime/backend/watch.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/hints.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
@@ -113,6 +114,8 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			fz_leave_runtime(self);
 			return FZ_OP_SIGNAL;
 		}
+		if (op->hinted)
+			fz_hints_begin(self, fd_of(op));
 		p = fz_processor_of(self);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
 		ticket = start(&request, self, flags);
@@ -124,6 +127,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		why = finish(&request, self, p, deadline);
 		if (op->pin)
 			fz_pin_end(op->pin, why == FZ_WHY_DONE);
+		fz_hints_end(self);
 		fz_leave_runtime(self);
 		/*
 		 * ECANCELED, and not by this fiber: the kernel thread that submitted the request

@@ -28,6 +28,8 @@ struct fz_op {
 	 * devices, which would be idle while requests gather.
 	 */
 	bool prompt;
+	/* The call waits because of hints (runtime/io/hints.h). */
+	bool hinted;
 	/*
 	 * If set, the request names this pin's number or copy instead of fd.  The copy stays when
 	 * the request is complete, for the rest of the call.
@@ -38,7 +40,10 @@ struct fz_op {
 /* Results besides the kernel's; no system call returns these values. */
 enum {
 	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */
-	/* a handler has run; the request had no effect */
+	/*
+	 * a handler has run, or with `hinted`, if fz_signal_handled() is false, a hint was stale; the
+	 * request had no effect
+	 */
 	FZ_OP_SIGNAL = -1001,
 	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; the request had no effect */
 };

@@ -21,6 +21,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/hints.h"
 #include "runtime/io/real_call.h"
 #include "runtime/sched/sched.h"
 
@@ -202,11 +203,11 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 }
 
 /*
- * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  Returns 0, FZ_OP_*,
- * or -errno if a descriptor cannot be waited for.
+ * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  hinted: as in struct
+ * fz_op.  Returns 0, FZ_OP_*, or -errno if a descriptor cannot be waited for.
  */
 static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
-		 struct fz_pin *pin, fz_nsec deadline, unsigned flags)
+		 struct fz_pin *pin, fz_nsec deadline, unsigned flags, bool hinted)
 {
 	enum fz_why why = FZ_WHY_DONE;
 	struct fz_ticket ticket;
@@ -217,6 +218,8 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_leave_runtime(self);
 		return FZ_OP_SIGNAL;
 	}
+	if (hinted)
+		fz_hints_begin(self, atomic_load_explicit(&watches[0].fd, memory_order_relaxed));
 	ticket = fz_wait_arm(self, flags);
 	if (pin)
 		fz_pin_begin(pin, ticket, true);
@@ -244,6 +247,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_watch_end(&watches[i]);
 	if (pin)
 		fz_pin_end(pin, why == FZ_WHY_DONE);
+	fz_hints_end(self);
 	fz_leave_runtime(self);
 	return err ? err : fz_op_outcome(why);
 }
@@ -304,7 +308,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		}
 		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
-		ret = await(self, &w, 1, pin, deadline, flags);
+		ret = await(self, &w, 1, pin, deadline, flags, op->hinted);
 		if (ret == 0)
 			continue;
 		/* The descriptor was closed since the attempt; go on with the copy. */
@@ -339,7 +343,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
 	fz_waits_for(self, FZ_FOR_READY, &ready);
-	ret = await(self, watches, n, NULL, deadline, flags);
+	ret = await(self, watches, n, NULL, deadline, flags, false);
 	/* EBADF, closed meanwhile: the caller asks poll, which reports that. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;

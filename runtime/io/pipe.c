@@ -69,6 +69,7 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
 		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
 		.fd = fd,
 		.off = (uint64_t)FZ_IO_CURPOS,
+		.hinted = true,
 		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
 	};

@@ -60,6 +60,8 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op)
 	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
 	if (op->op_flags & FZ_MSG_WAITALL && !fz_sys_is_stream(op->fd))
 		op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
+	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL))
+		return fz_io_make_announced(self, &c, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
 	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK)
 		return peek_whole(self, &c, op->len, deadline == FZ_FOREVER);
 	/*
@@ -72,6 +74,7 @@ int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECV,
+		.hinted = true,
 		.fd = fd,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
@@ -85,6 +88,7 @@ int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int fla
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECVMSG,
+		.hinted = true,
 		.fd = fd,
 		.addr = (uintptr_t)msg,
 		.len = 1,

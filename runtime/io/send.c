@@ -28,13 +28,24 @@ static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, cons
 		/* The rest must not go to another file that gets the number. */
 		.pin = begun ? a->pin : NULL,
 		.prompt = begun,
+		.hinted = true,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
 		.op_flags = (uint32_t)a->flags | FZ_MSG_WAITALL | FZ_MSG_NOSIGNAL,
 	};
+	int64_t ret;
+
+	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL)) {
+		const struct fz_io_call c = {
+			__NR_sendto, { op.fd, (long)buf, (long)n, a->flags }
+		};
+
+		return fz_io_make_announced(self, &c, begun ? FZ_CALL_GOES_ON :
+							      FZ_CALL_CANCELLABLE);
+	}
 	/* After a handler, what is sent in part stays so, whatever SA_RESTART says. */
-	int64_t ret = begun ? fz_io_run_more(self, &op, deadline, -EAGAIN, false) :
-			      fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	ret = begun ? fz_io_run_more(self, &op, deadline, -EAGAIN, false) :
+		      fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 
 	if (ret == -EPIPE && !(a->flags & FZ_MSG_NOSIGNAL))
 		fz_signal_raise_sigpipe(self);

@@ -53,7 +53,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		 * signal(7).
 		 */
 		restart = deadline == FZ_FOREVER && !a->begun;
-		if (ret == -EINPROGRESS ||
+		if (ret == -EINPROGRESS || deadline == FZ_FD_ASK_KERNEL ||
 		    fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals)) {
 			args[a->flags_at] = a->flags;
 			return fz_io_make_announced(self, &a->call,

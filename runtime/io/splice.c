@@ -36,6 +36,8 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
 		return 0;
 	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
+	if (deadline == FZ_FD_ASK_KERNEL)
+		return 0;
 	ret = fz_io_wait_ready(self, pin, events, deadline, deadline == FZ_FOREVER);
 	return ret ? ret : -EAGAIN;
 }

@@ -7,6 +7,7 @@
 #include "runtime/base/host.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/uapi.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -28,6 +29,35 @@ void fz_io_take_turns(struct fz_fiber *self)
 
 /* ---- requests ----------------------------------------------------------- */
 
+static bool sends(const struct fz_op *op)
+{
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD:
+		return op->op_flags & POLLOUT;
+	case IORING_OP_SEND:
+	case IORING_OP_CONNECT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A hint was stale, on which the wait for op rested (runtime/io/hints.h).  Returns -EAGAIN if the
+ * call must not wait, or 0, with the deadline that a timeout sets.
+ */
+static int look_again(const struct fz_op *op, fz_nsec *deadline)
+{
+	const int fd = op->pin ? fz_pin_fd(op->pin) : op->fd;
+	const uint32_t info = fz_fdtab_get(fd);
+
+	if (fz_fdtab_nonblocking(fd, info) > 0)
+		return -EAGAIN;
+	if (*deadline == FZ_FOREVER)
+		*deadline = fz_fdtab_deadline(fd, info, sends(op));
+	return 0;
+}
+
 int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		       int timeout_error, bool restart)
 {
@@ -41,6 +71,12 @@ int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec de
 		case FZ_OP_TIMEOUT:
 			return timeout_error;
 		case FZ_OP_SIGNAL:
+			if (!fz_signal_handled(self)) {
+				if (op->hinted && look_again(op, &deadline))
+					return timeout_error ? timeout_error : -EAGAIN;
+				restart &= deadline == FZ_FOREVER;
+				continue;
+			}
 			if (!restart || !fz_signal_restarts(self))
 				return -EINTR;
 			fz_signal_mark(self);
@@ -76,6 +112,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		.opcode = IORING_OP_POLL_ADD,
 		.fd = pin->number,
 		.pin = pin,
+		.hinted = true,
 		.op_flags = (uint16_t)events,
 	};
 	int64_t ret;

@@ -15,6 +15,7 @@
 
 enum {
 	TICK_US = 1000,
+	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of fz_carrier_shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
 	FAIR_TICKS = 10,	/* that a busy fiber may keep others waiting */
@@ -61,7 +62,10 @@ static struct {
 	uintptr_t tcb;			/* set before the monitor does anything else */
 	_Atomic bool cancelled;		/* pthread_cancel of the monitor has returned */
 	bool cancel_seen;		/* used by the monitor alone */
+	bool unchecked;			/* what fz_monitor_check_waits() returned last */
 } monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
+
+bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries);
 
 void fz_monitor_poke(void)
 {
@@ -315,6 +319,7 @@ static bool look_at_all(void)
 {
 	fz_nsec now = fz_now();
 	bool in_use = false, stuck = false;
+	uint32_t entries = 0;
 
 	fz_poll_cycles_measure(now);
 
@@ -322,6 +327,7 @@ static bool look_at_all(void)
 		struct fz_processor *p = &fz_sched.processors[i];
 
 		in_use |= look_at(p, &looks[i], now);
+		entries += looks[i].entries;
 		/* A fiber waits behind a busy one: let other processors take even the slot. */
 		if (looks[i].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
@@ -331,6 +337,8 @@ static bool look_at_all(void)
 	}
 	if (stuck || fz_runq_length(&fz_sched.global))
 		fz_sched_kick();
+	if (fz_monitor_check_waits)
+		monitor.unchecked = fz_monitor_check_waits(now, entries);
 	return in_use;
 }
 
@@ -347,6 +355,7 @@ void fz_monitor_run(void)
 	const struct __kernel_timespec tick = fz_timespec(TICK_US * FZ_USEC);
 	struct fz_fiber *self = fz_self();
 	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
+	const struct __kernel_timespec soon = fz_timespec(CHECK_TICKS * TICK_US * FZ_USEC);
 	uint32_t quiet = 0, since_shrink = 0;
 	bool shrunk = false;
 
@@ -386,7 +395,7 @@ void fz_monitor_run(void)
 		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
 		if (!look_at_all())
-			sleep_for(shrunk ? NULL : &a_while);
+			sleep_for(monitor.unchecked ? &soon : shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
 		shrunk = fz_carrier_shrink() == 0;
 		quiet = 0;
