@@ -12,6 +12,8 @@
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 
+static const char LOST[] = "io_uring_enter in mid-run";
+
 /* The two low bits of user_data; in the address of a request they are 0. */
 enum {
 	TAG_REQUEST = 0,
@@ -153,7 +155,7 @@ void fz_ring_forbid(uint8_t opcode)
 		atomic_fetch_or_explicit(&fz_backend_choice.forbidden_ops, (uint64_t)1 << opcode,
 					 memory_order_relaxed);
 	if (opcode == IORING_OP_POLL_ADD)
-		fz_backend_lose_ring(EACCES);
+		fz_backend_lose_ring("polls by io_uring", EACCES);
 }
 
 static bool is_forbidden(long err)
@@ -170,7 +172,7 @@ static void lose(struct fz_ring *ring, int error)
 	struct io_uring_sq *sq = &ring->uring.sq;
 	unsigned head = *sq->khead, tail = sq->sqe_tail;
 
-	fz_backend_lose_ring(error);
+	fz_backend_lose_ring(LOST, error);
 	for (unsigned i = head; i != tail; i++) {
 		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
 
@@ -379,7 +381,7 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 			  sizeof(arg));
 	/* After -ETIME, -EINTR and other errors the caller checks for work anyway. */
 	if (is_forbidden(err))
-		fz_backend_lose_ring((int)-err);
+		fz_backend_lose_ring(LOST, (int)-err);
 }
 
 void fz_ring_kick(struct fz_ring *ring)
