@@ -6,6 +6,7 @@
  */
 #include "sockets.h"
 
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 enum { COPY_NONBLOCK, COPY_TIMEOUT, CHILD_TIMEOUT, NEW_OPTION, NEGATIVE, WAYS };
