@@ -133,11 +133,12 @@ static _Atomic bool stacks_executable;
 /* What cannot be made executable stays as it is: the system forbids it. */
 static void make_executable(struct fz_fiber *f)
 {
-	if (f->mem.executable || f->thread.is_main)
+	/* acquire: pairs with the release below, by which the stack is executable. */
+	if (atomic_load_explicit(&f->mem.executable, memory_order_acquire) || f->thread.is_main)
 		return;
-	f->mem.executable = true;
 	fz_syscall3(__NR_mprotect, (long)f->mem.stack, (long)FZ_ROUND_UP(f->mem.stack_size, 4096),
 		    PROT_READ | PROT_WRITE | PROT_EXEC);
+	atomic_store_explicit(&f->mem.executable, true, memory_order_release);
 }
 
 static bool visit_to_make_executable(struct fz_fiber *f, void *arg)
@@ -149,17 +150,21 @@ static bool visit_to_make_executable(struct fz_fiber *f, void *arg)
 
 void fz_fiber_stacks_executable(void)
 {
+	static _Atomic bool done;
 	struct fz_fiber *self = fz_self();
 
+	/* acquire: pairs with the release below; the caller's own stack is executable. */
+	if (atomic_load_explicit(&done, memory_order_acquire))
+		return;
 	/*
 	 * relaxed: the registry's lock orders it.  A fiber that the visit does not find is added
 	 * after the visit, and its creator then sees the flag.
 	 */
-	if (atomic_exchange_explicit(&stacks_executable, true, memory_order_relaxed))
-		return;
+	atomic_store_explicit(&stacks_executable, true, memory_order_relaxed);
 	fz_enter_runtime(self);
 	fz_fiber_each(visit_to_make_executable, NULL);
 	fz_leave_runtime(self);
+	atomic_store_explicit(&done, true, memory_order_release);
 }
 
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
