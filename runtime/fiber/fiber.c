@@ -167,21 +167,9 @@ void fz_fiber_stacks_executable(void)
 	atomic_store_explicit(&done, true, memory_order_release);
 }
 
-int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
+/* Replace what the record keeps of its last life; the name and the tid follow. */
+static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 {
-	struct fz_fiber *self = fz_self();
-	struct fz_fiber *f;
-	int err;
-
-	fz_enter_runtime(self);
-	f = fz_pool_get(fz_processor_or_none(self), birth);
-	if (!f) {
-		err = fz_fiber_make(self, birth, live, &f);
-		if (err) {
-			fz_leave_runtime(self);
-			return err;
-		}
-	}
 	f->thread.start = birth->start;
 	f->thread.arg = birth->arg;
 	f->thread.result = NULL;
@@ -200,6 +188,24 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->cpu.user_seen = f->cpu.system_seen = 0;
 	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
+}
+
+int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_fiber *f;
+	int err;
+
+	fz_enter_runtime(self);
+	f = fz_pool_get(fz_processor_or_none(self), birth);
+	if (!f) {
+		err = fz_fiber_make(self, birth, live, &f);
+		if (err) {
+			fz_leave_runtime(self);
+			return err;
+		}
+	}
+	begin_life(f, birth);
 	if (self->kind != FZ_KIND_FIBER)
 		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else

@@ -203,6 +203,11 @@ static void let_others_run(struct fz_fiber *self)
 	     */
 	    self->call.in_fork ||
 	    /*
+	     * Not before the signal that the fiber owes itself has come: the kernel has it for
+	     * this kernel thread, and would hand it to the fiber that runs here next.
+	     */
+	    fz_signal_is_owed(self) ||
+	    /*
 	     * Not in a call: there the fiber does not use the CPU, and the end of the call is
 	     * noted in the carrier.
 	     */

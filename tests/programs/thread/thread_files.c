@@ -122,8 +122,8 @@ static void run(void)
 
 int main(void)
 {
-	/* The numbers that run() expects: it inherits none beyond the standard streams. */
-	CHECK_OK(close_range(3, ~0U, 0));
+	/* What a shell has left open would be closed by all_of_them(), and its numbers used again. */
+	CHECK_OK(close_range(3, ~0u, 0));
 	for (size_t i = 0; i < COUNT(ways); i++) {
 		pid_t child = fork();
 		int status;
