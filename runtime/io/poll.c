@@ -13,27 +13,13 @@
  * Has the peer of a descriptor stopped sending?  Then each request for that descriptor completes
  * at once, whether or not POLLRDHUP was wanted, so that the ring cannot wait for anything else.
  */
-static bool half_closed(long number, const struct pollfd *wanted, unsigned n)
+static bool half_closed(const struct fz_fiber *self, long number, const struct pollfd *wanted, unsigned n)
 {
 	struct pollfd fds[FZ_IO_MAX_POLLS];
 
 	for (unsigned i = 0; i < n; i++)
 		fds[i] = (struct pollfd){ .fd = wanted[i].fd, .events = POLLRDHUP };
-	return n && fz_io_poll_now(number, fds, n) > 0;
-}
-
-/*
- * The kernel answers EINTR, with a time limit of 0 too, when a signal is there.  One that the
- * program has no handler for, such as a nudge, is none of the program's.
- */
-static int look(const struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n)
-{
-	int ret;
-
-	do
-		ret = fz_io_poll_now(number, fds, n);
-	while (ret == -EINTR && !fz_signal_handled(self));
-	return ret;
+	return n && fz_io_poll_now(self, number, fds, n) > 0;
 }
 
 /* poll, but for fz_signal_mark(). */
@@ -48,7 +34,7 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 	if (deadline == 0)
 		fz_io_take_turns(self);
 	/* The kernel also checks the pointer, the count and the descriptors. */
-	ret = look(self, number, fds, n);
+	ret = fz_io_poll_now(self, number, fds, n);
 	if (ret != 0 || deadline == 0)
 		return ret;
 	for (uint64_t i = 0; i < n; i++) {
@@ -66,10 +52,10 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 		if (more == -EINVAL)
 			break;
 		/* Nothing is ready any more if another thread was faster: wait again. */
-		ret = look(self, number, fds, n);
+		ret = fz_io_poll_now(self, number, fds, n);
 		if (ret != 0 || !more)
 			return ret;
-		if (half_closed(number, wanted, used))
+		if (half_closed(self, number, wanted, used))
 			break;
 	}
 	return fz_io_poll_announced(self, number, fds, n, deadline);
@@ -92,7 +78,7 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	if (deadline == 0)
 		fz_io_take_turns(self);
 	fz_signal_mark(self);
-	ret = n ? look(self, __NR_ppoll, fds, n) : 0;
+	ret = n ? fz_io_poll_now(self, __NR_ppoll, fds, n) : 0;
 	if (ret != 0)
 		return ret;
 	ret = fz_signal_swap_mask(self, mask, &old) ?

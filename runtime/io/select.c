@@ -42,24 +42,13 @@ static struct fz_io_call call_of(const struct sets *s)
 						     (long)s->user[2] } };
 }
 
-static int64_t select_now(const struct sets *s)
+static int64_t select_now(const struct fz_fiber *self, const struct sets *s)
 {
 	const struct __kernel_timespec none = { 0, 0 };
 	struct fz_io_call c = call_of(s);
 
 	c.args[LIMIT] = (long)&none;
-	return fz_io_make(&c);
-}
-
-/* As look() in poll.c.  The kernel leaves the sets as they are then. */
-static int64_t look(const struct fz_fiber *self, const struct sets *s)
-{
-	int64_t ret;
-
-	do
-		ret = select_now(s);
-	while (ret == -EINTR && !fz_signal_handled(self));
-	return ret;
+	return fz_io_look(self, &c);
 }
 
 static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
@@ -177,12 +166,12 @@ static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec d
 	if (deadline == 0)
 		fz_io_take_turns(self);
 	if (deadline == 0 || n < 0)
-		return (int)look(self, &s);
+		return (int)select_now(self, &s);
 	if (s.words > MAX_WORDS)
 		return (int)select_announced(self, &s, deadline);
 	if (!save(&s))
 		return -EFAULT;
-	ret = look(self, &s);
+	ret = select_now(self, &s);
 	if (ret != 0)
 		return (int)ret;
 	restore(&s);
@@ -194,7 +183,7 @@ static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec d
 			return more;
 		if (more == -EINVAL)
 			break;
-		ret = look(self, &s);
+		ret = select_now(self, &s);
 		if (ret == -EBADF)
 			ret = answer_closed(&s, wanted, used);
 		if (ret != 0 || !more)
@@ -227,7 +216,7 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 	saved = s.words <= MAX_WORDS && save(&s);
 	fz_signal_mark(self);
 	if (saved) {
-		ret = (int)look(self, &s);
+		ret = (int)select_now(self, &s);
 		if (ret != 0)
 			return ret;
 		restore(&s);

@@ -209,13 +209,24 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 	return ret;
 }
 
-int fz_io_poll_now(long number, struct pollfd *fds, uint64_t n)
+int64_t fz_io_look(const struct fz_fiber *self, const struct fz_io_call *c)
+{
+	int64_t ret;
+
+	do
+		ret = fz_io_make(c);
+	while (ret == -EINTR && !fz_signal_handled(self));
+	return ret;
+}
+
+int fz_io_poll_now(const struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n)
 {
 	const struct __kernel_timespec none = { 0, 0 };
+	const struct fz_io_call c = {
+		number, { (long)fds, (long)n, number == __NR_ppoll ? (long)&none : 0 }
+	};
 
-	if (number == __NR_ppoll)
-		return (int)fz_syscall5(number, (long)fds, (long)n, (long)&none, 0, 0);
-	return (int)fz_syscall3(number, (long)fds, (long)n, 0);
+	return (int)fz_io_look(self, &c);
 }
 
 /* poll takes its time limit in milliseconds, and a handler cannot set that to 0. */

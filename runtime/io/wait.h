@@ -103,10 +103,17 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 			   fz_nsec deadline);
 
 /*
+ * Make a call with a time limit of 0, after fz_signal_mark().  The kernel answers EINTR all the same
+ * when a signal is there; one that the program has no handler for, such as a nudge, is none of the
+ * program's: the call is made again.
+ */
+int64_t fz_io_look(const struct fz_fiber *self, const struct fz_io_call *c);
+
+/*
  * The real call of poll: without waiting; and announced, with a time limit.  number: of poll or
  * ppoll, whichever the program has called.
  */
-int fz_io_poll_now(long number, struct pollfd *fds, uint64_t n);
+int fz_io_poll_now(const struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n);
 int fz_io_poll_announced(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
 			 fz_nsec deadline);
 
