@@ -15,6 +15,7 @@
 #include "runtime/sched/birth.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/altstack.h"
@@ -54,6 +55,7 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 {
 	const int leader = (int)fz_sys_getpid();
 	struct fz_carrier *c;
+	uint64_t before;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
@@ -82,7 +84,9 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	c = self->carrier;
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
+	before = fz_signal_left_to_kernel();
 	fz_signal_wire(self);
+	fz_monitor_follow_mask(before);
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
 	fz_syscall2(__NR_prctl, PR_SET_NAME, (long)self->thread.name);
 	/* relaxed: only the thread itself compares its tid. */

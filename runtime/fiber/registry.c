@@ -4,6 +4,7 @@
 #include "runtime/base/host.h"
 #include "runtime/fiber/pool.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -85,6 +86,7 @@ void fz_registry_add(struct fz_fiber *f)
 
 bool fz_registry_remove(struct fz_fiber *f)
 {
+	const uint64_t before = fz_signal_left_to_kernel();
 	bool last;
 
 	fz_lock_acquire(&fz_registry.lock);
@@ -100,6 +102,9 @@ bool fz_registry_remove(struct fz_fiber *f)
 	/* acq_rel: the thread that exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&fz_registry.alive, 1, memory_order_acq_rel) == 1;
 	fz_lock_release(&fz_registry.lock);
+	/* A signal that only f accepted is for a native or wired thread from now on, if any accepts it. */
+	if (!last)
+		fz_monitor_follow_mask(before);
 	return last;
 }
 

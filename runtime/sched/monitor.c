@@ -86,12 +86,10 @@ void fz_monitor_want_carrier(void)
 		fz_monitor_poke();
 }
 
-void fz_monitor_update_mask(void)
+static void await_mask(void)
 {
-	struct fz_fiber *self = fz_self();
 	uint32_t wanted;
 
-	fz_enter_runtime(self);
 	fz_lock_acquire(&monitor.mask_lock);
 	/* release: publishes what the caller has changed; pairs with apply_mask(). */
 	wanted = atomic_fetch_add_explicit(&monitor.mask_wanted, 1, memory_order_release) + 1;
@@ -105,7 +103,21 @@ void fz_monitor_update_mask(void)
 		fz_sys_futex_wait(&monitor.mask_done, done, NULL);
 	}
 	fz_lock_release(&monitor.mask_lock);
+}
+
+void fz_monitor_update_mask(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_enter_runtime(self);
+	await_mask();
 	fz_leave_runtime(self);
+}
+
+void fz_monitor_follow_mask(uint64_t before)
+{
+	if (FZ_UNLIKELY(fz_signal_left_to_kernel() != before))
+		await_mask();
 }
 
 /* Set the monitor's signal mask.  Returns the count of changes that the new mask covers. */

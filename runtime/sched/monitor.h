@@ -38,6 +38,13 @@ void fz_monitor_want_carrier(void);
 void fz_monitor_update_mask(void);
 
 /*
+ * The caller has changed which signals threads accept: fz_signal_left_to_kernel() was `before`.  If
+ * it is another now, wait as fz_monitor_update_mask() does: a signal that no fiber accepts any more
+ * must not come to the monitor.  In the runtime, no lock held.
+ */
+void fz_monitor_follow_mask(uint64_t before);
+
+/*
  * fz_monitor_handle() returns the monitor's pthread_t, for one pthread_cancel, which the monitor
  * survives; call it outside the runtime, it waits as fz_monitor_update_mask() does.  After the
  * pthread_cancel call fz_monitor_set_cancelled(): the monitor then looks whether libc has sent it

@@ -156,7 +156,7 @@ void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask)
 int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old)
 {
-	uint64_t old = self->mask, all_before, all_after, unblocked;
+	uint64_t old = self->mask, all_before, unblocked;
 	struct mask_change change = { self, old };
 
 	if (set) {
@@ -179,15 +179,13 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		fz_enter_runtime(self);
 		all_before = fz_signal_left_to_kernel();
 		fz_fiber_each(recount, &change);
-		all_after = fz_signal_left_to_kernel();
-		fz_leave_runtime(self);
 		/*
 		 * A signal that all block from now on must stay pending in the kernel, for
 		 * sigwait, so the monitor may not take it. One that all no longer block must be
 		 * taken by the monitor, or nobody would receive it.
 		 */
-		if (all_before != all_after)
-			fz_monitor_update_mask();
+		fz_monitor_follow_mask(all_before);
+		fz_leave_runtime(self);
 		/* Unblock outside the runtime, so that handlers of pending signals run here. */
 		fz_signal_apply_mask(self, change.to);
 		unblocked = old & ~change.to;
