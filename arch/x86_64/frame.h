@@ -34,6 +34,8 @@
 	_(12, FZ_FRAME_R15 + 24) _(3, FZ_FRAME_R15 + 32) _(6, FZ_FRAME_RBP) _(16, FZ_FRAME_PC)
 /* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
 #define FZ_FRAME_SP_REGISTER	7
+/* And of the address of return. */
+#define FZ_FRAME_PC_REGISTER	16
 
 /*
  * The x87 status bits that belong to a thread: the sticky flags IE DE ZE OE UE PE, and ES, which

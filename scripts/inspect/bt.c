@@ -76,12 +76,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 
 		if (!target_read(t, bt->now->sp + r->offset, &value, sizeof(value)))
 			return false;
-#if defined(__x86_64__)
-		enum { PC = 16 };
-#else
-		enum { PC = 30 };
-#endif
-		if (r->number == PC)
+		if (r->number == target_value(t, ENTRY_frame_pc))
 			dwfl_thread_state_register_pc(thread, value);
 		if (!dwfl_thread_state_registers(thread, (int)r->number, 1, &value))
 			return false;
@@ -319,14 +314,9 @@ int command_bt(char **words)
 	if (!*words || **words == '-')
 		die(EXIT_USAGE, "bt: %s; fiberize bt [--each] PID [TID...]",
 		    *words ? "no such option" : "a process id is needed");
-	target_open(&t, *words++);
 	bt.target = &t;
-	if (!target_root(&t, ENTRY_started)) {
-		fprintf(stderr, "fiberize: %d: no thread was made yet, so the library is dormant\n",
-			t.pid);
+	if (!fibers_open(&t, *words++, &bt.all))
 		return 0;
-	}
-	fibers_read(&t, &bt.all);
 	check_tids(&bt, words);
 	open_process(&bt);
 	for (size_t i = 0; i < bt.all.count; i++) {

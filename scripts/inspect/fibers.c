@@ -113,9 +113,6 @@ static void take(struct reader *r, uint64_t address)
 		.tid = (int)target_field(t, ENTRY_fiber_tid, record),
 		.is_main = target_field(t, ENTRY_fiber_is_main, record),
 		.sp = target_field(t, ENTRY_fiber_sp, record),
-		.start = target_field(t, ENTRY_fiber_start, record),
-		.stack = target_field(t, ENTRY_fiber_stack, record),
-		.stack_size = target_field(t, ENTRY_fiber_stack_size, record),
 		.cpu_ns = target_field(t, ENTRY_fiber_cpu_time, record),
 		.waits_since = -1,
 		.deadline = -1,
@@ -179,7 +176,7 @@ static void walk(struct reader *r)
 	all->count = kept;
 }
 
-void fibers_read(const struct target *t, struct fibers *all)
+static void read_all(const struct target *t, struct fibers *all)
 {
 	const uint64_t pause = target_root(t, ENTRY_poll_cycles);
 	const size_t size = target_value(t, ENTRY_fiber_size);
@@ -199,6 +196,18 @@ void fibers_read(const struct target *t, struct fibers *all)
 		die(EXIT_NO_PROCESS, "%d: the process has ended", t->pid);
 }
 
+bool fibers_open(struct target *t, const char *pid, struct fibers *all)
+{
+	target_open(t, pid);
+	if (!target_root(t, ENTRY_started)) {
+		fprintf(stderr, "fiberize: %d: no thread was made yet, so the library is dormant\n",
+			t->pid);
+		return false;
+	}
+	read_all(t, all);
+	return true;
+}
+
 void fibers_free(struct fibers *all)
 {
 	free(all->list);
@@ -210,12 +219,4 @@ struct fiber *fibers_by_tid(const struct fibers *all, int tid)
 	const struct fiber key = { .tid = tid };
 
 	return all->count ? bsearch(&key, all->list, all->count, sizeof(key), by_tid) : NULL;
-}
-
-struct fiber *fibers_by_address(const struct fibers *all, uint64_t address)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (all->list[i].address == address)
-			return &all->list[i];
-	return NULL;
 }

@@ -35,8 +35,6 @@ struct fiber {
 	double deadline;		/* seconds from now; below 0: none */
 	uint64_t cpu_ns;
 	uint64_t sp;			/* of its saved context; 0 on a kernel thread */
-	uint64_t start;			/* the function it began with */
-	uint64_t stack, stack_size;
 };
 
 struct fibers {
@@ -46,11 +44,13 @@ struct fibers {
 	uint64_t processors;
 };
 
-/* Read all of them, sorted by tid.  Ends the tool if the process is gone. */
-void fibers_read(const struct target *t, struct fibers *all);
+/*
+ * target_open(), and read all threads, sorted by tid.  Ends the tool if the process is gone.  Returns
+ * false, with a message, if the library is dormant there.
+ */
+bool fibers_open(struct target *t, const char *pid, struct fibers *all);
 void fibers_free(struct fibers *all);
 
 struct fiber *fibers_by_tid(const struct fibers *all, int tid);
-struct fiber *fibers_by_address(const struct fibers *all, uint64_t address);
 
 #endif

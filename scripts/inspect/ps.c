@@ -208,14 +208,9 @@ int command_ps(char **words)
 	if (!words[0] || words[1])
 		die(EXIT_USAGE, "ps: one process id is needed; fiberize ps [--count] [--hex] "
 		    "[--json] PID");
-	target_open(&t, words[0]);
 	ps.target = &t;
-	if (!target_root(&t, ENTRY_started)) {
-		fprintf(stderr, "fiberize: %d: no thread was made yet, so the library is dormant\n",
-			t.pid);
+	if (!fibers_open(&t, words[0], &ps.all))
 		return 0;
-	}
-	fibers_read(&t, &ps.all);
 	ps.waits = calloc(ps.all.count + 1, sizeof(*ps.waits));
 	if (!ps.waits)
 		die(EXIT_OTHER, "no memory for %zu threads", ps.all.count);

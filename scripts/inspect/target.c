@@ -103,8 +103,11 @@ static uint64_t in_object(const struct target *t, uint64_t base)
 	return 0;
 }
 
-/* Look at the first page of each mapped file; the file's name may have changed since. */
-static uint64_t find_description(struct target *t)
+/*
+ * Look at the first page of each mapped file; the file's name may have changed since.  *ret_last is
+ * where the last mapping begins that was looked at.
+ */
+static uint64_t find_description(const struct target *t, uint64_t *ret_last)
 {
 	char path[64], *line = NULL;
 	uint64_t found = 0;
@@ -123,7 +126,7 @@ static uint64_t find_description(struct target *t)
 		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &begin, &offset) == 2 && !offset &&
 		    strchr(line, '/'))
 			found = in_object(t, begin);
-		t->library = begin;
+		*ret_last = begin;
 	}
 	free(line);
 	fclose(maps);
@@ -198,19 +201,19 @@ static int process_id(const char *word)
 
 void target_open(struct target *t, const char *word)
 {
-	uint64_t at;
+	uint64_t at, last = 0;
 	char byte;
 
 	memset(t, 0, sizeof(*t));
 	t->pid = process_id(word);
-	at = find_description(t);
+	at = find_description(t, &last);
 	if (at) {
 		read_description(t, at);
 		return;
 	}
 	if (!target_lives(t))
 		die(EXIT_NO_PROCESS, "%d: no such process", t->pid);
-	if (t->library && !target_read(t, t->library, &byte, 1) && errno == EPERM)
+	if (last && !target_read(t, last, &byte, 1) && errno == EPERM)
 		die(EXIT_FORBIDDEN, "%d: not allowed to look at it: it takes what ptrace takes", t->pid);
 	die(EXIT_NOT_FIBERIZED, "%d: libfiberize.so is not in this process", t->pid);
 }

@@ -35,7 +35,6 @@ struct saved_register {
 
 struct target {
 	int pid;
-	uint64_t library;		/* where libfiberize.so begins in its memory */
 	struct {
 		uint64_t value;
 		uint32_t size;

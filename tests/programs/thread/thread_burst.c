@@ -6,6 +6,7 @@
  * and threads have used all of it, there is memory as soon as they have been joined.
  */
 #include "check.h"
+#include "status.h"
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -23,22 +24,6 @@ static bool may_end;
 static int alive;
 static __thread int own = 1;
 static pthread_key_t key;
-
-/* A number of kB from /proc/self/status. */
-static long status_kb(const char *name)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[256];
-	long kb = -1;
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, strlen(name)))
-			kb = atol(line + strlen(name));
-	fclose(f);
-	CHECK(kb >= 0);
-	return kb;
-}
 
 static void *lives(void *arg)
 {

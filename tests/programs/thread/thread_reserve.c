@@ -5,6 +5,7 @@
  * thread), and in a core file, which has the stacks of all threads.
  */
 #include "check.h"
+#include "status.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -17,22 +18,6 @@
 #define MOST_KB (400 * 1024)
 
 static pthread_barrier_t all_run, done;
-
-/* A number of kB from /proc/self/status. */
-static long status_kb(const char *key)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[256];
-	long kb = -1;
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, key, strlen(key)))
-			kb = atol(line + strlen(key));
-	fclose(f);
-	CHECK(kb >= 0);
-	return kb;
-}
 
 static void *runs(void *arg)
 {
