@@ -19,6 +19,11 @@ static struct {
 	unsigned due;		/* looks to come: a wait may just be about to begin at the first */
 	fz_nsec last;
 	bool all;		/* this look ends all waits */
+	/*
+	 * Looks to come that end all waits: a hint was stale, and has been mended.  Other calls may
+	 * have read it before that, and wait already or are about to.
+	 */
+	unsigned endings;
 } hints;
 
 static _Atomic bool end_all;
@@ -45,20 +50,29 @@ static bool collect(struct fz_fiber *f, void *arg)
 	return ++hints.count == BATCH;
 }
 
-static void check_all(void)
+/* Returns true if a hint was stale. */
+static bool check_all(void)
 {
+	bool found = false;
+
 	do {
 		hints.count = 0;
 		fz_fiber_each(collect, NULL);
-		for (unsigned i = 0; i < hints.count; i++)
-			if (hints.all || fz_fdtab_is_stale(hints.waits[i].fd))
+		for (unsigned i = 0; i < hints.count; i++) {
+			const bool stale = fz_fdtab_is_stale(hints.waits[i].fd);
+
+			found |= stale;
+			if (stale || hints.all)
 				fz_wake(hints.waits[i].ticket, FZ_WHY_SIGNAL);
+		}
 	} while (hints.count == BATCH);
+	return found;
 }
 
-static bool check(fz_nsec now, uint32_t entries)
+static bool check(fz_nsec now, uint32_t entries, bool in_use)
 {
-	if (entries != hints.entries)
+	/* A fiber on a processor that is in use may be about to wait. */
+	if (entries != hints.entries || in_use)
 		hints.due = 2;
 	hints.entries = entries;
 	/* acquire: pairs with fz_hints_end_all(). */
@@ -69,7 +83,11 @@ static bool check(fz_nsec now, uint32_t entries)
 	if (hints.due && now >= hints.last + PERIOD_MS * FZ_MSEC) {
 		hints.last = now;
 		hints.due--;
-		check_all();
+		hints.all = hints.endings != 0;
+		hints.endings -= hints.all;
+		if (check_all())
+			hints.due = hints.endings = 2;
+		hints.all = false;
 	}
 	return hints.due;
 }

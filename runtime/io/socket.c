@@ -41,8 +41,11 @@ int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_c
 
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a)
 {
-	if (!a->deadline)
-		a->deadline = fz_fdtab_deadline(fz_pin_fd(a->pin), a->info, a->sends);
+	const int fd = fz_pin_fd(a->pin);
+
+	/* A hint may have been mended since the call began (runtime/io/hints.h). */
+	if (!a->deadline || a->deadline == FZ_FOREVER)
+		a->deadline = fz_fdtab_deadline(fd, a->info | fz_fdtab_get(fd), a->sends);
 	return a->deadline;
 }
 

@@ -63,7 +63,7 @@ static struct {
 	bool unchecked;			/* what fz_monitor_check_waits() returned last */
 } monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
 
-bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries);
+bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries, bool in_use);
 
 void fz_monitor_poke(void)
 {
@@ -310,7 +310,7 @@ static bool look_at_all(fz_nsec now)
 	if (stuck || fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births))
 		fz_sched_kick();
 	if (fz_monitor_check_waits)
-		monitor.unchecked = fz_monitor_check_waits(now, entries);
+		monitor.unchecked = fz_monitor_check_waits(now, entries, in_use);
 	return in_use;
 }
 

@@ -12,6 +12,7 @@ chmod 755 "$work"
 # start COMMAND...: sets pid, when the program has said "ready"
 start()
 {
+	rm -f "$work/said"
 	"$@" >"$work/said" 2>"$work/complaints" &
 	pid=$!
 	must eventually grep -qs ready "$work/said"
