@@ -12,43 +12,112 @@
 #include "runtime/base/time.h"
 
 /* epoll_event.data holds a watched descriptor, or one of these values. */
-enum { DATA_KICK = -1, DATA_RING = -2 };
+enum { DATA_KICK = -1, DATA_RING = -2, DATA_LOST = -3 };
 
-/* Does the kernel have epoll_pwait2 (Linux 5.11)?  Written by fz_epoll_init(). */
-static bool has_pwait2;
+/*
+ * How to ask an instance.  The first that works is in use; a filter (seccomp) may forbid it later.
+ * BY_NONE: fibers cannot wait for descriptors any more, so their calls are announced.
+ */
+enum { BY_PWAIT2, BY_PWAIT, BY_WAIT, BY_NONE };
+
+/* relaxed: a thread with an old value is told by the kernel. */
+static _Atomic int way;
+
+/* timeout NULL: for ever.  Where the kernel counts milliseconds, they are rounded up. */
+static long ask(int by, int fd, struct epoll_event *events, int most,
+		const struct __kernel_timespec *timeout)
+{
+	const fz_nsec ns = timeout ? (fz_nsec)timeout->tv_sec * FZ_SEC +
+					     (fz_nsec)timeout->tv_nsec + FZ_MSEC - 1 : 0;
+	const fz_nsec longest = INT32_MAX * FZ_MSEC;
+	const long ms = timeout ? (long)((ns < longest ? ns : longest) / FZ_MSEC) : -1;
+
+	switch (by) {
+	case BY_PWAIT2:
+		return fz_feature_allowed(FZ_FEATURE_EPOLL_PWAIT2) ?
+			fz_syscall6(__NR_epoll_pwait2, fd, (long)events, most, (long)timeout, 0,
+				    0) : -ENOSYS;
+	case BY_PWAIT:
+		return fz_syscall6(__NR_epoll_pwait, fd, (long)events, most, ms, 0, 0);
+#ifdef __NR_epoll_wait
+	case BY_WAIT:
+		return fz_syscall4(__NR_epoll_wait, fd, (long)events, most, ms);
+#endif
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* A filter may answer any error, but each time the same. */
+static bool is_usable(int by, int fd)
+{
+	struct epoll_event event;
+
+	return ask(by, -1, &event, 1, NULL) == -EBADF && ask(by, fd, &event, 0, NULL) == -EINVAL;
+}
+
+static void find_way(int fd)
+{
+	int by = atomic_load_explicit(&way, memory_order_relaxed);
+
+	while (by < BY_NONE && !is_usable(by, fd))
+		by++;
+	atomic_store_explicit(&way, by, memory_order_relaxed);
+}
+
+bool fz_epoll_is_lost(void)
+{
+	return FZ_UNLIKELY(atomic_load_explicit(&way, memory_order_relaxed) == BY_NONE);
+}
+
+/* Sleep, and tell the owner to let all watches try again. */
+static void wait_for_kick(const struct fz_epoll *e, const struct __kernel_timespec *timeout,
+			  struct fz_arrivals *ret_arrivals)
+{
+	struct pollfd p = {
+		.fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed), .events = POLLIN,
+	};
+	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
+	long n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)timeout, 0, 0);
+
+	if (n < 0 && n != -EINTR)
+		fz_syscall2(__NR_nanosleep, (long)&a_moment, 0);
+	ret_arrivals->events[0].data.u64 = (uint64_t)DATA_LOST;
+	ret_arrivals->events[1].data.u64 = (uint64_t)DATA_KICK;
+	ret_arrivals->count = n ? 2 : 1;
+}
 
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals)
 {
-	int fd = atomic_load_explicit(&e->fd, memory_order_relaxed), timeout = -1;
-	struct __kernel_timespec ts = { 0, 0 };
-	fz_nsec now = deadline == 0 || deadline == FZ_FOREVER ? 0 : fz_now();
+	const int fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
+	const int by = atomic_load_explicit(&way, memory_order_relaxed);
+	const fz_nsec now = deadline == 0 || deadline == FZ_FOREVER ? 0 : fz_now();
+	struct __kernel_timespec none = { 0, 0 }, ts = fz_timespec(deadline > now ? deadline - now : 0);
+	const struct __kernel_timespec *timeout = deadline == FZ_FOREVER ? NULL : &ts;
 	long n;
 
 	ret_arrivals->count = 0;
 	if (FZ_FAULT(wait_eintr))
 		return;
-	if (deadline != FZ_FOREVER) {
-		ts = fz_timespec(deadline > now ? deadline - now : 0);
-		timeout = 0;
+	if (FZ_UNLIKELY(by == BY_NONE)) {
+		wait_for_kick(e, timeout, ret_arrivals);
+		return;
 	}
-	if (deadline > now && deadline != FZ_FOREVER) {
-		if (has_pwait2) {
-			n = fz_syscall6(__NR_epoll_pwait2, fd, (long)ret_arrivals->events,
-					FZ_ARRIVALS, (long)&ts, 0, 0);
-			ret_arrivals->count = n > 0 ? (int)n : 0;
-			return;
-		}
+	if (by != BY_PWAIT2 && timeout && deadline > now) {
 		/*
 		 * until the baseline is 5.11: epoll_wait counts milliseconds, so ppoll sleeps, in
 		 * nanoseconds.
 		 */
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
-		fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&ts, 0, 0);
+		n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&ts, 0, 0);
+		if (n >= 0 || n == -EINTR)
+			timeout = &none;
 	}
-	n = fz_syscall6(__NR_epoll_pwait, fd, (long)ret_arrivals->events, FZ_ARRIVALS,
-			timeout, 0, 0);
+	n = ask(by, fd, ret_arrivals->events, FZ_ARRIVALS, timeout);
 	/* After -EINTR and other errors the caller checks for work anyway. */
+	if (n < 0)
+		find_way(fd);
 	ret_arrivals->count = n > 0 ? (int)n : 0;
 }
 
@@ -63,6 +132,8 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 
 		if (fd >= 0) {
 			fz_watch_dispatch(e, fd, event->events);
+		} else if (fd == DATA_LOST) {
+			fz_watch_wake_all();
 		} else if (owned && fd == DATA_KICK) {
 			*ret_kicked = true;
 			/*
@@ -101,9 +172,10 @@ void fz_epoll_kick(struct fz_epoll *e)
 int fz_epoll_init(struct fz_epoll *e, const char **ret_why)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)DATA_KICK };
-	struct __kernel_timespec none = { 0, 0 };
 	long fd, event_fd, err;
 
+	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->event_fd, -1, memory_order_relaxed);
 	*ret_why = "no memory";
 	err = fz_watch_init_table();
 	if (err)
@@ -124,9 +196,11 @@ int fz_epoll_init(struct fz_epoll *e, const char **ret_why)
 	err = fz_syscall4(__NR_epoll_ctl, fd, EPOLL_CTL_ADD, event_fd, (long)&event);
 	if (err)
 		goto out_close_event;
-	has_pwait2 = fz_feature_allowed(FZ_FEATURE_EPOLL_PWAIT2) &&
-		     fz_syscall6(__NR_epoll_pwait2, fd, (long)&event, 1, (long)&none, 0,
-				 0) >= 0;
+	*ret_why = "epoll_wait";
+	err = -EPERM;
+	find_way((int)fd);
+	if (fz_epoll_is_lost())
+		goto out_close_event;
 	atomic_store_explicit(&e->event_fd, (int)event_fd, memory_order_relaxed);
 	atomic_store_explicit(&e->fd, (int)fd, memory_order_relaxed);
 	return 0;
@@ -147,11 +221,12 @@ void fz_epoll_add_ring(struct fz_epoll *e, int ring_fd)
 
 void fz_epoll_fini(struct fz_epoll *e)
 {
-	if (!fz_epoll_active(e))
+	if (atomic_load_explicit(&e->fd, memory_order_relaxed) < 0)
 		return;
 	fz_syscall1(__NR_close, atomic_load_explicit(&e->event_fd, memory_order_relaxed));
 	fz_syscall1(__NR_close, atomic_load_explicit(&e->fd, memory_order_relaxed));
 	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->active, false, memory_order_relaxed);
 }
 
 void fz_epoll_remove(struct fz_epoll *e, int fd)
@@ -165,8 +240,7 @@ int fz_epoll_vacate_fd(struct fz_epoll *e, int fd)
 	bool is_event = atomic_load_explicit(&e->event_fd, memory_order_relaxed) == fd;
 	int copy;
 
-	if (!fz_epoll_active(e) ||
-	    (!is_event && atomic_load_explicit(&e->fd, memory_order_relaxed) != fd))
+	if (!is_event && atomic_load_explicit(&e->fd, memory_order_relaxed) != fd)
 		return 0;
 	/* The eventfd stays registered: its open file lives on in the copy. */
 	copy = fz_own_fd_elsewhere(fd);

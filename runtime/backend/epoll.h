@@ -14,8 +14,9 @@
 
 /* Part of a processor (struct fz_backend). */
 struct fz_epoll {
-	_Atomic int fd;			/* -1: not in use */
-	_Atomic int event_fd;		/* written by fz_epoll_kick() */
+	_Atomic int fd;			/* -1: there is none */
+	_Atomic int event_fd;		/* written by fz_epoll_kick(); the ring's, too */
+	_Atomic bool active;		/* instead of the ring; written by the owner */
 	_Atomic uint32_t watching;	/* watches that wait on this instance */
 	/*
 	 * Carriers that have lost the processor but still sleep in fz_epoll_wait().  While there
@@ -43,7 +44,13 @@ static inline bool fz_epoll_active(const struct fz_epoll *e)
 	/*
 	 * relaxed: written before there is a second thread, or by the owner when the ring is lost.
 	 */
-	return atomic_load_explicit(&e->fd, memory_order_relaxed) >= 0;
+	return atomic_load_explicit(&e->active, memory_order_relaxed);
+}
+
+/* Use e from now on.  By the owner. */
+static inline void fz_epoll_use(struct fz_epoll *e)
+{
+	atomic_store_explicit(&e->active, true, memory_order_relaxed);
 }
 
 /*
@@ -62,7 +69,7 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 /* Would fz_epoll_wait() return at once?  Any thread. */
 bool fz_epoll_has_arrivals(const struct fz_epoll *e);
 
-/* Make fz_epoll_wait() return.  Any thread, signal handlers too. */
+/* Make fz_epoll_wait() or fz_ring_wait() return.  Any thread, signal handlers too. */
 void fz_epoll_kick(struct fz_epoll *e);
 
 /*
@@ -71,11 +78,16 @@ void fz_epoll_kick(struct fz_epoll *e);
  */
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd);
 
+/* Has a filter left no way to ask what is ready? */
+bool fz_epoll_is_lost(void);
+
 static inline long fz_epoll_control(const struct fz_epoll *e, int operation, int fd,
 				    uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u64 = (uint64_t)(int64_t)fd };
 
+	if (fz_epoll_is_lost())
+		return -ENOSPC;
 	return fz_syscall4(__NR_epoll_ctl, atomic_load_explicit(&e->fd, memory_order_relaxed),
 			   operation, fd, (long)&event);
 }

@@ -271,6 +271,15 @@ void fz_watch_closed(int fd)
 	fz_lock_release(lock_of(fd));
 }
 
+void fz_watch_wake_all(void)
+{
+	for (unsigned fd = fz_watch_next(0); fd != UINT_MAX; fd = fz_watch_next(fd + 1))
+		fz_watch_closed((int)fd);
+	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
+		if (in_table((int)fd) && head_of((int)fd))
+			fz_watch_closed((int)fd);
+}
+
 void fz_watch_closing(int fd)
 {
 	int copy, low, high;

@@ -70,12 +70,32 @@ found:
 	return class;
 }
 
+/*
+ * Would the kernel give a thread of libc's so much?  It refuses what no memory could ever hold
+ * (vm.overcommit_memory), but not with MAP_NORESERVE.
+ */
+static int ask_for_large(size_t size)
+{
+	const size_t large = (size_t)64 << 20;
+	long mem;
+
+	if (size < large)
+		return 0;
+	mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK);
+	if (fz_sys_failed(mem))
+		return (int)mem;
+	fz_syscall2(__NR_munmap, mem, (long)size);
+	return 0;
+}
+
 static int refill(struct slab_class *class)
 {
 	size_t count = SLAB_MAX / class->slot;
 	size_t size, slack;
-	long mem;
+	long mem = ask_for_large(class->slot - class->guard);
 
+	if (mem)
+		return (int)mem;
 	if (count > SLAB_STACKS)
 		count = SLAB_STACKS;
 	/* If mapped memory is limited, map one stack at a time: the program needs the rest. */
@@ -104,14 +124,16 @@ static int refill(struct slab_class *class)
 
 static int install_guard(char *low, size_t size)
 {
+	/* The kernel marks each page, and needs page tables for that. */
+	const size_t most_marked = TABLE_SPAN;
 	long err;
 
 	if (size == 0)
 		return 0;
-	if (fz_feature_allowed(FZ_FEATURE_GUARD_INSTALL) &&
+	if (size <= most_marked && fz_feature_allowed(FZ_FEATURE_GUARD_INSTALL) &&
 	    fz_syscall3(__NR_madvise, (long)low, (long)size, FZ_UAPI_MADV_GUARD_INSTALL) == 0)
 		return 0;
-	/* Needed until Linux 6.13 is the oldest supported kernel. */
+	/* For small guards needed until Linux 6.13 is the oldest supported kernel. */
 	err = fz_syscall3(__NR_mprotect, (long)low, (long)size, PROT_NONE);
 	return (int)err;
 }

@@ -29,8 +29,8 @@ enum {
 	 * of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	/* Looks one after the other that find a carrier at half a tick of CPU time or more. */
-	CPU_BOUND_TICKS = 2,
+	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
+	BUSY_TICKS = 2,
 };
 
 /* What the monitor saw of a processor at its last look. */
@@ -184,21 +184,37 @@ static bool take(struct fz_processor *p, uintptr_t owner)
 	return taken;
 }
 
-static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
+static bool runs_program(struct fz_carrier *c)
 {
-	const bool first = monitor.lacking == LACKING_TICKS;
-	const int tid = c->tid;
-	uint64_t cpu_time = tid ? fz_cputime_of_tid(tid) : 0;
-	bool cpu_bound = !first && cpu_time >= c->preempt.cpu_time + TICK_US * FZ_USEC / 2;
+	/* relaxed: samples; a nudge that comes too late does nothing. */
+	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
+
+	return c->tid && f && f->kind == FZ_KIND_FIBER &&
+	       !atomic_load_explicit(&f->in_runtime, memory_order_relaxed);
+}
+
+/*
+ * The carrier's fiber computes, or it sits in a call.  After the call has been interrupted, it is
+ * made again (runtime/io/real_call.h).
+ */
+static void preempt_if_busy(struct fz_carrier *c, void *arg)
+{
+	const bool first = monitor.lacking == LACKING_TICKS, program = runs_program(c);
+	uint64_t cpu_time = program ? fz_cputime_of_tid(c->tid) : 0;
+	uint64_t used = cpu_time - c->preempt.cpu_time;
+	bool busy = !first && program && (used >= TICK_US * FZ_USEC / 2 || !used);
 
 	(void)arg;
 	c->preempt.cpu_time = cpu_time;
-	c->preempt.ticks = cpu_bound ? c->preempt.ticks + 1 : 0;
-	if (c->preempt.ticks >= CPU_BOUND_TICKS)
+	c->preempt.ticks = busy ? c->preempt.ticks + 1 : 0;
+	if (c->preempt.ticks >= BUSY_TICKS)
 		fz_signal_preempt(c);
 }
 
-/* If carriers are lacking for long, preempt CPU-bound ones, with a processor or without. */
+/*
+ * If carriers are lacking for long, preempt those that a fiber keeps, with a processor or without:
+ * perhaps no more kernel threads can be had.
+ */
 static void look_for_carriers(void)
 {
 	fz_nsec now;
@@ -213,7 +229,7 @@ static void look_for_carriers(void)
 	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
 	monitor.lacked = false;
 	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
-		fz_carrier_each(preempt_if_cpu_bound, NULL);
+		fz_carrier_each(preempt_if_busy, NULL);
 }
 
 /*

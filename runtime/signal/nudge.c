@@ -166,13 +166,13 @@ static void let_others_run(struct fz_fiber *self)
 	     * Not in fork: fibers that wait for fork's locks would keep the kernel threads that
 	     * the fork needs.
 	     */
-	    self->call.in_fork ||
-	    /*
-	     * Not in a call: there the fiber does not use the CPU, and the end of the call is
-	     * noted in the carrier.
-	     */
-	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
+	    self->call.in_fork)
 		return;
+	/*
+	 * The fiber may go on, and end its call, on another carrier.  relaxed: as in
+	 * fz_announce_brief().
+	 */
+	atomic_fetch_and_explicit(&c->calls, ~(uint32_t)FZ_CARRIER_IN_CALL, memory_order_relaxed);
 	/* The fiber that runs next loads its own mask. */
 	c->kernel_mask = all;
 	fz_enter_runtime(self);
