@@ -70,21 +70,31 @@ bool fz_epoll_is_lost(void)
 	return FZ_UNLIKELY(atomic_load_explicit(&way, memory_order_relaxed) == BY_NONE);
 }
 
-/* Sleep, and tell the owner to let all watches try again. */
+/*
+ * Let all watches try again; without any, sleep until a kick, or a completion on the lost ring,
+ * which may not be in the instance.
+ */
 static void wait_for_kick(const struct fz_epoll *e, const struct __kernel_timespec *timeout,
 			  struct fz_arrivals *ret_arrivals)
 {
-	struct pollfd p = {
-		.fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed), .events = POLLIN,
+	struct pollfd p[2] = {
+		{ .fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed), .events = POLLIN },
+		{ .fd = atomic_load_explicit(&e->ring_fd, memory_order_relaxed), .events = POLLIN },
 	};
 	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
-	long n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)timeout, 0, 0);
+	long n;
 
+	/* relaxed: a fiber that begins to wait is refused. */
+	if (atomic_load_explicit(&e->watching, memory_order_relaxed)) {
+		ret_arrivals->events[0].data.u64 = (uint64_t)DATA_LOST;
+		ret_arrivals->count = 1;
+		return;
+	}
+	n = fz_syscall5(__NR_ppoll, (long)p, 2, (long)timeout, 0, 0);
 	if (n < 0 && n != -EINTR)
 		fz_syscall2(__NR_nanosleep, (long)&a_moment, 0);
-	ret_arrivals->events[0].data.u64 = (uint64_t)DATA_LOST;
-	ret_arrivals->events[1].data.u64 = (uint64_t)DATA_KICK;
-	ret_arrivals->count = n ? 2 : 1;
+	ret_arrivals->events[0].data.u64 = (uint64_t)DATA_KICK;
+	ret_arrivals->count = n != 0;
 }
 
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals)
@@ -176,6 +186,7 @@ int fz_epoll_init(struct fz_epoll *e, const char **ret_why)
 
 	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
 	atomic_store_explicit(&e->event_fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->ring_fd, -1, memory_order_relaxed);
 	*ret_why = "no memory";
 	err = fz_watch_init_table();
 	if (err)
@@ -215,6 +226,7 @@ void fz_epoll_add_ring(struct fz_epoll *e, int ring_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)DATA_RING };
 
+	atomic_store_explicit(&e->ring_fd, ring_fd, memory_order_relaxed);
 	fz_syscall4(__NR_epoll_ctl, atomic_load_explicit(&e->fd, memory_order_relaxed),
 		    EPOLL_CTL_ADD, ring_fd, (long)&event);
 }

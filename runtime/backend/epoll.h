@@ -16,6 +16,7 @@
 struct fz_epoll {
 	_Atomic int fd;			/* -1: there is none */
 	_Atomic int event_fd;		/* written by fz_epoll_kick(); the ring's, too */
+	_Atomic int ring_fd;		/* of the ring that was lost, or -1; written by the owner */
 	_Atomic bool active;		/* instead of the ring; written by the owner */
 	_Atomic uint32_t watching;	/* watches that wait on this instance */
 	/*

@@ -4,6 +4,7 @@
  * user code, by one of libc's two internal signals; and our handlers of these signals, in front
  * of libc's.
  */
+#include <asm/errno.h>
 #include <ucontext.h>
 
 #include "runtime/base/host.h"
@@ -41,6 +42,7 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 static void send_nudge(struct fz_carrier *c, int sig)
 {
 	struct fz_siginfo siginfo;
+	long err;
 
 	/*
 	 * One nudge at a time: they would queue, and all arrive at once, each on top of the
@@ -50,7 +52,11 @@ static void send_nudge(struct fz_carrier *c, int sig)
 		return;
 	/* Not SI_TKILL: libc itself sends these signals with that code. */
 	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
-	if (fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo))
+	err = fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
+	/* A filter forbids it.  Not SIGSETXID: to libc's handler that would be an order. */
+	if (FZ_UNLIKELY(err && err != -ESRCH && err != -EAGAIN))
+		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid, SIG_CANCEL);
+	if (err)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
@@ -138,6 +144,13 @@ static uint64_t mask_of(const void *ucontext)
 	return mask;
 }
 
+static void forget_nudge(struct fz_carrier *c, void *unused)
+{
+	(void)unused;
+	/* relaxed: the worst case is one nudge too many. */
+	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
 /*
  * Allow the next nudge, which can come in once this handler has unblocked signals. The carrier
  * is the one that the sender named: in the middle of a switch the fiber cannot tell which
@@ -147,7 +160,9 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 {
 	struct fz_carrier *c = (struct fz_carrier *)(uintptr_t)info->value;
 
-	if (info->pid == (int)fz_sys_getpid())
+	if (FZ_UNLIKELY(info->code != CODE_QUEUE))
+		fz_carrier_each(forget_nudge, NULL);
+	else if (info->pid == (int)fz_sys_getpid())
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
@@ -287,13 +302,16 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 	fz_tcb_set(tcb);
 }
 
-/* Without CODE_QUEUE libc sent the signal, to cancel a native thread asynchronously. */
+/*
+ * To a native thread libc sends the signal, to cancel the thread asynchronously; to others only
+ * send_nudge() does.
+ */
 static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
 	uint64_t mask = mask_of(ucontext);
 
-	if (info->code == CODE_QUEUE) {
+	if (info->code == CODE_QUEUE || fz_self()->kind != FZ_KIND_NATIVE) {
 		nudged(fz_self(), info, ucontext);
 	} else if (nudges.cancel_handler) {
 		/* libc's handler may unwind out of this one: restore the mask first. */
@@ -331,13 +349,6 @@ static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 	action.flags = (any.flags | FLAG_SIGINFO) &
 		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
 	return kernel_action(sig, &action, NULL) == 0;
-}
-
-static void forget_nudge(struct fz_carrier *c, void *unused)
-{
-	(void)unused;
-	/* relaxed: the worst case is one nudge too many. */
-	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
 void fz_signal_guard_libc(void)
