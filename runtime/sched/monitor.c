@@ -29,6 +29,7 @@ enum {
 	 * of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
+	STARVED_TICKS = 1,	/* the same after that, until there is a spare carrier again */
 	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
 	BUSY_TICKS = 2,
 };
@@ -53,6 +54,7 @@ static struct {
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
 	fz_nsec lacking_looked;		/* when look_for_carriers() looked last */
+	bool starved;			/* no spare carrier since ticks have reached LACKING_TICKS */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -199,12 +201,11 @@ static bool runs_program(struct fz_carrier *c)
  */
 static void preempt_if_busy(struct fz_carrier *c, void *arg)
 {
-	const bool first = monitor.lacking == LACKING_TICKS, program = runs_program(c);
+	const bool first = *(bool *)arg, program = runs_program(c);
 	uint64_t cpu_time = program ? fz_cputime_of_tid(c->tid) : 0;
 	uint64_t used = cpu_time - c->preempt.cpu_time;
 	bool busy = !first && program && (used >= TICK_US * FZ_USEC / 2 || !used);
 
-	(void)arg;
 	c->preempt.cpu_time = cpu_time;
 	c->preempt.ticks = busy ? c->preempt.ticks + 1 : 0;
 	if (c->preempt.ticks >= BUSY_TICKS)
@@ -217,7 +218,9 @@ static void preempt_if_busy(struct fz_carrier *c, void *arg)
  */
 static void look_for_carriers(void)
 {
+	uint32_t most;
 	fz_nsec now;
+	bool first;
 
 	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
 		return;
@@ -228,8 +231,14 @@ static void look_for_carriers(void)
 	monitor.lacking_looked = now;
 	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
 	monitor.lacked = false;
-	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
-		fz_carrier_each(preempt_if_busy, NULL);
+	if (fz_carrier_has_spare())
+		monitor.starved = false;
+	most = monitor.starved ? STARVED_TICKS : LACKING_TICKS;
+	if (FZ_LIKELY(monitor.lacking < most))
+		return;
+	first = monitor.lacking == most;
+	monitor.starved |= monitor.lacking > LACKING_TICKS;
+	fz_carrier_each(preempt_if_busy, &first);
 }
 
 /*

@@ -68,7 +68,6 @@ thread_helper 1,2 thread_basic
 thread_carrier 1,2,1/2,2+ mixed_rungs
 thread_carrier 1 thread_basic
 thread_carrier 1+ io_socket
-thread_carrier 2+ many_blocked
 thread_carrier 2+ many_blocked FIBERIZE_BACKEND=epoll
 thread_fiber 1,1/2,1/3 thread_basic
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
