@@ -3,7 +3,7 @@
 
 struct fz_backend_choice fz_backend_choice;
 
-void fz_backend_lose_ring(int error)
+void fz_backend_lose_ring(const char *why, int error)
 {
 	uint32_t ring = FZ_BACKEND_RING;
 
@@ -12,7 +12,7 @@ void fz_backend_lose_ring(int error)
 						     FZ_BACKEND_EPOLL, memory_order_relaxed,
 						     memory_order_relaxed))
 		return;
-	fz_backend_choice.failed = "io_uring_enter in mid-run";
+	fz_backend_choice.failed = why;
 	fz_backend_choice.error = error;
 }
 

@@ -32,8 +32,9 @@ enum {
 	 * of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	/* Looks one after the other that find a carrier at half a tick of CPU time or more. */
-	CPU_BOUND_TICKS = 2,
+	STARVED_TICKS = 1,	/* the same after that, until there is a spare carrier again */
+	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
+	BUSY_TICKS = 2,
 	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
@@ -58,6 +59,7 @@ static struct {
 	fz_nsec next_look;		/* when the tick is over */
 	bool lacked;			/* a take() has failed since look_for_carriers() looked */
 	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
+	bool starved;			/* no spare carrier since ticks have reached LACKING_TICKS */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -196,29 +198,53 @@ static bool take(struct fz_processor *p, uintptr_t owner)
 	return taken;
 }
 
-static void preempt_if_cpu_bound(struct fz_carrier *c, void *arg)
+static bool runs_program(struct fz_carrier *c)
 {
-	const bool first = monitor.lacking == LACKING_TICKS;
-	const int tid = c->tid;
-	uint64_t cpu_time = tid ? fz_cputime_of_tid(tid) : 0;
-	bool cpu_bound = !first && cpu_time >= c->preempt.cpu_time + TICK_US * FZ_USEC / 2;
+	/* relaxed: samples; a nudge that comes too late does nothing. */
+	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
 
-	(void)arg;
+	return c->tid && f && f->kind == FZ_KIND_FIBER &&
+	       !atomic_load_explicit(&f->in_runtime, memory_order_relaxed);
+}
+
+/*
+ * The carrier's fiber computes, or it sits in a call.  After the call has been interrupted, it is
+ * made again (runtime/io/real_call.h).
+ */
+static void preempt_if_busy(struct fz_carrier *c, void *arg)
+{
+	const bool first = *(bool *)arg, program = runs_program(c);
+	uint64_t cpu_time = program ? fz_cputime_of_tid(c->tid) : 0;
+	uint64_t used = cpu_time - c->preempt.cpu_time;
+	bool busy = !first && program && (used >= TICK_US * FZ_USEC / 2 || !used);
+
 	c->preempt.cpu_time = cpu_time;
-	c->preempt.ticks = cpu_bound ? c->preempt.ticks + 1 : 0;
-	if (c->preempt.ticks >= CPU_BOUND_TICKS)
+	c->preempt.ticks = busy ? c->preempt.ticks + 1 : 0;
+	if (c->preempt.ticks >= BUSY_TICKS)
 		fz_signal_preempt(c);
 }
 
-/* If carriers are lacking for long, preempt CPU-bound ones, with a processor or without. */
+/*
+ * If carriers are lacking for long, preempt those that a fiber keeps, with a processor or without:
+ * perhaps no more kernel threads can be had.
+ */
 static void look_for_carriers(void)
 {
+	uint32_t most;
+	bool first;
+
 	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
 		return;
 	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
 	monitor.lacked = false;
-	if (FZ_UNLIKELY(monitor.lacking >= LACKING_TICKS))
-		fz_carrier_each(preempt_if_cpu_bound, NULL);
+	if (fz_carrier_has_spare())
+		monitor.starved = false;
+	most = monitor.starved ? STARVED_TICKS : LACKING_TICKS;
+	if (FZ_LIKELY(monitor.lacking < most))
+		return;
+	first = monitor.lacking == most;
+	monitor.starved |= monitor.lacking > LACKING_TICKS;
+	fz_carrier_each(preempt_if_busy, &first);
 }
 
 /*
