@@ -458,8 +458,10 @@ Test(op, flush_before_close)
 	cr_assert_eq(pipe(a), 0);
 	cr_assert_eq(pipe(b), 0);
 	f = spawn(read_one, (void *)(uintptr_t)a[0]);
-	/* It runs, queues its request, and we are back. */
-	yield_fiber();
+	/* It runs, queues its request, and we are back; in its first life perhaps not at once. */
+	do
+		yield_fiber();
+	while (!fz_wait_is_parked(f));
 	fz_op_flush_fd(fz_self(), a[0]);
 	p = fz_processor_of(fz_self());
 	cr_assert_eq(fz_ring_queued(&p->backend.ring), 0);
