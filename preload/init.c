@@ -40,6 +40,7 @@
 #include "runtime/fiber/stack.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/filter.h"
+#include "runtime/io/hints.h"
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"
 #include "runtime/sched/carrier.h"
@@ -376,6 +377,7 @@ static void prepare(const char *name, char **envp)
 	} else {
 		fz_fdtab_init();
 		fz_filter_init();
+		fz_hints_init();
 	}
 }
 

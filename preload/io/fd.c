@@ -11,8 +11,10 @@
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
 #include "preload/thread/kernel_state.h"
+#include "runtime/backend/choice.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/hints.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
@@ -41,6 +43,12 @@ void fz_fd_closed(int fd)
 	if (!fz_fdtab_is_unshared() &&
 	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_op_closed(self, fd);
+}
+
+void fz_fd_faults_begin(void)
+{
+	fz_backend_avoid_ring();
+	fz_hints_end_all();
 }
 
 /* close() may wait: for a linger time, a terminal, or a file server. */

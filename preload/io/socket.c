@@ -42,14 +42,26 @@ FZ_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 	return ret;
 }
 
+/* By its old number or its new one, which libc uses where time_t was 32 bits wide. */
+static bool is_timeout(int name)
+{
+	const int recv_new = 66, send_new = 67;
+
+	return name == SO_RCVTIMEO || name == SO_SNDTIMEO || name == recv_new || name == send_new;
+}
+
 FZ_EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
 	int ret;
 
 	fz_enter(FZ_SYM_setsockopt);
 	ret = fz_real.setsockopt(fd, level, name, value, size);
-	if (ret == 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
-		fz_fdtab_timeout_set(fd);
+	if (ret == 0 && level == SOL_SOCKET && is_timeout(name)) {
+		int64_t seconds;
+
+		__builtin_memcpy(&seconds, value, sizeof(seconds));
+		fz_fdtab_timeout_set(fd, seconds < 0);
+	}
 	return ret;
 }
 

@@ -4,10 +4,12 @@
  * announced as brief.
  */
 #include "preload/io/brief.h"
+#include "preload/io/fd.h"
 #include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 
+#include <linux/userfaultfd.h>
 #include <stdarg.h>
 #include <termios.h>
 
@@ -38,6 +40,8 @@ FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (FZ_UNLIKELY(request == USERFAULTFD_IOC_NEW))
+		fz_fd_faults_begin();
 	do
 		ret = fz_real.ioctl(fd, request, arg);
 	while (drains(request) && fz_block_again(&call, ret));

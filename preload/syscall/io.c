@@ -4,6 +4,8 @@
  */
 #include "preload/syscall/families.h"
 
+#include "preload/io/fd.h"
+
 bool fz_syscall_descriptor(long number, const long *a, long *ret)
 {
 	switch (number) {
@@ -27,6 +29,10 @@ bool fz_syscall_descriptor(long number, const long *a, long *ret)
 	case SYS_socket: *ret = socket((int)a[0], (int)a[1], (int)a[2]); return true;
 	case SYS_socketpair:
 		*ret = socketpair((int)a[0], (int)a[1], (int)a[2], (int *)a[3]);
+		return true;
+	case SYS_userfaultfd:
+		fz_fd_faults_begin();
+		*ret = fz_syscall_real(number, a);
 		return true;
 	case SYS_setsockopt:
 		*ret = setsockopt((int)a[0], (int)a[1], (int)a[2], (void *)a[3],

@@ -49,7 +49,9 @@ int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
 
 	fz_backend_hooks = *hooks;
 	fz_backend_choice.failed = NULL;
-	if (wish != FZ_BACKEND_EPOLL) {
+	if (wish != FZ_BACKEND_EPOLL &&
+	    /* relaxed: as in fz_backend_avoid_ring(). */
+	    !atomic_load_explicit(&fz_backend_choice.avoids_ring, memory_order_relaxed)) {
 		err = init_all(first, n, stride, FZ_BACKEND_RING, ret_why);
 		if (!err || wish == FZ_BACKEND_RING)
 			return err;

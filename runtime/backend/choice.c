@@ -16,6 +16,13 @@ void fz_backend_lose_ring(const char *why, int error)
 	fz_backend_choice.error = error;
 }
 
+void fz_backend_avoid_ring(void)
+{
+	/* relaxed: only this process's later choices depend on it. */
+	atomic_store_explicit(&fz_backend_choice.avoids_ring, true, memory_order_relaxed);
+	fz_backend_lose_ring("userfaultfd is in use", 0);
+}
+
 const char *fz_backend_name(void)
 {
 	return fz_backend_kind() == FZ_BACKEND_EPOLL ? "epoll" : "io_uring";

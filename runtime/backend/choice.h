@@ -21,6 +21,7 @@ struct fz_backend_choice {
 	_Atomic uint64_t forbidden_ops;
 	const char *failed;	/* which step of io_uring failed, or NULL */
 	int error;		/* the error number of that failure, or 0 */
+	_Atomic bool avoids_ring;	/* fz_backend_avoid_ring() has been called */
 };
 extern struct fz_backend_choice fz_backend_choice FZ_HIDDEN;
 
@@ -39,6 +40,13 @@ static inline enum fz_backend_kind fz_backend_kind(void)
  * failed.  Any thread.
  */
 void fz_backend_lose_ring(const char *why, int error);
+
+/*
+ * Use epoll from now on, and when the backends are made: memory of the program may have to wait for
+ * another thread of it (userfaultfd).  The kernel touches a request's memory while it holds the
+ * ring's lock, so the whole ring would wait.  A call that tries for itself waits alone.  Any thread.
+ */
+void fz_backend_avoid_ring(void);
 
 /* "io_uring" or "epoll". */
 const char *fz_backend_name(void);

@@ -85,6 +85,8 @@ struct fz_fiber_timer {
 	uint64_t wait;			/* the number of the wait (fz_fiber.wait) it belongs to */
 	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
 	uint32_t slot;			/* 1-based place in the heap; 0: not in the heap */
+	/* Not the heap's, but room in the right line: runtime/io/hints.h; 1 + descriptor, or 0 */
+	_Atomic int hinted;
 };
 
 /* What the program calls a thread: its birth, its end, and how other threads name it. */
@@ -156,6 +158,12 @@ struct fz_fiber_sig {
 	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
 };
 
+/* Which handlers of the program have run since fz_signal_mark() (runtime/signal/signal.h). */
+enum {
+	FZ_HANDLED_ANY = 1,
+	FZ_HANDLED_EINTR = 2,	/* one without SA_RESTART */
+};
+
 /*
  * The owner of a record is the carrier that runs the fiber, or the queue that the fiber is in,
  * or for a parked fiber the thread whose fz_wake() succeeds; exceptions are named at the field.
@@ -180,7 +188,7 @@ struct fz_fiber {
 	_Atomic uint32_t in_runtime;
 	uint8_t kind;			/* enum fz_kind */
 	bool has_alt_stack;		/* sig.alt_stack is in force */
-	bool must_return_eintr;		/* a handler without SA_RESTART has run */
+	uint8_t handled;		/* FZ_HANDLED_*; what has run during the present call */
 	_Atomic uint8_t cpu_bound_score;	/* see fz_fiber_is_cpu_bound() */
 
 	/* The second cache line: what a call reads as well, and a wait with a deadline. */
@@ -197,6 +205,8 @@ struct fz_fiber {
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {
 		struct fz_fiber *next, *prev;
+		/* Number of the wait that fz_monitor_check_waits() looked at; by the monitor. */
+		uint64_t wait_checked;
 	} all;
 };
 

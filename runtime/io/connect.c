@@ -31,6 +31,7 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 	if (wait > 0) {
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
+			.hinted = true,
 			.fd = fd,
 			.addr = (uintptr_t)addr,
 			.off = (uintptr_t)addr_len,
@@ -38,9 +39,13 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 		};
 		fz_nsec deadline = fz_fdtab_deadline(fd, info, false);
 
-		ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
-		if (ret == FZ_OP_FORBIDDEN)
-			ret = fz_io_make_own(self, &own, fd, deadline == FZ_FOREVER);
+		if (deadline == FZ_FD_ASK_KERNEL) {
+			ret = fz_io_make_own(self, &own, fd, true);
+		} else {
+			ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+			if (ret == FZ_OP_FORBIDDEN)
+				ret = fz_io_make_own(self, &own, fd, deadline == FZ_FOREVER);
+		}
 	} else {
 		ret = fz_io_make_at_once(self, wait, &own);
 	}
@@ -58,8 +63,10 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec d
 {
 	int error = 0;
 	uint32_t size = sizeof(error);
-	int64_t ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, deadline == FZ_FOREVER);
+	int64_t ret;
 
+	fz_signal_mark(self);
+	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, false);
 	/* FZ_OP_FORBIDDEN, too: the program may wait for the end of the attempt by poll. */
 	if (ret == FZ_OP_FORBIDDEN)
 		ret = 0;
@@ -91,6 +98,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_op op = {
 		.opcode = IORING_OP_CONNECT,
+		.hinted = true,
 		.fd = fd,
 		.pin = &pin,
 		.addr = (uintptr_t)addr,
@@ -98,29 +106,34 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	};
 	fz_nsec deadline;
 	uint32_t info;
+	bool restart;
 	int64_t ret;
 	int wait = fz_io_may_wait(self, __NR_connect, fd, 0, &info), domain;
 
 	if (wait == -EBADF)
 		return wait;
 	deadline = fz_fdtab_deadline(fd, info, true);
+	restart = deadline == FZ_FOREVER;
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
 	 * is some: make the real call; if it waits, the monitor preempts.
 	 */
 	domain = fz_sys_socket_option(fd, OPTION_DOMAIN);
-	if (wait <= 0 || addr_len < sizeof(uint16_t) || domain == FAMILY_UNIX || domain < 0)
+	if (wait <= 0 || deadline == FZ_FD_ASK_KERNEL || addr_len < sizeof(uint16_t) ||
+	    domain == FAMILY_UNIX || domain < 0)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
-	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, false);
-	if (ret == FZ_OP_FORBIDDEN)
-		return connect_at_once(self, fd, addr, addr_len, deadline);
-	/*
-	 * After a handler with SA_RESTART, or if an attempt was under way before: wait for its
-	 * end.
-	 */
-	if ((ret == -EINTR && deadline == FZ_FOREVER && fz_signal_restarts(self)) ||
-	    ret == -EALREADY)
-		return await_connection(self, &pin, deadline);
+	for (;;) {
+		ret = fz_io_run(self, &op, deadline, -EINPROGRESS, restart);
+		if (ret == FZ_OP_FORBIDDEN)
+			return connect_at_once(self, fd, addr, addr_len, deadline);
+		/* An attempt was under way before, as after a handler with SA_RESTART. */
+		if (ret != -EALREADY)
+			break;
+		ret = await_connection(self, &pin, deadline);
+		if (ret != -EINTR || !restart || !fz_signal_restarts(self))
+			return (int)ret;
+		fz_pin_release(&pin);
+	}
 	/*
 	 * After a failure the ring leaves the socket half connected, unlike the system call:
 	 * dissolve that.

@@ -24,6 +24,8 @@ static _Atomic uint32_t *table;
 static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
 static _Atomic bool any_unshared;
+/* Somebody has set a negative timeout on some socket. */
+static _Atomic bool negative_seen;
 
 void fz_fdtab_init(void)
 {
@@ -213,11 +215,13 @@ void fz_fdtab_share_all(void)
 		fz_fdtab_share(fd);
 }
 
-void fz_fdtab_timeout_set(int fd)
+void fz_fdtab_timeout_set(int fd, bool negative)
 {
 	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
 	int high = atomic_load_explicit(&highest, memory_order_relaxed);
 
+	if (negative)
+		atomic_store_explicit(&negative_seen, true, memory_order_relaxed);
 	fz_fdtab_change(fd, 0, both);
 	if (fz_fdtab_get(fd) & FZ_FD_OURS)
 		return;
@@ -236,5 +240,26 @@ fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)
 	if (!(info & (sending ? FZ_FD_SEND_TIMEOUT : FZ_FD_RECV_TIMEOUT)))
 		return FZ_FOREVER;
 	timeout = socket_timeout(fd, sending ? SO_SNDTIMEO_OLD : SO_RCVTIMEO_OLD);
-	return timeout ? fz_now() + timeout : FZ_FOREVER;
+	if (FZ_LIKELY(timeout))
+		return fz_now() + timeout;
+	return atomic_load_explicit(&negative_seen, memory_order_relaxed) ? FZ_FD_ASK_KERNEL :
+									    FZ_FOREVER;
+}
+
+bool fz_fdtab_is_stale(int fd)
+{
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT, info = fz_fdtab_get(fd);
+	bool stale = false;
+
+	if ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK)) == FZ_FD_OURS &&
+	    fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0) {
+		fz_fdtab_share(fd);
+		stale = true;
+	}
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & both) &&
+	    (socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD))) {
+		fz_fdtab_change(fd, 0, both);
+		stale = true;
+	}
+	return stale;
 }

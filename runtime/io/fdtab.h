@@ -5,10 +5,11 @@
 /*
  * runtime/io/fdtab.h - hints about descriptors, to ask the kernel less.
  *
- * One word for each descriptor.  OURS means that this process made the open file, and its
- * descriptor was never duplicated, inherited or passed on: then the program can change O_NONBLOCK
- * only through the library.  For all other descriptors the kernel is asked for O_NONBLOCK each
- * time that a call could wait.
+ * One word for each descriptor.  OURS means that this process made the open file, and as far as the
+ * library has seen, its descriptor was never duplicated, inherited or passed on: then O_NONBLOCK is
+ * what the library has seen last.  For all other descriptors the kernel is asked for O_NONBLOCK
+ * each time that a call could wait.  What the library has not seen ends the wait a little later
+ * (runtime/io/hints.h).
  */
 
 #include "runtime/base/base.h"
@@ -83,13 +84,23 @@ void fz_fdtab_share_all(void);
 
 /*
  * The program has set a timeout on fd.  Duplicates of fd have the timeout, too, so from now on the
- * kernel is asked for the timeouts of all sockets that may be duplicates.
+ * kernel is asked for the timeouts of all sockets that may be duplicates.  negative: calls do not
+ * wait at all, which the kernel reports as no timeout.
  */
-void fz_fdtab_timeout_set(int fd);
+void fz_fdtab_timeout_set(int fd, bool negative);
+
+/*
+ * Does the kernel know of O_NONBLOCK or of a timeout where the hints say that calls on fd wait for
+ * ever?  Corrects the hints then.
+ */
+bool fz_fdtab_is_stale(int fd);
+
+/* A deadline that only the kernel knows: make the real call. */
+#define FZ_FD_ASK_KERNEL (FZ_FOREVER - 1)
 
 /*
  * Returns the deadline that SO_RCVTIMEO or SO_SNDTIMEO sets for a call that begins now; FZ_FOREVER
- * without a timeout.
+ * without a timeout, or FZ_FD_ASK_KERNEL.
  */
 fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending);
 

@@ -291,14 +291,14 @@ int64_t fz_io_preadv(struct fz_fiber *self, long number, int fd, const struct io
 int64_t fz_io_pread(struct fz_fiber *self, int fd, void *buf, size_t n, int64_t offset)
 {
 	const struct fz_io_call own = { __NR_pread64, { fd, (long)buf, (long)n, offset } };
-	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	struct iovec iov = { .iov_base = buf, .iov_len = fz_io_clamp(n) };
 	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info;
 	int file = is_file_at(self, own.number, fd, offset, &info);
 
 	if (file < 0)
 		return file;
-	if (!file || n > FZ_IO_MAX)
+	if (!file || (n && fz_io_is_refused_size(buf, n)))
 		return fz_io_make(&own);
 	return fz_io_file_read(self, fd, info, &c, offset);
 }
@@ -321,14 +321,14 @@ int64_t fz_io_pwritev(struct fz_fiber *self, long number, int fd, const struct i
 int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, int64_t offset)
 {
 	const struct fz_io_call own = { __NR_pwrite64, { fd, (long)buf, (long)n, offset } };
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = fz_io_clamp(n) };
 	const struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	uint32_t info;
 	int file = is_file_at(self, own.number, fd, offset, &info);
 
 	if (file < 0)
 		return file;
-	if (!file || n > FZ_IO_MAX)
+	if (!file || (n && fz_io_is_refused_size(buf, n)))
 		return fz_io_make(&own);
 	return fz_io_file_write(self, fd, info, &c, offset, 0);
 }

@@ -89,6 +89,7 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct fz_io_
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
+	fz_signal_mark(self);
 	for (;;) {
 		int64_t ret;
 
@@ -161,12 +162,12 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 {
 	const struct fz_io_call own = { __NR_read, { fd, (long)buf, (long)n } };
-	struct iovec iov = { .iov_base = buf, .iov_len = n };
+	struct iovec iov = { .iov_base = buf, .iov_len = fz_io_clamp(n) };
 	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	int64_t ret;
 
 	/* On a socket, too, read of 0 bytes answers something else than recv. */
-	if (n == 0 || n > FZ_IO_MAX) {
+	if (fz_io_is_refused_size(buf, n)) {
 		fz_io_test_cancel(self);
 		return fz_io_make(&own);
 	}
@@ -223,18 +224,19 @@ static int64_t write_common(struct fz_fiber *self, int fd, struct fz_io_cursor *
 int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 {
 	const struct fz_io_call own = { __NR_write, { fd, (long)buf, (long)n } };
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = fz_io_clamp(n) };
 	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
+	const bool refused = fz_io_is_refused_size(buf, n);
 	uint32_t info = fz_fdtab_get(fd);
 
-	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && n <= FZ_IO_MAX) {
+	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(n && refused)) {
 		int64_t ret = fz_io_socket_write(self, fd, buf, n);
 
 		if (ret != -ENOTSOCK)
 			return ret;
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	}
-	if (n == 0 || n > FZ_IO_MAX) {
+	if (refused) {
 		fz_io_test_cancel(self);
 		return fz_io_make(&own);
 	}

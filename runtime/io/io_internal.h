@@ -24,6 +24,18 @@ static inline uint32_t fz_io_clamp(size_t n)
 }
 
 /*
+ * Does the kernel answer at once, whatever the descriptor is: nothing to transfer, or an error?  It
+ * checks all n bytes at p and then transfers at most FZ_IO_MAX.
+ */
+static inline bool fz_io_is_refused_size(const void *p, size_t n)
+{
+	/* Stacks are near the end of the program's half of the addresses. */
+	const uintptr_t end = (uintptr_t)1 << (64 - __builtin_clzl((uintptr_t)&end));
+
+	return n == 0 || (n > FZ_IO_MAX && (n >= end || (uintptr_t)p >= end - n));
+}
+
+/*
  * Must the kernel answer at once, because the array holds nothing to do or an error?  With several
  * elements the kernel judges their addresses; a single one must be readable, since it is passed on
  * as a plain buffer.

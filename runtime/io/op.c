@@ -10,6 +10,7 @@
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/hints.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
@@ -135,6 +136,12 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		if (FZ_UNLIKELY(fz_ring_is_forbidden(op->opcode)))
 			return FZ_OP_FORBIDDEN;
 		fz_enter_runtime(self);
+		if (FZ_UNLIKELY(fz_op_is_ended(self, flags))) {
+			fz_leave_runtime(self);
+			return FZ_OP_SIGNAL;
+		}
+		if (op->hinted)
+			fz_hints_begin(self, fd_of(op));
 		p = fz_processor_of(self);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
 		ticket = start(&request, self, flags);
@@ -146,6 +153,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		why = finish(&request, self, p, deadline);
 		if (op->pin)
 			fz_pin_end(op->pin, why == FZ_WHY_DONE);
+		fz_hints_end(self);
 		fz_leave_runtime(self);
 		/*
 		 * ECANCELED, and not by this fiber: the kernel thread that submitted the request
@@ -179,6 +187,10 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
 		return fz_op_ready_poll(self, fds, n, deadline, flags);
 	fz_enter_runtime(self);
+	if (FZ_UNLIKELY(fz_op_is_ended(self, flags))) {
+		fz_leave_runtime(self);
+		return FZ_OP_SIGNAL;
+	}
 	p = fz_processor_of(self);
 	fz_waits_for(self, FZ_FOR_READY, &ready);
 	start(&request, self, flags);

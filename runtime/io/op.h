@@ -9,6 +9,7 @@
 #include "runtime/fiber/fiber.h"
 #include "runtime/io/pin.h"
 #include "runtime/sched/park.h"
+#include "runtime/signal/signal.h"
 
 /*
  * The fields of a submission entry (sqe) that our requests use; zero means unused.  On the stack
@@ -27,6 +28,8 @@ struct fz_op {
 	 * devices, which would be idle while requests gather.
 	 */
 	bool prompt;
+	/* The call waits because of hints (runtime/io/hints.h). */
+	bool hinted;
 	/*
 	 * If set, the request names this pin's number or copy instead of fd.  The copy stays when
 	 * the request is complete, for the rest of the call.
@@ -37,7 +40,10 @@ struct fz_op {
 /* Results besides the kernel's; no system call returns these values. */
 enum {
 	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */
-	/* a handler has run; the request had no effect */
+	/*
+	 * a handler has run, or with `hinted`, if fz_signal_handled() is false, a hint was stale; the
+	 * request had no effect
+	 */
 	FZ_OP_SIGNAL = -1001,
 	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; the request had no effect */
 	/*
@@ -60,7 +66,7 @@ static inline int fz_op_outcome(enum fz_why why)
 
 /*
  * Submit a request and park until it is complete.  flags as in fz_wait_arm(): what else may end
- * the wait.  The request is over when this returns, so its buffers belong to the caller again.  If
+ * the wait; with FZ_WAIT_SIGNAL, fz_signal_mark() has been called.  The request is over when this returns, so its buffers belong to the caller again.  If
  * the kernel had done something before it could be stopped, the result reports that instead of the
  * reason to stop.  From a fiber, outside the runtime.  Handlers have run when it returns.
  */
@@ -103,6 +109,15 @@ void fz_op_closed(struct fz_fiber *self, int fd);
  */
 void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last);
 void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last);
+
+/*
+ * Has a handler run since the call began (fz_signal_mark), between two attempts, so that the call
+ * must not wait any more?  In the runtime, where no handler runs.
+ */
+static inline bool fz_op_is_ended(const struct fz_fiber *self, unsigned flags)
+{
+	return flags & FZ_WAIT_SIGNAL && fz_signal_handled(self);
+}
 
 /* fz_op_wait() and fz_op_poll() when the backend is epoll (op_ready.c).  For op.c only. */
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,

@@ -21,6 +21,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/hints.h"
 #include "runtime/io/real_call.h"
 #include "runtime/sched/sched.h"
 
@@ -107,6 +108,20 @@ static long try_transfer(const struct fz_op *op, int fd)
 	return ret < 0 ? ret : -EAGAIN;
 }
 
+/*
+ * Is no number free for a descriptor?  Natively accept reserves one before it waits, so it fails at
+ * once.  On our epoll instance it fails in any case: first with EMFILE, since it looks at the kind
+ * of file later.  A kernel before 5.6 looks at that first; then accept waits without a number.
+ */
+static bool lacks_number(void)
+{
+	const struct fz_epoll *e = &fz_sched.processors[0].backend.epoll;
+
+	/* relaxed: as in fz_epoll_active(). */
+	return fz_syscall4(__NR_accept4, atomic_load_explicit(&e->fd, memory_order_relaxed), 0, 0,
+			   0) == -EMFILE;
+}
+
 static long send_or_receive(const struct fz_op *op, int fd, size_t done, long flags)
 {
 	return fz_syscall6(op->opcode == IORING_OP_SEND ? __NR_sendto : __NR_recvfrom, fd,
@@ -134,7 +149,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 			if (ret < 0 || (listens < 0 && listens != -EBADF && listens != -ENOTSOCK))
 				return FZ_OP_FORBIDDEN;
 			if (listens > 0)
-				return -EAGAIN;
+				return lacks_number() ? -EMFILE : -EAGAIN;
 		}
 		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
 	case IORING_OP_READ:
@@ -200,17 +215,23 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 }
 
 /*
- * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  Returns 0, FZ_OP_*,
- * or -errno if a descriptor cannot be waited for.
+ * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  hinted: as in struct
+ * fz_op.  Returns 0, FZ_OP_*, or -errno if a descriptor cannot be waited for.
  */
 static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
-		 struct fz_pin *pin, fz_nsec deadline, unsigned flags)
+		 struct fz_pin *pin, fz_nsec deadline, unsigned flags, bool hinted)
 {
 	enum fz_why why = FZ_WHY_DONE;
 	struct fz_ticket ticket;
 	int err = 0;
 
 	fz_enter_runtime(self);
+	if (FZ_UNLIKELY(fz_op_is_ended(self, flags))) {
+		fz_leave_runtime(self);
+		return FZ_OP_SIGNAL;
+	}
+	if (hinted)
+		fz_hints_begin(self, atomic_load_explicit(&watches[0].fd, memory_order_relaxed));
 	ticket = fz_wait_arm(self, flags);
 	if (pin)
 		fz_pin_begin(pin, ticket, true);
@@ -238,6 +259,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_watch_end(&watches[i]);
 	if (pin)
 		fz_pin_end(pin, why == FZ_WHY_DONE);
+	fz_hints_end(self);
 	fz_leave_runtime(self);
 	return err ? err : fz_op_outcome(why);
 }
@@ -260,17 +282,18 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 }
 
 /*
- * Make the real call, announced.  Returns FZ_OP_SIGNAL after a handler: the caller knows whether
- * the call goes on.
+ * Make the real call, announced.  flags: FZ_CALL_*.  Returns FZ_OP_SIGNAL after a handler: the
+ * caller knows whether the call goes on.
  */
 static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd, size_t done,
-			   fz_nsec deadline, bool cancellable)
+			   fz_nsec deadline, unsigned flags)
 {
-	struct fz_real_call call = fz_call_begin(self, cancellable ? FZ_CALL_CANCELLABLE : 0);
+	struct fz_real_call call = fz_call_begin(self, flags);
 	long ret;
 
 	do {
-		ret = real_call(op, fd, done);
+		ret = flags & FZ_CALL_GOES_ON && fz_call_handled(&call) ?
+			      -EINTR : real_call(op, fd, done);
 		/* Each attempt has the whole timeout: make none past the deadline. */
 		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
 			ret = FZ_OP_TIMEOUT;
@@ -327,7 +350,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		}
 		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
-		ret = await(self, &w, 1, pin, deadline, flags);
+		ret = await(self, &w, 1, pin, deadline, flags, op->hinted);
 		fired = ret == 0;
 		if (fired)
 			continue;
@@ -346,7 +369,9 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		/* Cancellable only if that leaves no copy open and loses no bytes. */
 		const bool cancellable = pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL;
 
-		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline, cancellable);
+		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline,
+				     (flags & FZ_WAIT_SIGNAL ? FZ_CALL_GOES_ON : 0) |
+					     (cancellable ? FZ_CALL_CANCELLABLE : 0));
 	}
 	if (FZ_UNLIKELY(!done && is_denied(op, ret)))
 		return FZ_OP_FORBIDDEN;
@@ -363,7 +388,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
 	fz_waits_for(self, FZ_FOR_READY, &ready);
-	ret = await(self, watches, n, NULL, deadline, flags);
+	ret = await(self, watches, n, NULL, deadline, flags, false);
 	/* EBADF, closed meanwhile: the caller asks poll, which reports that. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;

@@ -70,6 +70,7 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
 		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
 		.fd = fd,
 		.off = (uint64_t)FZ_IO_CURPOS,
+		.hinted = true,
 		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
 	};
@@ -89,14 +90,23 @@ static int64_t read_fifo(struct fz_fiber *self, int fd, const struct fz_io_curso
 	struct identity file = { 0 };
 	int64_t ret;
 
+	fz_signal_mark(self);
 	while (!fz_io_asks_for_nothing(c->iov, c->count) && fifo_waits(fd)) {
 		if (!file.inode)
 			file = identity_of(fd);
 		if (!file.inode)
 			break;
-		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, true);
+		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, false);
 		if (ret == FZ_OP_FORBIDDEN)
 			break;
+		if (ret == -EINTR && fz_signal_restarts(self)) {
+			/* With what the number names now. */
+			fz_signal_mark(self);
+			fz_pin_release(&pin);
+			fd = pin.number;
+			file = (struct identity){ 0 };
+			continue;
+		}
 		if (ret < 0)
 			return ret;
 		fd = fz_pin_fd(&pin);
@@ -183,6 +193,7 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
+	fz_signal_mark(self);
 	do {
 		int64_t ret = fz_io_try(true, fz_pin_fd(&pin), c, FZ_IO_CURPOS);
 

@@ -22,33 +22,11 @@ static bool half_closed(long number, const struct pollfd *wanted, unsigned n)
 	return n && fz_io_poll_now(number, fds, n) > 0;
 }
 
-int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
-		uint64_t mask)
-{
-	struct fz_mask_swap old;
-	int ret;
-
-	fz_io_test_cancel(self);
-	if (deadline == 0)
-		fz_io_take_turns(self);
-	ret = n ? fz_io_poll_now(__NR_ppoll, fds, n) : 0;
-	if (ret != 0)
-		return ret;
-	ret = fz_signal_swap_mask(self, mask, &old) ?
-		      -EINTR : fz_io_poll(self, __NR_ppoll, fds, n, deadline);
-	fz_signal_unswap_mask(self, &old);
-	/*
-	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever
-	 * is ready now.
-	 */
-	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
-}
-
-int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
-	       fz_nsec deadline)
+/* poll, but for fz_signal_mark(). */
+static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
+		    fz_nsec deadline)
 {
 	struct pollfd wanted[FZ_IO_MAX_POLLS];
-	uint32_t none_run = fz_signal_none_run(self);
 	unsigned used = 0;
 	int ret;
 
@@ -63,8 +41,7 @@ int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t 
 		if (fds[i].fd < 0)
 			continue;
 		if (used == FZ_IO_MAX_POLLS)
-			return fz_io_poll_announced(self, number, fds, n, deadline,
-						    none_run);
+			return fz_io_poll_announced(self, number, fds, n, deadline);
 		wanted[used++] = fds[i];
 	}
 	for (;;) {
@@ -78,10 +55,37 @@ int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t 
 		ret = fz_io_poll_now(number, fds, n);
 		if (ret != 0 || !more)
 			return ret;
-		if (self->sig.handlers_run != none_run)
-			return -EINTR;
 		if (half_closed(number, wanted, used))
 			break;
 	}
-	return fz_io_poll_announced(self, number, fds, n, deadline, none_run);
+	return fz_io_poll_announced(self, number, fds, n, deadline);
+}
+
+int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
+	       fz_nsec deadline)
+{
+	fz_signal_mark(self);
+	return wait_for(self, number, fds, n, deadline);
+}
+
+int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
+		uint64_t mask)
+{
+	struct fz_mask_swap old;
+	int ret;
+
+	fz_io_test_cancel(self);
+	if (deadline == 0)
+		fz_io_take_turns(self);
+	ret = n ? fz_io_poll_now(__NR_ppoll, fds, n) : 0;
+	if (ret != 0)
+		return ret;
+	ret = fz_signal_swap_mask(self, mask, &old) ?
+		      -EINTR : wait_for(self, __NR_ppoll, fds, n, deadline);
+	fz_signal_unswap_mask(self, &old);
+	/*
+	 * As natively: a handler that ran because of the mask ends the call with EINTR, whatever
+	 * is ready now.
+	 */
+	return ret >= 0 && self->sig.handlers_run ? -EINTR : ret;
 }

@@ -39,33 +39,35 @@ enum {
 	FZ_CALL_CANCELLABLE = 2,
 	/* the call usually returns at once (runtime/sched/announce.h) */
 	FZ_CALL_BRIEF = 4,
+	/*
+	 * The call has begun before, with fz_signal_mark(): handlers that have run since then end it,
+	 * too.
+	 */
+	FZ_CALL_GOES_ON = 8,
 };
 
 struct fz_real_call {
 	struct fz_fiber *self;
-	/*
-	 * self->sig.handlers_run at the start.  A caller without FZ_CALL_RESTARTS may set an
-	 * earlier count.
-	 */
-	uint32_t handlers;
+	uint32_t handlers;	/* self->sig.handlers_run at the start */
 	unsigned flags;
 	bool cancel_changed;	/* for fz_cancel_end_call() */
 };
 
 /*
- * Announce the call, and run handlers of pending signals first.  Those handlers do not end the
- * call; but fz_signal_restarts() counts their flags, for a caller that sets an earlier count.
+ * Announce the call, and run handlers of pending signals first.  Without FZ_CALL_GOES_ON, those
+ * handlers do not end the call.
  */
 static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned flags)
 {
 	struct fz_real_call call = { .self = self, .flags = flags };
 
-	fz_signal_mark(self);
 	if (flags & FZ_CALL_BRIEF)
 		fz_announce_brief(self);
 	else
 		fz_announce(self);
-	call.handlers = self->sig.handlers_run;
+	if (!(flags & FZ_CALL_GOES_ON))
+		fz_signal_mark(self);
+	call.handlers = self->sig.handlers_run - fz_signal_handled(self);
 	if (flags & FZ_CALL_CANCELLABLE)
 		call.cancel_changed = fz_cancel_begin_call(self);
 	return call;

@@ -71,6 +71,8 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 		stream = fz_sys_is_stream(op->fd);
 	if (!stream)
 		op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
+	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL))
+		return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
 	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK)
 		return peek_whole(self, own, op->len, deadline == FZ_FOREVER);
 	/*
@@ -87,6 +89,7 @@ static int64_t receive_buffer(struct fz_fiber *self, int fd, void *buf, size_t n
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECV,
+		.hinted = true,
 		.fd = fd,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
@@ -115,6 +118,7 @@ static int64_t receive_message(struct fz_fiber *self, int fd, struct fz_user_msg
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECVMSG,
+		.hinted = true,
 		.fd = fd,
 		.addr = (uintptr_t)msg,
 		.len = 1,

@@ -51,12 +51,11 @@ static int64_t select_now(const struct sets *s)
 	return fz_io_make(&c);
 }
 
-static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline,
-				uint32_t none_run)
+static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
 {
 	struct fz_io_call c = call_of(s);
 
-	return fz_io_make_limited(self, &c, LIMIT, deadline, none_run);
+	return fz_io_make_limited(self, &c, LIMIT, deadline);
 }
 
 /*
@@ -154,39 +153,10 @@ static void set_up(struct sets *s, int n, void *const sets[3])
 	s->n = n;
 }
 
-int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
-		  uint64_t mask)
-{
-	struct fz_mask_swap old;
-	struct sets s;
-	bool saved;
-	int ret;
-
-	fz_io_test_cancel(self);
-	set_up(&s, n, sets);
-	saved = s.words <= MAX_WORDS && save(&s);
-	if (saved) {
-		ret = (int)select_now(&s);
-		if (ret != 0)
-			return ret;
-		restore(&s);
-	}
-	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
-						      fz_io_select(self, n, sets, deadline);
-	fz_signal_unswap_mask(self, &old);
-	/* As in fz_io_ppoll(): a handler that ran because of the mask ends the call. */
-	if (ret >= 0 && self->sig.handlers_run) {
-		if (saved)
-			restore(&s);
-		return -EINTR;
-	}
-	return ret;
-}
-
-int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
+/* select, but for fz_signal_mark(). */
+static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
 {
 	struct pollfd wanted[FZ_IO_MAX_POLLS];
-	uint32_t none_run = fz_signal_none_run(self);
 	struct sets s;
 	int used, spurious = 0;
 	int64_t ret;
@@ -198,7 +168,7 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 	if (deadline == 0 || n < 0)
 		return (int)select_now(&s);
 	if (s.words > MAX_WORDS)
-		return (int)select_announced(self, &s, deadline, none_run);
+		return (int)select_announced(self, &s, deadline);
 	if (!save(&s))
 		return -EFAULT;
 	ret = select_now(&s);
@@ -219,12 +189,45 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 		if (ret != 0 || !more)
 			return (int)ret;
 		restore(&s);
-		if (self->sig.handlers_run != none_run)
-			return -EINTR;
 		spurious++;
 	}
-	ret = select_announced(self, &s, deadline, none_run);
+	ret = select_announced(self, &s, deadline);
 	if (ret == -EINTR)
 		restore(&s);
 	return (int)ret;
+}
+
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
+{
+	fz_signal_mark(self);
+	return wait_for(self, n, sets, deadline);
+}
+
+int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		  uint64_t mask)
+{
+	struct fz_mask_swap old;
+	struct sets s;
+	bool saved;
+	int ret;
+
+	fz_io_test_cancel(self);
+	set_up(&s, n, sets);
+	saved = s.words <= MAX_WORDS && save(&s);
+	if (saved) {
+		ret = (int)select_now(&s);
+		if (ret != 0)
+			return ret;
+		restore(&s);
+	}
+	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
+						      wait_for(self, n, sets, deadline);
+	fz_signal_unswap_mask(self, &old);
+	/* As in fz_io_ppoll(): a handler that ran because of the mask ends the call. */
+	if (ret >= 0 && self->sig.handlers_run) {
+		if (saved)
+			restore(&s);
+		return -EINTR;
+	}
+	return ret;
 }

@@ -28,11 +28,24 @@ static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, cons
 		/* The rest must not go to another file that gets the number. */
 		.pin = begun ? a->pin : NULL,
 		.prompt = begun,
+		.hinted = true,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
 		.op_flags = (uint32_t)a->flags | FZ_MSG_WAITALL | FZ_MSG_NOSIGNAL,
 	};
-	int64_t ret = fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	int64_t ret;
+
+	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL)) {
+		const struct fz_io_call c = {
+			__NR_sendto, { op.fd, (long)buf, (long)n, a->flags }
+		};
+
+		return fz_io_make_announced(self, &c, begun ? FZ_CALL_GOES_ON :
+							      FZ_CALL_CANCELLABLE);
+	}
+	/* After a handler, what is sent in part stays so, whatever SA_RESTART says. */
+	ret = begun ? fz_io_run_more(self, &op, deadline, -EAGAIN, false) :
+		      fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 
 	if (ret == -EPIPE && !(a->flags & FZ_MSG_NOSIGNAL))
 		fz_signal_raise_sigpipe(self);
@@ -101,7 +114,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 {
 	const int fd = (int)own->args[0];
 	const char *buf = (const char *)own->args[1];
-	const size_t n = (size_t)own->args[2];
+	const size_t n = fz_io_clamp((size_t)own->args[2]);
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_io_cursor c = { .own = own, .iov = &iov, .count = 1 };
@@ -113,6 +126,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		.flags = flags,
 		.sends = true,
 		.stands_in = true,
+		.only_waits = flags & FZ_MSG_FASTOPEN,
 		.program = own->number,
 	};
 	int wait = fz_io_may_wait(self, own->number, fd, flags, &a.info);
@@ -123,7 +137,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(own);
 	/* Only try; if a stream has no room, the ring waits. */
-	a.only_tries = !own->args[4] && a.info & FZ_FD_STREAM;
+	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
 	/*
 	 * If other fibers of this processor are about to submit, too, all share one system call.
 	 * That saves nothing where each switch is a system call.
@@ -132,6 +146,9 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		ret = fz_io_try_or_wait(self, &a);
 	if (ret == -EAGAIN && a.only_tries) {
 		ret = send_by_ring(self, &a, buf, n, false);
+		/* The data has to open the connection first (TCP_FASTOPEN_CONNECT). */
+		if (FZ_UNLIKELY(ret == -EINPROGRESS))
+			ret = fz_io_try_or_wait(self, &a);
 		if (ret != FZ_OP_FORBIDDEN)
 			return ret;
 	}
@@ -215,6 +232,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		.flags = flags,
 		.sends = true,
 		.program = __NR_sendmsg,
+		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
 	int wait = fz_io_may_wait(self, __NR_sendmsg, fd, flags, &a.info);
 	int64_t ret;
@@ -258,7 +276,12 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_message_slot *slots = (void *)vec;
 	struct fz_io_attempt a = {
-		.pin = &pin, .flags_at = 3, .flags = flags, .sends = true, .program = __NR_sendmmsg
+		.pin = &pin,
+		.flags_at = 3,
+		.flags = flags,
+		.sends = true,
+		.program = __NR_sendmmsg,
+		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
 	unsigned done = 0;
 	int wait = fz_io_may_wait(self, __NR_sendmmsg, fd, flags, &a.info);

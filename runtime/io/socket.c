@@ -52,17 +52,20 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 	long *args = a->call.args;
 	unsigned refusals = 0;
 
+	fz_signal_mark(self);
 	for (;;) {
 		fz_nsec deadline;
-		bool restart;
-		int64_t ret;
+		bool restart, announces;
+		int64_t ret = -EINPROGRESS;
 
 		args[0] = fz_pin_fd(a->pin);
 		args[a->flags_at] = a->flags | FZ_MSG_DONTWAIT;
-		ret = fz_io_make(&a->call);
+		if (!a->only_waits)
+			ret = fz_io_make(&a->call);
 		if (a->stands_in && fz_sys_is_denied(ret, a->call.number, 0, 0, 0, 0, 0))
 			return FZ_OP_FORBIDDEN;
-		if (ret != -EAGAIN || a->only_tries)
+		/* EINPROGRESS: the data has to open the connection first (TCP_FASTOPEN_CONNECT). */
+		if (ret != -EINPROGRESS && (ret != -EAGAIN || a->only_tries))
 			return ret;
 		deadline = fz_io_attempt_deadline(a);
 		/*
@@ -70,12 +73,16 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		 * signal(7).
 		 */
 		restart = deadline == FZ_FOREVER && !a->begun;
+		announces = ret == -EINPROGRESS || deadline == FZ_FD_ASK_KERNEL;
 		ret = FZ_OP_FORBIDDEN;
-		if (!fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
+		if (!announces &&
+		    !fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
 			ret = fz_io_wait_more(self, a->pin, events, deadline, restart, a->begun);
-		if (ret == FZ_OP_FORBIDDEN && !a->stands_in) {
+		if (ret == FZ_OP_FORBIDDEN && (announces || !a->stands_in)) {
 			args[a->flags_at] = a->flags;
-			return fz_io_make_own(self, &a->call, fz_pin_fd(a->pin), restart);
+			return fz_io_make_announced(self, &a->call,
+						    FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE |
+							    (restart ? FZ_CALL_RESTARTS : 0));
 		}
 		if (ret <= 0)
 			return ret ? ret : -EAGAIN;

@@ -16,6 +16,7 @@ enum {
 	FZ_MSG_ERRQUEUE = 0x2000,
 	FZ_MSG_NOSIGNAL = 0x4000,
 	FZ_MSG_WAITFORONE = 0x10000,
+	FZ_MSG_FASTOPEN = 0x20000000,
 };
 
 /*
@@ -62,6 +63,7 @@ struct fz_io_attempt {
 	/* the program has called something else: return FZ_OP_FORBIDDEN if a filter forbids this */
 	bool stands_in;
 	long program;			/* sending: number of the call that the program has made */
+	bool only_waits;		/* do not try: make the real call, announced */
 	/*
 	 * An earlier part is done and its count must be returned: neither cancellation nor
 	 * restart.

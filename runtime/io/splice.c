@@ -36,6 +36,8 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
 		return 0;
 	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
+	if (deadline == FZ_FD_ASK_KERNEL)
+		return 0;
 	ret = fz_io_wait_ready(self, pin, events, deadline, deadline == FZ_FOREVER);
 	if (ret == FZ_OP_FORBIDDEN)
 		return 0;
@@ -94,6 +96,7 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	fz_io_test_cancel(self);
 	/* sendfile has no flag against waiting.  Wrong arguments must not wait, hence the tests. */
 	if (n > 0 && is_kind(in, FZ_FD_FILE) && !fz_io_is_ready(out, POLLOUT)) {
+		fz_signal_mark(self);
 		ret = await(self, &pin, POLLOUT);
 		if (ret < 0)
 			return ret;
@@ -110,7 +113,7 @@ static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, in
 		__NR_splice, { in, (long)in_offset, out, (long)out_offset, (long)n, flags }
 	};
 
-	return fz_io_make_announced(self, &c, FZ_CALL_BRIEF);
+	return fz_io_make_announced(self, &c, FZ_CALL_GOES_ON | FZ_CALL_BRIEF);
 }
 
 int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
@@ -119,6 +122,7 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 	FZ_PINNED struct fz_pin source = FZ_PIN_INIT(in), target = FZ_PIN_INIT(out);
 
 	fz_io_test_cancel(self);
+	fz_signal_mark(self);
 	note_spliced(in);
 	for (;;) {
 		int64_t ret;
@@ -151,6 +155,7 @@ int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned fla
 	int64_t ret;
 
 	fz_io_test_cancel(self);
+	fz_signal_mark(self);
 	do {
 		ret = fz_syscall4(__NR_tee, in, out, (long)n, flags | SPLICE_F_NONBLOCK);
 		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
@@ -169,6 +174,7 @@ int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, s
 	int64_t ret;
 
 	fz_io_test_cancel(self);
+	fz_signal_mark(self);
 	note_spliced(fd);
 	do {
 		ret = fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count,

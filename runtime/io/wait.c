@@ -9,6 +9,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -30,21 +31,61 @@ void fz_io_take_turns(struct fz_fiber *self)
 
 /* ---- requests ----------------------------------------------------------- */
 
-int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
-		  int timeout_error, bool restart)
+static bool sends(const struct fz_op *op)
+{
+	switch (op->opcode) {
+	case IORING_OP_POLL_ADD:
+		return op->op_flags & POLLOUT;
+	case IORING_OP_SEND:
+	case IORING_OP_CONNECT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A hint was stale, on which the wait for op rested (runtime/io/hints.h).  Returns -EAGAIN if the
+ * call must not wait, or 0, with the deadline that a timeout sets.
+ */
+static int look_again(const struct fz_op *op, fz_nsec *deadline)
+{
+	const int fd = op->pin ? fz_pin_fd(op->pin) : op->fd;
+	const uint32_t info = fz_fdtab_get(fd);
+
+	if (fz_fdtab_nonblocking(fd, info) > 0)
+		return -EAGAIN;
+	if (*deadline == FZ_FOREVER)
+		*deadline = fz_fdtab_deadline(fd, info, sends(op));
+	return 0;
+}
+
+int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		       int timeout_error, bool restart)
 {
 	for (;;) {
-		int ret;
+		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
-		fz_signal_mark(self);
-		ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
+		/* Without a handler, a signal interrupted a worker thread of the ring. */
+		if (ret == -EINTR && fz_signal_handled(self))
+			ret = FZ_OP_SIGNAL;
 		switch (ret) {
 		case FZ_OP_TIMEOUT:
 			return timeout_error;
 		case FZ_OP_SIGNAL:
-			if (restart && fz_signal_restarts(self))
+			if (!fz_signal_handled(self)) {
+				if (op->hinted && look_again(op, &deadline))
+					return timeout_error ? timeout_error : -EAGAIN;
+				restart &= deadline == FZ_FOREVER;
 				continue;
-			return -EINTR;
+			}
+			if (!restart || !fz_signal_restarts(self))
+				return -EINTR;
+			fz_signal_mark(self);
+			/* Natively a restarted call looks at the number again. */
+			if (op->pin)
+				fz_pin_release(op->pin);
+			continue;
 		case FZ_OP_CANCEL:
 			/* relaxed: only this fiber writes it. */
 			if (atomic_load_explicit(&self->cancel.deferred, memory_order_relaxed))
@@ -52,12 +93,18 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 			fz_host.test_cancel();
 			continue;
 		case -EINTR:
-			/* A signal interrupted a worker thread of the ring, not this fiber. */
 			continue;
 		default:
 			return ret;
 		}
 	}
+}
+
+int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		  int timeout_error, bool restart)
+{
+	fz_signal_mark(self);
+	return fz_io_run_more(self, op, deadline, timeout_error, restart);
 }
 
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
@@ -67,14 +114,13 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		.opcode = IORING_OP_POLL_ADD,
 		.fd = pin->number,
 		.pin = pin,
+		.hinted = true,
 		.op_flags = (uint16_t)events,
 	};
 	int64_t ret;
 
 	do {
-		uint32_t none_run = fz_signal_none_run(self);
-
-		ret = fz_io_run(self, &op, deadline, 0, restart);
+		ret = fz_io_run_more(self, &op, deadline, 0, restart);
 		/*
 		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
 		 * both, a terminal) if what was there is gone before the kernel looks: it begins
@@ -84,8 +130,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
 
-			ret = fz_io_poll_announced(self, __NR_ppoll, &p, 1, deadline,
-						   none_run);
+			ret = fz_io_poll_announced(self, __NR_ppoll, &p, 1, deadline);
 			/* A filter forbids ppoll. */
 			if (ret < 0 && ret != -EINTR)
 				ret = FZ_OP_FORBIDDEN;
@@ -134,28 +179,27 @@ int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, 
 int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags)
 {
 	struct fz_real_call call = fz_call_begin(self, flags);
+	/* A call that may sleep now must not; a brief one is one more attempt. */
+	bool handled = (flags & (FZ_CALL_GOES_ON | FZ_CALL_BRIEF)) == FZ_CALL_GOES_ON &&
+		       fz_call_handled(&call);
 	int64_t ret;
 
-	do
-		ret = fz_io_make(c);
-	while (fz_call_again(&call, ret));
+	do {
+		ret = FZ_UNLIKELY(handled) ? -EINTR : fz_io_make(c);
+		handled = false;
+	} while (fz_call_again(&call, ret));
 	fz_call_end(&call, ret);
 	return ret;
 }
 
 int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,
-			   fz_nsec deadline, uint32_t none_run)
+			   fz_nsec deadline)
 {
-	const bool returns_eintr = self->must_return_eintr;
-	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE);
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE | FZ_CALL_GOES_ON);
 	int64_t ret;
 
-	/* Handlers that ran before fz_call_begin() count, too. */
-	call.handlers = none_run;
-	if (returns_eintr)
-		self->must_return_eintr = true;
 	do {
-		c->args[limit_at] = (long)fz_signal_limit(self, deadline, none_run);
+		c->args[limit_at] = (long)fz_signal_limit(self, deadline);
 		ret = fz_io_make(c);
 	} while (fz_call_again(&call, ret));
 	/* The handler has set the time limit to 0. */
@@ -175,13 +219,11 @@ int fz_io_poll_now(long number, struct pollfd *fds, uint64_t n)
 }
 
 /* poll takes its time limit in milliseconds, and a handler cannot set that to 0. */
-static int64_t poll_coarsely(struct fz_fiber *self, struct fz_io_call *c, fz_nsec deadline,
-			     uint32_t none_run)
+static int64_t poll_coarsely(struct fz_fiber *self, struct fz_io_call *c, fz_nsec deadline)
 {
-	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE);
+	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE | FZ_CALL_GOES_ON);
 	int64_t ret;
 
-	call.handlers = none_run;
 	do {
 		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
 
@@ -194,15 +236,15 @@ static int64_t poll_coarsely(struct fz_fiber *self, struct fz_io_call *c, fz_nse
 }
 
 int fz_io_poll_announced(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
-			 fz_nsec deadline, uint32_t none_run)
+			 fz_nsec deadline)
 {
 	struct fz_io_call c = { __NR_ppoll, { (long)fds, (long)n } };
-	int64_t ret = fz_io_make_limited(self, &c, 2, deadline, none_run);
+	int64_t ret = fz_io_make_limited(self, &c, 2, deadline);
 
 	if (ret < 0 && ret != -EINTR && number != __NR_ppoll) {
 		/* A filter forbids ppoll; or the arguments are wrong. */
 		c.number = number;
-		ret = poll_coarsely(self, &c, deadline, none_run);
+		ret = poll_coarsely(self, &c, deadline);
 	}
 	return (int)ret;
 }

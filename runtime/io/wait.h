@@ -26,17 +26,23 @@ void fz_io_test_cancel(struct fz_fiber *self);
 void fz_io_take_turns(struct fz_fiber *self);
 
 /*
- * Run op until it is complete.  timeout_error is the result at the deadline; restart tells whether
- * the call goes on after handlers that all have SA_RESTART.  Returns -ECANCELED only between
- * fz_cancel_defer() and fz_cancel_undefer(); or FZ_OP_FORBIDDEN.
+ * Run op, which is the whole call, until it is complete.  timeout_error is the result at the
+ * deadline; restart tells whether the call goes on after handlers that all have SA_RESTART.
+ * Returns -ECANCELED only between fz_cancel_defer() and fz_cancel_undefer(); or
+ * FZ_OP_FORBIDDEN.
  */
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
+/* Like fz_io_run(), in a call that has begun before: handlers that have run since then end it. */
+int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+		       int timeout_error, bool restart);
+
 /*
  * Wait until the pinned descriptor is ready for events (POLL*).  Returns 1, 0 at the deadline,
- * -EINTR (with restart, not after handlers with SA_RESTART), or FZ_OP_FORBIDDEN.  Then try again
- * with fz_pin_fd(): the number may have changed, and the descriptor may not be ready any more.
+ * -EINTR (with restart, not after handlers with SA_RESTART), or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the
+ * number may have changed, and the descriptor may not be ready any more.  The call has begun with
+ * fz_signal_mark(): a handler that ran between two attempts ends it, too.
  */
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		     fz_nsec deadline, bool restart);
@@ -91,10 +97,10 @@ static inline int64_t fz_io_make_own(struct fz_fiber *self, const struct fz_io_c
 
 /*
  * Make a cancellable call with a time limit, which is argument number limit_at.  A handler that
- * has run since none_run was read (fz_signal_none_run) ends the call with -EINTR.
+ * has run since fz_signal_mark() ends the call with -EINTR.
  */
 int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,
-			   fz_nsec deadline, uint32_t none_run);
+			   fz_nsec deadline);
 
 /*
  * The real call of poll: without waiting; and announced, with a time limit.  number: of poll or
@@ -102,6 +108,6 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
  */
 int fz_io_poll_now(long number, struct pollfd *fds, uint64_t n);
 int fz_io_poll_announced(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
-			 fz_nsec deadline, uint32_t none_run);
+			 fz_nsec deadline);
 
 #endif

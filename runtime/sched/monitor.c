@@ -16,6 +16,7 @@
 
 enum {
 	TICK_US = 1000,
+	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
 	FAIR_TICKS = 10,	/* that a busy fiber keeps its processor in any case */
@@ -68,7 +69,10 @@ static struct {
 	uintptr_t tcb;			/* set before the monitor does anything else */
 	_Atomic bool cancelled;		/* pthread_cancel of the monitor has returned */
 	bool cancel_seen;		/* used by the monitor alone */
+	bool unchecked;			/* what fz_monitor_check_waits() returned last */
 } monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
+
+bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries);
 
 void fz_monitor_poke(void)
 {
@@ -368,6 +372,7 @@ static bool provide_carrier(void)
 static bool look_at_all(fz_nsec now)
 {
 	bool in_use = false, stuck = false;
+	uint32_t entries = 0;
 
 	fz_poll_cycles_measure(now);
 
@@ -375,6 +380,7 @@ static bool look_at_all(fz_nsec now)
 		struct fz_processor *p = &fz_sched.processors[i];
 
 		in_use |= look_at(p, &looks[i], now);
+		entries += looks[i].entries;
 		/* A fiber waits behind a busy one: let other processors take even the slot. */
 		if (looks[i].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
@@ -384,6 +390,8 @@ static bool look_at_all(fz_nsec now)
 	}
 	if (stuck || fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births))
 		fz_sched_kick();
+	if (fz_monitor_check_waits)
+		monitor.unchecked = fz_monitor_check_waits(now, entries);
 	return in_use;
 }
 
@@ -419,6 +427,7 @@ void fz_monitor_run(void)
 {
 	struct fz_fiber *self = fz_self();
 	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
+	const struct __kernel_timespec soon = fz_timespec(CHECK_TICKS * TICK_US * FZ_USEC);
 	uint32_t quiet = 0, since_shrink = 0;
 	bool shrunk = false;
 
@@ -466,7 +475,7 @@ void fz_monitor_run(void)
 		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
 		if (!look_at_all(now))
-			sleep_for(shrunk ? NULL : &a_while);
+			sleep_for(monitor.unchecked ? &soon : shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
 		shrunk = !shrink();
 		quiet = 0;

@@ -6,7 +6,7 @@
  * runtime/sched/monitor.h - the kernel thread that takes processors back.
  *
  * The monitor looks every 1 ms while any processor is in use, and sleeps without a timeout when
- * none is.  It also receives the signals that no other thread can take.  It never waits for a
+ * none is and it has looked at all waits (fz_monitor_check_waits).  It also receives the signals that no other thread can take.  It never waits for a
  * lock of libc's or of the program's allocator (runtime/sched/spawner.h).
  */
 
@@ -14,6 +14,12 @@
 
 /* The monitor's loop, on a helper thread of runtime/sched/start.c.  Does not return. */
 void fz_monitor_run(void);
+
+/*
+ * Called by the monitor when it looks at the processors: the time, and how often the runtime has
+ * been entered.  Returns true to be called again within 100 ms even if all is quiet.  NULL: none.
+ */
+extern bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries) FZ_HIDDEN;
 
 /* A processor is in use again.  Any thread; cheap while the monitor is awake. */
 void fz_monitor_note_activity(void);

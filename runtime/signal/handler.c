@@ -32,15 +32,14 @@ static bool restore_when_it_ends(struct fz_fiber *self, uint64_t mask, void *uco
 	return true;
 }
 
-struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline,
-					  uint32_t none_run)
+struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline)
 {
 	const fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
 
 	self->sig.limit = fz_timespec(deadline == FZ_FOREVER ? FZ_FOREVER : left);
 	/* From here on a handler sets the limit to 0 itself. */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (self->sig.handlers_run != none_run)
+	if (fz_signal_handled(self))
 		self->sig.limit = (struct __kernel_timespec){ 0 };
 	return &self->sig.limit;
 }
@@ -60,8 +59,9 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	struct fz_action a = fz_signal_action_get(sig);
 	uint64_t mask = self->mask, during = mask | a.mask, counted = self->sig.mask_counted;
 	uint64_t to_restore = self->sig.mask_to_restore;
-	bool suspended = self->sig.suspended, restores = self->sig.restores_mask, eintr;
-	uint32_t handlers;
+	bool suspended = self->sig.suspended, restores = self->sig.restores_mask;
+	uint32_t handlers = self->sig.handlers_run + 1;
+	uint8_t handled = self->handled | FZ_HANDLED_ANY;
 
 	if ((uintptr_t)a.handler <= 1) {
 		/*
@@ -76,8 +76,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		during |= fz_signal_bit(sig);
 	if (a.flags & FLAG_RESETHAND)
 		reset_action(sig);
-	handlers = self->sig.handlers_run + 1;
-	eintr = self->must_return_eintr || !(a.flags & FLAG_RESTART);
+	handled |= a.flags & FLAG_RESTART ? 0 : FZ_HANDLED_EINTR;
 	/* The kernel has set these for the time of the handler. */
 	if (self->kind == FZ_KIND_FIBER) {
 		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
@@ -104,7 +103,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	/* Undo what calls made by the handler itself have written. */
 	self->sig.handlers_run = handlers;
 	self->sig.limit = (struct __kernel_timespec){ 0 };
-	self->must_return_eintr = eintr;
+	self->handled = handled;
 	if (suspended)
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {

@@ -215,7 +215,7 @@ bool fz_signal_swap_mask(struct fz_fiber *self, uint64_t mask, struct fz_mask_sw
 	ret_old->mask = self->mask;
 	ret_old->during = mask;
 	self->sig.handlers_run = 0;
-	self->must_return_eintr = false;
+	fz_signal_mark(self);
 	self->sig.mask_to_restore = self->mask;
 	self->sig.restores_mask = true;
 	self->sig.suspended = true;

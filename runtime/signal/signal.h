@@ -115,31 +115,34 @@ bool fz_signal_ends_process(int sig);
 /* ---- handlers and calls ------------------------------------------------- */
 
 /*
- * After a wait ended with -EINTR: did all handlers that ran since fz_signal_mark() have
- * SA_RESTART, so that the call goes on?
+ * A call begins: handlers that run from now on count for it, whether they run while it waits or
+ * between two of its attempts.
  */
 static inline void fz_signal_mark(struct fz_fiber *self)
 {
-	self->must_return_eintr = false;
+	self->handled = 0;
 }
 
-static inline bool fz_signal_restarts(const struct fz_fiber *self)
+/* Has a handler run since fz_signal_mark()? Then the call must not begin to wait. */
+static inline bool fz_signal_handled(const struct fz_fiber *self)
 {
-	return !self->must_return_eintr;
+	return self->handled;
 }
 
 /*
- * For a real call that a handler must end, even a handler that runs just before the call
- * sleeps. fz_signal_none_run() is the value of self->sig.handlers_run if no handler has run so
- * far. fz_signal_limit() returns the time limit for the call; a handler sets that limit to 0.
+ * Do all handlers that have run since fz_signal_mark() have SA_RESTART, so that the call goes on?
+ * It calls fz_signal_mark() then.
  */
-static inline uint32_t fz_signal_none_run(const struct fz_fiber *self)
+static inline bool fz_signal_restarts(const struct fz_fiber *self)
 {
-	/* In a call with a mask of its own handlers count since fz_signal_swap_mask(). */
-	return self->sig.suspended ? 0 : self->sig.handlers_run;
+	return !(self->handled & FZ_HANDLED_EINTR);
 }
-struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline,
-					  uint32_t none_run);
+
+/*
+ * The time limit for a real call that a handler must end, even a handler that runs just before
+ * the call sleeps: a handler sets the limit to 0.
+ */
+struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadline);
 
 /* Run the handlers of signals that are pending and unblocked. Outside the runtime. */
 void fz_signal_run_pending(struct fz_fiber *self);

@@ -130,7 +130,7 @@ Test(fdtab, timeouts)
 	duplicate = dup(s[0]);
 	fz_fdtab_look_up(duplicate, &info);
 	setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	fz_fdtab_timeout_set(s[0]);
+	fz_fdtab_timeout_set(s[0], false);
 	/* The duplicate has it as well; what is only ours has not. */
 	cr_assert_eq(fz_fdtab_get(duplicate) & both, both);
 	before = now_ns();
@@ -148,6 +148,21 @@ Test(fdtab, timeouts)
 	fz_fdtab_set(s[0], FZ_FD_UNKNOWN);
 	fz_fdtab_look_up(s[0], &info);
 	cr_assert_eq(info, FZ_FD_SOCKET);
+	/* Set by somebody whom the library does not see. */
+	cr_assert(!fz_fdtab_is_stale(s[0]));
+	setsockopt(s[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	cr_assert(fz_fdtab_is_stale(s[0]));
+	cr_assert_eq(fz_fdtab_get(s[0]) & both, both);
+	cr_assert(!fz_fdtab_is_stale(s[0]));
+	fz_fdtab_set(s[1], FZ_FD_SOCKET | FZ_FD_OURS);
+	cr_assert(!fz_fdtab_is_stale(s[1]));
+	fcntl(s[1], F_SETFL, O_NONBLOCK);
+	cr_assert(fz_fdtab_is_stale(s[1]));
+	cr_assert_eq(fz_fdtab_nonblocking(s[1], fz_fdtab_get(s[1])), 1);
+	/* The kernel reports a negative timeout as none. */
+	cr_assert_eq(fz_fdtab_deadline(s[0], fz_fdtab_get(s[0]), false), FZ_FOREVER);
+	fz_fdtab_timeout_set(s[0], true);
+	cr_assert_eq(fz_fdtab_deadline(s[0], fz_fdtab_get(s[0]), false), FZ_FD_ASK_KERNEL);
 }
 
 /*

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_IO_HINTS_H
+#define FZ_RUNTIME_IO_HINTS_H
+
+/*
+ * runtime/io/hints.h - ends waits that are due to a stale hint.
+ *
+ * Another process, or a system call that the library does not see, may have set O_NONBLOCK or a
+ * timeout on a descriptor whose hints (runtime/io/fdtab.h) say that calls wait for ever.  To ask
+ * the kernel before each wait would cost too much; a call that need not wait gives the right
+ * answer in any case.  So the monitor asks the kernel once for each wait that lasts, at most every
+ * 100 ms.
+ *
+ *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
+ *	fz_park(self, deadline);	FZ_WHY_SIGNAL, and no handler has run: look again
+ *	fz_hints_end(self);		in the runtime
+ */
+
+#include "runtime/fiber/fiber.h"
+
+/* relaxed: the monitor compares the number of the wait (fz_hints_check). */
+static inline void fz_hints_begin(struct fz_fiber *self, int fd)
+{
+	atomic_store_explicit(&self->timer.hinted, fd + 1, memory_order_relaxed);
+}
+
+static inline void fz_hints_end(struct fz_fiber *self)
+{
+	atomic_store_explicit(&self->timer.hinted, 0, memory_order_relaxed);
+}
+
+/* Let the monitor look. */
+void fz_hints_init(void);
+
+/*
+ * Soon end all waits that rest on hints, whether these are stale or not: the calls go on with
+ * another backend.  Any thread.
+ */
+void fz_hints_end_all(void);
+
+#endif

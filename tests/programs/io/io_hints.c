@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/io/io_hints.c - O_NONBLOCK and timeouts that come by other ways than a call on
+ * this descriptor: on a copy from pidfd_getfd, by a child, by the option's other number; and
+ * timeouts below zero.  Each call answers EAGAIN.
+ */
+#include "sockets.h"
+
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+enum { COPY_NONBLOCK, COPY_TIMEOUT, CHILD_TIMEOUT, NEW_OPTION, NEGATIVE, WAYS };
+enum { RECV_NEW = 66, SEND_NEW = 67 };
+
+static char page[1 << 16];
+
+static int copy_of(int fd)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int copy = (int)syscall(SYS_pidfd_getfd, self, fd, 0);
+
+	CHECK(self >= 0 && copy >= 0);
+	CHECK_OK(close(self));
+	return copy;
+}
+
+static void set_both(int fd, int recv, int send, long seconds, long useconds)
+{
+	const long t[2] = { seconds, useconds };
+
+	CHECK_OK(setsockopt(fd, SOL_SOCKET, recv, t, sizeof(t)));
+	CHECK_OK(setsockopt(fd, SOL_SOCKET, send, t, sizeof(t)));
+}
+
+static void change(int fd, int way)
+{
+	int copy, status;
+	pid_t pid;
+
+	switch (way) {
+	case COPY_NONBLOCK:
+		copy = copy_of(fd);
+		CHECK_OK(fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK));
+		CHECK_OK(close(copy));
+		break;
+	case COPY_TIMEOUT:
+		copy = copy_of(fd);
+		set_both(copy, SO_RCVTIMEO, SO_SNDTIMEO, 0, 20000);
+		CHECK_OK(close(copy));
+		break;
+	case CHILD_TIMEOUT:
+		pid = fork();
+		if (!pid) {
+			set_both(fd, SO_RCVTIMEO, SO_SNDTIMEO, 0, 20000);
+			_exit(0);
+		}
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_OK(status);
+		break;
+	case NEW_OPTION:
+		set_both(fd, RECV_NEW, SEND_NEW, 0, 20000);
+		break;
+	case NEGATIVE:
+		set_both(fd, SO_RCVTIMEO, SO_SNDTIMEO, -1, 0);
+		break;
+	}
+}
+
+static void fill(int fd)
+{
+	while (send(fd, page, sizeof(page), MSG_DONTWAIT) > 0)
+		continue;
+	while (send(fd, page, 1, MSG_DONTWAIT) > 0)
+		continue;
+}
+
+enum { READ, READV, RECV, RECVFROM, RECVMSG, RECVMMSG, WRITE, SEND, SENDMSG, SENDMMSG, CALLS };
+
+static long make(int call, int fd)
+{
+	struct iovec iov = { page, 1 };
+	struct mmsghdr msg = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(from);
+
+	switch (call) {
+	case READ: return read(fd, page, 1);
+	case READV: return readv(fd, &iov, 1);
+	case RECV: return recv(fd, page, 1, 0);
+	case RECVFROM: return recvfrom(fd, page, 1, 0, (struct sockaddr *)&from, &size);
+	case RECVMSG: return recvmsg(fd, &msg.msg_hdr, 0);
+	case RECVMMSG: return recvmmsg(fd, &msg, 1, 0, NULL);
+	case WRITE: return write(fd, page, sizeof(page));
+	case SEND: return send(fd, page, sizeof(page), 0);
+	case SENDMSG: return sendmsg(fd, &msg.msg_hdr, 0);
+	default: return sendmmsg(fd, &msg, 1, 0);
+	}
+}
+
+static void on_sockets(int call, int way)
+{
+	int s[2];
+	char c;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	/* So that something is known of them. */
+	CHECK_INT(send(s[1], "x", 1, 0), 1);
+	CHECK_INT(recv(s[0], &c, 1, 0), 1);
+	if (call >= WRITE)
+		fill(s[0]);
+	change(s[0], way);
+	CHECK_ERR(make(call, s[0]), EAGAIN);
+	/* And again, what there is to know being known. */
+	CHECK_ERR(make(call, s[0]), EAGAIN);
+	if (call < WRITE) {
+		CHECK_INT(send(s[1], "y", 1, 0), 1);
+		CHECK_INT(make(call, s[0]), 1);
+	}
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+}
+
+static void on_listener(int way)
+{
+	struct sockaddr_in address;
+	int l = listening_socket(0, &address);
+
+	change(l, way);
+	CHECK_ERR(accept(l, NULL, NULL), EAGAIN);
+	CHECK_ERR(accept4(l, NULL, NULL, SOCK_CLOEXEC), EAGAIN);
+	CHECK_OK(close(l));
+}
+
+static void on_pipe(int writing)
+{
+	int p[2];
+	char c;
+
+	CHECK_OK(pipe(p));
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(write(p[1], "x", 1), 1);
+		CHECK_INT(read(p[0], &c, 1), 1);
+	}
+	change(p[writing], COPY_NONBLOCK);
+	if (writing) {
+		/* A part, since it cannot wait. */
+		static char much[1 << 20];
+
+		CHECK(write(p[1], much, sizeof(much)) > 0);
+		while (write(p[1], much, 1) > 0)
+			continue;
+		CHECK_INT(errno, EAGAIN);
+	} else {
+		CHECK_ERR(read(p[0], &c, 1), EAGAIN);
+	}
+	CHECK_OK(close(p[0]));
+	CHECK_OK(close(p[1]));
+}
+
+static void *of_one_call(void *arg)
+{
+	const int call = (int)(intptr_t)arg;
+
+	for (int way = 0; way < WAYS; way++)
+		on_sockets(call, way);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t t[CALLS];
+
+	for (int call = 0; call < CALLS; call++)
+		t[call] = start(of_one_call, (void *)(intptr_t)call);
+	for (int way = 0; way < WAYS; way++)
+		on_listener(way);
+	for (int writing = 0; writing < 2; writing++)
+		on_pipe(writing);
+	for (int call = 0; call < CALLS; call++)
+		finish(t[call]);
+	return success();
+}
