@@ -137,11 +137,12 @@ static _Atomic bool stacks_executable;
 /* What cannot be made executable stays as it is: the system forbids it. */
 static void make_executable(struct fz_fiber *f)
 {
-	if (f->mem.executable || f->thread.is_main)
+	/* acquire: pairs with the release below, by which the stack is executable. */
+	if (atomic_load_explicit(&f->mem.executable, memory_order_acquire) || f->thread.is_main)
 		return;
-	f->mem.executable = true;
 	fz_syscall3(__NR_mprotect, (long)f->mem.stack, (long)FZ_ROUND_UP(f->mem.stack_size, 4096),
 		    PROT_READ | PROT_WRITE | PROT_EXEC);
+	atomic_store_explicit(&f->mem.executable, true, memory_order_release);
 }
 
 static bool visit_to_make_executable(struct fz_fiber *f, void *arg)
@@ -153,34 +154,26 @@ static bool visit_to_make_executable(struct fz_fiber *f, void *arg)
 
 void fz_fiber_stacks_executable(void)
 {
+	static _Atomic bool done;
 	struct fz_fiber *self = fz_self();
 
+	/* acquire: pairs with the release below; the caller's own stack is executable. */
+	if (atomic_load_explicit(&done, memory_order_acquire))
+		return;
 	/*
 	 * relaxed: the registry's lock orders it.  A fiber that the visit does not find is added
 	 * after the visit, and its creator then sees the flag.
 	 */
-	if (atomic_exchange_explicit(&stacks_executable, true, memory_order_relaxed))
-		return;
+	atomic_store_explicit(&stacks_executable, true, memory_order_relaxed);
 	fz_enter_runtime(self);
 	fz_fiber_each(visit_to_make_executable, NULL);
 	fz_leave_runtime(self);
+	atomic_store_explicit(&done, true, memory_order_release);
 }
 
-int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
+/* Replace what the record keeps of its last life; the name and the tid follow. */
+static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 {
-	struct fz_fiber *self = fz_self();
-	struct fz_fiber *f;
-	int err;
-
-	fz_enter_runtime(self);
-	f = fz_pool_get(fz_processor_or_none(self), birth);
-	if (!f) {
-		err = fz_fiber_make(self, birth, live, &f);
-		if (err) {
-			fz_leave_runtime(self);
-			return err;
-		}
-	}
 	f->thread.start = birth->start;
 	f->thread.arg = birth->arg;
 	f->thread.result = NULL;
@@ -199,6 +192,24 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	f->cpu.user_seen = f->cpu.system_seen = 0;
 	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
+}
+
+int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_fiber *f;
+	int err;
+
+	fz_enter_runtime(self);
+	f = fz_pool_get(fz_processor_or_none(self), birth);
+	if (!f) {
+		err = fz_fiber_make(self, birth, live, &f);
+		if (err) {
+			fz_leave_runtime(self);
+			return err;
+		}
+	}
+	begin_life(f, birth);
 	if (self->kind != FZ_KIND_FIBER)
 		fz_syscall5(__NR_prctl, PR_GET_NAME, (long)f->thread.name, 0, 0, 0);
 	else

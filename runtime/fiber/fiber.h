@@ -124,7 +124,7 @@ struct fz_fiber_mem {
 	size_t stack_size;		/* up to the end of TLS and TCB */
 	size_t guard_size;		/* of the stack; at least asked_guard */
 	size_t asked_guard;		/* guard size that the program asked for in this life */
-	bool executable;
+	_Atomic bool executable;
 };
 
 /* CPU time, ns (runtime/fiber/cputime.h); any thread. */

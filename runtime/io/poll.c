@@ -22,6 +22,20 @@ static bool half_closed(long number, const struct pollfd *wanted, unsigned n)
 	return n && fz_io_poll_now(number, fds, n) > 0;
 }
 
+/*
+ * The kernel answers EINTR, with a time limit of 0 too, when a signal is there.  One that the
+ * program has no handler for, such as a nudge, is none of the program's.
+ */
+static int look(const struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n)
+{
+	int ret;
+
+	do
+		ret = fz_io_poll_now(number, fds, n);
+	while (ret == -EINTR && !fz_signal_handled(self));
+	return ret;
+}
+
 /* poll, but for fz_signal_mark(). */
 static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
 		    fz_nsec deadline)
@@ -34,7 +48,7 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 	if (deadline == 0)
 		fz_io_take_turns(self);
 	/* The kernel also checks the pointer, the count and the descriptors. */
-	ret = fz_io_poll_now(number, fds, n);
+	ret = look(self, number, fds, n);
 	if (ret != 0 || deadline == 0)
 		return ret;
 	for (uint64_t i = 0; i < n; i++) {
@@ -52,7 +66,7 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 		if (more == -EINVAL)
 			break;
 		/* Nothing is ready any more if another thread was faster: wait again. */
-		ret = fz_io_poll_now(number, fds, n);
+		ret = look(self, number, fds, n);
 		if (ret != 0 || !more)
 			return ret;
 		if (half_closed(number, wanted, used))
@@ -77,7 +91,8 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 	fz_io_test_cancel(self);
 	if (deadline == 0)
 		fz_io_take_turns(self);
-	ret = n ? fz_io_poll_now(__NR_ppoll, fds, n) : 0;
+	fz_signal_mark(self);
+	ret = n ? look(self, __NR_ppoll, fds, n) : 0;
 	if (ret != 0)
 		return ret;
 	ret = fz_signal_swap_mask(self, mask, &old) ?

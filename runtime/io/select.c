@@ -51,6 +51,17 @@ static int64_t select_now(const struct sets *s)
 	return fz_io_make(&c);
 }
 
+/* As look() in poll.c.  The kernel leaves the sets as they are then. */
+static int64_t look(const struct fz_fiber *self, const struct sets *s)
+{
+	int64_t ret;
+
+	do
+		ret = select_now(s);
+	while (ret == -EINTR && !fz_signal_handled(self));
+	return ret;
+}
+
 static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
 {
 	struct fz_io_call c = call_of(s);
@@ -166,12 +177,12 @@ static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec d
 	if (deadline == 0)
 		fz_io_take_turns(self);
 	if (deadline == 0 || n < 0)
-		return (int)select_now(&s);
+		return (int)look(self, &s);
 	if (s.words > MAX_WORDS)
 		return (int)select_announced(self, &s, deadline);
 	if (!save(&s))
 		return -EFAULT;
-	ret = select_now(&s);
+	ret = look(self, &s);
 	if (ret != 0)
 		return (int)ret;
 	restore(&s);
@@ -183,7 +194,7 @@ static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec d
 			return more;
 		if (more == -EINVAL)
 			break;
-		ret = select_now(&s);
+		ret = look(self, &s);
 		if (ret == -EBADF)
 			ret = answer_closed(&s, wanted, used);
 		if (ret != 0 || !more)
@@ -214,8 +225,9 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 	fz_io_test_cancel(self);
 	set_up(&s, n, sets);
 	saved = s.words <= MAX_WORDS && save(&s);
+	fz_signal_mark(self);
 	if (saved) {
-		ret = (int)select_now(&s);
+		ret = (int)look(self, &s);
 		if (ret != 0)
 			return ret;
 		restore(&s);

@@ -10,7 +10,9 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/poll_cycles.h"
+#include "runtime/sched/provide.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/signal.h"
 
@@ -28,14 +30,6 @@ enum {
 	 * the kernel preempted gets no CPU time either, but waits at most a time slice.
 	 */
 	BLOCKED_TICKS = 3,
-	/*
-	 * Ticks without the carrier that is needed.  The carrier spawner may wait for a lock, as
-	 * of the program's allocator, whose holder waits for a processor.
-	 */
-	LACKING_TICKS = 20,
-	STARVED_TICKS = 1,	/* the same after that, until there is a spare carrier again */
-	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
-	BUSY_TICKS = 2,
 	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
@@ -58,9 +52,6 @@ static struct {
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
 	fz_nsec next_look;		/* when the tick is over */
-	bool lacked;			/* a take() has failed since look_for_carriers() looked */
-	uint32_t lacking;		/* ticks one after the other in which a take() has failed */
-	bool starved;			/* no spare carrier since ticks have reached LACKING_TICKS */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -170,12 +161,6 @@ static void look_whether_cancelled(void)
 	}
 }
 
-static uintptr_t owner_of(struct fz_processor *p)
-{
-	/* seq_cst: pairs with every change of owner. */
-	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
-}
-
 static struct fz_carrier *carrier_of(uintptr_t owner)
 {
 	return (struct fz_carrier *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
@@ -192,63 +177,6 @@ static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_
 	/* relaxed: a sample. */
 	look->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
 	return same && look->calls == before && before & FZ_CARRIER_IN_CALL;
-}
-
-static bool take(struct fz_processor *p, uintptr_t owner)
-{
-	bool taken = fz_processor_take(p, owner);
-
-	monitor.lacked |= !taken;
-	return taken;
-}
-
-static bool runs_program(struct fz_carrier *c)
-{
-	/* relaxed: samples; a nudge that comes too late does nothing. */
-	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
-
-	return c->tid && f && f->kind == FZ_KIND_FIBER &&
-	       !atomic_load_explicit(&f->in_runtime, memory_order_relaxed);
-}
-
-/*
- * The carrier's fiber computes, or it sits in a call.  After the call has been interrupted, it is
- * made again (runtime/io/real_call.h).
- */
-static void preempt_if_busy(struct fz_carrier *c, void *arg)
-{
-	const bool first = *(bool *)arg, program = runs_program(c);
-	uint64_t cpu_time = program ? fz_cputime_of_tid(c->tid) : 0;
-	uint64_t used = cpu_time - c->preempt.cpu_time;
-	bool busy = !first && program && (used >= TICK_US * FZ_USEC / 2 || !used);
-
-	c->preempt.cpu_time = cpu_time;
-	c->preempt.ticks = busy ? c->preempt.ticks + 1 : 0;
-	if (c->preempt.ticks >= BUSY_TICKS)
-		fz_signal_preempt(c);
-}
-
-/*
- * If carriers are lacking for long, preempt those that a fiber keeps, with a processor or without:
- * perhaps no more kernel threads can be had.
- */
-static void look_for_carriers(void)
-{
-	uint32_t most;
-	bool first;
-
-	if (FZ_LIKELY(!monitor.lacked && !monitor.lacking))
-		return;
-	monitor.lacking = monitor.lacked ? monitor.lacking + 1 : 0;
-	monitor.lacked = false;
-	if (fz_carrier_has_spare())
-		monitor.starved = false;
-	most = monitor.starved ? STARVED_TICKS : LACKING_TICKS;
-	if (FZ_LIKELY(monitor.lacking < most))
-		return;
-	first = monitor.lacking == most;
-	monitor.starved |= monitor.lacking > LACKING_TICKS;
-	fz_carrier_each(preempt_if_busy, &first);
 }
 
 /*
@@ -284,7 +212,7 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 	/* A handler's frame takes up to 4 KB of the stack. */
 	if (look->same_entry >= (asked ? ASKED_TICKS : FAIR_TICKS) ||
 	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded())
-		take(p, look->owner);
+		fz_provide_carrier_for(p, look->owner);
 	else if (look->computed)
 		fz_signal_preempt(c);
 }
@@ -292,7 +220,7 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
-	uintptr_t owner = owner_of(p);
+	uintptr_t owner = owner_load(p);
 	enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
 	/* relaxed: samples. */
 	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
@@ -321,7 +249,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		/* Requests in flight and deadlines need a carrier that waits for them. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (work)
-			take(p, owner);
+			fz_provide_carrier_for(p, owner);
 		else if (state == FZ_OWNER_USER)
 			fz_processor_announce(p, owner);
 		return work;
@@ -346,27 +274,6 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return true;
 	let_others_run(p, look);
 	return true;
-}
-
-/* Give a processor without a carrier to an idle one, for the global queue.  False: try again. */
-static bool provide_carrier(void)
-{
-	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };
-
-	bool lacking = false;
-
-	/* Announced processors come first: they may have requests in flight. */
-	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
-		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
-		uintptr_t owner = owner_of(p);
-
-		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
-			continue;
-		if (take(p, owner))
-			return true;
-		lacking = true;
-	}
-	return !lacking;
 }
 
 static bool look_at_all(fz_nsec now)
@@ -449,7 +356,7 @@ void fz_monitor_run(void)
 		fz_spawner_want_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false,
 					     memory_order_acquire) &&
-		    !provide_carrier()) {
+		    !fz_provide_carrier()) {
 			atomic_store_explicit(&monitor.want_carrier, true,
 					      memory_order_relaxed);
 			again = true;
@@ -459,7 +366,7 @@ void fz_monitor_run(void)
 			quiet = 0;
 		if (tick_is_over(now)) {
 			quiet = look_at_all(now) || again ? 0 : quiet + 1;
-			look_for_carriers();
+			fz_provide_if_lacking(TICK_US * FZ_USEC);
 			if (++since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;
 				shrink();
@@ -488,5 +395,6 @@ void fz_monitor_after_fork(void)
 	__builtin_memset(&monitor, 0, sizeof(monitor));
 	fz_lock_init(&monitor.mask_lock, FZ_RANK_MASK);
 	fz_sys_forget_pages(looks, sizeof(looks));
+	fz_provide_after_fork();
 	fz_poll_cycles_after_fork();
 }

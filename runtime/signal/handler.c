@@ -128,11 +128,8 @@ static bool owe_next(struct fz_fiber *self, uint64_t mask)
 	uint8_t before = self->sig.injecting;
 	struct fz_signode *node;
 
-	/*
-	 * The signal owed is on its way, or its handler is below on this stack; unless it has
-	 * been ignored since.
-	 */
-	if (self->sig.owed && !fz_signal_takes_no_notice(self->sig.owed))
+	/* It is on its way, or its handler is below on this stack. */
+	if (fz_signal_is_owed(self))
 		return false;
 	self->sig.owed = 0;
 	self->sig.injecting = SIG_CANCEL;

@@ -213,7 +213,12 @@ static void let_others_run(struct fz_fiber *self)
 	     * Not in fork: fibers that wait for fork's locks would keep the kernel threads that
 	     * the fork needs.
 	     */
-	    self->call.in_fork)
+	    self->call.in_fork ||
+	    /*
+	     * Not before the signal that the fiber owes itself has come: the kernel has it for
+	     * this kernel thread, and would hand it to the fiber that runs here next.
+	     */
+	    fz_signal_is_owed(self))
 		return;
 	/*
 	 * The fiber may go on, and end its call, on another carrier.  relaxed: as in

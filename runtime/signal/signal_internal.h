@@ -134,6 +134,12 @@ bool fz_signal_is_mine_of_fibers(const struct fz_fiber *self, int sig);
 /* Is the signal ignored, by SIG_IGN or by its default action? */
 bool fz_signal_takes_no_notice(int sig);
 
+/* Is a signal on its way from self to itself through the kernel, unless it is ignored by now? */
+static inline bool fz_signal_is_owed(const struct fz_fiber *self)
+{
+	return self->sig.owed && !fz_signal_takes_no_notice(self->sig.owed);
+}
+
 /* Make a node pending for f, and wake or interrupt f so that it notices. In the runtime. */
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node);
 

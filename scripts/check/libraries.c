@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "libraries.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,10 +180,11 @@ static struct object *try_cache(struct object *o, const char *name)
 
 /* ---- the search --------------------------------------------------------- */
 
+static const char defaults[] = "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH
+			       ":/lib64:/usr/lib64:/lib:/usr/lib";
+
 struct object *library_open(struct object *o, const char *name)
 {
-	static const char defaults[] = "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH
-				       ":/lib64:/usr/lib64:/lib:/usr/lib";
 	struct object *found = NULL;
 	char *path;
 
@@ -234,29 +237,161 @@ static void miss(struct libraries *l, const char *name)
 		l->missing_count++;
 }
 
+/* ---- what is loaded at run time ----------------------------------------- */
+
+/* Is the directory, without links, one of those that the loader searches for all programs? */
+static bool is_default(const char *directory)
+{
+	size_t length;
+
+	for (const char *next = defaults; *next; next += length + (next[length] == ':')) {
+		length = strcspn(next, ":");
+		if (strlen(directory) == length && strncmp(directory, next, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The directory of o, without links; to be freed. */
+static char *directory_of(const struct object *o)
+{
+	char *real = realpath(o->path, NULL), *slash = real ? strrchr(real, '/') : NULL;
+
+	if (slash)
+		*slash = '\0';
+	return real;
+}
+
+bool library_is_own(const struct object *o)
+{
+	char *directory = o->needed_by ? directory_of(o) : NULL;
+	bool own = !directory || !is_default(directory);
+
+	free(directory);
+	return own;
+}
+
+/* Look for name in directory and in the directories that are in it. */
+static struct object *try_below(struct object *o, const char *directory, const char *name)
+{
+	struct object *found = try_directory(o, directory, name);
+	DIR *stream = found || is_default(directory) ? NULL : opendir(directory);
+	struct dirent *entry;
+	char *path;
+
+	while (stream && !found && (entry = readdir(stream))) {
+		if (*entry->d_name == '.' || strchr(entry->d_name, '.') ||
+		    asprintf(&path, "%s/%s", directory, entry->d_name) < 0)
+			continue;
+		found = try_directory(o, path, name);
+		free(path);
+	}
+	if (stream)
+		closedir(stream);
+	return found;
+}
+
+/* Look next to o, and in a directory lib beside that of o. */
+static struct object *try_next_to(struct object *o, const char *name)
+{
+	char *directory = directory_of(o), *beside = NULL, *real = NULL;
+	struct object *found = directory ? try_below(o, directory, name) : NULL;
+
+	if (!found && directory && asprintf(&beside, "%s/../lib", directory) >= 0) {
+		real = realpath(beside, NULL);
+		free(beside);
+		found = real ? try_below(o, real, name) : NULL;
+	}
+	free(real);
+	free(directory);
+	return found;
+}
+
+/* Does text end as the name of a library: in .so, or in .so. and a version? */
+static bool is_library_name(const char *text)
+{
+	const char *end = text + strlen(text);
+
+	while (end > text && (isdigit((unsigned char)end[-1]) || end[-1] == '.'))
+		end--;
+	return end - text > 3 && strncmp(end - 3, ".so", 3) == 0 && end[-4] != '/' &&
+	       strpbrk(text, " ,;:=*?()<>\"'") == NULL;
+}
+
+struct named {
+	struct libraries *libraries;
+	struct object *by;
+};
+
+/* A program puts paths together at run time, so only the last part of a name counts there. */
+static void look_at_name(const char *text, void *arg)
+{
+	const struct named *n = arg;
+	struct libraries *l = n->libraries;
+	const char *slash = strrchr(text, '/'), *name = slash ? slash + 1 : text;
+	struct object *found = NULL;
+
+	if (!is_library_name(text) || strchr(name, '%') || known(l, name) ||
+	    l->count >= OBJECTS_MAX)
+		return;
+	if (!strchr(text, '%') && (!slash || *text == '/'))
+		found = library_open(n->by, text);
+	if (!found)
+		found = try_next_to(n->by, name);
+	if (found)
+		l->objects[l->count++] = found;
+}
+
+static void look_for_dlopen(const char *name, void *arg)
+{
+	if (strcmp(name, "dlopen") == 0 || strcmp(name, "dlmopen") == 0)
+		*(bool *)arg = true;
+}
+
+static void find_named(struct libraries *l)
+{
+	for (size_t i = 0; i < l->needed_count; i++) {
+		struct named named = { l, l->objects[i] };
+		bool loads = false;
+
+		if (!library_is_own(l->objects[i]))
+			continue;
+		object_each_import(l->objects[i], look_for_dlopen, &loads);
+		if (loads)
+			object_each_string(l->objects[i], look_at_name, &named);
+	}
+}
+
+static void find_needed(struct libraries *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct object *o = l->objects[i];
+
+		for (size_t n = 0; n < o->needed_count && l->count < OBJECTS_MAX; n++) {
+			struct object *found;
+
+			if (l->missing_count >= OBJECTS_MAX)
+				return;
+			if (known(l, o->needed[n]))
+				continue;
+			found = library_open(o, o->needed[n]);
+			if (found)
+				l->objects[l->count++] = found;
+			else
+				miss(l, o->needed[n]);
+		}
+	}
+}
+
 void libraries_find(struct object *program, struct libraries *ret)
 {
 	*ret = (struct libraries){ .objects = calloc(OBJECTS_MAX, sizeof(*ret->objects)) };
 	if (!ret->objects)
 		return;
 	ret->objects[ret->count++] = program;
-	for (size_t i = 0; i < ret->count; i++) {
-		struct object *o = ret->objects[i];
-
-		for (size_t n = 0; n < o->needed_count && ret->count < OBJECTS_MAX; n++) {
-			struct object *found;
-
-			if (ret->missing_count >= OBJECTS_MAX)
-				return;
-			if (known(ret, o->needed[n]))
-				continue;
-			found = library_open(o, o->needed[n]);
-			if (found)
-				ret->objects[ret->count++] = found;
-			else
-				miss(ret, o->needed[n]);
-		}
-	}
+	find_needed(ret);
+	ret->needed_count = ret->count;
+	find_named(ret);
 }
 
 void libraries_free(struct libraries *l)

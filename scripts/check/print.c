@@ -17,6 +17,7 @@ static const char *const trait_names[TRAIT_COUNT] = {
 	[TRAIT_THREADS] = "threads",	 [TRAIT_COMPUTES] = "computing",
 	[TRAIT_LOOP] = "event loop",	 [TRAIT_PROCESSES] = "processes",
 	[TRAIT_SERVES] = "serves",	 [TRAIT_PLUGINS] = "plugins",
+	[TRAIT_EXECS] = "execs",
 };
 
 /* The system calls in which a thread waits. */
@@ -36,6 +37,10 @@ static const struct {
 	{ SYS_poll, "poll" }, { SYS_select, "select" }, { SYS_epoll_wait, "epoll_wait" },
 	{ SYS_pause, "pause" },
 #endif
+};
+
+static const char *const backend_names[] = {
+	[BY_IO_URING] = "io_uring", [BY_EPOLL] = "epoll", [BY_THREADS] = "none",
 };
 
 static const char *waiting_name(uint32_t number)
@@ -146,6 +151,15 @@ static void put_profile(const struct profile *p, FILE *out)
 	fputc('\n', out);
 }
 
+static void put_start(const struct start *s, FILE *out)
+{
+	fprintf(out, "%-12s", "starts");
+	put_line(s->path, out);
+	fprintf(out, ": %s: ", s->verdict);
+	put_line(s->reason, out);
+	fputc('\n', out);
+}
+
 void report_text(const struct report *r, FILE *out)
 {
 	const struct program *p = &r->program;
@@ -160,13 +174,21 @@ void report_text(const struct report *r, FILE *out)
 	if (p->object && p->object->interpreter)
 		put_field("loader", p->object->interpreter, out);
 	fprintf(out, "%-12s%s: ", "verdict", r->verdict);
-	put_line(r->reason ? r->reason : p->kind, out);
+	put_line(r->reason, out);
 	fputc('\n', out);
 	put_field("advice", r->advice, out);
 	if (r->switch_ns)
 		fprintf(out, "%-12sa system call of %u ns each\n", "switches", r->switch_ns);
+	fprintf(out, "%-12s%s", "backend", backend_names[r->backend.by]);
+	if (*r->backend.why)
+		fprintf(out, ": io_uring cannot be used here: %s", r->backend.why);
+	fputc('\n', out);
 	for (size_t i = 0; r->profiles && i < r->profiles->count; i++)
 		put_profile(&r->profiles->all[i], out);
+	for (size_t i = 0; i < r->start_count; i++)
+		put_start(&r->starts[i], out);
+	for (size_t i = r->libraries.needed_count; i < r->libraries.count; i++)
+		put_field("may load", r->libraries.objects[i]->path, out);
 	for (size_t i = 0; i < r->libraries.missing_count; i++)
 		put_field("not found", r->libraries.missing[i], out);
 	for (int i = 0; i < TRAIT_COUNT; i++)
@@ -233,13 +255,15 @@ static void put_array(const char *key, const struct names *names, FILE *out)
 	fputc(']', out);
 }
 
-static void put_object_json(const struct findings *f, FILE *out)
+static void put_object_json(const struct report *r, size_t index, FILE *out)
 {
+	const struct findings *f = &r->findings[index];
 	bool any = false;
 
 	fputs("{\"path\":", out);
 	put_string(f->object->path, out);
-	fputs(",\"damage\":", out);
+	fprintf(out, ",\"at_run_time\":%s,\"damage\":",
+		index >= r->libraries.needed_count ? "true" : "false");
 	put_string(f->object->damage, out);
 	fputs(",\"calls\":{", out);
 	for (int i = 0; i < RUNG_COUNT; i++) {
@@ -304,8 +328,18 @@ void report_json(const struct report *r, FILE *out)
 	put_string(r->reason, out);
 	fputs(",\"advice\":", out);
 	put_string(r->advice, out);
-	fprintf(out, ",\"switch_ns\":%u", r->switch_ns);
-	fputs(",\"profiles\":[", out);
+	fprintf(out, ",\"switch_ns\":%u,\"backend\":\"%s\",\"io_uring\":", r->switch_ns,
+		backend_names[r->backend.by]);
+	put_string(*r->backend.why ? r->backend.why : NULL, out);
+	fputs(",\"starts\":[", out);
+	for (size_t i = 0; i < r->start_count; i++) {
+		fputs(i ? ",{\"program\":" : "{\"program\":", out);
+		put_string(r->starts[i].path, out);
+		fprintf(out, ",\"verdict\":\"%s\",\"reason\":", r->starts[i].verdict);
+		put_string(r->starts[i].reason, out);
+		fputc('}', out);
+	}
+	fputs("],\"profiles\":[", out);
 	for (size_t i = 0; r->profiles && i < r->profiles->count; i++) {
 		fputs(i ? "," : "", out);
 		put_profile_json(&r->profiles->all[i], out);
@@ -318,7 +352,7 @@ void report_json(const struct report *r, FILE *out)
 	fputs("],\"objects\":[", out);
 	for (size_t i = 0; i < r->libraries.count; i++) {
 		fputs(i ? "," : "", out);
-		put_object_json(&r->findings[i], out);
+		put_object_json(r, i, out);
 	}
 	fputs("]}\n", out);
 }

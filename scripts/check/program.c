@@ -105,11 +105,7 @@ static void follow(struct search *s, const char *name)
 	free(path);
 }
 
-/*
- * Find what env(1) would run: the words after its own options and variables. NULL if env would
- * search in another place than this function.
- */
-static const char *behind_env(char **word)
+const char *program_behind_env(char **word)
 {
 	static const char split[] = "--split-string=";
 
@@ -169,7 +165,7 @@ static void examine_script(struct search *s, const char *path, char *line)
 	slash = strrchr(words[0], '/');
 	if (s->program->code != CODE_OK || !slash || strcmp(slash, "/env") != 0)
 		return;
-	name = (char *)behind_env(words + 1);
+	name = (char *)program_behind_env(words + 1);
 	if (name) {
 		object_close(s->program->object);
 		s->program->object = NULL;

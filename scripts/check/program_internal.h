@@ -33,4 +33,10 @@ bool program_refuse_secure(struct search *s, const char *path);
 /* Read the dynamic section of o and judge it. */
 void program_judge(struct search *s, struct object *o);
 
+/*
+ * Find what env(1) would run: the words after its own options and variables. NULL if env would
+ * search in another place than this function.
+ */
+const char *program_behind_env(char **word);
+
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "switch_cost.h"
+#include "starts.h"
 
 /* ---- what the library does with a name ---------------------------------- */
 
@@ -57,14 +57,16 @@ static const struct known *find_known(const char *name)
 static const struct {
 	enum trait trait;
 	const char *prefix;
+	const char *shown;		/* what a report prints; "": the name itself */
 } traits[] = {
-#define THREADS(prefix) { TRAIT_THREADS, prefix },
-#define COMPUTES(prefix) { TRAIT_COMPUTES, prefix },
-#define LOOP(prefix) { TRAIT_LOOP, prefix },
-#define PROCESSES(prefix) { TRAIT_PROCESSES, prefix },
-#define SERVES(prefix) { TRAIT_SERVES, prefix },
+#define THREADS(prefix, ...) { TRAIT_THREADS, prefix, "" __VA_ARGS__ },
+#define COMPUTES(prefix) { TRAIT_COMPUTES, prefix, "" },
+#define LOOP(prefix) { TRAIT_LOOP, prefix, "" },
+#define PROCESSES(prefix) { TRAIT_PROCESSES, prefix, "" },
+#define SERVES(prefix) { TRAIT_SERVES, prefix, "" },
+#define PLUGINS(prefix) { TRAIT_PLUGINS, prefix, "" },
+#define EXECS(prefix) { TRAIT_EXECS, prefix, "" },
 #include "calls.def"
-	{ TRAIT_PLUGINS, "dlopen " },
 };
 
 /* ---- what an object takes ----------------------------------------------- */
@@ -92,16 +94,51 @@ static bool has_prefix(const char *name, const char *prefix)
 	return strncmp(name, prefix, length) == 0;
 }
 
+/*
+ * The function of libc that name is a variant of: for large files (fopen64), checked (__fgets_chk)
+ * or of a newer standard (__isoc99_fscanf). The table names all variants of what the library takes
+ * over, and none of what it leaves to libc.
+ */
+static const struct known *find_variant(const char *name)
+{
+	static const char *const prefixes[] = { "__isoc99_", "__isoc23_", "__" };
+	static const char *const suffixes[] = { "_chk", "64" };
+	const struct known *found;
+	char plain[64];
+	size_t length;
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) != 0)
+			continue;
+		name += strlen(prefixes[i]);
+		break;
+	}
+	length = strlen(name);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		size_t end = strlen(suffixes[i]);
+
+		if (length > end && strcmp(name + length - end, suffixes[i]) == 0)
+			length -= end;
+	}
+	if (length >= sizeof(plain))
+		return NULL;
+	memcpy(plain, name, length);
+	plain[length] = '\0';
+	found = find_known(plain);
+	return found && !found->taken_over ? found : NULL;
+}
+
 static void look_at_import(const char *name, void *arg)
 {
 	struct findings *f = arg;
-	const struct known *call = find_known(name);
+	const struct known *call = find_known(name) ?: find_variant(name);
 
 	if (call && rung_waits(call->rung))
 		add(&f->calls[call->rung], name);
 	for (size_t i = 0; i < sizeof(traits) / sizeof(*traits); i++)
 		if (has_prefix(name, traits[i].prefix))
-			add(&f->traits[traits[i].trait], name);
+			add(&f->traits[traits[i].trait],
+			    *traits[i].shown ? traits[i].shown : name);
 }
 
 static void sort(struct names *names)
@@ -127,113 +164,88 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 		sort(&f->traits[i]);
 }
 
-/* ---- the verdict -------------------------------------------------------- */
+/* ---- what it starts ----------------------------------------------------- */
 
-static bool program_has(const struct report *r, enum trait trait)
-{
-	return r->libraries.count && r->findings[0].traits[trait].count;
-}
+/* Wrappers that start each other end somewhere. */
+enum { STARTS_DEPTH = 3, STARTS_MAX = 16 };
 
-static bool libraries_have(const struct report *r, enum trait trait)
-{
-	for (size_t i = 1; i < r->libraries.count; i++)
-		if (r->findings[i].traits[trait].count)
-			return true;
-	return false;
-}
+static void make(const char *name, const struct object *library, unsigned depth,
+		 struct report *ret);
 
-static void judge(struct report *r, const char *verdict, const char *reason, const char *advice)
-{
-	r->verdict = verdict;
-	r->reason = reason;
-	r->advice = advice;
-}
+struct follower {
+	struct report *report;
+	const struct object *library;
+	unsigned depth;
+};
 
-static const char *advice_for(enum code code)
+static void look_at_start(const char *name, void *arg)
 {
-	switch (code) {
-	case CODE_STATIC: return "link it dynamically, or use a package that is";
-	case CODE_32BIT: return "use a 64-bit build of it";
-	case CODE_MACHINE: return "use a build for this machine";
-	case CODE_LIBC: return "use a build for glibc 2.34 or newer";
-	case CODE_SECURE: return "run a copy without these rights, as the user that it needs";
-	case CODE_NOTFOUND: return "give its name or its path, and install what is missing";
-	case CODE_LIBRARY: return "install libfiberize.so, or name it by --library";
-	default: return "give a program that can be executed";
+	struct follower *f = arg;
+	struct report *r = f->report, sub;
+	struct start *s = &r->starts[r->start_count];
+
+	if (r->start_count == STARTS_MAX)
+		return;
+	sub.backend = r->backend;
+	sub.switch_ns = r->switch_ns;
+	make(name, f->library, f->depth + 1, &sub);
+	for (size_t i = 0; i < r->start_count && sub.program.path; i++)
+		if (strcmp(r->starts[i].path, sub.program.path) == 0)
+			goto out_free;
+	/* What is not here is one of the choices of a script that tries several. */
+	if (sub.program.path && strcmp(sub.program.path, r->program.path) != 0) {
+		*s = (struct start){ strdup(sub.program.path), sub.verdict, strdup(sub.reason),
+				    sub.advice };
+		if (!s->path || !s->reason)
+			abort();
+		r->start_count++;
 	}
+out_free:
+	report_free(&sub);
 }
 
-static void judge_program(struct report *r)
+/* Does the program become another one, rather than start some in children? */
+static bool becomes_another(const struct report *r)
 {
-	const char *run = r->switch_ns < SWITCH_DEAR_NS ?
-		"run it by fiberize, and compare by fiberize bench" :
-		"measure by fiberize bench first: each switch costs a slow system call here";
-	const char *native = "run it as it is";
+	const struct names *execs = &r->findings[0].traits[TRAIT_EXECS];
 
-	if (r->program.code != CODE_OK)
-		judge(r, "cannot", r->program.message,
-		      strcmp(r->program.kind, "loader") == 0 ?
-			      "check the program that it starts; or run it by fiberize --force" :
-			      advice_for(r->program.code));
-	else if (r->program.native)
-		judge(r, "cannot", r->program.native, native);
-	else if (r->program.dormant && r->program.object->go)
-		judge(r, "will not gain",
-		      "Go: its goroutines are what fibers are: threads of its own in user space",
-		      native);
-	else if (r->program.dormant)
-		judge(r, "will not gain",
-		      "it traces other processes; programs that it starts run with fibers", run);
-	else if (!r->libraries.count)
-		judge(r, "may gain", "it cannot be read, so its calls are not known", run);
-	else if (object_exports(r->findings[0].object, "pthread_create"))
-		judge(r, "will not gain",
-		      "it defines pthread_create itself, so fiberize does not see its threads",
-		      native);
-	else if (program_has(r, TRAIT_COMPUTES))
-		judge(r, "will not gain", "its threads are CPU-bound (OpenMP)", native);
-	else if (program_has(r, TRAIT_THREADS) && program_has(r, TRAIT_LOOP))
-		judge(r, "may gain",
-		      "threads and an event loop: waits of its threads cost less",
-		      run);
-	else if (program_has(r, TRAIT_THREADS) && r->program.script_count)
-		judge(r, "may gain", "a script; its interpreter can make threads", run);
-	else if (program_has(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
-		judge(r, "will gain", "it makes threads, and serves connections", run);
-	else if (program_has(r, TRAIT_THREADS))
-		judge(r, "may gain", "it makes threads; their waits cost less", run);
-	else if (program_has(r, TRAIT_LOOP))
-		judge(r, "will not gain", "event loop", native);
-	/* Libraries that can make threads are no sign of threads: most programs have one. */
-	else if (libraries_have(r, TRAIT_THREADS) && program_has(r, TRAIT_SERVES))
-		judge(r, "may gain", "it serves, and its libraries can make threads", run);
-	else if (libraries_have(r, TRAIT_LOOP) && program_has(r, TRAIT_SERVES))
-		judge(r, "will not gain", "event loop, in a library", native);
-	else if (program_has(r, TRAIT_PLUGINS) && program_has(r, TRAIT_SERVES))
-		judge(r, "may gain", "a server that loads plugins, which can make threads", run);
-	else if (program_has(r, TRAIT_PROCESSES))
-		judge(r, "will not gain", "processes instead of threads", native);
-	else
-		judge(r, "will not gain", "it makes no threads itself", native);
-	if (r->libraries.missing_count)
-		r->advice = "install what was not found: the program does not start without it";
+	for (size_t i = 0; i < execs->count; i++)
+		if (!strstr(execs->name[i], "exec"))
+			return false;
+	return execs->count && !report_has(r, TRAIT_PROCESSES);
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+static void make(const char *name, const struct object *library, unsigned depth,
+		 struct report *r)
+{
+	struct follower f = { r, library, depth };
+
+	*r = (struct report){ .backend = r->backend, .switch_ns = r->switch_ns };
+	program_find(name, library, &r->program);
+	if (r->program.object && r->program.code == CODE_OK) {
+		libraries_find(r->program.object, &r->libraries);
+		if (!known)
+			learn();
+		r->findings = calloc(r->libraries.count + 1, sizeof(*r->findings));
+		r->starts = calloc(STARTS_MAX, sizeof(*r->starts));
+		if (!r->findings || !r->starts)
+			abort();
+		for (size_t i = 0; i < r->libraries.count; i++)
+			look_at(r->libraries.objects[i], i == 0, &r->findings[i]);
+		if (r->libraries.count && depth < STARTS_DEPTH &&
+		    (r->program.script_count || becomes_another(r)))
+			starts_find(&r->program, look_at_start, &f);
+	}
+	report_judge(r);
 }
 
 void report_make(const char *name, const struct object *library, struct report *ret)
 {
-	*ret = (struct report){ .switch_ns = switch_call_ns() };
-	program_find(name, library, &ret->program);
-	if (ret->program.object && ret->program.code == CODE_OK) {
-		libraries_find(ret->program.object, &ret->libraries);
-		if (!known)
-			learn();
-		ret->findings = calloc(ret->libraries.count + 1, sizeof(*ret->findings));
-		if (!ret->findings)
-			abort();
-		for (size_t i = 0; i < ret->libraries.count; i++)
-			look_at(ret->libraries.objects[i], i == 0, &ret->findings[i]);
-	}
-	judge_program(ret);
+	backend_find(&ret->backend);
+	ret->switch_ns = switch_call_ns();
+	make(name, library, 0, ret);
 }
 
 void report_free(struct report *r)
@@ -245,6 +257,12 @@ void report_free(struct report *r)
 			free(r->findings[i].traits[trait].name);
 		free(r->findings[i].own.name);
 	}
+	for (size_t i = 0; i < r->start_count; i++) {
+		free(r->starts[i].path);
+		free(r->starts[i].reason);
+	}
+	free(r->starts);
+	free(r->reason);
 	free(r->findings);
 	libraries_free(&r->libraries);
 	program_free(&r->program);

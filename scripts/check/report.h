@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "host.h"
 #include "libraries.h"
 #include "profiles.h"
 #include "program.h"
@@ -32,6 +33,7 @@ enum trait {
 	TRAIT_PROCESSES,
 	TRAIT_SERVES,
 	TRAIT_PLUGINS,
+	TRAIT_EXECS,
 	TRAIT_COUNT
 };
 
@@ -49,16 +51,36 @@ struct findings {
 	struct raw_calls raw;
 };
 
+/* A program that a wrapper becomes. */
+struct start {
+	char *path;
+	const char *verdict;
+	char *reason;
+	const char *advice;
+};
+
 struct report {
 	struct program program;
 	struct libraries libraries;	/* empty if the program is refused */
 	struct findings *findings;	/* one for each object */
 	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
-	const char *reason;
+	char *reason;
 	const char *advice;
+	struct start *starts;
+	size_t start_count;
+	struct backend backend;
 	unsigned switch_ns;		/* system call in each switch, ns; 0: none */
 	const struct profiles *profiles;	/* the caller's, or NULL; printed only */
 };
+
+/* Has the program itself a function of this kind? Libraries do not count. */
+static inline bool report_has(const struct report *r, enum trait trait)
+{
+	return r->libraries.count && r->findings[0].traits[trait].count;
+}
+
+/* Fill in the verdict, from all that is known. */
+void report_judge(struct report *r);
 
 /* Make a report. Never fails: errors are part of the report. */
 void report_make(const char *name, const struct object *library, struct report *ret);

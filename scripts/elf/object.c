@@ -168,27 +168,59 @@ void object_close(struct object *o)
 	free(o);
 }
 
-/* ---- code ---------------------------------------------------------------- */
+/* ---- code and strings ---------------------------------------------------- */
 
-void object_each_code(const struct object *o,
-		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg)
+/* Call visit for each piece of the file that is loaded, or of those only that are executable. */
+static void each_piece(const struct object *o, bool executable,
+		       void (*visit)(const unsigned char *bytes, size_t size, void *arg), void *arg)
 {
 	uint64_t left = UINT64_C(1) << 30;	/* a file that claims more is damaged */
 	size_t count = object_header_count(o);
 	GElf_Phdr ph;
 
 	for (size_t i = 0; i < count; i++) {
-		const unsigned char *code;
+		const unsigned char *bytes;
 
 		if (!gelf_getphdr(o->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    !(ph.p_flags & PF_X))
+		    (executable && !(ph.p_flags & PF_X)))
 			continue;
-		code = object_piece(o, ph.p_offset, ph.p_filesz);
-		if (!code || ph.p_filesz > left)
+		bytes = object_piece(o, ph.p_offset, ph.p_filesz);
+		if (!bytes || ph.p_filesz > left)
 			continue;
 		left -= ph.p_filesz;
-		visit(code, ph.p_filesz, arg);
+		visit(bytes, ph.p_filesz, arg);
 	}
+}
+
+void object_each_code(const struct object *o,
+		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg)
+{
+	each_piece(o, true, visit, arg);
+}
+
+struct strings {
+	void (*visit)(const char *text, void *arg);
+	void *arg;
+};
+
+static void find_strings(const unsigned char *bytes, size_t size, void *arg)
+{
+	const struct strings *s = arg;
+	size_t length = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i] == '\0' && length >= 4 && length <= 4096)
+			s->visit((const char *)bytes + i - length, s->arg);
+		length = bytes[i] >= ' ' && bytes[i] < 0x7f ? length + 1 : 0;
+	}
+}
+
+void object_each_string(const struct object *o, void (*visit)(const char *text, void *arg),
+			void *arg)
+{
+	struct strings s = { visit, arg };
+
+	each_piece(o, false, find_strings, &s);
 }
 
 const char *machine_name(unsigned machine)

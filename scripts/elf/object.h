@@ -76,6 +76,13 @@ bool object_defines_version(const struct object *o, const char *version);
 void object_each_code(const struct object *o,
 		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg);
 
+/*
+ * Call visit for each string of 4 to 4096 printable characters that ends in a null byte, in all
+ * that is loaded of o.
+ */
+void object_each_string(const struct object *o, void (*visit)(const char *text, void *arg),
+			void *arg);
+
 /* The common name of a machine (EM_ value). */
 const char *machine_name(unsigned machine);
 

@@ -228,6 +228,117 @@ says "$work/script" '.file' "$work/threads"
 printf '#!/usr/bin/env -S PATH=/no/such threads\n' >"$work/script"
 says "$work/script" '.kind + .verdict' 'dynamicwill not gain'
 
+printf '%s\n' '#include <sys/socket.h>' '#include <unistd.h>' \
+	'int main(void) { return accept(0, 0, 0) < 0 && fork() < 0; }' >"$work/forks.c"
+must "$CC" -o "$work/forks" "$work/forks.c"
+says "$work/forks" '.verdict + ": " + .reason' 'will not gain: processes instead of threads'
+
+# ---- wrappers, libraries that are loaded at run time
+
+# shellcheck disable=SC2016
+printf '#!/bin/sh\nA=1 B="/bin/cat /bin/ls"\n[ "$1" ] && exec 3>&1\nexec -a x env C=1 %s "$@"\n' \
+	"'$work/threads'" >"$work/wrapper"
+printf '#!/bin/sh\nif true; then %s/wrapper; else /bin/cat /bin/ls; fi # /bin/ls\n' "$work" \
+	>"$work/wrapper2"
+printf '#!/bin/sh\nexec %s/wrapper3\n' "$work" >"$work/wrapper3"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\nexec "$PROGRAM"\n%s x\n' "$work/static-go" >"$work/wrapper4"
+chmod +x "$work"/wrapper*
+threads="it starts $work/threads: it makes threads, and serves connections"
+says "$work/wrapper" '.verdict + ": " + .reason' "will gain: $threads"
+says "$work/wrapper" '.starts | map(.program + " " + .verdict) | tojson' "[\"$work/threads will gain\"]"
+says "$work/wrapper2" '.verdict + ": " + .reason' "may gain: it starts $work/wrapper: $threads"
+says "$work/wrapper2" '.starts | map(.program) | tojson' "[\"$work/wrapper\",\"/bin/cat\"]"
+says "$work/wrapper3" '.verdict + (.starts | tojson)' 'will not gain[]'
+says "$work/wrapper4" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))' \
+	"will not gain: it starts $work/static-go: cannot"
+cat >"$work/becomes.c" <<END
+#include <unistd.h>
+int main(int argc, char **argv) { (void)argc; execv("$work/threads", argv); return 1; }
+END
+must "$CC" -o "$work/becomes" "$work/becomes.c"
+says "$work/becomes" '.verdict + ": " + .reason' "will gain: $threads"
+run "$fiberize" check "$work/becomes"
+has 'what it starts, in the text' "$work/out" "^starts      $work/threads: will gain: it makes threads"
+
+cat >"$work/loads.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/modules/libengine.so", argc > 1 ? argv[1] : ".");
+	return !dlopen(path, RTLD_NOW);
+}
+END
+mkdir "$work/modules"
+must "$CC" -o "$work/loads" "$work/loads.c"
+says "$work/loads" '.verdict + ": " + .reason' \
+	'may gain: it loads libraries at run time, so one cannot tell whether it makes threads'
+must "$CC" -shared -fPIC -pthread -o "$work/modules/libengine.so" "$work/threads.c"
+says "$work/loads" '.verdict + ": " + .reason' \
+	"may gain: it can load $work/modules/libengine.so, which makes threads"
+says "$work/loads" '.objects | map(select(.at_run_time) | .path) | tojson' \
+	"[\"$work/modules/libengine.so\"]"
+has 'what it may load, in the text' <("$fiberize" check "$work/loads") \
+	"^may load    $work/modules/libengine.so$"
+
+# A tracer's advice agrees with its verdict.
+says /bin/true .advice 'run it as it is'
+for file in /usr/bin/gdb /usr/bin/strace /usr/bin/perf; do
+	[ ! -e $file ] || says $file .advice \
+		'run it as it is; or by fiberize, for the programs that it starts'
+done
+
+# ---- names
+
+# Each function that waits is where the manual's table has it, and variants are where the function is.
+awk '/^\.\\" calls begin/ { on = 1; next } /^\.\\" calls end/ { on = 0 }
+	on && /^\.IR / { rung = $0; sub(/.*" \(/, "", rung); sub(/[;)].*/, "", rung) }
+	on && /^[a-z_]/ && rung !~ /never/ { print $1 "|" rung }' scripts/package/fiberize.1 |
+	LC_ALL=C sort >"$work/table"
+yes 'the table has functions' [ "$(wc -l <"$work/table")" -ge 300 ]
+sed 's/|.*//' "$work/table" | awk '
+	{ print "extern char " $1 "_[] __asm__(\"" $1 "\");"; names[NR] = $1 "_" }
+	END { print "char *all[] = {"; for (i = 1; i <= NR; i++) print names[i] ","; print "};" }' \
+	>"$work/all.c"
+must "$CC" -shared -fPIC -o "$work/modules/liball.so" "$work/all.c"
+must "$CC" -o "$work/names" "$work/computes.c" -L"$work/modules" -Wl,--no-as-needed -lall \
+	-Wl,--unresolved-symbols=ignore-all -Wl,-rpath,"$work/modules"
+"$fiberize" check --json "$work/names" | jq -r '.objects[] | select(.path | endswith("liball.so")) |
+	.calls | to_entries[] | .key as $rung | .value[] | . + "|" + ($rung | gsub("_"; " "))' |
+	LC_ALL=C sort >"$work/rungs"
+same 'each function is on the rung that the manual has' '' "$(diff "$work/table" "$work/rungs" | head)"
+
+cat >"$work/variants.c" <<'END'
+extern char a[] __asm__("__fgets_chk"), b[] __asm__("fopen64"), c[] __asm__("__isoc99_fscanf"),
+	d[] __asm__("__vfprintf_chk"), e[] __asm__("__nothing_chk"),
+	f[] __asm__("_ZNSt6thread15_M_start_threadESt10unique_ptr"),
+	g[] __asm__("_ZN7QThread5startENS_8PriorityE");
+char *all[] = { a, b, c, d, e, f, g };
+END
+must "$CC" -shared -fPIC -o "$work/modules/libvariants.so" "$work/variants.c"
+must "$CC" -o "$work/variants" "$work/computes.c" -L"$work/modules" -Wl,--no-as-needed -lvariants \
+	-Wl,--unresolved-symbols=ignore-all -Wl,-rpath,"$work/modules"
+says "$work/variants" '.objects[] | select(.path | endswith("libvariants.so")) |
+	(.calls.inside_libc + .threads) | tojson' \
+	'["__fgets_chk","__isoc99_fscanf","__vfprintf_chk","fopen64","QThread::start","std::thread"]'
+
+# ---- io_uring is forbidden here
+
+forbidden=$("$helpers/forbid_io_uring" "$fiberize" check "$work/threads")
+like 'forbidden: the verdict' '*verdict     may gain: it makes threads, and serves *epoll*' "$forbidden"
+like 'forbidden: why' '*backend     epoll: io_uring cannot be used here: io_uring_setup: EPERM*' "$forbidden"
+like 'forbidden: advice' '*advice      allow io_uring (fiberize(1), CONTAINERS)*' "$forbidden"
+same 'forbidden: JSON' 'epoll io_uring_setup: EPERM' "$("$helpers/forbid_io_uring" "$fiberize" \
+	check --json "$work/threads" | jq -r '.backend + " " + .io_uring')"
+same 'forbidden, and only io_uring is wanted' 'none: will not gain' "$("$helpers/forbid_io_uring" \
+	"$fiberize" --backend uring check --json "$work/threads" | jq -r '.backend + ": " + .verdict')"
+same 'epoll is wanted' 'epoll null' "$("$fiberize" --backend epoll check --json "$work/threads" |
+	jq -r '.backend + " " + (.io_uring | tojson)')"
+same 'an old kernel' epoll "$(FIBERIZE_WITHOUT=sync-cancel "$fiberize" check --json "$work/threads" |
+	jq -r .backend)"
+
 # A libc that lacks a version which the library needs.
 printf 'void f(void) { }\n' >"$work/libc.c"
 printf 'GLIBC_2.99 { global: f; };\n' >"$work/libc.map"

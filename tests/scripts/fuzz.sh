@@ -53,6 +53,12 @@ cp "$work/libone.so" "$work/seeds/library"
 strip -o "$work/seeds/stripped" "$work/seeds/dynamic"
 # shellcheck disable=SC2016
 printf '#!/usr/bin/env -S A=1 sh\necho $0\n' >"$work/seeds/script"
+printf '#!/bin/sh\nif /bin/true; then\n\texec -a x env A=1 "/bin/ls" >&2\nfi\nexec cat\n' \
+	>"$work/seeds/wrapper"
+printf '%s\n' '#include <dlfcn.h>' '#include <unistd.h>' 'int main(int argc, char **argv) {' \
+	'return dlopen("libone.so", 1) && dlopen("%s/libm.so.6", argc) && execv("/bin/ls", argv); }' \
+	>"$work/loads.c"
+must "$CC" -o "$work/seeds/loads" "$work/loads.c"
 
 cat >"$work/seeds/profile" <<'END'
 # a profile

@@ -12,7 +12,7 @@ program=$programs/stdio_many
 statistics()
 {
 	limited env LD_PRELOAD="$library" FIBERIZE_STATS=1 "$@" 2>&1 >/dev/null |
-		sed -n 's/^fiberize: calls inside libc: //p'
+		sed -n 's/^fiberize: [^ ]*: calls inside libc: //p'
 }
 
 forbid=$helpers/forbid_exec_memory

@@ -122,6 +122,8 @@ static void run(void)
 
 int main(void)
 {
+	/* What a shell has left open would be closed by all_of_them(), and its numbers used again. */
+	CHECK_OK(close_range(3, ~0u, 0));
 	for (size_t i = 0; i < COUNT(ways); i++) {
 		pid_t child = fork();
 		int status;

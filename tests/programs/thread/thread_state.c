@@ -8,7 +8,6 @@
 #include <linux/keyctl.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
-#include <sys/auxv.h>
 #include <sys/fsuid.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -143,24 +142,7 @@ static bool has_fsuid(void) { return setfsuid((uid_t)-1) == 1234; }
 static void set_uid(void) { CHECK_OK(syscall(SYS_setresuid, -1, 4321, -1)); }
 static bool has_uid(void) { return geteuid() == 4321; }
 
-#if defined(__x86_64__)
-static bool has_gs_instructions(void) { return getauxval(AT_HWCAP2) & 2; }
-static void set_gs(void) { __asm__ volatile("wrgsbase %0" : : "r"(0x12345000UL)); }
-
-static bool has_gs(void)
-{
-	unsigned long base;
-
-	__asm__ volatile("rdgsbase %0" : "=r"(base));
-	CHECK(base == 0 || base == 0x12345000UL);
-	return base != 0;
-}
-#endif
-
 static const struct state states[] = {
-#if defined(__x86_64__)
-	{ "gs base", has_gs_instructions, set_gs, has_gs },
-#endif
 	{ "nice value", always, set_nice, has_nice },
 	{ "timer slack", always, set_slack, has_slack },
 	{ "personality", always, set_personality, has_personality },

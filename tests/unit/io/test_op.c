@@ -458,12 +458,11 @@ Test(op, flush_before_close)
 	cr_assert_eq(pipe(a), 0);
 	cr_assert_eq(pipe(b), 0);
 	f = spawn(read_one, (void *)(uintptr_t)a[0]);
-	/* It runs, queues its request, and we are back; in its first life perhaps not at once. */
-	do
-		yield_fiber();
-	while (!fz_wait_is_parked(f));
-	fz_op_flush_fd(fz_self(), a[0]);
 	p = fz_processor_of(fz_self());
+	/* It runs, queues its request, and we are back. */
+	while (!fz_backend_in_flight(&p->backend))
+		yield_fiber();
+	fz_op_flush_fd(fz_self(), a[0]);
 	cr_assert_eq(fz_ring_queued(&p->backend.ring), 0);
 	dup2(b[0], a[0]);
 	cr_assert_eq(write(b[1], "B", 1), 1);
