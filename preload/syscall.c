@@ -21,7 +21,9 @@
 #include "runtime/io/filter.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/retreat.h"
 
+#include <linux/seccomp.h>
 #include <stdarg.h>
 
 /* A system call by number is no cancellation point, even if the function of its name is one. */
@@ -58,6 +60,9 @@ FZ_EXPORT long syscall(long number, ...)
 		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (fz_syscall_is_of_thread(number)) {
 		fz_wire_for_state();
+		/* Without a filter, libseccomp asks whether the kernel knows the flag. */
+		if (number == SYS_seccomp && a[1] & SECCOMP_FILTER_FLAG_TSYNC && a[2])
+			fz_retreat_from_ring(fz_self());
 		ret = fz_syscall_real(number, a);
 		if (number == SYS_seccomp)
 			fz_filter_changed();

@@ -124,6 +124,14 @@ static void describe(const pthread_attr_t *attr, struct fz_birth *birth)
 		memcpy(&birth->mask, &mask, sizeof(birth->mask));
 }
 
+/* As libc checks it: stack and guard together must be a number. */
+static bool is_too_large(const struct fz_birth *birth)
+{
+	const size_t alignment = 64, guard = FZ_ROUND_UP(birth->guard_size, (size_t)4096);
+
+	return guard < birth->guard_size || (birth->stack_size & ~(alignment - 1)) + guard < guard;
+}
+
 /* The mask of the calling thread. */
 static uint64_t mask_of(struct fz_fiber *self)
 {
@@ -196,6 +204,8 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		birth.stack_size = fz_default_stack_size(birth.stack_size);
 		birth.any_stack_size = !fz_config.stack_size;
 	}
+	if (FZ_UNLIKELY(is_too_large(&birth)))
+		return EINVAL;
 	return fz_leave_pthread(fz_fiber_create(&birth, thread));
 }
 

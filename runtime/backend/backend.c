@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/backend/backend.h"
 
-#include "runtime/base/die.h"
-
 struct fz_backend_hooks fz_backend_hooks;
 
 static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t stride)
@@ -12,12 +10,19 @@ static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t strid
 
 static int init(struct fz_backend *b, const char **ret_why)
 {
-	atomic_store_explicit(&b->epoll.fd, -1, memory_order_relaxed);
-	atomic_store_explicit(&b->epoll.event_fd, -1, memory_order_relaxed);
-	if (fz_backend_kind() == FZ_BACKEND_RING)
-		return fz_ring_init(&b->ring, ret_why);
-	fz_ring_init_none(&b->ring);
-	return fz_epoll_init(&b->epoll, ret_why);
+	const bool wants_ring = fz_backend_kind() == FZ_BACKEND_RING;
+	int err = fz_epoll_init(&b->epoll, ret_why);
+
+	b->ring.event_fd = &b->epoll.event_fd;
+	if (!err && wants_ring) {
+		err = fz_ring_init(&b->ring, ret_why);
+		if (err)
+			fz_epoll_fini(&b->epoll);
+	} else if (!err) {
+		fz_ring_init_none(&b->ring);
+		fz_epoll_use(&b->epoll);
+	}
+	return err;
 }
 
 static int init_all(struct fz_backend *first, uint32_t n, size_t stride,
@@ -68,28 +73,22 @@ void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride)
 
 struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
 {
-	const char *why;
-	int err;
-
 	if (FZ_LIKELY(fz_epoll_active(&b->epoll)))
 		return &b->epoll;
-	err = fz_epoll_init(&b->epoll, &why);
-	if (err)
-		fz_die("io_uring became forbidden, and epoll cannot take over: %s failed, error %d",
-		       why, -err);
 	/*
 	 * Requests in flight on the lost ring still complete there; let their completions end this
 	 * instance's waits.
 	 */
 	fz_epoll_add_ring(&b->epoll,
 			  atomic_load_explicit(&b->ring.fd, memory_order_relaxed));
+	fz_epoll_use(&b->epoll);
 	return &b->epoll;
 }
 
 int fz_backend_fd(const struct fz_backend *b, uint32_t i)
 {
 	const _Atomic int *fds[FZ_BACKEND_FDS] = {
-		&b->ring.fd, &b->ring.event_fd, &b->epoll.fd, &b->epoll.event_fd,
+		&b->ring.fd, &b->epoll.fd, &b->epoll.event_fd,
 	};
 
 	/* relaxed: written before there is a second thread, or by fz_backend_vacate_fd(). */

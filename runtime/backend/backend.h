@@ -10,6 +10,9 @@
  * All processors use one kind of backend.  With epoll a processor's ring is empty
  * (fz_ring_init_none), so that the questions asked at every switch need no test of the kind.
  *
+ * Each ring has an epoll instance beside it from the start: a filter that forbids io_uring while
+ * the program runs (seccomp) may forbid making descriptors and memory, too.
+ *
  * "By the owner" means: called by the carrier that has the processor and is in the runtime.
  */
 
@@ -24,10 +27,15 @@ struct fz_backend {
 	struct fz_epoll epoll;
 };
 
-/* The most own descriptors that one backend can have. */
-enum { FZ_BACKEND_FDS = 4 };
+/* The most own descriptors that one backend can have, and how many it has for a wish. */
+enum { FZ_BACKEND_FDS = 3 };
 
-/* Return b's epoll instance; make it if the ring has just been lost.  By the owner. */
+static inline uint32_t fz_backend_fds(enum fz_backend_kind wish)
+{
+	return wish == FZ_BACKEND_EPOLL ? FZ_BACKEND_FDS - 1 : FZ_BACKEND_FDS;
+}
+
+/* Return b's epoll instance, which is in use from now on.  By the owner. */
 struct fz_epoll *fz_backend_epoll(struct fz_backend *b);
 
 /*
@@ -167,10 +175,7 @@ static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *
 /* Make fz_backend_wait() return.  Any thread, signal handlers too. */
 static inline void fz_backend_kick(struct fz_backend *b)
 {
-	if (fz_epoll_active(&b->epoll))
-		fz_epoll_kick(&b->epoll);
-	else
-		fz_ring_kick(&b->ring);
+	fz_epoll_kick(&b->epoll);
 }
 
 #endif

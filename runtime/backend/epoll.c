@@ -3,7 +3,6 @@
 
 #include <asm/errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 
 #include "runtime/backend/own_fd.h"
@@ -13,94 +12,115 @@
 #include "runtime/base/time.h"
 
 /* epoll_event.data holds a watched descriptor, or one of these values. */
-enum { DATA_KICK = -1, DATA_RING = -2, DATA_BLIND = -3 };
+enum { DATA_KICK = -1, DATA_RING = -2, DATA_LOST = -3 };
 
-/* Calls that this kernel does not have (epoll_pwait2, Linux 5.11) or that a filter forbids. */
-enum { NO_PWAIT2 = 1, NO_PWAIT = 2, NO_WAIT = 4 };
-static _Atomic uint32_t lacking;
+/*
+ * How to ask an instance.  The first that works is in use; a filter (seccomp) may forbid it later.
+ * BY_NONE: fibers cannot wait for descriptors any more, so their calls are announced.
+ */
+enum { BY_PWAIT2, BY_PWAIT, BY_WAIT, BY_NONE };
 
-/* relaxed: a thread that has not seen a bit finds out by itself. */
-static bool may(uint32_t call)
+/* relaxed: a thread with an old value is told by the kernel. */
+static _Atomic int way;
+
+/* timeout NULL: for ever.  Where the kernel counts milliseconds, they are rounded up. */
+static long ask(int by, int fd, struct epoll_event *events, int most,
+		const struct __kernel_timespec *timeout)
 {
-	return !(atomic_load_explicit(&lacking, memory_order_relaxed) & call);
-}
+	const fz_nsec ns = timeout ? (fz_nsec)timeout->tv_sec * FZ_SEC +
+					     (fz_nsec)timeout->tv_nsec + FZ_MSEC - 1 : 0;
+	const fz_nsec longest = INT32_MAX * FZ_MSEC;
+	const long ms = timeout ? (long)((ns < longest ? ns : longest) / FZ_MSEC) : -1;
 
-static void lack(uint32_t call)
-{
-	atomic_fetch_or_explicit(&lacking, call, memory_order_relaxed);
-}
-
-bool fz_epoll_can_wait(void)
-{
-	return may(NO_PWAIT2) || may(NO_PWAIT) || may(NO_WAIT);
-}
-
-/* epoll_pwait2; returns -ENOSYS if it cannot be called. */
-static long wait_finely(int fd, struct epoll_event *events, int most,
-			const struct __kernel_timespec *limit)
-{
-	long n = -ENOSYS;
-
-	if (may(NO_PWAIT2))
-		n = fz_syscall6(__NR_epoll_pwait2, fd, (long)events, most, (long)limit, 0, 0);
-	if (n != -ENOSYS &&
-	    !fz_sys_is_denied(n, __NR_epoll_pwait2, (long)events, most, (long)limit, 0, 0))
-		return n;
-	lack(NO_PWAIT2);
-	return -ENOSYS;
-}
-
-/* timeout in milliseconds, -1 for none.  By whichever of the kernel's calls is not forbidden. */
-static long wait_coarsely(int fd, struct epoll_event *events, int most, int timeout)
-{
-	const struct __kernel_timespec ts = fz_timespec((fz_nsec)timeout * FZ_MSEC);
-	long n;
-
-	if (may(NO_PWAIT)) {
-		n = fz_syscall6(__NR_epoll_pwait, fd, (long)events, most, timeout, 0, 0);
-		if (!fz_sys_is_denied(n, __NR_epoll_pwait, (long)events, most, timeout, 0, 0))
-			return n;
-		lack(NO_PWAIT);
-	}
+	switch (by) {
+	case BY_PWAIT2:
+		return fz_feature_allowed(FZ_FEATURE_EPOLL_PWAIT2) ?
+			fz_syscall6(__NR_epoll_pwait2, fd, (long)events, most, (long)timeout, 0,
+				    0) : -ENOSYS;
+	case BY_PWAIT:
+		return fz_syscall6(__NR_epoll_pwait, fd, (long)events, most, ms, 0, 0);
 #ifdef __NR_epoll_wait
-	if (may(NO_WAIT)) {
-		n = fz_syscall4(__NR_epoll_wait, fd, (long)events, most, timeout);
-		if (!fz_sys_is_denied(n, __NR_epoll_wait, (long)events, most, timeout, 0, 0))
-			return n;
-	}
+	case BY_WAIT:
+		return fz_syscall4(__NR_epoll_wait, fd, (long)events, most, ms);
 #endif
-	lack(NO_WAIT);
-	return wait_finely(fd, events, most, timeout < 0 ? NULL : &ts);
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* A filter may answer any error, but each time the same. */
+static bool is_usable(int by, int fd)
+{
+	struct epoll_event event;
+
+	return ask(by, -1, &event, 1, NULL) == -EBADF && ask(by, fd, &event, 0, NULL) == -EINVAL;
+}
+
+static void find_way(const struct fz_epoll *e)
+{
+	int by = atomic_load_explicit(&way, memory_order_relaxed), fd;
+
+	while (by < BY_NONE) {
+		fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
+		if (is_usable(by, fd))
+			break;
+		/* Else the program has taken the number meanwhile. */
+		by += fd == atomic_load_explicit(&e->fd, memory_order_relaxed);
+	}
+	atomic_store_explicit(&way, by, memory_order_relaxed);
+}
+
+bool fz_epoll_is_lost(void)
+{
+	return FZ_UNLIKELY(atomic_load_explicit(&way, memory_order_relaxed) == BY_NONE);
 }
 
 /*
- * Filters forbid all calls that wait: look for work now and then.  The fibers that wait for
- * descriptors go on in calls of their own.
+ * Let all watches try again; without any, sleep until a kick, or a completion on the lost ring,
+ * which may not be in the instance.
  */
-static long wait_blindly(struct epoll_event *events, fz_nsec left)
+static void wait_for_kick(const struct fz_epoll *e, const struct __kernel_timespec *timeout,
+			  struct fz_arrivals *ret_arrivals)
 {
-	const struct __kernel_timespec ts = fz_timespec(left < FZ_MSEC ? left : FZ_MSEC);
+	struct pollfd p[2] = {
+		{ .fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed), .events = POLLIN },
+		{ .fd = atomic_load_explicit(&e->ring_fd, memory_order_relaxed), .events = POLLIN },
+	};
+	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
 	const uint32_t word = 0;
+	long n;
 
-	if (left)
-		fz_sys_futex_wait(&word, 0, &ts);
-	events->data.u64 = (uint64_t)DATA_BLIND;
-	return 1;
+	/* relaxed: a fiber that begins to wait is refused. */
+	if (atomic_load_explicit(&e->watching, memory_order_relaxed)) {
+		ret_arrivals->events[0].data.u64 = (uint64_t)DATA_LOST;
+		ret_arrivals->count = 1;
+		return;
+	}
+	n = fz_syscall5(__NR_ppoll, (long)p, 2, (long)timeout, 0, 0);
+	/* Forbidden, too: look for work now and then. */
+	if (n < 0 && n != -EINTR && (!timeout || timeout->tv_sec || timeout->tv_nsec))
+		fz_sys_futex_wait(&word, 0, &a_moment);
+	ret_arrivals->events[0].data.u64 = (uint64_t)DATA_KICK;
+	ret_arrivals->count = n != 0;
 }
 
-static long wait_for(int fd, struct epoll_event *events, fz_nsec deadline)
+void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals)
 {
-	struct __kernel_timespec ts;
-	int timeout = deadline == FZ_FOREVER ? -1 : 0;
-	fz_nsec now = timeout || !deadline ? 0 : fz_now();
-	fz_nsec left = timeout ? FZ_FOREVER : deadline > now ? deadline - now : 0;
-	long n = -ENOSYS;
+	const int fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
+	const int by = atomic_load_explicit(&way, memory_order_relaxed);
+	const fz_nsec now = deadline == 0 || deadline == FZ_FOREVER ? 0 : fz_now();
+	struct __kernel_timespec none = { 0, 0 }, ts = fz_timespec(deadline > now ? deadline - now : 0);
+	const struct __kernel_timespec *timeout = deadline == FZ_FOREVER ? NULL : &ts;
+	long n;
 
-	if (left && !timeout) {
-		ts = fz_timespec(left);
-		n = wait_finely(fd, events, FZ_ARRIVALS, &ts);
-		if (n != -ENOSYS)
-			return n;
+	ret_arrivals->count = 0;
+	if (FZ_FAULT(wait_eintr))
+		return;
+	if (FZ_UNLIKELY(by == BY_NONE)) {
+		wait_for_kick(e, timeout, ret_arrivals);
+		return;
+	}
+	if (by != BY_PWAIT2 && timeout && deadline > now) {
 		/*
 		 * until the baseline is 5.11: epoll_wait counts milliseconds, so ppoll sleeps, in
 		 * nanoseconds.
@@ -108,22 +128,13 @@ static long wait_for(int fd, struct epoll_event *events, fz_nsec deadline)
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		n = fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&ts, 0, 0);
-		if (n < 0 && n != -EINTR)
-			timeout = left / FZ_MSEC < INT_MAX ? (int)(left / FZ_MSEC) + 1 : INT_MAX;
+		if (n >= 0 || n == -EINTR)
+			timeout = &none;
 	}
-	if (fz_epoll_can_wait())
-		n = wait_coarsely(fd, events, FZ_ARRIVALS, timeout);
-	return fz_epoll_can_wait() ? n : wait_blindly(events, left);
-}
-
-void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals)
-{
-	long n = 0;
-
-	if (!FZ_FAULT(wait_eintr))
-		n = wait_for(atomic_load_explicit(&e->fd, memory_order_relaxed),
-			     ret_arrivals->events, deadline);
+	n = ask(by, fd, ret_arrivals->events, FZ_ARRIVALS, timeout);
 	/* After -EINTR and other errors the caller checks for work anyway. */
+	if (n < 0)
+		find_way(e);
 	ret_arrivals->count = n > 0 ? (int)n : 0;
 }
 
@@ -138,7 +149,7 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 
 		if (fd >= 0) {
 			fz_watch_dispatch(e, fd, event->events);
-		} else if (fd == DATA_BLIND) {
+		} else if (fd == DATA_LOST) {
 			fz_watch_wake_all();
 		} else if (owned && fd == DATA_KICK) {
 			*ret_kicked = true;
@@ -179,9 +190,11 @@ void fz_epoll_kick(struct fz_epoll *e)
 int fz_epoll_init(struct fz_epoll *e, const char **ret_why)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)DATA_KICK };
-	struct __kernel_timespec none = { 0, 0 };
 	long fd, event_fd, err;
 
+	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->event_fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->ring_fd, -1, memory_order_relaxed);
 	*ret_why = "no memory";
 	err = fz_watch_init_table();
 	if (err)
@@ -202,16 +215,16 @@ int fz_epoll_init(struct fz_epoll *e, const char **ret_why)
 	err = fz_syscall4(__NR_epoll_ctl, fd, EPOLL_CTL_ADD, event_fd, (long)&event);
 	if (err)
 		goto out_close_event;
-	if (!fz_feature_allowed(FZ_FEATURE_EPOLL_PWAIT2))
-		lack(NO_PWAIT2);
-	wait_finely((int)fd, &event, 1, &none);
 	*ret_why = "epoll_wait";
-	err = wait_coarsely((int)fd, &event, 1, 0);
-	if (err < 0 && err != -EINTR)
-		goto out_close_event;
-	atomic_store_explicit(&e->event_fd, (int)event_fd, memory_order_relaxed);
+	err = -EPERM;
 	atomic_store_explicit(&e->fd, (int)fd, memory_order_relaxed);
+	find_way(e);
+	if (fz_epoll_is_lost())
+		goto out_none;
+	atomic_store_explicit(&e->event_fd, (int)event_fd, memory_order_relaxed);
 	return 0;
+out_none:
+	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
 out_close_event:
 	fz_syscall1(__NR_close, event_fd);
 out_close:
@@ -223,17 +236,19 @@ void fz_epoll_add_ring(struct fz_epoll *e, int ring_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)DATA_RING };
 
+	atomic_store_explicit(&e->ring_fd, ring_fd, memory_order_relaxed);
 	fz_syscall4(__NR_epoll_ctl, atomic_load_explicit(&e->fd, memory_order_relaxed),
 		    EPOLL_CTL_ADD, ring_fd, (long)&event);
 }
 
 void fz_epoll_fini(struct fz_epoll *e)
 {
-	if (!fz_epoll_active(e))
+	if (atomic_load_explicit(&e->fd, memory_order_relaxed) < 0)
 		return;
 	fz_syscall1(__NR_close, atomic_load_explicit(&e->event_fd, memory_order_relaxed));
 	fz_syscall1(__NR_close, atomic_load_explicit(&e->fd, memory_order_relaxed));
 	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
+	atomic_store_explicit(&e->active, false, memory_order_relaxed);
 }
 
 void fz_epoll_remove(struct fz_epoll *e, int fd)
@@ -247,8 +262,7 @@ int fz_epoll_vacate_fd(struct fz_epoll *e, int fd)
 	bool is_event = atomic_load_explicit(&e->event_fd, memory_order_relaxed) == fd;
 	int copy;
 
-	if (!fz_epoll_active(e) ||
-	    (!is_event && atomic_load_explicit(&e->fd, memory_order_relaxed) != fd))
+	if (!is_event && atomic_load_explicit(&e->fd, memory_order_relaxed) != fd)
 		return 0;
 	/* The eventfd stays registered: its open file lives on in the copy. */
 	copy = fz_own_fd_elsewhere(fd);

@@ -14,8 +14,10 @@
 
 /* Part of a processor (struct fz_backend). */
 struct fz_epoll {
-	_Atomic int fd;			/* -1: not in use */
-	_Atomic int event_fd;		/* written by fz_epoll_kick() */
+	_Atomic int fd;			/* -1: there is none */
+	_Atomic int event_fd;		/* written by fz_epoll_kick(); the ring's, too */
+	_Atomic int ring_fd;		/* of the ring that was lost, or -1; written by the owner */
+	_Atomic bool active;		/* instead of the ring; written by the owner */
 	_Atomic uint32_t watching;	/* watches that wait on this instance */
 	/*
 	 * Carriers that have lost the processor but still sleep in fz_epoll_wait().  While there
@@ -43,7 +45,13 @@ static inline bool fz_epoll_active(const struct fz_epoll *e)
 	/*
 	 * relaxed: written before there is a second thread, or by the owner when the ring is lost.
 	 */
-	return atomic_load_explicit(&e->fd, memory_order_relaxed) >= 0;
+	return atomic_load_explicit(&e->active, memory_order_relaxed);
+}
+
+/* Use e from now on.  By the owner. */
+static inline void fz_epoll_use(struct fz_epoll *e)
+{
+	atomic_store_explicit(&e->active, true, memory_order_relaxed);
 }
 
 /*
@@ -51,12 +59,6 @@ static inline bool fz_epoll_active(const struct fz_epoll *e)
  * caller may be the owner or a carrier that has lost the processor.
  */
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals);
-
-/*
- * Does no filter forbid all of the kernel's calls that wait for epoll instances?  Else nothing is
- * reported any more.
- */
-bool fz_epoll_can_wait(void);
 
 /*
  * Wake the fibers that wait for what arrived.  owned: the caller is the owner.  Only the owner
@@ -68,7 +70,7 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 /* Would fz_epoll_wait() return at once?  Any thread. */
 bool fz_epoll_has_arrivals(const struct fz_epoll *e);
 
-/* Make fz_epoll_wait() return.  Any thread, signal handlers too. */
+/* Make fz_epoll_wait() or fz_ring_wait() return.  Any thread, signal handlers too. */
 void fz_epoll_kick(struct fz_epoll *e);
 
 /*
@@ -76,6 +78,9 @@ void fz_epoll_kick(struct fz_epoll *e);
  * wants fd.  Returns 0 or -errno.
  */
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd);
+
+/* Has a filter left no way to ask what is ready?  Then nothing is reported any more. */
+bool fz_epoll_is_lost(void);
 
 static inline long fz_epoll_control(const struct fz_epoll *e, int operation, int fd,
 				    uint32_t events)

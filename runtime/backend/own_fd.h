@@ -43,4 +43,10 @@ int fz_own_fd_raise(int fd);
 /* Copy fd to another number, because the program wants fd.  Returns the copy or -errno. */
 int fz_own_fd_elsewhere(int fd);
 
+/*
+ * Of `wanted` new descriptors, how many are at most a quarter of those that the program can still
+ * have?  Above the soft limit they count as well: the program may raise it.
+ */
+uint32_t fz_own_fd_allowed(uint32_t wanted);
+
 #endif

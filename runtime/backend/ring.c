@@ -7,7 +7,6 @@
 #include "runtime/backend/choice.h"
 #include "runtime/backend/hooks.h"
 #include "runtime/backend/liburing.h"
-#include "runtime/base/die.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
@@ -23,21 +22,28 @@ enum {
 	TAG_MASK = 3,
 };
 
-long fz_ring_sync_cancel(int fd, uint64_t user_data)
+static long cancel_by_call(int fd, uint64_t user_data, uint32_t flags)
 {
-	struct fz_uapi_sync_cancel reg = {
-		.addr = user_data,
-		.fd = -1,
-		.flags = FZ_UAPI_ASYNC_CANCEL_ALL,
-	};
+	struct fz_uapi_sync_cancel reg = { .addr = user_data, .fd = -1, .flags = flags };
 
 	return fz_syscall4(__NR_io_uring_register, fd, FZ_UAPI_REGISTER_SYNC_CANCEL,
 			   (long)&reg, 1);
 }
 
+long fz_ring_sync_cancel(int fd, uint64_t user_data)
+{
+	return cancel_by_call(fd, user_data, FZ_UAPI_ASYNC_CANCEL_ALL);
+}
+
 static void sync_cancel(const struct fz_ring *ring, uint64_t user_data)
 {
 	fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
+}
+
+void fz_ring_cancel_all(const struct fz_ring *ring)
+{
+	cancel_by_call(atomic_load_explicit(&ring->fd, memory_order_relaxed), 0,
+		       FZ_UAPI_ASYNC_CANCEL_ALL | FZ_UAPI_ASYNC_CANCEL_ANY);
 }
 
 static uint64_t event_data(const struct fz_ring *ring)
@@ -61,8 +67,7 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid)
 	ring->event_generation++;
 	sqe = fz_ring_sqe(ring);
 	io_uring_prep_poll_multishot(
-		sqe, atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
-		POLLIN);
+		sqe, atomic_load_explicit(ring->event_fd, memory_order_relaxed), POLLIN);
 	sqe->user_data = event_data(ring);
 	ring->event_armer = tid;
 }
@@ -111,11 +116,16 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
 	return sqe;
 }
 
+static long enter(const struct fz_ring *ring, unsigned flags)
+{
+	return fz_syscall6(__NR_io_uring_enter,
+			   atomic_load_explicit(&ring->fd, memory_order_relaxed), 0, 0, flags, 0,
+			   0);
+}
+
 void fz_ring_poll(struct fz_ring *ring)
 {
-	fz_syscall6(__NR_io_uring_enter,
-		    atomic_load_explicit(&ring->fd, memory_order_relaxed), 0, 0,
-		    IORING_ENTER_GETEVENTS, 0, 0);
+	enter(ring, IORING_ENTER_GETEVENTS);
 }
 
 static void complete(struct fz_ring *ring, struct fz_request *request, int32_t result,
@@ -158,21 +168,20 @@ void fz_ring_forbid(uint8_t opcode)
 		fz_backend_lose_ring("polls by io_uring", EACCES);
 }
 
-static bool is_forbidden(long err)
+static bool is_lost(void)
 {
-	return err == -EPERM || err == -EACCES || err == -ENOSYS;
+	return fz_backend_kind() == FZ_BACKEND_EPOLL;
 }
 
 /*
- * A seccomp filter has forbidden io_uring while the program runs: complete each request that the
- * kernel has not taken with ECANCELED; its fiber tries again, on epoll.
+ * The ring is lost: complete each request that the kernel has not taken with ECANCELED; its fiber
+ * tries again, on epoll.
  */
-static void lose(struct fz_ring *ring, int error)
+static void drop_queued(struct fz_ring *ring)
 {
 	struct io_uring_sq *sq = &ring->uring.sq;
 	unsigned head = *sq->khead, tail = sq->sqe_tail;
 
-	fz_backend_lose_ring(LOST, error);
 	for (unsigned i = head; i != tail; i++) {
 		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
 
@@ -316,11 +325,42 @@ static void deny_queued(struct fz_ring *ring)
 	(void)ring;
 }
 #endif
+/*
+ * Does io_uring_enter reach the kernel?  A filter may answer any error, transient ones too, but
+ * each time the same; the kernel answers these two differently.
+ */
+static bool is_reachable(const struct fz_ring *ring)
+{
+	const unsigned unknown_flag = 1U << 31;
+
+	return enter(ring, 0) == 0 && enter(ring, unknown_flag) == -EINVAL;
+}
+
+/*
+ * The kernel has not taken a request.  EBUSY: the completion queue is full; EAGAIN: the kernel
+ * lacks memory.  Let the kernel post its completions, which makes room for both.
+ */
+static void make_room(struct fz_ring *ring, int error)
+{
+	fz_ring_poll(ring);
+	if (error == EAGAIN)
+		fz_syscall0(__NR_sched_yield);
+	if (error == EBUSY)
+		fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
+}
+
+static bool is_transient(int n)
+{
+	return n == 0 || n == -EBUSY || n == -EAGAIN || n == -EINTR;
+}
 
 void fz_ring_submit(struct fz_ring *ring)
 {
+	enum { MOST_REFUSALS = 1000 };	/* one after the other */
+	uint32_t queued, refusals = 0;
+
 	note_user(ring);
-	while (fz_ring_queued(ring)) {
+	while (!is_lost() && (queued = fz_ring_queued(ring))) {
 		int n;
 
 		deny_queued(ring);
@@ -329,23 +369,15 @@ void fz_ring_submit(struct fz_ring *ring)
 		n = FZ_FAULT(submit_again) ? -EAGAIN : FZ_FAULT(submit_busy) ? -EBUSY :
 			FZ_FAULT(ring_lost) ? -EPERM : io_uring_submit(&ring->uring);
 
-		if (n >= 0)
-			continue;
-		/*
-		 * EBUSY: the completion queue is full; EAGAIN: the kernel lacks memory.  Let the
-		 * kernel post its completions, which makes room for both.
-		 */
-		if (n == -EBUSY || n == -EAGAIN || n == -EINTR)
-			fz_ring_poll(ring);
-		else if (is_forbidden(n))
-			lose(ring, -n);
+		if (fz_ring_queued(ring) < queued)
+			refusals = 0;
+		else if (is_transient(n) && ++refusals <= MOST_REFUSALS && is_reachable(ring))
+			make_room(ring, -n);
 		else
-			fz_die("submitting to io_uring failed: io_uring_enter, error %d", -n);
-		if (n == -EAGAIN)
-			fz_syscall0(__NR_sched_yield);
-		if (n == -EBUSY)
-			fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
+			fz_backend_lose_ring(LOST, -n);
 	}
+	if (FZ_UNLIKELY(is_lost()))
+		drop_queued(ring);
 }
 
 uint32_t fz_ring_publish(struct fz_ring *ring)
@@ -380,26 +412,22 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
 			  sizeof(arg));
 	/* After -ETIME, -EINTR and other errors the caller checks for work anyway. */
-	if (is_forbidden(err))
-		fz_backend_lose_ring(LOST, (int)-err);
-}
-
-void fz_ring_kick(struct fz_ring *ring)
-{
-	const uint64_t one = 1;
-
-	fz_syscall3(__NR_write,
-		    atomic_load_explicit(&ring->event_fd, memory_order_relaxed),
-		    (long)&one, sizeof(one));
+	if (FZ_LIKELY(err >= (long)published) || (err == -ETIME && fz_now() >= deadline))
+		return;
+	if (!is_reachable(ring))
+		fz_backend_lose_ring(LOST, err < 0 ? (int)-err : 0);
 }
 
 void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
 {
 	struct io_uring_sqe *sqe;
 
-	if (owned && fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL))
+	const bool by_call = is_lost() || fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL);
+
+	/* The request itself may still be queued. */
+	if (owned && FZ_UNLIKELY(by_call))
 		fz_ring_submit(ring);
-	if (!owned || fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL)) {
+	if (!owned || FZ_UNLIKELY(by_call)) {
 		sync_cancel(ring, (uintptr_t)request);
 		return;
 	}

@@ -43,7 +43,7 @@ struct fz_request {
 struct fz_ring {
 	struct io_uring uring;
 	_Atomic int fd;			/* changes if the program wants the number */
-	_Atomic int event_fd;		/* written by fz_ring_kick() */
+	const _Atomic int *event_fd;	/* const pointer; a write to it ends fz_ring_wait() */
 	/* requests queued or submitted, not completed; by the owner */
 	uint32_t in_flight;
 	const _Atomic uintptr_t *owner;	/* const pointer; the variable names the present owner */
@@ -59,8 +59,8 @@ struct fz_ring {
 };
 
 /*
- * Make a ring.  The caller has set ring->owner.  The ring's descriptors get numbers above
- * RLIMIT_NOFILE's soft limit if the hard limit allows it.  Returns 0 or -errno, with what failed
+ * Make a ring.  The caller has set ring->owner and ring->event_fd.  The ring's descriptor gets a
+ * number above RLIMIT_NOFILE's soft limit if the hard limit allows it.  Returns 0 or -errno, with what failed
  * in *ret_why; -ENOSYS if the kernel lacks something that the library needs.
  */
 int fz_ring_init(struct fz_ring *ring, const char **ret_why);
@@ -68,6 +68,9 @@ void fz_ring_fini(struct fz_ring *ring);
 
 /* Cancel what has this user_data, from any thread: a system call of its own.  Returns as that. */
 long fz_ring_sync_cancel(int fd, uint64_t user_data);
+
+/* Ask the kernel to end all requests early, and the wait for the eventfd.  Any thread. */
+void fz_ring_cancel_all(const struct fz_ring *ring);
 
 /*
  * Does the kernel know this opcode?  For opcodes that fz_ring_init() does not insist on; call that
@@ -102,7 +105,10 @@ void fz_ring_init_none(struct fz_ring *ring);
  */
 struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 
-/* Hand queued requests to the kernel.  By the owner. */
+/*
+ * Hand queued requests to the kernel.  If it takes none for long, or the ring is lost, complete
+ * them with ECANCELED.  By the owner.
+ */
 void fz_ring_submit(struct fz_ring *ring);
 
 /* How many requests the kernel has not taken yet, refused ones too.  Any thread; a hint. */
@@ -161,14 +167,11 @@ uint32_t fz_ring_publish(struct fz_ring *ring);
 void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline);
 
 /*
- * Before fz_ring_wait(): have kicks reported to the kernel thread tid, which is the caller's.
- * Reported to another kernel thread that is CPU-bound, a kick would arrive with that one's next
+ * Before fz_ring_wait(): have writes to the eventfd reported to the kernel thread tid, which is the caller's.
+ * Reported to another kernel thread that is CPU-bound, one would arrive with that one's next
  * timer tick.  By the owner.
  */
 void fz_ring_arm_event(struct fz_ring *ring, int tid);
-
-/* Make fz_ring_wait() return.  Any thread, signal handlers too. */
-void fz_ring_kick(struct fz_ring *ring);
 
 /*
  * Ask the kernel to end the request early; the request still completes.  ring is the one on which
@@ -185,8 +188,8 @@ static inline void fz_ring_set_request(struct fz_ring *ring, struct io_uring_sqe
 }
 
 /*
- * If one of the ring's own descriptors has number fd, move it elsewhere, because the program wants
- * fd.  Returns 0 or -errno.
+ * If the ring's own descriptor has number fd, move it elsewhere, because the program wants fd.
+ * Returns 0 or -errno.
  */
 int fz_ring_vacate_fd(struct fz_ring *ring, int fd);
 

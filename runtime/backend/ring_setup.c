@@ -6,7 +6,6 @@
 #include "runtime/backend/ring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 
 #include "runtime/backend/liburing.h"
 #include "runtime/backend/own_fd.h"
@@ -71,7 +70,7 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	const uint32_t features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG |
 				  IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE |
 				  IORING_FEAT_SINGLE_MMAP | IORING_FEAT_RW_CUR_POS;
-	long event_fd, err;
+	long err;
 
 	*ret_why = "io_uring_setup";
 	err = FZ_FAULT(ring_setup) ? -ENOMEM :
@@ -94,15 +93,7 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 		err = -ENOSYS;
 		goto out_exit;
 	}
-	*ret_why = "eventfd";
-	event_fd = FZ_FAULT(eventfd) ? -EMFILE :
-		fz_syscall2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
-	err = event_fd;
-	if (event_fd < 0)
-		goto out_exit;
 	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
-	atomic_store_explicit(&ring->event_fd, fz_own_fd_raise((int)event_fd),
-			      memory_order_relaxed);
 	/* A fork's child must not see a half-shared ring. */
 	io_uring_ring_dontfork(&ring->uring);
 	return 0;
@@ -115,36 +106,32 @@ void fz_ring_init_none(struct fz_ring *ring)
 {
 	static unsigned zero;
 	const _Atomic uintptr_t *owner = ring->owner;
+	const _Atomic int *event_fd = ring->event_fd;
 
 	__builtin_memset(ring, 0, sizeof(*ring));
 	ring->owner = owner;
+	ring->event_fd = event_fd;
 	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
 	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
 	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);
-	atomic_store_explicit(&ring->event_fd, -1, memory_order_relaxed);
 }
 
 void fz_ring_fini(struct fz_ring *ring)
 {
 	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) < 0)
 		return;
-	fz_syscall1(__NR_close, atomic_load_explicit(&ring->event_fd, memory_order_relaxed));
 	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
 }
 
 int fz_ring_vacate_fd(struct fz_ring *ring, int fd)
 {
-	bool is_event = atomic_load_explicit(&ring->event_fd, memory_order_relaxed) == fd;
 	int copy;
 
-	if (!is_event && atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
+	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) != fd)
 		return 0;
 	copy = fz_own_fd_elsewhere(fd);
 	if (copy < 0)
 		return copy;
-	if (is_event)
-		atomic_store_explicit(&ring->event_fd, copy, memory_order_relaxed);
-	else
-		set_fd(ring, copy);
+	set_fd(ring, copy);
 	return 0;
 }

@@ -239,7 +239,7 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 
 	if (!in_table(fd))
 		return fd < 0 ? -EBADF : -ENOSPC;
-	if (FZ_UNLIKELY(!fz_epoll_can_wait()))
+	if (fz_epoll_is_lost())
 		return -ENOSPC;
 	w->on = e;
 	w->ticket = ticket;
@@ -310,6 +310,9 @@ void fz_watch_wake_all(void)
 {
 	for (unsigned fd = fz_watch_next(0); fd != UINT_MAX; fd = fz_watch_next(fd + 1))
 		fz_watch_closed((int)fd);
+	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
+		if (in_table((int)fd) && head_of((int)fd))
+			fz_watch_closed((int)fd);
 }
 
 void fz_watch_closing(int fd)

@@ -12,6 +12,7 @@
 enum {
 	/* Linux 5.19 */
 	FZ_UAPI_ASYNC_CANCEL_ALL = 1 << 0,
+	FZ_UAPI_ASYNC_CANCEL_ANY = 1 << 2,
 	/* Linux 6.0 */
 	FZ_UAPI_REGISTER_SYNC_CANCEL = 24,
 	/* Linux 6.7 */

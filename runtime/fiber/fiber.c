@@ -53,9 +53,11 @@ static void retire(struct fz_fiber *self)
 
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 {
-	const int leader = (int)fz_sys_getpid();
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
+	const int leader = (int)fz_sys_getpid(), most = 1000;
 	struct fz_carrier *c;
 	uint64_t before;
+	int tries = 0;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
@@ -71,9 +73,11 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 			continue;
 		fz_leave_runtime(self);
 		fz_announce(self);
-		if (fz_carrier_start())
+		if (fz_carrier_start() && ++tries == most)
 			fz_die("a thread needs a kernel thread of its own, and none can be made: "
 			       "no memory, or too many threads (ulimit -u)");
+		if (tries)
+			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 		fz_enter_runtime(self);
 		/* A handler has wired it meanwhile. */
 		if (self->kind != FZ_KIND_FIBER) {

@@ -155,10 +155,20 @@ static int refill(struct slab_class *class)
 	return 0;
 }
 
+/*
+ * The kernel marks each page of a guard, and needs page tables for that.  A large guard stays
+ * closed instead when its slot is opened, which the kernel would refuse for memory's sake, too.
+ */
+static size_t closed_part(size_t guard)
+{
+	return guard > TABLE_SPAN ? guard : 0;
+}
+
 /* A program that has made many threads will make more: open more at a time. */
 static int open_slots(struct slab_class *class)
 {
-	const uint32_t most = 16;
+	const size_t closed = closed_part(class->guard);
+	const uint32_t most = closed ? 1 : 16;
 	size_t count = class->given / 4, left = (size_t)(class->end - class->open) / class->slot;
 	long err;
 
@@ -169,8 +179,8 @@ static int open_slots(struct slab_class *class)
 	for (;; count = 1) {
 		if (count == 0)
 			count = 1;
-		err = fz_syscall3(__NR_mprotect, (long)class->open, (long)(count * class->slot),
-				  PROT_READ | PROT_WRITE);
+		err = fz_syscall3(__NR_mprotect, (long)class->open + (long)closed,
+				  (long)(count * class->slot - closed), PROT_READ | PROT_WRITE);
 		if (err == 0 || count == 1)
 			break;
 	}
@@ -189,6 +199,11 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 		err = refill(class);
 	if (!err && class->next == class->open)
 		err = open_slots(class);
+	/* The program may need the address space. */
+	if (err && class->next == class->open) {
+		unmap(class->open, class->end);
+		class->end = class->open;
+	}
 	if (!err) {
 		slot = class->next;
 		class->next += class->slot;
@@ -216,15 +231,23 @@ static bool take_remains(struct slab_class *class, struct remains *ret)
  * Make a slot of what is left of one.  Returns NULL with *ret_err 0 if the program has mapped
  * something else there; then the remains are of no use any more.
  */
-static char *mend(struct remains remains, int *ret_err)
+static char *mend(struct remains remains, size_t guard, int *ret_err)
 {
 	char *slot = (char *)((uintptr_t)remains.slot * PAGE);
-	const size_t size = (size_t)remains.hole * PAGE;
+	const size_t size = (size_t)remains.hole * PAGE, closed = closed_part(guard);
 	long mem = FZ_FAULT(mmap) ? -ENOMEM :
-		fz_syscall6(__NR_mmap, (long)slot, (long)size, PROT_READ | PROT_WRITE,
+		fz_syscall6(__NR_mmap, (long)slot, (long)size,
+			    closed ? PROT_NONE : PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_FIXED_NOREPLACE, -1, 0);
 
 	*ret_err = 0;
+	if (mem == (long)slot && closed)
+		*ret_err = (int)fz_syscall3(__NR_mprotect, mem + (long)closed,
+					    (long)(size - closed), PROT_READ | PROT_WRITE);
+	if (*ret_err) {
+		unmap(slot, slot + size);
+		return NULL;
+	}
 	if (mem == (long)slot) {
 		fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
 		return slot;
@@ -241,7 +264,7 @@ static int install_guard(char *low, size_t size)
 {
 	long err;
 
-	if (size == 0)
+	if (size == 0 || closed_part(size))
 		return 0;
 	if (fz_feature_allowed(FZ_FEATURE_GUARD_INSTALL) &&
 	    fz_syscall3(__NR_madvise, (long)low, (long)size, FZ_UAPI_MADV_GUARD_INSTALL) == 0)
@@ -273,7 +296,7 @@ static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *r
 		*ret_colour = class->given++ * 11 % COLOURS;
 		fz_lock_release(&slabs.lock);
 		if (again)
-			slot = mend(remains, ret_err);
+			slot = mend(remains, guard, ret_err);
 		if (again && *ret_err) {
 			fz_lock_acquire(&slabs.lock);
 			if (slabs.remaining < REMAINS_MOST)

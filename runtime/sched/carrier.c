@@ -56,7 +56,8 @@ static void begin(struct fz_carrier *c, struct fz_fiber *context, uintptr_t libc
 	context->kind = FZ_KIND_CARRIER;
 	context->carrier = c;
 	fz_sys_sigmask(2 /* SIG_SETMASK */, NULL, &c->kernel_mask);
-	c->tid = (int)fz_sys_gettid();
+	/* relaxed: libc has set it before this thread ran.  A filter may forbid gettid. */
+	c->tid = atomic_load_explicit(fz_tcb_tid(libc_tcb), memory_order_relaxed);
 	atomic_fetch_add_explicit(&carriers.count, 1, memory_order_relaxed);
 }
 

@@ -65,7 +65,7 @@ struct fz_carrier {
 	uint64_t seen_cpu_time;		/* the monitor's: CPU time at its last sample, ns */
 	struct {			/* the monitor's, of preempt_if_cpu_bound() */
 		uint64_t cpu_time;	/* at its last look, ns */
-		uint32_t ticks;		/* looks one after the other that found it CPU-bound */
+		uint32_t ticks;		/* looks one after the other that found it busy */
 	} preempt;
 };
 
@@ -120,6 +120,12 @@ void fz_carrier_end_surplus(void);
  * all idle carriers, and make none for 5 ms.  Their kernel threads are gone a little later.
  */
 void fz_carrier_make_room(void);
+
+/*
+ * By fz_sched_start() when it fails, before there are fibers: end all carriers and wait until their
+ * kernel threads are gone.
+ */
+void fz_carrier_end_all(void);
 
 /*
  * For a call that copies the process without libc's knowledge (clone).  A carrier's kernel thread

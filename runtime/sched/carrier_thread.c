@@ -40,7 +40,6 @@ static void end(struct fz_carrier *c)
 {
 	uint32_t held;
 
-	fz_carrier_ended(c);
 	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
 	fz_lock_acquire(&ended.lock);
 	/* relaxed: ended.lock orders it. */
@@ -51,6 +50,7 @@ static void end(struct fz_carrier *c)
 	}
 	c->idle_next = ended.first;
 	ended.first = c;
+	fz_carrier_ended(c);
 	fz_lock_release(&ended.lock);
 	/* libc still uses the stack: it is free when the kernel has cleared in_kernel. */
 	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
@@ -95,6 +95,17 @@ void fz_carrier_hold_ends(void)
 	change_held(1);
 	while ((c = find_leaving()))
 		fz_syscall4(__NR_futex, (long)&c->in_kernel, wait, 1, (long)&a_moment);
+}
+
+void fz_carrier_end_all(void)
+{
+	uint32_t nested = fz_bar_handlers();
+
+	fz_carrier_make_room();
+	/* A carrier is in the list of ended ones before it counts no more. */
+	while (fz_carrier_count() || find_leaving())
+		fz_syscall0(__NR_sched_yield);
+	fz_allow_handlers(nested);
 }
 
 void fz_carrier_let_end(void)

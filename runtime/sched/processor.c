@@ -304,13 +304,13 @@ void fz_sched_rotate(struct fz_fiber *self)
 		if (fz_backend_queued(&p->backend))
 			fz_backend_submit(&p->backend);
 		c->processor = q;
-		/* relaxed: only the owner reads it, which is this carrier now. */
-		atomic_store_explicit(&q->poll_wanted, true, memory_order_relaxed);
 		/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
 		atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
 				      memory_order_seq_cst);
 		fz_monitor_want_carrier();
 		break;
 	}
+	/* relaxed: only the owner reads it, which is this carrier. */
+	atomic_store_explicit(&c->processor->poll_wanted, true, memory_order_relaxed);
 	fz_sched_yield(self);
 }

@@ -12,12 +12,14 @@ enum {
 	 * of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	/* Looks one after the other that find a carrier at half a tick of CPU time or more. */
-	CPU_BOUND_TICKS = 2,
+	STARVED_TICKS = 1,	/* the same after that, until there is a spare carrier again */
+	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
+	BUSY_TICKS = 2,
 };
 
 static bool lacked;		/* for a processor since the last call of fz_provide_if_lacking() */
 static uint32_t lacking;	/* such ticks one after the other */
+static bool starved;		/* no spare carrier since `lacking` has reached LACKING_TICKS */
 
 bool fz_provide_carrier_for(struct fz_processor *p, uintptr_t owner)
 {
@@ -47,33 +49,60 @@ bool fz_provide_carrier(void)
 	return !failed;
 }
 
-/* tick: a fz_nsec */
-static void preempt_if_cpu_bound(struct fz_carrier *c, void *tick)
+static bool runs_program(struct fz_carrier *c)
 {
-	const bool first = lacking == LACKING_TICKS;
-	const int tid = c->tid;
-	uint64_t cpu_time = tid ? fz_cputime_of_tid(tid) : 0;
-	bool cpu_bound = !first && cpu_time >= c->preempt.cpu_time + *(fz_nsec *)tick / 2;
+	/* relaxed: samples; a nudge that comes too late does nothing. */
+	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
+
+	return c->tid && f && f->kind == FZ_KIND_FIBER &&
+	       !atomic_load_explicit(&f->in_runtime, memory_order_relaxed);
+}
+
+struct busy_look {
+	fz_nsec tick;
+	bool first;			/* there is no look before to compare with */
+};
+
+/*
+ * The carrier's fiber computes, or it sits in a call.  After the call has been interrupted, it is
+ * made again (runtime/io/real_call.h).
+ */
+static void preempt_if_busy(struct fz_carrier *c, void *arg)
+{
+	const struct busy_look *look = arg;
+	const bool program = runs_program(c);
+	const uint64_t cpu_time = program ? fz_cputime_of_tid(c->tid) : 0;
+	const uint64_t used = cpu_time - c->preempt.cpu_time;
+	const bool busy = !look->first && program && (used >= look->tick / 2 || !used);
 
 	c->preempt.cpu_time = cpu_time;
-	c->preempt.ticks = cpu_bound ? c->preempt.ticks + 1 : 0;
-	if (c->preempt.ticks >= CPU_BOUND_TICKS)
+	c->preempt.ticks = busy ? c->preempt.ticks + 1 : 0;
+	if (c->preempt.ticks >= BUSY_TICKS)
 		fz_signal_preempt(c);
 }
 
 void fz_provide_if_lacking(fz_nsec tick)
 {
+	struct busy_look look = { .tick = tick };
+	uint32_t most;
+
 	if (FZ_LIKELY(!lacked && !lacking))
 		return;
 	lacking = lacked ? lacking + 1 : 0;
 	lacked = false;
-	/* CPU-bound carriers, with a processor or without. */
-	if (FZ_UNLIKELY(lacking >= LACKING_TICKS))
-		fz_carrier_each(preempt_if_cpu_bound, &tick);
+	if (fz_carrier_has_spare())
+		starved = false;
+	most = starved ? STARVED_TICKS : LACKING_TICKS;
+	if (FZ_LIKELY(lacking < most))
+		return;
+	look.first = lacking == most;
+	starved |= lacking > LACKING_TICKS;
+	/* With a processor or without: perhaps no more kernel threads can be had. */
+	fz_carrier_each(preempt_if_busy, &look);
 }
 
 void fz_provide_after_fork(void)
 {
-	lacked = false;
+	lacked = starved = false;
 	lacking = 0;
 }

@@ -13,6 +13,7 @@
 #include "runtime/base/host.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/time.h"
+#include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
@@ -45,6 +46,8 @@ static void *helper_thread(void *arg)
 
 	self->tcb = fz_tcb_get();
 	self->kind = FZ_KIND_HELPER;
+	/* Nor then in the carriers that the spawner makes: a filter may forbid it later. */
+	fz_adopt_cut_rseq();
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	/* release: pairs with end_helper(), which then waits for the end of this thread. */
 	atomic_store_explicit(&helper->tcb, self->tcb, memory_order_release);
@@ -126,6 +129,7 @@ static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
 }
 
 /*
+ * The carrier is the first spare: without one, the first fiber that blocks would stop all others.
  * The context comes last: its kernel thread ends at once, which shows that the limit leaves the
  * one more kernel thread that each new thread needs for a moment.
  */
@@ -139,16 +143,28 @@ static int start_threads(struct fz_fiber **ret_context)
 	if (err)
 		return err;
 	err = start_helper(&spawner);
-	if (!err) {
+	if (err)
+		goto out_end_monitor;
+	err = fz_carrier_start();
+	if (!err)
 		err = fz_fiber_prepare_main(ret_context);
-		if (!err)
-			return 0;
-		decide(START_FAILED);
-		end_helper(&spawner);
-	}
+	if (!err)
+		return 0;
+	fz_carrier_end_all();
+	decide(START_FAILED);
+	end_helper(&spawner);
+out_end_monitor:
 	decide(START_FAILED);
 	end_helper(&monitor);
 	return err;
+}
+
+/* How many of `count` processors the limit on descriptors allows; may be 0. */
+static uint32_t affordable_processors(uint32_t count, enum fz_backend_kind backend)
+{
+	const uint32_t each = fz_backend_fds(backend);
+
+	return fz_own_fd_allowed(count * each) / each;
 }
 
 static const struct fz_backend_hooks hooks = {
@@ -188,6 +204,10 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	/* The library takes about 15 MB of the 64 MB; the rest is for the program. */
 	if (!fz_limits_allow_memory((size_t)64 << 20))
 		return -ENOMEM;
+	*ret_why = "the limit on descriptors is low";
+	count = affordable_processors(count, backend);
+	if (!count)
+		return -EMFILE;
 	*ret_why = no_threads;
 	count = allowed_processors(count, &narrow);
 	if (!count)
@@ -219,11 +239,6 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	}
 	fz_sched.count = count;
 	fz_fiber_adopt_main(context);
-	/*
-	 * Before the first fiber may block this carrier, and another one hold the locks that
-	 * making a carrier takes.  The monitor tries again if there is none to be had.
-	 */
-	fz_carrier_keep_spare();
 	/* Before a fiber that blocks there is interrupted by one of these signals. */
 	fz_signal_guard_libc();
 	FZ_DEBUG_ONLY(fz_lock_allowed = fz_bars_handlers);

@@ -81,7 +81,9 @@ static void send_nudge(struct fz_carrier *c, int sig)
 	if (FZ_UNLIKELY(err && err != -EAGAIN && err != -ESRCH)) {
 		/* A filter forbids it.  relaxed: the signal that follows orders the store. */
 		atomic_store_explicit(&nudges.by_tgkill, true, memory_order_relaxed);
-		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid, sig);
+		/* Without gettid is_nudge() does not know, and libc takes SIGSETXID for an order. */
+		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid,
+				  fz_sys_gettid() > 0 ? sig : SIG_CANCEL);
 	}
 	if (err)
 		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
@@ -171,6 +173,13 @@ static uint64_t mask_of(const void *ucontext)
 	return mask;
 }
 
+static void forget_nudge(struct fz_carrier *c, void *unused)
+{
+	(void)unused;
+	/* relaxed: the worst case is one nudge too many. */
+	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+}
+
 /*
  * Allow the next nudge, which can come in once this handler has unblocked signals. The carrier
  * is the one that the sender named: in the middle of a switch the fiber cannot tell which
@@ -182,8 +191,11 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 				       (struct fz_carrier *)(uintptr_t)info->value :
 				       fz_carrier_by_tid((int)fz_sys_gettid());
 
-	if (info->pid == (int)fz_sys_getpid())
-		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+	/* A filter forbids gettid. */
+	if (FZ_UNLIKELY(!c))
+		fz_carrier_each(forget_nudge, NULL);
+	else if (info->pid == (int)fz_sys_getpid())
+		forget_nudge(c, NULL);
 }
 
 /*
@@ -206,13 +218,13 @@ static void let_others_run(struct fz_fiber *self)
 	     * Not before the signal that the fiber owes itself has come: the kernel has it for
 	     * this kernel thread, and would hand it to the fiber that runs here next.
 	     */
-	    fz_signal_is_owed(self) ||
-	    /*
-	     * Not in a call: there the fiber does not use the CPU, and the end of the call is
-	     * noted in the carrier.
-	     */
-	    atomic_load_explicit(&c->calls, memory_order_relaxed) & FZ_CARRIER_IN_CALL)
+	    fz_signal_is_owed(self))
 		return;
+	/*
+	 * The fiber may go on, and end its call, on another carrier.  relaxed: as in
+	 * fz_announce_brief().
+	 */
+	atomic_fetch_and_explicit(&c->calls, ~(uint32_t)FZ_CARRIER_IN_CALL, memory_order_relaxed);
 	/* The fiber that runs next loads its own mask. */
 	c->kernel_mask = all;
 	fz_enter_runtime(self);
@@ -341,13 +353,16 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 	fz_tcb_set(tcb);
 }
 
-/* If it is no nudge, libc sent the signal, to cancel a native thread asynchronously. */
+/*
+ * If it is no nudge, libc sent the signal, to cancel a native thread asynchronously.  Where filters
+ * forbid to find out, each that comes to another thread is one.
+ */
 static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
 	uint64_t mask = mask_of(ucontext);
 
-	if (is_nudge(info)) {
+	if (is_nudge(info) || (fz_sys_gettid() <= 0 && fz_self()->kind != FZ_KIND_NATIVE)) {
 		nudged(fz_self(), info, ucontext);
 	} else if (nudges.cancel_handler) {
 		/* libc's handler may unwind out of this one: restore the mask first. */
@@ -385,13 +400,6 @@ static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 	action.flags = (any.flags | FLAG_SIGINFO) &
 		       ~(sig == SIG_CANCEL ? (unsigned long)FLAG_RESTART : 0);
 	return kernel_action(sig, &action, NULL) == 0;
-}
-
-static void forget_nudge(struct fz_carrier *c, void *unused)
-{
-	(void)unused;
-	/* relaxed: the worst case is one nudge too many. */
-	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
 void fz_signal_guard_libc(void)

@@ -31,6 +31,8 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 	if (FZ_UNLIKELY(err && err != -EAGAIN)) {
 		self->sig.injected = info;
 		err = (int)fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
+		if (err)
+			self->sig.injected = NULL;
 	}
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -146,11 +148,11 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 			self->sig.injecting = SIG_CANCEL;
 		}
 		/*
-		 * EAGAIN: RLIMIT_SIGPENDING is reached. The kernel had already delivered the
-		 * signal once, so it must not be lost: call the handler directly.
+		 * RLIMIT_SIGPENDING is reached, or a filter forbids it. The kernel had already
+		 * delivered the signal once, so it must not be lost: call the handler directly.
 		 */
 		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
-		    fz_signal_send_here(self, sig, &info) == -EAGAIN)
+		    fz_signal_send_here(self, sig, &info))
 			fz_host.call_handler(sig, &info);
 		atomic_signal_fence(memory_order_seq_cst);
 		self->sig.injecting = before;

@@ -65,16 +65,18 @@ eventfd 1,2 thread_basic FIBERIZE_PROCESSORS=2
 epoll_create 1,2 thread_basic FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=2
 ring_setup 1,2 io_socket FIBERIZE_PROCESSORS=2
 thread_helper 1,2 thread_basic
-thread_carrier 1,2,1/2 mixed_rungs
+thread_carrier 1,2,1/2,2+ mixed_rungs
 thread_carrier 1 thread_basic
+thread_carrier 1+ io_socket
+thread_carrier 2+ many_blocked FIBERIZE_BACKEND=epoll
 thread_fiber 1,1/2,1/3 thread_basic
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
 late_completion 1/2,1/5 io_socket
 late_completion 1/3 mixed_rungs
 reordered_completions 1,1/2 io_socket
-submit_again 1,1/2 io_socket FIBERIZE_PROCESSORS=1
-submit_busy 1,1/2 io_socket FIBERIZE_PROCESSORS=1
+submit_again 1,1/2,1+ io_socket FIBERIZE_PROCESSORS=1
+submit_busy 1,1/2,1+ io_socket FIBERIZE_PROCESSORS=1
 ring_lost 1,2 io_socket FIBERIZE_PROCESSORS=1
 futex_spurious 1/2,1/3 native_mix
 futex_eintr 1/2,1/3 native_mix

@@ -44,6 +44,40 @@ static void *inspect(void *arg)
 	return arg;
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void try_sizes(const char *what, size_t stack, size_t guard)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int err;
+
+	CHECK_OK(pthread_attr_init(&attr));
+	CHECK_OK(pthread_attr_setstacksize(&attr, stack));
+	CHECK_OK(pthread_attr_setguardsize(&attr, guard));
+	err = pthread_create(&t, &attr, nothing, NULL);
+	if (!err)
+		CHECK(finish(t) == NULL);
+	CHECK_OK(pthread_attr_destroy(&attr));
+	printf("%s: %s\n", what, err ? strerrorname_np(err) : "made");
+}
+
+/* More than any memory could hold, and no more than an address space can. */
+static void huge(void)
+{
+	const size_t some = 1 << 20, giga = 1 << 30, tera = giga << 10;
+
+	try_sizes("a stack of 64 TB", 64 * tera, 4096);
+	try_sizes("a stack of 1 EB", tera << 20, 4096);
+	try_sizes("a stack that wraps", (size_t)-4096, 4096);
+	try_sizes("a guard of 64 GB", some, 64 * giga);
+	try_sizes("a guard of 1 EB", some, tera << 20);
+	try_sizes("a guard that wraps", some, (size_t)-1);
+}
+
 static void sizes(void)
 {
 	static const size_t size[] = { 16384, 20000, 65536, 100001, 262144,
@@ -204,6 +238,7 @@ int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sizes();
+	huge();
 	guards();
 	detached();
 	own_stack();

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/retreat.h"
+
+#include <asm/errno.h>
+
+#include "runtime/base/time.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/sched_internal.h"
+
+/* Does the processor still use its ring? */
+static bool uses_ring(struct fz_processor *p)
+{
+	return p->backend.ring.in_flight ||
+	       (!fz_epoll_active(&p->backend.epoll) &&
+		(owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING);
+}
+
+/* Returns false if no processor uses its ring any more. */
+static bool drive_out(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		if (!uses_ring(p))
+			continue;
+		any = true;
+		/* Queued requests have not been cancelled: their processor drops them. */
+		fz_ring_cancel_all(&p->backend.ring);
+		fz_backend_kick(&p->backend);
+	}
+	return any;
+}
+
+void fz_retreat_from_ring(struct fz_fiber *self)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
+	const int most = 10000;
+
+	/* acquire: pairs with fz_sched_start().  In the runtime this is a handler. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
+	    fz_backend_kind() != FZ_BACKEND_RING ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	fz_backend_lose_ring("a filter of the program", EPERM);
+	fz_monitor_poke();
+	fz_announce(self);
+	for (int tries = 0; tries < most && drive_out(); tries++)
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	fz_announce_end(self);
+}
