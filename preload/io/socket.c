@@ -11,10 +11,11 @@
 
 #include <sys/syscall.h>
 
-static uint32_t socket_info(int type)
+static uint32_t socket_info(int domain, int type)
 {
 	return FZ_FD_SOCKET | FZ_FD_OURS | (type & SOCK_NONBLOCK ? FZ_FD_NONBLOCK : 0) |
-	       ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM ? FZ_FD_STREAM : 0);
+	       ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM ? FZ_FD_STREAM : 0) |
+	       (domain == AF_UNIX ? FZ_FD_UNIX : 0);
 }
 
 FZ_EXPORT int socket(int domain, int type, int protocol)
@@ -24,7 +25,7 @@ FZ_EXPORT int socket(int domain, int type, int protocol)
 	fz_enter(FZ_SYM_socket);
 	fd = fz_real.socket(domain, type, protocol);
 	if (fd >= 0)
-		fz_fdtab_set(fd, socket_info(type));
+		fz_fdtab_set(fd, socket_info(domain, type));
 	return fd;
 }
 FZ_EXPORT_ALIAS(__socket, socket);
@@ -36,8 +37,8 @@ FZ_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 	fz_enter(FZ_SYM_socketpair);
 	ret = fz_real.socketpair(domain, type, protocol, fds);
 	if (ret == 0) {
-		fz_fdtab_set(fds[0], socket_info(type));
-		fz_fdtab_set(fds[1], socket_info(type));
+		fz_fdtab_set(fds[0], socket_info(domain, type));
+		fz_fdtab_set(fds[1], socket_info(domain, type));
 	}
 	return ret;
 }

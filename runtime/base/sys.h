@@ -124,6 +124,15 @@ static inline int fz_sys_is_stream(int fd)
 	return type < 0 ? type : type == type_stream;
 }
 
+/* Returns 1, 0, or -errno. */
+static inline int fz_sys_is_unix(int fd)
+{
+	const int option_domain = 39, domain_unix = 1;
+	int domain = fz_sys_socket_option(fd, option_domain);
+
+	return domain < 0 ? domain : domain == domain_unix;
+}
+
 static inline long fz_sys_mmap(size_t size, int prot, int flags)
 {
 	if (FZ_FAULT(mmap))

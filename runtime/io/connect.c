@@ -12,10 +12,8 @@
 #include "runtime/io/socket.h"
 
 enum {
-	FAMILY_UNIX = 1,
 	LEVEL_SOCKET = 1,
 	OPTION_ERROR = 4,
-	OPTION_DOMAIN = 39,
 };
 
 int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_t *addr_len,
@@ -50,8 +48,9 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 		ret = fz_io_make_at_once(self, wait, &own);
 	}
 	if (ret >= 0) {
-		/* The kernel copies the listener's type and timeouts to the accepted socket. */
-		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM);
+		/* The kernel copies the listener's kind and timeouts to the accepted socket. */
+		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM |
+				    FZ_FD_UNIX);
 		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
 					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
 	}
@@ -108,7 +107,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	uint32_t info;
 	bool restart;
 	int64_t ret;
-	int wait = fz_io_may_wait(self, __NR_connect, fd, 0, &info), domain;
+	int wait = fz_io_may_wait(self, __NR_connect, fd, 0, &info);
 
 	if (wait == -EBADF)
 		return wait;
@@ -118,9 +117,8 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
 	 * is some: make the real call; if it waits, the monitor preempts.
 	 */
-	domain = fz_sys_socket_option(fd, OPTION_DOMAIN);
 	if (wait <= 0 || deadline == FZ_FD_ASK_KERNEL || addr_len < sizeof(uint16_t) ||
-	    domain == FAMILY_UNIX || domain < 0)
+	    fz_sys_is_unix(fd) != 0)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
 	for (;;) {
 		ret = fz_io_run(self, &op, deadline, -EINPROGRESS, restart);

@@ -170,6 +170,8 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 			stream = fz_sys_is_stream(fd);
 			if (stream)
 				info |= stream > 0 ? FZ_FD_STREAM : FZ_FD_UNASKED;
+			if (fz_sys_is_unix(fd) > 0)
+				info |= FZ_FD_UNIX;
 		}
 		if (info == FZ_FD_FILE)
 			info |= file_flags(fd);

@@ -42,6 +42,7 @@ enum {
 	FZ_FD_WATCHED = 32768,		/* one of our epoll instances may have it */
 	FZ_FD_STREAM = 65536,		/* socket: SOCK_STREAM */
 	FZ_FD_UNASKED = 131072,		/* a filter forbids to ask what it is */
+	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
 };
 
 /* Reserve the table.  Before that, and beyond the table's end, every descriptor is unknown. */

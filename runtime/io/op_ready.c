@@ -342,7 +342,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		/* epoll alone tells; if it was for another thread, the caller comes again. */
 		if (ret == FZ_OP_FORBIDDEN && op->opcode == IORING_OP_POLL_ADD)
 			ret = fired ? (long)op->op_flags : -EAGAIN;
-		if (ret != -EAGAIN)
+		if (ret != -EAGAIN || (op->opcode == IORING_OP_SEND && op->op_flags & FLAG_DONTWAIT))
 			break;
 		if (fz_op_is_refused(fd, wanted_events(op), &refusals)) {
 			ret = MUST_ANNOUNCE;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/send.c - send to sockets.  If other fibers are about to run, a request on the ring;
- * else the call is tried first, for there usually is room.  The rest of what a stream has taken in
- * part goes by the ring.
+ * runtime/io/send.c - send to sockets.  The call is tried first, for there usually is room: by a
+ * request if other fibers are about to run.  Then it waits for room, sends a part, and so on.
  */
 #include "runtime/io/io_internal.h"
 
@@ -15,41 +14,60 @@
 enum { MESSAGES_MAX = 1024 };	/* the kernel's UIO_MAXIOV */
 
 /*
- * For streams only: on other sockets, a request that has to wait before it can send may send an
- * empty message.
+ * Try once, by a request: the requests of all fibers of this processor share one system call.  On
+ * a stream only: MSG_WAITALL is not set, but other sockets would send an empty message.
  */
-static int64_t send_by_ring(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf,
-			    size_t n, bool begun)
+static int64_t try_by_ring(struct fz_fiber *self, const struct fz_io_attempt *a, const char *buf,
+			   size_t n)
 {
-	const fz_nsec deadline = fz_io_attempt_deadline(a);
-	struct fz_op op = {
+	const struct fz_op op = {
 		.opcode = IORING_OP_SEND,
 		.fd = fz_pin_fd(a->pin),
-		/* The rest must not go to another file that gets the number. */
-		.pin = begun ? a->pin : NULL,
-		.prompt = begun,
-		.hinted = true,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
-		.op_flags = (uint32_t)a->flags | FZ_MSG_WAITALL | FZ_MSG_NOSIGNAL,
+		.op_flags = (uint32_t)a->flags | FZ_MSG_DONTWAIT | FZ_MSG_NOSIGNAL,
 	};
-	int64_t ret;
-
-	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL)) {
-		const struct fz_io_call c = {
-			__NR_sendto, { op.fd, (long)buf, (long)n, a->flags }
-		};
-
-		return fz_io_make_announced(self, &c, begun ? FZ_CALL_GOES_ON :
-							      FZ_CALL_CANCELLABLE);
-	}
-	/* After a handler, what is sent in part stays so, whatever SA_RESTART says. */
-	ret = begun ? fz_io_run_more(self, &op, deadline, -EAGAIN, false) :
-		      fz_io_run(self, &op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	const int64_t ret = fz_io_run(self, &op, FZ_FOREVER, -EAGAIN, true);
 
 	if (ret == -EPIPE && !(a->flags & FZ_MSG_NOSIGNAL))
 		fz_signal_raise_sigpipe(self);
 	return ret;
+}
+
+/*
+ * Send on a stream that has no room: wait, send what there is room for, and so on.  begun: a part
+ * has been sent before.
+ */
+static int64_t send_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf,
+			     size_t n, bool begun)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		const bool rest = begun || done;
+		struct fz_io_attempt part = {
+			.call = { __NR_sendto, { 0, (long)(buf + done), (long)(n - done) } },
+			.pin = a->pin,
+			.info = a->info,
+			.flags_at = 3,
+			.flags = a->flags | (rest ? FZ_MSG_NOSIGNAL : 0),
+			.sends = true,
+			.stands_in = true,
+			.program = a->program,
+			.begun = rest,
+			.rest = rest,
+			.refused = true,
+			/* On a Unix socket SO_SNDTIMEO begins anew with each part. */
+			.deadline = a->info & FZ_FD_UNIX ? 0 : a->deadline,
+		};
+		int64_t ret = fz_io_try_or_wait(self, &part);
+
+		a->deadline = part.deadline;
+		if (ret < 0)
+			return done ? (int64_t)done : ret;
+		done += (size_t)ret;
+	}
+	return (int64_t)done;
 }
 
 /* A filter forbids the request: send the rest by the system call that the program has made. */
@@ -102,7 +120,7 @@ static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const c
 	int64_t ret;
 
 	fz_cancel_defer(self);
-	ret = send_by_ring(self, a, buf, n, true);
+	ret = send_by_parts(self, a, buf, n, true);
 	if (FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN))
 		ret = send_rest_forbidden(self, a, buf, n);
 	fz_cancel_undefer(self);
@@ -136,21 +154,26 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		return fz_io_make_whole(self, fd, &c, false);
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(own);
-	/* Only try; if a stream has no room, the ring waits. */
+	/* Only try; send_by_parts() waits if a stream has no room. */
 	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
 	/*
 	 * If other fibers of this processor are about to submit, too, all share one system call.
 	 * That saves nothing where each switch is a system call.
 	 */
-	if (!a.only_tries || fz_switch_is_call() || !fz_sched_has_company(self))
+	if (a.only_tries && fz_backend_kind() == FZ_BACKEND_RING && !fz_switch_is_call() &&
+	    fz_sched_has_company(self))
+		ret = try_by_ring(self, &a, buf, n);
+	else
 		ret = fz_io_try_or_wait(self, &a);
-	if (ret == -EAGAIN && a.only_tries) {
-		ret = send_by_ring(self, &a, buf, n, false);
-		/* The data has to open the connection first (TCP_FASTOPEN_CONNECT). */
-		if (FZ_UNLIKELY(ret == -EINPROGRESS))
-			ret = fz_io_try_or_wait(self, &a);
+	if (a.only_tries && ret == -EAGAIN) {
+		ret = send_by_parts(self, &a, buf, n, false);
 		if (ret != FZ_OP_FORBIDDEN)
 			return ret;
+	}
+	/* The data has to open the connection first (TCP_FASTOPEN_CONNECT). */
+	if (a.only_tries && FZ_UNLIKELY(ret == -EINPROGRESS)) {
+		a.only_tries = false;
+		ret = fz_io_try_or_wait(self, &a);
 	}
 	if (ret == FZ_OP_FORBIDDEN)
 		return fz_io_make_whole(self, fz_pin_fd(&pin), &c, false);
@@ -299,6 +322,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		a.begun = done > 0;
 		/* SO_SNDTIMEO begins anew with each message. */
 		a.deadline = 0;
+		a.refused = false;
 		ret = fz_io_try_or_wait(self, &a);
 		if (ret < 0)
 			break;

@@ -8,6 +8,8 @@
 #include "runtime/io/filter.h"
 #include "runtime/io/io.h"
 
+enum { OPTION_ERROR = 4 };
+
 int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info)
 {
 	int nonblocking;
@@ -49,28 +51,62 @@ fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a)
 	return a->deadline;
 }
 
+/*
+ * Make one attempt to send on a Unix socket.  While a call waits there, the end of the connection
+ * gives it the socket's error, or EPIPE without a signal; a call that begins later gets EPIPE and
+ * SIGPIPE.
+ */
+static int64_t try_on_unix_socket(struct fz_io_attempt *a)
+{
+	int64_t ret;
+	int err;
+
+	if (a->refused)
+		a->call.args[a->flags_at] |= FZ_MSG_NOSIGNAL;
+	ret = fz_io_make(&a->call);
+	if (ret != -EPIPE || !a->refused)
+		return ret;
+	err = fz_sys_socket_option((int)a->call.args[0], OPTION_ERROR);
+	return err > 0 ? -err : ret;
+}
+
+/*
+ * Until when a wait for readiness may last.  poll tells nothing when a Unix socket without room is
+ * shut down, or its peer is.
+ */
+static fz_nsec wait_limit(bool sends_on_unix, fz_nsec deadline)
+{
+	const fz_nsec next = sends_on_unix ? fz_now() + FZ_SEC / 10 : FZ_FOREVER;
+
+	return next < deadline ? next : deadline;
+}
+
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 {
+	const bool sends_on_unix = a->sends && a->info & FZ_FD_UNIX;
 	const short events = a->sends ? POLLOUT : POLLIN;
 	long *args = a->call.args;
 	unsigned refusals = 0;
 
-	fz_signal_mark(self);
-	for (;;) {
-		fz_nsec deadline;
+	if (!a->begun)
+		fz_signal_mark(self);
+	for (bool tries = !a->refused && !a->only_waits;; tries = !a->only_waits) {
+		fz_nsec deadline, limit;
 		bool restart, announces;
-		int64_t ret = -EINPROGRESS;
+		int64_t ret = a->refused ? -EAGAIN : -EINPROGRESS;
 
 		args[0] = fz_pin_fd(a->pin);
 		args[a->flags_at] = a->flags | FZ_MSG_DONTWAIT;
-		if (!a->only_waits)
-			ret = fz_io_make(&a->call);
+		if (tries)
+			ret = sends_on_unix ? try_on_unix_socket(a) : fz_io_make(&a->call);
 		if (a->stands_in && fz_sys_is_denied(ret, a->call.number, 0, 0, 0, 0, 0))
 			return FZ_OP_FORBIDDEN;
 		/* EINPROGRESS: the data has to open the connection first (TCP_FASTOPEN_CONNECT). */
 		if (ret != -EINPROGRESS && (ret != -EAGAIN || a->only_tries))
 			return ret;
 		deadline = fz_io_attempt_deadline(a);
+		limit = wait_limit(sends_on_unix, deadline);
+		a->refused = ret == -EAGAIN;
 		/*
 		 * With a timeout the call is not restarted after a handler, SA_RESTART or not:
 		 * signal(7).
@@ -80,14 +116,16 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		ret = FZ_OP_FORBIDDEN;
 		if (!announces &&
 		    !fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
-			ret = fz_io_wait_more(self, a->pin, events, deadline, restart, a->begun);
+			ret = fz_io_wait_more(self, a->pin, events, limit, restart, a->begun);
 		if (ret == FZ_OP_FORBIDDEN && (announces || !a->stands_in)) {
 			args[a->flags_at] = a->flags;
 			return fz_io_make_announced(self, &a->call,
 						    FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}
-		if (ret <= 0)
+		if (ret < 0 || (ret == 0 && limit == deadline))
 			return ret ? ret : -EAGAIN;
+		if (a->rest && !sends_on_unix && ret & (POLLERR | POLLHUP))
+			return -EPIPE;
 	}
 }

@@ -69,6 +69,9 @@ struct fz_io_attempt {
 	 * restart.
 	 */
 	bool begun;
+	bool refused;			/* has been tried, and waits first */
+	/* the rest of what a stream has taken in part: the socket's error is for the next call */
+	bool rest;
 	fz_nsec deadline;
 };
 

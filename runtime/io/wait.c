@@ -36,7 +36,6 @@ static bool sends(const struct fz_op *op)
 	switch (op->opcode) {
 	case IORING_OP_POLL_ADD:
 		return op->op_flags & POLLOUT;
-	case IORING_OP_SEND:
 	case IORING_OP_CONNECT:
 		return true;
 	default:
@@ -74,9 +73,11 @@ int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec de
 			return timeout_error;
 		case FZ_OP_SIGNAL:
 			if (!fz_signal_handled(self)) {
+				const fz_nsec before = deadline;
+
 				if (op->hinted && look_again(op, &deadline))
 					return timeout_error ? timeout_error : -EAGAIN;
-				restart &= deadline == FZ_FOREVER;
+				restart &= deadline == before;
 				continue;
 			}
 			if (!restart || !fz_signal_restarts(self))
@@ -134,9 +135,11 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 			/* A filter forbids ppoll. */
 			if (ret < 0 && ret != -EINTR)
 				ret = FZ_OP_FORBIDDEN;
+			else if (ret > 0)
+				ret = p.revents;
 		}
 	} while (ret == -EINTR && restart && fz_signal_restarts(self));
-	return ret > 0 ? 1 : (int)ret;
+	return (int)ret;
 }
 
 int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,

@@ -39,10 +39,11 @@ int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec de
 		       int timeout_error, bool restart);
 
 /*
- * Wait until the pinned descriptor is ready for events (POLL*).  Returns 1, 0 at the deadline,
- * -EINTR (with restart, not after handlers with SA_RESTART), or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the
- * number may have changed, and the descriptor may not be ready any more.  The call has begun with
- * fz_signal_mark(): a handler that ran between two attempts ends it, too.
+ * Wait until the pinned descriptor is ready for events (POLL*).  Returns those that are, POLLERR
+ * and POLLHUP among them, 0 at the deadline, -EINTR (with restart, not after handlers with
+ * SA_RESTART), or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the number may have changed,
+ * and the descriptor may not be ready any more.  The call has begun with fz_signal_mark(): a
+ * handler that ran between two attempts ends it, too.
  */
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		     fz_nsec deadline, bool restart);

@@ -125,7 +125,7 @@ Test(fdtab, timeouts)
 	fz_fdtab_init();
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
 	fz_fdtab_look_up(s[0], &info);
-	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_STREAM);
+	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_STREAM | FZ_FD_UNIX);
 	cr_assert_eq(fz_fdtab_deadline(s[0], info, false), FZ_FOREVER);
 	duplicate = dup(s[0]);
 	fz_fdtab_look_up(duplicate, &info);
@@ -141,13 +141,13 @@ Test(fdtab, timeouts)
 	/* Unknown until now: the kernel knows. */
 	fz_fdtab_set(s[0], FZ_FD_UNKNOWN);
 	fz_fdtab_look_up(s[0], &info);
-	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_STREAM | FZ_FD_RECV_TIMEOUT);
+	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_STREAM | FZ_FD_UNIX | FZ_FD_RECV_TIMEOUT);
 	close(s[0]);
 	close(s[1]);
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, s), 0);
 	fz_fdtab_set(s[0], FZ_FD_UNKNOWN);
 	fz_fdtab_look_up(s[0], &info);
-	cr_assert_eq(info, FZ_FD_SOCKET);
+	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_UNIX);
 	/* Set by somebody whom the library does not see. */
 	cr_assert(!fz_fdtab_is_stale(s[0]));
 	setsockopt(s[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
