@@ -16,8 +16,8 @@
 
 /*
  * Park until the pinned descriptor is ready for events, if a call may wait for that at all.
- * Returns 1, 0 if the call never waits for it (a file, O_NONBLOCK, the wrong end: the real call
- * tells) or a filter forbids to wait for it, or -errno.
+ * Returns more than 0; 0 if the call never waits for it (a file, O_NONBLOCK, the wrong end: the
+ * real call tells), only the real call can, or a filter forbids to wait for it; or -errno.
  */
 static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 {
@@ -32,6 +32,9 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 		return 0;
 	kind = info & FZ_FD_KIND_MASK;
 	if (kind != FZ_FD_SOCKET && kind != FZ_FD_PIPE)
+		return 0;
+	/* What poll tells, and what a later call answers, is not what a waiting call does. */
+	if (info & FZ_FD_UNIX && events == POLLOUT)
 		return 0;
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
 		return 0;
@@ -55,7 +58,7 @@ static bool is_reader(int fd)
 }
 
 /*
- * Wait until both ends are ready.  Returns 1 if it is worth trying again, 0 if only the real call
+ * Wait until both ends are ready.  Returns more than 0 if it is worth trying again, 0 if only the real call
  * knows what to do, or -errno.
  */
 static int64_t await_both(struct fz_fiber *self, struct fz_pin *in, struct fz_pin *out)
@@ -87,6 +90,32 @@ static void note_spliced(int fd)
 	fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 }
 
+/*
+ * Make the real call, whose argument n_at is the number of bytes.  A short count is final after a
+ * handler; else the completion of a request of this kernel thread may have interrupted the call,
+ * which then goes on; unless the socket has a timeout, which may have passed.
+ */
+static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned n_at, int out,
+			  unsigned flags)
+{
+	struct fz_real_call call = fz_call_begin(self, flags | FZ_CALL_BRIEF);
+	const bool once = fz_fdtab_get(out) & FZ_FD_SEND_TIMEOUT;
+	const size_t n = fz_io_clamp((size_t)c->args[n_at]);
+	size_t done = 0;
+	int64_t ret, outcome;
+
+	do {
+		ret = fz_io_make(c);
+		if (ret > 0) {
+			done += (size_t)ret;
+			c->args[n_at] = (long)(n - done);
+		}
+		outcome = ret > 0 && done < n && !once ? -EINTR : ret;
+	} while ((!done || !fz_call_handled(&call)) && fz_call_again(&call, outcome));
+	fz_call_end(&call, ret);
+	return done ? (int64_t)done : ret;
+}
+
 int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(out);
@@ -103,17 +132,20 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	}
 	c = (struct fz_io_call){ __NR_sendfile,
 				 { fz_pin_fd(&pin), in, (long)offset, (long)n } };
-	return fz_io_make_announced(self, &c, FZ_CALL_BRIEF);
+	return make_whole(self, &c, 3, (int)c.args[0], 0);
 }
 
 static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 			   int64_t *out_offset, size_t n, unsigned flags)
 {
-	const struct fz_io_call c = {
+	struct fz_io_call c = {
 		__NR_splice, { in, (long)in_offset, out, (long)out_offset, (long)n, flags }
 	};
 
-	return fz_io_make_announced(self, &c, FZ_CALL_GOES_ON | FZ_CALL_BRIEF);
+	/* A pipe takes or gives what it can; a socket takes all that there is. */
+	return is_kind(out, FZ_FD_SOCKET) ?
+		       make_whole(self, &c, 4, out, FZ_CALL_GOES_ON) :
+		       fz_io_make_announced(self, &c, FZ_CALL_GOES_ON | FZ_CALL_BRIEF);
 }
 
 int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,

@@ -7,11 +7,12 @@
 
 #include <semaphore.h>
 #include <stdbool.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 
 enum family { UNIX, TCP, FAMILIES };
 enum end { PEER_CLOSES, PEER_STOPS_READING, WRITING_STOPS, ENDS };
-enum way { SEND, WRITE, WRITEV, SENDMSG, SENDMMSG, WAYS };
+enum way { SEND, WRITE, WRITEV, SENDMSG, SENDMMSG, SENDFILE, WAYS };
 
 struct outcome {
 	long result;
@@ -19,6 +20,7 @@ struct outcome {
 };
 
 static char big[8 << 20];
+static int file;
 static volatile sig_atomic_t signals;
 static sem_t begun;
 static struct {
@@ -38,6 +40,7 @@ static void *sends(void *arg)
 {
 	struct iovec iov = { big, sender.size };
 	struct mmsghdr messages = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	off_t offset = 0;
 	long ret = -1;
 
 	signals = 0;
@@ -49,6 +52,7 @@ static void *sends(void *arg)
 	case WRITEV: ret = writev(sender.fd, &iov, 1); break;
 	case SENDMSG: ret = sendmsg(sender.fd, &messages.msg_hdr, 0); break;
 	case SENDMMSG: ret = sendmmsg(sender.fd, &messages, 1, 0); break;
+	case SENDFILE: ret = sendfile(sender.fd, file, &offset, sender.size); break;
 	case WAYS: break;
 	}
 	sender.outcome = (struct outcome){ ret, ret < 0 ? errno : 0, signals };
@@ -145,6 +149,8 @@ static void check(enum family family, bool full, enum end end, enum way way)
 
 int main(void)
 {
+	file = temp_file();
+	CHECK_OK(ftruncate(file, sizeof(big)));
 	CHECK_OK(sem_init(&begun, 0, 0));
 	CHECK(signal(SIGPIPE, count) != SIG_ERR);
 	for (int family = 0; family < FAMILIES; family++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/programs/io/splice_calls.c - sendfile, splice, tee, vmsplice, copy_file_range. */
-#include "check.h"
+#include "sockets.h"
 
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -100,6 +100,46 @@ static void *sends_files(void *arg)
 }
 
 /* From file to pipe to socket, and back: the pipe fills and empties all the time. */
+/* One call takes all, however often it has to wait for room. */
+static void *sends_whole(void *arg)
+{
+	const int small = 1 << 16;
+	int file = temp_file(), s[2], p[2];
+	off_t offset = 0;
+	struct drain d;
+	pthread_t t;
+
+	fill(file, 8 * BIG);
+	tcp_pair(s);
+	d = (struct drain){ s[1], 2000, 8 * BIG };
+	t = start(drains, &d);
+	CHECK_INT(sendfile(s[0], file, &offset, 8 * BIG), 8 * BIG);
+	finish(t);
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+
+	tcp_pair(s);
+	CHECK_OK(pipe(p));
+	CHECK_INT(fcntl(p[1], F_SETPIPE_SZ, BIG), BIG);
+	CHECK_OK(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)));
+	d = (struct drain){ s[1], 2000, BIG };
+	for (int i = 0; i < BIG / 4096; i++) {
+		char block[4096];
+
+		CHECK_INT(read(file, block, sizeof(block)), sizeof(block));
+		write_all(p[1], block, sizeof(block));
+	}
+	t = start(drains, &d);
+	CHECK_INT(splice(p[0], NULL, s[0], NULL, BIG, 0), BIG);
+	finish(t);
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+	CHECK_OK(close(p[0]));
+	CHECK_OK(close(p[1]));
+	CHECK_OK(close(file));
+	return arg;
+}
+
 static void *splices(void *arg)
 {
 	int file = temp_file(), s[2], p[2];
@@ -220,14 +260,14 @@ static void *copies(void *arg)
 
 int main(void)
 {
-	void *(*const all[])(void *) = { sends_files, splices, tees, copies };
-	pthread_t t[8];
+	void *(*const all[])(void *) = { sends_files, sends_whole, splices, tees, copies };
+	pthread_t t[10];
 
-	for (int i = 0; i < 8; i++)
-		t[i] = start(all[i % 4], NULL);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 10; i++)
+		t[i] = start(all[i % 5], NULL);
+	for (int i = 0; i < 10; i++)
 		finish(t[i]);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		all[i](NULL);
 	return success();
 }
