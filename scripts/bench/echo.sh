@@ -62,7 +62,7 @@ for n in ${connections//,/ }; do
 			1)	sample "$n" $round fiberize "$build/fiberize" "$server" -e -p 0 ;;
 			3)	sample "$n" $round epoll "$build/fiberize" --backend epoll \
 					"$server" -e -p 0 ;;
-			2)	sample "$n" $round uring "$uring" -e -p 0 ;;
+			2)	sample "$n" $round uring "$uring" -p 0 ;;
 			esac
 		done
 	done
