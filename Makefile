@@ -231,10 +231,10 @@ $(B)/tests/programs/%: tests/extra/%.go Makefile
 	@mkdir -p $(@D)
 	$(Q)GOCACHE=$(abspath $(B)/tests/go) CGO_ENABLED=1 go build -o $@ $<
 
-$(URING_SERVER): scripts/bench/uring_server.c $(PROGRAM_HEADERS) Makefile
+$(URING_SERVER): scripts/bench/uring_server.c scripts/bench/number.h Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ -luring
+	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@ -luring
 
 $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/bench/number.h Makefile
 	$(say) "  CCLD    $@"

@@ -3,70 +3,9 @@
 #define FZ_ARCH_X86_64_SYSCALL_H
 
 /*
- * arch/x86_64/syscall.h - raw system calls.  They return what the kernel
- * returns, -errno on failure, and leave errno alone.  No cancellation, no
- * restart.  Any thread; async-signal-safe.
+ * arch/x86_64/syscall.h - the raw system call: arch.h has what it promises, and those with
+ * fewer arguments.
  */
-
-static inline long fz_syscall0(long nr)
-{
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(nr)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall1(long nr, long a)
-{
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall2(long nr, long a, long b)
-{
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a), "S"(b)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall3(long nr, long a, long b, long c)
-{
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall4(long nr, long a, long b, long c, long d)
-{
-	register long r10 __asm__("r10") = d;
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall5(long nr, long a, long b, long c, long d, long e)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
 
 static inline long fz_syscall6(long nr, long a, long b, long c, long d, long e,
 			       long f)

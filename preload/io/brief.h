@@ -28,14 +28,19 @@ static inline void fz_leave_brief(struct fz_fiber *self)
 		fz_announce_end(self);
 }
 
-/* The value of libc's NAME(arguments), called as brief: the body of an interposer of NAME. */
-#define FZ_BRIEF(name, ...)                                                                      \
-	({                                                                                       \
-		struct fz_fiber *brief_self = fz_enter_brief(FZ_SYM_##name);                     \
-		__typeof__(fz_real.name(__VA_ARGS__)) brief_ret = fz_real.name(__VA_ARGS__);     \
-                                                                                                 \
-		fz_leave_brief(brief_self);                                                      \
-		brief_ret;                                                                       \
-	})
+/*
+ * The interposer of a call that is announced as brief and needs nothing else:
+ *
+ *	FZ_EXPORT_BRIEF(int, access, (const char *path, int mode), path, mode)
+ */
+#define FZ_EXPORT_BRIEF(type, name, parameters, ...)                     \
+	FZ_EXPORT type name parameters                                   \
+	{                                                                \
+		struct fz_fiber *self = fz_enter_brief(FZ_SYM_##name);   \
+		type ret = fz_real.name(__VA_ARGS__);                    \
+                                                                         \
+		fz_leave_brief(self);                                    \
+		return ret;                                              \
+	}
 
 #endif

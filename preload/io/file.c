@@ -108,42 +108,16 @@ FZ_EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags
 
 /* ---- by descriptor ------------------------------------------------------- */
 
-FZ_EXPORT int fchdir(int fd)
-{
-	return FZ_BRIEF(fchdir, fd);
-}
-
-FZ_EXPORT int fchmod(int fd, mode_t mode)
-{
-	return FZ_BRIEF(fchmod, fd, mode);
-}
-
-FZ_EXPORT int fchown(int fd, uid_t owner, gid_t group)
-{
-	return FZ_BRIEF(fchown, fd, owner, group);
-}
-
-FZ_EXPORT int ftruncate(int fd, off_t size)
-{
-	return FZ_BRIEF(ftruncate, fd, size);
-}
+FZ_EXPORT_BRIEF(int, fchdir, (int fd), fd)
+FZ_EXPORT_BRIEF(int, fchmod, (int fd, mode_t mode), fd, mode)
+FZ_EXPORT_BRIEF(int, fchown, (int fd, uid_t owner, gid_t group), fd, owner, group)
+FZ_EXPORT_BRIEF(int, ftruncate, (int fd, off_t size), fd, size)
 FZ_EXPORT_ALIAS(ftruncate64, ftruncate);
-
-FZ_EXPORT int posix_fadvise(int fd, off_t offset, off_t n, int advice)
-{
-	return FZ_BRIEF(posix_fadvise, fd, offset, n, advice);
-}
+FZ_EXPORT_BRIEF(int, posix_fadvise,
+		(int fd, off_t offset, off_t n, int advice), fd, offset, n, advice)
 FZ_EXPORT_ALIAS(posix_fadvise64, posix_fadvise);
-
-FZ_EXPORT ssize_t readahead(int fd, off_t offset, size_t n)
-{
-	return FZ_BRIEF(readahead, fd, offset, n);
-}
-
-FZ_EXPORT ssize_t getdents64(int fd, void *buf, size_t n)
-{
-	return FZ_BRIEF(getdents64, fd, buf, n);
-}
+FZ_EXPORT_BRIEF(ssize_t, readahead, (int fd, off_t offset, size_t n), fd, offset, n)
+FZ_EXPORT_BRIEF(ssize_t, getdents64, (int fd, void *buf, size_t n), fd, buf, n)
 
 /* ---- until it is on disk ------------------------------------------------- */
 

@@ -130,7 +130,7 @@ static bool is_usable(const struct timespec *when)
 static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t n,
 		       unsigned *priority, const struct timespec *when)
 {
-	if (is_usable(when)) {
+	if (self && is_usable(when)) {
 		int saved = errno;
 		ssize_t ret = fz_real.mq_timedreceive(queue, message, n, priority, &long_ago);
 
@@ -148,7 +148,7 @@ static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t
 static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t n,
 		unsigned priority, const struct timespec *when)
 {
-	if (is_usable(when)) {
+	if (self && is_usable(when)) {
 		int saved = errno;
 		int ret = fz_real.mq_timedsend(queue, message, n, priority, &long_ago);
 
@@ -167,8 +167,6 @@ FZ_EXPORT ssize_t mq_receive(mqd_t queue, char *message, size_t n, unsigned *pri
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_mq_receive);
 
-	if (!self)
-		return fz_real.mq_receive(queue, message, n, priority);
 	return receive(self, queue, message, n, priority, NULL);
 }
 
@@ -177,8 +175,6 @@ FZ_EXPORT ssize_t mq_timedreceive(mqd_t queue, char *message, size_t n, unsigned
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_mq_timedreceive);
 
-	if (!self)
-		return fz_real.mq_timedreceive(queue, message, n, priority, when);
 	return receive(self, queue, message, n, priority, when);
 }
 
@@ -186,8 +182,6 @@ FZ_EXPORT int mq_send(mqd_t queue, const char *message, size_t n, unsigned prior
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_mq_send);
 
-	if (!self)
-		return fz_real.mq_send(queue, message, n, priority);
 	return post(self, queue, message, n, priority, NULL);
 }
 
@@ -196,7 +190,5 @@ FZ_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t n, unsigned 
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_mq_timedsend);
 
-	if (!self)
-		return fz_real.mq_timedsend(queue, message, n, priority, when);
 	return post(self, queue, message, n, priority, when);
 }

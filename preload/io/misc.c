@@ -54,10 +54,7 @@ FZ_EXPORT ssize_t getrandom(void *buf, size_t n, unsigned flags)
 	return done ? done : ret;
 }
 
-FZ_EXPORT int getentropy(void *buf, size_t n)
-{
-	return FZ_BRIEF(getentropy, buf, n);
-}
+FZ_EXPORT_BRIEF(int, getentropy, (void *buf, size_t n), buf, n)
 
 /* libc's threads do the asynchronous I/O; the library leaves them native. */
 FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
@@ -138,7 +135,4 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 }
 FZ_EXPORT_ALIAS64(lio_listio64, lio_listio);
 
-FZ_EXPORT int klogctl(int type, char *buf, int n)
-{
-	return FZ_BRIEF(klogctl, type, buf, n);
-}
+FZ_EXPORT_BRIEF(int, klogctl, (int type, char *buf, int n), type, buf, n)

@@ -86,7 +86,4 @@ FZ_EXPORT int tcsendbreak(int fd, int duration)
 	return FZ_REPEAT(&call, fz_real.tcsendbreak(fd, duration));
 }
 
-FZ_EXPORT int tcflow(int fd, int action)
-{
-	return FZ_BRIEF(tcflow, fd, action);
-}
+FZ_EXPORT_BRIEF(int, tcflow, (int fd, int action), fd, action)

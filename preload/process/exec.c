@@ -100,6 +100,8 @@ FZ_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const
 
 /* ---- arguments one by one ---------------------------------------------------- */
 
+typedef int exec_fn(const char *file, char *const argv[], char *const envp[]);
+
 /* The number of arguments, with the NULL at their end. */
 static size_t count(const char *first, va_list list)
 {
@@ -110,71 +112,56 @@ static size_t count(const char *first, va_list list)
 	return n;
 }
 
-static void collect(char **argv, const char *first, size_t n, va_list list)
+/* Call real with the arguments in the list; behind them, if has_envp, is the environment. */
+static int exec_list(exec_fn *real, const char *file, const char *first, va_list list, bool has_envp)
 {
+	va_list again;
+	size_t n;
+
+	va_copy(again, list);
+	n = count(first, again);
+	va_end(again);
+
+	char *argv[n];
+
 	argv[0] = (char *)first;
 	for (size_t i = 1; i < n; i++)
 		argv[i] = va_arg(list, char *);
+	return real(file, argv, has_envp ? va_arg(list, char *const *) : environ);
 }
 
 FZ_EXPORT int execl(const char *path, const char *first, ...)
 {
-	va_list list;
-	size_t n;
-
-	va_start(list, first);
-	n = count(first, list);
-	va_end(list);
-
-	char *argv[n];
-
-	va_start(list, first);
-	collect(argv, first, n, list);
-	va_end(list);
-
 	struct exec exec = before(FZ_SYM_execl, path);
+	va_list list;
+	int ret;
 
-	return after(exec, fz_real.execv(path, argv));
+	va_start(list, first);
+	ret = exec_list(fz_real.execve, path, first, list, false);
+	va_end(list);
+	return after(exec, ret);
 }
 
 FZ_EXPORT int execlp(const char *file, const char *first, ...)
 {
-	va_list list;
-	size_t n;
-
-	va_start(list, first);
-	n = count(first, list);
-	va_end(list);
-
-	char *argv[n];
-
-	va_start(list, first);
-	collect(argv, first, n, list);
-	va_end(list);
-
 	struct exec exec = before(FZ_SYM_execlp, NULL);
+	va_list list;
+	int ret;
 
-	return after(exec, fz_real.execvp(file, argv));
+	va_start(list, first);
+	ret = exec_list(fz_real.execvpe, file, first, list, false);
+	va_end(list);
+	return after(exec, ret);
 }
 
 FZ_EXPORT int execle(const char *path, const char *first, ...)
 {
-	va_list list;
-	char *const *envp;
-	size_t n;
-
-	va_start(list, first);
-	n = count(first, list);
-	va_end(list);
-
-	char *argv[n];
-
-	va_start(list, first);
-	collect(argv, first, n, list);
-	envp = va_arg(list, char *const *);
-	va_end(list);
-
 	struct exec exec = before(FZ_SYM_execle, path);
+	va_list list;
+	int ret;
 
-	return after(exec, fz_real.execve(path, argv, envp));
+	va_start(list, first);
+	ret = exec_list(fz_real.execve, path, first, list, true);
+	va_end(list);
+	return after(exec, ret);
 }

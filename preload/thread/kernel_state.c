@@ -129,6 +129,15 @@ bool fz_syscall_is_of_thread(long number)
 	}
 }
 
+/* The interposer of a call that changes the state of the kernel thread, and needs nothing else. */
+#define FZ_EXPORT_WIRED(type, name, parameters, ...)     \
+	FZ_EXPORT type name parameters                   \
+	{                                                \
+		fz_enter(FZ_SYM_##name);                 \
+		fz_wire_for_state();                     \
+		return fz_real.name(__VA_ARGS__);        \
+	}
+
 FZ_EXPORT int unshare(int flags)
 {
 	int ret;
@@ -141,12 +150,7 @@ FZ_EXPORT int unshare(int flags)
 	return ret;
 }
 
-FZ_EXPORT int setns(int fd, int type)
-{
-	fz_enter(FZ_SYM_setns);
-	fz_wire_for_state();
-	return fz_real.setns(fd, type);
-}
+FZ_EXPORT_WIRED(int, setns, (int fd, int type), fd, type)
 
 FZ_EXPORT int setfsuid(uid_t id)
 {
@@ -165,12 +169,7 @@ FZ_EXPORT int setfsgid(gid_t id)
 	return fz_real.setfsgid(id);
 }
 
-FZ_EXPORT int capset(void *header, const void *data)
-{
-	fz_enter(FZ_SYM_capset);
-	fz_wire_for_state();
-	return fz_real.capset(header, data);
-}
+FZ_EXPORT_WIRED(int, capset, (void *header, const void *data), header, data)
 
 FZ_EXPORT int personality(unsigned long persona)
 {
@@ -182,40 +181,11 @@ FZ_EXPORT int personality(unsigned long persona)
 }
 
 /* The rights of a thread to the pages of a protection key are in a register. */
-FZ_EXPORT int pkey_alloc(unsigned flags, unsigned rights)
-{
-	fz_enter(FZ_SYM_pkey_alloc);
-	fz_wire_for_state();
-	return fz_real.pkey_alloc(flags, rights);
-}
-
-FZ_EXPORT int pkey_set(int key, unsigned rights)
-{
-	fz_enter(FZ_SYM_pkey_set);
-	fz_wire_for_state();
-	return fz_real.pkey_set(key, rights);
-}
-
-FZ_EXPORT int arch_prctl(int code, unsigned long address)
-{
-	fz_enter(FZ_SYM_arch_prctl);
-	fz_wire_for_state();
-	return fz_real.arch_prctl(code, address);
-}
-
-FZ_EXPORT int ioperm(unsigned long from, unsigned long count, int on)
-{
-	fz_enter(FZ_SYM_ioperm);
-	fz_wire_for_state();
-	return fz_real.ioperm(from, count, on);
-}
-
-FZ_EXPORT int iopl(int level)
-{
-	fz_enter(FZ_SYM_iopl);
-	fz_wire_for_state();
-	return fz_real.iopl(level);
-}
+FZ_EXPORT_WIRED(int, pkey_alloc, (unsigned flags, unsigned rights), flags, rights)
+FZ_EXPORT_WIRED(int, pkey_set, (int key, unsigned rights), key, rights)
+FZ_EXPORT_WIRED(int, arch_prctl, (int code, unsigned long address), code, address)
+FZ_EXPORT_WIRED(int, ioperm, (unsigned long from, unsigned long count, int on), from, count, on)
+FZ_EXPORT_WIRED(int, iopl, (int level), level)
 
 /* For ptrace the tracer is one kernel thread, and so is the thread that asks to be traced. */
 FZ_EXPORT long ptrace(enum __ptrace_request request, ...)

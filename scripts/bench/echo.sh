@@ -62,51 +62,31 @@ for n in ${connections//,/ }; do
 			1)	sample "$n" $round fiberize "$build/fiberize" "$server" -e -p 0 ;;
 			3)	sample "$n" $round epoll "$build/fiberize" --backend epoll \
 					"$server" -e -p 0 ;;
-			2)	sample "$n" $round uring "$uring" -e -p 0 ;;
+			2)	sample "$n" $round uring "$uring" -p 0 ;;
 			esac
 		done
 	done
 done
 
-awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
-function of(c, side,    v, r)
+awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" <<'A'
+function show(c, side, base, target,    m)
 {
-	for (r = 1; r <= rounds; r++)
-		v[r] = cpu[c, r, side]
-	return median(v, rounds)
+	m = ratio(c, side, base)
+	printf "  %s/%s: %s%s\n", side, base, spread(m), target ? verdict(target, m <= target) : ""
 }
 
-function ratio(c, side, base, target,    v, r, m, verdict)
-{
-	for (r = 1; r <= rounds; r++)
-		v[r] = cpu[c, r, side] / cpu[c, r, base]
-	m = median(v, rounds)
-	verdict = ""
-	if (target)
-		verdict = sprintf("   target %.2f: %s", target, m <= target ? "met" : "missed")
-	printf "  %s/%s: %.2f (%.2f..%.2f)%s\n", side, base, m, low, high, verdict
-}
-
-{
-	cpu[$1, $2, $3] = $4
-	if ($2 > rounds)
-		rounds = $2
-	if (!($1 in seen)) {
-		seen[$1] = 1
-		order[++n] = $1
-	}
-}
+{ note($1, $2, $3, $4) }
 
 END {
-	for (i = 1; i <= n; i++) {
+	for (i = 1; i <= keys; i++) {
 		c = order[i]
 		printf "\n%d connections, server CPU us/request, median of %d:" \
 			" native %.2f, fiberize %.2f, fiberize on epoll %.2f, io_uring %.2f\n",
 			c, rounds, of(c, "native"), of(c, "fiberize"), of(c, "epoll"),
 			of(c, "uring")
-		ratio(c, "fiberize", "native", c == 128 ? 0.60 : c == 1000 ? 0.50 : 0)
-		ratio(c, "epoll", "native", 0)
-		ratio(c, "fiberize", "uring", c == 128 || c == 1000 ? 1.15 : 0)
+		show(c, "fiberize", "native", c == 128 ? 0.60 : c == 1000 ? 0.50 : 0)
+		show(c, "epoll", "native", 0)
+		show(c, "fiberize", "uring", c == 128 || c == 1000 ? 1.15 : 0)
 	}
 }
 A

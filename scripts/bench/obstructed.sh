@@ -78,50 +78,37 @@ for n in ${connections//,/ }; do
 	done
 done
 
-awk -v cpus="$count" -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
-function latency(c, side, target,    v, r, m)
+awk -v cpus="$count" -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin \
+	"$work/samples" <<'A'
+function latency(c, side, target,    m)
 {
-	for (r = 1; r <= rounds; r++)
-		v[r] = p99[c, r, side] / 1000
-	m = median(v, rounds)
-	return sprintf("%.1f ms (%.1f..%.1f)%s", m, low, high,
-		!target ? "" : sprintf("   target %d: %s", target, m <= target ? "met" : "missed"))
+	m = of(c, side " p99")
+	return sprintf("%.1f ms (%.1f..%.1f)%s", m, low, high, target ? verdict(target, m <= target) : "")
 }
 
-function rate_of(c, side,    v, r)
+function kept(c, side, target,    m)
 {
-	for (r = 1; r <= rounds; r++)
-		v[r] = rate[c, r, side]
-	return median(v, rounds)
-}
-
-function kept(c, side, target,    v, r, m)
-{
-	for (r = 1; r <= rounds; r++)
-		v[r] = rate[c, r, side "-x"] / (cpus - 1) / (rate[c, r, side] / cpus)
-	m = median(v, rounds)
-	printf "  %s: kept per free CPU %.2f (%.2f..%.2f)%s", side, m, low, high,
-		!target ? "" : sprintf("   target %.2f: %s", target, m >= target ? "met" : "missed")
-	m = rate_of(c, side "-x")
+	m = ratio(c, side " per free CPU", side " per CPU")
+	printf "  %s: kept per free CPU %s%s", side, spread(m),
+		target ? verdict(target, m >= target) : ""
+	m = of(c, side "-x")
 	printf "\n    p99 at %.0f requests/s, all it can: %s; connections / rate is %.1f ms\n", m,
 		latency(c, side "-x", target ? 10 : 0), c / m * 1000
-	printf "    p99 at %.0f requests/s: %s\n", rate_of(c, side "-paced"),
+	printf "    p99 at %.0f requests/s: %s\n", of(c, side "-paced"),
 		latency(c, side "-paced", target ? 10 : 0)
 }
 
 {
-	rate[$1, $2, $3] = $4
-	p99[$1, $2, $3] = $6
-	if ($2 > rounds)
-		rounds = $2
-	if (!($1 in seen)) {
-		seen[$1] = 1
-		order[++n] = $1
-	}
+	note($1, $2, $3, $4)
+	note($1, $2, $3 " p99", $6 / 1000)
+	if (sub(/-x$/, "", $3))
+		note($1, $2, $3 " per free CPU", $4 / (cpus - 1))
+	else
+		note($1, $2, $3 " per CPU", $4 / cpus)
 }
 
 END {
-	for (i = 1; i <= n; i++) {
+	for (i = 1; i <= keys; i++) {
 		print "\n" order[i] " connections"
 		kept(order[i], "native", 0)
 		kept(order[i], "fiberize", 0.80)

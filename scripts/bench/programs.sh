@@ -186,39 +186,18 @@ for case in "${wanted[@]}"; do
 done
 
 [ -s "$work/samples" ] || exit 0
-awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
-function of(c, side,    v, r)
-{
-	for (r = 1; r <= rounds; r++)
-		v[r] = us[c, r, side]
-	return median(v, rounds)
-}
-
-function ratio(c, base,    v, r)
-{
-	for (r = 1; r <= rounds; r++)
-		v[r] = us[c, r, "fiberize"] / us[c, r, base]
-	return sprintf("%.2f (%.2f..%.2f)", median(v, rounds), low, high)
-}
-
-{
-	us[$1, $2, $3] = $4
-	if (!($1 in seen)) {
-		seen[$1] = 1
-		cases[++count] = $1
-	}
-	if ($2 > rounds)
-		rounds = $2
-}
+awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" <<'A'
+{ note($1, $2, $3, $4) }
 
 END {
 	printf "\n%-12s %12s %12s   fiberize/native\n", "case", "native us", "fiberize us"
-	for (i = 1; i <= count; i++) {
-		c = cases[i]
-		printf "%-12s %12.2f %12.2f   %s\n", c, of(c, "native"), of(c, "fiberize"), ratio(c, "native")
-		if ((c, 1, "uring") in us)
-			printf "%-12s %12.2f %12s   %s of fio's io_uring engine\n", "", of(c, "uring"), "",
-				ratio(c, "uring")
+	for (i = 1; i <= keys; i++) {
+		c = order[i]
+		printf "%-12s %12.2f %12.2f   %s\n", c, of(c, "native"), of(c, "fiberize"),
+			spread(ratio(c, "fiberize", "native"))
+		if ((c, 1, "uring") in sample)
+			printf "%-12s %12.2f %12s   %s of fio's io_uring engine\n", "", of(c, "uring"),
+				"", spread(ratio(c, "fiberize", "uring"))
 	}
 }
 A

@@ -49,23 +49,8 @@ for ((round = 1; round <= rounds; round++)); do
 done
 
 echo
-awk -f scripts/bench/median.awk -f /dev/stdin "$work/samples" <<'A'
-{
-	ns[$3, $1, $2] = $4
-	if ($1 > rounds)
-		rounds = $1
-	if (!($3 in seen)) {
-		seen[$3] = 1
-		order[++cases] = $3
-	}
-}
-
-function verdict(c, m)
-{
-	if (!(c in target))
-		return ""
-	return sprintf("   target %.2f: %s", target[c], m >= target[c] ? "met" : "missed")
-}
+awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" <<'A'
+{ note($3, $1, $2, $4) }
 
 END {
 	# The targets that the library was designed for.
@@ -74,17 +59,12 @@ END {
 	target["mutex_64"] = 5
 	target["lock_unlock"] = target["getspecific"] = 1 / 1.1
 	printf "%-16s %12s %12s   %s\n", "case", "native ns", "fiberize ns", "times faster"
-	for (i = 1; i <= cases; i++) {
+	for (i = 1; i <= keys; i++) {
 		c = order[i]
-		for (r = 1; r <= rounds; r++) {
-			n[r] = ns[c, r, "native"]
-			f[r] = ns[c, r, "fiberize"]
-			q[r] = n[r] / f[r]
-		}
-		m = median(q, rounds)
-		spread = sprintf("%.2f (%.2f..%.2f)", m, low, high)
-		printf "%-16s %12.1f %12.1f   %-22s%s\n", c, median(n, rounds), median(f, rounds),
-			spread, verdict(c, m)
+		m = ratio(c, "native", "fiberize")
+		times = spread(m)
+		printf "%-16s %12.1f %12.1f   %-22s%s\n", c, of(c, "native"), of(c, "fiberize"),
+			times, c in target ? verdict(target[c], m >= target[c]) : ""
 	}
 }
 A

@@ -118,8 +118,13 @@ at_lines "libc has @ only in old versions; name one of them" <"$work/wrong.old"
 at_lines "libc has several functions @; name the version of one" <"$work/wrong.several"
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
 
-# 2: from FZ_EXPORT and the name to the closing brace in the first column.
+# 2: from FZ_EXPORT and the name to the closing brace in the first column; FZ_EXPORT_BRIEF and
+# FZ_EXPORT_WIRED count by themselves.
 awk '
+	/^FZ_EXPORT_(BRIEF|WIRED)\(/ {
+		split($0, word, /[(, ]+/)
+		print "body|" FILENAME ":" FNR "|" word[3]
+	}
 	/^FZ_EXPORT / { heading = ""; collecting = 1; where = FILENAME ":" FNR }
 	collecting {
 		heading = heading " " $0
@@ -135,7 +140,6 @@ awk '
 	}
 	inside {
 		line = $0
-		gsub(/FZ_BRIEF\(/, "FZ_SYM_", line)
 		while (match(line, /FZ_SYM_[A-Za-z0-9_]+/)) {
 			used = substr(line, RSTART + 7, RLENGTH - 7)
 			if (used == name)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# scripts/bench/samples.awk - for awk -f, with median.awk: the samples of a benchmark, one for each
+# key (what was measured), round and side.
+
+function note(key, round, side, value)
+{
+	sample[key, round, side] = value
+	if (round > rounds)
+		rounds = round
+	if (!(key in seen)) {
+		seen[key] = 1
+		order[++keys] = key
+	}
+}
+
+# the median of a side
+function of(key, side,    v, r)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = sample[key, r, side]
+	return median(v, rounds)
+}
+
+# the median of the ratios of two sides, each within a round
+function ratio(key, side, base,    v, r)
+{
+	for (r = 1; r <= rounds; r++)
+		v[r] = sample[key, r, side] / sample[key, r, base]
+	return median(v, rounds)
+}
+
+# m, a median, with the smallest and the largest value
+function spread(m)
+{
+	return sprintf("%.2f (%.2f..%.2f)", m, low, high)
+}
+
+function verdict(target, met)
+{
+	return sprintf("   target %.2f: %s", target, met ? "met" : "missed")
+}
