@@ -148,13 +148,13 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
-# "fiberize ps" and "fiberize bt"; libdw unwinds.
+# "fiberize ps" and "fiberize bt"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] runtime/inspect/*.h runtime/inspect/*.def) \
 		Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \
-		-ldw -lelf -ljson-c
+		-ldw -lelf -ljson-c -lstdc++
 
 $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
@@ -250,6 +250,13 @@ $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
+# Every call in it has a frame.
+PLACES := $(B)/tests/helpers/places
+$(PLACES): tests/helpers/places.cc Makefile
+	$(say) "  CXXLD   $@"
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) -fno-optimize-sibling-calls $< -o $@
+
 # Ends a test that hangs.
 WATCH := $(B)/tests/helpers/watch
 
@@ -334,7 +341,7 @@ aarch64 aarch64-tests:
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(FUZZ)
+programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 
@@ -407,6 +414,8 @@ mandir := $(DESTDIR)$(PREFIX)/share/man
 completiondir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 docdir := $(DESTDIR)$(PREFIX)/share/doc/fiberize
 exampledir := $(docdir)/examples
+# gdb loads what is in the first of these by itself; of the second, it says how to allow it.
+gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/lib/fiberize,$(libdir))
 
 # Characters in paths that the shell or sed would change.
 HASH := \#
@@ -417,11 +426,12 @@ refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
-		'$(mandir)/man7' '$(completiondir)' '$(exampledir)'
+		'$(mandir)/man7' '$(completiondir)' '$(exampledir)' '$(gdbdir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
+	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
@@ -434,8 +444,8 @@ uninstall:
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
-		'$(exampledir)/seccomp.json'
-	$(Q)for dir in '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
+		'$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+	$(Q)for dir in '$(gdbdir)'  '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 
 # Builds build/fiberize_VERSION_ARCH.deb from the files that "make install" puts below /usr.

@@ -308,6 +308,7 @@ list_static() {
 	layers $root/scripts/dev/check-layers.sh $build
 	options $root/scripts/dev/gen-options.sh --check
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
@@ -333,7 +334,7 @@ unit_command() {
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
-	for script in launcher_bench launcher_bench_errors faults install coexist inspect libc check check_secure \
+	for script in launcher_bench launcher_bench_errors faults install coexist inspect inspect_core inspect_places libc check check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stats redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"

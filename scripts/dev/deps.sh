@@ -20,6 +20,7 @@ set -u
 # where LIB stands for the directory of this machine's libraries.
 build='
 binutils		readelf
+g++			g++
 gcc			gcc
 libc6-dev		/usr/include/stdlib.h
 libdw-dev		/usr/include/elfutils/libdwfl.h
@@ -40,7 +41,6 @@ wrk			wrk
 check='
 clang			clang
 dpkg-dev		dpkg-shlibdeps
-g++			g++
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 gdb			gdb
 git			git
@@ -61,6 +61,7 @@ man-db			man
 memcached		memcached
 microsocks		microsocks
 musl-tools		musl-gcc
+pyflakes3		pyflakes3
 python3			python3
 qemu-user		qemu-aarch64
 redis-server		redis-server

@@ -91,7 +91,9 @@ static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64
 	char path[64];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", t->pid, f->kernel_tid);
+	if (target_is_core(t))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", t->source.pid, f->kernel_tid);
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
@@ -132,7 +134,7 @@ static void take(struct reader *r, uint64_t address)
 		if (since && r->ns_per_cycle > 0)
 			f.waits_since = (double)(cycles() - since) * r->ns_per_cycle / 1e9;
 		if (target_field(t, ENTRY_fiber_timer, record))
-			f.deadline = ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
+			f.deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
 	}
 	if (r->all->count == r->room) {
 		r->room = r->room ? 2 * r->room : 64;
@@ -165,6 +167,10 @@ static void walk(struct reader *r)
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
 	while (address && seen++ < all->alive + all->alive / 4 + 64 && read_record(r, address)) {
+		if (target_is_core(t) && !target_field(t, ENTRY_fiber_tid, r->record))
+			die(EXIT_CORE, "%s: the memory of the threads is not in the core file; gdb's "
+			    "gcore leaves out what follows a guard page, the kernel does not",
+			    t->source.name);
 		if (!(target_field(t, ENTRY_fiber_life, r->record) & ended))
 			take(r, address);
 		address = target_field(t, ENTRY_fiber_next, r->record);
@@ -187,21 +193,21 @@ static void read_all(const struct target *t, struct fibers *all)
 	r.again = malloc(size);
 	if (!r.record || !r.again)
 		die(EXIT_OTHER, "no memory");
-	if (pause)
+	if (pause && !target_is_core(t))
 		r.ns_per_cycle = (double)target_value(t, ENTRY_poll_ns) / (double)pause;
 	walk(&r);
 	free(r.record);
 	free(r.again);
-	if (!all->count && !target_lives(t))
-		die(EXIT_NO_PROCESS, "%d: the process has ended", t->pid);
+	if (!all->count && !target_is_there(t))
+		die(EXIT_NO_PROCESS, "%s: the process has ended", t->source.name);
 }
 
-bool fibers_open(struct target *t, const char *pid, struct fibers *all)
+bool fibers_open(struct target *t, const char *name, bool is_core, struct fibers *all)
 {
-	target_open(t, pid);
+	target_open(t, name, is_core);
 	if (!target_root(t, ENTRY_started)) {
-		fprintf(stderr, "fiberize: %d: no thread was made yet, so the library is dormant\n",
-			t->pid);
+		fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",
+			name);
 		return false;
 	}
 	read_all(t, all);

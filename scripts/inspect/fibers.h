@@ -31,8 +31,8 @@ struct fiber {
 	unsigned waits_for;		/* a value of for_*; in STATE_WAITS */
 	uint64_t object;		/* in the process; of what it waits for */
 	uint64_t signals;		/* for_signal: bit n - 1 is signal n */
-	double waits_since;		/* seconds ago; below 0: unknown */
-	double deadline;		/* seconds from now; below 0: none */
+	double waits_since;		/* seconds ago; below 0: unknown, as in a core file */
+	double deadline;		/* seconds from now, 0 in a core file; below 0: none */
 	uint64_t cpu_ns;
 	uint64_t sp;			/* of its saved context; 0 on a kernel thread */
 };
@@ -48,7 +48,7 @@ struct fibers {
  * target_open(), and read all threads, sorted by tid.  Ends the tool if the process is gone.  Returns
  * false, with a message, if the library is dormant there.
  */
-bool fibers_open(struct target *t, const char *pid, struct fibers *all);
+bool fibers_open(struct target *t, const char *name, bool is_core, struct fibers *all);
 void fibers_free(struct fibers *all);
 
 struct fiber *fibers_by_tid(const struct fibers *all, int tid);

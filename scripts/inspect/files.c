@@ -91,7 +91,7 @@ static void read_table(const struct target *t, const char *protocol, int family)
 	char path[64], line[512];
 	FILE *table;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/%s", t->pid, protocol);
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", t->source.pid, protocol);
 	table = fopen(path, "re");
 	if (!table)
 		return;
@@ -136,7 +136,9 @@ void file_of(const struct target *t, int fd, char *text, size_t size)
 	ssize_t n;
 
 	*text = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->pid, fd);
+	if (target_is_core(t))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->source.pid, fd);
 	n = readlink(path, name, sizeof(name) - 1);
 	if (n < 0)
 		return;

@@ -177,7 +177,7 @@ static void print_json(const struct ps *ps)
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 	struct json_object *deadlocks = json_object_new_array();
 
-	json_object_object_add(o, "pid", json_object_new_int(ps->target->pid));
+	json_object_object_add(o, "pid", json_object_new_int(ps->target->source.pid));
 	json_object_object_add(o, "processors", json_object_new_int64((int64_t)ps->all.processors));
 	json_object_object_add(o, "alive", json_object_new_int64((int64_t)ps->all.alive));
 	for (size_t i = 0; i < ps->all.count; i++)
@@ -192,10 +192,13 @@ static void print_json(const struct ps *ps)
 int command_ps(char **words)
 {
 	struct ps ps = { .json = false };
+	bool is_core = false;
 	struct target t;
 
 	for (; *words && **words == '-'; words++) {
-		if (strcmp(*words, "--json") == 0)
+		if (strcmp(*words, "--core") == 0)
+			is_core = true;
+		else if (strcmp(*words, "--json") == 0)
 			ps.json = true;
 		else if (strcmp(*words, "--hex") == 0)
 			ps.hex = true;
@@ -203,13 +206,13 @@ int command_ps(char **words)
 			ps.count_only = true;
 		else
 			die(EXIT_USAGE, "ps: %s: no such option; fiberize ps [--count] [--hex] "
-			    "[--json] PID", *words);
+			    "[--json] {PID|--core FILE}", *words);
 	}
 	if (!words[0] || words[1])
 		die(EXIT_USAGE, "ps: one process id is needed; fiberize ps [--count] [--hex] "
-		    "[--json] PID");
+		    "[--json] {PID|--core FILE}");
 	ps.target = &t;
-	if (!fibers_open(&t, words[0], &ps.all))
+	if (!fibers_open(&t, words[0], is_core, &ps.all))
 		return 0;
 	ps.waits = calloc(ps.all.count + 1, sizeof(*ps.waits));
 	if (!ps.waits)

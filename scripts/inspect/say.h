@@ -13,6 +13,7 @@ enum {
 	EXIT_FORBIDDEN = 106,
 	EXIT_NOT_FIBERIZED = 107,
 	EXIT_VERSION = 108,
+	EXIT_CORE = 109,
 };
 
 /* Print one line "fiberize: ..." on standard error and end the process with code. */

@@ -3,26 +3,21 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "say.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
-	struct iovec here = { buffer, size };
-	struct iovec there = { (void *)(uintptr_t)address, size };
-
-	return process_vm_readv(t->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	return t->source.ops->read(&t->source, address, buffer, size);
 }
 
-bool target_lives(const struct target *t)
+bool target_is_there(const struct target *t)
 {
-	return kill(t->pid, 0) == 0 || errno == EPERM;
+	return target_is_core(t) || kill(t->source.pid, 0) == 0 || errno == EPERM;
 }
 
 /* A number of 1, 2, 4 or 8 bytes. */
@@ -103,34 +98,19 @@ static uint64_t in_object(const struct target *t, uint64_t base)
 	return 0;
 }
 
-/*
- * Look at the first page of each mapped file; the file's name may have changed since.  *ret_last is
- * where the last mapping begins that was looked at.
- */
-static uint64_t find_description(const struct target *t, uint64_t *ret_last)
+struct search {
+	const struct target *target;
+	uint64_t found;
+	uint64_t last;			/* where the last mapping begins that was looked at */
+};
+
+static bool look_at(void *arg, uint64_t begin)
 {
-	char path[64], *line = NULL;
-	uint64_t found = 0;
-	size_t room = 0;
-	FILE *maps;
+	struct search *search = arg;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
-	maps = fopen(path, "re");
-	if (!maps)
-		die(errno == ENOENT ? EXIT_NO_PROCESS : EXIT_FORBIDDEN, "%d: %s", t->pid,
-		    errno == ENOENT ? "no such process" :
-				      "not allowed to look at it: it takes what ptrace takes");
-	while (!found && getline(&line, &room, maps) > 0) {
-		uint64_t begin, offset;
-
-		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &begin, &offset) == 2 && !offset &&
-		    strchr(line, '/'))
-			found = in_object(t, begin);
-		*ret_last = begin;
-	}
-	free(line);
-	fclose(maps);
-	return found;
+	search->found = in_object(search->target, begin);
+	search->last = begin;
+	return !search->found;
 }
 
 /* ---- reading it ------------------------------------------------------------------- */
@@ -166,11 +146,11 @@ static void read_description(struct target *t, uint64_t at)
 
 	if (!target_read(t, at, &head, sizeof(head)) ||
 	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
-		die(EXIT_VERSION, "%d: the description in its libfiberize.so is damaged", t->pid);
+		die(EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", t->source.name);
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
 		die(EXIT_VERSION,
-		    "%d: its libfiberize.so describes itself in version %u, this tool reads %d: "
-		    "use the fiberize of that library", t->pid, head.version,
+		    "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
+		    "use the fiberize of that library", t->source.name, head.version,
 		    FZ_DESCRIPTION_VERSION);
 	for (uint32_t i = 0; i < head.count; i++) {
 		struct fz_entry e;
@@ -183,37 +163,27 @@ static void read_description(struct target *t, uint64_t at)
 	}
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
 		if (!known[i])
-			die(EXIT_VERSION, "%d: its libfiberize.so does not describe \"%s\": use the "
-			    "fiberize of that library", t->pid, names[i]);
+			die(EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use the "
+			    "fiberize of that library", t->source.name, names[i]);
 }
 
-static int process_id(const char *word)
+void target_open(struct target *t, const char *name, bool is_core)
 {
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(word, &end, 10);
-	if (errno || *end || end == word || pid < 1 || pid > INT32_MAX)
-		die(EXIT_USAGE, "%s: not a process id, which is a number from 1", word);
-	return (int)pid;
-}
-
-void target_open(struct target *t, const char *word)
-{
-	uint64_t at, last = 0;
+	struct search search = { .target = t };
 	char byte;
 
 	memset(t, 0, sizeof(*t));
-	t->pid = process_id(word);
-	at = find_description(t, &last);
-	if (at) {
-		read_description(t, at);
+	(is_core ? core_open : live_open)(&t->source, name);
+	t->source.ops->each_mapping(&t->source, look_at, &search);
+	if (search.found) {
+		read_description(t, search.found);
 		return;
 	}
-	if (!target_lives(t))
-		die(EXIT_NO_PROCESS, "%d: no such process", t->pid);
-	if (last && !target_read(t, last, &byte, 1) && errno == EPERM)
-		die(EXIT_FORBIDDEN, "%d: not allowed to look at it: it takes what ptrace takes", t->pid);
-	die(EXIT_NOT_FIBERIZED, "%d: libfiberize.so is not in this process", t->pid);
+	if (!target_is_there(t))
+		die(EXIT_NO_PROCESS, "%s: no such process", name);
+	if (is_core)
+		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", name);
+	if (search.last && !target_read(t, search.last, &byte, 1) && errno == EPERM)
+		die(EXIT_FORBIDDEN, "%s: not allowed to look at it: it takes what ptrace takes", name);
+	die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
 }

@@ -6,8 +6,8 @@
  * scripts/inspect/target.h - the process that is looked at: its memory, and what its library says
  * of itself (runtime/inspect/describe.h).
  *
- * Memory is read by process_vm_readv, which the kernel allows to whom it allows ptrace; the process
- * is not stopped.
+ * A process that lives goes on while its memory is read, which the kernel allows to whom it allows
+ * ptrace.
  */
 
 #include <stdbool.h>
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "runtime/inspect/describe.h"
+#include "source.h"
 
 /* The entries of runtime/inspect/fields.def. */
 enum entry {
@@ -34,7 +35,7 @@ struct saved_register {
 };
 
 struct target {
-	int pid;
+	struct source source;
 	struct {
 		uint64_t value;
 		uint32_t size;
@@ -43,8 +44,11 @@ struct target {
 	size_t register_count;
 };
 
-/* Ends the tool with a message and an exit code if the process cannot be looked at. */
-void target_open(struct target *t, const char *pid);
+/*
+ * Open a process by its id, or a core file by its path.  Ends the tool with a message and an exit code
+ * if it cannot be looked at.
+ */
+void target_open(struct target *t, const char *name, bool is_core);
 
 /* Read size bytes; false if they are not there. */
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size);
@@ -63,7 +67,13 @@ static inline uint64_t target_value(const struct target *t, enum entry entry)
 	return t->entries[entry].value;
 }
 
-/* Does the process live? */
-bool target_lives(const struct target *t);
+/* Is it a core file?  Then there is no time, no /proc and no open file. */
+static inline bool target_is_core(const struct target *t)
+{
+	return t->source.core != NULL;
+}
+
+/* Is the process there, or is it a core file? */
+bool target_is_there(const struct target *t);
 
 #endif

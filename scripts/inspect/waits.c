@@ -193,6 +193,8 @@ void wait_of(const struct target *t, const struct fibers *all, const struct fibe
 		lock(t, all, f, w, "rwlock to write", ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
 	else
 		others(t, f, w);
-	if (f->deadline >= 0)
+	if (f->deadline >= 0 && target_is_core(t))
+		add(w, ", with a deadline");
+	else if (f->deadline >= 0)
 		add(w, ", for %.3f s more", f->deadline);
 }

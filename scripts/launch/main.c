@@ -5,7 +5,7 @@
  *	fiberize [run] [options] [--] PROGRAM [ARGS]
  *	fiberize [options] check [--json] [--] PROGRAM
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
- *	fiberize ps|bt [options] PID
+ *	fiberize ps|bt [options] {PID|--core FILE}
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a

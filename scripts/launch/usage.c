@@ -42,7 +42,7 @@ void usage_run(FILE *out)
 	      "       fiberize [options] check [--json] [--] PROGRAM\n"
 	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
 	      "       fiberize ps [--count] [--hex] [--json] PID\n"
-	      "       fiberize bt [--each] PID [TID...]\n"
+	      "       fiberize bt [--each] {PID|--core FILE} [TID...]\n"
 	      "\n"
 	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
 	      "PROGRAM gains by it (check); or measures the gain (fiberize bench --help).\n"

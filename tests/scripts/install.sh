@@ -41,6 +41,7 @@ cat >"$work/want" <<END
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/examples/fiberize.conf
 ./usr/share/doc/fiberize/examples/seccomp.json
+./usr/share/gdb/auto-load/usr/lib/fiberize/libfiberize.so-gdb.py
 ./usr/share/man/man1/fiberize.1
 ./usr/share/man/man7/libfiberize.7
 END
@@ -56,6 +57,17 @@ like '--version' '0 ?*' "$code $out"
 run "$plain/bin/fiberize" --help
 like '--help' '0 ?*' "$code $out"
 cd "$root" || exit 1
+
+# ---- gdb's commands
+
+if command -v gdb >/dev/null; then
+	quiet_make install PREFIX="$plain/local"
+	run gdb -batch -nx -iex "add-auto-load-safe-path $plain" \
+		"$plain/local/lib/fiberize/libfiberize.so" -ex 'help info fibers'
+	like 'gdb loads its commands with the library' '*Usage: info fibers*' "$out"
+	quiet_make uninstall PREFIX="$plain/local"
+	same 'uninstall leaves no file of gdb' '' "$(find "$plain/local" ! -type d)"
+fi
 
 # ---- manuals and examples
 

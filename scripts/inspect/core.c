@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/inspect/core.c - a process that has ended and left a core file.
+ *
+ * The kernel leaves out of a core file what mapped files contain (core(5), coredump_filter): that is
+ * read from these files.
+ */
+#include "source.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/procfs.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "say.h"
+
+/* A part of the address space, and the file that has its bytes. */
+struct part {
+	uint64_t begin, end;		/* address */
+	uint64_t offset;		/* in the file */
+	const char *path;		/* NULL: the core file */
+	int fd;				/* -1: not opened yet; -2: cannot be */
+};
+
+struct parts {
+	struct part *list;
+	size_t count;
+};
+
+struct core {
+	int fd;
+	Elf *elf;
+	struct parts dumped;		/* by address, as the kernel writes them */
+	struct parts files;		/* mapped files, by address */
+	struct registers *threads;
+	size_t thread_count;
+};
+
+static void *more(void *list, size_t count, size_t size)
+{
+	/* Room for a power of two. */
+	if (count & (count - 1))
+		return list;
+	list = reallocarray(list, count ? 2 * count : 1, size);
+	if (!list)
+		die(EXIT_OTHER, "no memory");
+	return list;
+}
+
+static void add_part(struct parts *parts, struct part part)
+{
+	parts->list = more(parts->list, parts->count, sizeof(part));
+	parts->list[parts->count++] = part;
+}
+
+static struct part *part_of(const struct parts *parts, uint64_t address)
+{
+	size_t low = 0, high = parts->count;
+
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+
+		if (parts->list[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < parts->count && parts->list[low].begin <= address ? &parts->list[low] : NULL;
+}
+
+/* ---- memory ------------------------------------------------------------------------- */
+
+static bool read_memory(const struct source *s, uint64_t address, void *buffer, size_t size)
+{
+	while (size > 0) {
+		struct part *p = part_of(&s->core->dumped, address);
+		size_t here;
+
+		if (!p)
+			p = part_of(&s->core->files, address);
+		if (p && p->fd == -1) {
+			p->fd = open(p->path, O_RDONLY | O_CLOEXEC);
+			if (p->fd < 0)
+				p->fd = -2;
+		}
+		if (!p || p->fd < 0)
+			return false;
+		here = MIN(size, p->end - address);
+		if (pread(p->fd, buffer, here, (off_t)(p->offset + address - p->begin)) !=
+		    (ssize_t)here)
+			return false;
+		buffer = (char *)buffer + here;
+		address += here;
+		size -= here;
+	}
+	return true;
+}
+
+static void each_mapping(const struct source *s, bool (*found)(void *arg, uint64_t begin), void *arg)
+{
+	const struct parts *files = &s->core->files;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (files->list[i].offset == 0 && !found(arg, files->list[i].begin))
+			break;
+}
+
+/* ---- kernel threads ----------------------------------------------------------------- */
+
+static void each_thread(const struct source *s, bool (*found)(void *arg, int tid), void *arg)
+{
+	for (size_t i = 0; i < s->core->thread_count; i++)
+		if (!found(arg, s->core->threads[i].tid))
+			break;
+}
+
+static bool stop(const struct source *s, int tid, struct registers *r, void *stack,
+		 size_t *stack_size)
+{
+	for (size_t i = 0; i < s->core->thread_count; i++)
+		if (s->core->threads[i].tid == tid) {
+			*r = s->core->threads[i];
+			while (*stack_size > 0 && !read_memory(s, r->sp, stack, *stack_size))
+				*stack_size /= 2;
+			return true;
+		}
+	return false;
+}
+
+static bool report(const struct source *s, Dwfl *dwfl)
+{
+	return dwfl_core_file_report(dwfl, s->core->elf, NULL) > 0 &&
+	       dwfl_report_end(dwfl, NULL, NULL) == 0;
+}
+
+/* ---- opening it --------------------------------------------------------------------- */
+
+static void take_thread(struct core *core, const char *note, size_t size)
+{
+	const size_t registers = offsetof(struct elf_prstatus, pr_reg);
+	struct registers *r;
+	pid_t tid;
+
+	if (size < registers)
+		return;
+	memcpy(&tid, note + offsetof(struct elf_prstatus, pr_pid), sizeof(tid));
+	core->threads = more(core->threads, core->thread_count, sizeof(*r));
+	r = &core->threads[core->thread_count++];
+	*r = (struct registers){ .tid = tid };
+	registers_take(r, note + registers, size - registers);
+}
+
+/* NT_FILE: count, page size; a begin, an end and an offset in pages each; then the names. */
+static void take_files(struct core *core, const char *note, size_t size)
+{
+	enum { NUMBERS = 3 };
+	uint64_t head[2], numbers[NUMBERS];
+	const char *name, *const end = note + size;
+
+	if (size < sizeof(head))
+		return;
+	memcpy(head, note, sizeof(head));
+	if (head[0] > (size - sizeof(head)) / sizeof(numbers))
+		return;
+	name = note + sizeof(head) + head[0] * sizeof(numbers);
+	for (uint64_t i = 0; i < head[0] && memchr(name, '\0', (size_t)(end - name)); i++) {
+		memcpy(numbers, note + sizeof(head) + i * sizeof(numbers), sizeof(numbers));
+		add_part(&core->files, (struct part){ numbers[0], numbers[1],
+						      numbers[2] * head[1], name, -1 });
+		name += strlen(name) + 1;
+	}
+}
+
+static void take_notes(struct source *s, Elf_Data *data)
+{
+	struct core *core = s->core;
+	size_t at = 0, next, name, content;
+	GElf_Nhdr note;
+
+	for (; data && (next = gelf_getnote(data, at, &note, &name, &content)); at = next) {
+		const char *bytes = (const char *)data->d_buf + content;
+
+		if (note.n_type == NT_PRSTATUS)
+			take_thread(core, bytes, note.n_descsz);
+		else if (note.n_type == NT_FILE)
+			take_files(core, bytes, note.n_descsz);
+		else if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo))
+			memcpy(&s->pid, bytes + offsetof(struct elf_prpsinfo, pr_pid), sizeof(int));
+#if defined(__aarch64__)
+		/* It follows the NT_PRSTATUS of its thread. */
+		else if (note.n_type == NT_ARM_TLS && core->thread_count &&
+			 note.n_descsz >= sizeof(uint64_t))
+			memcpy(&core->threads[core->thread_count - 1].tcb, bytes, sizeof(uint64_t));
+#endif
+	}
+}
+
+static void check_header(const struct source *s)
+{
+	const Elf *elf = s->core->elf;
+	GElf_Ehdr header;
+#if defined(__x86_64__)
+	const unsigned machine = EM_X86_64;
+#else
+	const unsigned machine = EM_AARCH64;
+#endif
+
+	if (!elf || !gelf_getehdr((Elf *)elf, &header) || header.e_type != ET_CORE)
+		die(EXIT_CORE, "%s: not a core file", s->name);
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != machine)
+		die(EXIT_CORE, "%s: the core file of a program for another CPU", s->name);
+}
+
+void core_open(struct source *s, const char *path)
+{
+	static const struct source_ops ops = {
+		.read = read_memory, .each_mapping = each_mapping, .each_thread = each_thread,
+		.stop = stop, .report = report,
+	};
+	struct core *core = calloc(1, sizeof(*core));
+	struct stat file;
+	size_t count = 0;
+
+	if (!core)
+		die(EXIT_OTHER, "no memory");
+	*s = (struct source){ .ops = &ops, .name = path, .core = core };
+	core->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (core->fd < 0 || fstat(core->fd, &file) != 0)
+		die(EXIT_CORE, "%s: %s", path, strerror(errno));
+	elf_version(EV_CURRENT);
+	core->elf = elf_begin(core->fd, ELF_C_READ_MMAP, NULL);
+	check_header(s);
+	elf_getphdrnum(core->elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr h;
+
+		if (!gelf_getphdr(core->elf, (int)i, &h) ||
+		    h.p_filesz > (uint64_t)file.st_size ||
+		    h.p_offset > (uint64_t)file.st_size - h.p_filesz)
+			die(EXIT_CORE, "%s: the core file is truncated, at %lld bytes: the limit of its "
+			    "size (ulimit -c) or a full disk?", path, (long long)file.st_size);
+		if (h.p_type == PT_LOAD && h.p_filesz)
+			add_part(&core->dumped, (struct part){ h.p_vaddr, h.p_vaddr + h.p_filesz,
+							       h.p_offset, NULL, core->fd });
+		else if (h.p_type == PT_NOTE)
+			take_notes(s, elf_getdata_rawchunk(core->elf, (int64_t)h.p_offset,
+							   h.p_filesz, ELF_T_NHDR));
+	}
+	if (!core->thread_count)
+		die(EXIT_CORE, "%s: the core file has no threads", path);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/inspect/frames.c - frames for people: functions, those that were inlined, places in the
+ * source.
+ */
+#include "frames.h"
+
+#include <dwarf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A place in the source, as far as debug information tells. */
+struct place {
+	const char *file;
+	int line;
+};
+
+/* Of the C++ library (its ABI), which has no header for C. */
+char *__cxa_demangle(const char *name, char *room, size_t *size, int *ret_status);
+
+static void print_place(int number, const char *address, const char *name, struct place at,
+			const char *object)
+{
+	char *demangled = name ? __cxa_demangle(name, NULL, NULL, NULL) : NULL;
+
+	printf("  #%-3d %s%s", number, address, demangled ? demangled : name ? name : "??");
+	free(demangled);
+	if (at.file)
+		printf(" at %s:%d", at.file, at.line);
+	else if (object)
+		printf(" in %s", object);
+	putchar('\n');
+}
+
+static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) ? 0 : value;
+}
+
+static const char *function_name(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *name = dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name,
+								 &attribute));
+
+	return name ? name : dwarf_diename(function);
+}
+
+/*
+ * Print the functions inlined at pc, innermost first; *at becomes the place in their caller, whose
+ * name is returned, or NULL.
+ */
+static const char *print_inlined(Dwfl_Module *module, Dwarf_Addr pc, int number, struct place *at)
+{
+	const char *name = NULL;
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = dwfl_module_addrdie(module, pc, &bias);
+	Dwarf_Die *innermost = NULL, *scopes = NULL, function;
+	const int count = unit ? dwarf_getscopes(unit, pc - bias, &innermost) : 0;
+	/* What contains the innermost scope in the code, and not where it was written. */
+	const int inlined = count > 0 ? dwarf_getscopes_die(innermost, &scopes) : 0;
+	Dwarf_Files *files = NULL;
+	size_t file_count = 0;
+
+	if (unit)
+		dwarf_getsrcfiles(unit, &files, &file_count);
+	for (int i = 0; i < inlined; i++) {
+		const size_t file = number_of(&scopes[i], DW_AT_call_file);
+
+		function = scopes[i];
+		if (dwarf_tag(&function) == DW_TAG_subprogram && !name)
+			name = function_name(&function);
+		if (dwarf_tag(&function) != DW_TAG_inlined_subroutine)
+			continue;
+		print_place(number, "(inlined) ", function_name(&function), *at, NULL);
+		at->line = (int)number_of(&function, DW_AT_call_line);
+		at->file = file && file < file_count ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
+	}
+	free(innermost);
+	free(scopes);
+	return name;
+}
+
+static void print_frame(const struct unwinder *u, int number, Dwarf_Addr pc, bool is_call)
+{
+	const Dwarf_Addr look = pc - is_call;
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, look);
+	Dwfl_Line *line = module ? dwfl_module_getsrc(module, look) : NULL;
+	const char *object = NULL, *name = NULL;
+	struct place at = { NULL, 0 };
+	char address[24];
+
+	if (line)
+		at.file = dwfl_lineinfo(line, NULL, &at.line, NULL, NULL, NULL);
+	if (module) {
+		name = print_inlined(module, look, number, &at);
+		object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+		if (!name)
+			name = dwfl_module_addrname(module, look);
+	}
+	snprintf(address, sizeof(address), "%#" PRIx64 " ", (uint64_t)pc);
+	print_place(number, address, name, at, object);
+}
+
+void print_stack(const struct unwinder *u, const struct stack *s)
+{
+	for (int i = 0; i < s->depth; i++)
+		print_frame(u, i, s->pc[i], s->is_call[i]);
+	if (s->depth == FRAMES_MOST)
+		printf("  ... cut after %d frames\n", FRAMES_MOST);
+}

@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: MIT
+#
+# scripts/inspect/gdb.py - gdb commands for the threads of a process, or of its core file, that run
+# under libfiberize.so:
+#
+#	info fibers [TID...]
+#	fiber [TID | off]
+#	fiber apply {all | TID...} COMMAND
+#	fiber locks
+#
+# gdb loads this file with the library if it is installed as libfiberize.so-gdb.py where gdb allows
+# it.
+# The records of the threads are read by the description that the library carries
+# (runtime/inspect/describe.h), so the library may be stripped.
+#
+# Nothing changes in the process: a thread that does not run is shown by an unwinder, which lets the
+# thread's saved context follow the innermost frame of the kernel thread that gdb has selected.
+# A frame filter leaves that frame out of backtraces.
+
+import re
+import struct
+from types import SimpleNamespace
+
+import gdb
+import gdb.unwinder
+from gdb.FrameDecorator import FrameDecorator
+
+# Of runtime/inspect/describe.h.
+NOTE_OWNER, NOTE_DESCRIPTION = b'fiberize\0', 1
+MAGIC, VERSION, REGISTER = b'fiberize', 1, 3
+
+# gdb's names for DWARF's numbers of registers.
+X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
+AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
+
+# Words for what a thread waits for, where the name of the entry for_... is none.
+WORDS = {'time': 'sleep', 'ready': 'poll', 'thread': 'join', 'cond': 'condition variable',
+         'read_lock': 'rwlock to read', 'write_lock': 'rwlock to write', 'sem': 'semaphore',
+         'libc_lock': 'lock inside libc', 'runtime': 'the library', 'end': 'the end of the process'}
+WITHOUT_ADDRESS = ('sleep', 'request', 'poll', 'signal', 'the library', 'the end of the process')
+
+def read(address, size):
+    """Bytes of the process; gdb.MemoryError if they are not there."""
+    return bytes(gdb.selected_inferior().read_memory(address, size))
+
+# ---- the description that the library carries
+
+def first_pages():
+    """Where the first page of each mapped file is."""
+    line = re.compile(r'\s*(0x\w+)\s+0x\w+\s+0x\w+\s+0x0\s+(?:[-rwxps]{4,5}\s+)?/')
+    for text in gdb.execute('info proc mappings', to_string=True).splitlines():
+        match = line.match(text)
+        if match:
+            yield int(match.group(1), 16)
+
+def by_note(notes, size):
+    """The address of the description by the note in these notes, or None."""
+    at = 0
+    while size - at > 12:
+        name_size, content_size, kind = struct.unpack('<III', read(notes + at, 12))
+        content = notes + at + 12 + (name_size + 3 & ~3)
+        if kind == NOTE_DESCRIPTION and name_size == len(NOTE_OWNER) and content_size == 8 and \
+                read(notes + at + 12, name_size) == NOTE_OWNER:
+            return content + struct.unpack('<q', read(content, 8))[0]
+        at = content + (content_size + 3 & ~3) - notes
+    return None
+
+def in_object(base):
+    """The address of the description in the ELF object at base, or None."""
+    try:
+        header = read(base, 64)
+        if header[:5] != b'\x7fELF\x02':
+            return None
+        offset, = struct.unpack_from('<Q', header, 32)
+        size, count = struct.unpack_from('<HH', header, 54)
+        for i in range(count):
+            kind, _, _, address, _, _, room = struct.unpack_from(
+                '<IIQQQQQ', read(base + offset + i * size, 56))
+            found = by_note(base + address, room) if kind == 4 else None
+            if found:
+                return found
+    except gdb.MemoryError:
+        pass
+    return None
+
+class Library:
+    """What the library in the process says of itself."""
+
+    def __init__(self, at):
+        magic, version, entry_size, count, _ = struct.unpack('<8sIIII', read(at, 24))
+        if magic != MAGIC:
+            raise gdb.GdbError('The description in libfiberize.so is damaged.')
+        if version != VERSION:
+            raise gdb.GdbError('libfiberize.so describes itself in version %d, these commands read '
+                               '%d: use those of that library.' % (version, VERSION))
+        self.entries, self.registers = {}, []
+        for i in range(count):
+            entry = read(at + 24 + i * entry_size, 40)
+            name, value, size, kind = struct.unpack('<24sQII', entry)
+            name = name.rstrip(b'\0').decode()
+            if kind == REGISTER:
+                self.registers.append((int(name), value))
+            else:
+                self.entries[name] = (value, size)
+        self.kinds = {value: WORDS.get(name[4:], name[4:])
+                      for name, (value, _) in self.entries.items() if name.startswith('for_')}
+
+    def value(self, name):
+        """The number of an entry."""
+        if name not in self.entries:
+            raise gdb.GdbError('libfiberize.so does not describe "%s": use the commands of that '
+                               'library.' % name)
+        return self.entries[name][0]
+
+    def field(self, name, record):
+        """A field of a record that was read."""
+        offset, size = self.value(name), min(self.entries[name][1], 8)
+        return int.from_bytes(record[offset:offset + size], 'little')
+
+    def field_at(self, name, address):
+        """A field of the record at this address; 0 if it is not there."""
+        try:
+            size = min(self.entries[name][1], 8)
+            return int.from_bytes(read(address + self.value(name), size), 'little')
+        except gdb.MemoryError:
+            return 0
+
+libraries = {}		# by the process, until its objects change
+for event in (gdb.events.new_objfile, gdb.events.clear_objfiles, gdb.events.exited):
+    event.connect(lambda _: libraries.clear())
+
+def library():
+    """The library of the selected process."""
+    process = gdb.selected_inferior()
+    if not process.threads():
+        raise gdb.GdbError('There is no process.')
+    key = (process.num, process.pid)
+    if key not in libraries:
+        found = next(filter(None, map(in_object, first_pages())), None)
+        if found is None:
+            raise gdb.GdbError('libfiberize.so is not in this process.')
+        libraries[key] = Library(found)
+    return libraries[key]
+
+# ---- threads
+
+class Fiber:
+    """A thread as the library sees it."""
+
+    def __init__(self, lib, address, record):
+        def field(name):
+            return lib.field('fiber_' + name, record)
+        self.lib, self.address = lib, address
+        self.tid, self.sp = field('tid'), field('sp')
+        self.ended = field('life') & (lib.value('life_ended') | lib.value('life_free'))
+        self.next = field('next')
+        at, size = lib.entries['fiber_name']
+        self.name = record[at:at + size].split(b'\0')[0].decode(errors='replace')
+        if not self.name and field('is_main'):
+            self.name = 'main'
+        wait = field('wait') & lib.value('wait_state_mask')
+        self.wired = field('kind') == lib.value('kind_wired')
+        self.parked = not self.wired and wait == lib.value('wait_parked')
+        self.waits_for, self.object = field('waits_for'), field('object')
+        self.kernel_tid = 0
+        if self.wired or not self.parked and not self.sp:
+            self.sp = 0
+            self.kernel_tid = lib.field_at('carrier_tid', field('carrier'))
+
+    def label(self):
+        """The thread for people."""
+        return '%d "%s"' % (self.tid, self.name) if self.name else '%d' % self.tid
+
+    def kind(self):
+        """What it waits for, a word or two; None: it does not wait."""
+        if not self.parked:
+            return None
+        return self.lib.kinds.get(self.waits_for, '?')
+
+    def lock(self):
+        """(address, tid of the owner) of what it waits for; the tid is 0 if nobody is known."""
+        kind, lib = self.kind(), self.lib
+        if kind == 'mutex':
+            return self.object, lib.field_at('mutex_owner', self.object)
+        if kind in ('rwlock to read', 'rwlock to write'):
+            key = 'rwlock_read_key' if kind == 'rwlock to read' else 'rwlock_write_key'
+            lock = self.object - lib.value(key)
+            return lock, lib.field_at('rwlock_writer', lock)
+        if kind == 'join':
+            other = self.object - lib.value('fiber_life')
+            return other, lib.field_at('fiber_tid', other)
+        return self.object, 0
+
+    def state(self, by_tid):
+        """What it does, for people."""
+        kind = self.kind()
+        if kind is None:
+            if self.kernel_tid:
+                return '%s on kernel thread %d' % ('wired,' if self.wired else 'runs',
+                                                   self.kernel_tid)
+            return 'queued'
+        text = 'waits: ' + kind
+        if kind == 'request':
+            pin = self.lib.field_at('op_pin', self.object)
+            text += ' of descriptor %d' % (self.lib.field_at('pin_number', pin) if pin else
+                                           self.lib.field_at('op_fd', self.object))
+        elif kind == 'join':
+            other = by_tid.get(self.lock()[1])
+            return text + (', of ' + other.label() if other else '')
+        elif kind not in WITHOUT_ADDRESS:
+            text += ' ' + symbol(self.lock()[0])
+        owner = self.lock()[1]
+        if owner:
+            text += ', held by ' + (by_tid[owner].label() if owner in by_tid else '%d' % owner)
+        return text
+
+def symbol(address):
+    """An address, with the name of the object there if there is one."""
+    text = gdb.execute('info symbol %#x' % address, to_string=True)
+    name, found, _ = text.partition(' in section')
+    return '%#x (%s)' % (address, name) if found else '%#x' % address
+
+def all_fibers():
+    """All threads of the process but the native ones, by tid in rising order."""
+    lib = library()
+    if not lib.field_at('started', 0):
+        raise gdb.GdbError('No thread was made yet, so the library is dormant.')
+    at, size = lib.field_at('registry', 0), lib.value('fiber_size')
+    seen, found = set(), []
+    while at and at not in seen:
+        seen.add(at)
+        try:
+            fiber = Fiber(lib, at, read(at, size))
+        except gdb.MemoryError:
+            fiber = None
+        if fiber is None or not fiber.tid:
+            raise gdb.GdbError('The memory of the threads is not in the core file: gcore leaves '
+                               'out what follows a guard page, the kernel does not.')
+        if not fiber.ended:
+            found.append(fiber)
+        at = fiber.next
+    return {fiber.tid: fiber for fiber in sorted(found, key=lambda fiber: fiber.tid)}
+
+def chosen(words, by_tid):
+    """The threads with these tids."""
+    try:
+        return [by_tid[int(word, 0)] for word in words]
+    except (ValueError, KeyError):
+        raise gdb.GdbError('%s: no such fiber; see "info fibers".' % ' '.join(words)) from None
+
+# ---- showing one that does not run
+
+def names_of(architecture):
+    """gdb's names for DWARF's numbers of registers."""
+    return AARCH64 if 'aarch64' in architecture.name() else X86_64
+
+def place_of(frame, architecture):
+    """(sp, pc) of a frame; functions that are inlined in it have the same."""
+    sp = 'sp' if names_of(architecture) is AARCH64 else 'rsp'
+    pc = 'pc' if names_of(architecture) is AARCH64 else 'rip'
+    return int(frame.read_register(sp)), int(frame.read_register(pc))
+
+class Unwinder(gdb.unwinder.Unwinder):
+    """Lets a saved context follow the innermost frame of the kernel thread that was selected."""
+
+    def __init__(self):
+        super().__init__('fiberize')
+        self.fiber, self.thread, self.innermost = None, None, None
+        gdb.events.cont.connect(lambda _: self.show(None))
+        gdb.events.exited.connect(lambda _: self.show(None))
+
+    def show(self, fiber):
+        """Show this thread's context; None: what gdb shows by itself."""
+        if self.fiber is not None:
+            self.fiber = None
+            gdb.invalidate_cached_frames()
+        if fiber is not None:
+            frame = gdb.newest_frame()
+            self.innermost = place_of(frame, frame.architecture())
+            self.thread, self.fiber = gdb.selected_thread().ptid, fiber
+            gdb.invalidate_cached_frames()
+
+    def active(self):
+        """Is a context shown for the selected kernel thread?"""
+        thread = gdb.selected_thread()
+        return self.fiber is not None and thread is not None and thread.ptid == self.thread
+
+    def hides(self, frame):
+        """Is it the kernel thread's frame?"""
+        return self.active() and place_of(frame, frame.architecture()) == self.innermost
+
+    def __call__(self, pending):
+        if not self.hides(pending):
+            return None
+        fiber, word = self.fiber, gdb.lookup_type('unsigned long')
+        lib, names = fiber.lib, names_of(pending.architecture())
+        values = {n: int.from_bytes(read(fiber.sp + at, 8), 'little') for n, at in lib.registers}
+        pc, sp = values[lib.value('frame_pc')], fiber.sp + lib.value('frame_size')
+        values[lib.value('frame_sp')] = sp
+        info = pending.create_unwind_info(SimpleNamespace(sp=gdb.Value(fiber.sp).cast(word),
+                                                          pc=gdb.Value(pc).cast(word)))
+        for number, value in values.items():
+            info.add_saved_register(names[number], gdb.Value(value).cast(word))
+        if names is AARCH64:
+            info.add_saved_register('pc', gdb.Value(pc).cast(word))
+        return info
+
+class Frame(FrameDecorator):
+    """A frame with the name that gdb prints without filters."""
+
+    def function(self):
+        if self.inferior_frame().type() in (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME):
+            return super().function()
+        return self.inferior_frame().name() or '??'
+
+class Filter:
+    """Leaves the kernel thread's innermost frame out of the backtrace of another thread."""
+
+    def __init__(self, unwinder):
+        self.name, self.priority = 'fiberize', 1000
+        self.unwinder = unwinder
+        gdb.frame_filters[self.name] = self
+
+    @property
+    def enabled(self):
+        """gdb prints by itself what needs no filter."""
+        return self.unwinder.active()
+
+    def filter(self, frames):
+        return (Frame(frame) for frame in frames
+                if not self.unwinder.hides(frame.inferior_frame()))
+
+shown = Unwinder()
+gdb.unwinder.register_unwinder(None, shown, True)
+Filter(shown)
+
+def select(fiber):
+    """Select the thread, and its newest frame; False: it has none, or ran until its end."""
+    shown.show(fiber if fiber.sp else None)
+    if not fiber.sp:
+        threads = gdb.selected_inferior().threads()
+        thread = next((t for t in threads if t.ptid[1] == fiber.kernel_tid), None)
+        if thread is None:
+            return False
+        thread.switch()
+    frame = gdb.newest_frame()
+    while frame is not None and shown.hides(frame):
+        frame = frame.older()
+    if frame is not None:
+        frame.select()
+    return frame is not None
+
+def select_program_frame():
+    """Select the newest frame that is not the library's, if there is one."""
+    frame = gdb.selected_frame()
+    while frame is not None and 'libfiberize' in (gdb.solib_name(frame.pc()) or ''):
+        frame = frame.older()
+    if frame is not None:
+        frame.select()
+
+# ---- commands
+
+class InfoFibers(gdb.Command):
+    """The threads of a process that runs under libfiberize.so, and what they wait for.
+Usage: info fibers [TID...]"""
+
+    def invoke(self, argument, _from_tty):
+        by_tid = all_fibers()
+        current = shown.fiber.tid if shown.active() else None
+        for fiber in chosen(argument.split(), by_tid) or by_tid.values():
+            mark = '*' if fiber.tid == current else ' '
+            print(mark, fiber.label(), fiber.state(by_tid))
+
+class FiberCommand(gdb.Command):
+    """Select a thread that runs under libfiberize.so, as "info fibers" lists them.
+Usage: fiber [TID | off]
+The frames of the thread follow the innermost one of a kernel thread, so their numbers begin
+with 1 or more.  "fiber off", and letting the process run, lead back to the kernel thread.
+Without TID: which one is selected."""
+
+    def invoke(self, argument, _from_tty):
+        word = argument.strip()
+        if word == 'off':
+            shown.show(None)
+        elif not word:
+            print('[fiber %s]' % shown.fiber.label() if shown.active() else '[a kernel thread]')
+        else:
+            fiber = chosen([word], all_fibers())[0]
+            if not select(fiber):
+                raise gdb.GdbError('%s: has no frames.' % word)
+            print('[Switching to fiber %s]' % fiber.label())
+            select_program_frame()
+            gdb.execute('frame')
+
+class FiberApply(gdb.Command):
+    """Apply a command to threads that run under libfiberize.so.
+Usage: fiber apply {all | TID...} COMMAND"""
+
+    def invoke(self, argument, _from_tty):
+        match = re.match(r'(all\s|(?:(?:0x[0-9a-f]+|\d+)\s+)+)\s*(\S.*)', argument.strip())
+        if not match:
+            raise gdb.GdbError('Usage: fiber apply {all | TID...} COMMAND')
+        by_tid = all_fibers()
+        words = match.group(1).split()
+        wanted = by_tid.values() if words == ['all'] else chosen(words, by_tid)
+        before, thread, frame = shown.fiber, gdb.selected_thread(), gdb.selected_frame().level()
+        try:
+            for fiber in wanted:
+                print('\nFiber %s, %s:' % (fiber.label(), fiber.state(by_tid)))
+                if select(fiber):
+                    gdb.execute(match.group(2))
+                thread.switch()
+        finally:
+            shown.show(None)
+            thread.switch()
+            shown.show(before)
+            gdb.execute('frame level %d' % frame, to_string=True)
+
+class FiberLocks(gdb.Command):
+    """The locks and threads that threads under libfiberize.so wait for, and deadlocks.
+Usage: fiber locks"""
+
+    def invoke(self, _argument, _from_tty):
+        by_tid = all_fibers()
+        waiters = {}
+        for fiber in by_tid.values():
+            if fiber.kind() and fiber.kind() not in WITHOUT_ADDRESS:
+                waiters.setdefault((fiber.state(by_tid), fiber.lock()), []).append(fiber)
+        for (state, _), group in sorted(waiters.items()):
+            print('%s: %s' % (state[len('waits: '):], ', '.join(f.label() for f in group)))
+        for circle in circles(by_tid):
+            print('deadlock: %s' % ' -> '.join(by_tid[tid].label() for tid in circle + circle[:1]))
+
+def circles(by_tid):
+    """Lists of tids of threads that wait for each other; a deadline ends such a wait."""
+    visited = set()
+    for start in by_tid:
+        at, way = start, []
+        while at in by_tid and at not in visited and \
+                not by_tid[at].lib.field_at('fiber_timer', by_tid[at].address):
+            visited.add(at)
+            way.append(at)
+            at = by_tid[at].lock()[1] if by_tid[at].parked else 0
+        if at in way:
+            yield way[way.index(at):]
+
+InfoFibers('info fibers', gdb.COMMAND_STATUS)
+FiberCommand('fiber', gdb.COMMAND_STACK, prefix=True)
+FiberApply('fiber apply', gdb.COMMAND_STACK)
+FiberLocks('fiber locks', gdb.COMMAND_STATUS)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/inspect/registers.c - the kernel's record of registers, by DWARF's numbers.
+ */
+#include "source.h"
+
+#include <string.h>
+#include <sys/param.h>
+#include <sys/user.h>
+
+#define MEMBER(type, member) (offsetof(type, member) / sizeof(uint64_t))
+
+#if defined(__x86_64__)
+#define PLACE(name) MEMBER(struct user_regs_struct, name)
+/* Where the kernel's record has register N of DWARF's. */
+static const uint8_t places[] = {
+	PLACE(rax), PLACE(rdx), PLACE(rcx), PLACE(rbx), PLACE(rsi), PLACE(rdi), PLACE(rbp),
+	PLACE(rsp), PLACE(r8), PLACE(r9), PLACE(r10), PLACE(r11), PLACE(r12), PLACE(r13),
+	PLACE(r14), PLACE(r15), PLACE(rip),
+};
+enum { SP = 7, PC = PLACE(rip), TCB = PLACE(fs_base) };
+#elif defined(__aarch64__)
+#define PLACE(name) MEMBER(struct user_regs_struct, name)
+static const uint8_t places[] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+	25, 26, 27, 28, 29, 30, PLACE(sp),
+};
+/* The thread pointer is in a record of its own (NT_ARM_TLS). */
+enum { SP = 31, PC = PLACE(pc), TCB = -1 };
+#else
+#error "no table of registers for this CPU"
+#endif
+
+void registers_take(struct registers *r, const void *record, size_t size)
+{
+	uint64_t words[sizeof(struct user_regs_struct) / sizeof(uint64_t)] = { 0 };
+
+	memcpy(words, record, MIN(size, sizeof(words)));
+	r->count = sizeof(places) / sizeof(*places);
+	for (size_t i = 0; i < r->count; i++)
+		r->values[i] = words[places[i]];
+	r->pc = words[PC];
+	r->sp = r->values[SP];
+	if (TCB >= 0)
+		r->tcb = words[TCB];
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSPECT_SOURCE_H
+#define INSPECT_SOURCE_H
+
+/*
+ * scripts/inspect/source.h - where the memory, the registers and the files of a process come from:
+ * the process itself (live.c), or a core file of it (core.c).
+ */
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The registers of a kernel thread, by DWARF's numbers. */
+struct registers {
+	int tid;			/* the kernel thread */
+	uint64_t values[33];
+	size_t count;
+	uint64_t pc, sp;
+	uint64_t tcb;			/* the thread pointer */
+};
+
+/* Fill in *registers from the kernel's record of them (NT_PRSTATUS), but tid and, on aarch64, tcb. */
+void registers_take(struct registers *registers, const void *record, size_t size);
+
+struct source;
+
+struct source_ops {
+	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
+	/* Call found for the beginning of each mapping of a file until it returns false. */
+	void (*each_mapping)(const struct source *s, bool (*found)(void *arg, uint64_t begin),
+			     void *arg);
+	/* Call found for each kernel thread, until it returns false. */
+	void (*each_thread)(const struct source *s, bool (*found)(void *arg, int tid), void *arg);
+	/*
+	 * The registers of a kernel thread, and the bytes above its stack pointer: as many as can be
+	 * read, *stack_size at most.  A live thread is stopped for that.  False: it is not there, or
+	 * does not stop.
+	 */
+	bool (*stop)(const struct source *s, int tid, struct registers *ret_registers, void *stack,
+		     size_t *stack_size);
+	/* Report the ELF objects to libdwfl; false with dwfl_errmsg(). */
+	bool (*report)(const struct source *s, Dwfl *dwfl);
+};
+
+struct source {
+	const struct source_ops *ops;
+	const char *name;		/* the process id or the file, for messages */
+	int pid;
+	struct core *core;		/* NULL: the process lives */
+};
+
+/* Both end the tool with a message and an exit code if there is nothing to look at. */
+void live_open(struct source *s, const char *pid);
+void core_open(struct source *s, const char *path);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#include "say.h"
+
+enum { ONLY_THREAD = 1 };	/* libdwfl sees one thread, which is another each time */
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
+{
+	(void)dwfl;
+	if (*thread)
+		return 0;
+	*thread = arg;
+	return ONLY_THREAD;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
+{
+	(void)dwfl;
+	*thread = arg;
+	return tid == ONLY_THREAD;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *arg)
+{
+	const struct unwinder *u = arg;
+
+	(void)dwfl;
+	if (u->copied >= sizeof(*word) && address >= u->copied_from &&
+	    address - u->copied_from <= u->copied - sizeof(*word)) {
+		memcpy(word, u->copy + (address - u->copied_from), sizeof(*word));
+		return true;
+	}
+	return target_read(u->target, address, word, sizeof(*word));
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct unwinder *u = arg;
+	const struct registers *r = &u->registers;
+
+	dwfl_thread_state_register_pc(thread, r->pc);
+	if (!u->is_call)
+		return dwfl_thread_state_registers(thread, 0, (unsigned)r->count, r->values);
+	/* A saved context has the registers alone that a call preserves. */
+	for (size_t i = 0; i < u->target->register_count; i++) {
+		const unsigned number = u->target->registers[i].number;
+
+		if (!dwfl_thread_state_registers(thread, (int)number, 1, &r->values[number]))
+			return false;
+	}
+	return dwfl_thread_state_registers(thread, (int)target_value(u->target, ENTRY_frame_sp), 1,
+					   &r->sp);
+}
+
+static int one_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct unwinder *u = arg;
+	struct stack *s = &u->stack;
+	bool is_activation;
+
+	if (s->depth == FRAMES_MOST ||
+	    !dwfl_frame_pc(frame, &s->pc[s->depth], &is_activation))
+		return DWARF_CB_ABORT;
+	s->is_call[s->depth] = s->depth == 0 ? u->is_call : !is_activation;
+	s->depth++;
+	return DWARF_CB_OK;
+}
+
+static void copy_stack(struct unwinder *u, uint64_t from)
+{
+	u->copied_from = from;
+	u->copied = sizeof(u->copy) / 8;
+	while (u->copied > 0 && !target_read(u->target, from, u->copy, u->copied))
+		u->copied /= 2;
+}
+
+void unwind_context(struct unwinder *u, uint64_t sp)
+{
+	const struct target *t = u->target;
+	struct registers *r = &u->registers;
+
+	u->stack.depth = 0;
+	u->is_call = true;
+	copy_stack(u, sp);
+	r->sp = sp + target_value(t, ENTRY_frame_size);
+	for (size_t i = 0; i < t->register_count; i++) {
+		const struct saved_register *saved = &t->registers[i];
+
+		if (saved->number >= sizeof(r->values) / sizeof(*r->values) ||
+		    !read_word(u->dwfl, sp + saved->offset, &r->values[saved->number], u))
+			return;
+		if (saved->number == target_value(t, ENTRY_frame_pc))
+			r->pc = r->values[saved->number];
+	}
+	dwfl_getthread_frames(u->dwfl, ONLY_THREAD, one_frame, u);
+}
+
+bool unwind_stop(struct unwinder *u, int kernel_tid)
+{
+	const struct source *s = &u->target->source;
+
+	u->stack.depth = 0;
+	u->is_call = false;
+	u->copied = sizeof(u->copy);
+	if (!s->ops->stop(s, kernel_tid, &u->registers, u->copy, &u->copied))
+		return false;
+	u->copied_from = u->registers.sp;
+	return true;
+}
+
+void unwind_stopped(struct unwinder *u)
+{
+	dwfl_getthread_frames(u->dwfl, ONLY_THREAD, one_frame, u);
+}
+
+void unwinder_open(struct unwinder *u, const struct target *t)
+{
+	static char *debug_path;
+	static const Dwfl_Callbacks live_callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &debug_path,
+	};
+	static const Dwfl_Callbacks core_callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &debug_path,
+	};
+	static const Dwfl_Thread_Callbacks thread_callbacks = {
+		.next_thread = next_thread,
+		.get_thread = get_thread,
+		.memory_read = read_word,
+		.set_initial_registers = set_registers,
+	};
+
+	u->target = t;
+	u->dwfl = dwfl_begin(target_is_core(t) ? &core_callbacks : &live_callbacks);
+	if (!u->dwfl || !t->source.ops->report(&t->source, u->dwfl))
+		die(EXIT_OTHER, "%s: its files cannot be read: %s", t->source.name, dwfl_errmsg(-1));
+	if (!dwfl_attach_state(u->dwfl, NULL, t->source.pid, &thread_callbacks, u))
+		die(EXIT_OTHER, "%s: %s", t->source.name, dwfl_errmsg(-1));
+}
+
+void unwinder_close(struct unwinder *u)
+{
+	dwfl_end(u->dwfl);
+}
