@@ -110,7 +110,17 @@ void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 		continue;
 }
 
-/* With FZ_FD_UNASKED, if that is so. */
+/* /dev/zero, /dev/full, /dev/random and /dev/urandom: devices.txt of the kernel. */
+static bool is_endless(const struct statx *st)
+{
+	const unsigned memory_devices = 1, zero = 5, full = 7, random = 8, urandom = 9;
+	const unsigned minor = st->stx_rdev_minor;
+
+	return st->stx_rdev_major == memory_devices &&
+	       (minor == zero || minor == full || minor == random || minor == urandom);
+}
+
+/* With FZ_FD_UNASKED or FZ_FD_ENDLESS, if that is so. */
 static uint32_t kind_of(int fd)
 {
 	struct statx st;
@@ -125,6 +135,7 @@ static uint32_t kind_of(int fd)
 	case S_IFDIR:
 	case S_IFBLK: return FZ_FD_FILE;
 	case 0: return FZ_FD_ANONYMOUS;
+	case S_IFCHR: return FZ_FD_OTHER | (is_endless(&st) ? FZ_FD_ENDLESS : 0);
 	default: return FZ_FD_OTHER;
 	}
 }

@@ -43,6 +43,7 @@ enum {
 	FZ_FD_STREAM = 65536,		/* socket: SOCK_STREAM */
 	FZ_FD_UNASKED = 131072,		/* a filter forbids to ask what it is */
 	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
+	FZ_FD_ENDLESS = 524288,		/* device: gives all that is asked for, like /dev/urandom */
 };
 
 /* Reserve the table.  Before that, and beyond the table's end, every descriptor is unknown. */

@@ -156,6 +156,9 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 		return fz_io_pipe_read(self, fd, info, c);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)
 		return read_anonymous(self, fd, c);
+	/* It takes as long as there is to compute, and whatever interrupts it makes it end early. */
+	if (info & FZ_FD_ENDLESS)
+		return fz_io_make_whole(self, fd, c, true);
 	return read_other(self, fd, c);
 }
 

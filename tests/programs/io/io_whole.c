@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/io/io_whole.c - reads that must be whole, end by themselves, or fail
- * at once: files that are cached in part, terminals with VMIN 0, descriptors whose
+ * at once: devices that give all that is asked for, files that are cached in part, terminals with VMIN 0, descriptors whose
  * read is an error, a socket after a refused connect.
  */
 #include "sockets.h"
@@ -10,6 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <termios.h>
 
 enum { SIZE = 5000000 };
@@ -128,9 +130,57 @@ static void refused(void)
 	puts("refused");
 }
 
+static int passers[2];
+static atomic_bool passing;
+
+/* Two threads pass a byte to and fro, until `passing` is false. */
+static void *passes(void *arg)
+{
+	const int fd = passers[(intptr_t)arg];
+	char byte = 0;
+
+	do
+		if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1)
+			break;
+	while (atomic_load(&passing) && read(fd, &byte, 1) == 1);
+	return NULL;
+}
+
+static void devices(void)
+{
+	static const char *const names[] = { "/dev/zero", "/dev/urandom" };
+	char *data = malloc(SIZE);
+	struct iovec iov[2] = { { data, 1 }, { data + 1, SIZE - 1 } };
+	pthread_t t[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, passers));
+	atomic_store(&passing, true);
+	for (intptr_t i = 0; i < 2; i++)
+		t[i] = start(passes, (void *)i);
+	for (size_t i = 0; i < COUNT(names); i++) {
+		int fd = open(names[i], O_RDONLY);
+
+		CHECK(fd >= 0);
+		for (int round = 0; round < 3; round++) {
+			CHECK_INT(read(fd, data, SIZE), SIZE);
+			CHECK_INT(readv(fd, iov, 2), SIZE);
+		}
+		CHECK_OK(close(fd));
+	}
+	atomic_store(&passing, false);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(shutdown(passers[i], SHUT_RDWR));
+	for (int i = 0; i < 2; i++)
+		finish(t[i]);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(close(passers[i]));
+	free(data);
+}
+
 static void *all(void *arg)
 {
 	files();
+	devices();
 	terminal();
 	errors();
 	refused();
