@@ -38,6 +38,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/inspect/deadlock.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/filter.h"
 #include "runtime/io/hints.h"
@@ -378,6 +379,8 @@ static void prepare(const char *name, char **envp)
 		fz_fdtab_init();
 		fz_filter_init();
 		fz_hints_init();
+		if (fz_config.deadlock)
+			fz_deadlock_report();
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
 #include "runtime/base/die.h"
+#include "runtime/base/role.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/sync/priority.h"
 
@@ -65,6 +66,7 @@ struct native_start {
 	bool counted;
 	bool owns_kernel_state;
 	bool owns_files;
+	const char *why;
 };
 
 static void *native_thread(void *arg)
@@ -75,18 +77,20 @@ static void *native_thread(void *arg)
 	free(arg);
 	self->thread.owns_kernel_state = order.owns_kernel_state;
 	self->thread.owns_files = order.owns_files;
+	fz_role_set(fz_self_tid(), FZ_ROLE_NATIVE, order.why, self);
 	/* Destructors included: they run as part of the thread. */
 	fz_host_run_thread(order.start, order.arg, &self->thread.result);
 	/* The thread has forked, and in the child was the first to make fibers. */
 	if (self->thread.is_main)
 		fz_fiber_main_ended();
+	fz_role_end(fz_self_tid());
 	if (order.counted)
 		fz_fiber_native_ended();
 	return self->thread.result;
 }
 
 static int create_native(pthread_t *thread, const pthread_attr_t *attr,
-			 void *(*start)(void *), void *arg)
+			 void *(*start)(void *), void *arg, const char *why)
 {
 	/* Count the thread unless this process will never have fibers. */
 	bool counted = !fz_stays_native();
@@ -99,7 +103,8 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 	order = malloc(sizeof(*order));
 	if (!order)
 		return EAGAIN;
-	*order = (struct native_start){ start, arg, counted, owns, fz_self()->thread.owns_files };
+	*order = (struct native_start){ start, arg, counted, owns, fz_self()->thread.owns_files,
+					why };
 	if (counted)
 		fz_fiber_native_started();
 	err = fz_real.pthread_create(thread, attr, native_thread, order);
@@ -157,12 +162,14 @@ FZ_EXPORT int pthread_setattr_default_np(const pthread_attr_t *attr)
 	return err;
 }
 
-static void tell_native(const char *why)
+static int create_told(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+		       void *arg, const char *why)
 {
 	static _Atomic bool told;
 
 	if (fz_verbose && !atomic_exchange_explicit(&told, true, memory_order_relaxed))
 		fz_say("a thread stays a kernel thread: %s (said once)", why);
+	return create_native(thread, attr, start, arg, why);
 }
 
 static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
@@ -177,23 +184,23 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		self = fz_self();
 		if (self->kind == FZ_KIND_FIBER)
 			fz_fiber_wire_for(self, "it makes threads that stay kernel threads");
-		return create_native(thread, attr, start, arg);
+		return create_native(thread, attr, start, arg, "--native-threads has its maker");
 	}
 	/* A new thread inherits its creator's state in the kernel. */
-	if (fz_self()->thread.owns_kernel_state || (attr && wants_kernel_thread(attr))) {
-		tell_native(fz_self()->thread.owns_kernel_state ?
-				    "its creator has state that the kernel keeps for each thread" :
-				    "its attributes ask for CPUs, a policy or a stack of its own");
-		return create_native(thread, attr, start, arg);
-	}
-	if (!fz_runtime_ready()) {
-		if (!fz_stays_native())
-			tell_native("only the main thread can make the first fiber");
-		return create_native(thread, attr, start, arg);
-	}
+	if (fz_self()->thread.owns_kernel_state)
+		return create_told(thread, attr, start, arg,
+				   "its creator has state that the kernel keeps for each thread");
+	if (attr && wants_kernel_thread(attr))
+		return create_told(thread, attr, start, arg,
+				   "its attributes ask for CPUs, a policy or a stack of its own");
+	if (!fz_runtime_ready())
+		return fz_stays_native() ?
+			       create_native(thread, attr, start, arg, NULL) :
+			       create_told(thread, attr, start, arg,
+					   "only the main thread can make the first fiber");
 	self = fz_self();
 	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER)
-		return create_native(thread, attr, start, arg);
+		return create_native(thread, attr, start, arg, "a thread of the library makes it");
 	birth.mask = mask_of(self);
 	if (attr) {
 		describe(attr, &birth);

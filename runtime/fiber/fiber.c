@@ -86,6 +86,7 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 		}
 	}
 	c = self->carrier;
+	self->thread.wired_why = why;
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
 	before = fz_signal_left_to_kernel();
@@ -182,6 +183,9 @@ static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 	f->thread.arg = birth->arg;
 	f->thread.result = NULL;
 	f->thread.joins = NULL;
+	/* relaxed: the thread does not run. */
+	f->thread.first_wait = atomic_load_explicit(&f->wait, memory_order_relaxed) >>
+			       FZ_WAIT_NUMBER_SHIFT;
 	atomic_store_explicit(&f->thread.policy, 0, memory_order_relaxed);
 	f->mask = birth->mask;
 	f->mem.asked_guard = birth->guard_size;

@@ -110,6 +110,8 @@ struct fz_fiber_thread {
 	 */
 	_Atomic uint32_t policy;
 	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
+	const char *wired_why;		/* of fz_fiber_wire_for(); to be shown */
+	uint64_t first_wait;		/* the number of the wait before this life; to be shown */
 };
 
 /* In one word: a scheduling policy, with the kernel's SCHED_RESET_ON_FORK, and a priority. */
@@ -332,7 +334,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
  * Wire the calling fiber: from now on it is a kernel thread like any other.  For what the
  * kernel must know by thread, such as the owner of a robust or a priority-
  * inheriting mutex.  Outside the runtime.  Idempotent; does nothing for other threads.
- * why: for --verbose.
+ * why: to be shown; a constant string.
  */
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
 static inline void fz_fiber_wire(struct fz_fiber *self)

@@ -2,6 +2,7 @@
 #include "runtime/fiber/registry.h"
 
 #include "runtime/base/host.h"
+#include "runtime/base/role.h"
 #include "runtime/fiber/pool.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
@@ -198,6 +199,7 @@ void fz_fiber_after_fork(void)
 	fz_lock_init(&fz_registry.lock, FZ_RANK_REGISTRY);
 	fz_pool_after_fork();
 	fz_fiber_alone();
+	fz_role_after_fork();
 	/* Start over: batches of tids that the parent gave out are forgotten here. */
 	atomic_store_explicit(&fz_registry.next_tid, TID_FIRST, memory_order_relaxed);
 	__builtin_memset(self, 0, sizeof(*self));

@@ -4,6 +4,7 @@
 #include <linux/mman.h>
 
 #include "runtime/base/lock.h"
+#include "runtime/base/role.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/signal.h"
@@ -59,6 +60,7 @@ static void begin(struct fz_carrier *c, struct fz_fiber *context, uintptr_t libc
 	/* relaxed: libc has set it before this thread ran.  A filter may forbid gettid. */
 	c->tid = atomic_load_explicit(fz_tcb_tid(libc_tcb), memory_order_relaxed);
 	atomic_fetch_add_explicit(&carriers.count, 1, memory_order_relaxed);
+	fz_role_set(c->tid, FZ_ROLE_LIBRARY, "carrier", NULL);
 }
 
 struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb)
@@ -95,6 +97,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 
 void fz_carrier_ended(struct fz_carrier *c)
 {
+	fz_role_end(c->tid);
 	c->tid = 0;
 	atomic_fetch_sub_explicit(&carriers.count, 1, memory_order_relaxed);
 }

@@ -64,6 +64,7 @@ static struct {
 } monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
 
 bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries, bool in_use);
+bool (*fz_monitor_find_deadlocks)(fz_nsec now, uint32_t entries, bool in_use);
 
 void fz_monitor_poke(void)
 {
@@ -311,6 +312,8 @@ static bool look_at_all(fz_nsec now)
 		fz_sched_kick();
 	if (fz_monitor_check_waits)
 		monitor.unchecked = fz_monitor_check_waits(now, entries, in_use);
+	if (FZ_UNLIKELY(fz_monitor_find_deadlocks))
+		monitor.unchecked |= fz_monitor_find_deadlocks(now, entries, in_use);
 	return in_use;
 }
 

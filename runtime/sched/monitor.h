@@ -16,10 +16,11 @@
 void fz_monitor_run(void);
 
 /*
- * Called by the monitor when it looks at the processors: the time, and how often the runtime has
- * been entered.  Returns true to be called again within 100 ms even if all is quiet.  NULL: none.
+ * Both are called by the monitor when it looks at the processors: the time, and how often the runtime
+ * has been entered.  Return true to be called again within 100 ms even if all is quiet.  NULL: none.
  */
 extern bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries, bool in_use) FZ_HIDDEN;
+extern bool (*fz_monitor_find_deadlocks)(fz_nsec now, uint32_t entries, bool in_use) FZ_HIDDEN;
 
 /* A processor is in use again.  Any thread; cheap while the monitor is awake. */
 void fz_monitor_note_activity(void);

@@ -196,6 +196,8 @@ static bool fired(struct fz_fiber *self)
 /* Sleep in the kernel, on the low half of the word as a futex. */
 static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 {
+	/* No heap has it: to be shown. */
+	self->timer.deadline = deadline;
 	while (!fired(self)) {
 		uint32_t word = (uint32_t)atomic_load_explicit(&self->wait,
 							       memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "runtime/backend/watch.h"
 #include "runtime/base/host.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/role.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
@@ -34,6 +35,8 @@ enum { HELPER_STACK = 256 * 1024, HELPER_GUARD = 4096 };
 
 struct helper {
 	void (*run)(void);		/* NULL: the thread is only there to be counted */
+	enum fz_role_kind kind;
+	const char *role;
 	void *stack;
 	_Atomic uintptr_t tcb;		/* set by the thread when it runs */
 };
@@ -55,8 +58,12 @@ static void *helper_thread(void *arg)
 	while ((state = atomic_load_explicit(&start_state, memory_order_acquire)) ==
 	       START_UNDECIDED)
 		fz_sys_futex_wait(&start_state, START_UNDECIDED, NULL);
-	if (state == START_DONE)
-		helper->run();
+	if (state != START_DONE)
+		return NULL;
+	/* relaxed: libc has set it before this thread ran. */
+	fz_role_set(atomic_load_explicit(fz_tcb_tid(self->tcb), memory_order_relaxed),
+		    helper->kind, helper->role, NULL);
+	helper->run();
 	return NULL;
 }
 
@@ -135,7 +142,9 @@ static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
  */
 static int start_threads(struct fz_fiber **ret_context)
 {
-	static struct helper monitor = { .run = fz_monitor_run }, spawner = { .run = fz_spawner_run };
+	static struct helper monitor = { .run = fz_monitor_run, .kind = FZ_ROLE_MONITOR,
+					  .role = "monitor" };
+	static struct helper spawner = { .run = fz_spawner_run, .role = "carrier spawner" };
 	int err;
 
 	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);

@@ -34,45 +34,111 @@ static uint64_t cycles(void)
 #endif
 }
 
+/*
+ * Records are read many at a time.  Stacks, and so the records on them, that were made one after the
+ * other lie in a pattern; the distances seen last tell where the next records probably are.
+ */
+enum { RUN_MOST = PIECES_MOST / 2, SEEN = 256, ALIKE = 8 };
+
 struct reader {
 	const struct target *target;
 	size_t size;			/* of a record */
-	char *record, *again;
-	double ns_per_cycle;		/* 0: not known */
+	size_t head_size;		/* of its beginning, with the wait and the context */
+	char *records, *heads;		/* of RUN_MOST records: what was read first, and again */
+	uint64_t at[RUN_MOST];		/* where the records of a run are, if the guess is right */
+	int64_t seen[SEEN];		/* the last distances, as a ring */
+	size_t seen_count;
+	size_t guess;			/* how many to read at once */
+	bool once;			/* a record that changes meanwhile is taken all the same */
 	struct fibers *all;
-	size_t room;
+	uint64_t ended;			/* the bits of a life that is over */
 };
 
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static bool is_settled(const struct target *t, const void *record, const void *head)
+{
+	return target_field(t, ENTRY_fiber_wait, record) == target_field(t, ENTRY_fiber_wait, head) &&
+	       target_field(t, ENTRY_fiber_sp, record) == target_field(t, ENTRY_fiber_sp, head);
+}
+
 /* Read a record until it does not change.  False: it is not there. */
-static bool read_record(struct reader *r, uint64_t address)
+static bool read_record(const struct reader *r, uint64_t address, char *record, char *head)
 {
 	enum { TRIES = 8 };
-	const struct target *t = r->target;
+	const struct piece pieces[] = {
+		{ address, record, r->size }, { address, head, r->head_size },
+	};
 
-	if (!target_read(t, address, r->record, r->size))
-		return false;
 	for (int i = 0; i < TRIES; i++) {
-		if (!target_read(t, address, r->again, r->size))
+		if (target_read_pieces(r->target, pieces, 2) != 2)
 			return false;
-		if (target_field(t, ENTRY_fiber_wait, r->record) ==
-			    target_field(t, ENTRY_fiber_wait, r->again) &&
-		    target_field(t, ENTRY_fiber_sp, r->record) ==
-			    target_field(t, ENTRY_fiber_sp, r->again))
+		if (is_settled(r->target, record, head))
 			break;
-		memcpy(r->record, r->again, r->size);
 	}
 	return true;
+}
+
+static int64_t distance(const struct reader *r, size_t ago)
+{
+	return r->seen[(r->seen_count - ago) % SEEN];
+}
+
+/* How many records ago the distances were what they have been last: the pattern's length. */
+static size_t period(const struct reader *r)
+{
+	const size_t most = r->seen_count < SEEN ? r->seen_count : SEEN;
+
+	for (size_t ago = 1; ago + ALIKE <= most; ago++) {
+		size_t alike = 1;
+
+		while (alike <= ALIKE && distance(r, alike) == distance(r, ago + alike))
+			alike++;
+		if (alike > ALIKE)
+			return ago;
+	}
+	return 0;
+}
+
+/* Read the record at address and up to r->guess - 1 that may follow it.  How many were read? */
+static size_t read_run(struct reader *r, uint64_t address)
+{
+	const size_t back = r->guess > 1 ? period(r) : 0, n = back ? r->guess : 1;
+	const size_t each = r->once ? 1 : 2;
+	struct piece pieces[PIECES_MOST];
+
+	for (size_t i = 0; i < n; i++) {
+		r->at[i] = i ? r->at[i - 1] + (uint64_t)distance(r, back - (i - 1) % back) : address;
+		pieces[each * i] = (struct piece){ r->at[i], r->records + i * r->size, r->size };
+		if (!r->once)
+			pieces[each * i + 1] = (struct piece){
+				r->at[i], r->heads + i * r->head_size, r->head_size,
+			};
+	}
+	return target_read_pieces(r->target, pieces, each * n) / each;
+}
+
+/* The last processor that the carrier has had, if it has it still; -1: none. */
+static int processor_of(const struct target *t, uint64_t carrier)
+{
+	const uint64_t p = target_field_at(t, ENTRY_carrier_processor, carrier);
+	const uint64_t owner = p ? target_field_at(t, ENTRY_processor_owner, p) : 0;
+
+	if (!p || (owner & ~target_value(t, ENTRY_owner_state_mask)) != carrier)
+		return -1;
+	return (int)((p - target_root(t, ENTRY_processors)) /
+		     target_value(t, ENTRY_processor_size));
 }
 
 static enum state state_of(const struct target *t, const void *record, const struct fiber *f,
 			   uint64_t carrier)
 {
-	const uint64_t wait = target_field(t, ENTRY_fiber_wait, record) &
-			      target_value(t, ENTRY_wait_state_mask);
-
 	if (target_field(t, ENTRY_fiber_kind, record) == target_value(t, ENTRY_kind_wired))
 		return STATE_WIRED;
-	if (wait == target_value(t, ENTRY_wait_parked))
+	if (f->waits)
 		return STATE_WAITS;
 	if (f->sp)
 		return STATE_QUEUED;
@@ -87,62 +153,89 @@ static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64
 	const bool marked = f->state == STATE_WIRED || target_root(t, ENTRY_cpu_exact);
 	const uint64_t seen = target_field_at(t, marked ? ENTRY_carrier_cpu_mark :
 							  ENTRY_carrier_cpu_seen, carrier);
-	unsigned long long now = 0;
-	char path[64];
-	FILE *file;
+	const uint64_t now = task_usage(t->source.pid, f->kernel_tid).cpu_ns;
 
-	if (target_is_core(t))
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", t->source.pid, f->kernel_tid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%llu", &now) != 1)
-		now = 0;
-	fclose(file);
 	return seen && now > seen ? now - seen : 0;
 }
 
-static void take(struct reader *r, uint64_t address)
+static double ns_per_cycle(const struct target *t)
 {
-	const struct target *t = r->target;
-	const void *record = r->record;
-	const uint64_t carrier = target_field(t, ENTRY_fiber_carrier, record);
+	static double known;
+	const uint64_t pause = known > 0 ? 0 : target_root(t, ENTRY_poll_cycles);
+
+	if (pause)
+		known = (double)target_value(t, ENTRY_poll_ns) / (double)pause;
+	return known;
+}
+
+void fibers_take_wait(const struct target *t, const void *record, struct fiber *f)
+{
 	const uint64_t since = target_field(t, ENTRY_fiber_since, record);
 	const uint64_t deadline = target_field(t, ENTRY_fiber_deadline, record);
+
+	f->waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
+	f->object = target_field(t, ENTRY_fiber_object, record);
+	f->signals = target_field(t, ENTRY_fiber_sigwait_set, record);
+	if (since && !target_is_core(t) && f->state == STATE_WAITS && ns_per_cycle(t) > 0)
+		f->waits_since = (double)(cycles() - since) * ns_per_cycle(t) / 1e9;
+	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
+				      deadline != UINT64_MAX)
+		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
+}
+
+void fibers_add(struct fibers *all, const struct fiber *f)
+{
+	if (all->count == all->room) {
+		all->room = all->room ? 2 * all->room : 64;
+		all->list = realloc(all->list, all->room * sizeof(*f));
+		if (!all->list)
+			die(EXIT_OTHER, "no memory for %zu threads", all->room);
+	}
+	all->list[all->count++] = *f;
+}
+
+static void take(struct reader *r, uint64_t address, const void *record)
+{
+	const struct target *t = r->target;
+	const uint64_t carrier = target_field(t, ENTRY_fiber_carrier, record);
 	struct fiber f = {
 		.address = address,
+		.wait = target_field(t, ENTRY_fiber_wait, record),
 		.tid = (int)target_field(t, ENTRY_fiber_tid, record),
 		.is_main = target_field(t, ENTRY_fiber_is_main, record),
 		.sp = target_field(t, ENTRY_fiber_sp, record),
 		.cpu_ns = target_field(t, ENTRY_fiber_cpu_time, record),
 		.waits_since = -1,
 		.deadline = -1,
+		.processor = -1,
 	};
+	const uint64_t wait = f.wait & target_value(t, ENTRY_wait_state_mask);
 
+	f.waits = wait == target_value(t, ENTRY_wait_parked);
 	f.state = state_of(t, record, &f, carrier);
+	f.waits |= f.state == STATE_WIRED && wait == target_value(t, ENTRY_wait_armed);
+	f.switches = (f.wait >> target_value(t, ENTRY_wait_number_shift)) -
+		     target_field(t, ENTRY_fiber_first_wait, record);
 	memcpy(f.name, (const char *)record + target_value(t, ENTRY_fiber_name), sizeof(f.name));
 	f.name[sizeof(f.name) - 1] = '\0';
 	if (f.state == STATE_RUNS || f.state == STATE_CALLS || f.state == STATE_WIRED) {
-		f.kernel_tid = (int)target_field_at(t, ENTRY_carrier_tid, carrier);
-		f.cpu_ns += unseen_cpu(t, &f, carrier);
+		f.kernel_tid = tasks_outer(&r->all->tasks,
+					   (int)target_field_at(t, ENTRY_carrier_tid, carrier));
+		if (!target_is_core(t))
+			f.cpu_ns += unseen_cpu(t, &f, carrier);
 	}
-	if (f.state == STATE_WAITS) {
-		f.waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
-		f.object = target_field(t, ENTRY_fiber_object, record);
-		f.signals = target_field(t, ENTRY_fiber_sigwait_set, record);
-		if (since && r->ns_per_cycle > 0)
-			f.waits_since = (double)(cycles() - since) * r->ns_per_cycle / 1e9;
-		if (target_field(t, ENTRY_fiber_timer, record))
-			f.deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
-	}
-	if (r->all->count == r->room) {
-		r->room = r->room ? 2 * r->room : 64;
-		r->all->list = realloc(r->all->list, r->room * sizeof(f));
-		if (!r->all->list)
-			die(EXIT_OTHER, "no memory for %zu threads", r->room);
-	}
-	r->all->list[r->all->count++] = f;
+	r->all->wired += f.state == STATE_WIRED;
+	if (f.state == STATE_WIRED)
+		f.why = target_text(t, target_field(t, ENTRY_fiber_wired_why, record));
+	else if (f.kernel_tid)
+		f.processor = processor_of(t, carrier);
+	if (f.waits)
+		fibers_take_wait(t, record, &f);
+	else if (f.kernel_tid && !target_is_core(t))
+		task_sleeps_in(t->source.pid, f.kernel_tid, f.in_kernel, sizeof(f.in_kernel));
+	if (f.state == STATE_RUNS && *f.in_kernel)
+		f.state = STATE_CALLS;
+	fibers_add(r->all, &f);
 }
 
 static int by_tid(const void *a, const void *b)
@@ -152,29 +245,10 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/*
- * A record that leaves the list while it is read may lead back to the beginning: no more records
- * than threads live are taken, and each once.
- */
-static void walk(struct reader *r)
+void fibers_sort(struct fibers *all)
 {
-	const struct target *t = r->target;
-	const uint64_t ended = target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free);
-	struct fibers *all = r->all;
-	uint64_t address = target_root(t, ENTRY_registry), seen = 0;
 	size_t kept = 0;
 
-	all->alive = target_root(t, ENTRY_alive);
-	all->processors = target_root(t, ENTRY_processor_count);
-	while (address && seen++ < all->alive + all->alive / 4 + 64 && read_record(r, address)) {
-		if (target_is_core(t) && !target_field(t, ENTRY_fiber_tid, r->record))
-			die(EXIT_CORE, "%s: the memory of the threads is not in the core file; gdb's "
-			    "gcore leaves out what follows a guard page, the kernel does not",
-			    t->source.name);
-		if (!(target_field(t, ENTRY_fiber_life, r->record) & ended))
-			take(r, address);
-		address = target_field(t, ENTRY_fiber_next, r->record);
-	}
 	qsort(all->list, all->count, sizeof(*all->list), by_tid);
 	for (size_t i = 0; i < all->count; i++)
 		if (!kept || all->list[kept - 1].tid != all->list[i].tid)
@@ -182,41 +256,121 @@ static void walk(struct reader *r)
 	all->count = kept;
 }
 
-static void read_all(const struct target *t, struct fibers *all)
+/*
+ * Take the records of a run that follow each other in the list.  Returns the address of the record
+ * after them, 0 at the end of the list.
+ */
+static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 {
-	const uint64_t pause = target_root(t, ENTRY_poll_cycles);
-	const size_t size = target_value(t, ENTRY_fiber_size);
-	struct reader r = { .target = t, .size = size, .all = all };
+	const struct target *t = r->target;
+	const size_t got = read_run(r, address);
+	uint64_t next = address;
+	size_t i = 0;
+
+	for (; i < got && next == r->at[i]; i++) {
+		char *record = r->records + i * r->size, *head = r->heads + i * r->head_size;
+
+		if (!r->once && !is_settled(t, record, head) && !read_record(r, next, record, head))
+			break;
+		if (target_is_core(t) && !target_field(t, ENTRY_fiber_tid, record))
+			die(EXIT_CORE, "%s: the memory of the threads is not in the core file; gdb's "
+			    "gcore leaves out what follows a guard page, the kernel does not",
+			    t->source.name);
+		if (!(target_field(t, ENTRY_fiber_life, record) & r->ended))
+			take(r, next, record);
+		next = target_field(t, ENTRY_fiber_next, record);
+		r->seen[r->seen_count++ % SEEN] = (int64_t)(next - r->at[i]);
+	}
+	*ret_taken = i;
+	r->guess = i >= r->guess ? 2 * r->guess : i + 2;
+	if (r->guess > RUN_MOST)
+		r->guess = RUN_MOST;
+	return next;
+}
+
+/*
+ * A record that leaves the list while it is read may lead back to the beginning: no more records
+ * than threads live are taken, and each once.
+ */
+static void walk(struct reader *r)
+{
+	const struct target *t = r->target;
+	struct fibers *all = r->all;
+	uint64_t address = target_root(t, ENTRY_registry), seen = 0;
+	size_t taken = 1;
+
+	all->alive = target_root(t, ENTRY_alive);
+	all->processors = target_root(t, ENTRY_processor_count);
+	while (address && taken && seen < all->alive + all->alive / 4 + 64) {
+		address = take_run(r, address, &taken);
+		seen += taken;
+	}
+	fibers_sort(all);
+}
+
+static bool add_task(void *tasks, int tid)
+{
+	tasks_add(tasks, (struct task){ tid, tid });
+	return true;
+}
+
+static void tasks_of(const struct target *t, struct tasks *tasks)
+{
+	if (!target_is_core(t)) {
+		tasks_read(tasks, t->source.pid);
+		return;
+	}
+	t->source.ops->each_thread(&t->source, add_task, tasks);
+	tasks_sort(tasks);
+}
+
+void fibers_read(const struct target *t, struct fibers *all, bool once)
+{
+	struct reader r = {
+		.target = t,
+		.size = target_value(t, ENTRY_fiber_size),
+		.head_size = larger(target_value(t, ENTRY_fiber_wait), target_value(t, ENTRY_fiber_sp)) + 8,
+		.guess = 1,
+		.all = all,
+		.once = once,
+		.ended = target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free),
+	};
 
 	memset(all, 0, sizeof(*all));
-	r.record = malloc(size);
-	r.again = malloc(size);
-	if (!r.record || !r.again)
+	tasks_of(t, &all->tasks);
+	r.records = malloc(RUN_MOST * r.size);
+	r.heads = malloc(RUN_MOST * r.head_size);
+	if (!r.records || !r.heads)
 		die(EXIT_OTHER, "no memory");
-	if (pause && !target_is_core(t))
-		r.ns_per_cycle = (double)target_value(t, ENTRY_poll_ns) / (double)pause;
 	walk(&r);
-	free(r.record);
-	free(r.again);
-	if (!all->count && !target_is_there(t))
-		die(EXIT_NO_PROCESS, "%s: the process has ended", t->source.name);
+	free(r.records);
+	free(r.heads);
+	target_check(t);
+}
+
+bool fibers_dormant(const struct target *t)
+{
+	if (target_root(t, ENTRY_started))
+		return false;
+	fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",
+		t->source.name);
+	return true;
 }
 
 bool fibers_open(struct target *t, const char *name, bool is_core, struct fibers *all)
 {
 	target_open(t, name, is_core);
-	if (!target_root(t, ENTRY_started)) {
-		fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",
-			name);
+	if (fibers_dormant(t))
 		return false;
-	}
-	read_all(t, all);
+	fibers_read(t, all, false);
 	return true;
 }
 
 void fibers_free(struct fibers *all)
 {
+	tasks_free(&all->tasks);
 	free(all->list);
+	free(all->library);
 	memset(all, 0, sizeof(*all));
 }
 
@@ -224,5 +378,13 @@ struct fiber *fibers_by_tid(const struct fibers *all, int tid)
 {
 	const struct fiber key = { .tid = tid };
 
-	return all->count ? bsearch(&key, all->list, all->count, sizeof(key), by_tid) : NULL;
+	struct fiber *found = all->count ? bsearch(&key, all->list, all->count, sizeof(key), by_tid) :
+					   NULL;
+
+	/* libc's own locks have the kernel's tid of a wired thread. */
+	for (size_t i = 0; tid && !found && all->wired && i < all->count; i++)
+		if (all->list[i].state == STATE_WIRED &&
+		    tasks_outer(&all->tasks, tid) == all->list[i].kernel_tid)
+			found = &all->list[i];
+	return found;
 }

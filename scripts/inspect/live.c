@@ -31,6 +31,22 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 	return process_vm_readv(s->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
+static size_t read_pieces(const struct source *s, const struct piece *pieces, size_t count)
+{
+	struct iovec here[PIECES_MOST] = { { 0 } }, there[PIECES_MOST] = { { 0 } };
+	ssize_t got;
+	size_t n = 0;
+
+	for (size_t i = 0; i < count && i < PIECES_MOST; i++) {
+		here[i] = (struct iovec){ pieces[i].buffer, pieces[i].size };
+		there[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].address, pieces[i].size };
+	}
+	got = process_vm_readv(s->pid, here, count, there, count, 0);
+	for (; n < count && got >= (ssize_t)pieces[n].size; n++)
+		got -= (ssize_t)pieces[n].size;
+	return n;
+}
+
 /* The file's name may have changed, or the file be gone, since it was mapped. */
 static void each_mapping(const struct source *s, bool (*found)(void *arg, uint64_t begin), void *arg)
 {
@@ -152,8 +168,8 @@ static int process_id(const char *word)
 void live_open(struct source *s, const char *pid)
 {
 	static const struct source_ops ops = {
-		.read = read_memory, .each_mapping = each_mapping, .each_thread = each_thread,
-		.stop = stop, .report = report,
+		.read = read_memory, .read_pieces = read_pieces, .each_mapping = each_mapping,
+		.each_thread = each_thread, .stop = stop, .report = report,
 	};
 
 	*s = (struct source){ .ops = &ops, .name = pid, .pid = process_id(pid) };

@@ -2,7 +2,7 @@
 /*
  * scripts/inspect/main.c - look at a process that runs under fiberize.
  *
- *	inspect ps [--count] [--hex] [--json] {PID|--core FILE}
+ *	inspect ps [OPTIONS] {PID|--core FILE}
  *	inspect bt [--each] {PID|--core FILE} [TID...]
  *
  * The launcher becomes this program for "fiberize ps" and "fiberize bt".

@@ -2,225 +2,273 @@
 /*
  * scripts/inspect/ps.c - fiberize ps: a line for each thread, and the deadlocks among them.
  */
-#include "commands.h"
+#include "ps.h"
 
-#include <json-c/json.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fibers.h"
+#include "commands.h"
 #include "say.h"
-#include "waits.h"
+#include "stop.h"
 
-static const char *const state_names[STATE_COUNT] = {
-	[STATE_RUNS] = "runs", [STATE_CALLS] = "in a call", [STATE_QUEUED] = "queued",
-	[STATE_WAITS] = "waits", [STATE_WIRED] = "wired",
+/* Which threads are listed: those that all given conditions hold for. */
+struct filter {
+	const char *states, *wait, *name;	/* NULL: any */
+	int fd;				/* -1: any */
+	double longer;			/* seconds; below 0: any */
 };
 
-struct ps {
-	bool json, hex, count_only;
-	const struct target *target;
-	struct fibers all;
-	struct wait *waits;		/* of all.list, one each */
+static const char *const sort_keys[] = {
+	"tid", "name", "state", "wait", "since", "cpu", "switches", "processor",
 };
 
-/* ---- deadlocks ---------------------------------------------------------------------- */
+/* ---- filters and order ---------------------------------------------------------------- */
 
-static size_t owner_of(const struct ps *ps, size_t i)
+/* Is the word in the list, which has commas between words? */
+static bool has_word(const char *list, const char *word)
 {
-	const struct fiber *owner = ps->waits[i].owner ?
-					    fibers_by_tid(&ps->all, ps->waits[i].owner) : NULL;
+	const size_t length = strlen(word);
 
-	return owner ? (size_t)(owner - ps->all.list) : SIZE_MAX;
+	for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+		if (strcspn(list, ",") == length && strncmp(list, word, length) == 0)
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct filter *want, const struct fiber *f, const struct wait_facts *w)
+{
+	if (want->states && !has_word(want->states, ps_states[f->state]))
+		return false;
+	if (want->name && fnmatch(want->name, f->name, 0) != 0)
+		return false;
+	if (want->wait && (!w || fnmatch(want->wait, w->kind, 0) != 0))
+		return false;
+	if (want->longer >= 0 && f->waits_since < want->longer)
+		return false;
+	if (want->fd < 0)
+		return true;
+	for (unsigned i = 0; w && i < w->fd_count && i < sizeof(w->fds) / sizeof(*w->fds); i++)
+		if (w->fds[i] == want->fd)
+			return true;
+	return w && w->fd == want->fd;
+}
+
+static int order(double a, double b)
+{
+	return a < b ? -1 : a > b;
+}
+
+struct sorting {
+	const struct ps *ps;
+	const char *key;
+};
+
+static const char *kind_of(const struct ps *ps, const struct fiber *f)
+{
+	return f->state == STATE_LIBRARY ? "" : ps->facts[f - ps->all.list].kind;
+}
+
+/* Times and counts: the largest first. */
+static int by_key(const void *a, const void *b, void *arg)
+{
+	const struct fiber *x = *(const struct fiber *const *)a, *y = *(const struct fiber *const *)b;
+	const struct sorting *s = arg;
+	int result = 0;
+
+	if (strcmp(s->key, "name") == 0)
+		result = strcmp(x->name, y->name);
+	else if (strcmp(s->key, "state") == 0)
+		result = order(x->state, y->state);
+	else if (strcmp(s->key, "wait") == 0)
+		result = strcmp(kind_of(s->ps, x), kind_of(s->ps, y));
+	else if (strcmp(s->key, "since") == 0)
+		result = order(y->waits_since, x->waits_since);
+	else if (strcmp(s->key, "cpu") == 0)
+		result = order((double)y->cpu_ns, (double)x->cpu_ns);
+	else if (strcmp(s->key, "switches") == 0)
+		result = order((double)y->switches, (double)x->switches);
+	else if (strcmp(s->key, "processor") == 0)
+		result = order(x->processor, y->processor);
+	return result ? result : order(x->tid, y->tid);
+}
+
+static void choose(struct ps *ps, const struct filter *want, const char *key)
+{
+	struct sorting sorting = { ps, key };
+
+	ps->shown = calloc(ps->all.count + ps->all.library_count + 1, sizeof(*ps->shown));
+	if (!ps->shown)
+		die(EXIT_OTHER, "no memory for %zu threads", ps->all.count);
+	if (ps->count_only)
+		return;
+	for (size_t i = 0; i < ps->all.count; i++)
+		if (is_wanted(want, &ps->all.list[i], &ps->facts[i]))
+			ps->shown[ps->shown_count++] = &ps->all.list[i];
+	if (key)
+		qsort_r(ps->shown, ps->shown_count, sizeof(*ps->shown), by_key, &sorting);
+	for (size_t i = 0; i < ps->all.library_count; i++)
+		if (is_wanted(want, &ps->all.library[i], NULL))
+			ps->shown[ps->shown_count++] = &ps->all.library[i];
+}
+
+/* ---- the command line ----------------------------------------------------------------- */
+
+#define USAGE "fiberize ps [--count] [--hex] [--json] [--tree] [--stop] [--state STATES] " \
+	      "[--wait KIND] [--name PATTERN] [--fd FD] [--longer SECONDS] [--sort KEY] {PID|--core FILE}"
+
+static double number_of(const char *option, const char *word, bool whole)
+{
+	char *end;
+	const double value = strtod(word, &end);
+
+	if (*end || end == word || !isfinite(value) || value < 0 || value > INT32_MAX ||
+	    (whole && value != floor(value)))
+		die(EXIT_USAGE, "ps: %s %s: not a %s from 0", option, word,
+		    whole ? "whole number" : "number of seconds");
+	return value;
+}
+
+static void check_words(const char *option, const char *words, const char *const *known, size_t count)
+{
+	char *copy = strdup(words), *rest = copy, *word;
+	char all[160] = "";
+
+	for (size_t i = 0; i < count; i++)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", known[i]);
+	while ((word = strsep(&rest, ","))) {
+		bool found = false;
+
+		for (size_t i = 0; i < count; i++)
+			found |= strcmp(word, known[i]) == 0;
+		if (!found)
+			die(EXIT_USAGE, "ps: %s %s: not one of %s", option, word, all);
+	}
+	free(copy);
+}
+
+struct command {
+	struct filter want;
+	const char *sort;
+	bool json, filters, is_core;
+};
+
+static void parse(struct ps *ps, struct command *c, char **words)
+{
+	enum { CORE, COUNT, HEX, JSON, TREE, STOP, STATE, WAIT, NAME, FD, LONGER, SORT };
+	static const struct option options[] = {
+		{ "core", no_argument, NULL, CORE }, { "count", no_argument, NULL, COUNT },
+		{ "hex", no_argument, NULL, HEX },
+		{ "json", no_argument, NULL, JSON }, { "tree", no_argument, NULL, TREE },
+		{ "stop", no_argument, NULL, STOP },
+		{ "state", required_argument, NULL, STATE }, { "wait", required_argument, NULL, WAIT },
+		{ "name", required_argument, NULL, NAME }, { "fd", required_argument, NULL, FD },
+		{ "longer", required_argument, NULL, LONGER },
+		{ "sort", required_argument, NULL, SORT }, { NULL, 0, NULL, 0 },
+	};
+	int count = 0, option;
+
+	while (words[count])
+		count++;
+	opterr = 0;
+	/* words[-1] is the name of the command. */
+	while ((option = getopt_long(count + 1, words - 1, "+:", options, NULL)) != -1) {
+		switch (option) {
+		case CORE: c->is_core = true; break;
+		case COUNT: ps->count_only = true; break;
+		case HEX: ps->hex = true; break;
+		case JSON: c->json = true; break;
+		case TREE: ps->tree = true; break;
+		case STOP: ps->stop = true; break;
+		case STATE:
+			check_words("--state", optarg, ps_states, STATE_COUNT);
+			c->want.states = optarg;
+			break;
+		case WAIT: c->want.wait = optarg; break;
+		case NAME: c->want.name = optarg; break;
+		case FD: c->want.fd = (int)number_of("--fd", optarg, true); break;
+		case LONGER: c->want.longer = number_of("--longer", optarg, false); break;
+		case SORT:
+			check_words("--sort", optarg, sort_keys,
+				    sizeof(sort_keys) / sizeof(*sort_keys));
+			c->sort = optarg;
+			break;
+		default:
+			die(EXIT_USAGE, "ps: %s: %s; %s", words[optind - 2],
+			    option == ':' ? "needs a value" : "no such option", USAGE);
+		}
+		c->filters |= option >= STATE;
+	}
+	words += optind - 1;
+	if (!words[0] || words[1])
+		die(EXIT_USAGE, "ps: one process id is needed; %s", USAGE);
+	if (ps->stop && c->is_core)
+		die(EXIT_USAGE, "ps: --stop: a core file does not run");
+	if (ps->tree && (c->filters || c->json || ps->count_only))
+		die(EXIT_USAGE, "ps: --tree lists each thread that waits for another one: it goes with "
+		    "--hex and --stop alone");
+}
+
+static void read_process(struct ps *ps)
+{
+	fibers_read(ps->target, &ps->all, ps->count_only);
+	natives_add(ps->target, &ps->all);
+	if (ps->count_only)
+		return;
+	ps->facts = calloc(ps->all.count + 1, sizeof(*ps->facts));
+	if (!ps->facts)
+		die(EXIT_OTHER, "no memory for %zu threads", ps->all.count);
+	for (size_t i = 0; i < ps->all.count; i++)
+		wait_read(ps->target, &ps->all.list[i], &ps->facts[i]);
+}
+
+static void forget_process(struct ps *ps)
+{
+	free(ps->facts);
+	fibers_free(&ps->all);
 }
 
 /*
- * Call found for a thread of each circle of threads that wait for each other.  A deadline ends a
- * wait, and with it the circle.
+ * Read while the process is stopped, for 10 ms for each 1,000 threads in all.  Where a thread that
+ * slept was woken meanwhile by something else, what was read is of more than one time: try again.
  */
-static size_t each_deadlock(const struct ps *ps, void (*found)(const struct ps *, size_t, void *),
-			    void *arg)
+static void read_stopped(struct ps *ps)
 {
-	uint32_t *visit = calloc(ps->all.count + 1, sizeof(*visit));
-	size_t circles = 0;
+	const double most = 10.0 * (double)(1 + target_root(ps->target, ENTRY_alive) / 1000);
+	enum { TRIES = 10 };
+	double stopped;
+	int tries = 0;
 
-	if (!visit)
-		die(EXIT_OTHER, "no memory");
-	for (size_t i = 0; i < ps->all.count; i++) {
-		size_t at = i;
-
-		while (at != SIZE_MAX && !visit[at] && ps->all.list[at].deadline < 0) {
-			visit[at] = (uint32_t)i + 1;
-			at = owner_of(ps, at);
-		}
-		if (at == SIZE_MAX || visit[at] != (uint32_t)i + 1 ||
-		    ps->all.list[at].deadline >= 0)
-			continue;
-		circles++;
-		found(ps, at, arg);
+	for (;;) {
+		stop_begin(ps->target, most - ps->stopped_ms);
+		read_process(ps);
+		ps->consistent = stop_end(&stopped);
+		ps->stopped_ms += stopped;
+		if (ps->consistent || ps->stopped_ms + stopped >= most || ++tries == TRIES)
+			return;
+		forget_process(ps);
 	}
-	free(visit);
-	return circles;
-}
-
-static void print_deadlock(const struct ps *ps, size_t first, void *arg)
-{
-	size_t at = first;
-
-	(void)arg;
-	printf("\ndeadlock:\n");
-	do {
-		printf("  %d waits for %s\n", ps->all.list[at].tid, ps->waits[at].text);
-		at = owner_of(ps, at);
-	} while (at != first && at != SIZE_MAX);
-}
-
-static void json_deadlock(const struct ps *ps, size_t first, void *list)
-{
-	struct json_object *tids = json_object_new_array();
-	size_t at = first;
-
-	do {
-		json_object_array_add(tids, json_object_new_int(ps->all.list[at].tid));
-		at = owner_of(ps, at);
-	} while (at != first && at != SIZE_MAX);
-	json_object_array_add(list, tids);
-}
-
-/* ---- text --------------------------------------------------------------------------- */
-
-/* A name or a path that the program chose must not move the cursor. */
-static void put_safely(const char *text)
-{
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
-}
-
-static void print_one(const struct ps *ps, size_t i)
-{
-	const struct fiber *f = &ps->all.list[i];
-	char since[24] = "-", kernel[16] = "-";
-
-	if (f->waits_since >= 0)
-		snprintf(since, sizeof(since), "%.3f", f->waits_since);
-	if (f->kernel_tid)
-		snprintf(kernel, sizeof(kernel), "%d", f->kernel_tid);
-	printf(ps->hex ? "%#10x" : "%10d", (unsigned)f->tid);
-	printf(" %-9s %7s %12s %10.3f  ", state_names[f->state], kernel, since,
-	       (double)f->cpu_ns / 1e9);
-	printf("%-15s  ", f->is_main && !*f->name ? "(main)" : f->name);
-	put_safely(ps->waits[i].text);
-	putchar('\n');
-}
-
-static void print_summary(const struct ps *ps)
-{
-	size_t states[STATE_COUNT] = { 0 };
-
-	for (size_t i = 0; i < ps->all.count; i++)
-		states[ps->all.list[i].state]++;
-	printf("%zu threads on %lu processors:", ps->all.count, (unsigned long)ps->all.processors);
-	for (size_t i = 0; i < STATE_COUNT; i++)
-		if (states[i])
-			printf(" %zu %s", states[i], state_names[i]);
-	if (ps->all.alive > ps->all.count)
-		printf(", and %lu native", (unsigned long)(ps->all.alive - ps->all.count));
-	putchar('\n');
-}
-
-static void print_text(const struct ps *ps)
-{
-	print_summary(ps);
-	if (ps->count_only)
-		return;
-	printf("%10s %-9s %7s %12s %10s  %-15s  %s\n", "TID", "STATE", "KERNEL", "WAITS FOR s",
-	       "CPU s", "NAME", "WAITS FOR");
-	for (size_t i = 0; i < ps->all.count; i++)
-		print_one(ps, i);
-	each_deadlock(ps, print_deadlock, NULL);
-}
-
-/* ---- JSON --------------------------------------------------------------------------- */
-
-static struct json_object *seconds(double value)
-{
-	return value < 0 ? NULL : json_object_new_double(value);
-}
-
-static struct json_object *json_of(const struct ps *ps, size_t i)
-{
-	const struct fiber *f = &ps->all.list[i];
-	const struct wait *w = &ps->waits[i];
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "tid", json_object_new_int(f->tid));
-	json_object_object_add(o, "name", json_object_new_string(f->name));
-	json_object_object_add(o, "main", json_object_new_boolean(f->is_main));
-	json_object_object_add(o, "state", json_object_new_string(state_names[f->state]));
-	json_object_object_add(o, "kernel_tid",
-			       f->kernel_tid ? json_object_new_int(f->kernel_tid) : NULL);
-	json_object_object_add(o, "cpu_ns", json_object_new_int64((int64_t)f->cpu_ns));
-	if (f->state != STATE_WAITS)
-		return o;
-	json_object_object_add(o, "waits_for", json_object_new_string(w->kind));
-	json_object_object_add(o, "detail", json_object_new_string(w->text));
-	json_object_object_add(o, "fd", w->fd < 0 ? NULL : json_object_new_int(w->fd));
-	json_object_object_add(o, "owner", w->owner ? json_object_new_int(w->owner) : NULL);
-	json_object_object_add(o, "waits_s", seconds(f->waits_since));
-	json_object_object_add(o, "deadline_s", seconds(f->deadline));
-	return o;
-}
-
-static void print_json(const struct ps *ps)
-{
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
-	struct json_object *deadlocks = json_object_new_array();
-
-	json_object_object_add(o, "pid", json_object_new_int(ps->target->source.pid));
-	json_object_object_add(o, "processors", json_object_new_int64((int64_t)ps->all.processors));
-	json_object_object_add(o, "alive", json_object_new_int64((int64_t)ps->all.alive));
-	for (size_t i = 0; i < ps->all.count; i++)
-		json_object_array_add(list, json_of(ps, i));
-	json_object_object_add(o, "threads", list);
-	each_deadlock(ps, json_deadlock, deadlocks);
-	json_object_object_add(o, "deadlocks", deadlocks);
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
-	json_object_put(o);
 }
 
 int command_ps(char **words)
 {
-	struct ps ps = { .json = false };
-	bool is_core = false;
+	struct command c = { .want = { .fd = -1, .longer = -1 } };
+	struct ps ps = { .hex = false };
 	struct target t;
 
-	for (; *words && **words == '-'; words++) {
-		if (strcmp(*words, "--core") == 0)
-			is_core = true;
-		else if (strcmp(*words, "--json") == 0)
-			ps.json = true;
-		else if (strcmp(*words, "--hex") == 0)
-			ps.hex = true;
-		else if (strcmp(*words, "--count") == 0)
-			ps.count_only = true;
-		else
-			die(EXIT_USAGE, "ps: %s: no such option; fiberize ps [--count] [--hex] "
-			    "[--json] {PID|--core FILE}", *words);
-	}
-	if (!words[0] || words[1])
-		die(EXIT_USAGE, "ps: one process id is needed; fiberize ps [--count] [--hex] "
-		    "[--json] {PID|--core FILE}");
+	parse(&ps, &c, words);
 	ps.target = &t;
-	if (!fibers_open(&t, words[0], is_core, &ps.all))
+	target_open(&t, words[optind - 1], c.is_core);
+	if (fibers_dormant(&t))
 		return 0;
-	ps.waits = calloc(ps.all.count + 1, sizeof(*ps.waits));
-	if (!ps.waits)
-		die(EXIT_OTHER, "no memory for %zu threads", ps.all.count);
-	for (size_t i = 0; i < ps.all.count && !ps.count_only; i++)
-		wait_of(&t, &ps.all, &ps.all.list[i], &ps.waits[i]);
-	(ps.json ? print_json : print_text)(&ps);
-	free(ps.waits);
-	fibers_free(&ps.all);
+	(ps.stop ? read_stopped : read_process)(&ps);
+	ps.graph = (struct graph){ &ps.all, ps.facts };
+	choose(&ps, &c.want, c.sort);
+	(c.json ? ps_print_json : ps_print_text)(&ps);
+	free(ps.shown);
+	forget_process(&ps);
 	return 0;
 }

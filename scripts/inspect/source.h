@@ -26,8 +26,18 @@ void registers_take(struct registers *registers, const void *record, size_t size
 
 struct source;
 
+struct piece {
+	uint64_t address;
+	void *buffer;
+	size_t size;
+};
+
+enum { PIECES_MOST = 256 };
+
 struct source_ops {
 	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
+	/* Read at most PIECES_MOST pieces, one after the other.  How many, up to the first without? */
+	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/* Call found for the beginning of each mapping of a file until it returns false. */
 	void (*each_mapping)(const struct source *s, bool (*found)(void *arg, uint64_t begin),
 			     void *arg);

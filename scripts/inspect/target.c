@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,41 @@ bool target_read(const struct target *t, uint64_t address, void *buffer, size_t 
 	return t->source.ops->read(&t->source, address, buffer, size);
 }
 
+size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count)
+{
+	return t->source.ops->read_pieces(&t->source, pieces, count);
+}
+
 bool target_is_there(const struct target *t)
 {
-	return target_is_core(t) || kill(t->source.pid, 0) == 0 || errno == EPERM;
+	char path[64], line[512] = "";
+	const char *state;
+	FILE *stat;
+
+	if (target_is_core(t))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/stat", t->source.pid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return false;
+	if (!fgets(line, sizeof(line), stat))
+		*line = '\0';
+	fclose(stat);
+	/* The name before the state may have any character in it. */
+	state = strrchr(line, ')');
+	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+}
+
+void target_check(const struct target *t)
+{
+	char magic[sizeof(((struct fz_description *)0)->magic)];
+
+	if (!target_is_there(t))
+		die(EXIT_NO_PROCESS, "%s: the process has ended", t->source.name);
+	if (!target_read(t, t->description, magic, sizeof(magic)) ||
+	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
+		die(EXIT_NO_PROCESS, "%s: the process has executed another program meanwhile",
+		    t->source.name);
 }
 
 /* A number of 1, 2, 4 or 8 bytes. */
@@ -47,6 +78,32 @@ uint64_t target_root(const struct target *t, enum entry root)
 	uint64_t n = 0;
 
 	return target_read(t, t->entries[root].value, &n, t->entries[root].size) ? n : 0;
+}
+
+const char *target_text(const struct target *t, uint64_t address)
+{
+	static struct text {
+		struct text *next;
+		uint64_t address;
+		char text[128];
+	} *known;
+	struct text *found = known;
+
+	while (found && found->address != address)
+		found = found->next;
+	if (found || !address)
+		return found ? found->text : NULL;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		die(EXIT_OTHER, "no memory");
+	/* The string may be shorter than what is read, at the end of what is mapped. */
+	for (size_t i = 0; i < sizeof(found->text) - 1; i++)
+		if (!target_read(t, address + i, &found->text[i], 1) || !found->text[i])
+			break;
+	found->address = address;
+	found->next = known;
+	known = found;
+	return found->text;
 }
 
 /* ---- finding the description ------------------------------------------------------ */
@@ -144,8 +201,10 @@ static void read_description(struct target *t, uint64_t at)
 	struct fz_description head;
 	bool known[ENTRY_COUNT] = { false };
 
-	if (!target_read(t, at, &head, sizeof(head)) ||
-	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
+	if (!target_read(t, at, &head, sizeof(head)) && !target_is_core(t))
+		die(EXIT_NO_PROCESS, "%s: the process has ended, or executed another program",
+		    t->source.name);
+	if (memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
 		die(EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", t->source.name);
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
 		die(EXIT_VERSION,
@@ -156,8 +215,10 @@ static void read_description(struct target *t, uint64_t at)
 		struct fz_entry e;
 
 		if (!target_read(t, at + sizeof(head) + (uint64_t)i * head.entry_size, &e,
-				 sizeof(e)))
+				 sizeof(e))) {
+			target_check(t);
 			break;
+		}
 		e.name[FZ_ENTRY_NAME - 1] = '\0';
 		take(t, &e, known);
 	}
@@ -176,6 +237,7 @@ void target_open(struct target *t, const char *name, bool is_core)
 	(is_core ? core_open : live_open)(&t->source, name);
 	t->source.ops->each_mapping(&t->source, look_at, &search);
 	if (search.found) {
+		t->description = search.found;
 		read_description(t, search.found);
 		return;
 	}
@@ -183,7 +245,9 @@ void target_open(struct target *t, const char *name, bool is_core)
 		die(EXIT_NO_PROCESS, "%s: no such process", name);
 	if (is_core)
 		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", name);
-	if (search.last && !target_read(t, search.last, &byte, 1) && errno == EPERM)
+	if (!search.last)
+		die(EXIT_NO_PROCESS, "%s: it has no memory: it is ending, or is the kernel's", name);
+	if (!target_read(t, search.last, &byte, 1) && errno == EPERM)
 		die(EXIT_FORBIDDEN, "%s: not allowed to look at it: it takes what ptrace takes", name);
 	die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
 }

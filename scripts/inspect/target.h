@@ -36,6 +36,7 @@ struct saved_register {
 
 struct target {
 	struct source source;
+	uint64_t description;		/* its address */
 	struct {
 		uint64_t value;
 		uint32_t size;
@@ -53,6 +54,9 @@ void target_open(struct target *t, const char *name, bool is_core);
 /* Read size bytes; false if they are not there. */
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size);
 
+/* As read_pieces of source.h. */
+size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count);
+
 /* The object of a root; 0 if it cannot be read. */
 uint64_t target_root(const struct target *t, enum entry root);
 
@@ -61,6 +65,12 @@ uint64_t target_field(const struct target *t, enum entry field, const void *reco
 
 /* The field of a struct at this address in the process; 0 if it cannot be read. */
 uint64_t target_field_at(const struct target *t, enum entry field, uint64_t address);
+
+/*
+ * The constant string at this address, up to 127 characters, read once and kept; NULL if it cannot
+ * be read.
+ */
+const char *target_text(const struct target *t, uint64_t address);
 
 static inline uint64_t target_value(const struct target *t, enum entry entry)
 {
@@ -73,7 +83,10 @@ static inline bool target_is_core(const struct target *t)
 	return t->source.core != NULL;
 }
 
-/* Is the process there, or is it a core file? */
+/* Is the process there, and no zombie, or is it a core file? */
 bool target_is_there(const struct target *t);
+
+/* End the tool with a message if the process has ended, or has executed another program, since. */
+void target_check(const struct target *t);
 
 #endif

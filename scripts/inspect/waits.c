@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "waits.h"
 
+#include <inttypes.h>
+#include <linux/futex.h>
 #include <linux/io_uring.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 static const char *call_of(unsigned opcode)
 {
@@ -30,35 +33,9 @@ static const char *call_of(unsigned opcode)
 	}
 }
 
-static void add(struct wait *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* ---- reading -------------------------------------------------------------------------- */
 
-static void add(struct wait *w, const char *format, ...)
-{
-	const size_t used = strlen(w->text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(w->text + used, sizeof(w->text) - used, format, args);
-	va_end(args);
-}
-
-static void add_file(const struct target *t, struct wait *w, int fd)
-{
-	char file[160];
-
-	file_of(t, fd, file, sizeof(file));
-	add(w, "(%d%s%s)", fd, *file ? ": " : "", file);
-}
-
-static void add_events(struct wait *w, unsigned events)
-{
-	if (events & (POLLIN | POLLRDNORM))
-		add(w, " to read");
-	if (events & (POLLOUT | POLLWRNORM))
-		add(w, " to write");
-}
-
-static void one_descriptor(const struct target *t, const struct fiber *f, struct wait *w)
+static void one_descriptor(const struct target *t, const struct fiber *f, struct wait_facts *w)
 {
 	const uint64_t pin = target_field_at(t, ENTRY_op_pin, f->object);
 
@@ -66,38 +43,185 @@ static void one_descriptor(const struct target *t, const struct fiber *f, struct
 	if (pin)
 		w->fd = (int)target_field_at(t, ENTRY_pin_number, pin);
 	w->kind = call_of((unsigned)target_field_at(t, ENTRY_op_opcode, f->object));
-	add(w, "%s", w->kind);
-	add_file(t, w, w->fd);
-	if (strcmp(w->kind, "poll") == 0)
-		add_events(w, (unsigned)target_field_at(t, ENTRY_op_events, f->object));
+	w->events = (unsigned)target_field_at(t, ENTRY_op_events, f->object);
 }
 
-static void several_descriptors(const struct target *t, const struct fiber *f, struct wait *w)
+enum { FDS_SHOWN = sizeof(((struct wait_facts *)0)->fds) / sizeof(int) };
+
+static void several_descriptors(const struct target *t, const struct fiber *f, struct wait_facts *w)
 {
-	enum { SHOWN = 3 };
 	const uint64_t fds = target_field_at(t, ENTRY_ready_fds, f->object);
-	const unsigned count = (unsigned)target_field_at(t, ENTRY_ready_count, f->object);
+	struct pollfd one;
 
 	w->kind = "poll";
-	add(w, "poll of %u:", count);
-	for (unsigned i = 0; i < count && i < SHOWN; i++) {
-		struct pollfd one;
-
-		if (!target_read(t, fds + i * sizeof(one), &one, sizeof(one)))
-			break;
+	w->fd_count = (unsigned)target_field_at(t, ENTRY_ready_count, f->object);
+	for (unsigned i = 0; i < w->fd_count && i < FDS_SHOWN; i++) {
+		w->fds[i] = target_read(t, fds + i * sizeof(one), &one, sizeof(one)) ? one.fd : -1;
 		if (i == 0)
 			w->fd = one.fd;
-		add(w, " ");
-		add_file(t, w, one.fd);
 	}
-	if (count > SHOWN)
+}
+
+static void lock(const struct target *t, const struct fiber *f, struct wait_facts *w,
+		 const char *kind, enum entry key, enum entry owner)
+{
+	w->kind = kind;
+	w->address = f->object - (key < ENTRY_COUNT ? target_value(t, key) : 0);
+	w->owner = (int)target_field_at(t, owner, w->address);
+	w->by_threads = true;
+	if (owner == ENTRY_rwlock_writer && !w->owner)
+		w->readers = (unsigned)target_field_at(t, ENTRY_rwlock_readers, w->address) >> 3;
+}
+
+static void joined(const struct target *t, const struct fiber *f, struct wait_facts *w)
+{
+	w->kind = "join";
+	w->by_threads = true;
+	w->owner = (int)target_field_at(t, ENTRY_fiber_tid,
+					f->object - target_value(t, ENTRY_fiber_life));
+}
+
+/* The kinds that have an address and no more. */
+static const struct {
+	enum entry value;
+	const char *kind;
+	bool has_address, by_threads;
+} plain[] = {
+	{ ENTRY_for_time, "sleep", false, false },
+	{ ENTRY_for_signal, "signal", false, false },
+	{ ENTRY_for_cond, "condition variable", true, true },
+	{ ENTRY_for_sem, "semaphore", true, true },
+	{ ENTRY_for_barrier, "barrier", true, true },
+	{ ENTRY_for_once, "once", true, true },
+	{ ENTRY_for_libc_lock, "lock inside libc", true, true },
+	{ ENTRY_for_futex, "futex", true, true },
+	{ ENTRY_for_runtime, "the library", false, false },
+	{ ENTRY_for_end, "the end of the process", false, true },
+};
+
+static void others(const struct target *t, const struct fiber *f, struct wait_facts *w)
+{
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		if (f->waits_for == target_value(t, plain[i].value)) {
+			w->kind = plain[i].kind;
+			w->address = plain[i].has_address ? f->object : 0;
+			w->by_threads = plain[i].by_threads;
+		}
+}
+
+/*
+ * A thread that sleeps in libc's own futex call: of pthread_join of a native thread, which compares
+ * the tid of that thread and is not private; or of a mutex whose owner the kernel knows.
+ */
+static void in_libc(const struct target *t, const struct fiber *f, struct wait_facts *w)
+{
+	uint64_t word, operation, value;
+	uint32_t owner;
+	char line[256];
+	long number;
+
+	task_line(t->source.pid, f->kernel_tid, "syscall", line, sizeof(line));
+	if (sscanf(line, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64, &number, &word, &operation,
+		   &value) != 4 ||
+	    number != SYS_futex || !target_read(t, word, &owner, sizeof(owner)))
+		return;
+	switch (operation & ~(uint64_t)FUTEX_CLOCK_REALTIME) {
+	case FUTEX_WAIT_BITSET:
+		if (value != owner || !owner)
+			return;
+		w->kind = "join";
+		w->owner = (int)owner;
+		break;
+	case FUTEX_LOCK_PI: case FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG:
+	case FUTEX_LOCK_PI2: case FUTEX_LOCK_PI2 | FUTEX_PRIVATE_FLAG:
+		w->kind = "mutex";
+		w->address = word;
+		w->owner = (int)(owner & FUTEX_TID_MASK);
+		break;
+	default:
+		return;
+	}
+	w->by_threads = true;
+}
+
+void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *w)
+{
+	const uint64_t kind = f->waits_for;
+
+	*w = (struct wait_facts){ .kind = "", .fd = -1 };
+	if (!f->waits && strncmp(f->in_kernel, "futex", 5) == 0)
+		in_libc(t, f, w);
+	if (!f->waits)
+		return;
+	if (kind == target_value(t, ENTRY_for_request))
+		one_descriptor(t, f, w);
+	else if (kind == target_value(t, ENTRY_for_ready))
+		several_descriptors(t, f, w);
+	else if (kind == target_value(t, ENTRY_for_thread))
+		joined(t, f, w);
+	else if (kind == target_value(t, ENTRY_for_mutex))
+		lock(t, f, w, "mutex", ENTRY_COUNT, ENTRY_mutex_owner);
+	else if (kind == target_value(t, ENTRY_for_read_lock))
+		lock(t, f, w, "rwlock to read", ENTRY_rwlock_read_key, ENTRY_rwlock_writer);
+	else if (kind == target_value(t, ENTRY_for_write_lock))
+		lock(t, f, w, "rwlock to write", ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
+	else
+		others(t, f, w);
+	if (f->deadline >= 0)
+		w->by_threads = false;
+}
+
+/* ---- words ---------------------------------------------------------------------------- */
+
+struct words {
+	char *text;
+	size_t size;
+};
+
+static void add(struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct words *w, const char *format, ...)
+{
+	const size_t used = strlen(w->text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(w->text + used, w->size - used, format, args);
+	va_end(args);
+}
+
+static void add_file(const struct target *t, struct words *w, int fd)
+{
+	char file[160];
+
+	file_of(t, fd, file, sizeof(file));
+	add(w, "(%d%s%s)", fd, *file ? ": " : "", file);
+}
+
+static void add_descriptors(const struct target *t, struct words *w,
+			    const struct wait_facts *facts)
+{
+	if (!facts->fd_count) {
+		add_file(t, w, facts->fd);
+		if (strcmp(facts->kind, "poll") != 0)
+			return;
+		if (facts->events & (POLLIN | POLLRDNORM))
+			add(w, " to read");
+		if (facts->events & (POLLOUT | POLLWRNORM))
+			add(w, " to write");
+		return;
+	}
+	add(w, " of %u:", facts->fd_count);
+	for (unsigned i = 0; i < facts->fd_count && i < FDS_SHOWN; i++) {
+		add(w, " ");
+		add_file(t, w, facts->fds[i]);
+	}
+	if (facts->fd_count > FDS_SHOWN)
 		add(w, " ...");
 }
 
-static void signals(const struct fiber *f, struct wait *w)
+static void add_signals(const struct fiber *f, struct words *w)
 {
-	w->kind = "signal";
-	add(w, "signal");
 	for (int n = 1; n <= 64; n++)
 		if (f->signals >> (n - 1) & 1) {
 			const char *name = sigabbrev_np(n);
@@ -109,92 +233,43 @@ static void signals(const struct fiber *f, struct wait *w)
 		}
 }
 
-static void add_owner(const struct fibers *all, struct wait *w, int tid, const char *what)
+static void add_owner(const struct fibers *all, struct words *w, const struct wait_facts *facts)
 {
-	const struct fiber *owner = fibers_by_tid(all, tid);
+	const struct fiber *owner = fibers_by_tid(all, facts->owner);
 
-	if (!tid)
-		return;
-	w->owner = tid;
-	add(w, ", %s %d", what, tid);
+	add(w, ", %s %d", strcmp(facts->kind, "join") == 0 ? "of" : "held by", facts->owner);
 	if (owner && *owner->name)
 		add(w, " \"%s\"", owner->name);
+	if (!owner && all->has_natives)
+		add(w, ", which has ended");
 }
 
-static void lock(const struct target *t, const struct fibers *all, const struct fiber *f,
-		 struct wait *w, const char *kind, enum entry key, enum entry owner)
+void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
+	       const struct wait_facts *facts, char *text, size_t size)
 {
-	const uint64_t at = f->object - (key < ENTRY_COUNT ? target_value(t, key) : 0);
+	struct words w = { text, size };
 
-	w->kind = kind;
-	add(w, "%s %#lx", kind, (unsigned long)at);
-	add_owner(all, w, (int)target_field_at(t, owner, at), "held by");
-}
-
-static void joined(const struct target *t, const struct fibers *all, const struct fiber *f,
-		   struct wait *w)
-{
-	const uint64_t other = f->object - target_value(t, ENTRY_fiber_life);
-
-	w->kind = "join";
-	add(w, "join");
-	add_owner(all, w, (int)target_field_at(t, ENTRY_fiber_tid, other), "of");
-}
-
-/* The kinds that have an address and no more. */
-static const struct {
-	enum entry value;
-	const char *kind;
-	bool has_address;
-} plain[] = {
-	{ ENTRY_for_time, "sleep", false },
-	{ ENTRY_for_cond, "condition variable", true },
-	{ ENTRY_for_sem, "semaphore", true },
-	{ ENTRY_for_barrier, "barrier", true },
-	{ ENTRY_for_once, "once", true },
-	{ ENTRY_for_libc_lock, "lock inside libc", true },
-	{ ENTRY_for_futex, "futex", true },
-	{ ENTRY_for_runtime, "the library", false },
-	{ ENTRY_for_end, "the end of the process", false },
-};
-
-static void others(const struct target *t, const struct fiber *f, struct wait *w)
-{
-	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
-		if (f->waits_for == target_value(t, plain[i].value)) {
-			w->kind = plain[i].kind;
-			add(w, "%s", w->kind);
-			if (plain[i].has_address)
-				add(w, " %#lx", (unsigned long)f->object);
-		}
+	*text = '\0';
+	add(&w, "%s", facts->kind);
+	if (facts->address)
+		add(&w, " %#lx", (unsigned long)facts->address);
+	if (facts->fd >= 0 || facts->fd_count)
+		add_descriptors(t, &w, facts);
+	if (f->waits && f->waits_for == target_value(t, ENTRY_for_signal))
+		add_signals(f, &w);
+	if (facts->owner)
+		add_owner(all, &w, facts);
+	if (facts->readers)
+		add(&w, ", held by %u readers", facts->readers);
+	if (f->waits && f->deadline >= 0 && target_is_core(t))
+		add(&w, ", with a deadline");
+	else if (f->waits && f->deadline >= 0)
+		add(&w, ", for %.3f s more", f->deadline);
 }
 
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
 	     struct wait *w)
 {
-	const uint64_t kind = f->waits_for;
-
-	*w = (struct wait){ .kind = "", .fd = -1 };
-	if (f->state != STATE_WAITS)
-		return;
-	if (kind == target_value(t, ENTRY_for_request))
-		one_descriptor(t, f, w);
-	else if (kind == target_value(t, ENTRY_for_ready))
-		several_descriptors(t, f, w);
-	else if (kind == target_value(t, ENTRY_for_signal))
-		signals(f, w);
-	else if (kind == target_value(t, ENTRY_for_thread))
-		joined(t, all, f, w);
-	else if (kind == target_value(t, ENTRY_for_mutex))
-		lock(t, all, f, w, "mutex", ENTRY_COUNT, ENTRY_mutex_owner);
-	else if (kind == target_value(t, ENTRY_for_read_lock))
-		lock(t, all, f, w, "rwlock to read", ENTRY_rwlock_read_key, ENTRY_rwlock_writer);
-	else if (kind == target_value(t, ENTRY_for_write_lock))
-		lock(t, all, f, w, "rwlock to write", ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
-	else
-		others(t, f, w);
-	if (f->deadline >= 0 && target_is_core(t))
-		add(w, ", with a deadline");
-	else if (f->deadline >= 0)
-		add(w, ", for %.3f s more", f->deadline);
+	wait_read(t, f, &w->facts);
+	wait_tell(t, all, f, &w->facts, w->text, sizeof(w->text));
 }

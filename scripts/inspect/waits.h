@@ -3,19 +3,34 @@
 #define INSPECT_WAITS_H
 
 /*
- * scripts/inspect/waits.h - what a parked thread waits for: the words for it, and the thread that
- * holds it up.
+ * scripts/inspect/waits.h - what a thread waits for in the library: read from the memory of the
+ * process, which takes a moment, and then in words, which takes longer.
  */
 
 #include "fibers.h"
 
-struct wait {
-	const char *kind;		/* "read", "mutex", "join" ... */
+struct wait_facts {
+	const char *kind;		/* "read", "mutex", "join" ...; "" if that is not known */
+	uint64_t address;		/* of the lock or the word; 0: none */
 	int fd;				/* -1: none */
 	int owner;			/* the tid of the thread that it waits for; 0: unknown or none */
+	unsigned readers;		/* that hold the lock */
+	unsigned events;		/* POLL* */
+	unsigned fd_count;		/* of poll */
+	int fds[3];			/* the first of them */
+	bool by_threads;		/* only another thread of the process ends the wait */
+};
+
+struct wait {
+	struct wait_facts facts;
 	char text[256];			/* all of it, for people */
 };
 
+void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *ret_facts);
+void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
+	       const struct wait_facts *facts, char *text, size_t size);
+
+/* Both. */
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
 	     struct wait *ret_wait);
 

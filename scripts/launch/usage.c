@@ -41,7 +41,7 @@ void usage_run(FILE *out)
 	fputs("usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
 	      "       fiberize [options] check [--json] [--] PROGRAM\n"
 	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
-	      "       fiberize ps [--count] [--hex] [--json] PID\n"
+	      "       fiberize ps [PS OPTIONS] {PID|--core FILE}\n"
 	      "       fiberize bt [--each] {PID|--core FILE} [TID...]\n"
 	      "\n"
 	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "say.h"
+
+static void *zeros(size_t count, size_t size)
+{
+	void *memory = calloc(count + 1, size);
+
+	if (!memory)
+		die(EXIT_OTHER, "no memory for %zu threads", count);
+	return memory;
+}
+
+size_t graph_owner(const struct graph *g, size_t i)
+{
+	const struct fiber *owner = g->facts[i].owner ? fibers_by_tid(g->all, g->facts[i].owner) :
+							NULL;
+
+	return owner ? (size_t)(owner - g->all->list) : SIZE_MAX;
+}
+
+void graph_circle(const struct graph *g, size_t first, graph_visit *visit, void *arg)
+{
+	size_t at = first;
+
+	do {
+		visit(g, at, arg);
+		at = graph_owner(g, at);
+	} while (at != first && at != SIZE_MAX);
+}
+
+/* The process went on while it was read: do these threads still wait as they did? */
+static bool is_real(const struct graph *g, const struct target *t, size_t first)
+{
+	size_t at = first;
+
+	do {
+		const struct fiber *f = &g->all->list[at];
+
+		if (target_field_at(t, ENTRY_fiber_wait, f->address) != f->wait)
+			return false;
+		at = graph_owner(g, at);
+	} while (at != first && at != SIZE_MAX);
+	return at == first;
+}
+
+size_t graph_deadlocks(const struct graph *g, const struct target *t, graph_visit *found, void *arg)
+{
+	const struct fiber *list = g->all->list;
+	uint32_t *visited = zeros(g->all->count, sizeof(*visited));
+	size_t circles = 0;
+
+	for (size_t i = 0; i < g->all->count; i++) {
+		size_t at = i;
+
+		while (at != SIZE_MAX && !visited[at] && *g->facts[at].kind && list[at].deadline < 0) {
+			visited[at] = (uint32_t)i + 1;
+			at = graph_owner(g, at);
+		}
+		if (at == SIZE_MAX || visited[at] != (uint32_t)i + 1 || !*g->facts[at].kind ||
+		    list[at].deadline >= 0 || !is_real(g, t, at))
+			continue;
+		circles++;
+		found(g, at, arg);
+	}
+	free(visited);
+	return circles;
+}
+
+bool graph_all_asleep(const struct graph *g)
+{
+	for (size_t i = 0; i < g->all->count; i++)
+		if (!g->facts[i].by_threads)
+			return false;
+	return g->all->count != 0;
+}
+
+/* The threads that wait for each thread: the first of them, and of each the next; plus 1, 0: none. */
+struct tree {
+	uint32_t *first, *next;
+	bool *seen;
+};
+
+static uint32_t unseen(const struct tree *tree, uint32_t link)
+{
+	while (link && tree->seen[link - 1])
+		link = tree->next[link - 1];
+	return link;
+}
+
+static void descend(const struct graph *g, struct tree *tree, size_t root, graph_tree_visit *visit,
+		    void *arg)
+{
+	size_t at = root;
+	unsigned depth = 0;
+
+	for (;;) {
+		uint32_t link = unseen(tree, tree->first[at]);
+
+		tree->seen[at] = true;
+		visit(g, at, depth++, arg);
+		while (!link && at != root) {
+			link = unseen(tree, tree->next[at]);
+			at = graph_owner(g, at);
+			depth--;
+		}
+		if (!link)
+			return;
+		at = link - 1;
+	}
+}
+
+/* A thread of the circle that the thread waits for, by way of others or itself. */
+static size_t on_circle(const struct graph *g, size_t i)
+{
+	size_t slow = i, fast = i;
+
+	do {
+		slow = graph_owner(g, slow);
+		fast = graph_owner(g, graph_owner(g, fast));
+	} while (slow != fast);
+	return slow;
+}
+
+void graph_tree(const struct graph *g, graph_tree_visit *visit, void *arg)
+{
+	const size_t count = g->all->count;
+	struct tree tree = {
+		.first = zeros(count, sizeof(*tree.first)),
+		.next = zeros(count, sizeof(*tree.next)),
+		.seen = zeros(count, sizeof(*tree.seen)),
+	};
+
+	for (size_t i = count; i-- > 0;) {
+		const size_t owner = graph_owner(g, i);
+
+		if (owner == SIZE_MAX || owner == i)
+			continue;
+		tree.next[i] = tree.first[owner];
+		tree.first[owner] = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (tree.first[i] && graph_owner(g, i) == SIZE_MAX)
+			descend(g, &tree, i, visit, arg);
+	/* What is left hangs on circles. */
+	for (size_t i = 0; i < count; i++)
+		if (!tree.seen[i] && (tree.first[i] || graph_owner(g, i) == i))
+			descend(g, &tree, on_circle(g, i), visit, arg);
+	free(tree.first);
+	free(tree.next);
+	free(tree.seen);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/inspect/ps_text.c - what fiberize ps prints for people.
+ */
+#include "ps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const ps_states[STATE_COUNT] = {
+	[STATE_RUNS] = "runs", [STATE_CALLS] = "in a call", [STATE_QUEUED] = "queued",
+	[STATE_WAITS] = "waits", [STATE_WIRED] = "wired", [STATE_NATIVE] = "native",
+	[STATE_LIBRARY] = "library",
+};
+
+void ps_detail(const struct ps *ps, const struct fiber *f, char *text, size_t size)
+{
+	size_t used;
+
+	*text = '\0';
+	if (f->state != STATE_LIBRARY)
+		wait_tell(ps->target, &ps->all, f, &ps->facts[f - ps->all.list], text, size);
+	if (!*text && *f->in_kernel && f->state != STATE_LIBRARY)
+		snprintf(text, size, "in the kernel: %s", f->in_kernel);
+	used = strlen(text);
+	if (f->why && *f->why)
+		snprintf(text + used, size - used, "%s%s%s", used ? "; " : "",
+			 f->state == STATE_LIBRARY ? "" : "a kernel thread: ", f->why);
+}
+
+/* A name or a path that the program chose must not move the cursor. */
+static void put_safely(const char *text)
+{
+	for (; *text; text++)
+		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+}
+
+static void put_tid(const struct ps *ps, const struct fiber *f)
+{
+	printf(ps->hex ? "%#10x" : "%10d", (unsigned)f->tid);
+}
+
+static void put_name(const struct fiber *f)
+{
+	char name[sizeof(f->name)];
+
+	snprintf(name, sizeof(name), "%s", f->is_main && !*f->name ? "(main)" : f->name);
+	for (char *c = name; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	printf("%-15s", name);
+}
+
+static void print_one(const struct ps *ps, const struct fiber *f)
+{
+	char since[24] = "-", kernel[16] = "-", processor[16] = "-", detail[512];
+
+	if (f->waits_since >= 0)
+		snprintf(since, sizeof(since), "%.3f", f->waits_since);
+	if (f->kernel_tid)
+		snprintf(kernel, sizeof(kernel), "%d", f->kernel_tid);
+	if (f->processor >= 0)
+		snprintf(processor, sizeof(processor), "%d", f->processor);
+	put_tid(ps, f);
+	printf(" %-9s %7s %4s %12s %10.3f %9lu  ", ps_states[f->state], kernel, processor, since,
+	       (double)f->cpu_ns / 1e9, (unsigned long)f->switches);
+	put_name(f);
+	printf("  ");
+	ps_detail(ps, f, detail, sizeof(detail));
+	put_safely(detail);
+	putchar('\n');
+}
+
+static void print_summary(const struct ps *ps)
+{
+	size_t states[STATE_COUNT] = { 0 };
+
+	for (size_t i = 0; i < ps->all.count; i++)
+		states[ps->all.list[i].state]++;
+	printf("%zu threads on %lu processors:", ps->all.count, (unsigned long)ps->all.processors);
+	for (size_t i = 0; i < STATE_COUNT; i++)
+		if (states[i])
+			printf(" %zu %s", states[i], ps_states[i]);
+	if (ps->stop)
+		printf("; stopped for %.1f ms%s", ps->stopped_ms,
+		       ps->consistent ? "" : ", and a thread has run meanwhile");
+	putchar('\n');
+}
+
+static void print_waiter(const struct graph *g, size_t thread, void *arg)
+{
+	const struct ps *ps = arg;
+	char detail[512];
+
+	wait_tell(ps->target, g->all, &g->all->list[thread], &g->facts[thread], detail,
+		  sizeof(detail));
+	printf("  %d waits for ", g->all->list[thread].tid);
+	put_safely(detail);
+	putchar('\n');
+}
+
+static void print_deadlock(const struct graph *g, size_t thread, void *arg)
+{
+	printf("\ndeadlock:\n");
+	graph_circle(g, thread, print_waiter, arg);
+}
+
+static void print_branch(const struct graph *g, size_t thread, unsigned depth, void *arg)
+{
+	enum { DEEPEST = 20 };
+	const struct fiber *f = &g->all->list[thread];
+	const struct ps *ps = arg;
+	char detail[512];
+
+	put_tid(ps, f);
+	printf(" %-9s ", ps_states[f->state]);
+	put_name(f);
+	printf(" %*s", (int)(2 * (depth < DEEPEST ? depth : DEEPEST)), "");
+	ps_detail(ps, f, detail, sizeof(detail));
+	put_safely(*detail ? detail : "-");
+	putchar('\n');
+}
+
+static void print_list(const struct ps *ps)
+{
+	printf("%10s %-9s %7s %4s %12s %10s %9s  %-15s  %s\n", "TID", "STATE", "KERNEL", "PROC",
+	       "WAITS FOR s", "CPU s", "SWITCHES", "NAME", "WAITS FOR");
+	for (size_t i = 0; i < ps->shown_count; i++)
+		print_one(ps, ps->shown[i]);
+}
+
+void ps_print_text(const struct ps *ps)
+{
+	print_summary(ps);
+	if (ps->count_only)
+		return;
+	if (ps->tree) {
+		printf("%10s %-9s %-15s %s\n", "TID", "STATE", "NAME",
+		       "WAITS FOR (below each thread: those that wait for it)");
+		graph_tree(&ps->graph, print_branch, (void *)ps);
+	} else {
+		print_list(ps);
+	}
+	graph_deadlocks(&ps->graph, ps->target, print_deadlock, (void *)ps);
+	if (graph_all_asleep(&ps->graph))
+		printf("\nall asleep: each thread waits for another one, and nothing is in flight; "
+		       "only a signal or another process can end that\n");
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "fibers.h"
+#include "say.h"
+
+struct held {
+	int tid;
+	bool stopped;
+	int signal;			/* that it was about to get */
+	uint64_t switches;		/* that it had; if it sleeps */
+};
+
+static struct {
+	int pid;
+	struct held *list;
+	size_t count;
+	int nice;			/* of this program */
+	double most;			/* ms */
+	double began, ended;		/* ms; 0: not yet */
+	volatile sig_atomic_t over;
+} stop;
+
+static double now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+/* Also by the handler of the timer: a thread that has been let go is not stopped any more. */
+static void let_go(void)
+{
+	for (size_t i = 0; i < stop.count; i++)
+		if (stop.list[i].stopped) {
+			ptrace(PTRACE_DETACH, stop.list[i].tid, NULL,
+			       (void *)(intptr_t)stop.list[i].signal);
+			stop.list[i].stopped = false;
+		}
+	if (!stop.over)
+		stop.ended = now_ms();
+	stop.over = 1;
+}
+
+static void time_is_over(int signal)
+{
+	const int saved = errno;
+
+	(void)signal;
+	let_go();
+	errno = saved;
+}
+
+static void set_timer(double ms)
+{
+	const struct itimerval timer = { .it_value = {
+		(time_t)(ms / 1e3), (suseconds_t)(ms * 1e3) % 1000000,
+	} };
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static bool runs(int tid)
+{
+	char line[512];
+	const char *end;
+
+	task_line(stop.pid, tid, "stat", line, sizeof(line));
+	end = strrchr(line, ')');
+	return end && end[1] && end[2] == 'R';
+}
+
+/*
+ * Stop a thread; one that ends meanwhile is none any more.  If the time is over before it stops, it
+ * goes on when this program ends.
+ */
+static void hold(struct held *h)
+{
+	int status = 0;
+	pid_t got;
+
+	if (ptrace(PTRACE_SEIZE, h->tid, NULL, NULL) != 0) {
+		if (errno == ESRCH)
+			return;
+		let_go();
+		die(EXIT_FORBIDDEN, "%d: thread %d cannot be stopped: %s", stop.pid, h->tid,
+		    errno == EPERM ? "another program traces it, or it is not allowed" :
+				     strerror(errno));
+	}
+	if (stop.began <= 0) {
+		stop.began = now_ms();
+		set_timer(stop.most);
+	}
+	if (ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL) != 0)
+		return;
+	while ((got = waitpid(h->tid, &status, __WALL)) < 0 && errno == EINTR && !stop.over)
+		continue;
+	if (got != h->tid || !WIFSTOPPED(status))
+		return;
+	/* Not by PTRACE_INTERRUPT, but because a signal came: it must come again. */
+	h->signal = status >> 16 ? 0 : WSTOPSIG(status);
+	h->stopped = true;
+	if (stop.over)
+		let_go();
+}
+
+void stop_begin(const struct target *t, double most_ms)
+{
+	const struct sigaction action = { .sa_handler = time_is_over };
+	struct tasks tasks;
+	int monitor;
+
+	tasks_read(&tasks, t->source.pid);
+	monitor = monitor_of(t, &tasks);
+	memset(&stop, 0, sizeof(stop));
+	stop.pid = t->source.pid;
+	stop.most = most_ms > 0.1 ? most_ms : 0.1;
+	stop.list = calloc(tasks.count + 1, sizeof(*stop.list));
+	if (!stop.list)
+		die(EXIT_OTHER, "no memory for %zu kernel threads", tasks.count);
+	sigaction(SIGALRM, &action, NULL);
+	/* Others wait for this program, so it goes first, if that is allowed. */
+	stop.nice = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, -20);
+	for (size_t i = 0; i < tasks.count && !stop.over; i++) {
+		struct held *h = &stop.list[i];
+
+		h->tid = tasks.list[i].tid;
+		h->switches = task_usage(t->source.pid, h->tid).switches;
+		stop.count = i + 1;
+		/* The monitor wakes up each millisecond, and its own call may end with EINTR. */
+		if (h->tid == monitor || runs(h->tid))
+			hold(h);
+	}
+	tasks_free(&tasks);
+}
+
+/* Has each thread that was not stopped slept all the time, and is there no new one? */
+static bool were_still(void)
+{
+	struct tasks tasks;
+	bool still = !stop.over;
+
+	tasks_read(&tasks, stop.pid);
+	still &= tasks.count == stop.count;
+	tasks_free(&tasks);
+	for (size_t i = 0; still && i < stop.count; i++)
+		still = stop.list[i].stopped ||
+			(!runs(stop.list[i].tid) &&
+			 task_usage(stop.pid, stop.list[i].tid).switches == stop.list[i].switches);
+	return still;
+}
+
+bool stop_end(double *ret_stopped_ms)
+{
+	const bool still = were_still();
+
+	set_timer(0);
+	let_go();
+	setpriority(PRIO_PROCESS, 0, stop.nice);
+	*ret_stopped_ms = stop.began > 0 ? stop.ended - stop.began : 0;
+	free(stop.list);
+	memset(&stop, 0, sizeof(stop));
+	return still;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "tasks.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "say.h"
+
+/* The tid in the innermost namespace of the thread; *ret_nested: it is not ours. */
+static int inner_tid(int pid, int tid, int *ret_nested)
+{
+	char path[64], line[512];
+	int inner = tid;
+	FILE *file;
+
+	*ret_nested = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	file = fopen(path, "re");
+	if (!file)
+		return tid;
+	while (fgets(line, sizeof(line), file)) {
+		char *last;
+
+		if (strncmp(line, "NSpid:", 6) != 0)
+			continue;
+		last = strrchr(line, '\t');
+		if (last)
+			inner = (int)strtol(last + 1, NULL, 10);
+		*ret_nested = last != strchr(line, '\t');
+		break;
+	}
+	fclose(file);
+	return inner;
+}
+
+static int by_inner(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	return x->inner < y->inner ? -1 : x->inner > y->inner;
+}
+
+void tasks_sort(struct tasks *tasks)
+{
+	if (tasks->count)
+		qsort(tasks->list, tasks->count, sizeof(*tasks->list), by_inner);
+}
+
+void tasks_add(struct tasks *tasks, struct task task)
+{
+	if (tasks->count == tasks->room) {
+		tasks->room = tasks->room ? 2 * tasks->room : 64;
+		tasks->list = realloc(tasks->list, tasks->room * sizeof(*tasks->list));
+		if (!tasks->list)
+			die(EXIT_OTHER, "no memory for %zu kernel threads", tasks->room);
+	}
+	tasks->list[tasks->count++] = task;
+}
+
+void tasks_read(struct tasks *tasks, int pid)
+{
+	struct dirent *entry;
+	char path[64];
+	int nested;
+	DIR *dir;
+
+	memset(tasks, 0, sizeof(*tasks));
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	inner_tid(pid, pid, &nested);
+	while ((entry = readdir(dir))) {
+		const int tid = (int)strtol(entry->d_name, NULL, 10);
+		int ignored;
+
+		if (!tid)
+			continue;
+		tasks_add(tasks, (struct task){
+			tid, nested ? inner_tid(pid, tid, &ignored) : tid,
+		});
+	}
+	closedir(dir);
+	tasks_sort(tasks);
+}
+
+void tasks_free(struct tasks *tasks)
+{
+	free(tasks->list);
+	memset(tasks, 0, sizeof(*tasks));
+}
+
+int tasks_outer(const struct tasks *tasks, int inner)
+{
+	const struct task key = { .inner = inner };
+	const struct task *found = tasks->count ? bsearch(&key, tasks->list, tasks->count,
+							  sizeof(key), by_inner) : NULL;
+
+	return found ? found->tid : 0;
+}
+
+void task_line(int pid, int tid, const char *name, char *line, size_t size)
+{
+	char path[64];
+	FILE *file;
+
+	*line = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(line, (int)size, file))
+		line[strcspn(line, "\n")] = '\0';
+	else
+		*line = '\0';
+	fclose(file);
+}
+
+struct task_usage task_usage(int pid, int tid)
+{
+	struct task_usage usage = { 0, 0 };
+	char line[128];
+
+	task_line(pid, tid, "schedstat", line, sizeof(line));
+	if (sscanf(line, "%" SCNu64 " %*s %" SCNu64, &usage.cpu_ns, &usage.switches) != 2)
+		return (struct task_usage){ 0, 0 };
+	return usage;
+}
+
+void task_sleeps_in(int pid, int tid, char *name, size_t size)
+{
+	task_line(pid, tid, "wchan", name, size);
+	/* Stopped by ps --stop, or by a debugger: it sleeps in no call. */
+	if (strcmp(name, "0") == 0 || strcmp(name, "ptrace_stop") == 0)
+		*name = '\0';
+}

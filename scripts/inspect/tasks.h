@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSPECT_TASKS_H
+#define INSPECT_TASKS_H
+
+/*
+ * scripts/inspect/tasks.h - the kernel threads of a process, from /proc.
+ *
+ * The library knows the tids of the process's own PID namespace; /proc and ptrace use those of ours.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct task {
+	int tid;			/* here */
+	int inner;			/* in the namespace of the process */
+};
+
+struct tasks {
+	struct task *list;		/* sorted by inner */
+	size_t count, room;
+};
+
+/* What the kernel says of a kernel thread. */
+struct task_usage {
+	uint64_t cpu_ns, switches;	/* 0: not known */
+};
+
+/* An empty list if there is no such process. */
+void tasks_read(struct tasks *tasks, int pid);
+void tasks_add(struct tasks *tasks, struct task task);
+void tasks_sort(struct tasks *tasks);
+void tasks_free(struct tasks *tasks);
+
+/* The tid here of the kernel thread whose tid in the process is inner; 0: there is none. */
+int tasks_outer(const struct tasks *tasks, int inner);
+
+struct task_usage task_usage(int pid, int tid);
+
+/* The function of the kernel in which the thread sleeps; empty if it does not, or is not shown. */
+void task_sleeps_in(int pid, int tid, char *name, size_t size);
+
+/* The first line of /proc/PID/task/TID/FILE, without its newline; empty if it cannot be read. */
+void task_line(int pid, int tid, const char *file, char *line, size_t size);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/helpers/crowd.c - very many threads, which all wait on one condition variable.
+ *
+ *	crowd COUNT	prints "ready" once all COUNT threads have been made, and goes on until killed
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+static void *waits(void *arg)
+{
+	pthread_mutex_lock(&mutex);
+	for (;;)
+		pthread_cond_wait(&never, &mutex);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN);
+	/* A guard may be a mapping of its own, and a process may have 65,530 of these. */
+	pthread_attr_setguardsize(&attr, 0);
+	for (long i = 0; i < count; i++) {
+		int err = pthread_create(&thread, &attr, waits, NULL);
+
+		if (err) {
+			fprintf(stderr, "crowd: thread %ld: %s\n", i, strerror(err));
+			return 1;
+		}
+	}
+	puts("ready");
+	fflush(stdout);
+	pause();
+	return 0;
+}
