@@ -40,7 +40,7 @@ static inline void fz_tcb_set(uintptr_t tcb)
 
 	if (fz_cpu_fsgsbase)
 		__asm__ volatile("wrfsbase %0" : : "r"(tcb) : "memory");
-	else if (fz_syscall6(NR_ARCH_PRCTL, SET_FS, (long)tcb, 0, 0, 0, 0))
+	else if (fz_syscall3(NR_ARCH_PRCTL, SET_FS, (long)tcb, 0))
 		__builtin_trap();
 }
 
@@ -66,7 +66,7 @@ static inline long fz_clone_fork(unsigned long flags, void *child_tid)
 {
 	enum { NR_CLONE = 56 };
 
-	return fz_syscall6(NR_CLONE, (long)flags, 0, 0, (long)child_tid, 0, 0);
+	return fz_syscall5(NR_CLONE, (long)flags, 0, 0, (long)child_tid, 0);
 }
 
 static inline void fz_cpu_relax(void)

@@ -19,6 +19,14 @@ static int c11_result(int err)
 	}
 }
 
+/* The function that answers as a call of pthreads does. */
+#define FZ_EXPORT_C11(type, name, parameters, call)      \
+	FZ_EXPORT type name parameters                   \
+	{                                                \
+		fz_enter(FZ_SYM_##name);                 \
+		return c11_result(call);                 \
+	}
+
 /* ---- threads ------------------------------------------------------------ */
 
 FZ_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
@@ -40,11 +48,7 @@ FZ_EXPORT int thrd_join(thrd_t thread, int *result)
 	return c11_result(err);
 }
 
-FZ_EXPORT int thrd_detach(thrd_t thread)
-{
-	fz_enter(FZ_SYM_thrd_detach);
-	return c11_result(pthread_detach(thread));
-}
+FZ_EXPORT_C11(int, thrd_detach, (thrd_t thread), pthread_detach(thread))
 
 FZ_EXPORT _Noreturn void thrd_exit(int result)
 {
@@ -86,17 +90,9 @@ FZ_EXPORT int mtx_lock(mtx_t *m)
 	return c11_result(err);
 }
 
-FZ_EXPORT int mtx_trylock(mtx_t *m)
-{
-	fz_enter(FZ_SYM_mtx_trylock);
-	return c11_result(pthread_mutex_trylock((pthread_mutex_t *)m));
-}
-
-FZ_EXPORT int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict when)
-{
-	fz_enter(FZ_SYM_mtx_timedlock);
-	return c11_result(pthread_mutex_timedlock((pthread_mutex_t *)m, when));
-}
+FZ_EXPORT_C11(int, mtx_trylock, (mtx_t *m), pthread_mutex_trylock((pthread_mutex_t *)m))
+FZ_EXPORT_C11(int, mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict when),
+		pthread_mutex_timedlock((pthread_mutex_t *)m, when))
 
 FZ_EXPORT int mtx_unlock(mtx_t *m)
 {
@@ -110,30 +106,13 @@ FZ_EXPORT int mtx_unlock(mtx_t *m)
 
 /* ---- condition variables ------------------------------------------------ */
 
-FZ_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
-{
-	fz_enter(FZ_SYM_cnd_wait);
-	return c11_result(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
-}
-
-FZ_EXPORT int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
-			    const struct timespec *restrict when)
-{
-	fz_enter(FZ_SYM_cnd_timedwait);
-	return c11_result(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, when));
-}
-
-FZ_EXPORT int cnd_signal(cnd_t *c)
-{
-	fz_enter(FZ_SYM_cnd_signal);
-	return c11_result(pthread_cond_signal((pthread_cond_t *)c));
-}
-
-FZ_EXPORT int cnd_broadcast(cnd_t *c)
-{
-	fz_enter(FZ_SYM_cnd_broadcast);
-	return c11_result(pthread_cond_broadcast((pthread_cond_t *)c));
-}
+FZ_EXPORT_C11(int, cnd_wait, (cnd_t *c, mtx_t *m),
+		pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m))
+FZ_EXPORT_C11(int, cnd_timedwait,
+		(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict when),
+		pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, when))
+FZ_EXPORT_C11(int, cnd_signal, (cnd_t *c), pthread_cond_signal((pthread_cond_t *)c))
+FZ_EXPORT_C11(int, cnd_broadcast, (cnd_t *c), pthread_cond_broadcast((pthread_cond_t *)c))
 
 FZ_EXPORT void cnd_destroy(cnd_t *c)
 {

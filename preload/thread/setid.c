@@ -49,49 +49,20 @@ __attribute__((always_inline)) static inline int set(struct call *call)
 	return (int)fz_leave(-fz_carrier_call(self->carrier, make_as_kernel_thread, call));
 }
 
-FZ_EXPORT int setuid(uid_t uid)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setuid, .a = uid });
-}
+#define FZ_EXPORT_IDS(type, name, parameters, ...)                                       \
+	FZ_EXPORT type name parameters                                                   \
+	{                                                                                \
+		return set(&(struct call){ .symbol = FZ_SYM_##name, __VA_ARGS__ });      \
+	}
 
-FZ_EXPORT int setgid(gid_t gid)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setgid, .a = gid });
-}
-
-FZ_EXPORT int seteuid(uid_t uid)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_seteuid, .a = uid });
-}
-
-FZ_EXPORT int setegid(gid_t gid)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setegid, .a = gid });
-}
-
-FZ_EXPORT int setreuid(uid_t real, uid_t effective)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setreuid, .a = real, .b = effective });
-}
-
-FZ_EXPORT int setregid(gid_t real, gid_t effective)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setregid, .a = real, .b = effective });
-}
-
-FZ_EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setresuid,
-				   .a = real, .b = effective, .c = saved });
-}
-
-FZ_EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setresgid,
-				   .a = real, .b = effective, .c = saved });
-}
-
-FZ_EXPORT int setgroups(size_t count, const gid_t *list)
-{
-	return set(&(struct call){ .symbol = FZ_SYM_setgroups, .count = count, .list = list });
-}
+FZ_EXPORT_IDS(int, setuid, (uid_t uid), .a = uid)
+FZ_EXPORT_IDS(int, setgid, (gid_t gid), .a = gid)
+FZ_EXPORT_IDS(int, seteuid, (uid_t uid), .a = uid)
+FZ_EXPORT_IDS(int, setegid, (gid_t gid), .a = gid)
+FZ_EXPORT_IDS(int, setreuid, (uid_t real, uid_t effective), .a = real, .b = effective)
+FZ_EXPORT_IDS(int, setregid, (gid_t real, gid_t effective), .a = real, .b = effective)
+FZ_EXPORT_IDS(int, setresuid, (uid_t real, uid_t effective, uid_t saved),
+		.a = real, .b = effective, .c = saved)
+FZ_EXPORT_IDS(int, setresgid, (gid_t real, gid_t effective, gid_t saved),
+		.a = real, .b = effective, .c = saved)
+FZ_EXPORT_IDS(int, setgroups, (size_t count, const gid_t *list), .count = count, .list = list)

@@ -54,41 +54,48 @@ static void give_up(double timeout)
 	}
 }
 
+/*
+ * Wait for events and advance every connection, as conn_turn(). Gives up when timeout seconds have
+ * passed since *quiet_since without an answer.
+ */
+static void turn(bool again, uint64_t stop_at, uint64_t *quiet_since, double timeout)
+{
+	int n = conn_turn(again, stop_at, *quiet_since + (uint64_t)(timeout * 1e9));
+
+	if (n < 0)
+		give_up(timeout);
+	else if (n > 0)
+		*quiet_since = now_ns();
+}
+
 static void drain(double timeout)
 {
-	uint64_t patience = (uint64_t)(timeout * 1e9);
 	uint64_t quiet_since = now_ns();
 
-	while (echo.outstanding) {
-		int n = conn_turn(false, 0, quiet_since + patience);
-
-		if (n < 0)
-			give_up(timeout);
-		else if (n > 0)
-			quiet_since = now_ns();
-	}
+	while (echo.outstanding)
+		turn(false, 0, &quiet_since, timeout);
 }
 
 static void setup(const struct addrinfo *ai, double timeout)
 {
-	uint64_t patience = (uint64_t)(timeout * 1e9);
 	uint64_t quiet_since = now_ns();
 	uint32_t opened = 0;
 
 	while (echo.total + echo.errors < nconns) {
-		int n;
-
 		while (opened < nconns && opened - (echo.total + echo.errors) < SETUP_AT_ONCE)
 			conn_open(&conns[opened++], ai);
-		n = conn_turn(false, 0, quiet_since + patience);
-		if (n < 0)
-			give_up(timeout);
-		else if (n > 0)
-			quiet_since = now_ns();
+		turn(false, 0, &quiet_since, timeout);
 		/* If no server answers, more attempts are useless. */
 		if (echo.errors && !echo.alive && opened >= SETUP_AT_ONCE)
 			break;
 	}
+}
+
+static void begin_all(void)
+{
+	for (uint32_t i = 0; i < nconns; i++)
+		if (!conns[i].dead && conns[i].fd >= 0)
+			conn_begin(&conns[i], now_ns());
 }
 
 static void hold(double duration, double timeout)
@@ -98,12 +105,8 @@ static void hold(double duration, double timeout)
 
 	do {
 		uint64_t before = echo.total;
-		uint64_t now = now_ns();
 
-		for (uint32_t i = 0; i < nconns; i++) {
-			if (!conns[i].dead && conns[i].fd >= 0)
-				conn_begin(&conns[i], now);
-		}
+		begin_all();
 		drain(timeout);
 		answered = echo.total - before;
 	} while (now_ns() < end && !echo.errors);
@@ -117,22 +120,10 @@ static void hold(double duration, double timeout)
 static void load_closed(double timeout)
 {
 	uint64_t quiet_since = now_ns();
-	uint64_t patience = (uint64_t)(timeout * 1e9);
 
-	for (uint32_t i = 0; i < nconns; i++) {
-		if (!conns[i].dead && conns[i].fd >= 0)
-			conn_begin(&conns[i], now_ns());
-	}
-	while (echo.outstanding) {
-		int n = conn_turn(true, echo.count_to, quiet_since + patience);
-
-		if (n < 0)
-			give_up(timeout);
-		else if (n > 0)
-			quiet_since = now_ns();
-		if (now_ns() >= echo.count_to)
-			break;
-	}
+	begin_all();
+	while (echo.outstanding && now_ns() < echo.count_to)
+		turn(true, echo.count_to, &quiet_since, timeout);
 }
 
 /* Open loop (-r): messages are due by the clock, one connection after the other. */

@@ -32,32 +32,42 @@ void program_refuse(struct search *s, enum code code, const char *kind, const ch
 	free(text);
 }
 
+static const struct {
+	const char *library, *symbol, *name;
+} sanitizers[] = {
+	{ "libasan.so", "__asan_init", "AddressSanitizer" },
+	{ "libtsan.so", "__tsan_init", "ThreadSanitizer" },
+	{ "libhwasan.so", "__hwasan_init", "HWAddressSanitizer" },
+	{ "liblsan.so", "__lsan_init", "LeakSanitizer" },
+	{ "libclang_rt.asan", "__msan_init", "MemorySanitizer" },
+	{ "libclang_rt.tsan", "__dfsan_init", "DataFlowSanitizer" },
+};
+
+enum { SANITIZERS = sizeof(sanitizers) / sizeof(*sanitizers) };
+
+static void look_for_sanitizer(const char *name, void *arg)
+{
+	for (size_t i = 0; i < SANITIZERS; i++)
+		if (strcmp(name, sanitizers[i].symbol) == 0)
+			*(const char **)arg = sanitizers[i].name;
+}
+
 /*
  * Which sanitizer is in o, or NULL. A sanitizer's run-time lies below all libraries and must
  * know each thread.
  */
 static const char *sanitizer(const struct object *o)
 {
-	static const struct {
-		const char *library, *symbol, *name;
-	} all[] = {
-		{ "libasan.so", "__asan_init", "AddressSanitizer" },
-		{ "libtsan.so", "__tsan_init", "ThreadSanitizer" },
-		{ "libhwasan.so", "__hwasan_init", "HWAddressSanitizer" },
-		{ "liblsan.so", "__lsan_init", "LeakSanitizer" },
-		{ "libclang_rt.asan", "__msan_init", "MemorySanitizer" },
-		{ "libclang_rt.tsan", "__dfsan_init", "DataFlowSanitizer" },
-	};
+	const char *found = NULL;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+	for (size_t i = 0; i < SANITIZERS; i++)
 		for (size_t n = 0; n < o->needed_count; n++)
-			if (strncmp(o->needed[n], all[i].library, strlen(all[i].library)) == 0)
-				return strncmp(all[i].library, "libclang", 8) == 0 ?
-					       "a sanitizer of clang's" : all[i].name;
-		if (object_exports(o, all[i].symbol))
-			return all[i].name;
-	}
-	return NULL;
+			if (strncmp(o->needed[n], sanitizers[i].library,
+				    strlen(sanitizers[i].library)) == 0)
+				return strncmp(sanitizers[i].library, "libclang", 8) == 0 ?
+					       "a sanitizer of clang's" : sanitizers[i].name;
+	object_each_export(o, look_for_sanitizer, &found);
+	return found;
 }
 
 static bool static_kind(struct search *s, const struct object *o)

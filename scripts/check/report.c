@@ -141,6 +141,16 @@ static void look_at_import(const char *name, void *arg)
 			    *traits[i].shown ? traits[i].shown : name);
 }
 
+/* Symbols of the program come before those of every library, preloaded ones included. */
+static void look_at_export(const char *name, void *arg)
+{
+	struct findings *f = arg;
+	const struct known *call = find_known(name);
+
+	if (call && call->taken_over)
+		add(&f->own, name);
+}
+
 static void sort(struct names *names)
 {
 	if (names->count)
@@ -154,10 +164,9 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 		return;
 	object_each_import(o, look_at_import, f);
 	raw_calls_find(o, &f->raw);
-	/* Symbols of the program come before those of every library, preloaded ones included. */
-	for (size_t i = 0; program && i < known_count; i++)
-		if (known[i].taken_over && object_exports(o, known[i].name))
-			add(&f->own, known[i].name);
+	if (program)
+		object_each_export(o, look_at_export, f);
+	sort(&f->own);
 	for (int i = 0; i < RUNG_COUNT; i++)
 		sort(&f->calls[i]);
 	for (int i = 0; i < TRAIT_COUNT; i++)

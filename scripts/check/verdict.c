@@ -22,6 +22,20 @@ static bool libraries_have(const struct report *r, enum trait trait)
 	return false;
 }
 
+static void look_for_create(const char *name, void *arg)
+{
+	if (strcmp(name, "pthread_create") == 0)
+		*(bool *)arg = true;
+}
+
+static bool defines_create(const struct object *program)
+{
+	bool found = false;
+
+	object_each_export(program, look_for_create, &found);
+	return found;
+}
+
 /* Does the program, or a library that it brings with it, load libraries at run time? */
 static bool loads(const struct report *r)
 {
@@ -168,7 +182,7 @@ void report_judge(struct report *r)
 
 	if (judge_kind(r))
 		;
-	else if (object_exports(r->findings[0].object, "pthread_create"))
+	else if (defines_create(r->findings[0].object))
 		judge(r, WILL_NOT, run_native,
 		      "it defines pthread_create itself, so fiberize does not see its threads");
 	else if (report_has(r, TRAIT_COMPUTES))

@@ -118,10 +118,10 @@ at_lines "libc has @ only in old versions; name one of them" <"$work/wrong.old"
 at_lines "libc has several functions @; name the version of one" <"$work/wrong.several"
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
 
-# 2: from FZ_EXPORT and the name to the closing brace in the first column; FZ_EXPORT_BRIEF and
-# FZ_EXPORT_WIRED count by themselves.
+# 2: from FZ_EXPORT and the name to the closing brace in the first column.  The macros that make a
+# whole body count by themselves.
 awk '
-	/^FZ_EXPORT_(BRIEF|WIRED)\(/ {
+	/^FZ_EXPORT_(BRIEF|WIRED|IDS|C11)\(/ {
 		split($0, word, /[(, ]+/)
 		print "body|" FILENAME ":" FNR "|" word[3]
 	}

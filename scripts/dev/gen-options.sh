@@ -24,22 +24,6 @@ die()
 	exit 1
 }
 
-# fresh TEXT: the man page with TEXT between the two lines.
-fresh()
-{
-	text=$1 awk '
-	$0 == ".\\\" options begin" {
-		print
-		print ENVIRON["text"]
-		inside = 1
-		found++
-	}
-	$0 == ".\\\" options end" { inside = 0; closed++ }
-	!inside { print }
-	END { exit !(found == 1 && closed == 1) }' "$manual" ||
-		die "$manual: needs one line \"options begin\" and one \"options end\""
-}
-
 case ${1-} in
 --check | --update) ;;
 *) die "usage: gen-options.sh --check | --update" ;;
@@ -50,7 +34,8 @@ ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \
 	"$root/runtime/base/options.c" || die "runtime/base/options.def: does not compile"
 list=$("$tool") || exit 1
 [ -r "$manual" ] || die "$manual: cannot be read"
-text=$(fresh "$list") || exit 1
+text=$(text=$list awk -v mark=options -f "$root/scripts/dev/manual.awk" "$manual") ||
+	die "$manual: needs one line \"options begin\" and one \"options end\""
 [ "$text" != "$(cat "$manual")" ] || exit 0
 [ "$1" = --update ] || die "$manual: not up to date; run scripts/dev/gen-options.sh --update"
 printf '%s\n' "$text" >"$manual"

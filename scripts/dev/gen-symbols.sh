@@ -65,11 +65,7 @@ calls()
 # replace MARK TEXT: standard input with TEXT between the two lines of MARK
 replace()
 {
-	mark=$1 text=$2 awk '
-		$0 == ".\\\" " ENVIRON["mark"] " begin" { print; print ENVIRON["text"]; inside = 1; found++ }
-		$0 == ".\\\" " ENVIRON["mark"] " end" { inside = 0; closed++ }
-		!inside { print }
-		END { exit !(found == 1 && closed == 1) }' ||
+	text=$2 awk -v mark="$1" -f scripts/dev/manual.awk ||
 		{ echo "gen-symbols: $manual: the marks of the $1 are missing; restore them" >&2; return 1; }
 }
 

@@ -5,59 +5,46 @@
  */
 #include "object_internal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-static GElf_Dyn dynamic_entry(const struct dynamic *d, size_t i)
+uint64_t object_dynamic_value(Elf_Data *dynamic, int64_t tag)
 {
 	GElf_Dyn entry;
 
-	memcpy(&entry, d->entries + i * sizeof(entry), sizeof(entry));
-	return entry;
-}
-
-uint64_t object_dynamic_value(const struct dynamic *d, int64_t tag)
-{
-	for (size_t i = 0; i < d->count; i++)
-		if (dynamic_entry(d, i).d_tag == tag)
-			return dynamic_entry(d, i).d_un.d_val;
+	for (int i = 0; gelf_getdyn(dynamic, i, &entry) && entry.d_tag != DT_NULL; i++)
+		if (entry.d_tag == tag)
+			return entry.d_un.d_val;
 	return 0;
 }
 
-bool object_find_dynamic(const struct object *o, struct dynamic *ret)
+Elf_Data *object_find_dynamic(const struct object *o)
 {
-	size_t count = object_header_count(o), entries;
+	size_t count = object_header_count(o);
 	GElf_Phdr ph;
 
-	for (size_t i = 0; i < count; i++) {
-		if (!gelf_getphdr(o->elf, (int)i, &ph) || ph.p_type != PT_DYNAMIC)
-			continue;
-		entries = ph.p_filesz / sizeof(GElf_Dyn);
-		ret->entries = object_piece(o, ph.p_offset, entries * sizeof(GElf_Dyn));
-		if (!ret->entries)
-			return false;
-		for (ret->count = 0; ret->count < entries; ret->count++)
-			if (dynamic_entry(ret, ret->count).d_tag == DT_NULL)
-				break;
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(o->elf, (int)i, &ph) && ph.p_type == PT_DYNAMIC)
+			return object_table(o, ph.p_offset, ph.p_filesz, ELF_T_DYN);
+	return NULL;
 }
 
 bool object_read_dynamic(struct object *o)
 {
 	const size_t most_needed = 4096;
-	struct dynamic d;
+	Elf_Data *dynamic = object_find_dynamic(o);
 	uint64_t offset, room;
+	GElf_Dyn entry;
 
-	if (!object_find_dynamic(o, &d)) {
+	if (!dynamic) {
 		o->damage = "no readable dynamic section";
 		return false;
 	}
 	o->has_dynamic = true;
-	o->flags_1 = object_dynamic_value(&d, DT_FLAGS_1);
-	if (object_find_address(o, object_dynamic_value(&d, DT_STRTAB), &offset, &room)) {
-		o->strings_size = object_dynamic_value(&d, DT_STRSZ);
+	o->flags_1 = object_dynamic_value(dynamic, DT_FLAGS_1);
+	if (object_find_address(o, object_dynamic_value(dynamic, DT_STRTAB), &offset, &room)) {
+		o->strings_size = object_dynamic_value(dynamic, DT_STRSZ);
 		if (o->strings_size > room)
 			o->strings_size = room;
 		o->strings = object_piece(o, offset, o->strings_size);
@@ -69,8 +56,7 @@ bool object_read_dynamic(struct object *o)
 	o->needed = calloc(most_needed, sizeof(*o->needed));
 	if (!o->needed)
 		return false;
-	for (size_t i = 0; i < d.count; i++) {
-		GElf_Dyn entry = dynamic_entry(&d, i);
+	for (int i = 0; gelf_getdyn(dynamic, i, &entry) && entry.d_tag != DT_NULL; i++) {
 		const char *text = object_string_at(o, entry.d_un.d_val);
 
 		switch (entry.d_tag) {
@@ -85,76 +71,77 @@ bool object_read_dynamic(struct object *o)
 		case DT_RUNPATH: o->runpath = text; break;
 		}
 	}
-	object_find_symbols(o, &d);
+	object_find_symbols(o, dynamic);
 	return !o->damage;
 }
 
 /* ---- versions ----------------------------------------------------------- */
 
-/* The first entry of a version section; each entry holds the distance in bytes to the next. */
-static const unsigned char *version_table(const struct object *o, int64_t tag, uint64_t *ret_size)
+static Elf_Data *version_table(const struct object *o, int64_t tag, Elf_Type type)
 {
-	struct dynamic d;
-	uint64_t offset;
+	Elf_Data *dynamic = object_find_dynamic(o);
+	uint64_t offset, size;
 
-	if (!object_find_dynamic(o, &d) || !object_find_address(o, object_dynamic_value(&d, tag), &offset, ret_size))
+	if (!dynamic ||
+	    !object_find_address(o, object_dynamic_value(dynamic, tag), &offset, &size))
 		return NULL;
-	return object_piece(o, offset, *ret_size);
+	return object_table(o, offset, size, type);
+}
+
+/* Entries hold the distance in bytes to the next. Returns false at the last one. */
+static bool step(int *at, uint32_t distance)
+{
+	if (!distance || distance > (uint32_t)(INT_MAX - *at))
+		return false;
+	*at += (int)distance;
+	return true;
 }
 
 void object_each_version_needed(const struct object *o, const char *soname,
 				void (*visit)(const char *version, void *arg), void *arg)
 {
-	uint64_t size, at = 0, aux;
-	const unsigned char *table = version_table(o, DT_VERNEED, &size);
+	Elf_Data *table = version_table(o, DT_VERNEED, ELF_T_VNEED);
 	GElf_Verneed need;
 	GElf_Vernaux one;
+	int at = 0, aux;
 
-	while (table && at <= size && size - at >= sizeof(need)) {
-		const char *file;
+	do {
+		const char *file, *name;
+		bool more;
 
-		memcpy(&need, table + at, sizeof(need));
+		if (!gelf_getverneed(table, at, &need))
+			return;
 		file = object_string_at(o, need.vn_file);
-		aux = at + need.vn_aux;
-		for (unsigned i = 0; file && strcmp(file, soname) == 0 && i < need.vn_cnt; i++) {
-			const char *name;
-
-			if (aux > size || size - aux < sizeof(one))
+		aux = at;
+		more = file && strcmp(file, soname) == 0 && step(&aux, need.vn_aux);
+		for (unsigned i = 0; more && i < need.vn_cnt; i++) {
+			if (!gelf_getvernaux(table, aux, &one))
 				break;
-			memcpy(&one, table + aux, sizeof(one));
 			name = object_string_at(o, one.vna_name);
 			if (name)
 				visit(name, arg);
-			if (!one.vna_next)
-				break;
-			aux += one.vna_next;
+			more = step(&aux, one.vna_next);
 		}
-		if (!need.vn_next)
-			break;
-		at += need.vn_next;
-	}
+	} while (step(&at, need.vn_next));
 }
 
 bool object_defines_version(const struct object *o, const char *version)
 {
-	uint64_t size, at = 0;
-	const unsigned char *table = version_table(o, DT_VERDEF, &size);
+	Elf_Data *table = version_table(o, DT_VERDEF, ELF_T_VDEF);
 	GElf_Verdef def;
 	GElf_Verdaux name;
+	int at = 0, aux;
 
-	while (table && at <= size && size - at >= sizeof(def)) {
-		memcpy(&def, table + at, sizeof(def));
-		if (at + def.vd_aux <= size && size - at - def.vd_aux >= sizeof(name)) {
-			const char *text;
+	do {
+		const char *text = NULL;
 
-			memcpy(&name, table + at + def.vd_aux, sizeof(name));
+		if (!gelf_getverdef(table, at, &def))
+			return false;
+		aux = at;
+		if (step(&aux, def.vd_aux) && gelf_getverdaux(table, aux, &name))
 			text = object_string_at(o, name.vda_name);
-			if (text && strcmp(text, version) == 0)
-				return true;
-		}
-		if (!def.vd_next)
-			break;
-		at += def.vd_next;
-	}
+		if (text && strcmp(text, version) == 0)
+			return true;
+	} while (step(&at, def.vd_next));
 	return false;
 }

@@ -9,14 +9,21 @@
 
 /* ---- pieces of the file ------------------------------------------------- */
 
-const void *object_piece(const struct object *o, uint64_t offset, uint64_t size)
+Elf_Data *object_table(const struct object *o, uint64_t offset, uint64_t size, Elf_Type type)
 {
 	Elf_Data *data;
 
 	if (size == 0 || offset > INT64_MAX || size > INT64_MAX)
 		return NULL;
-	data = elf_getdata_rawchunk(o->elf, (int64_t)offset, size, ELF_T_BYTE);
-	return data && data->d_size >= size ? data->d_buf : NULL;
+	data = elf_getdata_rawchunk(o->elf, (int64_t)offset, size, type);
+	return data && data->d_size >= size ? data : NULL;
+}
+
+const void *object_piece(const struct object *o, uint64_t offset, uint64_t size)
+{
+	const Elf_Data *data = object_table(o, offset, size, ELF_T_BYTE);
+
+	return data ? data->d_buf : NULL;
 }
 
 size_t object_header_count(const struct object *o)
@@ -66,25 +73,18 @@ const char *object_string_at(const struct object *o, uint64_t index)
 
 static bool has_go_note(const struct object *o, const GElf_Phdr *ph)
 {
-	/* Elf64_Nhdr: size of the name, size of the description, type; then "Go\0\0". */
 	enum { GO_BUILD_ID = 4 };
 	const uint64_t longest = 65536;
-	const unsigned char *notes = NULL;
-	uint64_t at = 0;
-	uint32_t head[3];
+	Elf_Data *notes = NULL;
+	size_t at = 0, name, description;
+	GElf_Nhdr note;
 
 	if (ph->p_filesz <= longest)
-		notes = object_piece(o, ph->p_offset, ph->p_filesz);
-	while (notes && ph->p_filesz - at >= sizeof(head) + 4) {
-		memcpy(head, notes + at, sizeof(head));
-		if (head[0] == 4 && head[2] == GO_BUILD_ID &&
-		    memcmp(notes + at + sizeof(head), "Go\0", 4) == 0)
+		notes = object_table(o, ph->p_offset, ph->p_filesz, ELF_T_NHDR);
+	while (notes && (at = gelf_getnote(notes, at, &note, &name, &description)))
+		if (note.n_type == GO_BUILD_ID && note.n_namesz == sizeof("Go\0") &&
+		    memcmp((const char *)notes->d_buf + name, "Go\0", sizeof("Go\0")) == 0)
 			return true;
-		at += sizeof(head) + (((uint64_t)head[0] + 3) & ~UINT64_C(3)) +
-		      (((uint64_t)head[1] + 3) & ~UINT64_C(3));
-		if (at > ph->p_filesz)
-			break;
-	}
 	return false;
 }
 

@@ -39,12 +39,9 @@ struct object {
 	uint64_t flags_1;
 
 	/* the symbol table */
-	const unsigned char *symbols;	/* GElf_Sym, aligned or not */
-	size_t symbol_count;
+	Elf_Data *symbols;
 	const char *strings;
 	size_t strings_size;
-	const unsigned char *gnu_hash;	/* words, aligned or not */
-	size_t gnu_hash_words;
 };
 
 /*
@@ -58,12 +55,11 @@ bool object_read_dynamic(struct object *o);
 
 void object_close(struct object *o);
 
-/* Call visit for each name that o imports. */
+/* Call visit for each name that o imports, or exports. */
 void object_each_import(const struct object *o, void (*visit)(const char *name, void *arg),
 			void *arg);
-
-/* Does o export name? */
-bool object_exports(const struct object *o, const char *name);
+void object_each_export(const struct object *o, void (*visit)(const char *name, void *arg),
+			void *arg);
 
 /* Call visit for each version that o needs of the object with this soname. */
 void object_each_version_needed(const struct object *o, const char *soname,

@@ -9,7 +9,10 @@
 
 #include "object.h"
 
-/* size bytes at offset, which may be unaligned; NULL if the file is shorter. */
+/* A table of size bytes at offset, which may be unaligned; NULL if the file is shorter. */
+Elf_Data *object_table(const struct object *o, uint64_t offset, uint64_t size, Elf_Type type);
+
+/* The bytes of object_table(). */
 const void *object_piece(const struct object *o, uint64_t offset, uint64_t size);
 
 /* The number of program headers, at most as many as the kernel accepts. */
@@ -25,18 +28,13 @@ bool object_find_address(const struct object *o, uint64_t address, uint64_t *ret
 /* The string at index of the string table; NULL if it has no end. C++ makes long strings. */
 const char *object_string_at(const struct object *o, uint64_t index);
 
-struct dynamic {
-	const unsigned char *entries;	/* GElf_Dyn, aligned or not */
-	size_t count;
-};
-
-/* Find the dynamic section. Returns false if there is none that can be read. */
-bool object_find_dynamic(const struct object *o, struct dynamic *ret);
+/* The dynamic section, or NULL if there is none that can be read. */
+Elf_Data *object_find_dynamic(const struct object *o);
 
 /* The value of the first entry with this tag, or 0. */
-uint64_t object_dynamic_value(const struct dynamic *d, int64_t tag);
+uint64_t object_dynamic_value(Elf_Data *dynamic, int64_t tag);
 
-/* Find the symbol table and GNU's hash table of it. */
-void object_find_symbols(struct object *o, const struct dynamic *d);
+/* Find the symbol table. */
+void object_find_symbols(struct object *o, Elf_Data *dynamic);
 
 #endif

@@ -57,13 +57,8 @@ static int one_option(struct settings *s, struct bench *b, char **words)
 	const char *word = words[0];
 	int count = 1;
 
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-		usage_bench(stdout);
-		end_of_output(0);
-	} else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-		puts("fiberize " FZ_VERSION);
-		end_of_output(0);
-	} else if (strcmp(word, "--http") == 0 || strcmp(word, "--echo") == 0) {
+	usage_if_wanted(word, usage_bench);
+	if (strcmp(word, "--http") == 0 || strcmp(word, "--echo") == 0) {
 		b->mode = word + 2;
 	} else if (strcmp(word, "--force") == 0) {
 		b->force = true;

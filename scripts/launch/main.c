@@ -38,9 +38,9 @@ struct command {
 	bool dry_run, force, no_profiles;
 };
 
-static bool is(const char *word, const char *one, const char *other)
+static bool is(const char *word, const char *other)
 {
-	return strcmp(word, one) == 0 || (other && strcmp(word, other) == 0);
+	return strcmp(word, other) == 0;
 }
 
 /* ---- check -------------------------------------------------------------- */
@@ -55,19 +55,12 @@ static const char *check_options(char **words, bool *ret_json)
 {
 	*ret_json = false;
 	for (; *words && **words == '-'; words++) {
-		if (is(*words, "--", NULL)) {
+		if (is(*words, "--")) {
 			words++;
 			break;
 		}
-		if (is(*words, "--help", "-h")) {
-			usage_check(stdout);
-			end_of_output(0);
-		}
-		if (is(*words, "--version", "-V")) {
-			puts("fiberize " FZ_VERSION);
-			end_of_output(0);
-		}
-		if (!is(*words, "--json", NULL))
+		usage_if_wanted(*words, usage_check);
+		if (!is(*words, "--json"))
 			wrong_check(*words, ": no such option");
 		*ret_json = true;
 	}
@@ -141,19 +134,12 @@ static _Noreturn void inspect(char **words)
 
 static void one_flag(struct command *c, const char *word)
 {
-	if (is(word, "--help", "-h")) {
-		usage_run(stdout);
-		end_of_output(0);
-	}
-	if (is(word, "--version", "-V")) {
-		puts("fiberize " FZ_VERSION);
-		end_of_output(0);
-	}
-	if (is(word, "--dry-run", NULL))
+	usage_if_wanted(word, usage_run);
+	if (is(word, "--dry-run"))
 		c->dry_run = true;
-	else if (is(word, "--force", NULL))
+	else if (is(word, "--force"))
 		c->force = true;
-	else if (is(word, "--no-profiles", NULL))
+	else if (is(word, "--no-profiles"))
 		c->no_profiles = true;
 	else
 		die(EXIT_USAGE, "%s: no such option; see fiberize --help", word);
@@ -169,20 +155,20 @@ int main(int argc, char **argv)
 
 		if (count) {
 			words += count;
-		} else if (is(*words, "--", NULL)) {
+		} else if (is(*words, "--")) {
 			words++;
 			break;
-		} else if (is(*words, "check", NULL)) {
+		} else if (is(*words, "check")) {
 			check(&c, words + 1);
-		} else if (is(*words, "bench", NULL)) {
+		} else if (is(*words, "bench")) {
 			if (c.dry_run)
 				die(EXIT_USAGE, "--dry-run: not with bench");
 			bench(&c.settings, c.force, c.no_profiles, words + 1);
-		} else if (words == argv + 1 && is(*words, "ps", "bt")) {
+		} else if (words == argv + 1 && (is(*words, "ps") || is(*words, "bt"))) {
 			inspect(words);
 		} else if (**words == '-') {
 			one_flag(&c, *words++);
-		} else if (is(*words, "run", NULL)) {
+		} else if (is(*words, "run")) {
 			words++;
 		} else {
 			break;

@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "runtime/base/options.h"
+#include "say.h"
 
 static const char *short_flag(const struct fz_option *o)
 {
@@ -104,4 +105,15 @@ void usage_bench(FILE *out)
 	      "Exit codes: as for fiberize, and 110 PROGRAM ended too early, 111 it never\n"
 	      "listened, 112 the load failed, 113 the load gave no figures, 114 bench cannot\n"
 	      "do its work (a tool is missing, the port is taken, a file cannot be written).\n", out);
+}
+
+void usage_if_wanted(const char *word, void (*usage)(FILE *out))
+{
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		usage(stdout);
+	else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		puts("fiberize " FZ_VERSION);
+	else
+		return;
+	end_of_output(0);
 }

@@ -12,4 +12,7 @@ void usage_run(FILE *out);
 void usage_check(FILE *out);
 void usage_bench(FILE *out);
 
+/* If word is --help or --version (or -h, -V), print what it asks for and end the process. */
+void usage_if_wanted(const char *word, void (*usage)(FILE *out));
+
 #endif

@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 			object_each_import(o, visit, &length);
 			object_each_version_needed(o, "libc.so.6", visit, &length);
 			object_defines_version(o, "GLIBC_2.34");
-			object_exports(o, "main");
+			object_each_export(o, visit, &length);
 			report_make("/bin/sh", o, &r);
 			judge(&r);
 			report_free(&r);

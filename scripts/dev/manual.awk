@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# scripts/dev/manual.awk - for awk -v mark=MARK -f, on a man page: replaces what is between its lines
+#	.\" MARK begin and .\" MARK end
+# by $text of the environment. Fails unless each of the two lines is there once.
+$0 == ".\\\" " mark " begin" {
+	print
+	print ENVIRON["text"]
+	inside = 1
+	found++
+}
+$0 == ".\\\" " mark " end" {
+	inside = 0
+	closed++
+}
+!inside { print }
+END { exit !(found == 1 && closed == 1) }
