@@ -40,10 +40,11 @@ void fz_announce(struct fz_fiber *self)
  */
 bool fz_announce_end_slowly(struct fz_fiber *self)
 {
-	uintptr_t owner = (uintptr_t)self->carrier | FZ_OWNER_USER;
-	/* relaxed: as in fz_announce_end(). */
-	bool kept = atomic_load_explicit(&self->carrier->processor->owner,
-					 memory_order_relaxed) == owner;
+	const struct fz_carrier *c = self->carrier;
+	const struct fz_processor *p = c->processor;
+	/* As in fz_announce_end(). */
+	bool kept = p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
+				 ((uintptr_t)c | FZ_OWNER_USER);
 
 	fz_enter_runtime(self);
 	fz_leave_runtime(self);

@@ -49,6 +49,7 @@ bool fz_announce_end_slowly(struct fz_fiber *self);
 static inline bool fz_announce_end(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
+	const struct fz_processor *p;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return false;
@@ -56,11 +57,15 @@ static inline bool fz_announce_end(struct fz_fiber *self)
 			      atomic_load_explicit(&c->calls, memory_order_relaxed) &
 				      ~(uint32_t)FZ_CARRIER_IN_CALL,
 			      memory_order_relaxed);
-	/* relaxed: this thread wrote USER with its own name; yield_wanted is a hint. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&c->processor->owner, memory_order_relaxed) !=
+	/*
+	 * relaxed: this thread wrote USER with its own name; yield_wanted is a hint.  A fiber that
+	 * is preempted here goes on on another carrier, and c may be idle, without a processor.
+	 */
+	p = c->processor;
+	if (FZ_UNLIKELY(!p ||
+			atomic_load_explicit(&p->owner, memory_order_relaxed) !=
 				((uintptr_t)c | FZ_OWNER_USER) ||
-			atomic_load_explicit(&c->processor->yield_wanted,
-					     memory_order_relaxed)))
+			atomic_load_explicit(&p->yield_wanted, memory_order_relaxed)))
 		return fz_announce_end_slowly(self);
 	return false;
 }

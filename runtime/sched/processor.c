@@ -25,10 +25,13 @@ struct fz_processor *fz_processor_or_none(const struct fz_fiber *self)
 
 bool fz_sched_has_company(const struct fz_fiber *self)
 {
-	/* Outside the runtime another carrier may have the processor: only read it. */
+	/*
+	 * Outside the runtime another carrier may have the processor: only read it.  NULL: as in
+	 * fz_announce_end().
+	 */
 	struct fz_processor *p = self->carrier->processor;
 
-	return atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
+	return !p || atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
 	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
 	       fz_backend_queued(&p->backend);
 }

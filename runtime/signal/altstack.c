@@ -102,6 +102,19 @@ void fz_alt_stack_handler_began(struct fz_fiber *self)
 	self->carrier->alt_stack = self->sig.alt_stack;
 }
 
+bool fz_alt_stack_leave_report(struct fz_fiber *self, struct fz_alt_stack *to_be_restored)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct fz_carrier *c = self->carrier;
+
+	if (FZ_LIKELY(here - (uintptr_t)c->report_stack.sp >= c->report_stack.size) ||
+	    self->kind != FZ_KIND_FIBER)
+		return false;
+	c->alt_stack = (struct fz_alt_stack){ .flags = DISABLE };
+	*to_be_restored = c->alt_stack;
+	return true;
+}
+
 void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be_restored)
 {
 	struct fz_carrier *c = self->carrier;
@@ -111,6 +124,7 @@ void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be
 	 * that the fiber has left since.
 	 */
 	if (!self->has_alt_stack && c->report_stack.size) {
+		fz_alt_stack_load(self, c);
 		*to_be_restored = c->alt_stack;
 		return;
 	}
@@ -136,6 +150,8 @@ void fz_alt_stack_carrier_started(struct fz_carrier *c)
 	if (!atomic_load_explicit(&for_reports, memory_order_relaxed))
 		return;
 	mem = fz_sys_mmap(REPORT_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	/* AUTODISARM: else no handler that runs there can have it unloaded at its return. */
 	if (!fz_sys_failed(mem))
-		c->report_stack = (struct fz_alt_stack){ (void *)mem, 0, REPORT_STACK };
+		c->report_stack = (struct fz_alt_stack){ (void *)mem, (int)AUTODISARM,
+							 REPORT_STACK };
 }

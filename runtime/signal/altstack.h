@@ -49,6 +49,13 @@ void fz_alt_stack_handler_began(struct fz_fiber *self);
 void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be_restored);
 
 /*
+ * For a handler that may let other fibers run. If it runs on the carrier's stack for reports, which
+ * the next such handler on this kernel thread would overwrite, returns true, and the kernel thread
+ * has no alternate stack when the handler returns: it must come again.
+ */
+bool fz_alt_stack_leave_report(struct fz_fiber *self, struct fz_alt_stack *to_be_restored);
+
+/*
  * So that a stack overflow can be reported, fibers without an alternate stack run with one of
  * the carrier's from now on. `on` false: never again, because the program has handlers that
  * would run on it.

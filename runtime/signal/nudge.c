@@ -252,6 +252,7 @@ static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
 /* A nudge has arrived: see fz_signal_nudge_if_due(). */
 static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, void *ucontext)
 {
+	struct fz_alt_stack *alt_stack = (void *)&((ucontext_t *)ucontext)->uc_stack;
 	uint64_t mask = mask_of(ucontext);
 	bool unseen;
 
@@ -259,6 +260,10 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	if (!fz_is_fiber(self) || self->sig.between_lives ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
+	if (FZ_UNLIKELY(fz_alt_stack_leave_report(self, alt_stack))) {
+		send_nudge(self->carrier, info->signo);
+		return;
+	}
 	/*
 	 * With a mask other than self->mask a handler has just begun or is about to return: the
 	 * monitor will nudge again. While the fiber sends a signal to itself (`injecting`), it
@@ -277,9 +282,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 			fz_signal_run_pending(self);
 		}
 		if (self->kind == FZ_KIND_FIBER)
-			fz_alt_stack_handler_ends(
-				self, (struct fz_alt_stack *)(void *)
-					      &((ucontext_t *)ucontext)->uc_stack);
+			fz_alt_stack_handler_ends(self, alt_stack);
 	}
 	/*
 	 * libc makes its own blocking calls asynchronously cancellable, or looks for a
