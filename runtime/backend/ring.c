@@ -175,7 +175,7 @@ static bool is_lost(void)
 
 /*
  * The ring is lost: complete each request that the kernel has not taken with ECANCELED; its fiber
- * tries again, on epoll.
+ * tries again, on epoll.  What a queued cancellation was to stop is with the kernel.
  */
 static void drop_queued(struct fz_ring *ring)
 {
@@ -184,10 +184,13 @@ static void drop_queued(struct fz_ring *ring)
 
 	for (unsigned i = head; i != tail; i++) {
 		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
+		const bool is_answer = (data & TAG_MASK) == TAG_CANCEL;
 
-		if ((data & TAG_MASK) <= TAG_CANCEL)
+		if (is_answer)
+			sync_cancel(ring, data & ~(uint64_t)TAG_MASK);
+		if (is_answer || (data & TAG_MASK) == TAG_REQUEST)
 			complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
-				 -ECANCELED, (data & TAG_MASK) == TAG_CANCEL);
+				 -ECANCELED, is_answer);
 	}
 	/* The kernel reads the queue no more; release as in fz_ring_publish(). */
 	sq->sqe_head = sq->sqe_tail = head;

@@ -309,6 +309,21 @@ Test(ring, cancel_before_submission)
 	cr_assert_eq(w.request.result, -ECANCELED);
 }
 
+/* The cancel request never reaches the kernel, which has the poll. */
+Test(ring, cancel_before_the_ring_is_lost)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+
+	init_with_poll(&w);
+	fz_ring_submit(&ring);
+	fz_ring_cancel(&ring, &w.request, true);
+	SET(fz_backend_choice.kind, FZ_BACKEND_EPOLL);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -ECANCELED);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
 /* A request with several completions: early wake-up at the first, done at the last. */
 Test(ring, several_completions_of_one_request)
 {
