@@ -90,6 +90,12 @@ typedef void fz_switch_fn(void **save_sp, void *load_sp, uintptr_t tcb);
 extern fz_switch_fn *fz_switch;
 
 /*
+ * Called if the kernel refuses the thread pointer, by fz_switch on the stack of the context that it
+ * enters, with the thread pointer of the one that it leaves.  Must not return.  NULL: trap.
+ */
+extern void (*fz_switch_refused)(void);
+
+/*
  * Choose the fastest variants that this CPU and kernel allow.  hwcap2 is getauxval(AT_HWCAP2).
  * Call it once, before the second thread exists; until then all functions work, but slower.
  */

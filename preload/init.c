@@ -289,6 +289,12 @@ void fz_after_fork_in_child(void)
 
 /* ---- loaded ------------------------------------------------------------- */
 
+static void switch_refused(void)
+{
+	fz_die("a filter forbids arch_prctl, and this CPU or kernel has no FSGSBASE: no thread can "
+	       "go on; run the program by fiberize --disable");
+}
+
 static _Noreturn void exit_process(int status)
 {
 	exit(status);
@@ -337,6 +343,7 @@ static void prepare(const char *name, char **envp)
 	if (fz_config.stats)
 		fz_stats_start(name);
 	atomic_store_explicit(&fz_features_without, fz_config.without, memory_order_relaxed);
+	fz_switch_refused = switch_refused;
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,

@@ -27,6 +27,8 @@ _Static_assert(sizeof(struct frame) + 32 <= FZ_FRAME_ROOM,
 
 fz_switch_fn *fz_switch = fz_switch_tpidr;
 
+void (*fz_switch_refused)(void);
+
 void fz_arch_init(unsigned long hwcap2)
 {
 	/* tpidr_el0 belongs to user space on every aarch64 CPU. */

@@ -17,6 +17,9 @@
 void fz_switch_fsgsbase(void **save_sp, void *load_sp, uintptr_t tcb);
 void fz_switch_prctl(void **save_sp, void *load_sp, uintptr_t tcb);
 
+/* arch/arch.h has the contract. */
+extern void (*fz_switch_refused)(void);
+
 /* May user space write the fs base?  Written by fz_arch_init. */
 extern unsigned char fz_cpu_fsgsbase;
 
@@ -38,10 +41,13 @@ static inline void fz_tcb_set(uintptr_t tcb)
 {
 	enum { NR_ARCH_PRCTL = 158, SET_FS = 0x1002 };
 
-	if (fz_cpu_fsgsbase)
+	if (fz_cpu_fsgsbase) {
 		__asm__ volatile("wrfsbase %0" : : "r"(tcb) : "memory");
-	else if (fz_syscall3(NR_ARCH_PRCTL, SET_FS, (long)tcb, 0))
+	} else if (fz_syscall3(NR_ARCH_PRCTL, SET_FS, (long)tcb, 0)) {
+		if (fz_switch_refused)
+			fz_switch_refused();
 		__builtin_trap();
+	}
 }
 
 static inline uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next)

@@ -33,6 +33,7 @@ _Static_assert(sizeof(struct frame) + 32 <= FZ_FRAME_ROOM,
 
 /* The variant that works everywhere, until fz_arch_init() chooses. */
 fz_switch_fn *fz_switch = fz_switch_prctl;
+void (*fz_switch_refused)(void);
 unsigned char fz_cpu_fsgsbase;
 
 void fz_arch_init(unsigned long hwcap2)

@@ -158,7 +158,13 @@ FUNC fz_switch_prctl
 	syscall
 	testl	%eax, %eax
 	jz	1f
-	ud2		/* tcb is no address: do not run with another context's TLS */
+	/* A filter forbids the call, or tcb is no address: never run with another context's TLS. */
+	movq	fz_switch_refused(%rip), %rax
+	testq	%rax, %rax
+	jz	2f
+	andq	$-16, %rsp
+	call	*%rax
+2:	ud2
 1:	RESTORE_FRAME
 ENDFUNC fz_switch_prctl
 

@@ -29,6 +29,10 @@ static const int own_calls[] = {
 	SYS_madvise, SYS_brk, SYS_clock_gettime, SYS_clock_nanosleep, SYS_restart_syscall,
 	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_sched_yield, SYS_getpid,
 	SYS_tgkill, SYS_fstat, SYS_newfstatat, SYS_recvfrom, SYS_sendto,
+#ifdef SYS_arch_prctl
+	/* Where no instruction loads the thread pointer. */
+	SYS_arch_prctl,
+#endif
 	/* Cancellation loads a library. */
 	SYS_openat, SYS_pread64, SYS_lseek,
 #ifdef SYS_poll

@@ -269,7 +269,8 @@ static void *all_cpus(void *arg)
 	CHECK_ERR(syscall(SYS_sched_getattr, gettid(), &attr, 8, 0), EINVAL);
 	attr.size = 40;
 	CHECK_ERR(syscall(SYS_sched_setattr, gettid(), &attr, 0), E2BIG);
-	CHECK_INT(syscall(SYS_getpriority, PRIO_PROCESS, gettid()), 20);
+	CHECK_INT(syscall(SYS_getpriority, PRIO_PROCESS, gettid()),
+		  syscall(SYS_getpriority, PRIO_PROCESS, 0));
 	CHECK_OK(syscall(SYS_sched_rr_get_interval, gettid(), &interval));
 	/* A counter of what the thread does. */
 	fd = (int)syscall(SYS_perf_event_open, &counter, 0, -1, -1, 0);
