@@ -230,7 +230,7 @@ void fz_pool_end_surplus(void)
 			give_up(f);
 			return;
 		}
-		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f);
+		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
 	}
 	fz_stack_drop_reserve();
 }
@@ -256,7 +256,7 @@ void fz_pool_end_one(struct fz_fiber *self)
 	if (err)
 		give_up(f);
 	else
-		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f);
+		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
 	fz_leave_runtime(self);
 }
 

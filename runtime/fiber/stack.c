@@ -44,10 +44,11 @@ struct slab_class {
 	uint32_t given;			/* a count of slots given out, which chooses the colour */
 };
 
-/* What is left of a slot whose memory was given back: its top, see fz_stack_give_back(). */
+/* What is left of a slot whose memory was given back: a fiber's record, see fz_stack_give_back(). */
 struct remains {
 	uint64_t slot : 36;		/* address, in pages */
-	uint64_t hole : 24;		/* what is not mapped from there on, in pages */
+	uint64_t hole : 22;		/* what is not mapped from there on, in pages */
+	uint64_t pages : 2;		/* what is mapped behind the hole; the rest is not */
 	uint64_t class : 4;
 };
 _Static_assert(CLASSES == 1 << 4, "fz_stack_give_back() names the class in 4 bits");
@@ -227,36 +228,54 @@ static bool take_remains(struct slab_class *class, struct remains *ret)
 	return false;
 }
 
+/* Returns 0, or -EEXIST if something else is mapped there, or another -errno. */
+static long map_again(char *begin, const char *end, long prot)
+{
+	const long size = end - begin;
+	long mem;
+
+	if (size == 0)
+		return 0;
+	mem = FZ_FAULT(mmap) ? -ENOMEM :
+		fz_syscall6(__NR_mmap, (long)begin, size, prot,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_FIXED_NOREPLACE, -1, 0);
+	if (fz_sys_failed(mem))
+		return mem;
+	if (mem == (long)begin) {
+		fz_syscall3(__NR_madvise, mem, size, MADV_NOHUGEPAGE);
+		return 0;
+	}
+	/* Linux before 4.17 maps it elsewhere. */
+	unmap((char *)mem, (char *)mem + size);
+	return -EEXIST;
+}
+
 /*
  * Make a slot of what is left of one.  Returns NULL with *ret_err 0 if the program has mapped
  * something else there; then the remains are of no use any more.
  */
-static char *mend(struct remains remains, size_t guard, int *ret_err)
+static char *mend(struct remains remains, size_t slot_size, size_t guard, int *ret_err)
 {
 	char *slot = (char *)((uintptr_t)remains.slot * PAGE);
-	const size_t size = (size_t)remains.hole * PAGE, closed = closed_part(guard);
-	long mem = FZ_FAULT(mmap) ? -ENOMEM :
-		fz_syscall6(__NR_mmap, (long)slot, (long)size,
-			    closed ? PROT_NONE : PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_FIXED_NOREPLACE, -1, 0);
+	char *kept = slot + (size_t)remains.hole * PAGE;
+	char *kept_end = kept + (size_t)remains.pages * PAGE;
+	const long open = PROT_READ | PROT_WRITE;
+	const size_t closed = closed_part(guard);
+	long err = map_again(slot, kept, closed ? PROT_NONE : open);
 
 	*ret_err = 0;
-	if (mem == (long)slot && closed)
-		*ret_err = (int)fz_syscall3(__NR_mprotect, mem + (long)closed,
-					    (long)(size - closed), PROT_READ | PROT_WRITE);
-	if (*ret_err) {
-		unmap(slot, slot + size);
-		return NULL;
+	if (!err) {
+		if (closed)
+			err = fz_syscall3(__NR_mprotect, (long)slot + (long)closed,
+					  kept - slot - (long)closed, open);
+		if (!err)
+			err = map_again(kept_end, slot + slot_size, open);
+		if (!err)
+			return slot;
+		unmap(slot, kept);
 	}
-	if (mem == (long)slot) {
-		fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
-		return slot;
-	}
-	/* Linux before 4.17 maps it elsewhere. */
-	if (!fz_sys_failed(mem))
-		unmap((char *)mem, (char *)mem + size);
-	else if (mem != -EEXIST)
-		*ret_err = (int)mem;
+	if (err != -EEXIST)
+		*ret_err = (int)err;
 	return NULL;
 }
 
@@ -296,7 +315,7 @@ static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *r
 		*ret_colour = class->given++ * 11 % COLOURS;
 		fz_lock_release(&slabs.lock);
 		if (again)
-			slot = mend(remains, guard, ret_err);
+			slot = mend(remains, slot_size, guard, ret_err);
 		if (again && *ret_err) {
 			fz_lock_acquire(&slabs.lock);
 			if (slabs.remaining < REMAINS_MOST)
@@ -347,14 +366,16 @@ bool fz_stack_can_give_back(void)
 	return can;
 }
 
-void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep)
+void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep, size_t keep_size)
 {
 	const size_t size = slot_size(usable / PAGE * PAGE, FZ_ROUND_UP(guard, PAGE));
 	char *slot = (char *)low - FZ_ROUND_UP(guard, PAGE);
 	char *kept = (char *)((uintptr_t)keep / PAGE * PAGE);
+	char *kept_end = (char *)FZ_ROUND_UP((uintptr_t)keep + keep_size, PAGE);
 	struct remains remains = {
 		.slot = (uintptr_t)slot / PAGE,
 		.hole = (size_t)(kept - slot) / PAGE,
+		.pages = (size_t)(kept_end - kept) / PAGE & 3,
 	};
 
 	fz_syscall3(__NR_madvise, (long)kept, slot + size - kept, MADV_DONTNEED);
@@ -362,6 +383,7 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 	if (remains.hole != (size_t)(kept - slot) / PAGE)
 		return;
 	unmap(slot, kept);
+	unmap(kept_end, slot + size);
 	fz_lock_acquire(&slabs.lock);
 	remains.class = index_of(find_class(size, FZ_ROUND_UP(guard, PAGE))) & (CLASSES - 1);
 	if (slabs.remaining < REMAINS_MOST)
