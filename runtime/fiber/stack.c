@@ -8,6 +8,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/uapi.h"
+#include "runtime/fiber/remains.h"
 
 enum {
 	PAGE = 4096,
@@ -44,13 +45,6 @@ struct slab_class {
 	uint32_t given;			/* a count of slots given out, which chooses the colour */
 };
 
-/* What is left of a slot whose memory was given back: a fiber's record, see fz_stack_give_back(). */
-struct remains {
-	uint64_t slot : 36;		/* address, in pages */
-	uint64_t hole : 22;		/* what is not mapped from there on, in pages */
-	uint64_t pages : 2;		/* what is mapped behind the hole; the rest is not */
-	uint64_t class : 4;
-};
 _Static_assert(CLASSES == 1 << 4, "fz_stack_give_back() names the class in 4 bits");
 
 /* All guarded by lock. */
@@ -59,7 +53,7 @@ static struct {
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
 	/* Each is a mapping of its own, of which a process may have 65530. */
-	struct remains remains[16384];
+	struct fz_remains remains[16384];
 	uint32_t remaining;
 } slabs = { .lock = FZ_LOCK(FZ_RANK_SLABS) };
 
@@ -79,11 +73,34 @@ static uint32_t index_of(const struct slab_class *class)
 	return (uint32_t)(class - slabs.classes);
 }
 
+/*
+ * A fork may copy what another thread is changing here: what the child finds between next and end
+ * must be reserved, and no other mapping.  So end is set last, and cleared first.
+ */
+static void set_reserve(struct slab_class *class, char *begin, char *end)
+{
+	class->end = NULL;
+	/* release, both: the child of a fork sees the stores in their order. */
+	atomic_thread_fence(memory_order_release);
+	class->next = class->open = begin;
+	atomic_thread_fence(memory_order_release);
+	class->end = end;
+}
+
+static void drop_reserve(struct slab_class *class)
+{
+	char *end = class->end;
+
+	set_reserve(class, class->next, class->next);
+	if (end)
+		unmap(class->next, end);
+}
+
 static void forget(struct slab_class *class)
 {
 	uint32_t kept = 0;
 
-	unmap(class->next, class->end);
+	drop_reserve(class);
 	for (uint32_t i = 0; i < slabs.remaining; i++)
 		if (slabs.remains[i].class != index_of(class))
 			slabs.remains[kept++] = slabs.remains[i];
@@ -105,6 +122,7 @@ static struct slab_class *find_class(size_t slot, size_t guard)
 	class = &slabs.classes[slabs.victim++ % CLASSES];
 	forget(class);
 found:
+	set_reserve(class, NULL, NULL);
 	*class = (struct slab_class){ .slot = slot, .guard = guard };
 	return class;
 }
@@ -148,11 +166,9 @@ static int refill(struct slab_class *class)
 	begin = (char *)mem;
 	if (slack)
 		begin = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
-	unmap(class->next, class->end);
 	unmap((char *)mem, begin);
 	unmap(begin + count * class->slot, (char *)mem + size);
-	class->next = class->open = begin;
-	class->end = begin + count * class->slot;
+	set_reserve(class, begin, begin + count * class->slot);
 	return 0;
 }
 
@@ -201,10 +217,8 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 	if (!err && class->next == class->open)
 		err = open_slots(class);
 	/* The program may need the address space. */
-	if (err && class->next == class->open) {
-		unmap(class->open, class->end);
-		class->end = class->open;
-	}
+	if (err && class->next == class->open)
+		drop_reserve(class);
 	if (!err) {
 		slot = class->next;
 		class->next += class->slot;
@@ -214,7 +228,7 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 }
 
 /* Take remains of this class; false: there are none. */
-static bool take_remains(struct slab_class *class, struct remains *ret)
+static bool take_remains(struct slab_class *class, struct fz_remains *ret)
 {
 	const uint32_t tries = 16;
 
@@ -226,57 +240,6 @@ static bool take_remains(struct slab_class *class, struct remains *ret)
 		return true;
 	}
 	return false;
-}
-
-/* Returns 0, or -EEXIST if something else is mapped there, or another -errno. */
-static long map_again(char *begin, const char *end, long prot)
-{
-	const long size = end - begin;
-	long mem;
-
-	if (size == 0)
-		return 0;
-	mem = FZ_FAULT(mmap) ? -ENOMEM :
-		fz_syscall6(__NR_mmap, (long)begin, size, prot,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_FIXED_NOREPLACE, -1, 0);
-	if (fz_sys_failed(mem))
-		return mem;
-	if (mem == (long)begin) {
-		fz_syscall3(__NR_madvise, mem, size, MADV_NOHUGEPAGE);
-		return 0;
-	}
-	/* Linux before 4.17 maps it elsewhere. */
-	unmap((char *)mem, (char *)mem + size);
-	return -EEXIST;
-}
-
-/*
- * Make a slot of what is left of one.  Returns NULL with *ret_err 0 if the program has mapped
- * something else there; then the remains are of no use any more.
- */
-static char *mend(struct remains remains, size_t slot_size, size_t guard, int *ret_err)
-{
-	char *slot = (char *)((uintptr_t)remains.slot * PAGE);
-	char *kept = slot + (size_t)remains.hole * PAGE;
-	char *kept_end = kept + (size_t)remains.pages * PAGE;
-	const long open = PROT_READ | PROT_WRITE;
-	const size_t closed = closed_part(guard);
-	long err = map_again(slot, kept, closed ? PROT_NONE : open);
-
-	*ret_err = 0;
-	if (!err) {
-		if (closed)
-			err = fz_syscall3(__NR_mprotect, (long)slot + (long)closed,
-					  kept - slot - (long)closed, open);
-		if (!err)
-			err = map_again(kept_end, slot + slot_size, open);
-		if (!err)
-			return slot;
-		unmap(slot, kept);
-	}
-	if (err != -EEXIST)
-		*ret_err = (int)err;
-	return NULL;
 }
 
 static int install_guard(char *low, size_t size)
@@ -301,7 +264,7 @@ static size_t slot_size(size_t size, size_t guard)
 static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *ret_err)
 {
 	struct slab_class *class;
-	struct remains remains;
+	struct fz_remains remains;
 	char *slot = NULL;
 	bool again;
 
@@ -315,7 +278,7 @@ static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *r
 		*ret_colour = class->given++ * 11 % COLOURS;
 		fz_lock_release(&slabs.lock);
 		if (again)
-			slot = mend(remains, slot_size, guard, ret_err);
+			slot = fz_remains_mend(remains, slot_size, closed_part(guard), ret_err);
 		if (again && *ret_err) {
 			fz_lock_acquire(&slabs.lock);
 			if (slabs.remaining < REMAINS_MOST)
@@ -372,7 +335,7 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 	char *slot = (char *)low - FZ_ROUND_UP(guard, PAGE);
 	char *kept = (char *)((uintptr_t)keep / PAGE * PAGE);
 	char *kept_end = (char *)FZ_ROUND_UP((uintptr_t)keep + keep_size, PAGE);
-	struct remains remains = {
+	struct fz_remains remains = {
 		.slot = (uintptr_t)slot / PAGE,
 		.hole = (size_t)(kept - slot) / PAGE,
 		.pages = (size_t)(kept_end - kept) / PAGE & 3,
@@ -394,12 +357,8 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 void fz_stack_drop_reserve(void)
 {
 	fz_lock_acquire(&slabs.lock);
-	for (uint32_t i = 0; i < CLASSES; i++) {
-		struct slab_class *class = &slabs.classes[i];
-
-		unmap(class->next, class->end);
-		class->end = class->open = class->next;
-	}
+	for (uint32_t i = 0; i < CLASSES; i++)
+		drop_reserve(&slabs.classes[i]);
 	fz_lock_release(&slabs.lock);
 }
 
@@ -431,10 +390,13 @@ void fz_stack_after_fork(void)
 {
 	/*
 	 * If another thread of the parent held the lock, slabs may be half changed: forget them,
-	 * which wastes only address space.
+	 * but for the reserve, which mlockall would lock.
 	 */
-	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
+	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed)) {
+		for (uint32_t i = 0; i < CLASSES; i++)
+			drop_reserve(&slabs.classes[i]);
 		__builtin_memset(&slabs, 0, sizeof(slabs));
+	}
 	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);
 	/* A child does not inherit it. */
 	fz_stack_set_all_locked(false);
