@@ -62,6 +62,15 @@ enum { REMAINS_MOST = sizeof(slabs.remains) / sizeof(*slabs.remains) };
 /* The kernel locks and fills what is mapped from now on; a limit counts what is mapped. */
 static _Atomic bool all_locked, limited;
 
+/* slabs.remaining, for those who do not wait for the lock: its holder may wait for the kernel. */
+static _Atomic uint32_t remaining;
+
+static void set_remaining(uint32_t count)
+{
+	slabs.remaining = count;
+	atomic_store_explicit(&remaining, count, memory_order_relaxed);
+}
+
 static void unmap(char *begin, char *end)
 {
 	if (begin != end)
@@ -104,7 +113,7 @@ static void forget(struct slab_class *class)
 	for (uint32_t i = 0; i < slabs.remaining; i++)
 		if (slabs.remains[i].class != index_of(class))
 			slabs.remains[kept++] = slabs.remains[i];
-	slabs.remaining = kept;
+	set_remaining(kept);
 }
 
 static struct slab_class *find_class(size_t slot, size_t guard)
@@ -227,6 +236,14 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 	return slot;
 }
 
+static void leave(struct fz_remains remains)
+{
+	if (slabs.remaining == REMAINS_MOST)
+		return;
+	slabs.remains[slabs.remaining] = remains;
+	set_remaining(slabs.remaining + 1);
+}
+
 /* Take remains of this class; false: there are none. */
 static bool take_remains(struct slab_class *class, struct fz_remains *ret)
 {
@@ -236,7 +253,8 @@ static bool take_remains(struct slab_class *class, struct fz_remains *ret)
 		if (slabs.remains[i].class != index_of(class))
 			continue;
 		*ret = slabs.remains[i];
-		slabs.remains[i] = slabs.remains[--slabs.remaining];
+		slabs.remains[i] = slabs.remains[slabs.remaining - 1];
+		set_remaining(slabs.remaining - 1);
 		return true;
 	}
 	return false;
@@ -281,8 +299,7 @@ static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *r
 			slot = fz_remains_mend(remains, slot_size, closed_part(guard), ret_err);
 		if (again && *ret_err) {
 			fz_lock_acquire(&slabs.lock);
-			if (slabs.remaining < REMAINS_MOST)
-				slabs.remains[slabs.remaining++] = remains;
+			leave(remains);
 			fz_lock_release(&slabs.lock);
 		}
 	} while (again && !slot && !*ret_err);
@@ -329,6 +346,12 @@ bool fz_stack_can_give_back(void)
 	return can;
 }
 
+size_t fz_stack_left(void)
+{
+	/* relaxed: a hint. */
+	return (size_t)atomic_load_explicit(&remaining, memory_order_relaxed) * PAGE;
+}
+
 void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep, size_t keep_size)
 {
 	const size_t size = slot_size(usable / PAGE * PAGE, FZ_ROUND_UP(guard, PAGE));
@@ -349,8 +372,7 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 	unmap(kept_end, slot + size);
 	fz_lock_acquire(&slabs.lock);
 	remains.class = index_of(find_class(size, FZ_ROUND_UP(guard, PAGE))) & (CLASSES - 1);
-	if (slabs.remaining < REMAINS_MOST)
-		slabs.remains[slabs.remaining++] = remains;
+	leave(remains);
 	fz_lock_release(&slabs.lock);
 }
 
@@ -396,6 +418,7 @@ void fz_stack_after_fork(void)
 		for (uint32_t i = 0; i < CLASSES; i++)
 			drop_reserve(&slabs.classes[i]);
 		__builtin_memset(&slabs, 0, sizeof(slabs));
+		set_remaining(0);
 	}
 	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);
 	/* A child does not inherit it. */

@@ -41,6 +41,9 @@ bool fz_stack_is_limited(void);
 /* Is there room to remember one more stack that is given back?  Any thread in the runtime. */
 bool fz_stack_can_give_back(void);
 
+/* How many bytes of stacks that were given back stay mapped, about.  Any thread in the runtime. */
+size_t fz_stack_left(void);
+
 /* Unmap what is reserved and not in use.  Any thread in the runtime, or before it has started. */
 void fz_stack_drop_reserve(void);
 
