@@ -10,7 +10,7 @@
 #define FZ_DETOUR_PAGE 65536
 
 /* Number of trampolines, and bytes of each. */
-#define FZ_DETOUR_SLOTS 64
+#define FZ_DETOUR_SLOTS 80
 #define FZ_DETOUR_ROOM 64
 
 /* Most bytes of a function that a detour overwrites. */

@@ -94,6 +94,11 @@ static bool decode(const uint8_t *p, struct insn *ret)
 	case 0x81:				/* arithmetic with 4 immediate bytes */
 		ret->length = operands(p, at, 4, ret);
 		break;
+	case 0xf7:				/* test with them; others of the group have none */
+		if (p[at] & 0x38)
+			return false;
+		ret->length = operands(p, at, 4, ret);
+		break;
 	case 0xb8 ... 0xbf:			/* mov immediate */
 		ret->length = at + (wide ? 8 : 4);
 		break;

@@ -12,6 +12,7 @@
 #include "preload/config.h"
 #include "preload/gate.h"
 #include "preload/io/fd.h"
+#include "preload/libc/arena.h"
 #include "preload/libc/lowlevellock.h"
 #include "preload/real_call.h"
 #include "runtime/base/die.h"
@@ -120,6 +121,7 @@ static struct entry entries[] = {
 #include "preload/symbols.def"
 	{ .name = "__close_nocancel", .body = (void *)close_nocancel,
 	  .real = (void **)&real_close_nocancel, .private = true },
+	{ .name = "mmap", .body = (void *)fz_arena_mmap, .real = (void **)&fz_arena_real_mmap },
 	{ .name = "__lll_lock_wait_private", .body = (void *)fz_lll_wait_private,
 	  .real = (void **)&fz_lll_real.wait_private, .private = true,
 	  .group = LOW_LEVEL_LOCK },

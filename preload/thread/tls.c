@@ -11,6 +11,7 @@
 #include <link.h>
 #include <locale.h>
 
+#include "arch/arch.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
 #include "preload/process/fork_gate.h"
@@ -113,14 +114,12 @@ void fz_host_run_destructors(void)
 }
 
 /*
- * The calling thread's thread-local block of a module. libc does not know the block of a library
- * loaded later if only code that reaches the block at a fixed distance from the thread pointer has
+ * The calling thread's block of a module, if it is at a fixed distance from the thread pointer. libc
+ * does not know the block of a library loaded later if only code that relies on the distance has
  * used it.
  */
-static void *block_of(const struct dl_phdr_info *info)
+static char *static_block_of(const struct dl_phdr_info *info)
 {
-	if (info->dlpi_tls_data)
-		return info->dlpi_tls_data;
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD)
 			return fz_loader_static_tls(fz_loader_module(
@@ -128,35 +127,101 @@ static void *block_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
+/* Initial values of a module's variables; zeros follow. */
+struct image {
+	const void *values;
+	size_t values_size, size;
+	intptr_t from_tcb;		/* of the block; valid in `remembered` */
+};
+
+/*
+ * All modules that a new life must reset, as long as no library comes or goes: then the list of
+ * modules, which is long, need not be read. Guarded by the loader's lock, which dl_iterate_phdr
+ * holds.
+ */
+static struct {
+	bool valid;
+	unsigned long long loads, unloads;
+	size_t count;
+	struct image images[8];
+} remembered;
+
+static void reset_block(char *block, const struct image *image)
+{
+	memcpy(block, image->values, image->values_size);
+	memset(block + image->values_size, 0, image->size - image->values_size);
+}
+
+static void remember(const struct image *image, char *block)
+{
+	const size_t most = sizeof(remembered.images) / sizeof(*remembered.images);
+	struct image *entry = &remembered.images[remembered.count];
+
+	if (!block || remembered.count == most) {
+		remembered.valid = false;
+		return;
+	}
+	*entry = *image;
+	entry->from_tcb = (intptr_t)((uintptr_t)block - fz_tcb_get());
+	remembered.count++;
+}
+
 /* Counts of libraries loaded so far: now, and when their need of executable stacks was looked at. */
 struct reset {
 	unsigned long long loads, looked_at;
 	bool needs_executable_stacks;
+	bool begun;
 };
+
+/* The first module: is all known? */
+static bool reset_remembered(const struct dl_phdr_info *info, struct reset *reset)
+{
+	reset->begun = true;
+	reset->loads = info->dlpi_adds;
+	if (remembered.valid && remembered.loads == info->dlpi_adds &&
+	    remembered.unloads == info->dlpi_subs && reset->looked_at == info->dlpi_adds) {
+		for (size_t i = 0; i < remembered.count; i++)
+			reset_block((char *)(fz_tcb_get() +
+					     (uintptr_t)remembered.images[i].from_tcb),
+				    &remembered.images[i]);
+		return true;
+	}
+	remembered.valid = true;
+	remembered.loads = info->dlpi_adds;
+	remembered.unloads = info->dlpi_subs;
+	remembered.count = 0;
+	return false;
+}
 
 /* Set the module's thread-local variables back to their initial values. */
 static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct reset *reset = arg;
 
+	if (!reset->begun && FZ_LIKELY(reset_remembered(info, reset)))
+		return 1;
 	if (FZ_UNLIKELY(info->dlpi_adds != reset->looked_at))
 		reset->needs_executable_stacks |=
 			fz_loader_needs_executable_stacks(info, size, NULL);
-	reset->loads = info->dlpi_adds;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 		if (info->dlpi_addr == kept[i])
 			return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		char *block;
+		const struct image image = {
+			.values = (void *)(info->dlpi_addr + ph->p_vaddr),
+			.values_size = ph->p_filesz,
+			.size = ph->p_memsz,
+		};
+		char *block, *fixed;
 
 		if (ph->p_type != PT_TLS)
 			continue;
-		block = block_of(info);
-		if (!block)
-			continue;
-		memcpy(block, (void *)(info->dlpi_addr + ph->p_vaddr), ph->p_filesz);
-		memset(block + ph->p_filesz, 0, ph->p_memsz - ph->p_filesz);
+		fixed = static_block_of(info);
+		block = info->dlpi_tls_data ? info->dlpi_tls_data : fixed;
+		remember(&image, block == fixed ? fixed : NULL);
+		if (block)
+			reset_block(block, &image);
 	}
 	return 0;
 }

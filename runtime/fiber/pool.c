@@ -12,8 +12,9 @@
 /* TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks. */
 enum { TRIES = 16, FREE_PER_PROCESSOR = 64 };
 
-/* Stacks that stay, in bytes: as in libc. */
-#define KEEP ((size_t)40 << 20)
+/* Stacks that stay, in bytes: as in libc, but less if much is left of others. */
+#define KEEP_MOST ((size_t)40 << 20)
+#define KEEP_LEAST ((size_t)8 << 20)
 
 /* The pool of all processors; guarded by lock unless atomic. */
 static struct {
@@ -152,6 +153,13 @@ struct fz_fiber *fz_pool_get(struct fz_processor *p, const struct fz_birth *birt
 	return get_of_all(birth, TRIES);
 }
 
+static size_t to_keep(void)
+{
+	const size_t left = fz_stack_left();
+
+	return left < KEEP_MOST - KEEP_LEAST ? KEEP_MOST - left : KEEP_LEAST;
+}
+
 /* Move what the processors have to the list for all. */
 static void gather(void)
 {
@@ -174,6 +182,7 @@ struct fz_fiber *fz_pool_search(const struct fz_birth *birth)
 bool fz_pool_shrink(void)
 {
 	const fz_nsec now = fz_now();
+	const size_t keep = to_keep();
 	bool too_many, work;
 
 	if (now >= pool.looked + FZ_SEC) {
@@ -187,7 +196,7 @@ bool fz_pool_shrink(void)
 		fz_lock_release(&pool.lock);
 	}
 	fz_lock_acquire(&pool.lock);
-	too_many = pool.bytes > KEEP && !pool.stuck;
+	too_many = pool.bytes > keep && !pool.stuck;
 	work = too_many && pool.surplus;
 	fz_lock_release(&pool.lock);
 	if (work)
@@ -197,10 +206,11 @@ bool fz_pool_shrink(void)
 
 static struct fz_fiber *take_surplus(bool any)
 {
+	const size_t keep = to_keep();
 	struct fz_fiber *f = NULL;
 
 	fz_lock_acquire(&pool.lock);
-	if ((pool.surplus || any) && pool.bytes > KEEP && !pool.stuck) {
+	if ((pool.surplus || any) && pool.bytes > keep && !pool.stuck) {
 		f = pool.first;
 		pool.first = f->next;
 		pool.surplus -= pool.surplus != 0;
@@ -230,7 +240,7 @@ void fz_pool_end_surplus(void)
 			give_up(f);
 			return;
 		}
-		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f);
+		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
 	}
 	fz_stack_drop_reserve();
 }
@@ -256,7 +266,7 @@ void fz_pool_end_one(struct fz_fiber *self)
 	if (err)
 		give_up(f);
 	else
-		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f);
+		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
 	fz_leave_runtime(self);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/uapi.h"
+#include "runtime/fiber/remains.h"
 
 enum {
 	PAGE = 4096,
@@ -44,12 +45,6 @@ struct slab_class {
 	uint32_t given;			/* a count of slots given out, which chooses the colour */
 };
 
-/* What is left of a slot whose memory was given back: its top, see fz_stack_give_back(). */
-struct remains {
-	uint64_t slot : 36;		/* address, in pages */
-	uint64_t hole : 24;		/* what is not mapped from there on, in pages */
-	uint64_t class : 4;
-};
 _Static_assert(CLASSES == 1 << 4, "fz_stack_give_back() names the class in 4 bits");
 
 /* All guarded by lock. */
@@ -58,7 +53,7 @@ static struct {
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
 	/* Each is a mapping of its own, of which a process may have 65530. */
-	struct remains remains[16384];
+	struct fz_remains remains[16384];
 	uint32_t remaining;
 } slabs = { .lock = FZ_LOCK(FZ_RANK_SLABS) };
 
@@ -66,6 +61,15 @@ enum { REMAINS_MOST = sizeof(slabs.remains) / sizeof(*slabs.remains) };
 
 /* The kernel locks and fills what is mapped from now on; a limit counts what is mapped. */
 static _Atomic bool all_locked, limited;
+
+/* slabs.remaining, for those who do not wait for the lock: its holder may wait for the kernel. */
+static _Atomic uint32_t remaining;
+
+static void set_remaining(uint32_t count)
+{
+	slabs.remaining = count;
+	atomic_store_explicit(&remaining, count, memory_order_relaxed);
+}
 
 static void unmap(char *begin, char *end)
 {
@@ -78,15 +82,38 @@ static uint32_t index_of(const struct slab_class *class)
 	return (uint32_t)(class - slabs.classes);
 }
 
+/*
+ * A fork may copy what another thread is changing here: what the child finds between next and end
+ * must be reserved, and no other mapping.  So end is set last, and cleared first.
+ */
+static void set_reserve(struct slab_class *class, char *begin, char *end)
+{
+	class->end = NULL;
+	/* release, both: the child of a fork sees the stores in their order. */
+	atomic_thread_fence(memory_order_release);
+	class->next = class->open = begin;
+	atomic_thread_fence(memory_order_release);
+	class->end = end;
+}
+
+static void drop_reserve(struct slab_class *class)
+{
+	char *end = class->end;
+
+	set_reserve(class, class->next, class->next);
+	if (end)
+		unmap(class->next, end);
+}
+
 static void forget(struct slab_class *class)
 {
 	uint32_t kept = 0;
 
-	unmap(class->next, class->end);
+	drop_reserve(class);
 	for (uint32_t i = 0; i < slabs.remaining; i++)
 		if (slabs.remains[i].class != index_of(class))
 			slabs.remains[kept++] = slabs.remains[i];
-	slabs.remaining = kept;
+	set_remaining(kept);
 }
 
 static struct slab_class *find_class(size_t slot, size_t guard)
@@ -104,6 +131,7 @@ static struct slab_class *find_class(size_t slot, size_t guard)
 	class = &slabs.classes[slabs.victim++ % CLASSES];
 	forget(class);
 found:
+	set_reserve(class, NULL, NULL);
 	*class = (struct slab_class){ .slot = slot, .guard = guard };
 	return class;
 }
@@ -147,11 +175,9 @@ static int refill(struct slab_class *class)
 	begin = (char *)mem;
 	if (slack)
 		begin = (char *)(FZ_ROUND_UP((size_t)mem, TABLE_SPAN) + TABLE_SPAN / 2);
-	unmap(class->next, class->end);
 	unmap((char *)mem, begin);
 	unmap(begin + count * class->slot, (char *)mem + size);
-	class->next = class->open = begin;
-	class->end = begin + count * class->slot;
+	set_reserve(class, begin, begin + count * class->slot);
 	return 0;
 }
 
@@ -200,10 +226,8 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 	if (!err && class->next == class->open)
 		err = open_slots(class);
 	/* The program may need the address space. */
-	if (err && class->next == class->open) {
-		unmap(class->open, class->end);
-		class->end = class->open;
-	}
+	if (err && class->next == class->open)
+		drop_reserve(class);
 	if (!err) {
 		slot = class->next;
 		class->next += class->slot;
@@ -212,8 +236,16 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 	return slot;
 }
 
+static void leave(struct fz_remains remains)
+{
+	if (slabs.remaining == REMAINS_MOST)
+		return;
+	slabs.remains[slabs.remaining] = remains;
+	set_remaining(slabs.remaining + 1);
+}
+
 /* Take remains of this class; false: there are none. */
-static bool take_remains(struct slab_class *class, struct remains *ret)
+static bool take_remains(struct slab_class *class, struct fz_remains *ret)
 {
 	const uint32_t tries = 16;
 
@@ -221,43 +253,11 @@ static bool take_remains(struct slab_class *class, struct remains *ret)
 		if (slabs.remains[i].class != index_of(class))
 			continue;
 		*ret = slabs.remains[i];
-		slabs.remains[i] = slabs.remains[--slabs.remaining];
+		slabs.remains[i] = slabs.remains[slabs.remaining - 1];
+		set_remaining(slabs.remaining - 1);
 		return true;
 	}
 	return false;
-}
-
-/*
- * Make a slot of what is left of one.  Returns NULL with *ret_err 0 if the program has mapped
- * something else there; then the remains are of no use any more.
- */
-static char *mend(struct remains remains, size_t guard, int *ret_err)
-{
-	char *slot = (char *)((uintptr_t)remains.slot * PAGE);
-	const size_t size = (size_t)remains.hole * PAGE, closed = closed_part(guard);
-	long mem = FZ_FAULT(mmap) ? -ENOMEM :
-		fz_syscall6(__NR_mmap, (long)slot, (long)size,
-			    closed ? PROT_NONE : PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_FIXED_NOREPLACE, -1, 0);
-
-	*ret_err = 0;
-	if (mem == (long)slot && closed)
-		*ret_err = (int)fz_syscall3(__NR_mprotect, mem + (long)closed,
-					    (long)(size - closed), PROT_READ | PROT_WRITE);
-	if (*ret_err) {
-		unmap(slot, slot + size);
-		return NULL;
-	}
-	if (mem == (long)slot) {
-		fz_syscall3(__NR_madvise, mem, (long)size, MADV_NOHUGEPAGE);
-		return slot;
-	}
-	/* Linux before 4.17 maps it elsewhere. */
-	if (!fz_sys_failed(mem))
-		unmap((char *)mem, (char *)mem + size);
-	else if (mem != -EEXIST)
-		*ret_err = (int)mem;
-	return NULL;
 }
 
 static int install_guard(char *low, size_t size)
@@ -282,7 +282,7 @@ static size_t slot_size(size_t size, size_t guard)
 static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *ret_err)
 {
 	struct slab_class *class;
-	struct remains remains;
+	struct fz_remains remains;
 	char *slot = NULL;
 	bool again;
 
@@ -296,11 +296,10 @@ static char *get_slot(size_t slot_size, size_t guard, size_t *ret_colour, int *r
 		*ret_colour = class->given++ * 11 % COLOURS;
 		fz_lock_release(&slabs.lock);
 		if (again)
-			slot = mend(remains, guard, ret_err);
+			slot = fz_remains_mend(remains, slot_size, closed_part(guard), ret_err);
 		if (again && *ret_err) {
 			fz_lock_acquire(&slabs.lock);
-			if (slabs.remaining < REMAINS_MOST)
-				slabs.remains[slabs.remaining++] = remains;
+			leave(remains);
 			fz_lock_release(&slabs.lock);
 		}
 	} while (again && !slot && !*ret_err);
@@ -347,14 +346,22 @@ bool fz_stack_can_give_back(void)
 	return can;
 }
 
-void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep)
+size_t fz_stack_left(void)
+{
+	/* relaxed: a hint. */
+	return (size_t)atomic_load_explicit(&remaining, memory_order_relaxed) * PAGE;
+}
+
+void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep, size_t keep_size)
 {
 	const size_t size = slot_size(usable / PAGE * PAGE, FZ_ROUND_UP(guard, PAGE));
 	char *slot = (char *)low - FZ_ROUND_UP(guard, PAGE);
 	char *kept = (char *)((uintptr_t)keep / PAGE * PAGE);
-	struct remains remains = {
+	char *kept_end = (char *)FZ_ROUND_UP((uintptr_t)keep + keep_size, PAGE);
+	struct fz_remains remains = {
 		.slot = (uintptr_t)slot / PAGE,
 		.hole = (size_t)(kept - slot) / PAGE,
+		.pages = (size_t)(kept_end - kept) / PAGE & 3,
 	};
 
 	fz_syscall3(__NR_madvise, (long)kept, slot + size - kept, MADV_DONTNEED);
@@ -362,22 +369,18 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 	if (remains.hole != (size_t)(kept - slot) / PAGE)
 		return;
 	unmap(slot, kept);
+	unmap(kept_end, slot + size);
 	fz_lock_acquire(&slabs.lock);
 	remains.class = index_of(find_class(size, FZ_ROUND_UP(guard, PAGE))) & (CLASSES - 1);
-	if (slabs.remaining < REMAINS_MOST)
-		slabs.remains[slabs.remaining++] = remains;
+	leave(remains);
 	fz_lock_release(&slabs.lock);
 }
 
 void fz_stack_drop_reserve(void)
 {
 	fz_lock_acquire(&slabs.lock);
-	for (uint32_t i = 0; i < CLASSES; i++) {
-		struct slab_class *class = &slabs.classes[i];
-
-		unmap(class->next, class->end);
-		class->end = class->open = class->next;
-	}
+	for (uint32_t i = 0; i < CLASSES; i++)
+		drop_reserve(&slabs.classes[i]);
 	fz_lock_release(&slabs.lock);
 }
 
@@ -409,10 +412,14 @@ void fz_stack_after_fork(void)
 {
 	/*
 	 * If another thread of the parent held the lock, slabs may be half changed: forget them,
-	 * which wastes only address space.
+	 * but for the reserve, which mlockall would lock.
 	 */
-	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed))
+	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed)) {
+		for (uint32_t i = 0; i < CLASSES; i++)
+			drop_reserve(&slabs.classes[i]);
 		__builtin_memset(&slabs, 0, sizeof(slabs));
+		set_remaining(0);
+	}
 	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);
 	/* A child does not inherit it. */
 	fz_stack_set_all_locked(false);

@@ -8,8 +8,8 @@
  * A stack is a guard area below and usable memory above it.  The guard is
  * installed with MADV_GUARD_INSTALL (Linux 6.13), which does not split the
  * mapping, so that a million stacks are a few thousand mappings.  On older kernels
- * mprotect makes the guard.  The top of a stack that had a fiber is never unmapped: the fiber's
- * record lies there.
+ * mprotect makes the guard.  The pages of a stack where a fiber's record lies are never
+ * unmapped.
  */
 
 #include "runtime/base/base.h"
@@ -27,18 +27,22 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
 void fz_stack_free(void *low, size_t size, size_t guard);
 
 /*
- * Give back a stack whose thread libc has ended, but for the pages from keep on: they stay mapped,
+ * Give back a stack whose thread libc has ended, but for the pages of keep: they stay mapped,
  * with zeros in them.  A stack of this size that is asked for later takes the place, unless the
  * program has mapped something there.  usable and guard as fz_stack_alloc() returned and took
  * them.  Any thread in the runtime.
  */
-void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep);
+void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep,
+			size_t keep_size);
 
 /* Is mapped memory limited, as far as the last stack has shown? */
 bool fz_stack_is_limited(void);
 
 /* Is there room to remember one more stack that is given back?  Any thread in the runtime. */
 bool fz_stack_can_give_back(void);
+
+/* How many bytes of stacks that were given back stay mapped, about.  Any thread in the runtime. */
+size_t fz_stack_left(void);
 
 /* Unmap what is reserved and not in use.  Any thread in the runtime, or before it has started. */
 void fz_stack_drop_reserve(void);

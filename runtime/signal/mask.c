@@ -13,17 +13,18 @@
 /* Guarded by the registry's lock. */
 static struct {
 	uint32_t blocked_by[FZ_SIGNALS + 1];
+	uint64_t blocked_by_any;	/* those for which blocked_by is not 0 */
 	uint32_t threads;
 	_Atomic uint64_t blocked_by_all;
 } masks;
 
 static void publish_blocked_by_all(void)
 {
-	uint64_t all = 0;
+	uint64_t all = masks.threads ? 0 : FZ_SIGNALS_ALL;
 
-	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
-		if (masks.blocked_by[sig] == masks.threads)
-			all |= fz_signal_bit(sig);
+	for (uint64_t rest = masks.blocked_by_any; rest; rest &= rest - 1)
+		if (masks.blocked_by[__builtin_ctzll(rest) + 1] == masks.threads)
+			all |= rest & -rest;
 	all &= ~FZ_SIGNALS_OF_LIBC;
 	if (all == atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed))
 		return;
@@ -37,8 +38,15 @@ static void publish_blocked_by_all(void)
 
 static void count(uint64_t mask, int by)
 {
-	for (; mask; mask &= mask - 1)
-		masks.blocked_by[__builtin_ctzll(mask) + 1] += (uint32_t)by;
+	for (; mask; mask &= mask - 1) {
+		uint32_t *blocked_by = &masks.blocked_by[__builtin_ctzll(mask) + 1];
+
+		*blocked_by += (uint32_t)by;
+		if (*blocked_by)
+			masks.blocked_by_any |= mask & -mask;
+		else
+			masks.blocked_by_any &= ~(mask & -mask);
+	}
 }
 
 void fz_signal_thread_started(struct fz_fiber *f)

@@ -62,12 +62,14 @@ memcached		memcached
 microsocks		microsocks
 musl-tools		musl-gcc
 pyflakes3		pyflakes3
+openssl			openssl
 python3			python3
 qemu-user		qemu-aarch64
 redis-server		redis-server
 redis-tools		redis-cli
 shellcheck		shellcheck
 strace			strace
+stunnel4		stunnel4
 tinyproxy-bin		tinyproxy
 systemd			systemd-analyze
 zzuf			zzuf

@@ -143,10 +143,16 @@ TEST(detour_operands)
 					0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8,
 					0x48, 0x8b, 0x44, 0x24, 0xf8, 0xc3 };
 	static const uint8_t wide[] = { 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 0, 0xc3 };
+	/* test $4, %edi; setne %al; movzbl %al, %eax */
+	static const uint8_t test[] = { 0xf7, 0xc7, 4, 0, 0, 0, 0x0f, 0x95, 0xc0, 0x0f, 0xb6,
+					0xc0, 0xc3 };
 
 	PREPARE(code);
 	apply(sizeof(code));
 	CHECK(call(arena->slot, 42) == 42, "the operand is not where it was");
+	PREPARE(test);
+	apply(sizeof(test));
+	CHECK(call(arena->slot, 4) == 1 && call(arena->slot, 3) == 0, "not the test");
 	PREPARE(wide);
 	apply(sizeof(wide));
 	CHECK(call(arena->slot, 0) == 0x7060504030201, "the constant is cut");
@@ -160,6 +166,7 @@ TEST(detour_refused)
 	static const uint8_t indirect[] = { 0xff, 0x25, 0, 0, 0, 0, 0xc3 };
 	static const uint8_t returns[] = { 0x31, 0xc0, 0xc3, 0x90, 0x90, 0x90 };
 	static const uint8_t cut[] = { 0x31, 0xc0, 0xb8, 0, 0 };
+	static const uint8_t negates[] = { 0xf7, 0xdf, 0x89, 0xf8, 0x89, 0xf8, 0xc3 };
 	static const uint8_t tiny[] = { 0x31, 0xc0, 0x31, 0xc9 };
 	/* mov %edi, %eax; 2: sub $1, %eax; jne 2 */
 	static const uint8_t loop[] = { 0x89, 0xf8, 0x83, 0xe8, 1, 0x75, 0xfb, 0xc3 };
@@ -173,6 +180,7 @@ TEST(detour_refused)
 	REFUSED(indirect, unknown);
 	REFUSED(returns, unknown);
 	REFUSED(cut, unknown);
+	REFUSED(negates, unknown);
 	REFUSED(tiny, "it is too short");
 	REFUSED(loop, "it may jump into its first instructions");
 	REFUSED(inner, "it jumps within its first instructions");

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/libc/arena.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "runtime/fiber/fiber.h"
+
+void *(*fz_arena_real_mmap)(void *, size_t, int, int, int, off_t) = mmap;
+
+void *fz_arena_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	/* Among what libc maps for the spawner, only an arena is reserved without access. */
+	if (protection == PROT_NONE && flags & MAP_NORESERVE &&
+	    FZ_UNLIKELY(fz_self()->kind == FZ_KIND_HELPER)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return fz_arena_real_mmap(at, size, protection, flags, fd, offset);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_FIBER_REMAINS_H
+#define FZ_RUNTIME_FIBER_REMAINS_H
+
+/*
+ * runtime/fiber/remains.h - what is left of a stack that was given back: the pages of a fiber's
+ * record, and how the stack's slot is mapped again around them.
+ */
+
+#include "runtime/base/base.h"
+
+struct fz_remains {
+	uint64_t slot : 36;		/* address, in pages of 4096 bytes */
+	uint64_t hole : 22;		/* what is not mapped from there on, in pages */
+	uint64_t pages : 2;		/* what is mapped behind the hole; the rest is not */
+	uint64_t class : 4;		/* the owner's */
+};
+
+/*
+ * Map the slot again; its lowest `closed` bytes without access.  Returns NULL with *ret_err 0 if
+ * something else is mapped there; then the remains are of no use any more.  Otherwise *ret_err is
+ * the error, and the remains are as they were.  Any thread in the runtime.
+ */
+char *fz_remains_mend(struct fz_remains remains, size_t slot_size, size_t closed, int *ret_err);
+
+#endif
