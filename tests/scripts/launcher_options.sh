@@ -98,7 +98,7 @@ mkdir -p "$work/copy/runtime/base" "$work/copy/scripts/dev" "$work/copy/scripts/
 	sed '/^\.\\" options begin/,/^\.\\" options end/{/^\.\\" options/!d}' "$root/scripts/package/fiberize.1"
 	echo below
 } >"$work/copy/scripts/package/fiberize.1"
-cp "$root"/scripts/dev/gen-options.* "$work/copy/scripts/dev"
+cp "$root"/scripts/dev/{gen-options.*,manual.awk} "$work/copy/scripts/dev"
 cp "$root"/runtime/base/options.* "$work/copy/runtime/base"
 gen=$work/copy/scripts/dev/gen-options.sh
 run "$gen" --check
