@@ -31,11 +31,12 @@ static bool wants_policy(const pthread_attr_t *attr)
 
 static bool wants_affinity(const pthread_attr_t *attr)
 {
-	cpu_set_t cpus;
+	cpu_set_t cpus, all;
 
 	/* If attr has no affinity, all bits of the answer are set. */
+	memset(&all, 0xff, sizeof(all));
 	return pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) != 0 ||
-	       CPU_COUNT(&cpus) != CPU_SETSIZE;
+	       !CPU_EQUAL(&cpus, &all);
 }
 
 static bool wants_stack(const pthread_attr_t *attr)

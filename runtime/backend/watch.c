@@ -175,10 +175,13 @@ static int arm(struct fz_epoll *e, int fd, uint32_t events)
  */
 static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 {
-	uint32_t events = 0;
+	uint32_t events = 0, all = 0;
 	bool wanted = false;
 
 	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
+		all |= w->events;
+		if (!next_in(fd, w))
+			w->armed = all;
 		if (w->on != e || w->fired || (w->events & served))
 			continue;
 		events |= w->events;
@@ -189,22 +192,12 @@ static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 
 /*
  * Arm for a watch that was just linked, and for those before it.  With thousands of threads at one
- * descriptor nobody may go through all of them for each: the last watch before w knows.
+ * descriptor nobody may go through all of them for each: the watch before w knows.  An event that
+ * nobody wants on e costs one shot, and arm_locked() arms again.
  */
 static int arm_first(struct fz_epoll *e, int fd, struct fz_watch *w)
 {
-	enum { TRIES = 8 };
-	struct fz_watch *last = w->prev;
-
-	for (int tries = 0; tries < TRIES && last != w; tries++, last = last->prev) {
-		if (last->on != e || last->fired)
-			continue;
-		w->armed |= last->armed;
-		return arm(e, fd, w->armed);
-	}
-	for (last = w->prev; last != w; last = last->prev)
-		if (last->on == e && !last->fired)
-			w->armed |= last->events;
+	w->armed = w->prev == w ? w->events : w->events | w->prev->armed;
 	return arm(e, fd, w->armed);
 }
 
@@ -251,7 +244,6 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	 * kernel, asked next, finds the descriptor closed.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	w->armed = w->events;
 	err = arm_first(e, fd, w);
 	if (err)
 		unlink_locked(fd, w);

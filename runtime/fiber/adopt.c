@@ -53,15 +53,31 @@ void fz_adopt_cut_signals(uintptr_t tcb)
 	atomic_store_explicit(fz_tcb_tid(tcb), -1, memory_order_relaxed);
 }
 
+/* The list head that libc has given to the kernel for the calling thread, whose TCB is tcb. */
+static void *robust_list(uintptr_t tcb)
+{
+	/* The list's distance from the TCB, in all threads; 0: not known.  relaxed: one word. */
+	static _Atomic uintptr_t distance;
+	uintptr_t known = atomic_load_explicit(&distance, memory_order_relaxed);
+	void *list = NULL;
+	size_t size;
+
+	if (FZ_LIKELY(known))
+		return (void *)(tcb + known);
+	fz_syscall3(__NR_get_robust_list, 0, (long)&list, (long)&size);
+	if (list)
+		atomic_store_explicit(&distance, (uintptr_t)list - tcb, memory_order_relaxed);
+	return list;
+}
+
 static void *adopted(void *arg)
 {
 	struct fz_fiber *self = fz_self();
 	fz_context_body *body = (fz_context_body *)(uintptr_t)arg;
 	const uintptr_t tcb = fz_tcb_get();
-	size_t list_size;
 
 	/* The creator writes the other fields meanwhile. */
-	fz_syscall3(__NR_get_robust_list, 0, (long)&self->thread.robust_list, (long)&list_size);
+	self->thread.robust_list = robust_list(tcb);
 	fz_syscall1(__NR_set_tid_address, 0);
 	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
 	fz_adopt_cut_rseq();

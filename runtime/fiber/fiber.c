@@ -244,8 +244,6 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 		make_executable(f);
 	*ret_handle = f->tcb + (uintptr_t)fz_layout.handle;
 	fz_birth_begin(f);
-	/* A program that makes a thread wants two threads to run at a time. */
-	fz_sched_kick();
 	fz_leave_runtime(self);
 	return 0;
 }

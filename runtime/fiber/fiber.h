@@ -389,6 +389,12 @@ _Noreturn void fz_fiber_main_ended(void);
 /* Call visit for every living fiber until visit returns true, with the registry locked. */
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
+/*
+ * fz_fiber_each() for `most` fibers: the first ones, or those that follow on the last call.  Returns
+ * false if there are no more of those that lived when the first were asked for.  By the monitor.
+ */
+bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first);
+
 /* The living fiber, wired or not, that has this tid, or NULL.  Any thread. */
 struct fz_fiber *fz_fiber_by_tid(int tid);
 

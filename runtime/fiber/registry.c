@@ -41,6 +41,18 @@ bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg)
 	return stopped;
 }
 
+bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first)
+{
+	struct fz_fiber *f;
+
+	fz_lock_acquire(&fz_registry.lock);
+	for (f = first ? fz_registry.all : fz_registry.next; f && most; f = f->all.next, most--)
+		visit(f);
+	fz_registry.next = f;
+	fz_lock_release(&fz_registry.lock);
+	return f != NULL;
+}
+
 int fz_fiber_kernel_tid(const struct fz_fiber *f)
 {
 	return f->carrier->tid;
@@ -91,6 +103,8 @@ bool fz_registry_remove(struct fz_fiber *f)
 	bool last;
 
 	fz_lock_acquire(&fz_registry.lock);
+	if (fz_registry.next == f)
+		fz_registry.next = f->all.next;
 	if (f->all.prev)
 		f->all.prev->all.next = f->all.next;
 	else

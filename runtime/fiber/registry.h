@@ -16,6 +16,7 @@
 extern struct fz_registry {
 	struct fz_lock lock;
 	struct fz_fiber *all;		/* linked by fz_fiber.all */
+	struct fz_fiber *next;		/* where fz_fiber_each_of() goes on; NULL: at the end */
 	_Atomic uint32_t alive;		/* threads: fibers, wired ones too, and native threads */
 	_Atomic int next_tid;
 	_Atomic(struct fz_fiber *) main;

@@ -6,7 +6,11 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 
-enum { BATCH = 256, PERIOD_MS = 100 };
+enum {
+	BATCH = 256,		/* fibers looked at with the registry locked */
+	LOOK_MOST = 4,		/* batches in one look: of 10,000 fibers all would take 2 ms */
+	PERIOD_MS = 100,	/* between looks */
+};
 
 /* Used by the monitor alone. */
 static struct {
@@ -16,7 +20,8 @@ static struct {
 	} waits[BATCH];
 	unsigned count;
 	uint32_t entries;	/* into the runtime, at the last look */
-	unsigned due;		/* looks to come: a wait may just be about to begin at the first */
+	unsigned due;		/* rounds to come: a wait may just be about to begin at the first */
+	bool amid;		/* the last look has not come to the end of its round */
 	fz_nsec last;
 	bool all;		/* this look ends all waits */
 	/*
@@ -29,7 +34,7 @@ static struct {
 static _Atomic bool end_all;
 
 /* Collect the fiber's wait if it is new and due to a hint. */
-static bool collect(struct fz_fiber *f, void *arg)
+static void collect(struct fz_fiber *f)
 {
 	/* acquire: pairs with fz_wait_arm(), before which the fiber stored `hinted`. */
 	const uint64_t word = atomic_load_explicit(&f->wait, memory_order_acquire);
@@ -37,57 +42,61 @@ static bool collect(struct fz_fiber *f, void *arg)
 	/* relaxed: the fence and the second look at the word show whose wait it is. */
 	const int hinted = atomic_load_explicit(&f->timer.hinted, memory_order_relaxed);
 
-	(void)arg;
 	if (!hinted || (state != FZ_WAIT_ARMED && state != FZ_WAIT_PARKED) ||
 	    (f->all.wait_checked == number && !hints.all))
-		return false;
+		return;
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&f->wait, memory_order_relaxed) >> FZ_WAIT_NUMBER_SHIFT != number)
-		return false;
+		return;
 	f->all.wait_checked = number;
 	hints.waits[hints.count].ticket = (struct fz_ticket){ f, number };
 	hints.waits[hints.count].fd = hinted - 1;
-	return ++hints.count == BATCH;
+	hints.count++;
 }
 
-/* Returns true if a hint was stale. */
-static bool check_all(void)
+/* Look at the next waits, or end all.  Returns true if a hint was stale. */
+static bool look(bool all)
 {
 	bool found = false;
 
-	do {
+	hints.all = all;
+	if (all)
+		hints.amid = false;
+	for (unsigned batches = 0; batches < LOOK_MOST || all; batches++) {
 		hints.count = 0;
-		fz_fiber_each(collect, NULL);
+		hints.amid = fz_fiber_each_of(collect, BATCH, !hints.amid);
 		for (unsigned i = 0; i < hints.count; i++) {
 			const bool stale = fz_fdtab_is_stale(hints.waits[i].fd);
 
 			found |= stale;
-			if (stale || hints.all)
+			if (stale || all)
 				fz_wake(hints.waits[i].ticket, FZ_WHY_SIGNAL);
 		}
-	} while (hints.count == BATCH);
+		if (!hints.amid)
+			break;
+	}
 	return found;
 }
 
 static bool check(fz_nsec now, uint32_t entries, bool in_use)
 {
+	bool all;
+
 	/* A fiber on a processor that is in use may be about to wait. */
 	if (entries != hints.entries || in_use)
 		hints.due = 2;
 	hints.entries = entries;
 	/* acquire: pairs with fz_hints_end_all(). */
-	hints.all = atomic_exchange_explicit(&end_all, false, memory_order_acquire);
-	if (hints.all)
-		check_all();
-	hints.all = false;
+	if (atomic_exchange_explicit(&end_all, false, memory_order_acquire))
+		look(true);
 	if (hints.due && now >= hints.last + PERIOD_MS * FZ_MSEC) {
 		hints.last = now;
-		hints.due--;
-		hints.all = hints.endings != 0;
-		hints.endings -= hints.all;
-		if (check_all())
+		all = hints.endings != 0;
+		hints.endings -= all;
+		if (look(all))
 			hints.due = hints.endings = 2;
-		hints.all = false;
+		else if (!hints.amid)
+			hints.due--;
 	}
 	return hints.due;
 }

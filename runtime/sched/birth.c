@@ -7,10 +7,18 @@
 
 void fz_birth_begin(struct fz_fiber *fiber)
 {
-	if (fz_adopt_is_over(fiber))
-		fz_sched_ready(fiber);
-	else
+	const bool first = !fiber->thread.recycled;
+
+	if (first)
 		fz_runq_push(&fz_sched.births, fiber);
+	else
+		fz_sched_ready(fiber);
+	/*
+	 * A program that makes a thread wants two threads to run at a time.  The carrier that
+	 * watches is awake.
+	 */
+	if (!first || fz_birth_is_unwatched())
+		fz_sched_kick();
 }
 
 struct fz_fiber *fz_birth_pop(void)
@@ -32,6 +40,25 @@ struct fz_fiber *fz_birth_pop(void)
 		fz_runq_remove_after(q, before);
 	fz_lock_release(&q->lock);
 	return f;
+}
+
+bool fz_birth_is_unwatched(void)
+{
+	/* relaxed: who is misled is woken by the monitor at its next look. */
+	return fz_runq_length(&fz_sched.births) &&
+	       !atomic_load_explicit(&fz_sched.births_watched, memory_order_relaxed);
+}
+
+bool fz_birth_watch_begin(void)
+{
+	/* relaxed: nothing is published by it. */
+	return fz_birth_is_unwatched() &&
+	       !atomic_exchange_explicit(&fz_sched.births_watched, true, memory_order_relaxed);
+}
+
+void fz_birth_watch_end(void)
+{
+	atomic_store_explicit(&fz_sched.births_watched, false, memory_order_relaxed);
 }
 
 bool fz_birth_await(void)

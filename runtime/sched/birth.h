@@ -22,4 +22,15 @@ struct fz_fiber *fz_birth_pop(void);
  */
 bool fz_birth_await(void);
 
+/*
+ * Around the wait of a carrier that has nothing else to do.  Only one waits for new fibers at a time:
+ * all would wake, and there is one fiber.  Returns false if there is none to wait for, or another
+ * carrier waits.
+ */
+bool fz_birth_watch_begin(void);
+void fz_birth_watch_end(void);
+
+/* Are there new fibers that no carrier waits for?  Any thread; a hint. */
+bool fz_birth_is_unwatched(void);
+
 #endif

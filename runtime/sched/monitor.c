@@ -230,6 +230,24 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 		fz_signal_preempt(c);
 }
 
+static void found_running(struct fz_carrier *c)
+{
+	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
+	fz_fiber_found_running(atomic_load_explicit(&c->running, memory_order_relaxed));
+}
+
+/*
+ * Since the last look the processor has switched, perhaps, and the fiber that runs now has not called.
+ * While threads are made that compute, each new one keeps those behind it waiting for one tick only.
+ */
+static bool has_begun(const struct look *look, uint32_t entries, uint32_t switches)
+{
+	enum { FEW = 2 };
+	const uint32_t switched = switches - look->switches;
+
+	return switched <= FEW && entries - look->entries <= switched;
+}
+
 /* Returns true if the processor is in use. */
 static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 {
@@ -239,6 +257,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
 	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
 	bool work, computes, same = look->entries == entries && look->owner == owner;
+	bool begun = look->owner == owner && has_begun(look, entries, switches);
 	uint64_t before = look->owner == owner ? look->cpu_time : 0;
 
 	look->same_entry = same ? look->same_entry + 1 : 0;
@@ -273,14 +292,16 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	/* Else the kernel runs others first, or the carrier sits in a call. */
 	computes = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
 	look->computed = computes || (same && look->computed);
-	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
-	if (computes)
-		fz_fiber_found_running(atomic_load_explicit(&carrier_of(owner)->running,
-							    memory_order_relaxed));
+	begun = begun && computes && fz_runq_length(&fz_sched.births) && fz_carrier_is_crowded();
+	/* One tick is not enough to be CPU-bound, two are: it goes behind the new fibers. */
+	for (int ticks = begun ? 2 : computes; ticks; ticks--)
+		found_running(carrier_of(owner));
 	if (work && look->same_switch >= YIELD_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	if (!same) {
 		look->idle = look->waiting = 0;
+		if (begun)
+			let_others_run(p, look);
 		return true;
 	}
 	if (!has_stopped(p, look, before, work || fz_backend_has_arrivals(&p->backend)))

@@ -7,6 +7,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/signal.h"
 
@@ -14,6 +15,7 @@ enum {
 	FLUSH_AFTER = 128,	/* switches that a queued request may wait */
 	POLL_AFTER = 128,	/* switches between looks at a busy ring */
 	GLOBAL_AFTER = 61,	/* switches between looks at the global queue first */
+	BIRTH_AFTER = 16,	/* switches between looks for a new fiber first */
 	REAP_MOST = 16,		/* completions handled at a time */
 	REAP_BELOW = 2,		/* completions are handled when at most so many fibers wait */
 	SLOT_STREAK = 32,	/* times one after the other that the slot may jump the queue */
@@ -164,6 +166,8 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	    p->turns++ % 2 == 0 && (f = pick_in_turn(p)))
 		return f;
 	if (switches % GLOBAL_AFTER == 0 && (f = fz_runq_pop(&fz_sched.global)))
+		return f;
+	if (switches % BIRTH_AFTER == 0 && (f = fz_birth_pop()))
 		return f;
 	if (p->next_streak < SLOT_STREAK) {
 		f = fz_runq_pop_slot(&p->runq);
@@ -375,7 +379,8 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
 	struct fz_arrivals arrivals;
 	uint32_t published;
-	bool work = false, kicked = false;
+	bool work = false, kicked = false, watches;
+	fz_nsec until;
 
 	arrivals.count = 0;
 	if (!fz_backend_arm(&p->backend, c->tid)) {
@@ -387,9 +392,14 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
-	if (!work && !fz_runq_length(&fz_sched.global) && !fz_runq_length(&fz_sched.births))
-		fz_backend_wait(&p->backend, published, fz_timers_earliest(&p->timers),
-				&arrivals);
+	until = fz_timers_earliest(&p->timers);
+	watches = fz_birth_watch_begin();
+	if (watches && until > fz_now() + FZ_POLL_PAUSE)
+		until = fz_now() + FZ_POLL_PAUSE;
+	if (!work && !fz_runq_length(&fz_sched.global))
+		fz_backend_wait(&p->backend, published, until, &arrivals);
+	if (watches)
+		fz_birth_watch_end();
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
 		c->processor = NULL;
 		fz_epoll_note_loser(&p->backend.epoll, -1);
@@ -426,12 +436,12 @@ void fz_sched_run_carrier(struct fz_carrier *c)
 			switch_to(c, self, next, FZ_LEFT_NOTHING);
 			continue;
 		}
-		if (fz_runq_length(&fz_sched.births) == 0) {
+		if (fz_backend_in_flight(&p->backend) || p->timers.used ||
+		    !fz_birth_watch_begin()) {
 			go_idle(c, p);
 			continue;
 		}
-		if (fz_backend_queued(&p->backend))
-			fz_backend_submit(&p->backend);
 		fz_birth_await();
+		fz_birth_watch_end();
 	}
 }

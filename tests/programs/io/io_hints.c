@@ -166,6 +166,31 @@ static void *of_one_call(void *arg)
 	return NULL;
 }
 
+static void *waits(void *arg)
+{
+	char c;
+
+	CHECK_INT(read(*(int *)arg, &c, 1), 0);
+	return arg;
+}
+
+/* Beside many threads that wait, which rest on hints, too. */
+static void among_many(void)
+{
+	enum { MANY = 2500 };
+	static pthread_t t[MANY];
+	int p[2];
+
+	CHECK_OK(pipe(p));
+	for (int i = 0; i < MANY; i++)
+		t[i] = start(waits, &p[0]);
+	on_sockets(READ, COPY_NONBLOCK);
+	on_listener(NEW_OPTION);
+	CHECK_OK(close(p[1]));
+	for (int i = 0; i < MANY; i++)
+		finish(t[i]);
+}
+
 int main(void)
 {
 	pthread_t t[CALLS];
@@ -178,5 +203,6 @@ int main(void)
 		on_pipe(writing);
 	for (int call = 0; call < CALLS; call++)
 		finish(t[call]);
+	among_many();
 	return success();
 }

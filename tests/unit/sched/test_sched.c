@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/time.h"
+#include "runtime/fiber/adopt.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
@@ -455,6 +456,36 @@ Test(sched, creator_waits_for_no_birth)
 Test(sched, creator_waits_for_no_birth_two_processors)
 {
 	create_before_birth(2);
+}
+
+static void *yield_until_over(void *arg)
+{
+	while (!GET(over))
+		yield_fiber();
+	return arg;
+}
+
+/* A new fiber is not kept waiting by those that are runnable all the time. */
+Test(sched, a_new_fiber_has_its_turn)
+{
+	struct fz_fiber *busy[2], *f;
+	int yields;
+
+	setup_start(1);
+	for (int i = 0; i < 2; i++)
+		busy[i] = spawn(yield_until_over, NULL);
+	nap(FZ_MSEC);
+	/* Another size of stack: no ended fiber fits. */
+	f = spawn_with(set_flag, NULL, 1 << 20, false);
+	while (!fz_adopt_is_over(f))
+		syscall(SYS_sched_yield);
+	for (yields = 0; !GET(flag); yields++)
+		yield_fiber();
+	cr_assert(yields < 100, "%d yields", yields);
+	SET(over, true);
+	for (int i = 0; i < 2; i++)
+		join(busy[i]);
+	join(f);
 }
 
 static void *poke(void *arg)
