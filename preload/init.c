@@ -326,6 +326,15 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 	return true;
 }
 
+static void say_loaded(const char *name, bool dormant)
+{
+	if (fz_verbose)
+		fz_say("%s[%d]: %s", name ? name : "", (int)fz_sys_getpid(),
+		       fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+		       dormant ? "dormant: only programs that it starts may have fibers" :
+				 "dormant until the first pthread_create");
+}
+
 static void prepare(const char *name, char **envp)
 {
 	bool dormant = false;
@@ -369,11 +378,7 @@ static void prepare(const char *name, char **envp)
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	fz_verbose = fz_config.verbose;
-	if (fz_verbose)
-		fz_say("%s[%d]: %s", name ? name : "", (int)fz_sys_getpid(),
-		       fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
-		       dormant ? "dormant: only programs that it starts may have fibers" :
-				 "dormant until the first pthread_create");
+	say_loaded(name, dormant);
 	watched = fz_watched_from_inside(envp, &watcher);
 	if (fz_config.stats && !dormant && !watched)
 		fz_stats_watch_signals();

@@ -7,8 +7,6 @@
  * registers of its kernel thread.  The record that belongs to a kernel thread's TCB says whose stack
  * the kernel thread is on.
  */
-#include "commands.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
 #include "say.h"
 
 _Noreturn void die(int code, const char *format, ...)

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
 #include "say.h"
 #include "stop.h"
 

@@ -3,7 +3,7 @@
 #define INSPECT_SAY_H
 
 /*
- * scripts/inspect/say.h - messages and exit codes of the tools that look at a process.
+ * scripts/inspect/say.h - the commands that look at a process, their messages and exit codes.
  */
 
 enum {
@@ -18,5 +18,9 @@ enum {
 
 /* Print one line "fiberize: ..." on standard error and end the process with code. */
 _Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The commands.  Each takes the words after its name, and returns the exit code. */
+int command_ps(char **words);
+int command_bt(char **words);
 
 #endif
