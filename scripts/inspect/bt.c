@@ -31,7 +31,7 @@ enum { GROUP_LISTS = 1 << 16 };
 
 struct group {
 	struct stack *stack;
-	const struct fiber *fiber;	/* the first one; NULL: kernel_tid */
+	const struct fiber *fiber;	/* the first one */
 	int kernel_tid;
 	size_t count;
 	struct group *same_hash, *next;
@@ -43,16 +43,14 @@ static void print_head(const struct bt *bt, const struct fiber *f, int kernel_ti
 {
 	struct wait w;
 
-	if (!f) {
-		printf("kernel thread %d, native\n", kernel_tid);
-		return;
-	}
 	wait_of(bt->target, &bt->all, f, &w);
 	printf("thread %d", f->tid);
 	if (*f->name || f->is_main)
 		printf(" \"%s\"", *f->name ? f->name : "main");
 	if (f->state == STATE_WAITS)
 		printf(", waits: %s", w.text);
+	else if (f->state == STATE_NATIVE)
+		printf(", native%s%s", *w.text ? ", waits: " : "", w.text);
 	else if (kernel_tid)
 		printf(", on kernel thread %d", kernel_tid);
 	printf("\n");
@@ -113,8 +111,7 @@ static void print_groups(struct bt *bt)
 
 static void found(struct bt *bt, const struct fiber *f, int kernel_tid)
 {
-	if (f)
-		bt->found[f - bt->all.list] = true;
+	bt->found[f - bt->all.list] = true;
 	if (bt->groups) {
 		add_to_group(bt, f, kernel_tid);
 		return;
@@ -160,11 +157,15 @@ static bool by_context(struct bt *bt, const struct fiber *f, uint64_t sp)
 	return true;
 }
 
-static const struct fiber *by_address(const struct bt *bt, uint64_t address)
+/* The thread with this record, or the native one on this kernel thread. */
+static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int kernel_tid)
 {
-	for (size_t i = 0; i < bt->all.count; i++)
-		if (bt->all.list[i].address == address)
-			return &bt->all.list[i];
+	for (size_t i = 0; i < bt->all.count; i++) {
+		const struct fiber *f = &bt->all.list[i];
+
+		if (f->state == STATE_NATIVE ? f->kernel_tid == kernel_tid : f->address == record)
+			return f;
+	}
 	return NULL;
 }
 
@@ -182,24 +183,16 @@ static bool by_kernel_thread(void *arg, int tid)
 	struct bt *bt = arg;
 	struct unwinder *u = &bt->unwinder;
 	const struct target *t = bt->target;
-	uint64_t record;
 	const struct fiber *f;
 
 	if (!unwind_stop(u, tid))
 		return true;
-	record = u->registers.tcb + target_root(t, ENTRY_layout_record);
-	f = by_address(bt, record);
-	if (f && bt->found[f - bt->all.list])
-		f = NULL;
-	else if (f ? !is_wanted(bt, f) :
-		     *bt->tids || target_field_at(t, ENTRY_fiber_kind, record) !=
-					  target_value(t, ENTRY_kind_native))
-		f = NULL;
-	else {
+	f = thread_on(bt, u->registers.tcb + target_root(t, ENTRY_layout_record), tid);
+	if (f && !bt->found[f - bt->all.list] && is_wanted(bt, f)) {
 		unwind_stopped(u);
 		found(bt, f, tid);
 	}
-	return !*bt->tids || is_running_one_wanted(bt);
+	return is_running_one_wanted(bt);
 }
 
 static void each_stack(struct bt *bt)
@@ -209,7 +202,7 @@ static void each_stack(struct bt *bt)
 	for (size_t i = 0; i < bt->all.count; i++)
 		if (is_wanted(bt, &bt->all.list[i]))
 			by_context(bt, &bt->all.list[i], bt->all.list[i].sp);
-	if (!*bt->tids || is_running_one_wanted(bt))
+	if (is_running_one_wanted(bt))
 		s->ops->each_thread(s, by_kernel_thread, bt);
 	for (size_t i = 0; i < bt->all.count; i++) {
 		const struct fiber *f = &bt->all.list[i];
@@ -241,6 +234,7 @@ int command_bt(char **words)
 	bt.target = &t;
 	if (!fibers_open(&t, *words, is_core, &bt.all))
 		return 0;
+	natives_add(&t, &bt.all);
 	bt.tids = words + 1;
 	check_tids(&bt);
 	bt.found = calloc(bt.all.count + 1, sizeof(*bt.found));

@@ -201,9 +201,10 @@ static void read_description(struct target *t, uint64_t at)
 	struct fz_description head;
 	bool known[ENTRY_COUNT] = { false };
 
-	if (!target_read(t, at, &head, sizeof(head)) && !target_is_core(t))
-		die(EXIT_NO_PROCESS, "%s: the process has ended, or executed another program",
-		    t->source.name);
+	if (!target_read(t, at, &head, sizeof(head)))
+		die(target_is_core(t) ? EXIT_CORE : EXIT_NO_PROCESS, "%s: %s", t->source.name,
+		    target_is_core(t) ? "the memory of libfiberize.so is not in the core file" :
+					"the process has ended, or executed another program");
 	if (memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
 		die(EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", t->source.name);
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))

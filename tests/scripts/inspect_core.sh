@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/inspect_core.sh - "fiberize ps" and "fiberize bt" of core files; the commands of gdb for
-# fibers, on a process and on a core file, with the stripped library; running threads;
-# files that are no core files of ours.
+# fibers, on a process and on a core file, with the stripped library; running, native and wired threads;
+# equal stacks; files that are no core files of ours.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -76,7 +76,7 @@ constant >threads.live
 tid=$(jq '.threads[] | select(.name == "awaits") | .tid' <<<"$out")
 computes=$(jq '.threads[] | select(.name == "computes") | .tid' <<<"$out")
 run "$fiberize" bt --each "$pid"
-sed -E 's/, (for [0-9.]+ s more|on kernel thread .*)//; s/: (unix|pipe[^)]*)//g; s| in /.*/| in |' <<<"$out" >bt.live
+sed -E 's/, (for [0-9.]+ s more|on kernel thread .*)//; s/: (unix|pipe[^)]*)//g; s| in /.*/| in |; s/0x[0-9a-f]+ (computes at)/\1/' <<<"$out" >bt.live
 run "$fiberize" bt "$pid" "$computes"
 like 'a thread that runs' "thread $computes \"computes\", on kernel thread *#0 *computes at *waiters.c:*start_thread *" "$out"
 run "$fiberize" bt "$pid" "$tid"
@@ -92,7 +92,7 @@ if [ -n "$core" ]; then
 	same 'ps --core' '' "$(diff threads.live threads.core)"
 	like 'ps --core: since when is unknown' '*"waits_s":null*' "$(tr -d ' ' <<<"$out")"
 	run "$fiberize" bt --core --each "$core"
-	sed -E 's/, (with a deadline|on kernel thread .*)//; s| in /.*/| in |' <<<"$out" >bt.core
+	sed -E 's/, (with a deadline|on kernel thread .*)//; s| in /.*/| in |; s/0x[0-9a-f]+ (computes at)/\1/' <<<"$out" >bt.core
 	same 'bt --core' '' "$(diff bt.live bt.core)"
 	run "$fiberize" bt --core "$core" "$tid"
 	like 'bt --core TID' "thread $tid \"awaits\"*awaits at *waiters.c:*" "$out"
@@ -104,6 +104,30 @@ if [ -n "$core" ]; then
 else
 	skip 'core files' "the kernel writes none here: $(cat /proc/sys/kernel/core_pattern)"
 fi
+
+# ---- native and wired threads; equal stacks
+
+tangled()
+{
+	run "$fiberize" ps --json "$pid"
+	[ "$(jq '.deadlocks | length' <<<"$out")" = 1 ]
+}
+
+start "$fiberize" "$helpers/tangle"
+must eventually tangled
+tid=$(jq '.threads[] | select(.name == "pinned") | .tid' <<<"$out")
+run "$fiberize" bt "$pid" "$tid"
+like 'a native thread' "thread $tid \"pinned\", native, waits: rwlock to write *pinned_thread at *tangle.c:*" "$out"
+run "$fiberize" bt "$pid"
+like 'a wired thread' '*"wired", on kernel thread *tangle.c:*' "$out"
+same 'nothing of the library' '' "$(grep -e carrier -e fz_monitor_run <<<"$out")"
+same 'no thread stays stopped' '' "$(grep -h '^State:.*[tT] ' /proc/"$pid"/task/*/status)"
+stop
+
+start "$fiberize" "$helpers/crowd" 50
+run "$fiberize" bt "$pid"
+like 'equal stacks' '*50 threads, one of them is thread *crowd.c:*' "$out"
+stop
 
 # ---- what is no core file of ours
 

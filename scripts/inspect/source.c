@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * scripts/inspect/registers.c - the kernel's record of registers, by DWARF's numbers.
- */
 #include "source.h"
 
 #include <string.h>
