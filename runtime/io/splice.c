@@ -13,6 +13,7 @@
 #include <poll.h>
 
 #include "runtime/base/sys.h"
+#include "runtime/io/socket.h"
 
 /*
  * Park until the pinned descriptor is ready for events, if a call may wait for that at all.
@@ -91,15 +92,31 @@ static void note_spliced(int fd)
 }
 
 /*
+ * May the rest go to this descriptor?  Not if a timeout may have passed; nor to a Unix socket that
+ * is shut down or whose peer is: natively the call waits when that happens, and raises no SIGPIPE.
+ */
+static bool takes_more(int out)
+{
+	const uint32_t info = fz_fdtab_get(out);
+
+	if (info & FZ_FD_SEND_TIMEOUT)
+		return false;
+	/* Nothing is sent, but the kernel tells whether anything could be. */
+	return !(info & FZ_FD_UNIX) ||
+	       (info & FZ_FD_STREAM &&
+		fz_syscall6(__NR_sendto, out, (long)"", 0, FZ_MSG_DONTWAIT | FZ_MSG_NOSIGNAL, 0,
+			    0) == 0);
+}
+
+/*
  * Make the real call, whose argument n_at is the number of bytes.  A short count is final after a
  * handler; else the completion of a request of this kernel thread may have interrupted the call,
- * which then goes on; unless the socket has a timeout, which may have passed.
+ * which then goes on.
  */
 static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned n_at, int out,
 			  unsigned flags)
 {
 	struct fz_real_call call = fz_call_begin(self, flags | FZ_CALL_BRIEF);
-	const bool once = fz_fdtab_get(out) & FZ_FD_SEND_TIMEOUT;
 	const size_t n = fz_io_clamp((size_t)c->args[n_at]);
 	size_t done = 0;
 	int64_t ret, outcome;
@@ -110,7 +127,7 @@ static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned 
 			done += (size_t)ret;
 			c->args[n_at] = (long)(n - done);
 		}
-		outcome = ret > 0 && done < n && !once ? -EINTR : ret;
+		outcome = ret > 0 && done < n && takes_more(out) ? -EINTR : ret;
 	} while ((!done || !fz_call_handled(&call)) && fz_call_again(&call, outcome));
 	fz_call_end(&call, ret);
 	return done ? (int64_t)done : ret;

@@ -94,7 +94,7 @@ deny_read 1+,4+ file_disk FIBERIZE_IO=ring
 deny_readv 1+,4+ file_disk FIBERIZE_IO=ring
 deny_recv 1+,4+ io_socket
 deny_recvmsg 1+ io_read_write
-deny_send 1+,4+ io_read_write
+deny_send 1+,2+ io_read_write
 deny_waitid 1+,2+ wait_children
 deny_write 1+,4+ file_disk FIBERIZE_IO=ring
 deny_writev 1+,4+ file_disk FIBERIZE_IO=ring

@@ -156,7 +156,8 @@ int main(void)
 	for (int family = 0; family < FAMILIES; family++)
 		for (int full = 0; full < 2; full++)
 			for (int end = 0; end < ENDS; end++)
-				for (int way = 0; way < WAYS; way++)
+				/* sendfile sends by parts of its own: what is natively left varies. */
+				for (int way = 0; way < (full ? WAYS : SENDFILE); way++)
 					check((enum family)family, full, (enum end)end,
 					      (enum way)way);
 	return success();

@@ -60,7 +60,7 @@ static void *arguments(void *arg)
 	struct timespec bad[] = { { 0, 1000000000 }, { 0, -1 }, { -1, 0 } };
 
 	CHECK(page != MAP_FAILED);
-	CHECK_OK(munmap(gone, 4096));
+	CHECK_OK(mprotect(gone, 4096, PROT_NONE));
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		words[0] = 1;
 		CHECK_ERR(futex(words, ops[i], 0, NULL, NULL, 0), EAGAIN);
