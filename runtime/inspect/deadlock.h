@@ -7,8 +7,8 @@
  * (FIBERIZE_DEADLOCK=report).
  *
  * The monitor looks when calls were made since its last look: after 100 ms if no processor is in use,
- * else after 10 s; and it takes at most 1 % of the time for that.  It reads records and locks by process_vm_readv, because locks are the
- * program's, and may be unmapped meanwhile.
+ * else after 10 s; and it takes at most 1 % of the time for that.  It reads records and locks by
+ * process_vm_readv, because locks are the program's, and may be unmapped meanwhile.
  */
 
 /* Let the monitor look.  At start-up. */

@@ -14,8 +14,8 @@
 enum { MESSAGES_MAX = 1024 };	/* the kernel's UIO_MAXIOV */
 
 /*
- * Try once, by a request: the requests of all fibers of this processor share one system call.  On
- * a stream only: MSG_WAITALL is not set, but other sockets would send an empty message.
+ * Try once, by a request: the requests of all fibers of this processor share one system call.  For
+ * streams only.
  */
 static int64_t try_by_ring(struct fz_fiber *self, const struct fz_io_attempt *a, const char *buf,
 			   size_t n)

@@ -59,8 +59,9 @@ static int look_again(const struct fz_op *op, fz_nsec *deadline)
 	return 0;
 }
 
-int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
-		       int timeout_error, bool restart)
+/* Like fz_io_run(), in a call that has begun before: handlers that have run since then end it. */
+static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+			int timeout_error, bool restart)
 {
 	for (;;) {
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
@@ -105,7 +106,7 @@ int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadlin
 		  int timeout_error, bool restart)
 {
 	fz_signal_mark(self);
-	return fz_io_run_more(self, op, deadline, timeout_error, restart);
+	return run_more(self, op, deadline, timeout_error, restart);
 }
 
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
@@ -121,7 +122,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 	int64_t ret;
 
 	do {
-		ret = fz_io_run_more(self, &op, deadline, 0, restart);
+		ret = run_more(self, &op, deadline, 0, restart);
 		/*
 		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
 		 * both, a terminal) if what was there is gone before the kernel looks: it begins

@@ -34,10 +34,6 @@ void fz_io_take_turns(struct fz_fiber *self);
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
-/* Like fz_io_run(), in a call that has begun before: handlers that have run since then end it. */
-int64_t fz_io_run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
-		       int timeout_error, bool restart);
-
 /*
  * Wait until the pinned descriptor is ready for events (POLL*).  Returns those that are, POLLERR
  * and POLLHUP among them, 0 at the deadline, -EINTR (with restart, not after handlers with

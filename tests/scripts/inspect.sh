@@ -6,36 +6,14 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../lib/target.inc"
 need jq gdb setpriv
 chmod 755 "$work"
-
-# start COMMAND...: sets pid, when the program has said "ready"
-start()
-{
-	rm -f "$work/said"
-	"$@" >"$work/said" 2>"$work/complaints" &
-	pid=$!
-	must eventually grep -qs ready "$work/said"
-}
-
-stop()
-{
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
-at_exit stop
 
 threads()
 {
 	run "$fiberize" ps --json "$pid"
-}
-
-# Do all threads but the one that computes wait, the two of the deadlock for each other?
-settled()
-{
-	threads
-	[ "$(jq '[.threads[] | select(.state == "waits")] | length' <<<"$out")" = 13 ] &&
-		[ "$(jq '.deadlocks | length' <<<"$out")" = 1 ]
 }
 
 # waits BACKEND NAME PATTERN

@@ -7,6 +7,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../lib/target.inc"
 need jq gdb
 script=$root/scripts/inspect/gdb.py
 cd "$work" || exit 1
@@ -14,28 +16,6 @@ cd "$work" || exit 1
 cp "$library" libfiberize.so
 strip --strip-unneeded libfiberize.so
 ulimit -c unlimited
-
-start()
-{
-	rm -f said
-	"$@" >said &
-	pid=$!
-	must eventually grep -qs ready said
-}
-
-stop()
-{
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
-at_exit stop
-
-settled()
-{
-	run "$fiberize" ps --json "$pid"
-	[ "$(jq '[.threads[] | select(.state == "waits")] | length' <<<"$out")" = 13 ] &&
-		[ "$(jq '.deadlocks | length' <<<"$out")" = 1 ]
-}
 
 by_gdb()
 {

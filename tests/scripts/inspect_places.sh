@@ -7,25 +7,12 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../lib/target.inc"
 need gdb
 places=$helpers/places
 lib=$root/tests/lib
 cd "$work" || exit 1
-
-start()
-{
-	rm -f said
-	"$@" >said &
-	pid=$!
-	must eventually grep -qs ready said
-}
-
-stop()
-{
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
-at_exit stop
 
 by_gdb()
 {

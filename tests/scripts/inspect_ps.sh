@@ -6,23 +6,9 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../lib/target.inc"
 need jq gdb python3 unshare
-
-# start COMMAND...: sets pid, when the program has said "ready"
-start()
-{
-	rm -f "$work/said"
-	"$@" >"$work/said" 2>"$work/complaints" &
-	pid=$!
-	must eventually grep -qs ready "$work/said"
-}
-
-stop()
-{
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
-at_exit stop
 
 threads()
 {
