@@ -79,7 +79,7 @@ struct fz_sched {
 	_Atomic bool started;
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
 	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */
-	_Atomic bool births_watched;	/* a carrier is in fz_birth_watch() */
+	_Atomic bool births_watched;	/* a carrier waits for them: birth.h */
 	/*
 	 * Cycles of fz_cycles() between two looks at the ring of a busy processor; 0: not known.
 	 * Written by the monitor.
