@@ -4,15 +4,19 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "runtime/base/host.h"
 #include "runtime/fiber/fiber.h"
 
 void *(*fz_arena_real_mmap)(void *, size_t, int, int, int, off_t) = mmap;
 
 void *fz_arena_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	/* Among what libc maps for the spawner, only an arena is reserved without access. */
+	/*
+	 * Among what libc maps for the spawner, only an arena is reserved without access. An
+	 * allocator of the program's reserves like that what it cannot do without.
+	 */
 	if (protection == PROT_NONE && flags & MAP_NORESERVE &&
-	    FZ_UNLIKELY(fz_self()->kind == FZ_KIND_HELPER)) {
+	    FZ_UNLIKELY(fz_self()->kind == FZ_KIND_HELPER) && !fz_host.has_own_allocator) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
