@@ -415,6 +415,9 @@ static int create_late(void *stack, size_t size, void *(*fn)(void *), void *arg,
 {
 	static struct late late;
 
+	/* The carrier spawner makes its threads meanwhile. */
+	if (fz_self()->kind == FZ_KIND_HELPER)
+		return create_now(stack, size, fn, arg, ret_handle);
 	late = (struct late){ fn, arg };
 	return create_now(stack, size, live_late, &late, ret_handle);
 }
