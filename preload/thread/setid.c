@@ -2,8 +2,9 @@
 /*
  * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread:
  * libc tells all threads in its list to change theirs, except the caller, which it knows by the
- * thread pointer. During the call that must be the pointer of the kernel thread, not of the fiber:
- * main()'s fiber has the TCB of the process's first kernel thread, wherever the fiber runs.
+ * thread pointer. During the call that must be the pointer of the carrier, not of the fiber:
+ * main()'s fiber has the TCB of the process's first kernel thread, wherever the fiber runs. A
+ * carrier on that kernel thread tells it, too, and then changes its ids to what they are.
  */
 #include "preload/gate.h"
 #include "runtime/sched/carrier.h"
@@ -31,7 +32,7 @@ static int make(const struct call *call)
 	}
 }
 
-/* In here thread-local variables, errno too, are the kernel thread's. */
+/* In here thread-local variables, errno too, are the carrier's. */
 static int make_as_kernel_thread(void *call)
 {
 	int saved = errno, err = make(call) ? errno : 0;

@@ -152,7 +152,7 @@ int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg)
 	int ret;
 
 	fz_sys_sigmask(SETMASK, &blocked, &mask);
-	ret = call_as(c->libc_tcb, fn, arg);
+	ret = call_as(c->context->tcb, fn, arg);
 	fz_sys_sigmask(SETMASK, &mask, NULL);
 	return ret;
 }

@@ -147,8 +147,9 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 void fz_carrier_note_submitted(void);
 
 /*
- * Call fn(arg) as the thread that libc believes to run on this kernel thread, which is c's.  fn
- * sees that thread's TLS, and no handler of the program runs.  Outside the runtime.
+ * Call fn(arg) with the TLS of the carrier's own context on this kernel thread, which is c's; no
+ * handler of the program runs.  Not as c->libc_tcb: main()'s fiber may run on another kernel
+ * thread at the same time.  Outside the runtime.
  */
 int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg);
 

@@ -88,6 +88,33 @@ static void crowd(void)
 	puts("crowd");
 }
 
+static void *is_refused(void *quit)
+{
+	while (!__atomic_load_n((int *)quit, __ATOMIC_RELAXED))
+		CHECK_ERR(setuid(-1), EINVAL);
+	return NULL;
+}
+
+/* A thread that fails has its own errno. */
+static void own_errno(void)
+{
+	pthread_t t[THREADS];
+	int quit = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(is_refused, &quit);
+	for (int i = 0; i < 300; i++) {
+		usleep(100); /* libc's signal may interrupt it */
+		errno = E2BIG;
+		for (int k = 0; k < 100000; k++)
+			CHECK_INT(*(volatile int *)&errno, E2BIG);
+	}
+	__atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	puts("errno");
+}
+
 int main(void)
 {
 	pthread_t t[THREADS];
@@ -124,5 +151,6 @@ int main(void)
 	}
 	finish(start(new_thread, NULL));
 	crowd();
+	own_errno();
 	return success();
 }
