@@ -194,7 +194,7 @@ static void watch(const struct counts_source *s, struct counts *first, double in
 
 	if (!json)
 		printf("%8s %10s %10s %10s %8s %8s %10s %10s\n", "fibers", "new/s", "switches/s",
-		       "requests/s", "per call", "steals/s", "preempt/s", "calls/s");
+		       "requests/s", "per-call", "steals/s", "preempt/s", "calls/s");
 	for (;;) {
 		fflush(stdout);
 		if (ferror(stdout))
