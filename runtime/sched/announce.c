@@ -48,7 +48,7 @@ bool fz_announce_end_slowly(struct fz_fiber *self)
 	bool kept = p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
 				 ((uintptr_t)c | FZ_OWNER_USER);
 
-	if (!kept)
+	if (!kept && self->carrier->call_owned)
 		fz_counting_outcome(self->carrier, FZ_OUTCOME_LATE);
 	fz_enter_runtime(self);
 	fz_leave_runtime(self);

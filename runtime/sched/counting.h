@@ -12,12 +12,16 @@
 
 #include "runtime/base/count.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/sched.h"
 
 /* The running fiber has made a call.  By the carrier, outside the runtime. */
 static inline void fz_counting_call(struct fz_carrier *c, uint16_t row)
 {
 	fz_count_in(c->block, &c->block->calls[row].by_fibers);
 	c->call = row;
+	/* relaxed: this thread wrote USER with its own name. */
+	c->call_owned = atomic_load_explicit(&c->processor->owner, memory_order_relaxed) ==
+			((uintptr_t)c | FZ_OWNER_USER);
 }
 
 /* By the carrier. */
