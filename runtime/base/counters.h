@@ -73,7 +73,6 @@ struct fz_block {
 	uint64_t waits[FZ_COUNTED_WAITS];	/* parked fibers, by enum fz_waits_for */
 	struct fz_times to_run;		/* from runnable to running */
 	struct fz_times to_complete;	/* from parked to runnable */
-	uint64_t until_sample;		/* wake-ups until the next one is timed */
 };
 
 struct fz_counters {

@@ -36,7 +36,8 @@ struct fz_carrier {
 	struct fz_fiber *left;		/* the context that the last switch left */
 	enum fz_left left_how;
 	uint16_t call;			/* the row that block counts its outcome in (counting.h) */
-	bool call_owned;		/* the carrier had its processor when that call began */
+	bool call_owned;		/* the carrier had its processor when that brief call began */
+	uint8_t until_sample;		/* wake-ups until the next one is timed */
 	uint64_t kernel_mask;		/* the signal mask that the kernel has for tid */
 	struct fz_alt_stack alt_stack;	/* the alternate stack that the kernel has for tid */
 	struct fz_alt_stack report_stack;	/* const; runtime/signal/altstack.h */

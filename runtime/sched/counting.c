@@ -34,26 +34,17 @@ void fz_counting_runs(struct fz_carrier *c, struct fz_fiber *fiber)
 	add_time(c->block, &c->block->to_run, fz_cycles() - since);
 }
 
-void fz_counting_wakes(struct fz_fiber *fiber)
+void fz_counting_sample(struct fz_carrier *c, struct fz_fiber *fiber)
 {
-	const struct fz_fiber *self = fz_self();
 	const uint8_t what = fiber->call.waits_for;
-	struct fz_block *block;
 	uint64_t now;
 
-	if (self->kind != FZ_KIND_FIBER && self->kind != FZ_KIND_CARRIER)
-		return;
-	block = self->carrier->block;
-	if (block->until_sample) {
-		block->until_sample--;
-		return;
-	}
 	/* 0 where the cycle counter is expensive. */
 	if (!fiber->waits.since)
 		return;
-	block->until_sample = FZ_TIME_SAMPLE - 1;
+	c->until_sample = FZ_TIME_SAMPLE - 1;
 	now = fz_cycles();
 	if (what == FZ_FOR_REQUEST || what == FZ_FOR_READY)
-		add_time(block, &block->to_complete, now - fiber->waits.since);
+		add_time(c->block, &c->block->to_complete, now - fiber->waits.since);
 	fiber->waits.since = now | FZ_SINCE_SAMPLED;
 }

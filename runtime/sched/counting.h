@@ -12,16 +12,12 @@
 
 #include "runtime/base/count.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/sched/sched.h"
 
 /* The running fiber has made a call.  By the carrier, outside the runtime. */
 static inline void fz_counting_call(struct fz_carrier *c, uint16_t row)
 {
 	fz_count_in(c->block, &c->block->calls[row].by_fibers);
 	c->call = row;
-	/* relaxed: this thread wrote USER with its own name. */
-	c->call_owned = atomic_load_explicit(&c->processor->owner, memory_order_relaxed) ==
-			((uintptr_t)c | FZ_OWNER_USER);
 }
 
 /* By the carrier. */
@@ -49,7 +45,20 @@ static inline void fz_counting_switch(struct fz_carrier *c, const struct fz_fibe
 		fz_counting_runs(c, to);
 }
 
-/* The caller wakes a fiber whose context is saved, and which is the caller's now. */
-void fz_counting_wakes(struct fz_fiber *fiber);
+/* A wake-up that is timed. */
+void fz_counting_sample(struct fz_carrier *c, struct fz_fiber *fiber);
+
+/* The caller, self, wakes a fiber whose context is saved, and which is the caller's now. */
+static inline void fz_counting_wakes(const struct fz_fiber *self, struct fz_fiber *fiber)
+{
+	struct fz_carrier *c = self->carrier;
+
+	if (self->kind != FZ_KIND_FIBER && self->kind != FZ_KIND_CARRIER)
+		return;
+	if (FZ_LIKELY(c->until_sample))
+		c->until_sample--;
+	else
+		fz_counting_sample(c, fiber);
+}
 
 #endif

@@ -74,7 +74,7 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
 		return false;
 	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED) {
 		if (FZ_UNLIKELY(fz_call_counters != NULL))
-			fz_counting_wakes(fiber);
+			fz_counting_wakes(fz_self(), fiber);
 		if (ret_run)
 			*ret_run = fiber;
 		else

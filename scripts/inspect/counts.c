@@ -21,7 +21,7 @@ void counts_open(struct counts_source *s, const char *word)
 	if (word[strspn(word, "0123456789")])
 		s->file = word;
 	else
-		target_open(&s->target, word);
+		target_open(&s->target, word, false);
 }
 
 /* ---- the bytes ---------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void judge(const struct counts_source *s, const struct fz_counters *head)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "%d", s->target.pid);
+	snprintf(name, sizeof(name), "%d", s->target.source.pid);
 	/* Without --stats nothing is there before the first thread. */
 	if (!s->file && !head->version)
 		die(0, "%s: no thread was made yet, so the library is dormant", name);
