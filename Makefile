@@ -149,7 +149,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
 # "fiberize ps", "bt" and "stat"; libdw unwinds, libstdc++ demangles.
-$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] runtime/inspect/*.h runtime/inspect/*.def \
+$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] scripts/counters/*.[ch] runtime/inspect/*.h runtime/inspect/*.def \
 		runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INSPECT_COUNTS_H
-#define INSPECT_COUNTS_H
+#ifndef COUNTERS_COUNTS_H
+#define COUNTERS_COUNTS_H
 
 /*
- * scripts/inspect/counts.h - the counters of a process, read from its memory or from the file of
+ * scripts/counters/counts.h - the counters of a process, read from its memory or from the file of
  * --stats (runtime/base/counters.h).
  */
 
 #include "runtime/base/counters.h"
-#include "target.h"
+#include "scripts/inspect/target.h"
 
 struct call_counts {
 	char name[33], rung[17];

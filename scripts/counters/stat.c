@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/stat.c - fiberize stat: the counters of a process, once or every few seconds.
+ * scripts/counters/stat.c - fiberize stat: the counters of a process, once or every few seconds.
  */
-#include "commands.h"
+#include "scripts/inspect/commands.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "counts.h"
-#include "say.h"
+#include "scripts/inspect/say.h"
 
 #define USAGE "fiberize stat [--json] [--prometheus] PID|FILE [INTERVAL]"
 

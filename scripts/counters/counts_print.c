@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/counts_print.c - the counters for other programs: JSON, and the text format of
+ * scripts/counters/counts_print.c - the counters for other programs: JSON, and the text format of
  * Prometheus.
  */
 #include <json-c/json.h>
