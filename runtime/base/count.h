@@ -16,7 +16,7 @@
 /* Never NULL.  It changes once, before there are fibers: fz_counters_start_calls(). */
 extern struct fz_counters *fz_counters FZ_HIDDEN;
 
-/* The same with calls and times, or NULL: not counted. */
+/* The counters with those of calls and times; NULL: these are not counted. */
 extern struct fz_call_counters *fz_call_counters FZ_HIDDEN;
 
 /* By the owner of the processor, in the runtime. */
