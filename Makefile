@@ -148,9 +148,9 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
-# "fiberize ps" and "fiberize bt"; libdw unwinds, libstdc++ demangles.
-$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] runtime/inspect/*.h runtime/inspect/*.def) \
-		Makefile
+# "fiberize ps", "bt" and "stat"; libdw unwinds, libstdc++ demangles.
+$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] scripts/counters/*.[ch] runtime/inspect/*.h runtime/inspect/*.def \
+		runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \

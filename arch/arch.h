@@ -197,6 +197,8 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *	void fz_cpu_relax(void);
  *	uint64_t fz_cycles(void);	time that has passed, at an unknown rate; faults
  *					where prctl(PR_SET_TSC) forbids it
+ *	void fz_add_here(uint64_t *n, uint64_t by);	one kernel thread writes *n, with its
+ *					signal handlers; not locked where the CPU allows that
  *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
  *	long fz_clone_fork(unsigned long flags, void *child_tid);
  *	uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next);

@@ -19,6 +19,7 @@ struct fz_config {
 #define FZ_CONFIG_size uint64_t
 #define FZ_CONFIG_choice uint64_t
 #define FZ_CONFIG_set uint64_t
+#define FZ_CONFIG_file uint64_t
 #define FZ_CONFIG_path const char *
 #define FZ_CONFIG_list const char *
 #define FZ_OPTION(name, variable, type, default_, min, max, help) FZ_CONFIG_##type name;

@@ -202,13 +202,14 @@ bool fz_runtime_ready(void)
 	fz_host.has_own_allocator = has_own_allocator();
 	fz_stats_before_redirect();
 	fz_redirect_start();
-	if (fz_config.verbose || fz_config.stats)
+	if (fz_config.verbose || fz_stats_are_printed())
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
 	fz_limits_told = fz_config.verbose;
 	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
+	fz_stats_to_file(processors);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
 		fz_redirect_undo();
@@ -220,6 +221,7 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
+	fz_stats_started();
 	fz_schedule_start();
 	adopt_pending(fz_self());
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
@@ -350,7 +352,7 @@ static void prepare(const char *name, char **envp)
 	if (!fz_config.children)
 		fz_children_without_us(envp);
 	if (fz_config.stats)
-		fz_stats_start(name);
+		fz_stats_start(name, fz_config.stats);
 	atomic_store_explicit(&fz_features_without, fz_config.without, memory_order_relaxed);
 	fz_switch_refused = switch_refused;
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
@@ -380,7 +382,7 @@ static void prepare(const char *name, char **envp)
 	fz_verbose = fz_config.verbose;
 	say_loaded(name, dormant);
 	watched = fz_watched_from_inside(envp, &watcher);
-	if (fz_config.stats && !dormant && !watched)
+	if (fz_stats_are_printed() && !dormant && !watched)
 		fz_stats_watch_signals();
 	if (fz_config.disable || dormant) {
 		native = fz_locks_are_libcs = true;

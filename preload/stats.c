@@ -9,22 +9,28 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
+#include "runtime/base/count.h"
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
+#include "runtime/base/options.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/counting.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
 bool fz_stats_wanted;
 
 static struct {
 	char name[32];
-	/* [0] passed through, [1] by fibers; relaxed: counters. */
-	_Atomic uint64_t calls[FZ_SYM_COUNT][2];
+	char file[FZ_OPTION_MAX_stats + 1];	/* with %p and %n; empty: the report is printed */
+	bool forked;
 	bool watches;			/* for signals that end the process */
 	int pid;			/* of the process that counts */
 	_Atomic int teller;		/* the thread that prints, or has printed; 0: none yet */
 	_Atomic bool told;		/* the report is complete */
 } stats;
+
+_Static_assert((int)FZ_SYM_COUNT < FZ_COUNTED_CALLS, "each symbol has a row, behind that of no call");
 
 /* ---- which calls are the program's --------------------------------------- */
 
@@ -36,6 +42,7 @@ struct range {
 /* libc's code of the names that are counted, in the order of addresses. */
 static struct range counted[FZ_SYM_COUNT];
 static unsigned counted_count;
+static struct range all_counted;	/* from the first to the last */
 
 extern const char __ehdr_start[] FZ_HIDDEN, etext[] FZ_HIDDEN;
 
@@ -62,15 +69,15 @@ void fz_stats_before_redirect(void)
 			continue;
 		insert((struct range){ (uintptr_t)fn[i], (uintptr_t)fn[i] + symbol->st_size });
 	}
+	if (counted_count)
+		all_counted = (struct range){ counted[0].begin, counted[counted_count - 1].end };
 }
 
-/* Is the call a part of one that was counted, or of the library's own work? */
-static bool is_part(uintptr_t caller)
+/* Is the caller inside libc's code of a name that is counted? */
+static __attribute__((noinline)) bool is_in_counted(uintptr_t caller)
 {
 	unsigned low = 0, high = counted_count;
 
-	if (caller >= (uintptr_t)__ehdr_start && caller < (uintptr_t)etext)
-		return true;
 	/* Find the first range that begins behind the caller. */
 	while (low < high) {
 		unsigned middle = (low + high) / 2;
@@ -83,10 +90,27 @@ static bool is_part(uintptr_t caller)
 	return low && caller < counted[low - 1].end;
 }
 
+/* Is the call a part of one that was counted, or of the library's own work? */
+static inline bool is_part(uintptr_t caller)
+{
+	if (caller - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start)
+		return true;
+	return caller - all_counted.begin < all_counted.end - all_counted.begin &&
+	       is_in_counted(caller);
+}
+
 void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
 {
-	if (!is_part((uintptr_t)caller))
-		atomic_fetch_add_explicit(&stats.calls[symbol][fiber], 1, memory_order_relaxed);
+	struct fz_block *block;
+
+	if (is_part((uintptr_t)caller))
+		return;
+	if (FZ_LIKELY(fiber)) {
+		fz_counting_call(fz_self()->carrier, (uint16_t)(symbol + 1));
+		return;
+	}
+	block = fz_counters_shared_block();
+	fz_count_in(block, &block->calls[symbol + 1].passed);
 }
 
 /* ---- the report ----------------------------------------------------------- */
@@ -101,7 +125,7 @@ static bool begin(void)
 	int teller = 0;
 
 	/* The child of a fork that the library did not see has the counters of its parent. */
-	if (!fz_stats_wanted || fz_sys_getpid() != stats.pid)
+	if (!fz_stats_are_printed() || fz_sys_getpid() != stats.pid)
 		return false;
 	/* relaxed: the counters are relaxed, too. */
 	if (atomic_compare_exchange_strong_explicit(&stats.teller, &teller, self,
@@ -116,6 +140,22 @@ static bool begin(void)
 static bool can_say(bool wait)
 {
 	return wait || fz_sys_poll_now(STDERR_FILENO, POLLOUT) & POLLOUT;
+}
+
+/* The sum of what all blocks have counted in the row. */
+static struct fz_call_counts sum_of(unsigned row)
+{
+	/* relaxed: counters. */
+	const uint32_t blocks = atomic_load_explicit(&fz_counters->blocks_used, memory_order_relaxed);
+	struct fz_call_counts sum = { 0 };
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		const struct fz_call_counts *c = &fz_call_counters->block[i].calls[row];
+
+		sum.by_fibers += __atomic_load_n(&c->by_fibers, __ATOMIC_RELAXED);
+		sum.passed += __atomic_load_n(&c->passed, __ATOMIC_RELAXED);
+	}
+	return sum;
 }
 
 /* Without `wait`, the report ends where standard error is a pipe that nobody empties. */
@@ -134,13 +174,12 @@ static void say_all(bool wait)
 	if (can_say(wait))
 		fz_fault_say();
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
-		uint64_t real = atomic_load_explicit(&stats.calls[i][0], memory_order_relaxed);
-		uint64_t fiber = atomic_load_explicit(&stats.calls[i][1], memory_order_relaxed);
+		const struct fz_call_counts sum = sum_of(i + 1);
 
-		if (real + fiber && can_say(wait))
+		if (sum.by_fibers + sum.passed && can_say(wait))
 			fz_say("%s%s (%s): %lu by fibers, %lu passed through", prefix,
-			       fz_symbol_name(i), fz_symbol_rung(i), (unsigned long)fiber,
-			       (unsigned long)real);
+			       fz_symbol_name(i), fz_symbol_rung(i), (unsigned long)sum.by_fibers,
+			       (unsigned long)sum.passed);
 	}
 	atomic_store_explicit(&stats.told, true, memory_order_relaxed);
 }
@@ -214,22 +253,109 @@ void fz_stats_watch_signals(void)
 
 /* ---- start ------------------------------------------------------------------ */
 
-void fz_stats_start(const char *name)
+static void name_counters(void)
+{
+	static const char *const waits[FZ_COUNTED_WAITS] = {
+		[FZ_FOR_TIME] = "time", [FZ_FOR_REQUEST] = "request", [FZ_FOR_READY] = "ready",
+		[FZ_FOR_SIGNAL] = "signal", [FZ_FOR_THREAD] = "join", [FZ_FOR_MUTEX] = "mutex",
+		[FZ_FOR_COND] = "condition variable", [FZ_FOR_READ_LOCK] = "rwlock to read",
+		[FZ_FOR_WRITE_LOCK] = "rwlock to write", [FZ_FOR_SEM] = "semaphore",
+		[FZ_FOR_BARRIER] = "barrier", [FZ_FOR_ONCE] = "once",
+		[FZ_FOR_LIBC_LOCK] = "lock in libc", [FZ_FOR_FUTEX] = "futex",
+		[FZ_FOR_RUNTIME] = "runtime", [FZ_FOR_END] = "end",
+	};
+	struct fz_call_counters *c = fz_call_counters;
+
+	memcpy(c->counted.program, stats.name, sizeof(c->counted.program));
+	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
+		strncpy(c->calls[i + 1].name, fz_symbol_name(i), sizeof(c->calls->name) - 1);
+		strncpy(c->calls[i + 1].rung, fz_symbol_rung(i), sizeof(c->calls->rung) - 1);
+	}
+	for (unsigned i = 0; i < FZ_COUNTED_WAITS && waits[i]; i++)
+		strncpy(c->waits[i], waits[i], sizeof(*c->waits) - 1);
+	c->counted.calls = FZ_SYM_COUNT + 1;
+}
+
+bool fz_stats_are_printed(void)
+{
+	return fz_stats_wanted && !*stats.file;
+}
+
+void fz_stats_start(const char *name, uint64_t option)
 {
 	const char *slash = name ? strrchr(name, '/') : NULL;
 
+	if (!fz_counters_start_calls()) {
+		fz_say("no memory for the counters of --stats");
+		return;
+	}
 	fz_stats_wanted = true;
 	strncpy(stats.name, slash ? slash + 1 : name ? name : "", sizeof(stats.name) - 1);
+	if (option > 1)
+		strcpy(stats.file, (const char *)(uintptr_t)option);
 	stats.pid = (int)fz_sys_getpid();
-	at_quick_exit(fz_stats_say);
+	name_counters();
+	if (fz_stats_are_printed())
+		at_quick_exit(fz_stats_say);
+}
+
+/* The name of the file, with %p and %n replaced. Returns false if the name is too long. */
+static bool expand(char *path, size_t size, bool *ret_own)
+{
+	size_t at = 0;
+
+	*ret_own = false;
+	for (const char *c = stats.file; *c && at < size; c++) {
+		if (*c != '%') {
+			path[at++] = *c;
+			continue;
+		}
+		c++;
+		*ret_own |= *c == 'p';
+		at += (size_t)(*c == 'p' ? snprintf(path + at, size - at, "%d", stats.pid) :
+			       snprintf(path + at, size - at, "%s", *c == 'n' ? stats.name : "%"));
+	}
+	if (at >= size)
+		return false;
+	path[at] = '\0';
+	return true;
+}
+
+void fz_stats_to_file(uint32_t processors)
+{
+	char path[4000];
+	bool own;
+	int err;
+
+	if (!fz_stats_wanted || !*stats.file)
+		return;
+	err = expand(path, sizeof(path), &own) ? 0 : -ENAMETOOLONG;
+	if (stats.forked && !own)
+		return;
+	if (!err)
+		err = fz_counters_to_file(path, processors);
+	if (err == -EEXIST)
+		fz_say("%s[%d]: no counters in %s: it is another file, or a process that lives counts "
+		       "there; see %%p of --stats", stats.name, stats.pid, path);
+	else if (err)
+		fz_say("%s[%d]: no counters in %s: %s", stats.name, stats.pid, path,
+		       strerrorname_np(-err));
+}
+
+void fz_stats_started(void)
+{
+	strncpy(fz_counters->backend, fz_backend_name(), sizeof(fz_counters->backend) - 1);
 }
 
 void fz_stats_after_fork(void)
 {
+	fz_counters_after_fork();
+	fz_stats_wanted = fz_call_counters != NULL;
 	if (!fz_stats_wanted)
 		return;
-	memset(stats.calls, 0, sizeof(stats.calls));
+	stats.forked = true;
 	stats.pid = (int)fz_sys_getpid();
+	name_counters();
 	fz_stats_go_on();
 	if (stats.watches)
 		fz_stats_watch_signals();

@@ -3,8 +3,10 @@
 #define FZ_PRELOAD_STATS_H
 
 /*
- * preload/stats.h - FIBERIZE_STATS=1: how many calls of each name the program made, printed when
- * the process ends: by exit, _exit, quick_exit, exec, or a signal. Only SIGKILL prints nothing.
+ * preload/stats.h - FIBERIZE_STATS: how many calls of each name the program made, and what became
+ * of them. With 1 that is printed when the process ends: by exit, _exit, quick_exit, exec, or a
+ * signal other than SIGKILL. With the name of a file the counters are in that file all the time,
+ * which is mapped (runtime/base/counters.h); no descriptor stays open.
  */
 
 #include <signal.h>
@@ -34,9 +36,24 @@ void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller);
 		here_ret;                                                             \
 	})
 
-/* By the constructor: count from now on, as the program name; and watch for signals. */
-void fz_stats_start(const char *name);
+/*
+ * By the constructor: count from now on, as the program name; option: the value of --stats. And watch
+ * for signals that end the process, if a report is to be printed.
+ */
+void fz_stats_start(const char *name, uint64_t option);
 void fz_stats_watch_signals(void);
+
+/*
+ * Before the first fiber: go on in the file, if one is wanted. The child of a fork has its own if
+ * the name has the process id, or else none.
+ */
+void fz_stats_to_file(uint32_t processors);
+
+/* Fibers are there: what the report tells of the runtime. */
+void fz_stats_started(void);
+
+/* Is a report printed at the end? */
+bool fz_stats_are_printed(void);
 
 /* Before entry points of libc are redirected: only then do libc's own calls come to us. */
 void fz_stats_before_redirect(void);

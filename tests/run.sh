@@ -335,7 +335,7 @@ unit_command() {
 list_scripts() {
 	local script
 	for script in launcher_bench launcher_bench_errors faults install coexist inspect inspect_ps inspect_core inspect_places libc check check_secure \
-			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stats redirect dns symbols \
+			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done

@@ -73,6 +73,11 @@ static inline uint64_t fz_cycles(void)
 	return count;
 }
 
+static inline void fz_add_here(uint64_t *n, uint64_t by)
+{
+	__atomic_fetch_add(n, by, __ATOMIC_RELAXED);
+}
+
 /* Values of the word of a pthread_spinlock_t. */
 enum { FZ_SPIN_FREE = 0, FZ_SPIN_HELD = 1 };
 

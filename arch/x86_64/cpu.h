@@ -85,6 +85,11 @@ static inline uint64_t fz_cycles(void)
 	return __builtin_ia32_rdtsc();
 }
 
+static inline void fz_add_here(uint64_t *n, uint64_t by)
+{
+	__asm__ volatile("addq %1, %0" : "+m"(*n) : "er"(by) : "cc");
+}
+
 /* Values of the word of a pthread_spinlock_t. */
 enum { FZ_SPIN_FREE = 1, FZ_SPIN_HELD = 0 };
 

@@ -34,7 +34,7 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 	    fz_redirect_in_child())
 		return (struct exec){ 0 };
 	/* Programs try one place after the other. */
-	if (fz_stats_wanted &&
+	if (fz_stats_are_printed() &&
 	    (!path || fz_syscall3(__NR_faccessat, AT_FDCWD, (long)path, X_OK) == 0))
 		fz_stats_say();
 	fz_signal_before_exec(self);

@@ -118,7 +118,9 @@ void fz_backend_poll(struct fz_backend *b, bool *ret_kicked)
 	if (fz_epoll_active(&b->epoll)) {
 		struct fz_arrivals arrivals;
 
+		fz_count(b->ring.counts, FZ_COUNT_enters, 1);
 		fz_epoll_wait(&b->epoll, 0, &arrivals);
+		fz_count(b->ring.counts, FZ_COUNT_completions, (uint64_t)arrivals.count);
 		fz_epoll_deliver(&b->epoll, &arrivals, true, ret_kicked);
 	}
 	fz_ring_reap(&b->ring, UINT32_MAX, ret_kicked);

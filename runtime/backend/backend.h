@@ -168,8 +168,13 @@ static inline void fz_backend_wait(struct fz_backend *b, uint32_t published,
 static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *arrivals,
 				      bool owned, bool *ret_kicked)
 {
-	if (arrivals->count)
-		fz_epoll_deliver(&b->epoll, arrivals, owned, ret_kicked);
+	if (!arrivals->count)
+		return;
+	if (owned)
+		fz_count(b->ring.counts, FZ_COUNT_completions, (uint64_t)arrivals->count);
+	else
+		fz_count_outside(FZ_COUNT_completions, (uint64_t)arrivals->count);
+	fz_epoll_deliver(&b->epoll, arrivals, owned, ret_kicked);
 }
 
 /* Make fz_backend_wait() return.  Any thread, signal handlers too. */

@@ -125,6 +125,7 @@ static long enter(const struct fz_ring *ring, unsigned flags)
 
 void fz_ring_poll(struct fz_ring *ring)
 {
+	fz_count(ring->counts, FZ_COUNT_enters, 1);
 	enter(ring, IORING_ENTER_GETEVENTS);
 }
 
@@ -193,7 +194,7 @@ static void drop_queued(struct fz_ring *ring)
 				 -ECANCELED, is_answer);
 	}
 	/* The kernel reads the queue no more; release as in fz_ring_publish(). */
-	sq->sqe_head = sq->sqe_tail = head;
+	sq->sqe_head = sq->sqe_tail = ring->tail_counted = head;
 	__atomic_store_n(sq->ktail, head, __ATOMIC_RELEASE);
 }
 
@@ -279,6 +280,7 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);
+	fz_count(ring->counts, FZ_COUNT_completions, seen);
 	/* Left behind, `settled` would appear to be ahead once the index has wrapped. */
 	if ((int)(*ring->uring.cq.khead - ring->settled) > 0)
 		ring->settled = *ring->uring.cq.khead;
@@ -369,6 +371,8 @@ void fz_ring_submit(struct fz_ring *ring)
 		deny_queued(ring);
 
 		fz_backend_hooks.submits();
+		fz_count(ring->counts, FZ_COUNT_enters, 1);
+		fz_ring_count_requests(ring);
 		n = FZ_FAULT(submit_again) ? -EAGAIN : FZ_FAULT(submit_busy) ? -EBUSY :
 			FZ_FAULT(ring_lost) ? -EPERM : io_uring_submit(&ring->uring);
 
@@ -389,6 +393,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 
 	note_user(ring);
 	deny_queued(ring);
+	fz_ring_count_requests(ring);
 	/* As liburing does it.  release: pairs with the kernel's acquire of the tail. */
 	sq->sqe_head = sq->sqe_tail;
 	__atomic_store_n(sq->ktail, sq->sqe_tail, __ATOMIC_RELEASE);

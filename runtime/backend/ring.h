@@ -15,6 +15,7 @@
 
 #include "runtime/backend/choice.h"
 #include "runtime/base/base.h"
+#include "runtime/base/count.h"
 #include "runtime/base/ticket.h"
 
 /*
@@ -46,6 +47,8 @@ struct fz_ring {
 	const _Atomic int *event_fd;	/* const pointer; a write to it ends fz_ring_wait() */
 	/* requests queued or submitted, not completed; by the owner */
 	uint32_t in_flight;
+	struct fz_processor_counts *counts;	/* const pointer; by the owner */
+	uint32_t tail_counted;		/* sqe_tail up to which requests are counted; by the owner */
 	const _Atomic uintptr_t *owner;	/* const pointer; the variable names the present owner */
 	/*
 	 * *owner when something was last queued, submitted or reaped, and how often that changed;
@@ -142,6 +145,13 @@ static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 	/* relaxed: a hint; the system call orders what it posts. */
 	return __atomic_load_n(ring->uring.sq.kflags, __ATOMIC_RELAXED) &
 	       (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+}
+
+/* What was queued since the last call goes to the kernel.  By the owner. */
+static inline void fz_ring_count_requests(struct fz_ring *ring)
+{
+	fz_count(ring->counts, FZ_COUNT_requests, ring->uring.sq.sqe_tail - ring->tail_counted);
+	ring->tail_counted = ring->uring.sq.sqe_tail;
 }
 
 /* Enter the kernel so that it posts pending completions.  By the owner; does not sleep. */

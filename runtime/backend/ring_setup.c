@@ -94,6 +94,8 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 		goto out_exit;
 	}
 	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
+	fz_count_total(FZ_TOTAL_ring_bytes,
+		       (int64_t)(ring->uring.sq.ring_sz + params.sq_entries * sizeof(struct io_uring_sqe)));
 	/* A fork's child must not see a half-shared ring. */
 	io_uring_ring_dontfork(&ring->uring);
 	return 0;
@@ -107,8 +109,10 @@ void fz_ring_init_none(struct fz_ring *ring)
 	static unsigned zero;
 	const _Atomic uintptr_t *owner = ring->owner;
 	const _Atomic int *event_fd = ring->event_fd;
+	struct fz_processor_counts *counts = ring->counts;
 
 	__builtin_memset(ring, 0, sizeof(*ring));
+	ring->counts = counts;
 	ring->owner = owner;
 	ring->event_fd = event_fd;
 	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;

@@ -109,6 +109,17 @@ static bool parse_number(const struct fz_option *o, const char *text, uint64_t *
 	return true;
 }
 
+/* The name of a file: see options.def. */
+static bool is_file_name(const struct fz_option *o, const char *text)
+{
+	if (!strchr(text, '/') || strlen(text) > o->max)
+		return false;
+	for (; (text = strchr(text, '%')); text += 2)
+		if (!text[1] || !strchr("pn%", text[1]))
+			return false;
+	return true;
+}
+
 bool fz_option_parse(const struct fz_option *o, const char *text, uint64_t *ret_value)
 {
 	size_t length = strlen(text);
@@ -117,6 +128,12 @@ bool fz_option_parse(const struct fz_option *o, const char *text, uint64_t *ret_
 	case FZ_OPTION_choice:
 	case FZ_OPTION_set:
 		return parse_words(o, text, ret_value);
+	case FZ_OPTION_file:
+		if ((*text == '0' || *text == '1') && !text[1])
+			*ret_value = (uint64_t)(*text - '0');
+		else
+			*ret_value = (uintptr_t)text;
+		return *ret_value <= 1 || is_file_name(o, text);
 	case FZ_OPTION_path:
 	case FZ_OPTION_list:
 		if (o->type == FZ_OPTION_path ? !length : length < o->min || length > o->max)
@@ -207,6 +224,9 @@ void fz_option_allowed(const struct fz_option *o, char *ret_text, size_t size)
 		put_range(&t, o);
 		put_string(&t, ", in bytes or with k, m or g");
 		break;
+	case FZ_OPTION_file:
+		put_string(&t, "0, 1, or the name of a file, with a slash; in it only %p, %n and %%");
+		break;
 	case FZ_OPTION_path:
 		put_string(&t, "the name of a file");
 		break;
@@ -246,7 +266,7 @@ const char *fz_option_argument(const struct fz_option *o)
 		[FZ_OPTION_int] = "N",		[FZ_OPTION_bool] = "",
 		[FZ_OPTION_size] = "SIZE",	[FZ_OPTION_path] = "FILE",
 		[FZ_OPTION_list] = "LIST",	[FZ_OPTION_choice] = "WORD",
-		[FZ_OPTION_set] = "WORD,...",
+		[FZ_OPTION_set] = "WORD,...",	[FZ_OPTION_file] = "",
 	};
 
 	return arguments[o->type];

@@ -34,6 +34,7 @@ enum fz_option_type {
 	FZ_OPTION_list,
 	FZ_OPTION_choice,
 	FZ_OPTION_set,
+	FZ_OPTION_file,
 };
 
 /* One line of options.def; the head of options.def says what each field means. */
@@ -48,13 +49,19 @@ struct fz_option {
 /* Indexed by enum fz_option_id. */
 extern const struct fz_option fz_options[FZ_OPTION_COUNT];
 
+/* Does its flag need no value, and has an opposite, --no-...? */
+static inline bool fz_option_is_switch(const struct fz_option *o)
+{
+	return o->type == FZ_OPTION_bool || o->type == FZ_OPTION_file;
+}
+
 /* Find an option by its variable or flag (without --), whose name has length bytes; or NULL. */
 const struct fz_option *fz_option_of_variable(const char *variable, size_t length);
 const struct fz_option *fz_option_of_flag(const char *flag, size_t length);
 
 /*
- * Parse text as a value of the option: a number, places of words, or for path and list
- * the address of text itself.  Returns false if the option does not allow the value.
+ * Parse text as a value of the option: a number, places of words, or for path, list and the name
+ * in a file the address of text itself.  Returns false if the option does not allow the value.
  */
 bool fz_option_parse(const struct fz_option *o, const char *text, uint64_t *ret_value);
 

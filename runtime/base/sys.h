@@ -13,6 +13,7 @@
 
 #include "arch/arch.h"
 #include "runtime/base/base.h"
+#include "runtime/base/count.h"
 #include "runtime/base/fault.h"
 
 #include <asm/unistd.h>
@@ -138,6 +139,23 @@ static inline long fz_sys_mmap(size_t size, int prot, int flags)
 	if (FZ_FAULT(mmap))
 		return -ENOMEM;
 	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);
+}
+
+/* Memory for records, which is counted (runtime/base/counters.def). */
+static inline long fz_sys_map_table(size_t size)
+{
+	const int readable = 1, writable = 2, private = 2, anonymous = 32;
+	long mem = fz_sys_mmap(size, readable | writable, private | anonymous);
+
+	if (!fz_sys_failed(mem))
+		fz_count_total(FZ_TOTAL_table_bytes, (int64_t)size);
+	return mem;
+}
+
+static inline void fz_sys_unmap_table(void *table, size_t size)
+{
+	fz_syscall2(__NR_munmap, (long)table, (long)size);
+	fz_count_total(FZ_TOTAL_table_bytes, -(int64_t)size);
 }
 
 /*

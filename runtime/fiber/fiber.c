@@ -15,6 +15,7 @@
 #include "runtime/sched/birth.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/counting.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -61,6 +62,8 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
+	fz_count_wired(why);
+	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
 	fz_enter_runtime(self);
 	/*
 	 * The fiber must not be wired to the process's first kernel thread: locks that main()

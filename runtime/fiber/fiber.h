@@ -76,8 +76,13 @@ struct fz_fiber_call {
 /* What the thread waits for, to be shown (runtime/inspect); the thread writes it before a wait. */
 struct fz_fiber_wait {
 	const void *object;		/* what enum fz_waits_for says */
-	uint64_t since;			/* fz_cycles() when it parked, up to 0.2 ms less; 0: unknown */
+	/*
+	 * fz_cycles() when it parked; 0: unknown.  With FZ_SINCE_SAMPLED, written by the waker: when it
+	 * became runnable.
+	 */
+	uint64_t since;
 };
+enum { FZ_SINCE_SAMPLED = 1 };
 
 /* Deadline of the current wait (runtime/sched/timer.h); guarded by processor's heap lock. */
 struct fz_fiber_timer {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/fiber/registry.h"
 
+#include "runtime/base/count.h"
 #include "runtime/base/host.h"
 #include "runtime/base/role.h"
 #include "runtime/fiber/pool.h"
@@ -81,6 +82,15 @@ static bool all_are_linked(void)
 	return n <= fz_fiber_alive();
 }
 
+/* p: of the caller; NULL: none. */
+static void count(struct fz_processor *p, enum fz_processor_counter which)
+{
+	if (p)
+		fz_count(p->counts, which, 1);
+	else
+		fz_count_outside(which, 1);
+}
+
 void fz_registry_add(struct fz_fiber *f)
 {
 	fz_lock_acquire(&fz_registry.lock);
@@ -92,6 +102,9 @@ void fz_registry_add(struct fz_fiber *f)
 	/* relaxed: only the last decrement must be ordered; main counts from the start. */
 	if (!f->thread.is_main)
 		atomic_fetch_add_explicit(&fz_registry.alive, 1, memory_order_relaxed);
+	count(fz_processor_or_none(fz_self()), f->thread.recycled ? FZ_COUNT_fibers_recycled :
+								    FZ_COUNT_fibers_created);
+	fz_count_most(FZ_TOTAL_threads_most, fz_fiber_alive());
 	fz_signal_thread_started(f);
 	FZ_ASSERT_SLOW(all_are_linked());
 	fz_lock_release(&fz_registry.lock);
@@ -111,8 +124,10 @@ bool fz_registry_remove(struct fz_fiber *f)
 		fz_registry.all = f->all.next;
 	if (f->all.next)
 		f->all.next->all.prev = f->all.prev;
-	if (f->kind == FZ_KIND_FIBER)
+	if (f->kind == FZ_KIND_FIBER) {
 		fz_signal_thread_ended(f);
+		count(fz_processor_of(f), FZ_COUNT_fibers_ended);
+	}
 	FZ_ASSERT_SLOW(all_are_linked());
 	/* acq_rel: the thread that exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&fz_registry.alive, 1, memory_order_acq_rel) == 1;
@@ -127,6 +142,8 @@ void fz_fiber_native_started(void)
 {
 	/* relaxed: only the last decrement must be ordered. */
 	atomic_fetch_add_explicit(&fz_registry.alive, 1, memory_order_relaxed);
+	fz_count_total(FZ_TOTAL_native_threads, 1);
+	fz_count_most(FZ_TOTAL_threads_most, fz_fiber_alive());
 }
 
 void fz_fiber_native_ended(void)

@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 #include <linux/mman.h>
 
+#include "runtime/base/count.h"
 #include "runtime/base/features.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/lock.h"
@@ -324,6 +325,7 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size)
 		unmap(slot, slot + slot_size(size, guard));
 		return err;
 	}
+	fz_count_total(FZ_TOTAL_stack_bytes, (int64_t)slot_size(size, guard));
 	*ret_low = slot + guard;
 	*ret_size = size + colour * COLOUR_STEP;
 	return 0;
@@ -333,7 +335,9 @@ void fz_stack_free(void *low, size_t size, size_t guard)
 {
 	char *slot = (char *)low - FZ_ROUND_UP(guard, PAGE);
 
-	unmap(slot, slot + slot_size(FZ_ROUND_UP(size, PAGE), FZ_ROUND_UP(guard, PAGE)));
+	size = slot_size(FZ_ROUND_UP(size, PAGE), FZ_ROUND_UP(guard, PAGE));
+	fz_count_total(FZ_TOTAL_stack_bytes, -(int64_t)size);
+	unmap(slot, slot + size);
 }
 
 bool fz_stack_can_give_back(void)
@@ -368,6 +372,7 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 	/* Too large for its description, or no room for one: its memory is free all the same. */
 	if (remains.hole != (size_t)(kept - slot) / PAGE)
 		return;
+	fz_count_total(FZ_TOTAL_stack_bytes, -(int64_t)size);
 	unmap(slot, kept);
 	unmap(kept_end, slot + size);
 	fz_lock_acquire(&slabs.lock);

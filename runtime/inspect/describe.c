@@ -2,6 +2,7 @@
 #include "runtime/inspect/describe.h"
 
 #include "frame.h"
+#include "runtime/base/count.h"
 #include "runtime/base/role.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"

@@ -2,6 +2,7 @@
 #include "runtime/sched/announce.h"
 
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/counting.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/signal/signal.h"
@@ -13,6 +14,7 @@ void fz_announce(struct fz_fiber *self)
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
+	fz_counting_outcome(self->carrier, FZ_OUTCOME_ANNOUNCED);
 	fz_enter_runtime(self);
 	p = fz_processor_of(self);
 	if (fz_backend_queued(&p->backend))
@@ -46,6 +48,8 @@ bool fz_announce_end_slowly(struct fz_fiber *self)
 	bool kept = p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
 				 ((uintptr_t)c | FZ_OWNER_USER);
 
+	if (!kept && self->carrier->call_owned)
+		fz_counting_outcome(self->carrier, FZ_OUTCOME_LATE);
 	fz_enter_runtime(self);
 	fz_leave_runtime(self);
 	return !kept;

@@ -32,11 +32,16 @@ static inline void fz_announce_brief(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
 
-	if (self->kind == FZ_KIND_FIBER)
-		atomic_store_explicit(&c->calls,
-				      (atomic_load_explicit(&c->calls, memory_order_relaxed) +
-				       FZ_CARRIER_CALL) | FZ_CARRIER_IN_CALL,
-				      memory_order_relaxed);
+	if (self->kind != FZ_KIND_FIBER)
+		return;
+	/* An announced call before this one may have left the carrier without a processor. */
+	if (FZ_UNLIKELY(c->block != NULL))
+		c->call_owned = atomic_load_explicit(&c->processor->owner, memory_order_relaxed) ==
+				((uintptr_t)c | FZ_OWNER_USER);
+	atomic_store_explicit(&c->calls,
+			      (atomic_load_explicit(&c->calls, memory_order_relaxed) +
+			       FZ_CARRIER_CALL) | FZ_CARRIER_IN_CALL,
+			      memory_order_relaxed);
 }
 
 /* The rare cases of fz_announce_end(). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/carrier.h"
 
-#include <linux/mman.h>
 
+#include "runtime/base/count.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/role.h"
 #include "runtime/sched/sched_internal.h"
@@ -24,7 +24,7 @@ static bool has_room(void)
 
 	if ((size_t)(carriers.spare_end - carriers.spare) >= sizeof(struct fz_carrier))
 		return true;
-	mem = fz_sys_mmap(CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	mem = fz_sys_map_table(CHUNK);
 	if (fz_sys_failed(mem))
 		return false;
 	carriers.spare = (char *)mem;
@@ -71,6 +71,7 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb)
 		return NULL;
 	/* relaxed: a carrier's own context never leaves the runtime. */
 	atomic_store_explicit(&context->in_runtime, 1, memory_order_relaxed);
+	c->block = fz_counters_block();
 	begin(c, context, libc_tcb);
 	fz_alt_stack_carrier_started(c);
 	c->all_next = atomic_load_explicit(&carriers.all, memory_order_relaxed);
@@ -88,6 +89,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->processor = NULL;
 	c->left = NULL;
 	c->left_how = FZ_LEFT_NOTHING;
+	c->call = 0;
 	c->submitted = false;
 	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 	/* relaxed: no thread looks at calls before the carrier has a processor. */

@@ -11,6 +11,7 @@
  * cancel the request.  The record of an ended carrier stays, for the next carrier.
  */
 
+#include "runtime/base/counters.h"
 #include "runtime/fiber/fiber.h"
 
 /*
@@ -34,6 +35,9 @@ struct fz_carrier {
 	struct fz_processor *processor;	/* the carrier has it if processor->owner says so */
 	struct fz_fiber *left;		/* the context that the last switch left */
 	enum fz_left left_how;
+	uint16_t call;			/* the row that block counts its outcome in (counting.h) */
+	bool call_owned;		/* the carrier had its processor when that brief call began */
+	uint8_t until_sample;		/* wake-ups until the next one is timed */
 	uint64_t kernel_mask;		/* the signal mask that the kernel has for tid */
 	struct fz_alt_stack alt_stack;	/* the alternate stack that the kernel has for tid */
 	struct fz_alt_stack report_stack;	/* const; runtime/signal/altstack.h */
@@ -58,6 +62,7 @@ struct fz_carrier {
 	struct fz_carrier *idle_next;	/* guarded by the lock of the idle list */
 	struct fz_carrier *all_next;	/* const once published */
 
+	struct fz_block *block;		/* const: what the carrier counts; NULL: no calls are counted */
 	/* Written by the carrier; read by the monitor and by threads that ask for CPU times. */
 	_Atomic(struct fz_fiber *) running;	/* the context that the carrier is in */
 	_Atomic uint64_t cpu_mark;	/* CPU time of tid when `running` began, ns; if exact */

@@ -7,6 +7,7 @@
 
 #include <asm/errno.h>
 
+#include "runtime/base/count.h"
 #include "runtime/base/host.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/time.h"
@@ -129,6 +130,7 @@ static void *carrier_thread(void *arg)
 	else
 		c = fz_carrier_new(self, self->tcb);
 	if (c) {
+		fz_count_total(FZ_TOTAL_kernel_threads, 1);
 		c->stack = birth->stack;
 		c->stack_size = birth->stack_size;
 		fz_carrier_push_idle(c);

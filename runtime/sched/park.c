@@ -6,6 +6,7 @@
 #include "runtime/base/host.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/cancel.h"
+#include "runtime/sched/counting.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/timer.h"
 #include "runtime/signal/signal.h"
@@ -72,6 +73,8 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
 						     memory_order_relaxed))
 		return false;
 	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED) {
+		if (FZ_UNLIKELY(fz_call_counters != NULL))
+			fz_counting_wakes(fz_self(), fiber);
 		if (ret_run)
 			*ret_run = fiber;
 		else

@@ -116,6 +116,7 @@ static bool displace(struct fz_carrier *c)
 								memory_order_relaxed)) ||
 		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 			continue;
+		fz_count_total(FZ_TOTAL_processors_taken, 1);
 		c->processor = p;
 		return true;
 	}
@@ -316,4 +317,16 @@ void fz_sched_rotate(struct fz_fiber *self)
 	/* relaxed: only the owner reads it, which is this carrier. */
 	atomic_store_explicit(&c->processor->poll_wanted, true, memory_order_relaxed);
 	fz_sched_yield(self);
+}
+
+void fz_sched_take_turns(struct fz_fiber *self)
+{
+	if (self->call.blocks)
+		return;
+	fz_enter_runtime(self);
+	/* relaxed: this carrier reads it, in the pick() of fz_sched_yield(). */
+	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
+			      memory_order_relaxed);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
 }

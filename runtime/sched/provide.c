@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/provide.h"
 
+#include "runtime/base/count.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched_internal.h"
@@ -25,6 +26,8 @@ bool fz_provide_carrier_for(struct fz_processor *p, uintptr_t owner)
 {
 	bool taken = fz_processor_take(p, owner);
 
+	if (taken && (owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_USER)
+		fz_count_total(FZ_TOTAL_processors_taken, 1);
 	lacked |= !taken;
 	return taken;
 }

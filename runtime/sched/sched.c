@@ -5,6 +5,7 @@
 #include "runtime/fiber/cputime.h"
 #include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/counting.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/poll_cycles.h"
@@ -122,7 +123,7 @@ static bool poll_is_due(struct fz_processor *p)
 
 	if (FZ_UNLIKELY(!pause))
 		return false;
-	now = fz_cycles();
+	p->picked_at = now = fz_cycles();
 	if (FZ_LIKELY(now - p->polled_at < pause))
 		return false;
 	p->polled_at = now;
@@ -266,6 +267,10 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	void *const sp = to->sp;
 
 	fz_check_switch(c, from, to);
+	if (FZ_LIKELY(to != c->context))
+		fz_count(c->processor->counts, FZ_COUNT_switches, 1);
+	if (FZ_UNLIKELY(c->block != NULL))
+		fz_counting_switch(c, from, to, how);
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
@@ -301,7 +306,7 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 		next = fz_fiber_take_joiner(self);
 	if (!next)
 		next = c->context;
-	self->waits.since = c->processor->polled_at;
+	self->waits.since = c->processor->picked_at & ~(uint64_t)FZ_SINCE_SAMPLED;
 	/* A fiber is never queued before its context is saved. */
 	FZ_ASSERT(next != self);
 	switch_to(c, self, next, how);
@@ -332,10 +337,14 @@ bool fz_sched_yield(struct fz_fiber *self)
 
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
-	if (next)
+	if (next) {
+		const uint16_t call = c->call;
+
 		switch_to(c, self, next, FZ_LEFT_YIELDED);
-	else if (fz_backend_queued(&c->processor->backend))
+		self->carrier->call = call;
+	} else if (fz_backend_queued(&c->processor->backend)) {
 		fz_backend_submit(&c->processor->backend);
+	}
 	return next != NULL;
 }
 
@@ -349,18 +358,6 @@ bool fz_sched_give_way(struct fz_fiber *self)
 	fz_sched_yield(self);
 	fz_leave_runtime(self);
 	return true;
-}
-
-void fz_sched_take_turns(struct fz_fiber *self)
-{
-	if (self->call.blocks)
-		return;
-	fz_enter_runtime(self);
-	/* relaxed: this carrier reads it, in the pick() of fz_sched_yield(). */
-	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
-			      memory_order_relaxed);
-	fz_sched_yield(self);
-	fz_leave_runtime(self);
 }
 
 void fz_sched_end(struct fz_fiber *self)
@@ -379,7 +376,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
 	struct fz_arrivals arrivals;
 	uint32_t published;
-	bool work = false, kicked = false, watches;
+	bool work = false, waits, kicked = false, watches;
 	fz_nsec until;
 
 	arrivals.count = 0;
@@ -396,16 +393,19 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	watches = fz_birth_watch_begin();
 	if (watches && until > fz_now() + FZ_POLL_PAUSE)
 		until = fz_now() + FZ_POLL_PAUSE;
-	if (!work && !fz_runq_length(&fz_sched.global))
+	waits = !work && !fz_runq_length(&fz_sched.global);
+	if (waits)
 		fz_backend_wait(&p->backend, published, until, &arrivals);
 	if (watches)
 		fz_birth_watch_end();
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
 		c->processor = NULL;
 		fz_epoll_note_loser(&p->backend.epoll, -1);
+		fz_count_outside(FZ_COUNT_enters, waits);
 		fz_backend_deliver(&p->backend, &arrivals, false, &kicked);
 		return;
 	}
+	fz_count(p->counts, FZ_COUNT_enters, waits);
 	p->since_flush = p->since_poll = 0;
 	fz_backend_deliver(&p->backend, &arrivals, true, &kicked);
 	fz_backend_reap(&p->backend, REAP_MOST, &kicked);
@@ -428,10 +428,8 @@ void fz_sched_run_carrier(struct fz_carrier *c)
 			continue;
 		}
 		next = pick(p);
-		if (!next)
-			next = steal(p);
-		if (!next)
-			next = steal_slot(p);
+		if (!next && ((next = steal(p)) || (next = steal_slot(p))))
+			fz_count(p->counts, FZ_COUNT_steals, 1);
 		if (next) {
 			switch_to(c, self, next, FZ_LEFT_NOTHING);
 			continue;

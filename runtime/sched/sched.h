@@ -22,6 +22,7 @@
  */
 
 #include "runtime/backend/backend.h"
+#include "runtime/base/count.h"
 #include "runtime/base/lock.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/runq.h"
@@ -62,9 +63,11 @@ struct fz_processor {
 	uint32_t turns;			/* calls of pick() that saw turn_wanted */
 	uint32_t since_poll;		/* switches since the last look at the ring */
 	uint64_t polled_at;		/* fz_cycles() when poll_is_due() was last due */
+	uint64_t picked_at;		/* fz_cycles() at the last pick(); 0: not known */
 	uint32_t since_flush;		/* switches since queued requests were submitted */
 	int next_tid, last_tid;		/* a batch of virtual tids */
 
+	struct fz_processor_counts *counts;	/* const pointer; the owner counts, in RUNTIME */
 	struct fz_backend backend;
 	_Atomic bool kicked;		/* its eventfd was written, and the owner has not seen it */
 

@@ -5,7 +5,6 @@
  */
 #include <asm/errno.h>
 #include <limits.h>
-#include <linux/mman.h>
 #include <sys/resource.h>
 
 #include "runtime/backend/own_fd.h"
@@ -183,8 +182,7 @@ static const struct fz_backend_hooks hooks = {
 
 static int make_processors(uint32_t count)
 {
-	long mem = fz_sys_mmap(count * sizeof(struct fz_processor), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS);
+	long mem = fz_sys_map_table(count * sizeof(struct fz_processor));
 
 	if (fz_sys_failed(mem))
 		return (int)mem;
@@ -194,6 +192,7 @@ static int make_processors(uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
+		p->counts = p->backend.ring.counts = &fz_counters->processor[i];
 		p->backend.ring.owner = &p->owner;
 		fz_runq_init(&p->runq);
 		fz_timers_init(&p->timers);
@@ -241,12 +240,13 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 		}
 	}
 	if (err) {
-		fz_syscall2(__NR_munmap, (long)fz_sched.processors,
-			    (long)(count * sizeof(struct fz_processor)));
+		fz_sys_unmap_table(fz_sched.processors, count * sizeof(struct fz_processor));
 		fz_sched.processors = NULL;
 		return err;
 	}
-	fz_sched.count = count;
+	if (!fz_counters->version)
+		fz_counters_begin();
+	fz_sched.count = fz_counters->processors = count;
 	fz_fiber_adopt_main(context);
 	/* Before a fiber that blocks there is interrupted by one of these signals. */
 	fz_signal_guard_libc();
@@ -264,8 +264,7 @@ void fz_sched_after_fork(void)
 			 sizeof(struct fz_processor));
 	fz_watch_after_fork();
 	fz_own_fd_after_fork();
-	fz_syscall2(__NR_munmap, (long)fz_sched.processors,
-		    (long)(fz_sched.count * sizeof(struct fz_processor)));
+	fz_sys_unmap_table(fz_sched.processors, fz_sched.count * sizeof(struct fz_processor));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
 	FZ_DEBUG_ONLY(fz_lock_allowed = NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/timer.h"
 
-#include <linux/mman.h>
 
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -82,15 +81,13 @@ static void remove_locked(struct fz_timers *t, struct fz_fiber *f)
 static bool grow_locked(struct fz_timers *t)
 {
 	uint32_t capacity = t->capacity ? t->capacity * 2 : 1024;
-	long mem = fz_sys_mmap(capacity * sizeof(*t->heap), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS);
+	long mem = fz_sys_map_table(capacity * sizeof(*t->heap));
 
 	if (fz_sys_failed(mem))
 		return false;
 	if (t->heap) {
 		__builtin_memcpy((void *)mem, t->heap, t->capacity * sizeof(*t->heap));
-		fz_syscall2(__NR_munmap, (long)t->heap,
-			    (long)(t->capacity * sizeof(*t->heap)));
+		fz_sys_unmap_table(t->heap, t->capacity * sizeof(*t->heap));
 	}
 	t->heap = (struct fz_fiber **)mem;
 	t->capacity = capacity;

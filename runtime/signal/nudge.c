@@ -7,6 +7,7 @@
 #include <asm/errno.h>
 #include <ucontext.h>
 
+#include "runtime/base/count.h"
 #include "runtime/base/host.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
@@ -97,6 +98,7 @@ void fz_signal_interrupt(struct fz_fiber *f, uint64_t due)
 
 void fz_signal_preempt(struct fz_carrier *c)
 {
+	fz_count_total(FZ_TOTAL_interruptions, 1);
 	/* relaxed: the nudge that follows orders the store. */
 	atomic_store_explicit(&c->preempted, true, memory_order_relaxed);
 	send_nudge(c, SIG_SETXID);

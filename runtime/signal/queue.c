@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/signal/queue.h"
 
-#include <linux/mman.h>
 #include <linux/resource.h>
 
 #include "runtime/signal/overrun.h"
@@ -79,8 +78,7 @@ static bool grow(void)
 		atomic_fetch_sub_explicit(&pool.chunks, 1, memory_order_relaxed);
 		return false;
 	}
-	mem = fz_sys_mmap(CHUNK_NODES * sizeof(*nodes), PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS);
+	mem = fz_sys_map_table(CHUNK_NODES * sizeof(*nodes));
 	if (fz_sys_failed(mem))
 		return false;
 	nodes = (struct fz_signode *)mem;

@@ -64,8 +64,9 @@ matrix() {
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf
-	# The description that the library carries of itself.
-	scripts/inspect	runtime/inspect
+	# The description that the library carries of itself; stat is one of the commands.
+	scripts/inspect	runtime/inspect scripts/counters
+	scripts/counters	runtime/base scripts/inspect
 	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package

@@ -61,6 +61,7 @@ man-db			man
 memcached		memcached
 microsocks		microsocks
 musl-tools		musl-gcc
+prometheus		promtool
 pyflakes3		pyflakes3
 openssl			openssl
 python3			python3

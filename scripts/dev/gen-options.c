@@ -54,6 +54,8 @@ static void judge(const struct fz_option *o)
 	must(o, o->min <= o->max && o->max <= (uint64_t)1 << 40, "min must be at most max, max at most 2^40");
 	must(o, o->initial <= o->max, "the default must be at most max");
 	must(o, o->type != FZ_OPTION_bool || (o->min == 0 && o->max == 1), "a bool is from 0 to 1");
+	must(o, o->type != FZ_OPTION_file || (!o->initial && !o->min && o->max > 1),
+	     "a file is 0 by default, and its name has some characters");
 	must(o, (o->type != FZ_OPTION_path && o->type != FZ_OPTION_list) || !o->initial,
 	     "the default of a text must be 0");
 	must(o, o->type != FZ_OPTION_path || !o->max, "min and max of a path must be 0");

@@ -4,8 +4,9 @@
  *
  *	inspect ps [OPTIONS] {PID|--core FILE}
  *	inspect bt [--each] {PID|--core FILE} [TID...]
+ *	inspect stat [--json] [--prometheus] {PID|FILE} [INTERVAL]
  *
- * The launcher becomes this program for "fiberize ps" and "fiberize bt".
+ * The launcher becomes this program for "fiberize ps" and so on.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(char **words);
-	} commands[] = { { "ps", command_ps }, { "bt", command_bt } };
+	} commands[] = { { "ps", command_ps }, { "bt", command_bt }, { "stat", command_stat } };
 	const char *name = argc > 1 ? argv[1] : "";
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -43,5 +44,5 @@ int main(int argc, char **argv)
 				die(EXIT_OTHER, "standard output: cannot be written");
 			return code;
 		}
-	die(EXIT_USAGE, "%s: no such command; ps and bt look at a process", name);
+	die(EXIT_USAGE, "%s: no such command; ps, bt and stat look at a process", name);
 }

@@ -22,5 +22,6 @@ _Noreturn void die(int code, const char *format, ...) __attribute__((format(prin
 /* The commands.  Each takes the words after its name, and returns the exit code. */
 int command_ps(char **words);
 int command_bt(char **words);
+int command_stat(char **words);
 
 #endif

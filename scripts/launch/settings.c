@@ -29,7 +29,7 @@ const char *flag_value(const struct fz_option *o, char **words, int *ret_words)
 		value = equals + 1;
 	} else if (starts(words[0], "-p") && words[0][2]) {
 		value = words[0] + 2;
-	} else if (o->type == FZ_OPTION_bool) {
+	} else if (fz_option_is_switch(o)) {
 		value = starts(words[0], "--no-") ? "0" : "1";
 	} else {
 		if (!words[1])
@@ -51,7 +51,7 @@ int settings_from_flag(struct settings *s, char **words)
 
 	if (starts(word, "--no-")) {
 		o = fz_option_of_flag(word + 5, strlen(word + 5));
-		if (o && o->type != FZ_OPTION_bool)
+		if (o && !fz_option_is_switch(o))
 			o = NULL;
 	} else if (starts(word, "--")) {
 		o = fz_option_of_flag(word + 2, strcspn(word + 2, "="));

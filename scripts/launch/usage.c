@@ -28,7 +28,7 @@ static void put_option(const struct fz_option *o, FILE *out)
 
 	fprintf(out, "  %s", short_flag(o));
 	put_flag(o, "--", out);
-	if (o->type == FZ_OPTION_bool)
+	if (fz_option_is_switch(o))
 		put_flag(o, ", --no-", out);
 	fprintf(out, "%s%s\n        %s\n", *argument ? " " : "", argument, o->help);
 	if (o->type == FZ_OPTION_bool || o->type == FZ_OPTION_path || o->type == FZ_OPTION_list)
@@ -44,6 +44,7 @@ void usage_run(FILE *out)
 	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
 	      "       fiberize ps [PS OPTIONS] {PID|--core FILE}\n"
 	      "       fiberize bt [--each] {PID|--core FILE} [TID...]\n"
+	      "       fiberize stat [--json] [--prometheus] {PID|FILE} [INTERVAL]\n"
 	      "\n"
 	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
 	      "PROGRAM gains by it (check); or measures the gain (fiberize bench --help).\n"

@@ -45,6 +45,7 @@ static void init(void)
 	setup_layout();
 	fz_backend_hooks = (struct fz_backend_hooks){ fz_wake_done, count_submission };
 	ring.owner = &owner;
+	ring.counts = &fz_counters->processor[0];
 	SET(event_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	ring.event_fd = &event_fd;
 	err = fz_ring_init(&ring, &why);

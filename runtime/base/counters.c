@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/base/counters.c - where the counters are: in the library's data, in memory of their own,
+ * or in a mapped file, which holds what was counted even after SIGKILL.
+ */
+#include "runtime/base/counters.h"
+
+#include <asm/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "runtime/base/count.h"
+#include "runtime/base/sys.h"
+
+/* Whole pages, for fz_counters_after_fork(). */
+static union {
+	_Alignas(4096) struct fz_counters counters;
+	char pages[FZ_ROUND_UP(sizeof(struct fz_counters), 4096)];
+} always;
+
+struct fz_counters *fz_counters = &always.counters;
+struct fz_call_counters *fz_call_counters;
+
+enum { SIZE = FZ_ROUND_UP(sizeof(struct fz_call_counters), 4096) };
+
+/* Open and mapped at `at`, for the life of the process. */
+static long map(void *at, size_t size, int flags, int fd)
+{
+	return fz_syscall6(__NR_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE, flags, fd, 0);
+}
+
+void fz_counters_begin(void)
+{
+	struct { int64_t s, ns; } now = { 0, 0 };
+	const int realtime = 0;
+
+	__builtin_memcpy(fz_counters->magic, FZ_COUNTERS_MAGIC, sizeof(FZ_COUNTERS_MAGIC));
+	fz_counters->version = FZ_COUNTERS_VERSION;
+	fz_counters->size = fz_call_counters ? sizeof(*fz_call_counters) : sizeof(*fz_counters);
+	fz_counters->pid = (uint32_t)fz_sys_getpid();
+	fz_syscall2(__NR_clock_gettime, realtime, (long)&now);
+	fz_counters->begin = (uint64_t)now.s;
+	if (!fz_call_counters)
+		return;
+	fz_counters->blocks = FZ_BLOCKS_MOST;
+	/* relaxed: there is no second thread. */
+	atomic_store_explicit(&fz_counters->blocks_used, FZ_BLOCKS_SHARED, memory_order_relaxed);
+}
+
+bool fz_counters_start_calls(void)
+{
+	long mem = map(NULL, SIZE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	if (fz_sys_failed(mem))
+		return false;
+	fz_call_counters = (struct fz_call_counters *)mem;
+	fz_counters = &fz_call_counters->counted;
+	fz_counters_begin();
+	return true;
+}
+
+struct fz_block *fz_counters_block(void)
+{
+	uint32_t n;
+
+	if (!fz_call_counters)
+		return NULL;
+	/* relaxed: the number alone matters.  It stays below the room by more than the carriers. */
+	n = atomic_load_explicit(&fz_counters->blocks_used, memory_order_relaxed);
+	while (n < fz_counters->blocks &&
+	       !atomic_compare_exchange_weak_explicit(&fz_counters->blocks_used, &n, n + 1,
+						      memory_order_relaxed, memory_order_relaxed))
+		continue;
+	return &fz_call_counters->block[n < fz_counters->blocks ? n : n % FZ_BLOCKS_SHARED];
+}
+
+static bool is_same(const char *why, const char *known)
+{
+	size_t i = 0;
+
+	while (i + 1 < sizeof(fz_counters->wired->why) && why[i] && why[i] == known[i])
+		i++;
+	return i + 1 == sizeof(fz_counters->wired->why) || why[i] == known[i];
+}
+
+void fz_count_wired(const char *why)
+{
+	fz_count_total(FZ_TOTAL_fibers_wired, 1);
+	for (unsigned i = 0; i < FZ_COUNTED_REASONS; i++) {
+		uint32_t free = 0;
+
+		/* acquire: pairs with the release below; why is there. */
+		if (atomic_compare_exchange_strong_explicit(&fz_counters->wired[i].state, &free, 1,
+							    memory_order_acquire,
+							    memory_order_acquire)) {
+			for (size_t n = 0; n + 1 < sizeof(fz_counters->wired->why) && why[n]; n++)
+				fz_counters->wired[i].why[n] = why[n];
+			atomic_store_explicit(&fz_counters->wired[i].state, 2,
+					      memory_order_release);
+		} else if (free != 2 || !is_same(why, fz_counters->wired[i].why)) {
+			continue;
+		}
+		atomic_fetch_add_explicit(&fz_counters->wired[i].count, 1, memory_order_relaxed);
+		return;
+	}
+}
+
+/* ---- in a file ---------------------------------------------------------------------- */
+
+/* May a file of counters at this path be replaced?  Its process must be gone, or be this one. */
+static bool may_replace(const char *path)
+{
+	struct fz_counters head;
+	long n, fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)path,
+				 O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return fd == -ENOENT;
+	n = fz_syscall3(__NR_read, fd, (long)&head, offsetof(struct fz_counters, size));
+	fz_syscall1(__NR_close, fd);
+	return n == (long)offsetof(struct fz_counters, size) &&
+	       __builtin_memcmp(head.magic, FZ_COUNTERS_MAGIC, sizeof(FZ_COUNTERS_MAGIC)) == 0 &&
+	       (head.pid == (uint32_t)fz_sys_getpid() ||
+		fz_syscall2(__NR_kill, head.pid, 0) == -ESRCH);
+}
+
+/* A page that the disk has no room for would be a fault later, so all are filled now. */
+static long fill(long fd, size_t size)
+{
+	long err = fz_syscall4(__NR_fallocate, fd, 0, 0, (long)size), n;
+	static const char zeros[4096];
+
+	if (err != -EOPNOTSUPP && err != -ENOSYS)
+		return err;
+	for (size_t at = 0; at < size; at += (size_t)n) {
+		n = fz_syscall4(__NR_pwrite64, fd, (long)zeros, sizeof(zeros), (long)at);
+		if (n <= 0)
+			return n ? n : -ENOSPC;
+	}
+	return 0;
+}
+
+static void copy_counts(struct fz_call_counters *to, size_t size)
+{
+	__builtin_memcpy(to, fz_call_counters, size);
+	to->counted.size = size;
+	to->counted.blocks = (uint32_t)((size - offsetof(struct fz_call_counters, block)) /
+					sizeof(struct fz_block));
+}
+
+int fz_counters_to_file(const char *path, uint32_t processors)
+{
+	/* Every processor has a carrier, and so many more wait in calls. */
+	const uint32_t blocks = FZ_BLOCKS_SHARED + processors + 24;
+	const size_t size = FZ_ROUND_UP(offsetof(struct fz_call_counters, block) +
+					(blocks < FZ_BLOCKS_MOST ? blocks : FZ_BLOCKS_MOST) *
+						sizeof(struct fz_block), 4096);
+	const int readable = 0444;
+	char made[4096];
+	size_t length = __builtin_strlen(path);
+	long fd, err, mem;
+
+	if (length + sizeof(".new") > sizeof(made))
+		return -ENAMETOOLONG;
+	if (!may_replace(path))
+		return -EEXIST;
+	__builtin_memcpy(made, path, length);
+	__builtin_memcpy(made + length, ".new", sizeof(".new"));
+	/* Not to be opened for writing: who cuts a mapped file short makes its user fault. */
+	fz_syscall3(__NR_unlinkat, AT_FDCWD, (long)made, 0);
+	fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)made,
+			 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, readable);
+	if (fd < 0)
+		return (int)fd;
+	err = fill(fd, size);
+	mem = err ? err : map(NULL, size, MAP_SHARED, (int)fd);
+	if (!fz_sys_failed(mem)) {
+		copy_counts((struct fz_call_counters *)mem, size);
+		fz_syscall2(__NR_munmap, mem, (long)size);
+		mem = map(fz_call_counters, size, MAP_SHARED | MAP_FIXED, (int)fd);
+	}
+	fz_syscall1(__NR_close, fd);
+	err = fz_sys_failed(mem) ? mem :
+		fz_syscall4(__NR_renameat, AT_FDCWD, (long)made, AT_FDCWD, (long)path);
+	if (err)
+		fz_syscall3(__NR_unlinkat, AT_FDCWD, (long)made, 0);
+	return (int)err;
+}
+
+void fz_counters_after_fork(void)
+{
+	const uint64_t stacks = atomic_load_explicit(&fz_counters->total[FZ_TOTAL_stack_bytes],
+						     memory_order_relaxed);
+
+	if (!fz_call_counters) {
+		fz_sys_forget_pages(&always, sizeof(always));
+	} else if (fz_sys_failed(map(fz_call_counters, SIZE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1))) {
+		/* No memory: the parent's file must not be written. */
+		fz_counters = &always.counters;
+		fz_call_counters = NULL;
+	}
+	fz_counters_begin();
+	/* The child has a copy of the stacks. */
+	fz_count_total(FZ_TOTAL_stack_bytes, (int64_t)stacks);
+}

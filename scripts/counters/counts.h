@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COUNTERS_COUNTS_H
+#define COUNTERS_COUNTS_H
+
+/*
+ * scripts/counters/counts.h - the counters of a process, read from its memory or from the file of
+ * --stats (runtime/base/counters.h).
+ */
+
+#include "runtime/base/counters.h"
+#include "scripts/inspect/target.h"
+
+struct call_counts {
+	char name[33], rung[17];
+	struct fz_call_counts counts;	/* of all threads */
+	uint64_t at_once;		/* by fibers, and none of the outcomes */
+};
+
+struct counts {
+	struct fz_counters head;
+	uint64_t sums[FZ_PROCESSOR_COUNTERS];	/* of all processors */
+	uint64_t fibers;		/* alive */
+	bool has_calls;			/* without FIBERIZE_STATS the rest is 0 */
+	size_t call_count;
+	struct call_counts calls[FZ_COUNTED_CALLS];	/* those that were made */
+	struct {
+		char name[25];
+		uint64_t count;
+	} waits[FZ_COUNTED_WAITS];
+	struct fz_times to_run, to_complete;
+};
+
+/* Where counters are read from: a process or a file. */
+struct counts_source {
+	struct target target;
+	const char *file;		/* NULL: the process */
+};
+
+/* Ends the tool with a message and an exit code if there is nothing to read. */
+void counts_open(struct counts_source *s, const char *word);
+
+/* Read all.  Returns false if the process has ended; what cannot be used ends the tool. */
+bool counts_read(const struct counts_source *s, struct counts *c);
+
+extern const char *const outcome_names[FZ_OUTCOMES];
+
+/* For other programs, on standard output. */
+void counts_print_json(const struct counts *c);
+void counts_print_prometheus(const struct counts *c);
+
+#endif
