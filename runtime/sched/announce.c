@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/announce.h"
 
+#include "runtime/base/probe.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched_internal.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 void fz_announce(struct fz_fiber *self)
@@ -14,6 +16,9 @@ void fz_announce(struct fz_fiber *self)
 	if (self->kind != FZ_KIND_FIBER)
 		return;
 	fz_enter_runtime(self);
+	FZ_PROBE2(announce, self->thread.tid, self->carrier->tid);
+	if (fz_trace_on())
+		fz_trace_announce(self);
 	p = fz_processor_of(self);
 	if (fz_backend_queued(&p->backend))
 		fz_backend_submit(&p->backend);

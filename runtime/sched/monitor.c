@@ -2,6 +2,7 @@
 #include "runtime/sched/monitor.h"
 
 #include "runtime/base/host.h"
+#include "runtime/base/probe.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/pool.h"
@@ -14,6 +15,7 @@
 #include "runtime/sched/sched.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 enum {
@@ -209,6 +211,16 @@ static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t befo
 	       look->waiting >= (fz_carrier_is_crowded() ? 1 : WAITING_TICKS);
 }
 
+static void note_preempted(struct fz_carrier *c)
+{
+	/* relaxed: a sample. */
+	const uint32_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+
+	FZ_PROBE2(preempt, c->tid, calls & FZ_CARRIER_IN_CALL);
+	if (fz_trace_on())
+		fz_trace_preempt(c);
+}
+
 /*
  * Let other fibers run on a processor that has stopped.  Where it is crowded the fiber is
  * interrupted instead, once it has computed.
@@ -224,10 +236,13 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 
 	/* A handler's frame takes up to 4 KB of the stack. */
 	if (look->same_entry >= (asked ? ASKED_TICKS : FAIR_TICKS) ||
-	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded())
+	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded()) {
+		note_preempted(c);
 		fz_provide_carrier_for(p, look->owner);
-	else if (look->computed)
+	} else if (look->computed) {
+		note_preempted(c);
 		fz_signal_preempt(c);
+	}
 }
 
 static void found_running(struct fz_carrier *c)
@@ -280,6 +295,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
 		/* Requests in flight and deadlines need a carrier that waits for them. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
+		if (state == FZ_OWNER_USER)
+			note_preempted(carrier_of(owner));
 		if (work)
 			fz_provide_carrier_for(p, owner);
 		else if (state == FZ_OWNER_USER)
@@ -343,6 +360,7 @@ static bool shrink(void)
 {
 	const bool ended = fz_carrier_shrink() != 0;
 
+	fz_trace_shrink();
 	return fz_pool_shrink() || ended;
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 /*
@@ -264,6 +265,7 @@ void fz_sched_after_fork(void)
 {
 	if (!fz_sched.processors)
 		return;
+	fz_trace_after_fork();
 	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
 			 sizeof(struct fz_processor));
 	fz_watch_after_fork();

@@ -42,7 +42,7 @@ matrix() {
 	runtime/signal	arch runtime/base runtime/fiber runtime/sched
 	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
 	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
-	runtime/inspect	arch runtime/base runtime/fiber runtime/io runtime/sched runtime/sync
+	runtime/inspect	arch runtime/backend runtime/base runtime/fiber runtime/io runtime/sched runtime/sync
 	# preload has the tables and the gate; init.c knows all rooms.
 	preload	arch runtime preload/libc preload/process preload/signal preload/sync preload/syscall preload/thread
 	# preload/thread has the gate of cancellation points, and the clocks of threads.

@@ -9,5 +9,6 @@
 
 int command_ps(char **words);
 int command_bt(char **words);
+int command_trace(char **words);
 
 #endif
