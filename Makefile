@@ -149,7 +149,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
 # "fiberize ps" and "fiberize bt"; libdw unwinds, libstdc++ demangles.
-$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] runtime/inspect/*.h runtime/inspect/*.def) \
+$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] scripts/trace/*.[ch] runtime/inspect/*.h runtime/inspect/*.def) \
 		Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)

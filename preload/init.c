@@ -338,8 +338,11 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 	return true;
 }
 
-static void say_loaded(const char *name, const char *state)
+static void say_loaded(const char *name, bool dormant)
 {
+	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+			    dormant ? "dormant: only programs that it starts may have fibers" :
+				      "dormant until the first pthread_create";
 	static const char *const backends[] = { "auto", "uring", "epoll" };
 
 	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
@@ -392,9 +395,7 @@ static void prepare(const char *name, char **envp)
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	fz_verbose = fz_config.verbose;
 	if (fz_verbose)
-		say_loaded(name, fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
-			   dormant ? "dormant: only programs that it starts may have fibers" :
-				     "dormant until the first pthread_create");
+		say_loaded(name, dormant);
 	watched = fz_watched_from_inside(envp, &watcher);
 	if (fz_config.stats && !dormant && !watched)
 		fz_stats_watch_signals();

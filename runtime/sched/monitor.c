@@ -2,7 +2,6 @@
 #include "runtime/sched/monitor.h"
 
 #include "runtime/base/host.h"
-#include "runtime/base/probe.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/pool.h"
@@ -211,16 +210,6 @@ static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t befo
 	       look->waiting >= (fz_carrier_is_crowded() ? 1 : WAITING_TICKS);
 }
 
-static void note_preempted(struct fz_carrier *c)
-{
-	/* relaxed: a sample. */
-	const uint32_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
-
-	FZ_PROBE2(preempt, c->tid, calls & FZ_CARRIER_IN_CALL);
-	if (fz_trace_on())
-		fz_trace_preempt(c);
-}
-
 /*
  * Let other fibers run on a processor that has stopped.  Where it is crowded the fiber is
  * interrupted instead, once it has computed.
@@ -237,10 +226,10 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 	/* A handler's frame takes up to 4 KB of the stack. */
 	if (look->same_entry >= (asked ? ASKED_TICKS : FAIR_TICKS) ||
 	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded()) {
-		note_preempted(c);
+		fz_trace_note_preempted(c);
 		fz_provide_carrier_for(p, look->owner);
 	} else if (look->computed) {
-		note_preempted(c);
+		fz_trace_note_preempted(c);
 		fz_signal_preempt(c);
 	}
 }
@@ -296,7 +285,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		/* Requests in flight and deadlines need a carrier that waits for them. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
 		if (state == FZ_OWNER_USER)
-			note_preempted(carrier_of(owner));
+			fz_trace_note_preempted(carrier_of(owner));
 		if (work)
 			fz_provide_carrier_for(p, owner);
 		else if (state == FZ_OWNER_USER)

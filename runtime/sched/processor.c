@@ -8,7 +8,6 @@
 #include "runtime/sched/sched_internal.h"
 
 #include "runtime/base/host.h"
-#include "runtime/base/probe.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
@@ -118,9 +117,7 @@ static bool displace(struct fz_carrier *c)
 								memory_order_relaxed)) ||
 		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 			continue;
-		FZ_PROBE2(preempt, loser->tid, 0);
-		if (fz_trace_on())
-			fz_trace_preempt(loser);
+		fz_trace_note_preempted(loser);
 		c->processor = p;
 		return true;
 	}

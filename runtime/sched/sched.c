@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/sched_internal.h"
 
-#include "runtime/base/probe.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/sched/birth.h"
@@ -268,9 +267,7 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	void *const sp = to->sp;
 
 	fz_check_switch(c, from, to);
-	FZ_PROBE3(switch, from->thread.tid, to->thread.tid, how);
-	if (fz_trace_on())
-		fz_trace_switch(c, from, to, how);
+	fz_trace_note_switch(c, from, to, how);
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;

@@ -19,6 +19,7 @@
  */
 
 #include "arch/arch.h"
+#include "runtime/base/probe.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/carrier.h"
 
@@ -79,6 +80,25 @@ FZ_COLD void fz_trace_announce(const struct fz_fiber *self);
 FZ_COLD void fz_trace_back(const struct fz_fiber *self);
 FZ_COLD void fz_trace_preempt(const struct fz_carrier *c);
 FZ_COLD void fz_trace_wire(const struct fz_fiber *self);
+
+/* The probe and the event of a switch; of a carrier that loses its processor. */
+static inline void fz_trace_note_switch(const struct fz_carrier *c, const struct fz_fiber *from,
+					const struct fz_fiber *to, enum fz_left how)
+{
+	FZ_PROBE3(switch, from->thread.tid, to->thread.tid, how);
+	if (fz_trace_on())
+		fz_trace_switch(c, from, to, how);
+}
+
+static inline void fz_trace_note_preempted(const struct fz_carrier *c)
+{
+	/* relaxed: a sample. */
+	const uint32_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+
+	FZ_PROBE2(preempt, c->tid, calls & FZ_CARRIER_IN_CALL);
+	if (fz_trace_on())
+		fz_trace_preempt(c);
+}
 
 /* By the monitor, now and then: give the memory of the rings back when nobody traces. */
 void fz_trace_shrink(void);

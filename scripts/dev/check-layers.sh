@@ -65,7 +65,9 @@ matrix() {
 	scripts/check	preload/symbols.def runtime/base scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf
 	# The description that the library carries of itself.
-	scripts/inspect	runtime/inspect
+	# main.c calls the commands of both rooms.
+	scripts/inspect	runtime/inspect scripts/trace
+	scripts/trace	scripts/inspect runtime/inspect
 	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package

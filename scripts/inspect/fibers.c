@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cycles.h"
 #include "say.h"
+#include "scripts/trace/cycles.h"
 
 static uint64_t nsec(clockid_t clock)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/trace.c - fiberize trace: which calls of a process block, for how long and from
+ * scripts/trace/trace.c - fiberize trace: which calls of a process block, for how long and from
  * where; and what its fibers do, as a file for Perfetto.
  */
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "commands.h"
-#include "say.h"
+#include "scripts/inspect/commands.h"
+#include "scripts/inspect/say.h"
 #include "timeline.h"
 #include "tree.h"
 

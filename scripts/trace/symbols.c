@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "say.h"
+#include "scripts/inspect/say.h"
 
 struct symbols {
 	int pid;

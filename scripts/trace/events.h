@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INSPECT_EVENTS_H
-#define INSPECT_EVENTS_H
+#ifndef TRACE_EVENTS_H
+#define TRACE_EVENTS_H
 
 /*
- * scripts/inspect/events.h - the events that a traced process writes (runtime/sched/trace.h), in
+ * scripts/trace/events.h - the events that a traced process writes (runtime/sched/trace.h), in
  * the order of time.
  */
 
-#include "target.h"
+#include "scripts/inspect/target.h"
 
 struct event {
 	double time;			/* seconds since events_begin() */

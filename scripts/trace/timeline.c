@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "say.h"
+#include "scripts/inspect/say.h"
 #include "tree.h"
 
 const char *const rung_names[] = {

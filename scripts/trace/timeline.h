@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INSPECT_TIMELINE_H
-#define INSPECT_TIMELINE_H
+#ifndef TRACE_TIMELINE_H
+#define TRACE_TIMELINE_H
 
 /*
- * scripts/inspect/timeline.h - from events (events.h) to what each fiber did from when to when: it
+ * scripts/trace/timeline.h - from events (events.h) to what each fiber did from when to when: it
  * ran, waited in a call, was queued.
  */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INSPECT_SYMBOLS_H
-#define INSPECT_SYMBOLS_H
+#ifndef TRACE_SYMBOLS_H
+#define TRACE_SYMBOLS_H
 
 /*
- * scripts/inspect/symbols.h - names of addresses in the code of a process, by libdwfl.  Addresses are
+ * scripts/trace/symbols.h - names of addresses in the code of a process, by libdwfl.  Addresses are
  * looked up once; what has been looked up stays known when the process is gone.
  */
 

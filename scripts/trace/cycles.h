@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INSPECT_CYCLES_H
-#define INSPECT_CYCLES_H
+#ifndef TRACE_CYCLES_H
+#define TRACE_CYCLES_H
 
-/* scripts/inspect/cycles.h - the counter that arch.h calls fz_cycles(). */
+/* scripts/trace/cycles.h - the counter that arch.h calls fz_cycles(). */
 
 #include <stdint.h>
 #if defined(__x86_64__)
