@@ -242,6 +242,7 @@ static void read_description(struct target *t, uint64_t at)
 bool target_try(struct target *t, int pid)
 {
 	struct search search = { .target = t };
+	char magic[sizeof(((struct fz_description *)0)->magic)];
 	static char name[16];
 	uint64_t until;
 	char path[64];
@@ -253,7 +254,9 @@ bool target_try(struct target *t, int pid)
 	snprintf(name, sizeof(name), "%d", pid);
 	live_open(&t->source, name);
 	t->source.ops->each_mapping(&t->source, look_at, &search);
-	if (!search.found)
+	/* The loader may not have mapped the library's data yet. */
+	if (!search.found || !target_read(t, search.found, magic, sizeof(magic)) ||
+	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
 		return false;
 	t->description = search.found;
 	read_description(t, search.found);
