@@ -21,7 +21,7 @@
 #	clean
 #
 # demo, check, bench and stress install missing Debian packages
-# (scripts/dev/deps.sh), or name them; all needs gcc, liburing-dev and libelf-dev only.
+# (scripts/dev/deps.sh), or name them; all needs what "deps.sh -n build" names.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -148,9 +148,9 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
-# "fiberize ps", "bt" and "stat"; libdw unwinds, libstdc++ demangles.
-$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] scripts/counters/*.[ch] runtime/inspect/*.h runtime/inspect/*.def \
-		runtime/base/counters.[hd]*) Makefile
+# "fiberize ps", "bt", "stat" and "trace"; libdw unwinds, libstdc++ demangles.
+$(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] scripts/counters/*.[ch] scripts/trace/*.[ch] \
+		runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \
@@ -336,7 +336,7 @@ aarch64-tests: AARCH64_GOALS := parts
 aarch64 aarch64-tests:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	$(Q)$(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 PLAIN=1 \
-		CFLAGS='-isystem $(AARCH64_ROOT)/usr/include' \
+		CFLAGS='-isystem $(AARCH64_ROOT)/usr/include -isystem $(AARCH64_ROOT)/usr/include/aarch64-linux-gnu' \
 		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library $(AARCH64_GOALS)
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 

@@ -28,6 +28,7 @@
 #include "preload/signal/host.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/exclude.h"
+#include "preload/thread/names.h"
 #include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
@@ -99,6 +100,14 @@ static uint32_t cpus_allowed(void)
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
 		return 1;
 	return (uint32_t)CPU_COUNT(&cpus);
+}
+
+static uint32_t wanted_processors(void)
+{
+	const uint32_t most = 256;
+	uint32_t n = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
+
+	return n < most ? n : most;
 }
 
 /*
@@ -177,9 +186,9 @@ static void adopt_pending(struct fz_fiber *self)
 
 bool fz_runtime_ready(void)
 {
+	uint32_t processors;
 	char text[192];
 	const char *why;
-	uint32_t processors;
 	int err;
 
 	if (FZ_LIKELY(fz_runtime_runs()))
@@ -194,9 +203,6 @@ bool fz_runtime_ready(void)
 		stay_native(why, 0);
 		return false;
 	}
-	processors = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
-	if (processors > 256)
-		processors = 256;
 	fz_io_policy = (enum fz_io_policy)fz_config.io;
 	fz_host.clock_gettime = libc_clock_gettime();
 	fz_host.has_own_allocator = has_own_allocator();
@@ -209,6 +215,7 @@ bool fz_runtime_ready(void)
 	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
+	processors = wanted_processors();
 	fz_stats_to_file(processors);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
@@ -257,7 +264,12 @@ size_t fz_default_stack_size(size_t of_libc)
 
 static void before_fork(void)
 {
-	fz_carrier_makes_process(fz_self());
+	struct fz_fiber *self = fz_self();
+
+	fz_carrier_makes_process(self);
+	/* The program may have written to /proc/self/comm; the child takes the name over. */
+	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
+		fz_name_get(self, self->thread.name);
 	fz_gate_close(FZ_GATE_LOADER);
 }
 
@@ -277,6 +289,8 @@ void fz_after_fork_in_child(void)
 		fz_stats_after_fork();
 		return;
 	}
+	if (fz_verbose)
+		fz_say("process %d: dormant: the child of a fork", (int)fz_sys_getpid());
 	fz_sched_after_fork();
 	fz_pin_after_fork();
 	fz_carrier_after_fork();
@@ -330,11 +344,14 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 
 static void say_loaded(const char *name, bool dormant)
 {
-	if (fz_verbose)
-		fz_say("%s[%d]: %s", name ? name : "", (int)fz_sys_getpid(),
-		       fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
-		       dormant ? "dormant: only programs that it starts may have fibers" :
-				 "dormant until the first pthread_create");
+	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+			    dormant ? "dormant: only programs that it starts may have fibers" :
+				      "dormant until the first pthread_create";
+	static const char *const backends[] = { "auto", "uring", "epoll" };
+
+	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
+	       (int)fz_sys_getpid(), state, FZ_VERSION, wanted_processors(),
+	       backends[fz_config.backend]);
 }
 
 static void prepare(const char *name, char **envp)
@@ -364,6 +381,7 @@ static void prepare(const char *name, char **envp)
 		.release_thread_state = fz_thread_end_release,
 		.reset_thread_state = fz_host_reset_thread_state,
 		.test_cancel = test_cancel,
+		.name_kernel_thread = fz_host_name_kernel_thread,
 		.clock_gettime = fz_real.clock_gettime,
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
@@ -380,7 +398,8 @@ static void prepare(const char *name, char **envp)
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	fz_verbose = fz_config.verbose;
-	say_loaded(name, dormant);
+	if (fz_verbose)
+		say_loaded(name, dormant);
 	watched = fz_watched_from_inside(envp, &watcher);
 	if (fz_stats_are_printed() && !dormant && !watched)
 		fz_stats_watch_signals();

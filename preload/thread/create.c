@@ -7,6 +7,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
+#include "preload/thread/names.h"
 #include "preload/thread/tls.h"
 #include "runtime/base/die.h"
 #include "runtime/base/role.h"
@@ -68,6 +69,7 @@ struct native_start {
 	bool owns_kernel_state;
 	bool owns_files;
 	const char *why;
+	char name[FZ_NAME_SIZE];	/* if not empty: its creator's kernel thread has another */
 };
 
 static void *native_thread(void *arg)
@@ -79,6 +81,8 @@ static void *native_thread(void *arg)
 	self->thread.owns_kernel_state = order.owns_kernel_state;
 	self->thread.owns_files = order.owns_files;
 	fz_role_set(fz_self_tid(), FZ_ROLE_NATIVE, order.why, self);
+	if (*order.name)
+		fz_host_name_kernel_thread(order.name);
 	/* Destructors included: they run as part of the thread. */
 	fz_host_run_thread(order.start, order.arg, &self->thread.result);
 	/* The thread has forked, and in the child was the first to make fibers. */
@@ -96,6 +100,7 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 	/* Count the thread unless this process will never have fibers. */
 	bool counted = !fz_stays_native();
 	bool owns = fz_self()->thread.owns_kernel_state || (attr && wants_state(attr));
+	struct fz_fiber *self = fz_self();
 	struct native_start *order;
 	int err;
 
@@ -104,8 +109,9 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 	order = malloc(sizeof(*order));
 	if (!order)
 		return EAGAIN;
-	*order = (struct native_start){ start, arg, counted, owns, fz_self()->thread.owns_files,
-					why };
+	*order = (struct native_start){ start, arg, counted, owns, self->thread.owns_files, why, "" };
+	if (self->kind == FZ_KIND_FIBER)
+		memcpy(order->name, self->thread.name, sizeof(order->name));
 	if (counted)
 		fz_fiber_native_started();
 	err = fz_real.pthread_create(thread, attr, native_thread, order);

@@ -8,6 +8,7 @@
 #include "preload/thread/exclude.h"
 #include "preload/thread/handle.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/io/filter.h"
 
 FZ_EXPORT pid_t gettid(void)
 {
@@ -42,6 +43,13 @@ static long process_name(long number, int flags, char *name, size_t n)
 static long name_of_kernel_thread(int option, char *name)
 {
 	return fz_syscall5(SYS_prctl, option, (long)name, 0, 0, 0);
+}
+
+void fz_host_name_kernel_thread(const char *name)
+{
+	/* relaxed: a filter that comes at this moment may come after it. */
+	if (!atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed))
+		fz_syscall2(SYS_prctl, PR_SET_NAME, (long)name);
 }
 
 void fz_name_set(struct fz_fiber *fiber, const char *name)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/backend/choice.h"
 
+#include "runtime/base/die.h"
+
 struct fz_backend_choice fz_backend_choice;
 
 void fz_backend_lose_ring(const char *why, int error)
@@ -14,6 +16,8 @@ void fz_backend_lose_ring(const char *why, int error)
 		return;
 	fz_backend_choice.failed = why;
 	fz_backend_choice.error = error;
+	if (FZ_UNLIKELY(fz_verbose))
+		fz_say("epoll instead of io_uring from now on: %s, error %d", why, error);
 }
 
 void fz_backend_avoid_ring(void)

@@ -7,6 +7,7 @@
 #include "runtime/backend/choice.h"
 #include "runtime/backend/hooks.h"
 #include "runtime/backend/liburing.h"
+#include "runtime/base/probe.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
@@ -135,6 +136,7 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 	struct fz_ticket ticket = { .fiber = request->fiber };
 
 	ring->in_flight--;
+	FZ_PROBE3(complete, request, result, is_answer);
 	if (!is_answer) {
 		request->result = result;
 		request->refused |= result == -EINVAL;

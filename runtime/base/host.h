@@ -46,6 +46,12 @@ struct fz_host {
 	/* Act on a cancellation request: does not return if there is one. */
 	void (*test_cancel)(void);
 
+	/*
+	 * Name the calling kernel thread, for ps -T, top -H and gdb, unless the program has
+	 * installed a filter, which might end the process for it. May be NULL.
+	 */
+	void (*name_kernel_thread)(const char *name);
+
 	/* libc's clock_gettime(), which answers without a system call. */
 	int (*clock_gettime)(int clock, struct timespec *ret);
 

@@ -6,6 +6,7 @@
 
 #include "runtime/base/die.h"
 #include "runtime/base/host.h"
+#include "runtime/base/probe.h"
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/make.h"
@@ -19,6 +20,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/queue.h"
 #include "runtime/signal/signal.h"
@@ -90,6 +92,9 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	}
 	c = self->carrier;
 	self->thread.wired_why = why;
+	FZ_PROBE3(wire, self->thread.tid, c->tid, why);
+	if (fz_trace_on())
+		fz_trace_wire(self);
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
 	before = fz_signal_left_to_kernel();

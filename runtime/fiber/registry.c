@@ -228,6 +228,10 @@ void fz_fiber_after_fork(void)
 
 	__builtin_memset(&fz_registry, 0, sizeof(fz_registry));
 	fz_lock_init(&fz_registry.lock, FZ_RANK_REGISTRY);
+	/* The child has inherited the name of the kernel thread, which is not the fiber's. */
+	if (keep.kind == FZ_KIND_FIBER && fz_host.name_kernel_thread &&
+	    (keep.carrier->number || !keep.thread.is_main))
+		fz_host.name_kernel_thread(keep.thread.name);
 	fz_pool_after_fork();
 	fz_fiber_alone();
 	fz_role_after_fork();

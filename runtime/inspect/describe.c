@@ -2,6 +2,7 @@
 #include "runtime/inspect/describe.h"
 
 #include "frame.h"
+#include "runtime/backend/choice.h"
 #include "runtime/base/count.h"
 #include "runtime/base/role.h"
 #include "runtime/fiber/cputime.h"
@@ -10,6 +11,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/trace.h"
 #include "runtime/sync/mutex.h"
 #include "runtime/sync/rwlock.h"
 

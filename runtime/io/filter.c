@@ -7,7 +7,7 @@
 
 enum { NUMBERS = 512, WORD_BITS = 64 };
 
-_Atomic bool fz_filter_exists;
+_Atomic bool fz_filter_exists, fz_filter_is_programs;
 
 /* A bit for each number.  `forbidden` is valid where `asked` is set. */
 static _Atomic uint64_t asked[NUMBERS / WORD_BITS], forbidden[NUMBERS / WORD_BITS];
@@ -29,6 +29,7 @@ void fz_filter_changed(void)
 	for (int i = 0; i < NUMBERS / WORD_BITS; i++)
 		atomic_store_explicit(&asked[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&fz_filter_exists, true, memory_order_relaxed);
+	atomic_store_explicit(&fz_filter_is_programs, true, memory_order_relaxed);
 }
 
 bool fz_filter_forbids_now(long number)

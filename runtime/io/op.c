@@ -7,6 +7,7 @@
 
 #include "runtime/backend/ring.h"
 #include "runtime/backend/watch.h"
+#include "runtime/base/probe.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 #include "runtime/io/fdtab.h"
@@ -29,6 +30,7 @@ static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_requ
 	sqe->file_index = op->file_index;
 	sqe->addr3 = op->addr3;
 	fz_ring_set_request(ring, sqe, request);
+	FZ_PROBE4(submit, request->fiber->thread.tid, op->opcode, sqe->fd, request);
 	ring->in_flight++;
 }
 

@@ -37,6 +37,10 @@ struct fz_op {
 	struct fz_pin *pin;
 };
 
+_Static_assert(offsetof(struct fz_op, opcode) == offsetof(struct fz_asked, opcode) &&
+	       offsetof(struct fz_op, fd) == offsetof(struct fz_asked, fd),
+	       "what a wait is for is shown without knowledge of requests");
+
 /* Results besides the kernel's; no system call returns these values. */
 enum {
 	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */

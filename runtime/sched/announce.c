@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/announce.h"
 
+#include "runtime/base/probe.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched_internal.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 void fz_announce(struct fz_fiber *self)
@@ -16,6 +18,9 @@ void fz_announce(struct fz_fiber *self)
 		return;
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_ANNOUNCED);
 	fz_enter_runtime(self);
+	FZ_PROBE2(announce, self->thread.tid, self->carrier->tid);
+	if (fz_trace_on())
+		fz_trace_announce(self);
 	p = fz_processor_of(self);
 	if (fz_backend_queued(&p->backend))
 		fz_backend_submit(&p->backend);

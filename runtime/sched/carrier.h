@@ -42,6 +42,7 @@ struct fz_carrier {
 	struct fz_alt_stack alt_stack;	/* the alternate stack that the kernel has for tid */
 	struct fz_alt_stack report_stack;	/* const; runtime/signal/altstack.h */
 	int tid;			/* the kernel's; 0 once the thread is gone */
+	uint32_t number;		/* of its name, plus 1; 0: it is named as the process */
 	/* A count of real calls, and FZ_CARRIER_IN_CALL during one; the monitor samples. */
 	_Atomic uint32_t calls;
 	uintptr_t libc_tcb;		/* const: the thread that libc believes to run on tid */

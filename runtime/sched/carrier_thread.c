@@ -28,6 +28,8 @@ static struct {
 	_Atomic uint32_t held;
 } ended = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
+static _Atomic uint32_t made;	/* records of carriers with a number */
+
 /* What a new kernel thread is given; on the stack of the thread that waits for the answer. */
 struct birth {
 	_Atomic uint32_t answer;	/* futex; 1: it runs, 2: out of memory */
@@ -115,6 +117,26 @@ void fz_carrier_let_end(void)
 	fz_sys_futex_wake(&ended.held, INT32_MAX);
 }
 
+/* The first kernel thread of the process keeps its name: ps and pkill find the process by it. */
+static void name(struct fz_carrier *c)
+{
+	char text[16] = "fz/", digits[10];
+	size_t n = 0, length = 3;
+	uint32_t rest;
+
+	/* relaxed: only the number matters. */
+	if (!c->number)
+		c->number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) + 1;
+	rest = c->number - 1;
+	do
+		digits[n++] = (char)('0' + rest % 10);
+	while (rest /= 10);
+	while (n)
+		text[length++] = digits[--n];
+	if (fz_host.name_kernel_thread)
+		fz_host.name_kernel_thread(text);
+}
+
 static void *carrier_thread(void *arg)
 {
 	struct birth *birth = arg;
@@ -133,6 +155,7 @@ static void *carrier_thread(void *arg)
 		fz_count_total(FZ_TOTAL_kernel_threads, 1);
 		c->stack = birth->stack;
 		c->stack_size = birth->stack_size;
+		name(c);
 		fz_carrier_push_idle(c);
 	}
 	/* release: pairs with the acquire in fz_carrier_start(). */
@@ -198,4 +221,5 @@ void fz_carrier_thread_after_fork(void)
 {
 	__builtin_memset(&ended, 0, sizeof(ended));
 	fz_lock_init(&ended.lock, FZ_RANK_CARRIERS);
+	atomic_store_explicit(&made, 0, memory_order_relaxed);
 }

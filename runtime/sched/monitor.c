@@ -14,6 +14,7 @@
 #include "runtime/sched/sched.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 enum {
@@ -224,10 +225,13 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 
 	/* A handler's frame takes up to 4 KB of the stack. */
 	if (look->same_entry >= (asked ? ASKED_TICKS : FAIR_TICKS) ||
-	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded())
+	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded()) {
+		fz_trace_note_preempted(c);
 		fz_provide_carrier_for(p, look->owner);
-	else if (look->computed)
+	} else if (look->computed) {
+		fz_trace_note_preempted(c);
 		fz_signal_preempt(c);
+	}
 }
 
 static void found_running(struct fz_carrier *c)
@@ -280,6 +284,8 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (state == FZ_OWNER_ANNOUNCED || is_long_call(look, carrier_of(owner), state, same)) {
 		/* Requests in flight and deadlines need a carrier that waits for them. */
 		work |= fz_backend_in_flight(&p->backend) || p->timers.used;
+		if (state == FZ_OWNER_USER)
+			fz_trace_note_preempted(carrier_of(owner));
 		if (work)
 			fz_provide_carrier_for(p, owner);
 		else if (state == FZ_OWNER_USER)
@@ -343,6 +349,7 @@ static bool shrink(void)
 {
 	const bool ended = fz_carrier_shrink() != 0;
 
+	fz_trace_shrink();
 	return fz_pool_shrink() || ended;
 }
 

@@ -4,11 +4,13 @@
 #include <asm/errno.h>
 
 #include "runtime/base/host.h"
+#include "runtime/base/probe.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/counting.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/timer.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
@@ -50,12 +52,24 @@ void fz_wait_disarm(struct fz_fiber *self)
 	end_wait(self);
 }
 
+/* Apart, so that the compiler need not save registers for it where nobody traces. */
+__attribute__((cold, noinline)) static void run_traced(struct fz_fiber *fiber, enum fz_why why,
+						       struct fz_fiber **ret_run)
+{
+	fz_trace_wake(fiber, why);
+	if (ret_run)
+		*ret_run = fiber;
+	else
+		fz_sched_ready(fiber);
+}
+
 /*
  * End the wait whose word is `old`.  A parked fiber is stored in *ret_run, for the caller to run;
- * if ret_run is NULL, the fiber is queued.  Returns false if the word has changed.
+ * if ret_run is NULL, the fiber is queued.  Returns false if the word has changed.  Inlined, because
+ * it is in the way of each wake-up.
  */
-static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
-		 struct fz_fiber **ret_run)
+__attribute__((always_inline)) static inline bool fire(struct fz_fiber *fiber, uint64_t old,
+						       enum fz_why why, struct fz_fiber **ret_run)
 {
 	uint64_t fired = old >> FZ_WAIT_NUMBER_SHIFT << FZ_WAIT_NUMBER_SHIFT |
 			 FZ_WAIT_FIRED | (uint64_t)why << FZ_WAIT_WHY_SHIFT;
@@ -75,7 +89,10 @@ static bool fire(struct fz_fiber *fiber, uint64_t old, enum fz_why why,
 	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED) {
 		if (FZ_UNLIKELY(fz_call_counters != NULL))
 			fz_counting_wakes(fz_self(), fiber);
-		if (ret_run)
+		FZ_PROBE2(wake, fiber->thread.tid, why);
+		if (fz_trace_on())
+			run_traced(fiber, why, ret_run);
+		else if (ret_run)
 			*ret_run = fiber;
 		else
 			fz_sched_ready(fiber);
@@ -251,8 +268,10 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 		if (!fz_timer_add(fz_processor_of(self), self, deadline, number))
 			return watch_clock(self, deadline, number);
 	}
-	if (!fired(self))
+	if (!fired(self)) {
+		FZ_PROBE4(park, self->thread.tid, self->call.waits_for, self->waits.object, deadline);
 		fz_sched_park(self);
+	}
 	if (deadline != FZ_FOREVER)
 		fz_timer_remove(self);
 	return end_wait(self);

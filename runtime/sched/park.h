@@ -74,6 +74,12 @@ enum fz_waits_for {
 	FZ_FOR_COUNT
 };
 
+/* The object of FZ_FOR_REQUEST begins with these fields (struct fz_op). */
+struct fz_asked {
+	uint8_t opcode;			/* IORING_OP_* */
+	int fd;
+};
+
 /* The object of FZ_FOR_READY, on the stack of the call. */
 struct fz_ready {
 	const struct pollfd *fds;

@@ -11,6 +11,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 struct fz_processor *fz_processor_of(const struct fz_fiber *self)
@@ -117,6 +118,7 @@ static bool displace(struct fz_carrier *c)
 		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 			continue;
 		fz_count_total(FZ_TOTAL_processors_taken, 1);
+		fz_trace_note_preempted(loser);
 		c->processor = p;
 		return true;
 	}
@@ -134,6 +136,8 @@ static void get_processor_slowly(struct fz_fiber *self)
 	} else if (!take_unused(self->carrier) && !displace(self->carrier)) {
 		fz_sched_queue_up(self);
 	}
+	if (fz_trace_on())
+		fz_trace_back(self);
 }
 
 bool fz_sched_move(struct fz_fiber *self)
@@ -174,6 +178,32 @@ static inline void probe_stack(const struct fz_fiber *self)
 		__asm__ volatile("" : : "r"(low[-1]));
 }
 
+/* The carrier has the processor that it had before. */
+static inline void entered(struct fz_fiber *self, struct fz_processor *p)
+{
+	uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
+
+	/* relaxed: the monitor samples. */
+	atomic_store_explicit(&p->entries, n + 1, memory_order_relaxed);
+	if (FZ_UNLIKELY(atomic_load_explicit(&p->yield_wanted, memory_order_relaxed)))
+		fz_sched_yield(self);
+}
+
+/* Apart, so that the compiler saves no registers for it in fz_enter_runtime(). */
+__attribute__((noinline)) static void enter_slowly(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_processor *p = c->processor;
+
+	if (!back_from_announced(p, c)) {
+		get_processor_slowly(self);
+		return;
+	}
+	if (fz_trace_on())
+		fz_trace_back(self);
+	entered(self, p);
+}
+
 void fz_enter_runtime(struct fz_fiber *self)
 {
 	struct fz_carrier *c;
@@ -189,18 +219,10 @@ void fz_enter_runtime(struct fz_fiber *self)
 	c = self->carrier;
 	p = c->processor;
 	if (FZ_LIKELY(owner_cas(p, owner_word(c, FZ_OWNER_USER),
-				owner_word(c, FZ_OWNER_RUNTIME))) ||
-	    back_from_announced(p, c)) {
-		uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
-
-		/* relaxed: the monitor samples. */
-		atomic_store_explicit(&p->entries, n + 1, memory_order_relaxed);
-		if (FZ_UNLIKELY(atomic_load_explicit(&p->yield_wanted,
-						     memory_order_relaxed)))
-			fz_sched_yield(self);
-		return;
-	}
-	get_processor_slowly(self);
+				owner_word(c, FZ_OWNER_RUNTIME))))
+		entered(self, p);
+	else
+		enter_slowly(self);
 }
 
 void fz_leave_runtime(struct fz_fiber *self)

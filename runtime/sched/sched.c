@@ -9,6 +9,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/poll_cycles.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/signal.h"
 
@@ -271,6 +272,7 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 		fz_count(c->processor->counts, FZ_COUNT_switches, 1);
 	if (FZ_UNLIKELY(c->block != NULL))
 		fz_counting_switch(c, from, to, how);
+	fz_trace_note_switch(c, from, to, how);
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;

@@ -20,6 +20,7 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
+#include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
 /*
@@ -36,6 +37,7 @@ struct helper {
 	void (*run)(void);		/* NULL: the thread is only there to be counted */
 	enum fz_role_kind kind;
 	const char *role;
+	const char *name;		/* for ps -T and gdb */
 	void *stack;
 	_Atomic uintptr_t tcb;		/* set by the thread when it runs */
 };
@@ -62,6 +64,8 @@ static void *helper_thread(void *arg)
 	/* relaxed: libc has set it before this thread ran. */
 	fz_role_set(atomic_load_explicit(fz_tcb_tid(self->tcb), memory_order_relaxed),
 		    helper->kind, helper->role, NULL);
+	if (fz_host.name_kernel_thread)
+		fz_host.name_kernel_thread(helper->name);
 	helper->run();
 	return NULL;
 }
@@ -142,8 +146,9 @@ static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
 static int start_threads(struct fz_fiber **ret_context)
 {
 	static struct helper monitor = { .run = fz_monitor_run, .kind = FZ_ROLE_MONITOR,
-					  .role = "monitor" };
-	static struct helper spawner = { .run = fz_spawner_run, .role = "carrier spawner" };
+					  .role = "monitor", .name = "fz-monitor" };
+	static struct helper spawner = { .run = fz_spawner_run, .role = "carrier spawner",
+					 .name = "fz-spawner" };
 	int err;
 
 	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
@@ -260,6 +265,7 @@ void fz_sched_after_fork(void)
 {
 	if (!fz_sched.processors)
 		return;
+	fz_trace_after_fork();
 	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
 			 sizeof(struct fz_processor));
 	fz_watch_after_fork();

@@ -9,11 +9,12 @@
 # its packages stay as they are.  If DIR is complete, does nothing, silently.
 set -u
 
-packages='libc6 libgcc-s1 libstdc++6 liburing-dev microsocks
+packages='libc6 libgcc-s1 libstdc++6 liburing-dev systemtap-sdt-dev microsocks
 	python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libexpat1 zlib1g'
 
 dir=${1:?usage: arm64-sysroot.sh DIR}
-[ -e "$dir/complete" ] && exit 0
+# It names the packages, which may have become more.
+[ "$(cat "$dir/complete" 2>/dev/null)" = "$packages" ] && exit 0
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
 	echo 'arm64-sysroot.sh: no apt-get here' >&2
@@ -45,4 +46,4 @@ for deb in *.deb; do
 	dpkg-deb --extract "$deb" "$dir" || exit 1
 done
 rm -rf "$dir/apt" "$dir/debs" "$dir/log"
-: >"$dir/complete"
+echo "$packages" >"$dir/complete"

@@ -42,7 +42,7 @@ matrix() {
 	runtime/signal	arch runtime/base runtime/fiber runtime/sched
 	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
 	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
-	runtime/inspect	arch runtime/base runtime/fiber runtime/io runtime/sched runtime/sync
+	runtime/inspect	arch runtime/backend runtime/base runtime/fiber runtime/io runtime/sched runtime/sync
 	# preload has the tables and the gate; init.c knows all rooms.
 	preload	arch runtime preload/libc preload/process preload/signal preload/sync preload/syscall preload/thread
 	# preload/thread has the gate of cancellation points, and the clocks of threads.
@@ -64,9 +64,10 @@ matrix() {
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf
-	# The description that the library carries of itself; stat is one of the commands.
-	scripts/inspect	runtime/inspect scripts/counters
+	# The description that the library carries of itself; main.c calls the commands of all rooms.
+	scripts/inspect	runtime/inspect scripts/counters scripts/trace
 	scripts/counters	runtime/base scripts/inspect
+	scripts/trace	scripts/inspect runtime/inspect
 	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package

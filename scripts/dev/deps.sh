@@ -29,6 +29,7 @@ libjson-c-dev		/usr/include/json-c/json.h
 liburing-dev		/usr/include/liburing.h
 make			make
 pkg-config		pkg-config
+systemtap-sdt-dev	/usr/include/LIB/sys/sdt.h
 '
 
 demo='

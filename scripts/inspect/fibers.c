@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "say.h"
+#include "scripts/trace/cycles.h"
 
 static uint64_t nsec(clockid_t clock)
 {
@@ -17,21 +15,6 @@ static uint64_t nsec(clockid_t clock)
 
 	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-/* The counter that arch.h calls fz_cycles(). */
-static uint64_t cycles(void)
-{
-#if defined(__x86_64__)
-	return __rdtsc();
-#elif defined(__aarch64__)
-	uint64_t n;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(n));
-	return n;
-#else
-	return 0;
-#endif
 }
 
 /*

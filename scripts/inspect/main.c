@@ -5,6 +5,7 @@
  *	inspect ps [OPTIONS] {PID|--core FILE}
  *	inspect bt [--each] {PID|--core FILE} [TID...]
  *	inspect stat [--json] [--prometheus] {PID|FILE} [INTERVAL]
+ *	inspect trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]
  *
  * The launcher becomes this program for "fiberize ps" and so on.
  */
@@ -33,7 +34,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(char **words);
-	} commands[] = { { "ps", command_ps }, { "bt", command_bt }, { "stat", command_stat } };
+	} commands[] = { { "ps", command_ps }, { "bt", command_bt }, { "stat", command_stat },
+			 { "trace", command_trace } };
 	const char *name = argc > 1 ? argv[1] : "";
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -44,5 +46,5 @@ int main(int argc, char **argv)
 				die(EXIT_OTHER, "standard output: cannot be written");
 			return code;
 		}
-	die(EXIT_USAGE, "%s: no such command; ps, bt and stat look at a process", name);
+	die(EXIT_USAGE, "%s: no such command; ps, bt, stat and trace look at a process", name);
 }

@@ -23,5 +23,6 @@ _Noreturn void die(int code, const char *format, ...) __attribute__((format(prin
 int command_ps(char **words);
 int command_bt(char **words);
 int command_stat(char **words);
+int command_trace(char **words);
 
 #endif

@@ -6,12 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "say.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
 	return t->source.ops->read(&t->source, address, buffer, size);
+}
+
+bool target_write(const struct target *t, uint64_t address, uint64_t word)
+{
+	struct iovec here = { &word, sizeof(word) };
+	struct iovec there = { (void *)(uintptr_t)address, sizeof(word) };
+
+	return process_vm_writev(t->source.pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
 }
 
 size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count)
@@ -227,6 +237,32 @@ static void read_description(struct target *t, uint64_t at)
 		if (!known[i])
 			die(EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use the "
 			    "fiberize of that library", t->source.name, names[i]);
+}
+
+/* Before the loader has relocated the description, roots have no addresses. */
+bool target_try(struct target *t, int pid)
+{
+	struct search search = { .target = t };
+	char magic[sizeof(((struct fz_description *)0)->magic)];
+	static char name[16];
+	uint64_t until;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	if (access(path, R_OK) != 0)
+		return false;
+	memset(t, 0, sizeof(*t));
+	snprintf(name, sizeof(name), "%d", pid);
+	live_open(&t->source, name);
+	t->source.ops->each_mapping(&t->source, look_at, &search);
+	/* The loader may not have mapped the library's data yet. */
+	if (!search.found || !target_read(t, search.found, magic, sizeof(magic)) ||
+	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
+		return false;
+	t->description = search.found;
+	read_description(t, search.found);
+	until = target_value(t, ENTRY_trace_until);
+	return until > search.found - (64 << 20) && until < search.found + (64 << 20);
 }
 
 void target_open(struct target *t, const char *name, bool is_core)

@@ -51,6 +51,12 @@ struct target {
  */
 void target_open(struct target *t, const char *name, bool is_core);
 
+/* target_open() without an end: false if the library is not there, or not ready yet. */
+bool target_try(struct target *t, int pid);
+
+/* Write a word of 8 bytes; false if it cannot be written. */
+bool target_write(const struct target *t, uint64_t address, uint64_t word);
+
 /* Read size bytes; false if they are not there. */
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size);
 

@@ -5,7 +5,7 @@
  *	fiberize [run] [options] [--] PROGRAM [ARGS]
  *	fiberize [options] check [--json] [--] PROGRAM
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
- *	fiberize ps|bt|stat [options] {PID|--core FILE}
+ *	fiberize ps|bt|stat|trace [options] {PID|--core FILE}
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
@@ -16,7 +16,7 @@
  *	run		finds, judges (scripts/check/) and starts the program
  *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
  *	usage		what --help prints
- *	inspect		ps, bt and stat: another program looks at a process
+ *	inspect		ps, bt, stat and trace: another program looks at a process
  *	say		messages, exit codes
  */
 #include <errno.h>
@@ -117,7 +117,12 @@ static _Noreturn void run(struct command *c, char **words)
 	run_exec(s, &p, library->path, words);
 }
 
-/* ---- ps, bt and stat ----------------------------------------------------- */
+/* ---- looking at a process ------------------------------------------------- */
+
+static bool is_inspection(const char *word)
+{
+	return is(word, "ps") || is(word, "bt") || is(word, "stat") || is(word, "trace");
+}
 
 /* Become the program that looks at a process (scripts/inspect/). */
 static _Noreturn void inspect(char **words)
@@ -126,6 +131,8 @@ static _Noreturn void inspect(char **words)
 
 	if (asprintf(&path, "%s/inspect", installed_libexec()) < 0)
 		die(EXIT_OTHER, "no memory");
+	/* "fiberize trace -- PROGRAM" starts it by this launcher. */
+	words[-1] = (char *)installed_self();
 	execv(path, words - 1);
 	die(EXIT_OTHER, "%s: %s", path, strerror(errno));
 }
@@ -164,8 +171,7 @@ int main(int argc, char **argv)
 			if (c.dry_run)
 				die(EXIT_USAGE, "--dry-run: not with bench");
 			bench(&c.settings, c.force, c.no_profiles, words + 1);
-		} else if (words == argv + 1 &&
-			   (is(*words, "ps") || is(*words, "bt") || is(*words, "stat"))) {
+		} else if (words == argv + 1 && is_inspection(*words)) {
 			inspect(words);
 		} else if (**words == '-') {
 			one_flag(&c, *words++);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 enum { NAME = 16, OTHERS = 6, ROUNDS = 20 };
 
@@ -75,6 +76,46 @@ static void *has_state(void *arg)
 	CHECK_OK(prctl(PR_SET_NAME, "named later, and too long"));
 	usleep(100);
 	check_name("named later, an", true);
+	return arg;
+}
+
+static void check_child(const char *want)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		check_name(want, true);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+}
+
+static void *inherits(void *arg)
+{
+	check_name(arg, true);
+	return arg;
+}
+
+/* A process and a thread that asks for CPUs get the name of the thread that makes them. */
+static void *makes(void *arg)
+{
+	pthread_attr_t attr;
+	cpu_set_t cpus;
+	pthread_t made;
+
+	CHECK_OK(prctl(PR_SET_NAME, "maker"));
+	usleep(100);
+	check_child("maker");
+	check_name("maker", false);
+	CHECK_INT(pthread_attr_init(&attr), 0);
+	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
+	CHECK_INT(pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus), 0);
+	CHECK_INT(pthread_create(&made, &attr, inherits, (void *)"maker"), 0);
+	finish(made);
+	CHECK_INT(pthread_attr_destroy(&attr), 0);
 	return arg;
 }
 
@@ -152,6 +193,8 @@ static void name_of_process(void)
 		read_name("/proc/self/comm", name);
 		CHECK(strcmp(name, wanted) == 0);
 		check_name(wanted, false);
+		if (i < 6)
+			check_child(wanted);
 	}
 	for (int k = 0; k < OTHERS; k++)
 		finish(threads[k]);
@@ -159,7 +202,7 @@ static void name_of_process(void)
 
 int main(void)
 {
-	void *(*const kinds[])(void *) = { has_state, by_file, by_tid_first, edges };
+	void *(*const kinds[])(void *) = { has_state, makes, by_file, by_tid_first, edges };
 	pthread_t others[OTHERS];
 
 	for (intptr_t k = 0; k < OTHERS; k++)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/trace.h"
+
+#include <linux/mman.h>
+#include <linux/poll.h>
+
+#include "runtime/base/uapi.h"
+#include "runtime/sched/sched_internal.h"
+
+struct fz_trace fz_trace;
+
+/* The rings hold nothing: they are new, or were given back. */
+static _Atomic bool are_empty;
+
+/* ---- where the program called the library ---------------------------------- */
+
+extern const char __ehdr_start[] FZ_HIDDEN, etext[] FZ_HIDDEN;
+
+/* What a frame pointer points to, on each CPU. */
+struct frame {
+	const struct frame *caller;
+	const void *returns_to;
+};
+
+/*
+ * Follow the library's own frames, which all have a frame pointer, to the first address outside.
+ * Inlined: `frame` is that of a function that stays on the stack meanwhile.
+ */
+static void find_caller(const struct frame *frame, struct fz_trace_event *e)
+{
+	enum { FRAMES_MOST = 32 };
+
+	for (int i = 0; i < FRAMES_MOST; i++) {
+		e->caller = frame->returns_to;
+		if ((uintptr_t)e->caller - (uintptr_t)__ehdr_start >=
+		    (uintptr_t)etext - (uintptr_t)__ehdr_start)
+			return;
+		e->site = e->caller;
+		frame = frame->caller;
+	}
+	e->caller = NULL;
+}
+
+/* ---- the rings ---------------------------------------------------------------- */
+
+static size_t rings_size(void)
+{
+	return (fz_sched.count + 1) * sizeof(struct fz_trace_ring);
+}
+
+static struct fz_trace_ring *make_rings(void)
+{
+	const long mem = fz_sys_mmap(rings_size(), PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	struct fz_trace_ring *rings = NULL, *made = (struct fz_trace_ring *)mem;
+
+	if (fz_sys_failed(mem))
+		return NULL;
+	/* release: pairs with the acquire in write_event(); another thread may be first. */
+	if (atomic_compare_exchange_strong_explicit(&fz_trace.rings, &rings, made,
+						    memory_order_acq_rel, memory_order_acquire))
+		return made;
+	fz_syscall2(__NR_munmap, mem, (long)rings_size());
+	return rings;
+}
+
+/* The ring of the calling thread's processor if the thread has it in RUNTIME, or 0. */
+static uint32_t own_ring(const struct fz_fiber *self)
+{
+	const struct fz_carrier *c = self->carrier;
+	struct fz_processor *p = c ? c->processor : NULL;
+
+	/* relaxed: the calling thread wrote it, or it is not the calling thread's. */
+	return p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
+				((uintptr_t)c | FZ_OWNER_RUNTIME) ?
+		       (uint32_t)(p - fz_sched.processors) + 1 : 0;
+}
+
+static void write_event(uint32_t which, struct fz_trace_event *e)
+{
+	/* acquire: pairs with make_rings(). */
+	struct fz_trace_ring *ring = atomic_load_explicit(&fz_trace.rings, memory_order_acquire);
+	uint64_t until = atomic_load_explicit(&fz_trace.until, memory_order_relaxed), n;
+	struct fz_trace_event *slot;
+
+	e->time = fz_cycles();
+	if (FZ_UNLIKELY(e->time > until)) {
+		/* relaxed: a tool that sets it anew at this moment sets it again soon. */
+		atomic_compare_exchange_strong_explicit(&fz_trace.until, &until, 0,
+							memory_order_relaxed, memory_order_relaxed);
+		return;
+	}
+	if (FZ_UNLIKELY(!ring) && !(ring = make_rings())) {
+		atomic_fetch_add_explicit(&fz_trace.lost, 1, memory_order_relaxed);
+		return;
+	}
+	ring += which;
+	/* relaxed: the owner of a processor alone writes its ring. */
+	if (which) {
+		n = atomic_load_explicit(&ring->next, memory_order_relaxed);
+		atomic_store_explicit(&ring->next, n + 1, memory_order_relaxed);
+	} else {
+		n = atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed);
+	}
+	/* release, twice: a reader that finds the old event whole finds the old `next`, too. */
+	atomic_thread_fence(memory_order_release);
+	slot = &ring->events[n % FZ_TRACE_EVENTS];
+	__builtin_memcpy((char *)slot + sizeof(slot->number), (char *)e + sizeof(e->number),
+			 sizeof(*e) - sizeof(e->number));
+	atomic_store_explicit(&slot->number, n + 1, memory_order_release);
+}
+
+void fz_trace_shrink(void)
+{
+	struct fz_trace_ring *rings = atomic_load_explicit(&fz_trace.rings, memory_order_relaxed);
+
+	if (FZ_LIKELY(!rings))
+		return;
+	/* relaxed: a thread that still writes an event gets a fresh page. */
+	if (fz_trace_on())
+		atomic_store_explicit(&are_empty, false, memory_order_relaxed);
+	else if (!atomic_exchange_explicit(&are_empty, true, memory_order_relaxed))
+		for (uint32_t i = 0; i <= fz_sched.count; i++)
+			fz_syscall3(__NR_madvise, (long)FZ_ROUND_UP((uintptr_t)rings[i].events, 4096),
+				    (long)(sizeof(rings[i].events) & ~(size_t)4095) - 4096,
+				    MADV_DONTNEED);
+}
+
+/* Before the processors are gone.  A child that was made while somebody traced is not traced. */
+void fz_trace_after_fork(void)
+{
+	struct fz_trace_ring *rings = atomic_load_explicit(&fz_trace.rings, memory_order_relaxed);
+
+	if (rings)
+		fz_syscall2(__NR_munmap, (long)rings, (long)rings_size());
+	__builtin_memset(&fz_trace, 0, sizeof(fz_trace));
+}
+
+/* ---- events -------------------------------------------------------------------- */
+
+/* What a fiber that parks waits for. */
+static void describe_wait(const struct fz_fiber *f, struct fz_trace_event *e)
+{
+	e->what = f->call.waits_for;
+	e->object = f->waits.object;
+	if (e->what == FZ_FOR_REQUEST) {
+		const struct fz_asked *asked = e->object;
+
+		e->opcode = asked->opcode;
+		/* These two name no descriptor. */
+		if (e->opcode != FZ_UAPI_OP_WAITID && e->opcode != FZ_UAPI_OP_FUTEX_WAIT)
+			e->fd = asked->fd;
+	} else if (e->what == FZ_FOR_READY) {
+		const struct fz_ready *ready = e->object;
+
+		if (ready->count == 1)
+			e->fd = ready->fds[0].fd;
+	}
+}
+
+void fz_trace_switch(const struct fz_carrier *c, const struct fz_fiber *from,
+		     const struct fz_fiber *to, enum fz_left how)
+{
+	struct fz_trace_event e = {
+		.kind = FZ_TRACE_SWITCH, .tid = from->thread.tid, .other = to->thread.tid,
+		.how = (uint8_t)how, .fd = -1, .fiber = from->thread.tid ? from : to,
+	};
+
+	if (how == FZ_LEFT_PARKED)
+		describe_wait(from, &e);
+	/* A call that was seen late may end here. */
+	if (how == FZ_LEFT_PARKED || how == FZ_LEFT_NO_PROCESSOR)
+		find_caller(__builtin_frame_address(0), &e);
+	write_event(c->processor ? (uint32_t)(c->processor - fz_sched.processors) + 1 : 0, &e);
+}
+
+void fz_trace_wake(const struct fz_fiber *woken, int why)
+{
+	const struct fz_fiber *self = fz_self();
+	struct fz_trace_event e = {
+		.kind = FZ_TRACE_WAKE, .tid = woken->thread.tid, .other = self->thread.tid,
+		.what = (uint8_t)why, .fd = -1, .fiber = woken,
+	};
+
+	/* In a thread that has asked for that (PR_SET_TSC), fz_cycles() faults. */
+	if (self->kind != FZ_KIND_NATIVE && self->kind != FZ_KIND_WIRED)
+		write_event(own_ring(self), &e);
+}
+
+static void write_call(const struct fz_fiber *self, enum fz_trace_kind kind, const void *frame)
+{
+	struct fz_trace_event e = {
+		.kind = (uint8_t)kind, .tid = self->thread.tid, .fd = -1, .fiber = self,
+	};
+
+	find_caller(frame, &e);
+	write_event(own_ring(self), &e);
+}
+
+void fz_trace_announce(const struct fz_fiber *self)
+{
+	write_call(self, FZ_TRACE_ANNOUNCE, __builtin_frame_address(0));
+}
+
+void fz_trace_back(const struct fz_fiber *self)
+{
+	write_call(self, FZ_TRACE_BACK, __builtin_frame_address(0));
+}
+
+void fz_trace_wire(const struct fz_fiber *self)
+{
+	struct fz_trace_event e = {
+		.kind = FZ_TRACE_WIRE, .tid = self->thread.tid, .other = self->carrier->tid,
+		.fd = -1, .fiber = self,
+	};
+
+	find_caller(__builtin_frame_address(0), &e);
+	write_event(0, &e);
+}
+
+void fz_trace_preempt(const struct fz_carrier *c)
+{
+	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
+	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
+	const uint32_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+	struct fz_trace_event e = {
+		.kind = FZ_TRACE_PREEMPT, .tid = f->thread.tid, .other = c->tid,
+		.what = calls & FZ_CARRIER_IN_CALL, .fd = -1, .fiber = f,
+	};
+
+	write_event(0, &e);
+}

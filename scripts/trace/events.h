@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TRACE_EVENTS_H
+#define TRACE_EVENTS_H
+
+/*
+ * scripts/trace/events.h - the events that a traced process writes (runtime/sched/trace.h), in
+ * the order of time.
+ */
+
+#include "scripts/inspect/target.h"
+
+struct event {
+	double time;			/* seconds since events_begin() */
+	int processor;			/* -1: none */
+	int tid, other, fd;
+	unsigned kind, what, how, opcode;
+	uint64_t caller, site, fiber;
+};
+
+struct events;
+
+/* Begin to trace.  Takes 20 ms. */
+struct events *events_begin(const struct target *t);
+
+/*
+ * Read new events, and call `each` for those that are older than all that may still come; with
+ * `all`, for all.  Also renews the process's permission to write events.  False: the process is gone,
+ * or its library is another one.
+ */
+bool events_read(struct events *e, bool all, void (*each)(const struct event *, void *), void *arg);
+
+/* Seconds since events_begin(). */
+double events_time(const struct events *e);
+
+/* How many events were overwritten before they could be read, or had no memory. */
+uint64_t events_lost(const struct events *e);
+
+/* The process writes no more events for this tool. */
+void events_stop(struct events *e);
+void events_free(struct events *e);
+
+#endif

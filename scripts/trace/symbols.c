@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols.h"
+
+#include <elfutils/libdwfl.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "scripts/inspect/say.h"
+
+struct symbols {
+	int pid;
+	Dwfl *dwfl;
+	void *known;			/* a tree of struct symbol */
+	time_t reported;
+};
+
+static void report(struct symbols *s)
+{
+	s->reported = time(NULL);
+	dwfl_report_begin_add(s->dwfl);
+	dwfl_linux_proc_report(s->dwfl, s->pid);
+	dwfl_report_end(s->dwfl, NULL, NULL);
+}
+
+struct symbols *symbols_open(int pid)
+{
+	static char *debug_path;
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &debug_path,
+	};
+	struct symbols *s = calloc(1, sizeof(*s));
+
+	if (!s || !(s->dwfl = dwfl_begin(&callbacks)))
+		die(EXIT_OTHER, "no memory");
+	s->pid = pid;
+	report(s);
+	return s;
+}
+
+void symbols_close(struct symbols *s)
+{
+	tdestroy(s->known, free);
+	dwfl_end(s->dwfl);
+	free(s);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void look_up(struct symbols *s, struct symbol *symbol)
+{
+	/* The instruction before the one that a call returns to. */
+	const Dwarf_Addr look = symbol->address - 1;
+	Dwfl_Module *module = dwfl_addrmodule(s->dwfl, look);
+	const char *name, *file = NULL, *object;
+	Dwfl_Line *line;
+	char address[24];
+	GElf_Off offset;
+	GElf_Sym elf;
+	int number = 0;
+
+	/* The program may have loaded a library since; it may make code itself, too. */
+	if (!module && time(NULL) > s->reported) {
+		report(s);
+		module = dwfl_addrmodule(s->dwfl, look);
+	}
+	snprintf(symbol->function, sizeof(symbol->function), "?");
+	snprintf(address, sizeof(address), "%#" PRIx64, symbol->address);
+	snprintf(symbol->place, sizeof(symbol->place), "%s", address);
+	if (!module)
+		return;
+	name = dwfl_module_addrinfo(module, look, &offset, &elf, NULL, NULL, NULL);
+	/* In a stripped library the nearest name may be another function's. */
+	if (name && elf.st_size && offset >= elf.st_size)
+		name = NULL;
+	symbol->is_global = name && GELF_ST_BIND(elf.st_info) != STB_LOCAL;
+	line = dwfl_module_getsrc(module, look);
+	object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+	if (line)
+		file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
+	/* Of several names for one function, libdwfl may choose __write. */
+	if (name)
+		snprintf(symbol->function, sizeof(symbol->function), "%s",
+			 name + (strncmp(name, "__", 2) == 0 ? 2 : 0));
+	if (file)
+		snprintf(symbol->place, sizeof(symbol->place), "%s at %s:%d", name ? name : "?",
+			 base_of(file), number);
+	else
+		snprintf(symbol->place, sizeof(symbol->place), "%s in %s",
+			 name ? name : address, object ? base_of(object) : "?");
+}
+
+const struct symbol *symbols_find(struct symbols *s, uint64_t address)
+{
+	struct symbol *symbol = calloc(1, sizeof(*symbol)), **found;
+
+	if (!symbol)
+		die(EXIT_OTHER, "no memory");
+	symbol->address = address;
+	found = tsearch(symbol, &s->known, compare);
+	if (!found)
+		die(EXIT_OTHER, "no memory");
+	if (*found != symbol) {
+		free(symbol);
+		return *found;
+	}
+	if (address)
+		look_up(s, symbol);
+	else
+		snprintf(symbol->place, sizeof(symbol->place), "?");
+	return symbol;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "timeline.h"
+
+#include <linux/io_uring.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scripts/inspect/say.h"
+#include "tree.h"
+
+const char *const rung_names[] = {
+	"user space", "request", "readiness", "announced", "brief", "seen late",
+};
+
+enum doing { UNKNOWN, RUNS, QUEUED, WAITS, CALLS };
+
+struct thread {
+	int tid;
+	char name[16];
+	enum doing doing;
+	double since;
+	double woken;			/* in WAITS; below 0: not yet */
+	int processor;			/* in RUNS */
+	struct call call;		/* in WAITS, in CALLS, and in QUEUED after one of them */
+	bool has_call, has_slice;
+};
+
+struct timeline {
+	const struct target *t;
+	struct symbols *symbols;
+	struct timeline_user user;
+	void *threads;			/* a tree */
+	double now;
+};
+
+struct timeline *timeline_new(const struct target *t, struct symbols *s,
+			      const struct timeline_user *user)
+{
+	struct timeline *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		die(EXIT_OTHER, "no memory");
+	*l = (struct timeline){ .t = t, .symbols = s, .user = *user };
+	return l;
+}
+
+void timeline_free(struct timeline *l)
+{
+	tdestroy(l->threads, free);
+	free(l);
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* The record has a later life's name if the thread has ended. */
+static void read_name(const struct timeline *l, struct thread *thread, uint64_t record)
+{
+	if (!record || (int)target_field_at(l->t, ENTRY_fiber_tid, record) != thread->tid ||
+	    !target_read(l->t, record + target_value(l->t, ENTRY_fiber_name), thread->name,
+			 sizeof(thread->name)))
+		memset(thread->name, 0, sizeof(thread->name));
+	thread->name[sizeof(thread->name) - 1] = '\0';
+}
+
+static struct thread *thread_of(struct timeline *l, int tid, uint64_t record)
+{
+	struct thread key = { .tid = tid }, **found = tfind(&key, &l->threads, by_tid), *thread;
+
+	if (found)
+		return *found;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		die(EXIT_OTHER, "no memory");
+	thread->tid = tid;
+	thread->woken = -1;
+	read_name(l, thread, record);
+	if (!tsearch(thread, &l->threads, by_tid))
+		die(EXIT_OTHER, "no memory");
+	return thread;
+}
+
+/* What the thread has done since thread->since is over. */
+static void end_slice(struct timeline *l, struct thread *thread, double until)
+{
+	struct slice slice = {
+		.kind = thread->doing == RUNS ? SLICE_RUNS :
+			thread->doing == QUEUED ? SLICE_QUEUED : SLICE_WAITS,
+		.tid = thread->tid, .thread = thread->name, .begun = thread->since,
+		.ended = until, .call = thread->has_call ? &thread->call : NULL,
+		.processor = thread->doing == RUNS ? thread->processor : -1,
+	};
+
+	if (thread->doing != UNKNOWN && until > thread->since && l->user.slice) {
+		slice.is_first = !thread->has_slice;
+		thread->has_slice = true;
+		l->user.slice(&slice, l->user.arg);
+	}
+	thread->since = until;
+}
+
+/* What bodies wait for that have jumped to a function without a name for others. */
+static const struct {
+	enum entry value;
+	const char *name;
+} kinds[] = {
+	{ ENTRY_for_time, "sleep" },
+	{ ENTRY_for_thread, "join" },
+	{ ENTRY_for_mutex, "mutex" },
+	{ ENTRY_for_cond, "condition variable" },
+	{ ENTRY_for_read_lock, "rwlock to read" },
+	{ ENTRY_for_write_lock, "rwlock to write" },
+	{ ENTRY_for_sem, "semaphore" },
+	{ ENTRY_for_barrier, "barrier" },
+	{ ENTRY_for_once, "once" },
+	{ ENTRY_for_libc_lock, "lock inside libc" },
+	{ ENTRY_for_futex, "futex" },
+	{ ENTRY_for_runtime, "the library" },
+};
+
+static const char *name_of(const struct timeline *l, const struct event *e, bool parks)
+{
+	const struct symbol *function = symbols_find(l->symbols, e->site);
+
+	if (parks && !function->is_global)
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+			if (e->what == target_value(l->t, kinds[i].value))
+				return kinds[i].name;
+	return function->function;
+}
+
+static void begin_call(struct timeline *l, struct thread *thread, const struct event *e,
+		       enum rung rung)
+{
+	thread->has_call = true;
+	thread->call = (struct call){
+		.tid = thread->tid, .thread = thread->name, .fd = e->fd, .rung = rung,
+		.name = name_of(l, e, rung <= RUNG_READINESS), .caller_address = e->caller,
+		.caller = symbols_find(l->symbols, e->caller), .begun = e->time,
+	};
+}
+
+static enum rung rung_of(const struct timeline *l, const struct event *e)
+{
+	if (e->what != target_value(l->t, ENTRY_for_request) &&
+	    e->what != target_value(l->t, ENTRY_for_ready))
+		return RUNG_USER_SPACE;
+	return e->what == target_value(l->t, ENTRY_for_ready) || e->opcode == IORING_OP_POLL_ADD ||
+	       target_root(l->t, ENTRY_backend_kind) == target_value(l->t, ENTRY_backend_epoll) ?
+		       RUNG_READINESS : RUNG_REQUEST;
+}
+
+static void end_call(struct timeline *l, struct thread *thread, double now)
+{
+	struct call *c = &thread->call;
+
+	if (!thread->has_call)
+		return;
+	if (thread->doing == CALLS) {
+		c->waited = now - c->begun;
+	} else {
+		c->waited = (thread->woken >= 0 ? thread->woken : now) - c->begun;
+		c->queued = now - c->begun - c->waited;
+	}
+	l->user.call(c, l->user.arg);
+	thread->has_call = false;
+}
+
+/* A call that was seen late is known when it ends. */
+static void learn_place(struct timeline *l, struct thread *thread, const struct event *e)
+{
+	if (thread->call.caller_address)
+		return;
+	thread->call.name = name_of(l, e, false);
+	thread->call.caller = symbols_find(l->symbols, e->caller);
+}
+
+static void leaves(struct timeline *l, const struct event *e)
+{
+	struct thread *thread = thread_of(l, e->tid, e->fiber);
+
+	if (thread->doing == CALLS) {
+		learn_place(l, thread, e);
+		end_call(l, thread, e->time);
+	}
+	end_slice(l, thread, e->time);
+	thread->woken = -1;
+	if (e->how == target_value(l->t, ENTRY_left_ended)) {
+		tdelete(thread, &l->threads, by_tid);
+		free(thread);
+		return;
+	}
+	if (e->how == target_value(l->t, ENTRY_left_parked)) {
+		begin_call(l, thread, e, rung_of(l, e));
+		thread->doing = WAITS;
+	} else {
+		thread->doing = QUEUED;
+	}
+}
+
+static void enters(struct timeline *l, const struct event *e)
+{
+	struct thread *thread = thread_of(l, e->other, e->tid ? 0 : e->fiber);
+
+	if (thread->doing == WAITS && thread->woken >= 0) {
+		end_slice(l, thread, thread->woken);
+		thread->doing = QUEUED;
+	}
+	end_slice(l, thread, e->time);
+	end_call(l, thread, e->time);
+	thread->doing = RUNS;
+	thread->processor = e->processor;
+}
+
+static void announces(struct timeline *l, const struct event *e, enum rung rung)
+{
+	struct thread *thread = thread_of(l, e->tid, e->fiber);
+
+	end_slice(l, thread, e->time);
+	begin_call(l, thread, e, rung);
+	thread->doing = CALLS;
+}
+
+static void comes_back(struct timeline *l, const struct event *e)
+{
+	struct thread *thread = thread_of(l, e->tid, e->fiber);
+
+	if (thread->doing == CALLS) {
+		learn_place(l, thread, e);
+		end_slice(l, thread, e->time);
+		end_call(l, thread, e->time);
+	}
+	thread->doing = RUNS;
+	thread->processor = e->processor;
+}
+
+void timeline_event(const struct event *e, void *timeline)
+{
+	struct timeline *l = timeline;
+	const uint64_t kind = e->kind;
+
+	l->now = e->time;
+	if (kind == target_value(l->t, ENTRY_event_is_switch)) {
+		if (e->tid)
+			leaves(l, e);
+		if (e->other)
+			enters(l, e);
+	} else if (kind == target_value(l->t, ENTRY_event_is_wake)) {
+		thread_of(l, e->tid, e->fiber)->woken = e->time;
+	} else if (kind == target_value(l->t, ENTRY_event_is_announce)) {
+		announces(l, e, RUNG_ANNOUNCED);
+	} else if (kind == target_value(l->t, ENTRY_event_is_back)) {
+		comes_back(l, e);
+	} else if (kind == target_value(l->t, ENTRY_event_is_preempt) && e->tid) {
+		/* It may have left its processor in this very moment. */
+		if (thread_of(l, e->tid, e->fiber)->doing == RUNS)
+			announces(l, e, e->what ? RUNG_BRIEF : RUNG_LATE);
+	} else if (kind == target_value(l->t, ENTRY_event_is_wire)) {
+		struct thread *thread = thread_of(l, e->tid, e->fiber);
+
+		end_slice(l, thread, e->time);
+		thread->doing = UNKNOWN;
+	}
+}
+
+static __thread struct timeline *ending;
+
+static void end_one(const void *node, VISIT visit, int depth)
+{
+	struct thread *thread = *(struct thread *const *)node;
+
+	(void)depth;
+	if (visit == postorder || visit == leaf)
+		end_slice(ending, thread, ending->now);
+}
+
+void timeline_end(struct timeline *l, double now)
+{
+	l->now = now;
+	ending = l;
+	twalk(l->threads, end_one);
+}

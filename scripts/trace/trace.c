@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/trace/trace.c - fiberize trace: which calls of a process block, for how long and from
+ * where; and what its fibers do, as a file for Perfetto.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scripts/inspect/say.h"
+#include "timeline.h"
+#include "tree.h"
+
+/* The id that Perfetto sees for the processors; above all process ids. */
+enum { PROCESSORS_PID = 1 << 30, PAUSE_NS = 2000000, START_NS = 200000 };
+
+/* Calls of one function from one place. */
+struct sum {
+	const char *name;
+	const struct symbol *caller;
+	enum rung rung;
+	unsigned long count;
+	double waited, queued, most;
+};
+
+struct trace {
+	struct target t;
+	const char *json_name;
+	FILE *json, *out;
+	bool summary, first;		/* first: nothing is in the file yet */
+	double seconds;			/* 0: without end */
+	char **program;			/* NULL: a process that is there */
+	pid_t child;			/* 0: none */
+	int status;			/* of the child */
+	void *sums;			/* a tree */
+	struct sum **sorted;
+	size_t sum_count;
+	unsigned long calls;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+/* The program may have computed, or sat in a call that the library does not see. */
+static const char *name_of_call(const struct call *c)
+{
+	return c->rung == RUNG_LATE ? "-" : c->name;
+}
+
+/* Only the next call is known; none if the fiber was interrupted. */
+static const char *before(enum rung rung, const struct symbol *caller)
+{
+	return rung == RUNG_LATE && caller->address ? "before " : "";
+}
+
+/* ---- text ------------------------------------------------------------------------------- */
+
+static int compare_sums(const void *a, const void *b)
+{
+	const struct sum *x = a, *y = b;
+
+	const int names = strcmp(x->name, y->name);
+
+	if (names)
+		return names;
+	if (x->caller != y->caller)
+		return x->caller < y->caller ? -1 : 1;
+	return (int)x->rung - (int)y->rung;
+}
+
+static void add_to_sum(struct trace *trace, const struct call *c)
+{
+	struct sum *sum = calloc(1, sizeof(*sum)), **found;
+
+	if (!sum)
+		die(EXIT_OTHER, "no memory");
+	*sum = (struct sum){ .name = c->name, .caller = c->caller, .rung = c->rung };
+	found = tsearch(sum, &trace->sums, compare_sums);
+	if (!found)
+		die(EXIT_OTHER, "no memory");
+	if (*found != sum)
+		free(sum);
+	else
+		trace->sum_count++;
+	sum = *found;
+	sum->count++;
+	sum->waited += c->waited;
+	sum->queued += c->queued;
+	if (c->waited > sum->most)
+		sum->most = c->waited;
+}
+
+static void on_call(const struct call *c, void *arg)
+{
+	struct trace *trace = arg;
+	char what[96];
+
+	trace->calls++;
+	if (trace->summary) {
+		add_to_sum(trace, c);
+		return;
+	}
+	if (trace->json)
+		return;
+	if (c->fd >= 0)
+		snprintf(what, sizeof(what), "%s(%d)", name_of_call(c), c->fd);
+	else
+		snprintf(what, sizeof(what), "%s", name_of_call(c));
+	fprintf(trace->out, "%11.6f %8d %-15s %-26s %-10s %10.3f %9.3f  %s%s\n", c->begun, c->tid,
+		*c->thread ? c->thread : "-", what, rung_names[c->rung], c->waited * 1e3,
+		c->queued * 1e3, before(c->rung, c->caller), c->caller->place);
+}
+
+static void print_head(const struct trace *trace)
+{
+	if (!trace->summary && !trace->json)
+		fprintf(trace->out, "%11s %8s %-15s %-26s %-10s %10s %9s  %s\n", "SECONDS", "TID", "NAME",
+			"CALL", "RUNG", "WAITED-MS", "QUEUED-MS", "FROM");
+}
+
+static struct trace *summed;
+
+static void collect(const void *node, VISIT visit, int depth)
+{
+	(void)depth;
+	if (visit == postorder || visit == leaf)
+		summed->sorted[summed->sum_count++] = *(struct sum *const *)node;
+}
+
+static int by_wait(const void *a, const void *b)
+{
+	const struct sum *x = *(struct sum *const *)a, *y = *(struct sum *const *)b;
+
+	return x->waited > y->waited ? -1 : x->waited < y->waited;
+}
+
+static void print_sums(struct trace *trace)
+{
+	trace->sorted = calloc(trace->sum_count + 1, sizeof(*trace->sorted));
+	if (!trace->sorted)
+		die(EXIT_OTHER, "no memory");
+	trace->sum_count = 0;
+	summed = trace;
+	twalk(trace->sums, collect);
+	qsort(trace->sorted, trace->sum_count, sizeof(*trace->sorted), by_wait);
+	fprintf(trace->out, "%10s %-26s %-10s %12s %10s %10s %10s  %s\n", "CALLS", "CALL", "RUNG",
+		"WAITED-MS", "MEAN-MS", "MOST-MS", "QUEUED-MS", "FROM");
+	for (size_t i = 0; i < trace->sum_count; i++) {
+		const struct sum *s = trace->sorted[i];
+
+		fprintf(trace->out, "%10lu %-26s %-10s %12.3f %10.3f %10.3f %10.3f  %s%s\n", s->count,
+			s->rung == RUNG_LATE ? "-" : s->name, rung_names[s->rung],
+			s->waited * 1e3, s->waited * 1e3 / (double)s->count, s->most * 1e3,
+			s->queued * 1e3, before(s->rung, s->caller), s->caller->place);
+	}
+	free(trace->sorted);
+}
+
+/* ---- the file for Perfetto: Chrome's JSON format -------------------------------------------- */
+
+static void put_text(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++)
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if ((unsigned char)*text < ' ' || (unsigned char)*text >= 127)
+			/* Names are bytes of any kind. */
+			fprintf(out, "\\u%04x", (unsigned char)*text);
+		else
+			fputc(*text, out);
+	fputc('"', out);
+}
+
+static void begin_event(struct trace *trace, const char *phase, const char *name, long pid, long tid)
+{
+	fprintf(trace->json, "%s\n{\"ph\":\"%s\",\"pid\":%ld,\"tid\":%ld,\"name\":",
+		trace->first ? "" : ",", phase, pid, tid);
+	put_text(trace->json, name);
+	trace->first = false;
+}
+
+/* kind: "process_name" or "thread_name". */
+static void put_name(struct trace *trace, const char *kind, long pid, long tid, const char *name)
+{
+	begin_event(trace, "M", kind, pid, tid);
+	fputs(",\"args\":{\"name\":", trace->json);
+	put_text(trace->json, name);
+	fputs("}}", trace->json);
+}
+
+/* Times in this format are in microseconds. */
+static void put_slice(struct trace *trace, const struct slice *s, long pid, long tid,
+		      const char *name)
+{
+	begin_event(trace, "X", name, pid, tid);
+	fprintf(trace->json, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{", s->begun * 1e6,
+		(s->ended - s->begun) * 1e6);
+	if (s->kind == SLICE_WAITS && s->call) {
+		fprintf(trace->json, "\"rung\":\"%s\",\"from\":", rung_names[s->call->rung]);
+		put_text(trace->json, s->call->caller->place);
+		if (s->call->fd >= 0)
+			fprintf(trace->json, ",\"fd\":%d", s->call->fd);
+	} else if (s->kind == SLICE_RUNS && s->processor >= 0) {
+		fprintf(trace->json, "\"processor\":%d", s->processor);
+	}
+	fputs("}}", trace->json);
+}
+
+static void on_slice(const struct slice *s, void *arg)
+{
+	static const char *const names[] = { "runs", "queued", "waits" };
+	struct trace *trace = arg;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s %d", *s->thread ? s->thread : "thread", s->tid);
+	if (s->is_first)
+		put_name(trace, "thread_name", trace->t.source.pid, s->tid, name);
+	put_slice(trace, s, trace->t.source.pid, s->tid,
+		  s->call && s->kind == SLICE_WAITS ? name_of_call(s->call) : names[s->kind]);
+	if (s->kind == SLICE_RUNS && s->processor >= 0)
+		put_slice(trace, s, PROCESSORS_PID, s->processor, name);
+}
+
+static void begin_json(struct trace *trace)
+{
+	char name[64], comm[32] = "";
+	FILE *file;
+
+	if (!trace->json)
+		return;
+	snprintf(name, sizeof(name), "/proc/%d/comm", trace->t.source.pid);
+	file = fopen(name, "re");
+	if (file && fgets(comm, sizeof(comm), file))
+		comm[strcspn(comm, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->json);
+	trace->first = true;
+	put_name(trace, "process_name", trace->t.source.pid, trace->t.source.pid, comm);
+	snprintf(name, sizeof(name), "processors of %s", comm);
+	put_name(trace, "process_name", PROCESSORS_PID, 0, name);
+	for (uint64_t i = 0; i < target_root(&trace->t, ENTRY_processor_count); i++) {
+		snprintf(name, sizeof(name), "processor %lu", (unsigned long)i);
+		put_name(trace, "thread_name", PROCESSORS_PID, (long)i, name);
+	}
+}
+
+static void end_json(struct trace *trace, uint64_t lost)
+{
+	if (!trace->json)
+		return;
+	fprintf(trace->json, "\n],\"otherData\":{\"lost\":\"%lu\"}}\n", (unsigned long)lost);
+	if (ferror(trace->json) || fclose(trace->json) != 0)
+		die(EXIT_OTHER, "%s: cannot be written", trace->json_name);
+}
+
+/* ---- the process --------------------------------------------------------------------------- */
+
+/* Has the child ended?  Then its status is known. */
+static bool child_ended(struct trace *trace)
+{
+	int status;
+
+	if (!trace->child || waitpid(trace->child, &status, WNOHANG) != trace->child)
+		return false;
+	trace->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	trace->child = 0;
+	return true;
+}
+
+static void a_moment(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+/* Start the program by the launcher, whose path is this process's first argument. */
+static bool start_program(struct trace *trace)
+{
+	size_t count = 0;
+	char **words;
+
+	while (trace->program[count])
+		count++;
+	words = calloc(count + 2, sizeof(*words));
+	if (!words)
+		die(EXIT_OTHER, "no memory");
+	words[0] = program_invocation_name;
+	memcpy(words + 1, trace->program, count * sizeof(*words));
+	trace->child = fork();
+	if (trace->child < 0)
+		die(EXIT_OTHER, "fork: %s", strerror(errno));
+	if (trace->child == 0) {
+		execv(words[0], words);
+		die(EXIT_OTHER, "%s: %s", words[0], strerror(errno));
+	}
+	free(words);
+	while (!child_ended(trace)) {
+		if (target_try(&trace->t, trace->child))
+			return true;
+		a_moment(START_NS);
+	}
+	return false;
+}
+
+static void follow(struct trace *trace)
+{
+	struct symbols *symbols = symbols_open(trace->t.source.pid);
+	const struct timeline_user user = { on_call, trace->json ? on_slice : NULL, trace };
+	struct timeline *timeline = timeline_new(&trace->t, symbols, &user);
+	struct events *events = events_begin(&trace->t);
+	bool lives = true;
+
+	begin_json(trace);
+	print_head(trace);
+	while (lives && !interrupted && !child_ended(trace) &&
+	       (!trace->seconds || events_time(events) < trace->seconds)) {
+		const double begun = events_time(events);
+
+		lives = events_read(events, false, timeline_event, timeline);
+		/* There was much to read: more has come meanwhile. */
+		if (events_time(events) - begun < PAUSE_NS / 1e9)
+			a_moment(PAUSE_NS);
+	}
+	events_stop(events);
+	events_read(events, true, timeline_event, timeline);
+	timeline_end(timeline, events_time(events));
+	if (trace->summary)
+		print_sums(trace);
+	end_json(trace, events_lost(events));
+	fflush(trace->out);
+	fprintf(stderr, "fiberize: %lu calls blocked in %.3f s, %lu events lost\n", trace->calls,
+		events_time(events), (unsigned long)events_lost(events));
+	events_free(events);
+	timeline_free(timeline);
+	symbols_close(symbols);
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static const char usage[] = "fiberize trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM";
+
+static char **read_options(struct trace *trace, char **words)
+{
+	for (; *words && **words == '-' && strcmp(*words, "--") != 0; words++) {
+		const char *option = *words;
+		char *end;
+
+		if (strcmp(option, "--summary") == 0) {
+			trace->summary = true;
+			continue;
+		}
+		if (strcmp(option, "--json") != 0 && strcmp(option, "--seconds") != 0)
+			die(EXIT_USAGE, "trace: %s: no such option; %s", option, usage);
+		if (!*++words)
+			die(EXIT_USAGE, "trace: %s: a value is needed; %s", option, usage);
+		if (strcmp(option, "--json") == 0) {
+			trace->json_name = *words;
+			continue;
+		}
+		trace->seconds = strtod(*words, &end);
+		if (*end || end == *words || !(trace->seconds > 0 && trace->seconds < 1e9))
+			die(EXIT_USAGE, "trace: --seconds %s: not a number above 0", *words);
+	}
+	if (!*words || (strcmp(*words, "--") == 0 && !words[1]))
+		die(EXIT_USAGE, "trace: a process id or a program is needed; %s", usage);
+	return words;
+}
+
+int command_trace(char **words)
+{
+	struct trace trace = { .out = stdout };
+	const struct sigaction action = { .sa_handler = interrupt };
+	bool runs = true;
+
+	words = read_options(&trace, words);
+	if (strcmp(*words, "--") != 0 && words[1])
+		die(EXIT_USAGE, "trace: %s: one process id is enough; %s", words[1], usage);
+	if (strcmp(*words, "--") == 0) {
+		trace.program = words + 1;
+		trace.out = stderr;
+	} else {
+		target_open(&trace.t, *words, false);
+	}
+	if (trace.json_name && !(trace.json = fopen(trace.json_name, "we")))
+		die(EXIT_OTHER, "%s: %s", trace.json_name, strerror(errno));
+	if (trace.program)
+		runs = start_program(&trace);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	if (runs)
+		follow(&trace);
+	while (trace.program && trace.child && !child_ended(&trace))
+		a_moment(PAUSE_NS);
+	return trace.status;
+}
