@@ -9,7 +9,6 @@
 #include "runtime/fiber/registry.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/trace.h"
 #include "runtime/sync/mutex.h"

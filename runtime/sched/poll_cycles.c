@@ -11,14 +11,18 @@ static struct {
 } last;
 
 /* Some hypervisors emulate the cycle counter, which makes fz_cycles() slow. */
-static bool cycles_are_cheap(void)
+void fz_poll_cycles_start(void)
 {
-	enum { READS = 16, MOST = 100 };
-	fz_nsec begin = fz_now();
+	enum { TRIES = 3, READS = 16, MOST = 100 };
 
-	for (int i = 0; i < READS; i++)
-		(void)fz_cycles();
-	return fz_now() - begin < READS * MOST;
+	/* Of several tries the one that nothing has interrupted. */
+	for (int i = 0; i < TRIES && !fz_sched.cycles_are_cheap; i++) {
+		fz_nsec begin = fz_now();
+
+		for (int k = 0; k < READS; k++)
+			(void)fz_cycles();
+		fz_sched.cycles_are_cheap = fz_now() - begin < READS * MOST;
+	}
 }
 
 void fz_poll_cycles_measure(fz_nsec now)
@@ -32,7 +36,7 @@ void fz_poll_cycles_measure(fz_nsec now)
 	    last.measurings >= TRIES || now < last.measured_at + FZ_MSEC)
 		return;
 	last.measurings++;
-	if (!cycles_are_cheap())
+	if (!fz_sched.cycles_are_cheap)
 		return;
 	now = fz_now();
 	cycles = fz_cycles();

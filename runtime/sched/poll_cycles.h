@@ -11,6 +11,9 @@
 
 #define FZ_POLL_PAUSE (200 * FZ_USEC)	/* between two looks at the ring of a busy processor */
 
+/* Before the first switch: find out whether fz_cycles() is cheap. */
+void fz_poll_cycles_start(void);
+
 /* Measure it over the calls of some milliseconds, unless it is known.  By the monitor. */
 void fz_poll_cycles_measure(fz_nsec now);
 

@@ -122,8 +122,12 @@ static bool poll_is_due(struct fz_processor *p)
 	const uint64_t pause = atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed);
 	uint64_t now;
 
-	if (FZ_UNLIKELY(!pause))
+	if (FZ_UNLIKELY(!pause)) {
+		/* Since when a thread waits is told in a process that the monitor has not measured. */
+		if (fz_sched.cycles_are_cheap)
+			p->picked_at = fz_cycles();
 		return false;
+	}
 	p->picked_at = now = fz_cycles();
 	if (FZ_LIKELY(now - p->polled_at < pause))
 		return false;

@@ -88,6 +88,7 @@ struct fz_sched {
 	 * Written by the monitor.
 	 */
 	_Atomic uint64_t poll_cycles;
+	bool cycles_are_cheap;		/* fz_poll_cycles_start() */
 };
 extern struct fz_sched fz_sched FZ_HIDDEN;
 

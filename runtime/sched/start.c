@@ -18,6 +18,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/sched/trace.h"
@@ -229,6 +230,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	err = make_processors(count);
 	if (err)
 		return err;
+	fz_poll_cycles_start();
 	err = fz_backends_init(&fz_sched.processors->backend, count,
 			       sizeof(struct fz_processor), backend, &hooks, ret_why);
 	if (!err) {

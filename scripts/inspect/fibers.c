@@ -141,16 +141,6 @@ static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64
 	return seen && now > seen ? now - seen : 0;
 }
 
-static double ns_per_cycle(const struct target *t)
-{
-	static double known;
-	const uint64_t pause = known > 0 ? 0 : target_root(t, ENTRY_poll_cycles);
-
-	if (pause)
-		known = (double)target_value(t, ENTRY_poll_ns) / (double)pause;
-	return known;
-}
-
 void fibers_take_wait(const struct target *t, const void *record, struct fiber *f)
 {
 	const uint64_t since = target_field(t, ENTRY_fiber_since, record);
@@ -159,8 +149,8 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 	f->waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
 	f->object = target_field(t, ENTRY_fiber_object, record);
 	f->signals = target_field(t, ENTRY_fiber_sigwait_set, record);
-	if (since && !target_is_core(t) && f->state == STATE_WAITS && ns_per_cycle(t) > 0)
-		f->waits_since = (double)(cycles() - since) * ns_per_cycle(t) / 1e9;
+	if (since && !target_is_core(t) && f->state == STATE_WAITS)
+		f->waits_since = (double)(cycles() - since) / cycles_per_second();
 	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
 				      deadline != UINT64_MAX)
 		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;

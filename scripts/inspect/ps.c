@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "say.h"
+#include "scripts/trace/cycles.h"
 #include "stop.h"
 
 /* Which threads are listed: those that all given conditions hold for. */
@@ -241,6 +242,8 @@ static void read_stopped(struct ps *ps)
 	double stopped;
 	int tries = 0;
 
+	/* Measured before the process is stopped, since that takes longer than it may be. */
+	cycles_per_second();
 	for (;;) {
 		stop_begin(ps->target, most - ps->stopped_ms);
 		read_process(ps);

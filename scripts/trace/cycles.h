@@ -23,4 +23,7 @@ static inline uint64_t cycles(void)
 #endif
 }
 
+/* How fast cycles() counts.  The first call measures it, in 20 ms. */
+double cycles_per_second(void);
+
 #endif

@@ -10,7 +10,7 @@
 
 /* Seconds: how long the process may write events without this tool; between two renewals. */
 static const double permission = 1, renewal = 0.1;
-/* Cycles: longer than measure() takes, some seconds at most. */
+/* Cycles: longer than cycles_per_second() takes, some seconds at most. */
 static const uint64_t a_while = (uint64_t)1 << 33;
 /* Events this young may be preceded by others that are being written. */
 static const double settling = 0.002;
@@ -36,45 +36,6 @@ struct events {
 	struct event *list;
 	size_t count, room;
 };
-
-static double seconds_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* The time of both clocks; of several looks the one that nothing has interrupted. */
-static double look(uint64_t *ret_cycles)
-{
-	enum { LOOKS = 50 };
-	double best = 1e9, time = 0;
-
-	for (int i = 0; i < LOOKS; i++) {
-		const double before = seconds_now();
-		const uint64_t now = cycles();
-		const double after = seconds_now();
-
-		if (after - before < best) {
-			best = after - before;
-			time = before + best / 2;
-			*ret_cycles = now;
-		}
-	}
-	return time;
-}
-
-static double measure(void)
-{
-	uint64_t first, last;
-	const double began = look(&first);
-	double ended;
-
-	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-	ended = look(&last);
-	return (double)(last - first) / (ended - began);
-}
 
 static bool renew(struct events *e)
 {
@@ -127,7 +88,7 @@ struct events *events_begin(const struct target *t)
 	if (!target_write(t, target_value(t, ENTRY_trace_until), e->begun + a_while))
 		die(EXIT_FORBIDDEN, "%s: not allowed to write to it: it takes what ptrace takes",
 		    t->source.name);
-	e->cycles_per_second = measure();
+	e->cycles_per_second = cycles_per_second();
 	renew(e);
 	return e;
 }

@@ -189,6 +189,14 @@ yes '--stop: the process goes on when ps was killed' eventually computes
 same '--stop: nobody traces it any more' 0 "$(grep -c 'TracerPid:.[1-9]' "/proc/$pid"/task/*/status | grep -vc ':0')"
 stop
 
+# ---- a process that does nothing from its start
+
+start "$fiberize" "$helpers/crowd" 3
+threads
+same 'since when each waits' '4 0' \
+	"$(ask '"\([.threads[] | select(.waits_s != null)] | length) \([.threads[] | select(.waits_s == null)] | length)"')"
+stop
+
 # ---- many threads
 
 start "$fiberize" "$helpers/crowd" 20000
