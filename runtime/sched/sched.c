@@ -123,9 +123,8 @@ static bool poll_is_due(struct fz_processor *p)
 	uint64_t now;
 
 	if (FZ_UNLIKELY(!pause)) {
-		/* Since when a thread waits is told in a process that the monitor has not measured. */
-		if (fz_sched.cycles_are_cheap)
-			p->picked_at = fz_cycles();
+		/* "fiberize ps" tells since when a thread waits, also where nothing was measured. */
+		p->picked_at = fz_sched.cycles_are_cheap ? fz_cycles() : 0;
 		return false;
 	}
 	p->picked_at = now = fz_cycles();
