@@ -109,8 +109,8 @@ bad_profile 'profile: a bad value' '3: processors = 0: must be an integer from 1
 bad_profile 'profile: no value' '2: processors = : must be *' "[x]${newline}processors ="
 bad_profile 'profile: a flag instead of an option' '2: --stats: no such option' \
 	"[x]${newline}--stats = 1"
-bad_profile 'profile: a comment behind a value' '2: stats = 1 # on: must be 0 or 1' \
-	"[x]${newline}stats = 1 # on"
+bad_profile 'profile: a comment behind a value' '2: verbose = 1 # on: must be 0 or 1' \
+	"[x]${newline}verbose = 1 # on"
 bad_profile 'profile: neither' '1: neither [[]PROGRAM] nor OPTION = VALUE' 'processors'
 bad_profile 'profile: an empty pattern' '1: [[]] names no program' "[ ]${newline}stats = 1"
 bad_profile 'profile: before the first' '1: a setting before the first [[]PROGRAM]' 'processors = 1'
