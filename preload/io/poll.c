@@ -251,9 +251,9 @@ static int epoll_masked(struct fz_fiber *self, enum epoll_call call, int fd,
 		return (int)fz_leave(-EFAULT);
 	for (;;) {
 		/*
-		 * Ask first, without the mask: it lets signals in only while the call waits, as in
-		 * the kernel. Once events are taken no handler may make the call fail with EINTR,
-		 * because the events may not be reported again.
+		 * Ask first, without the mask: the mask lets signals in only while the call waits,
+		 * as in the kernel. Once events are taken, no handler may make the call fail with
+		 * EINTR, because the events may not be reported again.
 		 */
 		ret = epoll_common(self, call, &pin, events, max, 0);
 		if (ret != 0 || deadline == 0)
