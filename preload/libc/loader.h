@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_LIBC_LOADER_H
 
 /*
- * preload/libc/loader.h - what the library asks the dynamic loader. Only
- * fz_loader_check_stacks() waits for a lock of the loader.
+ * preload/libc/loader.h - what the library asks the dynamic loader. fz_loader_module() and
+ * fz_loader_static_tls() take none of its locks.
  */
 
 #include <link.h>

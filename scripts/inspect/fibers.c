@@ -253,7 +253,7 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 			break;
 		if (target_is_core(t) && !target_field(t, ENTRY_fiber_tid, record))
 			die(EXIT_CORE, "%s: the core file lacks the memory of the threads, which gdb's "
-			    "gcore leaves out; let the kernel write it (kill -ABRT PID)",
+			    "gcore leaves out; let the kernel write it: kill -ABRT PID, which ends the process",
 			    t->source.name);
 		if (!(target_field(t, ENTRY_fiber_life, record) & r->ended))
 			take(r, next, record);

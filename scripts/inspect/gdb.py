@@ -235,7 +235,8 @@ def all_fibers():
             fiber = None
         if fiber is None or not fiber.tid:
             raise gdb.GdbError('The core file lacks the memory of the threads, which gcore leaves '
-                               'out. Let the kernel write it (kill -ABRT PID).')
+                               'out. Let the kernel write it: kill -ABRT PID, which ends the '
+                               'process.')
         if not fiber.ended:
             found.append(fiber)
         at = fiber.next
