@@ -234,9 +234,8 @@ def all_fibers():
         except gdb.MemoryError:
             fiber = None
         if fiber is None or not fiber.tid:
-            raise gdb.GdbError('The core file lacks the memory of the threads, which gcore leaves '
-                               'out. Let the kernel write it: kill -ABRT PID, which ends the '
-                               'process.')
+            raise gdb.GdbError('The core file lacks the memory of the threads; gcore leaves it out. '
+                               'Let the kernel write it: kill -ABRT PID ends the process.')
         if not fiber.ended:
             found.append(fiber)
         at = fiber.next
