@@ -187,7 +187,7 @@ static int epoll_really(enum epoll_call call, int fd, struct epoll_event *events
 			      fz_real.epoll_pwait(fd, events, max, timeout, NULL);
 }
 
-/* A filter forbids to wait for the epoll descriptor: the program's call waits itself, announced. */
+/* If a filter forbids waiting for the epoll descriptor, the program's own call waits, announced. */
 static int epoll_announced(struct fz_fiber *self, enum epoll_call call, int fd,
 			   struct epoll_event *events, int max, fz_nsec deadline)
 {
@@ -251,9 +251,9 @@ static int epoll_masked(struct fz_fiber *self, enum epoll_call call, int fd,
 		return (int)fz_leave(-EFAULT);
 	for (;;) {
 		/*
-		 * Signals that only the mask lets in stay pending if the call need not wait, or
-		 * must not. Nor are they let in once events are taken, because the events may
-		 * not be reported again.
+		 * Ask first, without the mask: the mask lets signals in only while the call waits,
+		 * as in the kernel. Once events are taken, no handler may make the call fail with
+		 * EINTR, because the events may not be reported again.
 		 */
 		ret = epoll_common(self, call, &pin, events, max, 0);
 		if (ret != 0 || deadline == 0)

@@ -105,8 +105,8 @@ static bool caller_matters(const char *file, const void *caller)
 }
 
 /*
- * libc finds out by the return address which module calls. So where that matters, this function is
- * left before libc's begins; then the stacks are looked at when the next thread is made.
+ * libc's dlopen knows the calling module by its return address. Where the module matters, call it
+ * last, when this function has no frame any more; the next new thread then checks the stacks.
  */
 FZ_EXPORT void *dlopen(const char *file, int mode)
 {

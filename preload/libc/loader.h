@@ -2,7 +2,10 @@
 #ifndef FZ_PRELOAD_LIBC_LOADER_H
 #define FZ_PRELOAD_LIBC_LOADER_H
 
-/* preload/libc/loader.h - queries to the dynamic loader that take none of its locks. */
+/*
+ * preload/libc/loader.h - what the library asks the dynamic loader. fz_loader_module() and
+ * fz_loader_static_tls() take none of its locks.
+ */
 
 #include <link.h>
 #include <stdbool.h>
@@ -21,9 +24,8 @@ struct link_map *fz_loader_module(const void *address);
 void *fz_loader_static_tls(const struct link_map *module);
 
 /*
- * libc has made the stacks of its threads executable if a module that is loaded needs that: make
- * those of fibers executable, too. To be called when modules may have been loaded. Waits for the
- * loader's lock.
+ * Make the stacks of fibers executable if a loaded module needs that, as libc does for the stacks
+ * of its threads. To be called when modules may have been loaded. Waits for the loader's lock.
  */
 void fz_loader_check_stacks(void);
 

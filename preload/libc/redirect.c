@@ -347,6 +347,9 @@ static void write_all(bool on)
 	}
 }
 
+static const char forbidden[] =
+	"changing libc's code is forbidden here (SELinux, PR_SET_MDWE or a seccomp filter?)";
+
 /*
  * Make both places writable while they stay executable, write, and make them read-only again. A
  * system that forbids this (SELinux, PR_SET_MDWE, a seccomp filter) fails the first step, when
@@ -373,13 +376,13 @@ static bool write_with_signals_blocked(bool on)
 	high += FZ_DETOUR_JUMP;
 	err = protect(low, high, rwx);
 	if (err)
-		return refuse("the system forbids to change libc's code", -err);
+		return refuse(forbidden, -err);
 	err = protect(fz_detour_slots, fz_detour_slots + FZ_DETOUR_SLOTS, rwx);
 	if (!err)
 		write_all(on);
 	protect(low, high, rx);
 	if (err)
-		return refuse("the system forbids to change libc's code", -err);
+		return refuse(forbidden, -err);
 	protect(fz_detour_slots, fz_detour_slots + FZ_DETOUR_SLOTS, rx);
 	return true;
 }

@@ -90,7 +90,10 @@ uint64_t fz_host_threads_begin(void)
 
 	/* A new thread inherits its creator's mask. */
 	fz_sys_sigmask(SIG_SETMASK, &all, &old);
-	/* A new carrier needs the locks of libc that are taken here: mark the call as blocking. */
+	/*
+	 * libc takes locks here, which the making of a carrier needs, too: mark the call as
+	 * blocking, so that it keeps its carrier.
+	 */
 	fz_self()->call.blocks = true;
 	fz_gate_enter(FZ_GATE_THREADS);
 	return old;

@@ -48,9 +48,9 @@ static inline void fz_watch_init(struct fz_watch *w, int fd, uint32_t events, bo
 }
 
 /*
- * Link the watch; an event wakes ticket, whose wait is armed.  In the runtime, by the owner of e.
- * Returns 0, or -errno and the watch is not linked: EPERM if the file cannot be waited for, EBADF,
- * or ENOSPC or ENOMEM if there is no room.
+ * Link the watch and arm the descriptor: an event then ends the wait of ticket, which fz_wait_arm()
+ * has returned.  In the runtime, by the owner of e.  Returns 0; or -EPERM if the file cannot be
+ * waited for, -EBADF, or -ENOSPC or -ENOMEM if there is no room, and then the watch is not linked.
  */
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket);
 

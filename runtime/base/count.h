@@ -6,7 +6,7 @@
  * runtime/base/count.h - counting (runtime/base/counters.h says what).
  *
  * A counter of a processor or a carrier has one writer, so that no cache line is shared and no
- * instruction is locked; fz_add_here() lets handlers on the same kernel thread count in between.
+ * instruction is locked.  While fz_add_here() adds, a handler on the same kernel thread may, too.
  */
 
 #include "arch/arch.h"
@@ -16,7 +16,7 @@
 /* Never NULL.  It changes once, before there are fibers: fz_counters_start_calls(). */
 extern struct fz_counters *fz_counters FZ_HIDDEN;
 
-/* The counters with those of calls and times; NULL: these are not counted. */
+/* The counters, with those of calls and times; NULL if calls and times are not counted. */
 extern struct fz_call_counters *fz_call_counters FZ_HIDDEN;
 
 /* By the owner of the processor, in the runtime. */

@@ -7,8 +7,8 @@
  * "fiberize stat" reads from outside (scripts/inspect/).
  *
  * A process always has a struct fz_counters.  With FIBERIZE_STATS it is the head of a struct
- * fz_call_counters, which may be a mapped file; counted.calls says so.  All numbers only grow, but
- * gauges.  They are read without a lock: each is right, two of them may be a moment apart.
+ * fz_call_counters, which may be a mapped file; counted.calls says so.  All numbers only
+ * grow, except gauges.  Readers take no lock: each number is right; two may be a moment apart.
  */
 
 #include <stdatomic.h>
@@ -47,7 +47,7 @@ struct fz_processor_counts {
 };
 _Static_assert(FZ_PROCESSOR_COUNTERS <= 8, "a cache line");
 
-/* What became of a call first.  A call by a fiber of which none is counted was answered at once. */
+/* What first became of a call.  A fiber's call without an outcome was answered at once. */
 enum fz_outcome {
 	FZ_OUTCOME_PARKED,		/* the fiber waited, others ran */
 	FZ_OUTCOME_ANNOUNCED,		/* the processor was handed off before the real call */
@@ -67,7 +67,7 @@ struct fz_times {
 	uint64_t sum;			/* ns */
 };
 
-/* What one carrier counts; the shared ones are for all other threads. */
+/* What one carrier counts; a shared block is for all other threads. */
 struct fz_block {
 	_Alignas(64) struct fz_call_counts calls[FZ_COUNTED_CALLS];
 	uint64_t waits[FZ_COUNTED_WAITS];	/* parked fibers, by enum fz_waits_for */

@@ -23,9 +23,10 @@ struct fz_host {
 			     unsigned long *ret_handle);
 
 	/*
-	 * Around the birth or the end of a thread that libc knows, on a kernel thread that waits for
-	 * it: both hold locks that carriers need, and that a copy of the process would find held for
-	 * ever.  All signals are blocked meanwhile; the second takes what the first returns.
+	 * To be called before and after libc makes or ends a thread, on the kernel thread that
+	 * waits for that: libc then holds locks that carriers need.  In between all signals are
+	 * blocked, and no fork begins, whose child would find the locks held for ever.
+	 * threads_end takes what threads_begin returned.
 	 */
 	uint64_t (*threads_begin)(void);
 	void (*threads_end)(uint64_t mask);
@@ -58,7 +59,7 @@ struct fz_host {
 	/* Does malloc or calloc come from the program or from a library other than libc? */
 	bool has_own_allocator;
 
-	/* The process ends by the default action of a signal. Any context. May be NULL. */
+	/* Called before a signal's default action ends the process. Any context. May be NULL. */
 	void (*last_words)(void);
 
 	/* exit(status), which runs atexit handlers. */

@@ -34,8 +34,8 @@ _Static_assert(COLOURS * COLOUR_STEP % PAGE == 0, "slots are whole pages");
 #define TABLE_SPAN ((size_t)2 << 20)
 
 /*
- * A slab is reserved without any access: the kernel counts, locks, fills and dumps nothing of it
- * but as address space.  Slots are opened as they are needed, some at a time.
+ * A slab is mapped with PROT_NONE.  The kernel counts it as address space, not as memory, and does
+ * not lock, fill or dump it.  Slots are opened as they are needed, some at a time.
  */
 struct slab_class {
 	size_t slot;			/* guard + usable size; 0: unused entry */
@@ -53,17 +53,20 @@ static struct {
 	struct fz_lock lock;
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
-	/* Each is a mapping of its own, of which a process may have 65530. */
+	/* One mapping for each entry; a process may have 65530 (vm.max_map_count). */
 	struct fz_remains remains[16384];
 	uint32_t remaining;
 } slabs = { .lock = FZ_LOCK(FZ_RANK_SLABS) };
 
 enum { REMAINS_MOST = sizeof(slabs.remains) / sizeof(*slabs.remains) };
 
-/* The kernel locks and fills what is mapped from now on; a limit counts what is mapped. */
+/*
+ * all_locked: the kernel locks and fills what is mapped from now on.
+ * limited: a limit counts what is mapped.
+ */
 static _Atomic bool all_locked, limited;
 
-/* slabs.remaining, for those who do not wait for the lock: its holder may wait for the kernel. */
+/* A copy of slabs.remaining, for readers without the lock, whose holder may wait for the kernel. */
 static _Atomic uint32_t remaining;
 
 static void set_remaining(uint32_t count)
@@ -183,8 +186,9 @@ static int refill(struct slab_class *class)
 }
 
 /*
- * The kernel marks each page of a guard, and needs page tables for that.  A large guard stays
- * closed instead when its slot is opened, which the kernel would refuse for memory's sake, too.
+ * How much of a slot stays closed when the slot is opened: a large guard.  MADV_GUARD_INSTALL would
+ * need page tables for it, to mark each page; and if it were opened, the kernel would count it as
+ * memory, and might refuse.
  */
 static size_t closed_part(size_t guard)
 {
@@ -216,7 +220,7 @@ static int open_slots(struct slab_class *class)
 	return (int)err;
 }
 
-/* Returns NULL if memory lacks; then *ret_err is set. */
+/* Returns NULL, and -errno in *ret_err, if there is no memory. */
 static char *take_slot(struct slab_class *class, int *ret_err)
 {
 	char *slot = NULL;
@@ -369,7 +373,7 @@ void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep
 	};
 
 	fz_syscall3(__NR_madvise, (long)kept, slot + size - kept, MADV_DONTNEED);
-	/* Too large for its description, or no room for one: its memory is free all the same. */
+	/* Too large a hole for struct fz_remains: the slot stays mapped; its memory is free. */
 	if (remains.hole != (size_t)(kept - slot) / PAGE)
 		return;
 	fz_count_total(FZ_TOTAL_stack_bytes, -(int64_t)size);
@@ -397,7 +401,7 @@ bool fz_stack_set_all_locked(bool locked)
 
 void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size)
 {
-	/* Less than a page of size is colour, and the slot has room for a page of it. */
+	/* What size has beyond whole pages is the colour; the slot has room for a page of it. */
 	char *end = (char *)FZ_ROUND_UP((size_t)low + size, PAGE);
 
 	*ret_size = size / PAGE * PAGE;
@@ -426,6 +430,6 @@ void fz_stack_after_fork(void)
 		set_remaining(0);
 	}
 	fz_lock_init(&slabs.lock, FZ_RANK_SLABS);
-	/* A child does not inherit it. */
+	/* A fork's child does not inherit mlockall's flags. */
 	fz_stack_set_all_locked(false);
 }

@@ -27,36 +27,36 @@ int fz_stack_alloc(size_t size, size_t guard, void **ret_low, size_t *ret_size);
 void fz_stack_free(void *low, size_t size, size_t guard);
 
 /*
- * Give back a stack whose thread libc has ended, but for the pages of keep: they stay mapped,
- * with zeros in them.  A stack of this size that is asked for later takes the place, unless the
- * program has mapped something there.  usable and guard as fz_stack_alloc() returned and took
- * them.  Any thread in the runtime.
+ * Unmap the stack of a thread that libc has ended, except the pages of keep, which are filled with
+ * zeros.  A later stack of this size is mapped at this place again, unless the program has mapped
+ * something there.  usable is what fz_stack_alloc() returned, guard what it was called with.  Any
+ * thread in the runtime.
  */
 void fz_stack_give_back(void *low, size_t usable, size_t guard, const void *keep,
 			size_t keep_size);
 
-/* Is mapped memory limited, as far as the last stack has shown? */
+/* Did a limit count mapped memory (RLIMIT_AS, RLIMIT_DATA) when a slab was last mapped?  A hint. */
 bool fz_stack_is_limited(void);
 
 /* Is there room to remember one more stack that is given back?  Any thread in the runtime. */
 bool fz_stack_can_give_back(void);
 
-/* How many bytes of stacks that were given back stay mapped, about.  Any thread in the runtime. */
+/* About how many bytes of the stacks given back are still mapped.  Any thread in the runtime. */
 size_t fz_stack_left(void);
 
 /* Unmap what is reserved and not in use.  Any thread in the runtime, or before it has started. */
 void fz_stack_drop_reserve(void);
 
 /*
- * Does the kernel lock what is mapped from now on (mlockall)?  Then nothing is reserved.  Returns
- * what was said before.
+ * Say whether the kernel locks what is mapped from now on (mlockall).  While it does, nothing is
+ * reserved.  Returns the value before.
  */
 bool fz_stack_set_all_locked(bool locked);
 
 /*
- * What the program is told of a stack: whole pages, at each call the same, of which
- * the program may protect the lowest, as Java does.  *ret_size is the size that was asked for,
- * rounded up to pages; the end may be beyond low + size.
+ * The bounds of a stack, for the program: whole pages, the same at each call, because programs
+ * such as Java protect the lowest pages.  *ret_size is the size that was asked for, rounded up to
+ * pages; the end may be beyond low + size.
  */
 void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size);
 

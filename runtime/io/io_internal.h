@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_IO_IO_INTERNAL_H
 
 /*
- * runtime/io/io_internal.h - what the files of runtime/io/io.h share.
+ * runtime/io/io_internal.h - what the files that implement runtime/io/io.h share.
  */
 
 #include <asm/errno.h>
@@ -24,8 +24,8 @@ static inline uint32_t fz_io_clamp(size_t n)
 }
 
 /*
- * Does the kernel answer at once, whatever the descriptor is: nothing to transfer, or an error?  It
- * checks all n bytes at p and then transfers at most FZ_IO_MAX.
+ * Does the kernel answer at once, whatever the descriptor is?  It does if n is 0, and if not all n
+ * bytes at p can be the program's.  The ring would not notice that: it gets FZ_IO_MAX at most.
  */
 static inline bool fz_io_is_refused_size(const void *p, size_t n)
 {
@@ -36,9 +36,9 @@ static inline bool fz_io_is_refused_size(const void *p, size_t n)
 }
 
 /*
- * Must the kernel answer at once, because the array holds nothing to do or an error?  With several
- * elements the kernel judges their addresses; a single one must be readable, since it is passed on
- * as a plain buffer.
+ * Does the kernel answer at once, because the array is empty or wrong?  The library itself reads a
+ * single element, to pass it on as a plain buffer, so that one must be readable; the kernel reads
+ * several.
  */
 static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 {

@@ -5,9 +5,9 @@
 /*
  * runtime/sched/counting.h - with FIBERIZE_STATS: what becomes of calls, and how long fibers wait.
  *
- * fz_carrier.call is the row of the call that the running fiber has made last.  The first thing that
- * becomes of the call is counted there, and then call is 0, whose row nobody reads.  It is 0, too,
- * when another fiber begins to run, so a fiber that comes back into its call counts nothing more.
+ * fz_carrier.call is the row of the running fiber's last call.  What first becomes of the call is
+ * counted in that row, and then fz_carrier.call is set to 0, a row that nobody reads.  A switch to
+ * another fiber sets it to 0, too, so a fiber that comes back into its call counts nothing more.
  */
 
 #include "runtime/base/count.h"

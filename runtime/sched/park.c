@@ -52,7 +52,7 @@ void fz_wait_disarm(struct fz_fiber *self)
 	end_wait(self);
 }
 
-/* Apart, so that the compiler need not save registers for it where nobody traces. */
+/* A function of its own, so that fire() saves no registers for it while nobody traces. */
 __attribute__((cold, noinline)) static void run_traced(struct fz_fiber *fiber, enum fz_why why,
 						       struct fz_fiber **ret_run)
 {
@@ -66,7 +66,7 @@ __attribute__((cold, noinline)) static void run_traced(struct fz_fiber *fiber, e
 /*
  * End the wait whose word is `old`.  A parked fiber is stored in *ret_run, for the caller to run;
  * if ret_run is NULL, the fiber is queued.  Returns false if the word has changed.  Inlined, because
- * it is in the way of each wake-up.
+ * each wake-up takes this way.
  */
 __attribute__((always_inline)) static inline bool fire(struct fz_fiber *fiber, uint64_t old,
 						       enum fz_why why, struct fz_fiber **ret_run)
@@ -177,7 +177,7 @@ void fz_wait_context_saved(struct fz_fiber *fiber)
 
 bool fz_wait_is_parked(const struct fz_fiber *fiber)
 {
-	/* acquire: pairs with PARKED in fz_wait_context_saved(); what the fiber did is seen. */
+	/* acquire: pairs with fz_wait_context_saved(); the caller sees what the fiber did. */
 	return (atomic_load_explicit(&fiber->wait, memory_order_acquire) &
 		FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED;
 }
@@ -216,7 +216,7 @@ static bool fired(struct fz_fiber *self)
 /* Sleep in the kernel, on the low half of the word as a futex. */
 static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 {
-	/* No heap has it: to be shown. */
+	/* Only for `fiberize ps`: this deadline is in no timer heap. */
 	self->timer.deadline = deadline;
 	while (!fired(self)) {
 		uint32_t word = (uint32_t)atomic_load_explicit(&self->wait,
@@ -242,7 +242,7 @@ static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 	return end_wait(self);
 }
 
-/* There is no memory for a timer: the fiber yields, and looks at the clock at each turn. */
+/* Wait without a timer, for which there is no memory: yield until the deadline has passed. */
 static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline, uint64_t number)
 {
 	while (!fired(self)) {

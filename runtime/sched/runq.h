@@ -98,9 +98,9 @@ static inline void fz_runq_push_locked(struct fz_runq *q, struct fz_fiber *f)
 }
 
 /*
- * With a thousand fibers, the cache holds nothing that the next fiber will touch.  Two steps
- * fetch it, so that neither waits for memory: the record while one more fiber runs before this
- * one, and what the record points to when this fiber is next.
+ * With a thousand fibers, the cache holds nothing of the next fiber.  Two steps fetch it, and
+ * neither waits for memory.  When a fiber is second in the queue, fz_runq_pop_locked() fetches its
+ * record.  When it is first, the record is there, and this function fetches what it points to.
  */
 static inline void fz_runq_prefetch(const struct fz_fiber *f)
 {

@@ -5,14 +5,13 @@
 /*
  * runtime/sched/trace.h - events for "fiberize trace", which reads them from outside.
  *
- * Events are written only while fz_trace.until is not 0.  A tool sets that word by
- * process_vm_writev to a time that is soon over, and sets it again as long as it reads; if the tool
- * dies, events end by themselves.  The first event maps the rings; nothing else in the process
- * belongs to tracing.
+ * Events are written only while fz_trace.until is not 0.  A tool sets that word, by
+ * process_vm_writev, to a time soon after now, and again as long as it reads; if the tool dies, the
+ * events end by themselves.  The first event maps the rings; tracing has no other memory.
  *
- * There is a ring for each processor, which its owner writes in RUNTIME without atomic additions,
- * and ring 0 for carriers without a processor and the monitor.  Native and wired threads write no
- * event.  Old events are overwritten.  A reader takes event i of a ring if
+ * Each processor has a ring, which the carrier that has the processor writes in the runtime, so no
+ * addition is atomic.  Ring 0 is for carriers without a processor and for the monitor.  Native and
+ * wired threads write no event.  Old events are overwritten.  A reader takes event i of a ring if
  *
  *	events[i % FZ_TRACE_EVENTS].number == i + 1, read before the other fields, and
  *	next <= i + FZ_TRACE_EVENTS, read after them.
@@ -69,7 +68,7 @@ static inline bool fz_trace_on(void)
 	return FZ_UNLIKELY(atomic_load_explicit(&fz_trace.until, memory_order_relaxed) != 0);
 }
 
-/* Their calls are kept out of the way of the code around. */
+/* The compiler keeps calls of these functions away from the code that runs without tracing. */
 #define FZ_COLD __attribute__((cold))
 
 /* Write an event.  In the runtime, or by the monitor; call them if fz_trace_on(). */

@@ -105,9 +105,9 @@ void fz_signal_preempt(struct fz_carrier *c)
 }
 
 /*
- * f may be blocked in a call of libc that libc cancels only if a signal finds the thread there.
- * A parked fiber was in no such call when it was cancelled, and its next call looks for the
- * cancellation by itself.
+ * May f be blocked in a call of libc's that libc cancels only when a signal interrupts it there?
+ * Not if f is parked: it was in no such call when it was cancelled, and its next call acts on the
+ * request by itself.
  */
 static bool may_be_cancelled_by_place(const struct fz_fiber *f)
 {

@@ -49,7 +49,7 @@ static struct slot *find(int timer)
 
 static void release(struct slot *s)
 {
-	/* A ticket for the slot may still be in use: keep the state. */
+	/* Keep the state: a late ticket for this slot must find another number. */
 	atomic_store_explicit(&s->told, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->owner, 0, memory_order_release);
 }

@@ -200,7 +200,7 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 
 	/*
 	 * Drop a second standard signal here only if the pending one cannot be void; otherwise
-	 * drain() decides. relaxed: drain() also makes one of two that are added at once.
+	 * drain() decides. relaxed: of two that are added at once, drain() keeps one.
 	 */
 	if (fz_signode_coalesces(node) && !fz_overrun_is_timers(node->sig) &&
 	    !(atomic_load_explicit(&discards.late, memory_order_relaxed) & bit) &&
@@ -218,7 +218,7 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 	atomic_fetch_or_explicit(&f->pending, bit, memory_order_seq_cst);
 }
 
-/* The link to the first node of the signal; where it would be, if there is none. */
+/* The link that points to the first node of sig; if there is none, the link that will. */
 static struct fz_signode **first_of(struct fz_fiber *f, int sig)
 {
 	struct fz_signode **at = &f->sig.queue;
@@ -280,7 +280,7 @@ static struct fz_signode *unlink_first(struct fz_fiber *self, int sig)
 	return n;
 }
 
-/* The last node of the signal may have been taken: clear its bit then. */
+/* Clear the bit of sig in `pending` if the queue has no node of sig any more. */
 static void update_bit(struct fz_fiber *self, int sig)
 {
 	uint64_t brought;
@@ -339,7 +339,7 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 	accept &= ~FZ_SIGNALS_OF_LIBC;
 	do {
 		n = take(self, accept);
-		/* A bit without a node: a signal was added twice at once, and taken as one. */
+		/* The bit may have no node: of two added at once, drain() kept one. */
 	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
 	end_taking(self, before);
 	return n;

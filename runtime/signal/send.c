@@ -39,9 +39,7 @@ void fz_signal_discard(int sig)
 		fz_signal_pending_take(0);
 	fz_signal_process_unlock();
 	fz_leave_runtime(self);
-	/*
-	 * A void node is no longer in front of other pending signals: threads must look for these.
-	 */
+	/* Void nodes hid the pending signals behind them: threads must look for these now. */
 	fz_signal_undelivered();
 }
 

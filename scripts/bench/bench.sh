@@ -94,7 +94,8 @@ check_cpus()
 	command -v taskset >/dev/null || die $EX_BENCH 'taskset is not installed (util-linux)'
 	for cpus in "$server_cpus" "$load_cpus"; do
 		taskset -c "$cpus" true 2>/dev/null ||
-			die "$EX_USAGE" "--cpus: $cpus: no list of CPUs that may be used here"
+			die "$EX_USAGE" "--cpus: $cpus: not among the CPUs that may be used here:" \
+				"$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)"
 	done
 }
 
@@ -106,9 +107,10 @@ check_json()
 		[ -w "$json" ] || die $EX_BENCH "$json: cannot be written"
 	else
 		directory=$(dirname -- "$json")
-		if [ ! -d "$directory" ] || [ ! -w "$directory" ]; then
-			die $EX_BENCH "$json: cannot be written"
-		fi
+		[ -d "$directory" ] ||
+			die $EX_BENCH "$json: cannot be written: there is no directory $directory"
+		[ -w "$directory" ] ||
+			die $EX_BENCH "$json: cannot be written: no file may be made in $directory"
 	fi
 }
 

@@ -26,7 +26,7 @@ if [ -z "$cpus" ]; then
 	two_cpus
 	cpus=${cpus/:/,}
 fi
-[[ $cpus =~ ^[0-9]+(,[0-9]+)+$ ]] || die "--cpus $cpus: should be a list like 0,1"
+[[ $cpus =~ ^[0-9]+(,[0-9]+)+$ ]] || die "--cpus $cpus: must be two or more CPUs, as in 0,1"
 count=$(tr ',' '\n' <<<"$cpus" | wc -l)
 server=$build/tests/programs/legacy_server
 need "$server" "$build/libexec/measure" "$build/libexec/echo_client"

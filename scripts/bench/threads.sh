@@ -16,7 +16,7 @@ name=threads.sh
 rounds=5 seconds=0.3
 parse 'rounds seconds' "$@"
 numbers "$rounds"
-[[ $seconds =~ ^[0-9]*\.?[0-9]+$ ]] || die "not a number of seconds: $seconds"
+[[ $seconds =~ ^[0-9]*\.?[0-9]+$ ]] || die "$seconds: must be a number of seconds"
 need "$build/bench/threads"
 scratch
 

@@ -19,8 +19,8 @@ const void *object_piece(const struct object *o, uint64_t offset, uint64_t size)
 size_t object_header_count(const struct object *o);
 
 /*
- * Find which part of the file is loaded at address: its offset, and the bytes from there to the
- * end of the part.
+ * Find what the file has for the address: *ret_offset is the place in the file, *ret_size how many
+ * bytes the segment has from there on.  False: no segment has the address.
  */
 bool object_find_address(const struct object *o, uint64_t address, uint64_t *ret_offset,
 			 uint64_t *ret_size);

@@ -18,8 +18,8 @@ static uint64_t nsec(clockid_t clock)
 }
 
 /*
- * Records are read many at a time.  Stacks, and so the records on them, that were made one after the
- * other lie in a pattern; the distances seen last tell where the next records probably are.
+ * Many records are read at a time.  A record lies on its fiber's stack, and stacks that were made
+ * one after the other lie in a pattern: the last distances tell where the next records may be.
  */
 enum { RUN_MOST = PIECES_MOST / 2, SEEN = 256, ALIKE = 8 };
 
@@ -32,7 +32,7 @@ struct reader {
 	int64_t seen[SEEN];		/* the last distances, as a ring */
 	size_t seen_count;
 	size_t guess;			/* how many to read at once */
-	bool once;			/* a record that changes meanwhile is taken all the same */
+	bool once;			/* read each record once, even if it changes meanwhile */
 	struct fibers *all;
 	uint64_t ended;			/* the bits of a life that is over */
 };
@@ -48,7 +48,7 @@ static bool is_settled(const struct target *t, const void *record, const void *h
 	       target_field(t, ENTRY_fiber_sp, record) == target_field(t, ENTRY_fiber_sp, head);
 }
 
-/* Read a record until it does not change.  False: it is not there. */
+/* Read a record until two readings agree, 8 times at most.  False: it cannot be read. */
 static bool read_record(const struct reader *r, uint64_t address, char *record, char *head)
 {
 	enum { TRIES = 8 };
@@ -70,7 +70,10 @@ static int64_t distance(const struct reader *r, size_t ago)
 	return r->seen[(r->seen_count - ago) % SEEN];
 }
 
-/* How many records ago the distances were what they have been last: the pattern's length. */
+/*
+ * The length of the pattern: that many records ago the last ALIKE distances were the same.
+ * 0: there is no pattern.
+ */
 static size_t period(const struct reader *r)
 {
 	const size_t most = r->seen_count < SEEN ? r->seen_count : SEEN;
@@ -86,7 +89,7 @@ static size_t period(const struct reader *r)
 	return 0;
 }
 
-/* Read the record at address and up to r->guess - 1 that may follow it.  How many were read? */
+/* Read the record at address and up to r->guess - 1 after it.  Returns how many were read. */
 static size_t read_run(struct reader *r, uint64_t address)
 {
 	const size_t back = r->guess > 1 ? period(r) : 0, n = back ? r->guess : 1;
@@ -104,7 +107,10 @@ static size_t read_run(struct reader *r, uint64_t address)
 	return target_read_pieces(r->target, pieces, each * n) / each;
 }
 
-/* The last processor that the carrier has had, if it has it still; -1: none. */
+/*
+ * The number of the carrier's processor; -1: none.  The carrier's record may name a processor that
+ * the carrier has lost; the processor's record says who has it.
+ */
 static int processor_of(const struct target *t, uint64_t carrier)
 {
 	const uint64_t p = target_field_at(t, ENTRY_carrier_processor, carrier);
@@ -246,8 +252,8 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 		if (!r->once && !is_settled(t, record, head) && !read_record(r, next, record, head))
 			break;
 		if (target_is_core(t) && !target_field(t, ENTRY_fiber_tid, record))
-			die(EXIT_CORE, "%s: the memory of the threads is not in the core file; gdb's "
-			    "gcore leaves out what follows a guard page, the kernel does not",
+			die(EXIT_CORE, "%s: the core file lacks the memory of the threads, which gdb's "
+			    "gcore leaves out; let the kernel write it: kill -ABRT PID, which ends the process",
 			    t->source.name);
 		if (!(target_field(t, ENTRY_fiber_life, record) & r->ended))
 			take(r, next, record);
@@ -262,8 +268,8 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 }
 
 /*
- * A record that leaves the list while it is read may lead back to the beginning: no more records
- * than threads live are taken, and each once.
+ * A record that leaves the list while the list is read may lead back to its beginning.  So the
+ * number of threads limits the number of records, and fibers_sort() keeps each thread once.
  */
 static void walk(struct reader *r)
 {
@@ -354,7 +360,7 @@ struct fiber *fibers_by_tid(const struct fibers *all, int tid)
 	struct fiber *found = all->count ? bsearch(&key, all->list, all->count, sizeof(key), by_tid) :
 					   NULL;
 
-	/* libc's own locks have the kernel's tid of a wired thread. */
+	/* libc's own locks name a wired thread by the tid of its kernel thread. */
 	for (size_t i = 0; tid && !found && all->wired && i < all->count; i++)
 		if (all->list[i].state == STATE_WIRED &&
 		    tasks_outer(&all->tasks, tid) == all->list[i].kernel_tid)

@@ -234,8 +234,8 @@ def all_fibers():
         except gdb.MemoryError:
             fiber = None
         if fiber is None or not fiber.tid:
-            raise gdb.GdbError('The memory of the threads is not in the core file: gcore leaves '
-                               'out what follows a guard page, the kernel does not.')
+            raise gdb.GdbError('The core file lacks the memory of the threads; gcore leaves it out. '
+                               'Let the kernel write it: kill -ABRT PID ends the process.')
         if not fiber.ended:
             found.append(fiber)
         at = fiber.next

@@ -60,7 +60,8 @@ static void each_mapping(const struct source *s, bool (*found)(void *arg, uint64
 	if (!maps)
 		die(errno == ENOENT ? EXIT_NO_PROCESS : EXIT_FORBIDDEN, "%s: %s", s->name,
 		    errno == ENOENT ? "no such process" :
-				      "not allowed to look at it: it takes what ptrace takes");
+				      "not allowed to look at the process: ptrace(2) forbids it; "
+				      "run this as root or with CAP_SYS_PTRACE");
 	while (more && getline(&line, &room, maps) > 0) {
 		uint64_t begin, offset;
 

@@ -127,7 +127,7 @@ static double number_of(const char *option, const char *word, bool whole)
 
 	if (*end || end == word || !isfinite(value) || value < 0 || value > INT32_MAX ||
 	    (whole && value != floor(value)))
-		die(EXIT_USAGE, "ps: %s %s: not a %s from 0", option, word,
+		die(EXIT_USAGE, "ps: %s %s: must be a %s, 0 or more", option, word,
 		    whole ? "whole number" : "number of seconds");
 	return value;
 }
@@ -206,7 +206,7 @@ static void parse(struct ps *ps, struct command *c, char **words)
 	if (!words[0] || words[1])
 		die(EXIT_USAGE, "ps: one process id is needed; %s", USAGE);
 	if (ps->stop && c->is_core)
-		die(EXIT_USAGE, "ps: --stop: a core file does not run");
+		die(EXIT_USAGE, "ps: --stop cannot be used with --core: a core file does not run");
 	if (ps->tree && (c->filters || c->json || ps->count_only))
 		die(EXIT_USAGE, "ps: --tree lists each thread that waits for another one: it goes with "
 		    "--hex and --stop alone");

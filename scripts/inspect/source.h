@@ -36,7 +36,7 @@ enum { PIECES_MOST = 256 };
 
 struct source_ops {
 	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
-	/* Read at most PIECES_MOST pieces, one after the other.  How many, up to the first without? */
+	/* Read PIECES_MOST pieces at most, until one fails.  Returns how many were read. */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/* Call found for the beginning of each mapping of a file until it returns false. */
 	void (*each_mapping)(const struct source *s, bool (*found)(void *arg, uint64_t begin),
@@ -61,7 +61,10 @@ struct source {
 	struct core *core;		/* NULL: the process lives */
 };
 
-/* Both end the tool with a message and an exit code if there is nothing to look at. */
+/*
+ * Read from the process with this number, or from this core file.  On failure they end the tool
+ * with a message and an exit code.  live_open() does not look whether the process exists.
+ */
 void live_open(struct source *s, const char *pid);
 void core_open(struct source *s, const char *path);
 

@@ -283,8 +283,10 @@ void target_open(struct target *t, const char *name, bool is_core)
 	if (is_core)
 		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", name);
 	if (!search.last)
-		die(EXIT_NO_PROCESS, "%s: it has no memory: it is ending, or is the kernel's", name);
+		die(EXIT_NO_PROCESS, "%s: the process has no memory: it is ending, or is a kernel thread",
+		    name);
 	if (!target_read(t, search.last, &byte, 1) && errno == EPERM)
-		die(EXIT_FORBIDDEN, "%s: not allowed to look at it: it takes what ptrace takes", name);
+		die(EXIT_FORBIDDEN, "%s: not allowed to look at the process: ptrace(2) forbids it; "
+		    "run this as root or with CAP_SYS_PTRACE", name);
 	die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
 }

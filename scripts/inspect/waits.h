@@ -3,8 +3,8 @@
 #define INSPECT_WAITS_H
 
 /*
- * scripts/inspect/waits.h - what a thread waits for in the library: read from the memory of the
- * process, which takes a moment, and then in words, which takes longer.
+ * scripts/inspect/waits.h - what a thread waits for in the library: the facts, which are quick to
+ * read from the memory of the process, and a text for people, which takes longer.
  */
 
 #include "fibers.h"
@@ -23,18 +23,18 @@ struct wait_facts {
 
 struct wait {
 	struct wait_facts facts;
-	char text[256];			/* all of it, for people */
+	char text[256];			/* the facts in words */
 };
 
 void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *ret_facts);
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
-/* Both. */
+/* wait_read() and wait_tell(). */
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
 	     struct wait *ret_wait);
 
-/* What the open file is: its path, or the two addresses of a socket.  Cut to size. */
+/* What the open file is: its path, or the two addresses of a socket.  Cut to size bytes. */
 void file_of(const struct target *t, int fd, char *text, size_t size);
 
 #endif

@@ -86,8 +86,8 @@ struct events *events_begin(const struct target *t)
 	/* At once, before it is known how fast cycles pass. */
 	e->begun = cycles();
 	if (!target_write(t, target_value(t, ENTRY_trace_until), e->begun + a_while))
-		die(EXIT_FORBIDDEN, "%s: not allowed to write to it: it takes what ptrace takes",
-		    t->source.name);
+		die(EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
+		    "run this as root or with CAP_SYS_PTRACE", t->source.name);
 	e->cycles_per_second = cycles_per_second();
 	renew(e);
 	return e;

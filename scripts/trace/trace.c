@@ -348,7 +348,8 @@ static void follow(struct trace *trace)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static const char usage[] = "fiberize trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM";
+static const char usage[] =
+	"fiberize trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]";
 
 static char **read_options(struct trace *trace, char **words)
 {

@@ -22,11 +22,11 @@ on=$(statistics "$program" 20)
 like 'every entry point' "${on%% *} of ${on%% *} *" "$on"
 like 'off' 'not redirected: switched off' "$(statistics FIBERIZE_REDIRECT=0 "$program" 20)"
 like 'dormant' 'not redirected: dormant' "$(statistics true)"
-like 'refused by a filter' 'not redirected: the system forbids to change libc*s code: EPERM' \
+like 'refused by a filter' 'not redirected: changing libc*s code is forbidden here*: EPERM' \
 	"$(statistics "$forbid" seccomp "$program" 20 | tail -n 1)"
 "$forbid" mdwe true
 if [ $? != 77 ]; then
-	like 'refused by PR_SET_MDWE' 'not redirected: the system forbids to change libc*s code: EACCES' \
+	like 'refused by PR_SET_MDWE' 'not redirected: changing libc*s code is forbidden here*: EACCES' \
 		"$(statistics "$forbid" mdwe "$program" 20 | tail -n 1)"
 fi
 like 'threads are native' 'not redirected: dormant' "$(statistics FIBERIZE_DISABLE=1 "$program" 20)"
