@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "runtime/backend/choice.h"
+#include "runtime/backend/deny.h"
 #include "runtime/backend/hooks.h"
 #include "runtime/backend/liburing.h"
 #include "runtime/base/probe.h"
@@ -52,19 +53,31 @@ static uint64_t event_data(const struct fz_ring *ring)
 	return (uint64_t)ring->event_generation << 2 | TAG_EVENT;
 }
 
+static void remove_poll(struct fz_ring *ring, uint64_t user_data)
+{
+	struct io_uring_sqe *sqe;
+
+	if (fz_ring_is_forbidden(IORING_OP_POLL_REMOVE)) {
+		sync_cancel(ring, user_data);
+		return;
+	}
+	sqe = fz_ring_sqe(ring);
+	io_uring_prep_poll_remove(sqe, user_data);
+	sqe->user_data = TAG_IGNORE;
+}
+
 void fz_ring_arm_event(struct fz_ring *ring, int tid)
 {
 	struct io_uring_sqe *sqe;
 
+	if (FZ_UNLIKELY(ring->stale_event != 0)) {
+		remove_poll(ring, ring->stale_event);
+		ring->stale_event = 0;
+	}
 	if (FZ_LIKELY(ring->event_armer == tid))
 		return;
-	if (ring->event_armer && fz_ring_is_forbidden(IORING_OP_POLL_REMOVE)) {
-		sync_cancel(ring, event_data(ring));
-	} else if (ring->event_armer) {
-		sqe = fz_ring_sqe(ring);
-		io_uring_prep_poll_remove(sqe, event_data(ring));
-		sqe->user_data = TAG_IGNORE;
-	}
+	if (ring->event_armer)
+		remove_poll(ring, event_data(ring));
 	ring->event_generation++;
 	sqe = fz_ring_sqe(ring);
 	io_uring_prep_poll_multishot(
@@ -242,6 +255,22 @@ static void swap_completions(struct fz_ring *ring)
 	*second = was;
 }
 
+/*
+ * The kernel does not remove a poll whose report is on its way to the kernel thread that armed it
+ * (EALREADY).  Such a poll would wake that kernel thread at each later kick.
+ */
+static void note_event(struct fz_ring *ring, const struct io_uring_cqe *cqe)
+{
+	const bool goes_on = cqe->flags & IORING_CQE_F_MORE;
+
+	if (cqe->user_data != event_data(ring))
+		ring->stale_event = goes_on ? cqe->user_data : ring->stale_event;
+	else if (!goes_on)
+		ring->event_armer = 0;
+	if (FZ_UNLIKELY(cqe->res == -EACCES))
+		fz_ring_forbid(IORING_OP_POLL_ADD);
+}
+
 uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 {
 	struct io_uring_cqe *cqe;
@@ -262,11 +291,7 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 		seen++;
 		if (tag == TAG_EVENT) {
 			*ret_kicked = true;
-			if (!(cqe->flags & IORING_CQE_F_MORE) &&
-			    cqe->user_data == event_data(ring))
-				ring->event_armer = 0;
-			if (FZ_UNLIKELY(cqe->res == -EACCES))
-				fz_ring_forbid(IORING_OP_POLL_ADD);
+			note_event(ring, cqe);
 		} else if (tag == TAG_IGNORE) {
 			if (FZ_UNLIKELY(cqe->res == -EACCES))
 				fz_ring_forbid(IORING_OP_POLL_REMOVE);
@@ -289,49 +314,6 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 	return seen;
 }
 
-#ifdef FZ_FAULTS
-static bool deny_fires(uint8_t opcode)
-{
-	switch (opcode) {
-	case IORING_OP_ACCEPT: return FZ_FAULT(deny_accept);
-	case IORING_OP_ASYNC_CANCEL: return FZ_FAULT(deny_async_cancel);
-	case IORING_OP_CONNECT: return FZ_FAULT(deny_connect);
-	case IORING_OP_POLL_ADD: return FZ_FAULT(deny_poll_add);
-	case IORING_OP_POLL_REMOVE: return FZ_FAULT(deny_poll_remove);
-	case IORING_OP_READ: return FZ_FAULT(deny_read);
-	case IORING_OP_READV: return FZ_FAULT(deny_readv);
-	case IORING_OP_RECV: return FZ_FAULT(deny_recv);
-	case IORING_OP_RECVMSG: return FZ_FAULT(deny_recvmsg);
-	case IORING_OP_SEND: return FZ_FAULT(deny_send);
-	case IORING_OP_WRITE: return FZ_FAULT(deny_write);
-	case IORING_OP_WRITEV: return FZ_FAULT(deny_writev);
-	case FZ_UAPI_OP_WAITID: return FZ_FAULT(deny_waitid);
-	case FZ_UAPI_OP_FUTEX_WAIT: return FZ_FAULT(deny_futex_wait);
-	default: return false;
-	}
-}
-
-/* Let the kernel refuse queued requests, as a filter by opcode does. */
-static void deny_queued(struct fz_ring *ring)
-{
-	const struct io_uring_sq *sq = &ring->uring.sq;
-
-	for (unsigned i = *sq->khead; i != sq->sqe_tail; i++) {
-		struct io_uring_sqe *sqe = &sq->sqes[i & sq->ring_mask];
-
-		if (!deny_fires(sqe->opcode))
-			continue;
-		sqe->opcode = IORING_OP_NOP;
-		sqe->rw_flags = FZ_UAPI_NOP_INJECT_RESULT;
-		sqe->len = (uint32_t)-EACCES;
-	}
-}
-#else
-static void deny_queued(struct fz_ring *ring)
-{
-	(void)ring;
-}
-#endif
 /*
  * Does io_uring_enter reach the kernel?  A filter may answer any error, transient ones too, but
  * each time the same; the kernel answers these two differently.
@@ -370,7 +352,7 @@ void fz_ring_submit(struct fz_ring *ring)
 	while (!is_lost() && (queued = fz_ring_queued(ring))) {
 		int n;
 
-		deny_queued(ring);
+		fz_deny_queued(ring);
 
 		fz_backend_hooks.submits();
 		fz_count(ring->counts, FZ_COUNT_enters, 1);
@@ -394,7 +376,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 	struct io_uring_sq *sq = &ring->uring.sq;
 
 	note_user(ring);
-	deny_queued(ring);
+	fz_deny_queued(ring);
 	fz_ring_count_requests(ring);
 	/* As liburing does it.  release: pairs with the kernel's acquire of the tail. */
 	sq->sqe_head = sq->sqe_tail;

@@ -59,6 +59,7 @@ struct fz_ring {
 	uint32_t settled;		/* completions before this index need no settle() */
 	int event_armer;		/* tid of the kernel thread that polls event_fd; 0: none */
 	uint32_t event_generation;
+	uint64_t stale_event;		/* of a poll of event_fd that is to be removed; 0: none */
 };
 
 /*

@@ -386,6 +386,68 @@ Test(ring, kick_ends_a_wait)
 	fz_ring_wait(&ring, fz_ring_publish(&ring), FZ_FOREVER);
 }
 
+static int released[2], rearmed[2];
+
+/*
+ * Arm the event, and make no way for its report: the kernel wakes no thread that waits for its
+ * vfork child.
+ */
+static void *arm_and_sleep_deeply(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
+	fz_ring_submit(&ring);
+	if (vfork() == 0) {
+		kick();
+		/* The report is on its way.  Go on when the event has been armed anew. */
+		if (write(released[1], "", 1) != 1 || read(rearmed[0], &byte, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	/* The kernel forgets the polls of a thread that has ended. */
+	cr_assert_eq(write(released[1], "", 1), 1);
+	cr_assert_eq(read(rearmed[0], &byte, 1), 1);
+	return NULL;
+}
+
+/* How many completions does one kick cause? */
+static uint32_t reports_of_a_kick(void)
+{
+	bool kicked = false;
+
+	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
+	fz_ring_submit(&ring);
+	fz_ring_poll(&ring);
+	fz_ring_reap(&ring, UINT32_MAX, &kicked);
+	kick();
+	fz_ring_poll(&ring);
+	return fz_ring_reap(&ring, UINT32_MAX, &kicked);
+}
+
+/* A poll that could not be removed is removed when its next report tells of it. */
+Test(ring, an_event_armed_before_is_removed_in_the_end)
+{
+	pthread_t t;
+	char byte;
+
+	init();
+	cr_assert_eq(pipe(released), 0);
+	cr_assert_eq(pipe(rearmed), 0);
+	t = native(arm_and_sleep_deeply, NULL);
+	cr_assert_eq(read(released[0], &byte, 1), 1);
+	fz_ring_arm_event(&ring, (int)syscall(__NR_gettid));
+	fz_ring_submit(&ring);
+	cr_assert_eq(write(rearmed[1], "", 1), 1);
+	cr_assert_eq(read(released[0], &byte, 1), 1);
+	reports_of_a_kick();
+	reports_of_a_kick();
+	cr_assert_eq(reports_of_a_kick(), 1);
+	cr_assert_eq(write(rearmed[1], "", 1), 1);
+	pthread_join(t, NULL);
+}
+
 Test(ring, wait_ends_at_its_deadline)
 {
 	fz_nsec start;
