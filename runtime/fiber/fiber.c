@@ -57,7 +57,7 @@ static void retire(struct fz_fiber *self)
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 {
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
-	const int leader = (int)fz_sys_getpid(), most = 1000;
+	const int most = 1000;
 	struct fz_carrier *c;
 	uint64_t before;
 	int tries = 0;
@@ -71,11 +71,14 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	 * The fiber must not be wired to the process's first kernel thread: locks that main()
 	 * took before there were fibers contain its tid, and when it ended, /proc/self would
 	 * be a zombie's.  Nor to a kernel thread on which another thread has made a process,
-	 * because the kernel may tell that process when the kernel thread ends.
+	 * because the kernel may tell that process when the kernel thread ends.  Nor, if another
+	 * can be had, to one with requests in flight, because they would be late.
 	 */
-	while ((self->carrier->tid == leader || self->carrier->parent) && !self->thread.is_main) {
+	while (!self->thread.is_main && !fz_carrier_may_end(self->carrier)) {
 		if (fz_sched_move(self))
-			continue;
+			break;
+		if (tries && !fz_carrier_is_bound(self->carrier))
+			break;
 		fz_leave_runtime(self);
 		fz_announce(self);
 		if (fz_carrier_start() && ++tries == most)

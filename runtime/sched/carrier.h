@@ -24,6 +24,7 @@ enum fz_left {
 	FZ_LEFT_YIELDED,	/* push it to the end of the run queue */
 	FZ_LEFT_ENDED,		/* bury it */
 	FZ_LEFT_NO_PROCESSOR,	/* push it to the global queue: the carrier has no processor */
+	FZ_LEFT_MOVED,		/* give it and the processor to the carrier `successor` */
 };
 
 /* Bit 0 of fz_carrier.calls, and the step of the count in the other bits. */
@@ -35,6 +36,8 @@ struct fz_carrier {
 	struct fz_processor *processor;	/* the carrier has it if processor->owner says so */
 	struct fz_fiber *left;		/* the context that the last switch left */
 	enum fz_left left_how;
+	struct fz_carrier *successor;	/* for FZ_LEFT_MOVED: off the idle list, still asleep */
+	struct fz_fiber *first;		/* to run before others; set before the carrier is woken */
 	uint16_t call;			/* the row that block counts its outcome in (counting.h) */
 	bool call_owned;		/* the carrier had its processor when that brief call began */
 	uint8_t until_sample;		/* wake-ups until the next one is timed */
@@ -96,8 +99,28 @@ bool fz_carrier_has_spare(void);
  */
 bool fz_carrier_hand_off(struct fz_processor *p);
 
-/* Like fz_carrier_hand_off(), but only to a carrier whose kernel thread may end some day. */
-bool fz_carrier_hand_off_to_mortal(struct fz_processor *p);
+/*
+ * May the kernel thread of this carrier end?  Not the process's first, nor one that has made a
+ * process, nor one with requests in flight: when their events come, the kernel would complete them
+ * with ECANCELED, by a worker thread that may take a second to run.  Any thread, while the carrier
+ * submits nothing.
+ */
+bool fz_carrier_may_end(struct fz_carrier *c);
+
+/* May it not end for the first two reasons?  By the carrier. */
+static inline bool fz_carrier_is_bound(const struct fz_carrier *c)
+{
+	return !c->stack || c->parent;
+}
+
+/* Take a carrier that may end off the idle list, for fz_carrier_pass_on().  NULL: there is none. */
+struct fz_carrier *fz_carrier_take_mortal(void);
+
+/*
+ * Give the processor of `from`, which owns it in RUNTIME, to from->successor, which begins with
+ * `fiber`.
+ */
+void fz_carrier_pass_on(struct fz_carrier *from, struct fz_fiber *fiber);
 
 /* Start one more carrier, on the idle list.  Blocks and returns as fz_carrier_keep_spare(). */
 int fz_carrier_start(void);

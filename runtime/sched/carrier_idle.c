@@ -79,13 +79,32 @@ bool fz_carrier_sleep(struct fz_carrier *c)
 	return fz_carrier_await(c);
 }
 
+/*
+ * No processor has a request in flight, so no carrier that submits nothing while this looks has
+ * one.
+ */
+static bool nothing_in_flight(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_sched.processors[i].backend.ring.in_flight)
+			return false;
+	return true;
+}
+
+bool fz_carrier_may_end(struct fz_carrier *c)
+{
+	if (c->submitted && nothing_in_flight())
+		c->submitted = false;
+	return !fz_carrier_is_bound(c) && !c->submitted;
+}
+
 /* Take a carrier off the idle list, or NULL. */
 static struct fz_carrier *take_idle(bool mortal)
 {
 	struct fz_carrier **link = &idle.first, *c;
 
 	fz_lock_acquire(&idle.lock);
-	while ((c = *link) && mortal && (c->parent || !c->stack))
+	while ((c = *link) && mortal && !fz_carrier_may_end(c))
 		link = &c->idle_next;
 	if (c) {
 		*link = c->idle_next;
@@ -97,18 +116,14 @@ static struct fz_carrier *take_idle(bool mortal)
 	return c;
 }
 
-static bool hand_off(struct fz_processor *p, bool to_mortal)
+/* The idle carrier c goes on with p. */
+static void give(struct fz_carrier *c, struct fz_processor *p)
 {
-	struct fz_carrier *c = take_idle(to_mortal);
-
-	if (!c)
-		return false;
 	c->processor = p;
 	/* seq_cst: as every change of owner (runtime/sched/sched_internal.h). */
 	atomic_store_explicit(&p->owner, (uintptr_t)c | FZ_OWNER_RUNTIME,
 			      memory_order_seq_cst);
 	wake(c, WAKE_GO);
-	return true;
 }
 
 void fz_carrier_end_surplus(void)
@@ -121,24 +136,25 @@ void fz_carrier_end_surplus(void)
 
 bool fz_carrier_hand_off(struct fz_processor *p)
 {
-	return hand_off(p, false);
+	struct fz_carrier *c = take_idle(false);
+
+	if (c)
+		give(c, p);
+	return c != NULL;
 }
 
-bool fz_carrier_hand_off_to_mortal(struct fz_processor *p)
+struct fz_carrier *fz_carrier_take_mortal(void)
 {
-	return hand_off(p, true);
+	return take_idle(true);
 }
 
-/*
- * No processor has a request in flight, so no idle carrier has one: idle carriers submit nothing
- * while this looks.
- */
-static bool nothing_in_flight(void)
+void fz_carrier_pass_on(struct fz_carrier *from, struct fz_fiber *fiber)
 {
-	for (uint32_t i = 0; i < fz_sched.count; i++)
-		if (fz_sched.processors[i].backend.ring.in_flight)
-			return false;
-	return true;
+	struct fz_processor *p = from->processor;
+
+	from->successor->first = fiber;
+	from->processor = NULL;
+	give(from->successor, p);
 }
 
 /* idle.lock is held, so that an idle carrier cannot start to run and make a process. */
@@ -157,17 +173,14 @@ static uint32_t end_idle(uint32_t excess, uint32_t keep)
 {
 	struct fz_carrier **link = &idle.first, *c, *leaving = NULL;
 	uint32_t ended = 0;
-	bool none = excess && nothing_in_flight();
 
 	/* The carriers at the front were used last: they stay. */
 	for (uint32_t i = 0; i < keep && *link; i++)
 		link = &(*link)->idle_next;
 	while (ended < excess && (c = *link)) {
-		if (none)
-			c->submitted = false;
 		if (c->parent && has_no_children())
 			c->parent = false;
-		if (!c->stack || c->submitted || c->parent) {
+		if (!fz_carrier_may_end(c)) {
 			link = &c->idle_next;
 			continue;
 		}

@@ -142,9 +142,28 @@ static void get_processor_slowly(struct fz_fiber *self)
 
 bool fz_sched_move(struct fz_fiber *self)
 {
-	if (!fz_carrier_hand_off_to_mortal(self->carrier->processor))
+	struct fz_carrier *c = self->carrier;
+	struct fz_backend *backend = &c->processor->backend;
+
+	c->successor = fz_carrier_take_mortal();
+	if (!c->successor)
 		return false;
-	fz_sched_queue_up(self);
+	/* The successor is to have no request in flight: submit what others have queued. */
+	if (fz_backend_queued(backend))
+		fz_backend_submit(backend);
+	fz_sched_pass_on(self);
+	return true;
+}
+
+bool fz_sched_give_way(struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write in_runtime. */
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return false;
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
 	return true;
 }
 

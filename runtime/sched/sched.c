@@ -261,6 +261,9 @@ static void finish_switch(struct fz_fiber *self)
 		fz_runq_push(&fz_sched.global, left);
 		fz_sched_kick();
 		break;
+	case FZ_LEFT_MOVED:
+		fz_carrier_pass_on(c, left);
+		break;
 	}
 }
 
@@ -325,6 +328,11 @@ void fz_sched_queue_up(struct fz_fiber *self)
 	switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
 }
 
+void fz_sched_pass_on(struct fz_fiber *self)
+{
+	switch_to(self->carrier, self, self->carrier->context, FZ_LEFT_MOVED);
+}
+
 void fz_sched_arrived(struct fz_fiber *self)
 {
 	finish_switch(self);
@@ -351,18 +359,6 @@ bool fz_sched_yield(struct fz_fiber *self)
 		fz_backend_submit(&c->processor->backend);
 	}
 	return next != NULL;
-}
-
-bool fz_sched_give_way(struct fz_fiber *self)
-{
-	/* relaxed: only this thread and its handlers write in_runtime. */
-	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
-	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
-		return false;
-	fz_enter_runtime(self);
-	fz_sched_yield(self);
-	fz_leave_runtime(self);
-	return true;
 }
 
 void fz_sched_end(struct fz_fiber *self)
@@ -432,7 +428,8 @@ void fz_sched_run_carrier(struct fz_carrier *c)
 				return;
 			continue;
 		}
-		next = pick(p);
+		next = c->first ? c->first : pick(p);
+		c->first = NULL;
 		if (!next && ((next = steal(p)) || (next = steal_slot(p))))
 			fz_count(p->counts, FZ_COUNT_steals, 1);
 		if (next) {

@@ -158,8 +158,8 @@ void fz_sched_end(struct fz_fiber *self);
 void fz_sched_arrived(struct fz_fiber *self);
 
 /*
- * Move the calling fiber to another carrier.  In the runtime.  Returns false if no carrier is
- * free now.  After true the fiber may, by chance, run on the carrier that it had before.
+ * Move the calling fiber, with its processor, to a carrier that may end (fz_carrier_may_end).  In
+ * the runtime.  Returns false if no such carrier is idle.
  */
 bool fz_sched_move(struct fz_fiber *self);
 

@@ -44,6 +44,9 @@ bool fz_processor_needs_carrier(struct fz_processor *p);
  */
 void fz_sched_queue_up(struct fz_fiber *self);
 
+/* The calling fiber continues on its carrier's successor, which gets the processor. */
+void fz_sched_pass_on(struct fz_fiber *self);
+
 /* Use the record of an ended carrier for the calling kernel thread, with this context. */
 void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/io/op.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime_setup.h"
 
@@ -443,6 +444,37 @@ Test(op, deadline_passes_while_one_other_is_busy)
 Test(op, deadline_passes_while_many_others_are_busy)
 {
 	deadlines_under_load(200);
+}
+
+static _Atomic unsigned wired_with_requests;
+
+static void *become_wired(void *arg)
+{
+	fz_fiber_wire(fz_self());
+	if (fz_self()->carrier->submitted)
+		COUNT(wired_with_requests);
+	return arg;
+}
+
+/* The kernel thread of a wired fiber ends with the fiber; requests that it submitted would be late. */
+Test(op, a_wired_fiber_gets_a_carrier_without_requests)
+{
+	enum { N = 20 };
+	struct fz_fiber *readers[N];
+	int s[N][2];
+
+	setup_start(1);
+	for (int i = 0; i < N; i++) {
+		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s[i]), 0);
+		readers[i] = spawn(read_one, (void *)(uintptr_t)s[i][0]);
+		yield_fiber();
+		join(spawn(become_wired, NULL));
+	}
+	for (int i = 0; i < N; i++) {
+		cr_assert_eq(write(s[i][1], "x", 1), 1);
+		cr_assert_eq((intptr_t)join(readers[i]), 'x');
+	}
+	cr_assert_eq(GET(wired_with_requests), 0);
 }
 
 /* ---- closing ------------------------------------------------------------- */
