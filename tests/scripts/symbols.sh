@@ -87,6 +87,18 @@ rejects 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBO
 rejects 'without a test' '/^FZ_SYMBOL(flock,/s/file_locks/mounts/' '^FZ_SYMBOL(flock,' \
 	'no test of mounts uses flock; call it in one of those that preload/topics.def names'
 
+# A call that never waits has no topic: any program may test it.
+mkdir -p less/tests
+ln -s "$build"/{libfiberize.so,arch,runtime,preload} less
+cp -rs "$build/tests/programs" less/tests
+rm less/tests/programs/wait_traced
+mv tests/programs/process/wait_traced.c traced
+echo '/* ptrace */' >>tests/programs/process/wait_own.c
+same 'never waits, and without a test' "check-symbols: preload/symbols.def:$(grep -n '^FZ_SYMBOL(ptrace,' \
+	table | cut -d: -f1): no test uses ptrace; call it in a program of tests/programs" \
+	"$(scripts/dev/check-symbols.sh less 2>&1)"
+mv traced tests/programs/process/wait_traced.c
+
 number=$(grep -n '^FZ_TOPIC(mounts,' topics | cut -d: -f1)
 rejects_elsewhere 'a test that is not there' preload/topics.def \
 	'/^FZ_TOPIC(mounts,/s/file_calls/file_calls no_such/' \
