@@ -69,7 +69,7 @@ struct fz_fiber_call {
 	 * may wait for these locks.
 	 */
 	bool in_fork;
-	uint8_t reads;			/* a count, for fz_io_take_turns() */
+	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
 };
 

@@ -23,7 +23,7 @@ void fz_io_test_cancel(struct fz_fiber *self);
  * first: those whose requests the kernel completes only when it is entered would starve behind a
  * fiber whose calls never wait.
  */
-void fz_io_take_turns(struct fz_fiber *self);
+void fz_io_yield_sometimes(struct fz_fiber *self);
 
 /*
  * Run op, which is the whole call, until it is complete.  timeout_error is the result at the

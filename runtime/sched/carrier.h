@@ -166,8 +166,8 @@ uint32_t fz_carrier_count(void);
 
 /*
  * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
- * behind them?  A carrier goes on without a processor if its fiber computes while the monitor takes
- * the processor.  A hint; any thread.
+ * behind them?  A carrier goes on without a processor if its fiber uses the CPU while the monitor
+ * takes the processor.  A hint; any thread.
  */
 bool fz_carrier_is_crowded(void);
 

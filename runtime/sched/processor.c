@@ -102,7 +102,7 @@ static bool take_unused(struct fz_carrier *c)
 
 /*
  * Take the processor of a CPU-bound fiber, as the monitor does: a fiber that has lost its processor
- * in a call of a moment must not wait behind all that computes.
+ * in a call of a moment must not wait behind CPU-bound fibers.
  */
 static bool displace(struct fz_carrier *c)
 {
@@ -341,7 +341,7 @@ void fz_sched_rotate(struct fz_fiber *self)
 	fz_sched_yield(self);
 }
 
-void fz_sched_take_turns(struct fz_fiber *self)
+void fz_sched_poll_and_yield(struct fz_fiber *self)
 {
 	if (self->call.blocks)
 		return;

@@ -67,7 +67,7 @@ struct busy_look {
 };
 
 /*
- * The carrier's fiber computes, or it sits in a call.  After the call has been interrupted, it is
+ * The carrier's fiber uses the CPU, or it is in a call.  After the call has been interrupted, it is
  * made again (runtime/io/real_call.h).
  */
 static void preempt_if_busy(struct fz_carrier *c, void *arg)

@@ -185,7 +185,7 @@ void report_judge(struct report *r)
 	else if (defines_create(r->findings[0].object))
 		judge(r, WILL_NOT, run_native,
 		      "it defines pthread_create itself, so fiberize does not see its threads");
-	else if (report_has(r, TRAIT_COMPUTES))
+	else if (report_has(r, TRAIT_CPU_BOUND))
 		judge(r, WILL_NOT, run_native, "its threads are CPU-bound (OpenMP)");
 	else if (report_has(r, TRAIT_THREADS) && report_has(r, TRAIT_LOOP))
 		judge(r, MAY, run, "threads and an event loop: waits of its threads cost less");

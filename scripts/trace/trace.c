@@ -51,7 +51,7 @@ static void interrupt(int sig)
 	interrupted = 1;
 }
 
-/* The program may have computed, or sat in a call that the library does not see. */
+/* The program may have used the CPU, or been in a call that the library does not see. */
 static const char *name_of_call(const struct call *c)
 {
 	return c->rung == RUNG_LATE ? "-" : c->name;
