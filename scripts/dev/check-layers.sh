@@ -65,7 +65,7 @@ matrix() {
 	scripts/bench
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
-	scripts/launch	runtime/base scripts/check scripts/elf
+	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def
 	# The description that the library carries of itself; main.c calls the commands of all rooms.
 	scripts/inspect	runtime/inspect scripts/counters scripts/trace
 	scripts/counters	runtime/base scripts/inspect

@@ -121,7 +121,12 @@ static _Noreturn void run(struct command *c, char **words)
 
 static bool is_inspection(const char *word)
 {
-	return is(word, "ps") || is(word, "bt") || is(word, "stat") || is(word, "trace");
+#define FZ_COMMAND(name, operands, text)		\
+	if (is(word, #name))				\
+		return true;
+#define FZ_OPTION(command, name, argument, help)
+#include "scripts/inspect/commands.def"
+	return false;
 }
 
 /* Become the program that looks at a process (scripts/inspect/). */

@@ -119,6 +119,17 @@ rejects_elsewhere 'a cancellation point that is forgotten' preload/symbols.def '
 rejects_elsewhere 'the manual is stale' scripts/package/fiberize.1 's/^msync$/msink/' \
 	'scripts/package/fiberize.1: not up to date; run scripts/dev/gen-symbols.sh --update'
 
+# Options of the commands that look at a process.
+cp scripts/inspect/commands.def commands
+number=$(grep -n '^FZ_OPTION(ps, hex,' commands | cut -d: -f1)
+sed "${number}i FZ_OPTION(ps, wide, \"\", \"wide lines\")" commands >scripts/inspect/commands.def
+same 'an option that the manual has not' "check-commands: scripts/inspect/commands.def:$number: scripts/package/fiberize.1 does not have --wide of fiberize ps in the synopsis and the section PS; describe it there" \
+	"$(scripts/dev/check-commands.sh)"
+sed "${number}d" commands >scripts/inspect/commands.def
+number=$(grep -n -m1 '^\.RB \[ .-.-hex \]' scripts/package/fiberize.1 | cut -d: -f1)
+same 'an option that is gone' "check-commands: scripts/package/fiberize.1:$number: fiberize ps has no --hex; delete it, or add its line to scripts/inspect/commands.def" \
+	"$(scripts/dev/check-commands.sh)"
+
 # The words of each rung, in all that prints them.
 "$fiberize" --stats "$programs/misc_calls" 2>stats >/dev/null
 "$fiberize" check "$programs/misc_calls" >told
