@@ -248,12 +248,7 @@ void fz_leave_runtime(struct fz_fiber *self)
 		atomic_store_explicit(&c->processor->owner, owner_word(c, FZ_OWNER_USER),
 				      memory_order_release);
 	}
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-	/* relaxed: a thread that sets a bit after this also sends this thread a real signal. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
-			~self->mask))
-		fz_signal_run_pending(self);
+	enter_user_code(self);
 	/*
 	 * relaxed: as for `pending`.  Not while a handler returns: cancellation would unwind with
 	 * all signals blocked.

@@ -153,14 +153,9 @@ static bool has_attributes(void)
 
 static void set_cpu(void)
 {
-	cpu_set_t all, one;
-	int cpu = 0;
+	cpu_set_t one;
+	const int cpu = first_cpu(&one);
 
-	CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
-	while (!CPU_ISSET(cpu, &all))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
 	CHECK_OK(pthread_setaffinity_np(pthread_self(), sizeof(one), &one));
 	CHECK_INT(sched_getcpu(), cpu);
 }
