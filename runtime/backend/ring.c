@@ -333,8 +333,8 @@ static void deny_queued(struct fz_ring *ring)
 }
 #endif
 /*
- * Does io_uring_enter reach the kernel?  A filter may answer any error, transient ones too, but
- * each time the same; the kernel answers these two differently.
+ * Does io_uring_enter reach the kernel?  A filter may answer any error, a transient one, too, but
+ * answers both calls alike; the kernel answers them differently.
  */
 static bool is_reachable(const struct fz_ring *ring)
 {
