@@ -49,9 +49,9 @@ struct fz_carrier {
 
 	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
 	_Atomic uint32_t wakeup;
-	/* It has submitted requests since the last time that no request at all was in flight. */
+	/* The carrier has submitted requests since no request at all was in flight. */
 	bool submitted;
-	/* It has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
+	/* The carrier has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
 	bool parent;
 	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;

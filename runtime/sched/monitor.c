@@ -295,7 +295,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
 	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
-	/* Else the kernel runs others first, or the carrier sits in a call. */
+	/* With less CPU time the kernel runs other threads first, or the carrier is in a call. */
 	used_cpu = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
 	look->used_cpu = used_cpu || (same && look->used_cpu);
 	begun = begun && used_cpu && fz_runq_length(&fz_sched.births) && fz_carrier_is_crowded();

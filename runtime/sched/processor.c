@@ -174,7 +174,7 @@ static inline void probe_stack(const struct fz_fiber *self)
 
 	if (FZ_UNLIKELY((uintptr_t)here - (uintptr_t)low < ROOM_NEEDED) && self->mem.guard_size &&
 	    self->mem.stack_size >= LARGE_STACK)
-		/* The guard's last byte, read for nothing else. */
+		/* Touch the guard's last byte: the overflow faults here, in the program's code. */
 		__asm__ volatile("" : : "r"(low[-1]));
 }
 
@@ -271,7 +271,7 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 {
 	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 
-	/* RUNTIME without a carrier: no other thread takes p until the caller gives it on. */
+	/* RUNTIME without a carrier: no other thread takes p until the caller passes it on. */
 	if (!owner_cas(p, seen_owner, owner_word(NULL, FZ_OWNER_RUNTIME)))
 		return false;
 	if (fz_carrier_hand_off(p))
