@@ -100,9 +100,9 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 			   fz_nsec deadline);
 
 /*
- * Make a call with a time limit of 0, after fz_signal_mark().  The kernel answers EINTR all the same
- * when a signal is there; one that the program has no handler for, such as a nudge, is none of the
- * program's: the call is made again.
+ * Make a call with a time limit of 0, after fz_signal_mark().  Even so, the kernel answers EINTR when
+ * a signal has come.  If the program has no handler for that signal (a nudge, for example), the call
+ * is made again.
  */
 int64_t fz_io_look(const struct fz_fiber *self, const struct fz_io_call *c);
 
