@@ -385,8 +385,8 @@ static void prepare(const char *name, char **envp)
 	/*
 	 * The child handler runs before those registered later, which may call the library. The
 	 * handler before fork runs last, since the other ones may wait for threads that are
-	 * inside the gate. Registered even if all threads are native, because the locks may be
-	 * ours all the same.
+	 * inside the gate. Registered even if all threads are native, because also then the
+	 * locks may be ours.
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	fz_verbose = fz_config.verbose;

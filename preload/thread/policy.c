@@ -10,7 +10,7 @@
 
 #include <sys/syscall.h>
 
-/* The policy of the process when its first thread was made, which fibers have: FZ_POLICY(). */
+/* FZ_POLICY() of the process when its first thread was made: every fiber has this policy. */
 static uint32_t policy_of_all;
 
 static bool is_realtime(int policy)
