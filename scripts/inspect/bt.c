@@ -170,7 +170,7 @@ static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int k
 	return NULL;
 }
 
-/* Is one of those that are wanted, and have not been found, on a kernel thread? */
+/* Does a thread that is wanted, and has not been found yet, run on a kernel thread? */
 static bool is_running_one_wanted(const struct bt *bt)
 {
 	for (size_t i = 0; i < bt->all.count; i++)
