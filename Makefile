@@ -134,8 +134,8 @@ $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c
 LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
 LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h scripts/elf/*.h) \
-	scripts/check/calls.def preload/symbols.def runtime/base/options.h runtime/base/options.def \
-	Makefile
+	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def runtime/base/options.h \
+	runtime/base/options.def Makefile
 LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.
 
 $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
@@ -150,7 +150,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 
 # "fiberize ps", "bt", "stat" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/inspect/*.[ch] scripts/counters/*.[ch] scripts/trace/*.[ch] \
-		runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
+		scripts/inspect/*.def runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \

@@ -32,6 +32,7 @@
 #include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
+#include "runtime/base/cpus.h"
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/features.h"
@@ -93,21 +94,12 @@ const char *fz_describe_backend(void)
 
 /* ---- running ------------------------------------------------------------ */
 
-static uint32_t cpus_allowed(void)
-{
-	cpu_set_t cpus;
-
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
-		return 1;
-	return (uint32_t)CPU_COUNT(&cpus);
-}
-
 static uint32_t wanted_processors(void)
 {
 	const uint32_t most = 256;
-	uint32_t n = fz_config.processors ? (uint32_t)fz_config.processors : cpus_allowed();
+	uint32_t n = fz_config.processors ? (uint32_t)fz_config.processors : fz_cpus_allowed();
 
-	return n < most ? n : most;
+	return !n ? 1 : n < most ? n : most;
 }
 
 /*
@@ -393,8 +385,8 @@ static void prepare(const char *name, char **envp)
 	/*
 	 * The child handler runs before those registered later, which may call the library. The
 	 * handler before fork runs last, since the other ones may wait for threads that are
-	 * inside the gate. Registered even if all threads are native, because the locks may be
-	 * ours all the same.
+	 * inside the gate. Registered even if all threads are native, because also then the
+	 * locks may be ours.
 	 */
 	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
 	fz_verbose = fz_config.verbose;

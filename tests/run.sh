@@ -314,6 +314,7 @@ list_static() {
 	symbols $root/scripts/dev/check-symbols.sh $build
 	layers $root/scripts/dev/check-layers.sh $build
 	options $root/scripts/dev/gen-options.sh --check
+	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
 	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang

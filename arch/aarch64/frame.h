@@ -30,7 +30,7 @@
 	_(28, FZ_FRAME_X19 + 72) _(29, FZ_FRAME_FP) _(30, FZ_FRAME_PC)
 /* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
 #define FZ_FRAME_SP_REGISTER	31
-/* And of the address of return. */
+/* The offset of the return address. */
 #define FZ_FRAME_PC_REGISTER	30
 
 /*

@@ -34,7 +34,7 @@
 	_(12, FZ_FRAME_R15 + 24) _(3, FZ_FRAME_R15 + 32) _(6, FZ_FRAME_RBP) _(16, FZ_FRAME_PC)
 /* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
 #define FZ_FRAME_SP_REGISTER	7
-/* And of the address of return. */
+/* The offset of the return address. */
 #define FZ_FRAME_PC_REGISTER	16
 
 /*

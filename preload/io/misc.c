@@ -92,7 +92,7 @@ static int wait_for_requests(struct aiocb *const list[], int count, bool *ret_an
 	for (int i = 0; i < count; i++) {
 		if (!list[i] || list[i]->aio_lio_opcode == LIO_NOP)
 			continue;
-		/* acquire: pairs with libc's thread, which has stored the result before. */
+		/* acquire: pairs with libc's thread, which stores the result before the error code. */
 		while ((err = __atomic_load_n(&list[i]->__error_code, __ATOMIC_ACQUIRE)) ==
 		       EINPROGRESS) {
 			*ret_any = true;
@@ -122,7 +122,7 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 		return fz_real.lio_listio(mode, list, count, event);
 	err = fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0 ? -errno : 0;
 	/*
-	 * An error may be one request's: libc has queued the others, and waits for them.
+	 * The error may be that of one request: libc has queued the other ones, and they must end.
 	 * lio_listio is no cancellation point, but aio_suspend is one.
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);

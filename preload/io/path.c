@@ -16,6 +16,8 @@ FZ_EXPORT_BRIEF(int, faccessat,
 FZ_EXPORT_BRIEF(int, eaccess, (const char *path, int mode), path, mode)
 FZ_EXPORT_ALIAS(euidaccess, eaccess);
 FZ_EXPORT_BRIEF(int, chdir, (const char *path), path)
+FZ_EXPORT_BRIEF(int, chroot, (const char *path), path)
+FZ_EXPORT_BRIEF(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), fd, path, mask)
 FZ_EXPORT_BRIEF(int, chmod, (const char *path, mode_t mode), path, mode)
 FZ_EXPORT_BRIEF(int, lchmod, (const char *path, mode_t mode), path, mode)
 FZ_EXPORT_BRIEF(int, fchmodat,

@@ -210,7 +210,7 @@ static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_p
 			struct epoll_event *events, int max, fz_nsec deadline)
 {
 	if (deadline == 0)
-		fz_io_take_turns(self);
+		fz_io_yield_sometimes(self);
 	fz_signal_mark(self);
 	for (;;) {
 		int ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);

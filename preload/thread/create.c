@@ -191,7 +191,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		self = fz_self();
 		if (self->kind == FZ_KIND_FIBER)
 			fz_fiber_wire_for(self, "it makes threads that stay kernel threads");
-		return create_native(thread, attr, start, arg, "--native-threads has its maker");
+		return create_native(thread, attr, start, arg, "--native-threads has its creator");
 	}
 	/* A new thread inherits its creator's state in the kernel. */
 	if (fz_self()->thread.owns_kernel_state)

@@ -48,8 +48,8 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 }
 
 /*
- * The first kernel thread that the library makes is on its way into libc and out again: from it
- * the library learns how libc ends a thread.
+ * The first kernel thread that the library makes starts and ends as libc's threads do: from it the
+ * library learns how libc ends a thread.
  */
 static struct {
 	void *(*fn)(void *);

@@ -4,12 +4,13 @@
  */
 #include "preload/gate.h"
 #include "preload/thread/schedule.h"
+#include "runtime/base/uapi.h"
 #include "runtime/signal/signal.h"
 #include "runtime/sync/priority.h"
 
 #include <sys/syscall.h>
 
-/* The policy of the process when its first thread was made, which fibers have: FZ_POLICY(). */
+/* FZ_POLICY() of the process when its first thread was made: every fiber has this policy. */
 static uint32_t policy_of_all;
 
 static bool is_realtime(int policy)
@@ -215,23 +216,9 @@ FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 
 /* ---- all of it at once -------------------------------------------------- */
 
-/* The first version of what the kernel calls struct sched_attr; libc has it from 2.41 on. */
-struct attributes {
-	uint32_t size;
-	uint32_t policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime;
-	uint64_t deadline;
-	uint64_t period;
-};
-
-_Static_assert(sizeof(struct attributes) == 48, "SCHED_ATTR_SIZE_VER0");
-
 enum { RESET_ON_FORK = 1 };		/* SCHED_FLAG_RESET_ON_FORK */
 
-static bool attributes_readable(const struct attributes *attr)
+static bool attributes_readable(const struct fz_uapi_sched_attr *attr)
 {
 	return attr && fz_sys_readable((const void *)((uintptr_t)attr & ~(uintptr_t)7)) &&
 		fz_sys_readable((const void *)(((uintptr_t)(attr + 1) - 1) & ~(uintptr_t)7));
@@ -241,9 +228,9 @@ static bool attributes_readable(const struct attributes *attr)
  * Does the fiber have these attributes already? GLib gives each thread of a pool the attributes
  * of the thread that made the pool.
  */
-static bool has_already(struct fz_target t, const struct attributes *attr)
+static bool has_already(struct fz_target t, const struct fz_uapi_sched_attr *attr)
 {
-	struct attributes now;
+	struct fz_uapi_sched_attr now;
 
 	return !t.policy && fz_real.syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0 &&
 		(now.policy == SCHED_OTHER || now.policy == SCHED_BATCH) &&
@@ -253,7 +240,7 @@ static bool has_already(struct fz_target t, const struct attributes *attr)
 }
 
 /* As set_policy_of_other(). SCHED_DEADLINE has more words than a fiber keeps. */
-static int set_attributes_of_other(struct fz_target t, const struct attributes *attr)
+static int set_attributes_of_other(struct fz_target t, const struct fz_uapi_sched_attr *attr)
 {
 	const int policy = (int)attr->policy, priority = (int)attr->priority;
 	int err;
@@ -269,7 +256,7 @@ static int set_attributes_of_other(struct fz_target t, const struct attributes *
 
 FZ_EXPORT int sched_setattr(pid_t tid, struct sched_attr *wanted, unsigned flags)
 {
-	const struct attributes *attr = (const void *)wanted;
+	const struct fz_uapi_sched_attr *attr = (const void *)wanted;
 	struct fz_target t = fz_target_by_tid(tid);
 
 	fz_enter(FZ_SYM_sched_setattr);
@@ -293,7 +280,7 @@ FZ_EXPORT int sched_setattr(pid_t tid, struct sched_attr *wanted, unsigned flags
 FZ_EXPORT int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned size, unsigned flags)
 {
 	struct fz_target t = fz_target_by_tid(tid);
-	struct attributes *told = (void *)attr;
+	struct fz_uapi_sched_attr *told = (void *)attr;
 	int ret;
 
 	fz_enter(FZ_SYM_sched_getattr);

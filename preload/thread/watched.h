@@ -3,11 +3,11 @@
 #define FZ_PRELOAD_THREAD_WATCHED_H
 
 /*
- * preload/thread/watched.h - tools that take the stack of a thread for its kernel thread's for
- * ever. The launcher runs programs without the library under such a tool, where it sees the tool;
- * where the library is loaded all the same, it stays dormant.
+ * preload/thread/watched.h - is the process under a tool, such as valgrind or a sanitizer, that
+ * assumes that a kernel thread keeps its stack? Then the library stays dormant. The launcher does not
+ * even load the library under a tool that it recognises.
  *
- * Each function returns whether there is such a tool, and then its reason in *ret_why.
+ * Each function returns true under such a tool; *ret_why is then the reason.
  */
 
 #include <stdbool.h>

@@ -48,7 +48,7 @@ static long ask(int by, int fd, struct epoll_event *events, int most,
 	}
 }
 
-/* A filter may answer any error, but each time the same. */
+/* A filter may answer any error, but answers both calls alike. */
 static bool is_usable(int by, int fd)
 {
 	struct epoll_event event;
@@ -64,7 +64,7 @@ static void find_way(const struct fz_epoll *e)
 		fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
 		if (is_usable(by, fd))
 			break;
-		/* Else the program has taken the number meanwhile. */
+		/* If this fails, the program has taken the number meanwhile. */
 		by += fd == atomic_load_explicit(&e->fd, memory_order_relaxed);
 	}
 	atomic_store_explicit(&way, by, memory_order_relaxed);

@@ -44,8 +44,8 @@ int fz_own_fd_raise(int fd);
 int fz_own_fd_elsewhere(int fd);
 
 /*
- * Of `wanted` new descriptors, how many are at most a quarter of those that the program can still
- * have?  Above the soft limit they count as well: the program may raise it.
+ * How many of `wanted` new descriptors may the library open?  At most a quarter of the numbers that
+ * are still free for the program, up to the hard limit, because the program may raise its soft limit.
  */
 uint32_t fz_own_fd_allowed(uint32_t wanted);
 

@@ -315,8 +315,8 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 }
 
 /*
- * Does io_uring_enter reach the kernel?  A filter may answer any error, transient ones too, but
- * each time the same; the kernel answers these two differently.
+ * Does io_uring_enter reach the kernel?  A filter may answer any error, a transient one, too, but
+ * answers both calls alike; the kernel answers them differently.
  */
 static bool is_reachable(const struct fz_ring *ring)
 {

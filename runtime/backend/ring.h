@@ -98,8 +98,8 @@ static inline bool fz_ring_is_forbidden(uint8_t opcode)
 
 /*
  * Instead of fz_ring_init(): an empty ring, on which nothing is ever queued or complete.  It needs
- * no fz_ring_fini().  Of the functions below, call only those that then find nothing to do: the
- * hints, fz_ring_reap(), fz_ring_vacate_fd().
+ * no fz_ring_fini().  Of the functions below, call only the hints, fz_ring_reap() and
+ * fz_ring_vacate_fd(), which find nothing to do.
  */
 void fz_ring_init_none(struct fz_ring *ring);
 

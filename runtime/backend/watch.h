@@ -30,7 +30,7 @@ struct fz_watch {
 	_Atomic int fd;
 	bool linked;			/* written by the fiber only */
 	uint32_t events;		/* POLL*, which are EPOLL* */
-	/* its events, and at least those of the watches before it in the list, on any instance */
+	/* its own events, and the events of all watches before it in the list, on any instance */
 	uint32_t armed;
 	/* an event need wake only one of the watches that want it */
 	bool exclusive;

@@ -5,7 +5,7 @@
 
 #ifdef FZ_FAULTS
 
-/* Fires when the count is first, or later a multiple of every beyond that; 0: never. */
+/* Fires at call number `first`, then at each `every`-th call after it; 0: never. */
 static struct point {
 	const char *name, *what;
 	uint64_t first, every;

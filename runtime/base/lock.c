@@ -37,7 +37,7 @@ void fz_lock_check_order(const struct fz_lock *l)
 		if (before->rank < l->rank ||
 		    (before->rank == l->rank && l->rank == FZ_RANK_BUCKET && before < l))
 			continue;
-		fz_die("lock of rank %s is asked for with one of rank %s held", name_of(l->rank),
+		fz_die("a thread asks for a lock of rank %s while it holds one of rank %s", name_of(l->rank),
 		       name_of(before->rank));
 	}
 }
@@ -58,7 +58,7 @@ void fz_lock_note_released(const struct fz_lock *l)
 	while (i && held.locks[i - 1] != l)
 		i--;
 	if (!i)
-		fz_die("lock of rank %s is released by who does not hold it", name_of(l->rank));
+		fz_die("a lock of rank %s is released by a thread that does not hold it", name_of(l->rank));
 	for (held.count--; i <= held.count; i++)
 		held.locks[i - 1] = held.locks[i];
 }

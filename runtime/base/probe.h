@@ -11,7 +11,7 @@
  * An argument is a value that is at hand: it must cost no call and no branch.
  */
 
-/* nor: a constant or the place where the value is; nothing is loaded for a probe. */
+/* "nor": an argument is a constant, or stays in the register or memory where it is. */
 #include <sys/sdt.h>
 
 #define FZ_PROBE2(name, a, b) DTRACE_PROBE2(fiberize, name, a, b)

@@ -60,7 +60,7 @@ static inline bool fz_sys_readable(const void *p)
 {
 	const int efault = 14;
 
-	/* It takes NULL for no set. */
+	/* The kernel takes NULL for no set. */
 	return p && fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
@@ -81,7 +81,7 @@ static inline bool fz_sys_failed(long ret)
 /*
  * Has a seccomp filter answered ret, instead of the kernel?  Asked again about a descriptor that is
  * never open, the kernel answers EBADF, and a filter what it answered before.  The other arguments
- * must be harmless: no addresses but those of our own.
+ * must be harmless: no addresses except the library's own.
  */
 static inline bool fz_sys_is_denied(long ret, long number, long b, long c, long d, long e, long f)
 {

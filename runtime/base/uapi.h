@@ -37,6 +37,20 @@ struct fz_uapi_sync_cancel {
 };
 _Static_assert(sizeof(struct fz_uapi_sync_cancel) == 64, "as in the kernel");
 
+/* struct sched_attr in its first version; libc has it from 2.41 on. */
+struct fz_uapi_sched_attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+_Static_assert(sizeof(struct fz_uapi_sched_attr) == 48, "SCHED_ATTR_SIZE_VER0");
+
 /* struct rseq of Linux 4.18, as glibc 2.35 and newer register it. */
 struct fz_uapi_rseq {
 	uint32_t cpu_id_start;

@@ -85,7 +85,7 @@ static void *adopted(void *arg)
 	/* relaxed: fz_adopt() publishes it.  The thread may be cancelled already: clear this bit only. */
 	atomic_fetch_and_explicit(fz_tcb_cancelhandling(tcb), ~FZ_CANCEL_EXITING,
 				  memory_order_relaxed);
-	/* Its context is in the runtime from here on. */
+	/* From here on the context of self is in the runtime. */
 	fz_adopt(&self->sp, &self->in_runtime);
 	/* A carrier runs this context now. */
 	body(self);

@@ -69,7 +69,7 @@ struct fz_fiber_call {
 	 * may wait for these locks.
 	 */
 	bool in_fork;
-	uint8_t reads;			/* a count, for fz_io_take_turns() */
+	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
 };
 
@@ -395,8 +395,8 @@ _Noreturn void fz_fiber_main_ended(void);
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
 /*
- * fz_fiber_each() for `most` fibers: the first ones, or those that follow on the last call.  Returns
- * false if there are no more of those that lived when the first were asked for.  By the monitor.
+ * fz_fiber_each() for `most` fibers: the first ones, or the ones after the last call's.  Returns
+ * false when all fibers that lived at the call for the first ones have been visited.  By the monitor.
  */
 bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first);
 

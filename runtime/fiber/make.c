@@ -99,7 +99,7 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		}
 		if (*ret_fiber)
 			return 0;
-		/* Their kernel threads count against the limit as long as they have not ended. */
+		/* The kernel threads of new fibers count against the limit until they have ended. */
 		if (err == -EAGAIN && fz_birth_await()) {
 			tries++;
 			continue;

@@ -12,7 +12,7 @@
 #include "runtime/base/lock.h"
 #include "runtime/fiber/fiber.h"
 
-/* Guarded by lock unless atomic.  For registry.c, and to be shown (runtime/inspect). */
+/* Fields that are not atomic are guarded by lock.  Used by registry.c; runtime/inspect shows them. */
 extern struct fz_registry {
 	struct fz_lock lock;
 	struct fz_fiber *all;		/* linked by fz_fiber.all */

@@ -10,9 +10,10 @@
 #include "runtime/base/base.h"
 
 struct fz_remains {
-	uint64_t slot : 36;		/* address, in pages of 4096 bytes */
-	uint64_t hole : 22;		/* what is not mapped from there on, in pages */
-	uint64_t pages : 2;		/* what is mapped behind the hole; the rest is not */
+	/* In pages of 4096 bytes. */
+	uint64_t slot : 36;		/* address of the slot */
+	uint64_t hole : 22;		/* unmapped, from the slot's start on */
+	uint64_t pages : 2;		/* mapped, after the hole; the rest of the slot is unmapped */
 	uint64_t class : 4;		/* the owner's */
 };
 

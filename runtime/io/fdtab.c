@@ -66,7 +66,7 @@ static void raise_highest(int fd)
 void fz_fdtab_unshare(struct fz_fiber *self)
 {
 	self->thread.owns_files = true;
-	/* relaxed: only threads that call this, and those that they make, must see it. */
+	/* relaxed: only threads that call this, and threads that these make, must see it. */
 	atomic_store_explicit(&any_unshared, true, memory_order_relaxed);
 }
 

@@ -57,8 +57,8 @@ void fz_fdtab_change(int fd, uint32_t clear, uint32_t set);
 void fz_fdtab_forget_range(unsigned first, unsigned last);
 
 /*
- * The calling thread, a kernel thread, has got a table of descriptors of its own: its descriptors
- * are not those of the hints.
+ * The calling thread, a kernel thread, has got a table of descriptors of its own: the hints are
+ * about other descriptors.
  */
 void fz_fdtab_unshare(struct fz_fiber *self);
 

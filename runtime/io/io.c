@@ -149,14 +149,14 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 		return -EBADF;
 	if (nonblocking < 0)
 		return fz_io_real_transfer(self, fd, c, false);
-	fz_io_take_turns(self);
+	fz_io_yield_sometimes(self);
 	if (nonblocking)
 		return fz_io_make(c->own);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
 		return fz_io_pipe_read(self, fd, info, c);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)
 		return read_anonymous(self, fd, c);
-	/* It takes as long as there is to compute, and whatever interrupts it makes it end early. */
+	/* Its time depends on the size of the buffer, and a signal makes it end early. */
 	if (info & FZ_FD_ENDLESS)
 		return fz_io_make_whole(self, fd, c, true);
 	return read_other(self, fd, c);

@@ -111,7 +111,7 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 	struct fz_request request = { .more = 0 };
 	struct fz_processor *p;
 
-	/* These two name no descriptor.  Once the rings are given up, the next rung will tell. */
+	/* These opcodes name no descriptor.  Without rings, the next rung will show it. */
 	if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT ||
 	    fz_backend_kind() == FZ_BACKEND_EPOLL)
 		return true;

@@ -91,7 +91,7 @@ static long try_transfer(const struct fz_op *op, int fd)
 
 	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		ret = transfer(op, fd, RWF_NOWAIT);
-	/* Else the kernel (before 4.14), or this kind of file, cannot try without waiting. */
+	/* A kernel before 4.14, and some kinds of file, cannot try without waiting. */
 	if (ret != -EOPNOTSUPP && ret != -ENOSYS) {
 		if (!fz_sys_is_denied(ret, writes(op) ? __NR_pwritev2 : __NR_preadv2, 0, 0, 0, 0,
 				      RWF_NOWAIT))
@@ -266,7 +266,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 
 bool fz_op_is_refused(int fd, uint32_t events, unsigned *count)
 {
-	/* So many refusals in a row are rarely due to other threads that are faster. */
+	/* With so many refusals in a row it is unlikely that faster threads took the data each time. */
 	enum { REFUSALS = 16 };
 	long ready;
 

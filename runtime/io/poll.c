@@ -32,7 +32,7 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 
 	fz_io_test_cancel(self);
 	if (deadline == 0)
-		fz_io_take_turns(self);
+		fz_io_yield_sometimes(self);
 	/* The kernel also checks the pointer, the count and the descriptors. */
 	ret = fz_io_poll_now(self, number, fds, n);
 	if (ret != 0 || deadline == 0)
@@ -76,7 +76,7 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 
 	fz_io_test_cancel(self);
 	if (deadline == 0)
-		fz_io_take_turns(self);
+		fz_io_yield_sometimes(self);
 	fz_signal_mark(self);
 	ret = n ? fz_io_poll_now(self, __NR_ppoll, fds, n) : 0;
 	if (ret != 0)

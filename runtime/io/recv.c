@@ -65,7 +65,7 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
 	deadline = fz_fdtab_deadline(op->fd, info, false);
-	fz_io_take_turns(self);
+	fz_io_yield_sometimes(self);
 	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
 	if (op->op_flags & FZ_MSG_WAITALL)
 		stream = fz_sys_is_stream(op->fd);

@@ -21,12 +21,12 @@ void fz_io_test_cancel(struct fz_fiber *self)
 		fz_host.test_cancel();
 }
 
-void fz_io_take_turns(struct fz_fiber *self)
+void fz_io_yield_sometimes(struct fz_fiber *self)
 {
 	enum { EVERY = 64 };
 
 	if (FZ_UNLIKELY(++self->call.reads % EVERY == 0))
-		fz_sched_take_turns(self);
+		fz_sched_poll_and_yield(self);
 }
 
 /* ---- requests ----------------------------------------------------------- */

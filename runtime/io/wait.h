@@ -23,7 +23,7 @@ void fz_io_test_cancel(struct fz_fiber *self);
  * first: those whose requests the kernel completes only when it is entered would starve behind a
  * fiber whose calls never wait.
  */
-void fz_io_take_turns(struct fz_fiber *self);
+void fz_io_yield_sometimes(struct fz_fiber *self);
 
 /*
  * Run op, which is the whole call, until it is complete.  timeout_error is the result at the
@@ -100,9 +100,9 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 			   fz_nsec deadline);
 
 /*
- * Make a call with a time limit of 0, after fz_signal_mark().  The kernel answers EINTR all the same
- * when a signal is there; one that the program has no handler for, such as a nudge, is none of the
- * program's: the call is made again.
+ * Make a call with a time limit of 0, after fz_signal_mark().  Even so, the kernel answers EINTR when
+ * a signal has come.  If the program has no handler for that signal (a nudge, for example), the call
+ * is made again.
  */
 int64_t fz_io_look(const struct fz_fiber *self, const struct fz_io_call *c);
 

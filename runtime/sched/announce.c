@@ -33,11 +33,7 @@ void fz_announce(struct fz_fiber *self)
 		if (wanted)
 			fz_monitor_want_carrier();
 	}
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
-			~self->mask))
-		fz_signal_run_pending(self);
+	enter_user_code(self);
 }
 
 /*

@@ -44,7 +44,7 @@ struct fz_fiber *fz_birth_pop(void)
 
 bool fz_birth_is_unwatched(void)
 {
-	/* relaxed: who is misled is woken by the monitor at its next look. */
+	/* relaxed: after a wrong answer the monitor wakes a carrier at its next look. */
 	return fz_runq_length(&fz_sched.births) &&
 	       !atomic_load_explicit(&fz_sched.births_watched, memory_order_relaxed);
 }

@@ -52,9 +52,9 @@ struct fz_carrier {
 
 	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
 	_Atomic uint32_t wakeup;
-	/* It has submitted requests since the last time that no request at all was in flight. */
+	/* The carrier has submitted requests since no request at all was in flight. */
 	bool submitted;
-	/* It has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
+	/* The carrier has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
 	bool parent;
 	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;
@@ -189,8 +189,8 @@ uint32_t fz_carrier_count(void);
 
 /*
  * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
- * behind them?  A carrier goes on without a processor if its fiber computes while the monitor takes
- * the processor.  A hint; any thread.
+ * behind them?  A carrier goes on without a processor if its fiber uses the CPU while the monitor
+ * takes the processor.  A hint; any thread.
  */
 bool fz_carrier_is_crowded(void);
 

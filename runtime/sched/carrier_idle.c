@@ -7,6 +7,7 @@
 
 #include <asm/errno.h>
 
+#include "runtime/base/cpus.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/pool.h"
@@ -243,20 +244,9 @@ bool fz_carrier_has_spare(void)
 	return spare;
 }
 
-/* CPUs that there are for processors. */
-static uint32_t count_cpus(void)
-{
-	uint64_t set[128];
-	long size = fz_syscall3(__NR_sched_getaffinity, 0, sizeof(set), (long)set);
-	uint32_t n = 0;
-
-	for (long i = 0; i < size / (long)sizeof(set[0]); i++)
-		n += (uint32_t)__builtin_popcountll(set[i]);
-	return n && n < fz_sched.count ? n : fz_sched.count;
-}
-
 bool fz_carrier_is_crowded(void)
 {
+	const uint32_t cpus = fz_cpus_allowed();
 	uint32_t without;
 
 	fz_lock_acquire(&idle.lock);
@@ -269,7 +259,7 @@ bool fz_carrier_is_crowded(void)
 			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
 	}
 	/* A change between the two looks may make it negative. */
-	return (int32_t)without >= (int32_t)count_cpus();
+	return (int32_t)without >= (int32_t)(cpus && cpus < fz_sched.count ? cpus : fz_sched.count);
 }
 
 int fz_carrier_keep_spare(void)

@@ -39,7 +39,7 @@ struct look {
 	_Alignas(FZ_CACHE_LINE) uintptr_t owner;
 	uint32_t entries, switches, calls;
 	uint64_t cpu_time;	/* of the carrier, ns; 0: not read */
-	bool computed;		/* the carrier has been seen to use the CPU since its last entry */
+	bool used_cpu;		/* the carrier has been seen to use the CPU since its last entry */
 	/* Ticks one after the other: same entries, same switches, no CPU time, work waiting. */
 	uint32_t same_entry, same_switch, idle, waiting;
 };
@@ -212,7 +212,7 @@ static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t befo
 
 /*
  * Let other fibers run on a processor that has stopped.  Where it is crowded the fiber is
- * interrupted instead, once it has computed.
+ * interrupted instead, once it has used the CPU.
  */
 static void let_others_run(struct fz_processor *p, const struct look *look)
 {
@@ -228,7 +228,7 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 	    f->mem.stack_size < LARGE_STACK || !fz_carrier_is_crowded()) {
 		fz_trace_note_preempted(c);
 		fz_provide_carrier_for(p, look->owner);
-	} else if (look->computed) {
+	} else if (look->used_cpu) {
 		fz_trace_note_preempted(c);
 		fz_signal_preempt(c);
 	}
@@ -242,7 +242,7 @@ static void found_running(struct fz_carrier *c)
 
 /*
  * Since the last look the processor has switched, perhaps, and the fiber that runs now has not called.
- * While threads are made that compute, each new one keeps those behind it waiting for one tick only.
+ * While CPU-bound threads are made, each new one delays the threads behind it by one tick only.
  */
 static bool has_begun(const struct look *look, uint32_t entries, uint32_t switches)
 {
@@ -260,7 +260,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	/* relaxed: samples. */
 	uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
 	uint32_t switches = atomic_load_explicit(&p->switches, memory_order_relaxed);
-	bool work, computes, same = look->entries == entries && look->owner == owner;
+	bool work, used_cpu, same = look->entries == entries && look->owner == owner;
 	bool begun = look->owner == owner && has_begun(look, entries, switches);
 	uint64_t before = look->owner == owner ? look->cpu_time : 0;
 
@@ -276,7 +276,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		fz_cputime_sample(carrier_of(owner));
 	work = fz_processor_has_work(p, now);
 	if (work)
-		atomic_store_explicit(&p->turn_wanted, true, memory_order_relaxed);
+		atomic_store_explicit(&p->starving_wanted, true, memory_order_relaxed);
 	/* Switches may be far apart: the next switch must look at timers and the backend. */
 	if (fz_timers_earliest(&p->timers) <= now || fz_backend_queued(&p->backend) ||
 	    fz_backend_wants_poll(&p->backend))
@@ -295,12 +295,12 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
 	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
-	/* Else the kernel runs others first, or the carrier sits in a call. */
-	computes = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
-	look->computed = computes || (same && look->computed);
-	begun = begun && computes && fz_runq_length(&fz_sched.births) && fz_carrier_is_crowded();
+	/* With less CPU time the kernel runs other threads first, or the carrier is in a call. */
+	used_cpu = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
+	look->used_cpu = used_cpu || (same && look->used_cpu);
+	begun = begun && used_cpu && fz_runq_length(&fz_sched.births) && fz_carrier_is_crowded();
 	/* One tick is not enough to be CPU-bound, two are: it goes behind the new fibers. */
-	for (int ticks = begun ? 2 : computes; ticks; ticks--)
+	for (int ticks = begun ? 2 : used_cpu; ticks; ticks--)
 		found_running(carrier_of(owner));
 	if (work && look->same_switch >= YIELD_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);

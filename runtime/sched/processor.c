@@ -102,7 +102,7 @@ static bool take_unused(struct fz_carrier *c)
 
 /*
  * Take the processor of a CPU-bound fiber, as the monitor does: a fiber that has lost its processor
- * in a call of a moment must not wait behind all that computes.
+ * in a call of a moment must not wait behind CPU-bound fibers.
  */
 static bool displace(struct fz_carrier *c)
 {
@@ -193,7 +193,7 @@ static inline void probe_stack(const struct fz_fiber *self)
 
 	if (FZ_UNLIKELY((uintptr_t)here - (uintptr_t)low < ROOM_NEEDED) && self->mem.guard_size &&
 	    self->mem.stack_size >= LARGE_STACK)
-		/* The guard's last byte, read for nothing else. */
+		/* Touch the guard's last byte: the overflow faults here, in the program's code. */
 		__asm__ volatile("" : : "r"(low[-1]));
 }
 
@@ -267,12 +267,7 @@ void fz_leave_runtime(struct fz_fiber *self)
 		atomic_store_explicit(&c->processor->owner, owner_word(c, FZ_OWNER_USER),
 				      memory_order_release);
 	}
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-	/* relaxed: a thread that sets a bit after this also sends this thread a real signal. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
-			~self->mask))
-		fz_signal_run_pending(self);
+	enter_user_code(self);
 	/*
 	 * relaxed: as for `pending`.  Not while a handler returns: cancellation would unwind with
 	 * all signals blocked.
@@ -295,7 +290,7 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 {
 	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 
-	/* RUNTIME without a carrier: no other thread takes p until the caller gives it on. */
+	/* RUNTIME without a carrier: no other thread takes p until the caller passes it on. */
 	if (!owner_cas(p, seen_owner, owner_word(NULL, FZ_OWNER_RUNTIME)))
 		return false;
 	if (fz_carrier_hand_off(p))
@@ -360,7 +355,7 @@ void fz_sched_rotate(struct fz_fiber *self)
 	fz_sched_yield(self);
 }
 
-void fz_sched_take_turns(struct fz_fiber *self)
+void fz_sched_poll_and_yield(struct fz_fiber *self)
 {
 	if (self->call.blocks)
 		return;

@@ -13,7 +13,7 @@ enum {
 	 * of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	STARVED_TICKS = 1,	/* the same after that, until there is a spare carrier again */
+	STARVED_TICKS = 1,	/* after the first time, until there is a spare carrier again */
 	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
 	BUSY_TICKS = 2,
 };
@@ -67,7 +67,7 @@ struct busy_look {
 };
 
 /*
- * The carrier's fiber computes, or it sits in a call.  After the call has been interrupted, it is
+ * The carrier's fiber uses the CPU, or it is in a call.  After the call has been interrupted, it is
  * made again (runtime/io/real_call.h).
  */
 static void preempt_if_busy(struct fz_carrier *c, void *arg)

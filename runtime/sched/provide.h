@@ -16,8 +16,8 @@ bool fz_provide_carrier_for(struct fz_processor *p, uintptr_t owner);
 bool fz_provide_carrier(void);
 
 /*
- * Call at each tick: if carriers are lacking for long, fibers that compute, or that sit in a
- * call, let others run.  tick: the time from one call to the next, ns.
+ * Call at each tick: if carriers are lacking for long, CPU-bound fibers, and fibers in a call,
+ * let others run.  tick: the time from one call to the next, ns.
  */
 void fz_provide_if_lacking(fz_nsec tick);
 

@@ -56,7 +56,7 @@ static inline void fz_runq_count_cpu_bound(struct fz_runq *q, int by)
 			      memory_order_relaxed);
 }
 
-/* Under the lock: those that do not compute are first, and the numbers are true. */
+/* Under the lock: CPU-bound fibers are last, and the numbers are true. */
 static inline bool fz_runq_is_sound(const struct fz_runq *q)
 {
 	const struct fz_fiber *last = NULL;

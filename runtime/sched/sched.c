@@ -98,16 +98,16 @@ static struct fz_fiber *steal_slot(struct fz_processor *p)
  * Pick a fiber that may be starving: new, in the global queue, CPU-bound, or overtaken through
  * the slot.
  */
-static struct fz_fiber *pick_in_turn(struct fz_processor *p)
+static struct fz_fiber *pick_starving(struct fz_processor *p)
 {
 	struct fz_fiber *f;
 
-	atomic_store_explicit(&p->turn_wanted, false, memory_order_relaxed);
+	atomic_store_explicit(&p->starving_wanted, false, memory_order_relaxed);
 	if (fz_backend_has_completions(&p->backend))
 		reap(p, REAP_MOST);
 	fz_runq_empty_slot(&p->runq);
 	p->next_streak = SLOT_STREAK;
-	if (p->turns / 2 % 2 && ((f = fz_birth_pop()) || (f = fz_runq_pop(&fz_sched.global))))
+	if (p->starving_looks / 2 % 2 && ((f = fz_birth_pop()) || (f = fz_runq_pop(&fz_sched.global))))
 		return f;
 	return fz_runq_pop_cpu_bound(&p->runq);
 }
@@ -166,9 +166,9 @@ static struct fz_fiber *pick(struct fz_processor *p)
 		p->since_flush = 0;
 		fz_backend_submit(&p->backend);
 	}
-	/* Every second time only: fibers picked in turn may run for long, one after the other. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&p->turn_wanted, memory_order_relaxed)) &&
-	    p->turns++ % 2 == 0 && (f = pick_in_turn(p)))
+	/* Every second time only: the fibers that pick_starving() finds may each run for long. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&p->starving_wanted, memory_order_relaxed)) &&
+	    p->starving_looks++ % 2 == 0 && (f = pick_starving(p)))
 		return f;
 	if (switches % GLOBAL_AFTER == 0 && (f = fz_runq_pop(&fz_sched.global)))
 		return f;

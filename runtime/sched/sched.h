@@ -47,7 +47,7 @@ struct fz_processor {
 	/* Set by the monitor, cleared by pick(): the fiber has run for long, others must run. */
 	_Atomic bool yield_wanted;
 	/* Set by the monitor, cleared by pick(): fibers may starve; the next switch takes one. */
-	_Atomic bool turn_wanted;
+	_Atomic bool starving_wanted;
 	/*
 	 * Set by the monitor or a running fiber, cleared by pick(): a deadline or a request may be
 	 * due, so the next switch looks at them.
@@ -60,7 +60,7 @@ struct fz_processor {
 	/* Used by the owner alone, in RUNTIME. */
 	uint32_t free_count;		/* at least the length of free_fibers */
 	uint32_t next_streak;		/* times one after the other that the slot was picked */
-	uint32_t turns;			/* calls of pick() that saw turn_wanted */
+	uint32_t starving_looks;	/* calls of pick() that saw starving_wanted */
 	uint32_t since_poll;		/* switches since the last look at the ring */
 	uint64_t polled_at;		/* fz_cycles() when poll_is_due() was last due */
 	uint64_t picked_at;		/* fz_cycles() at the last pick(); 0: not known */
@@ -149,7 +149,7 @@ bool fz_sched_give_way(struct fz_fiber *self);
  * Look at the backend, and let fibers run whose requests are complete or whose deadlines have
  * passed.  Called by a fiber, outside the runtime.
  */
-void fz_sched_take_turns(struct fz_fiber *self);
+void fz_sched_poll_and_yield(struct fz_fiber *self);
 
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);

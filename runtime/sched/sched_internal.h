@@ -11,10 +11,21 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
 
 static inline uintptr_t owner_word(struct fz_carrier *c, enum fz_owner_state state)
 {
 	return (uintptr_t)c | state;
+}
+
+/* The calling thread, which has left RUNTIME, is in user code from now on; handlers may run. */
+static inline void enter_user_code(struct fz_fiber *self)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
+	/* relaxed: a thread that sets a bit after this also sends this thread a real signal. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+		fz_signal_run_pending(self);
 }
 
 static inline bool owner_cas(struct fz_processor *p, uintptr_t from, uintptr_t to)

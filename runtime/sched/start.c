@@ -51,7 +51,7 @@ static void *helper_thread(void *arg)
 
 	self->tcb = fz_tcb_get();
 	self->kind = FZ_KIND_HELPER;
-	/* Nor then in the carriers that the spawner makes: a filter may forbid it later. */
+	/* No rseq here, nor in the carriers made later: a filter may forbid to unregister it there. */
 	fz_adopt_cut_rseq();
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	/* release: pairs with end_helper(), which then waits for the end of this thread. */

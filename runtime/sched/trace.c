@@ -147,7 +147,7 @@ static void describe_wait(const struct fz_fiber *f, struct fz_trace_event *e)
 		const struct fz_asked *asked = e->object;
 
 		e->opcode = asked->opcode;
-		/* These two name no descriptor. */
+		/* These opcodes name no descriptor. */
 		if (e->opcode != FZ_UAPI_OP_WAITID && e->opcode != FZ_UAPI_OP_FUTEX_WAIT)
 			e->fd = asked->fd;
 	} else if (e->what == FZ_FOR_READY) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * runtime/signal/action.c - what the program passed to sigaction, and the substituted signals:
- * those that the program does not handle, with our handler in front all the same.
+ * signals that the program does not handle, but for which the kernel has our handler.
  */
 #include "runtime/base/host.h"
 #include "runtime/base/lock.h"
@@ -15,8 +15,8 @@ static struct {
 	_Atomic uint32_t version[FZ_SIGNALS + 1];
 
 	/*
-	 * Signals with our handler in the kernel that the program does not handle; among all
-	 * signals, those that the program ignores.
+	 * substituted: the program does not handle the signal, but the kernel has our handler.
+	 * ignored: the program ignores the signal, substituted or not.
 	 */
 	_Atomic uint64_t substituted;
 	uint64_t ignored;

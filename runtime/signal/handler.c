@@ -128,7 +128,7 @@ static bool owe_next(struct fz_fiber *self, uint64_t mask)
 	uint8_t before = self->sig.injecting;
 	struct fz_signode *node;
 
-	/* It is on its way, or its handler is below on this stack. */
+	/* The signal is on its way, or its handler is further down on this stack. */
 	if (fz_signal_is_owed(self))
 		return false;
 	self->sig.owed = 0;

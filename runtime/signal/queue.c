@@ -381,7 +381,7 @@ void fz_sigqueue_discard(int sig)
 {
 	uint64_t bit = fz_signal_bit(sig);
 
-	/* This runs before a sender can know that the signal is no longer ignored. */
+	/* No sender can know yet that the signal is not ignored any more. */
 	fz_fiber_each(has_pending, &bit);
 	atomic_fetch_add_explicit(&discards.count[sig], 1, memory_order_relaxed);
 }

@@ -65,8 +65,8 @@ static inline bool fz_signode_coalesces(const struct fz_signode *node)
 #define FZ_SIGNAL_POLICY ((uint64_t)1 << 32)
 
 /*
- * A node with a copy of info. charge: refuse if RLIMIT_SIGPENDING signals are pending already.
- * NULL if refused or out of memory. Any context.
+ * Make a node with a copy of info. charge: refuse if RLIMIT_SIGPENDING signals are pending already.
+ * Returns NULL if refused or out of memory. Any context.
  */
 struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool charge);
 void fz_signode_free(struct fz_signode *node);

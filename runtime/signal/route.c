@@ -270,7 +270,7 @@ static void route_inbox(void)
 		find_thread(n);
 		count++;
 	}
-	/* relaxed: by now the signals are where the next reader finds them. */
+	/* relaxed: every signal is in a queue by now, where a reader without the lock finds it. */
 	atomic_fetch_sub_explicit(&fz_signal_arriving, count, memory_order_relaxed);
 }
 

@@ -94,7 +94,7 @@ static void take_policy(struct fz_fiber *self)
 	while (policy) {
 		priority = (uint32_t)FZ_PRIORITY_OF(policy);
 		fz_syscall3(__NR_sched_setscheduler, 0, FZ_POLICY_OF(policy), (long)&priority);
-		/* release: who reads 0 finds the thread wired; pairs with fz_target_of(). */
+		/* release: a thread that reads 0 finds this one wired; pairs with fz_target_of(). */
 		if (atomic_compare_exchange_strong_explicit(&self->thread.policy, &policy, 0,
 							    memory_order_release,
 							    memory_order_relaxed))

@@ -74,8 +74,8 @@ void fz_signal_actions_lock(uint64_t *ret_mask);
 void fz_signal_actions_unlock(const uint64_t *mask);
 
 /*
- * Is the signal substituted: does the program not handle it, and is our handler in front of it
- * all the same? Any thread.
+ * Is the signal substituted: does the program not handle it, while the kernel has our handler for
+ * it? Any thread.
  */
 bool fz_signal_substituted(int sig);
 

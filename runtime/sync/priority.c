@@ -4,6 +4,7 @@
 #include <linux/sched.h>
 
 #include "runtime/base/sys.h"
+#include "runtime/base/uapi.h"
 
 static _Atomic bool heeded;
 
@@ -15,14 +16,7 @@ void fz_priority_heed(void)
 
 uint8_t fz_priority_own(void)
 {
-	/* The kernel's struct sched_attr. */
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} now;
+	struct fz_uapi_sched_attr now;
 
 	if (FZ_LIKELY(!atomic_load_explicit(&heeded, memory_order_relaxed)) ||
 	    fz_syscall4(__NR_sched_getattr, 0, (long)&now, sizeof(now), 0))

@@ -62,7 +62,7 @@ static void wake_a_writer(struct fz_rwlock *l)
 
 /*
  * The woken threads own the lock already, and each thread that asks for it must wait until they
- * have run; on one processor that costs two switches for each turn.  So let them run now.
+ * have run; on one processor that costs two switches for each writer.  So let them run now.
  */
 static void let_the_woken_run(void)
 {

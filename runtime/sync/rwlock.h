@@ -11,7 +11,7 @@
  * Reserved is WRPHASE without WRLOCKED: promised to a waiting writer that has not taken it yet.
  *
  *	readers = count << 3 | RWAITING 4 | WRLOCKED 2 | WRPHASE 1
- *	writers = number of writers that wait for their turn
+ *	writers = number of writers that wait
  *
  *	phase             holder              count is of        after unlock
  *	0                 the readers; none,  the holders        last reader out: reserved

@@ -10,7 +10,7 @@
 # The four servers take turns in each round; the first three are one binary.  The
 # server has one CPU and the load another.  Prints every sample, then for each
 # number of connections the medians, and the medians of the ratios within a
-# round.  README.md next to this file says what is measured.  Exit status 0 if
+# round.  FIGURES.md next to this file says what is measured.  Exit status 0 if
 # all rounds could be run, whatever came out; 2 for a bad option.
 cd "$(dirname "$0")/../.." || exit 2
 name=echo.sh

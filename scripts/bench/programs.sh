@@ -11,7 +11,7 @@
 # should be on a disk.  Prints every sample, then for each case the medians, and
 # the median of the ratios fiberize/native within a round: CPU time or elapsed time per
 # operation, so fiberize is better below 1.  A case whose program is not
-# installed is left out with a message.  README.md next to this file says what is
+# installed is left out with a message.  FIGURES.md next to this file says what is
 # measured.  Exit status 0 if all rounds could be run, whatever came out; 2 for a
 # bad option.
 cd "$(dirname "$0")/../.." || exit 2

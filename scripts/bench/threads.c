@@ -249,7 +249,7 @@ static double bench_queue_8(void)
 
 static int messages[2];
 
-static void *computes(void *arg)
+static void *cpu_bound(void *arg)
 {
 	while (!atomic_load(&stop)) {
 		uint64_t until = now_ns() + 400000;
@@ -276,7 +276,7 @@ static void *asks(void *arg)
 	char c = 'x';
 
 	if (w->index)
-		return computes(arg);
+		return cpu_bound(arg);
 	while (!atomic_load(&stop)) {
 		if (write(messages[0], &c, 1) != 1 || read(messages[0], &c, 1) != 1)
 			must(errno, "message");

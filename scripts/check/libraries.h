@@ -5,8 +5,8 @@
 /*
  * scripts/check/libraries.h - finds the files that the dynamic loader would load for a program,
  * in the loader's order (ld.so(8)): DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache, the
- * default directories. Then those that the program may load by dlopen, as far as its strings name
- * them.
+ * default directories. Then the files that the program may load by dlopen, as far as its strings
+ * name them.
  */
 
 #include "scripts/elf/object.h"

@@ -29,8 +29,8 @@ static char *keep(struct profiles *p, char *text)
 }
 
 /*
- * Who writes a profile chooses the library that is loaded, so that must be root or the user. Returns
- * why it may be somebody else, or NULL.
+ * The writer of a profile chooses the library that is loaded, so only root or the user may be able to
+ * write it. Returns why somebody else could write it, or NULL.
  */
 static char *not_trusted(const char *name, const struct stat *status)
 {

@@ -60,7 +60,7 @@ static const struct {
 	const char *shown;		/* what a report prints; "": the name itself */
 } traits[] = {
 #define THREADS(prefix, ...) { TRAIT_THREADS, prefix, "" __VA_ARGS__ },
-#define COMPUTES(prefix) { TRAIT_COMPUTES, prefix, "" },
+#define CPU_BOUND(prefix) { TRAIT_CPU_BOUND, prefix, "" },
 #define LOOP(prefix) { TRAIT_LOOP, prefix, "" },
 #define PROCESSES(prefix) { TRAIT_PROCESSES, prefix, "" },
 #define SERVES(prefix) { TRAIT_SERVES, prefix, "" },

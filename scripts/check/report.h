@@ -28,7 +28,7 @@ static inline bool rung_waits(enum rung rung)
 /* What a program is made of. */
 enum trait {
 	TRAIT_THREADS,
-	TRAIT_COMPUTES,
+	TRAIT_CPU_BOUND,
 	TRAIT_LOOP,
 	TRAIT_PROCESSES,
 	TRAIT_SERVES,

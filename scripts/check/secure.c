@@ -50,7 +50,7 @@ static void own_capabilities(struct capabilities *ret)
 			ret->bounding |= UINT64_C(1) << i;
 }
 
-/* Do the file's capabilities make exec a secure one for a user who is not root? */
+/* Does exec of this file gain capabilities for a user other than root (a "secure" exec)? */
 static bool gains_capabilities(const char *path, bool no_new_privileges)
 {
 	struct vfs_ns_cap_data data = { 0 };

@@ -74,7 +74,7 @@ static bool leaves_quote(const char *word)
 	return open;
 }
 
-/* May a command follow the word, which is where a command may be? */
+/* The word is where a command may be. May a command follow it (as after "then")? */
 static bool leads_on(const char *word)
 {
 	static const char *const leads[] = { "then", "else", "do", "if", "{", "(", "!" };

@@ -47,8 +47,8 @@ static bool loads(const struct report *r)
 }
 
 /*
- * The first library that makes threads of those that it may load, or NULL. One that is there for
- * all programs is no sign of threads.
+ * Of the libraries that the program may load, the first one that makes threads, or NULL. A library
+ * that is loaded into all programs says nothing about this one.
  */
 static const struct object *loads_threads(const struct report *r)
 {
@@ -104,7 +104,7 @@ static int rank(const char *verdict)
 	return verdict == WILL ? 3 : verdict == MAY ? 2 : verdict == WILL_NOT;
 }
 
-/* It becomes one of the programs that it names: the best of them counts. */
+/* A program that executes others becomes one of the programs that it names: the best counts. */
 static void judge_starts(struct report *r)
 {
 	const struct start *best = &r->starts[0];
@@ -185,7 +185,7 @@ void report_judge(struct report *r)
 	else if (defines_create(r->findings[0].object))
 		judge(r, WILL_NOT, run_native,
 		      "it defines pthread_create itself, so fiberize does not see its threads");
-	else if (report_has(r, TRAIT_COMPUTES))
+	else if (report_has(r, TRAIT_CPU_BOUND))
 		judge(r, WILL_NOT, run_native, "its threads are CPU-bound (OpenMP)");
 	else if (report_has(r, TRAIT_THREADS) && report_has(r, TRAIT_LOOP))
 		judge(r, MAY, run, "threads and an event loop: waits of its threads cost less");

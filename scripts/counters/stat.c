@@ -2,7 +2,7 @@
 /*
  * scripts/counters/stat.c - fiberize stat: the counters of a process, once or every few seconds.
  */
-#include "scripts/inspect/say.h"
+#include "scripts/inspect/commands.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "counts.h"
+#include "scripts/inspect/say.h"
 
-#define USAGE "fiberize stat [--json] [--prometheus] PID|FILE [INTERVAL]"
 
 typedef unsigned long ulong_t;
 
@@ -232,19 +232,15 @@ int command_stat(char **words)
 	static struct counts first;
 	static struct counts_source source;
 	bool json = false, prometheus = false;
+	enum command_option option;
+	char *value;
 
-	for (; *words && **words == '-'; words++) {
-		if (strcmp(*words, "--json") == 0)
-			json = true;
-		else if (strcmp(*words, "--prometheus") == 0)
-			prometheus = true;
-		else
-			die(EXIT_USAGE, "stat: %s: no such option; " USAGE, *words);
-	}
+	while ((option = option_next("stat", &words, &value)) != OPTION_NONE)
+		*(option == OPTION_stat_json ? &json : &prometheus) = true;
 	if (!words[0] || (words[1] && words[2]))
-		die(EXIT_USAGE, "stat: one process id or file is needed; " USAGE);
+		wrong_usage("stat", "one process id or file is needed");
 	if (prometheus && (json || words[1]))
-		die(EXIT_USAGE, "stat: --prometheus: neither --json nor an interval with it; " USAGE);
+		wrong_usage("stat", "--prometheus: neither --json nor an interval with it");
 	if (words[1])
 		interval_of(words[1]);
 	counts_open(&source, words[0]);

@@ -3,7 +3,8 @@
 #
 # scripts/dev/check-layers.sh [BUILD] - checks which room uses which, and the rules for rooms.
 #
-#  1 rooms use each other as in the matrix below: by #include and, in the objects under BUILD
+#  1 rooms use each other as in the matrix below: by #include, by the words of the sources
+#    (names.awk) and, in the objects under BUILD, by what they call
 #  2 no file names a CPU directory; -iquote finds them
 #  3 every header compiles alone, and its guard is FZ_DIR_FILE_H
 #  4 every file begins with the licence, and has its own name in the first line
@@ -11,8 +12,9 @@
 #  5 a .c file includes its own header first, or one that is for it and few more
 #    (runtime/io/io_internal.h)
 #  6 every source file is in a room; no room has more than 20 subjects (x.c, x.h and x_internal.h
-#    are one), no file of arch, runtime, preload and scripts more than 450 lines, no function
-#    more than 60 but for a flat switch
+#    are one), no file of arch, runtime, preload and scripts more than 450 lines, not counting the
+#    rows of a table (FZ_SYMBOL(...)), no function more than 60 but for a flat switch, no README.md
+#    of a room more than 12
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
@@ -31,7 +33,7 @@ matrix() {
 	sed -e 's/#.*//' -e '/^[ \t]*$/d' <<-'END'
 	arch
 	runtime/base	arch
-	runtime/backend	runtime/base
+	runtime/backend	arch runtime/base
 	# Switch, park and end of a fiber are each done partly by sched, partly by fiber; a thread
 	# that leaves the runtime runs signal handlers; a joiner waits in the parking lot, like any
 	# wait for a word in memory.
@@ -41,29 +43,29 @@ matrix() {
 	runtime/sched	arch runtime/base runtime/backend runtime/fiber runtime/signal
 	runtime/signal	arch runtime/base runtime/fiber runtime/sched
 	runtime/io	arch runtime/base runtime/backend runtime/fiber runtime/sched runtime/signal
-	runtime/sync	runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
+	runtime/sync	arch runtime/base runtime/backend runtime/fiber runtime/io runtime/sched runtime/signal
 	runtime/inspect	arch runtime/backend runtime/base runtime/fiber runtime/io runtime/sched runtime/sync
 	# preload has the tables and the gate; init.c knows all rooms.
 	preload	arch runtime preload/libc preload/process preload/signal preload/sync preload/syscall preload/thread
 	# preload/thread has the gate of cancellation points, and the clocks of threads.
 	preload/io	runtime preload preload/thread
-	preload/signal	runtime preload preload/thread
+	preload/signal	arch runtime preload preload/thread
 	# C11's threads use preload/thread; a spinning thread calls preload/io's sched_yield.
-	preload/sync	runtime preload preload/io preload/thread
+	preload/sync	arch runtime preload preload/io preload/thread
 	# A child of posix_spawn or clone must bypass redirected bodies: preload/libc knows how.
-	preload/process	runtime preload preload/io preload/libc preload/thread
+	preload/process	arch runtime preload preload/io preload/libc preload/thread
 	# A new life reads the list of modules, inside the gate that fork closes.
 	preload/thread	arch runtime preload preload/libc preload/process
 	# Redirection leads calls inside libc to our bodies.
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
 	# syscall() leads each number to the body of its name.
-	preload/syscall	runtime preload preload/io preload/process preload/signal preload/thread
+	preload/syscall	arch runtime preload preload/io preload/process preload/signal preload/thread
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts
 	scripts/bench
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
-	scripts/launch	runtime/base scripts/check scripts/elf
+	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def
 	# The description that the library carries of itself; main.c calls the commands of all rooms.
 	scripts/inspect	runtime/inspect scripts/counters scripts/trace
 	scripts/counters	runtime/base scripts/inspect
@@ -91,6 +93,8 @@ matrix() {
 	END
 }
 
+rooms=$(cat scripts/dev/rooms.awk)
+
 found=0
 finding()
 {
@@ -109,47 +113,14 @@ includes()
 	}' "$@"
 }
 
-# In awk, before what uses it: rows[ROOM] = " ALLOWED ALLOWED ", room_of(DIRECTORY), may().
-# shellcheck disable=SC2016
-rooms='
-	function room_of(dir,    parent) {
-		if (dir in rows)
-			return dir
-		# arch/CPU is part of arch.
-		parent = dir
-		sub(/\/[^\/]*$/, "", parent)
-		if (parent == "arch")
-			return "arch"
-		return (parent "/*") in rows ? parent "/*" : ""
-	}
-	# May a file of this room use that file, which is in the room other?
-	function may(room, file, other,    top) {
-		top = other
-		sub(/\/.*/, "", top)
-		return room == other || index(rows[room], " " other " ") ||
-		       index(rows[room], " " file " ") ||
-		       (top != "preload" && index(rows[room], " " top " "))
-	}
-	function dir_of(path) {
-		if (!sub(/\/[^\/]*$/, "", path))
-			return ""
-		return path
-	}
-	function refuse(where, what) {
-		print "check-layers: " where ": " what ": pass it as an argument or by a hook, " \
-			"or change the matrix in scripts/dev/check-layers.sh and say why"
-		bad = 1
-	}
-	FILENAME == ARGV[1] {
-		room = $1
-		$1 = ""
-		rows[room] = $0 " "
-		next
-	}'
-
+# Source files, wherever they are.
+mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f -regextype egrep \
+	-regex '.*\.(c|h|S|cc|def|sh|inc|awk|py)' -printf '%P\n' | sort)
 sources=()
-for file in {arch,runtime,preload,scripts,tests}/**/*.{c,h,S,cc,def}; do
-	sources+=("$file")
+for file in "${files[@]}"; do
+	case $file in
+	*.[chS]|*.cc|*.def)	sources+=("$file") ;;
+	esac
 done
 code=()
 for file in "${sources[@]}"; do
@@ -161,11 +132,21 @@ done
 
 # 1 by #include; libc's own headers are for all but arch.
 while read -r where header; do
-	case $header in
-	'<stdint.h>'|'<stddef.h>'|'<stdbool.h>'|'<stdatomic.h>'|'<stdarg.h>'|'<asm/'*|'<linux/'*)	;;
-	'<'*)	finding "$where: arch/ may not include $header: it calls nothing" ;;
+	name=${header//[<>]/}
+	case $where:$header in
+	*:\"*)	;;
+	*:'<'*)
+		if [ -e "$name" ]; then
+			finding "$where: $header is a file of this project: write \"$name\""
+			continue
+		fi
+		case $where:$header in
+		*:'<stdint.h>'|*:'<stddef.h>'|*:'<stdbool.h>'|*:'<stdatomic.h>'|*:'<stdarg.h>'|*:'<asm/'*|*:'<linux/'*)	;;
+		arch/*)	finding "$where: arch/ may not include $header: it calls nothing" ;;
+		esac ;;
+	*)	finding "$where: $header hides what is included: write the name of the header" ;;
 	esac
-done < <(includes arch/*.h arch/*/*.[chS])
+done < <(includes "${sources[@]}")
 
 # Finds "NAME" as the compiler does: beside the file, from here, then by -iquote.
 resolve() {
@@ -225,6 +206,13 @@ else
 			}
 			exit bad
 		}' <(matrix) - || found=1
+
+	# 1 by the words of the sources
+	mapfile -t ours < <(printf '%s\n' "${sources[@]}" | grep -E '^(arch|runtime|preload|scripts)/')
+	mapfile -t headers < <(printf '%s\n' "${ours[@]}" | grep '\.h$')
+	awk -f scripts/dev/rooms.awk -f scripts/dev/names.awk <(matrix) step=functions \
+		<(nm -A --defined-only -g "${objects[@]}" | sed "s,^$build/\(.*\)\.o:.* \(.*\),\2 \1,") \
+		step=define "${headers[@]}" step=use "${ours[@]}" || found=1
 fi
 
 # 2
@@ -333,13 +321,13 @@ for file in runtime/*/*.c preload/*.c preload/*/*.c; do
 done
 
 # 6
-printf '%s\n' "${sources[@]}" | awk "$rooms"'
+printf '%s\n' "${files[@]}" | awk "$rooms"'
 	{
 		dir = dir_of($1)
 		room = room_of(dir)
 		subject = $1
 		sub(/(_internal)?\.[a-zA-Z]+$/, "", subject)
-		if (!seen[subject]++)
+		if ($1 ~ /\.(c|h|S|cc|def)$/ && !seen[subject]++)
 			count[dir]++
 		if (room == "") {
 			print "check-layers: " $1 ": is in no room: move it into one of " \
@@ -363,13 +351,19 @@ printf '%s\n' "${sources[@]}" | awk "$rooms"'
 		exit bad
 	}' <(matrix) - || found=1
 
+# The rows of a table are no code.
 for file in {arch,runtime,preload,scripts}/**/*; do
 	case $file in
 	*.[chS]|*.def|*.sh|*.inc|*.awk|*.py|scripts/fiberize)
-		lines=$(wc -l <"$file")
+		lines=$(grep -cvE '^FZ_[A-Z]+\(.*\)$' "$file")
 		[ "$lines" -le 450 ] || finding "$file: has $lines lines, 450 are enough: divide it"
 		;;
 	esac
+done
+
+for file in {arch,runtime,preload,scripts,tests}/**/README.md; do
+	lines=$(wc -l <"$file")
+	[ "$lines" -le 12 ] || finding "$file: has $lines lines, 12 are enough for the head of a room: move the rest to a page of its own"
 done
 
 # A switch at the first level counts as its longest case.

@@ -10,7 +10,7 @@
 #    that is for linking, the line says which version
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
 #  3 libfiberize.so exports it and its aliases, and nothing else
-#  4 a test of its topic uses it, if it waits (by the source, or by the binary: a
+#  4 a test uses it, one of its topic if it waits (by the source, or by the binary: a
 #    header or the compiler may make the name from another one)
 # libc's own functions in the table: 5 libc has them.  The library:
 #  6 libfiberize.so has no version definitions: they would disable interposition
@@ -174,46 +174,62 @@ for name in $(comm -13 "$work/names" "$work/ours"); do
 	finding "$lib" "exports $name, which $def has not; add its line or hide it"
 done
 
-# 4: lines "TEST WORD", of the sources and of the binaries.
-sources=() binaries=()
+# 4: lines "TEST WORD", of the sources without comments and of the binaries.
 while read -r line test; do
-	if source=$(compgen -G "tests/programs/*/$test.c"); then
-		sources+=("$source")
-		binaries+=("$build/tests/programs/$test")
-	else
+	compgen -G "tests/programs/*/$test.c" >"$work/source" ||
 		finding "preload/topics.def:$line" "there is no tests/programs/*/$test.c; correct the name"
-	fi
 done < <(awk -F'|' '$1 == "topic" { n = split($5, test, " "); while (n) print $2, test[n--] }' \
 	"$work/rows" | sort -u -k 2)
+sources=(tests/programs/*/*.c)
+binaries=()
+for source in "${sources[@]}"; do
+	source=${source##*/}
+	binaries+=("$build/tests/programs/${source%.c}")
+done
 {
-	awk '{
-		test = FILENAME
-		gsub(/.*\/|\.c$/, "", test)
-		n = split($0, word, /[^A-Za-z0-9_]+/)
-		while (n)
-			print test, word[n--]
-	}' "${sources[@]}"
+	awk '
+		FNR == 1 {
+			test = FILENAME
+			gsub(/.*\/|\.c$/, "", test)
+			in_comment = 0
+		}
+		{
+			gsub(/\/\*([^*]|\*[^\/])*\*\//, " ")
+			if (in_comment && !sub(/^.*\*\//, ""))
+				next
+			in_comment = sub(/\/\*.*/, "")
+			n = split($0, word, /[^A-Za-z0-9_]+/)
+			while (n)
+				print test, word[n--]
+		}' "${sources[@]}"
 	nm -D -A --undefined-only "${binaries[@]}" 2>/dev/null |
 		sed 's/^.*\/\([^/:]*\):.* \([^ @]*\)\(@[^@]*\)*$/\1 \2/'
 } >"$work/used"
 awk -F'|' '
-	FNR == NR { split($0, f, " "); used[f[1], f[2]] = 1; next }
+	FNR == NR { split($0, f, " "); used[f[1], f[2]] = used[f[2]] = 1; next }
 	$1 == "topic" { tests[$3] = $5 }
 	$1 == "alias" { names[$4] = names[$4] " " $3 }
-	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ { topic[$3] = $7 }
+	$1 == "symbol" { topic[$3] = $7 }
 	END {
 		for (name in topic) {
 			found = 0
 			test_count = split(tests[topic[name]], test, " ")
 			name_count = split(name names[name], alias, " ")
-			for (i = 1; i <= test_count; i++)
-				for (k = 1; k <= name_count; k++)
+			for (k = 1; k <= name_count; k++) {
+				# What never waits has no topic.
+				if (topic[name] == "NO")
+					found += alias[k] in used
+				for (i = 1; i <= test_count; i++)
 					found += (test[i], alias[k]) in used
+			}
 			if (!found)
 				print name, topic[name]
 		}
-	}' "$work/used" "$work/rows" |
+	}' "$work/used" "$work/rows" >"$work/untested"
+awk '$2 != "NO"' "$work/untested" |
 	at_lines "no test of % uses @; call it in one of those that preload/topics.def names"
+awk '$2 == "NO"' "$work/untested" |
+	at_lines "no test uses @; call it in a program of tests/programs"
 
 # 6
 readelf -V "$lib" | grep -q '^Version definition' &&

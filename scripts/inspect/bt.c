@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
 #include "fibers.h"
 #include "frames.h"
 #include "say.h"
@@ -169,7 +170,7 @@ static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int k
 	return NULL;
 }
 
-/* Is one of those that are wanted, and have not been found, on a kernel thread? */
+/* Does a thread that is wanted, and has not been found yet, run on a kernel thread? */
 static bool is_running_one_wanted(const struct bt *bt)
 {
 	for (size_t i = 0; i < bt->all.count; i++)
@@ -217,20 +218,18 @@ int command_bt(char **words)
 {
 	static struct bt bt;
 	bool group = true, is_core = false;
+	enum command_option option;
 	struct target t;
+	char *value;
 
-	for (; *words && **words == '-'; words++) {
-		if (strcmp(*words, "--each") == 0)
-			group = false;
-		else if (strcmp(*words, "--core") == 0)
+	while ((option = option_next("bt", &words, &value)) != OPTION_NONE) {
+		if (option == OPTION_bt_core)
 			is_core = true;
-		else if (strcmp(*words, "--group") != 0)
-			die(EXIT_USAGE, "bt: %s: no such option; fiberize bt [--each] "
-			    "{PID|--core FILE} [TID...]", *words);
+		else
+			group = option == OPTION_bt_group;
 	}
 	if (!*words)
-		die(EXIT_USAGE, "bt: a process id is needed; fiberize bt [--each] "
-		    "{PID|--core FILE} [TID...]");
+		wrong_usage("bt", "a process id is needed");
 	bt.target = &t;
 	if (!fibers_open(&t, *words, is_core, &bt.all))
 		return 0;

@@ -202,7 +202,7 @@ static void take_notes(struct source *s, Elf_Data *data)
 		else if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo))
 			memcpy(&s->pid, bytes + offsetof(struct elf_prpsinfo, pr_pid), sizeof(int));
 #if defined(__aarch64__)
-		/* It follows the NT_PRSTATUS of its thread. */
+		/* This note follows the NT_PRSTATUS of its thread. */
 		else if (note.n_type == NT_ARM_TLS && core->thread_count &&
 			 note.n_descsz >= sizeof(uint64_t))
 			memcpy(&core->threads[core->thread_count - 1].tcb, bytes, sizeof(uint64_t));

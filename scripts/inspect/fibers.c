@@ -71,8 +71,8 @@ static int64_t distance(const struct reader *r, size_t ago)
 }
 
 /*
- * The length of the pattern: that many records ago the last ALIKE distances were the same.
- * 0: there is no pattern.
+ * After how many records the distances between records repeat: the last ALIKE distances were alike so
+ * many records ago. 0: there is no pattern.
  */
 static size_t period(const struct reader *r)
 {
@@ -109,7 +109,7 @@ static size_t read_run(struct reader *r, uint64_t address)
 
 /*
  * The number of the carrier's processor; -1: none.  The carrier's record may name a processor that
- * the carrier has lost; the processor's record says who has it.
+ * the carrier has lost; the processor's record says which carrier has it.
  */
 static int processor_of(const struct target *t, uint64_t carrier)
 {

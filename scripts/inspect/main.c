@@ -2,18 +2,15 @@
 /*
  * scripts/inspect/main.c - look at a process that runs under fiberize.
  *
- *	inspect ps [OPTIONS] {PID|--core FILE}
- *	inspect bt [--each] {PID|--core FILE} [TID...]
- *	inspect stat [--json] [--prometheus] {PID|FILE} [INTERVAL]
- *	inspect trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]
+ *	inspect COMMAND [OPTIONS] ...
  *
- * The launcher becomes this program for "fiberize ps" and so on.
+ * The launcher becomes this program for the commands of commands.def.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "commands.h"
 #include "say.h"
 
 _Noreturn void die(int code, const char *format, ...)
@@ -31,20 +28,9 @@ _Noreturn void die(int code, const char *format, ...)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(char **words);
-	} commands[] = { { "ps", command_ps }, { "bt", command_bt }, { "stat", command_stat },
-			 { "trace", command_trace } };
-	const char *name = argc > 1 ? argv[1] : "";
+	int code = command_run(argv + (argc > 0));
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (strcmp(commands[i].name, name) == 0) {
-			int code = commands[i].run(argv + 2);
-
-			if (fflush(stdout) != 0 || ferror(stdout))
-				die(EXIT_OTHER, "standard output: cannot be written");
-			return code;
-		}
-	die(EXIT_USAGE, "%s: no such command; ps, bt, stat and trace look at a process", name);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		die(EXIT_OTHER, "standard output: cannot be written");
+	return code;
 }

@@ -77,7 +77,7 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 
 	if (lives)
 		task_line(pid, task->tid, "comm", f.name, sizeof(f.name));
-	/* It has ended, or is the kernel's own, of io_uring. */
+	/* The thread has ended, or it is one of the kernel's own, of io_uring. */
 	if (lives && (!*f.name || strncmp(f.name, "iou-", 4) == 0))
 		return;
 	if (role) {

@@ -5,12 +5,12 @@
 #include "ps.h"
 
 #include <fnmatch.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
 #include "say.h"
 #include "scripts/trace/cycles.h"
 #include "stop.h"
@@ -117,9 +117,6 @@ static void choose(struct ps *ps, const struct filter *want, const char *key)
 
 /* ---- the command line ----------------------------------------------------------------- */
 
-#define USAGE "fiberize ps [--count] [--hex] [--json] [--tree] [--stop] [--state STATES] " \
-	      "[--wait KIND] [--name PATTERN] [--fd FD] [--longer SECONDS] [--sort KEY] {PID|--core FILE}"
-
 static double number_of(const char *option, const char *word, bool whole)
 {
 	char *end;
@@ -156,60 +153,48 @@ struct command {
 	bool json, filters, is_core;
 };
 
-static void parse(struct ps *ps, struct command *c, char **words)
+static void take(struct ps *ps, struct command *c, enum command_option option, char *value)
 {
-	enum { CORE, COUNT, HEX, JSON, TREE, STOP, STATE, WAIT, NAME, FD, LONGER, SORT };
-	static const struct option options[] = {
-		{ "core", no_argument, NULL, CORE }, { "count", no_argument, NULL, COUNT },
-		{ "hex", no_argument, NULL, HEX },
-		{ "json", no_argument, NULL, JSON }, { "tree", no_argument, NULL, TREE },
-		{ "stop", no_argument, NULL, STOP },
-		{ "state", required_argument, NULL, STATE }, { "wait", required_argument, NULL, WAIT },
-		{ "name", required_argument, NULL, NAME }, { "fd", required_argument, NULL, FD },
-		{ "longer", required_argument, NULL, LONGER },
-		{ "sort", required_argument, NULL, SORT }, { NULL, 0, NULL, 0 },
-	};
-	int count = 0, option;
-
-	while (words[count])
-		count++;
-	opterr = 0;
-	/* words[-1] is the name of the command. */
-	while ((option = getopt_long(count + 1, words - 1, "+:", options, NULL)) != -1) {
-		switch (option) {
-		case CORE: c->is_core = true; break;
-		case COUNT: ps->count_only = true; break;
-		case HEX: ps->hex = true; break;
-		case JSON: c->json = true; break;
-		case TREE: ps->tree = true; break;
-		case STOP: ps->stop = true; break;
-		case STATE:
-			check_words("--state", optarg, ps_states, STATE_COUNT);
-			c->want.states = optarg;
-			break;
-		case WAIT: c->want.wait = optarg; break;
-		case NAME: c->want.name = optarg; break;
-		case FD: c->want.fd = (int)number_of("--fd", optarg, true); break;
-		case LONGER: c->want.longer = number_of("--longer", optarg, false); break;
-		case SORT:
-			check_words("--sort", optarg, sort_keys,
-				    sizeof(sort_keys) / sizeof(*sort_keys));
-			c->sort = optarg;
-			break;
-		default:
-			die(EXIT_USAGE, "ps: %s: %s; %s", words[optind - 2],
-			    option == ':' ? "needs a value" : "no such option", USAGE);
-		}
-		c->filters |= option >= STATE;
+	switch (option) {
+	case OPTION_ps_core: c->is_core = true; return;
+	case OPTION_ps_count: ps->count_only = true; return;
+	case OPTION_ps_hex: ps->hex = true; return;
+	case OPTION_ps_json: c->json = true; return;
+	case OPTION_ps_tree: ps->tree = true; return;
+	case OPTION_ps_stop: ps->stop = true; return;
+	case OPTION_ps_state:
+		check_words("--state", value, ps_states, STATE_COUNT);
+		c->want.states = value;
+		break;
+	case OPTION_ps_wait: c->want.wait = value; break;
+	case OPTION_ps_name: c->want.name = value; break;
+	case OPTION_ps_fd: c->want.fd = (int)number_of("--fd", value, true); break;
+	case OPTION_ps_longer: c->want.longer = number_of("--longer", value, false); break;
+	default:
+		check_words("--sort", value, sort_keys, sizeof(sort_keys) / sizeof(*sort_keys));
+		c->sort = value;
 	}
-	words += optind - 1;
+	c->filters = true;
+}
+
+/* Returns the process or the file. */
+static const char *parse(struct ps *ps, struct command *c, char **words)
+{
+	enum command_option option;
+	char *value;
+
+	while ((option = option_next("ps", &words, &value)) != OPTION_NONE)
+		take(ps, c, option, value);
+	if (words[0] && strcmp(words[0], "--") == 0)
+		words++;
 	if (!words[0] || words[1])
-		die(EXIT_USAGE, "ps: one process id is needed; %s", USAGE);
+		wrong_usage("ps", "one process id is needed");
 	if (ps->stop && c->is_core)
 		die(EXIT_USAGE, "ps: --stop cannot be used with --core: a core file does not run");
 	if (ps->tree && (c->filters || c->json || ps->count_only))
 		die(EXIT_USAGE, "ps: --tree lists each thread that waits for another one: it goes with "
 		    "--hex and --stop alone");
+	return words[0];
 }
 
 static void read_process(struct ps *ps)
@@ -260,10 +245,10 @@ int command_ps(char **words)
 	struct command c = { .want = { .fd = -1, .longer = -1 } };
 	struct ps ps = { .hex = false };
 	struct target t;
+	const char *name = parse(&ps, &c, words);
 
-	parse(&ps, &c, words);
 	ps.target = &t;
-	target_open(&t, words[optind - 1], c.is_core);
+	target_open(&t, name, c.is_core);
 	if (fibers_dormant(&t))
 		return 0;
 	(ps.stop ? read_stopped : read_process)(&ps);

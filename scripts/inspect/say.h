@@ -3,7 +3,7 @@
 #define INSPECT_SAY_H
 
 /*
- * scripts/inspect/say.h - the commands that look at a process, their messages and exit codes.
+ * scripts/inspect/say.h - messages and exit codes of the commands that look at a process.
  */
 
 enum {
@@ -18,11 +18,5 @@ enum {
 
 /* Print one line "fiberize: ..." on standard error and end the process with code. */
 _Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The commands.  Each takes the words after its name, and returns the exit code. */
-int command_ps(char **words);
-int command_bt(char **words);
-int command_stat(char **words);
-int command_trace(char **words);
 
 #endif

@@ -80,7 +80,7 @@ static _Noreturn void check(struct command *c, char **words)
 	bool json;
 
 	if (c->dry_run || c->force)
-		die(EXIT_USAGE, "%s: not with check", c->dry_run ? "--dry-run" : "--force");
+		die(EXIT_USAGE, "%s: cannot be used with check", c->dry_run ? "--dry-run" : "--force");
 	name = check_options(words, &json);
 	settings_from_environment(s);
 	if (!c->no_profiles)
@@ -121,7 +121,12 @@ static _Noreturn void run(struct command *c, char **words)
 
 static bool is_inspection(const char *word)
 {
-	return is(word, "ps") || is(word, "bt") || is(word, "stat") || is(word, "trace");
+#define FZ_COMMAND(name, operands, text)		\
+	if (is(word, #name))				\
+		return true;
+#define FZ_OPTION(command, name, argument, help)
+#include "scripts/inspect/commands.def"
+	return false;
 }
 
 /* Become the program that looks at a process (scripts/inspect/). */
@@ -169,7 +174,7 @@ int main(int argc, char **argv)
 			check(&c, words + 1);
 		} else if (is(*words, "bench")) {
 			if (c.dry_run)
-				die(EXIT_USAGE, "--dry-run: not with bench");
+				die(EXIT_USAGE, "--dry-run: cannot be used with bench");
 			bench(&c.settings, c.force, c.no_profiles, words + 1);
 		} else if (words == argv + 1 && is_inspection(*words)) {
 			inspect(words);

@@ -37,19 +37,23 @@ static void put_option(const struct fz_option *o, FILE *out)
 	fprintf(out, "        (%s)\n", allowed);
 }
 
+static const char run_text[] =
+	"usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
+	"       fiberize [options] check [--json] [--] PROGRAM\n"
+	"       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
+#define FZ_COMMAND(name, operands, text) \
+	"       fiberize " #name " [" #name " options] " operands "\n"
+#define FZ_OPTION(command, name, argument, help)
+#include "scripts/inspect/commands.def"
+	"\n"
+	"Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
+	"PROGRAM gains by it (check); or measures the gain (bench); or looks at a process.\n"
+	"\"fiberize COMMAND --help\" lists the options of a command.\n"
+	"\n";
+
 void usage_run(FILE *out)
 {
-	fputs("usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
-	      "       fiberize [options] check [--json] [--] PROGRAM\n"
-	      "       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
-	      "       fiberize ps [PS OPTIONS] {PID|--core FILE}\n"
-	      "       fiberize bt [--each] {PID|--core FILE} [TID...]\n"
-	      "       fiberize stat [--json] [--prometheus] {PID|FILE} [INTERVAL]\n"
-	      "       fiberize trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]\n"
-	      "\n"
-	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
-	      "PROGRAM gains by it (check); or measures the gain (fiberize bench --help).\n"
-	      "\n", out);
+	fputs(run_text, out);
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		put_option(&fz_options[i], out);
 	fputs("      --dry-run\n"
@@ -75,7 +79,9 @@ void usage_check(FILE *out)
 	      "Reports what kind of program PROGRAM is, whether it gains by fiberize, and what\n"
 	      "becomes of its calls that may wait.  Starts nothing.\n"
 	      "\n"
-	      "  --json     print the report as one JSON object\n"
+	      "  --json\n"
+	      "        print the report as one JSON object\n"
+	      "  --help\n"
 	      "\n"
 	      "Exit code: 0, or the code with which fiberize would refuse PROGRAM.\n", out);
 }

@@ -1,8 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  Options and their values come
-# from fiberize --help and fiberize bench --help.
+# scripts/package/fiberize.bash - completion of fiberize(1) for bash.  Commands, options and their
+# values come from fiberize --help and fiberize COMMAND --help.
+
+# Prints the commands, which fiberize --help has in its first lines.
+_fiberize_commands()
+{
+	fiberize --help 2>/dev/null |
+		sed -n 's/^\(usage:\|      \) fiberize \(\[options\] \|\[\)\?\([a-z]\+\).*/\3/p'
+}
 
 # Prints the lines of flags in the help of "fiberize $1": "-p --processors N", "--stats --no-stats".
 _fiberize_flags()
@@ -36,21 +43,33 @@ _fiberize_value()
 _fiberize()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local i word value flag flags command=
+	local i word value flag flags commands command=
 	local -A values=()
 
+	# _fiberize_add COMMAND...: their flags, and which of these take a value, into values
+	_fiberize_add()
+	{
+		while read -ra flags; do
+			value=${flags[-1]}
+			[[ $value != -* ]] || value=
+			for flag in "${flags[@]}"; do
+				[[ $flag != -* ]] || values[$flag]=$value
+			done
+		done < <(_fiberize_flags "$@")
+	}
+
 	COMPREPLY=()
-	while read -ra flags; do
-		value=${flags[-1]}
-		for flag in "${flags[@]}"; do
-			[[ $value = -* || $flag != -* ]] || values[$flag]=$value
-		done
-	done < <(_fiberize_flags; _fiberize_flags bench)
+	commands=" $(_fiberize_commands | tr '\n' ' ')"
+	_fiberize_add
 	# Words after the program's name belong to that program.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		--) i=$((i + 1)); break ;;
+		--)
+			i=$((i + 1))
+			command=run
+			break
+			;;
 		-*)
 			# The value is the next word, or the word after a word "=".
 			if [ "${COMP_WORDS[i + 1]}" = = ]; then
@@ -59,49 +78,49 @@ _fiberize()
 				i=$((i + 1))
 			fi
 			;;
-		check)
-			[ -z "$command" ] || break
-			case $cur in
-			-*) mapfile -t COMPREPLY < <(compgen -W '--json --help --' -- "$cur") ;;
-			*) mapfile -t COMPREPLY < <(compgen -c -- "$cur"; compgen -f -- "$cur") ;;
-			esac
-			return
-			;;
-		run | bench)
-			[ "$command" != bench ] || break
+		*)
+			[[ -z $command && $commands = *" $word "* ]] || break
 			command=$word
+			case $command in
+			run) ;;
+			bench) _fiberize_add bench ;;
+			*)
+				values=()
+				_fiberize_add "$command"
+				;;
+			esac
 			;;
-		*) break ;;
 		esac
 	done
-	if [ "$i" -lt "$COMP_CWORD" ]; then
-		if declare -F _command_offset >/dev/null; then
-			_command_offset "$i"
-		else
-			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		fi
-		return
-	fi
+	unset -f _fiberize_add
 	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
 	[ "$cur" != = ] || cur=
-	case $prev in
-	-*)
-		if [ -n "${values[$prev]-}" ]; then
-			mapfile -t COMPREPLY < <(_fiberize_value "${values[$prev]}" "$prev" "$cur")
-			return
-		fi
-		;;
-	esac
-	case $cur in
-	-*)
-		mapfile -t COMPREPLY < <(compgen -W "$(_fiberize_flags
-			[ "$command" != bench ] || _fiberize_flags bench)" -- "$cur")
-		;;
-	*)
-		mapfile -t COMPREPLY < <([ -n "$command" ] || compgen -W 'run check bench' -- "$cur"
-			compgen -c -- "$cur"; compgen -f -- "$cur")
-		;;
-	esac
+	if [ "$i" -lt "$COMP_CWORD" ]; then
+		case $command in
+		'' | run | bench)
+			if declare -F _command_offset >/dev/null; then
+				_command_offset "$i"
+				return
+			fi
+			;;
+		esac
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	elif [[ $prev = -* && -n ${values[$prev]-} ]]; then
+		mapfile -t COMPREPLY < <(_fiberize_value "${values[$prev]}" "$prev" "$cur")
+	elif [[ $cur = -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "${!values[*]} --help" -- "$cur")
+	else
+		case $command in
+		'' | run | bench | check)
+			mapfile -t COMPREPLY < <([ -n "$command" ] || compgen -W "$commands" -- "$cur"
+				compgen -c -- "$cur"; compgen -f -- "$cur")
+			;;
+		*)
+			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"
+				compgen -f -- "$cur")
+			;;
+		esac
+	fi
 }
 
 complete -o filenames -F _fiberize fiberize

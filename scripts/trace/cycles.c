@@ -11,7 +11,7 @@ static double seconds_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* The time of both clocks; of several looks the one that nothing has interrupted. */
+/* Read both clocks several times, and return the reading that was interrupted least. */
 static double look(uint64_t *ret_cycles)
 {
 	enum { LOOKS = 50 };

@@ -23,8 +23,8 @@ struct events;
 struct events *events_begin(const struct target *t);
 
 /*
- * Read new events, and call `each` for those that are older than all that may still come; with
- * `all`, for all.  Also renews the process's permission to write events.  False: the process is gone,
+ * Read new events, and call `each` for every event that is older than any that may still come; with
+ * `all`, for every event.  Also renews the process's permission to write events.  False: the process is gone,
  * or its library is another one.
  */
 bool events_read(struct events *e, bool all, void (*each)(const struct event *, void *), void *arg);
@@ -32,7 +32,7 @@ bool events_read(struct events *e, bool all, void (*each)(const struct event *, 
 /* Seconds since events_begin(). */
 double events_time(const struct events *e);
 
-/* How many events were overwritten before they could be read, or had no memory. */
+/* How many events were lost: overwritten before they were read, or no memory for them. */
 uint64_t events_lost(const struct events *e);
 
 /* The process writes no more events for this tool. */

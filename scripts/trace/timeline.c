@@ -170,7 +170,7 @@ static void end_call(struct timeline *l, struct thread *thread, double now)
 	thread->has_call = false;
 }
 
-/* A call that was seen late is known when it ends. */
+/* What a call was that was seen late is known only when it ends. */
 static void learn_place(struct timeline *l, struct thread *thread, const struct event *e)
 {
 	if (thread->call.caller_address)
@@ -256,7 +256,7 @@ void timeline_event(const struct event *e, void *timeline)
 	} else if (kind == target_value(l->t, ENTRY_event_is_back)) {
 		comes_back(l, e);
 	} else if (kind == target_value(l->t, ENTRY_event_is_preempt) && e->tid) {
-		/* It may have left its processor in this very moment. */
+		/* The thread may just have left its processor. */
 		if (thread_of(l, e->tid, e->fiber)->doing == RUNS)
 			announces(l, e, e->what ? RUNG_BRIEF : RUNG_LATE);
 	} else if (kind == target_value(l->t, ENTRY_event_is_wire)) {

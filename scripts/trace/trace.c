@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scripts/inspect/commands.h"
 #include "scripts/inspect/say.h"
 #include "timeline.h"
 #include "tree.h"
@@ -51,7 +52,7 @@ static void interrupt(int sig)
 	interrupted = 1;
 }
 
-/* The program may have computed, or sat in a call that the library does not see. */
+/* The program may have used the CPU, or been in a call that the library does not see. */
 static const char *name_of_call(const struct call *c)
 {
 	return c->rung == RUNG_LATE ? "-" : c->name;
@@ -348,33 +349,24 @@ static void follow(struct trace *trace)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static const char usage[] =
-	"fiberize trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]";
-
 static char **read_options(struct trace *trace, char **words)
 {
-	for (; *words && **words == '-' && strcmp(*words, "--") != 0; words++) {
-		const char *option = *words;
-		char *end;
+	enum command_option option;
+	char *value, *end;
 
-		if (strcmp(option, "--summary") == 0) {
+	while ((option = option_next("trace", &words, &value)) != OPTION_NONE) {
+		if (option == OPTION_trace_summary) {
 			trace->summary = true;
-			continue;
+		} else if (option == OPTION_trace_json) {
+			trace->json_name = value;
+		} else {
+			trace->seconds = strtod(value, &end);
+			if (*end || end == value || !(trace->seconds > 0 && trace->seconds < 1e9))
+				die(EXIT_USAGE, "trace: --seconds %s: not a number above 0", value);
 		}
-		if (strcmp(option, "--json") != 0 && strcmp(option, "--seconds") != 0)
-			die(EXIT_USAGE, "trace: %s: no such option; %s", option, usage);
-		if (!*++words)
-			die(EXIT_USAGE, "trace: %s: a value is needed; %s", option, usage);
-		if (strcmp(option, "--json") == 0) {
-			trace->json_name = *words;
-			continue;
-		}
-		trace->seconds = strtod(*words, &end);
-		if (*end || end == *words || !(trace->seconds > 0 && trace->seconds < 1e9))
-			die(EXIT_USAGE, "trace: --seconds %s: not a number above 0", *words);
 	}
 	if (!*words || (strcmp(*words, "--") == 0 && !words[1]))
-		die(EXIT_USAGE, "trace: a process id or a program is needed; %s", usage);
+		wrong_usage("trace", "a process id or a program is needed");
 	return words;
 }
 
@@ -386,7 +378,7 @@ int command_trace(char **words)
 
 	words = read_options(&trace, words);
 	if (strcmp(*words, "--") != 0 && words[1])
-		die(EXIT_USAGE, "trace: %s: one process id is enough; %s", words[1], usage);
+		wrong_usage("trace", "%s: one process id is enough", words[1]);
 	if (strcmp(*words, "--") == 0) {
 		trace.program = words + 1;
 		trace.out = stderr;

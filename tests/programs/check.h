@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -184,6 +185,34 @@ UNUSED static void event_wait(struct event *e, int count)
 	while (e->count < count)
 		CHECK_OK(pthread_cond_wait(&e->cond, &e->lock));
 	CHECK_OK(pthread_mutex_unlock(&e->lock));
+}
+
+/* Do part(arg) in a process of its own. */
+UNUSED static void run_in_child(void (*part)(int), int arg)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		part(arg);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+}
+
+/* The first of the CPUs that the calling thread may run on, in *ret_cpu; returns its number. */
+UNUSED static int first_cpu(cpu_set_t *ret_cpu)
+{
+	cpu_set_t all;
+	int cpu = 0;
+
+	CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(ret_cpu);
+	CPU_SET(cpu, ret_cpu);
+	return cpu;
 }
 
 UNUSED static void write_all(int fd, const void *buf, size_t n)

@@ -145,6 +145,17 @@ for flag in $("$build/fiberize" bench --help | grep -o -e '^  --[a-z][a-z-]*'); 
 	completes 'fiberize bench -' "$flag"
 done
 
+for command in $(cd "$root" && sed -n 's/^FZ_COMMAND(\([a-z]*\),.*/\1/p' scripts/inspect/commands.def); do
+	completes "fiberize ${command::-1}" "$command"
+	like "$command --help" "usage: fiberize $command *" "$("$build/fiberize" "$command" --help)"
+	for flag in $(cd "$root" && sed -n "s/^FZ_OPTION($command, \([a-z]*\),.*/--\1/p" scripts/inspect/commands.def); do
+		completes "fiberize $command -" "$flag"
+		like "$command --help knows $flag" "*  $flag*" "$("$build/fiberize" "$command" --help)"
+	done
+done
+completes 'fiberize ps --state runs 1' 1
+completes 'fiberize trace --seconds 3 -- prin' printf
+
 # ---- the package
 
 if command -v dpkg-shlibdeps >/dev/null; then

@@ -151,9 +151,9 @@ refused 'check: two programs' 2 '*check: b: there can be one program only; *' "$
 run "$fiberize" check --help
 same 'check --help' '0usage: fiberize check' "$code$(printf '%.21s' "$out")$err"
 for flag in --dry-run --force; do
-	refused "check: $flag" 2 "fiberize: $flag: not with check" "$fiberize" $flag check sh
+	refused "check: $flag" 2 "fiberize: $flag: cannot be used with check" "$fiberize" $flag check sh
 done
-refused 'bench: --dry-run' 2 'fiberize: --dry-run: not with bench' \
+refused 'bench: --dry-run' 2 'fiberize: --dry-run: cannot be used with bench' \
 	"$fiberize" --dry-run bench -- sleep 1
 run "$(command -v env)" PATH=/no/such "$fiberize" /bin/true
 same 'the launcher needs nothing in PATH' 0 "$code$out$err"

@@ -40,10 +40,39 @@ plant runtime/base/planted_call.c <<-'END'
 	}
 END
 $CC -c runtime/base/planted_call.c -o build/runtime/base/planted_call.o || exit 1
+plant runtime/base/planted_brackets.c <<-'END'
+	#include <preload/gate.h>
+END
+plant runtime/base/planted_hidden.c <<-'END'
+	#define GATE "preload/gate.h"
+	#include GATE
+END
+# The header is in a room that may use fz_sched_kick; who writes the macro is not.
+plant runtime/fiber/planted_macro.h <<-'END'
+	#define FZ_PLANTED_KICK() fz_sched_kick()
+	static inline void fz_planted_inline(void)
+	{
+	}
+END
+plant runtime/base/planted_macro.c <<-'END'
+	/* FZ_PLANTED_KICK() in a comment, "FZ_PLANTED_KICK()" in a string */
+	static const char *text = "fz_planted_inline()";
+	FZ_PLANTED_KICK();
+	fz_planted_inline();
+END
+plant runtime/base/planted_macro.h <<-'END'
+	#define FZ_PLANTED_LATER() fz_sched_kick()
+END
 plant runtime/planted_loose.c </dev/null
+plant attic/planted.c </dev/null
+mkdir -p scripts/attic
+cp scripts/dev/names.awk scripts/attic/planted.awk
+cp scripts/dev/demo.sh planted.sh
 plant runtime/attic/planted.c </dev/null
 plant tests/unit/attic/test_planted.c </dev/null
 seq -f '/* %g */' 451 | plant runtime/io/planted_long.c
+seq -f 'FZ_ROW(%g)' 451 | plant runtime/io/planted_rows.def
+seq -f '- %g' 13 >runtime/io/README.md
 {
 	printf 'void fz_planted(void);\nvoid fz_planted(void)\n{\n'
 	seq -f '	(void)%g;' 61
@@ -75,10 +104,25 @@ found "include of preload" runtime/backend/planted_upwards.c:5 \
 	'runtime/backend may not include "preload/gate.h": pass it'
 found "call against the order" runtime/base/planted_call.c \
 	'runtime/base may not use fz_sched_kick of runtime/sched/processor: pass it'
+found "include in angle brackets" runtime/base/planted_brackets.c:5 \
+	'<preload/gate.h> is a file of this project: write "preload/gate.h"'
+found "include by a macro" runtime/base/planted_hidden.c:6 \
+	'GATE hides what is included: write the name of the header'
+found "macro of another room" runtime/base/planted_macro.c:7 \
+	'runtime/base may not use FZ_PLANTED_KICK of runtime/fiber/planted_macro.h: pass it'
+found "inline function of another room" runtime/base/planted_macro.c:8 \
+	'runtime/base may not use fz_planted_inline of runtime/fiber/planted_macro.h: pass it'
+found "macro that calls another room" runtime/base/planted_macro.h:5 \
+	'runtime/base may not use fz_sched_kick of runtime/sched/processor: pass it'
+found "unknown folder" attic/planted.c 'is in no room: move it'
+found "script in an unknown folder" scripts/attic/planted.awk 'is in no room: move it'
+found "script beside all folders" planted.sh 'is in no room: move it'
 found "file beside the rooms" runtime/planted_loose.c 'is in no room: move it'
 found "unknown room" runtime/attic/planted.c 'is in no room: move it'
 found "test of an unknown room" tests/unit/attic/test_planted.c 'there is no room runtime/attic'
 found "long file" runtime/io/planted_long.c '450 are enough: divide it'
+same "a table may be long" 0 "$(grep -c planted_rows "$work/found")"
+found "long head of a room" runtime/io/README.md '12 are enough for the head of a room'
 found "long function" runtime/io/planted_function.c:7 'a function of 61 lines'
 same "a flat switch may be long" 0 "$(grep -c planted_switch "$work/found")"
 same "large room" 1 "$(grep -c '^check-layers: runtime/sync: has .* subjects' "$work/found")"

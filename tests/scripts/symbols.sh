@@ -87,6 +87,18 @@ rejects 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBO
 rejects 'without a test' '/^FZ_SYMBOL(flock,/s/file_locks/mounts/' '^FZ_SYMBOL(flock,' \
 	'no test of mounts uses flock; call it in one of those that preload/topics.def names'
 
+# A call that never waits has no topic: any program may test it.
+mkdir -p less/tests
+ln -s "$build"/{libfiberize.so,arch,runtime,preload} less
+cp -rs "$build/tests/programs" less/tests
+rm less/tests/programs/wait_traced
+mv tests/programs/process/wait_traced.c traced
+echo '/* ptrace */' >>tests/programs/process/wait_own.c
+same 'never waits, and without a test' "check-symbols: preload/symbols.def:$(grep -n '^FZ_SYMBOL(ptrace,' \
+	table | cut -d: -f1): no test uses ptrace; call it in a program of tests/programs" \
+	"$(scripts/dev/check-symbols.sh less 2>&1)"
+mv traced tests/programs/process/wait_traced.c
+
 number=$(grep -n '^FZ_TOPIC(mounts,' topics | cut -d: -f1)
 rejects_elsewhere 'a test that is not there' preload/topics.def \
 	'/^FZ_TOPIC(mounts,/s/file_calls/file_calls no_such/' \
@@ -106,6 +118,17 @@ rejects_elsewhere 'a cancellation point that is forgotten' preload/symbols.def '
 		'preload/symbols.def: fsmount makes the system call fsmount, and has no line that says how it waits; add one'
 rejects_elsewhere 'the manual is stale' scripts/package/fiberize.1 's/^msync$/msink/' \
 	'scripts/package/fiberize.1: not up to date; run scripts/dev/gen-symbols.sh --update'
+
+# Options of the commands that look at a process.
+cp scripts/inspect/commands.def commands
+number=$(grep -n '^FZ_OPTION(ps, hex,' commands | cut -d: -f1)
+sed "${number}i FZ_OPTION(ps, wide, \"\", \"wide lines\")" commands >scripts/inspect/commands.def
+same 'an option that the manual has not' "check-commands: scripts/inspect/commands.def:$number: scripts/package/fiberize.1 does not have --wide of fiberize ps in the synopsis and the section PS; describe it there" \
+	"$(scripts/dev/check-commands.sh)"
+sed "${number}d" commands >scripts/inspect/commands.def
+number=$(grep -n -m1 '^\.RB \[ .-.-hex \]' scripts/package/fiberize.1 | cut -d: -f1)
+same 'an option that is gone' "check-commands: scripts/package/fiberize.1:$number: fiberize ps has no --hex; delete it, or add its line to scripts/inspect/commands.def" \
+	"$(scripts/dev/check-commands.sh)"
 
 # The words of each rung, in all that prints them.
 "$fiberize" --stats "$programs/misc_calls" 2>stats >/dev/null

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -397,6 +398,31 @@ static void fifos(void)
 	CHECK_OK(rmdir(fifo));
 }
 
+static void watches(void)
+{
+	struct inotify_event event;
+	int fd = inotify_init1(IN_CLOEXEC), watch;
+	char path[] = "/tmp/fz-watch-XXXXXX", buf[sizeof(event) + 256];
+
+	CHECK(fd >= 0);
+	CHECK(mkdtemp(path) != NULL);
+	watch = inotify_add_watch(fd, path, IN_CREATE);
+	CHECK_INT(watch, 1);
+	CHECK_KEEPS(inotify_add_watch(fd, path, IN_CREATE | IN_DELETE), watch);
+	CHECK_ERR(inotify_add_watch(-1, path, IN_CREATE), EBADF);
+	CHECK_ERR(inotify_add_watch(0, path, 0), EINVAL);
+	CHECK_ERR(inotify_add_watch(fd, "/nowhere", IN_CREATE), ENOENT);
+	CHECK_ERR(inotify_add_watch(fd, (const char *)8, IN_CREATE), EFAULT);
+	CHECK_OK(mkdirat(AT_FDCWD, strcat(strcpy(buf, path), "/d"), 0700));
+	CHECK_OK(rmdir(buf));
+	CHECK(read(fd, buf, sizeof(buf)) > 0);
+	memcpy(&event, buf, sizeof(event));
+	CHECK_INT(event.wd, watch);
+	CHECK(event.mask & IN_CREATE);
+	CHECK_OK(close(fd));
+	CHECK_OK(rmdir(path));
+}
+
 int main(void)
 {
 	pthread_t t[4];
@@ -417,6 +443,13 @@ int main(void)
 	CHECK_KEEPS(fchdir(fd), 0);
 	CHECK_ERR(fchdir(-1), EBADF);
 	CHECK_ERR(chdir("/nowhere"), ENOENT);
+	/* The path is looked up first, then the right to do it. */
+	CHECK_ERR(chroot("/nowhere"), ENOENT);
+	CHECK_ERR(chroot("/proc/self/exe"), ENOTDIR);
+	CHECK_ERR(chroot((const char *)8), EFAULT);
+	if (chroot("/") != 0)
+		CHECK_INT(errno, EPERM);
+	watches();
 	close(fd);
 	return success();
 }

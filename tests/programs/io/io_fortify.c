@@ -10,6 +10,7 @@
 #include "check.h"
 
 #include <poll.h>
+#include <setjmp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -136,6 +137,35 @@ static void detected(void)
 #endif
 }
 
+/* A jump leaves calls and restores the mask; libc aborts where it would lead into a call that ended. */
+static sigjmp_buf back;
+
+__attribute__((noinline)) static void jump(volatile int depth)
+{
+	sigset_t usr1;
+
+	if (depth)
+		jump(depth - 1);
+	CHECK_OK(sigemptyset(&usr1) || sigaddset(&usr1, SIGUSR1));
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	siglongjmp(back, 0);
+}
+
+static void *jumps(void *arg)
+{
+	volatile int times = 0;
+	sigset_t mask;
+
+	/* A value of 0 comes as 1. */
+	if (sigsetjmp(back, 1) == 0)
+		jump(3);
+	CHECK_OK(pthread_sigmask(SIG_SETMASK, NULL, &mask));
+	CHECK_INT(sigismember(&mask, SIGUSR1), 0);
+	if (++times < 3)
+		jump(3);
+	return arg;
+}
+
 int main(void)
 {
 	pthread_t r, w;
@@ -158,5 +188,7 @@ int main(void)
 	puts("detected");
 	finish(start(files, NULL));
 	files(NULL);
+	finish(start(jumps, NULL));
+	jumps(NULL);
 	return success();
 }

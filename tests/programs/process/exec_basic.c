@@ -47,12 +47,30 @@ static int child(char **argv)
 	return 21;
 }
 
+enum { EXECVE, EXECVPE, FEXECVE, EXECVEAT, WAYS };
+static int way;
+
 static void exec_self(void)
 {
 	char pid[32], *argv[] = { "exec_basic", "child", pid, NULL };
+	int fd;
 
 	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
-	execve("/proc/self/exe", argv, environ);
+	switch (way) {
+	case EXECVE:
+		execve("/proc/self/exe", argv, environ);
+		break;
+	case EXECVPE:
+		execvpe("/proc/self/exe", argv, environ);
+		break;
+	default:
+		fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+		CHECK(fd >= 0);
+		if (way == FEXECVE)
+			fexecve(fd, argv, environ);
+		else
+			execveat(fd, "", argv, environ, AT_EMPTY_PATH);
+	}
 	_exit(99);
 }
 
@@ -60,6 +78,16 @@ static void *exec_thread(void *arg)
 {
 	CHECK_ERR(execl("/does/not/exist", "x", (char *)NULL), ENOENT);
 	CHECK_ERR(execl("/", "x", (char *)NULL), EACCES);
+	char *argv[] = { "x", NULL };
+
+	CHECK_ERR(execvpe("does-not-exist", argv, environ), ENOENT);
+	CHECK_ERR(execvpe("/", argv, environ), EACCES);
+	CHECK_ERR(fexecve(-1, argv, environ), EINVAL);
+	CHECK_ERR(fexecve(1000, argv, environ), EBADF);
+	CHECK_ERR(fexecve(0, argv, NULL), EINVAL);
+	CHECK_ERR(execveat(AT_FDCWD, "", argv, environ, 0), ENOENT);
+	CHECK_ERR(execveat(-1, "exec_basic", argv, environ, 0), EBADF);
+	CHECK_ERR(execveat(AT_FDCWD, "/", argv, environ, 1 << 30), EINVAL);
 	exec_self();
 	return arg;
 }
@@ -109,7 +137,10 @@ int main(int argc, char **argv)
 			fcntl(fd, F_SETFD, FD_CLOEXEC);
 
 	/* From main and from a thread, while others are blocked. */
-	for (int by_thread = 0; by_thread < 2; by_thread++) {
+	for (int i = 0; i < 2 * WAYS; i++) {
+		const int by_thread = i % 2;
+
+		way = i / 2;
 		pid = fork();
 		CHECK(pid >= 0);
 		if (!pid) {

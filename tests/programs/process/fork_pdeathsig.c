@@ -13,7 +13,7 @@ enum { ROUNDS = 100, THREADS = 4, BLOCKED = 20, CHILDREN = 3 };
 
 static struct event made = EVENT_INIT, end = EVENT_INIT;
 static pid_t children[CHILDREN];
-static pthread_t makers[CHILDREN];
+static pthread_t creators[CHILDREN];
 
 static void *makes(void *arg)
 {
@@ -64,7 +64,7 @@ static void blocked(void)
 		threads[i] = start(reads, NULL);
 	usleep(100000);
 	for (int i = 0; i < CHILDREN; i++)
-		makers[i] = start(makes, &children[i]);
+		creators[i] = start(makes, &children[i]);
 	event_wait(&made, CHILDREN);
 	CHECK_INT((int)write(ends[1], bytes, BLOCKED), BLOCKED);
 	for (int i = 0; i < BLOCKED; i++)
@@ -94,6 +94,6 @@ int main(void)
 	}
 	event_post(&end);
 	for (int i = 0; i < CHILDREN; i++)
-		finish(makers[i]);
+		finish(creators[i]);
 	return success();
 }

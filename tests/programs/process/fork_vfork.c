@@ -123,7 +123,7 @@ static void *makes_children(void *arg)
 
 int main(void)
 {
-	pthread_t t[THREADS], makers[3];
+	pthread_t t[THREADS], creators[3];
 
 	makes_children(NULL);
 	puts("alone");
@@ -132,9 +132,9 @@ int main(void)
 	makes_children(NULL);
 	puts("by the main thread");
 	for (int i = 0; i < 3; i++)
-		makers[i] = start(makes_children, NULL);
+		creators[i] = start(makes_children, NULL);
 	for (int i = 0; i < 3; i++)
-		finish(makers[i]);
+		finish(creators[i]);
 	stop = 1;
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);

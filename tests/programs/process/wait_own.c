@@ -72,7 +72,7 @@ static pid_t by_spawn(int *until)
 	return pid;
 }
 
-static pid_t (*const makers[])(int *) = { by_fork, by_number, by_clone, by_spawn };
+static pid_t (*const creators[])(int *) = { by_fork, by_number, by_clone, by_spawn };
 
 /* ---- ways to wait: for pid, or -1; flags besides __WNOTHREAD ------------------ */
 
@@ -209,8 +209,8 @@ static void *waits(void *arg)
 	const struct way *w = arg;
 
 	find_none(w);
-	for (size_t i = 0; i < COUNT(makers); i++)
-		find_own(w, makers[i]);
+	for (size_t i = 0; i < COUNT(creators); i++)
+		find_own(w, creators[i]);
 	if (w->any)
 		find_several(w);
 	find_none(w);

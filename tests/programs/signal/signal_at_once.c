@@ -47,16 +47,10 @@ static void in_turn(int flags)
 
 int main(int argc, char **argv)
 {
-	cpu_set_t cpus, one;
+	cpu_set_t one;
 
 	if (argc == 1) {
-		int cpu = 0;
-
-		CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
-		while (!CPU_ISSET(cpu, &cpus))
-			cpu++;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
+		first_cpu(&one);
 		CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
 		execl("/proc/self/exe", argv[0], "again", (char *)NULL);
 		CHECK(0);

@@ -62,6 +62,29 @@ static void by_alarm(void)
 	puts("alarm and setitimer");
 }
 
+static void by_ualarm(void)
+{
+	long long before = now(CLOCK_MONOTONIC);
+	useconds_t left;
+
+	alarms = 0;
+	CHECK_INT(ualarm(900000, 0), 0);
+	/* It may be late, and it may not have come. */
+	left = ualarm(20000, 0);
+	CHECK(left <= 900000 && (left > 0 || alarms));
+	while (!alarms)
+		pause();
+	CHECK(now(CLOCK_MONOTONIC) - before >= 20 * MS);
+	alarms = 0;
+	ualarm(1000, 2000);
+	while (alarms < 20)
+		pause();
+	ualarm(0, 0);
+	CHECK_INT(ualarm(0, 0), 0);
+	CHECK_ERR((int)ualarm(1000000, 0), EINVAL);
+	puts("ualarm");
+}
+
 static timer_t make(int notify, int sig, void (*fn)(union sigval), long ns)
 {
 	struct sigevent event = { .sigev_notify = notify, .sigev_signo = sig };
@@ -213,6 +236,7 @@ int main(void)
 	for (int i = 0; i < 4; i++)
 		t[i] = start(i % 2 ? computes : sleeps, NULL);
 	by_alarm();
+	by_ualarm();
 	by_timer();
 	stop = 1;
 	for (int i = 0; i < 4; i++)

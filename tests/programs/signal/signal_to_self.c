@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 
 enum { ROUNDS = 60, QUEUED = 3 };
@@ -84,6 +85,20 @@ static int by_info(int sig)
 static int by_pidfd(int sig)
 {
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}
+
+/* libc's function, if it has one. */
+static int by_pidfd_function(int sig)
+{
+	int (*send)(int pidfd, int sig, siginfo_t *info, unsigned flags);
+
+	*(void **)&send = dlsym(RTLD_DEFAULT, "pidfd_send_signal");
+	if (!send)
+		return by_pidfd(sig);
+	CHECK_ERR(send(-1, sig, NULL, 0), EBADF);
+	CHECK_ERR(send(pidfd, 65, NULL, 0), EINVAL);
+	CHECK_ERR(send(pidfd, sig, NULL, 1 << 20), EINVAL);
+	return send(pidfd, sig, NULL, 0);
 }
 
 static int by_pidfd_info(int sig)
@@ -174,6 +189,7 @@ static const struct way ways[] = {
 	{ by_sigqueue, SI_QUEUE, false },
 	{ by_info, SI_QUEUE, false },
 	{ by_pidfd, SI_USER, false },
+	{ by_pidfd_function, SI_USER, false },
 	{ by_pidfd_info, SI_QUEUE, false },
 	{ by_directory, SI_USER, false },
 	{ by_pidfd_process, SI_USER, false },

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <grp.h>
 #include <sys/wait.h>
 
 #define THREADS 6
@@ -66,6 +67,90 @@ static void *drops(void *arg)
 	CHECK_OK(setresgid(SOMEBODY, SOMEBODY, SOMEBODY));
 	CHECK_OK(setresuid(SOMEBODY, SOMEBODY, SOMEBODY));
 	return arg;
+}
+
+/* The ids as each thread has them, and no two calls set the same ones. */
+struct ids {
+	uid_t uid[3];
+	gid_t gid[3];
+	gid_t groups[8];
+	int count;
+};
+
+static struct ids now_set;
+
+static struct ids own_ids(void)
+{
+	struct ids ids;
+
+	memset(&ids, 0, sizeof(ids));
+	CHECK_OK(getresuid(&ids.uid[0], &ids.uid[1], &ids.uid[2]));
+	CHECK_OK(getresgid(&ids.gid[0], &ids.gid[1], &ids.gid[2]));
+	ids.count = getgroups(COUNT(ids.groups), ids.groups);
+	return ids;
+}
+
+enum { STEPS = 6 };
+
+static void step(int i)
+{
+	static const gid_t list[] = { SOMEBODY, 7 };
+
+	switch (i) {
+	case 0:
+		CHECK_ERR(setgroups(1 << 20, list), EINVAL);
+		CHECK_ERR(setgroups(1, NULL), EFAULT);
+		CHECK_OK(setgroups(COUNT(list), list));
+		break;
+	case 1:
+		CHECK_OK(setregid(7, (gid_t)-1));
+		break;
+	case 2:
+		CHECK_OK(setregid((gid_t)-1, SOMEBODY));
+		break;
+	case 3:
+		CHECK_ERR(setgid((gid_t)-1), EINVAL);
+		CHECK_OK(setgid(7));
+		break;
+	case 4:
+		CHECK_OK(setreuid((uid_t)-1, SOMEBODY));
+		CHECK_ERR(setgroups(0, NULL), EPERM);
+		CHECK_ERR(setgid(0), EPERM);
+		CHECK_ERR(setregid(0, 0), EPERM);
+		break;
+	default:
+		CHECK_OK(setreuid((uid_t)-1, 0));
+		CHECK_OK(setreuid(SOMEBODY, SOMEBODY));
+		CHECK_ERR(setreuid(0, 0), EPERM);
+	}
+	now_set = own_ids();
+	printf("%u %u %u, %u %u %u, %d %u\n", now_set.uid[0], now_set.uid[1], now_set.uid[2],
+	       now_set.gid[0], now_set.gid[1], now_set.gid[2], now_set.count, now_set.groups[0]);
+}
+
+static void *steps(void *is_leader)
+{
+	for (int i = 0; i < STEPS; i++) {
+		struct ids own;
+
+		if (is_leader)
+			step(i);
+		pthread_barrier_wait(&barrier);
+		own = own_ids();
+		CHECK_OK(memcmp(&own, &now_set, sizeof(own)));
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static void each_call(void)
+{
+	pthread_t t[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(steps, i == 1 ? &barrier : NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
 }
 
 /* Some at a time wait for each other, inside libc, while others are made. */
@@ -141,6 +226,15 @@ int main(void)
 			finish(start(new_thread, NULL));
 			CHECK_ERR(seteuid(0), EPERM);
 			_exit(0);
+		}
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_OK(status);
+		fflush(stdout);
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid) {
+			each_call();
+			exit(0);
 		}
 		CHECK_INT(waitpid(pid, &status, 0), pid);
 		CHECK_OK(status);

@@ -234,6 +234,31 @@ static void others(void)
 	puts("others");
 }
 
+/* What threads get that ask for nothing. */
+static void defaults(void)
+{
+	struct want want = { 3 << 20, 3 * 65536, NULL, PTHREAD_CREATE_JOINABLE };
+	pthread_attr_t old, attr;
+	size_t size;
+
+	CHECK_OK(pthread_getattr_default_np(&old));
+	CHECK_OK(pthread_attr_init(&attr));
+	CHECK_OK(pthread_attr_setstacksize(&attr, want.size));
+	CHECK_OK(pthread_attr_setguardsize(&attr, want.guard));
+	CHECK_OK(pthread_setattr_default_np(&attr));
+	finish(start(inspect, &want));
+	CHECK_OK(pthread_attr_destroy(&attr));
+	CHECK_OK(pthread_getattr_default_np(&attr));
+	CHECK_OK(pthread_attr_getstacksize(&attr, &size));
+	CHECK_INT(size, want.size);
+	/* A default can have no stack of its own. */
+	CHECK_OK(pthread_attr_setstack(&attr, malloc(1 << 20), 1 << 20));
+	CHECK_INT(pthread_setattr_default_np(&attr), EINVAL);
+	finish(start(inspect, &want));
+	CHECK_OK(pthread_setattr_default_np(&old));
+	puts("defaults");
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -245,5 +270,6 @@ int main(void)
 	fflush(stdout);
 	guard_catches();
 	others();
+	defaults();
 	return success();
 }

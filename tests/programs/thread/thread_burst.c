@@ -125,25 +125,12 @@ static void limited(int most)
 	free(p);
 }
 
-static void in_child(void (*part)(int), int arg)
-{
-	int status;
-	pid_t child = fork();
-
-	if (child == 0) {
-		part(arg);
-		_exit(0);
-	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
-}
-
 int main(void)
 {
 	CHECK_OK(pthread_key_create(&key, NULL));
-	in_child(limited, MOST);
+	run_in_child(limited, MOST);
 	bursts(2);
 	/* A child has none of the threads that its parent has ended. */
-	in_child(bursts, 1);
+	run_in_child(bursts, 1);
 	return success();
 }

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #if defined(__x86_64__)
+#include <asm/prctl.h>
 #include <stdbool.h>
 #include <sys/auxv.h>
 
@@ -15,6 +16,9 @@ static bool has_gs_instructions(void)
 {
 	return getauxval(AT_HWCAP2) & 2;
 }
+
+/* libc has it, its headers do not. */
+int arch_prctl(int code, unsigned long address);
 
 static void set_gs(unsigned long base)
 {
@@ -42,8 +46,12 @@ static void *keeps(void *arg)
 	const unsigned long k = (unsigned long)(intptr_t)arg, base = k % 2 ? 0x12345000UL + k : 0;
 
 	CHECK(get_gs() == 0);
-	if (base)
+	CHECK_ERR(arch_prctl(-1, 0), EINVAL);
+	CHECK_ERR(arch_prctl(ARCH_SET_GS, 1UL << 63), EPERM);
+	if (base && k % 4 == 1)
 		set_gs(base);
+	else if (base)
+		CHECK_OK(arch_prctl(ARCH_SET_GS, base));
 	for (int i = 0; i < ROUNDS; i++) {
 		CHECK(get_gs() == base);
 		usleep(50);

@@ -106,14 +106,14 @@ static void *makes(void *arg)
 	cpu_set_t cpus;
 	pthread_t made;
 
-	CHECK_OK(prctl(PR_SET_NAME, "maker"));
+	CHECK_OK(prctl(PR_SET_NAME, "creator"));
 	usleep(100);
-	check_child("maker");
-	check_name("maker", false);
+	check_child("creator");
+	check_name("creator", false);
 	CHECK_INT(pthread_attr_init(&attr), 0);
 	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
 	CHECK_INT(pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus), 0);
-	CHECK_INT(pthread_create(&made, &attr, inherits, (void *)"maker"), 0);
+	CHECK_INT(pthread_create(&made, &attr, inherits, (void *)"creator"), 0);
 	finish(made);
 	CHECK_INT(pthread_attr_destroy(&attr), 0);
 	return arg;

@@ -265,10 +265,11 @@ static void set_other(void (*set)(void), void *(*body)(void *))
 	finish(other.thread);
 }
 
-static void set_others(void)
+static void set_others(int unused)
 {
 	void (*const ways[])(void) = { by_handle, by_priority, by_param, by_attributes };
 
+	(void)unused;
 	for (size_t way = 0; way < COUNT(ways); way++)
 		for (size_t body = 0; body < COUNT(bodies); body++)
 			set_other(ways[way], bodies[body]);
@@ -341,32 +342,14 @@ static void *woken_in_order(void *arg)
 	return arg;
 }
 
-static void in_child(void (*run)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		run();
-		_exit(5);
-	}
-	CHECK_INT(waitpid(pid, &status, 0), pid);
-	CHECK_INT(status, 5 << 8);
-}
-
 /* As a fiber, which has the lowest priority. */
-static void on_one_cpu(void)
+static void on_one_cpu(int unused)
 {
 	struct sched_param lowest = { .sched_priority = LOWEST };
-	cpu_set_t cpus, one;
-	int cpu = 0;
+	cpu_set_t one;
 
-	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
-	while (!CPU_ISSET(cpu, &cpus))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
+	(void)unused;
+	first_cpu(&one);
 	CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
 	CHECK_OK(sched_setscheduler(0, SCHED_FIFO, &lowest));
 	woken_in_order(NULL);
@@ -381,8 +364,8 @@ int main(void)
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0) {
 		param.sched_priority = 0;
 		CHECK_OK(sched_setscheduler(0, SCHED_OTHER, &param));
-		in_child(on_one_cpu);
-		in_child(set_others);
+		run_in_child(on_one_cpu, 0);
+		run_in_child(set_others, 0);
 	}
 	return success();
 }

@@ -167,20 +167,6 @@ static void core_file(void)
 	CHECK_OK(rmdir(directory));
 }
 
-/* Each in a process of its own: what is locked stays locked. */
-static void in_child(void (*part)(int), int arg)
-{
-	int status;
-	pid_t child = fork();
-
-	if (child == 0) {
-		part(arg);
-		_exit(0);
-	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
-}
-
 static void count_data(int unused)
 {
 	(void)unused;
@@ -194,16 +180,16 @@ static void lock_before(int by_number)
 
 int main(void)
 {
-	in_child(count_data, 0);
-	in_child(lock_before, 0);
-	in_child(lock_before, 1);
-	in_child(locked_after, MCL_CURRENT);
-	in_child(locked_after, MCL_CURRENT | MCL_FUTURE);
-	in_child(locked_after, MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+	run_in_child(count_data, 0);
+	run_in_child(lock_before, 0);
+	run_in_child(lock_before, 1);
+	run_in_child(locked_after, MCL_CURRENT);
+	run_in_child(locked_after, MCL_CURRENT | MCL_FUTURE);
+	run_in_child(locked_after, MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 	core_file();
 	/* A parent's reserve is the child's, too. */
 	data();
-	in_child(lock_before, 0);
-	in_child(locked_after, MCL_CURRENT | MCL_FUTURE);
+	run_in_child(lock_before, 0);
+	run_in_child(locked_after, MCL_CURRENT | MCL_FUTURE);
 	return success();
 }

@@ -5,14 +5,25 @@
  */
 #include "check.h"
 
+#include <dlfcn.h>
+#include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <setjmp.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#ifdef __x86_64__
+#include <sys/io.h>
+#endif
+
+static int pipes[2][2];
 
 enum { OTHERS = 12, ROUNDS = 60, IDLE_CLASS = 3 << 13 };
 
@@ -86,6 +97,24 @@ struct attributes {
 	uint64_t period;
 };
 
+/* libc's functions, in newer ones. */
+static int get_attr(pid_t tid, struct attributes *attr, unsigned size, unsigned flags)
+{
+	int (*get)(pid_t tid, struct attributes *attr, unsigned size, unsigned flags);
+
+	*(void **)&get = dlsym(RTLD_DEFAULT, "sched_getattr");
+	return get ? get(tid, attr, size, flags) :
+		     (int)syscall(SYS_sched_getattr, tid, attr, size, flags);
+}
+
+static int set_attr(pid_t tid, struct attributes *attr, unsigned flags)
+{
+	int (*set)(pid_t tid, struct attributes *attr, unsigned flags);
+
+	*(void **)&set = dlsym(RTLD_DEFAULT, "sched_setattr");
+	return set ? set(tid, attr, flags) : (int)syscall(SYS_sched_setattr, tid, attr, flags);
+}
+
 static void get_attributes(struct attributes *attr)
 {
 	CHECK_OK(syscall(SYS_sched_getattr, gettid(), attr, sizeof(*attr), 0));
@@ -102,6 +131,16 @@ static void set_attributes(void)
 	CHECK_OK(syscall(SYS_sched_setattr, gettid(), &attr, 0));
 }
 
+static void set_by_function(void)
+{
+	struct attributes attr;
+
+	CHECK_OK(get_attr(0, &attr, sizeof(attr), 0));
+	attr.policy = SCHED_BATCH;
+	attr.nice = 9;
+	CHECK_OK(set_attr(0, &attr, 0));
+}
+
 static bool has_attributes(void)
 {
 	struct attributes attr;
@@ -114,14 +153,9 @@ static bool has_attributes(void)
 
 static void set_cpu(void)
 {
-	cpu_set_t all, one;
-	int cpu = 0;
+	cpu_set_t one;
+	const int cpu = first_cpu(&one);
 
-	CHECK_OK(sched_getaffinity(0, sizeof(all), &all));
-	while (!CPU_ISSET(cpu, &all))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
 	CHECK_OK(pthread_setaffinity_np(pthread_self(), sizeof(one), &one));
 	CHECK_INT(sched_getcpu(), cpu);
 }
@@ -142,6 +176,183 @@ static bool has_fsuid(void) { return setfsuid((uid_t)-1) == 1234; }
 static void set_uid(void) { CHECK_OK(syscall(SYS_setresuid, -1, 4321, -1)); }
 static bool has_uid(void) { return geteuid() == 4321; }
 
+static void set_fsgid(void) { setfsgid(1234); }
+static bool has_fsgid(void) { return setfsgid((gid_t)-1) == 1234; }
+
+/* libc has them, its headers do not. */
+int capget(void *header, void *data);
+int capset(void *header, const void *data);
+
+static uint32_t capabilities(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	CHECK_OK(capget(&header, data));
+	return data[0].effective;
+}
+
+static bool has_caps(void) { return capabilities() == 0; }
+static bool has_any_cap(void) { return capabilities() != 0; }
+
+static void set_caps(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 }, wrong = { 0, 0 };
+	struct __user_cap_data_struct data[2];
+
+	CHECK_OK(capget(&header, data));
+	CHECK_ERR(capset(&wrong, data), EINVAL);
+	header.version = _LINUX_CAPABILITY_VERSION_3;
+	CHECK_ERR(capset(&header, NULL), EFAULT);
+	/* Not for another thread. */
+	header.pid = getppid();
+	CHECK_ERR(capset(&header, data), EPERM);
+	header.pid = 0;
+	data[0].effective = data[1].effective = 0;
+	CHECK_OK(capset(&header, data));
+}
+
+/* May a child do it?  Then so may this process, and the child's change goes with the child. */
+static bool child_can(bool (*try)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (!child)
+		_exit(!try());
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status) == 0;
+}
+
+/* ---- another host name, in a namespace that a child has made ------------- */
+
+static int other_name = -1;
+
+static bool try_name(void)
+{
+	return unshare(CLONE_NEWUTS) == 0 && sethostname("other.example", 13) == 0;
+}
+
+static bool find_other_name(void)
+{
+	int go[2], ready[2];
+	char path[64], c;
+	pid_t child;
+
+	if (!child_can(try_name))
+		return false;
+	CHECK_OK(pipe(go));
+	CHECK_OK(pipe(ready));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(try_name());
+		CHECK_INT(write(ready[1], "x", 1), 1);
+		CHECK_INT(read(go[0], &c, 1), 1);
+		_exit(0);
+	}
+	CHECK_INT(read(ready[0], &c, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/ns/uts", (int)child);
+	other_name = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(other_name >= 0);
+	CHECK_INT(write(go[1], "x", 1), 1);
+	CHECK_INT(waitpid(child, NULL, 0), child);
+	CHECK_OK(close(go[0]) || close(go[1]) || close(ready[0]) || close(ready[1]));
+	return true;
+}
+
+static void set_name(void)
+{
+	CHECK_ERR(setns(-1, 0), EBADF);
+	CHECK_ERR(setns(pipes[0][0], 0), EINVAL);
+	CHECK_ERR(setns(other_name, CLONE_NEWNET), EINVAL);
+	CHECK_OK(setns(other_name, CLONE_NEWUTS));
+}
+
+static bool has_name(void)
+{
+	struct utsname name;
+
+	CHECK_OK(uname(&name));
+	return strcmp(name.nodename, "other.example") == 0;
+}
+
+/* ---- I/O ports: without the right, the instruction is a fault ------------ */
+
+#ifdef __x86_64__
+static __thread sigjmp_buf refused;
+
+static void on_fault(int sig)
+{
+	siglongjmp(refused, sig);
+}
+
+/* Port 0x80 is for codes of the firmware's self test: reading it does nothing. */
+static bool has_port(void)
+{
+	if (sigsetjmp(refused, 1))
+		return false;
+	inb(0x80);
+	return true;
+}
+
+static void set_port(void)
+{
+	CHECK_ERR(ioperm(65536, 1, 1), EINVAL);
+	CHECK_OK(ioperm(0x80, 1, 1));
+}
+
+static void set_level(void)
+{
+	CHECK_ERR(iopl(4), EINVAL);
+	CHECK_OK(iopl(3));
+}
+
+static bool try_port(void) { return ioperm(0x80, 1, 1) == 0; }
+static bool try_level(void) { return iopl(3) == 0; }
+
+static void catch_faults(void)
+{
+	struct sigaction sa = { .sa_handler = on_fault };
+
+	CHECK_OK(sigaction(SIGSEGV, &sa, NULL));
+}
+
+static bool may_ports(void) { catch_faults(); return child_can(try_port); }
+static bool may_level(void) { catch_faults(); return child_can(try_level); }
+#endif
+
+/* ---- a protection key: the thread's rights are in a register ------------- */
+
+static int key = -1;
+
+static bool has_keys(void)
+{
+	int first = pkey_alloc(0, 0);
+
+	if (first < 0) {
+		CHECK(errno == ENOSPC || errno == EINVAL || errno == ENOSYS);
+		CHECK_ERR(pkey_set(-1, 0), EINVAL);
+		CHECK_ERR(pkey_set(100, 0), EINVAL);
+		return false;
+	}
+	key = first;
+	return true;
+}
+
+static void set_key(void)
+{
+	CHECK_ERR(pkey_alloc(1, 0), EINVAL);
+	CHECK_ERR(pkey_alloc(0, 8), EINVAL);
+	CHECK_ERR(pkey_set(100, 0), EINVAL);
+	CHECK_ERR(pkey_set(key, 8), EINVAL);
+	CHECK_OK(pkey_set(key, PKEY_DISABLE_WRITE));
+}
+
+static bool has_rights(void) { return pkey_get(key) == PKEY_DISABLE_WRITE; }
+
 static const struct state states[] = {
 	{ "nice value", always, set_nice, has_nice },
 	{ "timer slack", always, set_slack, has_slack },
@@ -150,13 +361,21 @@ static const struct state states[] = {
 	{ "I/O priority by tid", always, set_tid_ioprio, has_tid_ioprio },
 	{ "policy", always, set_batch, has_batch },
 	{ "attributes", always, set_attributes, has_attributes },
+	{ "attributes by function", always, set_by_function, has_attributes },
 	{ "affinity", has_two_cpus, set_cpu, has_cpu },
 	{ "file system's user", is_root, set_fsuid, has_fsuid },
+	{ "file system's group", is_root, set_fsgid, has_fsgid },
 	{ "effective user", is_root, set_uid, has_uid },
+	{ "capabilities", has_any_cap, set_caps, has_caps },
+	{ "host name", find_other_name, set_name, has_name },
+	{ "protection key", has_keys, set_key, has_rights },
+#ifdef __x86_64__
+	{ "I/O ports", may_ports, set_port, has_port },
+	{ "I/O level", may_level, set_level, has_port },
+#endif
 };
 
 static const struct state *current;
-static int pipes[2][2];
 static _Atomic bool done;
 
 static void *inherits(void *arg)
@@ -272,6 +491,18 @@ static void *all_cpus(void *arg)
 	CHECK_INT(syscall(SYS_getpriority, PRIO_PROCESS, gettid()),
 		  syscall(SYS_getpriority, PRIO_PROCESS, 0));
 	CHECK_OK(syscall(SYS_sched_rr_get_interval, gettid(), &interval));
+	CHECK_OK(sched_rr_get_interval(gettid(), &interval));
+	CHECK_OK(sched_rr_get_interval(0, &interval));
+	CHECK_ERR(sched_rr_get_interval(-1, &interval), EINVAL);
+	CHECK_ERR(sched_rr_get_interval((1 << 30) - 1, &interval), ESRCH);
+	get_attributes(&attr);
+	CHECK_OK(set_attr(gettid(), &attr, 0));
+	CHECK_ERR(set_attr(0, NULL, 0), EINVAL);
+	CHECK_ERR(set_attr(0, &attr, 1), EINVAL);
+	CHECK_ERR(set_attr((1 << 30) - 1, &attr, 0), ESRCH);
+	CHECK_ERR(get_attr(0, &attr, 8, 0), EINVAL);
+	CHECK_ERR(get_attr(0, NULL, sizeof(attr), 0), EINVAL);
+	CHECK_ERR(get_attr((1 << 30) - 1, &attr, sizeof(attr), 0), ESRCH);
 	/* A counter of what the thread does. */
 	fd = (int)syscall(SYS_perf_event_open, &counter, 0, -1, -1, 0);
 	CHECK_INT(syscall(SYS_perf_event_open, &counter, gettid(), -1, -1, 0) >= 0, fd >= 0);

@@ -173,12 +173,12 @@ static void dies(void (*fn)(void), const char *message)
 
 Test(lock, wrong_ranks_are_named)
 {
-	dies(take_upwards, "rank REGISTRY is asked for with one of rank QUEUE held");
-	dies(take_twice, "rank BUCKET is asked for with one of rank BUCKET held");
-	dies(take_pair_upwards, "rank BUCKET is asked for with one of rank BUCKET held");
+	dies(take_upwards, "asks for a lock of rank REGISTRY while it holds one of rank QUEUE");
+	dies(take_twice, "asks for a lock of rank BUCKET while it holds one of rank BUCKET");
+	dies(take_pair_upwards, "asks for a lock of rank BUCKET while it holds one of rank BUCKET");
 	dies(take_unranked, "has no rank");
 	dies(park_with_lock, "fz_park with a lock of rank REGISTRY held");
-	dies(release_of_nobody, "rank REGISTRY is released by who does not hold it");
+	dies(release_of_nobody, "rank REGISTRY is released by a thread that does not hold it");
 }
 
 #endif

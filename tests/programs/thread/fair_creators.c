@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/fair_makers.c - a thread makes many others that compute, or call and never
+ * tests/programs/thread/fair_creators.c - a thread makes many others that use the CPU, or call and never
  * wait: it has made them, and has slept, before the process has used much CPU time.
  */
 #include "check.h"

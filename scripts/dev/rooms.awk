@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+#
+# scripts/dev/rooms.awk - the matrix of check-layers.sh, which is the first file that awk reads:
+# rows[ROOM] = " ALLOWED ALLOWED ".
+
+# The room of a folder, or "".
+function room_of(dir,	parent)
+{
+	if (dir in rows)
+		return dir
+	# arch/CPU is part of arch.
+	parent = dir
+	sub(/\/[^\/]*$/, "", parent)
+	if (parent == "arch")
+		return "arch"
+	return (parent "/*") in rows ? parent "/*" : ""
+}
+
+# May a file of this room use that file, which is in the room other?
+function may(room, file, other,	top)
+{
+	top = other
+	sub(/\/.*/, "", top)
+	return room == other || index(rows[room], " " other " ") ||
+	       index(rows[room], " " file " ") ||
+	       (top != "preload" && index(rows[room], " " top " "))
+}
+
+function dir_of(path)
+{
+	if (!sub(/\/[^\/]*$/, "", path))
+		return ""
+	return path
+}
+
+function refuse(where, what)
+{
+	print "check-layers: " where ": " what ": pass it as an argument or by a hook, " \
+		"or change the matrix in scripts/dev/check-layers.sh and say why"
+	bad = 1
+}
+
+FILENAME == ARGV[1] {
+	room = $1
+	$1 = ""
+	rows[room] = $0 " "
+	next
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSPECT_COMMANDS_H
+#define INSPECT_COMMANDS_H
+
+/*
+ * scripts/inspect/commands.h - the commands of commands.def, and their options.
+ */
+
+/* Each takes the words after its name, and returns the exit code. */
+#define FZ_COMMAND(name, operands, text) int command_##name(char **words);
+#define FZ_OPTION(command, name, argument, help)
+#include "commands.def"
+
+enum command_option {
+#define FZ_COMMAND(name, operands, text)
+#define FZ_OPTION(command, name, argument, help) OPTION_##command##_##name,
+#include "commands.def"
+	OPTION_COUNT,
+	OPTION_NONE = -1,
+};
+
+/* Run the command words[0].  Returns its exit code. */
+int command_run(char **words);
+
+/*
+ * Take one option of command at *words, and its value, which is NULL if it has none.  Returns
+ * OPTION_NONE at the first word that is no option; "--" is none.  A wrong option ends the process,
+ * and so does --help.
+ */
+enum command_option option_next(const char *command, char ***words, char **ret_value);
+
+/* Print "fiberize: COMMAND: ..." and the usage of the command, and end the process. */
+_Noreturn void wrong_usage(const char *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif
