@@ -45,7 +45,7 @@ struct fz_carrier {
 	uint32_t number;		/* of its name, plus 1; 0: it is named as the process */
 	/* A count of real calls, and FZ_CARRIER_IN_CALL during one; the monitor samples. */
 	_Atomic uint32_t calls;
-	uintptr_t libc_tcb;		/* const: the thread that libc believes to run on tid */
+	uintptr_t libc_tcb;		/* libc's record of tid; guarded by `records` in carrier.c */
 
 	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
 	_Atomic uint32_t wakeup;
@@ -153,11 +153,18 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 void fz_carrier_note_submitted(void);
 
 /*
- * Call fn(arg) with the TLS of the carrier's own context on this kernel thread, which is c's; no
- * handler of the program runs.  Not as c->libc_tcb: main()'s fiber may run on another kernel
- * thread at the same time.  Outside the runtime.
+ * Call fn(arg), in which libc makes all kernel threads change their ids, with the TLS of libc's
+ * record of the caller's kernel thread; no handler of the program runs.  Returns false, without
+ * the call, if the caller is on the process's first kernel thread, whose record is in use by the
+ * main thread.  Outside the runtime; any thread.
  */
-int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg);
+bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg);
+
+/*
+ * Make tcb libc's record of c's kernel thread, the caller's, which is wired.  Only that record
+ * has its tid, so that libc tells each kernel thread once of a change of ids.
+ */
+void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb);
 
 /* The carrier whose kernel thread has this tid, or NULL.  Any context, signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);

@@ -320,27 +320,15 @@ static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo
 }
 
 /*
- * libc makes all its threads change their ids by SIGSETXID, and its handler
- * clears a bit in the TCB it runs on: that must be the one that libc sent the
- * signal to, not that of the fiber which happens to run there.
+ * libc makes all its threads change their ids by SIGSETXID, and its handler clears a bit in the
+ * TCB it runs on: that must be libc's record of this kernel thread, to which libc sent the signal,
+ * not the TCB of the fiber that happens to run here.
  */
-static uintptr_t setxid_target(const struct fz_carrier *c)
-{
-	const int setxid = 0x40;	/* glibc's bit in cancelhandling: still to be done */
-	bool told = atomic_load_explicit(fz_tcb_cancelhandling(c->libc_tcb),
-					 memory_order_relaxed) & setxid;
-
-	/*
-	 * A wired fiber's TCB has the kernel thread's tid, too: libc tells that TCB by itself.
-	 */
-	return told || fz_self()->kind != FZ_KIND_WIRED ? c->libc_tcb : fz_tcb_get();
-}
-
 static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
 	struct fz_carrier *c;
-	uintptr_t tcb, target;
+	uintptr_t tcb;
 
 	if (is_nudge(info)) {
 		nudged_for_restart(info, ucontext);
@@ -352,8 +340,7 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 		nudges.setxid_handler(sig, siginfo, ucontext);
 		return;
 	}
-	target = setxid_target(c);
-	fz_tcb_set(target);
+	fz_tcb_set(c->libc_tcb);
 	nudges.setxid_handler(sig, siginfo, ucontext);
 	fz_tcb_set(tcb);
 }
