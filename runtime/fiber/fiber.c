@@ -88,15 +88,16 @@ bool fz_fiber_leave_leader(struct fz_fiber *self)
 	return moved;
 }
 
-void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
+bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
 {
 	const int leader = (int)fz_sys_getpid();
 	struct fz_carrier *c;
 	uint64_t before;
+	bool moved;
 	int tries = 0;
 
 	if (self->kind != FZ_KIND_FIBER)
-		return;
+		return true;
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
 	fz_enter_runtime(self);
@@ -107,13 +108,11 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	 * because the kernel may tell that process when the kernel thread ends.
 	 */
 	while ((self->carrier->tid == leader || self->carrier->parent) && !self->thread.is_main) {
-		if (!change_carrier(self, &tries))
-			fz_die("a thread needs a kernel thread of its own, and none can be made: "
-			       "no memory, or too many threads (ulimit -u)");
+		moved = change_carrier(self, &tries);
 		/* A handler has wired it meanwhile. */
-		if (self->kind != FZ_KIND_FIBER) {
+		if (!moved || self->kind != FZ_KIND_FIBER) {
 			fz_leave_runtime(self);
-			return;
+			return moved;
 		}
 	}
 	c = self->carrier;
@@ -133,6 +132,14 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	if (FZ_UNLIKELY(fz_verbose))
 		fz_say("thread %d (%s) becomes a kernel thread: %s", self->thread.tid,
 		       self->thread.is_main && !*self->thread.name ? "main" : self->thread.name, why);
+	return true;
+}
+
+void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
+{
+	if (!fz_fiber_try_wire_for(self, why))
+		fz_die("a thread needs a kernel thread of its own, and none can be made: "
+		       "no memory, or too many threads (ulimit -u)");
 }
 
 static void live(struct fz_fiber *self)

@@ -342,6 +342,13 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
  * why: to be shown; a constant string.
  */
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
+static inline void fz_fiber_wire(struct fz_fiber *self)
+{
+	fz_fiber_wire_for(self, "the kernel must know it by its own thread id");
+}
+
+/* Like fz_fiber_wire_for(); returns false if no kernel thread can be had. */
+bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
 
 /*
  * Have the calling fiber go on on a kernel thread that is not the process's first.  It may come
@@ -349,11 +356,6 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
  * runtime.
  */
 bool fz_fiber_leave_leader(struct fz_fiber *self);
-
-static inline void fz_fiber_wire(struct fz_fiber *self)
-{
-	fz_fiber_wire_for(self, "the kernel must know it by its own thread id");
-}
 
 /*
  * End the calling fiber as the exit system call ends a kernel thread: nothing is

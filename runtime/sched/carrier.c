@@ -98,7 +98,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->left_how = FZ_LEFT_NOTHING;
 	c->call = 0;
 	c->submitted = false;
-	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
 	/* relaxed: no thread looks at calls before the carrier has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
 	begin(c, context, context->tcb);

@@ -29,6 +29,9 @@ enum fz_left {
 /* Bit 0 of fz_carrier.calls, and the step of the count in the other bits. */
 enum { FZ_CARRIER_IN_CALL = 1, FZ_CARRIER_CALL = 2 };
 
+/* Of runtime/signal/nudge.c.  SENT: on its way to tid; cleared by the carrier. */
+enum fz_nudge { FZ_NUDGE_NONE, FZ_NUDGE_SENT, FZ_NUDGE_BARRED };
+
 /* A field without a note is written and read by the carrier alone. */
 struct fz_carrier {
 	_Alignas(FZ_CACHE_LINE) struct fz_fiber *context;	/* the carrier's own */
@@ -55,8 +58,7 @@ struct fz_carrier {
 	bool parent;
 	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;
-	/* A nudge is on its way to tid; cleared by the carrier (runtime/signal/nudge.c). */
-	_Atomic bool nudged;
+	_Atomic uint32_t nudge;		/* futex; enum fz_nudge */
 	/* The monitor asks the fiber to let others run; cleared by the carrier. */
 	_Atomic bool preempted;
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
