@@ -16,6 +16,7 @@
 
 struct exec {
 	bool began, hides;
+	struct fz_carrier *carrier;	/* gets no nudges */
 };
 
 /* path: the program, as far as the caller names it by a path. */
@@ -23,6 +24,7 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 								const char *path)
 {
 	struct fz_fiber *self = fz_self();
+	struct exec exec = { .began = true };
 
 	fz_enter(symbol);
 	/*
@@ -37,8 +39,9 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 	if (fz_stats_are_printed() &&
 	    (!path || fz_syscall3(__NR_faccessat, AT_FDCWD, (long)path, X_OK) == 0))
 		fz_stats_say();
-	fz_signal_before_exec(self);
-	return (struct exec){ true, fz_signal_before_spawn() };
+	exec.carrier = fz_signal_before_exec(self);
+	exec.hides = fz_signal_before_spawn();
+	return exec;
 }
 
 /* exec has failed. */
@@ -48,7 +51,7 @@ static int after(struct exec exec, int ret)
 
 	fz_signal_after_spawn(exec.hides);
 	if (exec.began) {
-		fz_signal_after_exec();
+		fz_signal_after_exec(exec.carrier);
 		fz_stats_go_on();
 	}
 	errno = saved;

@@ -6,25 +6,68 @@
 #include "preload/real_call.h"
 #include "runtime/sched/sched.h"
 
-enum { PLACES = 1 << 12, MOST = 64 };
+enum { PLACES = 1 << 16, NEAR = 64, MOST = 64 };
 
 /*
- * pid << 32 | tid of the thread that has made it, at the place pid % PLACES: a later child takes the
- * place of an earlier one. relaxed: a thread that knows a pid has been told by its parent.
+ * pid << 32 | tid of the thread that has made it, at one of the NEAR places from pid % PLACES on. A
+ * child stays there until it has been waited for and another one needs the place. relaxed: a
+ * thread that knows a pid has been told by its parent.
  */
 static _Atomic uint64_t made[PLACES];
 
-void fz_child_made(pid_t pid)
+static uint64_t entry_at(int place)
 {
-	if (pid > 0)
-		atomic_store_explicit(&made[pid % PLACES],
-				      (uint64_t)pid << 32 | (uint32_t)fz_self_tid(),
-				      memory_order_relaxed);
+	return atomic_load_explicit(&made[place % PLACES], memory_order_relaxed);
 }
 
-static pid_t pid_at(int place)
+static pid_t pid_of_entry(uint64_t entry)
 {
-	return (pid_t)(atomic_load_explicit(&made[place], memory_order_relaxed) >> 32);
+	return (pid_t)(entry >> 32);
+}
+
+/* The place of a child; or -1. */
+static int find(pid_t pid)
+{
+	for (int i = 0; i < NEAR; i++)
+		if (pid_of_entry(entry_at(pid % PLACES + i)) == pid)
+			return (pid % PLACES + i) % PLACES;
+	return -1;
+}
+
+/* No child, or one that has been waited for. */
+static bool is_free(uint64_t entry)
+{
+	return !entry || fz_syscall5(SYS_waitid, P_PID, pid_of_entry(entry), 0,
+				     WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == -ECHILD;
+}
+
+/* All places near have children that live: it counts as the main thread's. */
+static void take_place(pid_t pid, uint64_t entry)
+{
+	for (int i = 0; i < NEAR; i++) {
+		uint64_t before = entry_at(pid % PLACES + i);
+
+		if (is_free(before) &&
+		    atomic_compare_exchange_strong_explicit(&made[(pid % PLACES + i) % PLACES],
+							    &before, entry, memory_order_relaxed,
+							    memory_order_relaxed))
+			return;
+	}
+}
+
+void fz_child_made(pid_t pid)
+{
+	const uint64_t entry = (uint64_t)pid << 32 | (uint32_t)fz_self_tid();
+	int place;
+
+	if (pid <= 0)
+		return;
+	place = find(pid);
+	/* An earlier child had the same pid. */
+	if (place >= 0)
+		atomic_store_explicit(&made[place], entry, memory_order_relaxed);
+	else
+		take_place(pid, entry);
 }
 
 /* Fibers have tids that the kernel does not know. */
@@ -35,10 +78,13 @@ static bool lives(int tid)
 
 static bool is_own(struct fz_fiber *self, pid_t pid)
 {
-	uint64_t entry = atomic_load_explicit(&made[pid % PLACES], memory_order_relaxed);
-	int tid = (int)(uint32_t)entry;
+	const int place = find(pid);
+	int tid;
 
-	if (pid == (pid_t)(entry >> 32) && (tid == fz_self_tid() || lives(tid)))
+	if (place < 0)
+		return self->thread.is_main;
+	tid = (int)(uint32_t)entry_at(place);
+	if (tid == fz_self_tid() || lives(tid))
 		return tid == fz_self_tid();
 	return self->thread.is_main;
 }
@@ -75,14 +121,21 @@ static int collect(struct fz_fiber *self, int type, id_t id, int options, pid_t 
 	int n = 0;
 
 	for (int i = 0; i < PLACES; i++) {
-		pid_t pid = pid_at(i);
+		uint64_t entry = entry_at(i);
+		pid_t pid = pid_of_entry(entry);
 		siginfo_t info = { .si_pid = 0 };
 
 		if (!pid || !is_own(self, pid) || !is_wanted(pid, type, id))
 			continue;
 		if (fz_real.waitid(P_PID, (id_t)pid, &info,
-				   (options & ~__WNOTHREAD) | WNOHANG | WNOWAIT))
+				   (options & ~__WNOTHREAD) | WNOHANG | WNOWAIT)) {
+			/* Unless the pid is another child's meanwhile. */
+			if (is_free(entry))
+				atomic_compare_exchange_strong_explicit(&made[i], &entry, 0,
+									memory_order_relaxed,
+									memory_order_relaxed);
 			continue;
+		}
 		if (info.si_pid) {
 			pids[0] = pid;
 			*ret_ready = true;

@@ -2,12 +2,14 @@
 /*
  * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread:
  * libc tells all threads in its list to change theirs, except the caller, which it knows by the
- * thread pointer. During the call that must be the pointer of the carrier, not of the fiber:
- * main()'s fiber has the TCB of the process's first kernel thread, wherever the fiber runs. A
- * carrier on that kernel thread tells it, too, and then changes its ids to what they are.
+ * thread pointer. During the call that must be libc's record of this kernel thread, not the
+ * fiber's: then each kernel thread makes one system call. A second one is no repetition:
+ * setuid(0) changes the effective id for one who is not root, and all three for root.
  */
 #include "preload/gate.h"
-#include "runtime/sched/carrier.h"
+#include "preload/init.h"
+#include "preload/libc/redirect.h"
+#include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 
 struct call {
@@ -15,6 +17,7 @@ struct call {
 	id_t a, b, c;
 	size_t count;
 	const gid_t *list;
+	int err;
 };
 
 static int make(const struct call *call)
@@ -32,22 +35,34 @@ static int make(const struct call *call)
 	}
 }
 
-/* In here thread-local variables, errno too, are the carrier's. */
-static int make_as_kernel_thread(void *call)
+/* In here thread-local variables, errno too, may be another thread's. */
+static void make_with_record(void *arg)
 {
-	int saved = errno, err = make(call) ? errno : 0;
+	struct call *call = arg;
+	int saved = errno;
 
+	call->err = make(call) ? errno : 0;
 	errno = saved;
-	return err;
 }
 
 __attribute__((always_inline)) static inline int set(struct call *call)
 {
-	struct fz_fiber *self = fz_enter(call->symbol);
+	struct fz_fiber *self = fz_self();
 
-	if (!self)
+	fz_enter(call->symbol);
+	if (!fz_runtime_runs() || fz_redirect_in_child() ||
+	    /* relaxed: only this thread and its handlers write it. */
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return make(call);
-	return (int)fz_leave(-fz_carrier_call(self->carrier, make_as_kernel_thread, call));
+	fz_announce_brief(self);
+	while (!fz_carrier_change_ids(self, make_with_record, call)) {
+		fz_announce_end(self);
+		if (!fz_fiber_leave_leader(self))
+			return (int)fz_leave(-EAGAIN);
+		fz_announce_brief(self);
+	}
+	fz_announce_end(self);
+	return (int)fz_leave(-call->err);
 }
 
 #define FZ_EXPORT_IDS(type, name, parameters, ...)                                       \

@@ -54,16 +54,49 @@ static void retire(struct fz_fiber *self)
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
 }
 
-void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
+/*
+ * Go on on another kernel thread, if one can be had now; call it until the kernel thread is the
+ * right one.  Returns false after too many vain tries, which *tries counts.  In the runtime.
+ */
+static bool change_carrier(struct fz_fiber *self, int *tries)
 {
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
 	const int most = 1000;
+
+	if (fz_sched_move(self))
+		return true;
+	fz_leave_runtime(self);
+	fz_announce(self);
+	if (fz_carrier_start())
+		++*tries;
+	if (*tries)
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	fz_enter_runtime(self);
+	return *tries < most;
+}
+
+bool fz_fiber_leave_leader(struct fz_fiber *self)
+{
+	const int leader = (int)fz_sys_getpid();
+	bool moved = true;
+	int tries = 0;
+
+	fz_enter_runtime(self);
+	while (moved && self->kind == FZ_KIND_FIBER && self->carrier->tid == leader)
+		moved = change_carrier(self, &tries);
+	fz_leave_runtime(self);
+	return moved;
+}
+
+bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
+{
 	struct fz_carrier *c;
 	uint64_t before;
+	bool moved;
 	int tries = 0;
 
 	if (self->kind != FZ_KIND_FIBER)
-		return;
+		return true;
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
 	fz_enter_runtime(self);
@@ -75,22 +108,13 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	 * can be had, to one with requests in flight, because they would be late.
 	 */
 	while (!self->thread.is_main && !fz_carrier_may_end(self->carrier)) {
-		if (fz_sched_move(self))
-			break;
 		if (tries && !fz_carrier_is_bound(self->carrier))
 			break;
-		fz_leave_runtime(self);
-		fz_announce(self);
-		if (fz_carrier_start() && ++tries == most)
-			fz_die("a thread needs a kernel thread of its own, and none can be made: "
-			       "no memory, or too many threads (ulimit -u)");
-		if (tries)
-			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
-		fz_enter_runtime(self);
+		moved = change_carrier(self, &tries);
 		/* A handler has wired it meanwhile. */
-		if (self->kind != FZ_KIND_FIBER) {
+		if (!moved || self->kind != FZ_KIND_FIBER) {
 			fz_leave_runtime(self);
-			return;
+			return moved;
 		}
 	}
 	c = self->carrier;
@@ -105,12 +129,19 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	fz_monitor_follow_mask(before);
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
 	fz_syscall2(__NR_prctl, PR_SET_NAME, (long)self->thread.name);
-	/* relaxed: only the thread itself compares its tid. */
-	atomic_store_explicit(fz_tcb_tid(self->tcb), c->tid, memory_order_relaxed);
+	fz_carrier_take_record(c, self->tcb);
 	fz_leave_runtime(self);
 	if (FZ_UNLIKELY(fz_verbose))
 		fz_say("thread %d (%s) becomes a kernel thread: %s", self->thread.tid,
 		       self->thread.is_main && !*self->thread.name ? "main" : self->thread.name, why);
+	return true;
+}
+
+void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
+{
+	if (!fz_fiber_try_wire_for(self, why))
+		fz_die("a thread needs a kernel thread of its own, and none can be made: "
+		       "no memory, or too many threads (ulimit -u)");
 }
 
 static void live(struct fz_fiber *self)

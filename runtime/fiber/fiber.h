@@ -347,6 +347,16 @@ static inline void fz_fiber_wire(struct fz_fiber *self)
 	fz_fiber_wire_for(self, "the kernel must know it by its own thread id");
 }
 
+/* Like fz_fiber_wire_for(); returns false if no kernel thread can be had. */
+bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
+
+/*
+ * Have the calling fiber go on on a kernel thread that is not the process's first.  It may come
+ * back there at the next switch.  Returns false if no kernel thread can be had.  Outside the
+ * runtime.
+ */
+bool fz_fiber_leave_leader(struct fz_fiber *self);
+
 /*
  * End the calling fiber as the exit system call ends a kernel thread: nothing is
  * unwound, no destructor runs, and its stack is not used again.

@@ -14,7 +14,14 @@ static struct {
 	char *spare, *spare_end;	/* memory for further records */
 	_Atomic uint32_t count;		/* carriers whose kernel thread lives */
 	_Atomic(struct fz_carrier *) all;	/* all records, linked by all_next */
-} carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
+	/*
+	 * Guards which of libc's records each kernel thread has.  Held while libc changes ids, and
+	 * until all kernel threads have answered.
+	 */
+	struct fz_lock records;
+} carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS), .records = FZ_LOCK(FZ_RANK_RECORDS) };
+
+enum { SETMASK = 2, SIG_SETXID = 33 };
 
 /* Is there room for one more record?  With the lock held, or before the second thread. */
 static bool has_room(void)
@@ -91,7 +98,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->left_how = FZ_LEFT_NOTHING;
 	c->call = 0;
 	c->submitted = false;
-	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
 	/* relaxed: no thread looks at calls before the carrier has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
 	begin(c, context, context->tcb);
@@ -131,32 +138,68 @@ void fz_carrier_note_submitted(void)
 }
 
 /* Must not touch thread-local variables: see arch/arch.h. */
-static __attribute__((noinline)) int call_as(uintptr_t tcb, int (*fn)(void *), void *arg)
+static __attribute__((noinline)) void call_as(uintptr_t tcb, void (*fn)(void *), void *arg)
 {
 	uintptr_t before = fz_tcb_get();
-	int ret;
 
 	fz_tcb_set(tcb);
-	ret = fn(arg);
+	fn(arg);
 	fz_tcb_set(before);
-	return ret;
 }
 
-int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg)
+bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg)
 {
-	enum { SETMASK = 2, SIG_SETXID = 33 };
 	/*
 	 * Blocked: a handler of the program would take itself for another thread.  Not blocked:
 	 * SIGSETXID, for whose handler libc waits.
 	 */
 	const uint64_t blocked = ~fz_signal_bit(SIG_SETXID);
+	uintptr_t tcb = fz_tcb_get();
 	uint64_t mask;
-	int ret;
+	bool allowed;
 
 	fz_sys_sigmask(SETMASK, &blocked, &mask);
-	ret = call_as(c->context->tcb, fn, arg);
+	fz_lock_acquire(&carriers.records);
+	if (fz_is_fiber(self))
+		tcb = self->carrier->libc_tcb;
+	/* The main thread runs elsewhere meanwhile, with the record of the first kernel thread. */
+	allowed = tcb == fz_tcb_get() || tcb == self->carrier->context->tcb;
+	if (allowed) {
+		/* It stays on this kernel thread even if it waits for a lock of libc's. */
+		self->call.blocks = true;
+		call_as(tcb, fn, arg);
+		self->call.blocks = false;
+	}
+	fz_lock_release(&carriers.records);
 	fz_sys_sigmask(SETMASK, &mask, NULL);
-	return ret;
+	return allowed;
+}
+
+static void set_record(struct fz_carrier *c, uintptr_t tcb)
+{
+	c->libc_tcb = tcb;
+	/* relaxed: the lock orders it for libc's changes of ids. */
+	atomic_store_explicit(fz_tcb_tid(tcb), c->tid, memory_order_relaxed);
+}
+
+void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb)
+{
+	const uintptr_t before = c->libc_tcb;
+	struct fz_carrier *other = atomic_load_explicit(&carriers.all, memory_order_acquire);
+
+	fz_lock_acquire(&carriers.records);
+	while (other && (other->libc_tcb != tcb || !other->tid))
+		other = other->all_next;
+	if (other != c) {
+		set_record(c, tcb);
+		/* The main thread leaves the first kernel thread, which needs a record, too. */
+		if (other)
+			set_record(other, before);
+		else
+			/* libc finds no thread with this tid. */
+			atomic_store_explicit(fz_tcb_tid(before), -1, memory_order_relaxed);
+	}
+	fz_lock_release(&carriers.records);
 }
 
 uint32_t fz_carrier_count(void)
@@ -168,6 +211,7 @@ void fz_carrier_after_fork(void)
 {
 	__builtin_memset(&carriers, 0, sizeof(carriers));
 	fz_lock_init(&carriers.lock, FZ_RANK_CARRIERS);
+	fz_lock_init(&carriers.records, FZ_RANK_RECORDS);
 	fz_carrier_idle_after_fork();
 	fz_carrier_thread_after_fork();
 }

@@ -30,6 +30,9 @@ enum fz_left {
 /* Bit 0 of fz_carrier.calls, and the step of the count in the other bits. */
 enum { FZ_CARRIER_IN_CALL = 1, FZ_CARRIER_CALL = 2 };
 
+/* Of runtime/signal/nudge.c.  SENT: on its way to tid; cleared by the carrier. */
+enum fz_nudge { FZ_NUDGE_NONE, FZ_NUDGE_SENT, FZ_NUDGE_BARRED };
+
 /* A field without a note is written and read by the carrier alone. */
 struct fz_carrier {
 	_Alignas(FZ_CACHE_LINE) struct fz_fiber *context;	/* the carrier's own */
@@ -48,7 +51,7 @@ struct fz_carrier {
 	uint32_t number;		/* of its name, plus 1; 0: it is named as the process */
 	/* A count of real calls, and FZ_CARRIER_IN_CALL during one; the monitor samples. */
 	_Atomic uint32_t calls;
-	uintptr_t libc_tcb;		/* const: the thread that libc believes to run on tid */
+	uintptr_t libc_tcb;		/* libc's record of tid; guarded by `records` in carrier.c */
 
 	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
 	_Atomic uint32_t wakeup;
@@ -58,8 +61,7 @@ struct fz_carrier {
 	bool parent;
 	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;
-	/* A nudge is on its way to tid; cleared by the carrier (runtime/signal/nudge.c). */
-	_Atomic bool nudged;
+	_Atomic uint32_t nudge;		/* futex; enum fz_nudge */
 	/* The monitor asks the fiber to let others run; cleared by the carrier. */
 	_Atomic bool preempted;
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */
@@ -176,11 +178,18 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 void fz_carrier_note_submitted(void);
 
 /*
- * Call fn(arg) with the TLS of the carrier's own context on this kernel thread, which is c's; no
- * handler of the program runs.  Not as c->libc_tcb: main()'s fiber may run on another kernel
- * thread at the same time.  Outside the runtime.
+ * Call fn(arg), in which libc makes all kernel threads change their ids, with the TLS of libc's
+ * record of the caller's kernel thread; no handler of the program runs.  Returns false, without
+ * the call, if the caller is on the process's first kernel thread, whose record is in use by the
+ * main thread.  Outside the runtime; any thread.
  */
-int fz_carrier_call(const struct fz_carrier *c, int (*fn)(void *), void *arg);
+bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg);
+
+/*
+ * Make tcb libc's record of c's kernel thread, the caller's, which is wired.  Only that record
+ * has its tid, so that libc tells each kernel thread once of a change of ids.
+ */
+void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb);
 
 /* The carrier whose kernel thread has this tid, or NULL.  Any context, signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * runtime/signal/exec.c - gives pending signals back to the kernel: for threads that are no
- * fibers, and for the program that exec starts.
+ * fibers, and for the program that exec starts. exec resets all handlers and keeps what is on its
+ * way to the caller: a nudge that came then would end the new program.
  */
 #include "runtime/signal/signal_internal.h"
 
@@ -67,9 +68,10 @@ static void keep_in_kernel(int by)
 	fz_monitor_update_mask();
 }
 
-void fz_signal_before_exec(struct fz_fiber *self)
+struct fz_carrier *fz_signal_before_exec(struct fz_fiber *self)
 {
 	struct fz_signode *pending, *next, **end = &pending;
+	struct fz_carrier *barred = NULL;
 
 	keep_in_kernel(1);
 	fz_enter_runtime(self);
@@ -80,26 +82,29 @@ void fz_signal_before_exec(struct fz_fiber *self)
 	pending = fz_signal_pending_take(~(uint64_t)0);
 	fz_signal_process_unlock();
 	fz_leave_runtime(self);
-	if (!pending && !atomic_load_explicit(&self->pending, memory_order_relaxed))
-		return;
 	while (*end)
 		end = &(*end)->next;
 	take_own(self, end);
 	/*
-	 * Signals that are pending for a kernel thread stay with that thread if exec fails: so
-	 * the caller keeps its kernel thread.
+	 * The caller keeps its kernel thread, whatever handlers run before the call: signals that are
+	 * pending for a kernel thread stay with that thread if exec fails, and none may nudge it.
 	 */
-	fz_fiber_wire_for(self, "signals are pending for it while it executes a program");
+	fz_fiber_try_wire_for(self, "it executes a program");
+	if (self->carrier && fz_signal_bar_nudges(self->carrier))
+		barred = self->carrier;
 	for (; pending; pending = next) {
 		next = pending->next;
 		if (fz_signode_settle(pending))
 			send_to_own_thread(&pending->info, pending->sig);
 		fz_signode_free(pending);
 	}
+	return barred;
 }
 
-void fz_signal_after_exec(void)
+void fz_signal_after_exec(struct fz_carrier *c)
 {
+	if (c)
+		fz_signal_allow_nudges(c);
 	keep_in_kernel(-1);
 }
 

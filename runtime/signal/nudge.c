@@ -65,16 +65,54 @@ bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy)
 	return true;
 }
 
+/* Nothing is on its way to c any more; a bar stays. */
+static void forget_nudge(struct fz_carrier *c, void *unused)
+{
+	uint32_t sent = FZ_NUDGE_SENT;
+
+	(void)unused;
+	/* relaxed: the worst case is one nudge too many. */
+	atomic_compare_exchange_strong_explicit(&c->nudge, &sent, FZ_NUDGE_NONE,
+						memory_order_relaxed, memory_order_relaxed);
+}
+
+bool fz_signal_bar_nudges(struct fz_carrier *c)
+{
+	uint32_t before = FZ_NUDGE_NONE;
+
+	/*
+	 * The nudge that is on its way ends the wait when it arrives here.  acquire: pairs with
+	 * send_nudge(), which has not sent anything if it gives its claim back.
+	 */
+	while (!atomic_compare_exchange_strong_explicit(&c->nudge, &before, FZ_NUDGE_BARRED,
+							memory_order_acquire,
+							memory_order_relaxed)) {
+		if (before == FZ_NUDGE_BARRED)
+			return false;
+		fz_sys_futex_wait(&c->nudge, before, NULL);
+		before = FZ_NUDGE_NONE;
+	}
+	return true;
+}
+
+void fz_signal_allow_nudges(struct fz_carrier *c)
+{
+	/* relaxed: a nudge orders nothing. */
+	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
+}
+
 static void send_nudge(struct fz_carrier *c, int sig)
 {
 	struct fz_siginfo siginfo;
+	uint32_t none = FZ_NUDGE_NONE;
 	long err;
 
 	/*
 	 * One nudge at a time: they would queue, and all arrive at once, each on top of the
 	 * other. relaxed: a hint; a nudge that finds nothing to do makes room for the next.
 	 */
-	if (atomic_exchange_explicit(&c->nudged, true, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&c->nudge, &none, FZ_NUDGE_SENT,
+						     memory_order_relaxed, memory_order_relaxed))
 		return;
 	/* Not SI_TKILL: libc itself sends these signals with that code. */
 	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
@@ -86,8 +124,10 @@ static void send_nudge(struct fz_carrier *c, int sig)
 		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid,
 				  fz_sys_gettid() > 0 ? sig : SIG_CANCEL);
 	}
-	if (err)
-		atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
+	if (FZ_UNLIKELY(err)) {
+		forget_nudge(c, NULL);
+		fz_sys_futex_wake(&c->nudge, 1);
+	}
 }
 
 void fz_signal_interrupt(struct fz_fiber *f, uint64_t due)
@@ -173,13 +213,6 @@ static uint64_t mask_of(const void *ucontext)
 
 	__builtin_memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof(mask));
 	return mask;
-}
-
-static void forget_nudge(struct fz_carrier *c, void *unused)
-{
-	(void)unused;
-	/* relaxed: the worst case is one nudge too many. */
-	atomic_store_explicit(&c->nudged, false, memory_order_relaxed);
 }
 
 /*
@@ -309,7 +342,7 @@ static bool is_nudge(const struct fz_siginfo_head *info)
 		return false;
 	/* If libc has sent one, too, both arrive, and it does not matter which is which. */
 	c = fz_carrier_by_tid((int)fz_sys_gettid());
-	return c && atomic_load_explicit(&c->nudged, memory_order_relaxed);
+	return c && atomic_load_explicit(&c->nudge, memory_order_relaxed) == FZ_NUDGE_SENT;
 }
 
 /* Not inlined into setxid_arrived(), which changes the thread pointer. */
@@ -320,27 +353,15 @@ static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo
 }
 
 /*
- * libc makes all its threads change their ids by SIGSETXID, and its handler
- * clears a bit in the TCB it runs on: that must be the one that libc sent the
- * signal to, not that of the fiber which happens to run there.
+ * libc makes all its threads change their ids by SIGSETXID, and its handler clears a bit in the
+ * TCB it runs on: that must be libc's record of this kernel thread, to which libc sent the signal,
+ * not the TCB of the fiber that happens to run here.
  */
-static uintptr_t setxid_target(const struct fz_carrier *c)
-{
-	const int setxid = 0x40;	/* glibc's bit in cancelhandling: still to be done */
-	bool told = atomic_load_explicit(fz_tcb_cancelhandling(c->libc_tcb),
-					 memory_order_relaxed) & setxid;
-
-	/*
-	 * A wired fiber's TCB has the kernel thread's tid, too: libc tells that TCB by itself.
-	 */
-	return told || fz_self()->kind != FZ_KIND_WIRED ? c->libc_tcb : fz_tcb_get();
-}
-
 static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 {
 	const struct fz_siginfo_head *info = siginfo;
 	struct fz_carrier *c;
-	uintptr_t tcb, target;
+	uintptr_t tcb;
 
 	if (is_nudge(info)) {
 		nudged_for_restart(info, ucontext);
@@ -352,8 +373,7 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 		nudges.setxid_handler(sig, siginfo, ucontext);
 		return;
 	}
-	target = setxid_target(c);
-	fz_tcb_set(target);
+	fz_tcb_set(c->libc_tcb);
 	nudges.setxid_handler(sig, siginfo, ucontext);
 	fz_tcb_set(tcb);
 }

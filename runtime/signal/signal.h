@@ -96,11 +96,12 @@ void fz_signal_after_spawn(bool began);
 
 /*
  * Around exec, besides fz_signal_before_spawn(). exec keeps what is pending for the process and
- * for the caller; when before_exec returns, all of that is pending in the kernel. after_exec:
- * exec has failed. Any thread, outside the runtime.
+ * for the caller; when before_exec returns, all of that is pending in the kernel, and the caller's
+ * kernel thread gets no more nudges. after_exec, with what before_exec returned: exec has failed.
+ * Any thread, outside the runtime.
  */
-void fz_signal_before_exec(struct fz_fiber *self);
-void fz_signal_after_exec(void);
+struct fz_carrier *fz_signal_before_exec(struct fz_fiber *self);
+void fz_signal_after_exec(struct fz_carrier *c);
 
 /*
  * Take the default action of sig on this process, now. Outside the runtime, or by the monitor.

@@ -171,6 +171,14 @@ void fz_signal_interrupt(struct fz_fiber *f, uint64_t due);
  */
 bool fz_signal_nudge_if_due(struct fz_fiber *f, void *again);
 
+/*
+ * nudge.c: no more nudges to the caller's kernel thread; waits for the one that is on its way. Not
+ * with libc's signals blocked. Returns false if they were barred already: by a call that the caller's
+ * handler has interrupted.
+ */
+bool fz_signal_bar_nudges(struct fz_carrier *c);
+void fz_signal_allow_nudges(struct fz_carrier *c);
+
 /* Is a thread between fz_signal_before_exec() and the end of the process? */
 bool fz_signal_executing(void);
 
