@@ -49,16 +49,24 @@ bool target_is_there(const struct target *t)
 	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
 }
 
-void target_check(const struct target *t)
+const char *target_end(const struct target *t)
 {
 	char magic[sizeof(((struct fz_description *)0)->magic)];
 
 	if (!target_is_there(t))
-		die(EXIT_NO_PROCESS, "%s: the process has ended", t->source.name);
+		return "the process has ended";
 	if (!target_read(t, t->description, magic, sizeof(magic)) ||
 	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
-		die(EXIT_NO_PROCESS, "%s: the process has executed another program meanwhile",
-		    t->source.name);
+		return "the process has executed another program meanwhile";
+	return NULL;
+}
+
+void target_check(const struct target *t)
+{
+	const char *end = target_end(t);
+
+	if (end)
+		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
 }
 
 /* A number of 1, 2, 4 or 8 bytes. */
