@@ -5,6 +5,7 @@
  *	inspect ps [OPTIONS] {PID|--core FILE}
  *	inspect bt [--each] {PID|--core FILE} [TID...]
  *	inspect stat [--json] [--prometheus] {PID|FILE} [INTERVAL]
+ *	inspect top [--batch] [--count N] [--rows N] [--sort KEY] PID [INTERVAL]
  *	inspect trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]
  *
  * The launcher becomes this program for "fiberize ps" and so on.
@@ -16,10 +17,19 @@
 
 #include "say.h"
 
+static void (*before_death)(void);
+
+void die_after(void (*first)(void))
+{
+	before_death = first;
+}
+
 _Noreturn void die(int code, const char *format, ...)
 {
 	va_list args;
 
+	if (before_death)
+		before_death();
 	fflush(stdout);
 	fputs("fiberize: ", stderr);
 	va_start(args, format);
@@ -35,7 +45,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(char **words);
 	} commands[] = { { "ps", command_ps }, { "bt", command_bt }, { "stat", command_stat },
-			 { "trace", command_trace } };
+			 { "top", command_top }, { "trace", command_trace } };
 	const char *name = argc > 1 ? argv[1] : "";
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -46,5 +56,5 @@ int main(int argc, char **argv)
 				die(EXIT_OTHER, "standard output: cannot be written");
 			return code;
 		}
-	die(EXIT_USAGE, "%s: no such command; ps, bt, stat and trace look at a process", name);
+	die(EXIT_USAGE, "%s: no such command; ps, bt, stat, top and trace look at a process", name);
 }

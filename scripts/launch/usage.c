@@ -45,6 +45,7 @@ void usage_run(FILE *out)
 	      "       fiberize ps [PS OPTIONS] {PID|--core FILE}\n"
 	      "       fiberize bt [--each] {PID|--core FILE} [TID...]\n"
 	      "       fiberize stat [--json] [--prometheus] {PID|FILE} [INTERVAL]\n"
+	      "       fiberize top [--batch] [--count N] [--rows N] [--sort KEY] PID [INTERVAL]\n"
 	      "       fiberize trace [--summary] [--json FILE] [--seconds N] PID | -- PROGRAM [ARGS]\n"
 	      "\n"
 	      "Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
