@@ -32,9 +32,10 @@ static const char help[] =
 	"\n"
 	"CPU%      of one CPU; of fibers it is sampled, to some ms, until a thread asks for its CPU time\n"
 	"SWITCH/s  how often the fiber has waited; of a native thread, how often it was switched to\n"
-	"processors: BUSY runs the program, LIBRARY runs libfiberize.so, CALL is in a call that\n"
-	"          may wait; found by looking about 100 times a second, so 5 % are within chance.\n"
-	"          QUEUED: fibers that wait for it; MEAN: of these looks\n"
+	"BUSY%     by the CPU time of the kernel threads that have the processor; IDLE%: the rest\n"
+	"LIBRARY%  of the looks that find it at work, about 100 a second, those in libfiberize.so\n"
+	"CALL%     of all looks, those in a call that may wait\n"
+	"QUEUED    fibers that wait for the processor; MEAN: of all looks\n"
 	"calls: what became of them, per second; counted if the process runs with --stats\n"
 	"late: calls during which the processor was taken; LATE%: of all calls by fibers\n";
 

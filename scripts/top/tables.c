@@ -198,10 +198,18 @@ static double mean_queue(const struct watch *w, size_t row)
 	return all->looks ? (double)all->list[row].queued_sum / all->looks : 0;
 }
 
+/* Per cent of the time, by its CPU time; in the first picture that is not known. */
+static double processor_busy(const struct watch *w, size_t row)
+{
+	const double cpu = (double)w->processors.list[row].cpu_ns / 1e9;
+
+	return w->seconds > 0 ? fmin(100 * cpu / w->seconds, 100) : 0;
+}
+
 static bool value_of_processor(const struct watch *w, size_t row, const char *key, double *value)
 {
 	if (is(key, "busy"))
-		*value = 100 - processor_share(&w->processors, row, DOING_IDLE);
+		*value = processor_busy(w, row);
 	else if (is(key, "switches"))
 		*value = processor_rate(w, row, FZ_COUNT_switches);
 	else if (is(key, "queue"))
@@ -218,11 +226,11 @@ static void print_processor(const struct watch *w, size_t row, char *line, size_
 		[DOING_IDLE] = "idle",
 	};
 	const struct processors *all = &w->processors;
+	const double busy = processor_busy(w, row);
 
-	snprintf(line, size, "%4zu %-7s %6.1f %8.1f %6.1f %6.1f %10.0f %8.0f %10.0f %7lu %7.1f", row,
-		 words[all->list[row].doing], processor_share(all, row, DOING_BUSY),
-		 processor_share(all, row, DOING_LIBRARY), processor_share(all, row, DOING_CALL),
-		 processor_share(all, row, DOING_IDLE), processor_rate(w, row, FZ_COUNT_switches),
+	snprintf(line, size, "%4zu %-7s %6.1f %6.1f %8.1f %6.1f %10.0f %8.0f %10.0f %7lu %7.1f", row,
+		 words[all->list[row].doing], busy, 100 - busy, processor_library(all, row),
+		 processor_share(all, row, DOING_CALL), processor_rate(w, row, FZ_COUNT_switches),
 		 processor_rate(w, row, FZ_COUNT_steals), processor_rate(w, row, FZ_COUNT_requests),
 		 (unsigned long)all->list[row].queued, mean_queue(w, row));
 }
@@ -246,7 +254,7 @@ static const struct table_kind waits_table = {
 
 static const struct table_kind processors_table = {
 	.name = "processors",
-	.heading = "PROC NOW      BUSY% LIBRARY%  CALL%  IDLE% SWITCHES/s STOLEN/s REQUESTS/s  QUEUED    MEAN",
+	.heading = "PROC NOW      BUSY%  IDLE% LIBRARY%  CALL% SWITCHES/s STOLEN/s REQUESTS/s  QUEUED    MEAN",
 	.keys = { "number", "busy", "switches", "queue" },
 	.count = count_processors, .value = value_of_processor, .print = print_processor,
 };

@@ -132,17 +132,31 @@ static void forget(struct picture *p)
 	fibers_free(&p->all);
 }
 
-static bool has_ended(const struct watch *w)
+static bool has_ended(const struct watch *w, int wait_ms)
 {
 	struct pollfd fd = { .fd = w->pidfd, .events = POLLIN };
 
-	return poll(&fd, 1, 0) > 0;
+	return poll(&fd, 1, wait_ms) > 0;
 }
 
-/* The number of a process that has ended may be another's. */
+/*
+ * The number of a process that has ended may be another's.  A process whose first kernel thread has
+ * gone is ending, or executes a program by another one, which then takes its place: wait for either.
+ */
 static const char *end_of(const struct watch *w)
 {
-	return has_ended(w) ? "the process has ended" : target_end(w->target);
+	enum { TRIES = 100, PAUSE_MS = 10 };
+	const char *end = "the process has ended";
+
+	if (has_ended(w, 0))
+		return end;
+	end = target_end(w->target);
+	for (int i = 0; end && w->pidfd >= 0 && !target_has_memory(w->target) && i < TRIES; i++) {
+		if (has_ended(w, PAUSE_MS))
+			return "the process has ended";
+		end = target_end(w->target);
+	}
+	return end;
 }
 
 static const char *read_process(struct watch *w, struct picture *p)
@@ -152,8 +166,10 @@ static const char *read_process(struct watch *w, struct picture *p)
 
 	if (end)
 		return end;
-	if (!counts_read(&w->source, &p->counts))
-		return "the process has ended";
+	if (!counts_read(&w->source, &p->counts)) {
+		end = end_of(w);
+		return end ? end : "the process has ended";
+	}
 	p->at = watch_time();
 	p->cpu = process_cpu(t->source.pid);
 	p->resident = process_memory(t->source.pid);
@@ -181,7 +197,7 @@ bool watch_take(struct watch *w)
 		forget(&fresh);
 		return false;
 	}
-	processors_look(&w->looking, w->target);
+	processors_look(&w->looking, w->target, &fresh.all.tasks);
 	w->processors = w->looking;
 	processors_begin(&w->looking);
 	forget(p);
@@ -207,7 +223,7 @@ const char *watch_detail(const struct watch *w, size_t thread)
 		return p->kinds[thread];
 	wait_read(w->target, f, &facts);
 	ps_detail(w->target, &p->all, f, &facts, text, sizeof(text));
-	if (has_ended(w))
+	if (has_ended(w, 0))
 		return p->kinds[thread];
 	p->details[thread] = strdup(text);
 	return p->details[thread] ? p->details[thread] : "";
@@ -222,10 +238,10 @@ static struct timespec to_timespec(double seconds)
 	return (struct timespec){ (time_t)whole, (long)((seconds - whole) * 1e9) };
 }
 
-/* 5 to 15 ms: looks at regular times may miss what a program does regularly. */
-static double next_look(void)
+/* Looks at regular times may miss what a program does regularly. */
+static double next_look(const struct watch *w)
 {
-	return 0.005 + 0.01 * (double)random() / (double)RAND_MAX;
+	return processors_pause(&w->processors) * (0.5 + (double)random() / (double)RAND_MAX);
 }
 
 enum wait_end watch_wait(struct watch *w, double until, bool looks, int fd, const sigset_t *mask)
@@ -241,15 +257,15 @@ enum wait_end watch_wait(struct watch *w, double until, bool looks, int fd, cons
 
 		if (pause <= 0)
 			return WAIT_TIME;
-		if (looks && !w->end && pause > 0.015)
-			pause = next_look();
+		if (looks && !w->end)
+			pause = fmin(pause, next_look(w));
 		time = to_timespec(isfinite(pause) ? pause : 0);
 		switch (ppoll(fds, 2, isfinite(pause) ? &time : NULL, mask)) {
 		case -1:
 			return WAIT_SIGNAL;
 		case 0:
 			if (looks && !w->end)
-				processors_look(&w->looking, w->target);
+				processors_look(&w->looking, w->target, &w->now->all.tasks);
 			break;
 		default:
 			return fds[0].revents ? WAIT_INPUT : WAIT_TIME;

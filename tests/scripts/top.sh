@@ -80,7 +80,7 @@ same 'nothing happens: rates are 0' '0 0 0 0 0 0 0' "$(table calls | awk '{ for 
 idle()
 {
 	picture
-	[ "$(table processors | awk '{ print $2, $6 }')" = 'idle 100.0' ]
+	[ "$(table processors | awk '{ print $2, $3, $4 }')" = 'idle 0.0 100.0' ]
 }
 yes 'nothing happens: the processor is idle' eventually idle
 stop
@@ -104,7 +104,7 @@ agree()
 		table == "processors," && $1 ~ /^[0-9]/ {
 			sum += $7
 			processors++
-			if (off($3 + $4 + $5 + $6, 100, 0.3))
+			if (off($3 + $4, 100, 0.2))
 				print "shares: " $0
 		}
 		/^calls,/ && (processors < 1 || off(sum, switches, processors + 1))
