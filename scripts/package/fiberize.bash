@@ -67,6 +67,15 @@ _fiberize()
 			esac
 			return
 			;;
+		top)
+			[ -z "$command" ] || break
+			case $prev:$cur in
+			--sort:*) mapfile -t COMPREPLY < <(compgen -W 'cpu switches since tid name state wait rate
+				total parked announced function rung threads longest number busy queue' -- "$cur") ;;
+			*:-*) mapfile -t COMPREPLY < <(compgen -W '--batch --count --rows --sort' -- "$cur") ;;
+			esac
+			return
+			;;
 		run | bench)
 			[ "$command" != bench ] || break
 			command=$word
@@ -98,7 +107,7 @@ _fiberize()
 			[ "$command" != bench ] || _fiberize_flags bench)" -- "$cur")
 		;;
 	*)
-		mapfile -t COMPREPLY < <([ -n "$command" ] || compgen -W 'run check bench' -- "$cur"
+		mapfile -t COMPREPLY < <([ -n "$command" ] || compgen -W 'run check bench top' -- "$cur"
 			compgen -c -- "$cur"; compgen -f -- "$cur")
 		;;
 	esac

@@ -23,7 +23,7 @@ static void head_threads(const struct watch *w, char *line)
 		if (p->states[i])
 			used += (size_t)snprintf(line + used, LINE_MOST - used, " %zu %s", p->states[i],
 						 ps_states[i]);
-	snprintf(line + used, LINE_MOST - used, "; %lu queued", (unsigned long)w->processors.queued);
+	snprintf(line + used, LINE_MOST - used, "; %lu in run queues", (unsigned long)w->processors.queued);
 }
 
 static void head_process(const struct watch *w, char *line)
