@@ -285,21 +285,17 @@ static void read_keys(struct screen *s)
 	}
 }
 
-/* When to take the next picture: a picture of very many threads takes long. */
-static double next_time(const struct screen *s, double began)
+static double next_time(const struct screen *s, double earliest)
 {
-	const double now = watch_time();
-
 	if (s->paused || s->watch->end)
 		return INFINITY;
-	return fmax(began + s->interval, now + (now - began));
+	return fmax(s->watch->now->at + s->interval, earliest);
 }
 
 int screen_run(struct watch *w, struct table *tables, double interval)
 {
 	struct screen s = { .watch = w, .tables = tables, .interval = interval };
-	double began = watch_time(), next = began + fmin(interval, 0.3);
-	bool was_paused = false;
+	double next = watch_time() + fmin(interval, 0.3), earliest = next, began;
 
 	terminal_open();
 	sort_tables(&s);
@@ -309,16 +305,16 @@ int screen_run(struct watch *w, struct table *tables, double interval)
 		case WAIT_TIME:
 			began = watch_time();
 			take_picture(&s);
-			next = next_time(&s, began);
+			/* A picture of very many threads takes long. */
+			earliest = watch_time() + (watch_time() - began);
+			next = next_time(&s, earliest);
 			break;
 		case WAIT_SIGNAL:
 			terminal_signals();
 			break;
 		case WAIT_INPUT:
 			read_keys(&s);
-			if (s.paused != was_paused || s.watch->end)
-				next = next_time(&s, began);
-			was_paused = s.paused;
+			next = next_time(&s, earliest);
 			break;
 		}
 	}
