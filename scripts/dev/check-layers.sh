@@ -70,6 +70,7 @@ matrix() {
 	scripts/inspect	runtime/inspect scripts/counters scripts/trace
 	scripts/counters	runtime/base scripts/inspect
 	scripts/trace	scripts/inspect runtime/inspect
+	scripts/top	runtime/base scripts/counters scripts/inspect
 	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package

@@ -26,6 +26,7 @@ libc6-dev		/usr/include/stdlib.h
 libdw-dev		/usr/include/elfutils/libdwfl.h
 libelf-dev		/usr/include/libelf.h
 libjson-c-dev		/usr/include/json-c/json.h
+libncurses-dev		/usr/include/ncurses.h
 liburing-dev		/usr/include/liburing.h
 make			make
 pkg-config		pkg-config
@@ -74,6 +75,7 @@ strace			strace
 stunnel4		stunnel4
 tinyproxy-bin		tinyproxy
 systemd			systemd-analyze
+tmux			tmux
 zzuf			zzuf
 '
 

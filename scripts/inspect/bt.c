@@ -7,19 +7,21 @@
  * registers of its kernel thread.  The record that belongs to a kernel thread's TCB says whose stack
  * the kernel thread is on.
  */
+#include "bt.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
-#include "fibers.h"
 #include "frames.h"
 #include "say.h"
 #include "waits.h"
 
 struct bt {
 	const struct target *target;
+	FILE *out;
 	struct fibers all;
 	char **tids;			/* the threads that are wanted; none: all */
 	struct unwinder unwinder;
@@ -45,16 +47,16 @@ static void print_head(const struct bt *bt, const struct fiber *f, int kernel_ti
 	struct wait w;
 
 	wait_of(bt->target, &bt->all, f, &w);
-	printf("thread %d", f->tid);
+	fprintf(bt->out, "thread %d", f->tid);
 	if (*f->name || f->is_main)
-		printf(" \"%s\"", *f->name ? f->name : "main");
+		fprintf(bt->out, " \"%s\"", *f->name ? f->name : "main");
 	if (f->state == STATE_WAITS)
-		printf(", waits: %s", w.text);
+		fprintf(bt->out, ", waits: %s", w.text);
 	else if (f->state == STATE_NATIVE)
-		printf(", native%s%s", *w.text ? ", waits: " : "", w.text);
+		fprintf(bt->out, ", native%s%s", *w.text ? ", waits: " : "", w.text);
 	else if (kernel_tid)
-		printf(", on kernel thread %d", kernel_tid);
-	printf("\n");
+		fprintf(bt->out, ", on kernel thread %d", kernel_tid);
+	putc('\n', bt->out);
 }
 
 /* ---- equal stacks --------------------------------------------------------------------- */
@@ -102,9 +104,9 @@ static void print_groups(struct bt *bt)
 	for (struct group *g = bt->first, *next; g; g = next) {
 		next = g->next;
 		if (g->count > 1)
-			printf("%zu threads, one of them is ", g->count);
+			fprintf(bt->out, "%zu threads, one of them is ", g->count);
 		print_head(bt, g->fiber, g->kernel_tid);
-		print_stack(&bt->unwinder, g->stack);
+		print_stack(bt->out, &bt->unwinder, g->stack);
 		free(g->stack);
 		free(g);
 	}
@@ -118,7 +120,7 @@ static void found(struct bt *bt, const struct fiber *f, int kernel_tid)
 		return;
 	}
 	print_head(bt, f, kernel_tid);
-	print_stack(&bt->unwinder, &bt->unwinder.stack);
+	print_stack(bt->out, &bt->unwinder, &bt->unwinder.stack);
 }
 
 /* ---- the threads ---------------------------------------------------------------------- */
@@ -210,8 +212,36 @@ static void each_stack(struct bt *bt)
 
 		if (!bt->found[i] && is_wanted(bt, f) &&
 		    !by_context(bt, f, target_field_at(bt->target, ENTRY_fiber_sp, f->address)))
-			printf("thread %d has run meanwhile\n", f->tid);
+			fprintf(bt->out, "thread %d has run meanwhile\n", f->tid);
 	}
+}
+
+const char *bt_thread(const struct target *t, int tid, FILE *out)
+{
+	char word[16], *tids[] = { word, NULL };
+	static struct bt bt;
+	const char *why;
+
+	snprintf(word, sizeof(word), "%d", tid);
+	bt = (struct bt){ .target = t, .out = out, .tids = tids };
+	why = fibers_try(t, &bt.all, false);
+	if (why)
+		return why;
+	natives_add(t, &bt.all);
+	bt.found = calloc(bt.all.count + 1, sizeof(*bt.found));
+	if (!bt.found)
+		die(EXIT_OTHER, "no memory");
+	if (!fibers_by_tid(&bt.all, tid))
+		why = "the thread has ended";
+	else
+		why = unwinder_try(&bt.unwinder, t);
+	if (!why) {
+		each_stack(&bt);
+		unwinder_close(&bt.unwinder);
+	}
+	free(bt.found);
+	fibers_free(&bt.all);
+	return why;
 }
 
 int command_bt(char **words)
@@ -231,6 +261,7 @@ int command_bt(char **words)
 	if (!*words)
 		wrong_usage("bt", "a process id is needed");
 	bt.target = &t;
+	bt.out = stdout;
 	if (!fibers_open(&t, *words, is_core, &bt.all))
 		return 0;
 	natives_add(&t, &bt.all);

@@ -303,7 +303,7 @@ static void tasks_of(const struct target *t, struct tasks *tasks)
 	tasks_sort(tasks);
 }
 
-void fibers_read(const struct target *t, struct fibers *all, bool once)
+const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 {
 	struct reader r = {
 		.target = t,
@@ -324,7 +324,15 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 	walk(&r);
 	free(r.records);
 	free(r.heads);
-	target_check(t);
+	return target_end(t);
+}
+
+void fibers_read(const struct target *t, struct fibers *all, bool once)
+{
+	const char *end = fibers_try(t, all, once);
+
+	if (end)
+		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
 }
 
 bool fibers_dormant(const struct target *t)

@@ -62,11 +62,12 @@ struct fibers {
 /*
  * fibers_open() is target_open() and fibers_read(); it returns false, with a message, if the
  * library is dormant there.  fibers_read() reads all threads, and ends the tool if the process is
- * gone; once: for counting, each record once.
+ * gone; once: for counting, each record once.  fibers_try() returns instead what target_end() says.
  */
 bool fibers_open(struct target *t, const char *name, bool is_core, struct fibers *all);
 bool fibers_dormant(const struct target *t);
 void fibers_read(const struct target *t, struct fibers *all, bool once);
+const char *fibers_try(const struct target *t, struct fibers *all, bool once);
 void fibers_free(struct fibers *all);
 
 /* Add the native threads, and the library's own kernel threads (natives.c). */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "say.h"
@@ -33,7 +34,10 @@ static void put_address(char *text, size_t size, const char *hex, int family)
 	snprintf(text, size, family == AF_INET ? "%s:%u" : "[%s]:%u", name, port);
 }
 
-/* The sockets of the network namespace, sorted by inode; read once. */
+/*
+ * The sockets of the network namespace, sorted by inode.  A tool that goes on looking reads them
+ * again, for 1 % of its time at most.
+ */
 struct socket {
 	uint64_t inode;
 	char text[168];
@@ -42,7 +46,7 @@ struct socket {
 static struct {
 	struct socket *list;
 	size_t count, room;
-	bool read;
+	double read_at, reading_took;	/* s; read_at is 0: never */
 } sockets;
 
 static struct socket *new_socket(uint64_t inode)
@@ -110,19 +114,37 @@ static int by_inode(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
+static double seconds_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void read_sockets(const struct target *t)
+{
+	const double now = seconds_now();
+
+	if (sockets.read_at > 0 && now - sockets.read_at < 0.5 + 100 * sockets.reading_took)
+		return;
+	sockets.count = 0;
+	read_table(t, "tcp", AF_INET);
+	read_table(t, "tcp6", AF_INET6);
+	read_table(t, "udp", AF_INET);
+	read_table(t, "udp6", AF_INET6);
+	read_table(t, "unix", AF_UNIX);
+	if (sockets.count)
+		qsort(sockets.list, sockets.count, sizeof(*sockets.list), by_inode);
+	sockets.read_at = seconds_now();
+	sockets.reading_took = sockets.read_at - now;
+}
+
 static const char *socket_of(const struct target *t, uint64_t inode)
 {
 	const struct socket key = { .inode = inode }, *found;
 
-	if (!sockets.read) {
-		read_table(t, "tcp", AF_INET);
-		read_table(t, "tcp6", AF_INET6);
-		read_table(t, "udp", AF_INET);
-		read_table(t, "udp6", AF_INET6);
-		read_table(t, "unix", AF_UNIX);
-		qsort(sockets.list, sockets.count, sizeof(*sockets.list), by_inode);
-		sockets.read = true;
-	}
+	read_sockets(t);
 	found = sockets.count ? bsearch(&key, sockets.list, sockets.count, sizeof(key), by_inode) :
 				NULL;
 	return found ? found->text : NULL;

@@ -19,18 +19,18 @@ struct place {
 /* Of the C++ library (its ABI), which has no header for C. */
 char *__cxa_demangle(const char *name, char *room, size_t *size, int *ret_status);
 
-static void print_place(int number, const char *address, const char *name, struct place at,
+static void print_place(FILE *out, int number, const char *address, const char *name, struct place at,
 			const char *object)
 {
 	char *demangled = name ? __cxa_demangle(name, NULL, NULL, NULL) : NULL;
 
-	printf("  #%-3d %s%s", number, address, demangled ? demangled : name ? name : "??");
+	fprintf(out, "  #%-3d %s%s", number, address, demangled ? demangled : name ? name : "??");
 	free(demangled);
 	if (at.file)
-		printf(" at %s:%d", at.file, at.line);
+		fprintf(out, " at %s:%d", at.file, at.line);
 	else if (object)
-		printf(" in %s", object);
-	putchar('\n');
+		fprintf(out, " in %s", object);
+	putc('\n', out);
 }
 
 static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)
@@ -54,7 +54,7 @@ static const char *function_name(Dwarf_Die *function)
  * Print the functions inlined at pc, innermost first; *at becomes the place in their caller, whose
  * name is returned, or NULL.
  */
-static const char *print_inlined(Dwfl_Module *module, Dwarf_Addr pc, int number, struct place *at)
+static const char *print_inlined(FILE *out, Dwfl_Module *module, Dwarf_Addr pc, int number, struct place *at)
 {
 	const char *name = NULL;
 	Dwarf_Addr bias;
@@ -76,7 +76,7 @@ static const char *print_inlined(Dwfl_Module *module, Dwarf_Addr pc, int number,
 			name = function_name(&function);
 		if (dwarf_tag(&function) != DW_TAG_inlined_subroutine)
 			continue;
-		print_place(number, "(inlined) ", function_name(&function), *at, NULL);
+		print_place(out, number, "(inlined) ", function_name(&function), *at, NULL);
 		at->line = (int)number_of(&function, DW_AT_call_line);
 		at->file = file && file < file_count ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
 	}
@@ -85,7 +85,7 @@ static const char *print_inlined(Dwfl_Module *module, Dwarf_Addr pc, int number,
 	return name;
 }
 
-static void print_frame(const struct unwinder *u, int number, Dwarf_Addr pc, bool is_call)
+static void print_frame(FILE *out, const struct unwinder *u, int number, Dwarf_Addr pc, bool is_call)
 {
 	const Dwarf_Addr look = pc - is_call;
 	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, look);
@@ -97,19 +97,19 @@ static void print_frame(const struct unwinder *u, int number, Dwarf_Addr pc, boo
 	if (line)
 		at.file = dwfl_lineinfo(line, NULL, &at.line, NULL, NULL, NULL);
 	if (module) {
-		name = print_inlined(module, look, number, &at);
+		name = print_inlined(out, module, look, number, &at);
 		object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 		if (!name)
 			name = dwfl_module_addrname(module, look);
 	}
 	snprintf(address, sizeof(address), "%#" PRIx64 " ", (uint64_t)pc);
-	print_place(number, address, name, at, object);
+	print_place(out, number, address, name, at, object);
 }
 
-void print_stack(const struct unwinder *u, const struct stack *s)
+void print_stack(FILE *out, const struct unwinder *u, const struct stack *s)
 {
 	for (int i = 0; i < s->depth; i++)
-		print_frame(u, i, s->pc[i], s->is_call[i]);
+		print_frame(out, u, i, s->pc[i], s->is_call[i]);
 	if (s->depth == FRAMES_MOST)
-		printf("  ... cut after %d frames\n", FRAMES_MOST);
+		fprintf(out, "  ... cut after %d frames\n", FRAMES_MOST);
 }

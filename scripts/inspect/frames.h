@@ -4,8 +4,10 @@
 
 /* scripts/inspect/frames.h - frames for people (frames.c). */
 
+#include <stdio.h>
+
 #include "unwind.h"
 
-void print_stack(const struct unwinder *u, const struct stack *stack);
+void print_stack(FILE *out, const struct unwinder *u, const struct stack *stack);
 
 #endif

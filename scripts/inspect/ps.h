@@ -22,8 +22,12 @@ struct ps {
 
 extern const char *const ps_states[STATE_COUNT];
 
-/* What the thread waits for, and why it has a kernel thread of its own; empty if there is nothing. */
-void ps_detail(const struct ps *ps, const struct fiber *f, char *text, size_t size);
+/*
+ * What the thread waits for, and why it has a kernel thread of its own; empty if there is nothing.
+ * facts: NULL for the library's own threads.
+ */
+void ps_detail(const struct target *t, const struct fibers *all, const struct fiber *f,
+	       const struct wait_facts *facts, char *text, size_t size);
 
 void ps_print_text(const struct ps *ps);
 void ps_print_json(const struct ps *ps);

@@ -14,19 +14,26 @@ const char *const ps_states[STATE_COUNT] = {
 	[STATE_LIBRARY] = "library",
 };
 
-void ps_detail(const struct ps *ps, const struct fiber *f, char *text, size_t size)
+void ps_detail(const struct target *t, const struct fibers *all, const struct fiber *f,
+	       const struct wait_facts *facts, char *text, size_t size)
 {
 	size_t used;
 
 	*text = '\0';
-	if (f->state != STATE_LIBRARY)
-		wait_tell(ps->target, &ps->all, f, &ps->facts[f - ps->all.list], text, size);
+	if (facts)
+		wait_tell(t, all, f, facts, text, size);
 	if (!*text && *f->in_kernel && f->state != STATE_LIBRARY)
 		snprintf(text, size, "in the kernel: %s", f->in_kernel);
 	used = strlen(text);
 	if (f->why && *f->why)
 		snprintf(text + used, size - used, "%s%s%s", used ? "; " : "",
 			 f->state == STATE_LIBRARY ? "" : "a kernel thread: ", f->why);
+}
+
+static void detail_of(const struct ps *ps, const struct fiber *f, char *text, size_t size)
+{
+	ps_detail(ps->target, &ps->all, f,
+		  f->state == STATE_LIBRARY ? NULL : &ps->facts[f - ps->all.list], text, size);
 }
 
 /* A name or a path that the program chose must not move the cursor. */
@@ -67,7 +74,7 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 	       (double)f->cpu_ns / 1e9, (unsigned long)f->switches);
 	put_name(f);
 	printf("  ");
-	ps_detail(ps, f, detail, sizeof(detail));
+	detail_of(ps, f, detail, sizeof(detail));
 	put_safely(detail);
 	putchar('\n');
 }
@@ -117,7 +124,7 @@ static void print_branch(const struct graph *g, size_t thread, unsigned depth, v
 	printf(" %-9s ", ps_states[f->state]);
 	put_name(f);
 	printf(" %*s", (int)(2 * (depth < DEEPEST ? depth : DEEPEST)), "");
-	ps_detail(ps, f, detail, sizeof(detail));
+	detail_of(ps, f, detail, sizeof(detail));
 	put_safely(*detail ? detail : "-");
 	putchar('\n');
 }

@@ -9,6 +9,7 @@
 enum {
 	EXIT_OTHER = 1,
 	EXIT_USAGE = 2,
+	EXIT_TERMINAL = 104,
 	EXIT_NO_PROCESS = 105,
 	EXIT_FORBIDDEN = 106,
 	EXIT_NOT_FIBERIZED = 107,
@@ -18,5 +19,8 @@ enum {
 
 /* Print one line "fiberize: ..." on standard error and end the process with code. */
 _Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Let die() call this first; NULL: nothing. */
+void die_after(void (*first)(void));
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "say.h"
+#include "tasks.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
@@ -49,16 +50,33 @@ bool target_is_there(const struct target *t)
 	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
 }
 
-void target_check(const struct target *t)
+bool target_has_memory(const struct target *t)
+{
+	char pages[64];
+
+	task_line(t->source.pid, t->source.pid, "statm", pages, sizeof(pages));
+	return strtoul(pages, NULL, 10) > 0;
+}
+
+const char *target_end(const struct target *t)
 {
 	char magic[sizeof(((struct fz_description *)0)->magic)];
 
 	if (!target_is_there(t))
-		die(EXIT_NO_PROCESS, "%s: the process has ended", t->source.name);
+		return "the process has ended";
 	if (!target_read(t, t->description, magic, sizeof(magic)) ||
 	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
-		die(EXIT_NO_PROCESS, "%s: the process has executed another program meanwhile",
-		    t->source.name);
+		return target_has_memory(t) ? "the process has executed another program meanwhile" :
+				       "the process has ended";
+	return NULL;
+}
+
+void target_check(const struct target *t)
+{
+	const char *end = target_end(t);
+
+	if (end)
+		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
 }
 
 /* A number of 1, 2, 4 or 8 bytes. */

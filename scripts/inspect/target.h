@@ -92,7 +92,13 @@ static inline bool target_is_core(const struct target *t)
 /* Is the process there, and no zombie, or is it a core file? */
 bool target_is_there(const struct target *t);
 
-/* End the tool with a message if the process has ended, or has executed another program, since. */
+/* Has its first kernel thread memory?  A process that ends loses it some time before it is a zombie. */
+bool target_has_memory(const struct target *t);
+
+/* Has the process ended, or executed another program, since?  Returns that in words, or NULL. */
+const char *target_end(const struct target *t);
+
+/* End the tool with a message if it has. */
 void target_check(const struct target *t);
 
 #endif

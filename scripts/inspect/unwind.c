@@ -117,7 +117,7 @@ void unwind_stopped(struct unwinder *u)
 	dwfl_getthread_frames(u->dwfl, ONLY_THREAD, one_frame, u);
 }
 
-void unwinder_open(struct unwinder *u, const struct target *t)
+const char *unwinder_try(struct unwinder *u, const struct target *t)
 {
 	static char *debug_path;
 	static const Dwfl_Callbacks live_callbacks = {
@@ -136,13 +136,24 @@ void unwinder_open(struct unwinder *u, const struct target *t)
 		.memory_read = read_word,
 		.set_initial_registers = set_registers,
 	};
+	const char *why;
 
 	u->target = t;
 	u->dwfl = dwfl_begin(target_is_core(t) ? &core_callbacks : &live_callbacks);
-	if (!u->dwfl || !t->source.ops->report(&t->source, u->dwfl))
-		die(EXIT_OTHER, "%s: its files cannot be read: %s", t->source.name, dwfl_errmsg(-1));
-	if (!dwfl_attach_state(u->dwfl, NULL, t->source.pid, &thread_callbacks, u))
-		die(EXIT_OTHER, "%s: %s", t->source.name, dwfl_errmsg(-1));
+	if (u->dwfl && t->source.ops->report(&t->source, u->dwfl) &&
+	    dwfl_attach_state(u->dwfl, NULL, t->source.pid, &thread_callbacks, u))
+		return NULL;
+	why = dwfl_errmsg(-1);
+	dwfl_end(u->dwfl);
+	return why ? why : "they are gone";
+}
+
+void unwinder_open(struct unwinder *u, const struct target *t)
+{
+	const char *why = unwinder_try(u, t);
+
+	if (why)
+		die(EXIT_OTHER, "%s: its files cannot be read: %s", t->source.name, why);
 }
 
 void unwinder_close(struct unwinder *u)

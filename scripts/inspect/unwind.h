@@ -28,8 +28,12 @@ struct unwinder {
 	char copy[1 << 15];
 };
 
-/* Ends the tool if the files of the process cannot be read. */
+/*
+ * unwinder_open() ends the tool if the files of the process cannot be read; unwinder_try() returns
+ * the reason in words, or NULL.
+ */
 void unwinder_open(struct unwinder *u, const struct target *t);
+const char *unwinder_try(struct unwinder *u, const struct target *t);
 void unwinder_close(struct unwinder *u);
 
 /* Unwind from the context saved at sp. */

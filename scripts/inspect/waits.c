@@ -53,7 +53,6 @@ static void several_descriptors(const struct target *t, const struct fiber *f, s
 	const uint64_t fds = target_field_at(t, ENTRY_ready_fds, f->object);
 	struct pollfd one;
 
-	w->kind = "poll";
 	w->fd_count = (unsigned)target_field_at(t, ENTRY_ready_count, f->object);
 	for (unsigned i = 0; i < w->fd_count && i < FDS_SHOWN; i++) {
 		w->fds[i] = target_read(t, fds + i * sizeof(one), &one, sizeof(one)) ? one.fd : -1;
@@ -63,9 +62,8 @@ static void several_descriptors(const struct target *t, const struct fiber *f, s
 }
 
 static void lock(const struct target *t, const struct fiber *f, struct wait_facts *w,
-		 const char *kind, enum entry key, enum entry owner)
+		 enum entry key, enum entry owner)
 {
-	w->kind = kind;
 	w->address = f->object - (key < ENTRY_COUNT ? target_value(t, key) : 0);
 	w->owner = (int)target_field_at(t, owner, w->address);
 	w->by_threads = true;
@@ -75,20 +73,24 @@ static void lock(const struct target *t, const struct fiber *f, struct wait_fact
 
 static void joined(const struct target *t, const struct fiber *f, struct wait_facts *w)
 {
-	w->kind = "join";
 	w->by_threads = true;
 	w->owner = (int)target_field_at(t, ENTRY_fiber_tid,
 					f->object - target_value(t, ENTRY_fiber_life));
 }
 
-/* The kinds that have an address and no more. */
-static const struct {
+/* All kinds but requests.  Some are told by an address and no more. */
+static const struct plain {
 	enum entry value;
 	const char *kind;
 	bool has_address, by_threads;
 } plain[] = {
 	{ ENTRY_for_time, "sleep", false, false },
+	{ ENTRY_for_ready, "poll", false, false },
 	{ ENTRY_for_signal, "signal", false, false },
+	{ ENTRY_for_thread, "join", false, true },
+	{ ENTRY_for_mutex, "mutex", false, true },
+	{ ENTRY_for_read_lock, "rwlock to read", false, true },
+	{ ENTRY_for_write_lock, "rwlock to write", false, true },
 	{ ENTRY_for_cond, "condition variable", true, true },
 	{ ENTRY_for_sem, "semaphore", true, true },
 	{ ENTRY_for_barrier, "barrier", true, true },
@@ -99,14 +101,23 @@ static const struct {
 	{ ENTRY_for_end, "the end of the process", false, true },
 };
 
+static const struct plain *plain_of(const struct target *t, unsigned waits_for)
+{
+	static const struct plain unknown = { .kind = "" };
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		if (waits_for == target_value(t, plain[i].value))
+			return &plain[i];
+	return &unknown;
+}
+
 static void others(const struct target *t, const struct fiber *f, struct wait_facts *w)
 {
-	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
-		if (f->waits_for == target_value(t, plain[i].value)) {
-			w->kind = plain[i].kind;
-			w->address = plain[i].has_address ? f->object : 0;
-			w->by_threads = plain[i].by_threads;
-		}
+	const struct plain *p = plain_of(t, f->waits_for);
+
+	w->kind = p->kind;
+	w->address = p->has_address ? f->object : 0;
+	w->by_threads = p->by_threads;
 }
 
 /*
@@ -153,6 +164,7 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 		in_libc(t, f, w);
 	if (!f->waits)
 		return;
+	others(t, f, w);
 	if (kind == target_value(t, ENTRY_for_request))
 		one_descriptor(t, f, w);
 	else if (kind == target_value(t, ENTRY_for_ready))
@@ -160,15 +172,51 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 	else if (kind == target_value(t, ENTRY_for_thread))
 		joined(t, f, w);
 	else if (kind == target_value(t, ENTRY_for_mutex))
-		lock(t, f, w, "mutex", ENTRY_COUNT, ENTRY_mutex_owner);
+		lock(t, f, w, ENTRY_COUNT, ENTRY_mutex_owner);
 	else if (kind == target_value(t, ENTRY_for_read_lock))
-		lock(t, f, w, "rwlock to read", ENTRY_rwlock_read_key, ENTRY_rwlock_writer);
+		lock(t, f, w, ENTRY_rwlock_read_key, ENTRY_rwlock_writer);
 	else if (kind == target_value(t, ENTRY_for_write_lock))
-		lock(t, f, w, "rwlock to write", ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
-	else
-		others(t, f, w);
+		lock(t, f, w, ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
 	if (f->deadline >= 0)
 		w->by_threads = false;
+}
+
+const char *wait_kind(const struct target *t, unsigned waits_for)
+{
+	return plain_of(t, waits_for)->kind;
+}
+
+/* Read the opcodes of requests; a request may have ended, and its stack be gone. */
+static void read_opcodes(const struct target *t, const struct piece *pieces, size_t count)
+{
+	for (size_t done = 0; done < count; done++)
+		done += target_read_pieces(t, pieces + done, count - done);
+}
+
+void wait_kinds(const struct target *t, const struct fiber *list, size_t count, const char **kinds)
+{
+	uint8_t opcodes[PIECES_MOST];
+	struct piece pieces[PIECES_MOST];
+	size_t at[PIECES_MOST], asked = 0;
+
+	for (size_t i = 0; i <= count; i++) {
+		if (asked == PIECES_MOST || i == count) {
+			memset(opcodes, UINT8_MAX, sizeof(opcodes));
+			read_opcodes(t, pieces, asked);
+			while (asked--)
+				kinds[at[asked]] = call_of(opcodes[asked]);
+			asked = 0;
+		}
+		if (i == count)
+			break;
+		kinds[i] = list[i].waits ? wait_kind(t, list[i].waits_for) : "";
+		if (!list[i].waits || list[i].waits_for != target_value(t, ENTRY_for_request))
+			continue;
+		pieces[asked] = (struct piece){
+			list[i].object + target_value(t, ENTRY_op_opcode), &opcodes[asked], 1,
+		};
+		at[asked++] = i;
+	}
 }
 
 /* ---- words ---------------------------------------------------------------------------- */

@@ -30,6 +30,15 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
+/* The kind by a value of for_*; "" if it is not known, as of for_request. */
+const char *wait_kind(const struct target *t, unsigned waits_for);
+
+/*
+ * The kind of each thread's wait, as wait_read() has it; "" if it does not wait in the library.  The
+ * facts are not read, so 10,000 threads take 40 system calls.
+ */
+void wait_kinds(const struct target *t, const struct fiber *list, size_t count, const char **ret_kinds);
+
 /* wait_read() and wait_tell(). */
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
 	     struct wait *ret_wait);

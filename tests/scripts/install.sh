@@ -138,6 +138,9 @@ completes 'fiberize --without r' rwf-nowait
 completes 'fiberize --processors = 3 prin' printf
 completes 'fiberize --stats = 1 prin' printf
 completes 'fiberize check --h' --help
+completes 'fiberize to' top
+completes 'fiberize top --b' --batch
+completes 'fiberize top --batch --sort swi' switches
 completes 'fiberize bench --echo --connections 12 --rou' --rounds
 completes 'fiberize bench --connections = 12 -- prin' printf
 completes "fiberize bench --json $plain/bin/fib" "$plain/bin/fiberize"

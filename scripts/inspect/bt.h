@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSPECT_BT_H
+#define INSPECT_BT_H
+
+/* scripts/inspect/bt.h - the backtrace of one thread, for a program that shows it (bt.c). */
+
+#include <stdio.h>
+
+#include "fibers.h"
+
+/* Print it as "fiberize bt PID TID" does.  Returns NULL, or in words why there is none. */
+const char *bt_thread(const struct target *t, int tid, FILE *out);
+
+#endif
