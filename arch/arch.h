@@ -13,7 +13,7 @@
  *	shadow.c	fz_arch_shadow_stack
  *	cpu.h		fz_tcb_get, fz_tcb_set, fz_switch_is_call, fz_cpu_relax, fz_cycles,
  *			FZ_SPIN_*
- *	syscall.h	fz_syscall3 ... fz_syscall6
+ *	syscall.h	fz_syscall3, fz_syscall6
  *	detour.c	fz_detour_plan
  *	detour_slots.S	fz_detour_slots
  *	detour.h	the sizes of both
@@ -58,6 +58,16 @@
  * No cancellation, no restart.  Any thread; async-signal-safe.  The kernel ignores the arguments
  * that a call does not have.
  */
+static inline long fz_syscall5(long nr, long a, long b, long c, long d, long e)
+{
+	return fz_syscall6(nr, a, b, c, d, e, 0);
+}
+
+static inline long fz_syscall4(long nr, long a, long b, long c, long d)
+{
+	return fz_syscall6(nr, a, b, c, d, 0, 0);
+}
+
 static inline long fz_syscall2(long nr, long a, long b)
 {
 	return fz_syscall3(nr, a, b, 0);

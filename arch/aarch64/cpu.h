@@ -57,7 +57,7 @@ static inline long fz_clone_fork(unsigned long flags, void *child_tid)
 {
 	enum { NR_CLONE = 220 };
 
-	return fz_syscall5(NR_CLONE, (long)flags, 0, 0, 0, (long)child_tid);
+	return fz_syscall6(NR_CLONE, (long)flags, 0, 0, 0, (long)child_tid, 0);
 }
 
 static inline void fz_cpu_relax(void)

@@ -3,8 +3,8 @@
 #define FZ_ARCH_AARCH64_SYSCALL_H
 
 /*
- * arch/aarch64/syscall.h - raw system calls of three arguments and more: arch.h has what
- * they promise, and those with fewer.
+ * arch/aarch64/syscall.h - raw system calls of three and of six arguments: arch.h has what
+ * they promise, and the calls with other numbers of arguments.
  */
 
 static inline long fz_syscall3(long nr, long a, long b, long c)
@@ -16,35 +16,6 @@ static inline long fz_syscall3(long nr, long a, long b, long c)
 
 	__asm__ volatile("svc #0" : "+r"(x0)
 			 : "r"(x8), "r"(x1), "r"(x2)
-			 : "memory");
-	return x0;
-}
-
-static inline long fz_syscall4(long nr, long a, long b, long c, long d)
-{
-	register long x8 __asm__("x8") = nr;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-
-	__asm__ volatile("svc #0" : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3)
-			 : "memory");
-	return x0;
-}
-
-static inline long fz_syscall5(long nr, long a, long b, long c, long d, long e)
-{
-	register long x8 __asm__("x8") = nr;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
-
-	__asm__ volatile("svc #0" : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
 			 : "memory");
 	return x0;
 }

@@ -3,8 +3,8 @@
 #define FZ_ARCH_X86_64_SYSCALL_H
 
 /*
- * arch/x86_64/syscall.h - raw system calls of three arguments and more: arch.h has what
- * they promise, and those with fewer.
+ * arch/x86_64/syscall.h - raw system calls of three and of six arguments: arch.h has what
+ * they promise, and the calls with other numbers of arguments.
  */
 
 static inline long fz_syscall3(long nr, long a, long b, long c)
@@ -13,29 +13,6 @@ static inline long fz_syscall3(long nr, long a, long b, long c)
 
 	__asm__ volatile("syscall" : "=a"(ret)
 			 : "a"(nr), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall4(long nr, long a, long b, long c, long d)
-{
-	register long r10 __asm__("r10") = d;
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static inline long fz_syscall5(long nr, long a, long b, long c, long d, long e)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
 			 : "rcx", "r11", "memory");
 	return ret;
 }
