@@ -17,6 +17,7 @@ static struct {
 	/* release/acquire: set last. */
 	_Atomic bool known;
 	void (*steps[2])(void);
+	uintptr_t tls_dtors;		/* libc's __call_tls_dtors */
 	/* libc's thread-local variables in a new thread. */
 	intptr_t from_tcb;
 	size_t words;
@@ -28,10 +29,12 @@ static struct {
 struct libc {
 	uintptr_t inside;		/* an address in its text */
 	uintptr_t text, text_end;
-	char *block;			/* the calling thread's thread-local variables */
+	char *block;			/* the thread-local variables of the thread that looked */
 	const char *image;		/* initial values; zeros follow */
 	size_t size, image_size;
 };
+
+static struct libc libc;		/* written before the first thread is made */
 
 static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -72,15 +75,14 @@ static bool is_way_out(uintptr_t pc, uintptr_t tls_dtors)
 }
 
 /* The function that calls start routines has the way out, before or behind the call. */
-static bool find_way_out(const struct libc *libc)
+static bool find_way_out(uintptr_t after_start)
 {
 	enum { NEAR = 1024 };
-	const uintptr_t tls_dtors = (uintptr_t)dlsym(RTLD_DEFAULT, "__call_tls_dtors");
-	uintptr_t pc = libc->inside - NEAR, last = libc->inside + NEAR;
+	uintptr_t pc = after_start - NEAR, last = after_start + NEAR;
 
-	if (!tls_dtors || pc < libc->text || last + NEAR > libc->text_end)
+	if (pc < libc.text || last + NEAR > libc.text_end)
 		return false;
-	while (pc < last && !is_way_out(pc, tls_dtors))
+	while (pc < last && !is_way_out(pc, end.tls_dtors))
 		pc++;
 	return pc < last;
 }
@@ -117,37 +119,43 @@ static void make_fresh(uintptr_t *block, uintptr_t tcb)
 }
 
 /* Have the steps changed only what has its initial value in a new thread? */
-static bool changed_initial(const struct libc *libc, const uintptr_t *block, uintptr_t tcb)
+static bool changed_initial(const uintptr_t *block, uintptr_t tcb)
 {
 	for (size_t i = 0; i < end.words; i++) {
 		const size_t at = i * sizeof(uintptr_t);
 		uintptr_t initial = 0;
 
-		if (at < libc->image_size)
-			memcpy(&initial, libc->image + at, sizeof(initial));
+		if (at < libc.image_size)
+			memcpy(&initial, libc.image + at, sizeof(initial));
 		if (block[i] != fresh_word(tcb, i) && fresh_word(tcb, i) != initial)
 			return false;
 	}
 	return true;
 }
 
+void fz_thread_end_look(void)
+{
+	end.tls_dtors = (uintptr_t)dlsym(RTLD_DEFAULT, "__call_tls_dtors");
+	libc = (struct libc){ .inside = end.tls_dtors };
+	if (!end.tls_dtors || !dl_iterate_phdr(find_libc, &libc))
+		libc.block = NULL;
+	end.from_tcb = (intptr_t)((uintptr_t)libc.block - fz_tcb_get());
+}
+
 void fz_thread_end_learn(const void *after_start)
 {
-	struct libc libc = { .inside = (uintptr_t)after_start };
 	const uintptr_t tcb = fz_tcb_get();
-	uintptr_t *block;
+	uintptr_t *block = (uintptr_t *)(tcb + (uintptr_t)end.from_tcb);
 
-	if (!dl_iterate_phdr(find_libc, &libc) || !libc.block || !find_way_out(&libc) ||
+	if (!libc.block || !find_way_out((uintptr_t)after_start) ||
 	    libc.size > sizeof(end.fresh) ||
 	    ((uintptr_t)libc.block | libc.size | libc.image_size) % sizeof(*block))
 		return;
-	block = (uintptr_t *)(void *)libc.block;
-	end.from_tcb = (intptr_t)((uintptr_t)block - tcb);
 	end.words = libc.size / sizeof(*block);
 	note_fresh(block, tcb);
 	end.steps[0]();
 	end.steps[1]();
-	if (!changed_initial(&libc, block, tcb))
+	if (!changed_initial(block, tcb))
 		return;
 	make_fresh(block, tcb);
 	/* release: pairs with fz_thread_end_release(). */

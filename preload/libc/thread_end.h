@@ -17,6 +17,12 @@
  */
 
 /*
+ * Before the first thread is made, by its maker: what needs the loader's locks, which its maker may
+ * hold, and which the new thread would wait for.
+ */
+void fz_thread_end_look(void);
+
+/*
  * By a new thread, with the address to which its start routine returns. If libc's end of a thread
  * looks otherwise, fz_thread_end_release() does nothing from then on.
  */
