@@ -228,7 +228,8 @@ void fibers_sort(struct fibers *all)
 {
 	size_t kept = 0;
 
-	qsort(all->list, all->count, sizeof(*all->list), by_tid);
+	if (all->count)
+		qsort(all->list, all->count, sizeof(*all->list), by_tid);
 	for (size_t i = 0; i < all->count; i++)
 		if (!kept || all->list[kept - 1].tid != all->list[i].tid)
 			all->list[kept++] = all->list[i];
