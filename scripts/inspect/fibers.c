@@ -331,6 +331,7 @@ bool fibers_dormant(const struct target *t)
 {
 	if (target_root(t, ENTRY_started))
 		return false;
+	target_check(t);
 	fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",
 		t->source.name);
 	return true;
