@@ -162,14 +162,18 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
 }
 
+static void make_room(struct fibers *all, size_t room)
+{
+	all->room = room;
+	all->list = realloc(all->list, room * sizeof(*all->list));
+	if (!all->list)
+		die(EXIT_OTHER, "no memory for %zu threads", room);
+}
+
 void fibers_add(struct fibers *all, const struct fiber *f)
 {
-	if (all->count == all->room) {
-		all->room = all->room ? 2 * all->room : 64;
-		all->list = realloc(all->list, all->room * sizeof(*f));
-		if (!all->list)
-			die(EXIT_OTHER, "no memory for %zu threads", all->room);
-	}
+	if (all->count == all->room)
+		make_room(all, all->room ? 2 * all->room : 64);
 	all->list[all->count++] = *f;
 }
 
@@ -224,11 +228,36 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
+/* Do the tids rise (1) or fall (-1) from each thread of the list to the next? */
+static bool is_ordered(const struct fibers *all, int direction)
+{
+	for (size_t i = 1; i < all->count; i++)
+		if (by_tid(&all->list[i], &all->list[i - 1]) != direction)
+			return false;
+	return true;
+}
+
+static void reverse(struct fibers *all)
+{
+	for (size_t i = 0; i < all->count / 2; i++) {
+		const struct fiber f = all->list[i];
+
+		all->list[i] = all->list[all->count - 1 - i];
+		all->list[all->count - 1 - i] = f;
+	}
+}
+
+/* Mostly they are in order: the newest thread is the first of the library's list. */
 void fibers_sort(struct fibers *all)
 {
 	size_t kept = 0;
 
-	qsort(all->list, all->count, sizeof(*all->list), by_tid);
+	if (is_ordered(all, 1))
+		return;
+	if (is_ordered(all, -1))
+		reverse(all);
+	else
+		qsort(all->list, all->count, sizeof(*all->list), by_tid);
 	for (size_t i = 0; i < all->count; i++)
 		if (!kept || all->list[kept - 1].tid != all->list[i].tid)
 			all->list[kept++] = all->list[i];
@@ -280,6 +309,7 @@ static void walk(struct reader *r)
 
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
+	make_room(all, all->alive + 64);
 	while (address && taken && seen < all->alive + all->alive / 4 + 64) {
 		address = take_run(r, address, &taken);
 		seen += taken;
