@@ -29,15 +29,15 @@ kinds()
 	start "$fiberize" --backend "$backend" "$helpers/waiters"
 	must eventually settled
 	held=$(jq -r '.threads[] | select(.name == "writes") | .tid' <<<"$out")
-	waits "$backend" takes-first 'mutex 0x*, held by * "takes-second"'
-	waits "$backend" takes-second 'mutex 0x*, held by * "takes-first"'
+	waits "$backend" takes-first 'mutex 0x* (second), held by * "takes-second"'
+	waits "$backend" takes-second 'mutex 0x* (first), held by * "takes-first"'
 	waits "$backend" reads 'recv(*: unix)'
 	waits "$backend" polls 'poll of 2: (*: unix) (*: pipe:*)'
 	waits "$backend" sleeps 'sleep, for 99*.* s more'
-	waits "$backend" writes-too "rwlock to write 0x*, held by $held \"writes\""
-	waits "$backend" reads-too "rwlock to read 0x*, held by $held \"writes\""
-	waits "$backend" takes 'semaphore 0x*'
-	waits "$backend" awaits 'condition variable 0x*'
+	waits "$backend" writes-too "rwlock to write 0x* (rwlock), held by $held \"writes\""
+	waits "$backend" reads-too "rwlock to read 0x* (rwlock), held by $held \"writes\""
+	waits "$backend" takes 'semaphore 0x* (semaphore)'
+	waits "$backend" awaits 'condition variable 0x* (cond)'
 	waits "$backend" arrives 'barrier 0x*'
 	waits "$backend" expects 'signal USR1'
 	waits "$backend" computes '[rq]u*'
