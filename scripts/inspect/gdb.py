@@ -119,9 +119,9 @@ class Library:
 
     def field_at(self, name, address):
         """A field of the record at this address; 0 if it is not there."""
+        at = address + self.value(name)
         try:
-            size = min(self.entries[name][1], 8)
-            return int.from_bytes(read(address + self.value(name), size), 'little')
+            return int.from_bytes(read(at, min(self.entries[name][1], 8)), 'little')
         except gdb.MemoryError:
             return 0
 
