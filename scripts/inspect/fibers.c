@@ -298,9 +298,10 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 
 /*
  * A record that leaves the list while the list is read may lead back to its beginning.  So the
- * number of threads limits the number of records, and fibers_sort() keeps each thread once.
+ * number of threads limits the number of records, and fibers_sort() keeps each thread once.  False: a
+ * record was gone, or the way led back, so threads are missing.
  */
-static void walk(struct reader *r)
+static bool walk(struct reader *r)
 {
 	const struct target *t = r->target;
 	struct fibers *all = r->all;
@@ -309,12 +310,14 @@ static void walk(struct reader *r)
 
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
+	all->count = all->wired = 0;
 	make_room(all, all->alive + 64);
 	while (address && taken && seen < all->alive + all->alive / 4 + 64) {
 		address = take_run(r, address, &taken);
 		seen += taken;
 	}
 	fibers_sort(all);
+	return !address;
 }
 
 static bool add_task(void *tasks, int tid)
@@ -335,6 +338,7 @@ static void tasks_of(const struct target *t, struct tasks *tasks)
 
 void fibers_read(const struct target *t, struct fibers *all, bool once)
 {
+	enum { TRIES = 8 };
 	struct reader r = {
 		.target = t,
 		.size = target_value(t, ENTRY_fiber_size),
@@ -351,7 +355,8 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 	r.heads = malloc(RUN_MOST * r.head_size);
 	if (!r.records || !r.heads)
 		die(EXIT_OTHER, "no memory");
-	walk(&r);
+	for (int tries = 0; !walk(&r) && target_is_there(t) && tries < TRIES; tries++)
+		continue;
 	free(r.records);
 	free(r.heads);
 	target_check(t);

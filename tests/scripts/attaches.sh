@@ -29,14 +29,16 @@ load()
 load &
 loading=$!
 
-# looks COMMAND...: how often does it succeed?
+# looks COMMAND...: does it succeed each time?
 looks()
 {
-	local good=0 i
+	local bad='' i code
 	for ((i = 0; i < times; i++)); do
-		"$fiberize" "$@" $server >"$work/out" 2>"$work/err" && [ -s "$work/out" ] && good=$((good + 1))
+		"$fiberize" "$@" $server >"$work/out" 2>"$work/err"
+		code=$?
+		[ $code = 0 ] && [ -s "$work/out" ] || bad="$bad $code: $(head -n 3 "$work/err")"
 	done
-	same "$1, $times times" "$times" $good
+	same "$1, $times times" '' "$bad"
 }
 
 looks ps
