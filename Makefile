@@ -368,7 +368,7 @@ check:
 check-all:
 	@scripts/dev/deps.sh all
 	@$(MAKE) -s tests $(EXTRA)
-	@tests/run.sh --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
+	@tests/run.sh --all --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
 check-static: $(LIBRARY) programs
 	@tests/run.sh --only static

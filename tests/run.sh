@@ -5,7 +5,7 @@
 # mode, scripts.
 #
 #	run.sh [--modes LIST] [--filter GLOB] [--jobs N] [--timeout SECONDS]
-#	       [--only KINDS] [--unit BINARY]... [--times]
+#	       [--only KINDS] [--unit BINARY]... [--times] [--all]
 #	run.sh --stress MINUTES [--seed S] [--modes LIST] [--filter GLOB]
 #	       [--timeout SECONDS]
 #
@@ -37,7 +37,7 @@
 # off for some (tests/lib/modes.inc).  Each program's output and exit status must be those
 # of its native run, and nothing may come on stderr.  GLOB selects tests by name (thread_*,
 # test_runq, @(microsocks|redis), ...).  --times says at the end which 20 took longest: seconds that
-# passed, and of CPU time.
+# passed, and of CPU time.  --all adds the scripts that take minutes of CPU time.
 #
 # Each case counts as one: a program in a mode, a unit test, a line PASS, FAIL or SKIP of a
 # script (tests/lib/judge.inc), a static check.  Printed are, when all is well, the cases
@@ -103,6 +103,7 @@ filter='*'
 jobs=$((2 * $(nproc)))
 limit=120
 times=
+long=
 units=()
 kinds=static,unit,programs,scripts
 stress=
@@ -123,6 +124,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
+	--all)		long=attaches; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -338,11 +340,11 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those
-# that are not here take minutes: "make check-glibc" runs glibc-tests, "make check-aarch64"
+# that are not here take minutes: --all adds attaches; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
-	for script in launcher_bench launcher_bench_errors faults install coexist inspect inspect_ps inspect_core inspect_places top top_screen trace libc check check_secure \
+	for script in $long launcher_bench launcher_bench_errors faults install coexist inspect inspect_ps inspect_core inspect_places top top_screen trace libc check check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"

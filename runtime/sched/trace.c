@@ -76,37 +76,63 @@ static uint32_t own_ring(const struct fz_fiber *self)
 		       (uint32_t)(p - fz_sched.processors) + 1 : 0;
 }
 
-static void write_event(uint32_t which, struct fz_trace_event *e)
+/* Unlikely: the time is over, or there is no ring yet.  NULL: no event is wanted. */
+__attribute__((cold, noinline)) static struct fz_trace_ring *first_ring(uint64_t time, uint64_t until)
 {
-	/* acquire: pairs with make_rings(). */
-	struct fz_trace_ring *ring = atomic_load_explicit(&fz_trace.rings, memory_order_acquire);
-	uint64_t until = atomic_load_explicit(&fz_trace.until, memory_order_relaxed), n;
-	struct fz_trace_event *slot;
+	struct fz_trace_ring *rings;
 
-	e->time = fz_cycles();
-	if (FZ_UNLIKELY(e->time > until)) {
+	if (time > until) {
 		/* relaxed: a tool that sets it anew at this moment sets it again soon. */
 		atomic_compare_exchange_strong_explicit(&fz_trace.until, &until, 0,
 							memory_order_relaxed, memory_order_relaxed);
-		return;
+		return NULL;
 	}
-	if (FZ_UNLIKELY(!ring) && !(ring = make_rings())) {
+	rings = make_rings();
+	if (!rings)
 		atomic_fetch_add_explicit(&fz_trace.lost, 1, memory_order_relaxed);
+	return rings;
+}
+
+/*
+ * Write an event.  Inlined into functions that know most of its fields, so that it goes straight to its
+ * place.  picked_at: when the processor's next fiber was picked, or 0.  It spares a look at the cycle
+ * counter if nothing was written since.
+ */
+__attribute__((always_inline)) static inline void write_event(uint32_t which, uint64_t picked_at,
+							      const struct fz_trace_event *e)
+{
+	/* acquire: pairs with make_rings(). */
+	struct fz_trace_ring *ring = atomic_load_explicit(&fz_trace.rings, memory_order_acquire);
+	const uint64_t until = atomic_load_explicit(&fz_trace.until, memory_order_relaxed);
+	const uint64_t time = ring && which && picked_at > ring[which].last ? picked_at : fz_cycles();
+	struct fz_trace_event *slot;
+	uint64_t n;
+
+	if (FZ_UNLIKELY(time > until || !ring) && !(ring = first_ring(time, until)))
 		return;
-	}
 	ring += which;
 	/* relaxed: the owner of a processor alone writes its ring. */
-	if (which) {
+	if (FZ_LIKELY(which != 0)) {
 		n = atomic_load_explicit(&ring->next, memory_order_relaxed);
 		atomic_store_explicit(&ring->next, n + 1, memory_order_relaxed);
+		ring->last = time;
 	} else {
 		n = atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed);
 	}
 	/* release, twice: a reader that finds the old event whole finds the old `next`, too. */
 	atomic_thread_fence(memory_order_release);
 	slot = &ring->events[n % FZ_TRACE_EVENTS];
-	__builtin_memcpy((char *)slot + sizeof(slot->number), (char *)e + sizeof(e->number),
-			 sizeof(*e) - sizeof(e->number));
+	slot->time = time;
+	slot->tid = e->tid;
+	slot->other = e->other;
+	slot->kind = e->kind;
+	slot->what = e->what;
+	slot->how = e->how;
+	slot->opcode = e->opcode;
+	slot->fd = e->fd;
+	slot->caller = e->caller;
+	slot->site = e->site;
+	slot->fiber = e->fiber;
 	atomic_store_explicit(&slot->number, n + 1, memory_order_release);
 }
 
@@ -142,16 +168,15 @@ void fz_trace_after_fork(void)
 static void describe_wait(const struct fz_fiber *f, struct fz_trace_event *e)
 {
 	e->what = f->call.waits_for;
-	e->object = f->waits.object;
 	if (e->what == FZ_FOR_REQUEST) {
-		const struct fz_asked *asked = e->object;
+		const struct fz_asked *asked = f->waits.object;
 
 		e->opcode = asked->opcode;
 		/* These opcodes name no descriptor. */
 		if (e->opcode != FZ_UAPI_OP_WAITID && e->opcode != FZ_UAPI_OP_FUTEX_WAIT)
 			e->fd = asked->fd;
 	} else if (e->what == FZ_FOR_READY) {
-		const struct fz_ready *ready = e->object;
+		const struct fz_ready *ready = f->waits.object;
 
 		if (ready->count == 1)
 			e->fd = ready->fds[0].fd;
@@ -171,7 +196,11 @@ void fz_trace_switch(const struct fz_carrier *c, const struct fz_fiber *from,
 	/* A call that was seen late may end here. */
 	if (how == FZ_LEFT_PARKED || how == FZ_LEFT_NO_PROCESSOR)
 		find_caller(__builtin_frame_address(0), &e);
-	write_event(c->processor ? (uint32_t)(c->processor - fz_sched.processors) + 1 : 0, &e);
+	if (c->processor)
+		write_event((uint32_t)(c->processor - fz_sched.processors) + 1, c->processor->picked_at,
+			    &e);
+	else
+		write_event(0, 0, &e);
 }
 
 void fz_trace_wake(const struct fz_fiber *woken, int why)
@@ -184,7 +213,7 @@ void fz_trace_wake(const struct fz_fiber *woken, int why)
 
 	/* In a thread that has asked for that (PR_SET_TSC), fz_cycles() faults. */
 	if (self->kind != FZ_KIND_NATIVE && self->kind != FZ_KIND_WIRED)
-		write_event(own_ring(self), &e);
+		write_event(own_ring(self), 0, &e);
 }
 
 static void write_call(const struct fz_fiber *self, enum fz_trace_kind kind, const void *frame)
@@ -194,7 +223,7 @@ static void write_call(const struct fz_fiber *self, enum fz_trace_kind kind, con
 	};
 
 	find_caller(frame, &e);
-	write_event(own_ring(self), &e);
+	write_event(own_ring(self), 0, &e);
 }
 
 void fz_trace_announce(const struct fz_fiber *self)
@@ -215,7 +244,7 @@ void fz_trace_wire(const struct fz_fiber *self)
 	};
 
 	find_caller(__builtin_frame_address(0), &e);
-	write_event(0, &e);
+	write_event(0, 0, &e);
 }
 
 void fz_trace_preempt(const struct fz_carrier *c)
@@ -228,5 +257,5 @@ void fz_trace_preempt(const struct fz_carrier *c)
 		.what = calls & FZ_CARRIER_IN_CALL, .fd = -1, .fiber = f,
 	};
 
-	write_event(0, &e);
+	write_event(0, 0, &e);
 }

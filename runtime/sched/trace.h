@@ -45,11 +45,13 @@ struct fz_trace_event {
 	const void *caller;		/* where the program's call returns to; NULL: not known */
 	const void *site;		/* in the library's function that was called */
 	const void *fiber;		/* record of tid, or of other if tid is 0 */
-	const void *object;		/* as fz_fiber.waits.object */
+	uint64_t unused;		/* an event is a cache line */
 };
+_Static_assert(sizeof(struct fz_trace_event) == FZ_CACHE_LINE, "an event is in one cache line");
 
 struct fz_trace_ring {
 	_Alignas(FZ_CACHE_LINE) _Atomic uint64_t next;	/* number of events ever written */
+	uint64_t last;			/* the newest event's time; not in ring 0 */
 	_Alignas(FZ_CACHE_LINE) struct fz_trace_event events[FZ_TRACE_EVENTS];
 };
 
@@ -68,17 +70,17 @@ static inline bool fz_trace_on(void)
 	return FZ_UNLIKELY(atomic_load_explicit(&fz_trace.until, memory_order_relaxed) != 0);
 }
 
-/* The compiler keeps calls of these functions away from the code that runs without tracing. */
-#define FZ_COLD __attribute__((cold))
+/* Calls of these functions are in the unlikely half of a branch: see fz_trace_on(). */
+#define FZ_APART __attribute__((noinline))
 
 /* Write an event.  In the runtime, or by the monitor; call them if fz_trace_on(). */
-FZ_COLD void fz_trace_switch(const struct fz_carrier *c, const struct fz_fiber *from,
-			     const struct fz_fiber *to, enum fz_left how);
-FZ_COLD void fz_trace_wake(const struct fz_fiber *woken, int why);
-FZ_COLD void fz_trace_announce(const struct fz_fiber *self);
-FZ_COLD void fz_trace_back(const struct fz_fiber *self);
-FZ_COLD void fz_trace_preempt(const struct fz_carrier *c);
-FZ_COLD void fz_trace_wire(const struct fz_fiber *self);
+FZ_APART void fz_trace_switch(const struct fz_carrier *c, const struct fz_fiber *from,
+			      const struct fz_fiber *to, enum fz_left how);
+FZ_APART void fz_trace_wake(const struct fz_fiber *woken, int why);
+FZ_APART void fz_trace_announce(const struct fz_fiber *self);
+FZ_APART void fz_trace_back(const struct fz_fiber *self);
+FZ_APART void fz_trace_preempt(const struct fz_carrier *c);
+FZ_APART void fz_trace_wire(const struct fz_fiber *self);
 
 /* The probe and the event of a switch; of a carrier that loses its processor. */
 static inline void fz_trace_note_switch(const struct fz_carrier *c, const struct fz_fiber *from,

@@ -148,6 +148,22 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 	}
 }
 
+static uint64_t resident_bytes(const struct counts_source *s)
+{
+	unsigned long pages = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", s->target.source.pid);
+	file = s->file ? NULL : fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*s %lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 bool counts_read(const struct counts_source *s, struct counts *c)
 {
 	struct fz_call_counters *all = read_all(s);
@@ -167,6 +183,7 @@ bool counts_read(const struct counts_source *s, struct counts *c)
 	gone = c->sums[FZ_COUNT_fibers_ended] + c->head.total[FZ_TOTAL_fibers_wired];
 	c->fibers = c->sums[FZ_COUNT_fibers_created] + c->sums[FZ_COUNT_fibers_recycled];
 	c->fibers = c->fibers > gone ? c->fibers - gone : 0;
+	c->resident = resident_bytes(s);
 	c->has_calls = all->counted.calls != 0;
 	if (c->has_calls)
 		take_calls(c, all);

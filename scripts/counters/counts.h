@@ -20,6 +20,7 @@ struct counts {
 	struct fz_counters head;
 	uint64_t sums[FZ_PROCESSOR_COUNTERS];	/* of all processors */
 	uint64_t fibers;		/* alive */
+	uint64_t resident;		/* memory of the process, bytes; 0: unknown, as in a file */
 	bool has_calls;			/* without FIBERIZE_STATS the rest is 0 */
 	size_t call_count;
 	struct call_counts calls[FZ_COUNTED_CALLS];	/* those that were made */

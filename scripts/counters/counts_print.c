@@ -99,6 +99,8 @@ void counts_print_json(const struct counts *c)
 	put(o, "since", c->head.begin);
 	put(o, "processors", c->head.processors);
 	put(o, "fibers", c->fibers);
+	if (c->resident)
+		put(o, "resident_bytes", c->resident);
 	for (size_t i = 0; i < FZ_PROCESSOR_COUNTERS; i++)
 		put(o, processor_names[i], c->sums[i]);
 	for (size_t i = 0; i < FZ_TOTALS; i++)
@@ -205,6 +207,10 @@ void counts_print_prometheus(const struct counts *c)
 	printf("fiberize_processors %u\n", c->head.processors);
 	head("fibers", "gauge", "fibers alive");
 	printf("fiberize_fibers %lu\n", (unsigned long)c->fibers);
+	if (c->resident) {
+		head("resident_bytes", "gauge", "memory of the process that is resident");
+		printf("fiberize_resident_bytes %lu\n", (unsigned long)c->resident);
+	}
 	for (size_t i = 0; i < FZ_PROCESSOR_COUNTERS; i++)
 		put_processors(c, i);
 	for (size_t i = 0; i < FZ_TOTALS; i++) {

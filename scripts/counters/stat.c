@@ -63,7 +63,10 @@ static void print_always(const struct counts *c)
 	       per(sums[FZ_COUNT_completions], sums[FZ_COUNT_enters]));
 	printf("preempted   %lu processors taken, %lu fibers interrupted\n",
 	       (ulong_t)total[FZ_TOTAL_processors_taken], (ulong_t)total[FZ_TOTAL_interruptions]);
-	printf("memory      stacks %.1f MB, tables %.1f MB, rings %.1f MB\n",
+	printf("memory      ");
+	if (c->resident)
+		printf("%.1f MB of the process are resident; ", (double)c->resident / mb);
+	printf("address space: stacks %.1f MB, tables %.1f MB, rings %.1f MB\n",
 	       (double)total[FZ_TOTAL_stack_bytes] / mb, (double)total[FZ_TOTAL_table_bytes] / mb,
 	       (double)total[FZ_TOTAL_ring_bytes] / mb);
 }

@@ -81,6 +81,7 @@ zzuf			zzuf
 
 all='
 apache2			apache2
+bpftrace		bpftrace
 default-jdk-headless	javac
 golang-go		go
 libopenblas-dev		/usr/lib/LIB/libopenblas.so

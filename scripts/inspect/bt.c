@@ -275,6 +275,7 @@ int command_bt(char **words)
 	bt.last = &bt.first;
 	unwinder_open(&bt.unwinder, &t);
 	each_stack(&bt);
+	target_check(&t);
 	print_groups(&bt);
 	unwinder_close(&bt.unwinder);
 	free(bt.groups);

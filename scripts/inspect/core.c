@@ -111,13 +111,14 @@ static size_t read_pieces(const struct source *s, const struct piece *pieces, si
 	return n;
 }
 
-static void each_mapping(const struct source *s, bool (*found)(void *arg, uint64_t begin), void *arg)
+static bool each_mapping(const struct source *s, bool (*found)(void *arg, uint64_t begin), void *arg)
 {
 	const struct parts *files = &s->core->files;
 
 	for (size_t i = 0; i < files->count; i++)
 		if (files->list[i].offset == 0 && !found(arg, files->list[i].begin))
 			break;
+	return true;
 }
 
 /* ---- kernel threads ----------------------------------------------------------------- */
@@ -238,7 +239,7 @@ void core_open(struct source *s, const char *path)
 
 	if (!core)
 		die(EXIT_OTHER, "no memory");
-	*s = (struct source){ .ops = &ops, .name = path, .core = core };
+	*s = (struct source){ .ops = &ops, .name = path, .memory = -1, .core = core };
 	core->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (core->fd < 0 || fstat(core->fd, &file) != 0)
 		die(EXIT_CORE, "%s: %s", path, strerror(errno));

@@ -162,14 +162,18 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
 }
 
+static void make_room(struct fibers *all, size_t room)
+{
+	all->room = room;
+	all->list = realloc(all->list, room * sizeof(*all->list));
+	if (!all->list)
+		die(EXIT_OTHER, "no memory for %zu threads", room);
+}
+
 void fibers_add(struct fibers *all, const struct fiber *f)
 {
-	if (all->count == all->room) {
-		all->room = all->room ? 2 * all->room : 64;
-		all->list = realloc(all->list, all->room * sizeof(*f));
-		if (!all->list)
-			die(EXIT_OTHER, "no memory for %zu threads", all->room);
-	}
+	if (all->count == all->room)
+		make_room(all, all->room ? 2 * all->room : 64);
 	all->list[all->count++] = *f;
 }
 
@@ -224,11 +228,35 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
+/* Do the tids rise (1) or fall (-1) from each thread of the list to the next? */
+static bool is_ordered(const struct fibers *all, int direction)
+{
+	for (size_t i = 1; i < all->count; i++)
+		if (by_tid(&all->list[i], &all->list[i - 1]) != direction)
+			return false;
+	return true;
+}
+
+static void reverse(struct fibers *all)
+{
+	for (size_t i = 0; i < all->count / 2; i++) {
+		const struct fiber f = all->list[i];
+
+		all->list[i] = all->list[all->count - 1 - i];
+		all->list[all->count - 1 - i] = f;
+	}
+}
+
+/* Mostly they are in order: the newest thread is the first of the library's list. */
 void fibers_sort(struct fibers *all)
 {
 	size_t kept = 0;
 
-	if (all->count)
+	if (!all->count || is_ordered(all, 1))
+		return;
+	if (is_ordered(all, -1))
+		reverse(all);
+	else
 		qsort(all->list, all->count, sizeof(*all->list), by_tid);
 	for (size_t i = 0; i < all->count; i++)
 		if (!kept || all->list[kept - 1].tid != all->list[i].tid)
@@ -270,9 +298,10 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 
 /*
  * A record that leaves the list while the list is read may lead back to its beginning.  So the
- * number of threads limits the number of records, and fibers_sort() keeps each thread once.
+ * number of threads limits the number of records, and fibers_sort() keeps each thread once.  False: a
+ * record was gone, or the way led back, so threads are missing.
  */
-static void walk(struct reader *r)
+static bool walk(struct reader *r)
 {
 	const struct target *t = r->target;
 	struct fibers *all = r->all;
@@ -281,11 +310,14 @@ static void walk(struct reader *r)
 
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
+	all->count = all->wired = 0;
+	make_room(all, all->alive + 64);
 	while (address && taken && seen < all->alive + all->alive / 4 + 64) {
 		address = take_run(r, address, &taken);
 		seen += taken;
 	}
 	fibers_sort(all);
+	return !address;
 }
 
 static bool add_task(void *tasks, int tid)
@@ -306,6 +338,7 @@ static void tasks_of(const struct target *t, struct tasks *tasks)
 
 const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 {
+	enum { TRIES = 8 };
 	struct reader r = {
 		.target = t,
 		.size = target_value(t, ENTRY_fiber_size),
@@ -322,7 +355,8 @@ const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 	r.heads = malloc(RUN_MOST * r.head_size);
 	if (!r.records || !r.heads)
 		die(EXIT_OTHER, "no memory");
-	walk(&r);
+	for (int tries = 0; !walk(&r) && target_is_there(t) && tries < TRIES; tries++)
+		continue;
 	free(r.records);
 	free(r.heads);
 	return target_end(t);
@@ -340,6 +374,7 @@ bool fibers_dormant(const struct target *t)
 {
 	if (target_root(t, ENTRY_started))
 		return false;
+	target_check(t);
 	fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",
 		t->source.name);
 	return true;

@@ -10,14 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "demangle.h"
+
 /* A place in the source, as far as debug information tells. */
 struct place {
 	const char *file;
 	int line;
 };
-
-/* Of the C++ library (its ABI), which has no header for C. */
-char *__cxa_demangle(const char *name, char *room, size_t *size, int *ret_status);
 
 static void print_place(FILE *out, int number, const char *address, const char *name, struct place at,
 			const char *object)

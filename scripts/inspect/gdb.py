@@ -119,9 +119,9 @@ class Library:
 
     def field_at(self, name, address):
         """A field of the record at this address; 0 if it is not there."""
+        at = address + self.value(name)
         try:
-            size = min(self.entries[name][1], 8)
-            return int.from_bytes(read(address + self.value(name), size), 'little')
+            return int.from_bytes(read(at, min(self.entries[name][1], 8)), 'little')
         except gdb.MemoryError:
             return 0
 
@@ -224,9 +224,9 @@ def all_fibers():
     """All threads of the process but the native ones, by tid in rising order."""
     lib = library()
     if not lib.field_at('started', 0):
-        raise gdb.GdbError('No thread was made yet, so the library is dormant.')
-    at, size = lib.field_at('registry', 0), lib.value('fiber_size')
-    seen, found = set(), []
+        print('No thread was made yet, so the library is dormant; "info threads" shows the program.')
+        return {}
+    at, size, seen, found = lib.field_at('registry', 0), lib.value('fiber_size'), set(), []
     while at and at not in seen:
         seen.add(at)
         try:

@@ -38,8 +38,11 @@ struct source_ops {
 	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
 	/* Read PIECES_MOST pieces at most, until one fails.  Returns how many were read. */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
-	/* Call found for the beginning of each mapping of a file until it returns false. */
-	void (*each_mapping)(const struct source *s, bool (*found)(void *arg, uint64_t begin),
+	/*
+	 * Call found for the beginning of each mapping of a file until it returns false.  False, with
+	 * errno: the mappings cannot be read.
+	 */
+	bool (*each_mapping)(const struct source *s, bool (*found)(void *arg, uint64_t begin),
 			     void *arg);
 	/* Call found for each kernel thread, until it returns false. */
 	void (*each_thread)(const struct source *s, bool (*found)(void *arg, int tid), void *arg);
@@ -58,6 +61,7 @@ struct source {
 	const struct source_ops *ops;
 	const char *name;		/* the process id or the file, for messages */
 	int pid;
+	int memory;			/* by live_hold(); -1: none */
 	struct core *core;		/* NULL: the process lives */
 };
 
@@ -66,6 +70,14 @@ struct source {
  * with a message and an exit code.  live_open() does not look whether the process exists.
  */
 void live_open(struct source *s, const char *pid);
+
+/*
+ * From now on read the memory that the process has at this moment, and permit to write it: when the
+ * process ends or executes another program, both fail.  False, with errno, if it cannot be opened.
+ */
+bool live_hold(struct source *s);
+void live_release(struct source *s);
+
 void core_open(struct source *s, const char *path);
 
 #endif

@@ -72,14 +72,28 @@ static void set_timer(double ms)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static bool runs(int tid)
+/* The letter of the thread's state, as in proc(5); 'X' if it is gone. */
+static char state_of(int tid)
 {
 	char line[512];
 	const char *end;
 
 	task_line(stop.pid, tid, "stat", line, sizeof(line));
 	end = strrchr(line, ')');
-	return end && end[1] && end[2] == 'R';
+	return end && end[1] ? end[2] : 'X';
+}
+
+static bool runs(int tid)
+{
+	return state_of(tid) == 'R';
+}
+
+/* Has it ended?  The kernel forbids to trace a zombie. */
+static bool has_ended(int tid)
+{
+	const char state = state_of(tid);
+
+	return state == 'X' || state == 'Z';
 }
 
 /*
@@ -92,12 +106,14 @@ static void hold(struct held *h)
 	pid_t got;
 
 	if (ptrace(PTRACE_SEIZE, h->tid, NULL, NULL) != 0) {
-		if (errno == ESRCH)
+		const int error = errno;
+
+		if (error == ESRCH || has_ended(h->tid))
 			return;
 		let_go();
 		die(EXIT_FORBIDDEN, "%d: thread %d cannot be stopped: %s", stop.pid, h->tid,
-		    errno == EPERM ? "another program traces it, or it is not allowed" :
-				     strerror(errno));
+		    error == EPERM ? "another program traces it, or it is not allowed" :
+				     strerror(error));
 	}
 	if (stop.began <= 0) {
 		stop.began = now_ms();

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "say.h"
@@ -19,10 +18,7 @@ bool target_read(const struct target *t, uint64_t address, void *buffer, size_t 
 
 bool target_write(const struct target *t, uint64_t address, uint64_t word)
 {
-	struct iovec here = { &word, sizeof(word) };
-	struct iovec there = { (void *)(uintptr_t)address, sizeof(word) };
-
-	return process_vm_writev(t->source.pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
+	return pwrite(t->source.memory, &word, sizeof(word), (off_t)address) == (ssize_t)sizeof(word);
 }
 
 size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count)
@@ -58,16 +54,21 @@ bool target_has_memory(const struct target *t)
 	return strtoul(pages, NULL, 10) > 0;
 }
 
-const char *target_end(const struct target *t)
+bool target_is_held(const struct target *t)
 {
 	char magic[sizeof(((struct fz_description *)0)->magic)];
 
+	return target_read(t, t->description, magic, sizeof(magic)) &&
+	       memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) == 0;
+}
+
+const char *target_end(const struct target *t)
+{
 	if (!target_is_there(t))
 		return "the process has ended";
-	if (!target_read(t, t->description, magic, sizeof(magic)) ||
-	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
+	if (!target_is_held(t))
 		return target_has_memory(t) ? "the process has executed another program meanwhile" :
-				       "the process has ended";
+					       "the process has ended";
 	return NULL;
 }
 
@@ -77,6 +78,22 @@ void target_check(const struct target *t)
 
 	if (end)
 		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
+}
+
+bool target_hold(struct target *t)
+{
+	if (!live_hold(&t->source) && (errno == EACCES || errno == EPERM) && target_is_there(t))
+		die(EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
+		    "run this as root or with CAP_SYS_PTRACE", t->source.name);
+	if (t->source.memory >= 0 && target_is_held(t))
+		return true;
+	target_release(t);
+	return false;
+}
+
+void target_release(struct target *t)
+{
+	live_release(&t->source);
 }
 
 /* A number of 1, 2, 4 or 8 bytes. */
@@ -224,15 +241,14 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 		}
 }
 
-static void read_description(struct target *t, uint64_t at)
+/* False: the process is gone, runs another program, or has not loaded all of the library yet. */
+static bool read_description(struct target *t, uint64_t at)
 {
 	struct fz_description head;
 	bool known[ENTRY_COUNT] = { false };
 
 	if (!target_read(t, at, &head, sizeof(head)))
-		die(target_is_core(t) ? EXIT_CORE : EXIT_NO_PROCESS, "%s: %s", t->source.name,
-		    target_is_core(t) ? "the memory of libfiberize.so is not in the core file" :
-					"the process has ended, or executed another program");
+		return false;
 	if (memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
 		die(EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", t->source.name);
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
@@ -244,10 +260,8 @@ static void read_description(struct target *t, uint64_t at)
 		struct fz_entry e;
 
 		if (!target_read(t, at + sizeof(head) + (uint64_t)i * head.entry_size, &e,
-				 sizeof(e))) {
-			target_check(t);
-			break;
-		}
+				 sizeof(e)))
+			return false;
 		e.name[FZ_ENTRY_NAME - 1] = '\0';
 		take(t, &e, known);
 	}
@@ -255,55 +269,60 @@ static void read_description(struct target *t, uint64_t at)
 		if (!known[i])
 			die(EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use the "
 			    "fiberize of that library", t->source.name, names[i]);
+	return true;
 }
 
 /* Before the loader has relocated the description, roots have no addresses. */
+static bool is_relocated(const struct target *t)
+{
+	const uint64_t until = target_value(t, ENTRY_trace_until);
+
+	return until > t->description - (64 << 20) && until < t->description + (64 << 20);
+}
+
 bool target_try(struct target *t, int pid)
 {
 	struct search search = { .target = t };
-	char magic[sizeof(((struct fz_description *)0)->magic)];
 	static char name[16];
-	uint64_t until;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	if (access(path, R_OK) != 0)
-		return false;
 	memset(t, 0, sizeof(*t));
 	snprintf(name, sizeof(name), "%d", pid);
 	live_open(&t->source, name);
-	t->source.ops->each_mapping(&t->source, look_at, &search);
-	/* The loader may not have mapped the library's data yet. */
-	if (!search.found || !target_read(t, search.found, magic, sizeof(magic)) ||
-	    memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) != 0)
+	/* What is held is what is searched.  At first it may be this tool, which has not executed yet. */
+	if (!live_hold(&t->source))
 		return false;
+	t->source.ops->each_mapping(&t->source, look_at, &search);
 	t->description = search.found;
-	read_description(t, search.found);
-	until = target_value(t, ENTRY_trace_until);
-	return until > search.found - (64 << 20) && until < search.found + (64 << 20);
+	if (search.found && target_is_held(t) && read_description(t, search.found) && is_relocated(t))
+		return true;
+	target_release(t);
+	return false;
 }
 
 void target_open(struct target *t, const char *name, bool is_core)
 {
 	struct search search = { .target = t };
+	bool readable;
 	char byte;
 
 	memset(t, 0, sizeof(*t));
 	(is_core ? core_open : live_open)(&t->source, name);
-	t->source.ops->each_mapping(&t->source, look_at, &search);
-	if (search.found) {
-		t->description = search.found;
-		read_description(t, search.found);
+	readable = t->source.ops->each_mapping(&t->source, look_at, &search);
+	t->description = search.found;
+	if (search.found && read_description(t, search.found))
 		return;
-	}
+	if (search.found && is_core)
+		die(EXIT_CORE, "%s: the memory of libfiberize.so is not in the core file", name);
+	if (search.found)
+		die(EXIT_NO_PROCESS, "%s: the process has ended, or executed another program", name);
 	if (!target_is_there(t))
 		die(EXIT_NO_PROCESS, "%s: no such process", name);
 	if (is_core)
 		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", name);
-	if (!search.last)
+	if (readable && !search.last)
 		die(EXIT_NO_PROCESS, "%s: the process has no memory: it is ending, or is a kernel thread",
 		    name);
-	if (!target_read(t, search.last, &byte, 1) && errno == EPERM)
+	if (!readable || (!target_read(t, search.last, &byte, 1) && errno == EPERM))
 		die(EXIT_FORBIDDEN, "%s: not allowed to look at the process: ptrace(2) forbids it; "
 		    "run this as root or with CAP_SYS_PTRACE", name);
 	die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);

@@ -51,10 +51,21 @@ struct target {
  */
 void target_open(struct target *t, const char *name, bool is_core);
 
-/* target_open() without an end: false if the library is not there, or not ready yet. */
+/* target_open() and target_hold() without an end: false if the library is not there, or not ready yet. */
 bool target_try(struct target *t, int pid);
 
-/* Write a word of 8 bytes; false if it cannot be written. */
+/*
+ * Hold on to the program that runs now: reading fails when another one runs, and target_write() writes
+ * to no other one.  False: the process is gone, or runs another program already.  Ends the tool with a
+ * message if writing is not allowed.
+ */
+bool target_hold(struct target *t);
+void target_release(struct target *t);
+
+/* Is the program still there that target_hold() holds? */
+bool target_is_held(const struct target *t);
+
+/* Write a word of 8 bytes after target_hold(); false if the program is gone. */
 bool target_write(const struct target *t, uint64_t address, uint64_t word);
 
 /* Read size bytes; false if they are not there. */

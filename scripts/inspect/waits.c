@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "objects.h"
+
 static const char *call_of(unsigned opcode)
 {
 	switch (opcode) {
@@ -281,6 +283,15 @@ static void add_signals(const struct fiber *f, struct words *w)
 		}
 }
 
+static void add_address(const struct target *t, struct words *w, uint64_t address)
+{
+	const char *name = object_name(t, address);
+
+	add(w, " %#lx", (unsigned long)address);
+	if (name)
+		add(w, " (%s)", name);
+}
+
 static void add_owner(const struct fibers *all, struct words *w, const struct wait_facts *facts)
 {
 	const struct fiber *owner = fibers_by_tid(all, facts->owner);
@@ -300,7 +311,7 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 	*text = '\0';
 	add(&w, "%s", facts->kind);
 	if (facts->address)
-		add(&w, " %#lx", (unsigned long)facts->address);
+		add_address(t, &w, facts->address);
 	if (facts->fd >= 0 || facts->fd_count)
 		add_descriptors(t, &w, facts);
 	if (f->waits && f->waits_for == target_value(t, ENTRY_for_signal))

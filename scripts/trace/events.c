@@ -42,7 +42,7 @@ static bool renew(struct events *e)
 	const uint64_t now = cycles();
 
 	if (e->until && (double)(now - e->renewed) < renewal * e->cycles_per_second)
-		return true;
+		return target_is_held(e->t);
 	e->renewed = now;
 	e->until = now + (uint64_t)(permission * e->cycles_per_second);
 	return target_write(e->t, target_value(e->t, ENTRY_trace_until), e->until);
@@ -69,7 +69,7 @@ static void find_rings(struct events *e, bool skip)
 		e->rings[i].next = target_field_at(e->t, ENTRY_trace_ring_next, ring_at(e, i));
 }
 
-struct events *events_begin(const struct target *t)
+struct events *events_begin(const struct target *t, uint64_t origin)
 {
 	struct events *e = calloc(1, sizeof(*e));
 
@@ -84,13 +84,19 @@ struct events *events_begin(const struct target *t)
 		die(EXIT_OTHER, "no memory");
 	find_rings(e, true);
 	/* At once, before it is known how fast cycles pass. */
-	e->begun = cycles();
-	if (!target_write(t, target_value(t, ENTRY_trace_until), e->begun + a_while))
-		die(EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
-		    "run this as root or with CAP_SYS_PTRACE", t->source.name);
+	e->begun = origin ? origin : cycles();
+	if (!target_write(t, target_value(t, ENTRY_trace_until), cycles() + a_while)) {
+		events_free(e);
+		return NULL;
+	}
 	e->cycles_per_second = cycles_per_second();
 	renew(e);
 	return e;
+}
+
+uint64_t events_origin(const struct events *e)
+{
+	return e->begun;
 }
 
 double events_time(const struct events *e)

@@ -19,13 +19,18 @@ struct event {
 
 struct events;
 
-/* Begin to trace.  Takes 20 ms. */
-struct events *events_begin(const struct target *t);
+/*
+ * Begin to trace, after target_hold(); times count from `origin`, in cycles(), or with 0 from now.
+ * NULL: the program is gone.  The first call takes 20 ms.
+ */
+struct events *events_begin(const struct target *t, uint64_t origin);
+
+/* When times begin; in cycles(). */
+uint64_t events_origin(const struct events *e);
 
 /*
  * Read new events, and call `each` for every event that is older than any that may still come; with
- * `all`, for every event.  Also renews the process's permission to write events.  False: the process is gone,
- * or its library is another one.
+ * `all`, for every event.  Also renews the process's permission to write events.  False: the program is gone.
  */
 bool events_read(struct events *e, bool all, void (*each)(const struct event *, void *), void *arg);
 

@@ -12,22 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cycles.h"
 #include "scripts/inspect/commands.h"
 #include "scripts/inspect/say.h"
+#include "sums.h"
 #include "timeline.h"
-#include "tree.h"
 
 /* The id that Perfetto sees for the processors; above all process ids. */
 enum { PROCESSORS_PID = 1 << 30, PAUSE_NS = 2000000, START_NS = 200000 };
-
-/* Calls of one function from one place. */
-struct sum {
-	const char *name;
-	const struct symbol *caller;
-	enum rung rung;
-	unsigned long count;
-	double waited, queued, most;
-};
 
 struct trace {
 	struct target t;
@@ -38,10 +30,10 @@ struct trace {
 	char **program;			/* NULL: a process that is there */
 	pid_t child;			/* 0: none */
 	int status;			/* of the child */
-	void *sums;			/* a tree */
-	struct sum **sorted;
-	size_t sum_count;
-	unsigned long calls;
+	struct sums sums;
+	unsigned long calls, lost;
+	uint64_t origin;		/* of times, in cycles(); 0: nothing was traced yet */
+	double traced;			/* seconds, when the last program was gone */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -52,54 +44,7 @@ static void interrupt(int sig)
 	interrupted = 1;
 }
 
-/* The program may have used the CPU, or been in a call that the library does not see. */
-static const char *name_of_call(const struct call *c)
-{
-	return c->rung == RUNG_LATE ? "-" : c->name;
-}
-
-/* Only the next call is known; none if the fiber was interrupted. */
-static const char *before(enum rung rung, const struct symbol *caller)
-{
-	return rung == RUNG_LATE && caller->address ? "before " : "";
-}
-
 /* ---- text ------------------------------------------------------------------------------- */
-
-static int compare_sums(const void *a, const void *b)
-{
-	const struct sum *x = a, *y = b;
-
-	const int names = strcmp(x->name, y->name);
-
-	if (names)
-		return names;
-	if (x->caller != y->caller)
-		return x->caller < y->caller ? -1 : 1;
-	return (int)x->rung - (int)y->rung;
-}
-
-static void add_to_sum(struct trace *trace, const struct call *c)
-{
-	struct sum *sum = calloc(1, sizeof(*sum)), **found;
-
-	if (!sum)
-		die(EXIT_OTHER, "no memory");
-	*sum = (struct sum){ .name = c->name, .caller = c->caller, .rung = c->rung };
-	found = tsearch(sum, &trace->sums, compare_sums);
-	if (!found)
-		die(EXIT_OTHER, "no memory");
-	if (*found != sum)
-		free(sum);
-	else
-		trace->sum_count++;
-	sum = *found;
-	sum->count++;
-	sum->waited += c->waited;
-	sum->queued += c->queued;
-	if (c->waited > sum->most)
-		sum->most = c->waited;
-}
 
 static void on_call(const struct call *c, void *arg)
 {
@@ -108,18 +53,18 @@ static void on_call(const struct call *c, void *arg)
 
 	trace->calls++;
 	if (trace->summary) {
-		add_to_sum(trace, c);
+		sums_add(&trace->sums, c);
 		return;
 	}
 	if (trace->json)
 		return;
 	if (c->fd >= 0)
-		snprintf(what, sizeof(what), "%s(%d)", name_of_call(c), c->fd);
+		snprintf(what, sizeof(what), "%s(%d)", call_name(c), c->fd);
 	else
-		snprintf(what, sizeof(what), "%s", name_of_call(c));
+		snprintf(what, sizeof(what), "%s", call_name(c));
 	fprintf(trace->out, "%11.6f %8d %-15s %-26s %-10s %10.3f %9.3f  %s%s\n", c->begun, c->tid,
 		*c->thread ? c->thread : "-", what, rung_names[c->rung], c->waited * 1e3,
-		c->queued * 1e3, before(c->rung, c->caller), c->caller->place);
+		c->queued * 1e3, call_before(c), c->caller->place);
 }
 
 static void print_head(const struct trace *trace)
@@ -127,44 +72,6 @@ static void print_head(const struct trace *trace)
 	if (!trace->summary && !trace->json)
 		fprintf(trace->out, "%11s %8s %-15s %-26s %-10s %10s %9s  %s\n", "SECONDS", "TID", "NAME",
 			"CALL", "RUNG", "WAITED-MS", "QUEUED-MS", "FROM");
-}
-
-static struct trace *summed;
-
-static void collect(const void *node, VISIT visit, int depth)
-{
-	(void)depth;
-	if (visit == postorder || visit == leaf)
-		summed->sorted[summed->sum_count++] = *(struct sum *const *)node;
-}
-
-static int by_wait(const void *a, const void *b)
-{
-	const struct sum *x = *(struct sum *const *)a, *y = *(struct sum *const *)b;
-
-	return x->waited > y->waited ? -1 : x->waited < y->waited;
-}
-
-static void print_sums(struct trace *trace)
-{
-	trace->sorted = calloc(trace->sum_count + 1, sizeof(*trace->sorted));
-	if (!trace->sorted)
-		die(EXIT_OTHER, "no memory");
-	trace->sum_count = 0;
-	summed = trace;
-	twalk(trace->sums, collect);
-	qsort(trace->sorted, trace->sum_count, sizeof(*trace->sorted), by_wait);
-	fprintf(trace->out, "%10s %-26s %-10s %12s %10s %10s %10s  %s\n", "CALLS", "CALL", "RUNG",
-		"WAITED-MS", "MEAN-MS", "MOST-MS", "QUEUED-MS", "FROM");
-	for (size_t i = 0; i < trace->sum_count; i++) {
-		const struct sum *s = trace->sorted[i];
-
-		fprintf(trace->out, "%10lu %-26s %-10s %12.3f %10.3f %10.3f %10.3f  %s%s\n", s->count,
-			s->rung == RUNG_LATE ? "-" : s->name, rung_names[s->rung],
-			s->waited * 1e3, s->waited * 1e3 / (double)s->count, s->most * 1e3,
-			s->queued * 1e3, before(s->rung, s->caller), s->caller->place);
-	}
-	free(trace->sorted);
 }
 
 /* ---- the file for Perfetto: Chrome's JSON format -------------------------------------------- */
@@ -228,12 +135,20 @@ static void on_slice(const struct slice *s, void *arg)
 	if (s->is_first)
 		put_name(trace, "thread_name", trace->t.source.pid, s->tid, name);
 	put_slice(trace, s, trace->t.source.pid, s->tid,
-		  s->call && s->kind == SLICE_WAITS ? name_of_call(s->call) : names[s->kind]);
+		  s->call && s->kind == SLICE_WAITS ? call_name(s->call) : names[s->kind]);
 	if (s->kind == SLICE_RUNS && s->processor >= 0)
 		put_slice(trace, s, PROCESSORS_PID, s->processor, name);
 }
 
 static void begin_json(struct trace *trace)
+{
+	if (trace->json)
+		fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->json);
+	trace->first = true;
+}
+
+/* The names of the program that is held, and of its processors. */
+static void name_processes(struct trace *trace)
 {
 	char name[64], comm[32] = "";
 	FILE *file;
@@ -246,8 +161,6 @@ static void begin_json(struct trace *trace)
 		comm[strcspn(comm, "\n")] = '\0';
 	if (file)
 		fclose(file);
-	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->json);
-	trace->first = true;
 	put_name(trace, "process_name", trace->t.source.pid, trace->t.source.pid, comm);
 	snprintf(name, sizeof(name), "processors of %s", comm);
 	put_name(trace, "process_name", PROCESSORS_PID, 0, name);
@@ -286,7 +199,7 @@ static void a_moment(long ns)
 }
 
 /* Start the program by the launcher, whose path is this process's first argument. */
-static bool start_program(struct trace *trace)
+static void start_program(struct trace *trace)
 {
 	size_t count = 0;
 	char **words;
@@ -306,24 +219,39 @@ static bool start_program(struct trace *trace)
 		die(EXIT_OTHER, "%s: %s", words[0], strerror(errno));
 	}
 	free(words);
-	while (!child_ended(trace)) {
+}
+
+/* Wait until the child runs a program with the library.  False: it has ended, or time is over. */
+static bool find_program(struct trace *trace)
+{
+	long pause = START_NS;
+
+	while (!interrupted && !child_ended(trace)) {
 		if (target_try(&trace->t, trace->child))
 			return true;
-		a_moment(START_NS);
+		a_moment(pause);
+		/* Programs load within milliseconds; one without the library may run for days. */
+		if (pause < PAUSE_NS)
+			pause += pause / 16;
+		else if (trace->seconds && trace->origin &&
+			 (double)(cycles() - trace->origin) / cycles_per_second() > trace->seconds)
+			return false;
 	}
 	return false;
 }
 
-static void follow(struct trace *trace)
+/* Trace the program that is held until it is gone.  False: that is enough. */
+static bool follow(struct trace *trace)
 {
+	struct events *events = events_begin(&trace->t, trace->origin);
 	struct symbols *symbols = symbols_open(trace->t.source.pid);
 	const struct timeline_user user = { on_call, trace->json ? on_slice : NULL, trace };
 	struct timeline *timeline = timeline_new(&trace->t, symbols, &user);
-	struct events *events = events_begin(&trace->t);
-	bool lives = true;
+	bool lives = events != NULL;
 
-	begin_json(trace);
-	print_head(trace);
+	if (events && !trace->origin)
+		print_head(trace);
+	name_processes(trace);
 	while (lives && !interrupted && !child_ended(trace) &&
 	       (!trace->seconds || events_time(events) < trace->seconds)) {
 		const double begun = events_time(events);
@@ -333,18 +261,32 @@ static void follow(struct trace *trace)
 		if (events_time(events) - begun < PAUSE_NS / 1e9)
 			a_moment(PAUSE_NS);
 	}
-	events_stop(events);
-	events_read(events, true, timeline_event, timeline);
-	timeline_end(timeline, events_time(events));
-	if (trace->summary)
-		print_sums(trace);
-	end_json(trace, events_lost(events));
-	fflush(trace->out);
-	fprintf(stderr, "fiberize: %lu calls blocked in %.3f s, %lu events lost\n", trace->calls,
-		events_time(events), (unsigned long)events_lost(events));
-	events_free(events);
+	if (events) {
+		events_stop(events);
+		events_read(events, true, timeline_event, timeline);
+		trace->traced = events_time(events);
+		timeline_end(timeline, trace->traced);
+		trace->lost += events_lost(events);
+		trace->origin = events_origin(events);
+		events_free(events);
+	}
 	timeline_free(timeline);
 	symbols_close(symbols);
+	target_release(&trace->t);
+	return !lives;
+}
+
+static void report(struct trace *trace)
+{
+	end_json(trace, trace->lost);
+	/* No program with the library was there. */
+	if (!trace->origin)
+		return;
+	if (trace->summary)
+		sums_print(&trace->sums, trace->out);
+	fflush(trace->out);
+	fprintf(stderr, "fiberize: %lu calls blocked in %.3f s, %lu events lost\n", trace->calls,
+		trace->traced, trace->lost);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -374,7 +316,6 @@ int command_trace(char **words)
 {
 	struct trace trace = { .out = stdout };
 	const struct sigaction action = { .sa_handler = interrupt };
-	bool runs = true;
 
 	words = read_options(&trace, words);
 	if (strcmp(*words, "--") != 0 && words[1])
@@ -388,12 +329,19 @@ int command_trace(char **words)
 	if (trace.json_name && !(trace.json = fopen(trace.json_name, "we")))
 		die(EXIT_OTHER, "%s: %s", trace.json_name, strerror(errno));
 	if (trace.program)
-		runs = start_program(&trace);
+		start_program(&trace);
+	else if (!target_hold(&trace.t))
+		die(EXIT_NO_PROCESS, "%s: the process has ended, or executed another program", *words);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	if (runs)
+	begin_json(&trace);
+	if (!trace.program)
 		follow(&trace);
+	else
+		while (find_program(&trace) && follow(&trace))
+			;
+	report(&trace);
 	while (trace.program && trace.child && !child_ended(&trace))
 		a_moment(PAUSE_NS);
 	return trace.status;

@@ -10,25 +10,11 @@
 need mariadbd mariadb mariadb-install-db sysbench
 
 ROWS=2000
-mkdir "$work/data"
-user=()
-if [ "$(id -u)" = 0 ]; then
-	chmod 755 "$work"
-	chown nobody "$work/data"
-	user=(--user=nobody)
-fi
-mariadb-install-db --no-defaults "${user[@]}" --datadir="$work/data" \
-	--auth-root-authentication-method=normal --skip-test-db >"$work/install.log" 2>&1 ||
-	die "mariadb-install-db failed"
+make_database
 
 start() {
-	port=$(free_port)
-	begin "$1" "${fiberized[@]}" mariadbd --no-defaults "${user[@]}" --datadir="$work/data" \
-		--socket="$work/data/socket" --port="$port" --bind-address=127.0.0.1 \
-		--pid-file="$work/data/pid" --innodb-buffer-pool-size=64M \
-		--thread-handling=one-thread-per-connection
+	start_database "$1"
 	server=$started
-	wait_for_port "$server" "$port"
 }
 
 sql() {

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../lib/judge.inc"
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../lib/target.inc"
-need jq gdb setpriv
+need jq gdb python3 setpriv
 chmod 755 "$work"
 
 threads()
@@ -29,15 +29,15 @@ kinds()
 	start "$fiberize" --backend "$backend" "$helpers/waiters"
 	must eventually settled
 	held=$(jq -r '.threads[] | select(.name == "writes") | .tid' <<<"$out")
-	waits "$backend" takes-first 'mutex 0x*, held by * "takes-second"'
-	waits "$backend" takes-second 'mutex 0x*, held by * "takes-first"'
+	waits "$backend" takes-first 'mutex 0x* (second), held by * "takes-second"'
+	waits "$backend" takes-second 'mutex 0x* (first), held by * "takes-first"'
 	waits "$backend" reads 'recv(*: unix)'
 	waits "$backend" polls 'poll of 2: (*: unix) (*: pipe:*)'
 	waits "$backend" sleeps 'sleep, for 99*.* s more'
-	waits "$backend" writes-too "rwlock to write 0x*, held by $held \"writes\""
-	waits "$backend" reads-too "rwlock to read 0x*, held by $held \"writes\""
-	waits "$backend" takes 'semaphore 0x*'
-	waits "$backend" awaits 'condition variable 0x*'
+	waits "$backend" writes-too "rwlock to write 0x* (rwlock), held by $held \"writes\""
+	waits "$backend" reads-too "rwlock to read 0x* (rwlock), held by $held \"writes\""
+	waits "$backend" takes 'semaphore 0x* (semaphore)'
+	waits "$backend" awaits 'condition variable 0x* (cond)'
 	waits "$backend" arrives 'barrier 0x*'
 	waits "$backend" expects 'signal USR1'
 	waits "$backend" computes '[rq]u*'
@@ -111,4 +111,42 @@ refused 'no number' 2 '*x1: not a process id*' "$fiberize" ps x1
 refused 'no process' 2 '*process id is needed*' "$fiberize" ps
 refused 'bt: no process' 2 '*process id is needed*' "$fiberize" bt
 refused 'no such option' 2 '*--wide: no such option*' "$fiberize" ps --wide 1
+
+# ---- a library of another version
+
+# damaged AT BYTES: the library with other bytes at this place of its description
+damaged()
+{
+	python3 - "$library" "$work/other.so" "$1" "$2" <<'PYTHON'
+import re, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = re.search(rb"fiberize\x01\0\0\0\x28\0\0\0", data).start() + int(sys.argv[3])
+new = sys.argv[4].encode()
+data[at:at + len(new)] = new
+open(sys.argv[2], "wb").write(data)
+PYTHON
+	start "$fiberize" --library "$work/other.so" "$helpers/waiters"
+}
+
+# each_refuses NAME PATTERN PATTERN-OF-GDB: do all tools refuse it, and is the process unharmed?
+each_refuses()
+{
+	local tool
+	for tool in ps bt stat 'trace --seconds 1'; do
+		# shellcheck disable=SC2086 # words
+		refused "$tool: $1" 108 "$2" "$fiberize" $tool "$pid"
+	done
+	run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+	like "gdb: $1" "$3" "$err"
+	yes "$1: the process goes on" kill -0 "$pid"
+	stop
+}
+
+damaged 8 A
+each_refuses 'another version' '*describes itself in version 65, this tool reads 1: use the fiberize of that library' \
+	'*version 65*'
+# The name of the first entry.
+damaged 24 another
+each_refuses 'an entry that is missing' '*does not describe "registry": use the fiberize of that library' \
+	'*does not describe "registry"*'
 finish

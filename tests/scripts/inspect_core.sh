@@ -104,6 +104,18 @@ same 'nothing of the library' '' "$(grep -e carrier -e fz_monitor_run <<<"$out")
 same 'no thread stays stopped' '' "$(grep -h '^State:.*[tT] ' /proc/"$pid"/task/*/status)"
 stop
 
+"$fiberize" sleep 1000 &
+pid=$!
+has_library()
+{
+	grep -q libfiberize.so "/proc/$pid/maps"
+}
+must eventually has_library
+by_gdb -p "$pid" -ex 'info fibers' -ex 'fiber locks'
+like 'gdb, no thread yet' '*No thread was made yet, so the library is dormant;*' "$out"
+same 'gdb, no thread yet: no error' '' "$(grep -i dormant <<<"$err")"
+stop
+
 start "$fiberize" "$helpers/crowd" 50
 run "$fiberize" bt "$pid"
 like 'equal stacks' '*50 threads, one of them is thread *crowd.c:*' "$out"

@@ -223,24 +223,34 @@ fi
 
 # ---- it ends, forks, executes meanwhile
 
-# Until it has ended, is there each time an answer, or one line that says why there is none?
-"$fiberize" "$helpers/restless" 200 &
-pid=$!
-answers=0
-bad=
-while kill -0 "$pid" 2>/dev/null; do
-	"$fiberize" ps "$pid" >"$work/ps" 2>"$work/ps.err"
-	code=$?
-	case $code:$(wc -l <"$work/ps.err") in
-	0:[01]) answers=$((answers + 1)) ;;
-	105:1 | 107:1) ;;
-	*) bad="$bad $code: $(head -3 "$work/ps.err")" ;;
-	esac
-done
-same 'forks, executes, ends: a documented exit code and one line' '' "$bad"
-yes 'forks, executes, ends: there were answers' [ "$answers" -gt 0 ]
-wait "$pid"
-same 'forks, executes, ends: unharmed' 0 $?
+# restless TIMES COMMAND...: until the process has ended, is there each time an answer, or one line that
+# says why there is none?
+restless()
+{
+	local times=$1 answers=0 bad='' code
+	shift
+	"$fiberize" "$helpers/restless" "$times" &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		"$fiberize" "$@" "$pid" >"$work/ps" 2>"$work/ps.err"
+		code=$?
+		case $code:$(wc -l <"$work/ps.err") in
+		0:[01]) answers=$((answers + 1)) ;;
+		105:1 | 107:1) ;;
+		*) bad="$bad $code: $(head -3 "$work/ps.err")" ;;
+		esac
+	done
+	same "$*: forks, executes, ends: a documented exit code and one line" '' "$bad"
+	yes "$*: forks, executes, ends: there were answers" [ "$answers" -gt 0 ]
+	wait "$pid"
+	same "$*: forks, executes, ends: unharmed" 0 $?
+}
+
+restless 200 ps
+restless 100 ps --stop
+restless 100 bt
+restless 100 stat
+restless 100 trace --summary --seconds 0.05
 
 # ---- zombies and others
 

@@ -227,6 +227,7 @@ for backend in uring epoll; do
 done
 same 'a file says nothing' '' "$(cat "$work/complaints")"
 run "$fiberize" stat "$work/calls.$pid.stats"
+same 'a file has no resident memory' 0 "$(grep -c resident <<<"$out")"
 like 'text' "calls: process $pid, *300 * 300 * usleep (user space)*WAITS*time*to run*" "$out"
 "$fiberize" stat --prometheus "$work/calls.$pid.stats" >"$work/metrics"
 must promtool check metrics <"$work/metrics"
@@ -250,6 +251,11 @@ sleep 1
 must eventually grep -q ready "$work/said"
 stat "$pid"
 same 'a call that is found late' '1 0 0 0 1 0' "$(became open)"
+same 'memory that is resident' true "$(field '.resident_bytes > 0 and .resident_bytes < .stack_bytes')"
+run "$fiberize" stat "$pid"
+like 'memory that is resident, in words' '*memory  * MB of the process are resident; address space: stacks *' "$out"
+run "$fiberize" stat --prometheus "$pid"
+has 'memory that is resident, for Prometheus' "$work/out" '^fiberize_resident_bytes [1-9]'
 stop
 
 # ---- children

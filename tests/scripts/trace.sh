@@ -151,6 +151,19 @@ run "$fiberize" trace --summary -- --processors 2 "$helpers/traced" 1
 same 'a program: its exit status' 0 "$code"
 same 'a program: its output' ready "$out"
 like 'a program: its calls' '*usleep *user space *sleeps at traced.c:*' "$err"
+
+# What a process is changes while the tool looks at it for the first time.
+bad=
+for ((i = 0; i < 30; i++)); do
+	run "$fiberize" trace --summary -- --processors 2 "$helpers/restless" $((i % 3))
+	[ "$code:$(grep '^fiberize: ' <<<"$err" | grep -v ' calls blocked ')" = 0: ] || bad="$bad $code: $err"
+	run "$fiberize" trace --summary -- true
+	[ "$code:$(grep '^fiberize: ' <<<"$err" | grep -v ' calls blocked ')" = 0: ] || bad="$bad $code: $err"
+done
+same 'programs that end or execute at their start' '' "$bad"
+run "$fiberize" trace --summary -- sh -c "ls / >/dev/null; exec '$helpers/traced' 1"
+like 'a program that executes another one: its calls' '*usleep *user space *sleeps at traced.c:*' "$err"
+same 'a program that executes another one: its output' ready "$out"
 refused 'a program that is not there' 127 '*no-such-program*' "$fiberize" trace -- "$work/no-such-program"
 
 # ---- bad input

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "objects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "demangle.h"
+#include "say.h"
+#include "scripts/trace/tree.h"
+
+struct object {
+	uint64_t address;
+	char name[96];			/* empty: none */
+};
+
+/* Of the one process that a tool looks at. */
+static Dwfl *modules(const struct target *t)
+{
+	static char *debug_path;
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &debug_path,
+	};
+	static Dwfl *dwfl;
+
+	if (dwfl)
+		return dwfl;
+	dwfl = dwfl_begin(&callbacks);
+	if (!dwfl)
+		die(EXIT_OTHER, "no memory");
+	/* Without modules no address has a name. */
+	t->source.ops->report(&t->source, dwfl);
+	return dwfl;
+}
+
+static void look_up(const struct target *t, struct object *o)
+{
+	Dwfl_Module *module = dwfl_addrmodule(modules(t), o->address);
+	const char *name;
+	char *readable;
+	GElf_Off offset;
+	GElf_Sym elf;
+
+	name = module ? dwfl_module_addrinfo(module, o->address, &offset, &elf, NULL, NULL, NULL) : NULL;
+	if (!name || GELF_ST_TYPE(elf.st_info) != STT_OBJECT || offset >= elf.st_size)
+		return;
+	readable = __cxa_demangle(name, NULL, NULL, NULL);
+	snprintf(o->name, sizeof(o->name), offset ? "%s+%lu" : "%s", readable ? readable : name,
+		 (unsigned long)offset);
+	free(readable);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+const char *object_name(const struct target *t, uint64_t address)
+{
+	static void *known;		/* a tree of struct object */
+	const struct object key = { .address = address };
+	struct object **found = tfind(&key, &known, compare), *o;
+
+	if (!found) {
+		o = calloc(1, sizeof(*o));
+		if (!o)
+			die(EXIT_OTHER, "no memory");
+		o->address = address;
+		look_up(t, o);
+		found = tsearch(o, &known, compare);
+		if (!found)
+			die(EXIT_OTHER, "no memory");
+	}
+	return *(*found)->name ? (*found)->name : NULL;
+}

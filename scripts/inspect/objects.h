@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSPECT_OBJECTS_H
+#define INSPECT_OBJECTS_H
+
+/*
+ * scripts/inspect/objects.h - names of the variables of a process, by libdwfl.
+ */
+
+#include "target.h"
+
+/*
+ * The name of the variable at this address, with "+OFFSET" if that is inside of it; NULL: it has no
+ * name, as on the heap or on a stack.  Valid until the tool ends.
+ */
+const char *object_name(const struct target *t, uint64_t address);
+
+#endif
