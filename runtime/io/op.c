@@ -124,6 +124,7 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 		p = fz_processor_of(self);
 		start(&request, self, FZ_WAIT_UNINTERRUPTIBLE);
 		prepare(&p->backend.ring, &probe, &request);
+		fz_ring_submit(&p->backend.ring);
 		finish(&request, self, p, FZ_FOREVER);
 		fz_leave_runtime(self);
 		/* ECANCELED: the rings have just been given up, as in fz_op_wait(). */
