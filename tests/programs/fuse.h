@@ -3,8 +3,9 @@
 #define TESTS_FUSE_H
 
 /*
- * tests/programs/fuse.h - a file system that the test itself serves, by the kernel's own protocol: a
- * directory in which every name but "absent" is a file of FUSE_SIZE bytes.  What changes it answers success and does nothing.
+ * tests/programs/fuse.h - a file system that the test itself serves, by the kernel's own protocol:
+ * a directory in which every name but "absent" is a file of FUSE_SIZE bytes.  To what would change
+ * it, it answers success and does nothing.
  */
 #include "check.h"
 
