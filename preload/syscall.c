@@ -62,7 +62,7 @@ FZ_EXPORT long syscall(long number, ...)
 		fz_wire_for_state();
 		/* Without a filter, libseccomp asks whether the kernel knows the flag. */
 		if (number == SYS_seccomp && a[1] & SECCOMP_FILTER_FLAG_TSYNC && a[2])
-			fz_retreat_from_ring(fz_self());
+			fz_retreat_from_ring(fz_self(), "a filter of the program", EPERM);
 		ret = fz_syscall_real(number, a);
 		if (number == SYS_seccomp)
 			fz_filter_changed();

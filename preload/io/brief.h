@@ -10,6 +10,7 @@
  */
 
 #include "preload/gate.h"
+#include "preload/real_call.h"
 #include "runtime/sched/announce.h"
 
 /* The calling fiber, or NULL; to be passed to fz_leave_brief(). */
@@ -29,18 +30,23 @@ static inline void fz_leave_brief(struct fz_fiber *self)
 }
 
 /*
- * The interposer of a call that is announced as brief and needs nothing else:
+ * The interposer of a call that is announced as brief, answers -1 on failure, and needs nothing
+ * else:
  *
  *	FZ_EXPORT_BRIEF(int, access, (const char *path, int mode), path, mode)
+ *
+ * A file server answers EINTR if the kernel thread is interrupted for whatever reason: then the
+ * call is made again (runtime/io/real_call.h).  After a handler it is not: no such call is restarted,
+ * other than by the kernel.
  */
-#define FZ_EXPORT_BRIEF(type, name, parameters, ...)                     \
-	FZ_EXPORT type name parameters                                   \
-	{                                                                \
-		struct fz_fiber *self = fz_enter_brief(FZ_SYM_##name);   \
-		type ret = fz_real.name(__VA_ARGS__);                    \
-                                                                         \
-		fz_leave_brief(self);                                    \
-		return ret;                                              \
+#define FZ_EXPORT_BRIEF(type, name, parameters, ...)                                \
+	FZ_EXPORT type name parameters                                              \
+	{                                                                           \
+		struct fz_blocked call = fz_block(fz_enter(FZ_SYM_##name),          \
+						  FZ_CALL_BRIEF);                   \
+                                                                                    \
+		return (type)fz_block_end(&call,                                    \
+					  FZ_REPEAT(&call, fz_real.name(__VA_ARGS__))); \
 	}
 
 #endif

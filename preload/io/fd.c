@@ -11,10 +11,8 @@
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
 #include "preload/thread/kernel_state.h"
-#include "runtime/backend/choice.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
-#include "runtime/io/hints.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
@@ -45,12 +43,6 @@ void fz_fd_closed(int fd)
 		fz_op_closed(self, fd);
 }
 
-void fz_fd_faults_begin(void)
-{
-	fz_backend_avoid_ring();
-	fz_hints_end_all();
-}
-
 /* close() may wait: for a linger time, a terminal, or a file server. */
 FZ_EXPORT int close(int fd)
 {
@@ -64,6 +56,11 @@ FZ_EXPORT int close(int fd)
 	call = fz_block(self, FZ_CALL_BRIEF);
 	/* Not repeated: the descriptor is closed even if close() fails with EINTR. */
 	ret = fz_real.close(fd);
+	/* A file server was interrupted, but not by a signal of the program's: no failure. */
+	if (FZ_UNLIKELY(ret == -1 && errno == EINTR) && fz_block_undisturbed(&call)) {
+		errno = call.saved_errno;
+		ret = 0;
+	}
 	fz_block_end(&call, ret);
 	fz_fd_closed(fd);
 	return ret;
@@ -196,28 +193,53 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 	return ret;
 }
 
+/* Of a lock, which is tried first: the real call waits for it. */
+static bool must_wait(const struct fz_blocked *tried, int ret)
+{
+	if (!tried->call.self || ret == 0 || (errno != EAGAIN && errno != EACCES))
+		return false;
+	errno = tried->saved_errno;
+	return true;
+}
+
 /*
  * Lock a file: try first; if somebody else holds the lock, hand the processor off and wait. The
  * owner is the process or the open file, not the kernel thread.
  */
 static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lock)
 {
+	const int tries = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
 	struct fz_blocked call;
-	int saved = errno, ret;
+	int ret;
 
 	/* F_SETLK is no cancellation point of libc's, but F_SETLKW is one. */
 	fz_gate_cancel(self);
-	ret = fz_real.fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, lock);
-	if (ret == 0 || (errno != EAGAIN && errno != EACCES))
+	call = fz_block(self, FZ_CALL_BRIEF);
+	ret = fz_block_end(&call, FZ_REPEAT(&call, fz_real.fcntl(fd, tries, lock)));
+	if (!must_wait(&call, ret))
 		return ret;
-	errno = saved;
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	return FZ_REPEAT(&call, fz_real.fcntl(fd, command, lock));
+}
+
+/* Does the command go to the file system, which may be a server? */
+static bool is_locking(int command)
+{
+	switch (command) {
+	case F_GETLK:
+	case F_SETLK:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+		return true;
+	default:
+		return false;
+	}
 }
 
 FZ_EXPORT int fcntl(int fd, int command, ...)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_fcntl);
+	struct fz_blocked call;
 	va_list args;
 	void *arg;
 	int ret;
@@ -230,7 +252,8 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 		return (int)fz_leave(-EBADF);
 	if (self && (command == F_SETLKW || command == F_OFD_SETLKW))
 		return lock_or_announce(self, fd, command, arg);
-	ret = fz_real.fcntl(fd, command, arg);
+	call = fz_block(is_locking(command) ? self : NULL, FZ_CALL_BRIEF);
+	ret = fz_block_end(&call, FZ_REPEAT(&call, fz_real.fcntl(fd, command, arg)));
 	if (ret < 0)
 		return ret;
 	switch (command) {
@@ -287,38 +310,28 @@ FZ_EXPORT int pipe2(int fds[2], int flags)
 FZ_EXPORT int flock(int fd, int operation)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_flock);
+	const bool waits = self && !(operation & (LOCK_NB | LOCK_UN));
+	const int tries = waits ? operation | LOCK_NB : operation;
+	struct fz_blocked call = fz_block(self, FZ_CALL_BRIEF);
+	int ret = (int)fz_block_end(&call, FZ_REPEAT(&call, fz_real.flock(fd, tries)));
 
-	if (self && !(operation & (LOCK_NB | LOCK_UN))) {
-		int saved = errno;
-		int ret = fz_real.flock(fd, operation | LOCK_NB);
-
-		struct fz_blocked call;
-
-		if (ret == 0 || errno != EWOULDBLOCK)
-			return ret;
-		errno = saved;
-		call = fz_block(self, FZ_CALL_RESTARTS);
-		return FZ_REPEAT(&call, fz_real.flock(fd, operation));
-	}
-	return fz_real.flock(fd, operation);
+	if (!waits || !must_wait(&call, ret))
+		return ret;
+	call = fz_block(self, FZ_CALL_RESTARTS);
+	return FZ_REPEAT(&call, fz_real.flock(fd, operation));
 }
 
 FZ_EXPORT int lockf(int fd, int command, off_t n)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_lockf);
+	const bool waits = self && command == F_LOCK;
+	struct fz_blocked call = fz_block(self, FZ_CALL_BRIEF);
+	int ret = (int)fz_block_end(&call, FZ_REPEAT(&call, fz_real.lockf(fd, waits ? F_TLOCK : command,
+									  n)));
 
-	if (self && command == F_LOCK) {
-		int saved = errno;
-		int ret = fz_real.lockf(fd, F_TLOCK, n);
-
-		struct fz_blocked call;
-
-		if (ret == 0 || (errno != EAGAIN && errno != EACCES))
-			return ret;
-		errno = saved;
-		call = fz_block(self, FZ_CALL_RESTARTS);
-		return FZ_REPEAT(&call, fz_real.lockf(fd, command, n));
-	}
-	return fz_real.lockf(fd, command, n);
+	if (!waits || !must_wait(&call, ret))
+		return ret;
+	call = fz_block(self, FZ_CALL_RESTARTS);
+	return FZ_REPEAT(&call, fz_real.lockf(fd, command, n));
 }
 FZ_EXPORT_ALIAS(lockf64, lockf);

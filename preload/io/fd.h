@@ -13,7 +13,4 @@ void fz_fd_forget(int fd);
 /* To be called after the descriptor has been closed or replaced. Keeps errno. */
 void fz_fd_closed(int fd);
 
-/* The program is about to make a userfaultfd: from now on its memory may have to wait for it. */
-void fz_fd_faults_begin(void);
-
 #endif

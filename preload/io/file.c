@@ -10,6 +10,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/retreat.h"
 
 #include <stdarg.h>
 
@@ -21,11 +22,15 @@ static struct fz_blocked begin_open(struct fz_fiber *self)
 }
 
 /* What fdtab remembers of this number is stale: it was closed without the library's knowledge. */
-static int opened(const struct fz_blocked *call, int fd)
+static int opened(const struct fz_blocked *call, const char *path, int fd)
 {
 	fz_block_end(call, fd);
-	if (fd >= 0)
-		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	if (fd < 0)
+		return fd;
+	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	/* Before the program can serve what it maps. */
+	if (FZ_UNLIKELY(path && !__builtin_strcmp(path, "/dev/fuse")))
+		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
 	return fd;
 }
 
@@ -42,7 +47,7 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	fd = opened(&call, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
+	fd = opened(&call, path, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
 	other = fz_proc_reopen(path, fd, room);
 	return FZ_LIKELY(!other) ? fd : fz_real.open(other, flags, mode);
 }
@@ -62,7 +67,7 @@ FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	fd = opened(&call, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
+	fd = opened(&call, path, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
 	other = fz_proc_reopen(path, fd, room);
 	return FZ_LIKELY(!other) ? fd : fz_real.openat(dir, other, flags, mode);
 }
@@ -73,7 +78,7 @@ FZ_EXPORT int __open_2(const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___open_2));
 	char room[FZ_PROC_ROOM];
-	int fd = opened(&call, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
+	int fd = opened(&call, path, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
 	const char *other = fz_proc_reopen(path, fd, room);
 
 	return FZ_LIKELY(!other) ? fd : fz_real.__open_2(other, flags);
@@ -84,7 +89,7 @@ FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___openat_2));
 	char room[FZ_PROC_ROOM];
-	int fd = opened(&call, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
+	int fd = opened(&call, path, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
 	const char *other = fz_proc_reopen(path, fd, room);
 
 	return FZ_LIKELY(!other) ? fd : fz_real.__openat_2(dir, other, flags);
@@ -95,7 +100,7 @@ FZ_EXPORT int creat(const char *path, mode_t mode)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_creat));
 
-	return opened(&call, FZ_REPEAT(&call, fz_real.creat(path, mode)));
+	return opened(&call, path, FZ_REPEAT(&call, fz_real.creat(path, mode)));
 }
 FZ_EXPORT_ALIAS(creat64, creat);
 
@@ -103,7 +108,7 @@ FZ_EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open_by_handle_at));
 
-	return opened(&call, FZ_REPEAT(&call, fz_real.open_by_handle_at(mount, handle, flags)));
+	return opened(&call, NULL, FZ_REPEAT(&call, fz_real.open_by_handle_at(mount, handle, flags)));
 }
 
 /* ---- by descriptor ------------------------------------------------------- */
@@ -201,10 +206,16 @@ FZ_EXPORT_ALIAS(posix_fallocate64, posix_fallocate);
 FZ_EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t n)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sendfile);
+	int64_t ret;
+	int state;
 
 	if (!self)
 		return fz_real.sendfile(out, in, offset, n);
-	return fz_leave(fz_io_sendfile(self, out, in, offset, n));
+	/* Unlike splice it is no cancellation point of libc's. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ret = fz_io_sendfile(self, out, in, offset, n);
+	pthread_setcancelstate(state, NULL);
+	return fz_leave(ret);
 }
 FZ_EXPORT_ALIAS(sendfile64, sendfile);
 

@@ -4,10 +4,10 @@
  * announced as brief.
  */
 #include "preload/io/brief.h"
-#include "preload/io/fd.h"
 #include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/retreat.h"
 
 #include <linux/userfaultfd.h>
 #include <stdarg.h>
@@ -32,7 +32,8 @@ static bool drains(unsigned long request)
 
 FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_ioctl), FZ_CALL_BRIEF);
+	struct fz_fiber *self = fz_enter(FZ_SYM_ioctl);
+	struct fz_blocked call;
 	va_list args;
 	void *arg;
 	int ret;
@@ -41,7 +42,8 @@ FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(args, void *);
 	va_end(args);
 	if (FZ_UNLIKELY(request == USERFAULTFD_IOC_NEW))
-		fz_fd_faults_begin();
+		fz_retreat_before_faults("userfaultfd is in use");
+	call = fz_block(self, FZ_CALL_BRIEF);
 	do
 		ret = fz_real.ioctl(fd, request, arg);
 	while (drains(request) && fz_block_again(&call, ret));

@@ -4,7 +4,7 @@
  */
 #include "preload/syscall/families.h"
 
-#include "preload/io/fd.h"
+#include "runtime/sched/retreat.h"
 
 bool fz_syscall_descriptor(long number, const long *a, long *ret)
 {
@@ -31,7 +31,7 @@ bool fz_syscall_descriptor(long number, const long *a, long *ret)
 		*ret = socketpair((int)a[0], (int)a[1], (int)a[2], (int *)a[3]);
 		return true;
 	case SYS_userfaultfd:
-		fz_fd_faults_begin();
+		fz_retreat_before_faults("userfaultfd is in use");
 		*ret = fz_syscall_real(number, a);
 		return true;
 	case SYS_setsockopt:

@@ -24,7 +24,6 @@ void fz_backend_avoid_ring(void)
 {
 	/* relaxed: only this process's later choices depend on it. */
 	atomic_store_explicit(&fz_backend_choice.avoids_ring, true, memory_order_relaxed);
-	fz_backend_lose_ring("userfaultfd is in use", 0);
 }
 
 const char *fz_backend_name(void)

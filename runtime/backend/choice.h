@@ -41,11 +41,7 @@ static inline enum fz_backend_kind fz_backend_kind(void)
  */
 void fz_backend_lose_ring(const char *why, int error);
 
-/*
- * Use epoll from now on, and when the backends are made: memory of the program may have to wait for
- * another thread of it (userfaultfd).  The kernel touches a request's memory while it holds the
- * ring's lock, so the whole ring would wait.  A call that tries for itself waits alone.  Any thread.
- */
+/* Use epoll when the backends are made, in this process and in those that it forks.  Any thread. */
 void fz_backend_avoid_ring(void);
 
 /* "io_uring" or "epoll". */

@@ -278,6 +278,7 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	}
 	atomic_store_explicit(&f->cancel.sent, false, memory_order_relaxed);
 	atomic_store_explicit(&f->cancel.seen, false, memory_order_relaxed);
+	atomic_store_explicit(&f->cancel.in_call, false, memory_order_relaxed);
 	/* release: set before any other thread can hold the handle. */
 	atomic_store_explicit(&f->thread.life, birth->detached ? FZ_LIFE_DETACHED : 0,
 			      memory_order_release);

@@ -55,6 +55,8 @@ struct fz_fiber_cancel {
 	_Atomic bool seen;
 	/* The thread is in a call that acts on cancellation itself; read by any thread. */
 	_Atomic bool deferred;
+	/* The thread is between fz_cancel_begin_call() and fz_cancel_end_call(); as `deferred`. */
+	_Atomic bool in_call;
 };
 
 /* The call that the thread is in; written by the thread, and by handlers on it. */

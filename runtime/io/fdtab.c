@@ -11,12 +11,14 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/retreat.h"
 
 enum {
 	TABLE_FDS = 1 << 20,
 	TABLE_FDS_LIMITED = 1 << 14,
 	LEVEL_SOCKET = 1,
 	AT_EMPTY = 0x1000,
+	AT_DONT_SYNC = 0x4000,	/* of a file server, what it has told before */
 };
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
@@ -120,11 +122,26 @@ static bool is_endless(const struct statx *st)
 	       (minor == zero || minor == full || minor == random || minor == urandom);
 }
 
+/* /dev/fuse: devices.txt of the kernel. */
+static bool serves_files(const struct statx *st)
+{
+	return st->stx_rdev_major == 10 && st->stx_rdev_minor == 229;
+}
+
+static uint32_t kind_of_device(const struct statx *st)
+{
+	/* Its number came from another process: nothing has been served before the first read. */
+	if (FZ_UNLIKELY(serves_files(st)))
+		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
+	return FZ_FD_OTHER | (is_endless(st) ? FZ_FD_ENDLESS : 0);
+}
+
 /* With FZ_FD_UNASKED or FZ_FD_ENDLESS, if that is so. */
 static uint32_t kind_of(int fd)
 {
 	struct statx st;
-	long err = fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY, STATX_TYPE, (long)&st);
+	long err = fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY | AT_DONT_SYNC, STATX_TYPE,
+			       (long)&st);
 
 	if (err)
 		return err == -EBADF ? FZ_FD_UNKNOWN : FZ_FD_OTHER | FZ_FD_UNASKED;
@@ -135,7 +152,7 @@ static uint32_t kind_of(int fd)
 	case S_IFDIR:
 	case S_IFBLK: return FZ_FD_FILE;
 	case 0: return FZ_FD_ANONYMOUS;
-	case S_IFCHR: return FZ_FD_OTHER | (is_endless(&st) ? FZ_FD_ENDLESS : 0);
+	case S_IFCHR: return kind_of_device(&st);
 	default: return FZ_FD_OTHER;
 	}
 }

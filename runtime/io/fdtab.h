@@ -46,6 +46,9 @@ enum {
 	FZ_FD_ENDLESS = 524288,		/* device: gives all that is asked for, like /dev/urandom */
 };
 
+/* Why no ring is used any more: the process reads the requests of a file system. */
+#define FZ_FDTAB_SERVES_FILES "the process has opened /dev/fuse"
+
 /* Reserve the table.  Before that, and beyond the table's end, every descriptor is unknown. */
 void fz_fdtab_init(void);
 

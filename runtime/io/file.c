@@ -25,7 +25,6 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/filter.h"
-#include "runtime/sched/announce.h"
 
 /*
  * A sync that took longer is slow: next time the processor is handed off beforehand, which costs
@@ -76,22 +75,26 @@ static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struc
 	return run(self, &op);
 }
 
-/* The program's call, for what is left. */
-static int64_t real(int fd, const struct fz_io_cursor *c)
+/*
+ * Make the program's call for what is left, announced.  A file server answers EINTR when the kernel
+ * thread is interrupted for whatever reason.
+ */
+static int64_t real(struct fz_fiber *self, int fd, const struct fz_io_cursor *c, unsigned flags,
+		    struct fz_io_cost *cost)
 {
 	struct iovec part;
 	const struct fz_io_call call = fz_io_cursor_call(c, fd, &part);
 
-	return fz_io_make(&call);
+	return fz_io_make_measured(self, &call, flags, cost);
 }
 
 /*
  * The kernel cannot do it without waiting, or not at all: some file systems, emulators and old
- * kernels; or a filter forbids it.
+ * kernels; or a filter forbids it.  EINTR: FUSE waits whatever it is told, and was interrupted.
  */
 static bool is_refused(int64_t ret)
 {
-	return ret == -EAGAIN || ret == FZ_OP_FORBIDDEN || fz_io_cannot_try(ret);
+	return ret == -EAGAIN || ret == -EINTR || ret == FZ_OP_FORBIDDEN || fz_io_cannot_try(ret);
 }
 
 /* Is a request on the ring worth trying? */
@@ -102,24 +105,32 @@ static bool ring_suits(uint32_t info, int64_t offset)
 	       fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT);
 }
 
-static void announce(struct fz_fiber *self, bool slow)
-{
-	if (slow)
-		fz_announce(self);
-	else
-		fz_announce_brief(self);
-}
-
 /* ---- read --------------------------------------------------------------- */
 
 static int64_t read_announced(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
 {
-	int64_t ret;
+	return real(self, fd, c, 0, &(struct fz_io_cost){ .timed = false });
+}
 
-	fz_announce(self);
-	ret = real(fd, c);
-	fz_announce_end(self);
-	return ret;
+/*
+ * Is there more of the file than a read by the real call has given?  Then the call was interrupted
+ * between two requests to a file server.  Files of /proc have no size.
+ */
+static bool was_cut_short(const struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
+			  int64_t offset)
+{
+	enum { AT_EMPTY = 0x1000, AT_DONT_SYNC = 0x4000, SEEK_FROM_HERE = 1 };
+	struct statx st;
+	int64_t end = offset + (int64_t)c->done;
+
+	if (fz_signal_handled(self))
+		return false;
+	if (offset == FZ_IO_CURPOS)
+		end = fz_syscall3(__NR_lseek, fd, 0, SEEK_FROM_HERE);
+	return end > 0 &&
+	       !fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY | AT_DONT_SYNC, STATX_SIZE,
+			    (long)&st) &&
+	       (uint64_t)end < st.stx_size;
 }
 
 /*
@@ -185,7 +196,8 @@ int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, struct fz_
 		 * Do not read again: some files that look regular, such as /proc/kmsg, would wait
 		 * for more.
 		 */
-		if (!c->count || (real && (all || c->skip)))
+		if (!c->count ||
+		    (real && (all || c->skip) && !was_cut_short(self, fd, c, offset)))
 			return (int64_t)c->done;
 	}
 }
@@ -224,12 +236,39 @@ static bool write_by_ring(struct fz_fiber *self, int fd, const struct fz_io_curs
 	return true;
 }
 
+/* SIGXFSZ would be raised by a second attempt to go beyond RLIMIT_FSIZE. */
+static bool has_size_limit(void)
+{
+	enum { FILE_SIZE = 1 };
+	uint64_t limits[2];
+
+	return fz_syscall4(__NR_prlimit64, 0, FILE_SIZE, 0, (long)limits) ||
+	       limits[0] != ~(uint64_t)0;
+}
+
+/*
+ * Write by the real call.  Without a handler, a short count comes from an interruption that is
+ * none of the program's, or there is no room, which the next attempt tells: go on.
+ */
+static int64_t write_real(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
+			  unsigned flags, struct fz_io_cost *cost)
+{
+	int64_t ret = real(self, fd, c, flags, cost);
+	struct fz_io_cursor rest = *c;
+
+	if (FZ_LIKELY(ret <= 0 || (size_t)ret == total_of(c->iov, c->count)) ||
+	    fz_signal_handled(self) || has_size_limit())
+		return ret;
+	fz_io_cursor_advance(&rest, (size_t)ret);
+	return fz_io_make_whole(self, fd, &rest, flags & FZ_CALL_BRIEF);
+}
+
 int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 			 const struct fz_io_cursor *c, int64_t offset, int flags)
 {
 	const bool waits = info & (FZ_FD_DIRECT | FZ_FD_SYNC) || flags & (RWF_DSYNC | RWF_SYNC);
-	bool slow = info & FZ_FD_SLOW_WRITE, went;
-	fz_nsec begin = 0;
+	bool slow = info & FZ_FD_SLOW_WRITE;
+	struct fz_io_cost cost = { .timed = waits || slow };
 	int64_t ret;
 
 	if (info & FZ_FD_DIRECT || fz_io_policy == FZ_IO_RING) {
@@ -242,17 +281,11 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 		if (info & FZ_FD_RING_REFUSED)
 			fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
 	}
-	if (waits || slow)
-		begin = fz_now();
-	announce(self, slow);
-	ret = real(fd, c);
-	if (begin)
-		begin = fz_now() - begin;
-	went = fz_call_over(self, ret);
+	ret = write_real(self, fd, c, slow ? 0 : FZ_CALL_BRIEF, &cost);
 	if (waits)
-		slow = begin > SYNC_IS_SLOW;
+		slow = cost.time > SYNC_IS_SLOW;
 	else
-		slow = slow ? begin > WRITE_IS_SLOW : went;
+		slow = slow ? cost.time > WRITE_IS_SLOW : cost.lost;
 	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_WRITE, slow ? FZ_FD_SLOW_WRITE : 0);
 	return ret;
 }
@@ -337,7 +370,8 @@ int64_t fz_io_pwrite(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 
 int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
 {
-	fz_nsec begin;
+	const struct fz_io_call call = { data_only ? __NR_fdatasync : __NR_fsync, { fd } };
+	struct fz_io_cost cost = { .timed = true };
 	uint32_t info;
 	bool slow;
 	int64_t ret;
@@ -345,11 +379,8 @@ int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
 	if (fz_fdtab_look_up(fd, &info))
 		return -EBADF;
 	fz_io_test_cancel(self);
-	announce(self, info & FZ_FD_SLOW_SYNC);
-	begin = fz_now();
-	ret = fz_syscall1(data_only ? __NR_fdatasync : __NR_fsync, fd);
-	slow = fz_now() - begin > SYNC_IS_SLOW;
-	fz_announce_end(self);
+	ret = fz_io_make_measured(self, &call, info & FZ_FD_SLOW_SYNC ? 0 : FZ_CALL_BRIEF, &cost);
+	slow = cost.time > SYNC_IS_SLOW;
 	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_SYNC, slow ? FZ_FD_SLOW_SYNC : 0);
 	return (int)ret;
 }

@@ -31,8 +31,6 @@ static struct {
 	unsigned endings;
 } hints;
 
-static _Atomic bool end_all;
-
 /* Collect the fiber's wait if it is new and due to a hint. */
 static void collect(struct fz_fiber *f)
 {
@@ -86,9 +84,6 @@ static bool check(fz_nsec now, uint32_t entries, bool in_use)
 	if (entries != hints.entries || in_use)
 		hints.due = 2;
 	hints.entries = entries;
-	/* acquire: pairs with fz_hints_end_all(). */
-	if (atomic_exchange_explicit(&end_all, false, memory_order_acquire))
-		look(true);
 	if (hints.due && now >= hints.last + PERIOD_MS * FZ_MSEC) {
 		hints.last = now;
 		all = hints.endings != 0;
@@ -99,13 +94,6 @@ static bool check(fz_nsec now, uint32_t entries, bool in_use)
 			hints.due--;
 	}
 	return hints.due;
-}
-
-void fz_hints_end_all(void)
-{
-	/* release: the monitor's look, and the calls that it wakes, find the new backend. */
-	atomic_store_explicit(&end_all, true, memory_order_release);
-	fz_monitor_poke();
 }
 
 void fz_hints_init(void)

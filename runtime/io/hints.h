@@ -32,10 +32,4 @@ static inline void fz_hints_end(struct fz_fiber *self)
 /* Let the monitor look. */
 void fz_hints_init(void);
 
-/*
- * Soon end all waits that rest on hints, whether these are stale or not: the calls go on with
- * another backend.  Any thread.
- */
-void fz_hints_end_all(void);
-
 #endif

@@ -108,19 +108,24 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 {
 	const struct fz_op probe = { .opcode = op->opcode, .fd = -1 };
-	struct fz_request request = { .more = 0 };
+	struct fz_request request;
 	struct fz_processor *p;
 
-	/* These opcodes name no descriptor.  Without rings, the next rung will show it. */
-	if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT ||
-	    fz_backend_kind() == FZ_BACKEND_EPOLL)
-		return true;
-	fz_enter_runtime(self);
-	p = fz_processor_of(self);
-	start(&request, self, FZ_WAIT_UNINTERRUPTIBLE);
-	prepare(&p->backend.ring, &probe, &request);
-	finish(&request, self, p, FZ_FOREVER);
-	fz_leave_runtime(self);
+	do {
+		/* These opcodes name no descriptor.  Without rings, the next rung will show it. */
+		if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT ||
+		    fz_backend_kind() == FZ_BACKEND_EPOLL)
+			return true;
+		request = (struct fz_request){ .more = 0 };
+		fz_enter_runtime(self);
+		p = fz_processor_of(self);
+		start(&request, self, FZ_WAIT_UNINTERRUPTIBLE);
+		prepare(&p->backend.ring, &probe, &request);
+		fz_ring_submit(&p->backend.ring);
+		finish(&request, self, p, FZ_FOREVER);
+		fz_leave_runtime(self);
+		/* ECANCELED: the rings have just been given up, as in fz_op_wait(). */
+	} while (request.result == -ECANCELED);
 	return request.result == -EACCES;
 }
 

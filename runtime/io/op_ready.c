@@ -208,9 +208,10 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 	case IORING_OP_RECV:
 	case IORING_OP_SEND:
 		ret = send_or_receive(op, fd, done, flags);
-		return ret < 0 && done ? (long)done : ret < 0 ? ret : (long)done + ret;
+		return ret < 0 ? ret : (long)done + ret;
+	/* It has no system call in its place: the rings have just been given up. */
 	default:
-		return -EOPNOTSUPP;
+		return FZ_OP_FORBIDDEN;
 	}
 }
 
@@ -365,14 +366,11 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	/* Answer like the ring; the caller then makes poll's real call. */
 	if (ret == MUST_ANNOUNCE && op->opcode == IORING_OP_POLL_ADD)
 		ret = -EINVAL;
-	if (ret == MUST_ANNOUNCE) {
-		/* Cancellable only if that leaves no copy open and loses no bytes. */
-		const bool cancellable = pin->copy < 0 && !done && flags & FZ_WAIT_CANCEL;
-
+	if (ret == MUST_ANNOUNCE)
 		ret = make_announced(self, op, fz_pin_fd(pin), done, deadline,
 				     (flags & FZ_WAIT_SIGNAL ? FZ_CALL_GOES_ON : 0) |
-					     (cancellable ? FZ_CALL_CANCELLABLE : 0));
-	}
+					     (flags & FZ_WAIT_CANCEL ? FZ_CALL_CANCELLABLE : 0) |
+					     (done ? FZ_CALL_BEGUN : 0));
 	if (FZ_UNLIKELY(!done && is_denied(op, ret)))
 		return FZ_OP_FORBIDDEN;
 	return ret < 0 && done ? (int)done : (int)ret;

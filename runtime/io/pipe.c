@@ -51,10 +51,10 @@ struct identity {
 
 static struct identity identity_of(int fd)
 {
-	enum { AT_EMPTY = 0x1000 };
+	enum { AT_EMPTY = 0x1000, AT_DONT_SYNC = 0x4000 };
 	struct statx st;
 
-	if (fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY, STATX_INO, (long)&st))
+	if (fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY | AT_DONT_SYNC, STATX_INO, (long)&st))
 		return (struct identity){ 0 };
 	return (struct identity){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor };
 }
@@ -163,7 +163,8 @@ static int64_t write_fifo(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, bool brief)
 {
 	struct fz_real_call call = fz_call_begin(self, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE |
-							       (brief ? FZ_CALL_BRIEF : 0));
+							       (brief ? FZ_CALL_BRIEF : 0) |
+							       (c->done ? FZ_CALL_BEGUN : 0));
 	int64_t ret, outcome;
 
 	do {
@@ -171,8 +172,10 @@ int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, 
 		const struct fz_io_call own = fz_io_cursor_call(c, fd, &part);
 
 		ret = fz_io_make(&own);
-		if (ret > 0)
+		if (ret > 0) {
 			fz_io_cursor_advance(c, (size_t)ret);
+			call.flags |= FZ_CALL_BEGUN;
+		}
 		/*
 		 * A short count: a handler has interrupted the call, or only the completion of a
 		 * request of this kernel thread.  In the second case the call goes on.

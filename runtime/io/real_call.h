@@ -28,6 +28,7 @@
 
 #include <asm/errno.h>
 
+#include "runtime/base/host.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
@@ -35,7 +36,10 @@
 
 enum {
 	FZ_CALL_RESTARTS = 1,		/* SA_RESTART applies to the call */
-	/* cancellation ends the call; not for libc's own functions, which act on it themselves */
+	/*
+	 * cancellation ends the call, unless it has moved data; not for libc's own functions, which
+	 * act on it themselves
+	 */
 	FZ_CALL_CANCELLABLE = 2,
 	/* the call usually returns at once (runtime/sched/announce.h) */
 	FZ_CALL_BRIEF = 4,
@@ -44,6 +48,11 @@ enum {
 	 * too.
 	 */
 	FZ_CALL_GOES_ON = 8,
+	/*
+	 * A part of what the call moves is done, and its count must be returned: a cancellation ends
+	 * the call with -EINTR, and the next call acts on it.  With FZ_CALL_CANCELLABLE.
+	 */
+	FZ_CALL_BEGUN = 16,
 };
 
 struct fz_real_call {
@@ -52,6 +61,19 @@ struct fz_real_call {
 	unsigned flags;
 	bool cancel_changed;	/* for fz_cancel_end_call() */
 };
+
+/*
+ * Is there a cancellation request?  Unless FZ_CALL_BEGUN leaves it to the next call, act on it and do
+ * not return.
+ */
+static inline bool fz_call_is_cancelled(const struct fz_real_call *call)
+{
+	const bool requested = fz_cancel_requested(call->self);
+
+	if (FZ_UNLIKELY(requested) && !(call->flags & FZ_CALL_BEGUN))
+		fz_host.test_cancel();
+	return requested;
+}
 
 /*
  * Announce the call, and run handlers of pending signals first.  Without FZ_CALL_GOES_ON, those
@@ -68,8 +90,10 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 	if (!(flags & FZ_CALL_GOES_ON))
 		fz_signal_mark(self);
 	call.handlers = self->sig.handlers_run - fz_signal_handled(self);
-	if (flags & FZ_CALL_CANCELLABLE)
+	if (flags & FZ_CALL_CANCELLABLE) {
+		fz_call_is_cancelled(&call);
 		call.cancel_changed = fz_cancel_begin_call(self);
+	}
 	return call;
 }
 
@@ -79,13 +103,19 @@ static inline bool fz_call_handled(const struct fz_real_call *call)
 	return call->self->sig.handlers_run != call->handlers;
 }
 
-/* Must the call be made again, because the program does not expect this result? */
+/*
+ * Must the call be made again, because the program does not expect this result?  A call that has
+ * done nothing acts on a cancellation request here, and does not return.
+ */
 static inline bool fz_call_again(struct fz_real_call *call, int64_t ret)
 {
 	bool cancellable = call->flags & FZ_CALL_CANCELLABLE, again;
 
-	if (cancellable)
+	if (cancellable) {
 		fz_cancel_end_call(call->self, call->cancel_changed);
+		if (ret == -EINTR && fz_call_is_cancelled(call))
+			return false;
+	}
 	again = ret == -EINTR &&
 		(!fz_call_handled(call) ||
 		 (call->flags & FZ_CALL_RESTARTS && fz_signal_restarts(call->self)));
@@ -95,23 +125,18 @@ static inline bool fz_call_again(struct fz_real_call *call, int64_t ret)
 }
 
 /*
- * End a call announced by fz_announce() or fz_announce_brief(): take the signal that the call has
- * raised, and get a processor.  Returns what fz_announce_end() does.
+ * Take the signal that the call has raised, and get a processor.  Returns what fz_announce_end()
+ * does.
  */
-static inline bool fz_call_over(struct fz_fiber *self, int64_t ret)
+static inline bool fz_call_end(const struct fz_real_call *call, int64_t ret)
 {
 	/*
 	 * A blocked SIGPIPE or SIGXFSZ is pending for this kernel thread, which the fiber may
 	 * leave now: take it along.
 	 */
 	if (FZ_UNLIKELY(ret == -EPIPE || ret == -EFBIG))
-		fz_signal_collect(self, (int)ret);
-	return fz_announce_end(self);
-}
-
-static inline bool fz_call_end(const struct fz_real_call *call, int64_t ret)
-{
-	return fz_call_over(call->self, ret);
+		fz_signal_collect(call->self, (int)ret);
+	return fz_announce_end(call->self);
 }
 
 #endif

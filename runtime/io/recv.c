@@ -6,6 +6,8 @@
  */
 #include "runtime/io/io_internal.h"
 
+#include <poll.h>
+
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/socket.h"
@@ -169,18 +171,84 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	return fz_io_try_or_wait(self, &a);
 }
 
-/* Compute when a recvmmsg with a time limit ends.  Returns 0 or -errno. */
-static int end_of(const struct __kernel_timespec *limit, fz_nsec *ret_end)
+/*
+ * When a recvmmsg with a time limit ends: the kernel looks at the limit after each message, and at
+ * no other time (recvmmsg(2), BUGS).
+ */
+struct limit {
+	struct __kernel_timespec *limit;	/* the program's, or NULL */
+	fz_nsec end;
+};
+
+/* Returns 0 or -errno. */
+static int begin_limit(struct __kernel_timespec *limit, struct limit *ret)
 {
-	*ret_end = FZ_FOREVER;
+	*ret = (struct limit){ limit, FZ_FOREVER };
 	if (!limit)
 		return 0;
 	if (!fz_sys_readable(&limit->tv_sec) || !fz_sys_readable(&limit->tv_nsec))
 		return -EFAULT;
 	if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= (long)FZ_SEC)
 		return -EINVAL;
-	*ret_end = fz_now() + (fz_nsec)limit->tv_sec * FZ_SEC + (fz_nsec)limit->tv_nsec;
+	ret->end = fz_now() + (fz_nsec)limit->tv_sec * FZ_SEC + (fz_nsec)limit->tv_nsec;
 	return 0;
+}
+
+static struct __kernel_timespec time_left(const struct limit *l)
+{
+	const fz_nsec now = fz_now();
+
+	return fz_timespec(l->end > now ? l->end - now : 0);
+}
+
+/* After a message: tell the program what time is left.  Returns more than 0 if there is some. */
+static int update_limit(const struct limit *l)
+{
+	struct __kernel_timespec left;
+
+	if (!l->limit)
+		return 1;
+	if (!fz_sys_writable(&l->limit->tv_sec) || !fz_sys_writable(&l->limit->tv_nsec))
+		return -EFAULT;
+	left = time_left(l);
+	*l->limit = left;
+	return left.tv_sec || left.tv_nsec;
+}
+
+/*
+ * Receive up to n messages that are there.  If an error follows a message, the kernel keeps it for
+ * the next call.
+ */
+static int64_t receive_present(int fd, struct fz_message_slot *slots, unsigned n, int flags,
+			       const struct limit *l)
+{
+	struct __kernel_timespec left = time_left(l);
+
+	return fz_syscall5(__NR_recvmmsg, fd, (long)slots, n, flags | FZ_MSG_DONTWAIT,
+			   l->limit ? (long)&left : 0);
+}
+
+/*
+ * Receive at least one message: those that are there, or the next one.  a->begun: there were some
+ * before, in this call.
+ */
+static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
+			    struct fz_message_slot *slots, unsigned n, const struct limit *l)
+{
+	struct pollfd p = { .fd = fz_pin_fd(a->pin) };
+	int64_t ret;
+
+	/* The kernel keeps no error that comes before the first message of a system call. */
+	if (a->begun && fz_io_poll_now(self, __NR_ppoll, &p, 1) > 0 && p.revents & POLLERR)
+		return -EPIPE;
+	ret = receive_present(p.fd, slots, n, a->flags, l);
+	if (ret != -EAGAIN || a->only_tries)
+		return ret;
+	a->call = (struct fz_io_call){ __NR_recvmmsg, { 0, (long)slots, 1 } };
+	a->refused = true;
+	/* SO_RCVTIMEO begins anew with each message. */
+	a->deadline = 0;
+	return fz_io_try_or_wait(self, a);
 }
 
 int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
@@ -194,7 +262,7 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		.flags = flags & ~FZ_MSG_WAITFORONE,
 	};
 	unsigned done = 0;
-	fz_nsec end;
+	struct limit limit;
 	int wait = fz_io_may_wait(self, __NR_recvmmsg, fd, flags, &a.info);
 	int64_t ret = 0;
 
@@ -207,30 +275,23 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	if (wait <= 0)
 		return fz_syscall5(__NR_recvmmsg, fd, (long)vec, n,
 				   wait ? flags | FZ_MSG_DONTWAIT : flags, (long)timespec);
-	ret = end_of(timespec, &end);
+	ret = begin_limit(timespec, &limit);
 	if (ret)
 		return ret;
+	fz_signal_mark(self);
 	while (done < n) {
-		a.call = (struct fz_io_call){ __NR_recvmmsg, { 0, (long)&slots[done], 1 } };
-		a.begun = done > 0;
+		a.begun = a.rest = done > 0;
 		a.only_tries = a.begun && flags & FZ_MSG_WAITFORONE;
-		/* SO_RCVTIMEO begins anew with each message. */
-		a.deadline = 0;
-		ret = fz_io_try_or_wait(self, &a);
-		if (ret < 0)
+		ret = receive_some(self, &a, &slots[done], n - done, &limit);
+		if (ret <= 0)
 			break;
-		done++;
-		/* The limit is checked only after each message: recvmmsg(2), BUGS. */
-		if (end != FZ_FOREVER) {
-			fz_nsec now = fz_now();
-
-			if (!fz_sys_writable(timespec) || !fz_sys_writable((char *)timespec + 8))
-				return -EFAULT;
-			*(struct __kernel_timespec *)timespec =
-				fz_timespec(end > now ? end - now : 0);
-			if (now >= end)
-				break;
-		}
+		done += (unsigned)ret;
+		ret = update_limit(&limit);
+		if (ret < 0)
+			return ret;
+		/* What is out of band ends the call. */
+		if (!ret || slots[done - 1].header.flags & FZ_MSG_OOB)
+			break;
 	}
 	return done ? (int64_t)done : ret;
 }

@@ -7,7 +7,6 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/io/socket.h"
-#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -101,7 +100,7 @@ static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_att
 			break;
 		}
 		part = (struct iovec){ .iov_base = (void *)at, .iov_len = (size_t)left };
-		ret = fz_io_make_announced(self, &call, FZ_CALL_RESTARTS);
+		ret = fz_io_make_announced(self, &call, FZ_CALL_CANCELLABLE | FZ_CALL_BEGUN);
 		if (ret > 0 && a->program == __NR_sendmmsg)
 			ret = slot.length;
 		if (ret <= 0)
@@ -112,19 +111,14 @@ static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_att
 }
 
 /*
- * Send the rest after a part has been sent.  The count must be returned, so no cancellation ends
- * the call here.
+ * Send the rest after a part has been sent.  The count must be returned: a cancellation ends the
+ * call, and the next one acts on it.
  */
 static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf, size_t n)
 {
-	int64_t ret;
+	const int64_t ret = send_by_parts(self, a, buf, n, true);
 
-	fz_cancel_defer(self);
-	ret = send_by_parts(self, a, buf, n, true);
-	if (FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN))
-		ret = send_rest_forbidden(self, a, buf, n);
-	fz_cancel_undefer(self);
-	return ret;
+	return FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN) ? send_rest_forbidden(self, a, buf, n) : ret;
 }
 
 /* own: write, or sendto with these flags. */
@@ -333,5 +327,8 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		if (slot->length < message_size(&slot->header))
 			break;
 	}
+	/* The kernel has raised SIGPIPE, which is the fiber's even if the fiber blocks it. */
+	if (FZ_UNLIKELY(done && ret == -EPIPE))
+		fz_signal_collect(self, (int)ret);
 	return done ? (int64_t)done : ret;
 }

@@ -121,11 +121,12 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 			args[a->flags_at] = a->flags;
 			return fz_io_make_announced(self, &a->call,
 						    FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE |
+							    (a->begun ? FZ_CALL_BEGUN : 0) |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}
 		if (ret < 0 || (ret == 0 && limit == deadline))
 			return ret ? ret : -EAGAIN;
-		if (a->rest && !sends_on_unix && ret & (POLLERR | POLLHUP))
+		if (a->rest && !sends_on_unix && ret & (POLLERR | (a->sends ? POLLHUP : 0)))
 			return -EPIPE;
 	}
 }

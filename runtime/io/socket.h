@@ -10,6 +10,7 @@
 #include "runtime/io/wait.h"
 
 enum {
+	FZ_MSG_OOB = 0x1,
 	FZ_MSG_PEEK = 0x2,
 	FZ_MSG_DONTWAIT = 0x40,
 	FZ_MSG_WAITALL = 0x100,
@@ -70,7 +71,7 @@ struct fz_io_attempt {
 	 */
 	bool begun;
 	bool refused;			/* has been tried, and waits first */
-	/* the rest of what a stream has taken in part: the socket's error is for the next call */
+	/* a part of the whole is done: the socket's error is for the next call */
 	bool rest;
 	fz_nsec deadline;
 };

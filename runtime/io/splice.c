@@ -126,6 +126,7 @@ static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned 
 		if (ret > 0) {
 			done += (size_t)ret;
 			c->args[n_at] = (long)(n - done);
+			call.flags |= FZ_CALL_BEGUN;
 		}
 		outcome = ret > 0 && done < n && takes_more(out) ? -EINTR : ret;
 	} while ((!done || !fz_call_handled(&call)) && fz_call_again(&call, outcome));
@@ -139,7 +140,6 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	struct fz_io_call c;
 	int64_t ret;
 
-	fz_io_test_cancel(self);
 	/* sendfile has no flag against waiting.  Wrong arguments must not wait, hence the tests. */
 	if (n > 0 && is_kind(in, FZ_FD_FILE) && !fz_io_is_ready(out, POLLOUT)) {
 		fz_signal_mark(self);
@@ -152,6 +152,13 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	return make_whole(self, &c, 3, (int)c.args[0], 0);
 }
 
+/* Make the real call, which may wait for what poll does not tell. */
+static int64_t make_waiting(struct fz_fiber *self, const struct fz_io_call *c)
+{
+	return fz_io_make_announced(self, c,
+				    FZ_CALL_GOES_ON | FZ_CALL_BRIEF | FZ_CALL_CANCELLABLE);
+}
+
 static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 			   int64_t *out_offset, size_t n, unsigned flags)
 {
@@ -161,8 +168,8 @@ static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, in
 
 	/* A pipe takes or gives what it can; a socket takes all that there is. */
 	return is_kind(out, FZ_FD_SOCKET) ?
-		       make_whole(self, &c, 4, out, FZ_CALL_GOES_ON) :
-		       fz_io_make_announced(self, &c, FZ_CALL_GOES_ON | FZ_CALL_BRIEF);
+		       make_whole(self, &c, 4, out, FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE) :
+		       make_waiting(self, &c);
 }
 
 int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
@@ -201,37 +208,48 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags)
 {
 	FZ_PINNED struct fz_pin source = FZ_PIN_INIT(in), target = FZ_PIN_INIT(out);
+	struct fz_io_call c = { __NR_tee, { 0, 0, (long)n } };
 	int64_t ret;
 
 	fz_io_test_cancel(self);
 	fz_signal_mark(self);
 	do {
-		ret = fz_syscall4(__NR_tee, in, out, (long)n, flags | SPLICE_F_NONBLOCK);
+		c.args[0] = in;
+		c.args[1] = out;
+		c.args[3] = flags | SPLICE_F_NONBLOCK;
+		ret = fz_io_make(&c);
 		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
 			return ret;
 		ret = await_both(self, &source, &target);
 		in = fz_pin_fd(&source);
 		out = fz_pin_fd(&target);
 	} while (ret > 0);
-	return ret ? ret : fz_syscall4(__NR_tee, in, out, (long)n, flags);
+	c.args[0] = in;
+	c.args[1] = out;
+	c.args[3] = flags;
+	return ret ? ret : make_waiting(self, &c);
 }
 
 int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
 		       unsigned flags)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	struct fz_io_call c = { __NR_vmsplice, { 0, (long)iov, (long)count } };
 	int64_t ret;
 
 	fz_io_test_cancel(self);
 	fz_signal_mark(self);
 	note_spliced(fd);
 	do {
-		ret = fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count,
-				  flags | SPLICE_F_NONBLOCK);
+		c.args[0] = fd;
+		c.args[3] = flags | SPLICE_F_NONBLOCK;
+		ret = fz_io_make(&c);
 		if (ret != -EAGAIN || flags & SPLICE_F_NONBLOCK)
 			return ret;
 		ret = never_waits(fd) ? 0 : await(self, &pin, is_reader(fd) ? POLLIN : POLLOUT);
 		fd = fz_pin_fd(&pin);
 	} while (ret > 0);
-	return ret ? ret : fz_syscall4(__NR_vmsplice, fd, (long)iov, (long)count, flags);
+	c.args[0] = fd;
+	c.args[3] = flags;
+	return ret ? ret : make_waiting(self, &c);
 }

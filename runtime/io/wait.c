@@ -180,20 +180,28 @@ int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, 
 
 /* ---- real calls --------------------------------------------------------- */
 
-int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags)
+int64_t fz_io_make_measured(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags,
+			    struct fz_io_cost *cost)
 {
 	struct fz_real_call call = fz_call_begin(self, flags);
 	/* A call that may sleep now must not; a brief one is one more attempt. */
 	bool handled = (flags & (FZ_CALL_GOES_ON | FZ_CALL_BRIEF)) == FZ_CALL_GOES_ON &&
 		       fz_call_handled(&call);
+	const fz_nsec begin = cost->timed ? fz_now() : 0;
 	int64_t ret;
 
 	do {
 		ret = FZ_UNLIKELY(handled) ? -EINTR : fz_io_make(c);
 		handled = false;
 	} while (fz_call_again(&call, ret));
-	fz_call_end(&call, ret);
+	cost->time = cost->timed ? fz_now() - begin : 0;
+	cost->lost = fz_call_end(&call, ret);
 	return ret;
+}
+
+int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags)
+{
+	return fz_io_make_measured(self, c, flags, &(struct fz_io_cost){ .timed = false });
 }
 
 int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned limit_at,

@@ -78,6 +78,17 @@ static inline int64_t fz_io_make(const struct fz_io_call *c)
  */
 int64_t fz_io_make_announced(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags);
 
+/* How long a real call took; the wait for a processor after it does not count. */
+struct fz_io_cost {
+	bool timed;		/* take the time; set by the caller */
+	fz_nsec time;
+	bool lost;		/* the call was not brief: the carrier has lost its processor */
+};
+
+/* fz_io_make_announced() that reports in *cost. */
+int64_t fz_io_make_measured(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags,
+			    struct fz_io_cost *cost);
+
 /*
  * Make the call that the program has made, announced, with descriptor fd as its first argument:
  * where filters forbid what would be done instead.

@@ -31,8 +31,18 @@ bool fz_cancel_is_asynchronous(const struct fz_fiber *f)
 {
 	return atomic_load_explicit(&f->cancel.sent, memory_order_seq_cst) &&
 	       !atomic_load_explicit(&f->cancel.deferred, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&f->cancel.in_call, memory_order_seq_cst) &&
 	       (cancel_bits(f) & (DISABLED | CANCELED | EXITING | ASYNCHRONOUS)) ==
 	       (CANCELED | ASYNCHRONOUS);
+}
+
+bool fz_cancel_interrupts(const struct fz_fiber *f)
+{
+	/* seq_cst: as in fz_cancel_is_asynchronous(). */
+	return fz_cancel_is_asynchronous(f) ||
+	       (atomic_load_explicit(&f->cancel.in_call, memory_order_seq_cst) &&
+		atomic_load_explicit(&f->cancel.sent, memory_order_seq_cst) &&
+		(cancel_bits(f) & (DISABLED | CANCELED | EXITING)) == CANCELED);
 }
 
 bool fz_cancel_is_unseen(const struct fz_fiber *f)
@@ -72,20 +82,25 @@ void fz_cancel_undefer(struct fz_fiber *self)
 
 bool fz_cancel_begin_call(struct fz_fiber *self)
 {
-	/* seq_cst: pairs with cancel_bits(), called after a request was published. */
-	bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
-						  ASYNCHRONOUS, memory_order_seq_cst) &
-			 ASYNCHRONOUS);
+	/*
+	 * seq_cst: pairs with cancel_bits(), called after a request was published.  The type is for
+	 * libc, which has to signal the thread if it is wired in mid-call.
+	 */
+	const bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
+							ASYNCHRONOUS, memory_order_seq_cst) &
+			       ASYNCHRONOUS);
 
-	if (FZ_UNLIKELY(fz_cancel_is_asynchronous(self)))
-		fz_host.test_cancel();
+	if (changed)
+		atomic_store_explicit(&self->cancel.in_call, true, memory_order_seq_cst);
 	return changed;
 }
 
 void fz_cancel_end_call(struct fz_fiber *self, bool changed)
 {
-	/* relaxed: only the thread itself acts on its type of cancellation. */
-	if (changed)
-		atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
-					  ~ASYNCHRONOUS, memory_order_relaxed);
+	if (!changed)
+		return;
+	/* relaxed: only the thread itself, and a handler on it, act on these two. */
+	atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)), ~ASYNCHRONOUS,
+				  memory_order_relaxed);
+	atomic_store_explicit(&self->cancel.in_call, false, memory_order_relaxed);
 }

@@ -7,7 +7,8 @@
  *
  * libc's word in the TCB (cancelhandling) has the request, the state and the type; libc's own
  * functions change it.  fz_fiber.cancel says whether a request was ever sent, whether libc's
- * handler has looked, and whether the thread defers cancellation.
+ * handler has looked, and whether the thread defers cancellation or is in a system call that it
+ * ends.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -23,6 +24,12 @@ bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
 
 /* There is a request that the thread must act on at once, without a cancellation point. */
 bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
+
+/*
+ * There is a request that ends what the thread is doing: fz_cancel_is_asynchronous(), or a system
+ * call between fz_cancel_begin_call() and fz_cancel_end_call().
+ */
+bool fz_cancel_interrupts(const struct fz_fiber *fiber);
 
 /*
  * There is a request, and libc's handler of SIGCANCEL has not yet looked where the thread is.
@@ -46,8 +53,10 @@ void fz_cancel_defer(struct fz_fiber *self);
 void fz_cancel_undefer(struct fz_fiber *self);
 
 /*
- * For a system call that may block the carrier: between begin and end cancellation ends the
- * system call, as in libc's own functions.  end takes what begin returned.  Outside the runtime.
+ * For a system call that may block the carrier: between begin and end the monitor interrupts the
+ * thread, again and again, while there is a request.  So the system call ends, with EINTR if it has
+ * done nothing yet, and the caller acts on the request then: no handler does, because the call may
+ * have moved data.  end takes what begin returned.  Outside the runtime.
  */
 bool fz_cancel_begin_call(struct fz_fiber *self);
 void fz_cancel_end_call(struct fz_fiber *self, bool changed);

@@ -34,20 +34,28 @@ static bool drive_out(void)
 	return any;
 }
 
-void fz_retreat_from_ring(struct fz_fiber *self)
+void fz_retreat_from_ring(struct fz_fiber *self, const char *why, int error)
 {
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
-	const int most = 10000;
+	const int most = 100000;
 
-	/* acquire: pairs with fz_sched_start().  In the runtime this is a handler. */
+	/* acquire: pairs with fz_sched_start(). */
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
-	    fz_backend_kind() != FZ_BACKEND_RING ||
-	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+	    fz_backend_kind() != FZ_BACKEND_RING)
 		return;
-	fz_backend_lose_ring("a filter of the program", EPERM);
+	fz_backend_lose_ring(why, error);
 	fz_monitor_poke();
+	/* In the runtime this is a handler. */
+	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
 	fz_announce(self);
 	for (int tries = 0; tries < most && drive_out(); tries++)
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 	fz_announce_end(self);
+}
+
+void fz_retreat_before_faults(const char *why)
+{
+	fz_backend_avoid_ring();
+	fz_retreat_from_ring(fz_self(), why, 0);
 }

@@ -3,20 +3,30 @@
 #define FZ_RUNTIME_SCHED_RETREAT_H
 
 /*
- * runtime/sched/retreat.h - give up io_uring before the program installs a filter for all its
- * threads.
+ * runtime/sched/retreat.h - give up io_uring before the program does what would make it dangerous:
  *
- * A filter may kill the process for a system call that it does not list.  If it answers with an
- * error, the ring is lost without this, too (runtime/backend/ring.c); but then requests in flight
- * cannot be cancelled any more.
+ * - it installs a filter for all its threads, which may kill the process for a system call that
+ *   the filter does not list.  If it answers with an error, the ring is lost without this, too
+ *   (runtime/backend/ring.c); but then requests in flight cannot be cancelled any more.
+ * - memory of the program may have to wait for another thread of it: userfaultfd, or a mapping of a
+ *   file that the process itself serves (FUSE).  The kernel touches a request's memory while it
+ *   holds the ring's lock, so the whole ring would wait, perhaps for a thread that waits with it.
+ *   A call that tries for itself waits alone.
  */
 
 #include "runtime/fiber/fiber.h"
 
 /*
  * Use epoll from now on, and wait until all requests in flight are complete, which makes their
- * fibers wait on epoll; for at most about a second.  Outside the runtime.
+ * fibers wait on epoll; for at most about ten seconds.  why, error: for fz_backend_lose_ring().
+ * Outside the runtime; in a handler that runs in the runtime it only does the first.
  */
-void fz_retreat_from_ring(struct fz_fiber *self);
+void fz_retreat_from_ring(struct fz_fiber *self, const char *why, int error);
+
+/*
+ * The program is about to get a descriptor by which one of its threads fills in memory for others:
+ * fz_retreat_from_ring(), and no ring in the future.  Any thread.
+ */
+void fz_retreat_before_faults(const char *why);
 
 #endif

@@ -38,7 +38,7 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 	for (; due; due &= due - 1)
 		if (!(fz_signal_action_get(__builtin_ctzll(due) + 1).flags & FLAG_RESTART))
 			return SIG_CANCEL;
-	return fz_cancel_is_asynchronous(f) ? SIG_CANCEL : SIG_SETXID;
+	return fz_cancel_interrupts(f) ? SIG_CANCEL : SIG_SETXID;
 }
 
 /* Does f have a policy that it has not taken, and nothing that makes it look soon? */
@@ -161,7 +161,7 @@ bool fz_signal_nudge_if_due(struct fz_fiber *f, void *arg)
 {
 	bool *again = arg;
 	uint64_t due = fz_signal_due(f);
-	bool wakes = due || fz_cancel_is_asynchronous(f);
+	bool wakes = due || fz_cancel_interrupts(f);
 
 	if (!wakes && !may_be_cancelled_by_place(f) && !must_take_policy(f))
 		return false;

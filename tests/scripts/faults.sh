@@ -100,6 +100,12 @@ deny_write 1+,4+ file_disk FIBERIZE_IO=ring
 deny_writev 1+,4+ file_disk FIBERIZE_IO=ring
 END
 
+# A filter refuses requests, and io_uring is lost while the library asks whether one does.
+for when in 1 2 3 4 5 6; do
+	checked "deny_recv:1+,ring_lost:$when io_socket" io_socket FIBERIZE_PROCESSORS=1 \
+		FZ_FAULTS="deny_recv:1+,ring_lost:$when"
+done
+
 # What cannot be meant fires nothing, and is said.
 for value in nothing:1 mmap mmap: mmap:0 mmap:1/0 mmap:2/3 mmap:1x mmap:1,dup; do
 	checked "FZ_FAULTS=$value" thread_basic FIBERIZE_STATS=1 FZ_FAULTS=$value

@@ -12,25 +12,28 @@
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 enum { PAGE = 4096, MOST = 64 };
 
 static char contents[MOST][PAGE];	/* what comes into each page */
 static char *pages;
-static int faults, resolved;
+static int faults, ended[2];	/* ended: a pipe */
 static struct event begun = EVENT_INIT;
 
 struct fixture {
 	const struct kind *kind;
 	char *page, *content;
 	int fd[2];
+	pid_t child;
 };
 
 struct kind {
 	const char *name;
 	void (*prepare)(struct fixture *f);
 	void (*call)(struct fixture *f);
-	int early;			/* begins before there is a userfaultfd, and waits then */
+	/* begins before there is a userfaultfd, and waits then, until this */
+	void (*late)(struct fixture *f);
 };
 
 /* What the page will hold: the text, or a structure. */
@@ -118,6 +121,65 @@ static void do_recvmsg(struct fixture *f)
 	CHECK_OK(memcmp(f->page, "hello", 5));
 }
 
+/* The address comes into the page. */
+static void listens(struct fixture *f)
+{
+	struct sockaddr_in address;
+	int n = listening_socket(0, &address);
+
+	CHECK_OK(close(f->fd[0]));
+	CHECK_OK(close(f->fd[1]));
+	f->fd[0] = n;
+	f->fd[1] = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(f->fd[1] >= 0);
+}
+
+static void connects(struct fixture *f)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+
+	CHECK_OK(getsockname(f->fd[0], (struct sockaddr *)&address, &size));
+	CHECK_OK(connect(f->fd[1], (struct sockaddr *)&address, size));
+}
+
+static void do_accept(struct fixture *f)
+{
+	socklen_t size = sizeof(struct sockaddr_in);
+	int fd = accept(f->fd[0], (struct sockaddr *)(void *)f->page, &size);
+
+	CHECK(fd >= 0);
+	CHECK_INT(((struct sockaddr_in *)(void *)f->page)->sin_family, AF_INET);
+	CHECK_OK(close(fd));
+}
+
+/* What a child left behind comes into the page; it ends when the other end of its socket does. */
+static void bears(struct fixture *f)
+{
+	char c;
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK_OK(close(f->fd[1]));
+		_exit(read(f->fd[0], &c, 1) == 0 ? 7 : 1);
+	}
+	f->child = child;
+}
+
+static void lets_go(struct fixture *f)
+{
+	CHECK_OK(shutdown(f->fd[1], SHUT_WR));
+}
+
+static void do_waitid(struct fixture *f)
+{
+	siginfo_t *info = (void *)f->page;
+
+	CHECK_OK(waitid(P_PID, (id_t)f->child, info, WEXITED));
+	CHECK_INT(info->si_status, 7);
+}
+
 static void wanted(struct fixture *f)
 {
 	struct pollfd p = { .fd = f->fd[0], .events = POLLOUT };
@@ -186,24 +248,26 @@ static void nothing(struct fixture *f)
 }
 
 static const struct kind kinds[] = {
-	{ "recv, waiting", nothing, do_recv, 1 },
-	{ "read, waiting", nothing, do_read, 1 },
-	{ "recvmsg, waiting", nothing, do_recvmsg, 1 },
-	{ "send", text, do_send, 0 },
-	{ "send", text, do_send, 0 },
-	{ "write", text, do_write, 0 },
-	{ "writev", text, do_writev, 0 },
-	{ "array of writev", vector, do_vector, 0 },
-	{ "header of sendmsg", message, do_message, 0 },
-	{ "recv", incoming, do_recv, 0 },
-	{ "read", incoming, do_read, 0 },
-	{ "recvmsg", incoming, do_recvmsg, 0 },
-	{ "array of poll", wanted, do_poll, 0 },
-	{ "set of select", set, do_select, 0 },
-	{ "events of epoll", nothing, do_epoll, 0 },
-	{ "nanosleep", moment, do_sleep, 0 },
-	{ "mutex", nothing, do_mutex, 0 },
-	{ "file", text, do_file, 0 },
+	{ "recv, waiting", nothing, do_recv, incoming },
+	{ "read, waiting", nothing, do_read, incoming },
+	{ "recvmsg, waiting", nothing, do_recvmsg, incoming },
+	{ "accept, waiting", listens, do_accept, connects },
+	{ "waitid, waiting", bears, do_waitid, lets_go },
+	{ "send", text, do_send, NULL },
+	{ "send", text, do_send, NULL },
+	{ "write", text, do_write, NULL },
+	{ "writev", text, do_writev, NULL },
+	{ "array of writev", vector, do_vector, NULL },
+	{ "header of sendmsg", message, do_message, NULL },
+	{ "recv", incoming, do_recv, NULL },
+	{ "read", incoming, do_read, NULL },
+	{ "recvmsg", incoming, do_recvmsg, NULL },
+	{ "array of poll", wanted, do_poll, NULL },
+	{ "set of select", set, do_select, NULL },
+	{ "events of epoll", nothing, do_epoll, NULL },
+	{ "nanosleep", moment, do_sleep, NULL },
+	{ "mutex", nothing, do_mutex, NULL },
+	{ "file", text, do_file, NULL },
 };
 
 static void *calls(void *arg)
@@ -217,13 +281,16 @@ static void *calls(void *arg)
 
 static void *resolves(void *arg)
 {
-	struct pollfd p = { .fd = faults, .events = POLLIN };
+	struct pollfd p[2] = { { .fd = faults, .events = POLLIN },
+			       { .fd = ended[0], .events = POLLIN } };
 	struct uffd_msg m;
 
-	while (resolved < (int)COUNT(kinds)) {
+	for (;;) {
 		struct uffdio_copy copy = { .len = PAGE };
 
-		CHECK_INT(poll(&p, 1, -1), 1);
+		CHECK(poll(p, 2, -1) > 0);
+		if (p[1].revents)
+			break;
 		if (read(faults, &m, sizeof(m)) != sizeof(m))
 			continue;
 		/* As if it came from a disk. */
@@ -231,9 +298,7 @@ static void *resolves(void *arg)
 		copy.dst = m.arg.pagefault.address & ~(uint64_t)(PAGE - 1);
 		copy.src = (uintptr_t)contents[(copy.dst - (uintptr_t)pages) / PAGE];
 		/* Two threads of the kernel may have asked for it. */
-		if (ioctl(faults, UFFDIO_COPY, &copy) == 0)
-			resolved++;
-		else
+		if (ioctl(faults, UFFDIO_COPY, &copy))
 			CHECK_INT(errno, EEXIST);
 	}
 	return arg;
@@ -264,10 +329,10 @@ int main(void)
 	pages = mmap(NULL, MOST * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(pages != MAP_FAILED);
 	for (size_t i = 0; i < COUNT(kinds); i++) {
-		f[i] = (struct fixture){ &kinds[i], pages + i * PAGE, contents[i], { 0, 0 } };
+		f[i] = (struct fixture){ &kinds[i], pages + i * PAGE, contents[i], { 0, 0 }, 0 };
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, f[i].fd));
 		f[i].kind->prepare(&f[i]);
-		if (f[i].kind->early) {
+		if (f[i].kind->late) {
 			t[i] = start(calls, &f[i]);
 			early++;
 		}
@@ -276,21 +341,23 @@ int main(void)
 	settle();
 	if (!begin()) {
 		for (int i = 0; i < early; i++)
-			incoming(&f[i]);
+			f[i].kind->late(&f[i]);
 		for (int i = 0; i < early; i++)
 			finish(t[i]);
 		return success();
 	}
 	settle();
+	CHECK_OK(pipe(ended));
 	r = start(resolves, NULL);
 	for (size_t i = 0; i < COUNT(kinds); i++) {
-		if (f[i].kind->early)
-			incoming(&f[i]);
+		if (f[i].kind->late)
+			f[i].kind->late(&f[i]);
 		else
 			t[i] = start(calls, &f[i]);
 	}
 	for (size_t i = 0; i < COUNT(kinds); i++)
 		finish(t[i]);
+	CHECK_INT(write(ended[1], "x", 1), 1);
 	finish(r);
 	return success();
 }
