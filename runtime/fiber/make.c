@@ -100,7 +100,7 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		if (*ret_fiber)
 			return 0;
 		/* Their kernel threads count against the limit as long as they have not ended. */
-		if (err == -EAGAIN && fz_birth_await()) {
+		if (err == -EAGAIN && fz_birth_await_all()) {
 			tries++;
 			continue;
 		}
