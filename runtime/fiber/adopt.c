@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 
 #include "runtime/base/host.h"
+#include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
@@ -74,17 +75,22 @@ static void *adopted(void *arg)
 {
 	struct fz_fiber *self = fz_self();
 	fz_context_body *body = (fz_context_body *)(uintptr_t)arg;
+	const struct __kernel_timespec late = fz_timespec(300 * FZ_MSEC);
 	const uintptr_t tcb = fz_tcb_get();
 
 	/* The creator writes the other fields meanwhile. */
 	self->thread.robust_list = robust_list(tcb);
-	fz_syscall1(__NR_set_tid_address, 0);
+	/* relaxed: fz_adopt() publishes it. */
+	atomic_store_explicit(&self->thread.being_born, 1, memory_order_relaxed);
+	fz_syscall1(__NR_set_tid_address, (long)&self->thread.being_born);
 	fz_syscall2(__NR_set_robust_list, 0, 3 * sizeof(void *));
 	fz_adopt_cut_rseq();
 	fz_adopt_cut_signals(tcb);
 	/* relaxed: fz_adopt() publishes it.  The thread may be cancelled already: clear this bit only. */
 	atomic_fetch_and_explicit(fz_tcb_cancelhandling(tcb), ~FZ_CANCEL_EXITING,
 				  memory_order_relaxed);
+	if (FZ_FAULT(late_birth))
+		fz_syscall2(__NR_nanosleep, (long)&late, 0);
 	/* From here on the context of self is in the runtime. */
 	fz_adopt(&self->sp, &self->in_runtime);
 	/* A carrier runs this context now. */
@@ -148,4 +154,10 @@ void fz_adopt_await(struct fz_fiber *f, const struct __kernel_timespec *timeout)
 	while (!fz_adopt_is_over(f))
 		if (fz_sys_futex_wait(&f->in_runtime, 0, timeout) == -ETIMEDOUT)
 			break;
+}
+
+void fz_adopt_await_thread(struct fz_fiber *f, const struct __kernel_timespec *timeout)
+{
+	/* The kernel, which clears it, wakes one waiter, and by a shared key. */
+	fz_syscall4(__NR_futex, (long)&f->thread.being_born, FUTEX_WAIT, 1, (long)timeout);
 }

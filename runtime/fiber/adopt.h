@@ -38,6 +38,16 @@ static inline bool fz_adopt_is_over(const struct fz_fiber *f)
 
 void fz_adopt_await(struct fz_fiber *f, const struct __kernel_timespec *timeout);
 
+/* Once a birth is over: is its kernel thread still there, which the kernel counts? */
+static inline bool fz_adopt_has_thread(const struct fz_fiber *f)
+{
+	/* acquire: pairs with the kernel, which clears it. */
+	return atomic_load_explicit(&f->thread.being_born, memory_order_acquire);
+}
+
+/* Wait until it is gone, at most until timeout.  Any thread; blocks the calling kernel thread. */
+void fz_adopt_await_thread(struct fz_fiber *f, const struct __kernel_timespec *timeout);
+
 /*
  * The reverse, for a fiber between two lives that nobody else can reach: libc ends the thread that
  * it believes the fiber to be, and forgets it.  Blocks for some 20 us, and for locks of libc's.

@@ -105,6 +105,7 @@ struct fz_fiber_thread {
 	void *result;			/* of start, of pthread_exit, or PTHREAD_CANCELED */
 	struct fz_fiber *joins;		/* the thread that this one is joining, for EDEADLK */
 	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
+	_Atomic uint32_t being_born;	/* cleared by the kernel when the birth's thread is gone */
 	bool recycled;			/* not the first life: TLS needs a reset */
 	bool is_main;
 	/* Wired because it has state of its own in the kernel, which its children must inherit. */

@@ -100,7 +100,7 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		if (*ret_fiber)
 			return 0;
 		/* The kernel threads of new fibers count against the limit until they have ended. */
-		if (err == -EAGAIN && fz_birth_await()) {
+		if (err == -EAGAIN && fz_birth_await_all()) {
 			tries++;
 			continue;
 		}

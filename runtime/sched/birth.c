@@ -73,3 +73,36 @@ bool fz_birth_await(void)
 		fz_adopt_await(f, &most);
 	return f != NULL;
 }
+
+static struct fz_fiber *find_unborn(void)
+{
+	struct fz_fiber *f;
+
+	fz_lock_acquire(&fz_sched.births.lock);
+	for (f = fz_sched.births.head; f && fz_adopt_is_over(f); f = f->next)
+		continue;
+	fz_lock_release(&fz_sched.births.lock);
+	return f;
+}
+
+static bool has_thread(struct fz_fiber *f, void *ret_fiber)
+{
+	if (!fz_adopt_has_thread(f))
+		return false;
+	*(struct fz_fiber **)ret_fiber = f;
+	return true;
+}
+
+bool fz_birth_await_all(void)
+{
+	const struct __kernel_timespec most = fz_timespec(FZ_MSEC);
+	struct fz_fiber *f;
+	bool waited = false;
+
+	/* What is found may have ended meanwhile: its record is zeros then, hence the timeouts. */
+	for (; (f = find_unborn()); waited = true)
+		fz_adopt_await(f, &most);
+	for (; fz_fiber_each(has_thread, &f); waited = true)
+		fz_adopt_await_thread(f, &most);
+	return waited;
+}

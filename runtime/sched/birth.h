@@ -23,6 +23,12 @@ struct fz_fiber *fz_birth_pop(void);
 bool fz_birth_await(void);
 
 /*
+ * Wait until all births are over and their kernel threads are gone: until then the kernel counts
+ * them.  Blocks the calling kernel thread.  In the runtime.  Returns false if there were none.
+ */
+bool fz_birth_await_all(void);
+
+/*
  * Around the wait of a carrier that has nothing else to do.  Only one waits for new fibers at a time:
  * all would wake, and there is one fiber.  Returns false if there is none to wait for, or another
  * carrier waits.

@@ -148,9 +148,14 @@ void fz_carrier_end_surplus(void);
 
 /*
  * A limit leaves no room for the kernel thread that a new thread needs for a moment: end
- * all idle carriers, and make none for 5 ms.  Their kernel threads are gone a little later.
+ * all idle carriers, wait until their kernel threads have left libc, and make none for 5 ms.  The
+ * kernel counts them for a moment more.  In the runtime; needs no processor.
  */
 void fz_carrier_make_room(void);
+
+/* `count` carriers are about to be told to end; wait until all that were told have left libc. */
+void fz_carrier_ends_to_come(uint32_t count);
+void fz_carrier_await_ends(void);
 
 /*
  * By fz_sched_start() when it fails, before there are fibers: end all carriers and wait until their

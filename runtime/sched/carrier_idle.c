@@ -11,6 +11,7 @@
 #include "runtime/base/lock.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/pool.h"
+#include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
 
 enum {
@@ -194,6 +195,7 @@ static uint32_t end_idle(uint32_t excess, uint32_t keep)
 	idle.least = idle.count;
 	FZ_ASSERT_SLOW(is_counted());
 	fz_lock_release(&idle.lock);
+	fz_carrier_ends_to_come(ended);
 	while ((c = leaving)) {
 		leaving = c->idle_next;
 		wake(c, WAKE_END);
@@ -214,6 +216,7 @@ void fz_carrier_make_room(void)
 			      memory_order_relaxed);
 	fz_lock_acquire(&idle.lock);
 	end_idle(UINT32_MAX, 0);
+	fz_carrier_await_ends();
 }
 
 bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
@@ -227,7 +230,9 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
 		return false;
 	fz_enter_runtime(self);
 	fz_carrier_make_room();
+	fz_birth_await_all();
 	fz_leave_runtime(self);
+	/* The kernel takes a moment more to count them no more. */
 	fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 	return true;
 }

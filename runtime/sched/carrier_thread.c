@@ -26,6 +26,7 @@ static struct {
 	struct fz_carrier *first;	/* guarded by lock */
 	/* Futex; while it is not 0, no carrier begins to end.  Written with the lock held. */
 	_Atomic uint32_t held;
+	_Atomic uint32_t to_come;	/* futex; carriers that were told to end, and have not begun */
 } ended = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 static _Atomic uint32_t made;	/* records of carriers with a number */
@@ -54,7 +55,10 @@ static void end(struct fz_carrier *c)
 	c->idle_next = ended.first;
 	ended.first = c;
 	fz_carrier_ended(c);
+	/* release: pairs with fz_carrier_await_ends(), which then finds c in the list. */
+	atomic_fetch_sub_explicit(&ended.to_come, 1, memory_order_release);
 	fz_lock_release(&ended.lock);
+	fz_sys_futex_wake(&ended.to_come, INT32_MAX);
 	/* libc still uses the stack: it is free when the kernel has cleared in_kernel. */
 	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
 }
@@ -85,7 +89,7 @@ static struct fz_carrier *find_leaving(void)
 	return c;
 }
 
-void fz_carrier_hold_ends(void)
+static void await_leaving(void)
 {
 	/*
 	 * The kernel wakes only one waiter of in_kernel, hence the timeout; and it wakes by the
@@ -95,9 +99,30 @@ void fz_carrier_hold_ends(void)
 	const int wait = 0;
 	struct fz_carrier *c;
 
-	change_held(1);
 	while ((c = find_leaving()))
 		fz_syscall4(__NR_futex, (long)&c->in_kernel, wait, 1, (long)&a_moment);
+}
+
+void fz_carrier_hold_ends(void)
+{
+	change_held(1);
+	await_leaving();
+}
+
+void fz_carrier_ends_to_come(uint32_t count)
+{
+	/* relaxed: each of them is told after this. */
+	atomic_fetch_add_explicit(&ended.to_come, count, memory_order_relaxed);
+}
+
+void fz_carrier_await_ends(void)
+{
+	uint32_t count;
+
+	/* acquire: pairs with end(). */
+	while ((count = atomic_load_explicit(&ended.to_come, memory_order_acquire)))
+		fz_sys_futex_wait(&ended.to_come, count, NULL);
+	await_leaving();
 }
 
 void fz_carrier_end_all(void)
@@ -105,9 +130,6 @@ void fz_carrier_end_all(void)
 	uint32_t nested = fz_bar_handlers();
 
 	fz_carrier_make_room();
-	/* A carrier is in the list of ended ones before it counts no more. */
-	while (fz_carrier_count() || find_leaving())
-		fz_syscall0(__NR_sched_yield);
 	fz_allow_handlers(nested);
 }
 

@@ -70,6 +70,8 @@ thread_carrier 1 thread_basic
 thread_carrier 1+ io_socket
 thread_carrier 2+ many_blocked FIBERIZE_BACKEND=epoll
 thread_fiber 1,1/2,1/3 thread_basic
+late_birth 1+ fork_limit FIBERIZE_PROCESSORS=1
+late_birth 1+ fork_limit FIBERIZE_BACKEND=epoll
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
 late_completion 1/2,1/5 io_socket
