@@ -53,10 +53,9 @@ struct fz_fiber_cancel {
 	_Atomic bool sent;
 	/* libc's handler has looked where the thread is; calls after that look themselves. */
 	_Atomic bool seen;
-	/* The thread is in a call that acts on cancellation itself; read by any thread. */
+	/* Read by any thread: the thread is in a call that acts on cancellation itself. */
 	_Atomic bool deferred;
-	/* The thread is between fz_cancel_begin_call() and fz_cancel_end_call(); as `deferred`. */
-	_Atomic bool in_call;
+	_Atomic bool in_call;		/* between fz_cancel_begin_call() and fz_cancel_end_call() */
 };
 
 /* The call that the thread is in; written by the thread, and by handlers on it. */
