@@ -2,10 +2,10 @@
 /*
  * preload/process/clone.c - vfork and clone.
  *
- * vfork is a fork whose parent waits until the child executes or exits; the kernel makes it wait
- * (CLONE_VFORK). But the child gets its own copy of the memory: a child that shared the memory
- * would use the parent's runtime, and what it does to its own signals and descriptors would stay
- * in the parent's tables.
+ * vfork is a fork whose parent waits until the child executes or exits: a fiber parks
+ * (preload/process/exec_watch.h), any other thread is suspended by the kernel (CLONE_VFORK). The
+ * child gets its own copy of the memory: a child that shared the memory would use the parent's
+ * runtime, and what it does to its own signals and descriptors would stay in the parent's tables.
  *
  * libc's clone without CLONE_VM is a fork with another stack. With CLONE_VM and CLONE_VFORK the
  * child does share everything with a caller that sleeps: every call of the child passes through.
@@ -13,6 +13,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/process/copy.h"
+#include "preload/process/exec_watch.h"
 #include "preload/process/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
@@ -25,7 +26,8 @@
 FZ_EXPORT pid_t vfork(void)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_vfork);
-	unsigned long flags = CLONE_VFORK | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+	uint64_t flags = CLONE_VFORK | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+	struct fz_exec_watch *watch;
 	struct fz_copy copy;
 	bool began;
 	long pid;
@@ -34,17 +36,18 @@ FZ_EXPORT pid_t vfork(void)
 	if (!fz_layout.tid)
 		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
 	began = fz_signal_before_spawn();
-	if (self)
-		fz_announce(self);
+	watch = fz_exec_watch_begin(self, &flags);
 	fz_copy_begin(&copy, flags);
 	pid = fz_clone_fork(flags, fz_tcb_tid(fz_tcb_get()));
 	if (pid == 0) {
 		fz_copy_in_child(&copy);
+		fz_exec_watch_in_child(watch);
 		return 0;
 	}
 	fz_copy_end(&copy);
-	fz_signal_after_spawn(began);
 	fz_child_made((pid_t)pid);
+	fz_exec_watch_end(watch, self, (pid_t)pid);
+	fz_signal_after_spawn(began);
 	return (pid_t)fz_leave(pid);
 }
 FZ_EXPORT_ALIAS(__vfork, vfork);
