@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "demangle.h"
-
 /* A place in the source, as far as debug information tells. */
 struct place {
 	const char *file;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
+#include "frames.h"
 #include "say.h"
 #include "scripts/trace/tree.h"
 
