@@ -6,7 +6,7 @@
 #include "preload/real_call.h"
 #include "runtime/sched/sched.h"
 
-enum { PLACES = 1 << 16, NEAR = 64, MOST = 64 };
+enum { PLACES = 1 << 14, NEAR = 64, MOST = 64 };
 
 /*
  * pid << 32 | tid of the thread that has made it, at one of the NEAR places from pid % PLACES on. A

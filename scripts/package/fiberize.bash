@@ -25,12 +25,19 @@ _fiberize_words()
 		sed 's/ or / /; s/,/ /g'
 }
 
+# Prints the keys by which the command $1 sorts; its help has them behind "by".
+_fiberize_keys()
+{
+	fiberize "$1" --help 2>/dev/null | sed -n 's/^ *by \(.*\)/\1/p' | sed 's/ or / /; s/,/ /g'
+}
+
 # Completes $2, a value that --help calls $1.
 _fiberize_value()
 {
 	case $1 in
 	FILE) compgen -f -- "$3" ;;
 	WORD*) compgen -W "$(_fiberize_words "$2")" -- "$3" ;;
+	KEY) compgen -W "$(_fiberize_keys "$command")" -- "$3" ;;
 	SIZE) compgen -W '16k 64k 256k 1m 8m' -- "$3" ;;
 	N)
 		case $2 in
