@@ -148,7 +148,7 @@ static void transfer(const struct fz_epoll *e, long number, long by_vector, uint
 	const int fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed);
 	const struct iovec v = { &count, sizeof(count) };
 
-	if (fz_syscall3(number, fd, (long)&count, sizeof(count)) < 0)
+	if (FZ_FAULT(deny_kick) || fz_syscall3(number, fd, (long)&count, sizeof(count)) < 0)
 		fz_syscall3(by_vector, fd, (long)&v, 1);
 }
 
