@@ -89,6 +89,8 @@ deny_accept 1+,2+ io_socket
 deny_async_cancel 1+,3+ cancel_waits
 deny_connect 1+ io_timeouts
 deny_futex_wait 1+,4+ syscall_futex
+deny_kick 1+,1/2 mixed_rungs
+deny_kick 1+,1/2 mixed_rungs FIBERIZE_BACKEND=epoll
 deny_poll_add 1+,4+ io_read_write
 deny_poll_add 1+,4+ cancel_waits
 deny_poll_remove 1+ cancel_waits
