@@ -19,7 +19,6 @@
 #include "preload/config.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
-#include "preload/libc/modules.h"
 #include "preload/libc/redirect.h"
 #include "preload/libc/selfcheck.h"
 #include "preload/libc/thread_end.h"
@@ -201,7 +200,6 @@ bool fz_runtime_ready(void)
 	fz_host.has_own_allocator = has_own_allocator();
 	fz_stats_before_redirect();
 	fz_redirect_start();
-	fz_modules_learn();
 	if (fz_config.verbose || fz_stats_are_printed())
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
@@ -260,7 +258,6 @@ static void before_fork(void)
 {
 	struct fz_fiber *self = fz_self();
 
-	fz_fork_turn_begin();
 	fz_carrier_makes_process(self);
 	/* The program may have written to /proc/self/comm; the child takes the name over. */
 	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
@@ -271,7 +268,6 @@ static void before_fork(void)
 static void after_fork_in_parent(void)
 {
 	fz_gate_open(FZ_GATE_LOADER);
-	fz_fork_turn_end();
 }
 
 void fz_after_fork_in_child(void)

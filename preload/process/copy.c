@@ -11,9 +11,6 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 {
 	const uint64_t all = FZ_SIGNALS_ALL;
 
-	copy->gates = !(flags & CLONE_VFORK);
-	if (copy->gates)
-		fz_fork_turn_begin();
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	fz_sys_sigmask(SIG_SETMASK, &all, &copy->mask);
@@ -22,6 +19,7 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	 * threads, which must be able to make threads until then. What a child of vfork may call
 	 * needs no lock.
 	 */
+	copy->gates = !(flags & CLONE_VFORK);
 	if (copy->gates) {
 		fz_gate_close(FZ_GATE_LOADER);
 		fz_gate_close(FZ_GATE_THREADS);
@@ -39,7 +37,6 @@ void fz_copy_end(const struct fz_copy *copy)
 	if (copy->gates) {
 		fz_gate_open(FZ_GATE_THREADS);
 		fz_gate_open(FZ_GATE_LOADER);
-		fz_fork_turn_end();
 	}
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
 }

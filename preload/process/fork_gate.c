@@ -8,8 +8,6 @@
 
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
-#include "runtime/sched/spawner.h"
-#include "runtime/sync/lot.h"
 
 /* Low half: threads inside; above it: threads that close the gate, in units of CLOSER. */
 enum { CLOSER = 1 << 16, INSIDE = CLOSER - 1 };
@@ -18,21 +16,8 @@ static struct {
 	_Alignas(FZ_CACHE_LINE) _Atomic uint32_t word;
 } gates[FZ_GATES];
 
-static _Atomic uint32_t turn_word;	/* as fz_lot_lock() has it */
-static __thread uint32_t turn_mine;
-
 /* How often the calling thread is inside each gate; thread-local, so it moves with the fiber. */
 static __thread uint32_t mine[FZ_GATES];
-
-/* Signals may be blocked for the caller's kernel thread, so it must not go on on another one. */
-static void wake_staying(_Atomic uint32_t *word, uint32_t n)
-{
-	/* relaxed: only this thread and its handlers write in_runtime. */
-	if (atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed))
-		fz_lot_wake(word, n);
-	else
-		fz_lot_wake_staying(word, n);
-}
 
 void fz_gate_enter(enum fz_gate which)
 {
@@ -42,8 +27,7 @@ void fz_gate_enter(enum fz_gate which)
 	mine[which]++;
 	for (;;) {
 		if (FZ_UNLIKELY(seen >= CLOSER)) {
-			fz_lot_wait(word, seen, FZ_FOREVER,
-				    FZ_WAIT_UNINTERRUPTIBLE | FZ_LOT_FOR(FZ_FOR_LIBC_LOCK));
+			fz_sys_futex_wait(word, seen, NULL);
 			seen = atomic_load_explicit(word, memory_order_relaxed);
 			continue;
 		}
@@ -84,32 +68,11 @@ void fz_gate_open(enum fz_gate which)
 
 	/* release: pairs with fz_gate_enter(). */
 	atomic_fetch_sub_explicit(word, CLOSER, memory_order_release);
-	wake_staying(word, INT_MAX);
-}
-
-void fz_fork_turn_begin(void)
-{
-	struct fz_fiber *self = fz_self();
-
-	if (turn_mine++)
-		return;
-	fz_spawner_await_spare(self);
-	fz_lot_lock(&turn_word, FZ_FOR_LIBC_LOCK, FZ_FOREVER);
-}
-
-void fz_fork_turn_end(void)
-{
-	if (--turn_mine)
-		return;
-	/* release: pairs with the acquire in fz_lot_lock(). */
-	if (atomic_exchange_explicit(&turn_word, 0, memory_order_release) == 2)
-		wake_staying(&turn_word, 1);
+	fz_sys_futex_wake(word, INT_MAX);
 }
 
 void fz_gates_after_fork(void)
 {
-	turn_mine = 0;
-	atomic_store_explicit(&turn_word, 0, memory_order_relaxed);
 	for (int i = 0; i < FZ_GATES; i++)
 		atomic_store_explicit(&gates[i].word, mine[i], memory_order_relaxed);
 }

@@ -4,6 +4,7 @@
 #include "runtime/base/time.h"
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/queue.h"
@@ -258,7 +259,9 @@ void fz_pool_end_one(struct fz_fiber *self)
 	if (!f)
 		return;
 	mem = f->mem;
+	fz_announce_brief(self);
 	err = fz_adopt_end(f);
+	fz_announce_end(self);
 	fz_enter_runtime(self);
 	if (err)
 		give_up(f);

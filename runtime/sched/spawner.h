@@ -11,7 +11,7 @@
  * monitor must not wait for the lock either: it makes busy fibers let others run.
  */
 
-#include "runtime/fiber/fiber.h"
+#include "runtime/base/base.h"
 
 /* The spawner's loop, on a helper thread of runtime/sched/start.c.  Does not return. */
 void fz_spawner_run(void);
@@ -21,13 +21,6 @@ void fz_spawner_run(void);
  * monitor.  Any thread.
  */
 void fz_spawner_want_spare(void);
-
-/*
- * A fiber is about to block its kernel thread for locks of libc's, with no way to interrupt it:
- * wait until there is an idle carrier, which will run their holders.  Returns at once for other
- * threads, and when the spawner has failed to make one.  Outside the runtime; may park.
- */
-void fz_spawner_await_spare(struct fz_fiber *self);
 
 void fz_spawner_after_fork(void);
 
