@@ -206,6 +206,7 @@ watched()
 {
 	local signal=$1 watcher
 	shift
+	rm -f "$work/pictures"
 	start "$@"
 	"$fiberize" top --batch "${count[@]}" "$pid" 0.1 >"$work/pictures" 2>"$work/err" &
 	watcher=$!
