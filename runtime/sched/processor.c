@@ -317,8 +317,7 @@ void fz_sched_give_up(struct fz_fiber *self)
 {
 	struct fz_processor *p = fz_processor_of(self);
 
-	if (fz_backend_queued(&p->backend))
-		fz_backend_submit(&p->backend);
+	/* The next carrier submits what is queued: this one is to have no request in flight. */
 	if (fz_carrier_hand_off(p))
 		return;
 	/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
