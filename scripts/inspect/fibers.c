@@ -51,7 +51,7 @@ static bool is_settled(const struct target *t, const void *record, const void *h
 /* Read a record until two readings agree, 8 times at most.  False: it cannot be read. */
 static bool read_record(const struct reader *r, uint64_t address, char *record, char *head)
 {
-	enum { TRIES = 8 };
+	enum { TRIES = 64 };
 	const struct piece pieces[] = {
 		{ address, record, r->size }, { address, head, r->head_size },
 	};
@@ -338,7 +338,7 @@ static void tasks_of(const struct target *t, struct tasks *tasks)
 
 const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 {
-	enum { TRIES = 8 };
+	enum { TRIES = 64 };
 	struct reader r = {
 		.target = t,
 		.size = target_value(t, ENTRY_fiber_size),
