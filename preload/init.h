@@ -20,7 +20,8 @@ static inline bool fz_runtime_runs(void)
 
 /*
  * Start the runtime, unless it runs already. Called by pthread_create and its kin. Returns
- * false if threads are native, now and for good.
+ * false if no fiber can be made: threads are native for good (fz_stays_native), or the runtime
+ * does not run yet and the caller is not the main thread, which must be the first fiber.
  */
 bool fz_runtime_ready(void);
 

@@ -30,8 +30,7 @@ static inline void fz_leave_brief(struct fz_fiber *self)
 }
 
 /*
- * The interposer of a call that is announced as brief, answers -1 on failure, and needs nothing
- * else:
+ * The interposer of a brief call that answers -1 on failure and needs nothing else:
  *
  *	FZ_EXPORT_BRIEF(int, access, (const char *path, int mode), path, mode)
  *

@@ -2,7 +2,7 @@
 /*
  * preload/io/file.c - opening files, and operations on open files besides reading and writing.
  *
- * open may wait for a disk, or for the other end of a FIFO: announced as brief.
+ * open may wait for a disk, or for the other end of a FIFO: it is a brief call.
  */
 #include "preload/io/brief.h"
 #include "preload/real_call.h"

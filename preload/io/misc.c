@@ -38,7 +38,7 @@ FZ_EXPORT int eventfd_write(int fd, eventfd_t value)
 
 /*
  * getrandom waits only early after boot. A signal may cut short a request for more than a page
- * (4096 bytes).
+ * (4096 bytes): the rest is asked for, unless a handler of this thread has run.
  */
 FZ_EXPORT ssize_t getrandom(void *buf, size_t n, unsigned flags)
 {

@@ -4,7 +4,7 @@
  *
  * The ring would run some of these calls in a worker thread each, which costs more
  * than most of the calls themselves.  At worst they wait for a disk or a file
- * server, so they are announced as brief.
+ * server, so each is a brief call.
  */
 #include "preload/io/brief.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/io/stat.c - what is known about a file: stat, statfs, extended attributes. All
- * announced as brief, for the reason given in preload/io/path.c.
+ * are brief calls, for the reason given in preload/io/path.c.
  */
 #include "preload/io/brief.h"
 

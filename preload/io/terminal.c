@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/io/terminal.c - terminals, and ioctl: how long a request waits is unknown, so it is
- * announced as brief.
+ * a brief call.
  */
 #include "preload/io/brief.h"
 #include "preload/real_call.h"

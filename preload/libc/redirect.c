@@ -372,7 +372,7 @@ static bool write_with_signals_blocked(bool on)
 			high = fn;
 	}
 	if (!low)
-		return refuse("this libc's functions are not as expected", 0);
+		return refuse("none of this libc's functions is as expected", 0);
 	high += FZ_DETOUR_JUMP;
 	err = protect(low, high, rwx);
 	if (err)

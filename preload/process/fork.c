@@ -3,7 +3,8 @@
  * preload/process/fork.c - fork and _Fork.
  *
  * The child has the calling fiber as its only thread, and is dormant. It inherits our descriptors
- * and may change their flags, so no descriptor is known to be OURS alone any more.
+ * and may change their flags, so no descriptor is known to be OURS alone any more. What else the
+ * child forgets, fz_after_fork_in_child() of preload/init.c does.
  */
 #include "preload/gate.h"
 #include "preload/process/copy.h"

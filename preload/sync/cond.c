@@ -23,8 +23,8 @@ _Static_assert(sizeof(struct fz_cond) <= sizeof(pthread_cond_t), "lives inside i
 static size_t flags_offset = offsetof(struct fz_cond, flags);
 
 /*
- * False: the flags were not found, and count as those of the static initialiser. Written by the
- * constructor.
+ * Were the flags found? If not, each condition variable counts as private to the process, with
+ * CLOCK_REALTIME. Written by the constructor.
  */
 static bool flags_known = true;
 

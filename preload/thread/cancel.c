@@ -83,7 +83,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		/* The fiber may be in a call of libc that it does not leave by itself. */
 		if (!woken) {
 			cancel_monitor();
-			fz_signal_nudge();
+			fz_signal_undelivered();
 		}
 		return 0;
 	}

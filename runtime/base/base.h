@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_BASE_BASE_H
 
 /*
- * runtime/base/base.h - what every file of the runtime uses: time, hints, assertions.
+ * runtime/base/base.h - what every file of the runtime uses: time, branch prediction, rounding, assertions.
  */
 
 #include <stdatomic.h>

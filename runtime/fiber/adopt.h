@@ -7,7 +7,7 @@
  *
  * libc creates a thread; the thread cuts the kernel's ties to its TCB, saves its
  * context and ends without libc's knowledge.  Its stack, TCB and TLS blocks are
- * left, and any carrier can run them (design.md, fact 1).
+ * left, and any carrier can run them.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -9,7 +9,7 @@
  *		call where the kernel refuses that
  *	fsync	the real call
  *
- * The real call is announced as brief; it is announced in full if it took long last time.
+ * The real call is a brief one, or an announced one if it took long last time.
  *
  * No request may go to a worker thread of the ring: that thread keeps a reference to the open file
  * for a moment after the request is complete.  A program that closes the file then would find what

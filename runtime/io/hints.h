@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_IO_HINTS_H
 
 /*
- * runtime/io/hints.h - ends waits that are due to a stale hint.
+ * runtime/io/hints.h - ends waits that rest on a stale hint.
  *
  * Another process, or a system call that the library does not see, may have set O_NONBLOCK or a
  * timeout on a descriptor whose hints (runtime/io/fdtab.h) say that calls wait for ever.  To ask
@@ -12,7 +12,9 @@
  * 100 ms, each time at the next 1,024 threads.
  *
  *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
- *	fz_park(self, deadline);	FZ_WHY_SIGNAL, and no handler has run: look again
+ *	fz_park(self, deadline);
+ *		if it ends by FZ_WHY_SIGNAL, and no handler has run: the hint was stale, so ask
+ *		the kernel again
  *	fz_hints_end(self);		in the runtime
  */
 

@@ -4,13 +4,12 @@
  *
  *	pipe	try without waiting; then read by the ring, write after readiness
  *	FIFO	read: the real call after readiness
- *		write: the real call, announced, or as brief if the FIFO is ready
+ *		write: a brief call if the FIFO is ready, else an announced one
  */
 #include "runtime/io/io_internal.h"
 
 #include <fcntl.h>
 #include <poll.h>
-
 
 /* ---- read --------------------------------------------------------------- */
 

@@ -44,8 +44,8 @@ enum {
 	/* the call usually returns at once (runtime/sched/announce.h) */
 	FZ_CALL_BRIEF = 4,
 	/*
-	 * The call has begun before, with fz_signal_mark(): handlers that have run since then end it,
-	 * too.
+	 * The caller has called fz_signal_mark() itself when its call began: handlers that have run
+	 * since then end the call, too.
 	 */
 	FZ_CALL_GOES_ON = 8,
 	/*

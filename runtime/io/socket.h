@@ -40,9 +40,12 @@ struct fz_message_slot {
 };
 
 /*
- * May the program's system call `number` on a socket, with send or recv flags, wait?  Returns 1:
- * yes, as a fiber; 0: it never waits, make the real call; -EBADF; FZ_OP_FORBIDDEN: a filter forbids
- * to ask, or the call itself.  Unless -EBADF, *ret_info is what fz_fdtab_look_up() knows of fd.
+ * May the program's system call `number` on a socket, with send or recv flags, wait?  Returns
+ *	1	it may, and the calling fiber then parks
+ *	0	it never waits: make the real call
+ *	-EBADF
+ *	FZ_OP_FORBIDDEN	a filter forbids to ask, or the call itself
+ * Unless -EBADF, *ret_info is what fz_fdtab_look_up() knows of fd.
  */
 int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
 

@@ -5,7 +5,7 @@
  * A request on the ring would occupy a worker thread.  Instead try without waiting, which also
  * lets the kernel check the arguments; then wait for readiness of the end that is not ready.  If
  * the call still waits in the middle (for a disk, for a socket with too little room), it is
- * announced as brief.
+ * a brief call.
  */
 #include "runtime/io/io_internal.h"
 

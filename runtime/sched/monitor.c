@@ -22,8 +22,8 @@ enum {
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	FAIR_TICKS = 10,	/* that a busy fiber keeps its processor in any case */
-	ASKED_TICKS = 100,	/* that it may, if it has been asked to let others run */
+	FAIR_TICKS = 10,	/* after which a busy fiber loses its processor in any case */
+	ASKED_TICKS = 100,	/* the same, if it has been asked to let others run */
 	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
 	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
 	/*

@@ -94,7 +94,7 @@ extern struct fz_sched fz_sched FZ_HIDDEN;
 
 /*
  * Leave dormancy: make processors, the first carrier, the monitor, the carrier spawner, and a
- * fiber of the calling thread, which is the only one of the process.  Returns 0; or -errno with
+ * fiber of the calling thread, which is the process's main thread.  Returns 0; or -errno with
  * a reason for people in *ret_why, and then nothing has changed.
  */
 int fz_sched_start(uint32_t processors, enum fz_backend_kind backend, const char **ret_why);

@@ -23,11 +23,6 @@ void fz_signal_undelivered(void)
 	fz_monitor_poke();
 }
 
-void fz_signal_nudge(void)
-{
-	fz_signal_undelivered();
-}
-
 void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 {
 	bool first = !fz_signal_due(f);

@@ -287,8 +287,11 @@ struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);
  */
 void fz_signal_discard(int sig);
 
-/* A running fiber was cancelled: the monitor interrupts that fiber if necessary. */
-void fz_signal_nudge(void);
+/*
+ * A fiber may have a pending signal that it has not noticed, or a cancellation: the monitor
+ * interrupts that fiber if necessary. Any context.
+ */
+void fz_signal_undelivered(void);
 
 /*
  * Interrupt the carrier's kernel thread, so that the fiber running user code there lets other

@@ -190,9 +190,6 @@ bool fz_signal_executing(void);
  */
 bool fz_signal_owe(struct fz_fiber *self, uint64_t mask);
 
-/* A fiber may have a pending signal that it has not noticed: let the monitor look. Any context. */
-void fz_signal_undelivered(void);
-
 void fz_signal_masks_after_fork(void);
 void fz_signal_process_after_fork(void);
 void fz_signal_exec_after_fork(void);

@@ -6,20 +6,20 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/uapi.h"
 
-static _Atomic bool heeded;
+_Atomic bool fz_priority_is_heeded;
 
 void fz_priority_heed(void)
 {
-	/* relaxed: as natively, a thread that waits already keeps its place. */
-	atomic_store_explicit(&heeded, true, memory_order_relaxed);
+	/* relaxed: see fz_priority_own(). */
+	atomic_store_explicit(&fz_priority_is_heeded, true, memory_order_relaxed);
 }
 
-uint8_t fz_priority_own(void)
+/* The kernel's word for it. */
+uint8_t fz_priority_ask(void)
 {
 	struct fz_uapi_sched_attr now;
 
-	if (FZ_LIKELY(!atomic_load_explicit(&heeded, memory_order_relaxed)) ||
-	    fz_syscall4(__NR_sched_getattr, 0, (long)&now, sizeof(now), 0))
+	if (fz_syscall4(__NR_sched_getattr, 0, (long)&now, sizeof(now), 0))
 		return 0;
 	return now.policy == SCHED_DEADLINE ? UINT8_MAX : (uint8_t)now.priority;
 }

@@ -15,7 +15,17 @@
  */
 void fz_priority_heed(void);
 
+extern _Atomic bool fz_priority_is_heeded FZ_HIDDEN;
+
+uint8_t fz_priority_ask(void);
+
 /* The priority of the calling thread: 0 for none, and before fz_priority_heed(). */
-uint8_t fz_priority_own(void);
+static inline uint8_t fz_priority_own(void)
+{
+	/* relaxed: as natively, a thread that waits already keeps its place. */
+	if (FZ_LIKELY(!atomic_load_explicit(&fz_priority_is_heeded, memory_order_relaxed)))
+		return 0;
+	return fz_priority_ask();
+}
 
 #endif

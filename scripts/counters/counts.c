@@ -48,8 +48,8 @@ static void judge(const struct counts_source *s, const struct fz_counters *head)
 	if (memcmp(head->magic, FZ_COUNTERS_MAGIC, sizeof(head->magic)) != 0)
 		die(EXIT_NOT_FIBERIZED, "%s: no counters of libfiberize.so", s->file ? s->file : name);
 	if (head->version != FZ_COUNTERS_VERSION)
-		die(EXIT_VERSION, "%s: counters in version %u, this tool reads %d: use the fiberize of "
-		    "that library", s->file ? s->file : name, head->version, FZ_COUNTERS_VERSION);
+		die(EXIT_VERSION, "%s: counters in version %u, and this tool reads %d: use the fiberize that "
+		    "came with that libfiberize.so", s->file ? s->file : name, head->version, FZ_COUNTERS_VERSION);
 }
 
 /* Returns the bytes, to be freed; NULL: the process has ended. */

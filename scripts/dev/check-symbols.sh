@@ -37,6 +37,10 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 [ -e "$lib" ] || { echo "check-symbols: $lib is missing; run make"; exit 2; }
+for source in tests/programs/*/*.c; do
+	program=$build/tests/programs/$(basename "$source" .c)
+	[ -e "$program" ] || { echo "check-symbols: $program is missing; run make tests"; exit 2; }
+done
 awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def $def >"$work/rows" || exit 1
 awk -F'|' '$1 == "symbol" || $1 == "alias" { print $3 }' "$work/rows" | sort >"$work/names"
 

@@ -254,7 +254,7 @@ static bool read_description(struct target *t, uint64_t at)
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
 		die(EXIT_VERSION,
 		    "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
-		    "use the fiberize of that library", t->source.name, head.version,
+		    "use the fiberize that came with it", t->source.name, head.version,
 		    FZ_DESCRIPTION_VERSION);
 	for (uint32_t i = 0; i < head.count; i++) {
 		struct fz_entry e;
@@ -268,7 +268,7 @@ static bool read_description(struct target *t, uint64_t at)
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
 		if (!known[i])
 			die(EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use the "
-			    "fiberize of that library", t->source.name, names[i]);
+			    "fiberize that came with it", t->source.name, names[i]);
 	return true;
 }
 

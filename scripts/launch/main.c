@@ -139,7 +139,8 @@ static _Noreturn void inspect(char **words)
 	/* "fiberize trace -- PROGRAM" starts it by this launcher. */
 	words[-1] = (char *)installed_self();
 	execv(path, words - 1);
-	die(EXIT_OTHER, "%s: %s", path, strerror(errno));
+	die(EXIT_OTHER, "cannot start %s, a part of fiberize: %s; is it installed completely?", path,
+	    strerror(errno));
 }
 
 /* ---- the command line --------------------------------------------------- */

@@ -83,7 +83,8 @@ void terminal_open(void)
 	check_terminal();
 	catch_signals();
 	if (!newterm(NULL, stdout, stdin))
-		die(EXIT_TERMINAL, "top: the terminal cannot be used; use --batch");
+		die(EXIT_TERMINAL, "top: the terminal (TERM=%s) cannot be set up; use --batch",
+		    getenv("TERM") ? getenv("TERM") : "");
 	is_open = true;
 	die_after(terminal_close);
 	take_size();

@@ -8,6 +8,7 @@
 #include "scripts/inspect/say.h"
 #include "tree.h"
 
+/* The words of FZ_RUNG in preload/symbols.def; a trace knows what a call did, and so fewer. */
 const char *const rung_names[] = {
 	"user space", "request", "readiness", "announced", "brief", "seen late",
 };

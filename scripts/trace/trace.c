@@ -327,7 +327,7 @@ int command_trace(char **words)
 		target_open(&trace.t, *words, false);
 	}
 	if (trace.json_name && !(trace.json = fopen(trace.json_name, "we")))
-		die(EXIT_OTHER, "%s: %s", trace.json_name, strerror(errno));
+		die(EXIT_OTHER, "cannot write the time line to %s: %s", trace.json_name, strerror(errno));
 	if (trace.program)
 		start_program(&trace);
 	else if (!target_hold(&trace.t))

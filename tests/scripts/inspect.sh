@@ -143,10 +143,10 @@ each_refuses()
 }
 
 damaged 8 A
-each_refuses 'another version' '*describes itself in version 65, this tool reads 1: use the fiberize of that library' \
+each_refuses 'another version' '*describes itself in version 65, this tool reads 1: use the fiberize that came with it' \
 	'*version 65*'
 # The name of the first entry.
 damaged 24 another
-each_refuses 'an entry that is missing' '*does not describe "registry": use the fiberize of that library' \
+each_refuses 'an entry that is missing' '*does not describe "registry": use the fiberize that came with it' \
 	'*does not describe "registry"*'
 finish
