@@ -110,6 +110,7 @@ struct fz_fiber_thread {
 	/* Wired because it has state of its own in the kernel, which its children must inherit. */
 	bool owns_kernel_state;
 	bool owns_files;		/* it has a table of descriptors of its own */
+	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	char name[16];
 	/*
 	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,
