@@ -43,19 +43,15 @@ void fz_fd_closed(int fd)
 		fz_op_closed(self, fd);
 }
 
-/* close() may wait: for a linger time, a terminal, or a file server. */
-FZ_EXPORT int close(int fd)
+int fz_fd_close(struct fz_fiber *self, int fd, int (*real)(int fd))
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_close);
 	struct fz_blocked call;
 	int ret;
 
-	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
-		return (int)fz_leave(-EBADF);
 	fz_fd_forget(fd);
 	call = fz_block(self, FZ_CALL_BRIEF);
 	/* Not repeated: the descriptor is closed even if close() fails with EINTR. */
-	ret = fz_real.close(fd);
+	ret = real(fd);
 	/* A file server was interrupted, but not by a signal of the program's: no failure. */
 	if (FZ_UNLIKELY(ret == -1 && errno == EINTR) && fz_block_undisturbed(&call)) {
 		errno = call.saved_errno;
@@ -64,6 +60,15 @@ FZ_EXPORT int close(int fd)
 	fz_block_end(&call, ret);
 	fz_fd_closed(fd);
 	return ret;
+}
+
+FZ_EXPORT int close(int fd)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_close);
+
+	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
+		return (int)fz_leave(-EBADF);
+	return fz_fd_close(self, fd, fz_real.close);
 }
 FZ_EXPORT_ALIAS(__close, close);
 
