@@ -12,29 +12,30 @@
 
 struct fz_inside_real fz_inside_real;
 
-/* Is the caller the child of posix_spawn, with the thread pointer of a fiber? */
+/* The child of posix_spawn has the thread pointer of a fiber. */
 static bool is_in_child(void)
 {
 	return fz_self()->kind == FZ_KIND_FIBER && fz_redirect_in_child();
 }
 
-static struct fz_fiber *fiber_here(void)
+static bool is_in_runtime(void)
 {
-	struct fz_fiber *self = fz_self();
-
-	return self->kind == FZ_KIND_FIBER && !fz_redirect_in_child() ? self : NULL;
+	/* relaxed: only this thread and its handlers write it. */
+	return atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed);
 }
 
 int fz_close_inside(int fd)
 {
-	struct fz_fiber *self = fiber_here();
+	struct fz_fiber *self = fz_self();
 
-	return self ? fz_fd_close(self, fd, fz_inside_real.close) : fz_inside_real.close(fd);
+	if (self->kind != FZ_KIND_FIBER || fz_redirect_in_child())
+		return fz_inside_real.close(fd);
+	return fz_fd_close(is_in_runtime() ? NULL : self, fd, fz_inside_real.close);
 }
 
 int fz_open_inside(const char *path, int flags, ...)
 {
-	struct fz_fiber *self = fiber_here();
+	struct fz_fiber *self = fz_self();
 	struct fz_blocked call;
 	va_list args;
 	mode_t mode;
@@ -43,10 +44,12 @@ int fz_open_inside(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
+	if (self->kind != FZ_KIND_FIBER || fz_redirect_in_child() || is_in_runtime())
+		return fz_inside_real.open(path, flags, mode);
 	call = fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 	fd = FZ_REPEAT(&call, fz_inside_real.open(path, flags, mode));
 	fz_block_end(&call, fd);
-	if (self && fd >= 0)
+	if (fd >= 0)
 		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 	return fd;
 }
