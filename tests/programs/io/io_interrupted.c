@@ -34,6 +34,9 @@ static int can_wait(const struct fuse_request *r)
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 		return 0;
+	/* fstat inside opendir, which the library leaves to libc */
+	case FUSE_GETATTR:
+		return fuse_header(r)->nodeid != FUSE_ROOT_ID;
 	default:
 		return 1;
 	}
