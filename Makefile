@@ -130,11 +130,12 @@ $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
-# scripts/check/ examines programs; runtime/base/options.c has the options.
-CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c
+# scripts/check/ examines programs; runtime/base/ has the options and the patterns.
+CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
 LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
 LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h scripts/elf/*.h) \
 	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def runtime/base/options.h \
+	runtime/base/pattern.h \
 	runtime/base/options.def Makefile
 LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.
 

@@ -13,6 +13,7 @@
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/options.h"
+#include "runtime/base/ranges.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
 #include "runtime/sched/park.h"
@@ -34,26 +35,11 @@ _Static_assert((int)FZ_SYM_COUNT < FZ_COUNTED_CALLS, "each symbol has a row, beh
 
 /* ---- which calls are the program's --------------------------------------- */
 
-/* Addresses from begin to before end. */
-struct range {
-	uintptr_t begin, end;
-};
-
-/* libc's code of the names that are counted, in the order of addresses. */
-static struct range counted[FZ_SYM_COUNT];
-static unsigned counted_count;
-static struct range all_counted;	/* from the first to the last */
+/* libc's code of the names that are counted. */
+static struct fz_range counted_room[FZ_SYM_COUNT];
+static struct fz_ranges counted = { .range = counted_room };
 
 extern const char __ehdr_start[] FZ_HIDDEN, etext[] FZ_HIDDEN;
-
-static void insert(struct range r)
-{
-	unsigned i = counted_count++;
-
-	for (; i && counted[i - 1].begin > r.begin; i--)
-		counted[i] = counted[i - 1];
-	counted[i] = r;
-}
 
 void fz_stats_before_redirect(void)
 {
@@ -61,42 +47,23 @@ void fz_stats_before_redirect(void)
 	const ElfW(Sym) *symbol;
 	Dl_info info;
 
-	if (!fz_stats_wanted || counted_count)
+	if (!fz_stats_wanted || counted.count)
 		return;
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
 		if (!dladdr1(fn[i], &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
 		    info.dli_saddr != fn[i])
 			continue;
-		insert((struct range){ (uintptr_t)fn[i], (uintptr_t)fn[i] + symbol->st_size });
+		fz_ranges_add(&counted, (struct fz_range){ (uintptr_t)fn[i],
+							   (uintptr_t)fn[i] + symbol->st_size });
 	}
-	if (counted_count)
-		all_counted = (struct range){ counted[0].begin, counted[counted_count - 1].end };
-}
-
-/* Is the caller inside libc's code of a name that is counted? */
-static __attribute__((noinline)) bool is_in_counted(uintptr_t caller)
-{
-	unsigned low = 0, high = counted_count;
-
-	/* Find the first range that begins behind the caller. */
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (counted[middle].begin <= caller)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && caller < counted[low - 1].end;
 }
 
 /* Is the call a part of one that was counted, or of the library's own work? */
 static inline bool is_part(uintptr_t caller)
 {
-	if (caller - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start)
-		return true;
-	return caller - all_counted.begin < all_counted.end - all_counted.begin &&
-	       is_in_counted(caller);
+	const struct fz_range ours = { (uintptr_t)__ehdr_start, (uintptr_t)etext };
+
+	return fz_range_has(ours, caller) || fz_ranges_have(&counted, caller);
 }
 
 void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
@@ -142,22 +109,6 @@ static bool can_say(bool wait)
 	return wait || fz_sys_poll_now(STDERR_FILENO, POLLOUT) & POLLOUT;
 }
 
-/* The sum of what all blocks have counted in the row. */
-static struct fz_call_counts sum_of(unsigned row)
-{
-	/* relaxed: counters. */
-	const uint32_t blocks = atomic_load_explicit(&fz_counters->blocks_used, memory_order_relaxed);
-	struct fz_call_counts sum = { 0 };
-
-	for (uint32_t i = 0; i < blocks; i++) {
-		const struct fz_call_counts *c = &fz_call_counters->block[i].calls[row];
-
-		sum.by_fibers += __atomic_load_n(&c->by_fibers, __ATOMIC_RELAXED);
-		sum.passed += __atomic_load_n(&c->passed, __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
 /* Without `wait`, the report ends where standard error is a pipe that nobody empties. */
 static void say_all(bool wait)
 {
@@ -174,7 +125,7 @@ static void say_all(bool wait)
 	if (can_say(wait))
 		fz_fault_say();
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
-		const struct fz_call_counts sum = sum_of(i + 1);
+		const struct fz_call_counts sum = fz_counters_sum(i + 1);
 
 		if (sum.by_fibers + sum.passed && can_say(wait))
 			fz_say("%s%s (%s): %lu by fibers, %lu passed through", prefix,

@@ -24,7 +24,11 @@
 #define F_OFD_SETLKW 38
 #endif
 
-void fz_fd_forget(int fd)
+/*
+ * A descriptor is about to be closed or replaced: submit requests that are queued for it, and drop
+ * what fdtab remembers of it.
+ */
+static void forget(int fd)
 {
 	struct fz_fiber *self = fz_self();
 
@@ -34,7 +38,8 @@ void fz_fd_forget(int fd)
 	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 }
 
-void fz_fd_closed(int fd)
+/* It has been closed or replaced. Keeps errno. */
+static void closed(int fd)
 {
 	struct fz_fiber *self = fz_self();
 
@@ -43,27 +48,32 @@ void fz_fd_closed(int fd)
 		fz_op_closed(self, fd);
 }
 
-/* close() may wait: for a linger time, a terminal, or a file server. */
-FZ_EXPORT int close(int fd)
+int fz_fd_close(struct fz_fiber *self, int fd, int (*real)(int fd))
 {
-	struct fz_fiber *self = fz_enter(FZ_SYM_close);
 	struct fz_blocked call;
 	int ret;
 
-	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
-		return (int)fz_leave(-EBADF);
-	fz_fd_forget(fd);
+	forget(fd);
 	call = fz_block(self, FZ_CALL_BRIEF);
 	/* Not repeated: the descriptor is closed even if close() fails with EINTR. */
-	ret = fz_real.close(fd);
+	ret = real(fd);
 	/* A file server was interrupted, but not by a signal of the program's: no failure. */
 	if (FZ_UNLIKELY(ret == -1 && errno == EINTR) && fz_block_undisturbed(&call)) {
 		errno = call.saved_errno;
 		ret = 0;
 	}
 	fz_block_end(&call, ret);
-	fz_fd_closed(fd);
+	closed(fd);
 	return ret;
+}
+
+FZ_EXPORT int close(int fd)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_close);
+
+	if (FZ_UNLIKELY(fz_sched_owns_fd(fd)))
+		return (int)fz_leave(-EBADF);
+	return fz_fd_close(self, fd, fz_real.close);
 }
 FZ_EXPORT_ALIAS(__close, close);
 
@@ -162,7 +172,7 @@ static int prepare_dup(int from, int to)
 	if (fz_sched_owns_fd(to) && (fz_fdtab_is_unshared() || fz_sched_vacate_fd(to) < 0))
 		return -EBUSY;
 	fz_fdtab_share(from);
-	fz_fd_forget(to);
+	forget(to);
 	return 0;
 }
 
@@ -175,7 +185,7 @@ FZ_EXPORT int dup2(int from, int to)
 	if (err)
 		return (int)fz_leave(err);
 	ret = fz_real.dup2(from, to);
-	fz_fd_closed(to);
+	closed(to);
 	return ret;
 }
 FZ_EXPORT_ALIAS(__dup2, dup2);
@@ -189,7 +199,7 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 	if (err)
 		return (int)fz_leave(err);
 	ret = fz_real.dup3(from, to, flags);
-	fz_fd_closed(to);
+	closed(to);
 	return ret;
 }
 

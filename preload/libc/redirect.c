@@ -11,8 +11,8 @@
 #include "arch/arch.h"
 #include "preload/config.h"
 #include "preload/gate.h"
-#include "preload/io/fd.h"
 #include "preload/libc/arena.h"
+#include "preload/libc/inside.h"
 #include "preload/libc/lowlevellock.h"
 #include "preload/real_call.h"
 #include "runtime/base/die.h"
@@ -20,68 +20,11 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
-/* ---- bodies for calls that come from inside libc only --------------------- */
-
-static int (*real_close_nocancel)(int fd);
 static pid_t runtime_pid;
 
 bool fz_redirect_in_child(void)
 {
 	return fz_sys_getpid() != runtime_pid;
-}
-
-/* close() of fclose, closedir and the resolver: no cancellation point. */
-static int close_nocancel(int fd)
-{
-	const bool ours = fz_self()->kind == FZ_KIND_FIBER && !fz_redirect_in_child();
-	int ret;
-
-	if (ours)
-		fz_fd_forget(fd);
-	ret = real_close_nocancel(fd);
-	if (ours)
-		fz_fd_closed(fd);
-	return ret;
-}
-
-static int dup2_inside(int from, int to)
-{
-	fz_count_inside(FZ_SYM_dup2);
-	if (fz_self()->kind == FZ_KIND_FIBER && fz_redirect_in_child())
-		return fz_real.dup2(from, to);
-	return dup2(from, to);
-}
-
-/* Always one word, whatever the type of the argument: as in libc. */
-static int fcntl_inside(int fd, int command, ...)
-{
-	va_list args;
-	void *arg;
-
-	fz_count_inside(FZ_SYM_fcntl);
-	va_start(args, command);
-	arg = va_arg(args, void *);
-	va_end(args);
-	/* The child of posix_spawn uses these commands only. */
-	if ((command == F_GETFD || command == F_SETFD) && fz_self()->kind == FZ_KIND_FIBER &&
-	    fz_redirect_in_child())
-		return fz_real.fcntl(fd, command, arg);
-	return fcntl(fd, command, arg);
-}
-
-/*
- * wait, waitpid, system, pclose and wordexp arrive here, too. While libc has changed the signal
- * mask of this kernel thread (system), the fiber has to stay on this kernel thread.
- */
-static pid_t wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
-{
-	struct fz_fiber *self = fz_self();
-	struct fz_blocked call;
-
-	if (self->kind != FZ_KIND_FIBER || fz_signal_mask_is_known(self))
-		return wait4(pid, status, options, usage);
-	call = fz_block(options & WNOHANG ? NULL : self, FZ_CALL_RESTARTS);
-	return FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 }
 
 /* ---- what leads where ---------------------------------------------------- */
@@ -108,19 +51,21 @@ struct entry {
 /*
  * The families of symbols.def. The child of libc's posix_spawn runs in our memory as the
  * calling fiber, so every function that it calls must be NO (sigaction, sigprocmask) or OWN
- * (dup2, fcntl).
+ * (dup2, fcntl, getdents64).
  */
 #define REDIRECT_NO(name)
 #define REDIRECT_ALONE(name) ENTRY(name, name, ALONE)
 #define REDIRECT_COND(name) ENTRY(name, name, COND)
 #define REDIRECT_MUTEX(name) ENTRY(name, name, MUTEX)
-#define REDIRECT_OWN(name) ENTRY(name, name##_inside, ALONE)
+#define REDIRECT_OWN(name) ENTRY(name, fz_##name##_inside, ALONE)
 
 static struct entry entries[] = {
 #define FZ_SYMBOL(name, rung, cancel, family, ...) REDIRECT_##family(name)
 #include "preload/symbols.def"
-	{ .name = "__close_nocancel", .body = (void *)close_nocancel,
-	  .real = (void **)&real_close_nocancel, .private = true },
+	{ .name = "__close_nocancel", .body = (void *)fz_close_inside,
+	  .real = (void **)&fz_inside_real.close, .private = true },
+	{ .name = "__open_nocancel", .body = (void *)fz_open_inside,
+	  .real = (void **)&fz_inside_real.open, .private = true },
 	{ .name = "mmap", .body = (void *)fz_arena_mmap, .real = (void **)&fz_arena_real_mmap },
 	{ .name = "__lll_lock_wait_private", .body = (void *)fz_lll_wait_private,
 	  .real = (void **)&fz_lll_real.wait_private, .private = true,

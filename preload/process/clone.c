@@ -14,7 +14,7 @@
 #include "preload/init.h"
 #include "preload/process/copy.h"
 #include "preload/process/exec_watch.h"
-#include "preload/process/parent.h"
+#include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"

@@ -8,7 +8,7 @@
  */
 #include "preload/gate.h"
 #include "preload/process/copy.h"
-#include "preload/process/parent.h"
+#include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 

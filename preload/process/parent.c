@@ -6,88 +6,7 @@
 #include "preload/real_call.h"
 #include "runtime/sched/sched.h"
 
-enum { PLACES = 1 << 14, NEAR = 64, MOST = 64 };
-
-/*
- * pid << 32 | tid of the thread that has made it, at one of the NEAR places from pid % PLACES on. A
- * child stays there until it has been waited for and another one needs the place. relaxed: a
- * thread that knows a pid has been told by its parent.
- */
-static _Atomic uint64_t made[PLACES];
-
-static uint64_t entry_at(int place)
-{
-	return atomic_load_explicit(&made[place % PLACES], memory_order_relaxed);
-}
-
-static pid_t pid_of_entry(uint64_t entry)
-{
-	return (pid_t)(entry >> 32);
-}
-
-/* The place of a child; or -1. */
-static int find(pid_t pid)
-{
-	for (int i = 0; i < NEAR; i++)
-		if (pid_of_entry(entry_at(pid % PLACES + i)) == pid)
-			return (pid % PLACES + i) % PLACES;
-	return -1;
-}
-
-/* No child, or one that has been waited for. */
-static bool is_free(uint64_t entry)
-{
-	return !entry || fz_syscall5(SYS_waitid, P_PID, pid_of_entry(entry), 0,
-				     WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == -ECHILD;
-}
-
-/* All places near have children that live: it counts as the main thread's. */
-static void take_place(pid_t pid, uint64_t entry)
-{
-	for (int i = 0; i < NEAR; i++) {
-		uint64_t before = entry_at(pid % PLACES + i);
-
-		if (is_free(before) &&
-		    atomic_compare_exchange_strong_explicit(&made[(pid % PLACES + i) % PLACES],
-							    &before, entry, memory_order_relaxed,
-							    memory_order_relaxed))
-			return;
-	}
-}
-
-void fz_child_made(pid_t pid)
-{
-	const uint64_t entry = (uint64_t)pid << 32 | (uint32_t)fz_self_tid();
-	int place;
-
-	if (pid <= 0)
-		return;
-	place = find(pid);
-	/* An earlier child had the same pid. */
-	if (place >= 0)
-		atomic_store_explicit(&made[place], entry, memory_order_relaxed);
-	else
-		take_place(pid, entry);
-}
-
-/* Fibers have tids that the kernel does not know. */
-static bool lives(int tid)
-{
-	return fz_fiber_by_tid(tid) || fz_syscall3(SYS_tgkill, fz_sys_getpid(), tid, 0) == 0;
-}
-
-static bool is_own(struct fz_fiber *self, pid_t pid)
-{
-	const int place = find(pid);
-	int tid;
-
-	if (place < 0)
-		return self->thread.is_main;
-	tid = (int)(uint32_t)entry_at(place);
-	if (tid == fz_self_tid() || lives(tid))
-		return tid == fz_self_tid();
-	return self->thread.is_main;
-}
+enum { MOST = 64 };
 
 /* The process of a pidfd; 0 if it cannot be told. */
 static pid_t pid_of(int pidfd)
@@ -118,22 +37,17 @@ static bool is_wanted(pid_t pid, int type, id_t id)
 static int collect(struct fz_fiber *self, int type, id_t id, int options, pid_t pids[MOST],
 		   bool *ret_ready)
 {
-	int n = 0;
+	int n = 0, place = 0;
+	pid_t pid;
 
-	for (int i = 0; i < PLACES; i++) {
-		uint64_t entry = entry_at(i);
-		pid_t pid = pid_of_entry(entry);
+	while ((pid = fz_child_next(self, &place))) {
 		siginfo_t info = { .si_pid = 0 };
 
-		if (!pid || !is_own(self, pid) || !is_wanted(pid, type, id))
+		if (!is_wanted(pid, type, id))
 			continue;
 		if (fz_real.waitid(P_PID, (id_t)pid, &info,
 				   (options & ~__WNOTHREAD) | WNOHANG | WNOWAIT)) {
-			/* Unless the pid is another child's meanwhile. */
-			if (is_free(entry))
-				atomic_compare_exchange_strong_explicit(&made[i], &entry, 0,
-									memory_order_relaxed,
-									memory_order_relaxed);
+			fz_child_gone(pid);
 			continue;
 		}
 		if (info.si_pid) {
@@ -182,7 +96,7 @@ pid_t fz_child_of_caller(struct fz_fiber *self, int type, id_t id, int options)
 		type = P_PID;
 	}
 	if (type == P_PID)
-		return is_own(self, (pid_t)id) ? (pid_t)id : -ECHILD;
+		return fz_child_is_own(self, (pid_t)id) ? (pid_t)id : -ECHILD;
 	for (;;) {
 		bool ready = false;
 		int n = collect(self, type, id, options, pids, &ready), err;

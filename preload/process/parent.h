@@ -3,20 +3,14 @@
 #define FZ_PRELOAD_PROCESS_PARENT_H
 
 /*
- * preload/process/parent.h - which thread has made a child. The kernel knows the kernel thread only,
- * which is some carrier. For calls that wait with __WNOTHREAD: for children of the caller, and not
+ * preload/process/parent.h - calls that wait with __WNOTHREAD: for children of the caller, and not
  * of other threads.
- *
- * As natively, the children of a thread that has ended are the main thread's. So is a child that
- * the library has not seen being made: by popen, by an inline system call, before an exec.
  */
 
 #include <sys/wait.h>
 
 #include "preload/gate.h"
-
-/* The calling thread has made this child. Does nothing if pid is not positive. */
-void fz_child_made(pid_t pid);
+#include "runtime/fiber/parent.h"
 
 /*
  * A fiber, wired or not, is about to wait with __WNOTHREAD. Returns the child to wait for without

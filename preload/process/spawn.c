@@ -3,7 +3,7 @@
  * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
  */
 #include "preload/io/brief.h"
-#include "preload/process/parent.h"
+#include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"

@@ -5,8 +5,8 @@
  */
 #include "preload/process/copy.h"
 #include "preload/process/exec_watch.h"
-#include "preload/process/parent.h"
 #include "preload/syscall/families.h"
+#include "runtime/fiber/parent.h"
 
 #include <linux/sched.h>
 

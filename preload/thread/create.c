@@ -12,6 +12,7 @@
 #include "runtime/base/die.h"
 #include "runtime/base/role.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/fiber/parent.h"
 #include "runtime/sync/priority.h"
 
 static bool wants_policy(const pthread_attr_t *attr)
@@ -88,6 +89,7 @@ static void *native_thread(void *arg)
 	/* The thread has forked, and in the child was the first to make fibers. */
 	if (self->thread.is_main)
 		fz_fiber_main_ended();
+	fz_parent_ends(self);
 	fz_role_end(fz_self_tid());
 	if (order.counted)
 		fz_fiber_native_ended();

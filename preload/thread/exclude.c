@@ -12,6 +12,7 @@
 #include "preload/process/fork_gate.h"
 #include "runtime/base/die.h"
 #include "runtime/base/options.h"
+#include "runtime/base/pattern.h"
 #include "runtime/fiber/fiber.h"
 
 /*
@@ -32,50 +33,9 @@ void fz_exclude_init(const char *list)
 		strcpy(patterns, list);
 }
 
-/*
- * The pattern ends at a comma or at the end. The last star alone takes one character more when the
- * rest does not match, so the time is at most the product of the lengths.
- */
-static bool matches(const char *pattern, const char *text)
-{
-	const char *after_star = NULL, *rest = NULL;
-
-	for (;;) {
-		bool ended = !*pattern || *pattern == ',';
-
-		if (*pattern == '*') {
-			after_star = ++pattern;
-			rest = text;
-		} else if (*text && !ended && (*pattern == '?' || *pattern == *text)) {
-			pattern++;
-			text++;
-		} else if (!*text && ended) {
-			return true;
-		} else if (after_star && *rest) {
-			pattern = after_star;
-			text = ++rest;
-		} else {
-			return false;
-		}
-	}
-}
-
-static bool in_list(const char *list, bool of_files, const char *text)
-{
-	while (list && *list) {
-		bool of_file = *list == '@';
-
-		if (of_file == of_files && matches(list + of_file, text))
-			return true;
-		list = strchr(list, ',');
-		list = list ? list + 1 : NULL;
-	}
-	return false;
-}
-
 void fz_exclude_by_name(struct fz_fiber *self)
 {
-	if (FZ_LIKELY(!*patterns || !in_list(patterns, false, self->thread.name)))
+	if (FZ_LIKELY(!*patterns || !fz_pattern_in_list(patterns, false, self->thread.name)))
 		return;
 	fz_fiber_wire_for(self, "--native-threads has its name");
 	/* The kernel thread still has its name as a carrier. */
@@ -91,7 +51,7 @@ static const char *base_of(const char *file)
 
 static bool is_listed(const char *base)
 {
-	return in_list(built_in, true, base) || in_list(patterns, true, base);
+	return fz_pattern_in_list(built_in, true, base) || fz_pattern_in_list(patterns, true, base);
 }
 
 /* Go's linker writes its build id into an ELF note of its own. */
@@ -181,8 +141,10 @@ bool fz_excluded_caller(const void *caller)
 	atomic_store_explicit(slot, hash | look.excluded, memory_order_relaxed);
 	if (look.excluded && fz_verbose)
 		fz_say("threads that %s makes stay kernel threads: %s", look.name,
-		       in_list(patterns, true, look.name) ? "--native-threads has its name" :
-		       in_list(built_in, true, look.name) ? "they wait for each other without libc" :
-							    "Go's threads wait without libc");
+		       fz_pattern_in_list(patterns, true, look.name) ?
+			       "--native-threads has its name" :
+		       fz_pattern_in_list(built_in, true, look.name) ?
+			       "they wait for each other without libc" :
+			       "Go's threads wait without libc");
 	return look.excluded;
 }

@@ -71,6 +71,9 @@ static inline struct fz_block *fz_counters_shared_block(void)
 	return &fz_call_counters->block[fz_tcb_get() / 4096 % FZ_BLOCKS_SHARED];
 }
 
+/* What all blocks have counted of a call.  Any thread, any context. */
+struct fz_call_counts fz_counters_sum(unsigned row);
+
 /* A fiber becomes a kernel thread. */
 void fz_count_wired(const char *why);
 

@@ -83,6 +83,23 @@ static bool is_same(const char *why, const char *known)
 	return i + 1 == sizeof(fz_counters->wired->why) || why[i] == known[i];
 }
 
+struct fz_call_counts fz_counters_sum(unsigned row)
+{
+	/* relaxed: counters. */
+	const uint32_t blocks = atomic_load_explicit(&fz_counters->blocks_used, memory_order_relaxed);
+	struct fz_call_counts sum = { 0 };
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		const struct fz_call_counts *c = &fz_call_counters->block[i].calls[row];
+
+		sum.by_fibers += __atomic_load_n(&c->by_fibers, __ATOMIC_RELAXED);
+		sum.passed += __atomic_load_n(&c->passed, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < FZ_OUTCOMES; k++)
+			sum.outcome[k] += __atomic_load_n(&c->outcome[k], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
 void fz_count_wired(const char *why)
 {
 	fz_count_total(FZ_TOTAL_fibers_wired, 1);

@@ -107,9 +107,9 @@ struct fz_fiber_thread {
 	_Atomic uint32_t being_born;	/* cleared by the kernel when the birth's thread is gone */
 	bool recycled;			/* not the first life: TLS needs a reset */
 	bool is_main;
-	/* Wired because it has state of its own in the kernel, which its children must inherit. */
-	bool owns_kernel_state;
+	bool owns_kernel_state;		/* in its kernel thread, and so wired; its threads inherit it */
 	bool owns_files;		/* it has a table of descriptors of its own */
+	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	char name[16];
 	/*
 	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,

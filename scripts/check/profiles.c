@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/base/options.h"
+#include "runtime/base/pattern.h"
 
 static void *grow(void *array, size_t count, size_t size)
 {
@@ -117,42 +118,20 @@ static size_t bracket_length(const char *p)
 	return p[i] ? i + 1 : 1;
 }
 
-/* The length of the part of the pattern that stands for one character, if c is such a one, or 0. */
-static size_t takes(const char *pattern, char c)
+/* As fnmatch(3) reads patterns. libc's own function needs exponential time for stars. */
+static size_t takes(const char *pattern, const char *end, char c)
 {
 	const char text[] = { c, '\0' };
 	size_t length = *pattern == '[' ? bracket_length(pattern) : *pattern == '\\' ? 2 : 1;
 	char *part = strndup(pattern, length);
 
+	(void)end;
 	if (!part)
 		abort();
 	/* strndup() cuts the length at the end of the pattern. */
 	length = *part && fnmatch(part, text, 0) == 0 ? strlen(part) : 0;
 	free(part);
 	return length;
-}
-
-bool profiles_match(const char *pattern, const char *text)
-{
-	const char *after_star = NULL, *rest = NULL;
-	size_t length;
-
-	for (;;) {
-		if (*pattern == '*') {
-			after_star = ++pattern;
-			rest = text;
-		} else if (*text && (length = takes(pattern, *text))) {
-			pattern += length;
-			text++;
-		} else if (!*text && !*pattern) {
-			return true;
-		} else if (after_star && *rest) {
-			pattern = after_star;
-			text = ++rest;
-		} else {
-			return false;
-		}
-	}
 }
 
 /* ---- one file ----------------------------------------------------------- */
@@ -181,7 +160,7 @@ static char *read_section(struct reading *r, char *pattern)
 	if (!*pattern)
 		return wrong(r, "[]", " names no program");
 	r->section = true;
-	r->applies = profiles_match(pattern, r->program);
+	r->applies = fz_pattern_matches(pattern, strchr(pattern, '\0'), r->program, takes);
 	if (r->applies) {
 		p->all = grow(p->all, p->count, sizeof(*p->all));
 		p->all[p->count++] = (struct profile){ .file = r->file, .pattern = pattern };

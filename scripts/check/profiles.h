@@ -39,12 +39,6 @@ struct profiles {
 char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program,
 		    bool *ret_ignored);
 
-/*
- * As fnmatch(pattern, text, 0), in a time of the product of the lengths: only the last star takes
- * one character more when the rest does not match. libc's needs exponential time.
- */
-bool profiles_match(const char *pattern, const char *text);
-
 void profiles_free(struct profiles *p);
 
 #endif

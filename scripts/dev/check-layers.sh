@@ -57,7 +57,7 @@ matrix() {
 	# A new life reads the list of modules, inside the gate that fork closes.
 	preload/thread	arch runtime preload preload/libc preload/process
 	# Redirection leads calls inside libc to our bodies.
-	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync
+	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync preload/thread
 	# syscall() leads each number to the body of its name.
 	preload/syscall	arch runtime preload preload/io preload/process preload/signal preload/thread
 	# Tools share the table of names and the parser of options, nothing that needs fibers.

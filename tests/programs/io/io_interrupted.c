@@ -34,6 +34,9 @@ static int can_wait(const struct fuse_request *r)
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 		return 0;
+	/* fstat inside opendir, which the library leaves to libc */
+	case FUSE_GETATTR:
+		return fuse_header(r)->nodeid != FUSE_ROOT_ID;
 	default:
 		return 1;
 	}
@@ -180,11 +183,38 @@ static void uses_descriptors(void)
 	CHECK_OK(chdir("/"));
 }
 
+/* The calls that libc makes inside these. */
+static void uses_libc(void)
+{
+	struct dirent **list;
+	char *resolved;
+	FILE *file;
+	DIR *d;
+
+	file = CALM(fopen(path, "r"));
+	CHECK(file);
+	CHECK_INT(CALM(fread(bytes, 1, BYTES, file)), BYTES);
+	check_bytes(0);
+	CHECK_OK(CALM(fclose(file)));
+	d = CALM(opendir(dir));
+	CHECK(d);
+	errno = 0;
+	CHECK(!CALM(readdir(d)));
+	CHECK_OK(errno);
+	CHECK_OK(CALM(closedir(d)));
+	CHECK_INT(CALM(scandir(dir, &list, NULL, NULL)), 0);
+	free(list);
+	resolved = CALM(realpath(path, NULL));
+	CHECK(resolved && !strcmp(resolved, path));
+	free(resolved);
+}
+
 static void *calls(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		uses_names();
 		uses_descriptors();
+		uses_libc();
 	}
 	return arg;
 }

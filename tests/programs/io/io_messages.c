@@ -55,6 +55,13 @@ static void make_udp(int s[2])
 		CHECK_OK(connect(s[i], (struct sockaddr *)&a[1 - i], sizeof(a[0])));
 }
 
+static pthread_t start_receiving(struct batch *b, int s[2])
+{
+	make_udp(s);
+	prepare(b, s[0]);
+	return start(receives, b);
+}
+
 static void end(const int s[2])
 {
 	for (int i = 0; i < 2; i++)
@@ -84,9 +91,7 @@ static void keeps_error(void)
 	pthread_t t;
 	int s[2];
 
-	make_udp(s);
-	prepare(&b, s[0]);
-	t = start(receives, &b);
+	t = start_receiving(&b, s);
 	send_one(s[1]);
 	await_taken(s[0]);
 	CHECK_OK(close(s[1]));
@@ -124,9 +129,7 @@ static void gathers(void)
 	pthread_t t;
 	int s[2];
 
-	make_udp(s);
-	prepare(&b, s[0]);
-	t = start(receives, &b);
+	t = start_receiving(&b, s);
 	for (int i = 0; i < MESSAGES; i++) {
 		send_one(s[1]);
 		await_taken(s[0]);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/libc/inside.h"
+
+#include <stdarg.h>
+
+#include "preload/gate.h"
+#include "preload/io/fd.h"
+#include "preload/libc/redirect.h"
+#include "preload/real_call.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/signal/signal.h"
+
+struct fz_inside_real fz_inside_real;
+
+/* The child of posix_spawn has the thread pointer of a fiber. */
+static bool is_in_child(void)
+{
+	return fz_self()->kind == FZ_KIND_FIBER && fz_redirect_in_child();
+}
+
+static bool is_in_runtime(void)
+{
+	/* relaxed: only this thread and its handlers write it. */
+	return atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed);
+}
+
+int fz_close_inside(int fd)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (self->kind != FZ_KIND_FIBER || fz_redirect_in_child())
+		return fz_inside_real.close(fd);
+	return fz_fd_close(is_in_runtime() ? NULL : self, fd, fz_inside_real.close);
+}
+
+int fz_open_inside(const char *path, int flags, ...)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_blocked call;
+	va_list args;
+	mode_t mode;
+	int fd;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	if (self->kind != FZ_KIND_FIBER || fz_redirect_in_child() || is_in_runtime())
+		return fz_inside_real.open(path, flags, mode);
+	call = fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+	fd = FZ_REPEAT(&call, fz_inside_real.open(path, flags, mode));
+	fz_block_end(&call, fd);
+	if (fd >= 0)
+		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	return fd;
+}
+
+int fz_dup2_inside(int from, int to)
+{
+	fz_count_inside(FZ_SYM_dup2);
+	return is_in_child() ? fz_real.dup2(from, to) : dup2(from, to);
+}
+
+ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size)
+{
+	fz_count_inside(FZ_SYM_getdents64);
+	return is_in_child() ? fz_real.getdents64(fd, buffer, size) : getdents64(fd, buffer, size);
+}
+
+/* Always one word, whatever the type of the argument: as in libc. */
+int fz_fcntl_inside(int fd, int command, ...)
+{
+	va_list args;
+	void *arg;
+
+	fz_count_inside(FZ_SYM_fcntl);
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	/* The child of posix_spawn uses these commands only. */
+	if ((command == F_GETFD || command == F_SETFD) && is_in_child())
+		return fz_real.fcntl(fd, command, arg);
+	return fcntl(fd, command, arg);
+}
+
+pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_blocked call;
+
+	if (self->kind != FZ_KIND_FIBER || fz_signal_mask_is_known(self))
+		return wait4(pid, status, options, usage);
+	call = fz_block(options & WNOHANG ? NULL : self, FZ_CALL_RESTARTS);
+	return FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
+}

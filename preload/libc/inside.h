@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_LIBC_INSIDE_H
+#define FZ_PRELOAD_LIBC_INSIDE_H
+
+/* preload/libc/inside.h - bodies for calls that come from inside libc only (redirect.c). */
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "runtime/base/base.h"
+
+/* libc's functions that are no cancellation points. */
+extern struct fz_inside_real {
+	int (*close)(int fd);
+	int (*open)(const char *path, int flags, ...);
+} fz_inside_real FZ_HIDDEN;
+
+/* close() of fclose, closedir and the resolver. */
+int fz_close_inside(int fd);
+
+/* open() of opendir, and of libc's own files. */
+int fz_open_inside(const char *path, int flags, ...);
+
+int fz_dup2_inside(int from, int to);
+int fz_fcntl_inside(int fd, int command, ...);
+
+/* readdir; the child of posix_spawn, where close_range is forbidden. */
+ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size);
+
+/*
+ * wait, waitpid, system, pclose and wordexp arrive here, too. While libc has changed the signal
+ * mask of this kernel thread (system), the fiber has to stay on this kernel thread.
+ */
+pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage);
+
+#endif

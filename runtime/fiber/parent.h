@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_FIBER_PARENT_H
+#define FZ_RUNTIME_FIBER_PARENT_H
+
+/*
+ * runtime/fiber/parent.h - which thread has made a child. The kernel knows the kernel thread only,
+ * which is some carrier.
+ *
+ * As natively, the children of a thread that has ended are the main thread's. So is a child that
+ * the library has not seen being made: by popen, by an inline system call, before an exec.
+ */
+
+#include "runtime/fiber/fiber.h"
+
+/* The calling thread has made this child. Does nothing if pid is not positive. Any thread. */
+void fz_child_made(int pid);
+
+/* Is the child the calling thread's? */
+bool fz_child_is_own(struct fz_fiber *self, int pid);
+
+/*
+ * The next child of the calling thread; 0: there is no other. *place is where to go on, 0 at first.
+ */
+int fz_child_next(struct fz_fiber *self, int *place);
+
+/* A wait for this child has failed. Forget the child, unless the pid is another child's meanwhile. */
+void fz_child_gone(int pid);
+
+/*
+ * The calling thread, which is native, ends. The kernel may give its tid to another thread; tids of
+ * fibers are not used again.
+ */
+void fz_parent_ends(struct fz_fiber *self);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <fnmatch.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/pattern.h"
+
+TestSuite(pattern, .timeout = 120);
+
+static bool matches(const char *pattern, const char *text)
+{
+	return fz_pattern_matches(pattern, pattern + strlen(pattern), text, fz_pattern_takes);
+}
+
+/* The text number n of those that consist of these letters, in the order of their lengths. */
+static void write_text(char *text, unsigned n, const char *letters)
+{
+	const unsigned count = (unsigned)strlen(letters);
+
+	for (; n; n = (n - 1) / count)
+		*text++ = letters[(n - 1) % count];
+	*text = '\0';
+}
+
+Test(pattern, matches_as_fnmatch_does)
+{
+	char pattern[16], text[16];
+
+	/* Up to six characters of ?, *, a, b against up to five of a, b. */
+	for (unsigned p = 0; p < 5461; p++)
+		for (unsigned t = 0; t < 63; t++) {
+			write_text(pattern, p, "?*ab");
+			write_text(text, t, "ab");
+			cr_assert_eq(matches(pattern, text), fnmatch(pattern, text, 0) == 0,
+				     "<%s> <%s>", pattern, text);
+		}
+}
+
+/* Two characters of the pattern stand for one of the text. */
+static size_t takes_pairs(const char *pattern, const char *end, char c)
+{
+	return pattern + 1 < end && pattern[1] == c ? 2 : 0;
+}
+
+Test(pattern, a_part_of_the_pattern_may_be_longer_than_a_character)
+{
+	static const char pattern[] = "-a*-b";
+
+	cr_assert(fz_pattern_matches(pattern, pattern + 5, "ab", takes_pairs));
+	cr_assert(fz_pattern_matches(pattern, pattern + 5, "abbbab", takes_pairs));
+	cr_assert_not(fz_pattern_matches(pattern, pattern + 5, "aba", takes_pairs));
+	cr_assert_not(fz_pattern_matches(pattern, pattern + 4, "ab", takes_pairs));
+}
+
+/* Trying each star at each place would take some 10^20 steps. */
+Test(pattern, many_stars_take_no_longer_than_the_product_of_the_lengths)
+{
+	char pattern[64] = "", text[256];
+
+	for (int i = 0; i < 20; i++)
+		strcat(pattern, "a*");
+	strcat(pattern, "b");
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	cr_assert_not(matches(pattern, text));
+	text[sizeof(text) - 2] = 'b';
+	cr_assert(matches(pattern, text));
+}
+
+Test(pattern, a_list_has_patterns_of_names_and_of_files)
+{
+	static const char list[] = "one,@lib*.so,t?o,,@,three*";
+
+	cr_assert(fz_pattern_in_list(list, false, "one"));
+	cr_assert(fz_pattern_in_list(list, false, "two"));
+	cr_assert(fz_pattern_in_list(list, false, "three-and-more"));
+	cr_assert(fz_pattern_in_list(list, false, ""));
+	cr_assert(fz_pattern_in_list(list, true, "libx.so"));
+	cr_assert(fz_pattern_in_list(list, true, ""));
+	cr_assert_not(fz_pattern_in_list(list, false, "one,"));
+	cr_assert_not(fz_pattern_in_list(list, false, "on"));
+	cr_assert_not(fz_pattern_in_list(list, false, "libx.so"));
+	cr_assert_not(fz_pattern_in_list(list, false, "@lib.so"));
+	cr_assert_not(fz_pattern_in_list(list, true, "one"));
+	cr_assert_not(fz_pattern_in_list("", false, ""));
+	cr_assert_not(fz_pattern_in_list("one", true, ""));
+}
