@@ -150,8 +150,11 @@ static int start_threads(struct fz_fiber **ret_context)
 					  .role = "monitor", .name = "fz-monitor" };
 	static struct helper spawner = { .run = fz_spawner_run, .role = "carrier spawner",
 					 .name = "fz-spawner" };
+	struct fz_carrier_birth spare;
 	int err;
 
+	if (!fz_carrier_prepare_first())
+		return -ENOMEM;
 	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
 	err = start_helper(&monitor);
 	if (err)
@@ -159,12 +162,18 @@ static int start_threads(struct fz_fiber **ret_context)
 	err = start_helper(&spawner);
 	if (err)
 		goto out_end_monitor;
-	err = fz_carrier_start();
-	if (!err)
-		err = fz_fiber_prepare_main(ret_context);
-	if (!err)
+	err = fz_carrier_begin_start(&spare);
+	if (err)
+		goto out_end_spawner;
+	err = fz_fiber_prepare_main(ret_context);
+	/* The kernel threads have started at the same time: wait for the last of them. */
+	FZ_ASSERT(fz_carrier_end_start(&spare) == 0);
+	if (!err) {
+		fz_adopt_await(*ret_context, NULL);
 		return 0;
+	}
 	fz_carrier_end_all();
+out_end_spawner:
 	decide(START_FAILED);
 	end_helper(&spawner);
 out_end_monitor:
