@@ -176,16 +176,23 @@ static bool move(const struct insn *insn, const uint8_t *from, uintptr_t at,
  */
 static bool jumps_back(const uint8_t *p, size_t size, unsigned moved)
 {
-	for (size_t i = moved; i + 2 <= size; i++) {
-		intptr_t target = -1;
+	const size_t near = moved + 128 < size ? moved + 128 : size;
 
-		if (p[i] == 0xeb || (p[i] & 0xf0) == 0x70 || (p[i] & 0xfc) == 0xe0)
-			target = (intptr_t)i + 2 + (int8_t)p[i + 1];
-		else if ((p[i] == 0xe8 || p[i] == 0xe9) && i + 5 <= size)
-			target = (intptr_t)i + 5 + get32(p + i + 1);
-		else if (p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80 && i + 6 <= size)
-			target = (intptr_t)i + 6 + get32(p + i + 2);
-		if (target > 0 && target < (intptr_t)moved)
+	for (size_t i = moved; i + 2 <= near; i++) {
+		intptr_t target = (intptr_t)i + 2 + (int8_t)p[i + 1];
+
+		if ((p[i] == 0xeb || (p[i] & 0xf0) == 0x70 || (p[i] & 0xfc) == 0xe0) &&
+		    target > 0 && target < (intptr_t)moved)
+			return true;
+	}
+	/* call, jmp, or the second byte of jcc; most bytes are no distance back to here. */
+	for (size_t i = moved; i + 5 <= size; i++) {
+		/* Wraps around if the target is not behind the first byte. */
+		const uintptr_t behind = i + 4 + (uintptr_t)get32(p + i + 1);
+
+		if (behind < moved - 1 &&
+		    (p[i] == 0xe8 || p[i] == 0xe9 ||
+		     (i > moved && p[i - 1] == 0x0f && (p[i] & 0xf0) == 0x80)))
 			return true;
 	}
 	return false;

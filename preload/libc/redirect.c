@@ -2,7 +2,6 @@
 #include "preload/libc/redirect.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
@@ -14,6 +13,7 @@
 #include "preload/libc/arena.h"
 #include "preload/libc/inside.h"
 #include "preload/libc/lowlevellock.h"
+#include "preload/libc/text.h"
 #include "preload/real_call.h"
 #include "runtime/base/die.h"
 #include "runtime/sched/announce.h"
@@ -92,60 +92,20 @@ static bool refuse(const char *why, int error)
 	return false;
 }
 
-/* ---- libc's text and symbols --------------------------------------------- */
-
-struct text {
-	uintptr_t base;			/* load address, added to the addresses in the file */
-	uintptr_t begin, end;		/* addresses of the executable segment */
-	const ElfW(Sym) *symbols;
-	const uint32_t *gnu_hash;
-};
-
-static bool find_segment(const ElfW(Ehdr) *header, struct text *text)
-{
-	const ElfW(Phdr) *ph = (const void *)((const char *)header + header->e_phoff);
-	const uintptr_t page = (uintptr_t)getpagesize() - 1;
-
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-		return false;
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		if (ph[i].p_type != PT_LOAD || !(ph[i].p_flags & PF_X))
-			continue;
-		/* libc is linked with one executable segment, which is not writable. */
-		if (text->end || ph[i].p_flags != (PF_R | PF_X))
-			return false;
-		text->begin = (text->base + ph[i].p_vaddr) & ~page;
-		text->end = text->base + ph[i].p_vaddr + ph[i].p_filesz;
-	}
-	return text->end != 0;
-}
-
-static bool find_text(struct text *text)
-{
-	void *known = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
-	struct link_map *map;
-	Dl_info info;
-
-	*text = (struct text){ 0 };
-	if (!known || !dladdr1(known, &info, (void **)&map, RTLD_DL_LINKMAP))
-		return false;
-	text->base = map->l_addr;
-	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-		/* ld.so has already turned these offsets into addresses. */
-		if (d->d_tag == DT_SYMTAB)
-			text->symbols = (const void *)d->d_un.d_ptr;
-		if (d->d_tag == DT_GNU_HASH)
-			text->gnu_hash = (const void *)d->d_un.d_ptr;
-	}
-	return text->symbols && text->gnu_hash &&
-	       find_segment((const ElfW(Ehdr) *)info.dli_fbase, text);
-}
+/* ---- libc's symbols ------------------------------------------------------ */
 
 /*
- * The entries sorted by address, so that each of libc's thousands of symbols is compared with
- * few of them.
+ * The entries sorted by address, and a bit for each 16 bytes of code, modulo 64 KB, that are the
+ * first of an entry: so few of libc's thousands of symbols are compared with few entries.
  */
 static struct entry *sorted[ENTRIES];
+static uint64_t first_bytes[64];
+
+static uint64_t bit_of(const uint8_t *at, uint64_t **ret_word)
+{
+	*ret_word = &first_bytes[(uintptr_t)at / 1024 % 64];
+	return (uint64_t)1 << (uintptr_t)at / 16 % 64;
+}
 
 static void sort_entries(void)
 {
@@ -155,14 +115,21 @@ static void sort_entries(void)
 		for (; k && sorted[k - 1]->fn > entries[i].fn; k--)
 			sorted[k] = sorted[k - 1];
 		sorted[k] = &entries[i];
+		for (unsigned at = 0; at < 2 * FZ_DETOUR_JUMP; at += FZ_DETOUR_JUMP) {
+			uint64_t *word, bit = bit_of(entries[i].fn + at, &word);
+
+			*word |= bit;
+		}
 	}
 }
 
-static void look_at_symbol(const struct text *text, const ElfW(Sym) *symbol)
+static void look_at_symbol(const ElfW(Sym) *symbol, uint8_t *at)
 {
-	uint8_t *at = (uint8_t *)text->base + symbol->st_value;
 	unsigned low = 0, high = ENTRIES;
+	uint64_t *word, bit = bit_of(at, &word);
 
+	if (FZ_LIKELY(!(*word & bit)))
+		return;
 	/* Find the last entry that begins at or before the symbol. */
 	while (high - low > 1) {
 		unsigned middle = (low + high) / 2;
@@ -178,33 +145,9 @@ static void look_at_symbol(const struct text *text, const ElfW(Sym) *symbol)
 		sorted[low]->left_alone = "another function begins within its first bytes";
 }
 
-/*
- * Find the size of each entry in libc's dynamic symbols. The number of symbols is stored
- * nowhere; the hash table tells the last one: a bucket holds the first symbol of a chain, and
- * the end of a chain has bit 0 set.
- */
-static void find_sizes(const struct text *text)
-{
-	const uint32_t *h = text->gnu_hash;
-	const uint32_t buckets = h[0], first = h[1], bloom = h[2];
-	const uint32_t *bucket = (const uint32_t *)((const ElfW(Addr) *)(h + 4) + bloom);
-	const uint32_t *chain = bucket + buckets;
-
-	for (uint32_t i = 0; i < buckets; i++) {
-		uint32_t n = bucket[i];
-
-		if (n < first)
-			continue;
-		do {
-			if (text->symbols[n].st_shndx != SHN_UNDEF)
-				look_at_symbol(text, &text->symbols[n]);
-		} while (!(chain[n++ - first] & 1));
-	}
-}
-
 /* ---- deciding -------------------------------------------------------------- */
 
-static void plan(struct entry *e, const struct text *text, unsigned slot)
+static void plan(struct entry *e, const struct fz_text *text, unsigned slot)
 {
 	uintptr_t fn = (uintptr_t)e->fn;
 
@@ -223,7 +166,7 @@ static void plan(struct entry *e, const struct text *text, unsigned slot)
 					       fz_detour_slots[slot], &e->detour);
 }
 
-static void plan_all(const struct text *text)
+static void plan_all(const struct fz_text *text)
 {
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		struct entry *e = &entries[i];
@@ -234,7 +177,7 @@ static void plan_all(const struct text *text)
 		e->left_alone = e->fn ? NULL : "libc does not have it";
 	}
 	sort_entries();
-	find_sizes(text);
+	fz_text_each_symbol(text, look_at_symbol);
 	for (unsigned i = 0; i < ENTRIES; i++)
 		plan(&entries[i], text, i);
 	for (unsigned i = 0; i < ENTRIES; i++)
@@ -346,13 +289,13 @@ static bool write_now(bool on)
 
 static bool redirect(void)
 {
-	struct text text;
+	struct fz_text text;
 
 	if (!fz_config.redirect)
 		return refuse("switched off", 0);
 	if (!single_threaded())
 		return refuse("another thread runs already", 0);
-	if (!find_text(&text))
+	if (!fz_text_find(&text))
 		return refuse("this libc is not laid out as expected", 0);
 	plan_all(&text);
 	return write_now(true);

@@ -48,8 +48,9 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 }
 
 /*
- * The first kernel thread that the library makes starts and ends as libc's threads do: from it the
- * library learns how libc ends a thread.
+ * The first thread whose handle the runtime asks for starts and ends as libc's threads do: from it
+ * the library learns how libc ends a thread. It becomes the main thread's context, and the start
+ * waits for it anyway.
  */
 static struct {
 	void *(*fn)(void *);
@@ -120,8 +121,9 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 	err = pthread_attr_setstack(&attr, stack, size);
 	if (!err) {
 		old = fz_host_threads_begin();
-		/* relaxed: the first thread is made before there is a second one. */
-		if (FZ_LIKELY(atomic_load_explicit(&first.taken, memory_order_relaxed)))
+		/* relaxed: only the main thread makes threads before the first one. */
+		if (!ret_handle || FZ_LIKELY(atomic_load_explicit(&first.taken,
+								  memory_order_relaxed)))
 			err = fz_real.pthread_create(&thread, &attr, fn, arg);
 		else
 			err = create_first(&thread, &attr, fn, arg);

@@ -28,14 +28,10 @@ int fz_fiber_prepare_main(struct fz_fiber **ret_context)
 	enum { CONTEXT_STACK = 256 * 1024 };
 	void *stack;
 	size_t size;
-	int err = fz_carrier_prepare_first() ? 0 : -ENOMEM;
+	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
 
 	if (!err)
-		err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
-	if (!err)
 		err = fz_adopt_context(stack, size, carry_main, ret_context);
-	if (!err)
-		fz_adopt_await(*ret_context, NULL);
 	return err;
 }
 

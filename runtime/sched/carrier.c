@@ -23,13 +23,13 @@ static struct {
 
 enum { SETMASK = 2, SIG_SETXID = 33 };
 
-/* Is there room for one more record?  With the lock held, or before the second thread. */
-static bool has_room(void)
+/* Is there room for more records?  With the lock held, or before the second thread. */
+static bool has_room(size_t records)
 {
 	enum { CHUNK = 64 * 1024 };
 	long mem;
 
-	if ((size_t)(carriers.spare_end - carriers.spare) >= sizeof(struct fz_carrier))
+	if ((size_t)(carriers.spare_end - carriers.spare) >= records * sizeof(struct fz_carrier))
 		return true;
 	mem = fz_sys_map_table(CHUNK);
 	if (fz_sys_failed(mem))
@@ -41,7 +41,7 @@ static bool has_room(void)
 
 bool fz_carrier_prepare_first(void)
 {
-	return has_room();
+	return has_room(2);
 }
 
 static struct fz_carrier *alloc(void)
@@ -49,7 +49,7 @@ static struct fz_carrier *alloc(void)
 	struct fz_carrier *c = NULL;
 
 	fz_lock_acquire(&carriers.lock);
-	if (has_room()) {
+	if (has_room(1)) {
 		c = (struct fz_carrier *)carriers.spare;
 		carriers.spare += sizeof(*c);
 	}

@@ -80,7 +80,10 @@ struct fz_carrier {
 	} preempt;
 };
 
-/* Reserve memory so that the first fz_carrier_new() does not fail.  False: there is none. */
+/*
+ * Reserve memory so that the first fz_carrier_new(), and the one after the first
+ * fz_carrier_begin_start(), do not fail.  False: there is none.
+ */
 bool fz_carrier_prepare_first(void);
 
 /* Make a carrier of the calling kernel thread, with this context.  NULL: no memory. */
@@ -126,6 +129,20 @@ void fz_carrier_pass_on(struct fz_carrier *from, struct fz_fiber *fiber);
 
 /* Start one more carrier, on the idle list.  Blocks and returns as fz_carrier_keep_spare(). */
 int fz_carrier_start(void);
+
+/*
+ * fz_carrier_start() in two steps: other work may be done while the kernel thread starts.  `birth`
+ * stays until the second step returns, which must follow if the first returns 0.
+ */
+struct fz_carrier_birth {
+	_Atomic uint32_t answer;	/* futex; 1: it runs, 2: out of memory */
+	struct fz_carrier *again;	/* the record of an ended carrier, or NULL */
+	void *stack;
+	size_t stack_size;
+};
+
+int fz_carrier_begin_start(struct fz_carrier_birth *birth);
+int fz_carrier_end_start(struct fz_carrier_birth *birth);
 
 /* The calling kernel thread is about to make a process: it stays while the process may live. */
 static inline void fz_carrier_makes_process(const struct fz_fiber *self)

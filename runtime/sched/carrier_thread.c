@@ -31,14 +31,6 @@ static struct {
 
 static _Atomic uint32_t made;	/* records of carriers with a number */
 
-/* What a new kernel thread is given; on the stack of the thread that waits for the answer. */
-struct birth {
-	_Atomic uint32_t answer;	/* futex; 1: it runs, 2: out of memory */
-	struct fz_carrier *again;	/* the record of an ended carrier, or NULL */
-	void *stack;
-	size_t stack_size;
-};
-
 /* The carrier has no request in flight and no processor, so that it may end. */
 static void end(struct fz_carrier *c)
 {
@@ -161,7 +153,7 @@ static void name(struct fz_carrier *c)
 
 static void *carrier_thread(void *arg)
 {
-	struct birth *birth = arg;
+	struct fz_carrier_birth *birth = arg;
 	struct fz_fiber *self = fz_self();
 	struct fz_carrier *c = birth->again;
 
@@ -180,7 +172,7 @@ static void *carrier_thread(void *arg)
 		name(c);
 		fz_carrier_push_idle(c);
 	}
-	/* release: pairs with the acquire in fz_carrier_start(). */
+	/* release: pairs with the acquire in fz_carrier_end_start(). */
 	atomic_store_explicit(&birth->answer, c ? 1 : 2, memory_order_release);
 	fz_sys_futex_wake(&birth->answer, 1);
 	if (!c)
@@ -207,36 +199,51 @@ static struct fz_carrier *take_ended(void)
 	return c;
 }
 
-int fz_carrier_start(void)
+int fz_carrier_begin_start(struct fz_carrier_birth *birth)
 {
-	uint32_t got, nested = fz_bar_handlers();
-	struct birth birth = { .again = take_ended() };
+	uint32_t nested = fz_bar_handlers();
 	int err = 0;
 
-	if (birth.again) {
-		birth.stack = birth.again->stack;
-		birth.stack_size = birth.again->stack_size;
+	*birth = (struct fz_carrier_birth){ .again = take_ended() };
+
+	if (birth->again) {
+		birth->stack = birth->again->stack;
+		birth->stack_size = birth->again->stack_size;
 	} else {
-		err = fz_stack_alloc(CONTEXT_STACK, 4096, &birth.stack, &birth.stack_size);
+		err = fz_stack_alloc(CONTEXT_STACK, 4096, &birth->stack, &birth->stack_size);
 	}
 	fz_allow_handlers(nested);
 	if (!err)
 		err = FZ_FAULT(thread_carrier) ? -EAGAIN :
-			fz_host.thread_create(birth.stack, birth.stack_size, carrier_thread, &birth, NULL);
-	if (err) {
-		if (birth.again) {
-			nested = fz_bar_handlers();
-			fz_lock_acquire(&ended.lock);
-			birth.again->idle_next = ended.first;
-			ended.first = birth.again;
-			fz_lock_release(&ended.lock);
-			fz_allow_handlers(nested);
-		}
-		return err;
+			fz_host.thread_create(birth->stack, birth->stack_size, carrier_thread, birth,
+					      NULL);
+	if (err && birth->again) {
+		nested = fz_bar_handlers();
+		fz_lock_acquire(&ended.lock);
+		birth->again->idle_next = ended.first;
+		ended.first = birth->again;
+		fz_lock_release(&ended.lock);
+		fz_allow_handlers(nested);
 	}
-	while (!(got = atomic_load_explicit(&birth.answer, memory_order_acquire)))
-		fz_sys_futex_wait(&birth.answer, 0, NULL);
+	return err;
+}
+
+int fz_carrier_end_start(struct fz_carrier_birth *birth)
+{
+	uint32_t got;
+
+	/* acquire: pairs with carrier_thread(). */
+	while (!(got = atomic_load_explicit(&birth->answer, memory_order_acquire)))
+		fz_sys_futex_wait(&birth->answer, 0, NULL);
 	return got == 1 ? 0 : -ENOMEM;
+}
+
+int fz_carrier_start(void)
+{
+	struct fz_carrier_birth birth;
+	int err = fz_carrier_begin_start(&birth);
+
+	return err ? err : fz_carrier_end_start(&birth);
 }
 
 void fz_carrier_thread_after_fork(void)

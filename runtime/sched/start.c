@@ -150,8 +150,11 @@ static int start_threads(struct fz_fiber **ret_context)
 					  .role = "monitor", .name = "fz-monitor" };
 	static struct helper spawner = { .run = fz_spawner_run, .role = "carrier spawner",
 					 .name = "fz-spawner" };
-	int err;
+	struct fz_carrier_birth spare;
+	int err, not_started;
 
+	if (!fz_carrier_prepare_first())
+		return -ENOMEM;
 	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
 	err = start_helper(&monitor);
 	if (err)
@@ -159,12 +162,19 @@ static int start_threads(struct fz_fiber **ret_context)
 	err = start_helper(&spawner);
 	if (err)
 		goto out_end_monitor;
-	err = fz_carrier_start();
-	if (!err)
-		err = fz_fiber_prepare_main(ret_context);
-	if (!err)
+	err = fz_carrier_begin_start(&spare);
+	if (err)
+		goto out_end_spawner;
+	err = fz_fiber_prepare_main(ret_context);
+	/* The kernel threads start at the same time.  This one finds its memory reserved. */
+	not_started = fz_carrier_end_start(&spare);
+	FZ_ASSERT(!not_started);
+	if (!err) {
+		fz_adopt_await(*ret_context, NULL);
 		return 0;
+	}
 	fz_carrier_end_all();
+out_end_spawner:
 	decide(START_FAILED);
 	end_helper(&spawner);
 out_end_monitor:
