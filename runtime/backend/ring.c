@@ -8,45 +8,13 @@
 #include "runtime/backend/deny.h"
 #include "runtime/backend/hooks.h"
 #include "runtime/backend/liburing.h"
+#include "runtime/backend/ring_internal.h"
 #include "runtime/base/probe.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
 
 static const char LOST[] = "io_uring_enter in mid-run";
-
-/* The two low bits of user_data; in the address of a request they are 0. */
-enum {
-	TAG_REQUEST = 0,
-	TAG_CANCEL = 1,		/* the answer to a cancel request */
-	TAG_EVENT = 2,		/* the ring's eventfd was written */
-	TAG_IGNORE = 3,
-	TAG_MASK = 3,
-};
-
-static long cancel_by_call(int fd, uint64_t user_data, uint32_t flags)
-{
-	struct fz_uapi_sync_cancel reg = { .addr = user_data, .fd = -1, .flags = flags };
-
-	return fz_syscall4(__NR_io_uring_register, fd, FZ_UAPI_REGISTER_SYNC_CANCEL,
-			   (long)&reg, 1);
-}
-
-long fz_ring_sync_cancel(int fd, uint64_t user_data)
-{
-	return cancel_by_call(fd, user_data, FZ_UAPI_ASYNC_CANCEL_ALL);
-}
-
-static void sync_cancel(const struct fz_ring *ring, uint64_t user_data)
-{
-	fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
-}
-
-void fz_ring_cancel_all(const struct fz_ring *ring)
-{
-	cancel_by_call(atomic_load_explicit(&ring->fd, memory_order_relaxed), 0,
-		       FZ_UAPI_ASYNC_CANCEL_ALL | FZ_UAPI_ASYNC_CANCEL_ANY);
-}
 
 static uint64_t event_data(const struct fz_ring *ring)
 {
@@ -58,7 +26,7 @@ static void remove_poll(struct fz_ring *ring, uint64_t user_data)
 	struct io_uring_sqe *sqe;
 
 	if (fz_ring_is_forbidden(IORING_OP_POLL_REMOVE)) {
-		sync_cancel(ring, user_data);
+		fz_ring_end(ring, user_data);
 		return;
 	}
 	sqe = fz_ring_sqe(ring);
@@ -143,8 +111,8 @@ void fz_ring_poll(struct fz_ring *ring)
 	enter(ring, IORING_ENTER_GETEVENTS);
 }
 
-static void complete(struct fz_ring *ring, struct fz_request *request, int32_t result,
-		     bool is_answer)
+void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t result,
+		      bool is_answer)
 {
 	struct fz_ticket ticket = { .fiber = request->fiber };
 
@@ -152,25 +120,23 @@ static void complete(struct fz_ring *ring, struct fz_request *request, int32_t r
 	FZ_PROBE3(complete, request, result, is_answer);
 	if (!is_answer) {
 		request->result = result;
+		request->ready |= result >= 0;
 		request->refused |= result == -EINVAL;
 		request->denied |= result == -EACCES;
 	}
 	if (request->more) {
 		request->more--;
-		if (!request->wake_early || is_answer)
-			return;
-		/* acquire: pairs with wait_more() in runtime/io/op.c. */
-		ticket.number = atomic_load_explicit(&request->number,
-						     memory_order_acquire);
-	} else {
-		/*
-		 * acq_rel: release publishes the result to the fiber's acquire load (is_done in
-		 * runtime/io/op.c); acquire reads the number that the fiber published last.  After
-		 * this exchange the request's memory may be gone.
-		 */
-		ticket.number = atomic_exchange_explicit(
-			&request->number, FZ_REQUEST_DONE, memory_order_acq_rel);
+		if (request->any && !is_answer)
+			fz_ring_note_surplus(ring, request);
+		return;
 	}
+	/*
+	 * acq_rel: release publishes the result to the fiber's acquire load (is_done in
+	 * runtime/io/op.c); acquire reads the number that the fiber published last.  After this
+	 * exchange the request's memory may be gone.
+	 */
+	ticket.number = atomic_exchange_explicit(&request->number, FZ_REQUEST_DONE,
+						 memory_order_acq_rel);
 	fz_backend_hooks.wake(ticket);
 }
 
@@ -182,11 +148,6 @@ void fz_ring_forbid(uint8_t opcode)
 					 memory_order_relaxed);
 	if (opcode == IORING_OP_POLL_ADD)
 		fz_backend_lose_ring("polls by io_uring", EACCES);
-}
-
-static bool is_lost(void)
-{
-	return fz_backend_kind() == FZ_BACKEND_EPOLL;
 }
 
 /*
@@ -203,10 +164,10 @@ static void drop_queued(struct fz_ring *ring)
 		const bool is_answer = (data & TAG_MASK) == TAG_CANCEL;
 
 		if (is_answer)
-			sync_cancel(ring, data & ~(uint64_t)TAG_MASK);
+			fz_ring_end(ring, data & ~(uint64_t)TAG_MASK);
 		if (is_answer || (data & TAG_MASK) == TAG_REQUEST)
-			complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
-				 -ECANCELED, is_answer);
+			fz_ring_complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
+					 -ECANCELED, is_answer);
 	}
 	/* The kernel reads the queue no more; release as in fz_ring_publish(). */
 	sq->sqe_head = sq->sqe_tail = ring->tail_counted = head;
@@ -298,15 +259,14 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 		} else {
 			if (!is_settled(ring, request_of(cqe), head))
 				settle(ring);
-			/* The request must end another way. */
-			if (FZ_UNLIKELY(tag == TAG_CANCEL && cqe->res == -EACCES)) {
-				fz_ring_forbid(IORING_OP_ASYNC_CANCEL);
-				sync_cancel(ring, (uintptr_t)request_of(cqe));
-			}
-			complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
+			if (FZ_UNLIKELY(tag == TAG_CANCEL && cqe->res < 0))
+				fz_ring_cancel_failed(ring, request_of(cqe), cqe->res);
+			fz_ring_complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);
+	if (ring->surplus)
+		fz_ring_cancel_surplus(ring);
 	fz_count(ring->counts, FZ_COUNT_completions, seen);
 	/* Left behind, `settled` would appear to be ahead once the index has wrapped. */
 	if ((int)(*ring->uring.cq.khead - ring->settled) > 0)
@@ -349,7 +309,7 @@ void fz_ring_submit(struct fz_ring *ring)
 	uint32_t queued, refusals = 0;
 
 	note_user(ring);
-	while (!is_lost() && (queued = fz_ring_queued(ring))) {
+	while (!fz_ring_is_lost() && (queued = fz_ring_queued(ring))) {
 		int n;
 
 		fz_deny_queued(ring);
@@ -367,8 +327,10 @@ void fz_ring_submit(struct fz_ring *ring)
 		else
 			fz_backend_lose_ring(LOST, -n);
 	}
-	if (FZ_UNLIKELY(is_lost()))
+	if (FZ_UNLIKELY(fz_ring_is_lost())) {
 		drop_queued(ring);
+		fz_ring_cancel_surplus(ring);
+	}
 }
 
 uint32_t fz_ring_publish(struct fz_ring *ring)
@@ -408,24 +370,4 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 		return;
 	if (!is_reachable(ring))
 		fz_backend_lose_ring(LOST, err < 0 ? (int)-err : 0);
-}
-
-void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
-{
-	struct io_uring_sqe *sqe;
-
-	const bool by_call = is_lost() || fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL);
-
-	/* The request itself may still be queued. */
-	if (owned && FZ_UNLIKELY(by_call))
-		fz_ring_submit(ring);
-	if (!owned || FZ_UNLIKELY(by_call)) {
-		sync_cancel(ring, (uintptr_t)request);
-		return;
-	}
-	sqe = fz_ring_sqe(ring);
-	io_uring_prep_cancel(sqe, request, FZ_UAPI_ASYNC_CANCEL_ALL);
-	sqe->user_data = (uintptr_t)request | TAG_CANCEL;
-	ring->in_flight++;
-	request->more++;
 }

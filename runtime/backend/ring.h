@@ -35,9 +35,11 @@ struct fz_request {
 	/* Written by the ring's owner only: */
 	uint32_t more;			/* completions to come after the next one */
 	uint32_t user_change;		/* fz_ring.user_changes when the request was queued */
-	bool wake_early;		/* wake the fiber at the first completion, not the last */
-	/* a completion was -EINVAL, or -EACCES; valid when result is */
-	bool refused, denied;
+	bool any;		/* of polls: the first completion is enough.  Cleared by that. */
+	bool removes;		/* the polls that are left are taken back, one by one */
+	/* a completion was no error; -EINVAL; -EACCES.  Valid when result is. */
+	bool ready, refused, denied;
+	struct fz_request *next;	/* in fz_ring.surplus */
 };
 #define FZ_REQUEST_DONE 0
 
@@ -60,6 +62,11 @@ struct fz_ring {
 	int event_armer;		/* tid of the kernel thread that polls event_fd; 0: none */
 	uint32_t event_generation;
 	uint64_t stale_event;		/* of a poll of event_fd that is to be removed; 0: none */
+	/*
+	 * Requests with `any` that have their first completion: what is left of them is to be
+	 * cancelled.  `more` counts the answer already.  Empty outside ring.c; by the owner.
+	 */
+	struct fz_request *surplus;
 };
 
 /*
@@ -159,7 +166,8 @@ static inline void fz_ring_count_requests(struct fz_ring *ring)
 void fz_ring_poll(struct fz_ring *ring);
 
 /*
- * Process at most `most` completions: wake the fibers that wait for them.  By the owner.  Sets
+ * Process at most `most` completions: wake the fibers that wait for them, and queue cancellations
+ * of requests that nobody waits for any more (fz_request.any).  By the owner.  Sets
  * *ret_kicked if the ring was kicked, leaves it alone otherwise.  Returns how many were processed.
  */
 uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked);

@@ -186,7 +186,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	       fz_nsec deadline, unsigned flags)
 {
-	struct fz_request request = { .more = n - 1, .wake_early = true };
+	struct fz_request request = { .more = n - 1 };
 	const struct fz_ready ready = { fds, n };
 	struct fz_processor *p;
 	enum fz_why why;
@@ -210,9 +210,14 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 
 		prepare(&p->backend.ring, &op, &request);
 	}
+	/* If the queue was full meanwhile, some may be complete before the others were queued. */
+	if (FZ_LIKELY(request.more == n - 1))
+		request.any = true;
+	else if (!is_done(&request))
+		fz_ring_cancel(&p->backend.ring, &request, true);
 	why = finish(&request, self, p, deadline);
 	fz_leave_runtime(self);
-	if (why != FZ_WHY_DONE)
+	if (why != FZ_WHY_DONE && !request.ready)
 		return fz_op_outcome(why);
 	if (FZ_UNLIKELY(request.denied)) {
 		fz_ring_forbid(IORING_OP_POLL_ADD);

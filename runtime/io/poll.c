@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/poll.c - poll: ask without waiting, then one request per descriptor
- * until the first is ready, then ask again for the answer.
+ * runtime/io/poll.c - poll: ask without waiting, then wait for one request per
+ * descriptor until the first is ready and the ring has taken back the others, then ask again for the
+ * answer.
  */
 #include "runtime/io/io_internal.h"
 

@@ -74,12 +74,16 @@ late_birth 1+ fork_limit FIBERIZE_PROCESSORS=1
 late_birth 1+ fork_limit FIBERIZE_BACKEND=epoll
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
+no_sqe 1/2,1/7 poll_rounds
 late_completion 1/2,1/5 io_socket
 late_completion 1/3 mixed_rungs
 reordered_completions 1,1/2 io_socket
+reordered_completions 1/2 poll_rounds
 submit_again 1,1/2,1+ io_socket FIBERIZE_PROCESSORS=1
 submit_busy 1,1/2,1+ io_socket FIBERIZE_PROCESSORS=1
+submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
 ring_lost 1,2 io_socket FIBERIZE_PROCESSORS=1
+ring_lost 2,200 poll_rounds FIBERIZE_PROCESSORS=1
 futex_spurious 1/2,1/3 native_mix
 futex_eintr 1/2,1/3 native_mix
 wait_eintr 1/2 io_socket
@@ -93,6 +97,7 @@ deny_kick 1+,1/2 mixed_rungs FIBERIZE_BACKEND=epoll
 deny_poll_add 1+,4+ io_read_write
 deny_poll_add 1+,4+ cancel_waits
 deny_poll_remove 1+ cancel_waits
+deny_poll_remove 1+,40+ poll_rounds
 deny_read 1+,4+ io_read_write
 deny_read 1+,4+ file_disk FIBERIZE_IO=ring
 deny_readv 1+,4+ file_disk FIBERIZE_IO=ring

@@ -325,39 +325,109 @@ Test(ring, cancel_before_the_ring_is_lost)
 	cr_assert_eq(ring.in_flight, 0);
 }
 
-/* A request with several completions: early wake-up at the first, done at the last. */
-Test(ring, several_completions_of_one_request)
+/* Three polls that are one request, of which the first completion is enough. */
+static void start_polls(struct waiter *w, int p[3][2])
 {
-	struct waiter w = { .fiber.thread.tid = 0 };
 	struct io_uring_sqe *sqe;
-	int p[3][2];
 
 	init();
-	w.request.more = 2;
-	w.request.wake_early = true;
+	w->request.more = 2;
 	for (int i = 0; i < 3; i++) {
 		cr_assert_eq(pipe(p[i]), 0);
 		if (i == 0) {
-			sqe = start(&w);
+			sqe = start(w);
 		} else {
 			sqe = fz_ring_sqe(&ring);
 			ring.in_flight++;
 		}
 		io_uring_prep_poll_add(sqe, p[i][0], POLLIN);
-		fz_ring_set_request(&ring, sqe, &w.request);
+		fz_ring_set_request(&ring, sqe, &w->request);
 	}
+	w->request.any = true;
+}
+
+/* The ring takes back what is left, and wakes once, when nothing of the request is left. */
+Test(ring, first_of_several_polls)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	int p[3][2];
+
+	start_polls(&w, p);
 	fz_ring_submit(&ring);
 	cr_assert_eq(write(p[1][1], "", 1), 1);
 	cr_assert_eq(reap(), 1);
-	cr_assert(fired(&w));
-	cr_assert(!done(&w));
-	/* It waits anew, and takes its other requests back. */
-	fz_wait_disarm(&w.fiber);
-	SET(w.request.number, fz_wait_arm(&w.fiber, 0).number);
-	fz_ring_cancel(&ring, &w.request, true);
+	cr_assert(!fired(&w));
+	cr_assert_eq(fz_ring_queued(&ring), 2);
 	fz_ring_submit(&ring);
 	cr_assert(EVENTUALLY((reap(), done(&w))));
 	cr_assert(fired(&w));
+	cr_assert(w.request.ready);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* All ready at once: nothing is left to take back. */
+Test(ring, all_of_several_polls)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	int p[3][2];
+
+	start_polls(&w, p);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(write(p[i][1], "", 1), 1);
+	fz_ring_submit(&ring);
+	cr_assert_eq(reap(), 3);
+	cr_assert_eq(fz_ring_queued(&ring), 0);
+	cr_assert(done(&w));
+	cr_assert(fired(&w));
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* A deadline beside the first completion: both take back what is left. */
+Test(ring, several_polls_cancelled)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	int p[3][2];
+
+	start_polls(&w, p);
+	fz_ring_submit(&ring);
+	cr_assert_eq(write(p[2][1], "", 1), 1);
+	cr_assert_eq(reap(), 1);
+	fz_ring_cancel(&ring, &w.request, true);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert(w.request.ready);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* Without the opcode, by a call. */
+Test(ring, several_polls_without_poll_remove)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	int p[3][2];
+
+	start_polls(&w, p);
+	fz_ring_forbid(IORING_OP_POLL_REMOVE);
+	fz_ring_submit(&ring);
+	cr_assert_eq(write(p[0][1], "", 1), 1);
+	cr_assert_eq(reap(), 1);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert(w.request.ready);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
+/* The kernel has two of the polls when the ring is lost, and never sees the third. */
+Test(ring, several_polls_when_the_ring_is_lost)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	int p[3][2];
+
+	start_polls(&w, p);
+	fz_ring_publish(&ring);
+	cr_assert_eq(syscall(__NR_io_uring_enter, GET(ring.fd), 2, 0, 0, NULL, 0), 2);
+	SET(fz_backend_choice.kind, FZ_BACKEND_EPOLL);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert(!w.request.ready);
 	cr_assert_eq(ring.in_flight, 0);
 }
 

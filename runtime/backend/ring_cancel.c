@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime/backend/ring_cancel.c - ask the kernel to end requests early: one that nobody waits for
+ * any more, the polls that are left when the first of several has completed, or all.
+ */
+#include <errno.h>
+
+#include "runtime/backend/liburing.h"
+#include "runtime/backend/ring_internal.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/uapi.h"
+
+static long cancel_by_call(int fd, uint64_t user_data, uint32_t flags)
+{
+	struct fz_uapi_sync_cancel reg = { .addr = user_data, .fd = -1, .flags = flags };
+
+	return fz_syscall4(__NR_io_uring_register, fd, FZ_UAPI_REGISTER_SYNC_CANCEL,
+			   (long)&reg, 1);
+}
+
+long fz_ring_sync_cancel(int fd, uint64_t user_data)
+{
+	return cancel_by_call(fd, user_data, FZ_UAPI_ASYNC_CANCEL_ALL);
+}
+
+void fz_ring_end(const struct fz_ring *ring, uint64_t user_data)
+{
+	fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
+}
+
+void fz_ring_cancel_all(const struct fz_ring *ring)
+{
+	cancel_by_call(atomic_load_explicit(&ring->fd, memory_order_relaxed), 0,
+		       FZ_UAPI_ASYNC_CANCEL_ALL | FZ_UAPI_ASYNC_CANCEL_ANY);
+}
+
+void fz_ring_cancel_failed(struct fz_ring *ring, const struct fz_request *request, int error)
+{
+	/*
+	 * EALREADY: a poll could not be removed, because a wake-up was on its way to it.  It may
+	 * find that nothing is ready, and stay.
+	 */
+	if (error == -EACCES)
+		fz_ring_forbid(request->removes ? IORING_OP_POLL_REMOVE : IORING_OP_ASYNC_CANCEL);
+	if (error == -EACCES || (error == -EALREADY && request->removes))
+		fz_ring_end(ring, (uintptr_t)request);
+}
+
+void fz_ring_note_surplus(struct fz_ring *ring, struct fz_request *request)
+{
+	request->any = false;
+	request->more++;
+	ring->in_flight++;
+	request->next = ring->surplus;
+	ring->surplus = request;
+}
+
+/*
+ * Remove the `n` polls that are left, n > 0.  Not IORING_OP_ASYNC_CANCEL, which searches the
+ * kernel's worker threads, too, for each of them.
+ */
+static void remove_polls(struct fz_ring *ring, struct fz_request *request, uint32_t n)
+{
+	/* One answer counts already. */
+	request->more += n - 1;
+	ring->in_flight += n - 1;
+	request->removes = true;
+	while (n--) {
+		struct io_uring_sqe *sqe = fz_ring_sqe(ring);
+
+		io_uring_prep_poll_remove(sqe, (uintptr_t)request);
+		sqe->user_data = (uintptr_t)request | TAG_CANCEL;
+	}
+}
+
+void fz_ring_cancel_surplus(struct fz_ring *ring)
+{
+	struct fz_request *request;
+
+	while ((request = ring->surplus)) {
+		ring->surplus = request->next;
+		if (request->more && !fz_ring_is_lost() &&
+		    !fz_ring_is_forbidden(IORING_OP_POLL_REMOVE)) {
+			remove_polls(ring, request, request->more);
+			continue;
+		}
+		/* Requests that are still queued come first. */
+		if (request->more && fz_ring_queued(ring))
+			fz_ring_submit(ring);
+		if (request->more)
+			fz_ring_end(ring, (uintptr_t)request);
+		fz_ring_complete(ring, request, 0, true);
+	}
+}
+
+void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
+{
+	const bool by_call = fz_ring_is_lost() || fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL);
+	struct io_uring_sqe *sqe;
+
+	/* The request itself may still be queued. */
+	if (owned && FZ_UNLIKELY(by_call))
+		fz_ring_submit(ring);
+	if (!owned || FZ_UNLIKELY(by_call)) {
+		fz_ring_end(ring, (uintptr_t)request);
+		return;
+	}
+	request->any = false;
+	ring->in_flight++;
+	request->more++;
+	sqe = fz_ring_sqe(ring);
+	io_uring_prep_cancel(sqe, request, FZ_UAPI_ASYNC_CANCEL_ALL);
+	sqe->user_data = (uintptr_t)request | TAG_CANCEL;
+}
