@@ -199,6 +199,14 @@ $(LATE_THREADS): tests/helpers/late_threads.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
+# Preloaded into a tool.
+LOST_READS := $(B)/tests/helpers/lost_reads.so
+
+$(LOST_READS): tests/helpers/lost_reads.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
+
 # Test programs that need big packages, so that only "make check-all" runs them.
 EXTRA := $(call in_programs,$(wildcard tests/extra/*.*))
 URING_SERVER := $(B)/bench/uring_server
@@ -243,7 +251,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
 # Helpers of the scripts in tests/.
-HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c \
+HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/lost_reads.c %/tls_module.c \
 	%/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
@@ -342,7 +350,7 @@ aarch64 aarch64-tests:
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
+programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(LOST_READS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 

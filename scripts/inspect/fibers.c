@@ -4,18 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "say.h"
-#include "scripts/trace/cycles.h"
-
-static uint64_t nsec(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /*
  * Many records are read at a time.  A record lies on its fiber's stack, and stacks that were made
@@ -48,7 +38,7 @@ static bool is_settled(const struct target *t, const void *record, const void *h
 	       target_field(t, ENTRY_fiber_sp, record) == target_field(t, ENTRY_fiber_sp, head);
 }
 
-/* Read a record until two readings agree, 8 times at most.  False: it cannot be read. */
+/* Read a record until two readings agree, TRIES times at most.  False: it cannot be read. */
 static bool read_record(const struct reader *r, uint64_t address, char *record, char *head)
 {
 	enum { TRIES = 64 };
@@ -147,21 +137,6 @@ static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64
 	return seen && now > seen ? now - seen : 0;
 }
 
-void fibers_take_wait(const struct target *t, const void *record, struct fiber *f)
-{
-	const uint64_t since = target_field(t, ENTRY_fiber_since, record);
-	const uint64_t deadline = target_field(t, ENTRY_fiber_deadline, record);
-
-	f->waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
-	f->object = target_field(t, ENTRY_fiber_object, record);
-	f->signals = target_field(t, ENTRY_fiber_sigwait_set, record);
-	if (since && !target_is_core(t) && f->state == STATE_WAITS)
-		f->waits_since = (double)(cycles() - since) / cycles_per_second();
-	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
-				      deadline != UINT64_MAX)
-		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
-}
-
 static void make_room(struct fibers *all, size_t room)
 {
 	all->room = room;
@@ -175,6 +150,49 @@ void fibers_add(struct fibers *all, const struct fiber *f)
 	if (all->count == all->room)
 		make_room(all, all->room ? 2 * all->room : 64);
 	all->list[all->count++] = *f;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct fiber *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Do the tids rise (1) or fall (-1) from each thread of the list to the next? */
+static bool is_ordered(const struct fibers *all, int direction)
+{
+	for (size_t i = 1; i < all->count; i++)
+		if (by_tid(&all->list[i], &all->list[i - 1]) != direction)
+			return false;
+	return true;
+}
+
+static void reverse(struct fibers *all)
+{
+	for (size_t i = 0; i < all->count / 2; i++) {
+		const struct fiber f = all->list[i];
+
+		all->list[i] = all->list[all->count - 1 - i];
+		all->list[all->count - 1 - i] = f;
+	}
+}
+
+/* Mostly they are in order: the newest thread is the first of the library's list. */
+void fibers_sort(struct fibers *all)
+{
+	size_t kept = 0;
+
+	if (!all->count || is_ordered(all, 1))
+		return;
+	if (is_ordered(all, -1))
+		reverse(all);
+	else
+		qsort(all->list, all->count, sizeof(*all->list), by_tid);
+	for (size_t i = 0; i < all->count; i++)
+		if (!kept || all->list[kept - 1].tid != all->list[i].tid)
+			all->list[kept++] = all->list[i];
+	all->count = kept;
 }
 
 static void take(struct reader *r, uint64_t address, const void *record)
@@ -221,47 +239,21 @@ static void take(struct reader *r, uint64_t address, const void *record)
 	fibers_add(r->all, &f);
 }
 
-static int by_tid(const void *a, const void *b)
+/*
+ * Does the record lead on in the list?  The memory of a thread that has ended may be given back, and is
+ * zeros then; in one that is not in the list yet, the next record is missing.
+ */
+static bool leads_on(const struct reader *r, uint64_t address, const void *record)
 {
-	const struct fiber *x = a, *y = b;
+	const struct target *t = r->target;
+	const uint64_t before = target_field(t, ENTRY_fiber_prev, record);
 
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-/* Do the tids rise (1) or fall (-1) from each thread of the list to the next? */
-static bool is_ordered(const struct fibers *all, int direction)
-{
-	for (size_t i = 1; i < all->count; i++)
-		if (by_tid(&all->list[i], &all->list[i - 1]) != direction)
-			return false;
-	return true;
-}
-
-static void reverse(struct fibers *all)
-{
-	for (size_t i = 0; i < all->count / 2; i++) {
-		const struct fiber f = all->list[i];
-
-		all->list[i] = all->list[all->count - 1 - i];
-		all->list[all->count - 1 - i] = f;
-	}
-}
-
-/* Mostly they are in order: the newest thread is the first of the library's list. */
-void fibers_sort(struct fibers *all)
-{
-	size_t kept = 0;
-
-	if (!all->count || is_ordered(all, 1))
-		return;
-	if (is_ordered(all, -1))
-		reverse(all);
-	else
-		qsort(all->list, all->count, sizeof(*all->list), by_tid);
-	for (size_t i = 0; i < all->count; i++)
-		if (!kept || all->list[kept - 1].tid != all->list[i].tid)
-			all->list[kept++] = all->list[i];
-	all->count = kept;
+	if (!target_field(t, ENTRY_fiber_tid, record))
+		return false;
+	if (target_field(t, ENTRY_fiber_next, record))
+		return true;
+	return (before ? target_field_at(t, ENTRY_fiber_next, before) :
+			 target_root(t, ENTRY_registry)) == address;
 }
 
 /*
@@ -284,6 +276,8 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 			die(EXIT_CORE, "%s: the core file lacks the memory of the threads, which gdb's "
 			    "gcore leaves out; let the kernel write it: kill -ABRT PID, which ends the process",
 			    t->source.name);
+		if (!leads_on(r, next, record))
+			break;
 		if (!(target_field(t, ENTRY_fiber_life, record) & r->ended))
 			take(r, next, record);
 		next = target_field(t, ENTRY_fiber_next, record);
@@ -297,24 +291,49 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 }
 
 /*
- * A record that leaves the list while the list is read may lead back to its beginning.  So the
- * number of threads limits the number of records, and fibers_sort() keeps each thread once.  False: a
- * record was gone, or the way led back, so threads are missing.
+ * The record of the thread that was taken last, of those that are still in the list; without one, the
+ * first of the list.  It is taken again.
+ */
+static uint64_t resume(struct reader *r)
+{
+	const struct target *t = r->target;
+	struct fibers *all = r->all;
+
+	while (all->count) {
+		const struct fiber *f = &all->list[--all->count];
+
+		if ((int)target_field_at(t, ENTRY_fiber_tid, f->address) == f->tid &&
+		    !(target_field_at(t, ENTRY_fiber_life, f->address) & r->ended))
+			return f->address;
+	}
+	return target_root(t, ENTRY_registry);
+}
+
+/*
+ * Threads join the list at its beginning alone, and one that has left still leads to those after it
+ * until its memory is used otherwise.  So no way through the list misses a thread that stays in it:
+ * it comes to the end; or it is lost, and goes on from the last thread that is still there; or it
+ * comes to the beginning again, by a record that was used again, and fibers_sort() keeps each thread
+ * once.  False: threads came and went so fast that there was no end.
  */
 static bool walk(struct reader *r)
 {
 	const struct target *t = r->target;
 	struct fibers *all = r->all;
-	uint64_t address = target_root(t, ENTRY_registry), seen = 0;
-	size_t taken = 1;
+	uint64_t address = target_root(t, ENTRY_registry), steps = 0, most;
+	size_t taken;
 
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
-	all->count = all->wired = 0;
-	make_room(all, all->alive + 64);
-	while (address && taken && seen < all->alive + all->alive / 4 + 64) {
+	most = 4 * all->alive + 4096;
+	while (address && steps < most) {
 		address = take_run(r, address, &taken);
-		seen += taken;
+		steps += taken ? taken : 1;
+		if (taken)
+			continue;
+		if (target_is_core(t) || target_end(t))
+			break;
+		address = resume(r);
 	}
 	fibers_sort(all);
 	return !address;
@@ -338,7 +357,6 @@ static void tasks_of(const struct target *t, struct tasks *tasks)
 
 const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 {
-	enum { TRIES = 64 };
 	struct reader r = {
 		.target = t,
 		.size = target_value(t, ENTRY_fiber_size),
@@ -355,8 +373,7 @@ const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 	r.heads = malloc(RUN_MOST * r.head_size);
 	if (!r.records || !r.heads)
 		die(EXIT_OTHER, "no memory");
-	for (int tries = 0; !walk(&r) && target_is_there(t) && tries < TRIES; tries++)
-		continue;
+	all->is_cut = !walk(&r);
 	free(r.records);
 	free(r.heads);
 	return target_end(t);
@@ -368,6 +385,11 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 
 	if (end)
 		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
+	if (all->is_cut)
+		fprintf(stderr, target_is_core(t) ?
+			"fiberize: %s: the list of threads is damaged: some are missing\n" :
+			"fiberize: %s: threads come and go too fast: some may be missing\n",
+			t->source.name);
 }
 
 bool fibers_dormant(const struct target *t)

@@ -7,7 +7,8 @@
  * threads, which were fibers; and the kernel threads beside them.
  *
  * The process goes on while it is read.  Each record is read twice, and taken when its wait and
- * context are the same both times; a thread that changes all the time is taken as it was last.
+ * context are the same both times; a thread that changes all the time is taken as it was last.  A
+ * thread that is alive all the time is there, however many come and go.
  */
 
 #include "target.h"
@@ -57,6 +58,7 @@ struct fibers {
 	uint64_t processors;
 	size_t wired;			/* of the list, in STATE_WIRED */
 	bool has_natives;		/* natives_add() was called */
+	bool is_cut;			/* threads may be missing */
 };
 
 /*
@@ -76,9 +78,11 @@ void natives_add(const struct target *t, struct fibers *all);
 /* The tid here of the library's monitor; 0: unknown. */
 int monitor_of(const struct target *t, const struct tasks *tasks);
 
-/* What natives.c adds: a thread; and take into f what its record says of its wait. */
+/* Add a thread; sort the list, so that each thread is in it once. */
 void fibers_add(struct fibers *all, const struct fiber *f);
 void fibers_sort(struct fibers *all);
+
+/* Take into f what its record says of its wait (waits.c). */
 void fibers_take_wait(const struct target *t, const void *record, struct fiber *f);
 
 struct fiber *fibers_by_tid(const struct fibers *all, int tid);

@@ -159,7 +159,7 @@ static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
 	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
 	uint64_t at = notes;
 
-	while (size - (at - notes) > sizeof(Elf64_Nhdr)) {
+	while (at - notes < size && size - (at - notes) > sizeof(Elf64_Nhdr)) {
 		Elf64_Nhdr note;
 		char name[sizeof(FZ_NOTE_OWNER)];
 		int64_t distance;

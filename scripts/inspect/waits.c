@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "objects.h"
+#include "scripts/trace/cycles.h"
 
 static const char *call_of(unsigned opcode)
 {
@@ -33,6 +35,29 @@ static const char *call_of(unsigned opcode)
 	case IORING_OP_CLOSE: return "close";
 	default: return "request";
 	}
+}
+
+static uint64_t nsec(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+void fibers_take_wait(const struct target *t, const void *record, struct fiber *f)
+{
+	const uint64_t since = target_field(t, ENTRY_fiber_since, record);
+	const uint64_t deadline = target_field(t, ENTRY_fiber_deadline, record);
+
+	f->waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
+	f->object = target_field(t, ENTRY_fiber_object, record);
+	f->signals = target_field(t, ENTRY_fiber_sigwait_set, record);
+	if (since && !target_is_core(t) && f->state == STATE_WAITS)
+		f->waits_since = (double)(cycles() - since) / cycles_per_second();
+	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
+				      deadline != UINT64_MAX)
+		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
 }
 
 /* ---- reading -------------------------------------------------------------------------- */
@@ -59,7 +84,7 @@ static void several_descriptors(const struct target *t, const struct fiber *f, s
 	for (unsigned i = 0; i < w->fd_count && i < FDS_SHOWN; i++) {
 		w->fds[i] = target_read(t, fds + i * sizeof(one), &one, sizeof(one)) ? one.fd : -1;
 		if (i == 0)
-			w->fd = one.fd;
+			w->fd = w->fds[0];
 	}
 }
 

@@ -9,7 +9,7 @@
 #include "scripts/inspect/say.h"
 
 /* Seconds: how long the process may write events without this tool; between two renewals. */
-static const double permission = 1, renewal = 0.1;
+static const double permission = 3, renewal = 0.1;
 /* Cycles: longer than cycles_per_second() takes, some seconds at most. */
 static const uint64_t a_while = (uint64_t)1 << 33;
 /* Events this young may be preceded by others that are being written. */
@@ -208,6 +208,8 @@ bool events_read(struct events *e, bool all, void (*each)(const struct event *, 
 	for (size_t i = 0; i < e->ring_count; i++)
 		if (!read_ring(e, i, ring_at(e, i)))
 			break;
+	if (!e->count)
+		return lives;
 	qsort(e->list, e->count, sizeof(*e->list), by_time);
 	for (done = 0; done < e->count && (all || e->list[done].time <= horizon); done++)
 		if (e->list[done].time >= 0)

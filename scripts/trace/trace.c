@@ -262,8 +262,9 @@ static bool follow(struct trace *trace)
 			a_moment(PAUSE_NS);
 	}
 	if (events) {
-		events_stop(events);
+		/* First, because the library may give the rings' memory back when nobody traces. */
 		events_read(events, true, timeline_event, timeline);
+		events_stop(events);
 		trace->traced = events_time(events);
 		timeline_end(timeline, trace->traced);
 		trace->lost += events_lost(events);

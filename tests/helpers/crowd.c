@@ -2,7 +2,9 @@
 /*
  * tests/helpers/crowd.c - very many threads, which all wait on one condition variable.
  *
- *	crowd COUNT	prints "ready" once all COUNT threads have been made, and goes on until killed
+ *	crowd COUNT [MAKERS]	prints "ready" once all COUNT threads have been made, and goes on until
+ *				killed.  MAKERS others make, all the time, threads that end at once, with
+ *				stacks of several sizes, so that memory is given back and used again
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -23,9 +25,35 @@ static void *waits(void *arg)
 	return arg;
 }
 
+static void *ends(void *arg)
+{
+	return arg;
+}
+
+static void *makes(void *arg)
+{
+	enum { AT_ONCE = 64 };
+
+	for (size_t turn = 0;; turn++) {
+		pthread_t threads[AT_ONCE];
+		pthread_attr_t attr;
+
+		pthread_attr_init(&attr);
+		pthread_attr_setstacksize(&attr, (size_t)(64 << turn % 7) << 10);
+		for (int i = 0; i < AT_ONCE; i++)
+			if (pthread_create(&threads[i], &attr, ends, NULL) != 0)
+				abort();
+		for (int i = 0; i < AT_ONCE; i++)
+			pthread_join(threads[i], NULL);
+		pthread_attr_destroy(&attr);
+	}
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
+	const long makers = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	pthread_attr_t attr;
 	pthread_t thread;
 
@@ -40,6 +68,8 @@ int main(int argc, char **argv)
 			fprintf(stderr, "crowd: thread %ld: %s\n", i, strerror(err));
 			return 1;
 		}
+		if (i < makers && pthread_create(&thread, NULL, makes, NULL) != 0)
+			return 1;
 	}
 	puts("ready");
 	fflush(stdout);

@@ -206,6 +206,26 @@ threads
 same 'each is listed, once' 20001 "$(ask '[.threads[].tid] | unique | length')"
 stop
 
+# ---- threads that end while they are read
+
+# staying: how many threads that stay ps lists, and what it says on standard error
+staying()
+{
+	printf '%s %s\n' "$("$fiberize" ps --wait 'condition variable' "$pid" 2>"$work/err" | grep -c 'condition variable 0x')" "$(cat "$work/err")"
+}
+
+start "$fiberize" "$helpers/crowd" 100 4
+same 'threads come and go: each that stays is listed' '100 ' \
+	"$(for ((i = 0; i < 20; i++)); do staying; done | sort -u)"
+stop
+start "$fiberize" "$helpers/crowd" 100
+size=$(gdb -nx -batch -ex 'output sizeof(struct fz_fiber)' "$library" 2>/dev/null)
+export LOST_READS_SIZE=$size
+same 'records are lost: each that stays is listed' '100 ' "$(LD_PRELOAD=$helpers/lost_reads.so staying)"
+LD_PRELOAD=$helpers/lost_reads.so run "$fiberize" ps --count "$pid"
+like 'records are lost: each is counted' '101 threads on *' "$out"
+stop
+
 # ---- another PID namespace
 
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
