@@ -30,8 +30,11 @@ int fz_fiber_prepare_main(struct fz_fiber **ret_context)
 	size_t size;
 	int err = fz_stack_alloc(CONTEXT_STACK, 4096, &stack, &size);
 
-	if (!err)
-		err = fz_adopt_context(stack, size, carry_main, ret_context);
+	if (err)
+		return err;
+	err = fz_adopt_context(stack, size, carry_main, ret_context);
+	if (err)
+		fz_stack_free(stack, CONTEXT_STACK, 4096);
 	return err;
 }
 

@@ -223,7 +223,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 		fz_ring_forbid(IORING_OP_POLL_ADD);
 		return fz_op_poll(self, fds, n, deadline, flags);
 	}
-	return request.refused ? -EINVAL : 1;
+	return request.refused && !request.ready ? -EINVAL : 1;
 }
 
 /*

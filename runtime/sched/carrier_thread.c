@@ -217,8 +217,13 @@ int fz_carrier_begin_start(struct fz_carrier_birth *birth)
 		err = FZ_FAULT(thread_carrier) ? -EAGAIN :
 			fz_host.thread_create(birth->stack, birth->stack_size, carrier_thread, birth,
 					      NULL);
-	if (err && birth->again) {
+	if (err && birth->stack) {
 		nested = fz_bar_handlers();
+		if (!birth->again) {
+			fz_stack_free(birth->stack, CONTEXT_STACK, 4096);
+			fz_allow_handlers(nested);
+			return err;
+		}
 		fz_lock_acquire(&ended.lock);
 		birth->again->idle_next = ended.first;
 		ended.first = birth->again;

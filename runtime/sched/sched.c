@@ -386,6 +386,11 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 		return;
 	}
 	published = fz_backend_publish(&p->backend);
+	/*
+	 * A submission that found the ring full may have reaped a kick.  relaxed: a kick that comes
+	 * later has its event.
+	 */
+	note_kick(p, atomic_load_explicit(&p->kicked, memory_order_relaxed));
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
 	for (uint32_t i = 0; i < fz_sched.count && !work; i++)

@@ -325,7 +325,8 @@ static bool walk(struct reader *r)
 
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
-	most = 4 * all->alive + 4096;
+	/* The number in a core file may be damaged. */
+	most = 4 * (all->alive < 1 << 24 ? all->alive : 1 << 24) + 4096;
 	while (address && steps < most) {
 		address = take_run(r, address, &taken);
 		steps += taken ? taken : 1;
