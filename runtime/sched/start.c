@@ -40,7 +40,8 @@ struct helper {
 	const char *role;
 	const char *name;		/* for ps -T and gdb */
 	void *stack;
-	_Atomic uintptr_t tcb;		/* set by the thread when it runs */
+	uintptr_t tcb;
+	_Atomic uint32_t runs;		/* futex; 1: the thread has left libc, and tcb is set */
 };
 
 static void *helper_thread(void *arg)
@@ -54,8 +55,10 @@ static void *helper_thread(void *arg)
 	/* No rseq here, nor in the carriers made later: a filter may forbid to unregister it there. */
 	fz_adopt_cut_rseq();
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
-	/* release: pairs with end_helper(), which then waits for the end of this thread. */
-	atomic_store_explicit(&helper->tcb, self->tcb, memory_order_release);
+	helper->tcb = self->tcb;
+	/* release: pairs with await_helper(). */
+	atomic_store_explicit(&helper->runs, 1, memory_order_release);
+	fz_sys_futex_wake(&helper->runs, 1);
 	/* acquire: pairs with decide(). */
 	while ((state = atomic_load_explicit(&start_state, memory_order_acquire)) ==
 	       START_UNDECIDED)
@@ -78,7 +81,7 @@ static int start_helper(struct helper *helper)
 
 	if (err)
 		return err;
-	atomic_store_explicit(&helper->tcb, 0, memory_order_relaxed);
+	atomic_store_explicit(&helper->runs, 0, memory_order_relaxed);
 	err = FZ_FAULT(thread_helper) ? -EAGAIN :
 		fz_host.thread_create(helper->stack, size, helper_thread, helper, NULL);
 	if (err)
@@ -93,12 +96,18 @@ static void decide(uint32_t state)
 	fz_sys_futex_wake(&start_state, INT_MAX);
 }
 
+/* Wait until the helper has left libc's start of a thread. */
+static void await_helper(struct helper *helper)
+{
+	/* acquire: pairs with helper_thread(). */
+	while (!atomic_load_explicit(&helper->runs, memory_order_acquire))
+		fz_sys_futex_wait(&helper->runs, 0, NULL);
+}
+
 /* Wait until the helper has left libc: the caller then puts libc back as it was. */
 static void end_helper(struct helper *helper)
 {
-	/* acquire: pairs with helper_thread(). */
-	while (!atomic_load_explicit(&helper->tcb, memory_order_acquire))
-		fz_syscall0(__NR_sched_yield);
+	await_helper(helper);
 	/* acquire: pairs with the kernel, which clears the tid; the tid is on the stack. */
 	while (atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_acquire))
 		fz_syscall0(__NR_sched_yield);
@@ -171,6 +180,9 @@ static int start_threads(struct fz_fiber **ret_context)
 	FZ_ASSERT(!not_started);
 	if (!err) {
 		fz_adopt_await(*ret_context, NULL);
+		/* In its start libc makes calls that the program's next filter may forbid. */
+		await_helper(&monitor);
+		await_helper(&spawner);
 		return 0;
 	}
 	fz_carrier_end_all();

@@ -2,8 +2,8 @@
 /*
  * tests/helpers/crowd.c - very many threads, which all wait on one condition variable.
  *
- *	crowd COUNT [MAKERS]	prints "ready" once all COUNT threads have been made, and goes on until
- *				killed.  MAKERS others make, all the time, threads that end at once, with
+ *	crowd COUNT [MAKERS]	prints "ready" once all COUNT threads wait, and goes on until killed.
+ *				MAKERS others make, all the time, threads that end at once, with
  *				stacks of several sizes, so that memory is given back and used again
  */
 #define _GNU_SOURCE
@@ -15,11 +15,14 @@
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER, all_wait = PTHREAD_COND_INITIALIZER;
+static long waiting, count;
 
 static void *waits(void *arg)
 {
 	pthread_mutex_lock(&mutex);
+	if (++waiting == count)
+		pthread_cond_signal(&all_wait);
 	for (;;)
 		pthread_cond_wait(&never, &mutex);
 	return arg;
@@ -52,11 +55,11 @@ static void *makes(void *arg)
 
 int main(int argc, char **argv)
 {
-	const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
 	const long makers = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	pthread_attr_t attr;
 	pthread_t thread;
 
+	count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN);
 	/* A guard may be a mapping of its own, and a process may have 65,530 of these. */
@@ -71,6 +74,10 @@ int main(int argc, char **argv)
 		if (i < makers && pthread_create(&thread, NULL, makes, NULL) != 0)
 			return 1;
 	}
+	pthread_mutex_lock(&mutex);
+	while (waiting < count)
+		pthread_cond_wait(&all_wait, &mutex);
+	pthread_mutex_unlock(&mutex);
 	puts("ready");
 	fflush(stdout);
 	pause();

@@ -26,6 +26,8 @@ load()
 		"$client" -c 64 -d 1 -w 0 -t 3600 "$port" >>"$work/load" 2>&1 || echo failed >>"$work/load"
 	done
 }
+# The server makes its first thread for its first connection: before, there is nothing to see.
+must "$client" -c 1 -d 0.1 -w 0 "$port" >>"$work/load"
 load &
 loading=$!
 
