@@ -6,7 +6,7 @@
 
 #include "runtime/base/sys.h"
 
-enum { PLACES = 1 << 14, NEAR = 64 };
+enum { PLACES = 1 << 13, NEAR = 64 };
 
 /*
  * pid << 32 | tid of the thread that has made it, at one of the NEAR places from pid % PLACES on. A

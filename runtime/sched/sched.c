@@ -386,10 +386,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 		return;
 	}
 	published = fz_backend_publish(&p->backend);
-	/*
-	 * A submission that found the ring full may have reaped a kick.  relaxed: a kick that comes
-	 * later has its event.
-	 */
+	/* A submission to a full ring may have reaped it.  relaxed: a later kick has its event. */
 	note_kick(p, atomic_load_explicit(&p->kicked, memory_order_relaxed));
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
