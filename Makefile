@@ -172,10 +172,10 @@ vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers
 vpath %.cc $(wildcard tests/programs/*) tests/extra
 in_programs = $(addprefix $(B)/tests/programs/,$(basename $(notdir $(1))))
 PROGRAMS := $(call in_programs,$(wildcard tests/programs/*/*.c tests/programs/*/*.cc))
-# Libraries that programs load: one for each model of thread-local storage, and one that needs
-# executable stacks.
+# Libraries that programs load: one for each model of thread-local storage, one that needs
+# executable stacks, and one that makes threads.
 MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie) \
-	$(B)/tests/programs/stack_module.so
+	$(addprefix $(B)/tests/programs/,stack_module.so thread_module.so)
 # aarch64 uses TLS descriptors by default; its compilers do not know the option.
 FLAGS_tls_module_desc := $(if $(filter x86_64,$(CPU)),-mtls-dialect=gnu2)
 FLAGS_tls_module_ie := -DINITIAL_EXEC
@@ -189,6 +189,11 @@ $(B)/tests/programs/stack_module.so: tests/helpers/stack_module.c $(PROGRAM_HEAD
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC -z execstack $< -o $@
+
+$(B)/tests/programs/thread_module.so: tests/helpers/thread_module.c $(PROGRAM_HEADERS) Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
 # Preloaded in some modes of tests/run.sh.
 LATE_THREADS := $(B)/tests/helpers/late_threads.so
@@ -243,7 +248,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 
 # Helpers of the scripts in tests/.
 HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/tls_module.c \
-	%/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
+	%/stack_module.c %/thread_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"

@@ -29,9 +29,7 @@ static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fibe
 	fz_leave_runtime(fz_self());
 	if (err)
 		return -ENOMEM;
-	fz_announce_brief(fz_self());
 	err = fz_adopt_context(stack, size, live, &f);
-	fz_announce_end(fz_self());
 	if (err) {
 		fz_enter_runtime(fz_self());
 		fz_stack_free(stack, birth->stack_size, birth->guard_size);
@@ -44,26 +42,6 @@ static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fibe
 	f->mem.guard_size = birth->guard_size;
 	*ret_fiber = f;
 	return 0;
-}
-
-/*
- * libc calls the allocator while it makes a kernel thread, for the caller or for the carrier
- * spawner.  If the allocator is the program's own, its locks may be held by a fiber that waits
- * for a processor.  Only a carrier that exists already can run that fiber, so wait for a spare
- * one, for at most 50 times 0.2 ms.
- */
-static void await_spare(struct fz_fiber *self)
-{
-	const int most = 50;
-
-	if (!fz_host.has_own_allocator || self->kind != FZ_KIND_FIBER)
-		return;
-	for (int tries = 0; tries < most && !fz_carrier_has_spare(); tries++) {
-		fz_spawner_want_spare();
-		fz_waits_for(self, FZ_FOR_RUNTIME, NULL);
-		fz_wait_arm(self, 0);
-		fz_park(self, fz_now() + FZ_MSEC / 5);
-	}
 }
 
 int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
@@ -85,10 +63,12 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 		if (*ret_fiber)
 			return 0;
 	}
-	await_spare(self);
 	for (int tries = 10; tries; tries--) {
 		fz_leave_runtime(self);
+		/* libc takes locks, its own and the program's allocator's. */
+		fz_spawner_turn_begin(self);
 		err = manufacture(birth, live, ret_fiber);
+		fz_spawner_turn_end(self);
 		fz_enter_runtime(self);
 		if (!err)
 			return 0;
