@@ -219,15 +219,14 @@ int fz_carrier_begin_start(struct fz_carrier_birth *birth)
 					      NULL);
 	if (err && birth->stack) {
 		nested = fz_bar_handlers();
-		if (!birth->again) {
+		if (birth->again) {
+			fz_lock_acquire(&ended.lock);
+			birth->again->idle_next = ended.first;
+			ended.first = birth->again;
+			fz_lock_release(&ended.lock);
+		} else {
 			fz_stack_free(birth->stack, CONTEXT_STACK, 4096);
-			fz_allow_handlers(nested);
-			return err;
 		}
-		fz_lock_acquire(&ended.lock);
-		birth->again->idle_next = ended.first;
-		ended.first = birth->again;
-		fz_lock_release(&ended.lock);
 		fz_allow_handlers(nested);
 	}
 	return err;

@@ -38,7 +38,8 @@ trap 'exit 143' TERM
 
 [ -e "$lib" ] || { echo "check-symbols: $lib is missing; run make"; exit 2; }
 for source in tests/programs/*/*.c; do
-	program=$build/tests/programs/$(basename "$source" .c)
+	program=$build/tests/programs/${source##*/}
+	program=${program%.c}
 	[ -e "$program" ] || { echo "check-symbols: $program is missing; run make tests"; exit 2; }
 done
 awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def $def >"$work/rows" || exit 1

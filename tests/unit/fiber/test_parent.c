@@ -8,6 +8,7 @@
 
 TestSuite(parent, .timeout = 120);
 
+/* A multiple of the table's places. */
 enum { PLACES = 1 << 14 };
 
 static int of_main, of_fiber, of_native;
