@@ -84,7 +84,8 @@ static const struct {
 	{ "read", reads },
 };
 
-static int deeper(void (*call)(void), int n)
+/* Not inlined: a frame larger than the guard page would step over it. */
+static __attribute__((noinline)) int deeper(void (*call)(void), int n)
 {
 	volatile char room[512];
 
