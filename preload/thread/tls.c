@@ -245,18 +245,44 @@ void fz_host_reset_thread_state(void)
 	errno = 0;
 }
 
+/* Addresses in modules whose variables stay as they are, and how many of the modules are found. */
+struct keep {
+	uintptr_t inside[sizeof(kept) / sizeof(*kept)];
+	size_t found;
+};
+
+/* For dl_iterate_phdr. */
+static int keep_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct keep *keep = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		for (size_t k = 0; k < sizeof(kept) / sizeof(*kept); k++) {
+			if (ph->p_type != PT_LOAD ||
+			    keep->inside[k] - (info->dlpi_addr + ph->p_vaddr) >= ph->p_memsz)
+				continue;
+			kept[k] = info->dlpi_addr;
+			keep->found++;
+		}
+	}
+	return keep->found == sizeof(kept) / sizeof(*kept);
+}
+
 bool fz_tls_init(const char **ret_why)
 {
-	struct dl_find {
-		const void *address;
-	} wanted[3] = {
-		{ (const void *)&fz_real },
-		{ (const void *)fz_real.read },
-		/*
-		 * The loader. Not by AT_BASE, which is 0 if the loader was named on the command
-		 * line.
-		 */
-		{ dlsym(RTLD_DEFAULT, "__tls_get_addr") },
+	struct keep keep = {
+		.inside = {
+			(uintptr_t)&fz_real,
+			(uintptr_t)fz_real.read,
+			/*
+			 * The loader. Not by AT_BASE, which is 0 if the loader was named on the
+			 * command line.
+			 */
+			(uintptr_t)dlsym(RTLD_DEFAULT, "__tls_get_addr"),
+		},
 	};
 
 	call_tls_dtors = (void (*)(void))dlsym(RTLD_DEFAULT, "__call_tls_dtors");
@@ -264,14 +290,7 @@ bool fz_tls_init(const char **ret_why)
 		*ret_why = "this libc has no __call_tls_dtors";
 		return false;
 	}
-	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
-		Dl_info info;
-		struct link_map *map;
-
-		*ret_why = "a module of libc cannot be found";
-		if (!dladdr1(wanted[i].address, &info, (void **)&map, RTLD_DL_LINKMAP))
-			return false;
-		kept[i] = map->l_addr;
-	}
-	return true;
+	*ret_why = "a module of libc cannot be found";
+	/* Not by dladdr(), which compares the address with each of the module's symbols. */
+	return dl_iterate_phdr(keep_module, &keep);
 }

@@ -13,12 +13,13 @@ enum {
 	KEPT = 1 << 21,
 	WORD_BITS = 64,
 	/*
-	 * Where own descriptors begin if the limit is higher.  The kernel's table of descriptors
+	 * Where own descriptors begin if the limit is high.  The kernel's table of descriptors
 	 * has 8 bytes for each number, up to the power of two above the highest one in use, and
 	 * every fork copies it: own descriptors just below a limit of a million would make it 8
 	 * MB.
 	 */
-	HIGH = (1 << 14) - 1024,
+	HIGH = (1 << 12) - 1024,
+	LIMIT_IS_HIGH = (1 << 14) - 1024,
 	ROOM = 64,		/* numbers that we take below a limit that cannot be raised */
 };
 
@@ -42,7 +43,7 @@ int fz_own_fd_copy(int fd)
 		return -EMFILE;
 	fz_lock_acquire(&limit_lock);
 	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
-		high_enough = old.rlim_cur > HIGH + ROOM;
+		high_enough = old.rlim_cur > LIMIT_IS_HIGH + ROOM;
 		limit = high_enough ? HIGH : (long)old.rlim_cur;
 		wide = old;
 		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :

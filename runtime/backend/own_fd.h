@@ -13,7 +13,7 @@
 /*
  * Copy fd to a number above the program's soft limit, if the hard limit allows that, so that the
  * program can have as many descriptors as before.  If the soft limit is above 15,424: to a free
- * number from 15,360 on.  Returns the copy or -errno.
+ * number from 3,072 on.  Returns the copy or -errno.
  */
 int fz_own_fd_copy(int fd);
 

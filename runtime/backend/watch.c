@@ -7,6 +7,7 @@
 
 #include "runtime/backend/hooks.h"
 #include "runtime/backend/own_fd.h"
+#include "runtime/backend/watch_lists.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/sys.h"
 
@@ -23,7 +24,7 @@ static _Alignas(4096) struct stripe stripes[STRIPES] = {
 _Static_assert(sizeof(stripes) % 4096 == 0, "whole pages");
 
 /*
- * The list of watches of each descriptor.  An entry is guarded by its stripe's lock; read without
+ * The leader of the first group of each descriptor.  An entry is guarded by its stripe's lock; read without
  * the lock, it is a hint.  The table is never unmapped while there is a second thread.
  */
 static _Atomic(struct fz_watch *) *_Atomic heads;
@@ -104,56 +105,84 @@ static int lock_watch(const struct fz_watch *w)
 }
 
 /* Under the lock. */
-static bool is_ring(int fd)
+static bool is_sound(int fd)
 {
-	const struct fz_watch *head = head_of(fd), *w = head;
-
-	while (w) {
-		if (w->next->prev != w || !w->linked ||
-		    atomic_load_explicit(&w->fd, memory_order_relaxed) != fd)
+	for (const struct fz_watch *leader = head_of(fd); leader; leader = leader->group.next)
+		if (!fz_watch_group_is_sound(leader, fd))
 			return false;
-		w = w->next == head ? NULL : w->next;
-	}
 	return true;
+}
+
+/* The leader of fd's group on e; NULL: there is no group. */
+static struct fz_watch *leader_of(int fd, const struct fz_epoll *e)
+{
+	struct fz_watch *leader = head_of(fd);
+
+	while (leader && leader->on != e)
+		leader = leader->group.next;
+	return leader;
+}
+
+/* Let `to` follow `leader` as the leader of its group; NULL: the group is gone. */
+static void change_leader(int fd, struct fz_watch *leader, struct fz_watch *to)
+{
+	struct fz_watch *before = head_of(fd), *at = leader->group.next;
+
+	if (to) {
+		to->group = leader->group;
+		at = to;
+	}
+	if (before == leader) {
+		set_head(fd, at);
+		return;
+	}
+	while (before->group.next != leader)
+		before = before->group.next;
+	before->group.next = at;
 }
 
 static void link_locked(int fd, struct fz_watch *w)
 {
-	struct fz_watch *head = head_of(fd);
+	struct fz_watch *leader = leader_of(fd, w->on);
 
-	if (head) {
-		w->next = head;
-		w->prev = head->prev;
-		w->prev->next = w;
-		head->prev = w;
-	} else {
-		w->next = w->prev = w;
+	if (!leader) {
+		w->group = (struct fz_watch_group){ .next = head_of(fd) };
 		set_head(fd, w);
+		leader = w;
 	}
+	fz_watch_append(&leader->group.list[fz_watch_list(w)], w);
 	w->linked = true;
-	FZ_ASSERT_SLOW(is_ring(fd));
+	FZ_ASSERT_SLOW(is_sound(fd));
 	/* relaxed: a count that the monitor and the owner sample. */
 	atomic_fetch_add_explicit(&w->on->watching, 1, memory_order_relaxed);
 }
 
 static void unlink_locked(int fd, struct fz_watch *w)
 {
-	if (w->next == w) {
-		set_head(fd, NULL);
-	} else {
-		w->next->prev = w->prev;
-		w->prev->next = w->next;
-		if (head_of(fd) == w)
-			set_head(fd, w->next);
+	struct fz_watch *leader = leader_of(fd, w->on), *heir = NULL;
+
+	fz_watch_take_out(&leader->group.list[fz_watch_list(w)], w);
+	if (leader == w) {
+		for (int i = 0; i < FZ_WATCH_LISTS && !heir; i++)
+			heir = w->group.list[i];
+		change_leader(fd, w, heir);
 	}
 	w->linked = false;
-	FZ_ASSERT_SLOW(is_ring(fd));
+	FZ_ASSERT_SLOW(is_sound(fd));
 	atomic_fetch_sub_explicit(&w->on->watching, 1, memory_order_relaxed);
 }
 
-static struct fz_watch *next_in(int fd, const struct fz_watch *w)
+/*
+ * The shot was for w, which is in its group's list.  Returns false if something else has already
+ * ended this wait: the event is for the next watch.  In both cases the fiber comes to
+ * fz_watch_end(), which arms fd for the other watches.
+ */
+static bool fire_locked(struct fz_watch_group *group, struct fz_watch *w)
 {
-	return w->next == head_of(fd) ? NULL : w->next;
+	fz_watch_take_out(&group->list[fz_watch_list(w)], w);
+	w->fired = true;
+	fz_watch_append(&group->list[FZ_WATCH_FIRED], w);
+	return fz_backend_hooks.wake(w->ticket);
 }
 
 static int arm(struct fz_epoll *e, int fd, uint32_t events)
@@ -169,43 +198,63 @@ static int arm(struct fz_epoll *e, int fd, uint32_t events)
 	return (int)err;
 }
 
+/* What the exclusive watches of the group want. */
+static uint32_t exclusive_events(const struct fz_watch_group *group)
+{
+	return (group->list[FZ_WATCH_READS] ? EPOLLIN : 0) |
+	       (group->list[FZ_WATCH_WRITES] ? EPOLLOUT : 0);
+}
+
 /*
  * Arm fd on e for one event: for each watch on e that has not fired yet.  Leave out watches that
  * want any of `served`: the fiber that was woken for those events arms for them when it is done.
  */
 static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 {
-	uint32_t events = 0, all = 0;
-	bool wanted = false;
+	struct fz_watch *leader = leader_of(fd, e), *shared;
+	uint32_t events, all = 0;
+	bool wanted;
 
-	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
+	if (!leader)
+		return 0;
+	shared = leader->group.list[FZ_WATCH_SHARED];
+	events = exclusive_events(&leader->group) & ~served;
+	wanted = events;
+	for (struct fz_watch *w = shared; w; w = fz_watch_follower(shared, w)) {
 		all |= w->events;
-		if (!next_in(fd, w))
-			w->armed = all;
-		if (w->on != e || w->fired || (w->events & served))
+		if (w->events & served)
 			continue;
 		events |= w->events;
 		wanted = true;
 	}
+	if (shared)
+		shared->prev->armed = all;
 	return wanted ? arm(e, fd, events) : 0;
 }
 
 /*
  * Arm for a watch that was just linked, and for those before it.  With thousands of threads at one
- * descriptor nobody may go through all of them for each: the watch before w knows.  An event that
- * nobody wants on e costs one shot, and arm_locked() arms again.
+ * descriptor nobody may go through all of them for each: the last shared watch knows.  An event
+ * that nobody wants on e costs one shot, and arm_locked() arms again.
  */
 static int arm_first(struct fz_epoll *e, int fd, struct fz_watch *w)
 {
-	w->armed = w->prev == w ? w->events : w->events | w->prev->armed;
-	return arm(e, fd, w->armed);
+	const struct fz_watch_group *group = &leader_of(fd, e)->group;
+	struct fz_watch *shared = group->list[FZ_WATCH_SHARED];
+
+	if (!w->exclusive)
+		w->armed = shared == w ? w->events : w->events | w->prev->armed;
+	return arm(e, fd, exclusive_events(group) | (shared ? shared->prev->armed : 0));
 }
 
 static void wake_all_locked(int fd)
 {
-	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
-		w->fired = true;
-		fz_backend_hooks.wake(w->ticket);
+	for (struct fz_watch *leader = head_of(fd); leader; leader = leader->group.next) {
+		struct fz_watch_group *group = &leader->group;
+
+		for (int i = 0; i < FZ_WATCH_FIRED; i++)
+			while (group->list[i])
+				fire_locked(group, group->list[i]);
 	}
 }
 
@@ -266,28 +315,28 @@ void fz_watch_end(struct fz_watch *w)
 
 void fz_watch_dispatch(struct fz_epoll *e, int fd, uint32_t ready)
 {
+	static const uint32_t event[] = { [FZ_WATCH_READS] = EPOLLIN, [FZ_WATCH_WRITES] = EPOLLOUT };
 	const uint32_t always = EPOLLERR | EPOLLHUP;
-	uint32_t taken = 0;
+	struct fz_watch *leader, *w, *next;
 
 	if (!in_table(fd))
 		return;
 	fz_lock_acquire(lock_of(fd));
-	for (struct fz_watch *w = head_of(fd); w; w = next_in(fd, w)) {
-		if (w->on != e || w->fired || !(ready & (w->events | always)))
-			continue;
-		if (w->exclusive && !(ready & always) && (taken & w->events))
-			continue;
-		/*
-		 * If something else has already ended this wait, the event goes to the next watch.
-		 * In both cases the fiber comes to fz_watch_end(), which arms fd for the other
-		 * watches.
-		 */
-		w->fired = true;
-		if (fz_backend_hooks.wake(w->ticket) && w->exclusive)
-			taken |= w->events;
+	leader = leader_of(fd, e);
+	if (!leader)
+		goto out;
+	for (w = leader->group.list[FZ_WATCH_SHARED]; w; w = next) {
+		next = fz_watch_follower(leader->group.list[FZ_WATCH_SHARED], w);
+		if (ready & (w->events | always))
+			fire_locked(&leader->group, w);
 	}
+	for (int i = FZ_WATCH_READS; i <= FZ_WATCH_WRITES; i++)
+		while ((w = leader->group.list[i]) && ready & (event[i] | always))
+			if (fire_locked(&leader->group, w) && !(ready & always))
+				break;
 	/* No fiber is on its way to arm fd for watches that want other events: arm for them now. */
 	rearm_locked(e, fd, ready);
+out:
 	fz_lock_release(lock_of(fd));
 }
 
@@ -305,6 +354,29 @@ void fz_watch_wake_all(void)
 	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
 		if (in_table((int)fd) && head_of((int)fd))
 			fz_watch_closed((int)fd);
+}
+
+static void move_to_copy_locked(int fd, int copy)
+{
+	set_head(copy, head_of(fd));
+	set_head(fd, NULL);
+	for (struct fz_watch *leader = head_of(copy); leader; leader = leader->group.next) {
+		for (int i = 0; i < FZ_WATCH_LISTS; i++) {
+			struct fz_watch *first = leader->group.list[i];
+
+			for (struct fz_watch *w = first; w; w = fz_watch_follower(first, w)) {
+				atomic_store_explicit(&w->fd, copy, memory_order_relaxed);
+				w->copied = true;
+			}
+		}
+		/*
+		 * The copy keeps the open file, and so the registration under number fd, alive:
+		 * remove it.
+		 */
+		fz_epoll_control(leader->on, EPOLL_CTL_DEL, fd, 0);
+	}
+	for (struct fz_watch *leader = head_of(copy); leader; leader = leader->group.next)
+		rearm_locked(leader->on, copy, 0);
 }
 
 void fz_watch_closing(int fd)
@@ -333,19 +405,7 @@ void fz_watch_closing(int fd)
 	} else if (!head_of(fd)) {
 		fz_own_fd_drop(copy);
 	} else {
-		set_head(copy, head_of(fd));
-		set_head(fd, NULL);
-		for (struct fz_watch *w = head_of(copy); w; w = next_in(copy, w)) {
-			atomic_store_explicit(&w->fd, copy, memory_order_relaxed);
-			w->copied = true;
-			/*
-			 * The copy keeps the open file, and so the registration under number fd,
-			 * alive: remove it.
-			 */
-			fz_epoll_control(w->on, EPOLL_CTL_DEL, fd, 0);
-		}
-		for (struct fz_watch *w = head_of(copy); w; w = next_in(copy, w))
-			rearm_locked(w->on, copy, 0);
+		move_to_copy_locked(fd, copy);
 	}
 	if (lock_of(low) != lock_of(high))
 		fz_lock_release(lock_of(high));

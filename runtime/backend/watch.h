@@ -5,7 +5,7 @@
 /*
  * runtime/backend/watch.h - fibers that wait for a descriptor, on epoll.
  *
- * A fiber that must wait links a watch into the list of its descriptor, and arms the descriptor in
+ * A fiber that must wait links a watch into a list of its descriptor, and arms the descriptor in
  * its processor's epoll instance for all events that the watches there want, for one shot
  * (EPOLLONESHOT): the kernel reports nothing that no fiber waits for.  The lists never replace
  * asking the kernel: each wait arms anew, and the kernel tells whether the number still names the
@@ -21,7 +21,25 @@
 #include "runtime/backend/epoll.h"
 #include "runtime/base/ticket.h"
 
-/* On the stack of the fiber that waits.  While linked, guarded by the lock of the list of `fd`. */
+/* The lists of a group.  A watch whose shot has come is in FIRED, until its fiber unlinks it. */
+enum fz_watch_list {
+	FZ_WATCH_READS,		/* exclusive, POLLIN; in the order of their arrival */
+	FZ_WATCH_WRITES,	/* exclusive, POLLOUT */
+	FZ_WATCH_SHARED,	/* not exclusive */
+	FZ_WATCH_FIRED,
+	FZ_WATCH_LISTS
+};
+
+/* The watches of one descriptor on one instance; kept in one of them, its leader. */
+struct fz_watch_group {
+	struct fz_watch *list[FZ_WATCH_LISTS];	/* first of each; circular */
+	struct fz_watch *next;		/* leader of the descriptor's group on another instance */
+};
+
+/*
+ * On the stack of the fiber that waits.  While linked, guarded by the lock of the descriptor's
+ * stripe.
+ */
 struct fz_watch {
 	struct fz_watch *next, *prev;	/* circular */
 	struct fz_epoll *on;
@@ -29,21 +47,24 @@ struct fz_watch {
 	/* descriptor or private copy; the fiber reads it without the lock */
 	_Atomic int fd;
 	bool linked;			/* written by the fiber only */
-	uint32_t events;		/* POLL*, which are EPOLL* */
-	/* its own events, and the events of all watches before it in the list, on any instance */
-	uint32_t armed;
-	/* an event need wake only one of the watches that want it */
+	/* an event need wake only one of the watches that want it; POLLIN or POLLOUT */
 	bool exclusive;
 	/* the shot was for this watch; its fiber must arm for the others */
 	bool fired;
 	/* fd is a private copy; the last watch that leaves closes it */
 	bool copied;
+	uint32_t events;		/* POLL*, which are EPOLL* */
+	/* shared: its own events, and at least those of all before it in its list */
+	uint32_t armed;
+	struct fz_watch_group group;	/* of a leader */
 };
 
 /* Prepare a watch that is not linked. */
 static inline void fz_watch_init(struct fz_watch *w, int fd, uint32_t events, bool exclusive)
 {
-	*w = (struct fz_watch){ .events = events, .exclusive = exclusive };
+	w->linked = w->fired = w->copied = false;
+	w->events = events;
+	w->exclusive = exclusive;
 	atomic_store_explicit(&w->fd, fd, memory_order_relaxed);
 }
 

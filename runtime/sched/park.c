@@ -21,12 +21,12 @@ struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
 
 	FZ_ASSERT((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_IDLE);
 	/*
-	 * seq_cst: pairs with fz_wake_any(), called after a signal or a cancellation request was
-	 * published.  Either fz_wake_any() finds ARMED, or fz_park() finds the request.
+	 * release: pairs with the wakers' loads.  A barrier after it, against fz_wake_any(), is in
+	 * fz_wait_context_saved() for a thread that parks, in look_for_requests() for others.
 	 */
 	atomic_store_explicit(&self->wait,
 			      number << FZ_WAIT_NUMBER_SHIFT | flags | FZ_WAIT_ARMED,
-			      memory_order_seq_cst);
+			      memory_order_release);
 	return (struct fz_ticket){ self, number };
 }
 
@@ -160,21 +160,6 @@ bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why)
 	return wake_if(fiber, why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL, why);
 }
 
-void fz_wait_context_saved(struct fz_fiber *fiber)
-{
-	uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_relaxed);
-	uint64_t parked = (old & ~(uint64_t)FZ_WAIT_STATE_MASK) | FZ_WAIT_PARKED;
-
-	/* release: pairs with the acquire in fire(). */
-	if ((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_ARMED &&
-	    atomic_compare_exchange_strong_explicit(&fiber->wait, &old, parked,
-						    memory_order_release,
-						    memory_order_relaxed))
-		return;
-	/* A waker has fired the wait before the context was saved: the fiber is runnable. */
-	fz_sched_ready(fiber);
-}
-
 bool fz_wait_is_parked(const struct fz_fiber *fiber)
 {
 	/* acquire: pairs with fz_wait_context_saved(); the caller sees what the fiber did. */
@@ -189,21 +174,64 @@ bool fz_wake_cancelled(struct fz_fiber *fiber)
 	return wake_if(fiber, wanted, FZ_WHY_CANCEL);
 }
 
-/* End the wait if a signal or a cancellation request came before the wait was armed. */
+/* End the wait if a signal or a cancellation request came before fz_wake_any() could see it. */
 static void look_for_requests(struct fz_fiber *self)
 {
 	/* relaxed: only this thread arms the wait. */
 	uint64_t word = atomic_load_explicit(&self->wait, memory_order_relaxed);
 
-	/* seq_cst: pairs with the publication before fz_wake_any(). */
+	/* seq_cst: with the store of the wait, pairs with the publication before fz_wake_any(). */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (word & FZ_WAIT_SIGNAL &&
-	    FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_seq_cst)) &&
 	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
 		    (~self->mask | self->sig.sigwait_set) & ~FZ_SIGNAL_POLICY)
 		fz_wake_any(self, FZ_WHY_SIGNAL);
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_seq_cst)) &&
-	    fz_cancel_requested(self))
+	if (fz_cancel_requested(self))
 		fz_wake_cancelled(self);
+}
+
+/* From ARMED to PARKED, or back.  Returns false if a waker was first. */
+static bool change(struct fz_fiber *fiber, uint64_t from, uint64_t to)
+{
+	/*
+	 * release: pairs with the acquire in fire().  acquire: of the way back.  seq_cst: pairs
+	 * with the publication of a request before fz_wake_any(), which either finds the wait, or
+	 * the loads after this find the request.
+	 */
+	return atomic_compare_exchange_strong_explicit(&fiber->wait, &from, to,
+						       memory_order_seq_cst,
+						       memory_order_relaxed);
+}
+
+/*
+ * There may be a request that fz_wake_any() found no wait for.  While the wait is ARMED again,
+ * nobody else runs the fiber.
+ */
+__attribute__((cold, noinline)) static void look_again(struct fz_fiber *fiber, uint64_t parked)
+{
+	const uint64_t armed = (parked & ~(uint64_t)FZ_WAIT_STATE_MASK) | FZ_WAIT_ARMED;
+
+	if (!change(fiber, parked, armed))
+		return;
+	look_for_requests(fiber);
+	if (!change(fiber, armed, parked))
+		fz_sched_ready(fiber);
+}
+
+void fz_wait_context_saved(struct fz_fiber *fiber)
+{
+	uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_relaxed);
+	uint64_t parked = (old & ~(uint64_t)FZ_WAIT_STATE_MASK) | FZ_WAIT_PARKED;
+
+	if (FZ_UNLIKELY((old & FZ_WAIT_STATE_MASK) != FZ_WAIT_ARMED ||
+			!change(fiber, old, parked)))
+		/* A waker has fired the wait before the context was saved: the fiber is runnable. */
+		fz_sched_ready(fiber);
+	/* seq_cst: see change().  The record stays, whatever becomes of the fiber. */
+	else if (FZ_UNLIKELY((parked & FZ_WAIT_SIGNAL &&
+			      atomic_load_explicit(&fiber->pending, memory_order_seq_cst)) ||
+			     atomic_load_explicit(&fiber->cancel.sent, memory_order_seq_cst)))
+		look_again(fiber, parked);
 }
 
 static bool fired(struct fz_fiber *self)
@@ -216,6 +244,7 @@ static bool fired(struct fz_fiber *self)
 /* Sleep in the kernel, on the low half of the word as a futex. */
 static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 {
+	look_for_requests(self);
 	/* Only for `fiberize ps`: this deadline is in no timer heap. */
 	self->timer.deadline = deadline;
 	while (!fired(self)) {
@@ -245,6 +274,7 @@ static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 /* Wait without a timer, for which there is no memory: yield until the deadline has passed. */
 static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline, uint64_t number)
 {
+	look_for_requests(self);
 	while (!fired(self)) {
 		if (fz_now() >= deadline)
 			fz_wake((struct fz_ticket){ self, number }, FZ_WHY_TIMEOUT);
@@ -259,7 +289,6 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	uint64_t number;
 
 	fz_lock_check_none_held("fz_park");
-	look_for_requests(self);
 	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
 		return block(self, deadline);
 	if (deadline != FZ_FOREVER && !fired(self)) {

@@ -142,7 +142,10 @@ bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
 /* Is the fiber parked, its context saved?  When it is woken it is in the runtime.  A hint. */
 bool fz_wait_is_parked(const struct fz_fiber *fiber);
 
-/* By the carrier, after the switch away from a fiber that parks: ARMED becomes PARKED. */
+/*
+ * By the carrier, after the switch away from a fiber that parks: ARMED becomes PARKED; the wait
+ * ends at once if a signal or a cancellation request is there that may end it.
+ */
 void fz_wait_context_saved(struct fz_fiber *fiber);
 
 /*

@@ -12,10 +12,11 @@ enum { DESTROYING = 1, WAITER = 2 };
 uint32_t fz_cond_enter(struct fz_cond *c)
 {
 	/*
-	 * seq_cst: pairs with fz_cond_wake().  A thread that signals after we have unlocked the
-	 * mutex finds a waiter, and changes the sequence that we have read before.
+	 * relaxed: the mutex orders.  A thread that signals after we have unlocked the mutex
+	 * changes the sequence that we have read before, and finds a waiter (seq_cst: pairs with
+	 * fz_cond_is_idle()).
 	 */
-	uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_seq_cst);
+	uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_relaxed);
 
 	atomic_fetch_add_explicit(&c->waiters, WAITER, memory_order_seq_cst);
 	return sequence;
@@ -72,9 +73,7 @@ void fz_cond_wake(struct fz_cond *c, uint32_t n)
 {
 	if (fz_cond_is_idle(c))
 		return;
-	/* seq_cst: see fz_cond_enter(). */
-	atomic_fetch_add_explicit(&c->sequence, 1, memory_order_seq_cst);
-	fz_lot_wake(&c->sequence, n);
+	fz_lot_advance(&c->sequence, n);
 }
 
 void fz_cond_destroy(struct fz_cond *c)

@@ -65,11 +65,26 @@ int fz_lot_lock(_Atomic uint32_t *lock, enum fz_waits_for what, fz_nsec deadline
  * Wake up to n waiters of word that wait for one of the bits.  In or outside the runtime, any
  * thread; from a signal handler only outside.  Returns how many were woken.
  */
-uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits);
+uint32_t fz_lot_wake_advancing(const void *word, _Atomic uint32_t *advance, uint32_t n,
+			       uint32_t bits);
+
+static inline uint32_t fz_lot_wake_bits(const void *word, uint32_t n, uint32_t bits)
+{
+	return fz_lot_wake_advancing(word, NULL, n, bits);
+}
 
 static inline uint32_t fz_lot_wake(const void *word, uint32_t n)
 {
 	return fz_lot_wake_bits(word, n, UINT32_MAX);
+}
+
+/*
+ * Like fz_lot_wake(), after *word is incremented.  The word is changed under the lock under which
+ * waiters look at it, so it may be changed by this function only, and needs no atomic increment.
+ */
+static inline uint32_t fz_lot_advance(_Atomic uint32_t *word, uint32_t n)
+{
+	return fz_lot_wake_advancing(word, word, n, UINT32_MAX);
 }
 
 /*

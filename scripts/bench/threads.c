@@ -24,6 +24,7 @@
 
 #define FEW 16
 #define MANY 64
+#define CROWD 1000
 #define QUEUE_ROOM 64
 
 /* ---- create and join ---------------------------------------------------- */
@@ -300,6 +301,35 @@ static double bench_message_16(void)
 	return ns;
 }
 
+/* ---- one of a thousand readers of one pipe ------------------------------ */
+
+static int ball_pipe[2];
+
+/* The reader that gets the ball throws it back to all, also when it is over. */
+static void *catches(void *arg)
+{
+	struct worker *w = arg;
+	char c;
+
+	do {
+		if (read(ball_pipe[0], &c, 1) != 1 || write(ball_pipe[1], &c, 1) != 1)
+			must(errno, "ball");
+		w->operations++;
+	} while (!atomic_load_explicit(&stop, memory_order_relaxed));
+	return NULL;
+}
+
+static double bench_readers_1000(void)
+{
+	double ns;
+
+	must(pipe(ball_pipe) || write(ball_pipe[1], "x", 1) != 1 ? errno : 0, "pipe");
+	ns = together(catches, CROWD);
+	close(ball_pipe[0]);
+	close(ball_pipe[1]);
+	return ns;
+}
+
 /* ---- uncontended, beside a second thread that sleeps -------------------- */
 
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -378,6 +408,7 @@ static const struct {
 	{ "barrier_16", bench_barrier_16 },
 	{ "queue_8", bench_queue_8 },
 	{ "message_16", bench_message_16 },
+	{ "readers_1000", bench_readers_1000 },
 	{ "lock_unlock", bench_lock_unlock },
 	{ "once", bench_once },
 	{ "getspecific", bench_getspecific },

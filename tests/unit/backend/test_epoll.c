@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "runtime/backend/backend.h"
+#include "runtime/backend/watch.h"
 #include "runtime/base/features.h"
 #include "runtime/io/op.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
 #include "runtime_setup.h"
 
 static void start_runtime(unsigned processors)
@@ -94,6 +98,49 @@ Test(epoll, one_datum_for_each_of_many_readers)
 		sum += (int)(intptr_t)join(f[i]);
 	cr_assert_eq(sum, N / 100 * 4950);
 	cr_assert_eq(watching(), 0);
+}
+
+/*
+ * With thousands of threads at one descriptor nobody may go through all of them for each event:
+ * all watches but the first two and the last are where no look at them is allowed.
+ */
+Test(epoll, an_event_for_one_watch_leaves_the_others_alone)
+{
+	enum { N = 64, PAGE = 4096 };
+	char *pages = mmap(NULL, N * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fz_watch *w[N];
+	struct fz_epoll *e;
+	struct fz_ticket ticket;
+	int s[2];
+
+	start_runtime(1);
+	cr_assert_neq(pages, MAP_FAILED);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, s), 0);
+	fz_enter_runtime(fz_self());
+	e = fz_backend_epoll(&fz_processor_of(fz_self())->backend);
+	ticket = fz_wait_arm(fz_self(), 0);
+	for (int i = 0; i < N; i++) {
+		w[i] = (struct fz_watch *)(pages + (size_t)i * PAGE);
+		fz_watch_init(w[i], s[0], POLLIN, true);
+		cr_assert_eq(fz_watch_start(e, w[i], ticket), 0);
+	}
+#ifndef FZ_DEBUG	/* whose assertions walk the lists */
+	cr_assert_eq(mprotect(pages + 2 * PAGE, (N - 3) * PAGE, PROT_NONE), 0);
+#endif
+	fz_watch_dispatch(e, s[0], POLLIN);
+	cr_assert(w[0]->fired && !w[1]->fired && !w[N - 1]->fired);
+	fz_watch_end(w[0]);
+	fz_wait_disarm(fz_self());
+	ticket = fz_wait_arm(fz_self(), 0);
+	fz_watch_init(w[0], s[0], POLLIN, true);
+	cr_assert_eq(fz_watch_start(e, w[0], ticket), 0);
+	cr_assert_eq(mprotect(pages, N * PAGE, PROT_READ | PROT_WRITE), 0);
+	for (int i = 0; i < N; i++)
+		fz_watch_end(w[i]);
+	fz_wait_disarm(fz_self());
+	fz_leave_runtime(fz_self());
+	cr_assert_eq(watching(), 0);
+	munmap(pages, N * PAGE);
 }
 
 /* Who waits for room is not served by data, nor the other way round. */

@@ -180,7 +180,7 @@ Test(ring, results)
 
 Test(ring, full_submission_queue_is_submitted)
 {
-	enum { N = 3000 };
+	enum { N = 1000 };
 	struct waiter *w;
 
 	init();
