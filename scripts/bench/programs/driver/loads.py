@@ -55,7 +55,7 @@ def sysbench_figures(text):
 def fio_figures(text):
     """fio --output-format=json: all jobs and both directions together."""
     done, seconds, p50, p99, p999 = 0, 0, [], [], []
-    for job in json.loads(text[text.index("{"):])["jobs"]:
+    for job in json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["jobs"]:
         for way in "read", "write":
             if not job[way]["total_ios"]:
                 continue
@@ -73,6 +73,6 @@ def fio_figures(text):
 
 def iperf_figures(text):
     """iperf3 --json: an operation is a megabyte."""
-    end = json.loads(text[text.index("{"):])["end"]
+    end = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["end"]
     return {"requests": end["sum_received"]["bytes"] / 1e6,
             "requests_per_second": end["sum_received"]["bits_per_second"] / 8e6}

@@ -96,12 +96,11 @@ class Place:
         return self.helper(f"{self.build}/tests/programs/legacy_server", "-e", "-p", str(port),
                            port=port)
 
-    def pages(self):
-        """A server of small pages; returns its port."""
-        port = free_port()
+    def pages_configuration(self, port):
+        """Write pages.conf, for nginx: small pages."""
         os.makedirs(self.file("pages"), exist_ok=True)
         self.file("pages/index.html", "hello\n" * 20)
-        conf = self.file("pages.conf", f"""worker_processes 1;
+        self.file("pages.conf", f"""worker_processes 1;
 pid {self.work}/pages.pid;
 error_log {self.work}/pages.log;
 daemon off;
@@ -109,10 +108,15 @@ events {{ worker_connections 4096; }}
 http {{ access_log off; keepalive_requests 1000000; server {{
     listen 127.0.0.1:{port} backlog=4096; root {self.work}/pages; }} }}
 """)
-        return self.helper("nginx", "-c", conf, port=port)
 
-    def close(self):
-        """Stop the helpers and remove the scratch directory."""
+    def pages(self):
+        """A server of small pages; returns its port."""
+        port = free_port()
+        self.pages_configuration(port)
+        return self.helper("nginx", "-c", self.file("pages.conf"), port=port)
+
+    def stop_helpers(self):
+        """Stop what was started so far."""
         for p in self.helpers:
             p.terminate()
         for p in self.helpers:
@@ -122,4 +126,8 @@ http {{ access_log off; keepalive_requests 1000000; server {{
                 p.kill()
                 p.wait()
         self.helpers = []
+
+    def close(self):
+        """Stop the helpers and remove the scratch directory."""
+        self.stop_helpers()
         shutil.rmtree(self.work, ignore_errors=True)
