@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import socket
 import subprocess
 import time
 
@@ -35,10 +36,23 @@ def loaded(place, load):
     return read_figures(done.stdout)
 
 
+def await_port(port):
+    """Until the last server's socket is gone: the kernel takes a ring's apart after the exit."""
+    for _ in range(200):
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+                return
+            except OSError:
+                time.sleep(0.01)
+
+
 def serve(place, workload, prefix, side):
     """Start the server, load it, stop it.  Returns the sample, a dictionary."""
     for log in "server.log", "load.log":
         place.file(log, "")
+    await_port(place.port)
     argv = [f"{place.build}/libexec/measure", "-n", side, "-p", str(place.port), "-w", "60",
             "-s", place.file("server.log"), "-l", place.file("load.log"),
             workload.load(place), "--", *prefix, *workload.server(place, side)]
