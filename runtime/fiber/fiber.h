@@ -64,14 +64,18 @@ struct fz_fiber_call {
 	 * The thread may hold locks that the runtime's own threads need, too.  So it waits on
 	 * its kernel thread, with all signals blocked, and does not enter the runtime.
 	 */
-	bool blocks;
+	bool blocks : 1;
 	/*
 	 * The thread is in libc's fork, which holds the locks of malloc: the runtime's threads
 	 * may wait for these locks.
 	 */
-	bool in_fork;
+	bool in_fork : 1;
 	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
+	/* For how many receives data is likely to be there (fz_io_is_likely). */
+	uint8_t likely : 2;
+	bool bulk : 1;			/* the last receive got all that it had room for */
+	int8_t likely_hits : 5;
 };
 
 /* What the thread waits for, to be shown (runtime/inspect); the thread writes it before a wait. */

@@ -36,6 +36,8 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 		fz_io_yield_sometimes(self);
 	/* The kernel also checks the pointer, the count and the descriptors. */
 	ret = fz_io_poll_now(self, number, fds, n);
+	if (ret > 0)
+		fz_io_expect_data(self, ret);
 	if (ret != 0 || deadline == 0)
 		return ret;
 	for (uint64_t i = 0; i < n; i++) {
@@ -54,6 +56,8 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 			break;
 		/* Nothing is ready any more if another thread was faster: wait again. */
 		ret = fz_io_poll_now(self, number, fds, n);
+		if (ret > 0)
+			fz_io_expect_data(self, ret);
 		if (ret != 0 || !more)
 			return ret;
 		if (half_closed(self, number, wanted, used))
@@ -80,6 +84,8 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 		fz_io_yield_sometimes(self);
 	fz_signal_mark(self);
 	ret = n ? fz_io_poll_now(self, __NR_ppoll, fds, n) : 0;
+	if (ret > 0)
+		fz_io_expect_data(self, ret);
 	if (ret != 0)
 		return ret;
 	ret = fz_signal_swap_mask(self, mask, &old) ?

@@ -10,7 +10,10 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
-enum { MESSAGES_MAX = 1024 };	/* the kernel's UIO_MAXIOV */
+enum {
+	MESSAGES_MAX = 1024,	/* the kernel's UIO_MAXIOV */
+	LARGE = 4096,		/* bytes whose copying costs more than a system call of one's own */
+};
 
 /*
  * Try once, by a request: the requests of all fibers of this processor share one system call.  For
@@ -152,9 +155,10 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
 	/*
 	 * If other fibers of this processor are about to submit, too, all share one system call.
-	 * That saves nothing where each switch is a system call.
+	 * That saves nothing where each switch is a system call, nor where most of the time goes
+	 * into copying.
 	 */
-	if (a.only_tries && fz_backend_kind() == FZ_BACKEND_RING && !fz_switch_is_call() &&
+	if (a.only_tries && n < LARGE && fz_backend_kind() == FZ_BACKEND_RING && !fz_switch_is_call() &&
 	    fz_sched_has_company(self))
 		ret = try_by_ring(self, &a, buf, n);
 	else

@@ -29,6 +29,29 @@ void fz_io_yield_sometimes(struct fz_fiber *self)
 		fz_sched_poll_and_yield(self);
 }
 
+bool fz_io_is_likely(struct fz_fiber *self)
+{
+	if (FZ_LIKELY(!self->call.likely))
+		return false;
+	self->call.likely--;
+	if (FZ_UNLIKELY(self->call.likely_hits < 0)) {
+		self->call.likely_hits++;
+		return false;
+	}
+	/* The requests of several fibers share one system call, which is worth more if they are small. */
+	return self->call.bulk || !fz_sched_has_company(self);
+}
+
+void fz_io_note_likely(struct fz_fiber *self, bool there)
+{
+	enum { HITS_MOST = 8, AFTER_MISSES = -16 };	/* then as many receives make no attempt */
+
+	if (there)
+		self->call.likely_hits += self->call.likely_hits < HITS_MOST;
+	else if (--self->call.likely_hits < 0)
+		self->call.likely_hits = AFTER_MISSES;
+}
+
 /* ---- requests ----------------------------------------------------------- */
 
 static bool sends(const struct fz_op *op)

@@ -26,6 +26,21 @@ void fz_io_test_cancel(struct fz_fiber *self);
 void fz_io_yield_sometimes(struct fz_fiber *self);
 
 /*
+ * Data is likely to be there for the next n receives of this thread: poll has said so, or the last
+ * receive got all that it had room for.
+ */
+static inline void fz_io_expect_data(struct fz_fiber *self, int n)
+{
+	enum { MOST = 3 };		/* what the field can hold */
+
+	self->call.likely = (uint8_t)(n < MOST ? n : MOST) & MOST;
+}
+
+/* Is it worth an attempt to receive without waiting?  Not soon after one that failed. */
+bool fz_io_is_likely(struct fz_fiber *self);
+void fz_io_note_likely(struct fz_fiber *self, bool there);
+
+/*
  * Run op, which is the whole call, until it is complete.  timeout_error is the result at the
  * deadline; restart tells whether the call goes on after handlers that all have SA_RESTART.
  * Returns -ECANCELED only between fz_cancel_defer() and fz_cancel_undefer(); or

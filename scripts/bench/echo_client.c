@@ -166,6 +166,7 @@ static void load(double warmup, double duration, double timeout)
 	printf("requests_per_second %.1f\n", seconds > 0 ? (double)echo.latencies.count / seconds : 0);
 	printf("latency_p50_us %.1f\n", histogram_percentile(&echo.latencies, 0.50));
 	printf("latency_p99_us %.1f\n", histogram_percentile(&echo.latencies, 0.99));
+	printf("latency_p999_us %.1f\n", histogram_percentile(&echo.latencies, 0.999));
 }
 
 static void raise_files(uint32_t wanted)

@@ -14,7 +14,7 @@ function us(text)
 		return text * 60000000
 	return text * 3600000000
 }
-/^(requests|requests_total|seconds|requests_per_second|latency_p50_us|latency_p99_us|errors) [0-9.]+$/ {
+/^(requests|requests_total|seconds|requests_per_second|latency_p50_us|latency_p99_us|latency_p999_us|errors) [0-9.]+$/ {
 	print
 }
 /^ +50(\.0+)?% +[0-9.]+[a-z]+$/ { print "latency_p50_us", us($2) }

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""OpenMP: short parallel loops, as many threads as there are CPUs."""
+from driver.samples import read_figures as figures
+
+NEEDS = "gcc"
+QUICK = True
+
+
+def prepare(place):
+    place.run("gcc", "-O2", "-fopenmp", place.own("loops.c"), "-o", place.file("loops"))
+
+
+def command(place, _side):
+    return [place.file("loops")]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""driver/loads.py - load programs: how they are called, and what they print, as figures.
+
+Those without a function for what they print here are read by scripts/bench/figures.awk.
+"""
+import json
+import re
+
+from driver.place import ROOT
+
+
+def wrk(port, connections, seconds, path="/", more=""):
+    """HTTP, each connection kept and used again."""
+    return (f"wrk --latency -t1 -c{connections} -d{max(1, round(seconds))}s "
+            f"-s {ROOT}/scripts/bench/programs/driver/wrk.lua {more} http://127.0.0.1:{port}{path}")
+
+
+def ab(port, connections, requests, path="/", more=""):
+    """HTTP, a connection for each request."""
+    return f"ab -q {more} -c {connections} -n {requests} http://127.0.0.1:{port}{path}"
+
+
+def echo(place, port, connections, size, more=""):
+    """Messages of size bytes that come back."""
+    return (f"{place.build}/libexec/echo_client -c {connections} -d {place.seconds} -s {size} "
+            f"{more} {port}")
+
+
+def redis(port, connections, requests, test, more=""):
+    """Messages of redis; each answer is awaited."""
+    return (f"echo requests {requests}; redis-benchmark -p {port} --csv -c {connections} "
+            f"-n {requests} -t {test} {more}")
+
+
+def redis_figures(text):
+    """"test","rps","avg","min","p50","p95","p99","max", in milliseconds."""
+    row = text.strip().splitlines()[-1].replace('"', "").split(",")
+    return {"requests": float(re.findall(r"^requests (\d+)$", text, re.M)[-1]),
+            "requests_per_second": float(row[1]), "latency_p50_us": float(row[4]) * 1000,
+            "latency_p99_us": float(row[6]) * 1000}
+
+
+def sysbench_figures(text):
+    """sysbench: transactions of a database, or operations on files."""
+    events = float(re.search(r"total number of events: +(\d+)", text)[1])
+    seconds = float(re.search(r"total time: +([\d.]+)s", text)[1])
+    got = {"requests": events, "operations": events, "seconds": seconds,
+           "requests_per_second": events / seconds}
+    p99 = re.search(r"99th percentile: +([\d.]+)", text)
+    if p99:
+        got["latency_p99_us"] = float(p99[1]) * 1000
+    return got
+
+
+def fio_figures(text):
+    """fio --output-format=json: all jobs and both directions together."""
+    done, seconds, p50, p99, p999 = 0, 0, [], [], []
+    for job in json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["jobs"]:
+        for way in "read", "write":
+            if not job[way]["total_ios"]:
+                continue
+            done += job[way]["total_ios"]
+            seconds = max(seconds, job[way]["runtime"] / 1000)
+            at = job[way]["clat_ns"].get("percentile", {})
+            for into, key in (p50, "50.000000"), (p99, "99.000000"), (p999, "99.900000"):
+                into += [at[key] / 1000] if key in at else []
+    got = {"operations": done, "requests": done, "seconds": seconds}
+    for name, values in ("p50", p50), ("p99", p99), ("p999", p999):
+        if values:
+            got[f"latency_{name}_us"] = max(values)
+    return got
+
+
+def iperf_figures(text):
+    """iperf3 --json: an operation is a megabyte."""
+    end = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["end"]
+    return {"requests": end["sum_received"]["bytes"] / 1e6,
+            "requests_per_second": end["sum_received"]["bits_per_second"] / 8e6}
