@@ -14,7 +14,7 @@ static struct place places[PLACES];
 static uint32_t used;
 static struct { uintptr_t addr; uint64_t before; } undo[LOG];
 static uint32_t undos, run = 1;
-bool exploring;
+bool exploring, plain_points, since_point;
 uint64_t step;
 
 static inline struct place *place_of(uintptr_t key)
@@ -44,6 +44,13 @@ static inline void save(struct place *p)
 	undo[undos++].before = *(uint64_t *)(p->key * 8);
 }
 
+static inline void note_user(struct place *p, bool writes)
+{
+	p->kthreads |= (uint16_t)(1u << M.current);
+	p->contexts |= model_context;
+	p->written |= writes;
+}
+
 void model_note_write(const void *p, size_t size)
 {
 	if (!exploring || !size)
@@ -51,7 +58,7 @@ void model_note_write(const void *p, size_t size)
 	for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++) {
 		struct place *place = place_of(key);
 
-		place->writers |= (uint16_t)(1u << M.current);
+		note_user(place, true);
 		save(place);
 	}
 }
@@ -64,7 +71,7 @@ void model_put(void *to, const void *from, size_t size)
 
 void model_access(const void *p, size_t size, unsigned what)
 {
-	bool point = false;
+	bool shared = false;
 
 	if (!exploring)
 		return;
@@ -72,14 +79,13 @@ void model_access(const void *p, size_t size, unsigned what)
 	for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++) {
 		struct place *place = place_of(key);
 
-		if (what & WRITE)
-			place->writers |= (uint16_t)(1u << M.current);
-		else
-			place->readers |= (uint16_t)(1u << M.current);
-		point |= place->shared;
+		note_user(place, what & WRITE);
+		shared |= place->shared;
 	}
-	if (point)
+	/* Without an access to shared memory since the last point it would be the same point. */
+	if (shared && (what & ATOMIC || plain_points) && since_point)
 		schedule_point();
+	since_point |= shared;
 	/* Another kthread may have run at the point: what it has left there is the old value. */
 	if (what & WRITE) {
 		for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++)
@@ -89,6 +95,13 @@ void model_access(const void *p, size_t size, unsigned what)
 	}
 	if (tso && what & ORDERED)
 		tso_flush(M.current);
+}
+
+/* After an atomic write: what follows may be seen by others in another order, plain accesses too. */
+static void after_write(const volatile void *p)
+{
+	if (exploring && place_of((uintptr_t)p / 8)->shared && since_point)
+		schedule_point();
 }
 
 void memory_begin_run(void)
@@ -107,9 +120,7 @@ void memory_undo(void)
 
 static bool is_shared(const struct place *p)
 {
-	const uint16_t all = p->readers | p->writers;
-
-	return p->writers && (all & (all - 1));
+	return p->written && p->kthreads & (p->kthreads - 1) && p->contexts & (p->contexts - 1);
 }
 
 uint32_t memory_freeze_shared(void)
@@ -215,6 +226,7 @@ void __tsan_atomic_signal_fence(int order)
 		model_access((const void *)p, bits / 8, WRITE | ATOMIC |	\
 			     (order == __ATOMIC_SEQ_CST ? ORDERED : 0));	\
 		*p = v;							\
+		after_write(p);						\
 	}								\
 	FETCH(bits, type, exchange, v)					\
 	FETCH(bits, type, fetch_add, (type)(old + v))			\
@@ -234,6 +246,7 @@ void __tsan_atomic_signal_fence(int order)
 		model_access((const void *)p, bits / 8, RMW);		\
 		old = *p;						\
 		*p = result;						\
+		after_write(p);						\
 		return old;						\
 	}
 
@@ -248,6 +261,7 @@ void __tsan_atomic_signal_fence(int order)
 		model_access((const void *)p, bits / 8, RMW);		\
 		if (*p == *expected) {					\
 			*p = v;						\
+			after_write(p);					\
 			return 1;					\
 		}							\
 		model_note_write(expected, sizeof(*expected));		\

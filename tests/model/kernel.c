@@ -27,10 +27,12 @@
 #define MAP_BASE 0x100000000000u
 
 struct machine M;
+__thread uint32_t model_context;
 
 /* ---- thread-local storage: a copy of the explorer's own, as it is at the start ----------- */
 
 static char *tls_image;
+static uint32_t contexts;
 static size_t tls_below, tls_above;
 
 static int find_tls(struct dl_phdr_info *info, size_t size, void *arg)
@@ -69,8 +71,15 @@ uintptr_t stack_prepare(void *stack, size_t size, void **ret_sp, void (*fn)(void
 	model_put(bottom, tls_image, tls_below + tls_above);
 	((uintptr_t *)tcb)[0] = tcb;
 	((uintptr_t *)tcb)[2] = tcb;
+	*(uint32_t *)(tcb + ((uintptr_t)&model_context - fz_tcb_get())) = 1u << contexts++ % 32;
 	*ret_sp = fz_frame_make(bottom, fn, arg);
 	return tcb;
+}
+
+/* Of the running context: what lies above is its thread-local storage. */
+uintptr_t stack_end(void)
+{
+	return fz_tcb_get() - tls_below;
 }
 
 /* ---- kthreads ------------------------------------------------------------------------ */

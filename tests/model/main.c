@@ -96,6 +96,9 @@ static void explain(enum how how)
 static uint32_t warm_up(void)
 {
 	uint32_t shared = 0, now;
+	const bool buffers = tso;
+
+	tso = false;
 
 	/* Not counted: it only finds out which memory is shared. */
 	for (int round = 0; round < 3; round++) {
@@ -111,6 +114,7 @@ static uint32_t warm_up(void)
 		shared = now;
 	}
 	run_length = most_points;
+	tso = buffers;
 	return shared;
 }
 
@@ -164,7 +168,7 @@ static int run_all(double until)
 			break;
 		}
 	} while (schedule_backtrack());
-	snprintf(rest, sizeof(rest), ", %d preemptions, %s%s", budget,
+	snprintf(rest, sizeof(rest), ", %d deviations, %s%s", budget,
 		 complete ? "all tried" : "cut off by the time", tso ? ", store buffers" : "");
 	say_runs("exhaustive", runs, since, rest);
 	return 0;
@@ -294,6 +298,7 @@ static int parse(int argc, char **argv)
 		{ "list", no_argument, NULL, 'l' }, { "exhaustive", no_argument, NULL, 'x' },
 		{ "pct", required_argument, NULL, 'p' }, { "random", required_argument, NULL, 'r' },
 		{ "bound", required_argument, NULL, 'b' }, { "tso", no_argument, NULL, 't' },
+		{ "plain", no_argument, NULL, 'P' },
 		{ "first", required_argument, NULL, 'f' }, { "seconds", required_argument, NULL, 's' },
 		{ "replay", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 },
 	};
@@ -311,6 +316,7 @@ static int parse(int argc, char **argv)
 		case 'r': asked.random = strtoul(optarg, NULL, 10); break;
 		case 'b': asked.bound = atoi(optarg); break;
 		case 't': tso = true; break;
+		case 'P': plain_points = true; break;
 		case 'f': asked.first = strtoul(optarg, NULL, 10); break;
 		case 's': asked.seconds = atof(optarg); break;
 		case 'R': exit(replay(optarg));

@@ -70,7 +70,9 @@ extern struct machine M;
 struct place {
 	uintptr_t key;			/* address / 8; 0: free entry */
 	uint32_t saved_in;		/* the run in which its value was put into the log */
-	uint16_t readers, writers;	/* kthreads, a bit for each, since exploring began */
+	uint32_t contexts;		/* that have used it since exploring began, a bit for each */
+	uint16_t kthreads;		/* the same */
+	bool written;
 	bool shared;			/* as of the beginning of this pass: an access is a point */
 };
 
@@ -101,6 +103,7 @@ void kthread_goto(int next);
 _Noreturn void kthread_exit(void);
 void kthread_fire(int kt);			/* its deadline has come */
 uintptr_t stack_prepare(void *stack, size_t size, void **ret_sp, void (*fn)(void *), void *arg);
+uintptr_t stack_end(void);
 void stack_register(void *stack, size_t size, const char *name);
 void *model_map(size_t size);
 
@@ -109,10 +112,15 @@ void host_lay_out(void);
 int host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
 		       unsigned long *ret_handle);
 
+/* The bit of the running context, in the copy of the thread-local storage that it has. */
+extern __thread uint32_t model_context __attribute__((tls_model("initial-exec")));
+
 /* schedule.c: who goes on */
 void schedule_point(void);			/* the running kthread may be preempted here */
 void schedule_block(void);			/* it cannot go on: another one must */
 extern bool exploring;				/* false while the scenario sets up */
+extern bool plain_points;			/* accesses that are not atomic are points, too */
+extern bool since_point;			/* shared memory was used since the last point */
 extern uint64_t step;				/* accesses and system calls of this run */
 extern uint64_t points;
 
@@ -120,7 +128,7 @@ enum how { HOW_FIRST, HOW_EXHAUSTIVE, HOW_PCT, HOW_RANDOM, HOW_LISTED };
 struct decision { uint32_t step; uint16_t n, pick; };
 extern struct decision decided[DECISIONS];
 extern uint32_t decisions;
-extern int budget;				/* preemptions that are left */
+extern int budget;				/* picks of a run that are not the default */
 extern uint64_t seed, run_length;	/* the latter: points of a run, for PCT */
 void schedule_begin_run(enum how how);
 bool schedule_backtrack(void);			/* false: everything has been tried */

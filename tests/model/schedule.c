@@ -6,7 +6,8 @@
  * among n kthreads is noted as (step, n, pick); 0 is to go on, or the next in order.  A kthread whose
  * deadline is to come is a choice, too: then the clock jumps there.
  *
- * Exhaustive: depth first over all picks, with at most `budget` preemptions in a run.
+ * Exhaustive: depth first over all runs in which at most `budget` picks are not the default (delay
+ * bounding; Emmi, Qadeer and Rakamaric, 2011): a preemption, a tick of the clock, another order.
  * PCT (Burckhardt and others, 2010): each kthread has a random priority, the highest goes on; at
  * `depth - 1` random points the running one becomes the lowest.  A fault of depth d is found with a
  * probability of at least 1 / (n * k^(d - 1)), n kthreads, k points.
@@ -24,7 +25,7 @@ uint64_t seed, points, run_length, longest, most_points;
 
 static enum how how;
 static uint32_t at;			/* the next decision to be repeated */
-static int left;			/* preemptions */
+static int left;			/* picks that need not be the default */
 static uint64_t random_state;
 static uint32_t priority[KTHREADS], lowest, highest;
 static uint64_t change_at[PCT_CHANGES];
@@ -123,14 +124,11 @@ static int pick_pct(const int *list, int n, int ready)
 	return best;
 }
 
-static int pick_listed(int n, int free_)
+static int pick_listed(int n)
 {
 	struct decision *d;
 
-	/* Only what costs nothing is left. */
-	if (!left)
-		n = free_;
-	if (n < 2)
+	if (n < 2 || !left)
 		return 0;
 	if (how == HOW_LISTED) {
 		while (at < decisions && decided[at].step < step)
@@ -150,8 +148,8 @@ static int pick_listed(int n, int free_)
 	return 0;
 }
 
-/* Index into the list of what goes on; the first free_ cost no preemption. */
-static int pick(const int *list, int n, int ready, int free_)
+/* Index into the list of what goes on.  at_point: the running kthread is the first of it. */
+static int pick(const int *list, int n, int ready, bool at_point)
 {
 	int i;
 
@@ -159,12 +157,12 @@ static int pick(const int *list, int n, int ready, int free_)
 	case HOW_PCT:
 		return pick_pct(list, n, ready);
 	case HOW_RANDOM:
-		if (free_ == 1 && list[0] == M.current && random_next() % 16)
+		if (at_point && random_next() % 16)
 			return 0;
 		return (int)(random_next() % (random_next() % 8 ? (unsigned)ready : (unsigned)n));
 	default:
-		i = pick_listed(n, free_);
-		left -= i >= free_;
+		i = pick_listed(n);
+		left -= i != 0;
 		return i;
 	}
 }
@@ -197,6 +195,7 @@ void schedule_point(void)
 	int list[2 * KTHREADS], n, ready;
 
 	points++;
+	since_point = false;
 	if (step > STEPS_MOST)
 		model_fail("livelock: no end after %d steps", STEPS_MOST);
 	if (how == HOW_PCT)
@@ -216,7 +215,7 @@ void schedule_point(void)
 		return;
 	n = candidates(true, list, &ready);
 	if (n > 1)
-		go_on_with(list[pick(list, n, ready, 1)], "is preempted");
+		go_on_with(list[pick(list, n, ready, true)], "is preempted");
 }
 
 void schedule_block(void)
@@ -240,7 +239,7 @@ void schedule_block(void)
 			model_fail("deadlock: every kernel thread sleeps, and no deadline is to come");
 		i = first;
 	} else {
-		i = n > 1 ? pick(list, n, ready, ready) : 0;
+		i = n > 1 ? pick(list, n, ready, false) : 0;
 	}
 	go_on_with(list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
 			    M.kt[M.current].state == KT_ENDED ? "has ended" : "sleeps");
