@@ -466,3 +466,5 @@ clean:
 
 -include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) \
 	$(B)/libexec/echo_client.d $(B)/libexec/measure.d
+
+include tests/model/build.mk

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+#
+# tests/model/build.mk - the explorer: the runtime's own files, with a hook at each access to memory,
+# linked with the model instead of with a kernel.  Included by the Makefile.
+
+MODEL := $(B)/tests/model
+MODEL_FLAGS := -std=gnu11 -O1 -g -fno-pie -fno-omit-frame-pointer -fno-optimize-sibling-calls \
+	-fno-stack-protector -U_FORTIFY_SOURCE -fno-delete-null-pointer-checks -fno-lto $(WARN) -MMD -MP \
+	-D_GNU_SOURCE -DFZ_DEBUG -DFZ_VERSION='"model"' -I. -iquote tests/model/arch -iquote arch/x86_64
+# die.c ends the process by system calls: host.c has its functions.
+MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
+MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
+MODEL_OWN := $(wildcard tests/model/*.c)
+MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS))
+MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
+
+# A seed holds for these sources and this compiler.
+MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(sort $(wildcard runtime/*/*.[chd]* arch/x86_64/* \
+	tests/model/*.[ch] tests/model/*/*.[ch])); } | sha256sum | cut -c1-10)
+
+$(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
+	$(say) "  CC      $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(MODEL_FLAGS) -fsanitize=thread -Wno-tsan -c $< -o $@
+	$(Q)objcopy --redefine-sym memcpy=model_memcpy --redefine-sym memmove=model_memmove \
+		--redefine-sym memset=model_memset $@
+
+$(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
+	$(say) "  CC      $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
+$(MODEL)/tests/model/main.o: $(MODEL_RUNTIME) $(MODEL_OWN) $(MODEL_SCENARIOS) $(wildcard runtime/*/*.h tests/model/*.h)
+
+# fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.
+$(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk
+	@mkdir -p $(@D)
+	$(Q)$(CC) -c -I. -iquote arch/x86_64 $< -o $@
+	$(Q)objcopy --redefine-sym fz_adopt=adopt_of_this_cpu \
+		--redefine-sym fz_clone_resume=clone_resume_of_this_cpu $@
+
+$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o
+	$(say) "  LD      $@"
+	$(Q)$(CC) -no-pie -o $@ $^ -lm
+-include $(MODEL_HOOKED:.o=.d) $(MODEL_PLAIN:.o=.d)

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/hooks.c - the entry points that -fsanitize=thread puts at each access to memory, with
+ * no sanitizer behind them: an access is a point of the schedule, and a write is logged, so that
+ * the next run finds the memory as it was.
+ */
+#include "tests/model/model.h"
+
+#include <string.h>
+
+enum { PLACES = 1 << 18, LOG = 1 << 18 };
+
+static struct place places[PLACES];
+static uint32_t used;
+static struct { uintptr_t addr; uint64_t before; } undo[LOG];
+static uint32_t undos, run = 1;
+bool exploring, plain_points, since_point;
+uint64_t step;
+
+static inline struct place *place_of(uintptr_t key)
+{
+	uint32_t i = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 46);
+
+	while (places[i].key != key) {
+		if (!places[i].key) {
+			if (++used > PLACES / 2)
+				model_outside("more memory than hooks.c has places for");
+			places[i].key = key;
+			break;
+		}
+		i = (i + 1) % PLACES;
+	}
+	return &places[i];
+}
+
+static inline void save(struct place *p)
+{
+	if (p->saved_in == run)
+		return;
+	p->saved_in = run;
+	if (undos == LOG)
+		model_outside("a longer run than hooks.c can undo");
+	undo[undos].addr = p->key * 8;
+	undo[undos++].before = *(uint64_t *)(p->key * 8);
+}
+
+static inline void note_user(struct place *p, bool writes)
+{
+	p->kthreads |= (uint16_t)(1u << M.current);
+	p->contexts |= model_context;
+	p->written |= writes;
+}
+
+void model_note_write(const void *p, size_t size)
+{
+	if (!exploring || !size)
+		return;
+	for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++) {
+		struct place *place = place_of(key);
+
+		note_user(place, true);
+		save(place);
+	}
+}
+
+void model_put(void *to, const void *from, size_t size)
+{
+	model_note_write(to, size);
+	memcpy(to, from, size);
+}
+
+void model_access(const void *p, size_t size, unsigned what)
+{
+	bool shared = false;
+
+	if (!exploring)
+		return;
+	step++;
+	for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++) {
+		struct place *place = place_of(key);
+
+		note_user(place, what & WRITE);
+		shared |= place->shared;
+	}
+	/* Without an access to shared memory since the last point it would be the same point. */
+	if (shared && (what & ATOMIC || plain_points) && since_point)
+		schedule_point();
+	since_point |= shared;
+	/* Another kthread may have run at the point: what it has left there is the old value. */
+	if (what & WRITE) {
+		for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++)
+			save(place_of(key));
+		if (tso && !(what & ORDERED))
+			tso_store(p, size);
+	}
+	if (tso && what & ORDERED)
+		tso_flush(M.current);
+}
+
+/* After an atomic write: what follows may be seen by others in another order, plain accesses too. */
+static void after_write(const volatile void *p)
+{
+	if (exploring && place_of((uintptr_t)p / 8)->shared && since_point)
+		schedule_point();
+}
+
+void memory_begin_run(void)
+{
+	run++;
+	undos = 0;
+}
+
+void memory_undo(void)
+{
+	while (undos) {
+		undos--;
+		*(uint64_t *)undo[undos].addr = undo[undos].before;
+	}
+}
+
+static bool is_shared(const struct place *p)
+{
+	return p->written && p->kthreads & (p->kthreads - 1) && p->contexts & (p->contexts - 1);
+}
+
+uint32_t memory_freeze_shared(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < PLACES; i++) {
+		places[i].shared = places[i].key && is_shared(&places[i]);
+		n += places[i].shared;
+	}
+	return n;
+}
+
+void memory_forget_sharing(void)
+{
+	memset(places, 0, sizeof(places));
+	used = 0;
+	run = 1;
+}
+
+/* ---- what the compiler calls ------------------------------------------------ */
+
+void __tsan_init(void);
+void __tsan_func_entry(void *pc);
+void __tsan_func_exit(void);
+void __tsan_read_range(const void *p, size_t size);
+void __tsan_write_range(void *p, size_t size);
+void __tsan_vptr_update(void **p, void *value);
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_signal_fence(int order);
+void *model_memcpy(void *to, const void *from, size_t size);
+void *model_memmove(void *to, const void *from, size_t size);
+void *model_memset(void *to, int byte, size_t size);
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *pc)
+{
+	(void)pc;
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+#define PLAIN(size)							\
+	void __tsan_read##size(const void *p);				\
+	void __tsan_write##size(void *p);				\
+	void __tsan_unaligned_read##size(const void *p);		\
+	void __tsan_unaligned_write##size(void *p);			\
+	void __tsan_volatile_read##size(const void *p);			\
+	void __tsan_volatile_write##size(void *p);			\
+	void __tsan_read##size(const void *p) { model_access(p, size, READ); }	\
+	void __tsan_write##size(void *p) { model_access(p, size, WRITE); }	\
+	void __tsan_unaligned_read##size(const void *p) { model_access(p, size, READ); } \
+	void __tsan_unaligned_write##size(void *p) { model_access(p, size, WRITE); }	\
+	void __tsan_volatile_read##size(const void *p) { model_access(p, size, READ); }	\
+	void __tsan_volatile_write##size(void *p) { model_access(p, size, WRITE); }
+
+PLAIN(1)
+PLAIN(2)
+PLAIN(4)
+PLAIN(8)
+PLAIN(16)
+
+void __tsan_read_range(const void *p, size_t size)
+{
+	model_access(p, size, READ);
+}
+
+void __tsan_write_range(void *p, size_t size)
+{
+	model_access(p, size, WRITE);
+}
+
+void __tsan_atomic_thread_fence(int order)
+{
+	(void)order;
+	if (tso && exploring)
+		tso_flush(M.current);
+}
+
+void __tsan_atomic_signal_fence(int order)
+{
+	(void)order;
+}
+
+/* A store is buffered unless it is seq_cst; what reads and writes empties the buffer. */
+#define RMW (WRITE | ATOMIC | ORDERED)
+#define ATOMICS(bits, type)						\
+	type __tsan_atomic##bits##_load(const volatile type *p, int order);	\
+	void __tsan_atomic##bits##_store(volatile type *p, type v, int order);	\
+	type __tsan_atomic##bits##_load(const volatile type *p, int order)	\
+	{								\
+		(void)order;						\
+		model_access((const void *)p, bits / 8, READ | ATOMIC);	\
+		return *p;						\
+	}								\
+	void __tsan_atomic##bits##_store(volatile type *p, type v, int order)	\
+	{								\
+		model_access((const void *)p, bits / 8, WRITE | ATOMIC |	\
+			     (order == __ATOMIC_SEQ_CST ? ORDERED : 0));	\
+		*p = v;							\
+		after_write(p);						\
+	}								\
+	FETCH(bits, type, exchange, v)					\
+	FETCH(bits, type, fetch_add, (type)(old + v))			\
+	FETCH(bits, type, fetch_sub, (type)(old - v))			\
+	FETCH(bits, type, fetch_or, (type)(old | v))			\
+	FETCH(bits, type, fetch_and, (type)(old & v))			\
+	FETCH(bits, type, fetch_xor, (type)(old ^ v))			\
+	CAS(bits, type, strong)						\
+	CAS(bits, type, weak)
+
+#define FETCH(bits, type, name, result)					\
+	type __tsan_atomic##bits##_##name(volatile type *p, type v, int order);	\
+	type __tsan_atomic##bits##_##name(volatile type *p, type v, int order)	\
+	{								\
+		type old;						\
+		(void)order;						\
+		model_access((const void *)p, bits / 8, RMW);		\
+		old = *p;						\
+		*p = result;						\
+		after_write(p);						\
+		return old;						\
+	}
+
+#define CAS(bits, type, kind)						\
+	int __tsan_atomic##bits##_compare_exchange_##kind(volatile type *p, type *expected, \
+							  type v, int order, int failing);	\
+	int __tsan_atomic##bits##_compare_exchange_##kind(volatile type *p, type *expected, \
+							  type v, int order, int failing)	\
+	{								\
+		(void)order;						\
+		(void)failing;						\
+		model_access((const void *)p, bits / 8, RMW);		\
+		if (*p == *expected) {					\
+			*p = v;						\
+			after_write(p);					\
+			return 1;					\
+		}							\
+		model_note_write(expected, sizeof(*expected));		\
+		*expected = *p;						\
+		return 0;						\
+	}
+
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+
+/* What the compiler calls for large copies; the Makefile renames the calls of explored files. */
+void *model_memcpy(void *to, const void *from, size_t size)
+{
+	return model_memmove(to, from, size);
+}
+
+void *model_memmove(void *to, const void *from, size_t size)
+{
+	if (size) {
+		model_access(from, size, READ);
+		model_access(to, size, WRITE);
+	}
+	return memmove(to, from, size);
+}
+
+void *model_memset(void *to, int byte, size_t size)
+{
+	if (size)
+		model_access(to, size, WRITE);
+	return memset(to, byte, size);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/invariants.c - what runtime/DESIGN.md says is true, checked at each switch, whenever
+ * nobody can run, and at the end.  The files are built with FZ_DEBUG, so their own slow assertions,
+ * the order of locks included, are checked as well.
+ */
+#include "tests/model/model.h"
+#include "tests/model/scenario.h"
+
+#include "runtime/fiber/fiber.h"
+#include "runtime/sched/sched.h"
+
+/* A context runs on one kernel thread at a time, and is entered only where it was left. */
+void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb)
+{
+	(void)save_sp;
+	if (!exploring)
+		return;
+	if (!load_sp)
+		model_fail("a context is entered that has not been saved");
+	for (int i = 0; i < M.kthreads; i++)
+		if (i != M.current && M.kt[i].state != KT_ENDED && M.kt[i].tcb == tcb)
+			model_fail("one context on two kernel threads");
+	if (fz_fiber_of_tcb(tcb)->kind == FZ_KIND_FIBER)
+		M.fiber_switches++;
+}
+
+static bool runnable_somewhere(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		if (p->runq.length || p->runq.slot)
+			return true;
+	}
+	return fz_sched.global.length;
+}
+
+/* Does some thread of the scenario wait for a deadline? */
+bool only_clock_helps(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_sched.processors[i].timers.used)
+			return true;
+	for (int i = 0; i < M.kthreads; i++)
+		if (fz_fiber_of_tcb(M.kt[i].tcb)->kind == FZ_KIND_NATIVE &&
+		    M.kt[i].state == KT_BLOCKED && M.kt[i].deadline != FOREVER)
+			return true;
+	return false;
+}
+
+/*
+ * Every kernel thread sleeps.  The monitor's tick mends much, but no wake-up may depend on it: so
+ * nothing may be left to do but to wait for a deadline.
+ */
+void check_quiet(void)
+{
+	if (!exploring)
+		return;
+	if (runnable_somewhere())
+		model_fail("lost kick: a fiber is in a run queue, and every kernel thread sleeps");
+	if (!only_clock_helps())
+		model_fail("lost wake-up: every thread waits, and no deadline is to come");
+	if (M.seen_switches != M.fiber_switches) {
+		M.seen_switches = M.fiber_switches;
+		M.fires = 0;
+	}
+	if (++M.fires > 1000)
+		model_fail("hang: only the clock goes on");
+}
+
+/* All threads have ended but the main one: nobody waits, nothing is held. */
+void check_end(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_sched.processors[i].timers.used)
+			model_fail("a deadline is left in the heap of processor %u", i);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/kernel.c - the kernel of the model: its threads, and the system calls that the explored
+ * files make.  A call that is not here ends the exploration with its number: nothing passes silently.
+ */
+#include "tests/model/model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <link.h>
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+#include "runtime/fiber/fiber.h"
+
+#define MAP_BASE 0x100000000000u
+
+struct machine M;
+__thread uint32_t model_context;
+
+/* ---- thread-local storage: a copy of the explorer's own, as it is at the start ----------- */
+
+static char *tls_image;
+static uint32_t contexts;
+static size_t tls_below, tls_above;
+
+static int find_tls(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t *lowest = arg;
+
+	(void)size;
+	if (info->dlpi_tls_data && (uintptr_t)info->dlpi_tls_data < *lowest)
+		*lowest = (uintptr_t)info->dlpi_tls_data;
+	return 0;
+}
+
+void kernel_start(void)
+{
+	uintptr_t tcb = fz_tcb_get(), lowest = tcb;
+	const uint32_t *size = dlsym(RTLD_DEFAULT, "_thread_db_sizeof_pthread");
+
+	dl_iterate_phdr(find_tls, &lowest);
+	tls_below = (tcb - lowest + 63) / 64 * 64;
+	tls_above = size ? *size : 2304;
+	tls_image = mmap(NULL, tls_below + tls_above, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(tls_image + tls_below, (void *)tcb, tls_above);
+	memcpy(tls_image + tls_below - (tcb - lowest), (void *)lowest, tcb - lowest);
+	M.map_next = MAP_BASE;
+	M.next_tid = 1000;
+	M.now = 1000000000;
+}
+
+/* A context at the top of the stack that calls fn(arg).  Returns its thread pointer. */
+uintptr_t stack_prepare(void *stack, size_t size, void **ret_sp, void (*fn)(void *), void *arg)
+{
+	uintptr_t tcb = ((uintptr_t)stack + size - tls_above) & ~(uintptr_t)63;
+	char *bottom = (char *)tcb - tls_below;
+
+	model_put(bottom, tls_image, tls_below + tls_above);
+	((uintptr_t *)tcb)[0] = tcb;
+	((uintptr_t *)tcb)[2] = tcb;
+	*(uint32_t *)(tcb + ((uintptr_t)&model_context - fz_tcb_get())) = 1u << contexts++ % 32;
+	*ret_sp = fz_frame_make(bottom, fn, arg);
+	return tcb;
+}
+
+/* Of the running context: what lies above is its thread-local storage. */
+uintptr_t stack_end(void)
+{
+	return fz_tcb_get() - tls_below;
+}
+
+/* ---- kthreads ------------------------------------------------------------------------ */
+
+static void kthread_main(void *arg)
+{
+	struct kthread *kt = arg;
+
+	kt->fn(kt->arg);
+	kthread_exit();
+}
+
+static char reaper_stack[64 * 1024] __attribute__((aligned(64)));
+static uintptr_t reaper_tcb;
+
+static long futex_wake(const void *word, int most)
+{
+	long woken = 0;
+
+	for (int i = 0; i < M.kthreads && woken < most; i++)
+		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word) {
+			M.kt[i].state = KT_RUNNABLE;
+			M.kt[i].futex = NULL;
+			M.kt[i].result = 0;
+			woken++;
+		}
+	return woken;
+}
+
+/* A kthread that ends leaves its stack for this one. */
+static void reap(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		struct kthread *kt = &M.kt[M.current];
+		const uint32_t one = 1, none = 0;
+
+		if (M.reap_flag) {
+			model_put(M.reap_flag, &one, sizeof(one));
+			futex_wake(M.reap_flag, INT32_MAX);
+			M.reap_flag = NULL;
+		}
+		if (kt->clear_tid) {
+			model_put(kt->clear_tid, &none, sizeof(none));
+			futex_wake(kt->clear_tid, 1);
+		}
+		kt->state = KT_ENDED;
+		schedule_block();
+	}
+}
+
+int kthread_start(void *stack, size_t size, void *(*fn)(void *), void *arg, const char *name)
+{
+	struct kthread *kt = &M.kt[M.kthreads];
+	int *tid;
+
+	if (!M.kthreads) {
+		stack_register(reaper_stack, sizeof(reaper_stack), "reaper");
+		reaper_tcb = stack_prepare(reaper_stack, sizeof(reaper_stack), &M.reaper_sp, reap, NULL);
+	}
+	if (M.kthreads == KTHREADS)
+		model_outside("more kernel threads than model.h has room for");
+	if (!exploring)
+		stack_register(stack, size, name);
+	*kt = (struct kthread){ .state = KT_RUNNABLE, .tid = M.next_tid++, .fd = -1,
+				.mask = ~(uint64_t)0, .deadline = FOREVER, .fn = fn, .arg = arg,
+				.name = name };
+	kt->tcb = stack_prepare(stack, size, &kt->sp, kthread_main, kt);
+	/* The first one starts before the layout is known, and sets it itself. */
+	tid = (int *)(kt->tcb + (uintptr_t)fz_layout.tid);
+	if (fz_layout.tid)
+		*tid = kt->tid;
+	return M.kthreads++;
+}
+
+void kthread_goto(int next)
+{
+	struct kthread *from = &M.kt[M.current];
+	const int old = M.current;
+	void **save = &from->sp;
+
+	if (tso)
+		tso_hide(old);
+	from->tcb = fz_tcb_get();
+	if (from->state == KT_ENDED)
+		save = &M.reaper_sp;
+	M.current = next;
+	if (tso)
+		tso_show(next);
+	fz_switch_fsgsbase(save, M.kt[next].sp, M.kt[next].tcb);
+}
+
+_Noreturn void kthread_exit(void)
+{
+	static void *gone;
+
+	fz_switch_fsgsbase(&gone, M.reaper_sp, reaper_tcb);
+	__builtin_unreachable();
+}
+
+/* Instead of arch/x86_64/switch.S, which ends the kernel thread in assembly. */
+void fz_adopt(void **save_sp, _Atomic uint32_t *flag)
+{
+	model_note_write(save_sp, sizeof(*save_sp));
+	M.reap_flag = (uint32_t *)flag;
+	fz_switch_fsgsbase(save_sp, M.reaper_sp, reaper_tcb);
+}
+
+long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb)
+{
+	(void)flags;
+	(void)load_sp;
+	(void)tcb;
+	model_outside("fz_clone_resume");
+}
+
+static long sleep_in_kernel(uint64_t deadline)
+{
+	struct kthread *kt = &M.kt[M.current];
+
+	kt->deadline = deadline;
+	kt->result = 0;
+	kt->state = KT_BLOCKED;
+	schedule_block();
+	kt->deadline = FOREVER;
+	return kt->result;
+}
+
+void kthread_fire(int i)
+{
+	struct kthread *kt = &M.kt[i];
+
+	if (M.now < kt->deadline)
+		M.now = kt->deadline;
+	kt->result = kt->futex ? -ETIMEDOUT : 0;
+	kt->futex = NULL;
+	kt->fd = -1;
+	kt->state = KT_RUNNABLE;
+}
+
+static uint64_t deadline_of(const struct timespec *ts)
+{
+	return ts ? M.now + (uint64_t)ts->tv_sec * 1000000000 + (uint64_t)ts->tv_nsec : FOREVER;
+}
+
+void model_relax(void)
+{
+	if (!exploring)
+		return;
+	M.kt[M.current].yielded = true;
+	schedule_block();
+}
+
+uint64_t model_cycles(void)
+{
+	return M.now * 2 + 1;
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+void *model_map(size_t size)
+{
+	void *at = (void *)M.map_next;
+
+	size = (size + 4095) & ~(size_t)4095;
+	if (mmap(at, size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != at)
+		model_outside("no memory at the address that the model wants");
+	M.map_next += size + 4096;
+	return at;
+}
+
+static long forget_pages(uintptr_t at, size_t size)
+{
+	static const char zeros[4096];
+
+	if (exploring)
+		for (size_t i = 0; i < size; i += sizeof(zeros))
+			model_put((void *)(at + i), zeros, sizeof(zeros));
+	else
+		madvise((void *)at, size, MADV_DONTNEED);
+	return 0;
+}
+
+/* ---- descriptors ------------------------------------------------------------------------- */
+
+static int new_file(int kind)
+{
+	for (int i = 0; i < FILES; i++)
+		if (!M.file[i].kind) {
+			M.file[i] = (struct file){ .kind = kind };
+			return i;
+		}
+	model_outside("more open files than model.h has room for");
+}
+
+static long new_fd(int file, int from)
+{
+	for (int fd = from; fd < FDS; fd++)
+		if (!M.fd_of[fd]) {
+			M.fd_of[fd] = file + 1;
+			return fd;
+		}
+	return -EMFILE;
+}
+
+static struct file *file_of(int fd)
+{
+	return fd >= 0 && fd < FDS && M.fd_of[fd] ? &M.file[M.fd_of[fd] - 1] : NULL;
+}
+
+static bool is_ready(const struct file *f)
+{
+	if (f->kind == FILE_EVENT)
+		return f->count;
+	for (int i = 0; i < f->watches; i++)
+		if (is_ready(&M.file[f->watched[i].file]))
+			return true;
+	return false;
+}
+
+/* Something has changed: who polls or waits for events looks again. */
+static void files_changed(void)
+{
+	for (int i = 0; i < M.kthreads; i++) {
+		const struct file *f = file_of(M.kt[i].fd);
+
+		if (M.kt[i].state == KT_BLOCKED && M.kt[i].fd >= 0 && f && is_ready(f)) {
+			M.kt[i].fd = -1;
+			M.kt[i].state = KT_RUNNABLE;
+		}
+	}
+}
+
+static long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t deadline)
+{
+	struct file *f = file_of(fd);
+	struct epoll_event found;
+	long n = 0;
+
+	if (!f)
+		return -EBADF;
+	if (f->kind != FILE_EPOLL || most <= 0)
+		return -EINVAL;
+	/* Woken, it may find that another kthread has read the eventfd: it sleeps again. */
+	while (!is_ready(f) && deadline > M.now) {
+		M.kt[M.current].fd = fd;
+		sleep_in_kernel(deadline);
+	}
+	for (int i = 0; i < f->watches && n < most; i++)
+		if (is_ready(&M.file[f->watched[i].file])) {
+			found = (struct epoll_event){ .events = EPOLLIN,
+						      .data.u64 = f->watched[i].data };
+			model_put(&events[n++], &found, sizeof(found));
+		}
+	return n;
+}
+
+static long epoll_control(int fd, int operation, int watched, const struct epoll_event *event)
+{
+	struct file *f = file_of(fd);
+
+	if (!f || !file_of(watched))
+		return -EBADF;
+	if (operation != EPOLL_CTL_ADD || f->watches == 4)
+		model_outside("epoll_ctl, except to add an eventfd");
+	f->watched[f->watches].file = M.fd_of[watched] - 1;
+	f->watched[f->watches].events = event->events;
+	f->watched[f->watches++].data = event->data.u64;
+	return 0;
+}
+
+static long event_transfer(int fd, uint64_t *count, bool writes)
+{
+	struct file *f = file_of(fd);
+
+	if (!f || f->kind != FILE_EVENT)
+		return -EBADF;
+	if (writes) {
+		f->count += *count;
+		files_changed();
+		return 8;
+	}
+	if (!f->count)
+		return -EAGAIN;
+	model_put(count, &f->count, 8);
+	f->count = 0;
+	return 8;
+}
+
+static long poll_for(struct pollfd *fds, long n, const struct timespec *timeout)
+{
+	uint64_t deadline = deadline_of(timeout);
+	long ready = 0;
+
+	for (;;) {
+		for (long i = 0; i < n; i++) {
+			const struct file *f = file_of(fds[i].fd);
+			short revents = f ? (is_ready(f) ? POLLIN : 0) : POLLNVAL;
+
+			model_put(&fds[i].revents, &revents, sizeof(revents));
+			ready += revents != 0;
+		}
+		if (ready || deadline <= M.now)
+			return ready;
+		if (n != 1)
+			model_outside("a ppoll of several descriptors that waits");
+		M.kt[M.current].fd = fds[0].fd;
+		sleep_in_kernel(deadline);
+	}
+}
+
+static long control(int fd, int command, long arg)
+{
+	if (!file_of(fd))
+		return -EBADF;
+	switch (command) {
+	case F_DUPFD_CLOEXEC:
+	case F_DUPFD:
+		return new_fd(M.fd_of[fd] - 1, (int)arg);
+	case F_GETFD:
+		return FD_CLOEXEC;
+	case F_SETFD:
+		return 0;
+	default:
+		model_outside("fcntl with another command");
+	}
+}
+
+/* ---- futex ---------------------------------------------------------------------------------- */
+
+static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+		/* relaxed: one real thread. */
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
+			return -EAGAIN;
+		M.kt[M.current].futex = word;
+		return sleep_in_kernel(deadline_of(timeout));
+	case FUTEX_WAKE:
+		return futex_wake(word, (int)value);
+	default:
+		model_outside("futex with another operation");
+	}
+}
+
+static long limit(long which, struct rlimit *ret)
+{
+	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (which == RLIMIT_NOFILE)
+		r.rlim_cur = r.rlim_max = FDS;
+	if (ret)
+		model_put(ret, &r, sizeof(r));
+	return 0;
+}
+
+static long change_mask(int how_, const uint64_t *set, uint64_t *ret_old)
+{
+	uint64_t *mask = &M.kt[M.current].mask, old = *mask;
+
+	if (set)
+		*mask = how_ == 0 ? *mask | *set : how_ == 1 ? *mask & ~*set : *set;
+	if (ret_old)
+		model_put(ret_old, &old, sizeof(old));
+	return 0;
+}
+
+long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	struct kthread *kt = &M.kt[M.current];
+	char text[64];
+
+	(void)e;
+	(void)f;
+	if (exploring) {
+		step++;
+		if (tso)
+			tso_flush(M.current);
+		schedule_point();
+	}
+	switch (nr) {
+	case SYS_futex: return futex((void *)a, (int)b, (uint32_t)c, (void *)d);
+	case SYS_mmap: return (long)model_map((size_t)b);
+	case SYS_munmap:
+	case SYS_mprotect: return 0;
+	case SYS_madvise: return c == MADV_DONTNEED ? forget_pages((uintptr_t)a, (size_t)b) : 0;
+	case SYS_gettid: return kt->tid;
+	case SYS_getuid:
+	case SYS_getpid: return 1000;
+	case SYS_prlimit64: return limit(b, (void *)d);
+	case SYS_rt_sigprocmask: return change_mask((int)a, (void *)b, (void *)c);
+	/* Signals are not modelled yet: one that is sent stays on its way for ever, and none comes. */
+	case SYS_rt_tgsigqueueinfo:
+	case SYS_tgkill: return 0;
+	case SYS_rt_sigtimedwait: return -EAGAIN;
+	case SYS_rt_sigaction:
+	case SYS_set_robust_list:
+	case SYS_rseq:
+	case SYS_sigaltstack:
+	case SYS_prctl: return 0;
+	case SYS_get_robust_list: return -ENOSYS;
+	case SYS_set_tid_address: kt->clear_tid = (void *)a; return kt->tid;
+	case SYS_waitid: return -ECHILD;
+	case SYS_sched_getaffinity: return -ENOSYS;
+	case SYS_sched_yield: model_relax(); return 0;
+	case SYS_nanosleep: return sleep_in_kernel(deadline_of((void *)a));
+	case SYS_epoll_create1: return new_fd(new_file(FILE_EPOLL), 3);
+	case SYS_eventfd2: return new_fd(new_file(FILE_EVENT), 3);
+	case SYS_fcntl: return control((int)a, (int)b, c);
+	case SYS_close:
+		if (!file_of((int)a))
+			return -EBADF;
+		M.fd_of[a] = 0;
+		return 0;
+	case SYS_epoll_ctl: return epoll_control((int)a, (int)b, (int)c, (void *)d);
+	case SYS_epoll_pwait2: return epoll_wait_for((int)a, (void *)b, c, deadline_of((void *)d));
+	case SYS_ppoll: return poll_for((void *)a, b, (void *)c);
+	case SYS_read: return event_transfer((int)a, (void *)b, false);
+	case SYS_write: return event_transfer((int)a, (void *)b, true);
+	case SYS_clock_gettime: {
+		struct timespec ts = { (time_t)(M.now / 1000000000), (long)(M.now % 1000000000) };
+
+		/* A thread's CPU time is all time: it has always used its CPU. */
+		model_put((void *)b, &ts, sizeof(ts));
+		return 0;
+	}
+	default:
+		snprintf(text, sizeof(text), "system call %ld", nr);
+		model_outside(text);
+	}
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/main.c - the explorer's command line, and what it reports.
+ *
+ *	explore --list
+ *	explore [--exhaustive] [--pct N] [--random N] [--bound N] [--tso] [--first N] [--seconds N]
+ *		[SCENARIO...]
+ *	explore --replay SEED
+ *
+ * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for.
+ * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled.
+ *
+ * A seed names a run:	SCENARIO[+tso]/pct/NUMBER@SOURCES, SCENARIO/random/NUMBER@SOURCES,
+ *			SCENARIO/listed/STEP.PICK-STEP.PICK@SOURCES
+ */
+#include "tests/model/model.h"
+#include "tests/model/scenario.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern const struct scenario __start_model_scenarios[], __stop_model_scenarios[];
+
+enum { WARM_UP = 300 };
+
+static struct {
+	bool exhaustive;
+	uint64_t pct, random, first;
+	int bound;
+	double seconds;
+} asked = { .first = 1, .bound = -1 };
+
+static double clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* The run that has just failed, as a list of what was not the default. */
+static void print_seed(enum how how)
+{
+	char *comma = "";
+
+	printf("   seed: %s%s/", scenario_now->name, tso ? "+tso" : "");
+	if (how == HOW_PCT || how == HOW_RANDOM) {
+		printf("%s/%lu", how == HOW_PCT ? "pct" : "random", (unsigned long)seed);
+	} else {
+		printf("listed%d/", budget);
+		for (uint32_t i = 0; i < decisions; i++)
+			if (decided[i].pick) {
+				printf("%s%u.%u", comma, decided[i].step, decided[i].pick);
+				comma = "-";
+			}
+	}
+	printf("@%s\n", MODEL_SOURCES);
+}
+
+static void keep_listed(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < decisions; i++)
+		if (decided[i].pick)
+			decided[n++] = decided[i];
+	decisions = n;
+}
+
+static void explain(enum how how)
+{
+	printf("FAILED %s: %s\n", scenario_now->name, failure);
+	print_seed(how);
+	fflush(stdout);
+	if (how == HOW_EXHAUSTIVE) {
+		keep_listed();
+		how = HOW_LISTED;
+	}
+	tracing = true;
+	printf("   the same run again:\n");
+	if (run_once(how) == RUN_PASSED)
+		printf("   it passes now: the explorer is not deterministic\n");
+	else
+		printf("   %s\n", failure);
+	tracing = false;
+	fflush(stdout);
+}
+
+static uint32_t warm_up(void)
+{
+	uint32_t shared = 0, now;
+	const bool buffers = tso;
+
+	tso = false;
+
+	/* Not counted: it only finds out which memory is shared. */
+	for (int round = 0; round < 3; round++) {
+		for (seed = 1; seed <= WARM_UP / 3; seed++) {
+			if (run_once(HOW_RANDOM) == RUN_FAILED) {
+				explain(HOW_RANDOM);
+				exit(1);
+			}
+		}
+		now = memory_freeze_shared();
+		if (now == shared)
+			break;
+		shared = now;
+	}
+	run_length = most_points;
+	tso = buffers;
+	return shared;
+}
+
+static void say_runs(const char *what, uint64_t runs, double since, const char *rest)
+{
+	double took = clock_now() - since;
+
+	printf("%-16s %-10s %9lu runs %6.1f s %7.0f/s, %lu steps, %lu points at most%s\n",
+	       scenario_now->name, what, (unsigned long)runs, took, (double)runs / took,
+	       (unsigned long)longest, (unsigned long)most_points, rest);
+	fflush(stdout);
+}
+
+static int run_seeds(enum how how, uint64_t count, double until)
+{
+	double since = clock_now();
+	uint64_t runs = 0;
+
+	for (seed = asked.first; runs < count; seed++) {
+		if (run_once(how) == RUN_FAILED) {
+			say_runs(how == HOW_PCT ? "pct" : "random", runs + 1, since, "");
+			explain(how);
+			return 1;
+		}
+		runs++;
+		if (until > 0 && runs % 256 == 0 && clock_now() > until)
+			break;
+	}
+	say_runs(how == HOW_PCT ? "pct" : "random", runs, since, tso ? ", store buffers" : "");
+	return 0;
+}
+
+static int run_all(double until)
+{
+	double since = clock_now();
+	uint64_t runs = 0;
+	enum how how = HOW_FIRST;
+	char rest[80];
+	bool complete = true;
+
+	do {
+		if (run_once(how) == RUN_FAILED) {
+			say_runs("exhaustive", runs + 1, since, "");
+			explain(HOW_EXHAUSTIVE);
+			return 1;
+		}
+		how = HOW_EXHAUSTIVE;
+		runs++;
+		if (until > 0 && runs % 256 == 0 && clock_now() > until) {
+			complete = false;
+			break;
+		}
+	} while (schedule_backtrack());
+	snprintf(rest, sizeof(rest), ", %d deviations, %s%s", budget,
+		 complete ? "all tried" : "cut off by the time", tso ? ", store buffers" : "");
+	say_runs("exhaustive", runs, since, rest);
+	return 0;
+}
+
+static int explore(const struct scenario *s)
+{
+	double until;
+	uint32_t shared;
+	int err = 0;
+
+	scenario_now = s;
+	budget = asked.bound >= 0 ? asked.bound : s->budget ? s->budget : 2;
+	shared = warm_up();
+	until = asked.seconds > 0 ? clock_now() + asked.seconds : 0;
+	if (asked.exhaustive)
+		err = run_all(until);
+	/* An exhaustive run may have found more of it. */
+	if (memory_freeze_shared() != shared)
+		printf("%-16s %u places were shared after all: points that were not tried\n", s->name,
+		       memory_freeze_shared() - shared);
+	if (!err && asked.pct)
+		err = run_seeds(HOW_PCT, asked.pct, until);
+	if (!err && asked.random)
+		err = run_seeds(HOW_RANDOM, asked.random, until);
+	return err;
+}
+
+static const struct scenario *find(const char *name, size_t length)
+{
+	for (const struct scenario *s = __start_model_scenarios; s < __stop_model_scenarios; s++)
+		if (strlen(s->name) == length && !strncmp(s->name, name, length))
+			return s;
+	return NULL;
+}
+
+static int refuse(const char *text, const char *why)
+{
+	fprintf(stderr, "explore: seed %s: %s\n", text, why);
+	return 2;
+}
+
+static int replay(const char *text)
+{
+	const char *slash = strchr(text, '/'), *at = strrchr(text, '@'), *end;
+	char *next;
+	enum how how;
+
+	if (!slash || !at || at < slash)
+		return refuse(text, "not a seed: SCENARIO/KIND/NUMBER@SOURCES");
+	if (strcmp(at + 1, MODEL_SOURCES))
+		return refuse(text, "of other sources than these, which are " MODEL_SOURCES
+			      ": check out the commit that it was found in, and build");
+	end = slash;
+	if (end - text > 4 && !strncmp(end - 4, "+tso", 4)) {
+		tso = true;
+		end -= 4;
+	}
+	scenario_now = find(text, (size_t)(end - text));
+	if (!scenario_now)
+		return refuse(text, "no such scenario");
+	slash++;
+	if (!strncmp(slash, "pct/", 4)) {
+		how = HOW_PCT;
+	} else if (!strncmp(slash, "random/", 7)) {
+		how = HOW_RANDOM;
+	} else if (!strncmp(slash, "listed", 6) && slash[6] >= '0' && slash[6] <= '9' &&
+		   slash[7] == '/') {
+		how = HOW_LISTED;
+		budget = slash[6] - '0';
+	} else {
+		return refuse(text, "unknown kind");
+	}
+	if (how != HOW_LISTED)
+		budget = 2;
+	warm_up();
+	slash = strchr(slash, '/') + 1;
+	if (how != HOW_LISTED) {
+		seed = strtoul(slash, &next, 10);
+		if (next != at || next == slash)
+			return refuse(text, "no number");
+	}
+	for (decisions = 0; how == HOW_LISTED && slash < at; slash = next + (*next == '-')) {
+		decided[decisions].step = (uint32_t)strtoul(slash, &next, 10);
+		if (*next != '.')
+			return refuse(text, "a list is STEP.PICK-STEP.PICK");
+		decided[decisions++].pick = (uint16_t)strtoul(next + 1, &next, 10);
+	}
+	tracing = true;
+	if (run_once(how) == RUN_PASSED) {
+		printf("passed: %s\n", text);
+		return 0;
+	}
+	printf("FAILED %s: %s\n", scenario_now->name, failure);
+	return 1;
+}
+
+/* Each scenario starts in a process of its own: the runtime starts once in a process. */
+static int explore_in_child(const struct scenario *s)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		exit(explore(s));
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return 3;
+	if (WIFSIGNALED(status)) {
+		fprintf(stderr, "explore: %s: ended by signal %d\n", s->name, WTERMSIG(status));
+		return 3;
+	}
+	return WEXITSTATUS(status);
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: explore [--list] [--exhaustive] [--pct N] [--random N] [--bound N] "
+			"[--tso] [--first SEED] [--seconds N] [SCENARIO...] | --replay SEED\n");
+	return 2;
+}
+
+static int parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "list", no_argument, NULL, 'l' }, { "exhaustive", no_argument, NULL, 'x' },
+		{ "pct", required_argument, NULL, 'p' }, { "random", required_argument, NULL, 'r' },
+		{ "bound", required_argument, NULL, 'b' }, { "tso", no_argument, NULL, 't' },
+		{ "plain", no_argument, NULL, 'P' },
+		{ "first", required_argument, NULL, 'f' }, { "seconds", required_argument, NULL, 's' },
+		{ "replay", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (option) {
+		case 'l':
+			for (const struct scenario *s = __start_model_scenarios;
+			     s < __stop_model_scenarios; s++)
+				printf("%-16s %s\n", s->name, s->what);
+			exit(0);
+		case 'x': asked.exhaustive = true; break;
+		case 'p': asked.pct = strtoul(optarg, NULL, 10); break;
+		case 'r': asked.random = strtoul(optarg, NULL, 10); break;
+		case 'b': asked.bound = atoi(optarg); break;
+		case 't': tso = true; break;
+		case 'P': plain_points = true; break;
+		case 'f': asked.first = strtoul(optarg, NULL, 10); break;
+		case 's': asked.seconds = atof(optarg); break;
+		case 'R': exit(replay(optarg));
+		default: return usage();
+		}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int err, worst = 0;
+
+	/* Addresses of libc are no part of a seed, but it does no harm if they are the same, too. */
+	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
+		personality(ADDR_NO_RANDOMIZE);
+		if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
+			execv("/proc/self/exe", argv);
+	}
+	if (parse(argc, argv))
+		return 2;
+	if (!asked.exhaustive && !asked.pct && !asked.random)
+		return usage();
+	for (const struct scenario *s = __start_model_scenarios; s < __stop_model_scenarios; s++) {
+		bool wanted = optind == argc;
+
+		for (int i = optind; i < argc; i++)
+			wanted |= !strcmp(argv[i], s->name);
+		if (!wanted)
+			continue;
+		err = explore_in_child(s);
+		worst = err > worst ? err : worst;
+	}
+	for (int i = optind; i < argc; i++)
+		if (!find(argv[i], strlen(argv[i]))) {
+			fprintf(stderr, "explore: no scenario %s (--list names them)\n", argv[i]);
+			worst = 2;
+		}
+	return worst;
+}

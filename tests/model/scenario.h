@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_MODEL_SCENARIO_H
+#define FZ_MODEL_SCENARIO_H
+
+/*
+ * tests/model/scenario.h - what is explored: a few threads that make a few calls of the runtime.
+ *
+ * To add a scenario: write thread() and finish() into a file of scenarios/, with SCENARIO() below.
+ * Variables of the scenario are statics; they have the values of prepare() at the start of each run.
+ * A call whose effect is to be compared with a sequential model goes between op_begin() and op_end();
+ * apply() is that model: would the call, made now, have ended with that result?
+ *
+ * A check is MODEL_CHECK() in thread() or finish(), or a function in invariants.c that looks at each
+ * switch, whenever nobody can run, or at the end.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct operation {
+	int kind, object, arg;		/* the scenario's own numbers */
+	int thread;
+	long result;
+	uint64_t began, ended;		/* steps; ended 0: not ended */
+};
+
+struct scenario {
+	const char *name;
+	const char *what;		/* one line */
+	unsigned processors, fibers, natives;
+	void (*prepare)(void);		/* on the main thread, before the first choice; may be NULL */
+	void (*thread)(int i);		/* fibers first, then native threads */
+	void (*finish)(void);		/* on the main thread, when all have been joined; may be NULL */
+	/* Sequential model; *state is 0 at first.  NULL: no history is kept. */
+	bool (*apply)(uint64_t *state, const struct operation *op);
+	bool clock;			/* threads wait with deadlines: the clock may go on */
+	int budget;			/* preemptions of the exhaustive run; 0: 2 */
+};
+
+#define SCENARIO(id)							\
+	extern const struct scenario model_scenario_##id;		\
+	const struct scenario model_scenario_##id			\
+		__attribute__((section("model_scenarios"), used, aligned(8)))
+
+_Noreturn void model_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#define MODEL_CHECK(cond, ...) ((cond) ? (void)0 : model_fail(__VA_ARGS__))
+
+/* Around a call of the thread i.  op_end() returns result. */
+int op_begin(int thread, int kind, int object, int arg);
+long op_end(int op, long result);
+
+/* linear.c: is there an order of the operations that the sequential model allows? */
+void check_linear(const struct scenario *s);
+
+/* scenarios/boot.c: by the first kthread of the model; does not return. */
+void scenario_boot(void *scenario);
+extern const struct scenario *scenario_now;
+
+/* Sleep as the program does: the fiber parks for that long. */
+void model_nap(uint64_t ns);
+uint64_t model_now(void);
+
+#endif

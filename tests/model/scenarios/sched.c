@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/scenarios/sched.c - processors change hands: yields, sleeps, announced calls.
+ */
+#include "tests/model/scenario.h"
+
+#include "arch/arch.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/time.h"
+#include "runtime/sched/announce.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sync/lot.h"
+
+static int rounds;
+static _Atomic uint32_t turn;
+
+/* A call of the program that takes some time. */
+static void real_call(void)
+{
+	const struct __kernel_timespec ts = fz_timespec(FZ_MSEC / 2);
+
+	fz_syscall2(__NR_nanosleep, (long)&ts, 0);
+}
+
+static void yield_twice(int i)
+{
+	(void)i;
+	fz_sched_give_way(fz_self());
+	fz_sched_give_way(fz_self());
+	rounds++;
+}
+
+static void all_rounds(void)
+{
+	MODEL_CHECK(rounds == (int)scenario_now->fibers, "%d rounds", rounds);
+}
+
+SCENARIO(yield) = { .name = "yield", .what = "3 fibers yield", .processors = 2, .fibers = 3,
+	.thread = yield_twice, .finish = all_rounds };
+
+static void announced(int i)
+{
+	if (i == 0) {
+		fz_announce(fz_self());
+		real_call();
+	}
+	fz_sched_give_way(fz_self());
+	rounds++;
+}
+
+SCENARIO(announce) = { .name = "announce", .what = "a fiber announces a call, 2 want its processor",
+	.processors = 1, .fibers = 3, .thread = announced, .finish = all_rounds, .clock = true };
+
+static void brief(int i)
+{
+	if (i == 0) {
+		fz_announce_brief(fz_self());
+		real_call();
+		fz_announce_end(fz_self());
+	}
+	fz_sched_give_way(fz_self());
+	rounds++;
+}
+
+SCENARIO(brief) = { .name = "brief", .what = "a brief call that takes its time, 2 want the processor",
+	.processors = 1, .fibers = 3, .thread = brief, .finish = all_rounds, .clock = true };
+
+static void nap(int i)
+{
+	model_nap(i ? FZ_MSEC : 2 * FZ_MSEC);
+	rounds++;
+}
+
+SCENARIO(nap) = { .name = "nap", .what = "2 fibers sleep", .processors = 2, .fibers = 2, .thread = nap,
+	.finish = all_rounds, .clock = true };
+
+/* Each waits for its turn: a wake-up goes to and fro, between processors that fall asleep. */
+static void ping_pong(int i)
+{
+	for (uint32_t n = (uint32_t)i; n < 4; n += 2) {
+		uint32_t now;
+
+		while ((now = atomic_load_explicit(&turn, memory_order_acquire)) != n)
+			fz_lot_wait(&turn, now, FZ_FOREVER, 0);
+		atomic_store_explicit(&turn, n + 1, memory_order_release);
+		fz_lot_wake(&turn, UINT32_MAX);
+	}
+	rounds++;
+}
+
+SCENARIO(ping_pong) = { .name = "ping_pong", .what = "2 fibers wait for each other in turn",
+	.processors = 2, .fibers = 2, .thread = ping_pong, .finish = all_rounds };
+
+static void two_rounds(void)
+{
+	MODEL_CHECK(rounds == 2, "%d rounds", rounds);
+}
+
+SCENARIO(ping_native) = { .name = "ping_native", .what = "a fiber and a native thread, the same",
+	.processors = 2, .fibers = 1, .natives = 1, .thread = ping_pong, .finish = two_rounds };

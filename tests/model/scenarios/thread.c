@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/scenarios/thread.c - lives of threads: made again from the pool, joined, detached.
+ */
+#include "tests/model/scenario.h"
+
+#include <asm/errno.h>
+
+#include "runtime/fiber/fiber.h"
+#include "runtime/sched/sched.h"
+
+static _Atomic int lives;
+static int joined;
+static struct fz_fiber *shared;
+
+static void *live(void *arg)
+{
+	atomic_fetch_add_explicit(&lives, 1, memory_order_relaxed);
+	return arg;
+}
+
+static struct fz_fiber *make(bool detached)
+{
+	struct fz_birth birth = { .start = live, .arg = &lives, .stack_size = 64 * 1024,
+				  .guard_size = 4096, .detached = detached };
+	unsigned long handle = 0;
+
+	MODEL_CHECK(fz_fiber_create(&birth, &handle) == 0, "no thread is made");
+	return fz_fiber_of_handle(handle);
+}
+
+/* So that the pool has fibers: a first life needs more of the kernel than the model has. */
+static void fill_pool(void)
+{
+	struct fz_fiber *f[3];
+
+	for (int i = 0; i < 3; i++)
+		f[i] = make(false);
+	for (int i = 0; i < 3; i++)
+		fz_fiber_join(f[i], FZ_FOREVER, NULL);
+	lives = 0;
+}
+
+static void make_and_join(int i)
+{
+	void *result = NULL;
+
+	(void)i;
+	MODEL_CHECK(fz_fiber_join(make(false), FZ_FOREVER, &result) == 0, "join fails");
+	MODEL_CHECK(result == (void *)&lives, "the result is another");
+	joined++;
+}
+
+static void two_lives(void)
+{
+	MODEL_CHECK(lives == 2 && joined == 2, "%d lives, %d joined", lives, joined);
+}
+
+SCENARIO(join) = { .name = "join", .what = "2 fibers make a thread each and join it", .processors = 2,
+	.fibers = 2, .prepare = fill_pool, .thread = make_and_join, .finish = two_lives };
+
+SCENARIO(join_native) = { .name = "join_native", .what = "a fiber and a native thread make and join",
+	.processors = 1, .fibers = 1, .natives = 1, .prepare = fill_pool, .thread = make_and_join,
+	.finish = two_lives };
+
+/* One joins, another detaches: exactly one of them is right, and the record is freed once. */
+static void make_shared(void)
+{
+	fill_pool();
+	shared = NULL;
+}
+
+static void join_or_detach(int i)
+{
+	int err;
+
+	if (i == 0) {
+		shared = make(false);
+		err = fz_fiber_join(shared, FZ_FOREVER, NULL);
+		MODEL_CHECK(err == 0 || err == -EINVAL || err == -ESRCH, "join: %d", err);
+		joined += err == 0;
+		return;
+	}
+	if (shared) {
+		err = fz_fiber_detach(shared);
+		MODEL_CHECK(err == 0 || err == -EINVAL || err == -ESRCH, "detach: %d", err);
+	}
+	fz_sched_give_way(fz_self());
+	/* A new life must not get a record that is still in use. */
+	make_and_join(1);
+}
+
+static void at_least_one(void)
+{
+	MODEL_CHECK(lives >= 1, "no life");
+}
+
+SCENARIO(detach) = { .name = "detach", .what = "a thread is joined and detached at once, and another made",
+	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_or_detach,
+	.finish = at_least_one };

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/model/schedule.c - who goes on: exhaustive with a bound on preemptions, PCT, random.
+ *
+ * At a point the running kthread may be preempted; where it blocks, another must go on.  A choice
+ * among n kthreads is noted as (step, n, pick); 0 is to go on, or the next in order.  A kthread whose
+ * deadline is to come is a choice, too: then the clock jumps there.
+ *
+ * Exhaustive: depth first over all runs in which at most `budget` picks are not the default (delay
+ * bounding; Emmi, Qadeer and Rakamaric, 2011): a preemption, a tick of the clock, another order.
+ * PCT (Burckhardt and others, 2010): each kthread has a random priority, the highest goes on; at
+ * `depth - 1` random points the running one becomes the lowest.  A fault of depth d is found with a
+ * probability of at least 1 / (n * k^(d - 1)), n kthreads, k points.
+ */
+#include "tests/model/model.h"
+
+#include <string.h>
+
+enum { STEPS_MOST = 100000, STREAK_MOST = 2000, PCT_CHANGES = 2 };
+
+struct decision decided[DECISIONS];
+uint32_t decisions;
+int budget;
+uint64_t seed, points, run_length, longest, most_points;
+
+static enum how how;
+static uint32_t at;			/* the next decision to be repeated */
+static int left;			/* picks that need not be the default */
+static uint64_t random_state;
+static uint32_t priority[KTHREADS], lowest, highest;
+static uint64_t change_at[PCT_CHANGES];
+
+static uint64_t random_next(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 0x2545f4914f6cdd1du;
+}
+
+void schedule_begin_run(enum how how_)
+{
+	how = how_;
+	at = 0;
+	left = budget;
+	step = points = 0;
+	if (how == HOW_PCT || how == HOW_RANDOM) {
+		random_state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
+		for (int i = 0; i < 4; i++)
+			random_next();
+		lowest = 1 << 20;
+		highest = 1 << 20;
+		for (int i = 0; i < KTHREADS; i++)
+			priority[i] = (1 << 20) + (uint32_t)(random_next() >> 40) % 4096;
+		for (int i = 0; i < PCT_CHANGES; i++)
+			change_at[i] = random_next() % (run_length + 1);
+		decisions = 0;
+	} else if (how == HOW_FIRST) {
+		decisions = 0;
+	}
+}
+
+bool schedule_backtrack(void)
+{
+	while (decisions && decided[decisions - 1].pick + 1 >= decided[decisions - 1].n)
+		decisions--;
+	if (!decisions)
+		return false;
+	decided[decisions - 1].pick++;
+	return true;
+}
+
+/*
+ * The candidates, the default first: the running kthread at a point, else the next in order; those
+ * that spin come behind the others.  *ret_ready of them need no clock.
+ */
+static int candidates(bool may_go_on, int *list, int *ret_ready)
+{
+	int n = 0;
+
+	if (may_go_on)
+		list[n++] = M.current;
+	for (int spinning = 0; spinning <= 1; spinning++)
+		for (int i = 1; i <= M.kthreads; i++) {
+			int kt = (M.current + i) % M.kthreads;
+
+			if ((kt == M.current && may_go_on) || M.kt[kt].state != KT_RUNNABLE ||
+			    M.kt[kt].yielded != spinning)
+				continue;
+			list[n++] = kt;
+		}
+	*ret_ready = n;
+	for (int i = 1; i <= M.kthreads; i++) {
+		int kt = (M.current + i) % M.kthreads;
+
+		if (M.kt[kt].state == KT_BLOCKED && M.kt[kt].deadline != FOREVER)
+			list[n++] = kt;
+	}
+	return n;
+}
+
+/* With the highest priority; one that spins or waits for the clock counts as lower than others. */
+static int pick_pct(const int *list, int n, int ready)
+{
+	int best = 0;
+	uint64_t most = 0;
+
+	for (int i = 0; i < n; i++) {
+		uint64_t p = priority[list[i]];
+
+		p |= (uint64_t)!M.kt[list[i]].yielded << 32;
+		/* Once in a while the clock is first. */
+		if (i < ready)
+			p |= (uint64_t)1 << 33;
+		else if (random_next() % 64)
+			continue;
+		else
+			p |= (uint64_t)3 << 33;
+		if (p > most) {
+			most = p;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static int pick_listed(int n)
+{
+	struct decision *d;
+
+	if (n < 2 || !left)
+		return 0;
+	if (how == HOW_LISTED) {
+		while (at < decisions && decided[at].step < step)
+			at++;
+		return at < decisions && decided[at].step == step ? decided[at++].pick : 0;
+	}
+	if (at < decisions) {
+		d = &decided[at++];
+		if (d->step != step || d->n != n)
+			model_outside("a run that was repeated went another way");
+		return d->pick;
+	}
+	if (decisions == DECISIONS)
+		model_outside("more decisions than schedule.c has room for");
+	decided[decisions++] = (struct decision){ .step = (uint32_t)step, .n = (uint16_t)n };
+	at = decisions;
+	return 0;
+}
+
+/* Index into the list of what goes on.  at_point: the running kthread is the first of it. */
+static int pick(const int *list, int n, int ready, bool at_point)
+{
+	int i;
+
+	switch (how) {
+	case HOW_PCT:
+		return pick_pct(list, n, ready);
+	case HOW_RANDOM:
+		if (at_point && random_next() % 16)
+			return 0;
+		return (int)(random_next() % (random_next() % 8 ? (unsigned)ready : (unsigned)n));
+	default:
+		i = pick_listed(n);
+		left -= i != 0;
+		return i;
+	}
+}
+
+static void commit_some(void)
+{
+	if (how != HOW_PCT && how != HOW_RANDOM)
+		return;
+	for (int kt = 0; kt < M.kthreads; kt++)
+		if (kt != M.current && random_next() % 4 == 0 && tso_pending(kt))
+			tso_commit_one(kt);
+}
+
+static void go_on_with(int kt, const char *why)
+{
+	if (M.kt[kt].state == KT_BLOCKED) {
+		kthread_fire(kt);
+		why = "its deadline has come";
+	}
+	M.kt[kt].yielded = false;
+	if (kt == M.current)
+		return;
+	if (tracing)
+		trace_switch(M.current, kt, why);
+	kthread_goto(kt);
+}
+
+void schedule_point(void)
+{
+	int list[2 * KTHREADS], n, ready;
+
+	points++;
+	since_point = false;
+	if (step > STEPS_MOST)
+		model_fail("livelock: no end after %d steps", STEPS_MOST);
+	if (how == HOW_PCT)
+		for (int i = 0; i < PCT_CHANGES; i++)
+			if (change_at[i] == points)
+				priority[M.current] = --lowest - 4096;
+	if (tso && M.stores)
+		commit_some();
+	/* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
+	if (++M.kt[M.current].streak > STREAK_MOST) {
+		M.kt[M.current].yielded = true;
+		schedule_block();
+		return;
+	}
+	/* Nothing to choose: the common case once all preemptions are used up. */
+	if ((how == HOW_EXHAUSTIVE || how == HOW_FIRST) && !left)
+		return;
+	n = candidates(true, list, &ready);
+	if (n > 1)
+		go_on_with(list[pick(list, n, ready, true)], "is preempted");
+}
+
+void schedule_block(void)
+{
+	int list[2 * KTHREADS], n, ready, i;
+
+	step++;
+	M.kt[M.current].streak = 0;
+	if (step > STEPS_MOST)
+		model_fail("livelock: no end after %d steps", STEPS_MOST);
+	/* One that spins may be the only one that can go on. */
+	n = candidates(false, list, &ready);
+	if (!ready) {
+		int first = -1;
+
+		check_quiet();
+		for (i = 0; i < n; i++)
+			if (first < 0 || M.kt[list[i]].deadline < M.kt[list[first]].deadline)
+				first = i;
+		if (first < 0)
+			model_fail("deadlock: every kernel thread sleeps, and no deadline is to come");
+		i = first;
+	} else {
+		i = n > 1 ? pick(list, n, ready, false) : 0;
+	}
+	go_on_with(list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
+			    M.kt[M.current].state == KT_ENDED ? "has ended" : "sleeps");
+}
+
