@@ -5,9 +5,13 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
-_Atomic bool fz_cputime_exact;
+/* Of so many threads the program asks for the time before it is exact for all new ones. */
+enum { ASKED_MOST = 8 };
 
-/* Held while exact times are switched on, and while the monitor takes a sample. */
+_Atomic bool fz_cputime_exact;
+static _Atomic uint32_t asked;	/* threads whose time became exact, in all */
+
+/* Held while the time of a fiber becomes exact, and while the monitor takes a sample. */
 static struct fz_lock start_lock = FZ_LOCK(FZ_RANK_CPU_TIME);
 
 uint64_t fz_cputime_of_tid(int tid)
@@ -27,35 +31,56 @@ static void add(struct fz_fiber *f, uint64_t used)
 	atomic_fetch_add_explicit(&f->cpu.time, used, memory_order_relaxed);
 }
 
-void fz_cputime_switch(struct fz_carrier *c, struct fz_fiber *from)
+static bool is_exact(const struct fz_fiber *f)
 {
-	uint64_t now = fz_cputime_of_tid(0);
-	/* relaxed, here and below: see running_time(). */
-	uint64_t mark = atomic_load_explicit(&c->cpu_mark, memory_order_relaxed);
+	/* acquire: pairs with be_exact(); the mark is there, if the fiber set it itself. */
+	return atomic_load_explicit(&f->cpu.exact, memory_order_acquire);
+}
 
+/* Only by the carrier's own kernel thread.  release: whoever sees `marked` sees the mark. */
+static void mark(struct fz_carrier *c, const struct fz_fiber *f, uint64_t now)
+{
 	atomic_store_explicit(&c->cpu_mark, now, memory_order_relaxed);
-	add(from, now - mark);
+	atomic_store_explicit(&c->cpu_marked, f, memory_order_release);
 }
 
-static void mark_carrier(struct fz_carrier *c, void *arg)
+/* Is the mark of c the beginning of f's turn? */
+static bool is_marked(const struct fz_carrier *c, const struct fz_fiber *f)
 {
-	(void)arg;
-	struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_acquire);
-
-	/* The mark of a wired thread's carrier is in use already. */
-	if (c->tid && !(f && f->kind == FZ_KIND_WIRED))
-		atomic_store_explicit(&c->cpu_mark, fz_cputime_of_tid(c->tid),
-				      memory_order_relaxed);
+	return atomic_load_explicit(&c->cpu_marked, memory_order_acquire) == f;
 }
 
-static void start(struct fz_fiber *self)
+void fz_cputime_switch(struct fz_carrier *c, struct fz_fiber *from, const struct fz_fiber *to)
 {
+	const bool ends = is_exact(from), begins = to && is_exact(to);
+	uint64_t now;
+
+	if (FZ_LIKELY(!ends && !begins))
+		return;
+	now = fz_cputime_of_tid(0);
+	if (ends && is_marked(c, from))
+		/* relaxed: this thread has written it. */
+		add(from, now - atomic_load_explicit(&c->cpu_mark, memory_order_relaxed));
+	mark(c, begins ? to : NULL, now);
+}
+
+/*
+ * Another fiber's turn has no mark if it runs now: until the turn ends, it is sampled.
+ */
+static void be_exact(struct fz_fiber *f)
+{
+	struct fz_fiber *self = fz_self();
+
 	fz_enter_runtime(self);
 	fz_lock_acquire(&start_lock);
-	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)) {
-		fz_carrier_each(mark_carrier, NULL);
-		/* release: publishes the marks; pairs with fz_cputime_of() and switch_to(). */
-		atomic_store_explicit(&fz_cputime_exact, true, memory_order_release);
+	if (!is_exact(f)) {
+		if (f == self && self->kind == FZ_KIND_FIBER)
+			mark(self->carrier, self, fz_cputime_of_tid(0));
+		/* release: pairs with is_exact(). */
+		atomic_store_explicit(&f->cpu.exact, true, memory_order_release);
+		atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed);
+		/* relaxed: a switch that does not see it yet comes before. */
+		atomic_store_explicit(&fz_cputime_exact, true, memory_order_relaxed);
 	}
 	fz_lock_release(&start_lock);
 	fz_leave_runtime(self);
@@ -67,26 +92,25 @@ static void start(struct fz_fiber *self)
  */
 static uint64_t running_time(const struct fz_fiber *f, struct fz_carrier *c)
 {
-	uint64_t mark, now;
+	uint64_t begin, now;
 
 	/* acquire: pairs with the store in switch_to(). */
-	if (!c || atomic_load_explicit(&c->running, memory_order_acquire) != f)
+	if (!c || atomic_load_explicit(&c->running, memory_order_acquire) != f || !is_marked(c, f))
 		return 0;
-	mark = atomic_load_explicit(&c->cpu_mark, memory_order_relaxed);
+	begin = atomic_load_explicit(&c->cpu_mark, memory_order_relaxed);
 	now = fz_cputime_of_tid(c == fz_self()->carrier ? 0 : c->tid);
-	if (atomic_load_explicit(&c->running, memory_order_acquire) != f ||
-	    atomic_load_explicit(&c->cpu_mark, memory_order_relaxed) != mark)
+	if (atomic_load_explicit(&c->running, memory_order_acquire) != f || !is_marked(c, f) ||
+	    atomic_load_explicit(&c->cpu_mark, memory_order_relaxed) != begin)
 		return 0;
-	return now > mark ? now - mark : 0;
+	return now > begin ? now - begin : 0;
 }
 
 uint64_t fz_cputime_of(struct fz_fiber *f)
 {
 	uint64_t total, before, seen;
 
-	/* acquire: pairs with start(). */
-	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_acquire))
-		start(fz_self());
+	if (FZ_UNLIKELY(!is_exact(f)))
+		be_exact(f);
 	do {
 		before = atomic_load_explicit(&f->cpu.time, memory_order_relaxed);
 		total = before + running_time(f, f->carrier);
@@ -101,23 +125,35 @@ uint64_t fz_cputime_of(struct fz_fiber *f)
 	return seen < total ? total : seen;
 }
 
+void fz_cputime_begin(struct fz_fiber *f)
+{
+	/* relaxed: f does not run yet, and a thread that asks a moment later is one more. */
+	const bool exact = atomic_load_explicit(&asked, memory_order_relaxed) > ASKED_MOST;
+
+	f->cpu.user_seen = f->cpu.system_seen = 0;
+	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->cpu.exact, exact, memory_order_relaxed);
+}
+
 void fz_cputime_adopt(struct fz_fiber *self)
 {
 	uint64_t now = fz_cputime_of_tid(0);
 
 	atomic_store_explicit(&self->cpu.time, now, memory_order_relaxed);
-	atomic_store_explicit(&self->carrier->cpu_mark, now, memory_order_relaxed);
+	atomic_store_explicit(&self->cpu.exact, false, memory_order_relaxed);
 	self->carrier->seen_cpu_time = now;
 	atomic_store_explicit(&self->carrier->running, self, memory_order_release);
 }
 
 void fz_cputime_wire(struct fz_fiber *self)
 {
-	/* acquire: pairs with start(). */
-	if (atomic_load_explicit(&fz_cputime_exact, memory_order_acquire))
-		fz_cputime_switch(self->carrier, self);
-	else
-		mark_carrier(self->carrier, NULL);
+	struct fz_carrier *c = self->carrier;
+
+	fz_cputime_switch(c, self, NULL);
+	/* From now on it has the clock of the kernel thread, less what that had before. */
+	mark(c, self, fz_cputime_of_tid(c->tid));
+	atomic_store_explicit(&self->cpu.exact, true, memory_order_release);
 }
 
 void fz_cputime_sample(struct fz_carrier *c)
@@ -125,16 +161,19 @@ void fz_cputime_sample(struct fz_carrier *c)
 	uint64_t now, before = c->seen_cpu_time;
 	struct fz_fiber *f;
 
-	if (atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed) || !c->tid ||
-	    !fz_lock_try(&start_lock))
+	if (!c->tid || !fz_lock_try(&start_lock))
 		return;
-	/* Once start() has set the marks, a sample would count CPU time twice. */
-	if (!atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)) {
-		/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
-		f = atomic_load_explicit(&c->running, memory_order_acquire);
-		now = fz_cputime_of_tid(c->tid);
+	/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
+	f = atomic_load_explicit(&c->running, memory_order_acquire);
+	now = fz_cputime_of_tid(c->tid);
+	/*
+	 * A fiber with a mark counts itself.  If one has come or gone meanwhile, the next sample
+	 * counts what was used.
+	 */
+	if (atomic_load_explicit(&c->running, memory_order_acquire) == f) {
 		c->seen_cpu_time = now;
-		if (f && f->kind == FZ_KIND_FIBER && before && now > before)
+		if (f && f->kind == FZ_KIND_FIBER && !(is_exact(f) && is_marked(c, f)) && before &&
+		    now > before)
 			add(f, now - before);
 	}
 	fz_lock_release(&start_lock);
@@ -143,5 +182,6 @@ void fz_cputime_sample(struct fz_carrier *c)
 void fz_cputime_after_fork(void)
 {
 	atomic_store_explicit(&fz_cputime_exact, false, memory_order_relaxed);
+	atomic_store_explicit(&asked, 0, memory_order_relaxed);
 	fz_lock_init(&start_lock, FZ_RANK_CPU_TIME);
 }

@@ -239,9 +239,7 @@ static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 	f->sig.restores_mask = false;
 	fz_alt_stack_init(f);
 	fz_sigqueue_clear(f);
-	f->cpu.user_seen = f->cpu.system_seen = 0;
-	atomic_store_explicit(&f->cpu.time, 0, memory_order_relaxed);
-	atomic_store_explicit(&f->cpu.time_seen, 0, memory_order_relaxed);
+	fz_cputime_begin(f);
 }
 
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)

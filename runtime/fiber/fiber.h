@@ -145,6 +145,7 @@ struct fz_fiber_cpu {
 	/* Used up to the last switch or sample; the most that fz_cputime_of() has returned. */
 	_Atomic uint64_t time, time_seen;
 	uint64_t user_seen, system_seen;	/* what getrusage() has returned */
+	_Atomic bool exact;			/* some thread has asked for it in this life */
 };
 
 /* Signals (runtime/signal/signal.h).  Written by the thread and handlers on it, unless noted. */

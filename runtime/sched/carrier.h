@@ -71,7 +71,8 @@ struct fz_carrier {
 	struct fz_block *block;		/* const: what the carrier counts; NULL: no calls are counted */
 	/* Written by the carrier; read by the monitor and by threads that ask for CPU times. */
 	_Atomic(struct fz_fiber *) running;	/* the context that the carrier is in */
-	_Atomic uint64_t cpu_mark;	/* CPU time of tid when `running` began, ns; if exact */
+	_Atomic uint64_t cpu_mark;	/* CPU time of tid when the turn of cpu_marked began, ns */
+	_Atomic(const struct fz_fiber *) cpu_marked;	/* NULL: the time of this turn is not exact */
 
 	uint64_t seen_cpu_time;		/* the monitor's: CPU time at its last sample, ns */
 	struct {			/* the monitor's, of preempt_if_cpu_bound() */

@@ -282,9 +282,9 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
-	/* acquire: pairs with the release in start() of cputime.c: cpu_mark is set. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&fz_cputime_exact, memory_order_acquire)))
-		fz_cputime_switch(c, from);
+	/* relaxed: a thread whose time becomes exact has set this itself, or is sampled on. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)))
+		fz_cputime_switch(c, from, to);
 	/* release: pairs with fz_cputime_sample() and running_time(). */
 	atomic_store_explicit(&c->running, to, memory_order_release);
 	if (fz_alt_stack_in_use(from))

@@ -129,7 +129,7 @@ static enum state state_of(const struct target *t, const void *record, const str
 /* CPU time that the kernel thread has used since the library last looked, ns. */
 static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64_t carrier)
 {
-	const bool marked = f->state == STATE_WIRED || target_root(t, ENTRY_cpu_exact);
+	const bool marked = target_field_at(t, ENTRY_carrier_cpu_marked, carrier) == f->address;
 	const uint64_t seen = target_field_at(t, marked ? ENTRY_carrier_cpu_mark :
 							  ENTRY_carrier_cpu_seen, carrier);
 	const uint64_t now = task_usage(t->source.pid, f->kernel_tid).cpu_ns;

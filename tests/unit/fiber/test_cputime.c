@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <time.h>
 
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime_setup.h"
 
-enum { SPIN = 20 * FZ_MSEC };
+enum { SPIN = 5 * FZ_MSEC, TURNS = 10, MANY = 20 };
 
-static uint64_t recorded(void)
+static _Atomic bool go;
+
+static uint64_t of_process(void)
 {
-	return GET(fz_self()->cpu.time);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * FZ_SEC + (uint64_t)ts.tv_nsec;
 }
 
 /* By the kernel's clock, and without a switch. */
@@ -21,39 +27,95 @@ static void spin(void)
 		continue;
 }
 
-/* The monitor looks with its own time, too, so that the end may come only at a second look. */
-static void relax(void)
+static void *wait_for_go(void *arg)
 {
-	while (GET(fz_cputime_exact))
-		fz_cputime_relax(fz_now() + 3600 * FZ_SEC);
+	while (!GET(go))
+		nap(FZ_MSEC);
+	return arg;
 }
 
-Test(cputime, is_sampled_again_when_nobody_asks)
+static void *ask(void *arg)
 {
-	setup_start(1);
+	fz_cputime_of(fz_self());
+	return arg;
+}
+
+Test(cputime, is_exact_for_those_whose_time_is_asked)
+{
+	struct fz_fiber *other, *new;
+
+	setup_start(2);
+	other = spawn(wait_for_go, NULL);
 	cr_assert_not(GET(fz_cputime_exact));
 	fz_cputime_of(fz_self());
 	cr_assert(GET(fz_cputime_exact));
-	relax();
-	cr_assert_not(GET(fz_cputime_exact));
-	fz_cputime_of(fz_self());
-	cr_assert(GET(fz_cputime_exact));
+	cr_assert(GET(fz_self()->cpu.exact));
+	cr_assert_not(GET(other->cpu.exact));
+	fz_cputime_of(other);
+	cr_assert(GET(other->cpu.exact));
+	SET(go, true);
+	join(other);
+	new = spawn(wait_for_go, NULL);
+	cr_assert_not(GET(new->cpu.exact), "a new life begins without");
+	join(new);
+	for (int i = 0; i < MANY; i++)
+		join(spawn(ask, NULL));
+	new = spawn(wait_for_go, NULL);
+	cr_assert(GET(new->cpu.exact), "this program asks for all");
+	join(new);
 }
 
-Test(cputime, nothing_is_lost_or_counted_twice)
+static void *take_turns(void *arg)
 {
-	setup_start(1);
-	for (int i = 0; i < 5; i++) {
-		const uint64_t began = fz_cputime_of_tid(0), before = fz_cputime_of(fz_self());
-		uint64_t used;
-
+	for (int i = 0; i < TURNS; i++) {
 		spin();
-		relax();
-		cr_assert_geq(recorded(), before + SPIN);
-		/* The monitor adds what it sees. */
-		while (recorded() < before + 2 * SPIN)
-			continue;
-		used = fz_cputime_of(fz_self()) - before;
-		cr_assert_leq(used, fz_cputime_of_tid(0) - began);
+		yield_fiber();
 	}
+	return arg;
+}
+
+Test(cputime, is_the_fibers_own)
+{
+	const uint64_t began = of_process();
+	struct fz_fiber *other;
+	uint64_t before, used;
+
+	setup_start(1);
+	before = fz_cputime_of(fz_self());
+	other = spawn(take_turns, NULL);
+	take_turns(NULL);
+	used = fz_cputime_of(fz_self()) - before;
+	cr_assert_geq(used, TURNS * SPIN);
+	join(other);
+	cr_assert_leq(used + TURNS * SPIN, of_process() - began);
+	cr_assert_geq(fz_cputime_of(fz_self()) - before, used);
+}
+
+static void *spin_until_go(void *arg)
+{
+	while (!GET(go))
+		spin();
+	return arg;
+}
+
+/* One that does not ask itself, and does not switch. */
+Test(cputime, of_another_grows)
+{
+	struct fz_fiber *other;
+	uint64_t last = 0;
+
+	setup_start(2);
+	other = spawn(spin_until_go, NULL);
+	for (int i = 1; i <= 5; i++) {
+		uint64_t now;
+
+		while ((now = fz_cputime_of(other)) < (uint64_t)i * SPIN) {
+			cr_assert_geq(now, last);
+			last = now;
+			nap(FZ_MSEC);
+		}
+	}
+	SET(go, true);
+	join(other);
+	cr_assert_leq(last, of_process());
 }
