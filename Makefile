@@ -169,27 +169,32 @@ PROGRAM_HEADERS := $(wildcard tests/programs/*.h)
 PROGRAM_FLAGS := -O2 -g -pthread -Wall -iquote tests/programs
 
 # Sources are in rooms, binaries are not, so each name must be unique.
-vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers
+vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers tests/modules
 vpath %.cc $(wildcard tests/programs/*) tests/extra
 in_programs = $(addprefix $(B)/tests/programs/,$(basename $(notdir $(1))))
 PROGRAMS := $(call in_programs,$(wildcard tests/programs/*/*.c tests/programs/*/*.cc))
-# Libraries that programs load: one for each model of thread-local storage, and one that needs
-# executable stacks.
+# Libraries that programs load: one for each model of thread-local storage, one that needs
+# executable stacks, and one that makes threads.
 MODULES := $(patsubst %,$(B)/tests/programs/tls_module_%.so,gd desc ie) \
-	$(B)/tests/programs/stack_module.so
+	$(addprefix $(B)/tests/programs/,stack_module.so thread_module.so)
 # aarch64 uses TLS descriptors by default; its compilers do not know the option.
 FLAGS_tls_module_desc := $(if $(filter x86_64,$(CPU)),-mtls-dialect=gnu2)
 FLAGS_tls_module_ie := -DINITIAL_EXEC
 
-$(B)/tests/programs/tls_module_%.so: tests/helpers/tls_module.c Makefile
+$(B)/tests/programs/tls_module_%.so: tests/modules/tls_module.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $(FLAGS_tls_module_$*) $< -o $@
 
-$(B)/tests/programs/stack_module.so: tests/helpers/stack_module.c $(PROGRAM_HEADERS) Makefile
+$(B)/tests/programs/stack_module.so: tests/modules/stack_module.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC -z execstack $< -o $@
+
+$(B)/tests/programs/thread_module.so: tests/modules/thread_module.c $(PROGRAM_HEADERS) Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
 # Preloaded in some modes of tests/run.sh.
 LATE_THREADS := $(B)/tests/helpers/late_threads.so
@@ -251,8 +256,8 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
 # Helpers of the scripts in tests/.
-HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/lost_reads.c %/tls_module.c \
-	%/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
+HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/lost_reads.c %/fuzz.c, \
+	$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"

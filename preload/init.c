@@ -19,6 +19,7 @@
 #include "preload/config.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
+#include "preload/libc/modules.h"
 #include "preload/libc/redirect.h"
 #include "preload/libc/selfcheck.h"
 #include "preload/libc/thread_end.h"
@@ -200,6 +201,7 @@ bool fz_runtime_ready(void)
 	fz_host.has_own_allocator = has_own_allocator();
 	fz_stats_before_redirect();
 	fz_redirect_start();
+	fz_modules_learn();
 	if (fz_config.verbose || fz_stats_are_printed())
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
@@ -258,6 +260,7 @@ static void before_fork(void)
 {
 	struct fz_fiber *self = fz_self();
 
+	fz_spawner_turn_begin(self);
 	fz_carrier_makes_process(self);
 	/* The program may have written to /proc/self/comm; the child takes the name over. */
 	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
@@ -268,6 +271,7 @@ static void before_fork(void)
 static void after_fork_in_parent(void)
 {
 	fz_gate_open(FZ_GATE_LOADER);
+	fz_spawner_turn_end(fz_self());
 }
 
 void fz_after_fork_in_child(void)
@@ -368,6 +372,7 @@ static void prepare(const char *name, char **envp)
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,
 		.threads_begin = fz_host_threads_begin,
+		.needs_no_turn = fz_modules_locked,
 		.threads_end = fz_host_threads_end,
 		.run_thread = fz_host_run_thread,
 		.release_thread_state = fz_thread_end_release,

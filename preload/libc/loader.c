@@ -8,6 +8,7 @@
 #include "arch/arch.h"
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/libc/modules.h"
 #include "preload/process/fork_gate.h"
 
 /*
@@ -47,6 +48,25 @@ struct link_map *fz_loader_module(const void *address)
 	return object.link_map;
 }
 
+enum fz_module fz_loader_describe(const void *address, struct dl_phdr_info *ret)
+{
+	struct found_object object;
+	const ElfW(Ehdr) *header;
+
+	if (!find_object || find_object((void *)(uintptr_t)address, &object) != 0)
+		return FZ_MODULE_UNKNOWN;
+	header = object.map_start;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff != sizeof(*header))
+		return FZ_MODULE_WALKED;
+	*ret = (struct dl_phdr_info){
+		.dlpi_addr = object.link_map->l_addr,
+		.dlpi_name = object.link_map->l_name,
+		.dlpi_phdr = (const void *)(header + 1),
+		.dlpi_phnum = header->e_phnum,
+	};
+	return FZ_MODULE_DESCRIBED;
+}
+
 void *fz_loader_static_tls(const struct link_map *module)
 {
 	intptr_t offset;
@@ -77,7 +97,8 @@ int fz_loader_needs_executable_stacks(struct dl_phdr_info *info, size_t size, vo
 	return (uintptr_t)info->dlpi_phdr - getauxval(AT_SYSINFO_EHDR) > sizeof(ElfW(Ehdr));
 }
 
-void fz_loader_check_stacks(void)
+/* dl_iterate_phdr waits for the callbacks of other threads. */
+static void check_by_walking(void)
 {
 	bool needed;
 
@@ -86,6 +107,33 @@ void fz_loader_check_stacks(void)
 	fz_gate_leave(FZ_GATE_LOADER);
 	if (needed)
 		fz_fiber_stacks_executable();
+}
+
+void fz_loader_check_stacks(void)
+{
+	/* relaxed: a thread that finds an older count looks once more. */
+	static _Atomic unsigned long long looked_at;
+	unsigned long long loads;
+	bool all, walk, needed;
+
+	if (!fz_modules_known()) {
+		check_by_walking();
+		return;
+	}
+	loads = fz_modules_loads();
+	if (FZ_LIKELY(loads == atomic_load_explicit(&looked_at, memory_order_relaxed)))
+		return;
+	fz_gate_enter(FZ_GATE_LOADER);
+	fz_modules_lock();
+	needed = fz_modules_need_executable_stacks(&all, &walk);
+	fz_modules_unlock();
+	fz_gate_leave(FZ_GATE_LOADER);
+	if (needed)
+		fz_fiber_stacks_executable();
+	else if (FZ_UNLIKELY(walk))
+		check_by_walking();
+	if (all)
+		atomic_store_explicit(&looked_at, loads, memory_order_relaxed);
 }
 
 /* Does dlopen look for the file in places that depend on the module that calls it? */

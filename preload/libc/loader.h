@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_LIBC_LOADER_H
 
 /*
- * preload/libc/loader.h - what the library asks the dynamic loader. fz_loader_module() and
- * fz_loader_static_tls() take none of its locks.
+ * preload/libc/loader.h - what the library asks the dynamic loader. fz_loader_module(),
+ * fz_loader_describe() and fz_loader_static_tls() take none of its locks.
  */
 
 #include <link.h>
@@ -17,6 +17,15 @@ void fz_loader_init(void);
 /* The module that contains this address; NULL if there is none, or with a glibc before 2.35. */
 struct link_map *fz_loader_module(const void *address);
 
+enum fz_module {
+	FZ_MODULE_UNKNOWN,	/* none, or it is being loaded or unloaded, or a glibc before 2.35 */
+	FZ_MODULE_WALKED,	/* its program headers are not in their usual place: walk for them */
+	FZ_MODULE_DESCRIBED,
+};
+
+/* What dl_iterate_phdr tells of the module that contains this address. */
+enum fz_module fz_loader_describe(const void *address, struct dl_phdr_info *ret);
+
 /*
  * The calling thread's TLS block of a module whose block is at a fixed distance from the thread
  * pointer; NULL for any other module.
@@ -25,7 +34,8 @@ void *fz_loader_static_tls(const struct link_map *module);
 
 /*
  * Make the stacks of fibers executable if a loaded module needs that, as libc does for the stacks
- * of its threads. To be called when modules may have been loaded. Waits for the loader's lock.
+ * of its threads. To be called when modules may have been loaded. Waits for the lock of
+ * preload/libc/modules.h.
  */
 void fz_loader_check_stacks(void);
 

@@ -6,11 +6,15 @@
 #include "preload/process/fork_gate.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/spawner.h"
 
 void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 {
 	const uint64_t all = FZ_SIGNALS_ALL;
 
+	copy->gates = !(flags & CLONE_VFORK);
+	if (copy->gates)
+		fz_spawner_turn_begin(fz_self());
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	fz_sys_sigmask(SIG_SETMASK, &all, &copy->mask);
@@ -19,7 +23,6 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	 * threads, which must be able to make threads until then. What a child of vfork may call
 	 * needs no lock.
 	 */
-	copy->gates = !(flags & CLONE_VFORK);
 	if (copy->gates) {
 		fz_gate_close(FZ_GATE_LOADER);
 		fz_gate_close(FZ_GATE_THREADS);
@@ -39,6 +42,8 @@ void fz_copy_end(const struct fz_copy *copy)
 		fz_gate_open(FZ_GATE_LOADER);
 	}
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
+	if (copy->gates)
+		fz_spawner_turn_end(fz_self());
 }
 
 void fz_copy_in_child(const struct fz_copy *copy)

@@ -8,6 +8,7 @@
 
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
+#include "runtime/sync/lot.h"
 
 /* Low half: threads inside; above it: threads that close the gate, in units of CLOSER. */
 enum { CLOSER = 1 << 16, INSIDE = CLOSER - 1 };
@@ -19,6 +20,16 @@ static struct {
 /* How often the calling thread is inside each gate; thread-local, so it moves with the fiber. */
 static __thread uint32_t mine[FZ_GATES];
 
+/* Signals may be blocked for the caller's kernel thread, so it must not go on on another one. */
+static void wake_staying(_Atomic uint32_t *word, uint32_t n)
+{
+	/* relaxed: only this thread and its handlers write in_runtime. */
+	if (atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed))
+		fz_lot_wake(word, n);
+	else
+		fz_lot_wake_staying(word, n);
+}
+
 void fz_gate_enter(enum fz_gate which)
 {
 	_Atomic uint32_t *word = &gates[which].word;
@@ -27,7 +38,8 @@ void fz_gate_enter(enum fz_gate which)
 	mine[which]++;
 	for (;;) {
 		if (FZ_UNLIKELY(seen >= CLOSER)) {
-			fz_sys_futex_wait(word, seen, NULL);
+			fz_lot_wait(word, seen, FZ_FOREVER,
+				    FZ_WAIT_UNINTERRUPTIBLE | FZ_LOT_FOR(FZ_FOR_LIBC_LOCK));
 			seen = atomic_load_explicit(word, memory_order_relaxed);
 			continue;
 		}
@@ -68,7 +80,7 @@ void fz_gate_open(enum fz_gate which)
 
 	/* release: pairs with fz_gate_enter(). */
 	atomic_fetch_sub_explicit(word, CLOSER, memory_order_release);
-	fz_sys_futex_wake(word, INT_MAX);
+	wake_staying(word, INT_MAX);
 }
 
 void fz_gates_after_fork(void)

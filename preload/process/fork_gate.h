@@ -12,7 +12,8 @@
  * holds such a lock is inside a gate meanwhile. A thread that forks closes the gate, waits until
  * no thread is inside, and opens the gate afterwards.
  *
- * For any thread; waiting is in the kernel. A thread that forks in a signal handler on top of its
+ * For any thread. A fiber parks until it may enter; whoever closes a gate blocks its kernel thread,
+ * one fiber at a time (fz_spawner_turn_begin). A thread that forks in a signal handler on top of its
  * own passage does not wait for itself. Inside a gate, do not wait for anything that a forking
  * thread could hold: for no lock of the program.
  */
@@ -26,6 +27,7 @@ enum fz_gate {
 void fz_gate_enter(enum fz_gate which);
 void fz_gate_leave(enum fz_gate which);
 
+/* By a thread that has its turn (fz_spawner_turn_begin). */
 void fz_gate_close(enum fz_gate which);
 void fz_gate_open(enum fz_gate which);
 

@@ -9,6 +9,7 @@
  */
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/libc/modules.h"
 #include "preload/time.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
@@ -84,7 +85,12 @@ static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err
 /* Slow paths are functions of their own, so that the fast paths need not save registers. */
 static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m)
 {
-	return fz_leave_pthread(fz_mutex_lock(m, FZ_FOREVER));
+	const bool behind = fz_modules_let_go(m);
+	const int err = fz_mutex_lock(m, FZ_FOREVER);
+
+	if (FZ_UNLIKELY(behind))
+		fz_modules_lock();
+	return fz_leave_pthread(err);
 }
 
 static __attribute__((noinline)) int unlock_slowly(struct fz_mutex *m)

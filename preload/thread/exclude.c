@@ -119,6 +119,7 @@ static _Atomic uintptr_t known[64];
 bool fz_excluded_caller(const void *caller)
 {
 	struct look look = { .address = (uintptr_t)caller };
+	struct dl_phdr_info info;
 	_Atomic uintptr_t *slot = &known[look.address >> 2 & 63];
 	/*
 	 * Without a lock: the creator of a thread may be loading the library that the caller is
@@ -135,9 +136,13 @@ bool fz_excluded_caller(const void *caller)
 		if ((seen & ~(uintptr_t)1) == hash && hash)
 			return seen & 1;
 	}
-	fz_gate_enter(FZ_GATE_LOADER);
-	dl_iterate_phdr(look_at_module, &look);
-	fz_gate_leave(FZ_GATE_LOADER);
+	if (fz_loader_describe(caller, &info) == FZ_MODULE_DESCRIBED) {
+		look_at_module(&info, sizeof(info), &look);
+	} else {
+		fz_gate_enter(FZ_GATE_LOADER);
+		dl_iterate_phdr(look_at_module, &look);
+		fz_gate_leave(FZ_GATE_LOADER);
+	}
 	atomic_store_explicit(slot, hash | look.excluded, memory_order_relaxed);
 	if (look.excluded && fz_verbose)
 		fz_say("threads that %s makes stay kernel threads: %s", look.name,

@@ -5,11 +5,13 @@
  */
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
+#include "preload/libc/modules.h"
 #include "preload/libc/thread_end.h"
 #include "preload/process/fork_gate.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 
 extern void __pthread_register_cancel(__pthread_unwind_buf_t *buf);
@@ -21,7 +23,7 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	void *volatile value = NULL;
 	volatile bool returned = false;
 
-	/* A fiber that is used again looks when its thread-local variables are reset. */
+	/* A fiber that is used again has looked when its thread-local variables were reset. */
 	if (fz_is_fiber(fz_self()) && !fz_self()->thread.recycled)
 		fz_loader_check_stacks();
 	/* The creator may have named the thread already. */
@@ -86,8 +88,10 @@ static int create_first(pthread_t *thread, const pthread_attr_t *attr, void *(*f
 	return err;
 }
 
-uint64_t fz_host_threads_begin(void)
+/* Inside the gate, where the fiber may have parked: the call is its carrier's from here on. */
+static uint64_t begin_blocking(void)
 {
+	struct fz_fiber *self = fz_self();
 	uint64_t all = FZ_SIGNALS_ALL, old;
 
 	/* A new thread inherits its creator's mask. */
@@ -96,16 +100,59 @@ uint64_t fz_host_threads_begin(void)
 	 * libc takes locks here, which the making of a carrier needs, too: mark the call as
 	 * blocking, so that it keeps its carrier.
 	 */
-	fz_self()->call.blocks = true;
-	fz_gate_enter(FZ_GATE_THREADS);
+	self->call.blocks = true;
+	fz_announce_brief(self);
 	return old;
+}
+
+static void end_blocking(uint64_t old)
+{
+	struct fz_fiber *self = fz_self();
+
+	self->call.blocks = false;
+	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+	fz_announce_end(self);
+}
+
+uint64_t fz_host_threads_begin(void)
+{
+	fz_gate_enter(FZ_GATE_THREADS);
+	return begin_blocking();
 }
 
 void fz_host_threads_end(uint64_t old)
 {
+	end_blocking(old);
 	fz_gate_leave(FZ_GATE_THREADS);
-	fz_self()->call.blocks = false;
-	fz_sys_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/*
+ * libc's pthread_create takes the loader's lock. A fiber takes that lock before, where it can park
+ * for it; so one fiber at a time blocks its kernel thread for other locks of libc's, and the holders
+ * of those find carriers.
+ */
+static int create_locked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			 void *arg, bool may_learn)
+{
+	const bool locks = fz_modules_known() && fz_is_fiber(fz_self());
+	uint64_t old;
+	int err;
+
+	fz_gate_enter(FZ_GATE_THREADS);
+	if (locks)
+		fz_modules_lock();
+	old = begin_blocking();
+	/* relaxed: only the main thread makes threads before the first one. */
+	if (!may_learn || FZ_LIKELY(atomic_load_explicit(&first.taken, memory_order_relaxed)))
+		err = fz_real.pthread_create(thread, attr, fn, arg);
+	else
+		err = create_first(thread, attr, fn, arg);
+	/* Before end_blocking(), where the fiber may have to wait for a carrier. */
+	if (locks)
+		fz_modules_unlock();
+	end_blocking(old);
+	fz_gate_leave(FZ_GATE_THREADS);
+	return err;
 }
 
 int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
@@ -113,22 +160,13 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 {
 	pthread_attr_t attr;
 	pthread_t thread;
-	uint64_t old;
 	int err;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	err = pthread_attr_setstack(&attr, stack, size);
-	if (!err) {
-		old = fz_host_threads_begin();
-		/* relaxed: only the main thread makes threads before the first one. */
-		if (!ret_handle || FZ_LIKELY(atomic_load_explicit(&first.taken,
-								  memory_order_relaxed)))
-			err = fz_real.pthread_create(&thread, &attr, fn, arg);
-		else
-			err = create_first(&thread, &attr, fn, arg);
-		fz_host_threads_end(old);
-	}
+	if (!err)
+		err = create_locked(&thread, &attr, fn, arg, ret_handle != NULL);
 	pthread_attr_destroy(&attr);
 	if (!err && ret_handle)
 		*ret_handle = thread;

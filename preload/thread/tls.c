@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
+#include "preload/libc/modules.h"
 #include "preload/process/fork_gate.h"
 
 typedef void destructor(void *);
@@ -113,6 +114,108 @@ void fz_host_run_destructors(void)
 			pthread_setspecific(key, NULL);
 }
 
+static void reset_block(char *block, const ElfW(Phdr) *ph, ElfW(Addr) base)
+{
+	memcpy(block, (const void *)(base + ph->p_vaddr), ph->p_filesz);
+	memset(block + ph->p_filesz, 0, ph->p_memsz - ph->p_filesz);
+}
+
+static const ElfW(Phdr) *tls_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_TLS)
+			return &info->dlpi_phdr[i];
+	return NULL;
+}
+
+static bool is_kept(ElfW(Addr) base)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		is |= base == kept[i];
+	return is;
+}
+
+/*
+ * All modules that a new life must reset, as long as no library comes or goes: then the list of
+ * modules, which is long, need not be read. Guarded by fz_modules_lock().
+ */
+static struct {
+	bool valid;
+	unsigned long long loads;
+	size_t count;
+	struct remembered {
+		const struct fz_tls_slot *slot;
+		struct fz_tls_slot was;
+		ElfW(Addr) base;
+		const ElfW(Phdr) *ph;
+		intptr_t from_tcb;	/* of the block */
+	} modules[8];
+} remembered;
+
+static bool memory_is_right(void)
+{
+	if (!remembered.valid || remembered.loads != fz_modules_loads())
+		return false;
+	for (size_t i = 0; i < remembered.count; i++) {
+		const struct remembered *m = &remembered.modules[i];
+
+		if (m->slot->map != m->was.map || m->slot->generation != m->was.generation)
+			return false;
+	}
+	return true;
+}
+
+static void reset_slot(const struct fz_tls_slot *slot, void *ret_walk)
+{
+	const size_t most = sizeof(remembered.modules) / sizeof(*remembered.modules);
+	struct dl_phdr_info info;
+	const ElfW(Phdr) *ph;
+	enum fz_module what;
+	char *block;
+	bool fixed;
+
+	if (!slot->map || is_kept(slot->map->l_addr))
+		return;
+	block = fz_modules_tls_block(slot, &fixed);
+	what = fz_loader_describe(slot->map->l_ld, &info);
+	*(bool *)ret_walk |= what == FZ_MODULE_WALKED;
+	ph = what == FZ_MODULE_DESCRIBED ? tls_of(&info) : NULL;
+	if (!ph || !fixed || remembered.count == most)
+		remembered.valid = false;
+	else
+		remembered.modules[remembered.count++] = (struct remembered){
+			.slot = slot,
+			.was = *slot,
+			.base = info.dlpi_addr,
+			.ph = ph,
+			.from_tcb = (intptr_t)((uintptr_t)block - fz_tcb_get()),
+		};
+	if (ph && block)
+		reset_block(block, ph, info.dlpi_addr);
+}
+
+/* Returns true if a walk must reset a module. */
+static bool reset_modules(void)
+{
+	bool walk = false;
+
+	if (FZ_LIKELY(memory_is_right())) {
+		for (size_t i = 0; i < remembered.count; i++) {
+			const struct remembered *m = &remembered.modules[i];
+
+			reset_block((char *)(fz_tcb_get() + (uintptr_t)m->from_tcb), m->ph, m->base);
+		}
+		return false;
+	}
+	remembered.valid = true;
+	remembered.loads = fz_modules_loads();
+	remembered.count = 0;
+	fz_modules_each_slot(reset_slot, &walk);
+	return walk;
+}
+
 /*
  * The calling thread's block of a module, if it is at a fixed distance from the thread pointer. libc
  * does not know the block of a library loaded later if only code that relies on the distance has
@@ -127,120 +230,37 @@ static char *static_block_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* Initial values of a module's variables; zeros follow. */
-struct image {
-	const void *values;
-	size_t values_size, size;
-	intptr_t from_tcb;		/* of the block; valid in `remembered` */
-};
-
-/*
- * All modules that a new life must reset, as long as no library comes or goes: then the list of
- * modules, which is long, need not be read. Guarded by the loader's lock, which dl_iterate_phdr
- * holds.
- */
-static struct {
-	bool valid;
-	unsigned long long loads, unloads;
-	size_t count;
-	struct image images[8];
-} remembered;
-
-static void reset_block(char *block, const struct image *image)
+/* Where the loader's lock is not known, or a module's headers must be looked for. */
+static int reset_walked(struct dl_phdr_info *info, size_t size, void *unused)
 {
-	memcpy(block, image->values, image->values_size);
-	memset(block + image->values_size, 0, image->size - image->values_size);
-}
+	const ElfW(Phdr) *ph = tls_of(info);
+	char *block = info->dlpi_tls_data;
 
-static void remember(const struct image *image, char *block)
-{
-	const size_t most = sizeof(remembered.images) / sizeof(*remembered.images);
-	struct image *entry = &remembered.images[remembered.count];
-
-	if (!block || remembered.count == most) {
-		remembered.valid = false;
-		return;
-	}
-	*entry = *image;
-	entry->from_tcb = (intptr_t)((uintptr_t)block - fz_tcb_get());
-	remembered.count++;
-}
-
-/* Counts of libraries loaded so far: now, and when their need of executable stacks was looked at. */
-struct reset {
-	unsigned long long loads, looked_at;
-	bool needs_executable_stacks;
-	bool begun;
-};
-
-/* The first module: is all known? */
-static bool reset_remembered(const struct dl_phdr_info *info, struct reset *reset)
-{
-	reset->begun = true;
-	reset->loads = info->dlpi_adds;
-	if (remembered.valid && remembered.loads == info->dlpi_adds &&
-	    remembered.unloads == info->dlpi_subs && reset->looked_at == info->dlpi_adds) {
-		for (size_t i = 0; i < remembered.count; i++)
-			reset_block((char *)(fz_tcb_get() +
-					     (uintptr_t)remembered.images[i].from_tcb),
-				    &remembered.images[i]);
-		return true;
-	}
-	remembered.valid = true;
-	remembered.loads = info->dlpi_adds;
-	remembered.unloads = info->dlpi_subs;
-	remembered.count = 0;
-	return false;
-}
-
-/* Set the module's thread-local variables back to their initial values. */
-static int reset_module(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct reset *reset = arg;
-
-	if (!reset->begun && FZ_LIKELY(reset_remembered(info, reset)))
-		return 1;
-	if (FZ_UNLIKELY(info->dlpi_adds != reset->looked_at))
-		reset->needs_executable_stacks |=
-			fz_loader_needs_executable_stacks(info, size, NULL);
-	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-		if (info->dlpi_addr == kept[i])
-			return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const struct image image = {
-			.values = (void *)(info->dlpi_addr + ph->p_vaddr),
-			.values_size = ph->p_filesz,
-			.size = ph->p_memsz,
-		};
-		char *block, *fixed;
-
-		if (ph->p_type != PT_TLS)
-			continue;
-		fixed = static_block_of(info);
-		block = info->dlpi_tls_data ? info->dlpi_tls_data : fixed;
-		remember(&image, block == fixed ? fixed : NULL);
-		if (block)
-			reset_block(block, &image);
-	}
+	(void)size;
+	(void)unused;
+	if (!ph || is_kept(info->dlpi_addr))
+		return 0;
+	if (!block)
+		block = static_block_of(info);
+	if (block)
+		reset_block(block, ph, info->dlpi_addr);
 	return 0;
 }
 
 void fz_host_reset_thread_state(void)
 {
-	/* relaxed: a thread that finds an older count looks once more. */
-	static _Atomic unsigned long long looked_at;
-	struct reset reset = {
-		.looked_at = atomic_load_explicit(&looked_at, memory_order_relaxed),
-	};
+	bool walk = true;
 
 	fz_gate_enter(FZ_GATE_LOADER);
-	dl_iterate_phdr(reset_module, &reset);
+	if (fz_modules_known()) {
+		fz_modules_lock();
+		walk = reset_modules();
+		fz_modules_unlock();
+	}
+	if (FZ_UNLIKELY(walk))
+		dl_iterate_phdr(reset_walked, NULL);
 	fz_gate_leave(FZ_GATE_LOADER);
-	if (reset.needs_executable_stacks)
-		fz_fiber_stacks_executable();
-	if (FZ_UNLIKELY(reset.loads != reset.looked_at))
-		atomic_store_explicit(&looked_at, reset.loads, memory_order_relaxed);
+	fz_loader_check_stacks();
 	uselocale(LC_GLOBAL_LOCALE);
 	errno = 0;
 }

@@ -17,7 +17,8 @@ struct fz_host {
 	/*
 	 * Make a detached kernel thread with libc's structures, all signals blocked
 	 * from its first instruction.  stack NULL: libc chooses the stack.
-	 * Returns 0 or -errno.  *ret_handle, if asked for, is its pthread_t.
+	 * Returns 0 or -errno.  *ret_handle, if asked for, is its pthread_t.  A fiber may park
+	 * first, and blocks its kernel thread then, as in a brief call.
 	 */
 	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg,
 			     unsigned long *ret_handle);
@@ -26,10 +27,17 @@ struct fz_host {
 	 * To be called before and after libc makes or ends a thread, on the kernel thread that
 	 * waits for that: libc then holds locks that carriers need.  In between all signals are
 	 * blocked, and no fork begins, whose child would find the locks held for ever.
-	 * threads_end takes what threads_begin returned.
+	 * threads_end takes what threads_begin returned.  A fiber may park in threads_begin; what
+	 * follows is a brief call of its.
 	 */
 	uint64_t (*threads_begin)(void);
 	void (*threads_end)(uint64_t mask);
+
+	/*
+	 * Does the caller hold the lock that thread_create takes?  Then it must not wait for a
+	 * carrier to be made.  May be NULL.
+	 */
+	bool (*needs_no_turn)(void);
 
 	/*
 	 * Call start(arg), then thread_local destructors, then destructors of pthread keys.

@@ -20,6 +20,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/spawner.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/queue.h"
@@ -81,24 +82,23 @@ bool fz_fiber_leave_leader(struct fz_fiber *self)
 	bool moved = true;
 	int tries = 0;
 
+	fz_spawner_turn_begin(self);
 	fz_enter_runtime(self);
 	while (moved && self->kind == FZ_KIND_FIBER && self->carrier->tid == leader)
 		moved = change_carrier(self, &tries);
 	fz_leave_runtime(self);
+	fz_spawner_turn_end(self);
 	return moved;
 }
 
-bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
+/* With its turn. */
+static bool wire(struct fz_fiber *self, const char *why)
 {
 	struct fz_carrier *c;
 	uint64_t before;
 	bool moved;
 	int tries = 0;
 
-	if (self->kind != FZ_KIND_FIBER)
-		return true;
-	fz_count_wired(why);
-	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
 	fz_enter_runtime(self);
 	/*
 	 * The fiber must not be wired to the process's first kernel thread: locks that main()
@@ -135,6 +135,22 @@ bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
 		fz_say("thread %d (%s) becomes a kernel thread: %s", self->thread.tid,
 		       self->thread.is_main && !*self->thread.name ? "main" : self->thread.name, why);
 	return true;
+}
+
+bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
+{
+	bool wired = true;
+
+	if (self->kind != FZ_KIND_FIBER)
+		return true;
+	fz_count_wired(why);
+	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
+	fz_spawner_turn_begin(self);
+	/* A handler may have wired it meanwhile. */
+	if (self->kind == FZ_KIND_FIBER)
+		wired = wire(self, why);
+	fz_spawner_turn_end(self);
+	return wired;
 }
 
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why)

@@ -29,9 +29,7 @@ static int manufacture(const struct fz_birth *birth, void (*live)(struct fz_fibe
 	fz_leave_runtime(fz_self());
 	if (err)
 		return -ENOMEM;
-	fz_announce_brief(fz_self());
 	err = fz_adopt_context(stack, size, live, &f);
-	fz_announce_end(fz_self());
 	if (err) {
 		fz_enter_runtime(fz_self());
 		fz_stack_free(stack, birth->stack_size, birth->guard_size);
@@ -88,7 +86,10 @@ int fz_fiber_make(struct fz_fiber *self, const struct fz_birth *birth,
 	await_spare(self);
 	for (int tries = 10; tries; tries--) {
 		fz_leave_runtime(self);
+		/* libc takes locks of its own. */
+		fz_spawner_turn_begin(self);
 		err = manufacture(birth, live, ret_fiber);
+		fz_spawner_turn_end(self);
 		fz_enter_runtime(self);
 		if (!err)
 			return 0;

@@ -4,9 +4,9 @@
 #include "runtime/base/time.h"
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
-#include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/spawner.h"
 #include "runtime/signal/queue.h"
 
 /* TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks. */
@@ -259,9 +259,9 @@ void fz_pool_end_one(struct fz_fiber *self)
 	if (!f)
 		return;
 	mem = f->mem;
-	fz_announce_brief(self);
+	fz_spawner_turn_begin(self);
 	err = fz_adopt_end(f);
-	fz_announce_end(self);
+	fz_spawner_turn_end(self);
 	fz_enter_runtime(self);
 	if (err)
 		give_up(f);

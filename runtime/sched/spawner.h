@@ -11,7 +11,7 @@
  * monitor must not wait for the lock either: it makes busy fibers let others run.
  */
 
-#include "runtime/base/base.h"
+#include "runtime/fiber/fiber.h"
 
 /* The spawner's loop, on a helper thread of runtime/sched/start.c.  Does not return. */
 void fz_spawner_run(void);
@@ -21,6 +21,20 @@ void fz_spawner_run(void);
  * monitor.  Any thread.
  */
 void fz_spawner_want_spare(void);
+
+/*
+ * Around what takes a carrier away from the others with no way to interrupt it: a fiber is wired, or
+ * blocks its kernel thread for locks of libc's whose holders may need a carrier.  One fiber at a
+ * time does so, and when it begins, there is an idle carrier besides its own.  So one carrier at
+ * least always runs fibers, unless the spawner has failed to make one.  Nothing happens for other
+ * threads, and for holders of a lock for which the spawner may have to wait (fz_host.needs_no_turn).
+ * Nor with an allocator of the program's: making a thread runs its code, which may wait for a thread
+ * that waits for the turn.
+ *
+ * fz_spawner_turn_begin(): outside the runtime; may park.  Both nest.
+ */
+void fz_spawner_turn_begin(struct fz_fiber *self);
+void fz_spawner_turn_end(struct fz_fiber *self);
 
 void fz_spawner_after_fork(void);
 

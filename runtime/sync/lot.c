@@ -12,6 +12,11 @@
 enum {
 	BUCKETS = 8192,
 	PATIENCE = 100000,		/* ns */
+	/*
+	 * Priority of a waiter that cannot park: a fiber that was woken before it may need the
+	 * carrier that it is about to make.
+	 */
+	BEFORE_ALL = UINT8_MAX,
 };
 
 /*
@@ -23,7 +28,7 @@ struct waiter {
 	uint32_t bits;
 	struct fz_ticket ticket;
 	struct waiter *next, *prev;
-	uint8_t priority;	/* real-time priority when it began to wait; 0: none */
+	uint8_t priority;	/* real-time priority when it began to wait, BEFORE_ALL; 0: none */
 	bool starves;
 	bool queued;		/* false: a waker has taken it out, which is the wake-up */
 };
@@ -168,9 +173,9 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(key);
-	struct waiter w = { .word = key, .bits = bits, .priority = fz_priority_own(),
-			    .starves = flags & FZ_LOT_STARVES };
 	bool nested = stays_outside(self);
+	struct waiter w = { .word = key, .bits = bits, .starves = flags & FZ_LOT_STARVES,
+			    .priority = nested ? BEFORE_ALL : fz_priority_own() };
 	enum fz_why why;
 	int ret = -EAGAIN;
 

@@ -51,7 +51,8 @@ matrix() {
 	preload/io	runtime preload preload/thread
 	preload/signal	arch runtime preload preload/thread
 	# C11's threads use preload/thread; a spinning thread calls preload/io's sched_yield.
-	preload/sync	arch runtime preload preload/io preload/thread
+	# Of two locks of the loader's one is let go while a thread waits for the other.
+	preload/sync	arch runtime preload preload/io preload/libc preload/thread
 	# A child of posix_spawn or clone must bypass redirected bodies: preload/libc knows how.
 	preload/process	arch runtime preload preload/io preload/libc preload/thread
 	# A new life reads the list of modules, inside the gate that fork closes.
@@ -85,6 +86,7 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
+	tests/modules	tests/programs
 	tests/programs
 	tests/programs/*	tests/programs
 	tests/real

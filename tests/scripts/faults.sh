@@ -67,6 +67,7 @@ ring_setup 1,2 io_socket FIBERIZE_PROCESSORS=2
 thread_helper 1,2 thread_basic
 thread_carrier 1,2,1/2,2+ mixed_rungs
 thread_carrier 1 thread_basic
+thread_carrier 2+ thread_loader
 thread_carrier 1+ io_socket
 thread_carrier 2+ many_blocked FIBERIZE_BACKEND=epoll
 thread_fiber 1,1/2,1/3 thread_basic

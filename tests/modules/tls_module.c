@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/tls_module.c - a library with thread-local variables, for
+ * tests/modules/tls_module.c - a library with thread-local variables, for
  * tests/programs/thread/thread_dlopen.c.  Built once for each way to reach them.
  */
 #ifdef INITIAL_EXEC

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/stack_module.c - a library that says that it needs executable stacks, for
+ * tests/modules/stack_module.c - a library that says that it needs executable stacks, for
  * tests/programs/thread/stack_code_late.c.
  */
 #include "stack_code.h"
