@@ -61,19 +61,14 @@ struct fz_fiber_cancel {
 /* The call that the thread is in; written by the thread, and by handlers on it. */
 struct fz_fiber_call {
 	/*
-	 * The thread may hold locks that the runtime's own threads need, too.  So it waits on
+	 * The thread may hold locks that the runtime's own threads need, too. So it waits on
 	 * its kernel thread, with all signals blocked, and does not enter the runtime.
 	 */
 	bool blocks : 1;
-	/*
-	 * The thread is in libc's fork, which holds the locks of malloc: the runtime's threads
-	 * may wait for these locks.
-	 */
-	bool in_fork : 1;
+	bool in_fork : 1;		/* libc's, which holds malloc's locks: the runtime may wait for these */
 	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
-	/* For how many receives data is likely to be there (fz_io_is_likely). */
-	uint8_t likely : 2;
+	uint8_t likely : 2;		/* for so many receives data is likely there (fz_io_is_likely) */
 	bool bulk : 1;			/* the last receive got all that it had room for */
 	int8_t likely_hits : 5;
 };
