@@ -44,6 +44,7 @@ void schedule_begin_run(enum how how_)
 	at = 0;
 	left = budget;
 	step = points = 0;
+	since_point = false;
 	if (how == HOW_PCT || how == HOW_RANDOM) {
 		random_state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 		for (int i = 0; i < 4; i++)
@@ -100,7 +101,7 @@ static int candidates(bool may_go_on, int *list, int *ret_ready)
 }
 
 /* With the highest priority; one that spins or waits for the clock counts as lower than others. */
-static int pick_pct(const int *list, int n, int ready)
+static int pick_pct(const int *list, int n, int ready, bool at_point)
 {
 	int best = 0;
 	uint64_t most = 0;
@@ -108,6 +109,9 @@ static int pick_pct(const int *list, int n, int ready)
 	for (int i = 0; i < n; i++) {
 		uint64_t p = priority[list[i]];
 
+		/* It lets others go first, and they may all spin. */
+		if (!at_point && list[i] == M.current && ready > 1)
+			continue;
 		p |= (uint64_t)!M.kt[list[i]].yielded << 32;
 		/* Once in a while the clock is first. */
 		if (i < ready)
@@ -155,7 +159,7 @@ static int pick(const int *list, int n, int ready, bool at_point)
 
 	switch (how) {
 	case HOW_PCT:
-		return pick_pct(list, n, ready);
+		return pick_pct(list, n, ready, at_point);
 	case HOW_RANDOM:
 		if (at_point && random_next() % 16)
 			return 0;
@@ -207,6 +211,7 @@ void schedule_point(void)
 	/* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
 	if (++M.kt[M.current].streak > STREAK_MOST) {
 		M.kt[M.current].yielded = true;
+		priority[M.current] = --lowest - 8192;
 		schedule_block();
 		return;
 	}

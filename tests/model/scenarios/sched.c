@@ -12,7 +12,7 @@
 #include "runtime/sched/sched.h"
 #include "runtime/sync/lot.h"
 
-static int rounds;
+static _Atomic int rounds;
 static _Atomic uint32_t turn;
 
 /* A call of the program that takes some time. */
