@@ -16,13 +16,14 @@
 
 #include <string.h>
 
-enum { STEPS_MOST = 100000, STREAK_MOST = 2000, PCT_CHANGES = 2 };
+enum { STEPS_MOST = 100000, PCT_CHANGES = 2 };
 
 struct decision decided[DECISIONS];
 uint32_t decisions;
 int budget;
 uint64_t seed, points, run_length, longest, most_points;
 
+bool listed;
 static enum how how;
 static uint32_t at;			/* the next decision to be repeated */
 static int left;			/* picks that need not be the default */
@@ -41,6 +42,7 @@ static uint64_t random_next(void)
 void schedule_begin_run(enum how how_)
 {
 	how = how_;
+	listed = how == HOW_LISTED;
 	at = 0;
 	left = budget;
 	step = points = 0;
@@ -208,19 +210,20 @@ void schedule_point(void)
 				priority[M.current] = --lowest - 4096;
 	if (tso && M.stores)
 		commit_some();
-	/* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
-	if (++M.kt[M.current].streak > STREAK_MOST) {
-		M.kt[M.current].yielded = true;
-		priority[M.current] = --lowest - 8192;
-		schedule_block();
-		return;
-	}
 	/* Nothing to choose: the common case once all preemptions are used up. */
 	if ((how == HOW_EXHAUSTIVE || how == HOW_FIRST) && !left)
 		return;
 	n = candidates(true, list, &ready);
 	if (n > 1)
 		go_on_with(list[pick(list, n, ready, true)], "is preempted");
+}
+
+/* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
+void schedule_give_way(void)
+{
+	M.kt[M.current].yielded = true;
+	priority[M.current] = --lowest - 8192;
+	schedule_block();
 }
 
 void schedule_block(void)
