@@ -54,9 +54,10 @@ static int64_t receive_forbidden(struct fz_fiber *self, const struct fz_op *op,
 
 /*
  * If data is likely to be there, receive it at once, without a request: that is one system call, and
- * no switch to another fiber and back.  Returns -EAGAIN if the request has to be made.
+ * no switch to another fiber and back.  If there may be a timeout, too: to ask for that is a system
+ * call as well.  Returns -EAGAIN if the request has to be made.
  */
-static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op)
+static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op, uint32_t info)
 {
 	const bool message = op->opcode == IORING_OP_RECVMSG;
 	const long number = message ? __NR_recvmsg : __NR_recvfrom;
@@ -66,9 +67,11 @@ static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op)
 	};
 	int64_t ret;
 
+	if (op->op_flags & FZ_MSG_WAITALL)
+		return -EAGAIN;
 	/* On epoll, a call is tried first anyway. */
-	if (op->op_flags & FZ_MSG_WAITALL || !fz_io_is_likely(self) ||
-	    fz_backend_kind() != FZ_BACKEND_RING)
+	if (!(info & FZ_FD_RECV_TIMEOUT) &&
+	    (!fz_io_is_likely(self) || fz_backend_kind() != FZ_BACKEND_RING))
 		return -EAGAIN;
 	/* recvmsg does not look at the fourth argument. */
 	ret = fz_io_make(&call);
@@ -93,11 +96,11 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
-	deadline = fz_fdtab_deadline(op->fd, info, false);
 	fz_io_yield_sometimes(self);
-	ret = receive_likely(self, op);
+	ret = receive_likely(self, op, info);
 	if (ret != -EAGAIN)
 		return ret;
+	deadline = fz_fdtab_deadline(op->fd, info, false);
 	ret = FZ_OP_FORBIDDEN;
 	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
 	if (op->op_flags & FZ_MSG_WAITALL)
@@ -131,8 +134,8 @@ static int64_t receive_buffer(struct fz_fiber *self, int fd, void *buf, size_t n
 	const int64_t ret = receive(self, &op, own);
 
 	self->call.bulk = n > 1 && ret == (int64_t)op.len;
-	/* There may be more where this came from. */
-	if (self->call.bulk)
+	/* There may be more where this came from, and is if it was left there. */
+	if (self->call.bulk || (ret > 0 && flags & FZ_MSG_PEEK))
 		fz_io_expect_data(self, 1);
 	return ret;
 }

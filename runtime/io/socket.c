@@ -21,9 +21,13 @@ int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32
 		return FZ_OP_FORBIDDEN;
 	if (flags & (FZ_MSG_DONTWAIT | FZ_MSG_ERRQUEUE))
 		return 0;
-	/* Only the kernel knows the type, or the timeouts, if a filter forbids to ask for them. */
+	/*
+	 * Only the kernel knows the type, or the timeouts, if a filter forbids to ask for them.
+	 * relaxed: as in fz_filter_forbids().
+	 */
 	if (*ret_info & FZ_FD_UNASKED ||
 	    (FZ_UNLIKELY(*ret_info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT)) &&
+	     atomic_load_explicit(&fz_filter_exists, memory_order_relaxed) &&
 	     fz_sys_is_stream(fd) < 0))
 		return FZ_OP_FORBIDDEN;
 	if ((*ret_info & FZ_FD_KIND_MASK) != FZ_FD_SOCKET)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { PLACES = 1 << 18, LOG = 1 << 18 };
+enum { PLACES = 1 << 18, LOG = 1 << 18, STREAK_MOST = 8000 };
 
 static struct place places[PLACES];
 static uint32_t used;
@@ -82,10 +82,15 @@ void model_access(const void *p, size_t size, unsigned what)
 		note_user(place, what & WRITE);
 		shared |= place->shared;
 	}
-	/* Without an access to shared memory since the last point it would be the same point. */
-	if (shared && (what & ATOMIC || plain_points) && since_point)
+	if (++M.kt[M.current].streak > STREAK_MOST)
+		schedule_give_way();
+	/*
+	 * Without an access to shared memory since the last point it would be the same point.  In a
+	 * listed run, which another set of shared places may have been known in, all are points.
+	 */
+	if (listed || (shared && (what & ATOMIC || plain_points) && since_point))
 		schedule_point();
-	since_point |= shared;
+	since_point |= shared || listed;
 	/* Another kthread may have run at the point: what it has left there is the old value. */
 	if (what & WRITE) {
 		for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++)
@@ -100,7 +105,10 @@ void model_access(const void *p, size_t size, unsigned what)
 /* After an atomic write: what follows may be seen by others in another order, plain accesses too. */
 static void after_write(const volatile void *p)
 {
-	if (exploring && place_of((uintptr_t)p / 8)->shared && since_point)
+	if (!exploring)
+		return;
+	step++;
+	if ((place_of((uintptr_t)p / 8)->shared || listed) && since_point)
 		schedule_point();
 }
 

@@ -32,7 +32,7 @@ struct kthread {
 	long result;			/* of the system call that it blocks in */
 	uint32_t *clear_tid;		/* set_tid_address */
 	bool yielded;			/* in a spin, or sched_yield: let others go first */
-	uint32_t streak;		/* points since it last blocked or gave way */
+	uint32_t streak;		/* accesses since it last blocked or gave way */
 	const char *name;
 	void *(*fn)(void *);
 	void *arg;
@@ -117,6 +117,8 @@ extern __thread uint32_t model_context __attribute__((tls_model("initial-exec"))
 
 /* schedule.c: who goes on */
 void schedule_point(void);			/* the running kthread may be preempted here */
+void schedule_give_way(void);
+extern bool listed;				/* this run repeats a list of decisions */
 void schedule_block(void);			/* it cannot go on: another one must */
 extern bool exploring;				/* false while the scenario sets up */
 extern bool plain_points;			/* accesses that are not atomic are points, too */

@@ -6,7 +6,8 @@
  * tests/model/scenario.h - what is explored: a few threads that make a few calls of the runtime.
  *
  * To add a scenario: write thread() and finish() into a file of scenarios/, with SCENARIO() below.
- * Variables of the scenario are statics; they have the values of prepare() at the start of each run.
+ * Variables of the scenario are statics, atomic unless the explored locks guard them; they have the
+ * values of prepare() at the start of each run.
  * A call whose effect is to be compared with a sequential model goes between op_begin() and op_end();
  * apply() is that model: would the call, made now, have ended with that result?
  *

@@ -16,13 +16,14 @@
 
 #include <string.h>
 
-enum { STEPS_MOST = 100000, STREAK_MOST = 2000, PCT_CHANGES = 2 };
+enum { STEPS_MOST = 100000, PCT_CHANGES = 2 };
 
 struct decision decided[DECISIONS];
 uint32_t decisions;
 int budget;
 uint64_t seed, points, run_length, longest, most_points;
 
+bool listed;
 static enum how how;
 static uint32_t at;			/* the next decision to be repeated */
 static int left;			/* picks that need not be the default */
@@ -41,9 +42,11 @@ static uint64_t random_next(void)
 void schedule_begin_run(enum how how_)
 {
 	how = how_;
+	listed = how == HOW_LISTED;
 	at = 0;
 	left = budget;
 	step = points = 0;
+	since_point = false;
 	if (how == HOW_PCT || how == HOW_RANDOM) {
 		random_state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 		for (int i = 0; i < 4; i++)
@@ -100,7 +103,7 @@ static int candidates(bool may_go_on, int *list, int *ret_ready)
 }
 
 /* With the highest priority; one that spins or waits for the clock counts as lower than others. */
-static int pick_pct(const int *list, int n, int ready)
+static int pick_pct(const int *list, int n, int ready, bool at_point)
 {
 	int best = 0;
 	uint64_t most = 0;
@@ -108,6 +111,9 @@ static int pick_pct(const int *list, int n, int ready)
 	for (int i = 0; i < n; i++) {
 		uint64_t p = priority[list[i]];
 
+		/* It lets others go first, and they may all spin. */
+		if (!at_point && list[i] == M.current && ready > 1)
+			continue;
 		p |= (uint64_t)!M.kt[list[i]].yielded << 32;
 		/* Once in a while the clock is first. */
 		if (i < ready)
@@ -155,7 +161,7 @@ static int pick(const int *list, int n, int ready, bool at_point)
 
 	switch (how) {
 	case HOW_PCT:
-		return pick_pct(list, n, ready);
+		return pick_pct(list, n, ready, at_point);
 	case HOW_RANDOM:
 		if (at_point && random_next() % 16)
 			return 0;
@@ -204,18 +210,20 @@ void schedule_point(void)
 				priority[M.current] = --lowest - 4096;
 	if (tso && M.stores)
 		commit_some();
-	/* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
-	if (++M.kt[M.current].streak > STREAK_MOST) {
-		M.kt[M.current].yielded = true;
-		schedule_block();
-		return;
-	}
 	/* Nothing to choose: the common case once all preemptions are used up. */
 	if ((how == HOW_EXHAUSTIVE || how == HOW_FIRST) && !left)
 		return;
 	n = candidates(true, list, &ready);
 	if (n > 1)
 		go_on_with(list[pick(list, n, ready, true)], "is preempted");
+}
+
+/* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
+void schedule_give_way(void)
+{
+	M.kt[M.current].yielded = true;
+	priority[M.current] = --lowest - 8192;
+	schedule_block();
 }
 
 void schedule_block(void)

@@ -12,8 +12,8 @@
 #include "runtime/sync/lot.h"
 
 static _Atomic uint32_t word, other;
-static int woken, went_on, ended_otherwise, moved;
-static struct fz_fiber *waiters[4];
+static _Atomic int woken, went_on, ended_otherwise, moved;
+static struct fz_fiber *_Atomic waiters[4];
 
 static void wait_once(int i, fz_nsec deadline)
 {

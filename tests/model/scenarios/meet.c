@@ -9,7 +9,7 @@
 
 static struct fz_barrier b;
 static struct fz_once once;
-static int arrived, last, ran;
+static _Atomic int arrived, last, ran;
 
 static void of_two(void)
 {

@@ -10,7 +10,7 @@
 #include "runtime/sync/rwlock.h"
 
 static struct fz_rwlock l;
-static int readers, writers, gave_up;
+static _Atomic int readers, writers, gave_up;
 
 static void read_once(void)
 {

@@ -12,7 +12,7 @@
 #include "runtime/sched/sched.h"
 #include "runtime/sync/lot.h"
 
-static int rounds;
+static _Atomic int rounds;
 static _Atomic uint32_t turn;
 
 /* A call of the program that takes some time. */
@@ -41,7 +41,7 @@ SCENARIO(yield) = { .name = "yield", .what = "3 fibers yield", .processors = 2, 
 
 static void announced(int i)
 {
-	if (i == 0) {
+	if (i < 2) {
 		fz_announce(fz_self());
 		real_call();
 	}
@@ -49,12 +49,12 @@ static void announced(int i)
 	rounds++;
 }
 
-SCENARIO(announce) = { .name = "announce", .what = "a fiber announces a call, 2 want its processor",
+SCENARIO(announce) = { .name = "announce", .what = "2 fibers announce a call, a third wants the processor",
 	.processors = 1, .fibers = 3, .thread = announced, .finish = all_rounds, .clock = true };
 
 static void brief(int i)
 {
-	if (i == 0) {
+	if (i < 2) {
 		fz_announce_brief(fz_self());
 		real_call();
 		fz_announce_end(fz_self());
@@ -63,7 +63,7 @@ static void brief(int i)
 	rounds++;
 }
 
-SCENARIO(brief) = { .name = "brief", .what = "a brief call that takes its time, 2 want the processor",
+SCENARIO(brief) = { .name = "brief", .what = "2 brief calls that take their time, a third fiber wants the processor",
 	.processors = 1, .fibers = 3, .thread = brief, .finish = all_rounds, .clock = true };
 
 static void nap(int i)

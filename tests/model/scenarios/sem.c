@@ -9,7 +9,7 @@
 #include "runtime/sync/sem.h"
 
 static struct fz_sem s;
-static int waits_that_ended;
+static _Atomic int waits_that_ended;
 
 enum { POST, WAIT, TRY };
 

@@ -10,8 +10,8 @@
 #include "runtime/sched/sched.h"
 
 static _Atomic int lives;
-static int joined;
-static struct fz_fiber *shared;
+static _Atomic int joined;
+static struct fz_fiber *_Atomic shared;
 
 static void *live(void *arg)
 {

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tests/model/planted.sh [NAME...] - is each planted fault found?  Builds the explorer with one patch
+# of tests/model/planted/ after the other, in a copy of the sources, and lets it explore the scenario
+# that the patch names.  For each: found or not, how, after how many runs and how much CPU time, seed.
+# Exit status 0 if all were found.
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+copy=$root/build/tests/planted
+build=build/tests/model
+missed=0 found=0
+
+make -s -C "$root" "$root/$build/explore" 2>/dev/null || make -s -C "$root" "$build/explore"
+rm -rf "$copy"
+mkdir -p "$copy/build/tests"
+cd "$root"
+cp -a Makefile arch runtime "$copy"
+mkdir "$copy/tests"
+cp -a tests/model "$copy/tests"
+cp -a "$build" "$copy/build/tests"
+cd "$copy"
+
+# The first that finds it, of: every run with one deviation, PCT, random, every run with two.
+explore()
+{
+	for how in "--exhaustive --bound 1" "--pct 20000" "--random 20000" "--plain --pct 20000" \
+		"--plain --random 20000" "--exhaustive --bound 2 --seconds 60"; do
+		# shellcheck disable=SC2086 # words
+		$build/explore $how "$@" >out 2>&1 || return 0
+	done
+	return 1
+}
+
+for patch in tests/model/planted/*.patch; do
+	name=$(basename "$patch" .patch)
+	case " ${*:-$name} " in
+	*" $name "*) ;;
+	*) continue ;;
+	esac
+	finder=$(sed -n 's/^Found-by: //p' "$patch")
+	patch -s -p1 <"$patch"
+	make -s WARN= "$build/explore"
+	# shellcheck disable=SC2086 # words
+	if explore $finder && grep -q '^FAILED' out; then
+		found=$((found + 1))
+		awk -v name="$name" '
+			/ runs / { runs = $3; took = $5 }
+			/^FAILED/ { what = $0; sub(/^FAILED [^:]*: /, "", what) }
+			/^   seed:/ { printf "%-24s %7s runs %6s s  %s; %s\n", name, runs == "" ? "<300" : runs,
+					     took == "" ? "0.0" : took, what, $2; exit }' out
+	else
+		missed=$((missed + 1))
+		echo "$name: NOT FOUND by $finder"
+		cp out "out.$name"
+	fi
+	patch -s -R -p1 <"$patch"
+done
+echo "$found found, $missed not"
+[ "$missed" -eq 0 ]
