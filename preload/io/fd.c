@@ -15,6 +15,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/own_fds.h"
+#include "runtime/sched/retreat.h"
 #include "runtime/sched/sched.h"
 
 #include <linux/close_range.h>
@@ -46,6 +47,19 @@ static void closed(int fd)
 	if (!fz_fdtab_is_unshared() &&
 	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_op_closed(self, fd);
+}
+
+int fz_fd_opened(const struct fz_blocked *call, const char *path, int fd)
+{
+	fz_block_end(call, fd);
+	if (fd < 0)
+		return fd;
+	/* What fdtab remembers is stale: the number was closed without the library's knowledge. */
+	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	/* Before the program can serve what it maps. */
+	if (FZ_UNLIKELY(path && !__builtin_strcmp(path, "/dev/fuse")))
+		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
+	return fd;
 }
 
 int fz_fd_close(struct fz_fiber *self, int fd, int (*real)(int fd))

@@ -2,9 +2,13 @@
 #ifndef FZ_PRELOAD_IO_FD_H
 #define FZ_PRELOAD_IO_FD_H
 
-/* preload/io/fd.h - for libc's own calls that close descriptors. */
+/* preload/io/fd.h - for libc's own calls that open and close descriptors. */
 
+struct fz_blocked;
 struct fz_fiber;
+
+/* A call that opens a file ends with fd: -1, or a new descriptor.  path: NULL if unknown. */
+int fz_fd_opened(const struct fz_blocked *call, const char *path, int fd);
 
 /*
  * Close a descriptor by libc's function. It may wait: for a linger time, a terminal, or a file

@@ -5,12 +5,12 @@
  * open may wait for a disk, or for the other end of a FIFO: it is a brief call.
  */
 #include "preload/io/brief.h"
+#include "preload/io/fd.h"
 #include "preload/real_call.h"
 #include "preload/thread/proc.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
 #include "runtime/sched/announce.h"
-#include "runtime/sched/retreat.h"
 
 #include <stdarg.h>
 
@@ -19,19 +19,6 @@
 static struct fz_blocked begin_open(struct fz_fiber *self)
 {
 	return fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
-}
-
-/* What fdtab remembers of this number is stale: it was closed without the library's knowledge. */
-static int opened(const struct fz_blocked *call, const char *path, int fd)
-{
-	fz_block_end(call, fd);
-	if (fd < 0)
-		return fd;
-	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
-	/* Before the program can serve what it maps. */
-	if (FZ_UNLIKELY(path && !__builtin_strcmp(path, "/dev/fuse")))
-		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
-	return fd;
 }
 
 FZ_EXPORT int open(const char *path, int flags, ...)
@@ -47,7 +34,7 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	fd = opened(&call, path, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
+	fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
 	other = fz_proc_reopen(path, fd, room);
 	return FZ_LIKELY(!other) ? fd : fz_real.open(other, flags, mode);
 }
@@ -67,7 +54,7 @@ FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	fd = opened(&call, path, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
+	fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
 	other = fz_proc_reopen(path, fd, room);
 	return FZ_LIKELY(!other) ? fd : fz_real.openat(dir, other, flags, mode);
 }
@@ -78,7 +65,7 @@ FZ_EXPORT int __open_2(const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___open_2));
 	char room[FZ_PROC_ROOM];
-	int fd = opened(&call, path, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
+	int fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
 	const char *other = fz_proc_reopen(path, fd, room);
 
 	return FZ_LIKELY(!other) ? fd : fz_real.__open_2(other, flags);
@@ -89,7 +76,7 @@ FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM___openat_2));
 	char room[FZ_PROC_ROOM];
-	int fd = opened(&call, path, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
+	int fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
 	const char *other = fz_proc_reopen(path, fd, room);
 
 	return FZ_LIKELY(!other) ? fd : fz_real.__openat_2(dir, other, flags);
@@ -100,7 +87,7 @@ FZ_EXPORT int creat(const char *path, mode_t mode)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_creat));
 
-	return opened(&call, path, FZ_REPEAT(&call, fz_real.creat(path, mode)));
+	return fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.creat(path, mode)));
 }
 FZ_EXPORT_ALIAS(creat64, creat);
 
@@ -108,7 +95,7 @@ FZ_EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open_by_handle_at));
 
-	return opened(&call, NULL, FZ_REPEAT(&call, fz_real.open_by_handle_at(mount, handle, flags)));
+	return fz_fd_opened(&call, NULL, FZ_REPEAT(&call, fz_real.open_by_handle_at(mount, handle, flags)));
 }
 
 /* ---- by descriptor ------------------------------------------------------- */

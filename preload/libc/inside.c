@@ -44,14 +44,11 @@ int fz_open_inside(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
-	if (self->kind != FZ_KIND_FIBER || fz_redirect_in_child() || is_in_runtime())
+	if (is_in_child() || is_in_runtime())
 		return fz_inside_real.open(path, flags, mode);
-	call = fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+	call = fz_block(self->kind == FZ_KIND_FIBER ? self : NULL, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 	fd = FZ_REPEAT(&call, fz_inside_real.open(path, flags, mode));
-	fz_block_end(&call, fd);
-	if (fd >= 0)
-		fz_fdtab_set(fd, FZ_FD_UNKNOWN);
-	return fd;
+	return fz_fd_opened(&call, path, fd);
 }
 
 int fz_dup2_inside(int from, int to)

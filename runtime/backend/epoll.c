@@ -140,16 +140,22 @@ void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret
 }
 
 /*
- * Read or write the eventfd's count.  A filter that forbids the program to read or write by one call
- * must not take the kicks, too: then the other call does it.
+ * Read or write the eventfd's count.  A filter that forbids the program to read or write by some calls
+ * must not take the kicks, too: then another call does it.  The last one has flags, and the current
+ * position as its offset, since an eventfd has no other.
  */
-static void transfer(const struct fz_epoll *e, long number, long by_vector, uint64_t count)
+static void transfer(const struct fz_epoll *e, bool writes, uint64_t count)
 {
 	const int fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed);
 	const struct iovec v = { &count, sizeof(count) };
 
-	if (FZ_FAULT(deny_kick) || fz_syscall3(number, fd, (long)&count, sizeof(count)) < 0)
-		fz_syscall3(by_vector, fd, (long)&v, 1);
+	if (!FZ_FAULT(deny_kick) && fz_syscall3(writes ? __NR_write : __NR_read, fd, (long)&count,
+						sizeof(count)) >= 0)
+		return;
+	if (!FZ_FAULT(deny_kick_by_vector) &&
+	    fz_syscall3(writes ? __NR_writev : __NR_readv, fd, (long)&v, 1) >= 0)
+		return;
+	fz_syscall6(writes ? __NR_pwritev2 : __NR_preadv2, fd, (long)&v, 1, -1, -1, 0);
 }
 
 void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool owned,
@@ -172,7 +178,7 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 			 */
 			if (atomic_load_explicit(&e->losers, memory_order_seq_cst) > 0)
 				continue;
-			transfer(e, __NR_read, __NR_readv, 0);
+			transfer(e, false, 0);
 		}
 	}
 	arrivals->count = 0;
@@ -191,7 +197,7 @@ bool fz_epoll_has_arrivals(const struct fz_epoll *e)
 
 void fz_epoll_kick(struct fz_epoll *e)
 {
-	transfer(e, __NR_write, __NR_writev, 1);
+	transfer(e, true, 1);
 }
 
 int fz_epoll_init(struct fz_epoll *e, const char **ret_why)

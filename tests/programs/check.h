@@ -274,19 +274,19 @@ UNUSED static int success(void)
 	return fflush(stdout) ? 1 : 0;
 }
 
-/* read(), as a program or a language runtime without libc has it. */
-UNUSED static long read_raw(int from, void *buf, size_t n)
+/* read() or write(), as a program or a language runtime without libc has it. */
+UNUSED static long transfer_raw(long number, int fd, void *buf, size_t n)
 {
 #if defined(__x86_64__)
 	long r;
 
 	__asm__ volatile("syscall" : "=a"(r)
-			 : "0"((long)SYS_read), "D"((long)from), "S"(buf), "d"(n)
+			 : "0"(number), "D"((long)fd), "S"(buf), "d"(n)
 			 : "rcx", "r11", "memory");
 	return r;
 #elif defined(__aarch64__)
-	register long x8 __asm__("x8") = SYS_read;
-	register long x0 __asm__("x0") = from;
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = fd;
 	register void *x1 __asm__("x1") = buf;
 	register size_t x2 __asm__("x2") = n;
 
@@ -295,6 +295,11 @@ UNUSED static long read_raw(int from, void *buf, size_t n)
 #else
 #error "which instruction makes a system call here?"
 #endif
+}
+
+UNUSED static long read_raw(int from, void *buf, size_t n)
+{
+	return transfer_raw(SYS_read, from, buf, n);
 }
 
 /* The caller has a mutex with priority inheritance for a moment. */

@@ -34,11 +34,27 @@ UNUSED static void fuse_fill(char *to, uint64_t offset, size_t n)
 		to[i] = (char)('A' + (offset + i) / FUSE_PAGE % 26);
 }
 
+/* The server reads and writes without libc: nobody sees that it serves. */
+UNUSED static int fuse_unseen;
+
+UNUSED static long fuse_transfer(long number, int dev, void *buf, size_t n)
+{
+	long ret;
+
+	if (!fuse_unseen)
+		return number == SYS_read ? read(dev, buf, n) : write(dev, buf, n);
+	ret = transfer_raw(number, dev, buf, n);
+	if (ret >= 0)
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
 /* Returns 0, or -1 at the end of the mount. */
 UNUSED static int fuse_next(int dev, struct fuse_request *r)
 {
 	do
-		r->size = read(dev, r->bytes, sizeof(r->bytes));
+		r->size = fuse_transfer(SYS_read, dev, r->bytes, sizeof(r->bytes));
 	/* ENOENT: the request was taken back; as fuse(4) says. */
 	while (r->size < 0 && errno == ENOENT);
 	if (r->size < 0)
@@ -59,7 +75,7 @@ UNUSED static void fuse_answer(int dev, const struct fuse_request *r, int error,
 	if (n)
 		memcpy(whole + sizeof(out), data, n);
 	/* ENOENT: nobody waits for the answer any more. */
-	if (write(dev, whole, out.len) < 0 && errno != ENOENT && errno != ENODEV)
+	if (fuse_transfer(SYS_write, dev, whole, out.len) < 0 && errno != ENOENT && errno != ENODEV)
 		fail(__FILE__, __LINE__, "answer to operation %u: errno %d\n",
 		     fuse_header(r)->opcode, errno);
 }
@@ -213,11 +229,10 @@ UNUSED static void fuse_end(const char *path, pid_t guard)
 	CHECK_INT(waitpid(guard, &status, 0), guard);
 }
 
-/* Returns the descriptor by which the file system at this path is served; or skips the test. */
-UNUSED static int fuse_mount(const char *path)
+/* Mount the file system that is served by dev, of /dev/fuse, at this path; or skip the test. */
+UNUSED static void fuse_mount_by(int dev, const char *path)
 {
 	char options[100];
-	int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
 	CHECK(dev >= 0);
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,max_read=%d",
@@ -226,6 +241,14 @@ UNUSED static int fuse_mount(const char *path)
 		printf("a file system of type fuse cannot be mounted: %s\n", strerror(errno));
 		exit(77);
 	}
+}
+
+/* Returns the descriptor by which the file system at this path is served; or skips the test. */
+UNUSED static int fuse_mount(const char *path)
+{
+	int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	fuse_mount_by(dev, path);
 	return dev;
 }
 

@@ -116,6 +116,13 @@ for when in 1 2 3 4 5 6; do
 		FZ_FAULTS="deny_recv:1+,ring_lost:$when"
 done
 
+# A filter refuses two of the calls that wake a carrier.
+for how in '' FIBERIZE_BACKEND=epoll; do
+	# shellcheck disable=SC2086
+	checked "deny_kick:1+,deny_kick_by_vector:1+ mixed_rungs ${how#FIBERIZE_}" mixed_rungs $how \
+		FZ_FAULTS=deny_kick:1+,deny_kick_by_vector:1+
+done
+
 # What cannot be meant fires nothing, and is said.
 for value in nothing:1 mmap mmap: mmap:0 mmap:1/0 mmap:2/3 mmap:1x mmap:1,dup; do
 	checked "FZ_FAULTS=$value" thread_basic FIBERIZE_STATS=1 FZ_FAULTS=$value

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/io/io_fuse.c - calls whose memory is a mapping of a file that a thread of the same
- * process serves (FUSE): each waits for its page, and nobody else does.
+ * process serves (FUSE): each waits for its page, and nobody else does.  The server opens its
+ * device by open; in another process by fopen, where "c" makes that no cancellation point, and does
+ * not read and write it by libc.
  */
 #include "fuse.h"
 #include "sockets.h"
 
 #include <poll.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/uio.h>
@@ -151,15 +154,15 @@ static void *waits(void *arg)
 	return NULL;
 }
 
-int main(void)
+static int test(bool by_stdio)
 {
 	pthread_t server, t[COUNT(kinds)], early[EARLY];
 	struct fixture f[COUNT(kinds)];
 	char dir[] = "/tmp/check-XXXXXX", path[64];
 	int s[EARLY][2], fd;
+	FILE *file = NULL;
 	pid_t guard;
 
-	fuse_prepare();
 	CHECK(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/file", dir);
 	guard = fuse_guard(dir);
@@ -168,7 +171,15 @@ int main(void)
 		early[i] = start(waits, &s[i][0]);
 	}
 	settle();
-	device = fuse_mount(dir);
+	fuse_unseen = by_stdio;
+	if (by_stdio) {
+		file = fopen("/dev/fuse", "r+ce");
+		CHECK(file);
+		device = fileno(file);
+		fuse_mount_by(device, dir);
+	} else {
+		device = fuse_mount(dir);
+	}
 	server = start(serves, NULL);
 	fd = open(path, O_RDWR);
 	CHECK(fd >= 0);
@@ -191,7 +202,27 @@ int main(void)
 	CHECK_OK(close(fd));
 	fuse_end(dir, guard);
 	finish(server);
-	CHECK_OK(close(device));
+	CHECK_OK(by_stdio ? fclose(file) : close(device));
 	CHECK_OK(rmdir(dir));
+	return 0;
+}
+
+int main(void)
+{
+	int status;
+	pid_t pid;
+
+	fuse_prepare();
+	/* Each process of its own: before it has threads. */
+	for (int by_stdio = 0; by_stdio < 2; by_stdio++) {
+		pid = fork();
+		if (!pid)
+			exit(test(by_stdio));
+		CHECK(pid > 0);
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+			return 77;
+		CHECK_INT(status, 0);
+	}
 	return success();
 }
