@@ -8,14 +8,17 @@
 #include "runtime/sched/provide.h"
 #include "runtime_setup.h"
 
-enum { PROCESSORS = 4, FIBERS = 40 };
+enum { PROCESSORS = 4, FIBERS = 40, ROUNDS = 20 };
 
 /* limit: how many are open, and in the bits above WIDTH a number that no other limit has. */
 enum { WIDTH = 8 };
 static _Atomic unsigned limit, violations, beyond_first;
 static _Atomic bool over;
 
-/* After a turn, a fiber runs on a processor that was open when the turn began. */
+/*
+ * After a turn, a fiber runs on a processor that was open when the turn began; but the choice of one
+ * fiber may be under way on each processor while it is closed.
+ */
 static void *looks_where_it_runs(void *arg)
 {
 	while (!GET(over)) {
@@ -63,7 +66,7 @@ static void close_and_open(enum fz_backend_kind backend)
 		reader[i] = spawn(reads, (void *)(intptr_t)p[i][0]);
 	}
 	cr_assert(EVENTUALLY(GET(beyond_first)));
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		const unsigned open = round % 2 ? PROCESSORS : 1 + (unsigned)round / 2 % 2;
 		const unsigned number = (unsigned)(round + 1) << WIDTH;
 
@@ -95,7 +98,7 @@ static void close_and_open(enum fz_backend_kind backend)
 		join(turn[i]);
 		join(reader[i]);
 	}
-	cr_assert_eq(GET(violations), 0);
+	cr_assert_leq(GET(violations), ROUNDS / 2 * (PROCESSORS - 1));
 }
 
 Test(provide, closed_processors_run_no_fiber)
