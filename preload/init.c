@@ -33,6 +33,7 @@
 #include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
+#include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
@@ -49,6 +50,7 @@
 #include "runtime/io/pin.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
+#include "runtime/sched/provide.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/altstack.h"
@@ -95,11 +97,28 @@ const char *fz_describe_backend(void)
 
 /* ---- running ------------------------------------------------------------ */
 
-static uint32_t wanted_processors(void)
+/*
+ * How many processors to make. *ret_open: how many of them the CPU limit lets run fibers now; 0: the
+ * user has said how many. Some more are made than may run, since the limit may be raised, but not
+ * the hundred that a large machine has CPUs.
+ */
+static uint32_t wanted_processors(uint32_t *ret_open)
 {
-	const uint32_t most = 256;
-	uint32_t n = fz_config.processors ? (uint32_t)fz_config.processors : fz_cpus_allowed();
+	const uint32_t most = 256, at_least = 8, spread = 4;
+	uint32_t n = (uint32_t)fz_config.processors, quota = UINT32_MAX;
 
+	*ret_open = 0;
+	if (!n) {
+		n = fz_cpus_allowed();
+		/* A filter of the program's may end the process for what it forbids. */
+		if (n > 1 && !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed)) {
+			fz_cpus_find_quotas(fz_own_fd_raise);
+			quota = fz_cpus_quota();
+		}
+		*ret_open = quota < n ? quota : n;
+		if (quota < n / spread)
+			n = quota * spread > at_least ? quota * spread : n < at_least ? n : at_least;
+	}
 	return !n ? 1 : n < most ? n : most;
 }
 
@@ -179,7 +198,7 @@ static void adopt_pending(struct fz_fiber *self)
 
 bool fz_runtime_ready(void)
 {
-	uint32_t processors;
+	uint32_t processors, open;
 	char text[192];
 	const char *why;
 	int err;
@@ -209,10 +228,11 @@ bool fz_runtime_ready(void)
 	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
-	processors = wanted_processors();
+	processors = wanted_processors(&open);
 	fz_stats_to_file(processors);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
+		fz_cpus_close();
 		fz_redirect_undo();
 		if (fz_config.backend == FZ_BACKEND_RING && strstr(why, "io_uring")) {
 			snprintf(text, sizeof(text), "only io_uring is wanted (--backend uring), and "
@@ -222,6 +242,7 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
+	fz_provide_begin(open);
 	fz_stats_started();
 	fz_schedule_start();
 	adopt_pending(fz_self());
@@ -231,7 +252,8 @@ bool fz_runtime_ready(void)
 	if (fz_config.verbose)
 		fz_signal_report_overflow();
 	if (fz_config.verbose)
-		fz_say("version %s, %u processors, %s", FZ_VERSION, fz_sched.count,
+		fz_say("version %s, %u processors, %s", FZ_VERSION,
+		       atomic_load_explicit(&fz_sched.open, memory_order_relaxed),
 		       fz_describe_backend());
 	else if (launched && fz_backend_choice.failed)
 		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
@@ -345,8 +367,11 @@ static void say_loaded(const char *name, bool dormant)
 				      "dormant until the first pthread_create";
 	static const char *const backends[] = { "auto", "uring", "epoll" };
 
+	uint32_t open, made = wanted_processors(&open);
+
+	fz_cpus_close();
 	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
-	       (int)fz_sys_getpid(), state, FZ_VERSION, wanted_processors(),
+	       (int)fz_sys_getpid(), state, FZ_VERSION, open ? open : made,
 	       backends[fz_config.backend]);
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/io/filter.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/provide.h"
 #include "runtime/sched/retreat.h"
 
 #include <linux/seccomp.h>
@@ -61,8 +62,10 @@ FZ_EXPORT long syscall(long number, ...)
 	if (fz_syscall_is_of_thread(number)) {
 		fz_wire_for_state();
 		/* Without a filter, libseccomp asks whether the kernel knows the flag. */
-		if (number == SYS_seccomp && a[1] & SECCOMP_FILTER_FLAG_TSYNC && a[2])
+		if (number == SYS_seccomp && a[1] & SECCOMP_FILTER_FLAG_TSYNC && a[2]) {
+			fz_provide_stop_following();
 			fz_retreat_from_ring(fz_self(), "a filter of the program", EPERM);
+		}
 		ret = fz_syscall_real(number, a);
 		if (number == SYS_seccomp)
 			fz_filter_changed();

@@ -3,12 +3,33 @@
 #define FZ_RUNTIME_BASE_CPUS_H
 
 /*
- * runtime/base/cpus.h - on how many CPUs the calling thread may run.
+ * runtime/base/cpus.h - how many CPUs the process may use: the affinity mask, and the quotas of CPU
+ * time of its control groups and of all groups above them that are visible (cpu.max, and
+ * cpu.cfs_quota_us of version 1).
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* 0 if the kernel does not tell.  Any thread, any context. */
+/* On how many CPUs may the calling thread run?  0 if the kernel does not tell.  Any context. */
 uint32_t fz_cpus_allowed(void);
+
+/*
+ * Find the quotas and keep their files open, at the numbers that `raise` moves them to.  Before the
+ * second thread.  Where there are none, or /proc or /sys cannot be read, there is no quota.
+ */
+void fz_cpus_find_quotas(int (*raise)(int fd));
+
+/*
+ * The lowest quota, in CPUs, rounded up; UINT32_MAX if there is none.  By one thread at a time.  A
+ * move of the process to another group is not noticed.
+ */
+uint32_t fz_cpus_quota(void);
+
+/* The descriptors of the files: how many; number i, or -1; move one that has number fd; close all. */
+uint32_t fz_cpus_fd_count(void);
+int fz_cpus_fd(uint32_t i);
+int fz_cpus_vacate_fd(int fd, int (*elsewhere)(int fd));
+void fz_cpus_close(void);
 
 #endif

@@ -251,7 +251,9 @@ bool fz_carrier_has_spare(void)
 
 bool fz_carrier_is_crowded(void)
 {
-	const uint32_t cpus = fz_cpus_allowed();
+	/* relaxed: a hint. */
+	const uint32_t cpus = fz_cpus_allowed(),
+		       open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
 	uint32_t without;
 
 	fz_lock_acquire(&idle.lock);
@@ -264,7 +266,7 @@ bool fz_carrier_is_crowded(void)
 			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
 	}
 	/* A change between the two looks may make it negative. */
-	return (int32_t)without >= (int32_t)(cpus && cpus < fz_sched.count ? cpus : fz_sched.count);
+	return (int32_t)without >= (int32_t)(cpus && cpus < open ? cpus : open);
 }
 
 int fz_carrier_keep_spare(void)

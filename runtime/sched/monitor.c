@@ -410,6 +410,7 @@ void fz_monitor_run(void)
 		if (tick_is_over(now)) {
 			quiet = look_at_all(now) || again ? 0 : quiet + 1;
 			fz_provide_if_lacking(TICK_US * FZ_USEC);
+			fz_provide_follow(now);
 			if (++since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;
 				shrink();

@@ -4,15 +4,19 @@
 #include <asm/errno.h>
 
 #include "runtime/backend/own_fd.h"
+#include "runtime/base/cpus.h"
 #include "runtime/sched/sched.h"
 
 uint32_t fz_sched_fd_count(void)
 {
-	return fz_sched.count * FZ_BACKEND_FDS;
+	return fz_sched.count * FZ_BACKEND_FDS + fz_cpus_fd_count();
 }
 
 int fz_sched_fd(uint32_t i)
 {
+	if (i < fz_cpus_fd_count())
+		return fz_cpus_fd(i);
+	i -= fz_cpus_fd_count();
 	return fz_backend_fd(&fz_sched.processors[i / FZ_BACKEND_FDS].backend,
 			     i % FZ_BACKEND_FDS);
 }
@@ -29,7 +33,7 @@ bool fz_sched_owns_fd(int fd)
 
 int fz_sched_vacate_fd(int fd)
 {
-	int err = fz_own_fd_is_kept(fd) ? -EBUSY : 0;
+	int err = fz_own_fd_is_kept(fd) ? -EBUSY : fz_cpus_vacate_fd(fd, fz_own_fd_elsewhere);
 
 	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
 		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);

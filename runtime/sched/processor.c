@@ -48,6 +48,8 @@ void fz_sched_kick(void)
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
+		if (fz_processor_is_closed(p))
+			break;
 		switch (owner_load(p) & FZ_OWNER_STATE_MASK) {
 		case FZ_OWNER_WAITING:
 			/* seq_cst: pairs with the store in note_kick(). */
@@ -69,6 +71,50 @@ void fz_sched_kick(void)
 		fz_monitor_want_carrier();
 }
 
+/* Half of what is queued on another processor. */
+static struct fz_fiber *steal_queued(struct fz_processor *p)
+{
+	uint32_t start = (uint32_t)(p - fz_sched.processors);
+
+	for (uint32_t i = 1; i < fz_sched.count; i++) {
+		struct fz_processor *victim =
+			&fz_sched.processors[(start + i) % fz_sched.count];
+		struct fz_fiber *f = fz_runq_steal(&victim->runq, &p->runq);
+
+		if (f)
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * Steal from the slot of another processor, only if that processor has been running one fiber
+ * for long, or no carrier runs it: the monitor has set yield_wanted then.
+ */
+static struct fz_fiber *steal_slot(struct fz_processor *p)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *victim = &fz_sched.processors[i];
+		struct fz_fiber *f;
+
+		/* relaxed: a hint. */
+		if (victim == p ||
+		    !atomic_load_explicit(&victim->yield_wanted, memory_order_relaxed))
+			continue;
+		f = fz_runq_pop_slot(&victim->runq);
+		if (f)
+			return f;
+	}
+	return NULL;
+}
+
+struct fz_fiber *fz_processor_steal(struct fz_processor *p)
+{
+	struct fz_fiber *f = steal_queued(p);
+
+	return f ? f : steal_slot(p);
+}
+
 /* Take a processor that no carrier runs.  Returns false if there is none. */
 static bool take_unused(struct fz_carrier *c)
 {
@@ -79,6 +125,8 @@ static bool take_unused(struct fz_carrier *c)
 		struct fz_processor *p = &fz_sched.processors[(start + i) % fz_sched.count];
 		uintptr_t owner = owner_load(p);
 
+		if (fz_processor_is_closed(p))
+			continue;
 		switch (owner & FZ_OWNER_STATE_MASK) {
 		case FZ_OWNER_WAITING:
 		case FZ_OWNER_ANNOUNCED:
@@ -112,7 +160,7 @@ static bool displace(struct fz_carrier *c)
 		const struct fz_carrier *loser = (void *)(owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 
 		/* relaxed: a hint; records of carriers and fibers are never unmapped. */
-		if ((owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_USER ||
+		if ((owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_USER || fz_processor_is_closed(p) ||
 		    !fz_fiber_is_cpu_bound(atomic_load_explicit(&loser->running,
 								memory_order_relaxed)) ||
 		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))

@@ -2,8 +2,11 @@
 #include "runtime/sched/provide.h"
 
 #include "runtime/base/count.h"
+#include "runtime/base/cpus.h"
+#include "runtime/base/die.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/signal/signal.h"
 
@@ -43,7 +46,9 @@ bool fz_provide_carrier(void)
 		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
 		uintptr_t owner = owner_load(p);
 
-		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count])
+		/* The monitor's look gives a carrier to a closed one that waits for something. */
+		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count] ||
+		    fz_processor_is_closed(p))
 			continue;
 		if (fz_provide_carrier_for(p, owner))
 			return true;
@@ -104,8 +109,78 @@ void fz_provide_if_lacking(fz_nsec tick)
 	fz_carrier_each(preempt_if_busy, &look);
 }
 
+/* ---- as many processors as CPUs ------------------------------------------- */
+
+enum { FOLLOW_MS = 500 };	/* between two looks at the quotas */
+
+/* Does the monitor follow the limit? */
+static _Atomic bool follows;
+static fz_nsec next_follow;
+
+void fz_provide_open(uint32_t open)
+{
+	/* relaxed, all of these: who misses it learns at the next switch. */
+	const uint32_t before = atomic_exchange_explicit(&fz_sched.open, open, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		atomic_store_explicit(&p->closed, i >= open, memory_order_relaxed);
+		if (i >= open)
+			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
+	}
+	/* For what is queued on one that is closed now; for each that is open now. */
+	for (uint32_t i = before < open ? before : open - 1; i < open; i++)
+		fz_sched_kick();
+}
+
+static uint32_t at_most_count(uint32_t open)
+{
+	return !open || open > fz_sched.count ? fz_sched.count : open;
+}
+
+void fz_provide_begin(uint32_t open)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (!open)
+		return;
+	fz_enter_runtime(self);
+	fz_provide_open(at_most_count(open));
+	fz_leave_runtime(self);
+	/* release: pairs with fz_provide_follow(). */
+	atomic_store_explicit(&follows, true, memory_order_release);
+}
+
+void fz_provide_follow(fz_nsec now)
+{
+	uint32_t open, cpus;
+
+	/* acquire: pairs with fz_provide_begin(); fz_monitor_update_mask() orders the end. */
+	if (FZ_LIKELY(now < next_follow) || !atomic_load_explicit(&follows, memory_order_acquire))
+		return;
+	next_follow = now + FOLLOW_MS * FZ_MSEC;
+	open = fz_cpus_quota();
+	cpus = fz_cpus_allowed();
+	open = at_most_count(cpus && cpus < open ? cpus : open);
+	if (open == atomic_load_explicit(&fz_sched.open, memory_order_relaxed))
+		return;
+	fz_provide_open(open);
+	if (fz_verbose)
+		fz_say("%u processors: the CPU limit has changed", open);
+}
+
+void fz_provide_stop_following(void)
+{
+	/* relaxed: the monitor sees it, and has ended a look that it had begun, after the update. */
+	if (atomic_exchange_explicit(&follows, false, memory_order_relaxed))
+		fz_monitor_update_mask();
+}
+
 void fz_provide_after_fork(void)
 {
+	atomic_store_explicit(&follows, false, memory_order_relaxed);
+	next_follow = 0;
 	lacked = starved = false;
 	lacking = 0;
 }

@@ -3,7 +3,8 @@
 #define FZ_RUNTIME_SCHED_PROVIDE_H
 
 /*
- * runtime/sched/provide.h - processors get carriers that run them.  By the monitor alone.
+ * runtime/sched/provide.h - processors get carriers that run them, and no more processors are open
+ * than the process may use CPUs.  By the monitor alone, unless said otherwise.
  */
 
 #include "runtime/base/time.h"
@@ -20,6 +21,24 @@ bool fz_provide_carrier(void);
  * let others run.  tick: the time from one call to the next, ns.
  */
 void fz_provide_if_lacking(fz_nsec tick);
+
+/*
+ * Before the second fiber, by the thread that has started the runtime: close all processors but the
+ * first `open`, and follow the CPU limit from now on (runtime/base/cpus.h).  0: all stay open.
+ */
+void fz_provide_begin(uint32_t open);
+
+/* Close all processors but the first `open`, at least one.  Any thread in the runtime. */
+void fz_provide_open(uint32_t open);
+
+/* Call at each tick. */
+void fz_provide_follow(fz_nsec now);
+
+/*
+ * Read nothing any more: a filter is about to be installed in all threads, which may end the process
+ * for what it forbids.  Any thread outside the runtime.
+ */
+void fz_provide_stop_following(void);
 
 void fz_provide_after_fork(void);
 

@@ -58,42 +58,6 @@ static void expire_timers(struct fz_processor *p)
 		fz_timers_expire(&p->timers, fz_now());
 }
 
-static struct fz_fiber *steal(struct fz_processor *p)
-{
-	uint32_t start = (uint32_t)(p - fz_sched.processors);
-
-	for (uint32_t i = 1; i < fz_sched.count; i++) {
-		struct fz_processor *victim =
-			&fz_sched.processors[(start + i) % fz_sched.count];
-		struct fz_fiber *f = fz_runq_steal(&victim->runq, &p->runq);
-
-		if (f)
-			return f;
-	}
-	return NULL;
-}
-
-/*
- * Steal from the slot of another processor, only if that processor has been running one fiber
- * for long, or no carrier runs it: the monitor has set yield_wanted then.
- */
-static struct fz_fiber *steal_slot(struct fz_processor *p)
-{
-	for (uint32_t i = 0; i < fz_sched.count; i++) {
-		struct fz_processor *victim = &fz_sched.processors[i];
-		struct fz_fiber *f;
-
-		/* relaxed: a hint. */
-		if (victim == p ||
-		    !atomic_load_explicit(&victim->yield_wanted, memory_order_relaxed))
-			continue;
-		f = fz_runq_pop_slot(&victim->runq);
-		if (f)
-			return f;
-	}
-	return NULL;
-}
-
 /*
  * Pick a fiber that may be starving: new, in the global queue, CPU-bound, or overtaken through
  * the slot.
@@ -135,6 +99,25 @@ static bool poll_is_due(struct fz_processor *p)
 	       fz_timers_earliest(&p->timers) != FZ_FOREVER;
 }
 
+/*
+ * In place of pick(), on a closed processor: what arrives there, and what is queued, is for the
+ * other ones, and so is a kick that this one got.
+ */
+__attribute__((cold, noinline)) static struct fz_fiber *send_away(struct fz_processor *p)
+{
+	struct fz_fiber *f;
+
+	if (fz_backend_wants_poll(&p->backend))
+		poll_backend(p);
+	reap(p, UINT32_MAX);
+	expire_timers(p);
+	while ((f = fz_runq_pop(&p->runq)) || (f = fz_runq_pop_slot(&p->runq)))
+		fz_runq_push(&fz_sched.global, f);
+	if (fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births))
+		fz_sched_kick();
+	return NULL;
+}
+
 /* The next fiber that p can run without waiting, or NULL. */
 static struct fz_fiber *pick(struct fz_processor *p)
 {
@@ -143,6 +126,8 @@ static struct fz_fiber *pick(struct fz_processor *p)
 
 	/* relaxed: only this carrier writes it; the monitor samples. */
 	atomic_store_explicit(&p->switches, switches + 1, memory_order_relaxed);
+	if (fz_processor_is_closed(p))
+		return send_away(p);
 	atomic_store_explicit(&p->yield_wanted, false, memory_order_relaxed);
 
 	/*
@@ -196,7 +181,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 /* ---- making fibers runnable --------------------------------------------- */
 
 /*
- * The processor of the calling fiber or carrier, or NULL.  A fiber in fz_lot_wake_staying() has
+ * The processor of the calling fiber or carrier, or NULL, as on a closed one.  A fiber in fz_lot_wake_staying() has
  * none although it is in the runtime.
  */
 static struct fz_processor *own_processor(struct fz_fiber *self)
@@ -206,7 +191,8 @@ static struct fz_processor *own_processor(struct fz_fiber *self)
 	if (self->kind != FZ_KIND_FIBER && self->kind != FZ_KIND_CARRIER)
 		return NULL;
 	p = self->carrier->processor;
-	return p && owner_load(p) == owner_word(self->carrier, FZ_OWNER_RUNTIME) ? p : NULL;
+	return p && owner_load(p) == owner_word(self->carrier, FZ_OWNER_RUNTIME) &&
+			       !fz_processor_is_closed(p) ? p : NULL;
 }
 
 void fz_sched_ready(struct fz_fiber *fiber)
@@ -348,11 +334,16 @@ bool fz_sched_yield(struct fz_fiber *self)
 	struct fz_carrier *c = self->carrier;
 	struct fz_fiber *next;
 
+	const uint16_t call = c->call;
+
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
+	if (!next && fz_processor_is_closed(c->processor)) {
+		switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
+		self->carrier->call = call;
+		return true;
+	}
 	if (next) {
-		const uint16_t call = c->call;
-
 		switch_to(c, self, next, FZ_LEFT_YIELDED);
 		self->carrier->call = call;
 	} else if (fz_backend_queued(&c->processor->backend)) {
@@ -377,6 +368,8 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
 	struct fz_arrivals arrivals;
 	uint32_t published;
+	/* A kick that comes after the fibers of a closed processor have been sent away ends the wait. */
+	const bool closed = fz_processor_is_closed(p);
 	bool work = false, waits, kicked = false, watches;
 	fz_nsec until;
 
@@ -390,13 +383,13 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	note_kick(p, atomic_load_explicit(&p->kicked, memory_order_relaxed));
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
 	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
-	for (uint32_t i = 0; i < fz_sched.count && !work; i++)
+	for (uint32_t i = 0; i < fz_sched.count && !work && !closed; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
 	until = fz_timers_earliest(&p->timers);
-	watches = fz_birth_watch_begin();
+	watches = !closed && fz_birth_watch_begin();
 	if (watches && until > fz_now() + FZ_POLL_PAUSE)
 		until = fz_now() + FZ_POLL_PAUSE;
-	waits = !work && !fz_runq_length(&fz_sched.global);
+	waits = closed || (!work && !fz_runq_length(&fz_sched.global));
 	if (waits)
 		fz_backend_wait(&p->backend, published, until, &arrivals);
 	if (watches)
@@ -432,14 +425,14 @@ void fz_sched_run_carrier(struct fz_carrier *c)
 		}
 		next = c->first ? c->first : pick(p);
 		c->first = NULL;
-		if (!next && ((next = steal(p)) || (next = steal_slot(p))))
+		if (!next && !fz_processor_is_closed(p) && (next = fz_processor_steal(p)))
 			fz_count(p->counts, FZ_COUNT_steals, 1);
 		if (next) {
 			switch_to(c, self, next, FZ_LEFT_NOTHING);
 			continue;
 		}
 		if (fz_backend_in_flight(&p->backend) || p->timers.used ||
-		    !fz_birth_watch_begin()) {
+		    fz_processor_is_closed(p) || !fz_birth_watch_begin()) {
 			go_idle(c, p);
 			continue;
 		}

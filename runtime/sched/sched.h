@@ -53,6 +53,11 @@ struct fz_processor {
 	 * due, so the next switch looks at them.
 	 */
 	_Atomic bool poll_wanted;
+	/*
+	 * Set and cleared by the monitor: no more processors may run fibers than the process may use
+	 * CPUs.  The carrier of a closed processor only waits for what arrives there.
+	 */
+	_Atomic bool closed;
 
 	/* The owner adds to the list, in RUNTIME; fz_pool_search() on any processor takes it. */
 	_Atomic(struct fz_fiber *) free_fibers;
@@ -79,6 +84,7 @@ struct fz_processor {
 struct fz_sched {
 	struct fz_processor *processors;
 	uint32_t count;
+	_Atomic uint32_t open;		/* how many of them are not closed: the first ones */
 	_Atomic bool started;
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
 	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */
@@ -180,6 +186,16 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 
 /* See that a carrier looks at the run queues soon.  Any thread in the runtime. */
 void fz_sched_kick(void);
+
+/* Take a fiber from another processor, or NULL.  By the owner of p. */
+struct fz_fiber *fz_processor_steal(struct fz_processor *p);
+
+/* Is p closed?  Any thread; the owner, in RUNTIME, must then not run fibers on it. */
+static inline bool fz_processor_is_closed(const struct fz_processor *p)
+{
+	/* relaxed: who misses it learns at the next switch. */
+	return FZ_UNLIKELY(atomic_load_explicit(&p->closed, memory_order_relaxed));
+}
 
 /*
  * By the monitor: take p from the carrier in seen_owner and give it to an idle carrier.  Returns

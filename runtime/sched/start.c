@@ -9,6 +9,7 @@
 
 #include "runtime/backend/own_fd.h"
 #include "runtime/backend/watch.h"
+#include "runtime/base/cpus.h"
 #include "runtime/base/host.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/role.h"
@@ -276,6 +277,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	if (!fz_counters->version)
 		fz_counters_begin();
 	fz_sched.count = fz_counters->processors = count;
+	atomic_store_explicit(&fz_sched.open, count, memory_order_relaxed);
 	fz_fiber_adopt_main(context);
 	/* Before a fiber that blocks there is interrupted by one of these signals. */
 	fz_signal_guard_libc();
@@ -290,6 +292,7 @@ void fz_sched_after_fork(void)
 	if (!fz_sched.processors)
 		return;
 	fz_trace_after_fork();
+	fz_cpus_close();
 	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
 			 sizeof(struct fz_processor));
 	fz_watch_after_fork();
