@@ -65,15 +65,11 @@ struct fz_fiber_call {
 	 * its kernel thread, with all signals blocked, and does not enter the runtime.
 	 */
 	bool blocks : 1;
-	/*
-	 * The thread is in libc's fork, which holds the locks of malloc: the runtime's threads
-	 * may wait for these locks.
-	 */
+	/* In libc's fork, which holds the locks of malloc: the runtime's threads may wait for these. */
 	bool in_fork : 1;
 	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
-	/* For how many receives data is likely to be there (fz_io_is_likely). */
-	uint8_t likely : 2;
+	uint8_t likely : 2;		/* so many receives find data, it seems (fz_io_is_likely) */
 	bool bulk : 1;			/* the last receive got all that it had room for */
 	int8_t likely_hits : 5;
 };
@@ -115,10 +111,7 @@ struct fz_fiber_thread {
 	bool owns_files;		/* it has a table of descriptors of its own */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	char name[16];
-	/*
-	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,
-	 * by compare-and-swap, when the kernel has the policy.
-	 */
+	/* FZ_POLICY(), by other threads; this one makes it 0, by CAS, when the kernel has it. */
 	_Atomic uint32_t policy;
 	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
 	const char *wired_why;		/* of fz_fiber_wire_for(); to be shown */
