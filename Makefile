@@ -11,8 +11,9 @@
 #	aarch64		the library, for another CPU
 #	check-aarch64	its unit tests and the programs there, by qemu-user (minutes)
 #	check-glibc	glibc's own tests of its threads (MODES=fz,fz1,fz8; minutes)
-#	bench		an echo server against native threads and plain io_uring,
-#			threads and locks against native ones
+#	bench		programs of others, an echo server, threads and locks, natively and as
+#			fibers; an echo server also against plain io_uring.  QUICK=1: some of the
+#			programs, two minutes
 #	stress		the programs in a loop, MINUTES=30 of it, MODES=epoll,old
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
 #			damaged programs
@@ -401,8 +402,11 @@ demo:
 bench:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs
+	@scripts/bench/programs/run.py $(if $(QUICK),--quick) --json $(B)/bench/programs.json
+ifndef QUICK
 	@scripts/bench/echo.sh
 	@scripts/bench/threads.sh
+endif
 
 stress:
 	@scripts/dev/deps.sh check

@@ -318,7 +318,7 @@ list_static() {
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
-	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py $root/scripts/bench/programs
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }

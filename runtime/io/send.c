@@ -124,6 +124,39 @@ static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const c
 	return FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN) ? send_rest_forbidden(self, a, buf, n) : ret;
 }
 
+/* Is this, of an attempt to send n bytes, the answer of a call with O_NONBLOCK only? */
+static bool is_of_nonblocking(int64_t ret, size_t n)
+{
+	return ret == -EAGAIN || ret == -EINPROGRESS || (ret >= 0 && ret < (int64_t)n);
+}
+
+/*
+ * The kernel has not taken all of c, so ask whether the descriptor has O_NONBLOCK.  Returns true if
+ * *ret, which may change, is the answer of the program's call.
+ */
+static bool is_answer(struct fz_fiber *self, const struct fz_io_attempt *a,
+		      struct fz_io_cursor *c, int64_t *ret)
+{
+	const int fd = fz_pin_fd(a->pin);
+	const int wait = a->info & FZ_FD_OURS ? 1 : fz_io_is_blocking(fd, a->info);
+	const struct iovec *whole = c->iov;
+	int64_t rest;
+
+	/* One of FZ_FD_OURS was asked before. */
+	if (wait > 0)
+		return false;
+	if (wait == FZ_OP_FORBIDDEN && *ret > 0) {
+		rest = send_rest_forbidden(self, a, (const char *)whole->iov_base + *ret,
+					   whole->iov_len - (size_t)*ret);
+		*ret += rest > 0 ? rest : 0;
+	} else if (wait == FZ_OP_FORBIDDEN) {
+		*ret = fz_io_make_whole(self, fd, c, false);
+	} else if (wait < 0 && *ret < 0) {
+		*ret = wait;
+	}
+	return true;
+}
+
 /* own: write, or sendto with these flags. */
 static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, int flags)
 {
@@ -144,15 +177,17 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		.only_waits = flags & FZ_MSG_FASTOPEN,
 		.program = own->number,
 	};
-	int wait = fz_io_may_wait(self, own->number, fd, flags, &a.info);
+	int wait = fz_io_could_wait(self, own->number, fd, flags, &a.info);
 	int64_t ret = -EAGAIN, rest;
 
+	/* Only try; send_by_parts() waits if a stream has no room. */
+	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
+	if (wait > 0 && (!a.only_tries || a.info & FZ_FD_OURS))
+		wait = fz_io_is_blocking(fd, a.info);
 	if (FZ_UNLIKELY(wait == FZ_OP_FORBIDDEN))
 		return fz_io_make_whole(self, fd, &c, false);
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(own);
-	/* Only try; send_by_parts() waits if a stream has no room. */
-	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
 	/*
 	 * If other fibers of this processor are about to submit, too, all share one system call.
 	 * That saves nothing where each switch is a system call, nor where most of the time goes
@@ -163,6 +198,8 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		ret = try_by_ring(self, &a, buf, n);
 	else
 		ret = fz_io_try_or_wait(self, &a);
+	if (a.only_tries && is_of_nonblocking(ret, n) && is_answer(self, &a, &c, &ret))
+		return ret;
 	if (a.only_tries && ret == -EAGAIN) {
 		ret = send_by_parts(self, &a, buf, n, false);
 		if (ret != FZ_OP_FORBIDDEN)

@@ -10,10 +10,8 @@
 
 enum { OPTION_ERROR = 4 };
 
-int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info)
+int fz_io_could_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info)
 {
-	int nonblocking;
-
 	if (fz_fdtab_look_up(fd, ret_info))
 		return -EBADF;
 	fz_io_test_cancel(self);
@@ -30,12 +28,23 @@ int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32
 	     atomic_load_explicit(&fz_filter_exists, memory_order_relaxed) &&
 	     fz_sys_is_stream(fd) < 0))
 		return FZ_OP_FORBIDDEN;
-	if ((*ret_info & FZ_FD_KIND_MASK) != FZ_FD_SOCKET)
-		return 0;
-	nonblocking = fz_fdtab_nonblocking(fd, *ret_info);
+	return (*ret_info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET;
+}
+
+int fz_io_is_blocking(int fd, uint32_t info)
+{
+	const int nonblocking = fz_fdtab_nonblocking(fd, info);
+
 	if (nonblocking < 0)
 		return nonblocking == -EBADF ? -EBADF : FZ_OP_FORBIDDEN;
 	return !nonblocking;
+}
+
+int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info)
+{
+	const int ret = fz_io_could_wait(self, number, fd, flags, ret_info);
+
+	return ret > 0 ? fz_io_is_blocking(fd, *ret_info) : ret;
 }
 
 int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_call *own)

@@ -49,6 +49,13 @@ struct fz_message_slot {
  */
 int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
 
+/*
+ * The same in two steps, for a call that need not know of O_NONBLOCK before it is refused: to ask
+ * is a system call, unless the descriptor is FZ_FD_OURS.
+ */
+int fz_io_could_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
+int fz_io_is_blocking(int fd, uint32_t info);
+
 /* The end of a call for which fz_io_may_wait() has returned wait, and that is not 1. */
 int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_call *own);
 

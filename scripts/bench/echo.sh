@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/echo.sh - echo over TCP: native threads, fibers on io_uring and on
-# epoll, plain io_uring.
+# epoll, plain io_uring (one-shot requests; multishot with shared buffers).
 #
 #	echo.sh [--rounds N] [--duration SECONDS] [--connections LIST]
 #		[--size BYTES] [--cpus SERVER:LOAD] [--build DIRECTORY]
 #
-# The four servers take turns in each round; the first three are one binary.  The
+# The five servers take turns in each round; the first three are one binary.  The
 # server has one CPU and the load another.  Prints every sample, then for each
 # number of connections the medians, and the medians of the ratios within a
 # round.  FIGURES.md next to this file says what is measured.  Exit status 0 if
@@ -56,13 +56,14 @@ echo "# connections round side cpu_us/request requests/s p50_us p99_us switches/
 for n in ${connections//,/ }; do
 	for ((round = 1; round <= rounds; round++)); do
 		# Each side is first in some rounds.
-		for ((i = 0; i < 4; i++)); do
-			case $(((round + i) % 4)) in
+		for ((i = 0; i < 5; i++)); do
+			case $(((round + i) % 5)) in
 			0)	sample "$n" $round native "$server" -e -p 0 ;;
 			1)	sample "$n" $round fiberize "$build/fiberize" "$server" -e -p 0 ;;
 			3)	sample "$n" $round epoll "$build/fiberize" --backend epoll \
 					"$server" -e -p 0 ;;
 			2)	sample "$n" $round uring "$uring" -p 0 ;;
+			4)	sample "$n" $round multishot "$uring" -m -p 0 ;;
 			esac
 		done
 	done
@@ -81,12 +82,14 @@ END {
 	for (i = 1; i <= keys; i++) {
 		c = order[i]
 		printf "\n%d connections, server CPU us/request, median of %d:" \
-			" native %.2f, fiberize %.2f, fiberize on epoll %.2f, io_uring %.2f\n",
+			" native %.2f, fiberize %.2f, fiberize on epoll %.2f, io_uring %.2f," \
+			" io_uring multishot %.2f\n",
 			c, rounds, of(c, "native"), of(c, "fiberize"), of(c, "epoll"),
-			of(c, "uring")
+			of(c, "uring"), of(c, "multishot")
 		show(c, "fiberize", "native", c == 128 ? 0.60 : c == 1000 ? 0.50 : 0)
 		show(c, "epoll", "native", 0)
 		show(c, "fiberize", "uring", c == 128 || c == 1000 ? 1.15 : 0)
+		show(c, "fiberize", "multishot", 0)
 	}
 }
 A

@@ -3,11 +3,16 @@
  * scripts/bench/uring_server.c - the work of "legacy_server -e", written directly for io_uring.
  *
  * An echo server: one thread, one ring, one state machine: the upper limit against which fibers
- * are measured.  Each connection has one request in flight: a recv, then a send.
- * All requests that a batch of completions leads to are submitted by the one
+ * are measured.  All requests that a batch of completions leads to are submitted by the one
  * io_uring_enter that waits for the next batch.
  *
- *	uring_server [-p PORT]
+ *	uring_server [-m] [-p PORT]
+ *
+ *	one-shot	each connection has one request in flight: a recv, then a send
+ *	-m		one recv for the whole connection (multishot), which takes its buffers from a
+ *			ring that all connections share; the buffer goes back when it has been sent.
+ *			The ring's descriptor is registered, and has no array of indices where
+ *			liburing knows of that
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,6 +20,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +33,22 @@
 #define ENTRIES 4096
 #define REQUEST_MAX 8192
 
-/* Owned by the request in flight, freed when there is none. */
+/* Owned by the requests in flight, freed when there is none. */
 struct conn {
 	int fd;
-	int sending;		/* the request in flight is the send */
-	size_t have;		/* bytes in `in` */
-	char in[REQUEST_MAX];
+	bool sending;		/* a send is in flight; one-shot: nothing else is */
+	size_t have;		/* bytes that are being sent */
+	/* multishot: */
+	bool receiving, broken;
+	int first, last;	/* buffers to send, the first is being sent; -1: none */
+	struct conn *next;	/* in the list of those that found no buffer */
+	char in[];		/* one-shot: REQUEST_MAX bytes */
 };
 
 static struct io_uring ring;
 static volatile sig_atomic_t stop;
 static struct conn acceptor;	/* only its address is used */
+static bool multishot;
 
 static void on_stop(int sig)
 {
@@ -74,7 +85,7 @@ static void start_recv(struct conn *c)
 {
 	struct io_uring_sqe *sqe = get_sqe();
 
-	c->sending = 0;
+	c->sending = false;
 	io_uring_prep_recv(sqe, c->fd, c->in, REQUEST_MAX, 0);
 	io_uring_sqe_set_data(sqe, c);
 }
@@ -83,7 +94,7 @@ static void start_send(struct conn *c)
 {
 	struct io_uring_sqe *sqe = get_sqe();
 
-	c->sending = 1;
+	c->sending = true;
 	io_uring_prep_send(sqe, c->fd, c->in, c->have, MSG_WAITALL | MSG_NOSIGNAL);
 	io_uring_sqe_set_data(sqe, c);
 }
@@ -94,16 +105,168 @@ static void conn_free(struct conn *c)
 	free(c);
 }
 
+/* ---- multishot ---------------------------------------------------------- */
+
+enum {
+	BUFFERS = 8192,		/* a power of two */
+	BUFFER_SIZE = 2048,
+	GROUP = 0,
+	TAG_SEND = 1,		/* of a completion; the other bits are the connection */
+};
+
+static struct {
+	struct io_uring_buf_ring *ring;
+	char *memory;
+	struct {
+		int next;	/* of the same connection, or -1 */
+		unsigned size;
+	} of[BUFFERS];
+	struct conn *starved;	/* found none, and wait for one to come back */
+} buffers;
+
+static char *buffer_at(int id)
+{
+	return buffers.memory + (size_t)id * BUFFER_SIZE;
+}
+
+static void buffer_give(int id)
+{
+	io_uring_buf_ring_add(buffers.ring, buffer_at(id), BUFFER_SIZE, (unsigned short)id,
+			      io_uring_buf_ring_mask(BUFFERS), 0);
+	io_uring_buf_ring_advance(buffers.ring, 1);
+}
+
+static void buffers_init(void)
+{
+	struct io_uring_buf_reg reg = { .ring_entries = BUFFERS, .bgid = GROUP };
+	const size_t size = BUFFERS * sizeof(struct io_uring_buf);
+	int r;
+
+	buffers.memory = malloc((size_t)BUFFERS * BUFFER_SIZE);
+	if (posix_memalign((void **)&buffers.ring, 4096, size) || !buffers.memory)
+		die("malloc", ENOMEM);
+	memset(buffers.ring, 0, size);
+	reg.ring_addr = (uintptr_t)buffers.ring;
+	r = io_uring_register_buf_ring(&ring, &reg, 0);
+	if (r)
+		die("io_uring_register_buf_ring", -r);
+	io_uring_buf_ring_init(buffers.ring);
+	for (int i = 0; i < BUFFERS; i++)
+		buffer_give(i);
+}
+
+static void start_multishot(struct conn *c)
+{
+	struct io_uring_sqe *sqe = get_sqe();
+
+	c->receiving = true;
+	io_uring_prep_recv_multishot(sqe, c->fd, NULL, 0, 0);
+	sqe->flags |= IOSQE_BUFFER_SELECT;
+	sqe->buf_group = GROUP;
+	io_uring_sqe_set_data(sqe, c);
+}
+
+static void send_first(struct conn *c)
+{
+	struct io_uring_sqe *sqe = get_sqe();
+
+	c->sending = true;
+	c->have = buffers.of[c->first].size;
+	io_uring_prep_send(sqe, c->fd, buffer_at(c->first), c->have, MSG_WAITALL | MSG_NOSIGNAL);
+	io_uring_sqe_set_data(sqe, (char *)c + TAG_SEND);
+}
+
+static void drop_first(struct conn *c)
+{
+	const int id = c->first;
+
+	c->first = buffers.of[id].next;
+	buffer_give(id);
+}
+
+static void end_if_idle(struct conn *c)
+{
+	if (!c->broken || c->receiving || c->sending)
+		return;
+	while (c->first >= 0)
+		drop_first(c);
+	conn_free(c);
+}
+
+static void on_sent(struct conn *c, int res)
+{
+	c->sending = false;
+	/* MSG_WAITALL: short only when the connection broke. */
+	if (res == -EINTR || res == -EAGAIN) {
+		send_first(c);
+		return;
+	}
+	if (res < 0 || (size_t)res < c->have) {
+		c->broken = true;
+		/* Ends the recv. */
+		shutdown(c->fd, SHUT_RDWR);
+	}
+	drop_first(c);
+	if (c->first >= 0 && !c->broken)
+		send_first(c);
+	end_if_idle(c);
+}
+
+static void on_received(struct conn *c, const struct io_uring_cqe *cqe)
+{
+	const int id = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+
+	c->receiving = cqe->flags & IORING_CQE_F_MORE;
+	if (cqe->res > 0) {
+		buffers.of[id].next = -1;
+		buffers.of[id].size = (unsigned)cqe->res;
+		if (c->first < 0)
+			c->first = id;
+		else
+			buffers.of[c->last].next = id;
+		c->last = id;
+		if (!c->sending && !c->broken)
+			send_first(c);
+	}
+	if (cqe->res == -ENOBUFS && !c->receiving) {
+		c->next = buffers.starved;
+		buffers.starved = c;
+	} else if (cqe->res > 0 || cqe->res == -EINTR || cqe->res == -EAGAIN) {
+		if (!c->receiving)
+			start_multishot(c);
+	} else {
+		c->broken = true;
+		end_if_idle(c);
+	}
+}
+
+/* Buffers may have come back since. */
+static void feed_starved(void)
+{
+	struct conn *c = buffers.starved, *next;
+
+	for (buffers.starved = NULL; c; c = next) {
+		next = c->next;
+		start_multishot(c);
+	}
+}
+
+/* ---- both --------------------------------------------------------------- */
+
 static void conn_new(int fd)
 {
-	struct conn *c = malloc(sizeof(*c));
+	struct conn *c = calloc(1, sizeof(*c) + (multishot ? 0 : REQUEST_MAX));
 	int one = 1;
 
 	if (!c)
 		die("malloc", ENOMEM);
 	c->fd = fd;
+	c->first = -1;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	start_recv(c);
+	if (multishot)
+		start_multishot(c);
+	else
+		start_recv(c);
 }
 
 static void on_completion(struct conn *c, int res)
@@ -124,6 +287,19 @@ static void on_completion(struct conn *c, int res)
 	}
 }
 
+/* A completion that is not the acceptor's. */
+static void dispatch(const struct io_uring_cqe *cqe)
+{
+	char *data = io_uring_cqe_get_data(cqe);
+
+	if (!multishot)
+		on_completion((struct conn *)data, cqe->res);
+	else if ((uintptr_t)data & TAG_SEND)
+		on_sent((struct conn *)(data - TAG_SEND), cqe->res);
+	else
+		on_received((struct conn *)data, cqe);
+}
+
 static void run(int listener)
 {
 	while (!stop) {
@@ -134,11 +310,9 @@ static void run(int listener)
 		if (r < 0 && r != -EINTR && r != -EBUSY && r != -EAGAIN)
 			die("io_uring_submit_and_wait", -r);
 		io_uring_for_each_cqe(&ring, head, cqe) {
-			struct conn *c = io_uring_cqe_get_data(cqe);
-
 			seen++;
-			if (c != &acceptor) {
-				on_completion(c, cqe->res);
+			if (io_uring_cqe_get_data(cqe) != &acceptor) {
+				dispatch(cqe);
 				continue;
 			}
 			if (cqe->res >= 0)
@@ -149,19 +323,27 @@ static void run(int listener)
 				start_accept(listener);
 		}
 		io_uring_cq_advance(&ring, seen);
+		feed_starved();
 	}
 }
 
 static void ring_init(void)
 {
-	static const unsigned kinds[] = {
+#ifdef IORING_SETUP_NO_SQARRAY
+	const unsigned no_array = IORING_SETUP_NO_SQARRAY;
+#else
+	const unsigned no_array = 0;
+#endif
+	const unsigned kinds[] = {
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+			(multishot ? no_array : 0),
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
 		IORING_SETUP_COOP_TASKRUN,
 		0,
 	};
 	int r = -EINVAL;
 
-	for (unsigned i = 0; i < 3 && r == -EINVAL; i++) {
+	for (unsigned i = 0; i < 4 && r == -EINVAL; i++) {
 		struct io_uring_params params = {
 			.flags = kinds[i] | IORING_SETUP_CQSIZE |
 				 IORING_SETUP_CLAMP,
@@ -172,20 +354,49 @@ static void ring_init(void)
 	}
 	if (r)
 		die("io_uring_queue_init", -r);
+	if (!multishot)
+		return;
+	r = io_uring_register_ring_fd(&ring);
+	if (r < 0)
+		die("io_uring_register_ring_fd", -r);
+	buffers_init();
+}
+
+/* Returns the listening socket; *port 0: any, and then the one that it got. */
+static int listen_on(int *port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t address_len = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	if (listener < 0)
+		die("socket", errno);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	address.sin_addr.s_addr = htonl(INADDR_ANY);
+	address.sin_port = htons((unsigned short)*port);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)))
+		die("bind", errno);
+	if (listen(listener, 65535))
+		die("listen", errno);
+	getsockname(listener, (struct sockaddr *)&address, &address_len);
+	*port = ntohs(address.sin_port);
+	return listener;
 }
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t address_len = sizeof(address);
 	struct sigaction action = { .sa_handler = on_stop };
 	struct rlimit limit;
-	int port = 0, listener, one = 1, opt;
+	int port = 0, listener, opt;
 
-	while ((opt = getopt(argc, argv, "p:")) == 'p')
-		port = (int)to_number(optarg, "-p", 0, 65535);
+	while ((opt = getopt(argc, argv, "mp:")) == 'p' || opt == 'm') {
+		if (opt == 'm')
+			multishot = true;
+		else
+			port = (int)to_number(optarg, "-p", 0, 65535);
+	}
 	if (opt != -1 || optind != argc) {
-		fputs("usage: uring_server [-p PORT]\n", stderr);
+		fputs("usage: uring_server [-m] [-p PORT]\n", stderr);
 		return 2;
 	}
 
@@ -195,18 +406,8 @@ int main(int argc, char **argv)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (listener < 0)
-		die("socket", errno);
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	address.sin_addr.s_addr = htonl(INADDR_ANY);
-	address.sin_port = htons((unsigned short)port);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)))
-		die("bind", errno);
-	if (listen(listener, 65535))
-		die("listen", errno);
-	getsockname(listener, (struct sockaddr *)&address, &address_len);
-	printf("listening on %d\n", ntohs(address.sin_port));
+	listener = listen_on(&port);
+	printf("listening on %d\n", port);
 	fflush(stdout);
 
 	ring_init();

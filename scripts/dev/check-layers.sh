@@ -64,6 +64,14 @@ matrix() {
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts
 	scripts/bench
+	scripts/bench/programs
+	scripts/bench/programs/*
+	scripts/bench/programs/compute/*
+	scripts/bench/programs/databases/*
+	scripts/bench/programs/files/*
+	scripts/bench/programs/http/*
+	scripts/bench/programs/proxies/*
+	scripts/bench/programs/servers/*
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def

@@ -6,6 +6,7 @@
 #	deps.sh build	what compiles the library
 #	deps.sh demo	and what "make demo" runs
 #	deps.sh check	and what "make check" and "make bench" run
+#	deps.sh bench	and all programs that "make bench" measures; it names those that are missing
 #	deps.sh all	and what "make check-all" runs: hundreds of megabytes
 #	deps.sh glibc	what "make check-glibc" needs
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
@@ -94,12 +95,27 @@ sysbench		sysbench
 valgrind		valgrind
 '
 
+bench='
+apache2			apache2
+apache2-utils		ab
+default-jdk-headless	javac
+fio			fio
+libmemcached-tools	memcslap
+mariadb-server		mariadbd
+nbdkit			nbdkit
+nginx-light		nginx
+pigz			pigz
+proxychains4		proxychains4
+sysbench		sysbench
+xz-utils		xz
+'
+
 glibc='
 dpkg-dev		dpkg-source
 g++			g++
 '
 
-usage='usage: deps.sh [-n] build|demo|check|glibc|all'
+usage='usage: deps.sh [-n] build|demo|check|bench|glibc|all'
 only_say=
 if [ "${1-}" = -n ]; then
 	only_say=1
@@ -110,6 +126,7 @@ build) wanted=$build ;;
 demo) wanted=$build$demo ;;
 check) wanted=$build$demo$check ;;
 all) wanted=$build$demo$check$all ;;
+bench) wanted=$build$demo$check$bench ;;
 glibc) wanted=$build$glibc ;;
 *)
 	printf '%s\n' "$usage" >&2

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/io_crowd.c - hundreds of threads wait for one descriptor: to read, to write, by poll for either.
- * A byte wakes one reader, room wakes writers, and who polls sees both; signals take single
- * readers out of the middle.
+ * tests/programs/io/io_crowd.c - hundreds of threads wait for one descriptor: to read, to write,
+ * by poll for either. A byte wakes one reader, room wakes writers, and who polls sees both;
+ * signals take single readers out of the middle.
  */
 #include "check.h"
 

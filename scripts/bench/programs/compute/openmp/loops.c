@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loops.c - parallel loops with a barrier after each. */
+/* scripts/bench/programs/compute/openmp/loops.c - parallel loops with a barrier after each. */
 #include <stdio.h>
 #include <stdlib.h>
 

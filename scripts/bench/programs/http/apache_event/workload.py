@@ -3,7 +3,6 @@
 from driver import apache, loads
 
 NEEDS = "apache2 wrk"
-QUICK = True
 
 
 def prepare(place):

@@ -3,7 +3,6 @@
 from driver import loads
 
 NEEDS = "nginx wrk"
-QUICK = True
 
 
 def prepare(place):
