@@ -38,7 +38,21 @@ $(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk
 	$(Q)objcopy --redefine-sym fz_adopt=adopt_of_this_cpu \
 		--redefine-sym fz_clone_resume=clone_resume_of_this_cpu $@
 
-$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o
+$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o tests/model/reach.sh
+	$(Q)MODEL_OBJECTS="$(MODEL_PLAIN) $(MODEL)/switch.o" tests/model/reach.sh $(MODEL_HOOKED)
 	$(say) "  LD      $@"
-	$(Q)$(CC) -no-pie -o $@ $^ -lm
+	$(Q)$(CC) -no-pie -o $@ $(filter %.o,$^) -lm
+
+.PHONY: model explore check-planted
+model: $(MODEL)/explore
+
+# HOURS of it with seeds that were not tried before: each round has others.
+HOURS ?= 1
+explore: model
+	@tests/model/explore.sh $(HOURS)
+
+# Is each planted fault found?  Builds the explorer for each.
+check-planted: model
+	@tests/model/planted.sh
+
 -include $(MODEL_HOOKED:.o=.d) $(MODEL_PLAIN:.o=.d)

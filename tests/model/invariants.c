@@ -82,6 +82,16 @@ void check_quiet(void)
 		model_fail("hang: only the clock goes on");
 }
 
+/* One thread spins, all others sleep: what is in a queue can be shared, and nobody takes it. */
+void check_spin(void)
+{
+	if (!exploring)
+		return;
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_sched.processors[i].runq.length && fz_sched.count > 1)
+			model_fail("lost kick: a fiber is in a run queue, one thread spins, all others sleep");
+}
+
 /* All threads have ended but the main one: nobody waits, nothing is held. */
 void check_end(void)
 {

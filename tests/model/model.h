@@ -155,6 +155,7 @@ void report_stack(int kt);
 /* invariants.c */
 void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb);
 void check_quiet(void);				/* no kthread can run */
+void check_spin(void);
 bool only_clock_helps(void);
 void check_end(void);
 

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { STEPS_MOST = 100000, PCT_CHANGES = 2 };
+enum { STEPS_MOST = 100000, PCT_CHANGES = 2, EARLY_MOST = 12 };
 
 struct decision decided[DECISIONS];
 uint32_t decisions;
@@ -28,7 +28,7 @@ static enum how how;
 static uint32_t at;			/* the next decision to be repeated */
 static int left;			/* picks that need not be the default */
 static uint64_t random_state;
-static uint32_t priority[KTHREADS], lowest, highest;
+static uint32_t priority[KTHREADS], lowest, early_ticks;
 static uint64_t change_at[PCT_CHANGES];
 
 static uint64_t random_next(void)
@@ -52,7 +52,7 @@ void schedule_begin_run(enum how how_)
 		for (int i = 0; i < 4; i++)
 			random_next();
 		lowest = 1 << 20;
-		highest = 1 << 20;
+		early_ticks = 0;
 		for (int i = 0; i < KTHREADS; i++)
 			priority[i] = (1 << 20) + (uint32_t)(random_next() >> 40) % 4096;
 		for (int i = 0; i < PCT_CHANGES; i++)
@@ -105,8 +105,13 @@ static int candidates(bool may_go_on, int *list, int *ret_ready)
 /* With the highest priority; one that spins or waits for the clock counts as lower than others. */
 static int pick_pct(const int *list, int n, int ready, bool at_point)
 {
-	int best = 0;
+	int best = 0, odds = 64;
 	uint64_t most = 0;
+
+	/* One that was made the lowest may be off its CPU for some ticks: the clock goes on meanwhile. */
+	for (int i = 0; i < ready; i++)
+		if (priority[list[i]] < 1 << 20 && early_ticks < EARLY_MOST)
+			odds = 4;
 
 	for (int i = 0; i < n; i++) {
 		uint64_t p = priority[list[i]];
@@ -118,7 +123,7 @@ static int pick_pct(const int *list, int n, int ready, bool at_point)
 		/* Once in a while the clock is first. */
 		if (i < ready)
 			p |= (uint64_t)1 << 33;
-		else if (random_next() % 64)
+		else if (random_next() % (unsigned)odds)
 			continue;
 		else
 			p |= (uint64_t)3 << 33;
@@ -127,6 +132,7 @@ static int pick_pct(const int *list, int n, int ready, bool at_point)
 			best = i;
 		}
 	}
+	early_ticks += best >= ready && odds == 4;
 	return best;
 }
 
@@ -247,6 +253,8 @@ void schedule_block(void)
 			model_fail("deadlock: every kernel thread sleeps, and no deadline is to come");
 		i = first;
 	} else {
+		if (ready == 1 && list[0] == M.current)
+			check_spin();
 		i = n > 1 ? pick(list, n, ready, false) : 0;
 	}
 	go_on_with(list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :

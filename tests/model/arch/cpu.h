@@ -15,6 +15,7 @@
 long model_syscall(long nr, long a, long b, long c, long d, long e, long f);
 void model_relax(void);
 uint64_t model_cycles(void);
+_Noreturn void model_outside(const char *what);
 
 static inline long fz_syscall3(long nr, long a, long b, long c)
 {
@@ -29,10 +30,12 @@ static inline long fz_syscall6(long nr, long a, long b, long c, long d, long e, 
 #define fz_cpu_relax cpu_relax_of_this_cpu
 #define fz_cycles cycles_of_this_cpu
 #define fz_add_here add_here_of_this_cpu
+#define fz_tcb_set tcb_set_of_this_cpu
 #include "arch/x86_64/cpu.h"
 #undef fz_cpu_relax
 #undef fz_cycles
 #undef fz_add_here
+#undef fz_tcb_set
 
 static inline void fz_cpu_relax(void)
 {
@@ -42,6 +45,12 @@ static inline void fz_cpu_relax(void)
 static inline uint64_t fz_cycles(void)
 {
 	return model_cycles();
+}
+
+static inline void fz_tcb_set(uintptr_t tcb)
+{
+	(void)tcb;
+	model_outside("fz_tcb_set");
 }
 
 /* In C, so that the explorer sees the access. */

@@ -92,6 +92,25 @@ static void ping_pong(int i)
 SCENARIO(ping_pong) = { .name = "ping_pong", .what = "2 fibers wait for each other in turn",
 	.processors = 2, .fibers = 2, .thread = ping_pong, .finish = all_rounds };
 
+/* The first uses its CPU until one of the others has run, which it wakes: its processor is busy. */
+static void spin(int i)
+{
+	if (i == 0) {
+		atomic_store_explicit(&turn, 1, memory_order_release);
+		fz_lot_wake(&turn, UINT32_MAX);
+		while (!rounds)
+			fz_cpu_relax();
+		rounds++;
+		return;
+	}
+	while (!atomic_load_explicit(&turn, memory_order_acquire))
+		fz_lot_wait(&turn, 0, FZ_FOREVER, 0);
+	rounds++;
+}
+
+SCENARIO(spin) = { .name = "spin", .what = "a fiber spins until one of 2 that it wakes has run",
+	.processors = 2, .fibers = 3, .thread = spin, .finish = all_rounds };
+
 static void two_rounds(void)
 {
 	MODEL_CHECK(rounds == 2, "%d rounds", rounds);

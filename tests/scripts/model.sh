@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/model.sh - the schedule explorer (tests/model/), with fixed seeds: each scenario passes
+# all runs with one deviation, and some by PCT and at random, with store buffers, too; and what it
+# refuses, it refuses by name.
+. "$(dirname "$0")/../lib/judge.inc"
+
+explore=$build/tests/model/explore
+replay=$root/tests/model/replay
+
+explores() {
+	local name=$1 log=$work/$1.log
+	if "$explore" --exhaustive --bound 1 --pct 1500 --random 1500 "$name" >"$log" 2>&1 &&
+	   "$explore" --tso --pct 400 --random 400 "$name" >>"$log" 2>&1; then
+		pass "$name"
+	else
+		fail "$name" "a run fails"
+		grep -E -A 60 '^FAILED|outside' "$log"
+	fi
+}
+
+# refuses NAME TEXT COMMAND...: it exits with 2 and says TEXT.
+refuses() {
+	local name=$1 text=$2 status
+	shift 2
+	"$@" >"$work/out" 2>&1
+	status=$?
+	if [ $status -eq 2 ] && grep -qF -- "$text" "$work/out"; then
+		pass "$name"
+	else
+		fail "$name" "exit status $status, and not: $text"
+		cat "$work/out"
+	fi
+}
+
+for scenario in $("$explore" --list | awk '{ print $1 }'); do
+	explores "$scenario"
+done
+
+sources=$("$replay" mutex2/pct/1@0 2>&1 | sed -n 's/.*which are \([0-9a-f]*\):.*/\1/p')
+if "$replay" "mutex2/pct/1@$sources" >"$work/out" 2>&1 && grep -q '^passed: mutex2' "$work/out"; then
+	pass "a seed is replayed"
+else
+	fail "a seed is replayed" "it does not pass"
+	tail -n 5 "$work/out"
+fi
+refuses "a seed of other sources" "of other sources than these" "$replay" mutex2/pct/1@0123456789
+refuses "no seed" "not a seed" "$replay" mutex2
+refuses "a seed of an unknown scenario" "no such scenario" "$replay" "mutex9/pct/1@$sources"
+refuses "a seed of an unknown kind" "unknown kind" "$replay" "mutex2/luck/1@$sources"
+refuses "an unknown scenario" "no scenario mutex9" "$explore" --pct 1 mutex9
+
+# A file that reaches around the model.
+cat >"$work/around.c" <<-'END'
+	#include <unistd.h>
+	long ask(void);
+	void wait_a_while(void);
+	long ask(void)
+	{
+		long ret;
+
+		__asm__ volatile("syscall" : "=a"(ret) : "a"(39) : "rcx", "r11", "memory");
+		return ret;
+	}
+	void wait_a_while(void)
+	{
+		sleep(1);
+	}
+END
+"$CC" -O1 -c "$work/around.c" -o "$work/around.o"
+"$root/tests/model/reach.sh" "$work/around.o" >"$work/out" 2>&1
+status=$?
+if [ $status -eq 1 ] && grep -q 'around.o: <ask>: syscall reaches around' "$work/out" &&
+   grep -q 'around.o: calls sleep, which is not modelled' "$work/out"; then
+	pass "a file that reaches around the model"
+else
+	fail "a file that reaches around the model" "exit status $status"
+	cat "$work/out"
+fi
+finish
