@@ -8,6 +8,7 @@
 #include "preload/libc/redirect.h"
 #include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/signal/signal.h"
 
 struct fz_inside_real fz_inside_real;
@@ -61,6 +62,35 @@ ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size)
 {
 	fz_count_inside(FZ_SYM_getdents64);
 	return is_in_child() ? fz_real.getdents64(fd, buffer, size) : getdents64(fd, buffer, size);
+}
+
+/*
+ * Is this libc's own part of a call that a body has begun: stat, lstat and fstat are made of fstatat?
+ * relaxed: only this thread and its handlers write it.
+ */
+static bool is_in_body(void)
+{
+	const struct fz_fiber *self = fz_self();
+
+	return self->kind == FZ_KIND_FIBER &&
+	       atomic_load_explicit(&self->carrier->calls, memory_order_relaxed) &
+		       FZ_CARRIER_IN_CALL;
+}
+
+int fz_fstat_inside(int fd, struct stat *st)
+{
+	if (is_in_child() || is_in_runtime() || is_in_body())
+		return fz_real.fstat(fd, st);
+	fz_count_inside(FZ_SYM_fstat);
+	return fstat(fd, st);
+}
+
+int fz_fstatat_inside(int dir, const char *path, struct stat *st, int flags)
+{
+	if (is_in_child() || is_in_runtime() || is_in_body())
+		return fz_real.fstatat(dir, path, st, flags);
+	fz_count_inside(FZ_SYM_fstatat);
+	return fstatat(dir, path, st, flags);
 }
 
 /* Always one word, whatever the type of the argument: as in libc. */

@@ -5,6 +5,7 @@
 /* preload/libc/inside.h - bodies for calls that come from inside libc only (redirect.c). */
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "runtime/base/base.h"
@@ -23,6 +24,10 @@ int fz_open_inside(const char *path, int flags, ...);
 
 int fz_dup2_inside(int from, int to);
 int fz_fcntl_inside(int fd, int command, ...);
+
+/* opendir, stdio, and libc's own files.  libc's stat and lstat are made of fstatat. */
+int fz_fstat_inside(int fd, struct stat *st);
+int fz_fstatat_inside(int dir, const char *path, struct stat *st, int flags);
 
 /* readdir; the child of posix_spawn, where close_range is forbidden. */
 ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size);

@@ -7,8 +7,10 @@
 #include "fuse.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/ipc.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -34,9 +36,6 @@ static int can_wait(const struct fuse_request *r)
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 		return 0;
-	/* fstat inside opendir, which the library leaves to libc */
-	case FUSE_GETATTR:
-		return fuse_header(r)->nodeid != FUSE_ROOT_ID;
 	default:
 		return 1;
 	}
@@ -183,6 +182,15 @@ static void uses_descriptors(void)
 	CHECK_OK(chdir("/"));
 }
 
+static int visits(const char *name, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)at;
+	CHECK_OK(strcmp(name, path));
+	CHECK_INT(type, FTW_F);
+	return 0;
+}
+
 /* The calls that libc makes inside these. */
 static void uses_libc(void)
 {
@@ -190,12 +198,20 @@ static void uses_libc(void)
 	char *resolved;
 	FILE *file;
 	DIR *d;
+	int fd;
 
 	file = CALM(fopen(path, "r"));
 	CHECK(file);
 	CHECK_INT(CALM(fread(bytes, 1, BYTES, file)), BYTES);
 	check_bytes(0);
 	CHECK_OK(CALM(fclose(file)));
+	/* libc's fstat, stat and lstat. */
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	d = CALM(fdopendir(fd));
+	CHECK(d);
+	CHECK_OK(closedir(d));
+	CHECK(CALM(ftok(path, 1)) != -1);
+	CHECK_OK(CALM(nftw(path, visits, 1, FTW_PHYS)));
 	d = CALM(opendir(dir));
 	CHECK(d);
 	errno = 0;
