@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 const char *const outcome_names[FZ_OUTCOMES] = {
 	[FZ_OUTCOME_PARKED] = "parked", [FZ_OUTCOME_ANNOUNCED] = "announced",

@@ -8,7 +8,7 @@
  */
 
 #include "runtime/base/counters.h"
-#include "scripts/inspect/target.h"
+#include "scripts/process/target.h"
 
 struct call_counts {
 	char name[33], rung[17];

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "counts.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 
 typedef unsigned long ulong_t;

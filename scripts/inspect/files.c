@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "say.h"
+#include "scripts/process/say.h"
 
 /* "ADDRESS:PORT" in hexadecimal, as /proc/net/tcp has it, for people. */
 static void put_address(char *text, size_t size, const char *hex, int family)

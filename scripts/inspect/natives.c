@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "say.h"
+#include "scripts/process/say.h"
 
 /* What the library says of each kernel thread (runtime/base/role.h). */
 struct roles {

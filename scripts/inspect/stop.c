@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "fibers.h"
-#include "say.h"
+#include "scripts/process/say.h"
 
 struct held {
 	int tid;

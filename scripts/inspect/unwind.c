@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-#include "say.h"
+#include "scripts/process/say.h"
 
 enum { ONLY_THREAD = 1 };	/* libdwfl sees one thread, which is another each time */
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "scripts/inspect/ps.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 bool watch_open(struct watch *w, const char *pid)
 {

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "cycles.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 /* Seconds: how long the process may write events without this tool; between two renewals. */
 static const double permission = 3, renewal = 0.1;

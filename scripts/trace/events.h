@@ -7,7 +7,7 @@
  * the order of time.
  */
 
-#include "scripts/inspect/target.h"
+#include "scripts/process/target.h"
 
 struct event {
 	double time;			/* seconds since events_begin() */

@@ -14,7 +14,7 @@
 
 #include "cycles.h"
 #include "scripts/inspect/commands.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 #include "sums.h"
 #include "timeline.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/live.c - a process that lives, by process_vm_readv, ptrace and /proc.
+ * scripts/process/live.c - a process that lives, by process_vm_readv, ptrace and /proc.
  *
  * Reading memory stops nothing.  Reading the registers of a kernel thread stops that thread, for
  * less than 1 ms unless the machine is busy; no signal is sent to it.

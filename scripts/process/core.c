@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/core.c - a process that has ended and left a core file.
+ * scripts/process/core.c - a process that has ended and left a core file.
  *
  * The kernel leaves out of a core file what mapped files contain (core(5), coredump_filter): that is
  * read from these files.

@@ -3,7 +3,7 @@
 #define INSPECT_SOURCE_H
 
 /*
- * scripts/inspect/source.h - where the memory, the registers and the files of a process come from:
+ * scripts/process/source.h - where the memory, the registers and the files of a process come from:
  * the process itself (live.c), or a core file of it (core.c).
  */
 

@@ -3,7 +3,7 @@
 #define INSPECT_TASKS_H
 
 /*
- * scripts/inspect/tasks.h - the kernel threads of a process, from /proc.
+ * scripts/process/tasks.h - the kernel threads of a process, from /proc.
  *
  * The library knows the tids of the process's own PID namespace; /proc and ptrace use those of ours.
  */

@@ -3,7 +3,7 @@
 #define INSPECT_TARGET_H
 
 /*
- * scripts/inspect/target.h - the process that is looked at: its memory, and what its library says
+ * scripts/process/target.h - the process that is looked at: its memory, and what its library says
  * of itself (runtime/inspect/describe.h).
  *
  * A process that lives goes on while its memory is read, which the kernel allows to whom it allows
