@@ -200,9 +200,9 @@ $(LATE_THREADS): tests/helpers/late_threads.c Makefile
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
 # Preloaded into a tool.
-LOST_READS := $(B)/tests/helpers/lost_reads.so
+TOOL_MODULES := $(B)/tests/helpers/lost_reads.so $(B)/tests/helpers/changes.so
 
-$(LOST_READS): tests/helpers/lost_reads.c Makefile
+$(TOOL_MODULES): $(B)/%.so: %.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
@@ -251,7 +251,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
 # Helpers of the scripts in tests/.
-HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/lost_reads.c %/tls_module.c \
+HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/lost_reads.c %/changes.c %/tls_module.c \
 	%/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
 
 $(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
@@ -350,7 +350,7 @@ aarch64 aarch64-tests:
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(LOST_READS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
+programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(TOOL_MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 

@@ -23,6 +23,7 @@ struct held {
 };
 
 static struct {
+	const struct target *target;
 	int pid;
 	struct held *list;
 	size_t count;
@@ -111,9 +112,9 @@ static void hold(struct held *h)
 		if (error == ESRCH || has_ended(h->tid))
 			return;
 		let_go();
-		die(EXIT_FORBIDDEN, "%d: thread %d cannot be stopped: %s", stop.pid, h->tid,
-		    error == EPERM ? "another program traces it, or it is not allowed" :
-				     strerror(error));
+		target_die(stop.target, EXIT_FORBIDDEN, "%d: thread %d cannot be stopped: %s", stop.pid,
+			   h->tid, error == EPERM ? "another program traces it, or it is not allowed" :
+						    strerror(error));
 	}
 	if (stop.began <= 0) {
 		stop.began = now_ms();
@@ -141,6 +142,7 @@ void stop_begin(const struct target *t, double most_ms)
 	tasks_read(&tasks, t->source.pid);
 	monitor = monitor_of(t, &tasks);
 	memset(&stop, 0, sizeof(stop));
+	stop.target = t;
 	stop.pid = t->source.pid;
 	stop.most = most_ms > 0.1 ? most_ms : 0.1;
 	stop.list = calloc(tasks.count + 1, sizeof(*stop.list));
