@@ -11,30 +11,39 @@
 . "$(dirname "$0")/../lib/target.inc"
 need gdb jq
 
-commands=(ps 'ps --stop' bt stat 'top --batch --count 1 0.1' 'trace --summary --seconds 0.05')
+commands=(ps 'ps --stop' bt stat 'top --batch --count 1' 'trace --summary --seconds 0.05')
 
 # ---- the loader is at work
 
-dormant='0: fiberize: PID: no thread was made yet, so the library is dormant'
-outside='107: fiberize: PID: libfiberize.so is not in this process'
-answers=$(TOOL=$fiberize COMMANDS='ps;bt;stat;top --batch --count 1' LIBRARY=$library limited \
-	gdb -nx -batch -x "$root/tests/lib/loading.gdb.py" --args "$helpers/becomes" - 2>&1 | grep '^answer: ')
+cat >"$work/answers" <<'SH'
+#!/bin/sh
+# answers FIBERIZE DIRECTORY PID: what each command says of the process
 for command in ps bt stat 'top --batch --count 1'; do
-	same "$command: at each system call until the first thread" "$dormant; $outside" \
-		"$(sed -n "s/^answer: $command: //p" <<<"$answers" | sort | tr '\n' ';' | sed 's/;$//; s/;/; /')"
+	$1 $command $3 >"$2/answer" 2>&1 </dev/null
+	echo "$? $(sed "s/: $3: /: PID: /" "$2/answer")" >>"$2/answers of ${command%% *}"
+done
+SH
+COMMAND="sh $work/answers $fiberize $work" LIBRARY=$library limited \
+	gdb -nx -batch -x "$root/tests/lib/loading.gdb.py" --args "$helpers/becomes" - >"$work/gdb" 2>&1
+dormant='0 fiberize: PID: no thread was made yet, so the library is dormant'
+outside='107 fiberize: PID: libfiberize.so is not in this process'
+for command in ps bt stat top; do
+	same "$command: at each system call until the first thread" "$dormant$newline$outside" \
+		"$(sort -u "$work/answers of $command")"
 done
 
 # ---- it changes between two looks
 
-# The number of the first look that comes after all is over is not known before: each second one, and then
-# each seventh.
-looks=$(seq 1 2 40; seq 41 7 400)
+looks='1 2 3 4 5 6 8 11 15 21 30 45 70 110'
+ended='^105:fiberize: [0-9]+: (the process has ended|no such process|the process has no memory: .*)$'
+# It has no library until its loader has mapped it.
+other='^(105:fiberize: [0-9]+: the process has executed another program meanwhile|107:fiberize: [0-9]+: libfiberize.so is not in this process)$'
 
-# changing NAME PATTERN COMMAND WORD...: becomes, with WORDS, changes at one look after the other; what the
-# command says of it is in the pattern, or it has an answer
+# changing NAME REGEX COMMAND WORD...: becomes, with WORDS, changes before one look after the other; what the
+# command says of it is in REGEX, or it has an answer
 changing()
 {
-	local name=$1 pattern=$2 command=$3 at bad='' met=0
+	local name=$1 regex=$2 command=$3 at said bad='' met=0
 	shift 3
 	rm -f "$work/fifo"
 	mkfifo "$work/fifo"
@@ -45,38 +54,31 @@ changing()
 		# shellcheck disable=SC2086 # words
 		CHANGES_AT=$at CHANGES_PID=$pid LD_PRELOAD=$helpers/changes.so run "$fiberize" $command "$pid"
 		stop
+		# All was over before that look.
 		[ -e "$work/done" ] || break
-		# shellcheck disable=SC2254 # a pattern
-		case $code:$(grep -v ' calls blocked ' <<<"$err") in
-		0: | 0:*'so the library is dormant') ;;
-		$pattern) met=$((met + 1)) ;;
-		*) bad="$bad at $at, $code: $err" ;;
-		esac
-		[[ $err != *"$newline"*"$newline"* ]] || bad="$bad at $at: $err"
+		said=$code:$(grep -v ' calls blocked ' <<<"$err")
+		if [[ $said =~ $regex ]]; then
+			met=$((met + 1))
+		elif [[ $said != 0: && $said != 0:*' so the library is dormant' ]]; then
+			bad="$bad at $at: $said"
+		fi
 	done
 	same "$command: $name: one line that is right, or an answer" '' "$bad"
 	yes "$command: $name: it was seen" [ $met -gt 3 ]
-	yes "$command: $name: at each look" [ ! -e "$work/done" ]
 }
 
 for command in "${commands[@]}"; do
-	changing ends '105:fiberize: *: @(the process has ended|no such process|the process has no memory*)' "$command"
-	# It has no library until its loader has mapped it.
-	changing 'executes another program' \
-		'@(105:fiberize: *: the process has executed another program meanwhile|107:fiberize: *: libfiberize.so is not in this process)' \
-		"$command" env -u LD_PRELOAD sleep 1000
+	changing ends "$ended" "$command"
+	changing 'executes another program' "$other" "$command" env -u LD_PRELOAD sleep 1000
 done
-changing 'executes itself' '@(105:fiberize: *: the process has executed another program meanwhile|107:fiberize: *: libfiberize.so is not in this process)' \
-	ps "$helpers/becomes" -
+changing 'executes itself' "$other" ps "$helpers/becomes" -
 
 # ---- its number is another's
 
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
 	export CHANGES_REUSE=1
-	for command in ps bt 'top --batch --count 1 0.1'; do
-		changing 'its number is used again' \
-			'@(105:fiberize: *: @(the process has ended|no such process)|107:fiberize: *: libfiberize.so is not in this process)' \
-			"$command"
+	for command in ps bt 'top --batch --count 1'; do
+		changing 'its number is used again' "$ended|$other" "$command"
 	done
 	unset CHANGES_REUSE
 else
@@ -106,10 +108,9 @@ for how in '' raw; do
 	run "$fiberize" ps --stop "$pid"
 	like "$name: ps --stop" '3 threads on *; stopped for *' "$out"
 	run "$fiberize" bt "$pid"
-	same "$name: bt" '0 3' "$code $(grep -c ' naps at .*leaves\.c:' <<<"$("$fiberize" bt --full "$pid" 2>/dev/null)")"
+	same "$name: bt" '0 3' "$code $(grep -c ' naps at .*leaves\.c:' <<<"$("$fiberize" bt --each "$pid" 2>/dev/null)")"
 	run "$fiberize" stat "$pid"
 	like "$name: stat" "process $pid, *MB of the process are resident*" "$out"
-	run "$fiberize" top --batch --count 1 0.1 "$pid"
 	run "$fiberize" top --batch --count 1 "$pid" 0.1
 	like "$name: top" "*$pid: * threads on *resident [1-9]*sleep*" "$out"
 	run "$fiberize" trace --summary --seconds 0.5 "$pid"

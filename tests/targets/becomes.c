@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/becomes.c - a process with threads that changes when it is told to.
+ * tests/targets/becomes.c - a process with threads that changes when it is told to.
  *
  *	becomes FIFO [PROGRAM [ARGUMENT...]]	on SIGUSR1 executes PROGRAM, or ends
  *

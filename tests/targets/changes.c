@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/changes.c - a library to preload into a tool that looks at a process: the process changes
+ * tests/targets/changes.c - a library to preload into a tool that looks at a process: the process changes
  * exactly before one of the tool's looks.
  *
  *	CHANGES_AT	the number of the look, from 1
@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -57,11 +58,12 @@ static void reuse(pid_t pid)
 static void change(void)
 {
 	const pid_t pid = atoi(getenv("CHANGES_PID"));
-	const long fifo = open_by_kernel(getenv("CHANGES_FIFO"), O_RDONLY | O_CLOEXEC);
+	const long fifo = open_by_kernel(getenv("CHANGES_FIFO"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	char byte;
 
 	if (fifo < 0 || syscall(SYS_kill, pid, SIGUSR1) != 0)
 		_exit(98);
+	syscall(SYS_fcntl, fifo, F_SETFL, 0);
 	/* Until nobody has it open for writing. */
 	while (syscall(SYS_read, fifo, &byte, 1) != 0)
 		continue;
@@ -71,12 +73,23 @@ static void change(void)
 	syscall(SYS_close, open_by_kernel(getenv("CHANGES_DONE"), O_WRONLY | O_CREAT));
 }
 
+static bool is_tool;
+
+/* What starts the tool looks at nothing. */
+__attribute__((constructor)) static void begin(void)
+{
+	char path[4096] = "";
+	const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	is_tool = size > 8 && strcmp(path + size - 8, "/inspect") == 0;
+}
+
 static void look(void)
 {
 	static unsigned long looks;
 	const char *at = getenv("CHANGES_AT");
 
-	if (at && ++looks == strtoul(at, NULL, 10))
+	if (at && is_tool && ++looks == strtoul(at, NULL, 10))
 		change();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/leaves.c - a process whose first kernel thread has ended, while others go on.
+ * tests/targets/leaves.c - a process whose first kernel thread has ended, while others go on.
  *
  *	leaves		its main thread leaves by pthread_exit
  *	leaves raw	its kernel thread leaves by a system call that no library sees

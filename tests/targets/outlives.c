@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/outlives.c - a program that stops its parent, "fiberize trace", sleeps COUNT times in a
+ * tests/targets/outlives.c - a program that stops its parent, "fiberize trace", sleeps COUNT times in a
  * thread, and ends.
  *
  *	outlives COUNT [kill]	ends with 3, or by SIGKILL
