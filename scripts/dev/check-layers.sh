@@ -75,11 +75,13 @@ matrix() {
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def
-	# The description that the library carries of itself; main.c calls the commands of all rooms.
-	scripts/inspect	runtime/inspect scripts/counters scripts/trace
-	scripts/counters	runtime/base scripts/inspect
-	scripts/trace	scripts/inspect runtime/inspect
-	scripts/top	runtime/base scripts/counters scripts/inspect
+	# The description that the library carries of itself.
+	scripts/process	runtime/inspect
+	# main.c calls the commands of all rooms.
+	scripts/inspect	runtime/inspect scripts/counters scripts/process scripts/trace
+	scripts/counters	runtime/base scripts/inspect scripts/process
+	scripts/trace	scripts/inspect scripts/process runtime/inspect
+	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
 	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package
@@ -95,6 +97,7 @@ matrix() {
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
 	tests/modules	tests/programs
+	tests/targets	tests/programs
 	tests/programs
 	tests/programs/*	tests/programs
 	tests/real

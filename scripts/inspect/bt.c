@@ -16,7 +16,7 @@
 
 #include "commands.h"
 #include "frames.h"
-#include "say.h"
+#include "scripts/process/say.h"
 #include "waits.h"
 
 struct bt {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "say.h"
+#include "scripts/process/say.h"
 
 static const struct command {
 	const char *name, *operands, *text;

@@ -5,97 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "say.h"
-
-/*
- * Many records are read at a time.  A record lies on its fiber's stack, and stacks that were made
- * one after the other lie in a pattern: the last distances tell where the next records may be.
- */
-enum { RUN_MOST = PIECES_MOST / 2, SEEN = 256, ALIKE = 8 };
+#include "records.h"
+#include "scripts/process/say.h"
 
 struct reader {
 	const struct target *target;
-	size_t size;			/* of a record */
-	size_t head_size;		/* of its beginning, with the wait and the context */
-	char *records, *heads;		/* of RUN_MOST records: what was read first, and again */
-	uint64_t at[RUN_MOST];		/* where the records of a run are, if the guess is right */
-	int64_t seen[SEEN];		/* the last distances, as a ring */
-	size_t seen_count;
-	size_t guess;			/* how many to read at once */
-	bool once;			/* read each record once, even if it changes meanwhile */
+	struct records records;
 	struct fibers *all;
 	uint64_t ended;			/* the bits of a life that is over */
 };
-
-static size_t larger(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
-static bool is_settled(const struct target *t, const void *record, const void *head)
-{
-	return target_field(t, ENTRY_fiber_wait, record) == target_field(t, ENTRY_fiber_wait, head) &&
-	       target_field(t, ENTRY_fiber_sp, record) == target_field(t, ENTRY_fiber_sp, head);
-}
-
-/* Read a record until two readings agree, TRIES times at most.  False: it cannot be read. */
-static bool read_record(const struct reader *r, uint64_t address, char *record, char *head)
-{
-	enum { TRIES = 64 };
-	const struct piece pieces[] = {
-		{ address, record, r->size }, { address, head, r->head_size },
-	};
-
-	for (int i = 0; i < TRIES; i++) {
-		if (target_read_pieces(r->target, pieces, 2) != 2)
-			return false;
-		if (is_settled(r->target, record, head))
-			break;
-	}
-	return true;
-}
-
-static int64_t distance(const struct reader *r, size_t ago)
-{
-	return r->seen[(r->seen_count - ago) % SEEN];
-}
-
-/*
- * After how many records the distances between records repeat: the last ALIKE distances were alike so
- * many records ago. 0: there is no pattern.
- */
-static size_t period(const struct reader *r)
-{
-	const size_t most = r->seen_count < SEEN ? r->seen_count : SEEN;
-
-	for (size_t ago = 1; ago + ALIKE <= most; ago++) {
-		size_t alike = 1;
-
-		while (alike <= ALIKE && distance(r, alike) == distance(r, ago + alike))
-			alike++;
-		if (alike > ALIKE)
-			return ago;
-	}
-	return 0;
-}
-
-/* Read the record at address and up to r->guess - 1 after it.  Returns how many were read. */
-static size_t read_run(struct reader *r, uint64_t address)
-{
-	const size_t back = r->guess > 1 ? period(r) : 0, n = back ? r->guess : 1;
-	const size_t each = r->once ? 1 : 2;
-	struct piece pieces[PIECES_MOST];
-
-	for (size_t i = 0; i < n; i++) {
-		r->at[i] = i ? r->at[i - 1] + (uint64_t)distance(r, back - (i - 1) % back) : address;
-		pieces[each * i] = (struct piece){ r->at[i], r->records + i * r->size, r->size };
-		if (!r->once)
-			pieces[each * i + 1] = (struct piece){
-				r->at[i], r->heads + i * r->head_size, r->head_size,
-			};
-	}
-	return target_read_pieces(r->target, pieces, each * n) / each;
-}
 
 /*
  * The number of the carrier's processor; -1: none.  The carrier's record may name a processor that
@@ -222,6 +140,9 @@ static void take(struct reader *r, uint64_t address, const void *record)
 	if (f.state == STATE_RUNS || f.state == STATE_CALLS || f.state == STATE_WIRED) {
 		f.kernel_tid = tasks_outer(&r->all->tasks,
 					   (int)target_field_at(t, ENTRY_carrier_tid, carrier));
+		/* It has ended by a system call that the library does not see. */
+		if (f.kernel_tid == t->source.pid && !target_is_core(t) && task_has_left(f.kernel_tid))
+			return;
 		if (!target_is_core(t))
 			f.cpu_ns += unseen_cpu(t, &f, carrier);
 	}
@@ -263,14 +184,14 @@ static bool leads_on(const struct reader *r, uint64_t address, const void *recor
 static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 {
 	const struct target *t = r->target;
-	const size_t got = read_run(r, address);
+	const size_t got = records_read(&r->records, address);
 	uint64_t next = address;
 	size_t i = 0;
 
-	for (; i < got && next == r->at[i]; i++) {
-		char *record = r->records + i * r->size, *head = r->heads + i * r->head_size;
+	for (; i < got && next == r->records.at[i]; i++) {
+		const char *record = records_settled(&r->records, i);
 
-		if (!r->once && !is_settled(t, record, head) && !read_record(r, next, record, head))
+		if (!record)
 			break;
 		if (target_is_core(t) && !target_field(t, ENTRY_fiber_tid, record))
 			die(EXIT_CORE, "%s: the core file lacks the memory of the threads, which gdb's "
@@ -281,12 +202,10 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 		if (!(target_field(t, ENTRY_fiber_life, record) & r->ended))
 			take(r, next, record);
 		next = target_field(t, ENTRY_fiber_next, record);
-		r->seen[r->seen_count++ % SEEN] = (int64_t)(next - r->at[i]);
+		records_leads(&r->records, i, next);
 	}
 	*ret_taken = i;
-	r->guess = i >= r->guess ? 2 * r->guess : i + 2;
-	if (r->guess > RUN_MOST)
-		r->guess = RUN_MOST;
+	records_taken(&r->records, i);
 	return next;
 }
 
@@ -360,23 +279,15 @@ const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 {
 	struct reader r = {
 		.target = t,
-		.size = target_value(t, ENTRY_fiber_size),
-		.head_size = larger(target_value(t, ENTRY_fiber_wait), target_value(t, ENTRY_fiber_sp)) + 8,
-		.guess = 1,
 		.all = all,
-		.once = once,
 		.ended = target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free),
 	};
 
 	memset(all, 0, sizeof(*all));
 	tasks_of(t, &all->tasks);
-	r.records = malloc(RUN_MOST * r.size);
-	r.heads = malloc(RUN_MOST * r.head_size);
-	if (!r.records || !r.heads)
-		die(EXIT_OTHER, "no memory");
+	records_open(&r.records, t, once);
 	all->is_cut = !walk(&r);
-	free(r.records);
-	free(r.heads);
+	records_close(&r.records);
 	return target_end(t);
 }
 
@@ -395,7 +306,7 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 
 bool fibers_dormant(const struct target *t)
 {
-	if (target_root(t, ENTRY_started))
+	if (!t->is_loading && target_root(t, ENTRY_started))
 		return false;
 	target_check(t);
 	fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",

@@ -11,8 +11,8 @@
  * thread that is alive all the time is there, however many come and go.
  */
 
-#include "target.h"
-#include "tasks.h"
+#include "scripts/process/target.h"
+#include "scripts/process/tasks.h"
 
 enum state {
 	STATE_RUNS,		/* on a kernel thread */

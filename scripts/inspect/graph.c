@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "say.h"
+#include "scripts/process/say.h"
 
 static void *zeros(size_t count, size_t size)
 {

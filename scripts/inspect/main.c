@@ -6,34 +6,10 @@
  *
  * The launcher becomes this program for the commands of commands.def.
  */
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "commands.h"
-#include "say.h"
-
-static void (*before_death)(void);
-
-void die_after(void (*first)(void))
-{
-	before_death = first;
-}
-
-_Noreturn void die(int code, const char *format, ...)
-{
-	va_list args;
-
-	if (before_death)
-		before_death();
-	fflush(stdout);
-	fputs("fiberize: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(code);
-}
+#include "scripts/process/say.h"
 
 int main(int argc, char **argv)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "frames.h"
-#include "say.h"
+#include "scripts/process/say.h"
 #include "scripts/trace/tree.h"
 
 struct object {

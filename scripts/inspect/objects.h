@@ -6,7 +6,7 @@
  * scripts/inspect/objects.h - names of the variables of a process, by libdwfl.
  */
 
-#include "target.h"
+#include "scripts/process/target.h"
 
 /*
  * The name of the variable at this address, with "+OFFSET" if that is inside of it; NULL: it has no

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "say.h"
+#include "scripts/process/say.h"
 #include "scripts/trace/cycles.h"
 #include "stop.h"
 

@@ -12,7 +12,7 @@
  * when this program ends, however it ends.
  */
 
-#include "target.h"
+#include "scripts/process/target.h"
 
 /* Returns when all that ran is stopped, for at most so long. */
 void stop_begin(const struct target *t, double most_ms);

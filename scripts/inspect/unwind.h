@@ -7,7 +7,7 @@
  * context or from a kernel thread.
  */
 
-#include "target.h"
+#include "scripts/process/target.h"
 
 enum { FRAMES_MOST = 256 };
 

@@ -12,8 +12,8 @@
  */
 
 #include "runtime/base/counters.h"
-#include "scripts/inspect/target.h"
-#include "scripts/inspect/tasks.h"
+#include "scripts/process/target.h"
+#include "scripts/process/tasks.h"
 
 enum doing {
 	DOING_BUSY,			/* runs the program */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "scripts/inspect/bt.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 #include "terminal.h"
 
 enum { ESCAPE = 27, ONE_SCREEN = 8 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "scripts/inspect/ps.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 /* ---- the whole ---------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <term.h>
 #include <unistd.h>
 
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
 

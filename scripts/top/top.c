@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "scripts/inspect/commands.h"
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 #include "screen.h"
 
 struct command {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 #include "tree.h"
 
 struct sum {

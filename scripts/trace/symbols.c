@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 
 struct symbols {
 	int pid;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scripts/inspect/say.h"
+#include "scripts/process/say.h"
 #include "tree.h"
 
 /* The words of FZ_RUNG in preload/symbols.def; a trace knows what a call did, and so fewer. */

@@ -80,8 +80,8 @@ late_completion 1/2,1/5 io_socket
 late_completion 1/3 mixed_rungs
 reordered_completions 1,1/2 io_socket
 reordered_completions 1/2 poll_rounds
-submit_again 1,1/2,1+ io_socket FIBERIZE_PROCESSORS=1
-submit_busy 1,1/2,1+ io_socket FIBERIZE_PROCESSORS=1
+submit_again 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
+submit_busy 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
 ring_lost 1,2 io_socket FIBERIZE_PROCESSORS=1
 ring_lost 2,200 poll_rounds FIBERIZE_PROCESSORS=1
@@ -104,7 +104,7 @@ deny_read 1+,4+ file_disk FIBERIZE_IO=ring
 deny_readv 1+,4+ file_disk FIBERIZE_IO=ring
 deny_recv 1+,4+ io_socket
 deny_recvmsg 1+ io_read_write
-deny_send 1+,2+ io_read_write
+deny_send 1+,2+ io_socket FIBERIZE_PROCESSORS=1
 deny_waitid 1+,2+ wait_children
 deny_write 1+,4+ file_disk FIBERIZE_IO=ring
 deny_writev 1+,4+ file_disk FIBERIZE_IO=ring

@@ -3,7 +3,7 @@
 #define INSPECT_SAY_H
 
 /*
- * scripts/inspect/say.h - messages and exit codes of the commands that look at a process.
+ * scripts/process/say.h - messages and exit codes of the commands that look at a process.
  */
 
 enum {

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "say.h"
+
+bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
+{
+	return t->source.ops->read(&t->source, address, buffer, size);
+}
+
+bool target_write(const struct target *t, uint64_t address, uint64_t word)
+{
+	return pwrite(t->source.program->memory, &word, sizeof(word), (off_t)address) ==
+	       (ssize_t)sizeof(word);
+}
+
+size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count)
+{
+	return t->source.ops->read_pieces(&t->source, pieces, count);
+}
+
+int target_reader(const struct target *t)
+{
+	return t->source.program->reader;
+}
+
+int target_pidfd(const struct target *t)
+{
+	return t->source.program->pidfd;
+}
+
+bool target_runs(const struct target *t)
+{
+	return target_is_core(t) || program_runs(t->source.program);
+}
+
+const char *target_end(const struct target *t)
+{
+	if (target_runs(t))
+		return NULL;
+	/* A process that is ending has no memory any more. */
+	if (program_has_ended(t->source.program) || !program_choose_reader(t->source.program))
+		return "the process has ended";
+	return "the process has executed another program meanwhile";
+}
+
+void target_check(const struct target *t)
+{
+	const char *end = target_end(t);
+
+	if (end)
+		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
+}
+
+_Noreturn void target_die(const struct target *t, int code, const char *format, ...)
+{
+	char *text;
+	va_list args;
+
+	target_check(t);
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		die(EXIT_OTHER, "no memory");
+	va_end(args);
+	die(code, "%s", text);
+}
+
+bool target_hold(struct target *t)
+{
+	struct source held;
+	bool opened;
+
+	opened = live_open(&held, t->source.pid, true);
+	if (opened && held.program->memory < 0 && (errno == EACCES || errno == EPERM))
+		target_die(t, EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
+			   "run this as root or with CAP_SYS_PTRACE", t->source.name);
+	/* If the program that was opened first runs still, what is held now is it. */
+	if (!opened || held.program->memory < 0 || !target_runs(t)) {
+		live_close(&held);
+		return false;
+	}
+	held.name = t->source.name;
+	live_close(&t->source);
+	t->source = held;
+	return true;
+}
+
+void target_release(struct target *t)
+{
+	live_close(&t->source);
+}
+
+/* A number of 1, 2, 4 or 8 bytes. */
+static uint64_t number(const void *bytes, size_t size)
+{
+	uint64_t n = 0;
+
+	memcpy(&n, bytes, size < sizeof(n) ? size : sizeof(n));
+	return n;
+}
+
+uint64_t target_field(const struct target *t, enum entry field, const void *record)
+{
+	return number((const char *)record + t->entries[field].value, t->entries[field].size);
+}
+
+uint64_t target_field_at(const struct target *t, enum entry field, uint64_t address)
+{
+	uint64_t n = 0;
+	size_t size = t->entries[field].size < sizeof(n) ? t->entries[field].size : sizeof(n);
+
+	return target_read(t, address + t->entries[field].value, &n, size) ? n : 0;
+}
+
+uint64_t target_root(const struct target *t, enum entry root)
+{
+	uint64_t n = 0;
+
+	return target_read(t, t->entries[root].value, &n, t->entries[root].size) ? n : 0;
+}
+
+const char *target_text(const struct target *t, uint64_t address)
+{
+	static struct text {
+		struct text *next;
+		uint64_t address;
+		char text[128];
+	} *known;
+	struct text *found = known;
+
+	while (found && found->address != address)
+		found = found->next;
+	if (found || !address)
+		return found ? found->text : NULL;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		die(EXIT_OTHER, "no memory");
+	/* The string may be shorter than what is read, at the end of what is mapped. */
+	for (size_t i = 0; i < sizeof(found->text) - 1; i++)
+		if (!target_read(t, address + i, &found->text[i], 1) || !found->text[i])
+			break;
+	found->address = address;
+	found->next = known;
+	known = found;
+	return found->text;
+}
+
+/* ---- finding the description ------------------------------------------------------ */
+
+/* The address of the description by the note at [notes, notes + size), or 0. */
+static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
+{
+	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
+	uint64_t at = notes;
+
+	while (at - notes < size && size - (at - notes) > sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		char name[sizeof(FZ_NOTE_OWNER)];
+		int64_t distance;
+
+		if (!target_read(t, at, &note, sizeof(note)))
+			return 0;
+		if (note.n_namesz == sizeof(name) && note.n_type == FZ_NOTE_DESCRIPTION &&
+		    note.n_descsz == sizeof(distance) &&
+		    target_read(t, at + sizeof(note), name, sizeof(name)) &&
+		    memcmp(name, FZ_NOTE_OWNER, sizeof(name)) == 0) {
+			at += sizeof(note) + owner;
+			return target_read(t, at, &distance, sizeof(distance)) ?
+				       at + (uint64_t)distance : 0;
+		}
+		at += sizeof(note) + ((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u);
+	}
+	return 0;
+}
+
+/* The description in the ELF object whose first byte is at base, or 0. */
+static uint64_t in_object(const struct target *t, uint64_t base)
+{
+	Elf64_Ehdr header;
+
+	if (!target_read(t, base, &header, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
+		return 0;
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		Elf64_Phdr part;
+		uint64_t found;
+
+		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_NOTE &&
+		    (found = by_note(t, base + part.p_vaddr, part.p_memsz)))
+			return found;
+	}
+	return 0;
+}
+
+struct search {
+	const struct target *target;
+	uint64_t base;			/* of the object that has the description */
+	uint64_t found;
+};
+
+static bool look_at(void *arg, const struct mapping *m)
+{
+	struct search *search = arg;
+
+	if (m->offset)
+		return true;
+	search->base = m->begin;
+	search->found = in_object(search->target, m->begin);
+	return !search->found;
+}
+
+/* Where in the file the bytes are that belong at this address; -1: in no part of it. */
+static uint64_t offset_of(const struct target *t, uint64_t base, uint64_t address)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr part;
+
+	if (!target_read(t, base, &header, sizeof(header)))
+		return (uint64_t)-1;
+	for (unsigned i = 0; i < header.e_phnum; i++)
+		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_LOAD && address - base - part.p_vaddr < part.p_filesz)
+			return part.p_offset + (address - base - part.p_vaddr);
+	return (uint64_t)-1;
+}
+
+struct place {
+	uint64_t address, offset;	/* in the file */
+	bool is_right;
+};
+
+static bool is_place(void *arg, const struct mapping *m)
+{
+	struct place *place = arg;
+
+	if (place->address < m->begin || place->address >= m->end)
+		return true;
+	place->is_right = place->address - m->begin + m->offset == place->offset;
+	return false;
+}
+
+/*
+ * The loader maps all of a library from its first byte on, and then each part over that where it belongs.
+ * Has it mapped the part with the description?
+ */
+static bool is_mapped(const struct target *t, const struct search *search)
+{
+	struct place place = {
+		search->found, offset_of(t, search->base, search->found), false,
+	};
+
+	t->source.ops->each_mapping(&t->source, is_place, &place);
+	return place.is_right;
+}
+
+/* ---- reading it ------------------------------------------------------------------- */
+
+static const char *const names[] = {
+#define FZ_FIELD(name, type, member) #name,
+#define FZ_ROOT(name, object) #name,
+#define FZ_VALUE(name, value) #name,
+#include "runtime/inspect/fields.def"
+};
+
+/* Before the loader has relocated the description, roots have no addresses. */
+static bool is_relocated(const struct target *t, uint64_t root)
+{
+	const uint64_t near = 64 << 20;
+
+	return root > t->description - near && root < t->description + near;
+}
+
+static void take(struct target *t, const struct fz_entry *e, bool *known)
+{
+	if (e->kind == FZ_ENTRY_REGISTER) {
+		if (t->register_count < sizeof(t->registers) / sizeof(*t->registers))
+			t->registers[t->register_count++] = (struct saved_register){
+				(unsigned)strtoul(e->name, NULL, 10), e->value,
+			};
+		return;
+	}
+	for (size_t i = 0; i < ENTRY_COUNT; i++)
+		if (strncmp(names[i], e->name, FZ_ENTRY_NAME) == 0) {
+			t->entries[i].value = e->value;
+			t->entries[i].size = e->size;
+			known[i] = true;
+		}
+	if (e->kind == FZ_ENTRY_ROOT && !is_relocated(t, e->value))
+		t->is_loading = true;
+}
+
+/* False: it is not all there.  A strange one of a process that has changed is no fault of it. */
+static bool read_description(struct target *t, const struct search *search)
+{
+	const uint64_t at = search->found;
+	struct fz_description head;
+	bool known[ENTRY_COUNT] = { false };
+
+	t->description = at;
+	if (!target_read(t, at, &head, sizeof(head)) ||
+	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0) {
+		if (is_mapped(t, search))
+			return false;
+		t->is_loading = true;
+		return true;
+	}
+	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
+		target_die(t, EXIT_VERSION,
+			   "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
+			   "use the fiberize that came with it", t->source.name, head.version,
+			   FZ_DESCRIPTION_VERSION);
+	for (uint32_t i = 0; i < head.count; i++) {
+		struct fz_entry e;
+
+		if (!target_read(t, at + sizeof(head) + (uint64_t)i * head.entry_size, &e,
+				 sizeof(e)))
+			return false;
+		e.name[FZ_ENTRY_NAME - 1] = '\0';
+		take(t, &e, known);
+	}
+	for (size_t i = 0; i < ENTRY_COUNT; i++)
+		if (!known[i])
+			target_die(t, EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use "
+				   "the fiberize that came with it", t->source.name, names[i]);
+	return true;
+}
+
+bool target_try(struct target *t, int pid)
+{
+	struct search search = { .target = t };
+	static char name[16];
+
+	memset(t, 0, sizeof(*t));
+	snprintf(name, sizeof(name), "%d", pid);
+	/* What is held is what is searched.  At first it may be this tool, which has not executed yet. */
+	if (live_open(&t->source, pid, true) && t->source.program->memory >= 0) {
+		t->source.name = name;
+		t->source.ops->each_mapping(&t->source, look_at, &search);
+		if (search.found && target_runs(t) && read_description(t, &search) && !t->is_loading)
+			return true;
+	}
+	target_release(t);
+	return false;
+}
+
+static void open_core(struct target *t, const char *path)
+{
+	struct search search = { .target = t };
+
+	core_open(&t->source, path);
+	t->source.ops->each_mapping(&t->source, look_at, &search);
+	if (!search.found)
+		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", path);
+	if (!read_description(t, &search))
+		die(EXIT_CORE, "%s: the memory of libfiberize.so is not in the core file", path);
+}
+
+static int process_id(const char *word)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(word, &end, 10);
+	if (errno || *end || end == word || pid < 1 || pid > INT32_MAX)
+		die(EXIT_USAGE, "%s: not a process id, which is a number from 1", word);
+	return (int)pid;
+}
+
+static void open_process(struct target *t, const char *name)
+{
+	struct search search = { .target = t };
+
+	if (!live_open(&t->source, process_id(name), false))
+		die(EXIT_NO_PROCESS, errno == EINVAL ? "%s: the number of a thread, not of a process" :
+		    "%s: no such process", name);
+	t->source.name = name;
+	if (!target_reader(t))
+		die(EXIT_NO_PROCESS, "%s: the process has no memory: it is ending, or is a kernel thread",
+		    name);
+	if (t->source.program->memory < 0) {
+		if (errno == EACCES || errno == EPERM)
+			die(EXIT_FORBIDDEN, "%s: not allowed to look at the process: ptrace(2) forbids it; "
+			    "run this as root or with CAP_SYS_PTRACE", name);
+		die(EXIT_NO_PROCESS, "%s: the process has ended", name);
+	}
+	if (!t->source.ops->each_mapping(&t->source, look_at, &search))
+		target_die(t, EXIT_OTHER, "%s: its mappings cannot be read", name);
+	if (!search.found)
+		target_die(t, EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
+	if (!read_description(t, &search))
+		target_die(t, EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", name);
+	/* A sound description that was read in part before the process changed. */
+	target_check(t);
+}
+
+void target_open(struct target *t, const char *name, bool is_core)
+{
+	memset(t, 0, sizeof(*t));
+	(is_core ? open_core : open_process)(t, name);
+}
