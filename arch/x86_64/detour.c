@@ -88,6 +88,12 @@ static bool decode(const uint8_t *p, struct insn *ret)
 	case 0x8d:				/* arithmetic, test, mov, lea */
 		ret->length = operands(p, at, 0, ret);
 		break;
+	case 0x0f:				/* syscall */
+		ret->length = at + 1;
+		return p[at] == 0x05;
+	case 0x3d:				/* cmp of eax with 4 immediate bytes */
+		ret->length = at + 4;
+		break;
 	case 0x80: case 0x83:			/* arithmetic with an immediate byte */
 		ret->length = operands(p, at, 1, ret);
 		break;

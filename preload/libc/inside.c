@@ -52,6 +52,36 @@ int fz_open_inside(const char *path, int flags, ...)
 	return fz_fd_opened(&call, path, fd);
 }
 
+/* The calling fiber, or NULL: the call is made as it is. */
+static struct fz_fiber *fiber_inside(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	return self->kind == FZ_KIND_FIBER && !fz_redirect_in_child() && !is_in_runtime() ? self :
+											    NULL;
+}
+
+ssize_t fz_read_inside(int fd, void *buffer, size_t size)
+{
+	struct fz_blocked call = fz_block(fiber_inside(), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_inside_real.read(fd, buffer, size)));
+}
+
+ssize_t fz_pread_inside(int fd, void *buffer, size_t size, off_t offset)
+{
+	struct fz_blocked call = fz_block(fiber_inside(), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_inside_real.pread(fd, buffer, size, offset)));
+}
+
+ssize_t fz_write_inside(int fd, const void *buffer, size_t size)
+{
+	struct fz_blocked call = fz_block(fiber_inside(), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_inside_real.write(fd, buffer, size)));
+}
+
 int fz_dup2_inside(int from, int to)
 {
 	fz_count_inside(FZ_SYM_dup2);

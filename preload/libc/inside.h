@@ -14,6 +14,9 @@
 extern struct fz_inside_real {
 	int (*close)(int fd);
 	int (*open)(const char *path, int flags, ...);
+	ssize_t (*read)(int fd, void *buffer, size_t size);
+	ssize_t (*pread)(int fd, void *buffer, size_t size, off_t offset);
+	ssize_t (*write)(int fd, const void *buffer, size_t size);
 } fz_inside_real FZ_HIDDEN;
 
 /* close() of fclose, closedir and the resolver. */
@@ -21,6 +24,11 @@ int fz_close_inside(int fd);
 
 /* open() of opendir, and of libc's own files. */
 int fz_open_inside(const char *path, int flags, ...);
+
+/* Of libc's own files, and of stdio opened with the mode "c": brief calls. */
+ssize_t fz_read_inside(int fd, void *buffer, size_t size);
+ssize_t fz_pread_inside(int fd, void *buffer, size_t size, off_t offset);
+ssize_t fz_write_inside(int fd, const void *buffer, size_t size);
 
 int fz_dup2_inside(int from, int to);
 int fz_fcntl_inside(int fd, int command, ...);

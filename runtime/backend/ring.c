@@ -18,7 +18,7 @@ static const char LOST[] = "io_uring_enter in mid-run";
 
 static uint64_t event_data(const struct fz_ring *ring)
 {
-	return (uint64_t)ring->event_generation << 2 | TAG_EVENT;
+	return (uint64_t)ring->event_generation << TAG_BITS | TAG_EVENT;
 }
 
 static void remove_poll(struct fz_ring *ring, uint64_t user_data)
@@ -161,7 +161,7 @@ static void drop_queued(struct fz_ring *ring)
 
 	for (unsigned i = head; i != tail; i++) {
 		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
-		const bool is_answer = (data & TAG_MASK) == TAG_CANCEL;
+		const bool is_answer = fz_ring_tag_is_answer(data);
 
 		if (is_answer)
 			fz_ring_end(ring, data & ~(uint64_t)TAG_MASK);
@@ -196,7 +196,7 @@ static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned r
 	if (ready <= FIBER_AHEAD)
 		return;
 	cqe = &cq->cqes[(head + FIBER_AHEAD) & cq->ring_mask];
-	if ((cqe->user_data & TAG_MASK) <= TAG_CANCEL)
+	if ((cqe->user_data & TAG_MASK) < TAG_EVENT)
 		__builtin_prefetch(request_of(cqe)->fiber, 1);
 }
 
@@ -208,8 +208,8 @@ static void swap_completions(struct fz_ring *ring)
 	struct io_uring_cqe *second = &cq->cqes[(*cq->khead + 1) & cq->ring_mask];
 	struct io_uring_cqe was = *first;
 
-	if ((first->user_data & TAG_MASK) > TAG_CANCEL ||
-	    (second->user_data & TAG_MASK) > TAG_CANCEL ||
+	if ((first->user_data & TAG_MASK) >= TAG_EVENT ||
+	    (second->user_data & TAG_MASK) >= TAG_EVENT ||
 	    first->user_data == second->user_data || *cq->khead + 1 == ring->settled)
 		return;
 	*first = *second;
@@ -259,9 +259,9 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 		} else {
 			if (!is_settled(ring, request_of(cqe), head))
 				settle(ring);
-			if (FZ_UNLIKELY(tag == TAG_CANCEL && cqe->res < 0))
-				fz_ring_cancel_failed(ring, request_of(cqe), cqe->res);
-			fz_ring_complete(ring, request_of(cqe), cqe->res, tag == TAG_CANCEL);
+			if (FZ_UNLIKELY(tag != TAG_REQUEST && cqe->res < 0))
+				fz_ring_cancel_failed(ring, cqe->user_data, cqe->res);
+			fz_ring_complete(ring, request_of(cqe), cqe->res, tag != TAG_REQUEST);
 		}
 	}
 	io_uring_cq_advance(&ring->uring, seen);

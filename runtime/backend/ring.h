@@ -36,7 +36,6 @@ struct fz_request {
 	uint32_t more;			/* completions to come after the next one */
 	uint32_t user_change;		/* fz_ring.user_changes when the request was queued */
 	bool any;		/* of polls: the first completion is enough.  Cleared by that. */
-	bool removes;		/* the polls that are left are taken back, one by one */
 	/* a completion was no error; -EINVAL; -EACCES.  Valid when result is. */
 	bool ready, refused, denied;
 	struct fz_request *next;	/* in fz_ring.surplus */

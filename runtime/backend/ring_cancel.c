@@ -34,16 +34,18 @@ void fz_ring_cancel_all(const struct fz_ring *ring)
 		       FZ_UAPI_ASYNC_CANCEL_ALL | FZ_UAPI_ASYNC_CANCEL_ANY);
 }
 
-void fz_ring_cancel_failed(struct fz_ring *ring, const struct fz_request *request, int error)
+void fz_ring_cancel_failed(struct fz_ring *ring, uint64_t user_data, int error)
 {
+	const bool removes = (user_data & TAG_MASK) == TAG_REMOVE;
+
 	/*
 	 * EALREADY: a poll could not be removed, because a wake-up was on its way to it.  It may
 	 * find that nothing is ready, and stay.
 	 */
 	if (error == -EACCES)
-		fz_ring_forbid(request->removes ? IORING_OP_POLL_REMOVE : IORING_OP_ASYNC_CANCEL);
-	if (error == -EACCES || (error == -EALREADY && request->removes))
-		fz_ring_end(ring, (uintptr_t)request);
+		fz_ring_forbid(removes ? IORING_OP_POLL_REMOVE : IORING_OP_ASYNC_CANCEL);
+	if (error == -EACCES || (error == -EALREADY && removes))
+		fz_ring_end(ring, user_data & ~(uint64_t)TAG_MASK);
 }
 
 void fz_ring_note_surplus(struct fz_ring *ring, struct fz_request *request)
@@ -64,12 +66,11 @@ static void remove_polls(struct fz_ring *ring, struct fz_request *request, uint3
 	/* One answer counts already. */
 	request->more += n - 1;
 	ring->in_flight += n - 1;
-	request->removes = true;
 	while (n--) {
 		struct io_uring_sqe *sqe = fz_ring_sqe(ring);
 
 		io_uring_prep_poll_remove(sqe, (uintptr_t)request);
-		sqe->user_data = (uintptr_t)request | TAG_CANCEL;
+		sqe->user_data = (uintptr_t)request | TAG_REMOVE;
 	}
 }
 

@@ -8,14 +8,22 @@
 
 #include "runtime/backend/ring.h"
 
-/* The two low bits of user_data; in the address of a request they are 0. */
+/* The low bits of user_data; in the address of a request they are 0. */
 enum {
 	TAG_REQUEST = 0,
-	TAG_CANCEL = 1,		/* the answer to a cancel request */
-	TAG_EVENT = 2,		/* the ring's eventfd was written */
-	TAG_IGNORE = 3,
-	TAG_MASK = 3,
+	TAG_CANCEL = 1,		/* the answer to a request's cancellation: ASYNC_CANCEL */
+	TAG_REMOVE = 2,		/* the answer to the removal of one of its polls: POLL_REMOVE */
+	TAG_EVENT = 3,		/* the ring's eventfd was written */
+	TAG_IGNORE = 4,
+	TAG_MASK = 7,
+	TAG_BITS = 3,
 };
+_Static_assert(_Alignof(struct fz_request) > TAG_MASK, "addresses of requests have room for a tag");
+
+static inline bool fz_ring_tag_is_answer(uint64_t user_data)
+{
+	return (user_data & TAG_MASK) == TAG_CANCEL || (user_data & TAG_MASK) == TAG_REMOVE;
+}
 
 static inline bool fz_ring_is_lost(void)
 {
@@ -29,8 +37,8 @@ void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t 
 /* fz_ring_sync_cancel() on this ring. */
 void fz_ring_end(const struct fz_ring *ring, uint64_t user_data);
 
-/* The answer to a cancellation of the request was an error. */
-void fz_ring_cancel_failed(struct fz_ring *ring, const struct fz_request *request, int error);
+/* An answer to a cancellation or removal of the request was an error. */
+void fz_ring_cancel_failed(struct fz_ring *ring, uint64_t user_data, int error);
 
 /*
  * The request has its first completion, and that is enough: put it into ring->surplus.  The answer

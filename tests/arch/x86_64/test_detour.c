@@ -158,6 +158,20 @@ TEST(detour_operands)
 	CHECK(call(arena->slot, 0) == 0x7060504030201, "the constant is cut");
 }
 
+/* xor %eax, %eax; syscall; cmp $-4096, %rax: as __read_nocancel() */
+TEST(detour_syscall)
+{
+	static const uint8_t code[] = { 0x31, 0xc0, 0x0f, 0x05, 0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff,
+					0xc3 };
+	static const uint8_t other[] = { 0x0f, 0x0b, 0x90, 0x90, 0x90, 0xc3 };	/* ud2 */
+	const long bad_descriptor = -9;
+
+	PREPARE(code);
+	apply(sizeof(code));
+	CHECK(call(arena->slot, -1) == bad_descriptor, "not a read of -1");
+	REFUSED(other, "its first instructions are not known");
+}
+
 TEST(detour_refused)
 {
 	static const char unknown[] = "its first instructions are not known";

@@ -205,6 +205,15 @@ static void uses_libc(void)
 	CHECK_INT(CALM(fread(bytes, 1, BYTES, file)), BYTES);
 	check_bytes(0);
 	CHECK_OK(CALM(fclose(file)));
+	/* No cancellation points: libc has a read and a write of its own for them. */
+	file = CALM(fopen(path, "r+c"));
+	CHECK(file);
+	CHECK_INT(CALM(fread(bytes, 1, BYTES, file)), BYTES);
+	check_bytes(0);
+	CHECK_OK(fseek(file, 0, SEEK_SET));
+	CHECK_INT(fwrite(bytes, 1, 100, file), 100);
+	CHECK_OK(CALM(fflush(file)));
+	CHECK_OK(CALM(fclose(file)));
 	/* libc's fstat, stat and lstat. */
 	fd = open(dir, O_RDONLY | O_DIRECTORY);
 	d = CALM(fdopendir(fd));
