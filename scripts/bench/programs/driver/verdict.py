@@ -3,6 +3,8 @@
 from math import comb
 from statistics import median
 
+# With fewer rounds no interval holds the true median often enough.
+FEWEST = 5
 # A ratio within these bounds is no difference: a program neither gains nor loses.
 LOW, HIGH = 0.98, 1.02
 
@@ -19,9 +21,11 @@ def interval(ratios):
 def judge(ratios, better_is_more):
     """(median, low, high, word): faster, slower, no difference, or undecided."""
     low, high = interval(ratios)
-    if low >= LOW and high <= HIGH:
+    if len(ratios) < FEWEST:
+        word = "undecided"
+    elif low >= LOW and high <= HIGH:
         word = "no difference"
-    elif low > HIGH or high < LOW or (low > 1 or high < 1) and not LOW <= median(ratios) <= HIGH:
+    elif (low > 1 or high < 1) and not LOW <= median(ratios) <= HIGH:
         word = "faster" if (low > 1) == better_is_more else "slower"
     elif low <= 1 <= high and LOW <= median(ratios) <= HIGH and high / low < 1.1:
         word = "no difference"
