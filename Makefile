@@ -15,6 +15,9 @@
 #			fibers; an echo server also against plain io_uring.  QUICK=1: some of the
 #			programs, two minutes
 #	stress		the programs in a loop, MINUTES=30 of it, MODES=epoll,old
+#	model		the schedule explorer (tests/model/README.md)
+#	explore		HOURS=8 of it, with new seeds
+#	check-planted	does it find each fault of tests/model/planted? (minutes)
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
 #			damaged programs
 #	install, uninstall	with PREFIX and DESTDIR
@@ -355,10 +358,13 @@ aarch64 aarch64-tests:
 		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library $(AARCH64_GOALS)
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
+# x86-64 only so far.
+MODEL_TESTS := $(if $(filter x86_64,$(CPU)),model)
+
 .PHONY: tests programs units
 programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(TOOL_MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
-tests: all programs units aarch64
+tests: all programs units aarch64 $(MODEL_TESTS)
 
 .PHONY: check-aarch64
 check-aarch64:
@@ -391,7 +397,7 @@ check-unit: units
 	@tests/run.sh --only unit
 check-programs: all programs
 	@tests/run.sh --only programs
-check-scripts: all programs
+check-scripts: all programs $(MODEL_TESTS)
 	@tests/run.sh --only scripts
 
 demo:

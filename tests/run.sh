@@ -326,7 +326,7 @@ list_static() {
 shell_scripts() {
 	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
 		scripts/package/deb.sh scripts/package/fiberize.bash \
-		tests/*.sh tests/scripts/*.sh tests/real/*.sh
+		tests/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
 }
 
 # The command that runs the unit test binary $1: one for another CPU than ours
@@ -344,7 +344,8 @@ unit_command() {
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
-	for script in $long launcher_bench launcher_bench_errors programs_bench faults install coexist inspect inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc check check_secure \
+	for script in $long launcher_bench launcher_bench_errors programs_bench model faults install coexist inspect \
+			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc check check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"

@@ -24,6 +24,7 @@ int budget;
 uint64_t seed, points, run_length, longest, most_points;
 
 bool listed;
+static bool fairness;
 static enum how how;
 static uint32_t at;			/* the next decision to be repeated */
 static int left;			/* picks that need not be the default */
@@ -46,7 +47,7 @@ void schedule_begin_run(enum how how_)
 	at = 0;
 	left = budget;
 	step = points = 0;
-	since_point = false;
+	since_point = fairness = false;
 	if (how == HOW_PCT || how == HOW_RANDOM) {
 		random_state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 		for (int i = 0; i < 4; i++)
@@ -229,6 +230,7 @@ void schedule_give_way(void)
 {
 	M.kt[M.current].yielded = true;
 	priority[M.current] = --lowest - 8192;
+	fairness = true;
 	schedule_block();
 }
 
@@ -253,10 +255,12 @@ void schedule_block(void)
 			model_fail("deadlock: every kernel thread sleeps, and no deadline is to come");
 		i = first;
 	} else {
-		if (ready == 1 && list[0] == M.current)
+		/* Not if it has only been made to give way: then it does something. */
+		if (ready == 1 && list[0] == M.current && !fairness)
 			check_spin();
 		i = n > 1 ? pick(list, n, ready, false) : 0;
 	}
+	fairness = false;
 	go_on_with(list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
 			    M.kt[M.current].state == KT_ENDED ? "has ended" : "sleeps");
 }
