@@ -169,7 +169,7 @@ PROGRAM_HEADERS := $(wildcard tests/programs/*.h)
 PROGRAM_FLAGS := -O2 -g -pthread -Wall -iquote tests/programs
 
 # Sources are in rooms, binaries are not, so each name must be unique.
-vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers
+vpath %.c $(wildcard tests/programs/* tests/unit/*) tests/extra tests/helpers tests/targets
 vpath %.cc $(wildcard tests/programs/*) tests/extra
 in_programs = $(addprefix $(B)/tests/programs/,$(basename $(notdir $(1))))
 PROGRAMS := $(call in_programs,$(wildcard tests/programs/*/*.c tests/programs/*/*.cc))
@@ -199,10 +199,10 @@ $(LATE_THREADS): tests/helpers/late_threads.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
-# Preloaded into a tool.
-LOST_READS := $(B)/tests/helpers/lost_reads.so
+# Preloaded into a tool that looks at a process.
+TOOL_MODULES := $(B)/tests/helpers/lost_reads.so $(B)/tests/helpers/changes.so
 
-$(LOST_READS): tests/helpers/lost_reads.c Makefile
+$(TOOL_MODULES): $(B)/tests/helpers/%.so: tests/targets/%.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
@@ -250,18 +250,18 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -D_GNU_SOURCE -I. $< -o $@
 
-# Helpers of the scripts in tests/.
-HELPERS := $(patsubst tests/%.c,$(B)/tests/%,$(filter-out %/late_threads.c %/lost_reads.c %/tls_module.c \
-	%/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c)))
+# Helpers of the scripts in tests/, and processes that they look at.
+HELPERS := $(patsubst %.c,$(B)/tests/helpers/%,$(notdir $(filter-out %/late_threads.c %/lost_reads.c \
+	%/changes.c %/tls_module.c %/stack_module.c %/fuzz.c,$(wildcard tests/helpers/*.c tests/targets/*.c))))
 
-$(HELPERS): $(B)/tests/%: tests/%.c $(PROGRAM_HEADERS) Makefile
+$(HELPERS): $(B)/tests/helpers/%: %.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
 
 # Every call in it has a frame.
 PLACES := $(B)/tests/helpers/places
-$(PLACES): tests/helpers/places.cc Makefile
+$(PLACES): tests/targets/places.cc Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) -fno-optimize-sibling-calls $< -o $@
@@ -350,7 +350,7 @@ aarch64 aarch64-tests:
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 .PHONY: tests programs units
-programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(LOST_READS) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
+programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(TOOL_MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
 tests: all programs units aarch64
 

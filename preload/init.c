@@ -303,6 +303,13 @@ static void switch_refused(void)
 	       "go on; run the program by fiberize --disable");
 }
 
+static const char *error_name(int error)
+{
+	const char *name = strerrorname_np(error);
+
+	return name ? name : "an error without a name";
+}
+
 static _Noreturn void exit_process(int status)
 {
 	exit(status);
@@ -375,6 +382,7 @@ static void prepare(const char *name, char **envp)
 		.test_cancel = test_cancel,
 		.name_kernel_thread = fz_host_name_kernel_thread,
 		.clock_gettime = fz_real.clock_gettime,
+		.error_name = error_name,
 		.exit_process = exit_process,
 		.signal_handler = fz_host_signal_handler,
 		.call_handler = fz_host_call_handler,

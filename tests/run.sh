@@ -318,7 +318,7 @@ list_static() {
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
-	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
@@ -340,11 +340,11 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those
-# that are not here take minutes: --all adds attaches and real/look; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# that are not here take minutes: --all adds attaches and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
-	for script in $long launcher_bench launcher_bench_errors faults install coexist inspect inspect_ps inspect_core inspect_places top top_screen trace libc check check_secure \
+	for script in $long launcher_bench launcher_bench_errors faults install coexist inspect inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc check check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
 			layers cancel_race; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
@@ -353,7 +353,7 @@ list_scripts() {
 		script=${script#tests/}
 		script=${script%.sh}
 		# Minutes on a busy machine.
-		[ "$script" != real/look ] || [ -n "$long" ] || continue
+		[ "$script" != real/look_servers ] || [ -n "$long" ] || continue
 		selected "${script#*/}" && echo "command $script $root/tests/$script.sh"
 	done
 }

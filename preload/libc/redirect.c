@@ -329,7 +329,8 @@ void fz_redirect_undo(void)
 void fz_redirect_say(const char *prefix)
 {
 	if (result.refused)
-		fz_say("%scalls inside libc: not redirected: %s%s%s", prefix, result.refused,
+		fz_say("%scalls inside libc: not redirected, so each that waits takes a kernel thread: %s%s%s",
+		       prefix, result.refused,
 		       result.error ? ": " : "",
 		       result.error ? strerrorname_np(result.error) : "");
 	else

@@ -2,6 +2,7 @@
 #include "runtime/backend/choice.h"
 
 #include "runtime/base/die.h"
+#include "runtime/base/host.h"
 
 struct fz_backend_choice fz_backend_choice;
 
@@ -17,7 +18,8 @@ void fz_backend_lose_ring(const char *why, int error)
 	fz_backend_choice.failed = why;
 	fz_backend_choice.error = error;
 	if (FZ_UNLIKELY(fz_verbose))
-		fz_say("epoll instead of io_uring from now on: %s, error %d", why, error);
+		fz_say("epoll instead of io_uring from now on: %s%s%s", why, error ? ": " : "",
+		       error ? fz_host.error_name(error) : "");
 }
 
 void fz_backend_avoid_ring(void)

@@ -62,6 +62,9 @@ struct fz_host {
 	/* Called before a signal's default action ends the process. Any context. May be NULL. */
 	void (*last_words)(void);
 
+	/* The name of an errno, for messages; never NULL.  Any context. */
+	const char *(*error_name)(int error);
+
 	/* exit(status), which runs atexit handlers. */
 	void (*exit_process)(int status);
 

@@ -39,23 +39,26 @@ static bool read_bytes(const struct counts_source *s, int fd, uint64_t base, voi
 
 static void judge(const struct counts_source *s, const struct fz_counters *head)
 {
-	char name[32];
+	const char *name = s->file ? s->file : s->target.source.name;
 
-	snprintf(name, sizeof(name), "%d", s->target.source.pid);
-	/* Without --stats nothing is there before the first thread. */
-	if (!s->file && !head->version)
-		die(0, "%s: no thread was made yet, so the library is dormant", name);
 	if (memcmp(head->magic, FZ_COUNTERS_MAGIC, sizeof(head->magic)) != 0)
-		die(EXIT_NOT_FIBERIZED, "%s: no counters of libfiberize.so", s->file ? s->file : name);
+		die(EXIT_NOT_FIBERIZED, "%s: no counters of libfiberize.so", name);
 	if (head->version != FZ_COUNTERS_VERSION)
 		die(EXIT_VERSION, "%s: counters in version %u, and this tool reads %d: use the fiberize that "
-		    "came with that libfiberize.so", s->file ? s->file : name, head->version, FZ_COUNTERS_VERSION);
+		    "came with that libfiberize.so", name, head->version, FZ_COUNTERS_VERSION);
+}
+
+/* Without --stats nothing is there before the first thread. */
+static bool are_dormant(const struct counts_source *s, const struct fz_counters *head)
+{
+	return !s->file && (s->target.is_loading || !head->version);
 }
 
 /* Returns the bytes, to be freed; NULL: the process has ended. */
 static struct fz_call_counters *read_all(const struct counts_source *s)
 {
-	uint64_t base = s->file ? 0 : target_root(&s->target, ENTRY_counters);
+	const bool is_there = s->file || !s->target.is_loading;
+	uint64_t base = s->file || !is_there ? 0 : target_root(&s->target, ENTRY_counters);
 	const int fd = s->file ? open(s->file, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
 	struct fz_call_counters *all = calloc(1, sizeof(*all));
 	const size_t head = sizeof(all->counted);
@@ -68,7 +71,11 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 		die(EXIT_OTHER, "%s: %s; a process id or a file of --stats is needed", s->file,
 		    strerror(errno));
 	/* The first fields say whether the others are to be believed. */
-	good = read_bytes(s, fd, base, all, offsetof(struct fz_counters, size));
+	good = is_there && read_bytes(s, fd, base, all, offsetof(struct fz_counters, size));
+	/* What was read from a process that has changed is not judged. */
+	good = good && (s->file || target_runs(&s->target));
+	if (are_dormant(s, &all->counted) && target_runs(&s->target))
+		die(0, "%s: no thread was made yet, so the library is dormant", s->target.source.name);
 	if (good || s->file)
 		judge(s, &all->counted);
 	good = good && read_bytes(s, fd, base, all, head);
@@ -80,6 +87,7 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	}
 	if (fd >= 0)
 		close(fd);
+	good = good && (s->file || target_runs(&s->target));
 	if (!good && s->file)
 		die(EXIT_NOT_FIBERIZED, "%s: the file is cut short", s->file);
 	if (good)
@@ -154,8 +162,10 @@ static uint64_t resident_bytes(const struct counts_source *s)
 	char path[64];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", s->target.source.pid);
-	file = s->file ? NULL : fopen(path, "re");
+	if (s->file)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/statm", target_reader(&s->target));
+	file = fopen(path, "re");
 	if (!file)
 		return 0;
 	if (fscanf(file, "%*s %lu", &pages) != 1)

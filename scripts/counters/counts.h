@@ -40,7 +40,10 @@ struct counts_source {
 /* Ends the tool with a message and an exit code if there is nothing to read. */
 void counts_open(struct counts_source *s, const char *word);
 
-/* Read all.  Returns false if the process has ended; what cannot be used ends the tool. */
+/*
+ * Read all.  Returns false if the process has ended, or executed another program; what cannot be used ends
+ * the tool.
+ */
 bool counts_read(const struct counts_source *s, struct counts *c);
 
 extern const char *const outcome_names[FZ_OUTCOMES];

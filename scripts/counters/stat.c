@@ -248,7 +248,7 @@ int command_stat(char **words)
 		interval_of(words[1]);
 	counts_open(&source, words[0]);
 	if (!counts_read(&source, &first))
-		die(EXIT_NO_PROCESS, "%s: the process has ended", words[0]);
+		target_die(&source.target, EXIT_OTHER, "%s: the counters cannot be read", words[0]);
 	if (words[1])
 		watch(&source, &first, interval_of(words[1]), json);
 	else if (prometheus)

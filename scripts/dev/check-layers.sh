@@ -87,6 +87,7 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
+	tests/targets	tests/programs
 	tests/programs
 	tests/programs/*	tests/programs
 	tests/real

@@ -140,6 +140,9 @@ static void take(struct reader *r, uint64_t address, const void *record)
 	if (f.state == STATE_RUNS || f.state == STATE_CALLS || f.state == STATE_WIRED) {
 		f.kernel_tid = tasks_outer(&r->all->tasks,
 					   (int)target_field_at(t, ENTRY_carrier_tid, carrier));
+		/* It has ended by a system call that the library does not see. */
+		if (f.kernel_tid == t->source.pid && !target_is_core(t) && task_has_left(f.kernel_tid))
+			return;
 		if (!target_is_core(t))
 			f.cpu_ns += unseen_cpu(t, &f, carrier);
 	}
@@ -303,7 +306,7 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 
 bool fibers_dormant(const struct target *t)
 {
-	if (target_root(t, ENTRY_started))
+	if (!t->is_loading && target_root(t, ENTRY_started))
 		return false;
 	target_check(t);
 	fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",

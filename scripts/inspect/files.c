@@ -95,7 +95,7 @@ static void read_table(const struct target *t, const char *protocol, int family)
 	char path[64], line[512];
 	FILE *table;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/%s", t->source.pid, protocol);
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", target_reader(t), protocol);
 	table = fopen(path, "re");
 	if (!table)
 		return;
@@ -160,7 +160,7 @@ void file_of(const struct target *t, int fd, char *text, size_t size)
 	*text = '\0';
 	if (target_is_core(t))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->source.pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", target_reader(t), fd);
 	n = readlink(path, name, sizeof(name) - 1);
 	if (n < 0)
 		return;

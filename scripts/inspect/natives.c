@@ -78,7 +78,7 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 	if (lives)
 		task_line(pid, task->tid, "comm", f.name, sizeof(f.name));
 	/* The thread has ended, or it is one of the kernel's own, of io_uring. */
-	if (lives && (!*f.name || strncmp(f.name, "iou-", 4) == 0))
+	if (lives && (!*f.name || strncmp(f.name, "iou-", 4) == 0 || (f.is_main && task_has_left(pid))))
 		return;
 	if (role) {
 		f.why = target_text(t, target_field(t, ENTRY_role_why, role));

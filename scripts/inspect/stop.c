@@ -23,6 +23,7 @@ struct held {
 };
 
 static struct {
+	const struct target *target;
 	int pid;
 	struct held *list;
 	size_t count;
@@ -96,6 +97,42 @@ static bool has_ended(int tid)
 	return state == 'X' || state == 'Z';
 }
 
+static void thread_changes(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * Wait until the thread has stopped or the time is over.  Both are signals, which are let in only where
+ * this waits: one that came before would be waited for without end.
+ */
+static bool has_stopped(int tid, int *ret_status)
+{
+	sigset_t both, before, open;
+	pid_t got;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGALRM);
+	sigaddset(&both, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &both, &before);
+	open = before;
+	sigdelset(&open, SIGALRM);
+	sigdelset(&open, SIGCHLD);
+	while ((got = waitpid(tid, ret_status, __WALL | WNOHANG)) == 0 && !stop.over)
+		sigsuspend(&open);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return got == tid && WIFSTOPPED(*ret_status);
+}
+
+/* A thread of io_uring's own runs no code of the program, and what it waits for would be interrupted. */
+static bool is_of_kernel(int tid)
+{
+	char name[16];
+
+	task_line(stop.pid, tid, "comm", name, sizeof(name));
+	return strncmp(name, "iou-", 4) == 0;
+}
+
 /*
  * Stop a thread; one that ends meanwhile is none any more.  If the time is over before it stops, it
  * goes on when this program ends.
@@ -103,7 +140,6 @@ static bool has_ended(int tid)
 static void hold(struct held *h)
 {
 	int status = 0;
-	pid_t got;
 
 	if (ptrace(PTRACE_SEIZE, h->tid, NULL, NULL) != 0) {
 		const int error = errno;
@@ -111,19 +147,15 @@ static void hold(struct held *h)
 		if (error == ESRCH || has_ended(h->tid))
 			return;
 		let_go();
-		die(EXIT_FORBIDDEN, "%d: thread %d cannot be stopped: %s", stop.pid, h->tid,
-		    error == EPERM ? "another program traces it, or it is not allowed" :
-				     strerror(error));
+		target_die(stop.target, EXIT_FORBIDDEN, "%d: thread %d cannot be stopped: %s", stop.pid,
+			   h->tid, error == EPERM ? "another program traces it, or it is not allowed" :
+						    strerror(error));
 	}
 	if (stop.began <= 0) {
 		stop.began = now_ms();
 		set_timer(stop.most);
 	}
-	if (ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL) != 0)
-		return;
-	while ((got = waitpid(h->tid, &status, __WALL)) < 0 && errno == EINTR && !stop.over)
-		continue;
-	if (got != h->tid || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL) != 0 || !has_stopped(h->tid, &status))
 		return;
 	/* Not by PTRACE_INTERRUPT, but because a signal came: it must come again. */
 	h->signal = status >> 16 ? 0 : WSTOPSIG(status);
@@ -135,18 +167,21 @@ static void hold(struct held *h)
 void stop_begin(const struct target *t, double most_ms)
 {
 	const struct sigaction action = { .sa_handler = time_is_over };
+	const struct sigaction changes = { .sa_handler = thread_changes };
 	struct tasks tasks;
 	int monitor;
 
 	tasks_read(&tasks, t->source.pid);
 	monitor = monitor_of(t, &tasks);
 	memset(&stop, 0, sizeof(stop));
+	stop.target = t;
 	stop.pid = t->source.pid;
 	stop.most = most_ms > 0.1 ? most_ms : 0.1;
 	stop.list = calloc(tasks.count + 1, sizeof(*stop.list));
 	if (!stop.list)
 		die(EXIT_OTHER, "no memory for %zu kernel threads", tasks.count);
 	sigaction(SIGALRM, &action, NULL);
+	sigaction(SIGCHLD, &changes, NULL);
 	/* Others wait for this program, so it goes first, if that is allowed. */
 	stop.nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, -20);
@@ -157,7 +192,7 @@ void stop_begin(const struct target *t, double most_ms)
 		h->switches = task_usage(t->source.pid, h->tid).switches;
 		stop.count = i + 1;
 		/* The monitor wakes up each millisecond, and its own call may end with EINTR. */
-		if (h->tid == monitor || runs(h->tid))
+		if (h->tid == monitor || (runs(h->tid) && !is_of_kernel(h->tid)))
 			hold(h);
 	}
 	tasks_free(&tasks);

@@ -141,7 +141,7 @@ const char *unwinder_try(struct unwinder *u, const struct target *t)
 	u->target = t;
 	u->dwfl = dwfl_begin(target_is_core(t) ? &core_callbacks : &live_callbacks);
 	if (u->dwfl && t->source.ops->report(&t->source, u->dwfl) &&
-	    dwfl_attach_state(u->dwfl, NULL, t->source.pid, &thread_callbacks, u))
+	    dwfl_attach_state(u->dwfl, NULL, target_is_core(t) ? t->source.pid : target_reader(t), &thread_callbacks, u))
 		return NULL;
 	why = dwfl_errmsg(-1);
 	dwfl_end(u->dwfl);
@@ -153,7 +153,7 @@ void unwinder_open(struct unwinder *u, const struct target *t)
 	const char *why = unwinder_try(u, t);
 
 	if (why)
-		die(EXIT_OTHER, "%s: its files cannot be read: %s", t->source.name, why);
+		target_die(t, EXIT_OTHER, "%s: its files cannot be read: %s", t->source.name, why);
 }
 
 void unwinder_close(struct unwinder *u)

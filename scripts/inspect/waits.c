@@ -47,14 +47,15 @@ static uint64_t nsec(clockid_t clock)
 
 void fibers_take_wait(const struct target *t, const void *record, struct fiber *f)
 {
-	const uint64_t since = target_field(t, ENTRY_fiber_since, record);
+	const uint64_t since = target_field(t, ENTRY_fiber_since, record), now = cycles();
 	const uint64_t deadline = target_field(t, ENTRY_fiber_deadline, record);
 
 	f->waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
 	f->object = target_field(t, ENTRY_fiber_object, record);
 	f->signals = target_field(t, ENTRY_fiber_sigwait_set, record);
+	/* The counters of two CPUs may differ a little. */
 	if (since && !target_is_core(t) && f->state == STATE_WAITS)
-		f->waits_since = (double)(cycles() - since) / cycles_per_second();
+		f->waits_since = (double)(now > since ? now - since : 0) / cycles_per_second();
 	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
 				      deadline != UINT64_MAX)
 		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;

@@ -111,13 +111,15 @@ static size_t read_pieces(const struct source *s, const struct piece *pieces, si
 	return n;
 }
 
-static bool each_mapping(const struct source *s, bool (*found)(void *arg, uint64_t begin), void *arg)
+static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
+			 void *arg)
 {
 	const struct parts *files = &s->core->files;
+	bool more = true;
 
-	for (size_t i = 0; i < files->count; i++)
-		if (files->list[i].offset == 0 && !found(arg, files->list[i].begin))
-			break;
+	for (size_t i = 0; i < files->count && more; i++)
+		more = found(arg, &(struct mapping){ files->list[i].begin, files->list[i].end,
+						     files->list[i].offset });
 	return true;
 }
 
@@ -239,7 +241,7 @@ void core_open(struct source *s, const char *path)
 
 	if (!core)
 		die(EXIT_OTHER, "no memory");
-	*s = (struct source){ .ops = &ops, .name = path, .memory = -1, .core = core };
+	*s = (struct source){ .ops = &ops, .name = path, .core = core };
 	core->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (core->fd < 0 || fstat(core->fd, &file) != 0)
 		die(EXIT_CORE, "%s: %s", path, strerror(errno));

@@ -23,16 +23,32 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "program.h"
 #include "say.h"
+
+/*
+ * Read from the reader of the program, or if it has ended from another thread.  Nothing here looks whether
+ * that runs the program still: program_runs() does, when all has been read.
+ */
+static ssize_t read_by(struct program *p, const struct iovec *here, const struct iovec *there,
+		       size_t count)
+{
+	ssize_t got = process_vm_readv(p->reader, here, count, there, count, 0);
+
+	if (got < 0 && errno == ESRCH && program_choose_reader(p))
+		got = process_vm_readv(p->reader, here, count, there, count, 0);
+	return got;
+}
 
 static bool read_memory(const struct source *s, uint64_t address, void *buffer, size_t size)
 {
-	struct iovec here = { buffer, size };
-	struct iovec there = { (void *)(uintptr_t)address, size };
+	const struct iovec here = { buffer, size };
+	const struct iovec there = { (void *)(uintptr_t)address, size };
 
-	if (s->memory >= 0)
-		return pread(s->memory, buffer, size, (off_t)address) == (ssize_t)size;
-	return process_vm_readv(s->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	/* Who writes must not take another program's memory for this one's. */
+	if (s->program->writes)
+		return pread(s->program->memory, buffer, size, (off_t)address) == (ssize_t)size;
+	return read_by(s->program, &here, &there, 1) == (ssize_t)size;
 }
 
 static size_t read_pieces(const struct source *s, const struct piece *pieces, size_t count)
@@ -45,30 +61,32 @@ static size_t read_pieces(const struct source *s, const struct piece *pieces, si
 		here[i] = (struct iovec){ pieces[i].buffer, pieces[i].size };
 		there[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].address, pieces[i].size };
 	}
-	got = process_vm_readv(s->pid, here, count, there, count, 0);
+	got = read_by(s->program, here, there, count);
 	for (; n < count && got >= (ssize_t)pieces[n].size; n++)
 		got -= (ssize_t)pieces[n].size;
 	return n;
 }
 
 /* The file's name may have changed, or the file be gone, since it was mapped. */
-static bool each_mapping(const struct source *s, bool (*found)(void *arg, uint64_t begin), void *arg)
+static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
+			 void *arg)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
 	bool more = true;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", s->pid);
+	/* The first thread may have left; /proc has a directory for each thread. */
+	snprintf(path, sizeof(path), "/proc/%d/maps", s->program->reader);
 	maps = fopen(path, "re");
 	if (!maps)
 		return false;
 	while (more && getline(&line, &room, maps) > 0) {
-		uint64_t begin, offset;
+		struct mapping m;
 
-		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &begin, &offset) == 2 && !offset &&
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &m.begin, &m.end, &m.offset) == 3 &&
 		    strchr(line, '/'))
-			more = found(arg, begin);
+			more = found(arg, &m);
 	}
 	free(line);
 	fclose(maps);
@@ -153,43 +171,28 @@ static bool stop(const struct source *s, int tid, struct registers *r, void *sta
 
 static bool report(const struct source *s, Dwfl *dwfl)
 {
-	return dwfl_linux_proc_report(dwfl, s->pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0;
+	return dwfl_linux_proc_report(dwfl, s->program->reader) == 0 &&
+	       dwfl_report_end(dwfl, NULL, NULL) == 0;
 }
 
-static int process_id(const char *word)
-{
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(word, &end, 10);
-	if (errno || *end || end == word || pid < 1 || pid > INT32_MAX)
-		die(EXIT_USAGE, "%s: not a process id, which is a number from 1", word);
-	return (int)pid;
-}
-
-void live_open(struct source *s, const char *pid)
+bool live_open(struct source *s, int pid, bool writes)
 {
 	static const struct source_ops ops = {
 		.read = read_memory, .read_pieces = read_pieces, .each_mapping = each_mapping,
 		.each_thread = each_thread, .stop = stop, .report = report,
 	};
 
-	*s = (struct source){ .ops = &ops, .name = pid, .pid = process_id(pid), .memory = -1 };
+	*s = (struct source){ .ops = &ops, .pid = pid };
+	s->program = calloc(1, sizeof(*s->program));
+	if (!s->program)
+		die(EXIT_OTHER, "no memory");
+	return program_open(s->program, pid, writes);
 }
 
-bool live_hold(struct source *s)
+void live_close(struct source *s)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", s->pid);
-	s->memory = open(path, O_RDWR | O_CLOEXEC);
-	return s->memory >= 0;
-}
-
-void live_release(struct source *s)
-{
-	if (s->memory >= 0)
-		close(s->memory);
-	s->memory = -1;
+	if (s->program)
+		program_close(s->program);
+	free(s->program);
+	s->program = NULL;
 }

@@ -26,6 +26,11 @@ void registers_take(struct registers *registers, const void *record, size_t size
 
 struct source;
 
+struct mapping {
+	uint64_t begin, end;		/* address */
+	uint64_t offset;		/* in the file */
+};
+
 struct piece {
 	uint64_t address;
 	void *buffer;
@@ -39,10 +44,10 @@ struct source_ops {
 	/* Read PIECES_MOST pieces at most, until one fails.  Returns how many were read. */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/*
-	 * Call found for the beginning of each mapping of a file until it returns false.  False, with
-	 * errno: the mappings cannot be read.
+	 * Call found for each mapping of a file until it returns false.  False, with errno: the mappings
+	 * cannot be read.
 	 */
-	bool (*each_mapping)(const struct source *s, bool (*found)(void *arg, uint64_t begin),
+	bool (*each_mapping)(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			     void *arg);
 	/* Call found for each kernel thread, until it returns false. */
 	void (*each_thread)(const struct source *s, bool (*found)(void *arg, int tid), void *arg);
@@ -61,22 +66,16 @@ struct source {
 	const struct source_ops *ops;
 	const char *name;		/* the process id or the file, for messages */
 	int pid;
-	int memory;			/* by live_hold(); -1: none */
+	struct program *program;	/* of a process that lives; or NULL */
 	struct core *core;		/* NULL: the process lives */
 };
 
 /*
- * Read from the process with this number, or from this core file.  On failure they end the tool
- * with a message and an exit code.  live_open() does not look whether the process exists.
+ * Read from the process with this number, or from this core file.  live_open() returns what program_open()
+ * does; core_open() ends the tool with a message and an exit code if it fails.
  */
-void live_open(struct source *s, const char *pid);
-
-/*
- * From now on read the memory that the process has at this moment, and permit to write it: when the
- * process ends or executes another program, both fail.  False, with errno, if it cannot be opened.
- */
-bool live_hold(struct source *s);
-void live_release(struct source *s);
+bool live_open(struct source *s, int pid, bool writes);
+void live_close(struct source *s);
 
 void core_open(struct source *s, const char *path);
 

@@ -3,13 +3,14 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "program.h"
 #include "say.h"
-#include "tasks.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
@@ -18,7 +19,8 @@ bool target_read(const struct target *t, uint64_t address, void *buffer, size_t 
 
 bool target_write(const struct target *t, uint64_t address, uint64_t word)
 {
-	return pwrite(t->source.memory, &word, sizeof(word), (off_t)address) == (ssize_t)sizeof(word);
+	return pwrite(t->source.program->memory, &word, sizeof(word), (off_t)address) ==
+	       (ssize_t)sizeof(word);
 }
 
 size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count)
@@ -26,50 +28,29 @@ size_t target_read_pieces(const struct target *t, const struct piece *pieces, si
 	return t->source.ops->read_pieces(&t->source, pieces, count);
 }
 
-bool target_is_there(const struct target *t)
+int target_reader(const struct target *t)
 {
-	char path[64], line[512] = "";
-	const char *state;
-	FILE *stat;
-
-	if (target_is_core(t))
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", t->source.pid);
-	stat = fopen(path, "re");
-	if (!stat)
-		return false;
-	if (!fgets(line, sizeof(line), stat))
-		*line = '\0';
-	fclose(stat);
-	/* The name before the state may have any character in it. */
-	state = strrchr(line, ')');
-	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+	return t->source.program->reader;
 }
 
-bool target_has_memory(const struct target *t)
+int target_pidfd(const struct target *t)
 {
-	char pages[64];
-
-	task_line(t->source.pid, t->source.pid, "statm", pages, sizeof(pages));
-	return strtoul(pages, NULL, 10) > 0;
+	return t->source.program->pidfd;
 }
 
-bool target_is_held(const struct target *t)
+bool target_runs(const struct target *t)
 {
-	char magic[sizeof(((struct fz_description *)0)->magic)];
-
-	return target_read(t, t->description, magic, sizeof(magic)) &&
-	       memcmp(magic, FZ_DESCRIPTION_MAGIC, sizeof(magic)) == 0;
+	return target_is_core(t) || program_runs(t->source.program);
 }
 
 const char *target_end(const struct target *t)
 {
-	if (!target_is_there(t))
+	if (target_runs(t))
+		return NULL;
+	/* A process that is ending has no memory any more. */
+	if (program_has_ended(t->source.program) || !program_choose_reader(t->source.program))
 		return "the process has ended";
-	if (!target_is_held(t))
-		return target_has_memory(t) ? "the process has executed another program meanwhile" :
-					       "the process has ended";
-	return NULL;
+	return "the process has executed another program meanwhile";
 }
 
 void target_check(const struct target *t)
@@ -80,20 +61,42 @@ void target_check(const struct target *t)
 		die(EXIT_NO_PROCESS, "%s: %s", t->source.name, end);
 }
 
+_Noreturn void target_die(const struct target *t, int code, const char *format, ...)
+{
+	char *text;
+	va_list args;
+
+	target_check(t);
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		die(EXIT_OTHER, "no memory");
+	va_end(args);
+	die(code, "%s", text);
+}
+
 bool target_hold(struct target *t)
 {
-	if (!live_hold(&t->source) && (errno == EACCES || errno == EPERM) && target_is_there(t))
-		die(EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
-		    "run this as root or with CAP_SYS_PTRACE", t->source.name);
-	if (t->source.memory >= 0 && target_is_held(t))
-		return true;
-	target_release(t);
-	return false;
+	struct source held;
+	bool opened;
+
+	opened = live_open(&held, t->source.pid, true);
+	if (opened && held.program->memory < 0 && (errno == EACCES || errno == EPERM))
+		target_die(t, EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
+			   "run this as root or with CAP_SYS_PTRACE", t->source.name);
+	/* If the program that was opened first runs still, what is held now is it. */
+	if (!opened || held.program->memory < 0 || !target_runs(t)) {
+		live_close(&held);
+		return false;
+	}
+	held.name = t->source.name;
+	live_close(&t->source);
+	t->source = held;
+	return true;
 }
 
 void target_release(struct target *t)
 {
-	live_release(&t->source);
+	live_close(&t->source);
 }
 
 /* A number of 1, 2, 4 or 8 bytes. */
@@ -202,17 +205,63 @@ static uint64_t in_object(const struct target *t, uint64_t base)
 
 struct search {
 	const struct target *target;
+	uint64_t base;			/* of the object that has the description */
 	uint64_t found;
-	uint64_t last;			/* where the last mapping begins that was looked at */
 };
 
-static bool look_at(void *arg, uint64_t begin)
+static bool look_at(void *arg, const struct mapping *m)
 {
 	struct search *search = arg;
 
-	search->found = in_object(search->target, begin);
-	search->last = begin;
+	if (m->offset)
+		return true;
+	search->base = m->begin;
+	search->found = in_object(search->target, m->begin);
 	return !search->found;
+}
+
+/* Where in the file the bytes are that belong at this address; -1: in no part of it. */
+static uint64_t offset_of(const struct target *t, uint64_t base, uint64_t address)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr part;
+
+	if (!target_read(t, base, &header, sizeof(header)))
+		return (uint64_t)-1;
+	for (unsigned i = 0; i < header.e_phnum; i++)
+		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_LOAD && address - base - part.p_vaddr < part.p_filesz)
+			return part.p_offset + (address - base - part.p_vaddr);
+	return (uint64_t)-1;
+}
+
+struct place {
+	uint64_t address, offset;	/* in the file */
+	bool is_right;
+};
+
+static bool is_place(void *arg, const struct mapping *m)
+{
+	struct place *place = arg;
+
+	if (place->address < m->begin || place->address >= m->end)
+		return true;
+	place->is_right = place->address - m->begin + m->offset == place->offset;
+	return false;
+}
+
+/*
+ * The loader maps all of a library from its first byte on, and then each part over that where it belongs.
+ * Has it mapped the part with the description?
+ */
+static bool is_mapped(const struct target *t, const struct search *search)
+{
+	struct place place = {
+		search->found, offset_of(t, search->base, search->found), false,
+	};
+
+	t->source.ops->each_mapping(&t->source, is_place, &place);
+	return place.is_right;
 }
 
 /* ---- reading it ------------------------------------------------------------------- */
@@ -223,6 +272,14 @@ static const char *const names[] = {
 #define FZ_VALUE(name, value) #name,
 #include "runtime/inspect/fields.def"
 };
+
+/* Before the loader has relocated the description, roots have no addresses. */
+static bool is_relocated(const struct target *t, uint64_t root)
+{
+	const uint64_t near = 64 << 20;
+
+	return root > t->description - near && root < t->description + near;
+}
 
 static void take(struct target *t, const struct fz_entry *e, bool *known)
 {
@@ -239,23 +296,30 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 			t->entries[i].size = e->size;
 			known[i] = true;
 		}
+	if (e->kind == FZ_ENTRY_ROOT && !is_relocated(t, e->value))
+		t->is_loading = true;
 }
 
-/* False: the process is gone, runs another program, or has not loaded all of the library yet. */
-static bool read_description(struct target *t, uint64_t at)
+/* False: it is not all there.  A strange one of a process that has changed is no fault of it. */
+static bool read_description(struct target *t, const struct search *search)
 {
+	const uint64_t at = search->found;
 	struct fz_description head;
 	bool known[ENTRY_COUNT] = { false };
 
-	if (!target_read(t, at, &head, sizeof(head)))
-		return false;
-	if (memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0)
-		die(EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", t->source.name);
+	t->description = at;
+	if (!target_read(t, at, &head, sizeof(head)) ||
+	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0) {
+		if (is_mapped(t, search))
+			return false;
+		t->is_loading = true;
+		return true;
+	}
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
-		die(EXIT_VERSION,
-		    "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
-		    "use the fiberize that came with it", t->source.name, head.version,
-		    FZ_DESCRIPTION_VERSION);
+		target_die(t, EXIT_VERSION,
+			   "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
+			   "use the fiberize that came with it", t->source.name, head.version,
+			   FZ_DESCRIPTION_VERSION);
 	for (uint32_t i = 0; i < head.count; i++) {
 		struct fz_entry e;
 
@@ -267,17 +331,9 @@ static bool read_description(struct target *t, uint64_t at)
 	}
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
 		if (!known[i])
-			die(EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use the "
-			    "fiberize that came with it", t->source.name, names[i]);
+			target_die(t, EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use "
+				   "the fiberize that came with it", t->source.name, names[i]);
 	return true;
-}
-
-/* Before the loader has relocated the description, roots have no addresses. */
-static bool is_relocated(const struct target *t)
-{
-	const uint64_t until = target_value(t, ENTRY_trace_until);
-
-	return until > t->description - (64 << 20) && until < t->description + (64 << 20);
 }
 
 bool target_try(struct target *t, int pid)
@@ -287,43 +343,70 @@ bool target_try(struct target *t, int pid)
 
 	memset(t, 0, sizeof(*t));
 	snprintf(name, sizeof(name), "%d", pid);
-	live_open(&t->source, name);
 	/* What is held is what is searched.  At first it may be this tool, which has not executed yet. */
-	if (!live_hold(&t->source))
-		return false;
-	t->source.ops->each_mapping(&t->source, look_at, &search);
-	t->description = search.found;
-	if (search.found && target_is_held(t) && read_description(t, search.found) && is_relocated(t))
-		return true;
+	if (live_open(&t->source, pid, true) && t->source.program->memory >= 0) {
+		t->source.name = name;
+		t->source.ops->each_mapping(&t->source, look_at, &search);
+		if (search.found && target_runs(t) && read_description(t, &search) && !t->is_loading)
+			return true;
+	}
 	target_release(t);
 	return false;
 }
 
-void target_open(struct target *t, const char *name, bool is_core)
+static void open_core(struct target *t, const char *path)
 {
 	struct search search = { .target = t };
-	bool readable;
-	char byte;
 
-	memset(t, 0, sizeof(*t));
-	(is_core ? core_open : live_open)(&t->source, name);
-	readable = t->source.ops->each_mapping(&t->source, look_at, &search);
-	t->description = search.found;
-	if (search.found && read_description(t, search.found))
-		return;
-	if (search.found && is_core)
-		die(EXIT_CORE, "%s: the memory of libfiberize.so is not in the core file", name);
-	if (search.found)
-		die(EXIT_NO_PROCESS, "%s: the process has ended, or executed another program", name);
-	if (!target_is_there(t))
-		die(EXIT_NO_PROCESS, "%s: no such process", name);
-	if (is_core)
-		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", name);
-	if (readable && !search.last)
+	core_open(&t->source, path);
+	t->source.ops->each_mapping(&t->source, look_at, &search);
+	if (!search.found)
+		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", path);
+	if (!read_description(t, &search))
+		die(EXIT_CORE, "%s: the memory of libfiberize.so is not in the core file", path);
+}
+
+static int process_id(const char *word)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(word, &end, 10);
+	if (errno || *end || end == word || pid < 1 || pid > INT32_MAX)
+		die(EXIT_USAGE, "%s: not a process id, which is a number from 1", word);
+	return (int)pid;
+}
+
+static void open_process(struct target *t, const char *name)
+{
+	struct search search = { .target = t };
+
+	if (!live_open(&t->source, process_id(name), false))
+		die(EXIT_NO_PROCESS, errno == EINVAL ? "%s: the number of a thread, not of a process" :
+		    "%s: no such process", name);
+	t->source.name = name;
+	if (!target_reader(t))
 		die(EXIT_NO_PROCESS, "%s: the process has no memory: it is ending, or is a kernel thread",
 		    name);
-	if (!readable || (!target_read(t, search.last, &byte, 1) && errno == EPERM))
-		die(EXIT_FORBIDDEN, "%s: not allowed to look at the process: ptrace(2) forbids it; "
-		    "run this as root or with CAP_SYS_PTRACE", name);
-	die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
+	if (t->source.program->memory < 0) {
+		if (errno == EACCES || errno == EPERM)
+			die(EXIT_FORBIDDEN, "%s: not allowed to look at the process: ptrace(2) forbids it; "
+			    "run this as root or with CAP_SYS_PTRACE", name);
+		die(EXIT_NO_PROCESS, "%s: the process has ended", name);
+	}
+	if (!t->source.ops->each_mapping(&t->source, look_at, &search))
+		target_die(t, EXIT_OTHER, "%s: its mappings cannot be read", name);
+	if (!search.found)
+		target_die(t, EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
+	if (!read_description(t, &search))
+		target_die(t, EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", name);
+	/* A sound description that was read in part before the process changed. */
+	target_check(t);
+}
+
+void target_open(struct target *t, const char *name, bool is_core)
+{
+	memset(t, 0, sizeof(*t));
+	(is_core ? open_core : open_process)(t, name);
 }

@@ -43,11 +43,12 @@ struct target {
 	} entries[ENTRY_COUNT];
 	struct saved_register registers[64];
 	size_t register_count;
+	bool is_loading;		/* the loader has not mapped or relocated all of the library yet */
 };
 
 /*
  * Open a process by its id, or a core file by its path.  Ends the tool with a message and an exit code
- * if it cannot be looked at.
+ * if it cannot be looked at.  If the library is being loaded, its entries must not be used.
  */
 void target_open(struct target *t, const char *name, bool is_core);
 
@@ -62,8 +63,8 @@ bool target_try(struct target *t, int pid);
 bool target_hold(struct target *t);
 void target_release(struct target *t);
 
-/* Is the program still there that target_hold() holds? */
-bool target_is_held(const struct target *t);
+/* Does the process run the program still that was opened?  True for a core file. */
+bool target_runs(const struct target *t);
 
 /* Write a word of 8 bytes after target_hold(); false if the program is gone. */
 bool target_write(const struct target *t, uint64_t address, uint64_t word);
@@ -100,16 +101,23 @@ static inline bool target_is_core(const struct target *t)
 	return t->source.core != NULL;
 }
 
-/* Is the process there, and no zombie, or is it a core file? */
-bool target_is_there(const struct target *t);
+/* A kernel thread of the process that has memory and files; the first thread may have left. */
+int target_reader(const struct target *t);
 
-/* Has its first kernel thread memory?  A process that ends loses it some time before it is a zombie. */
-bool target_has_memory(const struct target *t);
+/* Readable when the process has ended. */
+int target_pidfd(const struct target *t);
 
-/* Has the process ended, or executed another program, since?  Returns that in words, or NULL. */
+/*
+ * Has the process ended, or executed another program, since it was opened?  Returns that in words, or NULL:
+ * then all that was read until now is this program's.
+ */
 const char *target_end(const struct target *t);
 
 /* End the tool with a message if it has. */
 void target_check(const struct target *t);
+
+/* End the tool with this message, or with that of target_check(): what was read may be another program's. */
+_Noreturn void target_die(const struct target *t, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

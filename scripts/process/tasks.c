@@ -137,3 +137,14 @@ void task_sleeps_in(int pid, int tid, char *name, size_t size)
 	if (strcmp(name, "0") == 0 || strcmp(name, "ptrace_stop") == 0)
 		*name = '\0';
 }
+
+bool task_has_left(int pid)
+{
+	char line[512];
+	const char *end;
+
+	task_line(pid, pid, "stat", line, sizeof(line));
+	/* The name before the state may have any character in it. */
+	end = strrchr(line, ')');
+	return end && end[1] && end[2] == 'Z';
+}

@@ -8,6 +8,7 @@
  * The library knows the tids of the process's own PID namespace; /proc and ptrace use those of ours.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,9 @@ void tasks_free(struct tasks *tasks);
 int tasks_outer(const struct tasks *tasks, int inner);
 
 struct task_usage task_usage(int pid, int tid);
+
+/* Has the first thread ended, before the others?  Its number stays that of the process. */
+bool task_has_left(int pid);
 
 /* The function of the kernel in which the thread sleeps; empty if it does not, or is not shown. */
 void task_sleeps_in(int pid, int tid, char *name, size_t size);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +20,6 @@ bool watch_open(struct watch *w, const char *pid)
 	w->target = &w->source.target;
 	if (fibers_dormant(w->target))
 		return false;
-	w->pidfd = pidfd_open(w->target->source.pid, 0);
 	return true;
 }
 
@@ -45,13 +43,13 @@ static double process_cpu(int pid)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static double process_memory(int pid)
+static double process_memory(int reader)
 {
 	unsigned long pages = 0;
 	char path[64];
 	FILE *statm;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	snprintf(path, sizeof(path), "/proc/%d/statm", reader);
 	statm = fopen(path, "re");
 	if (!statm)
 		return 0;
@@ -132,47 +130,18 @@ static void forget(struct picture *p)
 	fibers_free(&p->all);
 }
 
-static bool has_ended(const struct watch *w, int wait_ms)
-{
-	struct pollfd fd = { .fd = w->pidfd, .events = POLLIN };
-
-	return poll(&fd, 1, wait_ms) > 0;
-}
-
-/*
- * The number of a process that has ended may be another's.  A process whose first kernel thread has
- * gone is ending, or executes a program by another one, which then takes its place: wait for either.
- */
-static const char *end_of(const struct watch *w)
-{
-	enum { TRIES = 100, PAUSE_MS = 10 };
-	const char *end = "the process has ended";
-
-	if (has_ended(w, 0))
-		return end;
-	end = target_end(w->target);
-	for (int i = 0; end && w->pidfd >= 0 && !target_has_memory(w->target) && i < TRIES; i++) {
-		if (has_ended(w, PAUSE_MS))
-			return "the process has ended";
-		end = target_end(w->target);
-	}
-	return end;
-}
-
 static const char *read_process(struct watch *w, struct picture *p)
 {
 	const struct target *t = w->target;
-	const char *end = end_of(w);
+	const char *end;
 
-	if (end)
-		return end;
 	if (!counts_read(&w->source, &p->counts)) {
-		end = end_of(w);
+		end = target_end(t);
 		return end ? end : "the process has ended";
 	}
 	p->at = watch_time();
 	p->cpu = process_cpu(t->source.pid);
-	p->resident = process_memory(t->source.pid);
+	p->resident = process_memory(target_reader(t));
 	end = fibers_try(t, &p->all, false);
 	if (end)
 		return end;
@@ -181,7 +150,7 @@ static const char *read_process(struct watch *w, struct picture *p)
 	p->kinds = room(p->all.count, sizeof(*p->kinds));
 	p->details = room(p->all.count, sizeof(*p->details));
 	count_threads(t, p);
-	return end_of(w);
+	return target_end(t);
 }
 
 bool watch_take(struct watch *w)
@@ -223,7 +192,7 @@ const char *watch_detail(const struct watch *w, size_t thread)
 		return p->kinds[thread];
 	wait_read(w->target, f, &facts);
 	ps_detail(w->target, &p->all, f, &facts, text, sizeof(text));
-	if (has_ended(w, 0))
+	if (target_end(w->target))
 		return p->kinds[thread];
 	p->details[thread] = strdup(text);
 	return p->details[thread] ? p->details[thread] : "";
@@ -249,7 +218,7 @@ enum wait_end watch_wait(struct watch *w, double until, bool looks, int fd, cons
 	for (;;) {
 		struct pollfd fds[] = {
 			{ .fd = fd, .events = POLLIN },
-			{ .fd = w->end ? -1 : w->pidfd, .events = POLLIN },
+			{ .fd = w->end ? -1 : target_pidfd(w->target), .events = POLLIN },
 		};
 		const double now = watch_time();
 		double pause = until - now;

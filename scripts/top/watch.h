@@ -47,7 +47,6 @@ struct picture {
 struct watch {
 	struct counts_source source;
 	const struct target *target;
-	int pidfd;			/* readable when the process has ended; -1: there is none */
 	struct picture pictures[2];
 	struct picture *now, *before;	/* before: NULL in the first picture */
 	struct processors processors;	/* since the picture before */

@@ -8,8 +8,8 @@
 #include "cycles.h"
 #include "scripts/process/say.h"
 
-/* Seconds: how long the process may write events without this tool; between two renewals. */
-static const double permission = 3, renewal = 0.1;
+/* Seconds between two renewals of the permission. */
+static const double renewal = 0.1;
 /* Cycles: longer than cycles_per_second() takes, some seconds at most. */
 static const uint64_t a_while = (uint64_t)1 << 33;
 /* Events this young may be preceded by others that are being written. */
@@ -25,6 +25,7 @@ struct ring {
 struct events {
 	const struct target *t;
 	double cycles_per_second;
+	double permission;
 	uint64_t begun;			/* cycles */
 	uint64_t until, renewed;	/* as last written, and when; cycles */
 	uint64_t address;		/* of the rings; 0: not yet */
@@ -42,9 +43,9 @@ static bool renew(struct events *e)
 	const uint64_t now = cycles();
 
 	if (e->until && (double)(now - e->renewed) < renewal * e->cycles_per_second)
-		return target_is_held(e->t);
+		return target_runs(e->t);
 	e->renewed = now;
-	e->until = now + (uint64_t)(permission * e->cycles_per_second);
+	e->until = now + (uint64_t)(e->permission * e->cycles_per_second);
 	return target_write(e->t, target_value(e->t, ENTRY_trace_until), e->until);
 }
 
@@ -69,13 +70,14 @@ static void find_rings(struct events *e, bool skip)
 		e->rings[i].next = target_field_at(e->t, ENTRY_trace_ring_next, ring_at(e, i));
 }
 
-struct events *events_begin(const struct target *t, uint64_t origin)
+struct events *events_begin(const struct target *t, uint64_t origin, double permission)
 {
 	struct events *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		die(EXIT_OTHER, "no memory");
 	e->t = t;
+	e->permission = permission;
 	e->size = target_value(t, ENTRY_event_size);
 	e->most = target_value(t, ENTRY_trace_ring_events);
 	e->first = malloc(e->size * e->most);

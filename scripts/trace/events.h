@@ -20,10 +20,11 @@ struct event {
 struct events;
 
 /*
- * Begin to trace, after target_hold(); times count from `origin`, in cycles(), or with 0 from now.
- * NULL: the program is gone.  The first call takes 20 ms.
+ * Begin to trace, after target_hold(); times count from `origin`, in cycles(), or with 0 from now.  The
+ * process may write events for that many seconds when this tool does not run any more.  NULL: the program
+ * is gone.  The first call takes 20 ms.
  */
-struct events *events_begin(const struct target *t, uint64_t origin);
+struct events *events_begin(const struct target *t, uint64_t origin, double permission);
 
 /* When times begin; in cycles(). */
 uint64_t events_origin(const struct events *e);

@@ -8,10 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "child.h"
 #include "cycles.h"
 #include "scripts/inspect/commands.h"
 #include "scripts/process/say.h"
@@ -28,8 +26,7 @@ struct trace {
 	bool summary, first;		/* first: nothing is in the file yet */
 	double seconds;			/* 0: without end */
 	char **program;			/* NULL: a process that is there */
-	pid_t child;			/* 0: none */
-	int status;			/* of the child */
+	struct child child;		/* of program */
 	struct sums sums;
 	unsigned long calls, lost;
 	uint64_t origin;		/* of times, in cycles(); 0: nothing was traced yet */
@@ -181,24 +178,7 @@ static void end_json(struct trace *trace, uint64_t lost)
 
 /* ---- the process --------------------------------------------------------------------------- */
 
-/* Has the child ended?  Then its status is known. */
-static bool child_ended(struct trace *trace)
-{
-	int status;
-
-	if (!trace->child || waitpid(trace->child, &status, WNOHANG) != trace->child)
-		return false;
-	trace->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	trace->child = 0;
-	return true;
-}
-
-static void a_moment(long ns)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
-}
-
-/* Start the program by the launcher, whose path is this process's first argument. */
+/* The path of the launcher is this process's first argument. */
 static void start_program(struct trace *trace)
 {
 	size_t count = 0;
@@ -211,14 +191,14 @@ static void start_program(struct trace *trace)
 		die(EXIT_OTHER, "no memory");
 	words[0] = program_invocation_name;
 	memcpy(words + 1, trace->program, count * sizeof(*words));
-	trace->child = fork();
-	if (trace->child < 0)
-		die(EXIT_OTHER, "fork: %s", strerror(errno));
-	if (trace->child == 0) {
-		execv(words[0], words);
-		die(EXIT_OTHER, "%s: %s", words[0], strerror(errno));
-	}
+	child_start(&trace->child, words);
 	free(words);
+}
+
+static bool is_time_over(const struct trace *trace, uint64_t since)
+{
+	return trace->seconds && since &&
+	       (double)(cycles() - since) / cycles_per_second() > trace->seconds;
 }
 
 /* Wait until the child runs a program with the library.  False: it has ended, or time is over. */
@@ -226,25 +206,48 @@ static bool find_program(struct trace *trace)
 {
 	long pause = START_NS;
 
-	while (!interrupted && !child_ended(trace)) {
-		if (target_try(&trace->t, trace->child))
+	while (!interrupted && !child_ended(&trace->child)) {
+		if (!trace->child.is_ending && target_try(&trace->t, trace->child.pid)) {
+			child_trace(&trace->child);
 			return true;
-		a_moment(pause);
+		}
+		/* It ends, and runs no program with the library. */
+		if (trace->child.is_leaving)
+			child_let_go(&trace->child);
+		child_wait(pause);
 		/* Programs load within milliseconds; one without the library may run for days. */
 		if (pause < PAUSE_NS)
 			pause += pause / 16;
-		else if (trace->seconds && trace->origin &&
-			 (double)(cycles() - trace->origin) / cycles_per_second() > trace->seconds)
+		else if (is_time_over(trace, trace->origin))
 			return false;
 	}
 	return false;
 }
 
+/* The loader of the process may not be ready with the library.  False: that is enough. */
+static bool find_process(struct trace *trace, const char *name)
+{
+	const uint64_t since = cycles();
+
+	while (trace->t.is_loading) {
+		if (interrupted || is_time_over(trace, since))
+			return false;
+		child_wait(PAUSE_NS);
+		target_release(&trace->t);
+		target_open(&trace->t, name, false);
+	}
+	if (!target_hold(&trace->t))
+		target_die(&trace->t, EXIT_NO_PROCESS, "%s: the process has ended", name);
+	return true;
+}
+
 /* Trace the program that is held until it is gone.  False: that is enough. */
 static bool follow(struct trace *trace)
 {
-	struct events *events = events_begin(&trace->t, trace->origin);
-	struct symbols *symbols = symbols_open(trace->t.source.pid);
+	/* Long for a program of its own, which waits for this tool in the end. */
+	const double permission = trace->program ? 60 : 3;
+	struct events *events = events_begin(&trace->t, trace->origin, permission);
+	struct symbols *symbols = symbols_open(target_reader(&trace->t));
 	const struct timeline_user user = { on_call, trace->json ? on_slice : NULL, trace };
 	struct timeline *timeline = timeline_new(&trace->t, symbols, &user);
 	bool lives = events != NULL;
@@ -252,14 +255,14 @@ static bool follow(struct trace *trace)
 	if (events && !trace->origin)
 		print_head(trace);
 	name_processes(trace);
-	while (lives && !interrupted && !child_ended(trace) &&
+	while (lives && !interrupted && !child_ended(&trace->child) && !child_is_still(&trace->child) &&
 	       (!trace->seconds || events_time(events) < trace->seconds)) {
 		const double begun = events_time(events);
 
 		lives = events_read(events, false, timeline_event, timeline);
 		/* There was much to read: more has come meanwhile. */
 		if (events_time(events) - begun < PAUSE_NS / 1e9)
-			a_moment(PAUSE_NS);
+			child_wait(PAUSE_NS);
 	}
 	if (events) {
 		/* First, because the library may give the rings' memory back when nobody traces. */
@@ -274,7 +277,10 @@ static bool follow(struct trace *trace)
 	timeline_free(timeline);
 	symbols_close(symbols);
 	target_release(&trace->t);
-	return !lives;
+	if (!trace->child.is_leaving)
+		return !lives;
+	child_let_go(&trace->child);
+	return true;
 }
 
 static void report(struct trace *trace)
@@ -329,21 +335,21 @@ int command_trace(char **words)
 	}
 	if (trace.json_name && !(trace.json = fopen(trace.json_name, "we")))
 		die(EXIT_OTHER, "cannot write the time line to %s: %s", trace.json_name, strerror(errno));
-	if (trace.program)
-		start_program(&trace);
-	else if (!target_hold(&trace.t))
-		die(EXIT_NO_PROCESS, "%s: the process has ended, or executed another program", *words);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	begin_json(&trace);
-	if (!trace.program)
-		follow(&trace);
-	else
+	if (!trace.program) {
+		if (find_process(&trace, *words))
+			follow(&trace);
+	} else {
+		start_program(&trace);
 		while (find_program(&trace) && follow(&trace))
-			;
+			continue;
+		child_detach(&trace.child);
+	}
 	report(&trace);
-	while (trace.program && trace.child && !child_ended(&trace))
-		a_moment(PAUSE_NS);
-	return trace.status;
+	while (trace.child.pid && !child_ended(&trace.child))
+		child_wait(PAUSE_NS);
+	return trace.child.status;
 }

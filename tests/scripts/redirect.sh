@@ -20,16 +20,16 @@ like 'on' '[1-9]* entry points redirected' "$(statistics "$program" 20)"
 # All of them, where tests are run.
 on=$(statistics "$program" 20)
 like 'every entry point' "${on%% *} of ${on%% *} *" "$on"
-like 'off' 'not redirected: switched off' "$(statistics FIBERIZE_REDIRECT=0 "$program" 20)"
-like 'dormant' 'not redirected: dormant' "$(statistics true)"
-like 'refused by a filter' 'not redirected: changing libc*s code is forbidden here*: EPERM' \
+like 'off' 'not redirected, so each that waits takes a kernel thread: switched off' "$(statistics FIBERIZE_REDIRECT=0 "$program" 20)"
+like 'dormant' '* takes a kernel thread: dormant' "$(statistics true)"
+like 'refused by a filter' '* takes a kernel thread: changing libc*s code is forbidden here*: EPERM' \
 	"$(statistics "$forbid" seccomp "$program" 20 | tail -n 1)"
 "$forbid" mdwe true
 if [ $? != 77 ]; then
-	like 'refused by PR_SET_MDWE' 'not redirected: changing libc*s code is forbidden here*: EACCES' \
+	like 'refused by PR_SET_MDWE' '* takes a kernel thread: changing libc*s code is forbidden here*: EACCES' \
 		"$(statistics "$forbid" mdwe "$program" 20 | tail -n 1)"
 fi
-like 'threads are native' 'not redirected: dormant' "$(statistics FIBERIZE_DISABLE=1 "$program" 20)"
+like 'threads are native' '* takes a kernel thread: dormant' "$(statistics FIBERIZE_DISABLE=1 "$program" 20)"
 
 # A library before libc that has the name calls libc's in turn: that must not lead back.
 cat >"$work/other.c" <<'EOF'

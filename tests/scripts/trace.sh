@@ -171,6 +171,67 @@ like 'a program that executes another one: its calls' '*usleep *user space *slee
 same 'a program that executes another one: its output' ready "$out"
 refused 'a program that is not there' 127 '*no-such-program*' "$fiberize" trace -- "$work/no-such-program"
 
+# ---- a program that ends while the tool does not run
+
+# The tool has written the head of its table: it traces.
+traces()
+{
+	grep -qs '^ *SECONDS ' "$work/lines"
+}
+
+# waits_at_end: is the program at its end, by ptrace, or a zombie?
+waits_at_end()
+{
+	grep -qs '^State:.[tZ] ' "/proc/$1/status"
+}
+
+# outlives NAME STATUS WORD...
+outlives()
+{
+	local name=$1 status=$2 tool child
+	shift 2
+	rm -f "$work/lines" "$work/gate"
+	mkfifo "$work/gate"
+	"$fiberize" trace -- "$helpers/outlives" 20 "$@" <"$work/gate" >"$work/said" 2>"$work/lines" &
+	tool=$!
+	exec 9>"$work/gate"
+	must eventually traces
+	echo >&9
+	must eventually grep -qs over "$work/said"
+	child=$(cat "/proc/$tool/task/$tool/children")
+	must eventually waits_at_end "${child% }"
+	kill -CONT $tool
+	wait $tool
+	same "$name: its exit status" "$status" $?
+	exec 9>&-
+	same "$name: each call" 20 "$(grep -c ' usleep .* sleeps at outlives\.c:' "$work/lines")"
+	like "$name: how many" 'fiberize: * calls blocked in * s, 0 events lost' "$(tail -n 1 "$work/lines")"
+}
+
+outlives 'it ends while the tool is stopped' 3
+outlives 'it is killed while the tool is stopped' 137 kill
+
+# Signals of the program, and what its parent may ask of it, go through the tool.
+cat >"$work/signals.py" <<'END'
+import os, signal, threading, time
+got = []
+signal.signal(signal.SIGUSR1, lambda *_: got.append(1))
+threading.Thread(target=time.sleep, args=(0.01,)).start()
+for _ in range(50):
+    os.kill(os.getpid(), signal.SIGUSR1)
+child = os.fork()
+if not child:
+    time.sleep(0.05)
+    os.kill(os.getppid(), signal.SIGCONT)
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGSTOP)
+os.waitpid(child, 0)
+print(len(got))
+os.kill(os.getpid(), signal.SIGTERM)
+END
+run "$fiberize" trace --summary -- python3 "$work/signals.py"
+same 'signals of the program' '143 50' "$code $out"
+
 # ---- bad input
 
 refused 'no process' 2 '*process id or a program is needed*' "$fiberize" trace
@@ -186,23 +247,16 @@ probes='announce complete park preempt submit switch wake wire'
 same 'probes in the library' "$probes" "$(readelf -n "$library" | awk '/Provider: fiberize/ { on = 1 }
 	/Name:/ && on { print $2; on = 0 }' | sort -u | tr '\n' ' ' | sed 's/ $//')"
 
-# What gdb finds at a probe: "NAME COUNT ARGUMENT...".
+# What gdb finds at a probe: "NAME COUNT ARGUMENT...".  The file tids has the threads that are there while
+# the process stands at it.
 at_probe()
 {
 	limited gdb -p "$pid" -batch -ex "tbreak -probe-stap fiberize:$1" -ex continue \
 		-ex "printf \"$1 %d %ld %ld\n\", \$_probe_argc, (long)\$_probe_arg0, (long)\$_probe_arg1" \
-		2>/dev/null | grep "^$1 "
+		-ex "shell '$fiberize' ps $pid >'$work/threads'" 2>/dev/null | grep "^$1 "
 }
 
 start --processors 2
-tids=$("$fiberize" ps "$pid" | awk '$1 ~ /^[0-9]+$/ { print $1 }')
-
-# A thread that was there, or one that has been made since, with an id that follows the newest one's.
-is_thread()
-{
-	grep -qx "$1" <<<"$tids" || { [ "$1" -gt "$newest" ] && [ "$1" -le $((newest + 100000)) ]; }
-}
-newest=$(sort -n <<<"$tids" | tail -n 1)
 for probe in $probes; do
 	read -r name count thread _ <<<"$(at_probe "$probe")"
 	case $probe in
@@ -213,7 +267,7 @@ for probe in $probes; do
 	esac
 	same "gdb: arguments of $probe" "$probe $wanted" "$name $count"
 	case $probe in
-	park | wake | announce | submit) yes "gdb: the thread at $probe" is_thread "$thread" ;;
+	park | wake | announce | submit) has "gdb: the thread at $probe" "$work/threads" "^ *$thread [a-z]" ;;
 	esac
 done
 

@@ -98,6 +98,11 @@ static void host_test_cancel(void)
 	COUNT(setup_cancels);
 }
 
+static const char *host_error_name(int error)
+{
+	return strerrorname_np(error);
+}
+
 static void host_exit_process(int status)
 {
 	exit(status);
@@ -125,6 +130,7 @@ void setup_layout(void)
 		.threads_end = host_threads_end,
 		.reset_thread_state = host_reset_thread_state,
 		.test_cancel = host_test_cancel,
+		.error_name = host_error_name,
 		.exit_process = host_exit_process,
 	};
 	fz_layout.record = (intptr_t)fz_self() - (intptr_t)fz_tcb_get();

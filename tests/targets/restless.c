@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/restless.c - a process that never stays what it is: it makes threads, forks, and
+ * tests/targets/restless.c - a process that never stays what it is: it makes threads, forks, and
  * executes itself.
  *
  *	restless TIMES	executes itself TIMES times, and ends

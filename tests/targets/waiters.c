@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/waiters.c - a thread for each thing that one can wait for, and two in a deadlock.
+ * tests/targets/waiters.c - a thread for each thing that one can wait for, and two in a deadlock.
  *
  *	waiters		prints "ready" once the threads have been made, and goes on until killed
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/places.cc - a thread in each of many places where a thread can wait: whatever waits
+ * tests/targets/places.cc - a thread in each of many places where a thread can wait: whatever waits
  * in the kernel, in libc, in C++; in handlers, destructors, callbacks, inlined functions and code
  * without debug information.
  *

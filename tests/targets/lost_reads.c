@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/lost_reads.c - a library to preload into a tool that looks at a process: as if many
+ * tests/targets/lost_reads.c - a library to preload into a tool that looks at a process: as if many
  * threads had ended while their records were read.
  *
  * Of the reads of a record of LOST_READS_SIZE bytes (in the environment), each third finds zeros, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/crowd.c - very many threads, which all wait on one condition variable.
+ * tests/targets/crowd.c - very many threads, which all wait on one condition variable.
  *
  *	crowd COUNT [MAKERS]	prints "ready" once all COUNT threads wait, and goes on until killed.
  *				MAKERS others make, all the time, threads that end at once, with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/tangle.c - a deadlock by a mutex, a lock held for writing and a join, of threads of
+ * tests/targets/tangle.c - a deadlock by a mutex, a lock held for writing and a join, of threads of
  * three sorts: one asks for a CPU, one has state of its own in the kernel, one is like any other.
  *
  *	tangle			prints "ready" once the threads have been made, and goes on until killed

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/helpers/traced.c - threads that block in every way that "fiberize trace" and the probes tell
+ * tests/targets/traced.c - threads that block in every way that "fiberize trace" and the probes tell
  * apart, again and again.
  *
  *	traced [SECONDS]	prints "ready" once the threads have been made; without SECONDS goes on until
