@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/inspect/gdb.py - gdb commands for the threads of a process, or of its core file, that run
-# under libfiberize.so:
+# scripts/inspect/gdb.py - gdb commands for the threads under libfiberize.so, of a process or a core file:
 #
 #	info fibers [TID...]
 #	fiber [TID | off]
 #	fiber apply {all | TID...} COMMAND
 #	fiber locks
 #
-# gdb loads this file with the library if it is installed as libfiberize.so-gdb.py where gdb allows
-# it.
-# The records of the threads are read by the description that the library carries
-# (runtime/inspect/describe.h), so the library may be stripped.
-#
-# Nothing changes in the process: a thread that does not run is shown by an unwinder, which lets the
-# thread's saved context follow the innermost frame of the kernel thread that gdb has selected.
-# A frame filter leaves that frame out of backtraces.
+# gdb loads this file with the library if it is installed as libfiberize.so-gdb.py where gdb allows it.
+# Records are read by the description that the library, which may be stripped, carries
+# (runtime/inspect/describe.h).  Nothing changes in the process: a thread that does not run is shown by
+# an unwinder, which lets the thread's saved context follow the innermost frame of the kernel thread that
+# gdb has selected; a frame filter leaves that frame out of backtraces.
+# All scripts share gdb's names, also Python's for py-bt, which has a Frame: ours begin with fz_, Fz or FZ_.
 
 import re
 import struct
@@ -25,27 +22,26 @@ import gdb
 import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
-# Of runtime/inspect/describe.h.
-NOTE_OWNER, NOTE_DESCRIPTION = b'fiberize\0', 1
-MAGIC, VERSION, REGISTER = b'fiberize', 1, 3
+FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION = b'fiberize\0', 1		# of runtime/inspect/describe.h
+FZ_MAGIC, FZ_VERSION, FZ_REGISTER = b'fiberize', 1, 3
 
 # gdb's names for DWARF's numbers of registers.
-X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
-AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
+FZ_X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
+FZ_AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
 
 # Words for what a thread waits for, where the name of the entry for_... is none.
-WORDS = {'time': 'sleep', 'ready': 'poll', 'thread': 'join', 'cond': 'condition variable',
+FZ_WORDS = {'time': 'sleep', 'ready': 'poll', 'thread': 'join', 'cond': 'condition variable',
          'read_lock': 'rwlock to read', 'write_lock': 'rwlock to write', 'sem': 'semaphore',
          'libc_lock': 'lock inside libc', 'runtime': 'the library', 'end': 'the end of the process'}
-WITHOUT_ADDRESS = ('sleep', 'request', 'poll', 'signal', 'the library', 'the end of the process')
+FZ_WITHOUT_ADDRESS = ('sleep', 'request', 'poll', 'signal', 'the library', 'the end of the process')
 
-def read(address, size):
+def fz_read(address, size):
     """Bytes of the process; gdb.MemoryError if they are not there."""
     return bytes(gdb.selected_inferior().read_memory(address, size))
 
 # ---- the description that the library carries
 
-def first_pages():
+def fz_first_pages():
     """Where the first page of each mapped file is."""
     line = re.compile(r'\s*(0x\w+)\s+0x\w+\s+0x\w+\s+0x0\s+(?:[-rwxps]{4,5}\s+)?/')
     for text in gdb.execute('info proc mappings', to_string=True).splitlines():
@@ -53,56 +49,56 @@ def first_pages():
         if match:
             yield int(match.group(1), 16)
 
-def by_note(notes, size):
+def fz_by_note(notes, size):
     """The address of the description by the note in these notes, or None."""
     at = 0
     while size - at > 12:
-        name_size, content_size, kind = struct.unpack('<III', read(notes + at, 12))
+        name_size, content_size, kind = struct.unpack('<III', fz_read(notes + at, 12))
         content = notes + at + 12 + (name_size + 3 & ~3)
-        if kind == NOTE_DESCRIPTION and name_size == len(NOTE_OWNER) and content_size == 8 and \
-                read(notes + at + 12, name_size) == NOTE_OWNER:
-            return content + struct.unpack('<q', read(content, 8))[0]
+        if kind == FZ_NOTE_DESCRIPTION and name_size == len(FZ_NOTE_OWNER) and content_size == 8 and \
+                fz_read(notes + at + 12, name_size) == FZ_NOTE_OWNER:
+            return content + struct.unpack('<q', fz_read(content, 8))[0]
         at = content + (content_size + 3 & ~3) - notes
     return None
 
-def in_object(base):
+def fz_in_object(base):
     """The address of the description in the ELF object at base, or None."""
     try:
-        header = read(base, 64)
+        header = fz_read(base, 64)
         if header[:5] != b'\x7fELF\x02':
             return None
         offset, = struct.unpack_from('<Q', header, 32)
         size, count = struct.unpack_from('<HH', header, 54)
         for i in range(count):
             kind, _, _, address, _, _, room = struct.unpack_from(
-                '<IIQQQQQ', read(base + offset + i * size, 56))
-            found = by_note(base + address, room) if kind == 4 else None
+                '<IIQQQQQ', fz_read(base + offset + i * size, 56))
+            found = fz_by_note(base + address, room) if kind == 4 else None
             if found:
                 return found
     except gdb.MemoryError:
         pass
     return None
 
-class Library:
+class FzLibrary:
     """What the library in the process says of itself."""
 
     def __init__(self, at):
-        magic, version, entry_size, count, _ = struct.unpack('<8sIIII', read(at, 24))
-        if magic != MAGIC:
-            raise gdb.GdbError('The description in libfiberize.so is damaged.')
-        if version != VERSION:
+        magic, version, entry_size, count, _ = struct.unpack('<8sIIII', fz_read(at, 24))
+        if magic != FZ_MAGIC:
+            raise gdb.GdbError('libfiberize.so is being loaded, or its description is damaged.')
+        if version != FZ_VERSION:
             raise gdb.GdbError('libfiberize.so describes itself in version %d, these commands read '
-                               '%d: use those of that library.' % (version, VERSION))
-        self.entries, self.registers = {}, []
+                               '%d: use those of that library.' % (version, FZ_VERSION))
+        self.at, self.entries, self.registers = at, {}, []
         for i in range(count):
-            entry = read(at + 24 + i * entry_size, 40)
+            entry = fz_read(at + 24 + i * entry_size, 40)
             name, value, size, kind = struct.unpack('<24sQII', entry)
             name = name.rstrip(b'\0').decode()
-            if kind == REGISTER:
+            if kind == FZ_REGISTER:
                 self.registers.append((int(name), value))
             else:
                 self.entries[name] = (value, size)
-        self.kinds = {value: WORDS.get(name[4:], name[4:])
+        self.kinds = {value: FZ_WORDS.get(name[4:], name[4:])
                       for name, (value, _) in self.entries.items() if name.startswith('for_')}
 
     def value(self, name):
@@ -121,30 +117,37 @@ class Library:
         """A field of the record at this address; 0 if it is not there."""
         at = address + self.value(name)
         try:
-            return int.from_bytes(read(at, min(self.entries[name][1], 8)), 'little')
+            return int.from_bytes(fz_read(at, min(self.entries[name][1], 8)), 'little')
         except gdb.MemoryError:
             return 0
 
-libraries = {}		# by the process, until its objects change
-for event in (gdb.events.new_objfile, gdb.events.clear_objfiles, gdb.events.exited):
-    event.connect(lambda _: libraries.clear())
+    def is_whole(self):
+        """Is its memory there?  Where a core file lacks it, gdb shows the file's, not relocated."""
+        try:
+            return abs(self.value('started') - self.at) < 1 << 26 and bool(fz_read(self.value('started'), 1))
+        except gdb.MemoryError:
+            return False
 
-def library():
+fz_libraries = {}		# by the process, until its objects change
+for event in (gdb.events.new_objfile, gdb.events.clear_objfiles, gdb.events.exited):
+    event.connect(lambda _: fz_libraries.clear())
+
+def fz_library():
     """The library of the selected process."""
     process = gdb.selected_inferior()
     if not process.threads():
         raise gdb.GdbError('There is no process.')
     key = (process.num, process.pid)
-    if key not in libraries:
-        found = next(filter(None, map(in_object, first_pages())), None)
+    if key not in fz_libraries:
+        found = next(filter(None, map(fz_in_object, fz_first_pages())), None)
         if found is None:
             raise gdb.GdbError('libfiberize.so is not in this process.')
-        libraries[key] = Library(found)
-    return libraries[key]
+        fz_libraries[key] = FzLibrary(found)
+    return fz_libraries[key]
 
 # ---- threads
 
-class Fiber:
+class FzFiber:
     """A thread as the library sees it."""
 
     def __init__(self, lib, address, record):
@@ -207,22 +210,24 @@ class Fiber:
         elif kind == 'join':
             other = by_tid.get(self.lock()[1])
             return text + (', of ' + other.label() if other else '')
-        elif kind not in WITHOUT_ADDRESS:
-            text += ' ' + symbol(self.lock()[0])
+        elif kind not in FZ_WITHOUT_ADDRESS:
+            text += ' ' + fz_symbol(self.lock()[0])
         owner = self.lock()[1]
         if owner:
             text += ', held by ' + (by_tid[owner].label() if owner in by_tid else '%d' % owner)
         return text
 
-def symbol(address):
+def fz_symbol(address):
     """An address, with the name of the object there if there is one."""
     text = gdb.execute('info symbol %#x' % address, to_string=True)
     name, found, _ = text.partition(' in section')
     return '%#x (%s)' % (address, name) if found else '%#x' % address
 
-def all_fibers():
+def fz_all():
     """All threads of the process but the native ones, by tid in rising order."""
-    lib = library()
+    lib = fz_library()
+    if gdb.selected_inferior().connection.type == 'core' and not lib.is_whole():
+        raise gdb.GdbError('The core file is truncated: the memory of libfiberize.so is not in it.')
     if not lib.field_at('started', 0):
         print('No thread was made yet, so the library is dormant; "info threads" shows the program.')
         return {}
@@ -230,7 +235,7 @@ def all_fibers():
     while at and at not in seen:
         seen.add(at)
         try:
-            fiber = Fiber(lib, at, read(at, size))
+            fiber = FzFiber(lib, at, fz_read(at, size))
         except gdb.MemoryError:
             fiber = None
         if fiber is None or not fiber.tid:
@@ -241,7 +246,7 @@ def all_fibers():
         at = fiber.next
     return {fiber.tid: fiber for fiber in sorted(found, key=lambda fiber: fiber.tid)}
 
-def chosen(words, by_tid):
+def fz_chosen(words, by_tid):
     """The threads with these tids."""
     try:
         return [by_tid[int(word, 0)] for word in words]
@@ -250,17 +255,16 @@ def chosen(words, by_tid):
 
 # ---- showing one that does not run
 
-def names_of(architecture):
+def fz_names(architecture):
     """gdb's names for DWARF's numbers of registers."""
-    return AARCH64 if 'aarch64' in architecture.name() else X86_64
+    return FZ_AARCH64 if 'aarch64' in architecture.name() else FZ_X86_64
 
-def place_of(frame, architecture):
+def fz_place(frame, architecture):
     """(sp, pc) of a frame; functions that are inlined in it have the same."""
-    sp = 'sp' if names_of(architecture) is AARCH64 else 'rsp'
-    pc = 'pc' if names_of(architecture) is AARCH64 else 'rip'
+    sp, pc = ('sp', 'pc') if fz_names(architecture) is FZ_AARCH64 else ('rsp', 'rip')
     return int(frame.read_register(sp)), int(frame.read_register(pc))
 
-class Unwinder(gdb.unwinder.Unwinder):
+class FzUnwinder(gdb.unwinder.Unwinder):
     """Lets a saved context follow the innermost frame of the kernel thread that was selected."""
 
     def __init__(self):
@@ -276,7 +280,7 @@ class Unwinder(gdb.unwinder.Unwinder):
             gdb.invalidate_cached_frames()
         if fiber is not None:
             frame = gdb.newest_frame()
-            self.innermost = place_of(frame, frame.architecture())
+            self.innermost = fz_place(frame, frame.architecture())
             self.thread, self.fiber = gdb.selected_thread().ptid, fiber
             gdb.invalidate_cached_frames()
 
@@ -287,25 +291,25 @@ class Unwinder(gdb.unwinder.Unwinder):
 
     def hides(self, frame):
         """Is it the kernel thread's frame?"""
-        return self.active() and place_of(frame, frame.architecture()) == self.innermost
+        return self.active() and fz_place(frame, frame.architecture()) == self.innermost
 
     def __call__(self, pending):
         if not self.hides(pending):
             return None
         fiber, word = self.fiber, gdb.lookup_type('unsigned long')
-        lib, names = fiber.lib, names_of(pending.architecture())
-        values = {n: int.from_bytes(read(fiber.sp + at, 8), 'little') for n, at in lib.registers}
+        lib, names = fiber.lib, fz_names(pending.architecture())
+        values = {n: int.from_bytes(fz_read(fiber.sp + at, 8), 'little') for n, at in lib.registers}
         pc, sp = values[lib.value('frame_pc')], fiber.sp + lib.value('frame_size')
         values[lib.value('frame_sp')] = sp
         info = pending.create_unwind_info(SimpleNamespace(sp=gdb.Value(fiber.sp).cast(word),
                                                           pc=gdb.Value(pc).cast(word)))
         for number, value in values.items():
             info.add_saved_register(names[number], gdb.Value(value).cast(word))
-        if names is AARCH64:
+        if names is FZ_AARCH64:
             info.add_saved_register('pc', gdb.Value(pc).cast(word))
         return info
 
-class Frame(FrameDecorator):
+class FzFrame(FrameDecorator):
     """A frame with the name that gdb prints without filters."""
 
     def function(self):
@@ -313,12 +317,11 @@ class Frame(FrameDecorator):
             return super().function()
         return self.inferior_frame().name() or '??'
 
-class Filter:
+class FzFilter:
     """Leaves the kernel thread's innermost frame out of the backtrace of another thread."""
 
     def __init__(self, unwinder):
-        self.name, self.priority = 'fiberize', 1000
-        self.unwinder = unwinder
+        self.name, self.priority, self.unwinder = 'fiberize', 1000, unwinder
         gdb.frame_filters[self.name] = self
 
     @property
@@ -327,16 +330,15 @@ class Filter:
         return self.unwinder.active()
 
     def filter(self, frames):
-        return (Frame(frame) for frame in frames
-                if not self.unwinder.hides(frame.inferior_frame()))
+        return (FzFrame(frame) for frame in frames if not self.unwinder.hides(frame.inferior_frame()))
 
-shown = Unwinder()
-gdb.unwinder.register_unwinder(None, shown, True)
-Filter(shown)
+fz_shown = FzUnwinder()
+gdb.unwinder.register_unwinder(None, fz_shown, True)
+FzFilter(fz_shown)
 
-def select(fiber):
+def fz_select(fiber):
     """Select the thread, and its newest frame; False: it has none, or ran until its end."""
-    shown.show(fiber if fiber.sp else None)
+    fz_shown.show(fiber if fiber.sp else None)
     if not fiber.sp:
         threads = gdb.selected_inferior().threads()
         thread = next((t for t in threads if t.ptid[1] == fiber.kernel_tid), None)
@@ -344,13 +346,13 @@ def select(fiber):
             return False
         thread.switch()
     frame = gdb.newest_frame()
-    while frame is not None and shown.hides(frame):
+    while frame is not None and fz_shown.hides(frame):
         frame = frame.older()
     if frame is not None:
         frame.select()
     return frame is not None
 
-def select_program_frame():
+def fz_select_program():
     """Select the newest frame that is not the library's, if there is one."""
     frame = gdb.selected_frame()
     while frame is not None and 'libfiberize' in (gdb.solib_name(frame.pc()) or ''):
@@ -360,18 +362,18 @@ def select_program_frame():
 
 # ---- commands
 
-class InfoFibers(gdb.Command):
+class FzInfo(gdb.Command):
     """The threads of a process that runs under libfiberize.so, and what they wait for.
 Usage: info fibers [TID...]"""
 
     def invoke(self, argument, _from_tty):
-        by_tid = all_fibers()
-        current = shown.fiber.tid if shown.active() else None
-        for fiber in chosen(argument.split(), by_tid) or by_tid.values():
+        by_tid = fz_all()
+        current = fz_shown.fiber.tid if fz_shown.active() else None
+        for fiber in fz_chosen(argument.split(), by_tid) or by_tid.values():
             mark = '*' if fiber.tid == current else ' '
             print(mark, fiber.label(), fiber.state(by_tid))
 
-class FiberCommand(gdb.Command):
+class FzCommand(gdb.Command):
     """Select a thread that runs under libfiberize.so, as "info fibers" lists them.
 Usage: fiber [TID | off]
 The frames of the thread follow the innermost one of a kernel thread, so their numbers begin
@@ -381,18 +383,18 @@ Without TID: which one is selected."""
     def invoke(self, argument, _from_tty):
         word = argument.strip()
         if word == 'off':
-            shown.show(None)
+            fz_shown.show(None)
         elif not word:
-            print('[fiber %s]' % shown.fiber.label() if shown.active() else '[a kernel thread]')
+            print('[fiber %s]' % fz_shown.fiber.label() if fz_shown.active() else '[a kernel thread]')
         else:
-            fiber = chosen([word], all_fibers())[0]
-            if not select(fiber):
+            fiber = fz_chosen([word], fz_all())[0]
+            if not fz_select(fiber):
                 raise gdb.GdbError('%s: has no frames.' % word)
             print('[Switching to fiber %s]' % fiber.label())
-            select_program_frame()
+            fz_select_program()
             gdb.execute('frame')
 
-class FiberApply(gdb.Command):
+class FzApply(gdb.Command):
     """Apply a command to threads that run under libfiberize.so.
 Usage: fiber apply {all | TID...} COMMAND"""
 
@@ -400,38 +402,36 @@ Usage: fiber apply {all | TID...} COMMAND"""
         match = re.match(r'(all\s|(?:(?:0x[0-9a-f]+|\d+)\s+)+)\s*(\S.*)', argument.strip())
         if not match:
             raise gdb.GdbError('Usage: fiber apply {all | TID...} COMMAND')
-        by_tid = all_fibers()
-        words = match.group(1).split()
-        wanted = by_tid.values() if words == ['all'] else chosen(words, by_tid)
-        before, thread, frame = shown.fiber, gdb.selected_thread(), gdb.selected_frame().level()
+        by_tid, words = fz_all(), match.group(1).split()
+        wanted = by_tid.values() if words == ['all'] else fz_chosen(words, by_tid)
+        before, thread, frame = fz_shown.fiber, gdb.selected_thread(), gdb.selected_frame().level()
         try:
             for fiber in wanted:
                 print('\nFiber %s, %s:' % (fiber.label(), fiber.state(by_tid)))
-                if select(fiber):
+                if fz_select(fiber):
                     gdb.execute(match.group(2))
                 thread.switch()
         finally:
-            shown.show(None)
+            fz_shown.show(None)
             thread.switch()
-            shown.show(before)
+            fz_shown.show(before)
             gdb.execute('frame level %d' % frame, to_string=True)
 
-class FiberLocks(gdb.Command):
+class FzLocks(gdb.Command):
     """The locks and threads that threads under libfiberize.so wait for, and deadlocks.
 Usage: fiber locks"""
 
     def invoke(self, _argument, _from_tty):
-        by_tid = all_fibers()
-        waiters = {}
+        by_tid, waiters = fz_all(), {}
         for fiber in by_tid.values():
-            if fiber.kind() and fiber.kind() not in WITHOUT_ADDRESS:
+            if fiber.kind() and fiber.kind() not in FZ_WITHOUT_ADDRESS:
                 waiters.setdefault((fiber.state(by_tid), fiber.lock()), []).append(fiber)
         for (state, _), group in sorted(waiters.items()):
             print('%s: %s' % (state[len('waits: '):], ', '.join(f.label() for f in group)))
-        for circle in circles(by_tid):
+        for circle in fz_circles(by_tid):
             print('deadlock: %s' % ' -> '.join(by_tid[tid].label() for tid in circle + circle[:1]))
 
-def circles(by_tid):
+def fz_circles(by_tid):
     """Lists of tids of threads that wait for each other; a deadline ends such a wait."""
     visited = set()
     for start in by_tid:
@@ -444,7 +444,7 @@ def circles(by_tid):
         if at in way:
             yield way[way.index(at):]
 
-InfoFibers('info fibers', gdb.COMMAND_STATUS)
-FiberCommand('fiber', gdb.COMMAND_STACK, prefix=True)
-FiberApply('fiber apply', gdb.COMMAND_STACK)
-FiberLocks('fiber locks', gdb.COMMAND_STATUS)
+FzInfo('info fibers', gdb.COMMAND_STATUS)
+FzCommand('fiber', gdb.COMMAND_STACK, prefix=True)
+FzApply('fiber apply', gdb.COMMAND_STACK)
+FzLocks('fiber locks', gdb.COMMAND_STATUS)

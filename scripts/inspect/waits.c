@@ -16,7 +16,7 @@
 #include "objects.h"
 #include "scripts/trace/cycles.h"
 
-static const char *call_of(unsigned opcode)
+const char *wait_request(unsigned opcode)
 {
 	switch (opcode) {
 	case IORING_OP_READ: case IORING_OP_READV: case IORING_OP_READ_FIXED: return "read";
@@ -70,7 +70,7 @@ static void one_descriptor(const struct target *t, const struct fiber *f, struct
 	w->fd = (int)target_field_at(t, ENTRY_op_fd, f->object);
 	if (pin)
 		w->fd = (int)target_field_at(t, ENTRY_pin_number, pin);
-	w->kind = call_of((unsigned)target_field_at(t, ENTRY_op_opcode, f->object));
+	w->kind = wait_request((unsigned)target_field_at(t, ENTRY_op_opcode, f->object));
 	w->events = (unsigned)target_field_at(t, ENTRY_op_events, f->object);
 }
 
@@ -232,7 +232,7 @@ void wait_kinds(const struct target *t, const struct fiber *list, size_t count, 
 			memset(opcodes, UINT8_MAX, sizeof(opcodes));
 			read_opcodes(t, pieces, asked);
 			while (asked--)
-				kinds[at[asked]] = call_of(opcodes[asked]);
+				kinds[at[asked]] = wait_request(opcodes[asked]);
 			asked = 0;
 		}
 		if (i == count)

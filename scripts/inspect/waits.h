@@ -30,6 +30,9 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
+/* The kind of a request, IORING_OP_*; "request" if it has no name. */
+const char *wait_request(unsigned opcode);
+
 /* The kind by a value of for_*; "" if it is not known, as of for_request. */
 const char *wait_kind(const struct target *t, unsigned waits_for);
 

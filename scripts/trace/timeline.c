@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scripts/inspect/waits.h"
 #include "scripts/process/say.h"
 #include "tree.h"
 
@@ -131,6 +132,9 @@ static const char *name_of(const struct timeline *l, const struct event *e, bool
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 			if (e->what == target_value(l->t, kinds[i].value))
 				return kinds[i].name;
+	/* The library's file is gone, or another one by now. */
+	if (parks && strcmp(function->function, "?") == 0)
+		return e->what == target_value(l->t, ENTRY_for_ready) ? "poll" : wait_request(e->opcode);
 	return function->function;
 }
 

@@ -87,6 +87,33 @@ strip --strip-unneeded "$work/libfiberize.so"
 start "$fiberize" --library "$work/libfiberize.so" "$helpers/waiters"
 rm "$work/libfiberize.so"
 yes 'a stripped library that is gone' eventually settled
+stop
+
+# An upgrade puts another file in its place.
+cp "$library" "$work/libfiberize.so"
+start "$fiberize" --library "$work/libfiberize.so" "$helpers/traced"
+tid=$("$fiberize" ps "$pid" | awk '$8 == "sleeps" || $2 == "waits" && / sleeps / { print $1; exit }')
+other=$(LC_ALL=C ldconfig -p | awk '/libm\.so\.6/ && /x86-64|AArch64/ { print $NF; exit }')
+cp "$other" "$work/new"
+mv "$work/new" "$work/libfiberize.so"
+yes 'an upgrade: the file is another one' grep -q 'libfiberize\.so (deleted)' "/proc/$pid/maps"
+run "$fiberize" ps "$pid"
+like 'an upgrade: ps' '*threads on *sleeps * sleep*' "$out"
+run "$fiberize" bt "$pid" "$tid"
+like 'an upgrade: bt' "thread $tid \"sleeps\"* sleeps at *traced.c:*" "$out"
+run "$fiberize" stat "$pid"
+like 'an upgrade: stat' "process $pid, *switches *requests *" "$out"
+run "$fiberize" top --batch --count 1 "$pid" 0.2
+like 'an upgrade: top' "$pid: * threads on * processors: *sleep*" "$out"
+run "$fiberize" trace --summary --seconds 1 "$pid"
+like 'an upgrade: trace' '* sleep *user space * sleeps at traced.c:*' "$out"
+run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+like 'an upgrade: gdb' '*"sleeps" *' "$out"
+yes 'an upgrade: the process goes on' kill -0 "$pid"
+stop
+rm -f /tmp/traced.*
+start "$fiberize" "$helpers/waiters"
+must eventually settled
 
 # ---- nothing happens to the process
 

@@ -28,7 +28,7 @@ COMMAND="sh $work/answers $fiberize $work" LIBRARY=$library limited \
 dormant='0 fiberize: PID: no thread was made yet, so the library is dormant'
 outside='107 fiberize: PID: libfiberize.so is not in this process'
 for command in ps bt stat top; do
-	same "$command: at each system call until the first thread" "$dormant$newline$outside" \
+	same "$command: at each change of the mappings until the first thread" "$dormant$newline$outside" \
 		"$(sort -u "$work/answers of $command")"
 done
 

@@ -77,9 +77,19 @@ if [ -n "$core" ]; then
 	run "$fiberize" bt --core "$core" "$tid"
 	like 'bt --core TID' "thread $tid \"awaits\"*awaits at *waiters.c:*" "$out"
 	gdb_commands 'gdb, core' "$helpers/waiters" "$core"
-	head -c 100000 "$core" >short
-	refused 'a truncated core file' 109 '*short: the core file is truncated, at 100000 bytes*' \
-		"$fiberize" ps --core short
+	size=$(stat -c %s "$core")
+	for length in 100000 $((size / 2)) $((size - 4096)); do
+		head -c "$length" "$core" >short
+		for command in ps bt; do
+			refused "$command, a core file of $length bytes" 109 \
+				"*short: the core file is truncated, at $length bytes*" "$fiberize" $command --core short
+		done
+		# gdb shows what is there, and its own message is on standard output, too.
+		by_gdb "$helpers/waiters" short -ex 'info fibers' -ex 'fiber apply all bt 3'
+		same "gdb, a core file of $length bytes: no error of the commands" '' "$(grep -e Traceback -e 'Python Exception' -e dormant "$work/out" "$work/err")"
+		yes "gdb, a core file of $length bytes: threads, or why not" grep -q -e ' "awaits" waits: ' \
+			-e 'The core file is truncated: the memory of libfiberize.so is not in it' "$work/out" "$work/err"
+	done
 	rm "$core"
 else
 	skip 'core files' "the kernel writes none here: $(cat /proc/sys/kernel/core_pattern)"
@@ -119,6 +129,14 @@ stop
 start "$fiberize" "$helpers/crowd" 50
 run "$fiberize" bt "$pid"
 like 'equal stacks' '*50 threads, one of them is thread *crowd.c:*' "$out"
+stop
+
+# All scripts of gdb have one set of names: another one takes those that one would choose.
+echo 'read = Frame = Filter = Unwinder = Library = library = Fiber = symbol = select = chosen = shown = None' >clash.py
+start "$fiberize" "$helpers/crowd" 3
+by_gdb -x clash.py -p "$pid" -ex 'info fibers' -ex 'fiber apply all bt'
+same 'gdb, another script: each thread' 4 "$(grep -c '^Fiber [0-9]' <<<"$out")"
+same 'gdb, another script: no error' '' "$(grep -e Traceback -e Error -e Exception <<<"$err")"
 stop
 
 # ---- what is no core file of ours
