@@ -23,6 +23,7 @@ enum {
 
 static bool lacked;		/* for a processor since the last call of fz_provide_if_lacking() */
 static uint32_t lacking;	/* such ticks one after the other */
+static uint32_t turns;		/* of one busy carrier, before the others let other fibers run, too */
 static bool starved;		/* no spare carrier since `lacking` has reached LACKING_TICKS */
 
 bool fz_provide_carrier_for(struct fz_processor *p, uintptr_t owner)
@@ -69,6 +70,8 @@ static bool runs_program(struct fz_carrier *c)
 struct busy_look {
 	fz_nsec tick;
 	bool first;			/* there is no look before to compare with */
+	bool preempted;			/* one carrier, or more */
+	bool all;			/* preempt each one, not only the first */
 };
 
 /*
@@ -77,7 +80,7 @@ struct busy_look {
  */
 static void preempt_if_busy(struct fz_carrier *c, void *arg)
 {
-	const struct busy_look *look = arg;
+	struct busy_look *look = arg;
 	const bool program = runs_program(c);
 	const uint64_t cpu_time = program ? fz_cputime_of_tid(c->tid) : 0;
 	const uint64_t used = cpu_time - c->preempt.cpu_time;
@@ -85,8 +88,20 @@ static void preempt_if_busy(struct fz_carrier *c, void *arg)
 
 	c->preempt.cpu_time = cpu_time;
 	c->preempt.ticks = busy ? c->preempt.ticks + 1 : 0;
-	if (c->preempt.ticks >= BUSY_TICKS)
+	if (c->preempt.ticks < BUSY_TICKS)
+		return;
+	if (look->all || !look->preempted)
 		fz_signal_preempt(c);
+	look->preempted = true;
+}
+
+static uint32_t queued(void)
+{
+	uint32_t n = fz_runq_length(&fz_sched.global);
+
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		n += fz_runq_length(&fz_sched.processors[i].runq);
+	return n;
 }
 
 void fz_provide_if_lacking(fz_nsec tick)
@@ -104,9 +119,17 @@ void fz_provide_if_lacking(fz_nsec tick)
 	if (FZ_LIKELY(lacking < most))
 		return;
 	look.first = lacking == most;
+	/*
+	 * If all went on to their next fibers together, two that wait for each other in the kernel
+	 * (both ends of a FIFO) would meet only if they were neighbours in the queue.  So one passes
+	 * through the queue while the others stay.
+	 */
+	look.all = !turns;
 	starved |= lacking > LACKING_TICKS;
 	/* With a processor or without: perhaps no more kernel threads can be had. */
 	fz_carrier_each(preempt_if_busy, &look);
+	if (look.preempted)
+		turns = look.all ? queued() + 1 : turns - 1;
 }
 
 /* ---- as many processors as CPUs ------------------------------------------- */
@@ -182,5 +205,5 @@ void fz_provide_after_fork(void)
 	atomic_store_explicit(&follows, false, memory_order_relaxed);
 	next_follow = 0;
 	lacked = starved = false;
-	lacking = 0;
+	lacking = turns = 0;
 }
