@@ -52,20 +52,19 @@ static int open_in(const struct path *dir, const char *name)
 	return (int)fz_syscall4(__NR_openat, AT_FDCWD, (long)path.text, O_RDONLY | O_CLOEXEC, 0);
 }
 
-/* Returns true if the group has a quota, or room for one. */
-static bool keep_quota(const struct path *dir, bool unified, int (*raise)(int fd))
+/* Keep the group's quota; the file is not there in the root of all groups. */
+static void keep_quota(const struct path *dir, bool unified, int (*raise)(int fd))
 {
 	int quota = open_in(dir, unified ? "cpu.max" : "cpu.cfs_quota_us"), period;
 
 	if (quota < 0)
-		return false;
+		return;
 	period = unified ? -1 : open_in(dir, "cpu.cfs_period_us");
 	/* relaxed: before the second thread. */
 	atomic_store_explicit(&files[2 * quotas], raise(quota), memory_order_relaxed);
 	if (period >= 0)
 		atomic_store_explicit(&files[2 * quotas + 1], raise(period), memory_order_relaxed);
 	quotas++;
-	return true;
 }
 
 /*
@@ -73,26 +72,24 @@ static bool keep_quota(const struct path *dir, bool unified, int (*raise)(int fd
  * mount point.  In a container the kernel may name the group as it is outside; then only the
  * mount point is there, which is the container's group.
  */
-static bool keep_all(const char *mount, const char *group, size_t size, bool unified,
+static void keep_all(const char *mount, const char *group, size_t size, bool unified,
 		     int (*raise)(int fd))
 {
 	struct path dir = { .size = 0 };
 	size_t root;
-	bool any = false;
 
 	add(&dir, mount, __builtin_strlen(mount));
 	root = dir.size;
 	if (size > 1)
 		add(&dir, group, size);
 	while (quotas < MOST) {
-		any |= keep_quota(&dir, unified, raise);
+		keep_quota(&dir, unified, raise);
 		if (dir.size <= root)
 			break;
 		while (dir.size > root && dir.text[--dir.size] != '/')
 			continue;
 		dir.text[dir.size] = '\0';
 	}
-	return any;
 }
 
 /* Is `word` among the words of text, which commas separate? */
@@ -107,23 +104,42 @@ static bool has_word(const char *text, size_t size, const char *word)
 	return false;
 }
 
-/* A line of /proc/self/cgroup: number, controllers (none: version 2), group. */
-static void keep_line(const char *line, size_t size, int (*raise)(int fd))
-{
-	const char *end = line + size, *names, *group;
+/* A line of /proc/self/cgroup: number, controllers, group. */
+struct line {
+	const char *names, *group;
+	size_t names_size, group_size;
+};
 
-	names = __builtin_memchr(line, ':', size);
-	group = names ? __builtin_memchr(names + 1, ':', (size_t)(end - names - 1)) : NULL;
-	if (!group)
-		return;
-	names++;
-	size = (size_t)(end - ++group);
-	if (group - 1 == names) {
-		if (!keep_all("/sys/fs/cgroup", group, size, true, raise))
-			keep_all("/sys/fs/cgroup/unified", group, size, true, raise);
-	} else if (has_word(names, (size_t)(group - 1 - names), "cpu")) {
-		if (!keep_all("/sys/fs/cgroup/cpu", group, size, false, raise))
-			keep_all("/sys/fs/cgroup/cpu,cpuacct", group, size, false, raise);
+static bool parse(const char *text, size_t size, struct line *ret_line)
+{
+	const char *names = __builtin_memchr(text, ':', size), *group;
+
+	if (!names++)
+		return false;
+	group = __builtin_memchr(names, ':', (size_t)(text + size - names));
+	if (!group++)
+		return false;
+	*ret_line = (struct line){ names, group, (size_t)(group - 1 - names),
+				   (size_t)(text + size - group) };
+	return true;
+}
+
+/*
+ * The group of the controller of CPU time: of version 1, at the mount point that is named after the
+ * controllers of the hierarchy; if there is none, of version 2, whose line has no names.
+ */
+static void keep_group(const struct line *v1, const struct line *v2, int (*raise)(int fd))
+{
+	struct path mount = { .size = 0 };
+	static const char root[] = "/sys/fs/cgroup";
+
+	add(&mount, root, sizeof(root) - 1);
+	if (v1->group) {
+		add(&mount, "/", 1);
+		add(&mount, v1->names, v1->names_size);
+		keep_all(mount.text, v1->group, v1->group_size, false, raise);
+	} else if (v2->group) {
+		keep_all(mount.text, v2->group, v2->group_size, true, raise);
 	}
 }
 
@@ -132,13 +148,20 @@ void fz_cpus_find_quotas(int (*raise)(int fd))
 	char text[4096];
 	long fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)"/proc/self/cgroup", O_RDONLY | O_CLOEXEC, 0);
 	long size = fd < 0 ? 0 : fz_syscall3(__NR_read, fd, (long)text, sizeof(text));
-	const char *line = text, *end;
+	struct line v1 = { .group = NULL }, v2 = { .group = NULL }, line;
+	const char *at = text, *end;
 
 	if (fd >= 0)
 		fz_syscall1(__NR_close, fd);
-	for (; size > 0 && (end = __builtin_memchr(line, '\n', (size_t)(text + size - line)));
-	     line = end + 1)
-		keep_line(line, (size_t)(end - line), raise);
+	for (; size > 0 && (end = __builtin_memchr(at, '\n', (size_t)(text + size - at))); at = end + 1) {
+		if (!parse(at, (size_t)(end - at), &line))
+			continue;
+		if (!line.names_size)
+			v2 = line;
+		else if (has_word(line.names, line.names_size, "cpu"))
+			v1 = line;
+	}
+	keep_group(&v1, &v2, raise);
 }
 
 /* ---- reading them ----------------------------------------------------------- */
