@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * runtime/io/recv.c - receive from sockets.  recv and recvmsg (and read and readv, which become
- * these) go by requests on the ring; recvfrom with an address and recvmmsg try without waiting,
- * then wait for readiness.
+ * these) go by requests on the ring, after an attempt if data is likely to be there; recvfrom with
+ * an address and recvmmsg try without waiting, then wait for readiness.
  */
 #include "runtime/io/io_internal.h"
 

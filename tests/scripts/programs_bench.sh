@@ -49,14 +49,15 @@ same 'an unknown workload' 2 $?
 
 # ---- what goes wrong
 
-# workload NEEDS COMMAND: one that is made for this
+# workload NEEDS COMMAND [FIGURES]: one that is made for this; with FIGURES, whose load has to print some
 workload()
 {
-	PYTHONPATH=$driver python3 - "$1" "$2" "$build" <<-'END'
+	PYTHONPATH=$driver python3 - "$1" "$2" "$build" "${3-}" <<-'END'
 	import sys, types
 	import run
-	_, needs, command, folder = sys.argv
-	module = types.SimpleNamespace(NEEDS=needs, figures=lambda text: {"operations": 1},
+	_, needs, command, folder, figures = sys.argv
+	read = (lambda text: {"operations": float(text)}) if figures else lambda text: {"operations": 1}
+	module = types.SimpleNamespace(NEEDS=needs, figures=read,
 	                               command=lambda place, side: ["sh", "-c", command])
 	run.find = lambda: {"made": folder}
 	run.load_workload = lambda folder: module
@@ -73,4 +74,7 @@ yes 'a program is missing: it is named' grep -q 'made .*no-such-program not inst
 workload true 'echo broken; exit 3' >"$work/out" 2>&1
 same 'a command fails: exit status' 1 $?
 yes 'a command fails: why' grep -q 'made .*failed: .*exit status 3: broken' "$work/out"
+workload 'true' 'echo nothing' figures >"$work/out" 2>&1
+same 'no figures: exit status' 1 $?
+yes 'no figures: why' grep -q 'made .*failed: no figures .*: nothing' "$work/out"
 finish

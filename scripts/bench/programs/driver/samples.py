@@ -30,7 +30,10 @@ def loaded(place, load):
     with open(place.file("load.log"), encoding="utf-8", errors="replace") as f:
         text = f.read()
     if hasattr(load, "figures"):
-        return load.figures(text)
+        try:
+            return load.figures(text)
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise Failed(f"no figures in what the load printed: {place.tail('load.log')}") from error
     done = subprocess.run(["awk", "-f", f"{ROOT}/scripts/bench/figures.awk"], input=text, text=True,
                           stdout=subprocess.PIPE, check=True)
     return read_figures(done.stdout)
