@@ -346,7 +346,7 @@ list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors model faults install coexist inspect inspect_ps inspect_core inspect_places top top_screen trace libc check check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
-			layers cancel_race; do
+			layers cancel_race spin; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	for script in tests/real/*.sh; do
