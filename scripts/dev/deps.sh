@@ -72,6 +72,7 @@ qemu-user		qemu-aarch64
 redis-server		redis-server
 redis-tools		redis-cli
 shellcheck		shellcheck
+spin			spin
 strace			strace
 stunnel4		stunnel4
 tinyproxy-bin		tinyproxy

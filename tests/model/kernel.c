@@ -25,6 +25,7 @@
 #include "runtime/fiber/fiber.h"
 
 #define MAP_BASE 0x100000000000u
+#define SPIN_MOST 128u
 
 struct machine M;
 __thread uint32_t model_context;
@@ -229,6 +230,13 @@ void model_relax(void)
 {
 	if (!exploring)
 		return;
+	/* Longer than any spin of the library, which goes to sleep then: that must be explored, too. */
+	if (++M.kt[M.current].relaxed < SPIN_MOST) {
+		step++;
+		schedule_point();
+		return;
+	}
+	M.kt[M.current].relaxed = 0;
 	M.kt[M.current].yielded = true;
 	schedule_block();
 }
@@ -458,9 +466,9 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	(void)f;
 	if (exploring) {
 		step++;
+		schedule_point();
 		if (tso)
 			tso_flush(M.current);
-		schedule_point();
 	}
 	switch (nr) {
 	case SYS_futex: return futex((void *)a, (int)b, (uint32_t)c, (void *)d);
@@ -486,7 +494,10 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_set_tid_address: kt->clear_tid = (void *)a; return kt->tid;
 	case SYS_waitid: return -ECHILD;
 	case SYS_sched_getaffinity: return -ENOSYS;
-	case SYS_sched_yield: model_relax(); return 0;
+	case SYS_sched_yield:
+		kt->relaxed = SPIN_MOST;
+		model_relax();
+		return 0;
 	case SYS_nanosleep: return sleep_in_kernel(deadline_of((void *)a));
 	case SYS_epoll_create1: return new_fd(new_file(FILE_EPOLL), 3);
 	case SYS_eventfd2: return new_fd(new_file(FILE_EVENT), 3);

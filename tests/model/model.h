@@ -33,6 +33,7 @@ struct kthread {
 	uint32_t *clear_tid;		/* set_tid_address */
 	bool yielded;			/* in a spin, or sched_yield: let others go first */
 	uint32_t streak;		/* accesses since it last blocked or gave way */
+	uint32_t relaxed;		/* pauses of a spin since it last blocked */
 	const char *name;
 	void *(*fn)(void *);
 	void *arg;

@@ -239,7 +239,7 @@ void schedule_block(void)
 	int list[2 * KTHREADS], n, ready, i;
 
 	step++;
-	M.kt[M.current].streak = 0;
+	M.kt[M.current].streak = M.kt[M.current].relaxed = 0;
 	if (step > STEPS_MOST)
 		model_fail("livelock: no end after %d steps", STEPS_MOST);
 	/* One that spins may be the only one that can go on. */
