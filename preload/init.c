@@ -25,6 +25,7 @@
 #include "preload/libc/thread_end.h"
 #include "preload/process/children.h"
 #include "preload/proc.h"
+#include "preload/processors.h"
 #include "preload/process/fork_gate.h"
 #include "preload/signal/host.h"
 #include "preload/sync/cond.h"
@@ -33,7 +34,6 @@
 #include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
-#include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
@@ -96,31 +96,6 @@ const char *fz_describe_backend(void)
 }
 
 /* ---- running ------------------------------------------------------------ */
-
-/*
- * How many processors to make. *ret_open: how many of them the CPU limit lets run fibers now; 0: the
- * user has said how many. Some more are made than may run, since the limit may be raised, but not
- * the hundred that a large machine has CPUs.
- */
-static uint32_t wanted_processors(uint32_t *ret_open)
-{
-	const uint32_t most = 256, at_least = 8, spread = 4;
-	uint32_t n = (uint32_t)fz_config.processors, quota = UINT32_MAX;
-
-	*ret_open = 0;
-	if (!n) {
-		n = fz_cpus_allowed();
-		/* A filter of the program's may end the process for what it forbids. */
-		if (n > 1 && !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed)) {
-			fz_cpus_find_quotas(fz_own_fd_raise);
-			quota = fz_cpus_quota();
-		}
-		*ret_open = quota < n ? quota : n;
-		if (quota < n / spread)
-			n = quota * spread > at_least ? quota * spread : n < at_least ? n : at_least;
-	}
-	return !n ? 1 : n < most ? n : most;
-}
 
 /*
  * A function of libc itself, even if another library defines the name first. Not from the
@@ -196,6 +171,19 @@ static void adopt_pending(struct fz_fiber *self)
 	} while (set && fz_signal_adopt_pending(self, set));
 }
 
+static void say_running(void)
+{
+	if (fz_config.verbose) {
+		fz_signal_report_overflow();
+		fz_say("version %s, %u processors, %s", FZ_VERSION,
+		       atomic_load_explicit(&fz_sched.open, memory_order_relaxed),
+		       fz_describe_backend());
+	} else if (launched && fz_backend_choice.failed) {
+		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
+		       "CONTAINERS", describe_failure());
+	}
+}
+
 bool fz_runtime_ready(void)
 {
 	uint32_t processors, open;
@@ -228,7 +216,7 @@ bool fz_runtime_ready(void)
 	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
-	processors = wanted_processors(&open);
+	processors = fz_processors_wanted(&open);
 	fz_stats_to_file(processors);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
 	if (err) {
@@ -249,15 +237,7 @@ bool fz_runtime_ready(void)
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
 	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire(fz_self());
-	if (fz_config.verbose)
-		fz_signal_report_overflow();
-	if (fz_config.verbose)
-		fz_say("version %s, %u processors, %s", FZ_VERSION,
-		       atomic_load_explicit(&fz_sched.open, memory_order_relaxed),
-		       fz_describe_backend());
-	else if (launched && fz_backend_choice.failed)
-		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
-		       "CONTAINERS", describe_failure());
+	say_running();
 	return true;
 }
 
@@ -374,12 +354,33 @@ static void say_loaded(const char *name, bool dormant)
 				      "dormant until the first pthread_create";
 	static const char *const backends[] = { "auto", "uring", "epoll" };
 
-	uint32_t open, made = wanted_processors(&open);
+	uint32_t open, made = fz_processors_wanted(&open);
 
 	fz_cpus_close();
 	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
 	       (int)fz_sys_getpid(), state, FZ_VERSION, open ? open : made,
 	       backends[fz_config.backend]);
+}
+
+static void fill_host(void)
+{
+	fz_host = (struct fz_host){
+		.thread_create = fz_host_thread_create,
+		.threads_begin = fz_host_threads_begin,
+		.needs_no_turn = fz_modules_locked,
+		.threads_end = fz_host_threads_end,
+		.run_thread = fz_host_run_thread,
+		.release_thread_state = fz_thread_end_release,
+		.reset_thread_state = fz_host_reset_thread_state,
+		.test_cancel = test_cancel,
+		.name_kernel_thread = fz_host_name_kernel_thread,
+		.clock_gettime = fz_real.clock_gettime,
+		.error_name = error_name,
+		.exit_process = exit_process,
+		.signal_handler = fz_host_signal_handler,
+		.call_handler = fz_host_call_handler,
+		.last_words = fz_stats_last_words,
+	};
 }
 
 static void prepare(const char *name, char **envp)
@@ -401,23 +402,7 @@ static void prepare(const char *name, char **envp)
 	atomic_store_explicit(&fz_features_without, fz_config.without, memory_order_relaxed);
 	fz_switch_refused = switch_refused;
 	fz_arch_init(fz_feature_allowed(FZ_FEATURE_FSGSBASE) ? getauxval(AT_HWCAP2) : 0);
-	fz_host = (struct fz_host){
-		.thread_create = fz_host_thread_create,
-		.threads_begin = fz_host_threads_begin,
-		.needs_no_turn = fz_modules_locked,
-		.threads_end = fz_host_threads_end,
-		.run_thread = fz_host_run_thread,
-		.release_thread_state = fz_thread_end_release,
-		.reset_thread_state = fz_host_reset_thread_state,
-		.test_cancel = test_cancel,
-		.name_kernel_thread = fz_host_name_kernel_thread,
-		.clock_gettime = fz_real.clock_gettime,
-		.error_name = error_name,
-		.exit_process = exit_process,
-		.signal_handler = fz_host_signal_handler,
-		.call_handler = fz_host_call_handler,
-		.last_words = fz_stats_last_words,
-	};
+	fill_host();
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
 	/*

@@ -14,7 +14,10 @@ failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# Words are split on purpose.
+# shellcheck disable=SC2086
 nm -g --defined-only "$@" ${MODEL_OBJECTS:-} | awk 'NF == 3 { print $3 }' >"$work/defined"
+# shellcheck disable=SC2086
 printf '%s\n' $allowed $own >>"$work/defined"
 sort -u -o "$work/defined" "$work/defined"
 for object; do

@@ -10,12 +10,13 @@ cd "$work" || exit 1
 
 for model in "$models"/*.pml; do
 	name=$(basename "$model" .pml)
-	spin -a "$model" >spin.log 2>&1 && "$CC" -O2 -DNFAIR=3 -o pan pan.c 2>>spin.log || {
+	if ! spin -a "$model" >spin.log 2>&1 || ! "$CC" -O2 -DNFAIR=3 -o pan pan.c 2>>spin.log; then
 		fail "$name" "spin or the compiler refuses it"
 		cat spin.log
 		continue
-	}
-	for property in $(sed -n 's/^ltl \([a-z_]*\) .*/\1/p' "$model"); do
+	fi
+	sed -n 's/^ltl \([a-z_]*\) .*/\1/p' "$model" >properties
+	while read -r property; do
 		./pan -a -f -m1000000 -N "$property" >log 2>&1
 		if grep -q 'errors: 0$' log && ! grep -q 'max search depth too small' log; then
 			pass "$name: $property"
@@ -23,15 +24,16 @@ for model in "$models"/*.pml; do
 			fail "$name: $property" "$(grep -m 1 -E 'errors:|pan:' log)"
 			cat log
 		fi
-	done
+	done <properties
 	# Each label of a transition is in the table.
-	for label in $(sed -nE 's/^([a-z_]+):.*/\1/p' "$model" | grep -v '^end$'); do
+	sed -nE 's/^([a-z_]+):.*/\1/p' "$model" | grep -v '^end$' >labels
+	while read -r label; do
 		if grep -q "^$name $label " "$models/transitions"; then
 			pass "$name: $label has a line of C"
 		else
 			fail "$name: $label has a line of C" "it is not in the table"
 		fi
-	done
+	done <labels
 done
 
 grep -v '^#' "$models/transitions" >table
