@@ -14,7 +14,9 @@ failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# shellcheck disable=SC2086 # words
 nm -g --defined-only "$@" ${MODEL_OBJECTS:-} | awk 'NF == 3 { print $3 }' >"$work/defined"
+# shellcheck disable=SC2086 # words
 printf '%s\n' $allowed $own >>"$work/defined"
 sort -u -o "$work/defined" "$work/defined"
 for object; do
