@@ -85,6 +85,9 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
+	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
+	tests/model	arch runtime runtime/* tests/model/*
+	tests/model/*	arch arch/* runtime runtime/* tests/model
 	tests/programs
 	tests/programs/*	tests/programs
 	tests/real
