@@ -96,9 +96,9 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
-	# The explorer runs the runtime's own files.
-	tests/model	arch runtime tests/model/*
-	tests/model/*	arch runtime tests/model
+	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
+	tests/model	arch runtime runtime/* tests/model/*
+	tests/model/*	arch arch/* runtime runtime/* tests/model
 	tests/modules	tests/programs
 	tests/targets	tests/programs
 	tests/programs

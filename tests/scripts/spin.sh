@@ -3,6 +3,8 @@
 #
 # tests/scripts/spin.sh - the Promela models in tests/model/spin/: Spin verifies each property in all
 # states, and each transition of a model names a line of C that exists.
+# "a && b || c" means what it says here, and words are split on purpose:
+# shellcheck disable=SC2013,SC2015
 . "$(dirname "$0")/../lib/judge.inc"
 
 models=$root/tests/model/spin
