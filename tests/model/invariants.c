@@ -8,6 +8,7 @@
 #include "tests/model/scenario.h"
 
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
 /* A context runs on one kernel thread at a time, and is entered only where it was left. */
@@ -60,6 +61,16 @@ static bool in_real_call(void)
 	return false;
 }
 
+/* Who waits for events has the processor: one that has lost it was woken, and went to the idle list. */
+static bool waits_without_processor(const struct kthread *kt)
+{
+	const struct fz_fiber *f = fz_fiber_of_tcb(kt->tcb);
+
+	return kt->state == KT_BLOCKED && kt->fd >= 0 && f->kind == FZ_KIND_CARRIER &&
+	       (!f->carrier->processor || f->carrier->processor->owner !=
+						  ((uintptr_t)f->carrier | FZ_OWNER_WAITING));
+}
+
 /*
  * Every kernel thread sleeps.  The monitor's tick mends much, but no wake-up may depend on it: so
  * nothing may be left to do but to wait for a deadline.
@@ -68,6 +79,10 @@ void check_quiet(void)
 {
 	if (!exploring)
 		return;
+	for (int i = 0; i < M.kthreads; i++)
+		if (waits_without_processor(&M.kt[i]))
+			model_fail("%s is deaf: it waits for events of a processor that it has lost",
+				   M.kt[i].name);
 	if (!in_real_call()) {
 		if (runnable_somewhere())
 			model_fail("lost kick: a fiber is in a run queue, and every kernel thread sleeps");

@@ -3,10 +3,10 @@
  * tests/model/kernel.c - the kernel of the model: its threads, and the system calls that the explored
  * files make.  A call that is not here ends the exploration with its number: nothing passes silently.
  */
+#include "tests/model/files.h"
 #include "tests/model/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <link.h>
 #include <dlfcn.h>
@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -197,7 +196,7 @@ long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb)
 	model_outside("fz_clone_resume");
 }
 
-static long sleep_in_kernel(uint64_t deadline)
+long sleep_in_kernel(uint64_t deadline)
 {
 	struct kthread *kt = &M.kt[M.current];
 
@@ -221,7 +220,7 @@ void kthread_fire(int i)
 	kt->state = KT_RUNNABLE;
 }
 
-static uint64_t deadline_of(const struct timespec *ts)
+uint64_t deadline_of(const struct timespec *ts)
 {
 	return ts ? M.now + (uint64_t)ts->tv_sec * 1000000000 + (uint64_t)ts->tv_nsec : FOREVER;
 }
@@ -270,151 +269,6 @@ static long forget_pages(uintptr_t at, size_t size)
 	else
 		madvise((void *)at, size, MADV_DONTNEED);
 	return 0;
-}
-
-/* ---- descriptors ------------------------------------------------------------------------- */
-
-static int new_file(int kind)
-{
-	for (int i = 0; i < FILES; i++)
-		if (!M.file[i].kind) {
-			M.file[i] = (struct file){ .kind = kind };
-			return i;
-		}
-	model_outside("more open files than model.h has room for");
-}
-
-static long new_fd(int file, int from)
-{
-	for (int fd = from; fd < FDS; fd++)
-		if (!M.fd_of[fd]) {
-			M.fd_of[fd] = file + 1;
-			return fd;
-		}
-	return -EMFILE;
-}
-
-static struct file *file_of(int fd)
-{
-	return fd >= 0 && fd < FDS && M.fd_of[fd] ? &M.file[M.fd_of[fd] - 1] : NULL;
-}
-
-static bool is_ready(const struct file *f)
-{
-	if (f->kind == FILE_EVENT)
-		return f->count;
-	for (int i = 0; i < f->watches; i++)
-		if (is_ready(&M.file[f->watched[i].file]))
-			return true;
-	return false;
-}
-
-/* Something has changed: who polls or waits for events looks again. */
-static void files_changed(void)
-{
-	for (int i = 0; i < M.kthreads; i++) {
-		const struct file *f = file_of(M.kt[i].fd);
-
-		if (M.kt[i].state == KT_BLOCKED && M.kt[i].fd >= 0 && f && is_ready(f)) {
-			M.kt[i].fd = -1;
-			M.kt[i].state = KT_RUNNABLE;
-		}
-	}
-}
-
-static long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t deadline)
-{
-	struct file *f = file_of(fd);
-	struct epoll_event found;
-	long n = 0;
-
-	if (!f)
-		return -EBADF;
-	if (f->kind != FILE_EPOLL || most <= 0)
-		return -EINVAL;
-	/* Woken, it may find that another kthread has read the eventfd: it sleeps again. */
-	while (!is_ready(f) && deadline > M.now) {
-		M.kt[M.current].fd = fd;
-		sleep_in_kernel(deadline);
-	}
-	for (int i = 0; i < f->watches && n < most; i++)
-		if (is_ready(&M.file[f->watched[i].file])) {
-			found = (struct epoll_event){ .events = EPOLLIN,
-						      .data.u64 = f->watched[i].data };
-			model_put(&events[n++], &found, sizeof(found));
-		}
-	return n;
-}
-
-static long epoll_control(int fd, int operation, int watched, const struct epoll_event *event)
-{
-	struct file *f = file_of(fd);
-
-	if (!f || !file_of(watched))
-		return -EBADF;
-	if (operation != EPOLL_CTL_ADD || f->watches == 4)
-		model_outside("epoll_ctl, except to add an eventfd");
-	f->watched[f->watches].file = M.fd_of[watched] - 1;
-	f->watched[f->watches].events = event->events;
-	f->watched[f->watches++].data = event->data.u64;
-	return 0;
-}
-
-static long event_transfer(int fd, uint64_t *count, bool writes)
-{
-	struct file *f = file_of(fd);
-
-	if (!f || f->kind != FILE_EVENT)
-		return -EBADF;
-	if (writes) {
-		f->count += *count;
-		files_changed();
-		return 8;
-	}
-	if (!f->count)
-		return -EAGAIN;
-	model_put(count, &f->count, 8);
-	f->count = 0;
-	return 8;
-}
-
-static long poll_for(struct pollfd *fds, long n, const struct timespec *timeout)
-{
-	uint64_t deadline = deadline_of(timeout);
-	long ready = 0;
-
-	for (;;) {
-		for (long i = 0; i < n; i++) {
-			const struct file *f = file_of(fds[i].fd);
-			short revents = f ? (is_ready(f) ? POLLIN : 0) : POLLNVAL;
-
-			model_put(&fds[i].revents, &revents, sizeof(revents));
-			ready += revents != 0;
-		}
-		if (ready || deadline <= M.now)
-			return ready;
-		if (n != 1)
-			model_outside("a ppoll of several descriptors that waits");
-		M.kt[M.current].fd = fds[0].fd;
-		sleep_in_kernel(deadline);
-	}
-}
-
-static long control(int fd, int command, long arg)
-{
-	if (!file_of(fd))
-		return -EBADF;
-	switch (command) {
-	case F_DUPFD_CLOEXEC:
-	case F_DUPFD:
-		return new_fd(M.fd_of[fd] - 1, (int)arg);
-	case F_GETFD:
-		return FD_CLOEXEC;
-	case F_SETFD:
-		return 0;
-	default:
-		model_outside("fcntl with another command");
-	}
 }
 
 /* ---- futex ---------------------------------------------------------------------------------- */
@@ -501,7 +355,7 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_nanosleep: return sleep_in_kernel(deadline_of((void *)a));
 	case SYS_epoll_create1: return new_fd(new_file(FILE_EPOLL), 3);
 	case SYS_eventfd2: return new_fd(new_file(FILE_EVENT), 3);
-	case SYS_fcntl: return control((int)a, (int)b, c);
+	case SYS_fcntl: return fd_control((int)a, (int)b, c);
 	case SYS_close:
 		if (!file_of((int)a))
 			return -EBADF;
