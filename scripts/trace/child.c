@@ -34,7 +34,13 @@ void child_wait(long ns)
 
 void child_trace(struct child *c)
 {
-	/* EPERM: it is traced already. */
+	/*
+	 * Another thread of it may be executing a program, and wait for the first one, which waits for
+	 * this tool: PTRACE_SEIZE would wait for the end of the execve.
+	 */
+	if (c->is_traced)
+		return;
+	/* EPERM: another debugger is there, or it has ended. */
 	if (ptrace(PTRACE_SEIZE, c->pid, NULL, (void *)PTRACE_O_TRACEEXIT) == 0)
 		c->is_traced = true;
 }
@@ -119,10 +125,12 @@ static void stopped(struct child *c, int status)
 
 	if (event == PTRACE_EVENT_EXIT) {
 		/* It may leave the process to the others. */
-		if (call_of(c->pid, c->pid) == SYS_exit && others(c->pid, &execs) > 0)
+		if (call_of(c->pid, c->pid) == SYS_exit && others(c->pid, &execs) > 0) {
+			c->is_traced = false;
 			go_on(c, 0);
-		else
+		} else {
 			c->is_leaving = true;
+		}
 	} else if (event == PTRACE_EVENT_STOP &&
 		   (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) {
 		/* The process is stopped, until somebody continues it. */
