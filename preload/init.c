@@ -103,8 +103,11 @@ const char *fz_describe_backend(void)
  */
 static void *in_libc(const char *name)
 {
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	/* Kept for a fork's child, which must not call dlopen: see fz_modules_learn(). */
+	static void *libc;
 
+	if (!libc)
+		libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	return libc ? dlsym(libc, name) : NULL;
 }
 

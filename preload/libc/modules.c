@@ -83,13 +83,21 @@ static int find_lock(struct dl_phdr_info *info, size_t size, void *arg)
 
 void fz_modules_learn(void)
 {
-	void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	struct search search = { .globals = dlsym(RTLD_DEFAULT, "_rtld_global") };
+	struct search search = { .globals = NULL };
 	const ElfW(Sym) *symbol;
+	void *handle;
 	Dl_info info;
 
-	if (libc.mutex || fz_host.has_own_allocator || !handle || !search.globals ||
-	    !fz_loader_module(search.globals) || !fields_are_known() ||
+	/*
+	 * A fork's child knows it already, and must not call dlopen: the fork may have come in the
+	 * middle of another thread's dlopen, and the loader ends a process that loads then.
+	 */
+	if (libc.mutex || fz_host.has_own_allocator)
+		return;
+	handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	search.globals = dlsym(RTLD_DEFAULT, "_rtld_global");
+	if (!handle || !search.globals || !fz_loader_module(search.globals) ||
+	    !fields_are_known() ||
 	    !dladdr1(search.globals, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
 		return;
 	search.size = symbol->st_size;

@@ -65,7 +65,36 @@ void fz_cputime_switch(struct fz_carrier *c, struct fz_fiber *from, const struct
 }
 
 /*
- * Another fiber's turn has no mark if it runs now: until the turn ends, it is sampled.
+ * Add what c has used since the last sample to the fiber that runs there.  A fiber with a mark counts
+ * itself.  If one has come or gone meanwhile, the next sample counts what was used.
+ */
+static void sample_locked(struct fz_carrier *c)
+{
+	/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
+	struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_acquire);
+	const int tid = c->tid;
+	const uint64_t before = c->seen_cpu_time, now = tid ? fz_cputime_of_tid(tid) : 0;
+
+	if (!tid || atomic_load_explicit(&c->running, memory_order_acquire) != f)
+		return;
+	c->seen_cpu_time = now;
+	if (f && f->kind == FZ_KIND_FIBER && !(is_exact(f) && is_marked(c, f)) && before &&
+	    now > before)
+		add(f, now - before);
+}
+
+/* Does f run in a turn that it has not begun with a mark?  A hint. */
+static bool runs_unmarked(const struct fz_fiber *f)
+{
+	const struct fz_carrier *c = f->carrier;
+
+	return c && f->kind == FZ_KIND_FIBER && !is_marked(c, f) &&
+	       atomic_load_explicit(&c->running, memory_order_relaxed) == f;
+}
+
+/*
+ * Another fiber's turn gets no mark.  Until it ends the fiber is sampled, here too: the monitor does
+ * not look at carriers without a processor.
  */
 static void be_exact(struct fz_fiber *f)
 {
@@ -73,9 +102,12 @@ static void be_exact(struct fz_fiber *f)
 
 	fz_enter_runtime(self);
 	fz_lock_acquire(&start_lock);
-	if (!is_exact(f)) {
-		if (f == self && self->kind == FZ_KIND_FIBER)
+	if (runs_unmarked(f)) {
+		sample_locked(f->carrier);
+		if (f == self)
 			mark(self->carrier, self, fz_cputime_of_tid(0));
+	}
+	if (!is_exact(f)) {
 		/* release: pairs with is_exact(). */
 		atomic_store_explicit(&f->cpu.exact, true, memory_order_release);
 		atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed);
@@ -109,7 +141,7 @@ uint64_t fz_cputime_of(struct fz_fiber *f)
 {
 	uint64_t total, before, seen;
 
-	if (FZ_UNLIKELY(!is_exact(f)))
+	if (FZ_UNLIKELY(!is_exact(f) || runs_unmarked(f)))
 		be_exact(f);
 	do {
 		before = atomic_load_explicit(&f->cpu.time, memory_order_relaxed);
@@ -158,24 +190,9 @@ void fz_cputime_wire(struct fz_fiber *self)
 
 void fz_cputime_sample(struct fz_carrier *c)
 {
-	uint64_t now, before = c->seen_cpu_time;
-	struct fz_fiber *f;
-
 	if (!c->tid || !fz_lock_try(&start_lock))
 		return;
-	/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
-	f = atomic_load_explicit(&c->running, memory_order_acquire);
-	now = fz_cputime_of_tid(c->tid);
-	/*
-	 * A fiber with a mark counts itself.  If one has come or gone meanwhile, the next sample
-	 * counts what was used.
-	 */
-	if (atomic_load_explicit(&c->running, memory_order_acquire) == f) {
-		c->seen_cpu_time = now;
-		if (f && f->kind == FZ_KIND_FIBER && !(is_exact(f) && is_marked(c, f)) && before &&
-		    now > before)
-			add(f, now - before);
-	}
+	sample_locked(c);
 	fz_lock_release(&start_lock);
 }
 

@@ -6,8 +6,9 @@
  * runtime/fiber/cputime.h - the CPU time of a fiber, which the kernel does not know.
  *
  *	until a thread asks	sampled: at each tick the monitor adds what a carrier has
- *	for it			used to the fiber that runs on it; precise to a few ms,
- *				and free for the fibers
+ *	for it			used to the fiber that runs on it, and so does a carrier
+ *				that has lost its processor; precise to a few ms, and
+ *				free for the fibers
  *	from its next turn on	exact: the carrier's CPU clock is read where the fiber's turn
  *				begins and ends, two system calls of 0.2 us or less
  *	new threads		exact from the first instruction, once the program has asked
@@ -41,7 +42,10 @@ void fz_cputime_begin(struct fz_fiber *fiber);
 void fz_cputime_adopt(struct fz_fiber *self);
 void fz_cputime_wire(struct fz_fiber *self);
 
-/* By the monitor, at a tick, for a carrier that has a processor. */
+/*
+ * By the monitor, at a tick, for a carrier that has a processor; by a carrier that has none any more,
+ * before it gets one.
+ */
 void fz_cputime_sample(struct fz_carrier *c);
 
 void fz_cputime_after_fork(void);

@@ -8,6 +8,7 @@
 #include "runtime/sched/sched_internal.h"
 
 #include "runtime/base/host.h"
+#include "runtime/fiber/cputime.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
@@ -175,6 +176,8 @@ static bool displace(struct fz_carrier *c)
 
 static void get_processor_slowly(struct fz_fiber *self)
 {
+	/* The monitor has not looked at this carrier since it lost its processor. */
+	fz_cputime_sample(self->carrier);
 	/* A CPU-bound fiber has lost its processor because others wait, maybe for this one. */
 	if (fz_fiber_is_cpu_bound(self)) {
 		if (take_unused(self->carrier))

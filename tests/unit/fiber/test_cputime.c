@@ -8,7 +8,7 @@
 
 enum { SPIN = 5 * FZ_MSEC, TURNS = 10, MANY = 20 };
 
-static _Atomic bool go;
+static _Atomic bool go, done;
 
 static uint64_t of_process(void)
 {
@@ -99,13 +99,16 @@ static void *spin_until_go(void *arg)
 }
 
 /* One that does not ask itself, and does not switch. */
-Test(cputime, of_another_grows)
+static void watch_another(uint32_t processors)
 {
 	struct fz_fiber *other;
 	uint64_t last = 0;
 
-	setup_start(2);
+	setup_start(processors);
 	other = spawn(spin_until_go, NULL);
+	/* Its turn has begun before anybody asks. */
+	while (GET(other->cpu.time) < SPIN && of_process() < 20 * SPIN)
+		nap(FZ_MSEC);
 	for (int i = 1; i <= 5; i++) {
 		uint64_t now;
 
@@ -118,4 +121,39 @@ Test(cputime, of_another_grows)
 	SET(go, true);
 	join(other);
 	cr_assert_leq(last, of_process());
+}
+
+Test(cputime, of_another_grows)
+{
+	watch_another(2);
+}
+
+/* While the watching fiber has the only processor. */
+Test(cputime, of_another_grows_without_a_processor, .timeout = 60)
+{
+	watch_another(1);
+}
+
+/* The burst ends on a carrier that has lost its processor: nobody looks at its clock meanwhile. */
+static void *burst(void *arg)
+{
+	const uint64_t end = fz_cputime_of_tid(0) + 20 * SPIN;
+
+	while (fz_cputime_of_tid(0) < end)
+		continue;
+	SET(done, true);
+	return wait_for_go(arg);
+}
+
+Test(cputime, without_a_processor_is_counted)
+{
+	struct fz_fiber *other;
+
+	setup_start(1);
+	other = spawn(burst, NULL);
+	while (!GET(done))
+		nap(FZ_MSEC);
+	cr_assert_geq(fz_cputime_of(other), 15 * SPIN);
+	SET(go, true);
+	join(other);
 }
