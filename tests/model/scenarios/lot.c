@@ -46,10 +46,15 @@ SCENARIO(lot_timed) = { .name = "lot_timed", .what = "2 wait with deadlines, one
  */
 static void one_after_the_other(int i)
 {
+	struct fz_fiber *self = fz_self();
+	const uint64_t before = self->wait;
 	int ret;
 
 	if (i == 0) {
 		wait_once(model_now() + FZ_MSEC);
+		/* As a new native thread in the memory of this one: its waits have the same numbers. */
+		if (self->kind == FZ_KIND_NATIVE)
+			self->wait = before;
 		ret = fz_lot_wait(&other, 0, FZ_FOREVER, 0);
 		MODEL_CHECK(ret == 0 || ret == -EAGAIN, "the second wait ends with %d", ret);
 		MODEL_CHECK(other == 1, "the second wait ends, and nobody has woken it");
@@ -69,6 +74,10 @@ static void one_wait(void)
 
 SCENARIO(lot_late) = { .name = "lot_late", .what = "a wait with a deadline is woken, and another one follows",
 	.processors = 2, .fibers = 2, .thread = one_after_the_other, .finish = one_wait, .clock = true };
+
+SCENARIO(lot_native_late) = { .name = "lot_native_late",
+	.what = "a native thread waits and ends, another one in its memory waits", .processors = 1,
+	.natives = 2, .thread = one_after_the_other, .finish = one_wait, .clock = true };
 
 static void requeued(int i)
 {
