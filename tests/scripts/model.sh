@@ -39,7 +39,8 @@ for scenario in $("$explore" --list | awk '{ print $1 }'); do
 done
 
 # Not whether it is found: that is `make check-planted`.
-planted= scenarios=$("$explore" --list)
+scenarios=$("$explore" --list)
+planted=
 for patch in "$root"/tests/model/planted/*.patch; do
 	name=${patch##*/}
 	scenario=$(sed -n 's/^Found-by: *\([a-z0-9_]*\).*/\1/p' "$patch")
