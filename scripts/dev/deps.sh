@@ -67,6 +67,7 @@ musl-tools		musl-gcc
 prometheus		promtool
 pyflakes3		pyflakes3
 openssl			openssl
+patch			patch
 python3			python3
 qemu-user		qemu-aarch64
 redis-server		redis-server

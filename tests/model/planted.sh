@@ -40,7 +40,7 @@ for patch in tests/model/planted/*.patch; do
 	*) continue ;;
 	esac
 	finder=$(sed -n 's/^Found-by: //p' "$patch")
-	patch -s -p1 <"$patch"
+	patch -s -N -p1 -F 0 <"$patch"
 	make -s WARN= "$build/explore"
 	# shellcheck disable=SC2086 # words
 	if explore $finder && grep -q '^FAILED' out; then

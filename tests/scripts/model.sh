@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/model.sh - the schedule explorer (tests/model/), with fixed seeds: each scenario passes
-# all runs with one deviation, and some by PCT and at random, with store buffers, too; and what it
-# refuses, it refuses by name.
+# all runs with one deviation, and some by PCT and at random, with store buffers, too; what it
+# refuses, it refuses by name; and each fault of tests/model/planted/ can be planted in the code as it is.
 . "$(dirname "$0")/../lib/judge.inc"
 
 explore=$build/tests/model/explore
@@ -37,6 +37,22 @@ refuses() {
 for scenario in $("$explore" --list | awk '{ print $1 }'); do
 	explores "$scenario"
 done
+
+# Not whether it is found: that is `make check-planted`.
+scenarios=$("$explore" --list)
+planted=
+for patch in "$root"/tests/model/planted/*.patch; do
+	name=${patch##*/}
+	scenario=$(sed -n 's/^Found-by: *\([a-z0-9_]*\).*/\1/p' "$patch")
+	patch -d "$root" -p1 -N -F 0 -s --dry-run <"$patch" >"$work/out" 2>&1 ||
+		planted+="$name: $(head -n 1 "$work/out"); "
+	grep -q "^${scenario:-?} " <<<"$scenarios" || planted+="$name: no scenario '$scenario'; "
+done
+if [ -z "$planted" ]; then
+	pass "each planted fault applies"
+else
+	fail "each planted fault applies" "$planted"
+fi
 
 sources=$("$replay" mutex2/pct/1@0 2>&1 | sed -n 's/.*which are \([0-9a-f]*\):.*/\1/p')
 if "$replay" "mutex2/pct/1@$sources" >"$work/out" 2>&1 && grep -q '^passed: mutex2' "$work/out"; then

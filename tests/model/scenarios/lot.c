@@ -7,26 +7,21 @@
 
 #include <asm/errno.h>
 
-#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sync/lot.h"
 
 static _Atomic uint32_t word, other;
 static _Atomic int woken, went_on, ended_otherwise, moved;
-static struct fz_fiber *_Atomic waiters[4];
 
-static void wait_once(int i, fz_nsec deadline)
+static void wait_once(fz_nsec deadline)
 {
-	int ret;
+	int ret = fz_lot_wait(&word, 0, deadline, FZ_WAIT_CANCEL);
 
-	waiters[i] = fz_self();
-	ret = fz_lot_wait(&word, 0, deadline, FZ_WAIT_CANCEL);
 	if (ret == 0)
 		went_on++;
 	else
 		ended_otherwise++;
 }
-
 
 static void as_many(void)
 {
@@ -37,7 +32,7 @@ static void as_many(void)
 static void two_timed(int i)
 {
 	if (i < 2)
-		wait_once(i, model_now() + (i ? FZ_MSEC : 2 * FZ_MSEC));
+		wait_once(model_now() + (i ? FZ_MSEC : 2 * FZ_MSEC));
 	else
 		woken += (int)fz_lot_wake(&word, 1);
 }
@@ -45,46 +40,51 @@ static void two_timed(int i)
 SCENARIO(lot_timed) = { .name = "lot_timed", .what = "2 wait with deadlines, one wake-up",
 	.processors = 2, .fibers = 3, .thread = two_timed, .finish = as_many, .clock = true };
 
-/* As pthread_cancel does it (preload/thread/cancel.c). */
-static void cancel(struct fz_fiber *f)
+/*
+ * What comes late, a deadline or a wake-up, is for a wait that is over, and ends none after it: only
+ * the thread that has set `other` wakes the second wait, which has no deadline.
+ */
+static void one_after_the_other(int i)
 {
 	struct fz_fiber *self = fz_self();
+	const uint64_t before = self->wait;
+	int ret;
 
-	atomic_fetch_or_explicit(fz_tcb_cancelhandling(f->tcb), FZ_CANCEL_CANCELED,
-				 memory_order_seq_cst);
-	atomic_store_explicit(&f->cancel.sent, true, memory_order_seq_cst);
-	fz_enter_runtime(self);
-	fz_wake_cancelled(f);
-	fz_leave_runtime(self);
-}
-
-static void cancelled(int i)
-{
 	if (i == 0) {
-		wait_once(i, FZ_FOREVER);
+		wait_once(model_now() + FZ_MSEC);
+		/* As a new native thread in the memory of this one: its waits have the same numbers. */
+		if (self->kind == FZ_KIND_NATIVE)
+			self->wait = before;
+		ret = fz_lot_wait(&other, 0, FZ_FOREVER, 0);
+		MODEL_CHECK(ret == 0 || ret == -EAGAIN, "the second wait ends with %d", ret);
+		MODEL_CHECK(other == 1, "the second wait ends, and nobody has woken it");
 		return;
 	}
-	while (!waiters[0])
-		fz_sched_give_way(fz_self());
 	woken += (int)fz_lot_wake(&word, 1);
-	cancel(waiters[0]);
+	model_nap(2 * FZ_MSEC);
+	other = 1;
+	fz_lot_wake(&other, 1);
 }
 
-static void cancelled_or_woken(void)
+static void one_wait(void)
 {
 	MODEL_CHECK(woken == went_on && went_on + ended_otherwise == 1, "%d wake-ups, %d waits ended by one",
 		    woken, went_on);
 }
 
-SCENARIO(lot_cancel) = { .name = "lot_cancel", .what = "a wait is woken and cancelled", .processors = 2,
-	.fibers = 2, .thread = cancelled, .finish = cancelled_or_woken };
+SCENARIO(lot_late) = { .name = "lot_late", .what = "a wait with a deadline is woken, and another one follows",
+	.processors = 2, .fibers = 2, .thread = one_after_the_other, .finish = one_wait, .clock = true };
+
+SCENARIO(lot_native_late) = { .name = "lot_native_late",
+	.what = "a native thread waits and ends, another one in its memory waits", .processors = 1,
+	.natives = 2, .thread = one_after_the_other, .finish = one_wait, .clock = true };
 
 static void requeued(int i)
 {
 	struct fz_lot_requeue order = { .wake = 1, .move = 1 };
 
 	if (i < 2) {
-		wait_once(i, FZ_FOREVER);
+		wait_once(FZ_FOREVER);
 		return;
 	}
 	while (woken + moved < 2) {
@@ -109,7 +109,7 @@ SCENARIO(lot_requeue) = { .name = "lot_requeue", .what = "2 wait, a third moves 
 static void by_natives(int i)
 {
 	if (i < 2)
-		wait_once(i, model_now() + FZ_MSEC);
+		wait_once(model_now() + FZ_MSEC);
 	else
 		woken += (int)fz_lot_wake(&word, 2);
 }

@@ -34,6 +34,26 @@ static void one_last_each(void)
 SCENARIO(barrier) = { .name = "barrier", .what = "2 fibers meet twice", .processors = 2, .fibers = 2,
 	.prepare = of_two, .thread = meet_twice, .finish = one_last_each };
 
+/* POSIX allows to destroy it right after the wait: what is new there then is none of the other's. */
+static void meet_and_destroy(int i)
+{
+	(void)i;
+	if (!fz_barrier_wait(&b))
+		return;
+	fz_barrier_destroy(&b);
+	b.both = 0;
+	b.left = 0;
+}
+
+static void untouched(void)
+{
+	MODEL_CHECK(b.both == 0 && b.left == 0, "a destroyed one was touched");
+}
+
+SCENARIO(barrier_destroy) = { .name = "barrier_destroy", .what = "2 fibers meet, the last destroys it",
+	.processors = 2, .fibers = 2, .prepare = of_two, .thread = meet_and_destroy,
+	.finish = untouched };
+
 static void run_once_(int i)
 {
 	(void)i;
