@@ -28,7 +28,7 @@ struct fz_role {
 enum { FZ_ROLES = 1024 };
 extern struct fz_role fz_roles[FZ_ROLES] __attribute__((visibility("hidden")));
 
-/* By the kernel thread itself, or before it runs.  Any context. */
+/* By the kernel thread itself, or by who starts it. Any context. */
 void fz_role_set(int tid, enum fz_role_kind kind, const char *why, const void *record);
 void fz_role_end(int tid);
 

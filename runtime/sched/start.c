@@ -66,9 +66,6 @@ static void *helper_thread(void *arg)
 		fz_sys_futex_wait(&start_state, START_UNDECIDED, NULL);
 	if (state != START_DONE)
 		return NULL;
-	/* relaxed: libc has set it before this thread ran. */
-	fz_role_set(atomic_load_explicit(fz_tcb_tid(self->tcb), memory_order_relaxed),
-		    helper->kind, helper->role, NULL);
 	if (fz_host.name_kernel_thread)
 		fz_host.name_kernel_thread(helper->name);
 	helper->run();
@@ -103,6 +100,18 @@ static void await_helper(struct helper *helper)
 	/* acquire: pairs with helper_thread(). */
 	while (!atomic_load_explicit(&helper->runs, memory_order_acquire))
 		fz_sys_futex_wait(&helper->runs, 0, NULL);
+}
+
+/*
+ * Wait until the helper has left libc's start, in which libc makes calls that the program's next filter
+ * may forbid. From then on a tool knows what the thread is for, before the program has a second thread.
+ */
+static void show_helper(struct helper *helper)
+{
+	await_helper(helper);
+	/* relaxed: libc has set it before the helper ran. */
+	fz_role_set(atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_relaxed),
+		    helper->kind, helper->role, NULL);
 }
 
 /* Wait until the helper has left libc: the caller then puts libc back as it was. */
@@ -181,9 +190,8 @@ static int start_threads(struct fz_fiber **ret_context)
 	FZ_ASSERT(!not_started);
 	if (!err) {
 		fz_adopt_await(*ret_context, NULL);
-		/* In its start libc makes calls that the program's next filter may forbid. */
-		await_helper(&monitor);
-		await_helper(&spawner);
+		show_helper(&monitor);
+		show_helper(&spawner);
 		return 0;
 	}
 	fz_carrier_end_all();
