@@ -84,7 +84,6 @@ reordered_completions 1/2 poll_rounds
 submit_again 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
-ring_lost 1 io_socket FIBERIZE_PROCESSORS=1
 ring_lost 1,2 io_closed FIBERIZE_PROCESSORS=1
 ring_lost 2,200 poll_rounds FIBERIZE_PROCESSORS=1
 futex_spurious 1/2,1/3 native_mix
