@@ -16,27 +16,7 @@
 ulimit -n "$(ulimit -Hn)"
 connections=10000
 [ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -gt 10100 ] || connections=$(($(ulimit -n) - 200))
-server_port=$(free_port)
-begin server "${fiberized[@]}" "$programs/legacy_server" -e -p "$server_port"
-target=$started
-wait_for_port "$target" "$server_port"
-clients "$server_port" $connections 12345678 8
-looks_ps legacy_server $((connections + 5))
-run "$fiberize" ps --json --wait recv "$target"
-yes 'legacy_server: connections that wait' [ "$(ask '.threads | length')" -ge $connections ]
-same 'legacy_server: each waits for its own descriptor, which has peers' $connections \
-	"$(ask '[.threads[] | select(.detail | test("^recv[(][0-9]+: tcp 127.0.0.1:'"$server_port"' to 127.0.0.1:[0-9]+[)]$")) | .fd] | unique | length' |
-		awk -v n=$connections '{ print ($1 > n ? n : $1) }')"
-looks_bt legacy_server $((connections + 5)) ' serve_echo at .*legacy_server\.c:[0-9]'
-looks_group legacy_server
-looks_stat legacy_server $((connections + 4))
-looks_top legacy_server $((connections + 5)) ' recv('
-looks_trace legacy_server ' (read|write) +request .*serve_echo at legacy_server\.c:'
-tid=$(first_tid '.waits_for == "recv"')
-looks_gdb legacy_server $((connections + 5)) ' serve_echo .*legacy_server\.c:[0-9]' "$tid" -p "$target"
-yes 'legacy_server: goes on' kill -0 "$target"
-looks_core legacy_server $((connections + 5)) ' serve_echo .*legacy_server\.c:[0-9]' "$tid" "$programs/legacy_server"
-end_clients
+looks_legacy_server $connections
 
 # ---- python3's ThreadingHTTPServer
 

@@ -1,34 +1,11 @@
 # SPDX-License-Identifier: MIT
 """MariaDB, a thread for each of 64 connections: select by primary key."""
-from driver import loads
+from driver import loads, mariadb
 
 NEEDS = "mariadbd mysql_install_db sysbench"
-CONNECTIONS = 64
 figures = loads.sysbench_figures
-
-
-def sysbench(place, threads, seconds, what):
-    return (f"sysbench oltp_point_select --db-driver=mysql --mysql-socket={place.file('socket')} "
-            f"--mysql-user=root --tables=1 --table-size=10000 --threads={threads} "
-            f"--time={max(1, round(seconds))} --percentile=99 {what}")
-
-
-def server(place, _side):
-    return ["mariadbd", "--no-defaults", "--user=root", f"--datadir={place.file('data')}",
-            f"--socket={place.file('socket')}", f"--port={place.port}", "--bind-address=127.0.0.1",
-            "--max-connections=2000", "--innodb-flush-log-at-trx-commit=2",
-            f"--pid-file={place.file('pid')}"]
-
-
-def prepare(place):
-    place.run("mysql_install_db", "--no-defaults", "--user=root", f"--datadir={place.file('data')}",
-              "--auth-root-authentication-method=normal", "--skip-test-db")
-    place.helper(*server(place, "native"), port=place.port)
-    place.run("mysql", "--no-defaults", f"--socket={place.file('socket')}", "-uroot", "-e",
-              "create database sbtest")
-    place.run("sh", "-c", sysbench(place, 1, 1, "prepare"))
-    place.stop_helpers()
+server, prepare = mariadb.server, mariadb.prepare
 
 
 def load(place):
-    return sysbench(place, CONNECTIONS, place.seconds, "run")
+    return mariadb.load(place, 64)
