@@ -98,27 +98,13 @@ const char *fz_describe_backend(void)
 /* ---- running ------------------------------------------------------------ */
 
 /*
- * A function of libc itself, even if another library defines the name first. Not from the
- * constructor: dlopen() would run libc's own constructor, which comes after ours, too early.
- */
-static void *in_libc(const char *name)
-{
-	/* Kept for a fork's child, which must not call dlopen: see fz_modules_learn(). */
-	static void *libc;
-
-	if (!libc)
-		libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	return libc ? dlsym(libc, name) : NULL;
-}
-
-/*
  * The kernel's time, even if a preloaded library fakes another (faketime): the kernel's timers
  * follow the real clock, and such a library may take locks, which the runtime must not wait
  * for.
  */
 static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 {
-	void *fn = in_libc("clock_gettime");
+	void *fn = fz_loader_in_libc("clock_gettime");
 
 	return fn ? (int (*)(clockid_t, struct timespec *))fn : fz_real.clock_gettime;
 }
@@ -130,7 +116,7 @@ static bool has_own_allocator(void)
 	bool own = false;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		void *libcs = in_libc(names[i]);
+		void *libcs = fz_loader_in_libc(names[i]);
 
 		own |= libcs && libcs != dlsym(RTLD_DEFAULT, names[i]);
 	}

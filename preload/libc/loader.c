@@ -168,3 +168,16 @@ FZ_EXPORT void *dlopen(const char *file, int mode)
 		fz_loader_check_stacks();
 	return handle;
 }
+
+void *fz_loader_in_libc(const char *name)
+{
+	/*
+	 * Kept for a fork's child, which must not call dlopen: the fork may have come in the middle of
+	 * another thread's dlopen, and the loader ends a process that loads then.
+	 */
+	static void *libc;
+
+	if (!libc)
+		libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	return libc ? dlsym(libc, name) : NULL;
+}

@@ -23,6 +23,13 @@ enum fz_module {
 	FZ_MODULE_DESCRIBED,
 };
 
+/*
+ * A function of libc itself, even if another library defines the name first; NULL if there is none. By
+ * the main thread. Not from the constructor: dlopen() would run libc's own constructor, which comes
+ * after ours, too early.
+ */
+void *fz_loader_in_libc(const char *name);
+
 /* What dl_iterate_phdr tells of the module that contains this address. */
 enum fz_module fz_loader_describe(const void *address, struct dl_phdr_info *ret);
 

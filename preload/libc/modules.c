@@ -85,25 +85,20 @@ void fz_modules_learn(void)
 {
 	struct search search = { .globals = NULL };
 	const ElfW(Sym) *symbol;
-	void *handle;
 	Dl_info info;
 
-	/*
-	 * A fork's child knows it already, and must not call dlopen: the fork may have come in the
-	 * middle of another thread's dlopen, and the loader ends a process that loads then.
-	 */
+	/* A fork's child knows it already. */
 	if (libc.mutex || fz_host.has_own_allocator)
 		return;
-	handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	search.globals = dlsym(RTLD_DEFAULT, "_rtld_global");
-	if (!handle || !search.globals || !fz_loader_module(search.globals) ||
+	if (!search.globals || !fz_loader_module(search.globals) ||
 	    !fields_are_known() ||
 	    !dladdr1(search.globals, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
 		return;
 	search.size = symbol->st_size;
 	libc.globals = search.globals;
-	libc.lock = (int (*)(pthread_mutex_t *))dlsym(handle, "pthread_mutex_lock");
-	libc.unlock = (int (*)(pthread_mutex_t *))dlsym(handle, "pthread_mutex_unlock");
+	libc.lock = (int (*)(pthread_mutex_t *))fz_loader_in_libc("pthread_mutex_lock");
+	libc.unlock = (int (*)(pthread_mutex_t *))fz_loader_in_libc("pthread_mutex_unlock");
 	if (libc.lock && libc.unlock)
 		dl_iterate_phdr(find_lock, &search);
 }
