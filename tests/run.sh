@@ -348,7 +348,7 @@ list_scripts() {
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
 			check_secure \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
-			layers cancel_race spin; do
+			layers cancel_race spin watch; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	for script in tests/real/*.sh; do
