@@ -329,12 +329,23 @@ UNIT_LIBS :=
 endif
 
 # Stress tests of lock-free code, on kernel threads only, under ThreadSanitizer.
+TSAN_OBJ := $(patsubst %,$(B)/tsan/%.o,$(basename $(RUNTIME_SRC) $(ARCH_SRC)))
+TSAN_FLAGS := -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks -MMD -MP
+
+$(B)/tsan/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) -c $< -o $@
+
+$(B)/tsan/%.o: %.S Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) -c $< -o $@
+
 $(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
-		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*/*.h) $(B)/liburing.a Makefile
+		$(TSAN_OBJ) $(B)/liburing.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks \
-		$(filter %.c %.S,$^) -o $@ $(LDFLAGS) $(B)/liburing.a -lm -pthread
+	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) $(filter %.c %.o,$^) -o $@ $(LDFLAGS) $(B)/liburing.a \
+		-lm -pthread
 
 $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a $(B)/liburing.a Makefile
@@ -425,10 +436,10 @@ fuzz:
 	@tests/scripts/check.sh all
 	@tests/scripts/fuzz.sh $(FILES)
 
-# Compiles with another compiler, into a build directory of its own.
+# Compiles and links with another compiler, into a build directory of its own.
 .PHONY: check-clang
 check-clang:
-	@$(MAKE) -s CC=clang B=$(B)/clang library
+	@$(MAKE) -s CC=clang B=$(B)/clang CFLAGS='-O0 -g0' library
 
 # ---- install
 bindir := $(DESTDIR)$(PREFIX)/bin
@@ -479,7 +490,7 @@ deb: all
 clean:
 	$(Q)rm -rf $(B)
 
--include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) \
+-include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) \
 	$(B)/libexec/echo_client.d $(B)/libexec/measure.d
 
 include tests/model/build.mk

@@ -6,7 +6,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need curl $python apache2
+need curl "$python" apache2
 modules=/usr/lib/apache2/modules
 
 cat >"$work/program" <<'END'

@@ -12,7 +12,7 @@ checked=$build/checked
 units=(test_lock test_runq test_lot test_sched)
 
 # Not a part of the make that runs this.
-env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 B="$checked" \
+env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 CFLAGS='-O0 -g1' B="$checked" \
 		"$checked/libfiberize.so" "${units[@]/#/$checked/tests/unit/}" >"$work/make" 2>&1 ||
 	die "make DEBUG=1 FAULTS=1: $(tail -n 3 "$work/make" | tr '\n' ' ')"
 
