@@ -74,7 +74,8 @@ matrix() {
 	scripts/bench/programs/servers/*
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
-	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def
+	scripts/machine	scripts/check scripts/elf
+	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def scripts/machine
 	# The description that the library carries of itself.
 	scripts/process	runtime/inspect
 	# main.c calls the commands of all rooms.
