@@ -7,6 +7,7 @@
  *	fiberize [options] check --running [--json] [SECONDS]
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
  *	fiberize ps|bt|stat|top|trace [options] {PID|--core FILE}
+ *	fiberize status [--json]
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
@@ -17,7 +18,7 @@
  *	run		finds, judges (scripts/check/) and starts the program
  *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
  *	usage		what --help prints
- *	inspect		ps, bt, stat, top and trace: another program looks at a process
+ *	inspect		ps, bt, stat, top, trace and status: another program looks at processes
  *	say		messages, exit codes
  */
 #include <errno.h>
