@@ -136,8 +136,8 @@ $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
 
 # scripts/check/ examines programs; runtime/base/ has the options and the patterns.
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
-LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
-LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h scripts/elf/*.h) \
+LAUNCH_SRC := $(wildcard scripts/launch/*.c scripts/machine/*.c) $(CHECK_SRC)
+LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/machine/*.h scripts/check/*.h scripts/elf/*.h) \
 	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def runtime/base/options.h \
 	runtime/base/pattern.h \
 	runtime/base/options.def Makefile
@@ -146,7 +146,7 @@ LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.
 $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf
+	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf -lm -pthread
 
 $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c Makefile
 	$(say) "  CCLD    $@"
@@ -155,7 +155,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 
 # "fiberize ps", "bt", "stat", "top" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] scripts/counters/*.[ch] \
-		scripts/trace/*.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
+		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \

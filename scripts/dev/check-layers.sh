@@ -74,11 +74,12 @@ matrix() {
 	scripts/bench/programs/servers/*
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
-	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def
+	scripts/machine	scripts/check scripts/elf
+	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def scripts/machine
 	# The description that the library carries of itself.
 	scripts/process	runtime/inspect
 	# main.c calls the commands of all rooms.
-	scripts/inspect	runtime/inspect scripts/counters scripts/process scripts/trace
+	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
 	scripts/counters	runtime/base scripts/inspect scripts/process
 	scripts/trace	scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process

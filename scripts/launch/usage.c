@@ -39,7 +39,7 @@ static void put_option(const struct fz_option *o, FILE *out)
 
 static const char run_text[] =
 	"usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
-	"       fiberize [options] check [--json] [--] PROGRAM\n"
+	"       fiberize [options] check [--json] {[--] PROGRAM | --running [SECONDS]}\n"
 	"       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
 #define FZ_COMMAND(name, operands, text) \
 	"       fiberize " #name " [" #name " options] " operands "\n"
@@ -75,15 +75,19 @@ void usage_run(FILE *out)
 void usage_check(FILE *out)
 {
 	fputs("usage: fiberize check [--json] [--] PROGRAM\n"
+	      "       fiberize check [--json] --running [SECONDS]\n"
 	      "\n"
 	      "Reports what kind of program PROGRAM is, whether it gains by fiberize, and what\n"
 	      "becomes of its calls that may wait.  Starts nothing.\n"
 	      "\n"
+	      "  --running\n"
+	      "        look at all processes that run now, for SECONDS (default 3), and print\n"
+	      "        which would gain, how much at most, and what to type\n"
 	      "  --json\n"
 	      "        print the report as one JSON object\n"
 	      "  --help\n"
 	      "\n"
-	      "Exit code: 0, or the code with which fiberize would refuse PROGRAM.\n", out);
+	      "Exit code: 0, or the code with which fiberize would refuse PROGRAM.  --running: 0.\n", out);
 }
 
 void usage_bench(FILE *out)
