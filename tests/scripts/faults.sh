@@ -3,18 +3,17 @@
 #
 # tests/scripts/faults.sh - what the kernel may refuse, delay or reorder is made to happen
 # (runtime/base/fault.h), in a library that checks its lock ranks and lists: programs answer
-# as natively.
+# as natively.  tests/ANSWERS.md has what happens.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/checked.inc
+. "$(dirname "$0")/../lib/checked.inc"
 
 checked=$build/checked
 units=(test_lock test_runq test_lot test_sched)
 
-# Not a part of the make that runs this.
-env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 CFLAGS='-O0 -g1' B="$checked" \
-		"$checked/libfiberize.so" "${units[@]/#/$checked/tests/unit/}" >"$work/make" 2>&1 ||
-	die "make DEBUG=1 FAULTS=1: $(tail -n 3 "$work/make" | tr '\n' ' ')"
+build_checked libfiberize.so "${units[@]/#/tests/unit/}"
 
 for unit in "${units[@]}"; do
 	run "$checked/tests/unit/$unit"
@@ -131,5 +130,8 @@ for value in nothing:1 mmap mmap: mmap:0 mmap:1/0 mmap:2/3 mmap:1x mmap:1,dup; d
 		"$(grep -c "^fiberize: FZ_FAULTS=$value: a list of NAME:N, .* none fires" "$work/err")"
 	same "FZ_FAULTS=$value: none fires" 0 "$(grep -c 'fired [1-9]' "$work/err")"
 done
+
+# Calls that make something, denied by a filter; all of them: answers.sh.
+lines "$root/tests/lib/answers.py" --quick --jobs 2 "$build" "$root/tests/ANSWERS.md"
 
 finish
