@@ -65,12 +65,19 @@ watch=$build/tests/helpers/watch
 # Not tests by themselves, or run elsewhere.
 not_tests=" legacy_server names_many "
 
-# Arguments of a program in the matrix, and under stress; {seed} is a number.
+# Arguments of a program in the matrix, and under stress; {seed} is a number.  What tries often to
+# meet a race tries less often in "make check".
 arguments() {
-	case $1 in
-	stress_churn)	echo "{seed}" ;;
-	sync_stress|life_stress)	[ "$2" = stress ] && echo 2 ;;
-	thread_many)	[ "$2" = stress ] && echo 500 || echo 2000 ;;
+	case $1.$2${long:+.all} in
+	stress_churn.*)	echo "{seed}" ;;
+	sync_stress.stress*|life_stress.stress*)	echo 2 ;;
+	sync_stress.matrix|life_stress.matrix)	echo 0.03 ;;
+	thread_many.stress*)	echo 500 ;;
+	thread_many.*)	echo 2000 ;;
+	cancel_first.matrix)	echo 4 ;;
+	io_closed.matrix)	echo 200 ;;
+	poll_rounds.matrix)	echo 600 ;;
+	signal_churn.matrix)	echo 2500 ;;
 	esac
 }
 
@@ -157,6 +164,8 @@ fi
 # Criterion runs each test in a process, and with several at a time may wait for one
 # that has ended: for good, in one of 60 runs beside others.
 export CRITERION_JOBS=1
+# Scripts that try often to meet a race do so with --all.
+export FZ_ALL=$long
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fz-run.XXXXXX") || exit 2
 mkdir -p "$failures" || exit 2
