@@ -14,7 +14,7 @@ runs=${FZ_ALL:+1500} runs=${runs:-300}
 
 explores() {
 	local name=$1 log=$work/$1.log
-	if "$explore" --exhaustive --bound 1 --pct $runs --random $runs "$name" >"$log" 2>&1 &&
+	if "$explore" --exhaustive --bound 1 --pct "$runs" --random "$runs" "$name" >"$log" 2>&1 &&
 	   "$explore" --tso --pct $((runs / 4)) --random $((runs / 4)) "$name" >>"$log" 2>&1; then
 		pass "$name"
 	else
