@@ -26,7 +26,10 @@ checked() {
 	local name=$1 program=$2 command
 	shift 2
 	command=("$@" "$programs/$program")
-	[ "$program" != sync_stress ] || command+=(0.01 cond)
+	case $program in
+	sync_stress)	command+=(0.01 cond) ;;
+	io_closed|poll_rounds)	[ -n "${FZ_ALL-}" ] || command+=(600) ;;
+	esac
 	if [ ! -e "$work/$program" ]; then
 		run env "${command[@]}"
 		mv "$work/out" "$work/$program"

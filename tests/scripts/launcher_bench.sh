@@ -38,9 +38,12 @@ while listening "$port"; do
 	port=$((port + 1))
 done
 
+# A load that ends at once; that of --echo and wrk lasts a second at least.
+short="$build/libexec/echo_client -h {host} -c 8 -d 0.1 -s 100 {port}"
+
 json=$work/samples.json
-good_bench 'bench: three rounds' "$json" "$fiberize" bench --echo --rounds 3 --duration 1 \
-	--connections 8 --size 100 --json "$json" -- "$work/server" plain 0
+good_bench 'bench: three rounds' "$json" "$fiberize" bench --rounds 3 --load "$short" \
+	--json "$json" -- "$work/server" plain 0
 same 'bench: sides alternate' \
 	'1 native,1 fiberize,2 native,2 fiberize,3 native,3 fiberize' \
 	"$(samples "$json" '[.rounds[] | "\(.round) \(.side)"] | join(",")')"
@@ -156,8 +159,8 @@ else
 	skip 'bench: a set-group-ID program' 'only root can make one'
 fi
 for mode in late forks daemon; do
-	good_bench "bench: a server that $mode" "$json" "$fiberize" bench --echo --rounds 1 \
-		--duration 1 --connections 8 --json "$json" -- "$work/server" $mode 0
+	good_bench "bench: a server that $mode" "$json" "$fiberize" bench --rounds 1 \
+		--load "$short" --json "$json" -- "$work/server" $mode 0
 done
 good_bench 'bench: a stubborn server' "$json" "$fiberize" bench --load true --rounds 1 \
 	--json "$json" -- "$work/server" stubborn 0
@@ -165,11 +168,11 @@ case $err in
 *'native, round 1: still there 5 seconds after SIGTERM: killed'*) pass 'bench: says so' ;;
 *) fail 'bench: says so' "$err" ;;
 esac
-good_bench 'bench: a given port, twice in a row' "$json" "$fiberize" bench --echo --rounds 2 \
-	--duration 1 --connections 8 --port "$port" --json "$json" -- "$work/server" plain "$port"
+good_bench 'bench: a given port, twice in a row' "$json" "$fiberize" bench --rounds 2 \
+	--load "$short" --port "$port" --json "$json" -- "$work/server" plain "$port"
 same 'bench: the given port was taken' "$port" "$(samples "$json" '.rounds[3].port')"
 if [ "$(nproc)" -ge 2 ] && taskset -c 0,1 true 2>/dev/null; then
-	good_bench 'bench: pinned' "$json" "$fiberize" bench --echo --rounds 1 --duration 1 \
+	good_bench 'bench: pinned' "$json" "$fiberize" bench --load "$short" --rounds 1 \
 		--cpus 0:1 --json "$json" -- "$work/server" plain 0
 else
 	skip 'bench: pinned' 'there is one CPU only'
@@ -193,14 +196,14 @@ same 'bench: the environment: looked at' '[2,2]' \
 
 # ---- with the bundled server
 
-good_bench 'bench: bundled server, HTTP' "$json" "$fiberize" bench --rounds 2 --duration 1 \
+good_bench 'bench: bundled server, HTTP' "$json" "$fiberize" bench --rounds 1 --duration 1 \
 	--json "$json" -- "$programs/legacy_server" -p 0
 same 'bench: bundled server, HTTP: figures' 'true' "$(samples "$json" '[.rounds[] |
 	.requests, .latency_p50_us, .latency_p99_us, .cpu_us_per_request | . > 0] | all')"
 same 'bench: bundled server, HTTP: no errors' '0' \
 	"$(samples "$json" '[.rounds[].errors // 0] | add')"
-good_bench 'bench: bundled server, echo' "$json" "$fiberize" bench --echo --rounds 2 \
-	--duration 1 --connections 128 --json "$json" -- "$programs/legacy_server" -e -p 0
+good_bench 'bench: bundled server, echo' "$json" "$fiberize" bench --echo --rounds 1 \
+	--duration 1 --size 100 --connections 128 --json "$json" -- "$programs/legacy_server" -e -p 0
 same 'bench: bundled server, echo: figures' 'true' "$(samples "$json" '[.rounds[] |
 	.requests, .latency_p50_us, .latency_p99_us, .cpu_us_per_request | . > 0] | all')"
 same 'bench: bundled server, echo: no errors' '0' \

@@ -138,10 +138,11 @@ must eventually is_on
 kill -KILL $tool
 wait $tool 2>/dev/null
 yes 'off when the tool was killed' eventually is_off
-for ((i = 0; i < 20; i++)); do
+times=${FZ_ALL:+20} times=${times:-5}
+for ((i = 0; i < times; i++)); do
 	"$fiberize" trace --summary --seconds 0.05 "$pid" >/dev/null 2>&1 || break
 done
-same 'twenty times' 20 "$i"
+same 'again and again' "$times" "$i"
 
 # ---- kernel threads
 
@@ -159,7 +160,7 @@ like 'a program: its calls' '*usleep *user space *sleeps at traced.c:*' "$err"
 
 # What a process is changes while the tool looks at it for the first time.
 bad=
-for ((i = 0; i < 30; i++)); do
+for ((i = 0; i < times + 4; i++)); do
 	run "$fiberize" trace --summary -- --processors 2 "$helpers/restless" $((i % 3))
 	[ "$code:$(grep '^fiberize: ' <<<"$err" | grep -v ' calls blocked ')" = 0: ] || bad="$bad $code: $err"
 	run "$fiberize" trace --summary -- true
