@@ -62,17 +62,6 @@ library=$build/libfiberize.so
 programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
-# Not tests by themselves, or run elsewhere.
-not_tests=" legacy_server names_many "
-
-# Arguments of a program in the matrix, and under stress; {seed} is a number.
-arguments() {
-	case $1 in
-	stress_churn)	echo "{seed}" ;;
-	sync_stress|life_stress)	[ "$2" = stress ] && echo 2 ;;
-	thread_many)	[ "$2" = stress ] && echo 500 || echo 2000 ;;
-	esac
-}
 
 # More time than others need, in seconds.
 time_for() {
@@ -81,13 +70,6 @@ time_for() {
 	static/*|unit/*)	echo 600 ;;
 	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo $((2 * limit)) ;;
 	*)			echo "$limit" ;;
-	esac
-}
-
-# Whether a program makes sense under stress: not if it is slow by nature.
-stressed() {
-	case $1 in
-	setuid_threads)	return 1 ;;
 	esac
 }
 
@@ -124,7 +106,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers"; shift ;;
+	--all)		long="attaches answers fuzz_corpus"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -298,11 +280,6 @@ job_command() {
 	[ ! -e "$log" ] || excerpt "$base.out"
 }
 
-selected() {
-	# shellcheck disable=SC2053 # a pattern
-	[[ $1 == $filter ]]
-}
-
 wants() {
 	case ,$kinds, in
 	*,"$1",*)	return 0 ;;
@@ -340,7 +317,7 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those
-# that are not here take minutes: --all adds attaches, answers and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# that are not here take minutes: --all adds attaches, answers, fuzz_corpus and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
@@ -376,21 +353,6 @@ list_units() {
 		esac
 		selected "epoll_$name" && echo "command unit/epoll_$name" \
 			"env FIBERIZE_BACKEND=epoll $(unit_command "$unit")"
-	done
-}
-
-list_programs() {
-	local file name
-	for file in "$programs"/*; do
-		name=${file##*/}
-		[ -f "$file" ] && [ -x "$file" ] || continue
-		case $name in
-		*.*)	continue ;;
-		esac
-		case $not_tests in
-		*" $name "*)	continue ;;
-		esac
-		selected "$name" && echo "$name"
 	done
 }
 
