@@ -19,7 +19,7 @@
 #	explore		HOURS=8 of it, with new seeds
 #	check-planted	does it find each fault of tests/model/planted? (minutes)
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
-#			damaged programs
+#			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb		a Debian package of it
 #	clean
@@ -34,6 +34,7 @@ CC := gcc
 endif
 MINUTES ?= 30
 FILES ?= 100000
+SECONDS ?= 600
 
 VERSION := 0.1.0
 # DEBUG=1: lock ranks and slow assertions are checked; FAULTS=1: FZ_FAULTS makes the kernel
@@ -435,6 +436,7 @@ fuzz:
 	@$(MAKE) -s all $(FUZZ)
 	@tests/scripts/check.sh all
 	@tests/scripts/fuzz.sh $(FILES)
+	@tests/scripts/fuzz_corpus.sh $(SECONDS)
 
 # Compiles and links with another compiler, into a build directory of its own.
 .PHONY: check-clang
@@ -494,3 +496,4 @@ clean:
 	$(B)/libexec/echo_client.d $(B)/libexec/measure.d
 
 include tests/model/build.mk
+include tests/fuzz/build.mk

@@ -63,8 +63,6 @@ library=$build/libfiberize.so
 programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
-# Not tests by themselves, or run elsewhere.
-not_tests=" legacy_server names_many "
 
 # More time than others need, in seconds.
 time_for() {
@@ -73,13 +71,6 @@ time_for() {
 	static/*|unit/*)	echo 600 ;;
 	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo $((2 * limit)) ;;
 	*)			echo "$limit" ;;
-	esac
-}
-
-# Whether a program makes sense under stress: not if it is slow by nature.
-stressed() {
-	case $1 in
-	setuid_threads)	return 1 ;;
 	esac
 }
 
@@ -116,7 +107,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers symbols layers"; shift ;;
+	--all)		long="attaches answers fuzz_corpus symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -292,11 +283,6 @@ job_command() {
 	[ ! -e "$log" ] || excerpt "$base.out"
 }
 
-selected() {
-	# shellcheck disable=SC2053 # a pattern
-	[[ $1 == $filter ]]
-}
-
 wants() {
 	case ,$kinds, in
 	*,"$1",*)	return 0 ;;
@@ -339,9 +325,9 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those that are
-# not here take minutes, or test tools of the developers: --all adds attaches, answers, symbols, layers and
-# real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64" aarch64; "make fuzz" runs
-# fuzz with more files.
+# not here take minutes, or test tools of the developers: --all adds attaches, answers, fuzz_corpus,
+# symbols, layers and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors programs_bench model faults install coexist inspect \
@@ -376,21 +362,6 @@ list_units() {
 		esac
 		selected "epoll_$name" && echo "command unit/epoll_$name" \
 			"env FIBERIZE_BACKEND=epoll $(unit_command "$unit")"
-	done
-}
-
-list_programs() {
-	local file name
-	for file in "$programs"/*; do
-		name=${file##*/}
-		[ -f "$file" ] && [ -x "$file" ] || continue
-		case $name in
-		*.*)	continue ;;
-		esac
-		case $not_tests in
-		*" $name "*)	continue ;;
-		esac
-		selected "$name" && echo "$name"
 	done
 }
 

@@ -97,6 +97,8 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
+	# Each target includes the parser that it is of.
+	tests/fuzz	runtime/base scripts/check scripts/inspect scripts/process tests/helpers
 	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
 	tests/model	arch runtime runtime/* tests/model/*
 	tests/model/*	arch arch/* runtime runtime/* tests/model
