@@ -80,7 +80,6 @@ static int create_first(pthread_t *thread, const pthread_attr_t *attr, void *(*f
 
 	first.fn = fn;
 	first.arg = arg;
-	fz_thread_end_look();
 	err = fz_real.pthread_create(thread, attr, first_thread, NULL);
 	/* acquire: pairs with first_thread(). */
 	while (!err && !atomic_load_explicit(&first.taken, memory_order_acquire))
