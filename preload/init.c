@@ -173,21 +173,45 @@ static void say_running(void)
 	}
 }
 
-bool fz_runtime_ready(void)
+static int start(const char **ret_why)
 {
-	uint32_t processors, open;
+	uint32_t open, processors = fz_processors_wanted(&open);
+	int err;
+
+	fz_stats_to_file(processors);
+	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, ret_why);
+	if (err) {
+		fz_cpus_close();
+		return err;
+	}
+	fz_provide_begin(open);
+	fz_stats_started();
+	fz_schedule_start();
+	return 0;
+}
+
+/*
+ * No fork comes in the middle: a thread that libc or the program has made otherwise could make one. With
+ * an allocator of the program's, whose locks such a thread may hold in fork, each would wait for the other.
+ */
+static int start_whole(const char **ret_why)
+{
+	int err;
+
+	if (fz_host.has_own_allocator)
+		return start(ret_why);
+	fz_gate_enter(FZ_GATE_LOADER);
+	err = start(ret_why);
+	fz_gate_leave(FZ_GATE_LOADER);
+	return err;
+}
+
+static bool begin_running(void)
+{
 	char text[192];
 	const char *why;
 	int err;
 
-	if (FZ_LIKELY(fz_runtime_runs()))
-		return true;
-	/*
-	 * A native thread may make the first call, but only the main thread can be the first
-	 * fiber.
-	 */
-	if (native || fz_sys_gettid() != fz_sys_getpid())
-		return false;
 	if (fz_watched_from_outside(&why)) {
 		stay_native(why, 0);
 		return false;
@@ -198,6 +222,8 @@ bool fz_runtime_ready(void)
 	fz_stats_before_redirect();
 	fz_redirect_start();
 	fz_modules_learn();
+	/* What takes the loader's locks comes before start_whole(). */
+	fz_thread_end_look();
 	if (fz_config.verbose || fz_stats_are_printed())
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
@@ -205,11 +231,8 @@ bool fz_runtime_ready(void)
 	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
-	processors = fz_processors_wanted(&open);
-	fz_stats_to_file(processors);
-	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
+	err = start_whole(&why);
 	if (err) {
-		fz_cpus_close();
 		fz_redirect_undo();
 		if (fz_config.backend == FZ_BACKEND_RING && strstr(why, "io_uring")) {
 			snprintf(text, sizeof(text), "only io_uring is wanted (--backend uring), and "
@@ -219,15 +242,31 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
-	fz_provide_begin(open);
-	fz_stats_started();
-	fz_schedule_start();
 	adopt_pending(fz_self());
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
 	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire(fz_self());
 	say_running();
 	return true;
+}
+
+bool fz_runtime_ready(void)
+{
+	bool runs;
+
+	if (FZ_LIKELY(fz_runtime_runs()))
+		return true;
+	/*
+	 * A native thread may make the first call, but only the main thread can be the first
+	 * fiber.
+	 */
+	if (native || fz_sys_gettid() != fz_sys_getpid())
+		return false;
+	/* A handler might fork, or leave for good. */
+	fz_signal_bar(fz_self());
+	runs = begin_running();
+	fz_signal_allow(fz_self());
+	return runs;
 }
 
 bool fz_stays_native(void)
