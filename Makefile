@@ -148,7 +148,7 @@ $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf
 
-$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c Makefile
+$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c scripts/bench/http_answer.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
