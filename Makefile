@@ -82,7 +82,9 @@ PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
 # Files that "fiberize bench" reads and runs.
-BENCH_TEXT := bench.sh figures.awk median.awk report.awk
+BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.awk wrk.lua) \
+	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
+BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure inspect)
 
 .PHONY: all library
@@ -131,9 +133,21 @@ $(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols
 # ordinary programs, with none of the library's flags.
 TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
 
-$(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
+vpath %.awk scripts/bench scripts/bench/report
+vpath %.gp scripts/bench/report
+vpath %.inc scripts/bench/report
+vpath %.lua scripts/bench
+vpath bench.sh scripts/bench
+$(addprefix $(B)/libexec/,$(notdir $(BENCH_SRC))): $(B)/libexec/%: %
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
+
+# What "fiberize bench" reports of itself; written when it is another commit than before.
+.PHONY: look-at-commit
+$(B)/libexec/commit: look-at-commit
+	@mkdir -p $(@D)
+	$(Q)git describe --always --dirty=,\ modified 2>/dev/null >$@.new || echo unknown >$@.new
+	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # scripts/check/ examines programs; runtime/base/ has the options and the patterns.
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
@@ -149,7 +163,7 @@ $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf -lm -pthread
 
-$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c Makefile
+$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c scripts/bench/http_answer.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
@@ -162,7 +176,7 @@ $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] s
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \
 		-ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm
 
-$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
+$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@

@@ -64,6 +64,7 @@ matrix() {
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts
 	scripts/bench
+	scripts/bench/report
 	scripts/bench/programs
 	scripts/bench/programs/*
 	scripts/bench/programs/compute/*

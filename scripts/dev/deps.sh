@@ -47,6 +47,7 @@ dpkg-dev		dpkg-shlibdeps
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 gdb			gdb
 git			git
+gnuplot-nox		gnuplot
 groff			groff
 haproxy			haproxy
 iproute2		ss
@@ -84,9 +85,12 @@ zzuf			zzuf
 
 all='
 apache2			apache2
+apache2-utils		ab
 bpftrace		bpftrace
+chromium		chromium
 default-jdk-headless	javac
 golang-go		go
+hey			hey
 libopenblas-dev		/usr/lib/LIB/libopenblas.so
 libtbb-dev		/usr/include/tbb/tbb.h
 lintian			lintian
@@ -107,8 +111,12 @@ mariadb-server		mariadbd
 nbdkit			nbdkit
 nginx-light		nginx
 pigz			pigz
+postgresql		/usr/lib/postgresql
 proxychains4		proxychains4
+ruby			ruby
 sysbench		sysbench
+tomcat10		/usr/share/tomcat10/bin/catalina.sh
+varnish			varnishd
 xz-utils		xz
 '
 

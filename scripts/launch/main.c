@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 		} else if (is(*words, "bench")) {
 			if (c.dry_run)
 				die(EXIT_USAGE, "--dry-run: cannot be used with bench");
-			bench(&c.settings, c.force, c.no_profiles, words + 1);
+			bench(&c.settings, c.force, c.no_profiles, words + 1, argv);
 		} else if (words == argv + 1 && is_inspection(*words)) {
 			inspect(words);
 		} else if (**words == '-') {

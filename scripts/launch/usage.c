@@ -114,9 +114,10 @@ void usage_bench(FILE *out)
 	      "The options of fiberize itself, except --dry-run, may be given here, too; they\n"
 	      "apply to the fiberized side.\n"
 	      "\n"
-	      "Exit codes: as for fiberize, and 110 PROGRAM ended too early, 111 it never\n"
-	      "listened, 112 the load failed, 113 the load gave no figures, 114 bench cannot\n"
-	      "do its work (a tool is missing, the port is taken, a file cannot be written).\n", out);
+	      "Exit codes: as for fiberize, and 103 PROGRAM leaks descriptors, 110 it ended too\n"
+	      "early, 111 it never listened, or on several ports, 112 the load or one request in\n"
+	      "100 failed, 113 the load gave no figures, 114 bench cannot do its work (a tool is\n"
+	      "missing, the port is taken, a file cannot be written).\n", out);
 }
 
 void usage_if_wanted(const char *word, void (*usage)(FILE *out))

@@ -12,7 +12,7 @@ from driver.place import ROOT
 def wrk(port, connections, seconds, path="/", more=""):
     """HTTP, each connection kept and used again."""
     return (f"wrk --latency -t1 -c{connections} -d{max(1, round(seconds))}s "
-            f"-s {ROOT}/scripts/bench/programs/driver/wrk.lua {more} http://127.0.0.1:{port}{path}")
+            f"-s {ROOT}/scripts/bench/wrk.lua {more} http://127.0.0.1:{port}{path}")
 
 
 def ab(port, connections, requests, path="/", more=""):
