@@ -124,7 +124,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long=attaches; shift ;;
+	--all)		long="attaches everywhere_programs"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -318,7 +318,7 @@ list_static() {
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck -x -P SCRIPTDIR $(shell_scripts)
-	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/programs
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
@@ -340,14 +340,14 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those
-# that are not here take minutes: --all adds attaches and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# that are not here take minutes: --all adds attaches, everywhere_programs and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
 			check_secure \
-			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
+			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden everywhere messages stat stats redirect dns symbols \
 			layers cancel_race spin; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done

@@ -84,7 +84,7 @@ static _Noreturn void check(struct command *c, char **words)
 	name = check_options(words, &json);
 	settings_from_environment(s);
 	if (!c->no_profiles)
-		settings_from_profiles(s, name);
+		settings_from_profiles(s, (char *[]){ (char *)name, NULL });
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	/* check reports what a run would do, so it needs the environment of a run. */
 	settings_export(s);
@@ -107,7 +107,7 @@ static _Noreturn void run(struct command *c, char **words)
 		die(EXIT_USAGE, "no program; fiberize [options] PROGRAM [ARGS], or fiberize --help");
 	}
 	if (!c->no_profiles)
-		settings_from_profiles(s, *words);
+		settings_from_profiles(s, words);
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	run_find(*words, library, c->force, &p);
 	if (c->dry_run) {
