@@ -499,7 +499,8 @@ install: all
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
-	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/seccomp.json '$(exampledir)'
+	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/profiles.conf scripts/package/seccomp.json \
+		'$(exampledir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'
 
 uninstall:
@@ -508,7 +509,7 @@ uninstall:
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
-		'$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+		'$(exampledir)/profiles.conf' '$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
 		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
 		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done

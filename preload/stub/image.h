@@ -13,6 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* At any address, of memory of any type. */
+struct fz_image_word {
+	uint64_t value;
+} __attribute__((packed, may_alias));
+
 /* Is it a shared library for 64-bit programs, with all that its program headers name in the file? */
 static inline bool fz_image_is_whole(const unsigned char *file, size_t size, unsigned machine)
 {
@@ -52,9 +57,7 @@ static inline uint64_t fz_image_sum(const unsigned char *file)
 			at = behind_headers;
 		for (; at + 8 <= end; at += 8) {
 			/* In the order of a little-endian CPU: fz_image_is_whole() refuses others. */
-			uint64_t word = *(const uint64_t __attribute__((aligned(1), may_alias)) *)(file + at);
-
-			sum = (sum ^ word) * 0x9fb21c651e98df25;
+			sum = (sum ^ ((const struct fz_image_word *)(file + at))->value) * 0x9fb21c651e98df25;
 			sum ^= sum >> 29;
 		}
 		for (; at < end; at++)

@@ -181,6 +181,13 @@ same 'arguments and paths, for the launcher' "1${newline}7" "$out"
 run env PATH=/usr/bin "$fiberize" printenv FIBERIZE_PROCESSORS FIBERIZE_STATS
 same 'other arguments, for the launcher' 1 "$out"
 
+profile
+install -D -m 644 "$root/scripts/package/profiles.conf" /etc/fiberize/profiles.conf
+ln -s "$(command -v cat)" "$work/microsocks"
+is_on 'the profiles that are shipped' yes "$work/microsocks" $maps
+is_on 'the profiles that are shipped: not others' no cat $maps
+prints 'the profiles that are shipped: the launcher' '' "$fiberize" true
+
 # ---- what a program that is on sees
 
 profile '[sh*]' 'everywhere = 1' '[hello*]' 'everywhere = 1' '[cat]' 'everywhere = 1'
@@ -278,6 +285,24 @@ rm "$place/libfiberize.so"
 cp "$library" "$place/libfiberize.so"
 is_on 'a root that may not be written' yes unshare -m sh -c 'mount -o remount,ro,bind / 2>/dev/null; exec cat /proc/self/maps'
 is_on 'the loader as a program' no "$(readelf -lW /bin/true | sed -n 's/.*interpreter: \(.*\)]/\1/p')" "$(command -v cat)" $maps
+
+# A root with a libc, one program and nothing else.
+smallest=$work/smallest
+mkdir -p "$smallest/etc/fiberize" "$smallest/proc" "$smallest$place"
+cp -a "$place/." "$smallest$place"
+for file in "$(command -v cat)" $(ldd "$(command -v cat)" | grep -o '/[^ ]*' | grep -v fiberize); do
+	install -D -m 755 "$file" "$smallest$file"
+done
+cp /etc/ld.so.preload "$smallest/etc"
+run chroot "$smallest" "$(command -v cat)" /etc/ld.so.preload
+same 'a root without /proc and profiles' "0|$(cat /etc/ld.so.preload)|" "$code|$out|$err"
+must mount -t proc none "$smallest/proc"
+at_exit umount -l "$smallest/proc"
+is_on 'a root without profiles' no chroot "$smallest" "$(command -v cat)" $maps
+cp /etc/fiberize/test.conf "$smallest/etc/fiberize"
+is_on 'a root with a profile' yes chroot "$smallest" "$(command -v cat)" $maps
+rm "$smallest$place/libfiberize.so"
+is_on 'a root without the library' no chroot "$smallest" "$(command -v cat)" $maps
 
 # ---- programs of the system
 

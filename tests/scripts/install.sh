@@ -47,6 +47,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/report.awk
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/examples/fiberize.conf
+./usr/share/doc/fiberize/examples/profiles.conf
 ./usr/share/doc/fiberize/examples/seccomp.json
 ./usr/share/gdb/auto-load/usr/lib/fiberize/libfiberize.so-gdb.py
 ./usr/share/man/man1/fiberize.1
