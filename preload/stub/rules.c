@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/stub/rules.h"
 
+#include <asm/errno.h>
 #include <asm/fcntl.h>
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -30,6 +31,7 @@ struct entry {
 /* Not on the stack, which may be tiny; pages that are not used are not there. */
 static char names[NAMES] __attribute__((aligned(8)));
 static char text[TEXT];
+static char file[1024];
 
 static bool failed(long ret)
 {
@@ -43,11 +45,13 @@ static long open_for_reading(const char *path, int flags)
 
 bool fz_rules_all_off(void)
 {
-	/* Also if it may not be looked at: it is there. */
-	const long enoent = -2, enotdir = -20;
-	long ret = fz_syscall3(__NR_faccessat, AT_FDCWD, (long)(FOLDER "disable"), 0);
+	/* By the call that the loader has just made: a filter may end a process that makes others. */
+	long fd = open_for_reading(FOLDER "disable", O_PATH);
 
-	return ret != enoent && ret != enotdir;
+	if (!failed(fd))
+		fz_syscall1(__NR_close, fd);
+	/* Also if it may not be looked at: it is there. */
+	return fd != -ENOENT && fd != -ENOTDIR;
 }
 
 /* ---- one section ---------------------------------------------------------- */
@@ -68,6 +72,16 @@ static bool matches(const char *pattern, const char *name)
 	return fz_pattern_matches(pattern, end_of(pattern), name, fz_pattern_takes);
 }
 
+/* The file that runs: it differs from the name that was executed by links, directories and #!. */
+static const char *file_of(struct fz_rules *r)
+{
+	if (!r->file) {
+		fz_syscall4(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)file, sizeof(file) - 1);
+		r->file = file;
+	}
+	return r->file;
+}
+
 /* A pattern with a slash is one of whole paths, any other of last parts. */
 static void read_section(struct reading *r, const char *pattern)
 {
@@ -78,7 +92,7 @@ static void read_section(struct reading *r, const char *pattern)
 		of_paths |= *c == '/';
 		r->has_name |= *c != '*' && *c != '?' && *c != '/';
 	}
-	r->applies = of_paths ? matches(pattern, r->rules->path) || matches(pattern, r->rules->file) :
+	r->applies = of_paths ? matches(pattern, r->rules->path) || matches(pattern, file_of(r->rules)) :
 				matches(pattern, fz_text_base(r->rules->path));
 	/* The launcher knows brackets, this does not. */
 	if (fz_text_contains(pattern, "[") || fz_text_contains(pattern, "\\"))

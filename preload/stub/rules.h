@@ -22,7 +22,8 @@ enum fz_verdict {
 enum { FZ_RULES_OPTIONS = 24 };
 
 struct fz_rules {
-	const char *path, *file;	/* the name that was executed, the file that runs */
+	const char *path;		/* the name that was executed */
+	const char *file;		/* NULL; rules.c finds it when it needs it */
 	const char *arguments;		/* with one blank after each, but for the last */
 	enum fz_verdict verdict;
 	/* Variables, FIBERIZE_NAME=VALUE: what the profiles set, the first of several. */

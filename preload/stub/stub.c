@@ -24,7 +24,7 @@ enum {
 	VARIABLES = 4096,
 };
 
-static char path[PATH], file[PATH], arguments[ARGUMENTS], variables[VARIABLES];
+static char path[PATH], arguments[ARGUMENTS], variables[VARIABLES];
 
 /* Is this library loaded because LD_PRELOAD names it, for this program and those that it starts? */
 static bool is_asked_for(char **envp)
@@ -37,8 +37,8 @@ static bool is_asked_for(char **envp)
 /* Whom not even a profile turns on: the process that all others depend on. */
 static bool is_init(const char *name)
 {
-	return fz_syscall0(__NR_getpid) == 1 &&
-	       (fz_text_equal(name, "init") || fz_text_equal(name, "systemd"));
+	return (fz_text_equal(name, "init") || fz_text_equal(name, "systemd")) &&
+	       fz_syscall0(__NR_getpid) == 1;
 }
 
 /* What says that this process is to be left alone, before any file is looked at; NULL: nothing. */
@@ -54,7 +54,7 @@ static const char *why_native(const char *name, char **envp)
 		return "the loader was started as a program";
 	if (preload && fz_text_contains(preload, "/vgpreload_"))
 		return "valgrind runs it";
-	if (is_init(name))
+	if (is_init(fz_text_base(name)))
 		return "it is the first process";
 	if (fz_rules_all_off())
 		return "/etc/fiberize/disable is there";
@@ -76,13 +76,11 @@ static void consider(const char *name, int argc, char **argv, char **envp)
 {
 	struct fz_rules r = {
 		.path = name,
-		.file = file,
 		.arguments = arguments,
 		.text = { variables, variables + sizeof(variables), false },
 	};
 	const char *why;
 
-	fz_syscall4(__NR_readlinkat, -1, (long)"/proc/self/exe", (long)file, sizeof(file) - 1);
 	put_arguments(argc, argv);
 	fz_rules_read(&r);
 	for (size_t i = 0; i < r.count; i++)

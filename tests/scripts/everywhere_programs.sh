@@ -43,7 +43,7 @@ done >"$work/list"
 all_into()
 {
 	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME="$work/tmp" TMPDIR="$work/tmp" \
-		xargs -0 -n 2 -P "$(nproc)" "$work/one" "$1" <"$work/list"
+		xargs -0 -n 2 -P "$(($(nproc) * 2))" "$work/one" "$1" <"$work/list"
 	# What is left of a program that went into the background.
 	kill -KILL -1 2>/dev/null
 	find "$work/tmp" -mindepth 1 -delete
