@@ -76,11 +76,13 @@ CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-ex
 
 ARCH_SRC := $(wildcard arch/$(CPU)/*.c arch/$(CPU)/*.S)
 RUNTIME_SRC := $(wildcard runtime/*/*.c)
-PRELOAD_SRC := $(wildcard preload/*.c preload/*/*.c)
+PRELOAD_SRC := $(filter-out preload/stub/%,$(wildcard preload/*.c preload/*/*.c))
 RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
-LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
+# What /etc/ld.so.preload names, for 64-bit programs, and for those of 32 bits where there are some.
+STUB := $(B)/libfiberize-preload.so $(if $(filter x86_64,$(CPU)),$(B)/lib32/libfiberize-preload.so)
+LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a $(STUB)
 # Files that "fiberize bench" reads and runs.
 BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.awk wrk.lua) \
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
@@ -128,6 +130,35 @@ $(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols
 		scripts/dev/symbols.awk
 	@mkdir -p $(@D)
 	$(Q)scripts/dev/gen-symbols.sh --exports > $@.tmp && mv $@.tmp $@
+
+# The stub: no libc, so nothing that needs one (a stack protector, TLS); shadow stacks stay possible.  Few
+# segments, and no -z relro, because each is a system call in every process of the machine.
+STUB_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector \
+	-U_FORTIFY_SOURCE -fno-asynchronous-unwind-tables -fno-lto $(WARN) -D_GNU_SOURCE \
+	$(if $(filter x86_64,$(CPU)),-fcf-protection=full,-mbranch-protection=standard) \
+	-I. -iquote arch/$(CPU) -iquote $(B)/stub $(CFLAGS)
+STUB_SRC := $(filter-out %/other_class.c,$(wildcard preload/stub/*.c)) runtime/base/pattern.c
+STUB_LINK := -shared -nostdlib -Wl,-z,now -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--hash-style=both \
+	-Wl,-soname,libfiberize-preload.so
+# Runs while the library is built, maybe for another CPU.
+HOSTCC ?= gcc
+
+$(B)/stub/gen-fit: scripts/dev/gen-fit.c preload/stub/image.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -std=gnu11 -O2 $(WARN) -I. $< -o $@
+
+$(B)/stub/fit.h: $(B)/libfiberize.so $(B)/stub/gen-fit
+	$(Q)$(B)/stub/gen-fit $< >$@.tmp && mv $@.tmp $@
+
+$(B)/libfiberize-preload.so: $(STUB_SRC) $(wildcard preload/stub/*.h arch/*.h arch/$(CPU)/*.h) \
+		runtime/base/pattern.h $(B)/stub/fit.h Makefile
+	$(say) "  CCLD    $@"
+	$(Q)$(CC) $(STUB_FLAGS) $(STUB_SRC) -o $@ $(STUB_LINK) -Wl,-z,defs -Wl,-z,initfirst
+
+$(B)/lib32/libfiberize-preload.so: preload/stub/other_class.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) -m32 -O2 -fPIC $(WARN) $< -o $@ $(STUB_LINK)
 
 # ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
 # ordinary programs, with none of the library's flags.
@@ -468,6 +499,10 @@ exampledir := $(docdir)/examples
 # gdb loads what is in the first of these by itself; of the second, it says how to allow it.
 gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/lib/fiberize,$(libdir))
 
+# What $$LIB may stand for in /etc/ld.so.preload: Debian's libraries, and those of others.
+STUB_DIRS = $(patsubst %,lib/%,$(shell $(CC) -print-multiarch)) lib64
+STUB_DIRS32 = $(if $(filter x86_64,$(CPU)),lib/i386-linux-gnu lib32 lib)
+
 # Characters in paths that the shell or sed would change.
 HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
@@ -480,13 +515,19 @@ install: all
 		'$(mandir)/man7' '$(completiondir)' '$(exampledir)' '$(gdbdir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
+	$(Q)for dir in $(STUB_DIRS); do install -d '$(libdir)'/"$$dir" && \
+		ln -sf "$$(echo "$$dir" | sed 's#[^/]*#..#g')/libfiberize-preload.so" '$(libdir)'/"$$dir"; done
+	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
+		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
+	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
-	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/seccomp.json '$(exampledir)'
+	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/profiles.conf scripts/package/seccomp.json \
+		'$(exampledir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'
 
 uninstall:
@@ -495,7 +536,10 @@ uninstall:
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
-		'$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+		'$(exampledir)/profiles.conf' '$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
+		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
+		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
 	$(Q)for dir in '$(gdbdir)'  '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 

@@ -377,7 +377,7 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 
 static void say_loaded(const char *name, bool dormant)
 {
-	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE or /etc/fiberize/disable)" :
 			    dormant ? "dormant: only programs that it starts may have fibers" :
 				      "dormant until the first pthread_create";
 	static const char *const backends[] = { "auto", "uring", "epoll" };
@@ -460,8 +460,18 @@ static void prepare(const char *name, char **envp)
 	}
 }
 
-__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+/*
+ * The loader calls it as a constructor. libfiberize-preload.so calls it earlier if it has taken this
+ * library's place as the first one (preload/stub).
+ */
+__attribute__((constructor, visibility("default"))) void fiberize_start(int argc, char **argv,
+								 char **envp)
 {
+	static bool started;
+
+	if (started)
+		return;
+	started = true;
 	prepare(argc > 0 ? argv[0] : NULL, envp);
 	/* The program's first dlerror() must not report the look-ups of this constructor. */
 	dlerror();

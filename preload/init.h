@@ -25,6 +25,9 @@ static inline bool fz_runtime_runs(void)
  */
 bool fz_runtime_ready(void);
 
+/* The constructor: from nothing to loaded. The second call does nothing. */
+void fiberize_start(int argc, char **argv, char **envp);
+
 /* Will threads be kernel threads for good (switched off, or something is missing)? */
 bool fz_stays_native(void);
 

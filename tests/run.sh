@@ -107,7 +107,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium fuzz_corpus symbols layers"; shift ;;
+	--all)		long="attaches answers bench_chromium everywhere_programs fuzz_corpus symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -298,7 +298,7 @@ list_static() {
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)
-	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/programs
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
@@ -325,16 +325,16 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those that are
-# not here take minutes, or test tools of the developers: --all adds attaches, answers, bench_chromium,
-# fuzz_corpus, symbols, layers and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# not here take minutes, or test tools of the developers: --all adds those of "long" and
+# real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
 			check_secure \
-			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats \
-			redirect dns cancel_race spin watch; do
+			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden everywhere messages \
+			stat stats redirect dns cancel_race spin watch; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	for script in tests/real/*.sh; do

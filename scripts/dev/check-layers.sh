@@ -61,6 +61,8 @@ matrix() {
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync preload/thread
 	# syscall() leads each number to the body of its name.
 	preload/syscall	arch runtime preload preload/io preload/process preload/signal preload/thread
+	# In processes of any libc: nothing that the library proper has.
+	preload/stub	arch runtime/base
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts
 	scripts/bench
@@ -84,8 +86,8 @@ matrix() {
 	scripts/counters	runtime/base scripts/inspect scripts/process
 	scripts/trace	scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
-	# gen-options.c makes the list of options in the manual.
-	scripts/dev	runtime/base
+	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
+	scripts/dev	runtime/base preload/stub
 	scripts/package
 	tests
 	tests/plain

@@ -53,6 +53,7 @@ haproxy			haproxy
 iproute2		ss
 jq			jq
 libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
+libc6-i386		/lib32/libc.so.6
 libcap2-bin		setcap
 libcriterion-dev	/usr/include/criterion/criterion.h
 libeatmydata1		/usr/lib/LIB/libeatmydata.so.1

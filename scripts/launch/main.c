@@ -109,7 +109,7 @@ static _Noreturn void check(struct command *c, char **words)
 	check_options(words, &wanted);
 	settings_from_environment(s);
 	if (!c->no_profiles && !wanted.running)
-		settings_from_profiles(s, wanted.program);
+		settings_from_profiles(s, (char *[]){ (char *)wanted.program, NULL });
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	/* check reports what a run would do, so it needs the environment of a run. */
 	settings_export(s);
@@ -137,7 +137,7 @@ static _Noreturn void run(struct command *c, char **words)
 		die(EXIT_USAGE, "no program; fiberize [options] PROGRAM [ARGS], or fiberize --help");
 	}
 	if (!c->no_profiles)
-		settings_from_profiles(s, *words);
+		settings_from_profiles(s, words);
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	run_find(*words, library, c->force, &p);
 	if (c->dry_run) {

@@ -82,7 +82,8 @@ static void read_as_profile(const char *file)
 	const char *values[FZ_OPTION_COUNT] = { NULL };
 	struct profiles p = { .count = 0 };
 	bool ignored;
-	char *why = profiles_read(&p, values, file, "some/program", &ignored);
+	const struct subject program = { "some/program", "/some/program", "/some/program", "some arguments" };
+	char *why = profiles_read(&p, values, file, &program, &ignored);
 	uint64_t value;
 
 	if (why && strncmp(why, file, strlen(file)) != 0)

@@ -27,9 +27,16 @@ umask 077
 quiet_make install DESTDIR="$packager" PREFIX=/usr
 umask "$old_umask"
 same 'everybody may read it' '' "$(find "$packager/usr" ! -perm -a=r -o -type d ! -perm -a=x)"
-(cd "$packager" && find . -type f | sort) >"$work/have"
+(cd "$packager" && find . ! -type d | LC_ALL=C sort) >"$work/have"
+multiarch=$($CC -print-multiarch)
 cat >"$work/want" <<END
 ./usr/bin/fiberize
+./usr/lib/fiberize/lib/$multiarch/libfiberize-preload.so
+./usr/lib/fiberize/lib/i386-linux-gnu/libfiberize-preload.so
+./usr/lib/fiberize/lib/libfiberize-preload.so
+./usr/lib/fiberize/lib32/libfiberize-preload.so
+./usr/lib/fiberize/lib64/libfiberize-preload.so
+./usr/lib/fiberize/libfiberize-preload.so
 ./usr/lib/fiberize/libfiberize.so
 ./usr/libexec/fiberize/bars.gp
 ./usr/libexec/fiberize/bench.sh
@@ -54,11 +61,13 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/wrk.lua
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/examples/fiberize.conf
+./usr/share/doc/fiberize/examples/profiles.conf
 ./usr/share/doc/fiberize/examples/seccomp.json
 ./usr/share/gdb/auto-load/usr/lib/fiberize/libfiberize.so-gdb.py
 ./usr/share/man/man1/fiberize.1
 ./usr/share/man/man7/libfiberize.7
 END
+LC_ALL=C sort -o "$work/want" "$work/want"
 same 'these files and no others' '' "$(diff "$work/want" "$work/have")"
 
 cp -a "$packager/usr/." "$plain/"
@@ -66,6 +75,9 @@ cd / || exit 1
 prints 'it runs' '' "$plain/bin/fiberize" true
 run "$plain/bin/fiberize" cat /proc/self/maps
 has 'the installed library is loaded' "$work/out" "$plain/lib/fiberize/libfiberize.so"
+# shellcheck disable=SC2016 # the loader expands it
+run env LD_PRELOAD="$plain/lib/fiberize/"'$LIB/libfiberize-preload.so' cat /proc/self/maps
+has 'the library for every program finds it' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 run "$plain/bin/fiberize" --version
 like '--version' '0 ?*' "$code $out"
 run "$plain/bin/fiberize" --help
@@ -180,7 +192,7 @@ if command -v dpkg-shlibdeps >/dev/null; then
 	deb=$(ls "$build"/fiberize_*.deb)
 	symbols=$(ls "$build"/fiberize-dbgsym_*.deb)
 	dpkg-deb -x "$deb" "$work/package"
-	(cd "$work/package" && find . -type f | sed 's/\.gz$//' | sort) >"$work/have"
+	(cd "$work/package" && find . ! -type d | sed 's/\.gz$//' | sort) >"$work/have"
 	{
 		cat "$work/want"
 		echo ./usr/share/doc/fiberize/changelog
