@@ -42,6 +42,7 @@ wrk			wrk
 '
 
 check='
+bpftrace		bpftrace
 clang			clang
 dpkg-dev		dpkg-shlibdeps
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
@@ -84,7 +85,6 @@ zzuf			zzuf
 
 all='
 apache2			apache2
-bpftrace		bpftrace
 default-jdk-headless	javac
 golang-go		go
 libopenblas-dev		/usr/lib/LIB/libopenblas.so
