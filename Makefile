@@ -267,10 +267,11 @@ EXTRA := $(call in_programs,$(wildcard tests/extra/*.*))
 URING_SERVER := $(B)/bench/uring_server
 THREADS_BENCH := $(B)/bench/threads
 
+# -O1: there are many, and more takes the compiler a third longer.
 $(B)/tests/programs/%: %.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -O1 $< -o $@ $(FLAGS_$*)
 
 # Flags of single programs.
 FLAGS_openmp := -fopenmp

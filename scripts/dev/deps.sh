@@ -42,6 +42,7 @@ wrk			wrk
 '
 
 check='
+bpftrace		bpftrace
 clang			clang
 dpkg-dev		dpkg-shlibdeps
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
@@ -87,7 +88,6 @@ zzuf			zzuf
 all='
 apache2			apache2
 apache2-utils		ab
-bpftrace		bpftrace
 chromium		chromium
 default-jdk-headless	javac
 golang-go		go

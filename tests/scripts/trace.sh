@@ -149,6 +149,16 @@ same 'again and again' "$times" "$i"
 names=$(cat "/proc/$pid/task/"*/comm 2>/dev/null | sort -u | tr '\n' ' ')
 like 'names of kernel threads' 'fz-monitor fz-spawner fz/[0-9]* traced ' "$names"
 same 'the process keeps its name' traced "$(cat "/proc/$pid/comm")"
+
+# ---- it is killed, and takes its last events along
+
+"$fiberize" trace "$pid" >"$work/lines" 2>"$work/count" &
+tool=$!
+must eventually grep -qs usleep "$work/lines"
+kill -KILL "$pid"
+wait $tool
+like 'killed: what was not read' 'fiberize: * 0 events lost, and those of 0.* s until a program ended or executed another one' \
+	"$(cat "$work/count")"
 stop
 
 # ---- with a program of its own
