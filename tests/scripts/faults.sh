@@ -119,11 +119,13 @@ for when in 1 2 3 4 5 6; do
 		FZ_FAULTS="deny_recv:1+,ring_lost:$when"
 done
 
-# A filter refuses two of the calls that wake a carrier.
+# A filter refuses two of the calls that wake a carrier, or all three, from the start or in mid-run.
+two=deny_kick:1+,deny_kick_by_vector:1+
 for how in '' FIBERIZE_BACKEND=epoll; do
-	# shellcheck disable=SC2086
-	checked "deny_kick:1+,deny_kick_by_vector:1+ mixed_rungs ${how#FIBERIZE_}" mixed_rungs $how \
-		FZ_FAULTS=deny_kick:1+,deny_kick_by_vector:1+
+	for faults in $two $two,deny_kick_by_offset:1+ $two,deny_kick_by_offset:5+; do
+		# shellcheck disable=SC2086
+		checked "$faults mixed_rungs ${how#FIBERIZE_}" mixed_rungs $how FZ_FAULTS=$faults
+	done
 done
 
 # What cannot be meant fires nothing, and is said.
