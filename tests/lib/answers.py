@@ -270,7 +270,7 @@ def list_jobs(driver, quick):
                 always.add(point)
             errors = ERRORS.get(point.split()[0], 'EPERM').split()
             if quick:
-                if point.split()[0] in QUICK and number % 2 == (backend == 'epoll'):
+                if point.split()[0] in QUICK and (number % 2 == (backend == 'epoll') or point[:4] == 'mmap'):
                     jobs.append(Job(point, backend, errors[0], '1+', call, places, left))
                 continue
             for error in errors:
