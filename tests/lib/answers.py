@@ -226,8 +226,9 @@ class Driver:
                 what += ', !leaves %d descriptors, not %d' % (now[0], left[0])
             if now[2] > left[2] + 4:
                 what += ', !leaves %d threads, not %d' % (now[2], left[2])
-            if now[1] > left[1] + 10:
-                what += ', more mappings'
+            # Each thread that could not be made in time costs some.
+            if now[1] > left[1] + 60:
+                what += ', !leaves %d mappings, not %d' % (now[1], left[1])
         return what
 
     def judge(self, name, job):
