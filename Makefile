@@ -15,6 +15,7 @@
 #			fibers; an echo server also against plain io_uring.  QUICK=1: some of the
 #			programs, two minutes
 #	stress		the programs in a loop, MINUTES=30 of it, MODES=epoll,old
+#	soak		HOURS=8 of the programs with random processors, backends, faults, load
 #	model		the schedule explorer (tests/model/README.md)
 #	explore		HOURS=8 of it, with new seeds
 #	check-planted	does it find each fault of tests/model/planted? (minutes)
@@ -24,7 +25,7 @@
 #	deb		a Debian package of it
 #	clean
 #
-# demo, check, bench and stress install missing Debian packages
+# demo, check, bench, stress and soak install missing Debian packages
 # (scripts/dev/deps.sh), or name them; all needs what "deps.sh -n build" names.
 
 PREFIX ?= /usr/local
@@ -437,7 +438,7 @@ check-glibc:
 	@$(MAKE) -s all $(WATCH)
 	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
-.PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
+.PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s tests
@@ -476,6 +477,13 @@ stress:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs
 	@tests/run.sh --stress $(MINUTES) $(if $(MODES),--modes $(MODES))
+
+# In its own make: the library that checks itself has other flags.
+soak:
+	@scripts/dev/deps.sh check
+	@$(MAKE) -s all programs
+	@$(MAKE) -s DEBUG=1 FAULTS=1 B=$(B)/checked $(B)/checked/libfiberize.so
+	@tests/soak.sh --hours $(HOURS)
 
 fuzz:
 	@scripts/dev/deps.sh check

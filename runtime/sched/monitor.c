@@ -359,9 +359,12 @@ static bool shrink(void)
  */
 static bool tick_is_over(fz_nsec now)
 {
+	const fz_nsec tick = TICK_US * FZ_USEC;
+
 	if (now < monitor.next_look)
 		return false;
-	monitor.next_look = now + TICK_US * FZ_USEC;
+	monitor.next_look = now + (FZ_FAULT(short_tick) ? tick / 100 :
+				   FZ_FAULT(long_tick) ? 100 * tick : tick);
 	return true;
 }
 

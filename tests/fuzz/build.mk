@@ -17,7 +17,8 @@ $(FUZZ_TARGETS): $(B)/tests/fuzz/%: tests/fuzz/%.c $(CHECK_SRC) $(FUZZ_INSPECT) 
 		runtime/base/cpus.c $(FUZZ_HEADERS) Makefile tests/fuzz/build.mk
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)clang -std=gnu11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(WARN) \
+	$(Q)clang -std=gnu11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wall -Wextra -Werror \
+		-Wno-unused-function \
 		-D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I. -iquote arch/$(CPU) -iquote scripts/process \
 		-iquote scripts/inspect $< $(FUZZ_LINK) -o $@ $(FUZZ_LIBS)
 

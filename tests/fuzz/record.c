@@ -6,6 +6,7 @@
 #define core_open open_real_core
 #include "scripts/process/core.c"
 #undef core_open
+void core_open(struct source *s, const char *path);
 
 #include "scripts/inspect/commands.h"
 #include "tests/fuzz/image.h"

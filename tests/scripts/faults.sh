@@ -77,12 +77,14 @@ thread_fiber 1,1/2,1/3 thread_basic
 late_birth 1+ fork_limit FIBERIZE_PROCESSORS=1
 late_birth 1+ fork_limit FIBERIZE_BACKEND=epoll
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
+long_tick 1+,1/2 mixed_rungs FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
 no_sqe 1/2,1/7 poll_rounds
 late_completion 1/2,1/5 io_socket
 late_completion 1/3 mixed_rungs
 reordered_completions 1,1/2 io_socket
 reordered_completions 1/2 poll_rounds
+short_tick 1+,1/2 mixed_rungs FIBERIZE_PROCESSORS=1
 submit_again 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
