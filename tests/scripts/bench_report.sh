@@ -86,6 +86,43 @@ same 'another load, by a regular expression' 'requests 42 ' \
 	"$(printf 'did 40 jobs\nrequests 9\nand did 2 jobs in 3 s\n' | figures 'did [0-9]+ jobs')"
 same 'another load: nothing matches' '' "$(echo 'did some jobs' | figures 'did [0-9]+ jobs')"
 
+# ---- the bundled client as a client of HTTP, by the clock
+
+# Answers in pieces, the second request 0.5 s late.
+cat >"$work/pieces.py" <<'SERVER'
+import socket, time
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+while True:
+    c, requests, data = s.accept()[0], 0, b""
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while more := c.recv(4096):
+        data += more
+        while b"\r\n\r\n" in data:
+            data = data.split(b"\r\n\r\n", 1)[1]
+            requests += 1
+            time.sleep(0.5 if requests == 2 else 0)
+            for piece in (b"HTTP/1.1 100 Continue\r\n\r", b"\nHTTP/1.1 200 OK\r\nTransfer-", b"Encoding: chunked\r\n\r\n5;x=y\r",
+                          b"\nhel", b"lo\r\nA\r\n0123456789\r\n0\r\n", b"X: y\r\n\r", b"\n"):
+                c.sendall(piece)
+SERVER
+python3 "$work/pieces.py" >"$work/port" &
+at_exit kill -KILL $!
+yes 'by the clock: the server listens' eventually test -s "$work/port"
+# paced NAME DURATION: what the client has measured, with one connection
+paced()
+{
+	run "$libexec/echo_client" -c 1 -d "$2" -r 100 --get / "$(cat "$work/port")"
+	same "by the clock, $1: exit status" 0 "$code$err"
+	p50=$(sed -n 's/^latency_p50_us \([0-9]*\).*/\1/p' "$work/out")
+}
+# About 50 of the 80 requests are due while the server stalls, and are answered after it.
+paced 'a server that stalls' 0.8
+yes "by the clock, a server that stalls: its requests wait ($p50 us)" test "$p50" -ge 50000
+# It stalls to the end: one request is sent, 29 wait for at least 0.2 s.
+paced 'a server that does not come back' 0.3
+yes "by the clock, a server that does not come back: its requests wait ($p50 us)" test "$p50" -ge 200000
+
 # ---- the verdict
 
 # say NATIVE FIBERIZE ROUNDS PROGRAM...: what the reports say of these requests/s and this CPU time
