@@ -168,7 +168,7 @@ like 'a leak' '1native, 16 connections: *8 descriptors more *' "$?$(cat "$work/l
 page=$work/page.html markdown=$work/page.md json=$work/page.json
 load='echo requests {connections}00; echo requests_per_second {connections}00; echo latency_p50_us 7;
 	echo latency_p99_us 81{connections}'
-run "$fiberize" --stack-size 64k bench --rounds 2 --connections 4,16 --report "$page" --markdown "$markdown" \
+run "$fiberize" --stack-size 64k bench --rounds 1 --connections 4,16 --report "$page" --markdown "$markdown" \
 	--json "$json" --load "$load" -- sh -c 'exec "$0" plain 0' "$work/server" '<b>&"x"' 'a\1&'
 same 'reports: exit status' 0 "$code$err"
 same 'reports: two cases' '4 undecided, 16 undecided' \
@@ -179,11 +179,11 @@ same 'reports: the page has the figures of the JSON' '' "$(python3 "$root/tests/
 yes 'reports: the program in the page' grep -qF "'&lt;b&gt;&amp;&quot;x&quot;' 'a\\1&amp;'</code></h1>" "$page"
 yes 'reports: the program in Markdown' grep -qF "'<b>&\"x\"' 'a\\1&'" "$markdown"
 yes 'reports: figures in Markdown' grep -qF '| latency p99, us | 8116 (8116..8116) | 8116 (8116..8116) | 1.00 (1.00..1.00) |' "$markdown"
-for what in "$(uname -r)" 'bench --rounds 2 --connections 4,16' "$(cat "$libexec/commit")"; do
+for what in "$(uname -r)" 'bench --rounds 1 --connections 4,16' "$(cat "$libexec/commit")"; do
 	yes "reports: the page has $what" grep -qF -e "$what" "$page"
 done
 same 'reports: the command can be repeated' true "$(jq --arg f "$fiberize" \
-	'.command | startswith($f + " --stack-size 64k bench --rounds 2 ")' "$json")"
+	'.command | startswith($f + " --stack-size 64k bench --rounds 1 ")' "$json")"
 # As a browser would see a page whose numbers are wrong.
 sed 's/>1600 (/>1601 (/' "$page" >"$work/wrong.html"
 like 'reports: a wrong figure is found' '*requests_per_second*1601*' \
@@ -212,6 +212,8 @@ kept 'gnuplot fails' 114 '*gnuplot failed: no plot today' \
 kept 'the load fails' 112 '*exit status 3*' "$fiberize" bench --load 'exit 3'
 run "$fiberize" bench --load 'echo requests 5' --rounds 1 --report /dev/full -- "$work/server" plain 0
 same 'a full disk' '114 fiberize: /dev/full: cannot be written' "$code $err"
+run "$fiberize" bench --load 'echo requests 5' --rounds 1 --markdown /dev/stdout -- "$work/server" plain 0
+like 'the standard output, which is a file' '*requests/s*# fiberize bench*' "$out"
 ln -s "$work/reports/page" "$work/reports/link"
 chmod 640 "$work/reports/page"
 run "$fiberize" bench --load 'echo requests 5' --rounds 1 --markdown "$work/reports/link" -- "$work/server" plain 0
