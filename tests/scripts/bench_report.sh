@@ -115,13 +115,15 @@ paced()
 	run "$libexec/echo_client" -c 1 -d "$2" -r 100 --get / "$(cat "$work/port")"
 	same "by the clock, $1: exit status" 0 "$code$err"
 	p50=$(sed -n 's/^latency_p50_us \([0-9]*\).*/\1/p' "$work/out")
+	p99=$(sed -n 's/^latency_p99_us \([0-9]*\).*/\1/p' "$work/out")
 }
 # About 50 of the 80 requests are due while the server stalls, and are answered after it.
 paced 'a server that stalls' 0.8
 yes "by the clock, a server that stalls: its requests wait ($p50 us)" test "$p50" -ge 50000
-# It stalls to the end: one request is sent, 29 wait for at least 0.2 s.
+# It stalls to the end: one request is sent and waits 0.5 s, 29 are never sent and wait 0.2 s to 0.5 s.
 paced 'a server that does not come back' 0.3
 yes "by the clock, a server that does not come back: its requests wait ($p50 us)" test "$p50" -ge 200000
+yes "by the clock, a server that does not come back: each for itself (to $p99 us)" test "$p50" -lt "$p99"
 
 # ---- the verdict
 
@@ -133,7 +135,7 @@ say()
 			read -r which requests <<<"$side"
 			echo "1 $round $which requests $requests"
 			echo "1 $round $which requests_per_second $requests"
-			echo "1 $round $which cpu_us 1000000"
+			echo "1 $round $which cpu_us $((requests > 0 ? 1000000 : 0))"
 			echo "1 $round $which descriptors_left ${left-0}"
 		done
 	done >"$work/samples"
@@ -156,6 +158,7 @@ same 'verdict: no difference' 'no difference: 0' "$(verdict 1000 1010 5)"
 same 'verdict: too few rounds' 'undecided: 1' "$(verdict 1000 1500 4)"
 like 'verdict: in words' '*gains by fiberize*50 % more throughput (ratio 1.50, faster); 33 % less CPU time per request (ratio 0.67, faster).' \
 	"$(say 1000 1500 5 words table)"
+like 'verdict: nothing to compare' '*does not tell*there is nothing to compare.' "$(say 0 0 5 words table)"
 say 1000 1500 5 leaks >"$work/leaks"
 same 'no leak' '0' "$?$(cat "$work/leaks")"
 left=7 say 1000 1500 5 leaks >"$work/leaks"
