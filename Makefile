@@ -467,7 +467,8 @@ demo:
 bench:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs
-	@scripts/bench/programs/run.py $(if $(QUICK),--quick) --json $(B)/bench/programs.json
+	@scripts/bench/programs/run.py $(if $(QUICK),--quick) --json $(B)/bench/programs.json \
+		--chart $(B)/bench/programs.svg
 ifndef QUICK
 	@scripts/bench/echo.sh
 	@scripts/bench/threads.sh

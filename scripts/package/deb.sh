@@ -74,7 +74,7 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
 Depends: $depends
-Suggests: curl, procps, wrk
+Suggests: curl, gnuplot-nox | gnuplot, procps, wrk
 Section: utils
 Priority: optional
 Description: run the threads of unmodified programs as fibers

@@ -86,6 +86,45 @@ same 'another load, by a regular expression' 'requests 42 ' \
 	"$(printf 'did 40 jobs\nrequests 9\nand did 2 jobs in 3 s\n' | figures 'did [0-9]+ jobs')"
 same 'another load: nothing matches' '' "$(echo 'did some jobs' | figures 'did [0-9]+ jobs')"
 
+# ---- the bundled client as a client of HTTP, by the clock
+
+# Answers in pieces, the second request 0.5 s late.
+cat >"$work/pieces.py" <<'SERVER'
+import socket, time
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+while True:
+    c, requests, data = s.accept()[0], 0, b""
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while more := c.recv(4096):
+        data += more
+        while b"\r\n\r\n" in data:
+            data = data.split(b"\r\n\r\n", 1)[1]
+            requests += 1
+            time.sleep(0.5 if requests == 2 else 0)
+            for piece in (b"HTTP/1.1 100 Continue\r\n\r", b"\nHTTP/1.1 200 OK\r\nTransfer-", b"Encoding: chunked\r\n\r\n5;x=y\r",
+                          b"\nhel", b"lo\r\nA\r\n0123456789\r\n0\r\n", b"X: y\r\n\r", b"\n"):
+                c.sendall(piece)
+SERVER
+python3 "$work/pieces.py" >"$work/port" &
+at_exit kill -KILL $!
+yes 'by the clock: the server listens' eventually test -s "$work/port"
+# paced NAME DURATION: what the client has measured, with one connection
+paced()
+{
+	run "$libexec/echo_client" -c 1 -d "$2" -r 100 --get / "$(cat "$work/port")"
+	same "by the clock, $1: exit status" 0 "$code$err"
+	p50=$(sed -n 's/^latency_p50_us \([0-9]*\).*/\1/p' "$work/out")
+	p99=$(sed -n 's/^latency_p99_us \([0-9]*\).*/\1/p' "$work/out")
+}
+# About 50 of the 80 requests are due while the server stalls, and are answered after it.
+paced 'a server that stalls' 0.8
+yes "by the clock, a server that stalls: its requests wait ($p50 us)" test "$p50" -ge 50000
+# It stalls to the end: one request is sent and waits 0.5 s, 29 are never sent and wait 0.2 s to 0.5 s.
+paced 'a server that does not come back' 0.3
+yes "by the clock, a server that does not come back: its requests wait ($p50 us)" test "$p50" -ge 200000
+yes "by the clock, a server that does not come back: each for itself (to $p99 us)" test "$p50" -lt "$p99"
+
 # ---- the verdict
 
 # say NATIVE FIBERIZE ROUNDS PROGRAM...: what the reports say of these requests/s and this CPU time
@@ -96,7 +135,7 @@ say()
 			read -r which requests <<<"$side"
 			echo "1 $round $which requests $requests"
 			echo "1 $round $which requests_per_second $requests"
-			echo "1 $round $which cpu_us 1000000"
+			echo "1 $round $which cpu_us $((requests > 0 ? 1000000 : 0))"
 			echo "1 $round $which descriptors_left ${left-0}"
 		done
 	done >"$work/samples"
@@ -119,6 +158,7 @@ same 'verdict: no difference' 'no difference: 0' "$(verdict 1000 1010 5)"
 same 'verdict: too few rounds' 'undecided: 1' "$(verdict 1000 1500 4)"
 like 'verdict: in words' '*gains by fiberize*50 % more throughput (ratio 1.50, faster); 33 % less CPU time per request (ratio 0.67, faster).' \
 	"$(say 1000 1500 5 words table)"
+like 'verdict: nothing to compare' '*does not tell*there is nothing to compare.' "$(say 0 0 5 words table)"
 say 1000 1500 5 leaks >"$work/leaks"
 same 'no leak' '0' "$?$(cat "$work/leaks")"
 left=7 say 1000 1500 5 leaks >"$work/leaks"
@@ -131,7 +171,7 @@ like 'a leak' '1native, 16 connections: *8 descriptors more *' "$?$(cat "$work/l
 page=$work/page.html markdown=$work/page.md json=$work/page.json
 load='echo requests {connections}00; echo requests_per_second {connections}00; echo latency_p50_us 7;
 	echo latency_p99_us 81{connections}'
-run "$fiberize" --stack-size 64k bench --rounds 2 --connections 4,16 --report "$page" --markdown "$markdown" \
+run "$fiberize" --stack-size 64k bench --rounds 1 --connections 4,16 --report "$page" --markdown "$markdown" \
 	--json "$json" --load "$load" -- sh -c 'exec "$0" plain 0' "$work/server" '<b>&"x"' 'a\1&'
 same 'reports: exit status' 0 "$code$err"
 same 'reports: two cases' '4 undecided, 16 undecided' \
@@ -142,11 +182,11 @@ same 'reports: the page has the figures of the JSON' '' "$(python3 "$root/tests/
 yes 'reports: the program in the page' grep -qF "'&lt;b&gt;&amp;&quot;x&quot;' 'a\\1&amp;'</code></h1>" "$page"
 yes 'reports: the program in Markdown' grep -qF "'<b>&\"x\"' 'a\\1&'" "$markdown"
 yes 'reports: figures in Markdown' grep -qF '| latency p99, us | 8116 (8116..8116) | 8116 (8116..8116) | 1.00 (1.00..1.00) |' "$markdown"
-for what in "$(uname -r)" 'bench --rounds 2 --connections 4,16' "$(cat "$libexec/commit")"; do
+for what in "$(uname -r)" 'bench --rounds 1 --connections 4,16' "$(cat "$libexec/commit")"; do
 	yes "reports: the page has $what" grep -qF -e "$what" "$page"
 done
 same 'reports: the command can be repeated' true "$(jq --arg f "$fiberize" \
-	'.command | startswith($f + " --stack-size 64k bench --rounds 2 ")' "$json")"
+	'.command | startswith($f + " --stack-size 64k bench --rounds 1 ")' "$json")"
 # As a browser would see a page whose numbers are wrong.
 sed 's/>1600 (/>1601 (/' "$page" >"$work/wrong.html"
 like 'reports: a wrong figure is found' '*requests_per_second*1601*' \
@@ -175,6 +215,8 @@ kept 'gnuplot fails' 114 '*gnuplot failed: no plot today' \
 kept 'the load fails' 112 '*exit status 3*' "$fiberize" bench --load 'exit 3'
 run "$fiberize" bench --load 'echo requests 5' --rounds 1 --report /dev/full -- "$work/server" plain 0
 same 'a full disk' '114 fiberize: /dev/full: cannot be written' "$code $err"
+run "$fiberize" bench --load 'echo requests 5' --rounds 1 --markdown /dev/stdout -- "$work/server" plain 0
+like 'the standard output, which is a file' '*requests/s*# fiberize bench*' "$out"
 ln -s "$work/reports/page" "$work/reports/link"
 chmod 640 "$work/reports/page"
 run "$fiberize" bench --load 'echo requests 5' --rounds 1 --markdown "$work/reports/link" -- "$work/server" plain 0

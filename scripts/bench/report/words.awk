@@ -26,7 +26,7 @@ function together(words,    all)
 		return "slower"
 	if (words ~ /faster/)
 		return "faster"
-	return words ~ /undecided/ || words == "" ? "undecided" : "no difference"
+	return words ~ /undecided/ || words !~ /no difference/ ? "undecided" : "no difference"
 }
 
 function case_verdict(c,    name, n, i, words)
@@ -42,6 +42,18 @@ function verdict_of_all(    c, words)
 	for (c = 1; c <= cases; c++)
 		words = words " " case_verdict(c)
 	return words ~ /mixed/ ? "mixed" : together(words)
+}
+
+# Is there a ratio of any figure that decides?
+function compared(    c, i, n, name)
+{
+	for (c = 1; c <= cases; c++) {
+		n = deciding(c, name)
+		for (i = 1; i <= n; i++)
+			if (judged(c, name[i]) != "")
+				return 1
+	}
+	return 0
 }
 
 function headline(    word)
@@ -91,6 +103,8 @@ function sentence(c,    name, n, i, word, text)
 			sprintf(" (ratio %.2f, %s)", middle, word == "undecided" ? \
 				sprintf("undecided: between %.2f and %.2f", low, high) : word)
 	}
+	if (text == "")
+		return "With " case_label(c) ", there is nothing to compare."
 	return "With " case_label(c) ", fiberize gives " text "."
 }
 
@@ -101,7 +115,7 @@ function notes(note,    n, c, s, busy)
 	if (rounds < 5)
 		note[++n] = rounds " round" (rounds > 1 ? "s are" : " is") \
 			" too few for a verdict; it needs 5 (--rounds)."
-	else if (verdict_of_all() == "undecided")
+	else if (verdict_of_all() == "undecided" && compared())
 		note[++n] = "The rounds differ too much for a verdict. More rounds (--rounds 15), " \
 			"longer ones (--duration) or a quieter machine help."
 	if (ENVIRON["fz_server_cpus"] == "")

@@ -26,6 +26,12 @@ def echo(place, port, connections, size, more=""):
             f"{more} {port}")
 
 
+def paced(place, port, connections, rate, path="/"):
+    """HTTP by the clock, on connections that stay; a latency begins when its request is due."""
+    return (f"{place.build}/libexec/echo_client -c {connections} -d {place.seconds} -r {rate} "
+            f"--get {path} {port}")
+
+
 def redis(port, connections, requests, test, more=""):
     """Messages of redis; each answer is awaited."""
     return (f"echo requests {requests}; redis-benchmark -p {port} --csv -c {connections} "
