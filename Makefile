@@ -82,7 +82,9 @@ PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
 # Files that "fiberize bench" reads and runs.
 BENCH_TEXT := bench.sh figures.awk median.awk report.awk
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure inspect)
+# What "fiberize enable" reads and runs.
+SERVICE_TEXT := service.sh unit.awk
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) echo_client measure inspect)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -131,6 +133,10 @@ $(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols
 TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
 
 $(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
+	@mkdir -p $(@D)
+	$(Q)install -m 644 $< $@
+
+$(addprefix $(B)/libexec/,$(SERVICE_TEXT)): $(B)/libexec/%: scripts/service/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
@@ -453,7 +459,7 @@ install: all
 		'$(mandir)/man7' '$(completiondir)' '$(exampledir)' '$(gdbdir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT)) '$(libexecdir)'
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
@@ -464,7 +470,7 @@ install: all
 
 uninstall:
 	$(refuse_odd)
-	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(BENCH_TEXT:%='$(libexecdir)/%') \
+	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(patsubst %,'$(libexecdir)/%',$(BENCH_TEXT) $(SERVICE_TEXT)) \
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \

@@ -86,6 +86,7 @@ matrix() {
 	# gen-options.c makes the list of options in the manual.
 	scripts/dev	runtime/base
 	scripts/package
+	scripts/service
 	tests
 	tests/plain
 	tests/plain/*	tests/plain

@@ -38,6 +38,8 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/measure
 ./usr/libexec/fiberize/median.awk
 ./usr/libexec/fiberize/report.awk
+./usr/libexec/fiberize/service.sh
+./usr/libexec/fiberize/unit.awk
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/examples/fiberize.conf
 ./usr/share/doc/fiberize/examples/seccomp.json
@@ -120,7 +122,7 @@ completes()
 }
 completes 'fiberize --pro' --processors
 completes 'fiberize --dr' --dry-run
-for flag in $("$build/fiberize" --help | grep -o -e ' --[a-z][a-z-]*'); do
+for flag in $("$build/fiberize" --help | sed -n '/^ \{2,6\}-/p' | grep -o -e ' --[a-z][a-z-]*'); do
 	completes 'fiberize -' "$flag"
 done
 completes 'fiberize che' check
@@ -140,7 +142,15 @@ completes 'fiberize --stats = 1 prin' printf
 completes 'fiberize check --h' --help
 completes 'fiberize to' top
 completes 'fiberize top --b' --batch
-completes 'fiberize top --batch --sort swi' switches
+completes 'fiberize check --run' --running
+completes 'fiberize ena' enable
+completes 'fiberize disable --ro' --root
+for service in /{etc,usr/lib}/systemd/system/??*.service; do
+	service=${service##*/}
+	service=${service%.service}
+	completes "fiberize enable ${service::-1}" "$service"
+	break
+done
 completes 'fiberize bench --echo --connections 12 --rou' --rounds
 completes 'fiberize bench --connections = 12 -- prin' printf
 completes "fiberize bench --json $plain/bin/fib" "$plain/bin/fiberize"
