@@ -346,7 +346,7 @@ list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
-			check_secure \
+			check_secure check_running service status \
 			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden messages stat stats redirect dns symbols \
 			layers cancel_race spin; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
