@@ -22,6 +22,8 @@
 #			damaged programs
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb		a Debian package of it
+#	oci		an OCI image with the library: build/oci
+#	check-oci	is it the same each time, and does a container run with it?
 #	clean
 #
 # demo, check, bench and stress install missing Debian packages
@@ -385,6 +387,12 @@ check-glibc:
 	@$(MAKE) -s all $(WATCH)
 	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
+.PHONY: check-oci
+check-oci:
+	@scripts/dev/deps.sh oci
+	@$(MAKE) -s all $(WATCH) $(B)/tests/helpers/busy
+	@tests/scripts/oci.sh
+
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
 check:
 	@scripts/dev/deps.sh check
@@ -452,7 +460,7 @@ HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
-.PHONY: install uninstall deb clean
+.PHONY: install uninstall deb oci clean
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
@@ -481,6 +489,9 @@ uninstall:
 # Builds build/fiberize_VERSION_ARCH.deb from the files that "make install" puts below /usr.
 deb: all
 	$(Q)scripts/package/deb.sh $(VERSION) $(B)
+
+oci: $(B)/libfiberize.so
+	$(Q)scripts/package/oci.sh $(VERSION) $< $(B)/oci
 
 clean:
 	$(Q)rm -rf $(B)

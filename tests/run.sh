@@ -124,7 +124,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long=attaches; shift ;;
+	--all)		long="attaches oci"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -340,7 +340,7 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those
-# that are not here take minutes: --all adds attaches and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# that are not here take minutes: --all adds attaches, oci and real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
