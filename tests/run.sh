@@ -325,7 +325,7 @@ list_static() {
 
 shell_scripts() {
 	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
-		scripts/package/deb.sh scripts/package/fiberize.bash \
+		scripts/package/*.sh scripts/package/fiberize.bash scripts/service/*.sh \
 		tests/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
 }
 
