@@ -23,6 +23,8 @@
 #			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb		a Debian package of it
+#	oci		an OCI image with the library: build/oci
+#	check-oci	is it the same each time, and does a container run with it?
 #	clean
 #
 # demo, check, bench, stress and soak install missing Debian packages
@@ -88,7 +90,9 @@ LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a $(STUB)
 BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.awk wrk.lua) \
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
 BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure inspect)
+# What "fiberize enable" reads and runs.
+SERVICE_TEXT := service.sh unit.awk
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) echo_client measure inspect)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -180,6 +184,10 @@ $(B)/libexec/commit: look-at-commit
 	@mkdir -p $(@D)
 	$(Q)git describe --always --dirty=,\ modified 2>/dev/null >$@.new || echo unknown >$@.new
 	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(addprefix $(B)/libexec/,$(SERVICE_TEXT)): $(B)/libexec/%: scripts/service/%
+	@mkdir -p $(@D)
+	$(Q)install -m 644 $< $@
 
 # scripts/check/ examines programs; runtime/base/ has the options and the patterns.
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
@@ -438,6 +446,12 @@ check-glibc:
 	@$(MAKE) -s all $(WATCH)
 	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
+.PHONY: check-oci
+check-oci:
+	@scripts/dev/deps.sh oci
+	@$(MAKE) -s all $(WATCH) $(B)/tests/helpers/busy
+	@tests/scripts/oci.sh
+
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
 	@scripts/dev/deps.sh check
@@ -518,7 +532,7 @@ HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
-.PHONY: install uninstall deb clean
+.PHONY: install uninstall deb oci clean
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
@@ -530,7 +544,7 @@ install: all
 	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT)) '$(libexecdir)'
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
@@ -542,7 +556,7 @@ install: all
 
 uninstall:
 	$(refuse_odd)
-	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(BENCH_TEXT:%='$(libexecdir)/%') \
+	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(patsubst %,'$(libexecdir)/%',$(BENCH_TEXT) $(SERVICE_TEXT)) \
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
@@ -556,6 +570,9 @@ uninstall:
 # Builds build/fiberize_VERSION_ARCH.deb from the files that "make install" puts below /usr.
 deb: all
 	$(Q)scripts/package/deb.sh $(VERSION) $(B)
+
+oci: $(B)/libfiberize.so
+	$(Q)scripts/package/oci.sh $(VERSION) $< $(B)/oci
 
 clean:
 	$(Q)rm -rf $(B)

@@ -107,7 +107,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium everywhere_programs fuzz_corpus symbols layers"; shift ;;
+	--all)		long="attaches answers bench_chromium everywhere_programs fuzz_corpus oci symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -310,7 +310,7 @@ shellcheck_how() {
 
 shell_scripts() {
 	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
-		scripts/package/deb.sh scripts/package/fiberize.bash \
+		scripts/package/*.sh scripts/package/fiberize.bash scripts/service/*.sh \
 		tests/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
 }
 
@@ -332,9 +332,8 @@ list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
-			check_secure \
-			launcher_programs launcher_options launcher_profiles launcher_exec fuzz forbidden everywhere messages \
-			stat stats redirect dns cancel_race spin watch; do
+			check_secure check_running service status launcher_programs launcher_options launcher_profiles \
+			launcher_exec fuzz forbidden everywhere messages stat stats redirect dns cancel_race spin watch; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	for script in tests/real/*.sh; do

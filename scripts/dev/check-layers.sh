@@ -89,6 +89,7 @@ matrix() {
 	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
 	scripts/dev	runtime/base preload/stub
 	scripts/package
+	scripts/service
 	tests
 	tests/plain
 	tests/plain/*	tests/plain

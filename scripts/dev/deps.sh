@@ -9,6 +9,7 @@
 #	deps.sh bench	and all programs that "make bench" measures; it names those that are missing
 #	deps.sh all	and what "make check-all" runs: hundreds of megabytes
 #	deps.sh glibc	what "make check-glibc" needs
+#	deps.sh oci	what "make check-oci" needs
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
 #
 # Quick and silent if nothing is missing.  Otherwise installs as root or by
@@ -89,6 +90,7 @@ all='
 apache2			apache2
 apache2-utils		ab
 chromium		chromium
+crun			crun
 default-jdk-headless	javac
 golang-go		go
 hey			hey
@@ -99,6 +101,7 @@ linux-perf		perf
 mariadb-server		mariadbd
 rustc			rustc
 sysbench		sysbench
+umoci			umoci
 valgrind		valgrind
 '
 
@@ -121,12 +124,19 @@ varnish			varnishd
 xz-utils		xz
 '
 
+oci='
+crun			crun
+jq			jq
+systemd			systemd-analyze
+umoci			umoci
+'
+
 glibc='
 dpkg-dev		dpkg-source
 g++			g++
 '
 
-usage='usage: deps.sh [-n] build|demo|check|bench|glibc|all'
+usage='usage: deps.sh [-n] build|demo|check|bench|glibc|oci|all'
 only_say=
 if [ "${1-}" = -n ]; then
 	only_say=1
@@ -139,6 +149,7 @@ check) wanted=$build$demo$check ;;
 all) wanted=$build$demo$check$all ;;
 bench) wanted=$build$demo$check$bench ;;
 glibc) wanted=$build$glibc ;;
+oci) wanted=$build$oci ;;
 *)
 	printf '%s\n' "$usage" >&2
 	exit 2

@@ -170,11 +170,13 @@ int command_status(char **words)
 	size_t count;
 	char *value;
 	int *pids;
+	enum command_option option;
 
-	while (option_next("status", &words, &value) != OPTION_NONE)
-		json = true;
+	/* With a service, or --root, the launcher has started scripts/service instead. */
+	while ((option = option_next("status", &words, &value)) != OPTION_NONE)
+		json |= option == OPTION_status_json;
 	if (*words)
-		wrong_usage("status", "%s: it takes no operand", *words);
+		wrong_usage("status", "%s: --json goes without a service", *words);
 	pids = processes_list(&count);
 	s.rows = calloc(count + 1, sizeof(*s.rows));
 	if (!s.rows)

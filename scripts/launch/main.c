@@ -8,6 +8,7 @@
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
  *	fiberize ps|bt|stat|top|trace [options] {PID|--core FILE}
  *	fiberize status [--json]
+ *	fiberize [options] enable|disable|status [--root DIR] SERVICE
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
@@ -17,6 +18,7 @@
  *	installed	the library and the other parts
  *	run		finds, judges (scripts/check/) and starts the program
  *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
+ *	service		enable, disable and status of a service; scripts/service/service.sh does the work
  *	usage		what --help prints
  *	inspect		ps, bt, stat, top, trace and status: another program looks at processes
  *	say		messages, exit codes
@@ -33,6 +35,7 @@
 #include "say.h"
 #include "scripts/check/report.h"
 #include "scripts/machine/running.h"
+#include "service.h"
 #include "settings.h"
 #include "usage.h"
 
@@ -207,6 +210,11 @@ int main(int argc, char **argv)
 			if (c.dry_run)
 				die(EXIT_USAGE, "--dry-run: cannot be used with bench");
 			bench(&c.settings, c.force, c.no_profiles, words + 1, argv);
+		} else if (service_is_meant(words)) {
+			if (c.dry_run || c.force)
+				die(EXIT_USAGE, "%s: cannot be used with %s", c.dry_run ? "--dry-run" :
+				    "--force", *words);
+			service(&c.settings, words);
 		} else if (words == argv + 1 && is_inspection(*words)) {
 			inspect(words);
 		} else if (**words == '-') {

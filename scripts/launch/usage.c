@@ -45,9 +45,12 @@ static const char run_text[] =
 	"       fiberize " #name " [" #name " options] " operands "\n"
 #define FZ_OPTION(command, name, argument, help)
 #include "scripts/inspect/commands.def"
+	"       fiberize [options] enable [--root DIR] SERVICE\n"
+	"       fiberize disable [--root DIR] SERVICE\n"
 	"\n"
 	"Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
-	"PROGRAM gains by it (check); or measures the gain (bench); or looks at a process.\n"
+	"PROGRAM gains by it (check); or measures the gain (bench); or looks at a process;\n"
+	"or sets up a service of systemd.\n"
 	"\"fiberize COMMAND --help\" lists the options of a command.\n"
 	"\n";
 

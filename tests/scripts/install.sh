@@ -54,8 +54,10 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/page.awk
 ./usr/libexec/fiberize/ratios.gp
 ./usr/libexec/fiberize/reports.inc
+./usr/libexec/fiberize/service.sh
 ./usr/libexec/fiberize/summary.awk
 ./usr/libexec/fiberize/table.awk
+./usr/libexec/fiberize/unit.awk
 ./usr/libexec/fiberize/verdict.awk
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua
@@ -146,7 +148,7 @@ completes()
 }
 completes 'fiberize --pro' --processors
 completes 'fiberize --dr' --dry-run
-for flag in $("$build/fiberize" --help | grep -o -e ' --[a-z][a-z-]*'); do
+for flag in $("$build/fiberize" --help | sed -n '/^ \{2,6\}-/p' | grep -o -e ' --[a-z][a-z-]*'); do
 	completes 'fiberize -' "$flag"
 done
 completes 'fiberize che' check
@@ -166,7 +168,15 @@ completes 'fiberize --stats = 1 prin' printf
 completes 'fiberize check --h' --help
 completes 'fiberize to' top
 completes 'fiberize top --b' --batch
-completes 'fiberize top --batch --sort swi' switches
+completes 'fiberize check --run' --running
+completes 'fiberize ena' enable
+completes 'fiberize disable --ro' --root
+for service in /{etc,usr/lib}/systemd/system/??*.service; do
+	service=${service##*/}
+	service=${service%.service}
+	completes "fiberize enable ${service::-1}" "$service"
+	break
+done
 completes 'fiberize bench --echo --connections 12 --rou' --rounds
 completes 'fiberize bench --connections = 12 -- prin' printf
 completes "fiberize bench --json $plain/bin/fib" "$plain/bin/fiberize"

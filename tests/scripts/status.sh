@@ -128,6 +128,6 @@ else
 	skip 'as nobody' 'needs root'
 fi
 
-refused 'an operand' 2 '*' "$fiberize" status 1
+refused 'JSON of a service' 2 '*no such option*' "$fiberize" status --json a.service
 refused 'no such option' 2 '*no such option*' "$fiberize" status --nonesuch
 finish
