@@ -11,11 +11,12 @@
 
 # shellcheck source=tests/lib/everywhere.inc
 . "$(dirname "$0")/../lib/everywhere.inc"
-need setpriv unshare setsid timeout xargs
+need setpriv unshare setsid xargs
 pattern=${1-*}
 
-# Those that do something instead of printing, or whose output is of other processes.
-never=' halt init poweroff reboot runlevel shutdown telinit sulogin agetty getty login su yes '
+# Those that do something instead of printing, or never end.
+never=' halt init poweroff reboot runlevel shutdown telinit sulogin agetty getty login su yes instmodsh '
+install -m 755 "$watch" "$work/watch"
 mkdir "$work/tmp" "$work/native" "$work/stub" "$work/again"
 must mount -t tmpfs -o mode=1777 none "$work/tmp"
 at_exit umount -l "$work/tmp"
@@ -30,7 +31,7 @@ rm -rf "$HOME"
 mkdir -m 777 "$HOME" && cd "$HOME" || exit 1
 export TMPDIR=$HOME
 setsid -w setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all --pdeathsig KILL \
-	timeout -k 5 60 "$2" "$3" >"$out" 2>&1 </dev/null
+	"$WATCH" "$2" "$3" >"$out" 2>&1 </dev/null
 echo "status $?" >>"$out"
 SH
 chmod 755 "$work/one"
@@ -46,7 +47,7 @@ done >"$work/list"
 # all_into DIRECTORY: runs all of the list
 all_into()
 {
-	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C TMPDIR="$work/tmp" \
+	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C WATCH="$work/watch" TMPDIR="$work/tmp" \
 		xargs -0 -n 2 -P "$(($(nproc) * 2))" "$work/one" "$1" <"$work/list"
 	# What is left of a program that went into the background.
 	kill -KILL -1 2>/dev/null
@@ -71,7 +72,7 @@ done
 for name in "${differ[@]}"; do
 	option=--${name##*--}
 	program=${name%--*}
-	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C TMPDIR="$work/tmp" \
+	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C WATCH="$work/watch" TMPDIR="$work/tmp" \
 		"$work/one" "$work/again" "${program//,//}" "$option"
 	if cmp -s "$work/native/$name" "$work/again/$name"; then
 		fail "$name" "differs: $(diff "$work/native/$name" "$work/stub/$name" | head -n 4)"
