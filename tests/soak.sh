@@ -25,6 +25,7 @@ library=$installed
 programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
+passed=0 failed=0 next=0
 hours='' seed='' times=1 first=$(date +%s) filter='*' modes='' default_modes=none
 # shellcheck source=tests/lib/modes.inc
 . "$root/tests/lib/modes.inc"
@@ -71,8 +72,12 @@ clean_up() {
 	rm -rf "$work"
 }
 trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'summary; exit 130' INT
+trap 'summary; exit 143' TERM
+
+summary() {
+	echo "$passed passed, $failed failed, next seed $((next + 1))"
+}
 
 mapfile -t names < <(for name in $(list_programs); do stressed "$name" && echo "$name"; done)
 [ ${#names[@]} -gt 0 ] || die "nothing to run in $programs"
@@ -169,7 +174,6 @@ try() {
 	fi
 }
 
-passed=0 failed=0
 end=$(($(date +%s) + $(awk -v h="${hours:-0}" 'BEGIN { printf "%d", h * 3600 }')))
 next=${seed:-$first}
 for ((round = 0; ; round++)); do
@@ -185,5 +189,5 @@ for ((round = 0; ; round++)); do
 	1)	failed=$((failed + 1)) ;;
 	esac
 done
-echo "$passed passed, $failed failed, next seed $((next + 1))"
+summary
 [ $failed -eq 0 ] && [ $passed -gt 0 ]
