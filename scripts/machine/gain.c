@@ -22,7 +22,7 @@ struct gain gain_estimate(const struct activity *a, double wait_ns)
 	g.cpu = a->seconds > 0 ? a->cpu / a->seconds : 0;
 	/* A tick at either end, and a twentieth: the clocks differ by that. */
 	g.short_threads = a->unseen_cpu > 0.05 * a->cpu + 2 * (a->ticks ? a->cpu / (double)a->ticks : 0);
-	if (wait_ns <= 0 || g.short_threads || a->cpu <= 0)
+	if (g.short_threads || a->cpu <= 0)
 		return g;
 	waits = MARGIN * (double)a->waits * wait_ns / 1e9 / a->cpu;
 	if (waits < g.at_most) {

@@ -31,7 +31,9 @@ struct gain {
 #define GAIN_LEAST 0.05			/* share of its CPU time */
 #define GAIN_IDLE 0.005			/* of a processor */
 
-/* wait_ns: 0 if unknown. */
+/* What a wait is taken to cost where it cannot be measured: twice what an idle machine has shown. */
+#define WAIT_ASSUMED_NS 10000.0
+
 struct gain gain_estimate(const struct activity *a, double wait_ns);
 
 #endif

@@ -15,7 +15,9 @@ static const char WILL_NOT[] = "will not gain", MAY[] = "may gain";
 static struct known {
 	struct known *next;
 	char *program;
-	struct report report;
+	const char *verdict;
+	char *reason;
+	bool is_certain;
 } *known;
 
 __attribute__((format(printf, 1, 2)))
@@ -31,23 +33,27 @@ static char *print(const char *format, ...)
 	return text;
 }
 
-/* /proc/PID/exe is another program in each process. */
-static const struct report *report_on(const char *program, const struct object *library)
+/*
+ * /proc/PID/exe is another program in each process.  A report holds all libraries open, so what counts of it
+ * is kept instead.
+ */
+static const struct known *report_on(const char *program, const struct object *library)
 {
 	struct known *k = known;
+	struct report r;
 
 	while (k && strcmp(k->program, program) != 0)
 		k = k->next;
 	if (k)
-		return &k->report;
+		return k;
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		abort();
-	k->program = strdup(program);
-	report_make(program, library, &k->report);
-	k->next = known;
+	report_make(program, library, &r);
+	*k = (struct known){ known, strdup(program), r.verdict, strdup(r.reason), r.is_certain };
+	report_free(&r);
 	known = k;
-	return &k->report;
+	return k;
 }
 
 static char *what_to_type(const struct candidate *c)
@@ -59,7 +65,8 @@ static char *what_to_type(const struct candidate *c)
 	return c->command ? print("fiberize %s", c->command) : NULL;
 }
 
-static void judge_activity(struct candidate *c, const struct report *r)
+/* r: the verdict on the program; NULL: it is not worth one. */
+static void judge_activity(struct candidate *c, const struct known *r)
 {
 	const struct activity *a = &c->activity;
 	const double most = 100 * c->gain.at_most;
@@ -67,8 +74,8 @@ static void judge_activity(struct candidate *c, const struct report *r)
 	c->verdict = WILL_NOT;
 	if (c->gain.cpu < GAIN_IDLE)
 		c->reason = print("idle: it used %.1f %% of a processor", 100 * c->gain.cpu);
-	else if (c->gain.at_most >= GAIN_LEAST) {
-		c->verdict = r->is_certain || strcmp(r->verdict, WILL_NOT) == 0 ? MAY : r->verdict;
+	else if (r) {
+		c->verdict = strcmp(r->verdict, WILL_NOT) == 0 ? MAY : r->verdict;
 		c->reason = print("%s", c->gain.short_threads ? "its threads come and go" :
 				  c->gain.by_system ? "the kernel's part of its CPU time" :
 				  "its threads wait often");
@@ -85,11 +92,24 @@ static void judge_activity(struct candidate *c, const struct report *r)
 
 static void judge(struct candidate *c, const struct object *library)
 {
-	const struct report *r;
+	const struct known *r;
+	struct program p;
 
 	if (process_maps(c->pid, "libfiberize.so")) {
 		c->verdict = "runs under fiberize";
 		c->reason = print("see fiberize stat %d", c->pid);
+		return;
+	}
+	if (c->gain.cpu < GAIN_IDLE || c->gain.at_most < GAIN_LEAST) {
+		/* Reading all that a program calls takes a second for a big one. */
+		program_find(c->program, library, &p);
+		if (p.code == CODE_OK) {
+			judge_activity(c, NULL);
+		} else {
+			c->verdict = "cannot";
+			c->reason = strdup(p.message ?: p.kind);
+		}
+		program_free(&p);
 		return;
 	}
 	r = report_on(c->program, library);
@@ -153,6 +173,9 @@ void running_look(double seconds, const struct object *library, struct running *
 	struct look *first, *second;
 
 	*r = (struct running){ .seconds = seconds, .wait_ns = wait_cost_ns() };
+	r->wait_assumed = r->wait_ns <= 0;
+	if (r->wait_assumed)
+		r->wait_ns = WAIT_ASSUMED_NS;
 	first = looks_take(&first_count);
 	for (int i = 0; i < SAMPLES; i++) {
 		wait_for(seconds / (SAMPLES + 1));

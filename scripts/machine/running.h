@@ -24,7 +24,9 @@ struct candidate {
 };
 
 struct running {
-	double seconds, wait_ns;	/* as was asked for; 0 if unknown */
+	double seconds;			/* as was asked for */
+	double wait_ns;			/* what a wait costs */
+	bool wait_assumed;		/* which could not be measured */
 	struct candidate *list;		/* who can save most comes first */
 	size_t count;
 	size_t single;			/* processes with one thread */

@@ -37,10 +37,9 @@ static void put_candidate(const struct candidate *c, FILE *out)
 void running_text(const struct running *r, FILE *out)
 {
 	fprintf(out, "%.1f s; ", r->seconds);
-	if (r->wait_ns > 0)
-		fprintf(out, "a wait costs %.1f us of CPU time here\n", r->wait_ns / 1e3);
-	else
-		fputs("what a wait costs here could not be measured\n", out);
+	fprintf(out, r->wait_assumed ?
+		"what a wait costs could not be measured, %.0f us of CPU time are assumed\n" :
+		"a wait costs %.1f us of CPU time here\n", r->wait_ns / 1e3);
 	if (r->count)
 		fputs("     PID NAME            THREADS   CPU% KERNEL%   WAITS/s  AT MOST  VERDICT\n", out);
 	for (size_t i = 0; i < r->count; i++)
@@ -80,8 +79,8 @@ static void put_candidate_json(const struct candidate *c, FILE *out)
 
 void running_json(const struct running *r, FILE *out)
 {
-	fprintf(out, "{\"seconds\":%.3f,\"wait_ns\":%.0f,\"single\":%zu,\"forbidden\":%zu,\"processes\":[",
-		r->seconds, r->wait_ns, r->single, r->forbidden);
+	fprintf(out, "{\"seconds\":%.3f,\"wait_ns\":%.0f,\"wait_assumed\":%s,\"single\":%zu,\"forbidden\":%zu,\"processes\":[",
+		r->seconds, r->wait_ns, r->wait_assumed ? "true" : "false", r->single, r->forbidden);
 	for (size_t i = 0; i < r->count; i++) {
 		fputs(i ? "," : "", out);
 		put_candidate_json(&r->list[i], out);

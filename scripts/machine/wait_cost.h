@@ -8,8 +8,8 @@
 
 /*
  * CPU time in ns, by which reading a byte that somebody else sends later costs more than reading one that
- * is there: to leave the processor, to be woken, to come back with cold caches.  0: could not be measured.
- * Takes some 50 ms.
+ * is there: to leave the processor, to be woken, to come back with cold caches.  0: could not be measured,
+ * for example on a machine that is too busy.  Takes some 50 ms, and half a second at most.
  */
 double wait_cost_ns(void);
 

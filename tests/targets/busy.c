@@ -16,6 +16,17 @@
 
 static int ends[2][2];
 
+/* Use so much CPU time. */
+static void work(long ns)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < ns);
+}
+
 static void *compute(void *arg)
 {
 	for (volatile unsigned long i = 0;; i++)
@@ -26,25 +37,25 @@ static void *compute(void *arg)
 static void *loop(void *arg)
 {
 	const int *mine = arg;
-	int poll = epoll_create1(0);
+	int poll = epoll_create1(0), nothing = epoll_create1(0);
 	struct epoll_event event = { .events = EPOLLIN };
 	char byte;
 
 	epoll_ctl(poll, EPOLL_CTL_ADD, mine[0], &event);
-	while (epoll_wait(poll, &event, 1, -1) >= 0 && read(mine[0], &byte, 1) == 1)
+	while (epoll_wait(poll, &event, 1, -1) >= 0 && read(mine[0], &byte, 1) == 1) {
+		work(100000);
+		/* Not all of a processor's time. */
+		epoll_wait(nothing, &event, 1, 1);
 		if (write(mine[1], &byte, 1) != 1)
 			break;
+	}
 	return NULL;
 }
 
 /* As long as the kernel needs to see it by its ticks. */
 static void *live_briefly(void *arg)
 {
-	struct timespec used;
-
-	do
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	while (used.tv_sec == 0 && used.tv_nsec < 1000000);
+	work(2000000);
 	return arg;
 }
 
@@ -79,6 +90,6 @@ int main(int argc, char **argv)
 	puts("ready");
 	while (strcmp(what, "births") == 0)
 		if (pthread_create(&thread, NULL, live_briefly, NULL) == 0)
-			pthread_join(thread, NULL);
+			pthread_join(thread, NULL), usleep(5000);
 	rest(NULL);
 }
