@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/init.c - start-up, from loaded to dormant to running, and back to dormant in the
- * child of a fork.
+ * preload/init.c - start-up, from loaded to dormant to running. The way back to dormant in the child
+ * of a fork is preload/after_fork.c.
  *
  *	loaded    real functions bound, options read, libc's layout checked
  *	dormant   every interposer passes through
@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "arch/arch.h"
+#include "preload/after_fork.h"
 #include "preload/config.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
@@ -284,51 +285,6 @@ size_t fz_default_stack_size(size_t of_libc)
 	return fz_config.stack_size ? (size_t)fz_config.stack_size : of_libc;
 }
 
-/* ---- fork --------------------------------------------------------------- */
-
-static void before_fork(void)
-{
-	struct fz_fiber *self = fz_self();
-
-	fz_spawner_turn_begin(self);
-	fz_carrier_makes_process(self);
-	/* The program may have written to /proc/self/comm; the child takes the name over. */
-	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
-		fz_name_get(self, self->thread.name);
-	fz_gate_close(FZ_GATE_LOADER);
-}
-
-static void after_fork_in_parent(void)
-{
-	fz_gate_open(FZ_GATE_LOADER);
-	fz_spawner_turn_end(fz_self());
-}
-
-void fz_after_fork_in_child(void)
-{
-	fz_gates_after_fork();
-	fz_once_after_fork();
-	fz_cond_gates_after_fork();
-	fz_lot_after_fork();
-	fz_fiber_alone();
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
-		fz_stats_after_fork();
-		return;
-	}
-	if (fz_verbose)
-		fz_say("process %d: dormant: the child of a fork", (int)fz_sys_getpid());
-	fz_sched_after_fork();
-	fz_pin_after_fork();
-	fz_carrier_after_fork();
-	fz_monitor_after_fork();
-	fz_spawner_after_fork();
-	fz_signal_after_fork();
-	fz_cputime_after_fork();
-	fz_fiber_after_fork();
-	fz_stack_after_fork();
-	fz_stats_after_fork();
-}
-
 /* ---- loaded ------------------------------------------------------------- */
 
 static void switch_refused(void)
@@ -433,13 +389,8 @@ static void prepare(const char *name, char **envp)
 	fill_host();
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
-	/*
-	 * The child handler runs before those registered later, which may call the library. The
-	 * handler before fork runs last, since the other ones may wait for threads that are
-	 * inside the gate. Registered even if all threads are native, because also then the
-	 * locks may be ours.
-	 */
-	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+	/* Also if all threads are native, because the locks may be ours then, too. */
+	fz_fork_handlers_register();
 	fz_verbose = fz_config.verbose;
 	if (fz_verbose)
 		say_loaded(name, dormant);

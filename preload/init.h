@@ -43,7 +43,4 @@ size_t fz_default_stack_size(size_t of_libc);
  */
 const char *fz_describe_backend(void);
 
-/* Reset the runtime to dormant in the child of a fork, before anything else uses it. */
-void fz_after_fork_in_child(void);
-
 #endif

@@ -187,10 +187,7 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/*
-	 * A thread that changes the state and then wakes finds us in the queue, or we see its
-	 * change.
-	 */
+	/* A thread that changes the state and then wakes finds us in the queue, or we see its change. */
 	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
 		goto out;
