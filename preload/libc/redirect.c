@@ -129,11 +129,12 @@ static void sort_entries(void)
 	}
 }
 
-static void look_at_symbol(const ElfW(Sym) *symbol, uint8_t *at)
+static void look_at_symbol(const ElfW(Sym) *symbol, uint8_t *at, void *unused)
 {
 	unsigned low = 0, high = ENTRIES;
 	uint64_t *word, bit = bit_of(at, &word);
 
+	(void)unused;
 	if (FZ_LIKELY(!(*word & bit)))
 		return;
 	/* Find the last entry that begins at or before the symbol. */
@@ -183,7 +184,7 @@ static void plan_all(const struct fz_text *text)
 		e->left_alone = e->fn ? NULL : "libc does not have it";
 	}
 	sort_entries();
-	fz_text_each_symbol(text, look_at_symbol);
+	fz_text_each_symbol(text, look_at_symbol, NULL);
 	for (unsigned i = 0; i < ENTRIES; i++)
 		plan(&entries[i], text, i);
 	for (unsigned i = 0; i < ENTRIES; i++)

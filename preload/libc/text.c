@@ -2,6 +2,7 @@
 #include "preload/libc/text.h"
 
 #include <dlfcn.h>
+#include <string.h>
 #include <unistd.h>
 
 /* libc is linked with one executable segment, which is not writable. */
@@ -37,20 +38,25 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+/* ld.so has already turned the offsets of the dynamic section into addresses. */
+static bool find_tables(struct fz_text *text)
+{
+	for (const ElfW(Dyn) *d = text->dynamic; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			text->symbols = (const void *)d->d_un.d_ptr;
+		if (d->d_tag == DT_STRTAB)
+			text->names = (const void *)d->d_un.d_ptr;
+		if (d->d_tag == DT_GNU_HASH)
+			text->gnu_hash = (const void *)d->d_un.d_ptr;
+	}
+	return text->symbols && text->names && text->gnu_hash;
+}
+
 /* Not by dladdr(), which compares the address with each of libc's symbols. */
 bool fz_text_find(struct fz_text *text)
 {
 	*text = (struct fz_text){ .inside = (uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version") };
-	if (!dl_iterate_phdr(find_module, text))
-		return false;
-	for (const ElfW(Dyn) *d = text->dynamic; d->d_tag != DT_NULL; d++) {
-		/* ld.so has already turned these offsets into addresses. */
-		if (d->d_tag == DT_SYMTAB)
-			text->symbols = (const void *)d->d_un.d_ptr;
-		if (d->d_tag == DT_GNU_HASH)
-			text->gnu_hash = (const void *)d->d_un.d_ptr;
-	}
-	return text->symbols && text->gnu_hash;
+	return dl_iterate_phdr(find_module, text) && find_tables(text);
 }
 
 /*
@@ -58,7 +64,7 @@ bool fz_text_find(struct fz_text *text)
  * first symbol of a chain, and the end of a chain has bit 0 set.
  */
 void fz_text_each_symbol(const struct fz_text *text,
-			 void (*visit)(const ElfW(Sym) *symbol, uint8_t *at))
+			 void (*visit)(const ElfW(Sym) *symbol, uint8_t *at, void *arg), void *arg)
 {
 	const uint32_t *h = text->gnu_hash;
 	const uint32_t buckets = h[0], first = h[1], bloom = h[2];
@@ -74,7 +80,32 @@ void fz_text_each_symbol(const struct fz_text *text,
 			const ElfW(Sym) *symbol = &text->symbols[n];
 
 			if (symbol->st_shndx != SHN_UNDEF)
-				visit(symbol, (uint8_t *)text->base + symbol->st_value);
+				visit(symbol, (uint8_t *)text->base + symbol->st_value, arg);
 		} while (!(chain[n++ - first] & 1));
 	}
+}
+
+struct wanted {
+	const char *names, *name;
+	void *found;
+};
+
+static void compare(const ElfW(Sym) *symbol, uint8_t *at, void *arg)
+{
+	struct wanted *wanted = arg;
+
+	if (strcmp(wanted->names + symbol->st_name, wanted->name) == 0)
+		wanted->found = at;
+}
+
+void *fz_text_symbol(const struct link_map *module, const char *name)
+{
+	struct fz_text text = { .dynamic = module->l_ld, .base = module->l_addr };
+	struct wanted wanted = { .name = name };
+
+	if (!find_tables(&text))
+		return NULL;
+	wanted.names = text.names;
+	fz_text_each_symbol(&text, compare, &wanted);
+	return wanted.found;
 }

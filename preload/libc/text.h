@@ -16,6 +16,7 @@ struct fz_text {
 	uintptr_t base;			/* load address, added to the addresses in the file */
 	uintptr_t begin, end;		/* addresses of the executable segment */
 	const ElfW(Sym) *symbols;
+	const char *names;		/* of the symbols */
 	const uint32_t *gnu_hash;
 };
 
@@ -24,6 +25,12 @@ bool fz_text_find(struct fz_text *text);
 
 /* Call visit for each of libc's dynamic symbols that libc defines; `at` is its address. */
 void fz_text_each_symbol(const struct fz_text *text,
-			 void (*visit)(const ElfW(Sym) *symbol, uint8_t *at));
+			 void (*visit)(const ElfW(Sym) *symbol, uint8_t *at, void *arg), void *arg);
+
+/*
+ * The address of a function that this module, and none that it needs, defines for others; NULL if there
+ * is none.  Takes no lock of the loader, and goes through all symbols.
+ */
+void *fz_text_symbol(const struct link_map *module, const char *name);
 
 #endif

@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/stub/text.h"
 
+#include <string.h>
+
+/* The compiler may call them, for structures; without the barrier the loop would become a call of itself. */
+void *memset(void *to, int byte, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		((unsigned char *)to)[i] = (unsigned char)byte;
+		__asm__ volatile("");
+	}
+	return to;
+}
+
+void *memcpy(void *restrict to, const void *restrict from, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
+		__asm__ volatile("");
+	}
+	return to;
+}
+
 size_t fz_text_length(const char *text)
 {
 	size_t length = 0;

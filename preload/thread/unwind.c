@@ -8,6 +8,7 @@
 #include <unwind.h>
 
 #include "preload/libc/loader.h"
+#include "preload/libc/text.h"
 #include "runtime/base/base.h"
 #include "runtime/base/die.h"
 
@@ -20,19 +21,18 @@ _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
 static _Atomic(__typeof__(&_Unwind_Resume)) resume;
 
 /*
- * The unwinder has loaded the library. Loaded again it is only where the loader cannot tell what has
- * called: in a fork's child that would end the process if the fork came in the middle of another
- * thread's dlopen.
+ * The unwinder is libgcc_s, unless the program has an unwinder of its own; only then load libgcc_s: in a
+ * fork's child that would end the process if the fork came in the middle of another thread's dlopen.
  */
 static void *find(const char *name, const void *unwinder)
 {
-	void *module = fz_loader_module(unwinder);
-	void *fn = module ? dlsym(module, name) : NULL;
+	const struct link_map *module = fz_loader_module(unwinder);
+	void *fn = module ? fz_text_symbol(module, name) : NULL, *libgcc;
 
-	if (!fn)
-		module = dlopen("libgcc_s.so.1", RTLD_LAZY);
-	if (!fn && module)
-		fn = dlsym(module, name);
+	if (!fn) {
+		libgcc = dlopen("libgcc_s.so.1", RTLD_LAZY);
+		fn = libgcc ? dlsym(libgcc, name) : NULL;
+	}
 	if (!fn)
 		fz_die("cannot unwind a thread: libgcc_s.so.1 is not installed or has no %s", name);
 	return fn;

@@ -6,7 +6,7 @@
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal_internal.h"
 
-enum { CHUNK_NODES = 256, CHUNKS = 8192 };
+enum { CHUNK_NODES = 256, CHUNKS = 8192, FIRST_NODES = 32 };
 
 /*
  * Never unmapped, so reading a node that another thread has just taken from the free list is
@@ -69,16 +69,17 @@ static struct fz_signode *pop_free(void)
 }
 
 /*
- * The first chunk needs no memory of the kernel's: without memory, too, a standard signal arrives, as
- * natively.
+ * The first chunk, a small one, needs no memory of the kernel's: without memory, too, a standard
+ * signal arrives, as natively.
  */
 static bool grow(void)
 {
-	static struct fz_signode first[CHUNK_NODES];
+	static struct fz_signode first[FIRST_NODES];
 	static _Atomic bool first_is_taken;
-	const size_t size = CHUNK_NODES * sizeof(*first);
+	const size_t size = CHUNK_NODES * sizeof(*first);	/* bytes */
 	/* relaxed: nobody has used it before. */
 	const bool is_first = !atomic_exchange_explicit(&first_is_taken, true, memory_order_relaxed);
+	const uint32_t count = is_first ? FIRST_NODES : CHUNK_NODES;
 	struct fz_signode *nodes;
 	long mem = is_first ? (long)first : fz_sys_map_table(size);
 	uint32_t n;
@@ -92,14 +93,14 @@ static bool grow(void)
 		fz_sys_unmap_table(nodes, size);
 		return false;
 	}
-	for (uint32_t i = 0; i < CHUNK_NODES; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		nodes[i].index = n * CHUNK_NODES + i;
 		atomic_store_explicit(&nodes[i].next_free, n * CHUNK_NODES + i + 2,
 				      memory_order_relaxed);
 	}
 	/* release: pairs with node_at(). */
 	atomic_store_explicit(&pool.chunk[n], nodes, memory_order_release);
-	push_free(&nodes[0], &nodes[CHUNK_NODES - 1]);
+	push_free(&nodes[0], &nodes[count - 1]);
 	return true;
 }
 

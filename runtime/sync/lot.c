@@ -12,11 +12,8 @@
 enum {
 	BUCKETS = 8192,
 	PATIENCE = 100000,		/* ns */
-	/*
-	 * Priority of a waiter that cannot park: a fiber that was woken before it may need the
-	 * carrier that it is about to make.
-	 */
-	BEFORE_ALL = UINT8_MAX,
+	/* Of a waiter that cannot park: a fiber woken before it may need the carrier that it makes. */
+	BEFORE_ALL = UINT8_MAX,		/* priority */
 };
 
 /*
@@ -187,7 +184,10 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/* A thread that changes the state and then wakes finds us in the queue, or we see its change. */
+	/*
+	 * A thread that changes the state and then wakes finds us in the queue, or we see its
+	 * change.
+	 */
 	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
 		goto out;

@@ -51,10 +51,9 @@ static void use_pipe(void)
 	CHECK_OK(close(ends[1]));
 }
 
-static void fork_and_wait(void)
+static void wait_for_child(pid_t pid)
 {
 	int status;
-	pid_t pid = fork();
 
 	if (!pid) {
 		use_pipe();
@@ -70,7 +69,8 @@ static void handler(int signo)
 	handled = 1;
 	if (leaves)
 		siglongjmp(before, 1);
-	fork_and_wait();
+	/* fork() takes the locks of malloc, which pthread_create may hold below. */
+	wait_for_child(_Fork());
 }
 
 /* The signal comes after so many us. */
@@ -93,7 +93,7 @@ static void *forks(void *arg)
 	const struct timespec pause = { 0, delay * 1000L };
 
 	CHECK_OK(nanosleep(&pause, NULL));
-	fork_and_wait();
+	wait_for_child(fork());
 	return arg;
 }
 
