@@ -20,9 +20,10 @@
 void fz_modules_learn(void);
 
 /*
- * Only if the lock is known. Any thread, outside the runtime. May park, also inside a gate of
- * preload/process/fork_gate.h. Recursive, as in libc. With the lock held, call nothing that may call
- * the allocator if that is the program's: what its code waits for is unknown.
+ * Call them only if fz_modules_known(). From any thread, outside the runtime. fz_modules_lock() may
+ * park, also inside a gate of preload/process/fork_gate.h. The lock is recursive, as in libc. If the
+ * program has its own allocator, do not allocate with the lock held: the allocator may wait for a
+ * thread that waits for the lock.
  */
 void fz_modules_lock(void);
 void fz_modules_unlock(void);

@@ -51,9 +51,9 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 }
 
 /*
- * The first thread whose handle the runtime asks for starts and ends as libc's threads do: from it
- * the library learns how libc ends a thread. It becomes the main thread's context, and the start
- * waits for it anyway.
+ * The library learns how libc ends a thread from the first thread whose handle the runtime asks for.
+ * This thread becomes the context of the main thread. The start of the runtime waits for it in any
+ * case, so learning costs no further wait.
  */
 static struct {
 	void *(*fn)(void *);

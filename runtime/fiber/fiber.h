@@ -408,8 +408,9 @@ _Noreturn void fz_fiber_main_ended(void);
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
 /*
- * fz_fiber_each() for `most` fibers: the first ones, or the ones after the last call's.  Returns
- * false when all fibers that lived at the call for the first ones have been visited.  By the monitor.
+ * Call visit for at most `most` living fibers, with the registry locked.  first: start a new round;
+ * otherwise continue where the last call ended.  Returns false when the round is complete: every
+ * fiber that was alive at its start, and still is, has been visited.  Only the monitor calls it.
  */
 bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first);
 

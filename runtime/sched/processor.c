@@ -28,8 +28,9 @@ struct fz_processor *fz_processor_or_none(const struct fz_fiber *self)
 bool fz_sched_has_company(const struct fz_fiber *self)
 {
 	/*
-	 * Outside the runtime another carrier may have the processor: only read it.  NULL: as in
-	 * fz_announce_end().
+	 * Outside the runtime another carrier may have the processor: only read it.  It may be
+	 * NULL: a fiber that is preempted here goes on on another carrier, and the carrier that
+	 * was read may be idle by then, without a processor.
 	 */
 	struct fz_processor *p = self->carrier->processor;
 

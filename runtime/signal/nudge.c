@@ -250,14 +250,14 @@ static void let_others_run(struct fz_fiber *self)
 	     */
 	    self->call.in_fork ||
 	    /*
-	     * Not before the signal that the fiber owes itself has come: the kernel has it for
-	     * this kernel thread, and would hand it to the fiber that runs here next.
+	     * Not while a signal that the fiber sent to itself is pending in the kernel: it is
+	     * directed at this kernel thread, so the fiber that runs here next would get it.
 	     */
 	    fz_signal_is_owed(self))
 		return;
 	/*
-	 * The fiber may go on, and end its call, on another carrier.  relaxed: as in
-	 * fz_announce_brief().
+	 * This carrier's call ends here, since the fiber may go on, and end its call, on another
+	 * carrier.  relaxed: only this thread and its handlers write the carrier's calls.
 	 */
 	atomic_fetch_and_explicit(&c->calls, ~(uint32_t)FZ_CARRIER_IN_CALL, memory_order_relaxed);
 	/* The fiber that runs next loads its own mask. */

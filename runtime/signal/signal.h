@@ -307,10 +307,11 @@ void fz_signal_life_begins(struct fz_fiber *self);
 void fz_signal_life_ends(struct fz_fiber *self);
 
 /*
- * Between the two, which nest, the calling thread runs no handlers of the program, because it holds a
- * lock of the library's that is none of runtime/base/lock.h: a handler may wait for a thread that
- * waits for the lock, or never return. Signals of faults and filters are handled all the same. Any
- * thread, any context; fz_signal_allow() runs the handlers that are due, if it is outside the runtime.
+ * fz_signal_bar() keeps handlers of the program from running on the calling thread until
+ * fz_signal_allow(); pairs may nest. Use it while the thread holds a lock of the library that
+ * runtime/base/lock.h does not provide: a handler may wait for a thread that waits for the lock, or
+ * never return. Signals of faults and of seccomp filters are handled even so. Any thread, any context.
+ * Outside the runtime, the last fz_signal_allow() runs the handlers of pending signals.
  */
 static inline void fz_signal_bar(struct fz_fiber *self)
 {

@@ -152,8 +152,8 @@ static void follow_interpreter(struct search *s, const char *path, const char *i
 }
 
 /*
- * line is the text after #!; it is cut into words. For the kernel a line without an interpreter
- * is no script, so it is a script for the shell.
+ * line is the text after #!; the function cuts it into words. If it names no interpreter, execve(2)
+ * fails with ENOEXEC, and shells and execvp(3) run the file by /bin/sh.
  */
 static void examine_script(struct search *s, const char *path, char *line)
 {

@@ -38,8 +38,8 @@ struct program {
 	/* The program is not refused, but nothing is preloaded into it: why, or NULL. */
 	char *native;
 	/*
-	 * The library stays dormant in the program and serves the programs that it starts: why,
-	 * or NULL.
+	 * Why the library stays dormant in the program, or NULL.  In programs that it starts the
+	 * library works.
 	 */
 	char *dormant;
 };

@@ -57,7 +57,7 @@ static const Elf64_Dyn *dynamic(int64_t tag)
 			if (d->d_tag == tag)
 				return d;
 	}
-	die("the library needs no versions");
+	die("the library requires no symbol versions of glibc");
 }
 
 /* The largest N of GLIBC_2.N: each version of glibc has all versions of symbols before it. */

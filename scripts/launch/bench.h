@@ -22,8 +22,9 @@ extern const char *const bench_arguments[BENCH_COUNT];
 extern const struct fz_option bench_options[BENCH_COUNT];
 
 /*
- * Read the options in words, up to the program; the launcher's own options may be among them.
- * Then become the script. command: the whole command line.
+ * Read the options in words, up to the program; options of the launcher may be among them. Then
+ * execute scripts/bench/bench.sh in place of this process. command: the whole command line, which a
+ * report repeats.
  */
 _Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words, char **command);
 

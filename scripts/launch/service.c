@@ -48,7 +48,7 @@ _Noreturn void service(struct settings *s, char **words)
 	settings_from_environment(s);
 	snprintf(script, sizeof(script), "%s/service.sh", installed_libexec());
 	if (access(script, R_OK) != 0)
-		die(EXIT_OTHER, "%s: a part of fiberize, is not installed", script);
+		die(EXIT_OTHER, "cannot find %s, a part of fiberize; is it installed completely?", script);
 	snprintf(count, sizeof(count), "%zu", used);
 	all[next++] = (char *)"/bin/sh";
 	all[next++] = script;

@@ -69,9 +69,9 @@ enum target_found target_look(struct target *t, int pid);
 bool target_try(struct target *t, int pid);
 
 /*
- * Hold on to the program that runs now: reading fails when another one runs, and target_write() writes
- * to no other one.  False: the process is gone, or runs another program already.  Ends the tool with a
- * message if writing is not allowed.
+ * Open the process's memory for target_write(), and bind t to the program that runs now: after an exec
+ * in the process, target_read() and target_write() fail.  Returns false if the process has ended or has
+ * executed another program since it was opened.  Ends the tool with a message if writing is not allowed.
  */
 bool target_hold(struct target *t);
 void target_release(struct target *t);

@@ -57,7 +57,7 @@ name_service()
 	*) service=$1.service ;;
 	esac
 	case $service in
-	.service | *[!A-Za-z0-9:_.@\\-]*) die $EX_NO_SERVICE "$1: no name of a service" ;;
+	.service | *[!A-Za-z0-9:_.@\\-]*) die $EX_NO_SERVICE "$1: not the name of a service" ;;
 	esac
 }
 

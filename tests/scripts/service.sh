@@ -90,7 +90,7 @@ yes 'all instances' [ -e "$(dropin instances@)" ]
 service disable instances@
 refuses nonesuch 100 '*there is no such service below *'
 refuses plain.socket 100 '*not a service'
-refuses '../plain' 100 '*no name of a service'
+refuses '../plain' 100 '*not the name of a service'
 ln -s /dev/null "$etc/masked.service"
 refuses masked 101 '*masked*systemctl unmask*'
 touch "$etc/empty.service"
