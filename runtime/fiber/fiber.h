@@ -66,6 +66,7 @@ struct fz_fiber_call {
 	 */
 	bool blocks : 1;
 	bool in_fork : 1;		/* libc's, which holds malloc's locks: the runtime may wait for these */
+	bool was_alone : 1;		/* at its last wait: waits_alone counts (runtime/sched/alone.h) */
 	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
 	uint8_t likely : 2;		/* for so many receives data is likely there (fz_io_is_likely) */
@@ -210,6 +211,8 @@ struct fz_fiber {
 	struct fz_fiber_mem mem;
 	struct fz_fiber_cpu cpu;
 	struct fz_fiber_sig sig;
+	/* Waits for descriptors, one after the other, at which nobody else was runnable; may be owed. */
+	int16_t waits_alone;
 
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {

@@ -3,6 +3,7 @@
 
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/sched/alone.h"
 #include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
@@ -295,6 +296,7 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
+	fz_alone_note_wait(self, next != NULL);
 	/* Before the joiner runs, finish_switch() has buried self. */
 	if (!next && how == FZ_LEFT_ENDED)
 		next = fz_fiber_take_joiner(self);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sched/alone.h"
+
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/sched_internal.h"
+
+/* Is a fiber queued that this processor would run?  A hint. */
+static bool others_are_queued(struct fz_processor *p)
+{
+	if (fz_processor_has_work(p, 0))
+		return true;
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		if (fz_runq_length(&fz_sched.processors[i].runq))
+			return true;
+	return false;
+}
+
+/* Take a processor that nobody uses, and for which nothing is on its way.  NULL: there is none. */
+static struct fz_processor *take_quiet(struct fz_carrier *c)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+		const uintptr_t owner = owner_load(p);
+		const enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+
+		if ((state != FZ_OWNER_FREE && state != FZ_OWNER_WAITING) ||
+		    fz_processor_is_closed(p) || fz_processor_needs_carrier(p) ||
+		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+			continue;
+		if (state == FZ_OWNER_WAITING)
+			fz_processor_send_off(p);
+		return p;
+	}
+	return NULL;
+}
+
+/*
+ * Requests or deadlines of others are on their way to this processor: leave it to another carrier,
+ * which waits for them.
+ */
+static bool move(struct fz_fiber *self)
+{
+	struct fz_carrier *c;
+	struct fz_processor *quiet;
+
+	fz_enter_runtime(self);
+	c = self->carrier;
+	quiet = take_quiet(c);
+	if (quiet) {
+		struct fz_processor *before = c->processor;
+
+		if (fz_backend_queued(&before->backend))
+			fz_backend_submit(&before->backend);
+		c->processor = quiet;
+		fz_processor_let_go(before);
+		fz_monitor_note_activity();
+	}
+	fz_leave_runtime(self);
+	/* Look for one again after as many waits. */
+	if (!quiet)
+		self->waits_alone = 0;
+	return quiet != NULL;
+}
+
+bool fz_alone_look(struct fz_fiber *self)
+{
+	struct fz_processor *p;
+
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
+		return false;
+	/* Outside the runtime another carrier may have the processor: only read it. */
+	p = self->carrier->processor;
+	if (!p || owner_load(p) != owner_word(self->carrier, FZ_OWNER_USER) ||
+	    fz_processor_is_closed(p) || others_are_queued(p))
+		return false;
+	return !fz_processor_needs_carrier(p) || move(self);
+}
