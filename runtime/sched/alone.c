@@ -34,32 +34,38 @@ static struct fz_processor *take_quiet(struct fz_carrier *c)
 	return NULL;
 }
 
-/*
- * Requests or deadlines of others are on their way to this processor: leave it to another carrier,
- * which waits for them.
- */
+/* Leave the processor, to which something is on its way, to another carrier, for a quiet one. */
+static bool change_processor(struct fz_carrier *c)
+{
+	struct fz_processor *before = c->processor, *quiet = take_quiet(c);
+
+	if (!quiet)
+		return false;
+	if (fz_backend_queued(&before->backend))
+		fz_backend_submit(&before->backend);
+	c->processor = quiet;
+	fz_processor_let_go(before);
+	fz_monitor_note_activity();
+	return true;
+}
+
 static bool move(struct fz_fiber *self)
 {
-	struct fz_carrier *c;
-	struct fz_processor *quiet;
+	bool moved;
 
-	fz_enter_runtime(self);
-	c = self->carrier;
-	quiet = take_quiet(c);
-	if (quiet) {
-		struct fz_processor *before = c->processor;
-
-		if (fz_backend_queued(&before->backend))
-			fz_backend_submit(&before->backend);
-		c->processor = quiet;
-		fz_processor_let_go(before);
-		fz_monitor_note_activity();
+	/* It makes requests, too, or shares each processor: no moving at each wait. */
+	if (self->waits_alone == FZ_ALONE_MOVED) {
+		self->waits_alone = -FZ_ALONE_AGAIN;
+		return false;
 	}
+	fz_enter_runtime(self);
+	moved = (!fz_processor_needs_carrier(fz_processor_of(self)) ||
+		 change_processor(self->carrier)) &&
+		(!fz_carrier_has_requests(self->carrier) || fz_sched_move(self));
 	fz_leave_runtime(self);
-	/* Look for one again after as many waits. */
-	if (!quiet)
-		self->waits_alone = 0;
-	return quiet != NULL;
+	/* If there was nowhere to go, try again after as many waits. */
+	self->waits_alone = moved ? FZ_ALONE_MOVED : 0;
+	return moved;
 }
 
 bool fz_alone_look(struct fz_fiber *self)
@@ -68,10 +74,14 @@ bool fz_alone_look(struct fz_fiber *self)
 
 	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
 		return false;
+	/* Such a wait, too, shows that it is not CPU-bound. */
+	fz_fiber_has_run(self);
 	/* Outside the runtime another carrier may have the processor: only read it. */
 	p = self->carrier->processor;
 	if (!p || owner_load(p) != owner_word(self->carrier, FZ_OWNER_USER) ||
 	    fz_processor_is_closed(p) || others_are_queued(p))
 		return false;
-	return !fz_processor_needs_carrier(p) || move(self);
+	/* A call that is interrupted is made again, perhaps after the descriptor was closed. */
+	return (!fz_processor_needs_carrier(p) && !fz_carrier_has_requests(self->carrier)) ||
+	       move(self);
 }

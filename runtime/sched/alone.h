@@ -17,7 +17,11 @@
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/park.h"
 
-enum { FZ_ALONE_FROM = 100, FZ_ALONE_AGAIN = 2000 };	/* waits one after the other */
+enum {
+	FZ_ALONE_FROM = 100,		/* waits one after the other */
+	FZ_ALONE_MOVED,			/* and it has been moved */
+	FZ_ALONE_AGAIN = 2000,
+};
 
 /* The fiber parks; others: there is another one to run.  By the carrier. */
 static inline void fz_alone_note_wait(struct fz_fiber *self, bool others)
@@ -48,7 +52,8 @@ bool fz_alone_look(struct fz_fiber *self);
 
 /*
  * Should the caller, about to wait for a descriptor, make the real call, announced?  May move the
- * fiber to a processor on which nobody waits for anything.  Outside the runtime; any thread.
+ * fiber to a processor on which nobody waits for anything, and to a carrier whose calls no request
+ * interrupts.  Outside the runtime; any thread.
  */
 static inline bool fz_is_alone(struct fz_fiber *self)
 {

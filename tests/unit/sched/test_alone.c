@@ -8,6 +8,7 @@
 #include "runtime/io/op.h"
 #include "runtime/sched/alone.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/carrier.h"
 #include "runtime_setup.h"
 
 static int there[2], back[2], other[2];
@@ -120,6 +121,8 @@ Test(alone, leaves_requests_to_another_carrier)
 	while (!EVENTUALLY(fz_wait_is_parked(f)))
 		continue;
 	cr_assert(becomes_alone());
+	/* Both have made requests on the carriers before. */
+	cr_assert_not(fz_carrier_has_requests(fz_self()->carrier));
 	fz_announce(fz_self());
 	cr_assert_eq(write(other[1], "", 1), 1);
 	while (!GET(ran))
