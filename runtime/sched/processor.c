@@ -13,6 +13,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/tick.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
@@ -47,6 +48,7 @@ void fz_sched_kick(void)
 {
 	struct fz_processor *unused = NULL;
 
+	fz_tick_note_runnable();
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 

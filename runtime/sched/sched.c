@@ -10,6 +10,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/poll_cycles.h"
+#include "runtime/sched/tick.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/signal.h"
@@ -200,6 +201,7 @@ void fz_sched_ready(struct fz_fiber *fiber)
 {
 	struct fz_processor *p = own_processor(fz_self());
 
+	fz_tick_note_runnable();
 	if (!p) {
 		fz_runq_push(&fz_sched.global, fiber);
 		fz_sched_kick();
