@@ -4,17 +4,6 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched_internal.h"
 
-/* Is a fiber queued that this processor would run?  A hint. */
-static bool others_are_queued(struct fz_processor *p)
-{
-	if (fz_processor_has_work(p, 0))
-		return true;
-	for (uint32_t i = 0; i < fz_sched.count; i++)
-		if (fz_runq_length(&fz_sched.processors[i].runq))
-			return true;
-	return false;
-}
-
 /* Take a processor that nobody uses, and for which nothing is on its way.  NULL: there is none. */
 static struct fz_processor *take_quiet(struct fz_carrier *c)
 {
@@ -79,7 +68,7 @@ bool fz_alone_look(struct fz_fiber *self)
 	/* Outside the runtime another carrier may have the processor: only read it. */
 	p = self->carrier->processor;
 	if (!p || owner_load(p) != owner_word(self->carrier, FZ_OWNER_USER) ||
-	    fz_processor_is_closed(p) || others_are_queued(p))
+	    fz_processor_is_closed(p) || fz_processor_has_work(p, 0) || fz_sched_has_queued())
 		return false;
 	/* A call that is interrupted is made again, perhaps after the descriptor was closed. */
 	return (!fz_processor_needs_carrier(p) && !fz_carrier_has_requests(self->carrier)) ||

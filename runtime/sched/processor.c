@@ -344,6 +344,17 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)
 	       fz_timers_earliest(&p->timers) <= now;
 }
 
+bool fz_sched_has_queued(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_runq *queue = &fz_sched.processors[i].runq;
+
+		if (fz_runq_length(queue) || atomic_load_explicit(&queue->slot, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 {
 	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
