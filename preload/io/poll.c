@@ -13,7 +13,7 @@
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"
 #include "runtime/io/wait.h"
-#include "runtime/sched/alone.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 

@@ -8,7 +8,7 @@
 
 #include <linux/poll.h>
 
-#include "runtime/sched/alone.h"
+#include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 
 /*

@@ -11,7 +11,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/socket.h"
-#include "runtime/sched/alone.h"
+#include "runtime/sched/announce.h"
 
 /*
  * MSG_PEEK with MSG_WAITALL by the real call: the ring would repeat the peek, and append the same

@@ -11,7 +11,7 @@
 #include <linux/poll.h>
 
 #include "runtime/base/sys.h"
-#include "runtime/sched/alone.h"
+#include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 
 enum {

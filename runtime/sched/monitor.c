@@ -14,7 +14,6 @@
 #include "runtime/sched/sched.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
-#include "runtime/sched/tick.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
@@ -445,6 +444,5 @@ void fz_monitor_after_fork(void)
 	fz_lock_init(&monitor.mask_lock, FZ_RANK_MASK);
 	fz_sys_forget_pages(looks, sizeof(looks));
 	fz_provide_after_fork();
-	fz_tick_after_fork();
 	fz_poll_cycles_after_fork();
 }

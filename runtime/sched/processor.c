@@ -9,11 +9,10 @@
 
 #include "runtime/base/host.h"
 #include "runtime/fiber/cputime.h"
-#include "runtime/sched/alone.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
-#include "runtime/sched/tick.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 

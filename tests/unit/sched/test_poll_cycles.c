@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "runtime/sched/tick.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime_setup.h"
 
 /* Returns how many ticks it took, one after the other, until they were long. */

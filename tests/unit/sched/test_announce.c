@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "runtime/io/op.h"
-#include "runtime/sched/alone.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime_setup.h"
