@@ -15,16 +15,19 @@
 #			fibers; an echo server also against plain io_uring.  QUICK=1: some of the
 #			programs, two minutes
 #	stress		the programs in a loop, MINUTES=30 of it, MODES=epoll,old
+#	soak		HOURS=8 of the programs with random processors, backends, faults, load
 #	model		the schedule explorer (tests/model/README.md)
 #	explore		HOURS=8 of it, with new seeds
 #	check-planted	does it find each fault of tests/model/planted? (minutes)
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
-#			damaged programs
+#			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb		a Debian package of it
+#	oci		an OCI image with the library: build/oci
+#	check-oci	is it the same each time, and does a container run with it?
 #	clean
 #
-# demo, check, bench and stress install missing Debian packages
+# demo, check, bench, stress and soak install missing Debian packages
 # (scripts/dev/deps.sh), or name them; all needs what "deps.sh -n build" names.
 
 PREFIX ?= /usr/local
@@ -34,6 +37,7 @@ CC := gcc
 endif
 MINUTES ?= 30
 FILES ?= 100000
+SECONDS ?= 600
 
 VERSION := 0.1.0
 # DEBUG=1: lock ranks and slow assertions are checked; FAULTS=1: FZ_FAULTS makes the kernel
@@ -75,14 +79,20 @@ CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-ex
 
 ARCH_SRC := $(wildcard arch/$(CPU)/*.c arch/$(CPU)/*.S)
 RUNTIME_SRC := $(wildcard runtime/*/*.c)
-PRELOAD_SRC := $(wildcard preload/*.c preload/*/*.c)
+PRELOAD_SRC := $(filter-out preload/stub/%,$(wildcard preload/*.c preload/*/*.c))
 RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
-LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a
+# What /etc/ld.so.preload names, for 64-bit programs, and for those of 32 bits where there are some.
+STUB := $(B)/libfiberize-preload.so $(if $(filter x86_64,$(CPU)),$(B)/lib32/libfiberize-preload.so)
+LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a $(STUB)
 # Files that "fiberize bench" reads and runs.
-BENCH_TEXT := bench.sh figures.awk median.awk report.awk
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) echo_client measure inspect)
+BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.awk wrk.lua) \
+	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
+BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
+# What "fiberize enable" reads and runs.
+SERVICE_TEXT := service.sh unit.awk
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) echo_client measure inspect)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -126,18 +136,63 @@ $(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols
 	@mkdir -p $(@D)
 	$(Q)scripts/dev/gen-symbols.sh --exports > $@.tmp && mv $@.tmp $@
 
+# The stub: no libc, so nothing that needs one (a stack protector, TLS); shadow stacks stay possible.  Few
+# segments, and no -z relro, because each is a system call in every process of the machine.
+STUB_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector \
+	-U_FORTIFY_SOURCE -fno-asynchronous-unwind-tables -fno-lto $(WARN) -D_GNU_SOURCE \
+	$(if $(filter x86_64,$(CPU)),-fcf-protection=full,-mbranch-protection=standard) \
+	-I. -iquote arch/$(CPU) -iquote $(B)/stub $(CFLAGS)
+STUB_SRC := $(filter-out %/other_class.c,$(wildcard preload/stub/*.c)) runtime/base/pattern.c
+STUB_LINK := -shared -nostdlib -Wl,-z,now -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--hash-style=both \
+	-Wl,-soname,libfiberize-preload.so
+# Runs while the library is built, maybe for another CPU.
+HOSTCC ?= gcc
+
+$(B)/stub/gen-fit: scripts/dev/gen-fit.c preload/stub/image.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -std=gnu11 -O2 $(WARN) -I. $< -o $@
+
+$(B)/stub/fit.h: $(B)/libfiberize.so $(B)/stub/gen-fit
+	$(Q)$(B)/stub/gen-fit $< >$@.tmp && mv $@.tmp $@
+
+$(B)/libfiberize-preload.so: $(STUB_SRC) $(wildcard preload/stub/*.h arch/*.h arch/$(CPU)/*.h) \
+		runtime/base/pattern.h $(B)/stub/fit.h Makefile
+	$(say) "  CCLD    $@"
+	$(Q)$(CC) $(STUB_FLAGS) $(STUB_SRC) -o $@ $(STUB_LINK) -Wl,-z,defs -Wl,-z,initfirst
+
+$(B)/lib32/libfiberize-preload.so: preload/stub/other_class.c Makefile
+	$(say) "  CCLD    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) -m32 -O2 -fPIC $(WARN) $< -o $@ $(STUB_LINK)
+
 # ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
 # ordinary programs, with none of the library's flags.
 TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
 
-$(addprefix $(B)/libexec/,$(BENCH_TEXT)): $(B)/libexec/%: scripts/bench/%
+vpath %.awk scripts/bench scripts/bench/report
+vpath %.gp scripts/bench/report
+vpath %.inc scripts/bench/report
+vpath %.lua scripts/bench
+vpath bench.sh scripts/bench
+$(addprefix $(B)/libexec/,$(notdir $(BENCH_SRC))): $(B)/libexec/%: %
+	@mkdir -p $(@D)
+	$(Q)install -m 644 $< $@
+
+# What "fiberize bench" reports of itself; written when it is another commit than before.
+.PHONY: look-at-commit
+$(B)/libexec/commit: look-at-commit
+	@mkdir -p $(@D)
+	$(Q)git describe --always --dirty=,\ modified 2>/dev/null >$@.new || echo unknown >$@.new
+	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(addprefix $(B)/libexec/,$(SERVICE_TEXT)): $(B)/libexec/%: scripts/service/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
 
 # scripts/check/ examines programs; runtime/base/ has the options and the patterns.
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
-LAUNCH_SRC := $(wildcard scripts/launch/*.c) $(CHECK_SRC)
-LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/check/*.h scripts/elf/*.h) \
+LAUNCH_SRC := $(wildcard scripts/launch/*.c scripts/machine/*.c) $(CHECK_SRC)
+LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/machine/*.h scripts/check/*.h scripts/elf/*.h) \
 	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def runtime/base/options.h \
 	runtime/base/pattern.h \
 	runtime/base/options.def Makefile
@@ -146,22 +201,22 @@ LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.
 $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf
+	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf -lm -pthread
 
-$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c Makefile
+$(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c scripts/bench/http_answer.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
 
 # "fiberize ps", "bt", "stat", "top" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] scripts/counters/*.[ch] \
-		scripts/trace/*.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
+		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \
 		-ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm
 
-$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/proc.c Makefile
+$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
@@ -221,10 +276,11 @@ EXTRA := $(call in_programs,$(wildcard tests/extra/*.*))
 URING_SERVER := $(B)/bench/uring_server
 THREADS_BENCH := $(B)/bench/threads
 
+# -O1: there are many, and more takes the compiler a third longer.
 $(B)/tests/programs/%: %.c $(PROGRAM_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -O1 $< -o $@ $(FLAGS_$*)
 
 # Flags of single programs.
 FLAGS_openmp := -fopenmp
@@ -329,12 +385,23 @@ UNIT_LIBS :=
 endif
 
 # Stress tests of lock-free code, on kernel threads only, under ThreadSanitizer.
+TSAN_OBJ := $(patsubst %,$(B)/tsan/%.o,$(basename $(RUNTIME_SRC) $(ARCH_SRC)))
+TSAN_FLAGS := -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks -MMD -MP
+
+$(B)/tsan/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) -c $< -o $@
+
+$(B)/tsan/%.o: %.S Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) -c $< -o $@
+
 $(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
-		$(RUNTIME_SRC) $(ARCH_SRC) $(wildcard runtime/*/*.h) $(B)/liburing.a Makefile
+		$(TSAN_OBJ) $(B)/liburing.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks \
-		$(filter %.c %.S,$^) -o $@ $(LDFLAGS) $(B)/liburing.a -lm -pthread
+	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) $(filter %.c %.o,$^) -o $@ $(LDFLAGS) $(B)/liburing.a \
+		-lm -pthread
 
 $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a $(B)/liburing.a Makefile
@@ -379,7 +446,13 @@ check-glibc:
 	@$(MAKE) -s all $(WATCH)
 	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
-.PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress fuzz
+.PHONY: check-oci
+check-oci:
+	@scripts/dev/deps.sh oci
+	@$(MAKE) -s all $(WATCH) $(B)/tests/helpers/busy
+	@tests/scripts/oci.sh
+
+.PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s tests
@@ -408,7 +481,8 @@ demo:
 bench:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs
-	@scripts/bench/programs/run.py $(if $(QUICK),--quick) --json $(B)/bench/programs.json
+	@scripts/bench/programs/run.py $(if $(QUICK),--quick) --json $(B)/bench/programs.json \
+		--chart $(B)/bench/programs.svg
 ifndef QUICK
 	@scripts/bench/echo.sh
 	@scripts/bench/threads.sh
@@ -419,16 +493,24 @@ stress:
 	@$(MAKE) -s all programs
 	@tests/run.sh --stress $(MINUTES) $(if $(MODES),--modes $(MODES))
 
+# In its own make: the library that checks itself has other flags.
+soak:
+	@scripts/dev/deps.sh check
+	@$(MAKE) -s all programs
+	@$(MAKE) -s DEBUG=1 FAULTS=1 B=$(B)/checked $(B)/checked/libfiberize.so
+	@tests/soak.sh --hours $(HOURS)
+
 fuzz:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all $(FUZZ)
 	@tests/scripts/check.sh all
 	@tests/scripts/fuzz.sh $(FILES)
+	@tests/scripts/fuzz_corpus.sh $(SECONDS)
 
-# Compiles with another compiler, into a build directory of its own.
+# Compiles and links with another compiler, into a build directory of its own.
 .PHONY: check-clang
 check-clang:
-	@$(MAKE) -s CC=clang B=$(B)/clang library
+	@$(MAKE) -s CC=clang B=$(B)/clang CFLAGS='-O0 -g0' library
 
 # ---- install
 bindir := $(DESTDIR)$(PREFIX)/bin
@@ -441,34 +523,47 @@ exampledir := $(docdir)/examples
 # gdb loads what is in the first of these by itself; of the second, it says how to allow it.
 gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/lib/fiberize,$(libdir))
 
+# What $$LIB may stand for in /etc/ld.so.preload: Debian's libraries, and those of others.
+STUB_DIRS = $(patsubst %,lib/%,$(shell $(CC) -print-multiarch)) lib64
+STUB_DIRS32 = $(if $(filter x86_64,$(CPU)),lib/i386-linux-gnu lib32 lib)
+
 # Characters in paths that the shell or sed would change.
 HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
-.PHONY: install uninstall deb clean
+.PHONY: install uninstall deb oci clean
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
 		'$(mandir)/man7' '$(completiondir)' '$(exampledir)' '$(gdbdir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT)) '$(libexecdir)'
+	$(Q)for dir in $(STUB_DIRS); do install -d '$(libdir)'/"$$dir" && \
+		ln -sf "$$(echo "$$dir" | sed 's#[^/]*#..#g')/libfiberize-preload.so" '$(libdir)'/"$$dir"; done
+	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
+		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
+	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT)) '$(libexecdir)'
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
-	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/seccomp.json '$(exampledir)'
+	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/profiles.conf scripts/package/seccomp.json \
+		'$(exampledir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'
 
 uninstall:
 	$(refuse_odd)
-	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(BENCH_TEXT:%='$(libexecdir)/%') \
+	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(patsubst %,'$(libexecdir)/%',$(BENCH_TEXT) $(SERVICE_TEXT)) \
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
-		'$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+		'$(exampledir)/profiles.conf' '$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
+		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
+		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
 	$(Q)for dir in '$(gdbdir)'  '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 
@@ -476,10 +571,14 @@ uninstall:
 deb: all
 	$(Q)scripts/package/deb.sh $(VERSION) $(B)
 
+oci: $(B)/libfiberize.so
+	$(Q)scripts/package/oci.sh $(VERSION) $< $(B)/oci
+
 clean:
 	$(Q)rm -rf $(B)
 
--include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) \
+-include $(RUNTIME_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) \
 	$(B)/libexec/echo_client.d $(B)/libexec/measure.d
 
 include tests/model/build.mk
+include tests/fuzz/build.mk

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/config.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "runtime/base/die.h"
+#include "runtime/base/sys.h"
 
 struct fz_config fz_config;
 
@@ -34,15 +36,28 @@ static void read_one(const char *entry)
 	}
 }
 
+/* The file that switches off all programs of the machine that start from now on. */
+static bool all_off(void)
+{
+	long fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)"/etc/fiberize/disable", O_PATH | O_CLOEXEC, 0);
+
+	if (!fz_sys_failed(fd))
+		fz_syscall1(__NR_close, fd);
+	return fd != -ENOENT && fd != -ENOTDIR;
+}
+
 void fz_config_read(char *const *envp)
 {
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		set(&fz_options[i], fz_options[i].initial);
 	for (; envp && *envp; envp++)
-		/* The launcher's mark, not an option: preload/init.c reads it. */
+		/* Not options: the marks of the launcher (preload/init.c) and of preload/stub. */
 		if (strncmp(*envp, "FIBERIZE_", 9) == 0 &&
-		    strncmp(*envp, "FIBERIZE_LAUNCHED=", 18) != 0)
+		    strncmp(*envp, "FIBERIZE_LAUNCHED=", 18) != 0 &&
+		    strncmp(*envp, "FIBERIZE_PRELOADED=", 19) != 0)
 			read_one(*envp);
+	if (all_off())
+		fz_config.disable = true;
 }
 
 const char *fz_variable(char *const *envp, const char *name)

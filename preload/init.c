@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/init.c - start-up, from loaded to dormant to running, and back to dormant in the
- * child of a fork.
+ * preload/init.c - start-up, from loaded to dormant to running. The way back to dormant in the child
+ * of a fork is preload/after_fork.c.
  *
  *	loaded    real functions bound, options read, libc's layout checked
  *	dormant   every interposer passes through
@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "arch/arch.h"
+#include "preload/after_fork.h"
 #include "preload/config.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
@@ -173,21 +174,45 @@ static void say_running(void)
 	}
 }
 
-bool fz_runtime_ready(void)
+static int start(const char **ret_why)
 {
-	uint32_t processors, open;
+	uint32_t open, processors = fz_processors_wanted(&open);
+	int err;
+
+	fz_stats_to_file(processors);
+	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, ret_why);
+	if (err) {
+		fz_cpus_close();
+		return err;
+	}
+	fz_provide_begin(open);
+	fz_stats_started();
+	fz_schedule_start();
+	return 0;
+}
+
+/*
+ * No fork comes in the middle: a thread that libc or the program has made otherwise could make one. With
+ * an allocator of the program's, whose locks such a thread may hold in fork, each would wait for the other.
+ */
+static int start_whole(const char **ret_why)
+{
+	int err;
+
+	if (fz_host.has_own_allocator)
+		return start(ret_why);
+	fz_gate_enter(FZ_GATE_LOADER);
+	err = start(ret_why);
+	fz_gate_leave(FZ_GATE_LOADER);
+	return err;
+}
+
+static bool begin_running(void)
+{
 	char text[192];
 	const char *why;
 	int err;
 
-	if (FZ_LIKELY(fz_runtime_runs()))
-		return true;
-	/*
-	 * A native thread may make the first call, but only the main thread can be the first
-	 * fiber.
-	 */
-	if (native || fz_sys_gettid() != fz_sys_getpid())
-		return false;
 	if (fz_watched_from_outside(&why)) {
 		stay_native(why, 0);
 		return false;
@@ -198,6 +223,8 @@ bool fz_runtime_ready(void)
 	fz_stats_before_redirect();
 	fz_redirect_start();
 	fz_modules_learn();
+	/* What takes the loader's locks comes before start_whole(). */
+	fz_thread_end_look();
 	if (fz_config.verbose || fz_stats_are_printed())
 		fz_alt_stack_for_reports(true);
 	find_main_stack(fz_self());
@@ -205,11 +232,8 @@ bool fz_runtime_ready(void)
 	/* libc's malloc reserves 64 MB of address space for the arena of each new kernel thread. */
 	if (fz_limits_count_address_space())
 		mallopt(M_ARENA_MAX, 1);
-	processors = fz_processors_wanted(&open);
-	fz_stats_to_file(processors);
-	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, &why);
+	err = start_whole(&why);
 	if (err) {
-		fz_cpus_close();
 		fz_redirect_undo();
 		if (fz_config.backend == FZ_BACKEND_RING && strstr(why, "io_uring")) {
 			snprintf(text, sizeof(text), "only io_uring is wanted (--backend uring), and "
@@ -219,15 +243,31 @@ bool fz_runtime_ready(void)
 		stay_native(why, -err);
 		return false;
 	}
-	fz_provide_begin(open);
-	fz_stats_started();
-	fz_schedule_start();
 	adopt_pending(fz_self());
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
 	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire(fz_self());
 	say_running();
 	return true;
+}
+
+bool fz_runtime_ready(void)
+{
+	bool runs;
+
+	if (FZ_LIKELY(fz_runtime_runs()))
+		return true;
+	/*
+	 * A native thread may make the first call, but only the main thread can be the first
+	 * fiber.
+	 */
+	if (native || fz_sys_gettid() != fz_sys_getpid())
+		return false;
+	/* A handler might fork, or leave for good. */
+	fz_signal_bar(fz_self());
+	runs = begin_running();
+	fz_signal_allow(fz_self());
+	return runs;
 }
 
 bool fz_stays_native(void)
@@ -243,51 +283,6 @@ void fz_wire_main_at_start(void)
 size_t fz_default_stack_size(size_t of_libc)
 {
 	return fz_config.stack_size ? (size_t)fz_config.stack_size : of_libc;
-}
-
-/* ---- fork --------------------------------------------------------------- */
-
-static void before_fork(void)
-{
-	struct fz_fiber *self = fz_self();
-
-	fz_spawner_turn_begin(self);
-	fz_carrier_makes_process(self);
-	/* The program may have written to /proc/self/comm; the child takes the name over. */
-	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
-		fz_name_get(self, self->thread.name);
-	fz_gate_close(FZ_GATE_LOADER);
-}
-
-static void after_fork_in_parent(void)
-{
-	fz_gate_open(FZ_GATE_LOADER);
-	fz_spawner_turn_end(fz_self());
-}
-
-void fz_after_fork_in_child(void)
-{
-	fz_gates_after_fork();
-	fz_once_after_fork();
-	fz_cond_gates_after_fork();
-	fz_lot_after_fork();
-	fz_fiber_alone();
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
-		fz_stats_after_fork();
-		return;
-	}
-	if (fz_verbose)
-		fz_say("process %d: dormant: the child of a fork", (int)fz_sys_getpid());
-	fz_sched_after_fork();
-	fz_pin_after_fork();
-	fz_carrier_after_fork();
-	fz_monitor_after_fork();
-	fz_spawner_after_fork();
-	fz_signal_after_fork();
-	fz_cputime_after_fork();
-	fz_fiber_after_fork();
-	fz_stack_after_fork();
-	fz_stats_after_fork();
 }
 
 /* ---- loaded ------------------------------------------------------------- */
@@ -338,7 +333,7 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 
 static void say_loaded(const char *name, bool dormant)
 {
-	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE)" :
+	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE or /etc/fiberize/disable)" :
 			    dormant ? "dormant: only programs that it starts may have fibers" :
 				      "dormant until the first pthread_create";
 	static const char *const backends[] = { "auto", "uring", "epoll" };
@@ -394,13 +389,8 @@ static void prepare(const char *name, char **envp)
 	fill_host();
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
-	/*
-	 * The child handler runs before those registered later, which may call the library. The
-	 * handler before fork runs last, since the other ones may wait for threads that are
-	 * inside the gate. Registered even if all threads are native, because also then the
-	 * locks may be ours.
-	 */
-	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+	/* Also if all threads are native, because the locks may be ours then, too. */
+	fz_fork_handlers_register();
 	fz_verbose = fz_config.verbose;
 	if (fz_verbose)
 		say_loaded(name, dormant);
@@ -421,8 +411,18 @@ static void prepare(const char *name, char **envp)
 	}
 }
 
-__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+/*
+ * The loader calls it as a constructor. libfiberize-preload.so calls it earlier if it has taken this
+ * library's place as the first one (preload/stub).
+ */
+__attribute__((constructor, visibility("default"))) void fiberize_start(int argc, char **argv,
+								 char **envp)
 {
+	static bool started;
+
+	if (started)
+		return;
+	started = true;
 	prepare(argc > 0 ? argv[0] : NULL, envp);
 	/* The program's first dlerror() must not report the look-ups of this constructor. */
 	dlerror();

@@ -25,6 +25,9 @@ static inline bool fz_runtime_runs(void)
  */
 bool fz_runtime_ready(void);
 
+/* The constructor: from nothing to loaded. The second call does nothing. */
+void fiberize_start(int argc, char **argv, char **envp);
+
 /* Will threads be kernel threads for good (switched off, or something is missing)? */
 bool fz_stays_native(void);
 
@@ -39,8 +42,5 @@ size_t fz_default_stack_size(size_t of_libc);
  * text is static and overwritten by the next call.
  */
 const char *fz_describe_backend(void);
-
-/* Reset the runtime to dormant in the child of a fork, before anything else uses it. */
-void fz_after_fork_in_child(void);
 
 #endif

@@ -8,7 +8,6 @@
 #include "arch/arch.h"
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
-#include "runtime/base/host.h"
 
 /* libc's descriptions of its own records, for debuggers: bits of an element, number, offset. */
 struct field {
@@ -88,7 +87,7 @@ void fz_modules_learn(void)
 	Dl_info info;
 
 	/* A fork's child knows it already. */
-	if (libc.mutex || fz_host.has_own_allocator)
+	if (libc.mutex)
 		return;
 	search.globals = dlsym(RTLD_DEFAULT, "_rtld_global");
 	if (!search.globals || !fz_loader_module(search.globals) ||

@@ -15,14 +15,14 @@
 
 /*
  * Find the lock by an experiment. By the main thread, before there are fibers. If this libc has no
- * such lock, or another layout, fz_modules_known() stays false. So it does where the program has an
- * allocator of its own, which libc may call with the lock held: what that code waits for is unknown.
+ * such lock, or another layout, fz_modules_known() stays false.
  */
 void fz_modules_learn(void);
 
 /*
  * Only if the lock is known. Any thread, outside the runtime. May park, also inside a gate of
- * preload/process/fork_gate.h. Recursive, as in libc.
+ * preload/process/fork_gate.h. Recursive, as in libc. With the lock held, call nothing that may call
+ * the allocator if that is the program's: what its code waits for is unknown.
  */
 void fz_modules_lock(void);
 void fz_modules_unlock(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/process/copy.h"
 
+#include "preload/after_fork.h"
 #include "preload/gate.h"
-#include "preload/init.h"
 #include "preload/process/fork_gate.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"

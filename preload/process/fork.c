@@ -4,7 +4,7 @@
  *
  * The child has the calling fiber as its only thread, and is dormant. It inherits our descriptors
  * and may change their flags, so no descriptor is known to be OURS alone any more. What else the
- * child forgets, fz_after_fork_in_child() of preload/init.c does.
+ * child forgets, fz_after_fork_in_child() of preload/after_fork.c does.
  */
 #include "preload/gate.h"
 #include "preload/process/copy.h"

@@ -8,6 +8,7 @@
 
 #include "runtime/base/base.h"
 #include "runtime/base/sys.h"
+#include "runtime/signal/signal.h"
 #include "runtime/sync/lot.h"
 
 /* Low half: threads inside; above it: threads that close the gate, in units of CLOSER. */
@@ -35,6 +36,7 @@ void fz_gate_enter(enum fz_gate which)
 	_Atomic uint32_t *word = &gates[which].word;
 	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
 
+	fz_signal_bar(fz_self());
 	mine[which]++;
 	for (;;) {
 		if (FZ_UNLIKELY(seen >= CLOSER)) {
@@ -61,6 +63,7 @@ void fz_gate_leave(enum fz_gate which)
 	if (FZ_UNLIKELY(atomic_fetch_sub_explicit(word, 1, memory_order_release) > CLOSER))
 		fz_sys_futex_wake(word, INT_MAX);
 	mine[which]--;
+	fz_signal_allow(fz_self());
 }
 
 void fz_gate_close(enum fz_gate which)

@@ -16,6 +16,7 @@
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
 #include "runtime/sync/cond.h"
 
 enum { GATES = 16 };
@@ -46,9 +47,11 @@ int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *))
 	 */
 	if (!atomic_load_explicit(&gates_used, memory_order_seq_cst))
 		return wake(c);
+	fz_signal_bar(fz_self());
 	fz_real.pthread_mutex_lock(gate);
 	err = wake(c);
 	fz_real.pthread_mutex_unlock(gate);
+	fz_signal_allow(fz_self());
 	return err;
 }
 

@@ -10,6 +10,7 @@
 #include "preload/process/fork_gate.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/tls.h"
+#include "runtime/base/host.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
@@ -80,7 +81,6 @@ static int create_first(pthread_t *thread, const pthread_attr_t *attr, void *(*f
 
 	first.fn = fn;
 	first.arg = arg;
-	fz_thread_end_look();
 	err = fz_real.pthread_create(thread, attr, first_thread, NULL);
 	/* acquire: pairs with first_thread(). */
 	while (!err && !atomic_load_explicit(&first.taken, memory_order_acquire))
@@ -134,7 +134,8 @@ void fz_host_threads_end(uint64_t old)
 static int create_locked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 			 void *arg, bool may_learn)
 {
-	const bool locks = fz_modules_known() && fz_is_fiber(fz_self());
+	const bool locks = fz_modules_known() && fz_is_fiber(fz_self()) &&
+			   !fz_host.has_own_allocator;
 	uint64_t old;
 	int err;
 

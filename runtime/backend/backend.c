@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/backend/backend.h"
 
+#include <asm/errno.h>
+
+#include "runtime/base/time.h"
+
 struct fz_backend_hooks fz_backend_hooks;
 
 static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t stride)
@@ -83,6 +87,18 @@ struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
 			  atomic_load_explicit(&b->ring.fd, memory_order_relaxed));
 	fz_epoll_use(&b->epoll);
 	return &b->epoll;
+}
+
+void fz_backend_kick_from_ring(struct fz_backend *b)
+{
+	static const char why[] = "write, writev and pwritev2";
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
+	const int most = 100;
+
+	fz_backend_lose_ring(why, EPERM);
+	/* Who is about to wait has submitted nothing yet that could be cancelled. */
+	for (int tries = 0; tries < most && fz_ring_cancel_all(&b->ring) <= 0; tries++)
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 }
 
 int fz_backend_fd(const struct fz_backend *b, uint32_t i)

@@ -177,10 +177,14 @@ static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *
 	fz_epoll_deliver(&b->epoll, arrivals, owned, ret_kicked);
 }
 
+/* For fz_backend_kick(), where a filter forbids to write: give up all rings, and end this one's wait. */
+void fz_backend_kick_from_ring(struct fz_backend *b);
+
 /* Make fz_backend_wait() return.  Any thread, signal handlers too. */
 static inline void fz_backend_kick(struct fz_backend *b)
 {
-	fz_epoll_kick(&b->epoll);
+	if (FZ_UNLIKELY(!fz_epoll_kick(&b->epoll)) && !fz_epoll_active(&b->epoll))
+		fz_backend_kick_from_ring(b);
 }
 
 #endif

@@ -101,6 +101,7 @@ static void wait_for_kick(const struct fz_epoll *e, const struct __kernel_timesp
 	/* Forbidden, too: look for work now and then. */
 	if (n < 0 && n != -EINTR && (!timeout || timeout->tv_sec || timeout->tv_nsec))
 		fz_sys_futex_wait(&word, 0, &a_moment);
+	ret_arrivals->events[0].events = EPOLLIN;
 	ret_arrivals->events[0].data.u64 = (uint64_t)DATA_KICK;
 	ret_arrivals->count = n != 0;
 }
@@ -142,20 +143,34 @@ void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret
 /*
  * Read or write the eventfd's count.  A filter that forbids the program to read or write by some calls
  * must not take the kicks, too: then another call does it.  The last one has flags, and the current
- * position as its offset, since an eventfd has no other.
+ * position as its offset, since an eventfd has no other.  Returns false if all are forbidden.
  */
-static void transfer(const struct fz_epoll *e, bool writes, uint64_t count)
+static bool transfer(const struct fz_epoll *e, bool writes, uint64_t count)
 {
 	const int fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed);
 	const struct iovec v = { &count, sizeof(count) };
 
 	if (!FZ_FAULT(deny_kick) && fz_syscall3(writes ? __NR_write : __NR_read, fd, (long)&count,
 						sizeof(count)) >= 0)
-		return;
+		return true;
 	if (!FZ_FAULT(deny_kick_by_vector) &&
 	    fz_syscall3(writes ? __NR_writev : __NR_readv, fd, (long)&v, 1) >= 0)
-		return;
-	fz_syscall6(writes ? __NR_pwritev2 : __NR_preadv2, fd, (long)&v, 1, -1, -1, 0);
+		return true;
+	return !FZ_FAULT(deny_kick_by_offset) &&
+	       fz_syscall6(writes ? __NR_pwritev2 : __NR_preadv2, fd, (long)&v, 1, -1, -1, 0) >= 0;
+}
+
+/* Let the instance report the eventfd for what it always is, ready to be written to; or no longer. */
+static void report_always(const struct fz_epoll *e, bool on)
+{
+	const int fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
+	const int event_fd = atomic_load_explicit(&e->event_fd, memory_order_relaxed);
+	struct epoll_event event = { .events = EPOLLIN | (on ? (uint32_t)EPOLLOUT : 0),
+				     .data.u64 = (uint64_t)DATA_KICK };
+
+	/* The instance does not know the copy of fz_epoll_vacate_fd(). */
+	if (fz_syscall4(__NR_epoll_ctl, fd, EPOLL_CTL_MOD, event_fd, (long)&event) == -ENOENT)
+		fz_syscall4(__NR_epoll_ctl, fd, EPOLL_CTL_ADD, event_fd, (long)&event);
 }
 
 void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool owned,
@@ -178,7 +193,10 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 			 */
 			if (atomic_load_explicit(&e->losers, memory_order_seq_cst) > 0)
 				continue;
-			transfer(e, false, 0);
+			if (FZ_UNLIKELY(event->events & EPOLLOUT))
+				report_always(e, false);
+			if (event->events & EPOLLIN)
+				transfer(e, false, 0);
 		}
 	}
 	arrivals->count = 0;
@@ -195,9 +213,12 @@ bool fz_epoll_has_arrivals(const struct fz_epoll *e)
 	return fz_syscall5(__NR_ppoll, (long)&p, 1, (long)&none, 0, 0) != 0;
 }
 
-void fz_epoll_kick(struct fz_epoll *e)
+bool fz_epoll_kick(struct fz_epoll *e)
 {
-	transfer(e, true, 1);
+	if (FZ_LIKELY(transfer(e, true, 1)))
+		return true;
+	report_always(e, true);
+	return false;
 }
 
 int fz_epoll_init(struct fz_epoll *e, const char **ret_why)

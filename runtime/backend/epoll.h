@@ -70,8 +70,11 @@ void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool own
 /* Would fz_epoll_wait() return at once?  Any thread. */
 bool fz_epoll_has_arrivals(const struct fz_epoll *e);
 
-/* Make fz_epoll_wait() or fz_ring_wait() return.  Any thread, signal handlers too. */
-void fz_epoll_kick(struct fz_epoll *e);
+/*
+ * Make fz_epoll_wait() or fz_ring_wait() return.  Any thread, signal handlers too.  Returns false if a
+ * filter forbids all calls that write: then only fz_epoll_wait() returns.
+ */
+bool fz_epoll_kick(struct fz_epoll *e);
 
 /*
  * If one of the instance's own descriptors has number fd, move it elsewhere, because the program

@@ -79,8 +79,11 @@ void fz_ring_fini(struct fz_ring *ring);
 /* Cancel what has this user_data, from any thread: a system call of its own.  Returns as that. */
 long fz_ring_sync_cancel(int fd, uint64_t user_data);
 
-/* Ask the kernel to end all requests early, and the wait for the eventfd.  Any thread. */
-void fz_ring_cancel_all(const struct fz_ring *ring);
+/*
+ * Ask the kernel to end all requests early, and the wait for the eventfd.  Any thread.  Returns how many
+ * there were, or -errno.
+ */
+long fz_ring_cancel_all(const struct fz_ring *ring);
 
 /*
  * Does the kernel know this opcode?  For opcodes that fz_ring_init() does not insist on; call that

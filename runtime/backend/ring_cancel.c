@@ -28,10 +28,10 @@ void fz_ring_end(const struct fz_ring *ring, uint64_t user_data)
 	fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
 }
 
-void fz_ring_cancel_all(const struct fz_ring *ring)
+long fz_ring_cancel_all(const struct fz_ring *ring)
 {
-	cancel_by_call(atomic_load_explicit(&ring->fd, memory_order_relaxed), 0,
-		       FZ_UAPI_ASYNC_CANCEL_ALL | FZ_UAPI_ASYNC_CANCEL_ANY);
+	return cancel_by_call(atomic_load_explicit(&ring->fd, memory_order_relaxed), 0,
+			      FZ_UAPI_ASYNC_CANCEL_ALL | FZ_UAPI_ASYNC_CANCEL_ANY);
 }
 
 void fz_ring_cancel_failed(struct fz_ring *ring, uint64_t user_data, int error)

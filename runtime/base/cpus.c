@@ -114,13 +114,14 @@ static bool parse(const char *text, size_t size, struct line *ret_line)
 {
 	const char *names = __builtin_memchr(text, ':', size), *group;
 
-	if (!names++)
+	if (!names)
 		return false;
+	names++;
 	group = __builtin_memchr(names, ':', (size_t)(text + size - names));
-	if (!group++)
+	if (!group)
 		return false;
-	*ret_line = (struct line){ names, group, (size_t)(group - 1 - names),
-				   (size_t)(text + size - group) };
+	*ret_line = (struct line){ names, group + 1, (size_t)(group - names),
+				   (size_t)(text + size - group - 1) };
 	return true;
 }
 

@@ -152,6 +152,7 @@ struct fz_fiber_sig {
 	uint8_t owed;
 	/* Before the first instruction of a life or after its last: no handler may run. */
 	bool between_lives;
+	uint16_t barred;		/* how many fz_signal_bar() have no fz_signal_allow() yet */
 	bool handler_ends;		/* a handler is about to return; `mask` is in force then */
 	uint32_t handlers_run;		/* a count; a call that needs it resets it first */
 	bool suspended;			/* in a call that a handler ends, even before it waits */

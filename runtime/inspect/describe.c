@@ -16,6 +16,8 @@
 
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
 
+static char fz_version[] = FZ_VERSION;
+
 /*
  * Not const: the core file of a process contains the data that the process may write.  The magic
  * is checked by readers, and the assembler below names the object.

@@ -327,10 +327,10 @@ void fz_leave_runtime(struct fz_fiber *self)
 	enter_user_code(self);
 	/*
 	 * relaxed: as for `pending`.  Not while a handler returns: cancellation would unwind with
-	 * all signals blocked.
+	 * all signals blocked.  Nor while the thread holds what it must let go.
 	 */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)) &&
-	    !self->sig.handler_ends && fz_cancel_is_asynchronous(self))
+	    !self->sig.handler_ends && !self->sig.barred && fz_cancel_is_asynchronous(self))
 		fz_host.test_cancel();
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched_internal.h"
+#include "runtime/signal/signal.h"
 
 /* On the stack of the fiber that waits. */
 struct waiter {
@@ -112,6 +113,7 @@ void fz_spawner_turn_begin(struct fz_fiber *self)
 	take_turn(self);
 	await_spare(self);
 	turns = 1;
+	fz_signal_bar(self);
 	fz_leave_runtime(self);
 }
 
@@ -120,18 +122,10 @@ void fz_spawner_turn_end(struct fz_fiber *self)
 	struct fz_ticket ticket = { NULL, 0 };
 	uint32_t nested;
 
-	(void)self;
-	if (!turns)
+	if (!turns || --turns)
 		return;
-	/*
-	 * The caller may have no processor, and must stay on its kernel thread (fork).  A handler
-	 * that came between the count and the lock would wait for this turn.
-	 */
+	/* The caller may have no processor, and must stay on its kernel thread (fork). */
 	nested = fz_bar_handlers();
-	if (--turns) {
-		fz_allow_handlers(nested);
-		return;
-	}
 	fz_lock_acquire(&spawner.lock);
 	if (spawner.first) {
 		ticket = spawner.first->ticket;
@@ -145,6 +139,7 @@ void fz_spawner_turn_end(struct fz_fiber *self)
 	if (ticket.fiber)
 		fz_wake(ticket, FZ_WHY_DONE);
 	fz_allow_handlers(nested);
+	fz_signal_allow(self);
 }
 
 void fz_spawner_run(void)
@@ -169,6 +164,7 @@ void fz_spawner_run(void)
 
 void fz_spawner_after_fork(void)
 {
+	fz_self()->sig.barred -= turns != 0;
 	turns = 0;
 	__builtin_memset(&spawner, 0, sizeof(spawner));
 	fz_lock_init(&spawner.lock, FZ_RANK_CARRIERS);

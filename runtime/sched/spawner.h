@@ -31,7 +31,8 @@ void fz_spawner_want_spare(void);
  * Nor with an allocator of the program's: making a thread runs its code, which may wait for a thread
  * that waits for the turn.
  *
- * fz_spawner_turn_begin(): outside the runtime; may park.  Both nest.
+ * fz_spawner_turn_begin(): outside the runtime; may park.  Both nest.  No handler of the program runs
+ * on top of a turn (fz_signal_bar).
  */
 void fz_spawner_turn_begin(struct fz_fiber *self);
 void fz_spawner_turn_end(struct fz_fiber *self);

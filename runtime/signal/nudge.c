@@ -292,7 +292,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	bool unseen;
 
 	nudge_is_over(info);
-	if (!fz_is_fiber(self) || self->sig.between_lives ||
+	if (!fz_is_fiber(self) || self->sig.between_lives || self->sig.barred ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	if (FZ_UNLIKELY(fz_alt_stack_leave_report(self, alt_stack))) {

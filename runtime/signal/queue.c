@@ -68,20 +68,30 @@ static struct fz_signode *pop_free(void)
 	return node;
 }
 
+/*
+ * The first chunk needs no memory of the kernel's: without memory, too, a standard signal arrives, as
+ * natively.
+ */
 static bool grow(void)
 {
-	uint32_t n = atomic_fetch_add_explicit(&pool.chunks, 1, memory_order_relaxed);
+	static struct fz_signode first[CHUNK_NODES];
+	static _Atomic bool first_is_taken;
+	const size_t size = CHUNK_NODES * sizeof(*first);
+	/* relaxed: nobody has used it before. */
+	const bool is_first = !atomic_exchange_explicit(&first_is_taken, true, memory_order_relaxed);
 	struct fz_signode *nodes;
-	long mem;
+	long mem = is_first ? (long)first : fz_sys_map_table(size);
+	uint32_t n;
 
-	if (n >= CHUNKS) {
-		atomic_fetch_sub_explicit(&pool.chunks, 1, memory_order_relaxed);
-		return false;
-	}
-	mem = fz_sys_map_table(CHUNK_NODES * sizeof(*nodes));
 	if (fz_sys_failed(mem))
 		return false;
 	nodes = (struct fz_signode *)mem;
+	n = atomic_fetch_add_explicit(&pool.chunks, 1, memory_order_relaxed);
+	if (n >= CHUNKS) {
+		atomic_fetch_sub_explicit(&pool.chunks, 1, memory_order_relaxed);
+		fz_sys_unmap_table(nodes, size);
+		return false;
+	}
 	for (uint32_t i = 0; i < CHUNK_NODES; i++) {
 		nodes[i].index = n * CHUNK_NODES + i;
 		atomic_store_explicit(&nodes[i].next_free, n * CHUNK_NODES + i + 2,

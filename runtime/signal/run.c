@@ -111,10 +111,10 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 	int sig;
 
 	/*
-	 * The end of the handler looks for pending signals itself (fz_signal_owe()); so does the
-	 * begin of the life.
+	 * The end of the handler looks for pending signals itself (fz_signal_owe()); so do the
+	 * begin of the life and the end of the bar.
 	 */
-	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives))
+	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives || self->sig.barred))
 		return;
 	/* relaxed: a thread that sets it later also interrupts this one. */
 	while (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) &
@@ -170,6 +170,17 @@ void fz_signal_life_begins(struct fz_fiber *self)
 	atomic_signal_fence(memory_order_seq_cst);
 	/* relaxed: a signal that comes later is followed by a nudge. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+		fz_signal_run_pending(self);
+}
+
+void fz_signal_allow(struct fz_fiber *self)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	self->sig.barred--;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* relaxed: a signal that comes later is followed by a nudge. */
+	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask) &&
+	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_signal_run_pending(self);
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/die.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/overrun.h"
@@ -143,6 +144,13 @@ static void take(struct fz_fiber *self, int sig, void *siginfo)
 	}
 }
 
+/* In a fork's child, where the bar of the fork lasts a moment longer, nobody but the thread takes its signals. */
+static bool is_barred(const struct fz_fiber *self)
+{
+	return FZ_UNLIKELY(self->sig.barred) &&
+	       (self->kind != FZ_KIND_FIBER || fz_sys_gettid() == self->carrier->tid);
+}
+
 void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 {
 	struct fz_fiber *self = fz_self();
@@ -168,7 +176,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		return;
 	}
 	/* Also in a process without fibers: the thread may hold a lock of the parking lot. */
-	if (busy) {
+	if (busy || is_barred(self)) {
 		arrived_in_runtime(self, sig, info, directed);
 		fz_signal_note_arrival(sig);
 		return;

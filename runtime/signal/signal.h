@@ -307,6 +307,20 @@ void fz_signal_life_begins(struct fz_fiber *self);
 void fz_signal_life_ends(struct fz_fiber *self);
 
 /*
+ * Between the two, which nest, the calling thread runs no handlers of the program, because it holds a
+ * lock of the library's that is none of runtime/base/lock.h: a handler may wait for a thread that
+ * waits for the lock, or never return. Signals of faults and filters are handled all the same. Any
+ * thread, any context; fz_signal_allow() runs the handlers that are due, if it is outside the runtime.
+ */
+static inline void fz_signal_bar(struct fz_fiber *self)
+{
+	self->sig.barred++;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void fz_signal_allow(struct fz_fiber *self);
+
+/*
  * The fiber ends: signals for the process that were routed to it go to other fibers. In the
  * runtime.
  */

@@ -181,13 +181,13 @@ static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t
 
 	fz_waits_for(self, flags >> 16 ? flags >> 16 : FZ_FOR_FUTEX, key);
 	flags = self->call.blocks ? FZ_WAIT_BLOCKS : flags & (FZ_LOT_STARVES - 1);
+	/* No handler would end what makes the wait end. */
+	if (FZ_UNLIKELY(self->sig.barred))
+		flags = (flags & ~FZ_WAIT_SIGNAL) | FZ_WAIT_UNINTERRUPTIBLE;
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/*
-	 * A thread that changes the state and then wakes finds us in the queue, or we see its
-	 * change.
-	 */
+	/* A thread that changes the state and then wakes finds us in the queue, or we see its change. */
 	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
 		goto out;

@@ -3,9 +3,10 @@
 #
 # scripts/bench/bench.sh NAME=VALUE... -- PROGRAM [ARGS] - "fiberize bench".
 #
-# One round is one run of libexec/measure (scripts/bench/measure.c): start the server,
-# load it, stop it.  This file chooses the load, alternates the rounds, and
-# turns their figures into a table and into JSON.
+# One run is one run of libexec/measure (scripts/bench/measure.c): start the server,
+# load it, stop it.  A round is a run on each side in each case: each number of connections, and
+# each rate.  This file chooses the loads, alternates the runs, and has their figures turned into
+# a table and the reports (scripts/bench/report).
 #
 # The launcher (scripts/launch/bench.c) has read the options and judged PROGRAM.  NAMEs are
 # those of scripts/launch/bench.def, and
@@ -13,26 +14,46 @@
 #	self, libexec, version	the launcher's file, the directory of its parts, what it is
 #	mode			what the load is: http, echo or load
 #	force, no_profiles	1: for the fiberized side, too
+#	word			a word of the command line, several times
 #
 # Variables that a shell cannot hold reach PROGRAM by "measure -e", past this shell.
 #
-# $tmp/samples has one line per figure: ROUND SIDE NAME VALUE.
+# $tmp/samples has one line per figure: CASE ROUND SIDE NAME VALUE.
 # The launcher sets them, by eval:
 # shellcheck disable=SC2154
 set -u
 
 EX_USAGE=2
+EX_BENCH_LEAK=103
 EX_BENCH_LOAD=112
 EX_BENCH_FIGURES=113
 EX_BENCH=114
 
-# die CODE WORDS...: prints one line, with control characters replaced, and exits with CODE.
+# say WORDS...: prints one line, with control characters replaced.
+say()
+{
+	printf '%s\n' "$(printf '%s' "$*" | tr '\000-\037\177' '?')" >&2
+}
+
+# die CODE WORDS...: says so, and exits with CODE.
 die()
 {
 	code=$1
 	shift
-	printf 'fiberize: %s\n' "$(printf '%s' "$*" | tr '\000-\037\177' '?')" >&2
+	say "fiberize: $*"
 	exit "$code"
+}
+
+# numbers OPTION LIST MAX: checks whole numbers from 1 to MAX with commas between them.
+numbers()
+{
+	awk -v list="$2" -v most="$3" 'BEGIN {
+		n = split(list, v, ",")
+		for (i = 1; i <= n; i++)
+			if (v[i] !~ /^[1-9][0-9]*$/ || v[i] > most + 0)
+				exit 1
+		exit n == 0
+	}' || die $EX_USAGE "$1 $2: must be whole numbers from 1 to $3, with commas between them"
 }
 
 # take NAME VALUE: sets an option; the launcher has checked the numbers.
@@ -53,7 +74,20 @@ take()
 		*) die $EX_USAGE "--cpus $2: must be SERVER:LOAD, as in 0:1" ;;
 		esac
 		;;
-	json) [ -n "$2" ] || die $EX_USAGE '--json: the name of the file is empty' ;;
+	connections) numbers --connections "$2" 1000000 ;;
+	rate) numbers --rate "$2" 100000000 ;;
+	requests_regex)
+		fz_regex=$2 awk 'BEGIN { re = ENVIRON["fz_regex"]; exit "" == re || ("" ~ re) < 0 }' \
+			2>/dev/null ||
+			die $EX_USAGE "--requests-regex $2: not a regular expression"
+		;;
+	json | markdown | report)
+		[ -n "$2" ] || die $EX_USAGE "--$1: the name of the file is empty"
+		;;
+	word)
+		command="$command${command:+ }$(quoted "$2")"
+		return
+		;;
 	esac
 	eval "$1=\$2"
 }
@@ -71,21 +105,74 @@ quoted()
 	printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"
 }
 
+# choose_load CONNECTIONS RATE: sets load; a RATE of 0 is a closed loop.
 choose_load()
 {
-	case $mode in
-	http)
-		command -v wrk >/dev/null || die $EX_BENCH \
-			'wrk is not installed (Debian: apt-get install wrk); or give a --load'
-		load="wrk --latency -t1 -c$connections -d${duration}s http://{host}:{port}$(quoted "$path")"
+	case $mode,$2 in
+	http,0)
+		load="wrk --latency -t1 -c$1 -d${duration}s -s $(quoted "$libexec/wrk.lua")"
+		load="$load http://{host}:{port}$(quoted "$path")"
 		;;
-	echo)
-		[ -x "$libexec/echo_client" ] ||
-			die $EX_BENCH "$libexec/echo_client: not installed or not built"
-		load="$(quoted "$libexec/echo_client") -h {host} -c $connections -d $duration -s $size {port}"
+	http,*)
+		load="$(quoted "$libexec/echo_client") -h {host} -c $1 -d $duration -r $2"
+		load="$load --get $(quoted "$path") {port}"
+		;;
+	echo,*)
+		load="$(quoted "$libexec/echo_client") -h {host} -c $1 -d $duration -s $size"
+		[ "$2" = 0 ] || load="$load -r $2"
+		load="$load {port}"
+		;;
+	*)
+		load=$(printf '%s\n' "$own_load" | sed "s/{connections}/$1/g; s/{rate}/$2/g")
 		;;
 	esac
-	[ -z "$load_cpus" ] || load="taskset -c $load_cpus sh -c $(quoted "$load")"
+}
+
+# Is the placeholder $1 in the user's own load?
+load_has()
+{
+	case $own_load in
+	*"{$1}"*) return 0 ;;
+	esac
+	return 1
+}
+
+# Sets cases_connections and cases_rates, a word for each case.
+choose_cases()
+{
+	rates="0 $(printf '%s' "$rate" | tr ',' ' ')"
+	if [ "$mode" = load ]; then
+		load_has connections || case $connections in
+		*,*) die $EX_USAGE "--connections $connections: the load has no {connections}" ;;
+		*) connections=0 ;;
+		esac
+		if load_has rate; then
+			[ -n "$rate" ] || die $EX_USAGE '--load has a {rate}: it needs a --rate'
+			rates=${rates#0 }
+		elif [ -n "$rate" ]; then
+			die $EX_USAGE "--rate $rate: the load has no {rate}"
+		fi
+	fi
+	for c in $(printf '%s' "$connections" | tr ',' ' '); do
+		for r in $rates; do
+			cases_connections="$cases_connections $c" cases_rates="$cases_rates $r"
+			choose_load "$c" "$r"
+			loads="$loads${loads:+$newline}$(printf '%s' "$load" | tr '\n' ' ')"
+			cases=$((cases + 1))
+		done
+	done
+}
+
+check_tools()
+{
+	[ -x "$libexec/measure" ] ||
+		die $EX_BENCH "$libexec/measure: not installed or not built"
+	[ -x "$libexec/echo_client" ] || [ "$mode" = load ] ||
+		die $EX_BENCH "$libexec/echo_client: not installed or not built"
+	[ "$mode" != http ] || command -v wrk >/dev/null || die $EX_BENCH \
+		'wrk is not installed (Debian: apt-get install wrk); or give a --load'
+	[ -z "$report" ] || command -v gnuplot >/dev/null || die $EX_BENCH \
+		'--report: gnuplot is not installed (Debian: apt-get install gnuplot-nox)'
 }
 
 check_cpus()
@@ -99,19 +186,28 @@ check_cpus()
 	done
 }
 
-check_json()
+# "1 min 20 s" for 80
+minutes()
 {
-	[ -n "$json" ] || return 0
-	[ ! -d "$json" ] || die $EX_BENCH "$json: is a directory"
-	if [ -e "$json" ]; then
-		[ -w "$json" ] || die $EX_BENCH "$json: cannot be written"
+	if [ "$1" -ge 60 ]; then
+		printf '%d min %d s' $(($1 / 60)) $(($1 % 60))
 	else
-		directory=$(dirname -- "$json")
-		[ -d "$directory" ] ||
-			die $EX_BENCH "$json: cannot be written: there is no directory $directory"
-		[ -w "$directory" ] ||
-			die $EX_BENCH "$json: cannot be written: no file may be made in $directory"
+		printf '%d s' "$1"
 	fi
+}
+
+# How long the rest will take, by what the runs so far took, at first by what they were asked for.
+time_left()
+{
+	left=$((rounds * cases * 2 - runs))
+	if [ "$runs" -gt 0 ]; then
+		left=$((($(date +%s) - begun) * left / runs))
+	elif [ "$mode" != load ]; then
+		left=$((duration * left))
+	else
+		return
+	fi
+	printf ', about %s left' "$(minutes "$left")"
 }
 
 progress()
@@ -127,6 +223,7 @@ bench_cleanup()
 		kill "$child" 2>/dev/null
 		wait "$child" 2>/dev/null
 	fi
+	[ -z "$half" ] || rm -f -- "$half"
 	[ -z "$tmp" ] || rm -rf -- "$tmp"
 }
 
@@ -146,17 +243,65 @@ show_log()
 	tail -n 10 -- "$1" | sed "s/^/fiberize bench: $2: /" >&2
 }
 
-# run_round ROUND SIDE PROGRAM [ARGS]
-run_round()
+# fail CODE WORDS...: the end of a run that gave no figures to trust
+fail()
 {
-	round=$1 side=$2
-	shift 2
-	progress "round $round of $rounds: $side"
+	code=$1
+	shift
+	show_log "$tmp/load.log" 'load says'
+	say "fiberize bench: $side, round $round: $*"
+	exit "$code"
+}
+
+# The load program among those whose output is known; nothing for another one.
+known_load()
+{
+	for name in wrk ab hey redis-benchmark memtier_benchmark sysbench; do
+		case " $load " in
+		*[\ /]"$name "*) printf '%s' "$name" ;;
+		esac
+	done
+}
+
+# Fails unless what the load has printed can be believed.
+judge_figures()
+{
+	eval "$(awk '{ got[$1] += $2 }
+		END {
+			if (!got["requests"])
+				got["requests"] = got["requests_per_second"] * got["load_seconds"]
+			printf "requests=%.0f errors=%.0f\n", got["requests"], got["errors"]
+		}' "$tmp/figures")"
+	if [ "$errors" -gt 0 ] && [ "$errors" -ge "$requests" ]; then
+		fail $EX_BENCH_LOAD 'every request failed; is there such a page (--path)?'
+	elif [ "$errors" -gt $((requests / 100)) ]; then
+		fail $EX_BENCH_LOAD "$errors of $requests requests failed"
+	elif [ "$requests" -gt 0 ]; then
+		gave_requests=1
+	elif [ -n "$requests_regex" ]; then
+		fail $EX_BENCH_FIGURES "the load gave no figures: no number matches $requests_regex"
+	elif [ "$mode" != load ]; then
+		fail $EX_BENCH_FIGURES 'the load gave no figures'
+	elif [ -n "$(known_load)" ]; then
+		fail $EX_BENCH_FIGURES "the load gave no figures: this is not what $(known_load)" \
+			'prints (--requests-regex?)'
+	elif [ -n "$gave_requests" ]; then
+		fail $EX_BENCH_FIGURES 'the load gave no figures, as it did before'
+	fi
+}
+
+# run CASE ROUND SIDE PROGRAM [ARGS]: one run with $load
+run()
+{
+	case=$1 round=$2 side=$3
+	shift 3
+	progress "round $round of $rounds: $side$(time_left)"
 	: >"$tmp/server.log"
 	: >"$tmp/load.log"
 	[ "$side" = native ] ||
 		set -- "$self" ${force:+--force} ${no_profiles:+--no-profiles} -- "$@"
 	[ -z "$server_cpus" ] || set -- taskset -c "$server_cpus" "$@"
+	[ -z "$load_cpus" ] || load="taskset -c $load_cpus sh -c $(quoted "$load")"
 	"$libexec/measure" -n "$side, round $round" -e "/proc/$$/environ" ${port:+-p "$port"} \
 		-w "$wait" -s "$tmp/server.log" -l "$tmp/load.log" "$load" -- "$@" \
 		>"$tmp/figures" 2>"$tmp/messages" &
@@ -171,57 +316,52 @@ run_round()
 		[ $code -ne 112 ] || show_log "$tmp/load.log" 'load says'
 		exit $code
 	fi
-	awk -f "$libexec/figures.awk" "$tmp/load.log" >>"$tmp/figures"
-	if [ "$mode" != load ] && ! grep -q '^requests [1-9]' "$tmp/figures"; then
-		show_log "$tmp/load.log" 'load says'
-		printf 'fiberize bench: %s, round %s: the load gave no figures\n' \
-			"$side" "$round" >&2
-		exit $EX_BENCH_FIGURES
-	fi
-	if awk '{ is[$1] = $2 } END { exit !(is["requests"] && is["errors"] >= is["requests"]) }' \
-		"$tmp/figures"; then
-		show_log "$tmp/load.log" 'load says'
-		printf 'fiberize bench: %s, round %s: every request failed; is there such a page (--path)?\n' \
-			"$side" "$round" >&2
-		exit $EX_BENCH_LOAD
-	fi
-	sed "s/^/$round $side /" "$tmp/figures" >>"$tmp/samples"
+	fz_regex=$requests_regex awk -f "$libexec/figures.awk" "$tmp/load.log" >>"$tmp/figures"
+	judge_figures
+	sed "s/^/$case $round $side /" "$tmp/figures" >>"$tmp/samples"
+	runs=$((runs + 1))
 }
 
-# Prints the text and the JSON from one reading of the samples.
-report()
+# all_runs PROGRAM [ARGS]
+all_runs()
 {
-	fz_program=$program_json fz_load=$load fz_version=$version \
-	fz_machine=$(uname -m) fz_kernel=$(uname -sr) fz_date=$(date -u +%Y-%m-%dT%H:%M:%SZ) \
-	fz_cpus=$(getconf _NPROCESSORS_ONLN) fz_server_cpus=$server_cpus \
-	fz_load_cpus=$load_cpus fz_mode=$mode fz_json=$json LC_ALL=C \
-	awk -v rounds="$rounds" -v connections="$connections" -v duration="$duration" \
-		-f "$libexec/median.awk" \
-		-f "$libexec/report.awk" "$tmp/samples"
-}
-
-# json_words WORDS...: as the inside of an array
-json_words()
-{
-	comma=
-	for word; do
-		printf '%s"%s"' "$comma" "$(printf '%s' "$word" | tr '\000-\011\013-\037\177' '?' |
-			sed 's/[\\"]/\\&/g' | awk 'NR > 1 { printf "\\n" } { printf "%s", $0 }')"
-		comma=', '
+	begun=$(date +%s)
+	number=1
+	while [ "$number" -le "$rounds" ]; do
+		index=0
+		for c in $cases_connections; do
+			index=$((index + 1))
+			r=$(printf '%s' "$cases_rates" | cut -d ' ' -f $((index + 1)))
+			choose_load "$c" "$r"
+			run "$index" "$number" native "$@"
+			choose_load "$c" "$r"
+			run "$index" "$number" fiberize "$@"
+		done
+		number=$((number + 1))
 	done
 }
 
-load='' path=/ port='' cpus='' json='' tmp='' child=''
+newline='
+'
+load='' path=/ port='' cpus='' json='' markdown='' report='' rate='' requests_regex='' command=''
+tmp='' child='' half='' gave_requests='' cases_connections='' cases_rates='' loads='' cases=0 runs=0
+charts=0
 while [ "$1" != -- ]; do
 	take "${1%%=*}" "${1#*=}"
 	shift
 done
 shift
+[ -r "$libexec/reports.inc" ] || die $EX_BENCH "$libexec/reports.inc: not installed or not built"
+# shellcheck source=scripts/bench/report/reports.inc
+. "$libexec/reports.inc"
+own_load=$load
 server_cpus=${cpus%%:*} load_cpus=${cpus#*:}
-[ -x "$libexec/measure" ] || die $EX_BENCH "$libexec/measure: not installed or not built"
+choose_cases
+check_tools
 check_cpus
-choose_load
-check_json
+check_file "$json"
+check_file "$markdown"
+check_file "$report"
 
 trap bench_cleanup EXIT
 trap 'bench_interrupted INT' INT
@@ -229,14 +369,9 @@ trap 'bench_interrupted TERM' TERM
 trap 'bench_interrupted HUP' HUP
 tmp=$(mktemp -d 2>/dev/null) ||
 	die $EX_BENCH "${TMPDIR:-/tmp}: no temporary directory can be made there (TMPDIR)"
-program_json=$(json_words "$@")
-number=1
-while [ "$number" -le "$rounds" ]; do
-	run_round "$number" native "$@"
-	run_round "$number" fiberize "$@"
-	number=$((number + 1))
-done
-report >"$tmp/table" 2>"$tmp/messages"
+describe "$@"
+all_runs "$@"
+report_by words.awk table.awk >"$tmp/table" 2>"$tmp/messages"
 code=$?
 cat -- "$tmp/table" 2>/dev/null
 case $? in
@@ -245,4 +380,9 @@ case $? in
 141) exit 141 ;;
 *) die $EX_BENCH 'standard output: cannot be written' ;;
 esac
-[ $code -eq 0 ] || die $EX_BENCH "${json:-$tmp/table}: cannot be written"
+[ $code -eq 0 ] || die $EX_BENCH "$tmp/table: cannot be written"
+write_reports
+report_by leaks.awk >"$tmp/leaks" || {
+	sed 's/^/fiberize bench: /' "$tmp/leaks" >&2
+	exit $EX_BENCH_LEAK
+}

@@ -95,7 +95,9 @@ void conn_begin(struct conn *c, uint64_t now)
 	c->seq++;
 	memcpy(head, &c->id, 4);
 	memcpy(head + 4, &c->seq, 4);
-	if (echo.size < sizeof(head))
+	if (echo.http)
+		memset(&c->answer, 0, sizeof(c->answer));
+	else if (echo.size < sizeof(head))
 		/* The message is too short for both numbers: vary at least the sequence. */
 		c->out[0] = (unsigned char)(c->id * 31 + c->seq);
 	else
@@ -118,9 +120,63 @@ void conn_begin_due(struct conn *c, uint64_t now)
 	conn_begin(c, due);
 }
 
+/* The answer is complete. */
+static void answered(struct conn *c, uint64_t *ret_now)
+{
+	*ret_now = now_ns();
+	c->busy = false;
+	echo.outstanding--;
+	echo.total++;
+	/* By the clock, what was due in time counts, however late the answer is. */
+	if (c->start >= echo.count_from && (echo.period ? c->start : *ret_now) <= echo.count_to)
+		histogram_add(&echo.latencies, (*ret_now - c->start) / 1000);
+}
+
+/* Count an answer that refuses the request; its connection goes on. */
+static void refused(const struct conn *c)
+{
+	if (echo.refused++ < 5)
+		fprintf(stderr, "echo_client: connection %u: HTTP status %u\n", c->id, c->answer.status);
+}
+
+/* As pull(), for HTTP. */
+static bool pull_http(struct conn *c, uint64_t *ret_now)
+{
+	enum http_progress progress = HTTP_MORE;
+	size_t used = 0;
+	ssize_t n = 0;
+
+	while (progress == HTTP_MORE) {
+		n = recv(c->fd, echo.in, echo.in_size, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		if (n <= 0) {
+			conn_fail(c, "%s", n < 0 ? strerror(errno) : "closed by the server");
+			return false;
+		}
+		progress = http_answer_take(&c->answer, (const char *)echo.in, (size_t)n, &used);
+	}
+	if (progress == HTTP_WRONG || used < (size_t)n) {
+		conn_fail(c, "the answer is not one of HTTP/1.1 with a length");
+		return false;
+	}
+	if (c->answer.status >= 400)
+		refused(c);
+	answered(c, ret_now);
+	if (c->answer.closing) {
+		conn_fail(c, "the server closes the connection after an answer; it must stay open");
+		return false;
+	}
+	return true;
+}
+
 /* Receive what is there. Returns true when the answer is complete. */
 static bool pull(struct conn *c, uint64_t *ret_now)
 {
+	if (echo.http)
+		return pull_http(c, ret_now);
 	while (c->got < echo.size) {
 		ssize_t n = recv(c->fd, echo.in, echo.size - c->got, MSG_DONTWAIT);
 
@@ -146,12 +202,7 @@ static bool pull(struct conn *c, uint64_t *ret_now)
 		}
 		c->got += (size_t)n;
 	}
-	*ret_now = now_ns();
-	c->busy = false;
-	echo.outstanding--;
-	echo.total++;
-	if (c->start >= echo.count_from && *ret_now <= echo.count_to)
-		histogram_add(&echo.latencies, (*ret_now - c->start) / 1000);
+	answered(c, ret_now);
 	return true;
 }
 

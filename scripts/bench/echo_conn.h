@@ -4,7 +4,7 @@
 
 /*
  * scripts/bench/echo_conn.h - the connections of echo_client.c: each sends a message and
- * compares the answer. One thread.
+ * compares the answer, or sends a request of HTTP and reads the answer. One thread.
  */
 
 #include <netdb.h>
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "scripts/bench/histogram.h"
+#include "scripts/bench/http_answer.h"
 #include "scripts/bench/number.h"
 
 struct conn {
@@ -28,18 +29,22 @@ struct conn {
 	bool want_out;		/* EPOLLOUT is registered */
 	bool dead;
 	unsigned char *out;	/* the message, size bytes */
+	struct http_answer answer;	/* with --get */
 };
 
 /* Shared by all connections. */
 struct echo {
 	size_t size;			/* of a message, bytes */
+	bool http;			/* the message is a request of HTTP */
 	int epfd;
 	uint32_t alive, outstanding;
 	uint64_t total, errors;
+	uint64_t refused;		/* requests of HTTP with a status of 400 or more; they count in total */
 	uint64_t count_from, count_to;	/* only answers between these times count, ns */
 	double period;			/* with -r: from message to message of a connection, ns */
 	struct histogram latencies;	/* of answers that count */
-	unsigned char *in;		/* size bytes, for what is received */
+	size_t in_size;
+	unsigned char *in;		/* in_size bytes, at least size, for what is received */
 };
 extern struct echo echo;
 

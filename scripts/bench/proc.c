@@ -47,7 +47,7 @@ static bool read_stat(pid_t pid, char *buf, size_t len, const char **ret_fields)
 	return true;
 }
 
-static void *grow(void *old, size_t n, size_t each)
+void *fz_grow(void *old, size_t n, size_t each)
 {
 	/* Grow at powers of two only, so that the caller need not remember a capacity. */
 	if (n & (n - 1))
@@ -78,7 +78,7 @@ struct fz_tree fz_tree_find(pid_t except)
 		    !read_stat(atoi(e->d_name), buf, sizeof(buf), &fields) ||
 		    sscanf(fields, "%c %d", &state, &parent) != 2 || state == 'Z')
 			continue;
-		all = grow(all, n, sizeof(*all));
+		all = fz_grow(all, n, sizeof(*all));
 		all[n].pid = atoi(e->d_name);
 		all[n].parent = parent;
 		all[n].in = parent == getpid() && all[n].pid != except;
@@ -97,7 +97,7 @@ struct fz_tree fz_tree_find(pid_t except)
 	for (size_t i = 0; i < n; i++) {
 		if (!all[i].in)
 			continue;
-		t.pid = grow(t.pid, t.n, sizeof(*t.pid));
+		t.pid = fz_grow(t.pid, t.n, sizeof(*t.pid));
 		t.pid[t.n++] = all[i].pid;
 	}
 	free(all);
@@ -286,7 +286,7 @@ void fz_environment_become(const char *file)
 	size_t n = 0, room = 0;
 
 	while (in && getdelim(&entry, &room, '\0', in) > 0) {
-		entries = grow(entries, n, sizeof(*entries));
+		entries = fz_grow(entries, n, sizeof(*entries));
 		entries[n++] = entry;
 		entry = NULL;
 		room = 0;
@@ -296,7 +296,7 @@ void fz_environment_become(const char *file)
 		fclose(in);
 	if (!n)
 		return;
-	entries = grow(entries, n, sizeof(*entries));
+	entries = fz_grow(entries, n, sizeof(*entries));
 	entries[n] = NULL;
 	environ = entries;
 }

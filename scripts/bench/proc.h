@@ -36,8 +36,21 @@ struct fz_listener {
 
 struct fz_tree fz_tree_find(pid_t except);
 
+/*
+ * Make room for element n of an array of elements of size each, which has n of them. Returns the
+ * array; old may be NULL.
+ */
+void *fz_grow(void *old, size_t n, size_t each);
+
 /* The sum over a tree. */
 struct fz_figures fz_tree_measure(pid_t except);
+
+/*
+ * Count the descriptors of a tree that a leak would leave behind: not the program's listening and
+ * established TCP sockets, which may be kept for the next client, nor what a runtime opens for
+ * itself in each process: event polls, event counters, io_uring, the limits of its cgroup.
+ */
+size_t fz_tree_descriptors(pid_t except);
 
 /*
  * Find the listening TCP socket of a tree: the socket on port, or with port 0 the one on the

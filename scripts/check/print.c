@@ -213,7 +213,7 @@ static unsigned utf8_length(const unsigned char *c)
 	return length;
 }
 
-static void put_string(const char *text, FILE *out)
+void put_string(const char *text, FILE *out)
 {
 	const unsigned char *c = (const unsigned char *)text;
 

@@ -139,9 +139,11 @@ static size_t takes(const char *pattern, const char *end, char c)
 struct reading {
 	struct profiles *profiles;
 	const char **values;
-	const char *file, *program;
+	const char *file;
+	const struct subject *program;
 	size_t line;
 	bool section, applies;		/* inside a section; inside a section for the program */
+	bool has_settings, has_name;	/* of the section; its pattern is not of wildcards alone */
 };
 
 static char *wrong(const struct reading *r, const char *what, const char *why)
@@ -153,6 +155,11 @@ static char *wrong(const struct reading *r, const char *what, const char *why)
 	return text;
 }
 
+static bool matches(const char *pattern, const char *name)
+{
+	return name && fz_pattern_matches(pattern, strchr(pattern, '\0'), name, takes);
+}
+
 static char *read_section(struct reading *r, char *pattern)
 {
 	struct profiles *p = r->profiles;
@@ -160,11 +167,38 @@ static char *read_section(struct reading *r, char *pattern)
 	if (!*pattern)
 		return wrong(r, "[]", " names no program");
 	r->section = true;
-	r->applies = fz_pattern_matches(pattern, strchr(pattern, '\0'), r->program, takes);
+	r->has_settings = false;
+	r->has_name = pattern[strspn(pattern, "*?/")];
+	/* A pattern with a slash is one of paths. */
+	r->applies = strchr(pattern, '/') ?
+		     matches(pattern, r->program->path) || matches(pattern, r->program->file) :
+		     matches(pattern, basename(r->program->name));
 	if (r->applies) {
 		p->all = grow(p->all, p->count, sizeof(*p->all));
 		p->all[p->count++] = (struct profile){ .file = r->file, .pattern = pattern };
 	}
+	return NULL;
+}
+
+/* The arguments for which the section is; its first line. */
+static char *read_arguments(struct reading *r, const char *pattern)
+{
+	if (r->has_settings)
+		return wrong(r, "arguments", ": must be the first line of a section");
+	if (r->applies && !matches(pattern, r->program->arguments)) {
+		r->applies = false;
+		r->profiles->count--;
+	}
+	return NULL;
+}
+
+/* Whether the program runs with the library if each program finds it: preload/stub decides that. */
+static char *check_everywhere(const struct reading *r, const char *value)
+{
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return wrong(r, "everywhere", ": must be 0 or 1");
+	if (*value == '1' && !r->has_name)
+		return wrong(r, "everywhere = 1", ": the section is for every program; name those that are meant");
 	return NULL;
 }
 
@@ -178,6 +212,11 @@ static char *read_setting(struct reading *r, char *name, char *value)
 
 	if (!r->section)
 		return wrong(r, "", "a setting before the first [PROGRAM]");
+	if (strcmp(name, "arguments") == 0)
+		return read_arguments(r, value);
+	r->has_settings = true;
+	if (strcmp(name, "everywhere") == 0)
+		return check_everywhere(r, value);
 	if (!o)
 		return wrong(r, name, ": no such option");
 	if (!fz_option_parse(o, value, &number)) {
@@ -217,14 +256,13 @@ static char *read_line(struct reading *r, char *line)
 	return read_setting(r, trim(line), trim(equals + 1));
 }
 
-char *profiles_read(struct profiles *p, const char **values, const char *file, const char *program,
-		    bool *ret_ignored)
+char *profiles_read(struct profiles *p, const char **values, const char *file,
+		    const struct subject *program, bool *ret_ignored)
 {
 	static const char byte_order_mark[] = "\357\273\277";
-	const char *slash = strrchr(program, '/');
 	char *why, *rest = read_file(file, &why), *line;
 	struct reading r = { .profiles = p, .values = values, .file = keep(p, strdup(file)),
-			     .program = slash ? slash + 1 : program };
+			     .program = program };
 
 	*ret_ignored = why != NULL;
 	if (!rest) {

@@ -53,37 +53,44 @@ static char *find_file(struct search *s, const char *name)
 	return NULL;
 }
 
-static char *find_in_path(struct search *s, const char *name)
+char *program_in_path(const char *name, char **ret_refused)
 {
 	/* Where shells search if PATH is not set. */
 	const char *list = getenv("PATH") ?: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	char *copy = strdup(list), *rest = copy, *directory;
-	char *refused = NULL, *path = NULL;
+	char *copy = strdup(list), *rest = copy, *directory, *path = NULL;
 
-	if (!*name) {
-		program_refuse(s, CODE_NOTFOUND, "missing", "the name of the program is empty");
-		free(copy);
-		return NULL;
-	}
+	*ret_refused = NULL;
 	while (!path && rest && (directory = strsep(&rest, ":"))) {
 		if (asprintf(&path, "%s/%s", *directory ? directory : ".", name) < 0)
 			path = NULL;
 		if (!path || !is_file(path) || access(path, X_OK) != 0) {
-			if (path && !refused && is_file(path)) {
-				refused = path;
+			if (path && !*ret_refused && is_file(path)) {
+				*ret_refused = path;
 				path = NULL;
 			}
 			free(path);
 			path = NULL;
 		}
 	}
+	free(copy);
+	return path;
+}
+
+static char *find_in_path(struct search *s, const char *name)
+{
+	char *refused, *path;
+
+	if (!*name) {
+		program_refuse(s, CODE_NOTFOUND, "missing", "the name of the program is empty");
+		return NULL;
+	}
+	path = program_in_path(name, &refused);
 	if (!path && refused)
 		program_refuse(s, CODE_NOEXEC, "not executable", "%s: not executable", refused);
 	else if (!path)
 		program_refuse(s, CODE_NOTFOUND, "missing", "%s: no such program in PATH%s", name,
 		       strange_end(name));
 	free(refused);
-	free(copy);
 	return path;
 }
 

@@ -51,4 +51,10 @@ struct program {
 void program_find(const char *name, const struct object *library, struct program *ret);
 void program_free(struct program *p);
 
+/*
+ * Find a name without a slash in PATH; NULL if it is not there. *ret_refused is a file of that name that may
+ * not be executed, or NULL. Both are to be freed.
+ */
+char *program_in_path(const char *name, char **ret_refused);
+
 #endif

@@ -66,6 +66,7 @@ struct report {
 	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
 	char *reason;
 	const char *advice;
+	bool is_certain;		/* the verdict holds, whatever its threads are seen to do */
 	struct start *starts;
 	size_t start_count;
 	struct backend backend;
@@ -90,5 +91,8 @@ void report_free(struct report *r);
 
 /* Print text as one line of printable characters. */
 void put_line(const char *text, FILE *out);
+
+/* Print text as a string of JSON, NULL as null. */
+void put_string(const char *text, FILE *out);
 
 #endif

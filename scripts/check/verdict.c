@@ -169,8 +169,11 @@ static bool judge_kind(struct report *r)
 	else if (r->backend.by == BY_THREADS)
 		judge(r, WILL_NOT, "allow io_uring (fiberize(1), CONTAINERS), or use --backend auto",
 		      "only io_uring is wanted, and it cannot be used here: %s", r->backend.why);
-	else if (!r->libraries.count)
-		judge(r, MAY, advice_to_run(r), "it cannot be read, so its calls are not known");
+	else if (r->libraries.count && defines_create(r->findings[0].object))
+		judge(r, WILL_NOT, run_native,
+		      "it defines pthread_create itself, so fiberize does not see its threads");
+	else if (report_has(r, TRAIT_CPU_BOUND))
+		judge(r, WILL_NOT, run_native, "its threads are CPU-bound (OpenMP)");
 	else
 		return false;
 	return true;
@@ -180,13 +183,11 @@ void report_judge(struct report *r)
 {
 	const char *run = advice_to_run(r);
 
-	if (judge_kind(r))
+	r->is_certain = judge_kind(r);
+	if (r->is_certain)
 		;
-	else if (defines_create(r->findings[0].object))
-		judge(r, WILL_NOT, run_native,
-		      "it defines pthread_create itself, so fiberize does not see its threads");
-	else if (report_has(r, TRAIT_CPU_BOUND))
-		judge(r, WILL_NOT, run_native, "its threads are CPU-bound (OpenMP)");
+	else if (!r->libraries.count)
+		judge(r, MAY, run, "it cannot be read, so its calls are not known");
 	else if (report_has(r, TRAIT_THREADS) && report_has(r, TRAIT_LOOP))
 		judge(r, MAY, run, "threads and an event loop: waits of its threads cost less");
 	else if (report_has(r, TRAIT_THREADS) && r->program.script_count)

@@ -61,9 +61,12 @@ matrix() {
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync preload/thread
 	# syscall() leads each number to the body of its name.
 	preload/syscall	arch runtime preload preload/io preload/process preload/signal preload/thread
+	# In processes of any libc: nothing that the library proper has.
+	preload/stub	arch runtime/base
 	# Tools share the table of names and the parser of options, nothing that needs fibers.
 	scripts
 	scripts/bench
+	scripts/bench/report
 	scripts/bench/programs
 	scripts/bench/programs/*
 	scripts/bench/programs/compute/*
@@ -74,17 +77,19 @@ matrix() {
 	scripts/bench/programs/servers/*
 	scripts/elf
 	scripts/check	preload/symbols.def runtime/base scripts/elf
-	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def
+	scripts/machine	scripts/check scripts/elf
+	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def scripts/machine
 	# The description that the library carries of itself.
 	scripts/process	runtime/inspect
 	# main.c calls the commands of all rooms.
-	scripts/inspect	runtime/inspect scripts/counters scripts/process scripts/trace
+	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
 	scripts/counters	runtime/base scripts/inspect scripts/process
 	scripts/trace	scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
-	# gen-options.c makes the list of options in the manual.
-	scripts/dev	runtime/base
+	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
+	scripts/dev	runtime/base preload/stub
 	scripts/package
+	scripts/service
 	tests
 	tests/plain
 	tests/plain/*	tests/plain
@@ -96,6 +101,8 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
+	# Each target includes the parser that it is of.
+	tests/fuzz	runtime/base scripts/check scripts/inspect scripts/process tests/helpers
 	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
 	tests/model	arch runtime runtime/* tests/model/*
 	tests/model/*	arch arch/* runtime runtime/* tests/model

@@ -9,7 +9,7 @@
 #  1 libc has it, unless it is OPTIONAL; where libc has several functions of the name, or none
 #    that is for linking, the line says which version
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
-#  3 libfiberize.so exports it and its aliases, and nothing else
+#  3 libfiberize.so exports it and its aliases, and nothing else but what preload/stub calls
 #  4 a test uses it, one of its topic if it waits (by the source, or by the binary: a
 #    header or the compiler may make the name from another one)
 # libc's own functions in the table: 5 libc has them.  The library:
@@ -172,7 +172,7 @@ awk -F'|' '
 	at_lines "@ has no body; write one in preload/, with FZ_EXPORT"
 
 # 3
-nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$work/ours"
+nm -D --defined-only "$lib" | awk '$NF != "fiberize_start" { print $NF }' | sort -u >"$work/ours"
 comm -23 "$work/names" "$work/ours" |
 	at_lines "$lib does not export @; run make, or add the FZ_EXPORT_ALIAS"
 for name in $(comm -13 "$work/names" "$work/ours"); do

@@ -9,6 +9,7 @@
 #	deps.sh bench	and all programs that "make bench" measures; it names those that are missing
 #	deps.sh all	and what "make check-all" runs: hundreds of megabytes
 #	deps.sh glibc	what "make check-glibc" needs
+#	deps.sh oci	what "make check-oci" needs
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
 #
 # Quick and silent if nothing is missing.  Otherwise installs as root or by
@@ -42,16 +43,19 @@ wrk			wrk
 '
 
 check='
+bpftrace		bpftrace
 clang			clang
 dpkg-dev		dpkg-shlibdeps
 gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 gdb			gdb
 git			git
+gnuplot-nox		gnuplot
 groff			groff
 haproxy			haproxy
 iproute2		ss
 jq			jq
 libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
+libc6-i386		/lib32/libc.so.6
 libcap2-bin		setcap
 libcriterion-dev	/usr/include/criterion/criterion.h
 libeatmydata1		/usr/lib/LIB/libeatmydata.so.1
@@ -84,9 +88,12 @@ zzuf			zzuf
 
 all='
 apache2			apache2
-bpftrace		bpftrace
+apache2-utils		ab
+chromium		chromium
+crun			crun
 default-jdk-headless	javac
 golang-go		go
+hey			hey
 libopenblas-dev		/usr/lib/LIB/libopenblas.so
 libtbb-dev		/usr/include/tbb/tbb.h
 lintian			lintian
@@ -94,6 +101,7 @@ linux-perf		perf
 mariadb-server		mariadbd
 rustc			rustc
 sysbench		sysbench
+umoci			umoci
 valgrind		valgrind
 '
 
@@ -107,9 +115,20 @@ mariadb-server		mariadbd
 nbdkit			nbdkit
 nginx-light		nginx
 pigz			pigz
+postgresql		/usr/lib/postgresql
 proxychains4		proxychains4
+ruby			ruby
 sysbench		sysbench
+tomcat10		/usr/share/tomcat10/bin/catalina.sh
+varnish			varnishd
 xz-utils		xz
+'
+
+oci='
+crun			crun
+jq			jq
+systemd			systemd-analyze
+umoci			umoci
 '
 
 glibc='
@@ -117,7 +136,7 @@ dpkg-dev		dpkg-source
 g++			g++
 '
 
-usage='usage: deps.sh [-n] build|demo|check|bench|glibc|all'
+usage='usage: deps.sh [-n] build|demo|check|bench|glibc|oci|all'
 only_say=
 if [ "${1-}" = -n ]; then
 	only_say=1
@@ -130,6 +149,7 @@ check) wanted=$build$demo$check ;;
 all) wanted=$build$demo$check$all ;;
 bench) wanted=$build$demo$check$bench ;;
 glibc) wanted=$build$glibc ;;
+oci) wanted=$build$oci ;;
 *)
 	printf '%s\n' "$usage" >&2
 	exit 2

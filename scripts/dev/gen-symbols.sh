@@ -27,7 +27,8 @@ exports()
 	rows | awk -F'|' '
 		BEGIN { print "{\nglobal:" }
 		$1 == "symbol" || $1 == "alias" { print "\t" $3 ";" }
-		END { print "local: *;\n};" }'
+		# What libfiberize-preload.so calls (preload/stub).
+		END { print "\tfiberize_start;\nlocal: *;\n};" }'
 }
 
 rungs()

@@ -244,6 +244,10 @@ static bool walk(struct reader *r)
 
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
+	all->open = target_root(t, ENTRY_processors_open);
+	/* 0: there is no limit to follow. */
+	if (!all->open || all->open > all->processors)
+		all->open = all->processors;
 	/* The number in a core file may be damaged. */
 	most = 4 * (all->alive < 1 << 24 ? all->alive : 1 << 24) + 4096;
 	while (address && steps < most) {

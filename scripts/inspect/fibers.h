@@ -55,7 +55,7 @@ struct fibers {
 	size_t library_count;
 	struct tasks tasks;
 	uint64_t alive;			/* threads, native ones too */
-	uint64_t processors;
+	uint64_t processors, open;	/* open: all but those that a CPU limit has closed */
 	size_t wired;			/* of the list, in STATE_WIRED */
 	bool has_natives;		/* natives_add() was called */
 	bool is_cut;			/* threads may be missing */

@@ -63,7 +63,7 @@ static struct socket *new_socket(uint64_t inode)
 
 static void take_internet(const char *line, const char *protocol, int family)
 {
-	char local[64], remote[64], here[80], there[80];
+	char local[64] = "", remote[64] = "", here[80], there[80];
 	unsigned state;
 	uint64_t inode;
 	struct socket *s;

@@ -29,6 +29,9 @@ extern const char *const ps_states[STATE_COUNT];
 void ps_detail(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
+/* "3 threads on 2 processors: 1 runs 2 waits"; states: how many are in each. */
+void ps_summary(const struct fibers *all, const size_t *states, char *line, size_t size);
+
 void ps_print_text(const struct ps *ps);
 void ps_print_json(const struct ps *ps);
 

@@ -79,16 +79,30 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 	putchar('\n');
 }
 
+void ps_summary(const struct fibers *all, const size_t *states, char *line, size_t size)
+{
+	size_t used = (size_t)snprintf(line, size, "%zu threads on %lu processors", all->count,
+				       (unsigned long)all->open);
+
+	if (all->open < all->processors)
+		used += (size_t)snprintf(line + used, size - used, " (%lu closed by a CPU limit)",
+					 (unsigned long)(all->processors - all->open));
+	line[used++] = ':';
+	line[used] = '\0';
+	for (size_t i = 0; i < STATE_COUNT; i++)
+		if (states[i])
+			used += (size_t)snprintf(line + used, size - used, " %zu %s", states[i], ps_states[i]);
+}
+
 static void print_summary(const struct ps *ps)
 {
 	size_t states[STATE_COUNT] = { 0 };
+	char line[400];
 
 	for (size_t i = 0; i < ps->all.count; i++)
 		states[ps->all.list[i].state]++;
-	printf("%zu threads on %lu processors:", ps->all.count, (unsigned long)ps->all.processors);
-	for (size_t i = 0; i < STATE_COUNT; i++)
-		if (states[i])
-			printf(" %zu %s", states[i], ps_states[i]);
+	ps_summary(&ps->all, states, line, sizeof(line));
+	fputs(line, stdout);
 	if (ps->stop)
 		printf("; stopped for %.1f ms%s", ps->stopped_ms,
 		       ps->consistent ? "" : ", and a thread has run meanwhile");
@@ -235,6 +249,7 @@ void ps_print_json(const struct ps *ps)
 
 	json_object_object_add(o, "pid", json_object_new_int(ps->target->source.pid));
 	json_object_object_add(o, "processors", json_object_new_int64((int64_t)ps->all.processors));
+	json_object_object_add(o, "open_processors", json_object_new_int64((int64_t)ps->all.open));
 	json_object_object_add(o, "alive", json_object_new_int64((int64_t)ps->all.alive));
 	json_object_object_add(o, "states", json_states(ps));
 	json_object_object_add(o, "stopped_ms", seconds(ps->stop ? ps->stopped_ms : -1));

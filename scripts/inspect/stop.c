@@ -2,12 +2,12 @@
 #include "stop.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,7 +27,7 @@ static struct {
 	int pid;
 	struct held *list;
 	size_t count;
-	int nice;			/* of this program */
+	bool goes_first;		/* this program has SCHED_FIFO meanwhile */
 	double most;			/* ms */
 	double began, ended;		/* ms; 0: not yet */
 	volatile sig_atomic_t over;
@@ -182,9 +182,12 @@ void stop_begin(const struct target *t, double most_ms)
 		die(EXIT_OTHER, "no memory for %zu kernel threads", tasks.count);
 	sigaction(SIGALRM, &action, NULL);
 	sigaction(SIGCHLD, &changes, NULL);
-	/* Others wait for this program, so it goes first, if that is allowed. */
-	stop.nice = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, -20);
+	/*
+	 * Others wait for this program, so it goes first, if that is allowed.  A nice value may order
+	 * only the processes of this session.
+	 */
+	stop.goes_first = sched_getscheduler(0) == SCHED_OTHER &&
+			  sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ 1 }) == 0;
 	for (size_t i = 0; i < tasks.count && !stop.over; i++) {
 		struct held *h = &stop.list[i];
 
@@ -220,7 +223,8 @@ bool stop_end(double *ret_stopped_ms)
 
 	set_timer(0);
 	let_go();
-	setpriority(PRIO_PROCESS, 0, stop.nice);
+	if (stop.goes_first)
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 	*ret_stopped_ms = stop.began > 0 ? stop.ended - stop.began : 0;
 	free(stop.list);
 	memset(&stop, 0, sizeof(stop));

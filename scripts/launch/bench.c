@@ -28,6 +28,16 @@ struct bench {
 	bool force, no_profiles;
 };
 
+/* Is name, as bench.def has it, the flag of so many characters? */
+static bool is_flag(const char *name, const char *flag, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (flag[i] != (name[i] == '_' ? '-' : name[i]))
+			return false;
+	}
+	return !name[length];
+}
+
 /*
  * Take one of the options in bench.def. Returns how many words it takes, 0 if words[0] is no
  * such option.
@@ -40,7 +50,7 @@ static int bench_option(struct bench *b, char **words)
 	for (size_t i = 0; i < BENCH_COUNT; i++) {
 		const struct fz_option *o = &bench_options[i];
 
-		if (strlen(o->name) + 2 != length || strncmp(words[0] + 2, o->name, length - 2) != 0)
+		if (length < 2 || !is_flag(o->name, words[0] + 2, length - 2))
 			continue;
 		if (!words[0][length] && !words[1])
 			die(EXIT_USAGE, "%s needs a value; see fiberize bench --help", words[0]);
@@ -137,14 +147,32 @@ static void assign(struct list *l, const char *name, const char *value)
 	append(l, word);
 }
 
-_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words)
+/* The command line, so that a report can say how to repeat it; with the variables for fiberize. */
+static void assign_command(struct list *l, char **command)
+{
+	bool first = true;
+
+	for (char **e = environ; *e; e++) {
+		if (strncmp(*e, "FIBERIZE_", 9) != 0)
+			continue;
+		if (first)
+			assign(l, "word", "env");
+		first = false;
+		assign(l, "word", *e);
+	}
+	for (; *command; command++)
+		assign(l, "word", *command);
+}
+
+_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words, char **command)
 {
 	struct bench b = { .mode = "http", .force = force, .no_profiles = no_profiles };
-	struct list l = { NULL, 0 };
+	struct list l = { NULL, 0 }, written = { NULL, 0 };
 	char script[4096], number[24];
 
 	snprintf(script, sizeof(script), "%s/bench.sh", installed_libexec());
 	words = all_options(s, &b, words);
+	assign_command(&written, command);
 	settings_from_environment(s);
 	if (access(script, R_OK) != 0)
 		die(EXIT_OTHER, "bench is not installed");
@@ -168,6 +196,8 @@ _Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **wo
 		else if (o->initial)
 			assign(&l, o->name, number);
 	}
+	for (size_t i = 0; i < written.count; i++)
+		append(&l, written.word[i]);
 	append(&l, (char *)"--");
 	for (; *words; words++)
 		append(&l, *words);

@@ -23,8 +23,8 @@ extern const struct fz_option bench_options[BENCH_COUNT];
 
 /*
  * Read the options in words, up to the program; the launcher's own options may be among them.
- * Then become the script.
+ * Then become the script. command: the whole command line.
  */
-_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words);
+_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words, char **command);
 
 #endif

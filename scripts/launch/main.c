@@ -4,8 +4,11 @@
  *
  *	fiberize [run] [options] [--] PROGRAM [ARGS]
  *	fiberize [options] check [--json] [--] PROGRAM
+ *	fiberize [options] check --running [--json] [SECONDS]
  *	fiberize [options] bench [bench options] -- PROGRAM [ARGS]
  *	fiberize ps|bt|stat|top|trace [options] {PID|--core FILE}
+ *	fiberize status [--json]
+ *	fiberize [options] enable|disable|status [--root DIR] SERVICE
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
@@ -15,8 +18,9 @@
  *	installed	the library and the other parts
  *	run		finds, judges (scripts/check/) and starts the program
  *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
+ *	service		enable, disable and status of a service; scripts/service/service.sh does the work
  *	usage		what --help prints
- *	inspect		ps, bt, stat, top and trace: another program looks at a process
+ *	inspect		ps, bt, stat, top, trace and status: another program looks at processes
  *	say		messages, exit codes
  */
 #include <errno.h>
@@ -30,6 +34,8 @@
 #include "run.h"
 #include "say.h"
 #include "scripts/check/report.h"
+#include "scripts/machine/running.h"
+#include "service.h"
 #include "settings.h"
 #include "usage.h"
 
@@ -47,50 +53,77 @@ static bool is(const char *word, const char *other)
 
 static _Noreturn void wrong_check(const char *what, const char *why)
 {
-	die(EXIT_USAGE, "check: %s%s; fiberize check [--json] [--] PROGRAM", what, why);
+	die(EXIT_USAGE, "check: %s%s; fiberize check [--json] {[--] PROGRAM | --running [SECONDS]}", what,
+	    why);
 }
 
-/* Read the options of "check". Returns the program, which must be the last word. */
-static const char *check_options(char **words, bool *ret_json)
+struct check {
+	const char *program;
+	double seconds;			/* --running */
+	bool json, running;
+};
+
+static double seconds_of(const char *word)
 {
-	*ret_json = false;
+	char *end;
+	const double seconds = strtod(word, &end);
+
+	if (end == word || *end || !(seconds >= 0.1 && seconds <= 3600))
+		wrong_check(word, ": not a number of seconds, 0.1 to 3600");
+	return seconds;
+}
+
+static void check_options(char **words, struct check *ret)
+{
+	*ret = (struct check){ .seconds = 3 };
 	for (; *words && **words == '-'; words++) {
 		if (is(*words, "--")) {
 			words++;
 			break;
 		}
 		usage_if_wanted(*words, usage_check);
-		if (!is(*words, "--json"))
+		if (is(*words, "--json"))
+			ret->json = true;
+		else if (is(*words, "--running"))
+			ret->running = true;
+		else
 			wrong_check(*words, ": no such option");
-		*ret_json = true;
 	}
-	if (!words[0])
+	if (words[0] && words[1])
+		wrong_check(words[1], ret->running ? ": there is one number of seconds" :
+			    ": there can be one program only");
+	if (ret->running && words[0])
+		ret->seconds = seconds_of(words[0]);
+	else if (!ret->running && !words[0])
 		wrong_check("no program", "");
-	if (words[1])
-		wrong_check(words[1], ": there can be one program only");
-	return words[0];
+	ret->program = words[0];
 }
 
 static _Noreturn void check(struct command *c, char **words)
 {
 	struct settings *s = &c->settings;
 	struct object *library;
-	const char *name;
+	struct running running;
+	struct check wanted;
 	struct report r;
-	bool json;
 
 	if (c->dry_run || c->force)
 		die(EXIT_USAGE, "%s: cannot be used with check", c->dry_run ? "--dry-run" : "--force");
-	name = check_options(words, &json);
+	check_options(words, &wanted);
 	settings_from_environment(s);
-	if (!c->no_profiles)
-		settings_from_profiles(s, name);
+	if (!c->no_profiles && !wanted.running)
+		settings_from_profiles(s, (char *[]){ (char *)wanted.program, NULL });
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	/* check reports what a run would do, so it needs the environment of a run. */
 	settings_export(s);
-	report_make(name, library, &r);
+	if (wanted.running) {
+		running_look(wanted.seconds, library, &running);
+		(wanted.json ? running_json : running_text)(&running, stdout);
+		end_of_output(0);
+	}
+	report_make(wanted.program, library, &r);
 	r.profiles = &s->profiles;
-	(json ? report_json : report_text)(&r, stdout);
+	(wanted.json ? report_json : report_text)(&r, stdout);
 	end_of_output(r.program.code);
 }
 
@@ -107,7 +140,7 @@ static _Noreturn void run(struct command *c, char **words)
 		die(EXIT_USAGE, "no program; fiberize [options] PROGRAM [ARGS], or fiberize --help");
 	}
 	if (!c->no_profiles)
-		settings_from_profiles(s, *words);
+		settings_from_profiles(s, words);
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	run_find(*words, library, c->force, &p);
 	if (c->dry_run) {
@@ -176,7 +209,12 @@ int main(int argc, char **argv)
 		} else if (is(*words, "bench")) {
 			if (c.dry_run)
 				die(EXIT_USAGE, "--dry-run: cannot be used with bench");
-			bench(&c.settings, c.force, c.no_profiles, words + 1);
+			bench(&c.settings, c.force, c.no_profiles, words + 1, argv);
+		} else if (service_is_meant(words)) {
+			if (c.dry_run || c.force)
+				die(EXIT_USAGE, "%s: cannot be used with %s", c.dry_run ? "--dry-run" :
+				    "--force", *words);
+			service(&c.settings, words);
 		} else if (words == argv + 1 && is_inspection(*words)) {
 			inspect(words);
 		} else if (**words == '-') {

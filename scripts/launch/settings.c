@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "say.h"
+#include "scripts/check/program.h"
 
 static bool starts(const char *text, const char *prefix)
 {
@@ -87,9 +88,9 @@ void settings_from_environment(struct settings *s)
 		char allowed[FZ_OPTION_TEXT];
 		uint64_t number;
 
-		/* The mark of a launcher that has become this process: preload/init.c. */
+		/* Marks of a launcher that has become this process (preload/init.c), and of preload/stub. */
 		if (!starts(*entry, "FIBERIZE_") || !(*entry)[length] ||
-		    starts(*entry, "FIBERIZE_LAUNCHED="))
+		    starts(*entry, "FIBERIZE_LAUNCHED=") || starts(*entry, "FIBERIZE_PRELOADED="))
 			continue;
 		if (!o)
 			die_of_unknown(*entry, length);
@@ -123,7 +124,7 @@ static int is_profile(const struct dirent *d)
  * Read the profiles in a folder, in the order of their names. A folder that cannot be read has
  * none.
  */
-static void read_folder(struct settings *s, const char *folder, const char *program)
+static void read_folder(struct settings *s, const char *folder, const struct subject *program)
 {
 	struct dirent **names;
 	int count = scandir(folder, &names, is_profile, alphasort);
@@ -147,17 +148,43 @@ static void read_folder(struct settings *s, const char *folder, const char *prog
 		free(names);
 }
 
-void settings_from_profiles(struct settings *s, const char *program)
+static char *join(char **words)
+{
+	size_t length = 1;
+	char *text;
+
+	for (size_t i = 0; words[i]; i++)
+		length += strlen(words[i]) + 1;
+	text = calloc(1, length);
+	if (!text)
+		die(EXIT_OTHER, "no memory");
+	for (size_t i = 0; words[i]; i++) {
+		if (i)
+			strcat(text, " ");
+		strcat(text, words[i]);
+	}
+	return text;
+}
+
+void settings_from_profiles(struct settings *s, char **words)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	bool by_home = !config || *config != '/';
+	bool is_path = strchr(words[0], '/');
+	char *refused = NULL, *path = is_path ? strdup(words[0]) : program_in_path(words[0], &refused);
+	char *file = path ? realpath(path, NULL) : NULL, *arguments = join(words + 1);
+	const struct subject program = { words[0], path, file, arguments };
 	char *own;
 
 	if (by_home)
 		config = home && *home ? home : "/nonexistent";
 	if (asprintf(&own, "%s%s/fiberize", config, by_home ? "/.config" : "") < 0)
 		die(EXIT_OTHER, "no memory");
-	read_folder(s, own, program);
-	read_folder(s, "/etc/fiberize", program);
+	read_folder(s, own, &program);
+	read_folder(s, "/etc/fiberize", &program);
 	free(own);
+	free(path);
+	free(refused);
+	free(file);
+	free(arguments);
 }

@@ -27,8 +27,8 @@ const char *flag_value(const struct fz_option *o, char **words, int *ret_words);
 
 void settings_from_environment(struct settings *s);
 
-/* Take the options from all profiles that name the program. */
-void settings_from_profiles(struct settings *s, const char *program);
+/* Take the options from all profiles that name the program, which is the first word. */
+void settings_from_profiles(struct settings *s, char **words);
 
 /* Export all set options into the environment, for the library and for child processes. */
 void settings_export(const struct settings *s);

@@ -39,15 +39,18 @@ static void put_option(const struct fz_option *o, FILE *out)
 
 static const char run_text[] =
 	"usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
-	"       fiberize [options] check [--json] [--] PROGRAM\n"
+	"       fiberize [options] check [--json] {[--] PROGRAM | --running [SECONDS]}\n"
 	"       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
 #define FZ_COMMAND(name, operands, text) \
 	"       fiberize " #name " [" #name " options] " operands "\n"
 #define FZ_OPTION(command, name, argument, help)
 #include "scripts/inspect/commands.def"
+	"       fiberize [options] enable [--root DIR] SERVICE\n"
+	"       fiberize disable [--root DIR] SERVICE\n"
 	"\n"
 	"Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
-	"PROGRAM gains by it (check); or measures the gain (bench); or looks at a process.\n"
+	"PROGRAM gains by it (check); or measures the gain (bench); or looks at a process;\n"
+	"or sets up a service of systemd.\n"
 	"\"fiberize COMMAND --help\" lists the options of a command.\n"
 	"\n";
 
@@ -75,15 +78,19 @@ void usage_run(FILE *out)
 void usage_check(FILE *out)
 {
 	fputs("usage: fiberize check [--json] [--] PROGRAM\n"
+	      "       fiberize check [--json] --running [SECONDS]\n"
 	      "\n"
 	      "Reports what kind of program PROGRAM is, whether it gains by fiberize, and what\n"
 	      "becomes of its calls that may wait.  Starts nothing.\n"
 	      "\n"
+	      "  --running\n"
+	      "        look at all processes that run now, for SECONDS (default 3), and print\n"
+	      "        which would gain, how much at most, and what to type\n"
 	      "  --json\n"
 	      "        print the report as one JSON object\n"
 	      "  --help\n"
 	      "\n"
-	      "Exit code: 0, or the code with which fiberize would refuse PROGRAM.\n", out);
+	      "Exit code: 0, or the code with which fiberize would refuse PROGRAM.  --running: 0.\n", out);
 }
 
 void usage_bench(FILE *out)
@@ -110,9 +117,10 @@ void usage_bench(FILE *out)
 	      "The options of fiberize itself, except --dry-run, may be given here, too; they\n"
 	      "apply to the fiberized side.\n"
 	      "\n"
-	      "Exit codes: as for fiberize, and 110 PROGRAM ended too early, 111 it never\n"
-	      "listened, 112 the load failed, 113 the load gave no figures, 114 bench cannot\n"
-	      "do its work (a tool is missing, the port is taken, a file cannot be written).\n", out);
+	      "Exit codes: as for fiberize, and 103 PROGRAM leaks descriptors, 110 it ended too\n"
+	      "early, 111 it never listened, or on several ports, 112 the load or one request in\n"
+	      "100 failed, 113 the load gave no figures, 114 bench cannot do its work (a tool is\n"
+	      "missing, the port is taken, a file cannot be written).\n", out);
 }
 
 void usage_if_wanted(const char *word, void (*usage)(FILE *out))

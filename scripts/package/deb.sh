@@ -24,7 +24,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=
 
 # Debuggers find the symbols by the build id, which stripping leaves.
 ids=
-for file in lib/fiberize/libfiberize.so bin/fiberize libexec/fiberize/measure \
+for file in lib/fiberize/libfiberize.so lib/fiberize/libfiberize-preload.so bin/fiberize libexec/fiberize/measure \
 	libexec/fiberize/echo_client libexec/fiberize/inspect; do
 	id=$(readelf -n "$tree/usr/$file" | sed -n 's/^ *Build ID: //p')
 	[ -n "$id" ] || { echo "deb.sh: $file has no build id" >&2; exit 1; }
@@ -37,7 +37,7 @@ for file in lib/fiberize/libfiberize.so bin/fiberize libexec/fiberize/measure \
 done
 
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
-	"$tree/usr/lib/fiberize/libfiberize.so"
+	"$tree/usr/lib/fiberize/libfiberize.so" "$tree/usr/lib/fiberize/libfiberize-preload.so"
 strip --remove-section=.comment --remove-section=.note "$tree/usr/bin/fiberize" \
 	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client" \
 	"$tree/usr/libexec/fiberize/inspect"
@@ -74,7 +74,7 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
 Depends: $depends
-Suggests: curl, procps, wrk
+Suggests: curl, gnuplot-nox | gnuplot, procps, wrk
 Section: utils
 Priority: optional
 Description: run the threads of unmodified programs as fibers

@@ -122,6 +122,10 @@ _fiberize()
 			mapfile -t COMPREPLY < <([ -n "$command" ] || compgen -W "$commands" -- "$cur"
 				compgen -c -- "$cur"; compgen -f -- "$cur")
 			;;
+		enable | disable | status)
+			mapfile -t COMPREPLY < <(compgen -W "$(basename -a -s .service \
+				/{etc,usr/lib}/systemd/system/*.service 2>/dev/null)" -- "$cur")
+			;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"
 				compgen -f -- "$cur")

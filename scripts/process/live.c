@@ -7,7 +7,6 @@
  */
 #include "source.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +24,7 @@
 
 #include "program.h"
 #include "say.h"
+#include "tasks.h"
 
 /*
  * Read from the reader of the program, or if it has ended from another thread.  Nothing here looks whether
@@ -95,18 +95,7 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 
 static void each_thread(const struct source *s, bool (*found)(void *arg, int tid), void *arg)
 {
-	char path[64];
-	struct dirent *entry;
-	bool more = true;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", s->pid);
-	tasks = opendir(path);
-	while (tasks && more && (entry = readdir(tasks)))
-		if (*entry->d_name != '.')
-			more = found(arg, (int)strtol(entry->d_name, NULL, 10));
-	if (tasks)
-		closedir(tasks);
+	task_each(s->pid, found, arg);
 }
 
 /* Wait until the thread has stopped; *ret_signal: what it was about to receive, or 0. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "program.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,25 +24,14 @@ static bool has_memory(int pid, int tid)
 	return strtoul(pages, NULL, 10) > 0;
 }
 
-/* A kernel thread with memory that is not the first one; 0: none. */
-static int other_reader(int pid)
+static bool take_reader(void *arg, int tid)
 {
-	char path[64];
-	struct dirent *entry;
-	int found = 0;
-	DIR *tasks;
+	struct program *p = arg;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !found && (entry = readdir(tasks))) {
-		const int tid = (int)strtol(entry->d_name, NULL, 10);
-
-		if (tid && has_memory(pid, tid))
-			found = tid;
-	}
-	if (tasks)
-		closedir(tasks);
-	return found;
+	if (!has_memory(p->pid, tid))
+		return true;
+	p->reader = tid;
+	return false;
 }
 
 /*
@@ -52,9 +40,11 @@ static int other_reader(int pid)
  */
 bool program_choose_reader(struct program *p)
 {
-	p->reader = has_memory(p->pid, p->pid) ? p->pid : other_reader(p->pid);
-	if (!p->reader && has_memory(p->pid, p->pid))
-		p->reader = p->pid;
+	p->reader = 0;
+	if (take_reader(p, p->pid))
+		task_each(p->pid, take_reader, p);
+	if (!p->reader)
+		take_reader(p, p->pid);
 	return p->reader != 0;
 }
 

@@ -300,8 +300,14 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 		t->is_loading = true;
 }
 
-/* False: it is not all there.  A strange one of a process that has changed is no fault of it. */
-static bool read_description(struct target *t, const struct search *search)
+/* What makes it TARGET_OTHER_VERSION: the version of its form, or an entry that it lacks. */
+struct otherness {
+	unsigned form;
+	const char *missing;
+};
+
+static enum target_found read_description(struct target *t, const struct search *search,
+					  struct otherness *ret)
 {
 	const uint64_t at = search->found;
 	struct fz_description head;
@@ -310,30 +316,61 @@ static bool read_description(struct target *t, const struct search *search)
 	t->description = at;
 	if (!target_read(t, at, &head, sizeof(head)) ||
 	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0) {
-		if (is_mapped(t, search))
-			return false;
-		t->is_loading = true;
-		return true;
+		t->is_loading = !is_mapped(t, search);
+		return t->is_loading ? TARGET_LOADING : TARGET_DAMAGED;
 	}
+	*ret = (struct otherness){ head.version, NULL };
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
-		target_die(t, EXIT_VERSION,
-			   "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
-			   "use the fiberize that came with it", t->source.name, head.version,
-			   FZ_DESCRIPTION_VERSION);
+		return TARGET_OTHER_VERSION;
 	for (uint32_t i = 0; i < head.count; i++) {
 		struct fz_entry e;
 
 		if (!target_read(t, at + sizeof(head) + (uint64_t)i * head.entry_size, &e,
 				 sizeof(e)))
-			return false;
+			return TARGET_DAMAGED;
 		e.name[FZ_ENTRY_NAME - 1] = '\0';
 		take(t, &e, known);
 	}
-	for (size_t i = 0; i < ENTRY_COUNT; i++)
+	for (size_t i = 0; i < ENTRY_COUNT && !ret->missing; i++)
 		if (!known[i])
-			target_die(t, EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use "
-				   "the fiberize that came with it", t->source.name, names[i]);
-	return true;
+			ret->missing = names[i];
+	if (ret->missing)
+		return TARGET_OTHER_VERSION;
+	return t->is_loading ? TARGET_LOADING : TARGET_READY;
+}
+
+/* False: it is not all there.  A strange one of a process that has changed is no fault of it. */
+static bool must_read_description(struct target *t, const struct search *search)
+{
+	struct otherness other;
+	const enum target_found found = read_description(t, search, &other);
+
+	if (found == TARGET_OTHER_VERSION && other.missing)
+		target_die(t, EXIT_VERSION, "%s: its libfiberize.so does not describe \"%s\": use "
+			   "the fiberize that came with it", t->source.name, other.missing);
+	if (found == TARGET_OTHER_VERSION)
+		target_die(t, EXIT_VERSION,
+			   "%s: its libfiberize.so describes itself in version %u, this tool reads %d: "
+			   "use the fiberize that came with it", t->source.name, other.form,
+			   FZ_DESCRIPTION_VERSION);
+	return found != TARGET_DAMAGED;
+}
+
+enum target_found target_look(struct target *t, int pid)
+{
+	struct search search = { .target = t };
+	enum target_found found = TARGET_ABSENT;
+	struct otherness other;
+
+	memset(t, 0, sizeof(*t));
+	if (!live_open(&t->source, pid, false) || !target_reader(t))
+		return TARGET_ABSENT;
+	if (t->source.program->memory < 0)
+		return errno == EACCES || errno == EPERM ? TARGET_FORBIDDEN : TARGET_ABSENT;
+	t->source.ops->each_mapping(&t->source, look_at, &search);
+	if (search.found)
+		found = read_description(t, &search, &other);
+	return target_runs(t) ? found : TARGET_ABSENT;
 }
 
 bool target_try(struct target *t, int pid)
@@ -347,7 +384,7 @@ bool target_try(struct target *t, int pid)
 	if (live_open(&t->source, pid, true) && t->source.program->memory >= 0) {
 		t->source.name = name;
 		t->source.ops->each_mapping(&t->source, look_at, &search);
-		if (search.found && target_runs(t) && read_description(t, &search) && !t->is_loading)
+		if (search.found && target_runs(t) && must_read_description(t, &search) && !t->is_loading)
 			return true;
 	}
 	target_release(t);
@@ -362,7 +399,7 @@ static void open_core(struct target *t, const char *path)
 	t->source.ops->each_mapping(&t->source, look_at, &search);
 	if (!search.found)
 		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", path);
-	if (!read_description(t, &search))
+	if (!must_read_description(t, &search))
 		die(EXIT_CORE, "%s: the memory of libfiberize.so is not in the core file", path);
 }
 
@@ -399,7 +436,7 @@ static void open_process(struct target *t, const char *name)
 		target_die(t, EXIT_OTHER, "%s: its mappings cannot be read", name);
 	if (!search.found)
 		target_die(t, EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
-	if (!read_description(t, &search))
+	if (!must_read_description(t, &search))
 		target_die(t, EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", name);
 	/* A sound description that was read in part before the process changed. */
 	target_check(t);

@@ -52,6 +52,19 @@ struct target {
  */
 void target_open(struct target *t, const char *name, bool is_core);
 
+/* What is found of the library in a process. */
+enum target_found {
+	TARGET_READY,
+	TARGET_LOADING,			/* the loader has not finished it */
+	TARGET_ABSENT,			/* or the process is gone */
+	TARGET_FORBIDDEN,
+	TARGET_DAMAGED,
+	TARGET_OTHER_VERSION,		/* it does not describe all that this tool reads */
+};
+
+/* target_open() of a process without an end.  Entries are known as far as the library describes them. */
+enum target_found target_look(struct target *t, int pid);
+
 /* target_open() and target_hold() without an end: false if the library is not there, or not ready yet. */
 bool target_try(struct target *t, int pid);
 

@@ -60,30 +60,43 @@ void tasks_add(struct tasks *tasks, struct task task)
 	tasks->list[tasks->count++] = task;
 }
 
-void tasks_read(struct tasks *tasks, int pid)
+void task_each(int pid, bool (*found)(void *arg, int tid), void *arg)
 {
-	struct dirent *entry;
 	char path[64];
-	int nested;
+	struct dirent *entry;
+	bool more = true;
 	DIR *dir;
 
-	memset(tasks, 0, sizeof(*tasks));
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
-	if (!dir)
-		return;
-	inner_tid(pid, pid, &nested);
-	while ((entry = readdir(dir))) {
-		const int tid = (int)strtol(entry->d_name, NULL, 10);
-		int ignored;
+	while (dir && more && (entry = readdir(dir)))
+		if (*entry->d_name != '.')
+			more = found(arg, (int)strtol(entry->d_name, NULL, 10));
+	if (dir)
+		closedir(dir);
+}
 
-		if (!tid)
-			continue;
-		tasks_add(tasks, (struct task){
-			tid, nested ? inner_tid(pid, tid, &ignored) : tid,
-		});
-	}
-	closedir(dir);
+struct reading {
+	struct tasks *tasks;
+	int pid, nested;
+};
+
+static bool add_found(void *arg, int tid)
+{
+	const struct reading *r = arg;
+	int ignored;
+
+	tasks_add(r->tasks, (struct task){ tid, r->nested ? inner_tid(r->pid, tid, &ignored) : tid });
+	return true;
+}
+
+void tasks_read(struct tasks *tasks, int pid)
+{
+	struct reading r = { tasks, pid, 0 };
+
+	memset(tasks, 0, sizeof(*tasks));
+	inner_tid(pid, pid, &r.nested);
+	task_each(pid, add_found, &r);
 	tasks_sort(tasks);
 }
 

@@ -27,6 +27,9 @@ struct task_usage {
 	uint64_t cpu_ns, switches;	/* 0: not known */
 };
 
+/* Call found for each kernel thread, until it returns false. */
+void task_each(int pid, bool (*found)(void *arg, int tid), void *arg);
+
 /* An empty list if there is no such process. */
 void tasks_read(struct tasks *tasks, int pid);
 void tasks_add(struct tasks *tasks, struct task task);

@@ -14,15 +14,11 @@
 static void head_threads(const struct watch *w, char *line)
 {
 	const struct picture *p = w->now;
-	size_t used = (size_t)snprintf(line, LINE_MOST, "%s%s%d: %zu threads on %lu processors:",
-				       p->counts.head.program, *p->counts.head.program ? " " : "",
-				       w->target->source.pid, p->all.count,
-				       (unsigned long)p->all.processors);
+	size_t used = (size_t)snprintf(line, LINE_MOST, "%s%s%d: ", p->counts.head.program,
+				       *p->counts.head.program ? " " : "", w->target->source.pid);
 
-	for (size_t i = 0; i < STATE_COUNT; i++)
-		if (p->states[i])
-			used += (size_t)snprintf(line + used, LINE_MOST - used, " %zu %s", p->states[i],
-						 ps_states[i]);
+	ps_summary(&p->all, p->states, line + used, LINE_MOST - used);
+	used = strlen(line);
 	snprintf(line + used, LINE_MOST - used, "; %lu in run queues", (unsigned long)w->processors.queued);
 }
 
@@ -227,9 +223,10 @@ static void print_processor(const struct watch *w, size_t row, char *line, size_
 	};
 	const struct processors *all = &w->processors;
 	const double busy = processor_busy(w, row);
+	const enum doing doing = all->list[row].doing;
 
 	snprintf(line, size, "%4zu %-7s %6.1f %6.1f %8.1f %6.1f %10.0f %8.0f %10.0f %7lu %7.1f", row,
-		 words[all->list[row].doing], busy, 100 - busy, processor_library(all, row),
+		 doing == DOING_IDLE && row >= w->now->all.open ? "closed" : words[doing], busy, 100 - busy, processor_library(all, row),
 		 processor_share(all, row, DOING_CALL), processor_rate(w, row, FZ_COUNT_switches),
 		 processor_rate(w, row, FZ_COUNT_steals), processor_rate(w, row, FZ_COUNT_requests),
 		 (unsigned long)all->list[row].queued, mean_queue(w, row));

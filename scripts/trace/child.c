@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "child.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,27 +89,31 @@ static long call_of(pid_t pid, pid_t tid)
 	return *line >= '0' && *line <= '9' ? strtol(line, NULL, 10) : -1;
 }
 
-/* How many other threads there are; *ret_execs: one of them executes a program. */
-static size_t others(pid_t pid, bool *ret_execs)
+struct others {
+	pid_t pid;
+	size_t count;
+	bool execs;			/* one of them executes a program */
+};
+
+static bool count_other(void *arg, int tid)
 {
-	char path[64];
-	struct dirent *entry;
-	size_t count = 0;
-	DIR *tasks;
+	struct others *o = arg;
 
-	*ret_execs = false;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		const long call = tid && tid != pid ? call_of(pid, tid) : -1;
+	if (tid != o->pid) {
+		const long call = call_of(o->pid, tid);
 
-		count += tid && tid != pid;
-		*ret_execs |= call == SYS_execve || call == SYS_execveat;
+		o->count++;
+		o->execs |= call == SYS_execve || call == SYS_execveat;
 	}
-	if (tasks)
-		closedir(tasks);
-	return count;
+	return true;
+}
+
+static struct others others(pid_t pid)
+{
+	struct others o = { .pid = pid };
+
+	task_each(pid, count_other, &o);
+	return o;
 }
 
 static void go_on(struct child *c, int signal)
@@ -121,11 +124,10 @@ static void go_on(struct child *c, int signal)
 static void stopped(struct child *c, int status)
 {
 	const int event = status >> 16, signal = WSTOPSIG(status);
-	bool execs;
 
 	if (event == PTRACE_EVENT_EXIT) {
 		/* It may leave the process to the others. */
-		if (call_of(c->pid, c->pid) == SYS_exit && others(c->pid, &execs) > 0) {
+		if (call_of(c->pid, c->pid) == SYS_exit && others(c->pid).count > 0) {
 			c->is_traced = false;
 			go_on(c, 0);
 		} else {
@@ -159,19 +161,19 @@ bool child_ended(struct child *c)
 /* A thread that executes a program waits until all others have ended, and so for this tool. */
 bool child_is_still(const struct child *c)
 {
-	bool execs = false;
+	struct others o;
 
-	return c->is_leaving && (others(c->pid, &execs) == 0 || execs);
+	if (!c->is_leaving)
+		return false;
+	o = others(c->pid);
+	return o.count == 0 || o.execs;
 }
 
 void child_let_go(struct child *c)
 {
-	bool execs;
-
 	if (!c->is_leaving)
 		return;
-	others(c->pid, &execs);
-	c->is_ending = !execs;
+	c->is_ending = !others(c->pid).execs;
 	c->is_leaving = c->is_traced = false;
 	ptrace(PTRACE_DETACH, c->pid, NULL, NULL);
 }

@@ -32,6 +32,7 @@ struct events {
 	struct ring *rings;
 	size_t ring_count;
 	uint64_t lost;
+	double read;			/* when the program was there after a look at the rings, seconds */
 	size_t size, most;		/* of an event, bytes; of a ring, events */
 	char *first, *second;		/* two copies of a ring's new events */
 	struct event *list;
@@ -210,6 +211,8 @@ bool events_read(struct events *e, bool all, void (*each)(const struct event *, 
 	for (size_t i = 0; i < e->ring_count; i++)
 		if (!read_ring(e, i, ring_at(e, i)))
 			break;
+	if (target_runs(e->t))
+		e->read = horizon + settling;
 	if (!e->count)
 		return lives;
 	qsort(e->list, e->count, sizeof(*e->list), by_time);
@@ -219,6 +222,11 @@ bool events_read(struct events *e, bool all, void (*each)(const struct event *, 
 	memmove(e->list, e->list + done, (e->count - done) * sizeof(*e->list));
 	e->count -= done;
 	return lives;
+}
+
+double events_unread(const struct events *e)
+{
+	return e->address && !target_runs(e->t) ? events_time(e) - e->read : 0;
 }
 
 void events_stop(struct events *e)

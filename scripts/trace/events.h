@@ -41,6 +41,12 @@ double events_time(const struct events *e);
 /* How many events were lost: overwritten before they were read, or no memory for them. */
 uint64_t events_lost(const struct events *e);
 
+/*
+ * The events of how many last seconds could not be read, because the program has ended or executed
+ * another one?  There may have been none.
+ */
+double events_unread(const struct events *e);
+
 /* The process writes no more events for this tool. */
 void events_stop(struct events *e);
 void events_free(struct events *e);

@@ -31,6 +31,7 @@ struct trace {
 	unsigned long calls, lost;
 	uint64_t origin;		/* of times, in cycles(); 0: nothing was traced yet */
 	double traced;			/* seconds, when the last program was gone */
+	double unread;			/* seconds whose events could not be read */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -271,6 +272,7 @@ static bool follow(struct trace *trace)
 		trace->traced = events_time(events);
 		timeline_end(timeline, trace->traced);
 		trace->lost += events_lost(events);
+		trace->unread += events_unread(events);
 		trace->origin = events_origin(events);
 		events_free(events);
 	}
@@ -292,8 +294,12 @@ static void report(struct trace *trace)
 	if (trace->summary)
 		sums_print(&trace->sums, trace->out);
 	fflush(trace->out);
-	fprintf(stderr, "fiberize: %lu calls blocked in %.3f s, %lu events lost\n", trace->calls,
+	fprintf(stderr, "fiberize: %lu calls blocked in %.3f s, %lu events lost", trace->calls,
 		trace->traced, trace->lost);
+	if (trace->unread > 0)
+		fprintf(stderr, ", and those of %.3f s until a program ended or executed another one",
+			trace->unread);
+	fputc('\n', stderr);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */

@@ -82,7 +82,8 @@ static void read_as_profile(const char *file)
 	const char *values[FZ_OPTION_COUNT] = { NULL };
 	struct profiles p = { .count = 0 };
 	bool ignored;
-	char *why = profiles_read(&p, values, file, "some/program", &ignored);
+	const struct subject program = { "some/program", "/some/program", "/some/program", "some arguments" };
+	char *why = profiles_read(&p, values, file, &program, &ignored);
 	uint64_t value;
 
 	if (why && strncmp(why, file, strlen(file)) != 0)
@@ -104,39 +105,46 @@ static void visit(const char *name, void *arg)
 	*(size_t *)arg += strlen(name);
 }
 
+static int look_at(const char *file)
+{
+	struct report r;
+	struct object *o;
+	size_t length = 0;
+	int code;
+
+	report_make(file, NULL, &r);
+	judge(&r);
+	code = r.program.code;
+	report_free(&r);
+	o = object_open(file);
+	if (!o)
+		wrong("cannot be opened");
+	if (o->elf_class == ELFCLASS64) {
+		object_read_dynamic(o);
+		object_each_import(o, visit, &length);
+		object_each_version_needed(o, "libc.so.6", visit, &length);
+		object_defines_version(o, "GLIBC_2.34");
+		object_each_export(o, visit, &length);
+		report_make("/bin/sh", o, &r);
+		judge(&r);
+		report_free(&r);
+	}
+	object_close(o);
+	return code;
+}
+
 int main(int argc, char **argv)
 {
-	size_t codes[128] = { 0 }, length = 0;
+	size_t codes[128] = { 0 };
 
 	__sanitizer_set_death_callback(dies);
 	signal(SIGALRM, hangs);
 	for (int i = 1; i < argc; i++) {
-		struct report r;
-		struct object *o;
-
 		current = argv[i];
 		chmod(current, 0755);
 		alarm(10);
 		read_as_profile(current);
-		report_make(current, NULL, &r);
-		judge(&r);
-		codes[r.program.code & 127]++;
-		report_free(&r);
-
-		o = object_open(current);
-		if (!o)
-			wrong("cannot be opened");
-		if (o->elf_class == ELFCLASS64) {
-			object_read_dynamic(o);
-			object_each_import(o, visit, &length);
-			object_each_version_needed(o, "libc.so.6", visit, &length);
-			object_defines_version(o, "GLIBC_2.34");
-			object_each_export(o, visit, &length);
-			report_make("/bin/sh", o, &r);
-			judge(&r);
-			report_free(&r);
-		}
-		object_close(o);
+		codes[look_at(current) & 127]++;
 		alarm(0);
 	}
 	for (int code = 0; code < 128; code++)

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need curl $python qemu-aarch64
+need curl "$python" qemu-aarch64
 
 sysroot=$build/aarch64-sysroot
 [ -e "$sysroot/complete" ] || die "$sysroot is missing: run make aarch64"

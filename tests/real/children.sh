@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
 python=/usr/bin/python3
-need $python
+need "$python"
 ln -s "$library" "$work/libother.so"
 
 # How often the library is mapped executable in a child, by each way to make one.
@@ -46,7 +46,7 @@ os.system("grep -c 'r-xp.*libfiberize' /proc/self/maps; echo $LD_PRELOAD")
 END
 
 ways() {
-	run env "$@" $python "$work/ways.py"
+	run env "$@" "$python" "$work/ways.py"
 	echo "$out$err"
 }
 
@@ -70,7 +70,7 @@ same 'by another name' "$(expect 0 none)" \
 	"$(ways "LD_PRELOAD=$work/libother.so" FIBERIZE_CHILDREN=0)"
 
 for preloaded in "$libm" "$library:$libm"; do
-	want=$(limited $python "$work/built.py" "$preloaded" "$libm" 2>&1)
+	want=$(limited "$python" "$work/built.py" "$preloaded" "$libm" 2>&1)
 	for children in 0 1; do
 		same "an environment of its own, FIBERIZE_CHILDREN=$children, $preloaded" "$want" \
 			"$(limited env "LD_PRELOAD=$library" FIBERIZE_CHILDREN=$children \

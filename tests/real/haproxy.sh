@@ -7,7 +7,7 @@
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
 TRANSFERS=400
-need curl $python haproxy
+need curl "$python" haproxy
 
 serve_files
 port=$(free_port)
@@ -47,7 +47,7 @@ while True:
 print(answer.decode())
 END
 for ((i = 0; i < 3; i++)); do
-	limited $python "$work/ask.py" "$work/control" >"$work/threads.log" 2>&1 ||
+	limited "$python" "$work/ask.py" "$work/control" >"$work/threads.log" 2>&1 ||
 		die 'no answer to "show threads"'
 	seen=$(grep -c 'Thread [1-8] ' "$work/threads.log")
 	same "show threads: all of them" 8 "$seen"

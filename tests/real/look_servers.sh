@@ -23,13 +23,13 @@ looks_legacy_server $connections
 make_files
 make_file_server
 server_port=$(free_port)
-begin python "${fiberized[@]}" $python "$work/file_server.py" "$server_port" "$work/files"
+begin python "${fiberized[@]}" "$python" "$work/file_server.py" "$server_port" "$work/files"
 target=$started
 wait_for_port "$target" "$server_port"
 # HTTP/1.0: a connection that has sent half of a request stays.
 sed -i 's/^class Handler.*/&\n    protocol_version = "HTTP\/1.1"/' "$work/file_server.py"
 stop "$target" 0
-begin python "${fiberized[@]}" $python "$work/file_server.py" "$server_port" "$work/files"
+begin python "${fiberized[@]}" "$python" "$work/file_server.py" "$server_port" "$work/files"
 target=$started
 wait_for_port "$target" "$server_port"
 clients "$server_port" 100 'GET /100 HTTP/1.1
@@ -44,7 +44,7 @@ looks_trace python ' (recv|poll|read|send|accept4?|recvfrom) +(request|readiness
 tid=$(first_tid '.waits_for == "recv"')
 looks_gdb python 105 '[Ss]ock\|[Pp]y' "$tid" -p "$target"
 all_frames python 105 -p "$target"
-looks_core python 105 '[Pp]y' "$tid" $python
+looks_core python 105 '[Pp]y' "$tid" "$python"
 end_clients
 
 # ---- Java

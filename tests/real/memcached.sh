@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need $python memcached
+need "$python" memcached
 
 cat >"$work/client.py" <<'END'
 import hashlib, random, socket, sys, threading
@@ -85,7 +85,7 @@ serve() {
 	begin "$name" "$@" memcached -u nobody -U 0 -l 127.0.0.1 -p "$port" -t 4
 	server=$started
 	wait_for_port "$server" "$port"
-	limited $python "$work/client.py" "$port" >"$work/$name" 2>"$work/client.log" ||
+	limited "$python" "$work/client.py" "$port" >"$work/$name" 2>"$work/client.log" ||
 		die "$name: the client failed with $?"
 	grep -q failed "$work/$name" && die "$name: a wrong answer"
 	stop "$server" 0

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need curl $python microsocks
+need curl "$python" microsocks
 
 serve_files
 port=$(free_port)

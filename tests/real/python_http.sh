@@ -4,12 +4,12 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need curl $python
+need curl "$python"
 
 make_files
 make_file_server
 port=$(free_port)
-begin server "${fiberized[@]}" $python "$work/file_server.py" "$port" "$work/files"
+begin server "${fiberized[@]}" "$python" "$work/file_server.py" "$port" "$work/files"
 wait_for_port "$started" "$port"
 fetch "$port"
 stop "$started" 0

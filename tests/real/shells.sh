@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need $python bash make git
+need "$python" bash make git
 
 cat >"$work/script.sh" <<'END'
 echo one | tr a-z A-Z | sed 's/O/0/' | while read -r x; do echo "got $x"; done
@@ -116,7 +116,7 @@ all_of_it() {
 	echo "-- make"; rm -f "$work"/make/out*; "$@" make -s -j2 -C "$work/make" 2>&1; echo "status $?"
 	"$@" make -s -j2 -C "$work/make" fails >/dev/null 2>&1; echo "status $?"
 	echo "-- git"; git_work "$@" 2>&1
-	echo "-- python"; PYTHONPATH=$work "$@" $python "$work/processes.py" 2>&1; echo "status $?"
+	echo "-- python"; PYTHONPATH=$work "$@" "$python" "$work/processes.py" 2>&1; echo "status $?"
 }
 
 # Process ids differ.

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need $python tinyproxy microsocks
+need "$python" tinyproxy microsocks
 STOPS=${STOPS-3}
 
 cat >"$work/tinyproxy.conf" <<END

@@ -6,7 +6,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need $python openssl stunnel4
+need "$python" openssl stunnel4
 
 cat >"$work/echo.py" <<'END_OF_ECHO'
 import asyncio, sys
@@ -99,13 +99,13 @@ serve() {
 	begin "$name" "$@" stunnel4 "$work/stunnel.conf"
 	server=$started
 	wait_for_port "$server" "$port"
-	limited $python "$work/client.py" "$port" "$server" "$work/cert.pem" >"$work/$name" \
+	limited "$python" "$work/client.py" "$port" "$server" "$work/cert.pem" >"$work/$name" \
 		2>"$work/client.log" || die "$name: the client failed with $?"
 	stop "$server" 0
 }
 
 echo_port=$(free_port)
-begin echo $python "$work/echo.py" "$echo_port"
+begin echo "$python" "$work/echo.py" "$echo_port"
 echo=$started
 wait_for_port "$echo" "$echo_port"
 serve native

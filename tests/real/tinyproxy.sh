@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/real/common.inc
 . "$(dirname "$0")/common.inc"
-need curl $python tinyproxy
+need curl "$python" tinyproxy
 
 serve_files
 port=$(free_port)

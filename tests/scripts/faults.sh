@@ -3,18 +3,17 @@
 #
 # tests/scripts/faults.sh - what the kernel may refuse, delay or reorder is made to happen
 # (runtime/base/fault.h), in a library that checks its lock ranks and lists: programs answer
-# as natively.
+# as natively.  tests/ANSWERS.md has what happens.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/checked.inc
+. "$(dirname "$0")/../lib/checked.inc"
 
 checked=$build/checked
 units=(test_lock test_runq test_lot test_sched)
 
-# Not a part of the make that runs this.
-env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" DEBUG=1 FAULTS=1 B="$checked" \
-		"$checked/libfiberize.so" "${units[@]/#/$checked/tests/unit/}" >"$work/make" 2>&1 ||
-	die "make DEBUG=1 FAULTS=1: $(tail -n 3 "$work/make" | tr '\n' ' ')"
+build_checked libfiberize.so "${units[@]/#/tests/unit/}"
 
 for unit in "${units[@]}"; do
 	run "$checked/tests/unit/$unit"
@@ -27,7 +26,10 @@ checked() {
 	local name=$1 program=$2 command
 	shift 2
 	command=("$@" "$programs/$program")
-	[ "$program" != sync_stress ] || command+=(0.01 cond)
+	case $program in
+	sync_stress)	command+=(0.01 cond) ;;
+	io_closed|poll_rounds)	[ -n "${FZ_ALL-}" ] || command+=(600) ;;
+	esac
 	if [ ! -e "$work/$program" ]; then
 		run env "${command[@]}"
 		mv "$work/out" "$work/$program"
@@ -75,12 +77,14 @@ thread_fiber 1,1/2,1/3 thread_basic
 late_birth 1+ fork_limit FIBERIZE_PROCESSORS=1
 late_birth 1+ fork_limit FIBERIZE_BACKEND=epoll
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
+long_tick 1+,1/2 mixed_rungs FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
 no_sqe 1/2,1/7 poll_rounds
 late_completion 1/2,1/5 io_socket
 late_completion 1/3 mixed_rungs
 reordered_completions 1,1/2 io_socket
 reordered_completions 1/2 poll_rounds
+short_tick 1+,1/2 mixed_rungs FIBERIZE_PROCESSORS=1
 submit_again 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
@@ -117,11 +121,13 @@ for when in 1 2 3 4 5 6; do
 		FZ_FAULTS="deny_recv:1+,ring_lost:$when"
 done
 
-# A filter refuses two of the calls that wake a carrier.
+# A filter refuses two of the calls that wake a carrier, or all three, from the start or in mid-run.
+two=deny_kick:1+,deny_kick_by_vector:1+
 for how in '' FIBERIZE_BACKEND=epoll; do
-	# shellcheck disable=SC2086
-	checked "deny_kick:1+,deny_kick_by_vector:1+ mixed_rungs ${how#FIBERIZE_}" mixed_rungs $how \
-		FZ_FAULTS=deny_kick:1+,deny_kick_by_vector:1+
+	for faults in $two $two,deny_kick_by_offset:1+ $two,deny_kick_by_offset:5+; do
+		# shellcheck disable=SC2086
+		checked "$faults mixed_rungs ${how#FIBERIZE_}" mixed_rungs $how FZ_FAULTS=$faults
+	done
 done
 
 # What cannot be meant fires nothing, and is said.
@@ -131,5 +137,8 @@ for value in nothing:1 mmap mmap: mmap:0 mmap:1/0 mmap:2/3 mmap:1x mmap:1,dup; d
 		"$(grep -c "^fiberize: FZ_FAULTS=$value: a list of NAME:N, .* none fires" "$work/err")"
 	same "FZ_FAULTS=$value: none fires" 0 "$(grep -c 'fired [1-9]' "$work/err")"
 done
+
+# Calls that make something, denied by a filter; all of them: answers.sh.
+lines "$root/tests/lib/answers.py" --quick --jobs 2 "$build" "$root/tests/ANSWERS.md"
 
 finish

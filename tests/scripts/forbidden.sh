@@ -64,7 +64,7 @@ same 'an old io_uring' "fiberize: version 0.1.0, 2 processors, epoll (this kerne
 # ---- why threads are kernel threads
 
 run "$fiberize" -v --disable true
-like 'switched off' 'fiberize: true[[]*]: dormant: switched off (FIBERIZE_DISABLE); version *, * processors, backend auto' "$err"
+like 'switched off' 'fiberize: true[[]*]: dormant: switched off (FIBERIZE_DISABLE or /etc/fiberize/disable); version *, * processors, backend auto' "$err"
 run "$fiberize" -v "$programs/openmp"
 has 'OpenMP' "$work/err" '^fiberize: threads that libgomp[^ ]* makes stay kernel threads: '
 has 'a thread that OpenMP helps' "$work/err" \

@@ -21,6 +21,14 @@ kernel_threads()
 	echo "${#tasks[@]}"
 }
 
+# threads() while no kernel thread comes or goes; sets before to how many there are
+steady()
+{
+	before=$(kernel_threads)
+	threads
+	[ "$before" = "$(kernel_threads)" ]
+}
+
 # ask FILTER: of what threads() has found
 ask()
 {
@@ -50,7 +58,8 @@ tangle()
 	same "$backend: all asleep" true "$(ask .all_asleep)"
 	same "$backend: the library's kernel threads" 'carrier, carrier spawner, monitor' \
 		"$(ask '[.library_threads[].why] | unique | join(", ")')"
-	same "$backend: each kernel thread once" "$(kernel_threads)" \
+	must eventually steady
+	same "$backend: each kernel thread once" "$before" \
 		"$(ask '[(.threads, .library_threads)[] | .kernel_tid // empty] | unique | length')"
 	run "$fiberize" ps --tree "$pid"
 	like "$backend: the tree" "*pinned *rwlock to write*plain *  mutex*held by * \"pinned\"*wired *    join*" \
@@ -234,7 +243,8 @@ if unshare --pid --fork --mount-proc true 2>/dev/null; then
 	pid=$(cat "/proc/$outer/task/$outer/children")
 	pid=${pid% }
 	must eventually tangled
-	same 'a namespace: each kernel thread once' "$(kernel_threads)" \
+	must eventually steady
+	same 'a namespace: each kernel thread once' "$before" \
 		"$(ask '[(.threads, .library_threads)[] | .kernel_tid // empty] | unique | length')"
 	same 'a namespace: reasons' 2 "$(ask '[.threads[] | .why // empty] | length')"
 	pid=$outer

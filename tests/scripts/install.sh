@@ -27,24 +27,49 @@ umask 077
 quiet_make install DESTDIR="$packager" PREFIX=/usr
 umask "$old_umask"
 same 'everybody may read it' '' "$(find "$packager/usr" ! -perm -a=r -o -type d ! -perm -a=x)"
-(cd "$packager" && find . -type f | sort) >"$work/have"
+(cd "$packager" && find . ! -type d | LC_ALL=C sort) >"$work/have"
+multiarch=$($CC -print-multiarch)
 cat >"$work/want" <<END
 ./usr/bin/fiberize
+./usr/lib/fiberize/lib/$multiarch/libfiberize-preload.so
+./usr/lib/fiberize/lib/i386-linux-gnu/libfiberize-preload.so
+./usr/lib/fiberize/lib/libfiberize-preload.so
+./usr/lib/fiberize/lib32/libfiberize-preload.so
+./usr/lib/fiberize/lib64/libfiberize-preload.so
+./usr/lib/fiberize/libfiberize-preload.so
 ./usr/lib/fiberize/libfiberize.so
+./usr/libexec/fiberize/bars.gp
 ./usr/libexec/fiberize/bench.sh
+./usr/libexec/fiberize/charts.awk
+./usr/libexec/fiberize/commit
 ./usr/libexec/fiberize/echo_client
+./usr/libexec/fiberize/facts.awk
 ./usr/libexec/fiberize/figures.awk
 ./usr/libexec/fiberize/inspect
+./usr/libexec/fiberize/json.awk
+./usr/libexec/fiberize/leaks.awk
+./usr/libexec/fiberize/markdown.awk
 ./usr/libexec/fiberize/measure
 ./usr/libexec/fiberize/median.awk
-./usr/libexec/fiberize/report.awk
+./usr/libexec/fiberize/page.awk
+./usr/libexec/fiberize/ratios.gp
+./usr/libexec/fiberize/reports.inc
+./usr/libexec/fiberize/service.sh
+./usr/libexec/fiberize/summary.awk
+./usr/libexec/fiberize/table.awk
+./usr/libexec/fiberize/unit.awk
+./usr/libexec/fiberize/verdict.awk
+./usr/libexec/fiberize/words.awk
+./usr/libexec/fiberize/wrk.lua
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/examples/fiberize.conf
+./usr/share/doc/fiberize/examples/profiles.conf
 ./usr/share/doc/fiberize/examples/seccomp.json
 ./usr/share/gdb/auto-load/usr/lib/fiberize/libfiberize.so-gdb.py
 ./usr/share/man/man1/fiberize.1
 ./usr/share/man/man7/libfiberize.7
 END
+LC_ALL=C sort -o "$work/want" "$work/want"
 same 'these files and no others' '' "$(diff "$work/want" "$work/have")"
 
 cp -a "$packager/usr/." "$plain/"
@@ -52,6 +77,9 @@ cd / || exit 1
 prints 'it runs' '' "$plain/bin/fiberize" true
 run "$plain/bin/fiberize" cat /proc/self/maps
 has 'the installed library is loaded' "$work/out" "$plain/lib/fiberize/libfiberize.so"
+# shellcheck disable=SC2016 # the loader expands it
+run env LD_PRELOAD="$plain/lib/fiberize/"'$LIB/libfiberize-preload.so' cat /proc/self/maps
+has 'the library for every program finds it' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 run "$plain/bin/fiberize" --version
 like '--version' '0 ?*' "$code $out"
 run "$plain/bin/fiberize" --help
@@ -120,7 +148,7 @@ completes()
 }
 completes 'fiberize --pro' --processors
 completes 'fiberize --dr' --dry-run
-for flag in $("$build/fiberize" --help | grep -o -e ' --[a-z][a-z-]*'); do
+for flag in $("$build/fiberize" --help | sed -n '/^ \{2,6\}-/p' | grep -o -e ' --[a-z][a-z-]*'); do
 	completes 'fiberize -' "$flag"
 done
 completes 'fiberize che' check
@@ -140,7 +168,15 @@ completes 'fiberize --stats = 1 prin' printf
 completes 'fiberize check --h' --help
 completes 'fiberize to' top
 completes 'fiberize top --b' --batch
-completes 'fiberize top --batch --sort swi' switches
+completes 'fiberize check --run' --running
+completes 'fiberize ena' enable
+completes 'fiberize disable --ro' --root
+for service in /{etc,usr/lib}/systemd/system/??*.service; do
+	service=${service##*/}
+	service=${service%.service}
+	completes "fiberize enable ${service::-1}" "$service"
+	break
+done
 completes 'fiberize bench --echo --connections 12 --rou' --rounds
 completes 'fiberize bench --connections = 12 -- prin' printf
 completes "fiberize bench --json $plain/bin/fib" "$plain/bin/fiberize"
@@ -166,7 +202,7 @@ if command -v dpkg-shlibdeps >/dev/null; then
 	deb=$(ls "$build"/fiberize_*.deb)
 	symbols=$(ls "$build"/fiberize-dbgsym_*.deb)
 	dpkg-deb -x "$deb" "$work/package"
-	(cd "$work/package" && find . -type f | sed 's/\.gz$//' | sort) >"$work/have"
+	(cd "$work/package" && find . ! -type d | sed 's/\.gz$//' | sort) >"$work/have"
 	{
 		cat "$work/want"
 		echo ./usr/share/doc/fiberize/changelog

@@ -38,9 +38,12 @@ while listening "$port"; do
 	port=$((port + 1))
 done
 
+# A load that ends at once; that of --echo and wrk lasts a second at least.
+short="$build/libexec/echo_client -h {host} -c 8 -d 0.1 -s 100 {port}"
+
 json=$work/samples.json
-good_bench 'bench: three rounds' "$json" "$fiberize" bench --echo --rounds 3 --duration 1 \
-	--connections 8 --size 100 --json "$json" -- "$work/server" plain 0
+good_bench 'bench: three rounds' "$json" "$fiberize" bench --rounds 3 --load "$short" \
+	--json "$json" -- "$work/server" plain 0
 same 'bench: sides alternate' \
 	'1 native,1 fiberize,2 native,2 fiberize,3 native,3 fiberize' \
 	"$(samples "$json" '[.rounds[] | "\(.round) \(.side)"] | join(",")')"
@@ -49,11 +52,11 @@ same 'bench: every round has every figure' 'true' "$(samples "$json" '[.rounds[]
 	.cpu_us_per_request, .switches, .peak_kb | . > 0] | all')"
 same 'bench: median, min and max' 'true' "$(samples "$json" '. as $all |
 	([.rounds[] | select(.side == "native") | .cpu_us_per_request] | sort) as $v |
-	.summary.native.cpu_us_per_request |
+	.summary[0].native.cpu_us_per_request |
 	.min == $v[0] and .median == $v[1] and .max == $v[2]')"
 same 'bench: ratio' 'true' "$(samples "$json" '
 	([.rounds[] | select(.round == 2) | .requests_per_second] | .[1] / .[0]) as $second |
-	.summary.ratio.requests_per_second | .min <= $second * 1.001 and .max >= $second * 0.999')"
+	.summary[0].ratio.requests_per_second | .min <= $second * 1.001 and .max >= $second * 0.999')"
 case $out in
 *requests/s*'latency p50'*'latency p99'*'CPU us/request'*'context switches'*'peak memory'*)
 	pass 'bench: the table has it all' ;;
@@ -63,8 +66,9 @@ same 'bench: no progress unless on a terminal' '' "$err"
 
 run script -qec "'$fiberize' bench --load true --rounds 2 -- '$work/server' plain 0" /dev/null
 case $out in
-*'round 1 of 2: native'*'round 2 of 2: fiberize'*) pass 'bench: progress on a terminal' ;;
-*) fail 'bench: progress on a terminal' "$out" ;;
+*'round 1 of 2: native'*'round 2 of 2: fiberize, about '*' s left'*)
+	pass 'bench: progress on a terminal, with the time left' ;;
+*) fail 'bench: progress on a terminal, with the time left' "$out" ;;
 esac
 good_bench 'bench: with odd arguments' "$json" "$fiberize" bench --rounds 1 --json "$json" \
 	--load 'echo "requests 10"; echo {host} {port} >&2' -- \
@@ -130,7 +134,8 @@ SERVER
 run "$fiberize" bench --rounds 1 --load true -- python3 "$work/both.py"
 same 'bench: one port for IPv4 and IPv6' '0' "$code$err"
 run "$fiberize" bench --rounds 1 --load true -- python3 "$work/both.py" more
-like 'bench: two ports' '*listens on several ports; *' "$err"
+same 'bench: two ports: exit status' 111 "$code"
+like 'bench: two ports' '*native, round 1: listens on several ports, *' "$err"
 
 # Two connections, each burning 200 ms in a thread that is gone at the end.
 good_bench 'bench: CPU time of threads that have ended' "$json" "$fiberize" bench \
@@ -156,8 +161,8 @@ else
 	skip 'bench: a set-group-ID program' 'only root can make one'
 fi
 for mode in late forks daemon; do
-	good_bench "bench: a server that $mode" "$json" "$fiberize" bench --echo --rounds 1 \
-		--duration 1 --connections 8 --json "$json" -- "$work/server" $mode 0
+	good_bench "bench: a server that $mode" "$json" "$fiberize" bench --rounds 1 \
+		--load "$short" --json "$json" -- "$work/server" $mode 0
 done
 good_bench 'bench: a stubborn server' "$json" "$fiberize" bench --load true --rounds 1 \
 	--json "$json" -- "$work/server" stubborn 0
@@ -165,11 +170,11 @@ case $err in
 *'native, round 1: still there 5 seconds after SIGTERM: killed'*) pass 'bench: says so' ;;
 *) fail 'bench: says so' "$err" ;;
 esac
-good_bench 'bench: a given port, twice in a row' "$json" "$fiberize" bench --echo --rounds 2 \
-	--duration 1 --connections 8 --port "$port" --json "$json" -- "$work/server" plain "$port"
+good_bench 'bench: a given port, twice in a row' "$json" "$fiberize" bench --rounds 2 \
+	--load "$short" --port "$port" --json "$json" -- "$work/server" plain "$port"
 same 'bench: the given port was taken' "$port" "$(samples "$json" '.rounds[3].port')"
 if [ "$(nproc)" -ge 2 ] && taskset -c 0,1 true 2>/dev/null; then
-	good_bench 'bench: pinned' "$json" "$fiberize" bench --echo --rounds 1 --duration 1 \
+	good_bench 'bench: pinned' "$json" "$fiberize" bench --load "$short" --rounds 1 \
 		--cpus 0:1 --json "$json" -- "$work/server" plain 0
 else
 	skip 'bench: pinned' 'there is one CPU only'
@@ -193,14 +198,20 @@ same 'bench: the environment: looked at' '[2,2]' \
 
 # ---- with the bundled server
 
-good_bench 'bench: bundled server, HTTP' "$json" "$fiberize" bench --rounds 2 --duration 1 \
+good_bench 'bench: bundled server, HTTP' "$json" "$fiberize" bench --rounds 1 --duration 1 \
 	--json "$json" -- "$programs/legacy_server" -p 0
 same 'bench: bundled server, HTTP: figures' 'true' "$(samples "$json" '[.rounds[] |
 	.requests, .latency_p50_us, .latency_p99_us, .cpu_us_per_request | . > 0] | all')"
 same 'bench: bundled server, HTTP: no errors' '0' \
 	"$(samples "$json" '[.rounds[].errors // 0] | add')"
-good_bench 'bench: bundled server, echo' "$json" "$fiberize" bench --echo --rounds 2 \
-	--duration 1 --connections 128 --json "$json" -- "$programs/legacy_server" -e -p 0
+good_bench 'bench: by the clock beside the closed load' "$json" "$fiberize" bench --rounds 1 --duration 1 --connections 4 \
+	--rate 200 --json "$json" -- "$programs/legacy_server" -p 0
+same 'bench: by the clock: cases' '[[4,null],[4,200]]' "$(samples "$json" '[.summary[] | [.connections, .rate]] | tostring')"
+same 'bench: by the clock: as many requests as were due' 'true' "$(samples "$json" '[.rounds[] | select(.rate == 200) |
+	.requests_total <= 204 and .latency_p999_us >= .latency_p99_us and .latency_p99_us >= .latency_p50_us and
+	.latency_p50_us > 0] | all')"
+good_bench 'bench: bundled server, echo' "$json" "$fiberize" bench --echo --rounds 1 \
+	--duration 1 --size 100 --connections 128 --json "$json" -- "$programs/legacy_server" -e -p 0
 same 'bench: bundled server, echo: figures' 'true' "$(samples "$json" '[.rounds[] |
 	.requests, .latency_p50_us, .latency_p99_us, .cpu_us_per_request | . > 0] | all')"
 same 'bench: bundled server, echo: no errors' '0' \

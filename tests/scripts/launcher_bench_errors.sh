@@ -16,7 +16,7 @@ without()
 	rm -rf "$work/tools"
 	mkdir "$work/tools"
 	for tool in sh cat sed tr dirname readlink env printenv sleep awk \
-		tail rm mktemp grep uname date getconf taskset wrk cp; do
+		tail rm mktemp grep uname date getconf taskset wrk cp cut gnuplot; do
 		[ "$tool" = "$1" ] || ! command -v "$tool" >/dev/null ||
 			ln -s "$(command -v "$tool")" "$work/tools/$tool"
 	done
@@ -26,7 +26,8 @@ refused 'bench: no program' 2 '*bench: no program*' "$fiberize" bench
 refused 'bench: unknown option' 2 '*--frob: no such option*' "$fiberize" bench --frob -- true
 refused 'bench: option without its value' 2 '*--rounds needs a value*' "$fiberize" bench --rounds
 for flags in '--rounds 0' '--rounds x' '--port 65536' '--wait 0' '--connections -1' \
-	'--duration 1.5' '--size 0' '--cpus 1' '--cpus 0:99999' '--cpus x:0' '--path x' \
+	'--connections 0' '--connections 64,' '--connections 64,x' '--rate 0' '--rate 5,' \
+	'--requests-regex (' '--requests-regex=' '--duration 1.5' '--size 0' '--cpus 1' '--cpus 0:99999' '--cpus x:0' '--path x' \
 	'--processors 0'; do
 	# shellcheck disable=SC2086
 	refused "bench: $flags" 2 '*' "$fiberize" bench --echo $flags -- "$work/server" plain 0
@@ -44,6 +45,21 @@ refused 'bench: JSON file without a name' 2 '*--json: the name of the file is em
 	"$fiberize" bench --echo --json '' -- "$work/server" plain 0
 refused 'bench: no place for temporary files' 114 '*/no/such: no temporary directory*(TMPDIR)' \
 	env TMPDIR=/no/such "$fiberize" bench --echo -- "$work/server" plain 0
+refused 'bench: several numbers of connections for a load that takes none' 2 '*no {connections}' \
+	"$fiberize" bench --load true --connections 4,8 -- "$work/server" plain 0
+refused 'bench: a rate for a load that takes none' 2 '*no {rate}' \
+	"$fiberize" bench --load true --rate 5 -- "$work/server" plain 0
+refused 'bench: a load that takes a rate, without one' 2 '*needs a --rate' \
+	"$fiberize" bench --load 'true {rate}' -- "$work/server" plain 0
+for option in report markdown; do
+	refused "bench: --$option without a name" 2 "*--$option: the name of the file is empty" \
+		"$fiberize" bench --echo "--$option=" -- "$work/server" plain 0
+	refused "bench: --$option in no directory" 114 '*/no/such/file: cannot be written*' \
+		"$fiberize" bench --echo "--$option" /no/such/file -- "$work/server" plain 0
+done
+without gnuplot
+refused 'bench: no gnuplot' 114 '*gnuplot is not installed*' env PATH="$work/tools" \
+	"$fiberize" bench --echo --report "$work/page.html" -- "$work/server" plain 0
 without wrk
 refused 'bench: no wrk' 114 '*wrk is not installed*' \
 	env PATH="$work/tools" "$fiberize" bench -- "$work/server" plain 0
@@ -60,6 +76,10 @@ failed_bench 'bench: what it said is shown' 110 '*program says: out of cheese*' 
 	"$fiberize" bench $short -- sh -c 'echo out of cheese; exit 1'
 failed_bench 'bench: killed at once' 110 '*signal 9*before it listened*' \
 	"$fiberize" bench $short -- sh -c 'kill -9 $$'
+failed_bench 'bench: by the clock, no such page' 112 '*exit status 1*HTTP status 404*' "$fiberize" bench --rounds 1 \
+	--load "$build/libexec/echo_client -c 4 -d 0.2 -r {rate} --get /none {port}" --rate 50 -- "$programs/legacy_server" -p 0
+failed_bench 'bench: by the clock, no HTTP server' 112 '*not one of HTTP/1.1*' "$fiberize" bench --rounds 1 \
+	--load "$build/libexec/echo_client -c 4 -d 0.2 -r {rate} --get /none {port}" --rate 50 -- "$work/server" plain 0
 failed_bench 'bench: never listens' 111 '*does not listen on any TCP port after 1 seconds*' \
 	"$fiberize" bench $short --wait 1 -- "$work/server-sleep" 3600
 failed_bench 'bench: listens elsewhere' 111 '*does not listen on port 1 after 1 seconds*' \
@@ -84,7 +104,7 @@ printf '#!/bin/sh\necho nothing of use\n' >"$work/tools/wrk"
 chmod +x "$work/tools/wrk"
 failed_bench 'bench: no figures' 113 '*load says: nothing of use*no figures*' \
 	env PATH="$work/tools:$PATH" "$fiberize" bench $short -- "$work/server" plain 0
-failed_bench 'bench: a server that is no HTTP server' 113 '*no figures*' \
+failed_bench 'bench: a server that is no HTTP server' 112 '*every request failed*' \
 	"$fiberize" bench $short --wait 20 -- "$work/server" plain 0
 }
 

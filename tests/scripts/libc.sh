@@ -10,6 +10,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/modes.inc
+. "$root/tests/lib/modes.inc"
 cd "$root" || exit 1
 # What leans on libc most.
 read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket fork_basic}"
@@ -40,20 +42,14 @@ fetch()
 # by_loader NAME PROGRAM PRELOAD: by the loader of $libc; into $work/NAME
 by_loader()
 {
+	local words
+	words=$(arguments "${2##*/}" matrix)
 	# The arguments are words.
-	# shellcheck disable=SC2046
+	# shellcheck disable=SC2086
 	limited "$libc/$loader" \
 		--library-path "$libc:$system:/usr$system" ${3:+--preload "$3"} \
-		"$2" $(arguments "${2##*/}") >"$work/$1" 2>"$work/$1.err" </dev/null
+		"$2" ${words//\{seed\}/1} >"$work/$1" 2>"$work/$1.err" </dev/null
 	echo $? >"$work/$1.status"
-}
-
-arguments()
-{
-	case $1 in
-	stress_churn)	echo 1 ;;
-	thread_many)	echo 500 ;;
-	esac
 }
 
 # compare SUITE PROGRAM: its answers are the same, natively and as fibers
@@ -85,6 +81,7 @@ suite()
 		fi
 		case $name in
 		*.* | legacy_server)	continue ;;
+		thread_burst)	[ -n "${FZ_ALL-}" ] || continue ;;
 		esac
 		for pattern in "${wanted[@]}"; do
 			# A pattern is wanted.

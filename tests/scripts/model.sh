@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/model.sh - the schedule explorer (tests/model/), with fixed seeds: each scenario passes
-# all runs with one deviation, and some by PCT and at random, with store buffers, too; what it
-# refuses, it refuses by name; and each fault of tests/model/planted/ can be planted in the code as it is.
+# all runs with one deviation, and some by PCT and at random, with store buffers, too (five times as
+# many with FZ_ALL); what it refuses, it refuses by name; and each fault of tests/model/planted/ can be
+# planted in the code as it is.
 . "$(dirname "$0")/../lib/judge.inc"
 
 explore=$build/tests/model/explore
 replay=$root/tests/model/replay
 
+runs=${FZ_ALL:+1500} runs=${runs:-300}
+
 explores() {
 	local name=$1 log=$work/$1.log
-	if "$explore" --exhaustive --bound 1 --pct 1500 --random 1500 "$name" >"$log" 2>&1 &&
-	   "$explore" --tso --pct 400 --random 400 "$name" >>"$log" 2>&1; then
+	if "$explore" --exhaustive --bound 1 --pct "$runs" --random "$runs" "$name" >"$log" 2>&1 &&
+	   "$explore" --tso --pct $((runs / 4)) --random $((runs / 4)) "$name" >>"$log" 2>&1; then
 		pass "$name"
 	else
 		fail "$name" "a run fails"

@@ -6,7 +6,7 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
-need python3 jq
+need python3 jq gnuplot
 driver=$root/scripts/bench/programs
 export PYTHONDONTWRITEBYTECODE=1
 
@@ -27,7 +27,8 @@ same 'an outlier among many' faster "$(judge '1.2, 1.2, 1.3, 1.2, 1.2, 1.3, 1.2,
 
 # ---- a run
 
-"$driver/run.py" --build "${build#"$root"/}" --rounds 2 --most 2 --seconds 0.2 --json "$work/out.json" echo_1 \
+"$driver/run.py" --build "${build#"$root"/}" --rounds 2 --most 2 --seconds 0.2 --json "$work/out.json" \
+	--chart "$work/out.svg" echo_1 echo_128_paced \
 	>"$work/out" 2>&1
 same 'a run: exit status' 0 $?
 same 'a run: sides of each round' 'native,fiberize native,fiberize' \
@@ -36,7 +37,12 @@ same 'a run: figures' true "$(jq '[.samples.echo_1[][] |
 	.per_s > 0 and .cpu_us > 0 and .p50_us > 0 and .p999_us >= .p99_us and .peak_kb > 0] | all' "$work/out.json")"
 same 'a run: the machine' true "$(jq '.about | length >= 3' "$work/out.json")"
 yes 'a run: the table' grep -q '^echo_1 .*fiberize .*CPU' "$work/out"
-yes 'no half of a report' test ! -e "$work/out.json.new"
+same 'a run: by the clock, no more than was due' true "$(jq '[.samples.echo_128_paced[][] |
+	.per_s > 0 and .per_s <= 5010 and .p999_us >= .p99_us] | all' "$work/out.json")"
+for row in 'echo_1: operations/s' 'echo_1: CPU/operation' 'echo_1: p99' 'echo_128_paced: p99'; do
+	has "a run: the chart has $row" "$work/out.svg" "$row"
+done
+yes 'no half of a report' test ! -e "$work/out.json.new" -a ! -e "$work/out.svg.new"
 
 "$driver/run.py" --list >"$work/list"
 while read -r name; do

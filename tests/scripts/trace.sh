@@ -138,16 +138,27 @@ must eventually is_on
 kill -KILL $tool
 wait $tool 2>/dev/null
 yes 'off when the tool was killed' eventually is_off
-for ((i = 0; i < 20; i++)); do
+times=${FZ_ALL:+20} times=${times:-5}
+for ((i = 0; i < times; i++)); do
 	"$fiberize" trace --summary --seconds 0.05 "$pid" >/dev/null 2>&1 || break
 done
-same 'twenty times' 20 "$i"
+same 'again and again' "$times" "$i"
 
 # ---- kernel threads
 
 names=$(cat "/proc/$pid/task/"*/comm 2>/dev/null | sort -u | tr '\n' ' ')
 like 'names of kernel threads' 'fz-monitor fz-spawner fz/[0-9]* traced ' "$names"
 same 'the process keeps its name' traced "$(cat "/proc/$pid/comm")"
+
+# ---- it is killed, and takes its last events along
+
+"$fiberize" trace "$pid" >"$work/lines" 2>"$work/count" &
+tool=$!
+must eventually grep -qs usleep "$work/lines"
+kill -KILL "$pid"
+wait $tool
+like 'killed: what was not read' 'fiberize: * 0 events lost, and those of 0.* s until a program ended or executed another one' \
+	"$(cat "$work/count")"
 stop
 
 # ---- with a program of its own
@@ -159,7 +170,7 @@ like 'a program: its calls' '*usleep *user space *sleeps at traced.c:*' "$err"
 
 # What a process is changes while the tool looks at it for the first time.
 bad=
-for ((i = 0; i < 30; i++)); do
+for ((i = 0; i < times + 4; i++)); do
 	run "$fiberize" trace --summary -- --processors 2 "$helpers/restless" $((i % 3))
 	[ "$code:$(grep '^fiberize: ' <<<"$err" | grep -v ' calls blocked ')" = 0: ] || bad="$bad $code: $err"
 	run "$fiberize" trace --summary -- true

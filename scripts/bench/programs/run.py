@@ -3,12 +3,13 @@
 """scripts/bench/programs/run.py - programs of others, natively and under fiberize, in turn.
 
     run.py [--quick] [--seconds N] [--rounds N] [--most N] [--against BUILD] [--json FILE]
-           [--option WORD]... [--list] [WORKLOAD...]
+           [--chart FILE] [--option WORD]... [--list] [WORKLOAD...]
 
 A workload is a folder with a workload.py (README.md says what is in it).  A round runs each side
 once, and each side is first in some rounds; ratios are taken within a round.  Rounds follow until
 the ratio of CPU time per operation and that of operations per second have a verdict, at least
---rounds, at most --most.  BUILD is the build directory of another version, as a third side.
+--rounds, at most --most.  BUILD is the build directory of another version, as a third side.  The
+chart has the ratios of all workloads, as SVG.
 Exit status: 0 if all workloads whose programs are there could be run, 1 if one failed, 2 for a
 bad command line.
 """
@@ -21,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
-from driver import report, samples  # noqa: E402
+from driver import chart, report, samples  # noqa: E402
 from driver.place import ROOT, Failed, Place, load_workload  # noqa: E402
 
 
@@ -72,10 +73,13 @@ def parse():
     p.add_argument("--against", help="build directory of another version, a third side")
     p.add_argument("--build", default="build")
     p.add_argument("--json", help="write all samples there")
+    p.add_argument("--chart", help="draw all ratios there, as SVG; needs gnuplot")
     p.add_argument("--option", action="append", default=[], help="of fiberize, a word")
     p.add_argument("--list", action="store_true")
     p.add_argument("workload", nargs="*")
     o = p.parse_args()
+    if o.chart and not chart.available():
+        p.error("--chart: gnuplot is not installed (Debian: apt-get install gnuplot-nox)")
     o.seconds = o.seconds or (1 if o.quick else 3)
     o.rounds = o.rounds or (3 if o.quick else 5)
     o.most = max(o.rounds, o.most or (3 if o.quick else 11))
@@ -120,6 +124,8 @@ def main():
         finally:
             place.close()
     report.summary(all_samples, missing, failed)
+    if options.chart and all_samples:
+        chart.save(options.chart, all_samples)
     if options.json:
         report.save(options.json, all_samples, missing, failed, about)
     return 1 if failed else 0

@@ -19,7 +19,6 @@
 #include <utime.h>
 
 static char *volatile nowhere = (char *)16, *volatile null;
-static struct event blocked = EVENT_INIT;
 
 /* Paths in a directory of the calling thread. */
 static __thread char room[64];
@@ -313,91 +312,6 @@ static void *all_of_them(void *arg)
 	return arg;
 }
 
-static char fifo[64];
-
-/* Opening one end of a FIFO waits for the other. */
-static void *opens_to_read(void *arg)
-{
-	char c;
-	int fd;
-
-	event_post(&blocked);
-	fd = open(fifo, O_RDONLY);
-	CHECK(fd >= 0);
-	CHECK_INT(read(fd, &c, 1), 1);
-	CHECK_INT(read(fd, &c, 1), 0);
-	close(fd);
-	return arg;
-}
-
-static void *opens_to_write(void *arg)
-{
-	int fd;
-
-	event_post(&blocked);
-	fd = open(fifo, O_WRONLY);
-	CHECK(fd >= 0);
-	if (arg)
-		CHECK_INT(write(fd, "x", 1), 1);
-	close(fd);
-	return NULL;
-}
-
-static void handler(int sig)
-{
-	(void)sig;
-}
-
-static void *open_interrupted(void *arg)
-{
-	event_post(&blocked);
-	CHECK_ERR(open(fifo, O_RDONLY), EINTR);
-	return arg;
-}
-
-static void fifos(void)
-{
-	struct sigaction sa = { .sa_handler = handler };
-	pthread_t r, w;
-	void *value;
-
-	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
-	strcpy(fifo, "/tmp/check-XXXXXX");
-	CHECK(mkdtemp(fifo) != NULL);
-	strcat(fifo, "/fifo");
-	CHECK_OK(mkfifo(fifo, 0600));
-	CHECK_ERR(open(fifo, O_WRONLY | O_NONBLOCK), ENXIO);
-	r = start(opens_to_read, NULL);
-	event_wait(&blocked, 1);
-	settle();
-	w = start(opens_to_write, "write");
-	finish(w);
-	finish(r);
-	w = start(opens_to_write, NULL);
-	event_wait(&blocked, 3);
-	settle();
-	int fd = open(fifo, O_RDONLY);
-	CHECK(fd >= 0);
-	finish(w);
-	close(fd);
-	r = start(open_interrupted, NULL);
-	event_wait(&blocked, 4);
-	settle();
-	while (pthread_tryjoin_np(r, NULL) == EBUSY) {
-		CHECK_OK(pthread_kill(r, SIGUSR1));
-		settle();
-	}
-	r = start(opens_to_read, NULL);
-	event_wait(&blocked, 5);
-	settle();
-	CHECK_OK(pthread_cancel(r));
-	CHECK_OK(pthread_join(r, &value));
-	CHECK(value == PTHREAD_CANCELED);
-	CHECK_OK(unlink(fifo));
-	*strrchr(fifo, '/') = 0;
-	CHECK_OK(rmdir(fifo));
-}
-
 static void watches(void)
 {
 	struct inotify_event event;
@@ -435,8 +349,6 @@ int main(void)
 		finish(t[i]);
 	all_of_them(NULL);
 	puts("files");
-	fifos();
-	puts("fifos");
 	CHECK(getcwd(here, sizeof(here)) != NULL);
 	int fd = open(".", O_RDONLY);
 	CHECK_KEEPS(chdir("/"), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/io_closed.c - a thread receives what it waited for and closes the
+ * tests/programs/io/io_closed.c [ROUNDS] - a thread receives what it waited for and closes the
  * descriptor; it was the last to have it open, so the other end sees a hang-up. Also if the
  * kernel thread that made the request is in another call meanwhile.
  */
@@ -10,10 +10,10 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 
-enum { SETS = 2, READERS = 4, ROUNDS = 2000 };
+enum { SETS = 2, READERS = 4 };
 
 static long long end;
-static int rounds, wrong;
+static int most_rounds = 2000, rounds, wrong;
 
 struct set {
 	sem_t begin[READERS], ready, done, move, moved;
@@ -80,7 +80,7 @@ static void *directs(void *arg)
 	int fd = open(s->name, O_RDWR | O_CLOEXEC);
 
 	CHECK(fd >= 0);
-	for (int i = 0; i < ROUNDS && now(CLOCK_MONOTONIC) < end; i++) {
+	for (int i = 0; i < most_rounds && now(CLOCK_MONOTONIC) < end; i++) {
 		CHECK_OK(flock(fd, LOCK_EX));
 		for (int k = 0; k < READERS; k++)
 			CHECK_OK(sem_post(&s->begin[k]));
@@ -135,10 +135,12 @@ static void *run_set(void *arg)
 	return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t t[SETS];
 
+	if (argc > 1)
+		most_rounds = atoi(argv[1]);
 	signal(SIGPIPE, SIG_IGN);
 	end = now(CLOCK_MONOTONIC) + 1000 * MS;
 	for (int i = 0; i < SETS; i++)

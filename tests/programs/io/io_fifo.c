@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-enum { ROUNDS = 200, PAIRS = 8, READERS = 6, BYTES = 2000, BIG = 300000 };
+enum { ROUNDS = 200, PAIRS = 8, BIG = 300000 };
 
 static char directory[] = "/tmp/check-XXXXXX", name[64];
 static struct event blocked = EVENT_INIT;
@@ -376,70 +376,6 @@ static void *writes(void *arg)
 	return arg;
 }
 
-/* ---- many readers ---------------------------------------------------------- */
-
-static int taken;
-
-static void *takes(void *arg)
-{
-	int fd = (int)(intptr_t)arg;
-	ssize_t n;
-	char c;
-
-	while ((n = read(fd, &c, 1)) == 1 && c == 'x')
-		__atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
-	CHECK_INT(n, 1);
-	return NULL;
-}
-
-static void shared(int fd, int w)
-{
-	pthread_t t[READERS];
-
-	taken = 0;
-	for (int i = 0; i < READERS; i++)
-		t[i] = start(takes, (void *)(intptr_t)fd);
-	for (int i = 0; i < BYTES; i++)
-		CHECK_INT(write(w, "x", 1), 1);
-	for (int i = 0; i < READERS; i++)
-		CHECK_INT(write(w, "e", 1), 1);
-	for (int i = 0; i < READERS; i++)
-		finish(t[i]);
-	CHECK_INT(taken, BYTES);
-}
-
-static void *many(void *arg)
-{
-	int fd = opened(O_RDWR), r = opened(O_RDONLY), p[2], q[2];
-	char path[64];
-
-	shared(fd, fd);
-	shared(r, fd);
-	CHECK_OK(close(fd));
-	CHECK_OK(close(r));
-	/* A pipe by its name, and one that was spliced. */
-	CHECK_OK(pipe(p));
-	CHECK_OK(pipe(q));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", p[0]);
-	fd = open(path, O_RDONLY);
-	if (fd >= 0) {
-		shared(fd, p[1]);
-		CHECK_OK(close(fd));
-	}
-	shared(p[0], p[1]);
-	CHECK_INT(write(p[1], "t", 1), 1);
-	CHECK_INT(splice(p[0], NULL, q[1], NULL, 1, 0), 1);
-	CHECK_INT(read(q[0], path, 1), 1);
-	CHECK_INT(path[0], 't');
-	shared(p[0], p[1]);
-	shared(q[0], q[1]);
-	for (int i = 0; i < 2; i++) {
-		CHECK_OK(close(p[i]));
-		CHECK_OK(close(q[i]));
-	}
-	return arg;
-}
-
 int main(void)
 {
 	static const struct {
@@ -449,7 +385,7 @@ int main(void)
 		{ "ends go", ends_go }, { "never written", never_written },
 		{ "has to wait", has_to_wait }, { "asks for nothing", asks_for_nothing },
 		{ "number reused", number_reused }, { "both ways", both_ways },
-		{ "ended", ended }, { "writes", writes }, { "many", many },
+		{ "ended", ended }, { "writes", writes },
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/io/poll_rounds.c - poll and select of several descriptors again and again, while
+ * tests/programs/io/poll_rounds.c [ROUNDS] - poll and select of several descriptors again and again, while
  * several of them become ready at the same moment: no answer of an earlier round is given in a
  * later one, and what a call does not wait for any more it does not hold.
  */
@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <sys/select.h>
 
-enum { WIDTH = 4, ROUNDS = 3000, CROWD = 36, CROWD_WIDTH = 12, CROWD_ROUNDS = 40, SPENT = 500 };
+enum { WIDTH = 4, CROWD = 36, CROWD_WIDTH = 12, CROWD_ROUNDS = 40, SPENT = 500 };
+
+static int most_rounds = 3000;
 
 enum call { POLL, SELECT, CALLS };
 
@@ -82,7 +84,7 @@ static void rounds(enum call call, int limit)
 		go[i] = fd[1];
 		t[i] = start(writes, &w[i]);
 	}
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < most_rounds; round++) {
 		unsigned owed = random_next(&seed) % (1U << WIDTH);
 
 		for (int i = 0; i < WIDTH; i++)
@@ -241,8 +243,10 @@ static void *all(void *arg)
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		most_rounds = atoi(argv[1]);
 	finish(start(all, NULL));
 	return success();
 }

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-enum { THREADS = 1000, ROUNDS = 20, SIZE = 64 };
+enum { THREADS = 1000, ROUNDS = 8, SIZE = 64 };
 
 static struct event blocked = EVENT_INIT;
 static volatile int flag;

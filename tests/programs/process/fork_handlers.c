@@ -45,7 +45,7 @@ int main(void)
 	CHECK_OK(sigaction(SIGCHLD, &sa, NULL));
 	CHECK_OK(sigaction(SIGALRM, &sa, NULL));
 	for (int round = 0; round < 2; round++) {
-		end = now(CLOCK_MONOTONIC) + 700 * MS;
+		end = now(CLOCK_MONOTONIC) + 300 * MS;
 		if (round)
 			CHECK_OK(setitimer(ITIMER_REAL, &often, NULL));
 		for (int i = 0; i < THREADS; i++)

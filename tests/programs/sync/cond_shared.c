@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { THREADS = 8, TURNS = 300 };
+enum { THREADS = 8, TURNS = 100 };
 
 static pthread_cond_t *cond;
 static pthread_mutex_t lock;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/cancel_first.c - signals keep arriving while a process cancels a thread
+ * tests/programs/thread/cancel_first.c [PROCESSES] - signals keep arriving while a process cancels a thread
  * for the first time, which is when libc prepares for cancellation.
  */
 #include "check.h"
 
 #include <sys/wait.h>
 
-enum { PROCESSES = 10, BEFORE = 20, AFTER = 200 };
+enum { BEFORE = 20, AFTER = 200 };
 
 static _Atomic int handled, enough, over;
 
@@ -69,9 +69,11 @@ static void process(int way)
 	_exit(0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	for (int i = 0; i < PROCESSES; i++) {
+	const int processes = argc > 1 ? atoi(argv[1]) : 10;
+
+	for (int i = 0; i < processes; i++) {
 		pid_t pid = fork();
 		int status;
 

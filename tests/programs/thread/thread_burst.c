@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #define MOST 20000
-#define THREADS 2500
+#define THREADS 1200
 #define STACK (128 * 1024)
 
 static pthread_t threads[MOST];
@@ -113,7 +113,7 @@ static void limited(int most)
 	void *p;
 
 	CHECK_INT(burst(10, STACK), 10);
-	limit.rlim_cur = limit.rlim_max = ((rlim_t)status_kb("VmSize:") << 10) + ((rlim_t)400 << 20);
+	limit.rlim_cur = limit.rlim_max = ((rlim_t)status_kb("VmSize:") << 10) + ((rlim_t)200 << 20);
 	CHECK_OK(setrlimit(RLIMIT_AS, &limit));
 	n = burst(most, 65536);
 	CHECK(n > 1000 && n < most);

@@ -2,6 +2,8 @@
 """driver/apache.py - Apache's configuration, for its three ways to run."""
 import os
 
+from driver import loads
+
 MODULES = "/usr/lib/apache2/modules"
 
 
@@ -28,5 +30,14 @@ MaxRequestWorkers 64
 """)
 
 
-def command(place):
-    return ["apache2", "-DFOREGROUND", "-f", place.file("apache.conf")]
+def pages(mpm):
+    """The functions of a workload: small pages."""
+    def load(place):
+        if mpm == "prefork":
+            return loads.ab(place.port, 16, int(3000 * place.seconds))
+        return loads.wrk(place.port, 32, place.seconds)
+
+    def server(place, _side):
+        return ["apache2", "-DFOREGROUND", "-f", place.file("apache.conf")]
+
+    return lambda place: configure(place, mpm), server, load

@@ -12,7 +12,7 @@ from driver.place import ROOT
 def wrk(port, connections, seconds, path="/", more=""):
     """HTTP, each connection kept and used again."""
     return (f"wrk --latency -t1 -c{connections} -d{max(1, round(seconds))}s "
-            f"-s {ROOT}/scripts/bench/programs/driver/wrk.lua {more} http://127.0.0.1:{port}{path}")
+            f"-s {ROOT}/scripts/bench/wrk.lua {more} http://127.0.0.1:{port}{path}")
 
 
 def ab(port, connections, requests, path="/", more=""):
@@ -24,6 +24,12 @@ def echo(place, port, connections, size, more=""):
     """Messages of size bytes that come back."""
     return (f"{place.build}/libexec/echo_client -c {connections} -d {place.seconds} -s {size} "
             f"{more} {port}")
+
+
+def paced(place, port, connections, rate, path="/"):
+    """HTTP by the clock, on connections that stay; a latency begins when its request is due."""
+    return (f"{place.build}/libexec/echo_client -c {connections} -d {place.seconds} -r {rate} "
+            f"--get {path} {port}")
 
 
 def redis(port, connections, requests, test, more=""):

@@ -1,34 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""driver/verdict.py - what the ratios of the rounds say."""
-from math import comb
-from statistics import median
+"""driver/verdict.py - what the ratios of the rounds say, by the rule of "fiberize bench"."""
+import subprocess
 
-# With fewer rounds no interval holds the true median often enough.
-FEWEST = 5
-# A ratio within these bounds is no difference: a program neither gains nor loses.
-LOW, HIGH = 0.98, 1.02
+from driver.place import ROOT
 
-
-def interval(ratios):
-    """The narrowest pair of samples that holds the true median in at least 93 % of all cases."""
-    r, n = sorted(ratios), len(ratios)
-    cut = 0
-    while 2 * sum(comb(n, i) for i in range(cut + 2)) / 2 ** n <= 0.07 and n - 1 - cut > cut + 1:
-        cut += 1
-    return r[cut], r[n - 1 - cut]
+RULE = [word for name in ("median.awk", "verdict.awk", "programs/driver/judge.awk")
+        for word in ("-f", f"{ROOT}/scripts/bench/{name}")]
 
 
 def judge(ratios, better_is_more):
     """(median, low, high, word): faster, slower, no difference, or undecided."""
-    low, high = interval(ratios)
-    if len(ratios) < FEWEST:
-        word = "undecided"
-    elif low >= LOW and high <= HIGH:
-        word = "no difference"
-    elif (low > 1 or high < 1) and not LOW <= median(ratios) <= HIGH:
-        word = "faster" if (low > 1) == better_is_more else "slower"
-    elif low <= 1 <= high and LOW <= median(ratios) <= HIGH and high / low < 1.1:
-        word = "no difference"
-    else:
-        word = "undecided"
-    return median(ratios), low, high, word
+    line = " ".join([str(int(better_is_more)), *(repr(float(r)) for r in ratios)])
+    out = subprocess.run(["awk", *RULE], input=line + "\n", text=True, stdout=subprocess.PIPE,
+                         check=True).stdout
+    middle, low, high, word = out.strip().split(" ", 3)
+    return float(middle), float(low), float(high), word

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/after_fork.h"
+
+#include <pthread.h>
+
+#include "preload/gate.h"
+#include "preload/process/fork_gate.h"
+#include "preload/stats.h"
+#include "preload/sync/cond.h"
+#include "preload/thread/names.h"
+#include "runtime/base/die.h"
+#include "runtime/fiber/cputime.h"
+#include "runtime/fiber/stack.h"
+#include "runtime/io/pin.h"
+#include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
+#include "runtime/sched/sched.h"
+#include "runtime/sched/spawner.h"
+#include "runtime/signal/signal.h"
+#include "runtime/sync/lot.h"
+#include "runtime/sync/once.h"
+
+static void before_fork(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_spawner_turn_begin(self);
+	fz_carrier_makes_process(self);
+	/* The program may have written to /proc/self/comm; the child takes the name over. */
+	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
+		fz_name_get(self, self->thread.name);
+	fz_gate_close(FZ_GATE_LOADER);
+}
+
+static void after_fork_in_parent(void)
+{
+	fz_gate_open(FZ_GATE_LOADER);
+	fz_spawner_turn_end(fz_self());
+}
+
+void fz_after_fork_in_child(void)
+{
+	fz_gates_after_fork();
+	fz_once_after_fork();
+	fz_cond_gates_after_fork();
+	fz_lot_after_fork();
+	fz_fiber_alone();
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
+		fz_stats_after_fork();
+		return;
+	}
+	if (fz_verbose)
+		fz_say("process %d: dormant: the child of a fork", (int)fz_sys_getpid());
+	fz_sched_after_fork();
+	fz_pin_after_fork();
+	fz_carrier_after_fork();
+	fz_monitor_after_fork();
+	fz_spawner_after_fork();
+	fz_signal_after_fork();
+	fz_cputime_after_fork();
+	fz_fiber_after_fork();
+	fz_stack_after_fork();
+	fz_stats_after_fork();
+}
+
+/*
+ * The child handler runs before those registered later, which may call the library. The handler
+ * before fork runs last, since the other ones may wait for threads that are inside the gate.
+ */
+void fz_fork_handlers_register(void)
+{
+	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preload/stub/stub.c - libfiberize-preload.so: what the loader calls first in every process.
+ *
+ * Most processes end here after a few system calls, as they were. A program that a profile names, or that
+ * LD_PRELOAD names this library for, executes itself once more, with libfiberize.so. It has run nothing of its own
+ * before: this constructor is the first one of the process (-z initfirst).
+ */
+#include <asm/unistd.h>
+#include <elf.h>
+#include <linux/auxvec.h>
+#include <stddef.h>
+
+#include "arch/arch.h"
+#include "preload/stub/again.h"
+#include "preload/stub/host.h"
+#include "preload/stub/proper.h"
+#include "preload/stub/rules.h"
+#include "preload/stub/text.h"
+
+enum {
+	PATH = 1024,
+	ARGUMENTS = 4096,	/* characters of the arguments that a pattern sees */
+	VARIABLES = 4096,
+};
+
+static char path[PATH], arguments[ARGUMENTS], variables[VARIABLES];
+
+/* Is this library loaded because LD_PRELOAD names it, for this program and those that it starts? */
+static bool is_asked_for(char **envp)
+{
+	const char *list = fz_stub_variable(envp, "LD_PRELOAD");
+
+	return list && fz_text_contains(list, "libfiberize-preload.so");
+}
+
+/* Whom not even a profile turns on: the process that all others depend on. */
+static bool is_init(const char *name)
+{
+	return (fz_text_equal(name, "init") || fz_text_equal(name, "systemd")) &&
+	       fz_syscall0(__NR_getpid) == 1;
+}
+
+/* What says that this process is to be left alone, before any file is looked at; NULL: nothing. */
+static const char *why_native(const char *name, char **envp)
+{
+	const char *disable = fz_stub_variable(envp, "FIBERIZE_DISABLE");
+	const char *preload = fz_stub_variable(envp, "LD_PRELOAD");
+
+	if (disable && fz_text_equal(disable, "1"))
+		return "FIBERIZE_DISABLE is 1";
+	/* Then the loader is the program, and its arguments are not those that it was given. */
+	if (!fz_stub_auxiliary(AT_BASE))
+		return "the loader was started as a program";
+	if (preload && fz_text_contains(preload, "/vgpreload_"))
+		return "valgrind runs it";
+	if (is_init(fz_text_base(name)))
+		return "it is the first process";
+	if (fz_rules_all_off())
+		return "/etc/fiberize/disable is there";
+	return NULL;
+}
+
+static void put_arguments(int argc, char **argv)
+{
+	struct fz_text_buffer b = { arguments, arguments + sizeof(arguments), false };
+
+	for (int i = 1; i < argc; i++) {
+		if (i > 1)
+			fz_text_put(&b, " ");
+		fz_text_put(&b, argv[i]);
+	}
+}
+
+static void consider(const char *name, int argc, char **argv, char **envp)
+{
+	struct fz_rules r = {
+		.path = name,
+		.arguments = arguments,
+		.text = { variables, variables + sizeof(variables), false },
+	};
+	const char *why;
+
+	put_arguments(argc, argv);
+	fz_rules_read(&r);
+	for (size_t i = 0; i < r.count; i++)
+		if (fz_text_equal(r.variables[i], "FIBERIZE_DISABLE=1"))
+			r.verdict = FZ_VERDICT_OFF;
+	if (r.verdict == FZ_VERDICT_NONE && is_asked_for(envp))
+		r.verdict = FZ_VERDICT_ON;
+	if (r.verdict != FZ_VERDICT_ON) {
+		fz_stub_say(envp, name, r.verdict == FZ_VERDICT_OFF ? "a profile says so" : "no profile names it");
+		return;
+	}
+	why = fz_proper_find(fz_stub_own_path(), path, sizeof(path));
+	if (!why)
+		why = fz_again(&r, path, argv, envp);
+	fz_stub_say(envp, name, why);
+}
+
+__attribute__((constructor)) static void stub_loaded(int argc, char **argv, char **envp)
+{
+	const char *name, *why;
+	bool again;
+
+	/* Elsewhere a constructor has no arguments. */
+	if (!fz_stub_on_glibc())
+		return;
+	if (fz_stub_sanitized()) {
+		fz_stub_step_back();
+		return;
+	}
+	if (fz_stub_auxiliary(AT_SECURE))
+		return;
+	name = (const char *)fz_stub_auxiliary(AT_EXECFN);
+	if (!name || !argv || argc < 1)
+		return;
+	again = fz_again_arrived(envp);
+	/* The loader has one place for the library that is first, and this one may have taken it. */
+	if (fiberize_start) {
+		fiberize_start(argc, argv, envp);
+		return;
+	}
+	why = again ? "the loader could not load libfiberize.so" : why_native(name, envp);
+	if (why)
+		fz_stub_say(envp, name, why);
+	else
+		consider(name, argc, argv, envp);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_PRELOAD_STUB_TEXT_H
+#define FZ_PRELOAD_STUB_TEXT_H
+
+/*
+ * preload/stub/text.h - texts, without libc. Any context; nothing here allocates.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+size_t fz_text_length(const char *text);
+
+/* What follows prefix in text; NULL if text begins otherwise. */
+const char *fz_text_after(const char *text, const char *prefix);
+
+bool fz_text_equal(const char *a, const char *b);
+
+/* Does text contain the word? */
+bool fz_text_contains(const char *text, const char *word);
+
+/* The last part of a path. */
+const char *fz_text_base(const char *path);
+
+/* Text that is put together in a buffer. full: something did not fit. */
+struct fz_text_buffer {
+	char *at, *end;
+	bool full;
+};
+
+/* The text stays terminated. */
+void fz_text_put(struct fz_text_buffer *b, const char *text);
+void fz_text_put_number(struct fz_text_buffer *b, unsigned long number);
+
+/* Begin another text behind the last one. Returns where it begins. */
+char *fz_text_next(struct fz_text_buffer *b);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_BENCH_CHILDREN_H
+#define FZ_BENCH_CHILDREN_H
+
+/*
+ * scripts/bench/children.h - the server and the load of measure.c: started, watched, stopped, with
+ * all their descendants. One thread.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct children {
+	const char *name;		/* what messages call the server */
+	pid_t server, load;		/* 0: not started yet */
+	bool server_gone, load_gone;
+	int server_status, load_status;	/* as of wait4 */
+	double dead_voluntary, dead_involuntary;	/* switches of the server's processes that ended */
+	int interrupted;		/* the signal that asked measure to end, or 0 */
+};
+extern struct children children;
+
+/* Print a message. */
+__attribute__((format(printf, 1, 2))) void warn(const char *fmt, ...);
+
+/* Print a message and exit. Only before the server is started; fail() stops the server first. */
+__attribute__((format(printf, 2, 3), noreturn)) void die(int status, const char *fmt, ...);
+__attribute__((format(printf, 2, 3), noreturn)) void fail(int status, const char *fmt, ...);
+
+/* Block the signals that nap() takes. */
+void take_signals(void);
+
+/* Wait at most ms for a signal, and act on it. */
+void nap(double ms);
+
+/* Start a program, with its output appended to the file log; exits with failed_status on failure. */
+pid_t spawn(char **argv, const char *log, int failed_status);
+
+void stop_load(void);
+
+/*
+ * SIGTERM goes to the process that was started, as from an init system; that process has to
+ * stop its children, until it has ended or the time is up.
+ */
+void stop_server(void);
+
+/* Has the server ended? A daemon's first process ends at once, its descendants go on. */
+bool server_ended(void);
+
+/* How a child ended, in words. */
+void describe(int status, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""Messages of 64 bytes on 128 connections by the clock, 5000 a second: what it costs, how long they take."""
+from driver import loads
+from driver.place import load_workload
+
+closed = load_workload(__file__, "../echo_128")
+NEEDS = closed.NEEDS
+QUICK = True
+server = closed.server
+
+
+def load(place):
+    return loads.echo(place, place.port, 128, 64, more="-r 5000")

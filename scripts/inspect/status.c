@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scripts/inspect/status.c - fiberize status: which processes of this machine run under it.
+ */
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "commands.h"
+#include "scripts/machine/processes.h"
+#include "scripts/process/say.h"
+#include "scripts/process/target.h"
+
+struct row {
+	int pid;
+	struct process_state state;
+	char version[32];
+	const char *backend;		/* NULL: none yet, or unknown */
+	uint64_t processors, threads;
+	bool is_replaced;		/* the file of its library is another one by now */
+	const char *note;		/* or NULL */
+};
+
+struct status {
+	struct row *rows;
+	size_t count;
+	size_t forbidden;
+};
+
+/*
+ * Is the file gone from which the process has mapped the description?  Who replaces a library puts another
+ * file in its place.
+ */
+static bool library_is_gone(const struct target *t)
+{
+	char path[32], *line = NULL;
+	bool gone = false;
+	size_t room = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", target_reader(t));
+	maps = fopen(path, "re");
+	while (maps && getline(&line, &room, maps) > 0) {
+		uint64_t begin, end;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &begin, &end) == 2 && t->description >= begin &&
+		    t->description < end)
+			gone = strstr(line, " (deleted)") != NULL;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return gone;
+}
+
+/* Entries keep their meaning from version to version, so a library that lacks others may have these. */
+static bool describes_enough(const struct target *t)
+{
+	static const enum entry needed[] = {
+		ENTRY_started, ENTRY_backend_kind, ENTRY_processor_count, ENTRY_alive,
+	};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (!t->entries[needed[i]].size)
+			return false;
+	return true;
+}
+
+static void read_row(const struct target *t, enum target_found found, struct row *r)
+{
+	const size_t size = t->entries[ENTRY_version].size;
+
+	if (!size || !target_read(t, target_value(t, ENTRY_version), r->version,
+				  size < sizeof(r->version) ? size : sizeof(r->version) - 1))
+		strcpy(r->version, "?");
+	r->is_replaced = library_is_gone(t);
+	if (found == TARGET_LOADING)
+		r->note = "it is starting";
+	else if (found == TARGET_DAMAGED)
+		r->note = "the description in its library is damaged";
+	else if (!describes_enough(t))
+		r->note = "its library is of another version: use the fiberize that came with it";
+	else if (!target_root(t, ENTRY_started))
+		r->note = "no thread was made yet";
+	else {
+		r->backend = target_root(t, ENTRY_backend_kind) == target_value(t, ENTRY_backend_epoll) ?
+				     "epoll" : "io_uring";
+		r->processors = target_root(t, ENTRY_processor_count);
+		r->threads = target_root(t, ENTRY_alive);
+	}
+}
+
+static void look(int pid, struct status *s)
+{
+	struct row *r = &s->rows[s->count];
+	enum target_found found;
+	struct target t;
+
+	*r = (struct row){ .pid = pid };
+	if (!process_read(pid, &r->state) || r->state.is_kernel || r->state.state == 'Z')
+		return;
+	found = target_look(&t, pid);
+	s->forbidden += found == TARGET_FORBIDDEN;
+	if (found != TARGET_ABSENT && found != TARGET_FORBIDDEN) {
+		read_row(&t, found, r);
+		/* What was read may be of the next program. */
+		s->count += target_runs(&t);
+	}
+	target_release(&t);
+}
+
+static void print_text(const struct status *s)
+{
+	if (s->count)
+		puts("     PID NAME             VERSION  BACKEND  PROCESSORS  THREADS  SINCE                NOTES");
+	else
+		puts("no process runs under fiberize");
+	for (size_t i = 0; i < s->count; i++) {
+		const struct row *r = &s->rows[i];
+		const time_t start = (time_t)process_start_time(&r->state);
+		char since[32], processors[24] = "-", threads[24] = "-";
+		struct tm when;
+
+		strftime(since, sizeof(since), "%F %T", localtime_r(&start, &when));
+		if (r->backend) {
+			snprintf(processors, sizeof(processors), "%" PRIu64, r->processors);
+			snprintf(threads, sizeof(threads), "%" PRIu64, r->threads);
+		}
+		printf("%8d %-16s %-8s %-8s %10s %8s  %s%s%s%s%s\n", r->pid, r->state.name, r->version,
+		       r->backend ?: "-", processors, threads, since, r->note || r->is_replaced ? "  " : "",
+		       r->note ?: "", r->note && r->is_replaced ? "; " : "",
+		       r->is_replaced ? "its library was replaced: a restart takes the new one" : "");
+	}
+	if (s->forbidden)
+		printf("%zu processes that only root may look at\n", s->forbidden);
+}
+
+static void print_json(const struct status *s)
+{
+	struct json_object *all = json_object_new_object(), *list = json_object_new_array();
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct json_object *o = json_object_new_object();
+		const struct row *r = &s->rows[i];
+
+		json_object_object_add(o, "pid", json_object_new_int(r->pid));
+		json_object_object_add(o, "name", json_object_new_string(r->state.name));
+		json_object_object_add(o, "version", json_object_new_string(r->version));
+		json_object_object_add(o, "backend", r->backend ? json_object_new_string(r->backend) : NULL);
+		json_object_object_add(o, "processors", json_object_new_int64((int64_t)r->processors));
+		json_object_object_add(o, "threads", json_object_new_int64((int64_t)r->threads));
+		json_object_object_add(o, "since", json_object_new_int64((int64_t)process_start_time(&r->state)));
+		json_object_object_add(o, "replaced", json_object_new_boolean(r->is_replaced));
+		json_object_object_add(o, "note", r->note ? json_object_new_string(r->note) : NULL);
+		json_object_array_add(list, o);
+	}
+	json_object_object_add(all, "forbidden", json_object_new_int64((int64_t)s->forbidden));
+	json_object_object_add(all, "processes", list);
+	puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PLAIN));
+	json_object_put(all);
+}
+
+int command_status(char **words)
+{
+	struct status s = { .count = 0 };
+	bool json = false;
+	size_t count;
+	char *value;
+	int *pids;
+	enum command_option option;
+
+	/* With a service, or --root, the launcher has started scripts/service instead. */
+	while ((option = option_next("status", &words, &value)) != OPTION_NONE)
+		json |= option == OPTION_status_json;
+	if (*words)
+		wrong_usage("status", "%s: --json goes without a service", *words);
+	pids = processes_list(&count);
+	s.rows = calloc(count + 1, sizeof(*s.rows));
+	if (!s.rows)
+		die(EXIT_OTHER, "no memory for %zu processes", count);
+	for (size_t i = 0; i < count; i++)
+		look(pids[i], &s);
+	(json ? print_json : print_text)(&s);
+	free(s.rows);
+	free(pids);
+	return 0;
+}

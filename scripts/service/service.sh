@@ -1,0 +1,438 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# scripts/service/service.sh - "fiberize enable", "disable" and "status" of a service of systemd.
+#
+#	service.sh COMMAND SELF LIBRARY COUNT [VARIABLE=VALUE...] [--root DIR] SERVICE
+#
+# SELF is the launcher; LIBRARY and the variables, of which there are COUNT, are what the drop-in sets.
+set -u
+export LC_ALL=C
+
+EX_USAGE=2
+EX_NOT_ENABLED=99
+EX_NO_SERVICE=100
+EX_CANNOT_CHANGE=101
+EX_NO_EFFECT=102
+EX_NO_SYSTEMD=103
+
+name=50-fiberize.conf
+mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
+tab=$(printf '\t')
+
+die()
+{
+	code=$1
+	shift
+	printf 'fiberize: %s\n' "$(printf '%s' "$*" | tr '\000-\037\177' '?')" >&2
+	exit "$code"
+}
+
+usage()
+{
+	case $command in
+	enable) text='Writes a drop-in, so that SERVICE runs under fiberize from its next start on.' ;;
+	disable) text='Removes what "fiberize enable" has written.' ;;
+	*) text='Says whether SERVICE is set up to run under fiberize, and whether it does.' ;;
+	esac
+	printf 'usage: fiberize [options] %s [--root DIR] SERVICE\n\n%s\n\n' "$command" "$text"
+	printf '  --root DIR\n        the system below DIR, which does not run\n'
+	exit 0
+}
+
+wrong_usage()
+{
+	die $EX_USAGE "$command: $*; fiberize [options] $command [--root DIR] SERVICE"
+}
+
+# ---- the unit
+
+# A name that systemd knows services by, with ".service".
+name_service()
+{
+	case $1 in
+	*.service) service=$1 ;;
+	*.socket | *.timer | *.target | *.mount | *.path | *.slice | *.scope | *.device | *.swap | *.automount)
+		die $EX_NO_SERVICE "$1: not a service" ;;
+	*) service=$1.service ;;
+	esac
+	case $service in
+	.service | *[!A-Za-z0-9:_.@\\-]*) die $EX_NO_SERVICE "$1: no name of a service" ;;
+	esac
+}
+
+folders='etc/systemd/system run/systemd/system usr/local/lib/systemd/system usr/lib/systemd/system lib/systemd/system'
+
+# The first file of that name in the folders of units; sets found.
+find_file()
+{
+	for folder in $folders; do
+		found=$root/$folder/$1
+		if [ -e "$found" ] || [ -L "$found" ]; then
+			return 0
+		fi
+	done
+	return 1
+}
+
+# Sets unit, the file, and service, the name that is no alias.
+find_unit()
+{
+	asked=$service
+	hops=0
+	template=$service
+	while :; do
+		case $service in
+		*@?*.service) template=${service%%@*}@.service ;;
+		*) template=$service ;;
+		esac
+		find_file "$service" || find_file "$template" ||
+			die $EX_NO_SERVICE "$asked: there is no such service$(is_below)"
+		[ -L "$found" ] || break
+		target=$(readlink "$found")
+		[ "$target" != /dev/null ] ||
+			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
+		# An instance may be a link to its template, which is no other name.
+		case ${target##*/} in
+		"$template" | "$service") break ;;
+		esac
+		service=${target##*/}
+		hops=$((hops + 1))
+		[ $hops -lt 10 ] || die $EX_NO_SERVICE "$asked: its links lead in a circle"
+	done
+	unit=$found
+	[ -s "$unit" ] || die $EX_CANNOT_CHANGE "$asked: it is masked by $unit, which is empty"
+	[ -r "$unit" ] || die $EX_NO_SERVICE "$unit: cannot be read"
+}
+
+is_below()
+{
+	[ -z "$root" ] || printf ' below %s' "$root"
+}
+
+# The files of the unit in the order in which systemd reads them, but ours; the more special folder of
+# drop-ins, and the first folder of units, hides files of the same name.
+unit_files()
+{
+	printf '%s\n' "$unit"
+	for folder in $folders; do
+		for names in "$service.d" "$template.d" $(prefixes) service.d; do
+			for file in "$root/$folder/$names"/*.conf; do
+				[ -e "$file" ] && printf '%s%s%s\n' "${file##*/}" "$tab" "$file"
+			done
+		done
+	done | awk -F '\t' -v ours="$name" '$1 != ours && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2
+}
+
+# a-b-c.service has a-b-.service.d and a-.service.d, too.
+prefixes()
+{
+	rest=${service%.service}
+	while :; do
+		case $rest in
+		*-?*) rest=${rest%-*} ;;
+		*) break ;;
+		esac
+		printf '%s-.service.d ' "$rest"
+	done
+}
+
+# facts KEY: what unit.awk has found
+facts()
+{
+	printf '%s\n' "$all_facts" | sed -n "s/^$1$tab//p"
+}
+
+read_unit()
+{
+	IFS_before=$IFS
+	IFS='
+'
+	set -f
+	# shellcheck disable=SC2046 # one file in each line
+	all_facts=$(awk -f "${0%/*}/unit.awk" $(unit_files)) || die 1 "$service: awk has failed"
+	set +f
+	IFS=$IFS_before
+}
+
+is_yes()
+{
+	case $1 in
+	1 | [Yy] | [Yy][Ee][Ss] | [Tt] | [Tt][Rr][Uu][Ee] | [Oo][Nn]) return 0 ;;
+	esac
+	return 1
+}
+
+# ---- would it have an effect?
+
+# The file of environment that sets LD_PRELOAD after Environment=.
+overriding_file()
+{
+	facts file | while IFS= read -r file; do
+		file=$root${file#-}
+		# Patterns are allowed there.
+		for one in $file; do
+			! grep -q '^[[:space:]]*LD_PRELOAD=' "$one" 2>/dev/null || printf '%s\n' "$one"
+		done
+	done | tail -n 1
+}
+
+hidden_by()
+{
+	for key in RootDirectory RootImage; do
+		[ -z "$(facts $key)" ] || [ "$(facts $key)" = / ] || printf '%s=%s' $key "$(facts $key)"
+	done
+	case $library in
+	/home/* | /root/* | /run/user/*)
+		case $(facts ProtectHome) in
+		'' | no | false | off | 0 | read-only) ;;
+		*) printf 'ProtectHome=%s' "$(facts ProtectHome)" ;;
+		esac
+		;;
+	/tmp/* | /var/tmp/*)
+		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
+	esac
+}
+
+must_have_effect()
+{
+	[ -e "$root$library" ] || die $EX_NO_EFFECT "$library: not there$(is_below); install fiberize there"
+	[ -z "$(facts unset)" ] ||
+		die $EX_NO_EFFECT "$service: its UnsetEnvironment= takes LD_PRELOAD away; delete that first"
+	file=$(overriding_file)
+	[ -z "$file" ] ||
+		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $library there"
+	hidden=$(hidden_by)
+	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
+	case $(facts exec) in
+	/*) ;;
+	*) return ;;
+	esac
+	program=$root$(facts exec)
+	[ -e "$program" ] || return
+	report=$("$self" --no-profiles --library "$root$library" check "$program") ||
+		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p')"
+	verdict=$(printf '%s\n' "$report" | sed -n 's/^verdict *//p')
+}
+
+# ---- the drop-in
+
+# In double quotes, as systemd reads it.
+quoted()
+{
+	printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"
+}
+
+# The library before what the unit has, as the launcher does; the unit's % are systemd's.
+preload_value()
+{
+	printf '%s' "$library" | sed 's/%/%%/g'
+	facts preload | tr ' ' ':' | tr ':' '\n' |
+		while IFS= read -r other; do
+			case $other in
+			'' | *libfiberize.so) ;;
+			*) printf ':%s' "$other" ;;
+			esac
+		done
+}
+
+denies_io_uring()
+{
+	[ "$(facts filter)" = deny ] && facts filter_word | grep -qx -e '@aio' -e 'io_uring_setup' -e 'io_uring_enter'
+}
+
+print_dropin()
+{
+	printf '%s\n[Service]\nEnvironment=%s\n' "$mark" "$(quoted "LD_PRELOAD=$(preload_value)")"
+	for variable; do
+		printf 'Environment=%s\n' "$(quoted "$(printf '%s' "$variable" | sed 's/%/%%/g')")"
+	done
+	if [ "$(facts filter)" = allow ]; then
+		printf '# Added to the calls that the unit allows.\n'
+		printf 'SystemCallFilter=io_uring_setup io_uring_enter io_uring_register\n'
+	elif denies_io_uring; then
+		printf '# The unit forbids io_uring.\nEnvironment=FIBERIZE_BACKEND=epoll\n'
+	fi
+}
+
+# means KEY VALUE TEXT
+means()
+{
+	printf '  %s=%s: %s\n' "$1" "$2" "$3"
+}
+
+explain()
+{
+	[ -z "$(facts preload)" ] || printf '  LD_PRELOAD: kept, behind the library: %s\n' "$(facts preload)"
+	[ -z "${verdict-}" ] || printf '  its program %s\n' "$verdict"
+	! is_yes "$(facts MemoryDenyWriteExecute)" || means MemoryDenyWriteExecute yes \
+		"calls inside libc (stdio, names of hosts) hold a kernel thread each while they wait; the rest is as without"
+	if [ "$(facts filter)" = allow ]; then
+		means SystemCallFilter ... 'the drop-in allows io_uring, too'
+	elif denies_io_uring; then
+		means SystemCallFilter '~...' 'it forbids io_uring, so fibers wait by epoll'
+	fi
+	for key in PrivateTmp RestrictNamespaces LimitMEMLOCK; do
+		value=$(facts $key)
+		[ -z "$value" ] || [ "$value" = no ] || means $key "$value" 'no matter: the library does not need what this takes away'
+	done
+	value=$(facts User)
+	[ -z "$value" ] || means User "$value" "fiberize ps, stat and trace must be run as $value or root"
+}
+
+# Mistakes that systemd-analyze finds, each in a line.
+verify()
+{
+	if [ -n "$root" ]; then
+		systemd-analyze verify --man=no --root="$root" "$service" 2>&1
+	else
+		systemd-analyze verify --man=no "$service" 2>&1
+	fi | sort -u
+}
+
+# systemd reads units when it is told to.
+reload()
+{
+	if [ -z "$root" ] && [ -d /run/systemd/system ]; then
+		systemctl daemon-reload
+	fi
+}
+
+# The drop-in may be removed or written over only if it is ours.
+must_be_ours()
+{
+	[ ! -e "$dropin" ] || [ "$(head -n 1 "$dropin")" = "$mark" ] ||
+		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
+}
+
+# Put back what was there: nothing, or the drop-in that is in $dropin.before.
+roll_back()
+{
+	if [ -e "$temporary.before" ]; then
+		mv -f "$temporary.before" "$dropin"
+	else
+		rm -f "$dropin"
+	fi
+	rm -f "$temporary"
+	rmdir "$folder_of_dropin" 2>/dev/null
+}
+
+enable_service()
+{
+	must_have_effect
+	must_be_ours
+	before=$(verify)
+	mkdir -p "$folder_of_dropin" 2>/dev/null ||
+		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be made; is the file system read-only, or are you not root?"
+	temporary=$(mktemp "$folder_of_dropin/.fiberize.XXXXXX" 2>/dev/null) ||
+		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be written"
+	trap 'roll_back; exit 130' HUP INT TERM
+	if [ -e "$dropin" ]; then
+		cp -p "$dropin" "$temporary.before"
+	fi
+	if ! print_dropin "$@" >"$temporary" || ! chmod 644 "$temporary" || ! mv -f "$temporary" "$dropin"; then
+		roll_back
+		die $EX_CANNOT_CHANGE "$dropin: cannot be written"
+	fi
+	# What was wrong before is not the drop-in's fault.
+	wrong=$(verify | grep -vxF -e "$before" | head -n 1)
+	if [ -n "$wrong" ]; then
+		roll_back
+		die $EX_CANNOT_CHANGE "$service: systemd-analyze verify refuses the drop-in: $wrong"
+	fi
+	if ! reload; then
+		roll_back
+		die $EX_CANNOT_CHANGE "$service: systemctl daemon-reload has failed; nothing is changed"
+	fi
+	trap - HUP INT TERM
+	rm -f "$temporary.before"
+	printf '%s\n' "$dropin"
+	explain
+	printf 'from its next start on; now: systemctl restart %s\n' "${service%.service}"
+}
+
+disable_service()
+{
+	if [ ! -e "$dropin" ]; then
+		printf '%s: was not enabled\n' "$service"
+		return
+	fi
+	must_be_ours
+	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed"
+	rmdir "$folder_of_dropin" 2>/dev/null
+	reload || die $EX_CANNOT_CHANGE "$dropin is removed, but systemctl daemon-reload has failed: run it again"
+	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}"
+}
+
+status_of_service()
+{
+	if [ -z "$root" ] && [ -d /run/systemd/system ]; then
+		main=$(systemctl show -P MainPID "$service" 2>/dev/null)
+	else
+		main=0
+	fi
+	if [ "${main:-0}" != 0 ]; then
+		runs=$("$self" status | awk -v pid="$main" 'NR == 1 || $1 == pid')
+		case $runs in
+		*"
+"*) printf '%s\n' "$runs" ;;
+		*) printf '%s: its process %s does not run under fiberize\n' "$service" "$main" ;;
+		esac
+	fi
+	if [ ! -e "$dropin" ]; then
+		printf '%s: not enabled\n' "$service"
+		exit $EX_NOT_ENABLED
+	fi
+	printf '%s: enabled by %s\n' "$service" "$dropin"
+	sed -n 's/^Environment=/  /p' "$dropin"
+	must_have_effect
+	explain
+}
+
+# ---- the command line
+
+command=$1 self=$2 library=$3 variables=$4
+shift 4
+# The variables go behind the words of the command.
+count=$variables root=
+while [ "$count" -gt 0 ]; do
+	set -- "$@" "$1"
+	shift
+	count=$((count - 1))
+done
+asked=
+left=$(($# - variables))
+while [ $left -gt 0 ]; do
+	case $1 in
+	--help | -h) usage ;;
+	--root)
+		[ $left -ge 2 ] || wrong_usage '--root: needs a value'
+		root=$2
+		shift
+		left=$((left - 1))
+		;;
+	--root=*) root=${1#*=} ;;
+	-*) wrong_usage "$1: no such option" ;;
+	*)
+		[ -z "$asked" ] || wrong_usage "$1: there is one service only"
+		asked=$1
+		;;
+	esac
+	shift
+	left=$((left - 1))
+done
+[ -n "$asked" ] || wrong_usage 'no service'
+root=${root%/}
+[ -z "$root" ] || [ -d "$root" ] || die $EX_USAGE "--root $root: no such directory"
+command -v systemd-analyze >/dev/null ||
+	die $EX_NO_SYSTEMD 'systemd is not installed here: set LD_PRELOAD where the service is started'
+name_service "$asked"
+find_unit
+folder_of_dropin=$root/etc/systemd/system/$service.d
+dropin=$folder_of_dropin/$name
+read_unit
+case $command in
+enable) enable_service "$@" ;;
+disable) disable_service ;;
+*) status_of_service ;;
+esac

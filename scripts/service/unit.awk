@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+#
+# scripts/service/unit.awk FILE... - what the [Service] sections of a unit's files, in the order in which
+# systemd reads them, say of what matters to a preloaded library.  Prints lines "KEY<tab>VALUE":
+#
+#	preload, preload_file	LD_PRELOAD in Environment=, and the file that sets it
+#	file			each EnvironmentFile=, in order, with its "-"
+#	unset			LD_PRELOAD, if UnsetEnvironment= names it
+#	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word
+#	exec			the first command of ExecStart=, without its prefixes
+#	other keys		their last value
+
+# The words of a value, unquoted as systemd does; returns their number.
+function split_words(text, words,	count, i, c, quote, word, open)
+{
+	count = 0
+	open = 0
+	for (i = 1; i <= length(text); i++) {
+		c = substr(text, i, 1)
+		if (c == "\\") {
+			c = substr(text, ++i, 1)
+			word = word (c == "s" ? " " : c == "t" ? "\t" : c)
+			open = 1
+		} else if (quote != "" && c == quote) {
+			quote = ""
+		} else if (quote == "" && (c == "\"" || c == "'")) {
+			quote = c
+			open = 1
+		} else if (quote == "" && (c == " " || c == "\t")) {
+			if (open)
+				words[++count] = word
+			word = ""
+			open = 0
+		} else {
+			word = word c
+			open = 1
+		}
+	}
+	if (open)
+		words[++count] = word
+	return count
+}
+
+function environment(value,	words, count, i)
+{
+	if (value == "")
+		has_preload = 0
+	count = split_words(value, words)
+	for (i = 1; i <= count; i++)
+		if (index(words[i], "LD_PRELOAD=") == 1) {
+			has_preload = 1
+			preload = substr(words[i], 12)
+			preload_file = FILENAME
+		}
+}
+
+function filter(value,	words, count, i, denies)
+{
+	if (value == "") {
+		kind = ""
+		filter_count = 0
+		return
+	}
+	denies = sub(/^~/, "", value)
+	if (kind == "")
+		kind = denies ? "deny" : "allow"
+	count = split_words(value, words)
+	# A word of the other kind takes back what the filter says of it.
+	for (i = 1; i <= count; i++) {
+		sub(/:.*/, "", words[i])
+		filter_words[++filter_count] = (denies == (kind == "deny") ? "" : "!") words[i]
+	}
+}
+
+function assign(key, value,	words)
+{
+	if (key == "Environment")
+		environment(value)
+	else if (key == "EnvironmentFile" && value == "")
+		file_count = 0
+	else if (key == "EnvironmentFile")
+		files[++file_count] = value
+	else if (key == "UnsetEnvironment")
+		unset = value == "" ? 0 : unset || (" " value " ") ~ /[ "']LD_PRELOAD[ ="']/
+	else if (key == "SystemCallFilter")
+		filter(value)
+	else if (key == "ExecStart" && value == "")
+		command = ""
+	else if (key == "ExecStart" && command == "") {
+		sub(/^[-@:+!|]*/, "", value)
+		split_words(value, words)
+		command = words[1]
+	} else if (key != "ExecStart")
+		other[key] = value
+}
+
+function take(line,	at, key)
+{
+	if (line ~ /^\[/) {
+		in_service = line ~ /^\[Service\][ \t]*$/
+		return
+	}
+	at = index(line, "=")
+	if (!in_service || !at)
+		return
+	key = substr(line, 1, at - 1)
+	line = substr(line, at + 1)
+	sub(/[ \t]+$/, "", key)
+	sub(/^[ \t]+/, "", line)
+	sub(/[ \t]+$/, "", line)
+	assign(key, line)
+}
+
+FNR == 1 {
+	in_service = 0
+	rest = ""
+}
+
+{
+	sub(/^[ \t]+/, "")
+	sub(/\r$/, "")
+}
+/^[#;]/ || (/^$/ && rest == "") { next }
+/\\$/ {
+	rest = rest substr($0, 1, length($0) - 1) " "
+	next
+}
+{
+	take(rest $0)
+	rest = ""
+}
+
+END {
+	if (has_preload)
+		print "preload\t" preload "\npreload_file\t" preload_file
+	for (i = 1; i <= file_count; i++)
+		print "file\t" files[i]
+	if (unset)
+		print "unset\tLD_PRELOAD"
+	if (kind != "")
+		print "filter\t" kind
+	for (i = 1; i <= filter_count; i++)
+		print "filter_word\t" filter_words[i]
+	if (command != "")
+		print "exec\t" command
+	for (key in other)
+		print key "\t" other[key]
+}

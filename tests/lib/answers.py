@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tests/lib/answers.py - what becomes of a program when a system call of the library fails.
+
+    answers.py [--quick] [--write] [--filter WORDS] [--jobs N] BUILD TABLE
+
+Runs the program all_rungs on both backends and lists the system calls that the library makes in it
+(tests/helpers/deny.c), by function, call and source file.  Then it fails each: the first, the second,
+the third, the last, each second one, and all from the first and from the second on, with each error of
+ERRORS.  So it does with the fault points of a library that has them (runtime/base/faults.def).  What
+happens must be what the table says.
+
+--write adds to the table what happens, and drops what is not there any more; --quick is a small part,
+the same each time; --filter takes points with all of these words.
+"""
+import argparse
+import concurrent.futures
+import errno
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# What each call may answer here: the kernel's errors for these arguments, and what sandboxes answer.
+# A call that is not here answers EPERM, as to a sandbox.
+ERRORS = {
+    'clone': 'EAGAIN ENOMEM', 'clone3': 'EAGAIN ENOMEM ENOSYS', 'close': 'EIO EINTR', 'mmap': 'ENOMEM',
+    'munmap': 'ENOMEM', 'mprotect': 'ENOMEM EACCES', 'madvise': 'EINVAL EAGAIN ENOMEM',
+    'futex': 'EINTR EAGAIN', 'io_uring_setup': 'ENOMEM EPERM EMFILE ENOSYS EINVAL',
+    'io_uring_enter': 'EINTR EAGAIN EBUSY EPERM', 'io_uring_register': 'EINVAL EPERM EBUSY ENOMEM',
+    'eventfd2': 'EMFILE ENFILE ENOMEM EPERM', 'epoll_create1': 'EMFILE ENFILE ENOMEM EPERM',
+    'epoll_ctl': 'ENOMEM ENOSPC', 'epoll_pwait': 'EINTR', 'epoll_wait': 'EINTR',
+    'epoll_pwait2': 'EINTR ENOSYS', 'fcntl': 'EMFILE EINVAL EPERM', 'openat': 'EMFILE ENFILE ENOENT EACCES',
+    'read': 'EIO EINTR EPERM', 'write': 'EIO EPERM', 'tgkill': 'EAGAIN EPERM',
+    'rt_tgsigqueueinfo': 'EAGAIN EPERM', 'prlimit64': 'EPERM', 'ppoll': 'EINTR ENOMEM',
+    'sched_getaffinity': 'EPERM EINVAL', 'statx': 'ENOSYS EPERM EACCES',
+    'nanosleep': 'EINTR', 'clock_nanosleep': 'EINTR', 'rt_sigtimedwait': 'EINTR EAGAIN',
+}
+# The kernel cannot refuse them, and no program runs where a filter does.  close() is done when it fails,
+# which a filter cannot do.
+NEVER = 'close clock_gettime exit exit_group getpid gettid restart_syscall rt_sigaction ' \
+    'rt_sigprocmask rt_sigreturn set_robust_list set_tid_address sigaltstack'.split()
+# Not for good: libfiberize(7), WHAT DIFFERS, says what happens then.
+TRANSIENT = {('rt_tgsigqueueinfo', 'EAGAIN')}
+# Functions that make the program's call: its answer is the program's.
+PROGRAMS = ('fz_io_make ', 'fz_io_try ', 'real_call ', 'send_or_receive ', 'attempt runtime/io/op_ready.c',
+            'transfer runtime/io/op_ready.c')
+TIMES = '1 2 3 last 1/2 1+ 2+'.split()
+# Points that cannot fire for good: what they stand for ends.
+ENDLESS = {(fault, '+') for fault in ('futex_eintr', 'futex_spurious', 'late_completion', 'no_sqe',
+                                      'submit_again', 'submit_busy', 'wait_eintr')}
+# Messages with which the library ends the program: libfiberize(7), LIMITS.
+DOCUMENTED = ('fiberize: a thread needs a kernel thread of its own, and none can be made: ',)
+# What --quick fails: calls that make something.
+QUICK = 'clone epoll_create1 epoll_ctl eventfd2 fcntl io_uring_register io_uring_setup mmap mprotect openat'.split()
+REFUSED = 11
+LISTS = 3
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+
+
+def numbers(compiler='gcc'):
+    text = subprocess.run([compiler, '-dM', '-E', '-include', 'asm/unistd.h', '-x', 'c', '/dev/null'],
+                          capture_output=True, text=True, check=True).stdout
+    return {int(n): name for name, n in re.findall(r'#define __NR_(\w+) (\d+)\n', text)}
+
+
+def source_places(library, places):
+    """For each place "function file", past the functions that only make system calls."""
+    lines = subprocess.run(['addr2line', '-a', '-f', '-i', '-e', library] + ['0x' + p for p in places],
+                           capture_output=True, text=True, check=True).stdout.split('\n')
+    found, place, number = {}, None, 0
+    while number < len(lines) - 1:
+        if lines[number].startswith('0x'):
+            place, number = '%x' % int(lines[number], 16), number + 1
+            continue
+        function, where = lines[number], lines[number + 1].split(':')[0]
+        number += 2
+        where = where.replace(ROOT + '/', '').replace('./', '')
+        if where.startswith('arch/') and function.startswith('fz_syscall') or \
+                where.endswith('base/sys.h') and function.startswith('fz_sys'):
+            continue
+        found.setdefault(place, '%s %s' % (function, where if where.endswith(('.c', '.h', '.S')) else 'liburing'))
+    return found
+
+
+class Table:
+    """Rows: point, errors, what may happen.  The page is the expectation, too."""
+
+    ROW = re.compile(r'^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$')
+
+    def __init__(self, path):
+        self.path, self.rows = path, {}
+        with open(path) as page:
+            self.head = []
+            for line in page:
+                row = self.ROW.match(line)
+                if row:
+                    for error in row[2].split():
+                        self.rows[row[1], error] = set(row[3].split('; '))
+                elif not self.rows:
+                    self.head.append(line)
+
+    def allows(self, point, error, what):
+        return what in self.rows.get((point, error), ())
+
+    def add(self, point, error, what):
+        self.rows.setdefault((point, error), set()).add(what)
+
+    def is_there(self, point):
+        """Do the file and the function of a row exist?"""
+        words = point.split()
+        if len(words) < 3 or words[2] == 'liburing':
+            return True
+        path = os.path.join(ROOT, words[2])
+        if not os.path.exists(path):
+            return False
+        with open(path) as source:
+            return re.search(r'\b%s\b' % words[1], source.read()) is not None
+
+    def write(self):
+        grouped = {}
+        for (point, error), whats in self.rows.items():
+            if self.is_there(point):
+                grouped.setdefault((point, '; '.join(sorted(whats))), []).append(error)
+        with open(self.path, 'w') as page:
+            page.writelines(self.head)
+            for (point, whats), errors in sorted(grouped.items()):
+                page.write('| `%s` | %s | %s |\n' % (point, ' '.join(sorted(errors)), whats))
+
+
+class Driver:
+    def __init__(self, build, scratch):
+        self.build, self.scratch = build, scratch
+        self.program = self.helper('all_rungs')
+        self.native = self.run('native', [self.program])[1]
+
+    def helper(self, name):
+        return os.path.join(self.build, 'tests', 'helpers', name)
+
+    def run(self, name, command):
+        """Exit status (124: it hangs), output, what it said."""
+        base = os.path.join(self.scratch, name)
+        env = {k: v for k, v in os.environ.items() if not k.startswith(('FIBERIZE_', 'FZ_', 'LD_'))}
+        with open(base + '.out', 'wb') as out, open(base + '.err', 'wb') as err:
+            status = subprocess.run([self.helper('watch'), '-l', '30'] + command, env=env, stdout=out,
+                                    stderr=err, stdin=subprocess.DEVNULL).returncode
+        result = [status]
+        for suffix in '.out', '.err':
+            with open(base + suffix, errors='replace') as f:
+                result.append(f.read())
+            os.unlink(base + suffix)
+        return tuple(result)
+
+    def denied(self, name, backend, deny):
+        """A run under the filter; with it the lines that the helper wrote."""
+        record = os.path.join(self.scratch, name + '.record')
+        result = self.run(name, [self.helper('deny'), *deny, '-r', record, 'env',
+                                 'LD_PRELOAD=%s/libfiberize.so' % self.build, 'FIBERIZE_BACKEND=' + backend,
+                                 'FIBERIZE_PROCESSORS=2', self.program])
+        lines = []
+        if os.path.exists(record):
+            with open(record) as f:
+                lines = [line.split() for line in f]
+            os.unlink(record)
+        return result, lines
+
+    def faulty(self, name, backend, fault):
+        """A run with a fault point that fires; with it how often each was reached, and has fired."""
+        status, out, err = self.run(name, ['env', 'LD_PRELOAD=%s/checked/libfiberize.so' % self.build,
+                                           'FIBERIZE_BACKEND=' + backend, 'FIBERIZE_PROCESSORS=2',
+                                           'FIBERIZE_STATS=1', 'FZ_FAULTS=' + fault, self.program])
+        counts, said = {}, []
+        for line in err.splitlines(True):
+            point = re.match(r'fiberize: fault (\w+): reached (\d+), fired (\d+)$', line)
+            if point:
+                old = counts.get(point[1], (0, 0))
+                counts[point[1]] = old[0] + int(point[2]), old[1] + int(point[3])
+            elif not re.match(r'fiberize: all_rungs\[\d+\]: ', line):
+                said.append(line)
+        return (status, out, ''.join(said)), counts
+
+    def points(self, backend):
+        """{point: [number of the call, places, times, in how many lists]}; what a process leaves."""
+        names, at, left = numbers(), {}, [0, 0, 0]
+        for number in range(LISTS):
+            result, lines = self.denied('list%d' % number, backend, [])
+            if result != (0, self.native, ''):
+                sys.exit('FAIL nothing denied, on %s: %s' % (backend, result))
+            for line in lines:
+                if line[0] == 'call':
+                    times = at.setdefault((int(line[1]), line[2]), [0] * LISTS)
+                    times[number] = int(line[3])
+                elif line[0] == 'left':
+                    left = [max(a, int(b)) for a, b in zip(left, line[1:])]
+        where = source_places(self.build + '/libfiberize.so', sorted({place for _, place in at}))
+        points = {}
+        for (call, place), times in sorted(at.items()):
+            name = '%s %s' % (names.get(call, call), where.get(place, '? ?'))
+            if name.split()[0] not in NEVER and not name.split(' ', 1)[1].startswith(PROGRAMS):
+                point = points.setdefault(name, [call, [], [0] * LISTS])
+                point[1].append(place)
+                point[2] = [a + b for a, b in zip(point[2], times)]
+        return points, left
+
+    def outcome(self, result, left, now):
+        """What happened, in words; with "!" in them if it must not."""
+        status, out, err = result
+        refused = err.count('EAGAIN\n')
+        said = err.replace('EAGAIN\n', '').strip()
+        what = 'as natively'
+        if status == REFUSED and refused and self.native.startswith(out):
+            what = 'EAGAIN'
+        elif status == 124:
+            what = '!hangs'
+        elif status == 134 and said.startswith(DOCUMENTED):
+            what = 'ends'
+        elif status or out != self.native:
+            what = '!status %d' % status if status else '!other output'
+        elif refused:
+            what = 'EAGAIN, then as natively'
+        if said:
+            what += ', "%s"' % re.sub(r'\[\d+\]|\d{3,}', 'N', said.replace('\n', ' / ').replace('|', ' '))
+        if not status and now:
+            if now[0] > left[0] + 1:
+                what += ', !leaves %d descriptors, not %d' % (now[0], left[0])
+            if now[2] > left[2] + 4:
+                what += ', !leaves %d threads, not %d' % (now[2], left[2])
+            # Each thread that could not be made in time costs some.
+            if now[1] > left[1] + 60:
+                what += ', !leaves %d mappings, not %d' % (now[1], left[1])
+        return what
+
+    def judge(self, name, job):
+        """(fired, what happened)"""
+        if job.places is None:
+            result, counts = self.faulty(name, job.backend, '%s:%s' % (job.point.split()[1], job.when))
+            fired = counts.get(job.point.split()[1], (0, 0))[1]
+            # Dead, it counts nothing.
+            return fired or result[0] >= 124, self.outcome(result, None, None)
+        deny = '%d:%s:%d:%s' % (job.call, job.when, getattr(errno, job.error), ','.join(job.places))
+        result, lines = self.denied(name, job.backend, ['-d', deny])
+        facts = {line[0]: [int(n) for n in line[1:]] for line in lines if line[0] != 'call'}
+        return facts.get('fired', [1])[0], self.outcome(result, job.left, facts.get('left'))
+
+
+class Job:
+    def __init__(self, point, backend, error, when, call=0, places=None, left=None):
+        self.point, self.backend, self.error, self.when = point, backend, error, when
+        self.call, self.places, self.left = call, places, left
+
+    def __str__(self):
+        return '%s:%s %s, %s' % (self.point, self.when, self.error, self.backend)
+
+
+def times_for(most):
+    for when in TIMES:
+        if when == 'last' and most > 3:
+            yield str(most)
+        elif not when.isdigit() and when != 'last' or when.isdigit() and int(when) <= most:
+            yield when
+
+
+def list_jobs(driver, quick):
+    """All runs; the points that are reached each time."""
+    jobs, always = [], set()
+    for backend in 'uring', 'epoll':
+        points, left = driver.points(backend)
+        for number, (point, (call, places, times)) in enumerate(sorted(points.items())):
+            if min(times) > 0:
+                always.add(point)
+            errors = ERRORS.get(point.split()[0], 'EPERM').split()
+            if quick:
+                if point.split()[0] in QUICK and (number % 2 == (backend == 'epoll') or point[:4] == 'mmap'):
+                    jobs.append(Job(point, backend, errors[0], '1+', call, places, left))
+                continue
+            for error in errors:
+                for when in times_for(max(times)):
+                    if when[-1] != '+' or (point.split()[0], error) not in TRANSIENT:
+                        jobs.append(Job(point, backend, error, when, call, places, left))
+        if quick:
+            continue
+        result, counts = driver.faulty('faults', backend, '')
+        for fault, (reached, _) in sorted(counts.items()):
+            for when in times_for(reached):
+                # A filter that denies a request denies it for good.
+                if (fault, when[-1]) not in ENDLESS and (fault[:5] != 'deny_' or when[-1] == '+'):
+                    jobs.append(Job('fault ' + fault, backend, '-', when))
+    return jobs, always
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--quick', action='store_true')
+    parser.add_argument('--write', action='store_true')
+    parser.add_argument('--filter', default='')
+    parser.add_argument('--jobs', type=int, default=2 * (os.cpu_count() or 1))
+    parser.add_argument('build')
+    parser.add_argument('table')
+    arguments = parser.parse_args()
+    table, failed = Table(arguments.table), 0
+
+    def say(ok, name, why):
+        nonlocal failed
+        failed += not ok
+        print('PASS ' + name if ok else 'FAIL %s: %s' % (name, why), flush=True)
+
+    for point in sorted({point for point, _ in table.rows}):
+        if not arguments.write and not table.is_there(point):
+            say(False, 'the row ' + point, 'the source has no such function')
+    with tempfile.TemporaryDirectory() as scratch, \
+            concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        driver = Driver(os.path.abspath(arguments.build), scratch)
+        jobs, always = list_jobs(driver, arguments.quick)
+        jobs = [job for job in jobs if all(word in str(job) for word in arguments.filter.split())]
+        runs = {pool.submit(driver.judge, 'run%d' % n, job): job for n, job in enumerate(jobs)}
+        for done in concurrent.futures.as_completed(runs):
+            job, (fired, what) = runs[done], done.result()
+            if not fired:
+                continue
+            if arguments.write and '!' not in what:
+                table.add(job.point, job.error, what)
+            # A point that is seldom reached may be missing, if nobody sees it fail.
+            allowed = table.allows(job.point, job.error, what) or \
+                what == 'as natively' and job.point not in always
+            say(allowed, str(job), what)
+    if arguments.write:
+        table.write()
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

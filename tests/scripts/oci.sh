@@ -1,0 +1,158 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/oci.sh - the OCI image with the library: the same bytes each time, a layout that holds what it
+# says, and a program of another image that runs with it, by crun, under seccomp profiles with and without io_uring.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+need jq umoci crun systemd-analyze unshare readelf
+make_image=$root/scripts/package/oci.sh
+
+# ---- the image
+
+export SOURCE_DATE_EPOCH=1700000000
+must "$make_image" 1.2.3 "$library" "$work/one"
+mkdir "$work/elsewhere"
+cp "$library" "$work/elsewhere/l.so"
+(
+	umask 077
+	cd "$work/elsewhere" && LANG=tr_TR.UTF-8 TZ=Asia/Tokyo TMPDIR=$work/elsewhere "$make_image" 1.2.3 l.so two
+) || fail 'made elsewhere' "exit status $?"
+same 'twice the same' '' "$(diff -r "$work/one" "$work/elsewhere/two" 2>&1)"
+same 'the same modes' "$(cd "$work/one" && find . -printf '%m %p\n' | sort)" \
+	"$(cd "$work/elsewhere/two" && find . -printf '%m %p\n' | sort)"
+SOURCE_DATE_EPOCH=1 must "$make_image" 1.2.3 "$library" "$work/old"
+yes 'another time is another image' [ -n "$(diff -r "$work/one" "$work/old")" ]
+
+blobs=$work/one/blobs/sha256
+wrong=
+for file in "$blobs"/*; do
+	[ "$(sha256sum <"$file")" = "${file##*/}  -" ] || wrong="$wrong $file"
+done
+same 'each blob has its digest for a name' '' "$wrong"
+# Of each descriptor, from the index on: the digest and the size.
+manifest=$(jq -r '.manifests[0].digest | sub("sha256:"; "")' "$work/one/index.json")
+said=$(jq -r '.. | objects | select(.digest) | "\(.digest | sub("sha256:"; "")) \(.size)"' \
+	"$work/one/index.json" "$blobs/$manifest" | sort)
+same 'descriptors: all blobs, and their sizes' "$(cd "$blobs" && stat -c '%n %s' -- * | sort)" "$said"
+config=$(jq -r '.config.digest | sub("sha256:"; "")' "$blobs/$manifest")
+case $(uname -m) in
+x86_64) arch=amd64 ;;
+*) arch=arm64 ;;
+esac
+same 'the config' "$arch linux 1.2.3 2023-11-14T22:13:20Z" \
+	"$(jq -r '"\(.architecture) \(.os) \(.config.Labels["org.opencontainers.image.version"]) \(.created)"' "$blobs/$config")"
+
+run umoci unpack --rootless --image "$work/one:1.2.3" "$work/unpacked"
+same 'umoci unpacks it' 0 "$code"
+same 'these files and no others' "usr/lib/fiberize/libfiberize.so${newline}usr/share/doc/fiberize/copyright" \
+	"$(cd "$work/unpacked/rootfs" && find . -type f -printf '%P\n' | sort)"
+shipped=$work/unpacked/rootfs/usr/lib/fiberize/libfiberize.so
+same 'the library has the same symbols' "$(readelf -W --dyn-syms "$library" | sort)" \
+	"$(readelf -W --dyn-syms "$shipped" | sort)"
+
+# ---- what no image is made of
+
+echo text >"$work/text"
+run "$make_image" 1 "$work/text" "$work/none"
+same 'no library: exit status' 1 "$code"
+like 'no library: message' '*for a machine that has no name here*' "$err"
+yes 'no library: nothing half done' [ ! -e "$work/none" ]
+
+# ---- a program of another image
+
+rootfs=$work/bundle/rootfs
+mkdir -p "$rootfs"/{bin,dev,proc,usr/lib/fiberize}
+must cp "$helpers/busy" "$rootfs/bin/oci-server"
+for file in $(ldd "$helpers/busy" | grep -o '/[^ ]*'); do
+	mkdir -p "$rootfs/${file%/*}"
+	cp "$file" "$rootfs/$file"
+done
+before=$(cd "$rootfs" && find . -type f -exec sha256sum {} + | sort)
+
+# As the default profiles of Docker and podman do: what is not listed fails, and io_uring is not listed.
+systemd-analyze syscall-filter @known | sed -n 's/^  *\([a-z0-9_]*\)$/\1/p' | grep -v '^io_uring_' |
+	jq -Rn '{defaultAction: "SCMP_ACT_ERRNO", syscalls: [{names: [inputs], action: "SCMP_ACT_ALLOW"}]}' \
+		>"$work/without.json"
+jq --slurpfile one "$root/scripts/package/seccomp.json" '.syscalls += $one' "$work/without.json" >"$work/with.json"
+
+# bundle VOLUME PROFILE [VARIABLE]
+bundle()
+{
+	(cd "$work/bundle" && rm -f config.json && crun spec)
+	jq --arg volume "$1" --slurpfile profile "$2" --arg variable "${3-}" '
+		.process.terminal = false | .process.args = ["/bin/oci-server", "idle"] |
+		.process.env += [$variable | select(. != "")] | del(.linux.resources) |
+		.linux.seccomp = $profile[0] |
+		.mounts = [{destination: "/proc", type: "proc", source: "proc"},
+			   {destination: "/usr/lib/fiberize", type: "bind", source: $volume, options: ["bind", "ro"]}]' \
+		"$work/bundle/config.json" >"$work/config" && mv "$work/config" "$work/bundle/config.json"
+}
+
+# crun wants one hierarchy of control groups; those of this namespace are its own.
+cat >"$work/enter" <<'ENTER'
+mount --make-rprivate / && umount -R /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup &&
+	exec crun --root "$1/crun" --cgroup-manager=disabled run --bundle "$1/bundle" "oci-$2"
+ENTER
+
+# recorded FILE: sets child to the first process of the container, which crun writes there
+recorded()
+{
+	child=$(jq .pid "$1" 2>/dev/null)
+	[ -n "$child" ]
+}
+
+started()
+{
+	[ -s "$work/said" ] || ! kill -0 "$pid" 2>/dev/null
+}
+
+stop()
+{
+	kill -KILL "$child" "$pid"
+}
+at_exit stop
+
+# contained NAME: starts the bundle; sets row to what "fiberize status" says of its program, ended to how it
+# ended if it did not start
+contained()
+{
+	ended='' row=''
+	unshare --mount --cgroup sh "$work/enter" "$work" "$1-$$" >"$work/said" 2>"$work/complaints" &
+	pid=$!
+	must eventually started
+	if [ ! -s "$work/said" ]; then
+		ended=$(tail -n 1 "$work/complaints")
+		return
+	fi
+	must eventually recorded "$work/crun/oci-$1-$$/status"
+	row=$("$fiberize" status --json |
+		jq -r --argjson pid "${child:-0}" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	kill -KILL "${child:-$pid}"
+	wait "$pid" 2>/dev/null
+}
+
+preload=LD_PRELOAD=/usr/lib/fiberize/libfiberize.so
+child='' pid=''
+bundle "${shipped%/*}" "$work/with.json"
+contained native
+if [ -n "$ended" ]; then
+	skip 'a program of another image' "crun cannot run a container here: $ended"
+	finish
+fi
+same 'without LD_PRELOAD: natively' '' "$row"
+run "$fiberize" check --json "$helpers/busy"
+bundle "${shipped%/*}" "$work/with.json" $preload
+contained with
+same 'a profile with seccomp.json' "oci-server $(jq -r .backend <<<"$out") 5" "$row"
+bundle "${shipped%/*}" "$work/without.json" $preload
+contained without
+same 'a profile without' 'oci-server epoll 5' "$row"
+mkdir "$work/nothing"
+bundle "$work/nothing" "$work/with.json" $preload
+contained missing
+same 'an empty volume: it starts natively' ':' "$ended:$row"
+like 'an empty volume: the loader says so' '*libfiberize.so*cannot be preloaded*' "$(cat "$work/complaints")"
+same 'the other image is unchanged' "$before" "$(cd "$rootfs" && find . -type f -exec sha256sum {} + | sort)"
+finish

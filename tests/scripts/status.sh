@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/status.sh - "fiberize status": which processes run under fiberize, dormant ones, a library
+# that was replaced or is of another version, processes of other users.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../lib/judge.inc"
+need jq setpriv
+pids=()
+end_all()
+{
+	kill -KILL "${pids[@]}"
+}
+at_exit end_all
+
+# begin COMMAND...: sets pid, when the program has printed a line
+begin()
+{
+	rm -f "$work/said"
+	"$@" >"$work/said" 2>>"$work/complaints" &
+	pid=$!
+	pids+=("$pid")
+	# Without a message when it is killed.
+	disown "$pid"
+	must eventually [ -s "$work/said" ]
+}
+
+look()
+{
+	run "$fiberize" status --json
+	json=$out
+}
+
+# of PID FILTER: what the report in json says of the process
+of()
+{
+	jq -r --argjson pid "$1" ".processes[] | select(.pid == \$pid) | $2" <<<"$json"
+}
+
+version=$("$fiberize" --version | sed 's/^fiberize //')
+begin "$helpers/busy" idle
+native=$pid
+begin "$fiberize" --backend uring -p 2 "$helpers/busy" idle
+ring=$pid
+began=$(date +%s)
+begin "$fiberize" --backend epoll -p 1 "$helpers/busy" idle
+poll=$pid
+begin "$fiberize" sh -c 'echo ready; kill -STOP "$$"'
+dormant=$pid
+must cp "$library" "$work/replaced.so"
+begin "$fiberize" --library "$work/replaced.so" "$helpers/busy" idle
+replaced=$pid
+must cp "$library" "$work/new.so"
+must mv "$work/new.so" "$work/replaced.so"
+
+# A description of a form that is not known yet, one that lacks an entry, and one without a version.
+must python3 - "$library" "$work/later.so" "$work/lacks.so" "$work/older.so" <<'PYTHON'
+import sys
+library, later, lacks, older = sys.argv[1:]
+data = open(library, 'rb').read()
+# The description: magic, version, size of an entry, their number.
+at = data.index(b'fiberize\x01\x00\x00\x00')
+assert data.find(b'fiberize\x01\x00\x00\x00', at + 1) < 0
+open(later, 'wb').write(data[:at + 8] + b'\x63' + data[at + 9:])
+for name, path in ((b'backend_kind\0', lacks), (b'version\0', older)):
+    entry = data.index(name, at)
+    open(path, 'wb').write(data[:entry] + b'?' + data[entry + 1:])
+PYTHON
+begin "$fiberize" --library "$work/later.so" "$helpers/busy" idle
+later=$pid
+begin "$fiberize" --library "$work/lacks.so" "$helpers/busy" idle
+lacks=$pid
+begin "$fiberize" --library "$work/older.so" -p 2 "$helpers/busy" idle
+older=$pid
+
+look
+same 'exit status, no complaint' 0: "$code:$err"
+same 'native: not listed' '' "$(of "$native" .pid)"
+uring=$(of "$ring" .backend)
+[ "$uring" = epoll ] || same 'io_uring' io_uring "$uring"
+same 'processors, threads' "busy $version 2 5 false null" \
+	"$(of "$ring" '"\(.name) \(.version) \(.processors) \(.threads) \(.replaced) \(.note)"')"
+same 'epoll' 'epoll 1 5' "$(of "$poll" '"\(.backend) \(.processors) \(.threads)"')"
+since=$(of "$poll" .since)
+yes 'since when' [ "$((since - began))" -ge -2 ] && yes 'not later than now' [ "$since" -le "$(date +%s)" ]
+same 'dormant' 'null no thread was made yet' "$(of "$dormant" '"\(.backend) \(.note)"')"
+same 'replaced' "true null $version 5" "$(of "$replaced" '"\(.replaced) \(.note) \(.version) \(.threads)"')"
+same 'another form' 'its library is of another version: use the fiberize that came with it ? null' \
+	"$(of "$later" '"\(.note) \(.version) \(.backend)"')"
+same 'lacks an entry' "its library is of another version: use the fiberize that came with it $version null" \
+	"$(of "$lacks" '"\(.note) \(.version) \(.backend)"')"
+same 'without a version' 'null ? 2 5' "$(of "$older" '"\(.note) \(.version) \(.processors) \(.threads)"')"
+refused 'ps: another form' 108 '*in version 99, this tool reads 1*' "$fiberize" ps "$later"
+refused 'ps: lacks an entry' 108 '*does not describe "backend_kind"*' "$fiberize" ps "$lacks"
+
+# Each process that "ps" takes for one of fiberize's is listed, and no other.
+wrong=
+for pid in "${pids[@]}"; do
+	"$fiberize" ps --count "$pid" >"$work/ps" 2>&1
+	ps=$?
+	listed=$(of "$pid" .pid)
+	case $ps:$listed in
+	107: | 0:"$pid" | 108:"$pid")	;;
+	*)	wrong="$wrong $pid: ps $ps, listed <$listed>" ;;
+	esac
+done
+same 'the same that ps looks at' '' "$wrong"
+
+run "$fiberize" status
+like 'text: head' '     PID NAME *' "$out"
+like 'text' "*$newline* $poll busy  *$version  *epoll  * 1 * 5  20??-??-?? ??:??:??$newline*" "$out"
+like 'text: replaced' "*$newline* $replaced busy *  its library was replaced: a restart takes the new one*" "$out"
+
+if [ "$(id -u)" = 0 ]; then
+	mkdir "$work/libexec"
+	cp "$fiberize" "$library" "$work"
+	cp "$build/libexec/inspect" "$work/libexec"
+	chmod 755 "$work"
+	run setpriv --reuid 65534 --regid 65534 --clear-groups -- env "$work/fiberize" status --json
+	json=$out
+	same 'as nobody: exit status' 0 "$code"
+	same 'as nobody: not listed' '' "$(of "$ring" .pid)"
+	same 'as nobody: counted' true "$(jq '.forbidden >= 7' <<<"$json")"
+	run unshare --pid --fork --mount-proc "$fiberize" status
+	same 'alone in a namespace' 'no process runs under fiberize' "$out"
+else
+	skip 'as nobody' 'needs root'
+fi
+
+refused 'JSON of a service' 2 '*no such option*' "$fiberize" status --json a.service
+refused 'no such option' 2 '*no such option*' "$fiberize" status --nonesuch
+finish
