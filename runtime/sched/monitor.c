@@ -356,8 +356,7 @@ static void set_tick(fz_nsec now, uint32_t ticks)
 	const fz_nsec tick = ticks * FZ_TICK_US * FZ_USEC;
 
 	monitor.ticks = ticks;
-	monitor.next_look = now + (FZ_FAULT(short_tick) ? tick / 100 :
-				   FZ_FAULT(long_tick) ? 100 * tick : tick);
+	monitor.next_look = now + (FZ_FAULT(short_tick) ? tick / 100 : FZ_FAULT(long_tick) ? 100 * tick : tick);
 }
 
 /*
