@@ -3,6 +3,7 @@
 
 #include "preload/after_fork.h"
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/process/fork_gate.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
