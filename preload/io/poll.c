@@ -13,6 +13,7 @@
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"
 #include "runtime/io/wait.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -212,6 +213,10 @@ static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_p
 	if (deadline == 0)
 		fz_io_yield_sometimes(self);
 	fz_signal_mark(self);
+	if (deadline != 0 && fz_is_alone(self)) {
+		fz_io_yield_sometimes(self);
+		return epoll_announced(self, call, fz_pin_fd(pin), events, max, deadline);
+	}
 	for (;;) {
 		int ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);
 

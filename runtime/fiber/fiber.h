@@ -60,12 +60,10 @@ struct fz_fiber_cancel {
 
 /* The call that the thread is in; written by the thread, and by handlers on it. */
 struct fz_fiber_call {
-	/*
-	 * The thread may hold locks that the runtime's own threads need, too. So it waits on
-	 * its kernel thread, with all signals blocked, and does not enter the runtime.
-	 */
+	/* It may hold locks that our own threads need: it waits on its kernel thread, outside the runtime. */
 	bool blocks : 1;
 	bool in_fork : 1;		/* libc's, which holds malloc's locks: the runtime may wait for these */
+	bool was_alone : 1;		/* at its last wait: waits_alone counts (runtime/sched/announce.h) */
 	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
 	uint8_t likely : 2;		/* for so many receives data is likely there (fz_io_is_likely) */
@@ -211,6 +209,7 @@ struct fz_fiber {
 	struct fz_fiber_mem mem;
 	struct fz_fiber_cpu cpu;
 	struct fz_fiber_sig sig;
+	int16_t waits_alone;		/* less than 0: owed (runtime/sched/announce.h) */
 
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {

@@ -8,6 +8,7 @@
 
 #include <linux/poll.h>
 
+#include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 
 /*
@@ -23,6 +24,18 @@ static bool half_closed(const struct fz_fiber *self, long number, const struct p
 	return n && fz_io_poll_now(self, number, fds, n) > 0;
 }
 
+static int poll_alone(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
+		      fz_nsec deadline)
+{
+	int ret;
+
+	fz_io_yield_sometimes(self);
+	ret = fz_io_poll_announced(self, number, fds, n, deadline);
+	if (ret > 0)
+		fz_io_expect_data(self, ret);
+	return ret;
+}
+
 /* poll, but for fz_signal_mark(). */
 static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
 		    fz_nsec deadline)
@@ -34,6 +47,8 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 	fz_io_test_cancel(self);
 	if (deadline == 0)
 		fz_io_yield_sometimes(self);
+	else if (fz_is_alone(self))
+		return poll_alone(self, number, fds, n, deadline);
 	/* The kernel also checks the pointer, the count and the descriptors. */
 	ret = fz_io_poll_now(self, number, fds, n);
 	if (ret > 0)

@@ -11,6 +11,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/socket.h"
+#include "runtime/sched/announce.h"
 
 /*
  * MSG_PEEK with MSG_WAITALL by the real call: the ring would repeat the peek, and append the same
@@ -90,10 +91,18 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 {
 	fz_nsec deadline;
 	uint32_t info;
-	int wait = fz_io_may_wait(self, own->number, op->fd, (int)op->op_flags, &info);
+	int wait = fz_io_could_wait(self, own->number, op->fd, (int)op->op_flags, &info);
 	int64_t ret;
 	int stream = 1;
 
+	/* An announced call that is interrupted begins anew: with a timeout it would last too long. */
+	if (wait > 0 && fz_is_alone(self) && !(info & FZ_FD_RECV_TIMEOUT) &&
+	    !(op->op_flags & FZ_MSG_WAITALL)) {
+		fz_io_yield_sometimes(self);
+		return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
+	}
+	if (wait > 0)
+		wait = fz_io_is_blocking(op->fd, info);
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
 	fz_io_yield_sometimes(self);

@@ -11,6 +11,7 @@
 #include <linux/poll.h>
 
 #include "runtime/base/sys.h"
+#include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 
 enum {
@@ -176,7 +177,7 @@ static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec d
 		return (int)ret;
 	restore(&s);
 	used = gather(&s, wanted);
-	while (used >= 0 && spurious < MAX_SPURIOUS) {
+	while (used >= 0 && spurious < MAX_SPURIOUS && !fz_is_alone(self)) {
 		int more = fz_io_wait_any(self, wanted, (unsigned)used, deadline);
 
 		if (more == -EINTR)

@@ -55,3 +55,76 @@ bool fz_announce_end_slowly(struct fz_fiber *self)
 	fz_leave_runtime(self);
 	return !kept;
 }
+
+/* ---- waiting alone ------------------------------------------------------ */
+
+/* Take a processor that nobody uses, and for which nothing is on its way.  NULL: there is none. */
+static struct fz_processor *take_quiet(struct fz_carrier *c)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+		const uintptr_t owner = owner_load(p);
+		const enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+
+		if ((state != FZ_OWNER_FREE && state != FZ_OWNER_WAITING) ||
+		    fz_processor_is_closed(p) || fz_processor_needs_carrier(p) ||
+		    !owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+			continue;
+		if (state == FZ_OWNER_WAITING)
+			fz_processor_send_off(p);
+		return p;
+	}
+	return NULL;
+}
+
+/* Leave the processor, to which something is on its way, to another carrier, for a quiet one. */
+static bool change_processor(struct fz_carrier *c)
+{
+	struct fz_processor *before = c->processor, *quiet = take_quiet(c);
+
+	if (!quiet)
+		return false;
+	if (fz_backend_queued(&before->backend))
+		fz_backend_submit(&before->backend);
+	c->processor = quiet;
+	fz_processor_let_go(before);
+	fz_monitor_note_activity();
+	return true;
+}
+
+static bool move(struct fz_fiber *self)
+{
+	bool moved;
+
+	/* It makes requests, too, or shares each processor: no moving at each wait. */
+	if (self->waits_alone == FZ_ALONE_MOVED) {
+		self->waits_alone = -FZ_ALONE_AGAIN;
+		return false;
+	}
+	fz_enter_runtime(self);
+	moved = (!fz_processor_needs_carrier(fz_processor_of(self)) ||
+		 change_processor(self->carrier)) &&
+		(!fz_carrier_has_requests(self->carrier) || fz_sched_move(self));
+	fz_leave_runtime(self);
+	/* If there was nowhere to go, try again after as many waits. */
+	self->waits_alone = moved ? FZ_ALONE_MOVED : 0;
+	return moved;
+}
+
+bool fz_alone_look(struct fz_fiber *self)
+{
+	struct fz_processor *p;
+
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
+		return false;
+	/* Such a wait, too, shows that it is not CPU-bound. */
+	fz_fiber_has_run(self);
+	/* Outside the runtime another carrier may have the processor: only read it. */
+	p = self->carrier->processor;
+	if (!p || owner_load(p) != owner_word(self->carrier, FZ_OWNER_USER) ||
+	    fz_processor_is_closed(p) || fz_processor_has_work(p, 0) || fz_sched_has_queued())
+		return false;
+	/* A call that is interrupted is made again, perhaps after the descriptor was closed. */
+	return (!fz_processor_needs_carrier(p) && !fz_carrier_has_requests(self->carrier)) ||
+	       move(self);
+}

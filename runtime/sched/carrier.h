@@ -106,6 +106,12 @@ bool fz_carrier_has_spare(void);
 bool fz_carrier_hand_off(struct fz_processor *p);
 
 /*
+ * May requests be in flight that this carrier has submitted?  Their events interrupt its system
+ * calls.  Any thread, while the carrier submits nothing.
+ */
+bool fz_carrier_has_requests(struct fz_carrier *c);
+
+/*
  * May the kernel thread of this carrier end?  Not the process's first, nor one that has made a
  * process, nor one with requests in flight: when their events come, the kernel would complete them
  * with ECANCELED, by a worker thread that may take a second to run.  Any thread, while the carrier

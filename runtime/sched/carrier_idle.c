@@ -93,11 +93,16 @@ static bool nothing_in_flight(void)
 	return true;
 }
 
-bool fz_carrier_may_end(struct fz_carrier *c)
+bool fz_carrier_has_requests(struct fz_carrier *c)
 {
 	if (c->submitted && nothing_in_flight())
 		c->submitted = false;
-	return !fz_carrier_is_bound(c) && !c->submitted;
+	return c->submitted;
+}
+
+bool fz_carrier_may_end(struct fz_carrier *c)
+{
+	return !fz_carrier_is_bound(c) && !fz_carrier_has_requests(c);
 }
 
 /* Take a carrier off the idle list, or NULL. */

@@ -18,7 +18,6 @@
 #include "runtime/signal/signal.h"
 
 enum {
-	TICK_US = 1000,
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
@@ -26,11 +25,8 @@ enum {
 	ASKED_TICKS = 100,	/* the same, if it has been asked to let others run */
 	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
 	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
-	/*
-	 * Ticks without any CPU time after which a carrier counts as blocked.  A carrier that
-	 * the kernel preempted gets no CPU time either, but waits at most a time slice.
-	 */
-	BLOCKED_TICKS = 3,
+	/* Ticks without CPU time: a carrier that the kernel preempted waits at most a time slice. */
+	BLOCKED_TICKS = 3,	/* after which a carrier counts as blocked */
 	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
@@ -53,6 +49,8 @@ static struct {
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
 	fz_nsec next_look;		/* when the tick is over */
+	uint32_t ticks;			/* that this one counts for */
+	bool needed;			/* a processor that is in use is needed by others, too */
 
 	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
 	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
@@ -181,8 +179,7 @@ static struct fz_carrier *carrier_of(uintptr_t owner)
 }
 
 /* Is the carrier in the call that it was in at the last look (runtime/sched/announce.h)? */
-static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_state state,
-			 bool same)
+static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_state state, bool same)
 {
 	uint32_t before = look->calls;
 
@@ -274,6 +271,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return false;
 	if (carrier_of(owner))
 		fz_cputime_sample(carrier_of(owner));
+	monitor.needed |= fz_processor_needs_carrier(p);
 	work = fz_processor_has_work(p, now);
 	if (work)
 		atomic_store_explicit(&p->starving_wanted, true, memory_order_relaxed);
@@ -296,7 +294,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		return true;
 	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
 	/* With less CPU time the kernel runs other threads first, or the carrier is in a call. */
-	used_cpu = before && look->cpu_time >= before + TICK_US * FZ_USEC / 4;
+	used_cpu = before && look->cpu_time >= before + monitor.ticks * FZ_TICK_US * FZ_USEC / 4;
 	look->used_cpu = used_cpu || (same && look->used_cpu);
 	begun = begun && used_cpu && fz_runq_length(&fz_sched.births) && fz_carrier_is_crowded();
 	/* One tick is not enough to be CPU-bound, two are: it goes behind the new fibers. */
@@ -321,8 +319,8 @@ static bool look_at_all(fz_nsec now)
 	bool in_use = false, stuck = false;
 	uint32_t entries = 0;
 
+	monitor.needed = false;
 	fz_poll_cycles_measure(now);
-
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
@@ -353,19 +351,24 @@ static bool shrink(void)
 	return fz_pool_shrink() || ended;
 }
 
+static void set_tick(fz_nsec now, uint32_t ticks)
+{
+	const fz_nsec tick = ticks * FZ_TICK_US * FZ_USEC;
+
+	monitor.ticks = ticks;
+	monitor.next_look = now + (FZ_FAULT(short_tick) ? tick / 100 : FZ_FAULT(long_tick) ? 100 * tick : tick);
+}
+
 /*
  * What the looks find is counted in ticks, so a poke before the tick is over makes no look: a
  * fiber would seem to have run, and a call to have taken, as many ticks as there were pokes.
  */
 static bool tick_is_over(fz_nsec now)
 {
-	const fz_nsec tick = TICK_US * FZ_USEC;
-
-	if (now < monitor.next_look)
-		return false;
-	monitor.next_look = now + (FZ_FAULT(short_tick) ? tick / 100 :
-				   FZ_FAULT(long_tick) ? 100 * tick : tick);
-	return true;
+	/* relaxed: as in fz_tick_note_runnable(). */
+	if (monitor.ticks > 1 && !atomic_load_explicit(&fz_tick_is_long, memory_order_relaxed))
+		set_tick(now, 1);
+	return now >= monitor.next_look;
 }
 
 static void sleep_for(const struct __kernel_timespec *timeout)
@@ -379,8 +382,8 @@ static void sleep_for(const struct __kernel_timespec *timeout)
 void fz_monitor_run(void)
 {
 	struct fz_fiber *self = fz_self();
-	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * TICK_US * FZ_USEC);
-	const struct __kernel_timespec soon = fz_timespec(CHECK_TICKS * TICK_US * FZ_USEC);
+	const struct __kernel_timespec a_while = fz_timespec(SHRINK_TICKS * FZ_TICK_US * FZ_USEC);
+	const struct __kernel_timespec soon = fz_timespec(CHECK_TICKS * FZ_TICK_US * FZ_USEC);
 	uint32_t quiet = 0, since_shrink = 0;
 	bool shrunk = false;
 
@@ -400,11 +403,9 @@ void fz_monitor_run(void)
 		mask_is_in_force(wanted);
 		/* Ask for a spare in advance: when a carrier is needed, locks may be held. */
 		fz_spawner_want_spare();
-		if (atomic_exchange_explicit(&monitor.want_carrier, false,
-					     memory_order_acquire) &&
+		if (atomic_exchange_explicit(&monitor.want_carrier, false, memory_order_acquire) &&
 		    !fz_provide_carrier()) {
-			atomic_store_explicit(&monitor.want_carrier, true,
-					      memory_order_relaxed);
+			atomic_store_explicit(&monitor.want_carrier, true, memory_order_relaxed);
 			again = true;
 		}
 		now = fz_now();
@@ -412,9 +413,11 @@ void fz_monitor_run(void)
 			quiet = 0;
 		if (tick_is_over(now)) {
 			quiet = look_at_all(now) || again ? 0 : quiet + 1;
-			fz_provide_if_lacking(TICK_US * FZ_USEC);
+			since_shrink += monitor.ticks;
+			set_tick(now, fz_tick_choose(quiet || again || monitor.needed));
+			fz_provide_if_lacking(FZ_TICK_US * FZ_USEC);
 			fz_provide_follow(now);
-			if (++since_shrink >= SHRINK_TICKS) {
+			if (since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;
 				shrink();
 			}

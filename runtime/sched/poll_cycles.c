@@ -2,6 +2,7 @@
 #include "runtime/sched/poll_cycles.h"
 
 #include "runtime/base/time.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
 
 static struct {
@@ -55,4 +56,26 @@ void fz_poll_cycles_measure(fz_nsec now)
 void fz_poll_cycles_after_fork(void)
 {
 	__builtin_memset(&last, 0, sizeof(last));
+	fz_tick_choose(true);
+}
+
+enum { CALM_TICKS = 20 };	/* one after the other, before a long one */
+
+_Atomic bool fz_tick_is_long;
+
+static uint32_t calm;		/* ticks without need; by the monitor */
+
+uint32_t fz_tick_choose(bool needed)
+{
+	calm = needed ? 0 : calm + (calm < CALM_TICKS);
+	/* relaxed: as in fz_tick_note_runnable(). */
+	atomic_store_explicit(&fz_tick_is_long, calm == CALM_TICKS, memory_order_relaxed);
+	return calm == CALM_TICKS ? FZ_TICK_LONG : 1;
+}
+
+void fz_tick_shorten(void)
+{
+	/* relaxed: one thread is enough to poke; the futex of the poke orders. */
+	if (atomic_exchange_explicit(&fz_tick_is_long, false, memory_order_relaxed))
+		fz_monitor_poke();
 }

@@ -12,6 +12,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
@@ -47,6 +48,7 @@ void fz_sched_kick(void)
 {
 	struct fz_processor *unused = NULL;
 
+	fz_tick_note_runnable();
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
@@ -117,6 +119,12 @@ struct fz_fiber *fz_processor_steal(struct fz_processor *p)
 	return f ? f : steal_slot(p);
 }
 
+void fz_processor_send_off(struct fz_processor *p)
+{
+	fz_epoll_note_loser(&p->backend.epoll, 1);
+	fz_backend_kick(&p->backend);
+}
+
 /* Take a processor that no carrier runs.  Returns false if there is none. */
 static bool take_unused(struct fz_carrier *c)
 {
@@ -136,11 +144,8 @@ static bool take_unused(struct fz_carrier *c)
 			if (!owner_cas(p, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 				break;
 			c->processor = p;
-			/* The loser waits in the kernel: the kick sends it to the idle list. */
-			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING) {
-				fz_epoll_note_loser(&p->backend.epoll, 1);
-				fz_backend_kick(&p->backend);
-			}
+			if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
+				fz_processor_send_off(p);
 			fz_monitor_note_activity();
 			return true;
 		default:
@@ -179,6 +184,7 @@ static void get_processor_slowly(struct fz_fiber *self)
 {
 	/* The monitor has not looked at this carrier since it lost its processor. */
 	fz_cputime_sample(self->carrier);
+	fz_alone_note_loss(self);
 	/* A CPU-bound fiber has lost its processor because others wait, maybe for this one. */
 	if (fz_fiber_is_cpu_bound(self)) {
 		if (take_unused(self->carrier))
@@ -338,6 +344,17 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)
 	       fz_timers_earliest(&p->timers) <= now;
 }
 
+bool fz_sched_has_queued(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_runq *queue = &fz_sched.processors[i].runq;
+
+		if (fz_runq_length(queue) || atomic_load_explicit(&queue->slot, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 {
 	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
@@ -365,17 +382,20 @@ bool fz_processor_needs_carrier(struct fz_processor *p)
 	return fz_backend_in_flight(&p->backend) || p->timers.used || fz_processor_has_work(p, 0);
 }
 
-void fz_sched_give_up(struct fz_fiber *self)
+void fz_processor_let_go(struct fz_processor *p)
 {
-	struct fz_processor *p = fz_processor_of(self);
-
-	/* The next carrier submits what is queued: this one is to have no request in flight. */
 	if (fz_carrier_hand_off(p))
 		return;
 	/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
 	atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
 			      memory_order_seq_cst);
 	fz_monitor_want_carrier();
+}
+
+void fz_sched_give_up(struct fz_fiber *self)
+{
+	/* The next carrier submits what is queued: this one is to have no request in flight. */
+	fz_processor_let_go(fz_processor_of(self));
 }
 
 void fz_sched_rotate(struct fz_fiber *self)

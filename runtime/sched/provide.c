@@ -51,6 +51,10 @@ bool fz_provide_carrier(void)
 		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count] ||
 		    fz_processor_is_closed(p))
 			continue;
+		/* The wish is late: who needed it has got another one.  Leave it to whoever is in a call. */
+		if (order[i / fz_sched.count] == FZ_OWNER_ANNOUNCED && !fz_processor_needs_carrier(p) &&
+		    !fz_sched_has_queued())
+			continue;
 		if (fz_provide_carrier_for(p, owner))
 			return true;
 		failed = true;

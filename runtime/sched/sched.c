@@ -3,6 +3,7 @@
 
 #include "runtime/base/time.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
@@ -199,6 +200,7 @@ void fz_sched_ready(struct fz_fiber *fiber)
 {
 	struct fz_processor *p = own_processor(fz_self());
 
+	fz_tick_note_runnable();
 	if (!p) {
 		fz_runq_push(&fz_sched.global, fiber);
 		fz_sched_kick();
@@ -295,6 +297,7 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
+	fz_alone_note_wait(self, next != NULL);
 	/* Before the joiner runs, finish_switch() has buried self. */
 	if (!next && how == FZ_LEFT_ENDED)
 		next = fz_fiber_take_joiner(self);

@@ -46,6 +46,15 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
 
+/* Give p, which the caller owns in RUNTIME, to an idle carrier, or leave it to the monitor. */
+void fz_processor_let_go(struct fz_processor *p);
+
+/* The caller has taken p from a carrier that waits in the kernel: send that to the idle list. */
+void fz_processor_send_off(struct fz_processor *p);
+
+/* Is a fiber queued on any processor, or in its slot?  Any thread; a hint. */
+bool fz_sched_has_queued(void);
+
 /* Does p have requests or deadlines that a carrier must wait for, or runnable fibers? */
 bool fz_processor_needs_carrier(struct fz_processor *p);
 
