@@ -407,9 +407,8 @@ _Noreturn void fz_fiber_main_ended(void);
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
 /*
- * Call visit for at most `most` living fibers, with the registry locked.  first: start a new round;
- * otherwise continue where the last call ended.  Returns false when the round is complete: every
- * fiber that was alive at its start, and still is, has been visited.  Only the monitor calls it.
+ * Call visit for at most `most` living fibers, with the registry locked; first: in a new round, which ends,
+ * with false, when each fiber that was alive at its start, and still is, has been visited.  By the monitor.
  */
 bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first);
 
