@@ -306,6 +306,12 @@ struct otherness {
 	const char *missing;
 };
 
+static bool read_head(const struct target *t, uint64_t at, struct fz_description *ret)
+{
+	return target_read(t, at, ret, sizeof(*ret)) &&
+	       memcmp(ret->magic, FZ_DESCRIPTION_MAGIC, sizeof(ret->magic)) == 0;
+}
+
 static enum target_found read_description(struct target *t, const struct search *search,
 					  struct otherness *ret)
 {
@@ -314,10 +320,13 @@ static enum target_found read_description(struct target *t, const struct search 
 	bool known[ENTRY_COUNT] = { false };
 
 	t->description = at;
-	if (!target_read(t, at, &head, sizeof(head)) ||
-	    memcmp(head.magic, FZ_DESCRIPTION_MAGIC, sizeof(head.magic)) != 0) {
+	if (!read_head(t, at, &head)) {
 		t->is_loading = !is_mapped(t, search);
-		return t->is_loading ? TARGET_LOADING : TARGET_DAMAGED;
+		if (t->is_loading)
+			return TARGET_LOADING;
+		/* The loader may have mapped it between the two looks. */
+		if (!read_head(t, at, &head))
+			return TARGET_DAMAGED;
 	}
 	*ret = (struct otherness){ head.version, NULL };
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
