@@ -12,6 +12,7 @@ enum { STEP = 25, MOST = 1500, THREADS = 3 };	/* of the delays, us */
 
 static sigjmp_buf before;
 static volatile sig_atomic_t leaves, handled;
+static pthread_t first;
 
 static void *talk(void *arg)
 {
@@ -65,7 +66,11 @@ static void wait_for_child(pid_t pid)
 
 static void handler(int signo)
 {
-	(void)signo;
+	/* A new thread may take it while the first one is in clone with all signals blocked. */
+	if (!pthread_equal(pthread_self(), first)) {
+		pthread_kill(first, signo);
+		return;
+	}
 	handled = 1;
 	if (leaves)
 		siglongjmp(before, 1);
@@ -114,6 +119,7 @@ static void each_delay(void (*part)(int))
 
 int main(void)
 {
+	first = pthread_self();
 	CHECK(signal(SIGALRM, handler) != SIG_ERR);
 	each_delay(first_thread_beside_fork);
 	puts("beside a fork");
