@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "target.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "program.h"
 #include "say.h"
+#include "search.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
@@ -154,116 +154,6 @@ const char *target_text(const struct target *t, uint64_t address)
 	return found->text;
 }
 
-/* ---- finding the description ------------------------------------------------------ */
-
-/* The address of the description by the note at [notes, notes + size), or 0. */
-static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
-{
-	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
-	uint64_t at = notes;
-
-	while (at - notes < size && size - (at - notes) > sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		char name[sizeof(FZ_NOTE_OWNER)];
-		int64_t distance;
-
-		if (!target_read(t, at, &note, sizeof(note)))
-			return 0;
-		if (note.n_namesz == sizeof(name) && note.n_type == FZ_NOTE_DESCRIPTION &&
-		    note.n_descsz == sizeof(distance) &&
-		    target_read(t, at + sizeof(note), name, sizeof(name)) &&
-		    memcmp(name, FZ_NOTE_OWNER, sizeof(name)) == 0) {
-			at += sizeof(note) + owner;
-			return target_read(t, at, &distance, sizeof(distance)) ?
-				       at + (uint64_t)distance : 0;
-		}
-		at += sizeof(note) + ((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u);
-	}
-	return 0;
-}
-
-/* The description in the ELF object whose first byte is at base, or 0. */
-static uint64_t in_object(const struct target *t, uint64_t base)
-{
-	Elf64_Ehdr header;
-
-	if (!target_read(t, base, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
-		return 0;
-	for (unsigned i = 0; i < header.e_phnum; i++) {
-		Elf64_Phdr part;
-		uint64_t found;
-
-		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
-		    part.p_type == PT_NOTE &&
-		    (found = by_note(t, base + part.p_vaddr, part.p_memsz)))
-			return found;
-	}
-	return 0;
-}
-
-struct search {
-	const struct target *target;
-	uint64_t base;			/* of the object that has the description */
-	uint64_t found;
-};
-
-static bool look_at(void *arg, const struct mapping *m)
-{
-	struct search *search = arg;
-
-	if (m->offset)
-		return true;
-	search->base = m->begin;
-	search->found = in_object(search->target, m->begin);
-	return !search->found;
-}
-
-/* Where in the file the bytes are that belong at this address; -1: in no part of it. */
-static uint64_t offset_of(const struct target *t, uint64_t base, uint64_t address)
-{
-	Elf64_Ehdr header;
-	Elf64_Phdr part;
-
-	if (!target_read(t, base, &header, sizeof(header)))
-		return (uint64_t)-1;
-	for (unsigned i = 0; i < header.e_phnum; i++)
-		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
-		    part.p_type == PT_LOAD && address - base - part.p_vaddr < part.p_filesz)
-			return part.p_offset + (address - base - part.p_vaddr);
-	return (uint64_t)-1;
-}
-
-struct place {
-	uint64_t address, offset;	/* in the file */
-	bool is_right;
-};
-
-static bool is_place(void *arg, const struct mapping *m)
-{
-	struct place *place = arg;
-
-	if (place->address < m->begin || place->address >= m->end)
-		return true;
-	place->is_right = place->address - m->begin + m->offset == place->offset;
-	return false;
-}
-
-/*
- * The loader maps all of a library from its first byte on, and then each part over that where it belongs.
- * Has it mapped the part with the description?
- */
-static bool is_mapped(const struct target *t, const struct search *search)
-{
-	struct place place = {
-		search->found, offset_of(t, search->base, search->found), false,
-	};
-
-	t->source.ops->each_mapping(&t->source, is_place, &place);
-	return place.is_right;
-}
-
 /* ---- reading it ------------------------------------------------------------------- */
 
 static const char *const names[] = {
@@ -321,7 +211,7 @@ static enum target_found read_description(struct target *t, const struct search 
 
 	t->description = at;
 	if (!read_head(t, at, &head)) {
-		t->is_loading = !is_mapped(t, search);
+		t->is_loading = !search_is_mapped(t, search);
 		if (t->is_loading)
 			return TARGET_LOADING;
 		/* The loader may have mapped it between the two looks. */
@@ -376,7 +266,7 @@ enum target_found target_look(struct target *t, int pid)
 		return TARGET_ABSENT;
 	if (t->source.program->memory < 0)
 		return errno == EACCES || errno == EPERM ? TARGET_FORBIDDEN : TARGET_ABSENT;
-	t->source.ops->each_mapping(&t->source, look_at, &search);
+	t->source.ops->each_mapping(&t->source, search_look_at, &search);
 	if (search.found)
 		found = read_description(t, &search, &other);
 	return target_runs(t) ? found : TARGET_ABSENT;
@@ -392,7 +282,7 @@ bool target_try(struct target *t, int pid)
 	/* What is held is what is searched.  At first it may be this tool, which has not executed yet. */
 	if (live_open(&t->source, pid, true) && t->source.program->memory >= 0) {
 		t->source.name = name;
-		t->source.ops->each_mapping(&t->source, look_at, &search);
+		t->source.ops->each_mapping(&t->source, search_look_at, &search);
 		if (search.found && target_runs(t) && must_read_description(t, &search) && !t->is_loading)
 			return true;
 	}
@@ -405,7 +295,7 @@ static void open_core(struct target *t, const char *path)
 	struct search search = { .target = t };
 
 	core_open(&t->source, path);
-	t->source.ops->each_mapping(&t->source, look_at, &search);
+	t->source.ops->each_mapping(&t->source, search_look_at, &search);
 	if (!search.found)
 		die(EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this core file", path);
 	if (!must_read_description(t, &search))
@@ -441,7 +331,7 @@ static void open_process(struct target *t, const char *name)
 			    "run this as root or with CAP_SYS_PTRACE", name);
 		die(EXIT_NO_PROCESS, "%s: the process has ended", name);
 	}
-	if (!t->source.ops->each_mapping(&t->source, look_at, &search))
+	if (!t->source.ops->each_mapping(&t->source, search_look_at, &search))
 		target_die(t, EXIT_OTHER, "%s: its mappings cannot be read", name);
 	if (!search.found)
 		target_die(t, EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);

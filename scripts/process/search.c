@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "search.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* The address of the description by the note at [notes, notes + size), or 0. */
+static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
+{
+	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
+	uint64_t at = notes;
+
+	while (at - notes < size && size - (at - notes) > sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		char name[sizeof(FZ_NOTE_OWNER)];
+		int64_t distance;
+
+		if (!target_read(t, at, &note, sizeof(note)))
+			return 0;
+		if (note.n_namesz == sizeof(name) && note.n_type == FZ_NOTE_DESCRIPTION &&
+		    note.n_descsz == sizeof(distance) &&
+		    target_read(t, at + sizeof(note), name, sizeof(name)) &&
+		    memcmp(name, FZ_NOTE_OWNER, sizeof(name)) == 0) {
+			at += sizeof(note) + owner;
+			return target_read(t, at, &distance, sizeof(distance)) ?
+				       at + (uint64_t)distance : 0;
+		}
+		at += sizeof(note) + ((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u);
+	}
+	return 0;
+}
+
+/* The description in the ELF object whose first byte is at base, or 0. */
+static uint64_t in_object(const struct target *t, uint64_t base)
+{
+	Elf64_Ehdr header;
+
+	if (!target_read(t, base, &header, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
+		return 0;
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		Elf64_Phdr part;
+		uint64_t found;
+
+		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_NOTE &&
+		    (found = by_note(t, base + part.p_vaddr, part.p_memsz)))
+			return found;
+	}
+	return 0;
+}
+
+bool search_look_at(void *arg, const struct mapping *m)
+{
+	struct search *search = arg;
+
+	if (m->offset)
+		return true;
+	search->base = m->begin;
+	search->found = in_object(search->target, m->begin);
+	return !search->found;
+}
+
+/* Where in the file the bytes are that belong at this address; -1: in no part of it. */
+static uint64_t offset_of(const struct target *t, uint64_t base, uint64_t address)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr part;
+
+	if (!target_read(t, base, &header, sizeof(header)))
+		return (uint64_t)-1;
+	for (unsigned i = 0; i < header.e_phnum; i++)
+		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_LOAD && address - base - part.p_vaddr < part.p_filesz)
+			return part.p_offset + (address - base - part.p_vaddr);
+	return (uint64_t)-1;
+}
+
+struct place {
+	uint64_t address, offset;	/* in the file */
+	bool is_right;
+};
+
+static bool is_place(void *arg, const struct mapping *m)
+{
+	struct place *place = arg;
+
+	if (place->address < m->begin || place->address >= m->end)
+		return true;
+	place->is_right = place->address - m->begin + m->offset == place->offset;
+	return false;
+}
+
+bool search_is_mapped(const struct target *t, const struct search *search)
+{
+	struct place place = {
+		search->found, offset_of(t, search->base, search->found), false,
+	};
+
+	t->source.ops->each_mapping(&t->source, is_place, &place);
+	return place.is_right;
+}
