@@ -46,8 +46,10 @@ static void let_go(void)
 {
 	for (size_t i = 0; i < stop.count; i++)
 		if (stop.list[i].stopped) {
-			ptrace(PTRACE_DETACH, stop.list[i].tid, NULL,
-			       (void *)(intptr_t)stop.list[i].signal);
+			/* An execve that has killed it waits until its tracer has waited for it. */
+			if (ptrace(PTRACE_DETACH, stop.list[i].tid, NULL,
+				   (void *)(intptr_t)stop.list[i].signal) != 0)
+				waitpid(stop.list[i].tid, NULL, __WALL | WNOHANG);
 			stop.list[i].stopped = false;
 		}
 	if (!stop.over)
@@ -155,7 +157,9 @@ static void hold(struct held *h)
 		stop.began = now_ms();
 		set_timer(stop.most);
 	}
-	if (ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL) != 0 || !has_stopped(h->tid, &status))
+	/* One that is ending is waited for, too (scripts/process/live.c). */
+	ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL);
+	if (!has_stopped(h->tid, &status))
 		return;
 	/* Not by PTRACE_INTERRUPT, but because a signal came: it must come again. */
 	h->signal = status >> 16 ? 0 : WSTOPSIG(status);

@@ -148,13 +148,20 @@ static bool stop(const struct source *s, int tid, struct registers *r, void *sta
 	*r = (struct registers){ .tid = tid };
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
 		return false;
-	/* A thread that does not stop now is left when this tool ends. */
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !has_stopped(tid, &signal))
+	/*
+	 * One that is ending is waited for, too: an execve in the process waits, with a lock that the next
+	 * PTRACE_SEIZE needs, until its tracer has done so.  A thread that does not stop now is left when
+	 * this tool ends.
+	 */
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	if (!has_stopped(tid, &signal))
 		return false;
 	done = take_registers(tid, r);
 	while (done && *stack_size > 0 && !read_memory(s, r->sp, stack, *stack_size))
 		*stack_size /= 2;
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
+	/* It fails if the thread has been killed meanwhile. */
+	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0)
+		has_stopped(tid, &signal);
 	return done;
 }
 
