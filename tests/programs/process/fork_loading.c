@@ -4,22 +4,13 @@
  * child with a loader that says so to debuggers; the child can make threads all the same.
  */
 #include "check.h"
+#include "loader.h"
 
-#include <link.h>
 #include <sys/wait.h>
 
 static void *nothing(void *arg)
 {
 	return arg;
-}
-
-/* The loader's own record; _r_debug would be the program's copy. */
-static struct r_debug *loader(void)
-{
-	for (const ElfW(Dyn) *d = _DYNAMIC; d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_DEBUG)
-			return (struct r_debug *)d->d_un.d_ptr;
-	return NULL;
 }
 
 int main(void)

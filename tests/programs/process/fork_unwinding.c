@@ -4,8 +4,7 @@
  * child with a loader that says so; threads of the child can be cancelled and leave by pthread_exit all the same.
  */
 #include "check.h"
-
-#include <link.h>
+#include "loader.h"
 
 static void *exits(void *arg)
 {
@@ -23,15 +22,6 @@ static void *waits(void *arg)
 		pthread_cond_wait(&shared, &mutex);
 	pthread_cleanup_pop(1);
 	return arg;
-}
-
-/* The loader's own record; _r_debug would be the program's copy. */
-static struct r_debug *loader(void)
-{
-	for (const ElfW(Dyn) *d = _DYNAMIC; d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_DEBUG)
-			return (struct r_debug *)d->d_un.d_ptr;
-	return NULL;
 }
 
 static void end_threads(int unused)
