@@ -153,7 +153,8 @@ static void adopt_pending(struct fz_fiber *self)
 	uint64_t set;
 	sigset_t any;
 
-	if (fz_real.sigpending(&any) != 0 || sigisemptyset(&any))
+	/* The kernel keeps those of a thread that is wired. */
+	if (self->kind != FZ_KIND_FIBER || fz_real.sigpending(&any) != 0 || sigisemptyset(&any))
 		return;
 	do {
 		own = fz_proc_read("/proc/thread-self/status", "\nSigPnd:\t", text, sizeof(text));
@@ -185,6 +186,9 @@ static int start(const char **ret_why)
 		fz_cpus_close();
 		return err;
 	}
+	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
+	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
+		fz_fiber_wire_main(fz_self(), "its kernel thread had to be known before the first thread");
 	fz_provide_begin(open);
 	fz_stats_started();
 	fz_schedule_start();
@@ -244,9 +248,6 @@ static bool begin_running(void)
 		return false;
 	}
 	adopt_pending(fz_self());
-	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
-	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
-		fz_fiber_wire(fz_self());
 	say_running();
 	return true;
 }

@@ -153,6 +153,14 @@ bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
 	return wired;
 }
 
+void fz_fiber_wire_main(struct fz_fiber *self, const char *why)
+{
+	fz_count_wired(why);
+	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
+	/* Without a turn: a fiber that waits for one may go on on another kernel thread. */
+	wire(self, why);
+}
+
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 {
 	if (!fz_fiber_try_wire_for(self, why))

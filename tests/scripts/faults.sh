@@ -85,6 +85,7 @@ late_completion 1/3 mixed_rungs
 reordered_completions 1,1/2 io_socket
 reordered_completions 1/2 poll_rounds
 short_tick 1+,1/2 mixed_rungs FIBERIZE_PROCESSORS=1
+short_tick 1+,1/2,1/3 own_ring
 submit_again 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
