@@ -207,5 +207,15 @@ void fail(int status, const char *fmt, ...)
 
 bool server_ended(void)
 {
-	return children.server_gone && tree_empty();
+	bool empty = false, ended = children.server_gone && tree_empty();
+
+	while (!ended && !empty && !children.interrupted) {
+		/* Or its first thread has ended and the others go on: waited for once. */
+		empty = tree_empty();
+		if (!empty && !fz_tree_ends(children.load))
+			break;
+		nap(10);
+		ended = children.server_gone && tree_empty();
+	}
+	return ended;
 }

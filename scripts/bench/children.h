@@ -46,7 +46,10 @@ void stop_load(void);
  */
 void stop_server(void);
 
-/* Has the server ended? A daemon's first process ends at once, its descendants go on. */
+/*
+ * Has the server ended?  Waits if the kernel has begun to end it.  A daemon's first process ends at
+ * once, its descendants go on.
+ */
 bool server_ended(void);
 
 /* How a child ended, in words. */

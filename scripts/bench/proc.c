@@ -104,6 +104,26 @@ struct fz_tree fz_tree_find(pid_t except)
 	return t;
 }
 
+bool fz_tree_ends(pid_t except)
+{
+	const unsigned exiting = 0x4;	/* the kernel's PF_EXITING */
+	struct fz_tree t = fz_tree_find(except);
+	bool all = true;
+
+	for (size_t i = 0; i < t.n; i++) {
+		char buf[1024];
+		const char *fields;
+		unsigned flags;
+
+		/* state ppid pgrp session tty tpgid flags */
+		if (read_stat(t.pid[i], buf, sizeof(buf), &fields) &&
+		    sscanf(fields, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && !(flags & exiting))
+			all = false;
+	}
+	free(t.pid);
+	return all;
+}
+
 /* The number after "key:" in a /proc status file; 0 if there is none. */
 static double status_field(const char *path, const char *key)
 {

@@ -42,6 +42,12 @@ struct fz_tree fz_tree_find(pid_t except);
  */
 void *fz_grow(void *old, size_t n, size_t each);
 
+/*
+ * Has the kernel begun to end each process of a tree?  It closes their sockets before they are
+ * zombies.
+ */
+bool fz_tree_ends(pid_t except);
+
 /* The sum over a tree. */
 struct fz_figures fz_tree_measure(pid_t except);
 
