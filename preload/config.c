@@ -39,6 +39,7 @@ static void read_one(const char *entry)
 /* The file that switches off all programs of the machine that start from now on. */
 static bool all_off(void)
 {
+	/* By the call that the loader has just made: a filter may refuse others. */
 	long fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)"/etc/fiberize/disable", O_PATH | O_CLOEXEC, 0);
 
 	if (!fz_sys_failed(fd))

@@ -102,15 +102,6 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 	return true;
 }
 
-static size_t read_pieces(const struct source *s, const struct piece *pieces, size_t count)
-{
-	size_t n = 0;
-
-	while (n < count && read_memory(s, pieces[n].address, pieces[n].buffer, pieces[n].size))
-		n++;
-	return n;
-}
-
 static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			 void *arg)
 {
@@ -232,7 +223,7 @@ static void check_header(const struct source *s)
 void core_open(struct source *s, const char *path)
 {
 	static const struct source_ops ops = {
-		.read = read_memory, .read_pieces = read_pieces, .each_mapping = each_mapping,
+		.read = read_memory, .each_mapping = each_mapping,
 		.each_thread = each_thread, .stop = stop, .report = report,
 	};
 	struct core *core = calloc(1, sizeof(*core));

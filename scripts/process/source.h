@@ -41,7 +41,7 @@ enum { PIECES_MOST = 256 };
 
 struct source_ops {
 	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
-	/* Read PIECES_MOST pieces at most, until one fails.  Returns how many were read. */
+	/* Read PIECES_MOST pieces at most, until one fails.  Returns how many were read.  NULL: one by one. */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/*
 	 * Call found for each mapping of a file until it returns false.  False, with errno: the mappings

@@ -58,15 +58,6 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 	return false;
 }
 
-static size_t read_pieces(const struct source *s, const struct piece *pieces, size_t count)
-{
-	size_t n = 0;
-
-	while (n < count && read_memory(s, pieces[n].address, pieces[n].buffer, pieces[n].size))
-		n++;
-	return n;
-}
-
 static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			 void *arg)
 {
@@ -105,7 +96,6 @@ void core_open(struct source *s, const char *path)
 {
 	static const struct source_ops ops = {
 		.read = read_memory,
-		.read_pieces = read_pieces,
 		.each_mapping = each_mapping,
 		.each_thread = each_thread,
 		.report = report,

@@ -58,15 +58,6 @@ static bool read_and_keep(const struct source *s, uint64_t address, void *buffer
 	return true;
 }
 
-static size_t read_pieces_and_keep(const struct source *s, const struct piece *wanted, size_t count)
-{
-	const size_t n = real->read_pieces(s, wanted, count);
-
-	for (size_t i = 0; i < n; i++)
-		keep(wanted[i].address, wanted[i].buffer, wanted[i].size);
-	return n;
-}
-
 static bool put_mapping(void *arg, const struct mapping *m)
 {
 	(void)arg;
@@ -89,7 +80,6 @@ void core_open(struct source *s, const char *path)
 	real = s->ops;
 	ops = *real;
 	ops.read = read_and_keep;
-	ops.read_pieces = read_pieces_and_keep;
 	s->ops = &ops;
 	real->each_mapping(s, put_mapping, NULL);
 	real->each_thread(s, put_thread, NULL);

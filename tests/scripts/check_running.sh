@@ -7,31 +7,9 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
-need jq setpriv
-pids=()
-end_all()
-{
-	kill -KILL "${pids[@]}"
-}
-at_exit end_all
-
-# begin COMMAND...: sets pid, when the program has printed a line
-begin()
-{
-	rm -f "$work/said"
-	"$@" >"$work/said" 2>>"$work/complaints" &
-	pid=$!
-	pids+=("$pid")
-	# Without a message when it is killed.
-	disown "$pid"
-	must eventually [ -s "$work/said" ]
-}
-
-# of PID FILTER: what the report in json says of the process
-of()
-{
-	jq -r --argjson pid "$1" ".processes[] | select(.pid == \$pid) | $2" <<<"$json"
-}
+# shellcheck source=tests/lib/processes.inc
+. "$(dirname "$0")/../lib/processes.inc"
+need setpriv
 
 # switches PID KIND: how often all threads have left a processor
 switches()
