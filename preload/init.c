@@ -43,6 +43,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/inspect/deadlock.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/filter.h"

@@ -31,7 +31,7 @@ void fiberize_start(int argc, char **argv, char **envp);
 /* Will threads be kernel threads for good (switched off, or something is missing)? */
 bool fz_stays_native(void);
 
-/* Once the runtime starts, the main thread is to stay a kernel thread (fz_fiber_wire). */
+/* Once the runtime starts, the main thread is to stay a kernel thread (runtime/fiber/wire.h). */
 void fz_wire_main_at_start(void);
 
 /* The stack size, in bytes, of a thread that is created without a stack size of its own. */

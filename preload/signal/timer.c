@@ -24,6 +24,7 @@
 #include "preload/thread/clock.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal.h"

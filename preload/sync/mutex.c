@@ -11,6 +11,7 @@
 #include "preload/init.h"
 #include "preload/libc/modules.h"
 #include "preload/time.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sync/mutex.h"

@@ -7,6 +7,7 @@
  */
 #include "preload/gate.h"
 #include "preload/time.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sync/rwlock.h"

@@ -12,6 +12,7 @@
 #include "preload/init.h"
 #include "preload/time.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 

@@ -13,6 +13,7 @@
 #include "runtime/base/role.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/fiber/parent.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sync/priority.h"
 
 static bool wants_policy(const pthread_attr_t *attr)

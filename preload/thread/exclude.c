@@ -14,6 +14,7 @@
 #include "runtime/base/options.h"
 #include "runtime/base/pattern.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/fiber/wire.h"
 
 /*
  * Libraries whose threads wait for each other by spinning and by futexes without libc, and expect

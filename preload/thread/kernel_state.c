@@ -11,6 +11,7 @@
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/names.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/filter.h"
 #include "runtime/sched/sched.h"

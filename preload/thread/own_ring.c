@@ -14,6 +14,8 @@
 
 #include <dlfcn.h>
 
+#include "runtime/fiber/wire.h"
+
 void fz_wire_for_ring(void)
 {
 	struct fz_fiber *self = fz_self();

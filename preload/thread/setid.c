@@ -9,6 +9,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/announce.h"
 #include "runtime/signal/signal.h"
 

@@ -338,29 +338,6 @@ static inline bool fz_is_fiber(const struct fz_fiber *f)
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);
 
 /*
- * Wire the calling fiber: from now on it is a kernel thread like any other.  For what the kernel
- * must know by thread, such as the owner of a robust or a priority-inheriting mutex.  Outside the
- * runtime.  Idempotent; does nothing for other threads.  why: to be shown; a constant string.
- */
-void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
-static inline void fz_fiber_wire(struct fz_fiber *self)
-{
-	fz_fiber_wire_for(self, "the kernel must know it by its own thread id");
-}
-
-/* Returns false if no kernel thread can be had. */
-bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
-/* Main, before there are other fibers: to the process's first kernel thread. */
-void fz_fiber_wire_main(struct fz_fiber *self, const char *why);
-
-/*
- * Have the calling fiber go on on a kernel thread that is not the process's first.  It may come
- * back there at the next switch.  Returns false if no kernel thread can be had.  Outside the
- * runtime.
- */
-bool fz_fiber_leave_leader(struct fz_fiber *self);
-
-/*
  * End the calling fiber as the exit system call ends a kernel thread: nothing is
  * unwound, no destructor runs, and its stack is not used again.
  */

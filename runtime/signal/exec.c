@@ -4,6 +4,7 @@
  * fibers, and for the program that exec starts. exec resets all handlers and keeps what is on its
  * way to the caller: a nudge that came then would end the new program.
  */
+#include "runtime/fiber/wire.h"
 #include "runtime/signal/signal_internal.h"
 
 #include "runtime/sched/monitor.h"

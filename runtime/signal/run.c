@@ -3,6 +3,7 @@
  * runtime/signal/run.c - a thread handles its pending signals: it sends them to itself through the
  * kernel, so that the kernel builds the signal frame.
  */
+#include "runtime/fiber/wire.h"
 #include "runtime/signal/signal_internal.h"
 
 #include <asm/errno.h>

@@ -7,6 +7,7 @@
 #include "runtime/base/host.h"
 #include "runtime/base/time.h"
 #include "runtime/base/uapi.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/io/op.h"
 #include "runtime/io/real_call.h"
 #include "runtime/sched/cancel.h"

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "runtime/fiber/wire.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
