@@ -67,9 +67,11 @@ static const char *end_of(const char *of)
 	return of + fz_text_length(of);
 }
 
+/* The launcher knows brackets, this does not: such a pattern matches nothing. */
 static bool matches(const char *pattern, const char *name)
 {
-	return fz_pattern_matches(pattern, end_of(pattern), name, fz_pattern_takes);
+	return !fz_text_contains(pattern, "[") && !fz_text_contains(pattern, "\\") &&
+	       fz_pattern_matches(pattern, end_of(pattern), name, fz_pattern_takes);
 }
 
 /* The file that runs: it differs from the name that was executed by links, directories and #!. */
@@ -94,9 +96,6 @@ static void read_section(struct reading *r, const char *pattern)
 	}
 	r->applies = of_paths ? matches(pattern, r->rules->path) || matches(pattern, file_of(r->rules)) :
 				matches(pattern, fz_text_base(r->rules->path));
-	/* The launcher knows brackets, this does not. */
-	if (fz_text_contains(pattern, "[") || fz_text_contains(pattern, "\\"))
-		r->applies = false;
 }
 
 static void keep_option(struct fz_rules *r, const char *name, const char *value)
@@ -153,7 +152,7 @@ static void read_setting(struct reading *r, const char *name, const char *value)
 
 static bool is_blank(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	return c == ' ' || c == '\t';
 }
 
 /* Cut blanks at both ends of the text that ends before end. */
@@ -171,6 +170,8 @@ static void read_line(struct reading *r, char *line, char *end)
 {
 	char *equals;
 
+	if (end > line && end[-1] == '\r')
+		end--;
 	line = trim(line, end);
 	end = line + fz_text_length(line);
 	if (line == end || *line == '#' || *line == ';')
@@ -208,17 +209,16 @@ static size_t read_text(const char *path)
 	return got == 0 ? length : 0;
 }
 
-static void read_file(struct fz_rules *rules, const char *path)
+void fz_rules_read_text(struct fz_rules *rules, char *profile, size_t length)
 {
 	struct reading r = { .rules = rules };
-	size_t length = read_text(path);
-	char *line = text, *end = text + length;
+	char *line = profile, *end = profile + length;
 
-	if (fz_text_after(text, "\357\273\277") && length >= 3)
+	if (length >= 3 && fz_text_after(profile, "\357\273\277"))
 		line += 3;
 	for (char *at = line; length && at <= end; at++)
 		if (at == end || *at == '\n') {
-			/* The end is a place of its own: text has room for a zero more. */
+			/* The end is a place of its own. */
 			read_line(&r, line, at);
 			line = at + 1;
 		}
@@ -281,6 +281,6 @@ void fz_rules_read(struct fz_rules *r)
 		fz_text_put(&b, FOLDER);
 		fz_text_put(&b, name);
 		if (!b.full)
-			read_file(r, path);
+			fz_rules_read_text(r, text, read_text(path));
 	}
 }

@@ -38,4 +38,7 @@ bool fz_rules_all_off(void);
 /* Read the profiles for the program whose names and arguments are set, as is the buffer. */
 void fz_rules_read(struct fz_rules *r);
 
+/* Read one of them, with room for a zero behind it; it is overwritten. By fz_rules_read(), and tests. */
+void fz_rules_read_text(struct fz_rules *r, char *profile, size_t length);
+
 #endif

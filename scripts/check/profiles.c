@@ -82,14 +82,12 @@ static char *read_file(const char *name, char **ret_why)
 	return text;
 }
 
-/* Cut blanks at both ends, and a carriage return at the end of the line. */
+/* Cut blanks at both ends. */
 static char *trim(char *text)
 {
 	static const char blanks[] = " \t";
 	size_t length = strlen(text);
 
-	if (length && text[length - 1] == '\r')
-		length--;
 	while (length && strchr(blanks, text[length - 1]))
 		length--;
 	text[length] = '\0';
@@ -275,7 +273,11 @@ char *profiles_read(struct profiles *p, const char **values, const char *file,
 	if (strncmp(rest, byte_order_mark, 3) == 0)
 		rest += 3;
 	while (!why && (line = strsep(&rest, "\n"))) {
+		size_t length = strlen(line);
+
 		r.line++;
+		if (length && line[length - 1] == '\r')
+			line[length - 1] = '\0';
 		why = read_line(&r, trim(line));
 	}
 	return why;
