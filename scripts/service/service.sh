@@ -163,6 +163,14 @@ is_yes()
 	return 1
 }
 
+is_no()
+{
+	case $1 in
+	0 | [Nn] | [Nn][Oo] | [Ff] | [Ff][Aa][Ll][Ss][Ee] | [Oo][Ff][Ff]) return 0 ;;
+	esac
+	return 1
+}
+
 # ---- would it have an effect?
 
 # The file of environment that sets LD_PRELOAD after Environment=.
@@ -184,10 +192,8 @@ hidden_by()
 	done
 	case $library in
 	/home/* | /root/* | /run/user/*)
-		case $(facts ProtectHome) in
-		'' | no | false | off | 0 | read-only) ;;
-		*) printf 'ProtectHome=%s' "$(facts ProtectHome)" ;;
-		esac
+		value=$(facts ProtectHome)
+		[ -z "$value" ] || [ "$value" = read-only ] || is_no "$value" || printf 'ProtectHome=%s' "$value"
 		;;
 	/tmp/* | /var/tmp/*)
 		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
@@ -204,11 +210,16 @@ must_have_effect()
 		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $library there"
 	hidden=$(hidden_by)
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
-	case $(facts exec) in
-	/*) ;;
-	*) return ;;
-	esac
+	drops=$(facts env_drops)
+	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
 	program=$root$(facts exec)
+	# What env(1) executes is found as systemd finds programs.
+	for folder in /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin; do
+		case $(facts exec) in
+		*/*) ;;
+		*) [ ! -e "$root$folder/$(facts exec)" ] || program=$root$folder/$(facts exec) ;;
+		esac
+	done
 	[ -e "$program" ] || return
 	report=$("$self" --no-profiles --library "$root$library" check "$program") ||
 		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p')"
@@ -274,7 +285,7 @@ explain()
 	fi
 	for key in PrivateTmp RestrictNamespaces LimitMEMLOCK; do
 		value=$(facts $key)
-		[ -z "$value" ] || [ "$value" = no ] || means $key "$value" 'no matter: the library does not need what this takes away'
+		[ -z "$value" ] || is_no "$value" || means $key "$value" 'no matter: the library does not need what this takes away'
 	done
 	value=$(facts User)
 	[ -z "$value" ] || means User "$value" "fiberize ps, stat and trace must be run as $value or root"

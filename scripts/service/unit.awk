@@ -7,7 +7,9 @@
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
 #	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word
-#	exec			the first command of ExecStart=, without its prefixes
+#	exec			the first command of ExecStart=, without its prefixes; behind an env(1) the
+#				program that this executes, which may be a name without a path
+#	env_drops		what of that env's arguments takes LD_PRELOAD away
 #	other keys		their last value
 
 # The words of a value, unquoted as systemd does; returns their number.
@@ -72,7 +74,29 @@ function filter(value,	words, count, i, denies)
 	}
 }
 
-function assign(key, value,	words)
+# Sets command, and env_drops: the command of ExecStart=, behind env(1).
+function execute(value,	words, count, i, word)
+{
+	sub(/^[-@:+!|]*/, "", value)
+	count = split_words(value, words)
+	command = words[1]
+	if (command !~ /\/env$/)
+		return
+	for (i = 2; i <= count; i++) {
+		word = words[i]
+		if (word ~ /^(-|-i|--ignore-environment)$/ || word ~ /^(-u|--unset=)LD_PRELOAD$/ ||
+		    (word ~ /^(-u|--unset)$/ && words[i + 1] == "LD_PRELOAD") || word ~ /^LD_PRELOAD=/)
+			env_drops = word ~ /^(-u|--unset)$/ ? word " LD_PRELOAD" : word
+		# The next word is its argument.
+		if (word ~ /^(-u|--unset|-C|--chdir)$/)
+			i++
+		else if (word !~ /^-/ && word !~ /=/)
+			break
+	}
+	command = words[i]
+}
+
+function assign(key, value)
 {
 	if (key == "Environment")
 		environment(value)
@@ -85,12 +109,10 @@ function assign(key, value,	words)
 	else if (key == "SystemCallFilter")
 		filter(value)
 	else if (key == "ExecStart" && value == "")
-		command = ""
-	else if (key == "ExecStart" && command == "") {
-		sub(/^[-@:+!|]*/, "", value)
-		split_words(value, words)
-		command = words[1]
-	} else if (key != "ExecStart")
+		command = env_drops = ""
+	else if (key == "ExecStart" && command == "")
+		execute(value)
+	else if (key != "ExecStart")
 		other[key] = value
 }
 
@@ -143,6 +165,8 @@ END {
 		print "filter_word\t" filter_words[i]
 	if (command != "")
 		print "exec\t" command
+	if (env_drops != "")
+		print "env_drops\t" env_drops
 	for (key in other)
 		print key "\t" other[key]
 }

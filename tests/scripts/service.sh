@@ -115,6 +115,14 @@ must cp /sbin/ldconfig "$tree/bin/static"
 unit static
 sed -i 's#/bin/server#-/bin/static#' "$units/static.service"
 refuses static 102 '*statically linked*'
+unit behind_env
+sed -i 's#/bin/server.*#/usr/bin/env -u A B=c static -x#' "$units/behind_env.service"
+refuses behind_env 102 '*statically linked*'
+unit drops
+for words in '-i' '- A=b' '-u LD_PRELOAD' '--unset=LD_PRELOAD' 'LD_PRELOAD=/a.so'; do
+	sed -i "s#^ExecStart=.*#ExecStart=/usr/bin/env $words server#" "$units/drops.service"
+	refuses drops 102 '*its env takes LD_PRELOAD away by*'
+done
 unit odd 'Environment=LD_PRELOAD=/a%Zb.so'
 refuses odd 101 '*systemd-analyze verify*'
 mv "$tree/$library" "$tree/library"
