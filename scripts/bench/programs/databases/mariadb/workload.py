@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""MariaDB, a thread for each of 64 connections: select by primary key."""
-from driver import loads, mariadb
+"""MariaDB, 64 connections: select by primary key."""
+from driver import mariadb
 
-NEEDS = "mariadbd mysql_install_db sysbench"
-figures = loads.sysbench_figures
-server, prepare = mariadb.server, mariadb.prepare
+NEEDS = mariadb.NEEDS
+OPPONENTS = mariadb.OPPONENTS
+figures, prepare, server = mariadb.figures, mariadb.prepare, mariadb.server
 
 
 def load(place):

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Messages of 64 bytes on 128 connections, a thread for each."""
-from driver import loads
+"""Messages of 64 bytes on 128 connections, a thread for each; beside io_uring written by hand."""
+from driver import echo, loads
 
 NEEDS = ""
-
-
-def server(place, _side):
-    return [f"{place.build}/tests/programs/legacy_server", "-e", "-p", str(place.port)]
+OPPONENTS = echo.OPPONENTS
+server = echo.server
 
 
 def load(place):

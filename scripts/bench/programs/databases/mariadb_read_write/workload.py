@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""MariaDB, 64 connections: transactions that read and write."""
+from driver import mariadb
+
+NEEDS = mariadb.NEEDS
+OPPONENTS = mariadb.OPPONENTS
+figures, prepare, server = mariadb.figures, mariadb.prepare, mariadb.server
+
+
+def load(place):
+    return mariadb.load(place, 64, "oltp_read_write")

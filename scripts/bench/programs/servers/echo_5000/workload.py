@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""Messages of 64 bytes on 5,000 connections, a thread for each; beside io_uring written by hand."""
+from driver import echo, loads
+
+NEEDS = ""
+OPPONENTS = echo.OPPONENTS
+server = echo.server
+
+
+def load(place):
+    return loads.echo(place, place.port, 5000, 64)
