@@ -88,11 +88,14 @@ void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
  */
 static bool begin(void)
 {
-	const int self = (int)fz_sys_gettid();
-	int teller = 0;
+	int self, teller = 0;
 
+	/* No system call then: a filter of the program's may kill for one that it does not make. */
+	if (!fz_stats_are_printed())
+		return false;
 	/* The child of a fork that the library did not see has the counters of its parent. */
-	if (!fz_stats_are_printed() || fz_sys_getpid() != stats.pid)
+	self = (int)fz_sys_gettid();
+	if (fz_sys_getpid() != stats.pid)
 		return false;
 	/* relaxed: the counters are relaxed, too. */
 	if (atomic_compare_exchange_strong_explicit(&stats.teller, &teller, self,

@@ -72,8 +72,8 @@ FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_clock_nanosleep);
 
-	if (time && fz_timespec_readable(time) && fz_clock_fiber(clock) &&
-	    clock != CLOCK_THREAD_CPUTIME_ID)
+	if (time && fz_clock_fiber(clock) && clock != CLOCK_THREAD_CPUTIME_ID &&
+	    fz_timespec_readable(time))
 		return fz_leave_pthread(fz_clock_sleep(self, clock, flags, time, rem));
 	if (!self || !fz_timespec_readable(time))
 		return fz_real.clock_nanosleep(clock, flags, time, rem);
