@@ -69,7 +69,7 @@ FZ_EXPORT long syscall(long number, ...)
 		ret = fz_syscall_real(number, a);
 		if (number == SYS_seccomp)
 			fz_filter_changed();
-		return ret;
+		return number == SYS_set_tid_address && ret > 0 ? gettid() : ret;
 	}
 	if (number == SYS_io_uring_setup || number == SYS_io_uring_register ||
 	    number == SYS_io_uring_enter) {

@@ -544,9 +544,35 @@ static void keys(void)
 		finish(threads[k]);
 }
 
+/* Put elsewhere, and back, as by programs that restore processes. */
+static void *tid_address(void *arg)
+{
+	void *address = NULL;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (prctl(PR_GET_TID_ADDRESS, &address) != 0)
+			return arg;
+		CHECK_INT(syscall(SYS_set_tid_address, NULL), gettid());
+		CHECK_INT(syscall(SYS_set_tid_address, address), gettid());
+		usleep(50);
+	}
+	return arg;
+}
+
+static void tid_addresses(void)
+{
+	pthread_t threads[OTHERS];
+
+	for (int k = 0; k < OTHERS; k++)
+		threads[k] = start(k % 2 ? sleeps : tid_address, NULL);
+	for (int k = 0; k < OTHERS; k++)
+		finish(threads[k]);
+}
+
 int main(void)
 {
 	keys();
+	tid_addresses();
 	CHECK_OK(pipe(pipes[0]));
 	CHECK_OK(pipe(pipes[1]));
 	for (size_t i = 0; i < COUNT(states); i++) {
