@@ -12,6 +12,7 @@
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/io/pin.h"
+#include "runtime/io/turn.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
@@ -53,6 +54,7 @@ void fz_after_fork_in_child(void)
 		fz_say("process %d: dormant: the child of a fork", (int)fz_sys_getpid());
 	fz_sched_after_fork();
 	fz_pin_after_fork();
+	fz_turn_after_fork();
 	fz_carrier_after_fork();
 	fz_monitor_after_fork();
 	fz_spawner_after_fork();

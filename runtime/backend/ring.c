@@ -130,6 +130,10 @@ void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t 
 			fz_ring_note_surplus(ring, request);
 		return;
 	}
+	if (request->counted)
+		ring->waits[request->counted % FZ_RING_WAITS].count--;
+	if (FZ_UNLIKELY(request->pass_on != NULL))
+		request->pass_on(request->turn);
 	/*
 	 * acq_rel: release publishes the result to the fiber's acquire load (is_done in
 	 * runtime/io/op.c); acquire reads the number that the fiber published last.  After this

@@ -18,6 +18,8 @@
 #include "runtime/base/count.h"
 #include "runtime/base/ticket.h"
 
+struct fz_turn;
+
 /*
  * A request in flight.  It lies on the stack of the fiber that waits for it.  The kernel knows it
  * by its address, so the fiber cannot leave the call before the request is complete, not even on
@@ -39,8 +41,23 @@ struct fz_request {
 	/* a completion was no error; -EINVAL; -EACCES.  Valid when result is. */
 	bool ready, refused, denied;
 	struct fz_request *next;	/* in fz_ring.surplus */
+	/* Counted in fz_ring.waits; 0: nowhere.  By the ring's owner. */
+	uint32_t counted;
+	/* If set: called with turn before the fiber is woken, by the ring's owner. */
+	void (*pass_on)(struct fz_turn *turn);
+	struct fz_turn *turn;
 };
 #define FZ_REQUEST_DONE 0
+
+/*
+ * How many requests of the ring wait for one thing (a descriptor, to read or to write).  A hint: if
+ * two things that are waited for share a place in the table, one of them is not counted.
+ */
+enum { FZ_RING_WAITS = 256 };
+struct fz_ring_waits {
+	uint32_t what;			/* valid while count is not 0 */
+	uint32_t count;
+};
 
 struct fz_ring {
 	struct io_uring uring;
@@ -66,6 +83,7 @@ struct fz_ring {
 	 * cancelled.  `more` counts the answer already.  Empty outside ring.c; by the owner.
 	 */
 	struct fz_request *surplus;
+	struct fz_ring_waits waits[FZ_RING_WAITS];	/* by the owner */
 };
 
 /*
@@ -206,6 +224,27 @@ static inline void fz_ring_set_request(struct fz_ring *ring, struct io_uring_sqe
 {
 	request->user_change = ring->user_changes;
 	sqe->user_data = (uintptr_t)request;
+}
+
+/* How many requests of the ring are known to wait for `what`?  By the owner. */
+static inline uint32_t fz_ring_waiting(const struct fz_ring *ring, uint32_t what)
+{
+	const struct fz_ring_waits *w = &ring->waits[what % FZ_RING_WAITS];
+
+	return w->what == what ? w->count : 0;
+}
+
+/* The request, which is about to be queued, waits for `what`, until it is complete.  By the owner. */
+static inline void fz_ring_count_wait(struct fz_ring *ring, struct fz_request *request,
+				      uint32_t what)
+{
+	struct fz_ring_waits *w = &ring->waits[what % FZ_RING_WAITS];
+
+	if (w->count && w->what != what)
+		return;
+	w->what = what;
+	w->count++;
+	request->counted = what;
 }
 
 /*

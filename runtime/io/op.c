@@ -12,6 +12,7 @@
 #include "runtime/base/uapi.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/hints.h"
+#include "runtime/io/turn.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
@@ -129,12 +130,127 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 	return request.result == -EACCES;
 }
 
+/* What the request waits for, as fz_ring_count_wait() wants it. */
+static uint32_t what_of(const struct fz_op *op)
+{
+	return (uint32_t)(fd_of(op) + 1) << 1 | (op->turn == POLLOUT);
+}
+
+/* Do enough requests wait for the same, so that taking turns costs less? */
+static bool is_crowded(const struct fz_ring *ring, const struct fz_op *op)
+{
+	enum { CROWD = 2 };
+
+	return op->turn && (fz_ring_waiting(ring, what_of(op)) >= CROWD ||
+				   FZ_UNLIKELY(fz_turn_any(fd_of(op))));
+}
+
+/*
+ * Submit the request and park until it is complete.  In the runtime; leaves it.  turn: what the fiber has, or
+ * NULL.
+ */
+static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
+				struct fz_request *request, struct fz_turn *turn,
+				fz_nsec deadline, unsigned flags)
+{
+	struct fz_processor *p = fz_processor_of(self);
+	struct fz_ticket ticket;
+	enum fz_why why;
+
+	if (op->hinted)
+		fz_hints_begin(self, fd_of(op));
+	fz_waits_for(self, FZ_FOR_REQUEST, op);
+	ticket = start(request, self, flags);
+	if (FZ_UNLIKELY(turn != NULL)) {
+		request->pass_on = fz_turn_end;
+		request->turn = turn;
+	} else if (op->turn) {
+		fz_ring_count_wait(&p->backend.ring, request, what_of(op));
+	}
+	prepare(&p->backend.ring, op, request);
+	if (op->pin)
+		fz_pin_begin(op->pin, ticket, op->opcode == IORING_OP_POLL_ADD);
+	if (op->prompt)
+		fz_ring_submit(&p->backend.ring);
+	why = finish(request, self, p, deadline);
+	if (op->pin)
+		fz_pin_end(op->pin, why == FZ_WHY_DONE);
+	fz_hints_end(self);
+	fz_leave_runtime(self);
+	return why;
+}
+
+/*
+ * ECANCELED, and not by this fiber: the kernel thread that submitted the request has ended, the ring
+ * is lost, or the descriptor was closed.  Submit it again.
+ */
+static bool is_to_repeat(const struct fz_request *request, enum fz_why why)
+{
+	return why == FZ_WHY_DONE && request->result == -ECANCELED;
+}
+
+/* The request is over: what fz_op_wait() returns. */
+static int result_of(struct fz_fiber *self, const struct fz_op *op,
+		     const struct fz_request *request, enum fz_why why, fz_nsec deadline,
+		     unsigned flags)
+{
+	/*
+	 * For a cancelled request a worker thread of the ring may answer EINTR, and the kernel
+	 * EINVAL for a poll (fz_io_wait_ready).
+	 */
+	if (why != FZ_WHY_DONE && (request->result == -ECANCELED || request->result == -EINTR ||
+				   request->result == -EINVAL))
+		return fz_op_outcome(why);
+	if (FZ_UNLIKELY(request->result == -EACCES) && is_forbidden(self, op)) {
+		fz_ring_forbid(op->opcode);
+		return why == FZ_WHY_DONE ? fz_op_wait(self, op, deadline, flags) :
+					    fz_op_outcome(why);
+	}
+	return request->result;
+}
+
+/* fz_op_wait() where many fibers wait for the same.  In the runtime; leaves it. */
+static __attribute__((noinline)) int wait_in_turn(struct fz_fiber *self, const struct fz_op *op,
+				    fz_nsec deadline, unsigned flags)
+{
+	struct fz_request request = { .more = 0 };
+	FZ_PINNED struct fz_pin own = FZ_PIN_INIT(op->fd);
+	struct fz_op mine = *op;
+	struct fz_turn turn;
+	enum fz_why why = FZ_WHY_DONE;
+	int copy;
+
+	if (op->hinted)
+		fz_hints_begin(self, fd_of(op));
+	fz_waits_for(self, FZ_FOR_REQUEST, op);
+	if (fz_turn_begin(&turn, fd_of(op), op->turn, fz_wait_arm(self, flags)))
+		fz_wait_disarm(self);
+	else
+		why = fz_park(self, deadline);
+	copy = why == FZ_WHY_DONE ? fz_turn_copy(&turn) : -1;
+	if (FZ_UNLIKELY(copy >= 0)) {
+		mine.pin = op->pin ? op->pin : &own;
+		fz_pin_adopt(mine.pin, copy);
+	}
+	if (why != FZ_WHY_DONE || FZ_UNLIKELY(copy == -EBADF || fz_backend_kind() == FZ_BACKEND_EPOLL)) {
+		fz_turn_end(&turn);
+		fz_hints_end(self);
+		fz_leave_runtime(self);
+		if (copy == -EBADF)
+			return -EBADF;
+		return why == FZ_WHY_DONE ? fz_op_ready_wait(self, &mine, deadline, flags) :
+					    fz_op_outcome(why);
+	}
+	why = make_request(self, &mine, &request, &turn, deadline, flags);
+	return is_to_repeat(&request, why) ?
+		       fz_op_wait(self, &mine, deadline, flags) :
+		       result_of(self, &mine, &request, why, deadline, flags);
+}
+
 int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	       unsigned flags)
 {
 	struct fz_request request = { .more = 0 };
-	struct fz_ticket ticket;
-	struct fz_processor *p;
 	enum fz_why why;
 
 	do {
@@ -147,40 +263,12 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			fz_leave_runtime(self);
 			return FZ_OP_SIGNAL;
 		}
-		if (op->hinted)
-			fz_hints_begin(self, fd_of(op));
-		p = fz_processor_of(self);
-		fz_waits_for(self, FZ_FOR_REQUEST, op);
-		ticket = start(&request, self, flags);
-		prepare(&p->backend.ring, op, &request);
-		if (op->pin)
-			fz_pin_begin(op->pin, ticket, op->opcode == IORING_OP_POLL_ADD);
-		if (op->prompt)
-			fz_ring_submit(&p->backend.ring);
-		why = finish(&request, self, p, deadline);
-		if (op->pin)
-			fz_pin_end(op->pin, why == FZ_WHY_DONE);
-		fz_hints_end(self);
-		fz_leave_runtime(self);
-		/*
-		 * ECANCELED, and not by this fiber: the kernel thread that submitted the request
-		 * has ended, the ring is lost, or the descriptor was closed.  Submit it again.
-		 */
-	} while (why == FZ_WHY_DONE && request.result == -ECANCELED);
-
-	/*
-	 * For a cancelled request a worker thread of the ring may answer EINTR, and the kernel
-	 * EINVAL for a poll (fz_io_wait_ready).
-	 */
-	if (why != FZ_WHY_DONE && (request.result == -ECANCELED || request.result == -EINTR ||
-				   request.result == -EINVAL))
-		return fz_op_outcome(why);
-	if (FZ_UNLIKELY(request.result == -EACCES) && is_forbidden(self, op)) {
-		fz_ring_forbid(op->opcode);
-		return why == FZ_WHY_DONE ? fz_op_wait(self, op, deadline, flags) :
-					    fz_op_outcome(why);
-	}
-	return request.result;
+		if (FZ_UNLIKELY(is_crowded(&fz_processor_of(self)->backend.ring, op)))
+			return wait_in_turn(self, op, deadline, flags);
+		request.counted = 0;
+		why = make_request(self, op, &request, NULL, deadline, flags);
+	} while (FZ_UNLIKELY(is_to_repeat(&request, why)));
+	return result_of(self, op, &request, why, deadline, flags);
 }
 
 int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
@@ -243,7 +331,8 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
 	struct fz_processor *p;
 
-	if (self->kind != FZ_KIND_FIBER && !fz_watch_any(fd) && !fz_pin_is_pinned(fd)) {
+	if (self->kind != FZ_KIND_FIBER && !fz_watch_any(fd) && !fz_pin_is_pinned(fd) &&
+	    !fz_turn_any(fd)) {
 		unwatch(fd);
 		return;
 	}
@@ -255,6 +344,7 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	unwatch(fd);
 	fz_watch_closing(fd);
 	fz_pin_closing(fd);
+	fz_turn_closing(fd);
 	if (self->kind != FZ_KIND_FIBER) {
 		fz_leave_runtime(self);
 		return;
@@ -276,28 +366,30 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 
 void fz_op_closed(struct fz_fiber *self, int fd)
 {
-	/* The kernel completes a request on the ring whose descriptor is closed. */
-	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
-		return;
-	/* seq_cst: pairs with fz_watch_start(). */
+	/* seq_cst: pairs with fz_watch_start() and fz_turn_begin(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (FZ_LIKELY(!fz_watch_any(fd)))
+	if (FZ_LIKELY(!fz_watch_any(fd) && !fz_turn_any(fd)))
 		return;
 	fz_enter_runtime(self);
-	fz_watch_closed(fd);
+	fz_turn_closed(fd);
+	/* The kernel completes a request on the ring whose descriptor is closed. */
+	if (fz_backend_kind() == FZ_BACKEND_EPOLL)
+		fz_watch_closed(fd);
 	fz_leave_runtime(self);
 }
 
 /* Returns the lowest descriptor >= first that a call waits for, or UINT_MAX. */
 static unsigned next_used(struct fz_fiber *self, unsigned first)
 {
-	unsigned watched, held;
+	unsigned next, held, turn;
 
 	fz_enter_runtime(self);
-	watched = fz_watch_next(first);
+	next = fz_watch_next(first);
 	held = fz_pin_next(first);
+	turn = fz_turn_next(first);
 	fz_leave_runtime(self);
-	return held < watched ? held : watched;
+	next = held < next ? held : next;
+	return turn < next ? turn : next;
 }
 
 void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last)
@@ -313,11 +405,12 @@ void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last)
 
 void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last)
 {
-	if (FZ_LIKELY(fz_backend_kind() != FZ_BACKEND_EPOLL))
-		return;
-	/* seq_cst: pairs with fz_watch_start(), as in fz_op_closed(). */
+	/* seq_cst: as in fz_op_closed(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	fz_enter_runtime(self);
+	for (unsigned fd = fz_turn_next(first); fd <= last && fd != UINT_MAX;
+	     fd = fz_turn_next(fd + 1))
+		fz_turn_closed((int)fd);
 	for (unsigned fd = fz_watch_next(first); fd <= last && fd != UINT_MAX;
 	     fd = fz_watch_next(fd + 1))
 		fz_watch_closed((int)fd);

@@ -31,6 +31,12 @@ struct fz_op {
 	/* The call waits because of hints (runtime/io/hints.h). */
 	bool hinted;
 	/*
+	 * May the request take turns with others that wait for the same (runtime/io/turn.h)?
+	 * POLLIN or POLLOUT, and beside it how many bytes are asked for where that matters (SO_RCVLOWAT).
+	 * 0: no.
+	 */
+	uint64_t turn;
+	/*
 	 * If set, the request names this pin's number or copy instead of fd.  The copy stays when
 	 * the request is complete, for the rest of the call.
 	 */

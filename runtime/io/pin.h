@@ -51,6 +51,12 @@ static inline int fz_pin_fd(const struct fz_pin *pin)
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again);
 void fz_pin_end(struct fz_pin *pin, bool keep);
 
+/* The call goes on with this copy, from fz_own_fd_keep().  Not while it waits. */
+static inline void fz_pin_adopt(struct fz_pin *pin, int copy)
+{
+	pin->copy = copy;
+}
+
 /* Close the copy, if there is one.  Any thread. */
 void fz_pin_release(struct fz_pin *pin);
 

@@ -70,6 +70,7 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
 		.fd = fd,
 		.off = (uint64_t)FZ_IO_CURPOS,
 		.hinted = true,
+		.turn = POLLIN,
 		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
 	};

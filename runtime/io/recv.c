@@ -13,6 +13,9 @@
 #include "runtime/io/socket.h"
 #include "runtime/sched/announce.h"
 
+/* With these flags a call may wait although there is data, or the other way round. */
+enum { WAITS_IN_SPITE = FZ_MSG_PEEK | FZ_MSG_WAITALL | FZ_MSG_OOB };
+
 /*
  * MSG_PEEK with MSG_WAITALL by the real call: the ring would repeat the peek, and append the same
  * bytes to those that it has already stored.
@@ -123,6 +126,11 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 	/*
 	 * With a timeout the call is not restarted after a handler, SA_RESTART or not: signal(7).
 	 */
+	/* SO_RCVLOWAT: on a stream it depends on the size what is enough. */
+	if (!(op->op_flags & WAITS_IN_SPITE) && op->opcode == IORING_OP_RECV && op->len)
+		op->turn = (uint64_t)op->len << 32 | POLLIN;
+	else if (!(op->op_flags & WAITS_IN_SPITE) && !(info & FZ_FD_STREAM))
+		op->turn = POLLIN;
 	if (stream >= 0)
 		ret = fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
 	return ret == FZ_OP_FORBIDDEN ?

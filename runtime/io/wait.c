@@ -141,6 +141,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		.pin = pin,
 		.hinted = true,
 		.op_flags = (uint16_t)events,
+		.turn = events == POLLIN || events == POLLOUT ? (uint64_t)events : 0,
 	};
 	int64_t ret;
 

@@ -91,18 +91,21 @@ submit_busy 1,1/2,1+ io_closed FIBERIZE_PROCESSORS=1
 submit_busy 1/2 poll_rounds FIBERIZE_PROCESSORS=1
 ring_lost 1,2 io_closed FIBERIZE_PROCESSORS=1
 ring_lost 2,200 poll_rounds FIBERIZE_PROCESSORS=1
+ring_lost 4,8 io_turns FIBERIZE_PROCESSORS=1
 futex_spurious 1/2,1/3 native_mix
 futex_eintr 1/2,1/3 native_mix
 wait_eintr 1/2 io_socket
 wait_eintr 1/2 mixed_rungs FIBERIZE_BACKEND=epoll
 deny_accept 1+,2+ io_socket
 deny_async_cancel 1+,3+ cancel_waits
+deny_async_cancel 1+ io_turns
 deny_connect 1+ io_timeouts
 deny_futex_wait 1+,4+ syscall_futex
 deny_kick 1+,1/2 mixed_rungs
 deny_kick 1+,1/2 mixed_rungs FIBERIZE_BACKEND=epoll
 deny_poll_add 1+,4+ io_read_write
 deny_poll_add 1+,4+ cancel_waits
+deny_poll_add 10+ io_turns
 deny_poll_remove 1+ cancel_waits
 deny_poll_remove 1+,40+ poll_rounds
 deny_read 1+,4+ io_read_write

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_IO_TURN_H
+#define FZ_RUNTIME_IO_TURN_H
+
+/*
+ * runtime/io/turn.h - many fibers that wait for one descriptor take turns: one of them has a request
+ * on the ring, the others wait in a queue, in the order of their arrival.
+ *
+ * The kernel wakes all requests that wait for a descriptor when one of them can go on: with 1,000
+ * readers of a pipe, one byte costs 1,000 wake-ups.  (Only IORING_OP_ACCEPT waits exclusively.)
+ *
+ * Who has the turn waits exactly as if it were alone, so nothing here decides whether the descriptor
+ * is ready.  The turn goes on when the request is over, however it ends, or when the wait for the
+ * turn has ended otherwise by then: no event gets lost.  All in one queue want the same event, and
+ * an event that is there ends each of their calls, or the attempt after it: a call that may wait in
+ * spite of data (MSG_PEEK with an offset, MSG_WAITALL) is in no queue.
+ *
+ *	fz_turn_begin(...)	false: park
+ *	make a request whose completion calls fz_turn_end()
+ *	fz_turn_end(...)	in any case, before handlers run
+ *
+ * When the descriptor is closed, the queue goes on with a private copy: natively, a call in progress
+ * keeps its open file.  Who comes later, and finds another file, begins another queue.
+ */
+
+#include "runtime/base/base.h"
+#include "runtime/base/ticket.h"
+
+/* A call in a queue.  On the stack of the call; guarded by the lock of the queue's bucket. */
+struct fz_turn {
+	int fd;				/* as the program passed it */
+	uint64_t what;			/* it waits for: fz_op.turn */
+	bool linked;
+	bool closed;			/* the descriptor is closed, and no copy could be made */
+	struct fz_ticket ticket;
+	struct fz_turn *next, *prev;	/* circular: who has the turn, then who waits for it */
+	/* Of who has the turn: */
+	bool has;
+	int copy;			/* private copy that the queue goes on with, or -1 */
+	struct fz_turn *other;		/* who has the turn of another queue in the bucket */
+};
+
+/* How many queues there are.  Any thread; a hint. */
+extern _Atomic uint32_t fz_turn_queues FZ_HIDDEN;
+
+/* May there be a queue for fd?  Any thread; a hint. */
+bool fz_turn_any(int fd);
+
+/*
+ * Enter the queue of calls that wait for `what` of fd.  Returns true if the caller has the turn; else it
+ * gets the turn by the ticket (FZ_WHY_DONE).  In the runtime.
+ */
+bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket ticket);
+
+/*
+ * The caller has its turn, or its wait for it has ended with FZ_WHY_DONE.  If the descriptor has been closed,
+ * returns a copy of the private copy, for fz_own_fd_drop(), or -EBADF: no number is free for one.
+ * Returns -1: the number is right.  In the runtime.
+ */
+int fz_turn_copy(const struct fz_turn *turn);
+
+/*
+ * Leave the queue; who has the turn passes it on.  Also by the thread that completes the request of who has
+ * the turn; a second time has no effect.  In the runtime.
+ */
+void fz_turn_end(struct fz_turn *turn);
+
+/* Descriptor fd is about to be closed or replaced: its queues go on with a copy.  In the runtime. */
+void fz_turn_closing(int fd);
+
+/*
+ * Descriptor fd has been closed or replaced: who has entered a queue for it since fz_turn_closing() goes on
+ * alone.  In the runtime.
+ */
+void fz_turn_closed(int fd);
+
+/* Returns the lowest number >= first with a queue, or UINT_MAX.  In the runtime. */
+unsigned fz_turn_next(unsigned first);
+
+/* In a fork's child: forget all queues, since the waiting calls do not exist here. */
+void fz_turn_after_fork(void);
+
+#endif
