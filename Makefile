@@ -462,8 +462,8 @@ check-glibc:
 .PHONY: check-oci
 check-oci:
 	@scripts/dev/deps.sh oci
-	@$(MAKE) -s all $(WATCH) $(B)/tests/helpers/busy
-	@tests/scripts/oci.sh
+	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
+	@for script in kubernetes kubernetes_policy oci oci_cdi; do tests/scripts/$$script.sh || exit; done
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
