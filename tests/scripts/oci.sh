@@ -155,6 +155,7 @@ contained native
 if [ -n "$ended" ]; then
 	skip 'a program of another image' "crun cannot run a container here: $ended"
 	finish
+	exit
 fi
 same 'without LD_PRELOAD: natively' '' "$row"
 run "$fiberize" check --json "$helpers/busy"
@@ -172,6 +173,18 @@ same 'install: two files that all may read' '0::644 libfiberize-preload.so;644 l
 bundle "$work/volume" "$work/with.json" ${preload%/*}/libfiberize-preload.so
 contained volume
 same 'the volume: libfiberize-preload.so' "oci-server $(jq -r .backend <<<"$out") 5" "$row"
+# Profiles as the kubelet lays out a ConfigMap: links to a directory that it replaces whole.
+mkdir -m 1777 "$work/profiles" "$work/profiles/..2026_11_26"
+printf '[oci-server]\neverywhere = 0\n' >"$work/profiles/..2026_11_26/profiles.conf"
+ln -s ..2026_11_26 "$work/profiles/..data"
+ln -s ..data/profiles.conf "$work/profiles/profiles.conf"
+jq --arg profiles "$work/profiles" '.mounts += [{destination: "/etc/fiberize", type: "bind", source: $profiles,
+	options: ["bind", "ro"]}]' "$work/bundle/config.json" >"$work/config" && mv "$work/config" "$work/bundle/config.json"
+contained profiles
+same 'profiles of a ConfigMap take a program out' ':' "$ended:$row"
+sed -i 's/oci-server/another/' "$work/profiles/..2026_11_26/profiles.conf"
+contained others
+same 'profiles of a ConfigMap for other programs' "oci-server $(jq -r .backend <<<"$out") 5" "$row"
 mkdir "$work/nothing"
 bundle "$work/nothing" "$work/with.json" $preload
 contained missing
