@@ -202,6 +202,7 @@ look_at_cluster()
 
 # A label may not have all that a version may.
 version=$(printf '%s' "$release" | tr -c 'A-Za-z0-9_.-' '_')
+# shellcheck disable=SC2086 # its words
 list=$(printf "'%s', " $archs)
 key=${selector%%=*} value=${selector#*=}
 

@@ -159,12 +159,13 @@ same 'install: the same files' '' "$(cmp "$library" "$work/volume/libfiberize.so
 	cmp "$build/libfiberize-preload.so" "$work/volume/libfiberize-preload.so" 2>&1)"
 echo old >"$work/volume/.libfiberize.so.new"
 run "$install" "$work/volume" "$build"
-same 'install: again' '0:libfiberize-preload.so libfiberize.so' "$code:$(ls -A "$work/volume" | xargs)"
+same 'install: again' '0:libfiberize-preload.so libfiberize.so' "$code:$(find "$work/volume" -type f -printf '%f\n' | sort | xargs)"
 run "$install" "$work/none" "$build"
 like 'install: no volume' '0:fiberize: */none/libfiberize.so: No such file*; programs run without fibers' "$code:$err"
 mkdir "$work/small"
 run "$install" "$work/small" "$work/none"
 like 'install: no library' '0::fiberize: */none/libfiberize.so: No such file*' "$code:$(ls -A "$work/small"):$err"
+# shellcheck disable=SC2016 # for the inner shell
 run unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=64k small "$0" && "$1" "$0" "$2"; echo $?; ls -A "$0"' \
 	"$work/small" "$install" "$build"
 same 'install: a full volume: nothing half done' 0 "$out"

@@ -24,7 +24,7 @@ one()
 {
 	"$python" -c 'import json, sys, yaml
 all = [o for o in yaml.safe_load_all(sys.stdin) if o]
-print(json.dumps(all[0] if sys.argv[1:] else all))' ${2-} >"$work/$1.json"
+print(json.dumps(all[0] if sys.argv[1] else all))' "${2-}" >"$work/$1.json"
 }
 
 "$fiberize" kubernetes --image fiberize:0.1.0 --arch amd64 | one default

@@ -65,11 +65,11 @@ yes 'no library: nothing half done' [ ! -e "$work/none" ]
 cp "$library" "$build/libfiberize-preload.so" "$work/two"
 # The machine is the half word at 18: this one is AArch64, or x86-64 where we are that.
 case $arch in
-amd64) machine='\267' ;;
+amd64) machine='\0267' ;;
 *) machine='\076' ;;
 esac
 cp "$build/install" "$work/two/install"
-printf "$machine" | dd of="$work/two/install" bs=1 seek=18 conv=notrunc status=none
+printf %b "$machine" | dd of="$work/two/install" bs=1 seek=18 conv=notrunc status=none
 run "$make_image" 1 "$work/two" "$work/none"
 same 'files for two machines: exit status' 1 "$code"
 like 'files for two machines: message' '*two: install is for *, the others are for *' "$err"
