@@ -8,6 +8,7 @@
 import http.server
 import json
 import os
+import socketserver
 import sys
 
 port_file, version, api, *archs = sys.argv[1:]
@@ -52,8 +53,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+# HTTPServer would ask the name service for our name.
+server = socketserver.TCPServer(('127.0.0.1', 0), Handler)
 with open(port_file + '.new', 'w') as out:
-    out.write(str(server.server_port))
+    out.write(str(server.server_address[1]))
 os.rename(port_file + '.new', port_file)
 server.serve_forever()
