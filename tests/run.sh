@@ -298,7 +298,7 @@ list_static() {
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)
-	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/kubernetes/cluster.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
@@ -310,8 +310,8 @@ shellcheck_how() {
 
 shell_scripts() {
 	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
-		scripts/package/*.sh scripts/package/fiberize.bash scripts/service/*.sh \
-		tests/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
+		scripts/package/*.sh scripts/package/fiberize.bash scripts/kubernetes/*.sh scripts/service/*.sh \
+		tests/*.sh tests/kubernetes/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
 }
 
 # The command that runs the unit test binary $1: one for another CPU than ours
