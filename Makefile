@@ -557,7 +557,8 @@ install: all
 	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh) '$(libexecdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT)) '$(libexecdir)'
+	$(Q)install -m 755 $(B)/libexec/kubernetes.sh '$(libexecdir)'
 	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
