@@ -118,6 +118,16 @@ recorded()
 	[ -n "$child" ]
 }
 
+# seen: sets row to what "fiberize status" says of the child; has it made its threads, if it is to?
+seen()
+{
+	row=$("$fiberize" status --json |
+		jq -r --argjson pid "${child:-0}" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	case $row in
+	*' null '*) return 1 ;;
+	esac
+}
+
 started()
 {
 	[ -s "$work/said" ] || ! kill -0 "$pid" 2>/dev/null
@@ -142,8 +152,7 @@ contained()
 		return
 	fi
 	must eventually recorded "$work/crun/oci-$1-$$/status"
-	row=$("$fiberize" status --json |
-		jq -r --argjson pid "${child:-0}" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	must eventually seen
 	kill -KILL "${child:-$pid}"
 	wait "$pid" 2>/dev/null
 }

@@ -75,6 +75,16 @@ found()
 	[ -n "$child" ] || ! kill -0 "$pid" 2>/dev/null
 }
 
+# seen: sets row to what "fiberize status" says of the child; has it made its threads, if it is to?
+seen()
+{
+	row=$("$fiberize" status --json |
+		jq -r --argjson pid "$child" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	case $row in
+	*' null '*) return 1 ;;
+	esac
+}
+
 # contained SECCOMP OPTION...: runs the program; sets row to what "fiberize status" says of it, variables to its
 # LD_PRELOAD, ended to what podman said if it did not start
 contained()
@@ -89,8 +99,7 @@ contained()
 	fi
 	must eventually test -s "$work/said"
 	variables=$(tr '\0' '\n' <"/proc/$child/environ" | grep '^LD_PRELOAD=')
-	row=$("$fiberize" status --json |
-		jq -r --argjson pid "$child" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	must eventually seen
 	kill -KILL "$child"
 	wait "$pid" 2>/dev/null
 	child=
