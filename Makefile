@@ -444,7 +444,7 @@ MODEL_TESTS := $(if $(filter x86_64,$(CPU)),model)
 .PHONY: tests programs units
 programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(TOOL_MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
-tests: all programs units aarch64 $(MODEL_TESTS)
+tests: all programs units aarch64 $(MODEL_TESTS) $(B)/install
 
 .PHONY: check-aarch64
 check-aarch64:
