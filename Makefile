@@ -92,7 +92,10 @@ BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.
 BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 # What "fiberize enable" reads and runs.
 SERVICE_TEXT := service.sh unit.awk
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) echo_client measure inspect)
+# What "fiberize kubernetes" reads and runs.
+KUBERNETES_TEXT := $(patsubst scripts/kubernetes/%,kubernetes/%,$(wildcard scripts/kubernetes/*.yaml scripts/kubernetes/*/*.yaml))
+TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \
+	echo_client measure inspect)
 
 .PHONY: all library
 all: $(LIBRARY) $(TOOLS)
@@ -188,6 +191,16 @@ $(B)/libexec/commit: look-at-commit
 $(addprefix $(B)/libexec/,$(SERVICE_TEXT)): $(B)/libexec/%: scripts/service/%
 	@mkdir -p $(@D)
 	$(Q)install -m 644 $< $@
+
+$(B)/libexec/kubernetes.sh: scripts/kubernetes/kubernetes.sh
+	$(Q)install -D -m 644 $< $@
+$(addprefix $(B)/libexec/,$(KUBERNETES_TEXT)): $(B)/libexec/%: scripts/%
+	$(Q)install -D -m 644 $< $@
+
+# The program of the OCI image, in which there is no libc.
+$(B)/install: scripts/kubernetes/install.c Makefile
+	@echo "  CCLD    $@"
+	$(Q)$(CC) -std=gnu11 $(WARN) -D_GNU_SOURCE -Os -static -o $@ $<
 
 # scripts/check/ examines programs; runtime/base/ has the options and the patterns.
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
@@ -431,7 +444,7 @@ MODEL_TESTS := $(if $(filter x86_64,$(CPU)),model)
 .PHONY: tests programs units
 programs: $(PROGRAMS) $(MODULES) $(LATE_THREADS) $(TOOL_MODULES) $(URING_SERVER) $(THREADS_BENCH) $(HELPERS) $(PLACES) $(FUZZ)
 units: $(ARCH_TEST) $(AARCH64_TEST) $(UNITS) $(WATCH)
-tests: all programs units aarch64 $(MODEL_TESTS)
+tests: all programs units aarch64 $(MODEL_TESTS) $(B)/install
 
 .PHONY: check-aarch64
 check-aarch64:
@@ -449,8 +462,8 @@ check-glibc:
 .PHONY: check-oci
 check-oci:
 	@scripts/dev/deps.sh oci
-	@$(MAKE) -s all $(WATCH) $(B)/tests/helpers/busy
-	@tests/scripts/oci.sh
+	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
+	@for script in kubernetes kubernetes_policy oci oci_cdi; do tests/scripts/$$script.sh || exit; done
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
@@ -545,34 +558,38 @@ install: all
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT)) '$(libexecdir)'
+	$(Q)install -m 755 $(B)/libexec/kubernetes.sh '$(libexecdir)'
+	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
 	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
 	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/profiles.conf scripts/package/seccomp.json \
-		'$(exampledir)'
-	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf'
+		scripts/package/cdi.json '$(exampledir)'
+	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf' '$(exampledir)/cdi.json'
 
 uninstall:
 	$(refuse_odd)
-	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(patsubst %,'$(libexecdir)/%',$(BENCH_TEXT) $(SERVICE_TEXT)) \
+	$(Q)rm -f '$(bindir)/fiberize' '$(libdir)/libfiberize.so' $(patsubst %,'$(libexecdir)/%',$(BENCH_TEXT) $(SERVICE_TEXT) \
+		kubernetes.sh $(KUBERNETES_TEXT)) \
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
-		'$(exampledir)/profiles.conf' '$(exampledir)/seccomp.json' '$(gdbdir)/libfiberize.so-gdb.py'
+		'$(exampledir)/profiles.conf' '$(exampledir)/seccomp.json' '$(exampledir)/cdi.json' '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
 		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
 		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
-	$(Q)for dir in '$(gdbdir)'  '$(libdir)' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
+	$(Q)for dir in '$(gdbdir)'  '$(libdir)' '$(libexecdir)/kubernetes/base' '$(libexecdir)/kubernetes/by-hand' \
+		'$(libexecdir)/kubernetes' '$(libexecdir)' '$(exampledir)' '$(docdir)'; do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; done
 
 # Builds build/fiberize_VERSION_ARCH.deb from the files that "make install" puts below /usr.
 deb: all
 	$(Q)scripts/package/deb.sh $(VERSION) $(B)
 
-oci: $(B)/libfiberize.so
-	$(Q)scripts/package/oci.sh $(VERSION) $< $(B)/oci
+oci: $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
+	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/oci
 
 clean:
 	$(Q)rm -rf $(B)

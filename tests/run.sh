@@ -107,7 +107,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium everywhere_programs fuzz_corpus oci symbols layers"; shift ;;
+	--all)		long="attaches answers bench_chromium everywhere_programs fuzz_corpus kubernetes_policy oci oci_cdi symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -298,7 +298,7 @@ list_static() {
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)
-	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
+	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/kubernetes/cluster.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
 }
@@ -310,8 +310,8 @@ shellcheck_how() {
 
 shell_scripts() {
 	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
-		scripts/package/*.sh scripts/package/fiberize.bash scripts/service/*.sh \
-		tests/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
+		scripts/package/*.sh scripts/package/fiberize.bash scripts/kubernetes/*.sh scripts/service/*.sh \
+		tests/*.sh tests/kubernetes/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
 }
 
 # The command that runs the unit test binary $1: one for another CPU than ours
@@ -332,7 +332,7 @@ list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
-			check_secure check_running service status launcher_programs launcher_options launcher_profiles \
+			check_secure check_running service kubernetes status launcher_programs launcher_options launcher_profiles \
 			launcher_exec fuzz forbidden everywhere messages stat stats redirect dns cancel_race spin watch; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done

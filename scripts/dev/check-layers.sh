@@ -89,12 +89,14 @@ matrix() {
 	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
 	scripts/dev	runtime/base preload/stub
 	scripts/package
+	scripts/kubernetes
 	scripts/service
 	tests
 	tests/plain
 	tests/plain/*	tests/plain
 	tests/arch	arch tests/arch/* tests/plain
 	tests/arch/*	arch tests/arch tests/plain
+	tests/kubernetes
 	tests/lib
 	tests/extra	tests/programs
 	tests/glibc

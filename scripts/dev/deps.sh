@@ -54,6 +54,7 @@ groff			groff
 haproxy			haproxy
 iproute2		ss
 jq			jq
+kubernetes-client	kubectl
 libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
 libc6-i386		/lib32/libc.so.6
 libcap2-bin		setcap
@@ -73,6 +74,7 @@ pyflakes3		pyflakes3
 openssl			openssl
 patch			patch
 python3			python3
+python3-yaml		/usr/lib/python3/dist-packages/yaml
 qemu-user		qemu-aarch64
 redis-server		redis-server
 redis-tools		redis-cli
@@ -99,6 +101,8 @@ libtbb-dev		/usr/include/tbb/tbb.h
 lintian			lintian
 linux-perf		perf
 mariadb-server		mariadbd
+npm			npm
+podman			podman
 rustc			rustc
 sysbench		sysbench
 umoci			umoci
@@ -127,6 +131,11 @@ xz-utils		xz
 oci='
 crun			crun
 jq			jq
+kubernetes-client	kubectl
+npm			npm
+openssl			openssl
+podman			podman
+python3-yaml		/usr/lib/python3/dist-packages/yaml
 systemd			systemd-analyze
 umoci			umoci
 '

@@ -9,6 +9,7 @@
  *	fiberize ps|bt|stat|top|trace [options] {PID|--core FILE}
  *	fiberize status [--json]
  *	fiberize [options] enable|disable|status [--root DIR] SERVICE
+ *	fiberize kubernetes --image IMAGE [kubernetes options]
  *
  * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
  * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
@@ -19,6 +20,7 @@
  *	run		finds, judges (scripts/check/) and starts the program
  *	bench		the options of "fiberize bench"; scripts/bench/bench.sh does the work
  *	service		enable, disable and status of a service; scripts/service/service.sh does the work
+ *	kubernetes	manifests for Kubernetes; scripts/kubernetes/kubernetes.sh does the work
  *	usage		what --help prints
  *	inspect		ps, bt, stat, top, trace and status: another program looks at processes
  *	say		messages, exit codes
@@ -31,6 +33,7 @@
 
 #include "bench.h"
 #include "installed.h"
+#include "kubernetes.h"
 #include "run.h"
 #include "say.h"
 #include "scripts/check/report.h"
@@ -215,6 +218,11 @@ int main(int argc, char **argv)
 				die(EXIT_USAGE, "%s: cannot be used with %s", c.dry_run ? "--dry-run" :
 				    "--force", *words);
 			service(&c.settings, words);
+		} else if (is(*words, "kubernetes")) {
+			if (c.dry_run || c.force)
+				die(EXIT_USAGE, "%s: cannot be used with kubernetes", c.dry_run ? "--dry-run" :
+				    "--force");
+			kubernetes(&c.settings, words + 1);
 		} else if (words == argv + 1 && is_inspection(*words)) {
 			inspect(words);
 		} else if (**words == '-') {

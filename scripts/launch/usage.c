@@ -47,10 +47,11 @@ static const char run_text[] =
 #include "scripts/inspect/commands.def"
 	"       fiberize [options] enable [--root DIR] SERVICE\n"
 	"       fiberize disable [--root DIR] SERVICE\n"
+	"       fiberize kubernetes --image IMAGE [kubernetes options]\n"
 	"\n"
 	"Runs PROGRAM with its threads as fibers; or reports whether that works, and what\n"
 	"PROGRAM gains by it (check); or measures the gain (bench); or looks at a process;\n"
-	"or sets up a service of systemd.\n"
+	"or sets up a service of systemd, or the pods of Kubernetes.\n"
 	"\"fiberize COMMAND --help\" lists the options of a command.\n"
 	"\n";
 

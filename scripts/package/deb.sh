@@ -64,7 +64,8 @@ CHANGELOG
 printf 'Source: fiberize\n\nPackage: fiberize\nArchitecture: any\n' >"$stage/debian/control"
 depends=$(cd "$stage" && dpkg-shlibdeps -O --ignore-missing-info \
 	fiberize/usr/lib/fiberize/libfiberize.so fiberize/usr/bin/fiberize \
-	fiberize/usr/libexec/fiberize/* 2>/dev/null |
+	fiberize/usr/libexec/fiberize/measure fiberize/usr/libexec/fiberize/echo_client \
+	fiberize/usr/libexec/fiberize/inspect 2>/dev/null |
 	sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found nothing' >&2; exit 1; }
 cat >"$tree/DEBIAN/control" <<CONTROL

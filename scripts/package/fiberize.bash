@@ -36,6 +36,7 @@ _fiberize_value()
 {
 	case $1 in
 	FILE) compgen -f -- "$3" ;;
+	DIR) compgen -d -- "$3" ;;
 	WORD*) compgen -W "$(_fiberize_words "$2")" -- "$3" ;;
 	KEY) compgen -W "$(_fiberize_keys "$command")" -- "$3" ;;
 	SIZE) compgen -W '16k 64k 256k 1m 8m' -- "$3" ;;
@@ -126,6 +127,7 @@ _fiberize()
 			mapfile -t COMPREPLY < <(compgen -W "$(basename -a -s .service \
 				/{etc,usr/lib}/systemd/system/*.service 2>/dev/null)" -- "$cur")
 			;;
+		kubernetes) ;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"
 				compgen -f -- "$cur")

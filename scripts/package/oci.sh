@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/oci.sh VERSION LIBRARY DIR - makes DIR, an OCI image layout with an image VERSION that holds
-# nothing but the library, /usr/lib/fiberize/libfiberize.so, and its licence: for an image volume, or to copy
-# from.  Needs jq and binutils.
+# scripts/package/oci.sh VERSION BUILD DIR - makes DIR, an OCI image layout with an image VERSION that holds
+# nothing but libfiberize.so, libfiberize-preload.so and "install" of BUILD, in /usr/lib/fiberize, and their
+# licence: for an image volume, or as an init container, which runs "install DIR".  Needs jq and binutils.
 #
-# The same library and SOURCE_DATE_EPOCH (default: the time of the last commit, or 0) make the same bytes.
+# The same files and SOURCE_DATE_EPOCH (default: the time of the last commit, or 0) make the same bytes.
 set -eu
 umask 022
 export LC_ALL=C TZ=UTC
-version=$1 library=$2 dir=$3
+version=$1 build=$2 dir=$3
 root=$(dirname -- "$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")")
 epoch=${SOURCE_DATE_EPOCH-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} || epoch=
 epoch=${epoch:-0}
@@ -20,12 +20,17 @@ die()
 	exit 1
 }
 
-# The architecture is the library's, not this machine's.
-case $(readelf -h "$library" | sed -n 's/^ *Machine: *//p') in
-*X86-64) arch=amd64 ;;
-AArch64) arch=arm64 ;;
-*) die "$library: for a machine that has no name here" ;;
-esac
+# The architecture is the files', not this machine's.
+arch=
+for name in libfiberize.so libfiberize-preload.so install; do
+	case $(readelf -h "$build/$name" | sed -n 's/^ *Machine: *//p') in
+	*X86-64) one=amd64 ;;
+	AArch64) one=arm64 ;;
+	*) die "$build/$name: for a machine that has no name here" ;;
+	esac
+	[ "${arch:-$one}" = $one ] || die "$build: $name is for $one, the others are for $arch"
+	arch=$one
+done
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -33,10 +38,14 @@ tree=$stage/tree
 new=$stage/layout
 mkdir -p "$tree/usr/lib/fiberize" "$tree/usr/share/doc/fiberize" "$new/blobs/sha256"
 # As in the Debian package; debuggers find the symbols by the build id.
-"${OBJCOPY:-objcopy}" --strip-unneeded --remove-section=.comment --remove-section=.note "$library" \
-	"$tree/usr/lib/fiberize/libfiberize.so"
+for name in libfiberize.so libfiberize-preload.so install; do
+	"${OBJCOPY:-objcopy}" --strip-unneeded --remove-section=.comment --remove-section=.note "$build/$name" \
+		"$tree/usr/lib/fiberize/$name"
+done
 cp "$root/LICENSE" "$tree/usr/share/doc/fiberize/copyright"
 chmod -R u=rwX,go=rX "$tree"
+chmod 644 "$tree"/usr/lib/fiberize/*.so
+chmod 755 "$tree/usr/lib/fiberize/install"
 
 # Not compressed: what a compressor makes depends on its version.
 (cd "$tree" && tar --create --format=ustar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner \
@@ -63,7 +72,8 @@ kind=application/vnd.oci.image
 layer=$(descriptor $kind.layer.v1.tar "$stage/layer")
 jq -cnS --arg created "$created" --arg arch "$arch" --arg version "$version" --argjson layer "$layer" '
 	{created: $created, architecture: $arch, os: "linux",
-	 config: {Labels: {"org.opencontainers.image.title": "fiberize",
+	 config: {User: "65534:65534", Entrypoint: ["/usr/lib/fiberize/install"],
+		  Labels: {"org.opencontainers.image.title": "fiberize",
 			   "org.opencontainers.image.version": $version,
 			   "org.opencontainers.image.licenses": "MIT"}},
 	 rootfs: {type: "layers", diff_ids: [$layer.digest]},

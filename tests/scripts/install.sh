@@ -47,6 +47,14 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/figures.awk
 ./usr/libexec/fiberize/inspect
 ./usr/libexec/fiberize/json.awk
+./usr/libexec/fiberize/kubernetes.sh
+./usr/libexec/fiberize/kubernetes/base/bindings.yaml
+./usr/libexec/fiberize/kubernetes/base/kustomization.yaml
+./usr/libexec/fiberize/kubernetes/base/policy.yaml
+./usr/libexec/fiberize/kubernetes/base/warning.yaml
+./usr/libexec/fiberize/kubernetes/by-hand/container.yaml
+./usr/libexec/fiberize/kubernetes/by-hand/pod.yaml
+./usr/libexec/fiberize/kubernetes/profiles.yaml
 ./usr/libexec/fiberize/leaks.awk
 ./usr/libexec/fiberize/markdown.awk
 ./usr/libexec/fiberize/measure
@@ -62,6 +70,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua
 ./usr/share/bash-completion/completions/fiberize
+./usr/share/doc/fiberize/examples/cdi.json
 ./usr/share/doc/fiberize/examples/fiberize.conf
 ./usr/share/doc/fiberize/examples/profiles.conf
 ./usr/share/doc/fiberize/examples/seccomp.json

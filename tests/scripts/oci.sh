@@ -12,17 +12,17 @@ make_image=$root/scripts/package/oci.sh
 # ---- the image
 
 export SOURCE_DATE_EPOCH=1700000000
-must "$make_image" 1.2.3 "$library" "$work/one"
-mkdir "$work/elsewhere"
-cp "$library" "$work/elsewhere/l.so"
+must "$make_image" 1.2.3 "$build" "$work/one"
+mkdir -p "$work/elsewhere/b"
+cp "$library" "$build/libfiberize-preload.so" "$build/install" "$work/elsewhere/b"
 (
 	umask 077
-	cd "$work/elsewhere" && LANG=tr_TR.UTF-8 TZ=Asia/Tokyo TMPDIR=$work/elsewhere "$make_image" 1.2.3 l.so two
+	cd "$work/elsewhere" && LANG=tr_TR.UTF-8 TZ=Asia/Tokyo TMPDIR=$work/elsewhere "$make_image" 1.2.3 b two
 ) || fail 'made elsewhere' "exit status $?"
 same 'twice the same' '' "$(diff -r "$work/one" "$work/elsewhere/two" 2>&1)"
 same 'the same modes' "$(cd "$work/one" && find . -printf '%m %p\n' | sort)" \
 	"$(cd "$work/elsewhere/two" && find . -printf '%m %p\n' | sort)"
-SOURCE_DATE_EPOCH=1 must "$make_image" 1.2.3 "$library" "$work/old"
+SOURCE_DATE_EPOCH=1 must "$make_image" 1.2.3 "$build" "$work/old"
 yes 'another time is another image' [ -n "$(diff -r "$work/one" "$work/old")" ]
 
 blobs=$work/one/blobs/sha256
@@ -46,19 +46,34 @@ same 'the config' "$arch linux 1.2.3 2023-11-14T22:13:20Z" \
 
 run umoci unpack --rootless --image "$work/one:1.2.3" "$work/unpacked"
 same 'umoci unpacks it' 0 "$code"
-same 'these files and no others' "usr/lib/fiberize/libfiberize.so${newline}usr/share/doc/fiberize/copyright" \
-	"$(cd "$work/unpacked/rootfs" && find . -type f -printf '%P\n' | sort)"
+same 'these files and no others' '644 usr/lib/fiberize/libfiberize-preload.so
+644 usr/lib/fiberize/libfiberize.so
+644 usr/share/doc/fiberize/copyright
+755 usr/lib/fiberize/install' "$(cd "$work/unpacked/rootfs" && find . -type f -printf '%m %P\n' | sort)"
 shipped=$work/unpacked/rootfs/usr/lib/fiberize/libfiberize.so
 same 'the library has the same symbols' "$(readelf -W --dyn-syms "$library" | sort)" \
 	"$(readelf -W --dyn-syms "$shipped" | sort)"
 
 # ---- what no image is made of
 
-echo text >"$work/text"
+mkdir "$work/text" "$work/two"
+echo text >"$work/text/libfiberize.so"
 run "$make_image" 1 "$work/text" "$work/none"
 same 'no library: exit status' 1 "$code"
 like 'no library: message' '*for a machine that has no name here*' "$err"
 yes 'no library: nothing half done' [ ! -e "$work/none" ]
+cp "$library" "$build/libfiberize-preload.so" "$work/two"
+# The machine is the half word at 18: this one is AArch64, or x86-64 where we are that.
+case $arch in
+amd64) machine='\0267' ;;
+*) machine='\076' ;;
+esac
+cp "$build/install" "$work/two/install"
+printf %b "$machine" | dd of="$work/two/install" bs=1 seek=18 conv=notrunc status=none
+run "$make_image" 1 "$work/two" "$work/none"
+same 'files for two machines: exit status' 1 "$code"
+like 'files for two machines: message' '*two: install is for *, the others are for *' "$err"
+yes 'files for two machines: nothing half done' [ ! -e "$work/none" ]
 
 # ---- a program of another image
 
@@ -103,6 +118,16 @@ recorded()
 	[ -n "$child" ]
 }
 
+# seen: sets row to what "fiberize status" says of the child; has it made its threads, if it is to?
+seen()
+{
+	row=$("$fiberize" status --json |
+		jq -r --argjson pid "${child:-0}" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	case $row in
+	*' null '*) return 1 ;;
+	esac
+}
+
 started()
 {
 	[ -s "$work/said" ] || ! kill -0 "$pid" 2>/dev/null
@@ -127,8 +152,7 @@ contained()
 		return
 	fi
 	must eventually recorded "$work/crun/oci-$1-$$/status"
-	row=$("$fiberize" status --json |
-		jq -r --argjson pid "${child:-0}" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
+	must eventually seen
 	kill -KILL "${child:-$pid}"
 	wait "$pid" 2>/dev/null
 }
@@ -140,6 +164,7 @@ contained native
 if [ -n "$ended" ]; then
 	skip 'a program of another image' "crun cannot run a container here: $ended"
 	finish
+	exit
 fi
 same 'without LD_PRELOAD: natively' '' "$row"
 run "$fiberize" check --json "$helpers/busy"
@@ -149,6 +174,26 @@ same 'a profile with seccomp.json' "oci-server $(jq -r .backend <<<"$out") 5" "$
 bundle "${shipped%/*}" "$work/without.json" $preload
 contained without
 same 'a profile without' 'oci-server epoll 5' "$row"
+# As in a pod: the image's own program fills a volume that is empty, and the library for any program is named.
+mkdir -m 1777 "$work/volume"
+(umask 077 && exec "$work/unpacked/rootfs/usr/lib/fiberize/install" "$work/volume" "${shipped%/*}") >"$work/said" 2>&1
+same 'install: two files that all may read' '0::644 libfiberize-preload.so;644 libfiberize.so;' \
+	"$?:$(cat "$work/said"):$(cd "$work/volume" && find . -type f -printf '%m %P\n' | sort | tr '\n' ';')"
+bundle "$work/volume" "$work/with.json" ${preload%/*}/libfiberize-preload.so
+contained volume
+same 'the volume: libfiberize-preload.so' "oci-server $(jq -r .backend <<<"$out") 5" "$row"
+# Profiles as the kubelet lays out a ConfigMap: links to a directory that it replaces whole.
+mkdir -m 1777 "$work/profiles" "$work/profiles/..2026_11_26"
+printf '[oci-server]\neverywhere = 0\n' >"$work/profiles/..2026_11_26/profiles.conf"
+ln -s ..2026_11_26 "$work/profiles/..data"
+ln -s ..data/profiles.conf "$work/profiles/profiles.conf"
+jq --arg profiles "$work/profiles" '.mounts += [{destination: "/etc/fiberize", type: "bind", source: $profiles,
+	options: ["bind", "ro"]}]' "$work/bundle/config.json" >"$work/config" && mv "$work/config" "$work/bundle/config.json"
+contained profiles
+same 'profiles of a ConfigMap take a program out' ':' "$ended:$row"
+sed -i 's/oci-server/another/' "$work/profiles/..2026_11_26/profiles.conf"
+contained others
+same 'profiles of a ConfigMap for other programs' "oci-server $(jq -r .backend <<<"$out") 5" "$row"
 mkdir "$work/nothing"
 bundle "$work/nothing" "$work/with.json" $preload
 contained missing
