@@ -5,6 +5,7 @@
 #include "runtime/backend/choice.h"
 #include "runtime/base/count.h"
 #include "runtime/base/role.h"
+#include "runtime/base/version.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"
 #include "runtime/io/op.h"
@@ -15,8 +16,6 @@
 #include "runtime/sync/rwlock.h"
 
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
-
-static char fz_version[] = FZ_VERSION;
 
 /*
  * Not const: the core file of a process contains the data that the process may write.  The magic
