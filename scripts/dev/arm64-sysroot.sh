@@ -47,6 +47,10 @@ apt download $packages
 for deb in *.deb; do
 	dpkg-deb --extract "$deb" "$dir" || exit 1
 done
+# Absolute links lead to this machine's libraries.
+find "$dir/usr/lib" "$dir/lib" -type l -lname '/*' | while read -r link; do
+	ln -sf "$dir$(readlink "$link")" "$link"
+done
 # The compiler for C++ that would come with it is not needed.
 ln -s libstdc++.so.6 "$dir/usr/lib/aarch64-linux-gnu/libstdc++.so"
 mkdir "$dir/packages"
