@@ -478,7 +478,7 @@ check-oci:
 fleet:
 	@scripts/dev/deps.sh fleet
 	@$(MAKE) -s all $(NEXT) $(WATCH)
-	@tests/real/fleet.sh
+	@tests/scripts/fleet.sh
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:

@@ -158,8 +158,11 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 
 static void read_version(const struct counts_source *s, struct counts *c)
 {
-	const size_t size = s->file ? 0 : s->target.entries[ENTRY_version].size;
+	size_t size;
 
+	if (s->file)
+		return;
+	size = s->target.entries[ENTRY_version].size;
 	target_read(&s->target, target_value(&s->target, ENTRY_version), c->version,
 		    size < sizeof(c->version) ? size : sizeof(c->version) - 1);
 }

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/real/fleet.sh - four servers behind HAProxy, two in python3 and two in Java, under load, natively and
+# tests/scripts/fleet.sh - four servers behind HAProxy, two in python3 and two in Java, under load, natively and
 # as fibers: one is killed and started again, one is drained and restarted with the library of another version.
 # No more requests are lost than natively, of each class.  Meanwhile Prometheus has the figures of all four, by
 # exporter_exporter: each expression of the dashboard that gets installed has data, the versions and the alert of
 # the server that was gone are there.
 
 # shellcheck source=tests/real/common.inc
-. "$(dirname "$0")/common.inc"
+. "$(dirname "$0")/../real/common.inc"
 need curl haproxy java javac jq prometheus prometheus-exporter-exporter promtool "$python" wrk
 next=$build/next/libfiberize.so
 [ -e "$next" ] || die "$next is missing: run make fleet"
