@@ -110,7 +110,7 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
-$(B)/runtime/base/version.o: CFLAGS_ALL += $(SAY_VERSION)
+$(B)/runtime/inspect/version.o: CFLAGS_ALL += $(SAY_VERSION)
 
 $(B)/%.o: %.S Makefile
 	$(say) "  AS      $<"
@@ -123,7 +123,7 @@ $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 
 # The library as if of the next release: for tests of what happens when it is replaced.
 NEXT := $(B)/next/libfiberize.so
-$(B)/next/version.o: runtime/base/version.c runtime/base/version.h Makefile
+$(B)/next/version.o: runtime/inspect/version.c runtime/inspect/version.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -DFZ_VERSION='"$(VERSION)+next"' -c $< -o $@
 

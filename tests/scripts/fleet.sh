@@ -3,7 +3,7 @@
 #
 # tests/scripts/fleet.sh - four servers behind HAProxy, two in python3 and two in Java, under load, natively and
 # as fibers: one is killed and started again, one is drained and restarted with the library of another version.
-# No more requests are lost than natively, of each class.  Meanwhile Prometheus has the figures of all four, by
+# No more requests are lost than natively, of each class.  Meanwhile, as fibers, Prometheus has the figures of all four, by
 # exporter_exporter: each expression of the dashboard that gets installed has data, the versions and the alert of
 # the server that was gone are there.
 
@@ -192,7 +192,8 @@ watch_begin()
 	  - {source_labels: [__address__], target_label: instance}
 	  - {target_label: __address__, replacement: "127.0.0.1:$exporter_port"}
 	END
-	yes 'the configuration of Prometheus' promtool check config "$work/prometheus.yml" 2>"$work/promtool.log"
+	run promtool check config "$work/prometheus.yml"
+	same 'the configuration of Prometheus' 0 "$code"
 	begin exporter prometheus-exporter-exporter -config.file "$work/exporter.yml" \
 		-web.listen-address "127.0.0.1:$exporter_port"
 	wait_for_port "$started" "$exporter_port"
@@ -213,7 +214,8 @@ watch_without()
 
 watch_end()
 {
-	local version=$("$fiberize" --version) expression title
+	local version expression title
+	version=$("$fiberize" --version)
 	version=${version#fiberize }
 	yes 'the server that was upgraded has the new version' eventually has_series \
 		"fiberize_process_info{instance=\"web3\",version=\"$version+next\"}" 1
@@ -240,16 +242,16 @@ as_fibers=("$fiberize" --stats="$work/web.%p.stats" --) upgraded=("$fiberize" --
 run_fleet fibers as_fibers upgraded
 
 for class in connect read write timeout status wrong; do
-	natively=$(sed -n "s/^lost $class //p" "$work/native.load.log")
+	before=$(sed -n "s/^lost $class //p" "$work/native.load.log")
 	fibers=$(sed -n "s/^lost $class //p" "$work/fibers.load.log")
-	if [ -n "$natively" ] && [ -n "$fibers" ] && [ "$fibers" -le "$natively" ]; then
-		pass "requests lost, $class: natively $natively, as fibers $fibers"
+	if [ -n "$before" ] && [ -n "$fibers" ] && [ "$fibers" -le "$before" ]; then
+		pass "requests lost, $class: natively $before, as fibers $fibers"
 	else
-		fail "requests lost, $class" "natively <$natively>, as fibers <$fibers>"
+		fail "requests lost, $class" "natively <$before>, as fibers <$fibers>"
 	fi
 done
 for run in native fibers; do
 	yes "$run: there was a load" grep -q '^requests [1-9]' "$work/$run.load.log"
-	grep -hE '^(requests|p99)' "$work/$run.load.log" "$work/$run.balancer" | paste -sd' ' | sed "s/^/$run: /"
+	grep -hE '^(requests|p99|balancer)' "$work/$run.load.log" "$work/$run.balancer" | paste -sd' ' | sed "s/^/$run: /"
 done
 finish

@@ -103,9 +103,9 @@ same 'alerts: promtool check rules' 0 "$code"
 run promtool test rules "$root/tests/fleet/alerts_test.yml"
 same 'alerts: promtool test rules' 0 "$code${code#0}${out:+}"
 [ "$code" = 0 ] || said
-for alert in $(sed -n 's/^ *- alert: //p' "$package/alerts.yml"); do
+while read -r alert; do
 	has "alerts: $alert is tested" "$root/tests/fleet/alerts_test.yml" "$alert"
-done
+done < <(sed -n 's/^ *- alert: //p' "$package/alerts.yml")
 same 'dashboard: JSON, and each panel asks for something' true \
 	"$(jq '(.panels | length > 0) and all(.panels[]; .title and all(.targets[]; .expr | length > 0))' "$package/dashboard.json")"
 same 'dashboard: each panel has a number of its own' true "$(jq '[.panels[].id] | length == (unique | length)' "$package/dashboard.json")"
@@ -113,6 +113,6 @@ same 'dashboard: each panel has a number of its own' true "$(jq '[.panels[].id] 
 same 'alerts and dashboard: figures that there are' '' "$(
 	{ jq -r '.panels[].targets[].expr' "$package/dashboard.json"; cat "$package/alerts.yml"; } |
 		grep -oE 'fiberize_[a-z_]+' | sort -u | while read -r name; do
-			grep -qE "^$name[{ ]" "$work/metrics" || echo "$name"
+			grep -qE "^${name}[{ ]" "$work/metrics" || echo "$name"
 		done)"
 finish

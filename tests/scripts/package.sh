@@ -54,7 +54,7 @@ same 'both need the same packages' \
 
 # ---- the next version: only what says the version is made again
 
-touch "$one/runtime/base/version.c" "$one/scripts/launch/main.c" "$one/scripts/inspect/commands.c"
+touch "$one/runtime/inspect/version.c" "$one/scripts/launch/main.c" "$one/scripts/inspect/commands.c"
 quiet_make "$one" deb VERSION="$newer"
 arch=$(dpkg --print-architecture)
 old_deb=$one/build/fiberize_${version}_$arch.deb
@@ -83,10 +83,11 @@ at_exit end_all
 # server: begins one; its process is in $pid, its port in $port
 server()
 {
+	rm -f "$work/said"
 	"$installed" "$programs/legacy_server" -e -p 0 >"$work/said" 2>&1 &
 	pid=$!
 	servers+=("$pid")
-	must eventually grep -q 'listening on' "$work/said"
+	must eventually grep -qs 'listening on' "$work/said"
 	port=$(sed -n 's/^listening on //p' "$work/said")
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "version.h"
+#include "runtime/inspect/version.h"
 
 _Static_assert(sizeof(FZ_VERSION) <= sizeof(fz_version), "VERSION is too long");
 
