@@ -405,6 +405,8 @@ endif
 TSAN_OBJ := $(patsubst %,$(B)/tsan/%.o,$(basename $(RUNTIME_SRC) $(ARCH_SRC)))
 TSAN_FLAGS := -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks -MMD -MP
 
+$(B)/tsan/runtime/inspect/version.o: TSAN_FLAGS += $(SAY_VERSION)
+
 $(B)/tsan/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) -c $< -o $@
