@@ -22,9 +22,11 @@
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
 #			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR
-#	deb		a Debian package of it
+#	deb, deb-arm64	a Debian package of it, for this CPU or for arm64
 #	oci		an OCI image with the library: build/oci
 #	check-oci	is it the same each time, and does a container run with it?
+#	fleet		four servers behind HAProxy, one killed and one upgraded under load, natively and
+#			as fibers; their figures and alerts in Prometheus
 #	clean
 #
 # demo, check, bench, stress and soak install missing Debian packages
@@ -63,6 +65,11 @@ say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 MAKEFLAGS += --no-print-directory
 endif
 
+# The same bytes in whatever directory they are made: debug symbols, and so build ids, name the source.
+SAME := '-ffile-prefix-map=$(CURDIR)=.'
+# Whoever says a version has it from here: one object of the library, and the tools.
+SAY_VERSION := -DFZ_VERSION='"$(VERSION)"'
+
 WARN := -Wall -Wextra -Wmissing-prototypes -Wshadow -Werror
 
 # -fPIC, hidden, initial-exec: one object for the .so and the .a; thread-local
@@ -75,7 +82,7 @@ WARN := -Wall -Wextra -Wmissing-prototypes -Wshadow -Werror
 CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-U_FORTIFY_SOURCE -fno-omit-frame-pointer -fasynchronous-unwind-tables \
 	-fexceptions -fno-delete-null-pointer-checks -fno-lto $(WARN) -MMD -MP \
-	-D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' $(VARIANT) -I. -iquote arch/$(CPU) $(CFLAGS)
+	-D_GNU_SOURCE $(VARIANT) -I. -iquote arch/$(CPU) $(SAME) $(CFLAGS)
 
 ARCH_SRC := $(wildcard arch/$(CPU)/*.c arch/$(CPU)/*.S)
 RUNTIME_SRC := $(wildcard runtime/*/*.c)
@@ -106,6 +113,8 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
+$(B)/runtime/inspect/version.o: CFLAGS_ALL += $(SAY_VERSION)
+
 $(B)/%.o: %.S Makefile
 	$(say) "  AS      $<"
 	@mkdir -p $(@D)
@@ -114,6 +123,12 @@ $(B)/%.o: %.S Makefile
 $(B)/libfz_runtime.a: $(RUNTIME_OBJ)
 	$(say) "  AR      $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+# The library as if of the next release: for tests of what happens when it is replaced.
+NEXT := $(B)/next/libfiberize.so
+$(B)/next/version.o: runtime/inspect/version.c runtime/inspect/version.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -DFZ_VERSION='"$(VERSION)+next"' -c $< -o $@
 
 # Its functions have other names here, since the library takes some of them over
 # (preload/thread/own_ring.c); runtime/backend/liburing.h has these names.
@@ -127,9 +142,11 @@ $(B)/liburing.a: $(LIBURING) Makefile
 # initfirst: our constructor runs before other libraries' constructors, which may call us.
 # Bsymbolic-functions: we call our own bodies, even if others define the name (redirect.c).
 # liburing as an archive: it makes raw system calls, and users need not install it.
-$(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(B)/exports.map $(B)/liburing.a
+$(B)/libfiberize.so: $(PRELOAD_OBJ) $(RUNTIME_OBJ)
+$(NEXT): $(PRELOAD_OBJ) $(filter-out %/version.o,$(RUNTIME_OBJ)) $(B)/next/version.o
+$(B)/libfiberize.so $(NEXT): $(B)/exports.map $(B)/liburing.a
 	$(say) "  LD      $@"
-	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(RUNTIME_OBJ) $(LDFLAGS) $(B)/liburing.a \
+	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(LDFLAGS) $(B)/liburing.a \
 		-Wl,-z,defs -Wl,-z,now -Wl,-z,initfirst -Wl,-Bsymbolic-functions \
 		-Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
@@ -144,7 +161,7 @@ $(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols
 STUB_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector \
 	-U_FORTIFY_SOURCE -fno-asynchronous-unwind-tables -fno-lto $(WARN) -D_GNU_SOURCE \
 	$(if $(filter x86_64,$(CPU)),-fcf-protection=full,-mbranch-protection=standard) \
-	-I. -iquote arch/$(CPU) -iquote $(B)/stub $(CFLAGS)
+	-I. -iquote arch/$(CPU) -iquote $(B)/stub $(SAME) $(CFLAGS)
 STUB_SRC := $(filter-out %/other_class.c,$(wildcard preload/stub/*.c)) runtime/base/pattern.c
 STUB_LINK := -shared -nostdlib -Wl,-z,now -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--hash-style=both \
 	-Wl,-soname,libfiberize-preload.so
@@ -166,11 +183,11 @@ $(B)/libfiberize-preload.so: $(STUB_SRC) $(wildcard preload/stub/*.h arch/*.h ar
 $(B)/lib32/libfiberize-preload.so: preload/stub/other_class.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -m32 -O2 -fPIC $(WARN) $< -o $@ $(STUB_LINK)
+	$(Q)$(CC) -m32 -O2 -fPIC $(WARN) $(SAME) $< -o $@ $(STUB_LINK)
 
 # ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
 # ordinary programs, with none of the library's flags.
-TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(CFLAGS)
+TOOL_FLAGS := -O2 -g -Wall -Wextra -MMD -MP $(SAME) $(CFLAGS)
 
 vpath %.awk scripts/bench scripts/bench/report
 vpath %.gp scripts/bench/report
@@ -209,12 +226,12 @@ LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/machine
 	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def runtime/base/options.h \
 	runtime/base/pattern.h \
 	runtime/base/options.def Makefile
-LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I.
+LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE $(SAY_VERSION) $(SAME) -I.
 
 $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ -lelf -lm -pthread
+	$(Q)$(CC) -O2 -g $(LAUNCH_FLAGS) $(CFLAGS) $(LAUNCH_SRC) -o $@ $(LDFLAGS) -lelf -lm -pthread
 
 $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c scripts/bench/http_answer.c Makefile
 	$(say) "  CCLD    $@"
@@ -226,8 +243,8 @@ $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] s
 		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $(CFLAGS) $(filter %.c,$^) -o $@ \
-		-ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \
+		$(LDFLAGS) -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm
 
 $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
@@ -401,6 +418,8 @@ endif
 TSAN_OBJ := $(patsubst %,$(B)/tsan/%.o,$(basename $(RUNTIME_SRC) $(ARCH_SRC)))
 TSAN_FLAGS := -Wno-tsan -fsanitize=thread -fno-delete-null-pointer-checks -MMD -MP
 
+$(B)/tsan/runtime/inspect/version.o: TSAN_FLAGS += $(SAY_VERSION)
+
 $(B)/tsan/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) -c $< -o $@
@@ -429,13 +448,18 @@ AARCH64_ROOT := $(B)/aarch64-sysroot
 AARCH64_PARTS := $(patsubst %.c,tests/programs/%,$(notdir $(wildcard tests/programs/*/*.c))) \
 	$(patsubst %.c,tests/unit/%,$(notdir $(UNIT_SRC)))
 
+# Debian's libraries need each other; some are in /lib.
+AARCH64_LIB := $(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
+AARCH64_LIB2 := $(AARCH64_ROOT)/lib/aarch64-linux-gnu
+AARCH64_MAKE = $(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 \
+	CFLAGS='-isystem $(AARCH64_ROOT)/usr/include -isystem $(AARCH64_ROOT)/usr/include/aarch64-linux-gnu' \
+	LDFLAGS='-L$(AARCH64_LIB) -L$(AARCH64_LIB2) -Wl,-rpath-link=$(AARCH64_LIB):$(AARCH64_LIB2)'
+
 .PHONY: aarch64 aarch64-tests parts
 aarch64-tests: AARCH64_GOALS := parts
 aarch64 aarch64-tests:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
-	$(Q)$(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 PLAIN=1 \
-		CFLAGS='-isystem $(AARCH64_ROOT)/usr/include -isystem $(AARCH64_ROOT)/usr/include/aarch64-linux-gnu' \
-		LDFLAGS=-L$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu library $(AARCH64_GOALS)
+	$(Q)$(AARCH64_MAKE) PLAIN=1 library $(AARCH64_GOALS)
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 # x86-64 only so far.
@@ -465,6 +489,12 @@ check-oci:
 	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
 	@for script in kubernetes kubernetes_policy oci oci_cdi; do tests/scripts/$$script.sh || exit; done
 
+.PHONY: fleet
+fleet:
+	@scripts/dev/deps.sh fleet
+	@$(MAKE) -s all $(NEXT) $(WATCH)
+	@tests/scripts/fleet.sh
+
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
 	@scripts/dev/deps.sh check
@@ -474,7 +504,7 @@ check:
 # Like check, with the programs in every mode, and the programs in tests/extra.
 check-all:
 	@scripts/dev/deps.sh all
-	@$(MAKE) -s tests $(EXTRA)
+	@$(MAKE) -s tests $(EXTRA) $(NEXT)
 	@tests/run.sh --all --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
 check-static: $(LIBRARY) programs
@@ -536,6 +566,9 @@ exampledir := $(docdir)/examples
 # gdb loads what is in the first of these by itself; of the second, it says how to allow it.
 gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/lib/fiberize,$(libdir))
 
+EXAMPLES := alerts.yml cdi.json dashboard.json fiberize.conf profiles.conf seccomp.json
+PAGES := CHANGELOG.md SECURITY.md
+
 # What $$LIB may stand for in /etc/ld.so.preload: Debian's libraries, and those of others.
 STUB_DIRS = $(patsubst %,lib/%,$(shell $(CC) -print-multiarch)) lib64
 STUB_DIRS32 = $(if $(filter x86_64,$(CPU)),lib/i386-linux-gnu lib32 lib)
@@ -545,7 +578,7 @@ HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
-.PHONY: install uninstall deb oci clean
+.PHONY: install uninstall deb deb-arm64 oci clean
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
@@ -557,16 +590,15 @@ install: all
 	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT)) '$(libexecdir)'
-	$(Q)install -m 755 $(B)/libexec/kubernetes.sh '$(libexecdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) unit.awk) '$(libexecdir)'
 	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
-	$(Q)install -m 755 $(B)/libexec/measure $(B)/libexec/echo_client $(B)/libexec/inspect '$(libexecdir)'
+	$(Q)install -m 755 $(addprefix $(B)/libexec/,service.sh kubernetes.sh measure echo_client inspect) '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
-	$(Q)install -m 644 scripts/package/fiberize.conf scripts/package/profiles.conf scripts/package/seccomp.json \
-		scripts/package/cdi.json '$(exampledir)'
+	$(Q)install -m 644 $(addprefix scripts/package/,$(EXAMPLES)) '$(exampledir)'
+	$(Q)install -m 644 $(addprefix scripts/package/,$(PAGES)) '$(docdir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf' '$(exampledir)/cdi.json'
 
 uninstall:
@@ -575,8 +607,8 @@ uninstall:
 		kubernetes.sh $(KUBERNETES_TEXT)) \
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
-		'$(completiondir)/fiberize' '$(exampledir)/fiberize.conf' \
-		'$(exampledir)/profiles.conf' '$(exampledir)/seccomp.json' '$(exampledir)/cdi.json' '$(gdbdir)/libfiberize.so-gdb.py'
+		'$(completiondir)/fiberize' $(patsubst %,'$(exampledir)/%',$(EXAMPLES)) \
+		$(patsubst %,'$(docdir)/%',$(PAGES)) '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
 		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
 		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
@@ -586,7 +618,12 @@ uninstall:
 
 # Builds build/fiberize_VERSION_ARCH.deb from the files that "make install" puts below /usr.
 deb: all
-	$(Q)scripts/package/deb.sh $(VERSION) $(B)
+	$(Q)CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' scripts/package/deb.sh $(VERSION) $(B) $(DEB_PACKAGES)
+
+# The same for arm64, by the cross compiler: build/aarch64.
+deb-arm64:
+	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
+	$(Q)$(AARCH64_MAKE) DEB_PACKAGES=$(abspath $(AARCH64_ROOT))/packages deb
 
 oci: $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
 	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/oci

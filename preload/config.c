@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "runtime/base/die.h"
 #include "runtime/base/sys.h"
@@ -51,6 +52,14 @@ void fz_config_read(char *const *envp)
 {
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		set(&fz_options[i], fz_options[i].initial);
+	/*
+	 * The environment is another user's than the program: --stats would make files where that user may
+	 * not.  The loader comes here if /etc/ld.so.preload names libfiberize.so (everywhere.sh).
+	 */
+	if (getauxval(AT_SECURE)) {
+		fz_config.disable = true;
+		return;
+	}
 	for (; envp && *envp; envp++)
 		/* Not options: the marks of the launcher (preload/init.c) and of preload/stub. */
 		if (strncmp(*envp, "FIBERIZE_", 9) == 0 &&

@@ -45,6 +45,7 @@
 #include "runtime/fiber/stack.h"
 #include "runtime/fiber/wire.h"
 #include "runtime/inspect/deadlock.h"
+#include "runtime/inspect/version.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/filter.h"
 #include "runtime/io/hints.h"
@@ -167,7 +168,7 @@ static void say_running(void)
 {
 	if (fz_config.verbose) {
 		fz_signal_report_overflow();
-		fz_say("version %s, %u processors, %s", FZ_VERSION,
+		fz_say("version %s, %u processors, %s", fz_version,
 		       atomic_load_explicit(&fz_sched.open, memory_order_relaxed),
 		       fz_describe_backend());
 	} else if (launched && fz_backend_choice.failed) {
@@ -344,7 +345,7 @@ static void say_loaded(const char *name, bool dormant)
 
 	fz_cpus_close();
 	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
-	       (int)fz_sys_getpid(), state, FZ_VERSION, open ? open : made,
+	       (int)fz_sys_getpid(), state, fz_version, open ? open : made,
 	       backends[fz_config.backend]);
 }
 

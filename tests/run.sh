@@ -107,7 +107,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium everywhere_programs fuzz_corpus kubernetes_policy oci oci_cdi symbols layers"; shift ;;
+	--all)		long="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_cdi package symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -333,7 +333,7 @@ list_scripts() {
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
 			check_secure check_running service kubernetes status launcher_programs launcher_options launcher_profiles \
-			launcher_exec fuzz forbidden everywhere messages stat stats redirect dns cancel_race spin watch; do
+			launcher_exec fuzz forbidden everywhere messages monitoring stat stats redirect dns cancel_race spin watch; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done
 	for script in tests/real/*.sh; do

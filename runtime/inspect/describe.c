@@ -7,6 +7,7 @@
 #include "runtime/base/role.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"
+#include "runtime/inspect/version.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
@@ -15,8 +16,6 @@
 #include "runtime/sync/rwlock.h"
 
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
-
-static char fz_version[] = FZ_VERSION;
 
 /*
  * Not const: the core file of a process contains the data that the process may write.  The magic

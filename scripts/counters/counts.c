@@ -156,6 +156,17 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 	}
 }
 
+static void read_version(const struct counts_source *s, struct counts *c)
+{
+	size_t size;
+
+	if (s->file)
+		return;
+	size = s->target.entries[ENTRY_version].size;
+	target_read(&s->target, target_value(&s->target, ENTRY_version), c->version,
+		    size < sizeof(c->version) ? size : sizeof(c->version) - 1);
+}
+
 static uint64_t resident_bytes(const struct counts_source *s)
 {
 	unsigned long pages = 0;
@@ -193,6 +204,7 @@ bool counts_read(const struct counts_source *s, struct counts *c)
 	gone = c->sums[FZ_COUNT_fibers_ended] + c->head.total[FZ_TOTAL_fibers_wired];
 	c->fibers = c->sums[FZ_COUNT_fibers_created] + c->sums[FZ_COUNT_fibers_recycled];
 	c->fibers = c->fibers > gone ? c->fibers - gone : 0;
+	read_version(s, c);
 	c->resident = resident_bytes(s);
 	c->has_calls = all->counted.calls != 0;
 	if (c->has_calls)

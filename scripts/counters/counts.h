@@ -19,6 +19,7 @@ struct call_counts {
 struct counts {
 	struct fz_counters head;
 	uint64_t sums[FZ_PROCESSOR_COUNTERS];	/* of all processors */
+	char version[32];		/* of the library; "": unknown, as in a file */
 	uint64_t fibers;		/* alive */
 	uint64_t resident;		/* memory of the process, bytes; 0: unknown, as in a file */
 	bool has_calls;			/* without FIBERIZE_STATS the rest is 0 */

@@ -202,6 +202,10 @@ void counts_print_prometheus(const struct counts *c)
 	put_quoted(c->head.program);
 	fputs(",backend=", stdout);
 	put_quoted(c->head.backend);
+	if (*c->version) {
+		fputs(",version=", stdout);
+		put_quoted(c->version);
+	}
 	fputs("} 1\n", stdout);
 	head("processors", "gauge", "how many fibers can run at once");
 	printf("fiberize_processors %u\n", c->head.processors);

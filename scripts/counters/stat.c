@@ -13,7 +13,7 @@
 
 #include "counts.h"
 #include "scripts/process/say.h"
-
+#include "waiting.h"
 
 typedef unsigned long ulong_t;
 
@@ -251,9 +251,11 @@ int command_stat(char **words)
 		target_die(&source.target, EXIT_OTHER, "%s: the counters cannot be read", words[0]);
 	if (words[1])
 		watch(&source, &first, interval_of(words[1]), json);
-	else if (prometheus)
+	else if (prometheus) {
 		counts_print_prometheus(&first);
-	else if (json)
+		if (!source.file)
+			waiting_print_prometheus(&source.target);
+	} else if (json)
 		counts_print_json(&first);
 	else
 		print_text(&first);

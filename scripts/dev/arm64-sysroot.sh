@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/dev/arm64-sysroot.sh DIR - fills DIR with the parts of Debian's arm64 packages for
-# libc, liburing and the servers that tests/scripts/aarch64.sh runs: for linking, and for
-# qemu-user.
+# libc, the libraries of the library and the tools, and the servers that tests/scripts/aarch64.sh runs: for
+# linking, and for qemu-user.  DIR/packages has the libraries one by one, with what tells dpkg-shlibdeps of them.
 #
 # Uses apt-get with lists and a cache of its own in DIR, as any user; the system and
 # its packages stay as they are.  If DIR is complete, does nothing, silently.
 set -u
 
-packages='libc6 libgcc-s1 libstdc++6 liburing-dev systemtap-sdt-dev microsocks
-	python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libexpat1 zlib1g'
+libraries='libc6 libgcc-s1 libstdc++6 libelf1 libdw1 libjson-c5 libncursesw6 libtinfo6'
+packages="$libraries liburing-dev systemtap-sdt-dev microsocks
+	libelf-dev libdw-dev libjson-c-dev libncurses-dev zlib1g liblzma5 libbz2-1.0
+	python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libexpat1"
 
 dir=${1:?usage: arm64-sysroot.sh DIR}
 # It names the packages, which may have become more.
@@ -44,6 +46,16 @@ cd "$dir/debs" || exit 1
 apt download $packages
 for deb in *.deb; do
 	dpkg-deb --extract "$deb" "$dir" || exit 1
+done
+# Absolute links lead to this machine's libraries.
+find "$dir/usr/lib" "$dir/lib" -type l -lname '/*' | while read -r link; do
+	ln -sf "$dir$(readlink "$link")" "$link"
+done
+# The compiler for C++ that would come with it is not needed.
+ln -s libstdc++.so.6 "$dir/usr/lib/aarch64-linux-gnu/libstdc++.so"
+mkdir "$dir/packages"
+for library in $libraries; do
+	dpkg-deb --raw-extract "$library"_*.deb "$dir/packages/$library" || exit 1
 done
 rm -rf "$dir/apt" "$dir/debs" "$dir/log"
 echo "$packages" >"$dir/complete"

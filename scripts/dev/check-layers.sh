@@ -113,6 +113,7 @@ matrix() {
 	tests/programs
 	tests/programs/*	tests/programs
 	tests/real
+	tests/fleet
 	tests/scripts
 	tests/unit	arch runtime
 	tests/unit/*	arch runtime tests/unit

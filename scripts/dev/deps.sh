@@ -10,6 +10,7 @@
 #	deps.sh all	and what "make check-all" runs: hundreds of megabytes
 #	deps.sh glibc	what "make check-glibc" needs
 #	deps.sh oci	what "make check-oci" needs
+#	deps.sh fleet	what "make fleet" needs
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
 #
 # Quick and silent if nothing is missing.  Otherwise installs as root or by
@@ -103,6 +104,7 @@ linux-perf		perf
 mariadb-server		mariadbd
 npm			npm
 podman			podman
+prometheus-exporter-exporter	prometheus-exporter-exporter
 rustc			rustc
 sysbench		sysbench
 umoci			umoci
@@ -140,12 +142,24 @@ systemd			systemd-analyze
 umoci			umoci
 '
 
+fleet='
+curl			curl
+default-jdk-headless	javac
+haproxy			haproxy
+jq			jq
+procps			pgrep
+prometheus		promtool
+prometheus-exporter-exporter	prometheus-exporter-exporter
+python3			python3
+wrk			wrk
+'
+
 glibc='
 dpkg-dev		dpkg-source
 g++			g++
 '
 
-usage='usage: deps.sh [-n] build|demo|check|bench|glibc|oci|all'
+usage='usage: deps.sh [-n] build|demo|check|bench|fleet|glibc|oci|all'
 only_say=
 if [ "${1-}" = -n ]; then
 	only_say=1
@@ -159,6 +173,7 @@ all) wanted=$build$demo$check$all ;;
 bench) wanted=$build$demo$check$bench ;;
 glibc) wanted=$build$glibc ;;
 oci) wanted=$build$oci ;;
+fleet) wanted=$build$fleet ;;
 *)
 	printf '%s\n' "$usage" >&2
 	exit 2

@@ -50,6 +50,19 @@ static void put_usage(const struct command *c, FILE *out)
 	fprintf(out, " %s\n", c->operands);
 }
 
+static _Noreturn void end_of_output(void)
+{
+	if (fflush(stdout) != 0)
+		die(EXIT_OTHER, "standard output: cannot be written");
+	exit(0);
+}
+
+static _Noreturn void version(void)
+{
+	puts("fiberize " FZ_VERSION);
+	end_of_output();
+}
+
 static _Noreturn void help(const struct command *c)
 {
 	fputs("usage: ", stdout);
@@ -59,9 +72,7 @@ static _Noreturn void help(const struct command *c)
 		if (is(o->command, c->name))
 			printf("  --%s%s%s\n        %s\n", o->name, *o->argument ? " " : "", o->argument,
 			       o->help);
-	if (fflush(stdout) != 0)
-		die(EXIT_OTHER, "standard output: cannot be written");
-	exit(0);
+	end_of_output();
 }
 
 _Noreturn void wrong_usage(const char *command, const char *format, ...)
@@ -88,6 +99,8 @@ enum command_option option_next(const char *command, char ***words, char **ret_v
 		return OPTION_NONE;
 	if (is(word, "--help") || is(word, "-h"))
 		help(find(command));
+	if (is(word, "--version") || is(word, "-V"))
+		version();
 	++*words;
 	length = strcspn(word, "=");
 	for (int i = 0; i < OPTION_COUNT; i++) {
@@ -113,6 +126,8 @@ int command_run(char **words)
 
 	if (c)
 		return c->run(words + 1);
+	if (words[0] && is(words[0], "--version"))
+		version();
 	fprintf(stderr, "fiberize: %s: no such command; there are", words[0] ? words[0] : "");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(stderr, " %s", commands[i].name);

@@ -214,6 +214,11 @@ const char *wait_kind(const struct target *t, unsigned waits_for)
 	return plain_of(t, waits_for)->kind;
 }
 
+const char *wait_plain_kind(size_t i)
+{
+	return i < sizeof(plain) / sizeof(*plain) ? plain[i].kind : NULL;
+}
+
 /* Read the opcodes of requests; a request may have ended, and its stack be gone. */
 static void read_opcodes(const struct target *t, const struct piece *pieces, size_t count)
 {

@@ -36,6 +36,9 @@ const char *wait_request(unsigned opcode);
 /* The kind by a value of for_*; "" if it is not known, as of for_request. */
 const char *wait_kind(const struct target *t, unsigned waits_for);
 
+/* All kinds but those of requests, one for each i from 0; NULL: there are no more. */
+const char *wait_plain_kind(size_t i);
+
 /*
  * The kind of each thread's wait, as wait_read() has it; "" if it does not wait in the library.  The
  * facts are not read, so 10,000 threads take 40 system calls.

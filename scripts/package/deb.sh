@@ -1,16 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/deb.sh VERSION BUILD - builds BUILD/fiberize_VERSION_ARCH.deb from the files that
+# scripts/package/deb.sh VERSION BUILD [PACKAGES] - builds BUILD/fiberize_VERSION_ARCH.deb from the files that
 # "make install" puts below /usr, and BUILD/fiberize-dbgsym_VERSION_ARCH.deb with their debug
 # symbols, without which no backtrace of the library can be read.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL name the
 # maintainer.
+#
+# CC, CFLAGS and LDFLAGS are those of the build.  PACKAGES, for another CPU than this machine's, has the libraries
+# (arm64-sysroot.sh).  The same source and SOURCE_DATE_EPOCH (default: the time of the last commit, or 0) make
+# the same bytes.
 set -eu
 umask 022
+export LC_ALL=C TZ=UTC
 version=$1
 build=$(readlink -f -- "$2")
+packages=${3-}
 root=$(dirname -- "$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")")
-arch=$(dpkg --print-architecture)
+cc=${CC:-gcc}
+strip=$($cc -print-prog-name=strip)
+objcopy=$($cc -print-prog-name=objcopy)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} || SOURCE_DATE_EPOCH=
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}"
+# What several threads compress depends on their number.
+export DPKG_DEB_THREADS_MAX=1
+# The architecture is the library's, not this machine's.
+case $(readelf -h "$build/libfiberize.so" | sed -n 's/^ *Machine: *//p') in
+*X86-64) arch=amd64 ;;
+AArch64) arch=arm64 ;;
+*) echo "deb.sh: $build/libfiberize.so: for a machine that has no name here" >&2; exit 1 ;;
+esac
 maintainer="${DEBFULLNAME-fiberize developers} <${DEBEMAIL-fiberize@fiberize.invalid}>"
 stage=$build/deb
 tree=$stage/fiberize
@@ -20,7 +38,8 @@ doc=$tree/usr/share/doc/fiberize
 rm -rf "$stage"
 mkdir -p "$tree/DEBIAN" "$doc" "$stage/debian"
 cd "$root"
-env -u MAKEFLAGS -u MAKELEVEL make -s install B="$build" DESTDIR="$tree" PREFIX=/usr
+env -u MAKEFLAGS -u MAKELEVEL make -s install VERSION="$version" B="$build" CC="$cc" CFLAGS="${CFLAGS-}" \
+	LDFLAGS="${LDFLAGS-}" DESTDIR="$tree" PREFIX=/usr
 
 # Debuggers find the symbols by the build id, which stripping leaves.
 ids=
@@ -31,25 +50,31 @@ for file in lib/fiberize/libfiberize.so lib/fiberize/libfiberize-preload.so bin/
 	ids="$ids${ids:+ }$id"
 	place=$symbols/usr/lib/debug/.build-id/$(printf '%.2s' "$id")
 	mkdir -p "$place"
-	objcopy --only-keep-debug --compress-debug-sections "$tree/usr/$file" \
+	"$objcopy" --only-keep-debug --compress-debug-sections "$tree/usr/$file" \
 		"$place/${id#??}.debug"
 	chmod 644 "$place/${id#??}.debug"
 done
 
-strip --strip-unneeded --remove-section=.comment --remove-section=.note \
+"$strip" --strip-unneeded --remove-section=.comment --remove-section=.note \
 	"$tree/usr/lib/fiberize/libfiberize.so" "$tree/usr/lib/fiberize/libfiberize-preload.so"
-strip --remove-section=.comment --remove-section=.note "$tree/usr/bin/fiberize" \
+"$strip" --remove-section=.comment --remove-section=.note "$tree/usr/bin/fiberize" \
 	"$tree/usr/libexec/fiberize/measure" "$tree/usr/libexec/fiberize/echo_client" \
 	"$tree/usr/libexec/fiberize/inspect"
+for file in "$tree"/usr/lib/fiberize/*/libfiberize-preload.so "$tree"/usr/lib/fiberize/lib/*/libfiberize-preload.so; do
+	[ -h "$file" ] || [ ! -e "$file" ] || "$strip" --strip-unneeded --remove-section=.comment "$file"
+done
 gzip -9n "$tree"/usr/share/man/man*/*
 
-# The date in the changelog: the time of the last commit, or now.
-when=$(git log -1 --format=%cd --date=rfc2822 2>/dev/null) || when=
-[ -n "$when" ] || when=$(LC_ALL=C date -R)
+# On purpose: what every program of a machine gets needs no library, so that none can be missing.
+mkdir -p "$tree/usr/share/lintian/overrides"
+echo 'fiberize: shared-library-lacks-prerequisites [usr/lib/fiberize/*libfiberize-preload.so]' \
+	>"$tree/usr/share/lintian/overrides/fiberize"
+
+when=$(date -R -d "@$SOURCE_DATE_EPOCH")
 gzip -9n >"$doc/changelog.gz" <<CHANGELOG
 fiberize ($version) unstable; urgency=medium
 
-  * Built from the source of fiberize $version.
+  * What changed for users is in CHANGELOG.md.
 
  -- $maintainer  $when
 CHANGELOG
@@ -62,7 +87,27 @@ CHANGELOG
 } >"$doc/copyright"
 
 printf 'Source: fiberize\n\nPackage: fiberize\nArchitecture: any\n' >"$stage/debian/control"
-depends=$(cd "$stage" && dpkg-shlibdeps -O --ignore-missing-info \
+# finish TREE: its checksums, and times that are the same in each build; then the package
+finish()
+{
+	(cd "$1" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$1/DEBIAN/md5sums"
+	find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+	dpkg-deb --root-owner-group -Zxz --build "$1" "$build" >/dev/null
+}
+
+# installed_size TREE: in KiB, whatever the file system
+installed_size()
+{
+	find "$1/usr" -printf '%y %s\n' | awk '{ n += $1 == "f" ? int(($2 + 1023) / 1024) : 1 } END { print n }'
+}
+
+where=
+for package in ${packages:+"$packages"/*}; do
+	where="$where -S$package"
+done
+# Split into words on purpose.
+# shellcheck disable=SC2086
+depends=$(cd "$stage" && DEB_HOST_ARCH=$arch dpkg-shlibdeps $where -O --ignore-missing-info \
 	fiberize/usr/lib/fiberize/libfiberize.so fiberize/usr/bin/fiberize \
 	fiberize/usr/libexec/fiberize/measure fiberize/usr/libexec/fiberize/echo_client \
 	fiberize/usr/libexec/fiberize/inspect 2>/dev/null |
@@ -73,7 +118,7 @@ Package: fiberize
 Version: $version
 Architecture: $arch
 Maintainer: $maintainer
-Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
+Installed-Size: $(installed_size "$tree")
 Depends: $depends
 Suggests: curl, gnuplot-nox | gnuplot, procps, wrk
 Section: utils
@@ -87,8 +132,7 @@ Description: run the threads of unmodified programs as fibers
  It also tells of a program whether that will work and what it will be good
  for, and measures it.
 CONTROL
-(cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
-dpkg-deb --root-owner-group -Zxz --build "$tree" "$build" >/dev/null
+finish "$tree"
 
 mkdir -p "$symbols/DEBIAN" "$symbols/usr/share/doc"
 ln -s fiberize "$symbols/usr/share/doc/fiberize-dbgsym"
@@ -99,14 +143,12 @@ Version: $version
 Auto-Built-Package: debug-symbols
 Architecture: $arch
 Maintainer: $maintainer
-Installed-Size: $(du -sk --exclude=DEBIAN "$symbols" | cut -f1)
+Installed-Size: $(installed_size "$symbols")
 Depends: fiberize (= $version)
 Section: debug
 Priority: optional
 Description: debug symbols for fiberize
 Build-Ids: $ids
 CONTROL
-(cd "$symbols" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) \
-	>"$symbols/DEBIAN/md5sums"
-dpkg-deb --root-owner-group -Zxz --build "$symbols" "$build" >/dev/null
+finish "$symbols"
 rm -rf "$stage"

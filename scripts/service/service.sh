@@ -416,6 +416,7 @@ left=$(($# - variables))
 while [ $left -gt 0 ]; do
 	case $1 in
 	--help | -h) usage ;;
+	--version | -V) exec "$self" --version ;;
 	--root)
 		[ $left -ge 2 ] || wrong_usage '--root: needs a value'
 		root=$2

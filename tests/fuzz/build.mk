@@ -20,13 +20,13 @@ $(FUZZ_TARGETS): $(B)/tests/fuzz/%: tests/fuzz/%.c $(CHECK_SRC) $(FUZZ_INSPECT) 
 	@mkdir -p $(@D)
 	$(Q)clang -std=gnu11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wall -Wextra -Werror \
 		-Wno-unused-function \
-		-D_GNU_SOURCE -DFZ_VERSION='"$(VERSION)"' -I. -iquote arch/$(CPU) -iquote scripts/process \
+		-D_GNU_SOURCE $(SAY_VERSION) -I. -iquote arch/$(CPU) -iquote scripts/process \
 		-iquote scripts/inspect $< $(FUZZ_LINK) -o $@ $(FUZZ_LIBS)
 
 $(B)/tests/fuzz/record: tests/fuzz/record.c scripts/process/core.c $(FUZZ_INSPECT) $(FUZZ_HEADERS) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -I. $< $(FUZZ_INSPECT) -o $@ $(FUZZ_LIBS)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $< $(FUZZ_INSPECT) -o $@ $(FUZZ_LIBS)
 
 .PHONY: fuzz-targets
 fuzz-targets: $(FUZZ_TARGETS) $(B)/tests/fuzz/record

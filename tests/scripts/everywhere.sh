@@ -127,6 +127,21 @@ cp "$(command -v cat)" "$work/hello-root"
 chmod 4755 "$work/hello-root"
 with_and_without 'set-user-ID' "${unprivileged[@]}" "$work/hello-root" /etc/hostname
 is_on 'set-user-ID: natively' no "${unprivileged[@]}" "$work/hello-root" $maps
+# Even if libfiberize.so itself is named for every program, the variables of who starts it count for nothing.
+echo "$place/libfiberize.so" >/etc/ld.so.preload
+mkdir -m 777 "$work/open"
+cp "$programs/thread_basic" "$work/ordinary"
+install -m 4755 "$programs/thread_basic" "$work/secure"
+for program in ordinary secure; do
+	run "${unprivileged[@]}" env FIBERIZE_STATS="$work/open/$program" FIBERIZE_VERBOSE=1 "$work/$program"
+	same "libfiberize.so named, $program: exit status" 0 "$code"
+	echo "$err" >"$work/$program.said"
+done
+has 'libfiberize.so named: reads variables' "$work/ordinary.said" 'version'
+yes 'libfiberize.so named: a file of --stats' [ -e "$work/open/ordinary" ]
+same 'set-user-ID, libfiberize.so named: reads none' '' "$(cat "$work/secure.said")"
+yes 'set-user-ID, libfiberize.so named: no file of --stats' [ ! -e "$work/open/secure" ]
+named
 if command -v valgrind >/dev/null; then
 	is_on 'valgrind: natively' no valgrind -q cat $maps
 fi

@@ -7,6 +7,7 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+version=$(sed -n 's/^VERSION := //p' "$root/Makefile")
 
 forbidden()
 {
@@ -26,7 +27,7 @@ done
 why='epoll (io_uring_setup: EPERM)'
 program=$programs/mutex_stress
 forbidden "$fiberize" -v -p 3 "$program" >/dev/null
-same 'said when asked' "fiberize: version 0.1.0, 3 processors, $why" "$(tail -n +2 "$work/err")"
+same 'said when asked' "fiberize: version $version, 3 processors, $why" "$(tail -n +2 "$work/err")"
 has 'before the first thread' "$work/err" '^fiberize: .*mutex_stress\[[0-9]*\]: dormant until the first '
 forbidden "$fiberize" --stats "$program" >/dev/null
 same 'and in the statistics' 1 "$(grep -c "^fiberize: mutex_stress\[[0-9]*\]: running, .*, $why\$" "$work/err")"
@@ -36,7 +37,7 @@ for error in ENOSYS:38 ENOMEM:12 EACCES:13; do
 	run "$helpers/forbid_io_uring" "-${error#*:}" "$fiberize" -v -p 2 "$program"
 	same "${error%:*}: exit status" 0 "$code"
 	same "${error%:*}: on epoll" \
-		"fiberize: version 0.1.0, 2 processors, epoll (io_uring_setup: ${error%:*})" \
+		"fiberize: version $version, 2 processors, epoll (io_uring_setup: ${error%:*})" \
 		"$(tail -n +2 "$work/err")"
 done
 
@@ -56,10 +57,10 @@ for backend in auto uring epoll; do
 	epoll) name=epoll ;;
 	esac
 	run "$fiberize" -v -p 2 --backend $backend "$program"
-	same "backend $backend" "fiberize: version 0.1.0, 2 processors, $name" "$(tail -n +2 "$work/err")"
+	same "backend $backend" "fiberize: version $version, 2 processors, $name" "$(tail -n +2 "$work/err")"
 done
 run "$fiberize" -v -p 2 --without sync-cancel "$program"
-same 'an old io_uring' "fiberize: version 0.1.0, 2 processors, epoll (this kernel's io_uring is too old (6.0 or newer is needed): ENOSYS)" "$(tail -n +2 "$work/err")"
+same 'an old io_uring' "fiberize: version $version, 2 processors, epoll (this kernel's io_uring is too old (6.0 or newer is needed): ENOSYS)" "$(tail -n +2 "$work/err")"
 
 # ---- why threads are kernel threads
 

@@ -70,7 +70,11 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua
 ./usr/share/bash-completion/completions/fiberize
+./usr/share/doc/fiberize/CHANGELOG.md
+./usr/share/doc/fiberize/SECURITY.md
+./usr/share/doc/fiberize/examples/alerts.yml
 ./usr/share/doc/fiberize/examples/cdi.json
+./usr/share/doc/fiberize/examples/dashboard.json
 ./usr/share/doc/fiberize/examples/fiberize.conf
 ./usr/share/doc/fiberize/examples/profiles.conf
 ./usr/share/doc/fiberize/examples/seccomp.json
@@ -216,6 +220,7 @@ if command -v dpkg-shlibdeps >/dev/null; then
 		cat "$work/want"
 		echo ./usr/share/doc/fiberize/changelog
 		echo ./usr/share/doc/fiberize/copyright
+		echo ./usr/share/lintian/overrides/fiberize
 	} | sort >"$work/want.deb"
 	same 'package: these files' '' "$(diff "$work/want.deb" "$work/have")"
 	like 'package: what it depends on' '*Depends: *libc6 (>= 2.[0-9]*)*libelf1*' \
