@@ -17,6 +17,7 @@ cat >"$work/calls.c" <<'PROGRAM'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -62,6 +63,24 @@ static void *wires(void *arg)
 static void *opens(void *fifo)
 {
 	close(open(fifo, O_RDONLY));
+	return NULL;
+}
+
+/* Passes on what is there: no call of its own has to wait. */
+static void *passes_on(void *together)
+{
+	struct pollfd p = { .events = POLLIN };
+	char message[100] = "";
+	int fds[2];
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	p.fd = fds[1];
+	pthread_barrier_wait(together);
+	for (int i = 0; i < 1000; i++)
+		if (write(fds[0], message, sizeof(message)) != sizeof(message) ||
+		    poll(&p, 1, -1) != 1 ||
+		    read(fds[1], message, sizeof(message)) != sizeof(message))
+			abort();
 	return NULL;
 }
 
@@ -140,7 +159,9 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&together, NULL, 3);
 	if (argc > 1 && strcmp(argv[1], "talk") == 0)
 		talk();
-	if (argc > 1 && strcmp(argv[1], "alone") != 0) {
+	if (argc > 1 && strcmp(argv[1], "pass") == 0) {
+		run(passes_on, &together, 3);
+	} else if (argc > 1 && strcmp(argv[1], "alone") != 0) {
 		run(naps, &together, 3);
 		run(makes, argv[1], 1);
 		run(wires, NULL, 2);
@@ -338,6 +359,16 @@ refused 'another user' 106 '*not allowed*ptrace*' \
 	setpriv --reuid 65534 --clear-groups "$fiberize" stat "$pid"
 stop
 refused 'the process is gone' 105 '*no such process' "$fiberize" stat "$pid"
+
+# ---- a thread that passes on what is there makes its own calls, though others are about to run
+
+start "$fiberize" --processors 1 --stats="$work/pass.stats" "$calls" pass
+stat "$pid"
+same 'passing on: all sends are counted' true \
+	"$(field '.calls[] | select(.function == "write") | .by_fibers >= 3000')"
+yes 'passing on: a send does not wait for the other threads' test 300 -ge \
+	"$(field '.calls[] | select(.function == "write").parked')"
+stop
 
 # ---- many times, while it works
 
