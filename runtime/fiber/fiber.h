@@ -43,9 +43,7 @@ enum {
 	FZ_LIFE_RETIRED = 16,	/* it ended with its kernel thread, see thread.retiring */
 };
 
-/*
- * Each group below belongs to one part of the runtime, which alone writes it.
- */
+/* Each group below belongs to one part of the runtime, which alone writes it. */
 
 /* Cancellation (runtime/sched/cancel.h). */
 struct fz_fiber_cancel {

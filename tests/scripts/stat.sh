@@ -18,6 +18,7 @@ cat >"$work/calls.c" <<'PROGRAM'
 #include <stdlib.h>
 #include <string.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -82,6 +83,31 @@ static void *passes_on(void *together)
 		    read(fds[1], message, sizeof(message)) != sizeof(message))
 			abort();
 	return NULL;
+}
+
+/* Another process answers, so that this thread has nobody beside it while it waits. */
+static void *awaits(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	const int epoll = epoll_create1(0);
+	int fds[2];
+	char c = 'x';
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	if (fork() == 0) {
+		close(fds[0]);
+		while (read(fds[1], &c, 1) == 1 && write(fds[1], &c, 1) == 1)
+			continue;
+		_exit(0);
+	}
+	close(fds[1]);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event);
+	for (int i = 0; i < 500; i++)
+		if (write(fds[0], &c, 1) != 1 || epoll_wait(epoll, &event, 1, -1) != 1 ||
+		    read(fds[0], &c, 1) != 1)
+			abort();
+	close(fds[0]);
+	return arg;
 }
 
 static void run(void *(*fn)(void *), void *arg, int threads)
@@ -161,6 +187,8 @@ int main(int argc, char **argv)
 		talk();
 	if (argc > 1 && strcmp(argv[1], "pass") == 0) {
 		run(passes_on, &together, 3);
+	} else if (argc > 1 && strcmp(argv[1], "await") == 0) {
+		run(awaits, NULL, 1);
 	} else if (argc > 1 && strcmp(argv[1], "alone") != 0) {
 		run(naps, &together, 3);
 		run(makes, argv[1], 1);
@@ -368,6 +396,16 @@ same 'passing on: all sends are counted' true \
 	"$(field '.calls[] | select(.function == "write") | .by_fibers >= 3000')"
 yes 'passing on: a send does not wait for the other threads' test 300 -ge \
 	"$(field '.calls[] | select(.function == "write").parked')"
+stop
+
+# ---- a thread that is alone announces its waits, but not the reads for which epoll has reported data
+
+start "$fiberize" --stats="$work/await.stats" "$calls" await
+stat "$pid"
+yes 'alone: waits are announced' test 200 -le \
+	"$(field '.calls[] | select(.function == "epoll_wait").announced')"
+yes 'alone: reads are not' test 400 -le \
+	"$(field '.calls[] | select(.function == "read").at_once')"
 stop
 
 # ---- many times, while it works
