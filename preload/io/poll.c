@@ -210,18 +210,25 @@ static int epoll_announced(struct fz_fiber *self, enum epoll_call call, int fd,
 static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_pin *pin,
 			struct epoll_event *events, int max, fz_nsec deadline)
 {
+	int ret;
+
 	if (deadline == 0)
 		fz_io_yield_sometimes(self);
 	fz_signal_mark(self);
 	if (deadline != 0 && fz_is_alone(self)) {
 		fz_io_yield_sometimes(self);
-		return epoll_announced(self, call, fz_pin_fd(pin), events, max, deadline);
+		ret = epoll_announced(self, call, fz_pin_fd(pin), events, max, deadline);
+		if (ret > 0)
+			fz_io_expect_data(self, ret);
+		return ret;
 	}
 	for (;;) {
-		int ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);
+		ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);
 
 		if (ret < 0 && errno == EINTR && deadline != 0)
 			continue;
+		if (ret > 0)
+			fz_io_expect_data(self, ret);
 		if (ret != 0 || deadline == 0)
 			return ret;
 		ret = fz_io_wait_ready(self, pin, POLLIN, deadline, false);

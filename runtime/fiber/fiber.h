@@ -43,9 +43,7 @@ enum {
 	FZ_LIFE_RETIRED = 16,	/* it ended with its kernel thread, see thread.retiring */
 };
 
-/*
- * Each group below belongs to one part of the runtime, which alone writes it.
- */
+/* Each group below belongs to one part of the runtime, which alone writes it. */
 
 /* Cancellation (runtime/sched/cancel.h). */
 struct fz_fiber_cancel {
@@ -64,6 +62,7 @@ struct fz_fiber_call {
 	bool blocks : 1;
 	bool in_fork : 1;		/* libc's, which holds malloc's locks: the runtime may wait for these */
 	bool was_alone : 1;		/* at its last wait: waits_alone counts (runtime/sched/announce.h) */
+	uint8_t sent_at : 5;		/* low bits of the number of its last wait when it last sent */
 	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
 	uint8_t likely : 2;		/* for so many receives data is likely there (fz_io_is_likely) */

@@ -56,12 +56,8 @@ static int64_t receive_forbidden(struct fz_fiber *self, const struct fz_op *op,
 	return fz_io_make_own(self, own, op->fd, restart);
 }
 
-/*
- * If data is likely to be there, receive it at once, without a request: that is one system call, and
- * no switch to another fiber and back.  If there may be a timeout, too: to ask for that is a system
- * call as well.  Returns -EAGAIN if the request has to be made.
- */
-static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op, uint32_t info)
+/* Receive what is there, not MSG_WAITALL.  Returns -EAGAIN also if a filter forbids to try. */
+static int64_t receive_now(struct fz_fiber *self, const struct fz_op *op)
 {
 	const bool message = op->opcode == IORING_OP_RECVMSG;
 	const long number = message ? __NR_recvmsg : __NR_recvfrom;
@@ -69,21 +65,49 @@ static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op, uin
 	const struct fz_io_call call = {
 		number, { op->fd, (long)op->addr, message ? flags : (long)op->len, flags }
 	};
-	int64_t ret;
+	/* recvmsg does not look at the fourth argument. */
+	int64_t ret = fz_io_make(&call);
 
+	/* A filter forbids what stands in for the program's call. */
+	if (FZ_UNLIKELY(fz_sys_is_denied(ret, number, 0, 0, 0, 0, 0)))
+		ret = -EAGAIN;
+	fz_io_note_likely(self, ret != -EAGAIN);
+	return ret;
+}
+
+/*
+ * If data is likely to be there, receive it at once, without a request: that is one system call, and
+ * no switch to another fiber and back.  If there may be a timeout, too: to ask for that is a system
+ * call as well.  Returns -EAGAIN if the request has to be made.
+ */
+static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op, uint32_t info)
+{
 	if (op->op_flags & FZ_MSG_WAITALL)
 		return -EAGAIN;
 	/* On epoll, a call is tried first anyway. */
 	if (!(info & FZ_FD_RECV_TIMEOUT) &&
 	    (!fz_io_is_likely(self) || fz_backend_kind() != FZ_BACKEND_RING))
 		return -EAGAIN;
-	/* recvmsg does not look at the fourth argument. */
-	ret = fz_io_make(&call);
-	/* A filter forbids what stands in for the program's call. */
-	if (FZ_UNLIKELY(fz_sys_is_denied(ret, number, 0, 0, 0, 0, 0)))
-		ret = -EAGAIN;
-	fz_io_note_likely(self, ret != -EAGAIN);
-	return ret;
+	return receive_now(self, op);
+}
+
+/*
+ * The fiber is alone: it waits by the call that the program has made.  To announce that costs more
+ * than an attempt, which needs no announcement.
+ */
+static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
+			     const struct fz_io_call *own)
+{
+	int64_t ret;
+
+	fz_io_yield_sometimes(self);
+	if (fz_io_is_likely_alone(self)) {
+		ret = receive_now(self, op);
+		if (ret != -EAGAIN)
+			return ret;
+		fz_io_note_miss_alone(self);
+	}
+	return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
 }
 
 /*
@@ -100,10 +124,8 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 
 	/* An announced call that is interrupted begins anew: with a timeout it would last too long. */
 	if (wait > 0 && fz_is_alone(self) && !(info & FZ_FD_RECV_TIMEOUT) &&
-	    !(op->op_flags & FZ_MSG_WAITALL)) {
-		fz_io_yield_sometimes(self);
-		return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
-	}
+	    !(op->op_flags & FZ_MSG_WAITALL))
+		return receive_alone(self, op, own);
 	if (wait > 0)
 		wait = fz_io_is_blocking(op->fd, info);
 	if (wait <= 0)

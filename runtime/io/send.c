@@ -36,6 +36,33 @@ static int64_t try_by_ring(struct fz_fiber *self, const struct fz_io_attempt *a,
 	return ret;
 }
 
+enum { SENT_AT_MASK = 31 };	/* what fz_fiber.call.sent_at holds */
+
+static uint8_t wait_number(const struct fz_fiber *self)
+{
+	/* relaxed: only this thread begins a wait. */
+	return (atomic_load_explicit(&self->wait, memory_order_relaxed) >> FZ_WAIT_NUMBER_SHIFT) &
+	       SENT_AT_MASK;
+}
+
+/*
+ * Should the caller try by the ring?  If other fibers of this processor are about to submit, too,
+ * all share one system call.  That saves nothing where each switch is a system call, nor where most
+ * of the time goes into copying.  Nor if the fiber has not waited since it last sent, for instance
+ * because a lot of data was there to be passed on: then others have hardly waited either, and what
+ * they share is a system call that only their sends need.
+ */
+static bool shares_call(struct fz_fiber *self, size_t n)
+{
+	if (n >= LARGE || fz_backend_kind() != FZ_BACKEND_RING || fz_switch_is_call() ||
+	    !fz_sched_has_company(self))
+		return false;
+	if (self->call.sent_at != wait_number(self))
+		return true;
+	fz_io_yield_sometimes(self);
+	return false;
+}
+
 /*
  * Send on a stream that has no room: wait, send what there is room for, and so on.  begun: a part
  * has been sent before.
@@ -188,16 +215,11 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		return fz_io_make_whole(self, fd, &c, false);
 	if (wait <= 0)
 		return wait ? wait : fz_io_make(own);
-	/*
-	 * If other fibers of this processor are about to submit, too, all share one system call.
-	 * That saves nothing where each switch is a system call, nor where most of the time goes
-	 * into copying.
-	 */
-	if (a.only_tries && n < LARGE && fz_backend_kind() == FZ_BACKEND_RING && !fz_switch_is_call() &&
-	    fz_sched_has_company(self))
+	if (a.only_tries && shares_call(self, n))
 		ret = try_by_ring(self, &a, buf, n);
 	else
 		ret = fz_io_try_or_wait(self, &a);
+	self->call.sent_at = wait_number(self);
 	if (a.only_tries && is_of_nonblocking(ret, n) && is_answer(self, &a, &c, &ret))
 		return ret;
 	if (a.only_tries && ret == -EAGAIN) {

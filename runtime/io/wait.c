@@ -29,6 +29,9 @@ void fz_io_yield_sometimes(struct fz_fiber *self)
 		fz_sched_poll_and_yield(self);
 }
 
+/* What likely_hits holds at most, and after misses: then as many receives make no attempt. */
+enum { HITS_MOST = 8, AFTER_MISSES = -16 };
+
 bool fz_io_is_likely(struct fz_fiber *self)
 {
 	if (FZ_LIKELY(!self->call.likely))
@@ -42,10 +45,26 @@ bool fz_io_is_likely(struct fz_fiber *self)
 	return self->call.bulk || !fz_sched_has_company(self);
 }
 
+bool fz_io_is_likely_alone(struct fz_fiber *self)
+{
+	if (self->call.likely)
+		self->call.likely--;
+	else if (self->call.likely_hits <= 0)
+		return false;
+	if (FZ_UNLIKELY(self->call.likely_hits < 0)) {
+		self->call.likely_hits++;
+		return false;
+	}
+	return true;
+}
+
+void fz_io_note_miss_alone(struct fz_fiber *self)
+{
+	self->call.likely_hits = AFTER_MISSES;
+}
+
 void fz_io_note_likely(struct fz_fiber *self, bool there)
 {
-	enum { HITS_MOST = 8, AFTER_MISSES = -16 };	/* then as many receives make no attempt */
-
 	if (there)
 		self->call.likely_hits += self->call.likely_hits < HITS_MOST;
 	else if (--self->call.likely_hits < 0)

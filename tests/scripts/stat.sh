@@ -17,6 +17,8 @@ cat >"$work/calls.c" <<'PROGRAM'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -63,6 +65,49 @@ static void *opens(void *fifo)
 {
 	close(open(fifo, O_RDONLY));
 	return NULL;
+}
+
+/* Passes on what is there: no call of its own has to wait. */
+static void *passes_on(void *together)
+{
+	struct pollfd p = { .events = POLLIN };
+	char message[100] = "";
+	int fds[2];
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	p.fd = fds[1];
+	pthread_barrier_wait(together);
+	for (int i = 0; i < 1000; i++)
+		if (write(fds[0], message, sizeof(message)) != sizeof(message) ||
+		    poll(&p, 1, -1) != 1 ||
+		    read(fds[1], message, sizeof(message)) != sizeof(message))
+			abort();
+	return NULL;
+}
+
+/* Another process answers, so that this thread has nobody beside it while it waits. */
+static void *awaits(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	const int epoll = epoll_create1(0);
+	int fds[2];
+	char c = 'x';
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	if (fork() == 0) {
+		close(fds[0]);
+		while (read(fds[1], &c, 1) == 1 && write(fds[1], &c, 1) == 1)
+			continue;
+		_exit(0);
+	}
+	close(fds[1]);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event);
+	for (int i = 0; i < 500; i++)
+		if (write(fds[0], &c, 1) != 1 || epoll_wait(epoll, &event, 1, -1) != 1 ||
+		    read(fds[0], &c, 1) != 1)
+			abort();
+	close(fds[0]);
+	return arg;
 }
 
 static void run(void *(*fn)(void *), void *arg, int threads)
@@ -140,7 +185,11 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&together, NULL, 3);
 	if (argc > 1 && strcmp(argv[1], "talk") == 0)
 		talk();
-	if (argc > 1 && strcmp(argv[1], "alone") != 0) {
+	if (argc > 1 && strcmp(argv[1], "pass") == 0) {
+		run(passes_on, &together, 3);
+	} else if (argc > 1 && strcmp(argv[1], "await") == 0) {
+		run(awaits, NULL, 1);
+	} else if (argc > 1 && strcmp(argv[1], "alone") != 0) {
 		run(naps, &together, 3);
 		run(makes, argv[1], 1);
 		run(wires, NULL, 2);
@@ -338,6 +387,26 @@ refused 'another user' 106 '*not allowed*ptrace*' \
 	setpriv --reuid 65534 --clear-groups "$fiberize" stat "$pid"
 stop
 refused 'the process is gone' 105 '*no such process' "$fiberize" stat "$pid"
+
+# ---- a thread that passes on what is there makes its own calls, though others are about to run
+
+start "$fiberize" --processors 1 --stats="$work/pass.stats" "$calls" pass
+stat "$pid"
+same 'passing on: all sends are counted' true \
+	"$(field '.calls[] | select(.function == "write") | .by_fibers >= 3000')"
+yes 'passing on: a send does not wait for the other threads' test 300 -ge \
+	"$(field '.calls[] | select(.function == "write").parked')"
+stop
+
+# ---- a thread that is alone announces its waits, but not the reads for which epoll has reported data
+
+start "$fiberize" --stats="$work/await.stats" "$calls" await
+stat "$pid"
+yes 'alone: waits are announced' test 200 -le \
+	"$(field '.calls[] | select(.function == "epoll_wait").announced')"
+yes 'alone: reads are not' test 400 -le \
+	"$(field '.calls[] | select(.function == "read").at_once')"
+stop
 
 # ---- many times, while it works
 
