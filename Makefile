@@ -459,7 +459,7 @@ AARCH64_MAKE = $(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 \
 aarch64-tests: AARCH64_GOALS := parts
 aarch64 aarch64-tests:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
-	$(Q)$(AARCH64_MAKE) PLAIN=1 library $(AARCH64_GOALS)
+	+$(Q)$(AARCH64_MAKE) PLAIN=1 library $(AARCH64_GOALS)
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
 
 # x86-64 only so far.
@@ -623,7 +623,7 @@ deb: all
 # The same for arm64, by the cross compiler: build/aarch64.
 deb-arm64:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
-	$(Q)$(AARCH64_MAKE) DEB_PACKAGES=$(abspath $(AARCH64_ROOT))/packages deb
+	+$(Q)$(AARCH64_MAKE) DEB_PACKAGES=$(abspath $(AARCH64_ROOT))/packages deb
 
 oci: $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
 	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/oci
