@@ -357,7 +357,7 @@ list_units() {
 		selected "$name" && echo "command unit/$name $(unit_command "$unit")"
 		# And those that start the runtime, on the other backend.
 		case $name in
-		test_arch*|stress_*|test_ring)	continue ;;
+		test_arch*|stress_*|test_ring|test_turn)	continue ;;
 		esac
 		selected "epoll_$name" && echo "command unit/epoll_$name" \
 			"env FIBERIZE_BACKEND=epoll $(unit_command "$unit")"

@@ -48,8 +48,7 @@ static uint32_t in_flight(void)
 static void begin(void)
 {
 	setup_start(1);
-	if (fz_backend_kind() == FZ_BACKEND_EPOLL)
-		cr_skip_test("no io_uring");
+	cr_assert_eq(fz_backend_kind(), FZ_BACKEND_RING);
 	cr_assert_eq(pipe(p), 0);
 	for (int i = 0; i < READERS; i++)
 		spawn(reads, NULL);
