@@ -97,6 +97,7 @@ each_refused() {
 
 sleep 1000 &
 pids+=($!)
+must eventually has_executed $! sleep
 each_refused 'not fiberized' 107 '*libfiberize.so is not in this process' $!
 begin waiters "${fiberized[@]}" "$helpers/waiters"
 target=$started

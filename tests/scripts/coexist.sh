@@ -431,6 +431,7 @@ group_places()
 	# There, the launcher's number is that of another process.
 	env OWN=another sleep 1000 &
 	pid=$!
+	must eventually has_executed $pid sleep
 	unshare -pfm sh -c 'mount --bind "/proc/$1" /proc/1 && shift && OWN=own exec "$@"' - $pid \
 		"$fiberize" printenv OWN >"$work/out" 2>"$work/err"
 	same "another PID namespace's /proc: the environment" own "$(cat "$work/out" "$work/err")"

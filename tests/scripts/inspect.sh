@@ -132,6 +132,7 @@ stop
 refused 'the process is gone' 105 '*no such process' "$fiberize" ps "$pid"
 sleep 1000 &
 pid=$!
+must eventually has_executed "$pid" sleep
 refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" ps "$pid"
 stop
 refused 'no number' 2 '*x1: not a process id*' "$fiberize" ps x1

@@ -438,6 +438,7 @@ refused 'another version' 108 '*new.stats: counters in version 255*' "$fiberize"
 refused 'no such file' 1 '*x1: No such file*' "$fiberize" stat x1
 sleep 1000 &
 pid=$!
+must eventually has_executed "$pid" sleep
 refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" stat "$pid"
 stop
 refused 'nothing to read' 2 '*process id or file is needed*' "$fiberize" stat
