@@ -98,7 +98,7 @@ BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
 BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 # What "fiberize enable" reads and runs.
-SERVICE_TEXT := service.sh unit.awk
+SERVICE_TEXT := service.sh unit.awk unit.sh
 # What "fiberize kubernetes" reads and runs.
 KUBERNETES_TEXT := $(patsubst scripts/kubernetes/%,kubernetes/%,$(wildcard scripts/kubernetes/*.yaml scripts/kubernetes/*/*.yaml))
 TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \
@@ -590,7 +590,7 @@ install: all
 	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) unit.awk) '$(libexecdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) unit.awk unit.sh) '$(libexecdir)'
 	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
 	$(Q)install -m 755 $(addprefix $(B)/libexec/,service.sh kubernetes.sh measure echo_client inspect) '$(libexecdir)'
 	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'

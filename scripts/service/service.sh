@@ -45,115 +45,8 @@ wrong_usage()
 	die $EX_USAGE "$command: $*; fiberize [options] $command [--root DIR] SERVICE"
 }
 
-# ---- the unit
-
-# A name that systemd knows services by, with ".service".
-name_service()
-{
-	case $1 in
-	*.service) service=$1 ;;
-	*.socket | *.timer | *.target | *.mount | *.path | *.slice | *.scope | *.device | *.swap | *.automount)
-		die $EX_NO_SERVICE "$1: not a service" ;;
-	*) service=$1.service ;;
-	esac
-	case $service in
-	.service | *[!A-Za-z0-9:_.@\\-]*) die $EX_NO_SERVICE "$1: not the name of a service" ;;
-	esac
-}
-
-folders='etc/systemd/system run/systemd/system usr/local/lib/systemd/system usr/lib/systemd/system lib/systemd/system'
-
-# The first file of that name in the folders of units; sets found.
-find_file()
-{
-	for folder in $folders; do
-		found=$root/$folder/$1
-		if [ -e "$found" ] || [ -L "$found" ]; then
-			return 0
-		fi
-	done
-	return 1
-}
-
-# Sets unit, the file, and service, the name that is no alias.
-find_unit()
-{
-	asked=$service
-	hops=0
-	template=$service
-	while :; do
-		case $service in
-		*@?*.service) template=${service%%@*}@.service ;;
-		*) template=$service ;;
-		esac
-		find_file "$service" || find_file "$template" ||
-			die $EX_NO_SERVICE "$asked: there is no such service$(is_below)"
-		[ -L "$found" ] || break
-		target=$(readlink "$found")
-		[ "$target" != /dev/null ] ||
-			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
-		# An instance may be a link to its template, which is no other name.
-		case ${target##*/} in
-		"$template" | "$service") break ;;
-		esac
-		service=${target##*/}
-		hops=$((hops + 1))
-		[ $hops -lt 10 ] || die $EX_NO_SERVICE "$asked: its links lead in a circle"
-	done
-	unit=$found
-	[ -s "$unit" ] || die $EX_CANNOT_CHANGE "$asked: it is masked by $unit, which is empty"
-	[ -r "$unit" ] || die $EX_NO_SERVICE "$unit: cannot be read"
-}
-
-is_below()
-{
-	[ -z "$root" ] || printf ' below %s' "$root"
-}
-
-# The files of the unit in the order in which systemd reads them, but ours; the more special folder of
-# drop-ins, and the first folder of units, hides files of the same name.
-unit_files()
-{
-	printf '%s\n' "$unit"
-	for folder in $folders; do
-		for names in "$service.d" "$template.d" $(prefixes) service.d; do
-			for file in "$root/$folder/$names"/*.conf; do
-				[ -e "$file" ] && printf '%s%s%s\n' "${file##*/}" "$tab" "$file"
-			done
-		done
-	done | awk -F '\t' -v ours="$name" '$1 != ours && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2
-}
-
-# a-b-c.service has a-b-.service.d and a-.service.d, too.
-prefixes()
-{
-	rest=${service%.service}
-	while :; do
-		case $rest in
-		*-?*) rest=${rest%-*} ;;
-		*) break ;;
-		esac
-		printf '%s-.service.d ' "$rest"
-	done
-}
-
-# facts KEY: what unit.awk has found
-facts()
-{
-	printf '%s\n' "$all_facts" | sed -n "s/^$1$tab//p"
-}
-
-read_unit()
-{
-	IFS_before=$IFS
-	IFS='
-'
-	set -f
-	# shellcheck disable=SC2046 # one file in each line
-	all_facts=$(awk -f "${0%/*}/unit.awk" $(unit_files)) || die 1 "$service: awk has failed"
-	set +f
-	IFS=$IFS_before
-}
+# shellcheck source=scripts/service/unit.sh
+. "${0%/*}/unit.sh"
 
 is_yes()
 {
@@ -208,6 +101,10 @@ must_have_effect()
 	file=$(overriding_file)
 	[ -z "$file" ] ||
 		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $library there"
+	file=$(facts preload_file)
+	[ -z "$file" ] || [ "$file" = "$unit" ] ||
+		[ "$(printf '%s\n' "${file##*/}" "$name" | sort | tail -n 1)" = "$name" ] ||
+		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD or empties Environment=, and counts more than $name: rename it"
 	hidden=$(hidden_by)
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
@@ -312,7 +209,7 @@ reload()
 # The drop-in may be removed or written over only if it is ours.
 must_be_ours()
 {
-	[ ! -e "$dropin" ] || [ "$(head -n 1 "$dropin")" = "$mark" ] ||
+	[ ! -e "$dropin" ] || [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ] ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
@@ -394,9 +291,12 @@ status_of_service()
 		printf '%s: not enabled\n' "$service"
 		exit $EX_NOT_ENABLED
 	fi
+	must_be_ours
+	grep -q '^Environment="LD_PRELOAD=' "$dropin" ||
+		die $EX_NOT_ENABLED "$dropin: sets LD_PRELOAD no more; fiberize enable writes it anew"
+	must_have_effect
 	printf '%s: enabled by %s\n' "$service" "$dropin"
 	sed -n 's/^Environment=/  /p' "$dropin"
-	must_have_effect
 	explain
 }
 
@@ -439,10 +339,13 @@ root=${root%/}
 command -v systemd-analyze >/dev/null ||
 	die $EX_NO_SYSTEMD 'systemd is not installed here: set LD_PRELOAD where the service is started'
 name_service "$asked"
-find_unit
+# A drop-in goes away also if the unit has gone before, or is masked.
+if [ "$command" != disable ] || [ ! -e "$root/etc/systemd/system/$service.d/$name" ]; then
+	find_unit
+fi
 folder_of_dropin=$root/etc/systemd/system/$service.d
 dropin=$folder_of_dropin/$name
-read_unit
+[ "$command" = disable ] || read_unit
 case $command in
 enable) enable_service "$@" ;;
 disable) disable_service ;;

@@ -3,7 +3,8 @@
 # scripts/service/unit.awk FILE... - what the [Service] sections of a unit's files, in the order in which
 # systemd reads them, say of what matters to a preloaded library.  Prints lines "KEY<tab>VALUE":
 #
-#	preload, preload_file	LD_PRELOAD in Environment=, and the file that sets it
+#	preload			LD_PRELOAD in Environment=
+#	preload_file		the last file that sets it, or empties Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
 #	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word
@@ -45,8 +46,10 @@ function split_words(text, words,	count, i, c, quote, word, open)
 
 function environment(value,	words, count, i)
 {
-	if (value == "")
+	if (value == "") {
 		has_preload = 0
+		preload_file = FILENAME
+	}
 	count = split_words(value, words)
 	for (i = 1; i <= count; i++)
 		if (index(words[i], "LD_PRELOAD=") == 1) {
@@ -154,7 +157,9 @@ FNR == 1 {
 
 END {
 	if (has_preload)
-		print "preload\t" preload "\npreload_file\t" preload_file
+		print "preload\t" preload
+	if (preload_file != "")
+		print "preload_file\t" preload_file
 	for (i = 1; i <= file_count; i++)
 		print "file\t" files[i]
 	if (unset)

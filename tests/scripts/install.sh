@@ -66,6 +66,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/summary.awk
 ./usr/libexec/fiberize/table.awk
 ./usr/libexec/fiberize/unit.awk
+./usr/libexec/fiberize/unit.sh
 ./usr/libexec/fiberize/verdict.awk
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua

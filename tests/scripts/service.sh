@@ -115,6 +115,37 @@ must cp /sbin/ldconfig "$tree/bin/static"
 unit static
 sed -i 's#/bin/server#-/bin/static#' "$units/static.service"
 refuses static 102 '*statically linked*'
+# drop_in UNIT FILE LINE...
+drop_in()
+{
+	mkdir -p "$etc/$1.service.d"
+	printf '%s\n' '[Service]' "${@:3}" >"$etc/$1.service.d/$2"
+}
+unit dropped
+drop_in dropped 10-y.conf UnsetEnvironment=LD_PRELOAD
+refuses dropped 102 '*UnsetEnvironment*'
+drop_in dropped 10-y.conf Environment=LD_PRELOAD=/y.so
+drop_in dropped 90-x.conf Environment=LD_PRELOAD=/x.so
+refuses dropped 102 '*90-x.conf sets LD_PRELOAD or empties Environment=*'
+drop_in dropped 90-x.conf Environment=
+refuses dropped 102 '*90-x.conf sets LD_PRELOAD or empties Environment=*'
+rm "$etc/dropped.service.d/90-x.conf"
+service enable dropped
+has 'what another drop-in preloads is kept' "$(dropin dropped)" ':/y.so"$'
+drop_in dropped 90-x.conf Environment=
+refused 'status: another drop-in counts more' 102 '*90-x.conf sets LD_PRELOAD*' \
+	"$fiberize" status --root "$tree" dropped
+rm "$etc/dropped.service.d/90-x.conf"
+sed -i /LD_PRELOAD/d "$(dropin dropped)"
+refused 'status: ours sets nothing any more' 99 '*sets LD_PRELOAD no more*' "$fiberize" status --root "$tree" dropped
+printf '# mine\n' >"$(dropin dropped)"
+refused 'status: not ours' 101 '*not written by fiberize enable*' "$fiberize" status --root "$tree" dropped
+rm "$(dropin dropped)"
+service enable dropped
+rm "$units/dropped.service"
+service disable dropped
+same 'disable: the unit has gone before' '0:10-y.conf' "$code:$(ls -A "$etc/dropped.service.d")"
+rm -r "$etc/dropped.service.d"
 unit behind_env
 sed -i 's#/bin/server.*#/usr/bin/env -u A B=c static -x#' "$units/behind_env.service"
 refuses behind_env 102 '*statically linked*'

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2086,SC2154 # exit statuses are numbers; service.sh has the variables
+#
+# scripts/service/unit.sh - where a service's unit and its drop-ins are, and what they say; sourced by
+# service.sh, whose root, service, name, tab, die and exit statuses it uses.
+
+# A name that systemd knows services by, with ".service".
+name_service()
+{
+	case $1 in
+	*.service) service=$1 ;;
+	*.socket | *.timer | *.target | *.mount | *.path | *.slice | *.scope | *.device | *.swap | *.automount)
+		die $EX_NO_SERVICE "$1: not a service" ;;
+	*) service=$1.service ;;
+	esac
+	case $service in
+	.service | *[!A-Za-z0-9:_.@\\-]*) die $EX_NO_SERVICE "$1: not the name of a service" ;;
+	esac
+}
+
+folders='etc/systemd/system run/systemd/system usr/local/lib/systemd/system usr/lib/systemd/system lib/systemd/system'
+
+# The first file of that name in the folders of units; sets found.
+find_file()
+{
+	for folder in $folders; do
+		found=$root/$folder/$1
+		if [ -e "$found" ] || [ -L "$found" ]; then
+			return 0
+		fi
+	done
+	return 1
+}
+
+# Sets unit, the file, and service, the name that is no alias.
+find_unit()
+{
+	asked=$service
+	hops=0
+	template=$service
+	while :; do
+		case $service in
+		*@?*.service) template=${service%%@*}@.service ;;
+		*) template=$service ;;
+		esac
+		find_file "$service" || find_file "$template" ||
+			die $EX_NO_SERVICE "$asked: there is no such service$(is_below)"
+		[ -L "$found" ] || break
+		target=$(readlink "$found")
+		[ "$target" != /dev/null ] ||
+			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
+		# An instance may be a link to its template, which is no other name.
+		case ${target##*/} in
+		"$template" | "$service") break ;;
+		esac
+		service=${target##*/}
+		hops=$((hops + 1))
+		[ $hops -lt 10 ] || die $EX_NO_SERVICE "$asked: its links lead in a circle"
+	done
+	unit=$found
+	[ -s "$unit" ] || die $EX_CANNOT_CHANGE "$asked: it is masked by $unit, which is empty"
+	[ -r "$unit" ] || die $EX_NO_SERVICE "$unit: cannot be read"
+}
+
+is_below()
+{
+	[ -z "$root" ] || printf ' below %s' "$root"
+}
+
+# The files of the unit in the order in which systemd reads them, but ours; the more special folder of
+# drop-ins, and the first folder of units, hides files of the same name.
+unit_files()
+{
+	printf '%s\n' "$unit"
+	for folder in $folders; do
+		for names in "$service.d" "$template.d" $(prefixes) service.d; do
+			for file in "$root/$folder/$names"/*.conf; do
+				[ -e "$file" ] && printf '%s%s%s\n' "${file##*/}" "$tab" "$file"
+			done
+		done
+	done | awk -F '\t' -v ours="$name" '$1 != ours && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2
+}
+
+# a-b-c.service has a-b-.service.d and a-.service.d, too.
+prefixes()
+{
+	rest=${service%.service}
+	while :; do
+		case $rest in
+		*-?*) rest=${rest%-*} ;;
+		*) break ;;
+		esac
+		printf '%s-.service.d ' "$rest"
+	done
+}
+
+# facts KEY: what unit.awk has found
+facts()
+{
+	printf '%s\n' "$all_facts" | sed -n "s/^$1$tab//p"
+}
+
+read_unit()
+{
+	files=$(unit_files)
+	IFS_before=$IFS
+	IFS='
+'
+	set -f
+	# shellcheck disable=SC2086 # one file in each line
+	all_facts=$(awk -f "${0%/*}/unit.awk" $files) || die 1 "$service: awk has failed"
+	set +f
+	IFS=$IFS_before
+}
