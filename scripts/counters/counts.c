@@ -59,7 +59,7 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 {
 	const bool is_there = s->file || !s->target.is_loading;
 	uint64_t base = s->file || !is_there ? 0 : target_root(&s->target, ENTRY_counters);
-	const int fd = s->file ? open(s->file, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	const int fd = s->file ? open(s->file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
 	struct fz_call_counters *all = calloc(1, sizeof(*all));
 	const size_t head = sizeof(all->counted);
 	size_t size = offsetof(struct fz_call_counters, block);

@@ -75,10 +75,13 @@ matches()
 
 option()
 {
+	path='[a-z0-9]+((\.|_|__|-+|/)[a-z0-9]+)*' tag='[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}' digest='sha256:[0-9a-f]{64}'
 	label='[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?'
 	case $1 in
 	--image)
-		matches "$2" '[A-Za-z0-9][A-Za-z0-9._/:@-]*' || wrong_usage "$2: not the name of an image"
+		# A registry has a dot or a port; the path is in lower case; then a tag, a digest, or both.
+		matches "$2" "(([A-Za-z0-9-]+\\.[A-Za-z0-9.-]+|localhost|[A-Za-z0-9.-]+:[0-9]+)(:[0-9]+)?/)?$path(:$tag)?(@$digest)?" ||
+			wrong_usage "$2: not the name of an image, such as registry.example/fiberize:1"
 		image=$2
 		;;
 	--layout) layout=$2 ;;
@@ -95,8 +98,11 @@ option()
 		selector=$2
 		;;
 	--profiles)
-		matches "$2" '[a-z0-9]([a-z0-9-]*[a-z0-9])?' || wrong_usage "$2: not the name of a namespace"
-		namespaces="$namespaces $2"
+		matches "$2" '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?' || wrong_usage "$2: not the name of a namespace"
+		case " $namespaces " in
+		*" $2 "*) ;;
+		*) namespaces="$namespaces $2" ;;
+		esac
 		;;
 	esac
 }
@@ -119,8 +125,10 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ -n "$image" ] || wrong_usage "no image; --image IMAGE"
-[ -r "$here/base/policy.yaml" ] ||
-	die $EX_OTHER "cannot find $here/base/policy.yaml, a part of fiberize; is it installed completely?"
+for file in base/policy.yaml base/warning.yaml base/bindings.yaml profiles.yaml; do
+	{ [ -r "$here/$file" ] && [ -s "$here/$file" ]; } ||
+		die $EX_OTHER "cannot read $here/$file, a part of fiberize; is it installed completely?"
+done
 
 # ---- the image
 
@@ -227,7 +235,7 @@ text=$(
 	done
 	for namespace in $namespaces; do
 		echo ---
-		sed -e '/^#/d' -e "s/^  name: fiberize-profiles\$/&\\n  namespace: $namespace/" "$here/profiles.yaml" || exit
+		sed -e '/^#/d' -e "s/^  name: fiberize-profiles\$/&\\n  namespace: \"$namespace\"/" "$here/profiles.yaml" || exit
 	done
 ) || die $EX_OTHER "kubernetes: the manifests in $here cannot be read"
 printf '%s\n' "$text" || die $EX_OTHER 'kubernetes: the manifests could not be written'

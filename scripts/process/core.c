@@ -233,7 +233,7 @@ void core_open(struct source *s, const char *path)
 	if (!core)
 		die(EXIT_OTHER, "no memory");
 	*s = (struct source){ .ops = &ops, .name = path, .core = core };
-	core->fd = open(path, O_RDONLY | O_CLOEXEC);
+	core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (core->fd < 0 || fstat(core->fd, &file) != 0)
 		die(EXIT_CORE, "%s: %s", path, strerror(errno));
 	elf_version(EV_CURRENT);

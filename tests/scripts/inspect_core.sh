@@ -152,6 +152,8 @@ refused 'no core file' 109 '*: not a core file' "$fiberize" ps --core /bin/sh
 refused 'not an ELF file' 109 '*: not a core file' "$fiberize" bt --core "$root/tests/run.sh"
 refused 'no file' 109 '*/nothing: No such file or directory' "$fiberize" ps --core /nothing
 refused 'a directory' 109 '*/tmp: *' "$fiberize" ps --core /tmp
+must mkfifo "$work/fifo"
+refused 'a FIFO' 109 '*/fifo: not a core file' "$fiberize" ps --core "$work/fifo"
 refused 'no name' 2 '*process id is needed*' "$fiberize" ps --core
 run gdb -nx -batch -x "$script" -ex 'info fibers'
 like 'gdb, no process' '*There is no process*' "$err"

@@ -65,11 +65,18 @@ refused 'no value' 2 '*--image needs a value*' "$fiberize" kubernetes --image
 refused 'no such option' 2 '*--nonesuch: no such option*' "$fiberize" kubernetes --nonesuch
 refused 'a bad image' 2 "*a'b: not the name of an image*" "$fiberize" kubernetes --image "a'b"
 refused 'a bad image of two lines' 2 '*not the name of an image*' "$fiberize" kubernetes --image "a${newline}b"
+for image in http://x/y:1 x: UPPER/x:1 x@sha256:1; do
+	refused "no image: $image" 2 "*$image: not the name of an image*" "$fiberize" kubernetes --image "$image"
+done
+same 'a namespace of one name, once, as a string' '  namespace: "null"' \
+	"$("$fiberize" kubernetes --image a --profiles null --profiles null | grep '^  namespace:')"
+refused 'a name that is too long' 2 '*not the name of a namespace*' \
+	"$fiberize" kubernetes --image a --profiles "$(printf 'a%.0s' {1..64})"
 refused 'a bad architecture' 2 '*not a list of architectures*' "$fiberize" kubernetes --image a --arch 'x y'
 refused 'a bad version' 2 '*v2: not v1 or v1beta1*' "$fiberize" kubernetes --image a --api v2
 refused 'a bad label' 2 '*not a label*' "$fiberize" kubernetes --image a --namespace-selector a
 refused 'a bad namespace' 2 '*not the name of a namespace*' "$fiberize" kubernetes --image a --profiles A/b
-refused 'an option of the library' 2 '*FIBERIZE_PROCESSORS: cannot be used with kubernetes*' \
+refused 'an option of the library' 2 '*--processors: cannot be used with kubernetes*' \
 	"$fiberize" -p 2 kubernetes --image a
 refused 'dry-run' 2 '*--dry-run: cannot be used with kubernetes*' "$fiberize" --dry-run kubernetes --image a
 run "$fiberize" kubernetes --help

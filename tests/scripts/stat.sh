@@ -441,6 +441,8 @@ pid=$!
 must eventually has_executed "$pid" sleep
 refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" stat "$pid"
 stop
+must mkfifo "$work/unwritten"
+refused 'a FIFO' 107 '*unwritten: no counters*' "$fiberize" stat "$work/unwritten"
 refused 'nothing to read' 2 '*process id or file is needed*' "$fiberize" stat
 refused 'no such option' 2 '*--wide: no such option*' "$fiberize" stat --wide 1
 refused 'no interval' 2 '*0: not a number of seconds*' "$fiberize" stat 1 0
