@@ -7,6 +7,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/by_hand.inc
+. "$(dirname "$0")/../lib/by_hand.inc"
 need kubectl jq
 python=/usr/bin/python3
 room=$root/scripts/kubernetes
@@ -182,25 +184,7 @@ same 'install: usage' 2 "$code"
 
 # ---- the two patches by hand
 
-mkdir "$work/hand"
-cp "$room"/by-hand/*.yaml "$work/hand"
-cat >"$work/hand/server.yaml" <<'END'
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: server}
-spec:
-  template:
-    metadata: {labels: {app: server}}
-    spec:
-      containers:
-        - {name: server, image: x, env: [{name: A, value: b}]}
-        - {name: beside, image: y}
-END
-cat >"$work/hand/kustomization.yaml" <<'END'
-resources: [server.yaml]
-patchesStrategicMerge: [pod.yaml, container.yaml]
-END
-kubectl kustomize "$work/hand" 2>/dev/null | json >"$work/patched"
+by_hand '{name: beside, image: y}' | json >"$work/patched"
 same 'by hand: rendered' '["env A LD_PRELOAD=/fiberize/libfiberize-preload.so","init fiberize /fiberize","label 0.1.0",'\
 '"mounts /etc/fiberize /fiberize","beside it: {}","volumes fiberize fiberize-profiles"]' \
 	"$(jq -c '.spec.template | .spec.containers[0] as $c | [

@@ -7,6 +7,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/by_hand.inc
+. "$(dirname "$0")/../lib/by_hand.inc"
 need node npm kubectl openssl
 tests=$root/tests/kubernetes
 python=/usr/bin/python3
@@ -32,25 +34,7 @@ print(json.dumps(all[0] if sys.argv[1] else all))' "${2-}" >"$work/$1.json"
 one cases single <"$tests/cases.yaml"
 jq -s . "$work/default.json" "$work/mixed.json" >"$work/manifests.json"
 
-mkdir "$work/hand"
-cp "$root"/scripts/kubernetes/by-hand/*.yaml "$work/hand"
-cat >"$work/hand/server.yaml" <<'END'
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: server}
-spec:
-  template:
-    metadata: {labels: {app: server}}
-    spec:
-      containers:
-        - {name: server, image: x, env: [{name: A, value: b}]}
-        - {name: beside, image: y, env: [{name: LD_PRELOAD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}
-END
-cat >"$work/hand/kustomization.yaml" <<'END'
-resources: [server.yaml]
-patchesStrategicMerge: [pod.yaml, container.yaml]
-END
-kubectl kustomize "$work/hand" 2>/dev/null | one hand single
+by_hand '{name: beside, image: y, env: [{name: LD_PRELOAD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}' | one hand single
 
 # node looks for modules beside the script that imports them.
 mkdir "$work/run"

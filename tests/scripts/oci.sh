@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/container.inc
+. "$(dirname "$0")/../lib/container.inc"
 need jq umoci crun systemd-analyze unshare readelf
 make_image=$root/scripts/package/oci.sh
 
@@ -116,16 +118,6 @@ recorded()
 {
 	child=$(jq .pid "$1" 2>/dev/null)
 	[ -n "$child" ]
-}
-
-# seen: sets row to what "fiberize status" says of the child; has it made its threads, if it is to?
-seen()
-{
-	row=$("$fiberize" status --json |
-		jq -r --argjson pid "${child:-0}" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
-	case $row in
-	*' null '*) return 1 ;;
-	esac
 }
 
 started()

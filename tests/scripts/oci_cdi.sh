@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/container.inc
+. "$(dirname "$0")/../lib/container.inc"
 need jq podman crun unshare
 
 # ---- the file
@@ -73,16 +75,6 @@ found()
 		[ "/proc/$one/root/bin/cdi-server" -ef "$rootfs/bin/cdi-server" ] && echo "$one" && break
 	done)
 	[ -n "$child" ] || ! kill -0 "$pid" 2>/dev/null
-}
-
-# seen: sets row to what "fiberize status" says of the child; has it made its threads, if it is to?
-seen()
-{
-	row=$("$fiberize" status --json |
-		jq -r --argjson pid "$child" '.processes[] | select(.pid == $pid) | "\(.name) \(.backend) \(.threads)"')
-	case $row in
-	*' null '*) return 1 ;;
-	esac
 }
 
 # contained SECCOMP OPTION...: runs the program; sets row to what "fiberize status" says of it, variables to its

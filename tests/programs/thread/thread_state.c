@@ -534,12 +534,12 @@ static void *sleeps(void *arg)
 	return arg;
 }
 
-static void keys(void)
+static void beside_sleepers(void *(*fn)(void *))
 {
 	pthread_t threads[OTHERS];
 
 	for (int k = 0; k < OTHERS; k++)
-		threads[k] = start(k % 2 ? sleeps : has_key, NULL);
+		threads[k] = start(k % 2 ? sleeps : fn, NULL);
 	for (int k = 0; k < OTHERS; k++)
 		finish(threads[k]);
 }
@@ -559,20 +559,10 @@ static void *tid_address(void *arg)
 	return arg;
 }
 
-static void tid_addresses(void)
-{
-	pthread_t threads[OTHERS];
-
-	for (int k = 0; k < OTHERS; k++)
-		threads[k] = start(k % 2 ? sleeps : tid_address, NULL);
-	for (int k = 0; k < OTHERS; k++)
-		finish(threads[k]);
-}
-
 int main(void)
 {
-	keys();
-	tid_addresses();
+	beside_sleepers(has_key);
+	beside_sleepers(tid_address);
 	CHECK_OK(pipe(pipes[0]));
 	CHECK_OK(pipe(pipes[1]));
 	for (size_t i = 0; i < COUNT(states); i++) {
