@@ -207,7 +207,12 @@ void fail(int status, const char *fmt, ...)
 
 bool server_ended(void)
 {
-	bool empty = false, ended = children.server_gone && tree_empty();
+	return children.server_gone && tree_empty();
+}
+
+bool server_ends(void)
+{
+	bool empty = false, ended = server_ended();
 
 	while (!ended && !empty && !children.interrupted) {
 		/* Or its first thread has ended and the others go on: waited for once. */
@@ -215,7 +220,7 @@ bool server_ended(void)
 		if (!empty && !fz_tree_ends(children.load))
 			break;
 		nap(10);
-		ended = children.server_gone && tree_empty();
+		ended = server_ended();
 	}
 	return ended;
 }

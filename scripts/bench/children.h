@@ -46,11 +46,11 @@ void stop_load(void);
  */
 void stop_server(void);
 
-/*
- * Has the server ended?  Waits if the kernel has begun to end it.  A daemon's first process ends at
- * once, its descendants go on.
- */
+/* Has the server ended? A daemon's first process ends at once, its descendants go on. */
 bool server_ended(void);
+
+/* The same; waits if the kernel has begun to end it.  Searches /proc: not beside a measurement. */
+bool server_ends(void);
 
 /* How a child ended, in words. */
 void describe(int status, char *buf, size_t len);

@@ -124,6 +124,17 @@ static char *substitute(const char *text, const char *key, const char *value)
 	return out;
 }
 
+/* Report the program's end, not LOAD's failure. */
+static void check_end(bool ended)
+{
+	char how[96];
+
+	if (!ended)
+		return;
+	describe(children.server_status, how, sizeof(how));
+	fail(EXIT_ENDED, "the program ended with %s under load", how);
+}
+
 static void run_load(const char *command, const struct fz_listener *l, const char *log)
 {
 	char port[16], how[96];
@@ -136,13 +147,10 @@ static void run_load(const char *command, const struct fz_listener *l, const cha
 	while (!children.load_gone) {
 		nap(200);
 		check_interrupt();
-		/* Report the program's end, not LOAD's failure. */
-		if (server_ended()) {
-			describe(children.server_status, how, sizeof(how));
-			fail(EXIT_ENDED, "the program ended with %s under load", how);
-		}
+		check_end(server_ended());
 	}
 	if (children.load_status) {
+		check_end(server_ends());
 		describe(children.load_status, how, sizeof(how));
 		fail(EXIT_LOAD, "the load command ended with %s: %s", how, argv[2]);
 	}
