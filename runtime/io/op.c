@@ -16,16 +16,11 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
-static int fd_of(const struct fz_op *op)
-{
-	return op->pin ? fz_pin_fd(op->pin) : op->fd;
-}
-
 static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_request *request)
 {
 	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
 
-	io_uring_prep_rw(op->opcode, sqe, fd_of(op), (const void *)(uintptr_t)op->addr,
+	io_uring_prep_rw(op->opcode, sqe, fz_op_fd(op), (const void *)(uintptr_t)op->addr,
 			 op->len, op->off);
 	sqe->rw_flags = (int)op->op_flags;
 	sqe->file_index = op->file_index;
@@ -133,7 +128,7 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 /* What the request waits for, as fz_ring_count_wait() wants it. */
 static uint32_t what_of(const struct fz_op *op)
 {
-	return (uint32_t)(fd_of(op) + 1) << 1 | (op->turn == POLLOUT);
+	return (uint32_t)(fz_op_fd(op) + 1) << 1 | (op->turn == POLLOUT);
 }
 
 /* Do enough requests wait for the same, so that taking turns costs less? */
@@ -142,7 +137,7 @@ static bool is_crowded(const struct fz_ring *ring, const struct fz_op *op)
 	enum { CROWD = 2 };
 
 	return op->turn && (fz_ring_waiting(ring, what_of(op)) >= CROWD ||
-				   FZ_UNLIKELY(fz_turn_any(fd_of(op))));
+				   FZ_UNLIKELY(fz_turn_any(fz_op_fd(op))));
 }
 
 /*
@@ -158,7 +153,7 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	enum fz_why why;
 
 	if (op->hinted)
-		fz_hints_begin(self, fd_of(op));
+		fz_hints_begin(self, fz_op_fd(op));
 	fz_waits_for(self, FZ_FOR_REQUEST, op);
 	ticket = start(request, self, flags);
 	if (FZ_UNLIKELY(turn != NULL)) {
@@ -221,15 +216,15 @@ static __attribute__((noinline)) int wait_in_turn(struct fz_fiber *self, const s
 	int copy;
 
 	if (op->hinted)
-		fz_hints_begin(self, fd_of(op));
+		fz_hints_begin(self, fz_op_fd(op));
 	fz_waits_for(self, FZ_FOR_REQUEST, op);
-	if (fz_turn_begin(&turn, fd_of(op), op->turn, fz_wait_arm(self, flags)))
+	if (fz_turn_begin(&turn, fz_op_fd(op), op->turn, fz_wait_arm(self, flags)))
 		fz_wait_disarm(self);
 	else
 		why = fz_park(self, deadline);
 	copy = why == FZ_WHY_DONE ? fz_turn_copy(&turn) : -1;
 	if (FZ_UNLIKELY(copy >= 0)) {
-		mine.pin = op->pin ? op->pin : &own;
+		mine.pin = fz_op_pin(op, &own);
 		fz_pin_adopt(mine.pin, copy);
 	}
 	if (why != FZ_WHY_DONE || FZ_UNLIKELY(copy == -EBADF || fz_backend_kind() == FZ_BACKEND_EPOLL)) {

@@ -41,7 +41,26 @@ struct fz_op {
 	 * the request is complete, for the rest of the call.
 	 */
 	struct fz_pin *pin;
+	/*
+	 * If set, and pin is not: gets the copy if the descriptor is closed before the request is made,
+	 * and keeps it for the rest of the call, which may go on by a system call (fz_op_fd).
+	 */
+	struct fz_pin *spare;
 };
+
+/* Returns the pin that holds the call's open file, or own if the request has none. */
+static inline struct fz_pin *fz_op_pin(const struct fz_op *op, struct fz_pin *own)
+{
+	return op->pin ? op->pin : op->spare ? op->spare : own;
+}
+
+/* Returns the descriptor that the call goes on with. */
+static inline int fz_op_fd(const struct fz_op *op)
+{
+	const struct fz_pin *pin = fz_op_pin(op, NULL);
+
+	return pin ? fz_pin_fd(pin) : op->fd;
+}
 
 _Static_assert(offsetof(struct fz_op, opcode) == offsetof(struct fz_asked, opcode) &&
 	       offsetof(struct fz_op, fd) == offsetof(struct fz_asked, fd),

@@ -329,7 +329,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		     unsigned flags)
 {
 	FZ_PINNED struct fz_pin own = FZ_PIN_INIT(op->fd);
-	struct fz_pin *pin = op->pin ? op->pin : &own;
+	struct fz_pin *pin = fz_op_pin(op, &own);
 	struct fz_watch w;
 	unsigned refusals = 0;
 	size_t done = 0;

@@ -6,6 +6,7 @@
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/lock.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/sched/sched.h"
 
 enum { BUCKETS = 256 };
 
@@ -98,6 +99,19 @@ void fz_pin_end(struct fz_pin *pin, bool keep)
 	}
 	if (!keep)
 		fz_pin_release(pin);
+}
+
+void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin)
+{
+	int copy;
+
+	if (pin->copy >= 0)
+		return;
+	fz_enter_runtime(self);
+	copy = fz_own_fd_keep(pin->number);
+	if (copy >= 0)
+		fz_pin_adopt(pin, copy);
+	fz_leave_runtime(self);
 }
 
 void fz_pin_release(struct fz_pin *pin)

@@ -57,6 +57,13 @@ static inline void fz_pin_adopt(struct fz_pin *pin, int copy)
 	pin->copy = copy;
 }
 
+/*
+ * Before a real call that may wait: give it a copy now.  The kernel restarts such a call after the
+ * completion of a request of its kernel thread, and then looks at the number again.  From a fiber,
+ * outside the runtime.
+ */
+void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin);
+
 /* Close the copy, if there is one.  Any thread. */
 void fz_pin_release(struct fz_pin *pin);
 

@@ -63,11 +63,13 @@ static bool is_same(struct identity a, struct identity b)
 	return a.inode && a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
-static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *iov, int count)
+static int64_t read_by_ring(struct fz_fiber *self, struct fz_pin *spare, const struct iovec *iov,
+			    int count)
 {
 	struct fz_op op = {
 		.opcode = count == 1 ? IORING_OP_READ : IORING_OP_READV,
-		.fd = fd,
+		.fd = spare->number,
+		.spare = spare,
 		.off = (uint64_t)FZ_IO_CURPOS,
 		.hinted = true,
 		.turn = POLLIN,
@@ -84,10 +86,10 @@ static int64_t read_by_ring(struct fz_fiber *self, int fd, const struct iovec *i
  * keeps a reference to the open file for a moment after the read, so that a writer still finds a
  * reader after close() (tests/programs/io/io_fifo.c).
  */
-static int64_t read_fifo(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
+static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct fz_io_cursor *c)
 {
-	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct identity file = { 0 };
+	int fd = fz_pin_fd(pin);
 	int64_t ret;
 
 	fz_signal_mark(self);
@@ -96,20 +98,20 @@ static int64_t read_fifo(struct fz_fiber *self, int fd, const struct fz_io_curso
 			file = identity_of(fd);
 		if (!file.inode)
 			break;
-		ret = fz_io_wait_ready(self, &pin, POLLIN, FZ_FOREVER, false);
+		ret = fz_io_wait_ready(self, pin, POLLIN, FZ_FOREVER, false);
 		if (ret == FZ_OP_FORBIDDEN)
 			break;
 		if (ret == -EINTR && fz_signal_restarts(self)) {
 			/* With what the number names now. */
 			fz_signal_mark(self);
-			fz_pin_release(&pin);
-			fd = pin.number;
+			fz_pin_release(pin);
+			fd = pin->number;
 			file = (struct identity){ 0 };
 			continue;
 		}
 		if (ret < 0)
 			return ret;
-		fd = fz_pin_fd(&pin);
+		fd = fz_pin_fd(pin);
 		/*
 		 * Another thread has closed the descriptor while poll's real call waited, and its
 		 * number may name another file now.
@@ -121,19 +123,30 @@ static int64_t read_fifo(struct fz_fiber *self, int fd, const struct fz_io_curso
 	return fz_io_real_transfer(self, fd, c, true);
 }
 
+/* Wait by the ring, if it can, and read. */
+static int64_t read_waiting(struct fz_fiber *self, int fd, const struct fz_io_cursor *c, bool by_ring)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
+	int64_t ret = FZ_OP_FORBIDDEN;
+
+	if (by_ring)
+		ret = read_by_ring(self, &pin, c->iov, c->count);
+	return ret == FZ_OP_FORBIDDEN ? read_fifo(self, &pin, c) : ret;
+}
+
 int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
 			const struct fz_io_cursor *c)
 {
 	int64_t ret;
 
 	if (info & FZ_FD_FIFO)
-		return read_fifo(self, fd, c);
+		return read_waiting(self, fd, c, false);
 	/* If the last read had to wait, the next one is likely to: save the attempt. */
 	if (!(info & FZ_FD_RECV_WAITED)) {
 		ret = fz_io_try(false, fd, c, FZ_IO_CURPOS);
 		if (fz_io_cannot_try(ret)) {
 			fz_fdtab_change(fd, 0, FZ_FD_FIFO);
-			return read_fifo(self, fd, c);
+			return read_waiting(self, fd, c, false);
 		}
 		if (ret != -EAGAIN)
 			return ret;
@@ -142,8 +155,7 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
 		/* Try the attempt again next time, to notice when reads need not wait any more. */
 		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 	}
-	ret = read_by_ring(self, fd, c->iov, c->count);
-	return ret == FZ_OP_FORBIDDEN ? read_fifo(self, fd, c) : ret;
+	return read_waiting(self, fd, c, true);
 }
 
 /* ---- write -------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static bool sends(const struct fz_op *op)
  */
 static int look_again(const struct fz_op *op, fz_nsec *deadline)
 {
-	const int fd = op->pin ? fz_pin_fd(op->pin) : op->fd;
+	const int fd = fz_op_fd(op);
 	const uint32_t info = fz_fdtab_get(fd);
 
 	if (fz_fdtab_nonblocking(fd, info) > 0)
@@ -105,6 +105,8 @@ static int look_again(const struct fz_op *op, fz_nsec *deadline)
 static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			int timeout_error, bool restart)
 {
+	struct fz_pin *pin;
+
 	for (;;) {
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
@@ -127,8 +129,9 @@ static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec d
 				return -EINTR;
 			fz_signal_mark(self);
 			/* Natively a restarted call looks at the number again. */
-			if (op->pin)
-				fz_pin_release(op->pin);
+			pin = fz_op_pin(op, NULL);
+			if (pin)
+				fz_pin_release(pin);
 			continue;
 		case FZ_OP_CANCEL:
 			/* relaxed: only this fiber writes it. */

@@ -112,6 +112,8 @@ deny_read 1+,4+ io_read_write
 deny_read 1+,4+ file_disk FIBERIZE_IO=ring
 deny_readv 1+,4+ file_disk FIBERIZE_IO=ring
 deny_recv 1+,4+ io_socket
+deny_recv 20+ io_turns FIBERIZE_PROCESSORS=1
+deny_recv 20+,40+ io_turns FIBERIZE_PROCESSORS=2
 deny_recvmsg 1+ io_read_write
 deny_send 1+,2+ io_socket FIBERIZE_PROCESSORS=1
 deny_waitid 1+,2+ wait_children
