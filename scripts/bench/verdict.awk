@@ -31,7 +31,7 @@ function judge(v, n, more_is_better)
 		return "no difference"
 	if ((low > 1 || high < 1) && (middle < 0.98 || middle > 1.02))
 		return (low > 1) == (more_is_better > 0) ? "faster" : "slower"
-	if (low <= 1 && high >= 1 && middle >= 0.98 && middle <= 1.02 && high / low < 1.1)
+	if (low <= 1 && high >= 1 && middle >= 0.98 && middle <= 1.02 && high < 1.1 * low)
 		return "no difference"
 	return "undecided"
 }

@@ -23,6 +23,7 @@ same 'all below: less is better' faster "$(judge '.5, .6, .7, .6, .8' False)"
 same 'all near 1' 'no difference' "$(judge '1.0, 1.01, .99, 1.0, 1.0' True)"
 same 'on both sides' undecided "$(judge '.5, 2, .7, 1.5, 1' True)"
 same 'three rounds decide nothing' undecided "$(judge '.5, .5, .5' True)"
+same 'figures that are 0' undecided "$(judge '0, 0, 0, 1, 2' True)"
 same 'an outlier among many' faster "$(judge '1.2, 1.2, 1.3, 1.2, 1.2, 1.3, 1.2, 1.2, .2' True)"
 
 # ---- a run
@@ -43,6 +44,14 @@ for row in 'echo_1: operations/s' 'echo_1: CPU/operation' 'echo_1: p99' 'echo_12
 	has "a run: the chart has $row" "$work/out.svg" "$row"
 done
 yes 'no half of a report' test ! -e "$work/out.json.new" -a ! -e "$work/out.svg.new"
+
+"$driver/run.py" --build "${build#"$root"/}" --rounds 1 --most 9 --seconds 0.1 --minutes 0 \
+	--json "$work/out.json" echo_1 >"$work/out" 2>&1
+same 'no minutes are left: no round more than it must' '0 1' \
+	"$? $(jq '.samples.echo_1 | length' "$work/out.json")"
+"$driver/run.py" --minutes -1 echo_1 >"$work/out" 2>&1
+same 'minutes below 0' 2 $?
+yes 'minutes below 0: said' grep -q -e '--minutes -1' "$work/out"
 
 "$driver/run.py" --list >"$work/list"
 while read -r name; do

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """scripts/bench/programs/run.py - programs of others, natively and under fiberize, in turn.
 
-    run.py [--quick] [--seconds N] [--rounds N] [--most N] [--against BUILD] [--json FILE]
-           [--chart FILE] [--option WORD]... [--list] [WORKLOAD...]
+    run.py [--quick] [--seconds N] [--rounds N] [--most N] [--minutes N] [--against BUILD]
+           [--json FILE] [--chart FILE] [--option WORD]... [--list] [WORKLOAD...]
 
 A workload is a folder with a workload.py (README.md says what is in it).  A round runs each side
 once, and each side is first in some rounds; ratios are taken within a round.  Rounds follow until
 the ratio of CPU time per operation and that of operations per second have a verdict, at least
---rounds, at most --most.  BUILD is the build directory of another version, as a third side.  The
+--rounds, at most --most; once the run has lasted for --minutes, --rounds are all.  BUILD is the build directory of another version, as a third side.  The
 chart has the ratios of all workloads, as SVG.
 Exit status: 0 if all workloads whose programs are there could be run, 1 if one failed, 2 for a
 bad command line.
@@ -17,6 +17,7 @@ import argparse
 import os
 import shutil
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -57,6 +58,8 @@ def rounds_of(workload, place, options):
         got = {side: one(place, workload, prefixes[side], side) for side in order}
         done.append({side: got[side] for side in sides})
         if len(done) >= options.rounds:
+            if time.monotonic() >= options.ends:
+                break
             found = report.compare(done, "fiberize")
             if "undecided" not in (found["per_s"][5], found["cpu_us"][5]):
                 break
@@ -70,6 +73,8 @@ def parse():
     p.add_argument("--seconds", type=float, help="of load in a round (3; quick: 1)")
     p.add_argument("--rounds", type=int, help="at least (5; quick: 3)")
     p.add_argument("--most", type=int, help="at most (11; quick: 3)")
+    p.add_argument("--minutes", type=float, default=36,
+                   help="after so many, no round more than --rounds (36)")
     p.add_argument("--against", help="build directory of another version, a third side")
     p.add_argument("--build", default="build")
     p.add_argument("--json", help="write all samples there")
@@ -80,6 +85,9 @@ def parse():
     o = p.parse_args()
     if o.chart and not chart.available():
         p.error("--chart: gnuplot is not installed (Debian: apt-get install gnuplot-nox)")
+    if o.minutes < 0:
+        p.error(f"--minutes {o.minutes}: a number of minutes, 0 or more")
+    o.ends = time.monotonic() + 60 * o.minutes
     o.seconds = o.seconds or (1 if o.quick else 3)
     o.rounds = o.rounds or (3 if o.quick else 5)
     o.most = max(o.rounds, o.most or (3 if o.quick else 11))
