@@ -104,6 +104,7 @@ struct fz_fiber_thread {
 	bool recycled;			/* not the first life: TLS needs a reset */
 	bool is_main;
 	bool owns_kernel_state;		/* in its kernel thread, and so wired; its threads inherit it */
+	bool owns_tid_address;		/* the kernel clears a word that the program has named */
 	bool owns_files;		/* it has a table of descriptors of its own */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	char name[16];
@@ -213,8 +214,8 @@ struct fz_fiber {
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {
 		struct fz_fiber *next, *prev;
-		/* Number of the wait that fz_monitor_check_waits() looked at; by the monitor. */
-		uint64_t wait_checked;
+		/* Numbers of the waits that fz_monitor_check_waits() met, and asked about; by the monitor. */
+		uint64_t wait_seen, wait_checked;
 	} all;
 };
 

@@ -10,6 +10,8 @@ enum {
 	BATCH = 256,		/* fibers looked at with the registry locked */
 	LOOK_MOST = 4,		/* batches in one look: of 10,000 fibers all would take 2 ms */
 	PERIOD_MS = 100,	/* between looks */
+	/* Looks until each wait is asked about: it may just be about to begin at the first. */
+	LOOKS = 3,
 };
 
 /* Used by the monitor alone. */
@@ -20,7 +22,7 @@ static struct {
 	} waits[BATCH];
 	unsigned count;
 	uint32_t entries;	/* into the runtime, at the last look */
-	unsigned due;		/* rounds to come: a wait may just be about to begin at the first */
+	unsigned due;		/* rounds to come */
 	bool amid;		/* the last look has not come to the end of its round */
 	fz_nsec last;
 	bool all;		/* this look ends all waits */
@@ -31,7 +33,10 @@ static struct {
 	unsigned endings;
 } hints;
 
-/* Collect the fiber's wait if it is new and due to a hint. */
+/*
+ * Collect the fiber's wait if it is due to a hint, was there at the last look, and has not been
+ * collected yet.  A server's waits rarely last that long; to ask the kernel costs a system call.
+ */
 static void collect(struct fz_fiber *f)
 {
 	/* acquire: pairs with fz_wait_arm(), before which the fiber stored `hinted`. */
@@ -46,6 +51,10 @@ static void collect(struct fz_fiber *f)
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&f->wait, memory_order_relaxed) >> FZ_WAIT_NUMBER_SHIFT != number)
 		return;
+	if (f->all.wait_seen != number && !hints.all) {
+		f->all.wait_seen = number;
+		return;
+	}
 	f->all.wait_checked = number;
 	hints.waits[hints.count].ticket = (struct fz_ticket){ f, number };
 	hints.waits[hints.count].fd = hinted - 1;
@@ -82,14 +91,14 @@ static bool check(fz_nsec now, uint32_t entries, bool in_use)
 
 	/* A fiber on a processor that is in use may be about to wait. */
 	if (entries != hints.entries || in_use)
-		hints.due = 2;
+		hints.due = LOOKS;
 	hints.entries = entries;
 	if (hints.due && now >= hints.last + PERIOD_MS * FZ_MSEC) {
 		hints.last = now;
 		all = hints.endings != 0;
 		hints.endings -= all;
 		if (look(all))
-			hints.due = hints.endings = 2;
+			hints.due = LOOKS, hints.endings = 2;
 		else if (!hints.amid)
 			hints.due--;
 	}

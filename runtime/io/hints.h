@@ -8,8 +8,8 @@
  * Another process, or a system call that the library does not see, may have set O_NONBLOCK or a
  * timeout on a descriptor whose hints (runtime/io/fdtab.h) say that calls wait for ever.  To ask
  * the kernel before each wait would cost too much; a call that need not wait gives the right
- * answer in any case.  So the monitor asks the kernel once for each wait that lasts.  It looks every
- * 100 ms, each time at the next 1,024 threads.
+ * answer in any case.  So the monitor asks the kernel once for each wait that it meets at two looks.
+ * It looks every 100 ms, each time at the next 1,024 threads.
  *
  *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
  *	fz_park(self, deadline);
