@@ -69,7 +69,13 @@ FZ_EXPORT long syscall(long number, ...)
 		ret = fz_syscall_real(number, a);
 		if (number == SYS_seccomp)
 			fz_filter_changed();
-		return number == SYS_set_tid_address && ret > 0 ? gettid() : ret;
+		if (number == SYS_set_tid_address && ret > 0) {
+			self = fz_self();
+			/* libc's own word is what prctl says (PR_GET_TID_ADDRESS). */
+			self->thread.owns_tid_address = a[0] != (long)fz_tcb_tid(self->tcb);
+			ret = gettid();
+		}
+		return ret;
 	}
 	if (number == SYS_io_uring_setup || number == SYS_io_uring_register ||
 	    number == SYS_io_uring_enter) {

@@ -252,7 +252,8 @@ FZ_EXPORT int prctl(int option, ...)
 	/* The kernel has found the memory writable, or has answered EFAULT. */
 	if (ret == 0 && option == PR_GET_NAME && has_own_name(self))
 		fz_name_get(self, (char *)args[0]);
-	if (ret == 0 && option == PR_GET_TID_ADDRESS && has_own_name(self))
+	if (ret == 0 && option == PR_GET_TID_ADDRESS && has_own_name(self) &&
+	    !self->thread.owns_tid_address)
 		*(void **)args[0] = fz_tcb_tid(self->tcb);
 	return ret;
 }

@@ -26,7 +26,8 @@ struct fz_layout fz_layout;
 
 /*
  * A wired fiber ends as libc ends a thread: the kernel looks through its robust
- * list, and clears `retiring` after that.
+ * list, and clears `retiring` after that.  If the program has named another word, the kernel clears
+ * that one instead; natively, too, a thread then waits for ever that joins this one.
  */
 static void retire(struct fz_fiber *self)
 {
@@ -37,7 +38,8 @@ static void retire(struct fz_fiber *self)
 	fz_adopt_cut_signals(self->carrier->libc_tcb);
 	self->carrier->tid = 0;
 	atomic_store_explicit(&self->thread.retiring, 1, memory_order_relaxed);
-	fz_syscall1(__NR_set_tid_address, (long)&self->thread.retiring);
+	if (FZ_LIKELY(!self->thread.owns_tid_address))
+		fz_syscall1(__NR_set_tid_address, (long)&self->thread.retiring);
 	/* acq_rel: as in fz_fiber_buried(). */
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
 				 memory_order_acq_rel);

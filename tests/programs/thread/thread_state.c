@@ -544,25 +544,9 @@ static void beside_sleepers(void *(*fn)(void *))
 		finish(threads[k]);
 }
 
-/* Put elsewhere, and back, as by programs that restore processes. */
-static void *tid_address(void *arg)
-{
-	void *address = NULL;
-
-	for (int i = 0; i < ROUNDS; i++) {
-		if (prctl(PR_GET_TID_ADDRESS, &address) != 0)
-			return arg;
-		CHECK_INT(syscall(SYS_set_tid_address, NULL), gettid());
-		CHECK_INT(syscall(SYS_set_tid_address, address), gettid());
-		usleep(50);
-	}
-	return arg;
-}
-
 int main(void)
 {
 	beside_sleepers(has_key);
-	beside_sleepers(tid_address);
 	CHECK_OK(pipe(pipes[0]));
 	CHECK_OK(pipe(pipes[1]));
 	for (size_t i = 0; i < COUNT(states); i++) {
