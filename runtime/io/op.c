@@ -169,7 +169,7 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 		fz_ring_submit(&p->backend.ring);
 	why = finish(request, self, p, deadline);
 	if (op->pin)
-		fz_pin_end(op->pin, why == FZ_WHY_DONE);
+		fz_pin_end(op->pin, why);
 	fz_hints_end(self);
 	fz_leave_runtime(self);
 	return why;
@@ -338,6 +338,11 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	 */
 	unwatch(fd);
 	fz_watch_closing(fd);
+	/*
+	 * Turns first: a call that a pin wakes passes its turn on, and the next one has no pin yet.
+	 * Then those who have begun a queue meanwhile.
+	 */
+	fz_turn_closing(fd);
 	fz_pin_closing(fd);
 	fz_turn_closing(fd);
 	if (self->kind != FZ_KIND_FIBER) {

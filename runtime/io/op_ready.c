@@ -259,7 +259,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 	for (unsigned i = 0; i < n; i++)
 		fz_watch_end(&watches[i]);
 	if (pin)
-		fz_pin_end(pin, why == FZ_WHY_DONE);
+		fz_pin_end(pin, why);
 	fz_hints_end(self);
 	fz_leave_runtime(self);
 	return err ? err : fz_op_outcome(why);

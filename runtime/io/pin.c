@@ -86,7 +86,7 @@ void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again)
 	fz_lock_release(&b->lock);
 }
 
-void fz_pin_end(struct fz_pin *pin, bool keep)
+void fz_pin_end(struct fz_pin *pin, enum fz_why why)
 {
 	struct bucket *b = bucket_of(pin->number);
 
@@ -97,7 +97,7 @@ void fz_pin_end(struct fz_pin *pin, bool keep)
 		fz_lock_release(&b->lock);
 		pin->waiting = false;
 	}
-	if (!keep)
+	if (why != FZ_WHY_DONE && why != FZ_WHY_TIMEOUT)
 		fz_pin_release(pin);
 }
 

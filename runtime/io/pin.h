@@ -10,8 +10,8 @@
  * call, which takes a number.  If another thread closes or replaces the descriptor meanwhile, the
  * pin gives the call a private copy first.
  *
- * When a signal, timeout or cancellation ends the wait, the pin ends, too, before handlers run,
- * which may leave the call by siglongjmp: natively a restarted call looks at the number again.
+ * When a signal or a cancellation ends the wait, the pin ends, too, before handlers run, which may
+ * leave the call by siglongjmp: natively a restarted call looks at the number again.
  */
 
 #include "runtime/sched/park.h"
@@ -45,11 +45,12 @@ static inline int fz_pin_fd(const struct fz_pin *pin)
 
 /*
  * Around a wait of the calling fiber, in the runtime.  ask_again: closing the descriptor ends the
- * wait (FZ_WHY_DONE), because its request may not have reached the kernel yet.  keep: the copy
- * stays open until fz_pin_release(); else fz_pin_end() closes it.
+ * wait (FZ_WHY_DONE), because its request may not have reached the kernel yet.  why: the wait has
+ * ended.  After FZ_WHY_DONE and FZ_WHY_TIMEOUT, which need not be the program's, the copy stays open
+ * until fz_pin_release().
  */
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again);
-void fz_pin_end(struct fz_pin *pin, bool keep);
+void fz_pin_end(struct fz_pin *pin, enum fz_why why);
 
 /* The call goes on with this copy, from fz_own_fd_keep().  Not while it waits. */
 static inline void fz_pin_adopt(struct fz_pin *pin, int copy)
