@@ -165,6 +165,13 @@ static bool is_inspection(const char *word)
 	return false;
 }
 
+/* Options of a run before a command that takes none: the word may also be meant as a program. */
+static _Noreturn void wrong_inspection(const char *option, const char *word)
+{
+	die(EXIT_USAGE, "%s: fiberize %s takes no option before its name; for a program of that name: "
+	    "fiberize run [options] %s", option, word, word);
+}
+
 /* Become the program that looks at a process (scripts/inspect/). */
 static _Noreturn void inspect(char **words)
 {
@@ -198,6 +205,7 @@ int main(int argc, char **argv)
 {
 	struct command c = { .dry_run = false };
 	char **words = argv + (argc > 0);
+	bool runs = false;
 
 	while (*words) {
 		int count = settings_from_flag(&c.settings, words);
@@ -206,6 +214,11 @@ int main(int argc, char **argv)
 			words += count;
 		} else if (is(*words, "--")) {
 			words++;
+			break;
+		} else if (!runs && is(*words, "run")) {
+			words++;
+			runs = true;
+		} else if (runs && **words != '-') {
 			break;
 		} else if (is(*words, "check")) {
 			check(&c, words + 1);
@@ -223,12 +236,12 @@ int main(int argc, char **argv)
 				die(EXIT_USAGE, "%s: cannot be used with kubernetes", c.dry_run ? "--dry-run" :
 				    "--force");
 			kubernetes(&c.settings, words + 1);
-		} else if (words == argv + 1 && is_inspection(*words)) {
+		} else if (is_inspection(*words)) {
+			if (words != argv + 1)
+				wrong_inspection(argv[1], *words);
 			inspect(words);
 		} else if (**words == '-') {
 			one_flag(&c, *words++);
-		} else if (is(*words, "run")) {
-			words++;
 		} else {
 			break;
 		}

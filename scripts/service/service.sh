@@ -9,6 +9,7 @@
 set -u
 export LC_ALL=C
 
+EX_OTHER=1
 EX_USAGE=2
 EX_NOT_ENABLED=99
 EX_NO_SERVICE=100
@@ -117,7 +118,10 @@ must_have_effect()
 		*) [ ! -e "$root$folder/$(facts exec)" ] || program=$root$folder/$(facts exec) ;;
 		esac
 	done
-	[ -e "$program" ] || return
+	if [ ! -e "$program" ]; then
+		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
+		return
+	fi
 	report=$("$self" --no-profiles --library "$root$library" check "$program") ||
 		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p')"
 	verdict=$(printf '%s\n' "$report" | sed -n 's/^verdict *//p')
@@ -254,9 +258,12 @@ enable_service()
 	fi
 	trap - HUP INT TERM
 	rm -f "$temporary.before"
-	printf '%s\n' "$dropin"
-	explain
-	printf 'from its next start on; now: systemctl restart %s\n' "${service%.service}"
+	{
+		printf '%s\n' "$dropin"
+		explain
+		printf 'from its next start on; now: systemctl restart %s\n' "${service%.service}"
+	} 2>/dev/null ||
+		die $EX_OTHER "standard output: cannot be written; $dropin is in place"
 }
 
 disable_service()
@@ -269,7 +276,8 @@ disable_service()
 	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed"
 	rmdir "$folder_of_dropin" 2>/dev/null
 	reload || die $EX_CANNOT_CHANGE "$dropin is removed, but systemctl daemon-reload has failed: run it again"
-	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}"
+	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}" \
+		2>/dev/null || die $EX_OTHER "standard output: cannot be written; $dropin is removed"
 }
 
 status_of_service()

@@ -44,6 +44,15 @@ for word; do printf '<%s>' "$word"; done
 ARGS
 chmod +x "$work/bin/args"
 
+# "run" makes the next word a program, whatever its name.
+for word in check bench ps status kubernetes run enable; do
+	ln "$work/bin/args" "$work/bin/$word"
+	prints "run: a program $word" '1<check>' env PATH="$work/bin:$PATH" "$fiberize" run -p 1 $word check
+done
+rm "$work/bin"/{check,bench,ps,status,kubernetes,run,enable}
+refused 'an option before a command that takes none' 2 \
+	'*-p: fiberize status takes no option before its name; for a program * fiberize run ?options? status' \
+	"$fiberize" -p 2 status
 refused 'no such program in PATH' 127 '*no-such-program: no such program in PATH' \
 	"$fiberize" no-such-program
 refused 'no such program by name' 127 '*/no/such: no such program' "$fiberize" /no/such

@@ -54,6 +54,12 @@ same 'enable' 0: "$code:$err"
 same 'the drop-in' "[Service]${newline}Environment=\"LD_PRELOAD=$library\"" "$(tail -n +2 "$(dropin plain)")"
 same 'its mode' 644 "$(stat -c %a "$(dropin plain)")"
 like 'says what comes next' '*systemctl restart plain' "$out"
+run sh -c '"$1" enable --root "$2" plain >/dev/full' - "$fiberize" "$tree"
+like 'enable: what cannot be said' "1:*: standard output: cannot be written; $(dropin plain) is in place" "$code:$err"
+unit not_there ExecStart= ExecStart=/usr/sbin/not-there
+service enable not_there
+like 'a program that is not there' "0:*its program is not there: $tree/usr/sbin/not-there; so nobody has looked*" "$code:$out"
+service disable not_there
 service status plain.service
 like 'then: status' "0:plain.service: enabled by $(dropin plain)*$library*" "$code:$out"
 first=$(cat "$(dropin plain)")
