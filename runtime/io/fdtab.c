@@ -276,6 +276,15 @@ fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)
 									    FZ_FOREVER;
 }
 
+bool fz_fdtab_limits(int fd)
+{
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT, info = fz_fdtab_get(fd);
+
+	return fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0 || info & both ||
+	       ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET &&
+		(socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD)));
+}
+
 bool fz_fdtab_is_stale(int fd)
 {
 	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT, info = fz_fdtab_get(fd);

@@ -25,10 +25,11 @@ static struct {
 	unsigned due;		/* rounds to come */
 	bool amid;		/* the last look has not come to the end of its round */
 	fz_nsec last;
-	bool all;		/* this look ends all waits */
+	bool all;		/* this look is at all waits */
 	/*
-	 * Looks to come that end all waits: a hint was stale, and has been mended.  Other calls may
-	 * have read it before that, and wait already or are about to.
+	 * Looks to come that end all waits for which the kernel knows O_NONBLOCK or a timeout: a hint was
+	 * stale, and has been mended.  Other calls may have read it before that, and wait already or are
+	 * about to.
 	 */
 	unsigned endings;
 } hints;
@@ -61,7 +62,7 @@ static void collect(struct fz_fiber *f)
 	hints.count++;
 }
 
-/* Look at the next waits, or end all.  Returns true if a hint was stale. */
+/* Look at the next waits, or at all.  Returns true if a hint was stale. */
 static bool look(bool all)
 {
 	bool found = false;
@@ -76,7 +77,7 @@ static bool look(bool all)
 			const bool stale = fz_fdtab_is_stale(hints.waits[i].fd);
 
 			found |= stale;
-			if (stale || all)
+			if (stale || (all && fz_fdtab_limits(hints.waits[i].fd)))
 				fz_wake(hints.waits[i].ticket, FZ_WHY_SIGNAL);
 		}
 		if (!hints.amid)

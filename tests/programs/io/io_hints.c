@@ -191,6 +191,51 @@ static void among_many(void)
 		finish(t[i]);
 }
 
+struct held {
+	int call, ends[2];
+};
+
+static void *gets_one(void *arg)
+{
+	const struct held *h = arg;
+
+	CHECK_INT(make(h->call, h->ends[0]), 1);
+	return NULL;
+}
+
+/*
+ * Calls whose descriptor has been closed, and whose number names another file, wait on with their
+ * own, whatever is found out about other descriptors meanwhile.
+ */
+static void beside_closed(void)
+{
+	enum { HELD = 12 };
+	static struct held held[HELD], other[HELD];
+	pthread_t t[HELD];
+
+	for (int i = 0; i < HELD; i++) {
+		held[i].call = READ + i % (WRITE - READ);
+		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, held[i].ends));
+		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, other[i].ends));
+		t[i] = start(gets_one, &held[i]);
+	}
+	usleep(20000);
+	for (int i = 0; i < HELD; i++)
+		CHECK_INT(dup2(other[i].ends[0], held[i].ends[0]), held[i].ends[0]);
+	for (int i = 0; i < 3; i++) {
+		on_sockets(READ, COPY_TIMEOUT);
+		usleep(100000);
+	}
+	for (int i = 0; i < HELD; i++) {
+		CHECK_INT(write(held[i].ends[1], "x", 1), 1);
+		finish(t[i]);
+		for (int k = 0; k < 2; k++) {
+			CHECK_OK(close(held[i].ends[k]));
+			CHECK_OK(close(other[i].ends[k]));
+		}
+	}
+}
+
 int main(void)
 {
 	pthread_t t[CALLS];
@@ -204,5 +249,6 @@ int main(void)
 	for (int call = 0; call < CALLS; call++)
 		finish(t[call]);
 	among_many();
+	beside_closed();
 	return success();
 }
