@@ -72,7 +72,8 @@ FZ_EXPORT long syscall(long number, ...)
 		if (number == SYS_set_tid_address && ret > 0) {
 			self = fz_self();
 			/* libc's own word is what prctl says (PR_GET_TID_ADDRESS). */
-			self->thread.owns_tid_address = a[0] != (long)fz_tcb_tid(self->tcb);
+			self->thread.owns_tid_address = self->kind == FZ_KIND_WIRED &&
+							a[0] != (long)fz_tcb_tid(self->tcb);
 			ret = gettid();
 		}
 		return ret;

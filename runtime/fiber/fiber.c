@@ -26,8 +26,7 @@ struct fz_layout fz_layout;
 
 /*
  * A wired fiber ends as libc ends a thread: the kernel looks through its robust
- * list, and clears `retiring` after that.  If the program has named another word, the kernel clears
- * that one instead; natively, too, a thread then waits for ever that joins this one.
+ * list, and clears `retiring` after that; or, instead, the word that the program has named.
  */
 static void retire(struct fz_fiber *self)
 {

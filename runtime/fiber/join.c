@@ -56,6 +56,12 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 /* Give back the memory of a retired fiber's stack, but the record in it: no next life. */
 static void bury_retired(struct fz_fiber *f)
 {
+	/*
+	 * The kernel clears a word of the program's instead of `retiring`, so nobody knows when the
+	 * thread is gone: its stack stays.  Natively pthread_join waits for ever.
+	 */
+	if (f->thread.owns_tid_address)
+		return;
 	/* acquire: pairs with the kernel: the thread is gone, its robust mutexes are released. */
 	while (atomic_load_explicit(&f->thread.retiring, memory_order_acquire))
 		fz_syscall4(__NR_futex, (long)&f->thread.retiring, FUTEX_WAIT, 1, 0);

@@ -149,6 +149,7 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 				fz_nsec deadline, unsigned flags)
 {
 	struct fz_processor *p = fz_processor_of(self);
+	struct fz_pin *pin = fz_op_pin(op, NULL);
 	struct fz_ticket ticket;
 	enum fz_why why;
 
@@ -168,8 +169,8 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	if (op->prompt)
 		fz_ring_submit(&p->backend.ring);
 	why = finish(request, self, p, deadline);
-	if (op->pin)
-		fz_pin_end(op->pin, why);
+	if (pin)
+		fz_pin_end(pin, why);
 	fz_hints_end(self);
 	fz_leave_runtime(self);
 	return why;

@@ -61,6 +61,12 @@ static void *waits_for_word(void *arg)
 	return arg;
 }
 
+static void *forgets_word(void *arg)
+{
+	CHECK_INT(syscall(SYS_set_tid_address, &words[1]), gettid());
+	return arg;
+}
+
 int main(void)
 {
 	pthread_t threads[COUNT_OF_THREADS];
@@ -78,5 +84,12 @@ int main(void)
 	for (int k = 0; k < COUNT_OF_THREADS; k++)
 		finish(threads[k]);
 	puts("cleared");
+	/* Nobody knows when it is gone: natively libc waits for ever, but who only tries does not. */
+	atomic_store(&words[1], 1);
+	threads[0] = start(forgets_word, NULL);
+	waits_for_word(&words[1]);
+	alarm(20);
+	pthread_tryjoin_np(threads[0], NULL);
+	puts("tried to join");
 	return success();
 }
