@@ -245,21 +245,22 @@ void fz_fdtab_share_all(void)
 		fz_fdtab_share(fd);
 }
 
+enum { BOTH_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
+
 void fz_fdtab_timeout_set(int fd, bool negative)
 {
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
 	int high = atomic_load_explicit(&highest, memory_order_relaxed);
 
 	if (negative)
 		atomic_store_explicit(&negative_seen, true, memory_order_relaxed);
-	fz_fdtab_change(fd, 0, both);
+	fz_fdtab_change(fd, 0, BOTH_TIMEOUTS);
 	if (fz_fdtab_get(fd) & FZ_FD_OURS)
 		return;
 	for (int other = 0; other <= high; other++) {
 		uint32_t info = fz_fdtab_get(other);
 
 		if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & FZ_FD_OURS))
-			fz_fdtab_change(other, 0, both);
+			fz_fdtab_change(other, 0, BOTH_TIMEOUTS);
 	}
 }
 
@@ -276,28 +277,37 @@ fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)
 									    FZ_FOREVER;
 }
 
+/* What the kernel says, whatever the hints do. */
+static bool is_nonblocking(int fd, uint32_t info)
+{
+	return fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0;
+}
+
+static bool has_timeout(int fd, uint32_t info)
+{
+	return (info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET &&
+	       (socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD));
+}
+
 bool fz_fdtab_limits(int fd)
 {
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT, info = fz_fdtab_get(fd);
+	const uint32_t info = fz_fdtab_get(fd);
 
-	return fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0 || info & both ||
-	       ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET &&
-		(socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD)));
+	/* One below zero the kernel does not tell. */
+	return info & BOTH_TIMEOUTS || is_nonblocking(fd, info) || has_timeout(fd, info);
 }
 
 bool fz_fdtab_is_stale(int fd)
 {
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT, info = fz_fdtab_get(fd);
+	const uint32_t info = fz_fdtab_get(fd);
 	bool stale = false;
 
-	if ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK)) == FZ_FD_OURS &&
-	    fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0) {
+	if ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK)) == FZ_FD_OURS && is_nonblocking(fd, info)) {
 		fz_fdtab_share(fd);
 		stale = true;
 	}
-	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & both) &&
-	    (socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD))) {
-		fz_fdtab_change(fd, 0, both);
+	if (!(info & BOTH_TIMEOUTS) && has_timeout(fd, info)) {
+		fz_fdtab_change(fd, 0, BOTH_TIMEOUTS);
 		stale = true;
 	}
 	return stale;

@@ -100,7 +100,7 @@ void fz_fdtab_timeout_set(int fd, bool negative);
  */
 bool fz_fdtab_is_stale(int fd);
 
-/* Has the descriptor O_NONBLOCK or, as a socket, a timeout?  Asks the kernel, whatever the hints say. */
+/* Has the descriptor O_NONBLOCK or, as a socket, a timeout?  Asks the kernel if the hints do not say so. */
 bool fz_fdtab_limits(int fd);
 
 /* A deadline that only the kernel knows: make the real call. */

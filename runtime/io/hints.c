@@ -10,8 +10,8 @@ enum {
 	BATCH = 256,		/* fibers looked at with the registry locked */
 	LOOK_MOST = 4,		/* batches in one look: of 10,000 fibers all would take 2 ms */
 	PERIOD_MS = 100,	/* between looks */
-	/* Looks until each wait is asked about: it may just be about to begin at the first. */
-	LOOKS = 3,
+	/* Until each wait has been met twice: at the first it may just be about to begin. */
+	ROUNDS = 3,
 };
 
 /* Used by the monitor alone. */
@@ -92,16 +92,18 @@ static bool check(fz_nsec now, uint32_t entries, bool in_use)
 
 	/* A fiber on a processor that is in use may be about to wait. */
 	if (entries != hints.entries || in_use)
-		hints.due = LOOKS;
+		hints.due = ROUNDS;
 	hints.entries = entries;
 	if (hints.due && now >= hints.last + PERIOD_MS * FZ_MSEC) {
 		hints.last = now;
 		all = hints.endings != 0;
 		hints.endings -= all;
-		if (look(all))
-			hints.due = LOOKS, hints.endings = 2;
-		else if (!hints.amid)
+		if (look(all)) {
+			hints.due = ROUNDS;
+			hints.endings = 2;
+		} else if (!hints.amid) {
 			hints.due--;
+		}
 	}
 	return hints.due;
 }

@@ -20,7 +20,7 @@
 
 #include "runtime/fiber/fiber.h"
 
-/* relaxed: the monitor compares the number of the wait (fz_hints_check). */
+/* relaxed: the monitor compares the number of the wait (collect() in hints.c). */
 static inline void fz_hints_begin(struct fz_fiber *self, int fd)
 {
 	atomic_store_explicit(&self->timer.hinted, fd + 1, memory_order_relaxed);

@@ -19,7 +19,7 @@
 /* One pinned descriptor.  On the stack of the call. */
 struct fz_pin {
 	int number;			/* the descriptor that the program passed */
-	/* private copy or -1; written by fz_pin_closing() and fz_pin_release() */
+	/* private copy or -1; written by fz_pin_closing(), fz_pin_adopt() and fz_pin_release() */
 	int copy;
 	/*
 	 * While the call waits, the pin is in its bucket's list; the bucket's lock guards all but

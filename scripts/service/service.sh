@@ -20,6 +20,8 @@ EX_NO_SYSTEMD=103
 name=50-fiberize.conf
 mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
 tab=$(printf '\t')
+newline='
+'
 
 die()
 {
@@ -258,11 +260,9 @@ enable_service()
 	fi
 	trap - HUP INT TERM
 	rm -f "$temporary.before"
-	{
-		printf '%s\n' "$dropin"
-		explain
-		printf 'from its next start on; now: systemctl restart %s\n' "${service%.service}"
-	} 2>/dev/null ||
+	meaning=$(explain)
+	printf '%s\n%sfrom its next start on; now: systemctl restart %s\n' "$dropin" "${meaning:+$meaning$newline}" \
+		"${service%.service}" 2>/dev/null ||
 		die $EX_OTHER "standard output: cannot be written; $dropin is in place"
 }
 

@@ -8,8 +8,9 @@
 A workload is a folder with a workload.py (README.md says what is in it).  A round runs each side
 once, and each side is first in some rounds; ratios are taken within a round.  Rounds follow until
 the ratio of CPU time per operation and that of operations per second have a verdict, at least
---rounds, at most --most; once the run has lasted for --minutes, --rounds are all.  BUILD is the build directory of another version, as a third side.  The
-chart has the ratios of all workloads, as SVG.
+--rounds, at most --most; once the run has lasted for --minutes, --rounds are all.  BUILD is the
+build directory of another version, as a third side.  The chart has the ratios of all workloads, as
+SVG.
 Exit status: 0 if all workloads whose programs are there could be run, 1 if one failed, 2 for a
 bad command line.
 """
