@@ -7,7 +7,7 @@
 . "$(dirname "$0")/common.inc"
 
 names="thread_basic thread_tls thread_tls_cxx stress_churn sync_cxx20 fork_basic stdio_threads
-	syscall_futex cond_stress"
+	syscall_futex syscall_futex_wake cond_stress"
 places="/usr/lib/$(gcc -dumpmachine) /usr/lib"
 
 # find_library NAME...: the first of them that there is.

@@ -19,11 +19,11 @@ library=$build/aarch64/libfiberize.so
 #	exec_basic exit_running setuid_threads	start themselves anew
 #	fork_basic io_fortify io_close		fork among threads: it asserts, now and then
 #	io_lfs epoll_select			pwritev2, epoll_pwait2
-#	io_read_write io_socket			errors of preadv2, recvmsg
+#	io_read_write io_socket io_datagram	errors of preadv2, recvmsg
 #	mutex_kinds				priority inheritance
 #	thread_attr stress_churn		stacks smaller than this CPU's smallest
 not_here=" exec_basic exit_running setuid_threads fork_basic io_fortify io_close io_lfs
-	epoll_select io_read_write io_socket mutex_kinds thread_attr stress_churn
+	epoll_select io_read_write io_socket io_datagram mutex_kinds thread_attr stress_churn
 	legacy_server "
 
 # There are no guards in the emulator's madvise, which says that there are.

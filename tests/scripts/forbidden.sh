@@ -15,7 +15,7 @@ forbidden()
 }
 
 said='fiberize: io_uring cannot be used here: io_uring_setup: EPERM; fibers wait by epoll; see fiberize(1), CONTAINERS'
-for name in thread_basic mutex_stress io_socket signal_basic proxy_chain; do
+for name in thread_basic mutex_stress io_socket io_datagram signal_basic proxy_chain; do
 	limited "$programs/$name" >"$work/native"
 	echo $? >"$work/native.status"
 	forbidden "$fiberize" "$programs/$name" >"$work/fibers"

@@ -4,6 +4,7 @@
  * (set_tid_address): one of the program's own, for which another thread waits; libc's, put back.
  */
 #include "check.h"
+#include "beside.h"
 
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -11,16 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-enum { COUNT_OF_THREADS = 12, ROUNDS = 60 };
-
-static _Atomic uint32_t words[COUNT_OF_THREADS];
-
-static void *sleeps(void *arg)
-{
-	for (int i = 0; i < 2 * ROUNDS; i++)
-		usleep(50);
-	return arg;
-}
+static _Atomic uint32_t words[OTHERS];
 
 /* Put elsewhere, and back, as by programs that restore processes. */
 static void *put_back(void *arg)
@@ -69,19 +61,16 @@ static void *forgets_word(void *arg)
 
 int main(void)
 {
-	pthread_t threads[COUNT_OF_THREADS];
+	pthread_t threads[OTHERS];
 
-	for (int k = 0; k < COUNT_OF_THREADS; k++)
-		threads[k] = start(k % 2 ? sleeps : put_back, NULL);
-	for (int k = 0; k < COUNT_OF_THREADS; k++)
-		finish(threads[k]);
+	beside_sleepers(put_back);
 	puts("put back");
-	for (int k = 0; k < COUNT_OF_THREADS; k++) {
+	for (int k = 0; k < OTHERS; k++) {
 		atomic_store(&words[k], 1);
 		threads[k] = start(waits_for_word, &words[k]);
 		start(names_word, &words[k]);
 	}
-	for (int k = 0; k < COUNT_OF_THREADS; k++)
+	for (int k = 0; k < OTHERS; k++)
 		finish(threads[k]);
 	puts("cleared");
 	/* Nobody knows when it is gone: natively libc waits for ever, but who only tries does not. */
