@@ -87,8 +87,8 @@ struct fz_fiber_timer {
 	uint64_t wait;			/* the number of the wait (fz_fiber.wait) it belongs to */
 	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
 	uint32_t slot;			/* 1-based place in the heap; 0: not in the heap */
-	/* Not the heap's, but room in the right line: runtime/io/hints.h; 1 + descriptor, or 0 */
-	_Atomic int hinted;
+	/* Not the heap's, but room in the right line: runtime/io/hints.h; fz_fdtab_name(), or 0 */
+	_Atomic uint32_t hinted;
 };
 
 /* What the program calls a thread: its birth, its end, and how other threads name it. */

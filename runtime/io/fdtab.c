@@ -14,7 +14,7 @@
 #include "runtime/sched/retreat.h"
 
 enum {
-	TABLE_FDS = 1 << 20,
+	TABLE_FDS = 1 << 20,		/* one more must fit beside FZ_FD_CHANGES */
 	TABLE_FDS_LIMITED = 1 << 14,
 	LEVEL_SOCKET = 1,
 	AT_EMPTY = 0x1000,
@@ -52,11 +52,22 @@ static _Atomic uint32_t *entry(int fd)
 	return table && (unsigned)fd < table_fds ? &table[fd] : NULL;
 }
 
-uint32_t fz_fdtab_get(int fd)
+/* With the count of changes. */
+static uint32_t word_of(int fd)
 {
 	_Atomic uint32_t *e = entry(fd);
 
 	return e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
+}
+
+uint32_t fz_fdtab_get(int fd)
+{
+	return word_of(fd) & ~FZ_FD_CHANGES;
+}
+
+uint32_t fz_fdtab_name(int fd)
+{
+	return entry(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
 }
 
 static void raise_highest(int fd)
@@ -80,11 +91,14 @@ bool fz_fdtab_is_unshared(void)
 
 void fz_fdtab_set(int fd, uint32_t info)
 {
+	const uint32_t one_change = FZ_FD_CHANGES & -FZ_FD_CHANGES;
 	_Atomic uint32_t *e = entry(fd);
+	uint32_t before = word_of(fd);
 
-	if (!e || fz_fdtab_is_unshared() || (!info && !atomic_load_explicit(e, memory_order_relaxed)))
+	if (!e || fz_fdtab_is_unshared() || (!info && !(before & ~FZ_FD_CHANGES)))
 		return;
-	atomic_store_explicit(e, info, memory_order_relaxed);
+	/* Two changes at the same time may count as one. */
+	atomic_store_explicit(e, info | ((before + one_change) & FZ_FD_CHANGES), memory_order_relaxed);
 	raise_highest(fd);
 }
 
@@ -99,7 +113,7 @@ void fz_fdtab_forget_range(unsigned first, unsigned last)
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 {
 	_Atomic uint32_t *e = entry(fd);
-	uint32_t info = fz_fdtab_get(fd);
+	uint32_t info = word_of(fd);
 
 	/*
 	 * By compare-and-swap: a file opened meanwhile under this number must not get the old
@@ -182,7 +196,7 @@ static uint32_t file_flags(int fd)
 
 int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
-	uint32_t info = fz_fdtab_get(fd), unknown = FZ_FD_UNKNOWN;
+	uint32_t unknown = word_of(fd), info = unknown & ~FZ_FD_CHANGES;
 	_Atomic uint32_t *e = entry(fd);
 	int stream;
 
@@ -208,7 +222,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 		 * opened it stays.
 		 */
 		if (e)
-			atomic_compare_exchange_strong_explicit(e, &unknown, info,
+			atomic_compare_exchange_strong_explicit(e, &unknown, unknown | info,
 								memory_order_relaxed,
 								memory_order_relaxed);
 		raise_highest(fd);

@@ -46,6 +46,12 @@ enum {
 	FZ_FD_ENDLESS = 524288,		/* device: gives all that is asked for, like /dev/urandom */
 };
 
+/*
+ * The upper bits of a word count, modulo 2,048, how often the number was opened or closed; only
+ * fz_fdtab_name() shows them.
+ */
+#define FZ_FD_CHANGES 0xffe00000u
+
 /* Why no ring is used any more: the process reads the requests of a file system. */
 #define FZ_FDTAB_SERVES_FILES "the process has opened /dev/fuse"
 
@@ -53,6 +59,13 @@ enum {
 void fz_fdtab_init(void);
 
 uint32_t fz_fdtab_get(int fd);
+
+/*
+ * Returns a name for the open file that has this number now, as far as the library sees who opens and
+ * closes: the number plus one, in the bits outside of FZ_FD_CHANGES, and those.  0: beyond the table.
+ */
+uint32_t fz_fdtab_name(int fd);
+
 void fz_fdtab_set(int fd, uint32_t info);
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set);
 

@@ -18,7 +18,7 @@ enum {
 static struct {
 	struct {
 		struct fz_ticket ticket;
-		int fd;
+		uint32_t name;	/* of its open file, fz_fdtab_name() */
 	} waits[BATCH];
 	unsigned count;
 	uint32_t entries;	/* into the runtime, at the last look */
@@ -44,7 +44,7 @@ static void collect(struct fz_fiber *f)
 	const uint64_t word = atomic_load_explicit(&f->wait, memory_order_acquire);
 	const uint64_t state = word & FZ_WAIT_STATE_MASK, number = word >> FZ_WAIT_NUMBER_SHIFT;
 	/* relaxed: the fence and the second look at the word show whose wait it is. */
-	const int hinted = atomic_load_explicit(&f->timer.hinted, memory_order_relaxed);
+	const uint32_t hinted = atomic_load_explicit(&f->timer.hinted, memory_order_relaxed);
 
 	if (!hinted || (state != FZ_WAIT_ARMED && state != FZ_WAIT_PARKED) ||
 	    (f->all.wait_checked == number && !hints.all))
@@ -58,7 +58,7 @@ static void collect(struct fz_fiber *f)
 	}
 	f->all.wait_checked = number;
 	hints.waits[hints.count].ticket = (struct fz_ticket){ f, number };
-	hints.waits[hints.count].fd = hinted - 1;
+	hints.waits[hints.count].name = hinted;
 	hints.count++;
 }
 
@@ -74,10 +74,12 @@ static bool look(bool all)
 		hints.count = 0;
 		hints.amid = fz_fiber_each_of(collect, BATCH, !hints.amid);
 		for (unsigned i = 0; i < hints.count; i++) {
-			const bool stale = fz_fdtab_is_stale(hints.waits[i].fd);
+			const int fd = (int)(hints.waits[i].name & ~FZ_FD_CHANGES) - 1;
+			const bool stale = fz_fdtab_is_stale(fd);
 
 			found |= stale;
-			if (stale || (all && fz_fdtab_limits(hints.waits[i].fd)))
+			if ((stale || (all && fz_fdtab_limits(fd))) &&
+			    fz_fdtab_name(fd) == hints.waits[i].name)
 				fz_wake(hints.waits[i].ticket, FZ_WHY_SIGNAL);
 		}
 		if (!hints.amid)

@@ -9,21 +9,23 @@
  * timeout on a descriptor whose hints (runtime/io/fdtab.h) say that calls wait for ever.  To ask
  * the kernel before each wait would cost too much; a call that need not wait gives the right
  * answer in any case.  So the monitor asks the kernel once for each wait that it meets at two looks.
- * It looks every 100 ms, each time at the next 1,024 threads.
+ * It looks every 100 ms, each time at the next 1,024 threads.  A wait whose descriptor has been closed
+ * since, which goes on with its file, is not asked about: the number may name another one.
  *
  *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
  *	fz_park(self, deadline);
- *		if it ends by FZ_WHY_SIGNAL, and no handler has run: the hint was stale, so ask
- *		the kernel again
+ *		if it ends by FZ_WHY_SIGNAL, no handler has run, and fd has the name that it had
+ *		(fz_fdtab_name): the hint was stale, so ask the kernel again
  *	fz_hints_end(self);		in the runtime
  */
 
 #include "runtime/fiber/fiber.h"
+#include "runtime/io/fdtab.h"
 
 /* relaxed: the monitor compares the number of the wait (collect() in hints.c). */
 static inline void fz_hints_begin(struct fz_fiber *self, int fd)
 {
-	atomic_store_explicit(&self->timer.hinted, fd + 1, memory_order_relaxed);
+	atomic_store_explicit(&self->timer.hinted, fz_fdtab_name(fd), memory_order_relaxed);
 }
 
 static inline void fz_hints_end(struct fz_fiber *self)

@@ -7,6 +7,7 @@
 #include "runtime/base/lock.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
 
 enum { BUCKETS = 256 };
 
@@ -97,7 +98,8 @@ void fz_pin_end(struct fz_pin *pin, enum fz_why why)
 		fz_lock_release(&b->lock);
 		pin->waiting = false;
 	}
-	if (why != FZ_WHY_DONE && why != FZ_WHY_TIMEOUT)
+	/* A handler may leave the call by siglongjmp; without one the call goes on with its file. */
+	if (why == FZ_WHY_CANCEL || (why == FZ_WHY_SIGNAL && fz_signal_is_due(fz_self())))
 		fz_pin_release(pin);
 }
 

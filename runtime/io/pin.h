@@ -46,8 +46,8 @@ static inline int fz_pin_fd(const struct fz_pin *pin)
 /*
  * Around a wait of the calling fiber, in the runtime.  ask_again: closing the descriptor ends the
  * wait (FZ_WHY_DONE), because its request may not have reached the kernel yet.  why: the wait has
- * ended.  After FZ_WHY_DONE and FZ_WHY_TIMEOUT, which need not be the program's, the copy stays open
- * until fz_pin_release().
+ * ended.  The copy stays open until fz_pin_release(), unless a handler is about to run or the thread
+ * is cancelled: the program may end the call then.
  */
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again);
 void fz_pin_end(struct fz_pin *pin, enum fz_why why);

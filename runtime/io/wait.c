@@ -108,6 +108,7 @@ static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec d
 	struct fz_pin *pin;
 
 	for (;;) {
+		const uint32_t name = op->hinted ? fz_fdtab_name(fz_op_fd(op)) : 0;
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
 		/* Without a handler, a signal interrupted a worker thread of the ring. */
@@ -120,7 +121,8 @@ static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec d
 			if (!fz_signal_handled(self)) {
 				const fz_nsec before = deadline;
 
-				if (op->hinted && look_again(op, &deadline))
+				if (name && name == fz_fdtab_name(fz_op_fd(op)) &&
+				    look_again(op, &deadline))
 					return timeout_error ? timeout_error : -EAGAIN;
 				restart &= deadline == before;
 				continue;

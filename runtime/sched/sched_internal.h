@@ -23,8 +23,7 @@ static inline void enter_user_code(struct fz_fiber *self)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-	/* relaxed: a thread that sets a bit after this also sends this thread a real signal. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+	if (FZ_UNLIKELY(fz_signal_is_due(self)))
 		fz_signal_run_pending(self);
 }
 

@@ -169,8 +169,7 @@ void fz_signal_life_begins(struct fz_fiber *self)
 {
 	self->sig.between_lives = false;
 	atomic_signal_fence(memory_order_seq_cst);
-	/* relaxed: a signal that comes later is followed by a nudge. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask))
+	if (FZ_UNLIKELY(fz_signal_is_due(self)))
 		fz_signal_run_pending(self);
 }
 
@@ -179,8 +178,7 @@ void fz_signal_allow(struct fz_fiber *self)
 	atomic_signal_fence(memory_order_seq_cst);
 	self->sig.barred--;
 	atomic_signal_fence(memory_order_seq_cst);
-	/* relaxed: a signal that comes later is followed by a nudge. */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask) &&
+	if (FZ_UNLIKELY(fz_signal_is_due(self)) &&
 	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_signal_run_pending(self);
 }

@@ -131,6 +131,15 @@ static inline bool fz_signal_handled(const struct fz_fiber *self)
 }
 
 /*
+ * Is a handler about to run on the calling thread, when it leaves the runtime?  relaxed: a signal that
+ * comes later is followed by a nudge.
+ */
+static inline bool fz_signal_is_due(const struct fz_fiber *self)
+{
+	return atomic_load_explicit(&self->pending, memory_order_relaxed) & ~self->mask;
+}
+
+/*
  * Do all handlers that have run since fz_signal_mark() have SA_RESTART, so that the call goes on?
  * It calls fz_signal_mark() then.
  */

@@ -205,7 +205,7 @@ static void *gets_one(void *arg)
 
 /*
  * Calls whose descriptor has been closed, and whose number names another file, wait on with their
- * own, whatever is found out about other descriptors meanwhile.
+ * own, whatever is found out about other descriptors meanwhile, and whatever the other file has.
  */
 static void beside_closed(void)
 {
@@ -217,6 +217,10 @@ static void beside_closed(void)
 		held[i].call = READ + i % (WRITE - READ);
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, held[i].ends));
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, other[i].ends));
+		if (i % 3 == 1)
+			CHECK_OK(fcntl(other[i].ends[0], F_SETFL, O_NONBLOCK));
+		else if (i % 3 == 2)
+			set_both(other[i].ends[0], SO_RCVTIMEO, SO_SNDTIMEO, 0, 20000);
 		t[i] = start(gets_one, &held[i]);
 	}
 	usleep(20000);

@@ -114,6 +114,35 @@ Test(fdtab, ranges)
 		cr_assert_eq(fz_fdtab_get(fd), 0);
 }
 
+Test(fdtab, name_changes_with_the_open_file)
+{
+	const unsigned before_it_repeats = 2047;
+	uint32_t name, info;
+	int p[2];
+
+	cr_assert_eq(fz_fdtab_name(3), 0);
+	fz_fdtab_init();
+	cr_assert_eq(pipe(p), 0);
+	fz_fdtab_look_up(p[0], &info);
+	name = fz_fdtab_name(p[0]);
+	cr_assert_eq(name & ~FZ_FD_CHANGES, (uint32_t)p[0] + 1);
+	cr_assert_neq(fz_fdtab_name(p[1]), name);
+	/* What is remembered of it does not matter. */
+	fz_fdtab_change(p[0], 0, FZ_FD_RECV_WAITED | FZ_FD_OURS);
+	fz_fdtab_share(p[0]);
+	cr_assert_eq(fz_fdtab_name(p[0]), name);
+	for (unsigned i = 0; i < before_it_repeats; i++) {
+		fz_fdtab_set(p[0], i % 2 ? FZ_FD_PIPE : FZ_FD_SOCKET);
+		cr_assert_neq(fz_fdtab_name(p[0]), name);
+	}
+	/* Neither does a look show the count, nor a number beyond the table. */
+	cr_assert_eq(fz_fdtab_get(p[0]), FZ_FD_SOCKET);
+	fz_fdtab_look_up(p[0], &info);
+	cr_assert_eq(info, FZ_FD_SOCKET);
+	cr_assert_eq(fz_fdtab_name(-1), 0);
+	cr_assert_eq(fz_fdtab_name(1 << 20), 0);
+}
+
 Test(fdtab, timeouts)
 {
 	const struct timeval tv = { .tv_sec = 2, .tv_usec = 500000 };

@@ -99,7 +99,10 @@ Test(pin, copy_is_dropped)
 	fz_pin_end(&pin, FZ_WHY_TIMEOUT);
 	cr_assert_eq(fz_pin_fd(&pin), copy);
 	cr_assert(is_open(copy));
+	/* The same if no handler is about to run. */
 	fz_pin_end(&pin, FZ_WHY_SIGNAL);
+	cr_assert(is_open(copy));
+	fz_pin_end(&pin, FZ_WHY_CANCEL);
 	cr_assert_not(is_open(copy));
 	cr_assert_eq(fz_pin_fd(&pin), p[0]);
 }
