@@ -47,7 +47,7 @@
 #include "runtime/inspect/deadlock.h"
 #include "runtime/inspect/version.h"
 #include "runtime/io/fdtab.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 #include "runtime/io/hints.h"
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"

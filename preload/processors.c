@@ -4,7 +4,7 @@
 #include "preload/config.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 
 uint32_t fz_processors_wanted(uint32_t *ret_open)
 {

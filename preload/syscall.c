@@ -18,7 +18,7 @@
 #include "preload/syscall/families.h"
 #include "preload/thread/kernel_state.h"
 #include "preload/thread/own_ring.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/provide.h"

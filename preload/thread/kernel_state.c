@@ -13,7 +13,7 @@
 #include "preload/thread/names.h"
 #include "runtime/fiber/wire.h"
 #include "runtime/io/fdtab.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 #include "runtime/sched/sched.h"
 
 /* Only in newer headers; one number on every CPU. */

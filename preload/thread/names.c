@@ -8,7 +8,7 @@
 #include "preload/thread/exclude.h"
 #include "preload/thread/handle.h"
 #include "runtime/fiber/stack.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 
 FZ_EXPORT pid_t gettid(void)
 {

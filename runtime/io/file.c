@@ -24,7 +24,7 @@
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 
 /*
  * A sync that took longer is slow: next time the processor is handed off beforehand, which costs

@@ -19,7 +19,7 @@
 
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 #include "runtime/io/socket.h"
 
 struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct iovec *ret_part)

@@ -5,7 +5,7 @@
 #include <poll.h>
 
 #include "runtime/io/fdtab.h"
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 #include "runtime/io/io.h"
 
 enum { OPTION_ERROR = 4 };

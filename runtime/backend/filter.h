@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FZ_RUNTIME_IO_FILTER_H
-#define FZ_RUNTIME_IO_FILTER_H
+#ifndef FZ_RUNTIME_BACKEND_FILTER_H
+#define FZ_RUNTIME_BACKEND_FILTER_H
 
 /*
- * runtime/io/filter.h - what seccomp filters forbid the program.
+ * runtime/backend/filter.h - what seccomp filters forbid the program.
  *
  * Filters do not see requests, and may allow what stands in for the program's call.  A call that
  * they forbid must fail here, too, so it is made as the program has made it.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/io/filter.h"
+#include "runtime/backend/filter.h"
 
 #include <linux/prctl.h>
 
