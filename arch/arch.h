@@ -54,6 +54,13 @@
 #include "detour.h"
 
 /*
+ * The CPU that runs the caller, without a system call; -1 if no instruction tells.  It may be another one by the
+ * time the caller looks.  Any thread; async-signal-safe.
+ *
+ *	static inline int fz_cpu_number(void);
+ */
+
+/*
  * Raw system calls.  They return what the kernel returns, -errno on failure, and leave errno alone.
  * No cancellation, no restart.  Any thread; async-signal-safe.  The kernel ignores the arguments
  * that a call does not have.

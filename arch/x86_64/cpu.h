@@ -50,6 +50,18 @@ static inline void fz_tcb_set(uintptr_t tcb)
 	}
 }
 
+static inline int fz_cpu_number(void)
+{
+	/* The limit of this segment is the node's number above 12 bits of the CPU's, as the vDSO reads it. */
+	enum { SEGMENT = 0x7b, CPU_MASK = 0xfff };
+	const unsigned segment = SEGMENT;
+	unsigned limit = 0;
+	unsigned char known;
+
+	__asm__ volatile("lsl %2, %0\n\tsetz %1" : "+r"(limit), "=q"(known) : "r"(segment) : "cc");
+	return known ? (int)(limit & CPU_MASK) : -1;
+}
+
 static inline uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next)
 {
 	const uint8_t *insn = (const uint8_t *)pc;

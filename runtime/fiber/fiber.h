@@ -210,6 +210,11 @@ struct fz_fiber {
 	struct fz_fiber_cpu cpu;
 	struct fz_fiber_sig sig;
 	int16_t waits_alone;		/* less than 0: owed (runtime/sched/announce.h) */
+	/* What fz_follow_peer() has seen last, for this thread. */
+	struct {
+		int16_t cpu;
+		int fd;
+	} peer;
 
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {

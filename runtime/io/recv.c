@@ -10,6 +10,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
+#include "runtime/io/follow.h"
 #include "runtime/io/socket.h"
 #include "runtime/sched/announce.h"
 
@@ -158,9 +159,11 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 		return receive_alone(self, op, own);
 	if (wait > 0)
 		wait = fz_io_is_blocking(op->fd, info);
+	fz_io_yield_sometimes(self);
+	if (FZ_UNLIKELY(self->call.reads % FZ_FOLLOW_EVERY <= 1) && !(info & FZ_FD_UNIX))
+		fz_follow_peer(self, op->fd);
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
-	fz_io_yield_sometimes(self);
 	ret = receive_likely(self, op, info);
 	return ret == -EAGAIN ? receive_by_request(self, op, own, info) : ret;
 }

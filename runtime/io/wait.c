@@ -21,11 +21,24 @@ void fz_io_test_cancel(struct fz_fiber *self)
 		fz_host.test_cancel();
 }
 
+/* Has the fiber had its processor for longer than others should wait for it, and do others wait? */
+static bool slice_is_over(const struct fz_fiber *self)
+{
+	enum { PARTS = 4 };		/* of FZ_POLL_PAUSE */
+	/* relaxed: any value that was ever stored will do. */
+	const uint64_t pause = atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed);
+	/* As in fz_sched_has_company(): outside the runtime only a hint. */
+	struct fz_processor *p = self->kind == FZ_KIND_FIBER ? self->carrier->processor : NULL;
+
+	return p && pause && fz_cycles() - p->picked_at > pause / PARTS && fz_processor_has_work(p, 0);
+}
+
 void fz_io_yield_sometimes(struct fz_fiber *self)
 {
-	enum { EVERY = 64 };
+	enum { OFTEN = 16, EVERY = 64 };
+	const unsigned n = ++self->call.reads;
 
-	if (FZ_UNLIKELY(++self->call.reads % EVERY == 0))
+	if (FZ_UNLIKELY(n % OFTEN == 0) && (n % EVERY == 0 || slice_is_over(self)))
 		fz_sched_poll_and_yield(self);
 }
 

@@ -21,7 +21,8 @@ void fz_io_test_cancel(struct fz_fiber *self);
 /*
  * Call it before a read, and before a poll that does not wait.  Every 64th time, other fibers run
  * first: those whose requests the kernel completes only when it is entered would starve behind a
- * fiber whose calls never wait.
+ * fiber whose calls never wait.  Every 16th time, if some are runnable and this one has run for 50 us: a
+ * connection whose next request is always there would keep the others waiting until the monitor comes.
  */
 void fz_io_yield_sometimes(struct fz_fiber *self);
 

@@ -39,6 +39,7 @@ struct fz_carrier {
 	struct fz_processor *processor;	/* the carrier has it if processor->owner says so */
 	struct fz_fiber *left;		/* the context that the last switch left */
 	enum fz_left left_how;
+	struct fz_processor *yields_to;	/* for FZ_LEFT_YIELDED: in whose queue; NULL: of its own */
 	struct fz_carrier *successor;	/* for FZ_LEFT_MOVED: off the idle list, still asleep */
 	struct fz_fiber *first;		/* to run before others; set before the carrier is woken */
 	uint16_t call;			/* the row that block counts its outcome in (counting.h) */

@@ -240,7 +240,10 @@ static void finish_switch(struct fz_fiber *self)
 		fz_wait_context_saved(left);
 		break;
 	case FZ_LEFT_YIELDED:
-		fz_runq_push(&c->processor->runq, left);
+		fz_runq_push(&(c->yields_to ? c->yields_to : c->processor)->runq, left);
+		if (FZ_UNLIKELY(c->yields_to != NULL))
+			fz_sched_kick();
+		c->yields_to = NULL;
 		break;
 	case FZ_LEFT_ENDED:
 		fz_fiber_buried(left);

@@ -54,6 +54,11 @@ struct fz_processor {
 	 */
 	_Atomic bool poll_wanted;
 	/*
+	 * Hints of runtime/io/follow.c: the CPU on which a fiber of this processor was last seen to run, plus 1
+	 * (0: not known), and of 1,024 peers how many are on another one.
+	 */
+	_Atomic uint32_t cpu, strangers;
+	/*
 	 * Set and cleared by the monitor: no more processors may run fibers than the process may use
 	 * CPUs.  The carrier of a closed processor only waits for what arrives there.
 	 */
@@ -137,6 +142,12 @@ void fz_sched_park(struct fz_fiber *self);
  * Returns false if no other fiber was runnable.
  */
 bool fz_sched_yield(struct fz_fiber *self);
+
+/*
+ * The same, but the caller goes to the end of another processor's queue.  With no other fiber to run, this
+ * processor would steal it back at once: then it stays.
+ */
+void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to);
 
 /*
  * Like fz_sched_yield(), when no carrier is free: this carrier takes over a processor that has
