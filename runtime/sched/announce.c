@@ -6,6 +6,7 @@
 #include "runtime/sched/counting.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched_internal.h"
+#include "runtime/sched/spawner.h"
 #include "runtime/sched/trace.h"
 #include "runtime/signal/signal.h"
 
@@ -102,9 +103,13 @@ static bool move(struct fz_fiber *self)
 		return false;
 	}
 	fz_enter_runtime(self);
-	moved = (!fz_processor_needs_carrier(fz_processor_of(self)) ||
-		 change_processor(self->carrier)) &&
-		(!fz_carrier_has_requests(self->carrier) || fz_sched_move(self));
+	moved = !fz_processor_needs_carrier(fz_processor_of(self)) || change_processor(self->carrier);
+	if (moved && fz_carrier_has_requests(self->carrier)) {
+		moved = fz_sched_move(self);
+		/* All idle carriers have requests in flight, too: one without is there at the next try. */
+		if (!moved)
+			fz_spawner_want_mortal();
+	}
 	fz_leave_runtime(self);
 	/* If there was nowhere to go, try again after as many waits. */
 	self->waits_alone = moved ? FZ_ALONE_MOVED : 0;

@@ -242,16 +242,22 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
 	return true;
 }
 
-bool fz_carrier_has_spare(void)
+static bool has_spare(bool mortal)
 {
 	uint32_t nested = fz_bar_handlers();
-	bool spare;
+	struct fz_carrier *c;
 
 	fz_lock_acquire(&idle.lock);
-	spare = idle.first != NULL;
+	for (c = idle.first; c && mortal && !fz_carrier_may_end(c); c = c->idle_next)
+		continue;
 	fz_lock_release(&idle.lock);
 	fz_allow_handlers(nested);
-	return spare;
+	return c != NULL;
+}
+
+bool fz_carrier_has_spare(void)
+{
+	return has_spare(false);
 }
 
 bool fz_carrier_is_crowded(void)
@@ -274,9 +280,9 @@ bool fz_carrier_is_crowded(void)
 	return (int32_t)without >= (int32_t)(cpus && cpus < open ? cpus : open);
 }
 
-int fz_carrier_keep_spare(void)
+int fz_carrier_keep_spare(bool mortal)
 {
-	if (fz_carrier_has_spare())
+	if (has_spare(mortal))
 		return 0;
 	if (fz_now() < atomic_load_explicit(&idle.none_until, memory_order_relaxed))
 		return -EAGAIN;

@@ -21,6 +21,7 @@ struct waiter {
 
 static struct {
 	_Atomic uint32_t wanted;	/* futex; 1: asked for, and the spawner has not seen it */
+	_Atomic bool wanted_mortal;
 	struct fz_lock lock;
 	/* Guarded by lock. */
 	bool taken;			/* a fiber has the turn */
@@ -42,6 +43,13 @@ void fz_spawner_want_spare(void)
 {
 	if (FZ_UNLIKELY(!fz_carrier_has_spare()))
 		ask();
+}
+
+void fz_spawner_want_mortal(void)
+{
+	/* relaxed: ask() publishes it. */
+	atomic_store_explicit(&spawner.wanted_mortal, true, memory_order_relaxed);
+	ask();
 }
 
 static void answer(bool failed)
@@ -145,16 +153,18 @@ void fz_spawner_turn_end(struct fz_fiber *self)
 void fz_spawner_run(void)
 {
 	const struct __kernel_timespec late = fz_timespec(300 * FZ_MSEC);
+	bool mortal;
 	int err;
 
 	for (;;) {
-		/* acquire: pairs with fz_spawner_want_spare(). */
+		/* acquire: pairs with ask(). */
 		while (!atomic_exchange_explicit(&spawner.wanted, 0, memory_order_acquire))
 			fz_sys_futex_wait(&spawner.wanted, 0, NULL);
 		if (FZ_FAULT(late_spare))
 			fz_syscall2(__NR_nanosleep, (long)&late, 0);
 		/* After a failure the monitor asks again at its next tick. */
-		err = fz_carrier_keep_spare();
+		mortal = atomic_exchange_explicit(&spawner.wanted_mortal, false, memory_order_relaxed);
+		err = fz_carrier_keep_spare(mortal);
 		answer(err != 0);
 		if (!err)
 			fz_monitor_poke();

@@ -22,6 +22,9 @@ void fz_spawner_run(void);
  */
 void fz_spawner_want_spare(void);
 
+/* The same, for an idle carrier that may end (fz_carrier_take_mortal).  In the runtime. */
+void fz_spawner_want_mortal(void);
+
 /*
  * Around what takes a carrier away from the others with no way to interrupt it: a fiber is wired, or
  * blocks its kernel thread for locks of libc's whose holders may need a carrier.  One fiber at a
