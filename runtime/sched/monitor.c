@@ -21,6 +21,7 @@ enum {
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
+	IDLE_TICKS = 4,		/* to the next look after one that finds none in use */
 	FAIR_TICKS = 10,	/* after which a busy fiber loses its processor in any case */
 	ASKED_TICKS = 100,	/* the same, if it has been asked to let others run */
 	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
@@ -216,7 +217,6 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 	struct fz_carrier *c = carrier_of(look->owner);
 	/* relaxed: if the carrier switches meanwhile, the next look sees it. */
 	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
-
 	/* relaxed: a hint.  While the signal is on its way, the carrier waits for its CPU. */
 	const bool asked = atomic_load_explicit(&c->preempted, memory_order_relaxed);
 
@@ -366,7 +366,7 @@ static void set_tick(fz_nsec now, uint32_t ticks)
 static bool tick_is_over(fz_nsec now)
 {
 	/* relaxed: as in fz_tick_note_runnable(). */
-	if (monitor.ticks > 1 && !atomic_load_explicit(&fz_tick_is_long, memory_order_relaxed))
+	if (monitor.ticks == FZ_TICK_LONG && !atomic_load_explicit(&fz_tick_is_long, memory_order_relaxed))
 		set_tick(now, 1);
 	return now >= monitor.next_look;
 }
@@ -412,9 +412,9 @@ void fz_monitor_run(void)
 		if (again)
 			quiet = 0;
 		if (tick_is_over(now)) {
-			quiet = look_at_all(now) || again ? 0 : quiet + 1;
+			quiet = look_at_all(now) || again ? 0 : quiet + monitor.ticks;
 			since_shrink += monitor.ticks;
-			set_tick(now, fz_tick_choose(quiet || again || monitor.needed));
+			set_tick(now, quiet ? IDLE_TICKS : fz_tick_choose(again || monitor.needed));
 			fz_provide_if_lacking(FZ_TICK_US * FZ_USEC);
 			fz_provide_follow(now);
 			if (since_shrink >= SHRINK_TICKS) {
