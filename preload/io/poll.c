@@ -213,10 +213,10 @@ static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_p
 	int ret;
 
 	if (deadline == 0)
-		fz_io_yield_sometimes(self);
+		fz_io_yield_sometimes(self, false);
 	fz_signal_mark(self);
 	if (deadline != 0 && fz_is_alone(self)) {
-		fz_io_yield_sometimes(self);
+		fz_io_yield_sometimes(self, false);
 		ret = epoll_announced(self, call, fz_pin_fd(pin), events, max, deadline);
 		if (ret > 0)
 			fz_io_expect_data(self, ret);

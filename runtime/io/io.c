@@ -149,7 +149,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 		return -EBADF;
 	if (nonblocking < 0)
 		return fz_io_real_transfer(self, fd, c, false);
-	fz_io_yield_sometimes(self);
+	fz_io_yield_sometimes(self, false);
 	if (nonblocking)
 		return fz_io_make(c->own);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)

@@ -29,7 +29,7 @@ static int poll_alone(struct fz_fiber *self, long number, struct pollfd *fds, ui
 {
 	int ret;
 
-	fz_io_yield_sometimes(self);
+	fz_io_yield_sometimes(self, false);
 	ret = fz_io_poll_announced(self, number, fds, n, deadline);
 	if (ret > 0)
 		fz_io_expect_data(self, ret);
@@ -46,7 +46,7 @@ static int wait_for(struct fz_fiber *self, long number, struct pollfd *fds, uint
 
 	fz_io_test_cancel(self);
 	if (deadline == 0)
-		fz_io_yield_sometimes(self);
+		fz_io_yield_sometimes(self, false);
 	else if (fz_is_alone(self))
 		return poll_alone(self, number, fds, n, deadline);
 	/* The kernel also checks the pointer, the count and the descriptors. */
@@ -96,7 +96,7 @@ int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec d
 
 	fz_io_test_cancel(self);
 	if (deadline == 0)
-		fz_io_yield_sometimes(self);
+		fz_io_yield_sometimes(self, false);
 	fz_signal_mark(self);
 	ret = n ? fz_io_poll_now(self, __NR_ppoll, fds, n) : 0;
 	if (ret > 0)

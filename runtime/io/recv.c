@@ -8,6 +8,7 @@
 
 #include <poll.h>
 
+#include "runtime/backend/filter.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/follow.h"
@@ -102,7 +103,7 @@ static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
 {
 	int64_t ret;
 
-	fz_io_yield_sometimes(self);
+	fz_io_yield_sometimes(self, false);
 	if (fz_io_is_likely_alone(self)) {
 		ret = receive_now(self, op);
 		if (ret != -EAGAIN)
@@ -146,6 +147,21 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 		       receive_forbidden(self, op, own, deadline == FZ_FOREVER) : ret;
 }
 
+/* Data may be there each time: let others run sometimes, and find the processor where this costs least. */
+static void share(struct fz_fiber *self, int fd, uint32_t info, bool may_wait)
+{
+	/* Unix sockets do not tell where the peer is, so turns cost more than they are worth there. */
+	const bool tells = !(info & (FZ_FD_UNIX | FZ_FD_UNASKED));
+
+	if (!tells && !may_wait)
+		return;
+	fz_io_yield_sometimes(self, tells);
+	/* relaxed: as in fz_filter_forbids().  The program's filter may end the process for the question. */
+	if (FZ_UNLIKELY(self->call.reads % FZ_FOLLOW_EVERY <= 1) && tells &&
+	    !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed))
+		fz_follow_peer(self, fd);
+}
+
 /* own: what the program has called. */
 static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own)
 {
@@ -159,9 +175,8 @@ static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_
 		return receive_alone(self, op, own);
 	if (wait > 0)
 		wait = fz_io_is_blocking(op->fd, info);
-	fz_io_yield_sometimes(self);
-	if (FZ_UNLIKELY(self->call.reads % FZ_FOLLOW_EVERY <= 1) && !(info & FZ_FD_UNIX))
-		fz_follow_peer(self, op->fd);
+	if (wait >= 0)
+		share(self, op->fd, info, wait > 0);
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
 	ret = receive_likely(self, op, info);

@@ -165,7 +165,7 @@ static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec d
 	fz_io_test_cancel(self);
 	set_up(&s, n, sets);
 	if (deadline == 0)
-		fz_io_yield_sometimes(self);
+		fz_io_yield_sometimes(self, false);
 	if (deadline == 0 || n < 0)
 		return (int)select_now(self, &s);
 	if (s.words > MAX_WORDS)

@@ -59,7 +59,7 @@ static bool shares_call(struct fz_fiber *self, size_t n)
 		return false;
 	if (self->call.sent_at != wait_number(self))
 		return true;
-	fz_io_yield_sometimes(self);
+	fz_io_yield_sometimes(self, false);
 	return false;
 }
 

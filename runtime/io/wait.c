@@ -33,12 +33,12 @@ static bool slice_is_over(const struct fz_fiber *self)
 	return p && pause && fz_cycles() - p->picked_at > pause / PARTS && fz_processor_has_work(p, 0);
 }
 
-void fz_io_yield_sometimes(struct fz_fiber *self)
+void fz_io_yield_sometimes(struct fz_fiber *self, bool often)
 {
 	enum { OFTEN = 16, EVERY = 64 };
 	const unsigned n = ++self->call.reads;
 
-	if (FZ_UNLIKELY(n % OFTEN == 0) && (n % EVERY == 0 || slice_is_over(self)))
+	if (FZ_UNLIKELY(n % OFTEN == 0) && (n % EVERY == 0 || (often && slice_is_over(self))))
 		fz_sched_poll_and_yield(self);
 }
 

@@ -21,10 +21,10 @@ void fz_io_test_cancel(struct fz_fiber *self);
 /*
  * Call it before a read, and before a poll that does not wait.  Every 64th time, other fibers run
  * first: those whose requests the kernel completes only when it is entered would starve behind a
- * fiber whose calls never wait.  Every 16th time, if some are runnable and this one has run for 50 us: a
- * connection whose next request is always there would keep the others waiting until the monitor comes.
+ * fiber whose calls never wait.  often: also every 16th time, if some are runnable and this one has run for
+ * 50 us.  A connection whose next request is always there keeps the others waiting, but turns have cold caches.
  */
-void fz_io_yield_sometimes(struct fz_fiber *self);
+void fz_io_yield_sometimes(struct fz_fiber *self, bool often);
 
 /*
  * Data is likely to be there for the next n receives of this thread: poll has said so, or the last

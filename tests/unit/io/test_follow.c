@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "arch/arch.h"
+#include "connection.h"
 #include "runtime/io/follow.h"
 #include "runtime_setup.h"
 
@@ -55,21 +54,6 @@ static void receive_from(int *cpu)
 	cr_assert_eq(recv(ends[0], &c, 1, 0), 1);
 }
 
-static void connect_ends(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t size = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-	cr_assert_eq(bind(listener, (struct sockaddr *)&address, size), 0);
-	cr_assert_eq(listen(listener, 1), 0);
-	cr_assert_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(connect(ends[1], (struct sockaddr *)&address, size), 0);
-	ends[0] = accept(listener, NULL, NULL);
-	cr_assert_geq(ends[0], 0);
-}
-
 /* So that no processor is idle. */
 static void *keep_busy(void *arg)
 {
@@ -111,7 +95,7 @@ static bool begin(struct fz_fiber *busy[4])
 {
 	if (!has_two_cpus() || fz_cpu_number() < 0)
 		return false;
-	connect_ends();
+	connect_ends(ends);
 	/* All carriers are made on the first CPU. */
 	run_on(cpus[0]);
 	setup_start(2);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <sys/socket.h>
 
+#include "connection.h"
 #include "runtime/io/io.h"
 #include "runtime_setup.h"
 
@@ -41,7 +42,7 @@ Test(yield_sometimes, receives_that_do_not_wait_let_others_run)
 	int s[2];
 
 	setup_start(1);
-	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	connect_ends(s);
 	cr_assert_eq(send(s[1], "x", 1, 0), 1);
 	f = spawn(take_turns, NULL);
 	cr_assert(EVENTUALLY(GET(turns)));
