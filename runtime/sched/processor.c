@@ -398,32 +398,17 @@ void fz_sched_give_up(struct fz_fiber *self)
 	fz_processor_let_go(fz_processor_of(self));
 }
 
-void fz_sched_rotate(struct fz_fiber *self)
+void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 {
-	struct fz_carrier *c = self->carrier;
-	struct fz_processor *p = c->processor;
-	const uint32_t start = (uint32_t)(p - fz_sched.processors);
+	struct fz_processor *to = c->yields_to;
 
-	for (uint32_t i = 1; i < fz_sched.count; i++) {
-		struct fz_processor *q = &fz_sched.processors[(start + i) % fz_sched.count];
-		uintptr_t owner = owner_load(q);
-		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
-
-		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) ||
-		    !fz_processor_needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
-			continue;
-		if (fz_backend_queued(&p->backend))
-			fz_backend_submit(&p->backend);
-		c->processor = q;
-		/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
-		atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
-				      memory_order_seq_cst);
-		fz_monitor_want_carrier();
-		break;
-	}
-	/* relaxed: only the owner reads it, which is this carrier. */
-	atomic_store_explicit(&c->processor->poll_wanted, true, memory_order_relaxed);
-	fz_sched_yield(self);
+	c->yields_to = NULL;
+	fz_runq_push(&to->runq, fiber);
+	/* Its carrier may have sent all fibers away before the push: then it waits, and looks at no queue. */
+	if (fz_processor_is_closed(to))
+		fz_backend_kick(&to->backend);
+	else
+		fz_sched_kick();
 }
 
 void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to)

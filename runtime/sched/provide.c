@@ -136,6 +136,34 @@ void fz_provide_if_lacking(fz_nsec tick)
 		turns = look.all ? queued() + 1 : turns - 1;
 }
 
+void fz_sched_rotate(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+	struct fz_processor *p = c->processor;
+	const uint32_t start = (uint32_t)(p - fz_sched.processors);
+
+	for (uint32_t i = 1; i < fz_sched.count; i++) {
+		struct fz_processor *q = &fz_sched.processors[(start + i) % fz_sched.count];
+		uintptr_t owner = owner_load(q);
+		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
+
+		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) ||
+		    !fz_processor_needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
+			continue;
+		if (fz_backend_queued(&p->backend))
+			fz_backend_submit(&p->backend);
+		c->processor = q;
+		/* seq_cst: pairs with the monitor's loads of owner, which find ANNOUNCED. */
+		atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED),
+				      memory_order_seq_cst);
+		fz_monitor_want_carrier();
+		break;
+	}
+	/* relaxed: only the owner reads it, which is this carrier. */
+	atomic_store_explicit(&c->processor->poll_wanted, true, memory_order_relaxed);
+	fz_sched_yield(self);
+}
+
 /* ---- as many processors as CPUs ------------------------------------------- */
 
 enum { FOLLOW_MS = 500 };	/* between two looks at the quotas */

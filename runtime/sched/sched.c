@@ -240,10 +240,10 @@ static void finish_switch(struct fz_fiber *self)
 		fz_wait_context_saved(left);
 		break;
 	case FZ_LEFT_YIELDED:
-		fz_runq_push(&(c->yields_to ? c->yields_to : c->processor)->runq, left);
 		if (FZ_UNLIKELY(c->yields_to != NULL))
-			fz_sched_kick();
-		c->yields_to = NULL;
+			fz_processor_receive(c, left);
+		else
+			fz_runq_push(&c->processor->runq, left);
 		break;
 	case FZ_LEFT_ENDED:
 		fz_fiber_buried(left);
@@ -345,6 +345,7 @@ bool fz_sched_yield(struct fz_fiber *self)
 	fz_fiber_has_run(self);
 	next = pick(c->processor);
 	if (!next && fz_processor_is_closed(c->processor)) {
+		c->yields_to = NULL;
 		switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
 		self->carrier->call = call;
 		return true;

@@ -51,6 +51,9 @@ void fz_processor_let_go(struct fz_processor *p);
 /* The caller has taken p from a carrier that waits in the kernel: send that to the idle list. */
 void fz_processor_send_off(struct fz_processor *p);
 
+/* Queue a fiber that has left c for another processor, c->yields_to. */
+void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber);
+
 /* Is a fiber queued on any processor, or in its slot?  Any thread; a hint. */
 bool fz_sched_has_queued(void);
 

@@ -5,7 +5,9 @@
 
 #include "runtime/base/time.h"
 #include "runtime/io/op.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/provide.h"
+#include "runtime/sched/sched_internal.h"
 #include "runtime_setup.h"
 
 enum { PROCESSORS = 4, FIBERS = 40, ROUNDS = 20 };
@@ -109,4 +111,79 @@ Test(provide, closed_processors_run_no_fiber)
 Test(provide, closed_processors_run_no_fiber_on_epoll)
 {
 	close_and_open(FZ_BACKEND_EPOLL);
+}
+
+static _Atomic bool arrived;
+
+static void *takes_turns(void *arg)
+{
+	while (!GET(over))
+		yield_fiber();
+	return arg;
+}
+
+/* Returns in the runtime, on processor i. */
+static void go_to(struct fz_fiber *self, int i)
+{
+	fz_enter_runtime(self);
+	/* Another may steal it on the way. */
+	while (fz_processor_of(self) != &fz_sched.processors[i])
+		fz_sched_yield_to(self, &fz_sched.processors[i]);
+}
+
+static void *moves_where_it_is_closed(void *arg)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_processor *to = &fz_sched.processors[1];
+
+	go_to(self, 0);
+	/* As between a look at the other processor and the move. */
+	fz_provide_open(1);
+	while ((owner_load(to) & FZ_OWNER_STATE_MASK) != FZ_OWNER_WAITING)
+		continue;
+	fz_sched_yield_to(self, to);
+	SET(arrived, true);
+	fz_leave_runtime(self);
+	return arg;
+}
+
+static void *moves_from_where_it_is_closed(void *arg)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_carrier *c;
+
+	go_to(self, 1);
+	c = self->carrier;
+	fz_provide_open(1);
+	fz_sched_yield_to(self, fz_sched.processors);
+	SET(arrived, !c->yields_to);
+	fz_leave_runtime(self);
+	return arg;
+}
+
+/* Beside others that always run, so that no processor looks for fibers elsewhere. */
+static void move_beside_others(void *(*f)(void *))
+{
+	enum { OTHERS = 4 };
+	struct fz_fiber *other[OTHERS], *mover;
+
+	setup_start(2);
+	for (int i = 0; i < OTHERS; i++)
+		other[i] = spawn(takes_turns, NULL);
+	mover = spawn(f, NULL);
+	cr_assert(EVENTUALLY(GET(arrived)));
+	SET(over, true);
+	for (int i = 0; i < OTHERS; i++)
+		join(other[i]);
+	join(mover);
+}
+
+Test(provide, a_fiber_that_moves_is_not_left_on_a_closed_processor)
+{
+	move_beside_others(moves_where_it_is_closed);
+}
+
+Test(provide, a_fiber_that_cannot_move_leaves_no_goal_behind)
+{
+	move_beside_others(moves_from_where_it_is_closed);
 }
