@@ -95,7 +95,8 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
  * See that there is at least one carrier on the idle list, mortal: one that may end, by starting one on a
  * new kernel thread.  May block, for 100 us or for as long as the program's allocator
  * has its locks held: neither the monitor nor a thread that has a processor may call it
- * (runtime/sched/spawner.h).  Returns 0 or -errno.
+ * (runtime/sched/spawner.h).  Returns 0 or -errno.  mortal: nor is one started where several are
+ * idle that have requests in flight.
  */
 int fz_carrier_keep_spare(bool mortal);
 bool fz_carrier_has_spare(void);

@@ -16,6 +16,7 @@
 
 enum {
 	SPARES = 1,		/* idle carriers that fz_carrier_shrink() leaves */
+	ENOUGH = 4,		/* idle ones with requests in flight: then none is made that has none */
 	WAKE_GO = 1,		/* values of fz_carrier.wakeup */
 	WAKE_END = 2,
 	WAKE_SURPLUS = 3,
@@ -246,13 +247,16 @@ static bool has_spare(bool mortal)
 {
 	uint32_t nested = fz_bar_handlers();
 	struct fz_carrier *c;
+	bool enough;
 
 	fz_lock_acquire(&idle.lock);
 	for (c = idle.first; c && mortal && !fz_carrier_may_end(c); c = c->idle_next)
 		continue;
+	/* Whoever takes one without requests makes some on it sooner or later: there must be an end. */
+	enough = mortal && idle.count >= ENOUGH;
 	fz_lock_release(&idle.lock);
 	fz_allow_handlers(nested);
-	return c != NULL;
+	return c || enough;
 }
 
 bool fz_carrier_has_spare(void)

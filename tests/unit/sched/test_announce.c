@@ -8,6 +8,7 @@
 #include "runtime/io/op.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/spawner.h"
 #include "runtime_setup.h"
 
 static int there[2], back[2], other[2];
@@ -58,6 +59,12 @@ static bool becomes_alone(void)
 			return true;
 	}
 	return false;
+}
+
+static void has_submitted(struct fz_carrier *c, void *arg)
+{
+	(void)arg;
+	c->submitted = true;
 }
 
 static void *wait_for_other(void *arg)
@@ -127,6 +134,33 @@ Test(alone, leaves_requests_to_another_carrier)
 	while (!GET(ran))
 		cr_assert_eq(syscall(SYS_write, there[1], "", 1) + syscall(SYS_read, back[0], &c, 1), 2);
 	fz_announce_end(fz_self());
+	join(f);
+}
+
+/*
+ * One that takes a carrier without requests makes some on it, sooner or later.  There is an end to the carriers
+ * that are made for it, also where each of them has requests in flight.
+ */
+Test(alone, makes_no_carriers_without_end)
+{
+	enum { ASKS = 40, MOST = 16 };
+	struct fz_fiber *f;
+	uint32_t before;
+
+	begin(2);
+	f = spawn(wait_for_other, NULL);
+	while (!EVENTUALLY(fz_wait_is_parked(f)))
+		continue;
+	before = fz_carrier_count();
+	for (int i = 0; i < ASKS; i++) {
+		fz_carrier_each(has_submitted, NULL);
+		fz_enter_runtime(fz_self());
+		fz_spawner_want_mortal();
+		fz_leave_runtime(fz_self());
+		nap(2 * FZ_MSEC);
+	}
+	cr_assert_leq(fz_carrier_count(), before + MOST);
+	cr_assert_eq(write(other[1], "", 1), 1);
 	join(f);
 }
 
