@@ -21,7 +21,6 @@ enum {
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	IDLE_TICKS = 4,		/* to the next look after one that finds none in use */
 	FAIR_TICKS = 10,	/* after which a busy fiber loses its processor in any case */
 	ASKED_TICKS = 100,	/* the same, if it has been asked to let others run */
 	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
@@ -414,7 +413,7 @@ void fz_monitor_run(void)
 		if (tick_is_over(now)) {
 			quiet = look_at_all(now) || again ? 0 : quiet + monitor.ticks;
 			since_shrink += monitor.ticks;
-			set_tick(now, quiet ? IDLE_TICKS : fz_tick_choose(again || monitor.needed));
+			set_tick(now, fz_tick_choose(quiet, again || monitor.needed));
 			fz_provide_if_lacking(FZ_TICK_US * FZ_USEC);
 			fz_provide_follow(now);
 			if (since_shrink >= SHRINK_TICKS) {

@@ -56,7 +56,7 @@ void fz_poll_cycles_measure(fz_nsec now)
 void fz_poll_cycles_after_fork(void)
 {
 	__builtin_memset(&last, 0, sizeof(last));
-	fz_tick_choose(true);
+	fz_tick_choose(false, true);
 }
 
 enum { CALM_TICKS = 20 };	/* one after the other, before a long one */
@@ -65,12 +65,14 @@ _Atomic bool fz_tick_is_long;
 
 static uint32_t calm;		/* ticks without need; by the monitor */
 
-uint32_t fz_tick_choose(bool needed)
+uint32_t fz_tick_choose(bool unused, bool needed)
 {
-	calm = needed ? 0 : calm + (calm < CALM_TICKS);
+	const uint32_t idle_ticks = 4;
+
+	calm = unused || needed ? 0 : calm + (calm < CALM_TICKS);
 	/* relaxed: as in fz_tick_note_runnable(). */
 	atomic_store_explicit(&fz_tick_is_long, calm == CALM_TICKS, memory_order_relaxed);
-	return calm == CALM_TICKS ? FZ_TICK_LONG : 1;
+	return unused ? idle_ticks : calm == CALM_TICKS ? FZ_TICK_LONG : 1;
 }
 
 void fz_tick_shorten(void)

@@ -29,8 +29,11 @@ enum { FZ_TICK_US = 1000, FZ_TICK_LONG = 8 };	/* FZ_TICK_LONG: in ticks */
 
 extern _Atomic bool fz_tick_is_long FZ_HIDDEN;
 
-/* By the monitor, after a look: returns how many ticks there are to the next one. */
-uint32_t fz_tick_choose(bool needed);
+/*
+ * By the monitor, after a look: returns how many ticks there are to the next one.  unused: no processor is in use;
+ * needed: one that is in use is needed by others.
+ */
+uint32_t fz_tick_choose(bool unused, bool needed);
 
 /* The rare part of fz_tick_note_runnable(). */
 void fz_tick_shorten(void);

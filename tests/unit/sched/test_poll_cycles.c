@@ -9,7 +9,7 @@
 static int ticks_until_long(void)
 {
 	for (int n = 1; n < 1000; n++)
-		if (fz_tick_choose(false) == FZ_TICK_LONG)
+		if (fz_tick_choose(false, false) == FZ_TICK_LONG)
 			return n;
 	return 0;
 }
@@ -19,8 +19,17 @@ Test(tick, long_after_many_without_need)
 	int n = ticks_until_long();
 
 	cr_assert_gt(n, 2);
-	cr_assert_eq(fz_tick_choose(false), FZ_TICK_LONG, "it stays so");
-	cr_assert_eq(fz_tick_choose(true), 1);
+	cr_assert_eq(fz_tick_choose(false, false), FZ_TICK_LONG, "it stays so");
+	cr_assert_eq(fz_tick_choose(false, true), 1);
+	cr_assert_not(GET(fz_tick_is_long));
+	cr_assert_eq(ticks_until_long(), n, "all of them again");
+}
+
+Test(tick, not_long_while_no_processor_is_in_use)
+{
+	int n = ticks_until_long();
+
+	cr_assert_gt(fz_tick_choose(true, false), 1);
 	cr_assert_not(GET(fz_tick_is_long));
 	cr_assert_eq(ticks_until_long(), n, "all of them again");
 }
