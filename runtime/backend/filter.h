@@ -14,7 +14,10 @@
 /* Does the process have filters?  Then fz_filter_forbids() asks. */
 extern _Atomic bool fz_filter_exists FZ_HIDDEN;
 
-/* Has the program itself installed a filter?  It may end the process for what it forbids. */
+/*
+ * Has the program itself installed a filter, by a call that the library sees?  It may end the process for what it
+ * forbids.
+ */
 extern _Atomic bool fz_filter_is_programs FZ_HIDDEN;
 
 /* Before the second thread: ask the kernel whether there are filters. */

@@ -103,7 +103,7 @@ static inline long fz_sys_poll_now(int fd, short events)
 	return n > 0 ? p.revents : n;
 }
 
-/* The value of an option of SOL_SOCKET, none of which is negative; or -errno. */
+/* The value of an option of SOL_SOCKET, or -errno.  SO_INCOMING_CPU alone may be negative: -1, not known. */
 static inline int fz_sys_socket_option(int fd, int option)
 {
 	const int level_socket = 1;

@@ -54,7 +54,7 @@ static struct fz_processor *near(struct fz_processor *p, uint32_t cpu)
 	return NULL;
 }
 
-static void move_near(struct fz_fiber *self, uint32_t cpu)
+static bool move_near(struct fz_fiber *self, uint32_t cpu)
 {
 	struct fz_processor *to;
 
@@ -63,9 +63,10 @@ static void move_near(struct fz_fiber *self, uint32_t cpu)
 	if (to)
 		fz_sched_yield_to(self, to);
 	fz_leave_runtime(self);
+	return to != NULL;
 }
 
-void fz_follow_peer(struct fz_fiber *self, int fd)
+bool fz_follow_peer(struct fz_fiber *self, int fd)
 {
 	/* As in fz_sched_has_company(): outside the runtime only a hint. */
 	struct fz_processor *p = self->kind == FZ_KIND_FIBER ? self->carrier->processor : NULL;
@@ -74,7 +75,7 @@ void fz_follow_peer(struct fz_fiber *self, int fd)
 	bool is_same;
 
 	if (cpu < 0 || self->call.blocks)
-		return;
+		return false;
 	/* relaxed: a hint. */
 	atomic_store_explicit(&p->cpu, (uint32_t)cpu + 1, memory_order_relaxed);
 	from = fz_sys_socket_option(fd, OPTION_INCOMING_CPU);
@@ -83,8 +84,7 @@ void fz_follow_peer(struct fz_fiber *self, int fd)
 	self->peer.fd = fd;
 	self->peer.cpu = (int16_t)from;
 	if (!is_same || from < 0)
-		return;
+		return false;
 	note_peer(p, from != cpu);
-	if (from != cpu && near(p, (uint32_t)from))
-		move_near(self, (uint32_t)from);
+	return from != cpu && near(p, (uint32_t)from) && move_near(self, (uint32_t)from);
 }

@@ -25,8 +25,8 @@ enum { FZ_FOLLOW_EVERY = 32 };
 
 /*
  * The calling thread is about to receive from fd, an internet socket: move it if that pays and if the call before
- * has found the same.  Any thread outside the runtime; errno stays.
+ * has found the same.  Returns true if it has moved.  Any thread outside the runtime; errno stays.
  */
-void fz_follow_peer(struct fz_fiber *self, int fd);
+bool fz_follow_peer(struct fz_fiber *self, int fd);
 
 #endif

@@ -10,7 +10,7 @@
  * the kernel before each wait would cost too much; a call that need not wait gives the right
  * answer in any case.  So the monitor asks the kernel once for each wait that it meets at two looks.
  * It looks every 100 ms, each time at the next 1,024 threads.  A wait whose descriptor has been closed
- * since, which goes on with its file, is not asked about: the number may name another one.
+ * since goes on with its file: the answer may be about another one.
  *
  *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
  *	fz_park(self, deadline);

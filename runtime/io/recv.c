@@ -147,36 +147,43 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 		       receive_forbidden(self, op, own, deadline == FZ_FOREVER) : ret;
 }
 
-/* Data may be there each time: let others run sometimes, and find the processor where this costs least. */
-static void share(struct fz_fiber *self, int fd, uint32_t info, bool may_wait)
+/*
+ * Data may be there each time: let others run sometimes, and find the processor where this costs least.  Returns
+ * true if others may have run.
+ */
+static bool share(struct fz_fiber *self, int fd, uint32_t info, bool may_wait)
 {
 	/* Unix sockets do not tell where the peer is, so turns cost more than they are worth there. */
 	const bool tells = !(info & (FZ_FD_UNIX | FZ_FD_UNASKED));
 
 	if (!tells && !may_wait)
-		return;
-	fz_io_yield_sometimes(self, tells);
+		return false;
+	if (fz_io_yield_sometimes(self, tells))
+		return true;
 	/* relaxed: as in fz_filter_forbids().  The program's filter may end the process for the question. */
 	if (FZ_UNLIKELY(self->call.reads % FZ_FOLLOW_EVERY <= 1) && tells &&
 	    !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed))
-		fz_follow_peer(self, fd);
+		return fz_follow_peer(self, fd);
+	return false;
 }
 
 /* own: what the program has called. */
 static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own)
 {
 	uint32_t info;
-	int wait = fz_io_could_wait(self, own->number, op->fd, (int)op->op_flags, &info);
 	int64_t ret;
+	int wait;
 
+again:
+	wait = fz_io_could_wait(self, own->number, op->fd, (int)op->op_flags, &info);
 	/* An announced call that is interrupted begins anew: with a timeout it would last too long. */
 	if (wait > 0 && fz_is_alone(self) && !(info & FZ_FD_RECV_TIMEOUT) &&
 	    !(op->op_flags & FZ_MSG_WAITALL))
 		return receive_alone(self, op, own);
 	if (wait > 0)
 		wait = fz_io_is_blocking(op->fd, info);
-	if (wait >= 0)
-		share(self, op->fd, info, wait > 0);
+	if (wait >= 0 && FZ_UNLIKELY(share(self, op->fd, info, wait > 0)))
+		goto again;
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
 	ret = receive_likely(self, op, info);

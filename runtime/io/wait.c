@@ -33,13 +33,16 @@ static bool slice_is_over(const struct fz_fiber *self)
 	return p && pause && fz_cycles() - p->picked_at > pause / PARTS && fz_processor_has_work(p, 0);
 }
 
-void fz_io_yield_sometimes(struct fz_fiber *self, bool often)
+bool fz_io_yield_sometimes(struct fz_fiber *self, bool often)
 {
-	enum { OFTEN = 16, EVERY = 64 };
+	/* Two in a row: where sends are counted between receives, each second number is no receive's. */
+	enum { OFTEN = 32, IN_A_ROW = 2, EVERY = 64 };
 	const unsigned n = ++self->call.reads;
 
-	if (FZ_UNLIKELY(n % OFTEN == 0) && (n % EVERY == 0 || (often && slice_is_over(self))))
-		fz_sched_poll_and_yield(self);
+	if (FZ_LIKELY(n % OFTEN >= IN_A_ROW) || (n % EVERY && !(often && slice_is_over(self))))
+		return false;
+	fz_sched_poll_and_yield(self);
+	return true;
 }
 
 /* What likely_hits holds at most, and after misses: then as many receives make no attempt. */

@@ -21,10 +21,11 @@ void fz_io_test_cancel(struct fz_fiber *self);
 /*
  * Call it before a read, and before a poll that does not wait.  Every 64th time, other fibers run
  * first: those whose requests the kernel completes only when it is entered would starve behind a
- * fiber whose calls never wait.  often: also every 16th time, if some are runnable and this one has run for
+ * fiber whose calls never wait.  often: also at two calls of 32, if some are runnable and this one has run for
  * 50 us.  A connection whose next request is always there keeps the others waiting, but turns have cold caches.
+ * Returns true if others may have run: what was known of a descriptor may be of another file now.
  */
-void fz_io_yield_sometimes(struct fz_fiber *self, bool often);
+bool fz_io_yield_sometimes(struct fz_fiber *self, bool often);
 
 /*
  * Data is likely to be there for the next n receives of this thread: poll has said so, or the last

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <asm/errno.h>
 #include <criterion/criterion.h>
 #include <sys/socket.h>
 
@@ -53,4 +54,49 @@ Test(yield_sometimes, receives_that_do_not_wait_let_others_run)
 	}
 	SET(over, true);
 	join(f);
+}
+
+/* A message that comes back, until the other fiber has had a turn.  Returns how often that was. */
+static unsigned exchange_until_its_turn(const int s[2])
+{
+	const unsigned before = GET(turns), most = 1000;
+	unsigned n = 0;
+	char c = 0;
+
+	while (GET(turns) == before && n < most) {
+		const fz_nsec begin = now_ns();
+
+		n++;
+		cr_assert_eq(fz_io_send(fz_self(), s[1], &c, 1, 0), 1);
+		cr_assert_eq(fz_io_recv(fz_self(), s[0], &c, 1, MSG_DONTWAIT), 1);
+		/* A turn of its own lasts 50 us at least. */
+		while (now_ns() < begin + 10 * FZ_USEC)
+			continue;
+	}
+	return n;
+}
+
+/* Sends are counted, too: whether the receives have the even numbers or the odd ones makes no difference. */
+Test(yield_sometimes, as_often_whichever_numbers_receives_have)
+{
+	unsigned all[2] = { 0 };
+	struct fz_fiber *f;
+	char c = 0;
+	int s[2];
+
+	setup_start(1);
+	connect_ends(s);
+	f = spawn(take_turns, NULL);
+	cr_assert(EVENTUALLY(GET(turns)));
+	for (int odd = 0; odd < 2; odd++) {
+		exchange_until_its_turn(s);
+		for (int i = 0; i < 50; i++)
+			all[odd] += exchange_until_its_turn(s);
+		cr_assert_eq(fz_io_recv(fz_self(), s[0], &c, 1, MSG_DONTWAIT), -EAGAIN);
+	}
+	SET(over, true);
+	join(f);
+	/* Other threads of the machine may end a turn early. */
+	cr_assert_lt(all[0], 2 * all[1], "%u and %u", all[0], all[1]);
+	cr_assert_lt(all[1], 2 * all[0], "%u and %u", all[0], all[1]);
 }
