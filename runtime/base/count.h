@@ -26,6 +26,14 @@ static inline void fz_count(struct fz_processor_counts *counts, enum fz_processo
 	fz_add_here(&counts->count[which], by);
 }
 
+/* Any thread; the owner may be about to add. */
+static inline uint64_t fz_count_read(const struct fz_processor_counts *counts,
+				     enum fz_processor_counter which)
+{
+	/* relaxed: a counter. */
+	return __atomic_load_n(&counts->count[which], __ATOMIC_RELAXED);
+}
+
 /* What a thread without a processor counts.  Any thread, any context. */
 static inline void fz_count_outside(enum fz_processor_counter which, uint64_t by)
 {

@@ -83,8 +83,11 @@ static bool change_processor(struct fz_carrier *c)
 {
 	struct fz_processor *before = c->processor, *quiet = take_quiet(c);
 
-	if (!quiet)
+	if (!quiet) {
+		/* relaxed: a hint for the monitor. */
+		atomic_store_explicit(&fz_sched.quiet_wanted, true, memory_order_relaxed);
 		return false;
+	}
 	if (fz_backend_queued(&before->backend))
 		fz_backend_submit(&before->backend);
 	c->processor = quiet;

@@ -268,7 +268,7 @@ bool fz_carrier_is_crowded(void)
 {
 	/* relaxed: a hint. */
 	const uint32_t cpus = fz_cpus_allowed(),
-		       open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
+		       allowed = atomic_load_explicit(&fz_sched.allowed, memory_order_relaxed);
 	uint32_t without;
 
 	fz_lock_acquire(&idle.lock);
@@ -281,7 +281,7 @@ bool fz_carrier_is_crowded(void)
 			   (owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_ANNOUNCED;
 	}
 	/* A change between the two looks may make it negative. */
-	return (int32_t)without >= (int32_t)(cpus && cpus < open ? cpus : open);
+	return (int32_t)without >= (int32_t)(cpus && cpus < allowed ? cpus : allowed);
 }
 
 int fz_carrier_keep_spare(bool mortal)

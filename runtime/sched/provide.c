@@ -7,6 +7,7 @@
 #include "runtime/fiber/cputime.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
+#include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/sched_internal.h"
 #include "runtime/signal/signal.h"
 
@@ -164,13 +165,32 @@ void fz_sched_rotate(struct fz_fiber *self)
 	fz_sched_yield(self);
 }
 
-/* ---- as many processors as CPUs ------------------------------------------- */
+/* ---- as many processors as CPUs, and as the load needs -------------------- */
 
-enum { FOLLOW_MS = 500 };	/* between two looks at the quotas */
+enum {
+	FOLLOW_MS = 500,	/* between two looks at the quotas */
+	WINDOW_TICKS = 64,	/* over which the load is measured */
+	WAIT_US = 30,		/* that a runnable fiber may wait for its turn, in the mean */
+	HOLD_LEAST = 4, HOLD_MOST = 256,	/* windows without closing after the load has grown */
+};
 
 /* Does the monitor follow the limit? */
 static _Atomic bool follows;
 static fz_nsec next_follow;
+
+/* Used by the monitor alone. */
+static struct load {
+	uint32_t ticks, busy;	/* of the window; processors seen to run, times ticks */
+	uint64_t runs;		/* of all fibers until the window began */
+	uint32_t idles;		/* sum of fz_processor.idles at the last look */
+	bool full;		/* at the last look all that are open ran, and fibers were queued */
+	uint32_t hold, held;	/* windows: after the next growth, and still left */
+	uint32_t calm;		/* windows without growth */
+	bool said;
+} load;
+
+/* What the last look has seen of each processor; by the monitor. */
+static uint32_t entries_seen[FZ_PROCESSORS_MOST];
 
 void fz_provide_open(uint32_t open)
 {
@@ -189,9 +209,136 @@ void fz_provide_open(uint32_t open)
 		fz_sched_kick();
 }
 
+/* relaxed: written by the monitor, and by the thread that starts the runtime. */
+static uint32_t allowed(void)
+{
+	return atomic_load_explicit(&fz_sched.allowed, memory_order_relaxed);
+}
+
+/* Does p run fibers, or calls that end soon? */
+static bool runs_fibers(struct fz_processor *p, uint32_t *entries_before)
+{
+	/* relaxed: a sample. */
+	const uint32_t entries = atomic_load_explicit(&p->entries, memory_order_relaxed);
+	const enum fz_owner_state state = owner_load(p) & FZ_OWNER_STATE_MASK;
+	const bool entered = entries != *entries_before;
+
+	*entries_before = entries;
+	return state == FZ_OWNER_USER || state == FZ_OWNER_RUNTIME ||
+	       (state == FZ_OWNER_ANNOUNCED && entered);
+}
+
+static uint64_t runs_until_now(void)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		n += fz_count_read(fz_sched.processors[i].counts, FZ_COUNT_switches);
+	return n;
+}
+
+static void begin_window(void)
+{
+	load.ticks = load.busy = 0;
+	load.runs = runs_until_now();
+	load.full = false;
+}
+
+static void grow_to(uint64_t open)
+{
+	const uint32_t twice = 2 * load.hold;
+
+	load.hold = twice < HOLD_LEAST ? HOLD_LEAST : twice < HOLD_MOST ? twice : HOLD_MOST;
+	load.held = load.hold;
+	load.calm = 0;
+	fz_provide_open(open < allowed() ? (uint32_t)open : allowed());
+}
+
+static void shrink_to(uint32_t open)
+{
+	if (fz_verbose && !load.said)
+		fz_say("%u of %u processors are enough for the load now; the others open when it grows",
+		       open, allowed());
+	load.said = true;
+	fz_provide_open(open);
+}
+
+/*
+ * How many processors the load of the window needs, in eighths.  If a run of a fiber takes r, and processors run for
+ * the part u of the time, a runnable fiber waits about r * u / (1 - u) for its turn, or less: that is to be WAIT_US.  So
+ * long runs, and computing, get all processors.
+ */
+static uint64_t eighths_needed(uint64_t runs)
+{
+	const uint64_t busy_us = (uint64_t)load.busy * FZ_TICK_US;
+
+	return 8 * load.busy * (WAIT_US * runs + busy_us) / (load.ticks * WAIT_US * runs);
+}
+
+static void end_window(uint32_t open)
+{
+	const uint64_t runs = runs_until_now() - load.runs, need = eighths_needed(runs + !runs);
+	/* A quarter more than it needs now, or it would close and open by turns. */
+	const uint64_t enough = (need + need / 4) / 8 + 1;
+	/* relaxed: a hint. */
+	const bool quiet = atomic_exchange_explicit(&fz_sched.quiet_wanted, false, memory_order_relaxed);
+
+	if (open < allowed() && (need / 8 >= open || quiet)) {
+		grow_to(quiet ? open + 1 : need / 8 + 1);
+	} else if (load.held) {
+		load.held--;
+	} else {
+		if (++load.calm >= load.hold) {
+			load.calm = 0;
+			load.hold /= 2;
+		}
+		/* Whoever hardly runs may be alone (announce.h), and gains nothing. */
+		if (enough < open && runs >= load.ticks)
+			shrink_to(enough > open / 2 ? (uint32_t)enough : open / 2);
+	}
+	begin_window();
+}
+
+void fz_provide_by_load(uint32_t ticks)
+{
+	/* relaxed, both: the monitor writes it; samples. */
+	const uint32_t open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
+	uint32_t running = 0, idles = 0;
+	bool full;
+
+	if (allowed() == 1)
+		return;
+	for (uint32_t i = 0; i < open; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		running += runs_fibers(p, &entries_seen[i]);
+		idles += atomic_load_explicit(&p->idles, memory_order_relaxed);
+	}
+	full = running == open && open < allowed() &&
+	       (fz_sched_has_queued() || fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births));
+	/* Since the last look none has been idle. */
+	if (full && load.full && idles == load.idles) {
+		grow_to(2 * open);
+		begin_window();
+		return;
+	}
+	load.full = full;
+	load.idles = idles;
+	load.ticks += ticks;
+	load.busy += running * ticks;
+	if (load.ticks >= WINDOW_TICKS)
+		end_window(open);
+}
+
 static uint32_t at_most_count(uint32_t open)
 {
 	return !open || open > fz_sched.count ? fz_sched.count : open;
+}
+
+static void allow(uint32_t open)
+{
+	atomic_store_explicit(&fz_sched.allowed, open, memory_order_relaxed);
+	fz_provide_open(open);
 }
 
 void fz_provide_begin(uint32_t open)
@@ -201,7 +348,7 @@ void fz_provide_begin(uint32_t open)
 	if (!open)
 		return;
 	fz_enter_runtime(self);
-	fz_provide_open(at_most_count(open));
+	allow(at_most_count(open));
 	fz_leave_runtime(self);
 	/* release: pairs with fz_provide_follow(). */
 	atomic_store_explicit(&follows, true, memory_order_release);
@@ -218,9 +365,9 @@ void fz_provide_follow(fz_nsec now)
 	open = fz_cpus_quota();
 	cpus = fz_cpus_allowed();
 	open = at_most_count(cpus && cpus < open ? cpus : open);
-	if (open == atomic_load_explicit(&fz_sched.open, memory_order_relaxed))
+	if (open == allowed())
 		return;
-	fz_provide_open(open);
+	allow(open);
 	if (fz_verbose)
 		fz_say("%u processors: the CPU limit has changed", open);
 }
@@ -238,4 +385,5 @@ void fz_provide_after_fork(void)
 	next_follow = 0;
 	lacked = starved = false;
 	lacking = turns = 0;
+	load = (struct load){ .ticks = 0 };
 }

@@ -4,7 +4,7 @@
 
 /*
  * runtime/sched/provide.h - processors get carriers that run them, and no more processors are open
- * than the process may use CPUs.  By the monitor alone, unless said otherwise.
+ * than the process may use CPUs, and than the load needs.  By the monitor alone, unless said otherwise.
  */
 
 #include "runtime/base/time.h"
@@ -28,8 +28,18 @@ void fz_provide_if_lacking(fz_nsec tick);
  */
 void fz_provide_begin(uint32_t open);
 
-/* Close all processors but the first `open`, at least one.  Any thread in the runtime. */
+/*
+ * Close all processors but the first `open`, at least one; fz_provide_by_load() may open others, up to
+ * fz_sched.allowed.  Any thread in the runtime.
+ */
 void fz_provide_open(uint32_t open);
+
+/*
+ * Call after each look, `ticks` after the one before: open as many processors as the load needs.  Where fibers
+ * run for some microseconds at a time, it costs less to wait for the one before than to wake another CPU, and the
+ * requests of fibers on one processor share system calls.
+ */
+void fz_provide_by_load(uint32_t ticks);
 
 /* Call at each tick. */
 void fz_provide_follow(fz_nsec now);

@@ -397,6 +397,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	if (watches && until > fz_now() + FZ_POLL_PAUSE)
 		until = fz_now() + FZ_POLL_PAUSE;
 	waits = closed || (!work && !fz_runq_length(&fz_sched.global));
+	fz_note_idle(p);
 	if (waits)
 		fz_backend_wait(&p->backend, published, until, &arrivals);
 	if (watches)

@@ -44,6 +44,7 @@ struct fz_processor {
 	/* Written by the owner, read by the monitor (relaxed: it only samples). */
 	_Atomic uint32_t entries;	/* calls into the runtime */
 	_Atomic uint32_t switches;	/* to another fiber */
+	_Atomic uint32_t idles;		/* times that it had nothing to run */
 	/* Set by the monitor, cleared by pick(): the fiber has run for long, others must run. */
 	_Atomic bool yield_wanted;
 	/* Set by the monitor, cleared by pick(): fibers may starve; the next switch takes one. */
@@ -59,8 +60,8 @@ struct fz_processor {
 	 */
 	_Atomic uint32_t cpu, strangers;
 	/*
-	 * Set and cleared by the monitor: no more processors may run fibers than the process may use
-	 * CPUs.  The carrier of a closed processor only waits for what arrives there.
+	 * Set and cleared by the monitor: no more processors run fibers than the process may use CPUs, and than
+	 * the load needs.  The carrier of a closed processor only waits for what arrives there.
 	 */
 	_Atomic bool closed;
 
@@ -90,6 +91,8 @@ struct fz_sched {
 	struct fz_processor *processors;
 	uint32_t count;
 	_Atomic uint32_t open;		/* how many of them are not closed: the first ones */
+	_Atomic uint32_t allowed;	/* how many may be open, by the CPU limit */
+	_Atomic bool quiet_wanted;	/* a fiber is alone, but something is on its way to each open one */
 	_Atomic bool started;
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
 	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */

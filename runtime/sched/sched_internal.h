@@ -45,6 +45,14 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
 
+/* p has nothing to run.  relaxed: only the owner writes it; the monitor samples. */
+static inline void fz_note_idle(struct fz_processor *p)
+{
+	const uint32_t n = atomic_load_explicit(&p->idles, memory_order_relaxed);
+
+	atomic_store_explicit(&p->idles, n + 1, memory_order_relaxed);
+}
+
 /* Give p, which the caller owns in RUNTIME, to an idle carrier, or leave it to the monitor. */
 void fz_processor_let_go(struct fz_processor *p);
 

@@ -286,6 +286,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 		fz_counters_begin();
 	fz_sched.count = fz_counters->processors = count;
 	atomic_store_explicit(&fz_sched.open, count, memory_order_relaxed);
+	atomic_store_explicit(&fz_sched.allowed, count, memory_order_relaxed);
 	fz_fiber_adopt_main(context);
 	/* Before a fiber that blocks there is interrupted by one of these signals. */
 	fz_signal_guard_libc();

@@ -85,7 +85,7 @@ void ps_summary(const struct fibers *all, const size_t *states, char *line, size
 				       (unsigned long)all->open);
 
 	if (all->open < all->processors)
-		used += (size_t)snprintf(line + used, size - used, " (%lu closed by a CPU limit)",
+		used += (size_t)snprintf(line + used, size - used, " (%lu closed: a CPU limit, or too little load)",
 					 (unsigned long)(all->processors - all->open));
 	line[used++] = ':';
 	line[used] = '\0';

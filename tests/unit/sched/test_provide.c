@@ -78,6 +78,7 @@ static void close_and_open(enum fz_backend_kind backend)
 		if (open == PROCESSORS)
 			atomic_store(&limit, number | open);
 		fz_enter_runtime(fz_self());
+		SET(fz_sched.allowed, open);
 		fz_provide_open(open);
 		fz_leave_runtime(fz_self());
 		atomic_store(&limit, number | open);
@@ -138,6 +139,7 @@ static void *moves_where_it_is_closed(void *arg)
 
 	go_to(self, 0);
 	/* As between a look at the other processor and the move. */
+	SET(fz_sched.allowed, 1);
 	fz_provide_open(1);
 	while ((owner_load(to) & FZ_OWNER_STATE_MASK) != FZ_OWNER_WAITING)
 		continue;
@@ -154,6 +156,7 @@ static void *moves_from_where_it_is_closed(void *arg)
 
 	go_to(self, 1);
 	c = self->carrier;
+	SET(fz_sched.allowed, 1);
 	fz_provide_open(1);
 	fz_sched_yield_to(self, fz_sched.processors);
 	SET(arrived, !c->yields_to);
@@ -186,4 +189,58 @@ Test(provide, a_fiber_that_moves_is_not_left_on_a_closed_processor)
 Test(provide, a_fiber_that_cannot_move_leaves_no_goal_behind)
 {
 	move_beside_others(moves_from_where_it_is_closed);
+}
+
+/* ---- by the load ----------------------------------------------------------- */
+
+static _Atomic bool computes;
+
+/* Runs for some microseconds at a time, or does not call at all. */
+static void *works(void *arg)
+{
+	while (!GET(over))
+		if (!GET(computes))
+			nap(FZ_MSEC);
+	return arg;
+}
+
+static void follow_load(enum fz_backend_kind backend)
+{
+	enum { WORKERS = 8 };
+	struct fz_fiber *worker[WORKERS];
+
+	setup_start_on(PROCESSORS, backend);
+	cr_assert_eq(GET(fz_sched.open), PROCESSORS);
+	for (int i = 0; i < WORKERS; i++)
+		worker[i] = spawn(works, NULL);
+	for (int i = 0; i < 2; i++) {
+		cr_assert(EVENTUALLY(GET(fz_sched.open) == 1));
+		SET(computes, true);
+		cr_assert(EVENTUALLY(GET(fz_sched.open) == PROCESSORS));
+		SET(computes, false);
+	}
+	SET(over, true);
+	for (int i = 0; i < WORKERS; i++)
+		join(worker[i]);
+}
+
+Test(provide, as_many_processors_as_the_load_needs)
+{
+	follow_load(FZ_BACKEND_AUTO);
+}
+
+Test(provide, as_many_processors_as_the_load_needs_on_epoll)
+{
+	follow_load(FZ_BACKEND_EPOLL);
+}
+
+/* It needs a processor that nothing is on its way to. */
+Test(provide, one_more_for_a_fiber_that_is_alone)
+{
+	setup_start(PROCESSORS);
+	fz_enter_runtime(fz_self());
+	fz_provide_open(1);
+	fz_leave_runtime(fz_self());
+	SET(fz_sched.quiet_wanted, true);
+	cr_assert(EVENTUALLY(GET(fz_sched.open) == 2));
 }
