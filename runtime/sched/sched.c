@@ -381,6 +381,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	fz_nsec until;
 
 	arrivals.count = 0;
+	fz_note_idle(p);
 	if (!fz_backend_arm(&p->backend, c->tid)) {
 		expire_timers(p);
 		return;
@@ -397,7 +398,6 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	if (watches && until > fz_now() + FZ_POLL_PAUSE)
 		until = fz_now() + FZ_POLL_PAUSE;
 	waits = closed || (!work && !fz_runq_length(&fz_sched.global));
-	fz_note_idle(p);
 	if (waits)
 		fz_backend_wait(&p->backend, published, until, &arrivals);
 	if (watches)

@@ -9,6 +9,7 @@
 #include "runtime/base/time.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/provide.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sync/lot.h"
 
@@ -91,6 +92,62 @@ static void ping_pong(int i)
 
 SCENARIO(ping_pong) = { .name = "ping_pong", .what = "2 fibers wait for each other in turn",
 	.processors = 2, .fibers = 2, .thread = ping_pong, .finish = all_rounds };
+
+static void close_but(uint32_t open)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_enter_runtime(self);
+	fz_provide_open(open);
+	fz_leave_runtime(self);
+}
+
+/* The last one closes a processor and opens it again, wherever the others are; and closes it for good. */
+static void ping_pong_or_close(int i)
+{
+	if (i < 2) {
+		ping_pong(i);
+		return;
+	}
+	close_but(1);
+	close_but(2);
+	fz_sched_give_way(fz_self());
+	close_but(1);
+	rounds++;
+}
+
+SCENARIO(closing) = { .name = "closing", .what = "2 fibers wait for each other in turn, a third closes and opens a processor",
+	.processors = 2, .fibers = 3, .thread = ping_pong_or_close, .finish = all_rounds };
+
+static void nap_or_close(int i)
+{
+	if (i < 2)
+		nap(i);
+	else
+		ping_pong_or_close(i);
+}
+
+SCENARIO(closing_nap) = { .name = "closing_nap", .what = "2 fibers sleep, a third closes and opens a processor",
+	.processors = 2, .fibers = 3, .thread = nap_or_close, .finish = all_rounds, .clock = true };
+
+/* To the other processor, which may be closed by then, and from one that may be closed. */
+static void move_or_close(int i)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (i == 2) {
+		ping_pong_or_close(i);
+		return;
+	}
+	fz_enter_runtime(self);
+	fz_sched_yield_to(self, &fz_sched.processors[fz_processor_of(self) == fz_sched.processors]);
+	fz_leave_runtime(self);
+	fz_sched_give_way(self);
+	rounds++;
+}
+
+SCENARIO(closing_move) = { .name = "closing_move", .what = "2 fibers move to the other processor, a third closes and opens it",
+	.processors = 2, .fibers = 3, .thread = move_or_close, .finish = all_rounds };
 
 /* The first uses its CPU until one of the others has run, which it wakes: its processor is busy. */
 static void spin(int i)
