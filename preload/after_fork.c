@@ -8,6 +8,7 @@
 #include "preload/stats.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/names.h"
+#include "runtime/backend/own_fd.h"
 #include "runtime/base/die.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
@@ -31,11 +32,13 @@ static void before_fork(void)
 	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
 		fz_name_get(self, self->thread.name);
 	fz_gate_close(FZ_GATE_LOADER);
+	fz_own_fd_copying_begins();
 }
 
 static void after_fork_in_parent(void)
 {
 	fz_gate_open(FZ_GATE_LOADER);
+	fz_own_fd_copying_ends();
 	fz_spawner_turn_end(fz_self());
 }
 
@@ -45,6 +48,7 @@ void fz_after_fork_in_child(void)
 	fz_once_after_fork();
 	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
+	fz_own_fd_after_fork();
 	fz_fiber_alone();
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
 		fz_stats_after_fork();

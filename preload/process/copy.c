@@ -5,6 +5,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/process/fork_gate.h"
+#include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/spawner.h"
@@ -32,6 +33,8 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	copy->carriers = copy->gates && fz_runtime_runs();
 	if (copy->carriers)
 		fz_carrier_hold_ends();
+	if (copy->gates)
+		fz_own_fd_copying_begins();
 }
 
 void fz_copy_end(const struct fz_copy *copy)
@@ -43,8 +46,10 @@ void fz_copy_end(const struct fz_copy *copy)
 		fz_gate_open(FZ_GATE_LOADER);
 	}
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
-	if (copy->gates)
+	if (copy->gates) {
+		fz_own_fd_copying_ends();
 		fz_spawner_turn_end(fz_self());
+	}
 }
 
 void fz_copy_in_child(const struct fz_copy *copy)

@@ -33,6 +33,44 @@ static struct fz_lock limit_lock = FZ_LOCK(FZ_RANK_LIMIT);
 static _Atomic uint64_t kept[KEPT / WORD_BITS];
 static _Atomic uint32_t kept_count;
 
+/*
+ * A child's table of descriptors and its memory are copied at one moment, so the bits must say then which copies
+ * there are.  Each change counts itself in `changing`, and a thread that makes a process in `copying`, before it looks
+ * at the other (seq_cst, all of these).  While a process is made, who drops a copy leaves that to its maker, and who
+ * makes one waits.  Neither waits for ever: a handler may make a process on top of a change, and a thread that makes a
+ * process may wait for locks whose holder needs the processor of the one that waits.
+ */
+static _Atomic uint32_t changing, copying;
+/* The calling thread's share of `changing`: a handler on top of its own change may make a process. */
+static __thread uint32_t own_changes;
+enum { LEFT_MOST = 256 };
+static _Atomic int left[LEFT_MOST];	/* copies to be dropped, plus 1; 0: a free place */
+static _Atomic bool any_left;
+
+/* Until no other thread is counted. */
+static void await_others(_Atomic uint32_t *n, uint32_t own)
+{
+	enum { PAUSES = 40 };
+	const struct { int64_t s, ns; } pause = { 0, 50000 };
+
+	for (int i = 0; i < PAUSES && atomic_load_explicit(n, memory_order_seq_cst) > own; i++)
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+}
+
+/* Returns true if a process is being made. */
+static bool begin_change(void)
+{
+	own_changes++;
+	atomic_fetch_add_explicit(&changing, 1, memory_order_seq_cst);
+	return FZ_UNLIKELY(atomic_load_explicit(&copying, memory_order_seq_cst) != 0);
+}
+
+static void end_change(void)
+{
+	atomic_fetch_sub_explicit(&changing, 1, memory_order_seq_cst);
+	own_changes--;
+}
+
 int fz_own_fd_copy(int fd)
 {
 	struct rlimit old, wide, now;
@@ -77,21 +115,28 @@ static uint64_t bit_of(int fd)
 
 int fz_own_fd_keep(int fd)
 {
-	int copy = fz_own_fd_copy(fd);
+	enum { TRIES = 3 };
+	int copy;
 
+	for (int i = 0; begin_change() && i < TRIES; i++) {
+		end_change();
+		await_others(&copying, 0);
+	}
+	copy = fz_own_fd_copy(fd);
 	if (copy >= KEPT) {
 		fz_syscall1(__NR_close, copy);
-		return -EMFILE;
+		copy = -EMFILE;
 	}
 	if (copy >= 0) {
 		atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy),
 					 memory_order_relaxed);
 		atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
 	}
+	end_change();
 	return copy;
 }
 
-void fz_own_fd_drop(int copy)
+static void drop_now(int copy)
 {
 	/* In a fork's child, fz_own_fd_after_fork() has closed the copy already. */
 	if (!(atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
@@ -99,6 +144,67 @@ void fz_own_fd_drop(int copy)
 		return;
 	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_relaxed);
 	fz_syscall1(__NR_close, copy);
+}
+
+/* Returns false if there is no room. */
+static bool leave(int copy)
+{
+	for (int i = 0; i < LEFT_MOST; i++) {
+		int none = 0;
+
+		/* relaxed: published by any_left. */
+		if (!atomic_compare_exchange_strong_explicit(&left[i], &none, copy + 1,
+							     memory_order_relaxed, memory_order_relaxed))
+			continue;
+		/* seq_cst: pairs with drop_left(). */
+		atomic_store_explicit(&any_left, true, memory_order_seq_cst);
+		return true;
+	}
+	return false;
+}
+
+static void drop_left_now(void)
+{
+	for (int i = 0; i < LEFT_MOST; i++) {
+		const int copy = atomic_exchange_explicit(&left[i], 0, memory_order_relaxed) - 1;
+
+		if (copy >= 0)
+			drop_now(copy);
+	}
+}
+
+/* Unless a process is being made, by whoever drops them then. */
+static void drop_left(void)
+{
+	bool goes_on = true;
+
+	while (goes_on && FZ_UNLIKELY(atomic_load_explicit(&any_left, memory_order_seq_cst))) {
+		goes_on = !begin_change();
+		if (goes_on && atomic_exchange_explicit(&any_left, false, memory_order_seq_cst))
+			drop_left_now();
+		end_change();
+	}
+}
+
+void fz_own_fd_drop(int copy)
+{
+	if (!begin_change() || !leave(copy))
+		drop_now(copy);
+	end_change();
+	/* Its maker may have looked before this one was left. */
+	drop_left();
+}
+
+void fz_own_fd_copying_begins(void)
+{
+	atomic_fetch_add_explicit(&copying, 1, memory_order_seq_cst);
+	await_others(&changing, own_changes);
+}
+
+void fz_own_fd_copying_ends(void)
+{
+	atomic_fetch_sub_explicit(&copying, 1, memory_order_seq_cst);
+	drop_left();
 }
 
 bool fz_own_fd_is_kept(int fd)
@@ -124,6 +230,12 @@ unsigned fz_own_fd_next_kept(unsigned first)
 void fz_own_fd_after_fork(void)
 {
 	fz_lock_init(&limit_lock, FZ_RANK_LIMIT);
+	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
+	atomic_store_explicit(&copying, 0, memory_order_relaxed);
+	/* Those that are left for their maker are kept still. */
+	atomic_store_explicit(&any_left, false, memory_order_relaxed);
+	for (int i = 0; i < LEFT_MOST; i++)
+		atomic_store_explicit(&left[i], 0, memory_order_relaxed);
 	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
 		fz_own_fd_drop((int)fd);
 }

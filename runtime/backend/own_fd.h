@@ -25,6 +25,13 @@ int fz_own_fd_copy(int fd);
 int fz_own_fd_keep(int fd);
 void fz_own_fd_drop(int copy);
 
+/*
+ * Around fork and clone, by the thread that makes the process: what the child closes is what there is.  The second
+ * in the parent alone.  Any thread.
+ */
+void fz_own_fd_copying_begins(void);
+void fz_own_fd_copying_ends(void);
+
 /* Returns the lowest copy >= first that fz_own_fd_keep() has made, or UINT_MAX.  Any thread. */
 unsigned fz_own_fd_next_kept(unsigned first);
 

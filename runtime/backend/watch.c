@@ -310,6 +310,9 @@ void fz_watch_end(struct fz_watch *w)
 	unlink_locked(fd, w);
 	if (w->fired)
 		rearm_locked(w->on, fd, 0);
+	/* Before its descriptor is closed: as fz_op_unwatch(). */
+	if (FZ_UNLIKELY(w->copied) && !leader_of(fd, w->on))
+		fz_epoll_control(w->on, EPOLL_CTL_DEL, fd, 0);
 	release(w, fd);
 }
 

@@ -310,12 +310,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	return request.refused && !request.ready ? -EINVAL : 1;
 }
 
-/*
- * Take fd out of our epoll instances before the program closes it.  A kernel thread in epoll_wait
- * has a reference to each open file that it looks at for a moment, even without an event; that
- * reference might be the last one instead of the closing thread's (tests/programs/io/io_fifo.c).
- */
-static void unwatch(int fd)
+void fz_op_unwatch(int fd)
 {
 	if (FZ_LIKELY(!(fz_fdtab_get(fd) & FZ_FD_WATCHED)))
 		return;
@@ -329,7 +324,7 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 
 	if (self->kind != FZ_KIND_FIBER && !fz_watch_any(fd) && !fz_pin_is_pinned(fd) &&
 	    !fz_turn_any(fd)) {
-		unwatch(fd);
+		fz_op_unwatch(fd);
 		return;
 	}
 	fz_enter_runtime(self);
@@ -337,7 +332,7 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	 * Before the waiting calls get a copy: a call that begins to wait in between gets one,
 	 * too.
 	 */
-	unwatch(fd);
+	fz_op_unwatch(fd);
 	fz_watch_closing(fd);
 	/*
 	 * Turns first: a call that a pin wakes passes its turn on, and the next one has no pin yet.

@@ -127,6 +127,13 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count);
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
 
 /*
+ * Take fd out of our epoll instances before it is closed.  A kernel thread in epoll_wait has a reference to each open
+ * file that it looks at for a moment, even without an event; if that is the last one, the file stays open until the
+ * kernel thread returns to the program (tests/programs: io/io_fifo.c, process/fork_closing.c).  Any thread.
+ */
+void fz_op_unwatch(int fd);
+
+/*
  * After descriptor fd is closed: wake the calls that began to wait for it after fz_op_flush_fd(),
  * so that they learn it.  Any thread outside the runtime.
  */

@@ -6,6 +6,7 @@
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/lock.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/op.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -120,6 +121,7 @@ void fz_pin_release(struct fz_pin *pin)
 {
 	if (FZ_LIKELY(pin->copy < 0))
 		return;
+	fz_op_unwatch(pin->copy);
 	fz_fdtab_set(pin->copy, FZ_FD_UNKNOWN);
 	fz_own_fd_drop(pin->copy);
 	pin->copy = -1;

@@ -305,7 +305,6 @@ void fz_sched_after_fork(void)
 	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
 			 sizeof(struct fz_processor));
 	fz_watch_after_fork();
-	fz_own_fd_after_fork();
 	fz_sys_unmap_table(fz_sched.processors, fz_sched.count * sizeof(struct fz_processor));
 	__builtin_memset(&fz_sched, 0, sizeof(fz_sched));
 	FZ_DEBUG_ONLY(fz_lock_allowed = NULL);
