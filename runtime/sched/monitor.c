@@ -413,7 +413,7 @@ void fz_monitor_run(void)
 		if (tick_is_over(now)) {
 			quiet = look_at_all(now) || again ? 0 : quiet + monitor.ticks;
 			since_shrink += monitor.ticks;
-			fz_provide_by_load(monitor.ticks);
+			fz_provide_by_load(now, monitor.ticks);
 			set_tick(now, fz_tick_choose(quiet, again || monitor.needed));
 			fz_provide_if_lacking(FZ_TICK_US * FZ_USEC);
 			fz_provide_follow(now);

@@ -339,7 +339,8 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now)
 {
 	return fz_runq_length(&p->runq) ||
 	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
-	       fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births) ||
+	       (!fz_processor_is_closed(p) &&
+		(fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births))) ||
 	       fz_backend_has_completions(&p->backend) ||
 	       fz_timers_earliest(&p->timers) <= now;
 }

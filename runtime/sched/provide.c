@@ -148,7 +148,7 @@ void fz_sched_rotate(struct fz_fiber *self)
 		uintptr_t owner = owner_load(q);
 		enum fz_owner_state state = owner & FZ_OWNER_STATE_MASK;
 
-		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) ||
+		if ((state != FZ_OWNER_ANNOUNCED && state != FZ_OWNER_FREE) || fz_processor_is_closed(q) ||
 		    !fz_processor_needs_carrier(q) || !owner_cas(q, owner, owner_word(c, FZ_OWNER_RUNTIME)))
 			continue;
 		if (fz_backend_queued(&p->backend))
@@ -171,6 +171,7 @@ enum {
 	FOLLOW_MS = 500,	/* between two looks at the quotas */
 	WINDOW_TICKS = 64,	/* over which the load is measured */
 	WAIT_US = 30,		/* that a runnable fiber may wait for its turn, in the mean */
+	OFTEN = 8,		/* processors seen to run at one look of so many are needed */
 	HOLD_LEAST = 4, HOLD_MOST = 256,	/* windows without closing after the load has grown */
 };
 
@@ -180,7 +181,10 @@ static fz_nsec next_follow;
 
 /* Used by the monitor alone. */
 static struct load {
-	uint32_t ticks, busy;	/* of the window; processors seen to run, times ticks */
+	fz_nsec looked;		/* when the last look was */
+	uint32_t ticks;		/* of the window, as many as were planned */
+	uint64_t us, busy_us;	/* of the window; and of all processors that were seen to run */
+	uint16_t at_once[FZ_PROCESSORS_MOST + 1];	/* ticks, by how many were seen to run */
 	uint64_t runs;		/* of all fibers until the window began */
 	uint32_t idles;		/* sum of fz_processor.idles at the last look */
 	bool full;		/* at the last look all that are open ran, and fibers were queued */
@@ -204,6 +208,8 @@ void fz_provide_open(uint32_t open)
 		if (i >= open)
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	}
+	/* Before owners are looked at; pairs with go_idle(), which looks at `closed` after it has stored WAITING. */
+	atomic_thread_fence(memory_order_seq_cst);
 	/* For what is queued on one that is closed now; for each that is open now. */
 	for (uint32_t i = before < open ? before : open - 1; i < open; i++)
 		fz_sched_kick();
@@ -239,7 +245,9 @@ static uint64_t runs_until_now(void)
 
 static void begin_window(void)
 {
-	load.ticks = load.busy = 0;
+	load.ticks = 0;
+	load.us = load.busy_us = 0;
+	__builtin_memset(load.at_once, 0, sizeof(load.at_once));
 	load.runs = runs_until_now();
 	load.full = false;
 }
@@ -270,21 +278,35 @@ static void shrink_to(uint32_t open)
  */
 static uint64_t eighths_needed(uint64_t runs)
 {
-	const uint64_t busy_us = (uint64_t)load.busy * FZ_TICK_US;
+	return 8 * load.busy_us * (WAIT_US * runs + load.busy_us) / (load.us * WAIT_US * runs);
+}
 
-	return 8 * load.busy * (WAIT_US * runs + busy_us) / (load.ticks * WAIT_US * runs);
+/*
+ * How many ran at once, at one look of OFTEN or more.  The mean hides that threads compute side by side and then wait
+ * for each other: with fewer processors their turn would take longer, the load would fall, and more would be closed.
+ */
+static uint32_t often_at_once(uint32_t open)
+{
+	uint32_t ticks = 0;
+
+	while (open > 1 && (ticks += load.at_once[open]) < load.ticks / OFTEN)
+		open--;
+	return open;
 }
 
 static void end_window(uint32_t open)
 {
-	const uint64_t runs = runs_until_now() - load.runs, need = eighths_needed(runs + !runs);
+	const uint64_t runs = runs_until_now() - load.runs;
+	const uint64_t need = eighths_needed(runs + !runs);
 	/* A quarter more than it needs now, or it would close and open by turns. */
-	const uint64_t enough = (need + need / 4) / 8 + 1;
+	const uint64_t by_load = (need + need / 4) / 8 + 1;
+	const uint32_t side_by_side = often_at_once(open);
+	const uint64_t enough = by_load > side_by_side ? by_load : side_by_side;
 	/* relaxed: a hint. */
 	const bool quiet = atomic_exchange_explicit(&fz_sched.quiet_wanted, false, memory_order_relaxed);
 
 	if (open < allowed() && (need / 8 >= open || quiet)) {
-		grow_to(quiet ? open + 1 : need / 8 + 1);
+		grow_to(need / 8 >= open ? need / 8 + 1 : open + 1);
 	} else if (load.held) {
 		load.held--;
 	} else {
@@ -299,10 +321,21 @@ static void end_window(uint32_t open)
 	begin_window();
 }
 
-void fz_provide_by_load(uint32_t ticks)
+/* Since the last look, us.  The monitor may have slept for long, because nothing ran; or a busy machine delays it. */
+static uint64_t passed_us(fz_nsec now, uint32_t ticks)
+{
+	enum { MOST = 8 };
+	const uint64_t us = (now - load.looked) / FZ_USEC, most = (uint64_t)MOST * ticks * FZ_TICK_US;
+
+	load.looked = now;
+	return us < most ? us + !us : most;
+}
+
+void fz_provide_by_load(fz_nsec now, uint32_t ticks)
 {
 	/* relaxed, both: the monitor writes it; samples. */
 	const uint32_t open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
+	const uint64_t us = passed_us(now, ticks);
 	uint32_t running = 0, idles = 0;
 	bool full;
 
@@ -325,7 +358,9 @@ void fz_provide_by_load(uint32_t ticks)
 	load.full = full;
 	load.idles = idles;
 	load.ticks += ticks;
-	load.busy += running * ticks;
+	load.us += us;
+	load.busy_us += running * us;
+	load.at_once[running] += (uint16_t)ticks;
 	if (load.ticks >= WINDOW_TICKS)
 		end_window(open);
 }

@@ -35,11 +35,11 @@ void fz_provide_begin(uint32_t open);
 void fz_provide_open(uint32_t open);
 
 /*
- * Call after each look, `ticks` after the one before: open as many processors as the load needs.  Where fibers
+ * Call after each look, `ticks` after the one before, now: open as many processors as the load needs.  Where fibers
  * run for some microseconds at a time, it costs less to wait for the one before than to wake another CPU, and the
  * requests of fibers on one processor share system calls.
  */
-void fz_provide_by_load(uint32_t ticks);
+void fz_provide_by_load(fz_nsec now, uint32_t ticks);
 
 /* Call at each tick. */
 void fz_provide_follow(fz_nsec now);

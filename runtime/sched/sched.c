@@ -375,9 +375,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	uintptr_t waiting = owner_word(c, FZ_OWNER_WAITING);
 	struct fz_arrivals arrivals;
 	uint32_t published;
-	/* A kick that comes after the fibers of a closed processor have been sent away ends the wait. */
-	const bool closed = fz_processor_is_closed(p);
-	bool work = false, waits, kicked = false, watches;
+	bool work = false, closed, waits, kicked = false, watches;
 	fz_nsec until;
 
 	arrivals.count = 0;
@@ -390,6 +388,8 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	/* A submission to a full ring may have reaped it.  relaxed: a later kick has its event. */
 	note_kick(p, atomic_load_explicit(&p->kicked, memory_order_relaxed));
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
+	/* seq_cst, after the store: pairs with the fence of fz_provide_open(), which sees WAITING later, and kicks. */
+	closed = atomic_load_explicit(&p->closed, memory_order_seq_cst);
 	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
 	for (uint32_t i = 0; i < fz_sched.count && !work && !closed; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
