@@ -8,6 +8,7 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/time.h"
 
 enum {
 	KEPT = 1 << 21,
@@ -51,7 +52,7 @@ static _Atomic bool any_left;
 static void await_others(_Atomic uint32_t *n, uint32_t own)
 {
 	enum { PAUSES = 40 };
-	const struct { int64_t s, ns; } pause = { 0, 50000 };
+	const struct __kernel_timespec pause = fz_timespec(50 * FZ_USEC);
 
 	for (int i = 0; i < PAUSES && atomic_load_explicit(n, memory_order_seq_cst) > own; i++)
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);

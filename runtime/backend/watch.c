@@ -312,7 +312,7 @@ void fz_watch_end(struct fz_watch *w)
 		rearm_locked(w->on, fd, 0);
 	/* Before its descriptor is closed: as fz_op_unwatch(). */
 	if (FZ_UNLIKELY(w->copied) && !leader_of(fd, w->on))
-		fz_epoll_control(w->on, EPOLL_CTL_DEL, fd, 0);
+		fz_epoll_remove(w->on, fd);
 	release(w, fd);
 }
 
@@ -376,7 +376,7 @@ static void move_to_copy_locked(int fd, int copy)
 		 * The copy keeps the open file, and so the registration under number fd, alive:
 		 * remove it.
 		 */
-		fz_epoll_control(leader->on, EPOLL_CTL_DEL, fd, 0);
+		fz_epoll_remove(leader->on, fd);
 	}
 	for (struct fz_watch *leader = head_of(copy); leader; leader = leader->group.next)
 		rearm_locked(leader->on, copy, 0);
