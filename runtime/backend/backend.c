@@ -18,6 +18,7 @@ static int init(struct fz_backend *b, const char **ret_why)
 	int err = fz_epoll_init(&b->epoll, ret_why);
 
 	b->ring.event_fd = &b->epoll.event_fd;
+	b->ring.losers = &b->epoll.losers;
 	if (!err && wants_ring) {
 		err = fz_ring_init(&b->ring, ret_why);
 		if (err)
@@ -99,6 +100,23 @@ void fz_backend_kick_from_ring(struct fz_backend *b)
 	/* Who is about to wait has submitted nothing yet that could be cancelled. */
 	for (int tries = 0; tries < most && fz_ring_cancel_all(&b->ring) <= 0; tries++)
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+}
+
+bool fz_backend_drop(struct fz_backend *b)
+{
+	const uint32_t before = fz_ring_queued(&b->ring);
+
+	fz_ring_submit(&b->ring);
+	return fz_ring_queued(&b->ring) != before;
+}
+
+void fz_backend_note_left(struct fz_backend *b)
+{
+	fz_epoll_note_loser(&b->epoll, -1);
+	/* seq_cst: pairs with drop_queued(), which leaves to us what it could not drop. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL) && fz_ring_queued(&b->ring))
+		fz_backend_kick(b);
 }
 
 int fz_backend_fd(const struct fz_backend *b, uint32_t i)

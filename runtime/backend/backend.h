@@ -123,6 +123,9 @@ static inline void fz_backend_reap(struct fz_backend *b, uint32_t most, bool *re
 	fz_ring_reap(&b->ring, most, ret_kicked);
 }
 
+/* For fz_backend_arm(): the ring is lost.  Returns whether fewer requests are queued on it now. */
+bool fz_backend_drop(struct fz_backend *b);
+
 /*
  * First step of a wait, by the owner: let kicks reach the kernel thread tid.  Returns false if the
  * owner must not wait yet: there are completions to reap, or submitting has made fibers runnable.
@@ -131,10 +134,8 @@ static inline bool fz_backend_arm(struct fz_backend *b, int tid)
 {
 	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL)) {
 		fz_backend_epoll(b);
-		if (FZ_UNLIKELY(fz_ring_queued(&b->ring))) {
-			fz_ring_submit(&b->ring);
+		if (FZ_UNLIKELY(fz_ring_queued(&b->ring)) && fz_backend_drop(b))
 			return false;
-		}
 	} else {
 		fz_ring_arm_event(&b->ring, tid);
 	}
@@ -176,6 +177,18 @@ static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *
 		fz_count_outside(FZ_COUNT_completions, (uint64_t)arrivals->count);
 	fz_epoll_deliver(&b->epoll, arrivals, owned, ret_kicked);
 }
+
+/*
+ * Count a carrier that has lost the processor in fz_backend_wait(), before the kick that is meant
+ * for it.  By the new owner.
+ */
+static inline void fz_backend_note_loser(struct fz_backend *b)
+{
+	fz_epoll_note_loser(&b->epoll, 1);
+}
+
+/* Such a carrier has left fz_backend_wait(). */
+void fz_backend_note_left(struct fz_backend *b);
 
 /* For fz_backend_kick(), where a filter forbids to write: give up all rings, and end this one's wait. */
 void fz_backend_kick_from_ring(struct fz_backend *b);

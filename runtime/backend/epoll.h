@@ -20,7 +20,7 @@ struct fz_epoll {
 	_Atomic bool active;		/* instead of the ring; written by the owner */
 	_Atomic uint32_t watching;	/* watches that wait on this instance */
 	/*
-	 * Carriers that have lost the processor but still sleep in fz_epoll_wait().  While there
+	 * Carriers that have lost the processor but still sleep in fz_backend_wait().  While there
 	 * are any, a kick's eventfd stays unread, so that it wakes them, too.
 	 */
 	_Atomic int losers;
@@ -107,7 +107,7 @@ static inline bool fz_epoll_is_denied(long err)
 void fz_epoll_remove(struct fz_epoll *e, int fd);
 
 /*
- * Count a carrier in fz_epoll_wait() that has lost the processor (change 1), or that has left the
+ * Count a carrier in fz_backend_wait() that has lost the processor (change 1), or that has left the
  * wait (-1).  Any carrier.
  */
 static inline void fz_epoll_note_loser(struct fz_epoll *e, int change)

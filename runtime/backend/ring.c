@@ -88,6 +88,19 @@ static bool is_settled(const struct fz_ring *ring, const struct fz_request *requ
 	       (int)(index - ring->settled) < 0;
 }
 
+static bool has_losers(const struct fz_ring *ring)
+{
+	/* seq_cst: as in fz_epoll_note_loser().  The owner itself has counted them. */
+	return atomic_load_explicit(ring->losers, memory_order_seq_cst) > 0;
+}
+
+/* Requests become visible to the kernel, and to carriers that are on their way to submit others. */
+static void note_visible(struct fz_ring *ring)
+{
+	note_user(ring);
+	ring->user_changes += has_losers(ring);
+}
+
 struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring)
 {
 	struct io_uring_sqe *sqe;
@@ -155,14 +168,18 @@ void fz_ring_forbid(uint8_t opcode)
 }
 
 /*
- * The ring is lost: complete each request that the kernel has not taken with ECANCELED; its fiber
- * tries again, on epoll.  What a queued cancellation was to stop is with the kernel.
+ * The ring is lost: complete each request that the kernel neither has taken nor can take any more
+ * with ECANCELED; its fiber tries again, on epoll.  What a queued cancellation was to stop is with
+ * the kernel.
  */
 static void drop_queued(struct fz_ring *ring)
 {
 	struct io_uring_sq *sq = &ring->uring.sq;
-	unsigned head = *sq->khead, tail = sq->sqe_tail;
+	unsigned head, tail = sq->sqe_tail;
 
+	/* seq_cst: pairs with fz_backend_note_left(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	head = has_losers(ring) ? *sq->ktail : *sq->khead;
 	for (unsigned i = head; i != tail; i++) {
 		uint64_t data = sq->sqes[i & sq->ring_mask].user_data;
 		const bool is_answer = fz_ring_tag_is_answer(data);
@@ -173,7 +190,7 @@ static void drop_queued(struct fz_ring *ring)
 			fz_ring_complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
 					 -ECANCELED, is_answer);
 	}
-	/* The kernel reads the queue no more; release as in fz_ring_publish(). */
+	/* No kernel thread reads the queue from here on; release as in fz_ring_publish(). */
 	sq->sqe_head = sq->sqe_tail = ring->tail_counted = head;
 	__atomic_store_n(sq->ktail, head, __ATOMIC_RELEASE);
 }
@@ -312,7 +329,7 @@ void fz_ring_submit(struct fz_ring *ring)
 	enum { MOST_REFUSALS = 1000 };	/* one after the other */
 	uint32_t queued, refusals = 0;
 
-	note_user(ring);
+	note_visible(ring);
 	while (!fz_ring_is_lost() && (queued = fz_ring_queued(ring))) {
 		int n;
 
@@ -341,7 +358,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 {
 	struct io_uring_sq *sq = &ring->uring.sq;
 
-	note_user(ring);
+	note_visible(ring);
 	fz_deny_queued(ring);
 	fz_ring_count_requests(ring);
 	/* As liburing does it.  release: pairs with the kernel's acquire of the tail. */
@@ -352,6 +369,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 
 void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 {
+	const struct __kernel_timespec late = fz_timespec(2 * FZ_MSEC);
 	struct __kernel_timespec ts;
 	struct io_uring_getevents_arg arg = { .sigmask_sz = sizeof(uint64_t) };
 	long err;
@@ -362,6 +380,8 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 		ts = fz_timespec(deadline > now ? deadline - now : 0);
 		arg.ts = (uintptr_t)&ts;
 	}
+	if (FZ_FAULT(late_submit))
+		fz_syscall2(__NR_nanosleep, (long)&late, 0);
 	if (published)
 		fz_backend_hooks.submits();
 	err = fz_syscall6(__NR_io_uring_enter,

@@ -63,6 +63,11 @@ struct fz_ring {
 	struct io_uring uring;
 	_Atomic int fd;			/* changes if the program wants the number */
 	const _Atomic int *event_fd;	/* const pointer; a write to it ends fz_ring_wait() */
+	/*
+	 * const pointer; carriers that have published requests and lost the processor since, and have
+	 * not left fz_ring_wait() yet: any of them may still submit what is published.
+	 */
+	const _Atomic int *losers;
 	/* requests queued or submitted, not completed; by the owner */
 	uint32_t in_flight;
 	struct fz_processor_counts *counts;	/* const pointer; by the owner */
@@ -138,7 +143,8 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 
 /*
  * Hand queued requests to the kernel.  If it takes none for long, or the ring is lost, complete
- * them with ECANCELED.  By the owner.
+ * them with ECANCELED, but not those that a loser may still submit (fz_ring.losers): call it again
+ * when the last of them has left.  By the owner.
  */
 void fz_ring_submit(struct fz_ring *ring);
 

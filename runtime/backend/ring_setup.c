@@ -112,13 +112,14 @@ void fz_ring_init_none(struct fz_ring *ring)
 {
 	static unsigned zero;
 	const _Atomic uintptr_t *owner = ring->owner;
-	const _Atomic int *event_fd = ring->event_fd;
+	const _Atomic int *event_fd = ring->event_fd, *losers = ring->losers;
 	struct fz_processor_counts *counts = ring->counts;
 
 	__builtin_memset(ring, 0, sizeof(*ring));
 	ring->counts = counts;
 	ring->owner = owner;
 	ring->event_fd = event_fd;
+	ring->losers = losers;
 	ring->uring.sq.khead = ring->uring.sq.kflags = &zero;
 	ring->uring.cq.khead = ring->uring.cq.ktail = &zero;
 	atomic_store_explicit(&ring->fd, -1, memory_order_relaxed);

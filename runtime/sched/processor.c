@@ -121,7 +121,7 @@ struct fz_fiber *fz_processor_steal(struct fz_processor *p)
 
 void fz_processor_send_off(struct fz_processor *p)
 {
-	fz_epoll_note_loser(&p->backend.epoll, 1);
+	fz_backend_note_loser(&p->backend);
 	fz_backend_kick(&p->backend);
 }
 

@@ -404,7 +404,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 		fz_birth_watch_end();
 	if (!owner_cas(p, waiting, owner_word(c, FZ_OWNER_RUNTIME))) {
 		c->processor = NULL;
-		fz_epoll_note_loser(&p->backend.epoll, -1);
+		fz_backend_note_left(&p->backend);
 		fz_count_outside(FZ_COUNT_enters, waits);
 		fz_backend_deliver(&p->backend, &arrivals, false, &kicked);
 		return;
