@@ -84,7 +84,7 @@ mapfile -t names < <(for name in $(list_programs); do stressed "$name" && echo "
 
 # Faults that no program may notice, however often they come.
 faults=(futex_eintr futex_spurious late_completion no_sqe reordered_completions submit_again submit_busy
-	wait_eintr long_tick short_tick deny_kick)
+	wait_eintr long_tick short_tick late_submit wrong_load deny_kick)
 # These cost 300 ms each.
 slow_faults=(late_birth late_spare)
 

@@ -341,6 +341,10 @@ void fz_provide_by_load(fz_nsec now, uint32_t ticks)
 
 	if (allowed() == 1)
 		return;
+	if (FZ_FAULT(wrong_load)) {
+		fz_provide_open((uint32_t)(now / FZ_USEC % allowed()) + 1);
+		return;
+	}
 	for (uint32_t i = 0; i < open; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 

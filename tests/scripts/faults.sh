@@ -122,6 +122,9 @@ deny_send 1+,2+ io_socket FIBERIZE_PROCESSORS=1
 deny_waitid 1+,2+ wait_children
 deny_write 1+,4+ file_disk FIBERIZE_IO=ring
 deny_writev 1+,4+ file_disk FIBERIZE_IO=ring
+wrong_load 1+ mixed_rungs FIBERIZE_PROCESSORS=4
+wrong_load 1/2 io_closed FIBERIZE_PROCESSORS=4
+wrong_load 1+ io_turns FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=4
 END
 
 # A filter refuses requests, and io_uring is lost while the library asks whether one does.
