@@ -170,12 +170,11 @@ void activity_between(const struct look *first, const struct look *second, struc
 	const uint64_t system = second->state.system - first->after.system;
 	/* CPU time between two waits, and share of a processor, from which on a thread computes. */
 	const double long_run = 0.001, least = 0.01;
-	double seen = 0;
+	double seen = 0, by_ticks;
 
 	*a = (struct activity){ .seconds = second->time - first->time_after, .threads = second->count };
 	a->ticks = second->state.user - first->after.user + system;
-	a->system = (double)system * tick;
-	a->cpu = (double)a->ticks * tick;
+	by_ticks = (double)a->ticks * tick;
 	for (size_t i = 0; i < second->count; i++) {
 		const struct look_thread none = { 0 }, *last = &second->threads[i];
 		const struct look_thread *found = first->count ?
@@ -193,5 +192,8 @@ void activity_between(const struct look *first, const struct look *second, struc
 		if (!is_loop)
 			a->waits += waits;
 	}
-	a->unseen_cpu = a->cpu - seen;
+	/* Ticks are samples: they may miss a process that runs for little of each. */
+	a->cpu = seen > by_ticks ? seen : by_ticks;
+	a->system = a->ticks ? a->cpu * (double)system / (double)a->ticks : 0;
+	a->unseen_cpu = by_ticks - seen;
 }
