@@ -80,6 +80,7 @@ struct fz_epoll *fz_backend_epoll(struct fz_backend *b)
 {
 	if (FZ_LIKELY(fz_epoll_active(&b->epoll)))
 		return &b->epoll;
+	fz_ring_leave(&b->ring);
 	/*
 	 * Requests in flight on the lost ring still complete there; let their completions end this
 	 * instance's waits.

@@ -168,6 +168,26 @@ void fz_ring_forbid(uint8_t opcode)
 }
 
 /*
+ * The ring is lost: make the losers leave.  Each has been kicked, but where the owner reaped the kick before
+ * they entered the kernel, they sleep there.  Their kernel threads complete what ends here, and nobody reaps
+ * it before they have seen it.
+ */
+static void drive_out(const struct fz_ring *ring)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
+	const uint64_t one = 1;
+	const int most = 100000;
+
+	for (int tries = 0; tries < most && has_losers(ring); tries++) {
+		fz_ring_cancel_all(ring);
+		/* Where a filter forbids that: as by fz_epoll_kick(). */
+		fz_syscall3(__NR_write, atomic_load_explicit(ring->event_fd, memory_order_relaxed),
+			    (long)&one, sizeof(one));
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	}
+}
+
+/*
  * The ring is lost: complete each request that the kernel neither has taken nor can take any more
  * with ECANCELED; its fiber tries again, on epoll.  What a queued cancellation was to stop is with
  * the kernel.
@@ -177,6 +197,8 @@ static void drop_queued(struct fz_ring *ring)
 	struct io_uring_sq *sq = &ring->uring.sq;
 	unsigned head, tail = sq->sqe_tail;
 
+	if (*sq->khead != *sq->ktail)
+		drive_out(ring);
 	/* seq_cst: pairs with fz_backend_note_left(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	head = has_losers(ring) ? *sq->ktail : *sq->khead;
@@ -352,6 +374,12 @@ void fz_ring_submit(struct fz_ring *ring)
 		drop_queued(ring);
 		fz_ring_cancel_surplus(ring);
 	}
+}
+
+void fz_ring_leave(struct fz_ring *ring)
+{
+	drive_out(ring);
+	fz_ring_submit(ring);
 }
 
 uint32_t fz_ring_publish(struct fz_ring *ring)

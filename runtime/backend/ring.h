@@ -143,17 +143,20 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 
 /*
  * Hand queued requests to the kernel.  If it takes none for long, or the ring is lost, complete
- * them with ECANCELED, but not those that a loser may still submit (fz_ring.losers): call it again
- * when the last of them has left.  By the owner.
+ * them with ECANCELED, after all losers have left (fz_ring.losers).  If one has not left after 10 s, what
+ * it may submit stays queued: call this again when it has.  By the owner.
  */
 void fz_ring_submit(struct fz_ring *ring);
+
+/* The ring is lost, and its owner waits elsewhere from now on: no loser stays behind in fz_ring_wait(). */
+void fz_ring_leave(struct fz_ring *ring);
 
 /* How many requests the kernel has not taken yet, refused ones too.  Any thread; a hint. */
 static inline uint32_t fz_ring_queued(const struct fz_ring *ring)
 {
 	const struct io_uring_sq *sq = &ring->uring.sq;
 
-	/* relaxed: the kernel writes khead only while the owner is in io_uring_enter. */
+	/* relaxed: the kernel writes khead only while the owner, or a loser, is in io_uring_enter. */
 	return sq->sqe_tail - __atomic_load_n(sq->khead, __ATOMIC_RELAXED);
 }
 

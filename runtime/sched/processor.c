@@ -405,7 +405,9 @@ void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 
 	c->yields_to = NULL;
 	fz_runq_push(&to->runq, fiber);
-	/* Its carrier may have sent all fibers away before the push: then it waits, and looks at no queue. */
+	/* seq_cst, before `closed` is read: pairs with go_idle(), which reads it before the queue. */
+	atomic_thread_fence(memory_order_seq_cst);
+	/* Its carrier may have sent all fibers away before the push: then it waits. */
 	if (fz_processor_is_closed(to))
 		fz_backend_kick(&to->backend);
 	else

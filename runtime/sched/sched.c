@@ -339,7 +339,6 @@ bool fz_sched_yield(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
 	struct fz_fiber *next;
-
 	const uint16_t call = c->call;
 
 	fz_fiber_has_run(self);
@@ -397,7 +396,8 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	watches = !closed && fz_birth_watch_begin();
 	if (watches && until > fz_now() + FZ_POLL_PAUSE)
 		until = fz_now() + FZ_POLL_PAUSE;
-	waits = closed || (!work && !fz_runq_length(&fz_sched.global));
+	/* What was pushed before that could be seen is not on the global queue yet. */
+	waits = closed ? !fz_runq_length(&p->runq) : !work && !fz_runq_length(&fz_sched.global);
 	if (waits)
 		fz_backend_wait(&p->backend, published, until, &arrivals);
 	if (watches)

@@ -346,53 +346,110 @@ Test(ring, cancel_before_the_ring_is_lost)
 }
 
 /*
- * A carrier has published a request, has lost the processor, and enters the kernel only after the
- * ring is lost: the request is the kernel's, and what was queued since is dropped.
+ * A carrier that has published `published` requests, and has lost the processor: it enters the kernel after 20 ms,
+ * unless that is refused by then, and leaves.
  */
+struct loser {
+	uint32_t published;
+	bool refused;
+};
+
+static void *loses(void *arg)
+{
+	const struct loser *l = arg;
+
+	nap(20 * FZ_MSEC);
+	if (!l->refused)
+		fz_ring_wait(&ring, l->published, FZ_FOREVER);
+	SET(losers, 0);
+	return NULL;
+}
+
+/* The ring is lost just then. */
+static pthread_t lose_with(struct loser *l)
+{
+	SET(losers, 1);
+	SET(fz_backend_choice.kind, FZ_BACKEND_EPOLL);
+	return native(loses, l);
+}
+
+/* What it had published is the kernel's; what was queued since is dropped. */
 Test(ring, lost_while_a_loser_submits)
 {
 	struct waiter published = { .fiber.thread.tid = 0 }, queued = { .fiber.thread.tid = 0 };
-	uint32_t n;
+	struct loser l = { .published = 1 };
+	pthread_t t;
 
 	init();
 	start_nop(&published);
-	n = fz_ring_publish(&ring);
-	cr_assert_eq(n, 1);
-	SET(losers, 1);
+	cr_assert_eq(fz_ring_publish(&ring), l.published);
+	t = lose_with(&l);
 	start_nop(&queued);
-	SET(fz_backend_choice.kind, FZ_BACKEND_EPOLL);
 	fz_ring_submit(&ring);
+	pthread_join(t, NULL);
 	cr_assert(!done(&published));
 	cr_assert(done(&queued));
 	cr_assert_eq(queued.request.result, -ECANCELED);
-
-	fz_ring_wait(&ring, n, now_ns() + 5 * FZ_SEC);
-	SET(losers, 0);
-	fz_ring_submit(&ring);
-	cr_assert_eq(reap(), 1);
-	cr_assert(done(&published));
+	cr_assert(EVENTUALLY((reap(), done(&published))));
 	cr_assert_eq(published.request.result, 0);
+	fz_ring_submit(&ring);
 	cr_assert_eq(ring.in_flight, 0);
 }
 
-/* The loser's call is refused, too: the owner drops the request when it has left. */
+/* Its call is refused: the owner drops what it had published. */
 Test(ring, lost_before_a_loser_submits)
 {
 	struct waiter w = { .fiber.thread.tid = 0 };
+	struct loser l = { .published = 1, .refused = true };
+	pthread_t t;
 
 	init();
 	start_nop(&w);
 	fz_ring_publish(&ring);
-	SET(losers, 1);
-	SET(fz_backend_choice.kind, FZ_BACKEND_EPOLL);
-	fz_ring_submit(&ring);
-	cr_assert(!done(&w));
-	SET(losers, 0);
+	t = lose_with(&l);
 	fz_ring_submit(&ring);
 	cr_assert(done(&w));
 	cr_assert_eq(w.request.result, -ECANCELED);
 	cr_assert_eq(fz_ring_queued(&ring), 0);
 	cr_assert_eq(ring.in_flight, 0);
+	pthread_join(t, NULL);
+}
+
+/* It sleeps in the kernel, and the kick for it has been reaped before. */
+Test(ring, lost_while_a_loser_sleeps)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	struct loser l = { .published = 0 };
+	pthread_t t;
+
+	init();
+	kick();
+	cr_assert_eq(reap(), 1);
+	t = lose_with(&l);
+	nap(50 * FZ_MSEC);
+	start_nop(&w);
+	fz_ring_publish(&ring);
+	fz_ring_submit(&ring);
+	cr_assert_eq(GET(losers), 0);
+	cr_assert(done(&w));
+	pthread_join(t, NULL);
+}
+
+/* A request that is not with the kernel yet is cancelled: it ends. */
+Test(ring, cancel_while_a_loser_submits)
+{
+	struct waiter w = { .fiber.thread.tid = 0 };
+	struct loser l = { .published = 1 };
+	pthread_t t;
+
+	init_with_poll(&w);
+	cr_assert_eq(fz_ring_publish(&ring), l.published);
+	t = lose_with(&l);
+	fz_ring_cancel(&ring, &w.request, true);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -ECANCELED);
+	cr_assert_eq(ring.in_flight, 0);
+	pthread_join(t, NULL);
 }
 
 /* Three polls that are one request, of which the first completion is enough. */
