@@ -42,13 +42,12 @@ static void after_fork_in_parent(void)
 	fz_spawner_turn_end(fz_self());
 }
 
-void fz_after_fork_in_child(void)
+static void forget(void)
 {
 	fz_gates_after_fork();
 	fz_once_after_fork();
 	fz_cond_gates_after_fork();
 	fz_lot_after_fork();
-	fz_own_fd_after_fork();
 	fz_fiber_alone();
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_relaxed)) {
 		fz_stats_after_fork();
@@ -69,11 +68,23 @@ void fz_after_fork_in_child(void)
 	fz_stats_after_fork();
 }
 
+void fz_after_fork_in_child(bool shares_files)
+{
+	fz_own_fd_begin_in_child(shares_files);
+	forget();
+	fz_own_fd_end_in_child();
+}
+
+static void after_fork_in_child(void)
+{
+	fz_after_fork_in_child(false);
+}
+
 /*
  * The child handler runs before those registered later, which may call the library. The handler
  * before fork runs last, since the other ones may wait for threads that are inside the gate.
  */
 void fz_fork_handlers_register(void)
 {
-	pthread_atfork(before_fork, after_fork_in_parent, fz_after_fork_in_child);
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

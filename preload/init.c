@@ -35,6 +35,8 @@
 #include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "preload/thread/watched.h"
+#include "runtime/backend/filter.h"
+#include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
@@ -47,7 +49,6 @@
 #include "runtime/inspect/deadlock.h"
 #include "runtime/inspect/version.h"
 #include "runtime/io/fdtab.h"
-#include "runtime/backend/filter.h"
 #include "runtime/io/hints.h"
 #include "runtime/io/io.h"
 #include "runtime/io/pin.h"
@@ -185,7 +186,7 @@ static int start(const char **ret_why)
 	fz_stats_to_file(processors);
 	err = fz_sched_start(processors, (enum fz_backend_kind)fz_config.backend, ret_why);
 	if (err) {
-		fz_cpus_close();
+		fz_cpus_close(fz_own_fd_close);
 		return err;
 	}
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
@@ -343,7 +344,7 @@ static void say_loaded(const char *name, bool dormant)
 
 	uint32_t open, made = fz_processors_wanted(&open);
 
-	fz_cpus_close();
+	fz_cpus_close(fz_own_fd_close);
 	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
 	       (int)fz_sys_getpid(), state, fz_version, open ? open : made,
 	       backends[fz_config.backend]);

@@ -15,6 +15,7 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	const uint64_t all = FZ_SIGNALS_ALL;
 
 	copy->gates = !(flags & CLONE_VFORK);
+	copy->shares_files = flags & CLONE_FILES;
 	if (copy->gates)
 		fz_spawner_turn_begin(fz_self());
 	fz_fdtab_share_all();
@@ -33,12 +34,12 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	copy->carriers = copy->gates && fz_runtime_runs();
 	if (copy->carriers)
 		fz_carrier_hold_ends();
-	if (copy->gates)
-		fz_own_fd_copying_begins();
+	fz_own_fd_copying_begins();
 }
 
 void fz_copy_end(const struct fz_copy *copy)
 {
+	fz_own_fd_copying_ends();
 	if (copy->carriers)
 		fz_carrier_let_end();
 	if (copy->gates) {
@@ -46,14 +47,12 @@ void fz_copy_end(const struct fz_copy *copy)
 		fz_gate_open(FZ_GATE_LOADER);
 	}
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
-	if (copy->gates) {
-		fz_own_fd_copying_ends();
+	if (copy->gates)
 		fz_spawner_turn_end(fz_self());
-	}
 }
 
 void fz_copy_in_child(const struct fz_copy *copy)
 {
-	fz_after_fork_in_child();
+	fz_after_fork_in_child(copy->shares_files);
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
 }

@@ -29,6 +29,7 @@ struct fz_copy {
 	uint64_t mask;		/* the kernel's, to be restored */
 	bool gates;		/* no thread holds a lock of libc for the library */
 	bool carriers;		/* nor is a carrier's kernel thread on its way out */
+	bool shares_files;	/* the child's descriptors are the parent's */
 };
 
 /* flags of clone(). Any thread, outside the runtime; may block until kernel threads are ready. */

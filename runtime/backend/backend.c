@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 
+#include "runtime/backend/own_fd.h"
 #include "runtime/base/time.h"
 
 struct fz_backend_hooks fz_backend_hooks;
@@ -43,6 +44,8 @@ static int init_all(struct fz_backend *first, uint32_t n, size_t stride,
 		fz_backends_fini(first, made, stride);
 		break;
 	}
+	if (!err)
+		fz_own_fd_fill_with(&first->epoll.event_fd);
 	return err;
 }
 
@@ -68,6 +71,7 @@ int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
 
 void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride)
 {
+	fz_own_fd_fill_with(NULL);
 	for (uint32_t i = 0; i < n; i++) {
 		struct fz_backend *b = nth(first, i, stride);
 

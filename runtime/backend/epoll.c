@@ -279,8 +279,8 @@ void fz_epoll_fini(struct fz_epoll *e)
 {
 	if (atomic_load_explicit(&e->fd, memory_order_relaxed) < 0)
 		return;
-	fz_syscall1(__NR_close, atomic_load_explicit(&e->event_fd, memory_order_relaxed));
-	fz_syscall1(__NR_close, atomic_load_explicit(&e->fd, memory_order_relaxed));
+	fz_own_fd_close(atomic_load_explicit(&e->event_fd, memory_order_relaxed));
+	fz_own_fd_close(atomic_load_explicit(&e->fd, memory_order_relaxed));
 	atomic_store_explicit(&e->fd, -1, memory_order_relaxed);
 	atomic_store_explicit(&e->active, false, memory_order_relaxed);
 }

@@ -8,7 +8,6 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/base/sys.h"
-#include "runtime/base/time.h"
 
 enum {
 	KEPT = 1 << 21,
@@ -35,41 +34,38 @@ static _Atomic uint64_t kept[KEPT / WORD_BITS];
 static _Atomic uint32_t kept_count;
 
 /*
- * A child's table of descriptors and its memory are copied at one moment, so the bits must say then which copies
- * there are.  Each change counts itself in `changing`, and a thread that makes a process in `copying`, before it looks
- * at the other (seq_cst, all of these).  While a process is made, who drops a copy leaves that to its maker, and who
- * makes one waits.  Neither waits for ever: a handler may make a process on top of a change, and a thread that makes a
- * process may wait for locks whose holder needs the processor of the one that waits.
+ * A new process gets the table of descriptors first, and the memory with the bits later.  So a number is that of
+ * a filler before its bit is set, and before its bit is cleared: what the child lacks a bit for is a filler.  And a
+ * number that is dropped while a process is made keeps its bit until that is over, since the table may have been
+ * copied before: the file itself is let go at once.  Nobody waits for another thread here.
  */
-static _Atomic uint32_t changing, copying;
-/* The calling thread's share of `changing`: a handler on top of its own change may make a process. */
-static __thread uint32_t own_changes;
+static const _Atomic int *filler;	/* a descriptor that may be in the child, too */
+static _Atomic uint32_t copying;	/* threads that make a process */
 enum { LEFT_MOST = 256 };
-static _Atomic int left[LEFT_MOST];	/* copies to be dropped, plus 1; 0: a free place */
+static _Atomic int left[LEFT_MOST];	/* numbers to be closed, plus 1; 0: a free place */
 static _Atomic bool any_left;
+static bool parents;			/* the table is the parent's, too */
 
-/* Until no other thread is counted. */
-static void await_others(_Atomic uint32_t *n, uint32_t own)
+void fz_own_fd_fill_with(const _Atomic int *fd)
 {
-	enum { PAUSES = 40 };
-	const struct __kernel_timespec pause = fz_timespec(50 * FZ_USEC);
-
-	for (int i = 0; i < PAUSES && atomic_load_explicit(n, memory_order_seq_cst) > own; i++)
-		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	filler = fd;
 }
 
-/* Returns true if a process is being made. */
-static bool begin_change(void)
+static int filler_fd(void)
 {
-	own_changes++;
-	atomic_fetch_add_explicit(&changing, 1, memory_order_seq_cst);
-	return FZ_UNLIKELY(atomic_load_explicit(&copying, memory_order_seq_cst) != 0);
+	/* relaxed: written before there is a second thread, or by fz_backend_vacate_fd(); then any file serves. */
+	return filler ? atomic_load_explicit(filler, memory_order_relaxed) : -1;
 }
 
-static void end_change(void)
+static bool fill(int number, int with)
 {
-	atomic_fetch_sub_explicit(&changing, 1, memory_order_seq_cst);
-	own_changes--;
+	return fz_syscall3(__NR_dup3, with, number, O_CLOEXEC) == number;
+}
+
+void fz_own_fd_close(int fd)
+{
+	if (!parents)
+		fz_syscall1(__NR_close, fd);
 }
 
 int fz_own_fd_copy(int fd)
@@ -114,37 +110,52 @@ static uint64_t bit_of(int fd)
 	return (uint64_t)1 << (unsigned)fd % WORD_BITS;
 }
 
-int fz_own_fd_keep(int fd)
+static void set_bit(int copy)
 {
-	enum { TRIES = 3 };
-	int copy;
+	atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_relaxed);
+	atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
+}
 
-	for (int i = 0; begin_change() && i < TRIES; i++) {
-		end_change();
-		await_others(&copying, 0);
-	}
-	copy = fz_own_fd_copy(fd);
+/* Returns false if another thread, or this process when it was made, has cleared it. */
+static bool clear_bit(int copy)
+{
+	if (!(atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
+					memory_order_relaxed) & bit_of(copy)))
+		return false;
+	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_relaxed);
+	return true;
+}
+
+static void close_number(int copy)
+{
+	if (clear_bit(copy))
+		fz_own_fd_close(copy);
+}
+
+/* Returns a number, with its bit set, or -errno. */
+static int keep_number(int fd)
+{
+	const int copy = fz_own_fd_copy(fd);
+
 	if (copy >= KEPT) {
 		fz_syscall1(__NR_close, copy);
-		copy = -EMFILE;
+		return -EMFILE;
 	}
-	if (copy >= 0) {
-		atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy),
-					 memory_order_relaxed);
-		atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
-	}
-	end_change();
+	if (copy >= 0)
+		set_bit(copy);
 	return copy;
 }
 
-static void drop_now(int copy)
+int fz_own_fd_keep(int fd)
 {
-	/* In a fork's child, fz_own_fd_after_fork() has closed the copy already. */
-	if (!(atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
-					memory_order_relaxed) & bit_of(copy)))
-		return;
-	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_relaxed);
-	fz_syscall1(__NR_close, copy);
+	const int with = filler_fd(), copy = with < 0 ? -EBADF : keep_number(with);
+
+	if (copy >= 0 && fill(copy, fd))
+		return copy;
+	if (copy >= 0)
+		close_number(copy);
+	/* A filter forbids dup3, or there is no filler: a process that is made just now may get the file. */
+	return keep_number(fd);
 }
 
 /* Returns false if there is no room. */
@@ -153,59 +164,57 @@ static bool leave(int copy)
 	for (int i = 0; i < LEFT_MOST; i++) {
 		int none = 0;
 
-		/* relaxed: published by any_left. */
+		/* seq_cst, this and the next: pairs with fz_own_fd_copying_ends(). */
 		if (!atomic_compare_exchange_strong_explicit(&left[i], &none, copy + 1,
-							     memory_order_relaxed, memory_order_relaxed))
+							     memory_order_seq_cst, memory_order_relaxed))
 			continue;
-		/* seq_cst: pairs with drop_left(). */
 		atomic_store_explicit(&any_left, true, memory_order_seq_cst);
 		return true;
 	}
 	return false;
 }
 
-static void drop_left_now(void)
+/* A process whose table has the file is counted: its table was copied before the file was let go. */
+static bool is_copied(void)
 {
-	for (int i = 0; i < LEFT_MOST; i++) {
-		const int copy = atomic_exchange_explicit(&left[i], 0, memory_order_relaxed) - 1;
-
-		if (copy >= 0)
-			drop_now(copy);
-	}
+	return FZ_UNLIKELY(atomic_load_explicit(&copying, memory_order_seq_cst) != 0);
 }
 
-/* Unless a process is being made, by whoever drops them then. */
-static void drop_left(void)
+/* Those that were left, unless a process is being made. */
+static void close_left(void)
 {
-	bool goes_on = true;
+	while (atomic_load_explicit(&any_left, memory_order_seq_cst) && !is_copied() &&
+	       atomic_exchange_explicit(&any_left, false, memory_order_seq_cst))
+		for (int i = 0; i < LEFT_MOST; i++) {
+			const int copy = atomic_exchange_explicit(&left[i], 0, memory_order_seq_cst) - 1;
 
-	while (goes_on && FZ_UNLIKELY(atomic_load_explicit(&any_left, memory_order_seq_cst))) {
-		goes_on = !begin_change();
-		if (goes_on && atomic_exchange_explicit(&any_left, false, memory_order_seq_cst))
-			drop_left_now();
-		end_change();
-	}
+			if (copy >= 0 && (!is_copied() || !leave(copy)))
+				close_number(copy);
+		}
 }
 
 void fz_own_fd_drop(int copy)
 {
-	if (!begin_change() || !leave(copy))
-		drop_now(copy);
-	end_change();
+	/* In a fork's child, fz_own_fd_after_fork() has closed the copy already. */
+	if (!fz_own_fd_is_kept(copy))
+		return;
+	fill(copy, filler_fd());
+	if (!is_copied() || !leave(copy))
+		close_number(copy);
 	/* Its maker may have looked before this one was left. */
-	drop_left();
+	close_left();
 }
 
 void fz_own_fd_copying_begins(void)
 {
+	/* seq_cst: pairs with is_copied(); the kernel's lock of the table is between them. */
 	atomic_fetch_add_explicit(&copying, 1, memory_order_seq_cst);
-	await_others(&changing, own_changes);
 }
 
 void fz_own_fd_copying_ends(void)
 {
 	atomic_fetch_sub_explicit(&copying, 1, memory_order_seq_cst);
-	drop_left();
+	close_left();
 }
 
 bool fz_own_fd_is_kept(int fd)
@@ -228,17 +237,22 @@ unsigned fz_own_fd_next_kept(unsigned first)
 	return UINT_MAX;
 }
 
-void fz_own_fd_after_fork(void)
+void fz_own_fd_begin_in_child(bool shares)
 {
+	parents = shares;
 	fz_lock_init(&limit_lock, FZ_RANK_LIMIT);
-	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
+	/* relaxed, all of these: there is one thread.  What was left has its bit still. */
 	atomic_store_explicit(&copying, 0, memory_order_relaxed);
-	/* Those that are left for their maker are kept still. */
-	atomic_store_explicit(&any_left, false, memory_order_relaxed);
-	for (int i = 0; i < LEFT_MOST; i++)
-		atomic_store_explicit(&left[i], 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&any_left, false, memory_order_relaxed))
+		for (int i = 0; i < LEFT_MOST; i++)
+			atomic_store_explicit(&left[i], 0, memory_order_relaxed);
 	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
-		fz_own_fd_drop((int)fd);
+		close_number((int)fd);
+}
+
+void fz_own_fd_end_in_child(void)
+{
+	parents = false;
 }
 
 int fz_own_fd_raise(int fd)

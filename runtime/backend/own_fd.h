@@ -26,11 +26,17 @@ int fz_own_fd_keep(int fd);
 void fz_own_fd_drop(int copy);
 
 /*
- * Around fork and clone, by the thread that makes the process: what the child closes is what there is.  The second
- * in the parent alone.  Any thread.
+ * Around fork and clone, by the thread that makes the process: the child closes all copies.  The second in the parent
+ * alone.  Any thread; neither waits.
  */
 void fz_own_fd_copying_begins(void);
 void fz_own_fd_copying_ends(void);
+
+/*
+ * fd is a descriptor of the library's that a child may have, too, and that stands for a copy where that has no
+ * file yet, or no more.  -1: there is none.  Before the second thread.
+ */
+void fz_own_fd_fill_with(const _Atomic int *fd);
 
 /* Returns the lowest copy >= first that fz_own_fd_keep() has made, or UINT_MAX.  Any thread. */
 unsigned fz_own_fd_next_kept(unsigned first);
@@ -38,8 +44,15 @@ unsigned fz_own_fd_next_kept(unsigned first);
 /* Is fd a copy that fz_own_fd_keep() has made?  Any thread. */
 bool fz_own_fd_is_kept(int fd);
 
-/* In a fork's child: close all kept copies, since the waiting calls do not exist here. */
-void fz_own_fd_after_fork(void);
+/*
+ * Around what a fork's child forgets: close all kept copies, since the waiting calls do not exist here.  shares: its
+ * table of descriptors is the parent's (CLONE_FILES), so that it closes nothing in between.
+ */
+void fz_own_fd_begin_in_child(bool shares);
+void fz_own_fd_end_in_child(void);
+
+/* Close an own descriptor; not in a child that shares its parent's. */
+void fz_own_fd_close(int fd);
 
 /*
  * Move fd to a high number: copy it with fz_own_fd_copy() and close fd.  Returns the copy; fd

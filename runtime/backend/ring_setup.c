@@ -129,7 +129,7 @@ void fz_ring_fini(struct fz_ring *ring)
 {
 	if (atomic_load_explicit(&ring->fd, memory_order_relaxed) < 0)
 		return;
-	fz_syscall1(__NR_close, atomic_load_explicit(&ring->fd, memory_order_relaxed));
+	fz_own_fd_close(atomic_load_explicit(&ring->fd, memory_order_relaxed));
 }
 
 int fz_ring_vacate_fd(struct fz_ring *ring, int fd)

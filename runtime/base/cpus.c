@@ -233,11 +233,11 @@ int fz_cpus_vacate_fd(int fd, int (*elsewhere)(int fd))
 	return 0;
 }
 
-void fz_cpus_close(void)
+void fz_cpus_close(void (*close)(int fd))
 {
 	for (uint32_t i = 0; i < 2 * quotas; i++) {
 		if (fz_cpus_fd(i) >= 0)
-			fz_syscall1(__NR_close, fz_cpus_fd(i));
+			close(fz_cpus_fd(i));
 		atomic_store_explicit(&files[i], -1, memory_order_relaxed);
 	}
 	quotas = 0;

@@ -26,10 +26,10 @@ void fz_cpus_find_quotas(int (*raise)(int fd));
  */
 uint32_t fz_cpus_quota(void);
 
-/* The descriptors of the files: how many; number i, or -1; move one that has number fd; close all. */
+/* The descriptors of the files: how many; number i, or -1; move one that has number fd; close all, by `close`. */
 uint32_t fz_cpus_fd_count(void);
 int fz_cpus_fd(uint32_t i);
 int fz_cpus_vacate_fd(int fd, int (*elsewhere)(int fd));
-void fz_cpus_close(void);
+void fz_cpus_close(void (*close)(int fd));
 
 #endif

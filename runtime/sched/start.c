@@ -301,7 +301,7 @@ void fz_sched_after_fork(void)
 	if (!fz_sched.processors)
 		return;
 	fz_trace_after_fork();
-	fz_cpus_close();
+	fz_cpus_close(fz_own_fd_close);
 	fz_backends_fini(&fz_sched.processors->backend, fz_sched.count,
 			 sizeof(struct fz_processor));
 	fz_watch_after_fork();

@@ -116,7 +116,8 @@ Test(pin, no_copy_in_a_forks_child)
 
 	copy = close_under(&pin);
 	fz_pin_after_fork();
-	fz_own_fd_after_fork();
+	fz_own_fd_begin_in_child(false);
+	fz_own_fd_end_in_child();
 	cr_assert_not(is_open(copy));
 	/* What has its number now is not closed by who comes back to the call. */
 	cr_assert_eq(dup2(p[1], copy), copy);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/process/clone_files.c - a process that shares its parent's descriptors, but not its memory: it closes
+ * none of those with which the parent's threads wait, and what it closes itself is closed in both.
+ */
+#include "sockets.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { WAITERS = 4 };
+
+static int pair[WAITERS][2], other;
+
+static void *receives(void *arg)
+{
+	const int *fd = arg;
+	char c;
+
+	CHECK_INT(recv(fd[0], &c, 1, 0), 1);
+	return NULL;
+}
+
+static int child(void *arg)
+{
+	(void)arg;
+	usleep(1000);
+	return close(other) ? 1 : 7;
+}
+
+static pid_t copy(int how)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	pid_t pid;
+
+	if (how)
+		return clone(child, stack + sizeof(stack), CLONE_FILES | SIGCHLD, NULL);
+	pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!pid)
+		_exit(child(NULL));
+	return pid;
+}
+
+static void shares(int how)
+{
+	pthread_t t[WAITERS];
+	int status;
+	pid_t pid;
+
+	other = open("/dev/null", O_RDONLY);
+	CHECK(other >= 0);
+	for (int i = 0; i < WAITERS; i++) {
+		make_pair(SOCKET, pair[i]);
+		t[i] = start(receives, pair[i]);
+	}
+	usleep(50 * 1000);
+	/* Where the call has the file still, it must not lose it. */
+	for (int i = 0; i < WAITERS / 2; i++)
+		CHECK_OK(close(pair[i][0]));
+	pid = copy(how);
+	CHECK(pid > 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(WEXITSTATUS(status), 7);
+	CHECK_ERR(close(other), EBADF);
+	for (int i = 0; i < WAITERS; i++) {
+		CHECK_INT(write(pair[i][1], "x", 1), 1);
+		finish(t[i]);
+		CHECK_OK(close(pair[i][1]));
+		if (i >= WAITERS / 2)
+			CHECK_OK(close(pair[i][0]));
+	}
+}
+
+int main(void)
+{
+	for (int i = 0; i < 6; i++)
+		shares(i % 2);
+	return success();
+}

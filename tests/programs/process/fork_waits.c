@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/process/fork_waits.c - fork waits for a lock of libc's streams: a descriptor that is closed meanwhile
+ * is let go when the call that waits with it ends, not when fork goes on.
+ */
+#include "sockets.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+static const useconds_t moment = 50 * 1000;
+static FILE *locked;
+static int end[2];
+
+static void *receives(void *arg)
+{
+	char c;
+
+	CHECK_ERR(recv(end[0], &c, 1, 0), EAGAIN);
+	return arg;
+}
+
+/* Holds the lock of the list of streams while it waits for that of one. */
+static void *flushes_all(void *arg)
+{
+	CHECK_OK(fflush(NULL));
+	return arg;
+}
+
+static void *forks(void *arg)
+{
+	const pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	return arg;
+}
+
+int main(void)
+{
+	const struct timeval limit = { .tv_usec = 400 * 1000 };
+	struct pollfd p;
+	pthread_t t[3];
+
+	locked = tmpfile();
+	CHECK(locked);
+	make_pair(SOCKET, end);
+	CHECK_OK(setsockopt(end[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	t[0] = start(receives, NULL);
+	usleep(moment);
+	flockfile(locked);
+	t[1] = start(flushes_all, NULL);
+	usleep(moment);
+	t[2] = start(forks, NULL);
+	usleep(moment);
+	CHECK_OK(close(end[0]));
+	p = (struct pollfd){ .fd = end[1], .events = POLLIN };
+	CHECK_INT(poll(&p, 1, 20 * 1000), 1);
+	funlockfile(locked);
+	for (int i = 0; i < 3; i++)
+		finish(t[i]);
+	return success();
+}
