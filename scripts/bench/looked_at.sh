@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/bench/looked_at.sh - what it costs a program to be looked at: echo over TCP while nobody looks,
+# beside `fiberize stat PID 1`, `fiberize top PID 1`, `fiberize trace PID`, and with the counters of --stats; cases of
+# threads.sh with those counters, and traced.
+#
+#	looked_at.sh [--rounds N] [--duration SECONDS] [--connections N] [--cpus SERVER:LOAD]
+#		[--build DIRECTORY] [CASE...]
+#
+# The server has one CPU, the load and who looks have another.  One process is looked at and left alone
+# by turns, so that where its memory lies makes no difference; only --stats needs a process of its own, and is
+# compared with a second one that has no option.  Prints every sample, then the medians of the ratios
+# within a round, with their spread.  Exit status 0 if all rounds could be run, whatever came out; 2 for a bad option.
+cd "$(dirname "$0")/../.." || exit 1
+name=looked_at.sh
+. scripts/bench/common.inc
+
+rounds=9 duration=3 connections=128 cpus=''
+parse 'rounds duration connections cpus' "$@"
+[ ${#operands[@]} -gt 0 ] || operands=(create_join cond_ping_pong sem_ping_pong barrier_16)
+numbers "$rounds" "$duration" "$connections"
+two_cpus
+server=$build/tests/programs/legacy_server
+client=$build/libexec/echo_client
+need "$server" "$client" "$build/bench/threads"
+descriptors "$connections"
+scratch
+declare -A pid port
+looker=''
+
+stop()
+{
+	kill "${pid[@]}" $looker 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$work"
+}
+trap stop EXIT
+
+# start SIDE COMMAND...
+start()
+{
+	local said=$work/$1 tries=0
+	: >"$said"
+	side=$1
+	shift
+	taskset -c "${cpus%:*}" "$@" "$server" -e -p 0 >"$said" 2>&1 &
+	pid[$side]=$!
+	until grep -q listening "$said"; do
+		[ $((++tries)) -lt 500 ] || failed "$side: start" 1 "$said"
+		sleep 0.02
+	done
+	port[$side]=$(sed -n 's/^listening on //p' "$said")
+	# What it does first, like threads of the library, it does now.
+	taskset -c "${cpus#*:}" "$client" -c "$connections" -d 1 -w 0 "${port[$side]}" >/dev/null ||
+		failed "$side: first load" $? "$said"
+}
+
+# CPU time of process PID's threads that live, ns
+cpu_time()
+{
+	cat /proc/"$1"/task/*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns }'
+}
+
+# sample ROUND SIDE SERVER [ARGUMENT]...: beside this command of fiberize
+sample()
+{
+	local round=$1 side=$2 which=$3 before after
+	shift 3
+	looker=''
+	if [ $# -gt 0 ]; then
+		taskset -c "${cpus#*:}" "$build/fiberize" "$@" >"$work/looker" 2>&1 &
+		looker=$!
+		sleep 0.3
+	fi
+	before=$(cpu_time "${pid[$which]}")
+	taskset -c "${cpus#*:}" "$client" -c "$connections" -d "$duration" -w 0.2 "${port[$which]}" \
+		>"$work/load" || failed "$side, round $round" $? "$work/load"
+	after=$(cpu_time "${pid[$which]}")
+	if [ -n "$looker" ]; then
+		kill -TERM "$looker" 2>/dev/null || failed "$side, round $round: ended too soon" 1 "$work/looker"
+		wait "$looker"
+	fi
+	awk -v head="echo $round $side" -v ns=$((after - before)) '
+		{ v[$1] = $2 }
+		END { printf "%s %.3f %.0f\n", head, ns / 1000 / v["requests_total"], v["requests_per_second"] }' \
+		"$work/load" | tee -a "$work/samples"
+}
+
+# threads ROUND SIDE [ARGUMENT]...: the cases, by fiberize with these arguments
+threads()
+{
+	local round=$1 side=$2
+	shift 2
+	timeout 300 "$build/fiberize" "$@" "$build/bench/threads" -s 0.3 "${operands[@]}" \
+		>"$work/out" 2>"$work/looker" || failed "$side, round $round" $? "$work/looker"
+	awk -v round="$round" -v side="$side" 'NF == 2 && $2 > 0 { print $1, round, side, $2 }' "$work/out" |
+		tee -a "$work/cases"
+}
+
+scripts/bench/machine.sh
+echo "# echo on $connections connections, $rounds rounds of $duration s; server on CPU ${cpus%:*}, the rest on CPU ${cpus#*:}"
+echo "# what round side cpu_us/request requests/s"
+start alone "$build/fiberize"
+start plain "$build/fiberize"
+start counted "$build/fiberize" --stats="$work/stats"
+for ((round = 1; round <= rounds; round++)); do
+	# Each side is first in some rounds.
+	for ((i = 0; i < 6; i++)); do
+		case $(((round + i) % 6)) in
+		0)	sample $round alone alone ;;
+		1)	sample $round stat alone stat "${pid[alone]}" 1 ;;
+		2)	sample $round top alone top --batch "${pid[alone]}" 1 ;;
+		3)	sample $round trace alone trace --summary --seconds 3600 "${pid[alone]}" ;;
+		4)	sample $round plain plain ;;
+		5)	sample $round counted counted ;;
+		esac
+	done
+done
+
+echo "# case round side ns/operation"
+for ((round = 1; round <= rounds; round++)); do
+	for ((i = 0; i < 3; i++)); do
+		case $(((round + i) % 3)) in
+		0)	threads $round plain ;;
+		1)	threads $round counted --stats="$work/threads.stats" ;;
+		2)	threads $round traced trace --summary -- ;;
+		esac
+	done
+done
+
+awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/cases" <<'A'
+function show(c, side, most,    m)
+{
+	m = ratio(c, side, "plain")
+	printf "  %s, %s/plain: time per operation %s%s\n", c, side, spread(m), verdict(most, m <= most)
+}
+
+{ note($1, $2, $3, $4) }
+
+END {
+	for (i = 1; i <= keys; i++) {
+		show(order[i], "counted", 1.02)
+		show(order[i], "traced", 1.10)
+	}
+}
+A
+awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" <<'A'
+function show(side, base, most,    m)
+{
+	m = ratio("cpu", side, base)
+	printf "  %s/%s: CPU time per request %s%s", side, base, spread(m), verdict(most, m <= most)
+	m = ratio("rate", side, base)
+	printf "; requests/s %s\n", spread(m)
+}
+
+{
+	note("cpu", $2, $3, $4)
+	note("rate", $2, $3, $5)
+}
+
+END {
+	show("stat", "alone", 1.02)
+	show("top", "alone", 1.02)
+	show("trace", "alone", 1.10)
+	show("counted", "plain", 1.02)
+}
+A
