@@ -157,6 +157,26 @@ void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t 
 	fz_backend_hooks.wake(ticket);
 }
 
+/*
+ * The ring is lost: make the losers leave, before anything more is reaped: a completion that is there, or comes,
+ * ends their wait.  Each has been kicked, but where the owner reaped the kick before they entered the
+ * kernel, they sleep there.
+ */
+static void drive_out(const struct fz_ring *ring)
+{
+	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
+	const fz_nsec end = fz_now() + FZ_SEC;
+	const uint64_t one = 1;
+
+	while (has_losers(ring) && fz_now() < end) {
+		fz_ring_cancel_all(ring);
+		/* Where a filter forbids that: as by fz_epoll_kick(). */
+		fz_syscall3(__NR_write, atomic_load_explicit(ring->event_fd, memory_order_relaxed),
+			    (long)&one, sizeof(one));
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	}
+}
+
 void fz_ring_forbid(uint8_t opcode)
 {
 	/* relaxed: as in fz_ring_is_forbidden(). */
@@ -165,26 +185,6 @@ void fz_ring_forbid(uint8_t opcode)
 					 memory_order_relaxed);
 	if (opcode == IORING_OP_POLL_ADD)
 		fz_backend_lose_ring("polls by io_uring", EACCES);
-}
-
-/*
- * The ring is lost: make the losers leave.  Each has been kicked, but where the owner reaped the kick before
- * they entered the kernel, they sleep there.  Their kernel threads complete what ends here, and nobody reaps
- * it before they have seen it.
- */
-static void drive_out(const struct fz_ring *ring)
-{
-	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
-	const uint64_t one = 1;
-	const int most = 100000;
-
-	for (int tries = 0; tries < most && has_losers(ring); tries++) {
-		fz_ring_cancel_all(ring);
-		/* Where a filter forbids that: as by fz_epoll_kick(). */
-		fz_syscall3(__NR_write, atomic_load_explicit(ring->event_fd, memory_order_relaxed),
-			    (long)&one, sizeof(one));
-		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
-	}
 }
 
 /*
@@ -283,6 +283,8 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 
 	if (FZ_FAULT(late_completion))
 		return 0;
+	if (FZ_UNLIKELY(fz_ring_is_lost()) && ready)
+		drive_out(ring);
 	if (ready > 1 && FZ_FAULT(reordered_completions))
 		swap_completions(ring);
 	note_user(ring);

@@ -143,7 +143,7 @@ struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 
 /*
  * Hand queued requests to the kernel.  If it takes none for long, or the ring is lost, complete
- * them with ECANCELED, after all losers have left (fz_ring.losers).  If one has not left after 10 s, what
+ * them with ECANCELED, after all losers have left (fz_ring.losers).  If one has not left after a second, what
  * it may submit stays queued: call this again when it has.  By the owner.
  */
 void fz_ring_submit(struct fz_ring *ring);

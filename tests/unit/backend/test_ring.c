@@ -435,6 +435,20 @@ Test(ring, lost_while_a_loser_sleeps)
 	pthread_join(t, NULL);
 }
 
+/* Before it enters, all that could end its wait has been ended: it finds that, because nobody has reaped it. */
+Test(ring, nothing_is_reaped_before_a_loser_has_seen_it)
+{
+	struct loser l = { .published = 0 };
+	pthread_t t;
+
+	init();
+	t = lose_with(&l);
+	fz_ring_cancel_all(&ring);
+	reap();
+	cr_assert_eq(GET(losers), 0);
+	pthread_join(t, NULL);
+}
+
 /* A request that is not with the kernel yet is cancelled: it ends. */
 Test(ring, cancel_while_a_loser_submits)
 {
