@@ -12,11 +12,13 @@
 #include "runtime/base/die.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/stack.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/io/pin.h"
 #include "runtime/io/turn.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/signal.h"
 #include "runtime/sync/lot.h"
@@ -38,7 +40,7 @@ static void before_fork(void)
 static void after_fork_in_parent(void)
 {
 	fz_gate_open(FZ_GATE_LOADER);
-	fz_own_fd_copying_ends();
+	fz_sched_copying_ends();
 	fz_spawner_turn_end(fz_self());
 }
 
@@ -70,7 +72,8 @@ static void forget(void)
 
 void fz_after_fork_in_child(bool shares_files)
 {
-	fz_own_fd_begin_in_child(shares_files);
+	/* A thread with a table of its own has passed that on: the numbers are the program's there. */
+	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
 	forget();
 	fz_own_fd_end_in_child();
 }

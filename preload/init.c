@@ -79,6 +79,11 @@ static void stay_native(const char *why, int err)
 		fz_say("threads stay kernel threads: %s", why);
 }
 
+void fz_stay_native(const char *why)
+{
+	stay_native(why, 0);
+}
+
 /* Why io_uring is not used; the text is static. */
 static const char *describe_failure(void)
 {

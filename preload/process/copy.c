@@ -8,6 +8,7 @@
 #include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/spawner.h"
 
 void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
@@ -39,7 +40,7 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 
 void fz_copy_end(const struct fz_copy *copy)
 {
-	fz_own_fd_copying_ends();
+	fz_sched_copying_ends();
 	if (copy->carriers)
 		fz_carrier_let_end();
 	if (copy->gates) {
@@ -54,5 +55,8 @@ void fz_copy_end(const struct fz_copy *copy)
 void fz_copy_in_child(const struct fz_copy *copy)
 {
 	fz_after_fork_in_child(copy->shares_files);
+	/* Its own descriptors would be the parent's, too. */
+	if (copy->shares_files)
+		fz_stay_native("the descriptors are those of another process, too (CLONE_FILES)");
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
 }

@@ -23,7 +23,7 @@ static long clone_process(long number, const long *a, unsigned long flags, uint6
 
 	if (flags & CLONE_VFORK)
 		watch = fz_exec_watch_begin(self, argument);
-	fz_copy_begin(&copy, watch ? 0 : flags);
+	fz_copy_begin(&copy, watch ? flags & ~(unsigned long)CLONE_VFORK : flags);
 	ret = fz_syscall_real(number, a);
 	if (ret) {
 		fz_copy_end(&copy);

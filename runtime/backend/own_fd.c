@@ -8,6 +8,7 @@
 
 #include "runtime/base/lock.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/time.h"
 
 enum {
 	KEPT = 1 << 21,
@@ -34,16 +35,21 @@ static _Atomic uint64_t kept[KEPT / WORD_BITS];
 static _Atomic uint32_t kept_count;
 
 /*
- * A new process gets the table of descriptors first, and the memory with the bits later.  So a number is that of
- * a filler before its bit is set, and before its bit is cleared: what the child lacks a bit for is a filler.  And a
- * number that is dropped while a process is made keeps its bit until that is over, since the table may have been
- * copied before: the file itself is let go at once.  Nobody waits for another thread here.
+ * A new process gets the table of descriptors first, and the memory with the bits later.  So no number becomes a
+ * copy, or stops being one, while a process is made, except in these ways: a new one holds a filler, and has its bit,
+ * before it holds the file; one that is dropped lets the file go at once, and keeps its bit until nobody makes a process.
+ * Each change counts itself in `changing`, and who makes a process in `copying`, before it looks at the other (seq_cst,
+ * all of these).  The maker waits for changes that are under way, which are short, and not for ever: a handler may
+ * make a process on top of one.  A change never waits for a maker, which may wait for a lock of libc.
  */
-static const _Atomic int *filler;	/* a descriptor that may be in the child, too */
-static _Atomic uint32_t copying;	/* threads that make a process */
+static _Atomic uint32_t changing, copying;
+/* The calling thread's share of `changing`: a handler on top of its own change may make a process. */
+static __thread uint32_t own_changes;
 enum { LEFT_MOST = 256 };
-static _Atomic int left[LEFT_MOST];	/* numbers to be closed, plus 1; 0: a free place */
-static _Atomic bool any_left;
+/* Copies whose bits are to be cleared, and whose numbers closed, except those with `free`.  Guarded by limit_lock. */
+static struct { int copy; bool free; } left[LEFT_MOST];
+static _Atomic uint32_t left_count;	/* written with limit_lock held */
+static const _Atomic int *filler;	/* a descriptor that may be in the child, too */
 static bool parents;			/* the table is the parent's, too */
 
 void fz_own_fd_fill_with(const _Atomic int *fd)
@@ -53,13 +59,8 @@ void fz_own_fd_fill_with(const _Atomic int *fd)
 
 static int filler_fd(void)
 {
-	/* relaxed: written before there is a second thread, or by fz_backend_vacate_fd(); then any file serves. */
+	/* relaxed: written before there is a second thread, or by fz_backend_vacate_fd(). */
 	return filler ? atomic_load_explicit(filler, memory_order_relaxed) : -1;
-}
-
-static bool fill(int number, int with)
-{
-	return fz_syscall3(__NR_dup3, with, number, O_CLOEXEC) == number;
 }
 
 void fz_own_fd_close(int fd)
@@ -68,22 +69,37 @@ void fz_own_fd_close(int fd)
 		fz_syscall1(__NR_close, fd);
 }
 
-int fz_own_fd_copy(int fd)
+/* Returns true if a process is being made. */
+static bool begin_change(void)
+{
+	own_changes++;
+	atomic_fetch_add_explicit(&changing, 1, memory_order_seq_cst);
+	return FZ_UNLIKELY(atomic_load_explicit(&copying, memory_order_seq_cst) != 0);
+}
+
+static void end_change(void)
+{
+	atomic_fetch_sub_explicit(&changing, 1, memory_order_seq_cst);
+	own_changes--;
+}
+
+/*
+ * As fz_own_fd_copy(), with limit_lock held.  raises: for a moment the limit may be raised, which a process that is made
+ * just then would keep.
+ */
+static int copy_locked(int fd, bool raises)
 {
 	struct rlimit old, wide, now;
 	long limit = 1024, high;
 	bool widened = false, high_enough = false;
 
-	if (FZ_FAULT(dup))
-		return -EMFILE;
-	fz_lock_acquire(&limit_lock);
 	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old) == 0) {
 		high_enough = old.rlim_cur > LIMIT_IS_HIGH + ROOM;
 		limit = high_enough ? HIGH : (long)old.rlim_cur;
 		wide = old;
 		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
 								     old.rlim_max;
-		if (!high_enough && wide.rlim_cur > old.rlim_cur)
+		if (raises && !high_enough && wide.rlim_cur > old.rlim_cur)
 			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
 					      (long)&wide, 0) == 0;
 	}
@@ -101,8 +117,19 @@ int fz_own_fd_copy(int fd)
 		now.rlim_cur = old.rlim_cur;
 		fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&now, 0);
 	}
-	fz_lock_release(&limit_lock);
 	return (int)high;
+}
+
+int fz_own_fd_copy(int fd)
+{
+	int copy;
+
+	if (FZ_FAULT(dup))
+		return -EMFILE;
+	fz_lock_acquire(&limit_lock);
+	copy = copy_locked(fd, true);
+	fz_lock_release(&limit_lock);
+	return copy;
 }
 
 static uint64_t bit_of(int fd)
@@ -112,30 +139,21 @@ static uint64_t bit_of(int fd)
 
 static void set_bit(int copy)
 {
-	atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_relaxed);
-	atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
+	/* The count first: a child that sees the bit alone would not look for more. */
+	atomic_fetch_add_explicit(&kept_count, 1, memory_order_release);
+	atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_release);
 }
 
-/* Returns false if another thread, or this process when it was made, has cleared it. */
-static bool clear_bit(int copy)
+static void clear_bit(int copy)
 {
-	if (!(atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
-					memory_order_relaxed) & bit_of(copy)))
-		return false;
-	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_relaxed);
-	return true;
+	atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy), memory_order_relaxed);
+	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_release);
 }
 
-static void close_number(int copy)
+/* Returns a copy of fd with its bit set, or -errno.  With limit_lock held. */
+static int keep_locked(int fd, bool raises)
 {
-	if (clear_bit(copy))
-		fz_own_fd_close(copy);
-}
-
-/* Returns a number, with its bit set, or -errno. */
-static int keep_number(int fd)
-{
-	const int copy = fz_own_fd_copy(fd);
+	const int copy = copy_locked(fd, raises);
 
 	if (copy >= KEPT) {
 		fz_syscall1(__NR_close, copy);
@@ -146,75 +164,127 @@ static int keep_number(int fd)
 	return copy;
 }
 
+/* While a process is made.  With limit_lock held. */
+static int keep_filled(int fd)
+{
+	const int with = filler_fd(), copy = with < 0 ? -EBADF : keep_locked(with, false);
+
+	if (copy < 0)
+		return copy == -EBADF ? keep_locked(fd, false) : copy;
+	if (fz_syscall3(__NR_dup3, fd, copy, O_CLOEXEC) == copy)
+		return copy;
+	/* A filter forbids dup3: the process may get the file, too. */
+	clear_bit(copy);
+	fz_syscall1(__NR_close, copy);
+	return keep_locked(fd, false);
+}
+
+/* Those that were left.  With limit_lock held, within a change while no process is made. */
+static void clear_left(void)
+{
+	/* relaxed: the lock is held. */
+	uint32_t n = atomic_load_explicit(&left_count, memory_order_relaxed);
+
+	while (n) {
+		clear_bit(left[--n].copy);
+		if (!left[n].free)
+			fz_syscall1(__NR_close, left[n].copy);
+	}
+	atomic_store_explicit(&left_count, 0, memory_order_seq_cst);
+}
+
 int fz_own_fd_keep(int fd)
 {
-	const int with = filler_fd(), copy = with < 0 ? -EBADF : keep_number(with);
+	bool process;
+	int copy;
 
-	if (copy >= 0 && fill(copy, fd))
-		return copy;
-	if (copy >= 0)
-		close_number(copy);
-	/* A filter forbids dup3, or there is no filler: a process that is made just now may get the file. */
-	return keep_number(fd);
+	if (FZ_FAULT(dup))
+		return -EMFILE;
+	process = begin_change();
+	fz_lock_acquire(&limit_lock);
+	/* Their numbers may be free, with their bits set still. */
+	if (!process)
+		clear_left();
+	copy = process ? keep_filled(fd) : keep_locked(fd, true);
+	fz_lock_release(&limit_lock);
+	end_change();
+	return copy;
 }
 
-/* Returns false if there is no room. */
+/*
+ * Let the file go, and keep the number from the program: a filler has it, or it is one from the limit on.  Returns
+ * false if there is no room, or a filter forbids that.
+ */
 static bool leave(int copy)
 {
-	for (int i = 0; i < LEFT_MOST; i++) {
-		int none = 0;
+	const uint32_t n = atomic_load_explicit(&left_count, memory_order_relaxed);
+	struct rlimit limit;
+	bool filled;
 
-		/* seq_cst, this and the next: pairs with fz_own_fd_copying_ends(). */
-		if (!atomic_compare_exchange_strong_explicit(&left[i], &none, copy + 1,
-							     memory_order_seq_cst, memory_order_relaxed))
-			continue;
-		atomic_store_explicit(&any_left, true, memory_order_seq_cst);
-		return true;
-	}
-	return false;
+	if (n == LEFT_MOST || fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit))
+		return false;
+	filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
+	if (!filled && (rlim_t)copy < limit.rlim_cur)
+		return false;
+	if (!filled)
+		fz_syscall1(__NR_close, copy);
+	left[n].copy = copy;
+	left[n].free = !filled;
+	/* seq_cst: pairs with fz_own_fd_copying_ends(). */
+	atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
+	return true;
 }
 
-/* A process whose table has the file is counted: its table was copied before the file was let go. */
-static bool is_copied(void)
+/* Unless a process is being made, by whoever clears them then. */
+static void clear_left_if_none_is_made(void)
 {
-	return FZ_UNLIKELY(atomic_load_explicit(&copying, memory_order_seq_cst) != 0);
-}
+	while (FZ_UNLIKELY(atomic_load_explicit(&left_count, memory_order_seq_cst))) {
+		const bool process = begin_change();
 
-/* Those that were left, unless a process is being made. */
-static void close_left(void)
-{
-	while (atomic_load_explicit(&any_left, memory_order_seq_cst) && !is_copied() &&
-	       atomic_exchange_explicit(&any_left, false, memory_order_seq_cst))
-		for (int i = 0; i < LEFT_MOST; i++) {
-			const int copy = atomic_exchange_explicit(&left[i], 0, memory_order_seq_cst) - 1;
-
-			if (copy >= 0 && (!is_copied() || !leave(copy)))
-				close_number(copy);
+		if (!process) {
+			fz_lock_acquire(&limit_lock);
+			clear_left();
+			fz_lock_release(&limit_lock);
 		}
+		end_change();
+		if (process)
+			break;
+	}
 }
 
 void fz_own_fd_drop(int copy)
 {
-	/* In a fork's child, fz_own_fd_after_fork() has closed the copy already. */
+	bool process;
+
+	/* In a fork's child, fz_own_fd_begin_in_child() has closed the copy already. */
 	if (!fz_own_fd_is_kept(copy))
 		return;
-	fill(copy, filler_fd());
-	if (!is_copied() || !leave(copy))
-		close_number(copy);
+	process = begin_change();
+	fz_lock_acquire(&limit_lock);
+	if (!process || !leave(copy)) {
+		clear_bit(copy);
+		fz_syscall1(__NR_close, copy);
+	}
+	fz_lock_release(&limit_lock);
+	end_change();
 	/* Its maker may have looked before this one was left. */
-	close_left();
+	clear_left_if_none_is_made();
 }
 
 void fz_own_fd_copying_begins(void)
 {
-	/* seq_cst: pairs with is_copied(); the kernel's lock of the table is between them. */
+	enum { PAUSES = 40 };
+	const struct __kernel_timespec pause = fz_timespec(50 * FZ_USEC);
+
 	atomic_fetch_add_explicit(&copying, 1, memory_order_seq_cst);
+	for (int i = 0; i < PAUSES && atomic_load_explicit(&changing, memory_order_seq_cst) > own_changes; i++)
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 }
 
 void fz_own_fd_copying_ends(void)
 {
 	atomic_fetch_sub_explicit(&copying, 1, memory_order_seq_cst);
-	close_left();
+	clear_left_if_none_is_made();
 }
 
 bool fz_own_fd_is_kept(int fd)
@@ -242,12 +312,13 @@ void fz_own_fd_begin_in_child(bool shares)
 	parents = shares;
 	fz_lock_init(&limit_lock, FZ_RANK_LIMIT);
 	/* relaxed, all of these: there is one thread.  What was left has its bit still. */
+	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
 	atomic_store_explicit(&copying, 0, memory_order_relaxed);
-	if (atomic_exchange_explicit(&any_left, false, memory_order_relaxed))
-		for (int i = 0; i < LEFT_MOST; i++)
-			atomic_store_explicit(&left[i], 0, memory_order_relaxed);
-	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
-		close_number((int)fd);
+	atomic_store_explicit(&left_count, 0, memory_order_relaxed);
+	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1)) {
+		clear_bit((int)fd);
+		fz_own_fd_close((int)fd);
+	}
 }
 
 void fz_own_fd_end_in_child(void)

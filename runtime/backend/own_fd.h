@@ -19,15 +19,15 @@ int fz_own_fd_copy(int fd);
 
 /*
  * Like fz_own_fd_copy(), for a call that waits with fd while another thread closes fd: the program
- * can neither close nor replace the copy, and a fork's child has none.  fz_own_fd_drop() closes
- * it.  In the runtime.
+ * can neither close nor replace the copy, and a fork's child has none, or one that is a filler instead.
+ * fz_own_fd_drop() closes it.  In the runtime.
  */
 int fz_own_fd_keep(int fd);
 void fz_own_fd_drop(int copy);
 
 /*
  * Around fork and clone, by the thread that makes the process: the child closes all copies.  The second in the parent
- * alone.  Any thread; neither waits.
+ * alone, with handlers barred.  Neither waits for longer than changes of other threads take that are under way.
  */
 void fz_own_fd_copying_begins(void);
 void fz_own_fd_copying_ends(void);

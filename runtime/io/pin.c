@@ -119,12 +119,16 @@ void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin)
 
 void fz_pin_release(struct fz_pin *pin)
 {
+	uint32_t nested;
+
 	if (FZ_LIKELY(pin->copy < 0))
 		return;
+	nested = fz_bar_handlers();
 	fz_op_unwatch(pin->copy);
 	fz_fdtab_set(pin->copy, FZ_FD_UNKNOWN);
 	fz_own_fd_drop(pin->copy);
 	pin->copy = -1;
+	fz_allow_handlers(nested);
 }
 
 void fz_pin_closing(int fd)

@@ -220,4 +220,25 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 /* By the monitor: the carrier sits in a call.  Any carrier that needs p may take it. */
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner);
 
+/*
+ * Around a lock, for callers that may be outside the runtime and have no processor: a handler
+ * in between leaves its signal to the monitor.  The second takes what the first returns.
+ */
+static inline uint32_t fz_bar_handlers(void)
+{
+	struct fz_fiber *self = fz_self();
+	/* relaxed, and signal fences: only handlers on this thread look. */
+	uint32_t nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+
+	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return nested;
+}
+
+static inline void fz_allow_handlers(uint32_t nested)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&fz_self()->in_runtime, nested, memory_order_relaxed);
+}
+
 #endif

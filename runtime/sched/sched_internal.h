@@ -90,27 +90,6 @@ bool fz_carrier_await(struct fz_carrier *c);
 void fz_carrier_idle_after_fork(void);
 void fz_carrier_thread_after_fork(void);
 
-/*
- * Around a lock, for callers that may be outside the runtime and have no processor: a handler
- * in between leaves its signal to the monitor.  The second takes what the first returns.
- */
-static inline uint32_t fz_bar_handlers(void)
-{
-	struct fz_fiber *self = fz_self();
-	/* relaxed, and signal fences: only handlers on this thread look. */
-	uint32_t nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
-
-	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	return nested;
-}
-
-static inline void fz_allow_handlers(uint32_t nested)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&fz_self()->in_runtime, nested, memory_order_relaxed);
-}
-
 /* No handler of the program's can run: in the runtime, or with all signals blocked. */
 static inline bool fz_bars_handlers(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/process/clone_files.c - a process that shares its parent's descriptors, but not its memory: it closes
- * none of those with which the parent's threads wait, and what it closes itself is closed in both.
+ * none of those with which the parent's threads wait, and what it closes itself is closed in both.  Its threads leave no
+ * descriptor behind.
  */
 #include "sockets.h"
 
@@ -23,10 +24,15 @@ static void *receives(void *arg)
 	return NULL;
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
 static int child(void *arg)
 {
 	(void)arg;
-	usleep(1000);
+	finish(start(nothing, NULL));
 	return close(other) ? 1 : 7;
 }
 
@@ -35,9 +41,9 @@ static pid_t copy(int how)
 	static char stack[65536] __attribute__((aligned(16)));
 	pid_t pid;
 
-	if (how)
+	if (how % 3 == 1)
 		return clone(child, stack + sizeof(stack), CLONE_FILES | SIGCHLD, NULL);
-	pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+	pid = (pid_t)syscall(SYS_clone, CLONE_FILES | (how % 3 ? CLONE_VFORK : 0) | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (!pid)
 		_exit(child(NULL));
 	return pid;
@@ -75,7 +81,12 @@ static void shares(int how)
 
 int main(void)
 {
-	for (int i = 0; i < 6; i++)
-		shares(i % 2);
+	int before;
+
+	shares(0);
+	before = open_files();
+	for (int i = 0; i < 9; i++)
+		shares(i);
+	CHECK_INT(open_files(), before);
 	return success();
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/process/fork_waits.c - fork waits for a lock of libc's streams: a descriptor that is closed meanwhile
- * is let go when the call that waits with it ends, not when fork goes on.
+ * is let go when the call that waits with it ends, not when fork goes on.  With the limit on descriptors that is usual, and
+ * with more.
  */
 #include "sockets.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 static const useconds_t moment = 50 * 1000;
@@ -38,12 +40,16 @@ static void *forks(void *arg)
 	return arg;
 }
 
-int main(void)
+static void closes(rlim_t descriptors)
 {
 	const struct timeval limit = { .tv_usec = 400 * 1000 };
+	struct rlimit most;
 	struct pollfd p;
 	pthread_t t[3];
 
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &most));
+	most.rlim_cur = descriptors < most.rlim_max ? descriptors : most.rlim_max;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &most));
 	locked = tmpfile();
 	CHECK(locked);
 	make_pair(SOCKET, end);
@@ -61,5 +67,13 @@ int main(void)
 	funlockfile(locked);
 	for (int i = 0; i < 3; i++)
 		finish(t[i]);
+	CHECK_OK(close(end[1]));
+	CHECK_OK(fclose(locked));
+}
+
+int main(void)
+{
+	closes(1024);
+	closes(20000);
 	return success();
 }
