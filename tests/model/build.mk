@@ -10,8 +10,9 @@ MODEL_FLAGS := -std=gnu11 -O1 -g -fno-pie -fno-omit-frame-pointer -fno-optimize-
 # die.c ends the process by system calls: host.c has its functions.
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
+MODEL_LINKED := $(wildcard tests/model/linked/*.c)
 MODEL_OWN := $(wildcard tests/model/*.c)
-MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS))
+MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) $(MODEL_LINKED))
 MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
 
 # A seed holds for these sources and this compiler.

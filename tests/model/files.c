@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "tests/model/model.h"
+#include "tests/model/rings.h"
 
 int new_file(int kind)
 {
@@ -31,23 +32,24 @@ struct file *file_of(int fd)
 	return fd >= 0 && fd < FDS && M.fd_of[fd] ? &M.file[M.fd_of[fd] - 1] : NULL;
 }
 
-static bool is_ready(const struct file *f)
+bool file_is_ready(const struct file *f)
 {
 	if (f->kind == FILE_EVENT)
 		return f->count;
+	if (f->kind == FILE_RING)
+		return ring_has_completions(f->ring);
 	for (int i = 0; i < f->watches; i++)
-		if (is_ready(&M.file[f->watched[i].file]))
+		if (file_is_ready(&M.file[f->watched[i].file]))
 			return true;
 	return false;
 }
 
-/* Something has changed: who polls or waits for events looks again. */
-static void files_changed(void)
+void files_changed(void)
 {
 	for (int i = 0; i < M.kthreads; i++) {
 		const struct file *f = file_of(M.kt[i].fd);
 
-		if (M.kt[i].state == KT_BLOCKED && M.kt[i].fd >= 0 && f && is_ready(f)) {
+		if (M.kt[i].state == KT_BLOCKED && M.kt[i].fd >= 0 && f && file_is_ready(f)) {
 			M.kt[i].fd = -1;
 			M.kt[i].state = KT_RUNNABLE;
 		}
@@ -65,12 +67,12 @@ long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t dead
 	if (f->kind != FILE_EPOLL || most <= 0)
 		return -EINVAL;
 	/* Woken, it may find that another kthread has read the eventfd: it sleeps again. */
-	while (!is_ready(f) && deadline > M.now) {
+	while (!file_is_ready(f) && deadline > M.now) {
 		M.kt[M.current].fd = fd;
 		sleep_in_kernel(deadline);
 	}
 	for (int i = 0; i < f->watches && n < most; i++)
-		if (is_ready(&M.file[f->watched[i].file])) {
+		if (file_is_ready(&M.file[f->watched[i].file])) {
 			found = (struct epoll_event){ .events = EPOLLIN,
 						      .data.u64 = f->watched[i].data };
 			model_put(&events[n++], &found, sizeof(found));
@@ -100,6 +102,7 @@ long event_transfer(int fd, uint64_t *count, bool writes)
 		return -EBADF;
 	if (writes) {
 		f->count += *count;
+		rings_note_event(M.fd_of[fd] - 1);
 		files_changed();
 		return 8;
 	}
@@ -118,7 +121,7 @@ long poll_for(struct pollfd *fds, long n, const struct timespec *timeout)
 	for (;;) {
 		for (long i = 0; i < n; i++) {
 			const struct file *f = file_of(fds[i].fd);
-			short revents = f ? (is_ready(f) ? POLLIN : 0) : POLLNVAL;
+			short revents = f ? (file_is_ready(f) ? POLLIN : 0) : POLLNVAL;
 
 			model_put(&fds[i].revents, &revents, sizeof(revents));
 			ready += revents != 0;

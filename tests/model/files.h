@@ -15,6 +15,9 @@
 int new_file(int kind);
 long new_fd(int file, int from);
 struct file *file_of(int fd);
+bool file_is_ready(const struct file *f);
+/* Something has changed: who polls or waits for events looks again. */
+void files_changed(void);
 long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t deadline);
 long epoll_control(int fd, int operation, int watched, const struct epoll_event *event);
 long event_transfer(int fd, uint64_t *count, bool writes);

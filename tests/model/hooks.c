@@ -63,6 +63,12 @@ void model_note_write(const void *p, size_t size)
 	}
 }
 
+void model_note_read(const void *p, size_t size)
+{
+	for (uintptr_t key = (uintptr_t)p / 8; exploring && key <= ((uintptr_t)p + size - 1) / 8; key++)
+		note_user(place_of(key), false);
+}
+
 void model_put(void *to, const void *from, size_t size)
 {
 	model_note_write(to, size);

@@ -5,6 +5,7 @@
  */
 #include "tests/model/files.h"
 #include "tests/model/model.h"
+#include "tests/model/rings.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -170,6 +171,7 @@ void kthread_goto(int next)
 	if (tso)
 		tso_show(next);
 	fz_switch_fsgsbase(save, M.kt[next].sp, M.kt[next].tcb);
+	rings_task_work();
 }
 
 _Noreturn void kthread_exit(void)
@@ -217,6 +219,7 @@ void kthread_fire(int i)
 	kt->result = kt->futex ? -ETIMEDOUT : 0;
 	kt->futex = NULL;
 	kt->fd = -1;
+	kt->ring = 0;
 	kt->state = KT_RUNNABLE;
 }
 
@@ -316,13 +319,13 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	struct kthread *kt = &M.kt[M.current];
 	char text[64];
 
-	(void)e;
 	(void)f;
 	if (exploring) {
 		step++;
 		schedule_point();
 		if (tso)
 			tso_flush(M.current);
+		rings_task_work();
 	}
 	switch (nr) {
 	case SYS_futex: return futex((void *)a, (int)b, (uint32_t)c, (void *)d);
@@ -366,6 +369,8 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_ppoll: return poll_for((void *)a, b, (void *)c);
 	case SYS_read: return event_transfer((int)a, (void *)b, false);
 	case SYS_write: return event_transfer((int)a, (void *)b, true);
+	case SYS_io_uring_enter: return ring_enter((int)a, (uint32_t)b, (uint32_t)c, (uint32_t)d, (void *)e);
+	case SYS_io_uring_register: return ring_register((int)a, (unsigned)b, (void *)c);
 	case SYS_clock_gettime: {
 		struct timespec ts = { (time_t)(M.now / 1000000000), (long)(M.now % 1000000000) };
 

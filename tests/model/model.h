@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KTHREADS = 16, STACKS = 40, FDS = 1024, FILES = 24, DECISIONS = 1 << 14 };
+enum { KTHREADS = 16, STACKS = 40, FDS = 1024, FILES = 24, DECISIONS = 1 << 14, RINGS = 4,
+       POLLS = 16 };
 
 #define FOREVER UINT64_MAX
 
@@ -29,6 +30,7 @@ struct kthread {
 	uint64_t deadline;		/* of what it blocks in; FOREVER: none */
 	const void *futex;		/* it waits for this word, or */
 	int fd;				/* for this epoll instance or polled descriptor; -1: none */
+	int ring;			/* for completions of this ring, plus 1; 0: none */
 	long result;			/* of the system call that it blocks in */
 	uint32_t *clear_tid;		/* set_tid_address */
 	bool yielded;			/* in a spin, or sched_yield: let others go first */
@@ -44,6 +46,16 @@ struct file {
 	uint64_t count;			/* of an eventfd */
 	struct { int file; uint32_t events; uint64_t data; } watched[4];	/* of an epoll instance */
 	int watches;
+	int ring;			/* of a ring: its number */
+};
+
+/* A poll on a ring (rings.h). */
+struct poll {
+	uint64_t user_data;		/* 0: a free place */
+	int ring, file;
+	int kt;				/* that has submitted it */
+	bool multishot;
+	bool reported;			/* it became ready: kt is to see that */
 };
 
 /* All that a run changes and that no hook sees: copied at the start, and back before each run. */
@@ -57,6 +69,8 @@ struct machine {
 	int next_tid;
 	void *reaper_sp;
 	uint32_t *reap_flag;		/* what the kthread that ends by fz_adopt() announces */
+	struct poll poll[POLLS];
+	bool rings_forbidden, ring_lock_held, ring_lock_awaited;
 	uint32_t fires;			/* times that only the clock went on */
 	uint64_t fiber_switches, seen_switches;
 	uint32_t operations;		/* of the history (linear.c) */
@@ -79,8 +93,9 @@ struct place {
 
 enum access { READ = 0, WRITE = 1, ATOMIC = 2, ORDERED = 4 };
 
-/* hooks.c: memory.  model_note_write(): somebody is about to write there without a hook. */
+/* hooks.c: memory.  model_note_write(), model_note_read(): somebody is about to write or read there without a hook. */
 void model_access(const void *p, size_t size, unsigned what);
+void model_note_read(const void *p, size_t size);
 void model_note_write(const void *p, size_t size);
 void model_put(void *to, const void *from, size_t size);
 void memory_begin_run(void);

@@ -34,6 +34,7 @@ struct scenario {
 	void (*finish)(void);		/* on the main thread, when all have been joined; may be NULL */
 	/* Sequential model; *state is 0 at first.  NULL: no history is kept. */
 	bool (*apply)(uint64_t *state, const struct operation *op);
+	bool rings;			/* on io_uring; else on epoll */
 	bool clock;			/* threads wait with deadlines: the clock may go on */
 	int budget;			/* preemptions of the exhaustive run; 0: 2 */
 };

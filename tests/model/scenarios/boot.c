@@ -78,7 +78,7 @@ void scenario_boot(void *arg)
 
 	scenario_now = s;
 	host_lay_out();
-	if (fz_sched_start(s->processors, FZ_BACKEND_EPOLL, &why))
+	if (fz_sched_start(s->processors, s->rings ? FZ_BACKEND_RING : FZ_BACKEND_EPOLL, &why))
 		model_outside(why);
 	if (s->prepare)
 		s->prepare();

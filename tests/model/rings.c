@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/model/rings.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/model/files.h"
+#include "tests/model/model.h"
+
+#include "runtime/base/uapi.h"
+
+/* Where a ring's memory is: as it is laid out while the scenario is set up. */
+static struct {
+	uint32_t *sq_head, *sq_tail, *sq_flags, *cq_head, *cq_tail;
+	struct io_uring_sqe *sqes;
+	struct io_uring_cqe *cqes;
+	uint32_t sq_mask, cq_mask;
+} memory[RINGS];
+static int rings;
+
+int ring_make(unsigned entries, struct io_uring *ring, struct io_uring_params *params)
+{
+	uint32_t *word = model_map(4096), *array = model_map(entries * sizeof(*array));
+	const int file = new_file(FILE_RING);
+
+	if (rings == RINGS)
+		model_outside("more rings than model.h has room for");
+	M.file[file].ring = rings;
+	memory[rings].sq_head = &word[0];
+	memory[rings].sq_tail = &word[16];
+	memory[rings].sq_flags = &word[32];
+	memory[rings].cq_head = &word[48];
+	memory[rings].cq_tail = &word[64];
+	memory[rings].sqes = model_map(entries * sizeof(struct io_uring_sqe));
+	memory[rings].cqes = model_map(params->cq_entries * sizeof(struct io_uring_cqe));
+	memory[rings].sq_mask = entries - 1;
+	memory[rings].cq_mask = params->cq_entries - 1;
+	params->sq_entries = entries;
+	params->features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG | IORING_FEAT_FAST_POLL |
+			   IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_SINGLE_MMAP | IORING_FEAT_RW_CUR_POS;
+	memset(ring, 0, sizeof(*ring));
+	ring->sq.khead = memory[rings].sq_head;
+	ring->sq.ktail = memory[rings].sq_tail;
+	ring->sq.kflags = memory[rings].sq_flags;
+	ring->sq.kdropped = &word[80];
+	ring->sq.array = array;
+	ring->sq.sqes = memory[rings].sqes;
+	ring->sq.ring_mask = memory[rings].sq_mask;
+	ring->sq.ring_entries = entries;
+	ring->cq.khead = memory[rings].cq_head;
+	ring->cq.ktail = memory[rings].cq_tail;
+	ring->cq.koverflow = &word[96];
+	ring->cq.cqes = memory[rings].cqes;
+	ring->cq.ring_mask = memory[rings].cq_mask;
+	ring->cq.ring_entries = params->cq_entries;
+	ring->flags = params->flags;
+	ring->features = params->features;
+	ring->ring_fd = ring->enter_ring_fd = (int)new_fd(file, 3);
+	rings++;
+	return 0;
+}
+
+/* The program writes this word, and the kernel reads it. */
+static uint32_t look(const uint32_t *word)
+{
+	model_note_read(word, sizeof(*word));
+	return *word;
+}
+
+bool ring_has_completions(int i)
+{
+	return *memory[i].cq_tail != look(memory[i].cq_head);
+}
+
+static void post(int ring, uint64_t user_data, int result, uint32_t flags)
+{
+	const uint32_t tail = *memory[ring].cq_tail, next = tail + 1;
+	const struct io_uring_cqe cqe = { .user_data = user_data, .res = result, .flags = flags };
+
+	if (tail - look(memory[ring].cq_head) > memory[ring].cq_mask)
+		model_outside("a full completion queue");
+	model_put(&memory[ring].cqes[tail & memory[ring].cq_mask], &cqe, 16);
+	model_put(memory[ring].cq_tail, &next, sizeof(next));
+	for (int i = 0; i < M.kthreads; i++)
+		if (M.kt[i].state == KT_BLOCKED && M.kt[i].ring == ring + 1) {
+			M.kt[i].ring = 0;
+			M.kt[i].state = KT_RUNNABLE;
+		}
+}
+
+static void set_flag(int ring, uint32_t flag, bool on)
+{
+	const uint32_t flags = on ? *memory[ring].sq_flags | flag : *memory[ring].sq_flags & ~flag;
+
+	if (flags != *memory[ring].sq_flags)
+		model_put(memory[ring].sq_flags, &flags, sizeof(flags));
+}
+
+static void poll_reports(struct poll *p)
+{
+	p->reported = false;
+	/* Somebody has read the eventfd meanwhile: the poll stays. */
+	if (!file_is_ready(&M.file[p->file]))
+		return;
+	post(p->ring, p->user_data, POLLIN, p->multishot ? IORING_CQE_F_MORE : 0);
+	if (!p->multishot)
+		p->user_data = 0;
+}
+
+static void task_work_of(int kt)
+{
+	bool any = false;
+
+	for (int i = 0; i < POLLS; i++)
+		if (M.poll[i].user_data && M.poll[i].reported && M.poll[i].kt == kt) {
+			set_flag(M.poll[i].ring, IORING_SQ_TASKRUN, false);
+			poll_reports(&M.poll[i]);
+			any = true;
+		}
+	if (any)
+		files_changed();
+}
+
+void rings_task_work(void)
+{
+	task_work_of(M.current);
+}
+
+void rings_note_event(int file)
+{
+	for (int i = 0; i < POLLS; i++) {
+		struct poll *p = &M.poll[i];
+
+		if (!p->user_data || p->reported || p->file != file)
+			continue;
+		p->reported = true;
+		if (M.kt[p->kt].state == KT_BLOCKED)
+			task_work_of(p->kt);
+		else
+			set_flag(p->ring, IORING_SQ_TASKRUN, true);
+	}
+}
+
+static int begin_poll(int ring, const struct io_uring_sqe *sqe)
+{
+	struct poll *p = M.poll;
+
+	if (!file_of(sqe->fd))
+		return -EBADF;
+	if (file_of(sqe->fd)->kind != FILE_EVENT || sqe->poll32_events != POLLIN)
+		model_outside("POLL_ADD, except of an eventfd that is read");
+	while (p < M.poll + POLLS && p->user_data)
+		p++;
+	if (p == M.poll + POLLS)
+		model_outside("more polls than model.h has room for");
+	*p = (struct poll){ .user_data = sqe->user_data, .ring = ring, .kt = M.current,
+			    .file = M.fd_of[sqe->fd] - 1, .multishot = sqe->len & IORING_POLL_ADD_MULTI };
+	if (!sqe->user_data)
+		model_outside("a poll without user_data");
+	if (file_is_ready(file_of(sqe->fd)))
+		poll_reports(p);
+	return 0;
+}
+
+/* Polls with this user_data, or all: one, if not all are meant.  A report that is on its way: EALREADY. */
+static int cancel(int ring, uint64_t user_data, bool any, bool all)
+{
+	int n = 0;
+
+	for (int i = 0; i < POLLS; i++) {
+		struct poll *p = &M.poll[i];
+
+		if (!p->user_data || p->ring != ring || (!any && p->user_data != user_data))
+			continue;
+		n++;
+		if (p->reported && !all)
+			return -EALREADY;
+		if (p->reported)
+			continue;
+		post(ring, p->user_data, -ECANCELED, 0);
+		p->user_data = 0;
+		if (!all)
+			break;
+	}
+	return n ? n : -ENOENT;
+}
+
+static void issue(int ring, const struct io_uring_sqe *sqe)
+{
+	int result;
+	char text[32];
+
+	switch (sqe->opcode) {
+	case IORING_OP_NOP:
+		result = 0;
+		break;
+	case IORING_OP_POLL_ADD:
+		result = begin_poll(ring, sqe);
+		if (!result)
+			return;
+		break;
+	case IORING_OP_POLL_REMOVE:
+		result = cancel(ring, sqe->addr, false, false);
+		result = result > 0 ? 0 : result;
+		break;
+	case IORING_OP_ASYNC_CANCEL:
+		result = cancel(ring, sqe->addr, false, true);
+		break;
+	default:
+		snprintf(text, sizeof(text), "io_uring's opcode %d", sqe->opcode);
+		model_outside(text);
+	}
+	post(ring, sqe->user_data, result, 0);
+}
+
+static uint32_t submit(int ring, uint32_t most)
+{
+	uint32_t head = *memory[ring].sq_head, n;
+	const uint32_t queued = look(memory[ring].sq_tail) - head;
+
+	for (n = 0; n < most && n < queued; n++, head++)
+		issue(ring, &memory[ring].sqes[head & memory[ring].sq_mask]);
+	if (n)
+		model_put(memory[ring].sq_head, &head, sizeof(head));
+	return n;
+}
+
+static long wait_for(int ring, uint32_t least, uint64_t deadline)
+{
+	while (*memory[ring].cq_tail - look(memory[ring].cq_head) < least) {
+		if (deadline <= M.now)
+			return -ETIME;
+		M.kt[M.current].ring = ring + 1;
+		sleep_in_kernel(deadline);
+		rings_task_work();
+	}
+	return 0;
+}
+
+long ring_enter(int fd, uint32_t to_submit, uint32_t least, uint32_t flags, const void *arg)
+{
+	const struct io_uring_getevents_arg *ext = flags & IORING_ENTER_EXT_ARG ? arg : NULL;
+	const struct file *f = file_of(fd);
+	long submitted, err = 0;
+
+	if (M.rings_forbidden)
+		return -EPERM;
+	/* The filter has let it pass; it takes the ring's lock later, after whoever has that. */
+	if (M.ring_lock_held) {
+		M.ring_lock_held = false;
+		M.ring_lock_awaited = true;
+		schedule_give_way();
+	} else if (exploring) {
+		schedule_point();
+	}
+	if (!f || f->kind != FILE_RING)
+		return -EBADF;
+	if (flags & ~(IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG))
+		return -EINVAL;
+	submitted = submit(f->ring, to_submit);
+	files_changed();
+	if (flags & IORING_ENTER_GETEVENTS)
+		err = wait_for(f->ring, least, ext && ext->ts ? deadline_of((void *)(uintptr_t)ext->ts) : FOREVER);
+	return submitted ? submitted : err;
+}
+
+long ring_register(int fd, unsigned operation, const void *arg)
+{
+	const struct fz_uapi_sync_cancel *c = arg;
+	const struct file *f = file_of(fd);
+	long n;
+
+	if (!f || f->kind != FILE_RING)
+		return -EBADF;
+	switch (operation) {
+	case IORING_UNREGISTER_EVENTFD:
+		return -ENXIO;
+	case FZ_UAPI_REGISTER_SYNC_CANCEL:
+		n = cancel(f->ring, c->addr, c->flags & FZ_UAPI_ASYNC_CANCEL_ANY, true);
+		files_changed();
+		return n;
+	default:
+		model_outside("io_uring_register with another operation");
+	}
+}
+
+void model_forbid_rings(void)
+{
+	M.rings_forbidden = true;
+}
+
+void model_hold_ring_lock(void)
+{
+	M.ring_lock_held = true;
+}
+
+bool model_ring_lock_is_awaited(void)
+{
+	return M.ring_lock_awaited;
+}
