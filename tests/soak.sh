@@ -162,6 +162,9 @@ try() {
 	if [ $native -ne 0 ]; then
 		[ $native -eq 77 ] || echo "seed $1: $name fails natively: $native"
 		return 2
+	elif [ $status -eq 77 ]; then
+		# It finds that it cannot be run here just now.
+		return 2
 	elif [ $status -ne 0 ]; then
 		report "$1" "$([ $status -eq 124 ] && echo hangs || echo "exit status $status")"
 		return 1
