@@ -14,12 +14,14 @@
 enum { WAITERS = 4 };
 
 static int pair[WAITERS][2], other;
+static struct event begun;
 
 static void *receives(void *arg)
 {
 	const int *fd = arg;
 	char c;
 
+	event_post(&begun);
 	CHECK_INT(recv(fd[0], &c, 1, 0), 1);
 	return NULL;
 }
@@ -55,12 +57,14 @@ static void shares(int how)
 	int status;
 	pid_t pid;
 
+	begun = (struct event)EVENT_INIT;
 	other = open("/dev/null", O_RDONLY);
 	CHECK(other >= 0);
 	for (int i = 0; i < WAITERS; i++) {
 		make_pair(SOCKET, pair[i]);
 		t[i] = start(receives, pair[i]);
 	}
+	event_wait(&begun, WAITERS);
 	usleep(50 * 1000);
 	/* Where the call has the file still, it must not lose it. */
 	for (int i = 0; i < WAITERS / 2; i++)

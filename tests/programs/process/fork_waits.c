@@ -13,11 +13,13 @@
 static const useconds_t moment = 50 * 1000;
 static FILE *locked;
 static int end[2];
+static struct event begun;
 
 static void *receives(void *arg)
 {
 	char c;
 
+	event_post(&begun);
 	CHECK_ERR(recv(end[0], &c, 1, 0), EAGAIN);
 	return arg;
 }
@@ -54,7 +56,9 @@ static void closes(rlim_t descriptors)
 	CHECK(locked);
 	make_pair(SOCKET, end);
 	CHECK_OK(setsockopt(end[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	begun = (struct event)EVENT_INIT;
 	t[0] = start(receives, NULL);
+	event_wait(&begun, 1);
 	usleep(moment);
 	flockfile(locked);
 	t[1] = start(flushes_all, NULL);
