@@ -160,7 +160,8 @@ void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t 
 /*
  * The ring is lost: make the losers leave, before anything more is reaped: a completion that is there, or comes,
  * ends their wait.  Each has been kicked, but where the owner reaped the kick before they entered the
- * kernel, they sleep there.
+ * kernel, they sleep there.  One completion is enough, and more than the queue has room for could not be had
+ * any more: that takes io_uring_enter.
  */
 static void drive_out(const struct fz_ring *ring)
 {
@@ -169,10 +170,12 @@ static void drive_out(const struct fz_ring *ring)
 	const uint64_t one = 1;
 
 	while (has_losers(ring) && fz_now() < end) {
-		fz_ring_cancel_all(ring);
-		/* Where a filter forbids that: as by fz_epoll_kick(). */
-		fz_syscall3(__NR_write, atomic_load_explicit(ring->event_fd, memory_order_relaxed),
-			    (long)&one, sizeof(one));
+		if (!fz_ring_has_completions(ring)) {
+			fz_ring_end(ring, event_data(ring));
+			/* Where a filter forbids that: as by fz_epoll_kick(). */
+			fz_syscall3(__NR_write, atomic_load_explicit(ring->event_fd, memory_order_relaxed),
+				    (long)&one, sizeof(one));
+		}
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 	}
 }
