@@ -18,11 +18,27 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/own_fds.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/signal.h"
 #include "runtime/sync/lot.h"
 #include "runtime/sync/once.h"
+
+void fz_files_copying_begins(void)
+{
+	if (!fz_fdtab_is_unshared())
+		fz_own_fd_copying_begins();
+}
+
+void fz_files_copying_ends(void)
+{
+	uint32_t nested;
+
+	if (fz_fdtab_is_unshared())
+		return;
+	nested = fz_bar_handlers();
+	fz_own_fd_copying_ends();
+	fz_allow_handlers(nested);
+}
 
 static void before_fork(void)
 {
@@ -34,13 +50,13 @@ static void before_fork(void)
 	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
 		fz_name_get(self, self->thread.name);
 	fz_gate_close(FZ_GATE_LOADER);
-	fz_own_fd_copying_begins();
+	fz_files_copying_begins();
 }
 
 static void after_fork_in_parent(void)
 {
 	fz_gate_open(FZ_GATE_LOADER);
-	fz_sched_copying_ends();
+	fz_files_copying_ends();
 	fz_spawner_turn_end(fz_self());
 }
 

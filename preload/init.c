@@ -68,7 +68,7 @@ static bool launched;
 static _Atomic bool wire_main;
 
 /* Report once why there are no fibers, but only under the launcher or with FIBERIZE_VERBOSE=1. */
-static void stay_native(const char *why, int err)
+void fz_stay_native(const char *why, int err)
 {
 	native = true;
 	if (!fz_config.verbose && !launched)
@@ -77,11 +77,6 @@ static void stay_native(const char *why, int err)
 		fz_say("threads stay kernel threads: %s: %s", why, strerrorname_np(err));
 	else
 		fz_say("threads stay kernel threads: %s", why);
-}
-
-void fz_stay_native(const char *why)
-{
-	stay_native(why, 0);
 }
 
 /* Why io_uring is not used; the text is static. */
@@ -226,7 +221,7 @@ static bool begin_running(void)
 	int err;
 
 	if (fz_watched_from_outside(&why)) {
-		stay_native(why, 0);
+		fz_stay_native(why, 0);
 		return false;
 	}
 	fz_io_policy = (enum fz_io_policy)fz_config.io;
@@ -252,7 +247,7 @@ static bool begin_running(void)
 				 "it cannot be used here: %s", why);
 			why = text;
 		}
-		stay_native(why, -err);
+		fz_stay_native(why, -err);
 		return false;
 	}
 	adopt_pending(fz_self());
@@ -410,7 +405,7 @@ static void prepare(const char *name, char **envp)
 		native = fz_locks_are_libcs = true;
 	} else if (!known || watched) {
 		fz_locks_are_libcs = true;
-		stay_native(known ? watcher : why, 0);
+		fz_stay_native(known ? watcher : why, 0);
 	} else {
 		fz_fdtab_init();
 		fz_filter_init();

@@ -31,8 +31,11 @@ void fiberize_start(int argc, char **argv, char **envp);
 /* Will threads be kernel threads for good (switched off, or something is missing)? */
 bool fz_stays_native(void);
 
-/* No fiber is to be made any more, for this reason.  While the runtime does not run, by the only thread. */
-void fz_stay_native(const char *why);
+/*
+ * No fiber is to be made any more, for this reason; err: an error number, or 0.  While the runtime does not run, by
+ * the only thread.
+ */
+void fz_stay_native(const char *why, int err);
 
 /* Once the runtime starts, the main thread is to stay a kernel thread (runtime/fiber/wire.h). */
 void fz_wire_main_at_start(void);

@@ -5,10 +5,8 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/process/fork_gate.h"
-#include "runtime/backend/own_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/sched/own_fds.h"
 #include "runtime/sched/spawner.h"
 
 void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
@@ -35,12 +33,12 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	copy->carriers = copy->gates && fz_runtime_runs();
 	if (copy->carriers)
 		fz_carrier_hold_ends();
-	fz_own_fd_copying_begins();
+	fz_files_copying_begins();
 }
 
 void fz_copy_end(const struct fz_copy *copy)
 {
-	fz_sched_copying_ends();
+	fz_files_copying_ends();
 	if (copy->carriers)
 		fz_carrier_let_end();
 	if (copy->gates) {
@@ -57,6 +55,6 @@ void fz_copy_in_child(const struct fz_copy *copy)
 	fz_after_fork_in_child(copy->shares_files);
 	/* Its own descriptors would be the parent's, too. */
 	if (copy->shares_files)
-		fz_stay_native("the descriptors are those of another process, too (CLONE_FILES)");
+		fz_stay_native("the descriptors are those of another process, too (CLONE_FILES)", 0);
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);
 }

@@ -238,34 +238,33 @@ static bool leave(int copy)
 /* Unless a process is being made, by whoever clears them then. */
 static void clear_left_if_none_is_made(void)
 {
-	while (FZ_UNLIKELY(atomic_load_explicit(&left_count, memory_order_seq_cst))) {
-		const bool process = begin_change();
-
-		if (!process) {
-			fz_lock_acquire(&limit_lock);
-			clear_left();
-			fz_lock_release(&limit_lock);
-		}
-		end_change();
-		if (process)
-			break;
+	if (FZ_LIKELY(!atomic_load_explicit(&left_count, memory_order_seq_cst)))
+		return;
+	if (!begin_change()) {
+		fz_lock_acquire(&limit_lock);
+		clear_left();
+		fz_lock_release(&limit_lock);
 	}
+	end_change();
 }
 
 void fz_own_fd_drop(int copy)
 {
-	bool process;
+	bool is_left = false;
 
 	/* In a fork's child, fz_own_fd_begin_in_child() has closed the copy already. */
 	if (!fz_own_fd_is_kept(copy))
 		return;
-	process = begin_change();
-	fz_lock_acquire(&limit_lock);
-	if (!process || !leave(copy)) {
+	if (begin_change()) {
+		fz_lock_acquire(&limit_lock);
+		is_left = leave(copy);
+		fz_lock_release(&limit_lock);
+	}
+	/* Without the lock: to close a socket may take seconds (SO_LINGER). */
+	if (!is_left) {
 		clear_bit(copy);
 		fz_syscall1(__NR_close, copy);
 	}
-	fz_lock_release(&limit_lock);
 	end_change();
 	/* Its maker may have looked before this one was left. */
 	clear_left_if_none_is_made();

@@ -5,7 +5,7 @@
 
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
-#include "runtime/sched/sched_internal.h"
+#include "runtime/sched/sched.h"
 
 uint32_t fz_sched_fd_count(void)
 {
@@ -38,12 +38,4 @@ int fz_sched_vacate_fd(int fd)
 	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
 		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);
 	return err;
-}
-
-void fz_sched_copying_ends(void)
-{
-	const uint32_t nested = fz_bar_handlers();
-
-	fz_own_fd_copying_ends();
-	fz_allow_handlers(nested);
 }

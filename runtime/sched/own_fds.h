@@ -23,7 +23,4 @@ bool fz_sched_owns_fd(int fd);
 /* Move an own descriptor away from the number fd.  Returns 0 or -errno. */
 int fz_sched_vacate_fd(int fd);
 
-/* fz_own_fd_copying_ends(), for callers outside the runtime. */
-void fz_sched_copying_ends(void);
-
 #endif

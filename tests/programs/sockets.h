@@ -3,12 +3,13 @@
 #define TESTS_SOCKETS_H
 
 /*
- * tests/programs/sockets.h - pairs of descriptors, and internet sockets on loopback at ports
- * that nobody has.
+ * tests/programs/sockets.h - pairs of descriptors, internet sockets on loopback at ports that nobody has,
+ * and the limit on both.
  */
 #include "check.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -87,6 +88,17 @@ UNUSED static void set_timeout(int fd, int which, int ms)
 	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
 
 	CHECK_OK(setsockopt(fd, SOL_SOCKET, which, &tv, sizeof(tv)));
+}
+
+/* The soft limit on descriptors is `most`, or the hard limit if that is lower.  Returns both. */
+UNUSED static struct rlimit limit_descriptors(rlim_t most)
+{
+	struct rlimit limit;
+
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+	return limit;
 }
 
 #endif

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { FORKS = 400, CHURNERS = 3, PROGRAMS_MOST = 900 };
@@ -33,15 +32,13 @@ static void *receives(void *arg)
 
 static void *churns(void *arg)
 {
-	const struct timeval most = { .tv_usec = 20 * 1000 };
-
 	while (!over) {
 		struct receiver r = { .begun = EVENT_INIT };
 		pthread_t t;
 		int fd[2];
 
 		make_pair(SOCKET, fd);
-		CHECK_OK(setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)));
+		set_timeout(fd[0], SO_RCVTIMEO, 20);
 		r.fd = fd[0];
 		t = start(receives, &r);
 		event_wait(&r.begun, 1);
@@ -79,9 +76,7 @@ int main(void)
 	pthread_t t[CHURNERS];
 
 	CHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
-	limit.rlim_cur = 1024 < limit.rlim_max ? 1024 : limit.rlim_max;
-	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+	limit = limit_descriptors(1024);
 	for (int i = 0; i < CHURNERS; i++)
 		t[i] = start(churns, NULL);
 	for (int i = 0; i < FORKS; i++) {

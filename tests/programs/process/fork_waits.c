@@ -7,7 +7,6 @@
 #include "sockets.h"
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 static const useconds_t moment = 50 * 1000;
@@ -44,18 +43,14 @@ static void *forks(void *arg)
 
 static void closes(rlim_t descriptors)
 {
-	const struct timeval limit = { .tv_usec = 400 * 1000 };
-	struct rlimit most;
 	struct pollfd p;
 	pthread_t t[3];
 
-	CHECK_OK(getrlimit(RLIMIT_NOFILE, &most));
-	most.rlim_cur = descriptors < most.rlim_max ? descriptors : most.rlim_max;
-	CHECK_OK(setrlimit(RLIMIT_NOFILE, &most));
+	limit_descriptors(descriptors);
 	locked = tmpfile();
 	CHECK(locked);
 	make_pair(SOCKET, end);
-	CHECK_OK(setsockopt(end[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	set_timeout(end[0], SO_RCVTIMEO, 400);
 	begun = (struct event)EVENT_INIT;
 	t[0] = start(receives, NULL);
 	event_wait(&begun, 1);
