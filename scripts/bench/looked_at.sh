@@ -40,9 +40,8 @@ trap stop EXIT
 # start SIDE COMMAND...
 start()
 {
-	local said=$work/$1 tries=0
+	local side=$1 said=$work/$1 tries=0
 	: >"$said"
-	side=$1
 	shift
 	taskset -c "${cpus%:*}" "$@" "$server" -e -p 0 >"$said" 2>&1 &
 	pid[$side]=$!
@@ -129,40 +128,36 @@ for ((round = 1; round <= rounds; round++)); do
 	done
 done
 
-awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/cases" <<'A'
-function show(c, side, most,    m)
+awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" "$work/cases" <<'A'
+# ratio of a side to a base; most: the target, or 0
+function show(key, side, base, most,    m)
 {
-	m = ratio(c, side, "plain")
-	printf "  %s, %s/plain: time per operation %s%s\n", c, side, spread(m), verdict(most, m <= most)
+	m = ratio(key, side, base)
+	printf "  %s, %s/%s: %s%s\n", key, side, base, spread(m), most ? verdict(most, m <= most) : ""
+}
+
+function show_echo(side, base, most)
+{
+	show("cpu_us/request", side, base, most)
+	show("requests/s", side, base, 0)
+}
+
+$1 == "echo" {
+	note("cpu_us/request", $2, $3, $4)
+	note("requests/s", $2, $3, $5)
+	next
 }
 
 { note($1, $2, $3, $4) }
 
 END {
-	for (i = 1; i <= keys; i++) {
-		show(order[i], "counted", 1.02)
-		show(order[i], "traced", 1.10)
+	show_echo("stat", "alone", 1.02)
+	show_echo("top", "alone", 1.02)
+	show_echo("trace", "alone", 1.10)
+	show_echo("counted", "plain", 1.02)
+	for (i = 3; i <= keys; i++) {
+		show(order[i], "counted", "plain", 1.02)
+		show(order[i], "traced", "plain", 1.10)
 	}
-}
-A
-awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" <<'A'
-function show(side, base, most,    m)
-{
-	m = ratio("cpu", side, base)
-	printf "  %s/%s: CPU time per request %s%s", side, base, spread(m), verdict(most, m <= most)
-	m = ratio("rate", side, base)
-	printf "; requests/s %s\n", spread(m)
-}
-
-{
-	note("cpu", $2, $3, $4)
-	note("rate", $2, $3, $5)
-}
-
-END {
-	show("stat", "alone", 1.02)
-	show("top", "alone", 1.02)
-	show("trace", "alone", 1.10)
-	show("counted", "plain", 1.02)
 }
 A
