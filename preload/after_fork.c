@@ -5,6 +5,7 @@
 
 #include "preload/gate.h"
 #include "preload/process/fork_gate.h"
+#include "preload/process/limit.h"
 #include "preload/stats.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/names.h"
@@ -25,6 +26,7 @@
 
 void fz_files_copying_begins(void)
 {
+	fz_limit_hold();
 	if (!fz_fdtab_is_unshared())
 		fz_own_fd_copying_begins();
 }
@@ -33,6 +35,7 @@ void fz_files_copying_ends(void)
 {
 	uint32_t nested;
 
+	fz_limit_release();
 	if (fz_fdtab_is_unshared())
 		return;
 	nested = fz_bar_handlers();

@@ -11,6 +11,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
+#include "preload/process/limit.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -41,6 +42,7 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 		fz_stats_say();
 	exec.carrier = fz_signal_before_exec(self);
 	exec.hides = fz_signal_before_spawn();
+	fz_limit_hold();
 	return exec;
 }
 
@@ -51,6 +53,7 @@ static int after(struct exec exec, int ret)
 
 	fz_signal_after_spawn(exec.hides);
 	if (exec.began) {
+		fz_limit_release();
 		fz_signal_after_exec(exec.carrier);
 		fz_stats_go_on();
 	}

@@ -3,6 +3,7 @@
  * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
  */
 #include "preload/io/brief.h"
+#include "preload/process/limit.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
@@ -25,7 +26,9 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 	fz_carrier_makes_process(fz_self());
 	do {
 		began = fz_signal_before_spawn();
+		fz_limit_hold();
 		ret = real(&made, file, actions, attr, argv, envp);
+		fz_limit_release();
 		fz_signal_after_spawn(began);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	if (!ret) {
@@ -64,7 +67,9 @@ FZ_EXPORT FILE *popen(const char *command, const char *mode)
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	began = fz_signal_before_spawn();
+	fz_limit_hold();
 	file = fz_real.popen(command, mode);
+	fz_limit_release();
 	fz_signal_after_spawn(began);
 	fz_leave_brief(self);
 	return file;
@@ -90,6 +95,7 @@ static void end_system(struct system_call *call)
 {
 	struct fz_fiber *self = call->self;
 
+	fz_limit_release();
 	fz_signal_after_spawn(call->hides);
 	/*
 	 * A cancelled system() leaves SIGCHLD blocked for the fiber; the kernel thread must not
@@ -114,6 +120,7 @@ FZ_EXPORT int system(const char *command)
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	call.hides = fz_signal_before_spawn();
+	fz_limit_hold();
 	if (self) {
 		call.mask = self->mask;
 		fz_signal_adopt_mask(self, self->mask | fz_signal_bit(SIGCHLD));

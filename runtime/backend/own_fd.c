@@ -26,6 +26,8 @@ enum {
 
 /* Held while RLIMIT_NOFILE is raised for a moment. */
 static struct fz_lock limit_lock = FZ_LOCK(FZ_RANK_LIMIT);
+/* Threads that make processes, which must not inherit a raised limit.  Guarded by limit_lock. */
+static uint32_t limit_holders;
 
 /*
  * A bit for each number that fz_own_fd_keep() has returned.  relaxed: a reader has learnt the
@@ -39,8 +41,8 @@ static _Atomic uint32_t kept_count;
  * copy, or stops being one, while a process is made, except in these ways: a new one holds a filler, and has its bit,
  * before it holds the file; one that is dropped lets the file go at once, and keeps its bit until nobody makes a process.
  * Each change counts itself in `changing`, and who makes a process in `copying`, before it looks at the other (seq_cst,
- * all of these).  The maker waits for changes that are under way, which are short, and not for ever: a handler may
- * make a process on top of one.  A change never waits for a maker, which may wait for a lock of libc.
+ * all of these).  The maker waits for changes that are under way, which are short unless a socket lingers, and not for ever: a handler
+ * may make a process on top of one.  A change never waits for a maker, which may wait for a lock of libc.
  */
 static _Atomic uint32_t changing, copying;
 /* The calling thread's share of `changing`: a handler on top of its own change may make a process. */
@@ -83,11 +85,8 @@ static void end_change(void)
 	own_changes--;
 }
 
-/*
- * As fz_own_fd_copy(), with limit_lock held.  raises: for a moment the limit may be raised, which a process that is made
- * just then would keep.
- */
-static int copy_locked(int fd, bool raises)
+/* As fz_own_fd_copy(), with limit_lock held. */
+static int copy_locked(int fd)
 {
 	struct rlimit old, wide, now;
 	long limit = 1024, high;
@@ -99,7 +98,7 @@ static int copy_locked(int fd, bool raises)
 		wide = old;
 		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
 								     old.rlim_max;
-		if (raises && !high_enough && wide.rlim_cur > old.rlim_cur)
+		if (!limit_holders && !high_enough && wide.rlim_cur > old.rlim_cur)
 			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
 					      (long)&wide, 0) == 0;
 	}
@@ -127,7 +126,7 @@ int fz_own_fd_copy(int fd)
 	if (FZ_FAULT(dup))
 		return -EMFILE;
 	fz_lock_acquire(&limit_lock);
-	copy = copy_locked(fd, true);
+	copy = copy_locked(fd);
 	fz_lock_release(&limit_lock);
 	return copy;
 }
@@ -151,9 +150,9 @@ static void clear_bit(int copy)
 }
 
 /* Returns a copy of fd with its bit set, or -errno.  With limit_lock held. */
-static int keep_locked(int fd, bool raises)
+static int keep_locked(int fd)
 {
-	const int copy = copy_locked(fd, raises);
+	const int copy = copy_locked(fd);
 
 	if (copy >= KEPT) {
 		fz_syscall1(__NR_close, copy);
@@ -164,19 +163,40 @@ static int keep_locked(int fd, bool raises)
 	return copy;
 }
 
+/* Returns a number that was left and holds a filler, or -EBADF.  With limit_lock held. */
+static int take_left(void)
+{
+	/* relaxed: the lock is held. */
+	const uint32_t n = atomic_load_explicit(&left_count, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const int copy = left[i].copy;
+
+		if (left[i].free)
+			continue;
+		left[i] = left[n - 1];
+		atomic_store_explicit(&left_count, n - 1, memory_order_seq_cst);
+		return copy;
+	}
+	return -EBADF;
+}
+
 /* While a process is made.  With limit_lock held. */
 static int keep_filled(int fd)
 {
-	const int with = filler_fd(), copy = with < 0 ? -EBADF : keep_locked(with, false);
+	const int with = filler_fd();
+	int copy = take_left();
 
+	if (copy < 0 && with >= 0)
+		copy = keep_locked(with);
 	if (copy < 0)
-		return copy == -EBADF ? keep_locked(fd, false) : copy;
+		return copy == -EBADF ? keep_locked(fd) : copy;
 	if (fz_syscall3(__NR_dup3, fd, copy, O_CLOEXEC) == copy)
 		return copy;
 	/* A filter forbids dup3: the process may get the file, too. */
 	clear_bit(copy);
 	fz_syscall1(__NR_close, copy);
-	return keep_locked(fd, false);
+	return keep_locked(fd);
 }
 
 /* Those that were left.  With limit_lock held, within a change while no process is made. */
@@ -205,34 +225,37 @@ int fz_own_fd_keep(int fd)
 	/* Their numbers may be free, with their bits set still. */
 	if (!process)
 		clear_left();
-	copy = process ? keep_filled(fd) : keep_locked(fd, true);
+	copy = process ? keep_filled(fd) : keep_locked(fd);
 	fz_lock_release(&limit_lock);
 	end_change();
 	return copy;
 }
 
 /*
- * Let the file go, and keep the number from the program: a filler has it, or it is one from the limit on.  Returns
- * false if there is no room, or a filter forbids that.
+ * The copy keeps its bit: its number has a filler, or is one from the limit on, which the program does not get while
+ * it is free.  Returns false if there is no room, or a filter forbids fillers.
  */
-static bool leave(int copy)
+static bool leave(int copy, bool filled)
 {
-	const uint32_t n = atomic_load_explicit(&left_count, memory_order_relaxed);
 	struct rlimit limit;
-	bool filled;
+	bool is_left = true;
+	uint32_t n;
 
-	if (n == LEFT_MOST || fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit))
-		return false;
-	filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
-	if (!filled && (rlim_t)copy < limit.rlim_cur)
-		return false;
-	if (!filled)
-		fz_syscall1(__NR_close, copy);
-	left[n].copy = copy;
-	left[n].free = !filled;
-	/* seq_cst: pairs with fz_own_fd_copying_ends(). */
-	atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
-	return true;
+	fz_lock_acquire(&limit_lock);
+	n = atomic_load_explicit(&left_count, memory_order_relaxed);
+	if (n == LEFT_MOST)
+		is_left = false;
+	else if (!filled)
+		is_left = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 &&
+			  (rlim_t)copy >= limit.rlim_cur;
+	if (is_left) {
+		left[n].copy = copy;
+		left[n].free = !filled;
+		/* seq_cst: pairs with fz_own_fd_copying_ends(). */
+		atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
+	}
+	fz_lock_release(&limit_lock);
+	return is_left;
 }
 
 /* Unless a process is being made, by whoever clears them then. */
@@ -250,34 +273,51 @@ static void clear_left_if_none_is_made(void)
 
 void fz_own_fd_drop(int copy)
 {
-	bool is_left = false;
+	bool filled = false, is_left = false;
 
 	/* In a fork's child, fz_own_fd_begin_in_child() has closed the copy already. */
 	if (!fz_own_fd_is_kept(copy))
 		return;
+	/* The file is let go without the lock, in each case: to close a socket may take seconds (SO_LINGER). */
 	if (begin_change()) {
-		fz_lock_acquire(&limit_lock);
-		is_left = leave(copy);
-		fz_lock_release(&limit_lock);
+		filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
+		is_left = leave(copy, filled);
 	}
-	/* Without the lock: to close a socket may take seconds (SO_LINGER). */
-	if (!is_left) {
+	if (!is_left)
 		clear_bit(copy);
+	if (!is_left || !filled)
 		fz_syscall1(__NR_close, copy);
-	}
 	end_change();
 	/* Its maker may have looked before this one was left. */
 	clear_left_if_none_is_made();
 }
 
+void fz_own_fd_hold_limit(void)
+{
+	fz_lock_acquire(&limit_lock);
+	limit_holders++;
+	fz_lock_release(&limit_lock);
+}
+
+void fz_own_fd_release_limit(void)
+{
+	fz_lock_acquire(&limit_lock);
+	limit_holders--;
+	fz_lock_release(&limit_lock);
+}
+
 void fz_own_fd_copying_begins(void)
 {
-	enum { PAUSES = 40 };
-	const struct __kernel_timespec pause = fz_timespec(50 * FZ_USEC);
+	const fz_nsec longest = 16 * FZ_MSEC, all = 100 * FZ_MSEC;
 
 	atomic_fetch_add_explicit(&copying, 1, memory_order_seq_cst);
-	for (int i = 0; i < PAUSES && atomic_load_explicit(&changing, memory_order_seq_cst) > own_changes; i++)
-		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	for (fz_nsec waited = 0, pause = 50 * FZ_USEC;
+	     waited < all && atomic_load_explicit(&changing, memory_order_seq_cst) > own_changes;
+	     waited += pause, pause = pause < longest ? 2 * pause : pause) {
+		const struct __kernel_timespec time = fz_timespec(pause);
+
+		fz_syscall2(__NR_nanosleep, (long)&time, 0);
+	}
 }
 
 void fz_own_fd_copying_ends(void)
@@ -310,6 +350,7 @@ void fz_own_fd_begin_in_child(bool shares)
 {
 	parents = shares;
 	fz_lock_init(&limit_lock, FZ_RANK_LIMIT);
+	limit_holders = 0;
 	/* relaxed, all of these: there is one thread.  What was left has its bit still. */
 	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
 	atomic_store_explicit(&copying, 0, memory_order_relaxed);
@@ -318,6 +359,8 @@ void fz_own_fd_begin_in_child(bool shares)
 		clear_bit((int)fd);
 		fz_own_fd_close((int)fd);
 	}
+	/* One that another thread had counted, without its bit. */
+	atomic_store_explicit(&kept_count, 0, memory_order_relaxed);
 }
 
 void fz_own_fd_end_in_child(void)
