@@ -103,7 +103,8 @@ static void *variant(void *arg)
 		CHECK_OK(close(fd));
 	}
 	CHECK_OK(unlink(name));
-	if (busy)
+	/* Any process that reads the links in /proc/PID/fd has the file for a moment, too. */
+	if (busy > 2 + round / 20)
 		fail(__FILE__, __LINE__, "%s: locked after close() in %d of %d rounds\n",
 		     variants[i].what, busy, round);
 	return arg;
