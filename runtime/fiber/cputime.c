@@ -58,29 +58,39 @@ void fz_cputime_switch(struct fz_carrier *c, struct fz_fiber *from, const struct
 	if (FZ_LIKELY(!ends && !begins))
 		return;
 	now = fz_cputime_of_tid(0);
-	if (ends && is_marked(c, from))
+	if (ends && is_marked(c, from)) {
 		/* relaxed: this thread has written it. */
-		add(from, now - atomic_load_explicit(&c->cpu_mark, memory_order_relaxed));
+		const uint64_t used = now - atomic_load_explicit(&c->cpu_mark, memory_order_relaxed);
+
+		add(from, used);
+		/* relaxed: a sample that sees it too early or too late gives way to the next one. */
+		atomic_fetch_add_explicit(&c->cpu_exact, used, memory_order_relaxed);
+	}
 	mark(c, begins ? to : NULL, now);
 }
 
 /*
- * Add what c has used since the last sample to the fiber that runs there.  A fiber with a mark counts
- * itself.  If one has come or gone meanwhile, the next sample counts what was used.
+ * Add what c has used since the last sample, without exact turns, to the fiber that runs there.  A fiber
+ * with a mark counts itself.  If one has come or gone meanwhile, the next sample counts what was used.
  */
 static void sample_locked(struct fz_carrier *c)
 {
 	/* acquire: pairs with the store in switch_to(); a record is never unmapped. */
 	struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_acquire);
 	const int tid = c->tid;
-	const uint64_t before = c->seen_cpu_time, now = tid ? fz_cputime_of_tid(tid) : 0;
+	const uint64_t before = c->cpu_sampled, used = tid ? fz_cputime_of_tid(tid) : 0;
+	const uint64_t exact = atomic_load_explicit(&c->cpu_exact, memory_order_relaxed);
+	uint64_t sampled;
 
-	if (!tid || atomic_load_explicit(&c->running, memory_order_acquire) != f)
+	if (!tid || (f && is_exact(f) && is_marked(c, f)) ||
+	    atomic_load_explicit(&c->running, memory_order_acquire) != f)
 		return;
-	c->seen_cpu_time = now;
-	if (f && f->kind == FZ_KIND_FIBER && !(is_exact(f) && is_marked(c, f)) && before &&
-	    now > before)
-		add(f, now - before);
+	sampled = used > exact ? used - exact : 0;
+	if (sampled <= before)
+		return;
+	c->cpu_sampled = sampled;
+	if (f && f->kind == FZ_KIND_FIBER && before)
+		add(f, sampled - before);
 }
 
 /* Does f run in a turn that it has not begun with a mark?  A hint. */
@@ -174,7 +184,7 @@ void fz_cputime_adopt(struct fz_fiber *self)
 
 	atomic_store_explicit(&self->cpu.time, now, memory_order_relaxed);
 	atomic_store_explicit(&self->cpu.exact, false, memory_order_relaxed);
-	self->carrier->seen_cpu_time = now;
+	self->carrier->cpu_sampled = now;
 	atomic_store_explicit(&self->carrier->running, self, memory_order_release);
 }
 

@@ -101,6 +101,9 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
 	/* relaxed: no thread looks at calls before the carrier has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
+	/* The new kernel thread's clock begins at 0. */
+	atomic_store_explicit(&c->cpu_exact, 0, memory_order_relaxed);
+	c->cpu_sampled = 0;
 	begin(c, context, context->tcb);
 }
 

@@ -74,8 +74,9 @@ struct fz_carrier {
 	_Atomic(struct fz_fiber *) running;	/* the context that the carrier is in */
 	_Atomic uint64_t cpu_mark;	/* CPU time of tid when the turn of cpu_marked began, ns */
 	_Atomic(const struct fz_fiber *) cpu_marked;	/* NULL: the time of this turn is not exact */
+	_Atomic uint64_t cpu_exact;	/* CPU time of tid in exact turns that are over, ns */
 
-	uint64_t seen_cpu_time;		/* at the last sample, ns; guarded by a lock of fiber/cputime.c */
+	uint64_t cpu_sampled;		/* and in the others, ns; guarded by a lock of fiber/cputime.c */
 	struct {			/* the monitor's, of preempt_if_cpu_bound() */
 		uint64_t cpu_time;	/* at its last look, ns */
 		uint32_t ticks;		/* looks one after the other that found it busy */

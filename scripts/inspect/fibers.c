@@ -48,11 +48,12 @@ static enum state state_of(const struct target *t, const void *record, const str
 static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64_t carrier)
 {
 	const bool marked = target_field_at(t, ENTRY_carrier_cpu_marked, carrier) == f->address;
-	const uint64_t seen = target_field_at(t, marked ? ENTRY_carrier_cpu_mark :
-							  ENTRY_carrier_cpu_seen, carrier);
+	const uint64_t sampled = target_field_at(t, ENTRY_carrier_cpu_sampled, carrier);
+	const uint64_t seen = marked ? target_field_at(t, ENTRY_carrier_cpu_mark, carrier) :
+				       target_field_at(t, ENTRY_carrier_cpu_exact, carrier) + sampled;
 	const uint64_t now = task_usage(t->source.pid, f->kernel_tid).cpu_ns;
 
-	return seen && now > seen ? now - seen : 0;
+	return (marked || sampled) && now > seen ? now - seen : 0;
 }
 
 static void make_room(struct fibers *all, size_t room)
