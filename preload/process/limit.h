@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_PROCESS_LIMIT_H
 
 /*
- * preload/process/limit.h - around a call that makes a process or executes a program: both inherit RLIMIT_NOFILE, which
- * the library raises for moments.  Outside the runtime; any thread, also a handler.
+ * preload/process/limit.h - the library does not raise RLIMIT_NOFILE while the caller makes a process or executes a
+ * program, which would inherit it.  Outside the runtime; any thread, also a handler.
  */
 
 #include "runtime/backend/own_fd.h"

@@ -62,17 +62,17 @@ struct fz_ring_waits {
 struct fz_ring {
 	struct io_uring uring;
 	_Atomic int fd;			/* changes if the program wants the number */
-	const _Atomic int *event_fd;	/* const pointer; a write to it ends fz_ring_wait() */
+	const _Atomic int *event_fd;	/* never changes; a write to it ends fz_ring_wait() */
 	/*
-	 * const pointer; carriers that have published requests and lost the processor since, and have
+	 * Never changes.  Carriers that have published requests and lost the processor since, and have
 	 * not left fz_ring_wait() yet: any of them may still submit what is published.
 	 */
 	const _Atomic int *losers;
 	/* requests queued or submitted, not completed; by the owner */
 	uint32_t in_flight;
-	struct fz_processor_counts *counts;	/* const pointer; by the owner */
+	struct fz_processor_counts *counts;	/* never changes; the owner counts */
 	uint32_t tail_counted;		/* sqe_tail up to which requests are counted; by the owner */
-	const _Atomic uintptr_t *owner;	/* const pointer; the variable names the present owner */
+	const _Atomic uintptr_t *owner;	/* never changes; *owner names the present owner */
 	/*
 	 * *owner when something was last queued, submitted or reaped, and how often that changed;
 	 * by the owner.

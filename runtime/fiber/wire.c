@@ -118,7 +118,7 @@ void fz_fiber_wire_main(struct fz_fiber *self, const char *why)
 	FZ_ASSERT(self->carrier->tid == (int)fz_sys_getpid());
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
-	/* Without a turn: a fiber that waits for one may go on on another kernel thread. */
+	/* It takes no turn: waiting for one could move it to another kernel thread. */
 	wire(self, why);
 }
 

@@ -24,8 +24,8 @@ static inline uint32_t fz_io_clamp(size_t n)
 }
 
 /*
- * Does the kernel answer at once, whatever the descriptor is?  It does if n is 0, and if not all n
- * bytes at p can be the program's.  The ring would not notice that: it gets FZ_IO_MAX at most.
+ * Does the kernel answer at once, whatever the descriptor is: is n 0, or is a part of the n bytes
+ * beyond the program's addresses?  The ring would not see that part: it gets FZ_IO_MAX at most.
  */
 static inline bool fz_io_is_refused_size(const void *p, size_t n)
 {

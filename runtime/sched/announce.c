@@ -132,7 +132,7 @@ bool fz_alone_look(struct fz_fiber *self)
 	if (!p || owner_load(p) != owner_word(self->carrier, FZ_OWNER_USER) ||
 	    fz_processor_is_closed(p) || fz_processor_has_work(p, 0) || fz_sched_has_queued())
 		return false;
-	/* A call that is interrupted is made again, perhaps after the descriptor was closed. */
+	/* A request's completion interrupts the call; made again, it may find another file. */
 	return (!fz_processor_needs_carrier(p) && !fz_carrier_has_requests(self->carrier)) ||
 	       move(self);
 }

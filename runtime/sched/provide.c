@@ -408,7 +408,7 @@ void fz_provide_follow(fz_nsec now)
 		return;
 	allow(open);
 	if (fz_verbose)
-		fz_say("%u processors: the CPU limit has changed", open);
+		fz_say("the CPU limit now allows %u processors", open);
 }
 
 void fz_provide_stop_following(void)

@@ -31,7 +31,7 @@ struct fz_sched fz_sched;
 static void note_kick(struct fz_processor *p, bool kicked)
 {
 	if (kicked)
-		/* seq_cst: a later pusher kicks again; the carrier sees earlier pushes itself. */
+		/* seq_cst: who pushes after this kicks again; the carrier sees earlier pushes. */
 		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
 }
 

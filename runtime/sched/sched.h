@@ -78,7 +78,7 @@ struct fz_processor {
 	uint32_t since_flush;		/* switches since queued requests were submitted */
 	int next_tid, last_tid;		/* a batch of virtual tids */
 
-	struct fz_processor_counts *counts;	/* const pointer; the owner counts, in RUNTIME */
+	struct fz_processor_counts *counts;	/* never changes; the owner counts, in RUNTIME */
 	struct fz_backend backend;
 	_Atomic bool kicked;		/* its eventfd was written, and the owner has not seen it */
 

@@ -149,8 +149,8 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 			self->sig.injecting = SIG_CANCEL;
 		}
 		/*
-		 * RLIMIT_SIGPENDING is reached, or a filter forbids it. The kernel had already
-		 * delivered the signal once, so it must not be lost: call the handler directly.
+		 * If sending fails (RLIMIT_SIGPENDING, a filter), call the handler directly: the kernel
+		 * has delivered the signal once, so it must not be lost.
 		 */
 		if ((uintptr_t)fz_signal_action_get(sig).handler != 1 &&
 		    fz_signal_send_here(self, sig, &info))

@@ -130,7 +130,7 @@ static void collect(int sig, void *siginfo)
 	fz_overrun_collect(siginfo);
 }
 
-/* A signal for this thread has arrived: which one is it, and what is its handler told? */
+/* Note that a signal for this thread has arrived; complete what its handler is told. */
 static void take(struct fz_fiber *self, int sig, void *siginfo)
 {
 	if (self->sig.injecting == sig) {

@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_SYNC_PRIORITY_H
 
 /*
- * runtime/sync/priority.h - real-time priorities, by which the kernel wakes the waiters of a
- * futex, and the parking lot its own. Fibers have that of the process.
+ * runtime/sync/priority.h - real-time priorities: the parking lot wakes its waiters by them, as the
+ * kernel does with a futex's. A fiber has the process's.
  */
 
 #include "runtime/base/base.h"

@@ -24,9 +24,9 @@ enum { NUMBERS = 512 };			/* more than there are system calls */
 
 /*
  * The instruction syscall is 0f 05, two bytes that often are part of another instruction. They
- * count if the number is loaded shortly before them, or if the result is compared, as the
- * kernel's results are, with -4095 or -4096. If they are followed by the upper half of a small
- * displacement (00 00, ff ff and neighbours), they are its lower half and do not count.
+ * count if a number is loaded shortly before them, or if the result is compared with -4095 or
+ * -4096, as the kernel's results are. Before 00 00, ff ff or neighbours they do not count: there
+ * they are the lower half of a small displacement.
  */
 static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls *calls)
 {

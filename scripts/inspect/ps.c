@@ -124,8 +124,8 @@ static double number_of(const char *option, const char *word, bool whole)
 
 	if (*end || end == word || !isfinite(value) || value < 0 || value > INT32_MAX ||
 	    (whole && value != floor(value)))
-		die(EXIT_USAGE, "ps: %s %s: must be a %s, 0 or more", option, word,
-		    whole ? "whole number" : "number of seconds");
+		die(EXIT_USAGE, "ps: %s %s: must be a %s from 0 to %d", option, word,
+		    whole ? "whole number" : "number of seconds", INT32_MAX);
 	return value;
 }
 

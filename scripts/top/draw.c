@@ -54,7 +54,7 @@ static const char *missing(const struct screen *s, const struct table *table)
 	return table->kind->missing ? table->kind->missing(s->watch) : NULL;
 }
 
-/* Draw the heading and these rows; the cursor's is SIZE_MAX where there is none. */
+/* Draw the heading and these rows. cursor: the row to mark; SIZE_MAX: none. */
 static void draw_rows(const struct screen *s, const struct table *table, int y, size_t first,
 		      size_t rows, size_t cursor)
 {

@@ -84,7 +84,8 @@ static unsigned long number_of(const char *option, const char *word, unsigned lo
 	const unsigned long value = strtoul(word, &end, 10);
 
 	if (*end || !*word || word[strspn(word, "0123456789")] || value < least || value > INT32_MAX)
-		die(EXIT_USAGE, "top: %s %s: must be a whole number, %lu or more", option, word, least);
+		die(EXIT_USAGE, "top: %s %s: must be a whole number from %lu to %d", option, word, least,
+		    INT32_MAX);
 	return value;
 }
 

@@ -39,7 +39,7 @@ void child_trace(struct child *c);
 /* Trace it no more. */
 void child_detach(struct child *c);
 
-/* Wait, but not longer than until the child is to be looked at. */
+/* Wait for SIGCHLD, at most for ns, which is below a second. */
 void child_wait(long ns);
 
 #endif

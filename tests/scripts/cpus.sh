@@ -14,7 +14,7 @@
 # processors FILE: how many are in use, by what the library said last
 processors() {
 	tail -n +2 "$1" | sed -n 's/^fiberize: .*, \([0-9]*\) processors, .*/\1/p
-		s/^fiberize: \([0-9]*\) processors: the CPU limit has changed$/\1/p' | tail -n 1
+		s/^fiberize: the CPU limit now allows \([0-9]*\) processors$/\1/p' | tail -n 1
 }
 
 uses() {

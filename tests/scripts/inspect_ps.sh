@@ -138,8 +138,8 @@ like 'waits are counted' '[1-9]*' "$(threads --name awaits; ask '.threads[0].swi
 
 refused 'no such state' 2 '*--state naps: not one of runs, *' "$fiberize" ps --state naps "$pid"
 refused 'no such key' 2 '*--sort size: not one of tid, *' "$fiberize" ps --sort size "$pid"
-refused 'no number' 2 '*--longer x: must be a number of seconds, 0 or more' "$fiberize" ps --longer x "$pid"
-refused 'no descriptor' 2 '*--fd 1.5: must be a whole number, 0 or more' "$fiberize" ps --fd 1.5 "$pid"
+refused 'no number' 2 '*--longer x: must be a number of seconds from 0 to 2147483647' "$fiberize" ps --longer x "$pid"
+refused 'no descriptor' 2 '*--fd 1.5: must be a whole number from 0 to 2147483647' "$fiberize" ps --fd 1.5 "$pid"
 refused 'no value' 2 '*--sort: needs a value*' "$fiberize" ps --sort
 refused 'a tree is no list' 2 '*--tree*' "$fiberize" ps --tree --name x "$pid"
 stop

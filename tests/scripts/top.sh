@@ -169,7 +169,7 @@ yes 'the thread that computes is the hottest' eventually computes_first
 refused 'no such option' 2 '*--wide: no such option; fiberize top *' "$fiberize" top --wide 1
 refused 'no process' 2 '*one process id is needed*' "$fiberize" top
 refused 'no number' 2 '*x1: not a process id*' "$fiberize" top --batch x1
-refused 'no count' 2 '*--count 0: must be a whole number, 1 or more' "$fiberize" top --batch --count 0 1
+refused 'no count' 2 '*--count 0: must be a whole number from 1 to 2147483647' "$fiberize" top --batch --count 0 1
 refused 'no value' 2 '*--rows: needs a value*' "$fiberize" top --batch --rows
 refused 'no interval' 2 '*0.01: not a number of seconds*' "$fiberize" top --batch 1 0.01
 refused 'no such key' 2 '*--sort size: no such key; there are fibers: cpu *' "$fiberize" top --batch --sort size 1
