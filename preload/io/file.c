@@ -111,6 +111,31 @@ FZ_EXPORT_ALIAS(posix_fadvise64, posix_fadvise);
 FZ_EXPORT_BRIEF(ssize_t, readahead, (int fd, off_t offset, size_t n), fd, offset, n)
 FZ_EXPORT_BRIEF(ssize_t, getdents64, (int fd, void *buf, size_t n), fd, buf, n)
 
+FZ_EXPORT int fallocate(int fd, int mode, off_t offset, off_t n)
+{
+	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_fallocate), FZ_CALL_BRIEF);
+
+	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.fallocate(fd, mode, offset, n)));
+}
+FZ_EXPORT_ALIAS(fallocate64, fallocate);
+
+FZ_EXPORT int posix_fallocate(int fd, off_t offset, off_t n)
+{
+	struct fz_fiber *self = fz_enter(FZ_SYM_posix_fallocate);
+	struct fz_real_call call;
+	int ret;
+
+	if (!self)
+		return fz_real.posix_fallocate(fd, offset, n);
+	call = fz_call_begin(self, FZ_CALL_BRIEF);
+	do
+		ret = -fz_real.posix_fallocate(fd, offset, n);
+	while (fz_call_again(&call, ret));
+	fz_call_end(&call, ret);
+	return fz_leave_pthread(ret);
+}
+FZ_EXPORT_ALIAS(posix_fallocate64, posix_fallocate);
+
 /* ---- until it is on disk ------------------------------------------------- */
 
 FZ_EXPORT int fsync(int fd)
@@ -162,31 +187,6 @@ FZ_EXPORT int msync(void *start, size_t n, int flags)
 
 	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.msync(start, n, flags)));
 }
-
-FZ_EXPORT int fallocate(int fd, int mode, off_t offset, off_t n)
-{
-	struct fz_blocked call = fz_block(fz_enter(FZ_SYM_fallocate), FZ_CALL_BRIEF);
-
-	return fz_block_end(&call, FZ_REPEAT(&call, fz_real.fallocate(fd, mode, offset, n)));
-}
-FZ_EXPORT_ALIAS(fallocate64, fallocate);
-
-FZ_EXPORT int posix_fallocate(int fd, off_t offset, off_t n)
-{
-	struct fz_fiber *self = fz_enter(FZ_SYM_posix_fallocate);
-	struct fz_real_call call;
-	int ret;
-
-	if (!self)
-		return fz_real.posix_fallocate(fd, offset, n);
-	call = fz_call_begin(self, FZ_CALL_BRIEF);
-	do
-		ret = -fz_real.posix_fallocate(fd, offset, n);
-	while (fz_call_again(&call, ret));
-	fz_call_end(&call, ret);
-	return fz_leave_pthread(ret);
-}
-FZ_EXPORT_ALIAS(posix_fallocate64, posix_fallocate);
 
 /* ---- copying inside the kernel ------------------------------------------- */
 

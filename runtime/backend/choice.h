@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_BACKEND_CHOICE_H
 
 /*
- * runtime/backend/choice.h - which backend is in use, and why.
+ * runtime/backend/choice.h - which backend is in use, and why.  fz_backends_init() in backend.c chooses.
  */
 
 #include "runtime/base/base.h"

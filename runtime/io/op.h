@@ -3,7 +3,8 @@
 #define FZ_RUNTIME_IO_OP_H
 
 /*
- * runtime/io/op.h - one request on the ring, for which the calling fiber waits.
+ * runtime/io/op.h - one request on the ring, for which the calling fiber waits; and what becomes of
+ * calls that wait when their descriptor is closed.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -3,8 +3,9 @@
 #define FZ_RUNTIME_SCHED_OWN_FDS_H
 
 /*
- * runtime/sched/own_fds.h - the library's own descriptors, which the program must not touch:
- * descriptors of the processors' backends, and descriptors pinned by calls in progress.
+ * runtime/sched/own_fds.h - the library's own descriptors, which the program must not touch: those of
+ * the processors' backends, the files of CPU quotas (base/cpus.h), and private copies of calls in
+ * progress (backend/own_fd.h).  A new kind: here, and closed in fz_sched_after_fork() (start.c).
  * Any thread.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * runtime/sched/start.c - from a program with one thread to one with fibers: all that may fail
- * comes before anything is changed.
+ * comes before anything is changed.  And the way back in a fork's child: fz_sched_after_fork().
  */
 #include <asm/errno.h>
 #include <limits.h>

@@ -113,7 +113,7 @@ void fz_signal_default(int sig);
 bool fz_signal_ignored_by_default(int sig);
 bool fz_signal_ends_process(int sig);
 
-/* ---- handlers and calls ------------------------------------------------- */
+/* ---- handlers and calls (runtime/signal/handler.c, run.c) ---------------- */
 
 /*
  * A call begins: handlers that run from now on count for it, whether they run while it waits or
@@ -157,7 +157,7 @@ struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadlin
 /* Run the handlers of signals that are pending and unblocked. Outside the runtime. */
 void fz_signal_run_pending(struct fz_fiber *self);
 
-/* ---- masks -------------------------------------------------------------- */
+/* ---- masks (runtime/signal/mask.c) --------------------------------------- */
 
 /*
  * Change the calling fiber's mask; how as in sigprocmask. Outside the runtime. Runs the
