@@ -33,14 +33,9 @@ void fz_files_copying_begins(void)
 
 void fz_files_copying_ends(void)
 {
-	uint32_t nested;
-
+	if (!fz_fdtab_is_unshared())
+		fz_locks_briefly(fz_own_fd_copying_ends);
 	fz_limit_release();
-	if (fz_fdtab_is_unshared())
-		return;
-	nested = fz_bar_handlers();
-	fz_own_fd_copying_ends();
-	fz_allow_handlers(nested);
 }
 
 static void before_fork(void)
@@ -93,6 +88,7 @@ void fz_after_fork_in_child(bool shares_files)
 {
 	/* A thread with a table of its own has passed that on: the numbers are the program's there. */
 	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
+	fz_self()->thread.holds_limit = false;
 	forget();
 	fz_own_fd_end_in_child();
 }

@@ -6,6 +6,7 @@
 #include "preload/gate.h"
 #include "preload/io/fd.h"
 #include "preload/libc/redirect.h"
+#include "preload/process/limit.h"
 #include "preload/real_call.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
@@ -144,6 +145,7 @@ pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
 	struct fz_fiber *self = fz_self();
 	struct fz_blocked call;
 
+	fz_limit_wait_begins(self);
 	if (self->kind != FZ_KIND_FIBER || fz_signal_mask_is_known(self))
 		return wait4(pid, status, options, usage);
 	call = fz_block(options & WNOHANG ? NULL : self, FZ_CALL_RESTARTS);

@@ -325,6 +325,11 @@ void fz_redirect_start(void)
 			       entries[i].left_alone);
 }
 
+bool fz_redirect_is_on(void)
+{
+	return result.done && !result.refused;
+}
+
 void fz_redirect_undo(void)
 {
 	if (!result.done || result.refused || !single_threaded())

@@ -31,6 +31,9 @@ void fz_redirect_start(void);
  */
 bool fz_redirect_in_child(void);
 
+/* Do calls inside libc reach the bodies?  Single ones may be left alone. */
+bool fz_redirect_is_on(void);
+
 /* Restore libc's code, because threads stay native. The process still has one thread. */
 void fz_redirect_undo(void);
 

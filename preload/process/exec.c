@@ -40,9 +40,10 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 	if (fz_stats_are_printed() &&
 	    (!path || fz_syscall3(__NR_faccessat, AT_FDCWD, (long)path, X_OK) == 0))
 		fz_stats_say();
+	/* First: a signal that comes meanwhile is still the runtime's, or runs its handler. */
+	fz_limit_hold();
 	exec.carrier = fz_signal_before_exec(self);
 	exec.hides = fz_signal_before_spawn();
-	fz_limit_hold();
 	return exec;
 }
 
@@ -53,9 +54,9 @@ static int after(struct exec exec, int ret)
 
 	fz_signal_after_spawn(exec.hides);
 	if (exec.began) {
-		fz_limit_release();
 		fz_signal_after_exec(exec.carrier);
 		fz_stats_go_on();
+		fz_limit_release();
 	}
 	errno = saved;
 	return ret;

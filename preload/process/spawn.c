@@ -95,7 +95,7 @@ static void end_system(struct system_call *call)
 {
 	struct fz_fiber *self = call->self;
 
-	fz_limit_release();
+	fz_limit_wait_begins(fz_self());
 	fz_signal_after_spawn(call->hides);
 	/*
 	 * A cancelled system() leaves SIGCHLD blocked for the fiber; the kernel thread must not
@@ -120,7 +120,7 @@ FZ_EXPORT int system(const char *command)
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	call.hides = fz_signal_before_spawn();
-	fz_limit_hold();
+	fz_limit_hold_until_wait(fz_self());
 	if (self) {
 		call.mask = self->mask;
 		fz_signal_adopt_mask(self, self->mask | fz_signal_bit(SIGCHLD));

@@ -49,6 +49,13 @@ static int wait_common(struct fz_sem *sem, fz_nsec deadline)
 	return ret;
 }
 
+/* A wait for a semaphore of libc's, until `when`: as there, the time is judged first. */
+static void test_cancel(struct fz_fiber *self, const struct timespec *when)
+{
+	if (self && fz_timespec_valid(when) && fz_cancel_requested(self))
+		fz_host.test_cancel();
+}
+
 /* The time is validated even if the semaphore is free, as in glibc. */
 static int wait_until(struct fz_sem *sem, clockid_t clock, const struct timespec *when)
 {
@@ -90,6 +97,7 @@ FZ_EXPORT int sem_timedwait(sem_t *s, const struct timespec *when)
 
 	if (sem)
 		return (int)fz_leave(wait_until(sem, CLOCK_REALTIME, when));
+	test_cancel(self, when);
 	call = fz_block(self, 0);
 	return FZ_REPEAT(&call, fz_real.sem_timedwait(s, when));
 }
@@ -104,6 +112,7 @@ FZ_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *wh
 		return (int)fz_leave(-EINVAL);
 	if (sem)
 		return (int)fz_leave(wait_until(sem, clock, when));
+	test_cancel(self, when);
 	call = fz_block(self, 0);
 	return FZ_REPEAT(&call, fz_real.sem_clockwait(s, clock, when));
 }

@@ -41,8 +41,8 @@ static _Atomic uint32_t kept_count;
  * copy, or stops being one, while a process is made, except in these ways: a new one holds a filler, and has its bit,
  * before it holds the file; one that is dropped lets the file go at once, and keeps its bit until nobody makes a process.
  * Each change counts itself in `changing`, and who makes a process in `copying`, before it looks at the other (seq_cst,
- * all of these).  The maker waits for changes that are under way, which are short unless a socket lingers, and not for ever: a handler
- * may make a process on top of one.  A change never waits for a maker, which may wait for a lock of libc.
+ * all of these).  The maker waits for changes that are under way, which are short unless a socket lingers, and not for
+ * ever: a handler may make a process on top of one.  A change never waits for a maker, which may wait for a lock of libc.
  */
 static _Atomic uint32_t changing, copying;
 /* The calling thread's share of `changing`: a handler on top of its own change may make a process. */
@@ -85,8 +85,8 @@ static void end_change(void)
 	own_changes--;
 }
 
-/* As fz_own_fd_copy(), with limit_lock held. */
-static int copy_locked(int fd)
+/* As fz_own_fd_copy(), with limit_lock held.  raises: not while a process may be made that inherits the limit. */
+static int copy_locked(int fd, bool raises)
 {
 	struct rlimit old, wide, now;
 	long limit = 1024, high;
@@ -98,7 +98,7 @@ static int copy_locked(int fd)
 		wide = old;
 		wide.rlim_cur = old.rlim_cur + 1024 < old.rlim_max ? old.rlim_cur + 1024 :
 								     old.rlim_max;
-		if (!limit_holders && !high_enough && wide.rlim_cur > old.rlim_cur)
+		if (raises && !limit_holders && !high_enough && wide.rlim_cur > old.rlim_cur)
 			widened = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE,
 					      (long)&wide, 0) == 0;
 	}
@@ -126,7 +126,7 @@ int fz_own_fd_copy(int fd)
 	if (FZ_FAULT(dup))
 		return -EMFILE;
 	fz_lock_acquire(&limit_lock);
-	copy = copy_locked(fd);
+	copy = copy_locked(fd, true);
 	fz_lock_release(&limit_lock);
 	return copy;
 }
@@ -138,21 +138,29 @@ static uint64_t bit_of(int fd)
 
 static void set_bit(int copy)
 {
+	uint64_t before;
+
 	/* The count first: a child that sees the bit alone would not look for more. */
 	atomic_fetch_add_explicit(&kept_count, 1, memory_order_release);
-	atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_release);
+	before = atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_release);
+	FZ_ASSERT_SLOW(!(before & bit_of(copy)));
+	(void)before;
 }
 
 static void clear_bit(int copy)
 {
-	atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy), memory_order_relaxed);
+	const uint64_t before = atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
+							  memory_order_relaxed);
+
+	FZ_ASSERT_SLOW(before & bit_of(copy));
+	(void)before;
 	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_release);
 }
 
 /* Returns a copy of fd with its bit set, or -errno.  With limit_lock held. */
-static int keep_locked(int fd)
+static int keep_locked(int fd, bool raises)
 {
-	const int copy = copy_locked(fd);
+	const int copy = copy_locked(fd, raises);
 
 	if (copy >= KEPT) {
 		fz_syscall1(__NR_close, copy);
@@ -181,22 +189,25 @@ static int take_left(void)
 	return -EBADF;
 }
 
-/* While a process is made.  With limit_lock held. */
+/*
+ * While a process is made, or was a moment ago.  With limit_lock held.  From the limit on dup3() has no numbers, and some may
+ * be in left[]: so the limit is not raised.
+ */
 static int keep_filled(int fd)
 {
 	const int with = filler_fd();
 	int copy = take_left();
 
 	if (copy < 0 && with >= 0)
-		copy = keep_locked(with);
+		copy = keep_locked(with, false);
 	if (copy < 0)
-		return copy == -EBADF ? keep_locked(fd) : copy;
+		return copy == -EBADF ? keep_locked(fd, false) : copy;
 	if (fz_syscall3(__NR_dup3, fd, copy, O_CLOEXEC) == copy)
 		return copy;
 	/* A filter forbids dup3: the process may get the file, too. */
 	clear_bit(copy);
 	fz_syscall1(__NR_close, copy);
-	return keep_locked(fd);
+	return keep_locked(fd, false);
 }
 
 /* Those that were left.  With limit_lock held, within a change while no process is made. */
@@ -225,7 +236,7 @@ int fz_own_fd_keep(int fd)
 	/* Their numbers may be free, with their bits set still. */
 	if (!process)
 		clear_left();
-	copy = process ? keep_filled(fd) : keep_locked(fd);
+	copy = process ? keep_filled(fd) : keep_locked(fd, true);
 	fz_lock_release(&limit_lock);
 	end_change();
 	return copy;
@@ -302,7 +313,8 @@ void fz_own_fd_hold_limit(void)
 void fz_own_fd_release_limit(void)
 {
 	fz_lock_acquire(&limit_lock);
-	limit_holders--;
+	/* A handler may have forked between the two: its child has no holder. */
+	limit_holders -= limit_holders > 0;
 	fz_lock_release(&limit_lock);
 }
 

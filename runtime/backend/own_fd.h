@@ -26,9 +26,9 @@ int fz_own_fd_keep(int fd);
 void fz_own_fd_drop(int copy);
 
 /*
- * Around each call that makes a process, by the thread that calls: the limit on descriptors is not raised meanwhile, not
+ * Around a call that makes a process, by the thread that calls: the limit on descriptors is not raised meanwhile, not
  * for a moment, since the process inherits it.  Copies take numbers below the limit then.  In the parent, with handlers
- * barred.
+ * barred.  Not seen: wordexp(), and inline system calls.
  */
 void fz_own_fd_hold_limit(void);
 void fz_own_fd_release_limit(void);

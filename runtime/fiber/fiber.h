@@ -107,6 +107,7 @@ struct fz_fiber_thread {
 	bool owns_tid_address;		/* the kernel clears a word that the program has named */
 	bool owns_files;		/* it has a table of descriptors of its own */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
+	bool holds_limit;		/* it makes a process that inherits the limit on descriptors */
 	char name[16];
 	/*
 	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,

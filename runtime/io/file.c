@@ -378,7 +378,6 @@ int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
 
 	if (fz_fdtab_look_up(fd, &info))
 		return -EBADF;
-	fz_io_test_cancel(self);
 	ret = fz_io_make_measured(self, &call, info & FZ_FD_SLOW_SYNC ? 0 : FZ_CALL_BRIEF, &cost);
 	slow = cost.time > SYNC_IS_SLOW;
 	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_SYNC, slow ? FZ_FD_SLOW_SYNC : 0);

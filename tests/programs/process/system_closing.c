@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/process/system_closing.c - a command of system() runs for long, and the program has as many descriptors as it
+ * may: a call whose descriptor is closed keeps its file, and the program keeps all its numbers.
+ */
+#include "sockets.h"
+
+
+enum { LIMIT = 256 };
+
+static int goes_on[2], stops[2];
+
+struct receiver {
+	struct event begun;
+	int fd;
+};
+
+static void *receives(void *arg)
+{
+	struct receiver *r = arg;
+	char c;
+
+	event_post(&r->begun);
+	CHECK_INT(recv(r->fd, &c, 1, 0), 1);
+	return NULL;
+}
+
+static void *runs_command(void *arg)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "echo >&%d; read line <&%d", goes_on[1], stops[0]);
+	CHECK_INT(system(command), 0);
+	return arg;
+}
+
+static int fill(int *fds)
+{
+	int n = 0;
+
+	while ((fds[n] = dup(0)) >= 0)
+		n++;
+	CHECK_INT(errno, EMFILE);
+	return n;
+}
+
+int main(void)
+{
+	struct receiver r = { .begun = EVENT_INIT };
+	int fds[LIMIT], n, end[2];
+	pthread_t t, command;
+	char c;
+
+	limit_descriptors(LIMIT);
+	CHECK_OK(pipe(goes_on));
+	CHECK_OK(pipe(stops));
+	make_pair(SOCKET, end);
+	r.fd = end[0];
+	t = start(receives, &r);
+	event_wait(&r.begun, 1);
+	usleep(20 * 1000);
+	command = start(runs_command, NULL);
+	CHECK_INT(read(goes_on[0], &c, 1), 1);
+	n = fill(fds);
+	CHECK_OK(close(end[0]));
+	CHECK_INT(write(end[1], "x", 1), 1);
+	finish(t);
+	for (int i = 0; i < n; i++)
+		CHECK_OK(close(fds[i]));
+	/* All numbers that it had, and the one that it has closed. */
+	CHECK_INT(fill(fds), n + 1);
+	CHECK_INT(write(stops[1], "\n", 1), 1);
+	finish(command);
+	return success();
+}
