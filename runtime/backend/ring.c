@@ -403,6 +403,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring)
 void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 {
 	const struct __kernel_timespec late = fz_timespec(2 * FZ_MSEC);
+	const struct __kernel_timespec later = fz_timespec(50 * FZ_MSEC);
 	struct __kernel_timespec ts;
 	struct io_uring_getevents_arg arg = { .sigmask_sz = sizeof(uint64_t) };
 	long err;
@@ -413,6 +414,8 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 		ts = fz_timespec(deadline > now ? deadline - now : 0);
 		arg.ts = (uintptr_t)&ts;
 	}
+	if (published && FZ_FAULT(later_submit))
+		fz_syscall2(__NR_nanosleep, (long)&later, 0);
 	if (FZ_FAULT(late_submit))
 		fz_syscall2(__NR_nanosleep, (long)&late, 0);
 	if (published)

@@ -22,7 +22,10 @@ enum {
 };
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
-static _Atomic uint32_t *table;
+static struct {
+	_Atomic uint32_t info;
+	_Atomic uint32_t queued;	/* runtime/io/queued.h */
+} *table;
 static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
 static _Atomic bool any_unshared;
@@ -49,7 +52,26 @@ void fz_fdtab_init(void)
 
 static _Atomic uint32_t *entry(int fd)
 {
-	return table && (unsigned)fd < table_fds ? &table[fd] : NULL;
+	return table && (unsigned)fd < table_fds ? &table[fd].info : NULL;
+}
+
+uint32_t fz_fdtab_queued(int fd)
+{
+	return table && (unsigned)fd < table_fds ?
+		       atomic_load_explicit(&table[fd].queued, memory_order_relaxed) : 0;
+}
+
+bool fz_fdtab_set_queued(int fd, uint32_t queued)
+{
+	if (FZ_UNLIKELY(!table || (unsigned)fd >= table_fds))
+		return false;
+	atomic_store_explicit(&table[fd].queued, queued, memory_order_relaxed);
+	return true;
+}
+
+int fz_fdtab_highest(void)
+{
+	return atomic_load_explicit(&highest, memory_order_relaxed);
 }
 
 /* With the count of changes. */

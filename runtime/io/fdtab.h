@@ -69,6 +69,13 @@ uint32_t fz_fdtab_name(int fd);
 void fz_fdtab_set(int fd, uint32_t info);
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set);
 
+/* Where a request for fd was last queued, for runtime/io/queued.c; 0: nowhere.  The second returns false beyond the table. */
+uint32_t fz_fdtab_queued(int fd);
+bool fz_fdtab_set_queued(int fd, uint32_t queued);
+
+/* Returns the highest descriptor that is or was known. */
+int fz_fdtab_highest(void);
+
 /* Forget the descriptors from first to last, both included; last may be UINT_MAX. */
 void fz_fdtab_forget_range(unsigned first, unsigned last);
 

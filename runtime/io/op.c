@@ -12,12 +12,15 @@
 #include "runtime/base/uapi.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/hints.h"
+#include "runtime/io/queued.h"
 #include "runtime/io/turn.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
-static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_request *request)
+/* Returns whether the request is to be submitted at once. */
+static bool prepare(struct fz_processor *p, const struct fz_op *op, struct fz_request *request)
 {
+	struct fz_ring *ring = &p->backend.ring;
 	struct io_uring_sqe *sqe = fz_ring_sqe(ring);
 
 	io_uring_prep_rw(op->opcode, sqe, fz_op_fd(op), (const void *)(uintptr_t)op->addr,
@@ -28,6 +31,7 @@ static void prepare(struct fz_ring *ring, const struct fz_op *op, struct fz_requ
 	fz_ring_set_request(ring, sqe, request);
 	FZ_PROBE4(submit, request->fiber->thread.tid, op->opcode, sqe->fd, request);
 	ring->in_flight++;
+	return fz_queued_note(p, sqe->fd, ring->uring.sq.sqe_tail - 1) | op->prompt;
 }
 
 static bool is_done(struct fz_request *request)
@@ -116,7 +120,7 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 		fz_enter_runtime(self);
 		p = fz_processor_of(self);
 		start(&request, self, FZ_WAIT_UNINTERRUPTIBLE);
-		prepare(&p->backend.ring, &probe, &request);
+		prepare(p, &probe, &request);
 		fz_ring_submit(&p->backend.ring);
 		finish(&request, self, p, FZ_FOREVER);
 		fz_leave_runtime(self);
@@ -152,6 +156,7 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	struct fz_pin *pin = fz_op_pin(op, NULL);
 	struct fz_ticket ticket;
 	enum fz_why why;
+	bool prompt;
 
 	if (op->hinted)
 		fz_hints_begin(self, fz_op_fd(op));
@@ -163,10 +168,10 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	} else if (op->turn) {
 		fz_ring_count_wait(&p->backend.ring, request, what_of(op));
 	}
-	prepare(&p->backend.ring, op, request);
+	prompt = prepare(p, op, request);
 	if (op->pin)
 		fz_pin_begin(op->pin, ticket, op->opcode == IORING_OP_POLL_ADD);
-	if (op->prompt)
+	if (prompt)
 		fz_ring_submit(&p->backend.ring);
 	why = finish(request, self, p, deadline);
 	if (pin)
@@ -273,6 +278,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	struct fz_request request = { .more = n - 1 };
 	const struct fz_ready ready = { fds, n };
 	struct fz_processor *p;
+	bool prompt = false;
 	enum fz_why why;
 
 	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL))
@@ -292,13 +298,15 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 			.op_flags = (uint16_t)fds[i].events,
 		};
 
-		prepare(&p->backend.ring, &op, &request);
+		prompt |= prepare(p, &op, &request);
 	}
 	/* If the queue was full meanwhile, some may be complete before the others were queued. */
 	if (FZ_LIKELY(request.more == n - 1))
 		request.any = true;
 	else if (!is_done(&request))
 		fz_ring_cancel(&p->backend.ring, &request, true);
+	if (prompt)
+		fz_ring_submit(&p->backend.ring);
 	why = finish(&request, self, p, deadline);
 	fz_leave_runtime(self);
 	if (why != FZ_WHY_DONE && !request.ready)
@@ -320,8 +328,7 @@ void fz_op_unwatch(int fd)
 
 void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
-	struct fz_processor *p;
-
+	fz_queued_await(self, fd);
 	if (self->kind != FZ_KIND_FIBER && !fz_watch_any(fd) && !fz_pin_is_pinned(fd) &&
 	    !fz_turn_any(fd)) {
 		fz_op_unwatch(fd);
@@ -341,22 +348,6 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	fz_turn_closing(fd);
 	fz_pin_closing(fd);
 	fz_turn_closing(fd);
-	if (self->kind != FZ_KIND_FIBER) {
-		fz_leave_runtime(self);
-		return;
-	}
-	p = fz_processor_of(self);
-	if (fz_ring_queued(&p->backend.ring)) {
-		const struct io_uring_sq *sq = &p->backend.ring.uring.sq;
-
-		for (unsigned i = sq->sqe_tail - fz_ring_queued(&p->backend.ring); i != sq->sqe_tail;
-		     i++) {
-			if (sq->sqes[i & sq->ring_mask].fd != fd)
-				continue;
-			fz_ring_submit(&p->backend.ring);
-			break;
-		}
-	}
 	fz_leave_runtime(self);
 }
 
@@ -390,10 +381,8 @@ static unsigned next_used(struct fz_fiber *self, unsigned first)
 
 void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last)
 {
-	fz_enter_runtime(self);
-	if (self->kind == FZ_KIND_FIBER && fz_ring_queued(&fz_processor_of(self)->backend.ring))
-		fz_ring_submit(&fz_processor_of(self)->backend.ring);
-	fz_leave_runtime(self);
+	for (unsigned fd = first; fd <= last && fd <= (unsigned)fz_fdtab_highest(); fd++)
+		fz_queued_await(self, (int)fd);
 	for (unsigned fd = next_used(self, first); fd <= last && fd != UINT_MAX;
 	     fd = next_used(self, fd + 1))
 		fz_op_flush_fd(self, (int)fd);

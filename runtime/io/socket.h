@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_IO_SOCKET_H
 
 /*
- * runtime/io/socket.h - what the calls on sockets share (recv.c, send.c, connect.c), and readv and
- * writev on a socket, for runtime/io/io.c.
+ * runtime/io/socket.h - what the calls on sockets share (recv.c, send.c), readv and writev on a socket,
+ * for runtime/io/io.c, and accept and connect.
  */
 
 #include "runtime/io/wait.h"

@@ -80,6 +80,8 @@ late_birth 1+ fork_limit FIBERIZE_BACKEND=epoll
 late_spare 1 thread_allocator FIBERIZE_PROCESSORS=1
 late_submit 1+,1/2 io_closed FIBERIZE_PROCESSORS=2
 late_submit 1/2 mixed_rungs
+later_submit 1+ io_queued FIBERIZE_PROCESSORS=2
+later_submit 1/2 io_queued FIBERIZE_PROCESSORS=8
 long_tick 1+,1/2 mixed_rungs FIBERIZE_PROCESSORS=1
 no_sqe 1/2,1/7 io_socket
 no_sqe 1/2,1/7 poll_rounds

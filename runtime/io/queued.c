@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/io/queued.h"
+
+#include "runtime/base/sys.h"
+#include "runtime/base/time.h"
+#include "runtime/io/fdtab.h"
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+
+/* A word of the table: the number of the processor, from 1 on, and low bits of the entry's index. */
+enum { INDEX_BITS = 23, INDEX_MASK = (1 << INDEX_BITS) - 1 };
+
+static struct fz_processor *processor_of(uint32_t word)
+{
+	const uint32_t i = (word >> INDEX_BITS) - 1;
+
+	/* A child of a fork has the words of its parent. */
+	return word && i < fz_sched.count ? &fz_sched.processors[i] : NULL;
+}
+
+/*
+ * Is the entry, of p's ring, for fd, and still queued?  Any thread; while p's owner queues and submits, a hint: of what was
+ * queued a moment ago, nobody can say that it came before the close.
+ */
+static bool is_queued(const struct fz_processor *p, uint32_t word, int fd)
+{
+	const struct io_uring_sq *sq = &p->backend.ring.uring.sq;
+	/* relaxed: as in fz_ring_queued(). */
+	const uint32_t head = __atomic_load_n(sq->khead, __ATOMIC_RELAXED);
+	const uint32_t tail = __atomic_load_n(&sq->sqe_tail, __ATOMIC_RELAXED);
+	const uint32_t after = (word - head) & INDEX_MASK;
+
+	return after < tail - head && tail - head <= sq->ring_entries &&
+	       __atomic_load_n(&sq->sqes[(head + after) & sq->ring_mask].fd, __ATOMIC_RELAXED) == fd;
+}
+
+bool fz_queued_note(const struct fz_processor *p, int fd, unsigned index)
+{
+	const uint32_t word = (uint32_t)(p - fz_sched.processors + 1) << INDEX_BITS | (index & INDEX_MASK);
+	const uint32_t before = fz_fdtab_queued(fd);
+	const struct fz_processor *other = processor_of(before);
+
+	if (FZ_UNLIKELY(other && other != p && is_queued(other, before, fd)))
+		return true;
+	return !fz_fdtab_set_queued(fd, word) && fd >= 0;
+}
+
+void fz_queued_await(struct fz_fiber *self, int fd)
+{
+	const fz_nsec pause = 50 * FZ_USEC;
+	const struct __kernel_timespec time = fz_timespec(pause);
+	fz_nsec end = 0;
+	struct fz_processor *p;
+
+	/* relaxed: a request that is queued while this looks may as well come after the close. */
+	while ((p = processor_of(fz_fdtab_queued(fd))) &&
+	       atomic_load_explicit(&fz_sched.started, memory_order_relaxed) &&
+	       FZ_UNLIKELY(is_queued(p, fz_fdtab_queued(fd), fd)) && (!end || fz_now() < end)) {
+		end = end ? end : fz_now() + FZ_SEC;
+		if (self->kind != FZ_KIND_FIBER) {
+			atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+			fz_syscall2(__NR_nanosleep, (long)&time, 0);
+			continue;
+		}
+		fz_enter_runtime(self);
+		if (fz_processor_of(self) == p) {
+			fz_ring_submit(&p->backend.ring);
+			fz_leave_runtime(self);
+			continue;
+		}
+		fz_leave_runtime(self);
+		/* Its owner submits when it picks a fiber, or the monitor takes it. */
+		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+		fz_sleep(self, FZ_FOR_TIME, fz_now() + pause, FZ_WAIT_UNINTERRUPTIBLE);
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FZ_RUNTIME_IO_QUEUED_H
+#define FZ_RUNTIME_IO_QUEUED_H
+
+/*
+ * runtime/io/queued.h - requests that are queued on a processor's ring, and that the kernel has not taken yet.  It looks
+ * up their descriptors when it takes them.  So who closes one waits until then: the request would find no file, or another.
+ */
+
+#include "runtime/base/base.h"
+
+struct fz_fiber;
+struct fz_processor;
+
+/*
+ * The entry with this index of p's ring is for fd.  By the owner.  Returns true if it is to be submitted at once, because it
+ * cannot be remembered: another processor has queued one, too, or fd is beyond the table.
+ */
+bool fz_queued_note(const struct fz_processor *p, int fd, unsigned index);
+
+/*
+ * Before fd is closed or replaced: wait until the kernel has taken the requests that are queued for it, at most a second.
+ * Any thread, outside the runtime.
+ */
+void fz_queued_await(struct fz_fiber *self, int fd);
+
+#endif
