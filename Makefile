@@ -19,6 +19,7 @@
 #	model		the schedule explorer (tests/model/README.md)
 #	explore		HOURS=8 of it, with new seeds
 #	check-planted	does it find each fault of tests/model/planted? (minutes)
+#	model-coverage	which edges of the explored files does it take? (minutes)
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000
 #			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR

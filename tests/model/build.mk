@@ -8,6 +8,8 @@ MODEL_FLAGS := -std=gnu11 -O1 -g -fno-pie -fno-omit-frame-pointer -fno-optimize-
 	-fno-stack-protector -U_FORTIFY_SOURCE -fno-delete-null-pointer-checks -fno-lto $(WARN) -MMD -MP \
 	-D_GNU_SOURCE -DFZ_DEBUG -DFZ_VERSION='"model"' -I. -iquote tests/model/arch -iquote arch/x86_64
 # die.c ends the process by system calls: host.c has its functions.
+# "make model-coverage": clang puts a hook at each edge between basic blocks (coverage.c).
+MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -DMODEL_COVERAGE -Wno-unknown-warning-option
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
 MODEL_LINKED := $(wildcard tests/model/linked/*.c)
@@ -22,14 +24,15 @@ MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(sort $(wildcard runti
 $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(MODEL_FLAGS) -fsanitize=thread -Wno-tsan -c $< -o $@
+	$(Q)$(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) -fsanitize=thread -Wno-tsan \
+		$(if $(MODEL_COVERAGE),$(MODEL_EDGES)) -c $< -o $@
 	$(Q)objcopy --redefine-sym memcpy=model_memcpy --redefine-sym memmove=model_memmove \
 		--redefine-sym memset=model_memset $@
 
 $(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
+	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(MODEL_COVERAGE),-DMODEL_COVERAGE) $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
 $(MODEL)/tests/model/main.o: $(MODEL_RUNTIME) $(MODEL_OWN) $(MODEL_SCENARIOS) $(wildcard runtime/*/*.h tests/model/*.h)
 
 # fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.
@@ -44,7 +47,7 @@ $(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o tests/model/r
 	$(say) "  LD      $@"
 	$(Q)$(CC) -no-pie -o $@ $(filter %.o,$^) -lm
 
-.PHONY: model explore check-planted
+.PHONY: model explore check-planted model-coverage
 model: $(MODEL)/explore
 
 # HOURS of it with seeds that were not tried before: each round has others.
@@ -55,5 +58,12 @@ explore: model
 # Is each planted fault found?  Builds the explorer for each.
 check-planted: model
 	@tests/model/planted.sh
+
+# Which edges do RUNS of each kind take?
+RUNS ?= 2000
+model-coverage:
+	@scripts/dev/deps.sh check
+	@$(MAKE) -s MODEL_COVERAGE=1 B=$(B)/coverage model
+	@FZ_BUILD=$(B)/coverage tests/model/coverage.sh $(RUNS)
 
 -include $(MODEL_HOOKED:.o=.d) $(MODEL_PLAIN:.o=.d)

@@ -283,10 +283,25 @@ void __tsan_atomic_signal_fence(int order)
 		return 0;						\
 	}
 
+/* clang calls this one. */
+#define CAS_VAL(bits, type)						\
+	type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type expected, type v, \
+							int order, int failing); \
+	type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type expected, type v, \
+							int order, int failing) \
+	{								\
+		return __tsan_atomic##bits##_compare_exchange_strong(p, &expected, v, order, failing) ? \
+			       expected : *p;				\
+	}
+
 ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)
 ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
+CAS_VAL(8, uint8_t)
+CAS_VAL(16, uint16_t)
+CAS_VAL(32, uint32_t)
+CAS_VAL(64, uint64_t)
 
 /* What the compiler calls for large copies; the Makefile renames the calls of explored files. */
 void *model_memcpy(void *to, const void *from, size_t size)

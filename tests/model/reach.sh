@@ -7,9 +7,11 @@
 set -eu
 
 # Of libc: they only read, memory that is private or constant.
-allowed='__popcountdi2 memchr memcmp strchr strcspn strlen'
+allowed='__popcountdi2 bcmp memchr memcmp strchr strcspn strlen'
 # Of the linker, the compiler's hooks, and what host.c, kernel.c and hooks.c have instead of libc.
-own='_GLOBAL_OFFSET_TABLE_ __ehdr_start __rseq_offset __rseq_size etext'
+own='_GLOBAL_OFFSET_TABLE_ __ehdr_start __rseq_offset __rseq_size etext __sanitizer_cov_pcs_init
+	__sanitizer_cov_trace_pc_guard __sanitizer_cov_trace_pc_guard_init __start___sancov_guards __stop___sancov_guards
+	__start___sancov_pcs __stop___sancov_pcs'
 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
