@@ -30,7 +30,8 @@ static inline void fz_leave_brief(struct fz_fiber *self)
 }
 
 /*
- * The interposer of a brief call that answers -1 on failure and needs nothing else:
+ * The interposer of a brief call that answers -1 and errno on failure and needs nothing else; one that returns an error
+ * number: as posix_fallocate() in preload/io/file.c:
  *
  *	FZ_EXPORT_BRIEF(int, access, (const char *path, int mode), path, mode)
  *

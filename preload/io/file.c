@@ -105,6 +105,7 @@ FZ_EXPORT_BRIEF(int, fchmod, (int fd, mode_t mode), fd, mode)
 FZ_EXPORT_BRIEF(int, fchown, (int fd, uid_t owner, gid_t group), fd, owner, group)
 FZ_EXPORT_BRIEF(int, ftruncate, (int fd, off_t size), fd, size)
 FZ_EXPORT_ALIAS(ftruncate64, ftruncate);
+/* It returns an error number, which is never EINTR: no file server is asked. */
 FZ_EXPORT_BRIEF(int, posix_fadvise,
 		(int fd, off_t offset, off_t n, int advice), fd, offset, n, advice)
 FZ_EXPORT_ALIAS(posix_fadvise64, posix_fadvise);

@@ -284,7 +284,7 @@ awk -F'|' '
 # 9
 for name in $(words points | comm -12 - "$work/exported" | comm -23 - "$work/waits" |
 	comm -23 - <(words unused)); do
-	finding "$def" "$name is a cancellation point, and has no line that says how it waits; add one"
+	finding "$def" "POSIX permits $name to be a cancellation point, so it may wait; add a line (CANCEL only if it is one in glibc)"
 done
 
 # 10
@@ -300,7 +300,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 		$2 != "unknown" && !($2 in instant) && !($1 in known) &&
 		$1 !~ /^(__pthread|__libc)_/ {
 			print def "|" $1 " makes the system call " $2 \
-				", and has no line that says how it waits; add one"
+				", and has no line that says how it waits; add one, or name it as an alias"
 		}' "$work/instant" "$work/known" "$work/calls" >>"$work/findings"
 fi
 show_findings_and_stop

@@ -33,6 +33,13 @@ esac
 ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \
 	"$root/runtime/base/options.c" || die "runtime/base/options.def: does not compile"
 list=$("$tool") || exit 1
+unread=$(sed -n -E 's/^FZ_(WORDS_)?OPTION\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" |
+	while read -r name; do
+		grep -rqE "fz_config\.$name\b|FZ_OPTION_ID_$name\b" "$root/preload/" "$root/scripts/launch/" ||
+			printf ' %s' "$name"
+	done)
+[ "$1" = --update ] || [ -z "$unread" ] ||
+	die "runtime/base/options.def:$unread: nothing reads it; see step 2 there"
 [ -r "$manual" ] || die "$manual: cannot be read"
 text=$(text=$list awk -v mark=options -f "$root/scripts/dev/manual.awk" "$manual") ||
 	die "$manual: needs one line \"options begin\" and one \"options end\""

@@ -100,6 +100,8 @@ mkdir -p "$work/copy/runtime/base" "$work/copy/scripts/dev" "$work/copy/scripts/
 } >"$work/copy/scripts/package/fiberize.1"
 cp "$root"/scripts/dev/{gen-options.*,manual.awk} "$work/copy/scripts/dev"
 cp "$root"/runtime/base/options.* "$work/copy/runtime/base"
+ln -s "$root/preload" "$work/copy/preload"
+ln -s "$root/scripts/launch" "$work/copy/scripts/launch"
 gen=$work/copy/scripts/dev/gen-options.sh
 run "$gen" --check
 same 'gen-options.sh: a stale table is found' 1 "$code"
@@ -111,6 +113,12 @@ same 'gen-options.sh: and nothing else' 'above below' \
 sed -i 's/1, 256/1, 512/' "$work/copy/runtime/base/options.def"
 run "$gen" --check
 same 'gen-options.sh: a changed option is found' 1 "$code"
+sed '/^FZ_WORDS_OPTION(without/aFZ_OPTION(zz, FIBERIZE_ZZ, int, 0, 1, 2, "x")' "$root/runtime/base/options.def" \
+	>"$work/copy/runtime/base/options.def"
+run "$gen" --update
+run "$gen" --check
+same 'gen-options.sh: an option that nothing reads is found' \
+	'gen-options.sh: runtime/base/options.def: zz: nothing reads it; see step 2 there' "$err"
 for line in 'FZ_OPTION(zz, FIBERIZE_YY, int, 0, 1, 2, "x")' \
 	'FZ_OPTION(aa, FIBERIZE_AA, int, 0, 1, 2, "x")' \
 	'FZ_OPTION(zz, FIBERIZE_ZZ, long, 0, 1, 2, "x")' \
