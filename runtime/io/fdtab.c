@@ -15,7 +15,7 @@
 
 enum {
 	TABLE_FDS = 1 << 20,		/* one more must fit beside FZ_FD_CHANGES */
-	TABLE_FDS_LIMITED = 1 << 14,
+	TABLE_FDS_LIMITED = 1 << 13,
 	LEVEL_SOCKET = 1,
 	AT_EMPTY = 0x1000,
 	AT_DONT_SYNC = 0x4000,	/* of a file server, what it has told before */
