@@ -97,6 +97,9 @@ static void end_system(struct system_call *call)
 
 	fz_limit_wait_begins(fz_self());
 	fz_signal_after_spawn(call->hides);
+	/* In the child of a fork that a handler has made, libc has restored the mask. */
+	if (fz_self()->kind != FZ_KIND_FIBER)
+		return;
 	/*
 	 * A cancelled system() leaves SIGCHLD blocked for the fiber; the kernel thread must not
 	 * keep it blocked for other fibers.

@@ -55,18 +55,31 @@ static _Atomic uint32_t *entry(int fd)
 	return table && (unsigned)fd < table_fds ? &table[fd].info : NULL;
 }
 
+static void raise_highest(int fd)
+{
+	if (fd < TABLE_FDS)
+		fz_raise_to(&highest, fd);
+}
+
 uint32_t fz_fdtab_queued(int fd)
 {
 	return table && (unsigned)fd < table_fds ?
 		       atomic_load_explicit(&table[fd].queued, memory_order_relaxed) : 0;
 }
 
-bool fz_fdtab_set_queued(int fd, uint32_t queued)
+bool fz_fdtab_set_queued(int fd, uint32_t queued, uint32_t *ret_before)
 {
 	if (FZ_UNLIKELY(!table || (unsigned)fd >= table_fds))
 		return false;
-	atomic_store_explicit(&table[fd].queued, queued, memory_order_relaxed);
+	*ret_before = atomic_exchange_explicit(&table[fd].queued, queued, memory_order_relaxed);
+	raise_highest(fd);
 	return true;
+}
+
+void fz_fdtab_restore_queued(int fd, uint32_t queued, uint32_t before)
+{
+	atomic_compare_exchange_strong_explicit(&table[fd].queued, &queued, before, memory_order_relaxed,
+						memory_order_relaxed);
 }
 
 int fz_fdtab_highest(void)
@@ -90,12 +103,6 @@ uint32_t fz_fdtab_get(int fd)
 uint32_t fz_fdtab_name(int fd)
 {
 	return entry(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
-}
-
-static void raise_highest(int fd)
-{
-	if (fd < TABLE_FDS)
-		fz_raise_to(&highest, fd);
 }
 
 void fz_fdtab_unshare(struct fz_fiber *self)

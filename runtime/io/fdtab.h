@@ -69,9 +69,13 @@ uint32_t fz_fdtab_name(int fd);
 void fz_fdtab_set(int fd, uint32_t info);
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set);
 
-/* Where a request for fd was last queued, for runtime/io/queued.c; 0: nowhere.  The second returns false beyond the table. */
+/*
+ * Where a request for fd was last queued, for runtime/io/queued.c; 0: nowhere.  The second returns false beyond the table; the
+ * third puts *ret_before back, unless there is a later one.
+ */
 uint32_t fz_fdtab_queued(int fd);
-bool fz_fdtab_set_queued(int fd, uint32_t queued);
+bool fz_fdtab_set_queued(int fd, uint32_t queued, uint32_t *ret_before);
+void fz_fdtab_restore_queued(int fd, uint32_t queued, uint32_t before);
 
 /* Returns the highest descriptor that is or was known. */
 int fz_fdtab_highest(void);

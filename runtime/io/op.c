@@ -17,6 +17,11 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
+static bool names_descriptor(const struct fz_op *op)
+{
+	return op->opcode != FZ_UAPI_OP_WAITID && op->opcode != FZ_UAPI_OP_FUTEX_WAIT;
+}
+
 /* Returns whether the request is to be submitted at once. */
 static bool prepare(struct fz_processor *p, const struct fz_op *op, struct fz_request *request)
 {
@@ -31,7 +36,7 @@ static bool prepare(struct fz_processor *p, const struct fz_op *op, struct fz_re
 	fz_ring_set_request(ring, sqe, request);
 	FZ_PROBE4(submit, request->fiber->thread.tid, op->opcode, sqe->fd, request);
 	ring->in_flight++;
-	return fz_queued_note(p, sqe->fd, ring->uring.sq.sqe_tail - 1) | op->prompt;
+	return (names_descriptor(op) && fz_queued_note(p, sqe->fd, ring->uring.sq.sqe_tail - 1)) || op->prompt;
 }
 
 static bool is_done(struct fz_request *request)
@@ -112,9 +117,8 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 	struct fz_processor *p;
 
 	do {
-		/* These opcodes name no descriptor.  Without rings, the next rung will show it. */
-		if (op->opcode == FZ_UAPI_OP_WAITID || op->opcode == FZ_UAPI_OP_FUTEX_WAIT ||
-		    fz_backend_kind() == FZ_BACKEND_EPOLL)
+		/* Without rings, the next rung will show it. */
+		if (!names_descriptor(op) || fz_backend_kind() == FZ_BACKEND_EPOLL)
 			return true;
 		request = (struct fz_request){ .more = 0 };
 		fz_enter_runtime(self);

@@ -37,28 +37,34 @@ static bool is_queued(const struct fz_processor *p, uint32_t word, int fd)
 bool fz_queued_note(const struct fz_processor *p, int fd, unsigned index)
 {
 	const uint32_t word = (uint32_t)(p - fz_sched.processors + 1) << INDEX_BITS | (index & INDEX_MASK);
-	const uint32_t before = fz_fdtab_queued(fd);
-	const struct fz_processor *other = processor_of(before);
+	const struct fz_processor *other;
+	uint32_t before;
 
-	if (FZ_UNLIKELY(other && other != p && is_queued(other, before, fd)))
-		return true;
-	return !fz_fdtab_set_queued(fd, word) && fd >= 0;
+	if (FZ_UNLIKELY(!fz_fdtab_set_queued(fd, word, &before)))
+		return fd >= 0;
+	other = processor_of(before);
+	if (FZ_LIKELY(!other || other == p || !is_queued(other, before, fd)))
+		return false;
+	fz_fdtab_restore_queued(fd, word, before);
+	return true;
 }
 
-void fz_queued_await(struct fz_fiber *self, int fd)
+/* Its owner submits when it picks a fiber, or the monitor gives p to another carrier. */
+static void hasten(struct fz_processor *p)
 {
-	const fz_nsec pause = 50 * FZ_USEC;
-	const struct __kernel_timespec time = fz_timespec(pause);
-	fz_nsec end = 0;
-	struct fz_processor *p;
+	/* relaxed, both: hints, and set again. */
+	atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+	atomic_store_explicit(&p->submit_wanted, true, memory_order_relaxed);
+}
 
-	/* relaxed: a request that is queued while this looks may as well come after the close. */
-	while ((p = processor_of(fz_fdtab_queued(fd))) &&
-	       atomic_load_explicit(&fz_sched.started, memory_order_relaxed) &&
-	       FZ_UNLIKELY(is_queued(p, fz_fdtab_queued(fd), fd)) && (!end || fz_now() < end)) {
-		end = end ? end : fz_now() + FZ_SEC;
+static void await(struct fz_fiber *self, struct fz_processor *p, uint32_t word, int fd)
+{
+	const fz_nsec pause = 50 * FZ_USEC, end = fz_now() + FZ_SEC;
+	const struct __kernel_timespec time = fz_timespec(pause);
+
+	while (is_queued(p, word, fd) && fz_now() < end) {
 		if (self->kind != FZ_KIND_FIBER) {
-			atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+			hasten(p);
 			fz_syscall2(__NR_nanosleep, (long)&time, 0);
 			continue;
 		}
@@ -66,11 +72,23 @@ void fz_queued_await(struct fz_fiber *self, int fd)
 		if (fz_processor_of(self) == p) {
 			fz_ring_submit(&p->backend.ring);
 			fz_leave_runtime(self);
-			continue;
+		} else {
+			fz_leave_runtime(self);
+			hasten(p);
+			fz_sleep(self, FZ_FOR_TIME, fz_now() + pause, FZ_WAIT_UNINTERRUPTIBLE);
 		}
-		fz_leave_runtime(self);
-		/* Its owner submits when it picks a fiber, or the monitor takes it. */
-		atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
-		fz_sleep(self, FZ_FOR_TIME, fz_now() + pause, FZ_WAIT_UNINTERRUPTIBLE);
 	}
+	atomic_store_explicit(&p->submit_wanted, false, memory_order_relaxed);
+}
+
+void fz_queued_await(struct fz_fiber *self, int fd)
+{
+	/* What is queued from here on may as well come after the close. */
+	const uint32_t word = fz_fdtab_queued(fd);
+	struct fz_processor *const p = processor_of(word);
+
+	/* relaxed: in a child of a fork, which has no rings, this thread has cleared it. */
+	if (p && atomic_load_explicit(&fz_sched.started, memory_order_relaxed) &&
+	    FZ_UNLIKELY(is_queued(p, word, fd)))
+		await(self, p, word, fd);
 }

@@ -271,7 +271,7 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (carrier_of(owner))
 		fz_cputime_sample(carrier_of(owner));
 	monitor.needed |= fz_processor_needs_carrier(p);
-	work = fz_processor_has_work(p, now);
+	work = fz_processor_has_work(p, now) || fz_processor_is_awaited(p);
 	if (work)
 		atomic_store_explicit(&p->starving_wanted, true, memory_order_relaxed);
 	/* Switches may be far apart: the next switch must look at timers and the backend. */

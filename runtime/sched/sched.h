@@ -54,6 +54,8 @@ struct fz_processor {
 	 * due, so the next switch looks at them.
 	 */
 	_Atomic bool poll_wanted;
+	/* Set and cleared by who waits for it (runtime/io/queued.c); read by the monitor: what is queued must be submitted. */
+	_Atomic bool submit_wanted;
 	/*
 	 * Hints of runtime/io/follow.c: the CPU on which a fiber of this processor was last seen to run, plus 1
 	 * (0: not known), and of 1,024 peers how many are on another one.

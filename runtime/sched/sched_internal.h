@@ -45,6 +45,12 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
 
+/* Does a thread that closes a descriptor wait until p's requests are submitted?  A hint. */
+static inline bool fz_processor_is_awaited(const struct fz_processor *p)
+{
+	return atomic_load_explicit(&p->submit_wanted, memory_order_relaxed) && fz_backend_queued(&p->backend);
+}
+
 /* p has nothing to run.  relaxed: only the owner writes it; the monitor samples. */
 static inline void fz_note_idle(struct fz_processor *p)
 {
