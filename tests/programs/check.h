@@ -126,6 +126,31 @@ UNUSED static void settle(void)
 	usleep(3000);
 }
 
+/*
+ * Wait until the thread whose gettid() that is sleeps, in the call that it was about to make.  Where the kernel does not know
+ * it, all that can be done is to wait some time.
+ */
+UNUSED static void await_sleep(pid_t tid)
+{
+	const long long end = now(CLOCK_MONOTONIC) + 20000 * MS;
+	char path[64], line[256] = "", *state;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	do {
+		FILE *file = fopen(path, "r");
+
+		if (!file) {
+			usleep(50 * 1000);
+			return;
+		}
+		CHECK(fgets(line, sizeof(line), file) != NULL);
+		CHECK_OK(fclose(file));
+		state = strrchr(line, ')');
+		CHECK(state && now(CLOCK_MONOTONIC) < end);
+		usleep(1000);
+	} while (state[2] != 'S');
+}
+
 UNUSED static pthread_t start(void *(*fn)(void *), void *arg)
 {
 	pthread_t t;

@@ -193,12 +193,16 @@ static void among_many(void)
 
 struct held {
 	int call, ends[2];
+	struct event begun;
+	pid_t tid;
 };
 
 static void *gets_one(void *arg)
 {
-	const struct held *h = arg;
+	struct held *h = arg;
 
+	h->tid = gettid();
+	event_post(&h->begun);
 	CHECK_INT(make(h->call, h->ends[0]), 1);
 	return NULL;
 }
@@ -215,6 +219,7 @@ static void beside_closed(void)
 
 	for (int i = 0; i < HELD; i++) {
 		held[i].call = READ + i % (WRITE - READ);
+		held[i].begun = (struct event)EVENT_INIT;
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, held[i].ends));
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, other[i].ends));
 		if (i % 3 == 1)
@@ -223,7 +228,10 @@ static void beside_closed(void)
 			set_both(other[i].ends[0], SO_RCVTIMEO, SO_SNDTIMEO, 0, 20000);
 		t[i] = start(gets_one, &held[i]);
 	}
-	usleep(20000);
+	for (int i = 0; i < HELD; i++) {
+		event_wait(&held[i].begun, 1);
+		await_sleep(held[i].tid);
+	}
 	for (int i = 0; i < HELD; i++)
 		CHECK_INT(dup2(other[i].ends[0], held[i].ends[0]), held[i].ends[0]);
 	for (int i = 0; i < 3; i++) {

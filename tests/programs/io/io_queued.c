@@ -9,6 +9,7 @@ enum { CLOSERS = 6, ROUNDS = 6, WAITING = 8 };
 
 struct waiting {
 	struct event begun;
+	pid_t tid;
 	int fd;
 	void (*waits)(int fd);
 };
@@ -35,6 +36,7 @@ static void *waits(void *arg)
 {
 	struct waiting *w = arg;
 
+	w->tid = gettid();
 	event_post(&w->begun);
 	w->waits(w->fd);
 	return NULL;
@@ -77,6 +79,8 @@ static void round_of(void (*const way)(int), void (*const end)(int))
 	for (int i = 0; i < WAITING; i++)
 		event_wait(&w[i].begun, 1);
 	usleep(20 * 1000);
+	for (int i = 0; i < WAITING; i++)
+		await_sleep(w[i].tid);
 	for (int i = 0; i < WAITING; i++) {
 		end(own[i][0]);
 		make_pair(SOCKET, other[i]);

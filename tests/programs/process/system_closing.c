@@ -12,6 +12,7 @@ static int goes_on[2], stops[2];
 
 struct receiver {
 	struct event begun;
+	pid_t tid;
 	int fd;
 };
 
@@ -20,6 +21,7 @@ static void *receives(void *arg)
 	struct receiver *r = arg;
 	char c;
 
+	r->tid = gettid();
 	event_post(&r->begun);
 	CHECK_INT(recv(r->fd, &c, 1, 0), 1);
 	return NULL;
@@ -58,7 +60,7 @@ int main(void)
 	r.fd = end[0];
 	t = start(receives, &r);
 	event_wait(&r.begun, 1);
-	usleep(20 * 1000);
+	await_sleep(r.tid);
 	command = start(runs_command, NULL);
 	CHECK_INT(read(goes_on[0], &c, 1), 1);
 	n = fill(fds);

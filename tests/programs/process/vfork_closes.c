@@ -33,6 +33,7 @@ static void *makes(void *arg)
 
 struct receiver {
 	struct event begun;
+	pid_t tid;
 	int fd;
 };
 
@@ -41,6 +42,7 @@ static void *receives(void *arg)
 	struct receiver *r = arg;
 	char c;
 
+	r->tid = gettid();
 	event_post(&r->begun);
 	CHECK_INT(recv(r->fd, &c, 1, 0), 1);
 	return arg;
@@ -56,7 +58,7 @@ static void closes(void)
 	r.fd = fd[0];
 	t = start(receives, &r);
 	event_wait(&r.begun, 1);
-	usleep(1000);
+	await_sleep(r.tid);
 	CHECK_OK(close(fd[0]));
 	CHECK_INT(write(fd[1], "x", 1), 1);
 	finish(t);
