@@ -96,12 +96,12 @@ static void kthread_main(void *arg)
 static char reaper_stack[64 * 1024] __attribute__((aligned(64)));
 static uintptr_t reaper_tcb;
 
-static long futex_wake(const void *word, int most)
+static long futex_wake(const void *word, int most, uint32_t bits)
 {
 	long woken = 0;
 
 	for (int i = 0; i < M.kthreads && woken < most; i++)
-		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word) {
+		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word && M.kt[i].futex_bits & bits) {
 			M.kt[i].state = KT_RUNNABLE;
 			M.kt[i].futex = NULL;
 			M.kt[i].result = 0;
@@ -120,12 +120,12 @@ static void reap(void *arg)
 
 		if (M.reap_flag) {
 			model_put(M.reap_flag, &one, sizeof(one));
-			futex_wake(M.reap_flag, INT32_MAX);
+			futex_wake(M.reap_flag, INT32_MAX, UINT32_MAX);
 			M.reap_flag = NULL;
 		}
 		if (kt->clear_tid) {
 			model_put(kt->clear_tid, &none, sizeof(none));
-			futex_wake(kt->clear_tid, 1);
+			futex_wake(kt->clear_tid, 1, UINT32_MAX);
 		}
 		kt->state = KT_ENDED;
 		schedule_block();
@@ -276,17 +276,65 @@ static long forget_pages(uintptr_t at, size_t size)
 
 /* ---- futex ---------------------------------------------------------------------------------- */
 
-static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+static long futex_wait(uint32_t *word, uint32_t value, uint64_t deadline, uint32_t bits)
 {
+	/* relaxed: one real thread. */
+	if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
+		return -EAGAIN;
+	M.kt[M.current].futex = word;
+	M.kt[M.current].futex_bits = bits;
+	return sleep_in_kernel(deadline);
+}
+
+static long futex_requeue(const uint32_t *word, int wake, int move, const uint32_t *to)
+{
+	long done = futex_wake(word, wake, UINT32_MAX);
+
+	for (int i = 0, moved = 0; i < M.kthreads && moved < move; i++)
+		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word) {
+			M.kt[i].futex = to;
+			moved++;
+			done++;
+		}
+	return done;
+}
+
+/* The library's only one changes nothing: may it write to word2? */
+static long futex_wake_op(const uint32_t *word, int n, const uint32_t *word2, int n2, uint32_t encoded)
+{
+	const uint32_t operation = encoded >> 12, or_0 = FUTEX_OP(FUTEX_OP_OR, 0, 0, 0) >> 12;
+	long woken;
+
+	/* An unknown comparison is refused after the word has been written. */
+	if ((operation & ~0xf000u) == or_0 && (operation >> 12 & 15) > FUTEX_OP_CMP_GE)
+		return -ENOSYS;
+	if (operation != (or_0 | FUTEX_OP_CMP_EQ << 12))
+		model_outside("FUTEX_WAKE_OP with another operation");
+	woken = futex_wake(word, n, UINT32_MAX);
+	return *word2 == (encoded & 0xfff) ? woken + futex_wake(word2, n2, UINT32_MAX) : woken;
+}
+
+static long futex(uint32_t *word, int operation, uint32_t value, long d, uint32_t *word2, uint32_t value3)
+{
+	const struct timespec *timeout = (void *)d;
+
+	if ((uintptr_t)word % sizeof(*word))
+		return -EINVAL;
 	switch (operation & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-		/* relaxed: one real thread. */
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
+	case FUTEX_WAIT: return futex_wait(word, value, deadline_of(timeout), UINT32_MAX);
+	case FUTEX_WAIT_BITSET:
+		if (!value3)
+			return -EINVAL;
+		/* Absolute; both clocks are the same. */
+		return futex_wait(word, value, timeout ? deadline_of(timeout) - M.now : FOREVER, value3);
+	case FUTEX_WAKE: return futex_wake(word, (int)value, UINT32_MAX);
+	case FUTEX_WAKE_BITSET: return value3 ? futex_wake(word, (int)value, value3) : -EINVAL;
+	case FUTEX_CMP_REQUEUE:
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value3)
 			return -EAGAIN;
-		M.kt[M.current].futex = word;
-		return sleep_in_kernel(deadline_of(timeout));
-	case FUTEX_WAKE:
-		return futex_wake(word, (int)value);
+		/* fall through */
+	case FUTEX_REQUEUE: return futex_requeue(word, (int)value, (int)d, word2);
+	case FUTEX_WAKE_OP: return futex_wake_op(word, (int)value, word2, (int)d, value3);
 	default:
 		model_outside("futex with another operation");
 	}
@@ -307,6 +355,9 @@ static long change_mask(int how_, const uint64_t *set, uint64_t *ret_old)
 {
 	uint64_t *mask = &M.kt[M.current].mask, old = *mask;
 
+	/* fz_sys_readable() */
+	if (set && how_ > 2)
+		return -EINVAL;
 	if (set)
 		*mask = how_ == 0 ? *mask | *set : how_ == 1 ? *mask & ~*set : *set;
 	if (ret_old)
@@ -319,7 +370,6 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	struct kthread *kt = &M.kt[M.current];
 	char text[64];
 
-	(void)f;
 	if (exploring) {
 		step++;
 		schedule_point();
@@ -328,7 +378,7 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		rings_task_work();
 	}
 	switch (nr) {
-	case SYS_futex: return futex((void *)a, (int)b, (uint32_t)c, (void *)d);
+	case SYS_futex: return futex((void *)a, (int)b, (uint32_t)c, d, (void *)e, (uint32_t)f);
 	case SYS_mmap: return (long)model_map((size_t)b);
 	case SYS_munmap:
 	case SYS_mprotect: return 0;

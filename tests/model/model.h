@@ -28,7 +28,8 @@ struct kthread {
 	int tid;
 	uint64_t mask;
 	uint64_t deadline;		/* of what it blocks in; FOREVER: none */
-	const void *futex;		/* it waits for this word, or */
+	const void *futex;		/* it waits for this word, */
+	uint32_t futex_bits;		/* for a wake-up that has one of these, or */
 	int fd;				/* for this epoll instance or polled descriptor; -1: none */
 	int ring;			/* for completions of this ring, plus 1; 0: none */
 	long result;			/* of the system call that it blocks in */
