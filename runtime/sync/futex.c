@@ -307,13 +307,11 @@ static int32_t twelve_bits(uint32_t n)
 static long check_writable(uint32_t *word)
 {
 	uint32_t nobody = 0;
-	/* Compare with a value that the word does not have, so that no waiter of word is woken. */
-	uint32_t other = atomic_load_explicit((_Atomic uint32_t *)word,
-					      memory_order_relaxed) == 0;
-	long ret = real(&nobody, FUTEX_WAKE_OP_PRIVATE, 1, 1, word,
-			FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, other));
+	/* A comparison that the kernel does not know, and refuses after the OR: so that no waiter of word is woken. */
+	const uint32_t unknown = 15;
+	long ret = real(&nobody, FUTEX_WAKE_OP_PRIVATE, 1, 1, word, FUTEX_OP(FUTEX_OP_OR, 0, unknown, 0));
 
-	return ret < 0 ? ret : 0;
+	return ret == -ENOSYS ? 0 : ret;
 }
 
 /*

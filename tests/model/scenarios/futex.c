@@ -63,6 +63,18 @@ SCENARIO(futex_op) = { .name = "futex_op",
 	.what = "2 wait for a word each, 2 others add, and wake both",
 	.processors = 2, .fibers = 4, .thread = by_operation, .finish = both_added };
 
+/* Fibers 0 and 1, native threads 2 and 3: who waits for `other` is in the kernel. */
+static void op_by_natives(int i)
+{
+	static const int as[] = { 0, 2, 1, 3 };
+
+	by_operation(as[i]);
+}
+
+SCENARIO(futex_op_native) = { .name = "futex_op_native",
+	.what = "the same, one that waits and one that adds are native threads",
+	.processors = 1, .fibers = 2, .natives = 2, .thread = op_by_natives, .finish = both_added };
+
 /* The 64th wake-up of a thread asks the kernel first, where the native thread waits; then the lot. */
 static void in_turns(int i)
 {
