@@ -4,7 +4,7 @@
 
 FUZZ_TARGETS := $(addprefix $(B)/tests/fuzz/,description options proc profile program rules)
 FUZZ_INSPECT := $(filter-out %/inspect/main.c %/process/core.c,$(wildcard $(addprefix scripts/, \
-	$(addsuffix /*.c,process inspect counters trace top))))
+	$(addsuffix /*.c,process inspect counters trace top)))) scripts/machine/processes.c
 FUZZ_LIBS := -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h scripts/*/*.h scripts/*/*.def runtime/*/*.h runtime/*/*.def)
 

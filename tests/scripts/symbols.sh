@@ -112,10 +112,10 @@ number=$(grep -n '^FZ_EXPORT.* readv(' preload/io/read.c | cut -d: -f1)
 rejects_elsewhere 'counted as another' preload/io/read.c 's/FZ_SYM_readv)/FZ_SYM_read)/' \
 	"preload/io/read.c:$number: readv counts as read; use FZ_SYM_readv"
 rejects_elsewhere 'a cancellation point that is forgotten' preload/symbols.def 's/, fgets,/,/' \
-	'preload/symbols.def: fgets is a cancellation point, and has no line that says how it waits; add one'
+	'preload/symbols.def: POSIX permits fgets to be a cancellation point, so it may wait; add a line (CANCEL only if it is one in glibc)'
 [ "$(uname -m)" != x86_64 ] ||
 	rejects_elsewhere 'a system call that is forgotten' preload/symbols.def 's/ fsmount,//' \
-		'preload/symbols.def: fsmount makes the system call fsmount, and has no line that says how it waits; add one'
+		'preload/symbols.def: fsmount makes the system call fsmount, and has no line that says how it waits; add one, or name it as an alias'
 rejects_elsewhere 'the manual is stale' scripts/package/fiberize.1 's/^msync$/msink/' \
 	'scripts/package/fiberize.1: not up to date; run scripts/dev/gen-symbols.sh --update'
 
