@@ -144,7 +144,6 @@ static void set_bit(int copy)
 	atomic_fetch_add_explicit(&kept_count, 1, memory_order_release);
 	before = atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_release);
 	FZ_ASSERT_SLOW(!(before & bit_of(copy)));
-	(void)before;
 }
 
 static void clear_bit(int copy)
@@ -153,7 +152,6 @@ static void clear_bit(int copy)
 							  memory_order_relaxed);
 
 	FZ_ASSERT_SLOW(before & bit_of(copy));
-	(void)before;
 	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_release);
 }
 

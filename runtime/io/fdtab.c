@@ -22,7 +22,7 @@ enum {
 };
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
-static struct {
+static struct entry {
 	_Atomic uint32_t info;
 	_Atomic uint32_t queued;	/* runtime/io/queued.h */
 } *table;
@@ -50,9 +50,16 @@ void fz_fdtab_init(void)
 		table = (void *)mem;
 }
 
-static _Atomic uint32_t *entry(int fd)
+static struct entry *entry_of(int fd)
 {
-	return table && (unsigned)fd < table_fds ? &table[fd].info : NULL;
+	return table && (unsigned)fd < table_fds ? &table[fd] : NULL;
+}
+
+static _Atomic uint32_t *info_of(int fd)
+{
+	struct entry *e = entry_of(fd);
+
+	return e ? &e->info : NULL;
 }
 
 static void raise_highest(int fd)
@@ -63,15 +70,18 @@ static void raise_highest(int fd)
 
 uint32_t fz_fdtab_queued(int fd)
 {
-	return table && (unsigned)fd < table_fds ?
-		       atomic_load_explicit(&table[fd].queued, memory_order_relaxed) : 0;
+	struct entry *e = entry_of(fd);
+
+	return e ? atomic_load_explicit(&e->queued, memory_order_relaxed) : 0;
 }
 
 bool fz_fdtab_set_queued(int fd, uint32_t queued, uint32_t *ret_before)
 {
-	if (FZ_UNLIKELY(!table || (unsigned)fd >= table_fds))
+	struct entry *e = entry_of(fd);
+
+	if (FZ_UNLIKELY(!e))
 		return false;
-	*ret_before = atomic_exchange_explicit(&table[fd].queued, queued, memory_order_relaxed);
+	*ret_before = atomic_exchange_explicit(&e->queued, queued, memory_order_relaxed);
 	raise_highest(fd);
 	return true;
 }
@@ -90,7 +100,7 @@ int fz_fdtab_highest(void)
 /* With the count of changes. */
 static uint32_t word_of(int fd)
 {
-	_Atomic uint32_t *e = entry(fd);
+	_Atomic uint32_t *e = info_of(fd);
 
 	return e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
 }
@@ -102,7 +112,7 @@ uint32_t fz_fdtab_get(int fd)
 
 uint32_t fz_fdtab_name(int fd)
 {
-	return entry(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
+	return info_of(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
 }
 
 void fz_fdtab_unshare(struct fz_fiber *self)
@@ -121,7 +131,7 @@ bool fz_fdtab_is_unshared(void)
 void fz_fdtab_set(int fd, uint32_t info)
 {
 	const uint32_t one_change = FZ_FD_CHANGES & -FZ_FD_CHANGES;
-	_Atomic uint32_t *e = entry(fd);
+	_Atomic uint32_t *e = info_of(fd);
 	uint32_t before = word_of(fd);
 
 	if (!e || fz_fdtab_is_unshared() || (!info && !(before & ~FZ_FD_CHANGES)))
@@ -141,7 +151,7 @@ void fz_fdtab_forget_range(unsigned first, unsigned last)
 
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 {
-	_Atomic uint32_t *e = entry(fd);
+	_Atomic uint32_t *e = info_of(fd);
 	uint32_t info = word_of(fd);
 
 	/*
@@ -226,7 +236,7 @@ static uint32_t file_flags(int fd)
 int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
 	uint32_t unknown = word_of(fd), info = unknown & ~FZ_FD_CHANGES;
-	_Atomic uint32_t *e = entry(fd);
+	_Atomic uint32_t *e = info_of(fd);
 	int stream;
 
 	if (FZ_UNLIKELY(!(info & FZ_FD_KIND_MASK))) {

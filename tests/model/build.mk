@@ -7,13 +7,13 @@ MODEL := $(B)/tests/model
 MODEL_FLAGS := -std=gnu11 -O1 -g -fno-pie -fno-omit-frame-pointer -fno-optimize-sibling-calls \
 	-fno-stack-protector -U_FORTIFY_SOURCE -fno-delete-null-pointer-checks -fno-lto $(WARN) -MMD -MP \
 	-D_GNU_SOURCE -DFZ_DEBUG -DFZ_VERSION='"model"' -I. -iquote tests/model/arch -iquote arch/x86_64
-# die.c ends the process by system calls: host.c has its functions.
 # "make model-coverage": clang puts a hook at each edge between basic blocks (coverage.c).
-MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -DMODEL_COVERAGE -Wno-unknown-warning-option
+MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -Wno-unknown-warning-option
+# die.c ends the process by system calls: host.c has its functions.
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
 MODEL_LINKED := $(wildcard tests/model/linked/*.c)
-MODEL_OWN := $(wildcard tests/model/*.c)
+MODEL_OWN := $(filter-out $(if $(MODEL_COVERAGE),,%/coverage.c),$(wildcard tests/model/*.c))
 MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) $(MODEL_LINKED))
 MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
 
@@ -32,7 +32,7 @@ $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 $(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(MODEL_COVERAGE),-DMODEL_COVERAGE) $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
+	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
 $(MODEL)/tests/model/main.o: $(MODEL_RUNTIME) $(MODEL_OWN) $(MODEL_SCENARIOS) $(wildcard runtime/*/*.h tests/model/*.h)
 
 # fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.

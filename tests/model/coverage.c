@@ -4,7 +4,6 @@
  * whose runtime has a hook at each edge (clang's -fsanitize-coverage).  Scenarios run in processes of their own, which share the
  * marks.  At its end it writes the code addresses of all edges to the file $MODEL_EDGES, a line each: 1 or 0, and the address.
  */
-#ifdef MODEL_COVERAGE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,4 +51,3 @@ void __sanitizer_cov_trace_pc_guard(uint32_t *guard)
 {
 	taken[*guard] = 1;
 }
-#endif

@@ -24,6 +24,36 @@ UNUSED static void make_pair(enum pair_kind kind, int ret_fd[2])
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ret_fd));
 }
 
+/* A thread that receives a byte from fd. */
+struct byte_receiver {
+	struct event begun;
+	pid_t tid;
+	int fd;
+};
+
+UNUSED static void *receives_byte(void *arg)
+{
+	struct byte_receiver *r = arg;
+	char c;
+
+	r->tid = gettid();
+	event_post(&r->begun);
+	CHECK_INT(recv(r->fd, &c, 1, 0), 1);
+	return NULL;
+}
+
+/* It waits in its call when this returns. */
+UNUSED static pthread_t start_byte_receiver(struct byte_receiver *r, int fd)
+{
+	pthread_t t;
+
+	*r = (struct byte_receiver){ .begun = EVENT_INIT, .fd = fd };
+	t = start(receives_byte, r);
+	event_wait(&r->begun, 1);
+	await_sleep(r->tid);
+	return t;
+}
+
 /* A thread that sends back what comes on descriptor arg, until the end of file. */
 UNUSED static void *echoes_until_end(void *arg)
 {

@@ -5,27 +5,9 @@
  */
 #include "sockets.h"
 
-
 enum { LIMIT = 256 };
 
 static int goes_on[2], stops[2];
-
-struct receiver {
-	struct event begun;
-	pid_t tid;
-	int fd;
-};
-
-static void *receives(void *arg)
-{
-	struct receiver *r = arg;
-	char c;
-
-	r->tid = gettid();
-	event_post(&r->begun);
-	CHECK_INT(recv(r->fd, &c, 1, 0), 1);
-	return NULL;
-}
 
 static void *runs_command(void *arg)
 {
@@ -48,7 +30,7 @@ static int fill(int *fds)
 
 int main(void)
 {
-	struct receiver r = { .begun = EVENT_INIT };
+	struct byte_receiver r;
 	int fds[LIMIT], n, end[2];
 	pthread_t t, command;
 	char c;
@@ -57,10 +39,7 @@ int main(void)
 	CHECK_OK(pipe(goes_on));
 	CHECK_OK(pipe(stops));
 	make_pair(SOCKET, end);
-	r.fd = end[0];
-	t = start(receives, &r);
-	event_wait(&r.begun, 1);
-	await_sleep(r.tid);
+	t = start_byte_receiver(&r, end[0]);
 	command = start(runs_command, NULL);
 	CHECK_INT(read(goes_on[0], &c, 1), 1);
 	n = fill(fds);

@@ -31,34 +31,14 @@ static void *makes(void *arg)
 	return arg;
 }
 
-struct receiver {
-	struct event begun;
-	pid_t tid;
-	int fd;
-};
-
-static void *receives(void *arg)
-{
-	struct receiver *r = arg;
-	char c;
-
-	r->tid = gettid();
-	event_post(&r->begun);
-	CHECK_INT(recv(r->fd, &c, 1, 0), 1);
-	return arg;
-}
-
 static void closes(void)
 {
-	struct receiver r = { .begun = EVENT_INIT };
+	struct byte_receiver r;
 	pthread_t t;
 	int fd[2];
 
 	make_pair(SOCKET, fd);
-	r.fd = fd[0];
-	t = start(receives, &r);
-	event_wait(&r.begun, 1);
-	await_sleep(r.tid);
+	t = start_byte_receiver(&r, fd[0]);
 	CHECK_OK(close(fd[0]));
 	CHECK_INT(write(fd[1], "x", 1), 1);
 	finish(t);
