@@ -169,6 +169,21 @@ static int keep_locked(int fd, bool raises)
 	return copy;
 }
 
+bool fz_own_fd_has_room(int fd)
+{
+	int copy = -EMFILE;
+	bool held;
+
+	fz_lock_acquire(&limit_lock);
+	held = limit_holders > 0;
+	if (held)
+		copy = copy_locked(fd, false);
+	fz_lock_release(&limit_lock);
+	if (copy >= 0)
+		fz_syscall1(__NR_close, copy);
+	return !held || copy != -EMFILE;
+}
+
 /* Returns a number that was left and holds a filler, or -EBADF.  With limit_lock held. */
 static int take_left(void)
 {

@@ -25,6 +25,9 @@ int fz_own_fd_copy(int fd);
 int fz_own_fd_keep(int fd);
 void fz_own_fd_drop(int copy);
 
+/* Returns false if fd cannot be kept until the limit may be raised (fz_own_fd_hold_limit).  In the runtime. */
+bool fz_own_fd_has_room(int fd);
+
 /*
  * Around a call that makes a process, by the thread that calls: the limit on descriptors is not raised meanwhile, not
  * for a moment, since the process inherits it.  Copies take numbers below the limit then.  In the parent, with handlers

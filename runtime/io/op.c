@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/poll.h>
 
+#include "runtime/backend/own_fd.h"
 #include "runtime/backend/ring.h"
 #include "runtime/backend/watch.h"
 #include "runtime/base/probe.h"
@@ -330,9 +331,32 @@ void fz_op_unwatch(int fd)
 		fz_epoll_remove(&fz_sched.processors[i].backend.epoll, fd);
 }
 
+/*
+ * The program has all the descriptors that it may have, and makes a process, which must not inherit a higher limit: wait
+ * until that is made, at most a second.
+ */
+static void await_room(struct fz_fiber *self, int fd)
+{
+	const fz_nsec end = fz_now() + FZ_SEC;
+	bool has_room;
+
+	for (;;) {
+		fz_enter_runtime(self);
+		has_room = fz_own_fd_has_room(fd);
+		fz_leave_runtime(self);
+		if (FZ_LIKELY(has_room) || fz_now() >= end)
+			return;
+		fz_pause(self, 50 * FZ_USEC);
+	}
+}
+
 void fz_op_flush_fd(struct fz_fiber *self, int fd)
 {
+	const bool waited_for = fz_watch_any(fd) || fz_pin_is_pinned(fd) || fz_turn_any(fd);
+
 	fz_queued_await(self, fd);
+	if (waited_for)
+		await_room(self, fd);
 	if (self->kind != FZ_KIND_FIBER && !fz_watch_any(fd) && !fz_pin_is_pinned(fd) &&
 	    !fz_turn_any(fd)) {
 		fz_op_unwatch(fd);

@@ -59,24 +59,21 @@ static void hasten(struct fz_processor *p)
 
 static void await(struct fz_fiber *self, struct fz_processor *p, uint32_t word, int fd)
 {
-	const fz_nsec pause = 50 * FZ_USEC, end = fz_now() + FZ_SEC;
-	const struct __kernel_timespec time = fz_timespec(pause);
+	const fz_nsec end = fz_now() + FZ_SEC;
+	bool own;
 
 	while (is_queued(p, word, fd) && fz_now() < end) {
-		if (self->kind != FZ_KIND_FIBER) {
-			hasten(p);
-			fz_syscall2(__NR_nanosleep, (long)&time, 0);
-			continue;
-		}
-		fz_enter_runtime(self);
-		if (fz_processor_of(self) == p) {
-			fz_ring_submit(&p->backend.ring);
+		if (self->kind == FZ_KIND_FIBER) {
+			fz_enter_runtime(self);
+			own = fz_processor_of(self) == p;
+			if (own)
+				fz_ring_submit(&p->backend.ring);
 			fz_leave_runtime(self);
-		} else {
-			fz_leave_runtime(self);
-			hasten(p);
-			fz_sleep(self, FZ_FOR_TIME, fz_now() + pause, FZ_WAIT_UNINTERRUPTIBLE);
+			if (own)
+				continue;
 		}
+		hasten(p);
+		fz_pause(self, 50 * FZ_USEC);
 	}
 	atomic_store_explicit(&p->submit_wanted, false, memory_order_relaxed);
 }

@@ -319,6 +319,16 @@ enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec dead
 	return why;
 }
 
+void fz_pause(struct fz_fiber *self, fz_nsec pause)
+{
+	const struct __kernel_timespec time = fz_timespec(pause);
+
+	if (self->kind == FZ_KIND_FIBER)
+		fz_sleep(self, FZ_FOR_TIME, fz_now() + pause, FZ_WAIT_UNINTERRUPTIBLE);
+	else
+		fz_syscall2(__NR_nanosleep, (long)&time, 0);
+}
+
 int fz_sleep_until(struct fz_fiber *self, fz_nsec deadline)
 {
 	for (;;) {

@@ -115,6 +115,12 @@ enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec dead
 		     unsigned flags);
 
 /*
+ * Before one looks again at what nobody announces: a fiber sleeps, another thread of the program's blocks.  Outside the
+ * runtime.
+ */
+void fz_pause(struct fz_fiber *self, fz_nsec pause);
+
+/*
  * Sleep as nanosleep does.  Called by a fiber outside the runtime; a cancellation point.  Returns
  * 0 when the deadline has passed, -EINTR after a handler, with SA_RESTART or without.
  */

@@ -131,4 +131,15 @@ UNUSED static struct rlimit limit_descriptors(rlim_t most)
 	return limit;
 }
 
+/* Take all the numbers that are left, in fds.  Returns how many these are. */
+UNUSED static int fill_descriptors(int *fds)
+{
+	int n = 0;
+
+	while ((fds[n] = dup(0)) >= 0)
+		n++;
+	CHECK_INT(errno, EMFILE);
+	return n;
+}
+
 #endif

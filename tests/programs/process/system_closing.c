@@ -18,16 +18,6 @@ static void *runs_command(void *arg)
 	return arg;
 }
 
-static int fill(int *fds)
-{
-	int n = 0;
-
-	while ((fds[n] = dup(0)) >= 0)
-		n++;
-	CHECK_INT(errno, EMFILE);
-	return n;
-}
-
 int main(void)
 {
 	struct byte_receiver r;
@@ -42,14 +32,14 @@ int main(void)
 	t = start_byte_receiver(&r, end[0]);
 	command = start(runs_command, NULL);
 	CHECK_INT(read(goes_on[0], &c, 1), 1);
-	n = fill(fds);
+	n = fill_descriptors(fds);
 	CHECK_OK(close(end[0]));
 	CHECK_INT(write(end[1], "x", 1), 1);
 	finish(t);
 	for (int i = 0; i < n; i++)
 		CHECK_OK(close(fds[i]));
 	/* All numbers that it had, and the one that it has closed. */
-	CHECK_INT(fill(fds), n + 1);
+	CHECK_INT(fill_descriptors(fds), n + 1);
 	CHECK_INT(write(stops[1], "\n", 1), 1);
 	finish(command);
 	return success();
