@@ -150,6 +150,8 @@ bool fz_backend_has_arrivals(const struct fz_backend *b)
 
 void fz_backend_poll(struct fz_backend *b, bool *ret_kicked)
 {
+	if (FZ_UNLIKELY(fz_ring_has_asked(&b->ring)))
+		fz_ring_cancel_asked(&b->ring);
 	if (fz_ring_queued(&b->ring))
 		fz_ring_submit(&b->ring);
 	else if (fz_ring_has_task_work(&b->ring))

@@ -46,6 +46,9 @@ struct fz_request {
 	/* If set: called with turn before the fiber is woken, by the ring's owner. */
 	void (*pass_on)(struct fz_turn *turn);
 	struct fz_turn *turn;
+	/* In fz_ring.asked: set by the fiber, which waits until the ring's owner has cleared it. */
+	_Atomic bool asked;
+	struct fz_request *next_asked;
 };
 #define FZ_REQUEST_DONE 0
 
@@ -88,6 +91,8 @@ struct fz_ring {
 	 * cancelled.  `more` counts the answer already.  Empty outside ring.c; by the owner.
 	 */
 	struct fz_request *surplus;
+	/* Requests that the owner is to cancel: fz_ring_ask_cancel().  Any thread. */
+	_Atomic(struct fz_request *) asked;
 	struct fz_ring_waits waits[FZ_RING_WAITS];	/* by the owner */
 };
 
@@ -223,9 +228,32 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid);
 
 /*
  * Ask the kernel to end the request early; the request still completes.  ring is the one on which
- * the request was queued; owned tells whether the caller owns that ring now.
+ * the request was queued; owned tells whether the caller owns that ring now.  Returns false if the
+ * kernel was not reached: a filter forbids the call, or memory lacks.
  */
-void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned);
+bool fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned);
+
+/*
+ * In place of fz_ring_cancel(), where that has returned false and another thread owns the ring: the owner cancels it at its
+ * next fz_ring_cancel_asked().  Until fz_ring_is_asked() is false, the request must stay, even if it is complete.
+ */
+void fz_ring_ask_cancel(struct fz_ring *ring, struct fz_request *request);
+
+static inline bool fz_ring_is_asked(const struct fz_request *request)
+{
+	/* acquire: pairs with the store in fz_ring_cancel_asked(), after which nobody touches the request. */
+	return atomic_load_explicit(&request->asked, memory_order_acquire);
+}
+
+/* Is the owner asked to cancel something?  Any thread; a hint. */
+static inline bool fz_ring_has_asked(const struct fz_ring *ring)
+{
+	/* relaxed: who asks says so until it is done. */
+	return atomic_load_explicit(&ring->asked, memory_order_relaxed) != NULL;
+}
+
+/* By the owner. */
+void fz_ring_cancel_asked(struct fz_ring *ring);
 
 /* Let the completion of sqe, from fz_ring_sqe(), complete this request.  By the owner. */
 static inline void fz_ring_set_request(struct fz_ring *ring, struct io_uring_sqe *sqe,

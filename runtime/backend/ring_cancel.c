@@ -23,9 +23,9 @@ long fz_ring_sync_cancel(int fd, uint64_t user_data)
 	return cancel_by_call(fd, user_data, FZ_UAPI_ASYNC_CANCEL_ALL);
 }
 
-void fz_ring_end(const struct fz_ring *ring, uint64_t user_data)
+long fz_ring_end(const struct fz_ring *ring, uint64_t user_data)
 {
-	fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
+	return fz_ring_sync_cancel(atomic_load_explicit(&ring->fd, memory_order_relaxed), user_data);
 }
 
 long fz_ring_cancel_all(const struct fz_ring *ring)
@@ -94,7 +94,13 @@ void fz_ring_cancel_surplus(struct fz_ring *ring)
 	}
 }
 
-void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
+/* What the kernel answers itself; anything else, a filter or a lack of memory does, and nothing was cancelled. */
+static bool is_answer(long result)
+{
+	return result >= 0 || result == -ENOENT || result == -EALREADY || result == -ETIME || result == -EINTR;
+}
+
+bool fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned)
 {
 	const bool by_call = fz_ring_is_lost() || fz_ring_is_forbidden(IORING_OP_ASYNC_CANCEL);
 	struct io_uring_sqe *sqe;
@@ -102,14 +108,41 @@ void fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned
 	/* The request itself may still be queued. */
 	if (owned && FZ_UNLIKELY(by_call))
 		fz_ring_submit(ring);
-	if (!owned || FZ_UNLIKELY(by_call)) {
-		fz_ring_end(ring, (uintptr_t)request);
-		return;
-	}
+	if (!owned || FZ_UNLIKELY(by_call))
+		return is_answer(fz_ring_end(ring, (uintptr_t)request));
 	request->any = false;
 	ring->in_flight++;
 	request->more++;
 	sqe = fz_ring_sqe(ring);
 	io_uring_prep_cancel(sqe, request, FZ_UAPI_ASYNC_CANCEL_ALL);
 	sqe->user_data = (uintptr_t)request | TAG_CANCEL;
+	return true;
+}
+
+void fz_ring_ask_cancel(struct fz_ring *ring, struct fz_request *request)
+{
+	/* relaxed, both: the release below publishes what was stored. */
+	struct fz_request *first = atomic_load_explicit(&ring->asked, memory_order_relaxed);
+
+	atomic_store_explicit(&request->asked, true, memory_order_relaxed);
+	do
+		request->next_asked = first;
+	/* release: pairs with the exchange in fz_ring_cancel_asked(). */
+	while (!atomic_compare_exchange_weak_explicit(&ring->asked, &first, request, memory_order_release,
+						      memory_order_relaxed));
+}
+
+void fz_ring_cancel_asked(struct fz_ring *ring)
+{
+	/* acquire: pairs with fz_ring_ask_cancel(). */
+	struct fz_request *next, *request = atomic_exchange_explicit(&ring->asked, NULL, memory_order_acquire);
+
+	for (; request; request = next) {
+		next = request->next_asked;
+		/* relaxed: only the owner, who is here, completes it. */
+		if (atomic_load_explicit(&request->number, memory_order_relaxed) != FZ_REQUEST_DONE)
+			fz_ring_cancel(ring, request, true);
+		/* release: pairs with fz_ring_is_asked(): the fiber may leave, and the request is gone. */
+		atomic_store_explicit(&request->asked, false, memory_order_release);
+	}
 }

@@ -35,7 +35,7 @@ void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t 
 		      bool is_answer);
 
 /* fz_ring_sync_cancel() on this ring. */
-void fz_ring_end(const struct fz_ring *ring, uint64_t user_data);
+long fz_ring_end(const struct fz_ring *ring, uint64_t user_data);
 
 /* An answer to a cancellation or removal of the request was an error. */
 void fz_ring_cancel_failed(struct fz_ring *ring, uint64_t user_data, int error);

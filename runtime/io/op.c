@@ -79,6 +79,17 @@ static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
 	return fz_park(self, deadline);
 }
 
+/* The ring's owner, who must not be asked for what is gone, has taken the request from its list before this returns. */
+static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct fz_processor *p)
+{
+	fz_ring_ask_cancel(&p->backend.ring, request);
+	do {
+		fz_sched_hasten_poll(p);
+		fz_wait_arm(self, FZ_WAIT_UNINTERRUPTIBLE);
+		fz_park(self, fz_now() + FZ_MSEC);
+	} while (fz_ring_is_asked(request));
+}
+
 /*
  * Park until a started request is complete; if something else ends the wait first, cancel the
  * request and wait for its completion.  Returns why the first wait ended.
@@ -101,7 +112,8 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 		 * This fiber runs on another processor now.  The kernel cannot find a request that
 		 * p's owner has not submitted yet, so cancel again until it has found it.
 		 */
-		fz_ring_cancel(&p->backend.ring, request, false);
+		if (FZ_UNLIKELY(!fz_ring_cancel(&p->backend.ring, request, false)))
+			ask_owner(request, self, p);
 		wait_more(request, self, fz_now() + FZ_MSEC, FZ_WAIT_UNINTERRUPTIBLE);
 	} while (!is_done(request));
 	return why;

@@ -75,6 +75,14 @@ void fz_sched_kick(void)
 		fz_monitor_want_carrier();
 }
 
+void fz_sched_hasten_poll(struct fz_processor *p)
+{
+	/* relaxed: a hint, and set again. */
+	atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+	if ((owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
+		fz_backend_kick(&p->backend);
+}
+
 /* Half of what is queued on another processor. */
 static struct fz_fiber *steal_queued(struct fz_processor *p)
 {

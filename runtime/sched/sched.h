@@ -203,6 +203,12 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 /* See that a carrier looks at the run queues soon.  Any thread in the runtime. */
 void fz_sched_kick(void);
 
+/*
+ * Have p's owner call fz_backend_poll() soon: at its next switch, or now, if it waits in the kernel.  A hint: call it again
+ * until what is to happen has happened.  In the runtime.
+ */
+void fz_sched_hasten_poll(struct fz_processor *p);
+
 /* Take a fiber from another processor, or NULL.  By the owner of p. */
 struct fz_fiber *fz_processor_steal(struct fz_processor *p);
 

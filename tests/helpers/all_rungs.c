@@ -56,12 +56,20 @@ static void *touch(void *arg)
 	return arg;
 }
 
+/* Attributes of a thread that stays a kernel thread. */
+static void bind_to_cpus(pthread_attr_t *attr)
+{
+	cpu_set_t cpus;
+
+	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
+	CHECK_OK(pthread_attr_setaffinity_np(attr, sizeof(cpus), &cpus));
+}
+
 static void threads(void)
 {
 	enum { N = 24 };
 	pthread_t t[N];
 	pthread_attr_t attr;
-	cpu_set_t cpus;
 	long sum = 0;
 
 	CHECK_OK(pthread_attr_init(&attr));
@@ -72,9 +80,7 @@ static void threads(void)
 		for (int i = 0; i < N; i++)
 			sum += (intptr_t)finish(t[i]);
 	}
-	/* One that stays a kernel thread. */
-	CHECK_OK(sched_getaffinity(0, sizeof(cpus), &cpus));
-	CHECK_OK(pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus));
+	bind_to_cpus(&attr);
 	sum += (intptr_t)finish(begin_as(&attr, touch, (void *)1000));
 	CHECK_OK(pthread_attr_destroy(&attr));
 	CHECK_OK(pthread_detach(begin(touch, NULL)));
@@ -367,6 +373,45 @@ static void signals(void)
 	puts("signals");
 }
 
+static pthread_t readers[6];
+static struct event reading = EVENT_INIT;
+
+static void *read_for_ever(void *arg)
+{
+	char c;
+
+	event_post(&reading);
+	while (read(second[0], &c, 1) >= 0)
+		continue;
+	return arg;
+}
+
+static void *cancel_readers(void *arg)
+{
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+		CHECK_OK(pthread_cancel(readers[i]));
+	return arg;
+}
+
+/* By a kernel thread: they may go on elsewhere than where their requests are. */
+static void cancellation(void)
+{
+	const int n = sizeof(readers) / sizeof(readers[0]);
+	pthread_attr_t attr;
+
+	CHECK_OK(pthread_attr_init(&attr));
+	bind_to_cpus(&attr);
+	for (int i = 0; i < n; i++)
+		readers[i] = begin(read_for_ever, NULL);
+	event_wait(&reading, n);
+	settle();
+	finish(begin_as(&attr, cancel_readers, NULL));
+	for (int i = 0; i < n; i++)
+		CHECK(finish(readers[i]) == PTHREAD_CANCELED);
+	CHECK_OK(pthread_attr_destroy(&attr));
+	puts("cancellation");
+}
+
 /* ---- processes ----------------------------------------------------------- */
 
 static void *wire(void *arg)
@@ -417,6 +462,7 @@ int main(void)
 	readiness();
 	files();
 	signals();
+	cancellation();
 	processes();
 	return success();
 }

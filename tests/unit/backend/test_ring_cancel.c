@@ -34,6 +34,34 @@ Test(ring_cancel, cancel_by_another_thread)
 	cr_assert_eq(ring.in_flight, 0);
 }
 
+/* As a thread does that owns no ring: it may go when the owner has taken the request, not before. */
+Test(ring_cancel, the_owner_is_asked)
+{
+	struct waiter w = { .fiber.thread.tid = 0 }, other = { .fiber.thread.tid = 0 };
+
+	init_with_poll(&w);
+	start_nop(&other);
+	fz_ring_submit(&ring);
+	reap();
+	cr_assert(done(&other));
+	cr_assert(!fz_ring_has_asked(&ring));
+	fz_ring_ask_cancel(&ring, &w.request);
+	/* This one is complete: it is taken, and not cancelled. */
+	fz_ring_ask_cancel(&ring, &other.request);
+	cr_assert(fz_ring_has_asked(&ring));
+	cr_assert(fz_ring_is_asked(&w.request));
+	cr_assert(fz_ring_is_asked(&other.request));
+	fz_ring_cancel_asked(&ring);
+	cr_assert(!fz_ring_has_asked(&ring));
+	cr_assert(!fz_ring_is_asked(&w.request));
+	cr_assert(!fz_ring_is_asked(&other.request));
+	cr_assert_eq(fz_ring_queued(&ring), 1);
+	fz_ring_submit(&ring);
+	cr_assert(EVENTUALLY((reap(), done(&w))));
+	cr_assert_eq(w.request.result, -ECANCELED);
+	cr_assert_eq(ring.in_flight, 0);
+}
+
 /* Completed already: the result stays, and both answers are waited for. */
 Test(ring_cancel, cancel_too_late)
 {
