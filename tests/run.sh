@@ -444,6 +444,7 @@ while read -r kind name command; do
 	timed $number "$kind" "$name" $command &
 done <"$work/list"
 wait
+[ $number -gt 0 ] || die "no test of $kinds is called $filter"
 
 passed=0 failed=0 skipped=0
 for ((i = 1; i <= number; i++)); do

@@ -3,7 +3,7 @@
 #
 # tests/model/explore.sh HOURS - explore with new seeds, round after round: PCT and random, with and
 # without store buffers, points at atomic accesses alone and at all.  Ends at the first failure, whose
-# seed is to be kept in tests/model/seeds.  Says which seeds it has used.
+# seed tests/model/replay runs again.  Says which seeds it has used.  FZ_BUILD: the build, if not build/.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 explore=${FZ_BUILD:-$root/build}/tests/model/explore

@@ -3,9 +3,11 @@
  * tests/model/main.c - the explorer's command line, and what it reports.
  *
  *	explore --list
- *	explore [--exhaustive] [--pct N] [--random N] [--bound N] [--tso] [--first N] [--seconds N]
+ *	explore [--exhaustive] [--pct N] [--random N] [--bound N] [--tso] [--plain] [--first N] [--seconds N]
  *		[SCENARIO...]
  *	explore --replay SEED
+ *
+ * --tso: with store buffers.  --plain: accesses that are not atomic are points, too.
  *
  * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for.
  * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled.
@@ -299,7 +301,7 @@ static int explore_in_child(const struct scenario *s)
 static int usage(void)
 {
 	fprintf(stderr, "usage: explore [--list] [--exhaustive] [--pct N] [--random N] [--bound N] "
-			"[--tso] [--first SEED] [--seconds N] [SCENARIO...] | --replay SEED\n");
+			"[--tso] [--plain] [--first SEED] [--seconds N] [SCENARIO...] | --replay SEED\n");
 	return 2;
 }
 

@@ -238,6 +238,7 @@ watch_end()
 # shellcheck disable=SC2034 # by name
 natively=()
 run_fleet native natively natively
+# shellcheck disable=SC2034 # by name
 as_fibers=("$fiberize" --stats="$work/web.%p.stats" --) upgraded=("$fiberize" --library "$next" --stats="$work/web.%p.stats" --)
 run_fleet fibers as_fibers upgraded
 
