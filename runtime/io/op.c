@@ -97,7 +97,9 @@ static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct 
 static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 			  struct fz_processor *p, fz_nsec deadline)
 {
+	enum { VAIN_MOST = 16 };	/* a filter may refuse with any answer */
 	enum fz_why why = fz_park(self, deadline);
+	unsigned rounds = 0;
 
 	if (is_done(request))
 		return why;
@@ -112,7 +114,7 @@ static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 		 * This fiber runs on another processor now.  The kernel cannot find a request that
 		 * p's owner has not submitted yet, so cancel again until it has found it.
 		 */
-		if (FZ_UNLIKELY(!fz_ring_cancel(&p->backend.ring, request, false)))
+		if (FZ_UNLIKELY(!fz_ring_cancel(&p->backend.ring, request, false) || ++rounds % VAIN_MOST == 0))
 			ask_owner(request, self, p);
 		wait_more(request, self, fz_now() + FZ_MSEC, FZ_WAIT_UNINTERRUPTIBLE);
 	} while (!is_done(request));

@@ -108,7 +108,7 @@ __attribute__((cold, noinline)) static struct fz_fiber *send_away(struct fz_proc
 {
 	struct fz_fiber *f;
 
-	if (fz_backend_wants_poll(&p->backend))
+	if (fz_backend_wants_poll(&p->backend) || fz_ring_has_asked(&p->backend.ring))
 		poll_backend(p);
 	reap(p, UINT32_MAX);
 	expire_timers(p);

@@ -50,7 +50,7 @@ struct fz_processor {
 	/* Set by the monitor, cleared by pick(): fibers may starve; the next switch takes one. */
 	_Atomic bool starving_wanted;
 	/*
-	 * Set by the monitor or a running fiber, cleared by pick(): a deadline or a request may be
+	 * Set by any thread, cleared by pick(): a deadline or a request may be
 	 * due, so the next switch looks at them.
 	 */
 	_Atomic bool poll_wanted;
