@@ -428,6 +428,7 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 	/* After -ETIME, -EINTR and other errors the caller checks for work anyway. */
 	if (FZ_LIKELY(err >= (long)published) || (err == -ETIME && fz_now() >= deadline))
 		return;
-	if (!is_reachable(ring))
+	/* What the kernel itself never answers is no hint to ask again. */
+	if ((err < 0 && err != -ETIME && !is_transient((int)err)) || !is_reachable(ring))
 		fz_backend_lose_ring(LOST, err < 0 ? (int)-err : 0);
 }
