@@ -162,6 +162,13 @@ static inline void fz_backend_wait(struct fz_backend *b, uint32_t published,
 		fz_ring_wait(&b->ring, published, deadline);
 }
 
+/* After fz_backend_wait(), by the owner: where that was refused, submit what it was to submit. */
+static inline void fz_backend_finish_wait(struct fz_backend *b, uint32_t published)
+{
+	if (FZ_UNLIKELY(published && fz_backend_queued(b)))
+		fz_backend_submit(b);
+}
+
 /*
  * Last step of a wait: wake the fibers that wait for what fz_backend_wait() reported.  owned: the
  * caller is the owner; false: the processor has another owner now, and the caller has none.

@@ -173,8 +173,7 @@ static struct fz_fiber *pick(struct fz_processor *p)
 	    ((fz_runq_brief(&fz_sched.global) > 0 && (f = fz_runq_pop(&fz_sched.global))) ||
 	     (f = fz_birth_pop())))
 		return f;
-	f = fz_runq_pop(&p->runq);
-	if (!f)
+	if (!(f = fz_runq_pop(&p->runq)))
 		f = fz_runq_pop_slot(&p->runq);
 	return f ? f : fz_runq_pop(&fz_sched.global);
 }
@@ -411,6 +410,7 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 	}
 	fz_count(p->counts, FZ_COUNT_enters, waits);
 	p->since_flush = p->since_poll = 0;
+	fz_backend_finish_wait(&p->backend, published);
 	fz_backend_deliver(&p->backend, &arrivals, true, &kicked);
 	fz_backend_reap(&p->backend, REAP_MOST, &kicked);
 	note_kick(p, kicked);
