@@ -86,10 +86,10 @@ static inline bool fz_backend_has_completions(const struct fz_backend *b)
 	return fz_ring_has_completions(&b->ring);
 }
 
-/* Must the owner ask the kernel from time to time what has arrived?  Any thread; a hint. */
+/* Must the owner call fz_backend_poll() from time to time?  Any thread; a hint. */
 static inline bool fz_backend_wants_poll(const struct fz_backend *b)
 {
-	return fz_ring_has_task_work(&b->ring) ||
+	return fz_ring_has_task_work(&b->ring) || FZ_UNLIKELY(fz_ring_has_asked(&b->ring)) ||
 	       atomic_load_explicit(&b->epoll.watching, memory_order_relaxed);
 }
 

@@ -82,12 +82,16 @@ static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
 /* The ring's owner, who must not be asked for what is gone, has taken the request from its list before this returns. */
 static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct fz_processor *p)
 {
+	fz_nsec pause = FZ_MSEC / 16;
+
 	fz_ring_ask_cancel(&p->backend.ring, request);
 	do {
-		fz_sched_hasten_poll(p);
+		fz_sched_hasten(p);
 		fz_wait_arm(self, FZ_WAIT_UNINTERRUPTIBLE);
-		fz_park(self, fz_now() + FZ_MSEC);
+		fz_park(self, fz_now() + pause);
+		pause = pause < FZ_MSEC ? 2 * pause : FZ_MSEC;
 	} while (fz_ring_is_asked(request));
+	fz_sched_hasten_end(p);
 }
 
 /*

@@ -49,33 +49,23 @@ bool fz_queued_note(const struct fz_processor *p, int fd, unsigned index)
 	return true;
 }
 
-/* Its owner submits when it picks a fiber, or the monitor gives p to another carrier. */
-static void hasten(struct fz_processor *p)
-{
-	/* relaxed, both: hints, and set again. */
-	atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
-	atomic_store_explicit(&p->submit_wanted, true, memory_order_relaxed);
-}
-
 static void await(struct fz_fiber *self, struct fz_processor *p, uint32_t word, int fd)
 {
 	const fz_nsec end = fz_now() + FZ_SEC;
 	bool own;
 
 	while (is_queued(p, word, fd) && fz_now() < end) {
-		if (self->kind == FZ_KIND_FIBER) {
-			fz_enter_runtime(self);
-			own = fz_processor_of(self) == p;
-			if (own)
-				fz_ring_submit(&p->backend.ring);
-			fz_leave_runtime(self);
-			if (own)
-				continue;
-		}
-		hasten(p);
-		fz_pause(self, 50 * FZ_USEC);
+		fz_enter_runtime(self);
+		own = fz_processor_or_none(self) == p;
+		if (own)
+			fz_ring_submit(&p->backend.ring);
+		else
+			fz_sched_hasten(p);
+		fz_leave_runtime(self);
+		if (!own)
+			fz_pause(self, 50 * FZ_USEC);
 	}
-	atomic_store_explicit(&p->submit_wanted, false, memory_order_relaxed);
+	fz_sched_hasten_end(p);
 }
 
 void fz_queued_await(struct fz_fiber *self, int fd)

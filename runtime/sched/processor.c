@@ -75,10 +75,11 @@ void fz_sched_kick(void)
 		fz_monitor_want_carrier();
 }
 
-void fz_sched_hasten_poll(struct fz_processor *p)
+void fz_sched_hasten(struct fz_processor *p)
 {
-	/* relaxed: a hint, and set again. */
+	/* relaxed, both: hints, and set again. */
 	atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
+	atomic_store_explicit(&p->submit_wanted, true, memory_order_relaxed);
 	if ((owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
 		fz_backend_kick(&p->backend);
 }

@@ -54,7 +54,7 @@ struct fz_processor {
 	 * due, so the next switch looks at them.
 	 */
 	_Atomic bool poll_wanted;
-	/* Set and cleared by who waits for it (runtime/io/queued.c); read by the monitor: what is queued must be submitted. */
+	/* fz_sched_hasten() was called, and fz_sched_hasten_end() not yet; read by the monitor. */
 	_Atomic bool submit_wanted;
 	/*
 	 * Hints of runtime/io/follow.c: the CPU on which a fiber of this processor was last seen to run, plus 1
@@ -204,10 +204,17 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 void fz_sched_kick(void);
 
 /*
- * Have p's owner call fz_backend_poll() soon: at its next switch, or now, if it waits in the kernel.  A hint: call it again
- * until what is to happen has happened.  In the runtime.
+ * Have p's owner submit what is queued on its ring, and cancel what it is asked to: at its next switch, or now, if it waits
+ * in the kernel; else the monitor gives p to another carrier.  A hint: call it again until that is done, and then
+ * fz_sched_hasten_end().  In the runtime.
  */
-void fz_sched_hasten_poll(struct fz_processor *p);
+void fz_sched_hasten(struct fz_processor *p);
+
+static inline void fz_sched_hasten_end(struct fz_processor *p)
+{
+	/* relaxed: who still waits sets it again. */
+	atomic_store_explicit(&p->submit_wanted, false, memory_order_relaxed);
+}
 
 /* Take a fiber from another processor, or NULL.  By the owner of p. */
 struct fz_fiber *fz_processor_steal(struct fz_processor *p);

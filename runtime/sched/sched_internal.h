@@ -45,11 +45,11 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
 
-/* Does another thread wait until p's owner has submitted, because it closes a descriptor, or cancelled a request?  A hint. */
+/* Does another thread wait for what fz_sched_hasten() is for?  A hint. */
 static inline bool fz_processor_is_awaited(const struct fz_processor *p)
 {
-	return (atomic_load_explicit(&p->submit_wanted, memory_order_relaxed) && fz_backend_queued(&p->backend)) ||
-	       fz_ring_has_asked(&p->backend.ring);
+	return atomic_load_explicit(&p->submit_wanted, memory_order_relaxed) &&
+	       (fz_backend_queued(&p->backend) || fz_ring_has_asked(&p->backend.ring));
 }
 
 /* p has nothing to run.  relaxed: only the owner writes it; the monitor samples. */
