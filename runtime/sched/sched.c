@@ -100,15 +100,12 @@ static bool poll_is_due(struct fz_processor *p)
 	       fz_timers_earliest(&p->timers) != FZ_FOREVER;
 }
 
-/*
- * In place of pick(), on a closed processor: what arrives there, and what is queued, is for the
- * other ones, and so is a kick that this one got.
- */
+/* In place of pick(), on a closed processor: what arrives there, what is queued, and a kick that it got, is for others. */
 __attribute__((cold, noinline)) static struct fz_fiber *send_away(struct fz_processor *p)
 {
 	struct fz_fiber *f;
 
-	if (fz_backend_wants_poll(&p->backend) || fz_ring_has_asked(&p->backend.ring))
+	if (fz_backend_wants_poll(&p->backend))
 		poll_backend(p);
 	reap(p, UINT32_MAX);
 	expire_timers(p);
@@ -255,6 +252,9 @@ static void finish_switch(struct fz_fiber *self)
 		fz_carrier_pass_on(c, left);
 		break;
 	}
+	/* What was queued without a kick (a yield, a theft, the slot) waits for a brief fiber, but not for this one. */
+	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(self)) && fz_sched.count > 1 && fz_runq_length(&c->processor->runq))
+		fz_sched_kick();
 }
 
 static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fiber *to,

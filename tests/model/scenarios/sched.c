@@ -40,6 +40,26 @@ static void all_rounds(void)
 SCENARIO(yield) = { .name = "yield", .what = "3 fibers yield", .processors = 2, .fibers = 3,
 	.thread = yield_twice, .finish = all_rounds };
 
+static _Atomic bool let_go;
+
+/* The first yields to the second, which is CPU-bound and waits for it: only the other carrier can run it. */
+static void yield_or_compute(int i)
+{
+	if (i == 0) {
+		fz_sched_give_way(fz_self());
+		let_go = true;
+	} else {
+		atomic_store_explicit(&fz_self()->cpu_bound_score, FZ_CPU_BOUND_MOST, memory_order_relaxed);
+		fz_sched_give_way(fz_self());
+		while (!let_go)
+			fz_syscall0(__NR_sched_yield);
+	}
+	rounds++;
+}
+
+SCENARIO(yield_behind) = { .name = "yield_behind", .what = "a fiber yields to one that is CPU-bound and waits for it",
+	.processors = 2, .fibers = 2, .thread = yield_or_compute, .finish = all_rounds };
+
 static void announced(int i)
 {
 	if (i < 2) {

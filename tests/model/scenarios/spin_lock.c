@@ -24,7 +24,7 @@ static void lock(void)
 
 /*
  * On one processor the holder lets others run, as one does that is preempted.  On two, no carrier that sleeps learns
- * of a fiber that has yielded (PROOF.md).
+ * of a fiber that has yielded to a brief one (PROOF.md).
  */
 static void lock_twice(int i)
 {
