@@ -232,7 +232,7 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 
 static void found_running(struct fz_carrier *c)
 {
-	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
+	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right, and a context's score means nothing. */
 	fz_fiber_found_running(atomic_load_explicit(&c->running, memory_order_relaxed));
 }
 

@@ -79,8 +79,8 @@ void fz_sched_hasten(struct fz_processor *p)
 {
 	/* relaxed, both: hints, and set again. */
 	atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
-	atomic_store_explicit(&p->submit_wanted, true, memory_order_relaxed);
-	if ((owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
+	atomic_store_explicit(&p->hastened, true, memory_order_relaxed);
+	if (fz_ring_has_asked(&p->backend.ring) && (owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
 		fz_backend_kick(&p->backend);
 }
 

@@ -252,9 +252,9 @@ static void finish_switch(struct fz_fiber *self)
 		fz_carrier_pass_on(c, left);
 		break;
 	}
-	/* What was queued without a kick (a yield, a theft, the slot) waits for a brief fiber, but not for this one. */
-	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(self)) && fz_sched.count > 1 && fz_runq_length(&c->processor->runq))
-		fz_sched_kick();
+	/* A context may have such a score, too, but no processor. */
+	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(self)) && self->kind == FZ_KIND_FIBER && fz_sched.count > 1)
+		fz_processor_share(c->processor);
 }
 
 static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fiber *to,

@@ -50,12 +50,12 @@ struct fz_processor {
 	/* Set by the monitor, cleared by pick(): fibers may starve; the next switch takes one. */
 	_Atomic bool starving_wanted;
 	/*
-	 * Set by any thread, cleared by pick(): a deadline or a request may be
-	 * due, so the next switch looks at them.
+	 * Set by any thread, cleared by pick(): a deadline or a request may be due, or is to be
+	 * submitted or cancelled, so the next switch looks at them.
 	 */
 	_Atomic bool poll_wanted;
 	/* fz_sched_hasten() was called, and fz_sched_hasten_end() not yet; read by the monitor. */
-	_Atomic bool submit_wanted;
+	_Atomic bool hastened;
 	/*
 	 * Hints of runtime/io/follow.c: the CPU on which a fiber of this processor was last seen to run, plus 1
 	 * (0: not known), and of 1,024 peers how many are on another one.
@@ -205,15 +205,15 @@ void fz_sched_kick(void);
 
 /*
  * Have p's owner submit what is queued on its ring, and cancel what it is asked to: at its next switch, or now, if it waits
- * in the kernel; else the monitor gives p to another carrier.  A hint: call it again until that is done, and then
- * fz_sched_hasten_end().  In the runtime.
+ * in the kernel (it submits before that); else the monitor gives p to another carrier.  A hint: call it again until that is
+ * done, and then fz_sched_hasten_end().  In the runtime.
  */
 void fz_sched_hasten(struct fz_processor *p);
 
 static inline void fz_sched_hasten_end(struct fz_processor *p)
 {
 	/* relaxed: who still waits sets it again. */
-	atomic_store_explicit(&p->submit_wanted, false, memory_order_relaxed);
+	atomic_store_explicit(&p->hastened, false, memory_order_relaxed);
 }
 
 /* Take a fiber from another processor, or NULL.  By the owner of p. */

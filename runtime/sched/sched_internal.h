@@ -48,8 +48,19 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 /* Does another thread wait for what fz_sched_hasten() is for?  A hint. */
 static inline bool fz_processor_is_awaited(const struct fz_processor *p)
 {
-	return atomic_load_explicit(&p->submit_wanted, memory_order_relaxed) &&
-	       (fz_backend_queued(&p->backend) || fz_ring_has_asked(&p->backend.ring));
+	return fz_ring_has_asked(&p->backend.ring) ||
+	       (atomic_load_explicit(&p->hastened, memory_order_relaxed) && fz_backend_queued(&p->backend));
+}
+
+/*
+ * Before p's owner runs a CPU-bound fiber: other carriers may have what is in the slot, and what was queued without a kick, by
+ * a yield or a theft, since that waits for no more than a brief fiber.  By the owner.
+ */
+static inline void fz_processor_share(struct fz_processor *p)
+{
+	fz_runq_empty_slot(&p->runq);
+	if (fz_runq_length(&p->runq))
+		fz_sched_kick();
 }
 
 /* p has nothing to run.  relaxed: only the owner writes it; the monitor samples. */
