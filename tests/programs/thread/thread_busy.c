@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/programs/thread/thread_busy.c - threads that compute for a moment and sleep for a moment, many times, then more threads than processors that compute for
- * long and call something now and then: what is known of those that ran before must not count for who runs now.
+ * tests/programs/thread/thread_busy.c - threads that compute for a moment and sleep for a moment, many times, then more
+ * threads than processors that compute for long and call something now and then: what is known of those that ran
+ * before must not count for who runs now.
  */
 #include "check.h"
 
