@@ -295,6 +295,7 @@ list_static() {
 	cat <<-END
 	symbols $root/scripts/dev/check-symbols.sh $build
 	layers $root/scripts/dev/check-layers.sh $build
+	sizes $root/scripts/dev/check-sizes.sh
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)

@@ -3,31 +3,12 @@
 #define FZ_PRELOAD_IO_BRIEF_H
 
 /*
- * preload/io/brief.h - entry and exit for interposers of calls that usually return at once: the
- * real call, marked for the monitor as brief (runtime/sched/announce.h).
- *
- * A cancellation inside the real call unwinds past fz_leave_brief(), which is harmless.
+ * preload/io/brief.h - interposers of calls that usually return at once: the real call, marked for
+ * the monitor as brief (runtime/sched/announce.h).
  */
 
 #include "preload/gate.h"
 #include "preload/real_call.h"
-#include "runtime/sched/announce.h"
-
-/* The calling fiber, or NULL; to be passed to fz_leave_brief(). */
-__attribute__((always_inline)) static inline struct fz_fiber *fz_enter_brief(enum fz_symbol symbol)
-{
-	struct fz_fiber *self = fz_enter(symbol);
-
-	if (self)
-		fz_announce_brief(self);
-	return self;
-}
-
-static inline void fz_leave_brief(struct fz_fiber *self)
-{
-	if (self)
-		fz_announce_end(self);
-}
 
 /*
  * The interposer of a brief call that answers -1 and errno on failure and needs nothing else; one that returns an error

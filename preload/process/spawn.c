@@ -2,13 +2,33 @@
 /*
  * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
  */
-#include "preload/io/brief.h"
+#include "preload/gate.h"
 #include "preload/process/limit.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
+
+/*
+ * The calling fiber, or NULL; to be passed to leave_brief().  A cancellation inside the real call unwinds past
+ * that, which is harmless.
+ */
+__attribute__((always_inline)) static inline struct fz_fiber *enter_brief(enum fz_symbol symbol)
+{
+	struct fz_fiber *self = fz_enter(symbol);
+
+	if (self)
+		fz_announce_brief(self);
+	return self;
+}
+
+static void leave_brief(struct fz_fiber *self)
+{
+	if (self)
+		fz_announce_end(self);
+}
 
 /* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
 typedef int spawn_fn(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -36,7 +56,7 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 		if (pid)
 			*pid = made;
 	}
-	fz_leave_brief(self);
+	leave_brief(self);
 	return ret;
 }
 
@@ -44,7 +64,7 @@ FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 			  const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawn);
+	struct fz_fiber *self = enter_brief(FZ_SYM_posix_spawn);
 
 	return spawn(self, fz_real.posix_spawn, pid, path, actions, attr, argv, envp);
 }
@@ -53,14 +73,14 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 			   const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_posix_spawnp);
+	struct fz_fiber *self = enter_brief(FZ_SYM_posix_spawnp);
 
 	return spawn(self, fz_real.posix_spawnp, pid, file, actions, attr, argv, envp);
 }
 
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
-	struct fz_fiber *self = fz_enter_brief(FZ_SYM_popen);
+	struct fz_fiber *self = enter_brief(FZ_SYM_popen);
 	bool began;
 	FILE *file;
 
@@ -71,7 +91,7 @@ FZ_EXPORT FILE *popen(const char *command, const char *mode)
 	file = fz_real.popen(command, mode);
 	fz_limit_release();
 	fz_signal_after_spawn(began);
-	fz_leave_brief(self);
+	leave_brief(self);
 	return file;
 }
 

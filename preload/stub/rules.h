@@ -5,7 +5,8 @@
 /*
  * preload/stub/rules.h - what the profiles in /etc/fiberize say about a program that found the
  * stub (fiberize(1), FILES). The launcher reads them by scripts/check/profiles.c, and tells what is wrong in them;
- * here a line that is wrong counts for nothing, nor does a file that others than root may write.
+ * here a line that is wrong counts for nothing, nor does a file that others than root may write. That both read alike
+ * is what tests/fuzz/rules.c checks.
  */
 
 #include <stdbool.h>

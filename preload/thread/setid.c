@@ -3,8 +3,8 @@
  * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread:
  * libc tells all threads in its list to change theirs, except the caller, which it knows by the
  * thread pointer. During the call that must be libc's record of this kernel thread, not the
- * fiber's: then each kernel thread makes one system call. A second one is no repetition:
- * setuid(0) changes the effective id for one who is not root, and all three for root.
+ * fiber's: then each kernel thread makes one system call. A second call may do more than the first:
+ * setuid(0) changes only the effective id of a thread that is not root, and all three ids of root.
  */
 #include "preload/gate.h"
 #include "preload/init.h"

@@ -37,18 +37,24 @@ static _Atomic uint64_t kept[KEPT / WORD_BITS];
 static _Atomic uint32_t kept_count;
 
 /*
- * A new process gets the table of descriptors first, and the memory with the bits later.  So no number becomes a
- * copy, or stops being one, while a process is made, except in these ways: a new one holds a filler, and has its bit,
- * before it holds the file; one that is dropped lets the file go at once, and keeps its bit until nobody makes a process.
- * Each change counts itself in `changing`, and who makes a process in `copying`, before it looks at the other (seq_cst,
- * all of these).  The maker waits for changes that are under way, which are short unless a socket lingers, and not for
- * ever: a handler may make a process on top of one.  A change never waits for a maker, which may wait for a lock of libc.
+ * fork and clone copy the table of descriptors first, and the memory with the bits later; the child closes each number
+ * that has a bit.  If a number became a copy in between, or stopped being one, the child would close a descriptor of the
+ * program, or keep a file open.  So while a process is being made,
+ *  - a new copy first holds a filler, then gets its bit, and then the file;
+ *  - a dropped copy lets the file go at once, and keeps its bit until no process is being made.
+ * A change counts itself in `changing`, a thread that makes a process counts itself in `copying`, and then each reads the
+ * other counter (all seq_cst).  A thread that makes a process waits for changes that are under way, but not for long: a
+ * socket may linger, and if handlers interrupt the changes of two threads and make processes, each waits for the other.  A
+ * change never waits for a thread that makes a process, which may wait for a lock of libc.
  */
 static _Atomic uint32_t changing, copying;
-/* The calling thread's share of `changing`: a handler on top of its own change may make a process. */
+/* The calling thread's share of `changing`: a handler that interrupts its change and makes a process does not wait for it. */
 static __thread uint32_t own_changes;
 enum { LEFT_MOST = 256 };
-/* Copies whose bits are to be cleared, and whose numbers closed, except those with `free`.  Guarded by limit_lock. */
+/*
+ * Dropped copies that still have their bits.  Once no process is being made, the bits are cleared and the numbers
+ * closed; free: the number is closed already.  Guarded by limit_lock.
+ */
 static struct { int copy; bool free; } left[LEFT_MOST];
 static _Atomic uint32_t left_count;	/* written with limit_lock held */
 static const _Atomic int *filler;	/* a descriptor that may be in the child, too */

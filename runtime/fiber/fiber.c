@@ -210,7 +210,10 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 	if (self->thread.is_main)
 		fz_registry_set_main(NULL);
 	fz_signal_give_back(self);
-	/* acq_rel: as in fz_fiber_buried().  FZ_LIFE_RETIRED: no thread frees the record. */
+	/*
+	 * acq_rel: as in fz_fiber_buried().  FZ_LIFE_RETIRED: the record and this context, which
+	 * stays parked for ever, are not put into the pool, so no new thread gets them.
+	 */
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
 				 memory_order_acq_rel);
 	fz_lot_wake(&self->thread.life, 1);

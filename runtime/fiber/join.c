@@ -57,8 +57,9 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 static void bury_retired(struct fz_fiber *f)
 {
 	/*
-	 * The kernel clears a word of the program's instead of `retiring`, so nobody knows when the
-	 * thread is gone: its stack stays.  Natively pthread_join waits for ever.
+	 * The program has called set_tid_address(2): when the kernel thread is gone, the kernel
+	 * clears the program's word, not `retiring`.  The library cannot know when nothing uses the
+	 * stack any more, so the stack stays.  Natively, pthread_join would wait for ever here.
 	 */
 	if (f->thread.owns_tid_address)
 		return;

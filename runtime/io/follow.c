@@ -68,7 +68,7 @@ static bool move_near(struct fz_fiber *self, uint32_t cpu)
 
 bool fz_follow_peer(struct fz_fiber *self, int fd)
 {
-	/* As in fz_sched_has_company(): outside the runtime only a hint. */
+	/* A hint: outside the runtime the carrier may lose its processor at any time, and p may be NULL. */
 	struct fz_processor *p = self->kind == FZ_KIND_FIBER ? self->carrier->processor : NULL;
 	const int cpu = fz_sched.count > 1 && p ? fz_cpu_number() : -1;
 	int from;

@@ -295,7 +295,7 @@ static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd
 	do {
 		ret = flags & FZ_CALL_GOES_ON && fz_call_handled(&call) ?
 			      -EINTR : real_call(op, fd, done);
-		/* Each attempt has the whole timeout: make none past the deadline. */
+		/* The kernel starts the timeout anew for each attempt: make none past the deadline. */
 		if (ret == -EINTR && !fz_call_handled(&call) && fz_now() >= deadline)
 			ret = FZ_OP_TIMEOUT;
 	} while (fz_call_again(&call, ret));

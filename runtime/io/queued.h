@@ -3,8 +3,9 @@
 #define FZ_RUNTIME_IO_QUEUED_H
 
 /*
- * runtime/io/queued.h - requests that are queued on a processor's ring, and that the kernel has not taken yet.  It looks
- * up their descriptors when it takes them.  So who closes one waits until then: the request would find no file, or another.
+ * runtime/io/queued.h - requests that are queued on a processor's ring, and that the kernel has not taken yet.  The kernel
+ * looks up the descriptor of a request only when it takes the request.  So before a descriptor is closed, the closing thread
+ * waits until the kernel has taken the requests for it: otherwise they would find no file there, or another file.
  */
 
 #include "runtime/base/base.h"

@@ -225,7 +225,7 @@ int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dea
 	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
 						      wait_for(self, n, sets, deadline);
 	fz_signal_unswap_mask(self, &old);
-	/* As in fz_io_ppoll(): a handler that ran because of the mask ends the call. */
+	/* As natively: a handler that ran because of the mask ends the call with EINTR, whatever is ready now. */
 	if (ret >= 0 && self->sig.handlers_run) {
 		if (saved)
 			restore(&s);

@@ -50,8 +50,8 @@ struct fz_message_slot {
 int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
 
 /*
- * The same in two steps, for a call that need not know of O_NONBLOCK before it is refused: to ask
- * is a system call, unless the descriptor is FZ_FD_OURS.
+ * The two steps of fz_io_may_wait(), for a call that need not know of O_NONBLOCK before it is refused.
+ * Only the second asks for O_NONBLOCK: by a system call, unless the descriptor is FZ_FD_OURS.
  */
 int fz_io_could_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
 int fz_io_is_blocking(int fd, uint32_t info);

@@ -9,18 +9,19 @@
  * The kernel wakes all requests that wait for a descriptor when one of them can go on: with 1,000
  * readers of a pipe, one byte costs 1,000 wake-ups.  (Only IORING_OP_ACCEPT waits exclusively.)
  *
- * Who has the turn waits exactly as if it were alone, so nothing here decides whether the descriptor
- * is ready.  The turn goes on when the request is over, however it ends, or when the wait for the
- * turn has ended otherwise by then: no event gets lost.  All in one queue want the same event, and
- * an event that is there ends each of their calls, or the attempt after it: a call that may wait in
- * spite of data (MSG_PEEK with an offset, MSG_WAITALL) is in no queue.
+ * The fiber that has the turn waits exactly as if it were alone, so nothing here decides whether the
+ * descriptor is ready.  The turn passes to the next fiber when the request is over, however it ends;
+ * and at once from a fiber whose wait something else has ended before the turn came: no event gets
+ * lost.  All fibers in a queue wait for one kind of event, and an event that is there ends the call
+ * of any of them, or its next attempt: a call that may wait in spite of data (MSG_PEEK with an
+ * offset, MSG_WAITALL) is in no queue.
  *
  *	fz_turn_begin(...)	false: park
  *	make a request whose completion calls fz_turn_end()
  *	fz_turn_end(...)	in any case, before handlers run
  *
  * When the descriptor is closed, the queue goes on with a private copy: natively, a call in progress
- * keeps its open file.  Who comes later, and finds another file, begins another queue.
+ * keeps its open file.  A call that comes later, and finds another file, begins another queue.
  */
 
 #include "runtime/base/base.h"
@@ -33,11 +34,11 @@ struct fz_turn {
 	bool linked;
 	bool closed;			/* the descriptor is closed, and no copy could be made */
 	struct fz_ticket ticket;
-	struct fz_turn *next, *prev;	/* circular: who has the turn, then who waits for it */
-	/* Of who has the turn: */
+	struct fz_turn *next, *prev;	/* circular: the call that has the turn comes first */
+	/* Only of the call that has the turn: */
 	bool has;
 	int copy;			/* private copy that the queue goes on with, or -1 */
-	struct fz_turn *other;		/* who has the turn of another queue in the bucket */
+	struct fz_turn *other;		/* has the turn of another queue in the bucket */
 };
 
 /* How many queues there are.  Any thread; a hint. */
@@ -60,8 +61,8 @@ bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket
 int fz_turn_copy(const struct fz_turn *turn);
 
 /*
- * Leave the queue; who has the turn passes it on.  Also by the thread that completes the request of who has
- * the turn; a second time has no effect.  In the runtime.
+ * Leave the queue; a call that has the turn passes it on.  By the caller, or by the thread that completes the
+ * request of the call that has the turn; a second time has no effect.  In the runtime.
  */
 void fz_turn_end(struct fz_turn *turn);
 
@@ -69,8 +70,8 @@ void fz_turn_end(struct fz_turn *turn);
 void fz_turn_closing(int fd);
 
 /*
- * Descriptor fd has been closed or replaced: who has entered a queue for it since fz_turn_closing() goes on
- * alone.  In the runtime.
+ * Descriptor fd has been closed or replaced: a call that has entered a queue for fd since fz_turn_closing()
+ * goes on alone.  In the runtime.
  */
 void fz_turn_closed(int fd);
 

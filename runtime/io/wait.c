@@ -27,7 +27,7 @@ static bool slice_is_over(const struct fz_fiber *self)
 	enum { PARTS = 4 };		/* of FZ_POLL_PAUSE */
 	/* relaxed: any value that was ever stored will do. */
 	const uint64_t pause = atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed);
-	/* As in fz_sched_has_company(): outside the runtime only a hint. */
+	/* A hint: outside the runtime the carrier may lose its processor at any time, and p may be NULL. */
 	struct fz_processor *p = self->kind == FZ_KIND_FIBER ? self->carrier->processor : NULL;
 
 	return p && pause && fz_cycles() - p->picked_at > pause / PARTS && fz_processor_has_work(p, 0);

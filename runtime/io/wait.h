@@ -41,8 +41,8 @@ static inline void fz_io_expect_data(struct fz_fiber *self, int n)
 /* Is it worth an attempt to receive without waiting?  Not soon after one that failed. */
 bool fz_io_is_likely(struct fz_fiber *self);
 /*
- * The same for a fiber that is alone (runtime/sched/announce.h).  Once attempts succeed, also of more
- * receives than the field holds, as after an epoll_wait that reports many descriptors.
+ * fz_io_is_likely() for a fiber that is alone (runtime/sched/announce.h).  While attempts succeed, also true for more
+ * receives than fz_io_expect_data() can count, as after an epoll_wait that reports many descriptors.
  */
 bool fz_io_is_likely_alone(struct fz_fiber *self);
 /* An attempt after it has failed.  It saves little when it succeeds, so one failure is enough. */

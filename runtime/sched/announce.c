@@ -46,7 +46,7 @@ bool fz_announce_end_slowly(struct fz_fiber *self)
 {
 	const struct fz_carrier *c = self->carrier;
 	const struct fz_processor *p = c->processor;
-	/* As in fz_announce_end(). */
+	/* relaxed: only this thread writes USER with its own name; with anything else there, the processor is lost. */
 	bool kept = p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
 				 ((uintptr_t)c | FZ_OWNER_USER);
 

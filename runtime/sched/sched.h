@@ -149,8 +149,8 @@ void fz_sched_park(struct fz_fiber *self);
 bool fz_sched_yield(struct fz_fiber *self);
 
 /*
- * The same, but the caller goes to the end of another processor's queue.  With no other fiber to run, this
- * processor would steal it back at once: then it stays.
+ * Like fz_sched_yield(), but the caller goes to the end of the queue of processor `to`.  In the runtime.
+ * If no other fiber is runnable, the caller stays: this processor would steal it back at once.
  */
 void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to);
 

@@ -75,8 +75,8 @@ int fz_alt_stack_change(struct fz_fiber *self, const void *stack, void *ret_old)
 	int err;
 
 	/*
-	 * In user code the kernel has this fiber's stack, or the carrier's stack for reports:
-	 * unload the latter, so that the program does not see it.
+	 * While a fiber without an alternate stack is in user code, the kernel may have the
+	 * carrier's stack for reports.  Unload that one, or the program would get it as the old stack.
 	 */
 	if (!self->has_alt_stack && self->carrier->alt_stack.sp) {
 		kernel_alt_stack(&self->sig.alt_stack, NULL);

@@ -49,7 +49,10 @@ void stop_server(void);
 /* Has the server ended? A daemon's first process ends at once, its descendants go on. */
 bool server_ended(void);
 
-/* The same; waits if the kernel has begun to end it.  Searches /proc: not beside a measurement. */
+/*
+ * Has the server ended? If the kernel has begun to end it, wait until it has. Searches /proc, which
+ * would disturb a measurement.
+ */
 bool server_ends(void);
 
 /* How a child ended, in words. */

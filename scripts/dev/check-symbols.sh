@@ -118,7 +118,7 @@ awk -v out="$work/wrong" '
 			print name, f[8] >(out ".version")
 	}' "$work/libc" "$work/rows"
 touch "$work"/wrong.{missing,old,several,version}
-at_lines "libc has no @; correct the name, or say OPTIONAL if other libcs have it" <"$work/wrong.missing"
+at_lines "libc has no @; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it" <"$work/wrong.missing"
 at_lines "libc has @ only in old versions; name one of them" <"$work/wrong.old"
 at_lines "libc has several functions @; name the version of one" <"$work/wrong.several"
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
@@ -179,10 +179,26 @@ for name in $(comm -13 "$work/names" "$work/ours"); do
 	finding "$lib" "exports $name, which $def has not; add its line or hide it"
 done
 
+# FILE:LINE CODE for each line of the files in $@, without comments.
+code_of()
+{
+	awk '
+		FNR == 1 { in_comment = 0 }
+		{
+			gsub(/\/\*([^*]|\*[^\/])*\*\//, " ")
+			if (in_comment && !sub(/^.*\*\//, ""))
+				next
+			in_comment = sub(/\/\*.*/, "")
+			print FILENAME ":" FNR " " $0
+		}' "$@"
+}
+
 # 4: lines "TEST WORD", of the sources without comments and of the binaries.
+: >"$work/misnamed"
 while read -r line test; do
-	compgen -G "tests/programs/*/$test.c" >"$work/source" ||
-		finding "preload/topics.def:$line" "there is no tests/programs/*/$test.c; correct the name"
+	compgen -G "tests/programs/*/$test.c" >"$work/source" && continue
+	finding "preload/topics.def:$line" "there is no tests/programs/*/$test.c; correct the name"
+	echo "$test misnamed" >>"$work/misnamed"
 done < <(awk -F'|' '$1 == "topic" { n = split($5, test, " "); while (n) print $2, test[n--] }' \
 	"$work/rows" | sort -u -k 2)
 sources=(tests/programs/*/*.c)
@@ -192,26 +208,21 @@ for source in "${sources[@]}"; do
 	binaries+=("$build/tests/programs/${source%.c}")
 done
 {
-	awk '
-		FNR == 1 {
-			test = FILENAME
-			gsub(/.*\/|\.c$/, "", test)
-			in_comment = 0
-		}
+	code_of "${sources[@]}" | awk '
 		{
-			gsub(/\/\*([^*]|\*[^\/])*\*\//, " ")
-			if (in_comment && !sub(/^.*\*\//, ""))
-				next
-			in_comment = sub(/\/\*.*/, "")
+			test = $1
+			gsub(/.*\/|\.c:.*/, "", test)
+			sub(/^[^ ]* /, "")
 			n = split($0, word, /[^A-Za-z0-9_]+/)
 			while (n)
 				print test, word[n--]
-		}' "${sources[@]}"
+		}'
 	nm -D -A --undefined-only "${binaries[@]}" 2>/dev/null |
 		sed 's/^.*\/\([^/:]*\):.* \([^ @]*\)\(@[^@]*\)*$/\1 \2/'
 } >"$work/used"
 awk -F'|' '
 	FNR == NR { split($0, f, " "); used[f[1], f[2]] = used[f[2]] = 1; next }
+	FILENAME ~ /misnamed$/ { sub(/ .*/, ""); misnamed[$0] = 1; next }
 	$1 == "topic" { tests[$3] = $5 }
 	$1 == "alias" { names[$4] = names[$4] " " $3 }
 	$1 == "symbol" { topic[$3] = $7 }
@@ -225,12 +236,12 @@ awk -F'|' '
 				if (topic[name] == "NO")
 					found += alias[k] in used
 				for (i = 1; i <= test_count; i++)
-					found += (test[i], alias[k]) in used
+					found += (test[i], alias[k]) in used || test[i] in misnamed
 			}
 			if (!found)
 				print name, topic[name]
 		}
-	}' "$work/used" "$work/rows" >"$work/untested"
+	}' "$work/used" "$work/misnamed" "$work/rows" >"$work/untested"
 awk '$2 != "NO"' "$work/untested" |
 	at_lines "no test of % uses @; call it in one of those that preload/topics.def names"
 awk '$2 == "NO"' "$work/untested" |
@@ -260,13 +271,19 @@ for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print 
 	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
 # 8: files that announce only functions of libc that never fail with EINTR.
-may_announce=" preload/io/brief.h preload/process/clone.c preload/process/exec_watch.c preload/process/spawn.c
+may_announce=" preload/process/clone.c preload/process/exec_watch.c preload/process/spawn.c
 	preload/sync/barrier.c preload/sync/cond.c preload/sync/cond_shared.c
 	preload/sync/mutex.c preload/sync/rwlock.c preload/thread/host.c preload/thread/join.c
 	preload/thread/setid.c "
-for place in $(grep -noE '\<fz_announce(_brief)?\(' preload/*.[ch] preload/*/*.[ch] | tr -d '('); do
+for place in $(code_of preload/*.[ch] preload/*/*.[ch] | grep -oE '^[^ ]+ |\<fz_announce(_brief)?\>' |
+	awk '/ $/ { where = $1; next } { print where ":" $1 }'); do
 	[[ $may_announce =~ [[:space:]]${place%%:*}[[:space:]] ]] ||
 		finding "${place%:*}" "${place##*:}: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
+done
+# The words of the rungs that the tools know without the table.
+for word in $(awk '/rung_names\[\]/, /};/' scripts/trace/timeline.c | grep -o '"[^"]*"' | tr -d '"' | tr ' ' _); do
+	grep -q "^FZ_RUNG([A-Z]*, \"${word//_/ }\"," preload/symbols.def ||
+		finding scripts/trace/timeline.c "${word//_/ }: no FZ_RUNG of preload/symbols.def has that word; use the one that it has now"
 done
 show_findings_and_stop
 

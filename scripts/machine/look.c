@@ -168,7 +168,7 @@ void activity_between(const struct look *first, const struct look *second, struc
 {
 	const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	const uint64_t system = second->state.system - first->after.system;
-	/* CPU time between two waits, and share of a processor, from which on a thread computes. */
+	/* CPU time between two waits, and share of a processor, from which on a thread is CPU-bound. */
 	const double long_run = 0.001, least = 0.01;
 	double seen = 0, by_ticks;
 

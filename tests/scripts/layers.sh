@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/scripts/layers.sh - scripts/dev/check-layers.sh refuses what it is there to refuse: each
-# fault is planted in a copy, and one line must say where it is and what to do.
+# tests/scripts/layers.sh - scripts/dev/check-layers.sh and check-sizes.sh refuse what they are there to refuse:
+# each fault is planted in a copy, and one line must say where it is and what to do.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -69,6 +69,10 @@ mkdir -p scripts/attic
 cp scripts/dev/names.awk scripts/attic/planted.awk
 cp scripts/dev/demo.sh planted.sh
 plant runtime/attic/planted.c </dev/null
+cp scripts/dev/demo.sh scripts/planted.sh
+echo '{}' >runtime/planted.json
+echo 'all:' >attic/Makefile
+rm runtime/sched/README.md
 plant tests/unit/attic/test_planted.c </dev/null
 seq -f '/* %g */' 451 | plant runtime/io/planted_long.c
 seq -f 'FZ_ROW(%g)' 451 | plant runtime/io/planted_rows.def
@@ -78,6 +82,25 @@ seq -f '- %g' 13 >runtime/io/README.md
 	seq -f '	(void)%g;' 61
 	printf '}\n'
 } | plant runtime/io/planted_function.c
+{
+	printf 'int fz_planted_brace(int n);\nint fz_planted_brace(int n) {\n'
+	seq -f '	(void)%g;' 61
+	printf '	return n;\n}\n'
+} | plant runtime/io/planted_brace.c
+{
+	printf 'def planted():\n'
+	seq -f '    print(%g)' 61
+	printf '\n\nplanted()\n'
+} >scripts/bench/planted.py
+{
+	printf 'planted() {\n	cat <<-END\n'
+	seq 100
+	printf '	END\n'
+	seq -f '	echo %g' 58
+	printf '}\nplanted_long()\n{\n'
+	seq -f '	echo %g' 61
+	printf '}\n'
+} >scripts/bench/planted.sh
 {
 	printf 'int fz_planted(int n);\nint fz_planted(int n)\n{\n	switch (n) {\n'
 	seq -f '	case %g:	return 1;' 100
@@ -91,11 +114,13 @@ sed -i 's/FZ_RUNTIME_BASE_LOCK_H/FZ_LOCK_H/' runtime/base/lock.h
 
 scripts/dev/check-layers.sh build >"$work/found" 2>&1
 same "exit status" 1 $?
+scripts/dev/check-sizes.sh >>"$work/found" 2>&1
+same "exit status of check-sizes.sh" 1 $?
 
 # found NAME WHERE WHAT: exactly one line says so.
 found()
 {
-	same "$1" 1 "$(grep -F "check-layers: $2: " "$work/found" | grep -cF "$3")"
+	same "$1" 1 "$(grep -E '^check-(layers|sizes): ' "$work/found" | grep -F ": $2: " | grep -cF "$3")"
 }
 
 found "include against the order" runtime/base/planted_include.c:5 \
@@ -119,11 +144,18 @@ found "script in an unknown folder" scripts/attic/planted.awk 'is in no room: mo
 found "script beside all folders" planted.sh 'is in no room: move it'
 found "file beside the rooms" runtime/planted_loose.c 'is in no room: move it'
 found "unknown room" runtime/attic/planted.c 'is in no room: move it'
+found "script beside the launcher" scripts/planted.sh 'is in no room: move it'
+found "another file beside the rooms" runtime/planted.json 'is in no room: move it'
+found "another file in an unknown folder" attic/Makefile 'is in no room: move it'
+found "room without a head" runtime/sched 'has no README.md: say'
 found "test of an unknown room" tests/unit/attic/test_planted.c 'there is no room runtime/attic'
 found "long file" runtime/io/planted_long.c '450 are enough: divide it'
 same "a table may be long" 0 "$(grep -c planted_rows "$work/found")"
 found "long head of a room" runtime/io/README.md '12 are enough for the head of a room'
 found "long function" runtime/io/planted_function.c:7 'a function of 61 lines'
+found "long function, its brace in the first line" runtime/io/planted_brace.c:6 'a function of 62 lines'
+found "long function in Python" scripts/bench/planted.py:1 'a function of 61 lines'
+found "long function in shell" scripts/bench/planted.sh:164 'a function of 61 lines'
 same "a flat switch may be long" 0 "$(grep -c planted_switch "$work/found")"
 same "large room" 1 "$(grep -c '^check-layers: runtime/sync: has .* subjects' "$work/found")"
 found "no licence" arch/arch.h 'no SPDX line'

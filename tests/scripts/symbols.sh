@@ -74,10 +74,10 @@ rejects 'another macro' "${first}i FZ_ALIAS(readz, read)" '^FZ_ALIAS' \
 	'none of FZ_TOPIC, FZ_RUNG, FZ_SYMBOL and FZ_LIBC; correct it'
 rejects 'not in libc' '/^FZ_SYMBOL(writev,/a FZ_SYMBOL(writez, RING, NO, NO, writing, NULL)' \
 	'^FZ_SYMBOL(writez' \
-	'libc has no writez; correct the name, or say OPTIONAL if other libcs have it'
+	'libc has no writez; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
 rejects "libc's, and not in libc" 's/^FZ_LIBC(INSIDE, log, closelog, /&closelogs, /' \
 	'^FZ_LIBC(INSIDE, log' \
-	'libc has no closelogs; correct the name, or say OPTIONAL if other libcs have it'
+	'libc has no closelogs; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
 rejects 'not in that version' '/^FZ_SYMBOL(read,/s/NULL/"GLIBC_9.9"/' '^FZ_SYMBOL(read,' \
 	'libc has read, but not in version GLIBC_9.9; name one that it has'
 rejects 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
@@ -129,6 +129,15 @@ sed "${number}d" commands >scripts/inspect/commands.def
 number=$(grep -n -m1 '^\.RB \[ .-.-hex \]' scripts/package/fiberize.1 | cut -d: -f1)
 same 'an option that is gone' "check-commands: scripts/package/fiberize.1:$number: fiberize ps has no --hex; delete it, or add its line to scripts/inspect/commands.def" \
 	"$(scripts/dev/check-commands.sh)"
+
+n=$(wc -l <preload/io/terminal.c)
+for use in 'static void tell(struct fz_fiber *f) { fz_announce (f); }' \
+	'static void (*const tell)(struct fz_fiber *) = fz_announce;'; do
+	rejects_elsewhere 'a call that is announced and not repeated' preload/io/terminal.c "\$a $use" \
+		"preload/io/terminal.c:$((n + 1)): fz_announce: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
+done
+rejects_elsewhere 'a word of a trace that no rung has' scripts/trace/timeline.c 's/"brief"/"briefly"/' \
+	'scripts/trace/timeline.c: briefly: no FZ_RUNG of preload/symbols.def has that word; use the one that it has now'
 
 # The words of each rung, in all that prints them.
 "$fiberize" --stats "$programs/misc_calls" 2>stats >/dev/null

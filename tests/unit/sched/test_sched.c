@@ -498,7 +498,7 @@ static void *poke(void *arg)
 	return arg;
 }
 
-/* However often the monitor is woken: who computes for a moment is not CPU-bound. */
+/* However often the monitor is woken: a fiber that runs for a moment is not CPU-bound. */
 Test(sched, pokes_are_no_ticks)
 {
 	pthread_t poking;
