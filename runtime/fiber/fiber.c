@@ -211,15 +211,11 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 		fz_registry_set_main(NULL);
 	fz_signal_give_back(self);
 	/*
-	 * acq_rel: as in fz_fiber_buried().  FZ_LIFE_RETIRED: the record and this context, which
-	 * stays parked for ever, are not put into the pool, so no new thread gets them.
+	 * A joiner of a RETIRED fiber gives most of its stack back, so ENDED comes when this context has been left.
+	 * relaxed: fz_fiber_buried() publishes it.
 	 */
-	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
-				 memory_order_acq_rel);
-	fz_lot_wake(&self->thread.life, 1);
-	for (;;) {
-		fz_waits_for(self, FZ_FOR_END, NULL);
-		fz_wait_arm(self, 0);
-		fz_park(self, FZ_FOREVER);
-	}
+	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_RETIRED, memory_order_relaxed);
+	fz_waits_for(self, FZ_FOR_END, NULL);
+	fz_sched_end(self);
+	__builtin_unreachable();
 }

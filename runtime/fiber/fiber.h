@@ -40,7 +40,7 @@ enum {
 	FZ_LIFE_DETACHED = 2,
 	FZ_LIFE_JOINING = 4,	/* one thread has the right to join it */
 	FZ_LIFE_FREE = 8,	/* the record has no thread: handles to it are stale */
-	FZ_LIFE_RETIRED = 16,	/* it ended with its kernel thread, see thread.retiring */
+	FZ_LIFE_RETIRED = 16,	/* no next life: it ended by exit(2), or with its kernel thread (thread.retiring) */
 };
 
 /* Each group below belongs to one part of the runtime, which alone writes it. */

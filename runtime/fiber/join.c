@@ -28,7 +28,7 @@ void fz_fiber_buried(struct fz_fiber *f)
 						 memory_order_acq_rel);
 
 	/* A thread that was detached while being joined is freed by the joiner. */
-	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING)) == FZ_LIFE_DETACHED) {
+	if ((life & (FZ_LIFE_DETACHED | FZ_LIFE_JOINING | FZ_LIFE_RETIRED)) == FZ_LIFE_DETACHED) {
 		/* release: a stale handle finds FREE, not an old life. */
 		atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
 		fz_pool_put(fz_processor_of(fz_self()), f);

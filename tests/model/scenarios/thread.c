@@ -20,14 +20,29 @@ static void *live(void *arg)
 	return arg;
 }
 
-static struct fz_fiber *make(bool detached)
+/* Ends by exit(2), deeper in the stack than what a joiner leaves of it. */
+static void *vanish(void *arg)
 {
-	struct fz_birth birth = { .start = live, .arg = &lives, .stack_size = 64 * 1024,
+	volatile char deep[16384];
+
+	deep[0] = 0;
+	live(arg);
+	fz_fiber_vanish(fz_self(), deep[0]);
+}
+
+static struct fz_fiber *make_as(void *(*start)(void *), bool detached)
+{
+	struct fz_birth birth = { .start = start, .arg = &lives, .stack_size = 64 * 1024,
 				  .guard_size = 4096, .detached = detached };
 	unsigned long handle = 0;
 
 	MODEL_CHECK(fz_fiber_create(&birth, &handle) == 0, "no thread is made");
 	return fz_fiber_of_handle(handle);
+}
+
+static struct fz_fiber *make(bool detached)
+{
+	return make_as(live, detached);
 }
 
 /* So that the pool has fibers: a first life needs more of the kernel than the model has. */
@@ -52,6 +67,13 @@ static void make_and_join(int i)
 	joined++;
 }
 
+static void join_vanishing(int i)
+{
+	(void)i;
+	MODEL_CHECK(fz_fiber_join(make_as(vanish, false), FZ_FOREVER, NULL) == 0, "join fails");
+	joined++;
+}
+
 static void two_lives(void)
 {
 	MODEL_CHECK(lives == 2 && joined == 2, "%d lives, %d joined", lives, joined);
@@ -59,6 +81,9 @@ static void two_lives(void)
 
 SCENARIO(join) = { .name = "join", .what = "2 fibers make a thread each and join it", .processors = 2,
 	.fibers = 2, .prepare = fill_pool, .thread = make_and_join, .finish = two_lives };
+
+SCENARIO(vanish) = { .name = "vanish", .what = "2 fibers make a thread each that ends by exit(2), and join it",
+	.processors = 2, .fibers = 2, .prepare = fill_pool, .thread = join_vanishing, .finish = two_lives };
 
 SCENARIO(join_native) = { .name = "join_native", .what = "a fiber and a native thread make and join",
 	.processors = 1, .fibers = 1, .natives = 1, .prepare = fill_pool, .thread = make_and_join,
