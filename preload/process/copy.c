@@ -11,15 +11,21 @@
 
 void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 {
-	const uint64_t all = FZ_SIGNALS_ALL;
+	uint64_t blocked = FZ_SIGNALS_ALL;
 
+	/*
+	 * The kernel suspends this thread until the child has executed or ended, and sends SIGCHLD then.  Blocked, that would
+	 * be pending for the process, and a call of another kernel thread would be interrupted for it and begin anew.
+	 */
+	if (flags & CLONE_VFORK)
+		blocked &= ~fz_signals_without_effect();
 	copy->gates = !(flags & CLONE_VFORK);
 	copy->shares_files = flags & CLONE_FILES;
 	if (copy->gates)
 		fz_spawner_turn_begin(fz_self());
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
-	fz_sys_sigmask(SIG_SETMASK, &all, &copy->mask);
+	fz_sys_sigmask(SIG_SETMASK, &blocked, &copy->mask);
 	/*
 	 * With CLONE_VFORK the call ends when the child executes, and the child may wait for other
 	 * threads, which must be able to make threads until then. What a child of vfork may call

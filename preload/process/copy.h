@@ -17,8 +17,8 @@
  *	else
  *		fz_copy_end(&copy);
  *
- * All signals are blocked in between: a handler must not make other fibers run, or use the
- * parent's runtime in the child.
+ * All signals that have an effect are blocked in between: a handler must not make other fibers run,
+ * or use the parent's runtime in the child.
  */
 
 #include <stdbool.h>

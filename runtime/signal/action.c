@@ -222,6 +222,20 @@ void fz_signal_restore(uint64_t set)
 	fz_signal_actions_unlock(&mask);
 }
 
+uint64_t fz_signals_without_effect(void)
+{
+	/* The kernel's default for these is to do nothing. */
+	static const uint8_t nothing[] = { 17 /* SIGCHLD */, 18 /* SIGCONT */, 23 /* SIGURG */, 28 /* SIGWINCH */ };
+	struct kernel_sigaction action;
+	uint64_t set = 0;
+
+	for (unsigned i = 0; i < sizeof(nothing); i++)
+		/* SIG_DFL or SIG_IGN. */
+		if (!kernel_action(nothing[i], NULL, &action) && (uintptr_t)action.handler <= 1)
+			set |= fz_signal_bit(nothing[i]);
+	return set;
+}
+
 bool fz_signal_before_spawn(void)
 {
 	uint64_t mask, set;

@@ -94,6 +94,9 @@ void fz_signal_restore(uint64_t set);
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);
 
+/* Of SIGCHLD, SIGCONT, SIGURG and SIGWINCH those that have no handler in the kernel, nor one of ours.  Any thread. */
+uint64_t fz_signals_without_effect(void);
+
 /*
  * Around exec, besides fz_signal_before_spawn(). exec keeps what is pending for the process and
  * for the caller; when before_exec returns, all of that is pending in the kernel, and the caller's
