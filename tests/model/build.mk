@@ -17,9 +17,10 @@ MODEL_OWN := $(filter-out $(if $(MODEL_COVERAGE),,%/coverage.c),$(wildcard tests
 MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) $(MODEL_LINKED))
 MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
 
-# A seed holds for these sources and this compiler.
-MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(sort $(wildcard runtime/*/*.[chd]* arch/x86_64/* \
-	tests/model/*.[ch] tests/model/*/*.[ch])); } | sha256sum | cut -c1-10)
+# A seed holds for these sources, with these flags, and this compiler.
+MODEL_HASHED := $(sort Makefile tests/model/build.mk $(wildcard arch/*.h arch/x86_64/* runtime/*/*.[chd]* \
+	tests/model/*.[ch] tests/model/*/*.[ch] tests/model/arch/*))
+MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(MODEL_HASHED); } | sha256sum | cut -c1-10)
 
 $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
@@ -33,7 +34,7 @@ $(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
-$(MODEL)/tests/model/main.o: $(MODEL_RUNTIME) $(MODEL_OWN) $(MODEL_SCENARIOS) $(wildcard runtime/*/*.h tests/model/*.h)
+$(MODEL)/tests/model/main.o: $(MODEL_HASHED)
 
 # fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.
 $(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk

@@ -56,12 +56,15 @@ bool only_clock_helps(void)
 static bool in_real_call(void)
 {
 	for (int i = 0; i < M.kthreads; i++)
-		if (M.kt[i].state == KT_BLOCKED && !M.kt[i].futex && M.kt[i].fd < 0)
+		if (M.kt[i].state == KT_BLOCKED && !M.kt[i].futex && M.kt[i].fd < 0 && !M.kt[i].ring)
 			return true;
 	return false;
 }
 
-/* Who waits for events has the processor: one that has lost it was woken, and went to the idle list. */
+/*
+ * Who waits for events has the processor: one that has lost it was woken, and went to the idle list.  On a ring it may
+ * have entered the kernel after the new owner has reaped its kick: then it leaves with the next completion.
+ */
 static bool waits_without_processor(const struct kthread *kt)
 {
 	const struct fz_fiber *f = fz_fiber_of_tcb(kt->tcb);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/model/kernel.c - the kernel of the model: its threads, and the system calls that the explored
- * files make.  A call that is not here ends the exploration with its number: nothing passes silently.
+ * files make.  A call that is not here ends the exploration with its number.  Some are answered without effect: those
+ * about signals, munmap, mprotect, names and robust lists.
  */
 #include "tests/model/files.h"
 #include "tests/model/model.h"
@@ -422,7 +423,7 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		return 0;
 	}
 	default:
-		snprintf(text, sizeof(text), "system call %ld", nr);
+		snprintf(text, sizeof(text), "system call %ld (asm/unistd_64.h)", nr);
 		model_outside(text);
 	}
 }

@@ -7,9 +7,11 @@
  *		[SCENARIO...]
  *	explore --replay SEED
  *
- * --tso: with store buffers.  --plain: accesses that are not atomic are points, too.
+ * --tso: with store buffers; in exhaustive runs these drain as late as they may, which is no choice.
+ * --plain: accesses that are not atomic are points, too.  --seconds: of CPU time.
  *
- * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for.
+ * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for, those
+ * with seeds first.
  * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled.
  *
  * A seed names a run:	SCENARIO[+tso][+plain]/pct/NUMBER@SOURCES, SCENARIO/random/NUMBER@SOURCES,
@@ -30,7 +32,7 @@
 
 extern const struct scenario __start_model_scenarios[], __stop_model_scenarios[];
 
-enum { WARM_UP = 300, PASSES = 5 };
+enum { WARM_UP = 300, PASSES = 5, BOUND_MOST = 99 };
 
 static struct {
 	bool exhaustive;
@@ -176,7 +178,7 @@ static int run_all(double until)
 		}
 	} while (schedule_backtrack());
 	snprintf(rest, sizeof(rest), ", %d deviations, %s%s", budget,
-		 complete ? "all tried" : "cut off by the time", tso ? ", store buffers" : "");
+		 complete ? "all tried" : "cut off by the time", tso ? ", store buffers drained late" : "");
 	say_runs("exhaustive", runs, since, rest);
 	return 0;
 }
@@ -191,6 +193,11 @@ static int explore(const struct scenario *s)
 	budget = asked.bound >= 0 ? asked.bound : s->budget ? s->budget : 2;
 	shared = warm_up();
 	until = asked.seconds > 0 ? clock_now() + asked.seconds : 0;
+	/* First: a seed's points are those that warm_up() has found, which replay() repeats, and nothing else. */
+	if (asked.pct)
+		err = run_seeds(HOW_PCT, asked.pct, until);
+	if (!err && asked.random)
+		err = run_seeds(HOW_RANDOM, asked.random, until);
 	/* Again, if this has found memory that is shared as well: then there are more points. */
 	for (int pass = 0; asked.exhaustive && !err && pass < PASSES; pass++) {
 		err = run_all(until);
@@ -199,10 +206,6 @@ static int explore(const struct scenario *s)
 			break;
 		shared = now;
 	}
-	if (!err && asked.pct)
-		err = run_seeds(HOW_PCT, asked.pct, until);
-	if (!err && asked.random)
-		err = run_seeds(HOW_RANDOM, asked.random, until);
 	return err;
 }
 
@@ -220,10 +223,74 @@ static int refuse(const char *text, const char *why)
 	return 2;
 }
 
+/* Digits, and nothing else, of a number up to `most`; *at is behind them then. */
+static bool number_at(const char **at, uint64_t most, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	for (; **at >= '0' && **at <= '9'; ++*at) {
+		const uint64_t digit = (uint64_t)(**at - '0');
+
+		if (n > (most - digit) / 10)
+			return false;
+		n = n * 10 + digit;
+	}
+	*ret = n;
+	return true;
+}
+
+/* STEP.PICK-STEP.PICK, in the order of the steps. */
+static bool list_at(const char **at)
+{
+	uint64_t number;
+
+	for (decisions = 0; decisions < DECISIONS; decisions++, ++*at) {
+		struct decision *d = &decided[decisions];
+
+		if (!number_at(at, UINT32_MAX, &number))
+			return false;
+		d->step = (uint32_t)number;
+		if (*(*at)++ != '.' || !number_at(at, UINT16_MAX, &number) || !number)
+			return false;
+		d->pick = (uint16_t)number;
+		if (decisions && d->step <= d[-1].step)
+			return false;
+		if (**at != '-') {
+			decisions++;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What comes before the first slash: the scenario, and how memory is explored. */
+static const struct scenario *scenario_at(const char *text, const char *end)
+{
+	const char *plus = memchr(text, '+', (size_t)(end - text));
+
+	for (const char *at = plus; at && at < end; at = plus) {
+		size_t length;
+
+		plus = memchr(at + 1, '+', (size_t)(end - at - 1));
+		length = (size_t)((plus ? plus : end) - at);
+		if (length == 4 && !strncmp(at, "+tso", length))
+			tso = true;
+		else if (length == 6 && !strncmp(at, "+plain", length))
+			plain_points = true;
+		else
+			return NULL;
+	}
+	plus = memchr(text, '+', (size_t)(end - text));
+	return find(text, (size_t)((plus ? plus : end) - text));
+}
+
 static int replay(const char *text)
 {
-	const char *slash = strchr(text, '/'), *at = strrchr(text, '@'), *end;
-	char *next;
+	const char *slash = strchr(text, '/'), *at = strrchr(text, '@');
+	enum outcome result;
+	uint64_t number = 2;
 	enum how how;
 
 	if (!slash || !at || at < slash)
@@ -231,47 +298,39 @@ static int replay(const char *text)
 	if (strcmp(at + 1, MODEL_SOURCES))
 		return refuse(text, "of other sources than these, which are " MODEL_SOURCES
 			      ": check out the commit that it was found in, and build");
-	end = slash;
-	if (end - text > 6 && !strncmp(end - 6, "+plain", 6)) {
-		plain_points = true;
-		end -= 6;
-	}
-	if (end - text > 4 && !strncmp(end - 4, "+tso", 4)) {
-		tso = true;
-		end -= 4;
-	}
-	scenario_now = find(text, (size_t)(end - text));
+	scenario_now = scenario_at(text, slash);
 	if (!scenario_now)
 		return refuse(text, "no such scenario");
 	slash++;
 	if (!strncmp(slash, "pct/", 4)) {
 		how = HOW_PCT;
+		slash += 4;
 	} else if (!strncmp(slash, "random/", 7)) {
 		how = HOW_RANDOM;
-	} else if (!strncmp(slash, "listed", 6) && slash[6] >= '0' && slash[6] <= '9' &&
-		   slash[7] == '/') {
+		slash += 7;
+	} else if (!strncmp(slash, "listed", 6)) {
 		how = HOW_LISTED;
-		budget = slash[6] - '0';
+		slash += 6;
+		if (!number_at(&slash, BOUND_MOST, &number) || *slash++ != '/')
+			return refuse(text, "a list is of kind listedBOUND");
 	} else {
 		return refuse(text, "unknown kind");
 	}
-	if (how != HOW_LISTED)
-		budget = 2;
+	budget = (int)number;
+	if (how != HOW_LISTED && (!number_at(&slash, UINT64_MAX, &number) || slash != at))
+		return refuse(text, "no number");
+	/* Its runs leave no list, and another seed. */
 	warm_up();
-	slash = strchr(slash, '/') + 1;
-	if (how != HOW_LISTED) {
-		seed = strtoul(slash, &next, 10);
-		if (next != at || next == slash)
-			return refuse(text, "no number");
-	}
-	for (decisions = 0; how == HOW_LISTED && slash < at; slash = next + (*next == '-')) {
-		decided[decisions].step = (uint32_t)strtoul(slash, &next, 10);
-		if (*next != '.')
-			return refuse(text, "a list is STEP.PICK-STEP.PICK");
-		decided[decisions++].pick = (uint16_t)strtoul(next + 1, &next, 10);
-	}
+	seed = number;
+	if (how == HOW_LISTED && slash != at && (!list_at(&slash) || slash != at))
+		return refuse(text, "a list is STEP.PICK-STEP.PICK, in the order of the steps");
+	if (how == HOW_LISTED && decisions > (uint32_t)budget)
+		return refuse(text, "more picks than its BOUND");
 	tracing = true;
-	if (run_once(how) == RUN_PASSED) {
+	result = run_once(how);
+	if (how == HOW_LISTED && !schedule_has_used_all())
+		return refuse(text, "no such run: the scenario has no such choices");
+	if (result == RUN_PASSED) {
 		printf("passed: %s\n", text);
 		return 0;
 	}
@@ -305,6 +364,19 @@ static int usage(void)
 	return 2;
 }
 
+/* An option's value; ends with a message if that is no number from `least` on, up to `most`. */
+static uint64_t value_of(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+	const char *at = text;
+	uint64_t n;
+
+	if (number_at(&at, most, &n) && !*at && n >= least)
+		return n;
+	fprintf(stderr, "explore: --%s %s: must be a number from %lu to %lu\n", option, text,
+		(unsigned long)least, (unsigned long)most);
+	exit(2);
+}
+
 static int parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -315,6 +387,7 @@ static int parse(int argc, char **argv)
 		{ "first", required_argument, NULL, 'f' }, { "seconds", required_argument, NULL, 's' },
 		{ "replay", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 },
 	};
+	enum { MANY = 1000000000, DAY = 86400 };
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -325,13 +398,13 @@ static int parse(int argc, char **argv)
 				printf("%-16s %s\n", s->name, s->what);
 			exit(0);
 		case 'x': asked.exhaustive = true; break;
-		case 'p': asked.pct = strtoul(optarg, NULL, 10); break;
-		case 'r': asked.random = strtoul(optarg, NULL, 10); break;
-		case 'b': asked.bound = atoi(optarg); break;
+		case 'p': asked.pct = value_of("pct", optarg, 1, MANY); break;
+		case 'r': asked.random = value_of("random", optarg, 1, MANY); break;
+		case 'b': asked.bound = (int)value_of("bound", optarg, 0, BOUND_MOST); break;
 		case 't': tso = true; break;
 		case 'P': plain_points = true; break;
-		case 'f': asked.first = strtoul(optarg, NULL, 10); break;
-		case 's': asked.seconds = atof(optarg); break;
+		case 'f': asked.first = value_of("first", optarg, 0, UINT64_MAX / 2); break;
+		case 's': asked.seconds = (double)value_of("seconds", optarg, 1, DAY); break;
 		case 'R': exit(replay(optarg));
 		default: return usage();
 		}

@@ -151,6 +151,7 @@ extern int budget;				/* picks of a run that are not the default */
 extern uint64_t seed, run_length;	/* the latter: points of a run, for PCT */
 void schedule_begin_run(enum how how);
 bool schedule_backtrack(void);			/* false: everything has been tried */
+bool schedule_has_used_all(void);		/* of a list: did the run that is over make each of its picks? */
 extern uint64_t longest, most_points;
 
 /* run.c: runs of one scenario */

@@ -29,12 +29,16 @@ static bool is_of_explorer(const char *line)
 	return false;
 }
 
-/* "function at file:line", by addr2line, which is asked once for each address. */
+/*
+ * "function at file:line", by addr2line, which is asked once for each address; a line for each function that is
+ * inlined there.
+ */
 static const char *place_of(uintptr_t pc)
 {
-	static struct { uintptr_t pc; char text[100]; } known[2048];
+	static struct { uintptr_t pc; char text[400]; } known[2048];
 	uint32_t i = (uint32_t)(pc * 0x9e3779b1u) % 2048;
 	char command[100];
+	size_t n = 0;
 	FILE *out;
 
 	while (known[i].pc && known[i].pc != pc)
@@ -42,10 +46,13 @@ static const char *place_of(uintptr_t pc)
 	if (known[i].pc)
 		return known[i].text;
 	known[i].pc = pc;
-	snprintf(command, sizeof(command), "addr2line -pfs -e /proc/%d/exe %lx", getpid(),
+	snprintf(command, sizeof(command), "addr2line -pfsi -e /proc/%d/exe %lx", getpid(),
 		 (unsigned long)pc - 1);
 	out = popen(command, "r");
-	if (!out || !fgets(known[i].text, sizeof(known[i].text), out))
+	while (out && sizeof(known[i].text) - n > 80 &&
+	       fgets(known[i].text + n, (int)(sizeof(known[i].text) - n), out))
+		n += strlen(known[i].text + n);
+	if (!n)
 		snprintf(known[i].text, sizeof(known[i].text), "0x%lx\n", (unsigned long)pc);
 	if (out)
 		pclose(out);
@@ -54,9 +61,18 @@ static const char *place_of(uintptr_t pc)
 
 static void print_frames(const uintptr_t *pcs, int n)
 {
-	for (int i = 0; i < n; i++)
-		if (!is_of_explorer(place_of(pcs[i])))
-			printf("        %s", place_of(pcs[i]));
+	for (int i = 0; i < n; i++) {
+		char text[400], *line = text, *end;
+
+		snprintf(text, sizeof(text), "%s", place_of(pcs[i]));
+		for (; (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			line += strspn(line, " ");
+			line += strncmp(line, "(inlined by) ", 13) ? 0 : 13;
+			if (!is_of_explorer(line))
+				printf("        %s\n", line);
+		}
+	}
 }
 
 /* By frame pointers; what is not the program's own text ends the walk. */

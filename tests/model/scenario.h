@@ -35,7 +35,7 @@ struct scenario {
 	/* Sequential model; *state is 0 at first.  NULL: no history is kept. */
 	bool (*apply)(uint64_t *state, const struct operation *op);
 	bool rings;			/* on io_uring; else on epoll */
-	bool clock;			/* threads wait with deadlines: the clock may go on while others can run */
+	bool clock;			/* its thread() waits with deadlines, which it asks here */
 	int budget;			/* preemptions of the exhaustive run; 0: 2 */
 };
 

@@ -27,6 +27,7 @@ bool listed;
 static bool fairness;
 static enum how how;
 static uint32_t at;			/* the next decision to be repeated */
+static uint32_t used;			/* decisions of a list that this run had the choice for */
 static int left;			/* picks that need not be the default */
 static uint64_t random_state;
 static uint32_t priority[KTHREADS], lowest, early_ticks;
@@ -44,7 +45,7 @@ void schedule_begin_run(enum how how_)
 {
 	how = how_;
 	listed = how == HOW_LISTED;
-	at = 0;
+	at = used = 0;
 	left = budget;
 	step = points = 0;
 	since_point = fairness = false;
@@ -62,6 +63,11 @@ void schedule_begin_run(enum how how_)
 	} else if (how == HOW_FIRST) {
 		decisions = 0;
 	}
+}
+
+bool schedule_has_used_all(void)
+{
+	return used == decisions;
 }
 
 bool schedule_backtrack(void)
@@ -146,7 +152,11 @@ static int pick_listed(int n)
 	if (how == HOW_LISTED) {
 		while (at < decisions && decided[at].step < step)
 			at++;
-		return at < decisions && decided[at].step == step ? decided[at++].pick : 0;
+		if (at == decisions || decided[at].step != step)
+			return 0;
+		d = &decided[at++];
+		used += d->pick < n;
+		return d->pick < n ? d->pick : 0;
 	}
 	if (at < decisions) {
 		d = &decided[at++];

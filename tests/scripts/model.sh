@@ -68,6 +68,15 @@ refuses "a seed of other sources" "of other sources than these" "$replay" mutex2
 refuses "no seed" "not a seed" "$replay" mutex2
 refuses "a seed of an unknown scenario" "no such scenario" "$replay" "mutex9/pct/1@$sources"
 refuses "a seed of an unknown kind" "unknown kind" "$replay" "mutex2/luck/1@$sources"
+refuses "a list with a pick that is no choice" "no such choices" "$replay" "mutex2/listed2/50.99@$sources"
+refuses "a list with a step that is not reached" "no such choices" "$replay" "mutex2/listed2/999999.1@$sources"
+refuses "a list out of order" "in the order of the steps" "$replay" "mutex2/listed2/200.1-100.1@$sources"
+refuses "a list that goes on" "in the order of the steps" "$replay" "mutex2/listed2/100.1-@$sources"
+refuses "a list of more picks than its bound" "more picks than its BOUND" "$replay" "mutex2/listed0/100.1@$sources"
+refuses "a number with a sign" "no number" "$replay" "mutex2/pct/-5@$sources"
+refuses "a number too large" "no number" "$replay" "mutex2/pct/99999999999999999999999@$sources"
+refuses "a count that is no number" "--pct -1: must be a number" "$explore" --pct -1 mutex2
+refuses "a bound that is no number" "--bound x: must be a number" "$explore" --exhaustive --bound x mutex2
 refuses "an unknown scenario" "no scenario mutex9" "$explore" --pct 1 mutex9
 
 # A file that reaches around the model.

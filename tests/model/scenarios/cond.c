@@ -114,8 +114,7 @@ static void taken_or_left(void)
 }
 
 SCENARIO(cond_timed) = { .name = "cond_timed", .what = "a wait with a deadline races with a signal",
-	.processors = 2, .fibers = 2, .thread = wait_with_deadline, .finish = taken_or_left,
-	.clock = true };
+	.processors = 2, .fibers = 2, .thread = wait_with_deadline, .finish = taken_or_left };
 
 /* POSIX allows to destroy it right after the broadcast. */
 static void destroy(int i)

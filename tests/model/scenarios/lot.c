@@ -38,7 +38,7 @@ static void two_timed(int i)
 }
 
 SCENARIO(lot_timed) = { .name = "lot_timed", .what = "2 wait with deadlines, one wake-up",
-	.processors = 2, .fibers = 3, .thread = two_timed, .finish = as_many, .clock = true };
+	.processors = 2, .fibers = 3, .thread = two_timed, .finish = as_many };
 
 /*
  * What comes late, a deadline or a wake-up, is for a wait that is over, and ends none after it: only
@@ -73,11 +73,11 @@ static void one_wait(void)
 }
 
 SCENARIO(lot_late) = { .name = "lot_late", .what = "a wait with a deadline is woken, and another one follows",
-	.processors = 2, .fibers = 2, .thread = one_after_the_other, .finish = one_wait, .clock = true };
+	.processors = 2, .fibers = 2, .thread = one_after_the_other, .finish = one_wait };
 
 SCENARIO(lot_native_late) = { .name = "lot_native_late",
 	.what = "a native thread waits and ends, another one in its memory waits", .processors = 1,
-	.natives = 2, .thread = one_after_the_other, .finish = one_wait, .clock = true };
+	.natives = 2, .thread = one_after_the_other, .finish = one_wait };
 
 static void requeued(int i)
 {
@@ -115,5 +115,4 @@ static void by_natives(int i)
 }
 
 SCENARIO(lot_native) = { .name = "lot_native", .what = "2 native threads wait with deadlines, a fiber wakes",
-	.processors = 1, .fibers = 0, .natives = 3, .thread = by_natives, .finish = as_many,
-	.clock = true };
+	.processors = 1, .fibers = 0, .natives = 3, .thread = by_natives, .finish = as_many };

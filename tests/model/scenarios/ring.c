@@ -93,11 +93,11 @@ static void all_rounds(void)
 
 SCENARIO(ring) = { .name = "ring", .what = "a fiber announces a call, 2 begin to poll meanwhile, and it ends both polls",
 	.processors = 1, .fibers = 3, .prepare = make_events, .thread = waits_or_tells, .finish = all_rounds,
-	.rings = true, .clock = true };
+	.rings = true };
 
 SCENARIO(ring_lost) = { .name = "ring_lost", .what = "the same, and a filter forbids the ring at any moment",
 	.processors = 1, .fibers = 3, .natives = 1, .prepare = make_events, .thread = waits_or_tells,
-	.finish = all_rounds, .rings = true, .clock = true };
+	.finish = all_rounds, .rings = true };
 
 /* ---- a carrier that has lost its processor in its wait, by itself ---------- */
 
@@ -189,13 +189,10 @@ static void loser_is_in_kernel(int i)
 }
 
 SCENARIO(ring_loser) = { .name = "ring_loser", .what = "a carrier has published a request, lost its processor, and the ring is lost",
-	.processors = 1, .fibers = 1, .natives = 1, .thread = publishes_before, .finish = all_rounds, .rings = true,
-	.clock = true };
+	.processors = 1, .fibers = 1, .natives = 1, .thread = publishes_before, .finish = all_rounds, .rings = true };
 
 SCENARIO(ring_asleep) = { .name = "ring_asleep", .what = "the same, but its successor publishes the request, and may reap the kick",
-	.processors = 1, .fibers = 1, .natives = 1, .thread = publishes_after, .finish = all_rounds, .rings = true,
-	.clock = true };
+	.processors = 1, .fibers = 1, .natives = 1, .thread = publishes_after, .finish = all_rounds, .rings = true };
 
 SCENARIO(ring_entered) = { .name = "ring_entered", .what = "as ring_loser, but the carrier waits for the ring's lock in the kernel",
-	.processors = 1, .fibers = 1, .natives = 1, .thread = loser_is_in_kernel, .finish = all_rounds, .rings = true,
-	.clock = true };
+	.processors = 1, .fibers = 1, .natives = 1, .thread = loser_is_in_kernel, .finish = all_rounds, .rings = true };

@@ -84,4 +84,4 @@ static void give_up(int i)
 
 SCENARIO(rwlock_timed) = { .name = "rwlock_timed", .what = "a writer with a deadline, writers first",
 	.processors = 2, .fibers = 3, .prepare = writers_wish, .thread = give_up,
-	.finish = free_again, .clock = true };
+	.finish = free_again };

@@ -71,7 +71,7 @@ static void announced(int i)
 }
 
 SCENARIO(announce) = { .name = "announce", .what = "2 fibers announce a call, a third wants the processor",
-	.processors = 1, .fibers = 3, .thread = announced, .finish = all_rounds, .clock = true };
+	.processors = 1, .fibers = 3, .thread = announced, .finish = all_rounds };
 
 static void brief(int i)
 {
@@ -85,7 +85,7 @@ static void brief(int i)
 }
 
 SCENARIO(brief) = { .name = "brief", .what = "2 brief calls that take their time, a third fiber wants the processor",
-	.processors = 1, .fibers = 3, .thread = brief, .finish = all_rounds, .clock = true };
+	.processors = 1, .fibers = 3, .thread = brief, .finish = all_rounds };
 
 static void nap(int i)
 {
@@ -94,7 +94,7 @@ static void nap(int i)
 }
 
 SCENARIO(nap) = { .name = "nap", .what = "2 fibers sleep", .processors = 2, .fibers = 2, .thread = nap,
-	.finish = all_rounds, .clock = true };
+	.finish = all_rounds };
 
 /* Each waits for its turn: a wake-up goes to and fro, between processors that fall asleep. */
 static void ping_pong(int i)
@@ -148,7 +148,7 @@ static void nap_or_close(int i)
 }
 
 SCENARIO(closing_nap) = { .name = "closing_nap", .what = "2 fibers sleep, a third closes and opens a processor",
-	.processors = 2, .fibers = 3, .thread = nap_or_close, .finish = all_rounds, .clock = true };
+	.processors = 2, .fibers = 3, .thread = nap_or_close, .finish = all_rounds };
 
 /* To the other processor, which may be closed by then, and from one that may be closed. */
 static void move_or_close(int i)
@@ -195,3 +195,6 @@ static void two_rounds(void)
 
 SCENARIO(ping_native) = { .name = "ping_native", .what = "a fiber and a native thread, the same",
 	.processors = 2, .fibers = 1, .natives = 1, .thread = ping_pong, .finish = two_rounds };
+
+SCENARIO(ping_ring) = { .name = "ping_ring", .what = "a fiber and a native thread, the same, on io_uring",
+	.processors = 2, .fibers = 1, .natives = 1, .thread = ping_pong, .finish = two_rounds, .rings = true };

@@ -104,5 +104,4 @@ static void post_is_not_lost(void)
 }
 
 SCENARIO(sem_timed) = { .name = "sem_timed", .what = "a wait with a deadline races with a post",
-	.processors = 2, .fibers = 2, .thread = timed, .finish = post_is_not_lost, .apply = counter,
-	.clock = true };
+	.processors = 2, .fibers = 2, .thread = timed, .finish = post_is_not_lost, .apply = counter };
