@@ -5,16 +5,22 @@
 # compares each with its native run.
 #
 #	soak.sh --hours H [--first SEED] [--filter GLOB]
-#	soak.sh --seed SEED [--times N]
+#	soak.sh --seed SEED[@COMMIT] [--times N] [--filter GLOB]
+#	soak.sh --show SEED[@COMMIT] [--filter GLOB]
 #
-# A seed stands for a program, its number, a mode of tests/run.sh (backend, processors, features), the
-# library as it is installed or the one that checks itself, faults of that one (runtime/base/faults.def:
-# among them a monitor that looks 100 times more often or more seldom), and how many processes use the
-# CPUs besides.  --seed runs one again, N times; the order of the threads is not in the seed.
+# A seed, a number of at most 18 digits, stands for a program, its number, a mode of tests/run.sh (backend,
+# processors, features), the library as it is installed or the one that checks itself, faults of that one
+# (runtime/base/faults.def: among them a monitor that looks 100 times more often or more seldom), and how
+# many processes use the CPUs besides.  --seed runs a seed again, N times; --show prints what it stands for,
+# and runs nothing.  The order of the threads is not in the seed.
 #
-# A failure leaves build/tests/failures/soak.SEED.log, with the command, what it said, and the
-# backtraces of all threads if it hangs or leaves a core file; then it goes on.  The last line is "N passed,
-# N failed, next seed N"; exit status 1 on failure, 2 for a bad option.
+# A seed chooses among the programs that are built and that --filter selects: at another commit, or with
+# another filter, it stands for another run.  --seed and --show refuse a COMMIT that is not checked out.
+#
+# A failure leaves build/tests/failures/soak.SEED.log, with the commit, the command, the options to run it
+# again, what the program said, and the backtraces of all threads if it hangs or leaves a core file; the
+# soak continues.  The last line is "N passed, N failed, next seed N"; exit status 1 on failure, 2 for a
+# bad option.
 
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 2
@@ -26,7 +32,7 @@ programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
 passed=0 failed=0 next=0
-hours='' seed='' times=1 first=$(date +%s) filter='*' modes='' default_modes=none
+hours='' seed='' show='' times=1 first=$(date +%s) filter='*' modes='' default_modes=none
 # shellcheck source=tests/lib/modes.inc
 . "$root/tests/lib/modes.inc"
 
@@ -35,26 +41,51 @@ die() {
 	exit 2
 }
 
+# number OPTION VALUE: prints the value in decimal, without leading zeros
+number() {
+	[[ $2 =~ ^[0-9]{1,18}$ ]] || die "$1: not a number of at most 18 digits: '$2'"
+	echo $((10#$2))
+}
+
+# seed_of OPTION SEED[@COMMIT]: prints the seed, if the commit is the one that is checked out
+seed_of() {
+	case $2 in
+	*@*)	[ -n "$head" ] || die "$1 $2: $root has no git to compare the commit with: leave @${2#*@} out"
+		[[ ${2#*@} =~ ^[0-9a-f]{4,40}$ ]] || die "$1 $2: not a commit: '${2#*@}'"
+		[[ $head == "${2#*@}"* ]] || die "$1 $2: a seed of another commit than this one, ${head:0:12}" ;;
+	esac
+	number "$1" "${2%%@*}"
+}
+
+head=$(git -C "$root" rev-parse HEAD 2>/dev/null)
+commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null)
 while [ $# -gt 0 ]; do
+	case $1 in
+	--hours|--seed|--show|--times|--first|--filter)	;;
+	*)		die "unknown option $1" ;;
+	esac
 	[ $# -ge 2 ] || die "$1 needs a value"
 	case $1 in
-	--hours)	hours=$2 ;;
-	--seed)		seed=$2 ;;
-	--times)	times=$2 ;;
-	--first)	first=$2 ;;
+	--hours)
+		[[ $2 =~ ^([0-9]{1,6}(\.[0-9]*)?|\.[0-9]+)$ && $2 == *[1-9]* ]] ||
+			die "--hours: not a positive number of hours: '$2'"
+		hours=$2 ;;
+	--seed)		seed=$(seed_of "$1" "$2") || exit ;;
+	--show)		show=$(seed_of "$1" "$2") || exit ;;
+	--times)
+		times=$(number "$1" "$2") || exit
+		[ "$times" -gt 0 ] || die "--times: not a positive number: '$2'" ;;
+	--first)	first=$(number "$1" "$2") || exit ;;
 	--filter)	filter=$2 ;;
-	*)		die "unknown option $1" ;;
 	esac
 	shift 2
 done
-for n in "$times" "$first" ${seed:+"$seed"}; do
-	case $n in
-	*[!0-9]* | '')	die "not a number: $n" ;;
-	esac
-done
-[ -n "$hours$seed" ] || die "--hours or --seed is needed"
+case ${hours:+h}${seed:+s}${show:+w} in
+h|s|w)	;;
+*)	die "one of --hours, --seed and --show is needed" ;;
+esac
 for needed in "$installed" "$checked" "$watch"; do
-	[ -e "$needed" ] || die "$needed is missing: run make soak"
+	[ -n "$show" ] || [ -e "$needed" ] || die "$needed is missing: run make soak"
 done
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fz-soak.XXXXXX") || exit 2
@@ -79,8 +110,9 @@ summary() {
 	echo "$passed passed, $failed failed, next seed $((next + 1))"
 }
 
-mapfile -t names < <(for name in $(list_programs); do stressed "$name" && echo "$name"; done)
-[ ${#names[@]} -gt 0 ] || die "nothing to run in $programs"
+# In the same order under each locale.
+mapfile -t names < <(for name in $(list_programs); do stressed "$name" && echo "$name"; done | LC_ALL=C sort)
+[ ${#names[@]} -gt 0 ] || die "no program in $programs matches --filter '$filter'"
 
 # Faults that no program may notice, however often they come.
 faults=(futex_eintr futex_spurious late_completion no_sqe reordered_completions submit_again submit_busy
@@ -88,23 +120,57 @@ faults=(futex_eintr futex_spurious late_completion no_sqe reordered_completions 
 # These cost 300 ms each.
 slow_faults=(late_birth late_spare)
 
-# choose SEED: sets name, mode, number, variables, load
+# draw N: sets drawn to a number from 0 to N - 1.  SplitMix64, whose state begins as the seed.  Not RANDOM: it
+# has 32,768 seeds, and bash gives each subshell another one.
+draw() {
+	local z
+	state=$((state - 0x61c8864680b583eb))
+	z=$(((state ^ state >> 30 & 0x3ffffffff) * -0x40a7b892e31b1a47))
+	z=$(((z ^ z >> 27 & 0x1fffffffff) * -0x6b2fb644ecceee15))
+	z=$((z ^ z >> 31 & 0x1ffffffff))
+	drawn=$(((z & 0x7fffffffffffffff) % $1))
+}
+
+# draw_of WORD...: sets drawn to one of the words
+draw_of() {
+	draw $#
+	shift "$drawn"
+	drawn=$1
+}
+
+# choose SEED: sets name, mode, number, variables, load, library
 choose() {
 	local how
-	RANDOM=$(($1 % 32768))
-	name=${names[(RANDOM << 15 | RANDOM) % ${#names[@]}]}
-	number=$((RANDOM << 15 | RANDOM | 1))
-	mode=$(printf '%s\n' fz fz fz epoll epoll old | sed -n "$((RANDOM % 6 + 1))p")$((RANDOM % 8 + 1))
-	load=$((RANDOM % 3 == 0 ? RANDOM % 8 : 0))
+	state=$1
+	draw_of "${names[@]}"; name=$drawn
+	draw $((1 << 30)); number=$((drawn | 1))
+	draw_of fz fz fz epoll epoll old; mode=$drawn
+	draw 8; mode+=$((drawn + 1))
+	load=0
+	draw 3
+	[ "$drawn" -ne 0 ] || { draw 8; load=$drawn; }
 	library=$installed
 	variables=
-	how=$((RANDOM % 4))
-	[ $how -ne 0 ] && library=$checked
-	case $how in
-	2)	variables=FZ_FAULTS=${faults[RANDOM % ${#faults[@]}]}:1/$((RANDOM % 9 + 2)) ;;
-	3)	variables=FZ_FAULTS=${faults[RANDOM % ${#faults[@]}]}:1/$((RANDOM % 9 + 2))
-		variables+=,${slow_faults[RANDOM % ${#slow_faults[@]}]}:$((RANDOM % 9 + 1)) ;;
-	esac
+	draw 4; how=$drawn
+	[ "$how" -eq 0 ] || library=$checked
+	[ "$how" -ge 2 ] || return 0
+	draw_of "${faults[@]}"; variables=FZ_FAULTS=$drawn
+	draw 9; variables+=:1/$((drawn + 2))
+	[ "$how" -eq 3 ] || return 0
+	draw_of "${slow_faults[@]}"; variables+=,$drawn
+	draw 9; variables+=:$((drawn + 1))
+}
+
+# What the seed stands for, in words.
+choice() {
+	echo "$name in mode $mode, number $number, load $load"
+}
+
+# Words for env(1) and the program.
+command_line() {
+	local args
+	args=$(arguments "$name" stress)
+	echo "env${variables:+ $variables} $(mode_env "$mode") $programs/$name${args:+ ${args//\{seed\}/$number}}"
 }
 
 # one_run BASE WORD...: the program, with these words for env(1) before it; the status is its own
@@ -123,12 +189,18 @@ one_run() {
 	)
 }
 
+# Is the commit all that there is?
+changes() {
+	[ -z "$commit" ] || git -C "$root" diff --quiet HEAD 2>/dev/null || echo ", and changes to it"
+}
+
 report() {
 	local core log=$failures/soak.$1.log
 	{
-		echo "seed $1: $name in mode $mode, number $number, load $load: $2"
-		echo "again: tests/soak.sh --seed $1 --times 100"
-		echo "command: env $variables $(mode_env "$mode") $programs/$name"
+		echo "seed $1: $(choice): $2"
+		echo "commit: ${commit:-unknown, no git}$(changes); programs to choose among: ${#names[@]}"
+		echo "again: tests/soak.sh --filter ${filter@Q} --seed $1${commit:+@$commit} --times 100"
+		echo "command: $(command_line)"
 		echo "---- stdout (last lines)"; tail -n 40 "$work/fibers.out"
 		echo "---- stderr (last lines)"; tail -n 40 "$work/fibers.err"
 		for core in "$work/fibers.dir"/core*; do
@@ -177,19 +249,26 @@ try() {
 	fi
 }
 
-end=$(($(date +%s) + $(awk -v h="${hours:-0}" 'BEGIN { printf "%d", h * 3600 }')))
+if [ -n "$show" ]; then
+	choose "$show"
+	echo "seed $show${commit:+@$commit}: $(choice)"
+	command_line
+	exit 0
+fi
+end=$(($(date +%s) + $(LC_ALL=C awk -v h="${hours:-0}" 'BEGIN { s = h * 3600; printf "%d", int(s) + (s > int(s)) }')))
 next=${seed:-$first}
 for ((round = 0; ; round++)); do
 	if [ -n "$seed" ]; then
 		[ $round -lt "$times" ] || break
 	else
-		[ "$(date +%s)" -lt $end ] || break
+		[ $round -eq 0 ] || [ "$(date +%s)" -lt $end ] || break
 		next=$((first + round))
 	fi
 	try "$next"
 	case $? in
 	0)	passed=$((passed + 1)) ;;
 	1)	failed=$((failed + 1)) ;;
+	*)	[ -z "$seed" ] || echo "seed $seed cannot be run here: $(choice)" ;;
 	esac
 done
 summary

@@ -8,7 +8,7 @@ Runs the program all_rungs on both backends and lists the system calls that the 
 (tests/helpers/deny.c), by function, call and source file.  Then it fails each: the first, the second,
 the third, the last, each second one, and all from the first and from the second on, with each error of
 ERRORS.  So it does with the fault points of a library that has them (runtime/base/faults.def).  What
-happens must be what the table says.
+happens must be what the table says.  Each fault point has a row, and the program reaches it.
 
 --write adds to the table what happens, and drops what is not there any more; --quick is a small part,
 the same each time; --filter takes points with all of these words.
@@ -45,11 +45,20 @@ NEVER = 'close clock_gettime exit exit_group getpid gettid restart_syscall rt_si
 TRANSIENT = {('rt_tgsigqueueinfo', 'EAGAIN')}
 # Functions that make the program's call: its answer is the program's.
 PROGRAMS = ('fz_io_make ', 'fz_io_try ', 'real_call ', 'send_or_receive ', 'attempt runtime/io/op_ready.c',
-            'transfer runtime/io/op_ready.c')
+            'transfer runtime/io/op_ready.c', 'real runtime/sync/futex.c')
 TIMES = '1 2 3 last 1/2 1+ 2+'.split()
 # Points that cannot fire for good: what they stand for ends.
 ENDLESS = {(fault, '+') for fault in ('futex_eintr', 'futex_spurious', 'late_completion', 'no_sqe',
                                       'submit_again', 'submit_busy', 'wait_eintr')}
+# Points that are reached where other points fire, or with these variables.
+CIRCUMSTANCES = {
+    'deny_kick_by_vector': ('deny_kick:1+,', {}),
+    'deny_kick_by_offset': ('deny_kick:1+,deny_kick_by_vector:1+,', {}),
+    'deny_write': ('', {'FIBERIZE_IO': 'ring'}), 'deny_writev': ('', {'FIBERIZE_IO': 'ring'}),
+    'thread_end': ('', {'RESTS': '1'}),
+}
+# Points of requests that Linux has from 6.7 on; and one that is reached wherever io_uring is used.
+RECENT, ON_RING = ('deny_futex_wait', 'deny_waitid'), 'late_submit'
 # Messages with which the library ends the program: libfiberize(7), LIMITS.
 DOCUMENTED = ('fiberize: a thread needs a kernel thread of its own, and none can be made: ',)
 # What --quick fails: calls that make something.
@@ -88,6 +97,11 @@ def source_places(library, places):
     return found
 
 
+def fault_points():
+    with open(os.path.join(ROOT, 'runtime/base/faults.def')) as source:
+        return re.findall(r'^FZ_FAULT_POINT\((\w+),', source.read(), re.M)
+
+
 class Table:
     """Rows: point, errors, what may happen.  The page is the expectation, too."""
 
@@ -111,9 +125,19 @@ class Table:
     def add(self, point, error, what):
         self.rows.setdefault((point, error), set()).add(what)
 
+    def missing_faults(self, reached):
+        """In words: fault points without a row, and rows of points that no run reached, if it is known which did."""
+        for fault in fault_points():
+            if ('fault ' + fault, '-') not in self.rows:
+                yield fault + ' has no row'
+            elif ON_RING in reached and fault not in reached and fault not in RECENT:
+                yield fault + ' has a row, and all_rungs does not reach it'
+
     def is_there(self, point):
-        """Do the file and the function of a row exist?"""
+        """Do the file and the function of a row exist?  Does the fault point?"""
         words = point.split()
+        if words[0] == 'fault':
+            return words[1] in fault_points()
         if len(words) < 3 or words[2] == 'liburing':
             return True
         path = os.path.join(ROOT, words[2])
@@ -169,11 +193,14 @@ class Driver:
             os.unlink(record)
         return result, lines
 
-    def faulty(self, name, backend, fault):
-        """A run with a fault point that fires; with it how often each was reached, and has fired."""
+    def faulty(self, name, backend, fault, when=''):
+        """A run in which a fault point fires, if `when` says so; with it how often each was reached, and has fired."""
+        others, variables = CIRCUMSTANCES.get(fault, ('', {}))
+        faults = others + ('%s:%s' % (fault, when) if when else '')
         status, out, err = self.run(name, ['env', 'LD_PRELOAD=%s/checked/libfiberize.so' % self.build,
                                            'FIBERIZE_BACKEND=' + backend, 'FIBERIZE_PROCESSORS=2',
-                                           'FIBERIZE_STATS=1', 'FZ_FAULTS=' + fault, self.program])
+                                           'FIBERIZE_STATS=1', 'FZ_FAULTS=' + faults.rstrip(','),
+                                           *('%s=%s' % variable for variable in variables.items()), self.program])
         counts, said = {}, []
         for line in err.splitlines(True):
             point = re.match(r'fiberize: fault (\w+): reached (\d+), fired (\d+)$', line)
@@ -238,8 +265,9 @@ class Driver:
     def judge(self, name, job):
         """(fired, what happened)"""
         if job.places is None:
-            result, counts = self.faulty(name, job.backend, '%s:%s' % (job.point.split()[1], job.when))
-            fired = counts.get(job.point.split()[1], (0, 0))[1]
+            fault = job.point.split()[1]
+            result, counts = self.faulty(name, job.backend, fault, job.when)
+            fired = counts.get(fault, (0, 0))[1]
             # Dead, it counts nothing.
             return fired or result[0] >= 124, self.outcome(result)
         deny = '%d:%s:%d:%s' % (job.call, job.when, getattr(errno, job.error), ','.join(job.places))
@@ -268,8 +296,8 @@ def times_for(most):
 
 
 def list_jobs(driver, quick):
-    """All runs; the points that are reached each time."""
-    jobs, always = [], set()
+    """All runs; the points that are reached each time; the fault points that are reached."""
+    jobs, always, faults = [], set(), set()
     for backend in 'uring', 'epoll':
         points, left = driver.points(backend)
         for number, (point, (call, places, times)) in enumerate(sorted(points.items())):
@@ -286,13 +314,18 @@ def list_jobs(driver, quick):
                         jobs.append(Job(point, backend, error, when, call, places, left))
         if quick:
             continue
-        result, counts = driver.faulty('faults', backend, '')
+        counts = driver.faulty('faults', backend, '')[1]
+        faults.update(counts)
+        for fault in CIRCUMSTANCES:
+            others = driver.faulty('faults', backend, fault)[1]
+            faults.update(others)
+            counts[fault] = others.get(fault, (0, 0))
         for fault, (reached, _) in sorted(counts.items()):
             for when in times_for(reached):
                 # A filter that denies a request denies it for good.
                 if (fault, when[-1]) not in ENDLESS and (fault[:5] != 'deny_' or when[-1] == '+'):
                     jobs.append(Job('fault ' + fault, backend, '-', when))
-    return jobs, always
+    return jobs, always, faults
 
 
 def main():
@@ -317,7 +350,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, \
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         driver = Driver(os.path.abspath(arguments.build), scratch)
-        jobs, always = list_jobs(driver, arguments.quick)
+        jobs, always, reached = list_jobs(driver, arguments.quick)
         jobs = [job for job in jobs if all(word in str(job) for word in arguments.filter.split())]
         runs = {pool.submit(driver.judge, 'run%d' % n, job): job for n, job in enumerate(jobs)}
         for done in concurrent.futures.as_completed(runs):
@@ -332,6 +365,8 @@ def main():
             say(allowed, str(job), what)
     if arguments.write:
         table.write()
+    missing = ', '.join(table.missing_faults(reached))
+    say(not missing, 'each fault point has a row', missing)
     return 1 if failed else 0
 
 

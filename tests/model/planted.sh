@@ -4,13 +4,26 @@
 # tests/model/planted.sh [NAME...] - is each planted fault found?  Builds the explorer with one patch
 # of tests/model/planted/ after the other, in a copy of the sources, and lets it explore the scenario
 # that the patch names.  For each: found or not, how, after how many runs and how much CPU time, seed.
-# Exit status 0 if all were found.
+# Exit status 0 if all were found, 1 if not, 2 if a NAME is no patch there.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 copy=$root/build/tests/planted
 build=build/tests/model
 missed=0 found=0
+
+unknown=
+for name; do
+	case $name in
+	*[!a-z0-9-]* | '')	;;
+	*)	[ ! -e "$root/tests/model/planted/$name.patch" ] || continue ;;
+	esac
+	unknown="$unknown${unknown:+, }'$name'"
+done
+if [ -n "$unknown" ]; then
+	echo "planted.sh: no such patch in tests/model/planted: $unknown" >&2
+	exit 2
+fi
 
 make -s -C "$root" "$root/$build/explore" 2>/dev/null || make -s -C "$root" "$build/explore"
 rm -rf "$copy"

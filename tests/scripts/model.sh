@@ -106,4 +106,108 @@ else
 	fail "a file that reaches around the model" "exit status $status"
 	cat "$work/out"
 fi
+
+# reaches NAME TEXT...: reach.sh names each TEXT for the file of this NAME, which is on standard input
+reaches() {
+	local name=$1 file text missing='' status
+	shift
+	file=$work/${name// /-}
+	cat >"$file.c"
+	must "$CC" -O1 -fno-pie -c "$file.c" -o "$file.o"
+	"$root/tests/model/reach.sh" "$file.o" >"$work/out" 2>&1
+	status=$?
+	for text; do
+		grep -qF -- "$text" "$work/out" || missing+="${missing:+, }$text"
+	done
+	if [ $status -eq 1 ] && [ -z "$missing" ]; then
+		pass "$name"
+	else
+		fail "$name" "exit status $status${missing:+; not named: $missing}"
+		cat "$work/out"
+	fi
+}
+
+reaches "an exchange with memory" '<swap>: xchg reaches around' '<swap_fixed>: xchg reaches around' <<-'END'
+	int w;
+	int swap(int *p);
+	void swap_fixed(void);
+	int swap(int *p)
+	{
+		return __atomic_exchange_n(p, 1, __ATOMIC_RELAXED);
+	}
+	void swap_fixed(void)
+	{
+		__asm__ volatile("xchgl %%eax, w" : : : "eax", "memory");
+	}
+END
+reaches "a system call behind a prefix" '<ask>: syscall reaches around' <<-'END'
+	void ask(void);
+	void ask(void)
+	{
+		__asm__ volatile("rex.W syscall" : : : "rax", "rcx", "r11", "memory");
+	}
+END
+# Each has a name of its own, which is the function's, too.
+instructions='cmpxchg=cmpxchg_%ecx,(%rdi) xadd=xadd_%ecx,(%rdi) lock=xacquire_lock_incl_(%rdi) int3=int3 rdpid=rdpid_%rax
+	rdrand=rdrand_%eax rdseed=rdseed_%eax rdpkru=rdpkru wrpkru=wrpkru xbegin=xbegin_. mov=mov_%eax,%fs
+	rdtsc=rdtsc lsl=lsl_%ecx,%eax movnti=movnti_%eax,(%rdi) wrgsbase=wrgsbase_%rax pause=pause mfence=mfence'
+named=()
+for instruction in $instructions; do
+	named+=("<f_${instruction%%=*}>: ${instruction%%=*} reaches around")
+done
+for instruction in $instructions; do
+	text=${instruction#*=}
+	printf '__attribute__((used)) static void f_%s(void) { __asm__ volatile("%s"); }\n' "${instruction%%=*}" \
+		"${text//_/ }"
+done | reaches "instructions that the hooks do not see" "${named[@]}"
+reaches "a function without hooks" "no_sanitize" "a-function-without-hooks.c:3: keeps the hooks out" \
+	"a-function-without-hooks.c:5: keeps the hooks out" <<-'END'
+	/* no_sanitize in a comment. */
+	int w;
+	__attribute__((no_sanitize("thread"))) int get(void);
+	int get(void) { return w; }
+	__attribute__((__no_sanitize_thread__)) void set(int n);
+	void set(int n) { w = n; }
+END
+reaches "assembly with text" "assembly-with-text.c:5: is assembly" "assembly-with-text.c:8: is assembly" <<-'END'
+	int w;
+	void set(void);
+	void set(void)
+	{
+		__asm__ volatile("" /* nothing yet */
+				 "movl $1, w" : : : "memory");
+	}
+	__asm__(".globl w");
+END
+
+# What the hooks do see: registers that are exchanged, a barrier for the compiler, and the words in a text.
+cat >"$work/within.c" <<-'END'
+	int barrier(int n);
+	const char *text(void);
+	/* asm("syscall"), no_sanitize */
+	int barrier(int n)
+	{
+		__asm__ volatile("" : "+r"(n) : : "memory");
+		return n;
+	}
+	const char *text(void)
+	{
+		return "no_sanitize /* asm(\"syscall\")";	// asm("lock")
+	}
+END
+printf '\t.globl swap\nswap:\txchg %%rax, %%rbx\n\txchg %%ax, %%ax\n\tret\n' >"$work/registers.S"
+must "$CC" -O1 -fno-pie -c "$work/within.c" -o "$work/within.o"
+must "$CC" -c "$work/registers.S" -o "$work/registers.o"
+: >"$work/registers.c"
+prints "a file within the model" "" "$root/tests/model/reach.sh" "$work/within.o" "$work/registers.o"
+must "$CC" -x c -c -o "$work/lonely.o" - <<<"int lonely;"
+refuses "an object without a source" "has no source" "$root/tests/model/reach.sh" "$work/lonely.o"
+refuses "no object" "no object" "$root/tests/model/reach.sh" "$work/nothing.o"
+
+# Hours and names that are none.
+for hours in abc -1 0 0.0 1.2.3 ''; do
+	refuses "explore.sh '$hours'" "number of hours: '$hours'" "$root/tests/model/explore.sh" "$hours"
+done
+refuses "explore.sh without hours" "one argument is needed" "$root/tests/model/explore.sh"
+refuses "planted.sh with unknown names" "'nosuch', '../x'" "$root/tests/model/planted.sh" join-lost nosuch ../x
 finish

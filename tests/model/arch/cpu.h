@@ -31,11 +31,13 @@ static inline long fz_syscall6(long nr, long a, long b, long c, long d, long e, 
 #define fz_cycles cycles_of_this_cpu
 #define fz_add_here add_here_of_this_cpu
 #define fz_tcb_set tcb_set_of_this_cpu
+#define fz_cpu_number number_of_this_cpu
 #include "arch/x86_64/cpu.h"
 #undef fz_cpu_relax
 #undef fz_cycles
 #undef fz_add_here
 #undef fz_tcb_set
+#undef fz_cpu_number
 
 static inline void fz_cpu_relax(void)
 {
@@ -45,6 +47,12 @@ static inline void fz_cpu_relax(void)
 static inline uint64_t fz_cycles(void)
 {
 	return model_cycles();
+}
+
+/* Not known. */
+static inline int fz_cpu_number(void)
+{
+	return -1;
 }
 
 static inline void fz_tcb_set(uintptr_t tcb)

@@ -2,9 +2,18 @@
 /*
  * tests/model/spin/wait.pml - the wait's word (runtime/DESIGN.md, "Wait"): one fiber waits twice, two
  * threads try to wake it, with tickets that may be old by then.  Each label is a transition of the
- * table in `transitions`, which names its line of C.
+ * table in `transitions`, which names its line of C; "end" is none.
  */
 #define WAITS 2
+
+/* Faults, each of which must be found (the file `runs`): PLANTED=NUMBER pan. */
+#define FAULT_any_number 1
+#define FAULT_parked_unsaved 2
+#define FAULT_parked_by_store 3
+#define FAULT_not_requeued 4
+#define FAULT_fired_by_store 5
+#define FAULT_parked_not_queued 6
+#define PLANTED(fault) (planted == FAULT_##fault)
 
 mtype = { IDLE, ARMED, PARKED, FIRED };
 
@@ -13,32 +22,39 @@ mtype state = IDLE;
 byte number = 0;
 
 byte ticket = 0;		/* published; 0: none yet */
+
 bool saved = true;		/* the context is complete in memory */
 bool running = true;
 bool left = false;		/* the switch away has happened, its carrier has not looked yet */
 byte ready = 0;			/* in run queues */
+
+/* Not in C */
 byte won[WAITS + 1];		/* wake-ups that ended wait n */
 bool finished = false;
 
-active proctype fiber()
+proctype fiber(byte planted)
 {
+	bool fired;
+
 	do
 	:: number == WAITS -> break
 	:: number < WAITS ->
-wait_arm:	d_step {
+wait_arm: d_step {
 			assert(state == IDLE);
 			number++;
 			state = ARMED;
 		}
-		ticket = number;
+publish: ticket = number;
+look:	fired = state == FIRED;			/* before it left: it does not switch */
 		if
-		:: state == FIRED		/* before it left: it does not switch */
+		:: fired
+		:: !fired && PLANTED(parked_unsaved) -> d_step { state = PARKED; saved = false; running = false; left = true }
+			running
 		:: else ->
-			atomic { saved = false; running = false }
-			left = true;
+switch_away:	d_step { saved = false; running = false; left = true }
 			running			/* a carrier has loaded its context */
 		fi;
-end_wait:	d_step {
+end_wait: d_step {
 			assert(state == FIRED);
 			state = IDLE;
 		}
@@ -47,57 +63,96 @@ end_wait:	d_step {
 }
 
 /* Whoever ran the fiber: after the switch it is in the next context. */
-active proctype carrier()
+proctype carrier(byte planted)
 {
+	mtype s;
+
 end:	do
 	:: left ->
-		atomic { saved = true; left = false }
-context_saved:	atomic {
+saves:		d_step { saved = true; left = false }
+look_saved:	s = state;
+		if
+		:: PLANTED(parked_by_store) && s == ARMED -> state = PARKED
+		:: else ->
+context_saved:		d_step {
+				if
+				:: s == ARMED && state == ARMED -> state = PARKED
+				:: else -> s = FIRED
+				fi
+			}
 			if
-			:: state == ARMED -> state = PARKED
-			:: else -> assert(state == FIRED); ready++
+			:: s == FIRED && !PLANTED(not_requeued) ->
+				assert(state == FIRED);
+requeue:			ready++
+			:: else
 			fi
+		fi
+	:: ready > 0 ->
+pick_up:	d_step {
+			assert(ready == 1 && saved && !running && !left);
+			ready--;
+			running = true
 		}
-	:: atomic {
-		ready > 0 ->
-		assert(ready == 1 && saved && !running && !left);
-		ready--;
-		running = true
-	}
 	od
 }
 
-active [2] proctype waker()
+proctype waker(byte planted)
 {
 	byte mine, n;
 	mtype s;
+	bool done;
 
 	do
 	:: finished -> break
 	:: ticket > 0 ->
 		mine = ticket;
 		do
-		:: d_step { s = state; n = number }
+		:: true ->
+wake_look:		d_step { s = state; n = number }
 			if
-			:: n != mine || (s != ARMED && s != PARKED) -> break	/* too late */
-			:: else
+			:: n != mine && !PLANTED(any_number) -> break		/* too late */
+			:: s != ARMED && s != PARKED -> break
+			:: (n == mine || PLANTED(any_number)) && (s == ARMED || s == PARKED)
 			fi;
-fire:			atomic {
+fire:			d_step {
+				done = (state == s && number == n) || PLANTED(fired_by_store);
 				if
-				:: state == s && number == n ->
+				:: done ->
 					state = FIRED;
 					won[n]++;
-					assert(won[n] == 1);
-					if
-					:: s == PARKED -> assert(saved && !running); ready++
-					:: else
-					fi;
-					break
+					assert(won[n] == 1 && n == mine)
 				:: else			/* it has changed: look again */
 				fi
 			}
+			if
+			:: done && s == PARKED && !PLANTED(parked_not_queued) ->
+				assert(saved && !running);
+fire_queues:			ready++;
+				break
+			:: done && (s != PARKED || PLANTED(parked_not_queued)) -> break
+			:: else
+			fi
 		od
 	od
+}
+
+c_decl {
+	static int given(const char *name)
+	{
+		return getenv(name) ? atoi(getenv(name)) : 0;
+	}
+}
+
+init {
+	byte planted;
+
+	atomic {
+		c_code { Pinit->planted = given("PLANTED"); }
+		run fiber(planted);
+		run carrier(planted);
+		run waker(planted);
+		run waker(planted)
+	}
 }
 
 /* No wake-up is lost: what is armed runs again.  And nothing is woken twice. */
