@@ -56,6 +56,8 @@
 # shellcheck disable=SC2015,SC2046,SC2086
 
 set -u
+# A shell has what it runs in the background ignore SIGINT and SIGQUIT, and nohup SIGHUP; so would all tests.
+[ -n "${FZ_SIGNALS-}" ] || FZ_SIGNALS=default exec env --default-signal "$0" "$@"
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 build=${FZ_BUILD:-$root/build}
@@ -67,6 +69,8 @@ watch=$build/tests/helpers/watch
 # More time than others need, in seconds.
 time_for() {
 	case $1 in
+	# All programs of the machine: more, the more packages it has.
+	scripts/everywhere_programs)	echo 7200 ;;
 	scripts/*|real/*)	echo 1200 ;;
 	static/*|unit/*)	echo 600 ;;
 	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo $((2 * limit)) ;;

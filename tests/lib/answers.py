@@ -65,8 +65,8 @@ DOCUMENTED = ('fiberize: a thread needs a kernel thread of its own, and none can
 QUICK = 'clone epoll_create1 epoll_ctl eventfd2 fcntl io_uring_register io_uring_setup mmap mprotect openat'.split()
 # A guard that is no marker of the kernel's is a mapping: three for each of the stacks of all_rungs, at most.
 GUARD, GUARDS = 'madvise install_guard', 160
-# Where these fail, the library makes calls of the program for good: each reader of all_rungs's cancellation() has a kernel thread.
-REAL_CALLS, READERS = ('read fz_filter_forbids_now ', 'epoll_ctl fz_epoll_control '), 6
+# Where these fail, calls that wait do so on kernel threads: each reader of all_rungs's cancellation() has one.
+REAL_CALLS, READERS = ('read fz_filter_forbids_now ', 'epoll_ctl fz_epoll_control ', 'mprotect protect '), 6
 REFUSED = 11
 LISTS = 3
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
