@@ -232,7 +232,12 @@ static inline bool fz_processor_is_closed(const struct fz_processor *p)
  */
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 
-/* By the monitor: the carrier sits in a call.  Any carrier that needs p may take it. */
+/*
+ * By the monitor: the carrier sits in a call.  Any carrier that needs p may take it.  A thread that has queued a fiber since
+ * the look saw the carrier in user code has kicked nobody.  The next look finds that fiber, and there is one: a call is
+ * announced at the second look that meets it (is_long_call), and the monitor sleeps some ticks after the last look that found
+ * p in use.
+ */
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner);
 
 /*
