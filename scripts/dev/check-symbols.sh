@@ -198,7 +198,7 @@ code_of()
 while read -r line test; do
 	compgen -G "tests/programs/*/$test.c" >"$work/source" && continue
 	finding "preload/topics.def:$line" "there is no tests/programs/*/$test.c; correct the name"
-	echo "$test misnamed" >>"$work/misnamed"
+	echo "$test" >>"$work/misnamed"
 done < <(awk -F'|' '$1 == "topic" { n = split($5, test, " "); while (n) print $2, test[n--] }' \
 	"$work/rows" | sort -u -k 2)
 sources=(tests/programs/*/*.c)
@@ -222,7 +222,7 @@ done
 } >"$work/used"
 awk -F'|' '
 	FNR == NR { split($0, f, " "); used[f[1], f[2]] = used[f[2]] = 1; next }
-	FILENAME ~ /misnamed$/ { sub(/ .*/, ""); misnamed[$0] = 1; next }
+	FILENAME ~ /misnamed$/ { misnamed[$0] = 1; next }
 	$1 == "topic" { tests[$3] = $5 }
 	$1 == "alias" { names[$4] = names[$4] " " $3 }
 	$1 == "symbol" { topic[$3] = $7 }

@@ -268,22 +268,19 @@ static bool list_at(const char **at)
 /* What comes before the first slash: the scenario, and how memory is explored. */
 static const struct scenario *scenario_at(const char *text, const char *end)
 {
-	const char *plus = memchr(text, '+', (size_t)(end - text));
+	const size_t length = strcspn(text, "+/");
+	size_t n;
 
-	for (const char *at = plus; at && at < end; at = plus) {
-		size_t length;
-
-		plus = memchr(at + 1, '+', (size_t)(end - at - 1));
-		length = (size_t)((plus ? plus : end) - at);
-		if (length == 4 && !strncmp(at, "+tso", length))
+	for (const char *at = text + length; at < end; at += n) {
+		n = 1 + strcspn(at + 1, "+/");
+		if (n == 4 && !strncmp(at, "+tso", n))
 			tso = true;
-		else if (length == 6 && !strncmp(at, "+plain", length))
+		else if (n == 6 && !strncmp(at, "+plain", n))
 			plain_points = true;
 		else
 			return NULL;
 	}
-	plus = memchr(text, '+', (size_t)(end - text));
-	return find(text, (size_t)((plus ? plus : end) - text));
+	return find(text, length);
 }
 
 static int replay(const char *text)
