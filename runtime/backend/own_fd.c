@@ -175,21 +175,6 @@ static int keep_locked(int fd, bool raises)
 	return copy;
 }
 
-bool fz_own_fd_has_room(int fd)
-{
-	int copy = -EMFILE;
-	bool held;
-
-	fz_lock_acquire(&limit_lock);
-	held = limit_holders > 0;
-	if (held)
-		copy = copy_locked(fd, false);
-	fz_lock_release(&limit_lock);
-	if (copy >= 0)
-		fz_syscall1(__NR_close, copy);
-	return !held || copy != -EMFILE;
-}
-
 /* Returns a number that was left and holds a filler, or -EBADF.  With limit_lock held. */
 static int take_left(void)
 {
@@ -320,6 +305,23 @@ void fz_own_fd_drop(int copy)
 	end_change();
 	/* Its maker may have looked before this one was left. */
 	clear_left_if_none_is_made();
+}
+
+/* As any copy, with a bit: between its system calls a process may be made. */
+bool fz_own_fd_has_room(int fd)
+{
+	bool held;
+	int copy;
+
+	fz_lock_acquire(&limit_lock);
+	held = limit_holders > 0;
+	fz_lock_release(&limit_lock);
+	if (!held)
+		return true;
+	copy = fz_own_fd_keep(fd);
+	if (copy >= 0)
+		fz_own_fd_drop(copy);
+	return copy != -EMFILE;
 }
 
 void fz_own_fd_hold_limit(void)

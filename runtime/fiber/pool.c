@@ -9,8 +9,11 @@
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/queue.h"
 
-/* TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks. */
-enum { TRIES = 16, FREE_PER_PROCESSOR = 64 };
+/*
+ * TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks.  REFUSED_MOST: attempts to give one
+ * back, one a second, before all stay until another one comes.
+ */
+enum { TRIES = 16, FREE_PER_PROCESSOR = 64, REFUSED_MOST = 8 };
 
 /* Stacks that stay, in bytes: as in libc, but less if much is left of others. */
 #define KEEP_MOST ((size_t)40 << 20)
@@ -24,7 +27,7 @@ static struct {
 	size_t bytes;			/* of the stacks */
 	uint32_t least;			/* the smallest count since fz_pool_shrink() */
 	uint32_t surplus;		/* fibers to give back */
-	bool stuck;			/* the last one could not be given back */
+	uint32_t refused;		/* attempts to give one back, since one came */
 	fz_nsec looked;			/* the monitor's: when fz_pool_shrink() looked last */
 } pool = { .lock = FZ_LOCK(FZ_RANK_POOL) };
 
@@ -53,7 +56,7 @@ static void put_for_all(struct fz_fiber *f)
 	f->next = pool.first;
 	pool.first = f;
 	pool.bytes += f->mem.stack_size;
-	pool.stuck = false;
+	pool.refused = 0;
 	/* relaxed, here and below: written with the lock held, a hint without it. */
 	atomic_fetch_add_explicit(&pool.count, 1, memory_order_relaxed);
 	fz_lock_release(&pool.lock);
@@ -196,7 +199,7 @@ bool fz_pool_shrink(void)
 		fz_lock_release(&pool.lock);
 	}
 	fz_lock_acquire(&pool.lock);
-	too_many = pool.bytes > keep && !pool.stuck;
+	too_many = pool.bytes > keep && pool.refused < REFUSED_MOST;
 	work = too_many && pool.surplus;
 	fz_lock_release(&pool.lock);
 	if (work)
@@ -210,7 +213,8 @@ static struct fz_fiber *take_surplus(bool any)
 	struct fz_fiber *f = NULL;
 
 	fz_lock_acquire(&pool.lock);
-	if ((pool.surplus || any) && pool.bytes > keep && !pool.stuck) {
+	if ((pool.surplus || (any && !pool.refused)) && pool.bytes > keep &&
+	    pool.refused < REFUSED_MOST) {
 		f = pool.first;
 		pool.first = f->next;
 		pool.surplus -= pool.surplus != 0;
@@ -220,11 +224,18 @@ static struct fz_fiber *take_surplus(bool any)
 	return f;
 }
 
-static void give_up(struct fz_fiber *f)
+/* Back to the others until the monitor's next look. */
+static void was_refused(struct fz_fiber *f)
 {
+	uint32_t before;
+
+	fz_lock_acquire(&pool.lock);
+	before = pool.refused;
+	fz_lock_release(&pool.lock);
 	put_for_all(f);
 	fz_lock_acquire(&pool.lock);
-	pool.stuck = true;
+	pool.refused = before + 1;
+	pool.surplus = 0;
 	fz_lock_release(&pool.lock);
 }
 
@@ -237,7 +248,7 @@ void fz_pool_end_surplus(void)
 
 		fz_sigqueue_clear(f);
 		if (!fz_stack_can_give_back() || fz_adopt_end(f)) {
-			give_up(f);
+			was_refused(f);
 			return;
 		}
 		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
@@ -264,7 +275,7 @@ void fz_pool_end_one(struct fz_fiber *self)
 	fz_spawner_turn_end(self);
 	fz_enter_runtime(self);
 	if (err)
-		give_up(f);
+		was_refused(f);
 	else
 		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
 	fz_leave_runtime(self);
