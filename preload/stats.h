@@ -62,8 +62,8 @@ void fz_stats_before_redirect(void);
 void fz_stats_after_fork(void);
 
 /*
- * Print the report, once for each process. Any thread, any context. last_words: a signal ends the
- * process, and the report must not keep it from its end.
+ * Print the report, once for each process. Any thread, any context. fz_stats_last_words() is for a
+ * process that a signal ends: it skips lines for which it would have to wait for stderr.
  */
 void fz_stats_say(void);
 void fz_stats_last_words(void);
@@ -72,8 +72,8 @@ void fz_stats_last_words(void);
 void fz_stats_go_on(void);
 
 /*
- * Does the library watch for sig while its action is the default one? Then the kernel has
- * fz_stats_signal() as its handler, which prints the report and takes the default action.
+ * Does the library watch for sig? If so, and while the program's action for sig is the default one,
+ * the kernel calls fz_stats_signal(), which prints the report and takes the default action.
  */
 bool fz_stats_watches(int sig);
 void fz_stats_signal(int sig, siginfo_t *info, void *ucontext);

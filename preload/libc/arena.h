@@ -3,10 +3,9 @@
 #define FZ_PRELOAD_LIBC_ARENA_H
 
 /*
- * preload/libc/arena.h - the carrier spawner has no arena of malloc's. When it makes a kernel thread,
- * libc allocates some hundred bytes for it, and would first reserve 64 MB for an arena, or share
- * one with the program and wait for its lock. If libc cannot reserve an arena, it maps a page for
- * the allocation.
+ * preload/libc/arena.h - malloc gets no arena for the runtime's helper threads, unless the program has
+ * an allocator of its own. For the few hundred bytes that a new kernel thread takes, malloc would reserve
+ * an arena of 64 MB, or wait for the lock of one that the program uses. Without an arena it maps a page.
  */
 
 #include <stddef.h>

@@ -13,8 +13,8 @@
 #include "runtime/base/sys.h"
 
 /*
- * The kernel clears the memory of each ring in io_uring_setup, 32 KB of it for these completions.
- * More of them at once wait in a list of the kernel's (IORING_FEAT_NODROP).
+ * io_uring_setup clears the memory of each ring: CQ_ENTRIES completions are 32 KB.  Completions that
+ * find no room there wait in a list in the kernel (IORING_FEAT_NODROP).
  */
 enum {
 	SQ_ENTRIES = 256,

@@ -336,9 +336,9 @@ static inline bool fz_is_fiber(const struct fz_fiber *f)
 }
 
 /*
- * Make a thread that is a fiber and let it run.  From any thread outside the
- * runtime.  If no ended fiber is free, may block the carrier for the 20-100 us
- * that making a new one takes.  *ret_handle is set before the fiber runs.
+ * Make a thread that is a fiber and let it run.  Any thread, outside the runtime.  If
+ * no ended fiber can be reused, the call keeps the carrier for 20-100 us, or some
+ * milliseconds near a limit of the system.  *ret_handle is set before the fiber runs.
  * Returns 0 or -errno.
  */
 int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle);

@@ -27,12 +27,12 @@
 #include "runtime/backend/filter.h"
 
 /*
- * A sync that took longer is slow: next time the processor is handed off beforehand, which costs
- * about that much.
+ * If a sync, or a write that syncs, took longer than this, the next one is announced, which costs
+ * about as much.
  */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
 /*
- * A write that took longer is slow.  The kernel makes a throttled writer wait for some
+ * The same for other writes.  The kernel makes a writer that it throttles wait for some
  * milliseconds.
  */
 #define WRITE_IS_SLOW (200 * FZ_USEC)

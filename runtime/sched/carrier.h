@@ -103,7 +103,7 @@ int fz_carrier_keep_spare(bool mortal);
 bool fz_carrier_has_spare(void);
 
 /*
- * Give p, which the caller owns in RUNTIME, to an idle carrier and wake the carrier.
+ * Give p, which the caller owns (FZ_OWNER_RUNTIME), to an idle carrier and wake that carrier.
  * Returns false if no carrier is idle; then p is still the caller's.
  */
 bool fz_carrier_hand_off(struct fz_processor *p);

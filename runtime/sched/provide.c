@@ -282,8 +282,8 @@ static uint64_t eighths_needed(uint64_t runs)
 }
 
 /*
- * How many ran at once, at one look of OFTEN or more.  The mean hides that threads compute side by side and then wait
- * for each other: with fewer processors their turn would take longer, the load would fall, and more would be closed.
+ * Returns the most processors that ran at once in 1/OFTEN of the looks or more.  The mean hides threads that compute side by
+ * side and then wait for each other: fewer processors would slow them, the load would fall, and more would be closed.
  */
 static uint32_t often_at_once(uint32_t open)
 {

@@ -5,6 +5,7 @@
 /*
  * runtime/sched/provide.h - processors get carriers that run them, and no more processors are open
  * than the process may use CPUs, and than the load needs.  By the monitor alone, unless said otherwise.
+ * Carriers are made by the spawner (spawner.h).
  */
 
 #include "runtime/base/time.h"

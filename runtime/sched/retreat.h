@@ -5,13 +5,13 @@
 /*
  * runtime/sched/retreat.h - give up io_uring before the program does what would make it dangerous:
  *
- * - it installs a filter for all its threads, which may kill the process for a system call that
- *   the filter does not list.  If it answers with an error, the ring is lost without this, too
- *   (runtime/backend/ring.c); but then requests in flight cannot be cancelled any more.
- * - memory of the program may have to wait for another thread of it: userfaultfd, or a mapping of a
- *   file that the process itself serves (FUSE).  The kernel touches a request's memory while it
- *   holds the ring's lock, so the whole ring would wait, perhaps for a thread that waits with it.
- *   A call that tries for itself waits alone.
+ * - The program installs a filter for all its threads, which may kill the process for a system call
+ *   that the filter does not list.  If the filter answers with an error instead, the library loses the
+ *   ring anyway (runtime/backend/ring.c), but cannot cancel requests in flight any more.
+ * - The program lets one of its threads fill in memory for others: by userfaultfd, or by serving a file
+ *   that it has mapped (FUSE).  The kernel touches a request's memory while it holds the ring's lock, so
+ *   the whole ring would wait, perhaps for a thread that waits for the ring.  Without the ring each call
+ *   waits alone.
  */
 
 #include "runtime/fiber/fiber.h"

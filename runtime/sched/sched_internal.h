@@ -135,7 +135,7 @@ static inline bool fz_carrier_may_run(const struct fz_carrier *c, const struct f
 }
 
 /*
- * What is true whenever a carrier leaves one context for another (runtime/DESIGN.md, "Fiber").
+ * Asserts what must hold when a carrier leaves one context for another, and with it what holds always:
  *
  *	fz_fiber.sp is NULL  <=>  the context runs, or has never been left
  */

@@ -30,8 +30,8 @@ bool fz_overrun_arrived(const void *siginfo, uint64_t *ret_ticket);
 bool fz_overrun_is_void(uint64_t ticket);
 
 /*
- * The signal with this ticket is about to be handled: write into siginfo how many expirations
- * it stands for. False if the ticket is void.
+ * Call this before the signal with this ticket is handled: it writes into siginfo how many expirations
+ * the signal stands for besides its own. Returns false if the ticket is void.
  */
 bool fz_overrun_redeem(uint64_t ticket, void *siginfo);
 

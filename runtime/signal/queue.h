@@ -87,8 +87,8 @@ bool fz_signode_is_void(const struct fz_signode *node);
 bool fz_signode_find(const struct fz_signode *n, int sig);
 
 /*
- * The signal is about to be handled or given to the kernel: write into its info how many
- * expirations it stands for. False if it is void.
+ * Call this before the signal is handled or given to the kernel: it completes the si_overrun of a
+ * timer's signal. Returns false if the node is void.
  */
 bool fz_signode_settle(struct fz_signode *node);
 

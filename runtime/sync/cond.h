@@ -3,7 +3,8 @@
 #define FZ_RUNTIME_SYNC_COND_H
 
 /*
- * runtime/sync/cond.h - private condition variables in the storage of pthread_cond_t.
+ * runtime/sync/cond.h - private condition variables in the storage of pthread_cond_t.  Their waiters are
+ * in the tables of lot.c, by the address of `sequence`.
  *
  * All zero is the static initialiser.  Versions of glibc keep their flags in different words
  * (preload/sync/cond.c); `flags` is one of these words, with glibc's bits, so that glibc's

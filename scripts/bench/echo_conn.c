@@ -280,7 +280,7 @@ int conn_turn(bool again, uint64_t stop_at, uint64_t deadline)
 		if (!(ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 			continue;
 		if (!c->busy) {
-			conn_fail(c, "data or end of file that nobody asked for");
+			conn_fail(c, "data, end of file or error without a request");
 			continue;
 		}
 		if (!pull(c, &now))

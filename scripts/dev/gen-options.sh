@@ -31,7 +31,7 @@ esac
 # CC may be several words.
 # shellcheck disable=SC2086
 ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \
-	"$root/runtime/base/options.c" || die "runtime/base/options.def: does not compile"
+	"$root/runtime/base/options.c" || die "runtime/base/options.def, options.c or gen-options.c: not compiled"
 list=$("$tool") || exit 1
 unread=$(sed -n -E 's/^FZ_(WORDS_)?OPTION\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" |
 	while read -r name; do
@@ -42,7 +42,7 @@ unread=$(sed -n -E 's/^FZ_(WORDS_)?OPTION\(([a-z0-9_]+),.*/\2/p' "$root/runtime/
 	die "runtime/base/options.def:$unread: nothing reads it; see step 2 there"
 [ -r "$manual" ] || die "$manual: cannot be read"
 text=$(text=$list awk -v mark=options -f "$root/scripts/dev/manual.awk" "$manual") ||
-	die "$manual: needs one line \"options begin\" and one \"options end\""
+	die "$manual: needs one line '.\\\" options begin' and one '.\\\" options end'"
 [ "$text" != "$(cat "$manual")" ] || exit 0
 [ "$1" = --update ] || die "$manual: not up to date; run scripts/dev/gen-options.sh --update"
 printf '%s\n' "$text" >"$manual"

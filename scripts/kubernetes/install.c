@@ -19,7 +19,7 @@ static const char *const names[] = { "libfiberize.so", "libfiberize-preload.so" 
 
 static int complain(const char *path)
 {
-	fprintf(stderr, "fiberize: %s: %s; programs run without fibers\n", path, strerror(errno));
+	fprintf(stderr, "fiberize: %s: %s; the pod runs without fibers\n", path, strerror(errno));
 	return -1;
 }
 

@@ -127,7 +127,7 @@ done
 [ -n "$image" ] || wrong_usage "no image; --image IMAGE"
 for file in base/policy.yaml base/warning.yaml base/bindings.yaml profiles.yaml; do
 	{ [ -r "$here/$file" ] && [ -s "$here/$file" ]; } ||
-		die $EX_OTHER "cannot read $here/$file, a part of fiberize; is it installed completely?"
+		die $EX_OTHER "$here/$file: empty or unreadable; install fiberize completely"
 done
 
 # ---- the image

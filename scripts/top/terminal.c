@@ -60,8 +60,8 @@ static void check_terminal(void)
 		die(EXIT_TERMINAL, "top: TERM=%s: no such terminal is known here (terminfo); set TERM to "
 		    "one that is, or use --batch", name);
 	if (!cursor_address || !clear_screen)
-		die(EXIT_TERMINAL, "top: TERM=%s: the cursor of this terminal cannot be moved; use "
-		    "--batch", name);
+		die(EXIT_TERMINAL, "top: TERM=%s: this terminal cannot move the cursor or clear the screen; "
+		    "use --batch", name);
 }
 
 static void take_size(void)

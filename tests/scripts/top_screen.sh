@@ -314,5 +314,5 @@ cannot()
 cannot 'too small' 'fiberize: top: the terminal has 9 lines and 40 columns, and 10 and 60 are needed; *' 40 9
 cannot 'no such terminal' 'fiberize: top: TERM=nonsense: no such terminal is known here*' 80 24 'export TERM=nonsense'
 cannot 'no TERM' 'fiberize: top: TERM is not set*' 80 24 'unset TERM'
-cannot 'a simple terminal' 'fiberize: top: TERM=dumb: the cursor of this terminal cannot be moved; *' 80 24 'export TERM=dumb'
+cannot 'a simple terminal' 'fiberize: top: TERM=dumb: this terminal cannot move the cursor or clear the screen; *' 80 24 'export TERM=dumb'
 finish
