@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-enum { LIMIT = 256, CLOSES = 2 * LIMIT };
+enum { LIMIT = 256, AT_ONCE = 16, ROUNDS = 2 * LIMIT / AT_ONCE };
 
 static int goes_on[2];
 static struct event begun;
@@ -33,16 +33,24 @@ static void *makes(void *arg)
 
 static void closes(void)
 {
-	struct byte_receiver r;
-	pthread_t t;
-	int fd[2];
+	static struct byte_receiver r[AT_ONCE];
+	pthread_t threads[AT_ONCE];
+	int fd[AT_ONCE][2];
 
-	make_pair(SOCKET, fd);
-	t = start_byte_receiver(&r, fd[0]);
-	CHECK_OK(close(fd[0]));
-	CHECK_INT(write(fd[1], "x", 1), 1);
-	finish(t);
-	CHECK_OK(close(fd[1]));
+	for (int i = 0; i < AT_ONCE; i++) {
+		make_pair(SOCKET, fd[i]);
+		r[i] = (struct byte_receiver){ .begun = EVENT_INIT, .fd = fd[i][0] };
+		threads[i] = start(receives_byte, &r[i]);
+		event_wait(&r[i].begun, 1);
+	}
+	/* Of the last to begin: the others have had longer. */
+	await_sleep(r[AT_ONCE - 1].tid);
+	for (int i = 0; i < AT_ONCE; i++) {
+		CHECK_OK(close(fd[i][0]));
+		CHECK_INT(write(fd[i][1], "x", 1), 1);
+		finish(threads[i]);
+		CHECK_OK(close(fd[i][1]));
+	}
 }
 
 int main(void)
@@ -56,7 +64,7 @@ int main(void)
 	t = start(makes, &status);
 	event_wait(&begun, 1);
 	usleep(20 * 1000);
-	for (int i = 0; i < CLOSES; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		closes();
 	CHECK_OK(close(goes_on[1]));
 	finish(t);
