@@ -36,17 +36,22 @@ service()
 	run "$fiberize" "$1" --root "$tree" "${@:2}"
 }
 
+# state: all that is below etc, with what the files have; not when a folder had a temporary one
+state()
+{
+	find "$etc" -printf '%p %y %m %u %g %l\n' -type f -printf '%T@ %i\n' -exec cksum {} +
+}
+
 # refuses NAME CODE PATTERN: enable is refused, and no file below etc is another one than before
 refuses()
 {
 	local before
-	before=$(find "$etc" -ls)
+	before=$(state)
 	refused "enable $1" "$2" "$3" "$fiberize" enable --root "$tree" "$1"
-	same "enable $1: nothing half done" "$before" "$(find "$etc" -ls)"
+	same "enable $1: nothing half done" "$before" "$(state)"
 }
 
 unit plain
-before=$(find "$etc" -ls)
 service status plain
 same 'before: status' "99:plain.service: not enabled" "$code:$out"
 service enable plain
