@@ -17,8 +17,8 @@
  */
 
 /*
- * Before the first thread is made, by its maker: what needs the loader's locks, which its maker may
- * hold, and which the new thread would wait for.
+ * Call this in the thread that makes the first other thread, before that: it does what needs the loader's
+ * locks, which the caller may hold, so that the new thread would wait for them.
  */
 void fz_thread_end_look(void);
 

@@ -303,7 +303,7 @@ void fz_own_fd_drop(int copy)
 	if (!is_left || !filled)
 		fz_syscall1(__NR_close, copy);
 	end_change();
-	/* Its maker may have looked before this one was left. */
+	/* The thread that makes a process may have looked before this one was left. */
 	clear_left_if_none_is_made();
 }
 

@@ -32,8 +32,8 @@
  */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
 /*
- * The same for other writes.  The kernel makes a writer that it throttles wait for some
- * milliseconds.
+ * The next write is announced if one that does not sync took longer than this: the kernel makes a
+ * writer that it throttles wait for some milliseconds.
  */
 #define WRITE_IS_SLOW (200 * FZ_USEC)
 

@@ -22,9 +22,9 @@ enum {
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
 	FAIR_TICKS = 10,	/* after which a busy fiber loses its processor in any case */
-	ASKED_TICKS = 100,	/* the same, if it has been asked to let others run */
-	YIELD_TICKS = 2,	/* that a fiber with calls may keep others waiting */
-	WAITING_TICKS = 2,	/* that a fiber without calls may; about a slice of Linux */
+	ASKED_TICKS = 100,	/* as FAIR_TICKS, where the fiber has been asked to let others run */
+	YIELD_TICKS = 2,	/* for which a fiber with calls may keep others waiting */
+	WAITING_TICKS = 2,	/* for which a fiber without calls may; about a slice of Linux */
 	/* Ticks without CPU time: a carrier that the kernel preempted waits at most a time slice. */
 	BLOCKED_TICKS = 3,	/* after which a carrier counts as blocked */
 	LARGE_STACK = 64 * 1024,	/* bytes */

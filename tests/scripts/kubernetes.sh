@@ -178,7 +178,7 @@ like 'install: no library' '0::fiberize: */none/libfiberize.so: No such file*' "
 run unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=64k small "$0" && "$1" "$0" "$2"; echo $?; ls -A "$0"' \
 	"$work/small" "$install" "$build"
 same 'install: a full volume: nothing half done' 0 "$out"
-like 'install: a full volume: message' '*/small/libfiberize.so: No space left on device; programs run*' "$err"
+like 'install: a full volume: message' '*/small/libfiberize.so: No space left on device; the pod runs*' "$err"
 run "$install"
 same 'install: usage' 2 "$code"
 
