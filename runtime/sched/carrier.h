@@ -93,11 +93,11 @@ bool fz_carrier_prepare_first(void);
 struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
 
 /*
- * See that there is at least one carrier on the idle list, mortal: one that may end, by starting one on a
- * new kernel thread.  May block, for 100 us or for as long as the program's allocator
- * has its locks held: neither the monitor nor a thread that has a processor may call it
- * (runtime/sched/spawner.h).  Returns 0 or -errno.  mortal: nor is one started where several are
- * idle that have requests in flight.
+ * The spare: if no carrier is idle, start one on a new kernel thread.  mortal: only an idle carrier that
+ * may end counts, and none is started where several are idle that have requests in flight.  May block, for
+ * 100 us or for as long as the program's allocator has its locks held: so the spawner calls it, which the
+ * monitor asks at each round (runtime/sched/spawner.h), and no thread that has a processor.  Returns 0 or
+ * -errno.
  */
 int fz_carrier_keep_spare(bool mortal);
 bool fz_carrier_has_spare(void);
