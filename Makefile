@@ -160,10 +160,13 @@ $(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols
 # The stub: no libc, so nothing that needs one (a stack protector, TLS); shadow stacks stay possible.  Few
 # segments, and no -z relro, because each is a system call in every process of the machine.
 STUB_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector \
-	-U_FORTIFY_SOURCE -fno-asynchronous-unwind-tables -fno-lto $(WARN) -D_GNU_SOURCE \
-	$(if $(filter x86_64,$(CPU)),-fcf-protection=full,-mbranch-protection=standard) \
+	-U_FORTIFY_SOURCE -fno-asynchronous-unwind-tables -fno-lto -ffunction-sections -fdata-sections $(WARN) \
+	-D_GNU_SOURCE $(if $(filter x86_64,$(CPU)),-fcf-protection=full,-mbranch-protection=standard) \
 	-I. -iquote arch/$(CPU) -iquote $(B)/stub $(SAME) $(CFLAGS)
-STUB_SRC := $(filter-out %/other_class.c,$(wildcard preload/stub/*.c)) runtime/base/pattern.c
+# The launcher and the stub read profiles alike; of options.c the stub leaves out what is for people.
+PROFILE_SRC := $(addprefix runtime/base/,options.c pattern.c profile.c)
+PROFILE_DEP := $(PROFILE_SRC:.c=.h) runtime/base/options.def
+STUB_SRC := $(filter-out %/other_class.c,$(wildcard preload/stub/*.c)) $(PROFILE_SRC)
 STUB_LINK := -shared -nostdlib -Wl,-z,now -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--hash-style=both \
 	-Wl,-soname,libfiberize-preload.so
 # Runs while the library is built, maybe for another CPU.
@@ -177,9 +180,9 @@ $(B)/stub/fit.h: $(B)/libfiberize.so $(B)/stub/gen-fit
 	$(Q)$(B)/stub/gen-fit $< >$@.tmp && mv $@.tmp $@
 
 $(B)/libfiberize-preload.so: $(STUB_SRC) $(wildcard preload/stub/*.h arch/*.h arch/$(CPU)/*.h) \
-		runtime/base/pattern.h $(B)/stub/fit.h Makefile
+		$(PROFILE_DEP) $(B)/stub/fit.h Makefile
 	$(say) "  CCLD    $@"
-	$(Q)$(CC) $(STUB_FLAGS) $(STUB_SRC) -o $@ $(STUB_LINK) -Wl,-z,defs -Wl,-z,initfirst
+	$(Q)$(CC) $(STUB_FLAGS) $(STUB_SRC) -o $@ $(STUB_LINK) -Wl,-z,defs -Wl,-z,initfirst -Wl,--gc-sections
 
 $(B)/lib32/libfiberize-preload.so: preload/stub/other_class.c Makefile
 	$(say) "  CCLD    $@"
@@ -220,13 +223,11 @@ $(B)/install: scripts/kubernetes/install.c Makefile
 	@echo "  CCLD    $@"
 	$(Q)$(CC) -std=gnu11 $(WARN) -D_GNU_SOURCE -Os -static -o $@ $<
 
-# scripts/check/ examines programs; runtime/base/ has the options and the patterns.
-CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) runtime/base/options.c runtime/base/pattern.c
+# scripts/check/ examines programs; runtime/base/ has the options and the reader of profiles.
+CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) $(PROFILE_SRC)
 LAUNCH_SRC := $(wildcard scripts/launch/*.c scripts/machine/*.c) $(CHECK_SRC)
 LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/machine/*.h scripts/check/*.h scripts/elf/*.h) \
-	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def runtime/base/options.h \
-	runtime/base/pattern.h \
-	runtime/base/options.def Makefile
+	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def $(PROFILE_DEP) Makefile
 LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE $(SAY_VERSION) $(SAME) -I.
 
 $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)

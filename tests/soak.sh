@@ -10,7 +10,7 @@
 #
 # A seed, a number of at most 18 digits, stands for a program, its number, a mode of tests/run.sh (backend,
 # processors, features), the library as it is installed or the one that checks itself, faults of that one
-# (runtime/base/faults.def: among them a monitor that looks 100 times more often or more seldom), and how
+# (runtime/base/fault.def: among them a monitor that looks 100 times more often or more seldom), and how
 # many processes use the CPUs besides.  --seed runs a seed again, N times; --show prints what it stands for,
 # and runs nothing.  The order of the threads is not in the seed.
 #

@@ -6,6 +6,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <string.h>
 
 #include "arch/arch.h"
 #include "preload/stub/host.h"
@@ -128,12 +129,12 @@ const char *fz_again(const struct fz_rules *r, const char *library, char **argv,
 	while (envp[count])
 		count++;
 	/* The old variables, the options, LD_PRELOAD, the mark, and a NULL; then the texts. */
-	size = (count + r->count + 3) * sizeof(*environment) + 2 * fz_text_length(before) + fz_text_length(library) + 256;
+	size = (count + FZ_OPTION_COUNT + 3) * sizeof(*environment) + 2 * strlen(before) + strlen(library) + 256;
 	memory = fz_syscall6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (failed(memory))
 		return "there is no memory";
 	environment = (char **)memory;
-	b = (struct fz_text_buffer){ (char *)(environment + count + r->count + 3), (char *)memory + size, false };
+	b = (struct fz_text_buffer){ (char *)(environment + count + FZ_OPTION_COUNT + 3), (char *)memory + size, false };
 	preload = b.at;
 	put_preload(&b, library, before);
 	for (; used < count; used++)
@@ -143,8 +144,8 @@ const char *fz_again(const struct fz_rules *r, const char *library, char **argv,
 	environment[used] = fz_text_next(&b);
 	put_mark(&b, before);
 	used++;
-	for (size_t i = 0; i < r->count; i++)
-		if (!is_set(envp, r->variables[i]))
+	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
+		if (r->variables[i] && !is_set(envp, r->variables[i]))
 			environment[used++] = r->variables[i];
 	environment[used] = NULL;
 	if (!b.full)

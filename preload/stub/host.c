@@ -3,6 +3,7 @@
 
 #include <asm/unistd.h>
 #include <link.h>
+#include <string.h>
 
 #include "arch/arch.h"
 #include "preload/stub/text.h"
@@ -97,7 +98,7 @@ void fz_stub_say(char **envp, const char *name, const char *what)
 	char line[256];
 	struct fz_text_buffer b = { line, line + sizeof(line) - 1, false };
 
-	if (!verbose || !fz_text_equal(verbose, "1"))
+	if (!verbose || strcmp(verbose, "1") != 0)
 		return;
 	fz_text_put(&b, "fiberize: ");
 	fz_text_put(&b, name);

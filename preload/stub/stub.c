@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <linux/auxvec.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "arch/arch.h"
 #include "preload/stub/again.h"
@@ -37,7 +38,7 @@ static bool is_asked_for(char **envp)
 /* Whom not even a profile turns on: the process that all others depend on. */
 static bool is_init(const char *name)
 {
-	return (fz_text_equal(name, "init") || fz_text_equal(name, "systemd")) &&
+	return (strcmp(name, "init") == 0 || strcmp(name, "systemd") == 0) &&
 	       fz_syscall0(__NR_getpid) == 1;
 }
 
@@ -47,7 +48,7 @@ static const char *why_native(const char *name, char **envp)
 	const char *disable = fz_stub_variable(envp, "FIBERIZE_DISABLE");
 	const char *preload = fz_stub_variable(envp, "LD_PRELOAD");
 
-	if (disable && fz_text_equal(disable, "1"))
+	if (disable && strcmp(disable, "1") == 0)
 		return "FIBERIZE_DISABLE is 1";
 	/* Then the loader is the program, and its arguments are not those that it was given. */
 	if (!fz_stub_auxiliary(AT_BASE))
@@ -83,9 +84,9 @@ static void consider(const char *name, int argc, char **argv, char **envp)
 
 	put_arguments(argc, argv);
 	fz_rules_read(&r);
-	for (size_t i = 0; i < r.count; i++)
-		if (fz_text_equal(r.variables[i], "FIBERIZE_DISABLE=1"))
-			r.verdict = FZ_VERDICT_OFF;
+	if (r.variables[FZ_OPTION_ID_disable] &&
+	    strcmp(r.variables[FZ_OPTION_ID_disable], "FIBERIZE_DISABLE=1") == 0)
+		r.verdict = FZ_VERDICT_OFF;
 	if (r.verdict == FZ_VERDICT_NONE && is_asked_for(envp))
 		r.verdict = FZ_VERDICT_ON;
 	if (r.verdict != FZ_VERDICT_ON) {

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* The compiler may call them, for structures; without the barrier the loop would become a call of itself. */
+/*
+ * The compiler may call memset() and memcpy(), for structures. It may take a loop for one of memset(), memcpy() or strlen(),
+ * and call the function instead, from its own body; the empty asm in these loops prevents that.
+ */
 void *memset(void *to, int byte, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -22,15 +25,49 @@ void *memcpy(void *restrict to, const void *restrict from, size_t size)
 	return to;
 }
 
-size_t fz_text_length(const char *text)
+size_t strlen(const char *text)
 {
 	size_t length = 0;
 
 	while (text[length]) {
-		/* Keeps the compiler from making a call of strlen() of this loop. */
 		__asm__ volatile("");
 		length++;
 	}
+	return length;
+}
+
+int memcmp(const void *a, const void *b, size_t size)
+{
+	const unsigned char *x = a, *y = b;
+
+	for (; size && *x == *y; size--) {
+		x++;
+		y++;
+	}
+	return size ? *x - *y : 0;
+}
+
+int strcmp(const char *a, const char *b)
+{
+	for (; *a && *a == *b; a++)
+		b++;
+	return (unsigned char)*a - (unsigned char)*b;
+}
+
+char *strchr(const char *text, int c)
+{
+	for (; *text != (char)c; text++)
+		if (!*text)
+			return NULL;
+	return (char *)text;
+}
+
+size_t strcspn(const char *text, const char *set)
+{
+	size_t length = 0;
+
+	while (text[length] && !strchr(set, text[length]))
+		length++;
 	return length;
 }
 
@@ -40,13 +77,6 @@ const char *fz_text_after(const char *text, const char *prefix)
 		if (*text++ != *prefix++)
 			return NULL;
 	return text;
-}
-
-bool fz_text_equal(const char *a, const char *b)
-{
-	const char *rest = fz_text_after(a, b);
-
-	return rest && !*rest;
 }
 
 bool fz_text_contains(const char *text, const char *word)

@@ -3,18 +3,15 @@
 #define FZ_PRELOAD_STUB_TEXT_H
 
 /*
- * preload/stub/text.h - texts, without libc. Any context; nothing here allocates.
+ * preload/stub/text.h - texts, without libc. Any context; nothing here allocates. text.c also defines what the stub and the
+ * sources that it shares with the launcher (Makefile, STUB_SRC) call of <string.h>.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-size_t fz_text_length(const char *text);
-
 /* What follows prefix in text; NULL if text begins otherwise. */
 const char *fz_text_after(const char *text, const char *prefix);
-
-bool fz_text_equal(const char *a, const char *b);
 
 /* Does text contain the word? */
 bool fz_text_contains(const char *text, const char *word);

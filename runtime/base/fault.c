@@ -12,7 +12,7 @@ static struct point {
 	_Atomic uint64_t reached, fired;
 } points[] = {
 #define FZ_FAULT_POINT(name_, what_) { .name = #name_, .what = what_ },
-#include "runtime/base/faults.def"
+#include "runtime/base/fault.def"
 #undef FZ_FAULT_POINT
 };
 

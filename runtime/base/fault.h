@@ -8,7 +8,7 @@
  *	if (FZ_FAULT(mmap))
  *		return -ENOMEM;
  *
- * FZ_FAULTS in the environment says which of runtime/base/faults.def fire, and when:
+ * FZ_FAULTS in the environment says which of runtime/base/fault.def fire, and when:
  *
  *	FZ_FAULTS=mmap:3,no_sqe:1/7,thread_carrier:2+
  *
@@ -24,7 +24,7 @@
 
 enum fz_fault {
 #define FZ_FAULT_POINT(name, what) FZ_FAULT_##name,
-#include "runtime/base/faults.def"
+#include "runtime/base/fault.def"
 #undef FZ_FAULT_POINT
 	FZ_FAULT_COUNT
 };

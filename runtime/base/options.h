@@ -5,9 +5,9 @@
 /*
  * runtime/base/options.h - options.def as a table, and the one parser of values.
  *
- * The library parses its environment with it (preload/config.c); the launcher parses flags,
- * variables and profiles (scripts/launch/).  Nothing here allocates, locks or calls more of libc
- * than string functions: any thread, any time.
+ * The library parses its environment with it (preload/config.c), the launcher flags and variables (scripts/launch/), and the
+ * reader of profiles their lines (profile.h).  Nothing here allocates, locks or calls more of libc than string
+ * functions that preload/stub/text.c has as well: any thread, any time.
  */
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 
 /*
  * runtime/base/pattern.h - texts matched by patterns in which * stands for any characters. The
- * launcher and the library use it. It reads what it is given and nothing else: any context.
+ * launcher, the stub and the library use it. It reads what it is given and nothing else: any context.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,15 @@ typedef size_t fz_takes(const char *pattern, const char *end, char c);
 
 /* ? stands for each character, any other for itself. */
 fz_takes fz_pattern_takes;
+
+/*
+ * As fnmatch(3) of libc reads patterns in the C locale, brackets and backslashes too. libc's own function needs
+ * exponential time for stars, and preload/stub has none.
+ */
+fz_takes fz_pattern_takes_shell;
+
+/* Is the pattern, of the shell, of wildcards and slashes alone? */
+bool fz_pattern_is_wild(const char *pattern);
 
 /*
  * Does the pattern, which ends before end, match the whole text? Only the last star takes one

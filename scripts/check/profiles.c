@@ -2,15 +2,11 @@
 #include "profiles.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "runtime/base/options.h"
-#include "runtime/base/pattern.h"
 
 static void *grow(void *array, size_t count, size_t size)
 {
@@ -49,18 +45,13 @@ static char *not_trusted(const char *name, const struct stat *status)
 	return why;
 }
 
-/*
- * Read a whole regular file and drop its zero bytes; NULL on failure. *ret_why tells why a file is
- * not to be read.
- */
-static char *read_file(const char *name, char **ret_why)
+/* Read a whole regular file; NULL on failure. *ret_why tells why a file is not to be read. */
+static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	size_t length = 0, room = 0;
 	char *text = NULL;
 	struct stat status;
-	int c = EOF;
 
 	*ret_why = NULL;
 	if (!file) {
@@ -68,219 +59,89 @@ static char *read_file(const char *name, char **ret_why)
 			*ret_why = not_trusted(name, &status);
 		return NULL;
 	}
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    !(*ret_why = not_trusted(name, &status)))
-		do {
-			c = getc(file);
-			if (c == '\0')
-				continue;
-			if (length == room)
-				text = grow(text, room += 4096, 1);
-			text[length++] = c == EOF ? '\0' : (char)c;
-		} while (c != EOF);
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !(*ret_why = not_trusted(name, &status))) {
+		text = grow(NULL, FZ_PROFILE_MAX, 1);
+		*ret_length = fread(text, 1, FZ_PROFILE_MAX + 1, file);
+		if (*ret_length > FZ_PROFILE_MAX &&
+		    asprintf(ret_why, "%s: ignored: it has more than %d bytes", name, FZ_PROFILE_MAX) < 0)
+			abort();
+		if (*ret_why || ferror(file)) {
+			free(text);
+			text = NULL;
+		}
+	}
 	fclose(file);
 	return text;
 }
 
-/* Cut blanks at both ends. */
-static char *trim(char *text)
+/* What is wrong in the line, with its place; to be freed. */
+static char *mistake(const struct fz_profile *p, enum fz_profile_found found, const char *file)
 {
-	static const char blanks[] = " \t";
-	size_t length = strlen(text);
+	static const char *const texts[] = {
+		[FZ_PROFILE_ZERO_BYTE] = "a zero byte: a profile is plain text",
+		[FZ_PROFILE_NEITHER] = "neither [PROGRAM] nor OPTION = VALUE",
+		[FZ_PROFILE_NO_PROGRAM] = "[] names no program",
+		[FZ_PROFILE_NO_SECTION] = "a setting before the first [PROGRAM]",
+		[FZ_PROFILE_LATE] = "arguments: must be the first line of a section",
+		[FZ_PROFILE_NOT_0_OR_1] = "everywhere: must be 0 or 1",
+		[FZ_PROFILE_FOR_ALL] =
+			"everywhere = 1: the section is for every program; name those that are meant",
+	};
+	char allowed[FZ_OPTION_TEXT], *text;
+	int length;
 
-	while (length && strchr(blanks, text[length - 1]))
-		length--;
-	text[length] = '\0';
-	return text + strspn(text, blanks);
-}
-
-/* ---- patterns ----------------------------------------------------------- */
-
-/* The length of the bracket expression that p begins with; 1 if it has no end. */
-static size_t bracket_length(const char *p)
-{
-	size_t i = 1 + (p[1] == '!' || p[1] == '^');
-
-	/* A bracket at the beginning is one of the characters. */
-	for (i += p[i] == ']'; p[i] && p[i] != ']'; i++) {
-		const char class[] = { p[i + 1], ']', '\0' };
-		const char *end = NULL;
-
-		if (p[i] == '[' && p[i + 1] && strchr(":.=", p[i + 1]))
-			end = strstr(p + i + 2, class);
-		if (end)
-			i = (size_t)(end + 1 - p);
-		else if (p[i] == '\\' && p[i + 1])
-			i++;
+	if (found == FZ_PROFILE_BAD_VALUE) {
+		fz_option_allowed(p->option, allowed, sizeof(allowed));
+		length = asprintf(&text, "%s:%zu: %s = %s: must be %s", file, p->line, p->name, p->value, allowed);
+	} else if (found == FZ_PROFILE_NO_OPTION) {
+		length = asprintf(&text, "%s:%zu: %s: no such option", file, p->line, p->name);
+	} else {
+		length = asprintf(&text, "%s:%zu: %s", file, p->line, texts[found]);
 	}
-	return p[i] ? i + 1 : 1;
-}
-
-/* As fnmatch(3) reads patterns. libc's own function needs exponential time for stars. */
-static size_t takes(const char *pattern, const char *end, char c)
-{
-	const char text[] = { c, '\0' };
-	size_t length = *pattern == '[' ? bracket_length(pattern) : *pattern == '\\' ? 2 : 1;
-	char *part = strndup(pattern, length);
-
-	(void)end;
-	if (!part)
-		abort();
-	/* strndup() cuts the length at the end of the pattern. */
-	length = *part && fnmatch(part, text, 0) == 0 ? strlen(part) : 0;
-	free(part);
-	return length;
-}
-
-/* ---- one file ----------------------------------------------------------- */
-
-struct reading {
-	struct profiles *profiles;
-	const char **values;
-	const char *file;
-	const struct subject *program;
-	size_t line;
-	bool section, applies;		/* inside a section; inside a section for the program */
-	bool has_settings, has_name;	/* of the section; its pattern is not of wildcards alone */
-};
-
-static char *wrong(const struct reading *r, const char *what, const char *why)
-{
-	char *text;
-
-	if (asprintf(&text, "%s:%zu: %s%s", r->file, r->line, what, why) < 0)
+	if (length < 0)
 		abort();
 	return text;
 }
 
-static bool matches(const char *pattern, const char *name)
+static void add_setting(struct profile *to, const struct fz_profile *p, const char **value)
 {
-	return name && fz_pattern_matches(pattern, strchr(pattern, '\0'), name, takes);
-}
-
-static char *read_section(struct reading *r, char *pattern)
-{
-	struct profiles *p = r->profiles;
-
-	if (!*pattern)
-		return wrong(r, "[]", " names no program");
-	r->section = true;
-	r->has_settings = false;
-	r->has_name = pattern[strspn(pattern, "*?/")];
-	/* A pattern with a slash is one of paths. */
-	r->applies = strchr(pattern, '/') ?
-		     matches(pattern, r->program->path) || matches(pattern, r->program->file) :
-		     matches(pattern, basename(r->program->name));
-	if (r->applies) {
-		p->all = grow(p->all, p->count, sizeof(*p->all));
-		p->all[p->count++] = (struct profile){ .file = r->file, .pattern = pattern };
-	}
-	return NULL;
-}
-
-/* The arguments for which the section is; its first line. */
-static char *read_arguments(struct reading *r, const char *pattern)
-{
-	if (r->has_settings)
-		return wrong(r, "arguments", ": must be the first line of a section");
-	if (r->applies && !matches(pattern, r->program->arguments)) {
-		r->applies = false;
-		r->profiles->count--;
-	}
-	return NULL;
-}
-
-/* Whether the program runs with the library if each program finds it: preload/stub decides that. */
-static char *check_everywhere(const struct reading *r, const char *value)
-{
-	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-		return wrong(r, "everywhere", ": must be 0 or 1");
-	if (*value == '1' && !r->has_name)
-		return wrong(r, "everywhere = 1", ": the section is for every program; name those that are meant");
-	return NULL;
-}
-
-static char *read_setting(struct reading *r, char *name, char *value)
-{
-	const struct fz_option *o = fz_option_of_flag(name, strlen(name));
-	char allowed[FZ_OPTION_TEXT], *text, *why;
-	struct profile *last;
-	uint64_t number;
-	bool used;
-
-	if (!r->section)
-		return wrong(r, "", "a setting before the first [PROGRAM]");
-	if (strcmp(name, "arguments") == 0)
-		return read_arguments(r, value);
-	r->has_settings = true;
-	if (strcmp(name, "everywhere") == 0)
-		return check_everywhere(r, value);
-	if (!o)
-		return wrong(r, name, ": no such option");
-	if (!fz_option_parse(o, value, &number)) {
-		fz_option_allowed(o, allowed, sizeof(allowed));
-		if (asprintf(&text, "%s = %s: must be %s", name, value, allowed) < 0)
-			abort();
-		why = wrong(r, "", text);
-		free(text);
-		return why;
-	}
-	if (!r->applies)
-		return NULL;
-	used = !r->values[o - fz_options];
-	if (used)
-		r->values[o - fz_options] = value;
-	last = &r->profiles->all[r->profiles->count - 1];
-	last->settings = grow(last->settings, last->count, sizeof(*last->settings));
-	last->settings[last->count++] = (struct setting){ name, value, used };
-	return NULL;
-}
-
-static char *read_line(struct reading *r, char *line)
-{
-	size_t length = strlen(line);
-	char *equals;
-
-	if (!length || *line == '#' || *line == ';')
-		return NULL;
-	if (*line == '[' && length > 1 && line[length - 1] == ']') {
-		line[length - 1] = '\0';
-		return read_section(r, trim(line + 1));
-	}
-	equals = strchr(line, '=');
-	if (!equals)
-		return wrong(r, "", "neither [PROGRAM] nor OPTION = VALUE");
-	*equals = '\0';
-	return read_setting(r, trim(line), trim(equals + 1));
+	to->settings = grow(to->settings, to->count, sizeof(*to->settings));
+	to->settings[to->count++] = (struct setting){ p->name, p->value, !*value };
+	if (!*value)
+		*value = p->value;
 }
 
 char *profiles_read(struct profiles *p, const char **values, const char *file,
-		    const struct subject *program, bool *ret_ignored)
+		    const struct fz_profile_program *program, bool *ret_ignored)
 {
-	static const char byte_order_mark[] = "\357\273\277";
-	char *why, *rest = read_file(file, &why), *line;
-	struct reading r = { .profiles = p, .values = values, .file = keep(p, strdup(file)),
-			     .program = program };
+	size_t length = 0;
+	char *why, *text = read_file(file, &length, &why);
+	enum fz_profile_found found;
+	struct fz_profile reader;
+	bool applied = false;
 
 	*ret_ignored = why != NULL;
-	if (!rest) {
+	if (!text) {
 		if (!why && asprintf(&why, "%s: not a readable file", file) < 0)
 			abort();
 		return why;
 	}
-	keep(p, rest);
-	/* Editors on Windows put a byte order mark at the start of a file. */
-	if (strncmp(rest, byte_order_mark, 3) == 0)
-		rest += 3;
-	while (!why && (line = strsep(&rest, "\n"))) {
-		size_t length = strlen(line);
-
-		r.line++;
-		if (length && line[length - 1] == '\r')
-			line[length - 1] = '\0';
-		why = read_line(&r, trim(line));
+	file = keep(p, strdup(file));
+	reader = fz_profile_begin(keep(p, text), length, program);
+	while ((found = fz_profile_next(&reader)) != FZ_PROFILE_END) {
+		if (found >= FZ_PROFILE_ZERO_BYTE)
+			return mistake(&reader, found, file);
+		if (found == FZ_PROFILE_SECTION && reader.applies) {
+			p->all = grow(p->all, p->count, sizeof(*p->all));
+			p->all[p->count++] = (struct profile){ .file = file, .pattern = reader.value };
+		} else if (found == FZ_PROFILE_ARGUMENTS && applied && !reader.applies) {
+			p->count--;
+		} else if (found == FZ_PROFILE_OPTION && reader.applies) {
+			add_setting(&p->all[p->count - 1], &reader, &values[reader.option - fz_options]);
+		}
+		applied = reader.applies;
 	}
-	return why;
+	return NULL;
 }
 
 void profiles_free(struct profiles *p)

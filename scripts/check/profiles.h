@@ -3,12 +3,14 @@
 #define CHECK_PROFILES_H
 
 /*
- * scripts/check/profiles.h - reads profiles: files with options for programs by name.
- * fiberize(1), FILES, describes the format; the launcher chooses the files.
+ * scripts/check/profiles.h - what the profiles set for a program, for the launcher, which chooses the files.
+ * runtime/base/profile.h reads their lines.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "runtime/base/profile.h"
 
 struct setting {
 	const char *option, *value;
@@ -29,22 +31,15 @@ struct profiles {
 	size_t text_count;
 };
 
-/* Which program, as far as it is known: the name that it was called by, and two paths of its file. */
-struct subject {
-	const char *name;
-	const char *path, *file;	/* as found, and without links; NULL: not found */
-	const char *arguments;		/* with a blank between them */
-};
-
 /*
  * Read a profile for this program. values has one entry for each of fz_options;
  * each option that the profile sets and whose entry is NULL gets the text of its value there.
  * Returns NULL, or an error message, to be freed. Settings for other programs are checked as
- * well. A file that others than root and the user may have written is ignored, and the message
- * says so.
+ * well. A file that others than root and the user may have written, or that is too long, is ignored,
+ * and the message says so.
  */
 char *profiles_read(struct profiles *p, const char **values, const char *file,
-		    const struct subject *program, bool *ret_ignored);
+		    const struct fz_profile_program *program, bool *ret_ignored);
 
 void profiles_free(struct profiles *p);
 

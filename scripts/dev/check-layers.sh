@@ -102,7 +102,7 @@ matrix() {
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
 	# Each target includes the parser that it is of.
-	tests/fuzz	runtime/base preload/stub scripts/check scripts/inspect scripts/process tests/helpers
+	tests/fuzz	runtime/base scripts/check scripts/inspect scripts/process tests/helpers
 	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
 	tests/model	arch runtime runtime/* tests/model/*
 	tests/model/*	arch arch/* runtime runtime/* tests/model

@@ -124,7 +124,7 @@ static int is_profile(const struct dirent *d)
  * Read the profiles in a folder, in the order of their names. A folder that cannot be read has
  * none.
  */
-static void read_folder(struct settings *s, const char *folder, const struct subject *program)
+static void read_folder(struct settings *s, const char *folder, const struct fz_profile_program *program)
 {
 	struct dirent **names;
 	int count = scandir(folder, &names, is_profile, alphasort);
@@ -173,7 +173,9 @@ void settings_from_profiles(struct settings *s, char **words)
 	bool is_path = strchr(words[0], '/');
 	char *refused = NULL, *path = is_path ? strdup(words[0]) : program_in_path(words[0], &refused);
 	char *file = path ? realpath(path, NULL) : NULL, *arguments = join(words + 1);
-	const struct subject program = { words[0], path, file, arguments };
+	const struct fz_profile_program program = {
+		.name = words[0], .path = path, .file = file, .arguments = arguments,
+	};
 	char *own;
 
 	if (by_home)

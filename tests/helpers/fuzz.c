@@ -82,7 +82,9 @@ static void read_as_profile(const char *file)
 	const char *values[FZ_OPTION_COUNT] = { NULL };
 	struct profiles p = { .count = 0 };
 	bool ignored;
-	const struct subject program = { "some/program", "/some/program", "/some/program", "some arguments" };
+	const struct fz_profile_program program = {
+		.name = "some/program", .path = "/some/program", .file = "/some/program", .arguments = "some arguments",
+	};
 	char *why = profiles_read(&p, values, file, &program, &ignored);
 	uint64_t value;
 

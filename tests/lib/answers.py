@@ -7,7 +7,7 @@
 Runs the program all_rungs on both backends and lists the system calls that the library makes in it
 (tests/helpers/deny.c), by function, call and source file.  Then it fails each: the first, the second,
 the third, the last, each second one, and all from the first and from the second on, with each error of
-ERRORS.  So it does with the fault points of a library that has them (runtime/base/faults.def).  What
+ERRORS.  So it does with the fault points of a library that has them (runtime/base/fault.def).  What
 happens must be what the table says.  Each fault point has a row, and the program reaches it.
 
 --write adds to the table what happens, and drops what is not there any more; --quick is a small part,
@@ -98,7 +98,7 @@ def source_places(library, places):
 
 
 def fault_points():
-    with open(os.path.join(ROOT, 'runtime/base/faults.def')) as source:
+    with open(os.path.join(ROOT, 'runtime/base/fault.def')) as source:
         return re.findall(r'^FZ_FAULT_POINT\((\w+),', source.read(), re.M)
 
 

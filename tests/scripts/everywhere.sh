@@ -203,6 +203,47 @@ is_on 'the profiles that are shipped' yes "$work/microsocks" $maps
 is_on 'the profiles that are shipped: not others' no cat $maps
 prints 'the profiles that are shipped: the launcher' '' "$fiberize" true
 
+# ---- the launcher and the stub read a profile alike
+
+# alike NAME VALUE FORMAT [ARGUMENT...]: by this profile printenv gets this value of --processors from both; or none
+alike()
+{
+	local name=$1 wanted=$2 ours
+	shift 2
+	profile ''
+	# shellcheck disable=SC2059
+	printf "$@" >/etc/fiberize/test.conf
+	named
+	ours=$(env PATH=/usr/bin printenv FIBERIZE_PROCESSORS)
+	not_named
+	run env PATH=/usr/bin "$fiberize" printenv FIBERIZE_PROCESSORS
+	same "alike: $name" "<$wanted> <$wanted>" "<$ours> <$out>"
+	named
+}
+on='everywhere = 1\nprocessors = 7\n'
+alike 'the first place wins' 3 "[printenv]\nprocessors = 3\n$on"
+alike 'lines of another system' 3 "\357\273\277; a comment\r\n\r\n\t[ printenv ] \r\n  processors=\t3 \r\n$on"
+alike 'no newline at the end' 3 '[printenv]\neverywhere = 1\nprocessors = 3'
+alike 'brackets' 7 "[%s]\n$on" 'p[^a-q]*[[:alpha:]]nv'
+alike 'backslashes' 7 "[%s]\n$on" '\printe\nv'
+alike 'brackets in a path' 7 "[%s]\n$on" '/usr/bin/[op]rintenv'
+alike 'not in brackets' '' "[%s]\n$on" 'print[!e]nv'
+alike 'a bracket without an end' '' "[%s]\n$on" '[printenv'
+alike 'arguments' 7 "[printenv]\narguments = %s\n$on" '*_[PQ]ROC?SSORS'
+alike 'other arguments' '' "[printenv]\narguments = %s\n$on" '*_[!P]ROCESSORS'
+alike 'the longest file' 7 "%.65535s" "$(printf "[printenv]\n$on#%065535d" 0)"
+alike 'a file that is too long' '' "%.65536s" "$(printf "[printenv]\n$on#%065535d" 0)"
+like 'a file that is too long: the launcher tells' '*/test.conf: ignored: it has more than 65535 bytes' "$err"
+printf '[cat]\neverywhere = 1\n# c\0t\n' >/etc/fiberize/test.conf
+refused 'a zero byte: the launcher tells' 2 '*/test.conf:3: a zero byte: *' "$fiberize" true
+is_on 'a zero byte: the line counts for nothing' yes cat $maps
+profile '[[a-z]*]' 'everywhere = 1'
+is_on 'brackets alone name nobody' no cat $maps
+refused 'brackets alone: the launcher tells' 2 '*test.conf:2: everywhere = 1: the section is for every program*' "$fiberize" true
+profile '[cat]' 'processors = 0' 'preloaded = 1' 'everywhere = 1' '[]' 'processors = 3'
+run cat /proc/self/environ
+same 'a line with a mistake sets nothing' 'FIBERIZE_PRELOADED=' "$(tr '\0' '\n' <"$work/out" | grep FIBERIZE_P)"
+
 # ---- what a program that is on sees
 
 profile '[sh*]' 'everywhere = 1' '[hello*]' 'everywhere = 1' '[cat]' 'everywhere = 1'

@@ -38,6 +38,58 @@ Test(pattern, matches_as_fnmatch_does)
 		}
 }
 
+static bool matches_shell(const char *pattern, const char *text)
+{
+	return fz_pattern_matches(pattern, pattern + strlen(pattern), text, fz_pattern_takes_shell);
+}
+
+Test(pattern, of_the_shell_match_as_fnmatch_does)
+{
+	char pattern[16], text[16];
+
+	/* Up to five characters of those that brackets are made of, against up to two. */
+	for (unsigned p = 0; p < 19608; p++)
+		for (unsigned t = 0; t < 57; t++) {
+			write_text(pattern, p, "[]!-ab\\");
+			write_text(text, t, "ab]-!\\[");
+			cr_assert_eq(matches_shell(pattern, text), fnmatch(pattern, text, 0) == 0,
+				     "<%s> <%s>", pattern, text);
+		}
+}
+
+Test(pattern, of_the_shell_have_classes)
+{
+	static const char *const patterns[] = {
+		"[[:alnum:]]", "[[:alpha:]]", "[[:blank:]]", "[[:cntrl:]]", "[[:digit:]]", "[[:graph:]]", "[[:lower:]]",
+		"[[:print:]]", "[[:punct:]]", "[[:space:]]", "[[:upper:]]", "[[:xdigit:]]", "[![:digit:]a-f]", "[[.-.]x]",
+		"[[=a=]]", "[[.a.]-[.c.]]", "[^a]",
+	};
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
+		for (int c = 1; c < 256; c++) {
+			const char text[] = { (char)c, '\0' };
+
+			cr_assert_eq(matches_shell(patterns[i], text), fnmatch(patterns[i], text, 0) == 0,
+				     "%s %d", patterns[i], c);
+		}
+	cr_assert(matches_shell("p[^a-q]*[[:alpha:]]?v", "printenv"));
+	cr_assert(matches_shell("*[*]*", "a*"));
+	cr_assert_not(matches_shell("*[*]*", "ab"));
+	cr_assert(matches_shell("\\*", "*"));
+	cr_assert_not(matches_shell("\\*", "a"));
+}
+
+Test(pattern, of_wildcards_alone)
+{
+	static const char *const wild[] = { "", "*", "?*", "*/*", "[a-z]*", "[!x][[:alpha:]]*", "[]]" };
+	static const char *const names[] = { "a*", "*.py", "[a", "\\*", "*[0-9]x", "[]" };
+
+	for (size_t i = 0; i < sizeof(wild) / sizeof(*wild); i++)
+		cr_assert(fz_pattern_is_wild(wild[i]), "<%s>", wild[i]);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		cr_assert_not(fz_pattern_is_wild(names[i]), "<%s>", names[i]);
+}
+
 /* Two characters of the pattern stand for one of the text. */
 static size_t takes_pairs(const char *pattern, const char *end, char c)
 {
