@@ -46,7 +46,8 @@
 # its log is.  The last line is "N passed, N failed[, N skipped]"; exit status 1 on failure,
 # 2 for a bad option.
 #
-# Nothing is run a second time, and no time is judged, but that something hangs:
+# Nothing is run a second time, and no time is judged, but how late the best of many timed
+# waits ends (time_late, test_epoll), and that something hangs:
 # tests/helpers/watch.c says what that means on a machine that may be busy, and leaves the
 # backtraces of all threads in build/tests/failures/.  SECONDS, for a program, is how long it
 # may compute, and how long it may take on an idle machine.  Much waits, so --jobs is twice

@@ -14,6 +14,7 @@
 #define _GNU_SOURCE
 #endif
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -149,6 +150,50 @@ UNUSED static void await_sleep(pid_t tid)
 		CHECK(state && now(CLOCK_MONOTONIC) < end);
 		usleep(1000);
 	} while (state[2] != 'S');
+}
+
+/* Each thread of this process that the kernel knows, but the caller's, is found asleep, or has ended. */
+UNUSED static void find_asleep(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *entry;
+
+	CHECK(tasks != NULL);
+	while ((entry = readdir(tasks)) != NULL) {
+		char path[300], line[512], self[64], *state;
+		FILE *file = NULL;
+		ssize_t n;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+		while ((n = readlink("/proc/thread-self", self, sizeof(self) - 1)) > 0) {
+			self[n] = '\0';
+			if (strcmp(strrchr(self, '/') + 1, entry->d_name) == 0)
+				break;
+			file = fopen(path, "r");
+			state = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+			if (file)
+				CHECK_OK(fclose(file));
+			if (!state || state[2] == 'S')
+				break;
+			usleep(1000);
+		}
+		CHECK(n > 0);
+	}
+	CHECK_OK(closedir(tasks));
+}
+
+/*
+ * Wait until all other threads sleep: each that has said that it is about to make a call which waits is in that call, also
+ * where the kernel knows other threads than the program.  Who gets no CPU does not sleep.  A second time, after who waits
+ * behind the caller has gone on.
+ */
+UNUSED static void await_others(void)
+{
+	find_asleep();
+	usleep(1000);
+	find_asleep();
 }
 
 UNUSED static pthread_t start(void *(*fn)(void *), void *arg)

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-enum { DUP2, DUP3, CLOSE, WAYS, ATTEMPTS = 10, ROUNDS = 3 };
+enum { DUP2, DUP3, CLOSE, WAYS, ROUNDS = 3 };
 
 struct fixture {
 	const struct kind *kind;
@@ -227,7 +227,7 @@ static void replace(int number, int way)
 }
 
 /* Returns the error, 0 if there is none. */
-static int attempt(const struct kind *kind, int way, int patience)
+static int replace_under(const struct kind *kind, int way)
 {
 	struct fixture f = { .kind = kind, .more = { -1, -1 } };
 	pthread_t t;
@@ -236,7 +236,7 @@ static int attempt(const struct kind *kind, int way, int patience)
 	kind->set_up(&f);
 	t = start(waits, &f);
 	CHECK_OK(sem_wait(&f.begun));
-	usleep((useconds_t)patience);
+	await_others();
 	replace(f.number, way);
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	finish(t);
@@ -261,16 +261,10 @@ static void check(const struct kind *kind, int way, int restart)
 {
 	const int again = way == CLOSE ? EBADF : kind->again;
 	const int expected = restart && kind->restarts ? again : EINTR;
-	int patience = 1000, error = -1;
+	int error;
 
 	set_handler(restart ? SA_RESTART : 0);
-	for (int left = ATTEMPTS; left && error != expected; left--, patience *= 2) {
-		error = attempt(kind, way, patience);
-		/* Otherwise it came too late. */
-		if (error != expected && error != again)
-			fail(__FILE__, __LINE__, "%s, way %d, restart %d: error %d\n", kind->name,
-			     way, restart, error);
-	}
+	error = replace_under(kind, way);
 	if (error != expected)
 		fail(__FILE__, __LINE__, "%s, way %d, restart %d: error %d\n", kind->name, way,
 		     restart, error);

@@ -253,11 +253,26 @@ Test(epoll, reused_numbers_and_lingering_files)
 	cr_assert_eq(watching(), 0);
 }
 
+static fz_nsec wait_in_vain(int fd)
+{
+	const fz_nsec start = now_ns();
+	fz_nsec took;
+	char c;
+
+	cr_assert_eq(receive(fd, &c, 1, 0, start + 100 * FZ_USEC), FZ_OP_TIMEOUT);
+	took = now_ns() - start;
+	cr_assert_geq(took, 100 * FZ_USEC);
+	return took;
+}
+
+/*
+ * The best of many attempts counts, since a busy machine makes most of them late; rounded up to milliseconds, all are.
+ * An attempt is two waits in a row, so that one which something else happened to end does not count.
+ */
 Test(epoll, deadlines_are_never_early_nor_milliseconds_late)
 {
 	for (int without = 0; without < 2; without++) {
 		fz_nsec best = FZ_FOREVER;
-		char c;
 		int s[2];
 
 		if (without)
@@ -265,15 +280,11 @@ Test(epoll, deadlines_are_never_early_nor_milliseconds_late)
 		if (!without)
 			start_runtime(1);
 		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
-		/* A busy machine makes most of them late, but not each; rounded up, all are. */
-		for (int i = 0; i < 200 || (best >= FZ_MSEC && i < 20000); i++) {
-			fz_nsec start = now_ns(), took;
+		for (int i = 0; i < 100 || (best >= FZ_MSEC && i < 20000); i++) {
+			fz_nsec first = wait_in_vain(s[0]), second = wait_in_vain(s[0]);
+			fz_nsec longer = first > second ? first : second;
 
-			cr_assert_eq(receive(s[0], &c, 1, 0, start + 100 * FZ_USEC),
-				     FZ_OP_TIMEOUT);
-			took = now_ns() - start;
-			cr_assert_geq(took, 100 * FZ_USEC);
-			best = took < best ? took : best;
+			best = longer < best ? longer : best;
 		}
 		cr_assert_lt(best, FZ_MSEC);
 	}
