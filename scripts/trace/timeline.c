@@ -105,33 +105,20 @@ static void end_slice(struct timeline *l, struct thread *thread, double until)
 	thread->since = until;
 }
 
-/* What bodies wait for that have jumped to a function without a name for others. */
-static const struct {
-	enum entry value;
-	const char *name;
-} kinds[] = {
-	{ ENTRY_for_time, "sleep" },
-	{ ENTRY_for_thread, "join" },
-	{ ENTRY_for_mutex, "mutex" },
-	{ ENTRY_for_cond, "condition variable" },
-	{ ENTRY_for_read_lock, "rwlock to read" },
-	{ ENTRY_for_write_lock, "rwlock to write" },
-	{ ENTRY_for_sem, "semaphore" },
-	{ ENTRY_for_barrier, "barrier" },
-	{ ENTRY_for_once, "once" },
-	{ ENTRY_for_libc_lock, "lock inside libc" },
-	{ ENTRY_for_futex, "futex" },
-	{ ENTRY_for_runtime, "the library" },
-};
+static bool is_in_user_space(const struct timeline *l, const struct event *e)
+{
+	return e->what != target_value(l->t, ENTRY_for_request) &&
+	       e->what != target_value(l->t, ENTRY_for_ready);
+}
 
 static const char *name_of(const struct timeline *l, const struct event *e, bool parks)
 {
 	const struct symbol *function = symbols_find(l->symbols, e->site);
 
-	if (parks && !function->is_global)
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-			if (e->what == target_value(l->t, kinds[i].value))
-				return kinds[i].name;
+	/* A body may have jumped to a function without a name for others. */
+	if (parks && !function->is_global && is_in_user_space(l, e) &&
+	    e->what != target_value(l->t, ENTRY_for_signal))
+		return wait_kind(l->t, e->what);
 	/* The library's file is gone, or another one by now. */
 	if (parks && strcmp(function->function, "?") == 0)
 		return e->what == target_value(l->t, ENTRY_for_ready) ? "poll" : wait_request(e->opcode);
@@ -151,8 +138,7 @@ static void begin_call(struct timeline *l, struct thread *thread, const struct e
 
 static enum rung rung_of(const struct timeline *l, const struct event *e)
 {
-	if (e->what != target_value(l->t, ENTRY_for_request) &&
-	    e->what != target_value(l->t, ENTRY_for_ready))
+	if (is_in_user_space(l, e))
 		return RUNG_USER_SPACE;
 	return e->what == target_value(l->t, ENTRY_for_ready) || e->opcode == IORING_OP_POLL_ADD ||
 	       target_root(l->t, ENTRY_backend_kind) == target_value(l->t, ENTRY_backend_epoll) ?
