@@ -82,7 +82,7 @@ matrix() {
 	# main.c calls the commands of all rooms.
 	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
 	scripts/counters	runtime/base scripts/inspect scripts/process
-	scripts/trace	scripts/inspect scripts/process runtime/inspect
+	scripts/trace	preload/symbols.def scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
 	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
 	scripts/dev	runtime/base preload/stub

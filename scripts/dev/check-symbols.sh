@@ -280,11 +280,6 @@ for place in $(code_of preload/*.[ch] preload/*/*.[ch] | grep -oE '^[^ ]+ |\<fz_
 	[[ $may_announce =~ [[:space:]]${place%%:*}[[:space:]] ]] ||
 		finding "${place%:*}" "${place##*:}: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
 done
-# The words of the rungs that the tools know without the table.
-for word in $(awk '/rung_names\[\]/, /};/' scripts/trace/timeline.c | grep -o '"[^"]*"' | tr -d '"' | tr ' ' _); do
-	grep -q "^FZ_RUNG([A-Z]*, \"${word//_/ }\"," preload/symbols.def ||
-		finding scripts/trace/timeline.c "${word//_/ }: no FZ_RUNG of preload/symbols.def has that word; use the one that it has now"
-done
 show_findings_and_stop
 
 # Prints the words of one heading of waiting.list.

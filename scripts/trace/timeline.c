@@ -9,9 +9,9 @@
 #include "scripts/process/say.h"
 #include "tree.h"
 
-/* The words of FZ_RUNG in preload/symbols.def; a trace knows what a call did, and so fewer. */
 const char *const rung_names[] = {
-	"user space", "request", "readiness", "announced", "brief", "seen late",
+#define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
+#include "preload/symbols.def"
 };
 
 enum doing { UNKNOWN, RUNS, QUEUED, WAITS, CALLS };
@@ -131,7 +131,7 @@ static void begin_call(struct timeline *l, struct thread *thread, const struct e
 	thread->has_call = true;
 	thread->call = (struct call){
 		.tid = thread->tid, .thread = thread->name, .fd = e->fd, .rung = rung,
-		.name = name_of(l, e, rung <= RUNG_READINESS), .caller_address = e->caller,
+		.name = name_of(l, e, thread->doing == WAITS), .caller_address = e->caller,
 		.caller = symbols_find(l->symbols, e->caller), .begun = e->time,
 	};
 }
@@ -139,10 +139,10 @@ static void begin_call(struct timeline *l, struct thread *thread, const struct e
 static enum rung rung_of(const struct timeline *l, const struct event *e)
 {
 	if (is_in_user_space(l, e))
-		return RUNG_USER_SPACE;
+		return RUNG_USER;
 	return e->what == target_value(l->t, ENTRY_for_ready) || e->opcode == IORING_OP_POLL_ADD ||
 	       target_root(l->t, ENTRY_backend_kind) == target_value(l->t, ENTRY_backend_epoll) ?
-		       RUNG_READINESS : RUNG_REQUEST;
+		       RUNG_READY : RUNG_RING;
 }
 
 static void end_call(struct timeline *l, struct thread *thread, double now)
@@ -186,8 +186,8 @@ static void leaves(struct timeline *l, const struct event *e)
 		return;
 	}
 	if (e->how == target_value(l->t, ENTRY_left_parked)) {
-		begin_call(l, thread, e, rung_of(l, e));
 		thread->doing = WAITS;
+		begin_call(l, thread, e, rung_of(l, e));
 	} else {
 		thread->doing = QUEUED;
 	}
@@ -212,8 +212,8 @@ static void announces(struct timeline *l, const struct event *e, enum rung rung)
 	struct thread *thread = thread_of(l, e->tid, e->fiber);
 
 	end_slice(l, thread, e->time);
-	begin_call(l, thread, e, rung);
 	thread->doing = CALLS;
+	begin_call(l, thread, e, rung);
 }
 
 static void comes_back(struct timeline *l, const struct event *e)
