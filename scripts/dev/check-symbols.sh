@@ -16,8 +16,8 @@
 #  6 libfiberize.so has no version definitions: they would disable interposition
 #  7 no object of runtime/ or arch/ calls a name of the table: the call would enter our body.  Nor
 #    does the library as a whole import one; it uses fz_real.
-#  8 only preload/real_call.h announces a call that a signal may end, because it
-#    repeats the call if the signal was another thread's
+#  8 a call that a signal may end is announced only by fz_call_begin() of runtime/io/real_call.h, which
+#    repeats the call if the signal was another thread's; fz_block() of preload/real_call.h calls it
 # If all is well so far, the table is complete (scripts/dev/waiting.list):
 #  9 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
 # 10 each function of libc that makes a system call in which it may wait is there as well
@@ -270,16 +270,62 @@ for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print 
 	sort -u | comm -12 - "$work/names"); do
 	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
-# 8: files that announce only functions of libc that never fail with EINTR.
-may_announce=" preload/process/clone.c preload/process/exec_watch.c preload/process/spawn.c
-	preload/sync/barrier.c preload/sync/cond.c preload/sync/cond_shared.c
-	preload/sync/mutex.c preload/sync/rwlock.c preload/thread/host.c preload/thread/join.c
-	preload/thread/setid.c "
-for place in $(code_of preload/*.[ch] preload/*/*.[ch] | grep -oE '^[^ ]+ |\<fz_announce(_brief)?\>' |
-	awk '/ $/ { where = $1; next } { print where ":" $1 }'); do
-	[[ $may_announce =~ [[:space:]]${place%%:*}[[:space:]] ]] ||
-		finding "${place%:*}" "${place##*:}: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
-done
+# 8: functions that announce only functions of libc that never fail with EINTR.
+may_announce='
+	preload/process/clone.c:clone
+	preload/process/exec_watch.c:fz_exec_watch_begin
+	preload/process/spawn.c:enter_brief
+	preload/process/spawn.c:pclose
+	preload/process/spawn.c:system
+	preload/sync/barrier.c:pthread_barrier_destroy
+	preload/sync/barrier.c:pthread_barrier_wait
+	preload/sync/cond.c:pthread_cond_destroy
+	preload/sync/cond_shared.c:fz_cond_wait_shared
+	preload/sync/cond_shared.c:wait_behind_gate
+	preload/sync/mutex.c:prepare_lock
+	preload/sync/mutex.c:pthread_mutex_setprioceiling
+	preload/sync/rwlock.c:pthread_rwlock_clockrdlock
+	preload/sync/rwlock.c:pthread_rwlock_timedrdlock
+	preload/sync/rwlock.c:read_shared
+	preload/thread/host.c:begin_blocking
+	preload/thread/join.c:pthread_clockjoin_np
+	preload/thread/join.c:pthread_join
+	preload/thread/join.c:pthread_timedjoin_np
+	preload/thread/setid.c:set
+'
+# The heading of a function begins in the first column, and its first line has the name.
+code_of preload/*.[ch] preload/*/*.[ch] | list=$may_announce awk '
+	BEGIN {
+		for (i = split(ENVIRON["list"], entry, " "); i; i--)
+			listed[entry[i]] = 1
+	}
+	{
+		where = file = $1
+		sub(/:.*/, "", file)
+		sub(/^[^ ]* /, "")
+		heading = $0
+		gsub(/__attribute__ *\(\([^)]*(\([^)]*\))?[^)]*\)\)/, "", heading)
+		if (/^[A-Za-z_]/ && !/^[A-Za-z0-9_]+:/)
+			name = match(heading, /[A-Za-z0-9_]+\(/) ? substr(heading, RSTART, RLENGTH - 1) : ""
+		else if (/^}/)
+			name = ""
+	}
+	match($0, /(^|[^A-Za-z0-9_])fz_announce(_brief)?([^A-Za-z0-9_]|$)/) {
+		used = substr($0, RSTART, RLENGTH)
+		gsub(/[^a-z_]/, "", used)
+		place = file ":" name
+		if (place in listed)
+			announces[place] = 1
+		else
+			print where "|" used ": a signal may end the call; use fz_block (preload/real_call.h), or, if none can, " \
+				(name == "" ? "move it into a function of" : "add " place " to") \
+				" the list in check-symbols.sh"
+	}
+	END {
+		for (place in listed)
+			if (!(place in announces))
+				print "scripts/dev/check-symbols.sh|" place " announces nothing; delete it from the list"
+	}' >>"$work/findings"
 show_findings_and_stop
 
 # Prints the words of one heading of waiting.list.

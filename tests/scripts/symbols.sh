@@ -130,12 +130,17 @@ number=$(grep -n -m1 '^\.RB \[ .-.-hex \]' scripts/package/fiberize.1 | cut -d: 
 same 'an option that is gone' "check-commands: scripts/package/fiberize.1:$number: fiberize ps has no --hex; delete it, or add its line to scripts/inspect/commands.def" \
 	"$(scripts/dev/check-commands.sh)"
 
-n=$(wc -l <preload/io/terminal.c)
-for use in 'static void tell(struct fz_fiber *f) { fz_announce (f); }' \
-	'static void (*const tell)(struct fz_fiber *) = fz_announce;'; do
-	rejects_elsewhere 'a call that is announced and not repeated' preload/io/terminal.c "\$a $use" \
-		"preload/io/terminal.c:$((n + 1)): fz_announce: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
-done
+# announced NAME FILE USE WHAT: a line USE at the end of FILE is refused by WHAT
+announced()
+{
+	rejects_elsewhere "$1" "$2" "\$a $3" "$2:$(($(wc -l <"$2") + 1)): fz_announce: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, $4 the list in check-symbols.sh"
+}
+announced 'a call that is announced and not repeated' preload/io/terminal.c \
+	'static void tell(struct fz_fiber *f) { fz_announce (f); }' 'add preload/io/terminal.c:tell to'
+announced 'another function of a file that may announce' preload/process/spawn.c \
+	'static void tell(struct fz_fiber *f) { fz_announce(f); }' 'add preload/process/spawn.c:tell to'
+announced 'an announcement by a pointer' preload/process/spawn.c \
+	'static void (*const tell)(struct fz_fiber *) = fz_announce;' 'move it into a function of'
 
 # The words of each rung, in all that prints them.
 "$fiberize" --stats "$programs/misc_calls" 2>stats >/dev/null
