@@ -80,6 +80,10 @@ rejects "libc's, and not in libc" 's/^FZ_LIBC(INSIDE, log, closelog, /&closelogs
 	'libc has no closelogs; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
 rejects 'not in that version' '/^FZ_SYMBOL(read,/s/NULL/"GLIBC_9.9"/' '^FZ_SYMBOL(read,' \
 	'libc has read, but not in version GLIBC_9.9; name one that it has'
+rejects 'a rung twice' '/^FZ_RUNG(BRIEF,/i FZ_RUNG(BRIEF, "short", "It is short")' '^FZ_RUNG(BRIEF, "brief"' \
+	"the rung BRIEF is in line $(grep -n '^FZ_RUNG(BRIEF,' table | cut -d: -f1) already; delete one of the two"
+rejects_elsewhere 'a rung that is missing' preload/symbols.def '/^FZ_RUNG(BRIEF,/d' \
+	'preload/symbols.def: has no FZ_RUNG(BRIEF, word, text); add it'
 rejects 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
 	'^FZ_SYMBOL(abs' 'abs has no body; write one in preload/, with FZ_EXPORT'
 rejects 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBOL(writev' \
