@@ -499,12 +499,14 @@ fleet:
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
 	@scripts/dev/deps.sh check
+	@scripts/dev/check-symbols.sh --table
 	@$(MAKE) -s tests
 	@tests/run.sh
 
 # Like check, with the programs in every mode, and the programs in tests/extra.
 check-all:
 	@scripts/dev/deps.sh all
+	@scripts/dev/check-symbols.sh --table
 	@$(MAKE) -s tests $(EXTRA) $(NEXT)
 	@tests/run.sh --all --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 
