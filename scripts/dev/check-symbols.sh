@@ -7,7 +7,8 @@
 # the compiler says less clearly, and more than once, what is wrong.
 #
 # First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
-# each name is there once.  Then each name that the library takes over:
+# each name is there once; and it knows the functions of libc in scripts/check/calls.def.
+# Then each name that the library takes over:
 #  1 libc has it, unless it is OPTIONAL; where libc has several functions of the name, or none
 #    that is for linking, the line says which version; --table ends here
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
@@ -131,6 +132,33 @@ at_lines "libc has no @; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if 
 at_lines "libc has @ only in old versions; name one of them" <"$work/wrong.old"
 at_lines "libc has several functions @; name the version of one" <"$work/wrong.several"
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
+show_findings_and_stop
+
+# calls.def has whole names, which end in a blank, and beginnings of names.
+awk -F'|' '
+	FNR == NR { if ($1 != "topic" && $1 != "rung") known[$3] = 1; next }
+	FILENAME ~ /waiting\.list$/ {
+		if (/^\t/)
+			for (i = split($0, word, " "); i; i--)
+				known[word[i]] = 1
+		next
+	}
+	/^[A-Z_]+\("/ {
+		split($0, part, "\"")
+		name = part[2]
+		# Other libraries, by how the names of their functions begin.
+		if (name ~ /^(GOMP_|_Z|__kmpc_|apr_|ev_|evconnlistener_|event_|g_|io_uring_|sd_|uv_)/)
+			next
+		found = 0
+		if (sub(/ $/, "", name))
+			found = name in known
+		else
+			for (one in known)
+				found += index(one, name) == 1
+		if (!found)
+			print FILENAME ":" FNR "|neither preload/symbols.def nor waiting.list has " name \
+				"; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+	}' "$work/rows" scripts/dev/waiting.list scripts/check/calls.def >>"$work/findings"
 show_findings_and_stop
 [ -z "$table" ] || exit 0
 

@@ -147,6 +147,12 @@ announced 'another function of a file that may announce' preload/process/spawn.c
 	'static void tell(struct fz_fiber *f) { fz_announce(f); }' 'add preload/process/spawn.c:tell to'
 announced 'an announcement by a pointer' preload/process/spawn.c \
 	'static void (*const tell)(struct fz_fiber *) = fz_announce;' 'move it into a function of'
+number=$(grep -n '^SERVES("accept4 ' scripts/check/calls.def | cut -d: -f1)
+rejects_elsewhere 'a call of libc that the table has not' scripts/check/calls.def '/^SERVES/s/accept4 /accept5 /' \
+	"scripts/check/calls.def:$number: neither preload/symbols.def nor waiting.list has accept5; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+rejects_elsewhere 'beginnings of calls' scripts/check/calls.def 's/"execl"/"exel"/' \
+	"scripts/check/calls.def:$(grep -n '"execl"' scripts/check/calls.def | cut -d: -f1): neither preload/symbols.def nor waiting.list has exel; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+
 # "make check" begins with the table: nothing is compiled, and no test runs.
 mkdir -p tests/model tests/fuzz
 cp "$root/Makefile" .
