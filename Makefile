@@ -242,7 +242,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 
 # "fiberize ps", "bt", "stat", "top" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] scripts/counters/*.[ch] \
-		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) Makefile
+		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) preload/symbols.def Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \
@@ -500,12 +500,14 @@ fleet:
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
 	@scripts/dev/deps.sh check
+	@scripts/dev/check-symbols.sh --table
 	@$(MAKE) -s tests
 	@tests/run.sh
 
 # Like check, with the programs in every mode, and the programs in tests/extra.
 check-all:
 	@scripts/dev/deps.sh all
+	@scripts/dev/check-symbols.sh --table
 	@$(MAKE) -s tests $(EXTRA) $(NEXT)
 	@tests/run.sh --all --modes native,native-late,late,fz,fz1,fz2,fz3,fz8,fz16,epoll,epoll1,epoll2,epoll3,epoll8,epoll16,old,off
 

@@ -303,6 +303,7 @@ list_static() {
 	sizes $root/scripts/dev/check-sizes.sh
 	options $root/scripts/dev/gen-options.sh --check
 	commands $root/scripts/dev/check-commands.sh
+	lists $root/scripts/dev/check-lists.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)
 	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/kubernetes/cluster.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
 	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang

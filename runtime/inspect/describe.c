@@ -30,12 +30,10 @@ struct fz_description fz_description = {
 #define FZ_FIELD(name, type, member) +1
 #define FZ_ROOT(name, object) +1
 #define FZ_VALUE(name, value) +1
+#define FZ_WAIT(name, value, word, by) +2
 #define REGISTER(number, offset) +1
 #include "runtime/inspect/fields.def"
 	FZ_FRAME_REGISTERS(REGISTER),
-#undef FZ_FIELD
-#undef FZ_ROOT
-#undef FZ_VALUE
 #undef REGISTER
 	.entries = {
 #define FZ_FIELD(name, type, member) \
@@ -43,6 +41,8 @@ struct fz_description fz_description = {
 #define FZ_ROOT(name, object) \
 	{ #name, (uintptr_t)&(object), sizeof(object), FZ_ENTRY_ROOT },
 #define FZ_VALUE(name, value) { #name, value, 0, FZ_ENTRY_VALUE },
+#define FZ_WAIT(name, value, word, by) \
+	{ #name, value, 0, FZ_ENTRY_VALUE }, { word, value, 0, FZ_ENTRY_WORD },
 #define REGISTER(number, offset) { #number, offset, sizeof(uint64_t), FZ_ENTRY_REGISTER },
 #include "runtime/inspect/fields.def"
 		FZ_FRAME_REGISTERS(REGISTER)

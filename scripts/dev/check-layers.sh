@@ -82,7 +82,7 @@ matrix() {
 	# main.c calls the commands of all rooms.
 	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
 	scripts/counters	runtime/base scripts/inspect scripts/process
-	scripts/trace	scripts/inspect scripts/process runtime/inspect
+	scripts/trace	preload/symbols.def scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
 	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
 	scripts/dev	runtime/base preload/stub
@@ -119,6 +119,27 @@ matrix() {
 }
 
 rooms=$(cat scripts/dev/rooms.awk)
+
+# For each line of a file only the first finding is shown.  Where a file includes against the matrix, what
+# the file uses is not shown: the names come and go with the header.
+exec 3>&1
+findings=$(mktemp) || exit 2
+trap 'rm -f "$findings"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+exec >"$findings"
+show_findings()
+{
+	awk '
+		$2 ~ /:[0-9]+:$/ && shown[$2]++ { next }
+		{
+			file = $2
+			sub(/:.*/, "", file)
+			what = $4 " " $5 " " $6
+		}
+		what == "may not include" { includes[file] = 1 }
+		what != "may not use" || !(file in includes) { print }' "$findings" >&3
+}
 
 found=0
 finding()
@@ -379,4 +400,5 @@ for room in $(matrix | awk '$1 ~ /^(arch|runtime|preload|scripts)(\/|$)/ && $1 !
 	[ -e "$room/README.md" ] || finding "$room: has no README.md: say in at most 12 lines what lives here, what does not, and who may call it"
 done
 
+show_findings
 exit $found

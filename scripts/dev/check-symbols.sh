@@ -3,11 +3,14 @@
 #
 # scripts/dev/check-symbols.sh [BUILD] - checks preload/symbols.def against all that must agree
 # with it.
+# scripts/dev/check-symbols.sh --table - only what needs no library: "make check" begins with it, because
+# the compiler says less clearly, and more than once, what is wrong.
 #
 # First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
-# each name is there once.  Then each name that the library takes over:
+# each name is there once; and it knows the functions of libc in scripts/check/calls.def.
+# Then each name that the library takes over:
 #  1 libc has it, unless it is OPTIONAL; where libc has several functions of the name, or none
-#    that is for linking, the line says which version
+#    that is for linking, the line says which version; --table ends here
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
 #  3 libfiberize.so exports it and its aliases, and nothing else but what preload/stub calls
 #  4 a test uses it, one of its topic if it waits (by the source, or by the binary: a
@@ -16,8 +19,8 @@
 #  6 libfiberize.so has no version definitions: they would disable interposition
 #  7 no object of runtime/ or arch/ calls a name of the table: the call would enter our body.  Nor
 #    does the library as a whole import one; it uses fz_real.
-#  8 only preload/real_call.h announces a call that a signal may end, because it
-#    repeats the call if the signal was another thread's
+#  8 a call that a signal may end is announced only by fz_call_begin() of runtime/io/real_call.h, which
+#    repeats the call if the signal was another thread's; fz_block() of preload/real_call.h calls it
 # If all is well so far, the table is complete (scripts/dev/waiting.list):
 #  9 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
 # 10 each function of libc that makes a system call in which it may wait is there as well
@@ -27,6 +30,8 @@
 set -u -o pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 2
+table=
+[ "${1-}" != --table ] || { table=1; shift; }
 build=${1-build}
 def=preload/symbols.def
 lib=$build/libfiberize.so
@@ -36,12 +41,17 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-[ -e "$lib" ] || { echo "check-symbols: $lib is missing; run make"; exit 2; }
-for source in tests/programs/*/*.c; do
-	program=$build/tests/programs/${source##*/}
-	program=${program%.c}
-	[ -e "$program" ] || { echo "check-symbols: $program is missing; run make tests"; exit 2; }
-done
+if [ "$table" ]; then
+	# A program that has the libc for which the library will be linked.
+	lib=$BASH
+else
+	[ -e "$lib" ] || { echo "check-symbols: $lib is missing; run make"; exit 2; }
+	for source in tests/programs/*/*.c; do
+		program=$build/tests/programs/${source##*/}
+		program=${program%.c}
+		[ -e "$program" ] || { echo "check-symbols: $program is missing; run make tests"; exit 2; }
+	done
+fi
 awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def $def >"$work/rows" || exit 1
 awk -F'|' '$1 == "symbol" || $1 == "alias" { print $3 }' "$work/rows" | sort >"$work/names"
 
@@ -122,6 +132,35 @@ at_lines "libc has no @; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if 
 at_lines "libc has @ only in old versions; name one of them" <"$work/wrong.old"
 at_lines "libc has several functions @; name the version of one" <"$work/wrong.several"
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
+show_findings_and_stop
+
+# calls.def has whole names, which end in a blank, and beginnings of names.
+awk -F'|' '
+	FNR == NR { if ($1 != "topic" && $1 != "rung") known[$3] = 1; next }
+	FILENAME ~ /waiting\.list$/ {
+		if (/^\t/)
+			for (i = split($0, word, " "); i; i--)
+				known[word[i]] = 1
+		next
+	}
+	/^[A-Z_]+\("/ {
+		split($0, part, "\"")
+		name = part[2]
+		# Other libraries, by how the names of their functions begin.
+		if (name ~ /^(GOMP_|_Z|__kmpc_|apr_|ev_|evconnlistener_|event_|g_|io_uring_|sd_|uv_)/)
+			next
+		found = 0
+		if (sub(/ $/, "", name))
+			found = name in known
+		else
+			for (one in known)
+				found += index(one, name) == 1
+		if (!found)
+			print FILENAME ":" FNR "|neither preload/symbols.def nor waiting.list has " name \
+				"; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+	}' "$work/rows" scripts/dev/waiting.list scripts/check/calls.def >>"$work/findings"
+show_findings_and_stop
+[ -z "$table" ] || exit 0
 
 # 2: from FZ_EXPORT and the name to the closing brace in the first column.  The macros that make a
 # whole body count by themselves.
@@ -270,21 +309,62 @@ for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print 
 	sort -u | comm -12 - "$work/names"); do
 	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
-# 8: files that announce only functions of libc that never fail with EINTR.
-may_announce=" preload/process/clone.c preload/process/exec_watch.c preload/process/spawn.c
-	preload/sync/barrier.c preload/sync/cond.c preload/sync/cond_shared.c
-	preload/sync/mutex.c preload/sync/rwlock.c preload/thread/host.c preload/thread/join.c
-	preload/thread/setid.c "
-for place in $(code_of preload/*.[ch] preload/*/*.[ch] | grep -oE '^[^ ]+ |\<fz_announce(_brief)?\>' |
-	awk '/ $/ { where = $1; next } { print where ":" $1 }'); do
-	[[ $may_announce =~ [[:space:]]${place%%:*}[[:space:]] ]] ||
-		finding "${place%:*}" "${place##*:}: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
-done
-# The words of the rungs that the tools know without the table.
-for word in $(awk '/rung_names\[\]/, /};/' scripts/trace/timeline.c | grep -o '"[^"]*"' | tr -d '"' | tr ' ' _); do
-	grep -q "^FZ_RUNG([A-Z]*, \"${word//_/ }\"," preload/symbols.def ||
-		finding scripts/trace/timeline.c "${word//_/ }: no FZ_RUNG of preload/symbols.def has that word; use the one that it has now"
-done
+# 8: functions that announce only functions of libc that never fail with EINTR.
+may_announce='
+	preload/process/clone.c:clone
+	preload/process/exec_watch.c:fz_exec_watch_begin
+	preload/process/spawn.c:enter_brief
+	preload/process/spawn.c:pclose
+	preload/process/spawn.c:system
+	preload/sync/barrier.c:pthread_barrier_destroy
+	preload/sync/barrier.c:pthread_barrier_wait
+	preload/sync/cond.c:pthread_cond_destroy
+	preload/sync/cond_shared.c:fz_cond_wait_shared
+	preload/sync/cond_shared.c:wait_behind_gate
+	preload/sync/mutex.c:prepare_lock
+	preload/sync/mutex.c:pthread_mutex_setprioceiling
+	preload/sync/rwlock.c:pthread_rwlock_clockrdlock
+	preload/sync/rwlock.c:pthread_rwlock_timedrdlock
+	preload/sync/rwlock.c:read_shared
+	preload/thread/host.c:begin_blocking
+	preload/thread/join.c:pthread_clockjoin_np
+	preload/thread/join.c:pthread_join
+	preload/thread/join.c:pthread_timedjoin_np
+	preload/thread/setid.c:set
+'
+# The heading of a function begins in the first column, and its first line has the name.
+code_of preload/*.[ch] preload/*/*.[ch] | list=$may_announce awk '
+	BEGIN {
+		for (i = split(ENVIRON["list"], entry, " "); i; i--)
+			listed[entry[i]] = 1
+	}
+	{
+		where = file = $1
+		sub(/:.*/, "", file)
+		sub(/^[^ ]* /, "")
+		heading = $0
+		gsub(/__attribute__ *\(\([^)]*(\([^)]*\))?[^)]*\)\)/, "", heading)
+		if (/^[A-Za-z_]/ && !/^[A-Za-z0-9_]+:/)
+			name = match(heading, /[A-Za-z0-9_]+\(/) ? substr(heading, RSTART, RLENGTH - 1) : ""
+		else if (/^}/)
+			name = ""
+	}
+	match($0, /(^|[^A-Za-z0-9_])fz_announce(_brief)?([^A-Za-z0-9_]|$)/) {
+		used = substr($0, RSTART, RLENGTH)
+		gsub(/[^a-z_]/, "", used)
+		place = file ":" name
+		if (place in listed)
+			announces[place] = 1
+		else
+			print where "|" used ": a signal may end the call; use fz_block (preload/real_call.h), or, if none can, " \
+				(name == "" ? "move it into a function of" : "add " place " to") \
+				" the list in check-symbols.sh"
+	}
+	END {
+		for (place in listed)
+			if (!(place in announces))
+				print "scripts/dev/check-symbols.sh|" place " announces nothing; delete it from the list"
+	}' >>"$work/findings"
 show_findings_and_stop
 
 # Prints the words of one heading of waiting.list.

@@ -82,6 +82,9 @@ function rung_line()
 {
 	if (count != 3)
 		return "not FZ_RUNG(rung, word, text); correct it"
+	if (f[1] in rungs)
+		return "the rung " f[1] " is in line " rungs[f[1]] " already; delete one of the two"
+	rungs[f[1]] = FNR
 	print "rung|" FNR "|" f[1] "|" f[2] "|" f[3]
 	return wrong_word(f[1], taken " " left, "rung")
 }
@@ -156,6 +159,12 @@ BEGIN {
 }
 
 END {
+	count = split(taken " " left, name, " ")
+	for (i = 1; i <= count && !bad; i++)
+		if (!(name[i] in rungs)) {
+			print tool ": " FILENAME ": has no FZ_RUNG(" name[i] ", word, text); add it" >"/dev/stderr"
+			bad = 1
+		}
 	for (topic in topics)
 		if (!bad && !(topic in used)) {
 			print tool ": " topic_file ":" topics[topic] ": no function has the topic " \

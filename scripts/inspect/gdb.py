@@ -23,17 +23,14 @@ import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
 FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION = b'fiberize\0', 1		# of runtime/inspect/describe.h
-FZ_MAGIC, FZ_VERSION, FZ_REGISTER = b'fiberize', 1, 3
+FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD = b'fiberize', 1, 3, 4
 
 # gdb's names for DWARF's numbers of registers.
 FZ_X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
 FZ_AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
 
-# Words for what a thread waits for, where the name of the entry for_... is none.
-FZ_WORDS = {'time': 'sleep', 'ready': 'poll', 'thread': 'join', 'cond': 'condition variable',
-         'read_lock': 'rwlock to read', 'write_lock': 'rwlock to write', 'sem': 'semaphore',
-         'libc_lock': 'lock inside libc', 'runtime': 'the library', 'end': 'the end of the process'}
-FZ_WITHOUT_ADDRESS = ('sleep', 'request', 'poll', 'signal', 'the library', 'the end of the process')
+# Kinds of waits, by the names of the entries for_..., of which no address is shown.
+FZ_WITHOUT_ADDRESS = ('time', 'request', 'ready', 'signal', 'runtime', 'end')
 
 def fz_read(address, size):
     """Bytes of the process; gdb.MemoryError if they are not there."""
@@ -89,17 +86,19 @@ class FzLibrary:
         if version != FZ_VERSION:
             raise gdb.GdbError('libfiberize.so describes itself in version %d, these commands read '
                                '%d: use those of that library.' % (version, FZ_VERSION))
-        self.at, self.entries, self.registers = at, {}, []
+        self.at, self.entries, self.registers, self.words = at, {}, [], {}
         for i in range(count):
             entry = fz_read(at + 24 + i * entry_size, 40)
             name, value, size, kind = struct.unpack('<24sQII', entry)
             name = name.rstrip(b'\0').decode()
             if kind == FZ_REGISTER:
                 self.registers.append((int(name), value))
+            elif kind == FZ_WORD:
+                self.words[value] = name
             else:
                 self.entries[name] = (value, size)
-        self.kinds = {value: FZ_WORDS.get(name[4:], name[4:])
-                      for name, (value, _) in self.entries.items() if name.startswith('for_')}
+        self.kinds = {value: name[4:] for name, (value, _) in self.entries.items()
+                      if name.startswith('for_')}
 
     def value(self, name):
         """The number of an entry."""
@@ -175,7 +174,7 @@ class FzFiber:
         return '%d "%s"' % (self.tid, self.name) if self.name else '%d' % self.tid
 
     def kind(self):
-        """What it waits for, a word or two; None: it does not wait."""
+        """What it waits for, as the entry for_... is called; None: it does not wait."""
         if not self.parked:
             return None
         return self.lib.kinds.get(self.waits_for, '?')
@@ -185,11 +184,11 @@ class FzFiber:
         kind, lib = self.kind(), self.lib
         if kind == 'mutex':
             return self.object, lib.field_at('mutex_owner', self.object)
-        if kind in ('rwlock to read', 'rwlock to write'):
-            key = 'rwlock_read_key' if kind == 'rwlock to read' else 'rwlock_write_key'
+        if kind in ('read_lock', 'write_lock'):
+            key = 'rwlock_read_key' if kind == 'read_lock' else 'rwlock_write_key'
             lock = self.object - lib.value(key)
             return lock, lib.field_at('rwlock_writer', lock)
-        if kind == 'join':
+        if kind == 'thread':
             other = self.object - lib.value('fiber_life')
             return other, lib.field_at('fiber_tid', other)
         return self.object, 0
@@ -202,12 +201,12 @@ class FzFiber:
                 return '%s on kernel thread %d' % ('wired,' if self.wired else 'runs',
                                                    self.kernel_tid)
             return 'queued'
-        text = 'waits: ' + kind
+        text = 'waits: ' + self.lib.words.get(self.waits_for, kind)
         if kind == 'request':
             pin = self.lib.field_at('op_pin', self.object)
             text += ' of descriptor %d' % (self.lib.field_at('pin_number', pin) if pin else
                                            self.lib.field_at('op_fd', self.object))
-        elif kind == 'join':
+        elif kind == 'thread':
             other = by_tid.get(self.lock()[1])
             return text + (', of ' + other.label() if other else '')
         elif kind not in FZ_WITHOUT_ADDRESS:

@@ -106,27 +106,17 @@ static void joined(const struct target *t, const struct fiber *f, struct wait_fa
 					f->object - target_value(t, ENTRY_fiber_life));
 }
 
-/* All kinds but requests.  Some are told by an address and no more. */
+/* FZ_WAIT: an event ends the wait, or only a thread does; the object is shown by its address. */
+enum ended_by { BY_EVENT, BY_THREAD, BY_OBJECT };
+
+/* All kinds but requests. */
 static const struct plain {
 	enum entry value;
 	const char *kind;
-	bool has_address, by_threads;
+	enum ended_by by;
 } plain[] = {
-	{ ENTRY_for_time, "sleep", false, false },
-	{ ENTRY_for_ready, "poll", false, false },
-	{ ENTRY_for_signal, "signal", false, false },
-	{ ENTRY_for_thread, "join", false, true },
-	{ ENTRY_for_mutex, "mutex", false, true },
-	{ ENTRY_for_read_lock, "rwlock to read", false, true },
-	{ ENTRY_for_write_lock, "rwlock to write", false, true },
-	{ ENTRY_for_cond, "condition variable", true, true },
-	{ ENTRY_for_sem, "semaphore", true, true },
-	{ ENTRY_for_barrier, "barrier", true, true },
-	{ ENTRY_for_once, "once", true, true },
-	{ ENTRY_for_libc_lock, "lock inside libc", true, true },
-	{ ENTRY_for_futex, "futex", true, true },
-	{ ENTRY_for_runtime, "the library", false, false },
-	{ ENTRY_for_end, "the end of the process", false, true },
+#define FZ_WAIT(name, value, word, by) { ENTRY_##name, word, BY_##by },
+#include "runtime/inspect/fields.def"
 };
 
 static const struct plain *plain_of(const struct target *t, unsigned waits_for)
@@ -144,8 +134,8 @@ static void others(const struct target *t, const struct fiber *f, struct wait_fa
 	const struct plain *p = plain_of(t, f->waits_for);
 
 	w->kind = p->kind;
-	w->address = p->has_address ? f->object : 0;
-	w->by_threads = p->by_threads;
+	w->address = p->by == BY_OBJECT ? f->object : 0;
+	w->by_threads = p->by != BY_EVENT;
 }
 
 /*

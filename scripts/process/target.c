@@ -166,6 +166,7 @@ static const char *const names[] = {
 #define FZ_FIELD(name, type, member) #name,
 #define FZ_ROOT(name, object) #name,
 #define FZ_VALUE(name, value) #name,
+#define FZ_WAIT(name, value, word, by) #name,
 #include "runtime/inspect/fields.def"
 };
 
@@ -186,6 +187,9 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 			};
 		return;
 	}
+	/* The tool has its own words; a word may be the name of an entry. */
+	if (e->kind == FZ_ENTRY_WORD)
+		return;
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
 		if (strncmp(names[i], e->name, FZ_ENTRY_NAME) == 0) {
 			t->entries[i].value = e->value;

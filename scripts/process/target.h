@@ -22,10 +22,8 @@ enum entry {
 #define FZ_FIELD(name, type, member) ENTRY_##name,
 #define FZ_ROOT(name, object) ENTRY_##name,
 #define FZ_VALUE(name, value) ENTRY_##name,
+#define FZ_WAIT(name, value, word, by) ENTRY_##name,
 #include "runtime/inspect/fields.def"
-#undef FZ_FIELD
-#undef FZ_ROOT
-#undef FZ_VALUE
 	ENTRY_COUNT
 };
 

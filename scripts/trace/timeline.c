@@ -9,9 +9,9 @@
 #include "scripts/process/say.h"
 #include "tree.h"
 
-/* The words of FZ_RUNG in preload/symbols.def; a trace knows what a call did, and so fewer. */
 const char *const rung_names[] = {
-	"user space", "request", "readiness", "announced", "brief", "seen late",
+#define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
+#include "preload/symbols.def"
 };
 
 enum doing { UNKNOWN, RUNS, QUEUED, WAITS, CALLS };
@@ -105,33 +105,20 @@ static void end_slice(struct timeline *l, struct thread *thread, double until)
 	thread->since = until;
 }
 
-/* What bodies wait for that have jumped to a function without a name for others. */
-static const struct {
-	enum entry value;
-	const char *name;
-} kinds[] = {
-	{ ENTRY_for_time, "sleep" },
-	{ ENTRY_for_thread, "join" },
-	{ ENTRY_for_mutex, "mutex" },
-	{ ENTRY_for_cond, "condition variable" },
-	{ ENTRY_for_read_lock, "rwlock to read" },
-	{ ENTRY_for_write_lock, "rwlock to write" },
-	{ ENTRY_for_sem, "semaphore" },
-	{ ENTRY_for_barrier, "barrier" },
-	{ ENTRY_for_once, "once" },
-	{ ENTRY_for_libc_lock, "lock inside libc" },
-	{ ENTRY_for_futex, "futex" },
-	{ ENTRY_for_runtime, "the library" },
-};
+static bool is_in_user_space(const struct timeline *l, const struct event *e)
+{
+	return e->what != target_value(l->t, ENTRY_for_request) &&
+	       e->what != target_value(l->t, ENTRY_for_ready);
+}
 
 static const char *name_of(const struct timeline *l, const struct event *e, bool parks)
 {
 	const struct symbol *function = symbols_find(l->symbols, e->site);
 
-	if (parks && !function->is_global)
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-			if (e->what == target_value(l->t, kinds[i].value))
-				return kinds[i].name;
+	/* A body may have jumped to a function without a name for others. */
+	if (parks && !function->is_global && is_in_user_space(l, e) &&
+	    e->what != target_value(l->t, ENTRY_for_signal))
+		return wait_kind(l->t, e->what);
 	/* The library's file is gone, or another one by now. */
 	if (parks && strcmp(function->function, "?") == 0)
 		return e->what == target_value(l->t, ENTRY_for_ready) ? "poll" : wait_request(e->opcode);
@@ -144,19 +131,18 @@ static void begin_call(struct timeline *l, struct thread *thread, const struct e
 	thread->has_call = true;
 	thread->call = (struct call){
 		.tid = thread->tid, .thread = thread->name, .fd = e->fd, .rung = rung,
-		.name = name_of(l, e, rung <= RUNG_READINESS), .caller_address = e->caller,
+		.name = name_of(l, e, thread->doing == WAITS), .caller_address = e->caller,
 		.caller = symbols_find(l->symbols, e->caller), .begun = e->time,
 	};
 }
 
 static enum rung rung_of(const struct timeline *l, const struct event *e)
 {
-	if (e->what != target_value(l->t, ENTRY_for_request) &&
-	    e->what != target_value(l->t, ENTRY_for_ready))
-		return RUNG_USER_SPACE;
+	if (is_in_user_space(l, e))
+		return RUNG_USER;
 	return e->what == target_value(l->t, ENTRY_for_ready) || e->opcode == IORING_OP_POLL_ADD ||
 	       target_root(l->t, ENTRY_backend_kind) == target_value(l->t, ENTRY_backend_epoll) ?
-		       RUNG_READINESS : RUNG_REQUEST;
+		       RUNG_READY : RUNG_RING;
 }
 
 static void end_call(struct timeline *l, struct thread *thread, double now)
@@ -200,8 +186,8 @@ static void leaves(struct timeline *l, const struct event *e)
 		return;
 	}
 	if (e->how == target_value(l->t, ENTRY_left_parked)) {
-		begin_call(l, thread, e, rung_of(l, e));
 		thread->doing = WAITS;
+		begin_call(l, thread, e, rung_of(l, e));
 	} else {
 		thread->doing = QUEUED;
 	}
@@ -226,8 +212,8 @@ static void announces(struct timeline *l, const struct event *e, enum rung rung)
 	struct thread *thread = thread_of(l, e->tid, e->fiber);
 
 	end_slice(l, thread, e->time);
-	begin_call(l, thread, e, rung);
 	thread->doing = CALLS;
+	begin_call(l, thread, e, rung);
 }
 
 static void comes_back(struct timeline *l, const struct event *e)

@@ -12,8 +12,11 @@
 #include "events.h"
 #include "symbols.h"
 
-/* Where a call ended, on the ladder of the glossary. */
-enum rung { RUNG_USER_SPACE, RUNG_REQUEST, RUNG_READINESS, RUNG_ANNOUNCED, RUNG_BRIEF, RUNG_LATE };
+/* What became of a call. A trace knows what the call did, and so uses only USER to BRIEF, and LATE. */
+enum rung {
+#define FZ_RUNG(rung, word, text) RUNG_##rung,
+#include "preload/symbols.def"
+};
 extern const char *const rung_names[];
 
 /* A call that has blocked.  Times in seconds. */

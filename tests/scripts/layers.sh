@@ -28,6 +28,16 @@ plant()
 plant runtime/base/planted_include.c <<-'END'
 	#include "runtime/sched/park.h"
 END
+plant runtime/base/planted_first.h </dev/null
+plant runtime/base/planted_first.c <<-'END'
+	#include "runtime/sched/park.h"
+	#include "runtime/base/planted_first.h"
+	void fz_planted_first(void);
+	void fz_planted_first(void)
+	{
+		fz_sched_kick();
+	}
+END
 plant runtime/backend/planted_upwards.c <<-'END'
 	#include "preload/gate.h"
 END
@@ -125,6 +135,10 @@ found()
 
 found "include against the order" runtime/base/planted_include.c:5 \
 	'runtime/base may not include "runtime/sched/park.h": pass it'
+# By its place, and by what is used, the file would be found twice more.
+found "include against the order, and before its own header" runtime/base/planted_first.c:5 \
+	'runtime/base may not include "runtime/sched/park.h": pass it'
+same "one line for that" 1 "$(grep -c 'planted_first\.c' "$work/found")"
 found "include of preload" runtime/backend/planted_upwards.c:5 \
 	'runtime/backend may not include "preload/gate.h": pass it'
 found "call against the order" runtime/base/planted_call.c \

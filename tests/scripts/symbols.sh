@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/symbols.sh - check-symbols.sh refuses a table that is wrong, by one line that says
-# where and what to do; and the tools say the words of the table.
+# where and what to do, and so do "make check" and check-lists.sh; and the tools say the words of the table.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -80,6 +80,12 @@ rejects "libc's, and not in libc" 's/^FZ_LIBC(INSIDE, log, closelog, /&closelogs
 	'libc has no closelogs; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
 rejects 'not in that version' '/^FZ_SYMBOL(read,/s/NULL/"GLIBC_9.9"/' '^FZ_SYMBOL(read,' \
 	'libc has read, but not in version GLIBC_9.9; name one that it has'
+rejects 'another name, not in libc' 's/^FZ_SYMBOL(accept4,/FZ_SYMBOL(accept5,/' '^FZ_SYMBOL(accept5' \
+	'libc has no accept5; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
+rejects 'a rung twice' '/^FZ_RUNG(BRIEF,/i FZ_RUNG(BRIEF, "short", "It is short")' '^FZ_RUNG(BRIEF, "brief"' \
+	"the rung BRIEF is in line $(grep -n '^FZ_RUNG(BRIEF,' table | cut -d: -f1) already; delete one of the two"
+rejects_elsewhere 'a rung that is missing' preload/symbols.def '/^FZ_RUNG(BRIEF,/d' \
+	'preload/symbols.def: has no FZ_RUNG(BRIEF, word, text); add it'
 rejects 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
 	'^FZ_SYMBOL(abs' 'abs has no body; write one in preload/, with FZ_EXPORT'
 rejects 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBOL(writev' \
@@ -130,14 +136,71 @@ number=$(grep -n -m1 '^\.RB \[ .-.-hex \]' scripts/package/fiberize.1 | cut -d: 
 same 'an option that is gone' "check-commands: scripts/package/fiberize.1:$number: fiberize ps has no --hex; delete it, or add its line to scripts/inspect/commands.def" \
 	"$(scripts/dev/check-commands.sh)"
 
-n=$(wc -l <preload/io/terminal.c)
-for use in 'static void tell(struct fz_fiber *f) { fz_announce (f); }' \
-	'static void (*const tell)(struct fz_fiber *) = fz_announce;'; do
-	rejects_elsewhere 'a call that is announced and not repeated' preload/io/terminal.c "\$a $use" \
-		"preload/io/terminal.c:$((n + 1)): fz_announce: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
-done
-rejects_elsewhere 'a word of a trace that no rung has' scripts/trace/timeline.c 's/"brief"/"briefly"/' \
-	'scripts/trace/timeline.c: briefly: no FZ_RUNG of preload/symbols.def has that word; use the one that it has now'
+# announced NAME FILE USE WHAT: a line USE at the end of FILE is refused by WHAT
+announced()
+{
+	rejects_elsewhere "$1" "$2" "\$a $3" "$2:$(($(wc -l <"$2") + 1)): fz_announce: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, $4 the list in check-symbols.sh"
+}
+announced 'a call that is announced and not repeated' preload/io/terminal.c \
+	'static void tell(struct fz_fiber *f) { fz_announce (f); }' 'add preload/io/terminal.c:tell to'
+announced 'another function of a file that may announce' preload/process/spawn.c \
+	'static void tell(struct fz_fiber *f) { fz_announce(f); }' 'add preload/process/spawn.c:tell to'
+announced 'an announcement by a pointer' preload/process/spawn.c \
+	'static void (*const tell)(struct fz_fiber *) = fz_announce;' 'move it into a function of'
+number=$(grep -n '^SERVES("accept4 ' scripts/check/calls.def | cut -d: -f1)
+rejects_elsewhere 'a call of libc that the table has not' scripts/check/calls.def '/^SERVES/s/accept4 /accept5 /' \
+	"scripts/check/calls.def:$number: neither preload/symbols.def nor waiting.list has accept5; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+rejects_elsewhere 'beginnings of calls' scripts/check/calls.def 's/"execl"/"exel"/' \
+	"scripts/check/calls.def:$(grep -n '"execl"' scripts/check/calls.def | cut -d: -f1): neither preload/symbols.def nor waiting.list has exel; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+
+# "make check" begins with the table: nothing is compiled, and no test runs.
+mkdir -p tests/model tests/fuzz
+cp "$root/Makefile" .
+cp "$root/tests/model/build.mk" tests/model
+cp "$root/tests/fuzz/build.mk" tests/fuzz
+printf '#!/bin/sh\n' >scripts/dev/deps.sh
+printf '#!/bin/sh\necho "tests were run"\n' >tests/run.sh
+chmod +x tests/run.sh
+
+# make_check_rejects NAME SED LINE-WITH WHAT: as rejects
+make_check_rejects()
+{
+	sed "$2" table >preload/symbols.def
+	number=$(grep -n -m1 -- "$3" preload/symbols.def | cut -d: -f1)
+	same "make check: $1" "check-symbols: preload/symbols.def:$number: $4" \
+		"$(env -u MAKEFLAGS -u MAKELEVEL make check 2>&1 | grep -v '^make: \*\*\* .* Error 1$')"
+	cp table preload/symbols.def
+}
+make_check_rejects 'a name twice' "${first}a FZ_SYMBOL(read, SELF, NO, NO, NO, NULL)" '^FZ_SYMBOL(read, SELF' \
+	"read is in line $first already; delete one of the two"
+make_check_rejects 'an alias twice' 's/^\(FZ_SYMBOL(write,.*\))$/\1, __read)/' '^FZ_SYMBOL(write,' \
+	"__read is in line $first already; delete one of the two"
+make_check_rejects 'not sorted' "${first}d; /^FZ_SYMBOL(recv,/a $line" '^FZ_SYMBOL(read,' \
+	'read comes after recv; sort the names (LC_ALL=C)'
+make_check_rejects 'no such rung' '/^FZ_SYMBOL(read,/s/RING/RINGS/' '^FZ_SYMBOL(read,' \
+	'no such rung of a function that is taken over: RINGS; use one of: USER RING READY ANNOUNCED BRIEF TRACKED SELF'
+make_check_rejects 'not in libc' '/^FZ_SYMBOL(writev,/a FZ_SYMBOL(writez, RING, NO, NO, writing, NULL)' \
+	'^FZ_SYMBOL(writez' \
+	'libc has no writez; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
+yes 'make check: nothing is compiled' [ ! -e build ]
+
+# Lists in pages.
+same 'the lists as they are' '' "$(scripts/dev/check-lists.sh 2>&1)"
+# list NAME FILE SED WHAT
+list()
+{
+	cp "$2" kept
+	sed -i "$3" "$2"
+	same "$1" "check-lists: $4" "$(scripts/dev/check-lists.sh 2>&1)"
+	cp kept "$2"
+}
+list 'a wait that has no word' runtime/inspect/fields.def '/^FZ_WAIT(for_futex/d' \
+	'runtime/inspect/fields.def: has no FZ_WAIT with FZ_FOR_FUTEX; add it'
+list 'a number that the manual has not' runtime/sched/carrier.h '/^	FZ_LEFT_ENDED,/i \	FZ_LEFT_PLANTED,' \
+	"scripts/package/libfiberize.7:$(grep -n '^how the first was left:' scripts/package/libfiberize.7 | cut -d: -f1): is not what the source has; write: how the first was left: 0 nothing, 1 parked, 2 yielded, 3 planted, 4 ended, 5 no processor, 6 moved."
+number=$(grep -n '^| heap |' runtime/DESIGN.md | cut -d: -f1)
+list 'ranks in another order' runtime/base/lock.h 's/RANK(HEAP)/RANK(PLANTED)/' \
+	"runtime/DESIGN.md:$number: the table has the rank \"heap\" where \"planted\" must be; correct it, as FZ_RANKS of runtime/base/lock.h"
 
 # The words of each rung, in all that prints them.
 "$fiberize" --stats "$programs/misc_calls" 2>stats >/dev/null
