@@ -136,6 +136,11 @@ for use in 'static void tell(struct fz_fiber *f) { fz_announce (f); }' \
 	rejects_elsewhere 'a call that is announced and not repeated' preload/io/terminal.c "\$a $use" \
 		"preload/io/terminal.c:$((n + 1)): fz_announce: a signal may end the call; use fz_block (preload/real_call.h), or, if none can, add the file to the list in check-symbols.sh"
 done
+for use in 'static int fails(void) { return EINVAL; }' 'static void fails(void) { errno = EINVAL; }' \
+	'static int fails(int ret) { return ret ? errno : 0; }'; do
+	rejects_elsewhere "an error in libc's convention" preload/io/terminal.c "\$a $use" \
+		"preload/io/terminal.c:$((n + 1)): turns an error into libc's convention; return fz_leave(-E...) or fz_leave_pthread(-E...), or -E... to a caller that does (preload/gate.h)"
+done
 rejects_elsewhere 'a word of a trace that no rung has' scripts/trace/timeline.c 's/"brief"/"briefly"/' \
 	'scripts/trace/timeline.c: briefly: no FZ_RUNG of preload/symbols.def has that word; use the one that it has now'
 
