@@ -106,4 +106,10 @@ static inline int fz_leave_pthread(int64_t ret)
 	return (int)-ret;
 }
 
+/* Turn -1 and errno, of a function of libc's, into what pthread functions return. */
+static inline int fz_leave_pthread_by_errno(long ret)
+{
+	return ret ? errno : 0;
+}
+
 #endif

@@ -2,7 +2,8 @@
 #include "preload/real.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+
+#include "preload/gate.h"
 
 enum rung {
 #define FZ_RUNG(rung, ...) RUNG_##rung,
@@ -38,8 +39,7 @@ const char *fz_real_missing;
 
 static long not_there(void)
 {
-	errno = ENOSYS;
-	return -1;
+	return fz_leave(-ENOSYS);
 }
 
 /*

@@ -52,12 +52,10 @@ static bool deadline_of(const struct timespec *timeout, fz_nsec *ret_deadline)
 	return true;
 }
 
-static uint64_t word_of(const sigset_t *mask)
+/* The first word of a mask is the kernel's mask. */
+static const uint64_t *word_of(const sigset_t *mask)
 {
-	uint64_t word;
-
-	memcpy(&word, mask, sizeof(word));
-	return word;
+	return (const uint64_t *)(const void *)mask;
 }
 
 FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
@@ -66,7 +64,7 @@ FZ_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 
 	if (!self)
 		return fz_real.poll(fds, n, timeout);
-	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout)));
+	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout), NULL));
 }
 FZ_EXPORT_ALIAS(__poll, poll);
 
@@ -76,7 +74,7 @@ FZ_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t fdsle
 
 	if (!self || fdslen / sizeof(*fds) < n)
 		return FZ_RETURNS_HERE(fz_real.__poll_chk(fds, n, timeout, fdslen));
-	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout)));
+	return (int)fz_leave(fz_io_poll(self, POLL, fds, n, deadline_of_ms(timeout), NULL));
 }
 
 static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
@@ -86,11 +84,9 @@ static int ppoll_common(struct fz_fiber *self, struct pollfd *fds, nfds_t n,
 
 	if (!deadline_of(timeout, &deadline))
 		return (int)fz_leave(-EINVAL);
-	if (!mask)
-		return (int)fz_leave(fz_io_poll(self, SYS_ppoll, fds, n, deadline));
-	if (!fz_sys_readable(mask))
+	if (mask && !fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
-	return (int)fz_leave(fz_io_ppoll(self, fds, n, deadline, word_of(mask)));
+	return (int)fz_leave(fz_io_poll(self, SYS_ppoll, fds, n, deadline, word_of(mask)));
 }
 
 FZ_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -134,7 +130,7 @@ FZ_EXPORT int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *tim
 			ns += (fz_nsec)timeout->tv_usec * FZ_USEC;
 		deadline = ns ? fz_deadline_after(ns) : 0;
 	}
-	ret = fz_io_select(self, n, sets, deadline);
+	ret = fz_io_select(self, n, sets, deadline, NULL);
 	if (timeout && deadline != FZ_FOREVER) {
 		fz_nsec now = deadline ? fz_now() : 0;
 		fz_nsec left = deadline > now && ret != 0 ? deadline - now : 0;
@@ -157,11 +153,9 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 		return fz_real.pselect(n, r, w, e, timeout, mask);
 	if (!deadline_of(timeout, &deadline))
 		return (int)fz_leave(-EINVAL);
-	if (!mask)
-		return (int)fz_leave(fz_io_select(self, n, sets, deadline));
-	if (!fz_sys_readable(mask))
+	if (mask && !fz_sys_readable(mask))
 		return (int)fz_leave(-EFAULT);
-	return (int)fz_leave(fz_io_pselect(self, n, sets, deadline, word_of(mask)));
+	return (int)fz_leave(fz_io_select(self, n, sets, deadline, word_of(mask)));
 }
 
 /* Which of the three the program has called. */
@@ -270,7 +264,7 @@ static int epoll_masked(struct fz_fiber *self, enum epoll_call call, int fd,
 		ret = epoll_common(self, call, &pin, events, max, 0);
 		if (ret != 0 || deadline == 0)
 			return ret;
-		ret = fz_signal_swap_mask(self, word_of(mask), &old) ?
+		ret = fz_signal_swap_mask(self, *word_of(mask), &old) ?
 			      -EINTR : fz_io_wait_ready(self, &pin, POLLIN, deadline, false);
 		if (ret == FZ_OP_FORBIDDEN) {
 			ret = epoll_announced(self, call, fz_pin_fd(&pin), events, max, deadline);

@@ -93,7 +93,7 @@ FZ_EXPORT unsigned sleep(unsigned seconds)
 	if (sleep_span(self, &span, &rem) == 0)
 		return 0;
 	/* glibc drops the fraction of a second, and leaves the errno of nanosleep. */
-	errno = EINTR;
+	fz_leave(-EINTR);
 	return (unsigned)rem.tv_sec;
 }
 

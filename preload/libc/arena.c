@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/libc/arena.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
+#include "preload/gate.h"
 #include "runtime/base/host.h"
 #include "runtime/fiber/fiber.h"
 
@@ -16,9 +16,7 @@ void *fz_arena_mmap(void *at, size_t size, int protection, int flags, int fd, of
 	 * allocator of the program's reserves like that what it cannot do without.
 	 */
 	if (protection == PROT_NONE && flags & MAP_NORESERVE &&
-	    FZ_UNLIKELY(fz_self()->kind == FZ_KIND_HELPER) && !fz_host.has_own_allocator) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
+	    FZ_UNLIKELY(fz_self()->kind == FZ_KIND_HELPER) && !fz_host.has_own_allocator)
+		return (void *)fz_leave(-ENOMEM);
 	return fz_arena_real_mmap(at, size, protection, flags, fd, offset);
 }

@@ -152,10 +152,8 @@ static __sighandler_t install(int sig, __sighandler_t handler, int flags, bool m
 {
 	struct sigaction sa = { .sa_flags = flags }, old;
 
-	if (handler == SIG_ERR) {
-		errno = EINVAL;
-		return SIG_ERR;
-	}
+	if (handler == SIG_ERR)
+		return (__sighandler_t)fz_leave(-EINVAL);
 	sa.sa_handler = handler;
 	sigemptyset(&sa.sa_mask);
 	if (mask_itself && sigaddset(&sa.sa_mask, sig) < 0)
@@ -242,10 +240,8 @@ FZ_EXPORT __sighandler_t sigset(int sig, __sighandler_t disposition)
 	sigset_t set, before;
 
 	fz_enter(FZ_SYM_sigset);
-	if (disposition == SIG_ERR || sig < 1 || sig > FZ_SIGNALS) {
-		errno = EINVAL;
-		return SIG_ERR;
-	}
+	if (disposition == SIG_ERR || sig < 1 || sig > FZ_SIGNALS)
+		return (__sighandler_t)fz_leave(-EINVAL);
 	sigemptyset(&set);
 	if (sigaddset(&set, sig) < 0)
 		return SIG_ERR;

@@ -125,6 +125,7 @@ static int wait_really(const sigset_t *set, siginfo_t *info, const struct timesp
 	}
 }
 
+/* Returns the signal or -errno. */
 static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t *info,
 			   const struct timespec *timeout)
 {
@@ -133,24 +134,24 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 	int sig;
 
 	if (!fz_sys_readable(set) || (timeout && !fz_timespec_readable(timeout)))
-		return (int)fz_leave(-EFAULT);
+		return -EFAULT;
 	if (timeout) {
 		if (!fz_timespec_valid(timeout) || timeout->tv_sec < 0)
-			return (int)fz_leave(-EINVAL);
+			return -EINVAL;
 		deadline = fz_timespec_nsec(timeout);
 		deadline = deadline ? fz_deadline_after(deadline) : 0;
 	}
 	sig = fz_signal_wait(self, word_of(set), &got, deadline);
 	/* The signal is gone, as natively. */
 	if (sig > 0 && info && (!fz_sys_writable(info) || !fz_sys_writable(&info[1].si_signo - 2)))
-		return (int)fz_leave(-EFAULT);
+		return -EFAULT;
 	if (sig > 0 && info) {
 		memcpy(info, &got, sizeof(*info));
 		/* As libc does. */
 		if (info->si_code == SI_TKILL)
 			info->si_code = SI_USER;
 	}
-	return (int)fz_leave(sig);
+	return sig;
 }
 
 FZ_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
@@ -159,7 +160,7 @@ FZ_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct ti
 
 	if (!self)
 		return wait_really(set, info, timeout);
-	return wait_for_signal(self, set, info, timeout);
+	return (int)fz_leave(wait_for_signal(self, set, info, timeout));
 }
 
 FZ_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -168,23 +169,22 @@ FZ_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 
 	if (!self)
 		return wait_really(set, info, NULL);
-	return wait_for_signal(self, set, info, NULL);
+	return (int)fz_leave(wait_for_signal(self, set, info, NULL));
 }
 
 FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigwait);
-	int sig, saved = errno;
+	int sig;
 
 	if (!self)
 		return fz_real.sigwait(set, ret_sig);
 	/* POSIX has no EINTR for sigwait. */
 	do {
 		sig = wait_for_signal(self, set, NULL, NULL);
-	} while (sig < 0 && errno == EINTR);
+	} while (sig == -EINTR);
 	if (sig < 0)
-		return errno;
-	errno = saved;
+		return fz_leave_pthread(sig);
 	*ret_sig = sig;
 	return 0;
 }

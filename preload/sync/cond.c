@@ -125,7 +125,7 @@ static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec 
 	return ret;
 }
 
-/* Returns what pthread_cond_wait() returns. */
+/* Returns 0 or -errno. */
 static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 {
 	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
@@ -141,7 +141,7 @@ static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 		/* Cancellation has been disabled meanwhile: report a spurious wake-up. */
 		return 0;
 	}
-	return fz_leave_pthread(ret);
+	return ret;
 }
 
 static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
@@ -150,10 +150,10 @@ static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 	int ret;
 
 	if (!fz_timespec_valid(when))
-		return EINVAL;
+		return -EINVAL;
 	ret = wait_common(c, m, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
 	/* The clock was set back during the wait: report a spurious wake-up. */
-	if (ret == ETIMEDOUT && !fz_passed(clock, when))
+	if (ret == -ETIMEDOUT && !fz_passed(clock, when))
 		return 0;
 	return ret;
 }
@@ -163,7 +163,7 @@ FZ_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_wait);
 
 	if (!shared(c))
-		return wait_common(c, m, FZ_FOREVER);
+		return fz_leave_pthread(wait_common(c, m, FZ_FOREVER));
 	return fz_cond_wait_shared(FZ_COND_WAIT, self, c, m, 0, NULL);
 }
 
@@ -173,9 +173,8 @@ FZ_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_timedwait);
 
 	if (!shared(c))
-		return wait_until(c, m,
-				  flags(c) & FZ_COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
-				  when);
+		return fz_leave_pthread(wait_until(
+			c, m, flags(c) & FZ_COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME, when));
 	return fz_cond_wait_shared(FZ_COND_TIMEDWAIT, self, c, m, 0, when);
 }
 
@@ -185,9 +184,9 @@ FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, cloc
 	struct fz_fiber *self = fz_enter(FZ_SYM_pthread_cond_clockwait);
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
-		return EINVAL;
+		return fz_leave_pthread(-EINVAL);
 	if (!shared(c))
-		return wait_until(c, m, clock, when);
+		return fz_leave_pthread(wait_until(c, m, clock, when));
 	return fz_cond_wait_shared(FZ_COND_CLOCKWAIT, self, c, m, clock, when);
 }
 

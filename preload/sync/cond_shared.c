@@ -120,7 +120,7 @@ int fz_cond_wait_shared(enum fz_cond_wait_kind kind, struct fz_fiber *self, pthr
 
 	if (FZ_UNLIKELY(fz_mutex_is_ours(mutex) && !fz_locks_are_libcs)) {
 		if (when && !fz_timespec_valid(when))
-			return EINVAL;
+			return fz_leave_pthread(-EINVAL);
 		return wait_behind_gate(kind, c, mutex, clock, when);
 	}
 	if (self)

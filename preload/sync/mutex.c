@@ -147,7 +147,7 @@ static int lock_until(struct fz_mutex *mutex, clockid_t clock, const struct time
 	int err = fz_mutex_trylock(mutex);
 
 	if (err == -EBUSY && !fz_timespec_valid(when))
-		return EINVAL;
+		return fz_leave_pthread(-EINVAL);
 	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, when)))
 		err = fz_mutex_lock(mutex, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
 	return fz_leave_pthread(err);
@@ -172,7 +172,7 @@ FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	int err;
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
-		return EINVAL;
+		return fz_leave_pthread(-EINVAL);
 	if (mutex)
 		return lock_until(mutex, clock, when);
 	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_clocklock(m, clock, when) :

@@ -132,7 +132,7 @@ static int lock_until(struct fz_rwlock *l, int (*lock)(struct fz_rwlock *, fz_ns
 	int err;
 
 	if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) || !fz_timespec_valid(when))
-		return EINVAL;
+		return fz_leave_pthread(-EINVAL);
 	err = lock(l, 0);
 	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, when)))
 		err = lock(l, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));

@@ -65,7 +65,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		return cancel_kernel_thread(thread);
 	life = atomic_load_explicit(&fiber->thread.life, memory_order_acquire);
 	if (life & FZ_LIFE_FREE)
-		return ESRCH;
+		return fz_leave_pthread(-ESRCH);
 	if (life & FZ_LIFE_ENDED)
 		return 0;
 	self = fz_self();

@@ -85,7 +85,7 @@ FZ_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *ret)
 		return fz_real.pthread_getcpuclockid(thread, ret);
 	if (atomic_load_explicit(&fiber->thread.life, memory_order_acquire) &
 	    (FZ_LIFE_FREE | FZ_LIFE_ENDED))
-		return ESRCH;
+		return fz_leave_pthread(-ESRCH);
 	*ret = (clockid_t)(~((unsigned)fiber->thread.tid & TID_MASK) << 3 | PER_THREAD | SCHEDULED);
 	return 0;
 }

@@ -111,7 +111,7 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attr,
 		return fz_real.pthread_create(thread, attr, start, arg);
 	order = malloc(sizeof(*order));
 	if (!order)
-		return EAGAIN;
+		return fz_leave_pthread(-EAGAIN);
 	*order = (struct native_start){ start, arg, counted, owns, self->thread.owns_files, why, "" };
 	if (self->kind == FZ_KIND_FIBER)
 		memcpy(order->name, self->thread.name, sizeof(order->name));
@@ -222,7 +222,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 		birth.any_stack_size = !fz_config.stack_size;
 	}
 	if (FZ_UNLIKELY(is_too_large(&birth)))
-		return EINVAL;
+		return fz_leave_pthread(-EINVAL);
 	return fz_leave_pthread(fz_fiber_create(&birth, thread));
 }
 

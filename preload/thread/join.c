@@ -77,7 +77,7 @@ FZ_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t cl
 	struct fz_fiber *fiber = fz_thread_fiber(thread);
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
-		return EINVAL;
+		return fz_leave_pthread(-EINVAL);
 	if (fiber)
 		return fz_leave_pthread(join_until(fiber, result, clock, when));
 	if (self)

@@ -93,7 +93,7 @@ FZ_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	if (!fiber)
 		return fz_real.pthread_setname_np(thread, name);
 	if (strlen(name) >= sizeof(fiber->thread.name))
-		return ERANGE;
+		return fz_leave_pthread(-ERANGE);
 	fz_name_set(fiber, name);
 	return 0;
 }
@@ -106,7 +106,7 @@ FZ_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	if (!fiber)
 		return fz_real.pthread_getname_np(thread, name, size);
 	if (size < FZ_NAME_SIZE)
-		return ERANGE;
+		return fz_leave_pthread(-ERANGE);
 	fz_name_get(fiber, name);
 	return 0;
 }
@@ -120,7 +120,7 @@ static int add_affinity(pthread_t thread, pthread_attr_t *attr)
 		cpu_set_t *cpus = malloc(size);
 
 		if (!cpus)
-			return ENOMEM;
+			return fz_leave_pthread(-ENOMEM);
 		err = pthread_getaffinity_np(thread, size, cpus);
 		if (!err)
 			err = pthread_attr_setaffinity_np(attr, size, cpus);

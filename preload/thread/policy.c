@@ -178,7 +178,7 @@ FZ_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct s
 			fz_priority_heed();
 		return fz_real.pthread_setschedparam(thread, policy, param);
 	}
-	return set_policy(fz_target_of(fiber), policy, param) ? errno : 0;
+	return fz_leave_pthread_by_errno(set_policy(fz_target_of(fiber), policy, param));
 }
 
 FZ_EXPORT int pthread_getschedparam(pthread_t thread, int *policy, struct sched_param *param)
@@ -196,7 +196,7 @@ FZ_EXPORT int pthread_getschedparam(pthread_t thread, int *policy, struct sched_
 		return 0;
 	}
 	*policy = fz_real.sched_getscheduler(t.tid);
-	return *policy < 0 || fz_real.sched_getparam(t.tid, param) ? errno : 0;
+	return fz_leave_pthread_by_errno(*policy < 0 || fz_real.sched_getparam(t.tid, param));
 }
 
 FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
@@ -211,7 +211,7 @@ FZ_EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 			fz_priority_heed();
 		return fz_real.pthread_setschedprio(thread, priority);
 	}
-	return set_priority(fz_target_of(fiber), &param) ? errno : 0;
+	return fz_leave_pthread_by_errno(set_priority(fz_target_of(fiber), &param));
 }
 
 /* ---- all of it at once -------------------------------------------------- */

@@ -122,7 +122,7 @@ FZ_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_se
 		fz_target_changes(fiber);
 		return fz_real.pthread_setaffinity_np(thread, size, cpus);
 	}
-	return set_affinity(fz_target_of(fiber), size, cpus) ? errno : 0;
+	return fz_leave_pthread_by_errno(set_affinity(fz_target_of(fiber), size, cpus));
 }
 
 FZ_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
@@ -132,7 +132,7 @@ FZ_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *c
 	fz_enter(FZ_SYM_pthread_getaffinity_np);
 	if (!fz_is_fiber(fiber))
 		return fz_real.pthread_getaffinity_np(thread, size, cpus);
-	return sched_getaffinity(fz_target_of(fiber).tid, size, cpus) ? errno : 0;
+	return fz_leave_pthread_by_errno(sched_getaffinity(fz_target_of(fiber).tid, size, cpus));
 }
 
 /* ---- nice value --------------------------------------------------------- */

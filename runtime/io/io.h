@@ -69,25 +69,16 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 
 /*
  * deadline FZ_FOREVER: no timeout; 0: do not wait.  Not restarted after a handler, even with
- * SA_RESTART.  number: of poll or ppoll.
+ * SA_RESTART.  number: of poll or ppoll.  mask: the signal mask while it waits, or NULL.
  */
 int fz_io_poll(struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n,
-	       fz_nsec deadline);
+	       fz_nsec deadline, const uint64_t *mask);
 
 /*
- * fz_io_poll() with another signal mask while it waits.  If it need not wait, the mask is not set:
- * signals that the mask would accept stay pending, as natively.
+ * Like fz_io_poll().  sets: for reading, for writing, for exceptions; each an fd_set or NULL.
  */
-int fz_io_ppoll(struct fz_fiber *self, struct pollfd *fds, uint64_t n, fz_nsec deadline,
-		uint64_t mask);
-
-/*
- * Like fz_io_poll() and fz_io_ppoll().  sets: for reading, for writing, for exceptions; each an
- * fd_set or NULL.
- */
-int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline);
-int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
-		  uint64_t mask);
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		 const uint64_t *mask);
 
 /*
  * Wait until a child selected by type (P_*) and id, as for waitid, has one of the state changes in

@@ -15,6 +15,8 @@
 #include "runtime/io/io.h"
 #include "runtime/io/wait.h"
 
+struct pollfd;
+
 /* The kernel's MAX_RW_COUNT: one call never transfers more bytes. */
 #define FZ_IO_MAX ((size_t)0x7ffff000)
 
@@ -135,5 +137,43 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c);
  * MSG_WAITALL.  A short count ends it only if a handler has run, or at the end of a stream.
  */
 int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, bool brief);
+
+/* ---- poll and select (poll.c) --------------------------------------------- */
+
+/* How many descriptors a fiber waits for by requests; for more, the kernel's own poll costs less. */
+enum { FZ_IO_MAX_POLLS = 64 };
+
+/*
+ * A call that waits for several descriptors, for fz_io_wait_many(): poll or select.  On the stack of
+ * the call; the functions find the rest of it by fz_container_of().
+ */
+struct fz_io_many {
+	/* Make the call without waiting.  Returns a number, 0 if nothing is ready, or -errno. */
+	int (*look)(struct fz_fiber *self, struct fz_io_many *m);
+	/* Make the call announced: it waits in the kernel. */
+	int (*announced)(struct fz_fiber *self, struct fz_io_many *m, fz_nsec deadline);
+	/*
+	 * Call fz_io_want() for each descriptor, after look() has found nothing ready.  Returns false if
+	 * these are too many.
+	 */
+	bool (*gather)(struct fz_io_many *m);
+	/* The call can be made only once, because what it has overwritten cannot be restored. */
+	bool once;
+	long poll_number;		/* of the call that asks for hang-ups: poll or ppoll */
+	/* What to wait for: empty before gather().  On the stack of fz_io_wait_many(). */
+	struct pollfd *wanted;
+	unsigned count;
+};
+
+/* Returns false if there is no room. */
+bool fz_io_want(struct fz_io_many *m, int fd, short events);
+
+/*
+ * Make the call: look; then wait for one request per descriptor, until the first is ready; then look
+ * again.  mask: the signal mask while it waits, or NULL.  If it need not wait, the mask is not set:
+ * signals that the mask would accept stay pending, as natively.
+ */
+int fz_io_wait_many(struct fz_fiber *self, struct fz_io_many *m, fz_nsec deadline,
+		    const uint64_t *mask);
 
 #endif

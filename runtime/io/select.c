@@ -1,33 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/select.c - select: ask without waiting, then one request per descriptor
- * until the first is ready, then ask again for the answer.
+ * runtime/io/select.c - select and pselect: how they ask; poll.c has how they wait.
  *
  * The kernel alone reads and changes the caller's sets.  If nothing is ready, the kernel clears
- * them; they are then restored from the saved copy.
+ * them; before it is asked again, they are restored from the saved copy.
  */
 #include "runtime/io/io_internal.h"
 
 #include <linux/poll.h>
 
 #include "runtime/base/sys.h"
-#include "runtime/sched/announce.h"
-#include "runtime/signal/signal.h"
 
 enum {
 	WORD_BITS = 64,
 	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
-	/*
-	 * How often a wait may end with nothing ready before the real call waits instead.
-	 * Usually another thread took what was there; but the ring also ends a request when the
-	 * peer hangs up, even if the program did not ask for that.
-	 */
-	MAX_SPURIOUS = 3,
 	READ = POLLIN | POLLRDNORM | POLLRDBAND,
 	WRITE = POLLOUT | POLLWRNORM | POLLWRBAND,
 };
 
 struct sets {
+	struct fz_io_many many;
 	uint64_t *user[3];	/* read, write, except; each may be NULL */
 	uint64_t saved[3][MAX_WORDS];
 	unsigned words;
@@ -41,22 +33,6 @@ static struct fz_io_call call_of(const struct sets *s)
 {
 	return (struct fz_io_call){ __NR_pselect6, { s->n, (long)s->user[0], (long)s->user[1],
 						     (long)s->user[2] } };
-}
-
-static int64_t select_now(const struct fz_fiber *self, const struct sets *s)
-{
-	const struct __kernel_timespec none = { 0, 0 };
-	struct fz_io_call c = call_of(s);
-
-	c.args[LIMIT] = (long)&none;
-	return fz_io_look(self, &c);
-}
-
-static int64_t select_announced(struct fz_fiber *self, const struct sets *s, fz_nsec deadline)
-{
-	struct fz_io_call c = call_of(s);
-
-	return fz_io_make_limited(self, &c, LIMIT, deadline);
 }
 
 /*
@@ -76,21 +52,19 @@ static bool save(struct sets *s)
 	return true;
 }
 
+/* A set that the kernel could not change is not written: its memory may be read-only. */
 static void restore(struct sets *s)
 {
-	for (int i = 0; i < 3; i++)
-		if (s->user[i])
-			__builtin_memcpy(s->user[i], s->saved[i], s->words * sizeof(uint64_t));
+	for (int i = 0; i < 3 && !s->many.once; i++)
+		for (unsigned w = 0; s->user[i] && w < s->words; w++)
+			if (s->user[i][w] != s->saved[i][w])
+				s->user[i][w] = s->saved[i][w];
 }
 
-/*
- * Make a pollfd for each descriptor in the sets.  Returns how many, or -1 if there are more than
- * FZ_IO_MAX_POLLS.
- */
-static int gather(const struct sets *s, struct pollfd *fds)
+static bool gather(struct fz_io_many *m)
 {
-	static const short events[3] = { READ, WRITE, POLLPRI };
-	int used = 0;
+	static const short all_events[3] = { READ, WRITE, POLLPRI };
+	const struct sets *s = fz_container_of(m, struct sets, many);
 
 	for (unsigned w = 0; w < s->words; w++) {
 		uint64_t any = 0;
@@ -101,18 +75,18 @@ static int gather(const struct sets *s, struct pollfd *fds)
 			unsigned bit = (unsigned)__builtin_ctzll(any);
 			int fd = (int)(w * WORD_BITS + bit);
 
+			short events = 0;
+
 			if (fd >= s->n)
 				break;
-			if (used == FZ_IO_MAX_POLLS)
-				return -1;
-			fds[used] = (struct pollfd){ .fd = fd };
 			for (int i = 0; i < 3; i++)
 				if (s->user[i] && s->saved[i][w] >> bit & 1)
-					fds[used].events |= events[i];
-			used++;
+					events |= all_events[i];
+			if (!fz_io_want(m, fd, events))
+				return false;
 		}
 	}
-	return used;
+	return true;
 }
 
 /*
@@ -120,13 +94,15 @@ static int gather(const struct sets *s, struct pollfd *fds)
  * as ready for everything that was asked (fs/select.c); the kernel would refuse the closed number
  * now.
  */
-static int64_t answer_closed(const struct sets *s, struct pollfd *fds, int n)
+static int answer_closed(const struct sets *s)
 {
 	static const short events[3] = {
 		READ | POLLHUP | POLLERR | POLLNVAL, WRITE | POLLERR | POLLNVAL, POLLPRI | POLLNVAL,
 	};
 	struct __kernel_timespec none = { 0, 0 };
-	int64_t count = 0;
+	struct pollfd *const fds = s->many.wanted;
+	const unsigned n = s->many.count;
+	int count = 0;
 
 	for (int i = 0; i < 3; i++)
 		if (s->user[i])
@@ -146,90 +122,45 @@ static int64_t answer_closed(const struct sets *s, struct pollfd *fds, int n)
 	return count;
 }
 
-static void set_up(struct sets *s, int n, void *const sets[3])
+static int look(struct fz_fiber *self, struct fz_io_many *m)
 {
-	for (int i = 0; i < 3; i++)
-		s->user[i] = sets[i];
-	s->words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0;
-	s->n = n;
-}
-
-/* select, but for fz_signal_mark(). */
-static int wait_for(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
-{
-	struct pollfd wanted[FZ_IO_MAX_POLLS];
-	struct sets s;
-	int used, spurious = 0;
-	int64_t ret;
-
-	fz_io_test_cancel(self);
-	set_up(&s, n, sets);
-	if (deadline == 0)
-		fz_io_yield_sometimes(self, false);
-	if (deadline == 0 || n < 0)
-		return (int)select_now(self, &s);
-	if (s.words > MAX_WORDS)
-		return (int)select_announced(self, &s, deadline);
-	if (!save(&s))
-		return -EFAULT;
-	ret = select_now(self, &s);
-	if (ret != 0)
-		return (int)ret;
-	restore(&s);
-	used = gather(&s, wanted);
-	while (used >= 0 && spurious < MAX_SPURIOUS && !fz_is_alone(self)) {
-		int more = fz_io_wait_any(self, wanted, (unsigned)used, deadline);
-
-		if (more == -EINTR)
-			return more;
-		if (more == -EINVAL)
-			break;
-		ret = select_now(self, &s);
-		if (ret == -EBADF)
-			ret = answer_closed(&s, wanted, used);
-		if (ret != 0 || !more)
-			return (int)ret;
-		restore(&s);
-		spurious++;
-	}
-	ret = select_announced(self, &s, deadline);
-	if (ret == -EINTR)
-		restore(&s);
-	return (int)ret;
-}
-
-int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline)
-{
-	fz_signal_mark(self);
-	return wait_for(self, n, sets, deadline);
-}
-
-int fz_io_pselect(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
-		  uint64_t mask)
-{
-	struct fz_mask_swap old;
-	struct sets s;
-	bool saved;
+	const struct __kernel_timespec none = { 0, 0 };
+	struct sets *s = fz_container_of(m, struct sets, many);
+	struct fz_io_call c = call_of(s);
 	int ret;
 
-	fz_io_test_cancel(self);
-	set_up(&s, n, sets);
-	saved = s.words <= MAX_WORDS && save(&s);
-	fz_signal_mark(self);
-	if (saved) {
-		ret = (int)select_now(self, &s);
-		if (ret != 0)
-			return ret;
+	c.args[LIMIT] = (long)&none;
+	restore(s);
+	ret = (int)fz_io_look(self, &c);
+	return ret == -EBADF && m->count ? answer_closed(s) : ret;
+}
+
+static int announced(struct fz_fiber *self, struct fz_io_many *m, fz_nsec deadline)
+{
+	struct sets *s = fz_container_of(m, struct sets, many);
+	struct fz_io_call c = call_of(s);
+
+	restore(s);
+	return (int)fz_io_make_limited(self, &c, LIMIT, deadline);
+}
+
+int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
+		 const uint64_t *mask)
+{
+	struct sets s;
+	int ret;
+
+	for (int i = 0; i < 3; i++)
+		s.user[i] = sets[i];
+	s.words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0;
+	s.n = n;
+	s.many = (struct fz_io_many){ look, announced, gather, .poll_number = __NR_ppoll };
+	/* A call that need not wait is made only once. */
+	s.many.once = (deadline == 0 && !mask) || s.words > MAX_WORDS;
+	if (!s.many.once && !save(&s))
+		return -EFAULT;
+	ret = fz_io_wait_many(self, &s.many, deadline, mask);
+	if (ret == -EINTR)
 		restore(&s);
-	}
-	ret = fz_signal_swap_mask(self, mask, &old) ? -EINTR :
-						      wait_for(self, n, sets, deadline);
-	fz_signal_unswap_mask(self, &old);
-	/* As natively: a handler that ran because of the mask ends the call with EINTR, whatever is ready now. */
-	if (ret >= 0 && self->sig.handlers_run) {
-		if (saved)
-			restore(&s);
-		return -EINTR;
-	}
 	return ret;
 }

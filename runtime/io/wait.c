@@ -220,28 +220,6 @@ int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
 	return ret;
 }
 
-int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, fz_nsec deadline)
-{
-	const unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
-
-	for (;;) {
-		int ret = n ? fz_op_poll(self, fds, n, deadline, flags) :
-			      fz_op_outcome(fz_sleep(self, FZ_FOR_TIME, deadline, flags));
-
-		switch (ret) {
-		case FZ_OP_TIMEOUT:
-			return 0;
-		case FZ_OP_SIGNAL:
-			return -EINTR;
-		case FZ_OP_CANCEL:
-			fz_host.test_cancel();
-			continue;
-		default:
-			return ret;
-		}
-	}
-}
-
 /* ---- real calls --------------------------------------------------------- */
 
 int64_t fz_io_make_measured(struct fz_fiber *self, const struct fz_io_call *c, unsigned flags,

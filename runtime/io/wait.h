@@ -75,16 +75,6 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
 		    fz_nsec deadline, bool restart, bool begun);
 
-/* How many descriptors fz_io_wait_any() takes; for more, the kernel's own poll costs less. */
-enum { FZ_IO_MAX_POLLS = 64 };
-
-/*
- * For poll and select: wait until one of n descriptors is ready; n may be 0.  Returns 1, 0 at the
- * deadline, -EINTR after a handler, or -EINVAL: only the real call can wait for one of the
- * descriptors.
- */
-int fz_io_wait_any(struct fz_fiber *self, const struct pollfd *fds, unsigned n, fz_nsec deadline);
-
 /* The number and arguments of a system call. */
 struct fz_io_call {
 	long number, args[6];

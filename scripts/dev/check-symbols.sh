@@ -21,10 +21,11 @@
 #    does the library as a whole import one; it uses fz_real.
 #  8 a call that a signal may end is announced only by fz_call_begin() of runtime/io/real_call.h, which
 #    repeats the call if the signal was another thread's; fz_block() of preload/real_call.h calls it
+#  9 only preload/gate.h turns errors into libc's conventions: elsewhere they are -errno
 # If all is well so far, the table is complete (scripts/dev/waiting.list):
-#  9 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
-# 10 each function of libc that makes a system call in which it may wait is there as well
-# 11 the manual is up to date
+# 10 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
+# 11 each function of libc that makes a system call in which it may wait is there as well
+# 12 the manual is up to date
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u -o pipefail
@@ -365,6 +366,12 @@ code_of preload/*.[ch] preload/*/*.[ch] | list=$may_announce awk '
 			if (!(place in announces))
 				print "scripts/dev/check-symbols.sh|" place " announces nothing; delete it from the list"
 	}' >>"$work/findings"
+# 9: a comparison makes no error.  errno may be put back to what it was, or to 0 where a thread begins.
+while read -r where _; do
+	finding "$where" "turns an error into libc's convention; return fz_leave(-E...) or fz_leave_pthread(-E...), or -E... to a caller that does (preload/gate.h)"
+done < <(code_of preload/*.[ch] preload/*/*.[ch] | grep -v '^preload/gate\.h:' | sed -E 's/[=!]= E[A-Z0-9]+//g' |
+	grep -E '\<return\>.*[ (]E[A-Z0-9]{2,} *[;:)]|\<return\>.*[ (]errno *[;:)]|\<errno = ' |
+	grep -vE '\<errno = (0|.*saved(_errno)?);')
 show_findings_and_stop
 
 # Prints the words of one heading of waiting.list.
@@ -378,13 +385,13 @@ awk -F'|' '
 	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ || $1 == "libc" { waits[$3] = 1; print $3 }
 	$1 == "alias" && $4 in waits { print $3 }' "$work/rows" | sort >"$work/waits"
 
-# 9
+# 10
 for name in $(words points | comm -12 - "$work/exported" | comm -23 - "$work/waits" |
 	comm -23 - <(words unused)); do
 	finding "$def" "POSIX permits $name to be a cancellation point, so it may wait; add a line (CANCEL only if it is one in glibc)"
 done
 
-# 10
+# 11
 if [ "$(uname -m)" = x86_64 ]; then
 	scripts/dev/system-calls.sh "$libc" >"$work/calls"
 	[ "$(wc -l <"$work/calls")" -gt 300 ] ||
@@ -402,7 +409,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 show_findings_and_stop
 
-# 11
+# 12
 [ "$(scripts/dev/gen-symbols.sh --fresh)" = "$(cat scripts/package/fiberize.1)" ] ||
 	finding scripts/package/fiberize.1 'not up to date; run scripts/dev/gen-symbols.sh --update'
 show_findings_and_stop

@@ -147,6 +147,12 @@ announced 'another function of a file that may announce' preload/process/spawn.c
 	'static void tell(struct fz_fiber *f) { fz_announce(f); }' 'add preload/process/spawn.c:tell to'
 announced 'an announcement by a pointer' preload/process/spawn.c \
 	'static void (*const tell)(struct fz_fiber *) = fz_announce;' 'move it into a function of'
+n=$(wc -l <preload/io/terminal.c)
+for use in 'static int fails(void) { return EINVAL; }' 'static void fails(void) { errno = EINVAL; }' \
+	'static int fails(int ret) { return ret ? errno : 0; }'; do
+	rejects_elsewhere "an error in libc's convention" preload/io/terminal.c "\$a $use" \
+		"preload/io/terminal.c:$((n + 1)): turns an error into libc's convention; return fz_leave(-E...) or fz_leave_pthread(-E...), or -E... to a caller that does (preload/gate.h)"
+done
 number=$(grep -n '^SERVES("accept4 ' scripts/check/calls.def | cut -d: -f1)
 rejects_elsewhere 'a call of libc that the table has not' scripts/check/calls.def '/^SERVES/s/accept4 /accept5 /' \
 	"scripts/check/calls.def:$number: neither preload/symbols.def nor waiting.list has accept5; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"

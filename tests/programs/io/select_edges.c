@@ -149,9 +149,12 @@ static void *masked(void *arg)
 	sigaddset(&block, SIGUSR2);
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &block, &old));
 	sigdelset(&old, SIGUSR2);
-	/* Pending before: runs when the call lets it in. */
+	/* Pending before: runs when the call lets it in, which one that fails at once does not. */
 	CHECK_OK(pthread_kill(pthread_self(), SIGUSR2));
 	int seen = handled;
+	CHECK_ERR(pselect(w->fd + 1, (fd_set *)nowhere, NULL, NULL, &ts, &old), EFAULT);
+	CHECK_ERR(pselect(-1, NULL, NULL, NULL, &ts, &old), EINVAL);
+	CHECK_INT(handled, seen);
 	FD_ZERO(&r);
 	FD_SET(w->fd, &r);
 	CHECK_ERR(pselect(w->fd + 1, &r, NULL, NULL, &ts, &old), EINTR);
@@ -247,6 +250,30 @@ static void *hung_up(void *arg)
 	return arg;
 }
 
+/* Nor is it room to write that the other side sends no more. */
+static void *half_closed(void *arg)
+{
+	struct timeval tv = { 0, 20000 };
+	long long t0;
+	char buf[4096] = "";
+	int s[2];
+	fd_set w;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	while (send(s[0], buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		continue;
+	CHECK_OK(shutdown(s[1], SHUT_WR));
+	FD_ZERO(&w);
+	FD_SET(s[0], &w);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_KEEPS(select(s[0] + 1, NULL, &w, NULL, &tv), 0);
+	CHECK(now(CLOCK_MONOTONIC) - t0 >= 20 * MS);
+	CHECK(!FD_ISSET(s[0], &w));
+	close(s[0]);
+	close(s[1]);
+	return arg;
+}
+
 int main(void)
 {
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
@@ -280,6 +307,7 @@ int main(void)
 	finish(start(many, NULL));
 	finish(start(beyond, NULL));
 	finish(start(hung_up, NULL));
+	finish(start(half_closed, NULL));
 	puts("many");
 	return success();
 }
