@@ -86,7 +86,8 @@ CFLAGS_ALL := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-ex
 	-D_GNU_SOURCE $(VARIANT) -I. -iquote arch/$(CPU) $(SAME) $(CFLAGS)
 
 ARCH_SRC := $(wildcard arch/$(CPU)/*.c arch/$(CPU)/*.S)
-RUNTIME_SRC := $(wildcard runtime/*/*.c)
+# The reader of profiles is the launcher's and the stub's alone.
+RUNTIME_SRC := $(filter-out runtime/base/profile.c,$(wildcard runtime/*/*.c))
 PRELOAD_SRC := $(filter-out preload/stub/%,$(wildcard preload/*.c preload/*/*.c))
 RUNTIME_OBJ := $(patsubst %,$(B)/%.o,$(basename $(ARCH_SRC) $(RUNTIME_SRC)))
 PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
@@ -437,6 +438,7 @@ $(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 	$(Q)$(CC) $(UNIT_FLAGS) $(TSAN_FLAGS) $(filter %.c %.o,$^) -o $@ $(LDFLAGS) $(B)/liburing.a \
 		-lm -pthread
 
+$(B)/tests/unit/test_profile: runtime/base/profile.c
 $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a $(B)/liburing.a Makefile
 	$(say) "  CCLD    $@"
