@@ -24,6 +24,8 @@ static size_t read_class(const char *text, const char *end, unsigned char c, boo
 		{ "[:space:]", "  \t\r" }, { "[:upper:]", "AZ" }, { "[:xdigit:]", "09AFaf" },
 	};
 
+	if (end - text < 2 || text[0] != '[' || text[1] != ':')
+		return 0;
 	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		const size_t length = strlen(classes[i].name);
 

@@ -30,7 +30,8 @@ bool fz_pattern_is_wild(const char *pattern);
 
 /*
  * Does the pattern, which ends before end, match the whole text? Only the last star takes one
- * character more where the rest does not match, so the time is at most the product of the lengths.
+ * character more where the rest does not match, so the time is at most the product of the lengths, times the length of
+ * the longest bracket.
  */
 bool fz_pattern_matches(const char *pattern, const char *end, const char *text, fz_takes *takes);
 

@@ -49,14 +49,18 @@ static void put_back(struct fz_processor *p, struct fz_fiber *list)
 	atomic_store_explicit(&p->free_fibers, list, memory_order_release);
 }
 
-static void put_for_all(struct fz_fiber *f)
+/* refused: its end, just now. */
+static void put_for_all(struct fz_fiber *f, bool refused)
 {
 	fz_stack_trim(f->mem.stack, f->sp);
 	fz_lock_acquire(&pool.lock);
 	f->next = pool.first;
 	pool.first = f;
 	pool.bytes += f->mem.stack_size;
-	pool.refused = 0;
+	pool.refused = refused ? pool.refused + 1 : 0;
+	/* None is given back until the monitor's next look. */
+	if (refused)
+		pool.surplus = 0;
 	/* relaxed, here and below: written with the lock held, a hint without it. */
 	atomic_fetch_add_explicit(&pool.count, 1, memory_order_relaxed);
 	fz_lock_release(&pool.lock);
@@ -85,7 +89,7 @@ static uint32_t length_of(const struct fz_fiber *list)
 void fz_pool_put(struct fz_processor *p, struct fz_fiber *f)
 {
 	if (!p) {
-		put_for_all(f);
+		put_for_all(f, false);
 		return;
 	}
 	f->next = take_all(p);
@@ -98,7 +102,7 @@ void fz_pool_put(struct fz_processor *p, struct fz_fiber *f)
 		return;
 	}
 	put_back(p, f->next);
-	put_for_all(f);
+	put_for_all(f, false);
 }
 
 static bool fits(const struct fz_fiber *f, const struct fz_birth *birth)
@@ -171,7 +175,7 @@ static void gather(void)
 
 		for (; f; f = next) {
 			next = f->next;
-			put_for_all(f);
+			put_for_all(f, false);
 		}
 	}
 }
@@ -224,21 +228,6 @@ static struct fz_fiber *take_surplus(bool any)
 	return f;
 }
 
-/* Back to the others until the monitor's next look. */
-static void was_refused(struct fz_fiber *f)
-{
-	uint32_t before;
-
-	fz_lock_acquire(&pool.lock);
-	before = pool.refused;
-	fz_lock_release(&pool.lock);
-	put_for_all(f);
-	fz_lock_acquire(&pool.lock);
-	pool.refused = before + 1;
-	pool.surplus = 0;
-	fz_lock_release(&pool.lock);
-}
-
 void fz_pool_end_surplus(void)
 {
 	struct fz_fiber *f;
@@ -248,7 +237,7 @@ void fz_pool_end_surplus(void)
 
 		fz_sigqueue_clear(f);
 		if (!fz_stack_can_give_back() || fz_adopt_end(f)) {
-			was_refused(f);
+			put_for_all(f, true);
 			return;
 		}
 		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
@@ -275,7 +264,7 @@ void fz_pool_end_one(struct fz_fiber *self)
 	fz_spawner_turn_end(self);
 	fz_enter_runtime(self);
 	if (err)
-		was_refused(f);
+		put_for_all(f, true);
 	else
 		fz_stack_give_back(mem.stack, mem.stack_size, mem.guard_size, f, sizeof(*f));
 	fz_leave_runtime(self);

@@ -2,8 +2,8 @@
 /*
  * runtime/io/select.c - select and pselect: how they ask; poll.c has how they wait.
  *
- * The kernel alone reads and changes the caller's sets.  If nothing is ready, the kernel clears
- * them; before it is asked again, they are restored from the saved copy.
+ * The kernel alone reads the caller's sets and writes answers.  If nothing is ready, it clears them; they
+ * are restored at once: while the call waits, handlers and other threads see what the caller asked for.
  */
 #include "runtime/io/io_internal.h"
 
@@ -24,6 +24,7 @@ struct sets {
 	uint64_t saved[3][MAX_WORDS];
 	unsigned words;
 	int n;
+	bool answered;		/* the caller's sets hold an answer */
 };
 
 /* The number of the argument that is the time limit. */
@@ -59,6 +60,15 @@ static void restore(struct sets *s)
 		for (unsigned w = 0; s->user[i] && w < s->words; w++)
 			if (s->user[i][w] != s->saved[i][w])
 				s->user[i][w] = s->saved[i][w];
+}
+
+/* As the kernel does at the end of a call for which nothing was ready. */
+static void clear(struct sets *s)
+{
+	for (int i = 0; i < 3; i++)
+		for (unsigned w = 0; s->user[i] && w < s->words; w++)
+			if (s->user[i][w])
+				s->user[i][w] = 0;
 }
 
 static bool gather(struct fz_io_many *m)
@@ -130,18 +140,23 @@ static int look(struct fz_fiber *self, struct fz_io_many *m)
 	int ret;
 
 	c.args[LIMIT] = (long)&none;
-	restore(s);
 	ret = (int)fz_io_look(self, &c);
-	return ret == -EBADF && m->count ? answer_closed(s) : ret;
+	if (ret == -EBADF && m->count)
+		ret = answer_closed(s);
+	if (ret == 0)
+		restore(s);
+	s->answered = ret > 0;
+	return ret;
 }
 
 static int announced(struct fz_fiber *self, struct fz_io_many *m, fz_nsec deadline)
 {
 	struct sets *s = fz_container_of(m, struct sets, many);
 	struct fz_io_call c = call_of(s);
+	const int ret = (int)fz_io_make_limited(self, &c, LIMIT, deadline);
 
-	restore(s);
-	return (int)fz_io_make_limited(self, &c, LIMIT, deadline);
+	s->answered = ret > 0;
+	return ret;
 }
 
 int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec deadline,
@@ -154,13 +169,17 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 		s.user[i] = sets[i];
 	s.words = n > 0 ? ((unsigned)n + WORD_BITS - 1) / WORD_BITS : 0;
 	s.n = n;
+	s.answered = false;
 	s.many = (struct fz_io_many){ look, announced, gather, .poll_number = __NR_ppoll };
 	/* A call that need not wait is made only once. */
 	s.many.once = (deadline == 0 && !mask) || s.words > MAX_WORDS;
 	if (!s.many.once && !save(&s))
 		return -EFAULT;
 	ret = fz_io_wait_many(self, &s.many, deadline, mask);
-	if (ret == -EINTR)
+	if (ret == 0 && !s.many.once)
+		clear(&s);
+	/* A handler ran because of the mask: that counts more than the answer. */
+	if (ret == -EINTR && s.answered)
 		restore(&s);
 	return ret;
 }
