@@ -11,7 +11,7 @@
 #include "runtime/base/time.h"
 
 enum {
-	KEPT = 1 << 21,
+	KEPT = 1 << 20,		/* numbers that may be kept: all that there are, unless fs.nr_open is raised */
 	WORD_BITS = 64,
 	/*
 	 * Where own descriptors begin if the limit is high.  The kernel's table of descriptors
