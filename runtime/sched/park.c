@@ -141,14 +141,24 @@ struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why)
 	return run;
 }
 
-/* End the wait if one of these flags is in its word. */
-static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why)
+static bool has_signal_due(const struct fz_fiber *f)
+{
+	/* seq_cst: after the load of the wait in wake_if(), or the barrier in look_for_requests(). */
+	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
+	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNAL_POLICY;
+}
+
+/* End the wait if one of these flags is in its word; due: and a signal is due. */
+static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why, bool due)
 {
 	for (;;) {
 		/* seq_cst: pairs with fz_wait_arm(). */
 		uint64_t old = atomic_load_explicit(&fiber->wait, memory_order_seq_cst);
 
 		if (!can_fire(old) || !(old & flags) || old & FZ_WAIT_UNINTERRUPTIBLE)
+			return false;
+		/* A fiber that has handled the signal took it from `pending` before it armed another wait. */
+		if (due && !has_signal_due(fiber))
 			return false;
 		if (fire(fiber, old, why, NULL))
 			return true;
@@ -157,7 +167,12 @@ static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why)
 
 bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why)
 {
-	return wake_if(fiber, why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL, why);
+	return wake_if(fiber, why == FZ_WHY_SIGNAL ? FZ_WAIT_SIGNAL : FZ_WAIT_CANCEL, why, false);
+}
+
+bool fz_wake_due(struct fz_fiber *fiber)
+{
+	return wake_if(fiber, FZ_WAIT_SIGNAL, FZ_WHY_SIGNAL, true);
 }
 
 bool fz_wait_is_parked(const struct fz_fiber *fiber)
@@ -171,7 +186,7 @@ bool fz_wake_cancelled(struct fz_fiber *fiber)
 {
 	const uint64_t wanted = fz_cancel_is_asynchronous(fiber) ? ~(uint64_t)0 : FZ_WAIT_CANCEL;
 
-	return wake_if(fiber, wanted, FZ_WHY_CANCEL);
+	return wake_if(fiber, wanted, FZ_WHY_CANCEL, false);
 }
 
 /* End the wait if a signal or a cancellation request came before fz_wake_any() could see it. */

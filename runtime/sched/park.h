@@ -145,6 +145,9 @@ struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why);
 /* End the sleep that the thread is in, if the flags of the sleep allow that for this reason. */
 bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
 
+/* fz_wake_any() with FZ_WHY_SIGNAL, unless the thread has handled its signals, and sleeps anew. */
+bool fz_wake_due(struct fz_fiber *fiber);
+
 /* Is the fiber parked, its context saved?  When it is woken it is in the runtime.  A hint. */
 bool fz_wait_is_parked(const struct fz_fiber *fiber);
 

@@ -161,12 +161,12 @@ bool fz_signal_nudge_if_due(struct fz_fiber *f, void *arg)
 {
 	bool *again = arg;
 	uint64_t due = fz_signal_due(f);
-	bool wakes = due || fz_cancel_interrupts(f);
+	const bool cancelled = fz_cancel_interrupts(f);
 
-	if (!wakes && !may_be_cancelled_by_place(f) && !must_take_policy(f))
+	if (!due && !cancelled && !may_be_cancelled_by_place(f) && !must_take_policy(f))
 		return false;
 	*again = true;
-	if (!wakes || !fz_wake_any(f, FZ_WHY_SIGNAL))
+	if (!(cancelled ? fz_wake_any(f, FZ_WHY_SIGNAL) : due && fz_wake_due(f)))
 		fz_signal_interrupt(f, due);
 	return false;
 }

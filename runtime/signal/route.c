@@ -34,7 +34,7 @@ void fz_signal_deliver(struct fz_fiber *f, struct fz_signode *node)
 	 * due.
 	 */
 	due = fz_signal_due(f);
-	if (due && fz_wake_any(f, FZ_WHY_SIGNAL))
+	if (due && fz_wake_due(f))
 		return;
 	/* release: pairs with fz_signal_route(). */
 	atomic_store_explicit(&undelivered, true, memory_order_release);
