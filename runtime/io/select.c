@@ -53,22 +53,19 @@ static bool save(struct sets *s)
 	return true;
 }
 
-/* A set that the kernel could not change is not written: its memory may be read-only. */
-static void restore(struct sets *s)
+/*
+ * Make the caller's sets what the call began with, or empty, as the kernel leaves them where nothing was ready.  A word
+ * that is right already is not written: its memory may be read-only.
+ */
+static void write_sets(const struct sets *s, bool saved)
 {
 	for (int i = 0; i < 3 && !s->many.once; i++)
-		for (unsigned w = 0; s->user[i] && w < s->words; w++)
-			if (s->user[i][w] != s->saved[i][w])
-				s->user[i][w] = s->saved[i][w];
-}
+		for (unsigned w = 0; s->user[i] && w < s->words; w++) {
+			const uint64_t word = saved ? s->saved[i][w] : 0;
 
-/* As the kernel does at the end of a call for which nothing was ready. */
-static void clear(struct sets *s)
-{
-	for (int i = 0; i < 3; i++)
-		for (unsigned w = 0; s->user[i] && w < s->words; w++)
-			if (s->user[i][w])
-				s->user[i][w] = 0;
+			if (s->user[i][w] != word)
+				s->user[i][w] = word;
+		}
 }
 
 static bool gather(struct fz_io_many *m)
@@ -114,9 +111,7 @@ static int answer_closed(const struct sets *s)
 	const unsigned n = s->many.count;
 	int count = 0;
 
-	for (int i = 0; i < 3; i++)
-		if (s->user[i])
-			__builtin_memset(s->user[i], 0, s->words * sizeof(uint64_t));
+	write_sets(s, false);
 	fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0);
 	for (const struct pollfd *f = fds; f < fds + n; f++) {
 		unsigned w = (unsigned)f->fd / WORD_BITS;
@@ -144,7 +139,7 @@ static int look(struct fz_fiber *self, struct fz_io_many *m)
 	if (ret == -EBADF && m->count)
 		ret = answer_closed(s);
 	if (ret == 0)
-		restore(s);
+		write_sets(s, true);
 	s->answered = ret > 0;
 	return ret;
 }
@@ -176,10 +171,10 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 	if (!s.many.once && !save(&s))
 		return -EFAULT;
 	ret = fz_io_wait_many(self, &s.many, deadline, mask);
-	if (ret == 0 && !s.many.once)
-		clear(&s);
+	if (ret == 0)
+		write_sets(&s, false);
 	/* A handler ran because of the mask: that counts more than the answer. */
 	if (ret == -EINTR && s.answered)
-		restore(&s);
+		write_sets(&s, true);
 	return ret;
 }

@@ -143,7 +143,7 @@ struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why)
 
 static bool has_signal_due(const struct fz_fiber *f)
 {
-	/* seq_cst: after the load of the wait in wake_if(), or the barrier in look_for_requests(). */
+	/* seq_cst: after the load of the wait in wake_if(). */
 	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
 	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNAL_POLICY;
 }
@@ -192,15 +192,9 @@ bool fz_wake_cancelled(struct fz_fiber *fiber)
 /* End the wait if a signal or a cancellation request came before fz_wake_any() could see it. */
 static void look_for_requests(struct fz_fiber *self)
 {
-	/* relaxed: only this thread arms the wait. */
-	uint64_t word = atomic_load_explicit(&self->wait, memory_order_relaxed);
-
 	/* seq_cst: with the store of the wait, pairs with the publication before fz_wake_any(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (word & FZ_WAIT_SIGNAL &&
-	    atomic_load_explicit(&self->pending, memory_order_relaxed) &
-		    (~self->mask | self->sig.sigwait_set) & ~FZ_SIGNAL_POLICY)
-		fz_wake_any(self, FZ_WHY_SIGNAL);
+	fz_wake_due(self);
 	if (fz_cancel_requested(self))
 		fz_wake_cancelled(self);
 }
