@@ -16,6 +16,7 @@ pattern=${1-*}
 
 # Those that do something instead of printing, or never end.
 never=' halt init poweroff reboot runlevel shutdown telinit sulogin agetty getty login su yes instmodsh '
+never+='debconf-apt-progress jconsole mvnDebug pam-auth-update mysql_secure_installation mariadb-secure-installation '
 install -m 755 "$watch" "$work/watch"
 mkdir "$work/tmp" "$work/native" "$work/stub" "$work/again"
 must mount -t tmpfs -o mode=1777 none "$work/tmp"
