@@ -186,14 +186,15 @@ UNUSED static void find_asleep(void)
 
 /*
  * Wait until all other threads sleep: each that has said that it is about to make a call which waits is in that call, also
- * where the kernel knows other threads than the program.  Who gets no CPU does not sleep.  A second time, after who waits
- * behind the caller has gone on.
+ * where the kernel knows other threads than the program.  Who gets no CPU does not sleep.  Several times, since who waits
+ * behind the caller goes on while the caller sleeps.
  */
 UNUSED static void await_others(void)
 {
-	find_asleep();
-	usleep(1000);
-	find_asleep();
+	for (int i = 0; i < 10; i++) {
+		find_asleep();
+		usleep(1000);
+	}
 }
 
 UNUSED static pthread_t start(void *(*fn)(void *), void *arg)

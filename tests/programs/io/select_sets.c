@@ -22,6 +22,7 @@ static fd_set set;
 static enum does handler_does;
 static volatile sig_atomic_t seen;
 static sigjmp_buf back;
+static struct event about_to_wait = EVENT_INIT;
 
 static void handler(int sig)
 {
@@ -40,6 +41,7 @@ static int waits(const struct call *c)
 	const int n = other[0] + 1;
 	sigset_t mask;
 
+	event_post(&about_to_wait);
 	if (!c->masked)
 		return select(n, &set, NULL, NULL, NULL);
 	sigemptyset(&mask);
@@ -50,6 +52,7 @@ static void set_up(enum does what)
 {
 	handler_does = what;
 	seen = -1;
+	about_to_wait.count = 0;
 	FD_ZERO(&set);
 	FD_SET(input[0], &set);
 }
@@ -69,6 +72,7 @@ static void interrupt(const struct call *c)
 
 	set_up(c->handler);
 	t = start(is_interrupted, (void *)c);
+	event_wait(&about_to_wait, 1);
 	await_others();
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	finish(t);
@@ -101,6 +105,7 @@ static void cancel(const struct call *c)
 	set_up(NOTHING);
 	cleaned_up = false;
 	t = start(is_cancelled, (void *)c);
+	event_wait(&about_to_wait, 1);
 	await_others();
 	CHECK_OK(pthread_cancel(t));
 	CHECK_OK(pthread_join(t, &result));
@@ -125,6 +130,7 @@ static void share(const struct call *c)
 	set_up(NOTHING);
 	for (int i = 0; i < 2; i++) {
 		t[i] = start(receives, (void *)c);
+		event_wait(&about_to_wait, i + 1);
 		await_others();
 	}
 	CHECK_INT(write(input[1], "xx", 2), 2);
