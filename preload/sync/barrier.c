@@ -27,7 +27,7 @@ FZ_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 		return fz_barrier_wait(b) ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 	if (self)
 		fz_announce(self);
-	return fz_real.pthread_barrier_wait(barrier);
+	return fz_leave_shared(self, fz_real.pthread_barrier_wait(barrier));
 }
 
 FZ_EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)

@@ -121,9 +121,9 @@ int fz_cond_wait_shared(enum fz_cond_wait_kind kind, struct fz_fiber *self, pthr
 	if (FZ_UNLIKELY(fz_mutex_is_ours(mutex) && !fz_locks_are_libcs)) {
 		if (when && !fz_timespec_valid(when))
 			return fz_leave_pthread(-EINVAL);
-		return wait_behind_gate(kind, c, mutex, clock, when);
+		return fz_leave_shared(self, wait_behind_gate(kind, c, mutex, clock, when));
 	}
 	if (self)
 		fz_announce(self);
-	return wait_of_libc(kind, c, m, clock, when);
+	return fz_leave_shared(self, wait_of_libc(kind, c, m, clock, when));
 }

@@ -103,7 +103,7 @@ static __attribute__((noinline)) int lock_libcs(struct fz_fiber *self, pthread_m
 {
 	int err;
 
-	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_lock(m) : err;
+	return prepare_lock(self, m, &err) ? fz_leave_shared(self, fz_real.pthread_mutex_lock(m)) : err;
 }
 
 FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
@@ -161,7 +161,8 @@ FZ_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec 
 
 	if (mutex)
 		return lock_until(mutex, CLOCK_REALTIME, when);
-	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_timedlock(m, when) : err;
+	return prepare_lock(self, m, &err) ?
+		       fz_leave_shared(self, fz_real.pthread_mutex_timedlock(m, when)) : err;
 }
 
 FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
@@ -175,8 +176,8 @@ FZ_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 		return fz_leave_pthread(-EINVAL);
 	if (mutex)
 		return lock_until(mutex, clock, when);
-	return prepare_lock(self, m, &err) ? fz_real.pthread_mutex_clocklock(m, clock, when) :
-					     err;
+	return prepare_lock(self, m, &err) ?
+		       fz_leave_shared(self, fz_real.pthread_mutex_clocklock(m, clock, when)) : err;
 }
 
 /* libc locks the mutex to change its ceiling, and may wait for the owner. */

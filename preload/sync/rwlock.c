@@ -54,7 +54,7 @@ static __attribute__((noinline)) int read_shared(struct fz_fiber *self, pthread_
 			return err;
 		fz_announce(self);
 	}
-	return fz_real.pthread_rwlock_rdlock(lock);
+	return fz_leave_shared(self, fz_real.pthread_rwlock_rdlock(lock));
 }
 
 static __attribute__((noinline)) int write_shared(struct fz_fiber *self, pthread_rwlock_t *lock)
@@ -148,7 +148,7 @@ FZ_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct ti
 		return lock_until(l, fz_rwlock_read, CLOCK_REALTIME, when);
 	if (self)
 		fz_announce(self);
-	return fz_real.pthread_rwlock_timedrdlock(lock, when);
+	return fz_leave_shared(self, fz_real.pthread_rwlock_timedrdlock(lock, when));
 }
 
 FZ_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *when)
@@ -173,7 +173,7 @@ FZ_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock
 		return lock_until(l, fz_rwlock_read, clock, when);
 	if (self)
 		fz_announce(self);
-	return fz_real.pthread_rwlock_clockrdlock(lock, clock, when);
+	return fz_leave_shared(self, fz_real.pthread_rwlock_clockrdlock(lock, clock, when));
 }
 
 FZ_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,

@@ -200,7 +200,7 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	if (pin)
 		fz_pin_end(pin, why);
 	fz_hints_end(self);
-	fz_leave_runtime(self);
+	fz_leave_after(self, why);
 	return why;
 }
 
@@ -331,7 +331,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 	if (prompt)
 		fz_ring_submit(&p->backend.ring);
 	why = finish(&request, self, p, deadline);
-	fz_leave_runtime(self);
+	fz_leave_after(self, why);
 	if (why != FZ_WHY_DONE && !request.ready)
 		return fz_op_outcome(why);
 	if (FZ_UNLIKELY(request.denied)) {

@@ -261,7 +261,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 	if (pin)
 		fz_pin_end(pin, why);
 	fz_hints_end(self);
-	fz_leave_runtime(self);
+	fz_leave_after(self, why);
 	return err ? err : fz_op_outcome(why);
 }
 

@@ -121,6 +121,8 @@ static inline bool fz_call_again(struct fz_real_call *call, int64_t ret)
 		 (call->flags & FZ_CALL_RESTARTS && fz_signal_restarts(call->self)));
 	if (again && cancellable)
 		call->cancel_changed = fz_cancel_begin_call(call->self);
+	if (!again && ret >= 0 && !(call->flags & FZ_CALL_BRIEF))
+		fz_signal_catch_up(call->self);
 	return again;
 }
 

@@ -52,15 +52,11 @@ static struct {
 	uint32_t ticks;			/* that this one counts for */
 	bool needed;			/* a processor that is in use is needed by others, too */
 
-	struct fz_lock mask_lock;	/* serializes fz_monitor_update_mask() */
-	uint64_t mask;			/* the monitor's signal mask; written by the monitor */
-	_Atomic uint32_t mask_wanted, mask_done;	/* counts of changes */
-
 	uintptr_t tcb;			/* set before the monitor does anything else */
 	_Atomic bool cancelled;		/* pthread_cancel of the monitor has returned */
 	bool cancel_seen;		/* used by the monitor alone */
 	bool unchecked;			/* what fz_monitor_check_waits() returned last */
-} monitor = { .mask_lock = FZ_LOCK(FZ_RANK_MASK) };
+} monitor;
 
 bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries, bool in_use);
 bool (*fz_monitor_find_deadlocks)(fz_nsec now, uint32_t entries, bool in_use);
@@ -70,6 +66,13 @@ void fz_monitor_poke(void)
 	/* release: pairs with the acquire in the monitor's loop. */
 	if (!atomic_exchange_explicit(&monitor.wakeup, 1, memory_order_release))
 		fz_sys_futex_wake(&monitor.wakeup, 1);
+}
+
+bool fz_monitor_is_asleep(void)
+{
+	/* Moves whoever sleeps on the word to where it is, and counts: 1.  One that a signal has woken counts until it runs. */
+	return fz_syscall6(__NR_futex, (long)&monitor.wakeup, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1,
+			   (long)&monitor.wakeup, 0) == 1;
 }
 
 void fz_monitor_note_activity(void)
@@ -84,65 +87,6 @@ void fz_monitor_want_carrier(void)
 	/* If it was set, the monitor looks again at its next tick, or when the spawner pokes it. */
 	if (!atomic_exchange_explicit(&monitor.want_carrier, true, memory_order_acq_rel))
 		fz_monitor_poke();
-}
-
-static void await_mask(void)
-{
-	uint32_t wanted;
-
-	fz_lock_acquire(&monitor.mask_lock);
-	/* release: publishes what the caller has changed; pairs with apply_mask(). */
-	wanted = atomic_fetch_add_explicit(&monitor.mask_wanted, 1, memory_order_release) + 1;
-	fz_monitor_poke();
-	for (;;) {
-		/* acquire: pairs with mask_is_in_force(). */
-		uint32_t done = atomic_load_explicit(&monitor.mask_done, memory_order_acquire);
-
-		if (done == wanted)
-			break;
-		fz_sys_futex_wait(&monitor.mask_done, done, NULL);
-	}
-	fz_lock_release(&monitor.mask_lock);
-}
-
-void fz_monitor_update_mask(void)
-{
-	struct fz_fiber *self = fz_self();
-
-	fz_enter_runtime(self);
-	await_mask();
-	fz_leave_runtime(self);
-}
-
-void fz_monitor_follow_mask(uint64_t before)
-{
-	if (FZ_UNLIKELY(fz_signal_left_to_kernel() != before))
-		await_mask();
-}
-
-/* Set the monitor's signal mask.  Returns the count of changes that the new mask covers. */
-static uint32_t apply_mask(void)
-{
-	/* acquire: pairs with fz_monitor_update_mask(). */
-	uint32_t wanted = atomic_load_explicit(&monitor.mask_wanted, memory_order_acquire);
-	bool asked = wanted != atomic_load_explicit(&monitor.mask_done, memory_order_relaxed);
-	/* SIGCANCEL of libc's stays blocked, so that fz_signal_learn_cancel() finds it pending. */
-	uint64_t mask = fz_signal_left_to_kernel() | fz_signal_bit(FZ_SIGNAL_CANCEL);
-
-	/* On return from the system call the kernel has delivered what the new mask lets in. */
-	if (mask != monitor.mask || asked) {
-		monitor.mask = mask;
-		fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
-	}
-	return wanted;
-}
-
-static void mask_is_in_force(uint32_t wanted)
-{
-	if (wanted == atomic_load_explicit(&monitor.mask_done, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&monitor.mask_done, wanted, memory_order_release);
-	fz_sys_futex_wake(&monitor.mask_done, 1);
 }
 
 unsigned long fz_monitor_handle(void)
@@ -387,10 +331,8 @@ void fz_monitor_run(void)
 	bool shrunk = false;
 
 	monitor.tcb = self->tcb;
-	/* fz_host.thread_create() starts a thread with all signals blocked. */
-	monitor.mask = FZ_SIGNALS_ALL;
 	for (;;) {
-		uint32_t wanted = apply_mask();
+		uint32_t wanted = fz_monitor_apply_mask();
 		struct __kernel_timespec rest;
 		bool again;
 		fz_nsec now;
@@ -399,7 +341,7 @@ void fz_monitor_run(void)
 		/* Route all signals that came before the change, before reporting the change. */
 		again = fz_signal_route();
 
-		mask_is_in_force(wanted);
+		fz_monitor_mask_applies(wanted);
 		/* Ask for a spare in advance: when a carrier is needed, locks may be held. */
 		fz_spawner_want_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false, memory_order_acquire) &&
@@ -443,7 +385,7 @@ void fz_monitor_run(void)
 void fz_monitor_after_fork(void)
 {
 	__builtin_memset(&monitor, 0, sizeof(monitor));
-	fz_lock_init(&monitor.mask_lock, FZ_RANK_MASK);
+	fz_monitor_mask_after_fork();
 	fz_sys_forget_pages(looks, sizeof(looks));
 	fz_provide_after_fork();
 	fz_poll_cycles_after_fork();

@@ -46,6 +46,23 @@ void fz_monitor_update_mask(void);
 void fz_monitor_follow_mask(uint64_t before);
 
 /*
+ * Returns when the monitor has routed the signals that the kernel had given it before the call.  While the monitor
+ * sleeps it has none, and this costs a system call.  Outside the runtime.
+ */
+void fz_monitor_settle(void);
+
+/*
+ * By the monitor: set its mask; route what has come; then report the change, which the first has returned, to those
+ * who wait for it.
+ */
+uint32_t fz_monitor_apply_mask(void);
+void fz_monitor_mask_applies(uint32_t wanted);
+void fz_monitor_mask_after_fork(void);
+
+/* Sleeps the monitor, or has it been woken and not run yet?  Any thread. */
+bool fz_monitor_is_asleep(void);
+
+/*
  * fz_monitor_handle() returns the monitor's pthread_t, for one pthread_cancel, which the monitor
  * survives; call it outside the runtime, it waits as fz_monitor_update_mask() does.  After the
  * pthread_cancel call fz_monitor_set_cancelled(): the monitor then looks whether libc has sent it

@@ -315,6 +315,13 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	return end_wait(self);
 }
 
+void fz_leave_after(struct fz_fiber *self, enum fz_why why)
+{
+	fz_leave_runtime(self);
+	if (FZ_LIKELY(why == FZ_WHY_DONE))
+		fz_signal_catch_up(self);
+}
+
 enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec deadline,
 		     unsigned flags)
 {

@@ -121,6 +121,11 @@ enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec dead
 void fz_pause(struct fz_fiber *self, fz_nsec pause);
 
 /*
+ * fz_leave_runtime() after fz_park(), for a wait that another process may have ended; why: what fz_park() has returned.
+ */
+void fz_leave_after(struct fz_fiber *self, enum fz_why why);
+
+/*
  * Sleep as nanosleep does.  Called by a fiber outside the runtime; a cancellation point.  Returns
  * 0 when the deadline has passed, -EINTR after a handler, with SA_RESTART or without.
  */

@@ -18,7 +18,7 @@ static struct {
 	 * substituted: the program does not handle the signal, but the kernel has our handler.
 	 * ignored: the program ignores the signal, substituted or not.
 	 */
-	_Atomic uint64_t substituted;
+	_Atomic uint64_t with_handler, substituted;
 	uint64_t ignored;
 	uint64_t hidden;		/* see fz_signal_before_spawn() */
 	uint32_t spawning;
@@ -39,6 +39,12 @@ struct fz_action fz_signal_action_get(int sig)
 	} while (before & 1 || before != atomic_load_explicit(&table.version[sig],
 							      memory_order_relaxed));
 	return a;
+}
+
+uint64_t fz_signal_with_handler(void)
+{
+	/* relaxed: see fz_signal_action_set(). */
+	return atomic_load_explicit(&table.with_handler, memory_order_relaxed);
 }
 
 void fz_signal_actions_lock(uint64_t *ret_mask)
@@ -65,6 +71,11 @@ void fz_signal_action_set(int sig, const struct fz_action *action)
 	atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_acq_rel);
 	table.actions[sig] = *action;
 	atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_release);
+	/* relaxed, both: a thread for which the order matters has learnt of the change otherwise. */
+	if ((uintptr_t)action->handler > 1)
+		atomic_fetch_or_explicit(&table.with_handler, fz_signal_bit(sig), memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&table.with_handler, ~fz_signal_bit(sig), memory_order_relaxed);
 	if ((uintptr_t)action->handler > 1)
 		atomic_fetch_and_explicit(&table.substituted, ~fz_signal_bit(sig),
 					  memory_order_relaxed);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/arrival.c - a thread that sends a signal to its own process by the kernel waits
- * until the signal has arrived.
+ * runtime/signal/arrival.c - signals that must have been handled before a thread goes on: it sends one to its own process
+ * by the kernel; or another process has sent one, and then ended the thread's wait.
  *
- * The kernel leaves the signal to a kernel thread that may be another one than the sender's. If
- * that has not taken it yet, the sender can: a change of its mask makes the kernel look. If that
- * has taken it, it is on its way into fz_signal_arrived(), which counts it.
+ * The kernel leaves the signal to a kernel thread that may be another one than the thread's. If that has not taken it yet,
+ * the thread can: a change of its mask makes the kernel look. If that has taken it, it is on its way into
+ * fz_signal_arrived(), which counts it: on the monitor, unless that sleeps, or in another fiber's code.
  */
 #include "runtime/base/time.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal_internal.h"
 
@@ -30,11 +31,33 @@ void fz_signal_look(struct fz_fiber *self)
 
 	fz_sys_sigmask(HOW_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+	fz_monitor_settle();
 	/* relaxed: as in fz_leave_runtime(), which gives out the signals that have arrived. */
 	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
 		fz_enter_runtime(self);
 		fz_leave_runtime(self);
 	}
+	/* The monitor may have interrupted the thread before that could handle it. */
+	fz_signal_run_pending(self);
+}
+
+/* The signals with a handler that natively this thread takes if it waits: the kernel prefers the main thread. */
+static uint64_t would_take(const struct fz_fiber *self)
+{
+	const uint64_t set = fz_signal_with_handler() & ~self->mask;
+	const struct fz_fiber *main_fiber;
+
+	if (FZ_LIKELY(!set) || self->thread.is_main)
+		return set;
+	main_fiber = fz_fiber_main();
+	return main_fiber ? set & main_fiber->mask : set;
+}
+
+void fz_signal_catch_up(struct fz_fiber *self)
+{
+	/* A call with a mask of its own ends with what it waited for, or with a handler. */
+	if (FZ_UNLIKELY(would_take(self) != 0) && self->kind == FZ_KIND_FIBER && !self->sig.restores_mask)
+		fz_signal_look(self);
 }
 
 struct fz_sending fz_signal_sending(struct fz_fiber *self, int sig)

@@ -66,6 +66,9 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 struct fz_action fz_signal_action_get(int sig);
 void fz_signal_action_set(int sig, const struct fz_action *action);
 
+/* The signals for which the program has a handler.  Any thread. */
+uint64_t fz_signal_with_handler(void);
+
 /*
  * Around a change of the kernel's actions and of our table: serializes such changes, and no
  * handler finds the two in disagreement.
@@ -289,6 +292,12 @@ void fz_signal_sent(struct fz_fiber *self, const struct fz_sending *sending);
  * kernel thread of ours, and run those that the fiber accepts. From a fiber, outside the runtime.
  */
 void fz_signal_look(struct fz_fiber *self);
+
+/*
+ * A wait has ended that another process may have ended: natively the thread has handled by now what that process sent
+ * before.  fz_signal_look(), if natively this thread takes such signals.  From a fiber, outside the runtime.
+ */
+void fz_signal_catch_up(struct fz_fiber *self);
 
 /* The siginfo of kill (code 0), tgkill (code -6) or sigqueue (code -1) by this process. */
 struct fz_siginfo fz_signal_info(int sig, int code, uint64_t value);

@@ -152,21 +152,24 @@ UNUSED static void await_sleep(pid_t tid)
 	} while (state[2] != 'S');
 }
 
-/* Each thread of this process that the kernel knows, but the caller's, is found asleep, or has ended. */
-UNUSED static void find_asleep(void)
+/* Each thread of the process that the kernel knows, but the caller's, is found asleep, or has ended. */
+UNUSED static void find_asleep_in(pid_t process)
 {
-	DIR *tasks = opendir("/proc/self/task");
+	char tasks_path[64];
 	const struct dirent *entry;
+	DIR *tasks;
 
+	snprintf(tasks_path, sizeof(tasks_path), "/proc/%d/task", (int)process);
+	tasks = opendir(tasks_path);
 	CHECK(tasks != NULL);
 	while ((entry = readdir(tasks)) != NULL) {
-		char path[300], line[512], self[64], *state;
+		char path[400], line[512], self[64], *state;
 		FILE *file = NULL;
 		ssize_t n;
 
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+		snprintf(path, sizeof(path), "%s/%s/stat", tasks_path, entry->d_name);
 		while ((n = readlink("/proc/thread-self", self, sizeof(self) - 1)) > 0) {
 			self[n] = '\0';
 			if (strcmp(strrchr(self, '/') + 1, entry->d_name) == 0)
@@ -192,7 +195,7 @@ UNUSED static void find_asleep(void)
 UNUSED static void await_others(void)
 {
 	for (int i = 0; i < 10; i++) {
-		find_asleep();
+		find_asleep_in(getpid());
 		usleep(1000);
 	}
 }
