@@ -25,7 +25,7 @@
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/wire.h"
-#include "runtime/sched/monitor.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal.h"
 

@@ -6,8 +6,8 @@
 #include "runtime/base/role.h"
 #include "runtime/fiber/pool.h"
 #include "runtime/sched/carrier.h"
-#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal.h"
 
 /*

@@ -9,10 +9,10 @@
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
-#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/sched/trace.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal.h"
 
 /*

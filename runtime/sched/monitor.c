@@ -15,6 +15,7 @@
 #include "runtime/sched/sched_internal.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/sched/trace.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal.h"
 
 enum {

@@ -31,34 +31,6 @@ void fz_monitor_poke(void);
 /* Ask for a carrier for a processor that no carrier runs.  Any thread. */
 void fz_monitor_want_carrier(void);
 
-/*
- * Call when fz_signal_left_to_kernel() has changed.  Returns when the monitor's signal mask has
- * followed, and the monitor has routed the signals that the kernel had for it before the call.
- * Outside the runtime.  A caller that need not wait uses fz_monitor_poke() instead.
- */
-void fz_monitor_update_mask(void);
-
-/*
- * The caller has changed which signals threads accept: fz_signal_left_to_kernel() was `before`.  If
- * it is another now, wait as fz_monitor_update_mask() does: a signal that no fiber accepts any more
- * must not come to the monitor.  In the runtime, no lock held.
- */
-void fz_monitor_follow_mask(uint64_t before);
-
-/*
- * Returns when the monitor has routed the signals that the kernel had given it before the call.  While the monitor
- * sleeps it has none, and this costs a system call.  Outside the runtime.
- */
-void fz_monitor_settle(void);
-
-/*
- * By the monitor: set its mask; route what has come; then report the change, which the first has returned, to those
- * who wait for it.
- */
-uint32_t fz_monitor_apply_mask(void);
-void fz_monitor_mask_applies(uint32_t wanted);
-void fz_monitor_mask_after_fork(void);
-
 /* Sleeps the monitor, or has it been woken and not run yet?  Any thread. */
 bool fz_monitor_is_asleep(void);
 

@@ -9,6 +9,7 @@
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/poll_cycles.h"
 #include "runtime/sched/sched_internal.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal.h"
 
 enum {

@@ -8,8 +8,8 @@
  * fz_signal_arrived(), which counts it: on the monitor, unless that sleeps, or in another fiber's code.
  */
 #include "runtime/base/time.h"
-#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal_internal.h"
 
 static struct {

@@ -7,8 +7,8 @@
 #include "runtime/fiber/wire.h"
 #include "runtime/signal/signal_internal.h"
 
-#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/monitor_mask.h"
 
 static _Atomic int executing;		/* threads in exec */
 

@@ -8,6 +8,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal_internal.h"
 
 /* Guarded by the registry's lock. */

@@ -10,9 +10,9 @@
 
 #include "runtime/base/host.h"
 #include "runtime/sched/cancel.h"
-#include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/overrun.h"
 #include "runtime/signal/signal_internal.h"
 

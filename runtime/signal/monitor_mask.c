@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * runtime/sched/monitor_mask.c - the monitor's signal mask: it takes the signals that some fiber accepts, and leaves the
- * others to the kernel.  Threads wait until the mask has followed a change, or until what was taken has been routed.
- */
+#include "runtime/signal/monitor_mask.h"
+
 #include "runtime/base/lock.h"
-#include "runtime/base/sys.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
-#include "runtime/sched/sched_internal.h"
-#include "runtime/signal/signal.h"
+#include "runtime/signal/signal_internal.h"
 
 static struct {
 	struct fz_lock lock;		/* serializes those that wait */
@@ -68,7 +64,7 @@ uint32_t fz_monitor_apply_mask(void)
 	/* On return from the system call the kernel has delivered what the new mask lets in. */
 	if (mask != masking.mask || asked) {
 		masking.mask = mask;
-		fz_sys_sigmask(2 /* SIG_SETMASK */, &mask, NULL);
+		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	}
 	return wanted;
 }
