@@ -21,7 +21,7 @@
 /* Outermost first.  The table in runtime/DESIGN.md, "Locks", says what each rank guards. */
 #define FZ_RANKS(RANK)	\
 	RANK(RECORDS)	/* runtime/sched/carrier.c; its holder waits for all kernel threads */ \
-	RANK(MASK)	/* runtime/sched/monitor.c; its holder waits for the monitor */ \
+	RANK(MASK)	/* runtime/signal/monitor_mask.c; its holder waits for the monitor */ \
 	RANK(PROCESS)	/* signals that no thread has */ \
 	RANK(REGISTRY)	\
 	RANK(SLABS)	\
