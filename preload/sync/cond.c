@@ -100,9 +100,10 @@ static int lock_as_user(pthread_mutex_t *m)
 
 /*
  * Wait with a mutex of libc's (robust and the like). Its owner is wired, so the wait blocks the
- * owner's own kernel thread only.
+ * owner's own kernel thread only. Apart, so that a wait with one of ours saves few registers.
  */
-static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m, fz_nsec deadline)
+__attribute__((noinline)) static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m,
+							   fz_nsec deadline)
 {
 	struct fz_fiber *self = fz_self();
 	uint32_t entered;
@@ -193,11 +194,12 @@ FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, cloc
 FZ_EXPORT int pthread_cond_signal(pthread_cond_t *c)
 {
 	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+	const bool ours = FZ_LIKELY(!shared(c));
 
-	if (FZ_LIKELY(!shared(c)) && fz_cond_is_idle(cond))
+	if (ours && fz_cond_is_idle(cond))
 		return 0;
 	fz_enter(FZ_SYM_pthread_cond_signal);
-	if (shared(c))
+	if (!ours)
 		return fz_cond_wake_shared(c, fz_real.pthread_cond_signal);
 	fz_cond_wake(cond, 1);
 	return 0;
@@ -206,11 +208,12 @@ FZ_EXPORT int pthread_cond_signal(pthread_cond_t *c)
 FZ_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 {
 	struct fz_cond *cond = (struct fz_cond *)(void *)c;
+	const bool ours = FZ_LIKELY(!shared(c));
 
-	if (FZ_LIKELY(!shared(c)) && fz_cond_is_idle(cond))
+	if (ours && fz_cond_is_idle(cond))
 		return 0;
 	fz_enter(FZ_SYM_pthread_cond_broadcast);
-	if (shared(c))
+	if (!ours)
 		return fz_cond_wake_shared(c, fz_real.pthread_cond_broadcast);
 	fz_cond_wake(cond, UINT32_MAX);
 	return 0;

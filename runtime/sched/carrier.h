@@ -15,7 +15,7 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * What finish_switch() does with the context that a switch has left.  The carrier sets it
+ * What fz_sched_arrived() does with the context that a switch has left.  The carrier sets it
  * before the switch.
  */
 enum fz_left {

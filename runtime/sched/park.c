@@ -109,7 +109,9 @@ static bool can_fire(uint64_t word)
 	return state == FZ_WAIT_ARMED || state == FZ_WAIT_PARKED;
 }
 
-static bool wake(struct fz_ticket ticket, enum fz_why why, struct fz_fiber **ret_run)
+/* Inlined, as is fire(). */
+__attribute__((always_inline)) static inline bool wake(struct fz_ticket ticket, enum fz_why why,
+						       struct fz_fiber **ret_run)
 {
 	for (;;) {
 		/* relaxed: fire() orders. */
@@ -250,8 +252,11 @@ static bool fired(struct fz_fiber *self)
 		FZ_WAIT_STATE_MASK) == FZ_WAIT_FIRED;
 }
 
-/* Sleep in the kernel, on the low half of the word as a futex. */
-static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
+/*
+ * Sleep in the kernel, on the low half of the word as a futex.  Apart, as is watch_clock(), so that
+ * fz_park() saves few registers.
+ */
+__attribute__((noinline)) static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 {
 	look_for_requests(self);
 	/* Only for `fiberize ps`: this deadline is in no timer heap. */
@@ -281,7 +286,8 @@ static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 }
 
 /* Wait without a timer, for which there is no memory: yield until the deadline has passed. */
-static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline, uint64_t number)
+__attribute__((noinline)) static enum fz_why watch_clock(struct fz_fiber *self, fz_nsec deadline,
+							 uint64_t number)
 {
 	look_for_requests(self);
 	while (!fired(self)) {

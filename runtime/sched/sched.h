@@ -176,7 +176,7 @@ void fz_sched_poll_and_yield(struct fz_fiber *self);
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
 
-/* Call this first on a context that runs for the first time. */
+/* The end of each switch, on the new context.  Call it first on one that runs for the first time. */
 void fz_sched_arrived(struct fz_fiber *self);
 
 /*

@@ -13,6 +13,9 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
+/* A mask that blocks all signals, libc's own too.  Only during a switch. */
+#define NO_SIGNALS (~(uint64_t)0)
+
 static inline uintptr_t owner_word(struct fz_carrier *c, enum fz_owner_state state)
 {
 	return (uintptr_t)c | state;

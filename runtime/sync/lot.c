@@ -157,7 +157,7 @@ static int reason(enum fz_why why)
  * they wait inside libc or an allocator.  A fiber is never in the runtime here; one that must
  * block its carrier (call.blocks) must not enter it.
  */
-static bool stays_outside(const struct fz_fiber *self)
+static inline bool stays_outside(const struct fz_fiber *self)
 {
 	bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 
@@ -165,8 +165,10 @@ static bool stays_outside(const struct fz_fiber *self)
 	return nested || self->call.blocks;
 }
 
-static int wait_common(const void *key, bool (*must_wait)(const void *, uint32_t),
-		       uint32_t arg, uint32_t bits, fz_nsec deadline, unsigned flags)
+/* Inlined, and so is must_wait: nearly each wait takes this way. */
+__attribute__((always_inline)) static inline int
+wait_common(const void *key, bool (*must_wait)(const void *, uint32_t), uint32_t arg,
+	    uint32_t bits, fz_nsec deadline, unsigned flags)
 {
 	struct fz_fiber *self = fz_self();
 	struct bucket *b = bucket_of(key);
@@ -259,17 +261,19 @@ int fz_lot_lock(_Atomic uint32_t *lock, enum fz_waits_for what, fz_nsec deadline
 
 /*
  * In the runtime.  Increments *advance, if given, under the lock.  Sets *ret_starves if one of the
- * woken waiters starves.
+ * woken waiters starves.  Inlined: each wake-up takes this way.
  */
-static uint32_t wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n,
-				uint32_t bits, bool *ret_starves)
+__attribute__((always_inline)) static inline uint32_t
+wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n, uint32_t bits,
+		bool *ret_starves)
 {
 	struct bucket *b = bucket_of(word);
 	uint32_t woken = 0;
 
 	while (woken < n) {
-		struct fz_ticket tickets[16];
-		uint32_t taken = 0;
+		const uint32_t most = n - woken < 16 ? n - woken : 16;
+		struct fz_ticket fibers[16];
+		uint32_t taken = 0, count = 0;
 
 		fz_lock_acquire(&b->lock);
 		if (advance)
@@ -278,37 +282,30 @@ static uint32_t wake_in_runtime(const void *word, _Atomic uint32_t *advance, uin
 					      atomic_load_explicit(advance, memory_order_relaxed) + 1,
 					      memory_order_relaxed);
 		advance = NULL;
-		for (struct waiter *w = b->head, *next; w && woken + taken < n; w = next) {
+		for (struct waiter *w = b->head, *next; w && taken < most; w = next) {
+			struct fz_ticket ticket;
+
 			next = w->next;
 			if (!waits_for(w, word, bits))
 				continue;
-			/*
-			 * After remove() the waiter's thread may return at any time: w is gone
-			 * then.
-			 */
-			tickets[taken] = w->ticket;
+			ticket = w->ticket;
 			*ret_starves |= w->starves;
+			/* After this the waiter's thread may return at any time: w is gone then. */
 			remove(b, w);
-			/*
-			 * A native thread's record dies with the thread: wake it here, under the
-			 * lock.
-			 */
-			if (tickets[taken].fiber->kind != FZ_KIND_FIBER) {
-				fz_wake(tickets[taken], FZ_WHY_DONE);
-				tickets[taken].number = 0;
-			}
 			taken++;
-			if (taken == 16)
-				break;
+			if (FZ_LIKELY(ticket.fiber->kind == FZ_KIND_FIBER))
+				fibers[count++] = ticket;
+			else
+				/* Its record dies with the thread: wake it here, under the lock. */
+				fz_wake(ticket, FZ_WHY_DONE);
 		}
 		fz_lock_release(&b->lock);
 		/*
 		 * A waiter that timed out meanwhile learns from `queued` that it was woken, so it
 		 * counts.
 		 */
-		for (uint32_t i = 0; i < taken; i++)
-			if (tickets[i].number)
-				fz_wake(tickets[i], FZ_WHY_DONE);
+		for (uint32_t i = 0; i < count; i++)
+			fz_wake(fibers[i], FZ_WHY_DONE);
 		woken += taken;
 		if (taken < 16)
 			break;
@@ -320,14 +317,17 @@ uint32_t fz_lot_wake_advancing(const void *word, _Atomic uint32_t *advance, uint
 			       uint32_t bits)
 {
 	struct fz_fiber *self = fz_self();
+	/* relaxed: as in stays_outside(); but every thread in the runtime may wake, fibers too. */
+	const bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
+			    self->call.blocks;
 	bool starves = false;
 	uint32_t woken;
 
-	/* Every thread that is in the runtime may wake, fibers too. */
-	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->call.blocks)
-		return wake_in_runtime(word, advance, n, bits, &starves);
-	fz_enter_runtime(self);
+	if (!nested)
+		fz_enter_runtime(self);
 	woken = wake_in_runtime(word, advance, n, bits, &starves);
+	if (nested)
+		return woken;
 	if (FZ_UNLIKELY(starves) && self->kind == FZ_KIND_FIBER)
 		fz_sched_yield(self);
 	fz_leave_runtime(self);

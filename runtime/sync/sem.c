@@ -11,27 +11,33 @@
 #define ONE_WAITER ((uint64_t)1 << 32)
 #define VALUE_MAX 0x7fffffffu
 
-int fz_sem_trywait(struct fz_sem *s)
+/* Take 1 from the value, unless that is 0, and `waiters` from the count of waiters with it. */
+static bool take(struct fz_sem *s, uint64_t waiters)
 {
 	uint64_t both = atomic_load_explicit(&s->both, memory_order_relaxed);
 
 	while ((uint32_t)both)
 		/* acquire: pairs with the release in fz_sem_post(). */
-		if (atomic_compare_exchange_weak_explicit(&s->both, &both, both - 1,
+		if (atomic_compare_exchange_weak_explicit(&s->both, &both, both - 1 - waiters,
 							  memory_order_acquire,
 							  memory_order_relaxed))
-			return 0;
-	return -EAGAIN;
+			return true;
+	return false;
+}
+
+int fz_sem_trywait(struct fz_sem *s)
+{
+	return take(s, 0) ? 0 : -EAGAIN;
 }
 
 int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 {
 	unsigned flags = FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL;
 	struct fz_fiber *self = fz_self();
-	int ret = fz_sem_trywait(s);
 	fz_nsec since = 0;
+	int ret;
 
-	if (ret == 0)
+	if (take(s, 0))
 		return 0;
 	/* seq_cst: pairs with fz_sem_post(): it sees this waiter, or the waiter sees its value. */
 	fz_cancel_defer(self);
@@ -39,18 +45,18 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 	for (;;) {
 		fz_signal_mark(self);
 		ret = fz_lot_wait(&s->value, 0, deadline, flags | FZ_LOT_FOR(FZ_FOR_SEM));
-		if (fz_sem_trywait(s) == 0) {
+		if (take(s, ONE_WAITER)) {
 			ret = 0;
 			break;
 		}
-		if (ret == -ETIMEDOUT || ret == -ECANCELED)
+		if (ret == -ETIMEDOUT || ret == -ECANCELED ||
+		    (ret == -EINTR && (deadline != FZ_FOREVER || !fz_signal_restarts(self)))) {
+			/* relaxed: at worst a post looks for this waiter in vain. */
+			atomic_fetch_sub_explicit(&s->both, ONE_WAITER, memory_order_relaxed);
 			break;
-		if (ret == -EINTR && (deadline != FZ_FOREVER || !fz_signal_restarts(self)))
-			break;
+		}
 		flags |= fz_lot_patience(&since);
 	}
-	/* relaxed: at worst a post looks for this waiter in vain. */
-	atomic_fetch_sub_explicit(&s->both, ONE_WAITER, memory_order_relaxed);
 	fz_cancel_undefer(self);
 	return ret;
 }
@@ -62,7 +68,7 @@ int fz_sem_post(struct fz_sem *s)
 	do {
 		if ((uint32_t)both == VALUE_MAX)
 			return -EOVERFLOW;
-		/* seq_cst: release for the acquire in fz_sem_trywait(); and see fz_sem_wait(). */
+		/* seq_cst: release for the acquire in take(); and see fz_sem_wait(). */
 	} while (!atomic_compare_exchange_weak_explicit(&s->both, &both, both + 1,
 							memory_order_seq_cst,
 							memory_order_relaxed));
