@@ -112,7 +112,7 @@ static inline int fz_leave_pthread_by_errno(long ret)
 	return ret ? errno : 0;
 }
 
-/* The end of a wait for a lock of libc's that other processes have, too.  self: NULL if none announced it. */
+/* The end of a wait for a lock of libc's that other processes have, too.  self: NULL if it is no fiber. */
 static inline int fz_leave_shared(struct fz_fiber *self, int err)
 {
 	if (self)

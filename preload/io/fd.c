@@ -217,11 +217,9 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 	return ret;
 }
 
-/* Of a lock, which is tried first: the real call waits for it.  If it is free, another process may have let it go. */
+/* Of a lock, which is tried first: the real call waits for it. */
 static bool must_wait(const struct fz_blocked *tried, int ret)
 {
-	if (tried->call.self && ret == 0)
-		fz_signal_catch_up(tried->call.self);
 	if (!tried->call.self || ret == 0 || (errno != EAGAIN && errno != EACCES))
 		return false;
 	errno = tried->saved_errno;

@@ -17,14 +17,6 @@
 
 #include "runtime/base/time.h"
 
-/* A try has waited for nothing, and found what another process may have left after it had sent a signal. */
-static ssize_t caught_up(struct fz_fiber *self, ssize_t ret)
-{
-	if (ret >= 0)
-		fz_signal_catch_up(self);
-	return ret;
-}
-
 /* ---- System V ----------------------------------------------------------- */
 
 FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
@@ -38,7 +30,7 @@ FZ_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
 		struct fz_blocked call;
 
 		if (ret >= 0 || errno != ENOMSG)
-			return caught_up(self, ret);
+			return ret;
 		errno = saved;
 		call = fz_block(self, 0);
 		return FZ_REPEAT(&call, fz_real.msgrcv(id, message, n, type, flags));
@@ -57,7 +49,7 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 		struct fz_blocked call;
 
 		if (ret == 0 || errno != EAGAIN)
-			return (int)caught_up(self, ret);
+			return ret;
 		errno = saved;
 		call = fz_block(self, 0);
 		return FZ_REPEAT(&call, fz_real.msgsnd(id, message, n, flags));
@@ -95,7 +87,7 @@ static int semop_common(struct fz_fiber *self, int id, struct sembuf *ops, size_
 	if (timeout)
 		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
 	if (!semop_waits(self, id, ops, count, &ret))
-		return (int)caught_up(self, ret);
+		return ret;
 	call = fz_block(self, 0);
 	do {
 		struct timespec left;
@@ -145,7 +137,7 @@ static ssize_t receive(struct fz_fiber *self, mqd_t queue, char *message, size_t
 		struct fz_blocked call;
 
 		if (ret >= 0 || errno != ETIMEDOUT)
-			return caught_up(self, ret);
+			return ret;
 		errno = saved;
 		call = fz_block(self, FZ_CALL_RESTARTS);
 		return FZ_REPEAT(&call, fz_real.mq_timedreceive(queue, message, n, priority, when));
@@ -163,7 +155,7 @@ static int post(struct fz_fiber *self, mqd_t queue, const char *message, size_t 
 		struct fz_blocked call;
 
 		if (ret == 0 || errno != ETIMEDOUT)
-			return (int)caught_up(self, ret);
+			return ret;
 		errno = saved;
 		call = fz_block(self, FZ_CALL_RESTARTS);
 		return FZ_REPEAT(&call, fz_real.mq_timedsend(queue, message, n, priority, when));

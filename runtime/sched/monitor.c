@@ -71,7 +71,7 @@ void fz_monitor_poke(void)
 
 bool fz_monitor_is_asleep(void)
 {
-	/* Moves whoever sleeps on the word to where it is, and counts: 1.  One that a signal has woken counts until it runs. */
+	/* Moves whoever sleeps on the word to where it is, and counts: 1.  A filter that forbids it makes the monitor seem awake. */
 	return fz_syscall6(__NR_futex, (long)&monitor.wakeup, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1,
 			   (long)&monitor.wakeup, 0) == 1;
 }

@@ -31,7 +31,10 @@ void fz_monitor_poke(void);
 /* Ask for a carrier for a processor that no carrier runs.  Any thread. */
 void fz_monitor_want_carrier(void);
 
-/* Sleeps the monitor, or has it been woken and not run yet?  Any thread. */
+/*
+ * Sleeps the monitor, or has a signal woken it that it has not taken yet, because it has not run since?  The caller can take
+ * such a signal itself (fz_signal_look).  Any thread.
+ */
 bool fz_monitor_is_asleep(void);
 
 /*

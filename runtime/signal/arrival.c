@@ -5,7 +5,8 @@
  *
  * The kernel leaves the signal to a kernel thread that may be another one than the thread's. If that has not taken it yet,
  * the thread can: a change of its mask makes the kernel look. If that has taken it, it is on its way into
- * fz_signal_arrived(), which counts it: on the monitor, unless that sleeps, or in another fiber's code.
+ * fz_signal_arrived(), which counts it. That may be on the monitor, for which the thread can wait, or in the code of another
+ * fiber, for which only a sender waits: it knows that the signal must come.
  */
 #include "runtime/base/time.h"
 #include "runtime/sched/sched.h"
@@ -41,10 +42,16 @@ void fz_signal_look(struct fz_fiber *self)
 	fz_signal_run_pending(self);
 }
 
+/* Faults, and what comes of the thread's own calls and of its CPU time: no other process sends them to tell something. */
+#define FROM_ITSELF                                                                                      \
+	(fz_signal_bit(SIG_SEGV) | fz_signal_bit(SIG_BUS) | fz_signal_bit(SIG_FPE) | fz_signal_bit(SIG_ILL) | \
+	 fz_signal_bit(SIG_TRAP) | fz_signal_bit(SIG_SYS) | fz_signal_bit(SIG_PIPE) | fz_signal_bit(SIG_XFSZ) | \
+	 fz_signal_bit(SIG_PROF) | fz_signal_bit(SIG_VTALRM))
+
 /* The signals with a handler that natively this thread takes if it waits: the kernel prefers the main thread. */
 static uint64_t would_take(const struct fz_fiber *self)
 {
-	const uint64_t set = fz_signal_with_handler() & ~self->mask;
+	const uint64_t set = fz_signal_with_handler() & ~self->mask & ~FROM_ITSELF;
 	const struct fz_fiber *main_fiber;
 
 	if (FZ_LIKELY(!set) || self->thread.is_main)

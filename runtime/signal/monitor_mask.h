@@ -24,8 +24,8 @@ void fz_monitor_update_mask(void);
 void fz_monitor_follow_mask(uint64_t before);
 
 /*
- * Returns when the monitor has routed the signals that the kernel had given it before the call.  While the monitor
- * sleeps it has none, and this costs a system call.  Outside the runtime.
+ * Returns when the monitor has routed the signals that it had taken from the kernel before the call.  While the monitor
+ * sleeps it has taken none that is not routed: then this costs one system call.  Outside the runtime.
  */
 void fz_monitor_settle(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/signal/signal_then_wake.c [ROUNDS] - another process sends a signal and then ends the wait of the thread
- * that must take it, being the main thread, or the only one that accepts the signal: the handler has run when the wait ends.
+ * that must take it, being the only one that accepts it, main or not: the handler has run when the wait ends.
  */
 #include "check.h"
 
