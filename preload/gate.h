@@ -112,7 +112,7 @@ static inline int fz_leave_pthread_by_errno(long ret)
 	return ret ? errno : 0;
 }
 
-/* The end of a wait for a lock of libc's that other processes have, too.  self: NULL if it is no fiber. */
+/* After an announced wait for a process-shared lock.  self: the fiber that waited, or NULL.  Returns err. */
 static inline int fz_leave_shared(struct fz_fiber *self, int err)
 {
 	if (self)

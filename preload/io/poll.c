@@ -295,6 +295,9 @@ FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
 	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait2);
 	fz_nsec deadline;
 
+	/* A program that asks dlsym() finds the name here, also where libc lacks it. */
+	if (!fz_real.epoll_pwait2)
+		return (int)fz_leave(-ENOSYS);
 	if (!self)
 		return fz_real.epoll_pwait2(fd, events, max, timeout, mask);
 	if (timeout && (!fz_sys_readable(&timeout->tv_sec) || !fz_sys_readable(&timeout->tv_nsec)))

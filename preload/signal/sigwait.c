@@ -188,7 +188,6 @@ FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
 	*ret_sig = sig;
 	return 0;
 }
-FZ_EXPORT_ALIAS(__sigwait, sigwait);
 
 /* The signals pending in the kernel, for the fiber, and for the process in our queue. */
 FZ_EXPORT int sigpending(sigset_t *set)

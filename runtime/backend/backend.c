@@ -6,8 +6,6 @@
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/time.h"
 
-struct fz_backend_hooks fz_backend_hooks;
-
 static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t stride)
 {
 	return (struct fz_backend *)(void *)((char *)first + i * stride);

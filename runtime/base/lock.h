@@ -25,7 +25,7 @@
 	RANK(PROCESS)	/* signals that no thread has */ \
 	RANK(REGISTRY)	\
 	RANK(SLABS)	\
-	RANK(BUCKET)	/* of the parking lot and of pins, and stripes of watches */ \
+	RANK(BUCKET)	/* of the parking lot, of pins and of turns, and stripes of watches */ \
 	RANK(HEAP)	\
 	RANK(CARRIERS)	\
 	RANK(QUEUE)	\

@@ -6,7 +6,7 @@
  * runtime/base/probe.h - USDT probes, which bpftrace, perf and gdb see: one nop each, and a note in
  * the ELF file.  libfiberize(7), PROBES, lists them with their arguments.
  *
- *	FZ_PROBE3(park, tid, what, object);
+ *	FZ_PROBE4(park, tid, what, object, deadline);
  *
  * An argument is a value that is at hand: it must cost no call and no branch.
  */

@@ -420,8 +420,8 @@ void fz_stack_trim(void *low, const void *sp)
 void fz_stack_after_fork(void)
 {
 	/*
-	 * If another thread of the parent held the lock, slabs may be half changed: forget them,
-	 * but for the reserve, which mlockall would lock.
+	 * If another thread of the parent held the lock, slabs may be half changed: forget them.  Unmap their
+	 * reserve first: mlockall in the child would lock it.
 	 */
 	if (atomic_load_explicit(&slabs.lock.word, memory_order_relaxed)) {
 		for (uint32_t i = 0; i < CLASSES; i++)

@@ -338,8 +338,8 @@ static int64_t receive_present(int fd, struct fz_message_slot *slots, unsigned n
 }
 
 /*
- * Receive at least one message: those that are there, or the next one.  a->begun: there were some
- * before, in this call.
+ * Receive the messages that have arrived; if there is none, wait for one.  a->begun: this call has
+ * received some already.
  */
 static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 			    struct fz_message_slot *slots, unsigned n, const struct limit *l)

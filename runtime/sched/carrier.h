@@ -77,7 +77,7 @@ struct fz_carrier {
 	_Atomic uint64_t cpu_exact;	/* CPU time of tid in exact turns that are over, ns */
 
 	uint64_t cpu_sampled;		/* and in the others, ns; guarded by a lock of fiber/cputime.c */
-	struct {			/* the monitor's, of preempt_if_cpu_bound() */
+	struct {			/* the monitor's, of preempt_if_busy() */
 		uint64_t cpu_time;	/* at its last look, ns */
 		uint32_t ticks;		/* looks one after the other that found it busy */
 	} preempt;
@@ -122,7 +122,7 @@ bool fz_carrier_has_requests(struct fz_carrier *c);
  */
 bool fz_carrier_may_end(struct fz_carrier *c);
 
-/* May it not end for the first two reasons?  By the carrier. */
+/* Must the kernel thread stay, because it is the process's first or has made a process?  By the carrier. */
 static inline bool fz_carrier_is_bound(const struct fz_carrier *c)
 {
 	return !c->stack || c->parent;

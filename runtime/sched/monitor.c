@@ -71,7 +71,7 @@ void fz_monitor_poke(void)
 
 bool fz_monitor_is_asleep(void)
 {
-	/* Moves whoever sleeps on the word to where it is, and counts: 1.  A filter that forbids it makes the monitor seem awake. */
+	/* The sleeper is moved to the word on which it sleeps: the kernel counts 1.  If a filter forbids that, the monitor seems awake. */
 	return fz_syscall6(__NR_futex, (long)&monitor.wakeup, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1,
 			   (long)&monitor.wakeup, 0) == 1;
 }
@@ -246,15 +246,10 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 		found_running(carrier_of(owner));
 	if (work && look->same_switch >= YIELD_TICKS)
 		atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
-	if (!same) {
+	if (!same)
 		look->idle = look->waiting = 0;
-		if (begun)
-			let_others_run(p, look);
-		return true;
-	}
-	if (!has_stopped(p, look, before, work || fz_backend_has_arrivals(&p->backend)))
-		return true;
-	let_others_run(p, look);
+	if (same ? has_stopped(p, look, before, work || fz_backend_has_arrivals(&p->backend)) : begun)
+		let_others_run(p, look);
 	return true;
 }
 

@@ -257,7 +257,7 @@ void fz_sched_arrived(struct fz_fiber *self)
 		fz_wait_context_saved(left);
 	else
 		place(c, left, how);
-	/* A context may have such a score, too, but no processor. */
+	/* Fibers only: a carrier's own context may have such a score, too, but has perhaps no processor. */
 	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(self)) && self->kind == FZ_KIND_FIBER && fz_sched.count > 1)
 		fz_processor_share(c->processor);
 }

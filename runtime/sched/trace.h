@@ -6,7 +6,7 @@
  * runtime/sched/trace.h - events for "fiberize trace", which reads them from outside.
  *
  * Events are written only while fz_trace.until is not 0.  A tool sets that word, by
- * process_vm_writev, to a time soon after now, and again as long as it reads; if the tool dies, the
+ * /proc/PID/mem, to a time soon after now, and again as long as it reads; if the tool dies, the
  * events end by themselves.  The first event maps the rings; tracing has no other memory.
  *
  * Each processor has a ring, which the carrier that has the processor writes in the runtime, so no

@@ -64,10 +64,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	uint8_t handled = self->handled | FZ_HANDLED_ANY;
 
 	if ((uintptr_t)a.handler <= 1) {
-		/*
-		 * The action has changed since the signal was sent, or the signal is only
-		 * substituted.
-		 */
+		/* The action has changed since the signal was sent, or the signal is only substituted. */
 		if (!a.handler)
 			fz_signal_default(sig);
 		return;

@@ -300,16 +300,16 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		return;
 	}
 	/*
-	 * With a mask other than self->mask a handler has just begun or is about to return: the
-	 * monitor will nudge again. While the fiber sends a signal to itself (`injecting`), it
-	 * looks for pending ones after that by itself.
-	 */
-	/*
 	 * Read before the next nudge can interrupt this handler: libc does not see the
 	 * cancelled call from there.
 	 */
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
+	/*
+	 * With a mask other than self->mask a handler has just begun or is about to return: the
+	 * monitor will nudge again. While the fiber sends a signal to itself (`injecting`), it
+	 * looks for pending ones after that by itself.
+	 */
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->sig.injecting) {
 		let_others_run(self);
 		if (must_take_policy(self) || !comes_on_return(self, mask)) {

@@ -97,7 +97,7 @@ void fz_signal_restore(uint64_t set);
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);
 
-/* Of SIGCHLD, SIGCONT, SIGURG and SIGWINCH those that have no handler in the kernel, nor one of ours.  Any thread. */
+/* Returns which of SIGCHLD, SIGCONT, SIGURG and SIGWINCH have no handler, neither the program's nor ours.  Any thread. */
 uint64_t fz_signals_without_effect(void);
 
 /*

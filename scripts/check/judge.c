@@ -223,9 +223,7 @@ void program_judge(struct search *s, struct object *o)
 		program_refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (%s)", o->path, o->damage);
 		return;
 	}
-	if (program_refuse_secure(s, s->credentials ? s->credentials : o->path))
-		return;
-	if (old_libc(s, o))
+	if (program_refuse_secure(s, s->credentials ? s->credentials : o->path) || old_libc(s, o))
 		return;
 	s->program->kind = o->go ? "Go, dynamic" : "dynamic";
 	object_each_import(o, look_for_ptrace, &traces);

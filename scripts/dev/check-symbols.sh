@@ -114,7 +114,9 @@ awk -v out="$work/wrong" '
 		next
 	}
 	{ split($0, f, "|"); name = f[3] }
-	f[1] == "libc" || f[1] == "symbol" && f[8] != "OPTIONAL" {
+	f[1] == "symbol" && f[8] == "OPTIONAL" { optional[name] = 1 }
+	f[1] == "libc" || f[1] == "symbol" && f[8] != "OPTIONAL" ||
+	f[1] == "alias" && !(f[4] in optional) {
 		if (!(name in there))
 			print name >(out ".missing")
 	}

@@ -28,6 +28,8 @@ case ${1-} in
 --check | --update) ;;
 *) die "usage: gen-options.sh --check | --update" ;;
 esac
+twice=$(sed -n -E 's/^FZ_(WORDS_)?OPTION\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" | sort | uniq -d | head -n 1)
+[ -z "$twice" ] || die "runtime/base/options.def: $twice is there twice; delete one of the two"
 # CC may be several words.
 # shellcheck disable=SC2086
 ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \

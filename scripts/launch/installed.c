@@ -88,7 +88,8 @@ struct object *installed_library(const char *named)
 	    access(path, R_OK) != 0)
 		die(CODE_LIBRARY, "%s: not a readable file", path ? path : found);
 	if (strpbrk(path, ": "))
-		die(CODE_LIBRARY, "%s: LD_PRELOAD cannot hold a name with a colon or a blank", path);
+		die(CODE_LIBRARY, "%s: LD_PRELOAD cannot hold a name with a colon or a blank; move the library",
+		    path);
 	library = object_open(path);
 	if (!library || library->elf_class != ELFCLASS64 || library->header.e_type != ET_DYN ||
 	    !object_read_dynamic(library) || library->flags_1 & DF_1_PIE)
