@@ -411,13 +411,15 @@ void fz_sched_give_up(struct fz_fiber *self)
 void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 {
 	struct fz_processor *to = c->yields_to;
+	/* A closed one without a carrier gets none: it stays FREE until it is opened. */
+	const bool unserved = fz_processor_is_closed(to) && owner_load(to) == FZ_OWNER_FREE;
 
 	c->yields_to = NULL;
-	fz_runq_push(&to->runq, fiber);
+	fz_runq_push(unserved ? &fz_sched.global : &to->runq, fiber);
 	/* seq_cst, before `closed` is read: pairs with go_idle(), which reads it before the queue. */
 	atomic_thread_fence(memory_order_seq_cst);
 	/* Its carrier may have sent all fibers away before the push: then it waits. */
-	if (fz_processor_is_closed(to))
+	if (fz_processor_is_closed(to) && !unserved)
 		fz_backend_kick(&to->backend);
 	else
 		fz_sched_kick();

@@ -136,13 +136,16 @@ static void *moves_where_it_is_closed(void *arg)
 {
 	struct fz_fiber *self = fz_self();
 	struct fz_processor *to = &fz_sched.processors[1];
+	enum fz_owner_state state;
 
 	go_to(self, 0);
 	/* As between a look at the other processor and the move. */
 	SET(fz_sched.allowed, 1);
 	fz_provide_open(1);
-	while ((owner_load(to) & FZ_OWNER_STATE_MASK) != FZ_OWNER_WAITING)
-		continue;
+	/* Its carrier waits there, or has left it. */
+	do
+		state = owner_load(to) & FZ_OWNER_STATE_MASK;
+	while (state != FZ_OWNER_WAITING && state != FZ_OWNER_FREE);
 	fz_sched_yield_to(self, to);
 	SET(arrived, true);
 	fz_leave_runtime(self);
