@@ -46,6 +46,8 @@ struct adopted {
 static fz_switch_fn *switch_fn;
 static void *carrier_sp;	/* of the thread that runs the contexts */
 static uintptr_t carrier_tcb;
+static pthread_t starter;	/* who has started the last one */
+static pid_t starter_tid;
 
 static __thread unsigned tls_value = 7;
 
@@ -75,13 +77,17 @@ static inline bool kernel_thread_ends(pid_t tid)
 	return false;
 }
 
-/* There is no portable way to ask for it, and qemu has no prctl for it. */
+/*
+ * There is no portable way to ask for it, and qemu has no prctl for it.  Half of a pointer in the record may be equal to the
+ * tid: in another thread's record that word does not have the other's tid.
+ */
 static inline int *find_tid_word(pthread_t thread, pid_t tid)
 {
 	int *word = (int *)thread;
+	const int *word_of_starter = (const int *)starter;
 
 	for (unsigned i = 0; i < 1024 / sizeof(int); i++)
-		if (word[i] == tid)
+		if (word[i] == tid && word_of_starter[i] == starter_tid)
 			return &word[i];
 	return NULL;
 }
@@ -116,9 +122,17 @@ static inline void *adopted_main(void *arg)
 	return a;
 }
 
+/* For find_tid_word(), before the thread starts. */
+static inline void note_starter(void)
+{
+	starter = pthread_self();
+	starter_tid = kernel_tid();
+}
+
 static inline void adopted_start(struct adopted *a, void (*body)(struct adopted *))
 {
 	a->body = body;
+	note_starter();
 	REQUIRE(pthread_create(&a->thread, NULL, adopted_main, a) == 0,
 		"pthread_create");
 }

@@ -144,6 +144,7 @@ TEST(adopting_keeps_registers_and_environment)
 	for (unsigned id = 0; id < 2; id++) {
 		struct adopted a = { .id = id };
 
+		note_starter();
 		REQUIRE(!pthread_create(&a.thread, NULL, patterned_main, &a),
 			"pthread_create");
 		REQUIRE(wait_for(&a.parked, 1), "never parked");
