@@ -88,8 +88,10 @@ rejects_elsewhere 'a rung that is missing' preload/symbols.def '/^FZ_RUNG(BRIEF,
 	'preload/symbols.def: has no FZ_RUNG(BRIEF, word, text); add it'
 rejects 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
 	'^FZ_SYMBOL(abs' 'abs has no body; write one in preload/, with FZ_EXPORT'
-rejects 'an alias of nothing' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBOL(writev' \
-	"$build/libfiberize.so does not export __writev; run make, or add the FZ_EXPORT_ALIAS"
+rejects 'an alias without a body' '/^FZ_SYMBOL(writev,/s/)$/, _IO_puts)/' '^FZ_SYMBOL(writev' \
+	"$build/libfiberize.so does not export _IO_puts; run make, or add the FZ_EXPORT_ALIAS"
+rejects 'an alias that libc lacks' '/^FZ_SYMBOL(writev,/s/)$/, __writev)/' '^FZ_SYMBOL(writev' \
+	'libc has no __writev; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
 rejects 'without a test' '/^FZ_SYMBOL(flock,/s/file_locks/mounts/' '^FZ_SYMBOL(flock,' \
 	'no test of mounts uses flock; call it in one of those that preload/topics.def names'
 
