@@ -68,21 +68,22 @@ void fz_signal_actions_unlock(const uint64_t *mask)
 /* With the lock held. */
 void fz_signal_action_set(int sig, const struct fz_action *action)
 {
+	const uint64_t bit = fz_signal_bit(sig);
+
 	atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_acq_rel);
 	table.actions[sig] = *action;
 	atomic_fetch_add_explicit(&table.version[sig], 1, memory_order_release);
-	/* relaxed, both: a thread for which the order matters has learnt of the change otherwise. */
-	if ((uintptr_t)action->handler > 1)
-		atomic_fetch_or_explicit(&table.with_handler, fz_signal_bit(sig), memory_order_relaxed);
+	/* relaxed, all: a thread for which the order matters has learnt of the change otherwise. */
+	if ((uintptr_t)action->handler > 1) {
+		atomic_fetch_or_explicit(&table.with_handler, bit, memory_order_relaxed);
+		atomic_fetch_and_explicit(&table.substituted, ~bit, memory_order_relaxed);
+		return;
+	}
+	atomic_fetch_and_explicit(&table.with_handler, ~bit, memory_order_relaxed);
+	if ((uintptr_t)action->handler == 1)
+		table.ignored |= bit;
 	else
-		atomic_fetch_and_explicit(&table.with_handler, ~fz_signal_bit(sig), memory_order_relaxed);
-	if ((uintptr_t)action->handler > 1)
-		atomic_fetch_and_explicit(&table.substituted, ~fz_signal_bit(sig),
-					  memory_order_relaxed);
-	else if ((uintptr_t)action->handler == 1)
-		table.ignored |= fz_signal_bit(sig);
-	else
-		table.ignored &= ~fz_signal_bit(sig);
+		table.ignored &= ~bit;
 }
 
 /* ---- default actions ---------------------------------------------------- */

@@ -26,6 +26,20 @@ void fz_signal_note_arrival(int sig)
 		fz_sys_futex_wake(&arrivals.count[sig], INT32_MAX);
 }
 
+/*
+ * Run the signals that another kernel thread has left in the inbox, or that the monitor has for this fiber, which it may
+ * have interrupted before that could handle them.
+ */
+static void run_arrived(struct fz_fiber *self)
+{
+	/* relaxed: as in fz_leave_runtime(), which gives out the signals that have arrived. */
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
+		fz_enter_runtime(self);
+		fz_leave_runtime(self);
+	}
+	fz_signal_run_pending(self);
+}
+
 void fz_signal_look(struct fz_fiber *self)
 {
 	uint64_t mask;
@@ -33,13 +47,7 @@ void fz_signal_look(struct fz_fiber *self)
 	fz_sys_sigmask(HOW_SETMASK, &(uint64_t){ FZ_SIGNALS_ALL }, &mask);
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	fz_monitor_settle();
-	/* relaxed: as in fz_leave_runtime(), which gives out the signals that have arrived. */
-	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
-		fz_enter_runtime(self);
-		fz_leave_runtime(self);
-	}
-	/* The monitor may have interrupted the thread before that could handle it. */
-	fz_signal_run_pending(self);
+	run_arrived(self);
 }
 
 /* Faults, and what comes of the thread's own calls and of its CPU time: no other process sends them to tell something. */
@@ -104,10 +112,5 @@ void fz_signal_sent(struct fz_fiber *self, const struct fz_sending *sending)
 		return;
 	fz_signal_look(self);
 	await(sending);
-	/* Another kernel thread has left it in the inbox, or the monitor has it for this fiber. */
-	if (atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed)) {
-		fz_enter_runtime(self);
-		fz_leave_runtime(self);
-	}
-	fz_signal_run_pending(self);
+	run_arrived(self);
 }
