@@ -10,9 +10,7 @@
 #include <linux/futex.h>
 #include <semaphore.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
@@ -66,11 +64,8 @@ static void tell(int fd)
 static bool hear(int fd)
 {
 	char byte;
-	ssize_t n;
+	const ssize_t n = TEMP_FAILURE_RETRY(read(fd, &byte, 1));
 
-	do
-		n = read(fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
 	CHECK(n >= 0);
 	return n == 1;
 }
@@ -85,34 +80,19 @@ static void wait_read(void)
 static void wait_recv(void)
 {
 	char byte;
-	ssize_t n;
-
-	do
-		n = recv(stream[0], &byte, 1, 0);
-	while (n < 0 && errno == EINTR);
-	CHECK_INT(n, 1);
+	CHECK_INT(TEMP_FAILURE_RETRY(recv(stream[0], &byte, 1, 0)), 1);
 }
 
 static void wait_poll(void)
 {
 	struct pollfd p = { .fd = stream[0], .events = POLLIN };
-	int n;
-
-	do
-		n = poll(&p, 1, -1);
-	while (n < 0 && errno == EINTR);
-	CHECK_INT(n, 1);
+	CHECK_INT(TEMP_FAILURE_RETRY(poll(&p, 1, -1)), 1);
 }
 
 static void wait_epoll(void)
 {
 	struct epoll_event event;
-	int n;
-
-	do
-		n = epoll_wait(epoll, &event, 1, -1);
-	while (n < 0 && errno == EINTR);
-	CHECK_INT(n, 1);
+	CHECK_INT(TEMP_FAILURE_RETRY(epoll_wait(epoll, &event, 1, -1)), 1);
 }
 
 static void after_poll(void)
@@ -127,12 +107,7 @@ static void end_stream(void)
 
 static void wait_sem(void)
 {
-	int err;
-
-	do
-		err = sem_wait(&shared->sem);
-	while (err && errno == EINTR);
-	CHECK_OK(err);
+	CHECK_OK(TEMP_FAILURE_RETRY(sem_wait(&shared->sem)));
 }
 
 static void end_sem(void)
@@ -168,12 +143,7 @@ static void wait_barrier(void)
 	CHECK(err == 0 || err == PTHREAD_BARRIER_SERIAL_THREAD);
 }
 
-static void hold_mutex(void)
-{
-	CHECK_OK(pthread_mutex_lock(&shared->mutex));
-}
-
-static void wait_mutex(void)
+static void lock_mutex(void)
 {
 	CHECK_OK(pthread_mutex_lock(&shared->mutex));
 }
@@ -224,12 +194,7 @@ struct message {
 static void wait_message(void)
 {
 	struct message m;
-	ssize_t n;
-
-	do
-		n = msgrcv(queue, &m, 1, 0, 0);
-	while (n < 0 && errno == EINTR);
-	CHECK_INT(n, 1);
+	CHECK_INT(TEMP_FAILURE_RETRY(msgrcv(queue, &m, 1, 0, 0)), 1);
 }
 
 static void end_message(void)
@@ -239,12 +204,7 @@ static void end_message(void)
 
 static void wait_semop(void)
 {
-	int err;
-
-	do
-		err = semop(semaphore, &(struct sembuf){ 0, -1, 0 }, 1);
-	while (err && errno == EINTR);
-	CHECK_OK(err);
+	CHECK_OK(TEMP_FAILURE_RETRY(semop(semaphore, &(struct sembuf){ 0, -1, 0 }, 1)));
 }
 
 static void end_semop(void)
@@ -255,12 +215,7 @@ static void end_semop(void)
 static void wait_posix(void)
 {
 	char byte;
-	ssize_t n;
-
-	do
-		n = mq_receive(posix_queue, &byte, 1, NULL);
-	while (n < 0 && errno == EINTR);
-	CHECK_INT(n, 1);
+	CHECK_INT(TEMP_FAILURE_RETRY(mq_receive(posix_queue, &byte, 1, NULL)), 1);
 }
 
 static void end_posix(void)
@@ -277,21 +232,10 @@ static void open_file(void)
 	CHECK(file >= 0);
 }
 
-static void hold_flock(void)
+static void lock_file(void)
 {
 	open_file();
-	CHECK_OK(flock(file, LOCK_EX));
-}
-
-static void wait_flock(void)
-{
-	int err;
-
-	open_file();
-	do
-		err = flock(file, LOCK_EX);
-	while (err && errno == EINTR);
-	CHECK_OK(err);
+	CHECK_OK(TEMP_FAILURE_RETRY(flock(file, LOCK_EX)));
 }
 
 static void end_flock(void)
@@ -301,21 +245,11 @@ static void end_flock(void)
 
 static void change_record(int command, short type)
 {
-	int err;
-
 	open_file();
-	do
-		err = fcntl(file, command, &(struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_len = 1 });
-	while (err && errno == EINTR);
-	CHECK_OK(err);
+	CHECK_OK(TEMP_FAILURE_RETRY(fcntl(file, command, &(struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_len = 1 })));
 }
 
-static void hold_record(void)
-{
-	change_record(F_SETLKW, F_WRLCK);
-}
-
-static void wait_record(void)
+static void lock_record(void)
 {
 	change_record(F_SETLKW, F_WRLCK);
 }
@@ -340,14 +274,14 @@ static const struct kind {
 	{ "sem_wait", NULL, NULL, wait_sem, end_sem, NULL },
 	{ "pthread_cond_wait", before_cond, NULL, wait_cond, end_cond, NULL },
 	{ "pthread_barrier_wait", NULL, NULL, wait_barrier, wait_barrier, NULL },
-	{ "pthread_mutex_lock", NULL, hold_mutex, wait_mutex, end_mutex, end_mutex },
+	{ "pthread_mutex_lock", NULL, lock_mutex, lock_mutex, end_mutex, end_mutex },
 	{ "pthread_rwlock_rdlock", NULL, hold_lock, wait_lock, end_lock, end_lock },
 	{ "futex", before_futex, NULL, wait_futex, end_futex, NULL },
 	{ "msgrcv", NULL, NULL, wait_message, end_message, NULL },
 	{ "semop", NULL, NULL, wait_semop, end_semop, NULL },
 	{ "mq_receive", NULL, NULL, wait_posix, end_posix, NULL },
-	{ "flock", NULL, hold_flock, wait_flock, end_flock, end_flock },
-	{ "fcntl", NULL, hold_record, wait_record, end_record, end_record },
+	{ "flock", NULL, lock_file, lock_file, end_flock, end_flock },
+	{ "fcntl", NULL, lock_record, lock_record, end_record, end_record },
 };
 
 /* ---- a round ------------------------------------------------------------------ */
