@@ -153,7 +153,7 @@ $(B)/libfiberize.so $(NEXT): $(B)/exports.map $(B)/liburing.a
 		-Wl,-soname,libfiberize.so \
 		-Wl,--version-script=$(B)/exports.map
 
-$(B)/exports.map: preload/symbols.def preload/topics.def scripts/dev/gen-symbols.sh \
+$(B)/exports.map: preload/topics.def preload/rungs.def preload/symbols.def scripts/dev/gen-symbols.sh \
 		scripts/dev/symbols.awk
 	@mkdir -p $(@D)
 	$(Q)scripts/dev/gen-symbols.sh --exports > $@.tmp && mv $@.tmp $@
@@ -228,7 +228,7 @@ $(B)/install: scripts/kubernetes/install.c Makefile
 CHECK_SRC := $(wildcard scripts/check/*.c scripts/elf/*.c) $(PROFILE_SRC)
 LAUNCH_SRC := $(wildcard scripts/launch/*.c scripts/machine/*.c) $(CHECK_SRC)
 LAUNCH_DEP := $(wildcard scripts/launch/*.h scripts/launch/*.def scripts/machine/*.h scripts/check/*.h scripts/elf/*.h) \
-	scripts/check/calls.def scripts/inspect/commands.def preload/symbols.def $(PROFILE_DEP) Makefile
+	scripts/check/calls.def scripts/inspect/commands.def preload/rungs.def preload/symbols.def $(PROFILE_DEP) Makefile
 LAUNCH_FLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE $(SAY_VERSION) $(SAME) -I.
 
 $(B)/fiberize: $(LAUNCH_SRC) $(LAUNCH_DEP)
@@ -243,7 +243,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 
 # "fiberize ps", "bt", "stat", "top" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] scripts/counters/*.[ch] \
-		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) preload/symbols.def Makefile
+		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]*) preload/rungs.def Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \

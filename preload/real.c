@@ -7,12 +7,12 @@
 
 enum rung {
 #define FZ_RUNG(rung, ...) RUNG_##rung,
-#include "preload/symbols.def"
+#include "preload/rungs.def"
 };
 
 static const char *const words[] = {
 #define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
-#include "preload/symbols.def"
+#include "preload/rungs.def"
 };
 
 /* symbols.def's mark for a function that a libc may lack; no real version is empty. */

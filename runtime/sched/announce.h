@@ -4,7 +4,7 @@
 
 /*
  * runtime/sched/announce.h - real calls that may wait, so that the carrier's processor is not
- * lost to others meanwhile: the rungs "announced" and "brief" of preload/symbols.def.
+ * lost to others meanwhile: the rungs "announced" and "brief" of preload/rungs.def.
  *
  *	fz_announce(self);		The call is about to wait: the processor is handed
  *	ret = the real call		off before the call.

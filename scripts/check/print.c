@@ -10,7 +10,7 @@
 
 static const char *const rung_names[] = {
 #define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
-#include "preload/symbols.def"
+#include "preload/rungs.def"
 };
 
 static const char *const trait_names[TRAIT_COUNT] = {

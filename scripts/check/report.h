@@ -15,7 +15,7 @@
 /* What becomes of a function of libc. */
 enum rung {
 #define FZ_RUNG(rung, word, text) RUNG_##rung,
-#include "preload/symbols.def"
+#include "preload/rungs.def"
 	RUNG_COUNT
 };
 

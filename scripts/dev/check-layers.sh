@@ -74,7 +74,7 @@ matrix() {
 	scripts/bench/programs/proxies/*
 	scripts/bench/programs/servers/*
 	scripts/elf
-	scripts/check	preload/symbols.def runtime/base scripts/elf
+	scripts/check	preload/rungs.def preload/symbols.def runtime/base scripts/elf
 	scripts/machine	scripts/check scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def scripts/machine
 	# The description that the library carries of itself.
@@ -82,7 +82,7 @@ matrix() {
 	# main.c calls the commands of all rooms.
 	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
 	scripts/counters	runtime/base scripts/inspect scripts/process
-	scripts/trace	preload/symbols.def scripts/inspect scripts/process runtime/inspect
+	scripts/trace	preload/rungs.def scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
 	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
 	scripts/dev	runtime/base preload/stub

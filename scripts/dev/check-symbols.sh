@@ -53,7 +53,7 @@ else
 		[ -e "$program" ] || { echo "check-symbols: $program is missing; run make tests"; exit 2; }
 	done
 fi
-awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def $def >"$work/rows" || exit 1
+awk -v tool=check-symbols -f scripts/dev/symbols.awk preload/topics.def preload/rungs.def $def >"$work/rows" || exit 1
 awk -F'|' '$1 == "symbol" || $1 == "alias" { print $3 }' "$work/rows" | sort >"$work/names"
 
 # Findings are lines WHERE|WHAT.  For each line of a file only the first finding is shown.

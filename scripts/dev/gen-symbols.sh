@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/gen-symbols.sh - generates files from preload/symbols.def and preload/topics.def.
+# scripts/dev/gen-symbols.sh - generates files from preload/symbols.def, topics.def and rungs.def.
 #
 #	--exports	the version script of libfiberize.so.  It has no named version node,
 #			because that would silently disable interposition.
@@ -19,7 +19,7 @@ manual=scripts/package/fiberize.1
 
 rows()
 {
-	awk -v tool=gen-symbols -f scripts/dev/symbols.awk preload/topics.def preload/symbols.def
+	awk -v tool=gen-symbols -f scripts/dev/symbols.awk preload/topics.def preload/rungs.def preload/symbols.def
 }
 
 exports()

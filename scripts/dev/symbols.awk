@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/symbols.awk - reads preload/topics.def and preload/symbols.def, in that order.
+# scripts/dev/symbols.awk - reads the tables of the interposed names, in this order:
 #
-#	awk -v tool=NAME -f scripts/dev/symbols.awk preload/topics.def preload/symbols.def
+#	awk -v tool=NAME -f scripts/dev/symbols.awk preload/topics.def preload/rungs.def preload/symbols.def
 #
 # Prints the lines of the table with their numbers, separated by |:
 #
@@ -132,6 +132,9 @@ function libc_line(	i, wrong)
 	return wrong
 }
 
+# Also where it has no line.
+FILENAME ~ /rungs\.def$/ { rung_file = FILENAME }
+
 BEGIN {
 	taken = "USER RING READY ANNOUNCED BRIEF TRACKED SELF"
 	left = "INSIDE LATE NEVER"
@@ -162,7 +165,7 @@ END {
 	count = split(taken " " left, name, " ")
 	for (i = 1; i <= count && !bad; i++)
 		if (!(name[i] in rungs)) {
-			print tool ": " FILENAME ": has no FZ_RUNG(" name[i] ", word, text); add it" >"/dev/stderr"
+			print tool ": " rung_file ": has no FZ_RUNG(" name[i] ", word, text); add it" >"/dev/stderr"
 			bad = 1
 		}
 	for (topic in topics)

@@ -11,7 +11,7 @@
 
 const char *const rung_names[] = {
 #define FZ_RUNG(rung, word, text) [RUNG_##rung] = word,
-#include "preload/symbols.def"
+#include "preload/rungs.def"
 };
 
 enum doing { UNKNOWN, RUNS, QUEUED, WAITS, CALLS };

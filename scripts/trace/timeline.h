@@ -15,7 +15,7 @@
 /* What became of a call. A trace knows what the call did, and so uses only USER to BRIEF, and LATE. */
 enum rung {
 #define FZ_RUNG(rung, word, text) RUNG_##rung,
-#include "preload/symbols.def"
+#include "preload/rungs.def"
 };
 extern const char *const rung_names[];
 

@@ -82,10 +82,11 @@ rejects 'not in that version' '/^FZ_SYMBOL(read,/s/NULL/"GLIBC_9.9"/' '^FZ_SYMBO
 	'libc has read, but not in version GLIBC_9.9; name one that it has'
 rejects 'another name, not in libc' 's/^FZ_SYMBOL(accept4,/FZ_SYMBOL(accept5,/' '^FZ_SYMBOL(accept5' \
 	'libc has no accept5; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
-rejects 'a rung twice' '/^FZ_RUNG(BRIEF,/i FZ_RUNG(BRIEF, "short", "It is short")' '^FZ_RUNG(BRIEF, "brief"' \
-	"the rung BRIEF is in line $(grep -n '^FZ_RUNG(BRIEF,' table | cut -d: -f1) already; delete one of the two"
-rejects_elsewhere 'a rung that is missing' preload/symbols.def '/^FZ_RUNG(BRIEF,/d' \
-	'preload/symbols.def: has no FZ_RUNG(BRIEF, word, text); add it'
+number=$(grep -n '^FZ_RUNG(BRIEF,' preload/rungs.def | cut -d: -f1)
+rejects_elsewhere 'a rung twice' preload/rungs.def "${number}p" \
+	"preload/rungs.def:$((number + 1)): the rung BRIEF is in line $number already; delete one of the two"
+rejects_elsewhere 'a rung that is missing' preload/rungs.def '/^FZ_RUNG(BRIEF,/d' \
+	'preload/rungs.def: has no FZ_RUNG(BRIEF, word, text); add it'
 rejects 'without a body' '/^FZ_SYMBOL(accept,/i FZ_SYMBOL(abs, SELF, NO, NO, NO, NULL)' \
 	'^FZ_SYMBOL(abs' 'abs has no body; write one in preload/, with FZ_EXPORT'
 rejects 'an alias without a body' '/^FZ_SYMBOL(writev,/s/)$/, _IO_puts)/' '^FZ_SYMBOL(writev' \
