@@ -55,7 +55,7 @@ int fz_fd_opened(const struct fz_blocked *call, const char *path, int fd)
 	if (fd < 0)
 		return fd;
 	/* What fdtab remembers is stale: the number was closed without the library's knowledge. */
-	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	fz_fdtab_opened(fd);
 	/* Before the program can serve what it maps. */
 	if (FZ_UNLIKELY(path && !__builtin_strcmp(path, "/dev/fuse")))
 		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
@@ -171,7 +171,7 @@ FZ_EXPORT int dup(int fd)
 	copy = fz_real.dup(fd);
 	if (copy >= 0) {
 		fz_fdtab_share(fd);
-		fz_fdtab_set(copy, FZ_FD_UNKNOWN);
+		fz_fdtab_opened(copy);
 	}
 	return copy;
 }
@@ -200,6 +200,7 @@ FZ_EXPORT int dup2(int from, int to)
 		return (int)fz_leave(err);
 	ret = fz_real.dup2(from, to);
 	closed(to);
+	fz_fdtab_raise(ret);
 	return ret;
 }
 FZ_EXPORT_ALIAS(__dup2, dup2);
@@ -214,6 +215,7 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 		return (int)fz_leave(err);
 	ret = fz_real.dup3(from, to, flags);
 	closed(to);
+	fz_fdtab_raise(ret);
 	return ret;
 }
 
@@ -290,7 +292,7 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		fz_fdtab_share(fd);
-		fz_fdtab_set(ret, FZ_FD_UNKNOWN);
+		fz_fdtab_opened(ret);
 		break;
 	default:
 		break;

@@ -117,6 +117,7 @@ FZ_EXPORT int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *tim
 	fz_nsec deadline = FZ_FOREVER;
 	int ret;
 
+	n = fz_io_select_end(n);
 	if (!self)
 		return fz_real.select(n, r, w, e, timeout);
 	if (timeout) {
@@ -149,6 +150,7 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 	void *const sets[3] = { r, w, e };
 	fz_nsec deadline;
 
+	n = fz_io_select_end(n);
 	if (!self)
 		return fz_real.pselect(n, r, w, e, timeout, mask);
 	if (!deadline_of(timeout, &deadline))

@@ -11,6 +11,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/retreat.h"
 
 enum {
@@ -28,6 +29,7 @@ static struct entry {
 } *table;
 static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
+static _Atomic int highest_had;	/* by the program */
 static _Atomic bool any_unshared;
 /* Somebody has set a negative timeout on some socket. */
 static _Atomic bool negative_seen;
@@ -62,10 +64,22 @@ static _Atomic uint32_t *info_of(int fd)
 	return e ? &e->info : NULL;
 }
 
+void fz_fdtab_raise(int fd)
+{
+	if (fd > fz_fdtab_highest_had() && !fz_fdtab_is_unshared() && !fz_sched_owns_fd(fd))
+		fz_raise_to(&highest_had, fd);
+}
+
+int fz_fdtab_highest_had(void)
+{
+	return atomic_load_explicit(&highest_had, memory_order_relaxed);
+}
+
 static void raise_highest(int fd)
 {
 	if (fd < TABLE_FDS)
 		fz_raise_to(&highest, fd);
+	fz_fdtab_raise(fd);
 }
 
 uint32_t fz_fdtab_queued(int fd)
@@ -139,6 +153,12 @@ void fz_fdtab_set(int fd, uint32_t info)
 	/* Two changes at the same time may count as one. */
 	atomic_store_explicit(e, info | ((before + one_change) & FZ_FD_CHANGES), memory_order_relaxed);
 	raise_highest(fd);
+}
+
+void fz_fdtab_opened(int fd)
+{
+	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
+	fz_fdtab_raise(fd);
 }
 
 void fz_fdtab_forget_range(unsigned first, unsigned last)

@@ -80,6 +80,15 @@ void fz_fdtab_restore_queued(int fd, uint32_t queued, uint32_t before);
 /* Returns the highest descriptor that is or was known. */
 int fz_fdtab_highest(void);
 
+/* The number fd has another open file now, of which nothing is known. */
+void fz_fdtab_opened(int fd);
+
+/* The program has the number fd.  Negative: nothing happens. */
+void fz_fdtab_raise(int fd);
+
+/* Returns the highest number that the program has had, as far as the library has seen, or 0. */
+int fz_fdtab_highest_had(void);
+
 /* Forget the descriptors from first to last, both included; last may be UINT_MAX. */
 void fz_fdtab_forget_range(unsigned first, unsigned last);
 

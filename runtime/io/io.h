@@ -81,6 +81,15 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 		 const uint64_t *mask);
 
 /*
+ * The kernel cuts the n of select down to the length of its table of descriptors, a power of two above the highest
+ * number so far; programs that call select(getdtablesize(), ...) rely on that, as an fd_set ends at FD_SETSIZE.  Own
+ * descriptors make the table longer.  Returns the lesser of n and the length that the table would have without them, at
+ * least FD_SETSIZE.  Above FD_SETSIZE it asks for each closed number up to the end of the longer table, which
+ * takes some 40 ns for each.  Any thread; errno stays.
+ */
+int fz_io_select_end(int n);
+
+/*
  * Wait until a child selected by type (P_*) and id, as for waitid, has one of the state changes in
  * options (WEXITED ...); the change stays for a later wait.  Returns 1, 0 if this kernel cannot
  * tell, or -EINTR.

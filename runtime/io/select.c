@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/select.c - select and pselect: how they ask; poll.c has how they wait.
+ * runtime/io/select.c - select and pselect: what they ask, and how; poll.c has how they wait.
  *
  * The kernel alone reads the caller's sets and writes answers.  If nothing is ready, it clears them; they
  * are restored at once: while the call waits, handlers and other threads see what the caller asked for.
  */
 #include "runtime/io/io_internal.h"
 
+#include <linux/mman.h>
 #include <linux/poll.h>
 
+#include "runtime/backend/own_fd.h"
 #include "runtime/base/sys.h"
+#include "runtime/sched/own_fds.h"
 
 enum {
 	WORD_BITS = 64,
 	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
+	SMALLEST_END = 1024,	/* FD_SETSIZE: every fd_set has this many bits */
+	PAGES = 1 << 16,	/* whole pages, however large they are */
 	READ = POLLIN | POLLRDNORM | POLLRDBAND,
 	WRITE = POLLOUT | POLLWRNORM | POLLWRBAND,
 };
@@ -29,6 +34,94 @@ struct sets {
 
 /* The number of the argument that is the time limit. */
 enum { LIMIT = 4 };
+
+/* ---- how far the sets are looked at ------------------------------------- */
+
+/* The length of a table in which fd is the highest number so far, but at least SMALLEST_END. */
+static long table_end(int fd)
+{
+	long end = SMALLEST_END;
+
+	while (end <= fd)
+		end *= 2;
+	return end;
+}
+
+/* select() with a set of no bits that has room for end numbers: -EFAULT if the kernel's table has more, or 0. */
+static long select_none(long end)
+{
+	const struct __kernel_timespec none = { 0, 0 };
+	const long bytes = end / 8, room = (bytes + PAGES - 1) / PAGES * PAGES;
+	const long mem = fz_sys_mmap((size_t)room + PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	long ret;
+
+	if (fz_sys_failed(mem))
+		return mem;
+	ret = fz_syscall3(__NR_mprotect, mem, room, PROT_READ | PROT_WRITE);
+	if (ret == 0) {
+		do
+			ret = fz_syscall6(__NR_pselect6, end + 1, mem + room - bytes, 0, 0, (long)&none, 0);
+		while (ret == -EINTR);
+	}
+	fz_syscall2(__NR_munmap, mem, room + PAGES);
+	return ret;
+}
+
+/* Returns the highest number from first to end - 1 that the program has open, or -1.  Closed ones cost least by poll(). */
+static long highest_open(long first, long end)
+{
+	enum { AT_ONCE = 64 };
+	const struct __kernel_timespec none = { 0, 0 };
+	struct pollfd fds[AT_ONCE];
+
+	while (end > first) {
+		const long n = end - first < AT_ONCE ? end - first : AT_ONCE;
+		long ret;
+
+		for (long i = 0; i < n; i++) {
+			const int fd = (int)(end - 1 - i);
+
+			fds[i] = (struct pollfd){ .fd = fz_own_fd_is_kept(fd) ? -1 : fd };
+		}
+		do
+			ret = fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0);
+		while (ret == -EINTR);
+		/* A filter forbids to ask. */
+		if (ret < 0)
+			return end - 1;
+		for (const struct pollfd *f = fds; f < fds + n; f++)
+			if (f->fd >= 0 && !(f->revents & POLLNVAL) && !fz_sched_owns_fd(f->fd))
+				return f->fd;
+		end -= n;
+	}
+	return -1;
+}
+
+/*
+ * The library does not see every descriptor being made: some are inherited, come with a message or from inside of libc;
+ * so those that are open are looked for.  A number that is closed by now was seen, unless nobody used it.
+ */
+int fz_io_select_end(int n)
+{
+	long all, end, highest, ret;
+
+	if (FZ_LIKELY(n <= SMALLEST_END) || fz_own_fd_highest() < 0)
+		return n;
+	all = table_end(fz_own_fd_highest());
+	end = table_end(fz_fdtab_highest_had());
+	while (all < n && (ret = select_none(all)) != 0) {
+		if (ret != -EFAULT)
+			return n;
+		/* A table that is longer than own descriptors make it is as long natively. */
+		end = all *= 2;
+	}
+	highest = highest_open(end, n < all ? n : all);
+	if (highest >= end)
+		end = table_end((int)highest);
+	return end < n ? (int)end : n;
+}
+
+/* ---- the calls ---------------------------------------------------------- */
 
 static struct fz_io_call call_of(const struct sets *s)
 {
