@@ -14,16 +14,15 @@ enum {
 	KEPT = 1 << 20,		/* numbers that may be kept: all that there are, unless fs.nr_open is raised */
 	WORD_BITS = 64,
 	/*
-	 * Where own descriptors begin if the limit is high.  The kernel's table of descriptors has 8 bytes for each
-	 * number, up to the power of two above the highest one in use, and every fork copies it: own descriptors
-	 * just below a limit of a million would make it 8 MB.
+	 * Where own descriptors begin if the limit is high.  The kernel's table of descriptors
+	 * has 8 bytes for each number, up to the power of two above the highest one in use, and
+	 * every fork copies it: own descriptors just below a limit of a million would make it 8
+	 * MB.
 	 */
 	HIGH = (1 << 12) - 1024,
 	LIMIT_IS_HIGH = (1 << 14) - 1024,
 	ROOM = 64,		/* numbers that we take below a limit that cannot be raised */
 };
-
-static _Atomic int highest = -1;	/* relaxed: select() needs it, but of no copy just being made */
 
 /* Held while RLIMIT_NOFILE is raised for a moment. */
 static struct fz_lock limit_lock = FZ_LOCK(FZ_RANK_LIMIT);
@@ -123,13 +122,7 @@ static int copy_locked(int fd, bool raises)
 		now.rlim_cur = old.rlim_cur;
 		fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, (long)&now, 0);
 	}
-	fz_raise_to(&highest, (int)high);
 	return (int)high;
-}
-
-int fz_own_fd_highest(void)
-{
-	return atomic_load_explicit(&highest, memory_order_relaxed);
 }
 
 int fz_own_fd_copy(int fd)
@@ -425,7 +418,6 @@ int fz_own_fd_elsewhere(int fd)
 
 	if (copy == -EINVAL || copy == -EMFILE)
 		copy = fz_syscall3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 3);
-	fz_raise_to(&highest, (int)copy);
 	return (int)copy;
 }
 

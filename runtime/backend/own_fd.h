@@ -50,9 +50,6 @@ void fz_own_fd_copying_ends(void);
  */
 void fz_own_fd_fill_with(const _Atomic int *fd);
 
-/* Returns the highest number that a copy has had, or -1.  Any thread. */
-int fz_own_fd_highest(void);
-
 /* Returns the lowest copy >= first that fz_own_fd_keep() has made, or UINT_MAX.  Any thread. */
 unsigned fz_own_fd_next_kept(unsigned first);
 

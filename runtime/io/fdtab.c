@@ -64,15 +64,27 @@ static _Atomic uint32_t *info_of(int fd)
 	return e ? &e->info : NULL;
 }
 
+/* While calls pass through, the table may be that of a process that has only the memory in common. */
+static bool is_programs(int fd)
+{
+	return !fz_fdtab_is_unshared() && !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed) &&
+	       !fz_sched_owns_fd(fd);
+}
+
 void fz_fdtab_raise(int fd)
 {
-	if (fd > fz_fdtab_highest_had() && !fz_fdtab_is_unshared() && !fz_sched_owns_fd(fd))
+	if (fd > atomic_load_explicit(&highest_had, memory_order_relaxed) && is_programs(fd))
 		fz_raise_to(&highest_had, fd);
 }
 
 int fz_fdtab_highest_had(void)
 {
-	return atomic_load_explicit(&highest_had, memory_order_relaxed);
+	return fz_fdtab_is_unshared() ? 0 : atomic_load_explicit(&highest_had, memory_order_relaxed);
+}
+
+void fz_fdtab_after_fork(void)
+{
+	atomic_store_explicit(&highest_had, 0, memory_order_relaxed);
 }
 
 static void raise_highest(int fd)

@@ -86,8 +86,14 @@ void fz_fdtab_opened(int fd);
 /* The program has the number fd.  Negative: nothing happens. */
 void fz_fdtab_raise(int fd);
 
-/* Returns the highest number that the program has had, as far as the library has seen, or 0. */
+/*
+ * Returns the highest number that the program has had in the calling thread's table of descriptors, as far as the library
+ * has seen, or 0.
+ */
 int fz_fdtab_highest_had(void);
+
+/* In a fork's child that has a copy of the table: a copy is only as long as the open descriptors need. */
+void fz_fdtab_after_fork(void);
 
 /* Forget the descriptors from first to last, both included; last may be UINT_MAX. */
 void fz_fdtab_forget_range(unsigned first, unsigned last);

@@ -7,6 +7,7 @@
  */
 #include "runtime/io/io_internal.h"
 
+#include <fcntl.h>
 #include <linux/mman.h>
 #include <linux/poll.h>
 
@@ -47,27 +48,49 @@ static long table_end(int fd)
 	return end;
 }
 
-/* select() with a set of no bits that has room for end numbers: -EFAULT if the kernel's table has more, or 0. */
-static long select_none(long end)
+/* Returns the end of a set of no bits, 8 * PAGES long, behind which nothing can be read; or -errno. */
+static long end_of_empty_set(void)
 {
-	const struct __kernel_timespec none = { 0, 0 };
-	const long bytes = end / 8, room = (bytes + PAGES - 1) / PAGES * PAGES;
-	const long mem = fz_sys_mmap((size_t)room + PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-	long ret;
+	static _Atomic long made;
+	/* acquire, acq_rel: the memory can be read before others see its address. */
+	long end = atomic_load_explicit(&made, memory_order_acquire), others = 0, ret;
 
-	if (fz_sys_failed(mem))
-		return mem;
-	ret = fz_syscall3(__NR_mprotect, mem, room, PROT_READ | PROT_WRITE);
-	if (ret == 0) {
-		do
-			ret = fz_syscall6(__NR_pselect6, end + 1, mem + room - bytes, 0, 0, (long)&none, 0);
-		while (ret == -EINTR);
-	}
-	fz_syscall2(__NR_munmap, mem, room + PAGES);
-	return ret;
+	if (end)
+		return end;
+	end = fz_sys_mmap(2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	if (fz_sys_failed(end))
+		return end;
+	ret = fz_syscall3(__NR_mprotect, end, PAGES, PROT_READ | PROT_WRITE);
+	end += PAGES;
+	if (ret == 0 && atomic_compare_exchange_strong_explicit(&made, &others, end, memory_order_acq_rel,
+								memory_order_acquire))
+		return end;
+	fz_syscall2(__NR_munmap, end - PAGES, 2 * PAGES);
+	return ret ? ret : others;
 }
 
-/* Returns the highest number from first to end - 1 that the program has open, or -1.  Closed ones cost least by poll(). */
+/* The length of the kernel's table, if it is less than n.  A set that is shorter is read up to where nothing can be read. */
+static long kernel_end(int n)
+{
+	const struct __kernel_timespec none = { 0, 0 };
+	const long behind = end_of_empty_set();
+	long end = SMALLEST_END;
+
+	if (fz_sys_failed(behind))
+		return n;
+	while (end < n && end <= 8 * PAGES) {
+		const long ret = fz_syscall6(__NR_pselect6, end + 1, behind - end / 8, 0, 0, (long)&none, 0);
+
+		if (ret == -EINTR)
+			continue;
+		if (ret != -EFAULT)
+			return end;
+		end *= 2;
+	}
+	return n;
+}
+
+/* Returns the highest number from first to end - 1 that the program has open, or -1. */
 static long highest_open(long first, long end)
 {
 	enum { AT_ONCE = 64 };
@@ -86,12 +109,14 @@ static long highest_open(long first, long end)
 		do
 			ret = fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0);
 		while (ret == -EINTR);
-		/* A filter forbids to ask. */
-		if (ret < 0)
-			return end - 1;
-		for (const struct pollfd *f = fds; f < fds + n; f++)
-			if (f->fd >= 0 && !(f->revents & POLLNVAL) && !fz_sched_owns_fd(f->fd))
+		for (const struct pollfd *f = fds; f < fds + n; f++) {
+			/* By poll() it costs a third.  A filter may forbid it, and the limit on descriptors may be less than n. */
+			const bool closed = ret < 0 ? fz_syscall2(__NR_fcntl, f->fd, F_GETFD) == -EBADF :
+						      (f->revents & POLLNVAL) != 0;
+
+			if (f->fd >= 0 && !closed && !fz_sched_owns_fd(f->fd))
 				return f->fd;
+		}
 		end -= n;
 	}
 	return -1;
@@ -99,26 +124,21 @@ static long highest_open(long first, long end)
 
 /*
  * The library does not see every descriptor being made: some are inherited, come with a message or from inside of libc;
- * so those that are open are looked for.  A number that is closed by now was seen, unless nobody used it.
+ * so those that are open are looked for.  Of those that are closed by now the highest that it has seen counts.  Also where
+ * there are no own descriptors: a program has the table of the one that was there before exec().
  */
 int fz_io_select_end(int n)
 {
-	long all, end, highest, ret;
+	long all, end, highest;
 
-	if (FZ_LIKELY(n <= SMALLEST_END) || fz_own_fd_highest() < 0)
+	if (FZ_LIKELY(n <= SMALLEST_END))
 		return n;
-	all = table_end(fz_own_fd_highest());
+	all = kernel_end(n);
 	end = table_end(fz_fdtab_highest_had());
-	while (all < n && (ret = select_none(all)) != 0) {
-		if (ret != -EFAULT)
-			return n;
-		/* A table that is longer than own descriptors make it is as long natively. */
-		end = all *= 2;
-	}
-	highest = highest_open(end, n < all ? n : all);
+	highest = highest_open(end, all);
 	if (highest >= end)
 		end = table_end((int)highest);
-	return end < n ? (int)end : n;
+	return (int)(end < all ? end : all);
 }
 
 /* ---- the calls ---------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 enum { WORD_BITS = 64, SET_WORDS = FD_SETSIZE / WORD_BITS, ALL_WORDS = 256, PAGE = 4096 };
 
@@ -154,6 +155,43 @@ static void *many_streams(void *arg)
 	return NULL;
 }
 
+/* A child's table is as long as the open descriptors need, and so is that of the program that it executes. */
+static void in_children(char *self)
+{
+	struct call c = { 1 << 20, false };
+	char small[] = "small";
+	char *args[] = { self, small, NULL };
+
+	for (int executes = 0; executes < 2; executes++) {
+		const pid_t child = fork();
+		int status;
+
+		CHECK(child >= 0);
+		if (child == 0 && executes)
+			execv("/proc/self/exe", args);
+		if (child == 0) {
+			small_set(&c);
+			_exit(0);
+		}
+		CHECK_INT(waitpid(child, &status, 0), child);
+		CHECK_INT(status, 0);
+	}
+}
+
+static void executed(const char *what)
+{
+	struct call c = { 1 << 20, false };
+
+	if (strcmp(what, "small")) {
+		finds(atoi(what));
+		return;
+	}
+	CHECK_OK(pipe(input));
+	CHECK_OK(pipe(output));
+	small_set(&c);
+	finish(start(small_set, &c));
+}
+
 /* The program runs anew, with a descriptor that it has inherited. */
 static void inherit(char *self)
 {
@@ -175,7 +213,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1) {
-		finds(atoi(argv[1]));
+		executed(argv[1]);
 		return success();
 	}
 	CHECK_OK(pipe(input));
@@ -184,8 +222,8 @@ int main(int argc, char **argv)
 	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
 	limit.rlim_cur = limit.rlim_max;
 	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
-	/* The kernel's table never becomes shorter: large sets come last. */
-	for (int part = 0; part < 5; part++)
+	/* The table of a process never becomes shorter: large sets come last. */
+	for (int part = 0; part < 5; part++) {
 		for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 			for (int masked = 0; masked < 2; masked++) {
 				struct call c = { numbers[i], masked };
@@ -193,6 +231,8 @@ int main(int argc, char **argv)
 				parts[part](&c);
 				finish(start(parts[part], &c));
 			}
+		in_children(argv[0]);
+	}
 	inherit(argv[0]);
 	return 1;
 }
