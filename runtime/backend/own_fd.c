@@ -248,29 +248,24 @@ int fz_own_fd_keep(int fd)
 
 /*
  * The copy keeps its bit: its number has a filler, or is one from the limit on, which the program does not get while
- * it is free.  Returns false if there is no room, or a filter forbids fillers.
+ * it is free.  Returns false if there is no room, or a filter forbids fillers.  With limit_lock held.
  */
-static bool leave(int copy, bool filled)
+static bool leave_locked(int copy, bool filled)
 {
+	/* relaxed: the lock is held. */
+	const uint32_t n = atomic_load_explicit(&left_count, memory_order_relaxed);
 	struct rlimit limit;
-	bool is_left = true;
-	uint32_t n;
 
-	fz_lock_acquire(&limit_lock);
-	n = atomic_load_explicit(&left_count, memory_order_relaxed);
 	if (n == LEFT_MOST)
-		is_left = false;
-	else if (!filled)
-		is_left = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 &&
-			  (rlim_t)copy >= limit.rlim_cur;
-	if (is_left) {
-		left[n].copy = copy;
-		left[n].free = !filled;
-		/* seq_cst: pairs with fz_own_fd_copying_ends(). */
-		atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
-	}
-	fz_lock_release(&limit_lock);
-	return is_left;
+		return false;
+	if (!filled && (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) ||
+			(rlim_t)copy < limit.rlim_cur))
+		return false;
+	left[n].copy = copy;
+	left[n].free = !filled;
+	/* seq_cst: pairs with fz_own_fd_copying_ends(). */
+	atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
+	return true;
 }
 
 /* Unless a process is being made, by whoever clears them then. */
@@ -288,23 +283,36 @@ static void clear_left_if_none_is_made(void)
 
 void fz_own_fd_drop(int copy)
 {
-	bool filled = false, is_left = false;
+	bool process, filled, is_left;
 
 	/* In a fork's child, fz_own_fd_begin_in_child() has closed the copy already. */
 	if (!fz_own_fd_is_kept(copy))
 		return;
-	/* The file is let go without the lock, in each case: to close a socket may take seconds (SO_LINGER). */
-	if (begin_change()) {
-		filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
-		is_left = leave(copy, filled);
-	}
+	/* The file is let go without the lock, by dup3 if there is a filler: to close a socket may take seconds (SO_LINGER). */
+	process = begin_change();
+	filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
+	fz_lock_acquire(&limit_lock);
+	is_left = process && leave_locked(copy, filled);
 	if (!is_left)
 		clear_bit(copy);
-	if (!is_left || !filled)
+	if (!is_left && filled)
+		fz_syscall1(__NR_close, copy);
+	fz_lock_release(&limit_lock);
+	if (!filled)
 		fz_syscall1(__NR_close, copy);
 	end_change();
 	/* The thread that makes a process may have looked before this one was left. */
 	clear_left_if_none_is_made();
+}
+
+bool fz_own_fd_is_others(int fd)
+{
+	bool ret;
+
+	fz_lock_acquire(&limit_lock);
+	ret = fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF && !fz_own_fd_is_kept(fd);
+	fz_lock_release(&limit_lock);
+	return ret;
 }
 
 /* As any copy, with a bit: between its system calls a process may be made. */

@@ -53,8 +53,11 @@ void fz_own_fd_fill_with(const _Atomic int *fd);
 /* Returns the lowest copy >= first that fz_own_fd_keep() has made, or UINT_MAX.  Any thread. */
 unsigned fz_own_fd_next_kept(unsigned first);
 
-/* Is fd a copy that fz_own_fd_keep() has made?  Any thread. */
+/* Is fd a copy that fz_own_fd_keep() has made?  Any thread; a hint while the copy is made or dropped. */
 bool fz_own_fd_is_kept(int fd);
+
+/* Is fd open, and no such copy, not even one that is being made or dropped?  With handlers barred. */
+bool fz_own_fd_is_others(int fd);
 
 /*
  * Around what a fork's child forgets: close all kept copies, since the waiting calls do not exist here.  shares: its

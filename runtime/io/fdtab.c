@@ -64,7 +64,7 @@ static _Atomic uint32_t *info_of(int fd)
 	return e ? &e->info : NULL;
 }
 
-/* While calls pass through, the table may be that of a process that has only the memory in common. */
+/* With in_runtime set, the caller may be a child of vfork(), say, whose descriptors are not this process's. */
 static bool is_programs(int fd)
 {
 	return !fz_fdtab_is_unshared() && !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed) &&

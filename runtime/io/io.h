@@ -84,8 +84,8 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
  * The kernel cuts the n of select down to the length of its table of descriptors, a power of two above the highest
  * number so far; programs that call select(getdtablesize(), ...) rely on that, as an fd_set ends at FD_SETSIZE.  Own
  * descriptors make the table longer.  Returns n, cut down to the length that the table would have without them; not below
- * FD_SETSIZE.  Above that it asks for each closed number up to the end of the longer table, which takes some 40 ns for
- * each.  Any thread; errno stays.
+ * FD_SETSIZE.  If n is more, it asks for each number from the end of the real table down to the program's highest open one:
+ * some 0.1 us for each.  Any thread; errno stays.
  */
 int fz_io_select_end(int n);
 

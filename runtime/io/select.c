@@ -7,11 +7,9 @@
  */
 #include "runtime/io/io_internal.h"
 
-#include <fcntl.h>
 #include <linux/mman.h>
 #include <linux/poll.h>
 
-#include "runtime/backend/own_fd.h"
 #include "runtime/base/sys.h"
 #include "runtime/sched/own_fds.h"
 
@@ -48,7 +46,10 @@ static long table_end(int fd)
 	return end;
 }
 
-/* Returns the end of a set of no bits, 8 * PAGES long, behind which nothing can be read; or -errno. */
+/*
+ * Returns the end of PAGES bytes of zeros, a set of 8 * PAGES numbers with none in it; what follows cannot be read.  Or
+ * -errno.
+ */
 static long end_of_empty_set(void)
 {
 	static _Atomic long made;
@@ -69,7 +70,10 @@ static long end_of_empty_set(void)
 	return ret ? ret : others;
 }
 
-/* The length of the kernel's table, if it is less than n.  A set that is shorter is read up to where nothing can be read. */
+/*
+ * Returns the length of the kernel's table; n if that is less, or if the length cannot be found.  The kernel reads as many
+ * bits as the table is long: a set that ends with the number end - 1 is EFAULT if the table is longer than end.
+ */
 static long kernel_end(int n)
 {
 	const struct __kernel_timespec none = { 0, 0 };
@@ -90,54 +94,24 @@ static long kernel_end(int n)
 	return n;
 }
 
-/* Returns the highest number from first to end - 1 that the program has open, or -1. */
-static long highest_open(long first, long end)
-{
-	enum { AT_ONCE = 64 };
-	const struct __kernel_timespec none = { 0, 0 };
-	struct pollfd fds[AT_ONCE];
-
-	while (end > first) {
-		const long n = end - first < AT_ONCE ? end - first : AT_ONCE;
-		long ret;
-
-		for (long i = 0; i < n; i++) {
-			const int fd = (int)(end - 1 - i);
-
-			fds[i] = (struct pollfd){ .fd = fz_own_fd_is_kept(fd) ? -1 : fd };
-		}
-		do
-			ret = fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0);
-		while (ret == -EINTR);
-		for (const struct pollfd *f = fds; f < fds + n; f++) {
-			/* By poll() it costs a third.  A filter may forbid it, and the limit on descriptors may be less than n. */
-			const bool closed = ret < 0 ? fz_syscall2(__NR_fcntl, f->fd, F_GETFD) == -EBADF :
-						      (f->revents & POLLNVAL) != 0;
-
-			if (f->fd >= 0 && !closed && !fz_sched_owns_fd(f->fd))
-				return f->fd;
-		}
-		end -= n;
-	}
-	return -1;
-}
-
 /*
  * The library does not see every descriptor being made: some are inherited, come with a message or from inside of libc;
- * so those that are open are looked for.  Of those that are closed by now the highest that it has seen counts.  Also where
- * there are no own descriptors: a program has the table of the one that was there before exec().
+ * so those that are open are looked for (a poll of all at once would be faster, but swallows events of some files).  Of
+ * those that are closed by now the highest that the library has seen counts.  This is done even if there are no own
+ * descriptors: exec() keeps the table's length, so that it may still be that of a program which had some.
  */
 int fz_io_select_end(int n)
 {
-	long all, end, highest;
+	long all, end, fd;
 
 	if (FZ_LIKELY(n <= SMALLEST_END))
 		return n;
 	all = kernel_end(n);
 	end = table_end(fz_fdtab_highest_had());
-	highest = highest_open(end, all);
-	if (highest >= end)
-		end = table_end((int)highest);
+	for (fd = all - 1; fd >= end && !fz_sched_program_has_fd((int)fd);)
+		fd--;
+	if (fd >= end)
+		end = table_end((int)fd);
 	return (int)(end < all ? end : all);
 }
 

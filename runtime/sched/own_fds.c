@@ -2,10 +2,13 @@
 #include "runtime/sched/own_fds.h"
 
 #include <asm/errno.h>
+#include <fcntl.h>
 
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
+#include "runtime/base/sys.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/signal.h"
 
 uint32_t fz_sched_fd_count(void)
 {
@@ -29,6 +32,24 @@ bool fz_sched_owns_fd(int fd)
 		if (fz_sched_fd(i) == fd)
 			return true;
 	return fz_own_fd_is_kept(fd);
+}
+
+bool fz_sched_program_has_fd(int fd)
+{
+	struct fz_fiber *self;
+	uint32_t nested;
+	bool ret;
+
+	/* Most are closed: without the lock first. */
+	if (fz_syscall2(__NR_fcntl, fd, F_GETFD) == -EBADF || fz_sched_owns_fd(fd))
+		return false;
+	self = fz_self();
+	fz_signal_bar(self);
+	nested = fz_bar_handlers();
+	ret = fz_own_fd_is_others(fd);
+	fz_allow_handlers(nested);
+	fz_signal_allow(self);
+	return ret;
 }
 
 int fz_sched_vacate_fd(int fd)

@@ -21,6 +21,9 @@ int fz_sched_fd(uint32_t i);
 /* Is fd an own descriptor? */
 bool fz_sched_owns_fd(int fd);
 
+/* Is fd open, and no own descriptor?  If a filter forbids to ask, it counts as open.  Outside the runtime. */
+bool fz_sched_program_has_fd(int fd);
+
 /* Move an own descriptor away from the number fd.  Returns 0 or -errno. */
 int fz_sched_vacate_fd(int fd);
 

@@ -21,10 +21,11 @@ library=$build/aarch64/libfiberize.so
 #	io_lfs epoll_select			pwritev2, epoll_pwait2
 #	io_read_write io_socket io_datagram	errors of preadv2, recvmsg
 #	mutex_kinds				priority inheritance
+#	select_table				sets of more than 1,024 numbers: it asserts
 #	thread_attr stress_churn		stacks smaller than this CPU's smallest
 not_here=" exec_basic exit_running setuid_threads fork_basic io_fortify io_close io_lfs
 	epoll_select io_read_write io_socket io_datagram mutex_kinds thread_attr stress_churn
-	legacy_server "
+	legacy_server select_table "
 
 # There are no guards in the emulator's madvise, which says that there are.
 skip='stack/guard_faults'
