@@ -66,6 +66,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <utime.h>
+#include <wordexp.h>
 
 #undef sigpause
 

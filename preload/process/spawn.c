@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
+ * preload/process/spawn.c - posix_spawn, popen, system, wordexp: libc makes the process.
  */
 #include "preload/gate.h"
 #include "preload/process/limit.h"
@@ -30,6 +30,28 @@ static void leave_brief(struct fz_fiber *self)
 		fz_announce_end(self);
 }
 
+/* Before calls in which libc makes a process. */
+static void prepare(void)
+{
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+}
+
+/* Around each.  Pass the answer to the second. */
+static bool making_begins(void)
+{
+	const bool hides = fz_signal_before_spawn();
+
+	fz_limit_hold();
+	return hides;
+}
+
+static void making_ends(const bool *hides)
+{
+	fz_limit_release();
+	fz_signal_after_spawn(*hides);
+}
+
 /* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
 typedef int spawn_fn(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 		     const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
@@ -40,16 +62,13 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 {
 	int ret, tries = 0;
 	pid_t made;
-	bool began;
+	bool hides;
 
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
+	prepare();
 	do {
-		began = fz_signal_before_spawn();
-		fz_limit_hold();
+		hides = making_begins();
 		ret = real(&made, file, actions, attr, argv, envp);
-		fz_limit_release();
-		fz_signal_after_spawn(began);
+		making_ends(&hides);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	if (!ret) {
 		fz_child_made(made);
@@ -81,18 +100,39 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_popen);
-	bool began;
+	bool hides;
 	FILE *file;
 
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
-	began = fz_signal_before_spawn();
-	fz_limit_hold();
+	prepare();
+	hides = making_begins();
 	file = fz_real.popen(command, mode);
-	fz_limit_release();
-	fz_signal_after_spawn(began);
+	making_ends(&hides);
 	leave_brief(self);
 	return file;
+}
+
+/* libc itself reads the output of the commands and waits for them.  It may be cancelled while it looks for files. */
+static int expand_commands(const char *words, wordexp_t *expansion, int flags)
+{
+	__attribute__((cleanup(making_ends), unused)) bool hides = making_begins();
+
+	return fz_real.wordexp(words, expansion, flags);
+}
+
+FZ_EXPORT int wordexp(const char *words, wordexp_t *expansion, int flags)
+{
+	struct fz_fiber *self = enter_brief(FZ_SYM_wordexp);
+	const bool commands = !(flags & WRDE_NOCMD) && strpbrk(words, "`(");
+	int ret;
+
+	if (commands) {
+		prepare();
+		ret = expand_commands(words, expansion, flags);
+	} else {
+		ret = fz_real.wordexp(words, expansion, flags);
+	}
+	leave_brief(self);
+	return ret;
 }
 
 FZ_EXPORT int pclose(FILE *file)
@@ -140,8 +180,7 @@ FZ_EXPORT int system(const char *command)
 	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
+	prepare();
 	call.hides = fz_signal_before_spawn();
 	fz_limit_hold_until_wait(fz_self());
 	if (self) {
