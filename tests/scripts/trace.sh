@@ -152,6 +152,7 @@ same 'the process keeps its name' traced "$(cat "/proc/$pid/comm")"
 
 # ---- it is killed, and takes its last events along
 
+rm -f "$work/lines"
 "$fiberize" trace "$pid" >"$work/lines" 2>"$work/count" &
 tool=$!
 must eventually grep -qs usleep "$work/lines"
