@@ -26,8 +26,8 @@
 #endif
 
 /*
- * A descriptor is about to be closed or replaced: submit requests that are queued for it, and drop
- * what fdtab remembers of it.
+ * A descriptor is about to be closed or replaced: calls that wait for it get a private copy, queued
+ * requests are submitted, and what fdtab remembers of it is dropped.
  */
 static void forget(int fd)
 {

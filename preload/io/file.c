@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/io/file.c - opening files, and operations on open files besides reading and writing.
+ * preload/io/file.c - opening files, and operations on open files besides reading and writing:
+ * syncing, copying inside the kernel.
  *
  * open may wait for a disk, or for the other end of a FIFO: it is a brief call.
  */

@@ -35,7 +35,7 @@ void fz_cond_gates_after_fork(void)
 	memset(gates, 0, sizeof(gates));
 }
 
-/* The gate is held for a few instructions, so taking it is not announced. */
+/* Nobody sleeps with the gate held, so it is soon free, and taking it is not announced. */
 int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *))
 {
 	pthread_mutex_t *gate = gate_of(c);

@@ -196,7 +196,7 @@ FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 
 	fz_enter(FZ_SYM_ptrace);
 
-	/* Four words of any type, as libc reads them. */
+	/* libc reads three words, of several types; one more does no harm. */
 	va_start(list, request);
 	for (int i = 0; i < 4; i++)
 		args[i] = va_arg(list, void *);

@@ -91,9 +91,8 @@ static void *adopted(void *arg)
 				  memory_order_relaxed);
 	if (FZ_FAULT(late_birth))
 		fz_syscall2(__NR_nanosleep, (long)&late, 0);
-	/* From here on the context of self is in the runtime. */
+	/* It saves the context, sets in_runtime, and ends this kernel thread; it returns when a carrier runs the context. */
 	fz_adopt(&self->sp, &self->in_runtime);
-	/* A carrier runs this context now. */
 	body(self);
 	return NULL;
 }

@@ -140,7 +140,7 @@ static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 	f->sig.injecting = f->sig.owed = 0;
 	atomic_store_explicit(&f->cpu_bound_score, 0, memory_order_relaxed);
 	f->sig.between_lives = true;
-	/* The thread of the last life may have been cancelled in sigsuspend. */
+	/* The thread of the last life may have been cancelled in a call such as sigsuspend or ppoll, which sets these. */
 	f->sig.suspended = false;
 	f->sig.restores_mask = false;
 	fz_alt_stack_init(f);

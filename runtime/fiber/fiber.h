@@ -289,10 +289,11 @@ static inline int fz_self_tid(void)
 }
 
 /*
- * Is the fiber CPU-bound: does it run for about 0.25 ms or more at a time?  Each 1 ms the monitor
- * adds FZ_CPU_BOUND_TICK to the score of the fiber that it finds running; each switch away from
- * the fiber subtracts 1.  relaxed, and changes may be lost: only the order in which fibers run
- * depends on the score.
+ * Is the fiber CPU-bound: does it run for about 0.25 ms or more at a time, while the monitor looks
+ * each ms?  At a look the monitor adds FZ_CPU_BOUND_TICK to the score of a fiber that runs the
+ * program's code and has used the CPU; each wait and each yield of the fiber subtracts 1.  From
+ * FZ_CPU_BOUND_MOST on nothing is added, so that the fiber is soon brief again if it waits.
+ * relaxed, and changes may be lost: only the order in which fibers run depends on the score.
  */
 enum { FZ_CPU_BOUND_TICK = 4, FZ_CPU_BOUND_FROM = 6, FZ_CPU_BOUND_MOST = 12 };
 

@@ -4,8 +4,8 @@
 
 /*
  * runtime/fiber/pool.h - ended fibers that wait for their next life: a few with each processor,
- * the rest in a list for all.  After a burst most of them are given back; as many stay as libc
- * keeps stacks.
+ * the rest in a list for all.  After a burst an idle carrier gives most of them back
+ * (runtime/sched/carrier_idle.c); as many stay as libc keeps stacks.
  *
  * Call all functions in the runtime.  p is the caller's processor, NULL for a native thread.
  */

@@ -405,7 +405,7 @@ void fz_op_closed(struct fz_fiber *self, int fd)
 		return;
 	fz_enter_runtime(self);
 	fz_turn_closed(fd);
-	/* The kernel completes a request on the ring whose descriptor is closed. */
+	/* Requests on the ring have the old file, and keep it. */
 	if (fz_backend_kind() == FZ_BACKEND_EPOLL)
 		fz_watch_closed(fd);
 	fz_leave_runtime(self);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * runtime/sched/processor.c - which carrier has a processor (runtime/sched/sched.h): entering and
- * leaving the runtime, announced calls, taking a processor away.
+ * leaving the runtime, taking a processor away, stealing fibers from one.
  */
 #include "runtime/sched/announce.h"
 #include "runtime/sched/cancel.h"

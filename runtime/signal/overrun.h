@@ -51,8 +51,8 @@ void fz_overrun_tell(const void *siginfo);
 int fz_overrun_told(int timer);
 
 /*
- * The timer was set again and sends nothing before not_before: its pending signal is void.
- * not_before is FZ_FOREVER and `deleted` true if the timer was deleted.
+ * The timer was set again and sends nothing before not_before: what is pending of it is void until then.  not_before is 0 if
+ * that time is not known; FZ_FOREVER, and `deleted` true, if the timer was deleted.
  */
 void fz_overrun_void(int timer, fz_nsec not_before, bool deleted);
 

@@ -112,8 +112,8 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 	int sig;
 
 	/*
-	 * The end of the handler looks for pending signals itself (fz_signal_owe()); so do the
-	 * begin of the life and the end of the bar.
+	 * What is pending is looked for again when the handler has ended (fz_signal_owe()), when a life begins
+	 * (fz_signal_life_begins()), and when the bar ends (fz_signal_allow()).
 	 */
 	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives || self->sig.barred))
 		return;

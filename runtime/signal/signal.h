@@ -46,7 +46,7 @@ static inline uint64_t fz_signal_bit(int sig)
 #define FZ_SIGNAL_CANCEL 32
 #define FZ_SIGNALS_ALL (~FZ_SIGNALS_OF_LIBC)
 
-/* The kernel's handler for every signal that the program handles. */
+/* The handler that the kernel has (fz_host.signal_handler) calls it, for signals that the program handles or that stand for one. */
 void fz_signal_arrived(int sig, void *info, void *ucontext);
 
 /* Call the program's handler of sig. On the thread that the signal is for, in user code. */
@@ -343,8 +343,8 @@ static inline void fz_signal_bar(struct fz_fiber *self)
 void fz_signal_allow(struct fz_fiber *self);
 
 /*
- * The fiber ends: signals for the process that were routed to it go to other fibers. In the
- * runtime.
+ * The fiber ends: signals for the process that were routed to it go back, for other threads; those for the fiber itself are
+ * dropped. In the runtime.
  */
 void fz_signal_give_back(struct fz_fiber *self);
 

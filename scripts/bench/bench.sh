@@ -137,7 +137,8 @@ load_has()
 	return 1
 }
 
-# Sets cases_connections and cases_rates, a word for each case.
+# A case is a number of connections with a rate.  Sets cases, how many there are, cases_connections and cases_rates, a word
+# for each, and loads, a line for each; ends if the options do not fit the load.
 choose_cases()
 {
 	rates="0 $(printf '%s' "$rate" | tr ',' ' ')"

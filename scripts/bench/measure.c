@@ -67,7 +67,7 @@ static void check_interrupt(void)
 static void refuse_several(struct fz_listener *ret_l)
 {
 	if (fz_tree_listens(children.load, 0, ret_l) > 1)
-		fail(EXIT_SILENT, "listens on several ports, %u the lowest: which one is it? (--port)",
+		fail(EXIT_SILENT, "listens on several ports (the lowest is %u); choose one with --port",
 		     ret_l->port);
 }
 

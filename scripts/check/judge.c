@@ -234,7 +234,7 @@ void program_judge(struct search *s, struct object *o)
 		dormant(s, "traces other processes");
 	what = sanitizer(o);
 	if (what && asprintf(&s->program->native,
-			     "%s%s: contains %s, which must know each thread; it runs natively",
+			     "%s%s: contains %s, which must see each thread as a kernel thread; the program runs natively",
 			     s->whose, o->path, what) < 0)
 		s->program->native = NULL;
 }

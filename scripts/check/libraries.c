@@ -323,7 +323,10 @@ struct named {
 	struct object *by;
 };
 
-/* A program puts paths together at run time, so only the last part of a name counts there. */
+/*
+ * text is a string of an object that calls dlopen().  Where it is no absolute path and no bare name, the program may put
+ * the directory before it, so that only its last part is known.
+ */
 static void look_at_name(const char *text, void *arg)
 {
 	const struct named *n = arg;

@@ -48,7 +48,7 @@ static void print(const struct rows *rows)
 	     "# TYPE fiberize_threads_waiting gauge");
 	for (size_t i = 0; i < rows->count; i++)
 		printf("fiberize_threads_waiting{kind=\"%s\"} %zu\n", rows->row[i].kind, rows->row[i].threads);
-	puts("# HELP fiberize_longest_wait_seconds how long the thread that has waited longest waits by now\n"
+	puts("# HELP fiberize_longest_wait_seconds how long the longest of the waits has lasted, by what the thread waits for\n"
 	     "# TYPE fiberize_longest_wait_seconds gauge");
 	for (size_t i = 0; i < rows->count; i++)
 		printf("fiberize_longest_wait_seconds{kind=\"%s\"} %.6f\n", rows->row[i].kind,

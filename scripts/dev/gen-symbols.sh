@@ -40,7 +40,7 @@ rungs()
 		}'
 }
 
-# By topic, and by rung within a topic.
+# Prints the manual's table: for each topic, and each rung in it, the names of the functions.
 calls()
 {
 	rows | awk -F'|' '

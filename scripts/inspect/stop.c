@@ -136,8 +136,8 @@ static bool is_of_kernel(int tid)
 }
 
 /*
- * Stop a thread; one that ends meanwhile is none any more.  If the time is over before it stops, it
- * goes on when this program ends.
+ * Stop a thread; it is no error if the thread ends meanwhile.  If the time is over before the thread has stopped, it may stop
+ * later; the kernel lets it go on when this program ends.
  */
 static void hold(struct held *h)
 {

@@ -159,7 +159,7 @@ static void take_thread(struct core *core, const char *note, size_t size)
 	registers_take(r, note + registers, size - registers);
 }
 
-/* NT_FILE: count, page size; a begin, an end and an offset in pages each; then the names. */
+/* NT_FILE has the number of mappings, the page size, for each mapping its begin, end and offset (in pages), then the names. */
 static void take_files(struct core *core, const char *note, size_t size)
 {
 	enum { NUMBERS = 3 };

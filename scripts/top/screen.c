@@ -30,12 +30,12 @@ static const char help[] =
 	"Esc       back to the overview\n"
 	"h ?       this text\n"
 	"\n"
-	"CPU%      of one CPU; of fibers it is sampled, to some ms, until a thread asks for its CPU time\n"
+	"CPU%      100: one CPU; for a fiber an estimate, within some ms, until a thread asks for its CPU time\n"
 	"SWITCH/s  how often the fiber has waited; of a native thread, how often it was switched to\n"
 	"BUSY%     by the CPU time of the kernel threads that have the processor; IDLE%: the rest\n"
-	"LIBRARY%  of the looks that find it at work, about 100 a second, those in libfiberize.so\n"
-	"CALL%     of all looks, those in a call that may wait\n"
-	"QUEUED    fibers that wait for the processor; MEAN: of all looks\n"
+	"LIBRARY%  about 100 samples a second: of those that find the processor at work, those in libfiberize.so\n"
+	"CALL%     of all samples, those in a call that may wait\n"
+	"QUEUED    fibers that wait for the processor; MEAN: over all samples\n"
 	"calls: what became of them, per second; counted if the process runs with --stats\n"
 	"late: calls during which the processor was taken; LATE%: of all calls by fibers\n";
 

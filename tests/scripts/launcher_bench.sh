@@ -135,7 +135,7 @@ run "$fiberize" bench --rounds 1 --load true -- python3 "$work/both.py"
 same 'bench: one port for IPv4 and IPv6' '0' "$code$err"
 run "$fiberize" bench --rounds 1 --load true -- python3 "$work/both.py" more
 same 'bench: two ports: exit status' 111 "$code"
-like 'bench: two ports' '*native, round 1: listens on several ports, *' "$err"
+like 'bench: two ports' '*native, round 1: listens on several ports (*' "$err"
 
 # Two connections, each burning 200 ms in a thread that is gone at the end.
 good_bench 'bench: CPU time of threads that have ended' "$json" "$fiberize" bench \

@@ -76,7 +76,7 @@ def parse():
     p.add_argument("--most", type=int, help="at most (11; quick: 3)")
     p.add_argument("--minutes", type=float, default=36,
                    help="after so many, no round more than --rounds (36)")
-    p.add_argument("--against", help="build directory of another version, a third side")
+    p.add_argument("--against", help="build directory of another version, measured beside native and this build")
     p.add_argument("--build", default="build")
     p.add_argument("--json", help="write all samples there")
     p.add_argument("--chart", help="draw all ratios there, as SVG; needs gnuplot")
