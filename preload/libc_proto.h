@@ -66,7 +66,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <utime.h>
-#include <wordexp.h>
 
 #undef sigpause
 

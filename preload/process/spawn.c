@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/process/spawn.c - posix_spawn, popen, system, wordexp: libc makes the process.
+ * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
  */
 #include "preload/gate.h"
 #include "preload/process/limit.h"
@@ -46,10 +46,10 @@ static bool making_begins(void)
 	return hides;
 }
 
-static void making_ends(const bool *hides)
+static void making_ends(bool hides)
 {
 	fz_limit_release();
-	fz_signal_after_spawn(*hides);
+	fz_signal_after_spawn(hides);
 }
 
 /* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
@@ -68,7 +68,7 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 	do {
 		hides = making_begins();
 		ret = real(&made, file, actions, attr, argv, envp);
-		making_ends(&hides);
+		making_ends(hides);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	if (!ret) {
 		fz_child_made(made);
@@ -106,33 +106,9 @@ FZ_EXPORT FILE *popen(const char *command, const char *mode)
 	prepare();
 	hides = making_begins();
 	file = fz_real.popen(command, mode);
-	making_ends(&hides);
+	making_ends(hides);
 	leave_brief(self);
 	return file;
-}
-
-/* libc itself reads the output of the commands and waits for them.  It may be cancelled while it looks for files. */
-static int expand_commands(const char *words, wordexp_t *expansion, int flags)
-{
-	__attribute__((cleanup(making_ends), unused)) bool hides = making_begins();
-
-	return fz_real.wordexp(words, expansion, flags);
-}
-
-FZ_EXPORT int wordexp(const char *words, wordexp_t *expansion, int flags)
-{
-	struct fz_fiber *self = enter_brief(FZ_SYM_wordexp);
-	const bool commands = !(flags & WRDE_NOCMD) && strpbrk(words, "`(");
-	int ret;
-
-	if (commands) {
-		prepare();
-		ret = expand_commands(words, expansion, flags);
-	} else {
-		ret = fz_real.wordexp(words, expansion, flags);
-	}
-	leave_brief(self);
-	return ret;
 }
 
 FZ_EXPORT int pclose(FILE *file)

@@ -14,10 +14,9 @@ enum {
 	KEPT = 1 << 20,		/* numbers that may be kept: all that there are, unless fs.nr_open is raised */
 	WORD_BITS = 64,
 	/*
-	 * Where own descriptors begin if the limit is high.  The kernel's table of descriptors
-	 * has 8 bytes for each number, up to the power of two above the highest one in use, and
-	 * every fork copies it: own descriptors just below a limit of a million would make it 8
-	 * MB.
+	 * Where own descriptors begin if the limit is high.  The kernel's table of descriptors has 8 bytes for each
+	 * number, up to the power of two above the highest one in use, and every fork copies it: own descriptors
+	 * just below a limit of a million would make it 8 MB.
 	 */
 	HIGH = (1 << 12) - 1024,
 	LIMIT_IS_HIGH = (1 << 14) - 1024,
@@ -248,24 +247,29 @@ int fz_own_fd_keep(int fd)
 
 /*
  * The copy keeps its bit: its number has a filler, or is one from the limit on, which the program does not get while
- * it is free.  Returns false if there is no room, or a filter forbids fillers.  With limit_lock held.
+ * it is free.  Returns false if there is no room, or a filter forbids fillers.
  */
-static bool leave_locked(int copy, bool filled)
+static bool leave(int copy, bool filled)
 {
-	/* relaxed: the lock is held. */
-	const uint32_t n = atomic_load_explicit(&left_count, memory_order_relaxed);
 	struct rlimit limit;
+	bool is_left = true;
+	uint32_t n;
 
+	fz_lock_acquire(&limit_lock);
+	n = atomic_load_explicit(&left_count, memory_order_relaxed);
 	if (n == LEFT_MOST)
-		return false;
-	if (!filled && (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) ||
-			(rlim_t)copy < limit.rlim_cur))
-		return false;
-	left[n].copy = copy;
-	left[n].free = !filled;
-	/* seq_cst: pairs with fz_own_fd_copying_ends(). */
-	atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
-	return true;
+		is_left = false;
+	else if (!filled)
+		is_left = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 &&
+			  (rlim_t)copy >= limit.rlim_cur;
+	if (is_left) {
+		left[n].copy = copy;
+		left[n].free = !filled;
+		/* seq_cst: pairs with fz_own_fd_copying_ends(). */
+		atomic_store_explicit(&left_count, n + 1, memory_order_seq_cst);
+	}
+	fz_lock_release(&limit_lock);
+	return is_left;
 }
 
 /* Unless a process is being made, by whoever clears them then. */
@@ -283,22 +287,19 @@ static void clear_left_if_none_is_made(void)
 
 void fz_own_fd_drop(int copy)
 {
-	bool process, filled, is_left;
+	bool filled = false, is_left = false;
 
 	/* In a fork's child, fz_own_fd_begin_in_child() has closed the copy already. */
 	if (!fz_own_fd_is_kept(copy))
 		return;
-	/* The file is let go without the lock, by dup3 if there is a filler: to close a socket may take seconds (SO_LINGER). */
-	process = begin_change();
-	filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
-	fz_lock_acquire(&limit_lock);
-	is_left = process && leave_locked(copy, filled);
+	/* The file is let go without the lock, in each case: to close a socket may take seconds (SO_LINGER). */
+	if (begin_change()) {
+		filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
+		is_left = leave(copy, filled);
+	}
 	if (!is_left)
 		clear_bit(copy);
-	if (!is_left && filled)
-		fz_syscall1(__NR_close, copy);
-	fz_lock_release(&limit_lock);
-	if (!filled)
+	if (!is_left || !filled)
 		fz_syscall1(__NR_close, copy);
 	end_change();
 	/* The thread that makes a process may have looked before this one was left. */
@@ -307,10 +308,8 @@ void fz_own_fd_drop(int copy)
 
 bool fz_own_fd_is_others(int fd)
 {
-	bool ret;
-
 	fz_lock_acquire(&limit_lock);
-	ret = fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF && !fz_own_fd_is_kept(fd);
+	const bool ret = fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF && !fz_own_fd_is_kept(fd);
 	fz_lock_release(&limit_lock);
 	return ret;
 }

@@ -56,7 +56,10 @@ unsigned fz_own_fd_next_kept(unsigned first);
 /* Is fd a copy that fz_own_fd_keep() has made?  Any thread; a hint while the copy is made or dropped. */
 bool fz_own_fd_is_kept(int fd);
 
-/* Is fd open, and no such copy, not even one that is being made or dropped?  With handlers barred. */
+/*
+ * Is fd open, and no such copy, not even one that is being made?  One that is just being dropped may count as another's, for an
+ * instant.  With handlers barred.
+ */
 bool fz_own_fd_is_others(int fd);
 
 /*
