@@ -72,6 +72,8 @@ static void handle(int sig, void (*handler)(int, siginfo_t *, void *))
 {
 	struct sigaction sa = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART };
 
+	/* It is to interrupt the computing, not a handler that has: there it would find no place to redirect. */
+	sigaddset(&sa.sa_mask, REDIRECT);
 	CHECK_OK(sigaction(sig, &sa, NULL));
 }
 
