@@ -88,7 +88,7 @@ void fz_after_fork_in_child(bool shares_files)
 {
 	/* A thread with a table of its own has passed that on: the numbers are the program's there. */
 	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
-	fz_self()->thread.holds_limit = false;
+	fz_self()->thread.child_ignores = 0;
 	if (!shares_files)
 		fz_fdtab_after_fork();
 	forget();

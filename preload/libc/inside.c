@@ -6,8 +6,9 @@
 #include "preload/gate.h"
 #include "preload/io/fd.h"
 #include "preload/libc/redirect.h"
-#include "preload/process/limit.h"
+#include "preload/process/spawn.h"
 #include "preload/real_call.h"
+#include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/signal/signal.h"
@@ -145,9 +146,34 @@ pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
 	struct fz_fiber *self = fz_self();
 	struct fz_blocked call;
 
-	fz_limit_wait_begins(self);
 	if (self->kind != FZ_KIND_FIBER || fz_signal_mask_is_known(self))
 		return wait4(pid, status, options, usage);
 	call = fz_block(options & WNOHANG ? NULL : self, FZ_CALL_RESTARTS);
 	return FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
+}
+
+/* It does not try again as posix_spawn does: that waits, and the caller may hold locks of libc. */
+int fz_posix_spawn_inside(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	struct fz_spawn state;
+	int ret;
+
+	if (is_in_child() || is_in_runtime())
+		return fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+	fz_count_inside(FZ_SYM_posix_spawn);
+	state = fz_spawn_begins(attr);
+	ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
+	fz_spawn_ends(state);
+	if (!ret)
+		fz_child_made(*pid);
+	return ret;
+}
+
+/* What the child ignored when it was born, libc has replaced by the default: it saw our handlers. */
+int fz_execve_inside(const char *path, char *const argv[], char *const envp[])
+{
+	if (fz_redirect_in_child())
+		fz_signal_ignore_in_child(fz_self()->thread.child_ignores);
+	return fz_real.execve(path, argv, envp);
 }

@@ -4,6 +4,7 @@
 
 /* preload/libc/inside.h - bodies for calls that come from inside libc only (redirect.c). */
 
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -45,5 +46,12 @@ ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size);
  * mask of this kernel thread (system), the fiber has to stay on this kernel thread.
  */
 pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage);
+
+/* The child of posix_spawn; libc's other functions of the exec family. */
+int fz_execve_inside(const char *path, char *const argv[], char *const envp[]);
+
+/* popen, system and wordexp; none of them passes NULL for pid. */
+int fz_posix_spawn_inside(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
 #endif

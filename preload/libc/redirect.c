@@ -51,7 +51,7 @@ struct entry {
 /*
  * The families of symbols.def. The child of libc's posix_spawn runs in our memory as the
  * calling fiber, so every function that it calls must be NO (sigaction, sigprocmask) or OWN
- * (dup2, fcntl, getdents64).
+ * (dup2, execve, fcntl, getdents64).
  */
 #define REDIRECT_NO(name)
 #define REDIRECT_ALONE(name) ENTRY(name, name, ALONE)
@@ -325,9 +325,9 @@ void fz_redirect_start(void)
 			       entries[i].left_alone);
 }
 
-bool fz_redirect_is_on(void)
+bool fz_redirect_reaches(const void *real)
 {
-	return result.done && !result.refused;
+	return real >= (const void *)fz_detour_slots && real < (const void *)(fz_detour_slots + FZ_DETOUR_SLOTS);
 }
 
 void fz_redirect_undo(void)

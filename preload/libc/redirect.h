@@ -31,8 +31,8 @@ void fz_redirect_start(void);
  */
 bool fz_redirect_in_child(void);
 
-/* Do calls inside libc reach the bodies?  Single ones may be left alone. */
-bool fz_redirect_is_on(void);
+/* Does a call of this function from inside libc reach its body?  real: its pointer in fz_real. */
+bool fz_redirect_reaches(const void *real);
 
 /* Restore libc's code, because threads stay native. The process still has one thread. */
 void fz_redirect_undo(void);

@@ -7,7 +7,6 @@
  * program, which would inherit it.  Outside the runtime; any thread, also a handler.
  */
 
-#include "preload/libc/redirect.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
@@ -33,26 +32,6 @@ static inline void fz_limit_hold(void)
 static inline void fz_limit_release(void)
 {
 	fz_locks_briefly(fz_own_fd_release_limit);
-}
-
-/*
- * Around system(), which returns when its command has ended: libc's wait for that ends the first thread's hold, because
- * the process exists then.  Where that wait is not seen (redirect.h), the limit is not held.
- */
-static inline void fz_limit_hold_until_wait(struct fz_fiber *self)
-{
-	if (!fz_redirect_is_on() || self->thread.holds_limit)
-		return;
-	fz_limit_hold();
-	self->thread.holds_limit = true;
-}
-
-static inline void fz_limit_wait_begins(struct fz_fiber *self)
-{
-	if (FZ_LIKELY(!self->thread.holds_limit))
-		return;
-	self->thread.holds_limit = false;
-	fz_limit_release();
 }
 
 #endif

@@ -2,7 +2,10 @@
 /*
  * preload/process/spawn.c - posix_spawn, popen, system: libc makes the process.
  */
+#include "preload/process/spawn.h"
+
 #include "preload/gate.h"
+#include "preload/libc/redirect.h"
 #include "preload/process/limit.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
@@ -30,26 +33,45 @@ static void leave_brief(struct fz_fiber *self)
 		fz_announce_end(self);
 }
 
-/* Before calls in which libc makes a process. */
-static void prepare(void)
+/* Do popen, system and wordexp make their process unseen, because libc's code is not redirected? */
+static bool spawns_unseen(void)
 {
+	return !fz_redirect_reaches((const void *)fz_real.posix_spawn) ||
+	       !fz_redirect_reaches((const void *)fz_real.execve);
+}
+
+/* The signals that the child has at their default actions, by the caller's will. */
+static uint64_t defaults_of(const posix_spawnattr_t *attr)
+{
+	short flags = 0;
+	sigset_t set;
+
+	if (!attr || posix_spawnattr_getflags(attr, &flags) || !(flags & POSIX_SPAWN_SETSIGDEF) ||
+	    posix_spawnattr_getsigdefault(attr, &set))
+		return 0;
+	return *(const uint64_t *)&set;
+}
+
+struct fz_spawn fz_spawn_begins(const posix_spawnattr_t *attr)
+{
+	struct fz_fiber *self = fz_self();
+	struct fz_spawn spawn = { .before = self->thread.child_ignores };
+
 	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
-}
-
-/* Around each.  Pass the answer to the second. */
-static bool making_begins(void)
-{
-	const bool hides = fz_signal_before_spawn();
-
+	fz_carrier_makes_process(self);
+	if (spawns_unseen())
+		spawn.hides = fz_signal_before_spawn();
+	else
+		self->thread.child_ignores = fz_signals_ignored() & ~defaults_of(attr);
 	fz_limit_hold();
-	return hides;
+	return spawn;
 }
 
-static void making_ends(bool hides)
+void fz_spawn_ends(struct fz_spawn spawn)
 {
 	fz_limit_release();
-	fz_signal_after_spawn(hides);
+	fz_signal_after_spawn(spawn.hides);
+	fz_self()->thread.child_ignores = spawn.before;
 }
 
 /* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
@@ -62,13 +84,12 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 {
 	int ret, tries = 0;
 	pid_t made;
-	bool hides;
+	struct fz_spawn state;
 
-	prepare();
 	do {
-		hides = making_begins();
+		state = fz_spawn_begins(attr);
 		ret = real(&made, file, actions, attr, argv, envp);
-		making_ends(hides);
+		fz_spawn_ends(state);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	if (!ret) {
 		fz_child_made(made);
@@ -100,13 +121,15 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_popen);
-	bool hides;
+	const bool unseen = spawns_unseen();
+	struct fz_spawn state;
 	FILE *file;
 
-	prepare();
-	hides = making_begins();
+	if (unseen)
+		state = fz_spawn_begins(NULL);
 	file = fz_real.popen(command, mode);
-	making_ends(hides);
+	if (unseen)
+		fz_spawn_ends(state);
 	leave_brief(self);
 	return file;
 }
@@ -131,7 +154,6 @@ static void end_system(struct system_call *call)
 {
 	struct fz_fiber *self = call->self;
 
-	fz_limit_wait_begins(fz_self());
 	fz_signal_after_spawn(call->hides);
 	/* In the child of a fork that a handler has made, libc has restored the mask. */
 	if (fz_self()->kind != FZ_KIND_FIBER)
@@ -156,9 +178,12 @@ FZ_EXPORT int system(const char *command)
 	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 
-	prepare();
-	call.hides = fz_signal_before_spawn();
-	fz_limit_hold_until_wait(fz_self());
+	/* What begins here ends with the command: too late for the limit. */
+	if (spawns_unseen()) {
+		fz_fdtab_share_all();
+		fz_carrier_makes_process(fz_self());
+		call.hides = fz_signal_before_spawn();
+	}
 	if (self) {
 		call.mask = self->mask;
 		fz_signal_adopt_mask(self, self->mask | fz_signal_bit(SIGCHLD));

@@ -7,7 +7,7 @@
  * which is some carrier.
  *
  * As natively, the children of a thread that has ended are the main thread's. So is a child that
- * the library has not seen being made: by popen, by an inline system call, before an exec.
+ * the library has not seen being made: by an inline system call, before an exec.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -20,6 +20,7 @@ static struct {
 	 */
 	_Atomic uint64_t with_handler, substituted;
 	uint64_t ignored;
+	bool knows_inherited;		/* ignored: also what the program has been started with */
 	uint64_t hidden;		/* see fz_signal_before_spawn() */
 	uint32_t spawning;
 } table = { .lock = FZ_LOCK(FZ_RANK_ACTIONS) };
@@ -246,6 +247,40 @@ uint64_t fz_signals_without_effect(void)
 		if (!kernel_action(nothing[i], NULL, &action) && (uintptr_t)action.handler <= 1)
 			set |= fz_signal_bit(nothing[i]);
 	return set;
+}
+
+/* What the program ignores since its start, no sigaction call has told.  Lock held. */
+static void learn_inherited(void)
+{
+	struct kernel_sigaction action;
+
+	table.knows_inherited = true;
+	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
+		if (kernel_action(sig, NULL, &action) == 0 && (uintptr_t)action.handler == 1)
+			table.ignored |= fz_signal_bit(sig);
+}
+
+uint64_t fz_signals_ignored(void)
+{
+	uint64_t mask, set;
+
+	/* acquire: pairs with fz_sched_start(); before that the kernel knows them all. */
+	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
+		return 0;
+	fz_signal_actions_lock(&mask);
+	if (!table.knows_inherited)
+		learn_inherited();
+	set = table.ignored;
+	fz_signal_actions_unlock(&mask);
+	return set;
+}
+
+void fz_signal_ignore_in_child(uint64_t set)
+{
+	const struct kernel_sigaction ign = { .handler = (void *)(uintptr_t)1 };
+
+	for (; set; set &= set - 1)
+		kernel_action(__builtin_ctzll(set) + 1, &ign, NULL);
 }
 
 bool fz_signal_before_spawn(void)

@@ -90,9 +90,16 @@ void fz_signal_substitute(uint64_t set);
 void fz_signal_restore(uint64_t set);
 
 /*
- * Around a call that makes a process inside libc, where the library does not see the exec: the
- * child inherits which signals are ignored. Substituted signals that the program ignores are
- * ignored in the kernel meanwhile.
+ * What the program ignores, in the kernel or substituted; none before the runtime has started.  Any thread.
+ * ignore_in_child: by a process that shares our memory, but not our actions, and is about to execute a program.
+ */
+uint64_t fz_signals_ignored(void);
+void fz_signal_ignore_in_child(uint64_t set);
+
+/*
+ * Around a call that makes a process whose exec the library does not see: the child inherits which
+ * signals are ignored. Substituted signals that the program ignores are ignored in the kernel
+ * meanwhile: threads that wait for one can lose it.
  */
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);
