@@ -5,7 +5,6 @@
 
 #include "preload/gate.h"
 #include "preload/process/fork_gate.h"
-#include "preload/process/limit.h"
 #include "preload/stats.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/names.h"
@@ -18,6 +17,7 @@
 #include "runtime/io/turn.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/signal/signal.h"
@@ -26,7 +26,7 @@
 
 void fz_files_copying_begins(void)
 {
-	fz_limit_hold();
+	fz_sched_hold_limit();
 	if (!fz_fdtab_is_unshared())
 		fz_own_fd_copying_begins();
 }
@@ -34,8 +34,8 @@ void fz_files_copying_begins(void)
 void fz_files_copying_ends(void)
 {
 	if (!fz_fdtab_is_unshared())
-		fz_locks_briefly(fz_own_fd_copying_ends);
-	fz_limit_release();
+		fz_sched_copying_ends();
+	fz_sched_release_limit();
 }
 
 static void before_fork(void)

@@ -190,6 +190,13 @@ static int prepare_dup(int from, int to)
 	return 0;
 }
 
+/* After the call; copy: what it has returned. */
+static void replaced(int to, int copy)
+{
+	closed(to);
+	fz_fdtab_raise(copy);
+}
+
 FZ_EXPORT int dup2(int from, int to)
 {
 	int err, ret;
@@ -199,8 +206,7 @@ FZ_EXPORT int dup2(int from, int to)
 	if (err)
 		return (int)fz_leave(err);
 	ret = fz_real.dup2(from, to);
-	closed(to);
-	fz_fdtab_raise(ret);
+	replaced(to, ret);
 	return ret;
 }
 FZ_EXPORT_ALIAS(__dup2, dup2);
@@ -214,8 +220,7 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 	if (err)
 		return (int)fz_leave(err);
 	ret = fz_real.dup3(from, to, flags);
-	closed(to);
-	fz_fdtab_raise(ret);
+	replaced(to, ret);
 	return ret;
 }
 

@@ -14,11 +14,11 @@
 #include "preload/init.h"
 #include "preload/process/copy.h"
 #include "preload/process/exec_watch.h"
-#include "preload/process/limit.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -120,9 +120,9 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	 * also the child's, and stay.
 	 */
 	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
-	fz_limit_hold();
+	fz_sched_hold_limit();
 	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
-	fz_limit_release();
+	fz_sched_release_limit();
 	fz_signal_after_spawn(began);
 	if (borrowed) {
 		atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);

@@ -11,7 +11,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
-#include "preload/process/limit.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -41,7 +41,7 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 	    (!path || fz_syscall3(__NR_faccessat, AT_FDCWD, (long)path, X_OK) == 0))
 		fz_stats_say();
 	/* First: a signal that comes meanwhile is still the runtime's, or runs its handler. */
-	fz_limit_hold();
+	fz_sched_hold_limit();
 	exec.carrier = fz_signal_before_exec(self);
 	exec.hides = fz_signal_before_spawn();
 	return exec;
@@ -56,7 +56,7 @@ static int after(struct exec exec, int ret)
 	if (exec.began) {
 		fz_signal_after_exec(exec.carrier);
 		fz_stats_go_on();
-		fz_limit_release();
+		fz_sched_release_limit();
 	}
 	errno = saved;
 	return ret;

@@ -6,11 +6,12 @@
 
 #include "preload/gate.h"
 #include "preload/libc/redirect.h"
-#include "preload/process/limit.h"
+#include "preload/sigset.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/own_fds.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -49,7 +50,7 @@ static uint64_t defaults_of(const posix_spawnattr_t *attr)
 	if (!attr || posix_spawnattr_getflags(attr, &flags) || !(flags & POSIX_SPAWN_SETSIGDEF) ||
 	    posix_spawnattr_getsigdefault(attr, &set))
 		return 0;
-	return *(const uint64_t *)&set;
+	return fz_sigset_word(&set);
 }
 
 struct fz_spawn fz_spawn_begins(const posix_spawnattr_t *attr)
@@ -63,13 +64,13 @@ struct fz_spawn fz_spawn_begins(const posix_spawnattr_t *attr)
 		spawn.hides = fz_signal_before_spawn();
 	else
 		self->thread.child_ignores = fz_signals_ignored() & ~defaults_of(attr);
-	fz_limit_hold();
+	fz_sched_hold_limit();
 	return spawn;
 }
 
 void fz_spawn_ends(struct fz_spawn spawn)
 {
-	fz_limit_release();
+	fz_sched_release_limit();
 	fz_signal_after_spawn(spawn.hides);
 	fz_self()->thread.child_ignores = spawn.before;
 }

@@ -5,17 +5,10 @@
  * first.
  */
 #include "preload/gate.h"
+#include "preload/sigset.h"
 #include "runtime/signal/signal.h"
 
 #include <ucontext.h>
-
-static uint64_t word_of(const sigset_t *set)
-{
-	uint64_t word;
-
-	memcpy(&word, set, sizeof(word));
-	return word;
-}
 
 static void restore_mask(uint64_t mask)
 {
@@ -28,7 +21,7 @@ static void restore_mask(uint64_t mask)
 static void note_restored_mask(const struct __jmp_buf_tag *env)
 {
 	if (env->__mask_was_saved)
-		restore_mask(word_of(&env->__saved_mask));
+		restore_mask(fz_sigset_word(&env->__saved_mask));
 }
 
 FZ_EXPORT _Noreturn void longjmp(struct __jmp_buf_tag env[1], int value)
@@ -52,7 +45,7 @@ FZ_EXPORT _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
 FZ_EXPORT int setcontext(const ucontext_t *to)
 {
 	fz_enter(FZ_SYM_setcontext);
-	restore_mask(word_of(&to->uc_sigmask));
+	restore_mask(fz_sigset_word(&to->uc_sigmask));
 	return fz_real.setcontext(to);
 }
 
@@ -66,7 +59,7 @@ FZ_EXPORT int swapcontext(ucontext_t *from, const ucontext_t *to)
 	if (!self)
 		return fz_real.swapcontext(from, to);
 	mask = self->mask;
-	new_mask = word_of(&to->uc_sigmask);
+	new_mask = fz_sigset_word(&to->uc_sigmask);
 	restore_mask(new_mask);
 	ret = fz_real.swapcontext(from, to);
 	/* Another thread may have resumed this context. */

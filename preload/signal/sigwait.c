@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* preload/signal/sigwait.c - pause, sigsuspend, the sigwait family, sigpending, signalfd. */
 #include "preload/gate.h"
+#include "preload/sigset.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
 #include "runtime/io/io.h"
@@ -9,14 +10,6 @@
 #include "runtime/signal/signal.h"
 
 #include <sys/signalfd.h>
-
-static uint64_t word_of(const sigset_t *set)
-{
-	uint64_t word;
-
-	memcpy(&word, set, sizeof(word));
-	return word;
-}
 
 /* Sleep until a handler has run. Whatever else ends the sleep does not count. */
 static int suspend(struct fz_fiber *self, uint64_t mask)
@@ -43,7 +36,7 @@ FZ_EXPORT int sigsuspend(const sigset_t *set)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigsuspend);
 
-	return self && fz_sys_readable(set) ? suspend(self, word_of(set)) : fz_real.sigsuspend(set);
+	return self && fz_sys_readable(set) ? suspend(self, fz_sigset_word(set)) : fz_real.sigsuspend(set);
 }
 FZ_EXPORT_ALIAS(__sigsuspend, sigsuspend);
 
@@ -141,7 +134,7 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 		deadline = fz_timespec_nsec(timeout);
 		deadline = deadline ? fz_deadline_after(deadline) : 0;
 	}
-	sig = fz_signal_wait(self, word_of(set), &got, deadline);
+	sig = fz_signal_wait(self, fz_sigset_word(set), &got, deadline);
 	/* The signal is gone, as natively. */
 	if (sig > 0 && info && (!fz_sys_writable(info) || !fz_sys_writable(&info[1].si_signo - 2)))
 		return -EFAULT;
@@ -200,7 +193,7 @@ FZ_EXPORT int sigpending(sigset_t *set)
 		return ret;
 	fz_sigqueue_purge(self);
 	/* relaxed: a snapshot. */
-	word = word_of(set) | atomic_load_explicit(&self->pending, memory_order_relaxed) |
+	word = fz_sigset_word(set) | atomic_load_explicit(&self->pending, memory_order_relaxed) |
 	       fz_signal_process_pending();
 	/*
 	 * Report blocked signals only.  One that is not blocked is about to be handled; the program
@@ -219,6 +212,6 @@ FZ_EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
 	fz_enter(FZ_SYM_signalfd);
 	ret = fz_real.signalfd(fd, mask, flags);
 	if (ret >= 0)
-		fz_signal_note_signalfd(word_of(mask));
+		fz_signal_note_signalfd(fz_sigset_word(mask));
 	return ret;
 }

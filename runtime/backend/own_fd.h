@@ -31,7 +31,7 @@ bool fz_own_fd_has_room(int fd);
 /*
  * Around a call that makes a process, by the thread that calls: the limit on descriptors is not raised meanwhile, not
  * for a moment, since the process inherits it.  Copies take numbers below the limit then.  In the parent, with handlers
- * barred.  Not seen: inline system calls; and system() and wordexp()
+ * barred (sched/own_fds.h).  Not seen: inline system calls; and system() and wordexp()
  * where libc's code is not redirected.
  */
 void fz_own_fd_hold_limit(void);

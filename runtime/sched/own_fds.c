@@ -34,22 +34,66 @@ bool fz_sched_owns_fd(int fd)
 	return fz_own_fd_is_kept(fd);
 }
 
-bool fz_sched_program_has_fd(int fd)
-{
+struct barred {
 	struct fz_fiber *self;
 	uint32_t nested;
+};
+
+/*
+ * Around a lock of own_fd.c's.  Outside the runtime handlers must be barred, too; a native thread looks afterwards for
+ * signals that came meanwhile.
+ */
+static struct barred bar(void)
+{
+	struct barred b = { .self = fz_self() };
+
+	fz_signal_bar(b.self);
+	b.nested = fz_bar_handlers();
+	return b;
+}
+
+static void allow(struct barred b)
+{
+	fz_allow_handlers(b.nested);
+	fz_signal_allow(b.self);
+}
+
+bool fz_sched_program_has_fd(int fd)
+{
+	struct barred b;
 	bool ret;
 
 	/* Most are closed: without the lock first. */
 	if (fz_syscall2(__NR_fcntl, fd, F_GETFD) == -EBADF || fz_sched_owns_fd(fd))
 		return false;
-	self = fz_self();
-	fz_signal_bar(self);
-	nested = fz_bar_handlers();
+	b = bar();
 	ret = fz_own_fd_is_others(fd);
-	fz_allow_handlers(nested);
-	fz_signal_allow(self);
+	allow(b);
 	return ret;
+}
+
+void fz_sched_hold_limit(void)
+{
+	const struct barred b = bar();
+
+	fz_own_fd_hold_limit();
+	allow(b);
+}
+
+void fz_sched_release_limit(void)
+{
+	const struct barred b = bar();
+
+	fz_own_fd_release_limit();
+	allow(b);
+}
+
+void fz_sched_copying_ends(void)
+{
+	const struct barred b = bar();
+
+	fz_own_fd_copying_ends();
+	allow(b);
 }
 
 int fz_sched_vacate_fd(int fd)

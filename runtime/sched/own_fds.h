@@ -24,6 +24,11 @@ bool fz_sched_owns_fd(int fd);
 /* Is fd open, and no own descriptor?  If a filter forbids to ask, it counts as open.  Outside the runtime. */
 bool fz_sched_program_has_fd(int fd);
 
+/* As those of backend/own_fd.h, for callers outside the runtime: also a handler. */
+void fz_sched_hold_limit(void);
+void fz_sched_release_limit(void);
+void fz_sched_copying_ends(void);
+
 /* Move an own descriptor away from the number fd.  Returns 0 or -errno. */
 int fz_sched_vacate_fd(int fd);
 
