@@ -11,7 +11,7 @@
 . "$(dirname "$0")/../lib/checked.inc"
 
 checked=$build/checked
-units=(test_lock test_runq test_lot test_sched)
+units=(test_lock test_runq test_lot test_sched test_birth test_fairness test_handoff)
 
 build_checked libfiberize.so "${units[@]/#/tests/unit/}"
 
