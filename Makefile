@@ -352,7 +352,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 HELPERS := $(patsubst %.c,$(B)/tests/helpers/%,$(notdir $(filter-out %/late_threads.c %/lost_reads.c \
 	%/changes.c %/fuzz.c,$(wildcard tests/helpers/*.c tests/targets/*.c))))
 
-$(HELPERS): $(B)/tests/helpers/%: %.c $(PROGRAM_HEADERS) Makefile
+$(HELPERS): $(B)/tests/helpers/%: %.c $(PROGRAM_HEADERS) $(wildcard tests/helpers/*.h) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) $< -o $@
