@@ -8,6 +8,7 @@
 #include "preload/stats.h"
 #include "preload/sync/cond.h"
 #include "preload/thread/names.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/die.h"
 #include "runtime/fiber/cputime.h"
@@ -28,7 +29,7 @@ void fz_files_copying_begins(void)
 {
 	fz_sched_hold_limit();
 	if (!fz_fdtab_is_unshared())
-		fz_own_fd_copying_begins();
+		fz_kept_fd_copying_begins();
 }
 
 void fz_files_copying_ends(void)
@@ -88,6 +89,7 @@ void fz_after_fork_in_child(bool shares_files)
 {
 	/* A thread with a table of its own has passed that on: the numbers are the program's there. */
 	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
+	fz_kept_fd_after_fork();
 	fz_self()->thread.child_ignores = 0;
 	if (!shares_files)
 		fz_fdtab_after_fork();

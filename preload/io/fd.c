@@ -11,7 +11,7 @@
 #include "preload/io/brief.h"
 #include "preload/real_call.h"
 #include "preload/thread/kernel_state.h"
-#include "runtime/backend/own_fd.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/own_fds.h"
@@ -102,7 +102,7 @@ static unsigned next_own(unsigned fd)
 		if (own >= fd && own < best)
 			best = own;
 	}
-	kept = fz_own_fd_next_kept(fd);
+	kept = fz_kept_fd_next(fd);
 	return kept < best ? kept : best;
 }
 

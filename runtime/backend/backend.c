@@ -3,7 +3,7 @@
 
 #include <asm/errno.h>
 
-#include "runtime/backend/own_fd.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/base/time.h"
 
 static struct fz_backend *nth(struct fz_backend *first, uint32_t i, size_t stride)
@@ -43,7 +43,7 @@ static int init_all(struct fz_backend *first, uint32_t n, size_t stride,
 		break;
 	}
 	if (!err)
-		fz_own_fd_fill_with(&first->epoll.event_fd);
+		fz_kept_fd_fill_with(&first->epoll.event_fd);
 	return err;
 }
 
@@ -69,7 +69,7 @@ int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
 
 void fz_backends_fini(struct fz_backend *first, uint32_t n, size_t stride)
 {
-	fz_own_fd_fill_with(NULL);
+	fz_kept_fd_fill_with(NULL);
 	for (uint32_t i = 0; i < n; i++) {
 		struct fz_backend *b = nth(first, i, stride);
 

@@ -6,7 +6,7 @@
 #include <linux/mman.h>
 
 #include "runtime/backend/hooks.h"
-#include "runtime/backend/own_fd.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/backend/watch_lists.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/sys.h"
@@ -272,7 +272,7 @@ static void release(const struct fz_watch *w, int fd)
 
 	fz_lock_release(lock_of(fd));
 	if (last)
-		fz_own_fd_drop(fd);
+		fz_kept_fd_drop(fd);
 }
 
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket)
@@ -354,7 +354,7 @@ void fz_watch_wake_all(void)
 {
 	for (unsigned fd = fz_watch_next(0); fd != UINT_MAX; fd = fz_watch_next(fd + 1))
 		fz_watch_closed((int)fd);
-	for (unsigned fd = fz_own_fd_next_kept(0); fd != UINT_MAX; fd = fz_own_fd_next_kept(fd + 1))
+	for (unsigned fd = fz_kept_fd_next(0); fd != UINT_MAX; fd = fz_kept_fd_next(fd + 1))
 		if (in_table((int)fd) && head_of((int)fd))
 			fz_watch_closed((int)fd);
 }
@@ -388,10 +388,10 @@ void fz_watch_closing(int fd)
 
 	if (!fz_watch_any(fd))
 		return;
-	copy = fz_own_fd_keep(fd);
+	copy = fz_kept_fd_make(fd);
 	if (!in_table(copy)) {
 		if (copy >= 0)
-			fz_own_fd_drop(copy);
+			fz_kept_fd_drop(copy);
 		copy = fd;
 	}
 	low = fd % STRIPES < copy % STRIPES ? fd : copy;
@@ -406,7 +406,7 @@ void fz_watch_closing(int fd)
 		 */
 		wake_all_locked(fd);
 	} else if (!head_of(fd)) {
-		fz_own_fd_drop(copy);
+		fz_kept_fd_drop(copy);
 	} else {
 		move_to_copy_locked(fd, copy);
 	}

@@ -29,6 +29,7 @@
 	RANK(HEAP)	\
 	RANK(CARRIERS)	\
 	RANK(QUEUE)	\
+	RANK(KEPT)	\
 	RANK(LIMIT)	\
 	RANK(POOL)	/* a holder of POOL, ACTIONS or CPU_TIME takes no other lock */ \
 	RANK(ACTIONS)	\

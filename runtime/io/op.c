@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <linux/poll.h>
 
-#include "runtime/backend/own_fd.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/backend/ring.h"
 #include "runtime/backend/watch.h"
 #include "runtime/base/probe.h"
@@ -360,7 +360,7 @@ static void await_room(struct fz_fiber *self, int fd)
 
 	for (;;) {
 		fz_enter_runtime(self);
-		has_room = fz_own_fd_has_room(fd);
+		has_room = fz_kept_fd_has_room(fd);
 		fz_leave_runtime(self);
 		if (FZ_LIKELY(has_room) || fz_now() >= end)
 			return;

@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-#include "runtime/backend/own_fd.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/base/lock.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/op.h"
@@ -111,7 +111,7 @@ void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin)
 	if (pin->copy >= 0)
 		return;
 	fz_enter_runtime(self);
-	copy = fz_own_fd_keep(pin->number);
+	copy = fz_kept_fd_make(pin->number);
 	if (copy >= 0)
 		fz_pin_adopt(pin, copy);
 	fz_leave_runtime(self);
@@ -126,7 +126,7 @@ void fz_pin_release(struct fz_pin *pin)
 	nested = fz_bar_handlers();
 	fz_op_unwatch(pin->copy);
 	fz_fdtab_set(pin->copy, FZ_FD_UNKNOWN);
-	fz_own_fd_drop(pin->copy);
+	fz_kept_fd_drop(pin->copy);
 	pin->copy = -1;
 	fz_allow_handlers(nested);
 }
@@ -146,7 +146,7 @@ void fz_pin_closing(int fd)
 		/*
 		 * If no number is free for a copy, the call learns that the descriptor is closed.
 		 */
-		pin->copy = fz_own_fd_keep(fd);
+		pin->copy = fz_kept_fd_make(fd);
 		if (pin->copy < 0)
 			pin->copy = -1;
 		unlink_locked(pin);

@@ -52,7 +52,7 @@ static inline int fz_pin_fd(const struct fz_pin *pin)
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again);
 void fz_pin_end(struct fz_pin *pin, enum fz_why why);
 
-/* The call goes on with this copy, from fz_own_fd_keep().  Not while it waits. */
+/* The call goes on with this copy, from fz_kept_fd_make().  Not while it waits. */
 static inline void fz_pin_adopt(struct fz_pin *pin, int copy)
 {
 	pin->copy = copy;

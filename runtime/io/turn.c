@@ -4,7 +4,7 @@
 #include <asm/errno.h>
 #include <limits.h>
 
-#include "runtime/backend/own_fd.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/sys.h"
 #include "runtime/sched/park.h"
@@ -111,7 +111,7 @@ static void release(struct bucket *b, int copy)
 {
 	fz_lock_release(&b->lock);
 	if (copy >= 0)
-		fz_own_fd_drop(copy);
+		fz_kept_fd_drop(copy);
 }
 
 bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket ticket)
@@ -153,7 +153,7 @@ int fz_turn_copy(const struct fz_turn *turn)
 	fz_lock_acquire(&b->lock);
 	closed = turn->closed;
 	if (turn->has && turn->copy >= 0) {
-		copy = fz_own_fd_keep(turn->copy);
+		copy = fz_kept_fd_make(turn->copy);
 		closed = copy < 0;
 	}
 	fz_lock_release(&b->lock);
@@ -196,7 +196,7 @@ void fz_turn_closing(int fd)
 		return;
 	fz_lock_acquire(&b->lock);
 	while ((leader = leader_locked(b, fd, 0))) {
-		leader->copy = fz_own_fd_keep(fd);
+		leader->copy = fz_kept_fd_make(fd);
 		if (leader->copy >= 0)
 			continue;
 		/* No number is free for a copy: the calls learn that the descriptor is closed. */

@@ -55,7 +55,7 @@ bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket
 
 /*
  * The caller has its turn, or its wait for it has ended with FZ_WHY_DONE.  If the descriptor has been closed,
- * returns a copy of the private copy, for fz_own_fd_drop(), or -EBADF: no number is free for one.
+ * returns a copy of the private copy, for fz_kept_fd_drop(), or -EBADF: no number is free for one.
  * Returns -1: the number is right.  In the runtime.
  */
 int fz_turn_copy(const struct fz_turn *turn);

@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 #include <fcntl.h>
 
+#include "runtime/backend/kept_fd.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/cpus.h"
 #include "runtime/base/sys.h"
@@ -31,7 +32,7 @@ bool fz_sched_owns_fd(int fd)
 	for (uint32_t i = 0; i < fz_sched_fd_count(); i++)
 		if (fz_sched_fd(i) == fd)
 			return true;
-	return fz_own_fd_is_kept(fd);
+	return fz_kept_fd_is(fd);
 }
 
 struct barred {
@@ -40,7 +41,7 @@ struct barred {
 };
 
 /*
- * Around a lock of own_fd.c's.  Outside the runtime handlers must be barred, too; a native thread looks afterwards for
+ * Around a lock of own_fd.c or kept_fd.c.  Outside the runtime handlers must be barred, too; a native thread looks afterwards for
  * signals that came meanwhile.
  */
 static struct barred bar(void)
@@ -67,7 +68,7 @@ bool fz_sched_program_has_fd(int fd)
 	if (fz_syscall2(__NR_fcntl, fd, F_GETFD) == -EBADF || fz_sched_owns_fd(fd))
 		return false;
 	b = bar();
-	ret = fz_own_fd_is_others(fd);
+	ret = fz_kept_fd_is_others(fd);
 	allow(b);
 	return ret;
 }
@@ -92,13 +93,13 @@ void fz_sched_copying_ends(void)
 {
 	const struct barred b = bar();
 
-	fz_own_fd_copying_ends();
+	fz_kept_fd_copying_ends();
 	allow(b);
 }
 
 int fz_sched_vacate_fd(int fd)
 {
-	int err = fz_own_fd_is_kept(fd) ? -EBUSY : fz_cpus_vacate_fd(fd, fz_own_fd_elsewhere);
+	int err = fz_kept_fd_is(fd) ? -EBUSY : fz_cpus_vacate_fd(fd, fz_own_fd_elsewhere);
 
 	for (uint32_t i = 0; i < fz_sched.count && !err; i++)
 		err = fz_backend_vacate_fd(&fz_sched.processors[i].backend, fd);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "runtime/io/pin.h"
+#include "runtime/backend/kept_fd.h"
 #include "runtime/backend/own_fd.h"
 #include "runtime/sched/own_fds.h"
 
@@ -91,9 +92,9 @@ Test(pin, copy_is_dropped)
 
 	copy = close_under(&pin);
 	cr_assert(fz_sched_owns_fd(copy));
-	cr_assert_eq(fz_own_fd_next_kept(0), (unsigned)copy);
-	cr_assert_eq(fz_own_fd_next_kept((unsigned)copy), (unsigned)copy);
-	cr_assert_eq(fz_own_fd_next_kept((unsigned)copy + 1), UINT_MAX);
+	cr_assert_eq(fz_kept_fd_next(0), (unsigned)copy);
+	cr_assert_eq(fz_kept_fd_next((unsigned)copy), (unsigned)copy);
+	cr_assert_eq(fz_kept_fd_next((unsigned)copy + 1), UINT_MAX);
 	cr_assert_lt(fz_sched_vacate_fd(copy), 0);
 	/* A limit of the library's own has ended the wait: the call goes on with its file. */
 	fz_pin_end(&pin, FZ_WHY_TIMEOUT);
@@ -116,8 +117,7 @@ Test(pin, no_copy_in_a_forks_child)
 
 	copy = close_under(&pin);
 	fz_pin_after_fork();
-	fz_own_fd_begin_in_child(false);
-	fz_own_fd_end_in_child();
+	fz_kept_fd_after_fork();
 	cr_assert_not(is_open(copy));
 	/* What has its number now is not closed by who comes back to the call. */
 	cr_assert_eq(dup2(p[1], copy), copy);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -15,18 +16,33 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "runtime/backend/kept_fd.h"
 #include "runtime/backend/own_fd.h"
 
 enum { LIMIT = 1024 };
 
 static ino_t file;
 static volatile sig_atomic_t closes, without_bit;
+/* A copy that another thread asks about while it is closed, before and since; -1: none.  And whether that thread has begun, and has its answer. */
+static _Atomic int expected = -1, dropped = -1;
+static atomic_bool asks, answered;
 
 static ino_t file_of(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) ? 0 : st.st_ino;
+}
+
+/* In place of close(), which gives the other thread time to ask while the number is open. */
+static void close_late(int fd)
+{
+	atomic_store(&dropped, fd);
+	while (!atomic_load(&asks))
+		usleep(100);
+	for (int i = 0; i < 30 && !atomic_load(&answered); i++)
+		usleep(100);
+	close_range((unsigned)fd, (unsigned)fd, 0);
 }
 
 /* In place of close(): the number stays open.  What the runtime closes here, the child of a fork would have, too. */
@@ -45,8 +61,10 @@ static void look_at_close(int sig, siginfo_t *info, void *context)
 	(void)sig;
 	(void)info;
 	closes++;
-	if (file_of(fd) == file && !fz_own_fd_is_kept(fd))
+	if (file_of(fd) == file && !fz_kept_fd_is(fd))
 		without_bit++;
+	if (fd == atomic_load(&expected))
+		close_late(fd);
 }
 
 /* Numbers below it are few enough to fill, and the runtime may raise it. */
@@ -76,7 +94,7 @@ static void trap_close(void)
 }
 
 /* While a process is made, no number holds a file of the program's without the bit by which the child closes it. */
-Test(own_fd, no_copy_without_its_bit_while_a_process_is_made)
+Test(kept_fd, no_copy_without_its_bit_while_a_process_is_made)
 {
 	static _Atomic int filler;
 	int p[2], again[2];
@@ -85,20 +103,20 @@ Test(own_fd, no_copy_without_its_bit_while_a_process_is_made)
 	cr_assert_eq(pipe(p), 0);
 	cr_assert_eq(pipe(again), 0);
 	atomic_store_explicit(&filler, again[0], memory_order_relaxed);
-	fz_own_fd_fill_with(&filler);
+	fz_kept_fd_fill_with(&filler);
 	file = file_of(p[0]);
 	fz_own_fd_hold_limit();
-	fz_own_fd_copying_begins();
+	fz_kept_fd_copying_begins();
 	trap_close();
-	cr_assert(fz_own_fd_has_room(p[0]));
-	fz_own_fd_drop(fz_own_fd_keep(p[0]));
-	fz_own_fd_copying_ends();
+	cr_assert(fz_kept_fd_has_room(p[0]));
+	fz_kept_fd_drop(fz_kept_fd_make(p[0]));
+	fz_kept_fd_copying_ends();
 	fz_own_fd_release_limit();
 	cr_assert_eq(without_bit, 0);
 	cr_assert_gt(closes, 0);
 }
 
-Test(own_fd, room_that_there_is_not)
+Test(kept_fd, room_that_there_is_not)
 {
 	int fds[LIMIT], n = 0;
 
@@ -107,11 +125,45 @@ Test(own_fd, room_that_there_is_not)
 		n++;
 	cr_assert_eq(errno, EMFILE);
 	/* Otherwise the limit may be raised. */
-	cr_assert(fz_own_fd_has_room(0));
+	cr_assert(fz_kept_fd_has_room(0));
 	fz_own_fd_hold_limit();
-	cr_assert_not(fz_own_fd_has_room(0));
+	cr_assert_not(fz_kept_fd_has_room(0));
 	close(fds[n - 1]);
-	cr_assert(fz_own_fd_has_room(0));
+	cr_assert(fz_kept_fd_has_room(0));
 	fz_own_fd_release_limit();
 	cr_assert_eq(dup(0), fds[n - 1]);
+}
+
+static void *ask(void *arg)
+{
+	bool *others = arg;
+	int fd;
+
+	while ((fd = atomic_load(&dropped)) < 0)
+		usleep(100);
+	atomic_store(&asks, true);
+	*others = fz_kept_fd_is_others(fd);
+	atomic_store(&answered, true);
+	return NULL;
+}
+
+/* It has no bit any more, and is open still. */
+Test(kept_fd, a_copy_that_is_being_dropped_is_nobody_elses)
+{
+	bool others = true;
+	pthread_t asker;
+	int p[2], copy;
+
+	cr_assert_eq(pipe(p), 0);
+	cr_assert(fz_kept_fd_is_others(p[0]));
+	copy = fz_kept_fd_make(p[0]);
+	cr_assert_geq(copy, 0);
+	cr_assert_not(fz_kept_fd_is_others(copy));
+	cr_assert_eq(pthread_create(&asker, NULL, ask, &others), 0);
+	atomic_store(&expected, copy);
+	trap_close();
+	fz_kept_fd_drop(copy);
+	cr_assert_eq(pthread_join(asker, NULL), 0);
+	cr_assert_not(others);
+	cr_assert_eq(closes, 1);
 }
