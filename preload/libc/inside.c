@@ -156,24 +156,16 @@ pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
 int fz_posix_spawn_inside(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	struct fz_spawn state;
+	bool hides;
 	int ret;
 
 	if (is_in_child() || is_in_runtime())
 		return fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
 	fz_count_inside(FZ_SYM_posix_spawn);
-	state = fz_spawn_begins(attr);
+	hides = fz_spawn_begins();
 	ret = fz_real.posix_spawn(pid, path, actions, attr, argv, envp);
-	fz_spawn_ends(state);
+	fz_spawn_ends(hides);
 	if (!ret)
 		fz_child_made(*pid);
 	return ret;
-}
-
-/* What the child ignored when it was born, libc has replaced by the default: it saw our handlers. */
-int fz_execve_inside(const char *path, char *const argv[], char *const envp[])
-{
-	if (fz_redirect_in_child())
-		fz_signal_ignore_in_child(fz_self()->thread.child_ignores);
-	return fz_real.execve(path, argv, envp);
 }

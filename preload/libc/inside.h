@@ -47,9 +47,6 @@ ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size);
  */
 pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage);
 
-/* The child of posix_spawn; libc's other functions of the exec family. */
-int fz_execve_inside(const char *path, char *const argv[], char *const envp[]);
-
 /* popen, system and wordexp; none of them passes NULL for pid. */
 int fz_posix_spawn_inside(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);

@@ -51,7 +51,7 @@ struct entry {
 /*
  * The families of symbols.def. The child of libc's posix_spawn runs in our memory as the
  * calling fiber, so every function that it calls must be NO (sigaction, sigprocmask) or OWN
- * (dup2, execve, fcntl, getdents64).
+ * (dup2, fcntl, getdents64).
  */
 #define REDIRECT_NO(name)
 #define REDIRECT_ALONE(name) ENTRY(name, name, ALONE)

@@ -6,7 +6,6 @@
 
 #include "preload/gate.h"
 #include "preload/libc/redirect.h"
-#include "preload/sigset.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/announce.h"
@@ -34,45 +33,24 @@ static void leave_brief(struct fz_fiber *self)
 		fz_announce_end(self);
 }
 
-/* Do popen, system and wordexp make their process unseen, because libc's code is not redirected? */
-static bool spawns_unseen(void)
-{
-	return !fz_redirect_reaches((const void *)fz_real.posix_spawn) ||
-	       !fz_redirect_reaches((const void *)fz_real.execve);
-}
-
-/* The signals that the child has at their default actions, by the caller's will. */
-static uint64_t defaults_of(const posix_spawnattr_t *attr)
-{
-	short flags = 0;
-	sigset_t set;
-
-	if (!attr || posix_spawnattr_getflags(attr, &flags) || !(flags & POSIX_SPAWN_SETSIGDEF) ||
-	    posix_spawnattr_getsigdefault(attr, &set))
-		return 0;
-	return fz_sigset_word(&set);
-}
-
-struct fz_spawn fz_spawn_begins(const posix_spawnattr_t *attr)
+bool fz_spawn_begins(void)
 {
 	struct fz_fiber *self = fz_self();
-	struct fz_spawn spawn = { .before = self->thread.child_ignores };
+	bool hides = self->thread.spawn_begun;
 
+	self->thread.spawn_begun = false;
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(self);
-	if (spawns_unseen())
-		spawn.hides = fz_signal_before_spawn();
-	else
-		self->thread.child_ignores = fz_signals_ignored() & ~defaults_of(attr);
+	if (!hides)
+		hides = fz_signal_before_spawn();
 	fz_sched_hold_limit();
-	return spawn;
+	return hides;
 }
 
-void fz_spawn_ends(struct fz_spawn spawn)
+void fz_spawn_ends(bool hides)
 {
 	fz_sched_release_limit();
-	fz_signal_after_spawn(spawn.hides);
-	fz_self()->thread.child_ignores = spawn.before;
+	fz_signal_after_spawn(hides);
 }
 
 /* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
@@ -85,12 +63,12 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 {
 	int ret, tries = 0;
 	pid_t made;
-	struct fz_spawn state;
+	bool hides;
 
 	do {
-		state = fz_spawn_begins(attr);
+		hides = fz_spawn_begins();
 		ret = real(&made, file, actions, attr, argv, envp);
-		fz_spawn_ends(state);
+		fz_spawn_ends(hides);
 	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
 	if (!ret) {
 		fz_child_made(made);
@@ -122,15 +100,16 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_popen);
-	const bool unseen = spawns_unseen();
-	struct fz_spawn state;
+	/* Otherwise fz_posix_spawn_inside() does it, in the midst of the call. */
+	const bool unseen = !fz_redirect_reaches((const void *)fz_real.posix_spawn);
+	bool hides = false;
 	FILE *file;
 
 	if (unseen)
-		state = fz_spawn_begins(NULL);
+		hides = fz_spawn_begins();
 	file = fz_real.popen(command, mode);
 	if (unseen)
-		fz_spawn_ends(state);
+		fz_spawn_ends(hides);
 	leave_brief(self);
 	return file;
 }
@@ -148,14 +127,15 @@ FZ_EXPORT int pclose(FILE *file)
 struct system_call {
 	struct fz_fiber *self;
 	uint64_t mask;
-	bool hides, returned;
+	bool returned;
 };
 
 static void end_system(struct system_call *call)
 {
 	struct fz_fiber *self = call->self;
 
-	fz_signal_after_spawn(call->hides);
+	fz_signal_after_spawn(fz_self()->thread.spawn_begun);
+	fz_self()->thread.spawn_begun = false;
 	/* In the child of a fork that a handler has made, libc has restored the mask. */
 	if (fz_self()->kind != FZ_KIND_FIBER)
 		return;
@@ -179,12 +159,14 @@ FZ_EXPORT int system(const char *command)
 	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 
-	/* What begins here ends with the command: too late for the limit. */
-	if (spawns_unseen()) {
-		fz_fdtab_share_all();
-		fz_carrier_makes_process(fz_self());
-		call.hides = fz_signal_before_spawn();
-	}
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(fz_self());
+	/*
+	 * libc asks which of SIGINT and SIGQUIT are ignored before it makes the process.  fz_posix_spawn_inside() ends it;
+	 * where libc's code is not redirected, this call does, and the limit is not held.
+	 */
+	if (!fz_self()->thread.spawn_begun)
+		fz_self()->thread.spawn_begun = fz_signal_before_spawn();
 	if (self) {
 		call.mask = self->mask;
 		fz_signal_adopt_mask(self, self->mask | fz_signal_bit(SIGCHLD));

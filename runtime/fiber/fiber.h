@@ -98,7 +98,6 @@ struct fz_fiber_thread {
 	void *(*start)(void *);
 	void *arg;
 	void *result;			/* of start, of pthread_exit, or PTHREAD_CANCELED */
-	uint64_t child_ignores;		/* signals; read by a process that libc makes for this thread */
 	struct fz_fiber *joins;		/* the thread that this one is joining, for EDEADLK */
 	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
 	_Atomic uint32_t being_born;	/* cleared by the kernel when the birth's thread is gone */
@@ -107,6 +106,7 @@ struct fz_fiber_thread {
 	bool owns_kernel_state;		/* in its kernel thread, and so wired; its threads inherit it */
 	bool owns_tid_address;		/* the kernel clears a word that the program has named */
 	bool owns_files;		/* it has a table of descriptors of its own */
+	bool spawn_begun;		/* fz_signal_before_spawn() by system(), until it has its process */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	char name[16];
 	/*

@@ -5,7 +5,9 @@
  */
 #include "runtime/base/host.h"
 #include "runtime/base/lock.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal_internal.h"
 
 static struct {
@@ -20,8 +22,7 @@ static struct {
 	 */
 	_Atomic uint64_t with_handler, substituted;
 	uint64_t ignored;
-	bool knows_inherited;		/* ignored: also what the program has been started with */
-	uint64_t hidden;		/* see fz_signal_before_spawn() */
+	_Atomic uint64_t hidden;	/* see fz_signal_before_spawn() */
 	uint32_t spawning;
 } table = { .lock = FZ_LOCK(FZ_RANK_ACTIONS) };
 
@@ -171,7 +172,8 @@ void fz_signal_substitute(uint64_t set)
 		 */
 		if (table.spawning && kernel_action(sig, NULL, &old) == 0 &&
 		    (uintptr_t)old.handler == 1) {
-			table.hidden |= fz_signal_bit(sig);
+			atomic_fetch_or_explicit(&table.hidden, fz_signal_bit(sig), memory_order_relaxed);
+			fz_monitor_poke();
 			table.ignored |= fz_signal_bit(sig);
 			table.actions[sig].handler = old.handler;
 			atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
@@ -249,38 +251,34 @@ uint64_t fz_signals_without_effect(void)
 	return set;
 }
 
-/* What the program ignores since its start, no sigaction call has told.  Lock held. */
-static void learn_inherited(void)
+uint64_t fz_signals_hidden(void)
 {
-	struct kernel_sigaction action;
-
-	table.knows_inherited = true;
-	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
-		if (kernel_action(sig, NULL, &action) == 0 && (uintptr_t)action.handler == 1)
-			table.ignored |= fz_signal_bit(sig);
+	/* relaxed: fz_monitor_update_mask() and fz_monitor_poke() order it. */
+	return atomic_load_explicit(&table.hidden, memory_order_relaxed);
 }
 
-uint64_t fz_signals_ignored(void)
+static void set_hidden(uint64_t set)
 {
-	uint64_t mask, set;
-
-	/* acquire: pairs with fz_sched_start(); before that the kernel knows them all. */
-	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
-		return 0;
-	fz_signal_actions_lock(&mask);
-	if (!table.knows_inherited)
-		learn_inherited();
-	set = table.ignored;
-	fz_signal_actions_unlock(&mask);
-	return set;
+	atomic_store_explicit(&table.hidden, set, memory_order_relaxed);
 }
 
-void fz_signal_ignore_in_child(uint64_t set)
+static uint64_t ignored_and_substituted(void)
+{
+	return table.ignored & atomic_load_explicit(&table.substituted, memory_order_relaxed);
+}
+
+static void ignore_in_kernel(uint64_t set)
 {
 	const struct kernel_sigaction ign = { .handler = (void *)(uintptr_t)1 };
+	struct kernel_sigaction now;
 
-	for (; set; set &= set - 1)
-		kernel_action(__builtin_ctzll(set) + 1, &ign, NULL);
+	for (; set; set &= set - 1) {
+		const int sig = __builtin_ctzll(set) + 1;
+
+		/* To ignore a signal again would drop what is pending of it. */
+		if (kernel_action(sig, NULL, &now) == 0 && now.handler != ign.handler)
+			kernel_action(sig, &ign, NULL);
+	}
 }
 
 bool fz_signal_before_spawn(void)
@@ -295,38 +293,49 @@ bool fz_signal_before_spawn(void)
 	 * Count even if no signal is substituted so far: another thread may be about to
 	 * substitute one.
 	 */
-	if (table.spawning++ == 0) {
-		table.hidden = table.ignored &
-			       atomic_load_explicit(&table.substituted, memory_order_relaxed);
-		for (set = table.hidden; set; set &= set - 1) {
-			struct kernel_sigaction ign = { .handler = (void *)(uintptr_t)1 };
-
-			kernel_action(__builtin_ctzll(set) + 1, &ign, NULL);
-		}
-	}
+	if (table.spawning++ == 0)
+		set_hidden(ignored_and_substituted());
+	set = fz_signals_hidden();
+	fz_signal_actions_unlock(&mask);
+	if (FZ_LIKELY(!set))
+		return true;
+	/* First: the monitor would take the signal from the kernel, which drops what is ignored. */
+	fz_monitor_update_mask();
+	fz_signal_actions_lock(&mask);
+	ignore_in_kernel(fz_signals_hidden() & ignored_and_substituted());
 	fz_signal_actions_unlock(&mask);
 	return true;
 }
 
+/* The last of those that make a process has made it.  Lock held. */
+static void show_hidden(void)
+{
+	uint64_t set = fz_signals_hidden() & atomic_load_explicit(&table.substituted, memory_order_relaxed);
+
+	for (; set; set &= set - 1) {
+		const int sig = __builtin_ctzll(set) + 1;
+		const struct kernel_sigaction ours = our_action(sig);
+
+		kernel_action(sig, &ours, NULL);
+	}
+	set_hidden(0);
+}
+
 void fz_signal_after_spawn(bool began)
 {
-	uint64_t mask, set;
+	bool shows = false;
+	uint64_t mask;
 
 	if (!began)
 		return;
 	fz_signal_actions_lock(&mask);
 	if (table.spawning && --table.spawning == 0) {
-		set = table.hidden &
-		      atomic_load_explicit(&table.substituted, memory_order_relaxed);
-		for (; set; set &= set - 1) {
-			int sig = __builtin_ctzll(set) + 1;
-			struct kernel_sigaction ours = our_action(sig);
-
-			kernel_action(sig, &ours, NULL);
-		}
-		table.hidden = 0;
+		shows = fz_signals_hidden();
+		show_hidden();
 	}
 	fz_signal_actions_unlock(&mask);
+	if (FZ_UNLIKELY(shows))
+		fz_monitor_poke();
 }
 
 void fz_signal_actions_after_fork(void)
@@ -335,6 +344,7 @@ void fz_signal_actions_after_fork(void)
 
 	fz_lock_init(&table.lock, FZ_RANK_ACTIONS);
 	table.spawning = 0;
+	set_hidden(0);
 	/*
 	 * A thread that does not exist here may have been writing an entry when the parent
 	 * forked: make its version even.

@@ -59,7 +59,7 @@ uint32_t fz_monitor_apply_mask(void)
 	uint32_t wanted = atomic_load_explicit(&masking.wanted, memory_order_acquire);
 	bool asked = wanted != atomic_load_explicit(&masking.done, memory_order_relaxed);
 	/* SIGCANCEL of libc's stays blocked, so that fz_signal_learn_cancel() finds it pending. */
-	uint64_t mask = fz_signal_left_to_kernel() | fz_signal_bit(FZ_SIGNAL_CANCEL);
+	uint64_t mask = fz_signal_left_to_kernel() | fz_signals_hidden() | fz_signal_bit(FZ_SIGNAL_CANCEL);
 
 	/* On return from the system call the kernel has delivered what the new mask lets in. */
 	if (mask != masking.mask || asked) {

@@ -4,7 +4,7 @@
 
 /*
  * runtime/signal/monitor_mask.h - the monitor's signal mask: it takes the signals that some fiber accepts, and leaves the
- * others to the kernel.  Threads wait until the mask has followed a change, or until what was taken has been routed.
+ * others to the kernel, and those that are ignored there for a moment (fz_signals_hidden).  Threads wait until the mask has followed a change, or until what was taken has been routed.
  */
 
 #include "runtime/base/base.h"

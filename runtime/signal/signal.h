@@ -90,19 +90,18 @@ void fz_signal_substitute(uint64_t set);
 void fz_signal_restore(uint64_t set);
 
 /*
- * What the program ignores, in the kernel or substituted; none before the runtime has started.  Any thread.
- * ignore_in_child: by a process that shares our memory, but not our actions, and is about to execute a program.
- */
-uint64_t fz_signals_ignored(void);
-void fz_signal_ignore_in_child(uint64_t set);
-
-/*
- * Around a call that makes a process whose exec the library does not see: the child inherits which
- * signals are ignored. Substituted signals that the program ignores are ignored in the kernel
- * meanwhile: threads that wait for one can lose it.
+ * Around a call that makes a process inside libc, where the library does not see the exec: the
+ * child inherits which signals are ignored. Substituted signals that the program ignores are
+ * ignored in the kernel meanwhile. One that comes stays pending for the threads that wait for it, unless a
+ * fiber in its code accepts it, as natively; or it comes within the microsecond in which the kernel's action changes,
+ * which drops what is pending.  before_spawn waits for the monitor, if there are such signals.  Any thread, outside the
+ * runtime.
  */
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);
+
+/* What is ignored in the kernel for that reason: the monitor leaves it pending. */
+uint64_t fz_signals_hidden(void);
 
 /* Returns which of SIGCHLD, SIGCONT, SIGURG and SIGWINCH have no handler, neither the program's nor ours.  Any thread. */
 uint64_t fz_signals_without_effect(void);

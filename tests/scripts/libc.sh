@@ -14,7 +14,7 @@
 . "$root/tests/lib/modes.inc"
 cd "$root" || exit 1
 # What leans on libc most.
-read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket io_datagram fork_basic}"
+read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket io_datagram fork_basic spawn_*}"
 
 # fetch SUITE: libc6 of that suite below build/libc/SUITE, by apt's own means
 fetch()

@@ -6,6 +6,8 @@
 #include "check.h"
 
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <wordexp.h>
 
 #define SAY "sed -n 's/^SigIgn:.//p' /proc/self/status"
@@ -14,23 +16,49 @@ extern char **environ;
 
 static void *waits(void *arg)
 {
+	const int signal = (int)(intptr_t)arg;
 	sigset_t set;
 	int sig;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, signal);
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	/* Natively SIGCHLD, which system() blocks in its thread, may interrupt the wait. */
 	do
 		sig = sigtimedwait(&set, NULL, NULL);
 	while (sig < 0 && errno == EINTR);
-	CHECK_INT(sig, SIGUSR1);
-	return arg;
+	CHECK_INT(sig, signal);
+	return NULL;
+}
+
+static pthread_t start_waiter(int sig)
+{
+	pthread_t t = start(waits, (void *)(intptr_t)sig);
+
+	await_others();
+	return t;
+}
+
+static unsigned long long bit(int sig)
+{
+	return 1ull << (sig - 1);
 }
 
 static void check_ignored(const char *hexadecimal)
 {
-	CHECK((strtoull(hexadecimal, NULL, 16) & 1ull << (SIGUSR1 - 1)) != 0);
+	CHECK((strtoull(hexadecimal, NULL, 16) & bit(SIGUSR1)) != 0);
+}
+
+/* What a command of popen ignores. */
+static unsigned long long ignored(void)
+{
+	FILE *f = popen(SAY, "r");
+	char line[64];
+
+	CHECK(f);
+	CHECK(fgets(line, sizeof(line), f));
+	CHECK_OK(pclose(f));
+	return strtoull(line, NULL, 16);
 }
 
 /* What the program wants of the child goes first. */
@@ -62,15 +90,10 @@ static void spawns_with_default(void)
 
 static void *makes(void *arg)
 {
-	char test[] = "test $((0x$(" SAY ") & 0x200)) -ne 0", line[64];
+	char test[] = "test $((0x$(" SAY ") & 0x200)) -ne 0";
 	wordexp_t words;
-	FILE *f;
 
-	f = popen(SAY, "r");
-	CHECK(f);
-	CHECK(fgets(line, sizeof(line), f));
-	CHECK_OK(pclose(f));
-	check_ignored(line);
+	CHECK((ignored() & bit(SIGUSR1)) != 0);
 	CHECK_OK(system(test));
 	CHECK_OK(wordexp("$(" SAY ")", &words, 0));
 	CHECK_INT(words.we_wordc, 1);
@@ -81,28 +104,106 @@ static void *makes(void *arg)
 	return arg;
 }
 
-int main(void)
+/* While system() runs, libc ignores SIGINT and SIGQUIT. */
+static void system_leaves_no_trace(void)
 {
-	pthread_t waiter, t[4];
+	const unsigned long long before = ignored();
+
+	CHECK_OK(system("true"));
+	CHECK(ignored() == before);
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+}
+
+static void handled_is_not_ignored(void)
+{
+	CHECK(signal(SIGUSR2, SIG_IGN) != SIG_ERR);
+	CHECK((ignored() & bit(SIGUSR2)) != 0);
+	CHECK(signal(SIGUSR2, handler) != SIG_ERR);
+	CHECK((ignored() & bit(SIGUSR2)) == 0);
+	CHECK(signal(SIGUSR2, SIG_DFL) != SIG_ERR);
+}
+
+/* libc itself looks whether this signal is ignored. */
+static void system_sees_what_is_ignored(void)
+{
+	pthread_t waiter;
+
+	CHECK(signal(SIGINT, SIG_IGN) != SIG_ERR);
+	waiter = start_waiter(SIGINT);
+	CHECK_OK(system("test $((0x$(" SAY ") & 2)) -ne 0"));
+	CHECK_OK(pthread_kill(waiter, SIGINT));
+	finish(waiter);
+}
+
+static atomic_bool ended;
+
+static void *waits_on(void *arg)
+{
+	while (!atomic_load(&ended))
+		waits((void *)(intptr_t)SIGUSR1);
+	return arg;
+}
+
+/* The new processes ignore the signal from their birth on. */
+static void signals_to_the_group(void)
+{
+	const pthread_t waiter = start(waits_on, NULL);
+	char test[] = "true";
+	pid_t sender;
+
+	await_others();
+	CHECK_OK(setpgid(0, 0));
+	sender = fork();
+	CHECK(sender >= 0);
+	while (sender == 0) {
+		kill(0, SIGUSR1);
+		usleep(10);
+	}
+	for (int i = 0; i < 50; i++)
+		spawns(NULL, test);
+	CHECK_OK(kill(sender, SIGKILL));
+	CHECK_INT(waitpid(sender, NULL, 0), sender);
+	atomic_store(&ended, true);
+	CHECK_OK(pthread_kill(waiter, SIGUSR1));
+	finish(waiter);
+}
+
+/* A signal for the process is kept, although it is ignored, if main blocks it. */
+static void kept_during_system(void)
+{
+	pthread_t waiter;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	waiter = start_waiter(SIGUSR1);
+	CHECK_OK(system("kill -USR1 $PPID"));
+	finish(waiter);
+	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+}
+
+int main(void)
+{
+	pthread_t waiter, t[4];
+
 	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
-	waiter = start(waits, NULL);
-	await_others();
+	waiter = start_waiter(SIGUSR1);
 	makes(NULL);
 	for (int i = 0; i < 4; i++)
 		t[i] = start(makes, NULL);
 	for (int i = 0; i < 4; i++)
 		finish(t[i]);
+	system_leaves_no_trace();
+	handled_is_not_ignored();
+	system_sees_what_is_ignored();
 	CHECK_OK(pthread_kill(waiter, SIGUSR1));
 	finish(waiter);
-	/* A signal for the process is kept, although it is ignored, if main blocks it. */
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
-	waiter = start(waits, NULL);
-	await_others();
-	CHECK_OK(system("kill -USR1 $PPID"));
-	finish(waiter);
+	kept_during_system();
+	signals_to_the_group();
 	return success();
 }
