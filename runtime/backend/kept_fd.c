@@ -21,7 +21,7 @@ enum {
 static struct fz_lock kept_lock = FZ_LOCK(FZ_RANK_KEPT);
 
 /*
- * A bit for each number that fz_own_fd_keep() has returned.  relaxed: a reader has learnt the
+ * A bit for each number that fz_kept_fd_make() has returned.  relaxed: a reader has learnt the
  * number already, or takes the bit as a hint.
  */
 static _Atomic uint64_t kept[KEPT / WORD_BITS];
@@ -48,6 +48,8 @@ enum { LEFT_MOST = 256 };
  */
 static struct { int copy; bool free; } left[LEFT_MOST];
 static _Atomic uint32_t left_count;	/* written with kept_lock held */
+/* Numbers plus 1 that have lost their bits and are about to be closed; 0: a free place. */
+static _Atomic int dropping[16];
 static const _Atomic int *filler;	/* a descriptor that may be in the child, too */
 
 void fz_kept_fd_fill_with(const _Atomic int *fd)
@@ -93,7 +95,7 @@ static void set_bit(int copy)
 static void clear_bit(int copy)
 {
 	const uint64_t before = atomic_fetch_and_explicit(&kept[copy / WORD_BITS], ~bit_of(copy),
-							  memory_order_relaxed);
+							  memory_order_release);
 
 	FZ_ASSERT_SLOW(before & bit_of(copy));
 	atomic_fetch_sub_explicit(&kept_count, 1, memory_order_release);
@@ -224,6 +226,31 @@ static void clear_left_if_none_is_made(void)
 	end_change();
 }
 
+/* Returns its place in dropping[]; NULL: all are taken. */
+static _Atomic int *note_dropping(int copy)
+{
+	for (unsigned i = 0; i < sizeof(dropping) / sizeof(*dropping); i++) {
+		int unused = 0;
+
+		/* relaxed: the release of clear_bit() publishes it; pairs with find_owner(). */
+		if (atomic_compare_exchange_strong_explicit(&dropping[i], &unused, copy + 1, memory_order_relaxed,
+							    memory_order_relaxed))
+			return &dropping[i];
+	}
+	return NULL;
+}
+
+static void clear_and_close(int copy)
+{
+	_Atomic int *place = note_dropping(copy);
+
+	clear_bit(copy);
+	fz_syscall1(__NR_close, copy);
+	/* release: the number is closed; pairs with find_owner(). */
+	if (place)
+		atomic_store_explicit(place, 0, memory_order_release);
+}
+
 void fz_kept_fd_drop(int copy)
 {
 	bool filled = false, is_left = false;
@@ -237,38 +264,55 @@ void fz_kept_fd_drop(int copy)
 		is_left = leave(copy, filled);
 	}
 	if (!is_left)
-		clear_bit(copy);
-	if (!is_left || !filled)
+		clear_and_close(copy);
+	else if (!filled)
 		fz_syscall1(__NR_close, copy);
 	end_change();
 	/* The thread that makes a process may have looked before this one was left. */
 	clear_left_if_none_is_made();
 }
 
-/* One try.  Returns false if the answer is open: a number may be a copy that another thread is dropping. */
-static bool find_owner(int fd, bool *ret_others)
+static bool is_dropping(int fd)
 {
-	bool settled;
+	for (unsigned i = 0; i < sizeof(dropping) / sizeof(*dropping); i++)
+		/* acquire: pairs with clear_and_close(). */
+		if (atomic_load_explicit(&dropping[i], memory_order_acquire) == fd + 1)
+			return true;
+	return false;
+}
+
+enum owner { NOBODY, OTHERS, UNKNOWN };
+
+static enum owner find_owner(int fd)
+{
+	enum owner owner = NOBODY;
 
 	fz_lock_acquire(&kept_lock);
-	*ret_others = fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF && !fz_kept_fd_is(fd);
-	/* seq_cst: pairs with end_change().  A copy whose drop has ended before this is closed. */
-	settled = !*ret_others || atomic_load_explicit(&changing, memory_order_seq_cst) <= own_changes;
-	*ret_others = *ret_others && fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF;
+	if (fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF && !fz_kept_fd_is(fd)) {
+		/* Pairs with clear_bit(): who does not see the bit any more sees the number in dropping[]. */
+		atomic_thread_fence(memory_order_acquire);
+		owner = is_dropping(fd) ? UNKNOWN : OTHERS;
+		/* It is not being dropped any more: if it was a copy, it is closed. */
+		if (owner == OTHERS && fz_syscall2(__NR_fcntl, fd, F_GETFD) == -EBADF)
+			owner = NOBODY;
+	}
 	fz_lock_release(&kept_lock);
-	return settled || !*ret_others;
+	return owner;
 }
 
 bool fz_kept_fd_is_others(int fd)
 {
-	const fz_nsec pause = 50 * FZ_USEC, most = 100 * FZ_MSEC;
-	const struct __kernel_timespec time = fz_timespec(pause);
-	bool others;
+	const struct __kernel_timespec pause = fz_timespec(50 * FZ_USEC);
+	const int most = 1000;
+	enum owner owner;
 
-	/* A drop frees its number soon; only the end of its file, which may linger, can take longer. */
-	for (fz_nsec waited = 0; !find_owner(fd, &others) && waited < most; waited += pause)
-		fz_syscall2(__NR_nanosleep, (long)&time, 0);
-	return others;
+	/*
+	 * The number is free soon.  If it stays open, the program has got it, while the copy's file lingers: the only
+	 * case of a long wait.
+	 */
+	for (int i = 0; (owner = find_owner(fd)) == UNKNOWN && i < most; i++)
+		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
+	return owner != NOBODY;
 }
 
 /* As any copy, with a bit: between its system calls a process may be made. */
@@ -331,6 +375,8 @@ void fz_kept_fd_after_fork(void)
 	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
 	atomic_store_explicit(&copying, 0, memory_order_relaxed);
 	atomic_store_explicit(&left_count, 0, memory_order_relaxed);
+	for (unsigned i = 0; i < sizeof(dropping) / sizeof(*dropping); i++)
+		atomic_store_explicit(&dropping[i], 0, memory_order_relaxed);
 	for (unsigned fd = fz_kept_fd_next(0); fd != UINT_MAX; fd = fz_kept_fd_next(fd + 1)) {
 		clear_bit((int)fd);
 		fz_own_fd_close((int)fd);

@@ -40,7 +40,7 @@ static void close_late(int fd)
 	atomic_store(&dropped, fd);
 	while (!atomic_load(&asks))
 		usleep(100);
-	for (int i = 0; i < 30 && !atomic_load(&answered); i++)
+	for (int i = 0; i < 100 && !atomic_load(&answered); i++)
 		usleep(100);
 	close_range((unsigned)fd, (unsigned)fd, 0);
 }
