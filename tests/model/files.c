@@ -60,16 +60,16 @@ long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t dead
 {
 	struct file *f = file_of(fd);
 	struct epoll_event found;
-	long n = 0;
+	long n = 0, err = 0;
 
 	if (!f)
 		return -EBADF;
 	if (f->kind != FILE_EPOLL || most <= 0)
 		return -EINVAL;
 	/* Woken, it may find that another kthread has read the eventfd: it sleeps again. */
-	while (!file_is_ready(f) && deadline > M.now) {
+	while (!file_is_ready(f) && deadline > M.now && err != -EINTR) {
 		M.kt[M.current].fd = fd;
-		sleep_in_kernel(deadline);
+		err = sleep_in_kernel(deadline);
 	}
 	for (int i = 0; i < f->watches && n < most; i++)
 		if (file_is_ready(&M.file[f->watched[i].file])) {
@@ -77,7 +77,7 @@ long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t dead
 						      .data.u64 = f->watched[i].data };
 			model_put(&events[n++], &found, sizeof(found));
 		}
-	return n;
+	return n ? n : err;
 }
 
 long epoll_control(int fd, int operation, int watched, const struct epoll_event *event)
@@ -131,7 +131,8 @@ long poll_for(struct pollfd *fds, long n, const struct timespec *timeout)
 		if (n != 1)
 			model_outside("a ppoll of several descriptors that waits");
 		M.kt[M.current].fd = fds[0].fd;
-		sleep_in_kernel(deadline);
+		if (sleep_in_kernel(deadline) == -EINTR && signals_interrupt())
+			return -EINTR;
 	}
 }
 

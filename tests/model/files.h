@@ -24,7 +24,7 @@ long event_transfer(int fd, uint64_t *count, bool writes);
 long poll_for(struct pollfd *fds, long n, const struct timespec *timeout);
 long fd_control(int fd, int command, long arg);
 
-/* kernel.c: the running kthread sleeps; what a relative timeout means. */
+/* kernel.c: the running kthread sleeps, -EINTR: until a signal came; what a relative timeout means. */
 long sleep_in_kernel(uint64_t deadline);
 uint64_t deadline_of(const struct timespec *ts);
 

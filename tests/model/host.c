@@ -10,11 +10,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "runtime/base/host.h"
+#include "runtime/base/sys.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
 
 /* libc's own words of a thread. */
 static __thread int libc_tid, libc_cancelhandling;
@@ -36,17 +39,50 @@ int host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *arg,
 
 static uint64_t host_threads_begin(void)
 {
-	return 0;
+	uint64_t before;
+
+	fz_sys_sigmask(HOW_BLOCK, &(uint64_t){ ~(uint64_t)0 }, &before);
+	return before;
 }
 
 static void host_threads_end(uint64_t mask)
 {
-	(void)mask;
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 }
 
 static void host_run_thread(void *(*start)(void *), void *arg, void **result)
 {
+	fz_signal_life_begins(fz_self());
 	*result = start(arg);
+	fz_signal_life_ends(fz_self());
+}
+
+/* As preload/signal/signal.c has it. */
+static void host_signal_handler(int sig, void *info, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	uint64_t before, mask;
+
+	memcpy(&before, &uc->uc_sigmask, sizeof(before));
+	fz_signal_arrived(sig, info, ucontext);
+	memcpy(&mask, &uc->uc_sigmask, sizeof(mask));
+	fz_signal_handler_ends(fz_self(), before, mask, (struct fz_alt_stack *)(void *)&uc->uc_stack);
+}
+
+static void host_call_handler(int sig, void *info)
+{
+	(void)sig;
+	(void)info;
+	model_outside("a kernel that refuses a signal");
+}
+
+/* libc's handler of SIGSETXID, of which runtime/signal/nudge.c copies flags and restorer. */
+static void libc_setxid(int sig, void *info, void *ucontext)
+{
+	(void)sig;
+	(void)info;
+	(void)ucontext;
+	model_outside("libc's SIGSETXID");
 }
 
 static void host_nothing(void)
@@ -130,7 +166,11 @@ void host_lay_out(void)
 		.test_cancel = host_test_cancel,
 		.name_kernel_thread = host_name,
 		.clock_gettime = host_clock_gettime,
+		.signal_handler = host_signal_handler,
+		.call_handler = host_call_handler,
 	};
+	M.signals.action[SIG_SETXID] = (struct kernel_action){ .handler = libc_setxid,
+							       .flags = FLAG_SIGINFO | FLAG_RESTART };
 	fz_layout.record = (intptr_t)fz_self() - (intptr_t)fz_tcb_get();
 	fz_layout.handle = 0;
 	fz_layout.tid = (intptr_t)&libc_tid - (intptr_t)fz_tcb_get();

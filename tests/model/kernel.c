@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/model/kernel.c - the kernel of the model: its threads, and the system calls that the explored
- * files make.  A call that is not here ends the exploration with its number.  Some are answered without effect: those
- * about signals, munmap, mprotect, names and robust lists.
+ * files make.  A call that is not here ends the exploration with its number.  Some are answered without effect: munmap,
+ * mprotect, those about names, robust lists and alternate stacks.
  */
 #include "tests/model/files.h"
 #include "tests/model/model.h"
@@ -129,6 +129,7 @@ static void reap(void *arg)
 			futex_wake(kt->clear_tid, 1, UINT32_MAX);
 		}
 		kt->state = KT_ENDED;
+		signals_kthread_ends(M.current);
 		schedule_block();
 	}
 }
@@ -203,12 +204,26 @@ long sleep_in_kernel(uint64_t deadline)
 {
 	struct kthread *kt = &M.kt[M.current];
 
-	kt->deadline = deadline;
 	kt->result = 0;
+	if (kt->signalled) {
+		kthread_waits_no_more(kt);
+		return -EINTR;
+	}
+	kt->deadline = deadline;
 	kt->state = KT_BLOCKED;
 	schedule_block();
 	kt->deadline = FOREVER;
 	return kt->result;
+}
+
+static long sleep_until(uint64_t deadline)
+{
+	long err;
+
+	do
+		err = sleep_in_kernel(deadline);
+	while (err == -EINTR && !signals_interrupt());
+	return err;
 }
 
 void kthread_fire(int i)
@@ -218,9 +233,7 @@ void kthread_fire(int i)
 	if (M.now < kt->deadline)
 		M.now = kt->deadline;
 	kt->result = kt->futex ? -ETIMEDOUT : 0;
-	kt->futex = NULL;
-	kt->fd = -1;
-	kt->ring = 0;
+	kthread_waits_no_more(kt);
 	kt->state = KT_RUNNABLE;
 }
 
@@ -242,6 +255,8 @@ void model_relax(void)
 	M.kt[M.current].relaxed = 0;
 	M.kt[M.current].yielded = true;
 	schedule_block();
+	if (M.kt[M.current].signalled)
+		signals_return();
 }
 
 uint64_t model_cycles(void)
@@ -279,12 +294,17 @@ static long forget_pages(uintptr_t at, size_t size)
 
 static long futex_wait(uint32_t *word, uint32_t value, uint64_t deadline, uint32_t bits)
 {
-	/* relaxed: one real thread. */
-	if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
-		return -EAGAIN;
-	M.kt[M.current].futex = word;
-	M.kt[M.current].futex_bits = bits;
-	return sleep_in_kernel(deadline);
+	long err;
+
+	do {
+		/* relaxed: one real thread. */
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
+			return -EAGAIN;
+		M.kt[M.current].futex = word;
+		M.kt[M.current].futex_bits = bits;
+		err = sleep_in_kernel(deadline);
+	} while (err == -EINTR && !signals_interrupt());
+	return err == -EINTR && deadline == FOREVER ? CALL_RESTARTS : err;
 }
 
 static long futex_requeue(const uint32_t *word, int wake, int move, const uint32_t *to)
@@ -345,32 +365,11 @@ static long limit(long which, struct rlimit *ret)
 	return 0;
 }
 
-static long change_mask(int how_, const uint64_t *set, uint64_t *ret_old)
-{
-	uint64_t *mask = &M.kt[M.current].mask, old = *mask;
-
-	/* fz_sys_readable() */
-	if (set && how_ > 2)
-		return -EINVAL;
-	if (set)
-		*mask = how_ == 0 ? *mask | *set : how_ == 1 ? *mask & ~*set : *set;
-	if (ret_old)
-		model_put(ret_old, &old, sizeof(old));
-	return 0;
-}
-
-long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
+static long answer(long nr, long a, long b, long c, long d, long e, long f)
 {
 	struct kthread *kt = &M.kt[M.current];
 	char text[64];
 
-	if (exploring) {
-		step++;
-		schedule_point();
-		if (tso)
-			tso_flush(M.current);
-		rings_task_work();
-	}
 	switch (nr) {
 	case SYS_futex: return futex((void *)a, (int)b, (uint32_t)c, d, (void *)e, (uint32_t)f);
 	case SYS_mmap: return (long)model_map((size_t)b);
@@ -381,15 +380,17 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_getuid:
 	case SYS_getpid: return 1000;
 	case SYS_prlimit64: return limit(b, (void *)d);
-	case SYS_rt_sigprocmask: return change_mask((int)a, (void *)b, (void *)c);
-	/* Signals are not modelled yet: one that is sent stays on its way for ever, and none comes. */
-	case SYS_rt_tgsigqueueinfo:
-	case SYS_tgkill: return 0;
-	case SYS_rt_sigtimedwait: return -EAGAIN;
-	case SYS_rt_sigaction:
+	case SYS_rt_sigprocmask: return signals_change_mask((int)a, (void *)b, (void *)c);
+	case SYS_rt_sigaction: return signals_action((int)a, (void *)b, (void *)c);
+	case SYS_rt_sigtimedwait: return signals_take((void *)a, (void *)b, (void *)c);
+	/* All processes are this one. */
+	case SYS_kill: return signals_send(0, (int)b, NULL);
+	case SYS_rt_sigqueueinfo: return signals_send(0, (int)b, (void *)c);
+	case SYS_tgkill: return signals_send((int)b, (int)c, NULL);
+	case SYS_rt_tgsigqueueinfo: return signals_send((int)b, (int)c, (void *)d);
+	case SYS_sigaltstack: return signals_stack((void *)b);
 	case SYS_set_robust_list:
 	case SYS_rseq:
-	case SYS_sigaltstack:
 	case SYS_prctl: return 0;
 	case SYS_get_robust_list: return -ENOSYS;
 	case SYS_set_tid_address: kt->clear_tid = (void *)a; return kt->tid;
@@ -399,7 +400,7 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		kt->relaxed = SPIN_MOST;
 		model_relax();
 		return 0;
-	case SYS_nanosleep: return sleep_in_kernel(deadline_of((void *)a));
+	case SYS_nanosleep: return sleep_until(deadline_of((void *)a));
 	case SYS_epoll_create1: return new_fd(new_file(FILE_EPOLL), 3);
 	case SYS_eventfd2: return new_fd(new_file(FILE_EVENT), 3);
 	case SYS_fcntl: return fd_control((int)a, (int)b, c);
@@ -426,4 +427,23 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		snprintf(text, sizeof(text), "system call %ld (asm/unistd_64.h)", nr);
 		model_outside(text);
 	}
+}
+
+long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	long result;
+
+	do {
+		if (exploring) {
+			step++;
+			schedule_point();
+			if (tso)
+				tso_flush(M.current);
+			rings_task_work();
+		}
+		M.kt[M.current].in_kernel = true;
+		result = answer(nr, a, b, c, d, e, f);
+		M.kt[M.current].in_kernel = false;
+	} while (signals_end_call(&result));
+	return result;
 }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/model/signals.h"
+
 enum { KTHREADS = 16, STACKS = 40, FDS = 1024, FILES = 24, DECISIONS = 1 << 14, RINGS = 4,
        POLLS = 16 };
 
@@ -27,6 +29,8 @@ struct kthread {
 	enum kthread_state state;
 	int tid;
 	uint64_t mask;
+	bool signalled;			/* it looks for signals when it returns to the program; ends its sleeps */
+	bool in_kernel;			/* in a system call */
 	uint64_t deadline;		/* of what it blocks in; FOREVER: none */
 	const void *futex;		/* it waits for this word, */
 	uint32_t futex_bits;		/* for a wake-up that has one of these, or */
@@ -41,6 +45,13 @@ struct kthread {
 	void *(*fn)(void *);
 	void *arg;
 };
+
+static inline void kthread_waits_no_more(struct kthread *kt)
+{
+	kt->futex = NULL;
+	kt->fd = -1;
+	kt->ring = 0;
+}
 
 struct file {
 	enum { FILE_NONE, FILE_EPOLL, FILE_EVENT, FILE_RING } kind;
@@ -75,6 +86,7 @@ struct machine {
 	uint32_t fires;			/* times that only the clock went on */
 	uint64_t fiber_switches, seen_switches;
 	uint32_t operations;		/* of the history (linear.c) */
+	struct signals signals;
 	/* buffered stores: tso.c */
 	struct { uintptr_t addr; uint32_t size, kt; uint64_t before, value; } store[256];
 	uint32_t stores;

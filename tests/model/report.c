@@ -21,7 +21,7 @@ enum { FRAMES = 24 };
 static bool is_of_explorer(const char *line)
 {
 	static const char *const files[] = { "hooks.c", "schedule.c", "report.c", "kernel.c", "run.c",
-					     "cpu.h", "host.c", "??" };
+					     "cpu.h", "host.c", "signals.c", "??" };
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (strstr(line, files[i]))

@@ -229,11 +229,15 @@ static uint32_t submit(int ring, uint32_t most)
 
 static long wait_for(int ring, uint32_t least, uint64_t deadline)
 {
+	long err = 0;
+
 	while (*memory[ring].cq_tail - look(memory[ring].cq_head) < least) {
+		if (err == -EINTR)
+			return err;
 		if (deadline <= M.now)
 			return -ETIME;
 		M.kt[M.current].ring = ring + 1;
-		sleep_in_kernel(deadline);
+		err = sleep_in_kernel(deadline);
 		rings_task_work();
 	}
 	return 0;

@@ -213,7 +213,7 @@ static void go_on_with(int kt, const char *why)
 	kthread_goto(kt);
 }
 
-void schedule_point(void)
+static void choose_at_point(void)
 {
 	int list[2 * KTHREADS], n, ready;
 
@@ -235,6 +235,14 @@ void schedule_point(void)
 		go_on_with(list[pick(list, n, ready, true)], "is preempted");
 }
 
+void schedule_point(void)
+{
+	choose_at_point();
+	/* What others have sent it: it comes from the kernel, unless it is there still. */
+	if (M.kt[M.current].signalled)
+		signals_return();
+}
+
 /* It may wait, by looking again and again, for one that never gets its turn: the kernel is fair. */
 void schedule_give_way(void)
 {
@@ -242,6 +250,8 @@ void schedule_give_way(void)
 	priority[M.current] = --lowest - 8192;
 	fairness = true;
 	schedule_block();
+	if (M.kt[M.current].signalled)
+		signals_return();
 }
 
 void schedule_block(void)

@@ -51,7 +51,7 @@ static void *native_thread(void *arg)
 static struct fz_fiber *spawn(int i)
 {
 	struct fz_birth birth = { .start = fiber_thread, .arg = (void *)(intptr_t)i,
-				  .stack_size = 64 * 1024, .guard_size = 4096 };
+				  .stack_size = 64 * 1024, .guard_size = 4096, .mask = fz_self()->mask };
 	unsigned long handle = 0;
 	int err = fz_fiber_create(&birth, &handle);
 
@@ -91,6 +91,8 @@ void scenario_boot(void *arg)
 	atomic_store_explicit(&gate, 1, memory_order_release);
 	fz_lot_wake(&gate, UINT32_MAX);
 	begin();
+	/* What the gate has woken may go first, which no system call of this thread need allow. */
+	schedule_point();
 	for (unsigned i = 0; i < s->fibers; i++)
 		fz_fiber_join(fibers[i], FZ_FOREVER, NULL);
 	while ((left = atomic_load_explicit(&natives_left, memory_order_acquire)))
