@@ -19,7 +19,7 @@ enum { SIG_A = 10, SIG_B = 12, SIG_QUEUED = 40, THREADS = 3 };
 
 static struct fz_fiber *_Atomic fibers[THREADS];
 static _Atomic uint32_t handled, went_on;
-/* By signal, by whom; what a thread that blocks a signal may not handle. */
+/* How often thread i has handled SIG_A, SIG_B; its call that blocks both has returned. */
 static _Atomic int handled_a[THREADS], handled_b[THREADS];
 static _Atomic bool blocked[THREADS];
 
@@ -184,7 +184,8 @@ static void take_or_send_to_process(int i)
 	check_mask(self, BOTH & ~accepted);
 }
 
-SCENARIO(signal_process) = { .name = "signal_process", .what = "one signal after the other is sent to the process while 2 fibers begin to accept them",
+SCENARIO(signal_process) = { .name = "signal_process",
+	.what = "two signals are sent to the process, one after the other; 2 fibers begin to accept them",
 	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_both, .thread = take_or_send_to_process,
 	.finish = both_once };
 
@@ -221,7 +222,8 @@ static void unblock_or_send(int i)
 	}
 }
 
-SCENARIO(signal_mask) = { .name = "signal_mask", .what = "a fiber blocks and unblocks a signal of its own and one of the process",
+SCENARIO(signal_mask) = { .name = "signal_mask",
+	.what = "a fiber blocks and unblocks a signal of its own and one of the process",
 	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_both, .thread = unblock_or_send, .finish = both_once };
 
 /* ---- to a thread: parked, about to wake, in the program's code ------------- */
@@ -249,7 +251,8 @@ static void compute_or_send(int i)
 	}
 }
 
-SCENARIO(signal_thread) = { .name = "signal_thread", .what = "two signals are sent to a fiber that is parked, about to wake, or computes",
+SCENARIO(signal_thread) = { .name = "signal_thread",
+	.what = "two signals are sent to a fiber that is parked, about to wake, or computes",
 	.processors = 1, .fibers = 1, .natives = 2, .prepare = block_both, .thread = compute_or_send, .finish = both_once };
 
 /* ---- sigwait: each is taken once, and no handler runs ---------------------- */
@@ -305,7 +308,8 @@ static void each_taken(void)
 	check_handled(0, 0);
 }
 
-SCENARIO(signal_sigwait) = { .name = "signal_sigwait", .what = "a fiber waits twice, for a signal of its own and one of the process",
+SCENARIO(signal_sigwait) = { .name = "signal_sigwait",
+	.what = "a fiber waits twice, for a signal of its own and one of the process",
 	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_for_sigwait, .thread = wait_or_send,
 	.finish = each_taken };
 
