@@ -26,7 +26,7 @@ SCENARIO(futex) = { .name = "futex",
 
 SCENARIO(futex_timed) = { .name = "futex_timed",
 	.what = "the same, the waits have deadlines",
-	.processors = 2, .fibers = 3, .thread = by_bits, .finish = as_many };
+	.processors = 2, .fibers = 3, .thread = by_bits, .finish = as_many, .clock = true };
 
 SCENARIO(futex_native) = { .name = "futex_native",
 	.what = "the same, one waiter is in the kernel, the waker no fiber",

@@ -50,7 +50,7 @@ SCENARIO(futex_move) = { .name = "futex_move",
 
 SCENARIO(futex_move_timed) = { .name = "futex_move_timed",
 	.what = "the same, one has a deadline",
-	.processors = 2, .fibers = 3, .thread = move, .finish = as_many };
+	.processors = 2, .fibers = 3, .thread = move, .finish = as_many, .clock = true };
 
 SCENARIO(futex_requeue) = { .name = "futex_requeue",
 	.what = "2 wait for a bit each, a third wakes one and moves the other",
