@@ -383,3 +383,62 @@ static void wait_or_send_first(int i)
 
 SCENARIO(signal_order) = { .name = "signal_order", .what = "another process sends a signal, and then ends a fiber's wait",
 	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_one, .thread = wait_or_send_first, .finish = once };
+
+/* ---- the first is over: the same number again ------------------------------ */
+
+static void take_again_or_send(int i)
+{
+	if (i == 2) {
+		send_to_process(SIG_A);
+		await(&handled, 1);
+		send_to_process(SIG_A);
+		return;
+	}
+	fibers[i] = fz_self();
+	unblock(fz_signal_bit(SIG_A));
+	await_handled(2);
+}
+
+static void twice(void)
+{
+	check_handled(2, 0);
+}
+
+SCENARIO(signal_again) = { .name = "signal_again", .what = "a signal is sent to the process, and again once it has been handled",
+	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_one, .thread = take_again_or_send, .finish = twice };
+
+/* ---- two that wait for the same signals ------------------------------------ */
+
+static void one_of_two_waits(int i)
+{
+	if (i < 2) {
+		wait_for_one(fz_self());
+		return;
+	}
+	send_to_process(SIG_QUEUED);
+	send_to_process(SIG_A);
+}
+
+SCENARIO(signal_waiters) = { .name = "signal_waiters", .what = "2 fibers wait for 2 signals that are sent to the process",
+	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_for_sigwait, .thread = one_of_two_waits,
+	.finish = each_taken };
+
+/* ---- unblocked while the monitor routes it --------------------------------- */
+
+static void unblock_or_route(int i)
+{
+	const uint64_t accepted = i ? fz_signal_bit(SIG_A) : BOTH;
+
+	if (i == 2) {
+		send_to_process(SIG_A);
+		await(&handled, 1);
+		send_to_process(SIG_B);
+		return;
+	}
+	fibers[i] = fz_self();
+	unblock(accepted);
+	await_handled(2);
+}
+
+SCENARIO(signal_routed) = { .name = "signal_routed", .what = "as signal_process, but the second signal may come before it is unblocked",
+	.processors = 2, .fibers = 2, .natives = 1, .prepare = block_both, .thread = unblock_or_route, .finish = both_once };
