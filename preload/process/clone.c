@@ -109,17 +109,17 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		return clone_process(&start, stack, flags, parent_tid, tls, child_tid);
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
+	/*
+	 * The child executes before clone returns. With CLONE_SIGHAND the caller's actions are
+	 * also the child's, and stay.
+	 */
+	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
 	if (self && flags & CLONE_VFORK) {
 		fz_announce(self);
 		/* relaxed: only the child reads this, and it is made afterwards. */
 		atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 		borrowed = true;
 	}
-	/*
-	 * The child executes before clone returns. With CLONE_SIGHAND the caller's actions are
-	 * also the child's, and stay.
-	 */
-	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
 	fz_sched_hold_limit();
 	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
 	fz_sched_release_limit();

@@ -60,7 +60,10 @@ void fz_signal_leave_to_monitor(int sig, const void *info)
 	node = fz_signode_arrived(sig, info, false);
 	if (!node)
 		return;
-	/* relaxed: fz_signal_inbox_take() clears in_inbox before it takes the stack. */
+	/*
+	 * relaxed: who finds the bit set comes before fz_signal_inbox_take() clears it, and so before that routes the
+	 * signal that is there.
+	 */
 	if (fz_signode_coalesces(node) &&
 	    atomic_fetch_or_explicit(&process.in_inbox, bit, memory_order_relaxed) & bit)
 		fz_signode_free(node);
@@ -72,9 +75,10 @@ struct fz_signode *fz_signal_inbox_take(void)
 {
 	struct fz_signode *n, *next, *in_order = NULL;
 
-	atomic_store_explicit(&process.in_inbox, 0, memory_order_relaxed);
 	/* acquire: pairs with fz_signal_inbox_add(). */
 	n = atomic_exchange_explicit(&process.inbox, NULL, memory_order_acq_rel);
+	/* Not before: the bit of a signal that comes in between would stay, and those after it be lost. */
+	atomic_store_explicit(&process.in_inbox, 0, memory_order_relaxed);
 	for (; n; n = next) {
 		next = n->next;
 		n->next = in_order;

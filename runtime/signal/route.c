@@ -242,7 +242,8 @@ static uint64_t offer_pending(uint64_t set)
 		next = n->next;
 		find_thread(n);
 	}
-	atomic_fetch_sub_explicit(&fz_signal_arriving, 1, memory_order_relaxed);
+	/* release: what goes back to the process is pending; pairs with fz_signal_has_come(). */
+	atomic_fetch_sub_explicit(&fz_signal_arriving, 1, memory_order_release);
 	return fz_signal_process_pending() & (others ? ~(uint64_t)0 : ~left);
 }
 
@@ -265,8 +266,8 @@ static void route_inbox(void)
 		find_thread(n);
 		count++;
 	}
-	/* relaxed: every signal is in a queue by now, where a reader without the lock finds it. */
-	atomic_fetch_sub_explicit(&fz_signal_arriving, count, memory_order_relaxed);
+	/* release: every signal is in a queue by now, where fz_signal_has_come() finds it. */
+	atomic_fetch_sub_explicit(&fz_signal_arriving, count, memory_order_release);
 }
 
 void fz_signal_route_arrived(void)
@@ -346,11 +347,15 @@ bool fz_signal_has_come(uint64_t accept)
 	/*
 	 * The caller has changed its mask. A router that still read the old mask has counted the
 	 * signal in fz_signal_arriving before, or made it pending for the process. The fence pairs
-	 * with the one in offer().
+	 * with the one in offer(). acquire: a signal that is arriving no more is pending.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	return fz_signal_process_pending() & accept ||
-	       atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed);
+	if (atomic_load_explicit(&fz_signal_arriving, memory_order_acquire) ||
+	    fz_signal_process_pending() & accept)
+		return true;
+	/* One that offer_pending() has taken in between: it is still on its way, or the new mask has brought it here. */
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed);
 }
 
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept)

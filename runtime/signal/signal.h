@@ -93,8 +93,8 @@ void fz_signal_restore(uint64_t set);
  * Around a call that makes a process inside libc, where the library does not see the exec: the
  * child inherits which signals are ignored. Substituted signals that the program ignores are
  * ignored in the kernel meanwhile. One that comes stays pending for the threads that wait for it, unless a
- * fiber in its code accepts it, as natively; or it comes within the microsecond in which the kernel's action changes,
- * which drops what is pending.  before_spawn waits for the monitor, if there are such signals.  Any thread, outside the
+ * fiber in its code accepts it, as natively. But the kernel drops what is pending when its action changes: what has
+ * come since the monitor blocks the signal, also during the call before.  before_spawn waits for the monitor, if there are such signals.  Any thread, outside the
  * runtime.
  */
 bool fz_signal_before_spawn(void);

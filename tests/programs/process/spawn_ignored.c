@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <sched.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -104,6 +105,31 @@ static void *makes(void *arg)
 	return arg;
 }
 
+static int executes(void *test)
+{
+	execl("/bin/sh", "sh", "-c", (char *)test, (char *)NULL);
+	_exit(127);
+}
+
+/* A child that borrows the memory until it executes. */
+static void clones(void)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	char test[] = "test $((0x$(" SAY ") & 0x200)) -ne 0";
+	int status;
+	pid_t pid = clone(executes, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, test);
+
+	CHECK(pid > 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+	pid = vfork();
+	if (pid == 0)
+		executes(test);
+	CHECK(pid > 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+}
+
 /* While system() runs, libc ignores SIGINT and SIGQUIT. */
 static void system_leaves_no_trace(void)
 {
@@ -200,6 +226,7 @@ int main(void)
 		t[i] = start(makes, NULL);
 	for (int i = 0; i < 4; i++)
 		finish(t[i]);
+	clones();
 	system_leaves_no_trace();
 	handled_is_not_ignored();
 	system_sees_what_is_ignored();
