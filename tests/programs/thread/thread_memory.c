@@ -44,7 +44,8 @@ static void *alone(void *arg)
 	before = in_use();
 	free(chunk);
 	after = in_use();
-	CHECK_INT(after, before);
+	/* Not equal: the C library may have made a record (320 bytes) for a kernel thread that is being made meanwhile. */
+	CHECK(after >= before);
 	fill_cache();
 	CHECK(in_use() - before > 50000);
 	CHECK_OK(pthread_setspecific(late_key, arg));
