@@ -18,9 +18,10 @@ void fz_fork_handlers_register(void);
 void fz_after_fork_in_child(bool shares_files);
 
 /*
- * fz_sched_hold_limit() and _release_limit(); and fz_kept_fd_copying_begins() and _ends(), unless the thread has a table of its own: it
- * passes that on, which has none of the copies that others make, and what they have left are the program's numbers there.
- * In the parent; any thread, outside the runtime.
+ * fz_sched_hold_limit() and _release_limit(); and fz_kept_fd_copying_begins() and _ends(), unless
+ * the thread has a table of its own: it passes that on, which has none of the copies that others
+ * make, and what they have left are the program's numbers there.  In the parent; any thread,
+ * outside the runtime.
  */
 void fz_files_copying_begins(void);
 void fz_files_copying_ends(void);

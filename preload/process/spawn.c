@@ -33,14 +33,19 @@ static void leave_brief(struct fz_fiber *self)
 		fz_announce_end(self);
 }
 
+static void prepare(struct fz_fiber *self)
+{
+	fz_fdtab_share_all();
+	fz_carrier_makes_process(self);
+}
+
 bool fz_spawn_begins(void)
 {
 	struct fz_fiber *self = fz_self();
 	bool hides = self->thread.spawn_begun;
 
 	self->thread.spawn_begun = false;
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(self);
+	prepare(self);
 	if (!hides)
 		hides = fz_signal_before_spawn();
 	fz_sched_hold_limit();
@@ -51,6 +56,12 @@ void fz_spawn_ends(bool hides)
 {
 	fz_sched_release_limit();
 	fz_signal_after_spawn(hides);
+}
+
+/* Does fz_posix_spawn_inside() not see what libc's popen and system start?  It prepares in the midst of their call. */
+static bool spawns_unseen(void)
+{
+	return !fz_redirect_reaches((const void *)fz_real.posix_spawn);
 }
 
 /* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
@@ -100,8 +111,7 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_popen);
-	/* Otherwise fz_posix_spawn_inside() does it, in the midst of the call. */
-	const bool unseen = !fz_redirect_reaches((const void *)fz_real.posix_spawn);
+	const bool unseen = spawns_unseen();
 	bool hides = false;
 	FILE *file;
 
@@ -159,11 +169,12 @@ FZ_EXPORT int system(const char *command)
 	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 
-	fz_fdtab_share_all();
-	fz_carrier_makes_process(fz_self());
+	/* Then the limit is not held. */
+	if (spawns_unseen())
+		prepare(fz_self());
 	/*
-	 * libc asks which of SIGINT and SIGQUIT are ignored before it makes the process.  fz_posix_spawn_inside() ends it;
-	 * where libc's code is not redirected, this call does, and the limit is not held.
+	 * libc asks which of SIGINT and SIGQUIT are ignored before it makes the process.  fz_posix_spawn_inside() ends the
+	 * hiding; where libc's code is not redirected, end_system() does.
 	 */
 	if (!fz_self()->thread.spawn_begun)
 		fz_self()->thread.spawn_begun = fz_signal_before_spawn();

@@ -41,7 +41,7 @@ static _Atomic uint32_t kept_count;
 static _Atomic uint32_t changing, copying;
 /* The calling thread's share of `changing`: a handler that interrupts its change and makes a process does not wait for it. */
 static __thread uint32_t own_changes;
-enum { LEFT_MOST = 256 };
+enum { LEFT_MOST = 256, DROPPING_MOST = 16 };
 /*
  * Dropped copies that still have their bits.  Once no process is being made, the bits are cleared and the numbers
  * closed; free: the number is closed already.  Guarded by kept_lock.
@@ -49,7 +49,7 @@ enum { LEFT_MOST = 256 };
 static struct { int copy; bool free; } left[LEFT_MOST];
 static _Atomic uint32_t left_count;	/* written with kept_lock held */
 /* Numbers plus 1 that have lost their bits and are about to be closed; 0: a free place. */
-static _Atomic int dropping[16];
+static _Atomic int dropping[DROPPING_MOST];
 static const _Atomic int *filler;	/* a descriptor that may be in the child, too */
 
 void fz_kept_fd_fill_with(const _Atomic int *fd)
@@ -229,7 +229,7 @@ static void clear_left_if_none_is_made(void)
 /* Returns its place in dropping[]; NULL: all are taken. */
 static _Atomic int *note_dropping(int copy)
 {
-	for (unsigned i = 0; i < sizeof(dropping) / sizeof(*dropping); i++) {
+	for (int i = 0; i < DROPPING_MOST; i++) {
 		int unused = 0;
 
 		/* relaxed: the release of clear_bit() publishes it; pairs with find_owner(). */
@@ -274,7 +274,7 @@ void fz_kept_fd_drop(int copy)
 
 static bool is_dropping(int fd)
 {
-	for (unsigned i = 0; i < sizeof(dropping) / sizeof(*dropping); i++)
+	for (int i = 0; i < DROPPING_MOST; i++)
 		/* acquire: pairs with clear_and_close(). */
 		if (atomic_load_explicit(&dropping[i], memory_order_acquire) == fd + 1)
 			return true;
@@ -375,7 +375,7 @@ void fz_kept_fd_after_fork(void)
 	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
 	atomic_store_explicit(&copying, 0, memory_order_relaxed);
 	atomic_store_explicit(&left_count, 0, memory_order_relaxed);
-	for (unsigned i = 0; i < sizeof(dropping) / sizeof(*dropping); i++)
+	for (int i = 0; i < DROPPING_MOST; i++)
 		atomic_store_explicit(&dropping[i], 0, memory_order_relaxed);
 	for (unsigned fd = fz_kept_fd_next(0); fd != UINT_MAX; fd = fz_kept_fd_next(fd + 1)) {
 		clear_bit((int)fd);

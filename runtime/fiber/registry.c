@@ -112,10 +112,11 @@ void fz_registry_add(struct fz_fiber *f)
 
 bool fz_registry_remove(struct fz_fiber *f)
 {
-	const uint64_t before = fz_signal_left_to_kernel();
-	bool last;
+	bool last, accepted_changed;
+	uint64_t before;
 
 	fz_lock_acquire(&fz_registry.lock);
+	before = fz_signal_left_to_kernel();
 	if (fz_registry.next == f)
 		fz_registry.next = f->all.next;
 	if (f->all.prev)
@@ -131,10 +132,11 @@ bool fz_registry_remove(struct fz_fiber *f)
 	FZ_ASSERT_SLOW(all_are_linked());
 	/* acq_rel: the thread that exits the process sees what all others did before. */
 	last = atomic_fetch_sub_explicit(&fz_registry.alive, 1, memory_order_acq_rel) == 1;
+	accepted_changed = fz_signal_left_to_kernel() != before;
 	fz_lock_release(&fz_registry.lock);
 	/* A signal that only f accepted is for a native or wired thread from now on, if any accepts it. */
-	if (!last)
-		fz_monitor_follow_mask(before);
+	if (!last && FZ_UNLIKELY(accepted_changed))
+		fz_monitor_follow_mask();
 	return last;
 }
 

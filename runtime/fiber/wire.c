@@ -55,7 +55,6 @@ bool fz_fiber_leave_leader(struct fz_fiber *self)
 static bool wire(struct fz_fiber *self, const char *why)
 {
 	struct fz_carrier *c;
-	uint64_t before;
 	bool moved;
 	int tries = 0;
 
@@ -84,9 +83,8 @@ static bool wire(struct fz_fiber *self, const char *why)
 		fz_trace_wire(self);
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
-	before = fz_signal_left_to_kernel();
-	fz_signal_wire(self);
-	fz_monitor_follow_mask(before);
+	if (fz_signal_wire(self))
+		fz_monitor_follow_mask();
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));
 	fz_syscall2(__NR_prctl, PR_SET_NAME, (long)self->thread.name);
 	fz_carrier_take_record(c, self->tcb);

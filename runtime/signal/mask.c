@@ -71,22 +71,6 @@ void fz_signal_thread_ended(struct fz_fiber *f)
 	publish_blocked_by_all();
 }
 
-static bool leave_count(struct fz_fiber *first, void *arg)
-{
-	struct fz_fiber *self = arg;
-
-	(void)first;
-	fz_signal_thread_ended(self);
-	self->mask = self->sig.mask_counted = 0;
-	self->kind = FZ_KIND_WIRED;
-	return true;
-}
-
-void fz_signal_wire(struct fz_fiber *self)
-{
-	fz_fiber_each(leave_count, self);
-}
-
 uint64_t fz_signal_blocked_by_all(void)
 {
 	if (fz_signal_executing())
@@ -100,6 +84,45 @@ uint64_t fz_signal_left_to_kernel(void)
 	if (fz_signal_executing())
 		return FZ_SIGNALS_ALL;
 	return fz_signal_blocked_by_all() & ~fz_signal_waited_for();
+}
+
+struct acceptance {
+	void (*change)(void *);
+	void *arg;
+	uint64_t before, after;		/* answer: fz_signal_left_to_kernel() */
+};
+
+static bool change_locked(struct fz_fiber *first, void *arg)
+{
+	struct acceptance *a = arg;
+
+	(void)first;
+	a->before = fz_signal_left_to_kernel();
+	a->change(a->arg);
+	a->after = fz_signal_left_to_kernel();
+	return true;
+}
+
+bool fz_signal_change_accepted(void (*change)(void *), void *arg)
+{
+	struct acceptance a = { .change = change, .arg = arg };
+
+	fz_fiber_each(change_locked, &a);
+	return FZ_UNLIKELY(a.before != a.after);
+}
+
+static void leave_count(void *arg)
+{
+	struct fz_fiber *self = arg;
+
+	fz_signal_thread_ended(self);
+	self->mask = self->sig.mask_counted = 0;
+	self->kind = FZ_KIND_WIRED;
+}
+
+bool fz_signal_wire(struct fz_fiber *self)
+{
+	return fz_signal_change_accepted(leave_count, self);
 }
 
 static bool count_all(struct fz_fiber *first, void *arg)
@@ -138,18 +161,15 @@ struct mask_change {
 	uint64_t to;
 };
 
-static bool recount(struct fz_fiber *first, void *arg)
+static void recount(void *arg)
 {
 	struct mask_change *change = arg;
-	uint64_t from;
+	uint64_t from = change->self->sig.mask_counted;
 
-	(void)first;
-	from = change->self->sig.mask_counted;
 	count(from & ~change->to, -1);
 	count(change->to & ~from, 1);
 	change->self->sig.mask_counted = change->to;
 	publish_blocked_by_all();
-	return true;
 }
 
 void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask)
@@ -165,7 +185,7 @@ void fz_signal_apply_mask(struct fz_fiber *self, uint64_t mask)
 int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		       uint64_t *ret_old)
 {
-	uint64_t old = self->mask, all_before, unblocked;
+	uint64_t old = self->mask, unblocked;
 	struct mask_change change = { self, old };
 
 	if (set) {
@@ -186,14 +206,13 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		/* Block the signals before they are counted as blocked. */
 		fz_signal_apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
-		all_before = fz_signal_left_to_kernel();
-		fz_fiber_each(recount, &change);
 		/*
 		 * A signal that all block from now on must stay pending in the kernel, for
 		 * sigwait, so the monitor may not take it. One that all no longer block must be
 		 * taken by the monitor, or nobody would receive it.
 		 */
-		fz_monitor_follow_mask(all_before);
+		if (fz_signal_change_accepted(recount, &change))
+			fz_monitor_follow_mask();
 		fz_leave_runtime(self);
 		/* Unblock outside the runtime, so that handlers of pending signals run here. */
 		fz_signal_apply_mask(self, change.to);
@@ -248,7 +267,6 @@ void fz_signal_unswap_mask(struct fz_fiber *self, const struct fz_mask_swap *old
 void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 {
 	struct mask_change change = { self, counted };
-	uint64_t left;
 
 	/*
 	 * The kernel thread still blocks what the handler blocked. A signal that the fiber sent
@@ -257,13 +275,10 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	 */
 	self->sig.handler_ends = true;
 	fz_enter_runtime(self);
-	left = fz_signal_left_to_kernel();
-	fz_fiber_each(recount, &change);
-	left ^= fz_signal_left_to_kernel();
+	/* As in fz_signal_set_mask(). */
+	if (fz_signal_change_accepted(recount, &change))
+		fz_monitor_follow_mask();
 	fz_leave_runtime(self);
-	/* The monitor's mask follows, as in fz_signal_set_mask(). */
-	if (left)
-		fz_monitor_update_mask();
 	self->sig.handler_ends = false;
 }
 

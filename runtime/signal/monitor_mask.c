@@ -13,7 +13,7 @@ static struct {
 	_Atomic uint32_t wanted, done;	/* counts of changes */
 } masking = { .lock = FZ_LOCK(FZ_RANK_MASK), .mask = FZ_SIGNALS_ALL };
 
-static void await_mask(void)
+void fz_monitor_follow_mask(void)
 {
 	uint32_t wanted;
 
@@ -37,7 +37,7 @@ void fz_monitor_update_mask(void)
 	struct fz_fiber *self = fz_self();
 
 	fz_enter_runtime(self);
-	await_mask();
+	fz_monitor_follow_mask();
 	fz_leave_runtime(self);
 }
 
@@ -47,15 +47,9 @@ void fz_monitor_settle(void)
 		fz_monitor_update_mask();
 }
 
-void fz_monitor_follow_mask(uint64_t before)
-{
-	if (FZ_UNLIKELY(fz_signal_left_to_kernel() != before))
-		await_mask();
-}
-
 uint32_t fz_monitor_apply_mask(void)
 {
-	/* acquire: pairs with await_mask(). */
+	/* acquire: pairs with fz_monitor_follow_mask(). */
 	uint32_t wanted = atomic_load_explicit(&masking.wanted, memory_order_acquire);
 	bool asked = wanted != atomic_load_explicit(&masking.done, memory_order_relaxed);
 	/* SIGCANCEL of libc's stays blocked, so that fz_signal_learn_cancel() finds it pending. */
@@ -73,7 +67,7 @@ void fz_monitor_mask_applies(uint32_t wanted)
 {
 	if (wanted == atomic_load_explicit(&masking.done, memory_order_relaxed))
 		return;
-	/* release: pairs with await_mask(). */
+	/* release: pairs with fz_monitor_follow_mask(). */
 	atomic_store_explicit(&masking.done, wanted, memory_order_release);
 	fz_sys_futex_wake(&masking.done, 1);
 }

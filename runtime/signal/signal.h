@@ -217,9 +217,9 @@ void fz_signal_thread_ended(struct fz_fiber *f);
 
 /*
  * The calling fiber becomes wired: from now on its mask is its kernel thread's, and the kernel
- * delivers its signals. In the runtime.
+ * delivers its signals. In the runtime. Returns whether fz_signal_left_to_kernel() has changed.
  */
-void fz_signal_wire(struct fz_fiber *self);
+bool fz_signal_wire(struct fz_fiber *self);
 
 /* The signals that must stay pending in the kernel, because no fiber accepts them. */
 uint64_t fz_signal_left_to_kernel(void);

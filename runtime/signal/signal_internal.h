@@ -76,6 +76,12 @@ void fz_signal_leave_to_monitor(int sig, const void *info);
 void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
 
 /*
+ * Change, by change(arg) under the registry's lock, which signals the threads accept. In the runtime, no lock held.
+ * Returns whether fz_signal_left_to_kernel() has changed by it: then call fz_monitor_follow_mask().
+ */
+bool fz_signal_change_accepted(void (*change)(void *), void *arg);
+
+/*
  * mask.c: set the calling fiber's mask and its kernel thread's for a short time, without
  * counting the change. In user code.
  */

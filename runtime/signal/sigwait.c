@@ -32,16 +32,13 @@ struct change {
 	struct fz_fiber *self;
 	uint64_t set;			/* 0: ends its wait */
 	uint64_t free;			/* answer: signals that no fiber waits for any more */
-	uint64_t before, after;		/* answer: fz_signal_left_to_kernel() */
 };
 
-static bool change_waits(struct fz_fiber *first, void *arg)
+static void change_waits(void *arg)
 {
 	struct change *c = arg;
 	uint64_t old = c->self->sig.sigwait_set, now = 0;
 
-	(void)first;
-	c->before = fz_signal_left_to_kernel();
 	for (int sig = 1; sig <= FZ_SIGNALS; sig++) {
 		uint64_t bit = fz_signal_bit(sig);
 
@@ -53,8 +50,6 @@ static bool change_waits(struct fz_fiber *first, void *arg)
 	c->self->sig.sigwait_set = c->set;
 	c->free = old & ~now;
 	atomic_store_explicit(&waits.set, now, memory_order_relaxed);
-	c->after = fz_signal_left_to_kernel();
-	return true;
 }
 
 static void note(struct fz_fiber *self, uint64_t set)
@@ -64,10 +59,9 @@ static void note(struct fz_fiber *self, uint64_t set)
 	if (set)
 		fz_signal_substitute(set);
 	fz_enter_runtime(self);
-	fz_fiber_each(change_waits, &change);
+	if (fz_signal_change_accepted(change_waits, &change))
+		fz_monitor_follow_mask();
 	fz_leave_runtime(self);
-	if (change.before != change.after)
-		fz_monitor_update_mask();
 	if (change.free)
 		fz_signal_restore(change.free);
 }

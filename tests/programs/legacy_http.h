@@ -157,6 +157,19 @@ static int answer(int fd, char *request)
 	return keep;
 }
 
+/* Returns 0 at the end of the connection, also if it ends by an error, which is counted. */
+static size_t receive(int fd, char *to, size_t size)
+{
+	ssize_t r;
+
+	do
+		r = read(fd, to, size);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		count(ERRORS, 1);
+	return r < 0 ? 0 : (size_t)r;
+}
+
 static void serve_http(int fd)
 {
 	char buf[REQUEST_MAX + 1];
@@ -164,7 +177,7 @@ static void serve_http(int fd)
 
 	for (;;) {
 		char *end;
-		ssize_t r;
+		size_t received;
 
 		buf[have] = 0;
 		while ((end = strstr(buf, "\r\n\r\n"))) {
@@ -184,16 +197,11 @@ static void serve_http(int fd)
 			respond(fd, 400, "text/plain", "bad request\n", 12, 0, 0);
 			return;
 		}
-		r = read(fd, buf + have, REQUEST_MAX - have);
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0) {
-			if (r < 0)
-				count(ERRORS, 1);
+		received = receive(fd, buf + have, REQUEST_MAX - have);
+		if (!received)
 			return;
-		}
-		count(BYTES_IN, r);
-		have += (size_t)r;
+		count(BYTES_IN, (long long)received);
+		have += received;
 	}
 }
 

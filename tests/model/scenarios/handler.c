@@ -386,17 +386,23 @@ SCENARIO(signal_order) = { .name = "signal_order", .what = "another process send
 
 /* ---- the first is over: the same number again ------------------------------ */
 
-static void take_again_or_send(int i)
+/* Fibers 0 and 1 accept some signals, of which SIG_A is sent first, and a second one once that is handled. */
+static void take_two_or_send(int i, uint64_t accepted, int second)
 {
 	if (i == 2) {
 		send_to_process(SIG_A);
 		await(&handled, 1);
-		send_to_process(SIG_A);
+		send_to_process(second);
 		return;
 	}
 	fibers[i] = fz_self();
-	unblock(fz_signal_bit(SIG_A));
+	unblock(accepted);
 	await_handled(2);
+}
+
+static void take_again_or_send(int i)
+{
+	take_two_or_send(i, fz_signal_bit(SIG_A), SIG_A);
 }
 
 static void twice(void)
@@ -427,17 +433,7 @@ SCENARIO(signal_waiters) = { .name = "signal_waiters", .what = "2 fibers wait fo
 
 static void unblock_or_route(int i)
 {
-	const uint64_t accepted = i ? fz_signal_bit(SIG_A) : BOTH;
-
-	if (i == 2) {
-		send_to_process(SIG_A);
-		await(&handled, 1);
-		send_to_process(SIG_B);
-		return;
-	}
-	fibers[i] = fz_self();
-	unblock(accepted);
-	await_handled(2);
+	take_two_or_send(i, i ? fz_signal_bit(SIG_A) : BOTH, SIG_B);
 }
 
 SCENARIO(signal_routed) = { .name = "signal_routed", .what = "as signal_process, but the second signal may come before it is unblocked",

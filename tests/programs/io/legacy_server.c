@@ -66,22 +66,14 @@ static void die(const char *what)
 static void serve_echo(int fd)
 {
 	char buf[16384];
+	size_t received;
 
-	for (;;) {
-		ssize_t r = read(fd, buf, sizeof(buf));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0) {
-			if (r < 0)
-				count(ERRORS, 1);
-			return;
-		}
-		if (send_all(fd, buf, (size_t)r))
+	while ((received = receive(fd, buf, sizeof(buf))) > 0) {
+		if (send_all(fd, buf, received))
 			return;
 		pthread_mutex_lock(&stats.lock);
 		stats.value[REQUESTS]++;
-		stats.value[BYTES_IN] += (unsigned long long)r;
+		stats.value[BYTES_IN] += received;
 		pthread_mutex_unlock(&stats.lock);
 	}
 }

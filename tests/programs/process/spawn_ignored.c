@@ -12,17 +12,25 @@
 #include <wordexp.h>
 
 #define SAY "sed -n 's/^SigIgn:.//p' /proc/self/status"
+#define IGNORES "test $((0x$(" SAY ") & 0x200)) -ne 0"	/* SIGUSR1 */
 
 extern char **environ;
+
+static sigset_t set_of(int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	return set;
+}
 
 static void *waits(void *arg)
 {
 	const int signal = (int)(intptr_t)arg;
-	sigset_t set;
+	const sigset_t set = set_of(signal);
 	int sig;
 
-	sigemptyset(&set);
-	sigaddset(&set, signal);
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	/* Natively SIGCHLD, which system() blocks in its thread, may interrupt the wait. */
 	do
@@ -45,11 +53,6 @@ static unsigned long long bit(int sig)
 	return 1ull << (sig - 1);
 }
 
-static void check_ignored(const char *hexadecimal)
-{
-	CHECK((strtoull(hexadecimal, NULL, 16) & bit(SIGUSR1)) != 0);
-}
-
 /* What a command of popen ignores. */
 static unsigned long long ignored(void)
 {
@@ -62,26 +65,31 @@ static unsigned long long ignored(void)
 	return strtoull(line, NULL, 16);
 }
 
+static void await_success(pid_t pid)
+{
+	int status;
+
+	CHECK(pid > 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+}
+
 /* What the program wants of the child goes first. */
 static void spawns(posix_spawnattr_t *attr, char *test)
 {
 	char shell[] = "sh", option[] = "-c", *args[] = { shell, option, test, NULL };
 	pid_t pid;
-	int status;
 
 	CHECK_OK(posix_spawnp(&pid, shell, NULL, attr, args, environ));
-	CHECK_INT(waitpid(pid, &status, 0), pid);
-	CHECK_INT(status, 0);
+	await_success(pid);
 }
 
 static void spawns_with_default(void)
 {
 	char test[] = "test $((0x$(" SAY ") & 0x200)) -eq 0";
+	const sigset_t set = set_of(SIGUSR1);
 	posix_spawnattr_t attr;
-	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
 	CHECK_OK(posix_spawnattr_init(&attr));
 	CHECK_OK(posix_spawnattr_setsigdefault(&attr, &set));
 	CHECK_OK(posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF));
@@ -91,14 +99,14 @@ static void spawns_with_default(void)
 
 static void *makes(void *arg)
 {
-	char test[] = "test $((0x$(" SAY ") & 0x200)) -ne 0";
+	char test[] = IGNORES;
 	wordexp_t words;
 
 	CHECK((ignored() & bit(SIGUSR1)) != 0);
 	CHECK_OK(system(test));
 	CHECK_OK(wordexp("$(" SAY ")", &words, 0));
 	CHECK_INT(words.we_wordc, 1);
-	check_ignored(words.we_wordv[0]);
+	CHECK((strtoull(words.we_wordv[0], NULL, 16) & bit(SIGUSR1)) != 0);
 	wordfree(&words);
 	spawns(NULL, test);
 	spawns_with_default();
@@ -115,19 +123,14 @@ static int executes(void *test)
 static void clones(void)
 {
 	static char stack[1 << 16] __attribute__((aligned(16)));
-	char test[] = "test $((0x$(" SAY ") & 0x200)) -ne 0";
-	int status;
-	pid_t pid = clone(executes, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, test);
+	char test[] = IGNORES;
+	pid_t pid;
 
-	CHECK(pid > 0);
-	CHECK_INT(waitpid(pid, &status, 0), pid);
-	CHECK_INT(status, 0);
+	await_success(clone(executes, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, test));
 	pid = vfork();
 	if (pid == 0)
 		executes(test);
-	CHECK(pid > 0);
-	CHECK_INT(waitpid(pid, &status, 0), pid);
-	CHECK_INT(status, 0);
+	await_success(pid);
 }
 
 /* While system() runs, libc ignores SIGINT and SIGQUIT. */
@@ -203,11 +206,9 @@ static void signals_to_the_group(void)
 /* A signal for the process is kept, although it is ignored, if main blocks it. */
 static void kept_during_system(void)
 {
+	const sigset_t set = set_of(SIGUSR1);
 	pthread_t waiter;
-	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	waiter = start_waiter(SIGUSR1);
 	CHECK_OK(system("kill -USR1 $PPID"));

@@ -23,8 +23,9 @@ enum { LIMIT = 1024 };
 
 static ino_t file;
 static volatile sig_atomic_t closes, without_bit;
-/* A copy that another thread asks about while it is closed, before and since; -1: none.  And whether that thread has begun, and has its answer. */
-static _Atomic int expected = -1, dropped = -1;
+/* The copy that another thread asks about while it is closed, and the number that is being closed; -1: none. */
+static _Atomic int asked_about = -1, closing = -1;
+/* That thread has begun; has its answer. */
 static atomic_bool asks, answered;
 
 static ino_t file_of(int fd)
@@ -37,7 +38,7 @@ static ino_t file_of(int fd)
 /* In place of close(), which gives the other thread time to ask while the number is open. */
 static void close_late(int fd)
 {
-	atomic_store(&dropped, fd);
+	atomic_store(&closing, fd);
 	while (!atomic_load(&asks))
 		usleep(100);
 	for (int i = 0; i < 100 && !atomic_load(&answered); i++)
@@ -63,7 +64,7 @@ static void look_at_close(int sig, siginfo_t *info, void *context)
 	closes++;
 	if (file_of(fd) == file && !fz_kept_fd_is(fd))
 		without_bit++;
-	if (fd == atomic_load(&expected))
+	if (fd == atomic_load(&asked_about))
 		close_late(fd);
 }
 
@@ -139,7 +140,7 @@ static void *ask(void *arg)
 	bool *others = arg;
 	int fd;
 
-	while ((fd = atomic_load(&dropped)) < 0)
+	while ((fd = atomic_load(&closing)) < 0)
 		usleep(100);
 	atomic_store(&asks, true);
 	*others = fz_kept_fd_is_others(fd);
@@ -160,7 +161,7 @@ Test(kept_fd, a_copy_that_is_being_dropped_is_nobody_elses)
 	cr_assert_geq(copy, 0);
 	cr_assert_not(fz_kept_fd_is_others(copy));
 	cr_assert_eq(pthread_create(&asker, NULL, ask, &others), 0);
-	atomic_store(&expected, copy);
+	atomic_store(&asked_about, copy);
 	trap_close();
 	fz_kept_fd_drop(copy);
 	cr_assert_eq(pthread_join(asker, NULL), 0);
