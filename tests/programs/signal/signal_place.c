@@ -60,10 +60,14 @@ static void redirect(int sig, siginfo_t *info, void *context)
 	if (!is_inside(uc))
 		return;
 	redirected++;
+	/* No return address: pthread_exit() unwinds up to there. */
 #if defined(__x86_64__)
 	/* Below the red zone, and aligned as on entry of a function. */
 	uc->uc_mcontext.gregs[REG_RSP] =
 		((uc->uc_mcontext.gregs[REG_RSP] - 256) & ~15LL) - 8;
+	*(void **)uc->uc_mcontext.gregs[REG_RSP] = NULL;
+#elif defined(__aarch64__)
+	uc->uc_mcontext.regs[30] = 0;
 #endif
 	PC(uc) = (__typeof__(PC(uc)))(uintptr_t)computes_no_more;
 }
