@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/sched/carrier_idle.c - carriers without a processor: they sleep until another thread
- * hands them one, or ends them because there are too many.
+ * runtime/sched/carrier_idle.c - carriers without a processor: they sleep until another thread hands
+ * them one, lets them give back stacks, or ends them because there are too many.
  */
 #include "runtime/sched/sched_internal.h"
 
