@@ -160,8 +160,8 @@ void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg);
 enum { FZ_FRAME_ROOM = 256 };
 
 /*
- * Give a saved frame the fenv and the gs base of the caller.  For a fiber in its next life: the new
- * thread inherits from its creator, not from the thread that used the fiber before.
+ * Give a saved frame the caller's fenv, and its gs base on x86-64 with FSGSBASE.  For a reused fiber:
+ * a thread inherits from its creator, not from the thread that used the fiber before.
  */
 void fz_frame_inherit(void *sp);
 

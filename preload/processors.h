@@ -7,9 +7,9 @@
 #include "runtime/base/base.h"
 
 /*
- * How many processors to make. *ret_open: how many of them the CPU limit lets run fibers now; 0: the
- * user has said how many. Some more are made than may run, since the limit may be raised, but not
- * the hundred that a large machine has CPUs.
+ * The number of processors to make: more than the CPU limit allows now, since it may be raised, but
+ * not one for each CPU of a large machine. *ret_open: how many may run fibers now; 0 if the user chose
+ * the number.
  */
 uint32_t fz_processors_wanted(uint32_t *ret_open);
 

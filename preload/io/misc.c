@@ -122,8 +122,8 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 		return fz_real.lio_listio(mode, list, count, event);
 	err = fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0 ? -errno : 0;
 	/*
-	 * The error may be that of one request: libc has queued the other ones, and they must end.
-	 * lio_listio is no cancellation point, but aio_suspend is one.
+	 * An error may concern one request only: libc has queued the others, which must be awaited.
+	 * Unlike aio_suspend, lio_listio is no cancellation point.
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	ret = wait_for_requests(list, count, &any);

@@ -27,9 +27,9 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	fz_carrier_makes_process(fz_self());
 	fz_sys_sigmask(SIG_SETMASK, &blocked, &copy->mask);
 	/*
-	 * With CLONE_VFORK the call ends when the child executes, and the child may wait for other
-	 * threads, which must be able to make threads until then. What a child of vfork may call
-	 * needs no lock.
+	 * With CLONE_VFORK the call lasts until the child executes or ends. Until then other threads,
+	 * for which the child may wait, must be able to make threads. What a child of vfork may call
+	 * needs none of these locks.
 	 */
 	if (copy->gates) {
 		fz_gate_close(FZ_GATE_LOADER);

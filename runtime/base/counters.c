@@ -183,7 +183,7 @@ int fz_counters_to_file(const char *path, uint32_t processors)
 		return -EEXIST;
 	__builtin_memcpy(made, path, length);
 	__builtin_memcpy(made + length, ".new", sizeof(".new"));
-	/* Nobody may open it for writing: cutting a mapped file short makes the process fault. */
+	/* Mode 0444, the owner too: if somebody truncated the mapped file, this process would get SIGBUS. */
 	fz_syscall3(__NR_unlinkat, AT_FDCWD, (long)made, 0);
 	fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)made,
 			 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, readable);

@@ -145,7 +145,7 @@ bool fz_option_parse(const struct fz_option *o, const char *text, uint64_t *ret_
 	}
 }
 
-/* ---- for people --------------------------------------------------------- */
+/* ---- text for messages and --help ---------------------------------------- */
 
 struct text {
 	char *at, *end;		/* next byte to write; *end is the zero at the end */

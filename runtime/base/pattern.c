@@ -53,7 +53,7 @@ static unsigned char read_character(const char **at, const char *end)
 	return (unsigned char)*text;
 }
 
-/* The length of the bracket expression that pattern begins with, and whether it has c; 0: it has no end. */
+/* Does the bracket expression at pattern match c?  Returns its length, or 0 if it has no end. */
 static size_t read_bracket(const char *pattern, const char *end, unsigned char c, bool *ret_in)
 {
 	const char *at = pattern + 1, *first;

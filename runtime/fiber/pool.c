@@ -19,7 +19,7 @@ enum { TRIES = 16, FREE_PER_PROCESSOR = 64, REFUSED_MOST = 8 };
 #define KEEP_MOST ((size_t)40 << 20)
 #define KEEP_LEAST ((size_t)8 << 20)
 
-/* The pool of all processors; guarded by lock unless atomic. */
+/* Free fibers, for all processors; guarded by lock, except count (atomic) and looked (the monitor's). */
 static struct {
 	struct fz_lock lock;
 	struct fz_fiber *first;

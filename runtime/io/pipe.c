@@ -119,7 +119,7 @@ static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct
 		if (!is_same(file, identity_of(fd)))
 			return -EBADF;
 	}
-	/* Announced, since another thread may be faster and take what is there. */
+	/* It may block: another thread may have read the data first, or a filter forbids to look. */
 	return fz_io_real_transfer(self, fd, c, true);
 }
 

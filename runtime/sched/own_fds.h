@@ -29,7 +29,7 @@ void fz_sched_hold_limit(void);
 void fz_sched_release_limit(void);
 void fz_sched_copying_ends(void);
 
-/* Move an own descriptor away from the number fd.  Returns 0 or -errno. */
+/* If fd is one of the library's own descriptors, move it to another number.  Returns 0 or -errno. */
 int fz_sched_vacate_fd(int fd);
 
 #endif

@@ -238,7 +238,7 @@ static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 {
 	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
 		return false;
-	/* The call may have taken so long that the monitor went to sleep. */
+	/* The monitor may have gone to sleep while the call lasted; it must watch this processor again. */
 	fz_monitor_note_activity();
 	return true;
 }

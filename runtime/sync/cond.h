@@ -54,7 +54,7 @@ uint32_t fz_cond_enter(struct fz_cond *c);
 int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline);
 void fz_cond_leave(struct fz_cond *c);
 
-/* Wait until all woken threads have left c.  May park. */
+/* Wait until no thread is between fz_cond_enter() and fz_cond_leave(): those still access c.  May park. */
 void fz_cond_destroy(struct fz_cond *c);
 
 #endif

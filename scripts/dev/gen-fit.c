@@ -57,7 +57,7 @@ static const Elf64_Dyn *dynamic(int64_t tag)
 			if (d->d_tag == tag)
 				return d;
 	}
-	die("the library requires no symbol versions of glibc");
+	die("the library has no DT_STRTAB or no DT_VERNEED: is it linked with glibc?");
 }
 
 /* The largest N of GLIBC_2.N: each version of glibc has all versions of symbols before it. */

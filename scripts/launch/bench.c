@@ -52,8 +52,6 @@ static int bench_option(struct bench *b, char **words)
 
 		if (length < 2 || !is_flag(o->name, words[0] + 2, length - 2))
 			continue;
-		if (!words[0][length] && !words[1])
-			die(EXIT_USAGE, "%s needs a value; see fiberize bench --help", words[0]);
 		b->value[i] = flag_value(o, words, &count);
 		if (i == BENCH_load)
 			b->mode = o->name;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "installed.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,8 +78,8 @@ struct object *installed_library(const char *named)
 	struct stat status;
 
 	if (access(found, F_OK) != 0)
-		die(CODE_LIBRARY, "%s: no such library (FIBERIZE_LIBRARY, --library or a profile)",
-		    found);
+		die(CODE_LIBRARY, "%s: %s; --library, FIBERIZE_LIBRARY or a profile names it", found,
+		    errno == ENOENT ? "no such library" : strerror(errno));
 	/*
 	 * An absolute path, because the program may change its directory and exec other
 	 * programs.
@@ -88,7 +89,7 @@ struct object *installed_library(const char *named)
 	    access(path, R_OK) != 0)
 		die(CODE_LIBRARY, "%s: not a readable file", path ? path : found);
 	if (strpbrk(path, ": "))
-		die(CODE_LIBRARY, "%s: LD_PRELOAD cannot hold a name with a colon or a blank; move the library",
+		die(CODE_LIBRARY, "%s: LD_PRELOAD cannot hold a path with a colon or a space; move the library",
 		    path);
 	library = object_open(path);
 	if (!library || library->elf_class != ELFCLASS64 || library->header.e_type != ET_DYN ||

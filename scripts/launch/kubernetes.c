@@ -8,6 +8,7 @@
 
 #include "installed.h"
 #include "say.h"
+#include "usage.h"
 
 _Noreturn void kubernetes(const struct settings *s, char **words)
 {
@@ -16,8 +17,8 @@ _Noreturn void kubernetes(const struct settings *s, char **words)
 
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		if (s->value[i])
-			die(EXIT_USAGE, "--%s: cannot be used with kubernetes; the pods' profiles have options",
-			    fz_options[i].name);
+			die(EXIT_USAGE, "%s: cannot be used with kubernetes; set it in a profile (kubernetes --profiles NAMESPACE)",
+			    usage_flag(&fz_options[i]));
 	while (words[count])
 		count++;
 	all = calloc(count + 4, sizeof(*all));

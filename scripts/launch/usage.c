@@ -14,11 +14,15 @@ static const char *short_flag(const struct fz_option *o)
 	return o == &fz_options[FZ_OPTION_ID_verbose] ? "-v, " : "    ";
 }
 
-static void put_flag(const struct fz_option *o, const char *prefix, FILE *out)
+const char *usage_flag(const struct fz_option *o)
 {
-	fputs(prefix, out);
-	for (const char *c = o->name; *c; c++)
-		fputc(*c == '_' ? '-' : *c, out);
+	static char flag[64];
+
+	snprintf(flag, sizeof(flag), "--%s", o->name);
+	for (char *c = flag; *c; c++)
+		if (*c == '_')
+			*c = '-';
+	return flag;
 }
 
 static void put_option(const struct fz_option *o, FILE *out)
@@ -27,9 +31,9 @@ static void put_option(const struct fz_option *o, FILE *out)
 	char allowed[FZ_OPTION_TEXT];
 
 	fprintf(out, "  %s", short_flag(o));
-	put_flag(o, "--", out);
+	fputs(usage_flag(o), out);
 	if (fz_option_is_switch(o))
-		put_flag(o, ", --no-", out);
+		fprintf(out, ", --no-%s", usage_flag(o) + strlen("--"));
 	fprintf(out, "%s%s\n        %s\n", *argument ? " " : "", argument, o->help);
 	if (o->type == FZ_OPTION_bool || o->type == FZ_OPTION_path || o->type == FZ_OPTION_list)
 		return;

@@ -8,9 +8,14 @@
 
 #include <stdio.h>
 
+#include "runtime/base/options.h"
+
 void usage_run(FILE *out);
 void usage_check(FILE *out);
 void usage_bench(FILE *out);
+
+/* The option as a flag, "--stack-size"; until the next call. */
+const char *usage_flag(const struct fz_option *o);
 
 /* If word is --help or --version (or -h, -V), print what it asks for and end the process. */
 void usage_if_wanted(const char *word, void (*usage)(FILE *out));

@@ -16,7 +16,7 @@
 struct look_thread {
 	int tid;
 	uint64_t cpu_ns;
-	uint64_t waits, preempted;	/* times that it has left the processor, by itself or not */
+	uint64_t waits, preempted;	/* voluntary and involuntary context switches */
 	bool loops, elsewhere;		/* was seen asleep in a call of an event loop, in another place */
 };
 

@@ -256,5 +256,5 @@ void core_open(struct source *s, const char *path)
 							   h.p_filesz, ELF_T_NHDR));
 	}
 	if (!core->thread_count)
-		die(EXIT_CORE, "%s: the core file has no threads", path);
+		die(EXIT_CORE, "%s: the core file has no threads (no NT_PRSTATUS); take one that the kernel or gcore has written", path);
 }

@@ -12,7 +12,7 @@
 static const double renewal = 0.1;
 /* Cycles: longer than cycles_per_second() takes, some seconds at most. */
 static const uint64_t a_while = (uint64_t)1 << 33;
-/* Events this young may be preceded by others that are being written. */
+/* Seconds for which an event is held back: an earlier one may still be being written. */
 static const double settling = 0.002;
 /* Times that an event is found unfinished before it counts as lost. */
 enum { PATIENCE = 100 };

@@ -80,6 +80,8 @@ refused 'a bad label' 2 '*not a label*' "$fiberize" kubernetes --image a --names
 refused 'a bad namespace' 2 '*not the name of a namespace*' "$fiberize" kubernetes --image a --profiles A/b
 refused 'an option of the library' 2 '*--processors: cannot be used with kubernetes*' \
 	"$fiberize" -p 2 kubernetes --image a
+refused 'an option of two words' 2 '*--stack-size: cannot be used with kubernetes*' \
+	"$fiberize" --stack-size 64K kubernetes --image a
 refused 'dry-run' 2 '*--dry-run: cannot be used with kubernetes*' "$fiberize" --dry-run kubernetes --image a
 run "$fiberize" kubernetes --help
 like 'help' 'usage: fiberize kubernetes --image IMAGE *' "$out"
