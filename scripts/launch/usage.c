@@ -112,8 +112,7 @@ void usage_bench(FILE *out)
 	for (size_t i = 0; i < BENCH_COUNT; i++) {
 		const struct fz_option *o = &bench_options[i];
 
-		put_flag(o, "  --", out);
-		fprintf(out, " %s\n        %s", bench_arguments[i], o->help);
+		fprintf(out, "  %s %s\n        %s", usage_flag(o), bench_arguments[i], o->help);
 		if (o->initial)
 			fprintf(out, " (default %lu)", (unsigned long)o->initial);
 		fputc('\n', out);
