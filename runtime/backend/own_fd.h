@@ -17,7 +17,7 @@
  */
 int fz_own_fd_copy(int fd);
 
-/* The same; raises: the limit may be raised for it. */
+/* fz_own_fd_copy(); raises: the soft limit may be raised for the copy. */
 int fz_own_fd_copy_within(int fd, bool raises);
 
 /*

@@ -52,6 +52,7 @@ static struct {
 	fz_nsec next_look;		/* when the tick is over */
 	uint32_t ticks;			/* that this one counts for */
 	bool needed;			/* a processor that is in use is needed by others, too */
+	uint32_t first;			/* the processor at which a look begins */
 
 	uintptr_t tcb;			/* set before the monitor does anything else */
 	_Atomic bool cancelled;		/* pthread_cancel of the monitor has returned */
@@ -261,12 +262,13 @@ static bool look_at_all(fz_nsec now)
 	monitor.needed = false;
 	fz_poll_cycles_measure(now);
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
-		struct fz_processor *p = &fz_sched.processors[i];
+		const uint32_t at = (monitor.first + i) % fz_sched.count;
+		struct fz_processor *p = &fz_sched.processors[at];
 
-		in_use |= look_at(p, &looks[i], now);
-		entries += looks[i].entries;
+		in_use |= look_at(p, &looks[at], now);
+		entries += looks[at].entries;
 		/* A fiber waits behind a busy one: let other processors take even the slot. */
-		if (looks[i].same_entry &&
+		if (looks[at].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 			stuck = true;
@@ -353,7 +355,7 @@ void fz_monitor_run(void)
 			since_shrink += monitor.ticks;
 			fz_provide_by_load(now, monitor.ticks);
 			set_tick(now, fz_tick_choose(quiet, again || monitor.needed));
-			fz_provide_if_lacking(FZ_TICK_US * FZ_USEC);
+			monitor.first = fz_provide_if_lacking(FZ_TICK_US * FZ_USEC);
 			fz_provide_follow(now);
 			if (since_shrink >= SHRINK_TICKS) {
 				since_shrink = 0;

@@ -3,7 +3,7 @@
 #define FZ_RUNTIME_SCHED_MONITOR_H
 
 /*
- * runtime/sched/monitor.h - the kernel thread that finds who computes for long, and takes processors back.
+ * runtime/sched/monitor.h - the kernel thread that finds CPU-bound fibers, and takes processors back.
  *
  * The monitor looks at each tick (1, 4 or 8 ms: poll_cycles.h) while any processor is in use, and sleeps without a timeout when
  * none is and it has looked at all waits (fz_monitor_check_waits).  It also receives the signals that no other thread can take.  It never waits for a

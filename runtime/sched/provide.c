@@ -27,6 +27,7 @@ static bool lacked;		/* for a processor since the last call of fz_provide_if_lac
 static uint32_t lacking;	/* such ticks one after the other */
 static uint32_t turns;		/* of one busy carrier, before the others let other fibers run, too */
 static bool starved;		/* no spare carrier since `lacking` has reached LACKING_TICKS */
+static uint32_t first;		/* the processor whose turn it is to get a carrier */
 
 bool fz_provide_carrier_for(struct fz_processor *p, uintptr_t owner)
 {
@@ -41,12 +42,11 @@ bool fz_provide_carrier_for(struct fz_processor *p, uintptr_t owner)
 bool fz_provide_carrier(void)
 {
 	static const enum fz_owner_state order[] = { FZ_OWNER_ANNOUNCED, FZ_OWNER_FREE };
-
 	bool failed = false;
 
 	/* Announced processors come first: they may have requests in flight. */
 	for (uint32_t i = 0; i < 2 * fz_sched.count; i++) {
-		struct fz_processor *p = &fz_sched.processors[i % fz_sched.count];
+		struct fz_processor *p = &fz_sched.processors[(first + i) % fz_sched.count];
 		uintptr_t owner = owner_load(p);
 
 		/* The monitor's look gives a carrier to a closed one that waits for something. */
@@ -101,6 +101,22 @@ static void preempt_if_busy(struct fz_carrier *c, void *arg)
 	look->preempted = true;
 }
 
+/* A carrier that waits in the kernel is idle now, for a processor that lacks one.  Its own may need it again: in turn. */
+static void take_from_waiting(void)
+{
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[(first + i) % fz_sched.count];
+		uintptr_t owner = owner_load(p);
+
+		if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING &&
+		    owner_cas(p, owner, owner_word(NULL, FZ_OWNER_ANNOUNCED))) {
+			fz_processor_send_off(p);
+			first = (first + i + 1) % fz_sched.count;
+			return;
+		}
+	}
+}
+
 static uint32_t queued(void)
 {
 	uint32_t n = fz_runq_length(&fz_sched.global);
@@ -110,20 +126,20 @@ static uint32_t queued(void)
 	return n;
 }
 
-void fz_provide_if_lacking(fz_nsec tick)
+uint32_t fz_provide_if_lacking(fz_nsec tick)
 {
 	struct busy_look look = { .tick = tick };
 	uint32_t most;
 
 	if (FZ_LIKELY(!lacked && !lacking))
-		return;
+		return first;
 	lacking = lacked ? lacking + 1 : 0;
 	lacked = false;
 	if (fz_carrier_has_spare())
 		starved = false;
 	most = starved ? STARVED_TICKS : LACKING_TICKS;
 	if (FZ_LIKELY(lacking < most))
-		return;
+		return first;
 	look.first = lacking == most;
 	/*
 	 * If all went on to their next fibers together, two that wait for each other in the kernel
@@ -132,10 +148,13 @@ void fz_provide_if_lacking(fz_nsec tick)
 	 */
 	look.all = !turns;
 	starved |= lacking > LACKING_TICKS;
-	/* With a processor or without: perhaps no more kernel threads can be had. */
+	/* Perhaps no more kernel threads can be had. */
+	take_from_waiting();
+	/* With a processor or without. */
 	fz_carrier_each(preempt_if_busy, &look);
 	if (look.preempted)
 		turns = look.all ? queued() + 1 : turns - 1;
+	return first;
 }
 
 void fz_sched_rotate(struct fz_fiber *self)
@@ -275,7 +294,7 @@ static void shrink_to(uint32_t open)
 /*
  * How many processors the load of the window needs, in eighths.  If a run of a fiber takes r, and processors run for
  * the part u of the time, a runnable fiber waits about r * u / (1 - u) for its turn, or less: that is to be WAIT_US.  So
- * long runs, and computing, get all processors.
+ * CPU-bound fibers, and others that run long, get all processors.
  */
 static uint64_t eighths_needed(uint64_t runs)
 {
@@ -283,8 +302,8 @@ static uint64_t eighths_needed(uint64_t runs)
 }
 
 /*
- * Returns the most processors that ran at once in 1/OFTEN of the looks or more.  The mean hides threads that compute side by
- * side and then wait for each other: fewer processors would slow them, the load would fall, and more would be closed.
+ * Returns the most processors that ran at once in 1/OFTEN of the looks or more.  The mean hides threads that are CPU-bound side
+ * by side and then wait for each other: fewer processors would slow them, the load would fall, and more would be closed.
  */
 static uint32_t often_at_once(uint32_t open)
 {
@@ -424,6 +443,6 @@ void fz_provide_after_fork(void)
 	atomic_store_explicit(&follows, false, memory_order_relaxed);
 	next_follow = 0;
 	lacked = starved = false;
-	lacking = turns = 0;
+	lacking = turns = first = 0;
 	load = (struct load){ .ticks = 0 };
 }

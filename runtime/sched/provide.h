@@ -19,9 +19,11 @@ bool fz_provide_carrier(void);
 
 /*
  * Call at each tick: if carriers are lacking for long, CPU-bound fibers, and fibers in a call,
- * let others run.  tick: the time from one call to the next, ns.
+ * let others run, and the carriers that wait in the kernel serve all processors in turn.  tick: the
+ * time from one call to the next, ns.  Returns the processor at which the next look is to begin:
+ * perhaps there is one idle carrier, and the first that needs one gets it.
  */
-void fz_provide_if_lacking(fz_nsec tick);
+uint32_t fz_provide_if_lacking(fz_nsec tick);
 
 /*
  * Before the second fiber, by the thread that has started the runtime: close all processors but the

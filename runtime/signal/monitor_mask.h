@@ -19,7 +19,7 @@
  */
 void fz_monitor_follow_mask(void);
 
-/* The same, outside the runtime. */
+/* fz_monitor_follow_mask(), outside the runtime. */
 void fz_monitor_update_mask(void);
 
 /*

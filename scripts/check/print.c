@@ -14,7 +14,7 @@ static const char *const rung_names[] = {
 };
 
 static const char *const trait_names[TRAIT_COUNT] = {
-	[TRAIT_THREADS] = "threads",	 [TRAIT_CPU_BOUND] = "computing",
+	[TRAIT_THREADS] = "threads",	 [TRAIT_CPU_BOUND] = "cpu-bound",
 	[TRAIT_LOOP] = "event loop",	 [TRAIT_PROCESSES] = "processes",
 	[TRAIT_SERVES] = "serves",	 [TRAIT_PLUGINS] = "plugins",
 	[TRAIT_EXECS] = "execs",

@@ -56,15 +56,21 @@ static const struct known *find_known(const char *name)
 
 static const struct {
 	enum trait trait;
+	const char *names;		/* whole names, separated by commas and blanks */
+} libc_traits[] = {
+#define FZ_TRAIT(trait, ...) { TRAIT_##trait, #__VA_ARGS__ },
+#include "preload/symbols.def"
+};
+
+static const struct {
+	enum trait trait;
 	const char *prefix;
 	const char *shown;		/* what a report prints; "": the name itself */
 } traits[] = {
 #define THREADS(prefix, ...) { TRAIT_THREADS, prefix, "" __VA_ARGS__ },
 #define CPU_BOUND(prefix) { TRAIT_CPU_BOUND, prefix, "" },
 #define LOOP(prefix) { TRAIT_LOOP, prefix, "" },
-#define PROCESSES(prefix) { TRAIT_PROCESSES, prefix, "" },
 #define SERVES(prefix) { TRAIT_SERVES, prefix, "" },
-#define PLUGINS(prefix) { TRAIT_PLUGINS, prefix, "" },
 #define EXECS(prefix) { TRAIT_EXECS, prefix, "" },
 #include "calls.def"
 };
@@ -83,6 +89,20 @@ static void add(struct names *names, const char *name)
 		return;
 	names->name = more;
 	more[names->count++] = name;
+}
+
+static bool is_among(const char *name, const char *names)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = names; *at; at += strspn(at, ", ")) {
+		const size_t one = strcspn(at, ", ");
+
+		if (one == length && strncmp(at, name, length) == 0)
+			return true;
+		at += one;
+	}
+	return false;
 }
 
 static bool has_prefix(const char *name, const char *prefix)
@@ -135,6 +155,9 @@ static void look_at_import(const char *name, void *arg)
 
 	if (call && rung_waits(call->rung))
 		add(&f->calls[call->rung], name);
+	for (size_t i = 0; i < sizeof(libc_traits) / sizeof(*libc_traits); i++)
+		if (is_among(name, libc_traits[i].names))
+			add(&f->traits[libc_traits[i].trait], name);
 	for (size_t i = 0; i < sizeof(traits) / sizeof(*traits); i++)
 		if (has_prefix(name, traits[i].prefix))
 			add(&f->traits[traits[i].trait],

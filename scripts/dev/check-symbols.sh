@@ -7,7 +7,7 @@
 # the compiler says less clearly, and more than once, what is wrong.
 #
 # First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
-# each name is there once; and it knows the functions of libc in scripts/check/calls.def.
+# each name is there once; and scripts/check/calls.def has no function of libc.
 # Then each name that the library takes over:
 #  1 libc has it, unless it is OPTIONAL; where libc has several functions of the name, or none
 #    that is for linking, the line says which version; --table ends here
@@ -70,7 +70,7 @@ at_lines()
 	awk -v def=$def -v text="$*" '
 		FNR == NR {
 			split($0, f, "|")
-			if (f[1] != "topic" && f[1] != "rung")
+			if (f[1] != "topic" && f[1] != "rung" && !(f[3] in line))
 				line[f[3]] = f[2]
 			next
 		}
@@ -115,7 +115,8 @@ awk -v out="$work/wrong" '
 	}
 	{ split($0, f, "|"); name = f[3] }
 	f[1] == "symbol" && f[8] == "OPTIONAL" { optional[name] = 1 }
-	f[1] == "libc" || f[1] == "symbol" && f[8] != "OPTIONAL" ||
+	f[1] == "symbol" || f[1] == "alias" || f[1] == "libc" { known[name] = 1 }
+	f[1] == "libc" || f[1] == "symbol" && f[8] != "OPTIONAL" || f[1] == "trait" && !(name in known) ||
 	f[1] == "alias" && !(f[4] in optional) {
 		if (!(name in there))
 			print name >(out ".missing")
@@ -137,31 +138,16 @@ at_lines "libc has several functions @; name the version of one" <"$work/wrong.s
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
 show_findings_and_stop
 
-# calls.def has whole names, which end in a blank, and beginnings of names.
-awk -F'|' '
-	FNR == NR { if ($1 != "topic" && $1 != "rung") known[$3] = 1; next }
-	FILENAME ~ /waiting\.list$/ {
-		if (/^\t/)
-			for (i = split($0, word, " "); i; i--)
-				known[word[i]] = 1
-		next
-	}
+# calls.def has the functions of other libraries.
+awk '
+	FNR == NR { exported[$1] = 1; next }
 	/^[A-Z_]+\("/ {
 		split($0, part, "\"")
 		name = part[2]
-		# Other libraries, by how the names of their functions begin.
-		if (name ~ /^(GOMP_|_Z|__kmpc_|apr_|ev_|evconnlistener_|event_|g_|io_uring_|sd_|uv_)/)
-			next
-		found = 0
-		if (sub(/ $/, "", name))
-			found = name in known
-		else
-			for (one in known)
-				found += index(one, name) == 1
-		if (!found)
-			print FILENAME ":" FNR "|neither preload/symbols.def nor waiting.list has " name \
-				"; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
-	}' "$work/rows" scripts/dev/waiting.list scripts/check/calls.def >>"$work/findings"
+		sub(/ $/, "", name)
+		if (name in exported)
+			print FILENAME ":" FNR "|libc has " name "; delete it here, and name it in an FZ_TRAIT of preload/symbols.def"
+	}' "$work/exported" scripts/check/calls.def >>"$work/findings"
 show_findings_and_stop
 [ -z "$table" ] || exit 0
 

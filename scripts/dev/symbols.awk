@@ -11,6 +11,7 @@
 #	symbol|LINE|NAME|RUNG|CANCEL|FAMILY|TOPIC|VERSION
 #	alias|LINE|ALIAS|NAME
 #	libc|LINE|NAME|RUNG|TOPIC
+#	trait|LINE|NAME|TRAIT
 #
 # A wrong line is reported on standard error, as "NAME: FILE:LINE: what, and what to
 # do", once per line; then the exit status is 1.
@@ -132,6 +133,18 @@ function libc_line(	i, wrong)
 	return wrong
 }
 
+function trait_line(	i, wrong)
+{
+	if (count < 2)
+		return "not FZ_TRAIT(trait, names...); correct it"
+	wrong = wrong_word(f[1], traits, "trait")
+	for (i = 2; i <= count && wrong == ""; i++) {
+		wrong = wrong_order(f[i], "trait " f[1])
+		print "trait|" FNR "|" f[i] "|" f[1]
+	}
+	return wrong
+}
+
 # Also where it has no line.
 FILENAME ~ /rungs\.def$/ { rung_file = FILENAME }
 
@@ -139,6 +152,7 @@ BEGIN {
 	taken = "USER RING READY ANNOUNCED BRIEF TRACKED SELF"
 	left = "INSIDE LATE NEVER"
 	families = "ALONE MUTEX COND OWN NO"
+	traits = "EXECS LOOP PLUGINS PROCESSES SERVES THREADS"
 }
 
 /^FZ_/ {
@@ -153,8 +167,10 @@ BEGIN {
 		wrong = symbol_line()
 	else if (/^FZ_LIBC\(/)
 		wrong = libc_line()
+	else if (/^FZ_TRAIT\(/)
+		wrong = trait_line()
 	else
-		wrong = "none of FZ_TOPIC, FZ_RUNG, FZ_SYMBOL and FZ_LIBC; correct it"
+		wrong = "none of FZ_TOPIC, FZ_RUNG, FZ_SYMBOL, FZ_LIBC and FZ_TRAIT; correct it"
 	if (wrong != "") {
 		print tool ": " FILENAME ":" FNR ": " wrong >"/dev/stderr"
 		bad = 1

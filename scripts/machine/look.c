@@ -187,7 +187,7 @@ void activity_between(const struct look *first, const struct look *second, struc
 
 		seen += cpu;
 		a->preempted += last->preempted - before->preempted;
-		a->computing += cpu >= least * a->seconds && cpu >= long_run * (double)waits;
+		a->cpu_bound += cpu >= least * a->seconds && cpu >= long_run * (double)waits;
 		a->loops += is_loop;
 		if (!is_loop)
 			a->waits += waits;

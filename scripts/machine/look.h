@@ -36,7 +36,7 @@ struct activity {
 	double unseen_cpu;		/* at least so many seconds of threads that were not there at both ends */
 	uint64_t ticks;			/* by which the kernel has counted cpu and system */
 	uint64_t waits, preempted;	/* waits of event loops are not counted */
-	size_t threads, loops, computing;
+	size_t threads, loops, cpu_bound;
 };
 
 /* Look at each process; returns an array of *ret_count, for looks_free(). */

@@ -80,8 +80,8 @@ static void judge_activity(struct candidate *c, const struct known *r)
 				  c->gain.by_system ? "the kernel's part of its CPU time" :
 				  "its threads wait often");
 		c->advice = what_to_type(c);
-	} else if (a->computing)
-		c->reason = print("%zu of its threads compute", a->computing);
+	} else if (a->cpu_bound)
+		c->reason = print("%zu of its threads are CPU-bound", a->cpu_bound);
 	else if (a->loops)
 		c->reason = print("event loop: %zu of its threads wait in one", a->loops);
 	else if (c->gain.by_system)

@@ -64,8 +64,8 @@ static void put_candidate_json(const struct candidate *c, FILE *out)
 	put_string(c->service, out);
 	fputs(",\"command\":", out);
 	put_string(c->command, out);
-	fprintf(out, ",\"seconds\":%.6f,\"threads\":%zu,\"threads_in_loops\":%zu,\"threads_computing\":%zu,\"cpu\":%.4f,"
-		"\"system\":%.4f,\"waits\":%.1f,\"preempted\":%.1f", a->seconds, a->threads, a->loops, a->computing,
+	fprintf(out, ",\"seconds\":%.6f,\"threads\":%zu,\"threads_in_loops\":%zu,\"threads_cpu_bound\":%zu,\"cpu\":%.4f,"
+		"\"system\":%.4f,\"waits\":%.1f,\"preempted\":%.1f", a->seconds, a->threads, a->loops, a->cpu_bound,
 		c->gain.cpu, share(a->system, a->cpu) / 100, (double)a->waits / a->seconds,
 		(double)a->preempted / a->seconds);
 	fprintf(out, ",\"short_threads\":%s,\"at_most\":%.4f,\"bound\":\"%s\",\"verdict\":\"%s\",\"reason\":",

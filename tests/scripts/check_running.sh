@@ -135,12 +135,12 @@ same 'server: command' "fiberize $programs/legacy_server -e -p 0" "$(of "$server
 same 'under fiberize' "runs under fiberize see fiberize stat $fibers null" \
 	"$(of "$fibers" '"\(.verdict) \(.reason) \(.advice)"')"
 same 'computes: verdict' 'will not gain' "$(of "$computes" .verdict)"
-same 'computes: reason' '1 of its threads compute' "$(of "$computes" .reason)"
+same 'computes: reason' '1 of its threads are CPU-bound' "$(of "$computes" .reason)"
 same 'loops' 'will not gain 2' "$(of "$loops" '"\(.verdict) \(.threads_in_loops)"')"
 like 'loops: reason' 'event loop: 2 of *' "$(of "$loops" .reason)"
 same 'births: threads come and go, only the bound by the kernel holds' 'true system' \
 	"$(of "$births" '"\(.short_threads) \(.bound)"')"
-same 'idle' 'will not gain 5 0' "$(of "$idle" '"\(.verdict) \(.threads) \(.threads_computing)"')"
+same 'idle' 'will not gain 5 0' "$(of "$idle" '"\(.verdict) \(.threads) \(.threads_cpu_bound)"')"
 like 'idle: reason' 'idle: it used 0.? % of a processor' "$(of "$idle" .reason)"
 same 'one thread: not listed' '' "$(of "$single" .verdict)"
 same 'a command that needs quotes' "'$work/it'\\''s busy' idle 'two words'" "$(of "$odd" .command)"

@@ -74,6 +74,7 @@ thread_carrier 1+ io_socket
 thread_carrier 2+ many_blocked FIBERIZE_BACKEND=epoll
 thread_carrier 2+ many_blocked FIBERIZE_PROCESSORS=1
 thread_carrier 2+,3+ burst_blocked FIBERIZE_PROCESSORS=4
+thread_carrier 2+ mixed_rungs FIBERIZE_PROCESSORS=8
 thread_fiber 1,1/2,1/3 thread_basic
 late_birth 1+ fork_limit FIBERIZE_PROCESSORS=1
 late_birth 1+ fork_limit FIBERIZE_BACKEND=epoll

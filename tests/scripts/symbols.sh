@@ -71,7 +71,7 @@ rejects 'a column too few' '/^FZ_SYMBOL(recv,/s/ALONE, //' '^FZ_SYMBOL(recv,' \
 rejects 'over two lines' '/^FZ_SYMBOL(read,/s/)$/,/' '^FZ_SYMBOL(read,' \
 	'not one call of a macro; write it in one line'
 rejects 'another macro' "${first}i FZ_ALIAS(readz, read)" '^FZ_ALIAS' \
-	'none of FZ_TOPIC, FZ_RUNG, FZ_SYMBOL and FZ_LIBC; correct it'
+	'none of FZ_TOPIC, FZ_RUNG, FZ_SYMBOL, FZ_LIBC and FZ_TRAIT; correct it'
 rejects 'not in libc' '/^FZ_SYMBOL(writev,/a FZ_SYMBOL(writez, RING, NO, NO, writing, NULL)' \
 	'^FZ_SYMBOL(writez' \
 	'libc has no writez; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
@@ -97,6 +97,11 @@ rejects 'without a test' '/^FZ_SYMBOL(flock,/s/file_locks/mounts/' '^FZ_SYMBOL(f
 	'no test of mounts uses flock; call it in one of those that preload/topics.def names'
 
 # A call that never waits has no topic: any program may test it.
+rejects 'a trait of a name that libc has not' 's/^FZ_TRAIT(SERVES, accept, accept4,/FZ_TRAIT(SERVES, accept, accept5,/' \
+	'^FZ_TRAIT(SERVES' \
+	'libc has no accept5; correct the name, or, in an FZ_SYMBOL, say OPTIONAL if other libcs have it'
+rejects 'no such trait' 's/^FZ_TRAIT(SERVES/FZ_TRAIT(WAITS/' '^FZ_TRAIT(WAITS' \
+	'no such trait: WAITS; use one of: EXECS LOOP PLUGINS PROCESSES SERVES THREADS'
 mkdir -p less/tests
 ln -s "$build"/{libfiberize.so,arch,runtime,preload} less
 cp -rs "$build/tests/programs" less/tests
@@ -156,11 +161,9 @@ for use in 'static int fails(void) { return EINVAL; }' 'static void fails(void) 
 	rejects_elsewhere "an error in libc's convention" preload/io/terminal.c "\$a $use" \
 		"preload/io/terminal.c:$((n + 1)): turns an error into libc's convention; return fz_leave(-E...) or fz_leave_pthread(-E...), or -E... to a caller that does (preload/gate.h)"
 done
-number=$(grep -n '^SERVES("accept4 ' scripts/check/calls.def | cut -d: -f1)
-rejects_elsewhere 'a call of libc that the table has not' scripts/check/calls.def '/^SERVES/s/accept4 /accept5 /' \
-	"scripts/check/calls.def:$number: neither preload/symbols.def nor waiting.list has accept5; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
-rejects_elsewhere 'beginnings of calls' scripts/check/calls.def 's/"execl"/"exel"/' \
-	"scripts/check/calls.def:$(grep -n '"execl"' scripts/check/calls.def | cut -d: -f1): neither preload/symbols.def nor waiting.list has exel; correct the name, add it there, or, if another library has it, name that in check-symbols.sh"
+number=$(grep -n '^SERVES("apr_socket_listen ' scripts/check/calls.def | cut -d: -f1)
+rejects_elsewhere 'a call of libc that is no trait of the table' scripts/check/calls.def "${number}s/apr_socket_listen/accept4/" \
+	"scripts/check/calls.def:$number: libc has accept4; delete it here, and name it in an FZ_TRAIT of preload/symbols.def"
 
 # "make check" begins with the table: nothing is compiled, and no test runs.
 mkdir -p tests/model tests/fuzz

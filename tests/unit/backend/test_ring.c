@@ -124,7 +124,7 @@ Test(ring, completion_queue_overflow_loses_nothing)
 	cr_assert_eq(ring.in_flight, 0);
 }
 
-/* The same with requests that complete later, all at once, and the eventfd. */
+/* The queue overflows with requests that complete later, all at once, and the eventfd. */
 Test(ring, overflow_of_polls_and_a_kick)
 {
 	enum { N = 12000 };

@@ -100,7 +100,7 @@ Test(pin, copy_is_dropped)
 	fz_pin_end(&pin, FZ_WHY_TIMEOUT);
 	cr_assert_eq(fz_pin_fd(&pin), copy);
 	cr_assert(is_open(copy));
-	/* The same if no handler is about to run. */
+	/* A signal without a handler that is about to run leaves the file, too. */
 	fz_pin_end(&pin, FZ_WHY_SIGNAL);
 	cr_assert(is_open(copy));
 	fz_pin_end(&pin, FZ_WHY_CANCEL);
