@@ -398,7 +398,7 @@ fi
 show_findings_and_stop
 
 # 12
-[ "$(scripts/dev/gen-symbols.sh --fresh)" = "$(cat scripts/package/fiberize.1)" ] ||
-	finding scripts/package/fiberize.1 'not up to date; run scripts/dev/gen-symbols.sh --update'
+[ "$(scripts/dev/gen-symbols.sh --fresh)" = "$(cat scripts/package/libfiberize.7)" ] ||
+	finding scripts/package/libfiberize.7 'not up to date; run scripts/dev/gen-symbols.sh --update'
 show_findings_and_stop
 exit 0

@@ -15,7 +15,7 @@
 set -eu -o pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/../.."
-manual=scripts/package/fiberize.1
+manual=scripts/package/libfiberize.7
 
 rows()
 {

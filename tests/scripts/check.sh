@@ -295,7 +295,7 @@ done
 # Each function that waits is where the manual's table has it, and variants are where the function is.
 awk '/^\.\\" calls begin/ { on = 1; next } /^\.\\" calls end/ { on = 0 }
 	on && /^\.IR / { rung = $0; sub(/.*" \(/, "", rung); sub(/[;)].*/, "", rung) }
-	on && /^[a-z_]/ && rung !~ /never/ { print $1 "|" rung }' scripts/package/fiberize.1 |
+	on && /^[a-z_]/ && rung !~ /never/ { print $1 "|" rung }' scripts/package/libfiberize.7 |
 	LC_ALL=C sort >"$work/table"
 yes 'the table has functions' [ "$(wc -l <"$work/table")" -ge 300 ]
 sed 's/|.*//' "$work/table" | awk '

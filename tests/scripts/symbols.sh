@@ -130,8 +130,8 @@ rejects_elsewhere 'a cancellation point that is forgotten' preload/symbols.def '
 [ "$(uname -m)" != x86_64 ] ||
 	rejects_elsewhere 'a system call that is forgotten' preload/symbols.def 's/ fsmount,//' \
 		'preload/symbols.def: fsmount makes the system call fsmount, and has no line that says how it waits; add one, or name it as an alias'
-rejects_elsewhere 'the manual is stale' scripts/package/fiberize.1 's/^msync$/msink/' \
-	'scripts/package/fiberize.1: not up to date; run scripts/dev/gen-symbols.sh --update'
+rejects_elsewhere 'the manual is stale' scripts/package/libfiberize.7 's/^msync$/msink/' \
+	'scripts/package/libfiberize.7: not up to date; run scripts/dev/gen-symbols.sh --update'
 
 # Options of the commands that look at a process.
 cp scripts/inspect/commands.def commands
@@ -224,7 +224,7 @@ for case in 'accept:request' 'usleep:user space' 'eventfd_read:readiness' 'tcdra
 	[ "$word" = tracked ] ||
 		same "check: $name is $word" 1 "$(grep -c "^  $word .*\<$name\>" told)"
 	same "the manual has $word" 1 \
-		"$(sed -n "/^\.SH BLOCKING CALLS/,\$p" scripts/package/fiberize.1 | grep -c "^\.I $word\$")"
+		"$(sed -n "/^\.SH BLOCKING CALLS/,/^\.SH WHAT DIFFERS/p" scripts/package/libfiberize.7 | grep -c "^\.I $word\$")"
 done
 same 'check: puts waits inside libc' 1 "$(grep -c '^  inside libc .*\<puts\>' told)"
 
