@@ -42,7 +42,8 @@ struct helper {
 	const char *name;		/* for ps -T and gdb */
 	void *stack;
 	uintptr_t tcb;
-	_Atomic uint32_t runs;		/* futex; 1: the thread has left libc, and tcb is set */
+	int tid;
+	_Atomic uint32_t runs;		/* futex; 1: the thread has left libc, and tcb and tid are set */
 };
 
 static void *helper_thread(void *arg)
@@ -57,6 +58,7 @@ static void *helper_thread(void *arg)
 	fz_adopt_cut_rseq();
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	helper->tcb = self->tcb;
+	helper->tid = (int)fz_sys_gettid();
 	/* release: pairs with await_helper(). */
 	atomic_store_explicit(&helper->runs, 1, memory_order_release);
 	fz_sys_futex_wake(&helper->runs, 1);
@@ -114,12 +116,18 @@ static void show_helper(struct helper *helper)
 		    helper->kind, helper->role, NULL);
 }
 
-/* Wait until the helper has left libc: the caller then puts libc back as it was. */
+/*
+ * Wait until the helper has left libc: the caller then puts libc back as it was.  And until the kernel counts it no more:
+ * otherwise the program's own thread might have no room.
+ */
 static void end_helper(struct helper *helper)
 {
 	await_helper(helper);
 	/* acquire: pairs with the kernel, which clears the tid; the tid is on the stack. */
 	while (atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_acquire))
+		fz_syscall0(__NR_sched_yield);
+	/* The thread is found until just after the kernel has counted it out. */
+	while (fz_syscall3(__NR_tgkill, fz_sys_getpid(), helper->tid, 0) == 0)
 		fz_syscall0(__NR_sched_yield);
 	fz_stack_free(helper->stack, HELPER_STACK, HELPER_GUARD);
 }
