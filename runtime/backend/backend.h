@@ -171,7 +171,7 @@ static inline void fz_backend_finish_wait(struct fz_backend *b, uint32_t publish
 
 /*
  * Last step of a wait: wake the fibers that wait for what fz_backend_wait() reported.  owned: the
- * caller is the owner; false: the processor has another owner now, and the caller has none.
+ * caller is the owner; false: the processor was taken from the caller, which has none now.
  */
 static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *arrivals,
 				      bool owned, bool *ret_kicked)
@@ -187,7 +187,7 @@ static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *
 
 /*
  * Count a carrier that has lost the processor in fz_backend_wait(), before the kick that is meant
- * for it.  By the new owner.
+ * for it.  By whoever has taken the processor, as its owner.
  */
 static inline void fz_backend_note_loser(struct fz_backend *b)
 {

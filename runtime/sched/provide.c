@@ -108,9 +108,11 @@ static void take_from_waiting(void)
 		struct fz_processor *p = &fz_sched.processors[(first + i) % fz_sched.count];
 		uintptr_t owner = owner_load(p);
 
+		/* RUNTIME without a carrier: the next owner must know of the one that leaves. */
 		if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING &&
-		    owner_cas(p, owner, owner_word(NULL, FZ_OWNER_ANNOUNCED))) {
+		    owner_cas(p, owner, owner_word(NULL, FZ_OWNER_RUNTIME))) {
 			fz_processor_send_off(p);
+			atomic_store_explicit(&p->owner, owner_word(NULL, FZ_OWNER_ANNOUNCED), memory_order_seq_cst);
 			first = (first + i + 1) % fz_sched.count;
 			return;
 		}

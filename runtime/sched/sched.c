@@ -365,8 +365,8 @@ void fz_sched_end(struct fz_fiber *self)
 /* ---- a carrier's own context -------------------------------------------- */
 
 /*
- * No fiber is runnable: wait in the kernel.  If another carrier takes the processor during the
- * wait, this carrier has none afterwards.
+ * No fiber is runnable: wait in the kernel.  If the processor is taken during the wait, by another
+ * carrier or by the monitor, this carrier has none afterwards.
  */
 static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 {

@@ -77,7 +77,7 @@ static inline void fz_note_idle(struct fz_processor *p)
 /* Give p, which the caller owns in RUNTIME, to an idle carrier, or leave it to the monitor. */
 void fz_processor_let_go(struct fz_processor *p);
 
-/* The caller has taken p from a carrier that waits in the kernel: send that to the idle list. */
+/* The caller has taken p, as its owner, from a carrier that waits in the kernel: send that to the idle list. */
 void fz_processor_send_off(struct fz_processor *p);
 
 /* Queue a fiber that has left c for another processor, c->yields_to. */
