@@ -162,8 +162,10 @@ for use in 'static int fails(void) { return EINVAL; }' 'static void fails(void) 
 		"preload/io/terminal.c:$((n + 1)): turns an error into libc's convention; return fz_leave(-E...) or fz_leave_pthread(-E...), or -E... to a caller that does (preload/gate.h)"
 done
 number=$(grep -n '^SERVES("apr_socket_listen ' scripts/check/calls.def | cut -d: -f1)
-rejects_elsewhere 'a call of libc that is no trait of the table' scripts/check/calls.def "${number}s/apr_socket_listen/accept4/" \
-	"scripts/check/calls.def:$number: libc has accept4; delete it here, and name it in an FZ_TRAIT of preload/symbols.def"
+for name in accept4 accept5 exel; do
+	rejects_elsewhere "$name among other libraries' calls" scripts/check/calls.def "${number}s/apr_socket_listen/$name/" \
+		"scripts/check/calls.def:$number: none of the libraries in check-symbols.sh has $name; if libc has it, name it in an FZ_TRAIT of preload/symbols.def, otherwise name its library there"
+done
 
 # "make check" begins with the table: nothing is compiled, and no test runs.
 mkdir -p tests/model tests/fuzz
