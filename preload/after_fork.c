@@ -71,7 +71,7 @@ static void forget(void)
 		return;
 	}
 	if (fz_verbose)
-		fz_say("process %d: dormant: the child of a fork", (int)fz_sys_getpid());
+		fz_say("process %d, made by fork: dormant until it makes a thread", (int)fz_sys_getpid());
 	fz_sched_after_fork();
 	fz_pin_after_fork();
 	fz_turn_after_fork();

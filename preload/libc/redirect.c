@@ -299,7 +299,7 @@ static bool redirect(void)
 	struct fz_text text;
 
 	if (!fz_config.redirect)
-		return refuse("switched off", 0);
+		return refuse("FIBERIZE_REDIRECT is 0", 0);
 	if (!single_threaded())
 		return refuse("another thread runs already", 0);
 	if (!fz_text_find(&text))

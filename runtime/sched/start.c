@@ -13,7 +13,6 @@
 #include "runtime/base/host.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/role.h"
-#include "runtime/base/time.h"
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/carrier.h"
@@ -145,17 +144,14 @@ enum { BESIDES = 6, MOST = 256 + BESIDES };
 /*
  * How many of `count` processors the limit on kernel threads allows; may be 0.  If the limit is
  * narrow, this tries it out with as many kernel threads as needed, which do nothing.
- * *ret_narrow: the limit is narrow, and the kernel may still count the ended threads.
  */
-static uint32_t allowed_processors(uint32_t count, bool *ret_narrow)
+static uint32_t allowed_processors(uint32_t count)
 {
 	static struct helper tried[MOST];
 	struct { uint64_t now, most; } limit;
 	uint32_t got = 0;
 
-	*ret_narrow = fz_syscall4(__NR_prlimit64, 0, RLIMIT_NPROC, 0, (long)&limit) == 0 &&
-		      limit.now < NARROW;
-	if (!*ret_narrow)
+	if (fz_syscall4(__NR_prlimit64, 0, RLIMIT_NPROC, 0, (long)&limit) != 0 || limit.now >= NARROW)
 		return count;
 	atomic_store_explicit(&start_state, START_UNDECIDED, memory_order_relaxed);
 	while (got < count + BESIDES && got < MOST && !start_helper(&tried[got]))
@@ -248,9 +244,7 @@ static int make_processors(uint32_t count)
 int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **ret_why)
 {
 	static const char no_threads[] = "no kernel threads for the library";
-	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
 	struct fz_fiber *context = NULL;
-	bool narrow;
 	int err;
 
 	*ret_why = "the limit on memory is low";
@@ -262,7 +256,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	if (!count)
 		return -EMFILE;
 	*ret_why = no_threads;
-	count = allowed_processors(count, &narrow);
+	count = allowed_processors(count);
 	if (!count)
 		return -EAGAIN;
 	*ret_why = "no memory";
@@ -274,11 +268,6 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 			       sizeof(struct fz_processor), backend, &hooks, ret_why);
 	if (!err) {
 		err = start_threads(&context);
-		/* The kernel may still count the threads of allowed_processors(). */
-		for (int tries = 20; err == -EAGAIN && narrow && tries; tries--) {
-			fz_syscall2(__NR_nanosleep, (long)&pause, 0);
-			err = start_threads(&context);
-		}
 		if (err) {
 			*ret_why = no_threads;
 			fz_backends_fini(&fz_sched.processors->backend, count,

@@ -20,7 +20,7 @@ like 'on' '[1-9]* entry points redirected' "$(statistics "$program" 20)"
 # All of them, where tests are run.
 on=$(statistics "$program" 20)
 like 'every entry point' "${on%% *} of ${on%% *} *" "$on"
-like 'off' 'not redirected, so each that waits takes a kernel thread: switched off' "$(statistics FIBERIZE_REDIRECT=0 "$program" 20)"
+like 'off' 'not redirected, so each that waits takes a kernel thread: FIBERIZE_REDIRECT is 0' "$(statistics FIBERIZE_REDIRECT=0 "$program" 20)"
 like 'dormant' '* takes a kernel thread: dormant' "$(statistics true)"
 like 'refused by a filter' '* takes a kernel thread: changing libc*s code is forbidden here*: EPERM' \
 	"$(statistics "$forbid" seccomp "$program" 20 | tail -n 1)"
