@@ -32,13 +32,16 @@ void fz_announce(struct fz_fiber *self);
 static inline void fz_announce_brief(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
+	const struct fz_processor *p;
 
 	if (self->kind != FZ_KIND_FIBER)
 		return;
-	/* An announced call before this one may have left the carrier without a processor. */
-	if (FZ_UNLIKELY(c->block != NULL))
-		c->call_owned = atomic_load_explicit(&c->processor->owner, memory_order_relaxed) ==
-				((uintptr_t)c | FZ_OWNER_USER);
+	/* An announced call before this one may have left the carrier without a processor; see also fz_announce_end(). */
+	if (FZ_UNLIKELY(c->block != NULL)) {
+		p = c->processor;
+		c->call_owned = p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
+					     ((uintptr_t)c | FZ_OWNER_USER);
+	}
 	atomic_store_explicit(&c->calls,
 			      (atomic_load_explicit(&c->calls, memory_order_relaxed) +
 			       FZ_CARRIER_CALL) | FZ_CARRIER_IN_CALL,
