@@ -132,6 +132,9 @@ void fz_processor_send_off(struct fz_processor *p)
 {
 	fz_backend_note_loser(&p->backend);
 	fz_backend_kick(&p->backend);
+	/* Its carrier was to fetch a queued fiber: another one must.  seq_cst: as in note_kick(). */
+	if (atomic_exchange_explicit(&p->kicked, false, memory_order_seq_cst))
+		fz_sched_kick();
 }
 
 /* Take a processor that no carrier runs.  Returns false if there is none. */
