@@ -121,7 +121,9 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		borrowed = true;
 	}
 	fz_sched_hold_limit();
+	fz_self()->thread.lends_memory = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND);
 	ret = fz_real.clone(fn, stack, flags, arg, parent_tid, tls, child_tid);
+	fz_self()->thread.lends_memory = false;
 	fz_sched_release_limit();
 	fz_signal_after_spawn(began);
 	if (borrowed) {

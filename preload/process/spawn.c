@@ -5,6 +5,7 @@
 #include "preload/process/spawn.h"
 
 #include "preload/gate.h"
+#include "preload/init.h"
 #include "preload/libc/redirect.h"
 #include "runtime/fiber/parent.h"
 #include "runtime/io/fdtab.h"
@@ -140,10 +141,22 @@ struct system_call {
 	bool returned;
 };
 
+/* What system() ignores while its command runs, and then gives the action back that it has found. */
+#define IGNORED_BY_SYSTEM (fz_signal_bit(SIGINT) | fz_signal_bit(SIGQUIT))
+
+/* Let libc find our handler: what it ignores itself would look as if the program did. */
+static void substitute_ignored(void)
+{
+	fz_signal_substitute(IGNORED_BY_SYSTEM);
+	fz_signal_restore(IGNORED_BY_SYSTEM);
+}
+
 static void end_system(struct system_call *call)
 {
 	struct fz_fiber *self = call->self;
 
+	if (fz_runtime_runs())
+		fz_signal_reinstall(IGNORED_BY_SYSTEM);
 	fz_signal_after_spawn(fz_self()->thread.spawn_begun);
 	fz_self()->thread.spawn_begun = false;
 	/* In the child of a fork that a handler has made, libc has restored the mask. */
@@ -172,6 +185,8 @@ FZ_EXPORT int system(const char *command)
 	/* Then the limit is not held. */
 	if (spawns_unseen())
 		prepare(fz_self());
+	if (fz_runtime_runs())
+		substitute_ignored();
 	/*
 	 * libc asks which of SIGINT and SIGQUIT are ignored before it makes the process.  fz_posix_spawn_inside() ends the
 	 * hiding; where libc's code is not redirected, end_system() does.

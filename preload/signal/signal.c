@@ -98,11 +98,12 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 	*ours = *sa;
 	ours->sa_sigaction = arrived;
 	if (is_handler(sa)) {
-		ours->sa_flags |= SA_SIGINFO;
+		/* fz_signal_action_once() resets it when its handler runs. */
+		ours->sa_flags = (sa->sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO;
 		return ours;
 	}
-	/* A thread is in sigwait for a substituted signal, so our handler stays in front. */
-	if (!fz_signal_substituted(sig)) {
+	/* A thread is in sigwait for the signal, or has been, so our handler stays in front. */
+	if (!fz_signal_substituted(sig) && !(fz_signal_waited_for() & fz_signal_bit(sig))) {
 		if (sa->sa_handler != SIG_DFL || !fz_stats_watches(sig))
 			return sa;
 		ours->sa_sigaction = fz_stats_signal;
@@ -111,12 +112,22 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 		return ours;
 	}
 	ours->sa_flags = (sa->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT)) | SA_SIGINFO | SA_RESTART;
+	/* As our_action() of runtime/signal/action.c. */
+	if (sig == SIGCHLD && sa->sa_handler == SIG_IGN)
+		ours->sa_flags |= SA_NOCLDSTOP | SA_NOCLDWAIT;
 	sigemptyset(&ours->sa_mask);
 	return ours;
 }
 
+/* Does the kernel drop what is pending of the signal, when it gets this action? */
+static bool drops_pending(int sig, const struct sigaction *sa)
+{
+	return sa && (sa->sa_handler == SIG_IGN || (sa->sa_handler == SIG_DFL && fz_signal_ignored_by_default(sig)));
+}
+
 FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *ret_old)
 {
+	const struct sigaction *front;
 	struct sigaction ours, old;
 	struct fz_action action;
 	uint64_t mask;
@@ -125,6 +136,13 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 	fz_enter(FZ_SYM_sigaction);
 	if (sig < 1 || sig > FZ_SIGNALS || (sa == NULL && ret_old == NULL))
 		return fz_real.sigaction(sig, sa, ret_old);
+	/* In the child of a clone that shares memory: its actions are its own in the kernel, and the table is its parent's. */
+	if (FZ_UNLIKELY(fz_self()->thread.lends_memory)) {
+		ret = fz_real.sigaction(sig, sa, ret_old);
+		if (ret == 0 && ret_old)
+			translate_old(sig, ret_old);
+		return ret;
+	}
 	/*
 	 * The program's handlers may run on its alternate stack, but must not on one that a
 	 * carrier keeps for reports.
@@ -132,7 +150,11 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 	if (sa && is_handler(sa) && sa->sa_flags & SA_ONSTACK)
 		fz_alt_stack_for_reports(false);
 	fz_signal_actions_lock(&mask);
-	ret = fz_real.sigaction(sig, in_front(sig, sa, &ours), &old);
+	front = in_front(sig, sa, &ours);
+	/* The program's own first, for what the kernel has pending. */
+	ret = fz_real.sigaction(sig, drops_pending(sig, sa) ? sa : front, &old);
+	if (ret == 0 && front != sa && drops_pending(sig, sa))
+		fz_real.sigaction(sig, front, NULL);
 	if (ret == 0)
 		translate_old(sig, &old);
 	if (ret == 0 && sa) {

@@ -107,6 +107,7 @@ struct fz_fiber_thread {
 	bool owns_tid_address;		/* the kernel clears a word that the program has named */
 	bool owns_files;		/* it has a table of descriptors of its own */
 	bool spawn_begun;		/* fz_signal_before_spawn() by system(), until it has its process */
+	bool lends_memory;		/* a child runs with this record, while the thread sleeps until the child executes */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	char name[16];
 	/*

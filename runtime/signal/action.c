@@ -82,6 +82,8 @@ void fz_signal_action_set(int sig, const struct fz_action *action)
 		return;
 	}
 	atomic_fetch_and_explicit(&table.with_handler, ~bit, memory_order_relaxed);
+	if (fz_signal_waited_for() & bit)
+		atomic_fetch_or_explicit(&table.substituted, bit, memory_order_relaxed);
 	if ((uintptr_t)action->handler == 1)
 		table.ignored |= bit;
 	else
@@ -90,9 +92,12 @@ void fz_signal_action_set(int sig, const struct fz_action *action)
 
 /* ---- default actions ---------------------------------------------------- */
 
+#define IGNORED_BY_DEFAULT                                                                                  \
+	(fz_signal_bit(SIG_CHLD) | fz_signal_bit(SIG_CONT) | fz_signal_bit(SIG_URG) | fz_signal_bit(SIG_WINCH))
+
 bool fz_signal_ignored_by_default(int sig)
 {
-	return sig == SIG_CHLD || sig == SIG_CONT || sig == SIG_URG || sig == SIG_WINCH;
+	return IGNORED_BY_DEFAULT & fz_signal_bit(sig);
 }
 
 bool fz_signal_ends_process(int sig)
@@ -131,7 +136,7 @@ void fz_signal_default(int sig)
 
 bool fz_signal_substituted(int sig)
 {
-	/* relaxed: the caller has a signal that arrived through our handler. */
+	/* relaxed: the caller has the lock, or a signal that arrived through our handler. */
 	return atomic_load_explicit(&table.substituted, memory_order_relaxed) &
 	       fz_signal_bit(sig);
 }
@@ -145,10 +150,37 @@ static struct kernel_sigaction our_action(int sig)
 	a.handler = fz_host.signal_handler;
 	a.flags |= FLAG_SIGINFO | FLAG_RESTART |
 		   (table.actions[sig].flags & (FLAG_NOCLDSTOP | FLAG_NOCLDWAIT));
+	/* Ended children are nobody's zombies then; the kernel would also send no signal: see fz_signal_arrived(). */
+	if (sig == SIG_CHLD && (uintptr_t)table.actions[sig].handler == 1)
+		a.flags |= FLAG_NOCLDSTOP | FLAG_NOCLDWAIT;
 	/*
 	 * Two signals at once are delivered lowest number first, not one on top of the other.
 	 */
 	a.mask = FZ_SIGNALS_ALL;
+	return a;
+}
+
+struct fz_action fz_signal_action_once(int sig)
+{
+	struct kernel_sigaction kernel;
+	struct fz_action a, after;
+	uint64_t mask;
+
+	fz_signal_actions_lock(&mask);
+	a = after = table.actions[sig];
+	if ((uintptr_t)a.handler > 1 && a.flags & FLAG_RESETHAND) {
+		after.handler = NULL;
+		fz_signal_action_set(sig, &after);
+		if (fz_signal_substituted(sig)) {
+			kernel = our_action(sig);
+			kernel_action(sig, &kernel, NULL);
+		} else if (kernel_action(sig, NULL, &kernel) == 0) {
+			kernel.handler = NULL;
+			kernel.flags = (kernel.flags & ~(unsigned long)FLAG_SIGINFO) | a.flags;
+			kernel_action(sig, &kernel, NULL);
+		}
+	}
+	fz_signal_actions_unlock(&mask);
 	return a;
 }
 
@@ -162,43 +194,32 @@ void fz_signal_substitute(uint64_t set)
 	fz_signal_actions_lock(&mask);
 	for (; set; set &= set - 1) {
 		int sig = __builtin_ctzll(set) + 1;
+		const uint64_t bit = fz_signal_bit(sig);
 		struct kernel_sigaction ours, old;
 
-		if ((uintptr_t)table.actions[sig].handler > 1)
+		if ((uintptr_t)table.actions[sig].handler > 1 || kernel_action(sig, NULL, &old) != 0)
 			continue;
+		/* The program may have inherited the ignored signal; then no sigaction call told us. */
+		if ((uintptr_t)old.handler == 1)
+			table.ignored |= bit;
+		else
+			table.ignored &= ~bit;
+		if ((uintptr_t)old.handler <= 1)
+			table.actions[sig].handler = old.handler;
+		/* Set before the kernel can call our handler for the signal. */
+		atomic_fetch_or_explicit(&table.substituted, bit, memory_order_relaxed);
 		/*
 		 * Another thread is making a process that inherits the ignored signal:
 		 * fz_signal_after_spawn() installs our handler.
 		 */
-		if (table.spawning && kernel_action(sig, NULL, &old) == 0 &&
-		    (uintptr_t)old.handler == 1) {
-			atomic_fetch_or_explicit(&table.hidden, fz_signal_bit(sig), memory_order_relaxed);
+		if (table.spawning && table.ignored & bit) {
+			atomic_fetch_or_explicit(&table.hidden, bit, memory_order_relaxed);
 			fz_monitor_poke();
-			table.ignored |= fz_signal_bit(sig);
-			table.actions[sig].handler = old.handler;
-			atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
-						 memory_order_relaxed);
 			continue;
 		}
 		ours = our_action(sig);
-		/* Set before the kernel can call our handler for the signal. */
-		atomic_fetch_or_explicit(&table.substituted, fz_signal_bit(sig),
-					 memory_order_relaxed);
-		if (kernel_action(sig, &ours, &old)) {
-			atomic_fetch_and_explicit(&table.substituted, ~fz_signal_bit(sig),
-						  memory_order_relaxed);
-			continue;
-		}
-		/*
-		 * The program may have inherited the ignored signal; then no sigaction call
-		 * told us.
-		 */
-		if ((uintptr_t)old.handler == 1)
-			table.ignored |= fz_signal_bit(sig);
-		else
-			table.ignored &= ~fz_signal_bit(sig);
-		if ((uintptr_t)old.handler <= 1)
-			table.actions[sig].handler = old.handler;
+		if (kernel_action(sig, &ours, NULL))
+			atomic_fetch_and_explicit(&table.substituted, ~bit, memory_order_relaxed);
 	}
 	fz_signal_actions_unlock(&mask);
 }
@@ -216,22 +237,35 @@ static void restore_one(int sig)
 				  memory_order_relaxed);
 }
 
+/*
+ * What stays substituted although nobody waits for it: all threads block it, so that nobody can see the difference, and the
+ * kernel would drop what is pending of it.  An ignored SIGCHLD must not become pending.
+ */
+static uint64_t kept_substituted(void)
+{
+	const uint64_t kept = fz_signal_others_exist() ? 0 : fz_signal_blocked_by_all();
+
+	return table.ignored & fz_signal_bit(SIG_CHLD) ? kept & ~fz_signal_bit(SIG_CHLD) : kept;
+}
+
 void fz_signal_restore(uint64_t set)
 {
 	uint64_t mask;
 
+	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed);
 	/*
 	 * Leave signals alone whose default action ends or stops the process: our handler does
 	 * that as well, and nobody can see the difference.
 	 */
-	for (int sig = 1; sig <= FZ_SIGNALS; sig++)
-		if (!fz_signal_ignored_by_default(sig) && !(table.ignored & fz_signal_bit(sig)))
-			set &= ~fz_signal_bit(sig);
-	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed);
+	set &= table.ignored | IGNORED_BY_DEFAULT;
+	if (FZ_LIKELY(!set))
+		return;
+	set &= ~kept_substituted();
 	if (!set)
 		return;
 	fz_signal_actions_lock(&mask);
-	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed);
+	/* Another thread may have begun to wait meanwhile. */
+	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed) & ~fz_signal_waited_for();
 	for (; set; set &= set - 1)
 		restore_one(__builtin_ctzll(set) + 1);
 	fz_signal_actions_unlock(&mask);
@@ -239,15 +273,13 @@ void fz_signal_restore(uint64_t set)
 
 uint64_t fz_signals_without_effect(void)
 {
-	/* The kernel's default for these is to do nothing. */
-	static const uint8_t nothing[] = { 17 /* SIGCHLD */, 18 /* SIGCONT */, 23 /* SIGURG */, 28 /* SIGWINCH */ };
 	struct kernel_sigaction action;
 	uint64_t set = 0;
 
-	for (unsigned i = 0; i < sizeof(nothing); i++)
+	for (uint64_t rest = IGNORED_BY_DEFAULT; rest; rest &= rest - 1)
 		/* SIG_DFL or SIG_IGN. */
-		if (!kernel_action(nothing[i], NULL, &action) && (uintptr_t)action.handler <= 1)
-			set |= fz_signal_bit(nothing[i]);
+		if (!kernel_action(__builtin_ctzll(rest) + 1, NULL, &action) && (uintptr_t)action.handler <= 1)
+			set |= rest & -rest;
 	return set;
 }
 
@@ -283,6 +315,7 @@ static void ignore_in_kernel(uint64_t set)
 
 bool fz_signal_before_spawn(void)
 {
+	struct fz_fiber *self = fz_self();
 	uint64_t mask, set;
 
 	/* acquire: pairs with fz_sched_start(); before that no signal is substituted. */
@@ -299,26 +332,36 @@ bool fz_signal_before_spawn(void)
 	fz_signal_actions_unlock(&mask);
 	if (FZ_LIKELY(!set))
 		return true;
+	fz_enter_runtime(self);
 	/* First: the monitor would take the signal from the kernel, which drops what is ignored. */
-	fz_monitor_update_mask();
+	fz_monitor_follow_mask();
+	fz_signal_pending_keep(set);
 	fz_signal_actions_lock(&mask);
 	ignore_in_kernel(fz_signals_hidden() & ignored_and_substituted());
 	fz_signal_actions_unlock(&mask);
+	fz_leave_runtime(self);
 	return true;
 }
 
-/* The last of those that make a process has made it.  Lock held. */
-static void show_hidden(void)
+/* Put our handler in front again.  Lock held. */
+static void reinstall(uint64_t set)
 {
-	uint64_t set = fz_signals_hidden() & atomic_load_explicit(&table.substituted, memory_order_relaxed);
-
+	set &= atomic_load_explicit(&table.substituted, memory_order_relaxed);
 	for (; set; set &= set - 1) {
 		const int sig = __builtin_ctzll(set) + 1;
 		const struct kernel_sigaction ours = our_action(sig);
 
 		kernel_action(sig, &ours, NULL);
 	}
-	set_hidden(0);
+}
+
+void fz_signal_reinstall(uint64_t set)
+{
+	uint64_t mask;
+
+	fz_signal_actions_lock(&mask);
+	reinstall(set & ~fz_signals_hidden());
+	fz_signal_actions_unlock(&mask);
 }
 
 void fz_signal_after_spawn(bool began)
@@ -331,7 +374,8 @@ void fz_signal_after_spawn(bool began)
 	fz_signal_actions_lock(&mask);
 	if (table.spawning && --table.spawning == 0) {
 		shows = fz_signals_hidden();
-		show_hidden();
+		reinstall(fz_signals_hidden());
+		set_hidden(0);
 	}
 	fz_signal_actions_unlock(&mask);
 	if (FZ_UNLIKELY(shows))

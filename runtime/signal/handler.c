@@ -44,35 +44,26 @@ struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadlin
 	return &self->sig.limit;
 }
 
-static void reset_action(int sig)
-{
-	const struct fz_action dfl = { .handler = NULL };
-	uint64_t before;
-
-	fz_signal_actions_lock(&before);
-	fz_signal_action_set(sig, &dfl);
-	fz_signal_actions_unlock(&before);
-}
-
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
 	struct fz_action a = fz_signal_action_get(sig);
-	uint64_t mask = self->mask, during = mask | a.mask, counted = self->sig.mask_counted;
+	uint64_t mask = self->mask, during, counted = self->sig.mask_counted;
 	uint64_t to_restore = self->sig.mask_to_restore;
 	bool suspended = self->sig.suspended, restores = self->sig.restores_mask;
 	uint32_t handlers = self->sig.handlers_run + 1;
 	uint8_t handled = self->handled | FZ_HANDLED_ANY;
 
+	if (FZ_UNLIKELY(a.flags & FLAG_RESETHAND))
+		a = fz_signal_action_once(sig);
 	if ((uintptr_t)a.handler <= 1) {
 		/* The action has changed since the signal was sent, or the signal is only substituted. */
 		if (!a.handler)
 			fz_signal_default(sig);
 		return;
 	}
+	during = mask | a.mask;
 	if (!(a.flags & FLAG_NODEFER))
 		during |= fz_signal_bit(sig);
-	if (a.flags & FLAG_RESETHAND)
-		reset_action(sig);
 	handled |= a.flags & FLAG_RESTART ? 0 : FZ_HANDLED_EINTR;
 	/* The kernel has set these for the time of the handler. */
 	if (self->kind == FZ_KIND_FIBER) {

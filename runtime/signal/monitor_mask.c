@@ -60,6 +60,8 @@ uint32_t fz_monitor_apply_mask(void)
 		masking.mask = mask;
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	}
+	/* What some thread does not block any more. */
+	fz_signal_restore(FZ_SIGNALS_ALL);
 	return wanted;
 }
 

@@ -112,6 +112,31 @@ void fz_signal_pending_add(struct fz_signode *node)
 	}
 }
 
+void fz_signal_pending_keep(uint64_t set)
+{
+	/* Another process may send them faster than this takes them. */
+	enum { MOST = 4096 };
+	static const struct __kernel_timespec none;
+	struct fz_siginfo info;
+	bool kept = false;
+
+	fz_signal_process_lock();
+	for (int i = 0; i < MOST; i++) {
+		const long sig = fz_syscall4(__NR_rt_sigtimedwait, (long)&set, (long)&info, (long)&none,
+					     sizeof(set));
+		struct fz_signode *node = sig > 0 ? fz_signode_arrived((int)sig, &info, false) : NULL;
+
+		if (sig <= 0)
+			break;
+		if (node)
+			fz_signal_pending_add(node);
+		kept = true;
+	}
+	fz_signal_process_unlock();
+	if (kept)
+		fz_monitor_poke();
+}
+
 struct fz_signode *fz_signal_pending_take(uint64_t accept)
 {
 	struct fz_signode *taken = NULL, **taken_end = &taken, *n, *next;

@@ -161,6 +161,10 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
 
+	/* An ignored SIGCHLD is sent by the kernel only because our handler is in front. */
+	if (FZ_UNLIKELY(sig == SIG_CHLD && info->code > 0 && fz_signal_substituted(sig)) &&
+	    (uintptr_t)fz_signal_action_get(sig).handler == 1)
+		return;
 	if (synchronous(sig, info)) {
 		/*
 		 * A fault in the runtime is the library's own: let the default action show it

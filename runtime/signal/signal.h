@@ -82,20 +82,31 @@ void fz_signal_actions_unlock(const uint64_t *mask);
  */
 bool fz_signal_substituted(int sig);
 
+/* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
+uint64_t fz_signal_waited_for(void);
+
+/*
+ * Returns the action for a signal that arrives.  One with SA_RESETHAND is the default action from now on, also in the kernel,
+ * which must not do that by itself: it may deliver a signal twice, first to a kernel thread that cannot run the handler.
+ */
+struct fz_action fz_signal_action_once(int sig);
+
 /*
  * substitute: put our handler in front of the signals in set that the program does not handle.
- * restore: give the program's own action back to the kernel where the difference could be seen.
+ * restore: give the program's own action back to the kernel where the difference could be seen and no fiber waits for the
+ * signal.  The monitor does this again when a thread may have begun to accept such a signal.
+ * reinstall: libc has changed the kernel's actions by itself, as in system(): put our handler in front again.
  */
 void fz_signal_substitute(uint64_t set);
 void fz_signal_restore(uint64_t set);
+void fz_signal_reinstall(uint64_t set);
 
 /*
  * Around a call that makes a process inside libc, where the library does not see the exec: the
  * child inherits which signals are ignored. Substituted signals that the program ignores are
  * ignored in the kernel meanwhile. One that comes stays pending for the threads that wait for it, unless a
- * fiber in its code accepts it, as natively. But the kernel drops what is pending when its action changes: what has
- * come since the monitor blocks the signal, also during the call before.  before_spawn waits for the monitor, if there are such signals.  Any thread, outside the
- * runtime.
+ * fiber in its code accepts it, as natively.  What is pending when the action changes is taken into the process's queue,
+ * because the kernel drops it.  before_spawn waits for the monitor, if there are such signals.  Any thread, outside the runtime.
  */
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);

@@ -57,6 +57,12 @@ void fz_signal_inbox_add(struct fz_signode *node);
 /* Take all signals from the inbox, in the order of arrival. Locked. */
 struct fz_signode *fz_signal_inbox_take(void);
 
+/*
+ * Take what the kernel has pending of these signals, which all threads block, into the process's queue: as soon as they are ignored
+ * in the kernel, it drops them.  In the runtime.
+ */
+void fz_signal_pending_keep(uint64_t set);
+
 /* Make a signal that no thread accepts pending for the process. Locked. */
 void fz_signal_pending_add(struct fz_signode *node);
 
@@ -104,9 +110,6 @@ uint64_t fz_signal_blocked_by_all(void);
 
 /* action.c: the process is about to end by the default action of sig, unless that only stops it. */
 void fz_signal_tell_end(int sig);
-
-/* sigwait.c: signals for which some fiber is in sigwait.  Any context. */
-uint64_t fz_signal_waited_for(void);
 
 /*
  * sigwait.c: a handler begins on a fiber that is in fz_signal_wait(). That wait is over, even

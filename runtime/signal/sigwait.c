@@ -59,8 +59,12 @@ static void note(struct fz_fiber *self, uint64_t set)
 	if (set)
 		fz_signal_substitute(set);
 	fz_enter_runtime(self);
-	if (fz_signal_change_accepted(change_waits, &change))
+	if (fz_signal_change_accepted(change_waits, &change)) {
+		/* Another thread may have given them back before it could see that this one waits. */
+		if (set)
+			fz_signal_substitute(set);
 		fz_monitor_follow_mask();
+	}
 	fz_leave_runtime(self);
 	if (change.free)
 		fz_signal_restore(change.free);

@@ -133,6 +133,38 @@ static void clones(void)
 	await_success(pid);
 }
 
+static int resets(void *arg)
+{
+	CHECK(signal(SIGUSR2, SIG_DFL) != SIG_ERR);
+	CHECK(signal(SIGTERM, SIG_IGN) != SIG_ERR);
+	execl("/bin/true", "true", (char *)NULL);
+	_exit(*(int *)arg);
+}
+
+static volatile sig_atomic_t handled;
+
+static void count(int sig)
+{
+	(void)sig;
+	handled = handled + 1;
+}
+
+/* Its actions are its own. */
+static void clone_changes_nothing(void)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	int failed = 127;
+
+	CHECK(signal(SIGUSR2, count) != SIG_ERR);
+	CHECK(signal(SIGTERM, count) != SIG_ERR);
+	await_success(clone(resets, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &failed));
+	CHECK_OK(raise(SIGUSR2));
+	CHECK_OK(raise(SIGTERM));
+	CHECK_INT(handled, 2);
+	CHECK(signal(SIGUSR2, SIG_DFL) == count);
+	CHECK(signal(SIGTERM, SIG_DFL) == count);
+}
+
 /* While system() runs, libc ignores SIGINT and SIGQUIT. */
 static void system_leaves_no_trace(void)
 {
@@ -220,8 +252,12 @@ int main(void)
 {
 	pthread_t waiter, t[4];
 
+	/* Without threads, and with. */
+	clone_changes_nothing();
+	handled = 0;
 	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
 	waiter = start_waiter(SIGUSR1);
+	clone_changes_nothing();
 	makes(NULL);
 	for (int i = 0; i < 4; i++)
 		t[i] = start(makes, NULL);

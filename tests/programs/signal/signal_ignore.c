@@ -52,12 +52,12 @@ static void expect_pending(int sig, int want)
 
 static void expect_none_to_take(int sig)
 {
-	const struct timespec at_once = { 0, 0 };
+	const struct timespec soon = { 0, MS };
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, sig);
-	CHECK_ERR(sigtimedwait(&set, NULL, &at_once), EAGAIN);
+	CHECK_ERR(sigtimedwait(&set, NULL, &soon), EAGAIN);
 }
 
 static void unblock_and_expect(int sig, int want, int want_last)
