@@ -65,10 +65,10 @@ all_into "$work/stub"
 not_named
 
 # lines_are NATIVE OTHER: both have the same lines. Their order is not that of one process where several write,
-# and that of a hash, in Perl, is another one in each run.
+# and that of a hash, in Perl, is another one in each run. Dots one after the other may show how long a program waits.
 lines_are()
 {
-	cmp -s "$1" "$2" || cmp -s <(LC_ALL=C sort "$1") <(LC_ALL=C sort "$2")
+	cmp -s "$1" "$2" || cmp -s <(tr -s . <"$1" | LC_ALL=C sort) <(tr -s . <"$2" | LC_ALL=C sort)
 }
 
 differ=()
