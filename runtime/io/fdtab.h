@@ -31,7 +31,7 @@ enum {
 	FZ_FD_NONBLOCK = 16,		/* valid with OURS */
 	FZ_FD_RECV_TIMEOUT = 32,	/* socket: SO_RCVTIMEO may be set */
 	FZ_FD_SEND_TIMEOUT = 64,
-	FZ_FD_RECV_WAITED = 128,	/* the last read of the pipe had to wait */
+	FZ_FD_RECV_WAITED = 128,	/* pipe: the last read had to wait; file: took long */
 	FZ_FD_DIRECT = 256,		/* file: O_DIRECT */
 	FZ_FD_SYNC = 512,		/* file: O_SYNC or O_DSYNC */
 	FZ_FD_APPEND = 1024,		/* file: O_APPEND */
