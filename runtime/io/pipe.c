@@ -217,7 +217,8 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 			continue;
 		}
 		if (ret == -EAGAIN) {
-			ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, true, c->done > 0);
+			/* After a part, a handler ends the call, whether it has SA_RESTART or not. */
+			ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, !c->done, c->done > 0);
 			if (ret > 0)
 				continue;
 		}
