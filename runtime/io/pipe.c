@@ -225,6 +225,9 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 		/* A pipe that was spliced meanwhile cannot be tried either. */
 		if (fz_io_cannot_try(ret) || ret == FZ_OP_FORBIDDEN)
 			return write_fifo(self, fz_pin_fd(&pin), c);
+		/* The kernel has raised SIGPIPE, which is the fiber's even if the fiber blocks it. */
+		if (FZ_UNLIKELY(c->done && ret == -EPIPE))
+			fz_signal_collect(self, (int)ret);
 		return c->done ? (int64_t)c->done : ret;
 	} while (c->count);
 	return (int64_t)c->done;
