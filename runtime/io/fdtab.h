@@ -44,6 +44,7 @@ enum {
 	FZ_FD_UNASKED = 131072,		/* a filter forbids to ask what it is */
 	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
 	FZ_FD_ENDLESS = 524288,		/* device: gives all that is asked for, like /dev/urandom */
+	FZ_FD_LOW_WATER = 1048576,	/* socket: SO_RCVLOWAT may be set */
 };
 
 /*
@@ -132,6 +133,9 @@ void fz_fdtab_share_all(void);
  * wait at all, which the kernel reports as no timeout.
  */
 void fz_fdtab_timeout_set(int fd, bool negative);
+
+/* The same of SO_RCVLOWAT. */
+void fz_fdtab_low_water_set(int fd);
 
 /*
  * Does the kernel know of O_NONBLOCK or of a timeout where the hints say that calls on fd wait for

@@ -185,9 +185,9 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 		ret = fz_io_make_at_once(self, wait, &own);
 	}
 	if (ret >= 0) {
-		/* The kernel copies the listener's kind and timeouts to the accepted socket. */
-		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM |
-				    FZ_FD_UNIX);
+		/* The kernel copies the listener's kind and options to the accepted socket. */
+		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_LOW_WATER |
+				    FZ_FD_STREAM | FZ_FD_UNIX);
 		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
 					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
 	}

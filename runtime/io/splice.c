@@ -37,6 +37,9 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 	/* What poll tells, and what a later call answers, is not what a waiting call does. */
 	if (info & FZ_FD_UNIX && events == POLLOUT)
 		return 0;
+	/* Splicing takes less than SO_RCVLOWAT. */
+	if (info & FZ_FD_LOW_WATER && events == POLLIN)
+		return 0;
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
 		return 0;
 	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
