@@ -17,6 +17,15 @@ static inline bool fz_timespec_readable(const struct timespec *ts)
 	return fz_sys_readable(&ts->tv_sec) && fz_sys_readable(&ts->tv_nsec);
 }
 
+/* Store the value, as the kernel would.  Returns false if the program may not write there. */
+static inline bool fz_timespec_store(struct timespec *to, struct timespec value)
+{
+	if (!fz_sys_writable(&to->tv_sec) || !fz_sys_writable(&to->tv_nsec))
+		return false;
+	*to = value;
+	return true;
+}
+
 static inline bool fz_timespec_valid(const struct timespec *ts)
 {
 	return ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000;

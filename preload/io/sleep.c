@@ -25,9 +25,7 @@ static int sleep_span(struct fz_fiber *self, const struct timespec *span, struct
 	deadline = fz_deadline_after(fz_timespec_nsec(span));
 	if (fz_sleep_until(self, deadline) == 0)
 		return 0;
-	if (rem)
-		*rem = fz_timespec_left(deadline);
-	return -EINTR;
+	return rem && !fz_timespec_store(rem, fz_timespec_left(deadline)) ? -EFAULT : -EINTR;
 }
 
 static int sleep_until(struct fz_fiber *self, clockid_t clock, const struct timespec *when)
@@ -52,8 +50,8 @@ static int sleep_in_kernel(struct fz_fiber *self, clockid_t clock, int flags,
 	do
 		ret = -fz_real.clock_nanosleep(clock, flags, &left, &left);
 	while (fz_call_again(&call, ret));
-	if (ret == -EINTR && rem && !(flags & TIMER_ABSTIME))
-		*rem = left;
+	if (ret == -EINTR && rem && !(flags & TIMER_ABSTIME) && !fz_timespec_store(rem, left))
+		return -EFAULT;
 	return ret;
 }
 

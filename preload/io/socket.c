@@ -2,7 +2,7 @@
 /*
  * preload/io/socket.c - sockets: making, connecting, sending, receiving.
  *
- * MSG_DONTWAIT, O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are honoured by fz_io_*;
+ * MSG_DONTWAIT, O_NONBLOCK, SO_RCVTIMEO, SO_SNDTIMEO and SO_RCVLOWAT are honoured by fz_io_*;
  * a socket made here is noted as the process's own (FZ_FD_OURS, runtime/io/fdtab.h).
  */
 #include "preload/gate.h"
@@ -63,6 +63,8 @@ FZ_EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen
 		__builtin_memcpy(&seconds, value, sizeof(seconds));
 		fz_fdtab_timeout_set(fd, seconds < 0);
 	}
+	if (ret == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
+		fz_fdtab_low_water_set(fd);
 	return ret;
 }
 

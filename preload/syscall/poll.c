@@ -6,12 +6,15 @@
 #include "preload/syscall/families.h"
 #include "preload/time.h"
 
-/* Store the remaining time, as the kernel does and libc's function does not. */
+/*
+ * Store the remaining time, as the kernel does and libc's function does not.  In memory that is
+ * read-only the timeout stays as it is.
+ */
 static void store_remaining(struct timespec *timeout, fz_nsec begin, fz_nsec span)
 {
 	fz_nsec spent = fz_now() - begin;
 
-	*timeout = fz_timespec_of(spent < span ? span - spent : 0);
+	fz_timespec_store(timeout, fz_timespec_of(spent < span ? span - spent : 0));
 }
 
 static long kernel_ppoll(const long *a)
@@ -29,6 +32,26 @@ static long kernel_ppoll(const long *a)
 		store_remaining(timeout, begin, span);
 	return ret;
 }
+
+#ifdef SYS_select
+/* libc's function stores the remaining time, too, whatever memory that is. */
+static long kernel_select(const long *a)
+{
+	struct timeval *timeout = (void *)a[4], left = { 0, 0 };
+	int ret;
+
+	if (timeout && (!fz_sys_readable(&timeout->tv_sec) || !fz_sys_readable(&timeout->tv_usec)))
+		return fz_syscall_real(SYS_select, a);
+	if (timeout)
+		left = *timeout;
+	ret = select((int)a[0], (fd_set *)a[1], (fd_set *)a[2], (fd_set *)a[3],
+		     timeout ? &left : NULL);
+	if (timeout && (left.tv_sec != timeout->tv_sec || left.tv_usec != timeout->tv_usec) &&
+	    fz_sys_writable(&timeout->tv_sec) && fz_sys_writable(&timeout->tv_usec))
+		*timeout = left;
+	return ret;
+}
+#endif
 
 static long kernel_pselect(const long *a)
 {
@@ -65,10 +88,7 @@ bool fz_syscall_poll(long number, const long *a, long *ret)
 #endif
 	case SYS_ppoll: *ret = kernel_ppoll(a); return true;
 #ifdef SYS_select
-	case SYS_select:
-		*ret = select((int)a[0], (fd_set *)a[1], (fd_set *)a[2], (fd_set *)a[3],
-			      (struct timeval *)a[4]);
-		return true;
+	case SYS_select: *ret = kernel_select(a); return true;
 #endif
 	case SYS_pselect6: *ret = kernel_pselect(a); return true;
 #ifdef SYS_epoll_wait

@@ -61,10 +61,8 @@ FZ_EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)
 
 	fz_enter(FZ_SYM_clock_gettime);
 	fiber = fz_clock_fiber(clock);
-	if (FZ_LIKELY(!fiber) ||
-	    !fz_sys_writable(&ret->tv_sec) || !fz_sys_writable(&ret->tv_nsec))
+	if (FZ_LIKELY(!fiber) || !fz_timespec_store(ret, fz_timespec_of(fz_cputime_of(fiber))))
 		return fz_real.clock_gettime(clock, ret);
-	*ret = fz_timespec_of(fz_cputime_of(fiber));
 	return 0;
 }
 FZ_EXPORT_ALIAS(__clock_gettime, clock_gettime);
@@ -117,8 +115,9 @@ int fz_clock_sleep(struct fz_fiber *self, clockid_t clock, int flags,
 			now = fz_cputime_of(fiber);
 		if (!interrupted)
 			continue;
-		if (rem && !(flags & TIMER_ABSTIME))
-			*rem = fz_timespec_of(now < due ? due - now : 0);
+		if (rem && !(flags & TIMER_ABSTIME) &&
+		    !fz_timespec_store(rem, fz_timespec_of(now < due ? due - now : 0)))
+			return -EFAULT;
 		return -EINTR;
 	}
 	return 0;

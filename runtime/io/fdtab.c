@@ -280,6 +280,8 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
+			if (fz_sys_socket_option(fd, SO_RCVLOWAT) > 1)
+				info |= FZ_FD_LOW_WATER;
 			stream = fz_sys_is_stream(fd);
 			if (stream)
 				info |= stream > 0 ? FZ_FD_STREAM : FZ_FD_UNASKED;
@@ -332,21 +334,32 @@ void fz_fdtab_share_all(void)
 
 enum { BOTH_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
 
-void fz_fdtab_timeout_set(int fd, bool negative)
+/* fd may have an option of a socket now, and so may its duplicates. */
+static void note_option(int fd, uint32_t option)
 {
 	int high = atomic_load_explicit(&highest, memory_order_relaxed);
 
-	if (negative)
-		atomic_store_explicit(&negative_seen, true, memory_order_relaxed);
-	fz_fdtab_change(fd, 0, BOTH_TIMEOUTS);
+	fz_fdtab_change(fd, 0, option);
 	if (fz_fdtab_get(fd) & FZ_FD_OURS)
 		return;
 	for (int other = 0; other <= high; other++) {
 		uint32_t info = fz_fdtab_get(other);
 
 		if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & FZ_FD_OURS))
-			fz_fdtab_change(other, 0, BOTH_TIMEOUTS);
+			fz_fdtab_change(other, 0, option);
 	}
+}
+
+void fz_fdtab_timeout_set(int fd, bool negative)
+{
+	if (negative)
+		atomic_store_explicit(&negative_seen, true, memory_order_relaxed);
+	note_option(fd, BOTH_TIMEOUTS);
+}
+
+void fz_fdtab_low_water_set(int fd)
+{
+	note_option(fd, FZ_FD_LOW_WATER);
 }
 
 fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)

@@ -31,7 +31,7 @@ enum {
 	FZ_FD_NONBLOCK = 16,		/* valid with OURS */
 	FZ_FD_RECV_TIMEOUT = 32,	/* socket: SO_RCVTIMEO may be set */
 	FZ_FD_SEND_TIMEOUT = 64,
-	FZ_FD_RECV_WAITED = 128,	/* the last read of the pipe had to wait */
+	FZ_FD_RECV_WAITED = 128,	/* pipe: the last read had to wait; file: took long */
 	FZ_FD_DIRECT = 256,		/* file: O_DIRECT */
 	FZ_FD_SYNC = 512,		/* file: O_SYNC or O_DSYNC */
 	FZ_FD_APPEND = 1024,		/* file: O_APPEND */
@@ -44,6 +44,7 @@ enum {
 	FZ_FD_UNASKED = 131072,		/* a filter forbids to ask what it is */
 	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
 	FZ_FD_ENDLESS = 524288,		/* device: gives all that is asked for, like /dev/urandom */
+	FZ_FD_LOW_WATER = 1048576,	/* socket: SO_RCVLOWAT may be set */
 };
 
 /*
@@ -132,6 +133,9 @@ void fz_fdtab_share_all(void);
  * wait at all, which the kernel reports as no timeout.
  */
 void fz_fdtab_timeout_set(int fd, bool negative);
+
+/* The same of SO_RCVLOWAT. */
+void fz_fdtab_low_water_set(int fd);
 
 /*
  * Does the kernel know of O_NONBLOCK or of a timeout where the hints say that calls on fd wait for

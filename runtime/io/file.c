@@ -2,8 +2,8 @@
 /*
  * runtime/io/file.c - regular files, which wait for the disk only.
  *
- *	read	from the page cache without waiting; the rest by a request on the ring,
- *		for which the kernel needs no worker thread
+ *	read	at an offset: from the page cache without waiting; the rest by a request on
+ *		the ring, for which the kernel needs no worker thread
  *	write	the real call
  *	O_DIRECT	a request on the ring, which may wait for the disk only; the real
  *		call where the kernel refuses that
@@ -16,7 +16,8 @@
  * ends with the last reference, such as a lock, still there (tests/programs/io/file_released.c).
  *
  * A transfer at the current position is always the real call: only the real call takes the file's
- * lock on the position, without which two threads would read the same bytes.
+ * lock on the position, without which two threads would read the same bytes.  Nor may it be an attempt
+ * first: what that leaves of a record, another thread could read.
  */
 #include "runtime/io/io_internal.h"
 
@@ -32,10 +33,10 @@
  */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
 /*
- * The next write is announced if one that does not sync took longer than this: the kernel makes a
- * writer that it throttles wait for some milliseconds.
+ * After an announced read or write that does not sync, the next one is announced if it took longer than
+ * this: the kernel makes a writer that it throttles wait for some milliseconds.
  */
-#define WRITE_IS_SLOW (200 * FZ_USEC)
+#define CACHED_IS_SLOW (200 * FZ_USEC)
 
 enum fz_io_policy fz_io_policy;
 
@@ -97,6 +98,18 @@ static bool is_refused(int64_t ret)
 	return ret == -EAGAIN || ret == -EINTR || ret == FZ_OP_FORBIDDEN || fz_io_cannot_try(ret);
 }
 
+/* The next call of this kind is announced, or a brief one. */
+static void note_slow(int fd, uint32_t kind, bool slow)
+{
+	fz_fdtab_change(fd, slow ? 0 : kind, slow ? kind : 0);
+}
+
+/* Was a call slow that does not sync?  was: the one before it. */
+static bool is_slow(bool was, const struct fz_io_cost *cost)
+{
+	return was ? cost->time > CACHED_IS_SLOW : cost->lost;
+}
+
 /* Is a request on the ring worth trying? */
 static bool ring_suits(uint32_t info, int64_t offset)
 {
@@ -154,6 +167,17 @@ static int64_t read_direct(struct fz_fiber *self, int fd, uint32_t info,
 	return read_announced(self, fd, c);
 }
 
+static int64_t read_at_position(struct fz_fiber *self, int fd, uint32_t info,
+				const struct fz_io_cursor *c)
+{
+	const bool slow = info & FZ_FD_RECV_WAITED;
+	struct fz_io_cost cost = { .timed = slow };
+	const int64_t ret = real(self, fd, c, slow ? 0 : FZ_CALL_BRIEF, &cost);
+
+	note_slow(fd, FZ_FD_RECV_WAITED, is_slow(slow, &cost));
+	return ret;
+}
+
 static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info,
 			 const struct fz_io_cursor *c, int64_t offset, bool *ret_real)
 {
@@ -162,11 +186,14 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info,
 
 	if (info & FZ_FD_DIRECT)
 		return read_direct(self, fd, info, c, offset, ret_real);
+	if (offset == FZ_IO_CURPOS) {
+		*ret_real = true;
+		return read_at_position(self, fd, info, c);
+	}
 	if (by_ring && fz_io_policy == FZ_IO_RING)
 		ret = transfer(self, false, fd, c, offset, RWF_NOWAIT);
 	else
-		ret = fz_io_try(false, fd, c,
-				offset == FZ_IO_CURPOS ? offset : offset + (int64_t)c->done);
+		ret = fz_io_try(false, fd, c, offset + (int64_t)c->done);
 	if (!is_refused(ret))
 		return ret;
 	/*
@@ -267,7 +294,7 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 			 const struct fz_io_cursor *c, int64_t offset, int flags)
 {
 	const bool waits = info & (FZ_FD_DIRECT | FZ_FD_SYNC) || flags & (RWF_DSYNC | RWF_SYNC);
-	bool slow = info & FZ_FD_SLOW_WRITE;
+	const bool slow = info & FZ_FD_SLOW_WRITE;
 	struct fz_io_cost cost = { .timed = waits || slow };
 	int64_t ret;
 
@@ -282,11 +309,7 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
 			fz_fdtab_change(fd, FZ_FD_RING_REFUSED, 0);
 	}
 	ret = write_real(self, fd, c, slow ? 0 : FZ_CALL_BRIEF, &cost);
-	if (waits)
-		slow = cost.time > SYNC_IS_SLOW;
-	else
-		slow = slow ? cost.time > WRITE_IS_SLOW : cost.lost;
-	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_WRITE, slow ? FZ_FD_SLOW_WRITE : 0);
+	note_slow(fd, FZ_FD_SLOW_WRITE, waits ? cost.time > SYNC_IS_SLOW : is_slow(slow, &cost));
 	return ret;
 }
 
@@ -373,13 +396,11 @@ int fz_io_fsync(struct fz_fiber *self, int fd, bool data_only)
 	const struct fz_io_call call = { data_only ? __NR_fdatasync : __NR_fsync, { fd } };
 	struct fz_io_cost cost = { .timed = true };
 	uint32_t info;
-	bool slow;
 	int64_t ret;
 
 	if (fz_fdtab_look_up(fd, &info))
 		return -EBADF;
 	ret = fz_io_make_measured(self, &call, info & FZ_FD_SLOW_SYNC ? 0 : FZ_CALL_BRIEF, &cost);
-	slow = cost.time > SYNC_IS_SLOW;
-	fz_fdtab_change(fd, slow ? 0 : FZ_FD_SLOW_SYNC, slow ? FZ_FD_SLOW_SYNC : 0);
+	note_slow(fd, FZ_FD_SLOW_SYNC, cost.time > SYNC_IS_SLOW);
 	return (int)ret;
 }

@@ -217,13 +217,17 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 			continue;
 		}
 		if (ret == -EAGAIN) {
-			ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, true, c->done > 0);
+			/* After a part, a handler ends the call, whether it has SA_RESTART or not. */
+			ret = fz_io_wait_more(self, &pin, POLLOUT, FZ_FOREVER, !c->done, c->done > 0);
 			if (ret > 0)
 				continue;
 		}
 		/* A pipe that was spliced meanwhile cannot be tried either. */
 		if (fz_io_cannot_try(ret) || ret == FZ_OP_FORBIDDEN)
 			return write_fifo(self, fz_pin_fd(&pin), c);
+		/* The kernel has raised SIGPIPE, which is the fiber's even if the fiber blocks it. */
+		if (FZ_UNLIKELY(c->done && ret == -EPIPE))
+			fz_signal_collect(self, (int)ret);
 		return c->done ? (int64_t)c->done : ret;
 	} while (c->count);
 	return (int64_t)c->done;

@@ -6,6 +6,7 @@
  */
 #include "runtime/io/io_internal.h"
 
+#include <asm/socket.h>
 #include <poll.h>
 
 #include "runtime/backend/filter.h"
@@ -36,7 +37,7 @@ static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uin
 		 * Without a handler, a short count comes from the completion of a request of this
 		 * kernel thread.
 		 */
-		partial = ret > seen && ret != (int64_t)wanted && !fz_call_handled(&call);
+		partial = ret > seen && ret < (int64_t)wanted && !fz_call_handled(&call);
 		seen = ret > seen ? ret : seen;
 	} while (fz_call_again(&call, partial ? -EINTR : ret));
 	fz_call_end(&call, ret);
@@ -167,17 +168,48 @@ static bool share(struct fz_fiber *self, int fd, uint32_t info, bool may_wait)
 	return false;
 }
 
+/* May SO_RCVLOWAT be set, and does it make calls wait?  info: the descriptor's hints. */
+static bool has_low_water(uint32_t info)
+{
+	return FZ_UNLIKELY(info & FZ_FD_LOW_WATER) && info & FZ_FD_STREAM;
+}
+
+/*
+ * SO_RCVLOWAT: the program's call waits until so much is there, or all that it asks for; an attempt, or a
+ * request, would take less.  So gather that much, as for MSG_WAITALL, and then take what else is there.
+ */
+static int64_t receive_enough(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own,
+			      uint32_t info, uint32_t least)
+{
+	const uint32_t name = fz_fdtab_name(op->fd), n = op->len, flags = op->op_flags;
+	int64_t ret, more;
+
+	/* Only the kernel can gather that across vectors. */
+	if (op->opcode == IORING_OP_RECVMSG)
+		return fz_io_make_own(self, own, op->fd, !(info & FZ_FD_RECV_TIMEOUT));
+	op->len = n < least ? n : least;
+	op->op_flags |= FZ_MSG_WAITALL;
+	ret = receive_by_request(self, op, own, info);
+	/* The number may have got another file meanwhile. */
+	if (ret != (int64_t)op->len || ret == (int64_t)n || flags & FZ_MSG_PEEK ||
+	    name != fz_fdtab_name(op->fd))
+		return ret;
+	more = fz_syscall6(__NR_recvfrom, op->fd, (long)op->addr + ret, (long)n - ret,
+			   (long)(flags | FZ_MSG_DONTWAIT), 0, 0);
+	return more > 0 ? ret + more : ret;
+}
+
 /* own: what the program has called. */
 static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own)
 {
 	uint32_t info;
+	int wait, least = 1;
 	int64_t ret;
-	int wait;
 
 again:
 	wait = fz_io_could_wait(self, own->number, op->fd, (int)op->op_flags, &info);
 	/* An announced call that is interrupted begins anew: with a timeout it would last too long. */
-	if (wait > 0 && fz_is_alone(self) && !(info & FZ_FD_RECV_TIMEOUT) &&
+	if (wait > 0 && fz_is_alone(self) && !(info & (FZ_FD_RECV_TIMEOUT | FZ_FD_LOW_WATER)) &&
 	    !(op->op_flags & FZ_MSG_WAITALL))
 		return receive_alone(self, op, own);
 	if (wait > 0)
@@ -186,6 +218,10 @@ again:
 		goto again;
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, own);
+	if (has_low_water(info) && !(op->op_flags & (FZ_MSG_WAITALL | FZ_MSG_OOB)))
+		least = fz_sys_socket_option(op->fd, SO_RCVLOWAT);
+	if (FZ_UNLIKELY(least > 1))
+		return receive_enough(self, op, own, info, (uint32_t)least);
 	ret = receive_likely(self, op, info);
 	return ret == -EAGAIN ? receive_by_request(self, op, own, info) : ret;
 }
@@ -275,6 +311,8 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	if (!addr)
 		return fz_io_recv(self, fd, buf, n, flags);
 	wait = fz_io_may_wait(self, __NR_recvfrom, fd, flags, &a.info);
+	if (wait > 0 && has_low_water(a.info))
+		wait = FZ_OP_FORBIDDEN;
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, &a.call);
 	return fz_io_try_or_wait(self, &a);
@@ -375,7 +413,7 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	int wait = fz_io_may_wait(self, __NR_recvmmsg, fd, flags, &a.info);
 	int64_t ret = 0;
 
-	if (wait == FZ_OP_FORBIDDEN) {
+	if (wait == FZ_OP_FORBIDDEN || (wait > 0 && has_low_water(a.info))) {
 		a.call = (struct fz_io_call){ __NR_recvmmsg,
 					      { fd, (long)vec, n, flags, (long)timespec } };
 		return fz_io_make_own(self, &a.call, fd, true);

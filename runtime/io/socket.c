@@ -185,9 +185,9 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 		ret = fz_io_make_at_once(self, wait, &own);
 	}
 	if (ret >= 0) {
-		/* The kernel copies the listener's kind and timeouts to the accepted socket. */
-		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_STREAM |
-				    FZ_FD_UNIX);
+		/* The kernel copies the listener's kind and options to the accepted socket. */
+		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_LOW_WATER |
+				    FZ_FD_STREAM | FZ_FD_UNIX);
 		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
 					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));
 	}
@@ -252,10 +252,11 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	restart = deadline == FZ_FOREVER;
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
-	 * is some: make the real call; if it waits, the monitor preempts.
+	 * is some: make the real call; if it waits, the monitor preempts.  Where there are no streams
+	 * nothing waits, and a failure leaves the socket as it was.
 	 */
 	if (wait <= 0 || deadline == FZ_FD_ASK_KERNEL || addr_len < sizeof(uint16_t) ||
-	    fz_sys_is_unix(fd) != 0)
+	    !(info & FZ_FD_STREAM) || fz_sys_is_unix(fd) != 0)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
 	for (;;) {
 		ret = fz_io_run(self, &op, deadline, -EINPROGRESS, restart);

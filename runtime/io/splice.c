@@ -37,6 +37,9 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 	/* What poll tells, and what a later call answers, is not what a waiting call does. */
 	if (info & FZ_FD_UNIX && events == POLLOUT)
 		return 0;
+	/* Splicing takes less than SO_RCVLOWAT. */
+	if (info & FZ_FD_LOW_WATER && events == POLLIN)
+		return 0;
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
 		return 0;
 	deadline = fz_fdtab_deadline(fd, info, events == POLLOUT);
@@ -92,14 +95,16 @@ static void note_spliced(int fd)
 }
 
 /*
- * May the rest go to this descriptor?  Not if a timeout may have passed; nor to a Unix socket that
- * is shut down or whose peer is: natively the call waits when that happens, and raises no SIGPIPE.
+ * May the rest go to this descriptor?  Not to a pipe, which takes what it has room for; not if a
+ * timeout may have passed; nor to a Unix socket that is shut down or whose peer is: natively the call
+ * waits when that happens, and raises no SIGPIPE.
  */
 static bool takes_more(int out)
 {
-	const uint32_t info = fz_fdtab_get(out);
+	uint32_t info;
 
-	if (info & FZ_FD_SEND_TIMEOUT)
+	if (fz_fdtab_look_up(out, &info) || (info & FZ_FD_KIND_MASK) == FZ_FD_PIPE ||
+	    info & FZ_FD_SEND_TIMEOUT)
 		return false;
 	/* Nothing is sent, but the kernel tells whether anything could be. */
 	return !(info & FZ_FD_UNIX) ||
@@ -126,6 +131,9 @@ static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned 
 		if (ret > 0) {
 			done += (size_t)ret;
 			c->args[n_at] = (long)(n - done);
+			/* No call waits for a pipe to get more than what it has given. */
+			if (c->number == __NR_splice)
+				c->args[5] |= SPLICE_F_NONBLOCK;
 			call.flags |= FZ_CALL_BEGUN;
 		}
 		outcome = ret > 0 && done < n && takes_more(out) ? -EINTR : ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/io/file_disk.c - transfers to and from files, with every flag, and
- * waiting until they are on disk; many threads at once, also on one descriptor.
+ * waiting until they are on disk; many threads at once, also at the one position of a descriptor.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 
-enum { BLOCK = 4096, BLOCKS = 64, THREADS = 16 };
+enum { BLOCK = 4096, BLOCKS = 64, LARGE = 16 * BLOCK, LARGE_RECORDS = 64, THREADS = 16 };
 
 /* volatile: the compiler would warn of what is wrong on purpose. */
 static void *volatile nowhere = (void *)16;
@@ -159,6 +159,16 @@ static void *blocks(void *arg)
 	return NULL;
 }
 
+static void all(void *(*fn)(void *), int n)
+{
+	pthread_t t[THREADS];
+
+	for (intptr_t i = 0; i < n; i++)
+		t[i] = start(fn, (void *)i);
+	for (int i = 0; i < n; i++)
+		finish(t[i]);
+}
+
 static unsigned char seen[BLOCKS * 4];
 
 /* One position for all: no record is read twice, none is lost. */
@@ -187,6 +197,59 @@ static void *appends(void *arg)
 	return NULL;
 }
 
+/*
+ * Large records, of which only the first block is cached: each is read as a whole, though the rest comes from
+ * the disk.  Not so on a file system in memory, which has all of them at once.
+ */
+static void cache_beginnings(void)
+{
+	char *buf = aligned();
+
+	CHECK_OK(fsync(shared));
+	CHECK_OK(posix_fadvise(shared, 0, 0, POSIX_FADV_DONTNEED));
+	/* Nothing is read ahead. */
+	CHECK_OK(posix_fadvise(shared, 0, 0, POSIX_FADV_RANDOM));
+	for (int i = 0; i < LARGE_RECORDS; i++)
+		CHECK_INT(pread(shared, buf, BLOCK, i * LARGE), BLOCK);
+	CHECK_INT(lseek(shared, 0, SEEK_SET), 0);
+	memset(seen, 0, sizeof(seen));
+	free(buf);
+}
+
+static void *large_records(void *arg)
+{
+	unsigned char *record = malloc(LARGE);
+	struct iovec iov[2] = { { record, 3 * BLOCK }, { record + 3 * BLOCK, LARGE - 3 * BLOCK } };
+	ssize_t n;
+
+	while ((n = (intptr_t)arg % 2 ? readv(shared, iov, 2) : read(shared, record, LARGE)) > 0) {
+		CHECK_INT(n, LARGE);
+		CHECK_INT(__atomic_add_fetch(&seen[record[0]], 1, __ATOMIC_SEQ_CST), 1);
+		for (int k = 0; k < LARGE; k += BLOCK)
+			CHECK_INT(record[k], record[0]);
+	}
+	CHECK_INT(n, 0);
+	free(record);
+	return NULL;
+}
+
+static void whole(void)
+{
+	char *record = malloc(LARGE);
+
+	for (int i = 0; i < LARGE_RECORDS; i++) {
+		memset(record, i, LARGE);
+		CHECK_INT(pwrite(shared, record, LARGE, i * LARGE), LARGE);
+	}
+	free(record);
+	for (int round = 0; round < 4; round++) {
+		cache_beginnings();
+		all(large_records, 8);
+		for (int i = 0; i < LARGE_RECORDS; i++)
+			CHECK_INT(seen[i], 1);
+	}
+}
+
 /* Beyond the size that a file may have: short, then SIGXFSZ or EFBIG. */
 static void *too_big(void *arg)
 {
@@ -203,16 +266,6 @@ static void *too_big(void *arg)
 	free(buf);
 	close(fd);
 	return arg;
-}
-
-static void all(void *(*fn)(void *), int n)
-{
-	pthread_t t[THREADS];
-
-	for (intptr_t i = 0; i < n; i++)
-		t[i] = start(fn, (void *)i);
-	for (int i = 0; i < n; i++)
-		finish(t[i]);
 }
 
 int main(void)
@@ -235,6 +288,9 @@ int main(void)
 	for (int i = 0; i < THREADS * 16; i++)
 		CHECK_INT(seen[i], 1);
 	puts("records");
+	CHECK_OK(ftruncate(shared, 0));
+	whole();
+	puts("large records");
 	all(too_big, 1);
 	sync();
 	return success();

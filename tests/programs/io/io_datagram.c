@@ -63,6 +63,50 @@ static void datagrams(void)
 	puts("datagrams");
 }
 
+static in_port_t port_of(int fd)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+
+	CHECK_OK(getsockname(fd, (struct sockaddr *)&address, &size));
+	return address.sin_port;
+}
+
+/* A connect that fails leaves the socket what it had. */
+static void connections(void)
+{
+	struct sockaddr_in peer_address, wrong[2], got;
+	int peer = bound_socket(SOCK_DGRAM, &peer_address), fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t size = sizeof(got);
+	in_port_t port;
+	char c;
+
+	for (int i = 0; i < 2; i++)
+		wrong[i] = peer_address;
+	/* All of this host's network, which needs SO_BROADCAST; and another family. */
+	wrong[0].sin_addr.s_addr = htonl(0x7fffffff);
+	wrong[1].sin_family = AF_INET6;
+	CHECK_INT(sendto(fd, "x", 1, 0, (struct sockaddr *)&peer_address, sizeof(peer_address)), 1);
+	CHECK_INT(recv(peer, &c, 1, 0), 1);
+	port = port_of(fd);
+	for (int connected = 0; connected < 2; connected++) {
+		CHECK_ERR(connect(fd, (struct sockaddr *)&wrong[0], sizeof(wrong[0])), EACCES);
+		CHECK_INT(port_of(fd), port);
+		CHECK_ERR(connect(fd, (struct sockaddr *)&wrong[1], sizeof(wrong[1])), EAFNOSUPPORT);
+		CHECK_INT(port_of(fd), port);
+		if (!connected)
+			CHECK_KEEPS(connect(fd, (struct sockaddr *)&peer_address,
+					    sizeof(peer_address)), 0);
+	}
+	CHECK_OK(getpeername(fd, (struct sockaddr *)&got, &size));
+	CHECK_INT(got.sin_port, peer_address.sin_port);
+	CHECK_INT(send(fd, "x", 1, 0), 1);
+	CHECK_INT(recv(peer, &c, 1, 0), 1);
+	CHECK_OK(close(fd));
+	CHECK_OK(close(peer));
+	puts("connections");
+}
+
 static void messages(void)
 {
 	union {
@@ -149,6 +193,7 @@ static void unix_sockets(void)
 static void *run(void *arg)
 {
 	datagrams();
+	connections();
 	messages();
 	unix_sockets();
 	return arg;

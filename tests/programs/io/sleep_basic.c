@@ -7,6 +7,8 @@
 static volatile sig_atomic_t handled;
 static int stop;
 static const struct timespec *volatile bad = (const struct timespec *)1;
+static const struct timespec fixed = { 7, 7 };
+static struct timespec *volatile read_only = (struct timespec *)&fixed;
 
 static void relative(long long ns)
 {
@@ -163,6 +165,9 @@ static void interrupted(int flags)
 	CHECK(rem.tv_sec > 3000 && rem.tv_sec <= 3600);
 	CHECK_INT(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &rem), EINTR);
 	CHECK(rem.tv_sec > 3000 && rem.tv_sec <= 3600);
+	CHECK_ERR(nanosleep(&ts, read_only), EFAULT);
+	CHECK_INT(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, read_only), EFAULT);
+	CHECK_INT(clock_nanosleep(CLOCK_BOOTTIME, 0, &ts, read_only), EFAULT);
 	ts = in(CLOCK_REALTIME, 3600000 * MS);
 	rem.tv_sec = 7;
 	CHECK_INT(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, &rem), EINTR);

@@ -233,6 +233,45 @@ static void *tees(void *arg)
 	return arg;
 }
 
+/* A pipe takes what it has room for, and gives what it has: nobody waits for it in the middle. */
+static void *parts(void *arg)
+{
+	int file = temp_file(), s[2], p[2], other;
+	off_t offset = 0;
+	char block[4096];
+	pthread_t t;
+
+	fill(file, BIG);
+	CHECK_OK(pipe(p));
+	/* Its number may be one of which nothing is known. */
+	other = dup(p[1]);
+	CHECK(other >= 0);
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = sendfile(i ? p[1] : other, file, &offset, BIG / 2);
+
+		CHECK(n > 0 && n <= fcntl(p[1], F_GETPIPE_SZ));
+		while (n > 0)
+			n -= (ssize_t)read_all(p[0], block, n < 4096 ? (size_t)n : 4096);
+	}
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	for (int flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
+		CHECK_OK(fcntl(s[0], F_SETFL, flags));
+		t = start(writes_late, p);
+		event_post(&at_it);
+		CHECK_KEEPS(splice(p[0], NULL, s[0], NULL, 100, 0), 4);
+		finish(t);
+		CHECK_INT(read(s[1], block, sizeof(block)), 4);
+		CHECK_OK(memcmp(block, "late", 4));
+	}
+	close(other);
+	for (int i = 0; i < 2; i++) {
+		close(p[i]);
+		close(s[i]);
+	}
+	close(file);
+	return arg;
+}
+
 static void *copies(void *arg)
 {
 	int from = temp_file(), to = temp_file(), p[2];
@@ -260,14 +299,15 @@ static void *copies(void *arg)
 
 int main(void)
 {
-	void *(*const all[])(void *) = { sends_files, sends_whole, splices, tees, copies };
-	pthread_t t[10];
+	void *(*const all[])(void *) = { sends_files, sends_whole, splices, tees, parts, copies };
+	const int kinds = COUNT(all);
+	pthread_t t[2 * COUNT(all)];
 
-	for (int i = 0; i < 10; i++)
-		t[i] = start(all[i % 5], NULL);
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 2 * kinds; i++)
+		t[i] = start(all[i % kinds], NULL);
+	for (int i = 0; i < 2 * kinds; i++)
 		finish(t[i]);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < kinds; i++)
 		all[i](NULL);
 	return success();
 }

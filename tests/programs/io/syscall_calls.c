@@ -128,10 +128,14 @@ static void *sockets(void *arg)
 
 /* ---- readiness ---------------------------------------------------------- */
 
+static const struct timespec fixed = { 0, 5 * MS };
+static const struct timeval fixed_value = { 0, 5000 };
+
 static void *readiness(void *arg)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	struct timespec ts = to_timespec(5 * MS), left;
+	UNUSED struct timeval value = { 10, 0 };
 	struct { const sigset_t *set; size_t size; } mask;
 	struct pollfd pfd = { .events = POLLIN };
 	long long begin;
@@ -163,6 +167,16 @@ static void *readiness(void *arg)
 	left = ts;
 	CHECK_OK(syscall(SYS_pselect6, p[0] + 1, &fds, NULL, NULL, &left, NULL));
 	CHECK(left.tv_sec == 0 && left.tv_nsec == 0);
+	/* It is not told, and no error, where the memory is read-only. */
+	CHECK_OK(syscall(SYS_ppoll, &pfd, 1, &fixed, &set, 8));
+	CHECK_OK(syscall(SYS_pselect6, p[0] + 1, &fds, NULL, NULL, &fixed, NULL));
+#ifdef SYS_select
+	CHECK_OK(syscall(SYS_select, p[0] + 1, &fds, NULL, NULL, &fixed_value));
+	CHECK_ERR(syscall(SYS_select, p[0] + 1, &fds, NULL, NULL, (void *)8), EFAULT);
+	FD_SET(p[1], &fds);
+	CHECK_INT(syscall(SYS_select, p[1] + 1, NULL, &fds, NULL, &value), 1);
+	CHECK(value.tv_sec > 0 && value.tv_sec < 10);
+#endif
 	mask.size = 4;
 	CHECK_ERR(syscall(SYS_pselect6, p[0] + 1, &fds, NULL, NULL, &left, &mask), EINVAL);
 	CHECK_ERR(syscall(SYS_ppoll, &pfd, 1, &left, &set, 4), EINVAL);

@@ -112,6 +112,33 @@ static void broken(int sig, siginfo_t *info, void *context)
 	seen++;
 }
 
+/* Somebody writes to it, and waits for room or is about to. */
+static void *reads_one_and_closes(void *arg)
+{
+	char c;
+
+	CHECK_INT(read(*(int *)arg, &c, 1), 1);
+	CHECK_OK(close(*(int *)arg));
+	return NULL;
+}
+
+/* SIGPIPE is blocked, and comes when a part is written: with the count. */
+static void write_in_part(const sigset_t *set)
+{
+	static const char large[1 << 20];
+	const struct timespec none = { 0 };
+	pthread_t t;
+	int p[2];
+
+	CHECK_OK(pipe(p));
+	t = start(reads_one_and_closes, &p[0]);
+	CHECK(write(p[1], large, sizeof(large)) > 0);
+	usleep(100);
+	CHECK_INT(sigtimedwait(set, NULL, &none), SIGPIPE);
+	finish(t);
+	CHECK_OK(close(p[1]));
+}
+
 static void *writes(void *arg)
 {
 	sigset_t set, old, pending;
@@ -151,6 +178,7 @@ static void *writes(void *arg)
 		close(q[1]);
 		usleep(100);
 		CHECK_INT(sigtimedwait(&set, NULL, &none), SIGPIPE);
+		write_in_part(&set);
 		CHECK_OK(pthread_sigmask(SIG_SETMASK, &old, NULL));
 		CHECK_INT(seen, 2);
 		seen = 0;

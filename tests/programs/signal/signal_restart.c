@@ -32,7 +32,7 @@ static void count(int sig)
 
 /* ---- calls: each answers 0, if it was let go on, or the errno --------------- */
 
-static int pipe_fd[2], full_fd[2], sock[2], timed_sock[2], listener, epoll, queue, lock_fd;
+static int pipe_fd[2], full_fd[2], part_fd[2], part_sock[2], sock[2], timed_sock[2], listener, epoll, queue, lock_fd;
 static sem_t sem;
 static char lock_name[] = "/tmp/signal_restart.XXXXXX";
 
@@ -70,6 +70,26 @@ static int call_write(void)
 	drain_from = full_fd[0];
 	ready();
 	return outcome(write(full_fd[1], block, sizeof(block)));
+}
+
+/* A part of it is done when the signal comes: its count, whatever the handler's flags are. */
+static int outcome_in_part(ssize_t n, ssize_t all)
+{
+	return n > 0 && n < all ? EINTR : outcome(n);
+}
+
+static char large[8 << 20];
+
+static int call_write_in_part(void)
+{
+	ready();
+	return outcome_in_part(write(part_fd[1], large, sizeof(large)), sizeof(large));
+}
+
+static int call_send_in_part(void)
+{
+	ready();
+	return outcome_in_part(send(part_sock[1], large, sizeof(large), 0), sizeof(large));
 }
 
 static int call_recv(void)
@@ -200,6 +220,8 @@ static const struct {
 } calls[] = {
 	{ "read", call_read, 1 },
 	{ "write", call_write, 1 },
+	{ "write in part", call_write_in_part, 0 },
+	{ "send in part", call_send_in_part, 0 },
 	{ "recv", call_recv, 1 },
 	{ "recv with SO_RCVTIMEO", call_recv_timed, 0 },
 	{ "accept", call_accept, 1 },
@@ -281,6 +303,11 @@ static void tidy_up(void)
 	while (recv(sock[0], block, 1, MSG_DONTWAIT) == 1 ||
 	       recv(timed_sock[0], block, 1, MSG_DONTWAIT) == 1)
 		continue;
+	while (recv(part_sock[0], large, sizeof(large), MSG_DONTWAIT) > 0)
+		continue;
+	fcntl(part_fd[0], F_SETFL, O_NONBLOCK);
+	while (read(part_fd[0], large, sizeof(large)) > 0)
+		continue;
 	fcntl(full_fd[1], F_SETFL, O_NONBLOCK);
 	while (write(full_fd[1], block, sizeof(block)) > 0)
 		continue;
@@ -345,6 +372,8 @@ int main(void)
 	CHECK_OK(pipe(handler_pipe));
 	CHECK_OK(pipe(pipe_fd));
 	CHECK_OK(pipe(full_fd));
+	CHECK_OK(pipe(part_fd));
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, part_sock));
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, timed_sock));
 	CHECK_OK(setsockopt(timed_sock[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/programs/io/io_low_water.c - SO_RCVLOWAT: a call that receives waits until so much is there,
+ * or all that it asks for.
+ */
+#include "sockets.h"
+
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+
+enum { LEAST = 10, MOST = 100 };
+enum way { RECV, READ, READV, RECVMSG, RECVFROM, RECVMMSG, WAYS };
+
+static void set_low_water(int fd, int n)
+{
+	CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n)));
+}
+
+static ssize_t receive(enum way way, int fd, char *buf, size_t n)
+{
+	struct iovec iov[2] = { { buf, 1 }, { buf + 1, n - 1 } };
+	struct mmsghdr messages = { .msg_hdr = { .msg_iov = iov, .msg_iovlen = 2 } };
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+
+	switch (way) {
+	case RECV: return recv(fd, buf, n, 0);
+	case READ: return read(fd, buf, n);
+	case READV: return readv(fd, iov, 2);
+	case RECVMSG: return recvmsg(fd, &messages.msg_hdr, 0);
+	case RECVFROM: return recvfrom(fd, buf, n, 0, (struct sockaddr *)&address, &size);
+	case RECVMMSG:
+		CHECK_INT(recvmmsg(fd, &messages, 1, 0, NULL), 1);
+		return messages.msg_len;
+	case WAYS: break;
+	}
+	return -1;
+}
+
+struct receiver {
+	struct event begun;
+	pid_t tid;
+	enum way way;
+	int fd;
+	size_t n;
+	char buf[MOST];
+};
+
+static void *receives(void *arg)
+{
+	struct receiver *r = arg;
+
+	r->tid = gettid();
+	event_post(&r->begun);
+	return (void *)receive(r->way, r->fd, r->buf, r->n);
+}
+
+/*
+ * Bytes come in two parts, the second while the call waits, or the end of the connection.  Returns how many
+ * the call has received of at most n.
+ */
+static ssize_t receive_parts(enum way way, int from, int to, size_t n, size_t first, size_t second)
+{
+	struct receiver r = { .begun = EVENT_INIT, .way = way, .fd = from, .n = n };
+	char bytes[MOST];
+	ssize_t got;
+	pthread_t t;
+
+	for (int i = 0; i < MOST; i++)
+		bytes[i] = (char)i;
+	if (first)
+		CHECK_INT(write(to, bytes, first), first);
+	t = start(receives, &r);
+	event_wait(&r.begun, 1);
+	await_sleep(r.tid);
+	if (second)
+		CHECK_INT(write(to, bytes + first, second), second);
+	else
+		CHECK_OK(shutdown(to, SHUT_WR));
+	got = (ssize_t)finish(t);
+	for (ssize_t i = 0; i < got; i++)
+		CHECK_INT(r.buf[i], i);
+	return got;
+}
+
+static void unix_sockets(void)
+{
+	char buf[MOST];
+	int s[2], copy;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	copy = dup(s[0]);
+	CHECK(copy >= 0);
+	/* Both are known before. */
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(write(s[1], "x", 1), 1);
+		CHECK_INT(recv(i ? copy : s[0], buf, MOST, 0), 1);
+	}
+	set_low_water(s[0], LEAST);
+	for (int way = 0; way < WAYS; way++) {
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, LEAST - 4), LEAST);
+		CHECK_INT(receive_parts((enum way)way, copy, s[1], MOST, 0, LEAST), LEAST);
+		CHECK_INT(receive_parts((enum way)way, copy, s[1], MOST, 4, MOST - 4), MOST);
+		/* All that is asked for is enough. */
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], 5, 3, 2), 5);
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], LEAST, 3, LEAST - 3), LEAST);
+	}
+	/* A call that does not wait takes what there is. */
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	CHECK_INT(recv(s[0], buf, MOST, MSG_DONTWAIT), 3);
+	CHECK_OK(fcntl(s[0], F_SETFL, O_NONBLOCK));
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	CHECK_INT(read(copy, buf, MOST), 3);
+	CHECK_OK(fcntl(s[0], F_SETFL, 0));
+	/* So does one whose time is over. */
+	set_timeout(s[0], SO_RCVTIMEO, 20);
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	CHECK_INT(recv(s[0], buf, MOST, 0), 3);
+	CHECK_ERR(recv(s[0], buf, MOST, 0), EAGAIN);
+	set_timeout(s[0], SO_RCVTIMEO, 0);
+	set_low_water(copy, 1);
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	CHECK_INT(recv(s[0], buf, MOST, 0), 3);
+	set_low_water(copy, LEAST);
+	CHECK_INT(receive_parts(RECV, s[0], s[1], MOST, 3, 0), 3);
+	CHECK_OK(close(copy));
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+	puts("Unix");
+}
+
+static void internet_sockets(void)
+{
+	struct sockaddr_in address;
+	int listener = listening_socket(0, &address), s[2], p[2], there;
+
+	set_low_water(listener, LEAST);
+	s[1] = dial(&address);
+	s[0] = accept(listener, NULL, NULL);
+	CHECK(s[0] >= 0);
+	/* TCP wakes nobody for less than that, even if some has been taken. */
+	for (int way = 0; way < WAYS; way++) {
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, MOST - 4), MOST);
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 0, LEAST), LEAST);
+	}
+	/* What is there is spliced. */
+	CHECK_OK(pipe(p));
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	do
+		CHECK_OK(ioctl(s[0], FIONREAD, &there));
+	while (there < 3);
+	CHECK_INT(splice(s[0], NULL, p[1], NULL, MOST, 0), 3);
+	CHECK_INT(receive_parts(RECV, s[0], s[1], MOST, 3, 0), 3);
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(close(p[i]));
+		CHECK_OK(close(s[i]));
+	}
+	CHECK_OK(close(listener));
+	puts("TCP");
+}
+
+static void *all(void *arg)
+{
+	unix_sockets();
+	internet_sockets();
+	return arg;
+}
+
+int main(void)
+{
+	finish(start(all, NULL));
+	all(NULL);
+	return success();
+}
