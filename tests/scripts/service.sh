@@ -51,7 +51,19 @@ refuses()
 	same "enable $1: nothing half done" "$before" "$(state)"
 }
 
+# full NAME WHAT: a limit of the size of files stands for a full disk; what is said goes into a pipe
+full()
+{
+	local before
+	before=$(state)
+	err=$(trap '' XFSZ; ulimit -f 0; "$fiberize" enable --root "$tree" "$1" 2>&1)
+	code=$?
+	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written" "$code:$err"
+	same "a full disk, $2: nothing half done" "$before" "$(state)"
+}
+
 unit plain
+full plain 'no drop-in before'
 service status plain
 same 'before: status' "99:plain.service: not enabled" "$code:$out"
 service enable plain
@@ -71,6 +83,7 @@ first=$(cat "$(dropin plain)")
 service enable plain
 same 'enable again: the same' "0:$first" "$code:$(cat "$(dropin plain)")"
 same 'enable again: no other file' '50-fiberize.conf' "$(ls -A "$etc/plain.service.d")"
+full plain 'a drop-in before'
 service disable plain
 same 'disable' "0:$(find "$etc" -printf '%P\n')" "$code:"
 service disable plain
