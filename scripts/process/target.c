@@ -11,6 +11,7 @@
 #include "program.h"
 #include "say.h"
 #include "search.h"
+#include "text.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
@@ -152,6 +153,7 @@ const char *target_text(const struct target *t, uint64_t address)
 	for (size_t i = 0; i < sizeof(found->text) - 1; i++)
 		if (!target_read(t, address + i, &found->text[i], 1) || !found->text[i])
 			break;
+	text_clean(found->text);
 	found->address = address;
 	found->next = known;
 	known = found;
