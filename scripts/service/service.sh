@@ -16,6 +16,7 @@ EX_NO_SERVICE=100
 EX_CANNOT_CHANGE=101
 EX_NO_EFFECT=102
 EX_NO_SYSTEMD=103
+EX_FORBIDDEN=106
 
 name=50-fiberize.conf
 mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
@@ -300,9 +301,11 @@ status_of_service()
 	fi
 	if [ "${main:-0}" != 0 ]; then
 		runs=$("$self" status | awk -v pid="$main" 'NR == 1 || $1 == pid')
-		case $runs in
-		*"
-"*) printf '%s\n' "$runs" ;;
+		"$self" stat "$main" >/dev/null 2>&1
+		case $?:$runs in
+		*"$newline"*) printf '%s\n' "$runs" ;;
+		$EX_FORBIDDEN:*)
+			printf '%s: its process %s may not be looked at; run this as its user or root\n' "$service" "$main" ;;
 		*) printf '%s: its process %s does not run under fiberize\n' "$service" "$main" ;;
 		esac
 	fi

@@ -6,7 +6,7 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
-need systemd-analyze systemctl
+need systemd-analyze systemctl setpriv
 export SYSTEMD_LOG_LEVEL=warning
 
 # ---- a system that does not run
@@ -279,6 +279,8 @@ for name in live strict filtered; do
 		sleep 0.2
 	done
 	look $name restarted
+	# As a user who may not look at it: systemctl asks this systemd as root alone.
+	echo "$name forbidden: $(setpriv --bounding-set -sys_ptrace "$fiberize" status $name | head -n 1)"
 	"$fiberize" disable $name >/dev/null
 	systemctl restart $name
 	look $name disabled
@@ -330,6 +332,8 @@ for name in live strict filtered; do
 	[ $name != filtered ] || backend=epoll
 	same "$name: before, enabled, restarted, disabled" \
 		"before: 99 ;enabled: 0 ;restarted: 0 $backend;disabled: 99 ;" \
-		"$(sed -n "s/^$name //p" "$work/booted" | tr '\n' ';')"
+		"$(sed -n "/ forbidden:/d; s/^$name //p" "$work/booted" | tr '\n' ';')"
+	has "$name: who may not look at it" "$work/booted" \
+		"^$name forbidden: $name.service: its process [0-9]* may not be looked at; run this as its user or root"
 done
 finish
