@@ -103,7 +103,7 @@ static void look(int pid, struct status *s)
 	struct target t;
 
 	*r = (struct row){ .pid = pid };
-	if (!process_read(pid, &r->state) || r->state.is_kernel || r->state.state == 'Z')
+	if (!process_read(pid, &r->state) || r->state.is_kernel)
 		return;
 	found = target_look(&t, pid);
 	s->forbidden += found == TARGET_FORBIDDEN;

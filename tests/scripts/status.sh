@@ -61,6 +61,13 @@ begin "$fiberize" --library "$work/many.so" "$helpers/busy" idle
 many=$pid
 begin "$helpers/endless"
 endless=$pid
+begin "$fiberize" -p 2 "$helpers/leaves" raw
+leaves=$pid
+left()
+{
+	grep -q '^State:.Z' "/proc/$leaves/status"
+}
+must eventually left
 
 look
 same 'exit status, no complaint' 0: "$code:$err"
@@ -80,6 +87,7 @@ same 'lacks an entry' "its library is of another version: use the fiberize that 
 	"$(of "$lacks" '"\(.note) \(.version) \(.backend)"')"
 same 'without a version' 'null ? 2 5' "$(of "$older" '"\(.note) \(.version) \(.processors) \(.threads)"')"
 same 'an object larger than a number' 'null 2 5' "$(of "$wide" '"\(.note) \(.processors) \(.threads)"')"
+same 'its first thread has left' 'leaves 2 null' "$(of "$leaves" '"\(.name) \(.processors) \(.note)"')"
 same 'too many entries' 'the description in its library is damaged' "$(of "$many" .note)"
 refused 'ps: too many entries' 108 '*the description in its libfiberize.so is damaged' "$fiberize" ps "$many"
 refused 'ps: notes without an end' 107 '*libfiberize.so is not in this process' "$fiberize" ps "$endless"
