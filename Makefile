@@ -247,7 +247,7 @@ $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] s
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \
-		$(LDFLAGS) -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm
+		$(LDFLAGS) -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm -pthread
 
 $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"

@@ -339,7 +339,7 @@ list_scripts() {
 	local script
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
-			check_secure check_running service kubernetes status launcher_programs launcher_options launcher_profiles \
+			check_secure check_running service kubernetes status texts launcher_programs launcher_options launcher_profiles \
 			launcher_exec fuzz forbidden everywhere messages monitoring stat stats redirect dns cancel_race soak spin watch; do
 		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
 	done

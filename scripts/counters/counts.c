@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 
 const char *const outcome_names[FZ_OUTCOMES] = {
 	[FZ_OUTCOME_PARKED] = "parked", [FZ_OUTCOME_ANNOUNCED] = "announced",
@@ -128,6 +129,13 @@ static struct fz_call_counts sum_of(const struct fz_call_counters *all, uint32_t
 	return sum;
 }
 
+/* A text of another process may have no end. */
+static void end_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	text_clean(text);
+}
+
 static void take_calls(struct counts *c, const struct fz_call_counters *all)
 {
 	uint32_t blocks = all->counted.blocks_used, rows = all->counted.calls;
@@ -136,8 +144,10 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 	rows = rows < FZ_COUNTED_CALLS ? rows : FZ_COUNTED_CALLS;
 	for (uint32_t i = 0; i < blocks; i++)
 		add_block(c, &all->block[i]);
-	for (size_t i = 0; i < FZ_COUNTED_WAITS; i++)
+	for (size_t i = 0; i < FZ_COUNTED_WAITS; i++) {
 		memcpy(c->waits[i].name, all->waits[i], sizeof(all->waits[i]));
+		end_text(c->waits[i].name, sizeof(c->waits[i].name));
+	}
 	/* Row 0 is of no call. */
 	for (size_t i = 1; i < rows; i++) {
 		struct call_counts *call = &c->calls[c->call_count];
@@ -148,6 +158,8 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 			continue;
 		memcpy(call->name, all->calls[i].name, sizeof(all->calls[i].name));
 		memcpy(call->rung, all->calls[i].rung, sizeof(all->calls[i].rung));
+		end_text(call->name, sizeof(call->name));
+		end_text(call->rung, sizeof(call->rung));
 		for (size_t n = 0; n < FZ_OUTCOMES; n++)
 			became += call->counts.outcome[n];
 		/* They were read a moment apart. */
@@ -165,6 +177,7 @@ static void read_version(const struct counts_source *s, struct counts *c)
 	size = s->target.entries[ENTRY_version].size;
 	target_read(&s->target, target_value(&s->target, ENTRY_version), c->version,
 		    size < sizeof(c->version) ? size : sizeof(c->version) - 1);
+	end_text(c->version, sizeof(c->version));
 }
 
 static uint64_t resident_bytes(const struct counts_source *s)
@@ -194,10 +207,10 @@ bool counts_read(const struct counts_source *s, struct counts *c)
 		return false;
 	memset(c, 0, sizeof(*c));
 	c->head = all->counted;
-	/* Texts of another process. */
-	c->head.program[sizeof(c->head.program) - 1] = c->head.backend[sizeof(c->head.backend) - 1] = '\0';
+	end_text(c->head.program, sizeof(c->head.program));
+	end_text(c->head.backend, sizeof(c->head.backend));
 	for (size_t i = 0; i < FZ_COUNTED_REASONS; i++)
-		c->head.wired[i].why[sizeof(c->head.wired->why) - 1] = '\0';
+		end_text(c->head.wired[i].why, sizeof(c->head.wired[i].why));
 	for (size_t p = 0; p <= FZ_PROCESSORS_MOST; p++)
 		for (size_t i = 0; i < FZ_PROCESSOR_COUNTERS; i++)
 			c->sums[i] += c->head.processor[p].count[i];

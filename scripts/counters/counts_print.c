@@ -126,13 +126,11 @@ static void head(const char *name, const char *kind, const char *help)
 static void put_quoted(const char *text)
 {
 	putchar('"');
-	for (; *text; text++)
-		if (*text == '\n')
-			fputs("\\n", stdout);
-		else if (*text == '"' || *text == '\\')
-			printf("\\%c", *text);
-		else
-			putchar((unsigned char)*text < ' ' ? '?' : *text);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
 	putchar('"');
 }
 
@@ -140,8 +138,11 @@ static void put_call(const struct call_counts *call, const char *outcome, uint64
 {
 	if (!n)
 		return;
-	printf("fiberize_calls_total{function=\"%s\",rung=\"%s\",outcome=\"%s\"} %lu\n", call->name,
-	       call->rung, outcome, (unsigned long)n);
+	fputs("fiberize_calls_total{function=", stdout);
+	put_quoted(call->name);
+	fputs(",rung=", stdout);
+	put_quoted(call->rung);
+	printf(",outcome=\"%s\"} %lu\n", outcome, (unsigned long)n);
 }
 
 static void put_times(const char *name, const char *help, const struct fz_times *t)
@@ -171,10 +172,13 @@ static void put_calls(const struct counts *c)
 			put_call(call, outcome_names[n], call->counts.outcome[n]);
 	}
 	head("waits_total", "counter", "fibers that parked, by what they waited for");
-	for (size_t i = 0; i < FZ_COUNTED_WAITS; i++)
-		if (*c->waits[i].name)
-			printf("fiberize_waits_total{kind=\"%s\"} %lu\n", c->waits[i].name,
-			       (unsigned long)c->waits[i].count);
+	for (size_t i = 0; i < FZ_COUNTED_WAITS; i++) {
+		if (!*c->waits[i].name)
+			continue;
+		fputs("fiberize_waits_total{kind=", stdout);
+		put_quoted(c->waits[i].name);
+		printf("} %lu\n", (unsigned long)c->waits[i].count);
+	}
 	put_times("time_to_run_seconds", "from runnable to running, of one wake-up in 61", &c->to_run);
 	put_times("time_to_completion_seconds",
 		  "from the request to its completion, of one wake-up in 61", &c->to_complete);

@@ -202,7 +202,9 @@ static void watch(const struct counts_source *s, struct counts *first, double in
 		if (ferror(stdout))
 			return;
 		nanosleep(&pause, NULL);
-		if (!counts_read(s, now))
+		/* A file may have become another process's. */
+		if (!counts_read(s, now) || now->head.pid != before->head.pid ||
+		    now->head.begin != before->head.begin)
 			return;
 		then = at;
 		at = now_s();

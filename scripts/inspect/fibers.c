@@ -7,6 +7,7 @@
 
 #include "records.h"
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 
 struct reader {
 	const struct target *target;
@@ -138,6 +139,7 @@ static void take(struct reader *r, uint64_t address, const void *record)
 		     target_field(t, ENTRY_fiber_first_wait, record);
 	memcpy(f.name, (const char *)record + target_value(t, ENTRY_fiber_name), sizeof(f.name));
 	f.name[sizeof(f.name) - 1] = '\0';
+	text_clean(f.name);
 	if (f.state == STATE_RUNS || f.state == STATE_CALLS || f.state == STATE_WIRED) {
 		f.kernel_tid = tasks_outer(&r->all->tasks,
 					   (int)target_field_at(t, ENTRY_carrier_tid, carrier));

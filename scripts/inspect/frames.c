@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "scripts/process/say.h"
+#include "scripts/process/text.h"
+
 /* A place in the source, as far as debug information tells. */
 struct place {
 	const char *file;
@@ -19,15 +22,20 @@ struct place {
 static void print_place(FILE *out, int number, const char *address, const char *name, struct place at,
 			const char *object)
 {
-	char *demangled = name ? __cxa_demangle(name, NULL, NULL, NULL) : NULL;
+	char *demangled = name ? __cxa_demangle(name, NULL, NULL, NULL) : NULL, *text;
+	const char *shown = demangled ? demangled : name ? name : "??";
+	int size;
 
-	fprintf(out, "  #%-3d %s%s", number, address, demangled ? demangled : name ? name : "??");
-	free(demangled);
 	if (at.file)
-		fprintf(out, " at %s:%d", at.file, at.line);
-	else if (object)
-		fprintf(out, " in %s", object);
-	putc('\n', out);
+		size = asprintf(&text, "%s at %s:%d", shown, at.file, at.line);
+	else
+		size = asprintf(&text, "%s%s%s", shown, object ? " in " : "", object ? object : "");
+	if (size < 0)
+		die(EXIT_OTHER, "no memory");
+	text_clean(text);
+	fprintf(out, "  #%-3d %s%s\n", number, address, text);
+	free(text);
+	free(demangled);
 }
 
 static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 
 /* What the library says of each kernel thread (runtime/base/role.h). */
 struct roles {
@@ -80,6 +81,7 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 	/* The thread has ended, or it is one of the kernel's own, of io_uring. */
 	if (lives && (!*f.name || strncmp(f.name, "iou-", 4) == 0 || (f.is_main && task_has_left(pid))))
 		return;
+	text_clean(f.name);
 	if (role) {
 		f.why = target_text(t, target_field(t, ENTRY_role_why, role));
 		if (target_field(t, ENTRY_role_kind, role) != target_value(t, ENTRY_role_native))

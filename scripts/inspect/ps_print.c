@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scripts/process/text.h"
+
 const char *const ps_states[STATE_COUNT] = {
 	[STATE_RUNS] = "runs", [STATE_CALLS] = "in a call", [STATE_QUEUED] = "queued",
 	[STATE_WAITS] = "waits", [STATE_WIRED] = "wired", [STATE_NATIVE] = "native",
@@ -28,19 +30,14 @@ void ps_detail(const struct target *t, const struct fibers *all, const struct fi
 	if (f->why && *f->why)
 		snprintf(text + used, size - used, "%s%s%s", used ? "; " : "",
 			 f->state == STATE_LIBRARY ? "" : "a kernel thread: ", f->why);
+	/* The end of it may be cut. */
+	text_clean(text);
 }
 
 static void detail_of(const struct ps *ps, const struct fiber *f, char *text, size_t size)
 {
 	ps_detail(ps->target, &ps->all, f,
 		  f->state == STATE_LIBRARY ? NULL : &ps->facts[f - ps->all.list], text, size);
-}
-
-/* A name or a path that the program chose must not move the cursor. */
-static void put_safely(const char *text)
-{
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
 static void put_tid(const struct ps *ps, const struct fiber *f)
@@ -50,13 +47,7 @@ static void put_tid(const struct ps *ps, const struct fiber *f)
 
 static void put_name(const struct fiber *f)
 {
-	char name[sizeof(f->name)];
-
-	snprintf(name, sizeof(name), "%s", f->is_main && !*f->name ? "(main)" : f->name);
-	for (char *c = name; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	printf("%-15s", name);
+	printf("%-15s", f->is_main && !*f->name ? "(main)" : f->name);
 }
 
 static void print_one(const struct ps *ps, const struct fiber *f)
@@ -73,10 +64,8 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 	printf(" %-9s %7s %4s %12s %10.3f %9lu  ", ps_states[f->state], kernel, processor, since,
 	       (double)f->cpu_ns / 1e9, (unsigned long)f->switches);
 	put_name(f);
-	printf("  ");
 	detail_of(ps, f, detail, sizeof(detail));
-	put_safely(detail);
-	putchar('\n');
+	printf("  %s\n", detail);
 }
 
 void ps_summary(const struct fibers *all, const size_t *states, char *line, size_t size)
@@ -116,9 +105,7 @@ static void print_waiter(const struct graph *g, size_t thread, void *arg)
 
 	wait_tell(ps->target, g->all, &g->all->list[thread], &g->facts[thread], detail,
 		  sizeof(detail));
-	printf("  %d waits for ", g->all->list[thread].tid);
-	put_safely(detail);
-	putchar('\n');
+	printf("  %d waits for %s\n", g->all->list[thread].tid, detail);
 }
 
 static void print_deadlock(const struct graph *g, size_t thread, void *arg)
@@ -137,10 +124,8 @@ static void print_branch(const struct graph *g, size_t thread, unsigned depth, v
 	put_tid(ps, f);
 	printf(" %-9s ", ps_states[f->state]);
 	put_name(f);
-	printf(" %*s", (int)(2 * (depth < DEEPEST ? depth : DEEPEST)), "");
 	detail_of(ps, f, detail, sizeof(detail));
-	put_safely(*detail ? detail : "-");
-	putchar('\n');
+	printf(" %*s%s\n", (int)(2 * (depth < DEEPEST ? depth : DEEPEST)), "", *detail ? detail : "-");
 }
 
 static void print_list(const struct ps *ps)

@@ -13,6 +13,7 @@
 #include "scripts/machine/processes.h"
 #include "scripts/process/say.h"
 #include "scripts/process/target.h"
+#include "scripts/process/text.h"
 
 struct row {
 	int pid;
@@ -76,6 +77,8 @@ static void read_row(const struct target *t, enum target_found found, struct row
 	if (!size || !target_read(t, target_value(t, ENTRY_version), r->version,
 				  size < sizeof(r->version) ? size : sizeof(r->version) - 1))
 		strcpy(r->version, "?");
+	text_clean(r->version);
+	text_clean(r->state.name);
 	r->is_replaced = library_is_gone(t);
 	if (found == TARGET_LOADING)
 		r->note = "it is starting";
@@ -100,7 +103,7 @@ static void look(int pid, struct status *s)
 	struct target t;
 
 	*r = (struct row){ .pid = pid };
-	if (!process_read(pid, &r->state) || r->state.is_kernel || r->state.state == 'Z')
+	if (!process_read(pid, &r->state) || r->state.is_kernel)
 		return;
 	found = target_look(&t, pid);
 	s->forbidden += found == TARGET_FORBIDDEN;

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "objects.h"
+#include "scripts/process/text.h"
 #include "scripts/trace/cycles.h"
 
 const char *wait_request(unsigned opcode)
@@ -345,6 +346,7 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 		add(&w, ", with a deadline");
 	else if (f->waits && f->deadline >= 0)
 		add(&w, ", for %.3f s more", f->deadline);
+	text_clean(text);
 }
 
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,

@@ -131,7 +131,8 @@ struct look *looks_take(size_t *ret_count)
 		struct look *l = &looks[kept];
 
 		*l = (struct look){ .pid = pids[i], .time = now() };
-		if (!process_read(l->pid, &l->state) || l->state.is_kernel || l->state.state == 'Z')
+		if (!process_read(l->pid, &l->state) || l->state.is_kernel ||
+		    (l->state.state == 'Z' && l->state.threads <= 1))
 			continue;
 		read_threads(l);
 		kept += process_read(l->pid, &l->after) && l->after.start == l->state.start;

@@ -100,13 +100,43 @@ double process_start_time(const struct process_state *state)
 	       (double)state->start / (double)sysconf(_SC_CLK_TCK);
 }
 
+static bool has_memory(int tid)
+{
+	size_t size;
+	char *pages = contents(tid, "statm", &size);
+	const bool some = pages && strtoul(pages, NULL, 10) > 0;
+
+	free(pages);
+	return some;
+}
+
+/* The first thread of the process that has memory: one that has left by pthread_exit has no files either. */
+static int reader_of(int pid)
+{
+	struct dirent *entry;
+	char path[32];
+	int reader = 0;
+	DIR *tasks;
+
+	if (has_memory(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !reader && (entry = readdir(tasks)))
+		if (has_memory(atoi(entry->d_name)))
+			reader = atoi(entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return reader ? reader : pid;
+}
+
 char *process_program(int pid)
 {
 	char link[32], path[4096];
 	struct stat there, here;
 	ssize_t length;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	snprintf(link, sizeof(link), "/proc/%d/exe", reader_of(pid));
 	length = readlink(link, path, sizeof(path) - 1);
 	if (length < 0)
 		return NULL;
@@ -151,7 +181,7 @@ static bool is_plain(const char *word)
 char *process_command(int pid)
 {
 	size_t size, length = 0;
-	char *words = contents(pid, "cmdline", &size), *text;
+	char *words = contents(reader_of(pid), "cmdline", &size), *text;
 
 	if (!words || !*words) {
 		free(words);
@@ -183,7 +213,7 @@ bool process_root_is_ours(int pid)
 	struct stat there, here;
 	char link[32];
 
-	snprintf(link, sizeof(link), "/proc/%d/root/.", pid);
+	snprintf(link, sizeof(link), "/proc/%d/root/.", reader_of(pid));
 	return stat(link, &there) == 0 && stat("/.", &here) == 0 && there.st_dev == here.st_dev &&
 	       there.st_ino == here.st_ino;
 }
@@ -196,7 +226,7 @@ bool process_maps(int pid, const char *file_name)
 	size_t room = 0;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", reader_of(pid));
 	maps = fopen(path, "re");
 	while (maps && !found && getline(&line, &room, maps) > 0) {
 		const char *name = strrchr(line, '/');

@@ -14,7 +14,7 @@
 /* What /proc/PID/stat says.  Two processes with one number differ in start. */
 struct process_state {
 	char name[16];
-	char state;			/* Z: has ended */
+	char state;			/* of the first thread; Z: has ended */
 	bool is_kernel;			/* a thread of the kernel's */
 	uint64_t user, system;		/* CPU time of all its threads, ended ones too, in ticks */
 	long threads;

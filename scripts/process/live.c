@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,30 +140,54 @@ static bool take_registers(int tid, struct registers *r)
 	return true;
 }
 
+struct stopping {
+	const struct source *source;
+	int tid;
+	struct registers *registers;
+	void *stack;
+	size_t *stack_size;
+	bool done;
+};
+
+static void *stop_and_let_go(void *arg)
+{
+	struct stopping *a = arg;
+	int signal;
+
+	if (ptrace(PTRACE_SEIZE, a->tid, NULL, NULL) != 0)
+		return NULL;
+	/*
+	 * One that is ending is waited for, too: an execve in the process waits, with a lock that the next
+	 * PTRACE_SEIZE needs, until its tracer has done so.
+	 */
+	ptrace(PTRACE_INTERRUPT, a->tid, NULL, NULL);
+	if (!has_stopped(a->tid, &signal))
+		return NULL;
+	a->done = take_registers(a->tid, a->registers);
+	while (a->done && *a->stack_size > 0 &&
+	       !read_memory(a->source, a->registers->sp, a->stack, *a->stack_size))
+		*a->stack_size /= 2;
+	/* It fails if the thread has been killed meanwhile. */
+	if (ptrace(PTRACE_DETACH, a->tid, NULL, (void *)(intptr_t)signal) != 0)
+		has_stopped(a->tid, &signal);
+	return NULL;
+}
+
+/*
+ * A thread that does not stop now would do so when it leaves its sleep in the kernel, and wait for its tracer.
+ * That has ended by then: the kernel lets go of what a thread has traced.
+ */
 static bool stop(const struct source *s, int tid, struct registers *r, void *stack,
 		 size_t *stack_size)
 {
-	bool done;
-	int signal;
+	struct stopping stopping = { s, tid, r, stack, stack_size, false };
+	pthread_t tracer;
 
 	*r = (struct registers){ .tid = tid };
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+	if (pthread_create(&tracer, NULL, stop_and_let_go, &stopping) != 0)
 		return false;
-	/*
-	 * One that is ending is waited for, too: an execve in the process waits, with a lock that the next
-	 * PTRACE_SEIZE needs, until its tracer has done so.  A thread that does not stop now is left when
-	 * this tool ends.
-	 */
-	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	if (!has_stopped(tid, &signal))
-		return false;
-	done = take_registers(tid, r);
-	while (done && *stack_size > 0 && !read_memory(s, r->sp, stack, *stack_size))
-		*stack_size /= 2;
-	/* It fails if the thread has been killed meanwhile. */
-	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0)
-		has_stopped(tid, &signal);
-	return done;
+	pthread_join(tracer, NULL);
+	return stopping.done;
 }
 
 static bool report(const struct source *s, Dwfl *dwfl)

@@ -4,8 +4,16 @@
 #include <elf.h>
 #include <string.h>
 
+/* Any process is searched, also one whose headers promise more than anybody can read. */
+enum { READS_MOST = 1 << 20 };
+
+static bool read_some(struct search *search, uint64_t address, void *buffer, size_t size)
+{
+	return search->reads++ < READS_MOST && target_read(search->target, address, buffer, size);
+}
+
 /* The address of the description by the note at [notes, notes + size), or 0. */
-static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
+static uint64_t by_note(struct search *search, uint64_t notes, uint64_t size)
 {
 	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
 	uint64_t at = notes;
@@ -15,14 +23,14 @@ static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
 		char name[sizeof(FZ_NOTE_OWNER)];
 		int64_t distance;
 
-		if (!target_read(t, at, &note, sizeof(note)))
+		if (!read_some(search, at, &note, sizeof(note)))
 			return 0;
 		if (note.n_namesz == sizeof(name) && note.n_type == FZ_NOTE_DESCRIPTION &&
 		    note.n_descsz == sizeof(distance) &&
-		    target_read(t, at + sizeof(note), name, sizeof(name)) &&
+		    read_some(search, at + sizeof(note), name, sizeof(name)) &&
 		    memcmp(name, FZ_NOTE_OWNER, sizeof(name)) == 0) {
 			at += sizeof(note) + owner;
-			return target_read(t, at, &distance, sizeof(distance)) ?
+			return read_some(search, at, &distance, sizeof(distance)) ?
 				       at + (uint64_t)distance : 0;
 		}
 		at += sizeof(note) + ((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u);
@@ -31,11 +39,11 @@ static uint64_t by_note(const struct target *t, uint64_t notes, uint64_t size)
 }
 
 /* The description in the ELF object whose first byte is at base, or 0. */
-static uint64_t in_object(const struct target *t, uint64_t base)
+static uint64_t in_object(struct search *search, uint64_t base)
 {
 	Elf64_Ehdr header;
 
-	if (!target_read(t, base, &header, sizeof(header)) ||
+	if (!read_some(search, base, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
 		return 0;
@@ -43,9 +51,9 @@ static uint64_t in_object(const struct target *t, uint64_t base)
 		Elf64_Phdr part;
 		uint64_t found;
 
-		if (target_read(t, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		if (read_some(search, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
 		    part.p_type == PT_NOTE &&
-		    (found = by_note(t, base + part.p_vaddr, part.p_memsz)))
+		    (found = by_note(search, base + part.p_vaddr, part.p_memsz)))
 			return found;
 	}
 	return 0;
@@ -58,8 +66,8 @@ bool search_look_at(void *arg, const struct mapping *m)
 	if (m->offset)
 		return true;
 	search->base = m->begin;
-	search->found = in_object(search->target, m->begin);
-	return !search->found;
+	search->found = in_object(search, m->begin);
+	return !search->found && search->reads < READS_MOST;
 }
 
 /* Where in the file the bytes are that belong at this address; -1: in no part of it. */

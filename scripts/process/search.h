@@ -17,6 +17,7 @@ struct search {
 	const struct target *target;
 	uint64_t base;			/* of the object that has the description */
 	uint64_t found;			/* address of the description; 0: not found */
+	unsigned reads;			/* how often its memory was read */
 };
 
 /* For each mapping of the target, until it returns false; arg: a struct search. */

@@ -11,6 +11,7 @@
 #include "program.h"
 #include "say.h"
 #include "search.h"
+#include "text.h"
 
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size)
 {
@@ -129,9 +130,7 @@ uint64_t target_field_at(const struct target *t, enum entry field, uint64_t addr
 
 uint64_t target_root(const struct target *t, enum entry root)
 {
-	uint64_t n = 0;
-
-	return target_read(t, t->entries[root].value, &n, t->entries[root].size) ? n : 0;
+	return target_field_at(t, root, 0);
 }
 
 const char *target_text(const struct target *t, uint64_t address)
@@ -154,6 +153,7 @@ const char *target_text(const struct target *t, uint64_t address)
 	for (size_t i = 0; i < sizeof(found->text) - 1; i++)
 		if (!target_read(t, address + i, &found->text[i], 1) || !found->text[i])
 			break;
+	text_clean(found->text);
 	found->address = address;
 	found->next = known;
 	known = found;
@@ -215,6 +215,7 @@ static bool read_head(const struct target *t, uint64_t at, struct fz_description
 static enum target_found read_description(struct target *t, const struct search *search,
 					  struct otherness *ret)
 {
+	enum { ENTRIES_MOST = 4096 };	/* far more than any version has */
 	const uint64_t at = search->found;
 	struct fz_description head;
 	bool known[ENTRY_COUNT] = { false };
@@ -231,6 +232,8 @@ static enum target_found read_description(struct target *t, const struct search 
 	*ret = (struct otherness){ head.version, NULL };
 	if (head.version != FZ_DESCRIPTION_VERSION || head.entry_size < sizeof(struct fz_entry))
 		return TARGET_OTHER_VERSION;
+	if (head.count > ENTRIES_MOST)
+		return TARGET_DAMAGED;
 	for (uint32_t i = 0; i < head.count; i++) {
 		struct fz_entry e;
 

@@ -16,6 +16,7 @@ EX_NO_SERVICE=100
 EX_CANNOT_CHANGE=101
 EX_NO_EFFECT=102
 EX_NO_SYSTEMD=103
+EX_FORBIDDEN=106
 
 name=50-fiberize.conf
 mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
@@ -219,15 +220,26 @@ must_be_ours()
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
-# Put back what was there: nothing, or the drop-in that is in $dropin.before.
+# Keep what is there aside, all of it; sets kept.
+keep_dropin()
+{
+	if [ ! -e "$dropin" ]; then
+		kept=none
+	elif ln "$dropin" "$temporary.before" 2>/dev/null || cp -p "$dropin" "$temporary.before" 2>/dev/null; then
+		kept=old
+	else
+		return 1
+	fi
+}
+
+# Put back what was there; before that is kept, the drop-in is as it was.
 roll_back()
 {
-	if [ -e "$temporary.before" ]; then
-		mv -f "$temporary.before" "$dropin"
-	else
-		rm -f "$dropin"
-	fi
-	rm -f "$temporary"
+	case $kept in
+	old) mv -f "$temporary.before" "$dropin" ;;
+	none) rm -f "$dropin" ;;
+	esac
+	rm -f "$temporary" "$temporary.before"
 	rmdir "$folder_of_dropin" 2>/dev/null
 }
 
@@ -236,15 +248,15 @@ enable_service()
 	must_have_effect
 	must_be_ours
 	before=$(verify)
+	text=$(print_dropin "$@")
 	mkdir -p "$folder_of_dropin" 2>/dev/null ||
 		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be made; is the file system read-only, or are you not root?"
 	temporary=$(mktemp "$folder_of_dropin/.fiberize.XXXXXX" 2>/dev/null) ||
 		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be written"
+	kept=
 	trap 'roll_back; exit 130' HUP INT TERM
-	if [ -e "$dropin" ]; then
-		cp -p "$dropin" "$temporary.before"
-	fi
-	if ! print_dropin "$@" >"$temporary" || ! chmod 644 "$temporary" || ! mv -f "$temporary" "$dropin"; then
+	if ! keep_dropin || ! printf '%s\n' "$text" 2>/dev/null >"$temporary" || ! chmod 644 "$temporary" ||
+		! mv -f "$temporary" "$dropin"; then
 		roll_back
 		die $EX_CANNOT_CHANGE "$dropin: cannot be written"
 	fi
@@ -289,9 +301,11 @@ status_of_service()
 	fi
 	if [ "${main:-0}" != 0 ]; then
 		runs=$("$self" status | awk -v pid="$main" 'NR == 1 || $1 == pid')
-		case $runs in
-		*"
-"*) printf '%s\n' "$runs" ;;
+		"$self" stat "$main" >/dev/null 2>&1
+		case $?:$runs in
+		*"$newline"*) printf '%s\n' "$runs" ;;
+		$EX_FORBIDDEN:*)
+			printf '%s: its process %s may not be looked at; run this as its user or root\n' "$service" "$main" ;;
 		*) printf '%s: its process %s does not run under fiberize\n' "$service" "$main" ;;
 		esac
 	fi

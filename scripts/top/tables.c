@@ -303,10 +303,6 @@ void table_sort(struct table *table, const struct watch *w)
 void table_line(const struct table *table, const struct watch *w, size_t place, char *line)
 {
 	table->kind->print(w, table->order[place].row, line, LINE_MOST);
-	/* A name or a path that the program chose must not move the cursor. */
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
 }
 
 bool table_set_key(struct table *table, const char *key)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 
 struct symbols {
 	int pid;
@@ -105,6 +106,8 @@ static void look_up(struct symbols *s, struct symbol *symbol)
 	else
 		snprintf(symbol->place, sizeof(symbol->place), "%s in %s",
 			 name ? name : address, object ? base_of(object) : "?");
+	text_clean(symbol->function);
+	text_clean(symbol->place);
 }
 
 const struct symbol *symbols_find(struct symbols *s, uint64_t address)

@@ -7,6 +7,7 @@
 
 #include "scripts/inspect/waits.h"
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 #include "tree.h"
 
 const char *const rung_names[] = {
@@ -67,6 +68,7 @@ static void read_name(const struct timeline *l, struct thread *thread, uint64_t 
 			 sizeof(thread->name)))
 		memset(thread->name, 0, sizeof(thread->name));
 	thread->name[sizeof(thread->name) - 1] = '\0';
+	text_clean(thread->name);
 }
 
 static struct thread *thread_of(struct timeline *l, int tid, uint64_t record)

@@ -13,6 +13,7 @@
 #include "cycles.h"
 #include "scripts/inspect/commands.h"
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 #include "sums.h"
 #include "timeline.h"
 
@@ -77,14 +78,11 @@ static void print_head(const struct trace *trace)
 static void put_text(FILE *out, const char *text)
 {
 	fputc('"', out);
-	for (; *text; text++)
+	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else if ((unsigned char)*text < ' ' || (unsigned char)*text >= 127)
-			/* Names are bytes of any kind. */
-			fprintf(out, "\\u%04x", (unsigned char)*text);
-		else
-			fputc(*text, out);
+			fputc('\\', out);
+		fputc(*text, out);
+	}
 	fputc('"', out);
 }
 
@@ -159,6 +157,7 @@ static void name_processes(struct trace *trace)
 		comm[strcspn(comm, "\n")] = '\0';
 	if (file)
 		fclose(file);
+	text_clean(comm);
 	put_name(trace, "process_name", trace->t.source.pid, trace->t.source.pid, comm);
 	snprintf(name, sizeof(name), "processors of %s", comm);
 	put_name(trace, "process_name", PROCESSORS_PID, 0, name);

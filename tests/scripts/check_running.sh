@@ -3,7 +3,7 @@
 #
 # tests/scripts/check_running.sh - "fiberize check --running": a server with many threads that wait, one that
 # runs under fiberize, threads that compute, event loops, threads that come and go, programs that cannot be
-# preloaded into, processes of other users; command lines.
+# preloaded into, processes of other users, those whose first thread has left; command lines.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -40,6 +40,10 @@ idle=$pid
 cp "$helpers/busy" "$work/it's busy"
 begin "$work/it's busy" idle "two words"
 odd=$pid
+begin "$helpers/leaves"
+leaves=$pid
+begin "$fiberize" "$helpers/leaves" raw
+left=$pid
 sleep 600 &
 single=$!
 pids+=("$single")
@@ -142,6 +146,9 @@ same 'births: threads come and go, only the bound by the kernel holds' 'true sys
 	"$(of "$births" '"\(.short_threads) \(.bound)"')"
 same 'idle' 'will not gain 5 0' "$(of "$idle" '"\(.verdict) \(.threads) \(.threads_cpu_bound)"')"
 like 'idle: reason' 'idle: it used 0.? % of a processor' "$(of "$idle" .reason)"
+same 'its first thread has left' "true $helpers/leaves" \
+	"$(of "$leaves" '"\(.program | endswith("/leaves")) \(.command)"')"
+same 'its first thread has left: under fiberize' 'runs under fiberize' "$(of "$left" .verdict)"
 same 'one thread: not listed' '' "$(of "$single" .verdict)"
 same 'a command that needs quotes' "'$work/it'\\''s busy' idle 'two words'" "$(of "$odd" .command)"
 if [ -n "$bare" ]; then

@@ -6,7 +6,7 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
-need systemd-analyze systemctl
+need systemd-analyze systemctl setpriv
 export SYSTEMD_LOG_LEVEL=warning
 
 # ---- a system that does not run
@@ -51,7 +51,19 @@ refuses()
 	same "enable $1: nothing half done" "$before" "$(state)"
 }
 
+# full NAME WHAT: a limit of the size of files stands for a full disk; what is said goes into a pipe
+full()
+{
+	local before
+	before=$(state)
+	err=$(trap '' XFSZ; ulimit -f 0; "$fiberize" enable --root "$tree" "$1" 2>&1)
+	code=$?
+	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written" "$code:$err"
+	same "a full disk, $2: nothing half done" "$before" "$(state)"
+}
+
 unit plain
+full plain 'no drop-in before'
 service status plain
 same 'before: status' "99:plain.service: not enabled" "$code:$out"
 service enable plain
@@ -71,6 +83,7 @@ first=$(cat "$(dropin plain)")
 service enable plain
 same 'enable again: the same' "0:$first" "$code:$(cat "$(dropin plain)")"
 same 'enable again: no other file' '50-fiberize.conf' "$(ls -A "$etc/plain.service.d")"
+full plain 'a drop-in before'
 service disable plain
 same 'disable' "0:$(find "$etc" -printf '%P\n')" "$code:"
 service disable plain
@@ -266,6 +279,8 @@ for name in live strict filtered; do
 		sleep 0.2
 	done
 	look $name restarted
+	# As a user who may not look at it: systemctl asks this systemd as root alone.
+	echo "$name forbidden: $(setpriv --bounding-set -sys_ptrace "$fiberize" status $name | head -n 1)"
 	"$fiberize" disable $name >/dev/null
 	systemctl restart $name
 	look $name disabled
@@ -317,6 +332,8 @@ for name in live strict filtered; do
 	[ $name != filtered ] || backend=epoll
 	same "$name: before, enabled, restarted, disabled" \
 		"before: 99 ;enabled: 0 ;restarted: 0 $backend;disabled: 99 ;" \
-		"$(sed -n "s/^$name //p" "$work/booted" | tr '\n' ';')"
+		"$(sed -n "/ forbidden:/d; s/^$name //p" "$work/booted" | tr '\n' ';')"
+	has "$name: who may not look at it" "$work/booted" \
+		"^$name forbidden: $name.service: its process [0-9]* may not be looked at; run this as its user or root"
 done
 finish

@@ -3,10 +3,12 @@
 #
 # tests/scripts/stat.sh - "fiberize stat": what became of each call, exactly; the file of --stats
 # after SIGTERM and SIGKILL, after fork, and beside another one; the three formats; processes and
-# files that cannot be read; a process that is looked at many times.
+# files that cannot be read; a process that is looked at many times, a file that becomes another's.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../lib/target.inc"
 need jq promtool setpriv
 chmod 755 "$work"
 
@@ -208,22 +210,6 @@ int main(int argc, char **argv)
 PROGRAM
 must "$CC" -O1 -Wall -Wno-unused-result -pthread -o "$work/calls" "$work/calls.c"
 calls=$work/calls
-
-# start COMMAND...: sets pid, when the program has said "ready"
-start()
-{
-	: >"$work/said"
-	"$@" >"$work/said" 2>"$work/complaints" &
-	pid=$!
-	must eventually grep -qs ready "$work/said"
-}
-
-stop()
-{
-	kill -"${1-KILL}" "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
-at_exit stop
 
 gone()
 {
@@ -428,6 +414,20 @@ stop
 must wait "$watcher"
 yes 'rates, until the process ends' awk 'NF != 8 { exit 1 } END { exit NR < 3 }' "$work/rates"
 
+# ---- rates of a file that becomes another process's while both live
+
+start "$fiberize" --stats="$work/first.stats" "$calls" "$work/lock"
+first=$pid
+start "$fiberize" --stats="$work/second.stats" "$calls" "$work/lock"
+"$fiberize" stat "$work/second.stats" 0.01 >"$work/rates" &
+watcher=$!
+must eventually test -s "$work/rates"
+mv "$work/first.stats" "$work/second.stats"
+yes 'rates of a file end with its process' eventually gone "$watcher"
+same 'rates of a file: none between two processes' 0 "$(grep -c '[0-9]\{16\}' "$work/rates")"
+kill -KILL "$first" "$watcher" 2>/dev/null
+stop
+
 # ---- bad input
 
 head -c 1000 "$work/talk.stats" >"$work/short.stats"
@@ -436,11 +436,7 @@ refused 'no counters' 107 '*other.txt: no counters*' "$fiberize" stat "$work/oth
 { head -c 8 "$work/talk.stats"; printf '\377\0\0\0'; tail -c +13 "$work/talk.stats"; } >"$work/new.stats"
 refused 'another version' 108 '*new.stats: counters in version 255*' "$fiberize" stat "$work/new.stats"
 refused 'no such file' 1 '*x1: No such file*' "$fiberize" stat x1
-sleep 1000 &
-pid=$!
-must eventually has_executed "$pid" sleep
-refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" stat "$pid"
-stop
+refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" stat $$
 must mkfifo "$work/unwritten"
 refused 'a FIFO' 107 '*unwritten: no counters*' "$fiberize" stat "$work/unwritten"
 refused 'nothing to read' 2 '*process id or file is needed*' "$fiberize" stat

@@ -32,10 +32,11 @@ replaced=$pid
 must cp "$library" "$work/new.so"
 must mv "$work/new.so" "$work/replaced.so"
 
-# A description of a form that is not known yet, one that lacks an entry, and one without a version.
-must python3 - "$library" "$work/later.so" "$work/lacks.so" "$work/older.so" <<'PYTHON'
-import sys
-library, later, lacks, older = sys.argv[1:]
+# A description of a form that is not known yet, one that lacks an entry, and one without a version; one with
+# an object that is larger than any number, and one with more entries than there can be.
+must python3 - "$library" "$work/later.so" "$work/lacks.so" "$work/older.so" "$work/wide.so" "$work/many.so" <<'PYTHON'
+import struct, sys
+library, later, lacks, older, wide, many = sys.argv[1:]
 data = open(library, 'rb').read()
 # The description: magic, version, size of an entry, their number.
 at = data.index(b'fiberize\x01\x00\x00\x00')
@@ -44,6 +45,9 @@ open(later, 'wb').write(data[:at + 8] + b'\x63' + data[at + 9:])
 for name, path in ((b'backend_kind\0', lacks), (b'version\0', older)):
     entry = data.index(name, at)
     open(path, 'wb').write(data[:entry] + b'?' + data[entry + 1:])
+size = data.index(b'started\0', at) + 32
+open(wide, 'wb').write(data[:size] + struct.pack('<I', 4096) + data[size + 4:])
+open(many, 'wb').write(data[:at + 16] + struct.pack('<I', 20000) + data[at + 20:])
 PYTHON
 begin "$fiberize" --library "$work/later.so" "$helpers/busy" idle
 later=$pid
@@ -51,6 +55,19 @@ begin "$fiberize" --library "$work/lacks.so" "$helpers/busy" idle
 lacks=$pid
 begin "$fiberize" --library "$work/older.so" -p 2 "$helpers/busy" idle
 older=$pid
+begin "$fiberize" --library "$work/wide.so" -p 2 "$helpers/busy" idle
+wide=$pid
+begin "$fiberize" --library "$work/many.so" "$helpers/busy" idle
+many=$pid
+begin "$helpers/endless"
+endless=$pid
+begin "$fiberize" -p 2 "$helpers/leaves" raw
+leaves=$pid
+left()
+{
+	grep -q '^State:.Z' "/proc/$leaves/status"
+}
+must eventually left
 
 look
 same 'exit status, no complaint' 0: "$code:$err"
@@ -69,6 +86,11 @@ same 'another form' 'its library is of another version: use the fiberize that ca
 same 'lacks an entry' "its library is of another version: use the fiberize that came with it $version null" \
 	"$(of "$lacks" '"\(.note) \(.version) \(.backend)"')"
 same 'without a version' 'null ? 2 5' "$(of "$older" '"\(.note) \(.version) \(.processors) \(.threads)"')"
+same 'an object larger than a number' 'null 2 5' "$(of "$wide" '"\(.note) \(.processors) \(.threads)"')"
+same 'its first thread has left' 'leaves 2 null' "$(of "$leaves" '"\(.name) \(.processors) \(.note)"')"
+same 'too many entries' 'the description in its library is damaged' "$(of "$many" .note)"
+refused 'ps: too many entries' 108 '*the description in its libfiberize.so is damaged' "$fiberize" ps "$many"
+refused 'ps: notes without an end' 107 '*libfiberize.so is not in this process' "$fiberize" ps "$endless"
 refused 'ps: another form' 108 '*in version 99, this tool reads 1*' "$fiberize" ps "$later"
 refused 'ps: lacks an entry' 108 '*does not describe "backend_kind"*' "$fiberize" ps "$lacks"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/top_screen.sh - "fiberize top" on a real terminal emulator (tmux): each key, another size, signals and job
-# control, many threads, a process that ends meanwhile, terminals that cannot be used.
+# control, many threads, a process that ends meanwhile, a thread that does not stop, terminals that cannot be used.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../lib/judge.inc"
@@ -274,6 +274,24 @@ keys Space
 yes 'space: it goes on' eventually lacks PAUSED
 keys q
 ended 'after a pause' 0
+stop
+
+# ---- a thread that does not stop is not left to stop later
+
+start "$fiberize" "$helpers/vforks"
+has_child()
+{
+	pgrep -P "$pid" >"$work/child"
+}
+must eventually has_child
+top_in 100 30
+must eventually shows '^fibers by cpu, 1 to 2 of 2'
+keys f s s s Down Enter
+shown 'a thread that does not stop: it has no stack now' '^thread [0-9]* has run meanwhile'
+must kill -KILL "$(cat "$work/child")"
+yes 'a thread that does not stop: it goes on while top runs' eventually grep -qs '^on' "$work/said"
+keys q q
+ended 'a thread that does not stop' 0
 stop
 
 # ---- pages

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Control characters, with those that end lines or change their direction; and what is no character. */
+static const struct {
+	uint32_t first, last;
+} refused[] = {
+	{ 0, 0x1f }, { 0x7f, 0x9f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+	{ 0xd800, 0xdfff }, { 0x110000, UINT32_MAX },
+};
+
+static bool is_refused(uint32_t character)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		if (character >= refused[i].first && character <= refused[i].last)
+			return true;
+	return false;
+}
+
+/* The length of the character that begins here; 0: none does, or one that is refused. */
+static size_t length_of(const unsigned char *text)
+{
+	/* By the length of a character: the first one that needs it. */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const size_t length = *text < 0x80 ? 1 : *text < 0xc0 ? 0 : *text < 0xe0 ? 2 :
+			      *text < 0xf0 ? 3 : *text < 0xf8 ? 4 : 0;
+	uint32_t character = length > 1 ? *text & (0x7fu >> length) : *text;
+
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3f);
+	}
+	return length && character >= least[length] && !is_refused(character) ? length : 0;
+}
+
+void text_clean(char *text)
+{
+	while (*text) {
+		const size_t length = length_of((const unsigned char *)text);
+
+		if (!length)
+			*text = '?';
+		text += length ? length : 1;
+	}
+}
