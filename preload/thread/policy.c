@@ -232,7 +232,7 @@ static bool has_already(struct fz_target t, const struct fz_uapi_sched_attr *att
 {
 	struct fz_uapi_sched_attr now;
 
-	return !t.policy && fz_real.syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0 &&
+	return !t.policy && fz_real.syscall(SYS_sched_getattr, t.tid, &now, sizeof(now), 0) == 0 &&
 		(now.policy == SCHED_OTHER || now.policy == SCHED_BATCH) &&
 		attr->policy == now.policy && attr->nice == now.nice &&
 		attr->priority == 0 && attr->flags == 0 && now.flags == 0 &&

@@ -24,7 +24,9 @@ struct fz_target fz_target_of(struct fz_fiber *fiber)
 	}
 	if (fiber->kind == FZ_KIND_WIRED && !policy)
 		return (struct fz_target){ .tid = fz_fiber_kernel_tid(fiber) };
-	return (struct fz_target){ .fiber = fiber, .policy = policy };
+	/* What all have that are not wired; so has a carrier. */
+	return (struct fz_target){ .fiber = fiber, .policy = policy,
+				   .tid = self->kind == FZ_KIND_FIBER ? 0 : fz_sched.monitor_tid };
 }
 
 struct fz_target fz_target_by_tid(pid_t tid)

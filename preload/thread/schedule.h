@@ -22,7 +22,7 @@ struct fz_fiber;
 struct fz_target {
 	struct fz_fiber *fiber;		/* a fiber that is not wired; NULL: the kernel decides */
 	uint32_t policy;		/* the fiber's thread.policy: set, and not in force yet */
-	pid_t tid;			/* the tid for the kernel; 0: the caller */
+	pid_t tid;			/* the tid for the kernel, which has what the thread has; 0: the caller */
 	bool self;			/* the caller, of any kind */
 };
 
