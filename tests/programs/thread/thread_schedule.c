@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/thread/thread_schedule.c - the scheduling that a process has before its first thread, and how
- * threads find or leave it: one uses more CPUs, one asks with other state of its own for another's.
+ * threads find or leave it: one is to have another policy, one uses more CPUs, one asks with other state of its
+ * own for another's. And what main alone has of it.
  */
 #include "check.h"
 
+#include <linux/perf_event.h>
 #include <semaphore.h>
 #include <sys/resource.h>
 
-enum { NICE = 5 };
+enum { NICE = 5, THREADS = 8 };
+#define BURN (100 * MS)
 
 /* ---- more CPUs than the process ----------------------------------------- */
 
@@ -138,8 +141,110 @@ static void others(int affine)
 	finish(asked.thread);
 }
 
+/* ---- a policy in the attributes ------------------------------------------ */
+
+static void *has_policy(void *arg)
+{
+	CHECK_INT(sched_getscheduler(0), (int)(intptr_t)arg);
+	usleep(1000);
+	CHECK_INT(sched_getscheduler(0), (int)(intptr_t)arg);
+	return NULL;
+}
+
+static void start_with(int policy)
+{
+	struct sched_param param = { 0 };
+	pthread_attr_t attr;
+	pthread_t t;
+
+	CHECK_OK(pthread_attr_init(&attr));
+	CHECK_OK(pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED));
+	CHECK_OK(pthread_attr_setschedpolicy(&attr, policy));
+	CHECK_OK(pthread_attr_setschedparam(&attr, &param));
+	CHECK_OK(pthread_create(&t, &attr, has_policy, (void *)(intptr_t)policy));
+	CHECK_OK(pthread_attr_destroy(&attr));
+	finish(t);
+}
+
+static void set_own(int policy)
+{
+	struct sched_param param = { 0 };
+
+	CHECK_OK(sched_setscheduler(0, policy, &param));
+}
+
+static void explicitly(int policy)
+{
+	set_own(policy);
+	start_with(SCHED_OTHER);
+	start_with(SCHED_BATCH);
+	finish(start(has_policy, (void *)(intptr_t)policy));
+	CHECK_INT(sched_getscheduler(0), policy);
+}
+
+/* ---- what main does not pass on ------------------------------------------ */
+
+static void resets(int policy)
+{
+	pthread_t t[THREADS];
+
+	set_own(policy | SCHED_RESET_ON_FORK);
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(has_policy, (void *)(intptr_t)policy);
+	for (int i = 0; i < THREADS; i++) {
+		CHECK_INT(sched_getscheduler(0), policy | SCHED_RESET_ON_FORK);
+		finish(t[i]);
+	}
+	usleep(1000);
+	CHECK_INT(sched_getscheduler(0), policy | SCHED_RESET_ON_FORK);
+}
+
+static void *burns(void *arg)
+{
+	const long long end = now(CLOCK_THREAD_CPUTIME_ID) + BURN;
+
+	while (now(CLOCK_THREAD_CPUTIME_ID) < end)
+		continue;
+	return arg;
+}
+
+static long long read_counter(int fd)
+{
+	uint64_t count;
+
+	CHECK_INT(read(fd, &count, sizeof(count)), sizeof(count));
+	return (long long)count;
+}
+
+/* A counter of what main does, where the user may have one. */
+static void counted(int own_tid)
+{
+	struct perf_event_attr counter = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(counter),
+		.config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1, .exclude_hv = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &counter, own_tid ? gettid() : 0, -1, -1, 0);
+	long long before;
+
+	if (fd < 0)
+		return;
+	before = read_counter(fd);
+	finish(start(burns, NULL));
+	CHECK(read_counter(fd) - before < BURN / 2);
+	before = read_counter(fd);
+	burns(NULL);
+	CHECK(read_counter(fd) - before > BURN / 2);
+	CHECK_OK(close(fd));
+}
+
 int main(void)
 {
+	run_in_child(explicitly, SCHED_OTHER);
+	run_in_child(explicitly, SCHED_BATCH);
+	run_in_child(resets, SCHED_OTHER);
+	run_in_child(resets, SCHED_BATCH);
+	run_in_child(counted, 0);
+	run_in_child(counted, 1);
 	run_in_child(wider, 0);
 	run_in_child(others, 0);
 	run_in_child(others, 1);
