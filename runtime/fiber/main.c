@@ -74,13 +74,18 @@ _Noreturn void fz_fiber_main_ended(void)
 	fz_enter_runtime(self);
 	if (fz_registry_remove(self))
 		fz_registry_last_ended(self);
+	fz_fiber_main_stays(self);
+}
+
+_Noreturn void fz_fiber_main_stays(struct fz_fiber *self)
+{
 	/*
 	 * If it is wired, its kernel thread stays, too: no handler may run on it, and the kernel does not
 	 * look for mutexes that it holds.
 	 */
 	if (self->kind == FZ_KIND_WIRED) {
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
-		fz_robust_release(self->carrier->tid, true);
+		fz_robust_release(self, true);
 	}
 	fz_signal_give_back(self);
 	/*

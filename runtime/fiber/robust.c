@@ -3,7 +3,7 @@
 
 #include <linux/futex.h>
 
-#include "runtime/base/sys.h"
+#include "runtime/sched/carrier.h"
 
 enum { INHERITS = 1 };			/* bit 0 of a link */
 
@@ -49,15 +49,10 @@ static bool release(const struct robust_list_head *head, uintptr_t link, int tid
 	return true;
 }
 
-void fz_robust_release(int tid, bool stays)
+static void release_all(const struct robust_list_head *head, int tid, bool stays)
 {
-	const struct robust_list_head *head = NULL;
 	uintptr_t link, next, pending;
-	size_t size;
 
-	if (fz_syscall3(__NR_get_robust_list, 0, (long)&head, (long)&size) || !head ||
-	    !is_readable((uintptr_t)head))
-		return;
 	pending = (uintptr_t)head->list_op_pending;
 	link = (uintptr_t)head->list.next;
 	for (int most = ROBUST_LIST_LIMIT; most && (link & ~(uintptr_t)INHERITS) != (uintptr_t)&head->list; most--) {
@@ -73,4 +68,20 @@ void fz_robust_release(int tid, bool stays)
 	}
 	if (pending)
 		release(head, pending, tid, stays);
+}
+
+void fz_robust_release(struct fz_fiber *self, bool stays)
+{
+	struct robust_list_head *libcs = self->thread.robust_list, *head = libcs;
+	size_t size;
+
+	/* The program may have given the kernel another list.  If a filter forbids to ask, it is libc's. */
+	fz_syscall3(__NR_get_robust_list, 0, (long)&head, (long)&size);
+	if (head && is_readable((uintptr_t)head))
+		release_all(head, self->carrier->tid, stays);
+	fz_syscall2(__NR_set_robust_list, 0, sizeof(*head));
+	if (!libcs)
+		return;
+	libcs->list.next = &libcs->list;
+	libcs->list_op_pending = NULL;
 }

@@ -7,14 +7,14 @@
  * owner so.
  */
 
-#include <stdbool.h>
+#include "runtime/fiber/fiber.h"
 
 /*
- * Do what the kernel does at the end of the calling kernel thread, whose tid that is: release all mutexes
- * of its robust list.  Of those that inherit priority and are waited for, the kernel has to choose the next
- * owner: stays: it is asked to now, and the next owner is not told, because the kernel thread goes on.
- * In the runtime, with all signals blocked.
+ * Do what the kernel does at the end of a kernel thread with the caller's, which is wired: release all mutexes of
+ * its robust list; and empty the list.  Of those that inherit priority and are waited for, the kernel chooses the
+ * next owner when the kernel thread ends.  stays: it does not end; then the kernel chooses now, and does not tell
+ * the next owner.  In the runtime, with all signals blocked.
  */
-void fz_robust_release(int tid, bool stays);
+void fz_robust_release(struct fz_fiber *self, bool stays);
 
 #endif
