@@ -190,11 +190,10 @@ static int start(const char **ret_why)
 		return err;
 	}
 	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
-	if (atomic_load_explicit(&wire_main, memory_order_relaxed))
+	if (fz_schedule_start() || atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire_main(fz_self(), "its kernel thread had to be known before the first thread");
 	fz_provide_begin(open);
 	fz_stats_started();
-	fz_schedule_start();
 	return 0;
 }
 

@@ -72,8 +72,9 @@ FZ_EXPORT long syscall(long number, ...)
 		if (number == SYS_set_tid_address && ret > 0) {
 			self = fz_self();
 			/* libc's own word is what prctl says (PR_GET_TID_ADDRESS). */
-			self->thread.owns_tid_address = self->kind == FZ_KIND_WIRED &&
-							a[0] != (long)fz_tcb_tid(self->tcb);
+			if (self->kind == FZ_KIND_WIRED)
+				self->thread.tid_address = a[0] == (long)fz_tcb_tid(self->tcb) ?
+								   NULL : (_Atomic int *)a[0];
 			ret = gettid();
 		}
 		return ret;

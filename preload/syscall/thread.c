@@ -108,6 +108,8 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_perf_event_open:
 		if (a[1] != 0 && (pid_t)a[1] != gettid())
 			return false;
+		if (!fz_runtime_runs())
+			fz_wire_main_at_start();
 		fz_wire_for_state();
 		memcpy(others, a, sizeof(others));
 		others[1] = 0;

@@ -8,6 +8,7 @@
 #include "preload/init.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/names.h"
+#include "preload/thread/schedule.h"
 #include "preload/thread/tls.h"
 #include "runtime/base/die.h"
 #include "runtime/base/role.h"
@@ -28,8 +29,8 @@ static bool wants_policy(const pthread_attr_t *attr)
 	pthread_attr_getschedparam(attr, &param);
 	if (param.sched_priority)
 		fz_priority_heed();
-	/* A priority that the policy does not have: the kernel must refuse it. */
-	return policy != SCHED_OTHER || param.sched_priority != 0;
+	/* The kernel sets what the creator has not, and refuses a priority that the policy does not have. */
+	return FZ_POLICY(policy, param.sched_priority) != fz_schedule_policy_of(0);
 }
 
 static bool wants_affinity(const pthread_attr_t *attr)

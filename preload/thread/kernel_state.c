@@ -253,7 +253,7 @@ FZ_EXPORT int prctl(int option, ...)
 	if (ret == 0 && option == PR_GET_NAME && has_own_name(self))
 		fz_name_get(self, (char *)args[0]);
 	if (ret == 0 && option == PR_GET_TID_ADDRESS && has_own_name(self) &&
-	    !self->thread.owns_tid_address)
+	    !self->thread.tid_address)
 		*(void **)args[0] = fz_tcb_tid(self->tcb);
 	return ret;
 }

@@ -5,12 +5,13 @@
 #include "preload/gate.h"
 #include "preload/thread/schedule.h"
 #include "runtime/base/uapi.h"
+#include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 #include "runtime/sync/priority.h"
 
 #include <sys/syscall.h>
 
-/* FZ_POLICY() of the process when its first thread was made: every fiber has this policy. */
+/* FZ_POLICY() that the kernel gave the process's first thread: every fiber has this policy. */
 static uint32_t policy_of_all;
 
 static bool is_realtime(int policy)
@@ -19,19 +20,19 @@ static bool is_realtime(int policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-/* The policy and priority of the calling kernel thread, as FZ_POLICY(). */
-static uint32_t own_policy(void)
+uint32_t fz_schedule_policy_of(pid_t tid)
 {
 	struct sched_param param = { .sched_priority = 0 };
-	int policy = fz_real.sched_getscheduler(0);
+	int policy = fz_real.sched_getscheduler(tid);
 
-	fz_real.sched_getparam(0, &param);
+	fz_real.sched_getparam(tid, &param);
 	return policy < 0 ? FZ_POLICY(SCHED_OTHER, 0) : FZ_POLICY(policy, param.sched_priority);
 }
 
-void fz_schedule_start(void)
+bool fz_schedule_start(void)
 {
-	policy_of_all = own_policy();
+	policy_of_all = fz_schedule_policy_of(fz_sched.monitor_tid);
+	return fz_schedule_policy_of(0) != policy_of_all;
 }
 
 /* What a fiber that is not wired has, or is about to get. */
@@ -62,7 +63,7 @@ static int try_policy(int policy, int priority)
 	int err = 0;
 
 	fz_sys_sigmask(SIG_SETMASK, &all, &mask);
-	now = own_policy();
+	now = fz_schedule_policy_of(0);
 	if (!is_realtime(FZ_POLICY_OF(now)) || FZ_PRIORITY_OF(now) < priority) {
 		const int wanted = priority, before = FZ_PRIORITY_OF(now);
 
@@ -232,7 +233,7 @@ static bool has_already(struct fz_target t, const struct fz_uapi_sched_attr *att
 {
 	struct fz_uapi_sched_attr now;
 
-	return !t.policy && fz_real.syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0 &&
+	return !t.policy && fz_real.syscall(SYS_sched_getattr, t.tid, &now, sizeof(now), 0) == 0 &&
 		(now.policy == SCHED_OTHER || now.policy == SCHED_BATCH) &&
 		attr->policy == now.policy && attr->nice == now.nice &&
 		attr->priority == 0 && attr->flags == 0 && now.flags == 0 &&

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/thread/schedule.h"
 
+#include <sys/syscall.h>
+
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/thread/kernel_state.h"
@@ -22,7 +24,9 @@ struct fz_target fz_target_of(struct fz_fiber *fiber)
 	}
 	if (fiber->kind == FZ_KIND_WIRED && !policy)
 		return (struct fz_target){ .tid = fz_fiber_kernel_tid(fiber) };
-	return (struct fz_target){ .fiber = fiber, .policy = policy };
+	/* What all have that are not wired; so has a carrier. */
+	return (struct fz_target){ .fiber = fiber, .policy = policy,
+				   .tid = self->kind == FZ_KIND_FIBER ? 0 : fz_sched.monitor_tid };
 }
 
 struct fz_target fz_target_by_tid(pid_t tid)
@@ -68,21 +72,44 @@ bool fz_schedule_change(pid_t tid, pid_t *ret_tid)
 
 /* ---- affinity ----------------------------------------------------------- */
 
-/* Does the set leave out a CPU that the process may use? */
-static bool is_less(size_t size, const cpu_set_t *cpus)
+/*
+ * May the caller use more CPUs than now? Only the kernel knows: try it on the calling kernel thread,
+ * where no handler and no other fiber may run meanwhile.
+ */
+static bool gives_more(size_t size, const cpu_set_t *cpus, const cpu_set_t *now)
 {
-	cpu_set_t allowed;
-	size_t n = size < sizeof(allowed) ? size : sizeof(allowed);
+	const uint64_t all = FZ_SIGNALS_ALL | FZ_SIGNALS_OF_LIBC;
+	cpu_set_t then = { 0 };
+	uint64_t mask;
+	bool more;
 
-	if (fz_real.sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+	fz_sys_sigmask(SIG_SETMASK, &all, &mask);
+	fz_syscall3(SYS_sched_setaffinity, 0, (long)size, (long)cpus);
+	fz_syscall3(SYS_sched_getaffinity, 0, sizeof(then), (long)&then);
+	more = memcmp(&then, now, sizeof(then)) != 0;
+	if (more)
+		fz_syscall3(SYS_sched_setaffinity, 0, sizeof(*now), (long)now);
+	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	return more;
+}
+
+/* Would the caller have other CPUs? */
+static bool changes_affinity(size_t size, const cpu_set_t *cpus)
+{
+	cpu_set_t now = { 0 };
+	size_t n = size < sizeof(now) ? size : sizeof(now);
+	bool more = false;
+
+	if (fz_real.sched_getaffinity(0, sizeof(now), &now) != 0)
 		return true;
-	for (size_t i = 0; i < sizeof(allowed); i++) {
+	for (size_t i = 0; i < sizeof(now); i++) {
 		unsigned char wanted = i < n ? ((const unsigned char *)cpus)[i] : 0;
 
-		if (((const unsigned char *)&allowed)[i] & ~wanted)
+		if (((const unsigned char *)&now)[i] & ~wanted)
 			return true;
+		more |= wanted & ~((const unsigned char *)&now)[i];
 	}
-	return false;
+	return more && gives_more(size, cpus, &now);
 }
 
 static int set_affinity(struct fz_target t, size_t size, const cpu_set_t *cpus)
@@ -92,8 +119,8 @@ static int set_affinity(struct fz_target t, size_t size, const cpu_set_t *cpus)
 	if (readable && (t.fiber || t.self)) {
 		for (size_t i = 0; i < size && !any; i++)
 			any = ((const unsigned char *)cpus)[i];
-		/* A set of all CPUs changes nothing. */
-		if (t.fiber && any && !is_less(size, cpus))
+		/* Mostly it is a set of all CPUs. */
+		if (t.fiber && t.self && any && !changes_affinity(size, cpus))
 			return 0;
 		if (fz_target_is_other_fiber(t))
 			return (int)fz_leave(any ? 0 : -EINVAL);

@@ -22,7 +22,7 @@ struct fz_fiber;
 struct fz_target {
 	struct fz_fiber *fiber;		/* a fiber that is not wired; NULL: the kernel decides */
 	uint32_t policy;		/* the fiber's thread.policy: set, and not in force yet */
-	pid_t tid;			/* the tid for the kernel; 0: the caller */
+	pid_t tid;			/* the tid for the kernel, which has what the thread has; 0: the caller */
 	bool self;			/* the caller, of any kind */
 };
 
@@ -39,8 +39,14 @@ bool fz_target_is_other_fiber(struct fz_target t);
 /* A call by handle changes a thread that is no fiber: if that is the caller, note the change. */
 void fz_target_changes(const struct fz_fiber *thread);
 
-/* By the main thread, when it has become a fiber. */
-void fz_schedule_start(void);
+/*
+ * By the main thread, when it has become a fiber. Returns true if it has a policy that its threads do not
+ * get: SCHED_RESET_ON_FORK.
+ */
+bool fz_schedule_start(void);
+
+/* The policy and priority of a kernel thread, as FZ_POLICY() (runtime/fiber/fiber.h); 0: the caller's. */
+uint32_t fz_schedule_policy_of(pid_t tid);
 
 /* The tid to pass to the kernel for tid, which may be a fiber's. Any thread. */
 pid_t fz_schedule_tid(pid_t tid);

@@ -11,6 +11,7 @@
 #include "runtime/fiber/make.h"
 #include "runtime/fiber/pool.h"
 #include "runtime/fiber/registry.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/birth.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
@@ -23,32 +24,6 @@
 
 __thread struct fz_fiber fz_self_record;
 struct fz_layout fz_layout;
-
-/*
- * A wired fiber ends as libc ends a thread: the kernel looks through its robust
- * list, and clears `retiring` after that; or, instead, the word that the program has named.
- */
-static void retire(struct fz_fiber *self)
-{
-	fz_enter_runtime(self);
-	if (fz_registry_remove(self))
-		fz_registry_last_ended(self);
-	/* libc must not signal the thread that it believes to run on this kernel thread. */
-	fz_adopt_cut_signals(self->carrier->libc_tcb);
-	self->carrier->tid = 0;
-	atomic_store_explicit(&self->thread.retiring, 1, memory_order_relaxed);
-	if (FZ_LIKELY(!self->thread.owns_tid_address))
-		fz_syscall1(__NR_set_tid_address, (long)&self->thread.retiring);
-	/* acq_rel: as in fz_fiber_buried(). */
-	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED | FZ_LIFE_RETIRED,
-				 memory_order_acq_rel);
-	fz_lot_wake(&self->thread.life, 1);
-	/* Block all signals from here on: no handler may run on a thread that has ended. */
-	fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
-	/* Signals that the kernel gave this thread since it entered the runtime go to others. */
-	fz_signal_give_back(self);
-	atomic_store_explicit(&self->in_runtime, 0, memory_order_relaxed);
-}
 
 static void live(struct fz_fiber *self)
 {
@@ -68,15 +43,13 @@ static void live(struct fz_fiber *self)
 					 memory_order_relaxed);
 		if (self->thread.is_main)
 			fz_fiber_main_ended();
-		if (self->kind == FZ_KIND_WIRED) {
-			retire(self);
-			return;
-		}
 		fz_host.release_thread_state();
 		fz_enter_runtime(self);
 		self->thread.recycled = true;
 		if (fz_registry_remove(self))
 			fz_registry_last_ended(self);
+		if (FZ_UNLIKELY(self->kind == FZ_KIND_WIRED))
+			fz_fiber_unwire(self);
 		/* Signals that came too late for this thread go to others. */
 		fz_signal_give_back(self);
 		fz_sched_end(self);
@@ -131,6 +104,7 @@ static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 	f->thread.arg = birth->arg;
 	f->thread.result = NULL;
 	f->thread.joins = NULL;
+	f->thread.wired_why = NULL;
 	/* relaxed: the thread does not run. */
 	f->thread.first_wait = atomic_load_explicit(&f->wait, memory_order_relaxed) >>
 			       FZ_WAIT_NUMBER_SHIFT;
@@ -199,16 +173,16 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 {
 	bool last;
 
-	if (self->kind == FZ_KIND_WIRED) {
-		retire(self);
-		fz_syscall1(__NR_exit, status);
-	}
 	fz_enter_runtime(self);
 	last = fz_registry_remove(self);
 	if (last)
 		fz_syscall1(__NR_exit_group, status);
 	if (self->thread.is_main)
 		fz_registry_set_main(NULL);
+	if (self->kind == FZ_KIND_WIRED && self->thread.is_main)
+		fz_fiber_main_stays(self);
+	if (self->kind == FZ_KIND_WIRED)
+		fz_fiber_unwire(self);
 	fz_signal_give_back(self);
 	/*
 	 * A joiner of a RETIRED fiber gives most of its stack back, so ENDED comes when this context has been left.

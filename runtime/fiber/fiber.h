@@ -40,7 +40,7 @@ enum {
 	FZ_LIFE_DETACHED = 2,
 	FZ_LIFE_JOINING = 4,	/* one thread has the right to join it */
 	FZ_LIFE_FREE = 8,	/* the record has no thread: handles to it are stale */
-	FZ_LIFE_RETIRED = 16,	/* no next life: it ended by exit(2), or with its kernel thread (thread.retiring) */
+	FZ_LIFE_RETIRED = 16,	/* no next life: it ended by exit(2) */
 };
 
 /* Each group below belongs to one part of the runtime, which alone writes it. */
@@ -99,12 +99,10 @@ struct fz_fiber_thread {
 	void *arg;
 	void *result;			/* of start, of pthread_exit, or PTHREAD_CANCELED */
 	struct fz_fiber *joins;		/* the thread that this one is joining, for EDEADLK */
-	_Atomic uint32_t retiring;	/* cleared by the kernel when its thread is gone */
 	_Atomic uint32_t being_born;	/* cleared by the kernel when the birth's thread is gone */
 	bool recycled;			/* not the first life: TLS needs a reset */
 	bool is_main;
 	bool owns_kernel_state;		/* in its kernel thread, and so wired; its threads inherit it */
-	bool owns_tid_address;		/* the kernel clears a word that the program has named */
 	bool owns_files;		/* it has a table of descriptors of its own */
 	bool spawn_begun;		/* fz_signal_before_spawn() by system(), until it has its process */
 	bool lends_memory;		/* a child runs with this record, while the thread sleeps until the child executes */
@@ -116,7 +114,8 @@ struct fz_fiber_thread {
 	 */
 	_Atomic uint32_t policy;
 	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
-	const char *wired_why;		/* of fz_fiber_wire_for(); to be shown */
+	_Atomic int *tid_address;	/* the word that the program has named, to be cleared at the end; or NULL */
+	const char *wired_why;		/* of fz_fiber_wire_for(), to be shown; NULL: not wired in this life */
 	uint64_t first_wait;		/* the number of the wait before this life; to be shown */
 };
 
@@ -386,6 +385,9 @@ void fz_fiber_adopt_main(struct fz_fiber *context);
 
 /* End the main thread, after it has left its last frame.  Does not return. */
 _Noreturn void fz_fiber_main_ended(void);
+
+/* The rest of it: the main thread, which the registry knows no more, parks for ever.  In the runtime. */
+_Noreturn void fz_fiber_main_stays(struct fz_fiber *self);
 
 /* ---- all fibers (runtime/fiber/registry.c) ----------------------------------- */
 

@@ -5,10 +5,12 @@
 #include <asm/errno.h>
 #include <linux/futex.h>
 
+#include "runtime/base/time.h"
 #include "runtime/fiber/fiber.h"
 #include "runtime/fiber/pool.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/cancel.h"
+#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sync/lot.h"
@@ -40,12 +42,18 @@ void fz_fiber_buried(struct fz_fiber *f)
 /* Free an ended fiber to which no other thread has a right any more. */
 static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 {
+	bool retired = atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED;
+
 	/* The main thread and a retired one have no next life. */
-	if (f->thread.is_main ||
-	    atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
+	if (f->thread.is_main)
 		return;
+	/* All of its memory but the record. */
+	if (retired)
+		fz_stack_trim(f->mem.stack, (char *)f - 4096);
 	/* release: a stale handle finds FREE, not an old life. */
 	atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
+	if (retired)
+		return;
 	fz_enter_runtime(self);
 	fz_pool_put(fz_processor_or_none(self), f);
 	fz_leave_runtime(self);
@@ -53,22 +61,18 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 		fz_pool_end_one(self);
 }
 
-/* Give back the memory of a retired fiber's stack, but the record in it: no next life. */
-static void bury_retired(struct fz_fiber *f)
+/*
+ * It was wired: what the kernel does when its kernel thread ends is done when it is joined, such as to cancel the
+ * requests of the program's io_urings, which write to the program's memory.
+ */
+static void await_kernel_thread(const struct fz_fiber *f)
 {
-	/*
-	 * The program has called set_tid_address(2): when the kernel thread is gone, the kernel
-	 * clears the program's word, not `retiring`.  The library cannot know when nothing uses the
-	 * stack any more, so the stack stays.  Natively, pthread_join would wait for ever here.
-	 */
-	if (f->thread.owns_tid_address)
-		return;
-	/* acquire: pairs with the kernel: the thread is gone, its robust mutexes are released. */
-	while (atomic_load_explicit(&f->thread.retiring, memory_order_acquire))
-		fz_syscall4(__NR_futex, (long)&f->thread.retiring, FUTEX_WAIT, 1, 0);
-	fz_stack_trim(f->mem.stack, (char *)f - 4096);
-	/* release: a stale handle finds FREE, not an old life. */
-	atomic_store_explicit(&f->thread.life, FZ_LIFE_FREE, memory_order_release);
+	/* The kernel wakes one waiter of in_kernel, and by a shared key. */
+	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
+
+	/* acquire: pairs with the kernel.  If another carrier has the record by now, that one is gone. */
+	while (atomic_load_explicit(&f->carrier->in_kernel, memory_order_acquire))
+		fz_syscall4(__NR_futex, (long)&f->carrier->in_kernel, FUTEX_WAIT, 1, (long)&a_moment);
 }
 
 static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
@@ -140,10 +144,9 @@ int fz_fiber_join(struct fz_fiber *f, fz_nsec deadline, void **ret_result)
 	self->thread.joins = NULL;
 	if (ret_result)
 		*ret_result = f->thread.result;
-	if (atomic_load_explicit(&f->thread.life, memory_order_relaxed) & FZ_LIFE_RETIRED)
-		bury_retired(f);
-	else
-		free_ended(self, f);
+	if (FZ_UNLIKELY(f->thread.wired_why != NULL))
+		await_kernel_thread(f);
+	free_ended(self, f);
 	fz_cancel_undefer(self);
 	return 0;
 }

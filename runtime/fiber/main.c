@@ -8,6 +8,7 @@
 #include "runtime/fiber/adopt.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"
+#include "runtime/fiber/robust.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
@@ -73,6 +74,19 @@ _Noreturn void fz_fiber_main_ended(void)
 	fz_enter_runtime(self);
 	if (fz_registry_remove(self))
 		fz_registry_last_ended(self);
+	fz_fiber_main_stays(self);
+}
+
+_Noreturn void fz_fiber_main_stays(struct fz_fiber *self)
+{
+	/*
+	 * If it is wired, its kernel thread stays, too: no handler may run on it, and the kernel does not
+	 * look for mutexes that it holds.
+	 */
+	if (self->kind == FZ_KIND_WIRED) {
+		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
+		fz_robust_release(self, true);
+	}
 	fz_signal_give_back(self);
 	/*
 	 * libc takes the main thread for the process's first kernel thread, which goes on: setuid
@@ -83,9 +97,6 @@ _Noreturn void fz_fiber_main_ended(void)
 	/* acq_rel: as in fz_fiber_buried(); the main thread may be joined. */
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_ENDED, memory_order_acq_rel);
 	fz_lot_wake(&self->thread.life, 1);
-	/* If it is wired, its kernel thread stays, too, and no handler may run on it. */
-	if (self->kind == FZ_KIND_WIRED)
-		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
 	/* The main thread's stack stays: argv, environ and the like live there. */
 	for (;;) {
 		fz_waits_for(self, FZ_FOR_END, NULL);

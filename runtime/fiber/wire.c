@@ -6,12 +6,14 @@
 #include "runtime/base/die.h"
 #include "runtime/base/probe.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/fiber/robust.h"
 #include "runtime/sched/announce.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
 #include "runtime/sched/sched.h"
 #include "runtime/sched/spawner.h"
 #include "runtime/sched/trace.h"
+#include "runtime/signal/altstack.h"
 #include "runtime/signal/monitor_mask.h"
 #include "runtime/signal/signal.h"
 
@@ -125,4 +127,36 @@ void fz_fiber_wire_for(struct fz_fiber *self, const char *why)
 	if (!fz_fiber_try_wire_for(self, why))
 		fz_die("a thread needs a kernel thread of its own, and none can be made: "
 		       "no memory, or too many threads (ulimit -u)");
+}
+
+/* The program may wait for the word to learn that the thread has ended. */
+static void clear_tid_address(struct fz_fiber *self)
+{
+	_Atomic int *word = self->thread.tid_address;
+
+	self->thread.tid_address = NULL;
+	if (!word || !fz_sys_readable((void *)((uintptr_t)word & ~(uintptr_t)7)))
+		return;
+	/* release, and by the key of a shared futex: as the kernel does it. */
+	atomic_store_explicit(word, 0, memory_order_release);
+	fz_syscall3(__NR_futex, (long)word, FUTEX_WAKE, 1);
+}
+
+void fz_fiber_unwire(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	/* Before signals are blocked: libc may wait for its own. */
+	fz_carrier_take_record(c, c->context->tcb);
+	fz_signal_load_mask(c, FZ_SIGNALS_ALL);
+	fz_robust_release(self, false);
+	clear_tid_address(self);
+	fz_alt_stack_adopt(self, c);
+	fz_cputime_switch(c, self, NULL);
+	/* The carrier may look at the cycle counter. */
+	fz_syscall2(__NR_prctl, PR_SET_TSC, PR_TSC_ENABLE);
+	self->thread.owns_kernel_state = self->thread.owns_files = false;
+	atomic_store_explicit(&self->sig.timer_signals, 0, memory_order_relaxed);
+	self->kind = FZ_KIND_FIBER;
+	fz_carrier_is_to_end(c);
 }

@@ -19,6 +19,12 @@ static inline void fz_fiber_wire(struct fz_fiber *self)
 	fz_fiber_wire_for(self, "the kernel must know it by its own thread id");
 }
 
+/*
+ * The calling fiber, wired and not main, has ended: its kernel thread ends from its carrier's own context, and the fiber is
+ * one as others, without a processor, which goes to that context by fz_sched_end().  In the runtime.
+ */
+void fz_fiber_unwire(struct fz_fiber *self);
+
 /* Returns false if no kernel thread can be had. */
 bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
 /* Main, before there are other fibers: to the process's first kernel thread. */

@@ -12,7 +12,7 @@
 static struct {
 	struct fz_lock lock;		/* guards spare and spare_end */
 	char *spare, *spare_end;	/* memory for further records */
-	_Atomic uint32_t count;		/* carriers whose kernel thread lives */
+	_Atomic uint32_t count;		/* carriers whose kernel thread lives, and that are not wired */
 	_Atomic(struct fz_carrier *) all;	/* all records, linked by all_next */
 	/*
 	 * Guards which of libc's records each kernel thread has.  Held while libc changes ids, and
@@ -97,7 +97,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->left = NULL;
 	c->left_how = FZ_LEFT_NOTHING;
 	c->call = 0;
-	c->submitted = false;
+	c->submitted = c->ends = false;
 	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
 	/* relaxed: no thread looks at calls before the carrier has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
@@ -203,6 +203,8 @@ void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb)
 			atomic_store_explicit(fz_tcb_tid(before), -1, memory_order_relaxed);
 	}
 	fz_lock_release(&carriers.records);
+	atomic_fetch_add_explicit(&carriers.count, tcb == c->context->tcb ? 1 : (uint32_t)-1,
+				  memory_order_relaxed);
 }
 
 uint32_t fz_carrier_count(void)

@@ -60,6 +60,7 @@ struct fz_carrier {
 	bool submitted;
 	/* The carrier has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
 	bool parent;
+	bool ends;			/* its fiber was wired, and has ended */
 	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;
 	_Atomic uint32_t nudge;		/* futex; enum fz_nudge */
@@ -206,6 +207,9 @@ void fz_carrier_let_end(void);
  */
 bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 
+/* The calling carrier's own context is to end the kernel thread when it is entered. */
+void fz_carrier_is_to_end(struct fz_carrier *c);
+
 /* The calling kernel thread is about to submit requests. */
 void fz_carrier_note_submitted(void);
 
@@ -218,14 +222,15 @@ void fz_carrier_note_submitted(void);
 bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg);
 
 /*
- * Make tcb libc's record of c's kernel thread, the caller's, which is wired.  Only that record
- * has its tid, so that libc tells each kernel thread once of a change of ids.
+ * Make tcb libc's record of c's kernel thread, the caller's, which is wired, or, with the tcb of its context,
+ * is no more.  Only that record has its tid, so that libc tells each kernel thread once of a change of ids.
  */
 void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb);
 
 /* The carrier whose kernel thread has this tid, or NULL.  Any context, signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);
 
+/* Those that are not wired. */
 uint32_t fz_carrier_count(void);
 
 /*

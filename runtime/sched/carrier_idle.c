@@ -78,6 +78,10 @@ void fz_carrier_push_idle(struct fz_carrier *c)
 
 bool fz_carrier_sleep(struct fz_carrier *c)
 {
+	if (c->ends) {
+		fz_carrier_ends_to_come(1);
+		return false;
+	}
 	fz_carrier_push_idle(c);
 	return fz_carrier_await(c);
 }

@@ -31,12 +31,24 @@ static struct {
 
 static _Atomic uint32_t made;	/* records of carriers with a number */
 
+void fz_carrier_is_to_end(struct fz_carrier *c)
+{
+	c->ends = true;
+	/* It was given up when the fiber was wired. */
+	c->processor = NULL;
+	/* relaxed: published with the end of the fiber. */
+	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
+}
+
 /* The carrier has no request in flight and no processor, so that it may end. */
 static void end(struct fz_carrier *c)
 {
 	uint32_t held;
+	bool told;
 
 	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
+	/* libc still uses the stack: it is free when the kernel has cleared in_kernel. */
+	told = !fz_sys_failed(fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel));
 	fz_lock_acquire(&ended.lock);
 	/* relaxed: ended.lock orders it. */
 	while ((held = atomic_load_explicit(&ended.held, memory_order_relaxed))) {
@@ -44,15 +56,18 @@ static void end(struct fz_carrier *c)
 		fz_sys_futex_wait(&ended.held, held, NULL);
 		fz_lock_acquire(&ended.lock);
 	}
-	c->idle_next = ended.first;
-	ended.first = c;
+	if (told) {
+		c->idle_next = ended.first;
+		ended.first = c;
+	} else {
+		/* A filter, perhaps of the thread that was wired, forbids it: nobody learns when the stack is free. */
+		atomic_store_explicit(&c->in_kernel, 0, memory_order_relaxed);
+	}
 	fz_carrier_ended(c);
 	/* release: pairs with fz_carrier_await_ends(), which then finds c in the list. */
 	atomic_fetch_sub_explicit(&ended.to_come, 1, memory_order_release);
 	fz_lock_release(&ended.lock);
 	fz_sys_futex_wake(&ended.to_come, INT32_MAX);
-	/* libc still uses the stack: it is free when the kernel has cleared in_kernel. */
-	fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel);
 }
 
 static void change_held(uint32_t by)

@@ -221,7 +221,7 @@ bool fz_sched_move(struct fz_fiber *self)
 	/* The successor is to have no request in flight: submit what others have queued. */
 	if (fz_backend_queued(backend))
 		fz_backend_submit(backend);
-	fz_sched_pass_on(self);
+	fz_sched_to_context(self, FZ_LEFT_MOVED);
 	return true;
 }
 

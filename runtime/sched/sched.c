@@ -316,17 +316,15 @@ static void switch_away(struct fz_fiber *self, enum fz_left how)
 	switch_to(c, self, next, how);
 }
 
-void fz_sched_queue_up(struct fz_fiber *self)
+void fz_sched_to_context(struct fz_fiber *self, enum fz_left how)
 {
-	struct fz_carrier *c = self->carrier;
-
-	c->processor = NULL;
-	switch_to(c, self, c->context, FZ_LEFT_NO_PROCESSOR);
+	switch_to(self->carrier, self, self->carrier->context, how);
 }
 
-void fz_sched_pass_on(struct fz_fiber *self)
+void fz_sched_queue_up(struct fz_fiber *self)
 {
-	switch_to(self->carrier, self, self->carrier->context, FZ_LEFT_MOVED);
+	self->carrier->processor = NULL;
+	fz_sched_to_context(self, FZ_LEFT_NO_PROCESSOR);
 }
 
 void fz_sched_park(struct fz_fiber *self)
@@ -359,7 +357,8 @@ bool fz_sched_yield(struct fz_fiber *self)
 
 void fz_sched_end(struct fz_fiber *self)
 {
-	switch_away(self, FZ_LEFT_ENDED);
+	/* One that was wired has no processor. */
+	(FZ_LIKELY(self->carrier->processor != NULL) ? switch_away : fz_sched_to_context)(self, FZ_LEFT_ENDED);
 }
 
 /* ---- a carrier's own context -------------------------------------------- */

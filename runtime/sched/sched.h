@@ -96,6 +96,7 @@ struct fz_sched {
 	_Atomic uint32_t allowed;	/* how many may be open, by the CPU limit */
 	_Atomic bool quiet_wanted;	/* a fiber is alone, but something is on its way to each open one */
 	_Atomic bool started;
+	int monitor_tid;		/* it keeps the state that the kernel gave the process's first thread */
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
 	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */
 	_Atomic bool births_watched;	/* a carrier waits for them: birth.h */

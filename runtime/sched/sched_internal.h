@@ -95,8 +95,8 @@ bool fz_processor_needs_carrier(struct fz_processor *p);
  */
 void fz_sched_queue_up(struct fz_fiber *self);
 
-/* The calling fiber continues on its carrier's successor, which gets the processor. */
-void fz_sched_pass_on(struct fz_fiber *self);
+/* Leave the calling fiber for its carrier's own context. */
+void fz_sched_to_context(struct fz_fiber *self, enum fz_left how);
 
 /* Use the record of an ended carrier for the calling kernel thread, with this context. */
 void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context);

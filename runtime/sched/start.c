@@ -106,13 +106,17 @@ static void await_helper(struct helper *helper)
 /*
  * Wait until the helper has left libc's start, in which libc makes calls that the program's next filter
  * may forbid. From then on a tool knows what the thread is for, before the program has a second thread.
+ * Returns its tid.
  */
-static void show_helper(struct helper *helper)
+static int show_helper(struct helper *helper)
 {
+	int tid;
+
 	await_helper(helper);
 	/* relaxed: libc has set it before the helper ran. */
-	fz_role_set(atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_relaxed),
-		    helper->kind, helper->role, NULL);
+	tid = atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_relaxed);
+	fz_role_set(tid, helper->kind, helper->role, NULL);
+	return tid;
 }
 
 /*
@@ -194,7 +198,7 @@ static int start_threads(struct fz_fiber **ret_context)
 	FZ_ASSERT(!not_started);
 	if (!err) {
 		fz_adopt_await(*ret_context, NULL);
-		show_helper(&monitor);
+		fz_sched.monitor_tid = show_helper(&monitor);
 		show_helper(&spawner);
 		return 0;
 	}

@@ -16,7 +16,7 @@
 /* A new life begins without an alternate stack. */
 void fz_alt_stack_init(struct fz_fiber *f);
 
-/* The main thread becomes a fiber: the kernel thread's alternate stack is its own. */
+/* The main thread becomes a fiber, or a wired one is to be one again: the kernel thread's alternate stack is its own. */
 void fz_alt_stack_adopt(struct fz_fiber *f, struct fz_carrier *c);
 
 /* Called on f's stack, after a switch to f on c. f may be c's own context. */

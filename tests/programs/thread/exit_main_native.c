@@ -7,7 +7,8 @@
 
 #include <sys/wait.h>
 
-static pthread_mutex_t robust;
+static pthread_mutex_t robust, others[3];
+static pthread_t main_thread;
 
 /* In each process once, from the last thread, or from main if there is no other. */
 static void at_exit(void)
@@ -41,15 +42,22 @@ static void *after_the_last(void *arg)
 	return even_later(arg);
 }
 
-/* The kernel must know who owns a robust mutex. */
-static void lock_robust(void)
+static void lock_new(pthread_mutex_t *m, int protocol, int shared)
 {
 	pthread_mutexattr_t attr;
 
 	CHECK_OK(pthread_mutexattr_init(&attr));
 	CHECK_OK(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
-	CHECK_OK(pthread_mutex_init(&robust, &attr));
-	CHECK_OK(pthread_mutex_lock(&robust));
+	CHECK_OK(pthread_mutexattr_setprotocol(&attr, protocol));
+	CHECK_OK(pthread_mutexattr_setpshared(&attr, shared));
+	CHECK_OK(pthread_mutex_init(m, &attr));
+	CHECK_OK(pthread_mutex_lock(m));
+}
+
+/* The kernel must know who owns a robust mutex. */
+static void lock_robust(void)
+{
+	lock_new(&robust, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
 	CHECK_OK(pthread_mutex_unlock(&robust));
 }
 
@@ -111,6 +119,45 @@ static void robust_main_alone(void)
 	lock_robust();
 }
 
+static void inherit(pthread_mutex_t *m)
+{
+	CHECK_INT(pthread_mutex_lock(m), EOWNERDEAD);
+	CHECK_OK(pthread_mutex_consistent(m));
+	CHECK_OK(pthread_mutex_unlock(m));
+	CHECK_OK(pthread_mutex_lock(m));
+	CHECK_OK(pthread_mutex_unlock(m));
+}
+
+static void *heir(void *arg)
+{
+	/* main waits until this one waits for the first of them. */
+	inherit(&robust);
+	CHECK_OK(pthread_join(main_thread, NULL));
+	for (size_t i = 0; i < COUNT(others); i++)
+		inherit(&others[i]);
+	puts("inherited");
+	return arg;
+}
+
+/* They are locked to the end. */
+static void robust_main_holds(void)
+{
+	main_thread = pthread_self();
+	lock_new(&others[0], PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+	lock_new(&robust, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+	lock_new(&others[1], PTHREAD_PRIO_INHERIT, PTHREAD_PROCESS_PRIVATE);
+	lock_new(&others[2], PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
+	start(heir, NULL);
+	await_others();
+}
+
+/* There are fibers before the kernel must know main. */
+static void robust_main_holds_late(void)
+{
+	finish(start(last, NULL));
+	robust_main_holds();
+}
+
 static void cancelled(void)
 {
 	start_affine(last, NULL);
@@ -152,6 +199,8 @@ static void *all(void *arg)
 	SCENE(fiber_forks);
 	SCENE(robust_main);
 	SCENE(robust_main_alone);
+	SCENE(robust_main_holds);
+	SCENE(robust_main_holds_late);
 	SCENE(cancelled);
 	return arg;
 }
