@@ -138,25 +138,15 @@ FZ_EXPORT int pclose(FILE *file)
 struct system_call {
 	struct fz_fiber *self;
 	uint64_t mask;
-	bool returned;
+	bool began, returned;
 };
-
-/* What system() ignores while its command runs, and then gives the action back that it has found. */
-#define IGNORED_BY_SYSTEM (fz_signal_bit(SIGINT) | fz_signal_bit(SIGQUIT))
-
-/* Let libc find our handler: what it ignores itself would look as if the program did. */
-static void substitute_ignored(void)
-{
-	fz_signal_substitute(IGNORED_BY_SYSTEM);
-	fz_signal_restore(IGNORED_BY_SYSTEM);
-}
 
 static void end_system(struct system_call *call)
 {
 	struct fz_fiber *self = call->self;
 
-	if (fz_runtime_runs())
-		fz_signal_reinstall(IGNORED_BY_SYSTEM);
+	if (call->began && fz_runtime_runs())
+		fz_signal_system_ends();
 	fz_signal_after_spawn(fz_self()->thread.spawn_begun);
 	fz_self()->thread.spawn_begun = false;
 	/* In the child of a fork that a handler has made, libc has restored the mask. */
@@ -185,8 +175,9 @@ FZ_EXPORT int system(const char *command)
 	/* Then the limit is not held. */
 	if (spawns_unseen())
 		prepare(fz_self());
-	if (fz_runtime_runs())
-		substitute_ignored();
+	call.began = fz_runtime_runs();
+	if (call.began)
+		fz_signal_system_begins();
 	/*
 	 * libc asks which of SIGINT and SIGQUIT are ignored before it makes the process.  fz_posix_spawn_inside() ends the
 	 * hiding; where libc's code is not redirected, end_system() does.

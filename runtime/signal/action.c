@@ -24,6 +24,7 @@ static struct {
 	uint64_t ignored;
 	_Atomic uint64_t hidden;	/* see fz_signal_before_spawn() */
 	uint32_t spawning;
+	_Atomic uint32_t in_system;	/* calls of system() */
 } table = { .lock = FZ_LOCK(FZ_RANK_ACTIONS) };
 
 struct fz_action fz_signal_action_get(int sig)
@@ -283,9 +284,18 @@ uint64_t fz_signals_without_effect(void)
 	return set;
 }
 
+/* What libc ignores by itself in system(), and then gives the action back that it has found. */
+#define IGNORED_BY_SYSTEM (fz_signal_bit(SIG_INT) | fz_signal_bit(SIG_QUIT))
+
 uint64_t fz_signals_hidden(void)
 {
-	/* relaxed: fz_monitor_update_mask() and fz_monitor_poke() order it. */
+	/* relaxed, both: fz_monitor_update_mask() and fz_monitor_poke() order it. */
+	return atomic_load_explicit(&table.hidden, memory_order_relaxed) |
+	       (FZ_UNLIKELY(atomic_load_explicit(&table.in_system, memory_order_relaxed)) ? IGNORED_BY_SYSTEM : 0);
+}
+
+static uint64_t hidden(void)
+{
 	return atomic_load_explicit(&table.hidden, memory_order_relaxed);
 }
 
@@ -328,7 +338,7 @@ bool fz_signal_before_spawn(void)
 	 */
 	if (table.spawning++ == 0)
 		set_hidden(ignored_and_substituted());
-	set = fz_signals_hidden();
+	set = hidden();
 	fz_signal_actions_unlock(&mask);
 	if (FZ_LIKELY(!set))
 		return true;
@@ -337,7 +347,7 @@ bool fz_signal_before_spawn(void)
 	fz_monitor_follow_mask();
 	fz_signal_pending_keep(set);
 	fz_signal_actions_lock(&mask);
-	ignore_in_kernel(fz_signals_hidden() & ignored_and_substituted());
+	ignore_in_kernel(hidden() & ignored_and_substituted());
 	fz_signal_actions_unlock(&mask);
 	fz_leave_runtime(self);
 	return true;
@@ -355,13 +365,27 @@ static void reinstall(uint64_t set)
 	}
 }
 
-void fz_signal_reinstall(uint64_t set)
+void fz_signal_system_begins(void)
+{
+	/* So that libc finds our handler; and nobody takes what libc ignores for what the program does. */
+	fz_signal_substitute(IGNORED_BY_SYSTEM);
+	fz_signal_restore(IGNORED_BY_SYSTEM);
+	/* relaxed: as in fz_signals_hidden(). */
+	atomic_fetch_add_explicit(&table.in_system, 1, memory_order_relaxed);
+	if (fz_signal_waited_for() & IGNORED_BY_SYSTEM)
+		fz_monitor_update_mask();
+}
+
+void fz_signal_system_ends(void)
 {
 	uint64_t mask;
 
 	fz_signal_actions_lock(&mask);
-	reinstall(set & ~fz_signals_hidden());
+	atomic_fetch_sub_explicit(&table.in_system, 1, memory_order_relaxed);
+	reinstall(IGNORED_BY_SYSTEM & ~fz_signals_hidden());
 	fz_signal_actions_unlock(&mask);
+	if (fz_signal_waited_for() & IGNORED_BY_SYSTEM)
+		fz_monitor_poke();
 }
 
 void fz_signal_after_spawn(bool began)
@@ -373,8 +397,8 @@ void fz_signal_after_spawn(bool began)
 		return;
 	fz_signal_actions_lock(&mask);
 	if (table.spawning && --table.spawning == 0) {
-		shows = fz_signals_hidden();
-		reinstall(fz_signals_hidden());
+		shows = hidden();
+		reinstall(hidden());
 		set_hidden(0);
 	}
 	fz_signal_actions_unlock(&mask);
@@ -389,6 +413,7 @@ void fz_signal_actions_after_fork(void)
 	fz_lock_init(&table.lock, FZ_RANK_ACTIONS);
 	table.spawning = 0;
 	set_hidden(0);
+	atomic_store_explicit(&table.in_system, 0, memory_order_relaxed);
 	/*
 	 * A thread that does not exist here may have been writing an entry when the parent
 	 * forked: make its version even.

@@ -95,11 +95,16 @@ struct fz_action fz_signal_action_once(int sig);
  * substitute: put our handler in front of the signals in set that the program does not handle.
  * restore: give the program's own action back to the kernel where the difference could be seen and no fiber waits for the
  * signal.  The monitor does this again when a thread may have begun to accept such a signal.
- * reinstall: libc has changed the kernel's actions by itself, as in system(): put our handler in front again.
  */
 void fz_signal_substitute(uint64_t set);
 void fz_signal_restore(uint64_t set);
-void fz_signal_reinstall(uint64_t set);
+
+/*
+ * Around libc's system(), which ignores SIGINT and SIGQUIT in the kernel while its command runs.  What comes of them for a
+ * fiber in sigwait is left pending until then.  Outside the runtime; the runtime has started.
+ */
+void fz_signal_system_begins(void);
+void fz_signal_system_ends(void);
 
 /*
  * Around a call that makes a process inside libc, where the library does not see the exec: the

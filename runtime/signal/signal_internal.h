@@ -10,7 +10,7 @@
 
 /* Kernel numbers; equal on every supported architecture. */
 enum {
-	SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_KILL = 9, SIG_SEGV = 11,
+	SIG_INT = 2, SIG_QUIT = 3, SIG_ILL = 4, SIG_TRAP = 5, SIG_BUS = 7, SIG_FPE = 8, SIG_KILL = 9, SIG_SEGV = 11,
 	SIG_PIPE = 13, SIG_CHLD = 17, SIG_CONT = 18, SIG_STOP = 19, SIG_TSTP = 20,
 	SIG_TTIN = 21, SIG_TTOU = 22, SIG_URG = 23, SIG_XFSZ = 25, SIG_VTALRM = 26, SIG_PROF = 27,
 	SIG_WINCH = 28, SIG_SYS = 31, SIG_CANCEL = FZ_SIGNAL_CANCEL, SIG_SETXID = 33,

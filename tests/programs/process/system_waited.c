@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/process/system_waited.c - system() ignores SIGINT and SIGQUIT while its command runs: that is nothing to a
- * thread that begins to wait for them meanwhile, and gets one when the command has ended.
+ * thread that begins to wait for them meanwhile, or waits already, and gets one at last when the command has ended.
  */
 #include "check.h"
 
@@ -59,11 +59,37 @@ static void waits_for(int sig)
 	printf("got %s\n", sigabbrev_np(sig));
 }
 
+/* One that comes while the command runs is not lost. */
+static void *interrupts(void *arg)
+{
+	CHECK_OK(system("kill -INT $PPID"));
+	return arg;
+}
+
+static void waits_before(void)
+{
+	sigset_t set;
+	pthread_t t;
+	int got;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	t = start(interrupts, NULL);
+	do
+		got = sigtimedwait(&set, NULL, NULL);
+	while (got < 0 && errno == EINTR);
+	CHECK_INT(got, SIGINT);
+	finish(t);
+	puts("while the command runs");
+}
+
 int main(void)
 {
 	waits_for(SIGINT);
 	/* The thread has waited for it before. */
 	waits_for(SIGINT);
+	for (int i = 0; i < 10; i++)
+		waits_before();
 	CHECK(signal(SIGQUIT, SIG_IGN) == SIG_DFL);
 	waits_for(SIGQUIT);
 	return success();
