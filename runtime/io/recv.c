@@ -184,7 +184,7 @@ static int64_t receive_enough(struct fz_fiber *self, struct fz_op *op, const str
 	const uint32_t name = fz_fdtab_name(op->fd), n = op->len, flags = op->op_flags;
 	int64_t ret, more;
 
-	/* Only the kernel can gather that across vectors. */
+	/* Only the kernel can gather that across vectors.  The completion of a request of this kernel thread may end the call early. */
 	if (op->opcode == IORING_OP_RECVMSG)
 		return fz_io_make_own(self, own, op->fd, !(info & FZ_FD_RECV_TIMEOUT));
 	op->len = n < least ? n : least;

@@ -236,7 +236,8 @@ keep_dropin()
 roll_back()
 {
 	case $kept in
-	old) mv -f "$temporary.before" "$dropin" ;;
+	# mv refuses two names of one file, which has not been written over then.
+	old) [ "$temporary.before" -ef "$dropin" ] || mv -f "$temporary.before" "$dropin" ;;
 	none) rm -f "$dropin" ;;
 	esac
 	rm -f "$temporary" "$temporary.before"

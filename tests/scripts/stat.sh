@@ -419,13 +419,13 @@ yes 'rates, until the process ends' awk 'NF != 8 { exit 1 } END { exit NR < 3 }'
 start "$fiberize" --stats="$work/first.stats" "$calls" "$work/lock"
 first=$pid
 start "$fiberize" --stats="$work/second.stats" "$calls" "$work/lock"
-"$fiberize" stat "$work/second.stats" 0.01 >"$work/rates" &
+"$fiberize" stat "$work/second.stats" 0.01 >"$work/file-rates" &
 watcher=$!
-must eventually test -s "$work/rates"
+must eventually test -s "$work/file-rates"
 mv "$work/first.stats" "$work/second.stats"
-yes 'rates of a file end with its process' eventually gone "$watcher"
-same 'rates of a file: none between two processes' 0 "$(grep -c '[0-9]\{16\}' "$work/rates")"
-kill -KILL "$first" "$watcher" 2>/dev/null
+yes 'rates of a file end with its process' wait "$watcher"
+same 'rates of a file: none between two processes' 0 "$(grep -c '[0-9]\{16\}' "$work/file-rates")"
+kill -KILL "$first" 2>/dev/null
 stop
 
 # ---- bad input

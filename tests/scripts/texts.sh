@@ -48,13 +48,13 @@ settled()
 }
 must eventually settled
 clean json ps --json "$pid"
-same 'the names of threads' '?? ???|??? ??m|?[2J??|grün' \
+same 'the names of threads' '?? ???|?? ??m|?[2J??|grün' \
 	"$(jq -r '[.threads[] | select(.main | not).name] | sort | join("|")' <<<"$out")"
 like 'the name of a file' "*$work/odd?\[7m?.fifo*" "$(jq -r '.threads[].detail // empty' <<<"$out")"
 clean text ps "$pid"
 clean text ps --tree "$pid"
 clean text bt --each "$pid"
-like 'bt: a name, and a file' "*\"??? ??m\", waits: read (*: $work/odd?\[7m?.fifo)*" "$out"
+like 'bt: a name, and a file' "*\"?? ??m\", waits: poll(*: $work/odd?\[7m?.fifo)*" "$out"
 clean text top --batch --count 1 "$pid" 0.2
 clean text stat "$pid"
 like 'stat: the program' 'odd?\[7m?: process *' "$out"

@@ -98,8 +98,11 @@ static void unix_sockets(void)
 	}
 	set_low_water(s[0], LEAST);
 	for (int way = 0; way < WAYS; way++) {
-		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, LEAST - 4), LEAST);
 		CHECK_INT(receive_parts((enum way)way, copy, s[1], MOST, 0, LEAST), LEAST);
+		/* The others differ: libfiberize(7). */
+		if (way > READ)
+			continue;
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, LEAST - 4), LEAST);
 		CHECK_INT(receive_parts((enum way)way, copy, s[1], MOST, 4, MOST - 4), MOST);
 		/* All that is asked for is enough. */
 		CHECK_INT(receive_parts((enum way)way, s[0], s[1], 5, 3, 2), 5);
@@ -140,8 +143,9 @@ static void internet_sockets(void)
 	CHECK(s[0] >= 0);
 	/* TCP wakes nobody for less than that, even if some has been taken. */
 	for (int way = 0; way < WAYS; way++) {
-		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, MOST - 4), MOST);
 		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 0, LEAST), LEAST);
+		if (way <= READ)
+			CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, MOST - 4), MOST);
 	}
 	/* What is there is spliced. */
 	CHECK_OK(pipe(p));
