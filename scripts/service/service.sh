@@ -237,7 +237,7 @@ roll_back()
 {
 	case $kept in
 	# mv refuses two names of one file, which has not been written over then.
-	old) [ "$temporary.before" -ef "$dropin" ] || mv -f "$temporary.before" "$dropin" ;;
+	old) mv -f "$temporary.before" "$dropin" 2>/dev/null ;;
 	none) rm -f "$dropin" ;;
 	esac
 	rm -f "$temporary" "$temporary.before"

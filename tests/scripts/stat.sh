@@ -263,7 +263,7 @@ for backend in uring epoll; do
 		judge "$backend, alive"
 		same "$backend: no descriptor stays" 0 \
 			"$(find "/proc/$pid/fd" -lname "$work/*.stats*" | wc -l)"
-		stop $signal
+		stop_by $signal
 		stat "$work/calls.$pid.stats"
 		judge "$backend, after SIG$signal"
 	done
