@@ -8,6 +8,7 @@
  */
 #include "preload/gate.h"
 #include "preload/signal/host.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/signal/altstack.h"
 #include "runtime/signal/signal.h"
 
@@ -130,6 +131,7 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 	const struct sigaction *front;
 	struct sigaction ours, old;
 	struct fz_action action;
+	bool substituted = false;
 	uint64_t mask;
 	int ret;
 
@@ -159,9 +161,13 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 		translate_old(sig, &old);
 	if (ret == 0 && sa) {
 		action = to_action(sa);
-		fz_signal_action_set(sig, &action);
+		substituted = !is_handler(sa) && front->sa_sigaction == arrived;
+		fz_signal_action_set(sig, &action, substituted);
 	}
 	fz_signal_actions_unlock(&mask);
+	/* Who waited for it may have left meanwhile, and has found nothing to restore. */
+	if (substituted && !(fz_signal_waited_for() & fz_signal_bit(sig)))
+		fz_monitor_poke();
 	if (ret == 0 && sa && !is_handler(sa))
 		fz_signal_discard(sig);
 	if (ret == 0 && ret_old)

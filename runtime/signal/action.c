@@ -68,8 +68,7 @@ void fz_signal_actions_unlock(const uint64_t *mask)
 	fz_sys_sigmask(HOW_SETMASK, mask, NULL);
 }
 
-/* With the lock held. */
-void fz_signal_action_set(int sig, const struct fz_action *action)
+void fz_signal_action_set(int sig, const struct fz_action *action, bool substituted)
 {
 	const uint64_t bit = fz_signal_bit(sig);
 
@@ -83,8 +82,10 @@ void fz_signal_action_set(int sig, const struct fz_action *action)
 		return;
 	}
 	atomic_fetch_and_explicit(&table.with_handler, ~bit, memory_order_relaxed);
-	if (fz_signal_waited_for() & bit)
+	if (substituted)
 		atomic_fetch_or_explicit(&table.substituted, bit, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&table.substituted, ~bit, memory_order_relaxed);
 	if ((uintptr_t)action->handler == 1)
 		table.ignored |= bit;
 	else
@@ -171,7 +172,7 @@ struct fz_action fz_signal_action_once(int sig)
 	a = after = table.actions[sig];
 	if ((uintptr_t)a.handler > 1 && a.flags & FLAG_RESETHAND) {
 		after.handler = NULL;
-		fz_signal_action_set(sig, &after);
+		fz_signal_action_set(sig, &after, fz_signal_waited_for() & fz_signal_bit(sig));
 		if (fz_signal_substituted(sig)) {
 			kernel = our_action(sig);
 			kernel_action(sig, &kernel, NULL);
@@ -367,9 +368,13 @@ static void reinstall(uint64_t set)
 
 void fz_signal_system_begins(void)
 {
+	struct fz_fiber *self = fz_self();
+
 	/* So that libc finds our handler; and nobody takes what libc ignores for what the program does. */
 	fz_signal_substitute(IGNORED_BY_SYSTEM);
+	fz_enter_runtime(self);
 	fz_signal_restore(IGNORED_BY_SYSTEM);
+	fz_leave_runtime(self);
 	/* relaxed: as in fz_signals_hidden(). */
 	atomic_fetch_add_explicit(&table.in_system, 1, memory_order_relaxed);
 	if (fz_signal_waited_for() & IGNORED_BY_SYSTEM)

@@ -185,7 +185,7 @@ void fz_signal_allow(struct fz_fiber *self)
 
 void fz_signal_life_ends(struct fz_fiber *self)
 {
-	if (self->kind == FZ_KIND_FIBER)
+	if (self->kind == FZ_KIND_FIBER || self->kind == FZ_KIND_WIRED)
 		self->sig.between_lives = true;
 	atomic_signal_fence(memory_order_seq_cst);
 }

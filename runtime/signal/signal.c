@@ -203,7 +203,9 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
-	if (!(fz_signal_waited_for() & bit) && !fz_signal_substituted(sig) &&
+	/* The kernel alone knows whether a native or a wired thread accepts it: it has chosen that thread. */
+	if (!(fz_signal_waited_for() & bit) &&
+	    (!fz_signal_substituted(sig) || self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED) &&
 	    (self->thread.is_main || !main_wants(sig))) {
 		collect(sig, siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);

@@ -64,7 +64,8 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 
 /* The table of what the program passed to sigaction. Any thread; signal handlers, too. */
 struct fz_action fz_signal_action_get(int sig);
-void fz_signal_action_set(int sig, const struct fz_action *action);
+/* substituted: the kernel has our handler in front of this action, which is no handler.  Between lock and unlock, below. */
+void fz_signal_action_set(int sig, const struct fz_action *action, bool substituted);
 
 /* The signals for which the program has a handler.  Any thread. */
 uint64_t fz_signal_with_handler(void);
@@ -94,7 +95,7 @@ struct fz_action fz_signal_action_once(int sig);
 /*
  * substitute: put our handler in front of the signals in set that the program does not handle.
  * restore: give the program's own action back to the kernel where the difference could be seen and no fiber waits for the
- * signal.  The monitor does this again when a thread may have begun to accept such a signal.
+ * signal.  In the runtime.  The monitor does this again when a thread may have begun to accept such a signal.
  */
 void fz_signal_substitute(uint64_t set);
 void fz_signal_restore(uint64_t set);

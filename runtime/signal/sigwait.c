@@ -65,9 +65,9 @@ static void note(struct fz_fiber *self, uint64_t set)
 			fz_signal_substitute(set);
 		fz_monitor_follow_mask();
 	}
-	fz_leave_runtime(self);
 	if (change.free)
 		fz_signal_restore(change.free);
+	fz_leave_runtime(self);
 }
 
 /*

@@ -74,7 +74,7 @@ static void install(int sig, uint64_t flags)
 
 	fz_signal_actions_lock(&mask);
 	MODEL_CHECK(kernel_action(sig, &ours, NULL) == 0, "no handler");
-	fz_signal_action_set(sig, &action);
+	fz_signal_action_set(sig, &action, false);
 	fz_signal_actions_unlock(&mask);
 }
 
