@@ -2,6 +2,7 @@
 #include "preload/after_fork.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "preload/gate.h"
 #include "preload/process/fork_gate.h"
@@ -85,8 +86,14 @@ static void forget(void)
 	fz_stats_after_fork();
 }
 
+/* 0: this process is a copy that has not been reset; the kernel makes it 0.  NULL: it cannot. */
+static int *original;
+
 void fz_after_fork_in_child(bool shares_files)
 {
+	/* First: what follows makes calls that would notice the copy. */
+	if (original)
+		*original = 1;
 	/* A thread with a table of its own has passed that on: the numbers are the program's there. */
 	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
 	fz_kept_fd_after_fork();
@@ -99,14 +106,40 @@ void fz_after_fork_in_child(bool shares_files)
 
 static void after_fork_in_child(void)
 {
-	fz_after_fork_in_child(false);
+	if (!original || !*original)
+		fz_after_fork_in_child(false);
+}
+
+void fz_fork_notice(void)
+{
+	if (original && !*original)
+		fz_after_fork_in_child(false);
+}
+
+/* Before Linux 4.14 there is no such memory. */
+static void watch_for_copies(void)
+{
+	const size_t size = sizeof(*original);
+	const long mem = fz_sys_mmap(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+
+	if (fz_sys_failed(mem))
+		return;
+	if (fz_syscall3(__NR_madvise, mem, (long)size, MADV_WIPEONFORK)) {
+		fz_syscall2(__NR_munmap, mem, (long)size);
+		return;
+	}
+	original = (int *)mem;
+	*original = 1;
 }
 
 /*
- * The child handler runs before those registered later, which may call the library. The handler
- * before fork runs last, since the other ones may wait for threads that are inside the gate.
+ * The child handler runs before those registered later, which may call the library; one that was
+ * registered earlier, by an allocator that the loader calls, reaches fz_fork_notice() by its first
+ * call. The handler before fork runs last, since the other ones may wait for threads that are
+ * inside the gate.
  */
 void fz_fork_handlers_register(void)
 {
+	watch_for_copies();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

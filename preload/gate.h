@@ -42,6 +42,12 @@ static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
 void fz_gate_cancel(struct fz_fiber *self) FZ_HIDDEN;
 
 /*
+ * Reset the runtime in the child of a fork, unless that has been done.  By a thread in fork(): a
+ * handler of pthread_atfork may call the library in the child before the library's own runs.
+ */
+void fz_fork_notice(void) FZ_HIDDEN;
+
+/*
  * The calling fiber; or NULL, in which case the interposer makes the real call (fz_real is
  * bound). NULL for native threads, in a dormant process, and inside the runtime. In a
  * cancellation point with a request pending this function does not return, whatever the
@@ -52,12 +58,15 @@ void fz_gate_cancel(struct fz_fiber *self) FZ_HIDDEN;
 __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 {
 	struct fz_fiber *self = fz_self();
-	/* relaxed: only this thread and its handlers write it. */
-	bool fiber = self->kind == FZ_KIND_FIBER &&
-		     !atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
+	bool fiber;
 
 	if (FZ_UNLIKELY(!fz_real_bound))
 		fz_real_bind();
+	if (FZ_UNLIKELY(self->call.in_fork))
+		fz_fork_notice();
+	/* relaxed: only this thread and its handlers write it. */
+	fiber = self->kind == FZ_KIND_FIBER &&
+		!atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	if (FZ_UNLIKELY(fz_stats_wanted))
 		fz_stats_count(symbol, fiber, __builtin_return_address(0));
 	/* relaxed: a request that is sent later finds this fiber in the call. */

@@ -354,6 +354,7 @@ static void fill_host(void)
 	fz_host = (struct fz_host){
 		.thread_create = fz_host_thread_create,
 		.threads_begin = fz_host_threads_begin,
+		.fork_notice = fz_fork_notice,
 		.needs_no_turn = fz_modules_locked,
 		.threads_end = fz_host_threads_end,
 		.run_thread = fz_host_run_thread,

@@ -73,6 +73,9 @@ struct fz_host {
 	/* The name of an errno, for messages; never NULL.  Any context. */
 	const char *(*error_name)(int error);
 
+	/* The calling thread is in fork(): in the child, forget the parent's threads, once. */
+	void (*fork_notice)(void);
+
 	/* exit(status), which runs atexit handlers. */
 	void (*exit_process)(int status);
 

@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 
+#include "runtime/base/host.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/park.h"
@@ -153,6 +154,19 @@ static int reason(enum fz_why why)
 }
 
 /*
+ * The calling thread, when it is about to look at who waits.  In the child of a fork nobody does;
+ * locks come here without a look whether they are in one.
+ */
+static inline struct fz_fiber *caller(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (FZ_UNLIKELY(self->call.in_fork))
+		fz_host.fork_notice();
+	return self;
+}
+
+/*
  * Is self unable to enter the runtime?  The library's own threads are in the runtime already when
  * they wait inside libc or an allocator.  A fiber is never in the runtime here; one that must
  * block its carrier (call.blocks) must not enter it.
@@ -170,7 +184,7 @@ __attribute__((always_inline)) static inline int
 wait_common(const void *key, bool (*must_wait)(const void *, uint32_t), uint32_t arg,
 	    uint32_t bits, fz_nsec deadline, unsigned flags)
 {
-	struct fz_fiber *self = fz_self();
+	struct fz_fiber *self = caller();
 	struct bucket *b = bucket_of(key);
 	bool nested = stays_outside(self);
 	struct waiter w = { .word = key, .bits = bits, .starves = flags & FZ_LOT_STARVES,
@@ -186,10 +200,7 @@ wait_common(const void *key, bool (*must_wait)(const void *, uint32_t), uint32_t
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/*
-	 * A thread that changes the state and then wakes finds us in the queue, or we see its
-	 * change.
-	 */
+	/* A thread that changes the state and then wakes finds us in the queue, or we see its change. */
 	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
 		goto out;
@@ -217,10 +228,7 @@ out:
 
 static bool word_is(const void *word, uint32_t expected)
 {
-	/*
-	 * acquire: pairs with the store of the thread that changed the word, if we return because
-	 * of that change.
-	 */
+	/* acquire: pairs with the store of the thread that changed the word, if we return for that. */
 	return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire) ==
 	       expected;
 }
@@ -300,10 +308,7 @@ wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n, uint32_
 				fz_wake(ticket, FZ_WHY_DONE);
 		}
 		fz_lock_release(&b->lock);
-		/*
-		 * A waiter that timed out meanwhile learns from `queued` that it was woken, so it
-		 * counts.
-		 */
+		/* A waiter that timed out meanwhile learns from `queued` that it was woken, so it counts. */
 		for (uint32_t i = 0; i < count; i++)
 			fz_wake(fibers[i], FZ_WHY_DONE);
 		woken += taken;
@@ -316,7 +321,7 @@ wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n, uint32_
 uint32_t fz_lot_wake_advancing(const void *word, _Atomic uint32_t *advance, uint32_t n,
 			       uint32_t bits)
 {
-	struct fz_fiber *self = fz_self();
+	struct fz_fiber *self = caller();
 	/* relaxed: as in stays_outside(); but every thread in the runtime may wake, fibers too. */
 	const bool nested = atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
 			    self->call.blocks;
@@ -336,7 +341,7 @@ uint32_t fz_lot_wake_advancing(const void *word, _Atomic uint32_t *advance, uint
 
 uint32_t fz_lot_wake_staying(const void *word, uint32_t n)
 {
-	struct fz_fiber *self = fz_self();
+	struct fz_fiber *self = caller();
 	bool starves = false;
 	uint32_t woken;
 
@@ -363,10 +368,7 @@ struct fz_fiber *fz_lot_take(const void *word)
 		if (w->ticket.fiber->kind == FZ_KIND_FIBER &&
 		    fz_wait_is_parked(w->ticket.fiber)) {
 			ticket = w->ticket;
-			/*
-			 * After remove() the waiter's thread may return at any time: w is gone
-			 * then.
-			 */
+			/* After this the waiter's thread may return at any time: w is gone then. */
 			remove(b, w);
 		}
 		break;
@@ -402,10 +404,6 @@ static void requeue_locked(struct bucket *a, struct bucket *b, const void *from,
 			struct fz_ticket ticket = w->ticket;
 
 			remove(a, w);
-			/*
-			 * A waiter that timed out meanwhile learns from `queued` that it was
-			 * woken.
-			 */
 			fz_wake(ticket, FZ_WHY_DONE);
 			order->woken++;
 		} else if (order->moved < order->move) {
@@ -425,7 +423,7 @@ static void requeue_locked(struct bucket *a, struct bucket *b, const void *from,
 bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
 		    const uint32_t *expected, struct fz_lot_requeue *order)
 {
-	struct fz_fiber *self = fz_self();
+	struct fz_fiber *self = caller();
 	struct bucket *a = bucket_of(from), *b = bucket_of(to);
 	bool nested = stays_outside(self);
 	bool differs;

@@ -3,7 +3,8 @@
  * tests/targets/leaves.c - a process whose first kernel thread has ended, while others go on.
  *
  *	leaves		its main thread leaves by pthread_exit
- *	leaves raw	its kernel thread leaves by a system call that no library sees
+ *	leaves raw	its kernel thread leaves by a system call that no library sees; under a library
+ *			that moves threads, once the main thread is on the first kernel thread
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -19,14 +20,18 @@ static void *naps(void *arg)
 	return arg;
 }
 
-static void leave(void)
+static long call(long number)
 {
 #if defined(__x86_64__)
-	__asm__ volatile("syscall" : : "a"(SYS_exit), "D"(0) : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-	register long number __asm__("x8") = SYS_exit, status __asm__("x0") = 0;
+	long ret;
 
-	__asm__ volatile("svc #0" : : "r"(number), "r"(status) : "memory");
+	__asm__ volatile("syscall" : "=a"(ret) : "a"(number), "D"(0) : "rcx", "r11", "memory");
+	return ret;
+#elif defined(__aarch64__)
+	register long nr __asm__("x8") = number, ret __asm__("x0") = 0;
+
+	__asm__ volatile("svc #0" : "+r"(ret) : "r"(nr) : "memory");
+	return ret;
 #endif
 }
 
@@ -40,7 +45,10 @@ int main(int argc, char **argv)
 			return 1;
 	puts("ready");
 	fflush(stdout);
-	if (argc > 1)
-		leave();
+	while (argc > 1)
+		if (call(SYS_gettid) == getpid())
+			call(SYS_exit);
+		else
+			usleep(1000);
 	pthread_exit(NULL);
 }
