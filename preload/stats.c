@@ -131,7 +131,7 @@ static void say_all(bool wait)
 		const struct fz_call_counts sum = fz_counters_sum(i + 1);
 
 		if (sum.by_fibers + sum.passed && can_say(wait))
-			fz_say("%s%s (%s): %lu by fibers, %lu passed through", prefix,
+			fz_say("%s%s (%s): %lu by fibers, %lu passed on", prefix,
 			       fz_symbol_name(i), fz_symbol_rung(i), (unsigned long)sum.by_fibers,
 			       (unsigned long)sum.passed);
 	}
@@ -209,14 +209,11 @@ void fz_stats_watch_signals(void)
 
 static void name_counters(void)
 {
+	/* A wait for a request, which "ps" shows by the word of its call, is counted for all calls. */
 	static const char *const waits[FZ_COUNTED_WAITS] = {
-		[FZ_FOR_TIME] = "time", [FZ_FOR_REQUEST] = "request", [FZ_FOR_READY] = "ready",
-		[FZ_FOR_SIGNAL] = "signal", [FZ_FOR_THREAD] = "join", [FZ_FOR_MUTEX] = "mutex",
-		[FZ_FOR_COND] = "condition variable", [FZ_FOR_READ_LOCK] = "rwlock to read",
-		[FZ_FOR_WRITE_LOCK] = "rwlock to write", [FZ_FOR_SEM] = "semaphore",
-		[FZ_FOR_BARRIER] = "barrier", [FZ_FOR_ONCE] = "once",
-		[FZ_FOR_LIBC_LOCK] = "lock in libc", [FZ_FOR_FUTEX] = "futex",
-		[FZ_FOR_RUNTIME] = "runtime", [FZ_FOR_END] = "end",
+		[FZ_FOR_REQUEST] = "request",
+#define FZ_WAIT(name, value, word, by) [value] = word,
+#include "runtime/inspect/fields.def"
 	};
 	struct fz_call_counters *c = fz_call_counters;
 

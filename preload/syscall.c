@@ -64,7 +64,7 @@ FZ_EXPORT long syscall(long number, ...)
 		/* Without a filter, libseccomp asks whether the kernel knows the flag. */
 		if (number == SYS_seccomp && a[1] & SECCOMP_FILTER_FLAG_TSYNC && a[2]) {
 			fz_provide_stop_following();
-			fz_retreat_from_ring(fz_self(), "a filter of the program", EPERM);
+			fz_retreat_from_ring(fz_self(), "a filter of the program", -EPERM);
 		}
 		ret = fz_syscall_real(number, a);
 		if (number == SYS_seccomp)

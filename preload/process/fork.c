@@ -26,7 +26,7 @@ FZ_EXPORT pid_t fork(void)
 		self->call.in_fork = true;
 		pid = fz_real.fork();
 		self->call.in_fork = false;
-	} while (pid < 0 && fz_carrier_made_room(self, errno, &tries));
+	} while (pid < 0 && fz_carrier_made_room(self, -errno, &tries));
 	fz_child_made(pid);
 	return pid;
 }
@@ -47,7 +47,7 @@ FZ_EXPORT pid_t _Fork(void)
 			fz_copy_in_child(&copy);
 		else
 			fz_copy_end(&copy);
-	} while (pid < 0 && fz_carrier_made_room(fz_self(), errno, &tries));
+	} while (pid < 0 && fz_carrier_made_room(fz_self(), -errno, &tries));
 	fz_child_made(pid);
 	return pid;
 }

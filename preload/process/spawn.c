@@ -81,7 +81,7 @@ static int spawn(struct fz_fiber *self, spawn_fn *real, pid_t *pid, const char *
 		hides = fz_spawn_begins();
 		ret = real(&made, file, actions, attr, argv, envp);
 		fz_spawn_ends(hides);
-	} while (ret && fz_carrier_made_room(fz_self(), ret, &tries));
+	} while (ret && fz_carrier_made_room(fz_self(), -ret, &tries));
 	if (!ret) {
 		fz_child_made(made);
 		if (pid)

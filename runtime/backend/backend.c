@@ -99,8 +99,8 @@ void fz_backend_kick_from_ring(struct fz_backend *b)
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC / 10);
 	const int most = 100;
 
-	fz_backend_lose_ring(why, EPERM);
-	/* Who is about to wait has submitted nothing yet that could be cancelled. */
+	fz_backend_lose_ring(why, -EPERM);
+	/* A carrier that is about to wait has submitted nothing yet that could be cancelled. */
 	for (int tries = 0; tries < most && fz_ring_cancel_all(&b->ring) <= 0; tries++)
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 }

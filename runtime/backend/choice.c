@@ -19,7 +19,7 @@ void fz_backend_lose_ring(const char *why, int error)
 	fz_backend_choice.error = error;
 	if (FZ_UNLIKELY(fz_verbose))
 		fz_say("epoll instead of io_uring from now on: %s%s%s", why, error ? ": " : "",
-		       error ? fz_host.error_name(error) : "");
+		       error ? fz_host.error_name(-error) : "");
 }
 
 void fz_backend_avoid_ring(void)

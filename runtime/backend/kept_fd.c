@@ -134,8 +134,8 @@ static int take_left(void)
 }
 
 /*
- * While a process is made, or was a moment ago.  With kept_lock held.  From the limit on dup3() has no numbers, and some may
- * be in left[]: so the limit is not raised.
+ * For the time in which a process is made, and a moment after it.  With kept_lock held.  dup3()
+ * takes no number from the limit on, and numbers beyond may be in left[]: the limit is not raised.
  */
 static int keep_filled(int fd)
 {

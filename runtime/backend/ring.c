@@ -187,7 +187,7 @@ void fz_ring_forbid(uint8_t opcode)
 		atomic_fetch_or_explicit(&fz_backend_choice.forbidden_ops, (uint64_t)1 << opcode,
 					 memory_order_relaxed);
 	if (opcode == IORING_OP_POLL_ADD)
-		fz_backend_lose_ring("polls by io_uring", EACCES);
+		fz_backend_lose_ring("polls by io_uring", -EACCES);
 }
 
 /*
@@ -334,15 +334,15 @@ static bool is_reachable(const struct fz_ring *ring)
 }
 
 /*
- * The kernel has not taken a request.  EBUSY: the completion queue is full; EAGAIN: the kernel
+ * The kernel has not taken a request.  -EBUSY: the completion queue is full; -EAGAIN: the kernel
  * lacks memory.  Let the kernel post its completions, which makes room for both.
  */
 static void make_room(struct fz_ring *ring, int error)
 {
 	fz_ring_poll(ring);
-	if (error == EAGAIN)
+	if (error == -EAGAIN)
 		fz_syscall0(__NR_sched_yield);
-	if (error == EBUSY)
+	if (error == -EBUSY)
 		fz_ring_reap(ring, UINT32_MAX, &(bool){ false });
 }
 
@@ -371,9 +371,9 @@ void fz_ring_submit(struct fz_ring *ring)
 		if (fz_ring_queued(ring) < queued)
 			refusals = 0;
 		else if (is_transient(n) && ++refusals <= MOST_REFUSALS && is_reachable(ring))
-			make_room(ring, -n);
+			make_room(ring, n);
 		else
-			fz_backend_lose_ring(LOST, -n);
+			fz_backend_lose_ring(LOST, n);
 	}
 	if (FZ_UNLIKELY(fz_ring_is_lost())) {
 		drop_queued(ring);
@@ -428,7 +428,7 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 	/* After -ETIME, -EINTR and other errors the caller checks for work anyway. */
 	if (FZ_LIKELY(err >= (long)published) || (err == -ETIME && fz_now() >= deadline))
 		return;
-	/* What the kernel itself never answers is no hint to ask again. */
+	/* The kernel itself never answers such an error: a filter does, and will do so again. */
 	if ((err < 0 && err != -ETIME && !is_transient((int)err)) || !is_reachable(ring))
-		fz_backend_lose_ring(LOST, err < 0 ? (int)-err : 0);
+		fz_backend_lose_ring(LOST, err < 0 ? (int)err : 0);
 }

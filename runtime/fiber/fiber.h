@@ -43,7 +43,10 @@ enum {
 	FZ_LIFE_RETIRED = 16,	/* no next life: it ended by exit(2) */
 };
 
-/* Each group below belongs to one part of the runtime, which alone writes it. */
+/*
+ * The groups below are by subject.  The thread itself writes them, in whatever part of the library
+ * it runs; a comment names other writers.
+ */
 
 /* Cancellation (runtime/sched/cancel.h). */
 struct fz_fiber_cancel {

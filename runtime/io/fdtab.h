@@ -134,7 +134,10 @@ void fz_fdtab_share_all(void);
  */
 void fz_fdtab_timeout_set(int fd, bool negative);
 
-/* The same of SO_RCVLOWAT. */
+/*
+ * The program has set SO_RCVLOWAT on fd: from now on the kernel is asked for it on all sockets that
+ * may be duplicates.
+ */
 void fz_fdtab_low_water_set(int fd);
 
 /*

@@ -86,8 +86,8 @@ static void unlink_locked(struct fz_turn *turn)
 }
 
 /*
- * Take out who has the turn, until somebody has it whose wait it has ended.  Returns the copy if it
- * is not needed any more, or -1.
+ * Take out the waiter that has the turn, and the next ones, up to one whose wait this ends: it has
+ * the turn now.  Returns the copy if it is not needed any more, or -1.
  */
 static int pass_locked(struct bucket *b, struct fz_turn *turn)
 {

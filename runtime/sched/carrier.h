@@ -202,7 +202,7 @@ void fz_carrier_hold_ends(void);
 void fz_carrier_let_end(void);
 
 /*
- * A call that makes a process has failed with err.  Returns true if idle carriers were ended to
+ * A call that makes a process has failed with err, -errno.  Returns true if idle carriers were ended to
  * make room, and the call is worth another try; *tries counts the tries.  Outside the runtime.
  */
 bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);

@@ -235,7 +235,7 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
 	const int most = 10;
 
 	/* acquire: pairs with fz_sched_start(). */
-	if (FZ_LIKELY(err != EAGAIN) || ++*tries > most ||
+	if (FZ_LIKELY(err != -EAGAIN) || ++*tries > most ||
 	    !atomic_load_explicit(&fz_sched.started, memory_order_acquire))
 		return false;
 	fz_enter_runtime(self);

@@ -347,8 +347,8 @@ static long modify(uint32_t *word, uint32_t encoded)
 }
 
 /*
- * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic by itself, as if they
- * were two calls; a waker can tell no more.
+ * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic by itself, but not both
+ * together, as if the program had made two calls: no thread can see the difference.
  */
 static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *word2,
 			    uint32_t encoded)

@@ -154,8 +154,8 @@ static int reason(enum fz_why why)
 }
 
 /*
- * The calling thread, when it is about to look at who waits.  In the child of a fork nobody does;
- * locks come here without a look whether they are in one.
+ * The calling thread, which is about to look for waiters.  In the child of a fork there are none,
+ * and a lock's fast path comes here without asking whether it runs in one.
  */
 static inline struct fz_fiber *caller(void)
 {

@@ -52,6 +52,7 @@ matrix() {
 	# Of two locks of the loader's one is let go while a thread waits for the other.
 	preload/sync	arch runtime preload preload/io preload/libc preload/thread
 	# A child of posix_spawn or clone must bypass redirected bodies: preload/libc knows how.
+	# preload/thread has the gate of cancellation points.
 	preload/process	arch runtime preload preload/io preload/libc preload/thread
 	# A new life reads the list of modules, inside the gate that fork closes.
 	preload/thread	arch runtime preload preload/libc preload/process

@@ -249,7 +249,7 @@ judge()
 	same "$1: fibers alive" 1 "$(field .fibers)"
 	same "$1: most threads" 4 "$(field .threads_most)"
 	# The end waits, too.
-	same "$1: waits, switches, memory" true "$(field '.waits.time >= 300 and .switches > 300 and
+	same "$1: waits, switches, memory" true "$(field '.waits.sleep >= 300 and .switches > 300 and
 		.kernel_threads > 0 and .stack_bytes > 0 and .table_bytes > 0')"
 }
 
@@ -271,7 +271,7 @@ done
 same 'a file says nothing' '' "$(cat "$work/complaints")"
 run "$fiberize" stat "$work/calls.$pid.stats"
 same 'a file has no resident memory' 0 "$(grep -c resident <<<"$out")"
-like 'text' "calls: process $pid, *300 * 300 * usleep (user space)*WAITS*time*to run*" "$out"
+like 'text' "calls: process $pid, *300 * 300 * usleep (user space)*WAITS*sleep*to run*" "$out"
 "$fiberize" stat --prometheus "$work/calls.$pid.stats" >"$work/metrics"
 must promtool check metrics <"$work/metrics"
 same 'for Prometheus' 300 "$(sed -n \
