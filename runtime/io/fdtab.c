@@ -269,6 +269,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
 	uint32_t unknown = word_of(fd), info = unknown & ~FZ_FD_CHANGES;
 	_Atomic uint32_t *e = info_of(fd);
+	bool hidden;	/* it may have a timeout below 0, which the kernel does not tell */
 	int stream;
 
 	if (FZ_UNLIKELY(!(info & FZ_FD_KIND_MASK))) {
@@ -276,9 +277,11 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 		if (info == FZ_FD_UNKNOWN)
 			return -EBADF;
 		if (info == FZ_FD_SOCKET) {
-			if (socket_timeout(fd, SO_RCVTIMEO_OLD))
+			/* relaxed: a call that began before the timeout was set need not see it. */
+			hidden = atomic_load_explicit(&negative_seen, memory_order_relaxed);
+			if (hidden || socket_timeout(fd, SO_RCVTIMEO_OLD))
 				info |= FZ_FD_RECV_TIMEOUT;
-			if (socket_timeout(fd, SO_SNDTIMEO_OLD))
+			if (hidden || socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
 			if (fz_sys_socket_option(fd, SO_RCVLOWAT) > 1)
 				info |= FZ_FD_LOW_WATER;

@@ -120,6 +120,24 @@ static void on_sockets(int call, int way)
 	CHECK_OK(close(s[1]));
 }
 
+/* A timeout below zero is set on a socket of which nothing is known yet: fd itself, or a duplicate. */
+static void on_new_sockets(int call, int by_duplicate)
+{
+	int s[2], copy;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	if (call >= WRITE)
+		fill(s[1]);
+	copy = dup(s[1]);
+	CHECK(copy >= 0);
+	change(by_duplicate ? copy : s[1], NEGATIVE);
+	CHECK_ERR(make(call, copy), EAGAIN);
+	CHECK_ERR(make(call, s[1]), EAGAIN);
+	CHECK_OK(close(copy));
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+}
+
 static void on_listener(int way)
 {
 	struct sockaddr_in address;
@@ -163,6 +181,8 @@ static void *of_one_call(void *arg)
 
 	for (int way = 0; way < WAYS; way++)
 		on_sockets(call, way);
+	for (int by_duplicate = 0; by_duplicate < 2; by_duplicate++)
+		on_new_sockets(call, by_duplicate);
 	return NULL;
 }
 
