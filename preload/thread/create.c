@@ -173,14 +173,24 @@ FZ_EXPORT int pthread_setattr_default_np(const pthread_attr_t *attr)
 	return err;
 }
 
-static int create_told(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-		       void *arg, const char *why)
-{
-	static _Atomic bool told;
+/* Why a thread stays a kernel thread; each is said once. */
+enum told { BY_CREATOR, BY_ATTRIBUTES, BY_NOT_MAIN };
 
-	if (fz_verbose && !atomic_exchange_explicit(&told, true, memory_order_relaxed))
-		fz_say("a thread stays a kernel thread: %s (said once)", why);
-	return create_native(thread, attr, start, arg, why);
+static int create_told(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+		       void *arg, enum told why)
+{
+	static const char *const texts[] = {
+		[BY_CREATOR] = "its creator has state that the kernel keeps for each thread",
+		[BY_ATTRIBUTES] = "its attributes ask for CPUs, a policy or a stack of its own",
+		[BY_NOT_MAIN] = "only the main thread can make the first fiber",
+	};
+	static _Atomic uint32_t told;
+	const uint32_t bit = 1u << why;
+
+	/* relaxed: only what is said depends on it. */
+	if (fz_verbose && !(atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit))
+		fz_say("a thread stays a kernel thread: %s (said once)", texts[why]);
+	return create_native(thread, attr, start, arg, texts[why]);
 }
 
 static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
@@ -199,16 +209,13 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 	}
 	/* A new thread inherits its creator's state in the kernel. */
 	if (fz_self()->thread.owns_kernel_state)
-		return create_told(thread, attr, start, arg,
-				   "its creator has state that the kernel keeps for each thread");
+		return create_told(thread, attr, start, arg, BY_CREATOR);
 	if (attr && wants_kernel_thread(attr))
-		return create_told(thread, attr, start, arg,
-				   "its attributes ask for CPUs, a policy or a stack of its own");
+		return create_told(thread, attr, start, arg, BY_ATTRIBUTES);
 	if (!fz_runtime_ready())
 		return fz_stays_native() ?
 			       create_native(thread, attr, start, arg, NULL) :
-			       create_told(thread, attr, start, arg,
-					   "only the main thread can make the first fiber");
+			       create_told(thread, attr, start, arg, BY_NOT_MAIN);
 	self = fz_self();
 	if (self->kind == FZ_KIND_CARRIER || self->kind == FZ_KIND_HELPER)
 		return create_native(thread, attr, start, arg, "a thread of the library makes it");

@@ -153,12 +153,14 @@ FZ_EXPORT int sched_setparam(pid_t tid, const struct sched_param *param)
 FZ_EXPORT int sched_getparam(pid_t tid, struct sched_param *param)
 {
 	struct fz_target t = fz_target_by_tid(tid);
+	int ret;
 
 	fz_enter(FZ_SYM_sched_getparam);
-	if (!t.policy || !readable(param))
-		return fz_real.sched_getparam(t.tid, param);
-	param->sched_priority = FZ_PRIORITY_OF(t.policy);
-	return 0;
+	/* Also where it is not the kernel that knows: it tells whether param can be written. */
+	ret = fz_real.sched_getparam(t.tid, param);
+	if (ret == 0 && t.policy)
+		param->sched_priority = FZ_PRIORITY_OF(t.policy);
+	return ret;
 }
 FZ_EXPORT_ALIAS(__sched_getparam, sched_getparam);
 

@@ -37,7 +37,7 @@ static char *not_trusted(const char *name, const struct stat *status)
 	if (status->st_uid != 0 && status->st_uid != geteuid())
 		length = asprintf(&why, "%s: ignored: it belongs to user %u, not to root or to user %u",
 				  name, (unsigned)status->st_uid, (unsigned)geteuid());
-	else if (status->st_mode & (S_IWGRP | S_IWOTH))
+	else if (!S_ISLNK(status->st_mode) && status->st_mode & (S_IWGRP | S_IWOTH))
 		length = asprintf(&why, "%s: ignored: others may write it (mode %o); chmod go-w it",
 				  name, (unsigned)status->st_mode & 07777);
 	if (length < 0)
@@ -55,11 +55,12 @@ static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 
 	*ret_why = NULL;
 	if (!file) {
-		if (stat(name, &status) == 0)
+		/* A link that leads nowhere may be somebody else's, too. */
+		if (stat(name, &status) == 0 || lstat(name, &status) == 0)
 			*ret_why = not_trusted(name, &status);
 		return NULL;
 	}
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !(*ret_why = not_trusted(name, &status))) {
+	if (fstat(fd, &status) == 0 && !(*ret_why = not_trusted(name, &status)) && S_ISREG(status.st_mode)) {
 		text = grow(NULL, FZ_PROFILE_MAX, 1);
 		*ret_length = fread(text, 1, FZ_PROFILE_MAX + 1, file);
 		if (*ret_length > FZ_PROFILE_MAX &&

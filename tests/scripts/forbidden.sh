@@ -73,6 +73,46 @@ has 'a thread that OpenMP helps' "$work/err" \
 run "$fiberize" -v "$programs/signal_wired"
 has 'a mutex that the kernel must know' "$work/err" ') becomes a kernel thread: a robust or priority-'
 has 'attributes that only a kernel thread has' "$work/err" '^fiberize: a thread stays a kernel thread: its attr'
+cat >"$work/reasons.c" <<'PROGRAM'
+#include <pthread.h>
+#include <sched.h>
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void *unshares(void *arg)
+{
+	pthread_t t[2];
+
+	unshare(CLONE_FS);
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&t[i], NULL, nothing, NULL);
+		pthread_join(t[i], NULL);
+	}
+	return arg;
+}
+
+int main(void)
+{
+	pthread_attr_t attr;
+	cpu_set_t cpus;
+	pthread_t t;
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+	pthread_create(&t, &attr, nothing, NULL);
+	pthread_join(t, NULL);
+	pthread_create(&t, NULL, unshares, NULL);
+	return pthread_join(t, NULL);
+}
+PROGRAM
+must "$CC" -D_GNU_SOURCE -pthread "$work/reasons.c" -o "$work/reasons"
+run "$fiberize" -v "$work/reasons"
+same 'each reason is said, once' 'its attributes its creator' \
+	"$(sed -n 's/^fiberize: a thread stays a kernel thread: \(its [a-z]*\) .*/\1/p' <<<"$err" | paste -sd ' ')"
 run "$fiberize" -v --native-threads '*' "$programs/thread_basic"
 has 'by name' "$work/err" ') becomes a kernel thread: --native-threads has its name$'
 cat >"$work/late.c" <<'PROGRAM'

@@ -151,6 +151,16 @@ if [ "$(id -u)" = 0 ]; then
 	run env -u XDG_CONFIG_HOME HOME="$work/home" "$fiberize" printenv LD_PRELOAD
 	same "profile: not of another's HOME" "$library" "$out"
 	like "profile: not of another's HOME: message" '*/b.conf: ignored: it belongs to user 65534*' "$err"
+	# Nor must what is no regular file there end the start.
+	rm "$work/home/.config/fiberize/b.conf"
+	mkdir "$work/home/.config/fiberize/c.conf"
+	mkfifo "$work/home/.config/fiberize/d.conf"
+	ln -s nowhere "$work/home/.config/fiberize/e.conf"
+	chown -hR 65534 "$work/home"
+	run env -u XDG_CONFIG_HOME HOME="$work/home" "$fiberize" printenv LD_PRELOAD
+	same "profile: no regular file in another's HOME" "$library" "$out"
+	same "profile: no regular file in another's HOME: messages" 3 \
+		"$(grep -c '/[cde].conf: ignored: it belongs to user 65534' <<<"$err")"
 	chown 0 "$conf"
 else
 	skip 'profile: not if it belongs to somebody else' 'only root can make such a file'

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -158,6 +159,8 @@ static void check_own(int policy, int priority)
 	CHECK_INT(sched_getscheduler(0), policy);
 }
 
+static struct sched_param *read_only;
+
 static void check_other(int policy, int priority)
 {
 	struct sched_param param;
@@ -170,6 +173,7 @@ static void check_other(int policy, int priority)
 	CHECK_INT(syscall(SYS_sched_getscheduler, other.tid), policy);
 	CHECK_OK(sched_getparam(other.tid, &param));
 	CHECK_INT(param.sched_priority, priority);
+	CHECK_ERR(sched_getparam(other.tid, read_only), EFAULT);
 }
 
 static void begin(void)
@@ -360,6 +364,8 @@ int main(void)
 {
 	struct sched_param param = { .sched_priority = LOWEST };
 
+	read_only = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(read_only != MAP_FAILED);
 	refused();
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0) {
 		param.sched_priority = 0;
