@@ -9,6 +9,7 @@
 #include "preload/gate.h"
 #include "preload/init.h"
 #include "preload/libc/redirect.h"
+#include "preload/libc/text.h"
 #include "runtime/base/count.h"
 #include "runtime/base/die.h"
 #include "runtime/base/fault.h"
@@ -39,16 +40,21 @@ _Static_assert((int)FZ_SYM_COUNT < FZ_COUNTED_CALLS, "each symbol has a row, beh
 static struct fz_range counted_room[FZ_SYM_COUNT];
 static struct fz_ranges counted = { .range = counted_room };
 
+static struct fz_range libc;	/* its code */
+
 extern const char __ehdr_start[] FZ_HIDDEN, etext[] FZ_HIDDEN;
 
 void fz_stats_before_redirect(void)
 {
 	void **fn = (void **)&fz_real;
+	struct fz_text text;
 	const ElfW(Sym) *symbol;
 	Dl_info info;
 
 	if (!fz_stats_wanted || counted.count)
 		return;
+	if (fz_text_find(&text))
+		libc = (struct fz_range){ text.begin, text.end };
 	for (unsigned i = 0; i < FZ_SYM_COUNT; i++) {
 		if (!dladdr1(fn[i], &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
 		    info.dli_saddr != fn[i])
@@ -63,7 +69,22 @@ static inline bool is_part(uintptr_t caller)
 {
 	const struct fz_range ours = { (uintptr_t)__ehdr_start, (uintptr_t)etext };
 
-	return fz_range_has(ours, caller) || fz_ranges_have(&counted, caller);
+	return fz_range_has(ours, caller) || fz_ranges_have(&counted, caller) ||
+	       (fz_self()->thread.counted_as_one && fz_range_has(libc, caller));
+}
+
+bool fz_stats_one_begins(void)
+{
+	struct fz_fiber *self = fz_self();
+	const bool before = self->thread.counted_as_one;
+
+	self->thread.counted_as_one = true;
+	return before;
+}
+
+void fz_stats_one_ends(const bool *before)
+{
+	fz_self()->thread.counted_as_one = *before;
 }
 
 void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)

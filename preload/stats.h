@@ -25,6 +25,17 @@ extern bool fz_stats_wanted FZ_HIDDEN;
 void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller);
 
 /*
+ * Until the block ends, calls that libc makes on this thread are a part of the caller's, which was
+ * counted: for functions of libc whose work is done by others that have no name.
+ */
+#define FZ_COUNTED_AS_ONE                                                        \
+	__attribute__((cleanup(fz_stats_one_ends))) const bool counted_as_one_ = \
+		fz_stats_one_begins()
+
+bool fz_stats_one_begins(void);
+void fz_stats_one_ends(const bool *before);
+
+/*
  * The value of a call of libc's function, which returns to the library even if that function
  * only jumps to another one: fz_stats_count() looks where.
  */

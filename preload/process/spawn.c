@@ -112,6 +112,7 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 FZ_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_popen);
+	FZ_COUNTED_AS_ONE;
 	const bool unseen = spawns_unseen();
 	bool hides = false;
 	FILE *file;
@@ -128,6 +129,7 @@ FZ_EXPORT FILE *popen(const char *command, const char *mode)
 FZ_EXPORT int pclose(FILE *file)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_pclose);
+	FZ_COUNTED_AS_ONE;
 
 	/* libc's own wait goes on after signals, so no loop here. */
 	if (self)
@@ -169,6 +171,7 @@ static void end_system(struct system_call *call)
 FZ_EXPORT int system(const char *command)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_system);
+	FZ_COUNTED_AS_ONE;
 	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 

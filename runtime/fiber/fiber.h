@@ -110,6 +110,7 @@ struct fz_fiber_thread {
 	bool spawn_begun;		/* fz_signal_before_spawn() by system(), until it has its process */
 	bool lends_memory;		/* a child runs with this record, while the thread sleeps until the child executes */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
+	bool counted_as_one;		/* what libc calls for its present call is not counted (preload/stats.h) */
 	char name[16];
 	/*
 	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,

@@ -38,6 +38,8 @@ static void *nap(void *arg)
 	if (fork() == 0)
 		_exit(0);
 	waitpid(-1, NULL, 0);
+	if (system("true") == 0)
+		pclose(popen("true", "r"));
 	in = fopen("/dev/zero", "r");
 	fgets(line, sizeof(line), in);
 	fclose(in);
@@ -287,7 +289,8 @@ for threads in fibers native; do
 	fi
 	same "naps as $threads: ends well" 0 "$code"
 	for case in 'usleep 2' 'nanosleep 1' 'clock_nanosleep 1' 'wait 1' 'waitpid 1' 'fork 2' 'read 1' \
-		'wait4 ' 'sched_getaffinity ' 'stat '; do
+		'system 1' 'popen 1' 'pclose 1' 'posix_spawn ' 'pipe2 ' 'dup2 ' 'fcntl ' 'wait4 ' \
+		'sched_getaffinity ' 'stat '; do
 		wanted=${case#* }
 		[ -z "$wanted" ] || { [ $threads = fibers ] && wanted="$wanted 0" || wanted="0 $wanted"; }
 		same "$threads: ${case% *} is counted once" "$wanted" "$(counts "${case% *}")"
