@@ -268,7 +268,7 @@ static void make(const char *name, const struct object *library, unsigned depth,
 			look_at(r->libraries.objects[i], i == 0, &r->findings[i]);
 		if (r->libraries.count && depth < STARTS_DEPTH &&
 		    (r->program.script_count || becomes_another(r)))
-			starts_find(&r->program, look_at_start, &f);
+			r->starts_unknown = starts_find(&r->program, look_at_start, &f);
 	}
 	report_judge(r);
 }

@@ -69,6 +69,7 @@ struct report {
 	bool is_certain;		/* the verdict holds, whatever its threads are seen to do */
 	struct start *starts;
 	size_t start_count;
+	bool starts_unknown;		/* and another one, whose name only the run shows */
 	struct backend backend;
 	unsigned switch_ns;		/* system call in each switch, ns; 0: none */
 	const struct profiles *profiles;	/* the caller's, or NULL; printed only */

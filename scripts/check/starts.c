@@ -13,6 +13,7 @@ struct visitor {
 	void (*visit)(const char *name, void *arg);
 	void *arg;
 	const char *self;
+	bool unknown;	/* "exec" becomes a program whose name only the run shows */
 };
 
 bool starts_is_shell(const char *path)
@@ -45,7 +46,27 @@ static const char *constant(char *word)
 	return *word && *word != '-' && !strpbrk(word, "$`*?[]<>&|;()'\"\\{}~#=") ? word : NULL;
 }
 
-/* The program that "exec" becomes, whose own words follow. */
+/* Is it a command that becomes another one after its own options? */
+static bool is_prefix(const char *name)
+{
+	static const char *const prefixes[] = {
+		"chrt", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "timeout"
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strcmp(name, prefixes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "exec >file", "exec 3<&0": the shell goes on. */
+static bool is_redirection(const char *word)
+{
+	return word[strspn(word, "0123456789")] == '<' || word[strspn(word, "0123456789")] == '>' ||
+	       *word == '{';
+}
+
+/* The program that "exec" becomes, whose own words follow; NULL if the words do not say. */
 static const char *behind_exec(char **word)
 {
 	const char *name, *slash;
@@ -54,6 +75,15 @@ static const char *behind_exec(char **word)
 		word += strcmp(*word, "-a") == 0 && word[1] ? 2 : 1;
 	name = *word ? constant(*word) : NULL;
 	slash = name ? strrchr(name, '/') : NULL;
+	if (name && is_prefix(slash ? slash + 1 : name)) {
+		/* Its options need not be known to see a path. */
+		while (*++word) {
+			*word = unquote(*word);
+			if (**word == '/')
+				return constant(*word);
+		}
+		return NULL;
+	}
 	if (name && strcmp(slash ? slash + 1 : name, "env") == 0) {
 		for (char **w = word + 1; *w; w++)
 			*w = unquote(*w);
@@ -93,7 +123,7 @@ static bool ends_command(const char *word)
 			  strcmp(word, "||") == 0 || word[length - 1] == ')');
 }
 
-static void look_at_line(char *line, const struct visitor *v)
+static void look_at_line(char *line, struct visitor *v)
 {
 	char *words[256] = { NULL }, *rest = line, *word;
 	bool command = true;
@@ -106,17 +136,19 @@ static void look_at_line(char *line, const struct visitor *v)
 		bool next = ends_command(words[i]) || (command && leads_on(words[i]));
 		const char *name = NULL;
 
-		if (command && strcmp(words[i], "exec") == 0)
+		if (command && strcmp(words[i], "exec") == 0 && words[i + 1]) {
 			name = behind_exec(words + i + 1);
-		else if (command && (*words[i] == '/' || strncmp(words[i], "\"/", 2) == 0))
+			v->unknown |= !name && !is_redirection(words[i + 1]);
+		} else if (command && (*words[i] == '/' || strncmp(words[i], "\"/", 2) == 0)) {
 			name = constant(words[i]);
+		}
 		if (name)
 			v->visit(name, v->arg);
 		command = next;
 	}
 }
 
-static void look_at_script(const char *path, const struct visitor *v)
+static void look_at_script(const char *path, struct visitor *v)
 {
 	FILE *in = fopen(path, "re");
 	size_t size = 0, left = 10000;
@@ -142,12 +174,13 @@ static void look_at_string(const char *text, void *arg)
 		v->visit(text, v->arg);
 }
 
-void starts_find(const struct program *p, void (*visit)(const char *name, void *arg), void *arg)
+bool starts_find(const struct program *p, void (*visit)(const char *name, void *arg), void *arg)
 {
-	struct visitor v = { visit, arg, p->path };
+	struct visitor v = { visit, arg, p->path, false };
 
 	if (p->script_count == 0)
 		object_each_string(p->object, look_at_string, &v);
 	else if (starts_is_shell(p->object->path))
 		look_at_script(p->scripts[p->script_count - 1], &v);
+	return v.unknown;
 }

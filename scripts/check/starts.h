@@ -11,8 +11,9 @@
 /*
  * Call visit for each program that p, a shell script, starts by a constant name after "exec" or by
  * a constant absolute path; or, if p is no script, for each path to a program among its strings.
+ * Returns whether it becomes one whose name only the run shows.
  */
-void starts_find(const struct program *p, void (*visit)(const char *name, void *arg), void *arg);
+bool starts_find(const struct program *p, void (*visit)(const char *name, void *arg), void *arg);
 
 /* Is path a shell, by its name? */
 bool starts_is_shell(const char *path);

@@ -104,6 +104,12 @@ static int rank(const char *verdict)
 	return verdict == WILL ? 3 : verdict == MAY ? 2 : verdict == WILL_NOT;
 }
 
+static void judge_unknown(struct report *r)
+{
+	judge(r, MAY, "check the program that it becomes",
+	      "it becomes a program whose name only the run shows, so one cannot tell");
+}
+
 /* A program that executes others becomes one of the programs that it names: the best counts. */
 static void judge_starts(struct report *r)
 {
@@ -114,9 +120,11 @@ static void judge_starts(struct report *r)
 		if (rank(r->starts[i].verdict) > rank(best->verdict))
 			best = &r->starts[i];
 	verdict = best->verdict;
-	if (verdict == WILL && r->start_count > 1)
+	if (verdict == WILL && (r->start_count > 1 || r->starts_unknown))
 		verdict = MAY;
-	if (verdict == CANNOT)
+	if (r->starts_unknown && rank(verdict) < rank(MAY))
+		judge_unknown(r);
+	else if (verdict == CANNOT)
 		judge(r, WILL_NOT, run_native, "it starts %s: cannot: %s", best->path, best->reason);
 	else
 		judge(r, verdict, best->advice, "it starts %s: %s", best->path, best->reason);
@@ -130,6 +138,8 @@ static void judge_without_threads(struct report *r)
 		judge(r, MAY, advice_to_run(r), "it can load %s, which makes threads", loaded->path);
 	else if (r->start_count)
 		judge_starts(r);
+	else if (r->starts_unknown)
+		judge_unknown(r);
 	/* Shells load no more than built-in commands. */
 	else if (report_has(r, TRAIT_EXECS) && !report_has(r, TRAIT_SERVES) &&
 		 (!loads(r) || starts_is_shell(r->program.object->path)))

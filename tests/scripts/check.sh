@@ -251,6 +251,20 @@ says "$work/wrapper2" '.verdict + ": " + .reason' "may gain: it starts $work/wra
 says "$work/wrapper2" '.starts | map(.program) | tojson' "[\"$work/wrapper\",\"/bin/cat\"]"
 says "$work/wrapper3" '.verdict + (.starts | tojson)' 'will not gain[]'
 says "$work/wrapper4" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))' \
+	"may gain: it becomes a program whose name only the run shows, so one cannot tell"
+# shellcheck disable=SC2016
+for line in 'exec "$JAVA" -jar x.jar' 'exec $D/tinyproxy' 'exec \' 'exec nice -n 5 "$SERVER"' \
+	"exec $work/static-go || exec \$1"; do
+	printf '#!/bin/sh\n%s\n' "$line" >"$work/wrapper5"
+	chmod +x "$work/wrapper5"
+	says "$work/wrapper5" .verdict 'may gain'
+done
+for line in "exec nice -n 5 $work/threads -d" "exec /usr/bin/setsid '$work/threads'"; do
+	printf '#!/bin/sh\n%s\n' "$line" >"$work/wrapper5"
+	says "$work/wrapper5" '.verdict + ": " + .reason' "will gain: $threads"
+done
+printf '#!/bin/sh\nexec 3<&0 >log\n%s x\n' "$work/static-go" >"$work/wrapper5"
+says "$work/wrapper5" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))' \
 	"will not gain: it starts $work/static-go: cannot"
 cat >"$work/becomes.c" <<END
 #include <unistd.h>
