@@ -40,10 +40,14 @@ void fz_files_copying_ends(void)
 	fz_sched_release_limit();
 }
 
+/* fz_fork_notice() has reset this process, before the handler. */
+static bool noticed;
+
 static void before_fork(void)
 {
 	struct fz_fiber *self = fz_self();
 
+	noticed = false;
 	fz_spawner_turn_begin(self);
 	fz_carrier_makes_process(self);
 	/* The program may have written to /proc/self/comm; the child takes the name over. */
@@ -106,14 +110,16 @@ void fz_after_fork_in_child(bool shares_files)
 
 static void after_fork_in_child(void)
 {
-	if (!original || !*original)
+	if (!noticed)
 		fz_after_fork_in_child(false);
 }
 
 void fz_fork_notice(void)
 {
-	if (original && !*original)
-		fz_after_fork_in_child(false);
+	if (!original || *original)
+		return;
+	noticed = true;
+	fz_after_fork_in_child(false);
 }
 
 /* Before Linux 4.14 there is no such memory. */

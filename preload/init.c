@@ -83,9 +83,10 @@ void fz_stay_native(const char *why, int err)
 static const char *describe_failure(void)
 {
 	static char text[128];
+	const int error = -fz_backend_choice.error;
 
-	snprintf(text, sizeof(text), "%s: %s", fz_backend_choice.failed,
-		 strerrorname_np(fz_backend_choice.error));
+	snprintf(text, sizeof(text), "%s%s%s", fz_backend_choice.failed, error ? ": " : "",
+		 error ? fz_host.error_name(error) : "");
 	return text;
 }
 

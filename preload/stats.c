@@ -152,7 +152,7 @@ static void say_all(bool wait)
 		const struct fz_call_counts sum = fz_counters_sum(i + 1);
 
 		if (sum.by_fibers + sum.passed && can_say(wait))
-			fz_say("%s%s (%s): %lu by fibers, %lu passed on", prefix,
+			fz_say("%s%s (%s): %lu by fibers, %lu passed through", prefix,
 			       fz_symbol_name(i), fz_symbol_rung(i), (unsigned long)sum.by_fibers,
 			       (unsigned long)sum.passed);
 	}

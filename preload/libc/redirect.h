@@ -26,8 +26,8 @@ void fz_redirect_start(void);
 /*
  * Does the caller run in a child process, with the runtime of its parent? The child of libc's
  * posix_spawn runs in our memory, with the thread pointer of a fiber. The child of fork runs in
- * a copy until its atfork handlers have run, and libc unlocks before that. Neither may touch
- * the runtime. Makes a system call: only for rare paths.
+ * a copy until fz_fork_notice() or the atfork handler, and libc unlocks before that. Neither may
+ * touch the runtime. Makes a system call: only for rare paths.
  */
 bool fz_redirect_in_child(void);
 

@@ -127,9 +127,10 @@ FZ_EXPORT_ALIAS(__sched_setscheduler, sched_setscheduler);
 
 FZ_EXPORT int sched_getscheduler(pid_t tid)
 {
-	struct fz_target t = fz_target_by_tid(tid);
+	struct fz_target t;
 
 	fz_enter(FZ_SYM_sched_getscheduler);
+	t = fz_target_by_tid(tid);
 	return t.policy ? FZ_POLICY_OF(t.policy) : fz_real.sched_getscheduler(t.tid);
 }
 FZ_EXPORT_ALIAS(__sched_getscheduler, sched_getscheduler);
@@ -152,10 +153,11 @@ FZ_EXPORT int sched_setparam(pid_t tid, const struct sched_param *param)
 
 FZ_EXPORT int sched_getparam(pid_t tid, struct sched_param *param)
 {
-	struct fz_target t = fz_target_by_tid(tid);
+	struct fz_target t;
 	int ret;
 
 	fz_enter(FZ_SYM_sched_getparam);
+	t = fz_target_by_tid(tid);
 	/* Also where it is not the kernel that knows: it tells whether param can be written. */
 	ret = fz_real.sched_getparam(t.tid, param);
 	if (ret == 0 && t.policy)
@@ -260,9 +262,10 @@ static int set_attributes_of_other(struct fz_target t, const struct fz_uapi_sche
 FZ_EXPORT int sched_setattr(pid_t tid, struct sched_attr *wanted, unsigned flags)
 {
 	const struct fz_uapi_sched_attr *attr = (const void *)wanted;
-	struct fz_target t = fz_target_by_tid(tid);
+	struct fz_target t;
 
 	fz_enter(FZ_SYM_sched_setattr);
+	t = fz_target_by_tid(tid);
 	while ((t.fiber || t.self) && !flags && attributes_readable(attr)) {
 		int err;
 
@@ -282,11 +285,12 @@ FZ_EXPORT int sched_setattr(pid_t tid, struct sched_attr *wanted, unsigned flags
 
 FZ_EXPORT int sched_getattr(pid_t tid, struct sched_attr *attr, unsigned size, unsigned flags)
 {
-	struct fz_target t = fz_target_by_tid(tid);
+	struct fz_target t;
 	struct fz_uapi_sched_attr *told = (void *)attr;
 	int ret;
 
 	fz_enter(FZ_SYM_sched_getattr);
+	t = fz_target_by_tid(tid);
 	ret = (int)fz_real.syscall(SYS_sched_getattr, t.tid, attr, size, flags);
 	if (ret == 0 && t.policy) {
 		told->policy = (uint32_t)(FZ_POLICY_OF(t.policy) & ~SCHED_RESET_ON_FORK);

@@ -62,7 +62,7 @@ int fz_backends_init(struct fz_backend *first, uint32_t n, size_t stride,
 		if (!err || wish == FZ_BACKEND_RING)
 			return err;
 		fz_backend_choice.failed = *ret_why;
-		fz_backend_choice.error = -err;
+		fz_backend_choice.error = err;
 	}
 	return init_all(first, n, stride, FZ_BACKEND_EPOLL, ret_why);
 }

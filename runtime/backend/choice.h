@@ -20,7 +20,7 @@ struct fz_backend_choice {
 	/* a bit for each opcode that is forbidden (fz_ring_forbid) */
 	_Atomic uint64_t forbidden_ops;
 	const char *failed;	/* which step of io_uring failed, or NULL */
-	int error;		/* the error number of that failure, or 0 */
+	int error;		/* -errno of that failure, or 0 */
 	_Atomic bool avoids_ring;	/* fz_backend_avoid_ring() has been called */
 };
 extern struct fz_backend_choice fz_backend_choice FZ_HIDDEN;

@@ -105,6 +105,9 @@ static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 	f->thread.result = NULL;
 	f->thread.joins = NULL;
 	f->thread.wired_why = NULL;
+	/* The last life may have left a call by a jump, or by its end. */
+	f->thread.counted_as_one = false;
+	f->call.in_fork = false;
 	/* relaxed: the thread does not run. */
 	f->thread.first_wait = atomic_load_explicit(&f->wait, memory_order_relaxed) >>
 			       FZ_WAIT_NUMBER_SHIFT;

@@ -37,7 +37,7 @@ static char *not_trusted(const char *name, const struct stat *status)
 	if (status->st_uid != 0 && status->st_uid != geteuid())
 		length = asprintf(&why, "%s: ignored: it belongs to user %u, not to root or to user %u",
 				  name, (unsigned)status->st_uid, (unsigned)geteuid());
-	else if (!S_ISLNK(status->st_mode) && status->st_mode & (S_IWGRP | S_IWOTH))
+	else if (S_ISREG(status->st_mode) && status->st_mode & (S_IWGRP | S_IWOTH))
 		length = asprintf(&why, "%s: ignored: others may write it (mode %o); chmod go-w it",
 				  name, (unsigned)status->st_mode & 07777);
 	if (length < 0)
@@ -48,15 +48,19 @@ static char *not_trusted(const char *name, const struct stat *status)
 /* Read a whole regular file; NULL on failure. *ret_why tells why a file is not to be read. */
 static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int fd;
+	FILE *file;
 	char *text = NULL;
 	struct stat status;
 
 	*ret_why = NULL;
+	/* A link may be somebody else's, wherever it leads. */
+	if (lstat(name, &status) == 0 && (*ret_why = not_trusted(name, &status)))
+		return NULL;
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file) {
-		/* A link that leads nowhere may be somebody else's, too. */
-		if (stat(name, &status) == 0 || lstat(name, &status) == 0)
+		if (stat(name, &status) == 0)
 			*ret_why = not_trusted(name, &status);
 		return NULL;
 	}

@@ -62,8 +62,25 @@ static bool is_prefix(const char *name)
 /* "exec >file", "exec 3<&0": the shell goes on. */
 static bool is_redirection(const char *word)
 {
-	return word[strspn(word, "0123456789")] == '<' || word[strspn(word, "0123456789")] == '>' ||
-	       *word == '{';
+	word += *word == '&' ? 1 : strspn(word, "0123456789");
+	return *word == '<' || *word == '>' || *word == '{' || *word == '#';
+}
+
+/* The program that a command like nice becomes, whose own words follow. */
+static const char *behind_prefix(char **word)
+{
+	/* Options whose value is a word, and no number. */
+	static const char *const with_value[] = { "-s", "-i", "-o", "-e" };
+
+	for (; *word; word++) {
+		*word = unquote(*word);
+		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
+			if (strcmp(*word, with_value[i]) == 0 && word[1])
+				word++;
+		if (**word != '-' && !strchr("0123456789", **word))
+			return constant(*word);
+	}
+	return NULL;
 }
 
 /* The program that "exec" becomes, whose own words follow; NULL if the words do not say. */
@@ -75,15 +92,8 @@ static const char *behind_exec(char **word)
 		word += strcmp(*word, "-a") == 0 && word[1] ? 2 : 1;
 	name = *word ? constant(*word) : NULL;
 	slash = name ? strrchr(name, '/') : NULL;
-	if (name && is_prefix(slash ? slash + 1 : name)) {
-		/* Its options need not be known to see a path. */
-		while (*++word) {
-			*word = unquote(*word);
-			if (**word == '/')
-				return constant(*word);
-		}
-		return NULL;
-	}
+	if (name && is_prefix(slash ? slash + 1 : name))
+		return behind_prefix(word + 1);
 	if (name && strcmp(slash ? slash + 1 : name, "env") == 0) {
 		for (char **w = word + 1; *w; w++)
 			*w = unquote(*w);

@@ -109,7 +109,7 @@ static void print_calls(struct counts *c)
 {
 	qsort(c->calls, c->call_count, sizeof(*c->calls), by_calls);
 	printf("\n%12s %12s %12s %10s %8s %8s %12s  %s\n", "BY FIBERS", "AT ONCE", "PARKED",
-	       "ANNOUNCED", "LATE", "WIRED", "PASSED ON", "FUNCTION");
+	       "ANNOUNCED", "LATE", "WIRED", "PASSED", "FUNCTION");
 	for (size_t i = 0; i < c->call_count; i++) {
 		const struct call_counts *call = &c->calls[i];
 		const uint64_t *outcome = call->counts.outcome;

@@ -120,7 +120,7 @@ static void print_late(const struct watch *w, size_t row, char *line, size_t siz
 
 const struct table_kind calls_table = {
 	.name = "calls",
-	.heading = "FUNCTION               RUNG         CALLS/s   AT-ONCE    PARKED ANNOUNCED   LATE  WIRED PASSED-ON        TOTAL",
+	.heading = "FUNCTION               RUNG         CALLS/s   AT-ONCE    PARKED ANNOUNCED   LATE  WIRED    PASSED        TOTAL",
 	.keys = { "rate", "total", "parked", "announced", "function", "rung" },
 	.count = count_calls, .value = value_of_call, .text = text_of_call,
 	.print = print_call, .missing = no_calls,

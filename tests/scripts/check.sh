@@ -254,7 +254,7 @@ says "$work/wrapper4" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))'
 	"may gain: it becomes a program whose name only the run shows, so one cannot tell"
 # shellcheck disable=SC2016
 for line in 'exec "$JAVA" -jar x.jar' 'exec $D/tinyproxy' 'exec \' 'exec nice -n 5 "$SERVER"' \
-	"exec $work/static-go || exec \$1"; do
+	"exec $work/static-go || exec \$1" 'exec nohup "$P" -c /etc/passwd >/dev/null'; do
 	printf '#!/bin/sh\n%s\n' "$line" >"$work/wrapper5"
 	chmod +x "$work/wrapper5"
 	says "$work/wrapper5" .verdict 'may gain'
@@ -263,7 +263,7 @@ for line in "exec nice -n 5 $work/threads -d" "exec /usr/bin/setsid '$work/threa
 	printf '#!/bin/sh\n%s\n' "$line" >"$work/wrapper5"
 	says "$work/wrapper5" '.verdict + ": " + .reason' "will gain: $threads"
 done
-printf '#!/bin/sh\nexec 3<&0 >log\n%s x\n' "$work/static-go" >"$work/wrapper5"
+printf '#!/bin/sh\nexec 3<&0 >log\nexec &>log # a comment\n%s x\n' "$work/static-go" >"$work/wrapper5"
 says "$work/wrapper5" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))' \
 	"will not gain: it starts $work/static-go: cannot"
 cat >"$work/becomes.c" <<END

@@ -130,6 +130,10 @@ wrong_load 1/2 io_closed FIBERIZE_PROCESSORS=4
 wrong_load 1+ io_turns FIBERIZE_BACKEND=epoll FIBERIZE_PROCESSORS=4
 END
 
+# The report names what was lost, and by which error.
+checked 'ring_lost:2 io_closed: told' io_closed FIBERIZE_STATS=1 FIBERIZE_PROCESSORS=1 FZ_FAULTS=ring_lost:2
+has 'ring_lost:2: told' "$work/err" ' epoll (io_uring_enter in mid-run: EPERM)$'
+
 # A filter refuses requests, and io_uring is lost while the library asks whether one does.
 for when in 1 2 3 4 5 6; do
 	checked "deny_recv:1+,ring_lost:$when io_socket" io_socket FIBERIZE_PROCESSORS=1 \

@@ -156,11 +156,12 @@ if [ "$(id -u)" = 0 ]; then
 	mkdir "$work/home/.config/fiberize/c.conf"
 	mkfifo "$work/home/.config/fiberize/d.conf"
 	ln -s nowhere "$work/home/.config/fiberize/e.conf"
+	ln -s /etc/passwd "$work/home/.config/fiberize/f.conf"
 	chown -hR 65534 "$work/home"
 	run env -u XDG_CONFIG_HOME HOME="$work/home" "$fiberize" printenv LD_PRELOAD
 	same "profile: no regular file in another's HOME" "$library" "$out"
-	same "profile: no regular file in another's HOME: messages" 3 \
-		"$(grep -c '/[cde].conf: ignored: it belongs to user 65534' <<<"$err")"
+	same "profile: no regular file in another's HOME: messages" 4 \
+		"$(grep -c '/[cdef].conf: ignored: it belongs to user 65534' <<<"$err")"
 	chown 0 "$conf"
 else
 	skip 'profile: not if it belongs to somebody else' 'only root can make such a file'

@@ -274,7 +274,7 @@ same 'a child does not count what its parent called' 1 "$(grep -c ': fork (track
 
 # ---- each call once
 
-# counts NAME: "by fibers, passed on", of the process that runs
+# counts NAME: "by fibers, passed through", of the process that runs
 counts() {
 	local pid
 	pid=$(sed -n 's/^fiberize: ends\[\([0-9]*\)\]: running.*/\1/p' "$work/err")

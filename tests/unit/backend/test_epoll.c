@@ -224,6 +224,6 @@ Test(epoll, chosen_if_there_is_no_good_ring)
 	cr_assert_eq(fz_sched_start(2, FZ_BACKEND_AUTO, &why), 0);
 	cr_assert_eq(fz_backend_kind(), FZ_BACKEND_EPOLL);
 	cr_assert_str_eq(fz_backend_choice.failed, failed);
-	cr_assert_eq(fz_backend_choice.error, ENOSYS);
+	cr_assert_eq(fz_backend_choice.error, -ENOSYS);
 	cr_assert_str_eq(fz_backend_name(), "epoll");
 }
