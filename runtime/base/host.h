@@ -73,7 +73,7 @@ struct fz_host {
 	/* The name of an errno, for messages; never NULL.  Any context. */
 	const char *(*error_name)(int error);
 
-	/* The calling thread is in fork(): in the child, forget the parent's threads, once. */
+	/* The calling thread is in fork(): in the child, forget the parent's threads, once.  NULL before the constructor. */
 	void (*fork_notice)(void);
 
 	/* exit(status), which runs atexit handlers. */

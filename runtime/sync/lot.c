@@ -161,7 +161,8 @@ static inline struct fz_fiber *caller(void)
 {
 	struct fz_fiber *self = fz_self();
 
-	if (FZ_UNLIKELY(self->call.in_fork))
+	/* Before the constructor nobody has waited. */
+	if (FZ_UNLIKELY(self->call.in_fork) && fz_host.fork_notice)
 		fz_host.fork_notice();
 	return self;
 }

@@ -66,19 +66,26 @@ static bool is_redirection(const char *word)
 	return *word == '<' || *word == '>' || *word == '{' || *word == '#';
 }
 
-/* The program that a command like nice becomes, whose own words follow. */
-static const char *behind_prefix(char **word)
+/* Where a command like nice names a program behind its options and their values; NULL: nowhere. */
+static char **behind_prefix(char **word)
 {
-	/* Options whose value is a word, and no number. */
-	static const char *const with_value[] = { "-s", "-i", "-o", "-e" };
-
 	for (; *word; word++) {
-		*word = unquote(*word);
-		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value); i++)
-			if (strcmp(*word, with_value[i]) == 0 && word[1])
-				word++;
-		if (**word != '-' && !strchr("0123456789", **word))
-			return constant(*word);
+		const char *name;
+		char *refused = NULL, *path;
+
+		if (strchr("-.0123456789", **word))
+			continue;
+		name = constant(*word);
+		if (!name)
+			return NULL;
+		*word = (char *)name;
+		if (strchr(name, '/'))
+			return word;
+		path = program_in_path(name, &refused);
+		free(refused);
+		free(path);
+		if (path)
+			return word;
 	}
 	return NULL;
 }
@@ -92,13 +99,17 @@ static const char *behind_exec(char **word)
 		word += strcmp(*word, "-a") == 0 && word[1] ? 2 : 1;
 	name = *word ? constant(*word) : NULL;
 	slash = name ? strrchr(name, '/') : NULL;
-	if (name && is_prefix(slash ? slash + 1 : name))
-		return behind_prefix(word + 1);
+	if (name && is_prefix(slash ? slash + 1 : name)) {
+		word = behind_prefix(word + 1);
+		return word ? behind_exec(word) : NULL;
+	}
 	if (name && strcmp(slash ? slash + 1 : name, "env") == 0) {
 		for (char **w = word + 1; *w; w++)
 			*w = unquote(*w);
 		name = program_behind_env(word + 1);
-		return name ? constant((char *)name) : NULL;
+		while (name && *word && *word != name)
+			word++;
+		return name && *word ? behind_exec(word) : NULL;
 	}
 	return name;
 }

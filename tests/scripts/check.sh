@@ -259,11 +259,12 @@ for line in 'exec "$JAVA" -jar x.jar' 'exec $D/tinyproxy' 'exec \' 'exec nice -n
 	chmod +x "$work/wrapper5"
 	says "$work/wrapper5" .verdict 'may gain'
 done
-for line in "exec nice -n 5 $work/threads -d" "exec /usr/bin/setsid '$work/threads'"; do
+for line in "exec nice -n 5 $work/threads -d" "exec /usr/bin/setsid '$work/threads'" \
+	"exec timeout -s KILL .5 nohup ionice -c best-effort setsid env A=1 taskset ff $work/threads"; do
 	printf '#!/bin/sh\n%s\n' "$line" >"$work/wrapper5"
 	says "$work/wrapper5" '.verdict + ": " + .reason' "will gain: $threads"
 done
-printf '#!/bin/sh\nexec 3<&0 >log\nexec &>log # a comment\n%s x\n' "$work/static-go" >"$work/wrapper5"
+printf '#!/bin/sh\nexec 3<&0 >log\nexec &>log\nexec # a comment\n%s x\n' "$work/static-go" >"$work/wrapper5"
 says "$work/wrapper5" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))' \
 	"will not gain: it starts $work/static-go: cannot"
 cat >"$work/becomes.c" <<END
