@@ -274,10 +274,10 @@ static size_t message_size(const struct fz_user_msghdr *msg)
 
 /*
  * Send the rest of what a stream has taken in part, one iovec after the other, without ancillary
- * data.
+ * data.  forbidden: whether the descriptor has O_NONBLOCK is not known.
  */
 static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a,
-				   const struct fz_user_msghdr *msg, size_t sent)
+				   const struct fz_user_msghdr *msg, size_t sent, bool forbidden)
 {
 	size_t skip = sent;
 
@@ -291,7 +291,10 @@ static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *
 			skip -= iov->iov_len;
 			continue;
 		}
-		ret = send_rest(self, a, (const char *)iov->iov_base + skip, iov->iov_len - skip);
+		ret = forbidden ? send_rest_forbidden(self, a, (const char *)iov->iov_base + skip,
+						      iov->iov_len - skip) :
+				  send_rest(self, a, (const char *)iov->iov_base + skip,
+					    iov->iov_len - skip);
 		if (ret < 0)
 			break;
 		sent += (size_t)ret;
@@ -300,6 +303,38 @@ static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *
 		skip = 0;
 	}
 	return sent;
+}
+
+/*
+ * A filter forbids to ask for O_NONBLOCK: make the program's sendmsg or sendmmsg, of n messages.  If
+ * neither a handler nor a timeout can have ended it after a part, an event of the library's has, and
+ * it goes on.
+ */
+static int64_t send_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, void *messages, unsigned n)
+{
+	struct fz_message_slot *slots = messages;
+	const uint32_t handlers = self->sig.handlers_run;
+	unsigned done = 0;
+	int64_t ret;
+
+	do {
+		if (a->program == __NR_sendmmsg) {
+			a->call.args[1] = (long)&slots[done];
+			a->call.args[2] = n - done;
+		}
+		ret = fz_io_make_own(self, &a->call, fz_pin_fd(a->pin), true);
+		if (ret <= 0 || handlers != self->sig.handlers_run || a->info & FZ_FD_SEND_TIMEOUT)
+			break;
+		if (a->program == __NR_sendmsg)
+			return (int64_t)send_rest_of_message(self, a, messages, (size_t)ret, true);
+		done += (unsigned)ret;
+		slots[done - 1].length = (unsigned)send_rest_of_message(
+			self, a, &slots[done - 1].header, slots[done - 1].length, true);
+		ret = 0;
+	} while (done < n && slots[done - 1].length == message_size(&slots[done - 1].header));
+	if (ret > 0)
+		done += (unsigned)ret;
+	return done ? (int64_t)done : ret;
 }
 
 int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
@@ -317,12 +352,14 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 	int wait = fz_io_may_wait(self, __NR_sendmsg, fd, flags, &a.info);
 	int64_t ret;
 
+	if (wait == FZ_OP_FORBIDDEN)
+		return send_forbidden(self, &a, (void *)(uintptr_t)msg, 1);
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, &a.call);
 	ret = fz_io_try_or_wait(self, &a);
 	/* The kernel has read all of *msg, so it is readable. */
 	return ret < 0 ? ret :
-			 (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret);
+			 (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret, false);
 }
 
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
@@ -347,7 +384,7 @@ int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *
 	ret = wait > 0 ? fz_io_try_or_wait(self, &a) : FZ_OP_FORBIDDEN;
 	if (ret == FZ_OP_FORBIDDEN)
 		return fz_io_make_whole(self, fz_pin_fd(&pin), c, false);
-	return ret < 0 ? ret : (int64_t)send_rest_of_message(self, &a, &msg, (size_t)ret);
+	return ret < 0 ? ret : (int64_t)send_rest_of_message(self, &a, &msg, (size_t)ret, false);
 }
 
 int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
@@ -369,7 +406,8 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 
 	if (wait <= 0) {
 		a.call = (struct fz_io_call){ __NR_sendmmsg, { fd, (long)vec, n, flags } };
-		return fz_io_make_at_once(self, wait, &a.call);
+		return wait == FZ_OP_FORBIDDEN ? send_forbidden(self, &a, vec, n) :
+						 fz_io_make_at_once(self, wait, &a.call);
 	}
 	while (done < n && done < MESSAGES_MAX) {
 		struct fz_message_slot *slot = &slots[done];
@@ -384,7 +422,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		if (ret < 0)
 			break;
 		slot->length = (unsigned)send_rest_of_message(self, &a, &slot->header,
-							      slot->length);
+							      slot->length, false);
 		done++;
 		/* Sent in part, as a timeout or a handler leaves it: the next would follow a gap. */
 		if (slot->length < message_size(&slot->header))

@@ -114,6 +114,16 @@ static void drain_stream(void)
 	CHECK_INT(read_all(streams[1], received, LARGE), LARGE);
 }
 
+/* While the other waits to send, a third thread's call ends. */
+static void drain_stream_slowly(void)
+{
+	CHECK_INT(read_all(streams[1], received, LARGE / 3), LARGE / 3);
+	usleep(500);
+	write_pipe();
+	usleep(500);
+	CHECK_INT(read_all(streams[1], received, LARGE - LARGE / 3), LARGE - LARGE / 3);
+}
+
 static void write_datagram(void)
 {
 	CHECK_INT(write(datagrams[1], "d", 1), 1);

@@ -89,6 +89,14 @@ static void by_vector(void)
 	}
 }
 
+static void *reads_pipe(void *arg)
+{
+	char c;
+
+	CHECK_INT(read(pipes[0], &c, 1), 1);
+	return arg;
+}
+
 static void by_socket(void)
 {
 	char c[64];
@@ -97,6 +105,7 @@ static void by_socket(void)
 	struct mmsghdr several = { .msg_hdr = msg };
 	struct sockaddr_storage from;
 	socklen_t size = sizeof(from);
+	pthread_t third;
 	int fd;
 
 	if (!may(SYS_read) || !may(SYS_write))
@@ -119,8 +128,18 @@ static void by_socket(void)
 	if (may(SYS_recvmmsg))
 		WHILE(write_datagram, CHECK_INT(recvmmsg(datagrams[0], &several, 1, 0, NULL), 1));
 	msg.msg_iov = &out;
-	if (may(SYS_sendmsg))
-		WHILE(drain_stream, CHECK_INT(sendmsg(streams[0], &msg, 0), LARGE));
+	if (may(SYS_sendmsg)) {
+		third = start(reads_pipe, NULL);
+		WHILE(drain_stream_slowly, CHECK_INT(sendmsg(streams[0], &msg, 0), LARGE));
+		finish(third);
+	}
+	several.msg_hdr = msg;
+	if (may(SYS_sendmmsg)) {
+		third = start(reads_pipe, NULL);
+		WHILE(drain_stream_slowly, CHECK(sendmmsg(streams[0], &several, 1, 0) == 1 &&
+						 several.msg_len == LARGE));
+		finish(third);
+	}
 	if (!may(SYS_connect))
 		return;
 	if (may(SYS_accept)) {

@@ -25,6 +25,8 @@ static sigset_t set_of(int sig)
 	return set;
 }
 
+static struct event blocked = EVENT_INIT;
+
 static void *waits(void *arg)
 {
 	const int signal = (int)(intptr_t)arg;
@@ -32,6 +34,7 @@ static void *waits(void *arg)
 	int sig;
 
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	event_post(&blocked);
 	/* Natively SIGCHLD, which system() blocks in its thread, may interrupt the wait. */
 	do
 		sig = sigtimedwait(&set, NULL, NULL);
@@ -43,7 +46,10 @@ static void *waits(void *arg)
 static pthread_t start_waiter(int sig)
 {
 	pthread_t t = start(waits, (void *)(intptr_t)sig);
+	static int started;
 
+	/* Before it blocks the signal, that would be dropped. */
+	event_wait(&blocked, ++started);
 	await_others();
 	return t;
 }
