@@ -45,11 +45,11 @@ static void *waits(void *arg)
 
 static pthread_t start_waiter(int sig)
 {
+	const int before = blocked.count;
 	pthread_t t = start(waits, (void *)(intptr_t)sig);
-	static int started;
 
 	/* Before it blocks the signal, that would be dropped. */
-	event_wait(&blocked, ++started);
+	event_wait(&blocked, before + 1);
 	await_others();
 	return t;
 }
