@@ -29,7 +29,7 @@ void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller);
  * counted: for functions of libc whose work is done by others that have no name.
  */
 #define FZ_COUNTED_AS_ONE                                                        \
-	__attribute__((cleanup(fz_stats_one_ends))) const bool counted_as_one_ = \
+	__attribute__((cleanup(fz_stats_one_ends), unused)) const bool counted_as_one_ = \
 		fz_stats_one_begins()
 
 bool fz_stats_one_begins(void);

@@ -106,20 +106,23 @@ static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_att
 	const int fd = fz_pin_fd(a->pin);
 	struct iovec part;
 	struct fz_message_slot slot = { .header = { .iov = &part, .iov_count = 1 } };
+	const uint32_t handlers = self->sig.handlers_run;
+	const long flags = a->flags | FZ_MSG_NOSIGNAL;
 	size_t done = 0;
 
-	while (done < n) {
+	/* After a part a handler ends the call. */
+	while (done < n && handlers == self->sig.handlers_run) {
 		const long at = (long)(buf + done), left = (long)(n - done);
-		struct fz_io_call call = { a->program, { fd, at, left, a->flags } };
+		struct fz_io_call call = { a->program, { fd, at, left, flags } };
 		int64_t ret;
 
 		switch (a->program) {
 		case __NR_sendmmsg:
 			call = (struct fz_io_call){ a->program,
-						    { fd, (long)&slot, 1, a->flags } };
+						    { fd, (long)&slot, 1, flags } };
 			break;
 		case __NR_sendmsg:
-			call = (struct fz_io_call){ a->program, { fd, (long)&slot, a->flags } };
+			call = (struct fz_io_call){ a->program, { fd, (long)&slot, flags } };
 			break;
 		case __NR_writev:
 		case __NR_pwritev2:
@@ -306,35 +309,23 @@ static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *
 }
 
 /*
- * A filter forbids to ask for O_NONBLOCK: make the program's sendmsg or sendmmsg, of n messages.  If
- * neither a handler nor a timeout can have ended it after a part, an event of the library's has, and
- * it goes on.
+ * A filter forbids to ask for O_NONBLOCK: make the program's call for one message, announced.  begun:
+ * messages have been sent before.  If neither a handler nor a timeout can have ended it after a part,
+ * an event of the library's has, and *ret_goes_on is true.
  */
-static int64_t send_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, void *messages, unsigned n)
+static int64_t send_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, bool begun, bool *ret_goes_on)
 {
-	struct fz_message_slot *slots = messages;
 	const uint32_t handlers = self->sig.handlers_run;
-	unsigned done = 0;
+	bool forever;
 	int64_t ret;
 
-	do {
-		if (a->program == __NR_sendmmsg) {
-			a->call.args[1] = (long)&slots[done];
-			a->call.args[2] = n - done;
-		}
-		ret = fz_io_make_own(self, &a->call, fz_pin_fd(a->pin), true);
-		if (ret <= 0 || handlers != self->sig.handlers_run || a->info & FZ_FD_SEND_TIMEOUT)
-			break;
-		if (a->program == __NR_sendmsg)
-			return (int64_t)send_rest_of_message(self, a, messages, (size_t)ret, true);
-		done += (unsigned)ret;
-		slots[done - 1].length = (unsigned)send_rest_of_message(
-			self, a, &slots[done - 1].header, slots[done - 1].length, true);
-		ret = 0;
-	} while (done < n && slots[done - 1].length == message_size(&slots[done - 1].header));
-	if (ret > 0)
-		done += (unsigned)ret;
-	return done ? (int64_t)done : ret;
+	fz_pin_hold(self, a->pin);
+	a->call.args[0] = fz_pin_fd(a->pin);
+	forever = fz_fdtab_deadline(fz_pin_fd(a->pin), a->info, true) == FZ_FOREVER;
+	ret = fz_io_make_announced(self, &a->call, FZ_CALL_CANCELLABLE |
+						   (begun ? FZ_CALL_BEGUN : FZ_CALL_RESTARTS));
+	*ret_goes_on = forever && handlers == self->sig.handlers_run;
+	return ret;
 }
 
 int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
@@ -350,16 +341,17 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
 	int wait = fz_io_may_wait(self, __NR_sendmsg, fd, flags, &a.info);
+	const bool forbidden = wait == FZ_OP_FORBIDDEN;
+	bool goes_on = true;
 	int64_t ret;
 
-	if (wait == FZ_OP_FORBIDDEN)
-		return send_forbidden(self, &a, (void *)(uintptr_t)msg, 1);
-	if (wait <= 0)
+	if (wait <= 0 && !forbidden)
 		return fz_io_make_at_once(self, wait, &a.call);
-	ret = fz_io_try_or_wait(self, &a);
+	ret = forbidden ? send_forbidden(self, &a, false, &goes_on) : fz_io_try_or_wait(self, &a);
+	if (ret < 0 || !goes_on)
+		return ret;
 	/* The kernel has read all of *msg, so it is readable. */
-	return ret < 0 ? ret :
-			 (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret, false);
+	return (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret, forbidden);
 }
 
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
@@ -402,27 +394,30 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	};
 	unsigned done = 0;
 	int wait = fz_io_may_wait(self, __NR_sendmmsg, fd, flags, &a.info);
+	const bool forbidden = wait == FZ_OP_FORBIDDEN;
+	bool goes_on = true;
 	int64_t ret = 0;
 
-	if (wait <= 0) {
+	if (wait <= 0 && !forbidden) {
 		a.call = (struct fz_io_call){ __NR_sendmmsg, { fd, (long)vec, n, flags } };
-		return wait == FZ_OP_FORBIDDEN ? send_forbidden(self, &a, vec, n) :
-						 fz_io_make_at_once(self, wait, &a.call);
+		return fz_io_make_at_once(self, wait, &a.call);
 	}
 	while (done < n && done < MESSAGES_MAX) {
 		struct fz_message_slot *slot = &slots[done];
 
 		/* One message per call, so that the kernel checks each slot itself. */
-		a.call = (struct fz_io_call){ __NR_sendmmsg, { 0, (long)slot, 1 } };
+		a.call = (struct fz_io_call){ __NR_sendmmsg, { 0, (long)slot, 1, flags } };
 		a.begun = done > 0;
 		/* SO_SNDTIMEO begins anew with each message. */
 		a.deadline = 0;
 		a.refused = false;
-		ret = fz_io_try_or_wait(self, &a);
+		ret = forbidden ? send_forbidden(self, &a, done > 0, &goes_on) :
+				  fz_io_try_or_wait(self, &a);
 		if (ret < 0)
 			break;
-		slot->length = (unsigned)send_rest_of_message(self, &a, &slot->header,
-							      slot->length, false);
+		if (goes_on)
+			slot->length = (unsigned)send_rest_of_message(self, &a, &slot->header,
+								      slot->length, forbidden);
 		done++;
 		/* Sent in part, as a timeout or a handler leaves it: the next would follow a gap. */
 		if (slot->length < message_size(&slot->header))

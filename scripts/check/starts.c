@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "starts.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static char **behind_prefix(char **word)
 		const char *name;
 		char *refused = NULL, *path;
 
-		if (strchr("-.0123456789", **word))
+		if (**word == '-' || isdigit((unsigned char)(*word)[**word == '.']))
 			continue;
 		name = constant(*word);
 		if (!name)

@@ -131,13 +131,18 @@ static void by_socket(void)
 	if (may(SYS_sendmsg)) {
 		third = start(reads_pipe, NULL);
 		WHILE(drain_stream_slowly, CHECK_INT(sendmsg(streams[0], &msg, 0), LARGE));
+		CHECK_OK(memcmp(sent, received, LARGE));
 		finish(third);
 	}
-	several.msg_hdr = msg;
 	if (may(SYS_sendmmsg)) {
+		struct iovec parts[3] = { { sent, 9 }, { sent + 9, LARGE - 10 }, { sent + LARGE - 1, 1 } };
+		struct mmsghdr two[2] = { { .msg_hdr = { .msg_iov = parts, .msg_iovlen = 2 } },
+					  { .msg_hdr = { .msg_iov = parts + 2, .msg_iovlen = 1 } } };
+
 		third = start(reads_pipe, NULL);
-		WHILE(drain_stream_slowly, CHECK(sendmmsg(streams[0], &several, 1, 0) == 1 &&
-						 several.msg_len == LARGE));
+		WHILE(drain_stream_slowly, CHECK(sendmmsg(streams[0], two, 2, 0) == 2 &&
+						 two[0].msg_len == LARGE - 1 && two[1].msg_len == 1));
+		CHECK_OK(memcmp(sent, received, LARGE));
 		finish(third);
 	}
 	if (!may(SYS_connect))
