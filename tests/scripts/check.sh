@@ -253,7 +253,7 @@ says "$work/wrapper3" '.verdict + (.starts | tojson)' 'will not gain[]'
 says "$work/wrapper4" '.verdict + ": " + (.reason | split(":")[:2] | join(":"))' \
 	"may gain: it becomes a program whose name only the run shows, so one cannot tell"
 # shellcheck disable=SC2016
-for line in 'exec "$JAVA" -jar x.jar' 'exec $D/tinyproxy' 'exec \' 'exec nice -n 5 "$SERVER"' \
+for line in 'exec "$JAVA" -jar x.jar' 'exec $D/tinyproxy' "exec \\" 'exec nice -n 5 "$SERVER"' \
 	"exec $work/static-go || exec \$1" 'exec nohup "$P" -c /etc/passwd >/dev/null'; do
 	printf '#!/bin/sh\n%s\n' "$line" >"$work/wrapper5"
 	chmod +x "$work/wrapper5"
