@@ -275,6 +275,12 @@ UNUSED static void run_in_child(void (*part)(int), int arg)
 	CHECK_INT(status, 0);
 }
 
+/* What nice(by) leads to: the tests themselves may run with the highest value. */
+UNUSED static int nice_after(int value, int by)
+{
+	return value + by > 19 ? 19 : value + by;
+}
+
 /* The first of the CPUs that the calling thread may run on, in *ret_cpu; returns its number. */
 UNUSED static int first_cpu(cpu_set_t *ret_cpu)
 {

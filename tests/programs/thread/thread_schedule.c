@@ -99,11 +99,11 @@ static void *has_own(void *arg)
 	struct sched_param param = { 0 };
 
 	check_asked();
-	CHECK_INT(nice(NICE), asked.nice + NICE);
+	CHECK_INT(nice(NICE), nice_after(asked.nice, NICE));
 	CHECK_OK(sched_setscheduler(0, SCHED_BATCH, &param));
 	CHECK_OK(sched_setaffinity(0, sizeof(first), &first));
 	check_asked();
-	CHECK_INT(getpriority(PRIO_PROCESS, 0), asked.nice + NICE);
+	CHECK_INT(getpriority(PRIO_PROCESS, 0), nice_after(asked.nice, NICE));
 	CHECK_INT(sched_getscheduler(0), SCHED_BATCH);
 	check_cpus(&first);
 	return arg;

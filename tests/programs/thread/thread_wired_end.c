@@ -63,7 +63,7 @@ static void *job(void *arg)
 	CHECK_OK(pthread_setspecific(key, &key));
 	switch ((intptr_t)arg % KINDS) {
 	case 0:
-		CHECK_INT(nice(1), base + 1);
+		CHECK_INT(nice(1), nice_after(base, 1));
 		break;
 	case 1:
 		CHECK_OK(sched_setaffinity(0, sizeof(first), &first));
