@@ -20,7 +20,7 @@ const struct fz_option *fz_option_of_variable(const char *variable, size_t lengt
 	return NULL;
 }
 
-static bool is_flag_of(const char *name, const char *flag, size_t length)
+bool fz_option_is_flag(const char *name, const char *flag, size_t length)
 {
 	for (; length; name++, flag++, length--)
 		if (*flag != (*name == '_' ? '-' : *name))
@@ -31,7 +31,7 @@ static bool is_flag_of(const char *name, const char *flag, size_t length)
 const struct fz_option *fz_option_of_flag(const char *flag, size_t length)
 {
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
-		if (is_flag_of(fz_options[i].name, flag, length))
+		if (fz_option_is_flag(fz_options[i].name, flag, length))
 			return &fz_options[i];
 	return NULL;
 }

@@ -55,6 +55,9 @@ static inline bool fz_option_is_switch(const struct fz_option *o)
 	return o->type == FZ_OPTION_bool || o->type == FZ_OPTION_file;
 }
 
+/* Is name, which has _ for -, the flag (without --) of length bytes? */
+bool fz_option_is_flag(const char *name, const char *flag, size_t length);
+
 /* Find an option by its variable or flag (without --), whose name has length bytes; or NULL. */
 const struct fz_option *fz_option_of_variable(const char *variable, size_t length);
 const struct fz_option *fz_option_of_flag(const char *flag, size_t length);

@@ -28,16 +28,16 @@ case ${1-} in
 --check | --update) ;;
 *) die "usage: gen-options.sh --check | --update" ;;
 esac
-twice=$(sed -n -E 's/^FZ_(WORDS_)?OPTION\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" | sort | uniq -d | head -n 1)
+twice=$(sed -n -E 's/^FZ_(OPTION|WORDS_OPTION|LAUNCHER_FLAG)\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" | sort | uniq -d | head -n 1)
 [ -z "$twice" ] || die "runtime/base/options.def: $twice is there twice; delete one of the two"
 # CC may be several words.
 # shellcheck disable=SC2086
 ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \
 	"$root/runtime/base/options.c" || die "runtime/base/options.def, options.c or gen-options.c: not compiled"
 list=$("$tool") || exit 1
-unread=$(sed -n -E 's/^FZ_(WORDS_)?OPTION\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" |
+unread=$(sed -n -E 's/^FZ_(OPTION|WORDS_OPTION|LAUNCHER_FLAG)\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" |
 	while read -r name; do
-		grep -rqE "fz_config\.$name\b|FZ_OPTION_ID_$name\b" "$root/preload/" "$root/scripts/launch/" ||
+		grep -rqE "fz_config\.$name\b|FZ_OPTION_ID_$name\b|s->$name\b" "$root/preload/" "$root/scripts/launch/" ||
 			printf ' %s' "$name"
 	done)
 [ "$1" = --update ] || [ -z "$unread" ] ||

@@ -25,18 +25,7 @@ const struct fz_option bench_options[BENCH_COUNT] = {
 struct bench {
 	const char *mode;			/* http, echo or load */
 	const char *value[BENCH_COUNT];		/* NULL: not given */
-	bool force, no_profiles;
 };
-
-/* Is name, as bench.def has it, the flag of so many characters? */
-static bool is_flag(const char *name, const char *flag, size_t length)
-{
-	for (size_t i = 0; i < length; i++) {
-		if (flag[i] != (name[i] == '_' ? '-' : name[i]))
-			return false;
-	}
-	return !name[length];
-}
 
 /*
  * Take one of the options in bench.def. Returns how many words it takes, 0 if words[0] is no
@@ -50,7 +39,7 @@ static int bench_option(struct bench *b, char **words)
 	for (size_t i = 0; i < BENCH_COUNT; i++) {
 		const struct fz_option *o = &bench_options[i];
 
-		if (length < 2 || !is_flag(o->name, words[0] + 2, length - 2))
+		if (length < 2 || !fz_option_is_flag(o->name, words[0] + 2, length - 2))
 			continue;
 		b->value[i] = flag_value(o, words, &count);
 		if (i == BENCH_load)
@@ -68,10 +57,6 @@ static int one_option(struct settings *s, struct bench *b, char **words)
 	usage_if_wanted(word, usage_bench);
 	if (strcmp(word, "--http") == 0 || strcmp(word, "--echo") == 0) {
 		b->mode = word + 2;
-	} else if (strcmp(word, "--force") == 0) {
-		b->force = true;
-	} else if (strcmp(word, "--no-profiles") == 0) {
-		b->no_profiles = true;
 	} else {
 		count = bench_option(b, words);
 		if (!count)
@@ -92,6 +77,7 @@ static char **all_options(struct settings *s, struct bench *b, char **words)
 		}
 		words += one_option(s, b, words);
 	}
+	settings_refuse_dry_run(s, "bench");
 	if (!*words)
 		die(EXIT_USAGE, "bench: no program; fiberize bench [options] -- PROGRAM [ARGS]");
 	return words;
@@ -99,13 +85,13 @@ static char **all_options(struct settings *s, struct bench *b, char **words)
 
 /* ---- refuse what a run would refuse, before the first round -------------- */
 
-static void look_at(const struct settings *s, const struct bench *b, const char *name)
+static void look_at(const struct settings *s, const char *name)
 {
 	struct object *library = installed_library(s->value[FZ_OPTION_ID_library]);
 	struct program p;
 	char *others;
 
-	run_find(name, library, b->force, &p);
+	run_find(name, library, s->force, &p);
 	if (p.native)
 		die(EXIT_BENCH, "%s", p.native);
 	if (p.dormant)
@@ -162,9 +148,9 @@ static void assign_command(struct list *l, char **command)
 		assign(l, "word", *command);
 }
 
-_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words, char **command)
+_Noreturn void bench(struct settings *s, char **words, char **command)
 {
-	struct bench b = { .mode = "http", .force = force, .no_profiles = no_profiles };
+	struct bench b = { .mode = "http" };
 	struct list l = { NULL, 0 }, written = { NULL, 0 };
 	char script[4096], number[24];
 
@@ -174,7 +160,7 @@ _Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **wo
 	settings_from_environment(s);
 	if (access(script, R_OK) != 0)
 		die(EXIT_OTHER, "bench is not installed");
-	look_at(s, &b, *words);
+	look_at(s, *words);
 	settings_export(s);
 
 	append(&l, (char *)"/bin/sh");
@@ -183,8 +169,8 @@ _Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **wo
 	assign(&l, "libexec", installed_libexec());
 	assign(&l, "version", FZ_VERSION);
 	assign(&l, "mode", b.mode);
-	assign(&l, "force", b.force ? "1" : "");
-	assign(&l, "no_profiles", b.no_profiles ? "1" : "");
+	assign(&l, "force", s->force ? "1" : "");
+	assign(&l, "no_profiles", s->no_profiles ? "1" : "");
 	for (size_t i = 0; i < BENCH_COUNT; i++) {
 		const struct fz_option *o = &bench_options[i];
 

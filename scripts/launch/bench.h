@@ -26,6 +26,6 @@ extern const struct fz_option bench_options[BENCH_COUNT];
  * execute scripts/bench/bench.sh in place of this process. command: the whole command line, which a
  * report repeats.
  */
-_Noreturn void bench(struct settings *s, bool force, bool no_profiles, char **words, char **command);
+_Noreturn void bench(struct settings *s, char **words, char **command);
 
 #endif

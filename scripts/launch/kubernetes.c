@@ -18,7 +18,7 @@ _Noreturn void kubernetes(const struct settings *s, char **words)
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		if (s->value[i])
 			die(EXIT_USAGE, "%s: cannot be used with kubernetes; set it in a profile (kubernetes --profiles NAMESPACE)",
-			    usage_flag(&fz_options[i]));
+			    usage_flag(fz_options[i].name));
 	while (words[count])
 		count++;
 	all = calloc(count + 4, sizeof(*all));

@@ -42,11 +42,6 @@
 #include "settings.h"
 #include "usage.h"
 
-struct command {
-	struct settings settings;
-	bool dry_run, force, no_profiles;
-};
-
 static bool is(const char *word, const char *other)
 {
 	return strcmp(word, other) == 0;
@@ -102,19 +97,17 @@ static void check_options(char **words, struct check *ret)
 	ret->program = words[0];
 }
 
-static _Noreturn void check(struct command *c, char **words)
+static _Noreturn void check(struct settings *s, char **words)
 {
-	struct settings *s = &c->settings;
 	struct object *library;
 	struct running running;
 	struct check wanted;
 	struct report r;
 
-	if (c->dry_run || c->force)
-		die(EXIT_USAGE, "%s: cannot be used with check", c->dry_run ? "--dry-run" : "--force");
+	settings_refuse_force(s, "check");
 	check_options(words, &wanted);
 	settings_from_environment(s);
-	if (!c->no_profiles && !wanted.running)
+	if (!s->no_profiles && !wanted.running)
 		settings_from_profiles(s, (char *[]){ (char *)wanted.program, NULL });
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
 	/* check reports what a run would do, so it needs the environment of a run. */
@@ -132,9 +125,8 @@ static _Noreturn void check(struct command *c, char **words)
 
 /* ---- run ---------------------------------------------------------------- */
 
-static _Noreturn void run(struct command *c, char **words)
+static _Noreturn void run(struct settings *s, char **words)
 {
-	struct settings *s = &c->settings;
 	struct object *library;
 	struct program p;
 
@@ -142,11 +134,11 @@ static _Noreturn void run(struct command *c, char **words)
 	if (!*words) {
 		die(EXIT_USAGE, "no program; fiberize [options] PROGRAM [ARGS], or fiberize --help");
 	}
-	if (!c->no_profiles)
+	if (!s->no_profiles)
 		settings_from_profiles(s, words);
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
-	run_find(*words, library, c->force, &p);
-	if (c->dry_run) {
+	run_find(*words, library, s->force, &p);
+	if (s->dry_run) {
 		run_show(s, &p, library->path, words);
 		end_of_output(0);
 	}
@@ -188,27 +180,14 @@ static _Noreturn void inspect(char **words)
 
 /* ---- the command line --------------------------------------------------- */
 
-static void one_flag(struct command *c, const char *word)
-{
-	usage_if_wanted(word, usage_run);
-	if (is(word, "--dry-run"))
-		c->dry_run = true;
-	else if (is(word, "--force"))
-		c->force = true;
-	else if (is(word, "--no-profiles"))
-		c->no_profiles = true;
-	else
-		die(EXIT_USAGE, "%s: no such option; see fiberize --help", word);
-}
-
 int main(int argc, char **argv)
 {
-	struct command c = { .dry_run = false };
+	struct settings s = { .dry_run = false };
 	char **words = argv + (argc > 0);
 	bool runs = false;
 
 	while (*words) {
-		int count = settings_from_flag(&c.settings, words);
+		int count = settings_from_flag(&s, words);
 
 		if (count) {
 			words += count;
@@ -221,30 +200,25 @@ int main(int argc, char **argv)
 		} else if (runs && **words != '-') {
 			break;
 		} else if (is(*words, "check")) {
-			check(&c, words + 1);
+			check(&s, words + 1);
 		} else if (is(*words, "bench")) {
-			if (c.dry_run)
-				die(EXIT_USAGE, "--dry-run: cannot be used with bench");
-			bench(&c.settings, c.force, c.no_profiles, words + 1, argv);
+			bench(&s, words + 1, argv);
 		} else if (service_is_meant(words)) {
-			if (c.dry_run || c.force)
-				die(EXIT_USAGE, "%s: cannot be used with %s", c.dry_run ? "--dry-run" :
-				    "--force", *words);
-			service(&c.settings, words);
+			settings_refuse_force(&s, *words);
+			service(&s, words);
 		} else if (is(*words, "kubernetes")) {
-			if (c.dry_run || c.force)
-				die(EXIT_USAGE, "%s: cannot be used with kubernetes", c.dry_run ? "--dry-run" :
-				    "--force");
-			kubernetes(&c.settings, words + 1);
+			settings_refuse_force(&s, *words);
+			kubernetes(&s, words + 1);
 		} else if (is_inspection(*words)) {
 			if (words != argv + 1)
 				wrong_inspection(argv[1], *words);
 			inspect(words);
 		} else if (**words == '-') {
-			one_flag(&c, *words++);
+			usage_if_wanted(*words, usage_run);
+			die(EXIT_USAGE, "%s: no such option; see fiberize --help", *words);
 		} else {
 			break;
 		}
 	}
-	run(&c, words);
+	run(&s, words);
 }

@@ -28,7 +28,7 @@ const char *flag_value(const struct fz_option *o, char **words, int *ret_words)
 	fz_option_allowed(o, allowed, sizeof(allowed));
 	if (equals) {
 		value = equals + 1;
-	} else if (starts(words[0], "-p") && words[0][2]) {
+	} else if (!starts(words[0], "--") && words[0][2]) {
 		value = words[0] + 2;
 	} else if (fz_option_is_switch(o)) {
 		value = starts(words[0], "--no-") ? "0" : "1";
@@ -44,6 +44,29 @@ const char *flag_value(const struct fz_option *o, char **words, int *ret_words)
 	return value;
 }
 
+/* The option whose short flag the word begins with: -v, -p or -p8; or NULL. */
+static const struct fz_option *option_of_short_flag(const char *word)
+{
+#define FZ_SHORT_FLAG(name, letter)                                                          \
+	if (word[0] == '-' && word[1] == letter &&                                           \
+	    (!word[2] || !fz_option_is_switch(&fz_options[FZ_OPTION_ID_##name])))            \
+		return &fz_options[FZ_OPTION_ID_##name];
+#include "runtime/base/options.def"
+	return NULL;
+}
+
+/* Set the flag of the launcher's own that the word is; returns how many words that takes. */
+static int launcher_flag(struct settings *s, const char *word)
+{
+#define FZ_LAUNCHER_FLAG(name, help)                                                         \
+	if (starts(word, "--") && fz_option_is_flag(#name, word + 2, strlen(word + 2))) {    \
+		s->name = true;                                                              \
+		return 1;                                                                    \
+	}
+#include "runtime/base/options.def"
+	return 0;
+}
+
 int settings_from_flag(struct settings *s, char **words)
 {
 	const struct fz_option *o = NULL;
@@ -56,15 +79,26 @@ int settings_from_flag(struct settings *s, char **words)
 			o = NULL;
 	} else if (starts(word, "--")) {
 		o = fz_option_of_flag(word + 2, strcspn(word + 2, "="));
-	} else if (starts(word, "-p")) {
-		o = &fz_options[FZ_OPTION_ID_processors];
-	} else if (strcmp(word, "-v") == 0) {
-		o = &fz_options[FZ_OPTION_ID_verbose];
+	} else {
+		o = option_of_short_flag(word);
 	}
 	if (!o)
-		return 0;
+		return launcher_flag(s, word);
 	s->value[o - fz_options] = flag_value(o, words, &count);
 	return count;
+}
+
+void settings_refuse_dry_run(const struct settings *s, const char *command)
+{
+	if (s->dry_run)
+		die(EXIT_USAGE, "--dry-run: cannot be used with %s", command);
+}
+
+void settings_refuse_force(const struct settings *s, const char *command)
+{
+	settings_refuse_dry_run(s, command);
+	if (s->force)
+		die(EXIT_USAGE, "--force: cannot be used with %s", command);
 }
 
 /* ---- the environment ---------------------------------------------------- */

@@ -7,18 +7,25 @@
 #include "runtime/base/options.h"
 #include "say.h"
 
+/* What --help has before the long flag: the short one, or blanks. */
 static const char *short_flag(const struct fz_option *o)
 {
-	if (o == &fz_options[FZ_OPTION_ID_processors])
-		return "-p, ";
-	return o == &fz_options[FZ_OPTION_ID_verbose] ? "-v, " : "    ";
+	static char text[] = "-?, ";
+
+#define FZ_SHORT_FLAG(name, letter)                    \
+	if (o == &fz_options[FZ_OPTION_ID_##name]) {   \
+		text[1] = letter;                      \
+		return text;                           \
+	}
+#include "runtime/base/options.def"
+	return "    ";
 }
 
-const char *usage_flag(const struct fz_option *o)
+const char *usage_flag(const char *name)
 {
 	static char flag[64];
 
-	snprintf(flag, sizeof(flag), "--%s", o->name);
+	snprintf(flag, sizeof(flag), "--%s", name);
 	for (char *c = flag; *c; c++)
 		if (*c == '_')
 			*c = '-';
@@ -31,9 +38,9 @@ static void put_option(const struct fz_option *o, FILE *out)
 	char allowed[FZ_OPTION_TEXT];
 
 	fprintf(out, "  %s", short_flag(o));
-	fputs(usage_flag(o), out);
+	fputs(usage_flag(o->name), out);
 	if (fz_option_is_switch(o))
-		fprintf(out, ", --no-%s", usage_flag(o) + strlen("--"));
+		fprintf(out, ", --no-%s", usage_flag(o->name) + strlen("--"));
 	fprintf(out, "%s%s\n        %s\n", *argument ? " " : "", argument, o->help);
 	if (o->type == FZ_OPTION_bool || o->type == FZ_OPTION_path || o->type == FZ_OPTION_list)
 		return;
@@ -64,13 +71,9 @@ void usage_run(FILE *out)
 	fputs(run_text, out);
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		put_option(&fz_options[i], out);
-	fputs("      --dry-run\n"
-	      "        print the environment and command that would run PROGRAM; run nothing\n"
-	      "      --force\n"
-	      "        start PROGRAM even if fiberize would refuse it\n"
-	      "      --no-profiles\n"
-	      "        do not read ~/.config/fiberize/*.conf and /etc/fiberize/*.conf\n"
-	      "  -h, --help\n"
+#define FZ_LAUNCHER_FLAG(name, help) fprintf(out, "      %s\n        %s\n", usage_flag(#name), help);
+#include "runtime/base/options.def"
+	fputs("  -h, --help\n"
 	      "  -V, --version\n"
 	      "\n"
 	      "The environment variables FIBERIZE_PROCESSORS and so on set the same options.\n"
@@ -112,7 +115,7 @@ void usage_bench(FILE *out)
 	for (size_t i = 0; i < BENCH_COUNT; i++) {
 		const struct fz_option *o = &bench_options[i];
 
-		fprintf(out, "  %s %s\n        %s", usage_flag(o), bench_arguments[i], o->help);
+		fprintf(out, "  %s %s\n        %s", usage_flag(o->name), bench_arguments[i], o->help);
 		if (o->initial)
 			fprintf(out, " (default %lu)", (unsigned long)o->initial);
 		fputc('\n', out);

@@ -14,8 +14,8 @@ void usage_run(FILE *out);
 void usage_check(FILE *out);
 void usage_bench(FILE *out);
 
-/* The option as a flag, "--stack-size"; until the next call. */
-const char *usage_flag(const struct fz_option *o);
+/* The flag of an option's name, "--stack-size" for stack_size; until the next call. */
+const char *usage_flag(const char *name);
 
 /* If word is --help or --version (or -h, -V), print what it asks for and end the process. */
 void usage_if_wanted(const char *word, void (*usage)(FILE *out));
