@@ -65,15 +65,14 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
 			int *ret)
 {
+	struct fz_blocked call = fz_block(self, FZ_CALL_BRIEF);
 	const struct timespec none = { 0, 0 };
-	uint32_t handlers = self->sig.handlers_run;
-	int saved = errno;
 
-	*ret = fz_real.semtimedop(id, ops, count, &none);
-	/* Even a call that does not wait may be disturbed (runtime/io/real_call.h). */
-	if (*ret == 0 || (errno != EAGAIN && (errno != EINTR || self->sig.handlers_run != handlers)))
+	*ret = FZ_REPEAT(&call, fz_real.semtimedop(id, ops, count, &none));
+	fz_block_end(&call, *ret);
+	if (*ret == 0 || errno != EAGAIN)
 		return false;
-	errno = saved;
+	errno = call.saved_errno;
 	return true;
 }
 

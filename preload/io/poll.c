@@ -221,8 +221,6 @@ static int epoll_common(struct fz_fiber *self, enum epoll_call call, struct fz_p
 	for (;;) {
 		ret = epoll_really(call, fz_pin_fd(pin), events, max, 0);
 
-		if (ret < 0 && errno == EINTR && deadline != 0)
-			continue;
 		if (ret > 0)
 			fz_io_expect_data(self, ret);
 		if (ret != 0 || deadline == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* preload/signal/sigwait.c - pause, sigsuspend, the sigwait family, sigpending, signalfd. */
 #include "preload/gate.h"
+#include "preload/real_call.h"
 #include "preload/sigset.h"
 #include "preload/time.h"
 #include "runtime/base/time.h"
@@ -91,31 +92,27 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 }
 
 /*
- * The real call, for a thread that is no fiber. In a wired thread it also fails with EINTR when a
- * request completes that the thread submitted as a fiber. Only a handler counts.
+ * The real call, for a thread that is no fiber.  Before Linux 6.0 a request completes on the kernel thread that has
+ * submitted it, also if that is a wired thread's now, whose call fails with EINTR.
  */
 static int wait_really(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	struct fz_fiber *self = fz_self();
+	fz_nsec deadline = FZ_FOREVER;
+	struct fz_blocked call;
 	struct timespec left;
-	fz_nsec deadline = 0;
 	int ret;
 
-	if (self->kind != FZ_KIND_WIRED || (timeout && !fz_timespec_readable(timeout)))
+	if (self->kind != FZ_KIND_WIRED ||
+	    (timeout && (!fz_timespec_readable(timeout) || !fz_timespec_valid(timeout) || timeout->tv_sec < 0)))
 		return real_sigtimedwait(set, info, timeout);
-	if (timeout && fz_timespec_valid(timeout)) {
+	if (timeout)
 		deadline = fz_deadline_after(fz_timespec_nsec(timeout));
-		left = *timeout;
-		timeout = &left;
-	}
-	self->sig.handlers_run = 0;
-	for (;;) {
-		ret = real_sigtimedwait(set, info, timeout);
-		if (ret >= 0 || errno != EINTR || self->sig.handlers_run)
-			return ret;
-		if (timeout)
-			left = fz_timespec_left(deadline);
-	}
+	call = fz_block(self, 0);
+	do
+		ret = real_sigtimedwait(set, info, fz_timeout_left(deadline, &left));
+	while (fz_block_again(&call, ret));
+	return ret;
 }
 
 /* Returns the signal or -errno. */
