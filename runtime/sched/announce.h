@@ -67,8 +67,8 @@ static inline bool fz_announce_end(struct fz_fiber *self)
 				      ~(uint32_t)FZ_CARRIER_IN_CALL,
 			      memory_order_relaxed);
 	/*
-	 * relaxed: this thread wrote USER with its own name; yield_wanted is a hint.  A fiber that
-	 * is preempted here goes on on another carrier, and c may be idle, without a processor.
+	 * relaxed: only this thread stores USER with its own carrier; yield_wanted is a hint.  A fiber
+	 * that is preempted here continues on another carrier; then c may be idle, without a processor.
 	 */
 	p = c->processor;
 	if (FZ_UNLIKELY(!p ||
@@ -82,21 +82,19 @@ static inline bool fz_announce_end(struct fz_fiber *self)
 /* ---- waiting alone ------------------------------------------------------ */
 
 /*
- * Fibers that a kernel thread would serve as well.  A request pays because it shares system calls
- * and carriers with others.  A fiber beside which nothing waits for its processor waits with the
- * program's own call, announced: one system call, as natively, instead of a request, two changes of
- * the signal mask and a switch there and back.  If others need the processor meanwhile, they take it.
- *
- * A fiber is alone if nobody else was runnable at its last FZ_ALONE_FROM waits, all of them for
- * descriptors.  One that then loses its processor must be alone for longer.
+ * A fiber is alone if no other fiber was runnable at its last FZ_ALONE_FROM waits, all of them for
+ * descriptors.  It then waits by the program's own call, announced: one system call, as natively.  A
+ * request would cost two changes of the signal mask and two switches besides, and pays only if it
+ * shares system calls with other requests.  If other fibers need the processor during the call, a
+ * carrier takes it; then the fiber makes requests again at its next FZ_ALONE_AGAIN waits.
  */
 enum {
 	FZ_ALONE_FROM = 100,		/* waits one after the other */
-	FZ_ALONE_MOVED,			/* and it has been moved */
+	FZ_ALONE_MOVED,			/* alone, and already moved to another processor or carrier */
 	FZ_ALONE_AGAIN = 2000,
 };
 
-/* The fiber parks; others: there is another one to run.  By the carrier. */
+/* The fiber parks.  others: another fiber is runnable.  By the carrier. */
 static inline void fz_alone_note_wait(struct fz_fiber *self, bool others)
 {
 	const bool io = self->call.waits_for == FZ_FOR_REQUEST ||
@@ -113,7 +111,7 @@ static inline void fz_alone_note_wait(struct fz_fiber *self, bool others)
 	}
 }
 
-/* Others needed the fiber's processor while it was in its code or in a call. */
+/* Another carrier took the fiber's processor while the fiber was in its code or in a call. */
 static inline void fz_alone_note_loss(struct fz_fiber *self)
 {
 	if (self->waits_alone >= FZ_ALONE_FROM)
@@ -124,9 +122,10 @@ static inline void fz_alone_note_loss(struct fz_fiber *self)
 bool fz_alone_look(struct fz_fiber *self);
 
 /*
- * Should the caller, about to wait for a descriptor, make the real call, announced?  May move the
- * fiber to a processor on which nobody waits for anything, and to a carrier whose calls no request
- * interrupts.  Outside the runtime; any thread.
+ * The caller is about to wait for a descriptor: is it alone, so that it should make the real call,
+ * announced?  May move the fiber to a processor without requests and deadlines, and to a carrier
+ * that has no requests in flight, whose completions would interrupt the call.  Outside the runtime;
+ * any thread.
  */
 static inline bool fz_is_alone(struct fz_fiber *self)
 {

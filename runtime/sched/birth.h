@@ -3,9 +3,11 @@
 #define FZ_RUNTIME_SCHED_BIRTH_H
 
 /*
- * runtime/sched/birth.h - fibers in their first life, which may run once their own kernel thread has
- * ended (fz_adopt_is_over()).  The kernel may run others first, so nobody waits for that but a
- * carrier that has nothing else to do: new fibers are in a queue of their own, fz_sched.births.
+ * runtime/sched/birth.h - fibers in their first life.
+ *
+ * A new fiber may run once its own kernel thread has ended (fz_adopt_is_over()).  The kernel may
+ * run other threads first, so only a carrier that has nothing else to do waits for that.  Until
+ * then new fibers are in a queue of their own, fz_sched.births.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -29,9 +31,9 @@ bool fz_birth_await(void);
 bool fz_birth_await_all(void);
 
 /*
- * Around the wait of a carrier that has nothing else to do.  Only one waits for new fibers at a time:
- * all would wake, and there is one fiber.  Returns false if there is none to wait for, or another
- * carrier waits.
+ * Bracket around the wait of a carrier that has nothing else to do.  Only one carrier at a time
+ * waits for new fibers: if all did, one new fiber would wake them all.  fz_birth_watch_begin()
+ * returns false if there is no new fiber, or if another carrier waits already.
  */
 bool fz_birth_watch_begin(void);
 void fz_birth_watch_end(void);

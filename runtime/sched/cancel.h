@@ -7,8 +7,8 @@
  *
  * libc's word in the TCB (cancelhandling) has the request, the state and the type; libc's own
  * functions change it.  fz_fiber.cancel says whether a request was ever sent, whether libc's
- * handler has looked, and whether the thread defers cancellation or is in a system call that it
- * ends.
+ * handler has looked where the thread is, whether the thread defers cancellation, and whether it
+ * is in a system call that a cancellation interrupts.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -26,8 +26,8 @@ bool fz_cancel_type_is_asynchronous(const struct fz_fiber *self);
 bool fz_cancel_is_asynchronous(const struct fz_fiber *fiber);
 
 /*
- * There is a request that ends what the thread is doing: fz_cancel_is_asynchronous(), or a system
- * call between fz_cancel_begin_call() and fz_cancel_end_call().
+ * There is a request that interrupts what the thread is doing: fz_cancel_is_asynchronous() holds,
+ * or the thread is between fz_cancel_begin_call() and fz_cancel_end_call().
  */
 bool fz_cancel_interrupts(const struct fz_fiber *fiber);
 
@@ -41,7 +41,10 @@ bool fz_cancel_is_unseen(const struct fz_fiber *fiber);
 /* The calling thread never acts on a request from now on. */
 void fz_cancel_disable(struct fz_fiber *self);
 
-/* The thread is cancelled, even if it cannot act on the request, or has called pthread_exit. */
+/*
+ * The thread has been cancelled (true even if it cannot act on the request), or has called
+ * pthread_exit.
+ */
 bool fz_cancel_is_leaving(const struct fz_fiber *fiber);
 
 /*

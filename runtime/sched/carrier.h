@@ -30,7 +30,10 @@ enum fz_left {
 /* Bit 0 of fz_carrier.calls, and the step of the count in the other bits. */
 enum { FZ_CARRIER_IN_CALL = 1, FZ_CARRIER_CALL = 2 };
 
-/* Of runtime/signal/nudge.c.  SENT: on its way to tid; cleared by the carrier. */
+/*
+ * For runtime/signal/nudge.c.  SENT: a nudge is on its way to tid; the carrier clears it.  BARRED:
+ * no nudge may be sent now.
+ */
 enum fz_nudge { FZ_NUDGE_NONE, FZ_NUDGE_SENT, FZ_NUDGE_BARRED };
 
 /* A field without a note is written and read by the carrier alone. */
@@ -42,23 +45,29 @@ struct fz_carrier {
 	struct fz_processor *yields_to;	/* for FZ_LEFT_YIELDED: in whose queue; NULL: of its own */
 	struct fz_carrier *successor;	/* for FZ_LEFT_MOVED: off the idle list, still asleep */
 	struct fz_fiber *first;		/* to run before others; set before the carrier is woken */
-	uint16_t call;			/* the row that block counts its outcome in (counting.h) */
-	bool call_owned;		/* the carrier had its processor when that brief call began */
+	uint16_t call;			/* the row of `block` for the fiber's last call (counting.h) */
+	bool call_owned;		/* the carrier had its processor when the last brief call began */
 	uint8_t until_sample;		/* wake-ups until the next one is timed */
 	uint64_t kernel_mask;		/* the signal mask that the kernel has for tid */
 	struct fz_alt_stack alt_stack;	/* the alternate stack that the kernel has for tid */
 	struct fz_alt_stack report_stack;	/* const; runtime/signal/altstack.h */
 	int tid;			/* the kernel's; 0 once the thread is gone */
-	uint32_t number;		/* of its name, plus 1; 0: it is named as the process */
+	uint32_t number;		/* N + 1 of its name fz/N; 0: it has the name of the process */
 	/* A count of real calls, and FZ_CARRIER_IN_CALL during one; the monitor samples. */
 	_Atomic uint32_t calls;
 	uintptr_t libc_tcb;		/* libc's record of tid; guarded by `records` in carrier.c */
 
 	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
 	_Atomic uint32_t wakeup;
-	/* The carrier has submitted requests since no request at all was in flight. */
+	/*
+	 * The carrier has submitted requests, which may be in flight; cleared when no processor has
+	 * any.
+	 */
 	bool submitted;
-	/* The carrier has made a process, which the kernel may tell of its end (PR_SET_PDEATHSIG). */
+	/*
+	 * The carrier has made a process, to which the kernel may send a signal when the carrier
+	 * ends (PR_SET_PDEATHSIG).
+	 */
 	bool parent;
 	bool ends;			/* its fiber was wired, and has ended */
 	void *stack;			/* NULL if the library did not make the kernel thread */
@@ -77,8 +86,8 @@ struct fz_carrier {
 	_Atomic(const struct fz_fiber *) cpu_marked;	/* NULL: the time of this turn is not exact */
 	_Atomic uint64_t cpu_exact;	/* CPU time of tid in exact turns that are over, ns */
 
-	uint64_t cpu_sampled;		/* and in the others, ns; guarded by a lock of fiber/cputime.c */
-	struct {			/* the monitor's, of preempt_if_busy() */
+	uint64_t cpu_sampled;		/* in other turns, ns; guarded by a lock of fiber/cputime.c */
+	struct {			/* used by the monitor alone, in preempt_if_busy() */
 		uint64_t cpu_time;	/* at its last look, ns */
 		uint32_t ticks;		/* looks one after the other that found it busy */
 	} preempt;
@@ -86,7 +95,7 @@ struct fz_carrier {
 
 /*
  * Reserve memory so that the first fz_carrier_new(), and the one after the first
- * fz_carrier_begin_start(), do not fail.  False: there is none.
+ * fz_carrier_begin_start(), do not fail.  Returns false if there is no memory.
  */
 bool fz_carrier_prepare_first(void);
 
@@ -94,11 +103,13 @@ bool fz_carrier_prepare_first(void);
 struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
 
 /*
- * The spare: if no carrier is idle, start one on a new kernel thread.  mortal: only an idle carrier that
- * may end counts, and none is started where several are idle that have requests in flight.  May block, for
- * 100 us or for as long as the program's allocator has its locks held: so the spawner calls it, which the
- * monitor asks at each round (runtime/sched/spawner.h), and no thread that has a processor.  Returns 0 or
+ * Start a carrier on a new kernel thread, as the spare, if no carrier is idle.  mortal: count only
+ * idle carriers that may end; but start none if several idle carriers exist already.  Returns 0 or
  * -errno.
+ *
+ * This blocks for 100 us, or for as long as another thread holds the locks of the program's
+ * allocator.  So only the spawner calls it (runtime/sched/spawner.h), and never a thread that has a
+ * processor.  The monitor asks the spawner at each round.
  */
 int fz_carrier_keep_spare(bool mortal);
 bool fz_carrier_has_spare(void);
@@ -124,14 +135,17 @@ bool fz_carrier_has_requests(struct fz_carrier *c);
 void fz_carrier_pass_on_requests(struct fz_carrier *c);
 
 /*
- * May the kernel thread of this carrier end?  Not the process's first, nor one that has made a
- * process, nor one with requests in flight: when their events come, the kernel would complete them
- * with ECANCELED, by a worker thread that may take a second to run.  Any thread, while the carrier
- * submits nothing.
+ * May the kernel thread of this carrier end?  The process's first kernel thread may not, nor one
+ * that has made a process, nor one with requests in flight: when their events come, the kernel
+ * would complete such requests with ECANCELED, by a worker thread that may take a second to run.
+ * Any thread, while the carrier submits nothing.
  */
 bool fz_carrier_may_end(struct fz_carrier *c);
 
-/* Must the kernel thread stay, because it is the process's first or has made a process?  By the carrier. */
+/*
+ * Must the carrier's kernel thread stay, because it is the process's first or has made a process?
+ * By the carrier.
+ */
 static inline bool fz_carrier_is_bound(const struct fz_carrier *c)
 {
 	return !c->stack || c->parent;
@@ -183,13 +197,16 @@ uint32_t fz_carrier_shrink(void);
 void fz_carrier_end_surplus(void);
 
 /*
- * A limit leaves no room for the kernel thread that a new thread needs for a moment: end
- * all idle carriers, wait until their kernel threads have left libc, and make none for 5 ms.  The
- * kernel counts them for a moment more.  In the runtime; needs no processor.
+ * Call when a limit refused the kernel thread that each new thread needs for a moment: end all idle
+ * carriers, wait until their kernel threads have left libc, and start no spare for 5 ms.  The
+ * kernel counts the ended kernel threads for a moment longer.  In the runtime; needs no processor.
  */
 void fz_carrier_make_room(void);
 
-/* `count` carriers are about to be told to end; wait until all that were told have left libc. */
+/*
+ * fz_carrier_ends_to_come(): `count` carriers are about to be told to end.
+ * fz_carrier_await_ends(): wait until all carriers that were told to end have left libc.
+ */
 void fz_carrier_ends_to_come(uint32_t count);
 void fz_carrier_await_ends(void);
 
@@ -230,25 +247,27 @@ void fz_carrier_note_submitted(void);
 bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg);
 
 /*
- * Make tcb libc's record of c's kernel thread, the caller's, which is wired, or, with the tcb of its context,
- * is no more.  Only that record has its tid, so that libc tells each kernel thread once of a change of ids.
+ * Change which of libc's thread records stands for c's kernel thread, which is the caller's: tcb is
+ * the record of a fiber that has just been wired, or, when that fiber has ended, the record of the
+ * carrier's own context.  Only one record has the kernel thread's tid, so that libc tells each
+ * kernel thread once about a change of ids.
  */
 void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb);
 
 /* The carrier whose kernel thread has this tid, or NULL.  Any context, signal handlers too. */
 struct fz_carrier *fz_carrier_by_tid(int tid);
 
-/* Those that are not wired. */
+/* How many carriers there are, without wired ones and ended ones.  Any thread; a hint. */
 uint32_t fz_carrier_count(void);
 
 /*
- * Do so many carriers run without a processor that a carrier which gets one would wait for its CPU
- * behind them?  A carrier goes on without a processor if its fiber uses the CPU while the monitor
- * takes the processor.  A hint; any thread.
+ * Do at least as many carriers run without a processor as the process may use CPUs?  A carrier that
+ * gets a processor would then wait for a CPU behind them.  A carrier runs on without a processor if
+ * the monitor takes the processor while its fiber uses the CPU.  A hint; any thread.
  */
 bool fz_carrier_is_crowded(void);
 
-/* Any thread. */
+/* Call visit(carrier, arg) for the record of each carrier, also of an ended one (its tid is 0).  Any thread. */
 void fz_carrier_each(void (*visit)(struct fz_carrier *, void *), void *arg);
 
 void fz_carrier_after_fork(void);

@@ -5,9 +5,9 @@
 /*
  * runtime/sched/counting.h - with FIBERIZE_STATS: what becomes of calls, and how long fibers wait.
  *
- * fz_carrier.call is the row of the running fiber's last call.  What first becomes of the call is
- * counted in that row, and then fz_carrier.call is set to 0, a row that nobody reads.  A switch to
- * another fiber sets it to 0, too, so a fiber that comes back into its call counts nothing more.
+ * fz_carrier.call is the row of the running fiber's last call.  The call's first outcome is counted
+ * in that row; then fz_carrier.call becomes 0, a row that nobody reads.  A switch to another fiber
+ * sets it to 0, too, so a fiber that comes back into its call counts nothing more.
  */
 
 #include "runtime/base/count.h"
@@ -29,7 +29,7 @@ static inline void fz_counting_outcome(struct fz_carrier *c, enum fz_outcome out
 	c->call = 0;
 }
 
-/* The fiber has begun to run: it was woken at a known time. */
+/* Count how long the fiber, which was woken at a known time, has waited until it runs now. */
 void fz_counting_runs(struct fz_carrier *c, struct fz_fiber *fiber);
 
 /* The carrier leaves the context `from` for `to`. */
@@ -45,10 +45,13 @@ static inline void fz_counting_switch(struct fz_carrier *c, const struct fz_fibe
 		fz_counting_runs(c, to);
 }
 
-/* A wake-up that is timed. */
+/* The wake-up of this fiber is a sample: note its time, and count how long the fiber slept. */
 void fz_counting_sample(struct fz_carrier *c, struct fz_fiber *fiber);
 
-/* The caller, self, wakes a fiber whose context is saved, and which is the caller's now. */
+/*
+ * The caller, self, wakes a fiber.  The fiber's context is saved, and the caller alone may run or
+ * queue it.
+ */
 static inline void fz_counting_wakes(const struct fz_fiber *self, struct fz_fiber *fiber)
 {
 	struct fz_carrier *c = self->carrier;

@@ -5,9 +5,10 @@
 /*
  * runtime/sched/monitor.h - the kernel thread that finds CPU-bound fibers, and takes processors back.
  *
- * The monitor looks at each tick (1, 4 or 8 ms: poll_cycles.h) while any processor is in use, and sleeps without a timeout when
- * none is and it has looked at all waits (fz_monitor_check_waits).  It also receives the signals that no other thread can take.  It never waits for a
- * lock of libc's or of the program's allocator (runtime/sched/spawner.h).
+ * The monitor looks at the processors at each tick (1, 4 or 8 ms: poll_cycles.h) while any processor is in use.
+ * When none is in use and it has checked all waits (fz_monitor_check_waits), it sleeps without a timeout.  It
+ * also receives the signals that no other thread can take.  It never waits for a lock of libc or of the
+ * program's allocator (runtime/sched/spawner.h).
  */
 
 #include "runtime/base/base.h"
@@ -16,8 +17,9 @@
 void fz_monitor_run(void);
 
 /*
- * Both are called by the monitor when it looks at the processors: the time, and how often the runtime
- * has been entered.  Return true to be called again within 100 ms even if all is quiet.  NULL: none.
+ * Called by the monitor at each look at the processors.  now: the time; entries: how often the runtime has been
+ * entered, on all processors; in_use: a processor is in use.  A function that returns true is called again
+ * within 100 ms even if no fiber runs.  NULL: none.
  */
 extern bool (*fz_monitor_check_waits)(fz_nsec now, uint32_t entries, bool in_use) FZ_HIDDEN;
 extern bool (*fz_monitor_find_deadlocks)(fz_nsec now, uint32_t entries, bool in_use) FZ_HIDDEN;
@@ -32,8 +34,8 @@ void fz_monitor_poke(void);
 void fz_monitor_want_carrier(void);
 
 /*
- * Sleeps the monitor, or has a signal woken it that it has not taken yet, because it has not run since?  The caller can take
- * such a signal itself (fz_signal_look).  Any thread.
+ * Does the monitor sleep?  Also true if a signal has woken it but it has not run since: then the caller can
+ * still take that signal itself (fz_signal_look).  Any thread.
  */
 bool fz_monitor_is_asleep(void);
 

@@ -5,7 +5,8 @@
 /*
  * runtime/sched/own_fds.h - the library's own descriptors, which the program must not touch: those of
  * the processors' backends, the files of CPU quotas (base/cpus.h), and private copies of calls in
- * progress (backend/kept_fd.h).  A new kind: here, and closed in fz_sched_after_fork() (start.c).
+ * progress (backend/kept_fd.h).  A new kind of own descriptor must be added here, and fz_sched_after_fork()
+ * (start.c) must close it.
  * Any thread.
  */
 
@@ -24,7 +25,10 @@ bool fz_sched_owns_fd(int fd);
 /* Is fd open, and no own descriptor?  If a filter forbids to ask, it counts as open.  Outside the runtime. */
 bool fz_sched_program_has_fd(int fd);
 
-/* As those of backend/own_fd.h and kept_fd.h, for callers outside the runtime: also a handler. */
+/*
+ * fz_own_fd_hold_limit(), fz_own_fd_release_limit() and fz_kept_fd_copying_ends() for callers
+ * outside the runtime, handlers too.
+ */
 void fz_sched_hold_limit(void);
 void fz_sched_release_limit(void);
 void fz_sched_copying_ends(void);

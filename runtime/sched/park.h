@@ -8,8 +8,9 @@
  * A thread sleeps in one place at a time, so the sleep is one word of its
  * record.  Each sleep has a number; a waker names the sleep it means (struct
  * fz_ticket), and a late waker finds another number and does nothing.
- * Records are never unmapped while a waker can hold a ticket: records of fibers
- * never are (all zeros is no wait's number), and a native thread leaves a wait only after taking back its ticket.
+ * A record is never unmapped while a waker can hold a ticket for it.  A fiber's record is never unmapped
+ * at all; if its memory becomes zeros, number 0 fits no ticket.  A native thread takes its ticket back before
+ * it leaves a wait.
  *
  *	word = number << 8 | FZ_WAIT_* flags | state (| why)
  *
@@ -115,8 +116,8 @@ enum fz_why fz_sleep(struct fz_fiber *self, enum fz_waits_for what, fz_nsec dead
 		     unsigned flags);
 
 /*
- * Before one looks again at what nobody announces: a fiber sleeps, another thread of the program's blocks.  Outside the
- * runtime.
+ * Sleep for `pause` ns before looking again at something that nobody will announce.  A fiber parks; any other
+ * thread blocks its kernel thread.  Outside the runtime.
  */
 void fz_pause(struct fz_fiber *self, fz_nsec pause);
 
@@ -150,10 +151,16 @@ struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why);
 /* End the sleep that the thread is in, if the flags of the sleep allow that for this reason. */
 bool fz_wake_any(struct fz_fiber *fiber, enum fz_why why);
 
-/* fz_wake_any() with FZ_WHY_SIGNAL, unless the thread has handled its signals, and sleeps anew. */
+/*
+ * fz_wake_any() with FZ_WHY_SIGNAL, but only if a signal is due: the thread may have handled its
+ * signals and sleep anew.
+ */
 bool fz_wake_due(struct fz_fiber *fiber);
 
-/* Is the fiber parked, its context saved?  When it is woken it is in the runtime.  A hint. */
+/*
+ * Is the fiber parked, with its context saved?  A parked fiber is in the runtime when it continues.
+ * A hint.
+ */
 bool fz_wait_is_parked(const struct fz_fiber *fiber);
 
 /*

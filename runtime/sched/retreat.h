@@ -17,9 +17,10 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * Use epoll from now on, and wait until all requests in flight are complete, which makes their
- * fibers wait on epoll; for at most about ten seconds.  why, error: for fz_backend_lose_ring().
- * Outside the runtime; in a handler that runs in the runtime it only does the first.
+ * Use epoll from now on, and wait until all requests in flight are complete; the fibers that made
+ * them then wait on epoll. This takes about ten seconds at most.  why, error: for
+ * fz_backend_lose_ring().  Outside the runtime.  A handler that has interrupted the runtime may
+ * call it, too; it does not wait then.
  */
 void fz_retreat_from_ring(struct fz_fiber *self, const char *why, int error);
 

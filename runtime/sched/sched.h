@@ -57,13 +57,14 @@ struct fz_processor {
 	/* fz_sched_hasten() was called, and fz_sched_hasten_end() not yet; read by the monitor. */
 	_Atomic bool hastened;
 	/*
-	 * Hints of runtime/io/follow.c: the CPU on which a fiber of this processor was last seen to run, plus 1
-	 * (0: not known), and of 1,024 peers how many are on another one.
+	 * Hints for runtime/io/follow.c.  cpu: the CPU on which a fiber of this processor was last seen to run,
+	 * plus 1; 0: not known. strangers: the share of the recent peers of its fibers that run on another CPU,
+	 * in 1/1024.
 	 */
 	_Atomic uint32_t cpu, strangers;
 	/*
-	 * Set and cleared by the monitor: no more processors run fibers than the process may use CPUs, and than
-	 * the load needs.  The carrier of a closed processor only waits for what arrives there.
+	 * A closed processor runs no fibers: the process may use fewer CPUs than there are processors, or the
+	 * load needs fewer.  Its carrier only waits for what arrives there.  Written by fz_provide_open().
 	 */
 	_Atomic bool closed;
 
@@ -75,10 +76,10 @@ struct fz_processor {
 	uint32_t next_streak;		/* times one after the other that the slot was picked */
 	uint32_t starving_looks;	/* calls of pick() that saw starving_wanted */
 	uint32_t since_poll;		/* switches since the last look at the ring */
-	uint64_t polled_at;		/* fz_cycles() when poll_is_due() was last due */
+	uint64_t polled_at;		/* fz_cycles() when poll_is_due() last found its pause over */
 	uint64_t picked_at;		/* fz_cycles() at the last pick(); 0: not known */
 	uint32_t since_flush;		/* switches since queued requests were submitted */
-	int next_tid, last_tid;		/* a batch of virtual tids */
+	int next_tid, last_tid;		/* virtual tids for new fibers: next_tid to last_tid - 1 */
 
 	struct fz_processor_counts *counts;	/* never changes; the owner counts, in RUNTIME */
 	struct fz_backend backend;
@@ -94,9 +95,9 @@ struct fz_sched {
 	uint32_t count;
 	_Atomic uint32_t open;		/* how many of them are not closed: the first ones */
 	_Atomic uint32_t allowed;	/* how many may be open, by the CPU limit */
-	_Atomic bool quiet_wanted;	/* a fiber is alone, but something is on its way to each open one */
+	_Atomic bool quiet_wanted;	/* a fiber that is alone found no processor to move to */
 	_Atomic bool started;
-	int monitor_tid;		/* it keeps the state that the kernel gave the process's first thread */
+	int monitor_tid;		/* preload/thread reads there what holds for all unwired threads */
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
 	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */
 	_Atomic bool births_watched;	/* a carrier waits for them: birth.h */
@@ -177,7 +178,9 @@ void fz_sched_poll_and_yield(struct fz_fiber *self);
 /* The calling fiber has ended.  In the runtime.  Returns in its next life. */
 void fz_sched_end(struct fz_fiber *self);
 
-/* The end of each switch, on the new context.  Call it first on one that runs for the first time. */
+/*
+ * End a switch; runs on the new context.  A context that runs for the first time calls this first.
+ */
 void fz_sched_arrived(struct fz_fiber *self);
 
 /*
@@ -186,7 +189,10 @@ void fz_sched_arrived(struct fz_fiber *self);
  */
 bool fz_sched_move(struct fz_fiber *self);
 
-/* Give the caller's processor to others: the caller stops being a fiber.  In the runtime. */
+/*
+ * Give the caller's processor to another carrier, because the caller stops being a fiber.  In the
+ * runtime.
+ */
 void fz_sched_give_up(struct fz_fiber *self);
 
 /*
@@ -205,15 +211,16 @@ bool fz_processor_has_work(struct fz_processor *p, fz_nsec now);
 void fz_sched_kick(void);
 
 /*
- * Have p's owner submit what is queued on its ring, and cancel what it is asked to: at its next switch, or now, if it waits
- * in the kernel (it submits before that); else the monitor gives p to another carrier.  A hint: call it again until that is
- * done, and then fz_sched_hasten_end().  In the runtime.
+ * Make p's owner submit the requests queued on its ring, and cancel the requests that it is asked to cancel
+ * (fz_ring_ask_cancel).  The owner does so at its next switch; if it waits in the kernel, it has submitted
+ * already, and is kicked to cancel.  If it does not switch, the monitor gives p to another carrier.  This is a
+ * hint: call it again until the work is done, then call fz_sched_hasten_end().  In the runtime.
  */
 void fz_sched_hasten(struct fz_processor *p);
 
 static inline void fz_sched_hasten_end(struct fz_processor *p)
 {
-	/* relaxed: who still waits sets it again. */
+	/* relaxed: a thread that still waits sets it again. */
 	atomic_store_explicit(&p->hastened, false, memory_order_relaxed);
 }
 
@@ -223,27 +230,28 @@ struct fz_fiber *fz_processor_steal(struct fz_processor *p);
 /* Is p closed?  Any thread; the owner, in RUNTIME, must then not run fibers on it. */
 static inline bool fz_processor_is_closed(const struct fz_processor *p)
 {
-	/* relaxed: who misses it learns at the next switch. */
+	/* relaxed: a carrier that misses a change sees it at its next switch. */
 	return FZ_UNLIKELY(atomic_load_explicit(&p->closed, memory_order_relaxed));
 }
 
 /*
- * By the monitor: take p from the carrier in seen_owner and give it to an idle carrier.  Returns
- * false if the owner has changed, or no carrier is idle; then p becomes ANNOUNCED.
+ * By the monitor: take p from the carrier in seen_owner and give p to an idle carrier.  Returns
+ * false if p's owner has changed, or if no carrier is idle; in the second case p becomes ANNOUNCED.
  */
 bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 
 /*
- * By the monitor: the carrier sits in a call.  Any carrier that needs p may take it.  A thread that has queued a fiber since
- * the look saw the carrier in user code has kicked nobody.  The next look finds that fiber, and there is one: a call is
- * announced at the second look that meets it (is_long_call), and the monitor sleeps some ticks after the last look that found
- * p in use.
+ * By the monitor: p's carrier sits in a long call, so make p ANNOUNCED: any carrier that needs p may take it
+ * then. A thread that queued a fiber while p was still USER has kicked nobody for it.  The monitor's next look
+ * finds that fiber, and there is a next look: the monitor sleeps only when it has found no processor in use for
+ * several ticks.
  */
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner);
 
 /*
- * Around a lock, for callers that may be outside the runtime and have no processor: a handler
- * in between leaves its signal to the monitor.  The second takes what the first returns.
+ * Bracket around a lock, for callers that may be outside the runtime and without a processor.  In
+ * between no handler of the program runs; signals are left to the monitor.  fz_allow_handlers()
+ * takes what fz_bar_handlers() returned.
  */
 static inline uint32_t fz_bar_handlers(void)
 {

@@ -48,7 +48,7 @@ static inline uintptr_t owner_load(struct fz_processor *p)
 	return atomic_load_explicit(&p->owner, memory_order_seq_cst);
 }
 
-/* Does another thread wait for what fz_sched_hasten() is for?  A hint. */
+/* Does another thread wait until p's owner submits or cancels requests (fz_sched_hasten())?  A hint. */
 static inline bool fz_processor_is_awaited(const struct fz_processor *p)
 {
 	return fz_ring_has_asked(&p->backend.ring) ||
@@ -56,8 +56,9 @@ static inline bool fz_processor_is_awaited(const struct fz_processor *p)
 }
 
 /*
- * Before p's owner runs a CPU-bound fiber: other carriers may have what is in the slot, and what was queued without a kick, by
- * a yield or a theft, since that waits for no more than a brief fiber.  By the owner.
+ * Call before p's owner runs a CPU-bound fiber: let other carriers have the fiber in the slot and the queued
+ * fibers.  Nobody was kicked for them, because a fiber in the slot, or queued by a yield or a theft, expects to
+ * wait only for a brief fiber. By the owner.
  */
 static inline void fz_processor_share(struct fz_processor *p)
 {
@@ -77,7 +78,10 @@ static inline void fz_note_idle(struct fz_processor *p)
 /* Give p, which the caller owns in RUNTIME, to an idle carrier, or leave it to the monitor. */
 void fz_processor_let_go(struct fz_processor *p);
 
-/* The caller has taken p, as its owner, from a carrier that waits in the kernel: send that to the idle list. */
+/*
+ * The caller has taken p from a carrier that waits in the kernel, and owns p now.  Make that carrier return
+ * from the kernel and go to the idle list.
+ */
 void fz_processor_send_off(struct fz_processor *p);
 
 /* Queue a fiber that has left c for another processor, c->yields_to. */
@@ -119,7 +123,10 @@ static inline bool fz_bars_handlers(void)
 	return atomic_load_explicit(&self->in_runtime, memory_order_relaxed) || self->call.blocks;
 }
 
-/* A program may leave its thread's stack for one of its own; not for its guard. */
+/*
+ * Can `to` run with its saved stack pointer?  The program may run a thread on a stack of its own, so any
+ * address is possible except one in the guard of the thread's stack.
+ */
 static inline bool fz_sp_is_possible(const struct fz_carrier *c, const struct fz_fiber *to)
 {
 	const uintptr_t sp = (uintptr_t)to->sp, low = (uintptr_t)to->mem.stack;
@@ -138,7 +145,7 @@ static inline bool fz_carrier_may_run(const struct fz_carrier *c, const struct f
 }
 
 /*
- * Asserts what must hold when a carrier leaves one context for another, and with it what holds always:
+ * Asserts what must hold when a carrier leaves one context for another, and this invariant:
  *
  *	fz_fiber.sp is NULL  <=>  the context runs, or has never been left
  */

@@ -28,7 +28,7 @@ enum fz_trace_kind {
 	FZ_TRACE_SWITCH = 1,	/* from tid to other; how: enum fz_left; what: enum fz_waits_for */
 	FZ_TRACE_WAKE,		/* other wakes tid; what: enum fz_why */
 	FZ_TRACE_ANNOUNCE,	/* tid begins a call that may wait */
-	FZ_TRACE_BACK,		/* tid is in the runtime again and had announced, or been preempted */
+	FZ_TRACE_BACK,		/* tid is in the runtime again, after an announced call or a preemption */
 	FZ_TRACE_PREEMPT,	/* tid loses its processor; what: is it in a brief call? */
 	FZ_TRACE_WIRE,		/* tid becomes a kernel thread; other: that one's tid */
 };
@@ -82,7 +82,10 @@ FZ_APART void fz_trace_back(const struct fz_fiber *self);
 FZ_APART void fz_trace_preempt(const struct fz_carrier *c);
 FZ_APART void fz_trace_wire(const struct fz_fiber *self);
 
-/* The probe and the event of a switch; of a carrier that loses its processor. */
+/*
+ * Write the probe and the event: the first for a switch, the second for a carrier that loses its
+ * processor.
+ */
 static inline void fz_trace_note_switch(const struct fz_carrier *c, const struct fz_fiber *from,
 					const struct fz_fiber *to, enum fz_left how)
 {
