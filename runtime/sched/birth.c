@@ -14,8 +14,8 @@ void fz_birth_begin(struct fz_fiber *fiber)
 	else
 		fz_sched_ready(fiber);
 	/*
-	 * A program that makes a thread wants two threads to run at a time.  The carrier that
-	 * watches is awake.
+	 * A program that makes a thread wants two threads to run at a time, so wake a carrier.  A
+	 * carrier that watches the births is awake already.
 	 */
 	if (!first || fz_birth_is_unwatched())
 		fz_sched_kick();
@@ -99,7 +99,10 @@ bool fz_birth_await_all(void)
 	struct fz_fiber *f;
 	bool waited = false;
 
-	/* What is found may have ended meanwhile: its record is zeros then, hence the timeouts. */
+	/*
+	 * A fiber found here may end meanwhile; its record is zeros then, and nothing would wake
+	 * this thread.  Hence the timeouts.
+	 */
 	for (; (f = find_unborn()); waited = true)
 		fz_adopt_await(f, &most);
 	for (; fz_fiber_each(has_thread, &f); waited = true)

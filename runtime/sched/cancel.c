@@ -83,8 +83,9 @@ void fz_cancel_undefer(struct fz_fiber *self)
 bool fz_cancel_begin_call(struct fz_fiber *self)
 {
 	/*
-	 * seq_cst: pairs with cancel_bits(), called after a request was published.  The type is for
-	 * libc, which has to signal the thread if it is wired in mid-call.
+	 * seq_cst: pairs with cancel_bits(), called after a request was published.  The
+	 * asynchronous type is for libc: if the thread is wired in mid-call, libc signals it only
+	 * with this type.
 	 */
 	const bool changed = !(atomic_fetch_or_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
 							ASYNCHRONOUS, memory_order_seq_cst) &

@@ -14,7 +14,7 @@ static void add_time(struct fz_block *block, struct fz_times *times, uint64_t cy
 	unsigned bucket;
 	uint64_t ns;
 
-	/* Below 0: another CPU's counter is a little behind. */
+	/* Below 0: `cycles` is a difference between two CPUs' counters, and one is a little behind. */
 	if (!pause || (int64_t)cycles < 0)
 		return;
 	ns = cycles / pause * FZ_POLL_PAUSE + cycles % pause * FZ_POLL_PAUSE / pause;
@@ -39,7 +39,7 @@ void fz_counting_sample(struct fz_carrier *c, struct fz_fiber *fiber)
 	const uint8_t what = fiber->call.waits_for;
 	uint64_t now;
 
-	/* 0 where the cycle counter is expensive. */
+	/* waits.since is 0 where the cycle counter is expensive to read. */
 	if (!fiber->waits.since)
 		return;
 	c->until_sample = FZ_TIME_SAMPLE - 1;

@@ -16,7 +16,7 @@ void fz_poll_cycles_start(void)
 {
 	enum { TRIES = 3, READS = 16, MOST = 100 };
 
-	/* Of several tries the one that nothing has interrupted. */
+	/* Several tries: a cheap counter seems expensive if the kernel interrupts the loop. */
 	for (int i = 0; i < TRIES && !fz_sched.cycles_are_cheap; i++) {
 		fz_nsec begin = fz_now();
 
@@ -59,11 +59,11 @@ void fz_poll_cycles_after_fork(void)
 	fz_tick_choose(false, true);
 }
 
-enum { CALM_TICKS = 20 };	/* one after the other, before a long one */
+enum { CALM_TICKS = 20 };	/* consecutive ticks without need, before long ticks begin */
 
 _Atomic bool fz_tick_is_long;
 
-static uint32_t calm;		/* ticks without need; by the monitor */
+static uint32_t calm;		/* consecutive ticks without need; used by the monitor alone */
 
 uint32_t fz_tick_choose(bool unused, bool needed)
 {

@@ -77,14 +77,14 @@ void fz_sched_kick(void)
 
 void fz_sched_hasten(struct fz_processor *p)
 {
-	/* relaxed, both: hints, and set again. */
+	/* relaxed, both: hints, and the caller sets them again. */
 	atomic_store_explicit(&p->poll_wanted, true, memory_order_relaxed);
 	atomic_store_explicit(&p->hastened, true, memory_order_relaxed);
 	if (fz_ring_has_asked(&p->backend.ring) && (owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
 		fz_backend_kick(&p->backend);
 }
 
-/* Half of what is queued on another processor. */
+/* Steal half of the fibers that are queued on another processor; returns the first one. */
 static struct fz_fiber *steal_queued(struct fz_processor *p)
 {
 	uint32_t start = (uint32_t)(p - fz_sched.processors);
@@ -132,7 +132,7 @@ void fz_processor_send_off(struct fz_processor *p)
 {
 	fz_backend_note_loser(&p->backend);
 	fz_backend_kick(&p->backend);
-	/* Its carrier was to fetch a queued fiber: another one must.  seq_cst: as in note_kick(). */
+	/* A kick had told p's old carrier to fetch a queued fiber: tell another carrier.  seq_cst: as in note_kick(). */
 	if (atomic_exchange_explicit(&p->kicked, false, memory_order_seq_cst))
 		fz_sched_kick();
 }
@@ -169,7 +169,7 @@ static bool take_unused(struct fz_carrier *c)
 
 /*
  * Take the processor of a CPU-bound fiber, as the monitor does: a fiber that has lost its processor
- * in a call of a moment must not wait behind CPU-bound fibers.
+ * in a brief call must not wait behind CPU-bound fibers.
  */
 static bool displace(struct fz_carrier *c)
 {
@@ -197,7 +197,7 @@ static void get_processor_slowly(struct fz_fiber *self)
 	/* The monitor has not looked at this carrier since it lost its processor. */
 	fz_cputime_sample(self->carrier);
 	fz_alone_note_loss(self);
-	/* A CPU-bound fiber has lost its processor because others wait, maybe for this one. */
+	/* A CPU-bound fiber lost its processor because other fibers wait, maybe for this processor: let them run first. */
 	if (fz_fiber_is_cpu_bound(self)) {
 		if (take_unused(self->carrier))
 			fz_sched_yield(self);
@@ -218,7 +218,7 @@ bool fz_sched_move(struct fz_fiber *self)
 	c->successor = fz_carrier_take_mortal();
 	if (!c->successor)
 		return false;
-	/* The successor is to have no request in flight: submit what others have queued. */
+	/* The successor must have no requests in flight, so this carrier submits what other fibers have queued. */
 	if (fz_backend_queued(backend))
 		fz_backend_submit(backend);
 	fz_sched_to_context(self, FZ_LEFT_MOVED);
@@ -267,7 +267,7 @@ static inline void probe_stack(const struct fz_fiber *self)
 		__asm__ volatile("" : : "r"(low[-1]));
 }
 
-/* The carrier has the processor that it had before. */
+/* The carrier has got back the processor that it had before: no other carrier had it in between. */
 static inline void entered(struct fz_fiber *self, struct fz_processor *p)
 {
 	uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
@@ -278,7 +278,7 @@ static inline void entered(struct fz_fiber *self, struct fz_processor *p)
 		fz_sched_yield(self);
 }
 
-/* Apart, so that the compiler saves no registers for it in fz_enter_runtime(). */
+/* Not inlined, so that fz_enter_runtime() saves no registers for it. */
 __attribute__((noinline)) static void enter_slowly(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
@@ -339,8 +339,8 @@ void fz_leave_runtime(struct fz_fiber *self)
 	}
 	enter_user_code(self);
 	/*
-	 * relaxed: as for `pending`.  Not while a handler returns: cancellation would unwind with
-	 * all signals blocked.  Nor while the thread holds what it must let go.
+	 * relaxed: a later pthread_cancel nudges this thread.  Not while a handler returns:
+	 * cancellation would unwind with all signals blocked.  Nor while the thread is barred.
 	 */
 	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)) &&
 	    !self->sig.handler_ends && !self->sig.barred && fz_cancel_is_asynchronous(self))
@@ -407,21 +407,21 @@ void fz_processor_let_go(struct fz_processor *p)
 
 void fz_sched_give_up(struct fz_fiber *self)
 {
-	/* The next carrier submits what is queued: this one is to have no request in flight. */
+	/* This carrier must have no request in flight, so the next carrier submits what is queued. */
 	fz_processor_let_go(fz_processor_of(self));
 }
 
 void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 {
 	struct fz_processor *to = c->yields_to;
-	/* A closed one without a carrier gets none: it stays FREE until it is opened. */
+	/* A closed processor that has never had a carrier gets none before it is opened: nobody would serve its queue. */
 	const bool unserved = fz_processor_is_closed(to) && owner_load(to) == FZ_OWNER_FREE;
 
 	c->yields_to = NULL;
 	fz_runq_push(unserved ? &fz_sched.global : &to->runq, fiber);
 	/* seq_cst, before `closed` is read: pairs with go_idle(), which reads it before the queue. */
 	atomic_thread_fence(memory_order_seq_cst);
-	/* Its carrier may have sent all fibers away before the push: then it waits. */
+	/* The carrier of a closed processor may have emptied the queue before this push, and wait in the kernel now. */
 	if (fz_processor_is_closed(to) && !unserved)
 		fz_backend_kick(&to->backend);
 	else

@@ -14,18 +14,18 @@
 
 enum {
 	/*
-	 * Ticks without the carrier that is needed.  The carrier spawner may wait for a lock, as
-	 * of the program's allocator, whose holder waits for a processor.
+	 * Consecutive ticks without a carrier that is needed, before fibers are preempted.  The spawner may
+	 * wait for a lock, for example of the program's allocator, whose holder waits for a processor.
 	 */
 	LACKING_TICKS = 20,
-	STARVED_TICKS = 1,	/* after the first time, until there is a spare carrier again */
-	/* Looks one after the other that find a carrier at half a tick of CPU time or more, or none. */
+	STARVED_TICKS = 1,	/* in place of LACKING_TICKS while `starved` */
+	/* A carrier is preempted after so many looks that find it at half a tick of CPU time or more, or at none. */
 	BUSY_TICKS = 2,
 };
 
-static bool lacked;		/* for a processor since the last call of fz_provide_if_lacking() */
-static uint32_t lacking;	/* such ticks one after the other */
-static uint32_t turns;		/* of one busy carrier, before the others let other fibers run, too */
+static bool lacked;		/* a processor got no carrier since the last fz_provide_if_lacking() */
+static uint32_t lacking;	/* consecutive ticks in which that happened */
+static uint32_t turns;		/* times that one busy carrier alone is preempted, before all are */
 static bool starved;		/* no spare carrier since `lacking` has reached LACKING_TICKS */
 static uint32_t first;		/* the processor whose turn it is to get a carrier */
 
@@ -49,11 +49,11 @@ bool fz_provide_carrier(void)
 		struct fz_processor *p = &fz_sched.processors[(first + i) % fz_sched.count];
 		uintptr_t owner = owner_load(p);
 
-		/* The monitor's look gives a carrier to a closed one that waits for something. */
+		/* A closed processor gets a carrier elsewhere: at the monitor's look, if something is on its way to it. */
 		if ((owner & FZ_OWNER_STATE_MASK) != order[i / fz_sched.count] ||
 		    fz_processor_is_closed(p))
 			continue;
-		/* The wish is late: who needed it has got another one.  Leave it to whoever is in a call. */
+		/* This processor needs no carrier any more: leave it to its carrier, which is in a call. */
 		if (order[i / fz_sched.count] == FZ_OWNER_ANNOUNCED && !fz_processor_needs_carrier(p) &&
 		    !fz_sched_has_queued())
 			continue;
@@ -76,13 +76,13 @@ static bool runs_program(struct fz_carrier *c)
 struct busy_look {
 	fz_nsec tick;
 	bool first;			/* there is no look before to compare with */
-	bool preempted;			/* one carrier, or more */
+	bool preempted;			/* a carrier has been preempted in this look */
 	bool all;			/* preempt each one, not only the first */
 };
 
 /*
- * The carrier's fiber uses the CPU, or it is in a call.  After the call has been interrupted, it is
- * made again (runtime/io/real_call.h).
+ * Preempt the carrier's fiber if it is CPU-bound, or blocked in a call.  A call that is interrupted
+ * this way is made again (runtime/io/real_call.h).
  */
 static void preempt_if_busy(struct fz_carrier *c, void *arg)
 {
@@ -101,14 +101,14 @@ static void preempt_if_busy(struct fz_carrier *c, void *arg)
 	look->preempted = true;
 }
 
-/* A carrier that waits in the kernel is idle now, for a processor that lacks one.  Its own may need it again: in turn. */
+/* Make a carrier that waits in the kernel idle, so that it can serve another processor.  Take from the processors in turn. */
 static void take_from_waiting(void)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[(first + i) % fz_sched.count];
 		uintptr_t owner = owner_load(p);
 
-		/* RUNTIME without a carrier: the next owner must know of the one that leaves. */
+		/* Without a carrier in between: the backend counts the leaving carrier before p has a new owner. */
 		if ((owner & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING &&
 		    owner_cas(p, owner, owner_word(NULL, FZ_OWNER_RUNTIME))) {
 			fz_processor_send_off(p);
@@ -144,15 +144,15 @@ uint32_t fz_provide_if_lacking(fz_nsec tick)
 		return first;
 	look.first = lacking == most;
 	/*
-	 * If all went on to their next fibers together, two that wait for each other in the kernel
-	 * (both ends of a FIFO) would meet only if they were neighbours in the queue.  So one passes
-	 * through the queue while the others stay.
+	 * Usually preempt only one carrier, which passes through the queue while the others stay: so any two
+	 * fibers meet. If all switched together, two fibers that wait for each other in the kernel (both ends
+	 * of a FIFO) would meet only if they were neighbours in the queue.
 	 */
 	look.all = !turns;
 	starved |= lacking > LACKING_TICKS;
-	/* Perhaps no more kernel threads can be had. */
+	/* Perhaps the system allows no more kernel threads: use a carrier that waits. */
 	take_from_waiting();
-	/* With a processor or without. */
+	/* All carriers: those without a processor, too. */
 	fz_carrier_each(preempt_if_busy, &look);
 	if (look.preempted)
 		turns = look.all ? queued() + 1 : turns - 1;
@@ -191,10 +191,10 @@ void fz_sched_rotate(struct fz_fiber *self)
 
 enum {
 	FOLLOW_MS = 500,	/* between two looks at the quotas */
-	WINDOW_TICKS = 64,	/* over which the load is measured */
-	WAIT_US = 30,		/* that a runnable fiber may wait for its turn, in the mean */
-	OFTEN = 8,		/* processors seen to run at one look of so many are needed */
-	HOLD_LEAST = 4, HOLD_MOST = 256,	/* windows without closing after the load has grown */
+	WINDOW_TICKS = 64,	/* the window over which the load is measured */
+	WAIT_US = 30,		/* mean time that a runnable fiber may wait until it runs */
+	OFTEN = 8,		/* as many stay open as ran at once at one look of eight */
+	HOLD_LEAST = 4, HOLD_MOST = 256,	/* windows after growth in which none is closed */
 };
 
 /* Does the monitor follow the limit? */
@@ -204,23 +204,23 @@ static fz_nsec next_follow;
 /* Used by the monitor alone. */
 static struct load {
 	fz_nsec looked;		/* when the last look was */
-	uint32_t ticks;		/* of the window, as many as were planned */
-	uint64_t us, busy_us;	/* of the window; and of all processors that were seen to run */
-	uint16_t at_once[FZ_PROCESSORS_MOST + 1];	/* ticks, by how many were seen to run */
-	uint64_t runs;		/* of all fibers until the window began */
+	uint32_t ticks;		/* ticks of the window so far, by plan */
+	uint64_t us, busy_us;	/* length of the window; time that processors ran in it, added up */
+	uint16_t at_once[FZ_PROCESSORS_MOST + 1];	/* [n]: ticks at which n processors ran */
+	uint64_t runs;		/* switches to fibers before the window began */
 	uint32_t idles;		/* sum of fz_processor.idles at the last look */
-	bool full;		/* at the last look all that are open ran, and fibers were queued */
-	uint32_t hold, held;	/* windows: after the next growth, and still left */
+	bool full;		/* at the last look all open processors ran, and fibers were queued */
+	uint32_t hold, held;	/* windows without closing: after growth; still left of them */
 	uint32_t calm;		/* windows without growth */
 	bool said;
 } load;
 
-/* What the last look has seen of each processor; by the monitor. */
+/* fz_processor.entries of each processor at the last look; used by the monitor alone. */
 static uint32_t entries_seen[FZ_PROCESSORS_MOST];
 
 void fz_provide_open(uint32_t open)
 {
-	/* relaxed, all of these: who misses it learns at the next switch. */
+	/* relaxed, all of these: a carrier that misses a change sees it at its next switch. */
 	const uint32_t before = atomic_exchange_explicit(&fz_sched.open, open, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
@@ -230,9 +230,9 @@ void fz_provide_open(uint32_t open)
 		if (i >= open)
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
 	}
-	/* Before owners are looked at; pairs with go_idle(), which looks at `closed` after it has stored WAITING. */
+	/* Before fz_sched_kick() reads owners; pairs with go_idle(), which stores WAITING and then reads `closed`. */
 	atomic_thread_fence(memory_order_seq_cst);
-	/* For what is queued on one that is closed now; for each that is open now. */
+	/* Kick for fibers queued on processors that are closed now, and once for each processor that is open now. */
 	for (uint32_t i = before < open ? before : open - 1; i < open; i++)
 		fz_sched_kick();
 }
@@ -320,7 +320,7 @@ static void end_window(uint32_t open)
 {
 	const uint64_t runs = runs_until_now() - load.runs;
 	const uint64_t need = eighths_needed(runs + !runs);
-	/* A quarter more than it needs now, or it would close and open by turns. */
+	/* Keep a quarter more than the load needs now: otherwise processors would be closed and opened again and again. */
 	const uint64_t by_load = (need + need / 4) / 8 + 1;
 	const uint32_t side_by_side = often_at_once(open);
 	const uint64_t enough = by_load > side_by_side ? by_load : side_by_side;
@@ -336,14 +336,14 @@ static void end_window(uint32_t open)
 			load.calm = 0;
 			load.hold /= 2;
 		}
-		/* Whoever hardly runs may be alone (announce.h), and gains nothing. */
+		/* If fibers hardly run, they may be alone (announce.h): closing processors would gain nothing. */
 		if (enough < open && runs >= load.ticks)
 			shrink_to(enough > open / 2 ? (uint32_t)enough : open / 2);
 	}
 	begin_window();
 }
 
-/* Since the last look, us.  The monitor may have slept for long, because nothing ran; or a busy machine delays it. */
+/* Time since the last look, us.  At most 8 times the plan: the monitor may have slept, or been delayed. */
 static uint64_t passed_us(fz_nsec now, uint32_t ticks)
 {
 	enum { MOST = 8 };
@@ -355,7 +355,7 @@ static uint64_t passed_us(fz_nsec now, uint32_t ticks)
 
 void fz_provide_by_load(fz_nsec now, uint32_t ticks)
 {
-	/* relaxed, both: the monitor writes it; samples. */
+	/* relaxed, both: the monitor writes `open`; `idles` is a sample. */
 	const uint32_t open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
 	const uint64_t us = passed_us(now, ticks);
 	uint32_t running = 0, idles = 0;
@@ -375,7 +375,7 @@ void fz_provide_by_load(fz_nsec now, uint32_t ticks)
 	}
 	full = running == open && open < allowed() &&
 	       (fz_sched_has_queued() || fz_runq_length(&fz_sched.global) || fz_runq_length(&fz_sched.births));
-	/* Since the last look none has been idle. */
+	/* No processor has been idle since the last look, either. */
 	if (full && load.full && idles == load.idles) {
 		grow_to(2 * open);
 		begin_window();
@@ -419,7 +419,7 @@ void fz_provide_follow(fz_nsec now)
 {
 	uint32_t open, cpus;
 
-	/* acquire: pairs with fz_provide_begin(); fz_monitor_update_mask() orders the end. */
+	/* acquire: pairs with fz_provide_begin().  fz_provide_stop_following() waits for the monitor instead. */
 	if (FZ_LIKELY(now < next_follow) || !atomic_load_explicit(&follows, memory_order_acquire))
 		return;
 	next_follow = now + FOLLOW_MS * FZ_MSEC;
@@ -435,7 +435,7 @@ void fz_provide_follow(fz_nsec now)
 
 void fz_provide_stop_following(void)
 {
-	/* relaxed: the monitor sees it, and has ended a look that it had begun, after the update. */
+	/* relaxed: when fz_monitor_update_mask() returns, the monitor sees it, and has ended a look that it had begun. */
 	if (atomic_exchange_explicit(&follows, false, memory_order_relaxed))
 		fz_monitor_update_mask();
 }

@@ -27,7 +27,10 @@ static bool drive_out(void)
 		if (!uses_ring(p))
 			continue;
 		any = true;
-		/* Queued requests have not been cancelled: their processor drops them. */
+		/*
+		 * This cancels requests in flight.  Requests that are only queued are dropped by
+		 * the processor's carrier, after the kick.
+		 */
 		fz_ring_cancel_all(&p->backend.ring);
 		fz_backend_kick(&p->backend);
 	}
@@ -45,7 +48,7 @@ void fz_retreat_from_ring(struct fz_fiber *self, const char *why, int error)
 		return;
 	fz_backend_lose_ring(why, error);
 	fz_monitor_poke();
-	/* In the runtime this is a handler. */
+	/* A caller in the runtime is a handler that interrupted the runtime: it must not wait. */
 	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
 	fz_announce(self);

@@ -31,7 +31,7 @@ struct fz_sched fz_sched;
 static void note_kick(struct fz_processor *p, bool kicked)
 {
 	if (kicked)
-		/* seq_cst: who pushes after this kicks again; the carrier sees earlier pushes. */
+		/* seq_cst: a thread that pushes after this store kicks again; the carrier sees earlier pushes. */
 		atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
 }
 
@@ -100,7 +100,7 @@ static bool poll_is_due(struct fz_processor *p)
 	       fz_timers_earliest(&p->timers) != FZ_FOREVER;
 }
 
-/* In place of pick(), on a closed processor: what arrives there, what is queued, and a kick that it got, is for others. */
+/* pick() for a closed processor: send all its fibers to the global queue, and kick another carrier for them. */
 __attribute__((cold, noinline)) static struct fz_fiber *send_away(struct fz_processor *p)
 {
 	struct fz_fiber *f;
@@ -178,8 +178,8 @@ static struct fz_fiber *pick(struct fz_processor *p)
 /* ---- making fibers runnable --------------------------------------------- */
 
 /*
- * The processor of the calling fiber or carrier, or NULL, as on a closed one.  A fiber in fz_lot_wake_staying() has
- * none although it is in the runtime.
+ * The open processor of the calling fiber or carrier; NULL if there is none.  A fiber in
+ * fz_lot_wake_staying() may have none although it is in the runtime.
  */
 static struct fz_processor *own_processor(struct fz_fiber *self)
 {
@@ -213,7 +213,7 @@ void fz_sched_ready(struct fz_fiber *fiber)
 
 /* ---- switching ---------------------------------------------------------- */
 
-/* The switch has left a context that does not park.  Apart: a wait saves fewer registers then. */
+/* Place a context that does not park, after the switch.  Not inlined: so a wait saves fewer registers. */
 __attribute__((noinline)) static void place(struct fz_carrier *c, struct fz_fiber *left,
 					    enum fz_left how)
 {
@@ -257,7 +257,7 @@ void fz_sched_arrived(struct fz_fiber *self)
 		fz_wait_context_saved(left);
 	else
 		place(c, left, how);
-	/* Fibers only: a carrier's own context may have such a score, too, but has perhaps no processor. */
+	/* Only for fibers: a carrier's own context may count as CPU-bound, too, but its carrier may have no processor. */
 	if (FZ_UNLIKELY(fz_fiber_is_cpu_bound(self)) && self->kind == FZ_KIND_FIBER && fz_sched.count > 1)
 		fz_processor_share(c->processor);
 }
@@ -277,7 +277,7 @@ static void switch_to(struct fz_carrier *c, struct fz_fiber *from, struct fz_fib
 	c->left = from;
 	c->left_how = how;
 	to->carrier = c;
-	/* relaxed: a thread whose time becomes exact has set this itself, or is sampled on. */
+	/* relaxed: a fiber that this switch still takes for sampled is sampled until its next turn. */
 	if (FZ_UNLIKELY(atomic_load_explicit(&fz_cputime_exact, memory_order_relaxed)))
 		fz_cputime_switch(c, from, to);
 	/* release: pairs with fz_cputime_sample() and running_time(). */
@@ -357,7 +357,7 @@ bool fz_sched_yield(struct fz_fiber *self)
 
 void fz_sched_end(struct fz_fiber *self)
 {
-	/* One that was wired has no processor. */
+	/* A fiber that was wired has no processor. */
 	(FZ_LIKELY(self->carrier->processor != NULL) ? switch_away : fz_sched_to_context)(self, FZ_LEFT_ENDED);
 }
 
@@ -382,19 +382,19 @@ static void go_idle(struct fz_carrier *c, struct fz_processor *p)
 		return;
 	}
 	published = fz_backend_publish(&p->backend);
-	/* A submission to a full ring may have reaped it.  relaxed: a later kick has its event. */
+	/* A submission to a full ring may have reaped the kick's event.  relaxed: a later kick has an event of its own. */
 	note_kick(p, atomic_load_explicit(&p->kicked, memory_order_relaxed));
 	atomic_store_explicit(&p->owner, waiting, memory_order_seq_cst);
-	/* seq_cst, after the store: pairs with the fence of fz_provide_open(), which sees WAITING later, and kicks. */
+	/* seq_cst, after the store: pairs with the fence of fz_provide_open(); if this misses its change, it sees WAITING. */
 	closed = atomic_load_explicit(&p->closed, memory_order_seq_cst);
-	/* A fiber queued before its pusher could see WAITING came without a kick: look again. */
+	/* A thread that queued a fiber before it could see WAITING has not kicked: look again. */
 	for (uint32_t i = 0; i < fz_sched.count && !work && !closed; i++)
 		work = fz_runq_length(&fz_sched.processors[i].runq) != 0;
 	until = fz_timers_earliest(&p->timers);
 	watches = !closed && fz_birth_watch_begin();
 	if (watches && until > fz_now() + FZ_POLL_PAUSE)
 		until = fz_now() + FZ_POLL_PAUSE;
-	/* What was pushed before that could be seen is not on the global queue yet. */
+	/* A fiber pushed to a closed processor just before WAITING must still go to the global queue. */
 	waits = closed ? !fz_runq_length(&p->runq) : !work && !fz_runq_length(&fz_sched.global);
 	if (waits)
 		fz_backend_wait(&p->backend, published, until, &arrivals);

@@ -97,7 +97,7 @@ struct fz_sched {
 	_Atomic uint32_t allowed;	/* how many may be open, by the CPU limit */
 	_Atomic bool quiet_wanted;	/* a fiber that is alone found no processor to move to */
 	_Atomic bool started;
-	int monitor_tid;		/* preload/thread reads there what holds for all unwired threads */
+	int monitor_tid;		/* its scheduling policy is that of all fibers that are not wired */
 	struct fz_runq global;		/* fibers made runnable by a thread without a processor */
 	struct fz_runq births;		/* new fibers (runtime/sched/birth.h) */
 	_Atomic bool births_watched;	/* a carrier waits for them: birth.h */
