@@ -27,7 +27,10 @@ void fz_announce(struct fz_fiber *self)
 		fz_backend_submit(&p->backend);
 	wanted = fz_processor_needs_carrier(p);
 	if (!wanted || !fz_carrier_hand_off(p)) {
-		/* seq_cst: a thread that queues a fiber and misses this finds the monitor awake. */
+		/*
+		 * seq_cst: fz_sched_kick() finds ANNOUNCED and tells the monitor; if it comes too
+		 * early, the monitor is still awake.
+		 */
 		atomic_store_explicit(&p->owner,
 				      owner_word(self->carrier, FZ_OWNER_ANNOUNCED),
 				      memory_order_seq_cst);
@@ -38,15 +41,15 @@ void fz_announce(struct fz_fiber *self)
 }
 
 /*
- * The processor was taken or given up during the call, or other fibers wait for it.  The caller
- * queues up for a processor here: a fiber that makes only brief calls enters the runtime nowhere
- * else, and would run without a processor for ever.
+ * The processor was taken during the call, or given up before it, or other fibers wait for it.  The
+ * caller queues up for a processor here, because a fiber that makes only brief calls enters the
+ * runtime nowhere else: it would run without a processor for ever.
  */
 bool fz_announce_end_slowly(struct fz_fiber *self)
 {
 	const struct fz_carrier *c = self->carrier;
 	const struct fz_processor *p = c->processor;
-	/* relaxed: only this thread writes USER with its own name; with anything else there, the processor is lost. */
+	/* relaxed: only this thread stores USER with its own carrier; if anything else is there, the processor is lost. */
 	bool kept = p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
 				 ((uintptr_t)c | FZ_OWNER_USER);
 
@@ -59,7 +62,7 @@ bool fz_announce_end_slowly(struct fz_fiber *self)
 
 /* ---- waiting alone ------------------------------------------------------ */
 
-/* Take a processor that nobody uses, and for which nothing is on its way.  NULL: there is none. */
+/* Take a processor that nobody uses and that is quiet: it has no requests, deadlines or fibers.  NULL: there is none. */
 static struct fz_processor *take_quiet(struct fz_carrier *c)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
@@ -78,7 +81,10 @@ static struct fz_processor *take_quiet(struct fz_carrier *c)
 	return NULL;
 }
 
-/* Leave the processor, to which something is on its way, to another carrier, for a quiet one. */
+/*
+ * Exchange the processor, which has requests, deadlines or fibers, for a quiet one.  Another
+ * carrier gets the old processor.
+ */
 static bool change_processor(struct fz_carrier *c)
 {
 	struct fz_processor *before = c->processor, *quiet = take_quiet(c);
@@ -100,7 +106,10 @@ static bool move(struct fz_fiber *self)
 {
 	bool moved;
 
-	/* It makes requests, too, or shares each processor: no moving at each wait. */
+	/*
+	 * Moved before, and yet not quiet: the fiber makes requests, too, or shares its processor.
+	 * Do not move at each wait.
+	 */
 	if (self->waits_alone == FZ_ALONE_MOVED) {
 		self->waits_alone = -FZ_ALONE_AGAIN;
 		return false;
@@ -109,12 +118,12 @@ static bool move(struct fz_fiber *self)
 	moved = !fz_processor_needs_carrier(fz_processor_of(self)) || change_processor(self->carrier);
 	if (moved && fz_carrier_has_requests(self->carrier)) {
 		moved = fz_sched_move(self);
-		/* All idle carriers have requests in flight, too: one without is there at the next try. */
+		/* All idle carriers have requests in flight, too: ask for a carrier without any, for the next try. */
 		if (!moved)
 			fz_spawner_want_mortal();
 	}
 	fz_leave_runtime(self);
-	/* If there was nowhere to go, try again after as many waits. */
+	/* If there was nowhere to move, try again after FZ_ALONE_FROM more waits. */
 	self->waits_alone = moved ? FZ_ALONE_MOVED : 0;
 	return moved;
 }
@@ -125,14 +134,17 @@ bool fz_alone_look(struct fz_fiber *self)
 
 	if (self->kind != FZ_KIND_FIBER || self->call.blocks)
 		return false;
-	/* Such a wait, too, shows that it is not CPU-bound. */
+	/* A wait by an announced call, too, shows that the fiber is not CPU-bound. */
 	fz_fiber_has_run(self);
 	/* Outside the runtime another carrier may have the processor: only read it. */
 	p = self->carrier->processor;
 	if (!p || owner_load(p) != owner_word(self->carrier, FZ_OWNER_USER) ||
 	    fz_processor_is_closed(p) || fz_processor_has_work(p, 0) || fz_sched_has_queued())
 		return false;
-	/* A request's completion interrupts the call; made again, it may find another file. */
+	/*
+	 * A completion for this carrier would interrupt the announced call.  The call, made again,
+	 * might find another file.
+	 */
 	return (!fz_processor_needs_carrier(p) && !fz_carrier_has_requests(self->carrier)) ||
 	       move(self);
 }

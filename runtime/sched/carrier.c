@@ -15,8 +15,8 @@ static struct {
 	_Atomic uint32_t count;		/* carriers whose kernel thread lives, and that are not wired */
 	_Atomic(struct fz_carrier *) all;	/* all records, linked by all_next */
 	/*
-	 * Guards which of libc's records each kernel thread has.  Held while libc changes ids, and
-	 * until all kernel threads have answered.
+	 * Guards which of libc's records stands for each kernel thread (libc_tcb).  Held while libc
+	 * makes all kernel threads change their ids, until all have answered.
 	 */
 	struct fz_lock records;
 } carriers = { .lock = FZ_LOCK(FZ_RANK_CARRIERS), .records = FZ_LOCK(FZ_RANK_RECORDS) };
@@ -64,7 +64,7 @@ static void begin(struct fz_carrier *c, struct fz_fiber *context, uintptr_t libc
 	context->kind = FZ_KIND_CARRIER;
 	context->carrier = c;
 	fz_sys_sigmask(2 /* SIG_SETMASK */, NULL, &c->kernel_mask);
-	/* relaxed: libc has set it before this thread ran.  A filter may forbid gettid. */
+	/* relaxed: libc has set it before this thread ran.  Read there, because a filter may forbid gettid. */
 	c->tid = atomic_load_explicit(fz_tcb_tid(libc_tcb), memory_order_relaxed);
 	atomic_fetch_add_explicit(&carriers.count, 1, memory_order_relaxed);
 	fz_role_set(c->tid, FZ_ROLE_LIBRARY, "carrier", NULL);
@@ -153,8 +153,8 @@ static __attribute__((noinline)) void call_as(uintptr_t tcb, void (*fn)(void *),
 bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg)
 {
 	/*
-	 * Blocked: a handler of the program would take itself for another thread.  Not blocked:
-	 * SIGSETXID, for whose handler libc waits.
+	 * Block all signals, because a handler of the program would run with another thread's TLS;
+	 * but not SIGSETXID, for whose handler libc waits.
 	 */
 	const uint64_t blocked = ~fz_signal_bit(SIG_SETXID);
 	uintptr_t tcb = fz_tcb_get();
@@ -165,10 +165,10 @@ bool fz_carrier_change_ids(struct fz_fiber *self, void (*fn)(void *), void *arg)
 	fz_lock_acquire(&carriers.records);
 	if (fz_is_fiber(self))
 		tcb = self->carrier->libc_tcb;
-	/* The main thread runs elsewhere meanwhile, with the record of the first kernel thread. */
+	/* Not on the first kernel thread, if another fiber runs there: its record is in use by the main thread, elsewhere. */
 	allowed = tcb == fz_tcb_get() || tcb == self->carrier->context->tcb;
 	if (allowed) {
-		/* It stays on this kernel thread even if it waits for a lock of libc's. */
+		/* The caller stays on this kernel thread even if it waits for a lock of libc's. */
 		self->call.blocks = true;
 		call_as(tcb, fn, arg);
 		self->call.blocks = false;
@@ -195,11 +195,11 @@ void fz_carrier_take_record(struct fz_carrier *c, uintptr_t tcb)
 		other = other->all_next;
 	if (other != c) {
 		set_record(c, tcb);
-		/* The main thread leaves the first kernel thread, which needs a record, too. */
+		/* The main thread takes its own record away from the first kernel thread, which gets c's old record. */
 		if (other)
 			set_record(other, before);
 		else
-			/* libc finds no thread with this tid. */
+			/* No kernel thread has this record now; libc finds no thread with tid -1. */
 			atomic_store_explicit(fz_tcb_tid(before), -1, memory_order_relaxed);
 	}
 	fz_lock_release(&carriers.records);

@@ -16,7 +16,7 @@
 
 enum {
 	SPARES = 1,		/* idle carriers that fz_carrier_shrink() leaves */
-	ENOUGH = 4,		/* idle ones with requests in flight: then none is made that has none */
+	ENOUGH = 4,		/* idle carriers with requests in flight, after which no other is started */
 	WAKE_GO = 1,		/* values of fz_carrier.wakeup */
 	WAKE_END = 2,
 	WAKE_SURPLUS = 3,
@@ -29,7 +29,7 @@ static struct {
 	struct fz_lock lock;
 	struct fz_carrier *first;	/* the carrier that became idle last */
 	uint32_t count, least;		/* least: the smallest count since fz_carrier_shrink() */
-	_Atomic fz_nsec none_until;	/* start no spare before: a new thread had no room */
+	_Atomic fz_nsec none_until;	/* no spare is started before: a new thread had no room */
 } idle = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 bool fz_carrier_await(struct fz_carrier *c)
@@ -86,10 +86,7 @@ bool fz_carrier_sleep(struct fz_carrier *c)
 	return fz_carrier_await(c);
 }
 
-/*
- * No processor has a request in flight, so no carrier that submits nothing while this looks has
- * one.
- */
+/* Does no processor have a request in flight?  Then no carrier has one, if it submits nothing during this look. */
 static bool nothing_in_flight(void)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++)
@@ -250,7 +247,7 @@ bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries)
 	fz_carrier_make_room();
 	fz_birth_await_all();
 	fz_leave_runtime(self);
-	/* The kernel takes a moment more to count them no more. */
+	/* The kernel counts the ended threads for a moment longer. */
 	fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 	return true;
 }
@@ -264,7 +261,7 @@ static bool has_spare(bool mortal)
 	fz_lock_acquire(&idle.lock);
 	for (c = idle.first; c && mortal && !fz_carrier_may_end(c); c = c->idle_next)
 		continue;
-	/* Whoever takes one without requests makes some on it sooner or later: there must be an end. */
+	/* Each carrier without requests gets some sooner or later, and another one is asked for: end that at ENOUGH. */
 	enough = mortal && idle.count >= ENOUGH;
 	fz_lock_release(&idle.lock);
 	fz_allow_handlers(nested);

@@ -34,7 +34,7 @@ static _Atomic uint32_t made;	/* records of carriers with a number */
 void fz_carrier_is_to_end(struct fz_carrier *c)
 {
 	c->ends = true;
-	/* It was given up when the fiber was wired. */
+	/* The processor was given up when the fiber was wired. */
 	c->processor = NULL;
 	/* relaxed: published with the end of the fiber. */
 	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
@@ -47,7 +47,7 @@ static void end(struct fz_carrier *c)
 	bool told;
 
 	atomic_store_explicit(&c->in_kernel, 1, memory_order_relaxed);
-	/* libc still uses the stack: it is free when the kernel has cleared in_kernel. */
+	/* libc still uses the stack.  It may be used again when the kernel has cleared in_kernel. */
 	told = !fz_sys_failed(fz_syscall1(__NR_set_tid_address, (long)&c->in_kernel));
 	fz_lock_acquire(&ended.lock);
 	/* relaxed: ended.lock orders it. */
@@ -60,7 +60,10 @@ static void end(struct fz_carrier *c)
 		c->idle_next = ended.first;
 		ended.first = c;
 	} else {
-		/* A filter, perhaps of the thread that was wired, forbids it: nobody learns when the stack is free. */
+		/*
+		 * A filter, perhaps one that the wired thread installed, forbids set_tid_address:
+		 * nobody learns when the stack is free, so lose it.
+		 */
 		atomic_store_explicit(&c->in_kernel, 0, memory_order_relaxed);
 	}
 	fz_carrier_ended(c);
@@ -99,8 +102,8 @@ static struct fz_carrier *find_leaving(void)
 static void await_leaving(void)
 {
 	/*
-	 * The kernel wakes only one waiter of in_kernel, hence the timeout; and it wakes by the
-	 * key of a shared futex, hence FUTEX_WAIT without the private flag.
+	 * Two reasons: the kernel wakes only one waiter of in_kernel, hence the timeout; and it
+	 * wakes waiters of a shared futex, hence FUTEX_WAIT without the private flag.
 	 */
 	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
 	const int wait = 0;

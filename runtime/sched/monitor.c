@@ -22,12 +22,12 @@ enum {
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	FAIR_TICKS = 10,	/* after which a busy fiber loses its processor in any case */
-	ASKED_TICKS = 100,	/* as FAIR_TICKS, where the fiber has been asked to let others run */
-	YIELD_TICKS = 2,	/* for which a fiber with calls may keep others waiting */
-	WAITING_TICKS = 2,	/* for which a fiber without calls may; about a slice of Linux */
-	/* Ticks without CPU time: a carrier that the kernel preempted waits at most a time slice. */
-	BLOCKED_TICKS = 3,	/* after which a carrier counts as blocked */
+	FAIR_TICKS = 10,	/* without a call, after which a fiber loses its processor in any case */
+	ASKED_TICKS = 100,	/* in place of FAIR_TICKS after fz_signal_preempt() */
+	YIELD_TICKS = 2,	/* for which a fiber that makes calls may keep others waiting */
+	WAITING_TICKS = 2,	/* for which a fiber that makes no calls may keep others waiting */
+	/* Without CPU time, a carrier counts as blocked then.  A preempted one waits at most a time slice of the kernel. */
+	BLOCKED_TICKS = 3,
 	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
@@ -37,7 +37,7 @@ struct look {
 	uint32_t entries, switches, calls;
 	uint64_t cpu_time;	/* of the carrier, ns; 0: not read */
 	bool used_cpu;		/* the carrier has been seen to use the CPU since its last entry */
-	/* Ticks one after the other: same entries, same switches, no CPU time, work waiting. */
+	/* Consecutive ticks in which: entries is the same; switches is the same; no CPU time is used; work waits. */
 	uint32_t same_entry, same_switch, idle, waiting;
 };
 
@@ -50,8 +50,8 @@ static struct {
 	_Atomic bool asleep;		/* the monitor is about to sleep for longer than a tick */
 	_Atomic bool want_carrier;	/* set by any thread, cleared by the monitor */
 	fz_nsec next_look;		/* when the tick is over */
-	uint32_t ticks;			/* that this one counts for */
-	bool needed;			/* a processor that is in use is needed by others, too */
+	uint32_t ticks;			/* ticks from the last look to the next one */
+	bool needed;			/* see fz_tick_choose(): others need a processor that is in use */
 	uint32_t first;			/* the processor at which a look begins */
 
 	uintptr_t tcb;			/* set before the monitor does anything else */
@@ -72,7 +72,10 @@ void fz_monitor_poke(void)
 
 bool fz_monitor_is_asleep(void)
 {
-	/* The sleeper is moved to the word on which it sleeps: the kernel counts 1.  If a filter forbids that, the monitor seems awake. */
+	/*
+	 * Requeue the sleeper from its word to that same word: the kernel returns how many it
+	 * moved.  A filter may forbid it: not asleep.
+	 */
 	return fz_syscall6(__NR_futex, (long)&monitor.wakeup, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1,
 			   (long)&monitor.wakeup, 0) == 1;
 }
@@ -86,7 +89,7 @@ void fz_monitor_note_activity(void)
 
 void fz_monitor_want_carrier(void)
 {
-	/* If it was set, the monitor looks again at its next tick, or when the spawner pokes it. */
+	/* If it was set already, the monitor tries again at its next tick, or when the spawner pokes it. */
 	if (!atomic_exchange_explicit(&monitor.want_carrier, true, memory_order_acq_rel))
 		fz_monitor_poke();
 }
@@ -137,8 +140,9 @@ static bool is_long_call(struct look *look, struct fz_carrier *c, enum fz_owner_
 }
 
 /*
- * The carrier of p, which has not entered the runtime since the last look, sits in a call that the
- * library does not see, or is CPU-bound for too long.  before: its CPU time at that look, ns.
+ * p's carrier has not entered the runtime since the last look: has it stopped, in a call that the
+ * library does not see, or because its fiber has been CPU-bound for too long?  before: the
+ * carrier's CPU time at that look, ns; 0: not known.
  */
 static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t before, bool work)
 {
@@ -154,15 +158,16 @@ static bool has_stopped(struct fz_processor *p, struct look *look, uint64_t befo
 }
 
 /*
- * Let other fibers run on a processor that has stopped.  Where it is crowded the fiber is
- * interrupted instead, once it has used the CPU.
+ * Let other fibers run on a processor whose carrier has stopped: take the processor.  If many
+ * carriers already run without a processor (fz_carrier_is_crowded), preempt the fiber by a signal
+ * instead, once it has used the CPU.
  */
 static void let_others_run(struct fz_processor *p, const struct look *look)
 {
 	struct fz_carrier *c = carrier_of(look->owner);
 	/* relaxed: if the carrier switches meanwhile, the next look sees it. */
 	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
-	/* relaxed: a hint.  While the signal is on its way, the carrier waits for its CPU. */
+	/* relaxed: a hint.  True while the signal is on its way: the carrier may have to wait for its CPU to take it. */
 	const bool asked = atomic_load_explicit(&c->preempted, memory_order_relaxed);
 
 	/* A handler's frame takes up to 4 KB of the stack. */
@@ -178,13 +183,17 @@ static void let_others_run(struct fz_processor *p, const struct look *look)
 
 static void found_running(struct fz_carrier *c)
 {
-	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right, and a context's score means nothing. */
+	/*
+	 * relaxed: if the carrier switches meanwhile, either fiber will do; the score of a carrier's own
+	 * context means nothing.
+	 */
 	fz_fiber_found_running(atomic_load_explicit(&c->running, memory_order_relaxed));
 }
 
 /*
- * Since the last look the processor has switched, perhaps, and the fiber that runs now has not called.
- * While CPU-bound threads are made, each new one delays the threads behind it by one tick only.
+ * Has the fiber that runs now made no call yet, on a processor with few switches since the last
+ * look?  While the program makes CPU-bound threads, such a fiber is preempted after one tick, so
+ * each new thread delays the threads behind it by one tick only.
  */
 static bool has_begun(const struct look *look, uint32_t entries, uint32_t switches)
 {
@@ -238,11 +247,14 @@ static bool look_at(struct fz_processor *p, struct look *look, fz_nsec now)
 	if (state != FZ_OWNER_USER || !carrier_of(owner))
 		return true;
 	look->cpu_time = fz_cputime_of_tid(carrier_of(owner)->tid);
-	/* With less CPU time the kernel runs other threads first, or the carrier is in a call. */
+	/* With less CPU time than that, the kernel runs other threads first, or the carrier is in a call. */
 	used_cpu = before && look->cpu_time >= before + monitor.ticks * FZ_TICK_US * FZ_USEC / 4;
 	look->used_cpu = used_cpu || (same && look->used_cpu);
 	begun = begun && used_cpu && fz_runq_length(&fz_sched.births) && fz_carrier_is_crowded();
-	/* One tick is not enough to be CPU-bound, two are: it goes behind the new fibers. */
+	/*
+	 * One tick does not make a fiber CPU-bound, two do.  Count two for `begun`: the fiber then
+	 * queues behind new fibers.
+	 */
 	for (int ticks = begun ? 2 : used_cpu; ticks; ticks--)
 		found_running(carrier_of(owner));
 	if (work && look->same_switch >= YIELD_TICKS)
@@ -267,7 +279,7 @@ static bool look_at_all(fz_nsec now)
 
 		in_use |= look_at(p, &looks[at], now);
 		entries += looks[at].entries;
-		/* A fiber waits behind a busy one: let other processors take even the slot. */
+		/* A fiber in the slot waits behind one that makes no calls: let other processors take it from the slot. */
 		if (looks[at].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);
@@ -283,7 +295,10 @@ static bool look_at_all(fz_nsec now)
 	return in_use;
 }
 
-/* Returns false if there will be nothing to give back before some fiber runs again. */
+/*
+ * Give back memory and carriers that are not needed.  Returns false if nothing more can be given
+ * back before a fiber runs again.
+ */
 static bool shrink(void)
 {
 	const bool ended = fz_carrier_shrink() != 0;
@@ -301,8 +316,8 @@ static void set_tick(fz_nsec now, uint32_t ticks)
 }
 
 /*
- * What the looks find is counted in ticks, so a poke before the tick is over makes no look: a
- * fiber would seem to have run, and a call to have taken, as many ticks as there were pokes.
+ * The looks count ticks, so a poke before the tick is over makes no look: otherwise a fiber would
+ * seem to have run, and a call to have taken, as many ticks as there were pokes.
  */
 static bool tick_is_over(fz_nsec now)
 {
@@ -336,11 +351,11 @@ void fz_monitor_run(void)
 		fz_nsec now;
 
 		look_whether_cancelled();
-		/* Route all signals that came before the change, before reporting the change. */
+		/* Before the change of mask is reported, route all signals that came before it. */
 		again = fz_signal_route();
 
 		fz_monitor_mask_applies(wanted);
-		/* Ask for a spare in advance: when a carrier is needed, locks may be held. */
+		/* Ask for a spare carrier in advance: when one is needed, a fiber may hold a lock that the spawner needs. */
 		fz_spawner_want_spare();
 		if (atomic_exchange_explicit(&monitor.want_carrier, false, memory_order_acquire) &&
 		    !fz_provide_carrier()) {

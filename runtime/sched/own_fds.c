@@ -41,8 +41,8 @@ struct barred {
 };
 
 /*
- * Around a lock of own_fd.c or kept_fd.c.  Outside the runtime handlers must be barred, too; a native thread looks afterwards for
- * signals that came meanwhile.
+ * Bracket around a lock of own_fd.c or kept_fd.c, for callers outside the runtime, where handlers
+ * must be barred, too.  allow() lets a native thread look for signals that came meanwhile.
  */
 static struct barred bar(void)
 {
@@ -64,7 +64,7 @@ bool fz_sched_program_has_fd(int fd)
 	struct barred b;
 	bool ret;
 
-	/* Most are closed: without the lock first. */
+	/* Most descriptors are closed: try without the lock first. */
 	if (fz_syscall2(__NR_fcntl, fd, F_GETFD) == -EBADF || fz_sched_owns_fd(fd))
 		return false;
 	b = bar();

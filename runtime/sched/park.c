@@ -21,8 +21,9 @@ struct fz_ticket fz_wait_arm(struct fz_fiber *self, unsigned flags)
 
 	FZ_ASSERT((old & FZ_WAIT_STATE_MASK) == FZ_WAIT_IDLE);
 	/*
-	 * release: pairs with the wakers' loads.  A barrier after it, against fz_wake_any(), is in
-	 * fz_wait_context_saved() for a thread that parks, in look_for_requests() for others.
+	 * release: pairs with the wakers' loads.  The barrier that pairs with fz_wake_any() comes
+	 * later: in fz_wait_context_saved() for a fiber that parks, in look_for_requests() for
+	 * other threads.
 	 */
 	atomic_store_explicit(&self->wait,
 			      number << FZ_WAIT_NUMBER_SHIFT | flags | FZ_WAIT_ARMED,
@@ -64,9 +65,9 @@ __attribute__((cold, noinline)) static void run_traced(struct fz_fiber *fiber, e
 }
 
 /*
- * End the wait whose word is `old`.  A parked fiber is stored in *ret_run, for the caller to run;
- * if ret_run is NULL, the fiber is queued.  Returns false if the word has changed.  Inlined, because
- * each wake-up takes this way.
+ * End the wait whose word is `old`.  If ret_run is NULL, a parked fiber is queued; otherwise it is
+ * stored in *ret_run, and the caller must run it.  Returns false if the word has changed.  Inlined,
+ * because each wake-up takes this way.
  */
 __attribute__((always_inline)) static inline bool fire(struct fz_fiber *fiber, uint64_t old,
 						       enum fz_why why, struct fz_fiber **ret_run)
@@ -109,7 +110,7 @@ static bool can_fire(uint64_t word)
 	return state == FZ_WAIT_ARMED || state == FZ_WAIT_PARKED;
 }
 
-/* Inlined, as is fire(). */
+/* Use the ticket: fire() its wait, unless the wait is over.  Inlined, as fire() is. */
 __attribute__((always_inline)) static inline bool wake(struct fz_ticket ticket, enum fz_why why,
 						       struct fz_fiber **ret_run)
 {
@@ -145,12 +146,12 @@ struct fz_fiber *fz_wake_to_run(struct fz_ticket ticket, enum fz_why why)
 
 static bool has_signal_due(const struct fz_fiber *f)
 {
-	/* seq_cst: after the load of the wait in wake_if(). */
+	/* seq_cst: this load must come after the load of the wait in wake_if(). */
 	return atomic_load_explicit(&f->pending, memory_order_seq_cst) &
 	       (~f->mask | f->sig.sigwait_set) & ~FZ_SIGNAL_POLICY;
 }
 
-/* End the wait if one of these flags is in its word; due: and a signal is due. */
+/* End the wait if its word has one of these flags; if `due`, only if a signal is due, too. */
 static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why, bool due)
 {
 	for (;;) {
@@ -159,7 +160,7 @@ static bool wake_if(struct fz_fiber *fiber, uint64_t flags, enum fz_why why, boo
 
 		if (!can_fire(old) || !(old & flags) || old & FZ_WAIT_UNINTERRUPTIBLE)
 			return false;
-		/* A fiber that has handled the signal took it from `pending` before it armed another wait. */
+		/* A fiber that has armed a new wait since has already taken the handled signal from `pending`. */
 		if (due && !has_signal_due(fiber))
 			return false;
 		if (fire(fiber, old, why, NULL))
@@ -205,9 +206,9 @@ static void look_for_requests(struct fz_fiber *self)
 static bool change(struct fz_fiber *fiber, uint64_t from, uint64_t to)
 {
 	/*
-	 * release: pairs with the acquire in fire().  acquire: of the way back.  seq_cst: pairs
-	 * with the publication of a request before fz_wake_any(), which either finds the wait, or
-	 * the loads after this find the request.
+	 * seq_cst, of which release pairs with the acquire in fire(), and acquire is for the way back to ARMED.
+	 * The full order pairs with a thread that publishes a request and then calls fz_wake_any(): either
+	 * fz_wake_any() finds the wait, or the loads after this find the request.
 	 */
 	return atomic_compare_exchange_strong_explicit(&fiber->wait, &from, to,
 						       memory_order_seq_cst,
@@ -215,8 +216,8 @@ static bool change(struct fz_fiber *fiber, uint64_t from, uint64_t to)
 }
 
 /*
- * There may be a request that fz_wake_any() found no wait for.  While the wait is ARMED again,
- * nobody else runs the fiber.
+ * fz_wake_any() may have come too early for this wait, and left its request unanswered: look for
+ * requests.  While the wait is ARMED again, no other thread runs the fiber.
  */
 __attribute__((cold, noinline)) static void look_again(struct fz_fiber *fiber, uint64_t parked)
 {
@@ -238,7 +239,7 @@ void fz_wait_context_saved(struct fz_fiber *fiber)
 			!change(fiber, old, parked)))
 		/* A waker has fired the wait before the context was saved: the fiber is runnable. */
 		fz_sched_ready(fiber);
-	/* seq_cst: see change().  The record stays, whatever becomes of the fiber. */
+	/* seq_cst: see change().  Another carrier may run the fiber by now, but its record stays readable. */
 	else if (FZ_UNLIKELY((parked & FZ_WAIT_SIGNAL &&
 			      atomic_load_explicit(&fiber->pending, memory_order_seq_cst)) ||
 			     atomic_load_explicit(&fiber->cancel.sent, memory_order_seq_cst)))
@@ -253,8 +254,8 @@ static bool fired(struct fz_fiber *self)
 }
 
 /*
- * Sleep in the kernel, on the low half of the word as a futex.  Apart, as is watch_clock(), so that
- * fz_park() saves few registers.
+ * Sleep in the kernel; the futex is the low half of the wait's word.  Not inlined, nor is
+ * watch_clock(), so that fz_park() saves few registers.
  */
 __attribute__((noinline)) static enum fz_why block(struct fz_fiber *self, fz_nsec deadline)
 {

@@ -12,7 +12,7 @@
 #include "runtime/sched/sched_internal.h"
 #include "runtime/signal/signal.h"
 
-/* On the stack of the fiber that waits. */
+/* A fiber that waits for the turn or for a spare carrier; on its stack. */
 struct waiter {
 	struct fz_ticket ticket;
 	struct waiter *next;
@@ -87,7 +87,7 @@ static void take_turn(struct fz_fiber *self)
 	}
 	spawner.taken = true;
 	fz_lock_release(&spawner.lock);
-	/* The thread that wakes this one leaves the turn to it. */
+	/* The thread that wakes this one passes the turn on: `taken` stays true. */
 	if (waits)
 		fz_park(self, FZ_FOREVER);
 }
@@ -102,7 +102,7 @@ static void await_spare(struct fz_fiber *self)
 		w.ticket = fz_wait_arm(self, FZ_WAIT_UNINTERRUPTIBLE);
 		spawner.for_spare = &w;
 		fz_lock_release(&spawner.lock);
-		/* Also if there is a spare by now: the spawner answers. */
+		/* Ask even if there is a spare by now: only the spawner's answer ends the wait. */
 		ask();
 		fz_park(self, FZ_FOREVER);
 	}
@@ -132,7 +132,7 @@ void fz_spawner_turn_end(struct fz_fiber *self)
 
 	if (!turns || --turns)
 		return;
-	/* The caller may have no processor, and must stay on its kernel thread (fork). */
+	/* In fork, the caller may have no processor and must stay on its kernel thread, so do not enter the runtime. */
 	nested = fz_bar_handlers();
 	fz_lock_acquire(&spawner.lock);
 	if (spawner.first) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/sched/start.c - from a program with one thread to one with fibers: all that may fail
- * comes before anything is changed.  And the way back in a fork's child: fz_sched_after_fork().
+ * runtime/sched/start.c - the start of the runtime, and its end in a fork's child.
+ *
+ * fz_sched_start() turns a program with one thread into one with fibers; everything that may fail
+ * comes before anything is changed.  fz_sched_after_fork() makes the child dormant.
  */
 #include <asm/errno.h>
 #include <limits.h>
@@ -53,7 +55,10 @@ static void *helper_thread(void *arg)
 
 	self->tcb = fz_tcb_get();
 	self->kind = FZ_KIND_HELPER;
-	/* No rseq here, nor in the carriers made later: a filter may forbid to unregister it there. */
+	/*
+	 * Unregister rseq.  libc then registers none in the carriers that this thread makes later,
+	 * where a filter may forbid to unregister it.
+	 */
 	fz_adopt_cut_rseq();
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);
 	helper->tcb = self->tcb;
@@ -104,9 +109,9 @@ static void await_helper(struct helper *helper)
 }
 
 /*
- * Wait until the helper has left libc's start, in which libc makes calls that the program's next filter
- * may forbid. From then on a tool knows what the thread is for, before the program has a second thread.
- * Returns its tid.
+ * Wait until the helper has left libc's start of a thread: the program's next filter may forbid a
+ * call that libc makes there. Then name the helper for tools, before the program has a second
+ * thread.  Returns its tid.
  */
 static int show_helper(struct helper *helper)
 {
@@ -120,8 +125,9 @@ static int show_helper(struct helper *helper)
 }
 
 /*
- * Wait until the helper has left libc: the caller then puts libc back as it was.  And until the kernel counts it no more:
- * otherwise the program's own thread might have no room.
+ * Wait until the helper has left libc, because the caller then restores libc's code.  Wait also
+ * until the kernel counts it no more: otherwise a limit might leave no room for the program's own
+ * thread.
  */
 static void end_helper(struct helper *helper)
 {
@@ -167,9 +173,10 @@ static uint32_t allowed_processors(uint32_t count)
 }
 
 /*
- * The carrier is the first spare: without one, the first fiber that blocks would stop all others.
- * The context comes last: its kernel thread ends at once, which shows that the limit leaves the
- * one more kernel thread that each new thread needs for a moment.
+ * Start the two helpers, a first carrier, and a context for the main thread's carrier.  The carrier
+ * is the first spare: without one, the first fiber that blocks would stop all others.  The context
+ * comes last: its kernel thread ends at once, which shows that the limit leaves room for the kernel
+ * thread that each new thread needs for a moment.
  */
 static int start_threads(struct fz_fiber **ret_context)
 {
@@ -193,7 +200,10 @@ static int start_threads(struct fz_fiber **ret_context)
 	if (err)
 		goto out_end_spawner;
 	err = fz_fiber_prepare_main(ret_context);
-	/* The kernel threads start at the same time.  This one finds its memory reserved. */
+	/*
+	 * The kernel threads started at the same time.  fz_carrier_prepare_first() reserved the
+	 * memory, so this cannot fail.
+	 */
 	not_started = fz_carrier_end_start(&spare);
 	FZ_ASSERT(!not_started);
 	if (!err) {
@@ -289,7 +299,7 @@ int fz_sched_start(uint32_t count, enum fz_backend_kind backend, const char **re
 	atomic_store_explicit(&fz_sched.open, count, memory_order_relaxed);
 	atomic_store_explicit(&fz_sched.allowed, count, memory_order_relaxed);
 	fz_fiber_adopt_main(context);
-	/* Before a fiber that blocks there is interrupted by one of these signals. */
+	/* Before any fiber can block inside libc and be interrupted there by one of libc's internal signals. */
 	fz_signal_guard_libc();
 	FZ_DEBUG_ONLY(fz_lock_allowed = fz_bars_handlers);
 	decide(START_DONE);

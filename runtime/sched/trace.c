@@ -9,22 +9,23 @@
 
 struct fz_trace fz_trace;
 
-/* The rings hold nothing: they are new, or were given back. */
+/* The rings hold no events: they are new, or their memory was given back. */
 static _Atomic bool are_empty;
 
 /* ---- where the program called the library ---------------------------------- */
 
 extern const char __ehdr_start[] FZ_HIDDEN, etext[] FZ_HIDDEN;
 
-/* What a frame pointer points to, on each CPU. */
+/* What a frame pointer points to, on every architecture. */
 struct frame {
 	const struct frame *caller;
 	const void *returns_to;
 };
 
 /*
- * Follow the library's own frames, which all have a frame pointer, to the first address outside.
- * Inlined: `frame` is that of a function that stays on the stack meanwhile.
+ * Follow the library's own frames, which all have a frame pointer, to the first address outside the
+ * library. Inlined, so that `frame`, the frame of the calling function, stays on the stack
+ * meanwhile.
  */
 static void find_caller(const struct frame *frame, struct fz_trace_event *e)
 {
@@ -64,19 +65,19 @@ static struct fz_trace_ring *make_rings(void)
 	return rings;
 }
 
-/* The ring of the calling thread's processor if the thread has it in RUNTIME, or 0. */
+/* Returns the number of the ring of the calling thread's processor, if the thread has it in RUNTIME, or else 0. */
 static uint32_t own_ring(const struct fz_fiber *self)
 {
 	const struct fz_carrier *c = self->carrier;
 	struct fz_processor *p = c ? c->processor : NULL;
 
-	/* relaxed: the calling thread wrote it, or it is not the calling thread's. */
+	/* relaxed: a match can only be what the calling thread wrote. */
 	return p && atomic_load_explicit(&p->owner, memory_order_relaxed) ==
 				((uintptr_t)c | FZ_OWNER_RUNTIME) ?
 		       (uint32_t)(p - fz_sched.processors) + 1 : 0;
 }
 
-/* Unlikely: the time is over, or there is no ring yet.  NULL: no event is wanted. */
+/* The unlikely cases: tracing is over, or the rings do not exist yet.  Returns ring 0; NULL: write no event. */
 __attribute__((cold, noinline)) static struct fz_trace_ring *first_ring(uint64_t time, uint64_t until)
 {
 	struct fz_trace_ring *rings;
@@ -94,9 +95,9 @@ __attribute__((cold, noinline)) static struct fz_trace_ring *first_ring(uint64_t
 }
 
 /*
- * Write an event.  Inlined into functions that know most of its fields, so that it goes straight to its
- * place.  picked_at: when the processor's next fiber was picked, or 0.  It spares a look at the cycle
- * counter if nothing was written since.
+ * Write an event.  Inlined, so that fields that the caller knows go straight to their place in the
+ * ring.  picked_at: when the processor's next fiber was picked, or 0; if no event was written
+ * since, it is the event's time, and the cycle counter is not read.
  */
 __attribute__((always_inline)) static inline void write_event(uint32_t which, uint64_t picked_at,
 							      const struct fz_trace_event *e)
@@ -119,7 +120,7 @@ __attribute__((always_inline)) static inline void write_event(uint32_t which, ui
 	} else {
 		n = atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed);
 	}
-	/* release, twice: a reader that finds the old event whole finds the old `next`, too. */
+	/* release, here and at `number`: a reader that finds the old event complete finds the old `next`, too. */
 	atomic_thread_fence(memory_order_release);
 	slot = &ring->events[n % FZ_TRACE_EVENTS];
 	slot->time = time;
@@ -152,7 +153,7 @@ void fz_trace_shrink(void)
 				    MADV_DONTNEED);
 }
 
-/* Before the processors are gone.  A child that was made while somebody traced is not traced. */
+/* Call while the processors still exist.  A child made while a tool traced the parent is not traced. */
 void fz_trace_after_fork(void)
 {
 	struct fz_trace_ring *rings = atomic_load_explicit(&fz_trace.rings, memory_order_relaxed);
@@ -193,7 +194,7 @@ void fz_trace_switch(const struct fz_carrier *c, const struct fz_fiber *from,
 
 	if (how == FZ_LEFT_PARKED)
 		describe_wait(from, &e);
-	/* A call that was seen late may end here. */
+	/* Note the caller also if the processor was lost: a brief call that took long may end here. */
 	if (how == FZ_LEFT_PARKED || how == FZ_LEFT_NO_PROCESSOR)
 		find_caller(__builtin_frame_address(0), &e);
 	if (c->processor)
@@ -211,7 +212,7 @@ void fz_trace_wake(const struct fz_fiber *woken, int why)
 		.what = (uint8_t)why, .fd = -1, .fiber = woken,
 	};
 
-	/* In a thread that has asked for that (PR_SET_TSC), fz_cycles() faults. */
+	/* fz_cycles() faults in a thread that has asked for that (PR_SET_TSC); such a thread is native or wired. */
 	if (self->kind != FZ_KIND_NATIVE && self->kind != FZ_KIND_WIRED)
 		write_event(own_ring(self), 0, &e);
 }
@@ -249,7 +250,7 @@ void fz_trace_wire(const struct fz_fiber *self)
 
 void fz_trace_preempt(const struct fz_carrier *c)
 {
-	/* relaxed: if the carrier switches meanwhile, the old and the new fiber are both right. */
+	/* relaxed: if the carrier switches meanwhile, either fiber will do. */
 	const struct fz_fiber *f = atomic_load_explicit(&c->running, memory_order_relaxed);
 	const uint32_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
 	struct fz_trace_event e = {

@@ -152,7 +152,9 @@ static struct kernel_sigaction our_action(int sig)
 	a.handler = fz_host.signal_handler;
 	a.flags |= FLAG_SIGINFO | FLAG_RESTART |
 		   (table.actions[sig].flags & (FLAG_NOCLDSTOP | FLAG_NOCLDWAIT));
-	/* Ended children are nobody's zombies then; the kernel would also send no signal: see fz_signal_arrived(). */
+	/*
+	 * Ignored by the program: NOCLDWAIT leaves no zombies.  The kernel still sends the signal: see fz_signal_arrived().
+	 */
 	if (sig == SIG_CHLD && (uintptr_t)table.actions[sig].handler == 1)
 		a.flags |= FLAG_NOCLDSTOP | FLAG_NOCLDWAIT;
 	/*
@@ -240,8 +242,9 @@ static void restore_one(int sig)
 }
 
 /*
- * What stays substituted although nobody waits for it: all threads block it, so that nobody can see the difference, and the
- * kernel would drop what is pending of it.  An ignored SIGCHLD must not become pending.
+ * The signals that stay substituted although no fiber waits for them: all threads block them, so
+ * that nobody can see the difference, and the kernel would drop them if they are pending and
+ * ignored.  But an ignored SIGCHLD must not become pending.
  */
 static uint64_t kept_substituted(void)
 {
@@ -285,7 +288,7 @@ uint64_t fz_signals_without_effect(void)
 	return set;
 }
 
-/* What libc ignores by itself in system(), and then gives the action back that it has found. */
+/* The signals that libc ignores in system().  It gives them back the action that it found. */
 #define IGNORED_BY_SYSTEM (fz_signal_bit(SIG_INT) | fz_signal_bit(SIG_QUIT))
 
 uint64_t fz_signals_hidden(void)
@@ -333,10 +336,7 @@ bool fz_signal_before_spawn(void)
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire))
 		return false;
 	fz_signal_actions_lock(&mask);
-	/*
-	 * Count even if no signal is substituted so far: another thread may be about to
-	 * substitute one.
-	 */
+	/* Count the spawn even if no signal is substituted so far: another thread may be about to substitute one. */
 	if (table.spawning++ == 0)
 		set_hidden(ignored_and_substituted());
 	set = hidden();
@@ -344,7 +344,7 @@ bool fz_signal_before_spawn(void)
 	if (FZ_LIKELY(!set))
 		return true;
 	fz_enter_runtime(self);
-	/* First: the monitor would take the signal from the kernel, which drops what is ignored. */
+	/* Before the signals move to our queue: afterwards the monitor takes none of them from the kernel any more. */
 	fz_monitor_follow_mask();
 	fz_signal_pending_keep(set);
 	fz_signal_actions_lock(&mask);
@@ -370,7 +370,7 @@ void fz_signal_system_begins(void)
 {
 	struct fz_fiber *self = fz_self();
 
-	/* So that libc finds our handler; and nobody takes what libc ignores for what the program does. */
+	/* Learn the program's actions before libc ignores these two signals; if a fiber waits, libc finds our handler. */
 	fz_signal_substitute(IGNORED_BY_SYSTEM);
 	fz_enter_runtime(self);
 	fz_signal_restore(IGNORED_BY_SYSTEM);

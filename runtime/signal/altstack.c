@@ -150,7 +150,7 @@ void fz_alt_stack_carrier_started(struct fz_carrier *c)
 	if (!atomic_load_explicit(&for_reports, memory_order_relaxed))
 		return;
 	mem = fz_sys_mmap(REPORT_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-	/* AUTODISARM: else no handler that runs there can have it unloaded at its return. */
+	/* AUTODISARM lets a handler that runs on this stack unload it at its return (fz_alt_stack_leave_report). */
 	if (!fz_sys_failed(mem))
 		c->report_stack = (struct fz_alt_stack){ (void *)mem, (int)AUTODISARM,
 							 REPORT_STACK };

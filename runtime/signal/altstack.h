@@ -16,7 +16,10 @@
 /* A new life begins without an alternate stack. */
 void fz_alt_stack_init(struct fz_fiber *f);
 
-/* The main thread becomes a fiber, or a wired one is to be one again: the kernel thread's alternate stack is its own. */
+/*
+ * The main thread becomes a fiber, or a wired fiber has ended and stops being wired: take over the kernel
+ * thread's alternate stack as f's own.
+ */
 void fz_alt_stack_adopt(struct fz_fiber *f, struct fz_carrier *c);
 
 /* Called on f's stack, after a switch to f on c. f may be c's own context. */
@@ -49,9 +52,9 @@ void fz_alt_stack_handler_began(struct fz_fiber *self);
 void fz_alt_stack_handler_ends(struct fz_fiber *self, struct fz_alt_stack *to_be_restored);
 
 /*
- * For a handler that may let other fibers run. If it runs on the carrier's stack for reports, which
- * the next such handler on this kernel thread would overwrite, returns true, and the kernel thread
- * has no alternate stack when the handler returns: it must come again.
+ * For a handler that may let other fibers run. If it runs on the carrier's stack for reports, the next handler
+ * on this kernel thread would overwrite its frames. Then this returns true, and the caller must return at once
+ * and have its signal sent again: the kernel thread has no alternate stack when the handler has returned.
  */
 bool fz_alt_stack_leave_report(struct fz_fiber *self, struct fz_alt_stack *to_be_restored);
 

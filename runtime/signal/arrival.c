@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/signal/arrival.c - signals that must have been handled before a thread goes on: it sends one to its own process
- * by the kernel; or another process has sent one, and then ended the thread's wait.
+ * runtime/signal/arrival.c - a thread waits for signals that it must have handled before it goes on.
  *
- * The kernel leaves the signal to a kernel thread that may be another one than the thread's. If that has not taken it yet,
- * the thread can: a change of its mask makes the kernel look. If that has taken it, it is on its way into
- * fz_signal_arrived(), which counts it. That may be on the monitor, for which the thread can wait, or in the code of another
- * fiber, for which only a sender waits: it knows that the signal must come.
+ * There are two cases: the thread has sent a signal to its own process through the kernel; or another process
+ * has sent one, and then ended the thread's wait.  The kernel may have chosen another kernel thread for the
+ * signal.
+ *
+ * If that kernel thread has not taken the signal yet, the waiting thread can: a change of its mask makes the
+ * kernel look. Otherwise the signal is on its way into fz_signal_arrived(), which counts it. If that runs on
+ * the monitor, the thread waits for the monitor. If it interrupts another fiber's code, only a sender waits,
+ * because only a sender knows that the signal must come.
  */
 #include "runtime/base/time.h"
 #include "runtime/sched/sched.h"
@@ -27,8 +30,8 @@ void fz_signal_note_arrival(int sig)
 }
 
 /*
- * Run the signals that another kernel thread has left in the inbox, or that the monitor has for this fiber, which it may
- * have interrupted before that could handle them.
+ * Run the handlers of signals that another kernel thread has left in the inbox, or that the monitor has made
+ * pending for this fiber.
  */
 static void run_arrived(struct fz_fiber *self)
 {
@@ -50,13 +53,13 @@ void fz_signal_look(struct fz_fiber *self)
 	run_arrived(self);
 }
 
-/* Faults, and what comes of the thread's own calls and of its CPU time: no other process sends them to tell something. */
+/* Signals of faults, of the thread's own calls and of its CPU time: no other process sends these as a message. */
 #define FROM_ITSELF                                                                                      \
 	(fz_signal_bit(SIG_SEGV) | fz_signal_bit(SIG_BUS) | fz_signal_bit(SIG_FPE) | fz_signal_bit(SIG_ILL) | \
 	 fz_signal_bit(SIG_TRAP) | fz_signal_bit(SIG_SYS) | fz_signal_bit(SIG_PIPE) | fz_signal_bit(SIG_XFSZ) | \
 	 fz_signal_bit(SIG_PROF) | fz_signal_bit(SIG_VTALRM))
 
-/* The signals with a handler that natively this thread takes if it waits: the kernel prefers the main thread. */
+/* The signals with a handler that this thread would natively take while it waits.  The kernel prefers the main thread. */
 static uint64_t would_take(const struct fz_fiber *self)
 {
 	const uint64_t set = fz_signal_with_handler() & ~self->mask & ~FROM_ITSELF;
@@ -70,7 +73,7 @@ static uint64_t would_take(const struct fz_fiber *self)
 
 void fz_signal_catch_up(struct fz_fiber *self)
 {
-	/* A call with a mask of its own ends with what it waited for, or with a handler. */
+	/* Not in a call with a mask of its own: if its wait has succeeded, no handler may run in the call. */
 	if (FZ_UNLIKELY(would_take(self) != 0) && self->kind == FZ_KIND_FIBER && !self->sig.restores_mask)
 		fz_signal_look(self);
 }
@@ -89,8 +92,8 @@ struct fz_sending fz_signal_sending(struct fz_fiber *self, int sig)
 }
 
 /*
- * Not for ever: a debugger may have taken the signal, or a thread that the library does not see
- * waiting for it.
+ * Wait until the signal has arrived, but only for 200 ms: a debugger may have taken it, or a thread
+ * that waits for it and that the library does not see.
  */
 static void await(const struct fz_sending *sending)
 {

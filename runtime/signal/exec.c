@@ -87,8 +87,9 @@ struct fz_carrier *fz_signal_before_exec(struct fz_fiber *self)
 		end = &(*end)->next;
 	take_own(self, end);
 	/*
-	 * The caller keeps its kernel thread, whatever handlers run before the call: signals that are
-	 * pending for a kernel thread stay with that thread if exec fails, and none may nudge it.
+	 * Wire the caller, so that it keeps its kernel thread, whatever handlers run before the
+	 * call: the signals that are sent to the kernel thread below stay with it if exec fails.
+	 * Bar nudges: one would end the new program.
 	 */
 	fz_fiber_try_wire_for(self, "it executes a program");
 	if (self->carrier && fz_signal_bar_nudges(self->carrier))

@@ -65,7 +65,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	if (!(a.flags & FLAG_NODEFER))
 		during |= fz_signal_bit(sig);
 	handled |= a.flags & FLAG_RESTART ? 0 : FZ_HANDLED_EINTR;
-	/* The kernel has set these for the time of the handler. */
+	/* While the handler runs, the kernel thread has the mask `during`, and perhaps no alternate stack. */
 	if (self->kind == FZ_KIND_FIBER) {
 		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
 		self->carrier->kernel_mask = self->mask;
@@ -96,8 +96,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
 		/*
-		 * The return restores `mask`, maybe on another carrier. A handler before that
-		 * would take the kernel's mask for the fiber's: block all signals.
+		 * Block all signals until the return restores `mask`, maybe on another carrier: a
+		 * handler that began in between would take the kernel's mask for the fiber's.
 		 */
 		fz_signal_load_mask(self->carrier, FZ_SIGNALS_ALL);
 		self->mask = mask;
@@ -116,7 +116,7 @@ static bool owe_next(struct fz_fiber *self, uint64_t mask)
 	uint8_t before = self->sig.injecting;
 	struct fz_signode *node;
 
-	/* The signal is on its way, or its handler is further down on this stack. */
+	/* The signal owed before is still on its way, or its handler has been interrupted further down on this stack. */
 	if (fz_signal_is_owed(self))
 		return false;
 	self->sig.owed = 0;

@@ -218,9 +218,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		fz_signal_apply_mask(self, change.to);
 		unblocked = old & ~change.to;
 		/*
-		 * A standard signal that is pending for the thread, too, holds the process's
-		 * one back. Leaving the runtime handles the thread's; the second pass takes the
-		 * process's.
+		 * If a standard signal is pending both for the thread and for the process, the
+		 * first pass leaves the process's one; the thread's is handled on leaving the
+		 * runtime. The second pass takes the process's.
 		 */
 		for (int i = 0; i < 2 && unblocked && FZ_UNLIKELY(fz_signal_has_come(unblocked));
 		     i++) {

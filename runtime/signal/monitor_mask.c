@@ -8,7 +8,7 @@
 
 static struct {
 	struct fz_lock lock;		/* serializes those that wait */
-	/* The monitor's, written by it; fz_host.thread_create() starts a thread with all signals blocked. */
+	/* The monitor's mask; only the monitor writes it.  fz_host.thread_create() starts it with all signals blocked. */
 	uint64_t mask;
 	_Atomic uint32_t wanted, done;	/* counts of changes */
 } masking = { .lock = FZ_LOCK(FZ_RANK_MASK), .mask = FZ_SIGNALS_ALL };
@@ -60,7 +60,7 @@ uint32_t fz_monitor_apply_mask(void)
 		masking.mask = mask;
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	}
-	/* What some thread does not block any more. */
+	/* A signal stays substituted while all threads block it: restore those that a thread accepts now. */
 	fz_signal_restore(FZ_SIGNALS_ALL);
 	return wanted;
 }

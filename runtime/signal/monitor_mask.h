@@ -3,10 +3,11 @@
 #define FZ_RUNTIME_SIGNAL_MONITOR_MASK_H
 
 /*
- * runtime/signal/monitor_mask.h - the monitor's signal mask: it takes the signals that some fiber
- * accepts, and leaves the others to the kernel, and those that are ignored there for a moment
- * (fz_signals_hidden).  Threads wait until the mask has followed a change, or until what was taken
- * has been routed.
+ * runtime/signal/monitor_mask.h - the monitor's signal mask, and waiting for the monitor.
+ *
+ * The monitor takes the signals that some fiber accepts.  It blocks, and so leaves to the kernel, all other
+ * signals and those that are ignored in the kernel for a moment (fz_signals_hidden).  A thread may wait until
+ * the monitor's mask has followed a change, or until the monitor has routed the signals that it has taken.
  */
 
 #include "runtime/base/base.h"
@@ -30,8 +31,9 @@ void fz_monitor_update_mask(void);
 void fz_monitor_settle(void);
 
 /*
- * By the monitor: set its mask; route what has come; then report the change, which the first has
- * returned, to those who wait for it.
+ * By the monitor, in this order: fz_monitor_apply_mask() sets its mask; the monitor routes the signals that
+ * have come; fz_monitor_mask_applies(), with what the first has returned, reports the change to threads that
+ * wait for it.
  */
 uint32_t fz_monitor_apply_mask(void);
 void fz_monitor_mask_applies(uint32_t wanted);

@@ -41,7 +41,7 @@ static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 	return fz_cancel_interrupts(f) ? SIG_CANCEL : SIG_SETXID;
 }
 
-/* Does f have a policy that it has not taken, and nothing that makes it look soon? */
+/* Must f be interrupted to take a new scheduling policy?  A parked fiber need not: it takes the policy when it continues. */
 static bool must_take_policy(const struct fz_fiber *f)
 {
 	/* relaxed: a hint; fz_signal_set_policy() pokes the monitor. */
@@ -65,7 +65,7 @@ bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy)
 	return true;
 }
 
-/* Nothing is on its way to c any more; a bar stays. */
+/* Note that no nudge is on its way to c any more.  If nudges are barred, they stay barred. */
 static void forget_nudge(struct fz_carrier *c, void *unused)
 {
 	uint32_t sent = FZ_NUDGE_SENT;
@@ -81,8 +81,8 @@ bool fz_signal_bar_nudges(struct fz_carrier *c)
 	uint32_t before = FZ_NUDGE_NONE;
 
 	/*
-	 * The nudge that is on its way ends the wait when it arrives here.  acquire: pairs with
-	 * send_nudge(), which has not sent anything if it gives its claim back.
+	 * A nudge that is on its way ends this wait when it arrives here.  acquire: pairs with
+	 * send_nudge(), which ends the wait, too, if it could not send.
 	 */
 	while (!atomic_compare_exchange_strong_explicit(&c->nudge, &before, FZ_NUDGE_BARRED,
 							memory_order_acquire,
@@ -120,7 +120,7 @@ static void send_nudge(struct fz_carrier *c, int sig)
 	if (FZ_UNLIKELY(err && err != -EAGAIN && err != -ESRCH)) {
 		/* A filter forbids it.  relaxed: the signal that follows orders the store. */
 		atomic_store_explicit(&nudges.by_tgkill, true, memory_order_relaxed);
-		/* Without gettid is_nudge() does not know, and libc takes SIGSETXID for an order. */
+		/* If gettid is forbidden, too, is_nudge() cannot tell, and libc would obey SIGSETXID: send SIGCANCEL. */
 		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid,
 				  fz_sys_gettid() > 0 ? sig : SIG_CANCEL);
 	}
@@ -256,8 +256,9 @@ static void let_others_run(struct fz_fiber *self)
 	    fz_signal_is_owed(self))
 		return;
 	/*
-	 * This carrier's call ends here, since the fiber may go on, and end its call, on another
-	 * carrier.  relaxed: only this thread and its handlers write the carrier's calls.
+	 * The brief call that this carrier noted ends here, because the fiber may continue, and end
+	 * the call, on another carrier.  relaxed: only this thread and its handlers write the
+	 * carrier's calls.
 	 */
 	atomic_fetch_and_explicit(&c->calls, ~(uint32_t)FZ_CARRIER_IN_CALL, memory_order_relaxed);
 	/* The fiber that runs next loads its own mask. */
@@ -319,10 +320,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		if (self->kind == FZ_KIND_FIBER)
 			fz_alt_stack_handler_ends(self, alt_stack);
 	}
-	/*
-	 * libc makes its own blocking calls asynchronously cancellable, or looks for a
-	 * cancellation itself.
-	 */
+	/* This covers libc's own blocking calls, too, where libc makes them asynchronously cancellable. */
 	if (fz_cancel_is_asynchronous(self)) {
 		fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 		fz_host.test_cancel();
@@ -331,7 +329,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 		cancel_by_place(self, mask, ucontext);
 }
 
-/* Did send_nudge() send the signal?  Else libc did. */
+/* Did send_nudge() send the signal, and not libc? */
 static bool is_nudge(const struct fz_siginfo_head *info)
 {
 	const struct fz_carrier *c;
@@ -379,8 +377,9 @@ static void setxid_arrived(int sig, void *siginfo, void *ucontext)
 }
 
 /*
- * If it is no nudge, libc sent the signal, to cancel a native thread asynchronously.  Where filters
- * forbid to find out, each that comes to another thread is one.
+ * The signal is a nudge, or libc sent it to cancel a native thread asynchronously.  Where a filter
+ * forbids gettid, is_nudge() cannot tell: then each signal that comes to a thread that is not
+ * native counts as a nudge.
  */
 static void cancel_arrived(int sig, void *siginfo, void *ucontext)
 {

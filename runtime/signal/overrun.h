@@ -6,10 +6,10 @@
  * runtime/signal/overrun.h - signals of the program's timers, and how many expirations one
  * signal stands for.
  *
- * A timer made by timer_create() has at most one signal pending, of any number. Further
- * expirations are counted, for si_overrun and timer_getoverrun(). The kernel counts while the
- * signal is pending in the kernel. The monitor takes the signal from the kernel at once, so the
- * kernel sends the next one: that one is counted here, until the first is handled.
+ * A timer made by timer_create() has at most one signal pending, also if that is a real-time
+ * signal. Further expirations are counted, for si_overrun and timer_getoverrun(). The kernel counts
+ * only while the signal is pending in the kernel. But the monitor takes the signal from the kernel at
+ * once, and the kernel sends another one: this file counts that one, until the first is handled.
  *
  * An overrun ticket is the right to be that first signal. The ticket and its signal are void
  * once the timer has been set again or deleted, or another signal of the timer was handled
@@ -21,8 +21,9 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * A timer's signal has arrived and is not handled right now. False if another pending signal
- * counts it. *ret_ticket is 0 if there is no room to count: then each signal is handled.
+ * A timer's signal has arrived and is not handled right now. Returns false if the timer has a
+ * signal pending already, which counts this one. *ret_ticket is 0 if there is no room to count:
+ * then each signal is handled.
  */
 bool fz_overrun_arrived(const void *siginfo, uint64_t *ret_ticket);
 
@@ -39,8 +40,8 @@ bool fz_overrun_redeem(uint64_t ticket, void *siginfo);
 void fz_overrun_forget(uint64_t ticket);
 
 /*
- * A timer's signal has arrived and is handled at once, in place of the one that is pending with
- * us: add the latter's count to siginfo.
+ * A timer's signal has arrived and is handled at once. If another signal of the timer is pending
+ * with us, add the expirations that it stands for to siginfo; its ticket becomes void.
  */
 void fz_overrun_collect(void *siginfo);
 
@@ -51,8 +52,9 @@ void fz_overrun_tell(const void *siginfo);
 int fz_overrun_told(int timer);
 
 /*
- * The timer was set again and sends nothing before not_before: what is pending of it is void until then.  not_before is 0 if
- * that time is not known; FZ_FOREVER, and `deleted` true, if the timer was deleted.
+ * The timer was set again, and its next expiration is not before not_before: if that time has not come yet, its
+ * pending signals become void. not_before: 0 if that time is not known; FZ_FOREVER, with `deleted` true, if the
+ * timer was deleted.
  */
 void fz_overrun_void(int timer, fz_nsec not_before, bool deleted);
 

@@ -61,8 +61,8 @@ void fz_signal_leave_to_monitor(int sig, const void *info)
 	if (!node)
 		return;
 	/*
-	 * relaxed: who finds the bit set comes before fz_signal_inbox_take() clears it, and so before that routes the
-	 * signal that is there.
+	 * relaxed: a thread that finds the bit set may drop its signal, because the signal in the inbox is not
+	 * routed yet: fz_signal_inbox_take() clears the bits before its caller routes.
 	 */
 	if (fz_signode_coalesces(node) &&
 	    atomic_fetch_or_explicit(&process.in_inbox, bit, memory_order_relaxed) & bit)
@@ -77,7 +77,7 @@ struct fz_signode *fz_signal_inbox_take(void)
 
 	/* acquire: pairs with fz_signal_inbox_add(). */
 	n = atomic_exchange_explicit(&process.inbox, NULL, memory_order_acq_rel);
-	/* Not before: the bit of a signal that comes in between would stay, and those after it be lost. */
+	/* After the exchange: a signal taken after its bit was cleared would leave the bit set, and later ones be lost. */
 	atomic_store_explicit(&process.in_inbox, 0, memory_order_relaxed);
 	for (; n; n = next) {
 		next = n->next;

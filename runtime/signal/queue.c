@@ -69,15 +69,15 @@ static struct fz_signode *pop_free(void)
 }
 
 /*
- * The first chunk, a small one, needs no memory of the kernel's: without memory, too, a standard
- * signal arrives, as natively.
+ * The first chunk is small and static, so that a standard signal arrives even if the kernel gives
+ * no more memory, as natively.
  */
 static bool grow(void)
 {
 	static struct fz_signode first[FIRST_NODES];
 	static _Atomic bool first_is_taken;
 	const size_t size = CHUNK_NODES * sizeof(*first);	/* bytes */
-	/* relaxed: nobody has used it before. */
+	/* relaxed: the first chunk is new; the exchange only decides which thread adds it. */
 	const bool is_first = !atomic_exchange_explicit(&first_is_taken, true, memory_order_relaxed);
 	const uint32_t count = is_first ? FIRST_NODES : CHUNK_NODES;
 	struct fz_signode *nodes;
@@ -350,7 +350,7 @@ struct fz_signode *fz_sigqueue_take(struct fz_fiber *self, uint64_t accept)
 	accept &= ~FZ_SIGNALS_OF_LIBC;
 	do {
 		n = take(self, accept);
-		/* The bit may have no node: of two added at once, drain() kept one. */
+		/* A bit may have no node left: of two signals added at once, drain() kept one. */
 	} while (!n && atomic_load_explicit(&self->pending, memory_order_seq_cst) & accept);
 	end_taking(self, before);
 	return n;
@@ -392,7 +392,7 @@ void fz_sigqueue_discard(int sig)
 {
 	uint64_t bit = fz_signal_bit(sig);
 
-	/* No sender can know yet that the signal is not ignored any more. */
+	/* A signal sent between these two steps becomes void, too; rightly, because it is ignored until this returns. */
 	fz_fiber_each(has_pending, &bit);
 	atomic_fetch_add_explicit(&discards.count[sig], 1, memory_order_relaxed);
 }

@@ -201,8 +201,8 @@ static void find_thread(struct fz_signode *node)
 }
 
 /*
- * The standard signals that are pending for f. One for the process is not merged with the
- * thread's, which is handled first.
+ * The standard signals that are pending for f. If such a signal is pending for the process, too, it
+ * is not merged with f's: it waits until f has handled its own.
  */
 static uint64_t would_merge(const struct fz_fiber *f)
 {
@@ -353,7 +353,7 @@ bool fz_signal_has_come(uint64_t accept)
 	if (atomic_load_explicit(&fz_signal_arriving, memory_order_acquire) ||
 	    fz_signal_process_pending() & accept)
 		return true;
-	/* One that offer_pending() has taken in between: it is still on its way, or the new mask has brought it here. */
+	/* offer_pending() may have taken a signal between the loads: then it is still arriving, or already pending here. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&fz_signal_arriving, memory_order_relaxed);
 }

@@ -76,7 +76,7 @@ static void run_on_top(struct fz_fiber *self, int sig)
 	self->sig.suspended = suspended;
 }
 
-/* Another thread has set this one's policy: it needs a kernel thread of its own for that. */
+/* Another thread has set this thread's scheduling policy: wire this thread, and set the policy of its kernel thread. */
 static void take_policy(struct fz_fiber *self)
 {
 	uint8_t before = self->sig.injecting;
@@ -112,8 +112,9 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 	int sig;
 
 	/*
-	 * What is pending is looked for again when the handler has ended (fz_signal_owe()), when a life begins
-	 * (fz_signal_life_begins()), and when the bar ends (fz_signal_allow()).
+	 * Do nothing now.  Pending signals are looked for again when the handler has ended
+	 * (fz_signal_owe()), when a life begins (fz_signal_life_begins()), and when the bar ends
+	 * (fz_signal_allow()).
 	 */
 	if (FZ_UNLIKELY(self->sig.handler_ends || self->sig.between_lives || self->sig.barred))
 		return;

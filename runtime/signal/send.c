@@ -27,13 +27,13 @@ void fz_signal_discard(int sig)
 	if (!atomic_load_explicit(&fz_sched.started, memory_order_acquire) ||
 	    !fz_signal_takes_no_notice(sig))
 		return;
-	/* The kernel has dropped what was pending there. */
+	/* The kernel has dropped its pending signals of this number: a thread must not wait for their arrival. */
 	fz_signal_note_arrival(sig);
 	fz_enter_runtime(self);
 	fz_sigqueue_discard(sig);
-	/* Route the signals on their way, so that no later signal is taken for one of them. */
+	/* Empty the inbox: a later signal would be merged with a void one there, and lost. */
 	fz_signal_route_arrived();
-	/* Drop the void ones that are pending for the process. */
+	/* Drop the void signals that are pending for the process. */
 	fz_signal_process_lock();
 	if (fz_signal_process_pending() & fz_signal_bit(sig))
 		fz_signal_pending_take(0);
@@ -82,7 +82,7 @@ int fz_signal_send(struct fz_fiber *f, int sig, const struct fz_siginfo *info, b
 		fz_signal_default(sig);
 		return 0;
 	}
-	/* f and all other fibers block sig: pending in the kernel. */
+	/* f and all other fibers block sig: let it be pending in the kernel, for the signalfd. */
 	if (f->mask & bit && leave_to_signalfd(sig) && !(f->sig.sigwait_set & bit)) {
 		const struct fz_siginfo_head *head = (const void *)info;
 

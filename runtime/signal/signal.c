@@ -144,7 +144,11 @@ static void take(struct fz_fiber *self, int sig, void *siginfo)
 	}
 }
 
-/* In a fork's child, where the bar of the fork lasts a moment longer, nobody but the thread takes its signals. */
+/*
+ * Is the calling thread barred?  In a fork's child the bar of the fork lasts a moment too long:
+ * there is no monitor that would take the signal, so the fiber, which has another tid than its
+ * carrier there, is not barred.
+ */
 static bool is_barred(const struct fz_fiber *self)
 {
 	return FZ_UNLIKELY(self->sig.barred) &&
@@ -161,7 +165,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
 
-	/* An ignored SIGCHLD is sent by the kernel only because our handler is in front. */
+	/* Drop an ignored SIGCHLD: the kernel sends it only because our handler is in front. */
 	if (FZ_UNLIKELY(sig == SIG_CHLD && info->code > 0 && fz_signal_substituted(sig)) &&
 	    (uintptr_t)fz_signal_action_get(sig).handler == 1)
 		return;
@@ -203,7 +207,9 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
-	/* The kernel alone knows whether a native or a wired thread accepts it: it has chosen that thread. */
+	/*
+	 * Only the kernel knows what native and wired threads accept: if it has chosen one, that thread handles the signal.
+	 */
 	if (!(fz_signal_waited_for() & bit) &&
 	    (!fz_signal_substituted(sig) || self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED) &&
 	    (self->thread.is_main || !main_wants(sig))) {

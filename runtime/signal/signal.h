@@ -46,7 +46,10 @@ static inline uint64_t fz_signal_bit(int sig)
 #define FZ_SIGNAL_CANCEL 32
 #define FZ_SIGNALS_ALL (~FZ_SIGNALS_OF_LIBC)
 
-/* The handler that the kernel has (fz_host.signal_handler) calls it, for signals that the program handles or that stand for one. */
+/*
+ * Called by the handler that we give to the kernel (fz_host.signal_handler), for signals that the program
+ * handles and for substituted signals.
+ */
 void fz_signal_arrived(int sig, void *info, void *ucontext);
 
 /* Call the program's handler of sig. On the thread that the signal is for, in user code. */
@@ -87,47 +90,57 @@ bool fz_signal_substituted(int sig);
 uint64_t fz_signal_waited_for(void);
 
 /*
- * Returns the action for a signal that arrives.  One with SA_RESETHAND is the default action from now on, also in the kernel,
- * which must not do that by itself: it may deliver a signal twice, first to a kernel thread that cannot run the handler.
+ * Returns the action for a signal that has arrived.  If that has SA_RESETHAND, the signal's action becomes the
+ * default action, also in the kernel.  The kernel must not do that by itself, because it may deliver a signal
+ * twice, first to a kernel thread that cannot run the handler.
  */
 struct fz_action fz_signal_action_once(int sig);
 
 /*
- * substitute: put our handler in front of the signals in set that the program does not handle.
- * restore: give the program's own action back to the kernel where the difference could be seen and no fiber waits for the
- * signal.  In the runtime.  The monitor does this again when a thread may have begun to accept such a signal.
+ * substitute: put our handler in front of the signals in set that the program does not handle. restore: give
+ * the program's own action back to the kernel, for signals in set for which no fiber waits and where the
+ * program could notice our handler.  In the runtime.  The monitor calls restore again, because a thread may
+ * have begun to accept such a signal.
  */
 void fz_signal_substitute(uint64_t set);
 void fz_signal_restore(uint64_t set);
 
 /*
- * Around libc's system(), which ignores SIGINT and SIGQUIT in the kernel while its command runs.  What comes of them for a
- * fiber in sigwait is left pending until then.  Outside the runtime; the runtime has started.
+ * Bracket around libc's system(), which ignores SIGINT and SIGQUIT in the kernel while its command runs.  If a
+ * fiber is in sigwait for one of the two, the monitor leaves that signal pending until system() ends.  Outside
+ * the runtime; the runtime has started.
  */
 void fz_signal_system_begins(void);
 void fz_signal_system_ends(void);
 
 /*
- * Around a call that makes a process inside libc, where the library does not see the exec: the
- * child inherits which signals are ignored. Substituted signals that the program ignores are
- * ignored in the kernel meanwhile. One that comes stays pending for the threads that wait for it, unless a
- * fiber in its code accepts it, as natively.  What is pending when the action changes is taken into the process's queue,
- * because the kernel drops it.  before_spawn waits for the monitor, if there are such signals.  Any thread, outside the runtime.
+ * Bracket around a call that makes a process inside libc, where the library does not see the exec.  The child
+ * inherits which signals are ignored, so substituted signals that the program ignores are ignored in the kernel
+ * meanwhile.
+ *
+ * A signal of these that was pending before moves to the process's queue, because the kernel drops it.  One
+ * that comes meanwhile stays pending for the threads that wait for it, unless a fiber in its code accepts it,
+ * as natively.
+ *
+ * before_spawn waits for the monitor, if there are such signals.  Any thread, outside the runtime.
  */
 bool fz_signal_before_spawn(void);
 void fz_signal_after_spawn(bool began);
 
-/* What is ignored in the kernel for that reason: the monitor leaves it pending. */
+/*
+ * The signals ignored in the kernel between fz_signal_before_spawn() and fz_signal_after_spawn(), or in
+ * system().  The monitor leaves them pending.
+ */
 uint64_t fz_signals_hidden(void);
 
 /* Returns which of SIGCHLD, SIGCONT, SIGURG and SIGWINCH have no handler, neither the program's nor ours.  Any thread. */
 uint64_t fz_signals_without_effect(void);
 
 /*
- * Around exec, besides fz_signal_before_spawn(). exec keeps what is pending for the process and
- * for the caller; when before_exec returns, all of that is pending in the kernel, and the caller's
- * kernel thread gets no more nudges. after_exec, with what before_exec returned: exec has failed.
- * Any thread, outside the runtime.
+ * Bracket around exec, besides fz_signal_before_spawn(). exec keeps what is pending for the process
+ * and for the caller.  When before_exec returns, all of that is pending in the kernel, and the
+ * caller's kernel thread gets no more nudges.  Call after_exec if exec has failed; it takes what
+ * before_exec returned. Any thread, outside the runtime.
  */
 struct fz_carrier *fz_signal_before_exec(struct fz_fiber *self);
 void fz_signal_after_exec(struct fz_carrier *c);
@@ -169,8 +182,8 @@ static inline bool fz_signal_is_due(const struct fz_fiber *self)
 }
 
 /*
- * Do all handlers that have run since fz_signal_mark() have SA_RESTART, so that the call goes on?
- * It calls fz_signal_mark() then.
+ * Do all handlers that have run since fz_signal_mark() have SA_RESTART? Then the call goes on, and
+ * calls fz_signal_mark() again.
  */
 static inline bool fz_signal_restarts(const struct fz_fiber *self)
 {
@@ -203,11 +216,13 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 void fz_signal_adopt_mask(struct fz_fiber *self, uint64_t mask);
 
 /*
- * A mask for the time of one call, such as sigsuspend or ppoll. From here on a handler that
- * runs ends the call, even if it runs before the call sleeps. Returns true if a handler has run
- * already. fz_signal_unswap_mask() restores the previous mask, with *ret_old of
- * fz_signal_swap_mask(). So does the end of the first handler, as in the kernel; therefore the
- * call's mask admits only signals that would come on top of the first handler.
+ * A mask for the time of one call, such as sigsuspend or ppoll. From here on a handler that runs ends the call,
+ * even if it runs before the call sleeps. Returns true if a handler has run already.
+ *
+ * The previous mask comes back at the end of the first handler, as in the kernel, or by
+ * fz_signal_unswap_mask(), which takes the *ret_old of fz_signal_swap_mask(). Therefore, when several signals
+ * are pending, only those that the handler's mask admits, too, are handled during the call, on top of the first
+ * handler.
  */
 struct fz_mask_swap {
 	uint64_t mask, during;
@@ -284,16 +299,16 @@ enum { FZ_SIGNAL_DIRECTED = 0x465a };
 void fz_signal_unmark(void *siginfo);
 
 /*
- * By another thread: f is wired and gets the policy, FZ_POLICY(), when it next runs the program's
- * code. before: f->thread.policy as the caller knows it; false if it differs. Any thread, outside
- * the runtime.
+ * Called by a thread other than f: f is wired, and gets the policy, FZ_POLICY(), when it next runs the
+ * program's code. before: f->thread.policy as the caller has read it; returns false if that has changed. Any
+ * thread, outside the runtime.
  */
 bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy);
 
 /*
- * The main thread is a fiber from now on. What is pending for its kernel thread, where it is
- * blocked, becomes pending for the fiber: its kernel thread runs other fibers, too. set: what is
- * pending for the kernel thread. Moves one signal; false if there is none.
+ * The main thread becomes a fiber, and its kernel thread runs other fibers from now on. Make one signal that is
+ * pending for the kernel thread, and blocked there, pending for the fiber instead. set: the signals pending for
+ * the kernel thread. Returns false if there is none.
  */
 bool fz_signal_adopt_pending(struct fz_fiber *self, uint64_t set);
 
@@ -317,8 +332,9 @@ void fz_signal_sent(struct fz_fiber *self, const struct fz_sending *sending);
 void fz_signal_look(struct fz_fiber *self);
 
 /*
- * A wait has ended that another process may have ended: natively the thread has handled by now what that process sent
- * before.  fz_signal_look(), if natively this thread takes such signals.  From a fiber, outside the runtime.
+ * Call after a wait that another process may have ended. Natively the thread has by now handled the signals
+ * that the other process sent before; so call fz_signal_look() if this thread is one that would natively take
+ * such signals. From a fiber, outside the runtime.
  */
 void fz_signal_catch_up(struct fz_fiber *self);
 

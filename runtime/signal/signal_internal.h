@@ -58,8 +58,8 @@ void fz_signal_inbox_add(struct fz_signode *node);
 struct fz_signode *fz_signal_inbox_take(void);
 
 /*
- * Take what the kernel has pending of these signals, which all threads block, into the process's queue: as soon as they are ignored
- * in the kernel, it drops them.  In the runtime.
+ * Move the kernel's pending signals of this set, which all threads block, to the process's queue, because the
+ * kernel drops them when they become ignored there.  In the runtime.
  */
 void fz_signal_pending_keep(uint64_t set);
 
@@ -67,8 +67,9 @@ void fz_signal_pending_keep(uint64_t set);
 void fz_signal_pending_add(struct fz_signode *node);
 
 /*
- * Take the pending signals in `accept`, in the order of arrival. A thread must not miss a
- * signal that the caller has taken and makes pending again. Locked.
+ * Take the pending signals in `accept`, in the order of arrival. A caller that may make a taken
+ * signal pending again counts it in fz_signal_arriving meanwhile, so that no thread misses it.
+ * Locked.
  */
 struct fz_signode *fz_signal_pending_take(uint64_t accept);
 
@@ -130,7 +131,7 @@ bool fz_signal_has_come(uint64_t accept);
  */
 void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 
-/* arrival.c: a signal of the process has arrived, or none will any more. Any context. */
+/* arrival.c: a signal for the process has arrived, or was dropped: its sender need not wait any more. Any context. */
 void fz_signal_note_arrival(int sig);
 
 /*

@@ -60,7 +60,7 @@ static void note(struct fz_fiber *self, uint64_t set)
 		fz_signal_substitute(set);
 	fz_enter_runtime(self);
 	if (fz_signal_change_accepted(change_waits, &change)) {
-		/* Another thread may have given them back before it could see that this one waits. */
+		/* Another thread's fz_signal_restore() may have undone this before it could see that this fiber waits. */
 		if (set)
 			fz_signal_substitute(set);
 		fz_monitor_follow_mask();
@@ -71,9 +71,9 @@ static void note(struct fz_fiber *self, uint64_t set)
 }
 
 /*
- * Take a signal that is pending for the thread, or for the process in our queue. If some of the
- * process's signals have been given to the thread, others with lower numbers, which go first, may
- * still be in the process's queue.
+ * Take a signal that is pending for the thread, or for the process in our queue. Signals of lower
+ * numbers go first: some may still be in the process's queue while others have been given to the
+ * thread already.
  */
 static int take(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
 {
@@ -108,8 +108,8 @@ static int take_and_tell(struct fz_fiber *self, uint64_t set, struct fz_siginfo 
 }
 
 /*
- * Like take(), but also from the kernel. Not while the monitor unblocks these signals: an earlier
- * one may be on its way through the monitor.
+ * Like take(), but if there is none, take one from the kernel. Not while the monitor unblocks these
+ * signals: an earlier signal may be on its way through the monitor.
  */
 static int take_any(struct fz_fiber *self, uint64_t set, struct fz_siginfo *ret_info)
 {
@@ -134,10 +134,7 @@ static void begin(struct fz_fiber *self, uint64_t set)
 	note(self, set);
 }
 
-/*
- * End the wait. Run handlers for signals that came besides the one taken, and that this fiber
- * waits for no longer.
- */
+/* End the wait. Run the handlers of other signals that came for this wait: the fiber does not wait for them any more. */
 static void leave(struct fz_fiber *self)
 {
 	self->sig.suspended = false;
