@@ -152,9 +152,7 @@ static struct kernel_sigaction our_action(int sig)
 	a.handler = fz_host.signal_handler;
 	a.flags |= FLAG_SIGINFO | FLAG_RESTART |
 		   (table.actions[sig].flags & (FLAG_NOCLDSTOP | FLAG_NOCLDWAIT));
-	/*
-	 * Ignored by the program: NOCLDWAIT leaves no zombies.  The kernel still sends the signal: see fz_signal_arrived().
-	 */
+	/* The program ignores it: NOCLDWAIT leaves no zombies.  The kernel still sends it: see fz_signal_arrived(). */
 	if (sig == SIG_CHLD && (uintptr_t)table.actions[sig].handler == 1)
 		a.flags |= FLAG_NOCLDSTOP | FLAG_NOCLDWAIT;
 	/*

@@ -207,9 +207,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 		return;
 	}
-	/*
-	 * Only the kernel knows what native and wired threads accept: if it has chosen one, that thread handles the signal.
-	 */
+	/* Only the kernel knows what native and wired threads accept: one that it has chosen handles the signal. */
 	if (!(fz_signal_waited_for() & bit) &&
 	    (!fz_signal_substituted(sig) || self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED) &&
 	    (self->thread.is_main || !main_wants(sig))) {
