@@ -34,7 +34,7 @@ void fz_adopt_cut_rseq(void)
 	if (err && (long)__rseq_size > first_size)
 		fz_syscall4(__NR_rseq, (long)area, (long)FZ_ROUND_UP(__rseq_size, 32),
 			    FZ_UAPI_RSEQ_FLAG_UNREGISTER, FZ_UAPI_RSEQ_SIG);
-	/* sched_getcpu() and allocators take the slow way from now on. */
+	/* This tells sched_getcpu() and allocators to do without rseq. */
 	area->cpu_id = (uint32_t)FZ_UAPI_RSEQ_CPU_ID_REGISTRATION_FAILED;
 }
 
@@ -91,7 +91,10 @@ static void *adopted(void *arg)
 				  memory_order_relaxed);
 	if (FZ_FAULT(late_birth))
 		fz_syscall2(__NR_nanosleep, (long)&late, 0);
-	/* It saves the context, sets in_runtime, and ends this kernel thread; it returns when a carrier runs the context. */
+	/*
+	 * fz_adopt() saves the context, sets in_runtime, and ends this kernel thread; it returns when a carrier
+	 * runs the context.
+	 */
 	fz_adopt(&self->sp, &self->in_runtime);
 	body(self);
 	return NULL;
@@ -122,7 +125,7 @@ bool fz_adopt_ends(struct fz_fiber *self)
 
 int fz_adopt_end(struct fz_fiber *f)
 {
-	/* What a context finds where it is entered: a carrier that has left nothing behind. */
+	/* A context that is entered looks at its carrier for what the switch has left: here, nothing. */
 	static struct fz_carrier nothing_left;
 	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
 				    CLONE_THREAD | CLONE_SYSVSEM;
@@ -157,6 +160,9 @@ void fz_adopt_await(struct fz_fiber *f, const struct __kernel_timespec *timeout)
 
 void fz_adopt_await_thread(struct fz_fiber *f, const struct __kernel_timespec *timeout)
 {
-	/* The kernel, which clears it, wakes one waiter, and by a shared key. */
+	/*
+	 * When the kernel clears being_born, it wakes one waiter, by the key of a shared futex;
+	 * hence not the private flag.
+	 */
 	fz_syscall4(__NR_futex, (long)&f->thread.being_born, FUTEX_WAIT, 1, (long)timeout);
 }

@@ -38,27 +38,24 @@ static inline bool fz_adopt_is_over(const struct fz_fiber *f)
 
 void fz_adopt_await(struct fz_fiber *f, const struct __kernel_timespec *timeout);
 
-/* Once a birth is over: is its kernel thread still there, which the kernel counts? */
+/* After a birth: does the kernel still count the birth's kernel thread? */
 static inline bool fz_adopt_has_thread(const struct fz_fiber *f)
 {
 	/* acquire: pairs with the kernel, which clears it. */
 	return atomic_load_explicit(&f->thread.being_born, memory_order_acquire);
 }
 
-/* Wait until it is gone, at most until timeout.  Any thread; blocks the calling kernel thread. */
+/* Wait until the birth's kernel thread is gone, at most until timeout.  Any thread; blocks the calling kernel thread. */
 void fz_adopt_await_thread(struct fz_fiber *f, const struct __kernel_timespec *timeout);
 
 /*
- * The reverse, for a fiber between two lives that nobody else can reach: libc ends the thread that
- * it believes the fiber to be, and forgets it.  Blocks for some 20 us, and for locks of libc's.
+ * Undo fz_adopt_context(), for a fiber between two lives that no other thread can reach: libc ends
+ * and forgets the thread that it takes the fiber for.  Blocks for some 20 us, and for locks of libc's.
  * By a carrier without a processor, or outside the runtime.  Returns 0, or -errno; then the fiber is as it was.
  */
 int fz_adopt_end(struct fz_fiber *fiber);
 
-/*
- * Is this fiber, which has just been entered, to end?  Then its body must return: libc does the
- * rest.
- */
+/* Has fz_adopt_end() entered this fiber's context?  Then its body must return, and libc ends the thread. */
 bool fz_adopt_ends(struct fz_fiber *self);
 
 /*

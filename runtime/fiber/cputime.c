@@ -5,7 +5,7 @@
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/sched.h"
 
-/* Of so many threads the program asks for the time before it is exact for all new ones. */
+/* The time of all new threads is exact once the program has asked for the time of more threads than this. */
 enum { ASKED_MOST = 8 };
 
 _Atomic bool fz_cputime_exact;
@@ -33,11 +33,14 @@ static void add(struct fz_fiber *f, uint64_t used)
 
 static bool is_exact(const struct fz_fiber *f)
 {
-	/* acquire: pairs with be_exact(); the mark is there, if the fiber set it itself. */
+	/* acquire: pairs with be_exact(), which sets the mark before `exact` if the fiber asks for its own time. */
 	return atomic_load_explicit(&f->cpu.exact, memory_order_acquire);
 }
 
-/* Only by the carrier's own kernel thread.  release: whoever sees `marked` sees the mark. */
+/*
+ * Note that f's turn on c begins now; NULL: a turn that is not exact.  Only by the carrier's own
+ * kernel thread. release: a thread that sees cpu_marked sees cpu_mark, too.
+ */
 static void mark(struct fz_carrier *c, const struct fz_fiber *f, uint64_t now)
 {
 	atomic_store_explicit(&c->cpu_mark, now, memory_order_relaxed);
@@ -63,15 +66,16 @@ void fz_cputime_switch(struct fz_carrier *c, struct fz_fiber *from, const struct
 		const uint64_t used = now - atomic_load_explicit(&c->cpu_mark, memory_order_relaxed);
 
 		add(from, used);
-		/* relaxed: a sample that sees it too early or too late gives way to the next one. */
+		/* relaxed: if a sample sees this too early or too late, the next one makes up for it. */
 		atomic_fetch_add_explicit(&c->cpu_exact, used, memory_order_relaxed);
 	}
 	mark(c, begins ? to : NULL, now);
 }
 
 /*
- * Add what c has used since the last sample, without exact turns, to the fiber that runs there.  A fiber
- * with a mark counts itself.  If one has come or gone meanwhile, the next sample counts what was used.
+ * Add what c has used since the last sample, less its exact turns, to the fiber that runs on c.
+ * Not if that fiber has a mark: then its turn is exact.  If a mark is set or removed meanwhile, the
+ * next sample counts the time.
  */
 static void sample_locked(struct fz_carrier *c)
 {
@@ -103,8 +107,8 @@ static bool runs_unmarked(const struct fz_fiber *f)
 }
 
 /*
- * Another fiber's turn gets no mark.  Until it ends the fiber is sampled, here too: the monitor does
- * not look at carriers without a processor.
+ * Make f's time exact.  If f is not the caller, its present turn gets no mark and is sampled until
+ * it ends.  So take a sample here: the monitor does not look at carriers without a processor.
  */
 static void be_exact(struct fz_fiber *f)
 {
@@ -193,7 +197,7 @@ void fz_cputime_wire(struct fz_fiber *self)
 	struct fz_carrier *c = self->carrier;
 
 	fz_cputime_switch(c, self, NULL);
-	/* From now on it has the clock of the kernel thread, less what that had before. */
+	/* The mark makes the fiber's time the kernel thread's CPU clock from now on, less what that shows now. */
 	mark(c, self, fz_cputime_of_tid(c->tid));
 	atomic_store_explicit(&self->cpu.exact, true, memory_order_release);
 }

@@ -43,8 +43,8 @@ void fz_cputime_adopt(struct fz_fiber *self);
 void fz_cputime_wire(struct fz_fiber *self);
 
 /*
- * By the monitor, at a tick, for a carrier that has a processor; by a carrier that has none any more,
- * before it gets one.
+ * Take a sample of c.  Called by the monitor at a tick, for a carrier that has a processor; and by
+ * a carrier that has lost its processor, before it gets one.
  */
 void fz_cputime_sample(struct fz_carrier *c);
 

@@ -60,10 +60,10 @@ static void live(struct fz_fiber *self)
 
 static _Atomic bool stacks_executable;
 
-/* What cannot be made executable stays as it is: the system forbids it. */
+/* If mprotect fails, the stack stays as it is: the system forbids executable stacks. */
 static void make_executable(struct fz_fiber *f)
 {
-	/* acquire: pairs with the release below, by which the stack is executable. */
+	/* acquire: pairs with the release below: whoever reads true finds the stack executable. */
 	if (atomic_load_explicit(&f->mem.executable, memory_order_acquire) || f->thread.is_main)
 		return;
 	fz_syscall3(__NR_mprotect, (long)f->mem.stack, (long)FZ_ROUND_UP(f->mem.stack_size, 4096),
@@ -146,15 +146,12 @@ int fz_fiber_create(const struct fz_birth *birth, unsigned long *ret_handle)
 	else
 		__builtin_memcpy(f->thread.name, self->thread.name, sizeof(f->thread.name));
 	f->thread.tid = fz_registry_new_tid(fz_processor_or_none(self));
-	/*
-	 * In the first life its own kernel thread does this, and inherits the creator's fenv and
-	 * gs base.
-	 */
+	/* In the first life the fiber's own kernel thread does this: it inherits the creator's fenv and gs base. */
 	if (f->thread.recycled) {
 		/* relaxed, here and below: fz_sched_ready() publishes the fiber. */
 		atomic_store_explicit(fz_tcb_tid(f->tcb), f->thread.tid, memory_order_relaxed);
 		fz_frame_inherit(f->sp);
-		/* A request that came too late for the last life is not for this one. */
+		/* Drop a cancellation request that came too late for the last life. */
 		atomic_store_explicit(fz_tcb_cancelhandling(f->tcb), 0, memory_order_relaxed);
 	}
 	atomic_store_explicit(&f->cancel.sent, false, memory_order_relaxed);
@@ -188,8 +185,8 @@ _Noreturn void fz_fiber_vanish(struct fz_fiber *self, int status)
 		fz_fiber_unwire(self);
 	fz_signal_give_back(self);
 	/*
-	 * A joiner of a RETIRED fiber gives most of its stack back, so ENDED comes when this context has been left.
-	 * relaxed: fz_fiber_buried() publishes it.
+	 * The joiner of a RETIRED fiber gives most of the fiber's stack back, so ENDED must not be set before
+	 * the switch has left this context. relaxed: fz_fiber_buried() publishes it.
 	 */
 	atomic_fetch_or_explicit(&self->thread.life, FZ_LIFE_RETIRED, memory_order_relaxed);
 	fz_waits_for(self, FZ_FOR_END, NULL);

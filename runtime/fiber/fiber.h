@@ -6,9 +6,9 @@
  * runtime/fiber/fiber.h - the record of one thread, and the life of a fiber.
  *
  * Every thread that libc knows has a record, in its own thread-local storage at
- * a fixed distance from its TCB: pthread_t -> record is an addition, and
- * fz_self() moves with the thread pointer, so it is right after a migration.
- * A zeroed record is that of a native thread.
+ * a fixed distance from its TCB.  So an addition leads from a pthread_t to the record,
+ * and fz_self(), which uses the thread pointer, stays correct when a fiber changes its
+ * carrier.  A record of zeros is that of a native thread.
  */
 
 #include "runtime/base/base.h"
@@ -43,16 +43,13 @@ enum {
 	FZ_LIFE_RETIRED = 16,	/* no next life: it ended by exit(2) */
 };
 
-/*
- * The groups below are by subject.  The thread itself writes them, in whatever part of the library
- * it runs; a comment names other writers.
- */
+/* The groups below are by subject.  Only the thread itself writes them, unless a comment names other writers. */
 
 /* Cancellation (runtime/sched/cancel.h). */
 struct fz_fiber_cancel {
 	/* A thread has called pthread_cancel for this one; the details are in libc's word. */
 	_Atomic bool sent;
-	/* libc's handler has looked where the thread is; calls after that look themselves. */
+	/* libc's SIGCANCEL handler has looked where the thread is; later calls look for the request themselves. */
 	_Atomic bool seen;
 	/* Read by any thread: the thread is in a call that acts on cancellation itself. */
 	_Atomic bool deferred;
@@ -61,14 +58,17 @@ struct fz_fiber_cancel {
 
 /* The call that the thread is in; written by the thread, and by handlers on it. */
 struct fz_fiber_call {
-	/* It may hold locks that our own threads need: it waits on its kernel thread, outside the runtime. */
+	/*
+	 * The call may hold locks that the library's own threads need: a wait blocks the kernel
+	 * thread and needs no carrier.
+	 */
 	bool blocks : 1;
-	bool in_fork : 1;		/* libc's, which holds malloc's locks: the runtime may wait for these */
-	bool was_alone : 1;		/* at its last wait: waits_alone counts (runtime/sched/announce.h) */
-	uint8_t sent_at : 5;		/* low bits of the number of its last wait when it last sent */
-	uint8_t reads;			/* a count, for fz_io_yield_sometimes() */
+	bool in_fork : 1;		/* in libc's fork, which holds locks that the runtime may need */
+	bool was_alone : 1;		/* alone at its last wait; see waits_alone */
+	uint8_t sent_at : 5;		/* low bits of the number of the last wait before its last send */
+	uint8_t reads;			/* receives so far, for fz_io_yield_sometimes() */
 	uint8_t waits_for;		/* enum fz_waits_for, during a wait */
-	uint8_t likely : 2;		/* for so many receives data is likely there (fz_io_is_likely) */
+	uint8_t likely : 2;		/* next receives that likely find data (fz_io_is_likely) */
 	bool bulk : 1;			/* the last receive got all that it had room for */
 	int8_t likely_hits : 5;
 };
@@ -90,7 +90,7 @@ struct fz_fiber_timer {
 	uint64_t wait;			/* the number of the wait (fz_fiber.wait) it belongs to */
 	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
 	uint32_t slot;			/* 1-based place in the heap; 0: not in the heap */
-	/* Not the heap's, but room in the right line: runtime/io/hints.h; fz_fdtab_name(), or 0 */
+	/* Not part of the heap; for runtime/io/hints.h, and here because this cache line has room.  fz_fdtab_name(), or 0. */
 	_Atomic uint32_t hinted;
 };
 
@@ -105,16 +105,16 @@ struct fz_fiber_thread {
 	_Atomic uint32_t being_born;	/* cleared by the kernel when the birth's thread is gone */
 	bool recycled;			/* not the first life: TLS needs a reset */
 	bool is_main;
-	bool owns_kernel_state;		/* in its kernel thread, and so wired; its threads inherit it */
+	bool owns_kernel_state;		/* wired for state of the kernel's; new threads inherit that state */
 	bool owns_files;		/* it has a table of descriptors of its own */
-	bool spawn_begun;		/* fz_signal_before_spawn() by system(), until it has its process */
+	bool spawn_begun;		/* fz_signal_before_spawn() was called, and no process made yet */
 	bool lends_memory;		/* a child runs with this record, while the thread sleeps until the child executes */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
-	bool counted_as_one;		/* what libc calls for its present call is not counted (preload/stats.h) */
+	bool counted_as_one;		/* calls that libc makes now are not counted (preload/stats.h) */
 	char name[16];
 	/*
-	 * Set by other threads, and not in force yet: FZ_POLICY(). The thread itself makes it 0,
-	 * by compare-and-swap, when the kernel has the policy.
+	 * A policy, FZ_POLICY(), that another thread has set and that is not in force yet; 0: none.
+	 * The thread itself sets it to 0, by compare-and-swap, when the kernel has the policy.
 	 */
 	_Atomic uint32_t policy;
 	void *robust_list;		/* libc's list head, as libc had given it to the kernel */
@@ -140,7 +140,7 @@ struct fz_fiber_mem {
 
 /* CPU time, ns (runtime/fiber/cputime.h); any thread. */
 struct fz_fiber_cpu {
-	/* Used up to the last switch or sample; the most that fz_cputime_of() has returned. */
+	/* time: used up to the last switch or sample; time_seen: the most that fz_cputime_of() has returned. */
 	_Atomic uint64_t time, time_seen;
 	uint64_t user_seen, system_seen;	/* what getrusage() has returned */
 	_Atomic bool exact;			/* some thread has asked for it in this life */
@@ -151,9 +151,9 @@ struct fz_fiber_sig {
 	/* fz_fiber.mask without what a handler adds; written with the registry's lock held. */
 	uint64_t mask_counted;
 	uint8_t injecting;		/* the signal that the thread is sending itself; 0: none */
-	/* what its handler must be told, if the kernel cannot be told; valid with injecting */
+	/* siginfo for the handler of `injecting`, if a filter forbids to send it with the signal; or NULL */
 	const struct fz_siginfo *injected;
-	/* The signal that the thread has sent itself for when the running handler returns. */
+	/* The signal that the thread has sent to itself, to come when the running handler returns; 0: none. */
 	uint8_t owed;
 	/* Before the first instruction of a life or after its last: no handler may run. */
 	bool between_lives;
@@ -214,7 +214,7 @@ struct fz_fiber {
 	struct fz_fiber_mem mem;
 	struct fz_fiber_cpu cpu;
 	struct fz_fiber_sig sig;
-	int16_t waits_alone;		/* less than 0: owed (runtime/sched/announce.h) */
+	int16_t waits_alone;		/* consecutive waits alone; below 0: see FZ_ALONE_AGAIN */
 	/* What fz_follow_peer() has seen last, for this thread. */
 	struct {
 		int16_t cpu;
@@ -224,7 +224,7 @@ struct fz_fiber {
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {
 		struct fz_fiber *next, *prev;
-		/* Numbers of the waits that fz_monitor_check_waits() met, and asked about; by the monitor. */
+		/* For fz_monitor_check_waits(): numbers of the waits that it met last, and checked last. */
 		uint64_t wait_seen, wait_checked;
 	} all;
 };
@@ -390,7 +390,7 @@ void fz_fiber_adopt_main(struct fz_fiber *context);
 /* End the main thread, after it has left its last frame.  Does not return. */
 _Noreturn void fz_fiber_main_ended(void);
 
-/* The rest of it: the main thread, which the registry knows no more, parks for ever.  In the runtime. */
+/* The last part of fz_fiber_main_ended(), after fz_registry_remove(): the main thread parks for ever.  In the runtime. */
 _Noreturn void fz_fiber_main_stays(struct fz_fiber *self);
 
 /* ---- all fibers (runtime/fiber/registry.c) ----------------------------------- */
@@ -399,8 +399,9 @@ _Noreturn void fz_fiber_main_stays(struct fz_fiber *self);
 bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
 /*
- * Call visit for at most `most` living fibers, with the registry locked; first: in a new round, which ends,
- * with false, when each fiber that was alive at its start, and still is, has been visited.  By the monitor.
+ * Call visit for the next living fibers, at most `most`, with the registry locked.  first: begin a
+ * new round.  Returns false when the round is over: it has visited each fiber that has lived since
+ * the round began.  By the monitor.
  */
 bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first);
 
@@ -426,8 +427,8 @@ void fz_fiber_stacks_executable(void);
 uint32_t fz_fiber_alive(void);
 
 /*
- * Count a native thread that starts or ends, also one from before the first fiber.  The end of
- * the last thread ends the process; libc counts native threads, but takes each fiber for a
+ * Count a native thread that starts or ends; those started before the first fiber count, too.  The
+ * end of the last thread ends the process.  libc cannot decide that: it takes each fiber for a
  * thread that still runs.
  */
 void fz_fiber_native_started(void);

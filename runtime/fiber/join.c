@@ -47,7 +47,7 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 	/* The main thread and a retired one have no next life. */
 	if (f->thread.is_main)
 		return;
-	/* All of its memory but the record. */
+	/* A retired fiber has no next life: give back the memory of its stack, without the record. */
 	if (retired)
 		fz_stack_trim(f->mem.stack, (char *)f - 4096);
 	/* release: a stale handle finds FREE, not an old life. */
@@ -62,15 +62,16 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
 }
 
 /*
- * It was wired: what the kernel does when its kernel thread ends is done when it is joined, such as to cancel the
- * requests of the program's io_urings, which write to the program's memory.
+ * f was wired: wait until its kernel thread is gone, as a native join does.  Then the kernel has
+ * finished what it does at the end of a thread; for example it has cancelled requests of the
+ * program's io_urings, which write to the program's memory.
  */
 static void await_kernel_thread(const struct fz_fiber *f)
 {
 	/* The kernel wakes one waiter of in_kernel, and by a shared key. */
 	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
 
-	/* acquire: pairs with the kernel.  If another carrier has the record by now, that one is gone. */
+	/* acquire: pairs with the kernel.  If another carrier uses the record by now, f's kernel thread is gone. */
 	while (atomic_load_explicit(&f->carrier->in_kernel, memory_order_acquire))
 		fz_syscall4(__NR_futex, (long)&f->carrier->in_kernel, FUTEX_WAIT, 1, (long)&a_moment);
 }
@@ -86,8 +87,8 @@ static int claim_for_join(struct fz_fiber *self, struct fz_fiber *f)
 		if (life & FZ_LIFE_DETACHED)
 			return -EINVAL;
 		/*
-		 * Checked before JOINING, as glibc does.  It is no deadlock if one of the two
-		 * threads is cancelled.
+		 * Check for a deadlock before JOINING, as glibc does.  It is no deadlock if one of
+		 * the two threads is cancelled.
 		 */
 		if ((f == self || (f->thread.joins == self && !(life & FZ_LIFE_ENDED) &&
 				   !fz_cancel_is_leaving(f))) &&

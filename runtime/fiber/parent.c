@@ -46,14 +46,14 @@ static int find(int pid)
 	return -1;
 }
 
-/* No child, or one that has been waited for. */
+/* Is the entry empty, or its child waited for already? */
 static bool is_free(uint64_t entry)
 {
 	return !entry || fz_syscall5(__NR_waitid, P_PID, pid_of(entry), 0,
 				     WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == -ECHILD;
 }
 
-/* All places near have children that live: it counts as the main thread's. */
+/* Note the child. If all NEAR places have living children, it is not noted, and counts as the main thread's. */
 static void take_place(int pid, uint64_t entry)
 {
 	for (int i = 0; i < NEAR; i++) {

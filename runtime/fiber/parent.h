@@ -6,8 +6,9 @@
  * runtime/fiber/parent.h - which thread has made a child. The kernel knows the kernel thread only,
  * which is some carrier.
  *
- * As natively, the children of a thread that has ended are the main thread's. So is a child that
- * the library has not seen being made: by an inline system call, before an exec.
+ * As natively, the children of a thread that has ended become the main thread's. A child whose
+ * making the library has not seen counts as the main thread's, too: one made by an inline system
+ * call, or before an exec.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -10,12 +10,13 @@
 #include "runtime/signal/queue.h"
 
 /*
- * TRIES: how many fibers to look at; a program rarely uses more than two sizes of stacks.  REFUSED_MOST: attempts to give one
- * back, one a second, before all stay until another one comes.
+ * TRIES: how many fibers fz_pool_get() looks at; a program rarely uses more than two sizes of stacks.
+ * REFUSED_MOST: failed attempts to give a fiber back, one a second, after which all fibers stay until another
+ * one comes.
  */
 enum { TRIES = 16, FREE_PER_PROCESSOR = 64, REFUSED_MOST = 8 };
 
-/* Stacks that stay, in bytes: as in libc, but less if much is left of others. */
+/* Bytes of stacks that stay: KEEP_MOST, as in libc, but less, down to KEEP_LEAST, if much is left of stacks given back. */
 #define KEEP_MOST ((size_t)40 << 20)
 #define KEEP_LEAST ((size_t)8 << 20)
 
@@ -27,7 +28,7 @@ static struct {
 	size_t bytes;			/* of the stacks */
 	uint32_t least;			/* the smallest count since fz_pool_shrink() */
 	uint32_t surplus;		/* fibers to give back */
-	uint32_t refused;		/* attempts to give one back, since one came */
+	uint32_t refused;		/* failed attempts to give a fiber back since the last fiber came */
 	fz_nsec looked;			/* the monitor's: when fz_pool_shrink() looked last */
 } pool = { .lock = FZ_LOCK(FZ_RANK_POOL) };
 
@@ -49,7 +50,7 @@ static void put_back(struct fz_processor *p, struct fz_fiber *list)
 	atomic_store_explicit(&p->free_fibers, list, memory_order_release);
 }
 
-/* refused: its end, just now. */
+/* Add a fiber to the list for all.  refused: an attempt to give it back has just failed. */
 static void put_for_all(struct fz_fiber *f, bool refused)
 {
 	fz_stack_trim(f->mem.stack, f->sp);
@@ -58,7 +59,7 @@ static void put_for_all(struct fz_fiber *f, bool refused)
 	pool.first = f;
 	pool.bytes += f->mem.stack_size;
 	pool.refused = refused ? pool.refused + 1 : 0;
-	/* None is given back until the monitor's next look. */
+	/* Give none back until the monitor's next look. */
 	if (refused)
 		pool.surplus = 0;
 	/* relaxed, here and below: written with the lock held, a hint without it. */
@@ -167,7 +168,7 @@ static size_t to_keep(void)
 	return left < KEEP_MOST - KEEP_LEAST ? KEEP_MOST - left : KEEP_LEAST;
 }
 
-/* Move what the processors have to the list for all. */
+/* Move the free fibers of all processors to the list for all. */
 static void gather(void)
 {
 	for (uint32_t i = 0; i < fz_sched.count; i++) {

@@ -36,8 +36,8 @@ bool fz_pool_shrink(void);
 void fz_pool_end_surplus(void);
 
 /*
- * Where memory is limited, a thread that has joined another one gives a stack back at once, if the
- * pool has more than enough.  Outside the runtime.
+ * For a thread that has joined another one, if memory is limited: give one stack back at once if
+ * the pool has more than enough.  Outside the runtime.
  */
 void fz_pool_end_one(struct fz_fiber *self);
 

@@ -134,7 +134,7 @@ bool fz_registry_remove(struct fz_fiber *f)
 	last = atomic_fetch_sub_explicit(&fz_registry.alive, 1, memory_order_acq_rel) == 1;
 	accepted_changed = fz_signal_left_to_kernel() != before;
 	fz_lock_release(&fz_registry.lock);
-	/* A signal that only f accepted is for a native or wired thread from now on, if any accepts it. */
+	/* A signal that only f accepted goes to a native or wired thread from now on, if one accepts it. */
 	if (!last && FZ_UNLIKELY(accepted_changed))
 		fz_monitor_follow_mask();
 	return last;

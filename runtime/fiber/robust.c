@@ -29,7 +29,7 @@ static bool release(const struct robust_list_head *head, uintptr_t link, int tid
 
 	if (at % sizeof(*word) || !is_readable(at))
 		return false;
-	/* release, below: the next owner sees what this thread wrote; relaxed: what others wrote does not matter. */
+	/* release, below: the next owner sees what this thread wrote.  relaxed, here: only the word itself matters. */
 	old = atomic_load_explicit(word, memory_order_relaxed);
 	while ((old & FUTEX_TID_MASK) == (uint32_t)tid) {
 		if (stays && inherits && old & FUTEX_WAITERS) {
@@ -43,7 +43,7 @@ static bool release(const struct robust_list_head *head, uintptr_t link, int tid
 			wake(word);
 		return true;
 	}
-	/* It was about to wake a waiter. */
+	/* The thread ended between unlocking this mutex and waking a waiter. */
 	if (!old && !inherits && link == (uintptr_t)head->list_op_pending)
 		wake(word);
 	return true;

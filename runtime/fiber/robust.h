@@ -2,18 +2,16 @@
 #ifndef FZ_RUNTIME_FIBER_ROBUST_H
 #define FZ_RUNTIME_FIBER_ROBUST_H
 
-/*
- * runtime/fiber/robust.h - the mutexes that a thread holds when it ends, and that tell their next
- * owner so.
- */
+/* runtime/fiber/robust.h - robust mutexes: if a thread ends while it holds one, the next owner learns that. */
 
 #include "runtime/fiber/fiber.h"
 
 /*
- * Do what the kernel does at the end of a kernel thread with the caller's, which is wired: release all mutexes of
- * its robust list; and empty the list.  Of those that inherit priority and are waited for, the kernel chooses the
- * next owner when the kernel thread ends.  stays: it does not end; then the kernel chooses now, and does not tell
- * the next owner.  In the runtime, with all signals blocked.
+ * By a wired thread: do what the kernel does with robust mutexes when a kernel thread ends.  Release all
+ * mutexes of the caller's robust list, and empty the list.  For a priority-inheriting mutex that is waited for,
+ * the kernel chooses the next owner when the kernel thread ends.  stays: the kernel thread does not end; then
+ * the kernel chooses the next owner now, but does not tell it that the owner died.  In the runtime, with all
+ * signals blocked.
  */
 void fz_robust_release(struct fz_fiber *self, bool stays);
 

@@ -53,7 +53,7 @@ static struct {
 	struct fz_lock lock;
 	struct slab_class classes[CLASSES];
 	uint32_t victim;
-	/* One mapping for each entry; a process may have 65530 (vm.max_map_count). */
+	/* Each entry costs a mapping, of which a process may have 65530 (vm.max_map_count). */
 	struct fz_remains remains[16384];
 	uint32_t remaining;
 } slabs = { .lock = FZ_LOCK(FZ_RANK_SLABS) };
@@ -87,8 +87,8 @@ static uint32_t index_of(const struct slab_class *class)
 }
 
 /*
- * A fork may copy what another thread is changing here: what the child finds between next and end
- * must be reserved, and no other mapping.  So end is set last, and cleared first.
+ * A fork may copy the class in the middle of this change.  What the child finds between next and end must be
+ * reserve and nothing else, because the child unmaps it.  So end is set last, and cleared first.
  */
 static void set_reserve(struct slab_class *class, char *begin, char *end)
 {
@@ -131,7 +131,7 @@ static struct slab_class *find_class(size_t slot, size_t guard)
 		if (!class->slot)
 			goto found;
 	}
-	/* Too many sizes. */
+	/* More sizes than entries: use the entry of another size anew. */
 	class = &slabs.classes[slabs.victim++ % CLASSES];
 	forget(class);
 found:
@@ -186,16 +186,16 @@ static int refill(struct slab_class *class)
 }
 
 /*
- * How much of a slot stays closed when the slot is opened: a large guard.  MADV_GUARD_INSTALL would
- * need page tables for it, to mark each page; and if it were opened, the kernel would count it as
- * memory, and might refuse.
+ * How many bytes of a slot stay closed when it is opened: its guard, if that is large.
+ * MADV_GUARD_INSTALL would need page tables to mark each page of it; and the kernel would count an
+ * opened guard as memory, and might refuse.
  */
 static size_t closed_part(size_t guard)
 {
 	return guard > TABLE_SPAN ? guard : 0;
 }
 
-/* A program that has made many threads will make more: open more at a time. */
+/* Open slots for use.  A program that has made many threads will make more, so open more at a time then. */
 static int open_slots(struct slab_class *class)
 {
 	const size_t closed = closed_part(class->guard);
@@ -230,7 +230,7 @@ static char *take_slot(struct slab_class *class, int *ret_err)
 		err = refill(class);
 	if (!err && class->next == class->open)
 		err = open_slots(class);
-	/* The program may need the address space. */
+	/* If memory is short, the program may need the reserved address space. */
 	if (err && class->next == class->open)
 		drop_reserve(class);
 	if (!err) {
@@ -249,7 +249,7 @@ static void leave(struct fz_remains remains)
 	set_remaining(slabs.remaining + 1);
 }
 
-/* Take remains of this class; false: there are none. */
+/* Take remains of this class.  Returns false if none are found. */
 static bool take_remains(struct slab_class *class, struct fz_remains *ret)
 {
 	const uint32_t tries = 16;
@@ -401,7 +401,7 @@ bool fz_stack_set_all_locked(bool locked)
 
 void fz_stack_bounds(void *low, size_t size, void **ret_bottom, size_t *ret_size)
 {
-	/* What size has beyond whole pages is the colour; the slot has room for a page of it. */
+	/* size is whole pages plus the colour, for which the slot has room of one page. */
 	char *end = (char *)FZ_ROUND_UP((size_t)low + size, PAGE);
 
 	*ret_size = size / PAGE * PAGE;

@@ -18,8 +18,8 @@
 #include "runtime/signal/signal.h"
 
 /*
- * Go on on another kernel thread, if one can be had now; call it until the kernel thread is the
- * right one.  Returns false after too many vain tries, which *tries counts.  In the runtime.
+ * Try to move the fiber to another kernel thread.  Call it until the kernel thread is the right
+ * one.  Returns false after too many vain tries, which *tries counts.  In the runtime.
  */
 static bool change_carrier(struct fz_fiber *self, int *tries)
 {
@@ -53,7 +53,7 @@ bool fz_fiber_leave_leader(struct fz_fiber *self)
 	return moved;
 }
 
-/* With its turn. */
+/* The fiber has the turn (fz_spawner_turn_begin). */
 static bool wire(struct fz_fiber *self, const char *why)
 {
 	struct fz_carrier *c;
@@ -62,17 +62,17 @@ static bool wire(struct fz_fiber *self, const char *why)
 
 	fz_enter_runtime(self);
 	/*
-	 * The fiber must not be wired to the process's first kernel thread: locks that main()
-	 * took before there were fibers contain its tid, and when it ended, /proc/self would
-	 * be a zombie's.  Nor to a kernel thread on which another thread has made a process,
-	 * because the kernel may tell that process when the kernel thread ends.  Nor, if another
-	 * can be had, to one with requests in flight, because they would be late.
+	 * The fiber must not be wired to a kernel thread of these kinds.  The process's first:
+	 * locks that main() took before there were fibers contain its tid, and after its end
+	 * /proc/self would be a zombie's.  One on which another thread has made a process: the
+	 * kernel may send that process a signal when the kernel thread ends.  One with requests in
+	 * flight, if another can be had: such requests would complete late.
 	 */
 	while (!self->thread.is_main && !fz_carrier_may_end(self->carrier)) {
 		if (tries && !fz_carrier_is_bound(self->carrier))
 			break;
 		moved = change_carrier(self, &tries);
-		/* A handler has wired it meanwhile. */
+		/* A kind other than FIBER: a handler has wired the fiber meanwhile. */
 		if (!moved || self->kind != FZ_KIND_FIBER) {
 			fz_leave_runtime(self);
 			return moved;
@@ -120,7 +120,7 @@ void fz_fiber_wire_main(struct fz_fiber *self, const char *why)
 	FZ_ASSERT(self->carrier->tid == (int)fz_sys_getpid());
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
-	/* It takes no turn: waiting for one could move it to another kernel thread. */
+	/* Do not take a turn: waiting for it could move the fiber to another kernel thread. */
 	wire(self, why);
 }
 
@@ -148,14 +148,14 @@ void fz_fiber_unwire(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
 
-	/* Before signals are blocked: libc may wait for its own. */
+	/* Before all signals are blocked: libc may hold the lock and wait until this thread has answered SIGSETXID. */
 	fz_carrier_take_record(c, c->context->tcb);
 	fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	fz_robust_release(self, false);
 	clear_tid_address(self);
 	fz_alt_stack_adopt(self, c);
 	fz_cputime_switch(c, self, NULL);
-	/* The carrier may look at the cycle counter. */
+	/* The program may have forbidden the cycle counter to this thread; the carrier reads it. */
 	fz_syscall2(__NR_prctl, PR_SET_TSC, PR_TSC_ENABLE);
 	self->thread.owns_kernel_state = self->thread.owns_files = false;
 	atomic_store_explicit(&self->sig.timer_signals, 0, memory_order_relaxed);

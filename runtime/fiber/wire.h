@@ -20,20 +20,20 @@ static inline void fz_fiber_wire(struct fz_fiber *self)
 }
 
 /*
- * The calling fiber, wired and not main, has ended: its kernel thread ends from its carrier's own context, and the fiber is
- * one as others, without a processor, which goes to that context by fz_sched_end().  In the runtime.
+ * The calling fiber is wired, is not main, and has ended: undo the wiring.  The fiber is an ordinary one
+ * afterwards, without a processor; fz_sched_end() leads to its carrier's own context, in which the kernel
+ * thread ends.  In the runtime.
  */
 void fz_fiber_unwire(struct fz_fiber *self);
 
-/* Returns false if no kernel thread can be had. */
+/* fz_fiber_wire_for(), but returns false if no kernel thread can be had; fz_fiber_wire_for() ends the process then. */
 bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
-/* Main, before there are other fibers: to the process's first kernel thread. */
+/* By the main thread, before there are other fibers: wire it to the process's first kernel thread. */
 void fz_fiber_wire_main(struct fz_fiber *self, const char *why);
 
 /*
- * Have the calling fiber go on on a kernel thread that is not the process's first.  It may come
- * back there at the next switch.  Returns false if no kernel thread can be had.  Outside the
- * runtime.
+ * Move the calling fiber to a kernel thread that is not the process's first.  Its next switch may
+ * bring it back there.  Returns false if no kernel thread can be had.  Outside the runtime.
  */
 bool fz_fiber_leave_leader(struct fz_fiber *self);
 
