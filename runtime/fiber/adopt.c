@@ -144,7 +144,7 @@ int fz_adopt_end(struct fz_fiber *f)
 	if (tid < 0)
 		f->kind = FZ_KIND_FIBER;
 	else
-		/* acquire: pairs with the kernel, which clears it, and wakes by a shared key. */
+		/* acquire: pairs with the kernel, which clears `runs` and wakes waiters of a shared futex. */
 		while (atomic_load_explicit(&runs, memory_order_acquire))
 			fz_syscall4(__NR_futex, (long)&runs, FUTEX_WAIT, 1, 0);
 	fz_host.threads_end(mask);

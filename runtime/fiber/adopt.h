@@ -22,10 +22,10 @@ typedef void fz_context_body(struct fz_fiber *self);
  * Make a context on this stack, which comes from fz_stack_alloc().  Takes 20 us.  Any thread,
  * outside the runtime.  Returns 0 or -errno.
  *
- * *ret_fiber has its TLS and its handle.  It may be entered, and fz_fiber.sp be read, once
- * fz_adopt_is_over(): its kernel thread has ended then, or is about to.  That takes 20 us, too,
- * and as long as the kernel runs other threads first.  fz_adopt_await() waits for it, at most
- * until `timeout` if that is not NULL, and blocks the calling kernel thread.
+ * *ret_fiber has its TLS and its handle at once.  A carrier may enter it, and fz_fiber.sp is
+ * valid, when fz_adopt_is_over() returns true: then its kernel thread has ended, or is about to.
+ * That takes another 20 us, or longer if the kernel runs other threads first.  fz_adopt_await()
+ * waits for it, for at most `timeout` if that is not NULL, and blocks the calling kernel thread.
  */
 int fz_adopt_context(void *stack, size_t size, fz_context_body *body,
 		     struct fz_fiber **ret_fiber);

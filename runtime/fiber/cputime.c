@@ -125,7 +125,7 @@ static void be_exact(struct fz_fiber *f)
 		/* release: pairs with is_exact(). */
 		atomic_store_explicit(&f->cpu.exact, true, memory_order_release);
 		atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed);
-		/* relaxed: a switch that does not see it yet comes before. */
+		/* relaxed: a switch that does not see this yet counts as one before it. */
 		atomic_store_explicit(&fz_cputime_exact, true, memory_order_relaxed);
 	}
 	fz_lock_release(&start_lock);
@@ -173,7 +173,7 @@ uint64_t fz_cputime_of(struct fz_fiber *f)
 
 void fz_cputime_begin(struct fz_fiber *f)
 {
-	/* relaxed: f does not run yet, and a thread that asks a moment later is one more. */
+	/* relaxed: f does not run yet, and `asked` need not be exact. */
 	const bool exact = atomic_load_explicit(&asked, memory_order_relaxed) > ASKED_MOST;
 
 	f->cpu.user_seen = f->cpu.system_seen = 0;

@@ -97,7 +97,7 @@ void fz_fiber_stacks_executable(void)
 	atomic_store_explicit(&done, true, memory_order_release);
 }
 
-/* Replace what the record keeps of its last life; the name and the tid follow. */
+/* Replace what the record keeps of its last life, except the name and the tid, which the caller sets. */
 static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 {
 	f->thread.start = birth->start;

@@ -68,7 +68,10 @@ static void free_ended(struct fz_fiber *self, struct fz_fiber *f)
  */
 static void await_kernel_thread(const struct fz_fiber *f)
 {
-	/* The kernel wakes one waiter of in_kernel, and by a shared key. */
+	/*
+	 * The kernel wakes only one waiter, hence the timeout; and waiters of a shared futex, hence
+	 * FUTEX_WAIT without the private flag.
+	 */
 	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
 
 	/* acquire: pairs with the kernel.  If another carrier uses the record by now, f's kernel thread is gone. */

@@ -9,9 +9,10 @@
 enum { PLACES = 1 << 13, NEAR = 64 };
 
 /*
- * pid << 32 | tid of the thread that has made it, at one of the NEAR places from pid % PLACES on. A
- * child stays there until it has been waited for and another one needs the place. relaxed: a
- * thread that knows a pid has been told by its parent.
+ * pid << 32 | tid of the thread that has made the child, at one of the NEAR places from pid %
+ * PLACES on. An entry stays until the child has been waited for and another child needs the place.
+ * relaxed: a thread that knows a pid has learnt it, directly or not, from the thread that made the
+ * child.
  */
 static _Atomic uint64_t made[PLACES];
 

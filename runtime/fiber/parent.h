@@ -20,7 +20,8 @@ void fz_child_made(int pid);
 bool fz_child_is_own(struct fz_fiber *self, int pid);
 
 /*
- * The next child of the calling thread; 0: there is no other. *place is where to go on, 0 at first.
+ * Returns the next child of the calling thread, or 0 if there is no other. *place is where the
+ * search goes on: 0 at first.
  */
 int fz_child_next(struct fz_fiber *self, int *place);
 

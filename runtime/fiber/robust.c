@@ -15,7 +15,7 @@ static bool is_readable(uintptr_t p)
 
 static void wake(const void *word)
 {
-	/* The kernel, too, wakes by the key of a shared futex. */
+	/* As the kernel does it: a wake-up of a shared futex, without the private flag. */
 	fz_syscall3(__NR_futex, (long)word, FUTEX_WAKE, 1);
 }
 

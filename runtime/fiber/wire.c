@@ -139,7 +139,7 @@ static void clear_tid_address(struct fz_fiber *self)
 	self->thread.tid_address = NULL;
 	if (!word || !fz_sys_readable((void *)((uintptr_t)word & ~(uintptr_t)7)))
 		return;
-	/* release, and by the key of a shared futex: as the kernel does it. */
+	/* As the kernel does it: release, and a wake-up of a shared futex. */
 	atomic_store_explicit(word, 0, memory_order_release);
 	fz_syscall3(__NR_futex, (long)word, FUTEX_WAKE, 1);
 }

@@ -9,8 +9,8 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * Wire the calling fiber: from now on it is a kernel thread like any other.  For what the kernel
- * must know by thread, such as the owner of a robust or a priority-inheriting mutex.  Outside the
+ * Wire the calling fiber: from now on it is a kernel thread like any other.  Needed for state that
+ * the kernel keeps for each kernel thread, such as the ownership of priority-inheriting mutexes.  Outside the
  * runtime.  Idempotent; does nothing for other threads.  why: to be shown; a constant string.
  */
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why);

@@ -164,8 +164,9 @@ void fz_carrier_pass_on(struct fz_carrier *from, struct fz_fiber *fiber);
 int fz_carrier_start(void);
 
 /*
- * fz_carrier_start() in two steps: other work may be done while the kernel thread starts.  `birth`
- * stays until the second step returns, which must follow if the first returns 0.
+ * fz_carrier_start() in two steps, so that the caller can do other work while the kernel thread
+ * starts.  If fz_carrier_begin_start() returns 0, the caller must call fz_carrier_end_start(), and
+ * keep `birth` until that returns.
  */
 struct fz_carrier_birth {
 	_Atomic uint32_t answer;	/* futex; 1: it runs, 2: out of memory */

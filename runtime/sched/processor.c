@@ -30,8 +30,8 @@ bool fz_sched_has_company(const struct fz_fiber *self)
 {
 	/*
 	 * Outside the runtime another carrier may have the processor: only read it.  It may be
-	 * NULL: a fiber that is preempted here goes on on another carrier, and the carrier that
-	 * was read may be idle by then, without a processor.
+	 * NULL: if the fiber is preempted here, it continues on another carrier, and the carrier
+	 * that was read may be idle by then.
 	 */
 	struct fz_processor *p = self->carrier->processor;
 
@@ -419,7 +419,7 @@ void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 
 	c->yields_to = NULL;
 	fz_runq_push(unserved ? &fz_sched.global : &to->runq, fiber);
-	/* seq_cst, before `closed` is read: pairs with go_idle(), which reads it before the queue. */
+	/* seq_cst, before `closed` is read: pairs with go_idle(), which reads `closed` before the queue. */
 	atomic_thread_fence(memory_order_seq_cst);
 	/* The carrier of a closed processor may have emptied the queue before this push, and wait in the kernel now. */
 	if (fz_processor_is_closed(to) && !unserved)

@@ -294,8 +294,8 @@ static void shrink_to(uint32_t open)
 }
 
 /*
- * How many processors the load of the window needs, in eighths.  If a run of a fiber takes r, and processors run for
- * the part u of the time, a runnable fiber waits about r * u / (1 - u) for its turn, or less: that is to be WAIT_US.  So
+ * How many processors the load of the window needs, in eighths.  If a run of a fiber takes r, and processors run for the
+ * part u of the time, a runnable fiber waits for at most about r * u / (1 - u); that must not be more than WAIT_US.  So
  * CPU-bound fibers, and others that run long, get all processors.
  */
 static uint64_t eighths_needed(uint64_t runs)

@@ -25,8 +25,8 @@
 void fz_retreat_from_ring(struct fz_fiber *self, const char *why, int error);
 
 /*
- * The program is about to get a descriptor by which one of its threads fills in memory for others:
- * fz_retreat_from_ring(), and no ring in the future.  Any thread.
+ * Call before the program gets a descriptor by which one of its threads fills in memory for others:
+ * does fz_retreat_from_ring(), and no ring is made in the future.  Any thread.
  */
 void fz_retreat_before_faults(const char *why);
 

@@ -132,7 +132,7 @@ void fz_leave_runtime(struct fz_fiber *self);
 /* A running fiber's processor.  Stale after anything that may park. */
 struct fz_processor *fz_processor_of(const struct fz_fiber *self);
 
-/* The processor of the calling thread, which may be any; NULL if it is no fiber. */
+/* Like fz_processor_of(), but any thread may call it: NULL if the calling thread is no fiber. */
 struct fz_processor *fz_processor_or_none(const struct fz_fiber *self);
 
 /* Would a request of the caller be submitted together with requests of others?  A hint. */

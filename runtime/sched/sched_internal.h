@@ -152,7 +152,7 @@ static inline bool fz_carrier_may_run(const struct fz_carrier *c, const struct f
 static inline void fz_check_switch(const struct fz_carrier *c, const struct fz_fiber *from,
 				   const struct fz_fiber *to)
 {
-	/* relaxed: the context is ours by now. */
+	/* relaxed: the context belongs to this carrier by now. */
 	const uint64_t wait = atomic_load_explicit(&to->wait, memory_order_relaxed);
 
 	fz_lock_check_none_held("a switch");

@@ -132,7 +132,7 @@ static int show_helper(struct helper *helper)
 static void end_helper(struct helper *helper)
 {
 	await_helper(helper);
-	/* acquire: pairs with the kernel, which clears the tid; the tid is on the stack. */
+	/* acquire: pairs with the kernel, which clears the tid in the TCB.  The TCB is on the stack, which is freed below. */
 	while (atomic_load_explicit(fz_tcb_tid(helper->tcb), memory_order_acquire))
 		fz_syscall0(__NR_sched_yield);
 	/* The thread is found until just after the kernel has counted it out. */

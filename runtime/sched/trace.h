@@ -66,7 +66,7 @@ extern struct fz_trace fz_trace FZ_HIDDEN;
 /* Are events wanted?  Any thread. */
 static inline bool fz_trace_on(void)
 {
-	/* relaxed: an event more or less; the functions below look again. */
+	/* relaxed: one event more or less does not matter; the functions below look again. */
 	return FZ_UNLIKELY(atomic_load_explicit(&fz_trace.until, memory_order_relaxed) != 0);
 }
 

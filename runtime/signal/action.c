@@ -138,7 +138,7 @@ void fz_signal_default(int sig)
 
 bool fz_signal_substituted(int sig)
 {
-	/* relaxed: the caller has the lock, or a signal that arrived through our handler. */
+	/* relaxed: the caller holds the lock, or handles a signal that arrived through our handler. */
 	return atomic_load_explicit(&table.substituted, memory_order_relaxed) &
 	       fz_signal_bit(sig);
 }

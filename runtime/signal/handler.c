@@ -108,8 +108,8 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 
 /*
  * Send this kernel thread its next pending signal, to be delivered when the handler returns.
- * One at a time: when the handler of that signal ends, it sends the next. Returns false if a
- * pending signal will not come so.
+ * One at a time: when the handler of that signal ends, the next one is sent. Returns false if a
+ * pending signal will not be delivered that way.
  */
 static bool owe_next(struct fz_fiber *self, uint64_t mask)
 {

@@ -30,8 +30,8 @@ static void publish_blocked_by_all(void)
 	if (all == atomic_load_explicit(&masks.blocked_by_all, memory_order_relaxed))
 		return;
 	/*
-	 * relaxed: a mutex, a futex or a poke of the monitor orders it for threads that must
-	 * know.
+	 * relaxed: a thread that must know learns of it by a mutex, a futex or a poke of the
+	 * monitor, which orders it.
 	 */
 	atomic_store_explicit(&masks.blocked_by_all, all, memory_order_relaxed);
 	fz_monitor_poke();
@@ -207,9 +207,9 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 		fz_signal_apply_mask(self, old | change.to);
 		fz_enter_runtime(self);
 		/*
-		 * A signal that all block from now on must stay pending in the kernel, for
-		 * sigwait, so the monitor may not take it. One that all no longer block must be
-		 * taken by the monitor, or nobody would receive it.
+		 * A signal that all fibers block from now on must stay pending in the kernel, for
+		 * sigwait, so the monitor must not take it. A signal that not all fibers block any
+		 * more must be taken by the monitor, or nobody would receive it.
 		 */
 		if (fz_signal_change_accepted(recount, &change))
 			fz_monitor_follow_mask();
@@ -275,7 +275,7 @@ void fz_signal_recount(struct fz_fiber *self, uint64_t counted)
 	 */
 	self->sig.handler_ends = true;
 	fz_enter_runtime(self);
-	/* As in fz_signal_set_mask(). */
+	/* The monitor's mask must follow, as in fz_signal_set_mask(). */
 	if (fz_signal_change_accepted(recount, &change))
 		fz_monitor_follow_mask();
 	fz_leave_runtime(self);

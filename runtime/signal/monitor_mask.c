@@ -7,7 +7,7 @@
 #include "runtime/signal/signal_internal.h"
 
 static struct {
-	struct fz_lock lock;		/* serializes those that wait */
+	struct fz_lock lock;		/* serializes the threads that wait */
 	/* The monitor's mask; only the monitor writes it.  fz_host.thread_create() starts it with all signals blocked. */
 	uint64_t mask;
 	_Atomic uint32_t wanted, done;	/* counts of changes */

@@ -30,8 +30,9 @@ uint64_t fz_signal_due(const struct fz_fiber *f)
 }
 
 /*
- * Which of libc's two signals interrupts f. It decides whether the interrupted call goes on, as
- * SA_RESTART of the due handlers does: ours has SA_RESTART for SIGSETXID and not for SIGCANCEL.
+ * Which of libc's two signals is to interrupt f. If f is in a system call, the signal decides
+ * whether that is restarted: our handler of SIGSETXID has SA_RESTART, that of SIGCANCEL has not. So
+ * choose as the handlers of the due signals require.
  */
 static int interrupting_signal(const struct fz_fiber *f, uint64_t due)
 {
@@ -52,7 +53,7 @@ static bool must_take_policy(const struct fz_fiber *f)
 
 bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy)
 {
-	/* relaxed: `pending` publishes the first one; f looks for a later one before it is done. */
+	/* relaxed: `pending` publishes the first policy; take_policy() looks for a later one before it ends. */
 	if (!atomic_compare_exchange_strong_explicit(&f->thread.policy, &before, policy,
 						     memory_order_relaxed,
 						     memory_order_relaxed))
@@ -145,8 +146,8 @@ void fz_signal_preempt(struct fz_carrier *c)
 }
 
 /*
- * May f be blocked in a call of libc's that libc cancels only when a signal interrupts it there?
- * Not if f is parked: it was in no such call when it was cancelled, and its next call acts on the
+ * May f be blocked in a call of libc's that libc cancels only when a signal interrupts it there? A
+ * parked fiber is not: it was in no such call when it was cancelled, and its next call acts on the
  * request by itself.
  */
 static bool may_be_cancelled_by_place(const struct fz_fiber *f)
@@ -199,9 +200,9 @@ static void cancel_by_place(struct fz_fiber *self, uint64_t mask, void *ucontext
 	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
 	nudges.cancel_handler(SIG_CANCEL, &info, ucontext);
 	/*
-	 * With another mask the nudge interrupts a handler that begins or ends, which may
-	 * itself have interrupted such a call: then the cancellation is not seen yet. relaxed:
-	 * the monitor may ask once more.
+	 * With another mask the nudge has interrupted a handler that begins or ends. That handler
+	 * may have interrupted such a call, which libc does not see from here, so do not mark the
+	 * cancellation as seen.  relaxed: the monitor may ask once more.
 	 */
 	if (mask == self->mask)
 		atomic_store_explicit(&self->cancel.seen, true, memory_order_relaxed);
@@ -216,9 +217,8 @@ static uint64_t mask_of(const void *ucontext)
 }
 
 /*
- * Allow the next nudge, which can come in once this handler has unblocked signals. The carrier
- * is the one that the sender named: in the middle of a switch the fiber cannot tell which
- * carrier it was on.
+ * Allow the next nudge; it can come when this handler has unblocked signals. Use the carrier that
+ * the sender named: in the middle of a switch the fiber cannot tell which carrier it was on.
  */
 static void nudge_is_over(const struct fz_siginfo_head *info)
 {
@@ -274,10 +274,10 @@ static void let_others_run(struct fz_fiber *self)
 }
 
 /*
- * Have the next pending signal delivered when this handler returns, as the kernel would. A
- * handler on top of this one would see in its ucontext that it interrupts the library, and
- * could not redirect the program. Not during a call with a mask of its own: its first handler
- * restores another mask than this handler returns to.
+ * Have the next pending signal delivered when this handler returns, as the kernel would. If its
+ * handler ran on top of this one, its ucontext would show the library instead of the program, and
+ * it could not redirect the program. Not during a call with a mask of its own: its first handler
+ * restores another mask than the one to which this handler returns.
  */
 static bool comes_on_return(struct fz_fiber *self, uint64_t mask)
 {
@@ -307,9 +307,9 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
 	/*
-	 * With a mask other than self->mask a handler has just begun or is about to return: the
-	 * monitor will nudge again. While the fiber sends a signal to itself (`injecting`), it
-	 * looks for pending ones after that by itself.
+	 * Two cases do nothing. If the kernel's mask is not self->mask, a handler has just begun or
+	 * is about to return: the monitor will nudge again. While the fiber sends a signal to
+	 * itself (`injecting`), it looks for pending signals by itself afterwards.
 	 */
 	if ((mask == self->mask || self->kind == FZ_KIND_WIRED) && !self->sig.injecting) {
 		let_others_run(self);
@@ -415,9 +415,9 @@ static bool guard(int sig, void (*ours)(int, void *, void *), bool always,
 	action.restorer = any.restorer;
 	action.handler = ours;
 	/*
-	 * Block all signals: no handler may run while the thread pointer is another thread's,
-	 * nor on top of a nudge that is not over, since that handler's fiber may then wait for
-	 * something that only the next nudge brings about.
+	 * Block all signals, for two reasons. No handler may run while the thread pointer is
+	 * another thread's. And no handler may run on top of a nudge that is not over: its fiber
+	 * may wait for something that only the next nudge brings about.
 	 */
 	action.mask = ~(uint64_t)0;
 	/* SIGCANCEL without SA_RESTART: see interrupting_signal(). */

@@ -52,15 +52,16 @@ static inline bool fz_signode_coalesces(const struct fz_signode *node)
 }
 
 /*
- * A bit in fz_fiber.pending, of a signal that is never pending. It says that a handler has run
- * while the fiber was `suspended`; fz_park() finds the bit as it finds a pending signal. The
- * bit stays set until the call that the handler ends has ended.
+ * A bit in fz_fiber.pending that stands for no signal: a handler has run while the fiber was
+ * `suspended`. fz_park() takes it for a pending signal, and so ends the wait. The bit stays set
+ * until the suspended call has ended.
  */
 #define FZ_SIGNAL_HANDLED ((uint64_t)1 << 31)
 
 /*
- * Another such bit: another thread has set the fiber's scheduling policy (thread.policy). The
- * fiber is wired and gets it when it next runs the program's code; this ends no wait.
+ * A bit in fz_fiber.pending that stands for no signal: another thread has set the fiber's
+ * scheduling policy (thread.policy). The fiber is wired and gets the policy when it next runs the
+ * program's code. The bit ends no wait.
  */
 #define FZ_SIGNAL_POLICY ((uint64_t)1 << 32)
 

@@ -158,9 +158,10 @@ static void offer(struct delivery *d)
 }
 
 /*
- * No fiber accepts the signal: all block it by now, or until a running handler ends. Must it stay
- * in the process's queue? There it keeps its place before signals in the kernel. But only the
- * kernel knows threads that are no fibers, and signalfds.
+ * No fiber accepts the signal: all block it, perhaps only until a running handler ends. Must it
+ * stay in the process's queue, where it keeps its place before later signals, which are in the
+ * kernel? Otherwise it goes back to the kernel, which alone knows signalfds and the masks of
+ * threads that are no fibers.
  */
 static bool must_stay_with_us(int sig)
 {
@@ -206,7 +207,7 @@ static void find_thread(struct fz_signode *node)
  */
 static uint64_t would_merge(const struct fz_fiber *f)
 {
-	/* relaxed: a thread that has taken its own looks again. */
+	/* relaxed: a thread that has handled its own signal looks for the process's again. */
 	return atomic_load_explicit(&f->pending, memory_order_relaxed) &
 	       (fz_signal_bit(FZ_SIGNAL_FIRST_REALTIME) - 1);
 }
@@ -321,9 +322,9 @@ bool fz_signal_send_to_process(int sig, const struct fz_siginfo *info)
 	offer_pending_before(sig);
 	offer(&d);
 	/*
-	 * Make it pending here, since the kernel would only give it to the monitor, later. Not if
-	 * all fibers block it, even if one has just begun sigwait for it: earlier signals of this
-	 * number are still in the kernel.
+	 * Make the signal pending for the process here; the kernel would only give it to the
+	 * monitor, later. But leave it to the kernel if all fibers block it, even if one has just
+	 * begun sigwait for it: earlier signals of this number are still there.
 	 */
 	if (d.outcome == NOBODY && !(fz_signal_blocked_by_all() & fz_signal_bit(sig)) &&
 	    !fz_signal_others_exist()) {

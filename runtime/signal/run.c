@@ -44,9 +44,9 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 static void run_pending(struct fz_fiber *self, bool stacked);
 
 /*
- * The handler of sig is about to run in a call with a mask of its own. A pending signal that both
- * this mask and the handler's mask admit comes on top of that handler, and so is run before it;
- * the others stay pending.
+ * The handler of sig is about to run in a call with a mask of its own. In the kernel, another
+ * pending signal that both this mask and the handler's mask admit would interrupt that handler at
+ * its first instruction. So run it first here; the other pending signals stay pending.
  */
 static void run_on_top(struct fz_fiber *self, int sig)
 {
@@ -82,7 +82,7 @@ static void take_policy(struct fz_fiber *self)
 	uint8_t before = self->sig.injecting;
 	uint32_t policy, priority;
 
-	/* With `injecting` set no nudge does this once more in the middle of it. */
+	/* `injecting` keeps a nudge from taking the policy a second time in the middle of this. */
 	self->sig.injecting = SIG_CANCEL;
 	atomic_signal_fence(memory_order_seq_cst);
 	/* acquire: pairs with fz_signal_set_policy(). */
@@ -123,8 +123,8 @@ static void run_pending(struct fz_fiber *self, bool stacked)
 			   FZ_SIGNAL_POLICY) && !self->sig.injecting)
 		take_policy(self);
 	/*
-	 * With `injecting` set no nudge runs another signal of this number between taking and
-	 * handling one. seq_cst: pairs with fz_sigqueue_add().
+	 * `injecting` keeps a nudge from running a later signal of this number before the one that
+	 * is taken here. seq_cst: pairs with fz_sigqueue_add().
 	 */
 	while (atomic_load_explicit(&self->pending, memory_order_seq_cst) &
 	       ~self->mask & ~self->sig.sigwait_set & ~FZ_SIGNALS_OF_LIBC) {

@@ -74,8 +74,8 @@ void fz_signal_action_set(int sig, const struct fz_action *action, bool substitu
 uint64_t fz_signal_with_handler(void);
 
 /*
- * Around a change of the kernel's actions and of our table: serializes such changes, and no
- * handler finds the two in disagreement.
+ * Bracket around a change of the kernel's action for a signal and of our table. Such changes come
+ * one after the other, and no handler on this thread finds the two in disagreement.
  */
 void fz_signal_actions_lock(uint64_t *ret_mask);
 void fz_signal_actions_unlock(const uint64_t *mask);
@@ -313,10 +313,10 @@ bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy);
 bool fz_signal_adopt_pending(struct fz_fiber *self, uint64_t set);
 
 /*
- * Around a real call that sends sig to this process, maybe among others: the kernel may choose
- * another kernel thread than the caller's. fz_signal_sent() returns when the signal has arrived,
- * and its handler has run if the caller is the one to handle it. Only after a call that has sent
- * the signal. From a fiber, outside the runtime.
+ * Bracket around a real call that sends sig to this process, and maybe to other processes: the
+ * kernel may choose another kernel thread than the caller's. fz_signal_sent() returns when the
+ * signal has arrived, and its handler has run if the caller is the one to handle it. Call it only
+ * if the real call has sent the signal. From a fiber, outside the runtime.
  */
 struct fz_sending {
 	int sig;			/* 0: another thread may handle it, so no need to wait */

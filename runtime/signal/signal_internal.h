@@ -182,9 +182,9 @@ void fz_signal_interrupt(struct fz_fiber *f, uint64_t due);
 bool fz_signal_nudge_if_due(struct fz_fiber *f, void *again);
 
 /*
- * nudge.c: no more nudges to the caller's kernel thread; waits for the one that is on its way. Not
- * with libc's signals blocked. Returns false if they were barred already: by a call that the caller's
- * handler has interrupted.
+ * nudge.c: let no more nudges come to the caller's kernel thread, and wait for one that is on its
+ * way. Do not block libc's signals meanwhile. Returns false if nudges were barred already, by a
+ * call that the running handler has interrupted.
  */
 bool fz_signal_bar_nudges(struct fz_carrier *c);
 void fz_signal_allow_nudges(struct fz_carrier *c);
