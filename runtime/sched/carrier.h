@@ -42,7 +42,7 @@ struct fz_carrier {
 	struct fz_processor *processor;	/* the carrier has it if processor->owner says so */
 	struct fz_fiber *left;		/* the context that the last switch left */
 	enum fz_left left_how;
-	struct fz_processor *yields_to;	/* for FZ_LEFT_YIELDED: in whose queue; NULL: of its own */
+	struct fz_processor *yields_to;	/* for FZ_LEFT_YIELDED: gets the fiber; NULL: `processor` does */
 	struct fz_carrier *successor;	/* for FZ_LEFT_MOVED: off the idle list, still asleep */
 	struct fz_fiber *first;		/* to run before others; set before the carrier is woken */
 	uint16_t call;			/* the row of `block` for the fiber's last call (counting.h) */
@@ -57,7 +57,10 @@ struct fz_carrier {
 	_Atomic uint32_t calls;
 	uintptr_t libc_tcb;		/* libc's record of tid; guarded by `records` in carrier.c */
 
-	/* Futex; 1: go, 2: end.  Set by the thread that takes the carrier off the idle list. */
+	/*
+	 * Futex; 0: sleep, else WAKE_* of carrier_idle.c.  Set by the thread that takes the carrier
+	 * off the idle list.
+	 */
 	_Atomic uint32_t wakeup;
 	/*
 	 * The carrier has submitted requests, which may be in flight; cleared when no processor has
@@ -89,7 +92,7 @@ struct fz_carrier {
 	uint64_t cpu_sampled;		/* in other turns, ns; guarded by a lock of fiber/cputime.c */
 	struct {			/* used by the monitor alone, in preempt_if_busy() */
 		uint64_t cpu_time;	/* at its last look, ns */
-		uint32_t ticks;		/* looks one after the other that found it busy */
+		uint32_t ticks;		/* consecutive looks that found it busy */
 	} preempt;
 };
 
@@ -233,7 +236,7 @@ void fz_carrier_let_end(void);
  */
 bool fz_carrier_made_room(struct fz_fiber *self, int err, int *tries);
 
-/* The calling carrier's own context is to end the kernel thread when it is entered. */
+/* Let the calling carrier's own context end the kernel thread when it is entered next. */
 void fz_carrier_is_to_end(struct fz_carrier *c);
 
 /* The calling kernel thread is about to submit requests. */

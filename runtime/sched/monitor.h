@@ -40,10 +40,10 @@ void fz_monitor_want_carrier(void);
 bool fz_monitor_is_asleep(void);
 
 /*
- * fz_monitor_handle() returns the monitor's pthread_t, for one pthread_cancel, which the monitor
- * survives; call it outside the runtime, it waits as fz_monitor_update_mask() does.  After the
- * pthread_cancel call fz_monitor_set_cancelled(): the monitor then looks whether libc has sent it
- * SIGCANCEL (fz_signal_learn_cancel()).
+ * For a test of how libc cancels: the monitor is the thread that is cancelled, and survives.
+ * fz_monitor_handle() returns its pthread_t, for one pthread_cancel; outside the runtime; it waits
+ * as fz_monitor_update_mask() does.  After the pthread_cancel call fz_monitor_set_cancelled(): the
+ * monitor then looks whether libc has sent it SIGCANCEL (fz_signal_learn_cancel()).
  */
 unsigned long fz_monitor_handle(void);
 bool fz_monitor_is_cancelled(void);

@@ -194,7 +194,7 @@ static bool displace(struct fz_carrier *c)
 
 static void get_processor_slowly(struct fz_fiber *self)
 {
-	/* The monitor has not looked at this carrier since it lost its processor. */
+	/* Take a sample: the monitor does not look at carriers without a processor. */
 	fz_cputime_sample(self->carrier);
 	fz_alone_note_loss(self);
 	/* A CPU-bound fiber lost its processor because other fibers wait, maybe for this processor: let them run first. */

@@ -17,11 +17,11 @@
 enum {
 	FLUSH_AFTER = 128,	/* switches that a queued request may wait */
 	POLL_AFTER = 128,	/* switches between looks at a busy ring */
-	GLOBAL_AFTER = 61,	/* switches between looks at the global queue first */
-	BIRTH_AFTER = 16,	/* switches between looks for a new fiber first */
+	GLOBAL_AFTER = 61,	/* every so many switches the global queue comes first */
+	BIRTH_AFTER = 16,	/* every so many switches a new fiber comes first */
 	REAP_MOST = 16,		/* completions handled at a time */
 	REAP_BELOW = 2,		/* completions are handled when at most so many fibers wait */
-	SLOT_STREAK = 32,	/* times one after the other that the slot may jump the queue */
+	SLOT_STREAK = 32,	/* consecutive times that the fiber in the slot may jump the queue */
 };
 
 struct fz_sched fz_sched;
@@ -78,8 +78,8 @@ static struct fz_fiber *pick_starving(struct fz_processor *p)
 }
 
 /*
- * Is it time for a look at the backend and the timers?  Among CPU-bound fibers POLL_AFTER switches
- * take too long.  A kernel thread learns only in a system call that its request is complete.
+ * Is it time to look at the backend and the timers?  CPU-bound fibers take too long for POLL_AFTER
+ * switches, and a carrier learns only in a system call that its request is complete.
  */
 static bool poll_is_due(struct fz_processor *p)
 {
@@ -88,7 +88,7 @@ static bool poll_is_due(struct fz_processor *p)
 	uint64_t now;
 
 	if (FZ_UNLIKELY(!pause)) {
-		/* "fiberize ps" tells since when a thread waits, also where nothing was measured. */
+		/* Nothing is measured yet; note the time even so: "fiberize ps" tells since when a thread waits. */
 		p->picked_at = fz_sched.cycles_are_cheap ? fz_cycles() : 0;
 		return false;
 	}

@@ -68,12 +68,12 @@ struct fz_processor {
 	 */
 	_Atomic bool closed;
 
-	/* The owner adds to the list, in RUNTIME; fz_pool_search() on any processor takes it. */
+	/* The owner adds to the list, in RUNTIME; any thread may take the whole list (runtime/fiber/pool.c). */
 	_Atomic(struct fz_fiber *) free_fibers;
 
 	/* Used by the owner alone, in RUNTIME. */
 	uint32_t free_count;		/* at least the length of free_fibers */
-	uint32_t next_streak;		/* times one after the other that the slot was picked */
+	uint32_t next_streak;		/* consecutive times that the slot was picked */
 	uint32_t starving_looks;	/* calls of pick() that saw starving_wanted */
 	uint32_t since_poll;		/* switches since the last look at the ring */
 	uint64_t polled_at;		/* fz_cycles() when poll_is_due() last found its pause over */
@@ -89,7 +89,7 @@ struct fz_processor {
 	struct fz_timers timers;
 };
 
-/* Options and constants of a run, fixed when the runtime starts. */
+/* The state of the scheduler.  processors, count, monitor_tid and cycles_are_cheap do not change after the start. */
 struct fz_sched {
 	struct fz_processor *processors;
 	uint32_t count;

@@ -300,7 +300,7 @@ static void update_bit(struct fz_fiber *self, int sig)
 		return;
 	/* seq_cst: pairs with fz_sigqueue_add(). */
 	atomic_fetch_and_explicit(&self->pending, ~fz_signal_bit(sig), memory_order_seq_cst);
-	/* A node added since the queue was read has lost its bit. */
+	/* If a node was added since the queue was read, its bit is cleared now: set it again. */
 	brought = drain(self);
 	if (brought)
 		atomic_fetch_or_explicit(&self->pending, brought, memory_order_seq_cst);

@@ -28,7 +28,7 @@ int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo 
 	fz_sys_sigmask(HOW_SETMASK, &all, &mask);
 	err = (int)fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), fz_sys_gettid(), sig,
 			       (long)info);
-	/* A filter forbids it: fz_signal_arrived() puts the information in place. */
+	/* A filter forbids rt_tgsigqueueinfo: send the signal without siginfo; fz_signal_arrived() fills that in. */
 	if (FZ_UNLIKELY(err && err != -EAGAIN)) {
 		self->sig.injected = info;
 		err = (int)fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);

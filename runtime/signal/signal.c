@@ -70,8 +70,8 @@ static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_s
 	bool own_thread = self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED;
 
 	/*
-	 * The signal of a request on the ring that met a closed pipe or a file size limit: the
-	 * thread that made the request raises it.
+	 * Drop the signal of a request on the ring that met a closed pipe or a file size limit: the
+	 * thread that made the request raises it itself.
 	 */
 	if ((sig == SIG_PIPE || sig == SIG_XFSZ) && info->code == CODE_USER &&
 	    info->pid == (int)fz_sys_getpid())

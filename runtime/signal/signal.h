@@ -56,9 +56,9 @@ void fz_signal_arrived(int sig, void *info, void *ucontext);
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext);
 
 /*
- * The last step of a handler that the kernel called: the mask and the alternate stack that
- * returning from the handler restores become the fiber's. before: the mask that the return
- * would have restored when the handler began; mask: the one that it restores now.
+ * The last step of a handler that the kernel called: the mask and the alternate stack that the
+ * return restores become the fiber's, too. before: the mask that the return would have restored
+ * when the handler began; mask: the one that it restores now.
  */
 void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mask,
 			    struct fz_alt_stack *alt_stack);
@@ -67,7 +67,10 @@ void fz_signal_handler_ends(struct fz_fiber *self, uint64_t before, uint64_t mas
 
 /* The table of what the program passed to sigaction. Any thread; signal handlers, too. */
 struct fz_action fz_signal_action_get(int sig);
-/* substituted: the kernel has our handler in front of this action, which is no handler.  Between lock and unlock, below. */
+/*
+ * Set the action of sig in the table. substituted: the kernel has our handler, although the program's action is
+ * no handler. Call between fz_signal_actions_lock() and fz_signal_actions_unlock().
+ */
 void fz_signal_action_set(int sig, const struct fz_action *action, bool substituted);
 
 /* The signals for which the program has a handler.  Any thread. */
@@ -157,10 +160,7 @@ bool fz_signal_ends_process(int sig);
 
 /* ---- handlers and calls (runtime/signal/handler.c, run.c) ---------------- */
 
-/*
- * A call begins: handlers that run from now on count for it, whether they run while it waits or
- * between two of its attempts.
- */
+/* A call begins: count only handlers that run from now on, while the call waits or between two of its attempts. */
 static inline void fz_signal_mark(struct fz_fiber *self)
 {
 	self->handled = 0;
@@ -442,7 +442,7 @@ void fz_signal_guard_libc(void);
  */
 void fz_signal_learn_cancel(void);
 
-/* Name the thread before the program dies of a stack overflow. */
+/* If a fiber overflows its stack, say which one it is before the program ends. */
 void fz_signal_report_overflow(void);
 
 void fz_signal_after_fork(void);

@@ -134,10 +134,7 @@ void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 /* arrival.c: a signal for the process has arrived, or was dropped: its sender need not wait any more. Any context. */
 void fz_signal_note_arrival(int sig);
 
-/*
- * signal.c: of all fibers, does the kernel choose the caller for a signal of the process? Wired
- * threads do not count.
- */
+/* signal.c: like fz_signal_is_mine(), but among fibers only: wired threads do not count. */
 bool fz_signal_is_mine_of_fibers(const struct fz_fiber *self, int sig);
 
 /* Is the signal ignored, by SIG_IGN or by its default action? */
