@@ -65,7 +65,7 @@ bool fz_adopt_ends(struct fz_fiber *self);
  */
 void fz_adopt_cut_signals(uintptr_t tcb);
 
-/* Stop the kernel from writing to the calling thread's rseq area. */
+/* Unregister rseq for the calling kernel thread.  libc then registers none in threads that the caller makes later. */
 void fz_adopt_cut_rseq(void);
 
 #endif

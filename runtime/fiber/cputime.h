@@ -27,8 +27,9 @@ extern _Atomic bool fz_cputime_exact FZ_HIDDEN;
 uint64_t fz_cputime_of_tid(int tid);
 
 /*
- * CPU time of the fiber, ns.  From the first call on it is exact: the caller's at once, that of another
- * fiber from its next turn on.  Any thread, outside the runtime.  A reused fiber begins at 0.
+ * CPU time of the fiber, ns.  The first call makes it exact: at once if the fiber is the caller,
+ * otherwise from the fiber's next turn on.  Any thread, outside the runtime.  A reused fiber begins
+ * at 0.
  */
 uint64_t fz_cputime_of(struct fz_fiber *fiber);
 

@@ -50,7 +50,7 @@ static void live(struct fz_fiber *self)
 			fz_registry_last_ended(self);
 		if (FZ_UNLIKELY(self->kind == FZ_KIND_WIRED))
 			fz_fiber_unwire(self);
-		/* Signals that came too late for this thread go to others. */
+		/* Pass signals that came too late for this thread on to other threads. */
 		fz_signal_give_back(self);
 		fz_sched_end(self);
 		if (fz_adopt_ends(self))

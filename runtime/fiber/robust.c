@@ -75,7 +75,7 @@ void fz_robust_release(struct fz_fiber *self, bool stays)
 	struct robust_list_head *libcs = self->thread.robust_list, *head = libcs;
 	size_t size;
 
-	/* The program may have given the kernel another list.  If a filter forbids to ask, it is libc's. */
+	/* The program may have given the kernel another list.  If a filter forbids to ask, assume that it has not. */
 	fz_syscall3(__NR_get_robust_list, 0, (long)&head, (long)&size);
 	if (head && is_readable((uintptr_t)head))
 		release_all(head, self->carrier->tid, stays);

@@ -22,12 +22,12 @@ enum {
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	FAIR_TICKS = 10,	/* without a call, after which a fiber loses its processor in any case */
-	ASKED_TICKS = 100,	/* in place of FAIR_TICKS after fz_signal_preempt() */
-	YIELD_TICKS = 2,	/* for which a fiber that makes calls may keep others waiting */
-	WAITING_TICKS = 2,	/* for which a fiber that makes no calls may keep others waiting */
-	/* Without CPU time, a carrier counts as blocked then.  A preempted one waits at most a time slice of the kernel. */
-	BLOCKED_TICKS = 3,
+	FAIR_TICKS = 10,	/* ticks without a call after which a fiber loses its processor in any case */
+	ASKED_TICKS = 100,	/* used instead of FAIR_TICKS after fz_signal_preempt() */
+	YIELD_TICKS = 2,	/* ticks for which a fiber that makes calls may keep others waiting */
+	WAITING_TICKS = 2,	/* ticks for which a fiber that makes no calls may keep others waiting */
+	/* Longer than a time slice of the kernel, for which a carrier waits that the kernel has preempted. */
+	BLOCKED_TICKS = 3,	/* ticks without CPU time after which a carrier counts as blocked */
 	LARGE_STACK = 64 * 1024,	/* bytes */
 };
 
@@ -73,8 +73,8 @@ void fz_monitor_poke(void)
 bool fz_monitor_is_asleep(void)
 {
 	/*
-	 * Requeue the sleeper from its word to that same word: the kernel returns how many it
-	 * moved.  A filter may forbid it: not asleep.
+	 * Requeue the sleeper from its futex to the same futex: the kernel returns how many
+	 * sleepers it moved.  If a filter forbids the call, the monitor counts as awake.
 	 */
 	return fz_syscall6(__NR_futex, (long)&monitor.wakeup, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1,
 			   (long)&monitor.wakeup, 0) == 1;

@@ -213,7 +213,10 @@ void fz_sched_ready(struct fz_fiber *fiber)
 
 /* ---- switching ---------------------------------------------------------- */
 
-/* Place a context that does not park, after the switch.  Not inlined: so a wait saves fewer registers. */
+/*
+ * After a switch: queue, bury or pass on the context left, if it does not park.  Not inlined: so a
+ * wait saves fewer registers.
+ */
 __attribute__((noinline)) static void place(struct fz_carrier *c, struct fz_fiber *left,
 					    enum fz_left how)
 {

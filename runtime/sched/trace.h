@@ -70,7 +70,7 @@ static inline bool fz_trace_on(void)
 	return FZ_UNLIKELY(atomic_load_explicit(&fz_trace.until, memory_order_relaxed) != 0);
 }
 
-/* Calls of these functions are in the unlikely half of a branch: see fz_trace_on(). */
+/* Not inlined: these functions are called rarely, only if fz_trace_on(). */
 #define FZ_APART __attribute__((noinline))
 
 /* Write an event.  In the runtime, or by the monitor; call them if fz_trace_on(). */

@@ -6,8 +6,8 @@
  * runtime/signal/altstack.h - the alternate signal stack of a fiber.
  *
  * The kernel keeps one alternate stack for each kernel thread. A switch to a fiber whose
- * alternate stack differs from the carrier's therefore costs one system call. Without it, the
- * handler of a stack overflow would not find the fiber's alternate stack.
+ * alternate stack differs from the carrier's therefore costs one system call. Without that call,
+ * the handler of a stack overflow would not run on the fiber's alternate stack.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -343,7 +343,7 @@ static bool is_nudge(const struct fz_siginfo_head *info)
 	return c && atomic_load_explicit(&c->nudge, memory_order_relaxed) == FZ_NUDGE_SENT;
 }
 
-/* Not inlined into setxid_arrived(), which changes the thread pointer. */
+/* Not inlined: it uses thread-local variables, and setxid_arrived() changes the thread pointer. */
 static __attribute__((noinline)) void nudged_for_restart(const struct fz_siginfo_head *info,
 							 void *ucontext)
 {

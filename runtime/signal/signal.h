@@ -332,9 +332,9 @@ void fz_signal_sent(struct fz_fiber *self, const struct fz_sending *sending);
 void fz_signal_look(struct fz_fiber *self);
 
 /*
- * Call after a wait that another process may have ended. Natively the thread has by now handled the signals
- * that the other process sent before; so call fz_signal_look() if this thread is one that would natively take
- * such signals. From a fiber, outside the runtime.
+ * To be called after a wait that another process may have ended. Natively the thread has by now handled the
+ * signals that the other process sent before it ended the wait. If natively this thread is the one that takes
+ * such signals, do fz_signal_look(). From a fiber, outside the runtime.
  */
 void fz_signal_catch_up(struct fz_fiber *self);
 
