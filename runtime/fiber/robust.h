@@ -2,7 +2,9 @@
 #ifndef FZ_RUNTIME_FIBER_ROBUST_H
 #define FZ_RUNTIME_FIBER_ROBUST_H
 
-/* runtime/fiber/robust.h - robust mutexes: if a thread ends while it holds one, the next owner learns that. */
+/*
+ * runtime/fiber/robust.h - robust mutexes: if a thread ends while it holds one, the next owner learns that.
+ */
 
 #include "runtime/fiber/fiber.h"
 

@@ -213,10 +213,7 @@ void fz_sched_ready(struct fz_fiber *fiber)
 
 /* ---- switching ---------------------------------------------------------- */
 
-/*
- * After a switch: queue, bury or pass on the context left, if it does not park.  Not inlined: so a
- * wait saves fewer registers.
- */
+/* After a switch: queue, bury or pass on the context left.  Not inlined, so that a wait saves fewer registers. */
 __attribute__((noinline)) static void place(struct fz_carrier *c, struct fz_fiber *left,
 					    enum fz_left how)
 {

@@ -102,7 +102,7 @@ void fz_sched_queue_up(struct fz_fiber *self);
 /* Leave the calling fiber for its carrier's own context. */
 void fz_sched_to_context(struct fz_fiber *self, enum fz_left how);
 
-/* Use the record of an ended carrier for the calling kernel thread, with this context. */
+/* Use c, the record of an ended carrier, for the calling kernel thread, whose own context is `context`. */
 void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context);
 
 /* The kernel thread of c is about to end. */

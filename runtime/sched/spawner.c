@@ -26,7 +26,7 @@ static struct {
 	/* Guarded by lock. */
 	bool taken;			/* a fiber has the turn */
 	struct waiter *first, *last;	/* for the turn, in the order of their arrival */
-	struct waiter *for_spare;	/* the fiber that has the turn; NULL: it does not wait */
+	struct waiter *for_spare;	/* the fiber that has the turn, if it waits for a spare; or NULL */
 } spawner = { .lock = FZ_LOCK(FZ_RANK_CARRIERS) };
 
 /* How many turns of the calling thread are open; written in the runtime. */

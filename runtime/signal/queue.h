@@ -100,7 +100,7 @@ bool fz_signode_settle(struct fz_signode *node);
 void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node);
 
 /*
- * Is a signal in `set` pending for the calling thread that was sent to that thread? Looks at
+ * Is a signal in `set` pending that was sent to the calling thread, not to the process? Looks at
  * the first node of each number only.
  */
 bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set);
