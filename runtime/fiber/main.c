@@ -80,8 +80,9 @@ _Noreturn void fz_fiber_main_ended(void)
 _Noreturn void fz_fiber_main_stays(struct fz_fiber *self)
 {
 	/*
-	 * If it is wired, its kernel thread stays, too: no handler may run on it, and the kernel does not
-	 * look for mutexes that it holds.
+	 * If the main thread is wired, its kernel thread stays, too.  No handler may run on it any
+	 * more, so block all signals. The kernel releases robust mutexes only when a kernel thread
+	 * ends, so release them here.
 	 */
 	if (self->kind == FZ_KIND_WIRED) {
 		fz_sys_sigmask(2 /* SIG_SETMASK */, &(uint64_t){ FZ_SIGNALS_ALL }, NULL);
@@ -89,8 +90,9 @@ _Noreturn void fz_fiber_main_stays(struct fz_fiber *self)
 	}
 	fz_signal_give_back(self);
 	/*
-	 * libc takes the main thread for the process's first kernel thread, which goes on: setuid
-	 * must not take it for an exiting thread.  relaxed: no thread cancels it any more.
+	 * For libc the main thread's TCB stands for the process's first kernel thread, which goes
+	 * on.  Clear the bits of an exiting thread: otherwise setuid would leave that kernel thread
+	 * out.  relaxed: no thread cancels it any more.
 	 */
 	atomic_fetch_and_explicit(fz_tcb_cancelhandling(fz_tcb_of(self)),
 				  ~(FZ_CANCEL_EXITING | FZ_CANCEL_CANCELED), memory_order_relaxed);

@@ -7,8 +7,8 @@
  *
  * If a limit leaves no kernel thread for a moment, idle carriers end to make room, and the
  * caller waits for threads that are about to end and takes over their stacks.  If memory is
- * limited, the library has used some of what libc would have had for stacks: a stack whose
- * size the program has not asked for may be smaller.
+ * limited, a stack whose size the program has not asked for may be smaller, because the library
+ * itself uses some of the memory that libc would have had for stacks.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -154,9 +154,9 @@ bool fz_signal_owe(struct fz_fiber *self, uint64_t mask)
 }
 
 /*
- * Take signals that became pending for the process while the handler blocked them. Sets
- * in_runtime without waiting for a processor: the handler may have interrupted libc's fork,
- * which holds locks that the threads that could give us a processor may wait for.
+ * Take signals that became pending for the process while the handler blocked them. Sets in_runtime
+ * without waiting for a processor: the handler may have interrupted libc's fork, which holds locks,
+ * and the threads that could give this thread a processor may wait for those locks.
  */
 static void take_meanwhile(struct fz_fiber *self, uint64_t mask)
 {

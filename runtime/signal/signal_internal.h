@@ -77,8 +77,8 @@ struct fz_signode *fz_signal_pending_take(uint64_t accept);
 void fz_signal_leave_to_monitor(int sig, const void *info);
 
 /*
- * Like fz_signal_adopt_mask(), for a change that a handler made to its own mask: returning from
- * the handler undoes the change, so only the count of which fibers block what changes.
+ * Count self as a thread that blocks `counted`, and change nothing else. For the end of a handler
+ * that has changed its own mask: its return restores the mask itself.
  */
 void fz_signal_recount(struct fz_fiber *self, uint64_t counted);
 
