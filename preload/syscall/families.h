@@ -5,10 +5,9 @@
 /*
  * preload/syscall/families.h - system calls by number, grouped by subject.
  *
- * Each function knows the numbers of its group: it returns true if it has made the
- * call, with the result in *ret and errno as libc's syscall() leaves it.  a has the six
- * words of arguments.  self is the calling fiber; only an argument named self_or_null
- * may be NULL.
+ * Each function knows the numbers of its group.  It returns true if it has made the call; *ret and
+ * errno are then as libc's syscall() leaves them.  a: the six words of arguments.  self: the calling
+ * fiber; only an argument named self_or_null may be NULL.
  */
 
 #include <stdbool.h>

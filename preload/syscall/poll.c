@@ -34,7 +34,10 @@ static long kernel_ppoll(const long *a)
 }
 
 #ifdef SYS_select
-/* libc's function stores the remaining time, too, whatever memory that is. */
+/*
+ * libc's function stores the remaining time as the kernel does, but would crash where the memory is
+ * read-only: it gets a copy of the timeout.
+ */
 static long kernel_select(const long *a)
 {
 	struct timeval *timeout = (void *)a[4], left = { 0, 0 };

@@ -12,7 +12,8 @@
 
 /*
  * Make a child with its own copy of the memory. The child is dormant, like a child of fork().
- * argument: where the call has its flags; NULL: nowhere, or they cannot be changed.
+ * argument: points to the flags among the arguments; NULL if there are none, or if they cannot be
+ * changed.
  */
 static long clone_process(long number, const long *a, unsigned long flags, uint64_t *argument)
 {
@@ -82,7 +83,7 @@ bool fz_syscall_process(long number, const long *a, long *ret)
 		if ((size_t)a[1] < CLONE_ARGS_SIZE_VER0 || !fz_sys_readable(args) ||
 		    args->flags & CLONE_VM || args->stack)
 			return false;
-		/* A larger one has what is not known here. */
+		/* A larger structure has fields that are unknown here: it is passed on unchanged. */
 		if ((size_t)a[1] > sizeof(changed)) {
 			*ret = clone_process(number, a, args->flags, NULL);
 			return true;

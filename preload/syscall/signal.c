@@ -55,7 +55,7 @@ static long kernel_sigmask(struct fz_fiber *self, const long *a)
 	return fz_leave(err);
 }
 
-/* Returns false for odd sizes and addresses, so that the kernel refuses them. */
+/* Returns false for a wrong size or a bad address; the kernel then refuses the call. */
 bool fz_syscall_signal(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	switch (number) {

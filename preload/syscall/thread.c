@@ -91,7 +91,7 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_sched_getparam:
 		*ret = sched_getparam((pid_t)a[0], (struct sched_param *)a[1]);
 		return true;
-	/* libc's function returns something else than this system call. */
+	/* libc's functions return other values than these system calls, so only the tid is translated. */
 	case SYS_sched_getaffinity:
 	case SYS_sched_rr_get_interval:
 		memcpy(others, a, sizeof(others));
@@ -104,7 +104,7 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 			others[1] = fz_schedule_tid((pid_t)a[1]);
 		*ret = fz_syscall_real(number, others);
 		return true;
-	/* Counts what one thread does; left to the kernel if it is not the caller. */
+	/* perf_event_open counts what one thread does; for another thread the kernel gets the call unchanged. */
 	case SYS_perf_event_open:
 		if (a[1] != 0 && (pid_t)a[1] != gettid())
 			return false;
@@ -129,8 +129,8 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 		return true;
 	case SYS_rseq:
 		/*
-		 * Refused in fibers: per-CPU caches in a kernel thread's memory would not
-		 * follow a fiber.
+		 * Refused in fibers, and in the dormant main thread, which will be one: the kernel
+		 * registers memory for a kernel thread, and that would not follow a fiber.
 		 */
 		if (!self && (fz_stays_native() || fz_runtime_runs()))
 			return false;

@@ -16,9 +16,9 @@
 #endif
 
 /*
- * Make the real call, which may wait, announced. timeout: the word that points to the timeout,
- * or NULL. It is set to point to a copy with the remaining time, so it must not be the
- * caller's.
+ * Announce the real call, which may wait, and make it. timeout: the word of `a` that points to a
+ * relative timeout, or NULL. The word is changed to point to the time left, so `a` must be a copy of
+ * the caller's arguments if timeout is not NULL.
  */
 static long wait_really(struct fz_fiber *self, long number, const long *a, unsigned flags,
 			long *timeout)
