@@ -19,7 +19,7 @@ static int c11_result(int err)
 	}
 }
 
-/* The function that answers as a call of pthreads does. */
+/* Define the C11 function `name`, which makes a call of pthreads and translates its result. */
 #define FZ_EXPORT_C11(type, name, parameters, call)      \
 	FZ_EXPORT type name parameters                   \
 	{                                                \

@@ -100,7 +100,8 @@ static int lock_as_user(pthread_mutex_t *m)
 
 /*
  * Wait with a mutex of libc's (robust and the like). Its owner is wired, so the wait blocks the
- * owner's own kernel thread only. Apart, so that a wait with one of ours saves few registers.
+ * owner's own kernel thread only. This is a function of its own, so that a wait with a mutex of the
+ * library's saves few registers.
  */
 __attribute__((noinline)) static int wait_with_libcs_mutex(struct fz_cond *c, pthread_mutex_t *m,
 							   fz_nsec deadline)
@@ -109,7 +110,7 @@ __attribute__((noinline)) static int wait_with_libcs_mutex(struct fz_cond *c, pt
 	uint32_t entered;
 	int ret, err;
 
-	/* Deferred for the reason given in fz_cond_wait(). */
+	/* When cleanup handlers run, the count of waiters must be right and the mutex locked. */
 	fz_cancel_defer(self);
 	entered = fz_cond_enter(c);
 	ret = -unlock_as_user(m);

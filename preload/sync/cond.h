@@ -34,7 +34,7 @@ int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *));
  */
 bool fz_cond_find_flags(void);
 
-/* In the child of a fork, which has one thread. */
+/* In the child of a fork: free the gates (cond_shared.c) that other threads of the parent held. */
 void fz_cond_gates_after_fork(void);
 
 #endif

@@ -107,7 +107,7 @@ static int wait_behind_gate(enum fz_cond_wait_kind kind, pthread_cond_t *c, stru
 	__attribute__((cleanup(come_back))) struct gated back = g;
 
 	fz_cancel_undefer(self);
-	/* The unlock has ended the announcement. */
+	/* Announced only now, because fz_mutex_unlock_whole() may end an announcement. */
 	if (self->kind == FZ_KIND_FIBER)
 		fz_announce(self);
 	return wait_of_libc(kind, c, back.gate, clock, when);

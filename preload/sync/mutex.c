@@ -38,7 +38,7 @@ static struct fz_mutex *ours(pthread_mutex_t *m)
  */
 static void wire_for(struct fz_fiber *self, pthread_mutex_t *m)
 {
-	const int known = 0x3ff;	/* bits of __kind; a destroyed mutex has others: EINVAL */
+	const int known = 0x3ff;	/* bits of __kind; with others (a destroyed mutex) libc returns EINVAL */
 
 	if (m->__data.__kind & ~known)
 		return;

@@ -49,7 +49,10 @@ static int wait_common(struct fz_sem *sem, fz_nsec deadline)
 	return ret;
 }
 
-/* A wait for a semaphore of libc's, until `when`: as there, the time is judged first. */
+/*
+ * Act on a cancellation request before a wait until `when` for a semaphore of libc's. As in libc, an
+ * invalid time is an error first: the cancellation is then not acted on.
+ */
 static void test_cancel(struct fz_fiber *self, const struct timespec *when)
 {
 	if (self && fz_timespec_valid(when) && fz_cancel_requested(self))
