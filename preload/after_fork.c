@@ -40,7 +40,7 @@ void fz_files_copying_ends(void)
 	fz_sched_release_limit();
 }
 
-/* fz_fork_notice() has reset this process, before the handler. */
+/* Has fz_fork_notice() reset this process already, before after_fork_in_child()? */
 static bool noticed;
 
 static void before_fork(void)
@@ -50,7 +50,7 @@ static void before_fork(void)
 	noticed = false;
 	fz_spawner_turn_begin(self);
 	fz_carrier_makes_process(self);
-	/* The program may have written to /proc/self/comm; the child takes the name over. */
+	/* Take the name from the kernel: the program may have written it to /proc/self/comm. */
 	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
 		fz_name_get(self, self->thread.name);
 	fz_gate_close(FZ_GATE_LOADER);
@@ -90,15 +90,21 @@ static void forget(void)
 	fz_stats_after_fork();
 }
 
-/* 0: this process is a copy that has not been reset; the kernel makes it 0.  NULL: it cannot. */
+/*
+ * Points to memory that the kernel sets to 0 in a copy of the process (MADV_WIPEONFORK). 0: this process is a
+ * copy that has not been reset. NULL: the kernel has no such memory.
+ */
 static int *original;
 
 void fz_after_fork_in_child(bool shares_files)
 {
-	/* First: what follows makes calls that would notice the copy. */
+	/* Set this first, or the calls below would reset the process again (fz_fork_notice). */
 	if (original)
 		*original = 1;
-	/* A thread with a table of its own has passed that on: the numbers are the program's there. */
+	/*
+	 * A thread with an unshared table of descriptors has passed that table on. Its numbers belong to
+	 * the program, so none is closed.
+	 */
 	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
 	fz_kept_fd_after_fork();
 	fz_self()->thread.spawn_begun = false;
@@ -122,7 +128,7 @@ void fz_fork_notice(void)
 	fz_after_fork_in_child(false);
 }
 
-/* Before Linux 4.14 there is no such memory. */
+/* Make the memory for `original`. Linux before 4.14 has no MADV_WIPEONFORK: `original` stays NULL. */
 static void watch_for_copies(void)
 {
 	const size_t size = sizeof(*original);
@@ -139,10 +145,11 @@ static void watch_for_copies(void)
 }
 
 /*
- * The child handler runs before those registered later, which may call the library; one that was
- * registered earlier, by an allocator that the loader calls, reaches fz_fork_notice() by its first
- * call. The handler before fork runs last, since the other ones may wait for threads that are
- * inside the gate.
+ * Child handlers run in the order of their registration. The library's runs before those of the
+ * program, which may call the library. An allocator that the loader calls may have registered a
+ * handler earlier; the first call of that handler resets the process (fz_fork_notice).
+ * Handlers before a fork run in reverse order, so the library closes its gate after all handlers of
+ * the program, which may wait for threads that are inside the gate.
  */
 void fz_fork_handlers_register(void)
 {

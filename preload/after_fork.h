@@ -13,15 +13,16 @@ void fz_fork_handlers_register(void);
 
 /*
  * Reset the runtime to dormant in a new process, before anything else uses it: the child of a fork,
- * or of a clone that copies the memory.  shares_files: its table of descriptors is the parent's.
+ * or of a clone that copies the memory.  shares_files: the child's table of descriptors is the
+ * parent's.
  */
 void fz_after_fork_in_child(bool shares_files);
 
 /*
- * fz_sched_hold_limit() and _release_limit(); and fz_kept_fd_copying_begins() and _ends(), unless
- * the thread has a table of its own: it passes that on, which has none of the copies that others
- * make, and what they have left are the program's numbers there.  In the parent; any thread,
- * outside the runtime.
+ * Call these two around the making of a process. In between the limit on descriptors is not raised
+ * (fz_sched_hold_limit), and private copies are kept such that the child can close all of them
+ * (fz_kept_fd_copying_begins). A thread with an unshared table of descriptors passes that table on; no
+ * private copy is in it, so only the limit matters.  In the parent; any thread, outside the runtime.
  */
 void fz_files_copying_begins(void);
 void fz_files_copying_ends(void);

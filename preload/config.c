@@ -37,10 +37,10 @@ static void read_one(const char *entry)
 	}
 }
 
-/* The file that switches off all programs of the machine that start from now on. */
+/* Does /etc/fiberize/disable exist? It switches the library off in each program that starts. */
 static bool all_off(void)
 {
-	/* By the call that the loader has just made: a filter may refuse others. */
+	/* openat, because the loader has just used it: a seccomp filter may refuse other calls. */
 	long fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)"/etc/fiberize/disable", O_PATH | O_CLOEXEC, 0);
 
 	if (!fz_sys_failed(fd))
@@ -53,15 +53,16 @@ void fz_config_read(char *const *envp)
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++)
 		set(&fz_options[i], fz_options[i].initial);
 	/*
-	 * The environment is another user's than the program: --stats would make files where that user may
-	 * not.  The loader comes here if /etc/ld.so.preload names libfiberize.so (everywhere.sh).
+	 * AT_SECURE: the program has more rights than the user who set the environment. With --stats the
+	 * program would make files where that user may not. The loader loads this library into such a
+	 * program if /etc/ld.so.preload names libfiberize.so (everywhere.sh).
 	 */
 	if (getauxval(AT_SECURE)) {
 		fz_config.disable = true;
 		return;
 	}
 	for (; envp && *envp; envp++)
-		/* Not options: the marks of the launcher (preload/init.c) and of preload/stub. */
+		/* FIBERIZE_LAUNCHED (preload/init.c) and FIBERIZE_PRELOADED (preload/stub) are no options. */
 		if (strncmp(*envp, "FIBERIZE_", 9) == 0 &&
 		    strncmp(*envp, "FIBERIZE_LAUNCHED=", 18) != 0 &&
 		    strncmp(*envp, "FIBERIZE_PRELOADED=", 19) != 0)

@@ -42,8 +42,8 @@ static inline bool fz_is_cancellation_point(enum fz_symbol symbol)
 void fz_gate_cancel(struct fz_fiber *self) FZ_HIDDEN;
 
 /*
- * Reset the runtime in the child of a fork, unless that has been done.  By a thread in fork(): a
- * handler of pthread_atfork may call the library in the child before the library's own runs.
+ * Reset the runtime in the child of a fork, unless that has been done.  Called by a thread that is in
+ * fork(): a handler of pthread_atfork may call the library before the library's own handler runs.
  */
 void fz_fork_notice(void) FZ_HIDDEN;
 
@@ -52,8 +52,8 @@ void fz_fork_notice(void) FZ_HIDDEN;
  * bound). NULL for native threads, in a dormant process, and inside the runtime. In a
  * cancellation point with a request pending this function does not return, whatever the
  * arguments of the call are: as in libc. The symbol is a constant, so other functions do not
- * pay for the check. Always inline, as its callers are: the counters look at the caller's return
- * address.
+ * pay for the check. Always inline, so that the counters get the address to which the interposer
+ * returns; a helper that calls this function is always inline, too.
  */
 __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
 {
@@ -77,8 +77,8 @@ __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_s
 }
 
 /*
- * Count a call that libc makes, for a body that only such calls reach; the body that it calls
- * next does not count calls of the library.
+ * Count a call that libc makes to itself, in a body that only redirected calls of libc reach. If that
+ * body calls an interposer, the interposer does not count again, since its caller is the library.
  */
 __attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol symbol)
 {
@@ -88,8 +88,9 @@ __attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol
 }
 
 /*
- * libc's own locks serve, because no thread of this process will ever be a fiber; code that
- * reaches libc's functions in other ways shares these locks. Set once, by the constructor.
+ * Are mutexes, condition variables and the like left to libc, because no thread of this process
+ * will ever be a fiber? Code that reaches libc's functions past this library then shares the locks.
+ * Set once, by the constructor.
  */
 extern bool fz_locks_are_libcs FZ_HIDDEN;
 
@@ -121,7 +122,10 @@ static inline int fz_leave_pthread_by_errno(long ret)
 	return ret ? errno : 0;
 }
 
-/* After an announced wait for a process-shared lock.  self: the fiber that waited, or NULL.  Returns err. */
+/*
+ * Called after an announced wait for a process-shared lock: run handlers of the signals that another process
+ * has sent before it released the lock.  self: the fiber that waited, or NULL.  Returns err.
+ */
 static inline int fz_leave_shared(struct fz_fiber *self, int err)
 {
 	if (self)

@@ -103,9 +103,9 @@ const char *fz_describe_backend(void)
 /* ---- running ------------------------------------------------------------ */
 
 /*
- * The kernel's time, even if a preloaded library fakes another (faketime): the kernel's timers
- * follow the real clock, and such a library may take locks, which the runtime must not wait
- * for.
+ * Find libc's clock_gettime for the runtime, past a preloaded library that fakes the time
+ * (faketime): the kernel's timers follow the real clock, and such a library may take locks, for
+ * which the runtime must not wait.
  */
 static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 {
@@ -116,7 +116,7 @@ static int (*libc_clock_gettime(void))(clockid_t, struct timespec *)
 
 static bool has_own_allocator(void)
 {
-	/* What libc calls for a new thread. */
+	/* libc calls these functions to make a thread. */
 	static const char *const names[] = { "malloc", "calloc" };
 	bool own = false;
 
@@ -129,9 +129,9 @@ static bool has_own_allocator(void)
 }
 
 /*
- * Find the lower end of the main thread's stack, below which it does not grow. A hint: the
- * kernel reads the limit anew at each fault. Above the stack's strings are only the name that
- * was executed and one word.
+ * Find the lower end of the main thread's stack, below which the stack does not grow. The result is
+ * a hint, because the kernel reads the limit anew at each fault. The upper end of the stack follows
+ * from AT_EXECFN: behind that name there is only one word.
  */
 static void find_main_stack(struct fz_fiber *self)
 {
@@ -150,14 +150,17 @@ static void find_main_stack(struct fz_fiber *self)
 	self->mem.guard_size = 4096;
 }
 
-/* Only /proc tells what is pending for the thread from what is pending for the process. */
+/*
+ * Make the signals that are pending for the main thread pending for its fiber. sigpending() mixes
+ * them with those pending for the process; only /proc tells them apart.
+ */
 static void adopt_pending(struct fz_fiber *self)
 {
 	char text[4096], *own;
 	uint64_t set;
 	sigset_t any;
 
-	/* The kernel keeps those of a thread that is wired. */
+	/* If the main thread is wired, its signals stay pending in the kernel. */
 	if (self->kind != FZ_KIND_FIBER || fz_real.sigpending(&any) != 0 || sigisemptyset(&any))
 		return;
 	do {
@@ -190,7 +193,7 @@ static int start(const char **ret_why)
 		fz_cpus_close(fz_own_fd_close);
 		return err;
 	}
-	/* relaxed: set by this thread, or by a thread that this one has synchronized with. */
+	/* relaxed: this thread has set wire_main, or has synchronized with the thread that has. */
 	if (fz_schedule_start() || atomic_load_explicit(&wire_main, memory_order_relaxed))
 		fz_fiber_wire_main(fz_self(), "its kernel thread had to be known before the first thread");
 	fz_provide_begin(open);
@@ -199,8 +202,9 @@ static int start(const char **ret_why)
 }
 
 /*
- * No fork comes in the middle: a thread that libc or the program has made otherwise could make one. With
- * an allocator of the program's, whose locks such a thread may hold in fork, each would wait for the other.
+ * Start the runtime while the gate keeps a native thread from forking in the middle. If the program has its own
+ * allocator, do without the gate: a thread in fork may hold the allocator's locks and wait for the gate, while
+ * this thread waits for those locks.
  */
 static int start_whole(const char **ret_why)
 {
@@ -230,7 +234,10 @@ static bool begin_running(void)
 	fz_stats_before_redirect();
 	fz_redirect_start();
 	fz_modules_learn();
-	/* What takes the loader's locks comes before start_whole(). */
+	/*
+	 * This takes the loader's lock, so it comes before start_whole() enters the gate: a thread that
+	 * holds the loader's lock may fork, and would wait for the gate.
+	 */
 	fz_thread_end_look();
 	if (fz_config.verbose || fz_stats_are_printed())
 		fz_alt_stack_for_reports(true);
@@ -267,7 +274,7 @@ bool fz_runtime_ready(void)
 	 */
 	if (native || fz_sys_gettid() != fz_sys_getpid())
 		return false;
-	/* A handler might fork, or leave for good. */
+	/* Bar handlers: a handler might fork in the middle of the start, or leave it by siglongjmp. */
 	fz_signal_bar(fz_self());
 	runs = begin_running();
 	fz_signal_allow(fz_self());
@@ -322,7 +329,7 @@ static void test_cancel(void)
 static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 {
 	const char *value = fz_variable(envp, "FIBERIZE_LAUNCHED");
-	uint64_t number[4] = { 0 };	/* as in the text */
+	uint64_t number[4] = { 0 };	/* process id, inode, major, minor */
 	char *end = (char *)value;
 
 	for (size_t i = 0; value && i < 4; i++)
@@ -394,7 +401,10 @@ static void prepare(const char *name, char **envp)
 	fill_host();
 	why = "this libc lacks functions";
 	known = !fz_real_missing && fz_libc_check(&why) && fz_tls_init(&why);
-	/* Also if all threads are native, because the locks may be ours then, too. */
+	/*
+	 * Register the handlers in any case: if the runtime cannot be started later, threads are native,
+	 * but the library's locks stay in use.
+	 */
 	fz_fork_handlers_register();
 	fz_verbose = fz_config.verbose;
 	if (fz_verbose)
@@ -417,8 +427,8 @@ static void prepare(const char *name, char **envp)
 }
 
 /*
- * The loader calls it as a constructor. libfiberize-preload.so calls it earlier if it has taken this
- * library's place as the first one (preload/stub).
+ * The loader calls this constructor. libfiberize-preload.so calls it earlier if the constructor of
+ * libfiberize-preload.so is the first one of the process (preload/stub).
  */
 __attribute__((constructor, visibility("default"))) void fiberize_start(int argc, char **argv,
 								 char **envp)

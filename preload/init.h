@@ -32,8 +32,8 @@ void fiberize_start(int argc, char **argv, char **envp);
 bool fz_stays_native(void);
 
 /*
- * No fiber is to be made any more, for this reason; err: an error number, or 0.  While the runtime does not run, by
- * the only thread.
+ * Make all threads native for good. why: the reason to report; err: an error number to report, or 0.
+ * Only while the runtime does not run, by the only thread.
  */
 void fz_stay_native(const char *why, int err);
 

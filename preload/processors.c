@@ -14,7 +14,7 @@ uint32_t fz_processors_wanted(uint32_t *ret_open)
 	*ret_open = 0;
 	if (!n) {
 		n = fz_cpus_allowed();
-		/* A filter of the program's may end the process for what it forbids. */
+		/* Quotas are read from files; a seccomp filter of the program may end the process for that. */
 		if (n > 1 && !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed)) {
 			fz_cpus_find_quotas(fz_own_fd_raise);
 			quota = fz_cpus_quota();

@@ -69,7 +69,7 @@ void fz_real_bind(void)
 
 		if (!wanted[i].version)
 			continue;
-		/* Other architectures have one version only (aarch64 starts at 2.17). */
+		/* Other architectures lack old versions (aarch64 starts at 2.17): the default one stays. */
 		fn = is_optional(i) ? dlsym(RTLD_NEXT, wanted[i].name) :
 			dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
 		if (fn)

@@ -54,13 +54,13 @@ static inline bool fz_block_again(struct fz_blocked *blocked, int64_t ret)
 		repeat_ret;                                          \
 	})
 
-/* Was the call ended early by something that is not meant for this thread? */
+/* Has no handler of this fiber run since fz_block()? Then an early end of the call is not for the program. */
 static inline bool fz_block_undisturbed(const struct fz_blocked *blocked)
 {
 	return blocked->call.self && !fz_call_handled(&blocked->call);
 }
 
-/* Returns ret. Required after a brief call, and after a call that may have raised SIGPIPE. */
+/* End the call; returns ret. Required after a brief call, and after a call that may have raised SIGPIPE. */
 static inline ssize_t fz_block_end(const struct fz_blocked *blocked, ssize_t ret)
 {
 	if (blocked->call.self)

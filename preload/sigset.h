@@ -2,7 +2,10 @@
 #ifndef FZ_PRELOAD_SIGSET_H
 #define FZ_PRELOAD_SIGSET_H
 
-/* preload/sigset.h - libc's sigset_t as the kernel's, a word; the rest of it has no meaning.  Any thread. */
+/*
+ * preload/sigset.h - libc's sigset_t as a word of 64 signals, as the kernel takes it. libc's type is
+ * larger, but only its first word is used.  Any thread.
+ */
 
 #include <signal.h>
 #include <stdint.h>

@@ -36,7 +36,7 @@ _Static_assert((int)FZ_SYM_COUNT < FZ_COUNTED_CALLS, "each symbol has a row, beh
 
 /* ---- which calls are the program's --------------------------------------- */
 
-/* libc's code of the names that are counted. */
+/* The address ranges of libc's functions whose calls are counted. */
 static struct fz_range counted_room[FZ_SYM_COUNT];
 static struct fz_ranges counted = { .range = counted_room };
 
@@ -64,7 +64,7 @@ void fz_stats_before_redirect(void)
 	}
 }
 
-/* Is the call a part of one that was counted, or of the library's own work? */
+/* Does the call come from the library itself, or from code of libc that works for a call already counted? */
 static inline bool is_part(uintptr_t caller)
 {
 	const struct fz_range ours = { (uintptr_t)__ehdr_start, (uintptr_t)etext };
@@ -105,13 +105,13 @@ void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
 
 /*
  * Become the one thread that prints the report. Returns false if there is nothing to print, or if
- * another thread has printed it; gives a thread that is printing 100 ms for the rest.
+ * another thread is the one. If that thread is still printing, wait for its end, at most 100 ms.
  */
 static bool begin(void)
 {
 	int self, teller = 0;
 
-	/* No system call then: a filter of the program's may kill for one that it does not make. */
+	/* Make no system call before this: a filter of the program may kill for calls that it never makes. */
 	if (!fz_stats_are_printed())
 		return false;
 	/* The child of a fork that the library did not see has the counters of its parent. */
@@ -133,7 +133,7 @@ static bool can_say(bool wait)
 	return wait || fz_sys_poll_now(STDERR_FILENO, POLLOUT) & POLLOUT;
 }
 
-/* Without `wait`, the report ends where standard error is a pipe that nobody empties. */
+/* Without `wait`, lines are left out while standard error is a full pipe. */
 static void say_all(bool wait)
 {
 	char prefix[64];
@@ -182,7 +182,7 @@ __attribute__((destructor)) static void at_exit(void)
 	fz_stats_say();
 }
 
-/* atexit handlers do not run. */
+/* _exit runs no destructor, so the report of at_exit() is printed here. */
 FZ_EXPORT _Noreturn void _exit(int status)
 {
 	fz_enter(FZ_SYM__exit);
@@ -200,7 +200,10 @@ bool fz_stats_watches(int sig)
 	       !((FZ_SIGNALS_OF_LIBC | fz_signal_bit(SIGKILL)) & fz_signal_bit(sig));
 }
 
-/* The signal comes again, with the default action, when this handler returns. */
+/*
+ * Print the report, set the default action and send the signal again; that signal ends the process
+ * when this handler returns.
+ */
 void fz_stats_signal(int sig, siginfo_t *info, void *ucontext)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -209,7 +212,7 @@ void fz_stats_signal(int sig, siginfo_t *info, void *ucontext)
 	(void)ucontext;
 	fz_stats_last_words();
 	fz_real.sigaction(sig, &dfl, NULL);
-	/* The instruction that caused a fault is repeated, so that a core file shows the fault. */
+	/* A fault is not sent again: its instruction is repeated, so that a core file shows the fault. */
 	if (info->si_code <= 0 || (sig != SIGSEGV && sig != SIGBUS && sig != SIGFPE && sig != SIGILL))
 		fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), sig);
 	errno = saved;
@@ -230,7 +233,7 @@ void fz_stats_watch_signals(void)
 
 static void name_counters(void)
 {
-	/* A wait for a request, which "ps" shows by the word of its call, is counted for all calls. */
+	/* All waits for requests are counted in one row; only "ps" shows which call waits. */
 	static const char *const waits[FZ_COUNTED_WAITS] = {
 		[FZ_FOR_REQUEST] = "request",
 #define FZ_WAIT(name, value, word, by) [value] = word,
@@ -271,7 +274,10 @@ void fz_stats_start(const char *name, uint64_t option)
 		at_quick_exit(fz_stats_say);
 }
 
-/* The name of the file, with %p and %n replaced. Returns false if the name is too long. */
+/*
+ * Write the name of the file with %p and %n replaced to path. *ret_own: the name has the process id
+ * (%p). Returns false if the name is too long.
+ */
 static bool expand(char *path, size_t size, bool *ret_own)
 {
 	size_t at = 0;

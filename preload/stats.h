@@ -4,9 +4,9 @@
 
 /*
  * preload/stats.h - FIBERIZE_STATS: how many calls of each name the program made, and what became
- * of them. With 1 that is printed when the process ends: by exit, _exit, quick_exit, exec, or a
- * signal other than SIGKILL. With the name of a file the counters are in that file all the time,
- * which is mapped (runtime/base/counters.h); no descriptor stays open.
+ * of them. With 1 a report is printed when the process ends: by exit, _exit, quick_exit, exec, or a
+ * signal other than SIGKILL. With the name of a file, the counters are kept in that file, which is
+ * mapped into memory (runtime/base/counters.h); no descriptor stays open.
  */
 
 #include <signal.h>
@@ -25,8 +25,9 @@ extern bool fz_stats_wanted FZ_HIDDEN;
 void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller);
 
 /*
- * Until the block ends, calls that libc makes on this thread are a part of the caller's, which was
- * counted: for functions of libc whose work is done by others that have no name.
+ * Until the C block ends, do not count calls that libc makes on this thread: they are a part of a
+ * call that was counted. For a function whose calls come from internal functions of libc, which
+ * fz_stats_count() does not recognise.
  */
 #define FZ_COUNTED_AS_ONE                                                        \
 	__attribute__((cleanup(fz_stats_one_ends), unused)) const bool counted_as_one_ = \
@@ -36,8 +37,8 @@ bool fz_stats_one_begins(void);
 void fz_stats_one_ends(const bool *before);
 
 /*
- * The value of a call of libc's function, which returns to the library even if that function
- * only jumps to another one: fz_stats_count() looks where.
+ * Call libc's function and return its value, but not by a tail call: the called function then
+ * returns into the library, which fz_stats_count() recognises.
  */
 #define FZ_RETURNS_HERE(call)                                                         \
 	({                                                                            \
@@ -48,28 +49,32 @@ void fz_stats_one_ends(const bool *before);
 	})
 
 /*
- * By the constructor: count from now on, as the program name; option: the value of --stats. And watch
- * for signals that end the process, if a report is to be printed.
+ * Called by the constructor. fz_stats_start() counts calls from now on; name: the program's;
+ * option: the value of --stats. fz_stats_watch_signals(), only if a report is to be printed, makes
+ * signals that end the process print it.
  */
 void fz_stats_start(const char *name, uint64_t option);
 void fz_stats_watch_signals(void);
 
 /*
- * Before the first fiber: go on in the file, if one is wanted. The child of a fork has its own if
- * the name has the process id, or else none.
+ * Keep the counters in the file from now on, if --stats names one. Called before the first fiber. The
+ * child of a fork counts in a file of its own if the name has the process id (%p), else in none.
  */
 void fz_stats_to_file(uint32_t processors);
 
-/* Fibers are there: what the report tells of the runtime. */
+/* Called when the runtime has started: note the backend for the report. */
 void fz_stats_started(void);
 
 /* Is a report printed at the end? */
 bool fz_stats_are_printed(void);
 
-/* Before entry points of libc are redirected: only then do libc's own calls come to us. */
+/*
+ * Find libc's functions in memory, to recognise calls that libc itself makes. Called before libc's
+ * entry points are redirected: only after that do such calls come to the library.
+ */
 void fz_stats_before_redirect(void);
 
-/* The child of a fork begins at zero. */
+/* In the child of a fork: count from zero. */
 void fz_stats_after_fork(void);
 
 /*
@@ -79,7 +84,7 @@ void fz_stats_after_fork(void);
 void fz_stats_say(void);
 void fz_stats_last_words(void);
 
-/* exec has failed: the process goes on, and has a report to come. */
+/* Called when exec has failed: the process goes on, and prints a report again at its end. */
 void fz_stats_go_on(void);
 
 /*

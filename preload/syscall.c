@@ -27,7 +27,11 @@
 #include <linux/seccomp.h>
 #include <stdarg.h>
 
-/* A system call by number is no cancellation point, even if the function of its name is one. */
+/*
+ * Make a call that may wait by the body of its name; returns false if there is none. Deferred
+ * cancellation is disabled meanwhile: a system call by number is no cancellation point, even if the
+ * function of its name is one.
+ */
 static bool waits(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	bool disable = !fz_cancel_type_is_asynchronous(self), done;
@@ -61,7 +65,7 @@ FZ_EXPORT long syscall(long number, ...)
 		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (fz_syscall_is_of_thread(number)) {
 		fz_wire_for_state();
-		/* Without a filter, libseccomp asks whether the kernel knows the flag. */
+		/* a[2] is the filter. If it is NULL, libseccomp only asks whether the kernel knows the flag. */
 		if (number == SYS_seccomp && a[1] & SECCOMP_FILTER_FLAG_TSYNC && a[2]) {
 			fz_provide_stop_following();
 			fz_retreat_from_ring(fz_self(), "a filter of the program", -EPERM);
@@ -71,7 +75,7 @@ FZ_EXPORT long syscall(long number, ...)
 			fz_filter_changed();
 		if (number == SYS_set_tid_address && ret > 0) {
 			self = fz_self();
-			/* libc's own word is what prctl says (PR_GET_TID_ADDRESS). */
+			/* The program may set again what PR_GET_TID_ADDRESS has told it: libc's own word. */
 			if (self->kind == FZ_KIND_WIRED)
 				self->thread.tid_address = a[0] == (long)fz_tcb_tid(self->tcb) ?
 								   NULL : (_Atomic int *)a[0];

@@ -11,7 +11,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 
-/* A kernel thread gets EFAULT for a bad address, so a fiber must not crash on it. */
+/* Is *ts readable? A system call fails with EFAULT for a bad address, so a fiber must not crash there. */
 static inline bool fz_timespec_readable(const struct timespec *ts)
 {
 	return fz_sys_readable(&ts->tv_sec) && fz_sys_readable(&ts->tv_nsec);
@@ -54,7 +54,7 @@ static inline struct timespec fz_timespec_left(fz_nsec deadline)
 	return fz_timespec_of(deadline > now ? deadline - now : 0);
 }
 
-/* The timeout argument for a call that takes a relative one; NULL means without a timeout. */
+/* Returns a relative timeout for a call: ret_left, with the time left; or NULL for FZ_FOREVER. */
 static inline struct timespec *fz_timeout_left(fz_nsec deadline, struct timespec *ret_left)
 {
 	if (deadline == FZ_FOREVER)
@@ -71,15 +71,15 @@ static inline fz_nsec fz_deadline_after(fz_nsec span)
 
 /*
  * The deadline for an absolute time of CLOCK_REALTIME or CLOCK_MONOTONIC; a time in the past
- * gives a deadline in the past. CLOCK_REALTIME may be set during the wait, so the caller checks
- * it again afterwards (fz_passed).
+ * gives a deadline in the past. CLOCK_REALTIME may be set during the wait, so after the wait the
+ * caller checks whether the time has really passed (fz_passed).
  */
 static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *when)
 {
 	struct timespec ts;
 	fz_nsec at = fz_timespec_nsec(when), now;
 
-	/* A preloaded library (faketime) may fake CLOCK_MONOTONIC, too. */
+	/* Deadlines are times of CLOCK_MONOTONIC, unless a preloaded library fakes that clock (faketime). */
 	if (at == FZ_FOREVER ||
 	    (clock == CLOCK_MONOTONIC && fz_real.clock_gettime == fz_host.clock_gettime))
 		return at == 0 ? 1 : at;
