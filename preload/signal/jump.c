@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/signal/jump.c - longjmp out of handlers and elsewhere, and the program's own contexts
- * (makecontext). libc restores a signal mask here by itself, so the mask becomes the fiber's
- * first.
+ * (makecontext). libc's functions set a saved signal mask for the kernel thread, so that mask
+ * becomes the fiber's before they are called.
  */
 #include "preload/gate.h"
 #include "preload/sigset.h"
@@ -49,7 +49,10 @@ FZ_EXPORT int setcontext(const ucontext_t *to)
 	return fz_real.setcontext(to);
 }
 
-/* libc saves the new mask in `from`, so this function restores the old one when it is resumed. */
+/*
+ * The new mask is in force when libc saves the context, so libc saves the new mask in `from`. The old
+ * mask is restored here, when `from` is resumed.
+ */
 FZ_EXPORT int swapcontext(ucontext_t *from, const ucontext_t *to)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_swapcontext);

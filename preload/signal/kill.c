@@ -2,10 +2,10 @@
 /*
  * preload/signal/kill.c - signals that the program sends to itself and its threads.
  *
- * kill() and sigqueue() of the own process: the kernel would choose among kernel threads, so the
- * library chooses among fibers. If it chooses the caller, the handler has run on return. A signal
- * that no fiber accepts, or that the program does not handle, goes to the kernel. So does one for
- * a process group; the caller then waits until the signal has arrived.
+ * For kill() and sigqueue() to the own process the kernel would choose one of the kernel threads, so
+ * the library chooses a fiber. If the library chooses the caller, the handler has run on return. A
+ * signal that no fiber accepts, or that the program does not handle, is sent by the kernel. A signal
+ * for a process group is, too; the caller then waits until the signal has arrived.
  */
 #include "preload/signal/kill.h"
 
@@ -54,7 +54,7 @@ int fz_kill_own_process(struct fz_fiber *self, int sig, const struct fz_siginfo 
 	if (fz_signal_send_to_process(sig, info))
 		return 0;
 	sending = fz_signal_sending(self, sig);
-	/* A thread that is not the first may send SI_USER only by kill(). */
+	/* The kernel refuses SI_USER in rt_sigqueueinfo() by a thread that is not the process's first. */
 	if (code_of(info) == SI_USER)
 		err = (int)fz_syscall2(__NR_kill, fz_sys_getpid(), sig);
 	else
@@ -74,7 +74,10 @@ static bool is_own_group(pid_t id)
 	return id == 0 || (id < -1 && -id == getpgrp());
 }
 
-/* The kernel accepts a thread's id in place of its process's; but it does not know virtual tids. */
+/*
+ * Translate a fiber's virtual tid to the process id: kill() accepts the id of a thread in place of its
+ * process's, but the kernel does not know virtual tids.
+ */
 static pid_t process_of(pid_t id)
 {
 	const pid_t largest = 1 << 22;	/* the kernel's largest id: PID_MAX_LIMIT */
@@ -140,7 +143,7 @@ static int send_to_kernel_thread(struct fz_fiber *target, int sig, const struct 
 	int pid = (int)fz_sys_getpid(), tid = fz_fiber_kernel_tid(target);
 	long err;
 
-	/* A thread may send SI_TKILL to another one only by tgkill(). */
+	/* The kernel lets a thread send SI_TKILL to another thread only by tgkill(). */
 	if (code_of(info) == SI_TKILL)
 		err = fz_syscall3(__NR_tgkill, pid, tid, sig);
 	else

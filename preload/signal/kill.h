@@ -4,7 +4,7 @@
 
 /*
  * preload/signal/kill.h - sends a signal to this process, or to one of its threads by its virtual
- * tid. On return the caller has handled it if the caller is the one to handle it.
+ * tid. If the caller is the thread that handles the signal, the handler has run on return.
  */
 
 #include <stdbool.h>
@@ -14,12 +14,15 @@ struct fz_fiber;
 struct fz_siginfo;
 
 /*
- * Does the library send sig to this process in place of the kernel? For fibers, self is not NULL,
- * and for signals that a program may send.
+ * Does the library send sig to this process in place of the kernel? Yes if the caller is a fiber
+ * (self is not NULL) and sig is valid and not one of libc's own two signals.
  */
 bool fz_kill_is_ours(const struct fz_fiber *self, int sig);
 
-/* If fz_kill_is_ours(). info: as the program has filled it, or fz_signal_info(). 0 or -errno. */
+/*
+ * Send sig to this process; only if fz_kill_is_ours(). info: the program's, or that of fz_signal_info().
+ * Returns 0 or -errno.
+ */
 int fz_kill_own_process(struct fz_fiber *self, int sig, const struct fz_siginfo *info);
 
 /*

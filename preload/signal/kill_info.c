@@ -25,7 +25,10 @@ static bool take_info(const void *from, struct fz_siginfo *ret_info)
 	return true;
 }
 
-/* Only the kernel, or a thread for itself, may claim such a code. */
+/*
+ * Does info claim to come from the kernel, kill() or tgkill()? The kernel lets a thread send such a
+ * siginfo only to itself.
+ */
 static bool is_forged(const struct fz_siginfo *info)
 {
 	const struct fz_siginfo_head *head = (const void *)info;
@@ -41,7 +44,7 @@ bool fz_kill_with_info(struct fz_fiber *self, pid_t pid, int sig, const void *fr
 	    !take_info(from, &info))
 		return false;
 	((struct fz_siginfo_head *)&info)->signo = sig;
-	/* The process's id is that of its main thread. */
+	/* For the kernel the process's id names the main thread, so only that thread sends to itself. */
 	*ret = fz_leave(is_forged(&info) && !self->thread.is_main ? -EPERM :
 			fz_kill_own_process(self, sig, &info));
 	return true;
@@ -60,8 +63,9 @@ bool fz_kill_thread_with_info(pid_t pid, pid_t tid, int sig, const void *from, l
 }
 
 /*
- * What sending by this pidfd and these flags means, if the process is this one: TO_THREAD (its
- * main thread), TO_PROCESS, or TO_GROUP (of which it is the leader); otherwise 0.
+ * Returns whom a signal by this pidfd with these flags reaches: TO_THREAD (the main thread of this
+ * process), TO_PROCESS (this process), TO_GROUP (the process group that this process leads), or 0 for
+ * any other process.
  */
 static unsigned own_scope(int pidfd, unsigned flags)
 {
@@ -69,7 +73,7 @@ static unsigned own_scope(int pidfd, unsigned flags)
 	bool thread = false;
 	char *pid;
 
-	/* The ids that this /proc knows need not be those of our namespace. */
+	/* Compare with the id that /proc/self has: /proc may be that of another pid namespace. */
 	fz_proc_link("/proc/self", own, sizeof(own));
 	snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", pidfd);
 	pid = fz_proc_read(path, "\nPid:\t", text, sizeof(text));
@@ -79,7 +83,7 @@ static unsigned own_scope(int pidfd, unsigned flags)
 		/* PIDFD_THREAD */
 		thread = of_file && strtoul(of_file + 8, NULL, 8) & O_EXCL;
 	} else {
-		/* The directory /proc/PID is as good as a pidfd. */
+		/* The kernel accepts a descriptor of the directory /proc/PID in place of a pidfd. */
 		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", pidfd);
 		fz_proc_link(path, link, sizeof(link));
 		pid = strncmp(link, "/proc/", 6) == 0 ? link + 6 : link;
@@ -109,7 +113,7 @@ FZ_EXPORT int pidfd_send_signal(int pidfd, int sig, siginfo_t *from, unsigned fl
 	if (!fz_kill_is_ours(self, sig) || (from && (!take_info(from, &info) ||
 						     from->si_signo != sig)))
 		return send_by_kernel(pidfd, sig, from, flags);
-	/* Refuses what is no pidfd, and flags that this kernel does not know. */
+	/* Signal 0 only checks: the kernel refuses a descriptor that is no pidfd, and unknown flags. */
 	if (send_by_kernel(pidfd, 0, NULL, flags) < 0)
 		return -1;
 	switch (own_scope(pidfd, flags)) {

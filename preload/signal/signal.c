@@ -90,7 +90,7 @@ static void translate_old(int sig, struct sigaction *sa)
 	memcpy(&sa->sa_mask, &a.mask, sizeof(a.mask));
 }
 
-/* The action that the kernel must have for the program's *sa; NULL if sa is. */
+/* Returns the action that the kernel gets when the program sets *sa; NULL if sa is NULL. */
 static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 					struct sigaction *ours)
 {
@@ -99,11 +99,11 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 	*ours = *sa;
 	ours->sa_sigaction = arrived;
 	if (is_handler(sa)) {
-		/* fz_signal_action_once() resets it when its handler runs. */
+		/* fz_signal_action_once() does the work of SA_RESETHAND when the program's handler runs. */
 		ours->sa_flags = (sa->sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO;
 		return ours;
 	}
-	/* A thread is in sigwait for the signal, or has been, so our handler stays in front. */
+	/* No thread is or was in sigwait for the signal, so `arrived` is not needed in front. */
 	if (!fz_signal_substituted(sig) && !(fz_signal_waited_for() & fz_signal_bit(sig))) {
 		if (sa->sa_handler != SIG_DFL || !fz_stats_watches(sig))
 			return sa;
@@ -113,14 +113,14 @@ static const struct sigaction *in_front(int sig, const struct sigaction *sa,
 		return ours;
 	}
 	ours->sa_flags = (sa->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT)) | SA_SIGINFO | SA_RESTART;
-	/* As our_action() of runtime/signal/action.c. */
+	/* The kernel must leave no zombies, as if it ignored SIGCHLD itself. */
 	if (sig == SIGCHLD && sa->sa_handler == SIG_IGN)
 		ours->sa_flags |= SA_NOCLDSTOP | SA_NOCLDWAIT;
 	sigemptyset(&ours->sa_mask);
 	return ours;
 }
 
-/* Does the kernel drop what is pending of the signal, when it gets this action? */
+/* Does the kernel drop a pending signal of this number when it gets this action? */
 static bool drops_pending(int sig, const struct sigaction *sa)
 {
 	return sa && (sa->sa_handler == SIG_IGN || (sa->sa_handler == SIG_DFL && fz_signal_ignored_by_default(sig)));
@@ -138,7 +138,10 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 	fz_enter(FZ_SYM_sigaction);
 	if (sig < 1 || sig > FZ_SIGNALS || (sa == NULL && ret_old == NULL))
 		return fz_real.sigaction(sig, sa, ret_old);
-	/* In the child of a clone that shares memory: its actions are its own in the kernel, and the table is its parent's. */
+	/*
+	 * The child of a clone that shares memory has its own actions in the kernel, but the library's
+	 * table is its parent's: only the kernel's action changes.
+	 */
 	if (FZ_UNLIKELY(fz_self()->thread.lends_memory)) {
 		ret = fz_real.sigaction(sig, sa, ret_old);
 		if (ret == 0 && ret_old)
@@ -153,7 +156,7 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 		fz_alt_stack_for_reports(false);
 	fz_signal_actions_lock(&mask);
 	front = in_front(sig, sa, &ours);
-	/* The program's own first, for what the kernel has pending. */
+	/* Set the program's own action first if it makes the kernel drop pending signals. */
 	ret = fz_real.sigaction(sig, drops_pending(sig, sa) ? sa : front, &old);
 	if (ret == 0 && front != sa && drops_pending(sig, sa))
 		fz_real.sigaction(sig, front, NULL);
@@ -165,7 +168,7 @@ FZ_EXPORT int sigaction(int sig, const struct sigaction *sa, struct sigaction *r
 		fz_signal_action_set(sig, &action, substituted);
 	}
 	fz_signal_actions_unlock(&mask);
-	/* Who waited for it may have left meanwhile, and has found nothing to restore. */
+	/* A thread may have left sigwait meanwhile and found nothing to restore: have the monitor do it. */
 	if (substituted && !(fz_signal_waited_for() & fz_signal_bit(sig)))
 		fz_monitor_poke();
 	if (ret == 0 && sa && !is_handler(sa))
@@ -332,7 +335,7 @@ static int change_mask(struct fz_fiber *self, int how, const sigset_t *set, sigs
 	err = fz_signal_set_mask(self, how, set ? &word : NULL, &old);
 	if (err)
 		return err;
-	/* The kernel writes no more than one word, and changes the mask before that. */
+	/* As in the kernel, the mask has changed even if the old one cannot be written. */
 	if (ret_old && !fz_sys_writable(ret_old))
 		return -EFAULT;
 	if (ret_old)

@@ -12,7 +12,7 @@
 
 #include <sys/signalfd.h>
 
-/* Sleep until a handler has run. Whatever else ends the sleep does not count. */
+/* Sleep until a handler has run; after any other wake-up sleep again. Returns -1 with EINTR. */
 static int suspend(struct fz_fiber *self, uint64_t mask)
 {
 	struct fz_mask_swap old;
@@ -132,7 +132,7 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 		deadline = deadline ? fz_deadline_after(deadline) : 0;
 	}
 	sig = fz_signal_wait(self, fz_sigset_word(set), &got, deadline);
-	/* The signal is gone, as natively. */
+	/* As natively, the signal is taken even if info cannot be written. */
 	if (sig > 0 && info && (!fz_sys_writable(info) || !fz_sys_writable(&info[1].si_signo - 2)))
 		return -EFAULT;
 	if (sig > 0 && info) {
@@ -179,7 +179,7 @@ FZ_EXPORT int sigwait(const sigset_t *set, int *ret_sig)
 	return 0;
 }
 
-/* The signals pending in the kernel, for the fiber, and for the process in our queue. */
+/* Reports signals pending in the kernel, for the fiber, and for the process in the library's queue. */
 FZ_EXPORT int sigpending(sigset_t *set)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sigpending);

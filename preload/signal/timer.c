@@ -3,9 +3,9 @@
  * preload/signal/timer.c - timers that send signals: timer_create and its family, setitimer,
  * alarm, ualarm.
  *
- * A timer that signals one thread, or counts its CPU time: the kernel must know that thread. If
- * the thread is the caller, as nearly always, it becomes a kernel thread for good. For another
- * fiber the signals go to the process, and there is no timer on its CPU time.
+ * If a timer signals one thread or counts its CPU time, the kernel must know that thread. The thread
+ * is nearly always the caller, and is then wired. If it is another fiber, the signals go to the
+ * process, and a timer on the CPU time of that fiber is refused.
  *
  * A thread that sets a timer anew or stops it, and accepts its signal, must have handled what the
  * timer sent before: natively this happens at the latest when the call returns. Here the signal
@@ -83,7 +83,10 @@ static void handle_sent(struct fz_fiber *self)
 		fz_monitor_update_mask();
 }
 
-/* libc's timer_t is the kernel's id; with SIGEV_THREAD it is negative and there are no signals. */
+/*
+ * Returns the kernel's id of a timer, which is libc's timer_t; or -1 for a timer with SIGEV_THREAD, which
+ * sends no signals: its timer_t is negative.
+ */
 static int kernel_timer(timer_t timer)
 {
 	intptr_t word = (intptr_t)timer;
@@ -138,8 +141,9 @@ static bool may_have_sent(const struct itimerspec *was)
 }
 
 /*
- * Handle what the timer has sent before the kernel discards its pending signal, which natively
- * would have been handled. Returns whether the timer may send more until then.
+ * Called before the kernel discards the timer's pending signal: handle the signals that the timer has
+ * sent so far, since natively they would have been handled by now. Returns whether the timer may
+ * send another signal before the kernel discards it.
  */
 static bool handle_sent_before(struct fz_fiber *self, int id)
 {
@@ -217,8 +221,8 @@ FZ_EXPORT int timer_getoverrun(timer_t timer)
 
 	fz_enter(FZ_SYM_timer_getoverrun);
 	/*
-	 * Ask here first: a handler may run inside timer_delete, when the kernel has forgotten the
-	 * timer.
+	 * Ask the library first: the handler may run inside timer_delete, when the kernel has
+	 * forgotten the timer.
 	 */
 	told = id < 0 ? -1 : fz_overrun_told(id);
 	return told < 0 ? fz_real.timer_getoverrun(timer) : told;
@@ -229,7 +233,10 @@ FZ_EXPORT int timer_getoverrun(timer_t timer)
 /* True at first: exec keeps the timer, so it may be set already. */
 static _Atomic bool real_timer_set = true;
 
-/* sent: the timer had expired, or is periodic. */
+/*
+ * ITIMER_REAL was set, or stopped (set is false). sent: the timer had expired before, or was periodic, so
+ * its signals must be handled now.
+ */
 static void real_timer_changed(struct fz_fiber *self, bool set, bool sent)
 {
 	/* relaxed: calls at the same time have no order. */

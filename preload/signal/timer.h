@@ -10,7 +10,10 @@
 
 #include "preload/libc_proto.h"
 
-/* A system call, by number, that makes, sets, stops or asks a timer. False: make the real call. */
+/*
+ * Make a system call, by number, that makes, sets, deletes or asks a timer, or sets ITIMER_REAL. a: the
+ * arguments. Returns false if the caller must make the real call.
+ */
 bool fz_timer_by_number(long number, const long *a, long *ret);
 
 #endif
