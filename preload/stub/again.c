@@ -19,7 +19,7 @@ static bool failed(long ret)
 	return ret < 0 && ret > -4096;
 }
 
-/* The entry of the last variable of this name, which is the one that the loader takes; NULL: none. */
+/* Returns the last entry of this name, which is the one that the loader uses; NULL if there is none. */
 static char **last_entry(char **envp, const char *name)
 {
 	char **last = NULL;
@@ -54,7 +54,8 @@ bool fz_again_arrived(char **envp)
 	*end = '\0';
 	fz_syscall2(__NR_prctl, PR_SET_NAME, (long)name);
 	/*
-	 * The variable itself stays: the auxiliary vector is behind the last one, and programs look for it there.
+	 * The variable becomes empty, but its entry stays: programs look for the auxiliary vector behind the last
+	 * entry, so the array must not become shorter.
 	 */
 	(*mark)[sizeof(MARK) - 1] = '\0';
 	return true;
@@ -63,8 +64,8 @@ bool fz_again_arrived(char **envp)
 /* ---- the exec ------------------------------------------------------------- */
 
 /*
- * The name by which this program can be executed again: the one that it was executed by, unless that is a
- * script's.
+ * Returns a path that executes this program again: the one that it was executed by, or /proc/self/exe if the
+ * former is another file, such as a script. NULL: there is no /proc.
  */
 static const char *program(const char *path)
 {
@@ -128,7 +129,7 @@ const char *fz_again(const struct fz_rules *r, const char *library, char **argv,
 		return "there is no /proc/self/exe";
 	while (envp[count])
 		count++;
-	/* The old variables, the options, LD_PRELOAD, the mark, and a NULL; then the texts. */
+	/* The array has the old variables, the options, LD_PRELOAD, the mark and a NULL. The texts follow it. */
 	size = (count + FZ_OPTION_COUNT + 3) * sizeof(*environment) + 2 * strlen(before) + strlen(library) + 256;
 	memory = fz_syscall6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (failed(memory))

@@ -4,8 +4,8 @@
 
 /*
  * preload/stub/again.h - the second exec: the process executes its own program once more, with libfiberize.so first
- * in LD_PRELOAD. One variable, FIBERIZE_PRELOADED=PID/NAME/LD_PRELOAD=BEFORE, tells the second run whose it is,
- * the name that the kernel gave the process, and what LD_PRELOAD was.
+ * in LD_PRELOAD. One variable, FIBERIZE_PRELOADED=PID/NAME/LD_PRELOAD=BEFORE, tells the second run the id of the
+ * process for which it is meant, the name that the process had in the kernel, and the old LD_PRELOAD.
  */
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@
 #include "preload/stub/rules.h"
 
 /*
- * Is this the second run? Then LD_PRELOAD is again what it was, for the programs that this one starts, the
- * variable is empty, and the process has its name.
+ * Is this the second run? If so, this function gives LD_PRELOAD its old value, for the programs that this
+ * one starts, empties FIBERIZE_PRELOADED, and gives the process its old name.
  */
 bool fz_again_arrived(char **envp);
 
-/* Execute the program anew. Returns why that is impossible. */
+/* Execute the program again. Returns only if that fails, with the reason. */
 const char *fz_again(const struct fz_rules *r, const char *library, char **argv, char **envp);
 
 #endif

@@ -13,7 +13,7 @@
 extern const char *gnu_get_libc_version(void) WEAK;
 extern unsigned long getauxval(unsigned long type) WEAK;
 extern struct r_debug _r_debug WEAK;
-/* Of glibc's loader alone, whatever version: libraries that imitate glibc on musl lack it. */
+/* Every version of glibc's loader has this symbol; libraries that imitate glibc on musl lack it. */
 extern char _rtld_global_ro[] WEAK;
 
 extern void __asan_init(void) WEAK;
@@ -21,7 +21,7 @@ extern void __hwasan_init(void) WEAK;
 extern void __msan_init(void) WEAK;
 extern void __tsan_init(void) WEAK;
 
-/* The linker makes it, for each object its own. */
+/* The linker makes a _DYNAMIC in each object; this one is the stub's. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
 bool fz_stub_on_glibc(void)
@@ -47,7 +47,7 @@ void fz_stub_step_back(void)
 {
 	struct link_map *own = own_map(), *last = own;
 
-	/* The first one is the program. */
+	/* The program must stay the first; nor is there anything to do if this library is the last. */
 	if (!own || !own->l_prev || !own->l_next)
 		return;
 	while (last->l_next)
@@ -106,7 +106,7 @@ void fz_stub_say(char **envp, const char *name, const char *what)
 	fz_text_put_number(&b, (unsigned long)fz_syscall0(__NR_getpid));
 	fz_text_put(&b, "]: not by libfiberize-preload.so: ");
 	fz_text_put(&b, what);
-	/* The buffer has room for one character more. */
+	/* b.end is one byte before the end of `line`, so there is room for the newline. */
 	*b.at++ = '\n';
 	fz_syscall3(__NR_write, 2, (long)line, b.at - line);
 }

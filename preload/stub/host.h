@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_STUB_HOST_H
 
 /*
- * preload/stub/host.h - what kind of process this is. Every name that this asks a libc for is weak, so
- * that each loader can leave it out.
+ * preload/stub/host.h - what kind of process this is. All symbols of libc that are used here are weak,
+ * so that the stub can be loaded with any libc.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,10 @@
 /* The start of libfiberize.so; NULL if it is not loaded (preload/init.c). */
 extern void fiberize_start(int argc, char **argv, char **envp) __attribute__((weak));
 
-/* Is this glibc's loader? Only then a constructor has arguments, and the rest here may be used. */
+/*
+ * Is the process's loader glibc's? Only then does a constructor get arguments, and only then may the
+ * functions below be called.
+ */
 bool fz_stub_on_glibc(void);
 
 /* Does the program have AddressSanitizer, ThreadSanitizer or MemorySanitizer? */
@@ -24,7 +27,7 @@ bool fz_stub_sanitized(void);
  */
 void fz_stub_step_back(void);
 
-/* The minor version of the libc: 36 of 2.36; 0 if there is none. */
+/* The minor version of glibc, such as 36 for glibc 2.36; 0 if it cannot be told. */
 unsigned fz_stub_libc_minor(void);
 
 /* getauxval(3) */

@@ -3,9 +3,9 @@
 #define FZ_PRELOAD_STUB_IMAGE_H
 
 /*
- * preload/stub/image.h - what an ELF file loads, in one number. scripts/dev/gen-fit.c takes the number of the
- * library that has been built; the stub compares the file that it finds. It covers the bytes that the loader
- * maps, but not the headers, so that it stays what it is when debug symbols are stripped.
+ * preload/stub/image.h - a checksum of what an ELF file loads. scripts/dev/gen-fit.c computes the checksum of the
+ * library that has been built; the stub compares it with that of the file that it finds. The checksum covers the
+ * bytes that the loader maps, but not the headers: it does not change when debug symbols are stripped.
  */
 
 #include <elf.h>
@@ -13,12 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At any address, of memory of any type. */
+/* A word at an address of any alignment (packed), in memory of any type (may_alias). */
 struct fz_image_word {
 	uint64_t value;
 } __attribute__((packed, may_alias));
 
-/* Is it a shared library for 64-bit programs, with all that its program headers name in the file? */
+/*
+ * Is the file a shared library for 64-bit programs of this machine, and does it contain all parts that its
+ * program headers name?
+ */
 static inline bool fz_image_is_whole(const unsigned char *file, size_t size, unsigned machine)
 {
 	const Elf64_Ehdr *head = (const Elf64_Ehdr *)file;
@@ -39,7 +42,7 @@ static inline bool fz_image_is_whole(const unsigned char *file, size_t size, uns
 	return true;
 }
 
-/* The number; the file is whole. */
+/* Returns the checksum of a file for which fz_image_is_whole() has returned true. */
 static inline uint64_t fz_image_sum(const unsigned char *file)
 {
 	const Elf64_Ehdr *head = (const Elf64_Ehdr *)file;
@@ -56,7 +59,7 @@ static inline uint64_t fz_image_sum(const unsigned char *file)
 		if (at < behind_headers)
 			at = behind_headers;
 		for (; at + 8 <= end; at += 8) {
-			/* In the order of a little-endian CPU: fz_image_is_whole() refuses others. */
+			/* The bytes are in little-endian order: fz_image_is_whole() refuses other files. */
 			sum = (sum ^ ((const struct fz_image_word *)(file + at))->value) * 0x9fb21c651e98df25;
 			sum ^= sum >> 29;
 		}

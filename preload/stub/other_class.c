@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/stub/other_class.c - the library that 32-bit programs find in the place of the stub, so that their loader has
- * nothing to report: it does nothing.
+ * preload/stub/other_class.c - a library that does nothing. 32-bit programs find it in the place of the stub, so that
+ * their loader does not report that the stub is missing.
  */
 extern const char fiberize_preload_does_nothing[];
 const char fiberize_preload_does_nothing[] = "fiberize is for 64-bit programs";

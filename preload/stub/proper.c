@@ -20,7 +20,7 @@ static bool failed(long ret)
 	return ret < 0 && ret > -4096;
 }
 
-/* May code of this file be mapped? Not from a file system without it (noexec), or by a policy. */
+/* May code of this file be mapped? A file system mounted with noexec forbids that, or a security policy. */
 static bool may_run(int fd)
 {
 	long code = fz_syscall6(__NR_mmap, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
@@ -80,7 +80,7 @@ const char *fz_proper_find(const char *own_path, char *path, size_t size)
 	}
 	if (failed(fd))
 		return "libfiberize.so cannot be opened";
-	/* LD_PRELOAD separates names by them. */
+	/* LD_PRELOAD separates names by colons and blanks. */
 	for (const char *c = path; *c; c++)
 		if (*c == ':' || *c == ' ') {
 			fz_syscall1(__NR_close, fd);

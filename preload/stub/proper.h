@@ -3,9 +3,9 @@
 #define FZ_PRELOAD_STUB_PROPER_H
 
 /*
- * preload/stub/proper.h - libfiberize.so, the library proper: where it is, and whether it is the one that was built
- * with this stub, whole, and one that this libc can load. A loader ends the program if a library that is preloaded
- * needs another libc, or is cut off, so all of this is known before the loader sees it.
+ * preload/stub/proper.h - libfiberize.so, the library proper: where it is; whether it is complete and was built
+ * with this stub; and whether this libc can load it. The loader ends the program if a preloaded library needs a
+ * newer libc or is truncated, so the stub checks this before the loader sees the library.
  */
 
 #include <stddef.h>

@@ -19,7 +19,7 @@ enum {
 	PATH = 512,
 };
 
-/* The kernel's record of an entry. */
+/* A directory entry, as getdents64 returns it. */
 struct entry {
 	uint64_t inode;
 	int64_t next;
@@ -28,7 +28,7 @@ struct entry {
 	char name[];
 };
 
-/* Not on the stack, which may be tiny; pages that are not used are not there. */
+/* Static, because the stack may be tiny. Pages that are never touched use no memory. */
 static char names[NAMES] __attribute__((aligned(8)));
 static char text[FZ_PROFILE_MAX + 1];
 static char file[1024];
@@ -45,18 +45,21 @@ static long open_for_reading(const char *path, int flags)
 
 bool fz_rules_all_off(void)
 {
-	/* By the call that the loader has just made: a filter may end a process that makes others. */
+	/* openat, because the loader has just used it: a filter may end a process that makes other calls. */
 	long fd = open_for_reading(FOLDER "disable", O_PATH);
 
 	if (!failed(fd))
 		fz_syscall1(__NR_close, fd);
-	/* Also if it may not be looked at: it is there. */
+	/* After any other error, such as EACCES, the file is taken to exist. */
 	return fd != -ENOENT && fd != -ENOTDIR;
 }
 
 /* ---- one file ------------------------------------------------------------- */
 
-/* The file that runs: it differs from the name that was executed by links, directories and #!. */
+/*
+ * Returns the path of the file that runs. The name that was executed may differ: it may be relative, a
+ * symbolic link, or a script that begins with #!.
+ */
 static const char *find_file(void)
 {
 	if (!*file)
@@ -69,7 +72,7 @@ static void keep_option(struct fz_rules *r, const struct fz_option *o, const cha
 	const size_t id = (size_t)(o - fz_options);
 	char *variable;
 
-	/* This library is the one that is loaded. */
+	/* The option that names the library has no effect: the stub has its own. */
 	if (r->variables[id] || id == FZ_OPTION_ID_library)
 		return;
 	variable = fz_text_next(&r->text);
@@ -80,7 +83,10 @@ static void keep_option(struct fz_rules *r, const struct fz_option *o, const cha
 		r->variables[id] = variable;
 }
 
-/* Read a file that root alone may write into text. Returns its length; 0 if it is not to be used. */
+/*
+ * Read a file into `text`, if nobody but root may write to the file. Returns its length, or 0 if the
+ * file must not be used.
+ */
 static size_t read_text(const char *path)
 {
 	long fd = open_for_reading(path, 0), got = -1;
@@ -123,7 +129,7 @@ static bool is_profile(const char *name)
 	return *name != '.' && length > 5 && strcmp(name + length - 5, ".conf") == 0;
 }
 
-/* The first name of a profile behind the last one in the order of names; NULL: there is none. */
+/* Returns the name of the profile that follows `last` in alphabetical order, or NULL. */
 static const char *next_profile(size_t length, const char *last)
 {
 	const char *next = NULL;
@@ -152,7 +158,7 @@ void fz_rules_read(struct fz_rules *r)
 		length += got > 0 ? (size_t)got : 0;
 	} while (got > 0);
 	fz_syscall1(__NR_close, fd);
-	/* Without all names, what is denied could be missing. */
+	/* If names are missing, a profile that switches fibers off may be among them: use no profile. */
 	if (got < 0)
 		return;
 	while ((name = next_profile(length, name))) {

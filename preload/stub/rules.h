@@ -3,9 +3,9 @@
 #define FZ_PRELOAD_STUB_RULES_H
 
 /*
- * preload/stub/rules.h - what the profiles in /etc/fiberize say about a program that found the
- * stub (fiberize(1), FILES). runtime/base/profile.h reads their lines, for the launcher too, which tells what is wrong in
- * them; here a line that is wrong counts for nothing, nor does a file that others than root may write.
+ * preload/stub/rules.h - what the profiles in /etc/fiberize say about a program into which the stub is
+ * loaded (fiberize(1), FILES). runtime/base/profile.h reads the lines of a profile. The launcher reports
+ * errors in them; the stub ignores wrong lines, and files to which others than root may write.
  */
 
 #include <stdbool.h>
@@ -23,15 +23,18 @@ struct fz_rules {
 	const char *path;		/* the name that was executed */
 	const char *arguments;		/* with one blank after each, but for the last */
 	enum fz_verdict verdict;
-	/* By enum fz_option_id: FIBERIZE_NAME=VALUE, what the first profile that sets it sets; or NULL. */
+	/*
+	 * For each enum fz_option_id the text FIBERIZE_NAME=VALUE of the first profile that sets the option, or
+	 * NULL.
+	 */
 	char *variables[FZ_OPTION_COUNT];
-	struct fz_text_buffer text;	/* where they are */
+	struct fz_text_buffer text;	/* the memory for `variables` */
 };
 
-/* Is there a file that switches all off, /etc/fiberize/disable? */
+/* Does /etc/fiberize/disable exist? It switches fibers off for all programs. */
 bool fz_rules_all_off(void);
 
-/* Read the profiles for the program whose names and arguments are set, as is the buffer. */
+/* Read the profiles. The caller has set path, arguments and text; this sets verdict and variables. */
 void fz_rules_read(struct fz_rules *r);
 
 #endif

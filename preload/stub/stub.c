@@ -2,9 +2,9 @@
 /*
  * preload/stub/stub.c - libfiberize-preload.so: what the loader calls first in every process.
  *
- * Most processes end here after a few system calls, as they were. A program that a profile names, or that
- * LD_PRELOAD names this library for, executes itself once more, with libfiberize.so. It has run nothing of its own
- * before: this constructor is the first one of the process (-z initfirst).
+ * In most processes the stub makes a few system calls and changes nothing. If a profile names the program, or
+ * if LD_PRELOAD names this library, the process executes its program once more, with libfiberize.so. No code of
+ * the program has run before that: this constructor is the first one of the process (-z initfirst).
  */
 #include <asm/unistd.h>
 #include <elf.h>
@@ -35,14 +35,14 @@ static bool is_asked_for(char **envp)
 	return list && fz_text_contains(list, "libfiberize-preload.so");
 }
 
-/* Whom not even a profile turns on: the process that all others depend on. */
+/* Is this the init process? Not even a profile switches fibers on there: all other processes depend on it. */
 static bool is_init(const char *name)
 {
 	return (strcmp(name, "init") == 0 || strcmp(name, "systemd") == 0) &&
 	       fz_syscall0(__NR_getpid) == 1;
 }
 
-/* What says that this process is to be left alone, before any file is looked at; NULL: nothing. */
+/* Returns why this process must be left alone, whatever the profiles say; NULL if there is no reason. */
 static const char *why_native(const char *name, char **envp)
 {
 	const char *disable = fz_stub_variable(envp, "FIBERIZE_DISABLE");
@@ -50,7 +50,7 @@ static const char *why_native(const char *name, char **envp)
 
 	if (disable && strcmp(disable, "1") == 0)
 		return "FIBERIZE_DISABLE is 1";
-	/* Then the loader is the program, and its arguments are not those that it was given. */
+	/* Without AT_BASE the loader was started as a program, and the arguments are the loader's. */
 	if (!fz_stub_auxiliary(AT_BASE))
 		return "the loader was started as a program";
 	if (preload && fz_text_contains(preload, "/vgpreload_"))
@@ -104,7 +104,7 @@ __attribute__((constructor)) static void stub_loaded(int argc, char **argv, char
 	const char *name, *why;
 	bool again;
 
-	/* Elsewhere a constructor has no arguments. */
+	/* Other libcs pass no arguments to a constructor. */
 	if (!fz_stub_on_glibc())
 		return;
 	if (fz_stub_sanitized()) {
@@ -117,7 +117,10 @@ __attribute__((constructor)) static void stub_loaded(int argc, char **argv, char
 	if (!name || !argv || argc < 1)
 		return;
 	again = fz_again_arrived(envp);
-	/* The loader has one place for the library that is first, and this one may have taken it. */
+	/*
+	 * libfiberize.so is loaded, too. The loader runs one constructor before all others, and that may be this
+	 * one, so start the library from here.
+	 */
 	if (fiberize_start) {
 		fiberize_start(argc, argv, envp);
 		return;

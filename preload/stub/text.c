@@ -4,8 +4,9 @@
 #include <string.h>
 
 /*
- * The compiler may call memset() and memcpy(), for structures. It may take a loop for one of memset(), memcpy() or strlen(),
- * and call the function instead, from its own body; the empty asm in these loops prevents that.
+ * The stub has no libc, but the compiler may call memset() and memcpy() for structures. The compiler may also replace a
+ * loop by a call of memset(), memcpy() or strlen(), even in the body of that function itself; the empty asm in these
+ * loops prevents that.
  */
 void *memset(void *to, int byte, size_t size)
 {

@@ -19,13 +19,13 @@ bool fz_text_contains(const char *text, const char *word);
 /* The last part of a path. */
 const char *fz_text_base(const char *path);
 
-/* Text that is put together in a buffer. full: something did not fit. */
+/* A buffer to which text is appended. at: where the next character goes. full: something did not fit. */
 struct fz_text_buffer {
 	char *at, *end;
 	bool full;
 };
 
-/* The text stays terminated. */
+/* Append to the text, which stays terminated by a null byte. */
 void fz_text_put(struct fz_text_buffer *b, const char *text);
 void fz_text_put_number(struct fz_text_buffer *b, unsigned long number);
 
