@@ -68,8 +68,8 @@ static int start_forked(void *arg)
 	status = start.fn(start.arg);
 
 	/*
-	 * libc ends only this kernel thread; kernel threads of the library would keep the process
-	 * alive.
+	 * If fn returns, libc would end only this kernel thread, and kernel threads of the library would
+	 * keep the process alive. So end the process here, if no other thread of the program runs.
 	 */
 	if (!fz_runtime_runs() ||
 	    fz_fiber_alive() <= 1)
@@ -110,8 +110,8 @@ FZ_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	fz_fdtab_share_all();
 	fz_carrier_makes_process(fz_self());
 	/*
-	 * The child executes before clone returns. With CLONE_SIGHAND the caller's actions are
-	 * also the child's, and stay.
+	 * With CLONE_VFORK the child calls exec, or ends, before clone returns. With CLONE_SIGHAND the
+	 * child shares the caller's signal actions, so these must not be changed for the child.
 	 */
 	began = flags & CLONE_VFORK && !(flags & CLONE_SIGHAND) && fz_signal_before_spawn();
 	if (self && flags & CLONE_VFORK) {

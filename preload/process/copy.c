@@ -14,8 +14,9 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	uint64_t blocked = FZ_SIGNALS_ALL;
 
 	/*
-	 * The kernel suspends this thread until the child has executed or ended, and sends SIGCHLD then.  Blocked, that would
-	 * be pending for the process, and a call of another kernel thread would be interrupted for it and begin anew.
+	 * With CLONE_VFORK the kernel suspends this thread until the child calls exec or ends, and SIGCHLD may come
+	 * meanwhile.  A blocked signal becomes pending for the process, and interrupts a call of another kernel thread
+	 * even if the signal has no handler: so signals without effect are not blocked.
 	 */
 	if (flags & CLONE_VFORK)
 		blocked &= ~fz_signals_without_effect();
@@ -28,8 +29,8 @@ void fz_copy_begin(struct fz_copy *copy, unsigned long flags)
 	fz_sys_sigmask(SIG_SETMASK, &blocked, &copy->mask);
 	/*
 	 * With CLONE_VFORK the call lasts until the child executes or ends. Until then other threads,
-	 * for which the child may wait, must be able to make threads. What a child of vfork may call
-	 * needs none of these locks.
+	 * for which the child may wait, must be able to make threads: the gates stay open. The child may
+	 * find libc's locks held, but no function that a child of vfork may call needs them.
 	 */
 	if (copy->gates) {
 		fz_gate_close(FZ_GATE_LOADER);
@@ -59,7 +60,7 @@ void fz_copy_end(const struct fz_copy *copy)
 void fz_copy_in_child(const struct fz_copy *copy)
 {
 	fz_after_fork_in_child(copy->shares_files);
-	/* Its own descriptors would be the parent's, too. */
+	/* The library can make no descriptors here: they would be the parent's, too. */
 	if (copy->shares_files)
 		fz_stay_native("the descriptors are those of another process, too (CLONE_FILES)", 0);
 	fz_sys_sigmask(SIG_SETMASK, &copy->mask, NULL);

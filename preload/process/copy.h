@@ -6,7 +6,7 @@
  * preload/process/copy.h - a copy of the process that libc's fork() does not make: by clone(),
  * _Fork(), vfork() or a system call.
  *
- * Such a call frees no lock of libc in the child, as fork() does. While the process is copied, the
+ * fork() frees locks of libc in the child; such a call does not. While the process is copied, the
  * library makes and ends no kernel thread, because the child would find the locks for that held
  * for ever. Locks that threads of the program hold are the program's affair, as natively.
  *
@@ -27,12 +27,15 @@
 /* On the stack of the caller; both processes have one. */
 struct fz_copy {
 	uint64_t mask;		/* the kernel's, to be restored */
-	bool gates;		/* no thread holds a lock of libc for the library */
-	bool carriers;		/* nor is a carrier's kernel thread on its way out */
+	bool gates;		/* the gates are closed: no thread holds a lock of libc for the library */
+	bool carriers;		/* no carrier's kernel thread may end (fz_carrier_hold_ends) */
 	bool shares_files;	/* the child's descriptors are the parent's */
 };
 
-/* flags of clone(). Any thread, outside the runtime; may block until kernel threads are ready. */
+/*
+ * flags: as of clone(). Any thread, outside the runtime. fz_copy_begin() may block until other threads
+ * have left the gates (fork_gate.h), and until kernel threads that are ending have ended.
+ */
 void fz_copy_begin(struct fz_copy *copy, unsigned long flags);
 void fz_copy_end(const struct fz_copy *copy);
 

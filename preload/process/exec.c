@@ -20,7 +20,7 @@ struct exec {
 	struct fz_carrier *carrier;	/* gets no nudges */
 };
 
-/* path: the program, as far as the caller names it by a path. */
+/* Prepare for an exec. path: the path of the program; NULL if it is not named by a path. */
 __attribute__((always_inline)) static inline struct exec before(enum fz_symbol symbol,
 								const char *path)
 {
@@ -36,11 +36,11 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed) ||
 	    fz_redirect_in_child())
 		return (struct exec){ 0 };
-	/* Programs try one place after the other. */
+	/* Print the report only if the file can be executed: programs try one path after the other. */
 	if (fz_stats_are_printed() &&
 	    (!path || fz_syscall3(__NR_faccessat, AT_FDCWD, (long)path, X_OK) == 0))
 		fz_stats_say();
-	/* First: a signal that comes meanwhile is still the runtime's, or runs its handler. */
+	/* Hold the limit first: until fz_signal_before_exec() signals are still handled as usual. */
 	fz_sched_hold_limit();
 	exec.carrier = fz_signal_before_exec(self);
 	exec.hides = fz_signal_before_spawn();

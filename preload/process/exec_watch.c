@@ -14,9 +14,12 @@
 struct fz_exec_watch {
 	struct robust_list_head head;	/* the child's; the kernel reads it */
 	struct robust_list entry;
-	/* 0: the child has not begun; its tid | FUTEX_WAITERS; FUTEX_OWNER_DIED: it is over. */
+	/*
+	 * 0: the child has not begun. The child's tid | FUTEX_WAITERS: it runs. With FUTEX_OWNER_DIED: it has
+	 * called exec or ended.
+	 */
 	_Atomic uint32_t word;
-	uint64_t mask;			/* the fiber's before */
+	uint64_t mask;			/* the fiber's signal mask before fz_exec_watch_begin() */
 };
 
 /* Is the child allowed to register a list? */
@@ -73,7 +76,7 @@ void fz_exec_watch_in_child(struct fz_exec_watch *watch)
 	fz_sys_sigmask(SIG_SETMASK, &watch->mask, NULL);
 }
 
-/* Also if the kernel has reaped it, because the program ignores SIGCHLD. */
+/* Has the child ended? True, too, if the kernel has reaped it, because the program ignores SIGCHLD. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -84,7 +87,7 @@ static bool has_ended(pid_t pid)
 
 static void await(struct fz_exec_watch *watch, struct fz_fiber *self, pid_t pid)
 {
-	/* Only SIGKILL can end a child that has not begun. */
+	/* A child that SIGKILL ends before it begins never marks the word: look each 100 ms. */
 	const struct timespec look = { 0, 100000000 };
 	uint32_t seen;
 

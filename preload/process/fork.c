@@ -2,9 +2,9 @@
 /*
  * preload/process/fork.c - fork and _Fork.
  *
- * The child has the calling fiber as its only thread, and is dormant. It inherits our descriptors
- * and may change their flags, so no descriptor is known to be OURS alone any more. What else the
- * child forgets, fz_after_fork_in_child() of preload/after_fork.c does.
+ * The child has the calling fiber as its only thread, and is dormant: fz_after_fork_in_child() of
+ * preload/after_fork.c resets it. The child shares all open files with its parent and may change their
+ * flags, so fz_fdtab_share_all() first removes the hint FZ_FD_OURS from all descriptors.
  */
 #include "preload/gate.h"
 #include "preload/process/copy.h"
@@ -32,7 +32,7 @@ FZ_EXPORT pid_t fork(void)
 }
 FZ_EXPORT_ALIAS(__fork, fork);
 
-/* _Fork runs no atfork handlers, so not ours either. */
+/* _Fork runs no handlers of pthread_atfork(), so fz_copy_begin() and its kin do their work. */
 FZ_EXPORT pid_t _Fork(void)
 {
 	struct fz_copy copy;

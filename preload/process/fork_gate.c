@@ -21,7 +21,10 @@ static struct {
 /* How often the calling thread is inside each gate; thread-local, so it moves with the fiber. */
 static __thread uint32_t mine[FZ_GATES];
 
-/* Signals may be blocked for the caller's kernel thread, so it must not go on on another one. */
+/*
+ * Wake, but keep the calling fiber on its kernel thread: signals may be blocked for that kernel thread
+ * only.
+ */
 static void wake_staying(_Atomic uint32_t *word, uint32_t n)
 {
 	/* relaxed: only this thread and its handlers write in_runtime. */

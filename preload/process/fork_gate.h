@@ -6,16 +6,16 @@
  * preload/process/fork_gate.h - no fork while a thread holds, for the library, a lock of libc that
  * the child would find held for ever.
  *
- * libc's fork takes care of the locks of malloc, of stdio and of libc's stacks, because it takes
- * them to make a thread. It need not take care of the lock of the loader's list of modules, which
- * the library reads each time a fiber begins a new life. clone takes care of none. A thread that
- * holds such a lock is inside a gate meanwhile. A thread that forks closes the gate, waits until
- * no thread is inside, and opens the gate afterwards.
+ * libc's fork() makes the locks of malloc, of stdio and of libc's list of stacks free in the child.
+ * It need not do so for the lock of the loader's list of modules, which the library reads each time a
+ * fiber begins a new life; and clone() frees no lock. So a thread is inside a gate while it holds
+ * such a lock. A thread that forks closes the gate, waits until no thread is inside, and opens the
+ * gate afterwards.
  *
- * For any thread. A fiber parks until it may enter; whoever closes a gate blocks its kernel thread,
- * one fiber at a time (fz_spawner_turn_begin). A thread that forks in a signal handler on top of its
- * own passage does not wait for itself. Inside a gate, do not wait for anything that a forking
- * thread could hold: for no lock of the program.
+ * For any thread. A fiber parks until it may enter. A thread that closes a gate blocks its kernel
+ * thread, so only one fiber at a time does that (fz_spawner_turn_begin). If a signal handler forks
+ * while its own thread is inside a gate, the thread does not wait for itself. Inside a gate, do not
+ * wait for anything that a forking thread could hold, such as a lock of the program.
  */
 
 enum fz_gate {

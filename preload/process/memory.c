@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/process/memory.c - mlockall, munlockall. The kernel checks and locks all that is mapped,
- * in use or not: nothing may be reserved for stacks meanwhile.
+ * preload/process/memory.c - mlockall, munlockall. The kernel counts and locks all that is mapped,
+ * in use or not, so the address space that is reserved for stacks is given back before.
  */
 #include "preload/gate.h"
 #include "preload/init.h"

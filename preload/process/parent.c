@@ -8,7 +8,7 @@
 
 enum { MOST = 64 };
 
-/* The process of a pidfd; 0 if it cannot be told. */
+/* Returns the id of the process to which a pidfd refers, or 0. */
 static pid_t pid_of(int pidfd)
 {
 	char path[32], text[512] = "", *at;
@@ -33,7 +33,10 @@ static bool is_wanted(pid_t pid, int type, id_t id)
 	}
 }
 
-/* Collect the caller's children. Returns their number, or 1 with a child that is ready. */
+/*
+ * Collect the caller's children that match type and id in pids, at most MOST, and return their number.
+ * If one of them is ready to be waited for: *ret_ready is true, pids[0] is that child, and 1 is returned.
+ */
 static int collect(struct fz_fiber *self, int type, id_t id, int options, pid_t pids[MOST],
 		   bool *ret_ready)
 {
@@ -62,8 +65,8 @@ static int collect(struct fz_fiber *self, int type, id_t id, int options, pid_t 
 }
 
 /*
- * Several children: wait until one ends. Other changes of their state, and children beyond MOST, are
- * looked for every 10 ms.
+ * Wait until one of several children ends. Returns after 10 ms if there are more than MOST children, or if
+ * the caller also waits for other changes of their state: a pidfd reports the end only. Returns 0 or -errno.
  */
 static int await_one_of(struct fz_fiber *self, const pid_t *pids, int n, int options)
 {

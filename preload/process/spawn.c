@@ -16,8 +16,8 @@
 #include "runtime/signal/signal.h"
 
 /*
- * The calling fiber, or NULL; to be passed to leave_brief().  A cancellation inside the real call unwinds past
- * that, which is harmless.
+ * Announce a brief call.  Returns the calling fiber or NULL, to be passed to leave_brief().  A cancellation inside
+ * the real call unwinds past leave_brief(), which is harmless.
  */
 __attribute__((always_inline)) static inline struct fz_fiber *enter_brief(enum fz_symbol symbol)
 {
@@ -59,13 +59,16 @@ void fz_spawn_ends(bool hides)
 	fz_signal_after_spawn(hides);
 }
 
-/* Does fz_posix_spawn_inside() not see what libc's popen and system start?  It prepares in the midst of their call. */
+/*
+ * Do libc's popen() and system() make processes without a call of fz_posix_spawn_inside()? If not, that function does
+ * the work of fz_spawn_begins() and fz_spawn_ends() inside their call.
+ */
 static bool spawns_unseen(void)
 {
 	return !fz_redirect_reaches((const void *)fz_real.posix_spawn);
 }
 
-/* posix_spawn or posix_spawnp; they return when the child has called exec, or has failed to. */
+/* posix_spawn or posix_spawnp; both return when the exec of the child has succeeded or failed. */
 typedef int spawn_fn(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 		     const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
@@ -175,15 +178,15 @@ FZ_EXPORT int system(const char *command)
 	__attribute__((cleanup(end_system))) struct system_call call = { .self = self };
 	int status;
 
-	/* Then the limit is not held. */
+	/* In this case the limit on descriptors is not held (fz_own_fd_hold_limit). */
 	if (spawns_unseen())
 		prepare(fz_self());
 	call.began = fz_runtime_runs();
 	if (call.began)
 		fz_signal_system_begins();
 	/*
-	 * libc asks which of SIGINT and SIGQUIT are ignored before it makes the process.  fz_posix_spawn_inside() ends the
-	 * hiding; where libc's code is not redirected, end_system() does.
+	 * libc's system() asks whether SIGINT and SIGQUIT are ignored before it makes the process, so this comes first.
+	 * fz_posix_spawn_inside() calls fz_signal_after_spawn(); where libc's code is not redirected, end_system() does.
 	 */
 	if (!fz_self()->thread.spawn_begun)
 		fz_self()->thread.spawn_begun = fz_signal_before_spawn();

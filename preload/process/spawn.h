@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* Pass the answer to fz_spawn_ends(). */
+/* Pass what fz_spawn_begins() returns to fz_spawn_ends(). */
 bool fz_spawn_begins(void);
 void fz_spawn_ends(bool hides);
 

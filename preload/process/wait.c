@@ -12,8 +12,8 @@
 #include "runtime/signal/signal.h"
 
 /*
- * A child that has ended sent its signals before, SIGCHLD too; natively the waiting thread has
- * handled them when the call returns: fz_signal_look().
+ * Wait for a child. The signals of a child, SIGCHLD too, are sent before its end can be seen. Natively
+ * the waiting thread has handled them when the call returns; here fz_signal_look() handles them.
  */
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
 			 struct rusage *usage)
