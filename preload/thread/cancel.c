@@ -13,13 +13,13 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
-/* Cancel a kernel thread. libc does it, but the thread may be waiting in a place of ours. */
+/* Cancel a native or wired thread: libc cancels it, and if the library has put it to sleep, wake it. */
 static int cancel_kernel_thread(pthread_t thread)
 {
 	struct fz_fiber *target = fz_fiber_of_handle(thread), *self = fz_self();
 	int err;
 
-	/* seq_cst: pairs with fz_wait_arm(). Before libc's call, which may not return. */
+	/* seq_cst: pairs with fz_wait_arm(). Stored before libc's call, which may end the caller. */
 	atomic_store_explicit(&target->cancel.sent, true, memory_order_seq_cst);
 	err = fz_real.pthread_cancel(thread);
 	if (fz_runtime_runs())
@@ -33,9 +33,9 @@ static int cancel_kernel_thread(pthread_t thread)
 }
 
 /*
- * Have libc cancel the monitor, which takes no notice. libc installs its handler only when it
- * cancels a thread for the first time; and whether libc signals a thread that waits in none of
- * libc's calls tells how libc cancels.
+ * Have libc cancel the monitor, which ignores that. There are two reasons: libc installs its handler
+ * of SIGCANCEL only when it cancels a thread for the first time; and whether libc sends a signal to
+ * the monitor, which is in no blocking call of libc, tells how libc cancels (fz_signal_learn_cancel).
  */
 static void cancel_monitor(void)
 {
@@ -87,7 +87,7 @@ FZ_EXPORT int pthread_cancel(pthread_t thread)
 		}
 		return 0;
 	}
-	/* relaxed: only this thread reads its own. */
+	/* relaxed: this thread cancels itself, and reads the flag itself. */
 	atomic_store_explicit(&fiber->cancel.sent, true, memory_order_relaxed);
 	return fz_real.pthread_cancel(thread);
 }

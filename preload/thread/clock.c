@@ -42,7 +42,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock)
 {
 	struct fz_fiber *fiber = fz_clock_fiber(clock);
 
-	/* The clock of the process's only thread: it must remain the one that the kernel counts. */
+	/* The kernel's clock counts the process's first kernel thread, so the main thread must stay on it. */
 	if (!fz_runtime_runs() && (clock == CLOCK_THREAD_CPUTIME_ID ||
 			      (clock < 0 && clock & PER_THREAD && (clock & WHICH) != NOT_CPU)))
 		fz_wire_main_at_start();

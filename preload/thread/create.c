@@ -29,7 +29,10 @@ static bool wants_policy(const pthread_attr_t *attr)
 	pthread_attr_getschedparam(attr, &param);
 	if (param.sched_priority)
 		fz_priority_heed();
-	/* The kernel sets what the creator has not, and refuses a priority that the policy does not have. */
+	/*
+	 * A new thread inherits its creator's policy. Any other policy needs a kernel thread; the kernel
+	 * then refuses a priority that the policy does not have.
+	 */
 	return FZ_POLICY(policy, param.sched_priority) != fz_schedule_policy_of(0);
 }
 
@@ -53,7 +56,7 @@ static bool wants_stack(const pthread_attr_t *attr)
 	       (uintptr_t)stack < UINTPTR_MAX - size;
 }
 
-/* State in the kernel, which threads made by the new thread inherit. */
+/* Does attr ask for state in the kernel, which threads made by the new thread inherit? */
 static bool wants_state(const pthread_attr_t *attr)
 {
 	return wants_policy(attr) || wants_affinity(attr);
@@ -64,7 +67,7 @@ static bool wants_kernel_thread(const pthread_attr_t *attr)
 	return wants_state(attr) || wants_stack(attr);
 }
 
-/* Native threads are counted: the last thread to leave ends the process. */
+/* What native_thread() needs. counted: the thread is counted, since the last thread to end ends the process. */
 struct native_start {
 	void *(*start)(void *);
 	void *arg;
@@ -72,7 +75,7 @@ struct native_start {
 	bool owns_kernel_state;
 	bool owns_files;
 	const char *why;
-	char name[FZ_NAME_SIZE];	/* if not empty: its creator's kernel thread has another */
+	char name[FZ_NAME_SIZE];	/* the creator's, if its kernel thread has another name; or empty */
 };
 
 static void *native_thread(void *arg)
@@ -86,9 +89,9 @@ static void *native_thread(void *arg)
 	fz_role_set(fz_self_tid(), FZ_ROLE_NATIVE, order.why, self);
 	if (*order.name)
 		fz_host_name_kernel_thread(order.name);
-	/* Destructors included: they run as part of the thread. */
+	/* This runs the destructors, too, while the thread still counts. */
 	fz_host_run_thread(order.start, order.arg, &self->thread.result);
-	/* The thread has forked, and in the child was the first to make fibers. */
+	/* True in the child of a fork by this thread, if this thread has made the first fiber there. */
 	if (self->thread.is_main)
 		fz_fiber_main_ended();
 	fz_parent_ends(self);
@@ -140,7 +143,7 @@ static void describe(const pthread_attr_t *attr, struct fz_birth *birth)
 		memcpy(&birth->mask, &mask, sizeof(birth->mask));
 }
 
-/* As libc checks it: stack and guard together must be a number. */
+/* Does the sum of stack and guard overflow? libc makes the same check. */
 static bool is_too_large(const struct fz_birth *birth)
 {
 	const size_t alignment = 64, guard = FZ_ROUND_UP(birth->guard_size, (size_t)4096);
@@ -201,7 +204,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(
 	pthread_attr_t defaults;
 
 	if (fz_excluded_caller(caller)) {
-		/* The creator will wait together with such threads, in their way. */
+		/* The creator will wait for these threads as they wait: by spinning or by inline futex calls. */
 		self = fz_self();
 		if (self->kind == FZ_KIND_FIBER)
 			fz_fiber_wire_for(self, "it makes threads that stay kernel threads");

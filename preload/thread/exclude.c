@@ -39,7 +39,7 @@ void fz_exclude_by_name(struct fz_fiber *self)
 	if (FZ_LIKELY(!*patterns || !fz_pattern_in_list(patterns, false, self->thread.name)))
 		return;
 	fz_fiber_wire_for(self, "--native-threads has its name");
-	/* The kernel thread still has its name as a carrier. */
+	/* Until now the kernel thread has the name of a carrier. */
 	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
 
@@ -112,8 +112,9 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Answers by call site. Each word is a hash of the call site, the link map and the module's name,
- * with the answer in bit 0: the hash tells an unloaded module from one that is now at its address.
+ * A cache of answers by call site. Bit 0 of a word is the answer; the other bits are a hash of the call
+ * site, the link map and the address of the module's name. The last two differ if the module was
+ * unloaded and another one is at its address now.
  */
 static _Atomic uintptr_t known[64];
 
@@ -123,8 +124,8 @@ bool fz_excluded_caller(const void *caller)
 	struct dl_phdr_info info;
 	_Atomic uintptr_t *slot = &known[look.address >> 2 & 63];
 	/*
-	 * Without a lock: the creator of a thread may be loading the library that the caller is
-	 * in.
+	 * This takes no lock of the loader: a constructor may make the thread while the loader loads the
+	 * library that the caller is in.
 	 */
 	const struct link_map *module = fz_loader_module(caller);
 	uintptr_t hash = 0, seen;

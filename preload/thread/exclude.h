@@ -24,15 +24,15 @@
 
 struct fz_fiber;
 
-/* From the constructor, with the list or NULL. */
+/* Called by the library's constructor. list: the value of FIBERIZE_NATIVE_THREADS, or NULL. */
 void fz_exclude_init(const char *list);
 
 /* The calling fiber has got its name: wire the fiber if the name is excluded. */
 void fz_exclude_by_name(struct fz_fiber *self);
 
 /*
- * Is pthread_create called from an excluded file? caller: its return address. Takes the loader's
- * lock for a moment at the first call from there.
+ * Is pthread_create called from an excluded file? caller: the address to which pthread_create returns.
+ * May take the loader's lock for a moment, at the first call with this address.
  */
 bool fz_excluded_caller(const void *caller);
 

@@ -24,7 +24,7 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 	void *volatile value = NULL;
 	volatile bool returned = false;
 
-	/* A fiber that is used again has looked when its thread-local variables were reset. */
+	/* A recycled fiber has made this check when its thread-local variables were reset. */
 	if (fz_is_fiber(fz_self()) && !fz_self()->thread.recycled)
 		fz_loader_check_stacks();
 	/* The creator may have named the thread already. */
@@ -88,7 +88,10 @@ static int create_first(pthread_t *thread, const pthread_attr_t *attr, void *(*f
 	return err;
 }
 
-/* Inside the gate, where the fiber may have parked: the call is its carrier's from here on. */
+/*
+ * Begin the part of a call in which a fiber stays on its carrier. Called inside the gate, because the
+ * fiber may park and change its carrier while it enters the gate. Returns the mask for end_blocking().
+ */
 static uint64_t begin_blocking(void)
 {
 	struct fz_fiber *self = fz_self();
@@ -97,8 +100,8 @@ static uint64_t begin_blocking(void)
 	/* A new thread inherits its creator's mask. */
 	fz_sys_sigmask(SIG_SETMASK, &all, &old);
 	/*
-	 * libc takes locks here, which the making of a carrier needs, too: mark the call as
-	 * blocking, so that it keeps its carrier.
+	 * libc takes locks in this part that are also needed to make a carrier. Mark the call as
+	 * blocking, so that the fiber keeps its carrier and never waits for a new one with a lock held.
 	 */
 	self->call.blocks = true;
 	fz_announce_brief(self);
@@ -127,9 +130,9 @@ void fz_host_threads_end(uint64_t old)
 }
 
 /*
- * libc's pthread_create takes the loader's lock. A fiber takes that lock before, where it can park
- * for it; so one fiber at a time blocks its kernel thread for other locks of libc's, and the holders
- * of those find carriers.
+ * libc's pthread_create takes the loader's lock. A fiber takes that lock here, where it can park for
+ * the lock. So only one fiber at a time blocks its kernel thread for the other locks of libc, and
+ * threads that hold those locks can still get carriers.
  */
 static int create_locked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 			 void *arg, bool may_learn)
@@ -148,7 +151,7 @@ static int create_locked(pthread_t *thread, const pthread_attr_t *attr, void *(*
 		err = fz_real.pthread_create(thread, attr, fn, arg);
 	else
 		err = create_first(thread, attr, fn, arg);
-	/* Before end_blocking(), where the fiber may have to wait for a carrier. */
+	/* Unlock before end_blocking(), in which the fiber may have to wait for a processor. */
 	if (locks)
 		fz_modules_unlock();
 	end_blocking(old);
@@ -174,7 +177,7 @@ int fz_host_thread_create(void *stack, size_t size, void *(*fn)(void *), void *a
 	return -err;
 }
 
-/* main() runs in a frame of ours; pthread_exit in main() unwinds to it. */
+/* The program's main(). It runs in a frame of the library, to which pthread_exit in main() unwinds. */
 static int (*program_main)(int, char **, char **);
 
 struct main_call {
@@ -198,7 +201,7 @@ static int main_in_frame(int argc, char **argv, char **envp)
 	/* main() left by pthread_exit or by cancellation. */
 	if (fz_is_fiber(self))
 		fz_fiber_main_ended();
-	/* Other threads that still run were made and are counted by libc. */
+	/* Without fibers, libc has made all threads, and ends the process after the last one. */
 	fz_real.pthread_exit(self->thread.result);
 	__builtin_unreachable();
 }

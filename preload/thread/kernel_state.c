@@ -16,7 +16,7 @@
 #include "runtime/backend/filter.h"
 #include "runtime/sched/sched.h"
 
-/* Only in newer headers; one number on every CPU. */
+/* Older headers lack these names. The numbers are equal on all CPUs. */
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
 #endif
@@ -37,7 +37,7 @@ void fz_wire_for_state_of(const char *name)
 {
 	struct fz_fiber *self = fz_self();
 
-	/* What the process changes before it has threads applies to all of them. */
+	/* All threads inherit what the only thread changes before it makes the first one. */
 	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
@@ -105,12 +105,12 @@ bool fz_syscall_is_of_thread(long number)
 	case SYS_seccomp:
 	case SYS_landlock_restrict_self:
 	case SYS_setns:
-	/* Keyrings of the thread, the process and the session begin at the first use. */
+	/* The first use of a keyring may make it, for the calling kernel thread. */
 	case SYS_keyctl:
 	case SYS_add_key:
 	case SYS_request_key:
 	case SYS_lsm_set_self_attr:
-	/* The rights of a key are in a register that is switched with the kernel thread. */
+	/* The rights to a protection key are in a register of the kernel thread. */
 	case SYS_pkey_alloc:
 	case SYS_ptrace:
 	case SYS_personality:
@@ -181,7 +181,7 @@ FZ_EXPORT int personality(unsigned long persona)
 	return fz_real.personality(persona);
 }
 
-/* The rights of a thread to the pages of a protection key are in a register. */
+/* The rights to a protection key are in a register of the kernel thread. */
 FZ_EXPORT_WIRED(int, pkey_alloc, (unsigned flags, unsigned rights), flags, rights)
 FZ_EXPORT_WIRED(int, pkey_set, (int key, unsigned rights), key, rights)
 FZ_EXPORT_WIRED(int, arch_prctl, (int code, unsigned long address), code, address)
@@ -205,7 +205,7 @@ FZ_EXPORT long ptrace(enum __ptrace_request request, ...)
 	return fz_real.ptrace(request, args[0], args[1], args[2], args[3]);
 }
 
-/* Is it a fiber, wired or not, that makes the call? */
+/* Is the caller a fiber, wired or not, in user code? Such a caller has a name in the library. */
 static bool has_own_name(const struct fz_fiber *self)
 {
 	return fz_is_fiber(self) &&
@@ -249,7 +249,7 @@ FZ_EXPORT int prctl(int option, ...)
 	ret = fz_real.prctl(option, args[0], args[1], args[2], args[3]);
 	if (option == PR_SET_SECCOMP)
 		fz_filter_changed();
-	/* The kernel has found the memory writable, or has answered EFAULT. */
+	/* ret is 0: the kernel has written to this memory, so it is writable. */
 	if (ret == 0 && option == PR_GET_NAME && has_own_name(self))
 		fz_name_get(self, (char *)args[0]);
 	if (ret == 0 && option == PR_GET_TID_ADDRESS && has_own_name(self) &&

@@ -13,13 +13,13 @@
 #include "runtime/fiber/fiber.h"
 
 /*
- * The calling thread is about to change such state, by the function of this name. Does nothing before
- * the first thread is made.
+ * Called by a thread that is about to change state of its kernel thread: a fiber is wired. name: the
+ * function that changes the state, a constant string to be shown. Does nothing before the runtime runs.
  */
 void fz_wire_for_state_of(const char *name);
 #define fz_wire_for_state() fz_wire_for_state_of(__func__)
 
-/* The calling thread has got a table of descriptors of its own, after fz_wire_for_state(). */
+/* Called after fz_wire_for_state(), when the calling thread has unshared its table of descriptors. */
 void fz_files_are_own(void);
 
 /* Does the call change state of the calling thread only? */

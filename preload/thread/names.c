@@ -19,8 +19,9 @@ FZ_EXPORT pid_t gettid(void)
 }
 
 /*
- * The main thread's name is the process's, in ps and top. The kernel keeps it for the first kernel
- * thread, which may run another fiber.
+ * Is the fiber the caller and the main thread, and does it run on the process's first kernel thread?
+ * ps and top show the name of the first kernel thread as the name of the process; but the main thread
+ * may run on another kernel thread.
  */
 static bool is_on_first(const struct fz_fiber *fiber)
 {
@@ -80,7 +81,7 @@ void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE])
 	else if (fiber->kind == FZ_KIND_WIRED)
 		n = !fz_real.pthread_getname_np(fz_tcb_of(fiber) + (uintptr_t)fz_layout.handle,
 						name, sizeof(name));
-	/* There is a newline at the end of the file. */
+	/* /proc/self/comm ends with a newline. */
 	name[strcspn(name, "\n")] = 0;
 	memcpy(ret_name, n > 0 ? name : fiber->thread.name, sizeof(name));
 }
@@ -146,7 +147,7 @@ FZ_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	if (err)
 		return err;
 	/*
-	 * The whole stack, which may be larger than the program asked for, as with libc's stacks.
+	 * Report the whole stack, as libc does; it may be larger than the program asked for.
 	 */
 	fz_stack_bounds(fiber->mem.stack, fiber->mem.stack_size, &bottom, &size);
 	pthread_attr_setstack(attr, bottom, size);

@@ -8,7 +8,7 @@
 
 enum { FZ_NAME_SIZE = 16 };	/* the kernel's TASK_COMM_LEN */
 
-/* name is cut to what fits. */
+/* Set or get the name. A name is cut to 15 characters. Any thread, outside the runtime. */
 void fz_name_set(struct fz_fiber *fiber, const char *name);
 void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE]);
 

@@ -5,7 +5,7 @@
  * The kernel keeps for each kernel thread which rings it alone may use (IORING_SETUP_SINGLE_ISSUER,
  * DEFER_TASKRUN) and the numbers of registered rings; and requests end with the kernel thread that
  * has submitted them.  So a fiber that makes, registers or enters a ring is wired.  liburing makes
- * its system calls by inline instructions: its functions are taken over.
+ * its system calls by inline instructions, so the library interposes liburing's functions.
  */
 #include "preload/thread/own_ring.h"
 
@@ -29,8 +29,8 @@ void fz_wire_for_ring(void)
 }
 
 /*
- * Wire the caller.  Returns liburing's function: the next one of this name, or that of a liburing
- * which a module has brought along for itself (RTLD_LOCAL), or NULL.
+ * Wire the caller.  Returns liburing's function of this name, or NULL.  If the program does not load
+ * liburing itself, look for a liburing that was loaded with a module for that module only (RTLD_LOCAL).
  */
 static void *enter(enum fz_symbol symbol)
 {

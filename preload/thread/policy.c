@@ -11,7 +11,7 @@
 
 #include <sys/syscall.h>
 
-/* FZ_POLICY() that the kernel gave the process's first thread: every fiber has this policy. */
+/* The policy of the library's kernel threads, as FZ_POLICY(): each fiber that is not wired has it. */
 static uint32_t policy_of_all;
 
 static bool is_realtime(int policy)
@@ -35,7 +35,7 @@ bool fz_schedule_start(void)
 	return fz_schedule_policy_of(0) != policy_of_all;
 }
 
-/* What a fiber that is not wired has, or is about to get. */
+/* The policy that a fiber which is not wired has, or gets when it is wired next. */
 static uint32_t policy_of(struct fz_target t)
 {
 	return t.policy ? t.policy : policy_of_all;
@@ -77,9 +77,10 @@ static int try_policy(int policy, int priority)
 }
 
 /*
- * Another fiber gets a policy. It is wired for a real-time policy, and for what such a fiber gets
- * next; any other policy is a hint, which has no effect. Returns 0 or -errno; or 1 if the fiber
- * has changed meanwhile: it is wired, or has another policy.
+ * Set the policy of a fiber that is not the caller. If the new policy or the fiber's present one is
+ * real-time, the fiber is wired when it next runs; otherwise the new policy is a hint and has no
+ * effect. Returns 0 or -errno; or 1 if the fiber has changed meanwhile: it is wired, or has another
+ * policy.
  */
 static int set_policy_of_other(struct fz_target t, int policy, int priority)
 {
@@ -135,7 +136,7 @@ FZ_EXPORT int sched_getscheduler(pid_t tid)
 }
 FZ_EXPORT_ALIAS(__sched_getscheduler, sched_getscheduler);
 
-/* Another priority, with the policy that the thread has. */
+/* Set the priority; the thread keeps its policy. */
 static int set_priority(struct fz_target t, const struct sched_param *param)
 {
 	if (t.fiber && readable(param))
@@ -158,7 +159,7 @@ FZ_EXPORT int sched_getparam(pid_t tid, struct sched_param *param)
 
 	fz_enter(FZ_SYM_sched_getparam);
 	t = fz_target_by_tid(tid);
-	/* Also where it is not the kernel that knows: it tells whether param can be written. */
+	/* Ask the kernel even if the library knows the answer: the kernel tells whether param is writable. */
 	ret = fz_real.sched_getparam(t.tid, param);
 	if (ret == 0 && t.policy)
 		param->sched_priority = FZ_PRIORITY_OF(t.policy);
@@ -244,7 +245,10 @@ static bool has_already(struct fz_target t, const struct fz_uapi_sched_attr *att
 		(attr->runtime == 0 || attr->runtime == now.runtime);
 }
 
-/* As set_policy_of_other(). SCHED_DEADLINE has more words than a fiber keeps. */
+/*
+ * Set the attributes of a fiber that is not the caller; returns what set_policy_of_other() returns.
+ * SCHED_DEADLINE is refused: it has more parameters than the record of a fiber holds.
+ */
 static int set_attributes_of_other(struct fz_target t, const struct fz_uapi_sched_attr *attr)
 {
 	const int policy = (int)attr->policy, priority = (int)attr->priority;

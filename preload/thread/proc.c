@@ -23,8 +23,8 @@ static bool is_of_caller(const char *path, int fd)
 }
 
 /*
- * The tid in /proc/TID and in /proc/ANYTHING/task/TID; 0 if there is none. *ret_end points behind
- * it.
+ * Returns the tid in /proc/TID or /proc/ANYTHING/task/TID, or 0 if path has none. *ret_end points
+ * behind the tid.
  */
 static int tid_of(const char *path, const char **ret_end)
 {
@@ -56,7 +56,7 @@ const char *fz_proc_reopen_slowly(const char *path, int fd, char room[FZ_PROC_RO
 	if (fiber == self)
 		fz_wire_for_state();
 	errno = saved;
-	/* The files of a fiber that is not wired do not exist. */
+	/* The kernel has no files for a fiber that is not wired. */
 	if (!fiber || fiber->kind != FZ_KIND_WIRED)
 		return NULL;
 	if (snprintf(room, FZ_PROC_ROOM, "/proc/self/task/%d%s", fz_fiber_kernel_tid(fiber), rest) >=

@@ -22,12 +22,13 @@ enum { FZ_PROC_ROOM = 128 };
 const char *fz_proc_reopen_slowly(const char *path, int fd, char room[FZ_PROC_ROOM]);
 
 /*
- * After an open of path has returned fd. NULL: that is the answer. Otherwise fd is closed, the
- * caller is wired, and the returned path is to be opened by the real call; it may lie in room.
+ * Called after an open of path has returned fd. Returns NULL if fd is the result. Otherwise the caller
+ * opens the returned path by the real call: fd, if it was open, is closed, and the path may lie in
+ * room. A fiber that has opened a file about itself is wired.
  */
 static inline const char *fz_proc_reopen(const char *path, int fd, char room[FZ_PROC_ROOM])
 {
-	/* For all other errors the kernel may have been unable to read path. */
+	/* After any other error than ENOENT the memory of path may be unreadable. */
 	if (FZ_UNLIKELY(fd < 0 && errno != ENOENT))
 		return NULL;
 	if (FZ_LIKELY(strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/f", 6) != 0))

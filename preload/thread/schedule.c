@@ -12,11 +12,11 @@
 struct fz_target fz_target_of(struct fz_fiber *fiber)
 {
 	struct fz_fiber *self = fz_self();
-	/* acquire: pairs with the thread that has taken its policy, and is wired. */
+	/* acquire: pairs with the fiber, which is wired before it clears its policy. */
 	uint32_t policy = atomic_load_explicit(&fiber->thread.policy, memory_order_acquire);
 
 	if (fiber == self) {
-		/* What another thread has set comes before what this one does. */
+		/* A policy that another thread has set for the caller takes effect first. */
 		if (policy)
 			fz_signal_run_pending(self);
 		fiber = self->kind == FZ_KIND_FIBER ? self : NULL;
@@ -24,7 +24,7 @@ struct fz_target fz_target_of(struct fz_fiber *fiber)
 	}
 	if (fiber->kind == FZ_KIND_WIRED && !policy)
 		return (struct fz_target){ .tid = fz_fiber_kernel_tid(fiber) };
-	/* What all have that are not wired; so has a carrier. */
+	/* All fibers that are not wired have the policy of the carriers, and of the monitor. */
 	return (struct fz_target){ .fiber = fiber, .policy = policy,
 				   .tid = self->kind == FZ_KIND_FIBER ? 0 : fz_sched.monitor_tid };
 }
@@ -93,7 +93,7 @@ static bool gives_more(size_t size, const cpu_set_t *cpus, const cpu_set_t *now)
 	return more;
 }
 
-/* Would the caller have other CPUs? */
+/* Would the call change the set of CPUs on which the caller may run? */
 static bool changes_affinity(size_t size, const cpu_set_t *cpus)
 {
 	cpu_set_t now = { 0 };
@@ -119,7 +119,7 @@ static int set_affinity(struct fz_target t, size_t size, const cpu_set_t *cpus)
 	if (readable && (t.fiber || t.self)) {
 		for (size_t i = 0; i < size && !any; i++)
 			any = ((const unsigned char *)cpus)[i];
-		/* Mostly it is a set of all CPUs. */
+		/* Mostly the set has all CPUs, and changes nothing: the fiber need not be wired. */
 		if (t.fiber && t.self && any && !changes_affinity(size, cpus))
 			return 0;
 		if (fz_target_is_other_fiber(t))

@@ -5,11 +5,11 @@
 /*
  * preload/thread/schedule.h - affinity, policy and priority of a thread, by handle and by tid.
  *
- * Fibers share the CPUs and the policy of the process. A fiber that asks for others for itself is
- * wired and gets them. A fiber for which another thread asks for a real-time policy is wired when
- * it next runs. Any other request for another fiber is checked and has no effect: mostly it is a
- * hint for speed. A wired fiber is a kernel thread, but its tid differs from what gettid()
- * returns.
+ * Fibers share the CPUs and the policy of the process. A fiber that asks for other CPUs or another
+ * policy for itself is wired and gets them. If another thread asks for a real-time policy for a fiber,
+ * the fiber is wired when it next runs. Any other request for another fiber is checked and has no
+ * effect: mostly it is a hint for speed. A wired fiber is a kernel thread, but the kernel's tid of it
+ * differs from what gettid() returns.
  */
 
 #include <stdbool.h>
@@ -22,17 +22,17 @@ struct fz_fiber;
 struct fz_target {
 	struct fz_fiber *fiber;		/* a fiber that is not wired; NULL: the kernel decides */
 	uint32_t policy;		/* the fiber's thread.policy: set, and not in force yet */
-	pid_t tid;			/* the tid for the kernel, which has what the thread has; 0: the caller */
+	pid_t tid;			/* a kernel thread with the thread's CPUs and policy; 0: the caller's */
 	bool self;			/* the caller, of any kind */
 };
 
-/* Of a fiber, or of a tid that may be one's. Any thread. */
+/* Return the target for a fiber, or for a tid, which may be a fiber's. Any thread. */
 struct fz_target fz_target_of(struct fz_fiber *fiber);
 struct fz_target fz_target_by_tid(pid_t tid);
 
 /*
- * Returns whether t is another fiber. The caller itself is wired, so that it gets what it asks
- * for.
+ * Is t a fiber that is not the caller? If t is the caller, the caller is wired, so that the kernel can
+ * give it what it asks for.
  */
 bool fz_target_is_other_fiber(struct fz_target t);
 
@@ -40,8 +40,8 @@ bool fz_target_is_other_fiber(struct fz_target t);
 void fz_target_changes(const struct fz_fiber *thread);
 
 /*
- * By the main thread, when it has become a fiber. Returns true if it has a policy that its threads do not
- * get: SCHED_RESET_ON_FORK.
+ * Called by the main thread, when it has become a fiber. Returns true if its policy has
+ * SCHED_RESET_ON_FORK, so that other kernel threads have not inherited it.
  */
 bool fz_schedule_start(void);
 

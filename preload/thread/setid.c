@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread:
- * libc tells all threads in its list to change theirs, except the caller, which it knows by the
- * thread pointer. During the call that must be libc's record of this kernel thread, not the
- * fiber's: then each kernel thread makes one system call. A second call may do more than the first:
- * setuid(0) changes only the effective id of a thread that is not root, and all three ids of root.
+ * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread, so
+ * libc makes all threads in its list change their ids, except the caller, which libc knows by the
+ * thread pointer. During the call the thread pointer must be that of libc's record of this kernel
+ * thread, not of the fiber's, or this kernel thread would make the system call twice. The second call
+ * may do more than the first: setuid(0) changes only the effective id of a thread that is not root,
+ * but all three ids of root.
  */
 #include "preload/gate.h"
 #include "preload/init.h"
@@ -36,7 +37,7 @@ static int make(const struct call *call)
 	}
 }
 
-/* In here thread-local variables, errno too, may be another thread's. */
+/* In this function thread-local variables, and so errno, may be another thread's: restore errno. */
 static void make_with_record(void *arg)
 {
 	struct call *call = arg;

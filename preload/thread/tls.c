@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/tls.c - pthread keys and thread-local variables. Keys stay libc's, whose storage
- * is in the TCB and so moves with the fiber. The library only remembers the destructors, because
- * libc runs them where a kernel thread ends.
+ * preload/thread/tls.c - pthread keys and thread-local variables. Keys stay libc's: their values are in
+ * the thread control block, and so move with the fiber. The library remembers the destructors, because
+ * libc would run them only when a kernel thread ends.
  */
 #include "preload/thread/tls.h"
 
@@ -19,13 +19,13 @@
 
 typedef void destructor(void *);
 
-/* By key. release/acquire: a thread that sees a key sees its destructor. */
+/* Indexed by key. release/acquire: a thread that sees a key sees its destructor. */
 static _Atomic(destructor *) destructors[PTHREAD_KEYS_MAX];
 static _Atomic unsigned keys_used;	/* highest key ever made, plus one */
 
 static void (*call_tls_dtors)(void);
 
-/* Modules whose thread-local variables a new life keeps: their link addresses. */
+/* The load addresses of modules whose thread-local variables are not reset for a new life. */
 static ElfW(Addr) kept[3];
 
 static void note_key(pthread_key_t key, destructor *fn)
@@ -138,8 +138,8 @@ static bool is_kept(ElfW(Addr) base)
 }
 
 /*
- * All modules that a new life must reset, as long as no library comes or goes: then the list of
- * modules, which is long, need not be read. Guarded by fz_modules_lock().
+ * The modules whose variables a new life must reset. While no library is loaded or unloaded, this
+ * spares reading the list of all modules, which is long. Guarded by fz_modules_lock().
  */
 static struct {
 	bool valid;
@@ -150,7 +150,7 @@ static struct {
 		struct fz_tls_slot was;
 		ElfW(Addr) base;
 		const ElfW(Phdr) *ph;
-		intptr_t from_tcb;	/* of the block */
+		intptr_t from_tcb;	/* the address of the block, relative to the TCB, in bytes */
 	} modules[8];
 } remembered;
 
@@ -196,7 +196,7 @@ static void reset_slot(const struct fz_tls_slot *slot, void *ret_walk)
 		reset_block(block, ph, info.dlpi_addr);
 }
 
-/* Returns true if a walk must reset a module. */
+/* Reset what can be reset without the loader's list. Returns true if reset_walked() must reset a module. */
 static bool reset_modules(void)
 {
 	bool walk = false;
@@ -217,9 +217,9 @@ static bool reset_modules(void)
 }
 
 /*
- * The calling thread's block of a module, if it is at a fixed distance from the thread pointer. libc
- * does not know the block of a library loaded later if only code that relies on the distance has
- * used it.
+ * Returns the calling thread's block of a module if it is at a fixed distance from the thread pointer.
+ * For a library loaded after the start, libc reports no block (dlpi_tls_data) until the thread uses it
+ * by __tls_get_addr(); code that relies on the fixed distance does not.
  */
 static char *static_block_of(const struct dl_phdr_info *info)
 {
@@ -230,7 +230,10 @@ static char *static_block_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* Where the loader's lock is not known, or a module's headers must be looked for. */
+/*
+ * For dl_iterate_phdr: reset the variables of one module. Used if the loader's lock is not known, or if a
+ * module's program headers must be looked for.
+ */
 static int reset_walked(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	const ElfW(Phdr) *ph = tls_of(info);

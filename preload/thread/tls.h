@@ -10,7 +10,7 @@
 
 #include "preload/real.h"
 
-/* Once, at start-up. If it returns false, *ret_why is the reason and the library stays dormant. */
+/* Called once, by the constructor. Returns false, with the reason in *ret_why, if there can be no fibers. */
 bool fz_tls_init(const char **ret_why);
 
 void fz_host_run_destructors(void);

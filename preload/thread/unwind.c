@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/thread/unwind.c - functions of libgcc_s that code with cleanups needs, found when an
- * exception or a cancellation passes, in the library that unwinds; linking to it would load it into
- * every program.
+ * preload/thread/unwind.c - two functions of libgcc_s, which code of this library with the cleanup
+ * attribute needs. They are looked for when an exception or a cancellation passes through that code,
+ * in the library that unwinds. Linking to libgcc_s would load it into every program.
  */
 #include <dlfcn.h>
 #include <unwind.h>
@@ -17,12 +17,13 @@ _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
 					 struct _Unwind_Exception *exception,
 					 struct _Unwind_Context *context) FZ_HIDDEN;
 
-/* Of the library that last unwound code of ours. */
+/* _Unwind_Resume() of the library that has last unwound code of this library. */
 static _Atomic(__typeof__(&_Unwind_Resume)) resume;
 
 /*
- * The unwinder is libgcc_s, unless the program has an unwinder of its own; only then load libgcc_s: in a
- * fork's child that would end the process if the fork came in the middle of another thread's dlopen.
+ * Find a function of libgcc_s in the module that unwinds, which is libgcc_s itself unless the program has an
+ * unwinder of its own. Load libgcc_s only in the latter case: in the child of a fork, dlopen() ends the process if
+ * the fork came in the middle of another thread's dlopen().
  */
 static void *find(const char *name, const void *unwinder)
 {
