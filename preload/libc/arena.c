@@ -12,8 +12,8 @@ void *(*fz_arena_real_mmap)(void *, size_t, int, int, int, off_t) = mmap;
 void *fz_arena_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	/*
-	 * Among what libc maps for the spawner, only an arena is reserved without access, besides
-	 * stacks. An allocator of the program's reserves like that what it cannot do without.
+	 * For a helper thread libc maps only arenas and stacks without access: refuse an arena. An
+	 * allocator of the program's may map memory without access that it cannot do without.
 	 */
 	if (protection == PROT_NONE && !(flags & MAP_STACK) &&
 	    FZ_UNLIKELY(fz_self()->kind == FZ_KIND_HELPER) && !fz_host.has_own_allocator)

@@ -15,7 +15,10 @@
 
 struct fz_inside_real fz_inside_real;
 
-/* The child of posix_spawn has the thread pointer of a fiber. */
+/*
+ * Does the caller run in a child process that must not touch the runtime (fz_redirect_in_child)? The child
+ * of posix_spawn has the thread pointer of the fiber that made it.
+ */
 static bool is_in_child(void)
 {
 	return fz_self()->kind == FZ_KIND_FIBER && fz_redirect_in_child();
@@ -54,7 +57,7 @@ int fz_open_inside(const char *path, int flags, ...)
 	return fz_fd_opened(&call, path, fd);
 }
 
-/* The calling fiber, or NULL: the call is made as it is. */
+/* Returns the calling fiber, or NULL if libc's own call is to be made without an announcement. */
 static struct fz_fiber *fiber_inside(void)
 {
 	struct fz_fiber *self = fz_self();
@@ -97,8 +100,8 @@ ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size)
 }
 
 /*
- * Is this libc's own part of a call that a body has begun: stat, lstat and fstat are made of fstatat?
- * relaxed: only this thread and its handlers write it.
+ * Does libc make this call as a part of one for which a body has announced a brief call? libc's stat,
+ * lstat and fstat call fstatat. relaxed: only this thread and its handlers write the word.
  */
 static bool is_in_body(void)
 {
@@ -152,7 +155,10 @@ pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)
 	return FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 }
 
-/* It does not try again as posix_spawn does: that waits, and the caller may hold locks of libc. */
+/*
+ * Unlike posix_spawn() of preload/process/spawn.c, this does not wait and try again if the process cannot be
+ * made: the caller may hold locks of libc.
+ */
 int fz_posix_spawn_inside(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {

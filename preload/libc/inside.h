@@ -11,7 +11,7 @@
 
 #include "runtime/base/base.h"
 
-/* libc's functions that are no cancellation points. */
+/* libc's internal functions that are no cancellation points, such as __close_nocancel. */
 extern struct fz_inside_real {
 	int (*close)(int fd);
 	int (*open)(const char *path, int flags, ...);
@@ -20,13 +20,16 @@ extern struct fz_inside_real {
 	ssize_t (*write)(int fd, const void *buffer, size_t size);
 } fz_inside_real FZ_HIDDEN;
 
-/* close() of fclose, closedir and the resolver. */
+/* close() as called by fclose, closedir and the resolver. */
 int fz_close_inside(int fd);
 
-/* open() of opendir, and of libc's own files. */
+/* open() as called by opendir, and for files that libc itself reads. */
 int fz_open_inside(const char *path, int flags, ...);
 
-/* Of libc's own files, and of stdio opened with the mode "c": brief calls. */
+/*
+ * read(), pread() and write() for files that libc itself uses, and for streams that were opened with the
+ * mode "c". They are announced as brief.
+ */
 ssize_t fz_read_inside(int fd, void *buffer, size_t size);
 ssize_t fz_pread_inside(int fd, void *buffer, size_t size, off_t offset);
 ssize_t fz_write_inside(int fd, const void *buffer, size_t size);
@@ -34,20 +37,20 @@ ssize_t fz_write_inside(int fd, const void *buffer, size_t size);
 int fz_dup2_inside(int from, int to);
 int fz_fcntl_inside(int fd, int command, ...);
 
-/* opendir, stdio, and libc's own files.  libc's stat and lstat are made of fstatat. */
+/* Called by opendir, by stdio, and for files that libc itself uses.  libc's stat and lstat call fstatat. */
 int fz_fstat_inside(int fd, struct stat *st);
 int fz_fstatat_inside(int dir, const char *path, struct stat *st, int flags);
 
-/* readdir; the child of posix_spawn, where close_range is forbidden. */
+/* Called by readdir, and by the child of posix_spawn if close_range is forbidden. */
 ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size);
 
 /*
- * wait, waitpid, system, pclose and wordexp arrive here, too. While libc has changed the signal
- * mask of this kernel thread (system), the fiber has to stay on this kernel thread.
+ * Called by wait, waitpid, system, pclose and wordexp, too. While libc has changed the signal mask of
+ * this kernel thread, as system() does, the fiber stays on this kernel thread.
  */
 pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage);
 
-/* popen, system and wordexp; none of them passes NULL for pid. */
+/* Called by popen, system and wordexp, which never pass NULL for pid. */
 int fz_posix_spawn_inside(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 

@@ -75,8 +75,8 @@ void *fz_loader_static_tls(const struct link_map *module)
 		return NULL;
 	offset = *(const intptr_t *)(const void *)((const char *)module + tls_offset[2]);
 	/*
-	 * The module has no TLS, or none at a fixed offset: 0 and -1 on x86-64, -1 and -2
-	 * elsewhere.
+	 * These values are no offset: the module has no block at a fixed distance yet (0 on x86-64, -1
+	 * elsewhere), or it never has one (-1 on x86-64, -2 elsewhere).
 	 */
 	if (offset <= 0)
 		return NULL;
@@ -91,13 +91,13 @@ int fz_loader_needs_executable_stacks(struct dl_phdr_info *info, size_t size, vo
 		if (info->dlpi_phdr[i].p_type == PT_GNU_STACK)
 			return (info->dlpi_phdr[i].p_flags & PF_X) != 0;
 	/*
-	 * A module that does not say what it needs is old, and needs them. The kernel's own module (vdso)
-	 * has no code for stacks.
+	 * A module without PT_GNU_STACK is old and needs executable stacks. Only the kernel's own module,
+	 * the vdso, does not need them.
 	 */
 	return (uintptr_t)info->dlpi_phdr - getauxval(AT_SYSINFO_EHDR) > sizeof(ElfW(Ehdr));
 }
 
-/* dl_iterate_phdr waits for the callbacks of other threads. */
+/* Look at all modules by dl_iterate_phdr, which may have to wait for callbacks of other threads. */
 static void check_by_walking(void)
 {
 	bool needed;
@@ -136,7 +136,7 @@ void fz_loader_check_stacks(void)
 		atomic_store_explicit(&looked_at, loads, memory_order_relaxed);
 }
 
-/* Does dlopen look for the file in places that depend on the module that calls it? */
+/* Does the place where dlopen looks for the file depend on the module that calls dlopen? */
 static bool caller_matters(const char *file, const void *caller)
 {
 	const struct link_map *module;
@@ -153,8 +153,9 @@ static bool caller_matters(const char *file, const void *caller)
 }
 
 /*
- * libc's dlopen knows the calling module by its return address. Where the module matters, call it
- * last, when this function has no frame any more; the next new thread then checks the stacks.
+ * libc's dlopen finds the calling module by its return address. Where the module matters, libc's
+ * function is called by a tail call, so that it returns to the program; the next new thread then
+ * checks the stacks.
  */
 FZ_EXPORT void *dlopen(const char *file, int mode)
 {

@@ -4,7 +4,7 @@
 
 /*
  * preload/libc/loader.h - what the library asks the dynamic loader. fz_loader_module(),
- * fz_loader_describe() and fz_loader_static_tls() take none of its locks.
+ * fz_loader_describe() and fz_loader_static_tls() take no lock of the loader.
  */
 
 #include <link.h>
@@ -18,8 +18,8 @@ void fz_loader_init(void);
 struct link_map *fz_loader_module(const void *address);
 
 enum fz_module {
-	FZ_MODULE_UNKNOWN,	/* none, or it is being loaded or unloaded, or a glibc before 2.35 */
-	FZ_MODULE_WALKED,	/* its program headers are not in their usual place: walk for them */
+	FZ_MODULE_UNKNOWN,	/* no module, or it is being loaded or unloaded, or glibc is older than 2.35 */
+	FZ_MODULE_WALKED,	/* its program headers are not at the usual place: use dl_iterate_phdr */
 	FZ_MODULE_DESCRIBED,
 };
 
@@ -30,7 +30,7 @@ enum fz_module {
  */
 void *fz_loader_in_libc(const char *name);
 
-/* What dl_iterate_phdr tells of the module that contains this address. */
+/* Describe the module that contains this address in *ret, as dl_iterate_phdr would. */
 enum fz_module fz_loader_describe(const void *address, struct dl_phdr_info *ret);
 
 /*

@@ -69,9 +69,9 @@ void fz_lll_wait_private(int *word)
 }
 
 /*
- * The lock is free already, and its memory may be gone: only the address is used. An unlock
- * wakes one waiter of each kind; otherwise waiters in the kernel would starve until the parking
- * lot is empty.
+ * The lock is free already, and its memory may be gone, so only its address is used. An unlock
+ * wakes one waiter in the parking lot and one in the kernel; otherwise waiters in the kernel would
+ * starve until the parking lot is empty.
  */
 void fz_lll_wake_private(int *word)
 {

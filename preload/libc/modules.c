@@ -9,7 +9,10 @@
 #include "preload/gate.h"
 #include "preload/libc/loader.h"
 
-/* libc's descriptions of its own records, for debuggers: bits of an element, number, offset. */
+/*
+ * libc's description, for debuggers, of a field of its own records: bits of an element, number of
+ * elements, offset in bytes.
+ */
 struct field {
 	uint32_t bits, count, offset;
 };
@@ -55,8 +58,9 @@ struct search {
 };
 
 /*
- * dl_iterate_phdr holds one lock of the loader's globals; behind that lock are the lock that is
- * looked for, and the count that dl_iterate_phdr tells.
+ * For dl_iterate_phdr, which holds a lock in the loader's globals while this callback runs. Directly
+ * behind that lock are the lock that is looked for, and the count of loaded modules that
+ * dl_iterate_phdr reports: look for these three.
  */
 static int find_lock(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -86,7 +90,7 @@ void fz_modules_learn(void)
 	const ElfW(Sym) *symbol;
 	Dl_info info;
 
-	/* A fork's child knows it already. */
+	/* The child of a fork has what its parent learned. */
 	if (libc.mutex)
 		return;
 	search.globals = dlsym(RTLD_DEFAULT, "_rtld_global");
@@ -109,7 +113,7 @@ bool fz_modules_known(void)
 
 bool fz_modules_locked(void)
 {
-	/* relaxed: only a thread's own tid compares equal to it, and it wrote that itself. */
+	/* relaxed: the owner is equal to the caller's tid only if the caller has written it. */
 	return libc.mutex && atomic_load_explicit((_Atomic int *)&libc.mutex->__data.__owner,
 						  memory_order_relaxed) == fz_self_tid();
 }
@@ -159,7 +163,10 @@ void fz_modules_each_slot(void (*visit)(const struct fz_tls_slot *slot, void *ar
 	}
 }
 
-/* From libc's array of the thread's blocks: its generation in element 0, its length before that. */
+/*
+ * Find the block in libc's array of the calling thread's blocks. Element 0 of the array is its generation;
+ * the element before that is its length.
+ */
 static char *dynamic_block(const struct fz_tls_slot *slot)
 {
 	const char *self = (const char *)fz_tcb_get() + fz_layout.handle;

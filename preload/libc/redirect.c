@@ -101,8 +101,9 @@ static bool refuse(const char *why, int error)
 /* ---- libc's symbols ------------------------------------------------------ */
 
 /*
- * The entries sorted by address, and a bit for each 16 bytes of code, modulo 64 KB, that are the
- * first of an entry: so few of libc's thousands of symbols are compared with few entries.
+ * sorted: the entries by address. first_bytes: one bit for each 16 bytes of code, modulo 64 KB; the bit
+ * is set if the first bytes of an entry are there. For most of libc's thousands of symbols the bit is
+ * not set, and they need not be compared with the entries.
  */
 static struct entry *sorted[ENTRIES];
 static uint64_t first_bytes[64];
@@ -161,8 +162,8 @@ static void plan(struct entry *e, const struct fz_text *text, unsigned slot)
 	if (e->left_alone)
 		return;
 	/*
-	 * Another preloaded library or a sanitizer defines the name: its function would call us
-	 * back.
+	 * If the function is not in libc's text, another preloaded library or a sanitizer defines
+	 * the name, and its function would call ours again.
 	 */
 	if (fn < text->begin || fn >= text->end)
 		e->left_alone = "it is not libc's own";
@@ -194,7 +195,7 @@ static void plan_all(const struct fz_text *text)
 				entries[i].left_alone = entries[k].left_alone;
 }
 
-/* Threads that libc does not know of count too. */
+/* Has the process one thread only? Threads that libc does not know count, too. */
 static bool single_threaded(void)
 {
 	struct stat task;
@@ -246,9 +247,10 @@ static const char forbidden[] =
 	"changing libc's code is forbidden here (SELinux, PR_SET_MDWE or a seccomp filter?)";
 
 /*
- * Make both places writable while they stay executable, write, and make them read-only again. A
- * system that forbids this (SELinux, PR_SET_MDWE, a seccomp filter) fails the first step, when
- * nothing has changed. Taking away the right to execute first might be impossible to reverse.
+ * Make libc's functions and the trampolines writable while they stay executable, write, and make them
+ * read-only again. A system that forbids this (SELinux, PR_SET_MDWE, a seccomp filter) fails the first
+ * step, when nothing has changed. If the pages lost the right to execute instead, it might be
+ * impossible to get that right back.
  */
 static bool write_with_signals_blocked(bool on)
 {
@@ -315,7 +317,7 @@ void fz_redirect_start(void)
 		return;
 	result = (typeof(result)){ .done = true };
 	redirect();
-	/* If all is redirected, only the statistics tell. */
+	/* Here only what is not redirected is reported; --stats reports the number in any case. */
 	if (!fz_config.verbose || result.count == ENTRIES)
 		return;
 	fz_redirect_say("");

@@ -25,13 +25,16 @@ void fz_redirect_start(void);
 
 /*
  * Does the caller run in a child process, with the runtime of its parent? The child of libc's
- * posix_spawn runs in our memory, with the thread pointer of a fiber. The child of fork runs in
- * a copy until fz_fork_notice() or the atfork handler, and libc unlocks before that. Neither may
- * touch the runtime. Makes a system call: only for rare paths.
+ * posix_spawn runs in our memory, with the thread pointer of a fiber. The child of fork has a copy of
+ * the parent's runtime until fz_fork_notice() or the atfork handler resets it, and libc unlocks its
+ * locks before that. Neither child may touch the runtime. Makes a system call: only for rare paths.
  */
 bool fz_redirect_in_child(void);
 
-/* Does a call of this function from inside libc reach its body?  real: its pointer in fz_real. */
+/*
+ * Does a call of libc's function from inside libc reach the library's body?  real: the function's pointer in
+ * fz_real.
+ */
 bool fz_redirect_reaches(const void *real);
 
 /* Restore libc's code, because threads stay native. The process still has one thread. */

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* libc is linked with one executable segment, which is not writable. */
+/*
+ * Find the executable segment and the dynamic section. Returns false for a module that has several
+ * executable segments or a writable one: libc has one, which is not writable.
+ */
 static bool find_segment(const struct dl_phdr_info *info, struct fz_text *text)
 {
 	const uintptr_t page = (uintptr_t)getpagesize() - 1;
@@ -52,7 +55,7 @@ static bool find_tables(struct fz_text *text)
 	return text->symbols && text->names && text->gnu_hash;
 }
 
-/* Not by dladdr(), which compares the address with each of libc's symbols. */
+/* This does not use dladdr(), which is slow: it compares the address with each of libc's symbols. */
 bool fz_text_find(struct fz_text *text)
 {
 	*text = (struct fz_text){ .inside = (uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version") };

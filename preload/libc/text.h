@@ -20,16 +20,16 @@ struct fz_text {
 	const uint32_t *gnu_hash;
 };
 
-/* False: libc is not laid out as expected.  Takes the loader's lock. */
+/* Find libc's text and symbols.  Returns false if libc is not laid out as expected.  Takes the loader's lock. */
 bool fz_text_find(struct fz_text *text);
 
-/* Call visit for each of libc's dynamic symbols that libc defines; `at` is its address. */
+/* Call visit for each dynamic symbol that the module of this text defines; at: the symbol's address. */
 void fz_text_each_symbol(const struct fz_text *text,
 			 void (*visit)(const ElfW(Sym) *symbol, uint8_t *at, void *arg), void *arg);
 
 /*
- * The address of a function that this module, and none that it needs, defines for others; NULL if there
- * is none.  Takes no lock of the loader, and goes through all symbols.
+ * The address of an exported function that this module itself defines, not a module on which it depends; NULL if
+ * there is none.  Takes no lock of the loader, and goes through all symbols.
  */
 void *fz_text_symbol(const struct link_map *module, const char *name);
 

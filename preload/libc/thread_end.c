@@ -61,7 +61,10 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Is this the way out of a thread? If so, set end.steps. */
+/*
+ * Does the code at pc call __call_tls_dtors() and two functions directly after that? Then it is the way out of
+ * a thread, and end.steps are these two functions.
+ */
 static bool is_way_out(uintptr_t pc, uintptr_t tls_dtors)
 {
 	if (fz_call_target(pc, &pc) != tls_dtors)
@@ -74,7 +77,7 @@ static bool is_way_out(uintptr_t pc, uintptr_t tls_dtors)
 	return true;
 }
 
-/* The function that calls start routines has the way out, before or behind the call. */
+/* Look for the way out near the call of the start routine, in front of that call or behind it. */
 static bool find_way_out(uintptr_t after_start)
 {
 	enum { NEAR = 1024 };
@@ -118,7 +121,7 @@ static void make_fresh(uintptr_t *block, uintptr_t tcb)
 		block[i] = fresh_word(tcb, i);
 }
 
-/* Have the steps changed only what has its initial value in a new thread? */
+/* Does each word that the steps have changed have its initial value in a new thread? */
 static bool changed_initial(const uintptr_t *block, uintptr_t tcb)
 {
 	for (size_t i = 0; i < end.words; i++) {
@@ -170,7 +173,10 @@ void fz_thread_end_release(void)
 	if (!atomic_load_explicit(&end.known, memory_order_acquire))
 		return;
 	errno = 0;
-	/* What libc keeps outside of these variables was allocated; by libc's malloc this shows. */
+	/*
+	 * What libc keeps for a thread is allocated by malloc. If malloc is libc's, that changes these
+	 * variables; if they are as in a new thread, there is nothing to give back.
+	 */
 	if (!fz_host.has_own_allocator && is_fresh(block, tcb))
 		return;
 	end.steps[0]();

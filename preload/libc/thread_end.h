@@ -8,23 +8,25 @@
  * of errors. libc does this only on the way out of a kernel thread, which the end of a fiber is
  * not, so the library calls libc's own functions for it.
  *
- * They have no names. They are found in the function that calls start routines: on the way out
- * it calls three functions one behind the other, and the first of them, __call_tls_dtors, has a
- * name. An experiment then shows that the other two change little of a new thread: some flags, such
- * as that malloc has no cache any more. So libc's thread-local variables are set back afterwards to
- * what they were in that new thread. No malloc in the experiment: it would reserve 64 MB for an
- * arena.
+ * These functions have no names. They are found in libc's function that calls start routines: on the
+ * way out that function calls three functions one after the other, and the first of the three,
+ * __call_tls_dtors, has a name. An experiment in a new thread then shows that the other two change
+ * little: some flags, such as that malloc has no cache any more. So after they are called, libc's
+ * thread-local variables are set back to what they were in that new thread. The experiment does not
+ * call malloc, which would reserve 64 MB for an arena.
  */
 
 /*
- * Call this in the thread that makes the first other thread, before that: it does what needs the loader's
- * locks, which the caller may hold, so that the new thread would wait for them.
+ * The first part of the experiment, which takes the loader's locks. Called by the thread that makes the first
+ * other thread, before it makes that thread: the caller may hold these locks, so the new thread must not
+ * wait for them.
  */
 void fz_thread_end_look(void);
 
 /*
- * By a new thread, with the address to which its start routine returns. If libc's end of a thread
- * looks otherwise, fz_thread_end_release() does nothing from then on.
+ * The second part of the experiment. Called by a new thread; after_start: the address to which its
+ * start routine returns. If libc ends a thread in another way than expected, fz_thread_end_release()
+ * does nothing.
  */
 void fz_thread_end_learn(const void *after_start);
 
