@@ -11,14 +11,15 @@
 #include "preload/real_call.h"
 
 /*
- * The interposer of a brief call that answers -1 and errno on failure and needs nothing else; one that returns an error
- * number: as posix_fallocate() in preload/io/file.c:
+ * Define the interposer of a brief call that returns -1 and sets errno on failure, and that needs nothing else:
  *
  *	FZ_EXPORT_BRIEF(int, access, (const char *path, int mode), path, mode)
  *
- * A file server answers EINTR if the kernel thread is interrupted for whatever reason: then the
- * call is made again (runtime/io/real_call.h).  After a handler it is not: no such call is restarted,
- * other than by the kernel.
+ * For a function that returns an error number see posix_fallocate() in preload/io/file.c.
+ *
+ * A file server answers EINTR if the kernel thread is interrupted for whatever reason. If no handler of the fiber
+ * has run, the call is made again (runtime/io/real_call.h).  After a handler it is not made again, even with
+ * SA_RESTART: natively, too, only the kernel restarts such a call.
  */
 #define FZ_EXPORT_BRIEF(type, name, parameters, ...)                                \
 	FZ_EXPORT type name parameters                                              \

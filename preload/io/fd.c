@@ -39,7 +39,7 @@ static void forget(int fd)
 	fz_fdtab_set(fd, FZ_FD_UNKNOWN);
 }
 
-/* It has been closed or replaced. Keeps errno. */
+/* Called after a descriptor has been closed or replaced. Keeps errno. */
 static void closed(int fd)
 {
 	struct fz_fiber *self = fz_self();
@@ -54,9 +54,9 @@ int fz_fd_opened(const struct fz_blocked *call, const char *path, int fd)
 	fz_block_end(call, fd);
 	if (fd < 0)
 		return fd;
-	/* What fdtab remembers is stale: the number was closed without the library's knowledge. */
+	/* Drop hints of fdtab, in case this number was closed without the library's knowledge. */
 	fz_fdtab_opened(fd);
-	/* Before the program can serve what it maps. */
+	/* The rings must be given up before the program serves a file that it maps itself. */
 	if (FZ_UNLIKELY(path && !__builtin_strcmp(path, "/dev/fuse")))
 		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
 	return fd;
@@ -71,7 +71,7 @@ int fz_fd_close(struct fz_fiber *self, int fd, int (*real)(int fd))
 	call = fz_block(self, FZ_CALL_BRIEF);
 	/* Not repeated: the descriptor is closed even if close() fails with EINTR. */
 	ret = real(fd);
-	/* A file server was interrupted, but not by a signal of the program's: no failure. */
+	/* A file server was interrupted, but no handler of the fiber has run: natively there is no error. */
 	if (FZ_UNLIKELY(ret == -1 && errno == EINTR) && fz_block_undisturbed(&call)) {
 		errno = call.saved_errno;
 		ret = 0;
@@ -120,7 +120,7 @@ FZ_EXPORT int close_range(unsigned first, unsigned last, int flags)
 		int ret;
 
 		fz_wire_for_state();
-		/* A range that is empty: the table is all that changes. */
+		/* For this range, which has no open descriptor, the call only unshares the table. */
 		ret = fz_real.close_range(~0u, ~0u, flags);
 		if (ret)
 			return ret;
@@ -190,7 +190,7 @@ static int prepare_dup(int from, int to)
 	return 0;
 }
 
-/* After the call; copy: what it has returned. */
+/* Called after dup2() or dup3(), which has returned copy. */
 static void replaced(int to, int copy)
 {
 	closed(to);
@@ -224,7 +224,10 @@ FZ_EXPORT int dup3(int from, int to, int flags)
 	return ret;
 }
 
-/* Of a lock, which is tried first: the real call waits for it. */
+/*
+ * Has an attempt to lock without waiting failed because the lock is held, so that the real call must wait? If
+ * so, errno is as before the attempt. ret: the result of the attempt.
+ */
 static bool must_wait(const struct fz_blocked *tried, int ret)
 {
 	if (!tried->call.self || ret == 0 || (errno != EAGAIN && errno != EACCES))
@@ -234,8 +237,8 @@ static bool must_wait(const struct fz_blocked *tried, int ret)
 }
 
 /*
- * Lock a file: try first; if somebody else holds the lock, hand the processor off and wait. The
- * owner is the process or the open file, not the kernel thread.
+ * Lock a file: try first; if the lock is held by another owner, hand off the processor and wait. Any
+ * carrier may take the lock, since its owner is the process or the open file, not the kernel thread.
  */
 static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lock)
 {
@@ -253,7 +256,7 @@ static int lock_or_announce(struct fz_fiber *self, int fd, int command, void *lo
 	return FZ_REPEAT(&call, fz_real.fcntl(fd, command, lock));
 }
 
-/* Does the command go to the file system, which may be a server? */
+/* Does the command ask the file system, which may be a file server that is slow to answer? */
 static bool is_locking(int command)
 {
 	switch (command) {

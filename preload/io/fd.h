@@ -7,7 +7,10 @@
 struct fz_blocked;
 struct fz_fiber;
 
-/* A call that opens a file ends with fd: -1, or a new descriptor.  path: NULL if unknown. */
+/*
+ * End a call that opens a file.  fd: its result, a new descriptor or -1.  path: the file, or NULL if unknown.
+ * Returns fd.
+ */
 int fz_fd_opened(const struct fz_blocked *call, const char *path, int fd);
 
 /*

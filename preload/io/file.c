@@ -31,7 +31,7 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	mode_t mode;
 	int fd;
 
-	/* mode may be missing; the kernel knows from flags whether to read it. As in libc. */
+	/* The program may not have passed mode; then the kernel ignores it, since flags do not need it. */
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);
@@ -106,7 +106,7 @@ FZ_EXPORT_BRIEF(int, fchmod, (int fd, mode_t mode), fd, mode)
 FZ_EXPORT_BRIEF(int, fchown, (int fd, uid_t owner, gid_t group), fd, owner, group)
 FZ_EXPORT_BRIEF(int, ftruncate, (int fd, off_t size), fd, size)
 FZ_EXPORT_ALIAS(ftruncate64, ftruncate);
-/* It returns an error number, which is never EINTR: no file server is asked. */
+/* posix_fadvise returns an error number, but FZ_EXPORT_BRIEF will do: without a file server no EINTR comes. */
 FZ_EXPORT_BRIEF(int, posix_fadvise,
 		(int fd, off_t offset, off_t n, int advice), fd, offset, n, advice)
 FZ_EXPORT_ALIAS(posix_fadvise64, posix_fadvise);
@@ -200,7 +200,7 @@ FZ_EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t n)
 
 	if (!self)
 		return fz_real.sendfile(out, in, offset, n);
-	/* Unlike splice it is no cancellation point of libc's. */
+	/* In libc sendfile is no cancellation point, unlike splice. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	ret = fz_io_sendfile(self, out, in, offset, n);
 	pthread_setcancelstate(state, NULL);

@@ -58,9 +58,8 @@ FZ_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 }
 
 /*
- * Try without waiting. Returns true if the real call has to wait. An EAGAIN that comes from
- * IPC_NOWAIT in one of the operations returns true, too; the real call then fails with it
- * again.
+ * Try without waiting. Returns true if the real call has to wait. Returns true, too, if EAGAIN comes
+ * from IPC_NOWAIT in one of the operations; the real call then fails with EAGAIN again.
  */
 static bool semop_waits(struct fz_fiber *self, int id, struct sembuf *ops, size_t count,
 			int *ret)

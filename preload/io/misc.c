@@ -115,8 +115,8 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 	bool any;
 
 	/*
-	 * Not LIO_WAIT in the real call: if a signal ended it, repeating it would submit the
-	 * requests again.
+	 * The real call does not wait (LIO_NOWAIT): if a signal ended its wait, another call would
+	 * submit the requests again.
 	 */
 	if (!self || mode != LIO_WAIT)
 		return fz_real.lio_listio(mode, list, count, event);

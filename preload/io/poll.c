@@ -160,10 +160,10 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 	return (int)fz_leave(fz_io_select(self, n, sets, deadline, word_of(mask)));
 }
 
-/* Which of the three the program has called. */
+/* Which function the program has called: epoll_wait, epoll_pwait or epoll_pwait2. */
 enum epoll_call { WAIT, PWAIT, PWAIT2 };
 
-/* Make the program's call: without waiting, or for at most the time up to the deadline. */
+/* Make the program's call, without a mask. deadline 0: the call does not wait. */
 static int epoll_really(enum epoll_call call, int fd, struct epoll_event *events, int max,
 			fz_nsec deadline)
 {
@@ -184,7 +184,7 @@ static int epoll_really(enum epoll_call call, int fd, struct epoll_event *events
 			      fz_real.epoll_pwait(fd, events, max, timeout, NULL);
 }
 
-/* If a filter forbids waiting for the epoll descriptor, the program's own call waits, announced. */
+/* Wait in the program's own call, announced: for a fiber that is alone, or if a filter forbids requests. */
 static int epoll_announced(struct fz_fiber *self, enum epoll_call call, int fd,
 			   struct epoll_event *events, int max, fz_nsec deadline)
 {

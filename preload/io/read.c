@@ -84,7 +84,7 @@ FZ_EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offs
 	if (flags == 0) {
 		ret = offset == -1 ? fz_io_readv(self, SYS_preadv2, fd, iov, count) :
 				     fz_io_preadv(self, SYS_preadv2, fd, iov, count, offset);
-		/* For a kernel without this call, libc's function has others. */
+		/* If the kernel lacks preadv2, libc's function makes another system call. */
 		return ret == -ENOSYS ? fz_real.preadv2(fd, iov, count, offset, flags) :
 					fz_leave(ret);
 	}

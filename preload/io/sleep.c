@@ -2,8 +2,9 @@
 /*
  * preload/io/sleep.c - sleep, usleep, nanosleep, clock_nanosleep, sched_yield.
  *
- * A handler ends a sleep with EINTR, SA_RESTART or not, and the remaining time is
- * reported.  No sleep ends early.  For other clocks the kernel waits.
+ * A handler ends a sleep with EINTR, even with SA_RESTART, and the remaining time is reported.
+ * Nothing else ends a sleep early.  On clocks other than CLOCK_REALTIME, CLOCK_MONOTONIC and the
+ * CPU-time clocks of fibers, the real call sleeps.
  */
 #include "preload/gate.h"
 #include "preload/thread/clock.h"
@@ -118,8 +119,8 @@ FZ_EXPORT int sched_yield(void)
 	others = fz_sched_yield(self);
 	fz_leave_runtime(self);
 	/*
-	 * Without this call, a fiber that spins for a kernel thread would keep that thread from
-	 * its CPU.
+	 * If no other fiber is runnable, yield to kernel threads: the caller may spin for one that
+	 * needs this CPU.
 	 */
 	return others ? 0 : fz_real.sched_yield();
 }

@@ -43,7 +43,7 @@ FZ_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 	return ret;
 }
 
-/* By its old number or its new one, which libc uses where time_t was 32 bits wide. */
+/* Does name mean a timeout? libc uses the newer numbers on CPUs where time_t was 32 bits wide. */
 static bool is_timeout(int name)
 {
 	const int recv_new = 66, send_new = 67;

@@ -53,7 +53,7 @@ FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return ret;
 }
 
-/* Is there output that a call would wait for? */
+/* Has the terminal output that is not sent yet, for which a call would wait? */
 static bool has_output(int fd)
 {
 	int saved = errno, left = 0;

@@ -68,7 +68,7 @@ FZ_EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t off
 		ret = offset == -1 ?
 			      fz_io_writev(self, SYS_pwritev2, fd, iov, count) :
 			      fz_io_pwritev(self, SYS_pwritev2, fd, iov, count, offset, flags);
-		/* For a kernel without this call, libc's function has others. */
+		/* If the kernel lacks pwritev2, libc's function makes another system call. */
 		return ret == -ENOSYS ? fz_real.pwritev2(fd, iov, count, offset, flags) :
 					fz_leave(ret);
 	}
