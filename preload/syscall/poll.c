@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/syscall/poll.c - system calls by number: poll, select, epoll. Calls with odd
+ * preload/syscall/poll.c - system calls by number: poll, select, epoll. Calls with invalid
  * arguments go to the kernel, which refuses them.
  */
 #include "preload/syscall/families.h"

@@ -71,8 +71,8 @@ bool fz_syscall_process(long number, const long *a, long *ret)
 		if (a[1] || (a[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
 			return false;
 		/*
-		 * Like vfork() here: the child must not use the parent's runtime, so it gets a
-		 * copy of the memory.
+		 * The child must not use the parent's runtime, so it gets a copy of the memory, as
+		 * with vfork().
 		 */
 		memcpy(without_memory, a, sizeof(without_memory));
 		without_memory[0] &= ~(long)CLONE_VM;
