@@ -42,8 +42,8 @@ int fz_cond_wake_shared(pthread_cond_t *c, int (*wake)(pthread_cond_t *))
 	int err;
 
 	/*
-	 * seq_cst: pairs with the store in wait_behind_gate(), which comes before the unlock of
-	 * the waiter's mutex, which a signaller locks.
+	 * seq_cst: pairs with the store in wait_behind_gate(). The waiter stores before it unlocks its
+	 * mutex, and the signaller has locked that mutex afterwards.
 	 */
 	if (!atomic_load_explicit(&gates_used, memory_order_seq_cst))
 		return wake(c);
