@@ -84,7 +84,7 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 	if (sig > 0 && info) {
 		fz_overrun_tell(info);
 		fz_signal_unmark(info);
-		/* As libc does. */
+		/* libc reports SI_TKILL as SI_USER. */
 		if (info->si_code == SI_TKILL)
 			info->si_code = SI_USER;
 	}
@@ -137,7 +137,7 @@ static int wait_for_signal(struct fz_fiber *self, const sigset_t *set, siginfo_t
 		return -EFAULT;
 	if (sig > 0 && info) {
 		memcpy(info, &got, sizeof(*info));
-		/* As libc does. */
+		/* libc reports SI_TKILL as SI_USER. */
 		if (info->si_code == SI_TKILL)
 			info->si_code = SI_USER;
 	}
