@@ -21,7 +21,7 @@ enum fz_verdict {
 
 struct fz_rules {
 	const char *path;		/* the name that was executed */
-	const char *arguments;		/* with one blank after each, but for the last */
+	const char *arguments;		/* the program's arguments, separated by one blank each */
 	enum fz_verdict verdict;
 	/*
 	 * For each enum fz_option_id the text FIBERIZE_NAME=VALUE of the first profile that sets the option, or

@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_STUB_TEXT_H
 
 /*
- * preload/stub/text.h - texts, without libc. Any context; nothing here allocates. text.c also defines what the stub and the
- * sources that it shares with the launcher (Makefile, STUB_SRC) call of <string.h>.
+ * preload/stub/text.h - texts, without libc. Any context; nothing here allocates. text.c also defines the functions
+ * of <string.h> that the sources of the stub call (Makefile, STUB_SRC).
  */
 
 #include <stdbool.h>
