@@ -33,7 +33,7 @@ FZ_EXPORT pid_t vfork(void)
 	bool began;
 	long pid;
 
-	/* libc's layout is unknown here; its own fork knows it. */
+	/* The layout of libc's thread control block is not known, so libc's own fork must do. */
 	if (!fz_layout.tid)
 		return fz_real._Fork ? fz_real._Fork() : fz_real.fork();
 	began = fz_signal_before_spawn();

@@ -26,7 +26,7 @@
 
 /* On the stack of the caller; both processes have one. */
 struct fz_copy {
-	uint64_t mask;		/* the kernel's, to be restored */
+	uint64_t mask;		/* the kernel thread's signal mask, to be restored */
 	bool gates;		/* the gates are closed: no thread holds a lock of libc for the library */
 	bool carriers;		/* no carrier's kernel thread may end (fz_carrier_hold_ends) */
 	bool shares_files;	/* the child's descriptors are the parent's */

@@ -17,7 +17,7 @@
 
 struct exec {
 	bool began, hides;
-	struct fz_carrier *carrier;	/* gets no nudges */
+	struct fz_carrier *carrier;	/* for fz_signal_after_exec() */
 };
 
 /* Prepare for an exec. path: the path of the program; NULL if it is not named by a path. */
@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline struct exec before(enum fz_symbol s
 	return exec;
 }
 
-/* exec has failed. */
+/* Called when exec has failed. Keeps errno. */
 static int after(struct exec exec, int ret)
 {
 	int saved = errno;

@@ -69,7 +69,7 @@ void fz_exec_watch_in_child(struct fz_exec_watch *watch)
 	if (!watch)
 		return;
 	fz_syscall2(__NR_set_robust_list, (long)&watch->head, sizeof(watch->head));
-	/* release: pairs with the acquire in await(). From here on the kernel tells the end. */
+	/* release: pairs with the acquire in await(). From here on the kernel marks the word at the end. */
 	atomic_store_explicit(&watch->word, (uint32_t)fz_sys_gettid() | FUTEX_WAITERS,
 			      memory_order_release);
 	fz_syscall4(__NR_futex, (long)&watch->word, FUTEX_WAKE, 1, 0);

@@ -19,7 +19,7 @@
  */
 
 enum fz_gate {
-	FZ_GATE_LOADER,		/* dl_iterate_phdr */
+	FZ_GATE_LOADER,		/* for dl_iterate_phdr(), and for locks of the loader */
 	FZ_GATE_THREADS,	/* libc's birth and end of threads, for the runtime */
 	FZ_GATES,
 };
@@ -27,7 +27,7 @@ enum fz_gate {
 void fz_gate_enter(enum fz_gate which);
 void fz_gate_leave(enum fz_gate which);
 
-/* By a thread that has its turn (fz_spawner_turn_begin). */
+/* Called by a thread that has its turn (fz_spawner_turn_begin). */
 void fz_gate_close(enum fz_gate which);
 void fz_gate_open(enum fz_gate which);
 

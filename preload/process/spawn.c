@@ -60,8 +60,8 @@ void fz_spawn_ends(bool hides)
 }
 
 /*
- * Do libc's popen() and system() make processes without a call of fz_posix_spawn_inside()? If not, that function does
- * the work of fz_spawn_begins() and fz_spawn_ends() inside their call.
+ * Do libc's popen() and system() make their process by a call that is not redirected? A redirected call comes to
+ * fz_posix_spawn_inside(), which calls fz_spawn_begins() and fz_spawn_ends().
  */
 static bool spawns_unseen(void)
 {
@@ -154,7 +154,7 @@ static void end_system(struct system_call *call)
 		fz_signal_system_ends();
 	fz_signal_after_spawn(fz_self()->thread.spawn_begun);
 	fz_self()->thread.spawn_begun = false;
-	/* In the child of a fork that a handler has made, libc has restored the mask. */
+	/* A handler may have forked: its child has no fiber, and libc has restored the mask there. */
 	if (fz_self()->kind != FZ_KIND_FIBER)
 		return;
 	/*
