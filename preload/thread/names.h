@@ -12,7 +12,7 @@ enum { FZ_NAME_SIZE = 16 };	/* the kernel's TASK_COMM_LEN */
 void fz_name_set(struct fz_fiber *fiber, const char *name);
 void fz_name_get(struct fz_fiber *fiber, char ret_name[FZ_NAME_SIZE]);
 
-/* fz_host.name_kernel_thread */
+/* The function fz_host.name_kernel_thread (runtime/base/host.h). */
 void fz_host_name_kernel_thread(const char *name);
 
 #endif

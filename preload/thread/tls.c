@@ -301,8 +301,8 @@ bool fz_tls_init(const char **ret_why)
 			(uintptr_t)&fz_real,
 			(uintptr_t)fz_real.read,
 			/*
-			 * The loader. Not by AT_BASE, which is 0 if the loader was named on the
-			 * command line.
+			 * This address is in the loader. AT_BASE is not used, since it is 0 if the
+			 * loader was named on the command line.
 			 */
 			(uintptr_t)dlsym(RTLD_DEFAULT, "__tls_get_addr"),
 		},
@@ -314,6 +314,6 @@ bool fz_tls_init(const char **ret_why)
 		return false;
 	}
 	*ret_why = "a module of libc cannot be found";
-	/* Not by dladdr(), which compares the address with each of the module's symbols. */
+	/* dladdr() is not used, since it compares the address with each of the module's symbols. */
 	return dl_iterate_phdr(keep_module, &keep);
 }
