@@ -128,7 +128,7 @@ int fz_fstatat_inside(int dir, const char *path, struct stat *st, int flags)
 	return fstatat(dir, path, st, flags);
 }
 
-/* Always one word, whatever the type of the argument: as in libc. */
+/* Read one word, whatever type the argument has, as libc does. */
 int fz_fcntl_inside(int fd, int command, ...)
 {
 	va_list args;

@@ -9,7 +9,7 @@
 
 struct fz_lll fz_lll_real;
 
-/* Number of threads that wait in the kernel. A hint: if it is not 0, an unlock wakes there, too. */
+/* The number of threads that wait in the kernel. A hint: if it is not 0, an unlock also wakes one of them. */
 static _Atomic uint32_t in_kernel;
 
 static bool in_runtime(const struct fz_fiber *self)
@@ -20,7 +20,7 @@ static bool in_runtime(const struct fz_fiber *self)
 
 /*
  * May the caller park, that is, continue on another kernel thread, or wait for a processor
- * while it holds other locks? Not
+ * while it holds other locks? These threads may not:
  *
  *	a thread inside the runtime: for example a carrier that makes a fiber's call
  *	in its own name (preload/thread/setid.c)

@@ -21,7 +21,7 @@ static struct {
 	int (*lock)(pthread_mutex_t *), (*unlock)(pthread_mutex_t *);	/* as the loader calls them */
 	pthread_mutex_t *mutex;		/* NULL: not known */
 	const _Atomic unsigned long long *loads;
-	const char *globals;		/* the loader's */
+	const char *globals;		/* _rtld_global, the loader's variables */
 	const struct field *slots, *slot, *length, *next, *module_id, *dtv, *element, *block,
 			   *counter;
 } libc;

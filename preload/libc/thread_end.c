@@ -14,11 +14,11 @@ enum { WORDS = 64 };
 
 /* What the experiment has found. */
 static struct {
-	/* release/acquire: set last. */
+	/* release/acquire: set when all other members are set. */
 	_Atomic bool known;
 	void (*steps[2])(void);
 	uintptr_t tls_dtors;		/* libc's __call_tls_dtors */
-	/* libc's thread-local variables in a new thread. */
+	/* libc's thread-local variables: their place, their number of words, the values in a new thread. */
 	intptr_t from_tcb;
 	size_t words;
 	uintptr_t fresh[WORDS];
