@@ -278,7 +278,7 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 	void *arg;
 	int ret;
 
-	/* Always one word, whatever the type of the argument: as in libc. */
+	/* Read one word, whatever type the argument has, as libc does. */
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);

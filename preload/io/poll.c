@@ -295,7 +295,7 @@ FZ_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int max,
 	struct fz_fiber *self = fz_enter(FZ_SYM_epoll_pwait2);
 	fz_nsec deadline;
 
-	/* A program that asks dlsym() finds the name here, also where libc lacks it. */
+	/* Even if libc lacks this function, a program can find it here by dlsym(). */
 	if (!fz_real.epoll_pwait2)
 		return (int)fz_leave(-ENOSYS);
 	if (!self)

@@ -92,8 +92,8 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 }
 
 /*
- * The real call, for a thread that is no fiber.  Before Linux 6.0 a request completes on the kernel thread that has
- * submitted it, also if that is a wired thread's now, whose call fails with EINTR.
+ * Make the real call, for a native or wired thread.  Before Linux 6.0 a wired thread's call also fails with EINTR when
+ * a request completes that its kernel thread has submitted earlier (fz_carrier_pass_on_requests).
  */
 static int wait_really(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
