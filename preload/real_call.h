@@ -3,8 +3,8 @@
 #define FZ_PRELOAD_REAL_CALL_H
 
 /*
- * preload/real_call.h - runtime/io/real_call.h for functions of libc, which return -1 and
- * set errno:
+ * preload/real_call.h - a layer above runtime/io/real_call.h, for functions of libc that return
+ * -1 and set errno:
  *
  *	struct fz_blocked call = fz_block(self, FZ_CALL_RESTARTS);
  *
@@ -13,8 +13,8 @@
  * Before each attempt errno is what it was at fz_block().  Without a fiber (self is NULL) the
  * call is made once, and nothing else is done.
  *
- * A function that returns an error number uses fz_call_begin() and fz_call_again() themselves:
- * posix_fallocate() in preload/io/file.c.
+ * The interposer of a function that returns an error number calls fz_call_begin() and
+ * fz_call_again() itself: see posix_fallocate() in preload/io/file.c.
  */
 
 #include <errno.h>

@@ -26,7 +26,7 @@ static struct {
 	char name[32];
 	char file[FZ_OPTION_MAX_stats + 1];	/* with %p and %n; empty: the report is printed */
 	bool forked;
-	bool watches;			/* for signals that end the process */
+	bool watches;			/* a signal that ends the process prints the report */
 	int pid;			/* of the process that counts */
 	_Atomic int teller;		/* the thread that prints, or has printed; 0: none yet */
 	_Atomic bool told;		/* the report is complete */
@@ -40,7 +40,7 @@ _Static_assert((int)FZ_SYM_COUNT < FZ_COUNTED_CALLS, "each symbol has a row, beh
 static struct fz_range counted_room[FZ_SYM_COUNT];
 static struct fz_ranges counted = { .range = counted_room };
 
-static struct fz_range libc;	/* its code */
+static struct fz_range libc;	/* the addresses of libc's code */
 
 extern const char __ehdr_start[] FZ_HIDDEN, etext[] FZ_HIDDEN;
 

@@ -18,7 +18,7 @@
 extern bool fz_stats_wanted FZ_HIDDEN;
 
 /*
- * Count a call of symbol by a fiber, or passed through. caller: where the body returns to. A call
+ * Count a call of symbol by a fiber, or passed through. caller: the address to which the body returns. A call
  * made by the library, or by libc's code of another name that was counted, does not count:
  * libc's usleep calls nanosleep, which calls clock_nanosleep. Any thread, any context.
  */

@@ -53,7 +53,7 @@ FZ_EXPORT long syscall(long number, ...)
 	long a[6], ret;
 	va_list list;
 
-	/* Always six words, whatever the number and types of the arguments: as in libc. */
+	/* Read six words, whatever number and types the arguments have, as libc does. */
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);

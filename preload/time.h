@@ -79,7 +79,7 @@ static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *whe
 	struct timespec ts;
 	fz_nsec at = fz_timespec_nsec(when), now;
 
-	/* Deadlines are times of CLOCK_MONOTONIC, unless a preloaded library fakes that clock (faketime). */
+	/* A time of CLOCK_MONOTONIC is a deadline, unless a preloaded library fakes that clock (faketime). */
 	if (at == FZ_FOREVER ||
 	    (clock == CLOCK_MONOTONIC && fz_real.clock_gettime == fz_host.clock_gettime))
 		return at == 0 ? 1 : at;
