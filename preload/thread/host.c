@@ -52,8 +52,8 @@ void fz_host_run_thread(void *(*start)(void *), void *arg, void **result)
 
 /*
  * The library learns how libc ends a thread from the first thread whose handle the runtime asks for.
- * This thread becomes the context of the main thread. The start of the runtime waits for it in any
- * case, so learning costs no further wait.
+ * The runtime turns that thread into the own context of the first carrier. The start of the runtime
+ * waits for that in any case, so learning costs no further wait.
  */
 static struct {
 	void *(*fn)(void *);
