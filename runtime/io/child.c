@@ -25,8 +25,8 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 		return 0;
 	ret = fz_io_run(self, &op, FZ_FOREVER, 0, true);
 	/*
-	 * The kernel also answers ECHILD if the kernel thread that submitted the request has
-	 * ended: then one of the kernel's worker threads looks, for children of its own
+	 * ECHILD may be wrong: if the kernel thread that submitted the request has ended, one of the
+	 * kernel's worker threads looks for the child, among its own children
 	 * (tests/programs/signal/signal_churn.c).
 	 */
 	if (ret == -ECHILD || ret == FZ_OP_FORBIDDEN)

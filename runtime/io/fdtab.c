@@ -15,11 +15,11 @@
 #include "runtime/sched/retreat.h"
 
 enum {
-	TABLE_FDS = 1 << 20,		/* one more must fit beside FZ_FD_CHANGES */
+	TABLE_FDS = 1 << 20,		/* a descriptor plus 1 must fit into the bits outside FZ_FD_CHANGES */
 	TABLE_FDS_LIMITED = 1 << 13,
 	LEVEL_SOCKET = 1,
 	AT_EMPTY = 0x1000,
-	AT_DONT_SYNC = 0x4000,	/* of a file server, what it has told before */
+	AT_DONT_SYNC = 0x4000,	/* do not ask a file server; what it has told before is enough */
 };
 
 /* relaxed throughout: a hint orders nothing and guards nothing. */
@@ -29,9 +29,9 @@ static struct entry {
 } *table;
 static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
-static _Atomic int highest_had;	/* by the program */
+static _Atomic int highest_had;	/* the highest number that the program has had */
 static _Atomic bool any_unshared;
-/* Somebody has set a negative timeout on some socket. */
+/* The program has set a negative timeout on some socket. */
 static _Atomic bool negative_seen;
 
 void fz_fdtab_init(void)
@@ -64,7 +64,10 @@ static _Atomic uint32_t *info_of(int fd)
 	return e ? &e->info : NULL;
 }
 
-/* With in_runtime set, the caller may be a child of vfork(), say, whose descriptors are not this process's. */
+/*
+ * Is fd a descriptor of the program's in this process?  While in_runtime is set, the caller may be, for example, a vfork()
+ * child, which has a table of descriptors of its own.
+ */
 static bool is_programs(int fd)
 {
 	return !fz_fdtab_is_unshared() && !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed) &&
@@ -123,7 +126,7 @@ int fz_fdtab_highest(void)
 	return atomic_load_explicit(&highest, memory_order_relaxed);
 }
 
-/* With the count of changes. */
+/* Returns the word of fd with its count of changes (FZ_FD_CHANGES); 0 beyond the table. */
 static uint32_t word_of(int fd)
 {
 	_Atomic uint32_t *e = info_of(fd);
@@ -215,13 +218,16 @@ static bool serves_files(const struct statx *st)
 
 static uint32_t kind_of_device(const struct statx *st)
 {
-	/* Its number came from another process: nothing has been served before the first read. */
+	/*
+	 * The library has not seen the program open /dev/fuse, so another process has passed the
+	 * descriptor on.  This process serves no file before its first read: it is not too late.
+	 */
 	if (FZ_UNLIKELY(serves_files(st)))
 		fz_retreat_before_faults(FZ_FDTAB_SERVES_FILES);
 	return FZ_FD_OTHER | (is_endless(st) ? FZ_FD_ENDLESS : 0);
 }
 
-/* With FZ_FD_UNASKED or FZ_FD_ENDLESS, if that is so. */
+/* Returns the kind of fd; with FZ_FD_UNASKED if a filter forbids to ask, with FZ_FD_ENDLESS for such a device. */
 static uint32_t kind_of(int fd)
 {
 	struct statx st;
@@ -258,7 +264,7 @@ static uint32_t file_flags(int fd)
 {
 	long flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
 
-	/* A filter forbids to ask: O_APPEND is what more must be known for. */
+	/* A filter forbids to ask.  Assume O_APPEND: of the three flags, only a missed O_APPEND does harm. */
 	if (flags < 0)
 		return FZ_FD_APPEND;
 	return (flags & O_DIRECT ? FZ_FD_DIRECT : 0) | (flags & O_DSYNC ? FZ_FD_SYNC : 0) |
@@ -337,7 +343,7 @@ void fz_fdtab_share_all(void)
 
 enum { BOTH_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
 
-/* fd may have an option of a socket now, and so may its duplicates. */
+/* The program has set a socket option on fd: note that for fd and for all sockets that may be duplicates of it. */
 static void note_option(int fd, uint32_t option)
 {
 	int high = atomic_load_explicit(&highest, memory_order_relaxed);
@@ -378,7 +384,7 @@ fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)
 									    FZ_FOREVER;
 }
 
-/* What the kernel says, whatever the hints do. */
+/* Ask the kernel for O_NONBLOCK, whatever the hints say. */
 static bool is_nonblocking(int fd, uint32_t info)
 {
 	return fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0;
@@ -394,7 +400,7 @@ bool fz_fdtab_limits(int fd)
 {
 	const uint32_t info = fz_fdtab_get(fd);
 
-	/* One below zero the kernel does not tell. */
+	/* The hints first: the kernel does not report a negative timeout. */
 	return info & BOTH_TIMEOUTS || is_nonblocking(fd, info) || has_timeout(fd, info);
 }
 

@@ -8,8 +8,8 @@
  * One word for each descriptor.  OURS means that this process made the open file, and as far as the
  * library has seen, its descriptor was never duplicated, inherited or passed on: then O_NONBLOCK is
  * what the library has seen last.  For all other descriptors the kernel is asked for O_NONBLOCK
- * each time that a call could wait.  What the library has not seen ends the wait a little later
- * (runtime/io/hints.h).
+ * each time that a call could wait.  If O_NONBLOCK or a timeout is set in a way that the library
+ * does not see, the monitor finds that out a little later, and ends the wait (runtime/io/hints.h).
  */
 
 #include "runtime/base/base.h"
@@ -43,7 +43,7 @@ enum {
 	FZ_FD_STREAM = 65536,		/* socket: SOCK_STREAM */
 	FZ_FD_UNASKED = 131072,		/* a filter forbids to ask what it is */
 	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
-	FZ_FD_ENDLESS = 524288,		/* device: gives all that is asked for, like /dev/urandom */
+	FZ_FD_ENDLESS = 524288,		/* device: each read fills the whole buffer, like /dev/urandom */
 	FZ_FD_LOW_WATER = 1048576,	/* socket: SO_RCVLOWAT may be set */
 };
 
@@ -53,7 +53,7 @@ enum {
  */
 #define FZ_FD_CHANGES 0xffe00000u
 
-/* Why no ring is used any more: the process reads the requests of a file system. */
+/* The reason for a retreat to epoll: the process may serve a file system (FUSE). */
 #define FZ_FDTAB_SERVES_FILES "the process has opened /dev/fuse"
 
 /* Reserve the table.  Before that, and beyond the table's end, every descriptor is unknown. */
@@ -62,8 +62,9 @@ void fz_fdtab_init(void);
 uint32_t fz_fdtab_get(int fd);
 
 /*
- * Returns a name for the open file that has this number now, as far as the library sees who opens and
- * closes: the number plus one, in the bits outside of FZ_FD_CHANGES, and those.  0: beyond the table.
+ * Returns a name for the open file that fd stands for now.  The name changes when the library sees fd being
+ * closed or opened.  It consists of fd + 1 and, in the bits FZ_FD_CHANGES, the count of changes.  0: fd is
+ * beyond the table.
  */
 uint32_t fz_fdtab_name(int fd);
 
@@ -71,8 +72,9 @@ void fz_fdtab_set(int fd, uint32_t info);
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set);
 
 /*
- * Where a request for fd was last queued, for runtime/io/queued.c; 0: nowhere.  The second returns false beyond the table; the
- * third puts *ret_before back, unless there is a later one.
+ * Where a request for fd was last queued, for runtime/io/queued.c; 0: nowhere.  fz_fdtab_set_queued() stores the old
+ * value in *ret_before, and returns false if fd is beyond the table.  fz_fdtab_restore_queued() puts the old value back,
+ * unless another thread has stored a later one.
  */
 uint32_t fz_fdtab_queued(int fd);
 bool fz_fdtab_set_queued(int fd, uint32_t queued, uint32_t *ret_before);
@@ -84,7 +86,7 @@ int fz_fdtab_highest(void);
 /* The number fd has another open file now, of which nothing is known. */
 void fz_fdtab_opened(int fd);
 
-/* The program has the number fd.  Negative: nothing happens. */
+/* The program has a descriptor with the number fd: note it for fz_fdtab_highest_had().  A negative fd is ignored. */
 void fz_fdtab_raise(int fd);
 
 /*
@@ -93,15 +95,18 @@ void fz_fdtab_raise(int fd);
  */
 int fz_fdtab_highest_had(void);
 
-/* In a fork's child that has a copy of the table: a copy is only as long as the open descriptors need. */
+/*
+ * In a fork's child that has a copy of the parent's table of descriptors: forget fz_fdtab_highest_had().  The kernel makes
+ * the copy only as long as the open descriptors need.
+ */
 void fz_fdtab_after_fork(void);
 
 /* Forget the descriptors from first to last, both included; last may be UINT_MAX. */
 void fz_fdtab_forget_range(unsigned first, unsigned last);
 
 /*
- * The calling thread, a kernel thread, has got a table of descriptors of its own: the hints are
- * about other descriptors.
+ * The calling thread, a kernel thread, has got a table of descriptors of its own.  The hints do not
+ * describe the descriptors in it.
  */
 void fz_fdtab_unshare(struct fz_fiber *self);
 
@@ -115,8 +120,8 @@ bool fz_fdtab_is_unshared(void);
 int fz_fdtab_look_up(int fd, uint32_t *ret_info);
 
 /*
- * Does the descriptor have O_NONBLOCK?  Asks the kernel unless it is OURS.  Returns 0, 1, -EBADF,
- * or another error: a filter forbids to ask.
+ * Does the descriptor have O_NONBLOCK?  Asks the kernel unless the descriptor is OURS.  Returns 0, 1,
+ * -EBADF, or another -errno if a filter forbids to ask.
  */
 int fz_fdtab_nonblocking(int fd, uint32_t info);
 
@@ -129,8 +134,8 @@ void fz_fdtab_share_all(void);
 
 /*
  * The program has set a timeout on fd.  Duplicates of fd have the timeout, too, so from now on the
- * kernel is asked for the timeouts of all sockets that may be duplicates.  negative: calls do not
- * wait at all, which the kernel reports as no timeout.
+ * kernel is asked for the timeouts of all sockets that may be duplicates.  negative: the timeout is
+ * below 0.  Calls then do not wait at all, but getsockopt() reports that there is no timeout.
  */
 void fz_fdtab_timeout_set(int fd, bool negative);
 
@@ -141,15 +146,15 @@ void fz_fdtab_timeout_set(int fd, bool negative);
 void fz_fdtab_low_water_set(int fd);
 
 /*
- * Does the kernel know of O_NONBLOCK or of a timeout where the hints say that calls on fd wait for
- * ever?  Corrects the hints then.
+ * Returns true, and corrects the hints, if they say that calls on fd wait for ever, but the kernel
+ * knows of O_NONBLOCK or of a timeout.
  */
 bool fz_fdtab_is_stale(int fd);
 
 /* Has the descriptor O_NONBLOCK or, as a socket, a timeout?  Asks the kernel if the hints do not say so. */
 bool fz_fdtab_limits(int fd);
 
-/* A deadline that only the kernel knows: make the real call. */
+/* Instead of a deadline: the timeout may be negative, which only the kernel knows.  Make the real call. */
 #define FZ_FD_ASK_KERNEL (FZ_FOREVER - 1)
 
 /*

@@ -16,8 +16,8 @@
  * ends with the last reference, such as a lock, still there (tests/programs/io/file_released.c).
  *
  * A transfer at the current position is always the real call: only the real call takes the file's
- * lock on the position, without which two threads would read the same bytes.  Nor may it be an attempt
- * first: what that leaves of a record, another thread could read.
+ * lock on the position, without which two threads would read the same bytes.  An attempt without waiting
+ * must not come first, because it may read a part of a record; another thread could then read the rest.
  */
 #include "runtime/io/io_internal.h"
 
@@ -28,8 +28,8 @@
 #include "runtime/backend/filter.h"
 
 /*
- * If a sync, or a write that syncs, took longer than this, the next one is announced, which costs
- * about as much.
+ * If a sync, or a write that syncs, took longer than this, the next one is announced.  To announce a
+ * call costs about as much time.
  */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
 /*
@@ -52,7 +52,7 @@ static int64_t run(struct fz_fiber *self, const struct fz_op *op)
 	return ret;
 }
 
-/* A request on the ring for what is left.  offset: of the whole transfer's beginning. */
+/* Make a request on the ring for what is left.  offset: where the whole transfer began. */
 static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struct fz_io_cursor *c,
 			int64_t offset, int flags)
 {
@@ -77,8 +77,8 @@ static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struc
 }
 
 /*
- * Make the program's call for what is left, announced.  A file server answers EINTR when the kernel
- * thread is interrupted for whatever reason.
+ * Make the program's call for what is left, announced.  It is repeated after an EINTR without a handler:
+ * a file server answers EINTR whenever anything interrupts the kernel thread.
  */
 static int64_t real(struct fz_fiber *self, int fd, const struct fz_io_cursor *c, unsigned flags,
 		    struct fz_io_cost *cost)
@@ -90,21 +90,22 @@ static int64_t real(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
 }
 
 /*
- * The kernel cannot do it without waiting, or not at all: some file systems, emulators and old
- * kernels; or a filter forbids it.  EINTR: FUSE waits whatever it is told, and was interrupted.
+ * Has this way of making the transfer failed, so that another way is needed?  The kernel cannot make it
+ * without waiting, or not at all (some file systems, emulators, old kernels), or a filter forbids it.
+ * EINTR: FUSE waits even if it must not, and the wait was interrupted.
  */
 static bool is_refused(int64_t ret)
 {
 	return ret == -EAGAIN || ret == -EINTR || ret == FZ_OP_FORBIDDEN || fz_io_cannot_try(ret);
 }
 
-/* The next call of this kind is announced, or a brief one. */
+/* If slow, the next call of this kind is announced; otherwise it is announced as brief. */
 static void note_slow(int fd, uint32_t kind, bool slow)
 {
 	fz_fdtab_change(fd, slow ? 0 : kind, slow ? kind : 0);
 }
 
-/* Was a call slow that does not sync?  was: the one before it. */
+/* Was a call slow, one that does not sync?  was: the call before it was slow, so this one was timed. */
 static bool is_slow(bool was, const struct fz_io_cost *cost)
 {
 	return was ? cost->time > CACHED_IS_SLOW : cost->lost;
@@ -127,7 +128,7 @@ static int64_t read_announced(struct fz_fiber *self, int fd, const struct fz_io_
 
 /*
  * Is there more of the file than a read by the real call has given?  Then the call was interrupted
- * between two requests to a file server.  Files of /proc have no size.
+ * between two requests to a file server.  Never true for files of /proc, whose size is 0.
  */
 static bool was_cut_short(const struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
 			  int64_t offset)
@@ -197,8 +198,8 @@ static int64_t read_once(struct fz_fiber *self, int fd, uint32_t info,
 	if (!is_refused(ret))
 		return ret;
 	/*
-	 * If the kernel can try without waiting, it can also read the page asynchronously and
-	 * complete the request later.
+	 * EAGAIN shows that the kernel can try this file without waiting.  Such a request needs no
+	 * worker thread: the kernel reads the page asynchronously and completes the request later.
 	 */
 	if (ret == -EAGAIN && by_ring)
 		ret = transfer(self, false, fd, c, offset, 0);
@@ -220,8 +221,8 @@ int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, struct fz_
 		/* A short count: the end of the file, or of what the page cache had. */
 		fz_io_cursor_advance(c, (size_t)ret);
 		/*
-		 * Do not read again: some files that look regular, such as /proc/kmsg, would wait
-		 * for more.
+		 * After the real call, do not read again: some files that look regular, such as
+		 * /proc/kmsg, would wait for more.
 		 */
 		if (!c->count ||
 		    (real && (all || c->skip) && !was_cut_short(self, fd, c, offset)))
@@ -263,7 +264,10 @@ static bool write_by_ring(struct fz_fiber *self, int fd, const struct fz_io_curs
 	return true;
 }
 
-/* SIGXFSZ would be raised by a second attempt to go beyond RLIMIT_FSIZE. */
+/*
+ * May the process have a limit on the size of files (RLIMIT_FSIZE)?  Then a second write after a short
+ * count would raise SIGXFSZ, which does not happen natively.
+ */
 static bool has_size_limit(void)
 {
 	enum { FILE_SIZE = 1 };
@@ -274,8 +278,9 @@ static bool has_size_limit(void)
 }
 
 /*
- * Write by the real call.  Without a handler, a short count comes from an interruption that is
- * none of the program's, or there is no room, which the next attempt tells: go on.
+ * Write by the real call.  If no handler has run, a short count has one of two reasons: an event of
+ * the library's has interrupted the call, or the disk is full.  So write the rest; on a full disk that fails
+ * at once.
  */
 static int64_t write_real(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
 			  unsigned flags, struct fz_io_cost *cost)

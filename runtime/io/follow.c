@@ -6,8 +6,8 @@
 
 enum {
 	OPTION_INCOMING_CPU = 49,	/* SO_INCOMING_CPU */
-	ALL = 1024,			/* fz_processor.strangers: every peer is one */
-	WEIGHT = 16,			/* of all samples before, against the next one */
+	ALL = 1024,			/* fz_processor.strangers if all peers are on other CPUs */
+	WEIGHT = 16,			/* a new sample counts as 1/WEIGHT of the average */
 	SLACK = 4,			/* fibers that a processor may have more than another */
 };
 
@@ -25,7 +25,7 @@ static void note_peer(struct fz_processor *p, bool is_stranger)
 			      memory_order_relaxed);
 }
 
-/* How many fibers wait for something there, or for the processor itself; a hint. */
+/* How many fibers wait on p: for its backend to report an event, or in its queue.  A hint. */
 static uint32_t load_of(struct fz_processor *p)
 {
 	return p->backend.ring.in_flight + fz_runq_length(&p->runq) +
@@ -33,9 +33,9 @@ static uint32_t load_of(struct fz_processor *p)
 }
 
 /*
- * The processor on this CPU, if a fiber of p should go there; or NULL.  Not if it is idle: its carrier may be
- * woken anywhere.  Nor if hardly any of its own peers are strangers: then the whole load comes from this CPU, and
- * the fibers would gather on one processor.
+ * Returns the processor that runs on CPU number cpu, if a fiber of p should move there; or NULL.  An idle processor is
+ * left out, because its carrier may be woken on any CPU.  So is a processor with few peers on other CPUs (strangers):
+ * the whole load may then come from that CPU, and all fibers would gather on one processor.
  */
 static struct fz_processor *near(struct fz_processor *p, uint32_t cpu)
 {
@@ -79,7 +79,7 @@ bool fz_follow_peer(struct fz_fiber *self, int fd)
 	/* relaxed: a hint. */
 	atomic_store_explicit(&p->cpu, (uint32_t)cpu + 1, memory_order_relaxed);
 	from = fz_sys_socket_option(fd, OPTION_INCOMING_CPU);
-	/* An event loop has peers on all CPUs. */
+	/* Two calls must find the same descriptor and CPU, because the peers of an event loop are on all CPUs. */
 	is_same = self->peer.fd == fd && self->peer.cpu == from;
 	self->peer.fd = fd;
 	self->peer.cpu = (int16_t)from;

@@ -18,14 +18,15 @@
 #include "runtime/sched/sched.h"
 
 /*
- * Of so many receives of a thread two call fz_follow_peer(), which makes a system call.  Two in a row: where a
- * send is counted between any two receives, each second number would never be a receive's.
+ * Two of this many calls of a thread may call fz_follow_peer(), which makes a system call.  The two are consecutive,
+ * because sends are counted, too: if sends and receives alternate, one of any two consecutive calls is a receive.
  */
 enum { FZ_FOLLOW_EVERY = 32 };
 
 /*
- * The calling thread is about to receive from fd, an internet socket: move it if that pays and if the call before
- * has found the same.  Returns true if it has moved.  Any thread outside the runtime; errno stays.
+ * The calling thread is about to receive from fd, an internet socket: move the thread to the processor near its peer, if
+ * that pays and if the thread's last call of fz_follow_peer() found the same descriptor and CPU.  Returns true if the
+ * thread has moved.  Any thread outside the runtime; errno stays.
  */
 bool fz_follow_peer(struct fz_fiber *self, int fd);
 

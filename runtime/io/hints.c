@@ -10,7 +10,7 @@ enum {
 	BATCH = 256,		/* fibers looked at with the registry locked */
 	LOOK_MOST = 4,		/* batches in one look: of 10,000 fibers all would take 2 ms */
 	PERIOD_MS = 100,	/* between looks */
-	/* Until each wait has been met twice: at the first it may just be about to begin. */
+	/* After these, each wait has been met at two looks; in the first round, one may be about to begin. */
 	ROUNDS = 3,
 };
 
@@ -21,29 +21,30 @@ static struct {
 		uint32_t name;	/* of its open file, fz_fdtab_name() */
 	} waits[BATCH];
 	unsigned count;
-	uint32_t entries;	/* into the runtime, at the last look */
+	uint32_t entries;	/* how often the runtime had been entered, at the last call of check() */
 	unsigned due;		/* rounds to come */
-	bool amid;		/* the last look has not come to the end of its round */
+	bool amid;		/* the last look ended in the middle of a round */
 	fz_nsec last;
 	bool all;		/* this look is at all waits */
 	/*
-	 * Looks to come that end all waits for which the kernel knows O_NONBLOCK or a timeout: a hint was
-	 * stale, and has been mended.  Other calls may have read it before that, and wait already or are
-	 * about to.
+	 * After a stale hint was found and corrected: how many of the next looks end all waits for
+	 * descriptors with O_NONBLOCK or a timeout.  Calls that read the hint before it was corrected wait
+	 * already, or are about to.
 	 */
 	unsigned endings;
 } hints;
 
 /*
- * Collect the fiber's wait if it is due to a hint, was there at the last look, and has not been
- * collected yet.  A server's waits rarely last that long; to ask the kernel costs a system call.
+ * Collect the fiber's wait if it rests on a hint, was there at the last look, and has not been
+ * collected yet; with hints.all, any wait that rests on a hint.  A server's waits rarely last until the
+ * second look, which saves a system call for each.
  */
 static void collect(struct fz_fiber *f)
 {
 	/* acquire: pairs with fz_wait_arm(), before which the fiber stored `hinted`. */
 	const uint64_t word = atomic_load_explicit(&f->wait, memory_order_acquire);
 	const uint64_t state = word & FZ_WAIT_STATE_MASK, number = word >> FZ_WAIT_NUMBER_SHIFT;
-	/* relaxed: the fence and the second look at the word show whose wait it is. */
+	/* relaxed: the fence and the second load of `wait` show to which wait `hinted` belongs. */
 	const uint32_t hinted = atomic_load_explicit(&f->timer.hinted, memory_order_relaxed);
 
 	if (!hinted || (state != FZ_WAIT_ARMED && state != FZ_WAIT_PARKED) ||

@@ -9,8 +9,8 @@
  * timeout on a descriptor whose hints (runtime/io/fdtab.h) say that calls wait for ever.  To ask
  * the kernel before each wait would cost too much; a call that need not wait gives the right
  * answer in any case.  So the monitor asks the kernel once for each wait that it meets at two looks.
- * It looks every 100 ms, each time at the next 1,024 threads.  A wait whose descriptor has been closed
- * since goes on with its file: the answer may be about another one.
+ * It looks every 100 ms, each time at the next 1,024 threads.  If the descriptor has been closed
+ * meanwhile, the wait goes on: the kernel's answer may be about another open file.
  *
  *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
  *	fz_park(self, deadline);
@@ -33,7 +33,7 @@ static inline void fz_hints_end(struct fz_fiber *self)
 	atomic_store_explicit(&self->timer.hinted, 0, memory_order_relaxed);
 }
 
-/* Let the monitor look. */
+/* Let the monitor look from now on. */
 void fz_hints_init(void);
 
 #endif

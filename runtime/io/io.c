@@ -6,12 +6,12 @@
  *	pipe	runtime/io/pipe.c
  *	file	runtime/io/file.c
  *	anonymous inode (eventfd and the like)
- *		try without waiting, then readiness
+ *		try without waiting, then wait for readiness and try again
  *	other	the real call, announced unless it is ready: a terminal may answer
  *		without ever becoming ready (VMIN, VTIME)
  *
- * A seccomp filter may forbid any call that is made in place of the program's.  The program sees
- * an error of its own call only: the real call is always the one that the program has made.
+ * A seccomp filter may forbid any call that is made in place of the program's.  Then the program's own
+ * call is made: the program must see no error but those of its own call.
  */
 #include "runtime/io/io_internal.h"
 
@@ -96,8 +96,8 @@ static int64_t read_anonymous(struct fz_fiber *self, int fd, const struct fz_io_
 		fd = fz_pin_fd(&pin);
 		ret = fz_io_try(false, fd, c, FZ_IO_CURPOS);
 		/*
-		 * The call may still be an error, whatever readiness says: only the real call
-		 * knows.
+		 * The kernel cannot try on this descriptor.  Readiness does not help, because the call
+		 * may be an error whether the descriptor is ready or not: only the real call knows.
 		 */
 		if (fz_io_cannot_try(ret))
 			return read_other(self, fd, c);
@@ -135,7 +135,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 		return -EBADF;
 	fz_io_test_cancel(self);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET) {
-		/* readv of nothing does not ask the socket; recvmsg would. */
+		/* readv of 0 bytes does not reach the socket, but recvmsg, which stands in for it, would. */
 		if (fz_io_asks_for_nothing(c->iov, c->count))
 			return fz_io_make(c->own);
 		return fz_io_socket_readv(self, fd, c);
@@ -156,7 +156,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 		return fz_io_pipe_read(self, fd, info, c);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_ANONYMOUS)
 		return read_anonymous(self, fd, c);
-	/* Its time depends on the size of the buffer, and a signal makes it end early. */
+	/* How long the device takes depends on the size of the buffer; any signal ends the read early. */
 	if (info & FZ_FD_ENDLESS)
 		return fz_io_make_whole(self, fd, c, true);
 	return read_other(self, fd, c);
@@ -169,7 +169,7 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 	struct fz_io_cursor c = { .own = &own, .iov = &iov, .count = 1 };
 	int64_t ret;
 
-	/* On a socket, too, read of 0 bytes answers something else than recv. */
+	/* On a socket, read of 0 bytes gives another answer than recv, so the program's own call is made. */
 	if (fz_io_is_refused_size(buf, n)) {
 		fz_io_test_cancel(self);
 		return fz_io_make(&own);

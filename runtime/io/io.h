@@ -5,9 +5,9 @@
 /*
  * runtime/io/io.h - the calls on descriptors, and waiting for a child, for fibers.
  *
- * All: from a fiber, outside the runtime; may park.  They act on cancellation (and then do not
- * return), run signal handlers, and return what the system call would have returned natively, as a
- * value or -errno.  They do not check buffers and descriptors: the kernel does.  A call on a
+ * All functions: from a fiber, outside the runtime; may park.  They act on cancellation (and then do
+ * not return), run signal handlers, and return what the system call would have returned natively, as
+ * a value or -errno.  They leave it to the kernel to check buffers and descriptors.  A call on a
  * descriptor with O_NONBLOCK never parks.
  */
 
@@ -81,11 +81,12 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 		 const uint64_t *mask);
 
 /*
- * The kernel cuts the n of select down to the length of its table of descriptors, a power of two above the highest
- * number so far; programs that call select(getdtablesize(), ...) rely on that, as an fd_set ends at FD_SETSIZE.  Own
- * descriptors make the table longer.  Returns n, cut down to the length that the table would have without them; not below
- * FD_SETSIZE.  If n is more, it asks for each number from the end of the real table down to the program's highest open one:
- * some 0.1 us for each.  Any thread; errno stays.
+ * Returns the n that the kernel would use for select() natively, which may be less than the program's n.  The kernel cuts n
+ * down to the length of its table of descriptors, a power of two above the highest number so far.  Programs that call
+ * select(getdtablesize(), ...) rely on that, because an fd_set has only FD_SETSIZE bits.  Own descriptors make the table
+ * longer, so this computes the length without them, at least FD_SETSIZE.  If n is above FD_SETSIZE, it asks the kernel about
+ * each number from the end of the real table down to the program's highest open one: about 0.1 us each.  Any thread; errno
+ * stays.
  */
 int fz_io_select_end(int n);
 

@@ -26,8 +26,9 @@ static inline uint32_t fz_io_clamp(size_t n)
 }
 
 /*
- * Does the kernel answer at once, whatever the descriptor is: is n 0, or is a part of the n bytes
- * beyond the program's addresses?  The ring would not see that part: it gets FZ_IO_MAX at most.
+ * Does the kernel answer at once, whatever the descriptor is, because n is 0, or because some of the
+ * n bytes are beyond the program's addresses?  A request is cut down to FZ_IO_MAX bytes, so the ring
+ * might not see those.
  */
 static inline bool fz_io_is_refused_size(const void *p, size_t n)
 {
@@ -38,9 +39,9 @@ static inline bool fz_io_is_refused_size(const void *p, size_t n)
 }
 
 /*
- * Does the kernel answer at once, because the array is empty or wrong?  The library itself reads a
- * single element, to pass it on as a plain buffer, so that one must be readable; the kernel reads
- * several.
+ * Does the kernel answer at once, because the array is empty or wrong?  An array of one element must
+ * be readable, because the library reads the element and passes it on as a plain buffer.  A longer
+ * array is read by the kernel.
  */
 static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 {
@@ -52,7 +53,7 @@ static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 /* A read or write of the program's, and how far it has come.  On the stack of the call. */
 struct fz_io_cursor {
 	const struct fz_io_call *own;	/* what the program has called */
-	/* of what is left; a single buffer is an array of one */
+	/* the elements that are left; a single buffer is an array of one */
 	const struct iovec *iov;
 	int count;
 	size_t skip;		/* bytes of iov[0] that are done */
@@ -83,7 +84,7 @@ static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c
 }
 
 /*
- * Returns the program's call for what is left, on descriptor fd.  *ret_part belongs to it.
+ * Returns the program's call for what is left, on descriptor fd.  The call may point to *ret_part.
  */
 struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct iovec *ret_part);
 
@@ -101,7 +102,7 @@ static inline bool fz_io_is_ready(int fd, short events)
 	return fz_sys_poll_now(fd, events) != 0;
 }
 
-/* Does the array ask for 0 bytes, or is it an error?  Then the kernel answers at once. */
+/* Does the array ask for 0 bytes, or can it not be read?  Then the kernel answers at once. */
 bool fz_io_asks_for_nothing(const struct iovec *iov, int count);
 
 /*
@@ -110,7 +111,7 @@ bool fz_io_asks_for_nothing(const struct iovec *iov, int count);
  */
 int64_t fz_io_try(bool writing, int fd, const struct fz_io_cursor *c, int64_t offset);
 
-/* Make the program's call for what is left, announced; as brief if fd is ready. */
+/* Make the program's call for what is left, announced.  ready: fd is ready, so the call is announced as brief. */
 int64_t fz_io_real_transfer(struct fz_fiber *self, int fd, const struct fz_io_cursor *c,
 			    bool ready);
 
@@ -133,8 +134,9 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
 int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c);
 
 /*
- * Make the program's call until nothing is left, announced, or as brief: a write, or a recv with
- * MSG_WAITALL.  A short count ends it only if a handler has run, or at the end of a stream.
+ * Repeat the program's call until nothing is left: a write, a recv with MSG_WAITALL, or a read from
+ * an endless device.  The calls are announced, or announced as brief.  After a short count the next
+ * call follows, unless a handler has run.  The end of a stream, or an error, ends it.
  */
 int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, bool brief);
 

@@ -23,7 +23,7 @@ static bool names_descriptor(const struct fz_op *op)
 	return op->opcode != FZ_UAPI_OP_WAITID && op->opcode != FZ_UAPI_OP_FUTEX_WAIT;
 }
 
-/* Returns whether the request is to be submitted at once. */
+/* Queue the request.  Returns true if it must be submitted at once. */
 static bool prepare(struct fz_processor *p, const struct fz_op *op, struct fz_request *request)
 {
 	struct fz_ring *ring = &p->backend.ring;
@@ -79,7 +79,7 @@ static enum fz_why wait_more(struct fz_request *request, struct fz_fiber *self,
 	return fz_park(self, deadline);
 }
 
-/* The ring's owner, who must not be asked for what is gone, has taken the request from its list before this returns. */
+/* Ask p's owner to cancel the request.  The request must exist until the owner has taken it off its list: wait for that. */
 static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct fz_processor *p)
 {
 	fz_nsec pause = FZ_MSEC / 16;
@@ -101,7 +101,7 @@ static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct 
 static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 			  struct fz_processor *p, fz_nsec deadline)
 {
-	enum { VAIN_MOST = 16 };	/* a filter may refuse with any answer */
+	enum { VAIN_MOST = 16 };	/* system calls; a filter may answer anything to them */
 	enum fz_why why = fz_park(self, deadline);
 	unsigned rounds = 0;
 
@@ -136,7 +136,7 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 	struct fz_processor *p;
 
 	do {
-		/* Without rings, the next rung will show it. */
+		/* No probe is possible; without rings, epoll is used next and finds out what is forbidden. */
 		if (!names_descriptor(op) || fz_backend_kind() == FZ_BACKEND_EPOLL)
 			return true;
 		request = (struct fz_request){ .more = 0 };
@@ -147,18 +147,18 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 		fz_ring_submit(&p->backend.ring);
 		finish(&request, self, p, FZ_FOREVER);
 		fz_leave_runtime(self);
-		/* ECANCELED: the rings have just been given up, as in fz_op_wait(). */
+		/* ECANCELED: the probe never ran (see is_to_repeat()). */
 	} while (request.result == -ECANCELED);
 	return request.result == -EACCES;
 }
 
-/* What the request waits for, as fz_ring_count_wait() wants it. */
+/* Returns what the request waits for, descriptor and direction, as fz_ring_count_wait() wants it. */
 static uint32_t what_of(const struct fz_op *op)
 {
 	return (uint32_t)(fz_op_fd(op) + 1) << 1 | (op->turn == POLLOUT);
 }
 
-/* Do enough requests wait for the same, so that taking turns costs less? */
+/* Do so many requests wait for one descriptor that taking turns costs less than waking all of them? */
 static bool is_crowded(const struct fz_ring *ring, const struct fz_op *op)
 {
 	enum { CROWD = 2 };
@@ -168,8 +168,8 @@ static bool is_crowded(const struct fz_ring *ring, const struct fz_op *op)
 }
 
 /*
- * Submit the request and park until it is complete.  In the runtime; leaves it.  turn: what the fiber has, or
- * NULL.
+ * Submit the request and park until it is complete.  In the runtime; leaves it.  turn: the turn that the fiber
+ * has, or NULL.
  */
 static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 				struct fz_request *request, struct fz_turn *turn,
@@ -205,15 +205,15 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 }
 
 /*
- * ECANCELED, and not by this fiber: the kernel thread that submitted the request has ended, the ring
- * is lost, or the descriptor was closed.  Submit it again.
+ * Must the request be submitted again?  It ended with ECANCELED, but this fiber has not cancelled it: the
+ * kernel thread that submitted it has ended, the ring is lost, or the descriptor was closed.
  */
 static bool is_to_repeat(const struct fz_request *request, enum fz_why why)
 {
 	return why == FZ_WHY_DONE && request->result == -ECANCELED;
 }
 
-/* The request is over: what fz_op_wait() returns. */
+/* Returns what fz_op_wait() returns for a request that is over. */
 static int result_of(struct fz_fiber *self, const struct fz_op *op,
 		     const struct fz_request *request, enum fz_why why, fz_nsec deadline,
 		     unsigned flags)
@@ -233,7 +233,7 @@ static int result_of(struct fz_fiber *self, const struct fz_op *op,
 	return request->result;
 }
 
-/* fz_op_wait() where many fibers wait for the same.  In the runtime; leaves it. */
+/* fz_op_wait() for a descriptor that many fibers wait for: take turns.  In the runtime; leaves it. */
 static __attribute__((noinline)) int wait_in_turn(struct fz_fiber *self, const struct fz_op *op,
 				    fz_nsec deadline, unsigned flags)
 {
@@ -323,7 +323,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
 
 		prompt |= prepare(p, &op, &request);
 	}
-	/* If the queue was full meanwhile, some may be complete before the others were queued. */
+	/* If the queue was full in between, some polls may be complete before the others were queued. */
 	if (FZ_LIKELY(request.more == n - 1))
 		request.any = true;
 	else if (!is_done(&request))
@@ -350,8 +350,8 @@ void fz_op_unwatch(int fd)
 }
 
 /*
- * The program has all the descriptors that it may have, and makes a process, which must not inherit a higher limit: wait
- * until that is made, at most a second.
+ * If the program has all the descriptors that it may have, a private copy needs a higher limit on descriptors.  While the
+ * program makes a process, which would inherit that limit, the limit stays: wait until the process is made, at most 1 s.
  */
 static void await_room(struct fz_fiber *self, int fd)
 {
@@ -382,14 +382,14 @@ void fz_op_flush_fd(struct fz_fiber *self, int fd)
 	}
 	fz_enter_runtime(self);
 	/*
-	 * Before the waiting calls get a copy: a call that begins to wait in between gets one,
-	 * too.
+	 * Unwatch before the waiting calls get a copy: then a call that begins to wait in between
+	 * gets a copy, too.
 	 */
 	fz_op_unwatch(fd);
 	fz_watch_closing(fd);
 	/*
-	 * Turns first: a call that a pin wakes passes its turn on, and the next one has no pin yet.
-	 * Then those who have begun a queue meanwhile.
+	 * Turns before pins: a call that fz_pin_closing() wakes passes its turn on to a call that has
+	 * no pin yet.  Turns again after pins: a new queue may have begun meanwhile.
 	 */
 	fz_turn_closing(fd);
 	fz_pin_closing(fd);
@@ -405,7 +405,7 @@ void fz_op_closed(struct fz_fiber *self, int fd)
 		return;
 	fz_enter_runtime(self);
 	fz_turn_closed(fd);
-	/* Requests on the ring have the old file, and keep it. */
+	/* Only on epoll: a request on the ring keeps the old open file. */
 	if (fz_backend_kind() == FZ_BACKEND_EPOLL)
 		fz_watch_closed(fd);
 	fz_leave_runtime(self);

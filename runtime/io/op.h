@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_IO_OP_H
 
 /*
- * runtime/io/op.h - one request on the ring, for which the calling fiber waits; and what becomes of
- * calls that wait when their descriptor is closed.
+ * runtime/io/op.h - one request on the ring, for which the calling fiber waits; and what happens to
+ * waiting calls when the program closes their descriptor.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -29,12 +29,12 @@ struct fz_op {
 	 * devices, which would be idle while requests gather.
 	 */
 	bool prompt;
-	/* The call waits because of hints (runtime/io/hints.h). */
+	/* The call waits because hints allow it: the monitor checks such waits (runtime/io/hints.h). */
 	bool hinted;
 	/*
-	 * May the request take turns with others that wait for the same (runtime/io/turn.h)?
-	 * POLLIN or POLLOUT, and beside it how many bytes are asked for where that matters (SO_RCVLOWAT).
-	 * 0: no.
+	 * Not 0: the request may take turns with others that have the same descriptor and the same
+	 * value here (runtime/io/turn.h).  POLLIN or POLLOUT; in the upper 32 bits, where SO_RCVLOWAT
+	 * makes it matter, the number of bytes that are asked for.
 	 */
 	uint64_t turn;
 	/*
@@ -43,8 +43,8 @@ struct fz_op {
 	 */
 	struct fz_pin *pin;
 	/*
-	 * If set, and pin is not: gets the copy if the descriptor is closed before the request is made,
-	 * and keeps it for the rest of the call, which may go on by a system call (fz_op_fd).
+	 * Used if pin is NULL.  If the descriptor is closed before the request is made, this pin gets the
+	 * private copy, and keeps it for the rest of the call, which may go on by a system call (fz_op_fd).
 	 */
 	struct fz_pin *spare;
 };
@@ -71,14 +71,14 @@ _Static_assert(offsetof(struct fz_op, opcode) == offsetof(struct fz_asked, opcod
 enum {
 	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */
 	/*
-	 * a handler has run, or with `hinted`, if fz_signal_handled() is false, a hint was stale; the
-	 * request had no effect
+	 * A handler has run.  If fz_signal_handled() is false and `hinted` is set, a hint was stale
+	 * instead.  The request had no effect.
 	 */
 	FZ_OP_SIGNAL = -1001,
 	FZ_OP_CANCEL = -1002,		/* the thread was cancelled; the request had no effect */
 	/*
-	 * A filter forbids the request, or the system call in its place, which had no effect: make
-	 * the call that the program has made.
+	 * A filter forbids the request, or the system call that stands in for it.  There was no effect:
+	 * make the call that the program has made.
 	 */
 	FZ_OP_FORBIDDEN = -1003,
 };
@@ -96,9 +96,10 @@ static inline int fz_op_outcome(enum fz_why why)
 
 /*
  * Submit a request and park until it is complete.  flags as in fz_wait_arm(): what else may end
- * the wait; with FZ_WAIT_SIGNAL, fz_signal_mark() has been called.  The request is over when this returns, so its buffers belong to the caller again.  If
- * the kernel had done something before it could be stopped, the result reports that instead of the
- * reason to stop.  From a fiber, outside the runtime.  Handlers have run when it returns.
+ * the wait; with FZ_WAIT_SIGNAL, fz_signal_mark() has been called.  The request is over when this
+ * returns, so its buffers belong to the caller again.  If the kernel had done something before the
+ * request could be cancelled, the result is what the kernel did, not why the request was cancelled.
+ * From a fiber, outside the runtime.  Handlers have run when it returns.
  */
 int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	       unsigned flags);
@@ -116,7 +117,7 @@ int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
  * Call it after each attempt that was refused with EAGAIN; *count is 0 at first.  Returns true if
  * fd is ready for events but refuses this call again and again, so that waiting for readiness
  * would spin: a datagram to a full Unix socket that is not connected; receiving where reception
- * has been shut down.  Then only the real call can wait, or tell.
+ * has been shut down.  Then only the real call can wait, or report an error.
  */
 bool fz_op_is_refused(int fd, uint32_t events, unsigned *count);
 
@@ -128,15 +129,15 @@ bool fz_op_is_refused(int fd, uint32_t events, unsigned *count);
 void fz_op_flush_fd(struct fz_fiber *self, int fd);
 
 /*
- * Take fd out of our epoll instances before it is closed.  A kernel thread in epoll_wait has a reference to each open
- * file that it looks at for a moment, even without an event; if that is the last one, the file stays open until the
- * kernel thread returns to the program (tests/programs: io/io_fifo.c, process/fork_closing.c).  Any thread.
+ * Take fd out of our epoll instances before it is closed.  A kernel thread in epoll_wait briefly holds a reference to
+ * each open file that it looks at, even without an event.  If that reference is the last one, the file stays open until
+ * the kernel thread returns to the program (tests/programs: io/io_fifo.c, process/fork_closing.c).  Any thread.
  */
 void fz_op_unwatch(int fd);
 
 /*
  * After descriptor fd is closed: wake the calls that began to wait for it after fz_op_flush_fd(),
- * so that they learn it.  Any thread outside the runtime.
+ * so that they notice the close.  Any thread outside the runtime.
  */
 void fz_op_closed(struct fz_fiber *self, int fd);
 
@@ -148,8 +149,8 @@ void fz_op_flush_range(struct fz_fiber *self, unsigned first, unsigned last);
 void fz_op_closed_range(struct fz_fiber *self, unsigned first, unsigned last);
 
 /*
- * Has a handler run since the call began (fz_signal_mark), between two attempts, so that the call
- * must not wait any more?  In the runtime, where no handler runs.
+ * Must the call not wait any more, because a handler has run since the call began (fz_signal_mark)?
+ * In the runtime, where no handler can run.
  */
 static inline bool fz_op_is_ended(const struct fz_fiber *self, unsigned flags)
 {

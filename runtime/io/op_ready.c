@@ -103,15 +103,16 @@ static long try_transfer(const struct fz_op *op, int fd)
 		return FZ_OP_FORBIDDEN;
 	if (ret > 0)
 		return transfer(op, fd, 0);
-	/* The wrong end of a pipe is an error at once; a transfer of 0 bytes tells. */
+	/* On the wrong end of a pipe a transfer is an error at once; one of 0 bytes shows that. */
 	ret = fz_syscall3(writes(op) ? __NR_write : __NR_read, fd, 0, 0);
 	return ret < 0 ? ret : -EAGAIN;
 }
 
 /*
- * Is no number free for a descriptor?  Natively accept reserves one before it waits, so it fails at
- * once.  On our epoll instance it fails in any case: first with EMFILE, since it looks at the kind
- * of file later.  A kernel before 5.6 looks at that first; then accept waits without a number.
+ * Has the process used up its descriptor numbers?  Natively accept reserves a number before it waits,
+ * and fails with EMFILE at once.  The test is accept on our epoll instance: that always fails, but with
+ * EMFILE only if no number is free, because the kernel looks at the kind of file later.  A kernel
+ * before 5.6 looks at the kind first, so there the test finds nothing, and accept waits.
  */
 static bool lacks_number(void)
 {
@@ -209,7 +210,7 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 	case IORING_OP_SEND:
 		ret = send_or_receive(op, fd, done, flags);
 		return ret < 0 ? ret : (long)done + ret;
-	/* It has no system call in its place: the rings have just been given up. */
+	/* No system call stands in for this request.  It comes here if the rings have just been given up. */
 	default:
 		return FZ_OP_FORBIDDEN;
 	}
@@ -245,8 +246,8 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		if (!err)
 			fz_fdtab_change(fd, 0, FZ_FD_WATCHED);
 		/*
-		 * EPERM, a regular file: poll finds it always ready, or never for the wanted
-		 * event.
+		 * EPERM: a regular file, for which poll has the wanted event always or never.  It
+		 * needs no watch.
 		 */
 		if (err == -EPERM && !watches[i].exclusive && !fz_epoll_is_denied(err))
 			err = 0;
@@ -340,7 +341,10 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 	for (;;) {
 		fd = fz_pin_fd(pin);
 		ret = attempt(op, fd, &done);
-		/* epoll alone tells; if it was for another thread, the caller comes again. */
+		/*
+		 * A filter forbids poll, so believe what epoll reported.  If another thread has taken the
+		 * event, the caller tries in vain and waits again.
+		 */
 		if (ret == FZ_OP_FORBIDDEN && op->opcode == IORING_OP_POLL_ADD)
 			ret = fired ? (long)op->op_flags : -EAGAIN;
 		if (ret != -EAGAIN || (op->opcode == IORING_OP_SEND && op->op_flags & FLAG_DONTWAIT))
@@ -387,7 +391,7 @@ int fz_op_ready_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n
 		fz_watch_init(&watches[i], fds[i].fd, (uint16_t)fds[i].events, false);
 	fz_waits_for(self, FZ_FOR_READY, &ready);
 	ret = await(self, watches, n, NULL, deadline, flags, false);
-	/* EBADF, closed meanwhile: the caller asks poll, which reports that. */
+	/* EBADF: a descriptor was closed meanwhile.  The caller calls poll, which reports that. */
 	if (ret == 0 || ret == -EBADF)
 		return 1;
 	return ret <= FZ_OP_TIMEOUT ? ret : -EINVAL;

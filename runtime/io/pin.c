@@ -99,7 +99,7 @@ void fz_pin_end(struct fz_pin *pin, enum fz_why why)
 		fz_lock_release(&b->lock);
 		pin->waiting = false;
 	}
-	/* A handler may leave the call by siglongjmp; without one the call goes on with its file. */
+	/* A handler may leave the call by siglongjmp.  If none is due, the call goes on with the copy. */
 	if (why == FZ_WHY_CANCEL || (why == FZ_WHY_SIGNAL && fz_signal_is_due(fz_self())))
 		fz_pin_release(pin);
 }
@@ -144,7 +144,7 @@ void fz_pin_closing(int fd)
 		if (pin->number != fd)
 			continue;
 		/*
-		 * If no number is free for a copy, the call learns that the descriptor is closed.
+		 * If no number is free for a copy, the call goes on with its number, which is closed.
 		 */
 		pin->copy = fz_kept_fd_make(fd);
 		if (pin->copy < 0)

@@ -22,8 +22,8 @@ struct fz_pin {
 	/* private copy or -1; written by fz_pin_closing(), fz_pin_adopt() and fz_pin_release() */
 	int copy;
 	/*
-	 * While the call waits, the pin is in its bucket's list; the bucket's lock guards all but
-	 * `waiting`.
+	 * While the call waits, the pin is in the list of its bucket.  The lock of the bucket guards all
+	 * fields but `waiting`.
 	 */
 	bool waiting;			/* written by the fiber only */
 	bool linked;
@@ -45,9 +45,9 @@ static inline int fz_pin_fd(const struct fz_pin *pin)
 
 /*
  * Around a wait of the calling fiber, in the runtime.  ask_again: closing the descriptor ends the
- * wait (FZ_WHY_DONE), because its request may not have reached the kernel yet.  why: the wait has
- * ended.  The copy stays open until fz_pin_release(), unless a handler is about to run or the thread
- * is cancelled: the program may end the call then.
+ * wait (FZ_WHY_DONE), because its request may not have reached the kernel yet.  why: what has ended the
+ * wait.  The copy stays open until fz_pin_release(); but fz_pin_end() closes it if a handler is about
+ * to run or the thread is cancelled, because the call may not return then.
  */
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again);
 void fz_pin_end(struct fz_pin *pin, enum fz_why why);
@@ -59,9 +59,9 @@ static inline void fz_pin_adopt(struct fz_pin *pin, int copy)
 }
 
 /*
- * Before a real call that may wait: give it a copy now.  The kernel restarts such a call after the
- * completion of a request of its kernel thread, and then looks at the number again.  From a fiber,
- * outside the runtime.
+ * Give the pin a private copy before a real call that may wait.  When a request of the same kernel
+ * thread completes, the kernel restarts such a call and looks up the number again; the number may
+ * stand for another file by then.  From a fiber, outside the runtime.
  */
 void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin);
 
