@@ -15,8 +15,8 @@
 
 /*
  * Is the FIFO empty, and may somebody still write to it?  A FIFO that was opened before it had a
- * writer, and never had one, is at its end, but poll does not say so.  Moving a byte to memory
- * that cannot be written does, without waiting, and leaves the byte in the FIFO.
+ * writer, and never had one, is at its end, but poll does not say so.  vmsplice to memory that
+ * cannot be written tells the end from an empty FIFO: it does not wait, and it takes no byte out.
  */
 static bool fifo_waits(int fd)
 {
@@ -33,8 +33,8 @@ static bool fifo_waits(int fd)
 		       -EAGAIN;
 	case O_RDWR:
 		/*
-		 * Here vmsplice would write the byte into the FIFO.  But opened for both, the FIFO
-		 * has a writer.
+		 * Here vmsplice would write the byte into the FIFO.  It is not needed: this
+		 * descriptor itself is a writer of the FIFO.
 		 */
 		return true;
 	default:
@@ -42,7 +42,7 @@ static bool fifo_waits(int fd)
 	}
 }
 
-/* Which file a descriptor names; inode is 0 if it is closed, or a filter forbids to ask. */
+/* Which file a descriptor stands for.  inode is 0 if the descriptor is closed, or a filter forbids to ask. */
 struct identity {
 	uint64_t inode;
 	uint32_t major, minor;
@@ -81,10 +81,10 @@ static int64_t read_by_ring(struct fz_fiber *self, struct fz_pin *spare, const s
 }
 
 /*
- * Read what the kernel cannot try without waiting: a FIFO opened by name, a pipe that was spliced,
- * any on an old kernel.  On the ring a worker thread of the kernel would read it; that thread
- * keeps a reference to the open file for a moment after the read, so that a writer still finds a
- * reader after close() (tests/programs/io/io_fifo.c).
+ * Read a pipe that the kernel cannot try to read without waiting: a FIFO opened by name, a pipe that
+ * was spliced, any pipe on an old kernel.  A request on the ring would be read by a worker thread of
+ * the kernel, which keeps a reference to the open file for a moment after the read.  After the
+ * program's close(), a writer would then still find a reader (tests/programs/io/io_fifo.c).
  */
 static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct fz_io_cursor *c)
 {
@@ -102,7 +102,7 @@ static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct
 		if (ret == FZ_OP_FORBIDDEN)
 			break;
 		if (ret == -EINTR && fz_signal_restarts(self)) {
-			/* With what the number names now. */
+			/* As natively, the restarted call reads the file that the number names now. */
 			fz_signal_mark(self);
 			fz_pin_release(pin);
 			fd = pin->number;
@@ -119,11 +119,11 @@ static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct
 		if (!is_same(file, identity_of(fd)))
 			return -EBADF;
 	}
-	/* It may block: another thread may have read the data first, or a filter forbids to look. */
+	/* This call may wait, if another thread has read the data first, or a filter forbids to look. */
 	return fz_io_real_transfer(self, fd, c, true);
 }
 
-/* Wait by the ring, if it can, and read. */
+/* Read, and wait for data if there is none; by a request on the ring if by_ring. */
 static int64_t read_waiting(struct fz_fiber *self, int fd, const struct fz_io_cursor *c, bool by_ring)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
@@ -225,7 +225,7 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 		/* A pipe that was spliced meanwhile cannot be tried either. */
 		if (fz_io_cannot_try(ret) || ret == FZ_OP_FORBIDDEN)
 			return write_fifo(self, fz_pin_fd(&pin), c);
-		/* The kernel has raised SIGPIPE, which is the fiber's even if the fiber blocks it. */
+		/* A blocked SIGPIPE is pending for this kernel thread, which the fiber may leave: take it along. */
 		if (FZ_UNLIKELY(c->done && ret == -EPIPE))
 			fz_signal_collect(self, (int)ret);
 		return c->done ? (int64_t)c->done : ret;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/poll.c - poll and ppoll; and how they and select wait: ask without waiting, then wait
- * for one request per descriptor until the first is ready and the ring has taken back the others,
- * then ask again for the answer.
+ * runtime/io/poll.c - poll and ppoll, and how poll and select wait: ask without waiting; make one
+ * request per descriptor, and wait until one is ready and the others are cancelled; then ask again
+ * for the answer.
  */
 #include "runtime/io/io_internal.h"
 
@@ -47,9 +47,10 @@ static int wait_any(struct fz_fiber *self, const struct fz_io_many *m, fz_nsec d
 }
 
 /*
- * Nothing is ready that the program asked for.  Has a peer stopped sending or hung up, or is there an
- * error?  Then each request for that descriptor completes at once, whether or not that was wanted, so
- * requests cannot wait for anything else.  Also true if a filter forbids to ask.
+ * Call this if no event is ready that the program asked for.  Has a peer stopped sending or hung up, or
+ * is there an error?  Then each request for that descriptor completes at once, even if the program has
+ * not asked for these events: requests cannot wait for another event.  Also true if a filter forbids to
+ * ask.
  */
 static bool hangs_up(const struct fz_fiber *self, const struct fz_io_many *m)
 {
@@ -97,7 +98,7 @@ wait_many(struct fz_fiber *self, struct fz_io_many *m, fz_nsec deadline, bool lo
 		fz_io_yield_sometimes(self, false);
 		return m->announced(self, m, deadline);
 	}
-	/* The kernel also checks the pointers, the count and the descriptors. */
+	/* look() also has the kernel check the pointers, the count and the descriptors. */
 	ret = looked ? 0 : m->look(self, m);
 	return ret != 0 || deadline == 0 ? ret : wait_on(self, m, deadline);
 }

@@ -7,20 +7,20 @@
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 
-/* A word of the table: the number of the processor, from 1 on, and low bits of the entry's index. */
+/* fz_fdtab_queued(): the number of the processor, from 1 on; below it the low bits of the entry's index in the ring. */
 enum { INDEX_BITS = 23, INDEX_MASK = (1 << INDEX_BITS) - 1 };
 
 static struct fz_processor *processor_of(uint32_t word)
 {
 	const uint32_t i = (word >> INDEX_BITS) - 1;
 
-	/* A child of a fork has the words of its parent. */
+	/* In a fork's child, a word may still be the parent's and name a processor that is not there. */
 	return word && i < fz_sched.count ? &fz_sched.processors[i] : NULL;
 }
 
 /*
- * Is the entry, of p's ring, for fd, and still queued?  Any thread; while p's owner queues and submits, a hint: of what was
- * queued a moment ago, nobody can say that it came before the close.
+ * Is the entry of p's ring that `word` names for fd, and still queued?  Any thread.  A hint while p's owner queues and
+ * submits; that is enough, because a request that is queued at this moment may as well come after the close.
  */
 static bool is_queued(const struct fz_processor *p, uint32_t word, int fd)
 {
@@ -70,11 +70,11 @@ static void await(struct fz_fiber *self, struct fz_processor *p, uint32_t word, 
 
 void fz_queued_await(struct fz_fiber *self, int fd)
 {
-	/* What is queued from here on may as well come after the close. */
+	/* A request that is queued from here on may as well come after the close: do not wait for it. */
 	const uint32_t word = fz_fdtab_queued(fd);
 	struct fz_processor *const p = processor_of(word);
 
-	/* relaxed: in a child of a fork, which has no rings, this thread has cleared it. */
+	/* `started` is false in a fork's child, which has no rings.  relaxed: this thread has cleared it. */
 	if (p && atomic_load_explicit(&fz_sched.started, memory_order_relaxed) &&
 	    FZ_UNLIKELY(is_queued(p, word, fd)))
 		await(self, p, word, fd);

@@ -14,8 +14,8 @@ struct fz_fiber;
 struct fz_processor;
 
 /*
- * The entry with this index of p's ring is for fd.  By the owner.  Returns true if it is to be submitted at once, because it
- * cannot be remembered: another processor has queued one, too, or fd is beyond the table.
+ * Remember that the request at `index` of p's ring is for fd.  By p's owner.  Returns true if the request must be submitted
+ * at once, because it cannot be remembered: another processor has queued one for fd, too, or fd is beyond the table.
  */
 bool fz_queued_note(const struct fz_processor *p, int fd, unsigned index);
 

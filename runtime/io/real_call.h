@@ -23,7 +23,7 @@
  * processor back at once, as it does while it holds a lock.
  *
  * All functions: outside the runtime.  A call that is left by cancellation or longjmp needs no
- * end.
+ * fz_call_end().
  */
 
 #include <asm/errno.h>
@@ -37,8 +37,8 @@
 enum {
 	FZ_CALL_RESTARTS = 1,		/* SA_RESTART applies to the call */
 	/*
-	 * cancellation ends the call, unless it has moved data; not for libc's own functions, which
-	 * act on it themselves
+	 * Cancellation ends the call, unless the call has moved data.  Not for a function of libc's,
+	 * which acts on cancellation itself.
 	 */
 	FZ_CALL_CANCELLABLE = 2,
 	/* the call usually returns at once (runtime/sched/announce.h) */
@@ -49,8 +49,8 @@ enum {
 	 */
 	FZ_CALL_GOES_ON = 8,
 	/*
-	 * A part of what the call moves is done, and its count must be returned: a cancellation ends
-	 * the call with -EINTR, and the next call acts on it.  With FZ_CALL_CANCELLABLE.
+	 * A part of the transfer is done, and its count must be returned: a cancellation ends the call
+	 * with -EINTR, and the thread's next call acts on the cancellation.  With FZ_CALL_CANCELLABLE.
 	 */
 	FZ_CALL_BEGUN = 16,
 };
@@ -97,7 +97,7 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 	return call;
 }
 
-/* Has a handler run in this thread since fz_call_begin()? */
+/* Has a handler run in this thread since fz_call_begin(), or with FZ_CALL_GOES_ON since fz_signal_mark()? */
 static inline bool fz_call_handled(const struct fz_real_call *call)
 {
 	return call->self->sig.handlers_run != call->handlers;
@@ -127,8 +127,8 @@ static inline bool fz_call_again(struct fz_real_call *call, int64_t ret)
 }
 
 /*
- * Take the signal that the call has raised, and get a processor.  Returns what fz_announce_end()
- * does.
+ * Take over the signal that the call has raised, and get a processor.  Returns what fz_announce_end()
+ * returns.
  */
 static inline bool fz_call_end(const struct fz_real_call *call, int64_t ret)
 {

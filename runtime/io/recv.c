@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/recv.c - receive from sockets.  recv and recvmsg (and read and readv, which become
- * these) go by requests on the ring, after an attempt if data is likely to be there; recvfrom with
- * an address and recvmmsg try without waiting, then wait for readiness.
+ * runtime/io/recv.c - receive from sockets.  recv and recvmsg (and read and readv, which become recv
+ * and recvmsg) are requests on the ring, after an attempt if data is likely to be there.  recvfrom
+ * with an address and recvmmsg try without waiting, then wait for readiness.
  */
 #include "runtime/io/io_internal.h"
 
@@ -60,7 +60,7 @@ static int64_t receive_forbidden(struct fz_fiber *self, const struct fz_op *op,
 	return fz_io_make_own(self, own, fz_op_fd(op), restart);
 }
 
-/* Receive what is there, not MSG_WAITALL.  Returns -EAGAIN also if a filter forbids to try. */
+/* Receive what is there.  Not for MSG_WAITALL.  Returns -EAGAIN also if a filter forbids to try. */
 static int64_t receive_now(struct fz_fiber *self, const struct fz_op *op)
 {
 	const bool message = op->opcode == IORING_OP_RECVMSG;
@@ -72,7 +72,7 @@ static int64_t receive_now(struct fz_fiber *self, const struct fz_op *op)
 	/* recvmsg does not look at the fourth argument. */
 	int64_t ret = fz_io_make(&call);
 
-	/* A filter forbids what stands in for the program's call. */
+	/* A filter forbids this call, which stands in for the program's call. */
 	if (FZ_UNLIKELY(fz_sys_is_denied(ret, number, 0, 0, 0, 0, 0)))
 		ret = -EAGAIN;
 	fz_io_note_likely(self, ret != -EAGAIN);
@@ -81,8 +81,8 @@ static int64_t receive_now(struct fz_fiber *self, const struct fz_op *op)
 
 /*
  * If data is likely to be there, receive it at once, without a request: that is one system call, and
- * no switch to another fiber and back.  If there may be a timeout, too: to ask for that is a system
- * call as well.  Returns -EAGAIN if the request has to be made.
+ * no switch to another fiber and back.  Also try if the socket may have a timeout: a request would
+ * need one more system call, to ask for the timeout.  Returns -EAGAIN if the request has to be made.
  */
 static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op, uint32_t info)
 {
@@ -96,8 +96,8 @@ static int64_t receive_likely(struct fz_fiber *self, const struct fz_op *op, uin
 }
 
 /*
- * The fiber is alone: it waits by the call that the program has made.  To announce that costs more
- * than an attempt, which needs no announcement.
+ * The fiber is alone, so it waits by the call that the program has made.  Try first if data is likely
+ * to be there: an attempt needs no announcement, and costs less than one.
  */
 static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
 			     const struct fz_io_call *own)
@@ -136,7 +136,7 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 		return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
 	if (op->op_flags & FZ_MSG_WAITALL && op->op_flags & FZ_MSG_PEEK)
 		return peek_whole(self, own, op->len, deadline == FZ_FOREVER);
-	/* SO_RCVLOWAT: on a stream it depends on the size what is enough. */
+	/* With SO_RCVLOWAT, how much data is enough on a stream depends on the size asked for. */
 	if (!(op->op_flags & WAITS_IN_SPITE) && op->opcode == IORING_OP_RECV && op->len)
 		op->turn = (uint64_t)op->len << 32 | POLLIN;
 	else if (!(op->op_flags & WAITS_IN_SPITE) && !(info & FZ_FD_STREAM))
@@ -149,19 +149,19 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 }
 
 /*
- * Data may be there each time: let others run sometimes, and find the processor where this costs least.  Returns
- * true if others may have run.
+ * A receive may find data each time and never wait.  So let other fibers run sometimes, and move near the peer
+ * (fz_follow_peer) sometimes.  Returns true if other fibers may have run.
  */
 static bool share(struct fz_fiber *self, int fd, uint32_t info, bool may_wait)
 {
-	/* Unix sockets do not tell where the peer is, so turns cost more than they are worth there. */
+	/* For Unix sockets the kernel does not tell the peer's CPU; there, yielding often costs more than it gains. */
 	const bool tells = !(info & (FZ_FD_UNIX | FZ_FD_UNASKED));
 
 	if (!tells && !may_wait)
 		return false;
 	if (fz_io_yield_sometimes(self, tells))
 		return true;
-	/* relaxed: as in fz_filter_forbids().  The program's filter may end the process for the question. */
+	/* A filter of the program's may end the process for an unknown getsockopt().  relaxed: as in fz_filter_forbids(). */
 	if (FZ_UNLIKELY(self->call.reads % FZ_FOLLOW_EVERY <= 1) && tells &&
 	    !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed))
 		return fz_follow_peer(self, fd);
@@ -175,8 +175,8 @@ static bool has_low_water(uint32_t info)
 }
 
 /*
- * SO_RCVLOWAT: the program's call waits until so much is there, or all that it asks for; an attempt, or a
- * request, would take less.  So gather that much, as for MSG_WAITALL, and then take what else is there.
+ * With SO_RCVLOWAT, the program's call waits until that many bytes are there, or as many as it asks for.  An
+ * attempt, or a request, would return with less.  So gather that many by MSG_WAITALL, and then take what else is there.
  */
 static int64_t receive_enough(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own,
 			      uint32_t info, uint32_t least)
@@ -184,7 +184,7 @@ static int64_t receive_enough(struct fz_fiber *self, struct fz_op *op, const str
 	const uint32_t name = fz_fdtab_name(op->fd), n = op->len, flags = op->op_flags;
 	int64_t ret, more;
 
-	/* Only the kernel can gather that across vectors.  The completion of a request of this kernel thread may end the call early. */
+	/* Only the kernel gathers across vectors.  The completion of a request of this kernel thread may end the call early. */
 	if (op->opcode == IORING_OP_RECVMSG)
 		return fz_io_make_own(self, own, op->fd, !(info & FZ_FD_RECV_TIMEOUT));
 	op->len = n < least ? n : least;
@@ -199,7 +199,7 @@ static int64_t receive_enough(struct fz_fiber *self, struct fz_op *op, const str
 	return more > 0 ? ret + more : ret;
 }
 
-/* own: what the program has called. */
+/* own: the call that the program has made. */
 static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own)
 {
 	uint32_t info;
@@ -240,7 +240,7 @@ static int64_t receive_buffer(struct fz_fiber *self, int fd, void *buf, size_t n
 	const int64_t ret = receive(self, &op, own);
 
 	self->call.bulk = n > 1 && ret == (int64_t)op.len;
-	/* There may be more where this came from, and is if it was left there. */
+	/* A full buffer: more data may be there.  MSG_PEEK: this data is still there. */
 	if (self->call.bulk || (ret > 0 && flags & FZ_MSG_PEEK))
 		fz_io_expect_data(self, 1);
 	return ret;
@@ -376,8 +376,8 @@ static int64_t receive_present(int fd, struct fz_message_slot *slots, unsigned n
 }
 
 /*
- * Receive the messages that have arrived; if there is none, wait for one.  a->begun: this call has
- * received some already.
+ * Receive the messages that have arrived; if there is none, wait for one.  a->begun: the program's call
+ * has received some messages already.
  */
 static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 			    struct fz_message_slot *slots, unsigned n, const struct limit *l)
@@ -385,7 +385,7 @@ static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 	struct pollfd p = { .fd = fz_pin_fd(a->pin) };
 	int64_t ret;
 
-	/* The kernel keeps no error that comes before the first message of a system call. */
+	/* A system call would take the error out of the socket; it must stay there for the program's next call. */
 	if (a->begun && fz_io_poll_now(self, __NR_ppoll, &p, 1) > 0 && p.revents & POLLERR)
 		return -EPIPE;
 	ret = receive_present(p.fd, slots, n, a->flags, l);
@@ -436,7 +436,7 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		ret = update_limit(&limit);
 		if (ret < 0)
 			return ret;
-		/* What is out of band ends the call. */
+		/* As natively, a message with out-of-band data ends the call. */
 		if (!ret || slots[done - 1].header.flags & FZ_MSG_OOB)
 			break;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/select.c - select and pselect: what they ask, and how; poll.c has how they wait.
+ * runtime/io/select.c - select and pselect: how they ask the kernel; how they wait is in poll.c.
  *
- * The kernel alone reads the caller's sets and writes answers.  If nothing is ready, it clears them; they
- * are restored at once: while the call waits, handlers and other threads see what the caller asked for.
+ * The kernel gets the caller's own sets and writes the answer there.  If nothing is ready, the kernel clears the
+ * sets.  They are restored at once, so that handlers and other threads see what the caller asked for while the
+ * call waits.
  */
 #include "runtime/io/io_internal.h"
 
@@ -17,7 +18,7 @@ enum {
 	WORD_BITS = 64,
 	MAX_WORDS = 64,		/* 4096 descriptors: four times FD_SETSIZE */
 	SMALLEST_END = 1024,	/* FD_SETSIZE: every fd_set has this many bits */
-	PAGES = 1 << 16,	/* whole pages, however large they are */
+	PAGES = 1 << 16,	/* bytes; whole pages for every page size */
 	READ = POLLIN | POLLRDNORM | POLLRDBAND,
 	WRITE = POLLOUT | POLLWRNORM | POLLWRBAND,
 };
@@ -34,7 +35,7 @@ struct sets {
 /* The number of the argument that is the time limit. */
 enum { LIMIT = 4 };
 
-/* ---- how far the sets are looked at ------------------------------------- */
+/* ---- how many bits of the sets the kernel reads -------------------------- */
 
 /* The length of a table in which fd is the highest number so far, but at least SMALLEST_END. */
 static long table_end(int fd)
@@ -47,8 +48,8 @@ static long table_end(int fd)
 }
 
 /*
- * Returns the end of PAGES bytes of zeros, a set of 8 * PAGES numbers with none in it; what follows cannot be read.  Or
- * -errno.
+ * Returns the address of the end of PAGES bytes of zeros: an empty fd_set for 8 * PAGES descriptors.  The memory behind
+ * that address cannot be read.  Or -errno.
  */
 static long end_of_empty_set(void)
 {
@@ -71,8 +72,9 @@ static long end_of_empty_set(void)
 }
 
 /*
- * Returns the length of the kernel's table; n if that is less, or if the length cannot be found.  The kernel reads as many
- * bits as the table is long: a set that ends with the number end - 1 is EFAULT if the table is longer than end.
+ * Returns the length of the kernel's table of descriptors; n if that is less, or if the length cannot be found.  select()
+ * reads one bit for each descriptor in the table.  So a set with unreadable memory behind bit `end - 1` fails with EFAULT
+ * if the table is longer than `end`.
  */
 static long kernel_end(int n)
 {
@@ -95,10 +97,10 @@ static long kernel_end(int n)
 }
 
 /*
- * The library does not see every descriptor being made: some are inherited, come with a message or from inside of libc;
- * so those that are open are looked for (a poll of all at once would be faster, but swallows events of some files).  Of
- * those that are closed by now the highest that the library has seen counts.  This is done even if there are no own
- * descriptors: exec() keeps the table's length, so that it may still be that of a program which had some.
+ * The table is as long as the highest descriptor needs that the program has ever had.  The library has not seen every
+ * descriptor (inherited ones, those received by a message or made inside libc), so look for the highest open one, too.  One
+ * poll of all would be faster, but swallows events of some files.  This is needed even if there are no own descriptors: exec()
+ * keeps the table, so it may have the length of a program that had some.
  */
 int fz_io_select_end(int n)
 {
@@ -141,8 +143,8 @@ static bool save(struct sets *s)
 }
 
 /*
- * Make the caller's sets what the call began with, or empty, as the kernel leaves them where nothing was ready.  A word
- * that is right already is not written: its memory may be read-only.
+ * Set the caller's sets to what the call began with (saved), or to empty, as the kernel leaves them when nothing is ready.
+ * A word that is right already is not written, because its memory may be read-only.
  */
 static void write_sets(const struct sets *s, bool saved)
 {
@@ -184,9 +186,9 @@ static bool gather(struct fz_io_many *m)
 }
 
 /*
- * Make the answer if a descriptor has been closed since the call began.  Natively it then counts
- * as ready for everything that was asked (fs/select.c); the kernel would refuse the closed number
- * now.
+ * Make the answer if a descriptor has been closed since the call began.  Natively that descriptor
+ * counts as ready for all events that were asked for (fs/select.c).  The kernel's select() would now
+ * fail with EBADF.
  */
 static int answer_closed(const struct sets *s)
 {
@@ -260,7 +262,7 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
 	ret = fz_io_wait_many(self, &s.many, deadline, mask);
 	if (ret == 0)
 		write_sets(&s, false);
-	/* A handler ran because of the mask: that counts more than the answer. */
+	/* A handler ran because of the mask, so the call ends with EINTR: take the answer out of the sets. */
 	if (ret == -EINTR && s.answered)
 		write_sets(&s, true);
 	return ret;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/io/send.c - send to sockets.  The call is tried first, for there usually is room: by a
- * request if other fibers are about to run.  Then it waits for room, sends a part, and so on.
+ * runtime/io/send.c - send to sockets.  First the call is tried without waiting, because there usually
+ * is room; by a request if other fibers are about to submit requests, too.  Without room, it waits for
+ * room, sends a part, and so on.
  */
 #include "runtime/io/io_internal.h"
 
@@ -12,7 +13,7 @@
 
 enum {
 	MESSAGES_MAX = 1024,	/* the kernel's UIO_MAXIOV */
-	LARGE = 4096,		/* bytes whose copying costs more than a system call of one's own */
+	LARGE = 4096,		/* bytes; to copy so many costs more than a separate system call */
 };
 
 /*
@@ -36,7 +37,7 @@ static int64_t try_by_ring(struct fz_fiber *self, const struct fz_io_attempt *a,
 	return ret;
 }
 
-enum { SENT_AT_MASK = 31 };	/* what fz_fiber.call.sent_at holds */
+enum { SENT_AT_MASK = 31 };	/* the bits that fz_fiber.call.sent_at has room for */
 
 static uint8_t wait_number(const struct fz_fiber *self)
 {
@@ -46,11 +47,11 @@ static uint8_t wait_number(const struct fz_fiber *self)
 }
 
 /*
- * Should the caller try by the ring?  If other fibers of this processor are about to submit, too,
- * all share one system call.  That saves nothing where each switch is a system call, nor where most
- * of the time goes into copying.  Nor if the fiber has not waited since it last sent, for instance
- * because a lot of data was there to be passed on: then others have hardly waited either, and what
- * they share is a system call that only their sends need.
+ * Should the caller try by the ring?  If other fibers of this processor are about to submit requests,
+ * too, all share one system call.  That saves nothing if each switch is a system call, or if most of
+ * the time goes into copying.  It also saves nothing if the fiber has not waited since it last sent,
+ * for example because it passes on data that is already there: then other fibers have hardly waited
+ * either, and the shared system call would be made for the sends alone.
  */
 static bool shares_call(struct fz_fiber *self, size_t n)
 {
@@ -64,8 +65,8 @@ static bool shares_call(struct fz_fiber *self, size_t n)
 }
 
 /*
- * Send on a stream that has no room: wait, send what there is room for, and so on.  begun: a part
- * has been sent before.
+ * Send on a stream that has no room: wait, send what there is room for, and so on.  begun: the
+ * program's call has sent a part before.
  */
 static int64_t send_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf,
 			     size_t n, bool begun)
@@ -110,7 +111,7 @@ static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_att
 	const long flags = a->flags | FZ_MSG_NOSIGNAL;
 	size_t done = 0;
 
-	/* After a part a handler ends the call. */
+	/* A part has been sent, so a handler ends the call. */
 	while (done < n && handlers == self->sig.handlers_run) {
 		const long at = (long)(buf + done), left = (long)(n - done);
 		struct fz_io_call call = { a->program, { fd, at, left, flags } };
@@ -144,8 +145,8 @@ static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_att
 }
 
 /*
- * Send the rest after a part has been sent.  The count must be returned: a cancellation ends the
- * call, and the next one acts on it.
+ * Send the rest after a part has been sent.  The count of that part must be returned: a cancellation
+ * ends the call, and the thread's next call acts on the cancellation.
  */
 static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf, size_t n)
 {
@@ -154,7 +155,7 @@ static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const c
 	return FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN) ? send_rest_forbidden(self, a, buf, n) : ret;
 }
 
-/* Is this, of an attempt to send n bytes, the answer of a call with O_NONBLOCK only? */
+/* Is ret the result of an attempt to send n bytes that only a call with O_NONBLOCK may return to the program? */
 static bool is_of_nonblocking(int64_t ret, size_t n)
 {
 	return ret == -EAGAIN || ret == -EINPROGRESS || (ret >= 0 && ret < (int64_t)n);
@@ -162,7 +163,7 @@ static bool is_of_nonblocking(int64_t ret, size_t n)
 
 /*
  * The kernel has not taken all of c, so ask whether the descriptor has O_NONBLOCK.  Returns true if
- * *ret, which may change, is the answer of the program's call.
+ * *ret is now the result of the program's call; *ret may have been changed.
  */
 static bool is_answer(struct fz_fiber *self, const struct fz_io_attempt *a,
 		      struct fz_io_cursor *c, int64_t *ret)
@@ -172,7 +173,7 @@ static bool is_answer(struct fz_fiber *self, const struct fz_io_attempt *a,
 	const struct iovec *whole = c->iov;
 	int64_t rest;
 
-	/* One of FZ_FD_OURS was asked before. */
+	/* With FZ_FD_OURS, send_buffer() has already found that there is no O_NONBLOCK. */
 	if (wait > 0)
 		return false;
 	if (wait == FZ_OP_FORBIDDEN && *ret > 0) {
@@ -187,7 +188,7 @@ static bool is_answer(struct fz_fiber *self, const struct fz_io_attempt *a,
 	return true;
 }
 
-/* own: write, or sendto with these flags. */
+/* own: the program's call, which is write, or sendto with these flags. */
 static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, int flags)
 {
 	const int fd = (int)own->args[0];
@@ -230,7 +231,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		if (ret != FZ_OP_FORBIDDEN)
 			return ret;
 	}
-	/* The data has to open the connection first (TCP_FASTOPEN_CONNECT). */
+	/* EINPROGRESS: the data has to open the connection first (TCP_FASTOPEN_CONNECT). */
 	if (a.only_tries && FZ_UNLIKELY(ret == -EINPROGRESS)) {
 		a.only_tries = false;
 		ret = fz_io_try_or_wait(self, &a);
@@ -276,8 +277,8 @@ static size_t message_size(const struct fz_user_msghdr *msg)
 }
 
 /*
- * Send the rest of what a stream has taken in part, one iovec after the other, without ancillary
- * data.  forbidden: whether the descriptor has O_NONBLOCK is not known.
+ * A stream has taken the first `sent` bytes of the message: send the rest, one iovec after the other,
+ * without ancillary data.  forbidden: a filter forbids to ask for O_NONBLOCK.  Returns the total sent.
  */
 static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a,
 				   const struct fz_user_msghdr *msg, size_t sent, bool forbidden)
@@ -310,8 +311,8 @@ static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *
 
 /*
  * A filter forbids to ask for O_NONBLOCK: make the program's call for one message, announced.  begun:
- * messages have been sent before.  If neither a handler nor a timeout can have ended it after a part,
- * an event of the library's has, and *ret_goes_on is true.
+ * the program's call has sent messages before.  *ret_goes_on: after a short count the rest must be sent,
+ * because neither a handler nor a timeout can have ended the call, so an event of the library's has.
  */
 static int64_t send_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, bool begun, bool *ret_goes_on)
 {
@@ -419,11 +420,11 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 			slot->length = (unsigned)send_rest_of_message(self, &a, &slot->header,
 								      slot->length, forbidden);
 		done++;
-		/* Sent in part, as a timeout or a handler leaves it: the next would follow a gap. */
+		/* A timeout or a handler has cut the message short: the next one would follow a gap. */
 		if (slot->length < message_size(&slot->header))
 			break;
 	}
-	/* The kernel has raised SIGPIPE, which is the fiber's even if the fiber blocks it. */
+	/* A blocked SIGPIPE is pending for this kernel thread, which the fiber may leave: take it along. */
 	if (FZ_UNLIKELY(done && ret == -EPIPE))
 		fz_signal_collect(self, (int)ret);
 	return done ? (int64_t)done : ret;

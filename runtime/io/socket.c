@@ -72,9 +72,9 @@ fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a)
 }
 
 /*
- * Make one attempt to send on a Unix socket.  While a call waits there, the end of the connection
- * gives it the socket's error, or EPIPE without a signal; a call that begins later gets EPIPE and
- * SIGPIPE.
+ * Make one attempt to send on a Unix socket.  Natively, a call that waits when the connection ends
+ * returns the socket's error, or EPIPE without SIGPIPE; a call that begins later gets EPIPE and
+ * SIGPIPE.  So once the call has been refused and has waited, its attempts raise no SIGPIPE.
  */
 static int64_t try_on_unix_socket(struct fz_io_attempt *a)
 {
@@ -91,8 +91,8 @@ static int64_t try_on_unix_socket(struct fz_io_attempt *a)
 }
 
 /*
- * Until when a wait for readiness may last.  poll tells nothing when a Unix socket without room is
- * shut down, or its peer is.
+ * Returns until when a wait for readiness may last.  At most 100 ms for sending on a Unix socket: poll
+ * does not report that a Unix socket without room, or its peer, has been shut down.
  */
 static fz_nsec wait_limit(bool sends_on_unix, fz_nsec deadline)
 {
@@ -203,7 +203,7 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec d
 
 	fz_signal_mark(self);
 	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, false);
-	/* FZ_OP_FORBIDDEN, too: the program may wait for the end of the attempt by poll. */
+	/* Also with FZ_OP_FORBIDDEN: EINPROGRESS, after which the program may wait by poll. */
 	if (ret == FZ_OP_FORBIDDEN)
 		ret = 0;
 	if (ret <= 0)
@@ -252,8 +252,8 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	restart = deadline == FZ_FOREVER;
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
-	 * is some: make the real call; if it waits, the monitor preempts.  Where there are no streams
-	 * nothing waits, and a failure leaves the socket as it was.
+	 * is some: make the real call; if it waits, the monitor preempts.  connect on a socket that is
+	 * no stream never waits; the real call leaves such a socket unchanged if it fails.
 	 */
 	if (wait <= 0 || deadline == FZ_FD_ASK_KERNEL || addr_len < sizeof(uint16_t) ||
 	    !(info & FZ_FD_STREAM) || fz_sys_is_unix(fd) != 0)
@@ -262,7 +262,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 		ret = fz_io_run(self, &op, deadline, -EINPROGRESS, restart);
 		if (ret == FZ_OP_FORBIDDEN)
 			return connect_at_once(self, fd, addr, addr_len, deadline);
-		/* An attempt was under way before, as after a handler with SA_RESTART. */
+		/* EALREADY: an earlier attempt is under way, for example after a handler with SA_RESTART. */
 		if (ret != -EALREADY)
 			break;
 		ret = await_connection(self, &pin, deadline);
@@ -271,8 +271,8 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 		fz_pin_release(&pin);
 	}
 	/*
-	 * After a failure the ring leaves the socket half connected, unlike the system call:
-	 * dissolve that.
+	 * After a failure the ring, unlike the system call, leaves the socket half connected: undo
+	 * that by a connect to AF_UNSPEC.
 	 */
 	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS &&
 	    ret != -EINTR && ret != -EISCONN && ret != -EBADF && ret != -EFAULT &&

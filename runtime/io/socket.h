@@ -21,8 +21,7 @@ enum {
 };
 
 /*
- * The kernel's struct msghdr and struct mmsghdr; the second has the message's length behind the
- * header.
+ * The kernel's struct msghdr, and struct mmsghdr, which has the message's length behind the header.
  */
 struct fz_user_msghdr {
 	void *name;
@@ -45,7 +44,7 @@ struct fz_message_slot {
  *	0	it never waits: make the real call
  *	-EBADF
  *	FZ_OP_FORBIDDEN	a filter forbids to ask, or the call itself
- * Unless -EBADF, *ret_info is what fz_fdtab_look_up() knows of fd.
+ * Unless it returns -EBADF, *ret_info is what fz_fdtab_look_up() knows of fd.
  */
 int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
 
@@ -56,7 +55,7 @@ int fz_io_may_wait(struct fz_fiber *self, long number, int fd, int flags, uint32
 int fz_io_could_wait(struct fz_fiber *self, long number, int fd, int flags, uint32_t *ret_info);
 int fz_io_is_blocking(int fd, uint32_t info);
 
-/* The end of a call for which fz_io_may_wait() has returned wait, and that is not 1. */
+/* Make a call that never parks, or return its error.  wait: what fz_io_may_wait() has returned, not 1. */
 int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_call *own);
 
 /*
@@ -71,30 +70,30 @@ struct fz_io_attempt {
 	int flags;
 	bool sends;
 	bool only_tries;		/* return -EAGAIN when refused, do not wait */
-	/* the program has called something else: return FZ_OP_FORBIDDEN if a filter forbids this */
+	/* the program has made another call: return FZ_OP_FORBIDDEN if a filter forbids this one */
 	bool stands_in;
 	long program;			/* sending: number of the call that the program has made */
 	bool only_waits;		/* do not try: make the real call, announced */
 	/*
-	 * An earlier part is done and its count must be returned: neither cancellation nor
-	 * restart.
+	 * An earlier part is done and its count must be returned, so the call neither acts on a
+	 * cancellation nor is restarted.
 	 */
 	bool begun;
-	bool refused;			/* has been tried, and waits first */
-	/* a part of the whole is done: the socket's error is for the next call */
+	bool refused;			/* an attempt was refused with EAGAIN: wait before the next one */
+	/* a part of the program's call is done: leave the socket's error to the program's next call */
 	bool rest;
 	fz_nsec deadline;
 };
 
 /*
- * Returns the deadline from SO_RCVTIMEO or SO_SNDTIMEO, counted from the first time that it is
- * asked for, and stores it in a->deadline, which is 0 before.
+ * Returns the deadline from SO_RCVTIMEO or SO_SNDTIMEO.  The timeout begins with the first call of
+ * this function, which stores the deadline in a->deadline; 0 there means not asked yet.
  */
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
 
 /*
- * Try and wait until the call is done.  Returns its result, -EAGAIN at the deadline, -EINTR; if
- * begun, -ECANCELED; if it stands in for another call, FZ_OP_FORBIDDEN.
+ * Try and wait until the call is done.  Returns its result, -EAGAIN at the deadline, or -EINTR after a
+ * handler; with a->begun also -ECANCELED; with a->stands_in also FZ_OP_FORBIDDEN.
  */
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 

@@ -3,9 +3,9 @@
  * runtime/io/splice.c - copying inside the kernel: sendfile, splice, tee, vmsplice.
  *
  * A request on the ring would occupy a worker thread.  Instead try without waiting, which also
- * lets the kernel check the arguments; then wait for readiness of the end that is not ready.  If
- * the call still waits in the middle (for a disk, for a socket with too little room), it is
- * a brief call.
+ * lets the kernel check the arguments; then wait until the end that is not ready becomes ready.  The
+ * call may still wait in the middle (for a disk, for a socket with too little room), so it is
+ * announced as brief.
  */
 #include "runtime/io/io_internal.h"
 
@@ -16,9 +16,9 @@
 #include "runtime/io/socket.h"
 
 /*
- * Park until the pinned descriptor is ready for events, if a call may wait for that at all.
- * Returns more than 0; 0 if the call never waits for it (a file, O_NONBLOCK, the wrong end: the
- * real call tells), only the real call can, or a filter forbids to wait for it; or -errno.
+ * Park until the pinned descriptor is ready for events.  Returns more than 0 then, or -errno.  Returns
+ * 0 without waiting if the real call must be made: it never waits for this descriptor (a file,
+ * O_NONBLOCK, the wrong end), only the real call can wait for it, or a filter forbids to wait.
  */
 static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 {
@@ -34,10 +34,10 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 	kind = info & FZ_FD_KIND_MASK;
 	if (kind != FZ_FD_SOCKET && kind != FZ_FD_PIPE)
 		return 0;
-	/* What poll tells, and what a later call answers, is not what a waiting call does. */
+	/* If the connection of a Unix socket ends, a call that waits answers otherwise than a later call. */
 	if (info & FZ_FD_UNIX && events == POLLOUT)
 		return 0;
-	/* Splicing takes less than SO_RCVLOWAT. */
+	/* poll waits for SO_RCVLOWAT bytes, but splice would take fewer. */
 	if (info & FZ_FD_LOW_WATER && events == POLLIN)
 		return 0;
 	if ((flags & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY))
@@ -86,8 +86,8 @@ static bool is_kind(int fd, enum fz_fd_kind kind)
 }
 
 /*
- * A pipe is about to be spliced: from then on the kernel refuses to read it without waiting.  Let
- * the next read try, and find that out, before the ring passes it to a worker thread.
+ * A pipe is about to be spliced: from then on the kernel refuses to read it without waiting.  Let the
+ * next read try first, and find that out; a request on the ring would go to a worker thread.
  */
 static void note_spliced(int fd)
 {
@@ -95,9 +95,9 @@ static void note_spliced(int fd)
 }
 
 /*
- * May the rest go to this descriptor?  Not to a pipe, which takes what it has room for; not if a
- * timeout may have passed; nor to a Unix socket that is shut down or whose peer is: natively the call
- * waits when that happens, and raises no SIGPIPE.
+ * After a short count, may the rest be written to this descriptor?  Not to a pipe, for which a short
+ * count is right; not if a timeout may have passed; and not to a Unix socket if it or its peer is shut
+ * down: another call would raise SIGPIPE, which a call that natively waits meanwhile does not.
  */
 static bool takes_more(int out)
 {
@@ -131,7 +131,7 @@ static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned 
 		if (ret > 0) {
 			done += (size_t)ret;
 			c->args[n_at] = (long)(n - done);
-			/* No call waits for a pipe to get more than what it has given. */
+			/* Natively, splice does not wait for the pipe again once it has moved bytes. */
 			if (c->number == __NR_splice)
 				c->args[5] |= SPLICE_F_NONBLOCK;
 			call.flags |= FZ_CALL_BEGUN;
@@ -174,7 +174,7 @@ static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, in
 		__NR_splice, { in, (long)in_offset, out, (long)out_offset, (long)n, flags }
 	};
 
-	/* A pipe takes or gives what it can; a socket takes all that there is. */
+	/* To a pipe, a short count is right; a socket must take all that the pipe has. */
 	return is_kind(out, FZ_FD_SOCKET) ?
 		       make_whole(self, &c, 4, out, FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE) :
 		       make_waiting(self, &c);

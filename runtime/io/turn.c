@@ -13,7 +13,7 @@ enum { BUCKETS = 64 };
 
 struct bucket {
 	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
-	/* Who has the turn of the first queue.  Guarded by the lock; without it, a hint. */
+	/* The call that has the turn in the first queue.  Guarded by the lock; without it, a hint. */
 	struct fz_turn *_Atomic first;
 };
 
@@ -44,8 +44,9 @@ bool fz_turn_any(int fd)
 }
 
 /*
- * The queue in which one waits for `what` of fd, or 0: for anything.  The caller holds the lock of the
- * bucket, as in all functions named _locked.
+ * Returns the call that has the turn in the queue for `what` of fd, or NULL.  what 0: in any queue for fd.
+ * Queues that go on with a private copy are left out.  The caller holds the lock of the bucket, as in all
+ * functions named _locked.
  */
 static struct fz_turn *leader_locked(const struct bucket *b, int fd, uint64_t what)
 {
@@ -56,7 +57,7 @@ static struct fz_turn *leader_locked(const struct bucket *b, int fd, uint64_t wh
 	return leader;
 }
 
-/* `to`, if not NULL, takes the place of `leader`, which has the turn; else the queue is gone. */
+/* `leader` has the turn: give the turn to `to`.  If `to` is NULL, the queue is gone. */
 static void change_leader_locked(struct bucket *b, struct fz_turn *leader, struct fz_turn *to)
 {
 	struct fz_turn *at = first_in(b), *heir = to ? to : leader->other;
@@ -86,8 +87,9 @@ static void unlink_locked(struct fz_turn *turn)
 }
 
 /*
- * Take out the waiter that has the turn, and the next ones, up to one whose wait this ends: it has
- * the turn now.  Returns the copy if it is not needed any more, or -1.
+ * `turn` has the turn: take it out of the queue, and wake the next call, which has the turn then.  A call
+ * that cannot be woken, because something else has ended its wait, is taken out, too.  If the queue is
+ * empty now, returns its private copy, to be closed; otherwise -1.
  */
 static int pass_locked(struct bucket *b, struct fz_turn *turn)
 {
@@ -100,7 +102,7 @@ static int pass_locked(struct bucket *b, struct fz_turn *turn)
 		unlink_locked(turn);
 		if (!next)
 			return turn->copy;
-		/* Otherwise something else has ended the wait: the turn goes on at once. */
+		/* False: something else has ended that wait, so the turn passes on at once. */
 		woken = fz_wake(next->ticket, FZ_WHY_DONE);
 		turn = next;
 	} while (!woken);
@@ -173,7 +175,7 @@ void fz_turn_end(struct fz_turn *turn)
 	release(b, copy);
 }
 
-/* All of the queue go on alone, with what the number names; closed: with nothing. */
+/* Dissolve the queue: each call goes on alone, with the program's number; if closed, it fails with EBADF. */
 static void dissolve_locked(struct bucket *b, struct fz_turn *leader, bool closed)
 {
 	change_leader_locked(b, leader, NULL);

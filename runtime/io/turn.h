@@ -10,11 +10,11 @@
  * readers of a pipe, one byte costs 1,000 wake-ups.  (Only IORING_OP_ACCEPT waits exclusively.)
  *
  * The fiber that has the turn waits exactly as if it were alone, so nothing here decides whether the
- * descriptor is ready.  The turn passes to the next fiber when the request is over, however it ends;
- * and at once from a fiber whose wait something else has ended before the turn came: no event gets
- * lost.  All fibers in a queue wait for one kind of event, and an event that is there ends the call
- * of any of them, or its next attempt: a call that may wait in spite of data (MSG_PEEK with an
- * offset, MSG_WAITALL) is in no queue.
+ * descriptor is ready.  When the request is over, the turn passes to the next fiber, however the
+ * request ends.  If something else has already ended the wait of that fiber, the turn passes on at
+ * once, so that no event gets lost.  All fibers in a queue wait for one kind of event, and any of them
+ * can take an event that is there.  So a call that may wait in spite of data (MSG_PEEK with an offset,
+ * MSG_WAITALL) is in no queue.
  *
  *	fz_turn_begin(...)	false: park
  *	make a request whose completion calls fz_turn_end()
@@ -30,7 +30,7 @@
 /* A call in a queue.  On the stack of the call; guarded by the lock of the queue's bucket. */
 struct fz_turn {
 	int fd;				/* as the program passed it */
-	uint64_t what;			/* it waits for: fz_op.turn */
+	uint64_t what;			/* the event that the call waits for: fz_op.turn */
 	bool linked;
 	bool closed;			/* the descriptor is closed, and no copy could be made */
 	struct fz_ticket ticket;
@@ -38,7 +38,7 @@ struct fz_turn {
 	/* Only of the call that has the turn: */
 	bool has;
 	int copy;			/* private copy that the queue goes on with, or -1 */
-	struct fz_turn *other;		/* has the turn of another queue in the bucket */
+	struct fz_turn *other;		/* the call that has the turn in the bucket's next queue */
 };
 
 /* How many queues there are.  Any thread; a hint. */
@@ -48,21 +48,21 @@ extern _Atomic uint32_t fz_turn_queues FZ_HIDDEN;
 bool fz_turn_any(int fd);
 
 /*
- * Enter the queue of calls that wait for `what` of fd.  Returns true if the caller has the turn; else it
- * gets the turn by the ticket (FZ_WHY_DONE).  In the runtime.
+ * Enter the queue of calls that wait for `what` of fd.  Returns true if the caller has the turn now.  Returns
+ * false if the caller must park: a wake-up by the ticket with FZ_WHY_DONE gives it the turn.  In the runtime.
  */
 bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket ticket);
 
 /*
- * The caller has its turn, or its wait for it has ended with FZ_WHY_DONE.  If the descriptor has been closed,
- * returns a copy of the private copy, for fz_kept_fd_drop(), or -EBADF: no number is free for one.
- * Returns -1: the number is right.  In the runtime.
+ * Call this when the caller has the turn, or its wait for the turn has ended with FZ_WHY_DONE.  Returns -1 if the
+ * call goes on with the program's number.  If the descriptor has been closed, returns a copy of the queue's private
+ * copy, which the caller closes by fz_kept_fd_drop(), or -EBADF if no number is free.  In the runtime.
  */
 int fz_turn_copy(const struct fz_turn *turn);
 
 /*
- * Leave the queue; a call that has the turn passes it on.  By the caller, or by the thread that completes the
- * request of the call that has the turn; a second time has no effect.  In the runtime.
+ * Leave the queue; a call that has the turn passes the turn on.  Called by the fiber itself, or by the thread that
+ * completes the request of the call that has the turn; the second call has no effect.  In the runtime.
  */
 void fz_turn_end(struct fz_turn *turn);
 

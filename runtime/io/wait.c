@@ -35,7 +35,7 @@ static bool slice_is_over(const struct fz_fiber *self)
 
 bool fz_io_yield_sometimes(struct fz_fiber *self, bool often)
 {
-	/* Two in a row: where sends are counted between receives, each second number is no receive's. */
+	/* Two consecutive calls, because sends are counted, too: one of two is a receive if they alternate. */
 	enum { OFTEN = 32, IN_A_ROW = 2, EVERY = 64 };
 	const unsigned n = ++self->call.reads;
 
@@ -45,7 +45,7 @@ bool fz_io_yield_sometimes(struct fz_fiber *self, bool often)
 	return true;
 }
 
-/* What likely_hits holds at most, and after misses: then as many receives make no attempt. */
+/* The most that likely_hits counts; and its value after misses, with which the next 16 receives make no attempt. */
 enum { HITS_MOST = 8, AFTER_MISSES = -16 };
 
 bool fz_io_is_likely(struct fz_fiber *self)
@@ -57,7 +57,7 @@ bool fz_io_is_likely(struct fz_fiber *self)
 		self->call.likely_hits++;
 		return false;
 	}
-	/* The requests of several fibers share one system call, which is worth more if they are small. */
+	/* Requests of several fibers share one system call, which is worth more than an attempt unless they are large. */
 	return self->call.bulk || !fz_sched_has_company(self);
 }
 
@@ -102,8 +102,8 @@ static bool sends(const struct fz_op *op)
 }
 
 /*
- * A hint was stale, on which the wait for op rested (runtime/io/hints.h).  Returns -EAGAIN if the
- * call must not wait, or 0, with the deadline that a timeout sets.
+ * The wait for op rested on a hint that was stale (runtime/io/hints.h).  Returns -EAGAIN if the call
+ * must not wait; otherwise 0, and sets *deadline if the socket has a timeout.
  */
 static int look_again(const struct fz_op *op, fz_nsec *deadline)
 {
@@ -117,7 +117,7 @@ static int look_again(const struct fz_op *op, fz_nsec *deadline)
 	return 0;
 }
 
-/* Like fz_io_run(), in a call that has begun before: handlers that have run since then end it. */
+/* Like fz_io_run(), but handlers that have run since the caller's fz_signal_mark() end the call, too. */
 static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 			int timeout_error, bool restart)
 {
@@ -189,9 +189,9 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		ret = run_more(self, &op, deadline, 0, restart);
 		/*
 		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
-		 * both, a terminal) if what was there is gone before the kernel looks: it begins
-		 * again, and finds its own second queue taken (io_uring/poll.c, 5.8 to 6.18 at
-		 * least).
+		 * reading and writing, a terminal) if the event is gone before the kernel looks:
+		 * it then starts its poll again, and finds its own entry in the second queue
+		 * (io_uring/poll.c, 5.8 to 6.18 at least).
 		 */
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
@@ -226,7 +226,7 @@ int64_t fz_io_make_measured(struct fz_fiber *self, const struct fz_io_call *c, u
 			    struct fz_io_cost *cost)
 {
 	struct fz_real_call call = fz_call_begin(self, flags);
-	/* A call that may sleep now must not; a brief one is one more attempt. */
+	/* After a handler, a call that may wait must not be made; a brief call is only one more attempt. */
 	bool handled = (flags & (FZ_CALL_GOES_ON | FZ_CALL_BRIEF)) == FZ_CALL_GOES_ON &&
 		       fz_call_handled(&call);
 	const fz_nsec begin = cost->timed ? fz_now() : 0;
@@ -256,7 +256,7 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 		c->args[limit_at] = (long)fz_signal_limit(self, deadline);
 		ret = fz_io_make(c);
 	} while (fz_call_again(&call, ret));
-	/* The handler has set the time limit to 0. */
+	/* A handler ends the call by setting the time limit to 0 (fz_signal_limit()). */
 	if (ret == 0 && fz_call_handled(&call))
 		ret = -EINTR;
 	fz_call_end(&call, ret);
@@ -283,7 +283,7 @@ int fz_io_poll_now(const struct fz_fiber *self, long number, struct pollfd *fds,
 	return (int)fz_io_look(self, &c);
 }
 
-/* poll takes its time limit in milliseconds, and a handler cannot set that to 0. */
+/* By poll(), whose time limit is in milliseconds, and cannot be set to 0 by a handler during the call. */
 static int64_t poll_coarsely(struct fz_fiber *self, struct fz_io_call *c, fz_nsec deadline)
 {
 	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE | FZ_CALL_GOES_ON);

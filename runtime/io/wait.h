@@ -19,11 +19,12 @@ struct pollfd;
 void fz_io_test_cancel(struct fz_fiber *self);
 
 /*
- * Call it before a read, and before a poll that does not wait.  Every 64th time, other fibers run
- * first: those whose requests the kernel completes only when it is entered would starve behind a
- * fiber whose calls never wait.  often: also at two calls of 32, if some are runnable and this one has run for
- * 50 us.  A connection whose next request is always there keeps the others waiting, but turns have cold caches.
- * Returns true if others may have run: what was known of a descriptor may be of another file now.
+ * Call this before a read, and before a poll that does not wait.  At every 64th call, other fibers run
+ * first: fibers whose requests the kernel completes only when it is entered would starve behind a fiber
+ * whose calls never wait.  often: also at 2 calls of 32, if other fibers are runnable and this one has
+ * run for 50 us, because a connection whose next request is always there keeps them waiting; not at more
+ * calls, because each switch costs cold caches.  Returns true if other fibers may have run: what the
+ * caller knows of a descriptor may be stale then.
  */
 bool fz_io_yield_sometimes(struct fz_fiber *self, bool often);
 
@@ -38,39 +39,38 @@ static inline void fz_io_expect_data(struct fz_fiber *self, int n)
 	self->call.likely = (uint8_t)(n < MOST ? n : MOST) & MOST;
 }
 
-/* Is it worth an attempt to receive without waiting?  Not soon after one that failed. */
+/* Is it worth an attempt to receive without waiting?  Not soon after attempts that failed. */
 bool fz_io_is_likely(struct fz_fiber *self);
 /*
  * fz_io_is_likely() for a fiber that is alone (runtime/sched/announce.h).  While attempts succeed, also true for more
  * receives than fz_io_expect_data() can count, as after an epoll_wait that reports many descriptors.
  */
 bool fz_io_is_likely_alone(struct fz_fiber *self);
-/* An attempt after it has failed.  It saves little when it succeeds, so one failure is enough. */
+/* An attempt after fz_io_is_likely_alone() has failed: make none soon, since one saves little when it succeeds. */
 void fz_io_note_miss_alone(struct fz_fiber *self);
 void fz_io_note_likely(struct fz_fiber *self, bool there);
 
 /*
  * Run op, which is the whole call, until it is complete.  timeout_error is the result at the
- * deadline; restart tells whether the call goes on after handlers that all have SA_RESTART.
- * Returns -ECANCELED only between fz_cancel_defer() and fz_cancel_undefer(); or
- * FZ_OP_FORBIDDEN.
+ * deadline; restart tells whether the call goes on after handlers that all have SA_RESTART.  Returns
+ * the result, or FZ_OP_FORBIDDEN; -ECANCELED only between fz_cancel_defer() and fz_cancel_undefer().
  */
 int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
 /*
- * Wait until the pinned descriptor is ready for events (POLL*).  Returns those that are, POLLERR
- * and POLLHUP among them, 0 at the deadline, -EINTR (with restart, not after handlers with
- * SA_RESTART), or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the number may have changed,
- * and the descriptor may not be ready any more.  The call has begun with fz_signal_mark(): a
- * handler that ran between two attempts ends it, too.
+ * Wait until the pinned descriptor is ready for events (POLL*).  Returns the events that are ready,
+ * which may include POLLERR and POLLHUP; 0 at the deadline; -EINTR after a handler (with restart, only
+ * after one without SA_RESTART); or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the number may
+ * have changed, and the descriptor may not be ready any more.  The call must have begun with
+ * fz_signal_mark(): a handler that ran between two attempts ends it, too.
  */
 int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		     fz_nsec deadline, bool restart);
 
 /*
  * fz_io_wait_ready() in a transfer.  begun: a part is done and its count must be returned; so a
- * cancellation ends the wait with -ECANCELED, and the next call acts on it.
+ * cancellation ends the wait with -ECANCELED, and the thread's next call acts on the cancellation.
  */
 int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
 		    fz_nsec deadline, bool restart, bool begun);
@@ -104,8 +104,8 @@ int64_t fz_io_make_measured(struct fz_fiber *self, const struct fz_io_call *c, u
 			    struct fz_io_cost *cost);
 
 /*
- * Make the call that the program has made, announced, with descriptor fd as its first argument:
- * where filters forbid what would be done instead.
+ * Make the call that the program has made, announced, with descriptor fd as its first argument.  For
+ * programs whose filters forbid the calls that stand in for it.
  */
 static inline int64_t fz_io_make_own(struct fz_fiber *self, const struct fz_io_call *own, int fd,
 				     bool restart)
@@ -125,14 +125,13 @@ int64_t fz_io_make_limited(struct fz_fiber *self, struct fz_io_call *c, unsigned
 			   fz_nsec deadline);
 
 /*
- * Make a call with a time limit of 0, after fz_signal_mark().  Even so, the kernel answers EINTR when
- * a signal has come.  If the program has no handler for that signal (a nudge, for example), the call
- * is made again.
+ * Make a call with a time limit of 0, after fz_signal_mark().  The kernel may answer EINTR even then.
+ * If no handler of the program has run (the signal was a nudge, for example), the call is made again.
  */
 int64_t fz_io_look(const struct fz_fiber *self, const struct fz_io_call *c);
 
 /*
- * The real call of poll: without waiting; and announced, with a time limit.  number: of poll or
+ * Make the real call of poll, without waiting, or announced and with a deadline.  number: of poll or
  * ppoll, whichever the program has called.
  */
 int fz_io_poll_now(const struct fz_fiber *self, long number, struct pollfd *fds, uint64_t n);
