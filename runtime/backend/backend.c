@@ -100,7 +100,7 @@ void fz_backend_kick_from_ring(struct fz_backend *b)
 	const int most = 100;
 
 	fz_backend_lose_ring(why, -EPERM);
-	/* A carrier that is about to wait has submitted nothing yet that could be cancelled. */
+	/* Try again: a carrier that is about to wait has not submitted anything yet that could be cancelled. */
 	for (int tries = 0; tries < most && fz_ring_cancel_all(&b->ring) <= 0; tries++)
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 }
@@ -116,7 +116,7 @@ bool fz_backend_drop(struct fz_backend *b)
 void fz_backend_note_left(struct fz_backend *b)
 {
 	fz_epoll_note_loser(&b->epoll, -1);
-	/* seq_cst: pairs with drop_queued(), which leaves to us what it could not drop. */
+	/* seq_cst: pairs with drop_queued(), which drops no published request before the losers have left. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL) && fz_ring_queued(&b->ring))
 		fz_backend_kick(b);

@@ -27,15 +27,16 @@ struct fz_backend {
 	struct fz_epoll epoll;
 };
 
-/* The most own descriptors that one backend can have, and how many it has for a wish. */
+/* The most own descriptors that one backend can have. */
 enum { FZ_BACKEND_FDS = 3 };
 
+/* How many own descriptors a backend of this kind has, at most. */
 static inline uint32_t fz_backend_fds(enum fz_backend_kind wish)
 {
 	return wish == FZ_BACKEND_EPOLL ? FZ_BACKEND_FDS - 1 : FZ_BACKEND_FDS;
 }
 
-/* Return b's epoll instance, which is in use from now on.  By the owner. */
+/* Returns b's epoll instance.  b uses that from now on, even if it had a ring.  By the owner. */
 struct fz_epoll *fz_backend_epoll(struct fz_backend *b);
 
 /*
@@ -123,7 +124,7 @@ static inline void fz_backend_reap(struct fz_backend *b, uint32_t most, bool *re
 	fz_ring_reap(&b->ring, most, ret_kicked);
 }
 
-/* For fz_backend_arm(): the ring is lost.  Returns whether fewer requests are queued on it now. */
+/* For fz_backend_arm(): the ring is lost, so drop its queued requests.  Returns true if fewer are queued now. */
 bool fz_backend_drop(struct fz_backend *b);
 
 /*
@@ -162,7 +163,7 @@ static inline void fz_backend_wait(struct fz_backend *b, uint32_t published,
 		fz_ring_wait(&b->ring, published, deadline);
 }
 
-/* After fz_backend_wait(), by the owner: where that was refused, submit what it was to submit. */
+/* After fz_backend_wait(), by the owner: submit the published requests if the kernel has not taken them. */
 static inline void fz_backend_finish_wait(struct fz_backend *b, uint32_t published)
 {
 	if (FZ_UNLIKELY(published && fz_backend_queued(b)))
@@ -186,18 +187,18 @@ static inline void fz_backend_deliver(struct fz_backend *b, struct fz_arrivals *
 }
 
 /*
- * Count a carrier that has lost the processor in fz_backend_wait(), before the kick that is meant
- * for it.  By whoever has taken the processor, as its owner.
+ * Count a loser: a carrier that is in fz_backend_wait(), and has lost the processor.  Called by the new
+ * owner of the processor, before it kicks the loser.
  */
 static inline void fz_backend_note_loser(struct fz_backend *b)
 {
 	fz_epoll_note_loser(&b->epoll, 1);
 }
 
-/* Such a carrier has left fz_backend_wait(). */
+/* A loser (fz_backend_note_loser()) has left fz_backend_wait().  By that carrier. */
 void fz_backend_note_left(struct fz_backend *b);
 
-/* For fz_backend_kick(), where a filter forbids to write: give up all rings, and end this one's wait. */
+/* For fz_backend_kick(), if a filter forbids all calls that write: give up all rings, and end the wait on b's ring. */
 void fz_backend_kick_from_ring(struct fz_backend *b);
 
 /* Make fz_backend_wait() return.  Any thread, signal handlers too. */

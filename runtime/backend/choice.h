@@ -41,7 +41,7 @@ static inline enum fz_backend_kind fz_backend_kind(void)
  */
 void fz_backend_lose_ring(const char *why, int error);
 
-/* Use epoll when the backends are made, in this process and in those that it forks.  Any thread. */
+/* When backends are made later, in this process or in one that it forks, use epoll.  Any thread. */
 void fz_backend_avoid_ring(void);
 
 /* "io_uring" or "epoll". */

@@ -2,7 +2,7 @@
 #ifndef FZ_RUNTIME_BACKEND_DENY_H
 #define FZ_RUNTIME_BACKEND_DENY_H
 
-/* runtime/backend/deny.h - fault points: the kernel refuses requests by their opcode. */
+/* runtime/backend/deny.h - fault points at which the kernel refuses requests with certain opcodes. */
 
 struct fz_ring;
 

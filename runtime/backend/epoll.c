@@ -21,7 +21,7 @@ enum { DATA_KICK = -1, DATA_RING = -2, DATA_LOST = -3 };
  */
 enum { BY_PWAIT2, BY_PWAIT, BY_WAIT, BY_NONE };
 
-/* relaxed: a thread with an old value is told by the kernel. */
+/* relaxed: a thread with an old value gets an error from the filter, and looks again. */
 static _Atomic int way;
 
 /* timeout NULL: for ever.  Where the kernel counts milliseconds, they are rounded up. */
@@ -49,7 +49,7 @@ static long ask(int by, int fd, struct epoll_event *events, int most,
 	}
 }
 
-/* A filter may answer any error, but answers both calls alike. */
+/* Does this call reach the kernel?  The kernel answers these two calls differently; a filter answers both alike. */
 static bool is_usable(int by, int fd)
 {
 	struct epoll_event event;
@@ -65,7 +65,7 @@ static void find_way(const struct fz_epoll *e)
 		fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
 		if (is_usable(by, fd))
 			break;
-		/* If this fails, the program has taken the number meanwhile. */
+		/* Test once more if the instance has moved meanwhile, because the program wanted its number. */
 		by += fd == atomic_load_explicit(&e->fd, memory_order_relaxed);
 	}
 	atomic_store_explicit(&way, by, memory_order_relaxed);
@@ -77,8 +77,8 @@ bool fz_epoll_is_lost(void)
 }
 
 /*
- * Let all watches try again; without any, sleep until a kick, or a completion on the lost ring,
- * which may not be in the instance.
+ * fz_epoll_wait() for an instance that can no longer be asked.  If there are watches, have all of them
+ * try again.  Otherwise sleep until a kick, or a completion on the lost ring.
  */
 static void wait_for_kick(const struct fz_epoll *e, const struct __kernel_timespec *timeout,
 			  struct fz_arrivals *ret_arrivals)
@@ -91,14 +91,14 @@ static void wait_for_kick(const struct fz_epoll *e, const struct __kernel_timesp
 	const uint32_t word = 0;
 	long n;
 
-	/* relaxed: a fiber that begins to wait is refused. */
+	/* relaxed: a fiber that begins to wait now is refused (fz_watch_start()). */
 	if (atomic_load_explicit(&e->watching, memory_order_relaxed)) {
 		ret_arrivals->events[0].data.u64 = (uint64_t)DATA_LOST;
 		ret_arrivals->count = 1;
 		return;
 	}
 	n = fz_syscall5(__NR_ppoll, (long)p, 2, (long)timeout, 0, 0);
-	/* Forbidden, too: look for work now and then. */
+	/* A filter forbids ppoll, too: the caller looks for work each millisecond. */
 	if (n < 0 && n != -EINTR && (!timeout || timeout->tv_sec || timeout->tv_nsec))
 		fz_sys_futex_wait(&word, 0, &a_moment);
 	ret_arrivals->events[0].events = EPOLLIN;
@@ -141,9 +141,9 @@ void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret
 }
 
 /*
- * Read or write the eventfd's count.  A filter that forbids the program to read or write by some calls
- * must not take the kicks, too: then another call does it.  The last one has flags, and the current
- * position as its offset, since an eventfd has no other.  Returns false if all are forbidden.
+ * Read or write the eventfd's count.  A filter may forbid some of the calls that read or write, but kicks
+ * must still arrive: try three calls, one after the other.  The last one needs an offset; -1 is the
+ * current position, the only one that an eventfd has.  Returns false if all three are forbidden.
  */
 static bool transfer(const struct fz_epoll *e, bool writes, uint64_t count)
 {
@@ -160,7 +160,10 @@ static bool transfer(const struct fz_epoll *e, bool writes, uint64_t count)
 	       fz_syscall6(writes ? __NR_pwritev2 : __NR_preadv2, fd, (long)&v, 1, -1, -1, 0) >= 0;
 }
 
-/* Let the instance report the eventfd for what it always is, ready to be written to; or no longer. */
+/*
+ * Have the instance report the eventfd when it is writable, which is always; off: no longer.  That is a kick where
+ * nobody may write.
+ */
 static void report_always(const struct fz_epoll *e, bool on)
 {
 	const int fd = atomic_load_explicit(&e->fd, memory_order_relaxed);
@@ -168,7 +171,7 @@ static void report_always(const struct fz_epoll *e, bool on)
 	struct epoll_event event = { .events = EPOLLIN | (on ? (uint32_t)EPOLLOUT : 0),
 				     .data.u64 = (uint64_t)DATA_KICK };
 
-	/* The instance does not know the copy of fz_epoll_vacate_fd(). */
+	/* ENOENT: the eventfd has a new number (fz_epoll_vacate_fd()), under which it is not registered. */
 	if (fz_syscall4(__NR_epoll_ctl, fd, EPOLL_CTL_MOD, event_fd, (long)&event) == -ENOENT)
 		fz_syscall4(__NR_epoll_ctl, fd, EPOLL_CTL_ADD, event_fd, (long)&event);
 }

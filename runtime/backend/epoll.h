@@ -15,13 +15,14 @@
 /* Part of a processor (struct fz_backend). */
 struct fz_epoll {
 	_Atomic int fd;			/* -1: there is none */
-	_Atomic int event_fd;		/* written by fz_epoll_kick(); the ring's, too */
+	_Atomic int event_fd;		/* fz_epoll_kick() writes to it; the processor's ring polls it, too */
 	_Atomic int ring_fd;		/* of the ring that was lost, or -1; written by the owner */
-	_Atomic bool active;		/* instead of the ring; written by the owner */
+	_Atomic bool active;		/* in use instead of the ring; written by the owner */
 	_Atomic uint32_t watching;	/* watches that wait on this instance */
 	/*
-	 * Carriers that have lost the processor but still sleep in fz_backend_wait().  While there
-	 * are any, a kick's eventfd stays unread, so that it wakes them, too.
+	 * The number of losers: carriers that have lost the processor but still sleep in
+	 * fz_backend_wait().  While there are losers, the eventfd of a kick stays unread, so that it wakes
+	 * them, too.
 	 */
 	_Atomic int losers;
 };
@@ -61,8 +62,8 @@ static inline void fz_epoll_use(struct fz_epoll *e)
 void fz_epoll_wait(struct fz_epoll *e, fz_nsec deadline, struct fz_arrivals *ret_arrivals);
 
 /*
- * Wake the fibers that wait for what arrived.  owned: the caller is the owner.  Only the owner
- * takes a kick; for another caller the kick stays and ends the next wait.
+ * Wake the fibers that wait for what arrived.  owned: the caller is the owner.  Only the owner takes a
+ * kick; otherwise the kick stays, and ends the next wait.
  */
 void fz_epoll_deliver(struct fz_epoll *e, struct fz_arrivals *arrivals, bool owned,
 		      bool *ret_kicked);
@@ -82,7 +83,7 @@ bool fz_epoll_kick(struct fz_epoll *e);
  */
 int fz_epoll_vacate_fd(struct fz_epoll *e, int fd);
 
-/* Has a filter left no way to ask what is ready?  Then nothing is reported any more. */
+/* Does a filter forbid all calls that ask an instance what is ready?  Then no event is reported any more. */
 bool fz_epoll_is_lost(void);
 
 static inline long fz_epoll_control(const struct fz_epoll *e, int operation, int fd,

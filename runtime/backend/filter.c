@@ -14,7 +14,7 @@ static _Atomic uint64_t asked[NUMBERS / WORD_BITS], forbidden[NUMBERS / WORD_BIT
 
 void fz_filter_init(void)
 {
-	/* 0: none; an error is a filter's, too. */
+	/* 0: there is no filter.  An error can only come from a filter. */
 	atomic_store_explicit(&fz_filter_exists,
 			      fz_syscall5(__NR_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0,
 			      memory_order_relaxed);
@@ -23,8 +23,8 @@ void fz_filter_init(void)
 void fz_filter_changed(void)
 {
 	/*
-	 * Filters only forbid more.  relaxed: a call that another thread makes at this moment may
-	 * come before the filter.
+	 * `forbidden` stays, since a new filter never allows more.  relaxed: a call that another thread
+	 * makes at this moment may come before the filter.
 	 */
 	for (int i = 0; i < NUMBERS / WORD_BITS; i++)
 		atomic_store_explicit(&asked[i], 0, memory_order_relaxed);

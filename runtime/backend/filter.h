@@ -5,18 +5,18 @@
 /*
  * runtime/backend/filter.h - what seccomp filters forbid the program.
  *
- * Filters do not see requests, and may allow what stands in for the program's call.  A call that
- * they forbid must fail here, too, so it is made as the program has made it.
+ * A filter does not see requests on a ring, and may allow a call that stands in for the program's.  But
+ * a call that a filter forbids must fail.  So the library makes such a call as the program has made it.
  */
 
 #include "runtime/base/base.h"
 
-/* Does the process have filters?  Then fz_filter_forbids() asks. */
+/* Does the process have filters?  Only then fz_filter_forbids() tests the calls. */
 extern _Atomic bool fz_filter_exists FZ_HIDDEN;
 
 /*
- * Has the program itself installed a filter, by a call that the library sees?  It may end the process for what it
- * forbids.
+ * Has the program itself installed a filter, by a call that the library sees?  Such a filter may end the process for a
+ * forbidden call.
  */
 extern _Atomic bool fz_filter_is_programs FZ_HIDDEN;
 

@@ -13,11 +13,11 @@
 #include "runtime/base/time.h"
 
 enum {
-	KEPT = 1 << 20,		/* numbers that may be kept: all that there are, unless fs.nr_open is raised */
+	KEPT = 1 << 20,		/* copies have numbers below this; all numbers have, unless fs.nr_open is raised */
 	WORD_BITS = 64,
 };
 
-/* A copy is made, and gets its bit, at once for who holds this. */
+/* Held while a copy is made and gets its bit: a thread with the lock sees no new copy without its bit. */
 static struct fz_lock kept_lock = FZ_LOCK(FZ_RANK_KEPT);
 
 /*
@@ -34,9 +34,9 @@ static _Atomic uint32_t kept_count;
  *  - a new copy first holds a filler, then gets its bit, and then the file;
  *  - a dropped copy lets the file go at once, and keeps its bit until no process is being made.
  * A change counts itself in `changing`, a thread that makes a process counts itself in `copying`, and then each reads the
- * other counter (all seq_cst).  A thread that makes a process waits for changes that are under way, but not for long: a
- * socket may linger, and if handlers interrupt the changes of two threads and make processes, each waits for the other.  A
- * change never waits for a thread that makes a process, which may wait for a lock of libc.
+ * other counter (all seq_cst).  A thread that makes a process waits for changes that are under way, but not for long: the
+ * close of a socket may linger; and if handlers interrupt the changes of two threads and both make processes, each thread
+ * waits for the other.  A change never waits for a thread that makes a process, because that may wait for a lock of libc.
  */
 static _Atomic uint32_t changing, copying;
 /* The calling thread's share of `changing`: a handler that interrupts its change and makes a process does not wait for it. */
@@ -48,7 +48,7 @@ enum { LEFT_MOST = 256, DROPPING_MOST = 16 };
  */
 static struct { int copy; bool free; } left[LEFT_MOST];
 static _Atomic uint32_t left_count;	/* written with kept_lock held */
-/* Numbers plus 1 that have lost their bits and are about to be closed; 0: a free place. */
+/* Copies that have lost their bits and are about to be closed: the number plus 1; 0: a free place. */
 static _Atomic int dropping[DROPPING_MOST];
 static const _Atomic int *filler;	/* a descriptor that may be in the child, too */
 
@@ -86,7 +86,7 @@ static void set_bit(int copy)
 {
 	uint64_t before;
 
-	/* The count first: a child that sees the bit alone would not look for more. */
+	/* The count first: a child looks for bits only while the count is not 0. */
 	atomic_fetch_add_explicit(&kept_count, 1, memory_order_release);
 	before = atomic_fetch_or_explicit(&kept[copy / WORD_BITS], bit_of(copy), memory_order_release);
 	FZ_ASSERT_SLOW(!(before & bit_of(copy)));
@@ -134,8 +134,9 @@ static int take_left(void)
 }
 
 /*
- * For the time in which a process is made, and a moment after it.  With kept_lock held.  dup3()
- * takes no number from the limit on, and numbers beyond may be in left[]: the limit is not raised.
+ * keep_locked() while a process is being made, or has just been made: filler, bit, file.  With kept_lock
+ * held.  The limit is not raised: dup3() refuses numbers from the soft limit on, and such a number may
+ * be in left[].
  */
 static int keep_filled(int fd)
 {
@@ -148,13 +149,13 @@ static int keep_filled(int fd)
 		return copy == -EBADF ? keep_locked(fd, false) : copy;
 	if (fz_syscall3(__NR_dup3, fd, copy, O_CLOEXEC) == copy)
 		return copy;
-	/* A filter forbids dup3: the process may get the file, too. */
+	/* A filter forbids dup3: do without a filler, although the new process may then keep the file. */
 	clear_bit(copy);
 	fz_syscall1(__NR_close, copy);
 	return keep_locked(fd, false);
 }
 
-/* Those that were left.  With kept_lock held, within a change while no process is made. */
+/* Clear the bits of all copies in left[], and close them.  With kept_lock held, in a change, while no process is made. */
 static void clear_left(void)
 {
 	/* relaxed: the lock is held. */
@@ -177,7 +178,7 @@ int fz_kept_fd_make(int fd)
 		return -EMFILE;
 	process = begin_change();
 	fz_lock_acquire(&kept_lock);
-	/* Their numbers may be free, with their bits set still. */
+	/* First: the new copy may get a number in left[] that is free but still has its bit. */
 	if (!process)
 		clear_left();
 	copy = process ? keep_filled(fd) : keep_locked(fd, true);
@@ -187,8 +188,9 @@ int fz_kept_fd_make(int fd)
 }
 
 /*
- * The copy keeps its bit: its number has a filler, or is one from the limit on, which the program does not get while
- * it is free.  Returns false if there is no room, or a filter forbids fillers.
+ * Put the copy into left[], where it keeps its bit.  filled: its number holds a filler.  Without a filler the number
+ * must be above the soft limit: the program cannot get that number while it is free.  Returns false if neither is so, or
+ * left[] is full.
  */
 static bool leave(int copy, bool filled)
 {
@@ -213,7 +215,7 @@ static bool leave(int copy, bool filled)
 	return is_left;
 }
 
-/* Unless a process is being made, by whoever clears them then. */
+/* clear_left() if no process is being made; otherwise the thread that makes the process does it later. */
 static void clear_left_if_none_is_made(void)
 {
 	if (FZ_LIKELY(!atomic_load_explicit(&left_count, memory_order_seq_cst)))
@@ -226,7 +228,7 @@ static void clear_left_if_none_is_made(void)
 	end_change();
 }
 
-/* Returns its place in dropping[]; NULL: all are taken. */
+/* Put the copy into dropping[].  Returns its place there; NULL: all places are taken. */
 static _Atomic int *note_dropping(int copy)
 {
 	for (int i = 0; i < DROPPING_MOST; i++) {
@@ -258,7 +260,7 @@ void fz_kept_fd_drop(int copy)
 	/* In a fork's child, fz_kept_fd_after_fork() has closed the copy already. */
 	if (!fz_kept_fd_is(copy))
 		return;
-	/* The file is let go without the lock, in each case: to close a socket may take seconds (SO_LINGER). */
+	/* Never close the file with the lock held: to close a socket may take seconds (SO_LINGER). */
 	if (begin_change()) {
 		filled = fz_syscall3(__NR_dup3, filler_fd(), copy, O_CLOEXEC) == copy;
 		is_left = leave(copy, filled);
@@ -268,7 +270,7 @@ void fz_kept_fd_drop(int copy)
 	else if (!filled)
 		fz_syscall1(__NR_close, copy);
 	end_change();
-	/* The thread that makes a process may have looked before this one was left. */
+	/* The thread that makes a process may have called clear_left() before this copy was in left[]. */
 	clear_left_if_none_is_made();
 }
 
@@ -289,7 +291,7 @@ static enum owner find_owner(int fd)
 
 	fz_lock_acquire(&kept_lock);
 	if (fz_syscall2(__NR_fcntl, fd, F_GETFD) != -EBADF && !fz_kept_fd_is(fd)) {
-		/* Pairs with clear_bit(): who does not see the bit any more sees the number in dropping[]. */
+		/* acquire: pairs with clear_bit().  A thread that sees the bit cleared sees the number in dropping[]. */
 		atomic_thread_fence(memory_order_acquire);
 		owner = is_dropping(fd) ? UNKNOWN : OTHERS;
 		/* It is not being dropped any more: if it was a copy, it is closed. */
@@ -307,15 +309,15 @@ bool fz_kept_fd_is_others(int fd)
 	enum owner owner;
 
 	/*
-	 * The number is free soon.  If it stays open, the program has got it, while the copy's file lingers: the only
-	 * case of a long wait.
+	 * UNKNOWN: the number is in dropping[], and free soon.  The wait is long in one case: the file of the copy
+	 * lingers after its number was freed, and the program has opened the number again.
 	 */
 	for (int i = 0; (owner = find_owner(fd)) == UNKNOWN && i < most; i++)
 		fz_syscall2(__NR_nanosleep, (long)&pause, 0);
 	return owner != NOBODY;
 }
 
-/* As any copy, with a bit: between its system calls a process may be made. */
+/* Tries a copy with a bit, like any copy, because a process may be made before the copy is closed. */
 bool fz_kept_fd_has_room(int fd)
 {
 	int copy;
@@ -381,6 +383,6 @@ void fz_kept_fd_after_fork(void)
 		clear_bit((int)fd);
 		fz_own_fd_close((int)fd);
 	}
-	/* One that another thread had counted, without its bit. */
+	/* Another thread of the parent may have counted a copy whose bit was not set yet. */
 	atomic_store_explicit(&kept_count, 0, memory_order_relaxed);
 }

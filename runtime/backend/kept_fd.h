@@ -11,27 +11,28 @@
 #include <stdint.h>
 
 /*
- * Like fz_own_fd_copy(), for a call that waits with fd while another thread closes fd: the program
- * can neither close nor replace the copy, and a fork's child has none, or one that is a filler instead.
- * fz_kept_fd_drop() closes it.  In the runtime.
+ * Like fz_own_fd_copy(), for a call that waits with fd while another thread closes fd.  The program
+ * can neither close nor replace the copy.  A fork's child closes the number, and never keeps the open
+ * file.  fz_kept_fd_drop() closes the copy.  In the runtime.
  */
 int fz_kept_fd_make(int fd);
 void fz_kept_fd_drop(int copy);
 
-/* Returns false if fd cannot be kept until the limit may be raised (fz_own_fd_hold_limit).  In the runtime. */
+/* Is there room for a private copy of fd?  false: only once the limit may be raised (fz_own_fd_hold_limit).  In the runtime. */
 bool fz_kept_fd_has_room(int fd);
 
 /*
- * Besides fz_own_fd_hold_limit(), around fork and clone, if the process gets a copy of the memory and of the table of
- * descriptors: it closes all copies.  In the parent; the second with handlers barred.  Neither waits for longer than
- * changes of other threads take that are under way, and than 0.12 s.
+ * Around fork and clone, in addition to fz_own_fd_hold_limit(), if the new process gets a copy of the memory and of the
+ * table of descriptors: it can then close all private copies.  In the parent; fz_kept_fd_copying_ends() with handlers
+ * barred.  fz_kept_fd_copying_begins() waits for changes of other threads that are under way, at most 0.12 s.
  */
 void fz_kept_fd_copying_begins(void);
 void fz_kept_fd_copying_ends(void);
 
 /*
- * fd is a descriptor of the library's that a child may have, too, and that stands for a copy where that has no
- * file yet, or no more.  -1: there is none.  Before the second thread.
+ * *fd is the filler: a descriptor of the library's that a child may have, too.  While a process is made, the number of
+ * a private copy holds the filler if it has no file yet, or has none any more.  fd NULL, or *fd -1: there is no filler.
+ * Before the second thread.
  */
 void fz_kept_fd_fill_with(const _Atomic int *fd);
 
@@ -42,8 +43,8 @@ unsigned fz_kept_fd_next(unsigned first);
 bool fz_kept_fd_is(int fd);
 
 /*
- * Is fd open, and no such copy, not even one that is being made or dropped?  While this very number is being dropped it
- * waits; after 0.1 to 0.2 s, and where 16 others are being dropped, the number counts as another's.  With handlers barred.
+ * Is fd open, but not a private copy, not even one that is being made or dropped?  Waits while fd is being dropped.  Also
+ * true if fd is still being dropped after 0.1 to 0.2 s, or while 16 other copies are being dropped.  With handlers barred.
  */
 bool fz_kept_fd_is_others(int fd);
 

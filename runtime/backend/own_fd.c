@@ -21,9 +21,9 @@ enum {
 
 /* Held while RLIMIT_NOFILE is raised for a moment. */
 static struct fz_lock limit_lock = FZ_LOCK(FZ_RANK_LIMIT);
-/* Threads that make processes, which must not inherit a raised limit.  Guarded by limit_lock. */
+/* Number of threads that are making processes, which must not inherit a raised limit.  Guarded by limit_lock. */
 static uint32_t limit_holders;
-static bool parents;			/* the table is the parent's, too */
+static bool parents;			/* this child shares its table of descriptors with the parent */
 
 void fz_own_fd_close(int fd)
 {
@@ -31,7 +31,7 @@ void fz_own_fd_close(int fd)
 		fz_syscall1(__NR_close, fd);
 }
 
-/* As fz_own_fd_copy(), with limit_lock held.  raises: not while a process may be made that inherits the limit. */
+/* fz_own_fd_copy_within() with limit_lock held. */
 static int copy_locked(int fd, bool raises)
 {
 	struct rlimit old, wide, now;
@@ -90,7 +90,7 @@ void fz_own_fd_hold_limit(void)
 void fz_own_fd_release_limit(void)
 {
 	fz_lock_acquire(&limit_lock);
-	/* A handler may have forked between the two: its child has no holder. */
+	/* 0 if a handler has forked since fz_own_fd_hold_limit(): its child began anew. */
 	limit_holders -= limit_holders > 0;
 	fz_lock_release(&limit_lock);
 }

@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BACKEND_OWN_FD_H
 
 /*
- * runtime/backend/own_fd.h - own descriptors: the library's, out of the program's way: at high
- * numbers, close-on-exec.
+ * runtime/backend/own_fd.h - own descriptors: descriptors of the library, at high numbers, where the
+ * program has none, and close-on-exec.
  */
 
 #include <stdbool.h>
@@ -17,27 +17,27 @@
  */
 int fz_own_fd_copy(int fd);
 
-/* fz_own_fd_copy(); raises: the soft limit may be raised for the copy. */
+/* Like fz_own_fd_copy(); raises: the soft limit may be raised for a moment. */
 int fz_own_fd_copy_within(int fd, bool raises);
 
 /*
- * Around a call that makes a process, by the thread that calls: the limit on descriptors is not raised meanwhile, not
- * for a moment, since the process inherits it.  Copies take numbers below the limit then.  In the parent, with handlers
- * barred (sched/own_fds.h).  Not seen: inline system calls; and system() and wordexp()
- * where libc's code is not redirected.
+ * Around a call that makes a process, by the calling thread: the soft limit on descriptors is not raised meanwhile, not
+ * even for a moment, because the new process inherits it.  Copies then get numbers below the limit.  In the parent, with
+ * handlers barred (sched/own_fds.h).  The library cannot call this for inline system calls, nor for system() and wordexp()
+ * if libc's code is not redirected.
  */
 void fz_own_fd_hold_limit(void);
 void fz_own_fd_release_limit(void);
 bool fz_own_fd_limit_is_held(void);
 
 /*
- * Around what a fork's child forgets.  shares: its table of descriptors is the parent's (CLONE_FILES), so that it closes
- * nothing in between.
+ * In a fork's child, before and after it gives up what it has of the parent's.  shares: the child shares its table of
+ * descriptors with the parent (CLONE_FILES), so fz_own_fd_close() closes nothing in between.
  */
 void fz_own_fd_begin_in_child(bool shares);
 void fz_own_fd_end_in_child(void);
 
-/* Close an own descriptor; not in a child that shares its parent's. */
+/* Close an own descriptor.  No effect in a child that shares its parent's table (fz_own_fd_begin_in_child()). */
 void fz_own_fd_close(int fd);
 
 /*

@@ -66,10 +66,10 @@ static void note_user(struct fz_ring *ring)
 }
 
 /*
- * The kernel thread that has submitted a request completes it, and drops its reference to the file
- * only after that; it holds the ring's lock across both.  If another kernel thread sees the
- * completion in between, and its fiber closes the descriptor, that close is not the last reference
- * (tests/programs/io/io_closed.c).  So make a harmless call that takes the ring's lock.
+ * The kernel thread that has submitted a request posts its completion, and drops the reference to the
+ * file after that; it holds the ring's lock across both.  If another kernel thread reaps the completion
+ * in between, and the fiber closes the descriptor, the file is not closed yet, because that reference is
+ * left (tests/programs/io/io_closed.c).  So make a harmless call that waits for the ring's lock.
  */
 static void settle(struct fz_ring *ring)
 {
@@ -94,7 +94,7 @@ static bool has_losers(const struct fz_ring *ring)
 	return atomic_load_explicit(ring->losers, memory_order_seq_cst) > 0;
 }
 
-/* Requests become visible to the kernel, and to carriers that are on their way to submit others. */
+/* Queued requests become visible to the kernel.  A loser may submit them, too: that counts as another user. */
 static void note_visible(struct fz_ring *ring)
 {
 	note_user(ring);
@@ -158,10 +158,10 @@ void fz_ring_complete(struct fz_ring *ring, struct fz_request *request, int32_t 
 }
 
 /*
- * The ring is lost: make the losers leave, before anything more is reaped: a completion that is there, or comes,
- * ends their wait.  Each has been kicked, but where the owner reaped the kick before they entered the
- * kernel, they sleep there.  One completion is enough, and more than the queue has room for could not be had
- * any more: that takes io_uring_enter.
+ * The ring is lost: make the losers leave fz_ring_wait().  Each loser has been kicked, but if the owner reaped
+ * the kick before the loser entered the kernel, the loser sleeps there.  A completion in the queue ends the waits
+ * of all losers, so have one come, and reap none before they have left.  Not more than one: if the queue overflows,
+ * only io_uring_enter, which is lost, could fetch the rest.
  */
 static void drive_out(const struct fz_ring *ring)
 {
@@ -172,7 +172,7 @@ static void drive_out(const struct fz_ring *ring)
 	while (has_losers(ring) && fz_now() < end) {
 		if (!fz_ring_has_completions(ring)) {
 			fz_ring_end(ring, event_data(ring));
-			/* Where a filter forbids that: as by fz_epoll_kick(). */
+			/* A filter may forbid that: also write to the eventfd, like fz_epoll_kick(). */
 			fz_syscall3(__NR_write, atomic_load_explicit(ring->event_fd, memory_order_relaxed),
 				    (long)&one, sizeof(one));
 		}
@@ -191,9 +191,9 @@ void fz_ring_forbid(uint8_t opcode)
 }
 
 /*
- * The ring is lost: complete each request that the kernel neither has taken nor can take any more
- * with ECANCELED; its fiber tries again, on epoll.  What a queued cancellation was to stop is with
- * the kernel.
+ * The ring is lost: complete with ECANCELED each request that the kernel has not taken and cannot take
+ * any more; its fiber tries again, on epoll.  For a queued cancellation, whose request the kernel has,
+ * cancel that request by a system call.
  */
 static void drop_queued(struct fz_ring *ring)
 {
@@ -215,7 +215,7 @@ static void drop_queued(struct fz_ring *ring)
 			fz_ring_complete(ring, (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK),
 					 -ECANCELED, is_answer);
 	}
-	/* No kernel thread reads the queue from here on; release as in fz_ring_publish(). */
+	/* No kernel thread reads the queue from `head` on.  release: as in fz_ring_publish(). */
 	sq->sqe_head = sq->sqe_tail = ring->tail_counted = head;
 	__atomic_store_n(sq->ktail, head, __ATOMIC_RELEASE);
 }
@@ -246,7 +246,7 @@ static void prefetch_ahead(const struct fz_ring *ring, unsigned head, unsigned r
 		__builtin_prefetch(request_of(cqe)->fiber, 1);
 }
 
-/* The first two, if no order of theirs is promised, and what has settled is before both. */
+/* Fault point: swap the first two completions, if the kernel promises no order for them and both or none are settled. */
 static void swap_completions(struct fz_ring *ring)
 {
 	struct io_uring_cq *cq = &ring->uring.cq;
@@ -263,8 +263,9 @@ static void swap_completions(struct fz_ring *ring)
 }
 
 /*
- * The kernel does not remove a poll whose report is on its way to the kernel thread that armed it
- * (EALREADY).  Such a poll would wake that kernel thread at each later kick.
+ * A poll of the eventfd has reported.  The kernel does not remove a poll while its report is on its way
+ * to the kernel thread that armed it (EALREADY).  Such a poll would wake that kernel thread at each later
+ * kick: note it, so that it is removed again.
  */
 static void note_event(struct fz_ring *ring, const struct io_uring_cqe *cqe)
 {
@@ -316,15 +317,15 @@ uint32_t fz_ring_reap(struct fz_ring *ring, uint32_t most, bool *ret_kicked)
 	if (ring->surplus)
 		fz_ring_cancel_surplus(ring);
 	fz_count(ring->counts, FZ_COUNT_completions, seen);
-	/* Left behind, `settled` would appear to be ahead once the index has wrapped. */
+	/* If `settled` stayed far behind, it would look as if it were ahead, once the index has wrapped. */
 	if ((int)(*ring->uring.cq.khead - ring->settled) > 0)
 		ring->settled = *ring->uring.cq.khead;
 	return seen;
 }
 
 /*
- * Does io_uring_enter reach the kernel?  A filter may answer any error, a transient one, too, but
- * answers both calls alike; the kernel answers them differently.
+ * Does io_uring_enter reach the kernel?  The kernel answers these two calls differently; a filter answers
+ * both alike, perhaps with an error that looks transient.
  */
 static bool is_reachable(const struct fz_ring *ring)
 {
@@ -334,8 +335,8 @@ static bool is_reachable(const struct fz_ring *ring)
 }
 
 /*
- * The kernel has not taken a request.  -EBUSY: the completion queue is full; -EAGAIN: the kernel
- * lacks memory.  Let the kernel post its completions, which makes room for both.
+ * The kernel has not taken a request: because the completion queue is full (-EBUSY), or because it lacks
+ * memory (-EAGAIN).  Let the kernel post its completions, which helps in both cases.
  */
 static void make_room(struct fz_ring *ring, int error)
 {
@@ -353,7 +354,7 @@ static bool is_transient(int n)
 
 void fz_ring_submit(struct fz_ring *ring)
 {
-	enum { MOST_REFUSALS = 1000 };	/* one after the other */
+	enum { MOST_REFUSALS = 1000 };	/* in a row */
 	uint32_t queued, refusals = 0;
 
 	note_visible(ring);

@@ -6,9 +6,9 @@
  * runtime/backend/ring.h - one io_uring per processor: queue requests, submit them
  * later in one system call, turn completions into wake-ups.
  *
- * The submission queue and the completion queue belong to the processor's owner while it is in the
- * runtime.  Only fz_ring_wait() needs no ownership: a carrier that has lost the processor
- * meanwhile sits in the kernel and changes nothing of the ring.
+ * The submission queue and the completion queue belong to the processor's owner while the owner is in
+ * the runtime.  Only fz_ring_wait() needs no ownership: a carrier that loses the processor during it
+ * sits in the kernel and changes nothing of the ring.
  */
 
 #include <liburing.h>
@@ -37,11 +37,11 @@ struct fz_request {
 	/* Written by the ring's owner only: */
 	uint32_t more;			/* completions to come after the next one */
 	uint32_t user_change;		/* fz_ring.user_changes when the request was queued */
-	bool any;		/* of polls: the first completion is enough.  Cleared by that. */
-	/* a completion was no error; -EINVAL; -EACCES.  Valid when result is. */
+	bool any;		/* several polls: the first completion is enough, and clears this */
+	/* one of the completions was no error; was -EINVAL; was -EACCES.  Valid when result is. */
 	bool ready, refused, denied;
 	struct fz_request *next;	/* in fz_ring.surplus */
-	/* Counted in fz_ring.waits; 0: nowhere.  By the ring's owner. */
+	/* The `what` for which fz_ring.waits counts this request; 0: not counted.  By the ring's owner. */
 	uint32_t counted;
 	/* If set: called with turn before the fiber is woken, by the ring's owner. */
 	void (*pass_on)(struct fz_turn *turn);
@@ -67,8 +67,9 @@ struct fz_ring {
 	_Atomic int fd;			/* changes if the program wants the number */
 	const _Atomic int *event_fd;	/* never changes; a write to it ends fz_ring_wait() */
 	/*
-	 * Never changes.  Carriers that have published requests and lost the processor since, and have
-	 * not left fz_ring_wait() yet: any of them may still submit what is published.
+	 * Never changes.  Points to the number of losers: carriers that have published requests, have lost
+	 * the processor since, and have not left fz_ring_wait() yet.  A loser may still submit published
+	 * requests.
 	 */
 	const _Atomic int *losers;
 	/* requests queued or submitted, not completed; by the owner */
@@ -77,21 +78,21 @@ struct fz_ring {
 	uint32_t tail_counted;		/* sqe_tail up to which requests are counted; by the owner */
 	const _Atomic uintptr_t *owner;	/* never changes; *owner names the present owner */
 	/*
-	 * *owner when something was last queued, submitted or reaped, and how often that changed;
-	 * by the owner.
+	 * The value of *owner when a request was last queued, submitted or reaped, and how often that
+	 * value has changed.  By the owner.
 	 */
 	uintptr_t user;
 	uint32_t user_changes;
 	uint32_t settled;		/* completions before this index need no settle() */
 	int event_armer;		/* tid of the kernel thread that polls event_fd; 0: none */
 	uint32_t event_generation;
-	uint64_t stale_event;		/* of a poll of event_fd that is to be removed; 0: none */
+	uint64_t stale_event;		/* user_data of a poll of event_fd that must be removed; 0: none */
 	/*
-	 * Requests with `any` that have their first completion: what is left of them is to be
-	 * cancelled.  `more` counts the answer already.  Empty outside ring.c; by the owner.
+	 * Requests with `any` that have their first completion: their other polls must be cancelled.
+	 * Their `more` already counts the answer to the cancellation.  Empty outside ring.c; by the owner.
 	 */
 	struct fz_request *surplus;
-	/* Requests that the owner is to cancel: fz_ring_ask_cancel().  Any thread. */
+	/* Requests that the owner is asked to cancel, by fz_ring_ask_cancel().  Any thread. */
 	_Atomic(struct fz_request *) asked;
 	struct fz_ring_waits waits[FZ_RING_WAITS];	/* by the owner */
 };
@@ -104,7 +105,7 @@ struct fz_ring {
 int fz_ring_init(struct fz_ring *ring, const char **ret_why);
 void fz_ring_fini(struct fz_ring *ring);
 
-/* Cancel what has this user_data, from any thread: a system call of its own.  Returns as that. */
+/* Cancel all requests with this user_data by a system call, and return its result.  Any thread. */
 long fz_ring_sync_cancel(int fd, uint64_t user_data);
 
 /*
@@ -120,9 +121,8 @@ long fz_ring_cancel_all(const struct fz_ring *ring);
 bool fz_ring_knows(uint8_t opcode);
 
 /*
- * A filter of the kernel's (io_uring restrictions) refuses requests with this opcode: use it no
- * more.  Without POLL_ADD, by which others wake a ring that waits, all rings are given up for
- * epoll.
+ * The kernel refuses requests with this opcode (io_uring restrictions): do not use the opcode any
+ * more.  Without POLL_ADD, by which a kick ends the wait on a ring, all rings are given up for epoll.
  */
 void fz_ring_forbid(uint8_t opcode);
 
@@ -147,16 +147,17 @@ void fz_ring_init_none(struct fz_ring *ring);
 struct io_uring_sqe *fz_ring_sqe(struct fz_ring *ring);
 
 /*
- * Hand queued requests to the kernel.  If it takes none for long, or the ring is lost, complete
- * them with ECANCELED, after all losers have left (fz_ring.losers).  If one has not left after a second, what
- * it may submit stays queued: call this again when it has.  By the owner.
+ * Hand queued requests to the kernel.  If the kernel takes none for long, the ring is given up.  If the ring
+ * is lost, complete the requests with ECANCELED, after all losers (fz_ring.losers) have left.  If a loser has
+ * not left after 1 s, the requests that it may submit stay queued: call this again when it has left.  By the
+ * owner.
  */
 void fz_ring_submit(struct fz_ring *ring);
 
-/* The ring is lost, and its owner waits elsewhere from now on: no loser stays behind in fz_ring_wait(). */
+/* The ring is lost, and its owner waits on epoll from now on: end the fz_ring_wait() of all losers. */
 void fz_ring_leave(struct fz_ring *ring);
 
-/* How many requests the kernel has not taken yet, refused ones too.  Any thread; a hint. */
+/* How many queued requests the kernel has not taken yet, or has refused to take.  Any thread; a hint. */
 static inline uint32_t fz_ring_queued(const struct fz_ring *ring)
 {
 	const struct io_uring_sq *sq = &ring->uring.sq;
@@ -189,7 +190,7 @@ static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 	       (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
-/* What was queued since the last call goes to the kernel.  By the owner. */
+/* Count the requests that were queued since the last call: they go to the kernel now.  By the owner. */
 static inline void fz_ring_count_requests(struct fz_ring *ring)
 {
 	fz_count(ring->counts, FZ_COUNT_requests, ring->uring.sq.sqe_tail - ring->tail_counted);
@@ -220,9 +221,9 @@ uint32_t fz_ring_publish(struct fz_ring *ring);
 void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline);
 
 /*
- * Before fz_ring_wait(): have writes to the eventfd reported to the kernel thread tid, which is the caller's.
- * Reported to another kernel thread that is CPU-bound, one would arrive with that one's next
- * timer tick.  By the owner.
+ * Before fz_ring_wait(): have writes to the eventfd reported to the kernel thread tid, which is the
+ * caller's.  If a write were reported to another kernel thread that is CPU-bound, it would arrive only
+ * with the next timer tick of that thread's CPU.  By the owner.
  */
 void fz_ring_arm_event(struct fz_ring *ring, int tid);
 
@@ -234,8 +235,8 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid);
 bool fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned);
 
 /*
- * In place of fz_ring_cancel(), where that has returned false and another thread owns the ring: the owner cancels it at its
- * next fz_ring_cancel_asked().  Until fz_ring_is_asked() is false, the request must stay, even if it is complete.
+ * When fz_ring_cancel() has returned false and another thread owns the ring: ask the owner, which cancels the request at
+ * its next fz_ring_cancel_asked().  Until fz_ring_is_asked() is false, the request must exist, even if it is complete.
  */
 void fz_ring_ask_cancel(struct fz_ring *ring, struct fz_request *request);
 
@@ -248,11 +249,11 @@ static inline bool fz_ring_is_asked(const struct fz_request *request)
 /* Is the owner asked to cancel something?  Any thread; a hint. */
 static inline bool fz_ring_has_asked(const struct fz_ring *ring)
 {
-	/* relaxed: who asks says so until it is done. */
+	/* relaxed: a fiber that asks calls the owner again and again until it is done (fz_sched_hasten()). */
 	return atomic_load_explicit(&ring->asked, memory_order_relaxed) != NULL;
 }
 
-/* By the owner. */
+/* Cancel the requests for which fz_ring_ask_cancel() was called.  By the owner. */
 void fz_ring_cancel_asked(struct fz_ring *ring);
 
 /* Let the completion of sqe, from fz_ring_sqe(), complete this request.  By the owner. */
@@ -271,7 +272,7 @@ static inline uint32_t fz_ring_waiting(const struct fz_ring *ring, uint32_t what
 	return w->what == what ? w->count : 0;
 }
 
-/* The request, which is about to be queued, waits for `what`, until it is complete.  By the owner. */
+/* Count the request, which is about to be queued, as waiting for `what` until it is complete.  By the owner. */
 static inline void fz_ring_count_wait(struct fz_ring *ring, struct fz_request *request,
 				      uint32_t what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/backend/ring_cancel.c - ask the kernel to end requests early: one that nobody waits for
- * any more, the polls that are left when the first of several has completed, or all.
+ * runtime/backend/ring_cancel.c - ask the kernel to end requests early: one request, the other polls
+ * when the first of several polls is complete, or all requests.
  */
 #include <errno.h>
 
@@ -39,8 +39,8 @@ void fz_ring_cancel_failed(struct fz_ring *ring, uint64_t user_data, int error)
 	const bool removes = (user_data & TAG_MASK) == TAG_REMOVE;
 
 	/*
-	 * EALREADY: a poll could not be removed, because a wake-up was on its way to it.  It may
-	 * find that nothing is ready, and stay.
+	 * EALREADY: a poll could not be removed, because a wake-up was on its way to it.  The poll may
+	 * find that nothing is ready, and go on waiting: cancel it by a system call.
 	 */
 	if (error == -EACCES)
 		fz_ring_forbid(removes ? IORING_OP_POLL_REMOVE : IORING_OP_ASYNC_CANCEL);
@@ -58,12 +58,12 @@ void fz_ring_note_surplus(struct fz_ring *ring, struct fz_request *request)
 }
 
 /*
- * Remove the `n` polls that are left, n > 0.  Not IORING_OP_ASYNC_CANCEL, which searches the
- * kernel's worker threads, too, for each of them.
+ * Remove the request's n polls that are left, n > 0.  Not by IORING_OP_ASYNC_CANCEL, which also searches
+ * the kernel's worker threads for each poll.
  */
 static void remove_polls(struct fz_ring *ring, struct fz_request *request, uint32_t n)
 {
-	/* One answer counts already. */
+	/* fz_ring_note_surplus() has counted one answer already. */
 	request->more += n - 1;
 	ring->in_flight += n - 1;
 	while (n--) {
@@ -85,7 +85,7 @@ void fz_ring_cancel_surplus(struct fz_ring *ring)
 			remove_polls(ring, request, request->more);
 			continue;
 		}
-		/* Requests that are still queued come first. */
+		/* fz_ring_end() does not find polls that are still queued: submit them first. */
 		if (request->more && fz_ring_queued(ring))
 			fz_ring_submit(ring);
 		if (request->more)
@@ -94,7 +94,7 @@ void fz_ring_cancel_surplus(struct fz_ring *ring)
 	}
 }
 
-/* What the kernel answers itself; anything else, a filter or a lack of memory does, and nothing was cancelled. */
+/* Did the kernel look for the request?  Any other result comes from a filter or a lack of memory: nothing was cancelled. */
 static bool is_answer(long result)
 {
 	return result >= 0 || result == -ENOENT || result == -EALREADY || result == -ETIME || result == -EINTR;
@@ -139,7 +139,7 @@ void fz_ring_cancel_asked(struct fz_ring *ring)
 
 	for (; request; request = next) {
 		next = request->next_asked;
-		/* relaxed: only the owner, who is here, completes it. */
+		/* relaxed: only the ring's owner, which is this thread, completes the request. */
 		if (atomic_load_explicit(&request->number, memory_order_relaxed) != FZ_REQUEST_DONE)
 			fz_ring_cancel(ring, request, true);
 		/* release: pairs with fz_ring_is_asked(): the fiber may leave, and the request is gone. */

@@ -8,11 +8,11 @@
 
 #include "runtime/backend/ring.h"
 
-/* The low bits of user_data; in the address of a request they are 0. */
+/* The low bits of user_data say what a completion is for.  They are 0 in the address of a request. */
 enum {
 	TAG_REQUEST = 0,
 	TAG_CANCEL = 1,		/* the answer to a request's cancellation: ASYNC_CANCEL */
-	TAG_REMOVE = 2,		/* the answer to the removal of one of its polls: POLL_REMOVE */
+	TAG_REMOVE = 2,		/* the answer to the removal of one of a request's polls: POLL_REMOVE */
 	TAG_EVENT = 3,		/* the ring's eventfd was written */
 	TAG_IGNORE = 4,
 	TAG_MASK = 7,
@@ -41,10 +41,10 @@ long fz_ring_end(const struct fz_ring *ring, uint64_t user_data);
 void fz_ring_cancel_failed(struct fz_ring *ring, uint64_t user_data, int error);
 
 /*
- * The request has its first completion, and that is enough: put it into ring->surplus.  The answer
- * to its cancellation counts from now on, so that the request stays until fz_ring_cancel_surplus().
- * That function queues; here a full queue would be submitted, and completions reaped, in the middle
- * of fz_ring_reap().
+ * The request has its first completion, and that is enough: put it into ring->surplus.  The answer to
+ * its cancellation is counted now, so that the request is not complete before fz_ring_cancel_surplus(),
+ * which queues the cancellation.  If that were queued here, in the middle of fz_ring_reap(), a full
+ * queue would be submitted and other completions reaped.
  */
 void fz_ring_note_surplus(struct fz_ring *ring, struct fz_request *request);
 void fz_ring_cancel_surplus(struct fz_ring *ring);

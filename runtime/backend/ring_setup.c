@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/backend/ring_setup.c - a ring is made, its descriptors move, it goes; and what the
- * kernel's io_uring knows.
+ * runtime/backend/ring_setup.c - make a ring, move its descriptor, close it; and find out which
+ * opcodes the kernel's io_uring knows.
  */
 #include "runtime/backend/ring.h"
 
@@ -100,7 +100,7 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	set_fd(ring, fz_own_fd_raise(ring->uring.ring_fd));
 	fz_count_total(FZ_TOTAL_ring_bytes,
 		       (int64_t)(ring->uring.sq.ring_sz + params.sq_entries * sizeof(struct io_uring_sqe)));
-	/* A fork's child must not see a half-shared ring. */
+	/* A fork's child must not share the memory of the ring. */
 	io_uring_ring_dontfork(&ring->uring);
 	return 0;
 out_exit:

@@ -85,8 +85,8 @@ unsigned fz_watch_next(unsigned first)
 }
 
 /*
- * Lock the list that the watch is in, and return its descriptor.  Another thread may move the
- * watch to a copy meanwhile.
+ * Lock the stripe of the watch's descriptor, and return the descriptor.  Until the stripe is locked,
+ * another thread may move the watch to a private copy, which changes the descriptor.
  */
 static int lock_watch(const struct fz_watch *w)
 {
@@ -123,7 +123,7 @@ static struct fz_watch *leader_of(int fd, const struct fz_epoll *e)
 	return leader;
 }
 
-/* Let `to` follow `leader` as the leader of its group; NULL: the group is gone. */
+/* Make `to` the leader of the group of `leader`.  If `to` is NULL, the group is gone. */
 static void change_leader(int fd, struct fz_watch *leader, struct fz_watch *to)
 {
 	struct fz_watch *before = head_of(fd), *at = leader->group.next;
@@ -173,9 +173,9 @@ static void unlink_locked(int fd, struct fz_watch *w)
 }
 
 /*
- * The shot was for w, which is in its group's list.  Returns false if something else has already
- * ended this wait: the event is for the next watch.  In both cases the fiber comes to
- * fz_watch_end(), which arms fd for the other watches.
+ * The shot was for w: wake its fiber.  Returns false if something else has already ended that wait, so
+ * that the event is left for the next watch.  In both cases w's fiber comes to fz_watch_end(), which
+ * arms fd for the other watches.
  */
 static bool fire_locked(struct fz_watch_group *group, struct fz_watch *w)
 {
@@ -206,8 +206,9 @@ static uint32_t exclusive_events(const struct fz_watch_group *group)
 }
 
 /*
- * Arm fd on e for one event: for each watch on e that has not fired yet.  Leave out watches that
- * want any of `served`: the fiber that was woken for those events arms for them when it is done.
+ * Arm fd on e, for one shot, for the events of all watches on e that have not fired yet.  Watches that
+ * want any of `served` are left out: the fiber that was woken for those events arms for these watches
+ * when it is done.
  */
 static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 {
@@ -233,9 +234,9 @@ static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 }
 
 /*
- * Arm for a watch that was just linked, and for those before it.  With thousands of threads at one
- * descriptor nobody may go through all of them for each: the last shared watch knows.  An event
- * that nobody wants on e costs one shot, and arm_locked() arms again.
+ * Arm for w, which was just linked, and for all watches before it.  Thousands of threads may wait for one
+ * descriptor, so this must not walk the list: the `armed` of the last shared watch has the events of all.
+ * It may have events that nobody wants any more; such an event costs one shot, and arm_locked() arms again.
  */
 static int arm_first(struct fz_epoll *e, int fd, struct fz_watch *w)
 {
@@ -258,7 +259,7 @@ static void wake_all_locked(int fd)
 	}
 }
 
-/* arm_locked() for watches that wait already: if a filter forbids it, let all try again. */
+/* arm_locked() for watches that wait already: if a filter forbids epoll_ctl, let all of their fibers try again. */
 static void rearm_locked(struct fz_epoll *e, int fd, uint32_t served)
 {
 	if (FZ_UNLIKELY(fz_epoll_is_denied(arm_locked(e, fd, served))))
@@ -310,7 +311,7 @@ void fz_watch_end(struct fz_watch *w)
 	unlink_locked(fd, w);
 	if (w->fired)
 		rearm_locked(w->on, fd, 0);
-	/* Before its descriptor is closed: as fz_op_unwatch(). */
+	/* Unwatch the copy, since release() may close it: see fz_op_unwatch(). */
 	if (FZ_UNLIKELY(w->copied) && !leader_of(fd, w->on))
 		fz_epoll_remove(w->on, fd);
 	release(w, fd);

@@ -7,12 +7,12 @@
  *
  * A fiber that must wait links a watch into a list of its descriptor, and arms the descriptor in
  * its processor's epoll instance for all events that the watches there want, for one shot
- * (EPOLLONESHOT): the kernel reports nothing that no fiber waits for.  The lists never replace
- * asking the kernel: each wait arms anew, and the kernel tells whether the number still names the
- * registered file (closed and opened again, it does not).
+ * (EPOLLONESHOT): the kernel reports nothing that no fiber waits for.  Each wait arms the descriptor
+ * anew, even if the lists show that it is armed, because only the kernel knows whether the number still
+ * stands for the registered file.  After a close and another open it does not.
  *
- * One shot serves one of several watches that want the same event (accept in many threads).  The
- * fiber that was woken arms the descriptor for the others when it is done.
+ * One shot wakes one of several watches that want one event (accept in many threads).  The fiber that
+ * was woken arms the descriptor for the other watches when it is done.
  *
  * When a descriptor with watches is closed, the watches go on with a private copy of it
  * (fz_watch_closing): natively, a call in progress keeps its open file.
@@ -30,7 +30,7 @@ enum fz_watch_list {
 	FZ_WATCH_LISTS
 };
 
-/* The watches of one descriptor on one instance; kept in one of them, its leader. */
+/* The watches of one descriptor on one instance.  Stored in one of these watches, the leader. */
 struct fz_watch_group {
 	struct fz_watch *list[FZ_WATCH_LISTS];	/* first of each; circular */
 	struct fz_watch *next;		/* leader of the descriptor's group on another instance */
@@ -47,14 +47,14 @@ struct fz_watch {
 	/* descriptor or private copy; the fiber reads it without the lock */
 	_Atomic int fd;
 	bool linked;			/* written by the fiber only */
-	/* an event need wake only one of the watches that want it; POLLIN or POLLOUT */
+	/* one event wakes only one of the exclusive watches that want it; events is POLLIN or POLLOUT */
 	bool exclusive;
 	/* the shot was for this watch; its fiber must arm for the others */
 	bool fired;
 	/* fd is a private copy; the last watch that leaves closes it */
 	bool copied;
 	uint32_t events;		/* POLL*, which are EPOLL* */
-	/* shared: its own events, and at least those of all before it in its list */
+	/* of a shared watch: the events of this watch and of all watches before it in its list, or more */
 	uint32_t armed;
 	struct fz_watch_group group;	/* of a leader */
 };
@@ -71,7 +71,7 @@ static inline void fz_watch_init(struct fz_watch *w, int fd, uint32_t events, bo
 /*
  * Link the watch and arm the descriptor: an event then ends the wait of ticket, which fz_wait_arm()
  * has returned.  In the runtime, by the owner of e.  Returns 0; or -EPERM if the file cannot be
- * waited for, -EBADF, or -ENOSPC or -ENOMEM if there is no room, and then the watch is not linked.
+ * waited for, -EBADF, or -ENOSPC or -ENOMEM if there is no room.  After an error the watch is not linked.
  */
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket);
 

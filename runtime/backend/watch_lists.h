@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BACKEND_WATCH_LISTS_H
 
 /*
- * runtime/backend/watch_lists.h - the lists of watches of one descriptor on one instance: who is
- * next is found, and who leaves is taken out, without a look at the others.  Under the lock of the
+ * runtime/backend/watch_lists.h - the lists of watches of one descriptor on one instance.  To find the
+ * next watch, or to take one out, no list has to be walked.  All functions: under the lock of the
  * descriptor's stripe.
  */
 
