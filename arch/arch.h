@@ -9,28 +9,29 @@
  *
  *	switch.S	fz_switch_*, fz_adopt, fz_clone_resume, fz_fiber_start
  *	frame.c		fz_frame_*, fz_arch_init
- *	frame.h		the layout of a frame, for both of them
+ *	frame.h		the layout of a frame, for switch.S and frame.c
  *	shadow.c	fz_arch_shadow_stack
  *	cpu.h		fz_tcb_get, fz_tcb_set, fz_switch_is_call, fz_cpu_relax, fz_cycles,
  *			FZ_SPIN_*
  *	syscall.h	fz_syscall3, fz_syscall6
  *	detour.c	fz_detour_plan
  *	detour_slots.S	fz_detour_slots
- *	detour.h	the sizes of both
+ *	detour.h	sizes, for detour.c and detour_slots.S
  *
  * Compile with -I<root> and -iquote <root>/arch/<cpu>, which picks the CPU without an #ifdef.
  * (-iquote and not -I, or our syscall.h would hide libc's <syscall.h>.)  This header needs
  * compiler headers only, and calls nothing.
  *
  * A context that does not run is a *frame* on its own stack, named by the stack pointer (sp) at
- * which the frame lies.  All contexts, whatever saved them, have the same layout of frame, so that
+ * which the frame lies.  All frames have one layout, so each frame that a function on the left has
+ * made may be entered by either function on the right:
  *
  *	a frame made by		may be entered by
  *	fz_switch		fz_switch
  *	fz_adopt		fz_clone_resume
  *	fz_frame_make
  *
- * exactly once: entering it consumes it.
+ * A frame may be entered only once: entering it consumes it.
  *
  * A frame holds the registers that the ABI makes a callee keep, and the
  * floating-point environment (fenv: control words and sticky exception flags),
@@ -54,8 +55,8 @@
 #include "detour.h"
 
 /*
- * The CPU that runs the caller, without a system call; -1 if no instruction tells.  It may be another one by the
- * time the caller looks.  Any thread; async-signal-safe.
+ * Returns the number of the CPU that runs the caller, without a system call; -1 if no instruction tells.  When it
+ * returns, the caller may already run on another CPU.  Any thread; async-signal-safe.
  *
  *	static inline int fz_cpu_number(void);
  */
@@ -107,8 +108,9 @@ typedef void fz_switch_fn(void **save_sp, void *load_sp, uintptr_t tcb);
 extern fz_switch_fn *fz_switch;
 
 /*
- * Called if the kernel refuses the thread pointer, by fz_switch on the stack of the context that it
- * enters, with the thread pointer of the one that it leaves.  Must not return.  NULL: trap.
+ * fz_switch and fz_tcb_set call this if the kernel refuses to set the thread pointer.  fz_switch calls it
+ * on the stack of the context that is entered, with the thread pointer of the context that is left.  It
+ * must not return.  NULL: trap instead.
  */
 extern void (*fz_switch_refused)(void);
 
@@ -160,8 +162,8 @@ void *fz_frame_make(void *stack_top, void (*fn)(void *), void *arg);
 enum { FZ_FRAME_ROOM = 256 };
 
 /*
- * Give a saved frame the caller's fenv, and its gs base on x86-64 with FSGSBASE.  For a reused fiber:
- * a thread inherits from its creator, not from the thread that used the fiber before.
+ * Give a saved frame the caller's fenv and, on x86-64 with FSGSBASE, the caller's gs base.  For a reused
+ * fiber: a thread inherits from its creator, not from the thread that used the fiber before.
  */
 void fz_frame_inherit(void *sp);
 
@@ -177,8 +179,9 @@ uintptr_t fz_frame_cfa(const void *sp);
 void fz_fiber_start(void);
 
 /*
- * What leads a function elsewhere and keeps it callable.  `jump` replaces its first bytes;
- * `trampoline` does what these bytes did and goes on behind them.
+ * Code that leads all calls of a function elsewhere; the function itself stays callable by the
+ * trampoline.  `jump` replaces the first bytes of the function.  `trampoline` does what these bytes did,
+ * and goes on behind them.
  */
 struct fz_detour {
 	uint8_t jump[FZ_DETOUR_JUMP];
@@ -188,12 +191,12 @@ struct fz_detour {
 };
 
 /*
- * Compute how to lead the function of `size` bytes at fn to target, with its trampoline at `at`.
- * Writes nothing but *ret.  Returns NULL, or why that cannot be done: an instruction that this
- * code does not know for sure, or a distance too far.
+ * Compute the detour that leads the function of `size` bytes at fn to target, with its trampoline at
+ * `at`.  Writes nothing but *ret.  Returns NULL, or the reason why that cannot be done: an instruction
+ * that this code does not know, a jump into the replaced bytes, or a distance that is too far.
  *
- * The caller writes jump and trampoline, sees to it that no thread runs there meanwhile, and makes
- * the CPU's caches agree (__builtin___clear_cache).
+ * The caller writes the jump and the trampoline, makes sure that no thread runs there meanwhile, and
+ * makes the CPU's caches agree (__builtin___clear_cache).
  */
 const char *fz_detour_plan(const void *fn, size_t size, const void *target, const void *at,
 			   struct fz_detour *ret);
@@ -212,11 +215,12 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  *	uintptr_t fz_tcb_get(void);
  *	void fz_tcb_set(uintptr_t tcb);
  *	void fz_cpu_relax(void);
- *	uint64_t fz_cycles(void);	time that has passed, at an unknown rate; faults
- *					where prctl(PR_SET_TSC) forbids it
- *	void fz_add_here(uint64_t *n, uint64_t by);	one kernel thread writes *n, with its
- *					signal handlers; not locked where the CPU allows that
- *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	libc's spin locks, by its ABI
+ *	uint64_t fz_cycles(void);	a counter that grows with time, at an unknown rate;
+ *					faults where prctl(PR_SET_TSC) forbids it
+ *	void fz_add_here(uint64_t *n, uint64_t by);	add, where only one kernel thread and its
+ *					signal handlers write *n; without a lock prefix
+ *					where the CPU allows that
+ *	enum { FZ_SPIN_FREE, FZ_SPIN_HELD };	values of libc's spin locks
  *	long fz_clone_fork(unsigned long flags, void *child_tid);
  *	uintptr_t fz_call_target(uintptr_t pc, uintptr_t *ret_next);
  *
@@ -227,8 +231,8 @@ extern uint8_t fz_detour_slots[FZ_DETOUR_SLOTS][FZ_DETOUR_ROOM];
  * fz_clone_fork: the raw clone system call on the caller's own stack; the order of its arguments
  * differs between CPUs.  Returns what clone returns.
  *
- * fz_call_target: the function that the instruction at pc calls, and the address behind that
- * instruction; or 0, if it is no direct call.
+ * fz_call_target: returns the function that the instruction at pc calls, and stores the address behind
+ * that instruction in *ret_next; returns 0 if the instruction is no direct call.
  */
 
 #endif

@@ -37,7 +37,7 @@ static inline void fz_tcb_set(uintptr_t tcb)
 
 static inline int fz_cpu_number(void)
 {
-	/* No instruction tells, and a system call may be what a filter kills for. */
+	/* No instruction tells, and a filter may kill the process for the system call. */
 	return -1;
 }
 

@@ -3,9 +3,9 @@
  * arch/aarch64/detour.c - lead a function elsewhere by a jump in place of its first instruction,
  * which moves to a trampoline.  arch/arch.h has the contract.
  *
- * One instruction makes room for a branch, which reaches 128 MB.  Instructions that depend on
- * their address need care: adr and adrp become a load of the address that they compute; the others
- * (loads of literals, branches) do not begin functions of libc and are refused.
+ * A branch takes the place of one instruction, and reaches 128 MB.  If the replaced instruction is adr
+ * or adrp, the trampoline loads the address that it would compute.  Other instructions that depend on
+ * their own address (loads of literals, branches) do not begin functions of libc, and are refused.
  */
 #include "arch/arch.h"
 
@@ -82,7 +82,7 @@ const char *fz_detour_plan(const void *fn, size_t size, const void *target, cons
 	__builtin_memcpy(ret->jump, &jump, sizeof(jump));
 
 	literal = is_adr(insn);
-	/* The value lies behind the two instructions. */
+	/* The literal, an address, lies behind the two instructions of the trampoline. */
 	code[n++] = literal ? LOAD_LITERAL | 2 << 5 | (insn & 31) : insn;
 	if (!branch(slot + n * sizeof(insn), begin + sizeof(insn), &code[n]))
 		return "it is too far away";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * arch/aarch64/detour_slots.S - memory for trampolines (detour.c), in pages of its own; the code
- * that fills them makes them writable for that time.
+ * that writes the trampolines makes the pages writable for that time.
  *
- * They lie in the library's text, so that profilers and debuggers have a name for them and
- * unwinders a rule: the caller's frame is as at the entry of a function.
+ * The pages lie in the library's text: profilers and debuggers have a name for them, and unwinders
+ * have a rule, which is that of the entry of a function.
  */
 #include "detour.h"
 

@@ -11,7 +11,7 @@
  *	+0xa0  x29 (frame pointer)  x30 (return address)
  *	+0xb0					<- CFA: sp after the return
  *
- * The assembler includes it, too: numbers only.  frame.c asserts that its struct agrees.
+ * The assembler includes this file, too, so it has numbers only.  frame.c asserts that its struct agrees.
  */
 
 #define FZ_FRAME_FPCR	0x00
@@ -30,12 +30,12 @@
 	_(28, FZ_FRAME_X19 + 72) _(29, FZ_FRAME_FP) _(30, FZ_FRAME_PC)
 /* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
 #define FZ_FRAME_SP_REGISTER	31
-/* The offset of the return address. */
+/* The DWARF number that FZ_FRAME_REGISTERS gives to the return address. */
 #define FZ_FRAME_PC_REGISTER	30
 
 /*
- * A first frame enters fz_fiber_start this many bytes behind its beginning, the size of bti:
- * unwinders look up the return address minus one, which must lie in the function.
+ * A first frame enters fz_fiber_start this many bytes behind its beginning, which is the size of bti.
+ * Unwinders look up the return address minus one, which must lie in the function, too.
  */
 #define FZ_START_SKIP	4
 

@@ -166,8 +166,8 @@ FUNC fz_adopt
 ENDFUNC fz_adopt
 
 /*
- * The parent saves a frame, too, though it only returns: so parent and child leave by one path,
- * and at no instruction the CFI is wrong for one of the two.
+ * The parent saves a frame, too, though it only returns.  So parent and child leave by one path, and
+ * the CFI is right for both of them at every instruction.
  */
 FUNC fz_clone_resume
 	SAVE_FRAME
@@ -181,8 +181,8 @@ FUNC fz_clone_resume
 ENDFUNC fz_clone_resume
 
 /*
- * First frame of a context: fn in x19, its argument in x20.  It has no caller, and the CFI says
- * so; else unwinders would walk off the top of the stack.  Entered behind the bti, see
+ * The outermost function of a context: fn is in x19, its argument in x20.  It has no caller, and the CFI
+ * says so; otherwise unwinders would walk off the top of the stack.  It is entered behind the bti, see
  * FZ_START_SKIP.
  */
 FUNC fz_fiber_start no_caller=1
@@ -194,9 +194,9 @@ FUNC fz_fiber_start no_caller=1
 ENDFUNC fz_fiber_start
 
 /*
- * Every entry above has its bti: declare that, since one file without the declaration takes the
- * protection from the whole library.  (Name size, value size, type NT_GNU_PROPERTY_TYPE_0;
- * GNU_PROPERTY_AARCH64_FEATURE_1_AND, its size, FEATURE_1_BTI, padding.)
+ * Every function above begins with bti.  Declare that: one object file without this declaration takes
+ * the protection (BTI) from the whole library.  The words: name size, value size, type
+ * NT_GNU_PROPERTY_TYPE_0; GNU_PROPERTY_AARCH64_FEATURE_1_AND, its size, FEATURE_1_BTI, padding.
  */
 	.section .note.gnu.property, "a", %note
 	.p2align 3

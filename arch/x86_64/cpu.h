@@ -3,8 +3,8 @@
 #define FZ_ARCH_X86_64_CPU_H
 
 /*
- * arch/x86_64/cpu.h - the thread pointer is the fs base; the first word there holds, by the ABI,
- * its own address.  arch/arch.h has the contract.
+ * arch/x86_64/cpu.h - the thread pointer is the fs base.  By the ABI, the word at that address holds
+ * the address itself.  arch/arch.h has the contract.
  */
 
 #include <stdint.h>
@@ -52,7 +52,7 @@ static inline void fz_tcb_set(uintptr_t tcb)
 
 static inline int fz_cpu_number(void)
 {
-	/* The limit of this segment is the node's number above 12 bits of the CPU's, as the vDSO reads it. */
+	/* The kernel keeps the CPU's number in the low 12 bits of this segment's limit; the vDSO reads it, too. */
 	enum { SEGMENT = 0x7b, CPU_MASK = 0xfff };
 	const unsigned segment = SEGMENT;
 	unsigned limit = 0;

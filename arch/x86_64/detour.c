@@ -3,9 +3,9 @@
  * arch/x86_64/detour.c - lead a function elsewhere by a jump in place of its first instructions,
  * which move to a trampoline.  arch/arch.h has the contract.
  *
- * It knows only the instructions that compilers put at the beginning of libc's functions: push,
- * mov, lea, arithmetic, and a conditional or final jump.  It refuses calls: their return address
- * would lie in the trampoline, where no unwinder knows the function.
+ * This file knows only the instructions that compilers put at the beginning of libc's functions: push,
+ * mov, lea, arithmetic, and a conditional or final jump.  It refuses calls: their return address would
+ * lie in the trampoline, where no unwinder knows the function.
  */
 #include "arch/arch.h"
 
@@ -103,7 +103,7 @@ static bool decode(const uint8_t *p, struct insn *ret)
 	case 0x81:				/* arithmetic with 4 immediate bytes */
 		ret->length = operands(p, at, 4, ret);
 		break;
-	case 0xf7:				/* test with them; others of the group have none */
+	case 0xf7:				/* test with 4 immediate bytes; refuse the rest of the group */
 		if (p[at] & 0x38)
 			return false;
 		ret->length = operands(p, at, 4, ret);
@@ -180,8 +180,8 @@ static bool move(const struct insn *insn, const uint8_t *from, uintptr_t at,
 }
 
 /*
- * May a jump of the function lead behind its first byte and before `moved`?  Takes all bytes from
- * `moved` on for possible jumps.
+ * May a jump in the function lead into its first `moved` bytes, other than to the first one?  Any byte
+ * from `moved` on is taken for the possible beginning of a jump.
  */
 static bool jumps_back(const uint8_t *p, size_t size, unsigned moved)
 {
@@ -194,7 +194,7 @@ static bool jumps_back(const uint8_t *p, size_t size, unsigned moved)
 		    target > 0 && target < (intptr_t)moved)
 			return true;
 	}
-	/* call, jmp, or the second byte of jcc; most bytes are no distance back to here. */
+	/* call, jmp, or the second byte of jcc.  The distance is tested first, because it rarely fits. */
 	for (size_t i = moved; i + 5 <= size; i++) {
 		/* Wraps around if the target is not behind the first byte. */
 		const uintptr_t behind = i + 4 + (uintptr_t)get32(p + i + 1);

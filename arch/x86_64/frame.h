@@ -16,7 +16,7 @@
  *	+0x40  return address			<- CFA - 8
  *	+0x48					<- CFA: rsp after the return
  *
- * The assembler includes it, too: numbers only.  frame.c asserts that its struct agrees.
+ * The assembler includes this file, too, so it has numbers only.  frame.c asserts that its struct agrees.
  */
 
 #define FZ_FRAME_MXCSR	0x00
@@ -34,7 +34,7 @@
 	_(12, FZ_FRAME_R15 + 24) _(3, FZ_FRAME_R15 + 32) _(6, FZ_FRAME_RBP) _(16, FZ_FRAME_PC)
 /* The DWARF number of the stack pointer, whose value is FZ_FRAME_SIZE above the frame. */
 #define FZ_FRAME_SP_REGISTER	7
-/* The offset of the return address. */
+/* The DWARF number that FZ_FRAME_REGISTERS gives to the return address. */
 #define FZ_FRAME_PC_REGISTER	16
 
 /*
@@ -44,8 +44,8 @@
 #define FZ_X87_FLAGS	0xbf
 
 /*
- * A first frame enters fz_fiber_start this many bytes behind its beginning, the size of endbr64:
- * unwinders look up the return address minus one, which must lie in the function.
+ * A first frame enters fz_fiber_start this many bytes behind its beginning, which is the size of
+ * endbr64.  Unwinders look up the return address minus one, which must lie in the function, too.
  */
 #define FZ_START_SKIP	4
 

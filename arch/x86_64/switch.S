@@ -129,8 +129,8 @@
 	.text
 
 /*
- * The gs base is the program's, which sets it by an instruction.  Reading it costs about 5 cycles,
- * writing it about 100, so it is written only if the two contexts differ.
+ * The gs base belongs to the program, which can set it by an instruction.  Reading it costs about
+ * 5 cycles, writing it about 100, so it is written only if the two contexts differ.
  */
 FUNC fz_switch_fsgsbase
 	SAVE_FRAME
@@ -190,8 +190,8 @@ FUNC fz_adopt
 ENDFUNC fz_adopt
 
 /*
- * The parent saves a frame, too, though it only returns: so parent and child leave by one path,
- * and at no instruction the CFI is wrong for one of the two.
+ * The parent saves a frame, too, though it only returns.  So parent and child leave by one path, and
+ * the CFI is right for both of them at every instruction.
  */
 FUNC fz_clone_resume
 	SAVE_FRAME
@@ -205,9 +205,9 @@ FUNC fz_clone_resume
 ENDFUNC fz_clone_resume
 
 /*
- * First frame of a context: fn in r12, its argument in r13.  It has no caller, and the CFI says
- * so; else unwinders would walk off the top of the stack.  Entered behind the endbr64, see
- * FZ_START_SKIP.
+ * The outermost function of a context: fn is in r12, its argument in r13.  It has no caller, and the CFI
+ * says so; otherwise unwinders would walk off the top of the stack.  It is entered behind the endbr64,
+ * see FZ_START_SKIP.
  */
 FUNC fz_fiber_start no_caller=1
 	xorl	%ebp, %ebp	/* ends frame-pointer walks too */

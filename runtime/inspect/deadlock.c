@@ -15,10 +15,10 @@
 
 /* Used by the monitor alone. */
 static struct {
-	uint32_t entries;	/* into the runtime, at the last look */
-	unsigned due;		/* looks to come: a native thread may still be about to wait at the first */
+	uint32_t entries;	/* how often the runtime had been entered, at the last call of check() */
+	unsigned due;		/* looks to come; two, since at the first a native thread may be about to wait */
 	fz_nsec next;
-	bool over;		/* it has been said, or cannot be found */
+	bool over;		/* a deadlock has been reported, or the library cannot find any */
 } deadlock;
 
 struct thread {
@@ -26,10 +26,10 @@ struct thread {
 	uint64_t wait;		/* the word of its wait */
 	const char *object;	/* fz_fiber.waits */
 	int tid;
-	int owner;		/* the tid of the thread that it waits for; 0: none that is known */
+	int owner;		/* the tid of the thread that this thread waits for; 0: not known */
 	uint32_t visited;
 	uint8_t what;		/* enum fz_waits_for */
-	bool waits;		/* for other threads, without a deadline */
+	bool waits;		/* only another thread can end the wait: no event, no deadline */
 	bool is_main;
 	char name[16];
 };
@@ -90,7 +90,7 @@ static bool collect(struct fz_fiber *f, void *table)
 static void collect_natives(struct table *t)
 {
 	for (int i = 0; i < FZ_ROLES; i++)
-		/* relaxed: a record that is not there is not read. */
+		/* relaxed: read_memory() fails if the record does not exist. */
 		if (atomic_load_explicit(&fz_roles[i].tid, memory_order_relaxed) &&
 		    fz_roles[i].kind == FZ_ROLE_NATIVE && t->count < t->room)
 			t->list[t->count++].record = fz_roles[i].record;
@@ -183,7 +183,7 @@ static struct thread *next_of(const struct table *t, const struct thread *at)
 	return at->waits && at->owner ? by_tid(t, at->owner) : NULL;
 }
 
-/* Does it still wait as when it was read? */
+/* Is the thread still in the wait that read_thread() has found? */
 static bool still_waits(const struct thread *t)
 {
 	uint64_t wait;
@@ -192,7 +192,7 @@ static bool still_waits(const struct thread *t)
 				       sizeof(wait)) && wait == t->wait;
 }
 
-/* How many threads are in the circle that begins here; 0: it was none. */
+/* Returns how many threads are in the circle that begins with `first`; 0: it is no circle any more. */
 static unsigned circle(const struct table *t, const struct thread *first)
 {
 	const struct thread *at = first;
@@ -222,7 +222,7 @@ static const struct thread *find_circle(const struct table *t, unsigned *ret_cou
 	return NULL;
 }
 
-/* All threads waited at once, if none has done anything since it was read. */
+/* Did all threads wait at one moment?  They did if each is still in the wait in which it was read. */
 static bool all_are_asleep(const struct table *t)
 {
 	for (uint32_t i = 0; i < t->count; i++)

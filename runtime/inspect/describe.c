@@ -18,8 +18,8 @@
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
 
 /*
- * Not const: the core file of a process contains the data that the process may write.  The magic
- * is checked by readers, and the assembler below names the object.
+ * Not const, because a core file contains only data that the process may write.  Readers check the
+ * magic.  Not static, because the assembler below names the object.
  */
 extern struct fz_description fz_description FZ_HIDDEN;
 struct fz_description fz_description = {

@@ -3,10 +3,11 @@
 #define FZ_RUNTIME_INSPECT_VERSION_H
 
 /*
- * runtime/inspect/version.h - the release that this is, as the Makefile's VERSION says.
+ * runtime/inspect/version.h - the version of the library, which is VERSION in the Makefile.
  *
- * One object has it, so libraries of two versions differ in nothing else.  It has room for
- * 31 characters, and is not const: a core file contains what a process may write.
+ * Only one object file contains it, so that libraries which differ in the version alone differ in
+ * nothing else.  It has room for 31 characters.  It is not const, because a core file contains only
+ * data that the process may write.
  */
 
 extern char fz_version[32];

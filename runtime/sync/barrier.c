@@ -10,9 +10,9 @@ static uint32_t round_of(uint64_t both)
 }
 
 /*
- * Wait until `round` is over.  A thread is in one round at a time, so the 32-bit round cannot come
- * round to an equal value during the wait.  A waiter that comes too late finds another value and
- * does not sleep.
+ * Wait until `round` is over.  A thread that comes here when the round is over finds another value and
+ * does not sleep.  The value has 32 bits: only a waiter that slept through 2^32 rounds would find an
+ * equal value.
  */
 static void await_round(struct fz_barrier *b, uint32_t round)
 {
@@ -25,7 +25,7 @@ static void await_round(struct fz_barrier *b, uint32_t round)
 			    FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_BARRIER));
 }
 
-/* Count the caller in; the last of the round begins the next one.  Returns the state before. */
+/* Count the caller in; the last thread of a round begins the next round.  Returns `both` as it was before. */
 static uint64_t arrive(struct fz_barrier *b, uint32_t count)
 {
 	/* relaxed: the compare-and-swap orders. */

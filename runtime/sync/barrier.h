@@ -20,8 +20,8 @@ struct fz_barrier {
 	uint32_t count;		/* const */
 	int shared;		/* const; 0 if private */
 	/*
-	 * Number of threads that have left, times two; the low bit: fz_barrier_destroy() waits for
-	 * the last of them.
+	 * Number of threads that have left fz_barrier_wait(), times two; plus 1 if fz_barrier_destroy()
+	 * waits for the last one.
 	 */
 	_Atomic uint32_t left;
 };

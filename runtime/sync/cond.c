@@ -12,9 +12,9 @@ enum { DESTROYING = 1, WAITER = 2 };
 uint32_t fz_cond_enter(struct fz_cond *c)
 {
 	/*
-	 * relaxed: the mutex orders.  A thread that signals after we have unlocked the mutex
-	 * changes the sequence that we have read before, and finds a waiter (seq_cst: pairs with
-	 * fz_cond_is_idle()).
+	 * relaxed: the mutex orders.  A thread that signals after the caller has unlocked the mutex
+	 * changes the sequence that was read here, and finds that there is a waiter (seq_cst: pairs
+	 * with fz_cond_is_idle()).
 	 */
 	uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_relaxed);
 
@@ -53,8 +53,8 @@ int fz_cond_wait(struct fz_cond *c, struct fz_mutex *m, fz_nsec deadline)
 	int ret;
 
 	/*
-	 * The count of waiters must be right, and the mutex locked, when cleanup handlers run:
-	 * defer cancellation.
+	 * Defer cancellation: when cleanup handlers run, the mutex must be locked, and the count of
+	 * waiters must be right.
 	 */
 	fz_cancel_defer(self);
 	entered = fz_cond_enter(c);

@@ -17,7 +17,7 @@ struct fz_cond {
 	/* incremented by each signal; the word that waiters wait for */
 	_Atomic uint32_t sequence;
 	/*
-	 * Number of threads between fz_cond_enter() and fz_cond_leave(), times two; the low bit:
+	 * Number of threads between fz_cond_enter() and fz_cond_leave(), times two; plus 1 if
 	 * fz_cond_destroy() waits.
 	 */
 	_Atomic uint32_t waiters;
@@ -47,14 +47,14 @@ static inline bool fz_cond_is_idle(struct fz_cond *c)
 
 /*
  * fz_cond_wait() in steps, for a mutex that libc keeps: fz_cond_enter(), unlock the mutex,
- * fz_cond_sleep() with what fz_cond_enter() returned, lock the mutex.  If it cannot be unlocked,
- * fz_cond_leave() instead of fz_cond_sleep(). fz_cond_sleep() returns 0, -ETIMEDOUT, -ECANCELED.
+ * fz_cond_sleep() with what fz_cond_enter() returned, lock the mutex.  If the mutex cannot be
+ * unlocked, call fz_cond_leave() instead of fz_cond_sleep(), which returns 0, -ETIMEDOUT or -ECANCELED.
  */
 uint32_t fz_cond_enter(struct fz_cond *c);
 int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline);
 void fz_cond_leave(struct fz_cond *c);
 
-/* Wait until no thread is between fz_cond_enter() and fz_cond_leave(): those still access c.  May park. */
+/* Wait until no thread is between fz_cond_enter() and fz_cond_leave(), where threads access c.  May park. */
 void fz_cond_destroy(struct fz_cond *c);
 
 #endif

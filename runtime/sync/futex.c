@@ -69,7 +69,7 @@ static fz_nsec to_nsec(const struct __kernel_timespec *ts)
 	return (fz_nsec)ts->tv_sec * FZ_SEC + (fz_nsec)ts->tv_nsec;
 }
 
-/* CLOCK_REALTIME may be set during the wait, so the caller asks again afterwards. */
+/* Returns the time left until *when.  CLOCK_REALTIME may be set during the wait: ask again after it. */
 static fz_nsec realtime_left(const struct __kernel_timespec *when)
 {
 	fz_nsec at = to_nsec(when), now = fz_now_realtime();
@@ -307,7 +307,7 @@ static int32_t twelve_bits(uint32_t n)
 static long check_writable(uint32_t *word)
 {
 	uint32_t nobody = 0;
-	/* A comparison that the kernel does not know, and refuses after the OR: so that no waiter of word is woken. */
+	/* An unknown comparison: the kernel refuses it after the OR, and so wakes no waiter of word. */
 	const uint32_t unknown = 15;
 	long ret = real(&nobody, FUTEX_WAKE_OP_PRIVATE, 1, 1, word, FUTEX_OP(FUTEX_OP_OR, 0, unknown, 0));
 
@@ -347,8 +347,8 @@ static long modify(uint32_t *word, uint32_t encoded)
 }
 
 /*
- * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic by itself, but not both
- * together, as if the program had made two calls: no thread can see the difference.
+ * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic, but the two together are
+ * not; no thread can see that, because natively, too, waiters run some time after the change.
  */
 static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *word2,
 			    uint32_t encoded)

@@ -13,17 +13,17 @@
  *	futex instructions; libc
  *
  * So one private word may have waiters in the lot and in the kernel.  A thread that wakes n
- * waiters asks the lot first, because that is cheap, and the kernel for the rest.  Every 64th
- * wake-up of a thread asks the kernel first, so that the kernel's waiters do not starve on a word
- * for which fibers always wait.  In each place waiters are woken in the order of their arrival;
- * between the two places there is no order, and the kernel, which has priorities, promises none
- * either.
+ * waiters looks in the lot first, because that is cheap, and then in the kernel.  Every 64th
+ * wake-up of a thread looks in the kernel first, so that the kernel's waiters do not starve on a word
+ * for which fibers always wait.  In each of the two places waiters are woken in the order of their
+ * arrival.  A waiter in one place may be woken before an earlier one in the other; natively there is
+ * no promise either, because the kernel heeds priorities.
  *
  * Requeueing moves the waiters in the lot within the lot, and those in the kernel within the
  * kernel.
  *
- * Priority-inheriting operations name the owner by its kernel tid: they wire the calling fiber,
- * and the kernel does the rest.
+ * Priority-inheriting operations name the owner by its kernel tid.  So they wire the calling fiber,
+ * and are made as the real call.
  */
 
 #include "runtime/fiber/fiber.h"

@@ -13,8 +13,8 @@
 enum {
 	BUCKETS = 8192,
 	PATIENCE = 100000,		/* ns */
-	/* Of a waiter that cannot park: a fiber woken before it may need the carrier that it makes. */
-	BEFORE_ALL = UINT8_MAX,		/* priority */
+	/* Priority of a waiter that cannot park: it may be the spawner, and fibers need its new carrier. */
+	BEFORE_ALL = UINT8_MAX,
 };
 
 /*
@@ -26,9 +26,9 @@ struct waiter {
 	uint32_t bits;
 	struct fz_ticket ticket;
 	struct waiter *next, *prev;
-	uint8_t priority;	/* real-time priority when it began to wait, BEFORE_ALL; 0: none */
+	uint8_t priority;	/* real-time priority when the wait began, or BEFORE_ALL; 0: none */
 	bool starves;
-	bool queued;		/* false: a waker has taken it out, which is the wake-up */
+	bool queued;		/* false: a waker has taken the waiter out, which is the wake-up */
 };
 
 struct bucket {
@@ -80,7 +80,7 @@ static void insert(struct bucket *b, struct waiter *w, struct waiter *before)
 	FZ_ASSERT_SLOW(is_list(b));
 }
 
-/* Put w behind all of its priority.  Inlined: nearly each wait takes this way. */
+/* Put w behind all waiters of its priority.  Inlined: nearly each wait takes this way. */
 __attribute__((always_inline)) static inline void append(struct bucket *b, struct waiter *w)
 {
 	struct waiter *before = b->tail;
@@ -90,7 +90,7 @@ __attribute__((always_inline)) static inline void append(struct bucket *b, struc
 	insert(b, w, before);
 }
 
-/* Put w before all of its priority. */
+/* Put w before all waiters of its priority. */
 static void prepend(struct bucket *b, struct waiter *w)
 {
 	struct waiter *before = NULL, *next = b->head;
@@ -154,8 +154,8 @@ static int reason(enum fz_why why)
 }
 
 /*
- * The calling thread, which is about to look for waiters.  In the child of a fork there are none,
- * and a lock's fast path comes here without asking whether it runs in one.
+ * Returns the calling thread.  In a fork's child, first forget the parent's threads: no waiter is left
+ * there, and callers have not checked that.
  */
 static inline struct fz_fiber *caller(void)
 {
@@ -169,8 +169,8 @@ static inline struct fz_fiber *caller(void)
 
 /*
  * Is self unable to enter the runtime?  The library's own threads are in the runtime already when
- * they wait inside libc or an allocator.  A fiber is never in the runtime here; one that must
- * block its carrier (call.blocks) must not enter it.
+ * they wait inside libc or an allocator.  A fiber is never in the runtime here; a fiber that must
+ * block its carrier (call.blocks) must not enter the runtime.
  */
 static inline bool stays_outside(const struct fz_fiber *self)
 {
@@ -195,13 +195,13 @@ wait_common(const void *key, bool (*must_wait)(const void *, uint32_t), uint32_t
 
 	fz_waits_for(self, flags >> 16 ? flags >> 16 : FZ_FOR_FUTEX, key);
 	flags = self->call.blocks ? FZ_WAIT_BLOCKS : flags & (FZ_LOT_STARVES - 1);
-	/* No handler would end what makes the wait end. */
+	/* While handlers are barred, a signal cannot run a handler, so it must not end the wait. */
 	if (FZ_UNLIKELY(self->sig.barred))
 		flags = (flags & ~FZ_WAIT_SIGNAL) | FZ_WAIT_UNINTERRUPTIBLE;
 	if (!nested)
 		fz_enter_runtime(self);
 	fz_lock_acquire(&b->lock);
-	/* A thread that changes the state and then wakes finds us in the queue, or we see its change. */
+	/* A thread that changes the state and then wakes: it finds w in the queue, or must_wait() sees the change. */
 	if (!must_wait(key, arg)) {
 		fz_lock_release(&b->lock);
 		goto out;
@@ -305,7 +305,7 @@ wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n, uint32_
 			if (FZ_LIKELY(ticket.fiber->kind == FZ_KIND_FIBER))
 				fibers[count++] = ticket;
 			else
-				/* Its record dies with the thread: wake it here, under the lock. */
+				/* A native thread's record ends with the thread: wake it under the lock. */
 				fz_wake(ticket, FZ_WHY_DONE);
 		}
 		fz_lock_release(&b->lock);

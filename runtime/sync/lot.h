@@ -6,8 +6,9 @@
  * runtime/sync/lot.h - the parking lot: threads that wait for a 32-bit word.
  *
  * Private futexes in user space: waiters are found by the word's address and woken in the order of
- * their arrival, except for FZ_LOT_STARVES and fz_priority_heed().  Fibers park; native threads sleep on a futex of their
- * own.  Both may wait for one word.
+ * their arrival.  Waiters with FZ_LOT_STARVES, or with a higher real-time priority
+ * (fz_priority_heed()), are woken first.  Fibers park; native threads sleep on a futex of their own.
+ * Fibers and native threads may wait for one word.
  */
 
 #include "runtime/fiber/fiber.h"
@@ -24,9 +25,9 @@ enum { FZ_LOT_STARVES = 1 << 8 };
 #define FZ_LOT_FOR(kind) ((unsigned)(kind) << 16)
 
 /*
- * Call it before the second and each further wait in a row for one thing.  Returns FZ_LOT_STARVES
- * once these waits have lasted for more than 100 us, else 0.  *since is when the first of them
- * began; if *since is 0, it is set to now.
+ * Call this before the second and each further wait in a row for one object.  Returns FZ_LOT_STARVES
+ * if the first of these waits began more than 100 us ago, else 0.  *since is the time when the first
+ * wait began; if *since is 0, it is set to now.
  */
 unsigned fz_lot_patience(fz_nsec *since);
 
@@ -47,10 +48,10 @@ static inline int fz_lot_wait(const _Atomic uint32_t *word, uint32_t expected,
 
 /*
  * Like fz_lot_wait_bits(), for a condition that is not one word: sleep if must_wait(key, arg).
- * must_wait is called under the lock that wakers take, so it may only read.  A thread that makes
- * the condition false and then wakes the key does not touch the object any more, which may be gone
- * by then; so its wake-up may reach, in vain, a thread that has come later: callers check the
- * condition again.
+ * must_wait is called under the lock that wakers take, so it may only read.  Callers must check the
+ * condition again after a wake-up.  A thread makes the condition false, and then wakes the waiters of
+ * key; in between the object may be freed and its memory used again, so the wake-up may reach a thread
+ * that waits for something else.
  */
 int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32_t arg),
 		      uint32_t arg, fz_nsec deadline, unsigned flags);
@@ -62,8 +63,9 @@ int fz_lot_wait_while(const void *key, bool (*must_wait)(const void *key, uint32
 int fz_lot_lock(_Atomic uint32_t *lock, enum fz_waits_for what, fz_nsec deadline);
 
 /*
- * Wake up to n waiters of word that wait for one of the bits.  In or outside the runtime, any
- * thread; from a signal handler only outside.  Returns how many were woken.
+ * Wake up to n waiters of word that wait for one of the bits.  advance: a word to increment first, as
+ * in fz_lot_advance(), or NULL.  In or outside the runtime, any thread; from a signal handler only
+ * outside.  Returns how many were woken.
  */
 uint32_t fz_lot_wake_advancing(const void *word, _Atomic uint32_t *advance, uint32_t n,
 			       uint32_t bits);
@@ -79,8 +81,8 @@ static inline uint32_t fz_lot_wake(const void *word, uint32_t n)
 }
 
 /*
- * Like fz_lot_wake(), after *word is incremented.  The word is changed under the lock under which
- * waiters look at it, so it may be changed by this function only, and needs no atomic increment.
+ * Increment *word, and then do what fz_lot_wake() does.  The word is changed under the lock under which
+ * waiters look at it.  Only this function may change it, and no atomic increment is needed.
  */
 static inline uint32_t fz_lot_advance(_Atomic uint32_t *word, uint32_t n)
 {
@@ -95,8 +97,8 @@ static inline uint32_t fz_lot_advance(_Atomic uint32_t *word, uint32_t n)
 uint32_t fz_lot_wake_staying(const void *word, uint32_t n);
 
 /*
- * Wake the first waiter if it is a parked fiber, and return it; the caller must switch to it, for
- * it is in no run queue.  Otherwise return NULL and wake no waiter.  In the runtime.
+ * If the first waiter of word is a parked fiber, wake that fiber and return it.  The caller must switch
+ * to it, because it is in no run queue.  Otherwise wake no waiter and return NULL.  In the runtime.
  */
 struct fz_fiber *fz_lot_take(const void *word);
 

@@ -14,7 +14,7 @@ void fz_priority_heed(void)
 	atomic_store_explicit(&fz_priority_is_heeded, true, memory_order_relaxed);
 }
 
-/* The kernel's word for it. */
+/* Ask the kernel for the real-time priority of the calling kernel thread; SCHED_DEADLINE is above all others. */
 uint8_t fz_priority_ask(void)
 {
 	struct fz_uapi_sched_attr now;

@@ -32,8 +32,9 @@ static uint64_t look(const struct fz_rwlock *l)
 }
 
 /*
- * acq_rel: the next holder sees what all earlier holders did, readers too.  A waiter that this
- * change counts is in the lot's queue, or sees the change, by the lot's lock.
+ * acq_rel: the next holder sees what all earlier holders did, readers too.  No wake-up gets lost: a
+ * waiter is in the lot's queue when the thread that made a change wakes it, or has seen the change
+ * under the lot's lock.
  */
 static bool change(struct fz_rwlock *l, uint64_t *s, uint64_t to)
 {
@@ -61,8 +62,8 @@ static void wake_a_writer(struct fz_rwlock *l)
 }
 
 /*
- * The woken threads own the lock already, and each thread that asks for it must wait until they
- * have run; on one processor that costs two switches for each writer.  So let them run now.
+ * The woken threads own the lock already, so every thread that asks for the lock must wait until they
+ * have run; on one processor that costs two switches for each writer.  So let the woken threads run now.
  */
 static void let_the_woken_run(void)
 {
@@ -137,7 +138,7 @@ static int await_writers(struct fz_rwlock *l, uint64_t s, fz_nsec deadline)
 		if (!writers_first(s))
 			return 0;
 	}
-	/* After a timeout RWAITING stays set; the unlock then wakes in vain. */
+	/* After a timeout RWAITING stays set; the next unlock may then wake readers that are not there. */
 	return fz_lot_wait_while(&l->wrphase_futex, behind_writers, 0, deadline,
 				 FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_READ_LOCK)) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }

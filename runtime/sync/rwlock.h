@@ -6,9 +6,8 @@
  * runtime/sync/rwlock.h - private reader-writer locks in the storage of pthread_rwlock_t.
  *
  * The words are glibc's, and debuggers can read them as glibc's.  All state that matters changes
- * in one 64-bit step:
- *
- * Reserved is WRPHASE without WRLOCKED: promised to a waiting writer that has not taken it yet.
+ * in one 64-bit step.  "Reserved" means promised to a waiting writer that has not taken the lock yet:
+ * WRPHASE without WRLOCKED.
  *
  *	readers = count << 3 | RWAITING 4 | WRLOCKED 2 | WRPHASE 1
  *	writers = number of writers that wait
@@ -21,9 +20,9 @@
  *	WRPHASE           reserved for a      waiting readers    a writer takes it
  *	                  waiting writer
  *
- * So a waiting reader is counted before it has the lock, and has the lock at the moment in which
- * WRPHASE is cleared; no other thread comes between.  RWAITING: with PREFER_WRITER_NONRECURSIVE,
- * readers sleep uncounted behind waiting writers.
+ * So a waiting reader is counted before it has the lock, and has the lock as soon as WRPHASE is
+ * cleared; no other thread can take the lock first.  RWAITING: with PREFER_WRITER_NONRECURSIVE,
+ * readers sleep behind waiting writers and are not counted.
  */
 
 #include "runtime/fiber/fiber.h"

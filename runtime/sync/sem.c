@@ -11,7 +11,7 @@
 #define ONE_WAITER ((uint64_t)1 << 32)
 #define VALUE_MAX 0x7fffffffu
 
-/* Take 1 from the value, unless that is 0, and `waiters` from the count of waiters with it. */
+/* If the value is not 0: subtract 1 from it, and `waiters` from `both`, in one step.  Returns false if it is 0. */
 static bool take(struct fz_sem *s, uint64_t waiters)
 {
 	uint64_t both = atomic_load_explicit(&s->both, memory_order_relaxed);
@@ -39,7 +39,7 @@ int fz_sem_wait(struct fz_sem *s, fz_nsec deadline)
 
 	if (take(s, 0))
 		return 0;
-	/* seq_cst: pairs with fz_sem_post(): it sees this waiter, or the waiter sees its value. */
+	/* seq_cst: pairs with fz_sem_post(), which sees this waiter, or the waiter sees the new value. */
 	fz_cancel_defer(self);
 	atomic_fetch_add_explicit(&s->both, ONE_WAITER, memory_order_seq_cst);
 	for (;;) {

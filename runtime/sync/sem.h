@@ -19,7 +19,7 @@ struct fz_sem {
 
 /*
  * Any thread; may park.  Returns 0, -ETIMEDOUT, -ECANCELED, or -EINTR after a handler: with a
- * deadline after each, without one only if a handler has no SA_RESTART.
+ * deadline after any handler, without a deadline only after a handler without SA_RESTART.
  */
 int fz_sem_wait(struct fz_sem *s, fz_nsec deadline);
 
