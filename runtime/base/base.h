@@ -32,7 +32,7 @@ typedef uint64_t fz_nsec;
 #define FZ_ASSERT(cond) \
 	(FZ_LIKELY(cond) ? (void)0 : fz_assert_failed(#cond, __FILE__, __LINE__))
 
-/* As FZ_ASSERT, in debug builds only (make DEBUG=1): may walk lists. */
+/* Like FZ_ASSERT, but in debug builds only (make DEBUG=1): it may walk lists. */
 #ifdef FZ_DEBUG
 #define FZ_ASSERT_SLOW(cond) FZ_ASSERT(cond)
 #define FZ_DEBUG_ONLY(statement) statement
@@ -41,7 +41,7 @@ typedef uint64_t fz_nsec;
 #define FZ_DEBUG_ONLY(statement)
 #endif
 
-/* Raise *bound to value if it is less.  relaxed: readers use the bound alone. */
+/* Raise *bound to value if *bound is less.  relaxed: readers use nothing but the bound. */
 static inline void fz_raise_to(_Atomic int *bound, int value)
 {
 	int old = atomic_load_explicit(bound, memory_order_relaxed);

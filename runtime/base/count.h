@@ -3,20 +3,20 @@
 #define FZ_RUNTIME_BASE_COUNT_H
 
 /*
- * runtime/base/count.h - counting (runtime/base/counters.h says what).
+ * runtime/base/count.h - functions that count.  runtime/base/counters.h says what is counted.
  *
  * A counter of a processor or a carrier has one writer, so that no cache line is shared and no
- * instruction is locked.  While fz_add_here() adds, a handler on the same kernel thread may, too.
+ * instruction is locked.  A handler may interrupt fz_add_here(), and add to that counter, too.
  */
 
 #include "arch/arch.h"
 #include "runtime/base/base.h"
 #include "runtime/base/counters.h"
 
-/* Never NULL.  It changes once, before there are fibers: fz_counters_start_calls(). */
+/* Never NULL.  Before there are fibers, fz_counters_start_calls() may change it once. */
 extern struct fz_counters *fz_counters FZ_HIDDEN;
 
-/* The counters, with those of calls and times; NULL if calls and times are not counted. */
+/* All counters, including those of calls and times.  NULL if calls and times are not counted. */
 extern struct fz_call_counters *fz_call_counters FZ_HIDDEN;
 
 /* By the owner of the processor, in the runtime. */
@@ -34,7 +34,7 @@ static inline uint64_t fz_count_read(const struct fz_processor_counts *counts,
 	return __atomic_load_n(&counts->count[which], __ATOMIC_RELAXED);
 }
 
-/* What a thread without a processor counts.  Any thread, any context. */
+/* Like fz_count(), for a thread without a processor.  Any thread, any context. */
 static inline void fz_count_outside(enum fz_processor_counter which, uint64_t by)
 {
 	/* relaxed: a counter. */
@@ -49,7 +49,7 @@ static inline void fz_count_total(enum fz_total which, int64_t by)
 	atomic_fetch_add_explicit(&fz_counters->total[which], (uint64_t)by, memory_order_relaxed);
 }
 
-/* Raise a gauge that holds the largest value. */
+/* Raise a gauge that holds the largest value so far.  Any thread, any context. */
 static inline void fz_count_most(enum fz_total which, uint64_t value)
 {
 	_Atomic uint64_t *most = &fz_counters->total[which];
@@ -61,7 +61,7 @@ static inline void fz_count_most(enum fz_total which, uint64_t value)
 		continue;
 }
 
-/* Count in a block, which may be shared. */
+/* Add 1 to *n, a counter in the block.  A shared block has several writers, so it needs an atomic addition. */
 static inline void fz_count_in(struct fz_block *block, uint64_t *n)
 {
 	if (FZ_UNLIKELY(block < &fz_call_counters->block[FZ_BLOCKS_SHARED]))
@@ -70,7 +70,7 @@ static inline void fz_count_in(struct fz_block *block, uint64_t *n)
 		fz_add_here(n, 1);
 }
 
-/* A block for a new carrier; a shared one when all are given; NULL: calls are not counted. */
+/* Returns a block for a new carrier: a shared one if no other is left; NULL if calls are not counted. */
 struct fz_block *fz_counters_block(void);
 
 /* The shared block of the calling thread. */
@@ -79,28 +79,29 @@ static inline struct fz_block *fz_counters_shared_block(void)
 	return &fz_call_counters->block[fz_tcb_get() / 4096 % FZ_BLOCKS_SHARED];
 }
 
-/* What all blocks have counted of a call.  Any thread, any context. */
+/* Returns the sum of what all blocks have counted in a row, which stands for a call.  Any thread, any context. */
 struct fz_call_counts fz_counters_sum(unsigned row);
 
-/* A fiber becomes a kernel thread. */
+/* Count a fiber that becomes a kernel thread, by the reason why. */
 void fz_count_wired(const char *why);
 
 /*
- * By the constructor, and by the child of a fork: count calls from now on, from 0.  Returns false
- * if there is no memory.
+ * Count calls from now on, too, beginning with 0.  By the constructor, and in a fork's child.  Returns
+ * false if there is no memory.
  */
 bool fz_counters_start_calls(void);
 
 /*
- * Before there is a second thread: keep what is counted in the file path, from now on.  Returns 0;
- * -EEXIST: a living process counts there, or it is no file of counters; or -errno.
+ * Keep the counters in the file `path` from now on.  Before there is a second thread.  Returns 0,
+ * -EEXIST if a living process counts in that file or if the file does not hold counters, or another
+ * -errno.
  */
 int fz_counters_to_file(const char *path, uint32_t processors);
 
-/* Fill in what does not change, unless fz_counters_start_calls() has. */
+/* Fill in the fields that do not change.  Not needed after fz_counters_start_calls(), which does so. */
 void fz_counters_begin(void);
 
-/* In the child of a fork: from 0, not in a file. */
+/* In a fork's child: begin to count from 0, and in memory, even if the parent counts in a file. */
 void fz_counters_after_fork(void);
 
 #endif

@@ -23,7 +23,7 @@ struct fz_call_counters *fz_call_counters;
 
 enum { SIZE = FZ_ROUND_UP(sizeof(struct fz_call_counters), 4096) };
 
-/* Open and mapped at `at`, for the life of the process. */
+/* Map memory, or the file fd, that can be read and written; at address `at`, or anywhere if NULL. */
 static long map(void *at, size_t size, int flags, int fd)
 {
 	return fz_syscall6(__NR_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -65,7 +65,7 @@ struct fz_block *fz_counters_block(void)
 
 	if (!fz_call_counters)
 		return NULL;
-	/* relaxed: the number alone matters.  It stays below the room by more than the carriers. */
+	/* relaxed: only the number matters. */
 	n = atomic_load_explicit(&fz_counters->blocks_used, memory_order_relaxed);
 	while (n < fz_counters->blocks &&
 	       !atomic_compare_exchange_weak_explicit(&fz_counters->blocks_used, &n, n + 1,
@@ -124,7 +124,7 @@ void fz_count_wired(const char *why)
 
 /* ---- in a file ---------------------------------------------------------------------- */
 
-/* May a file of counters at this path be replaced?  Its process must be gone, or be this one. */
+/* May the file at this path be replaced?  It must hold counters, of a process that is gone or of this one. */
 static bool may_replace(const char *path)
 {
 	struct fz_counters head;
@@ -141,7 +141,7 @@ static bool may_replace(const char *path)
 		fz_syscall2(__NR_kill, head.pid, 0) == -ESRCH);
 }
 
-/* A page that the disk has no room for would be a fault later, so all are filled now. */
+/* Write the whole file now: if the disk had no room for a page, a later access to it would be a fault. */
 static long fill(long fd, size_t size)
 {
 	long err = fz_syscall4(__NR_fallocate, fd, 0, 0, (long)size), n;
@@ -167,7 +167,7 @@ static void copy_counts(struct fz_call_counters *to, size_t size)
 
 int fz_counters_to_file(const char *path, uint32_t processors)
 {
-	/* Every processor has a carrier, and so many more wait in calls. */
+	/* One block for the carrier of each processor, and 24 for carriers that wait in calls. */
 	const uint32_t blocks = FZ_BLOCKS_SHARED + processors + 24;
 	const size_t size = FZ_ROUND_UP(offsetof(struct fz_call_counters, block) +
 					(blocks < FZ_BLOCKS_MOST ? blocks : FZ_BLOCKS_MOST) *
@@ -183,7 +183,7 @@ int fz_counters_to_file(const char *path, uint32_t processors)
 		return -EEXIST;
 	__builtin_memcpy(made, path, length);
 	__builtin_memcpy(made + length, ".new", sizeof(".new"));
-	/* Mode 0444, the owner too: if somebody truncated the mapped file, this process would get SIGBUS. */
+	/* Mode 0444: nobody may open it for writing, since a truncation would end this process by SIGBUS. */
 	fz_syscall3(__NR_unlinkat, AT_FDCWD, (long)made, 0);
 	fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)made,
 			 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, readable);
@@ -213,7 +213,7 @@ void fz_counters_after_fork(void)
 		fz_sys_forget_pages(&always, sizeof(always));
 	} else if (fz_sys_failed(map(fz_call_counters, SIZE,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1))) {
-		/* No memory: the parent's file must not be written. */
+		/* No memory: stop counting calls, since the parent's file must not be written. */
 		fz_counters = &always.counters;
 		fz_call_counters = NULL;
 	}

@@ -7,8 +7,9 @@
  * "fiberize stat" reads from outside (scripts/inspect/).
  *
  * A process always has a struct fz_counters.  With FIBERIZE_STATS it is the head of a struct
- * fz_call_counters, which may be a mapped file; counted.calls says so.  All numbers only
- * grow, except gauges.  Readers take no lock: each number is right; two may be a moment apart.
+ * fz_call_counters, which may be a mapped file; then counted.calls is not 0.  All numbers except
+ * gauges only grow.  Readers take no lock: each number is right, but two numbers may be read at
+ * slightly different moments.
  */
 
 #include <stdatomic.h>
@@ -20,7 +21,7 @@ enum {
 	FZ_COUNTED_CALLS = 400,		/* rows; row 0: not in a call.  Symbols come after it */
 	FZ_COUNTED_WAITS = 24,		/* kinds of waits, at most */
 	FZ_COUNTED_REASONS = 16,	/* why fibers are wired, at most */
-	FZ_TIME_BUCKETS = 40,		/* bucket n: from 2^n to less than 2^(n + 1) ns; 0 has 0, too */
+	FZ_TIME_BUCKETS = 40,		/* bucket n: from 2^n to less than 2^(n + 1) ns; bucket 0: 0 ns, too */
 	FZ_BLOCKS_SHARED = 4,		/* the first blocks, which several threads write */
 	FZ_BLOCKS_MOST = 160,
 	FZ_PROCESSORS_MOST = 256,
@@ -41,7 +42,7 @@ enum fz_total {
 	FZ_TOTALS
 };
 
-/* What one processor's owner counts: a cache line. */
+/* What the owner of one processor counts; one cache line. */
 struct fz_processor_counts {
 	_Alignas(64) uint64_t count[8];
 };
@@ -58,7 +59,7 @@ enum fz_outcome {
 
 struct fz_call_counts {
 	uint64_t by_fibers;
-	uint64_t passed;		/* through, by native threads or while dormant */
+	uint64_t passed;		/* passed through: by native threads, or while dormant */
 	uint64_t outcome[FZ_OUTCOMES];
 };
 
@@ -82,7 +83,7 @@ struct fz_counters {
 	uint64_t size;			/* bytes, with the blocks */
 	uint32_t processors;		/* 0: no thread was made yet */
 	uint32_t calls;			/* rows that are counted; 0: without FIBERIZE_STATS */
-	uint32_t blocks;		/* room for so many */
+	uint32_t blocks;		/* the number of blocks that there is room for */
 	_Atomic uint32_t blocks_used;
 	uint64_t begin;			/* s since 1970 */
 	char program[32], backend[16];
@@ -92,7 +93,7 @@ struct fz_counters {
 		_Atomic uint64_t count;
 	} wired[FZ_COUNTED_REASONS];
 	_Atomic uint64_t total[FZ_TOTALS];
-	/* The last one is for threads without a processor. */
+	/* One for each processor; the last one is for threads without a processor. */
 	struct fz_processor_counts processor[FZ_PROCESSORS_MOST + 1];
 };
 

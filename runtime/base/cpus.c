@@ -28,7 +28,7 @@ enum { MOST = 8 };
 static _Atomic int files[2 * MOST] = { [0 ... 2 * MOST - 1] = -1 };
 static uint32_t quotas;
 
-/* A path that is put together; `size` stays below sizeof(text) if it does not fit. */
+/* A path that is put together from parts.  A path that is too long is cut. */
 struct path {
 	char text[512];
 	size_t size;
@@ -52,7 +52,7 @@ static int open_in(const struct path *dir, const char *name)
 	return (int)fz_syscall4(__NR_openat, AT_FDCWD, (long)path.text, O_RDONLY | O_CLOEXEC, 0);
 }
 
-/* Keep the group's quota; the file is not there in the root of all groups. */
+/* Open the files with the group's quota, and keep them open.  The root of all groups has none. */
 static void keep_quota(const struct path *dir, bool unified, int (*raise)(int fd))
 {
 	int quota = open_in(dir, unified ? "cpu.max" : "cpu.cfs_quota_us"), period;
@@ -68,9 +68,9 @@ static void keep_quota(const struct path *dir, bool unified, int (*raise)(int fd
 }
 
 /*
- * Keep the quotas of the group `group`, as /proc/self/cgroup names it, and of all above it up to the
- * mount point.  In a container the kernel may name the group as it is outside; then only the
- * mount point is there, which is the container's group.
+ * Keep the quotas of `group`, which is its name in /proc/self/cgroup, and of all groups above it up to
+ * the mount point.  In a container that name may be the one outside of the container.  Then no such
+ * directory exists, and only the mount point has a quota, that of the container's group.
  */
 static void keep_all(const char *mount, const char *group, size_t size, bool unified,
 		     int (*raise)(int fd))
@@ -126,8 +126,9 @@ static bool parse(const char *text, size_t size, struct line *ret_line)
 }
 
 /*
- * The group of the controller of CPU time: of version 1, at the mount point that is named after the
- * controllers of the hierarchy; if there is none, of version 2, whose line has no names.
+ * Keep the quotas of the group that controls CPU time.  In version 1 of control groups, the mount point
+ * is named after the controllers of the hierarchy.  If there is none, use version 2, whose line in
+ * /proc/self/cgroup names no controllers.
  */
 static void keep_group(const struct line *v1, const struct line *v2, int (*raise)(int fd))
 {
@@ -170,7 +171,7 @@ void fz_cpus_find_quotas(int (*raise)(int fd))
 /* Read up to two numbers of file i.  Returns how many there are; "max" and -1 are none. */
 static int read_numbers(uint32_t i, uint64_t *ret_numbers)
 {
-	/* relaxed: the number names the file, the old one as the new one. */
+	/* relaxed: while a descriptor moves, its old and its new number name one file. */
 	const int fd = atomic_load_explicit(&files[i], memory_order_relaxed);
 	char text[64];
 	long size = fd < 0 ? 0 : fz_syscall4(__NR_pread64, fd, (long)text, sizeof(text) - 1, 0);

@@ -15,18 +15,21 @@
 uint32_t fz_cpus_allowed(void);
 
 /*
- * Find the quotas and keep their files open, at the numbers that `raise` moves them to.  Before the
- * second thread.  Where there are none, or /proc or /sys cannot be read, there is no quota.
+ * Find the quotas and keep their files open; `raise` moves each descriptor to a high number.  Before the
+ * second thread.  If there are none, or /proc or /sys cannot be read, there is no quota.
  */
 void fz_cpus_find_quotas(int (*raise)(int fd));
 
 /*
- * The lowest quota, in CPUs, rounded up; UINT32_MAX if there is none.  By one thread at a time.  A
- * move of the process to another group is not noticed.
+ * Returns the lowest quota, in CPUs, rounded up; UINT32_MAX if there is none.  By one thread at a time.
+ * It does not notice that the process has been moved to another group.
  */
 uint32_t fz_cpus_quota(void);
 
-/* The descriptors of the files: how many; number i, or -1; move one that has number fd; close all, by `close`. */
+/*
+ * The descriptors of these files.  fz_cpus_fd() returns the i-th, or -1.  If one of them is fd, fz_cpus_vacate_fd() moves it
+ * by `elsewhere`, because the program wants fd; returns 0 or -errno.  fz_cpus_close() closes all by `close`.
+ */
 uint32_t fz_cpus_fd_count(void);
 int fz_cpus_fd(uint32_t i);
 int fz_cpus_vacate_fd(int fd, int (*elsewhere)(int fd));

@@ -78,15 +78,15 @@ static void format_line(struct line *line, const char *format, va_list args)
 
 enum { STDERR = 2 };
 
-/* What had number 2 at the start; written by fz_say_init() alone. */
+/* The file that had number 2 at the start; written by fz_say_init() alone. */
 static struct {
 	bool known, none;
 	struct fz_file_id id;
-	/* A file system gives the inode of a file that is gone to a new one. */
+	/* Besides the inode, since a file system may give the inode number of a deleted file to a new one. */
 	struct statx_timestamp birth;
 } standard_error;
 
-/* Returns false if nothing has number 2. */
+/* Returns false if number 2 is closed. */
 static bool look(struct statx *ret)
 {
 	enum { AT_EMPTY = 0x1000, AT_DONT_SYNC = 0x4000 };
@@ -101,7 +101,7 @@ static bool is_file(const struct statx *st, const struct fz_file_id *id)
 	       st->stx_dev_minor == id->minor;
 }
 
-/* Did somebody redirect number 2, or has a data file come to have that number? */
+/* Was number 2 redirected, as a shell does it?  Otherwise it may be a data file that got this number by chance. */
 static bool is_redirected(void)
 {
 	enum { GET_TERMINAL = 0x5401 };

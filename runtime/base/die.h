@@ -8,7 +8,7 @@
  * Formats: %s %d %u %x, %ld %lu %lx, %%.  A line is cut at 500 bytes.
  * Any thread, any context, signal handlers included.
  *
- * A daemon closes its standard streams, and its database gets number 2. So a message is written
+ * A daemon closes its standard streams, and its database may then get number 2.  So a message is written
  * only while number 2 is the file that had this number at the start of the process.
  */
 
@@ -21,10 +21,11 @@ struct fz_file_id {
 };
 
 /*
- * The process starts: what has number 2 is standard error. launchers is what the launcher, an
- * ancestor of this process, had; NULL if unknown. What differs from that may be a data file that
- * an ancestor passed on by exec: it counts only if it is a terminal, or open for writing alone, as
- * a shell opens it. Without this call every message is written.
+ * At the start of the process: the file that has number 2 now is standard error.  launchers: the file
+ * that the launcher, an ancestor of this process, had there; NULL if unknown.  A file that differs from
+ * the launcher's may be a data file that an ancestor passed on by exec.  So it is taken for standard error
+ * only if it is a terminal, or open for writing alone, as a shell opens it.  Without this call every
+ * message is written.
  */
 void fz_say_init(const struct fz_file_id *launchers);
 

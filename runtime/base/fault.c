@@ -5,7 +5,7 @@
 
 #ifdef FZ_FAULTS
 
-/* Fires at call number `first`, then at each `every`-th call after it; 0: never. */
+/* Fires at call number `first`, and then at each `every`-th call after that; 0: never. */
 static struct point {
 	const char *name, *what;
 	uint64_t first, every;
@@ -46,7 +46,7 @@ static const char *parse_number(const char *text, uint64_t *ret_value)
 	return text;
 }
 
-/* One NAME:WHEN.  Returns what follows it, or NULL. */
+/* Parse one NAME:WHEN.  Returns the text behind it, or NULL after a mistake. */
 static const char *parse_one(const char *text)
 {
 	const char *colon = text;

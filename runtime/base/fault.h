@@ -8,7 +8,7 @@
  *	if (FZ_FAULT(mmap))
  *		return -ENOMEM;
  *
- * FZ_FAULTS in the environment says which of runtime/base/fault.def fire, and when:
+ * FZ_FAULTS in the environment says which points of runtime/base/fault.def fire, and when:
  *
  *	FZ_FAULTS=mmap:3,no_sqe:1/7,thread_carrier:2+
  *
@@ -16,8 +16,8 @@
  *	NAME:1/N	every Nth time
  *	NAME:N+		the Nth time and each time after it
  *
- * FIBERIZE_STATS=1 says at exit how often each was reached and has fired.  Without
- * -DFZ_FAULTS a point is the constant false.
+ * With FIBERIZE_STATS=1 the process says at exit how often each point was reached and has fired.
+ * Without -DFZ_FAULTS a point is the constant false.
  */
 
 #include "runtime/base/base.h"

@@ -3,9 +3,9 @@
 #define FZ_RUNTIME_BASE_FEATURES_H
 
 /*
- * runtime/base/features.h - features that older kernels and CPUs lack.  Each feature has a
- * substitute, which FIBERIZE_WITHOUT selects although the feature is there, and which serves where
- * a seccomp filter forbids the feature's call.
+ * runtime/base/features.h - features that older kernels and CPUs lack.  Each feature has a substitute.
+ * The substitute is also used if FIBERIZE_WITHOUT names the feature, or if a seccomp filter forbids
+ * the system call of the feature.
  *
  *	feature		since				substitute
  *	guard-install	Linux 6.13			mprotect
@@ -32,12 +32,12 @@ enum fz_feature {
 	FZ_FEATURE_FSGSBASE,
 };
 
-/* One bit for each feature to do without. */
+/* One bit for each feature that is not used. */
 extern _Atomic uint64_t fz_features_without FZ_HIDDEN;
 
 static inline bool fz_feature_allowed(enum fz_feature feature)
 {
-	/* relaxed: a late reader finds out what another thread has found out. */
+	/* relaxed: a thread with an old value finds out by itself that the feature is forbidden. */
 	return FZ_LIKELY(!(atomic_load_explicit(&fz_features_without, memory_order_relaxed) >>
 				   feature & 1));
 }

@@ -17,8 +17,8 @@ struct fz_host {
 	/*
 	 * Make a detached kernel thread with libc's structures, all signals blocked
 	 * from its first instruction.  stack NULL: libc chooses the stack.
-	 * Returns 0 or -errno.  *ret_handle, if asked for, is its pthread_t.  A fiber may park
-	 * first, and blocks its kernel thread then, as in a brief call.
+	 * Returns 0 or -errno.  *ret_handle, unless ret_handle is NULL, is its pthread_t.  If the
+	 * caller is a fiber, it may park first; then it blocks its carrier, as in a brief call.
 	 */
 	int (*thread_create)(void *stack, size_t size, void *(*fn)(void *), void *arg,
 			     unsigned long *ret_handle);
@@ -26,9 +26,9 @@ struct fz_host {
 	/*
 	 * To be called before and after libc makes or ends a thread, on the kernel thread that
 	 * waits for that: libc then holds locks that carriers need.  In between all signals are
-	 * blocked, and no fork begins, whose child would find the locks held for ever.
-	 * threads_end takes what threads_begin returned.  A fiber may park in threads_begin; what
-	 * follows is a brief call of its.
+	 * blocked, and no fork begins, because its child would find these locks held for ever.
+	 * threads_end takes what threads_begin returned.  A fiber may park in threads_begin; from
+	 * then on it is in a brief call.
 	 */
 	uint64_t (*threads_begin)(void);
 	void (*threads_end)(uint64_t mask);
@@ -41,12 +41,12 @@ struct fz_host {
 
 	/*
 	 * Call start(arg), then thread_local destructors, then destructors of pthread keys.
-	 * pthread_exit or cancellation in any of these steps leads on to the next step.
+	 * pthread_exit or cancellation in one of these steps goes on with the next step.
 	 * *result is what start returned, PTHREAD_CANCELED, or the argument of pthread_exit.
 	 */
 	void (*run_thread)(void *(*start)(void *), void *arg, void **result);
 
-	/* Give back what libc keeps for a thread; the last step of a life that ends as a fiber. */
+	/* Free what libc keeps for a thread (malloc's cache ...); the last step of a life that ends as a fiber. */
 	void (*release_thread_state)(void);
 
 	/* Set thread-local variables, errno and the locale to their initial values. */
@@ -73,15 +73,18 @@ struct fz_host {
 	/* The name of an errno, for messages; never NULL.  Any context. */
 	const char *(*error_name)(int error);
 
-	/* The calling thread is in fork(): in the child, forget the parent's threads, once.  NULL before the constructor. */
+	/*
+	 * Called by a thread that is in fork(): if it runs in the child, forget the parent's threads,
+	 * once.  NULL before the constructor.
+	 */
 	void (*fork_notice)(void);
 
 	/* exit(status), which runs atexit handlers. */
 	void (*exit_process)(int status);
 
 	/*
-	 * Call the handler of sig on this thread, in user code, without the kernel, which has no
-	 * room left to queue the signal.
+	 * Call the program's handler of sig on this thread, in user code; for when the kernel has no room
+	 * left to queue the signal.
 	 */
 	void (*call_handler)(int sig, void *info);
 

@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BASE_LIMITS_H
 
 /*
- * runtime/base/limits.h - how much memory a narrow limit leaves for the library; the program's
- * own needs come first.
+ * runtime/base/limits.h - does a limit on memory (RLIMIT_AS, RLIMIT_DATA) leave room for the library?
+ * The program's own needs come first.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ bool fz_limits_count_address_space(void);
 void fz_limits_tell(const char *text);
 extern bool fz_limits_told;
 
-/* Does such a limit, if there is one, leave size bytes? */
+/* Do RLIMIT_AS and RLIMIT_DATA leave room for size bytes?  Tries a mapping if one of them is set. */
 bool fz_limits_allow_memory(size_t size);
 
 #endif

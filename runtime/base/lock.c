@@ -7,7 +7,7 @@
 
 enum { MOST = 8 };
 
-/* A fiber's own, as it holds none at a switch; the last one taken is the last. */
+/* The locks that the thread holds, in the order in which it has taken them.  Fibers hold none at a switch. */
 static __thread struct {
 	uint32_t count;
 	const struct fz_lock *locks[MOST];
@@ -45,7 +45,7 @@ void fz_lock_check_order(const struct fz_lock *l)
 void fz_lock_note_taken(const struct fz_lock *l)
 {
 	FZ_ASSERT(held.count < MOST);
-	/* These two are taken with all signals blocked. */
+	/* ACTIONS and RECORDS are taken with all signals blocked. */
 	if (fz_lock_allowed && l->rank != FZ_RANK_ACTIONS && l->rank != FZ_RANK_RECORDS &&
 	    !fz_lock_allowed())
 		fz_die("lock of rank %s is taken outside the runtime", name_of(l->rank));

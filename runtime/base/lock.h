@@ -10,9 +10,9 @@
  * fz_fiber.in_runtime set, so that no signal handler of the program can run
  * on top of the holder and ask for the lock again.
  *
- * Ranks: a holder takes only locks of ranks further down.  Two of rank BUCKET are
- * taken in the order of their addresses.  With -DFZ_DEBUG this is checked, and that
- * none is held at a switch; otherwise ranks take no memory and no time.
+ * Ranks: a holder takes only locks of ranks further down in FZ_RANKS.  Two locks of rank
+ * BUCKET are taken in the order of their addresses.  With -DFZ_DEBUG the ranks are checked,
+ * and that no lock is held at a switch; otherwise ranks take no memory and no time.
  */
 
 #include "runtime/base/base.h"
@@ -52,7 +52,7 @@ struct fz_lock {
 #ifdef FZ_DEBUG
 #define FZ_LOCK(rank_) { .rank = (rank_) }
 
-/* May the calling thread wait for l, given the locks it holds?  Ends the process if not. */
+/* Ends the process if the calling thread must not wait for l while it holds the locks that it has. */
 void fz_lock_check_order(const struct fz_lock *l);
 void fz_lock_note_taken(const struct fz_lock *l);
 void fz_lock_note_released(const struct fz_lock *l);
@@ -89,14 +89,14 @@ static inline void fz_lock_check_none_held(const char *where)
 }
 #endif
 
-/* Free, whatever it was.  Where a static FZ_LOCK() does not do. */
+/* Make the lock free, whatever its state.  For a lock that is not static, or in a fork's child. */
 static inline void fz_lock_init(struct fz_lock *l, enum fz_rank rank)
 {
 	(void)rank;
 	*l = (struct fz_lock)FZ_LOCK(rank);
 }
 
-/* Not waited for, so in any order. */
+/* Take the lock if it is free.  Allowed for any rank, because this does not wait. */
 static inline bool fz_lock_try(struct fz_lock *l)
 {
 	uint32_t free_ = 0;

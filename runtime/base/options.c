@@ -170,7 +170,7 @@ static void put_string(struct text *t, const char *string)
 	put(t, string, strlen(string));
 }
 
-/* A number; a size gets the largest unit that leaves no remainder. */
+/* Write a number; a size is written with the largest unit that leaves no remainder. */
 static void put_number(struct text *t, const struct fz_option *o, uint64_t value)
 {
 	char digits[24];

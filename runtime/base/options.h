@@ -49,7 +49,7 @@ struct fz_option {
 /* Indexed by enum fz_option_id. */
 extern const struct fz_option fz_options[FZ_OPTION_COUNT];
 
-/* Does its flag need no value, and has an opposite, --no-...? */
+/* Does the option's flag need no value, and is there an opposite flag, --no-...? */
 static inline bool fz_option_is_switch(const struct fz_option *o)
 {
 	return o->type == FZ_OPTION_bool || o->type == FZ_OPTION_file;
@@ -63,8 +63,9 @@ const struct fz_option *fz_option_of_variable(const char *variable, size_t lengt
 const struct fz_option *fz_option_of_flag(const char *flag, size_t length);
 
 /*
- * Parse text as a value of the option: a number, places of words, or for path, list and the name
- * in a file the address of text itself.  Returns false if the option does not allow the value.
+ * Parse text as a value of the option.  *ret_value is a number; the places of words (choice, set); or the
+ * address of text itself (path, list, the name of a file).  Returns false if the option does not allow
+ * the value.
  */
 bool fz_option_parse(const struct fz_option *o, const char *text, uint64_t *ret_value);
 

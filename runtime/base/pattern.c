@@ -11,7 +11,7 @@ size_t fz_pattern_takes(const char *pattern, const char *end, char c)
 	return *pattern == '?' || *pattern == c;
 }
 
-/* Find a class, of which [:name:] is at text, and whether c is in it. Returns the length of [:name:]; 0: there is none. */
+/* Read a class, [:name:], at text.  Sets *ret_in if c is in the class.  Returns the length; 0: there is no class. */
 static size_t read_class(const char *text, const char *end, unsigned char c, bool *ret_in)
 {
 	/* Ranges by their two ends; no pointers, which the loader would have to relocate. */
@@ -38,7 +38,7 @@ static size_t read_class(const char *text, const char *end, unsigned char c, boo
 	return 0;
 }
 
-/* One character between brackets, maybe behind a backslash, or as [.c.] or [=c=]. *at goes behind it. */
+/* Read one character between brackets: c, \c, [.c.] or [=c=].  Moves *at behind it. */
 static unsigned char read_character(const char **at, const char *end)
 {
 	const char *text = *at;
@@ -60,7 +60,7 @@ static size_t read_bracket(const char *pattern, const char *end, unsigned char c
 	bool negated, in = false;
 
 	negated = at < end && (*at == '!' || *at == '^');
-	/* A bracket at the beginning is one of the characters. */
+	/* A ] at the beginning does not end the expression: it is one of the characters. */
 	first = at += negated;
 	while (at < end && (*at != ']' || at == first)) {
 		const size_t length = read_class(at, end, c, &in);

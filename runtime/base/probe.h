@@ -8,7 +8,7 @@
  *
  *	FZ_PROBE4(park, tid, what, object, deadline);
  *
- * An argument is a value that is at hand: it must cost no call and no branch.
+ * An argument must be a value that the code has anyway, and must cost no call and no branch.
  */
 
 /* "nor": an argument is a constant, or stays in the register or memory where it is. */

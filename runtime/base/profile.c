@@ -10,7 +10,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Cut blanks at both ends of the text that ends before end. */
+/* Cut the blanks at both ends of the text, which ends before end. */
 static char *trim(char *text, char *end)
 {
 	while (end > text && is_blank(end[-1]))
@@ -26,7 +26,7 @@ static bool matches(const char *pattern, const char *text)
 	return text && fz_pattern_matches(pattern, pattern + strlen(pattern), text, fz_pattern_takes_shell);
 }
 
-/* A pattern with a slash is one of whole paths, any other of last parts. */
+/* Does the pattern match the program?  A pattern with a slash must match the whole path, any other the last part. */
 static bool is_for(const char *pattern, const struct fz_profile_program *p)
 {
 	const char *base = p->name, *slash;
@@ -42,7 +42,7 @@ static enum fz_profile_found read_section(struct fz_profile *p, char *line)
 {
 	char *bracket = line + strlen(line) - 1;
 
-	/* Even if the line is wrong: what follows is not meant for the program of the section before. */
+	/* Even if this line is wrong, the lines after it do not belong to the section before. */
 	p->applies = false;
 	if (*bracket != ']')
 		return FZ_PROFILE_NEITHER;
@@ -82,7 +82,7 @@ static enum fz_profile_found read_line(struct fz_profile *p, char *line, char *e
 {
 	char *equals;
 
-	/* Editors on Windows end lines so. */
+	/* Editors on Windows end lines with \r\n. */
 	if (end > line && end[-1] == '\r')
 		end--;
 	line = trim(line, end);
@@ -103,7 +103,7 @@ struct fz_profile fz_profile_begin(char *text, size_t length, const struct fz_pr
 	static const char byte_order_mark[] = { '\357', '\273', '\277' };
 	struct fz_profile p = { .program = program, .rest = text, .end = text + length };
 
-	/* Editors on Windows put it at the beginning of a file. */
+	/* Editors on Windows put a byte order mark at the beginning of a file. */
 	if (length >= sizeof(byte_order_mark) && memcmp(text, byte_order_mark, sizeof(byte_order_mark)) == 0)
 		p.rest += sizeof(byte_order_mark);
 	return p;
@@ -122,7 +122,7 @@ enum fz_profile_found fz_profile_next(struct fz_profile *p)
 			has_zero |= !*end;
 		p->rest = end + 1;
 		p->line++;
-		/* Nobody can tell what such a line was, maybe a section. */
+		/* A line with a zero byte is not read; it may have begun another section. */
 		if (has_zero)
 			p->applies = false;
 		found = has_zero ? FZ_PROFILE_ZERO_BYTE : read_line(p, line, end);

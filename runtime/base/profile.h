@@ -15,25 +15,25 @@
 
 #include "runtime/base/options.h"
 
-/* Bytes of a file. A longer file counts for nothing. */
+/* The most bytes that a file may have.  A longer file is not used. */
 enum { FZ_PROFILE_MAX = 65535 };
 
-/* Whom profiles are read for. */
+/* The program that profiles are read for. */
 struct fz_profile_program {
-	const char *name;		/* by which the program was called; a pattern sees its last part */
-	const char *path, *file;	/* as found, and without links; NULL: not found */
-	const char *(*find_file)(void);	/* finds file once a pattern needs it; NULL: file is all */
-	const char *arguments;		/* with a blank between them */
+	const char *name;		/* by which the program was called; patterns are compared with its last part */
+	const char *path, *file;	/* path: as found; file: that path without links; NULL: not found */
+	const char *(*find_file)(void);	/* called for `file` when a pattern needs it; NULL: use `file` */
+	const char *arguments;		/* separated by blanks */
 };
 
-/* What a line has. */
+/* What fz_profile_next() has found in a line. */
 enum fz_profile_found {
 	FZ_PROFILE_NOTHING,		/* a comment or a blank line; fz_profile_next() skips it */
 	FZ_PROFILE_END,			/* there is no further line */
 	FZ_PROFILE_SECTION,		/* [value] */
 	FZ_PROFILE_ARGUMENTS,		/* arguments = value */
 	FZ_PROFILE_EVERYWHERE,		/* everywhere = value, which is 0 or 1 */
-	FZ_PROFILE_OPTION,		/* name = value, which option allows */
+	FZ_PROFILE_OPTION,		/* name = value; `option` allows the value */
 	/* Mistakes, from here on */
 	FZ_PROFILE_ZERO_BYTE,
 	FZ_PROFILE_NEITHER,		/* neither [PROGRAM] nor OPTION = VALUE */
@@ -49,20 +49,23 @@ enum fz_profile_found {
 struct fz_profile {
 	size_t line;			/* the number of the last line that was read */
 	bool applies;			/* that line is in a section for the program */
-	/* What that line has, in the text: see enum fz_profile_found. */
+	/* What the last line has: see enum fz_profile_found.  The strings are in the text. */
 	const char *name, *value;
 	const struct fz_option *option;
 
-	/* The reader's own. */
+	/* Used by fz_profile_next() alone. */
 	const struct fz_profile_program *program;
 	char *rest, *end;		/* what has not been read */
 	bool in_section, has_name, has_settings;	/* has_name: not of wildcards alone */
 };
 
-/* Begin to read length bytes, with room for a zero behind them. The reader overwrites them, and strings point into them. */
+/*
+ * Begin to read the text, which has `length` bytes, and room for a zero behind them.  The reader overwrites the text, and
+ * the strings in struct fz_profile point into it.
+ */
 struct fz_profile fz_profile_begin(char *text, size_t length, const struct fz_profile_program *program);
 
-/* Read the next line that has anything. */
+/* Read the next line that is neither blank nor a comment. */
 enum fz_profile_found fz_profile_next(struct fz_profile *p);
 
 #endif

@@ -23,7 +23,7 @@ struct fz_ranges {
 	struct fz_range all;		/* from the first to the last */
 };
 
-/* There must be room for it in ranges->range. */
+/* Add a range.  ranges->range must have room for it. */
 void fz_ranges_add(struct fz_ranges *ranges, struct fz_range range);
 
 bool fz_ranges_find(const struct fz_ranges *ranges, uintptr_t address);

@@ -19,7 +19,7 @@ void fz_role_set(int tid, enum fz_role_kind kind, const char *why, const void *r
 	for (int i = 0; i < NEAR; i++) {
 		int unused = 0;
 
-		/* relaxed, here and below: one thread writes an entry, and no thread reads one. */
+		/* relaxed, here and below: readers (tools, the monitor) check what they find. */
 		if (atomic_compare_exchange_strong_explicit(&place(tid, i)->tid, &unused, tid,
 							    memory_order_relaxed,
 							    memory_order_relaxed) ||

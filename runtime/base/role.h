@@ -5,8 +5,9 @@
 /*
  * runtime/base/role.h - what a kernel thread of the process is for, to be shown (runtime/inspect).
  *
- * A table by the kernel's tid.  A kernel thread that ends without fz_role_end() leaves its entry: a
- * reader asks the kernel which tids live.  Where too many tids fall on one place, the newest is kept.
+ * A table by the kernel's tid.  A kernel thread that ends without fz_role_end() leaves its entry, so
+ * readers must ask the kernel which tids live.  If too many tids share one place, a new entry replaces
+ * an old one.
  */
 
 #include <stdatomic.h>
@@ -28,7 +29,7 @@ struct fz_role {
 enum { FZ_ROLES = 1024 };
 extern struct fz_role fz_roles[FZ_ROLES] __attribute__((visibility("hidden")));
 
-/* By the kernel thread itself, or by who starts it. Any context. */
+/* By the kernel thread itself, or by the thread that starts it.  Any context. */
 void fz_role_set(int tid, enum fz_role_kind kind, const char *why, const void *record);
 void fz_role_end(int tid);
 

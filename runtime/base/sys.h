@@ -52,20 +52,20 @@ static inline long fz_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 }
 
 /*
- * Can the 8 bytes at p be read?  For arguments that without the library only the kernel
- * would read, answering EFAULT.  rt_sigprocmask copies the set before it rejects an
+ * Can the 8 bytes at p be read?  For arguments that natively only the kernel reads, which
+ * answers EFAULT if it cannot.  rt_sigprocmask copies the set before it rejects an
  * impossible `how`.
  */
 static inline bool fz_sys_readable(const void *p)
 {
 	const int efault = 14;
 
-	/* The kernel takes NULL for no set. */
+	/* For rt_sigprocmask, NULL means that there is no set. */
 	return p && fz_syscall4(__NR_rt_sigprocmask, 9999, (long)p, 0, sizeof(uint64_t)) != -efault;
 }
 
 /*
- * Can the 8 bytes at p be written?  The caller is about to: rt_sigprocmask has stored the mask
+ * Can the 8 bytes at p be written?  This overwrites them: rt_sigprocmask stores the signal mask
  * there.
  */
 static inline bool fz_sys_writable(void *p)
@@ -79,9 +79,9 @@ static inline bool fz_sys_failed(long ret)
 }
 
 /*
- * Has a seccomp filter answered ret, instead of the kernel?  Asked again about a descriptor that is
- * never open, the kernel answers EBADF, and a filter what it answered before.  The other arguments
- * must be harmless: no addresses except the library's own.
+ * Has a seccomp filter, and not the kernel, answered ret?  Makes the call again, for descriptor -1: the
+ * kernel answers EBADF to that, and a filter answers ret once more.  The other arguments must be
+ * harmless: no addresses except the library's own.
  */
 static inline bool fz_sys_is_denied(long ret, long number, long b, long c, long d, long e, long f)
 {
@@ -89,7 +89,7 @@ static inline bool fz_sys_is_denied(long ret, long number, long b, long c, long 
 	       ret != -EINTR && fz_syscall6(number, -1, b, c, d, e, f) == ret;
 }
 
-/* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno (a filter's). */
+/* Poll fd without waiting.  Returns the POLL* bits that are set, 0, or -errno if a filter forbids ppoll. */
 static inline long fz_sys_poll_now(int fd, short events)
 {
 	struct {
@@ -103,7 +103,7 @@ static inline long fz_sys_poll_now(int fd, short events)
 	return n > 0 ? p.revents : n;
 }
 
-/* The value of an option of SOL_SOCKET, or -errno.  SO_INCOMING_CPU alone may be negative: -1, not known. */
+/* Returns the value of an option of SOL_SOCKET, or -errno.  Only SO_INCOMING_CPU has a negative value: -1, not known. */
 static inline int fz_sys_socket_option(int fd, int option)
 {
 	const int level_socket = 1;
@@ -141,7 +141,7 @@ static inline long fz_sys_mmap(size_t size, int prot, int flags)
 	return fz_syscall6(__NR_mmap, 0, (long)size, prot, flags, -1, 0);
 }
 
-/* Memory for records, which is counted (runtime/base/counters.def). */
+/* Map memory for records, and count it as table_bytes (runtime/base/counters.def). */
 static inline long fz_sys_map_table(size_t size)
 {
 	const int readable = 1, writable = 2, private = 2, anonymous = 32;

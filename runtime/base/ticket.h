@@ -12,8 +12,8 @@
 struct fz_fiber;
 
 struct fz_ticket {
-	struct fz_fiber *fiber;		/* whose sleep; may be a native thread */
-	uint64_t number;		/* which of its sleeps */
+	struct fz_fiber *fiber;		/* the thread that sleeps; may be a native thread */
+	uint64_t number;		/* the number of that sleep */
 };
 
 #endif

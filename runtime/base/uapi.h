@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BASE_UAPI_H
 
 /*
- * runtime/base/uapi.h - kernel interfaces newer than the oldest kernel headers that the
- * library builds with, or than liburing 2.3.  The names follow the kernel's.
+ * runtime/base/uapi.h - kernel interfaces that are newer than the oldest kernel headers that
+ * the library builds with, or newer than liburing 2.3.  The names follow the kernel's.
  */
 
 #include <stdint.h>
@@ -37,7 +37,7 @@ struct fz_uapi_sync_cancel {
 };
 _Static_assert(sizeof(struct fz_uapi_sync_cancel) == 64, "as in the kernel");
 
-/* struct sched_attr in its first version; libc has it from 2.41 on. */
+/* struct sched_attr in its first version; glibc has it from 2.41 on. */
 struct fz_uapi_sched_attr {
 	uint32_t size;
 	uint32_t policy;
