@@ -36,8 +36,8 @@ static inline enum fz_backend_kind fz_backend_kind(void)
 
 /*
  * io_uring has become or is about to become forbidden while the program runs (a seccomp filter):
- * use epoll from now on.  Requests in flight complete when the kernel completes them.  why: what
- * failed; error: 0 or -errno.  Any thread.
+ * use epoll from now on.  Requests in flight are not cancelled.  why: what failed; error: 0 or -errno.
+ * Any thread.
  */
 void fz_backend_lose_ring(const char *why, int error);
 

@@ -294,7 +294,7 @@ static enum owner find_owner(int fd)
 		/* acquire: pairs with clear_bit().  A thread that sees the bit cleared sees the number in dropping[]. */
 		atomic_thread_fence(memory_order_acquire);
 		owner = is_dropping(fd) ? UNKNOWN : OTHERS;
-		/* It is not being dropped any more: if it was a copy, it is closed. */
+		/* Look once more: fd may have been a copy that was dropped, and so closed, since the first look. */
 		if (owner == OTHERS && fz_syscall2(__NR_fcntl, fd, F_GETFD) == -EBADF)
 			owner = NOBODY;
 	}
@@ -373,7 +373,7 @@ unsigned fz_kept_fd_next(unsigned first)
 void fz_kept_fd_after_fork(void)
 {
 	fz_lock_init(&kept_lock, FZ_RANK_KEPT);
-	/* relaxed, all of these: there is one thread.  What was left has its bit still. */
+	/* relaxed, all of these: there is one thread.  Copies in left[] still have their bits, so they are closed below. */
 	atomic_store_explicit(&changing, own_changes, memory_order_relaxed);
 	atomic_store_explicit(&copying, 0, memory_order_relaxed);
 	atomic_store_explicit(&left_count, 0, memory_order_relaxed);

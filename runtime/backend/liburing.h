@@ -3,8 +3,8 @@
 #define FZ_RUNTIME_BACKEND_LIBURING_H
 
 /*
- * runtime/backend/liburing.h - liburing as it is linked into the library: its functions have other
- * names there (Makefile), since preload/ takes over the names that the program calls.
+ * runtime/backend/liburing.h - declares liburing's functions by the names that they have inside the
+ * library.  The Makefile renames them, because preload/ defines the names that programs call.
  */
 
 #include <liburing.h>

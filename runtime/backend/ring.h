@@ -109,8 +109,8 @@ void fz_ring_fini(struct fz_ring *ring);
 long fz_ring_sync_cancel(int fd, uint64_t user_data);
 
 /*
- * Ask the kernel to end all requests early, and the wait for the eventfd.  Any thread.  Returns how many
- * there were, or -errno.
+ * Ask the kernel to end early all requests, and the poll of the eventfd.  Any thread.  Returns how many
+ * requests the kernel has found, or -errno.
  */
 long fz_ring_cancel_all(const struct fz_ring *ring);
 
@@ -230,7 +230,7 @@ void fz_ring_arm_event(struct fz_ring *ring, int tid);
 /*
  * Ask the kernel to end the request early; the request still completes.  ring is the one on which
  * the request was queued; owned tells whether the caller owns that ring now.  Returns false if the
- * kernel was not reached: a filter forbids the call, or memory lacks.
+ * request was not looked for: a filter forbids the call, or the kernel is short of memory.
  */
 bool fz_ring_cancel(struct fz_ring *ring, struct fz_request *request, bool owned);
 

@@ -98,7 +98,7 @@ void fz_watch_wake_all(void);
 /* Does a fiber wait for fd?  Any thread; a hint. */
 bool fz_watch_any(int fd);
 
-/* Filters forbid to wait for events: let all fibers that wait try again.  In the runtime. */
+/* Wake all fibers that wait for a descriptor: filters forbid to wait for events.  In the runtime. */
 void fz_watch_wake_all(void);
 
 /*

@@ -33,8 +33,8 @@
  */
 #define SYNC_IS_SLOW (20 * FZ_USEC)
 /*
- * After an announced read or write that does not sync, the next one is announced if it took longer than
- * this: the kernel makes a writer that it throttles wait for some milliseconds.
+ * If an announced read or write that does not sync took longer than this, the next one is announced, too.
+ * The kernel makes a writer that it throttles wait for some milliseconds.
  */
 #define CACHED_IS_SLOW (200 * FZ_USEC)
 

@@ -8,7 +8,7 @@
 
 enum {
 	BATCH = 256,		/* fibers looked at with the registry locked */
-	LOOK_MOST = 4,		/* batches in one look: of 10,000 fibers all would take 2 ms */
+	LOOK_MOST = 4,		/* batches in one look; a look at 10,000 fibers would take 2 ms */
 	PERIOD_MS = 100,	/* between looks */
 	/* After these, each wait has been met at two looks; in the first round, one may be about to begin. */
 	ROUNDS = 3,

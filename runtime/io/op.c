@@ -95,8 +95,8 @@ static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct 
 }
 
 /*
- * Park until a started request is complete; if something else ends the wait first, cancel the
- * request and wait for its completion.  Returns why the first wait ended.
+ * Park until a started request is complete.  If something else ends the wait first, cancel the request
+ * and wait until it is complete.  Returns why the first wait has ended.
  */
 static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 			  struct fz_processor *p, fz_nsec deadline)

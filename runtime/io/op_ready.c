@@ -3,10 +3,10 @@
  * runtime/io/op_ready.c - requests when the backend is epoll: try without waiting, wait until the
  * descriptor is ready, try again.
  *
- * Where the kernel cannot try without waiting, readiness is asked first; if another thread is
- * faster after that, the call blocks its carrier, and the monitor preempts.  Where readiness says
- * nothing (connecting, files), the real call is announced; so is a call that stays refused
- * although the descriptor is ready, such as a datagram to a full Unix socket.
+ * If the kernel cannot try a call without waiting, the call is made once the descriptor is ready.  If
+ * another thread takes the data first, the call blocks its carrier, and the monitor preempts.  The call
+ * is announced if readiness says nothing about it (connecting, files), and if it stays refused although
+ * the descriptor is ready, such as a datagram to a full Unix socket.
  */
 #include "runtime/io/op.h"
 

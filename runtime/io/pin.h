@@ -10,8 +10,8 @@
  * call, which takes a number.  If another thread closes or replaces the descriptor meanwhile, the
  * pin gives the call a private copy first.
  *
- * When a signal or a cancellation ends the wait, the pin ends, too, before handlers run, which may
- * leave the call by siglongjmp: natively a restarted call looks at the number again.
+ * When a signal or a cancellation ends the wait, the pin ends, too, before handlers run: a handler may
+ * leave the call by siglongjmp.  A call that is restarted looks up the number again, as it does natively.
  */
 
 #include "runtime/sched/park.h"

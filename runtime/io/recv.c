@@ -16,7 +16,7 @@
 #include "runtime/io/socket.h"
 #include "runtime/sched/announce.h"
 
-/* With these flags a call may wait although there is data, or the other way round. */
+/* With these flags, readiness does not tell whether a call waits. */
 enum { WAITS_IN_SPITE = FZ_MSG_PEEK | FZ_MSG_WAITALL | FZ_MSG_OOB };
 
 /*
@@ -115,8 +115,8 @@ static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
 }
 
 /*
- * Wait by a request.  info: the descriptor's hints.  Without RECVSEND_POLL_FIRST, which measurably
- * makes a request 10 % more expensive.
+ * Wait by a request.  info: the descriptor's hints.  The request does not set RECVSEND_POLL_FIRST, which
+ * makes a request 10 % more expensive (measured).
  */
 static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 				  const struct fz_io_call *own, uint32_t info)

@@ -155,7 +155,7 @@ static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const c
 	return FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN) ? send_rest_forbidden(self, a, buf, n) : ret;
 }
 
-/* Is ret the result of an attempt to send n bytes that only a call with O_NONBLOCK may return to the program? */
+/* ret: of an attempt to send n bytes.  Is it a result that only a call with O_NONBLOCK returns to the program? */
 static bool is_of_nonblocking(int64_t ret, size_t n)
 {
 	return ret == -EAGAIN || ret == -EINPROGRESS || (ret >= 0 && ret < (int64_t)n);

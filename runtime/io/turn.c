@@ -139,8 +139,8 @@ bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket
 	}
 	fz_lock_release(&b->lock);
 	/*
-	 * seq_cst: pairs with fz_op_closed().  Either that finds the queue, or the request, which comes
-	 * next, finds the descriptor closed.
+	 * seq_cst: pairs with fz_op_closed().  Either fz_op_closed() finds the queue, or the request, which
+	 * comes next, finds the descriptor closed.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	return !leader;

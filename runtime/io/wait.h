@@ -14,7 +14,7 @@
 struct pollfd;
 
 /*
- * Act on a cancellation that was requested before the call waits for anything; then do not return.
+ * If the thread has been cancelled, act on that and do not return.  Called before a call waits.
  */
 void fz_io_test_cancel(struct fz_fiber *self);
 

@@ -309,7 +309,7 @@ wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n, uint32_
 				fz_wake(ticket, FZ_WHY_DONE);
 		}
 		fz_lock_release(&b->lock);
-		/* A waiter that timed out meanwhile learns from `queued` that it was woken, so it counts. */
+		/* A waiter that has timed out meanwhile counts, too: leave_queue() tells it that it was woken. */
 		for (uint32_t i = 0; i < count; i++)
 			fz_wake(fibers[i], FZ_WHY_DONE);
 		woken += taken;

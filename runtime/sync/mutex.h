@@ -44,9 +44,9 @@ int fz_mutex_trylock(struct fz_mutex *m);
 int fz_mutex_unlock(struct fz_mutex *m);
 
 /*
- * Around a wait on a condition variable: release a recursive mutex at all its levels, and lock it
- * again to as many. `users` goes on counting the waiter, so that libc's pthread_mutex_destroy
- * finds the mutex busy.
+ * Around a wait on a condition variable: release all levels of a recursive mutex, and lock it again
+ * with as many levels.  `users` still counts the waiter, so that libc's pthread_mutex_destroy finds the
+ * mutex busy.
  */
 int fz_mutex_unlock_whole(struct fz_mutex *m, uint32_t *ret_count);
 void fz_mutex_lock_again(struct fz_mutex *m, uint32_t count);

@@ -3,10 +3,9 @@
 #define FZ_RUNTIME_SYNC_ONCE_H
 
 /*
- * runtime/sync/once.h - the word of a pthread_once_t, with glibc's meaning: 0 not done, 2 done, 1
- * + generation in progress.  A fork's child has a new generation: a word that another thread of
- * the parent had in progress counts as not done there, since that thread does not exist in the
- * child.
+ * runtime/sync/once.h - the word of a pthread_once_t, with glibc's values: 0 is not done, 2 is done,
+ * 1 + generation is in progress.  A fork's child has a new generation.  So a word that another thread
+ * of the parent had in progress counts as not done in the child, where that thread does not exist.
  */
 
 #include "runtime/fiber/fiber.h"
