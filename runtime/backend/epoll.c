@@ -161,8 +161,8 @@ static bool transfer(const struct fz_epoll *e, bool writes, uint64_t count)
 }
 
 /*
- * Have the instance report the eventfd when it is writable, which is always; off: no longer.  That is a kick where
- * nobody may write.
+ * on: have the instance report the eventfd for being writable, which it always is.  That replaces a kick if a filter
+ * forbids all calls that write.  Not on: undo that.
  */
 static void report_always(const struct fz_epoll *e, bool on)
 {

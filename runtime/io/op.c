@@ -136,7 +136,7 @@ static bool is_forbidden(struct fz_fiber *self, const struct fz_op *op)
 	struct fz_processor *p;
 
 	do {
-		/* No probe is possible; without rings, epoll is used next and finds out what is forbidden. */
+		/* No probe works without a descriptor: believe the answer.  Without rings, epoll is used next. */
 		if (!names_descriptor(op) || fz_backend_kind() == FZ_BACKEND_EPOLL)
 			return true;
 		request = (struct fz_request){ .more = 0 };

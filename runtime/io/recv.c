@@ -385,7 +385,7 @@ static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 	struct pollfd p = { .fd = fz_pin_fd(a->pin) };
 	int64_t ret;
 
-	/* A system call would take the error out of the socket; it must stay there for the program's next call. */
+	/* Leave an error in the socket for the program's next call: this call has messages to return. */
 	if (a->begun && fz_io_poll_now(self, __NR_ppoll, &p, 1) > 0 && p.revents & POLLERR)
 		return -EPIPE;
 	ret = receive_present(p.fd, slots, n, a->flags, l);
