@@ -150,7 +150,7 @@ void stop_load(void)
 {
 	if (!children.load)
 		return;
-	/* sh may have started others in its group. */
+	/* sh may have started more processes in its process group: signal the whole group. */
 	kill(-children.load, SIGTERM);
 	for (double until = now_ns() / 1e6 + 1000; !children.load_gone && now_ns() / 1e6 < until;)
 		nap(20);
@@ -215,7 +215,10 @@ bool server_ends(void)
 	bool empty = false, ended = server_ended();
 
 	while (!ended && !empty && !children.interrupted) {
-		/* Or its first thread has ended and the others go on: waited for once. */
+		/*
+		 * tree_empty() leaves out zombies. A process whose first thread has ended looks like
+		 * a zombie while its other threads go on, so an empty tree is waited for only once.
+		 */
 		empty = tree_empty();
 		if (!empty && !fz_tree_ends(children.load))
 			break;

@@ -41,17 +41,17 @@ pid_t spawn(char **argv, const char *log, int failed_status);
 void stop_load(void);
 
 /*
- * SIGTERM goes to the process that was started, as from an init system; that process has to
- * stop its children, until it has ended or the time is up.
+ * Send SIGTERM to the server's first process, as an init system does. When that process has ended,
+ * its descendants get SIGTERM. What is left after 5 seconds is killed.
  */
 void stop_server(void);
 
-/* Has the server ended? A daemon's first process ends at once, its descendants go on. */
+/* Have the server's first process and all its descendants ended? A daemon's first process ends at once. */
 bool server_ended(void);
 
 /*
- * Has the server ended? If the kernel has begun to end it, wait until it has. Searches /proc, which
- * would disturb a measurement.
+ * Like server_ended(), but if the kernel is just ending the server, waits until the server has
+ * ended. Searches /proc, so do not call this function during a measurement.
  */
 bool server_ends(void);
 

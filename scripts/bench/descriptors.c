@@ -11,7 +11,7 @@
 
 enum { TCP_ESTABLISHED = 1, TCP_LISTENING = 0x0a };
 
-/* The inode numbers of sockets that are in use. */
+/* The inode numbers of listening and established TCP sockets. */
 struct inodes {
 	unsigned long *inode;
 	size_t n;
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* In the network namespace of pid. */
+/* The listening and established TCP sockets in the network namespace of pid. */
 static struct inodes sockets_in_use(pid_t pid)
 {
 	struct inodes in = { NULL, 0 };

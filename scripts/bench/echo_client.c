@@ -14,11 +14,10 @@
  *	     that no server's backlog overflows (a lost SYN costs a second)
  *  load     all connections at once, until warm-up and duration are over; then answers
  *	     that are still outstanding are awaited
- *  -r	     sends this many messages per second, evenly over time and connections, instead
- *	     of sending the next when the answer arrives.  A message that is due while
- *	     the answer to the previous one is outstanding is sent late, but its latency begins
- *	     when it was due, so that a server that stalls does not reduce its load; one that
- *	     is still unsent at the end counts in the latencies, too
+ *  -r	     sends this many messages per second, evenly over time and connections.  If a
+ *	     connection still waits for its last answer when a message is due, the message is
+ *	     sent late, and its latency counts from when it was due: a server that stalls
+ *	     cannot hide its delays.  Messages still unsent at the end count in the latencies
  *  --get    instead of messages that come back: requests of HTTP/1.1 for path. The server must
  *	     keep the connections open. An answer with a status of 400 or more is an error
  *  --hold   instead of load: passes of one exchange on every connection, all
@@ -61,8 +60,8 @@ static void give_up(double timeout)
 }
 
 /*
- * Wait for events and advance every connection, as conn_turn(). Gives up when timeout seconds have
- * passed since *quiet_since without an answer.
+ * Call conn_turn(). If no answer has arrived in the timeout seconds since *quiet_since, fail all
+ * connections that wait for one.
  */
 static void turn(bool again, uint64_t stop_at, uint64_t *quiet_since, double timeout)
 {
@@ -155,8 +154,8 @@ static void load_paced(uint64_t begun, double timeout)
 }
 
 /*
- * Messages that were due and could not be sent, since the server was too slow to the end, have
- * waited at least until now. Without them the slowest would be missing.
+ * With -r: count the messages that were due but never sent, because the server was too slow. Each has
+ * waited at least until now. Without these messages the largest latencies would be missing.
  */
 static void add_unsent(void)
 {
@@ -217,7 +216,7 @@ static const char usage[] =
 	"usage: echo_client [-c connections] [-d seconds] [-s size | --get path] [-h host]\n"
 	"                   [-w warmup_seconds] [-t timeout_seconds] [-r rate | --hold] port\n";
 
-/* request: what all of them send, or NULL. */
+/* Allocate the connections. request is the HTTP request that each sends; NULL: each sends messages. */
 static void make_conns(char *request)
 {
 	if (request) {

@@ -127,19 +127,19 @@ static void answered(struct conn *c, uint64_t *ret_now)
 	c->busy = false;
 	echo.outstanding--;
 	echo.total++;
-	/* By the clock, what was due in time counts, however late the answer is. */
+	/* With -r a message counts if it was due in time, however late its answer is. */
 	if (c->start >= echo.count_from && (echo.period ? c->start : *ret_now) <= echo.count_to)
 		histogram_add(&echo.latencies, (*ret_now - c->start) / 1000);
 }
 
-/* Count an answer that refuses the request; its connection goes on. */
+/* Count an answer with a status of 400 or more. Its connection stays in use. */
 static void refused(const struct conn *c)
 {
 	if (echo.refused++ < 5)
 		fprintf(stderr, "echo_client: connection %u: HTTP status %u\n", c->id, c->answer.status);
 }
 
-/* As pull(), for HTTP. */
+/* pull() for HTTP: receive what is there. Returns true when the answer is complete. */
 static bool pull_http(struct conn *c, uint64_t *ret_now)
 {
 	enum http_progress progress = HTTP_MORE;

@@ -64,9 +64,9 @@ void conn_begin(struct conn *c, uint64_t now);
 void conn_begin_due(struct conn *c, uint64_t now);
 
 /*
- * Wait for events and advance every connection. again: a connection whose answer is complete
- * sends its next message, until stop_at. Returns the number of answers that were completed, or
- * -1 if nothing happened by deadline.
+ * Wait for events and advance every connection that has one. With again, a connection whose answer
+ * is complete sends its next message, if the time is before stop_at. stop_at and deadline are times
+ * in ns. Returns the number of answers completed, or -1 if there was no event before deadline.
  */
 int conn_turn(bool again, uint64_t stop_at, uint64_t deadline);
 

@@ -48,7 +48,7 @@ static inline void histogram_add(struct histogram *h, uint64_t us)
 	h->in_class[histogram_class(us)]++;
 }
 
-/* share is from 0 to 1. An empty histogram gives 0. */
+/* The latency in microseconds below which share (0 to 1) of all values lie; 0 if there are none. */
 static inline double histogram_percentile(const struct histogram *h, double share)
 {
 	uint64_t wanted = (uint64_t)(share * (double)h->count);

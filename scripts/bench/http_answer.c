@@ -67,7 +67,7 @@ static enum http_progress end_of_line(struct http_answer *a)
 		if (end == a->line || a->skip > UINT64_MAX - 2)
 			return HTTP_WRONG;
 		a->part = a->skip ? HTTP_CHUNK : HTTP_TRAILER;
-		/* The line end behind the chunk. */
+		/* CR and LF follow the chunk. */
 		a->skip += a->skip ? 2 : 0;
 		return HTTP_MORE;
 	case HTTP_TRAILER:
@@ -77,7 +77,7 @@ static enum http_progress end_of_line(struct http_answer *a)
 	}
 }
 
-/* Bytes of the body were skipped. Is that the end of the answer? */
+/* n more bytes of the body have been skipped. Is the answer complete? */
 static bool skipped(struct http_answer *a, uint64_t n)
 {
 	a->skip -= n;

@@ -25,8 +25,9 @@ struct http_answer {
 enum http_progress { HTTP_MORE, HTTP_COMPLETE, HTTP_WRONG };
 
 /*
- * Take the next n bytes. Stores in *ret_used how many belong to the answer. HTTP_WRONG: this is no
- * HTTP/1.1, or only the end of the connection would end the answer.
+ * Take the next n bytes. Stores in *ret_used how many of them belong to the answer. Returns
+ * HTTP_WRONG if the answer is not HTTP/1.1, or if it has no length, so that only the end of the
+ * connection would show where it ends.
  */
 enum http_progress http_answer_take(struct http_answer *a, const char *data, size_t n, size_t *ret_used);
 

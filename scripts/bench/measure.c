@@ -50,8 +50,8 @@ enum {
 	EXIT_LOAD = 112,
 	EXIT_OURS = 114,
 
-	LEAK = 8,		/* fewer descriptors may stay open for any reason */
-	LEAK_MS = 1000,		/* so long after the last one was closed, those left have leaked */
+	LEAK = 8,		/* fewer than 8 more descriptors are not taken for a leak */
+	LEAK_MS = 1000,		/* if none is closed for 1000 ms, those still open have leaked */
 };
 
 static void check_interrupt(void)
@@ -63,7 +63,7 @@ static void check_interrupt(void)
 	exit(128 + children.interrupted);
 }
 
-/* Rounds must not measure one port now and another port then. */
+/* Fail if the server listens on several ports: each round could measure another one. */
 static void refuse_several(struct fz_listener *ret_l)
 {
 	if (fz_tree_listens(children.load, 0, ret_l) > 1)
@@ -94,8 +94,8 @@ static void wait_listening(unsigned port, double seconds, struct fz_listener *re
 	if (port)
 		return;
 	/*
-	 * The server may open several ports one after the other; choose the same port in each
-	 * round.
+	 * The server may open several ports one after the other. Wait for the others, so that each
+	 * round sees all ports.
 	 */
 	nap(50);
 	refuse_several(ret_l);
@@ -124,7 +124,7 @@ static char *substitute(const char *text, const char *key, const char *value)
 	return out;
 }
 
-/* Report the program's end, not LOAD's failure. */
+/* If the program has ended, fail with its status: LOAD's failure is only a consequence. */
 static void check_end(bool ended)
 {
 	char how[96];
@@ -158,7 +158,10 @@ static void run_load(const char *command, const struct fz_listener *l, const cha
 	free(argv[2]);
 }
 
-/* Closing the connections is part of the server's work: wait for it. */
+/*
+ * Wait, at most 200 ms, until the server uses little CPU time, and return its figures. After the
+ * load the server still closes connections, and that counts as its work.
+ */
 static struct fz_figures settle(void)
 {
 	struct fz_figures last = fz_tree_measure(children.load);
@@ -176,7 +179,7 @@ static struct fz_figures settle(void)
 	return last;
 }
 
-/* How many descriptors more than before are open when no more of them are being closed. */
+/* Wait while the program still closes descriptors. Returns how many more are open than before. */
 static long leaked(size_t before)
 {
 	double until = now_ns() / 1e6 + LEAK_MS;

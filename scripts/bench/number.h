@@ -3,7 +3,7 @@
 #define FZ_BENCH_NUMBER_H
 
 /*
- * scripts/bench/number.h - a number from the command line, and the time.
+ * scripts/bench/number.h - reads a number from the command line, and the clock.
  */
 
 #include <errno.h>

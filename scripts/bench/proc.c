@@ -115,7 +115,7 @@ bool fz_tree_ends(pid_t except)
 		const char *fields;
 		unsigned flags;
 
-		/* state ppid pgrp session tty tpgid flags */
+		/* The fields are: state ppid pgrp session tty tpgid flags. */
 		if (read_stat(t.pid[i], buf, sizeof(buf), &fields) &&
 		    sscanf(fields, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && !(flags & exiting))
 			all = false;
@@ -267,7 +267,7 @@ int fz_listener_find(pid_t pid, bool mine, unsigned port, struct fz_listener *re
 			    state != TCP_LISTENING || (port && local != port) ||
 			    (mine && !has_socket(pid, inode)))
 				continue;
-			/* One port may be bound for IPv4 and for IPv6, or by many sockets. */
+			/* Many sockets may have one port, for IPv4 and IPv6 for example: count it once. */
 			if (!found || local != ret_l->port)
 				found++;
 			if (found == 1 || local < ret_l->port) {
@@ -291,7 +291,7 @@ int fz_tree_listens(pid_t except, unsigned port, struct fz_listener *ret_l)
 
 		if (n && (!found || l.port < ret_l->port))
 			*ret_l = l;
-		/* Workers share their parent's sockets, which count once. */
+		/* Worker processes share their parent's sockets, so the numbers are not added up. */
 		if (n > found)
 			found = n;
 	}

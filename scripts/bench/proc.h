@@ -6,10 +6,10 @@
  * scripts/bench/proc.h - reads /proc: figures and sockets of the caller's descendants, and an
  * environment.
  *
- * A tree is all processes that descend from the caller, without the process except and its
- * descendants (0: no exception), and without zombies. Each call searches anew, because
- * processes come and go. Each function ends the process with status 114 if memory runs out or
- * /proc is missing.
+ * A tree is the set of all processes that descend from the caller. It has no zombies, and not the
+ * process `except` with its descendants (0: no process is left out). Each call searches anew,
+ * because processes come and go. Each function ends the caller with status 114 if memory runs out
+ * or /proc is missing.
  */
 
 #include <arpa/inet.h>
@@ -37,18 +37,18 @@ struct fz_listener {
 struct fz_tree fz_tree_find(pid_t except);
 
 /*
- * Make room for element n of an array of elements of size each, which has n of them. Returns the
- * array; old may be NULL.
+ * Make room for one more element in an array of n elements of `each` bytes. Returns the array, which
+ * may have moved; old may be NULL if n is 0.
  */
 void *fz_grow(void *old, size_t n, size_t each);
 
 /*
- * Has the kernel begun to end each process of a tree?  It closes their sockets before they are
- * zombies.
+ * Has the kernel begun to end each process of a tree? A process that is ending closes its sockets
+ * before it becomes a zombie.
  */
 bool fz_tree_ends(pid_t except);
 
-/* The sum over a tree. */
+/* The sums of the figures of all processes in a tree. */
 struct fz_figures fz_tree_measure(pid_t except);
 
 /*
@@ -59,21 +59,21 @@ struct fz_figures fz_tree_measure(pid_t except);
 size_t fz_tree_descriptors(pid_t except);
 
 /*
- * Find the listening TCP socket of a tree: the socket on port, or with port 0 the one on the
- * lowest port. Returns the number of candidates; leaves *ret_l alone if there is none.
+ * Find the listening TCP socket of a tree: the socket on port, or if port is 0, the socket on the
+ * lowest port. Returns how many ports fit (of the process that has most); if 0, *ret_l is unchanged.
  */
 int fz_tree_listens(pid_t except, unsigned port, struct fz_listener *ret_l);
 
 /*
- * Like fz_tree_listens(), for one process; with mine false, for all sockets in the network
- * namespace of pid, whichever process has them open.
+ * Find the listening TCP socket, as fz_tree_listens() does, among the sockets of process pid. If mine
+ * is false, search all sockets in the network namespace of pid, of whatever process.
  */
 int fz_listener_find(pid_t pid, bool mine, unsigned port, struct fz_listener *ret_l);
 
 /*
- * Replace environ by the environment that a process was started with: file is its
- * /proc/PID/environ. A shell would drop variables whose names it cannot hold. If file cannot be
- * read, environ stays as it is.
+ * Replace environ by the variables in file, a /proc/PID/environ: the environment that process PID
+ * was started with. A shell could not do this: it drops variables with names that it does not
+ * allow. If file cannot be read, environ stays as it is.
  */
 void fz_environment_become(const char *file);
 

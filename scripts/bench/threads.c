@@ -132,7 +132,10 @@ static double bench_mutex_64(void)
 	return together(mutex_user, MANY);
 }
 
-/* The lock's holder yields the CPU, as with a lock around a blocking call. */
+/*
+ * The holder of the lock yields the CPU, so that the other threads find the lock taken, as they do
+ * when a holder makes a blocking call.
+ */
 static void *mutex_yielder(void *arg)
 {
 	struct worker *w = arg;
@@ -305,7 +308,7 @@ static double bench_message_16(void)
 
 static int ball_pipe[2];
 
-/* The reader that gets the ball throws it back to all, also when it is over. */
+/* The reader that gets the ball writes it back, even at the end, so that all readers wake and end. */
 static void *catches(void *arg)
 {
 	struct worker *w = arg;
@@ -367,7 +370,7 @@ static void *sleep_long(void *arg)
 	return arg;
 }
 
-/* A second thread sleeps, because libc takes short cuts in a process with one thread. */
+/* Measure body while a second thread sleeps: libc takes short cuts in a process with one thread. */
 static double beside_a_sleeper(void (*body)(unsigned))
 {
 	static pthread_t sleeper;

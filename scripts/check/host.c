@@ -34,7 +34,7 @@ static bool goes_without(enum fz_feature feature)
 
 enum {
 	HWCAP2_FSGSBASE_BIT = 1 << 1,
-	ROUNDS = 5,		/* the lowest counts: others may use the CPU */
+	ROUNDS = 5,		/* the fastest round counts: other processes may use the CPU */
 	CALLS = 50,
 };
 
@@ -76,8 +76,8 @@ unsigned switch_call_ns(void)
 /* ---- io_uring or epoll -------------------------------------------------- */
 
 /*
- * Which of the calls that the library needs fails on this ring: its name, or NULL. *ret_err is
- * EINVAL if the kernel does not know IORING_REGISTER_SYNC_CANCEL.
+ * Try the system calls that the library needs on this ring. Returns the name of the one that fails,
+ * or NULL. *ret_err is its errno: EINVAL if the kernel does not know IORING_REGISTER_SYNC_CANCEL.
  */
 static const char *refused_call(int ring, int *ret_err)
 {

@@ -8,25 +8,25 @@
  */
 
 /*
- * The cost in ns of the system call that each switch between fibers makes on a CPU where user
- * space cannot write the thread pointer; 0 if a switch makes no system call.
+ * Measure the system call that sets the thread pointer, in ns. Each switch between fibers makes
+ * this call if user space cannot write the thread pointer itself. Returns 0 if user space can.
  */
 unsigned switch_call_ns(void);
 
 /*
- * From this cost on, in ns, switches may lose more time than fibers save by parking outside the
- * kernel.
+ * If switch_call_ns() is this many ns or more, switches between fibers may cost more time than
+ * fibers save.
  */
 enum { SWITCH_DEAR_NS = 1000 };
 
 enum waits_by { BY_IO_URING, BY_EPOLL, BY_THREADS };
 
 struct backend {
-	enum waits_by by;		/* BY_THREADS: only io_uring is wanted, and there is none */
+	enum waits_by by;		/* BY_THREADS: the user wants io_uring only, and it cannot be used */
 	char why[80];			/* why io_uring cannot be used here; "" if it can */
 };
 
-/* Make a ring as the library does, and give it back. The options are taken from the environment. */
+/* Find out what the library would use: make an io_uring as it does, and close it. Reads options in environ. */
 void backend_find(struct backend *ret);
 
 #endif

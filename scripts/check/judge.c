@@ -53,8 +53,8 @@ static void look_for_sanitizer(const char *name, void *arg)
 }
 
 /*
- * Which sanitizer is in o, or NULL. A sanitizer's run-time lies below all libraries and must
- * know each thread.
+ * The name of the sanitizer that o contains, or NULL. A sanitizer must know each kernel thread, so
+ * it cannot work with fibers.
  */
 static const char *sanitizer(const struct object *o)
 {
@@ -145,7 +145,7 @@ static void look_for_version(const char *version, void *arg)
 		v->missing = version;
 }
 
-/* The loader ends a program whose libc is too old for a preloaded library. */
+/* Refuse o if its libc is too old for the library: the loader would end the program. */
 static bool old_libc(struct search *s, struct object *o)
 {
 	struct object *libc = s->library ? library_open(o, "libc.so.6") : NULL;
@@ -205,7 +205,7 @@ void program_judge(struct search *s, struct object *o)
 		       o->header.e_type);
 		return;
 	}
-	/* A file that is cut off in the headers would look static. */
+	/* Without this check, a file that ends within its headers would be taken for a static program. */
 	if (!o->has_headers) {
 		program_refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (no readable program headers)",
 		       o->path);
@@ -229,7 +229,7 @@ void program_judge(struct search *s, struct object *o)
 	object_each_import(o, look_for_ptrace, &traces);
 	if (o->go)
 		dormant(s, "a Go program, whose threads do not use libc");
-	/* The kernel ties tracing to the kernel thread that began it. */
+	/* Only the kernel thread that began to trace may go on; a fiber changes its kernel thread. */
 	else if (traces)
 		dormant(s, "traces other processes");
 	what = sanitizer(o);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A limit that only a damaged program reaches. */
+/* A limit on the number of objects. Only a damaged program reaches it. */
 enum { OBJECTS_MAX = 4096 };
 
 #if defined(__x86_64__)
@@ -56,7 +56,7 @@ static struct object *try_directory(struct object *o, const char *directory, con
 
 /* ---- lists of directories ----------------------------------------------- */
 
-/* text with $ORIGIN, $LIB and $PLATFORM replaced, for the object at path; to be freed. */
+/* Returns text with $ORIGIN, $LIB and $PLATFORM replaced for the object at path; the caller frees it. */
 static char *expand(const char *text, const char *path)
 {
 	char *out = NULL, *real = realpath(path, NULL), *slash;
@@ -239,7 +239,7 @@ static void miss(struct libraries *l, const char *name)
 
 /* ---- what is loaded at run time ----------------------------------------- */
 
-/* Is the directory, without links, one of those that the loader searches for all programs? */
+/* Is the directory (a path without symbolic links) one that the loader searches for all programs? */
 static bool is_default(const char *directory)
 {
 	size_t length;
@@ -252,7 +252,7 @@ static bool is_default(const char *directory)
 	return false;
 }
 
-/* The directory of o, without links; to be freed. */
+/* The directory of o, as a path without symbolic links; the caller frees it. */
 static char *directory_of(const struct object *o)
 {
 	char *real = realpath(o->path, NULL), *slash = real ? strrchr(real, '/') : NULL;
@@ -271,7 +271,7 @@ bool library_is_own(const struct object *o)
 	return own;
 }
 
-/* Look for name in directory and in the directories that are in it. */
+/* Look for name in directory and in its direct subdirectories. */
 static struct object *try_below(struct object *o, const char *directory, const char *name)
 {
 	struct object *found = try_directory(o, directory, name);
@@ -291,7 +291,7 @@ static struct object *try_below(struct object *o, const char *directory, const c
 	return found;
 }
 
-/* Look next to o, and in a directory lib beside that of o. */
+/* Look for name in the directory D of o and in D/../lib, and in their direct subdirectories. */
 static struct object *try_next_to(struct object *o, const char *name)
 {
 	char *directory = directory_of(o), *beside = NULL, *real = NULL;
@@ -307,7 +307,7 @@ static struct object *try_next_to(struct object *o, const char *name)
 	return found;
 }
 
-/* Does text end as the name of a library: in .so, or in .so. and a version? */
+/* Does text end like the name of a library: in .so, or in .so and a version (.so.1.2)? */
 static bool is_library_name(const char *text)
 {
 	const char *end = text + strlen(text);
@@ -324,8 +324,9 @@ struct named {
 };
 
 /*
- * text is a string of an object that calls dlopen().  Where it is no absolute path and no bare name, the program may put
- * the directory before it, so that only its last part is known.
+ * Add the library that text names, if it is found. text is a string of an object that calls
+ * dlopen(). A program may put a directory before the string at run time, so if the loader would not
+ * find it as it is, the library is searched near the object by the last part of its name.
  */
 static void look_at_name(const char *text, void *arg)
 {

@@ -3,10 +3,10 @@
 #define CHECK_LIBRARIES_H
 
 /*
- * scripts/check/libraries.h - finds the files that the dynamic loader would load for a program,
- * in the loader's order (ld.so(8)): DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache, the
- * default directories. Then the files that the program may load by dlopen, as far as its strings
- * name them.
+ * scripts/check/libraries.h - finds the files that the dynamic loader would load for a program.
+ * It searches in the loader's order (ld.so(8)): DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache,
+ * the default directories. Then it adds the libraries that strings in the program name, because the
+ * program may load them by dlopen.
  */
 
 #include "scripts/elf/object.h"
@@ -14,7 +14,7 @@
 struct libraries {
 	struct object **objects;	/* the program, then its libraries breadth first */
 	size_t count;
-	size_t needed_count;		/* behind these, what may be loaded at run time */
+	size_t needed_count;		/* objects loaded at start; after them come those for dlopen */
 	char **missing;			/* names that were not found */
 	size_t missing_count;
 };
@@ -27,8 +27,8 @@ void libraries_free(struct libraries *l);
 struct object *library_open(struct object *o, const char *name);
 
 /*
- * Does the program bring o with it: is o the program, or does it lie outside the directories where
- * the libraries of all programs are?
+ * Is o the program itself, or a library outside the loader's default directories, which then
+ * belongs to this program alone?
  */
 bool library_is_own(const struct object *o);
 

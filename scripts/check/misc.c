@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 struct entry {
-	char *interpreter;		/* points, like the others, into the text that was read */
+	char *interpreter;		/* all strings point into the text of the entry */
 	const char *flags, *extension, *magic, *mask;
 	unsigned long offset;
 	bool enabled;
 };
 
-/* What follows keyword and a blank in line, or NULL. */
+/* The rest of line if it begins with keyword and a blank, else NULL. */
 static char *behind(char *line, const char *keyword)
 {
 	size_t length = strlen(keyword);
@@ -96,7 +96,7 @@ static bool read_text(int folder, const char *name, char *ret, size_t size)
 static int open_folder(void)
 {
 	struct statfs status;
-	/* O_PATH does not trigger an automatic mount. */
+	/* Opening without O_PATH would make systemd mount the folder. */
 	int place = open("/proc/sys/fs/binfmt_misc", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 
 	if (place >= 0 && fstatfs(place, &status) == 0 && status.f_type == BINFMTFS_MAGIC)

@@ -13,8 +13,8 @@ enum { START_SIZE = 256 };		/* bytes at the start of a file that the kernel comp
 
 struct misc {
 	char *interpreter;		/* to be freed */
-	bool credentials;		/* flag C: set-user-ID and the like are the file's */
-	bool fixed;			/* flag F: opened at registration, maybe elsewhere */
+	bool credentials;		/* flag C: set-user-ID of the file counts, not the interpreter's */
+	bool fixed;			/* flag F: the kernel opened the interpreter at registration */
 };
 
 /*

@@ -233,8 +233,8 @@ void put_string(const char *text, FILE *out)
 			c += fwrite(c, 1, length, out);
 		else
 			/*
-			 * An invalid byte is printed as a lone surrogate, so that it differs
-			 * from any character.
+			 * A byte that is no valid UTF-8 is printed as a lone surrogate, which
+			 * no valid text contains.
 			 */
 			fprintf(out, *c < 0x80 ? "\\u%04x" : "\\udc%02x", *c), c++;
 	}

@@ -26,8 +26,8 @@ static char *keep(struct profiles *p, char *text)
 }
 
 /*
- * The writer of a profile chooses the library that is loaded, so only root or the user may be able to
- * write it. Returns why somebody else could write it, or NULL.
+ * Returns why somebody other than root and the user could write this profile, or NULL if nobody
+ * could. A profile names the library to be loaded, so its writer could run any code as the user.
  */
 static char *not_trusted(const char *name, const struct stat *status)
 {
@@ -45,7 +45,7 @@ static char *not_trusted(const char *name, const struct stat *status)
 	return why;
 }
 
-/* Read a whole regular file; NULL on failure. *ret_why tells why a file is not to be read. */
+/* Read a whole regular file; NULL on failure. If the file must not be read, *ret_why says why. */
 static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 {
 	int fd;
@@ -54,7 +54,7 @@ static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 	struct stat status;
 
 	*ret_why = NULL;
-	/* A link may be somebody else's, wherever it leads. */
+	/* Check the link itself, too: its owner can make it lead to another file. */
 	if (lstat(name, &status) == 0 && (*ret_why = not_trusted(name, &status)))
 		return NULL;
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -79,7 +79,7 @@ static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 	return text;
 }
 
-/* What is wrong in the line, with its place; to be freed. */
+/* The message on a wrong line, with file and line number; the caller frees it. */
 static char *mistake(const struct fz_profile *p, enum fz_profile_found found, const char *file)
 {
 	static const char *const texts[] = {

@@ -3,8 +3,8 @@
 #define CHECK_PROFILES_H
 
 /*
- * scripts/check/profiles.h - what the profiles set for a program, for the launcher, which chooses the files.
- * runtime/base/profile.h reads their lines.
+ * scripts/check/profiles.h - reads from profiles the options that they set for a program. The launcher
+ * chooses the files; runtime/base/profile.h reads their lines.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 struct setting {
 	const char *option, *value;
-	bool used;			/* false: set before, by a flag, variable or line */
+	bool used;			/* false: a flag, a variable or an earlier line sets the option */
 };
 
 /* A section that applies to the program. */

@@ -32,7 +32,7 @@ static const char *strange_end(const char *name)
 	return length && name[length - 1] == '\r' ? " (the name ends in a carriage return)" : "";
 }
 
-/* A name with a slash is a path: PATH is not searched. */
+/* The path of the file that name means. PATH is not searched for a name with a slash. */
 static char *find_file(struct search *s, const char *name)
 {
 	struct stat status;
@@ -137,7 +137,7 @@ const char *program_behind_env(char **word)
 	return NULL;
 }
 
-/* An interpreter is never looked up in PATH, but may be a relative name. */
+/* Go on with the interpreter of path. The kernel does not search PATH, so "x" means "./x". */
 static void follow_interpreter(struct search *s, const char *path, const char *interpreter)
 {
 	char *name;
@@ -182,7 +182,7 @@ static void examine_script(struct search *s, const char *path, char *line)
 	}
 }
 
-/* Is the file for an emulator? If so, it stays refused as made for another machine. */
+/* Is the file an ELF file for another machine? Such a file is refused, even if an emulator is registered. */
 static bool is_foreign(const char *path, const char *start)
 {
 	struct object *o = memcmp(start, ELFMAG, SELFMAG) == 0 ? object_open(path) : NULL;
@@ -192,7 +192,10 @@ static bool is_foreign(const char *path, const char *start)
 	return foreign;
 }
 
-/* Is the file of a format that is registered with the kernel (misc.h)? start may be NULL. */
+/*
+ * If the file has a format that is registered with the kernel (misc.h), examine its interpreter and
+ * return true. start is NULL if the file cannot be read.
+ */
 static bool examine_misc(struct search *s, const char *path, const char *start)
 {
 	struct misc misc;
@@ -210,8 +213,8 @@ static bool examine_misc(struct search *s, const char *path, const char *start)
 	} else {
 		s->program->scripts[s->program->script_count++] = strdup(path);
 		/*
-		 * An interpreter that was opened at registration need not exist under this name
-		 * here.
+		 * The kernel opened this interpreter at registration, so a file of this name
+		 * need not exist in this mount namespace.
 		 */
 		if (misc.fixed && access(misc.interpreter, X_OK) != 0)
 			s->program->kind = "unreadable";
@@ -223,8 +226,8 @@ static bool examine_misc(struct search *s, const char *path, const char *start)
 }
 
 /*
- * Cut start to what the kernel uses of the first line: nothing if the interpreter's name is cut
- * off.
+ * Cut start (the first START_SIZE bytes) after its first line. If the interpreter's name is longer
+ * than START_SIZE allows, nothing stays after #!, because the kernel refuses the script.
  */
 static void cut_line(char *start, size_t size)
 {
@@ -246,7 +249,7 @@ static void examine(struct search *s, const char *path)
 		close(fd);
 	if (examine_misc(s, path, size < 0 ? NULL : start))
 		return;
-	/* A program that may be run but not read is left to the loader. */
+	/* A program that may be executed but not read cannot be judged; only its rights are checked. */
 	if (size < 0) {
 		s->program->kind = "unreadable";
 		program_refuse_secure(s, path);
@@ -275,7 +278,7 @@ static void examine(struct search *s, const char *path)
 		program_refuse(s, CODE_NOEXEC, "not a program", "%s: neither a program nor a script", path);
 		return;
 	}
-	/* A shell runs a file whose format the kernel does not know as a script of its own. */
+	/* If the kernel does not know a file's format, a shell runs the file as a shell script. */
 	s->program->scripts[s->program->script_count++] = strdup(path);
 	follow(s, "/bin/sh");
 }

@@ -3,9 +3,9 @@
 #define CHECK_PROGRAM_H
 
 /*
- * scripts/check/program.h - from the name that the user typed to the ELF file that will run,
- * and whether the library can be preloaded into that file. The launcher waits for this at each
- * start, so of all libraries only libc's versions are read.
+ * scripts/check/program.h - finds the ELF file that will run for the name that the user typed, and
+ * whether the library can be preloaded into it. The launcher calls this at each start, so it must
+ * be fast: of the program's libraries, only libc is read.
  */
 
 #include "scripts/elf/object.h"
@@ -26,8 +26,8 @@ enum code {
 enum { SCRIPTS_MAX = 5 };		/* the kernel follows no more */
 
 struct program {
-	char *path;			/* the file that exec would start; NULL: not found */
-	char *scripts[SCRIPTS_MAX];	/* scripts that were followed; the first is path */
+	char *path;			/* the file that the name means; NULL: not found */
+	char *scripts[SCRIPTS_MAX];	/* if path is a script: path, then interpreters that are scripts */
 	unsigned script_count;
 	struct object *object;		/* the ELF file that will run, if one was read */
 
@@ -35,18 +35,19 @@ struct program {
 	const char *kind;		/* in a few words: "dynamic", "static", ... */
 	char *message;			/* one line, if the program is refused */
 
-	/* The program is not refused, but nothing is preloaded into it: why, or NULL. */
+	/* Why nothing is preloaded into the program, although it is not refused; or NULL. */
 	char *native;
 	/*
-	 * Why the library stays dormant in the program, or NULL.  In programs that it starts the
-	 * library works.
+	 * Why the library stays dormant in the program, or NULL.  The library works in the programs
+	 * that this program starts.
 	 */
 	char *dormant;
 };
 
 /*
  * Find name in PATH as a shell does, follow #!, and judge the ELF file at the end. library is
- * the object to be preloaded; NULL: the machine is compared with this tool's own.
+ * the object to be preloaded, and the program must be for its machine; if library is NULL, for the
+ * machine of this tool.
  */
 void program_find(const char *name, const struct object *library, struct program *ret);
 void program_free(struct program *p);

@@ -9,7 +9,7 @@
 
 #include "program.h"
 
-/* The machine that this tool was built for. */
+/* The machine that this tool was built for (an EM_ value of ELF). */
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
 #elif defined(__aarch64__)
@@ -19,8 +19,8 @@
 struct search {
 	struct program *program;
 	const struct object *library;
-	char *whose;			/* "SCRIPT: its interpreter ", or "" */
-	char *credentials;		/* path whose set-user-ID counts; NULL: the program's */
+	char *whose;			/* begins messages: "SCRIPT: its interpreter ", or "" */
+	char *credentials;		/* the file whose set-user-ID counts; NULL: the ELF file's counts */
 };
 
 /* Refuse the program, with an exit code, its kind in a few words, and a message of one line. */
@@ -34,8 +34,8 @@ bool program_refuse_secure(struct search *s, const char *path);
 void program_judge(struct search *s, struct object *o);
 
 /*
- * Find what env(1) would run: the words after its own options and variables. NULL if env would
- * search in another place than this function.
+ * Find the program that env(1) would run: the first word after its options and variables. NULL if
+ * there is none, or if the words change PATH or the directory, so that env searches elsewhere.
  */
 const char *program_behind_env(char **word);
 

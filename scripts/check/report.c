@@ -32,7 +32,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Split the lines into names, sorted; the names live as long as the process. */
+/* Split the lines into names and sort them. The names are never freed. */
 static void learn(void)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
@@ -65,7 +65,7 @@ static const struct {
 static const struct {
 	enum trait trait;
 	const char *prefix;
-	const char *shown;		/* what a report prints; "": the name itself */
+	const char *shown;		/* what a report prints; "": the symbol's name */
 } traits[] = {
 #define THREADS(prefix, ...) { TRAIT_THREADS, prefix, "" __VA_ARGS__ },
 #define CPU_BOUND(prefix) { TRAIT_CPU_BOUND, prefix, "" },
@@ -115,9 +115,9 @@ static bool has_prefix(const char *name, const char *prefix)
 }
 
 /*
- * The function of libc that name is a variant of: for large files (fopen64), checked (__fgets_chk)
- * or of a newer standard (__isoc99_fscanf). The table names all variants of what the library takes
- * over, and none of what it leaves to libc.
+ * Find the function of libc of which name is a variant: for large files (fopen64), checked
+ * (__fgets_chk), or of a newer standard (__isoc99_fscanf). Only functions that the library leaves to
+ * libc are searched: of those that it takes over, the table lists each variant itself.
  */
 static const struct known *find_variant(const char *name)
 {
@@ -164,7 +164,10 @@ static void look_at_import(const char *name, void *arg)
 			    *traits[i].shown ? traits[i].shown : name);
 }
 
-/* Symbols of the program come before those of every library, preloaded ones included. */
+/*
+ * Note each interposed name that the program defines: the loader finds symbols of the program before
+ * those of every library, so the library's definition is not used.
+ */
 static void look_at_export(const char *name, void *arg)
 {
 	struct findings *f = arg;
@@ -198,7 +201,7 @@ static void look_at(const struct object *o, bool program, struct findings *f)
 
 /* ---- what it starts ----------------------------------------------------- */
 
-/* Wrappers that start each other end somewhere. */
+/* Limits, because wrappers may start each other without end. */
 enum { STARTS_DEPTH = 3, STARTS_MAX = 16 };
 
 static void make(const char *name, const struct object *library, unsigned depth,
@@ -224,7 +227,7 @@ static void look_at_start(const char *name, void *arg)
 	for (size_t i = 0; i < r->start_count && sub.program.path; i++)
 		if (strcmp(r->starts[i].path, sub.program.path) == 0)
 			goto out_free;
-	/* What is not here is one of the choices of a script that tries several. */
+	/* A script may try several programs, some of which do not exist: leave those out. */
 	if (sub.program.path && strcmp(sub.program.path, r->program.path) != 0) {
 		*s = (struct start){ strdup(sub.program.path), sub.verdict, strdup(sub.reason),
 				    sub.advice };
@@ -236,7 +239,7 @@ out_free:
 	report_free(&sub);
 }
 
-/* Does the program become another one, rather than start some in children? */
+/* Does the program only exec another program in its place, and start none in child processes? */
 static bool becomes_another(const struct report *r)
 {
 	const struct names *execs = &r->findings[0].traits[TRAIT_EXECS];

@@ -19,13 +19,13 @@ enum rung {
 	RUNG_COUNT
 };
 
-/* Do calls of this rung wait? A report names only these functions. */
+/* Can calls of this rung wait? A report names only functions that can. */
 static inline bool rung_waits(enum rung rung)
 {
 	return rung != RUNG_NEVER && rung != RUNG_TRACKED && rung != RUNG_SELF;
 }
 
-/* What a program is made of. */
+/* What a function shows about the kind of program that imports it (calls.def). */
 enum trait {
 	TRAIT_THREADS,
 	TRAIT_CPU_BOUND,
@@ -66,12 +66,12 @@ struct report {
 	const char *verdict;		/* "will gain", "may gain", "will not gain", "cannot" */
 	char *reason;
 	const char *advice;
-	bool is_certain;		/* the verdict holds, whatever its threads are seen to do */
+	bool is_certain;		/* watching the program's threads would not change the verdict */
 	struct start *starts;
 	size_t start_count;
-	bool starts_unknown;		/* and another one, whose name only the run shows */
+	bool starts_unknown;		/* it also becomes a program whose name only the run shows */
 	struct backend backend;
-	unsigned switch_ns;		/* system call in each switch, ns; 0: none */
+	unsigned switch_ns;		/* switch_call_ns() */
 	const struct profiles *profiles;	/* the caller's, or NULL; printed only */
 };
 
@@ -81,7 +81,7 @@ static inline bool report_has(const struct report *r, enum trait trait)
 	return r->libraries.count && r->findings[0].traits[trait].count;
 }
 
-/* Fill in the verdict, from all that is known. */
+/* Fill in the verdict from the other members of the report. */
 void report_judge(struct report *r);
 
 /* Make a report. Never fails: errors are part of the report. */

@@ -13,7 +13,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Does this user namespace have the id? The kernel shows other ids as the overflow id. */
+/*
+ * Does this user namespace have the id? The kernel shows an id that it does not have as the overflow
+ * id, so only the overflow id must be looked up in the map.
+ */
 static bool is_mapped(unsigned id, const char *map_name)
 {
 	const unsigned overflow = 65534;
@@ -61,7 +64,7 @@ static bool gains_capabilities(const char *path, bool no_new_privileges)
 
 	if (size < (ssize_t)XATTR_CAPS_SZ_1)
 		return false;
-	/* These capabilities are for the root of another user namespace. */
+	/* These capabilities count only in another user namespace, whose root has this id. */
 	if ((magic & VFS_CAP_REVISION_MASK) == VFS_CAP_REVISION_3 && data.rootid != 0)
 		return false;
 	if (magic & VFS_CAP_FLAGS_EFFECTIVE)

@@ -10,8 +10,8 @@
  *	secure	if the effective user or group after exec is not the real one, or
  *		if the real user is not root, and file capabilities are marked as
  *		effective or leave any permitted
- *	nosuid	on the mount, and ids that the user namespace does not have, make all
- *		of that ineffective
+ *	nosuid	on the mount makes all of that ineffective; so do a user or group of the
+ *		file that the user namespace does not have
  *	no_new_privs	makes the bits for user and group ineffective, and permits no
  *		capability that was not permitted before
  *

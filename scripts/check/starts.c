@@ -14,7 +14,7 @@ struct visitor {
 	void (*visit)(const char *name, void *arg);
 	void *arg;
 	const char *self;
-	bool unknown;	/* "exec" becomes a program whose name only the run shows */
+	bool unknown;	/* an "exec" runs a program whose name only the run shows */
 };
 
 bool starts_is_shell(const char *path)
@@ -47,7 +47,7 @@ static const char *constant(char *word)
 	return *word && *word != '-' && !strpbrk(word, "$`*?[]<>&|;()'\"\\{}~#=") ? word : NULL;
 }
 
-/* Is it a command that becomes another one after its own options? */
+/* Is name a command like nice, which execs the program named after its own options? */
 static bool is_prefix(const char *name)
 {
 	static const char *const prefixes[] = {
@@ -60,14 +60,14 @@ static bool is_prefix(const char *name)
 	return false;
 }
 
-/* "exec >file", "exec 3<&0": the shell goes on. */
+/* Is the word after "exec" a redirection (>file, 3<&0)? Then the shell itself goes on. */
 static bool is_redirection(const char *word)
 {
 	word += *word == '&' ? 1 : strspn(word, "0123456789");
 	return *word == '<' || *word == '>' || *word == '{' || *word == '#';
 }
 
-/* Where a command like nice names a program behind its options and their values; NULL: nowhere. */
+/* Find the program that a command like nice names after its options and their values, or NULL. */
 static char **behind_prefix(char **word)
 {
 	for (; *word; word++) {
@@ -91,7 +91,7 @@ static char **behind_prefix(char **word)
 	return NULL;
 }
 
-/* The program that "exec" becomes, whose own words follow; NULL if the words do not say. */
+/* The program that "exec" runs, given the words after "exec"; NULL if the words do not tell. */
 static const char *behind_exec(char **word)
 {
 	const char *name, *slash;
@@ -126,7 +126,7 @@ static bool leaves_quote(const char *word)
 	return open;
 }
 
-/* The word is where a command may be. May a command follow it (as after "then")? */
+/* The word stands where a command may begin. May a command begin after it, as after "then"? */
 static bool leads_on(const char *word)
 {
 	static const char *const leads[] = { "then", "else", "do", "if", "{", "(", "!" };

@@ -9,9 +9,10 @@
 #include "program.h"
 
 /*
- * Call visit for each program that p, a shell script, starts by a constant name after "exec" or by
- * a constant absolute path; or, if p is no script, for each path to a program among its strings.
- * Returns whether it becomes one whose name only the run shows.
+ * Call visit for each program that p starts, as far as its file shows. In a shell script these are
+ * constant names after "exec", and commands that are constant absolute paths; in an ELF program,
+ * strings that are paths of programs. Returns true if a script also execs a program whose name only
+ * the run shows.
  */
 bool starts_find(const struct program *p, void (*visit)(const char *name, void *arg), void *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/check/verdict.c - will the program gain by fibers? What follows from a report's findings.
+ * scripts/check/verdict.c - decides from a report's findings whether the program will gain by fibers.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,8 +47,8 @@ static bool loads(const struct report *r)
 }
 
 /*
- * Of the libraries that the program may load, the first one that makes threads, or NULL. A library
- * that is loaded into all programs says nothing about this one.
+ * The first library that the program may load by dlopen and that makes threads, or NULL. Only the
+ * program's own libraries count: many programs load a library from the default directories.
  */
 static const struct object *loads_threads(const struct report *r)
 {
@@ -97,7 +97,7 @@ static const char *advice_to_run(const struct report *r)
 		       "measure by fiberize bench first: each switch costs a slow system call here";
 }
 
-/* ---- a program that threads do not decide about -------------------------- */
+/* ---- a program that shows no threads of its own -------------------------- */
 
 static int rank(const char *verdict)
 {
@@ -110,7 +110,7 @@ static void judge_unknown(struct report *r)
 	      "it becomes a program whose name only the run shows, so one cannot tell");
 }
 
-/* A program that executes others becomes one of the programs that it names: the best counts. */
+/* Judge a program by those that it starts: the one with the best verdict counts. */
 static void judge_starts(struct report *r)
 {
 	const struct start *best = &r->starts[0];
@@ -140,7 +140,7 @@ static void judge_without_threads(struct report *r)
 		judge_starts(r);
 	else if (r->starts_unknown)
 		judge_unknown(r);
-	/* Shells load no more than built-in commands. */
+	/* A shell loads libraries only for built-in commands, so loads() does not matter. */
 	else if (report_has(r, TRAIT_EXECS) && !report_has(r, TRAIT_SERVES) &&
 		 (!loads(r) || starts_is_shell(r->program.object->path)))
 		judge(r, WILL_NOT, "check the programs that it starts; under fiberize, they have fibers",
@@ -158,7 +158,7 @@ static void judge_without_threads(struct report *r)
 
 /* ---- all programs -------------------------------------------------------- */
 
-/* What a program is decides before what it calls. */
+/* Judge by the kind of the program, if that decides. Returns false if its calls must decide. */
 static bool judge_kind(struct report *r)
 {
 	const struct program *p = &r->program;
@@ -210,7 +210,7 @@ void report_judge(struct report *r)
 		judge(r, MAY, run, "it makes threads; their waits cost less");
 	else if (report_has(r, TRAIT_LOOP))
 		judge(r, WILL_NOT, run_native, "event loop");
-	/* Libraries that can make threads are no sign of threads: most programs have one. */
+	/* Most programs have a library that can make threads, so the program must also serve. */
 	else if (libraries_have(r, TRAIT_THREADS) && report_has(r, TRAIT_SERVES))
 		judge(r, MAY, run, "it serves, and its libraries can make threads");
 	else if (libraries_have(r, TRAIT_LOOP) && report_has(r, TRAIT_SERVES))

@@ -27,7 +27,7 @@ void counts_open(struct counts_source *s, const char *word)
 
 /* ---- the bytes ---------------------------------------------------------------------- */
 
-/* Read size bytes at the beginning of the counters; false: they are not there. */
+/* Read the first size bytes of the counters, from the file or the process. False if that fails. */
 static bool read_bytes(const struct counts_source *s, int fd, uint64_t base, void *buffer, size_t size)
 {
 	ssize_t n;
@@ -49,13 +49,13 @@ static void judge(const struct counts_source *s, const struct fz_counters *head)
 		    "came with that libfiberize.so", name, head->version, FZ_COUNTERS_VERSION);
 }
 
-/* Without --stats nothing is there before the first thread. */
+/* Is the library dormant? Without --stats the counters have no contents before the first thread is made. */
 static bool are_dormant(const struct counts_source *s, const struct fz_counters *head)
 {
 	return !s->file && (s->target.is_loading || !head->version);
 }
 
-/* Returns the bytes, to be freed; NULL: the process has ended. */
+/* Read and check all counters. The caller frees them. NULL if the process has ended. */
 static struct fz_call_counters *read_all(const struct counts_source *s)
 {
 	const bool is_there = s->file || !s->target.is_loading;
@@ -71,9 +71,9 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	if (s->file && fd < 0)
 		die(EXIT_OTHER, "%s: %s; a process id or a file of --stats is needed", s->file,
 		    strerror(errno));
-	/* The first fields say whether the others are to be believed. */
+	/* Read the first fields alone: magic and version tell whether the rest can be used. */
 	good = is_there && read_bytes(s, fd, base, all, offsetof(struct fz_counters, size));
-	/* What was read from a process that has changed is not judged. */
+	/* If the process has ended or executed another program, the bytes mean nothing. */
 	good = good && (s->file || target_runs(&s->target));
 	if (are_dormant(s, &all->counted) && target_runs(&s->target))
 		die(0, "%s: no thread was made yet, so the library is dormant", s->target.source.name);
@@ -97,7 +97,7 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	return NULL;
 }
 
-/* ---- what they say ------------------------------------------------------------------ */
+/* ---- from bytes to counts ----------------------------------------------------------- */
 
 static void add_times(struct fz_times *to, const struct fz_times *from)
 {
@@ -129,7 +129,7 @@ static struct fz_call_counts sum_of(const struct fz_call_counters *all, uint32_t
 	return sum;
 }
 
-/* A text of another process may have no end. */
+/* Make a text from another process safe to print. It may lack its terminating zero. */
 static void end_text(char *text, size_t size)
 {
 	text[size - 1] = '\0';
@@ -148,7 +148,7 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 		memcpy(c->waits[i].name, all->waits[i], sizeof(all->waits[i]));
 		end_text(c->waits[i].name, sizeof(c->waits[i].name));
 	}
-	/* Row 0 is of no call. */
+	/* Row 0 stands for no call. */
 	for (size_t i = 1; i < rows; i++) {
 		struct call_counts *call = &c->calls[c->call_count];
 		uint64_t became = 0;
@@ -162,7 +162,7 @@ static void take_calls(struct counts *c, const struct fz_call_counters *all)
 		end_text(call->rung, sizeof(call->rung));
 		for (size_t n = 0; n < FZ_OUTCOMES; n++)
 			became += call->counts.outcome[n];
-		/* They were read a moment apart. */
+		/* The counters change while they are read, so the difference may be negative. */
 		call->at_once = call->counts.by_fibers > became ? call->counts.by_fibers - became : 0;
 		c->call_count++;
 	}

@@ -13,7 +13,7 @@
 struct call_counts {
 	char name[33], rung[17];
 	struct fz_call_counts counts;	/* of all threads */
-	uint64_t at_once;		/* by fibers, and none of the outcomes */
+	uint64_t at_once;		/* calls by fibers with none of the outcomes: they did not wait */
 };
 
 struct counts {
@@ -22,9 +22,9 @@ struct counts {
 	char version[32];		/* of the library; "": unknown, as in a file */
 	uint64_t fibers;		/* alive */
 	uint64_t resident;		/* memory of the process, bytes; 0: unknown, as in a file */
-	bool has_calls;			/* without FIBERIZE_STATS the rest is 0 */
+	bool has_calls;			/* false without FIBERIZE_STATS: then all members below are 0 */
 	size_t call_count;
-	struct call_counts calls[FZ_COUNTED_CALLS];	/* those that were made */
+	struct call_counts calls[FZ_COUNTED_CALLS];	/* only calls that were made at least once */
 	struct {
 		char name[25];
 		uint64_t count;
@@ -38,18 +38,18 @@ struct counts_source {
 	const char *file;		/* NULL: the process */
 };
 
-/* Ends the tool with a message and an exit code if there is nothing to read. */
+/* Open the process or file that word names. Ends the tool with a message if that is impossible. */
 void counts_open(struct counts_source *s, const char *word);
 
 /*
- * Read all.  Returns false if the process has ended, or executed another program; what cannot be used ends
- * the tool.
+ * Read all counters.  Returns false if the process has ended or executed another program.  Ends the tool
+ * with a message if the counters have an unknown format or the library is dormant.
  */
 bool counts_read(const struct counts_source *s, struct counts *c);
 
 extern const char *const outcome_names[FZ_OUTCOMES];
 
-/* For other programs, on standard output. */
+/* Print on standard output, for other programs to read. */
 void counts_print_json(const struct counts *c);
 void counts_print_prometheus(const struct counts *c);
 

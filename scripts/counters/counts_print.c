@@ -53,7 +53,7 @@ static struct json_object *json_times(const struct fz_times *t)
 
 	put(o, "count", count_of(t));
 	put(o, "sum_ns", t->sum);
-	/* [n]: from 2^n to less than 2^(n + 1) ns. */
+	/* Bucket n counts times from 2^n to less than 2^(n + 1) ns. */
 	for (size_t i = 0; i < FZ_TIME_BUCKETS; i++)
 		json_object_array_add(buckets, json_object_new_uint64(t->bucket[i]));
 	json_object_object_add(o, "log2_ns", buckets);
@@ -122,7 +122,7 @@ static void head(const char *name, const char *kind, const char *help)
 	printf("# HELP fiberize_%s %s\n# TYPE fiberize_%s %s\n", name, help, name, kind);
 }
 
-/* A label's value in quotes. */
+/* Print the value of a label, in quotes. */
 static void put_quoted(const char *text)
 {
 	putchar('"');

@@ -80,7 +80,7 @@ static int by_calls(const void *a, const void *b)
 	return n > m ? -1 : n < m;
 }
 
-/* 1 ns, 2 us ...: powers of two, so this is about the time. */
+/* Print the lower limit of a bucket in ns, us, ms or s. It is a power of two ns, rounded to 3 digits. */
 static void put_time(size_t bucket)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
@@ -183,7 +183,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Until the process ends. */
+/* Print a line or an object every interval seconds, until the process ends. */
 static void watch(const struct counts_source *s, struct counts *first, double interval, bool json)
 {
 	const struct timespec pause = {
@@ -202,7 +202,7 @@ static void watch(const struct counts_source *s, struct counts *first, double in
 		if (ferror(stdout))
 			return;
 		nanosleep(&pause, NULL);
-		/* A file may have become another process's. */
+		/* Another process may write the file now. */
 		if (!counts_read(s, now) || now->head.pid != before->head.pid ||
 		    now->head.begin != before->head.begin)
 			return;

@@ -63,7 +63,7 @@ void waiting_print_prometheus(const struct target *t)
 
 	if (t->is_loading || !target_root(t, ENTRY_started))
 		return;
-	/* Where nobody waits for a lock, an alert needs a zero. */
+	/* Print these kinds even if no thread waits: an alert needs a 0, not a missing value. */
 	for (size_t i = 0; wait_plain_kind(i); i++)
 		row_of(&rows, wait_plain_kind(i));
 	if (!fibers_try(t, &all, false)) {

@@ -9,9 +9,9 @@
 #include "scripts/process/target.h"
 
 /*
- * On standard output: for each kind of wait that "fiberize ps" knows, how many threads wait and how long
- * the first of them has waited; kinds of requests only where threads wait for them.  Nothing if the process
- * has ended or has made no thread.
+ * Print on standard output, for each kind of wait that "fiberize ps" knows, how many threads wait and how
+ * long the longest wait has lasted.  Kinds of requests are printed only if threads wait for them.  Prints
+ * nothing if the process has ended or has made no thread.
  */
 void waiting_print_prometheus(const struct target *t);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/elf/dynamic.c - the dynamic section of an ELF file: what it needs, and the
- * versions of symbols that it wants or defines.
+ * scripts/elf/dynamic.c - the dynamic section of an ELF file: the libraries that the file needs, and
+ * the versions of symbols that it needs or defines.
  */
 #include "object_internal.h"
 
@@ -88,7 +88,7 @@ static Elf_Data *version_table(const struct object *o, int64_t tag, Elf_Type typ
 	return object_table(o, offset, size, type);
 }
 
-/* Entries hold the distance in bytes to the next. Returns false at the last one. */
+/* Go to the next version entry, which is distance bytes away. Returns false at the last entry. */
 static bool step(int *at, uint32_t distance)
 {
 	if (!distance || distance > (uint32_t)(INT_MAX - *at))

@@ -99,7 +99,7 @@ static void read_interpreter(struct object *o, const GElf_Phdr *ph)
 		o->interpreter = strdup(text);
 }
 
-/* Go's linker may leave out the note, but not this section. */
+/* Has the object the section .go.buildinfo? Go's linker may leave out the note, but not this section. */
 static bool has_go_section(const struct object *o)
 {
 	Elf_Scn *section = NULL;
@@ -129,7 +129,7 @@ struct object *object_open(const char *path)
 		return NULL;
 	elf_version(EV_CURRENT);
 	o->path = strdup(path);
-	/* O_NONBLOCK: open must not wait for the other end of a FIFO. */
+	/* With O_NONBLOCK, open does not wait for a writer if path is a FIFO. */
 	o->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (!o->path || o->fd < 0) {
 		int err = errno;
@@ -170,11 +170,11 @@ void object_close(struct object *o)
 
 /* ---- code and strings ---------------------------------------------------- */
 
-/* Call visit for each piece of the file that is loaded, or of those only that are executable. */
+/* Call visit for each part of the file that is loaded into memory; if executable, only for code. */
 static void each_piece(const struct object *o, bool executable,
 		       void (*visit)(const unsigned char *bytes, size_t size, void *arg), void *arg)
 {
-	uint64_t left = UINT64_C(1) << 30;	/* a file that claims more is damaged */
+	uint64_t left = UINT64_C(1) << 30;	/* no more than 1 GiB: a file that claims more is damaged */
 	size_t count = object_header_count(o);
 	GElf_Phdr ph;
 

@@ -6,9 +6,9 @@
  * scripts/elf/object.h - one ELF file, as the dynamic loader sees it.
  *
  * All data is found by program headers and the dynamic section, because that
- * is what the loader uses; section headers only help where these do not tell
- * how many symbols there are.  Any file may be handed in: libelf checks what it says
- * about itself against its size, and every loop is bounded.
+ * is what the loader uses.  Section headers are used only to count symbols and to recognize
+ * Go programs.  Damaged and hostile files do no harm: libelf checks offsets and sizes against
+ * the size of the file, and every loop is bounded.
  */
 
 #include <gelf.h>
@@ -50,7 +50,7 @@ struct object {
  */
 struct object *object_open(const char *path);
 
-/* Read needs, search paths and symbols of a 64-bit file. Returns false if the file is damaged. */
+/* Read needed libraries, search paths and symbols of a 64-bit file. Returns false if it is damaged. */
 bool object_read_dynamic(struct object *o);
 
 void object_close(struct object *o);
@@ -73,8 +73,8 @@ void object_each_code(const struct object *o,
 		      void (*visit)(const unsigned char *code, size_t size, void *arg), void *arg);
 
 /*
- * Call visit for each string of 4 to 4096 printable characters that ends in a null byte, in all
- * that is loaded of o.
+ * Call visit for each string of 4 to 4096 printable ASCII characters that ends in a null byte, in
+ * all parts of o that are loaded into memory.
  */
 void object_each_string(const struct object *o, void (*visit)(const char *text, void *arg),
 			void *arg);

@@ -19,13 +19,13 @@ const void *object_piece(const struct object *o, uint64_t offset, uint64_t size)
 size_t object_header_count(const struct object *o);
 
 /*
- * Find what the file has for the address: *ret_offset is the place in the file, *ret_size how many
- * bytes the segment has from there on.  False: no segment has the address.
+ * Find the place in the file of a virtual address. *ret_offset is the offset in the file, *ret_size
+ * the number of bytes from there to the end of the segment.  False if no segment has the address.
  */
 bool object_find_address(const struct object *o, uint64_t address, uint64_t *ret_offset,
 			 uint64_t *ret_size);
 
-/* The string at index of the string table; NULL if it has no end. C++ makes long strings. */
+/* The string at index of the string table, at most 65535 bytes long (names in C++ are long); else NULL. */
 const char *object_string_at(const struct object *o, uint64_t index);
 
 /* The dynamic section, or NULL if there is none that can be read. */

@@ -23,10 +23,10 @@ static void note_number(struct raw_calls *calls, uint32_t number)
 enum { NUMBERS = 512 };			/* more than there are system calls */
 
 /*
- * The instruction syscall is 0f 05, two bytes that often are part of another instruction. They
- * count if a number is loaded shortly before them, or if the result is compared with -4095 or
- * -4096, as the kernel's results are. Before 00 00, ff ff or neighbours they do not count: there
- * they are the lower half of a small displacement.
+ * Find the instruction syscall, the bytes 0f 05. These bytes may also be part of another instruction,
+ * so they count only if a system call's number is loaded in the 40 bytes before them, or if the
+ * result is then compared with -4095 or -4096, the check for an error. They do not count if the two
+ * bytes after them make all four look like a small displacement in another instruction.
  */
 static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls *calls)
 {
@@ -47,7 +47,7 @@ static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls
 		if (size - i >= 4 && (next[3] == 0x00 || next[3] == 0xff) &&
 		    (next[2] <= 0x04 || next[2] >= 0xfc))
 			continue;
-		/* mov $imm32,%eax: b8 and four bytes, or 48 c7 c0 and four bytes */
+		/* mov $number,%eax is b8 and four bytes, or 48 c7 c0 and four bytes. */
 		for (size_t back = 5; back <= 40 && back <= i && !found; back++) {
 			const unsigned char *p = next - back;
 			uint32_t number;
@@ -69,7 +69,7 @@ static void scan_x86_64(const unsigned char *code, size_t size, struct raw_calls
 	}
 }
 
-/* svc #0 is one instruction word; x8 or w8 holds the number. */
+/* Find the instruction svc #0, and before it the movz that loads the number into x8 or w8. */
 static void scan_aarch64(const unsigned char *code, size_t size, struct raw_calls *calls)
 {
 	const uint32_t svc = 0xd4000001, movz_x8 = 0xd2800008, movz_w8 = 0x52800008;

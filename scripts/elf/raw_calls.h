@@ -10,7 +10,7 @@
 #include "object.h"
 
 struct raw_calls {
-	unsigned sites;			/* calls whose number is known, or that look like one */
+	unsigned sites;			/* instructions that are system calls, as far as the code shows */
 	uint32_t numbers[64];		/* each number once, as many as fit */
 	unsigned number_count;
 };

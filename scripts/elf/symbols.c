@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/elf/symbols.c - the dynamic symbol table of an ELF file: how long it is, what it
- * imports and exports.
+ * scripts/elf/symbols.c - the dynamic symbol table of an ELF file: its length, and the names that
+ * the file imports and exports.
  */
 #include "object_internal.h"
 
@@ -16,8 +16,9 @@ static uint32_t word_at(const unsigned char *p)
 }
 
 /*
- * Count the symbols: the table does not hold their number, but the last chain of GNU's hash table
- * ends at the last symbol. In words, that is: a header, a Bloom filter, buckets, chains.
+ * Count the symbols by GNU's hash table. The symbol table does not hold their number, but the last
+ * chain of the hash table ends at the last symbol. The hash table consists of 32-bit words: a
+ * header, a Bloom filter, buckets, chains.
  */
 static size_t count_by_gnu_hash(const unsigned char *hash, uint64_t words)
 {
@@ -57,13 +58,13 @@ void object_find_symbols(struct object *o, Elf_Data *dynamic)
 	uint64_t offset, room, size, count = 0;
 	const unsigned char *hash;
 
-	/* The end of the hash table is not known; reading what is loaded after it does no harm. */
+	/* The length of the hash table is not known, so read up to the end of its segment. */
 	if (object_find_address(o, object_dynamic_value(dynamic, DT_GNU_HASH), &offset, &room))
 		count = count_by_gnu_hash(object_piece(o, offset, room), room / 4);
 	if (object_find_address(o, object_dynamic_value(dynamic, DT_HASH), &offset, &room) &&
 	    room >= 8 && (hash = object_piece(o, offset, 8)) && word_at(hash + 4) > count)
 		count = word_at(hash + 4);
-	/* The GNU hash table counts nothing if there are no exports. */
+	/* The GNU hash table does not tell the number if nothing is exported; the section does. */
 	size = count_by_section(o);
 	if (size > count)
 		count = size;

@@ -10,7 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where the kernel sleeps for a thread in epoll_wait, or in io_uring_enter or io_getevents of its own. */
+/*
+ * The kernel's functions in which a thread sleeps in the calls of an event loop: epoll_wait,
+ * io_uring_enter and io_getevents. /proc/PID/task/TID/wchan shows them.
+ */
 static const char *const loops[] = { "ep_poll", "do_epoll_wait", "io_cqring_wait", "read_events" };
 
 static FILE *open_file(int pid, int tid, const char *name)
@@ -21,7 +24,7 @@ static FILE *open_file(int pid, int tid, const char *name)
 	return fopen(path, "re");
 }
 
-/* False: the thread has ended. */
+/* Read the numbers of context switches. False if the thread has ended. */
 static bool read_switches(int pid, struct look_thread *t)
 {
 	FILE *file = open_file(pid, t->tid, "status");
@@ -164,12 +167,15 @@ const struct look *looks_find(const struct look *looks, size_t count, const stru
 	return found && found->state.start == other->state.start ? found : NULL;
 }
 
-/* CPU time is that from the end of the first look to the begin of the second; threads are seen for longer. */
+/*
+ * The CPU time of the process counts from the end of the first look to the beginning of the second.
+ * Each thread is read during the looks, so the time between its two readings is a little longer.
+ */
 void activity_between(const struct look *first, const struct look *second, struct activity *a)
 {
 	const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	const uint64_t system = second->state.system - first->after.system;
-	/* CPU time between two waits, and share of a processor, from which on a thread is CPU-bound. */
+	/* A thread is CPU-bound if it uses 1 ms of CPU time or more per wait, and 1 % of a CPU or more. */
 	const double long_run = 0.001, least = 0.01;
 	double seen = 0, by_ticks;
 
@@ -193,7 +199,7 @@ void activity_between(const struct look *first, const struct look *second, struc
 		if (!is_loop)
 			a->waits += waits;
 	}
-	/* Ticks are samples: they may miss a process that runs for little of each. */
+	/* Ticks are samples, and may miss a process that runs for short moments; then seen is larger. */
 	a->cpu = seen > by_ticks ? seen : by_ticks;
 	a->system = a->ticks ? a->cpu * (double)system / (double)a->ticks : 0;
 	a->unseen_cpu = by_ticks - seen;

@@ -43,7 +43,7 @@ int *processes_list(size_t *ret_count)
 	return list;
 }
 
-/* All of a file of /proc, with a zero behind it; NULL, with errno.  free() it. */
+/* Returns the contents of /proc/PID/FILE and a terminating zero, to be freed; NULL with errno on failure. */
 static char *contents(int pid, const char *file, size_t *ret_size)
 {
 	char path[64], *all = NULL;
@@ -72,7 +72,7 @@ bool process_read(int pid, struct process_state *ret)
 	enum { PF_KTHREAD = 0x200000 };
 	size_t size;
 	char *line = contents(pid, "stat", &size);
-	/* The name may have any character in it. */
+	/* The name may contain any character, even ')': it ends at the last one. */
 	char *name = line ? strchr(line, '(') : NULL, *end = line ? strrchr(line, ')') : NULL;
 	unsigned long flags = 0;
 	bool done = false;
@@ -110,7 +110,10 @@ static bool has_memory(int tid)
 	return some;
 }
 
-/* The first thread of the process that has memory: one that has left by pthread_exit has no files either. */
+/*
+ * The tid of a thread whose files in /proc can be read. The first thread may have ended by
+ * pthread_exit while others go on; then its files are empty, and another thread is returned.
+ */
 static int reader_of(int pid)
 {
 	struct dirent *entry;
@@ -147,7 +150,7 @@ char *process_program(int pid)
 	return strdup(link);
 }
 
-/* The last part of its control group that is a service: "/system.slice/x.service" or parts of it. */
+/* Finds x in a control group "/system.slice/x.service", which may have further parts. */
 char *process_service(int pid)
 {
 	static const char ending[] = ".service";
@@ -157,7 +160,7 @@ char *process_service(int pid)
 	while (!service && (line = strsep(&rest, "\n"))) {
 		char *slash = strstr(line, "system.slice/"), *end, *begin;
 
-		/* systemd's own hierarchy: the second one, or by its name. */
+		/* systemd's hierarchy is cgroup v2 (0::), or the one named systemd in v1. */
 		if (!slash || (strncmp(line, "0::", 3) != 0 && !strstr(line, "name=systemd:")))
 			continue;
 		end = strstr(slash, ending);
@@ -171,7 +174,7 @@ char *process_service(int pid)
 	return service;
 }
 
-/* A word that means itself in a shell. */
+/* Does a shell take the word as it is, without quotes? */
 static bool is_plain(const char *word)
 {
 	return *word && !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -187,7 +190,7 @@ char *process_command(int pid)
 		free(words);
 		return NULL;
 	}
-	/* Each character may become four, and each word has two quotes and a blank. */
+	/* Quoting makes at most four characters of one, and adds two quotes and a blank to each word. */
 	text = malloc(4 * size + 3 * size + 1);
 	if (!text)
 		abort();

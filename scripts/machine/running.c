@@ -11,7 +11,7 @@
 
 static const char WILL_NOT[] = "will not gain", MAY[] = "may gain";
 
-/* The verdict on a program, which several processes may run. */
+/* Verdicts by program, because several processes may run one program. */
 static struct known {
 	struct known *next;
 	char *program;
@@ -34,8 +34,8 @@ static char *print(const char *format, ...)
 }
 
 /*
- * /proc/PID/exe is another program in each process.  A report holds all libraries open, so what counts of it
- * is kept instead.
+ * Returns the verdict on a program; makes a report if there is none yet.  Only the verdict is kept, because a
+ * report holds all libraries open.
  */
 static const struct known *report_on(const char *program, const struct object *library)
 {
@@ -65,7 +65,7 @@ static char *what_to_type(const struct candidate *c)
 	return c->command ? print("fiberize %s", c->command) : NULL;
 }
 
-/* r: the verdict on the program; NULL: it is not worth one. */
+/* Judge by what the process did. r is the verdict on its program, or NULL if it can gain too little. */
 static void judge_activity(struct candidate *c, const struct known *r)
 {
 	const struct activity *a = &c->activity;
@@ -101,7 +101,7 @@ static void judge(struct candidate *c, const struct object *library)
 		return;
 	}
 	if (c->gain.cpu < GAIN_IDLE || c->gain.at_most < GAIN_LEAST) {
-		/* Reading all that a program calls takes a second for a big one. */
+		/* A report on a big program takes about 1 s, so for little gain only the file is judged. */
 		program_find(c->program, library, &p);
 		if (p.code == CODE_OK) {
 			judge_activity(c, NULL);
@@ -189,7 +189,7 @@ void running_look(double seconds, const struct object *library, struct running *
 	for (size_t i = 0; i < second_count; i++) {
 		const struct look *before = looks_find(first, first_count, &second[i]);
 
-		/* One that has started meanwhile was not seen long enough. */
+		/* A process that has started since the first look is left out. */
 		if (before)
 			add(r, before, &second[i], library);
 	}

@@ -3,7 +3,7 @@
 #define MACHINE_RUNNING_H
 
 /*
- * scripts/machine/running.h - "fiberize check --running": which processes of this machine would gain.
+ * scripts/machine/running.h - "fiberize check --running": finds the processes that would gain by fibers.
  */
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 struct candidate {
 	int pid;
 	char name[16];
-	char *program, *service, *command;	/* service and command: or NULL */
+	char *program, *service, *command;	/* service and command may be NULL */
 	struct activity activity;
 	struct gain gain;
 	const char *verdict;		/* as in a report, or "runs under fiberize" */
@@ -24,16 +24,16 @@ struct candidate {
 };
 
 struct running {
-	double seconds;			/* as was asked for */
-	double wait_ns;			/* what a wait costs */
-	bool wait_assumed;		/* which could not be measured */
-	struct candidate *list;		/* who can save most comes first */
+	double seconds;			/* how long the processes were watched */
+	double wait_ns;			/* the cost of a wait */
+	bool wait_assumed;		/* wait_ns could not be measured and is WAIT_ASSUMED_NS */
+	struct candidate *list;		/* sorted: the process that can save most comes first */
 	size_t count;
 	size_t single;			/* processes with one thread */
-	size_t forbidden;		/* with more than one, but this user may not know what they run */
+	size_t forbidden;		/* processes with threads whose program this user may not read */
 };
 
-/* Look at all processes for so long. */
+/* Watch all processes for this many seconds. */
 void running_look(double seconds, const struct object *library, struct running *ret);
 void running_text(const struct running *r, FILE *out);
 void running_json(const struct running *r, FILE *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/machine/running_print.c - prints what was seen of the processes of a machine, as text and as JSON.
+ * scripts/machine/running_print.c - prints the result of running_look(), as text and as JSON.
  */
 #include "running.h"
 

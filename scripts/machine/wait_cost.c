@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 /*
- * A circle of threads, each of which waits for a byte of the one before it; this one is the last.  One byte
- * goes round, so that each read waits: of all ways to wait, the dearest that servers know.
+ * One byte goes round a circle of threads: each thread waits in read() for the byte, then writes it to the
+ * next thread.  The caller is the last thread.  As there is only one byte, each read really waits, which is
+ * the most expensive kind of wait that servers use.
  */
 enum { THREADS = 128, ROUNDS = 30, PLAIN = 4000 };
 
-/* On a machine with hundreds of busy threads a byte may need minutes for its way. */
+/* A time limit: on a machine with hundreds of busy threads one round may take minutes. */
 static const double LONGEST = 0.5;	/* seconds */
 
 struct circle {
@@ -45,7 +46,10 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Send a byte count times; the CPU time of all threads for each in ns, or 0 if it is not back before end. */
+/*
+ * Send a byte count times and wait until it is back. Returns the CPU time of all threads per byte
+ * in ns, or 0 if a byte is not back by the time end (seconds of CLOCK_MONOTONIC).
+ */
 static double send(int to, int from, int count, double end)
 {
 	const double begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -77,7 +81,7 @@ static bool open_circle(struct circle *c, struct seat *seats)
 	return true;
 }
 
-/* Each thread ends when nobody can send to it any more. */
+/* Close the pipes' write ends: each thread then reads the end of file and ends. */
 static void close_circle(struct circle *c)
 {
 	for (int i = 0; i < c->pipe_count; i++)
@@ -98,9 +102,9 @@ double wait_cost_ns(void)
 	if (open_circle(&c, seats)) {
 		const int first = c.pipes[0][1], last = c.pipes[THREADS][0];
 
-		/* Through the last pipe, which nobody but this thread reads. */
+		/* The cost without a wait: only this thread reads the last pipe. */
 		plain = send(c.pipes[THREADS][1], last, PLAIN, end);
-		/* The first round touches all stacks. */
+		/* The first round is not counted: in it each stack is touched for the first time. */
 		if (plain > 0 && send(first, last, 1, end) > 0)
 			round = send(first, last, ROUNDS, end);
 	}

@@ -3,13 +3,13 @@
 #define MACHINE_WAIT_COST_H
 
 /*
- * scripts/machine/wait_cost.h - what the kernel does for a thread that waits, measured on this machine.
+ * scripts/machine/wait_cost.h - measures what it costs on this machine when a thread waits.
  */
 
 /*
- * CPU time in ns, by which reading a byte that somebody else sends later costs more than reading one that
- * is there: to leave the processor, to be woken, to come back with cold caches.  0: could not be measured,
- * for example on a machine that is too busy.  Takes some 50 ms, and half a second at most.
+ * Returns how much more CPU time, in ns, it costs to read a byte that arrives later than one that is
+ * there already: to leave the CPU, to be woken, and to come back with cold caches.  Returns 0 if this could
+ * not be measured, for example on a machine that is too busy.  Takes about 50 ms, at most about 500 ms.
  */
 double wait_cost_ns(void);
 
