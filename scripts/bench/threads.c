@@ -132,10 +132,7 @@ static double bench_mutex_64(void)
 	return together(mutex_user, MANY);
 }
 
-/*
- * The holder of the lock yields the CPU, so that the other threads find the lock taken, as they do
- * when a holder makes a blocking call.
- */
+/* The lock's holder yields the CPU, so that other threads find the lock taken. */
 static void *mutex_yielder(void *arg)
 {
 	struct worker *w = arg;

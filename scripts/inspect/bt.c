@@ -2,10 +2,10 @@
 /*
  * scripts/inspect/bt.c - fiberize bt: backtraces of the threads.
  *
- * A thread that does not run is unwound from its saved context, while the process goes on: a thread
- * that has run since is said to have.  A thread that runs, and a native one, is unwound from the
- * registers of its kernel thread.  The record that belongs to a kernel thread's TCB says whose stack
- * the kernel thread is on.
+ * The process goes on meanwhile.  A thread that does not run is unwound from its saved context; if it
+ * has run before it was unwound completely, a line says so instead.  A thread that runs, and a native
+ * one, is unwound from the registers of its kernel thread.  The thread pointer (TCB) of a kernel
+ * thread leads to the record of the thread that runs on it.
  */
 #include "bt.h"
 
@@ -25,16 +25,16 @@ struct bt {
 	struct fibers all;
 	char **tids;			/* the threads that are wanted; none: all */
 	struct unwinder unwinder;
-	bool *found;			/* of all.list: its stack was printed or grouped */
-	struct group **groups;		/* by the hash of the stack; NULL: each by itself */
-	struct group *first, **last;	/* in the order in which they came */
+	bool *found;			/* for each of all.list: its stack was printed or put into a group */
+	struct group **groups;		/* hash table of groups by stack; NULL: equal stacks are not grouped */
+	struct group *first, **last;	/* list of all groups, in the order in which they were found */
 };
 
 enum { GROUP_LISTS = 1 << 16 };
 
 struct group {
 	struct stack *stack;
-	const struct fiber *fiber;	/* the first one */
+	const struct fiber *fiber;	/* the first thread with this stack */
 	int kernel_tid;
 	size_t count;
 	struct group *same_hash, *next;
@@ -67,7 +67,7 @@ static bool same(const struct stack *a, const struct stack *b)
 	       memcmp(a->pc, b->pc, sizeof(*a->pc) * (size_t)a->depth) == 0;
 }
 
-/* FNV-1a over words. */
+/* The list in the hash table for a stack; the hash is FNV-1a over 64-bit words. */
 static struct group **list_of(struct bt *bt, const struct stack *s)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -148,7 +148,7 @@ static void check_tids(const struct bt *bt)
 	}
 }
 
-/* Unwind the thread from its context; false: it has none, or has run meanwhile. */
+/* Unwind a thread from its context at sp. False if sp is 0 or the thread has run meanwhile. */
 static bool by_context(struct bt *bt, const struct fiber *f, uint64_t sp)
 {
 	if (!sp)
@@ -160,7 +160,7 @@ static bool by_context(struct bt *bt, const struct fiber *f, uint64_t sp)
 	return true;
 }
 
-/* The thread with this record, or the native one on this kernel thread. */
+/* Find the thread that runs on a kernel thread: by its record, or a native one by its kernel tid. */
 static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int kernel_tid)
 {
 	for (size_t i = 0; i < bt->all.count; i++) {
@@ -172,7 +172,7 @@ static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int k
 	return NULL;
 }
 
-/* Does a thread that is wanted, and has not been found yet, run on a kernel thread? */
+/* Is a wanted thread not found yet? As it has no saved context, it runs on a kernel thread. */
 static bool is_running_one_wanted(const struct bt *bt)
 {
 	for (size_t i = 0; i < bt->all.count; i++)

@@ -8,7 +8,7 @@
 
 #include "fibers.h"
 
-/* Print it as "fiberize bt PID TID" does.  Returns NULL, or in words why there is none. */
+/* Print a backtrace as "fiberize bt PID TID" does.  Returns NULL, or in words why that is impossible. */
 const char *bt_thread(const struct target *t, int tid, FILE *out);
 
 #endif

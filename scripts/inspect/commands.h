@@ -6,7 +6,7 @@
  * scripts/inspect/commands.h - the commands of commands.def, and their options.
  */
 
-/* Each takes the words after its name, and returns the exit code. */
+/* command_NAME() takes the words after NAME and returns the exit code. */
 #define FZ_COMMAND(name, operands, text) int command_##name(char **words);
 #define FZ_OPTION(command, name, argument, help)
 #include "commands.def"
@@ -23,9 +23,9 @@ enum command_option {
 int command_run(char **words);
 
 /*
- * Take one option of command at *words, and its value, which is NULL if it has none.  Returns
- * OPTION_NONE at the first word that is no option; "--" is none.  A wrong option ends the process,
- * and so does --help.
+ * Take one option of command, and its value, from *words.  *ret_value is NULL if the option has no
+ * value.  Returns OPTION_NONE at the first word that is no option (nor is "--").  A wrong option and
+ * --help end the process.
  */
 enum command_option option_next(const char *command, char ***words, char **ret_value);
 

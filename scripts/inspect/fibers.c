@@ -13,12 +13,12 @@ struct reader {
 	const struct target *target;
 	struct records records;
 	struct fibers *all;
-	uint64_t ended;			/* the bits of a life that is over */
+	uint64_t ended;			/* the bits of fiber_life that are set if the life is over */
 };
 
 /*
- * The number of the carrier's processor; -1: none.  The carrier's record may name a processor that
- * the carrier has lost; the processor's record says which carrier has it.
+ * The number of the carrier's processor, or -1.  The carrier's record may still name a processor that
+ * the carrier has lost, so the processor's record must name the carrier, too.
  */
 static int processor_of(const struct target *t, uint64_t carrier)
 {
@@ -45,7 +45,7 @@ static enum state state_of(const struct target *t, const void *record, const str
 		       STATE_CALLS : STATE_RUNS;
 }
 
-/* CPU time that the kernel thread has used since the library last looked, ns. */
+/* CPU time in ns that f has used since the library last added up its CPU time. */
 static uint64_t unseen_cpu(const struct target *t, const struct fiber *f, uint64_t carrier)
 {
 	const bool marked = target_field_at(t, ENTRY_carrier_cpu_marked, carrier) == f->address;
@@ -98,7 +98,7 @@ static void reverse(struct fibers *all)
 	}
 }
 
-/* Mostly they are in order: the newest thread is the first of the library's list. */
+/* Sort by tid. The library's list begins with the newest thread, so it mostly needs only to be reversed. */
 void fibers_sort(struct fibers *all)
 {
 	size_t kept = 0;
@@ -143,7 +143,7 @@ static void take(struct reader *r, uint64_t address, const void *record)
 	if (f.state == STATE_RUNS || f.state == STATE_CALLS || f.state == STATE_WIRED) {
 		f.kernel_tid = tasks_outer(&r->all->tasks,
 					   (int)target_field_at(t, ENTRY_carrier_tid, carrier));
-		/* It has ended by a system call that the library does not see. */
+		/* The first thread has ended by an exit system call that the library did not see. */
 		if (f.kernel_tid == t->source.pid && !target_is_core(t) && task_has_left(f.kernel_tid))
 			return;
 		if (!target_is_core(t))
@@ -164,8 +164,9 @@ static void take(struct reader *r, uint64_t address, const void *record)
 }
 
 /*
- * Does the record lead on in the list?  The memory of a thread that has ended may be given back, and is
- * zeros then; in one that is not in the list yet, the next record is missing.
+ * Can the record's pointer to the next record be trusted?  The kernel may have zeroed the memory of a thread
+ * that has ended.  A record without a next one is the last of the list, or it is not linked yet: it is
+ * linked if the record before it leads to it.
  */
 static bool leads_on(const struct reader *r, uint64_t address, const void *record)
 {
@@ -213,8 +214,8 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 }
 
 /*
- * The record of the thread that was taken last, of those that are still in the list; without one, the
- * first of the list.  It is taken again.
+ * Where to go on when the way through the list is lost: at the last thread taken that is still in the list,
+ * or else at the beginning.  The thread returned is removed from all->list, and will be taken again.
  */
 static uint64_t resume(struct reader *r)
 {
@@ -232,11 +233,13 @@ static uint64_t resume(struct reader *r)
 }
 
 /*
- * Threads join the list at its beginning alone, and one that has left still leads to those after it
- * until its memory is used otherwise.  So no way through the list misses a thread that stays in it:
- * it comes to the end; or it is lost, and goes on from the last thread that is still there; or it
- * comes to the beginning again, by a record that was used again, and fibers_sort() keeps each thread
- * once.  False: threads came and went so fast that there was no end.
+ * Walk through the list of threads while it changes, and miss no thread that stays in it.
+ * - A new thread joins only at the beginning of the list.
+ * - A record that has left the list still leads to the records after it, until its memory is used again.
+ *   If such a record leads nowhere, the walk goes on at the last thread that is still in the list.
+ * - If such a record is in the list again, near the beginning, the walk takes threads twice;
+ *   fibers_sort() keeps each once.
+ * Returns false if threads came and went so fast that the walk found no end.
  */
 static bool walk(struct reader *r)
 {
@@ -248,10 +251,10 @@ static bool walk(struct reader *r)
 	all->alive = target_root(t, ENTRY_alive);
 	all->processors = target_root(t, ENTRY_processor_count);
 	all->open = target_root(t, ENTRY_processors_open);
-	/* 0: there is no limit to follow. */
+	/* 0 open processors means that the library follows no CPU limit: all are open. */
 	if (!all->open || all->open > all->processors)
 		all->open = all->processors;
-	/* The number in a core file may be damaged. */
+	/* In a damaged core file the number of threads may be huge, so it is limited. */
 	most = 4 * (all->alive < 1 << 24 ? all->alive : 1 << 24) + 4096;
 	while (address && steps < most) {
 		address = take_run(r, address, &taken);
@@ -345,7 +348,7 @@ struct fiber *fibers_by_tid(const struct fibers *all, int tid)
 	struct fiber *found = all->count ? bsearch(&key, all->list, all->count, sizeof(key), by_tid) :
 					   NULL;
 
-	/* libc's own locks name a wired thread by the tid of its kernel thread. */
+	/* libc's own locks hold the tid of a wired thread's kernel thread. */
 	for (size_t i = 0; tid && !found && all->wired && i < all->count; i++)
 		if (all->list[i].state == STATE_WIRED &&
 		    tasks_outer(&all->tasks, tid) == all->list[i].kernel_tid)

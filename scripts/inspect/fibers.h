@@ -3,12 +3,12 @@
 #define INSPECT_FIBERS_H
 
 /*
- * scripts/inspect/fibers.h - the threads of a process as its library sees them: fibers, and wired
- * threads, which were fibers; and the kernel threads beside them.
+ * scripts/inspect/fibers.h - reads the threads of a process: fibers, wired threads, native threads,
+ * and kernel threads of the library.
  *
  * The process goes on while it is read.  Each record is read twice, and taken when its wait and
- * context are the same both times; a thread that changes all the time is taken as it was last.  A
- * thread that is alive all the time is there, however many come and go.
+ * context have not changed; if they change each time, the last reading is taken.  A thread that is
+ * alive during the whole reading is always found.
  */
 
 #include "scripts/process/target.h"
@@ -21,50 +21,51 @@ enum state {
 	STATE_WAITS,		/* parked */
 	STATE_WIRED,		/* has a kernel thread of its own */
 	STATE_NATIVE,		/* was never a fiber */
-	STATE_LIBRARY,		/* a kernel thread of the library's; in fibers.library alone */
+	STATE_LIBRARY,		/* a kernel thread of the library; only in fibers.library */
 	STATE_COUNT
 };
 
 struct fiber {
-	uint64_t address;		/* of its record; 0: it has none that is known */
-	uint64_t wait;			/* the word of its wait */
+	uint64_t address;		/* of its record in the process; 0: none or unknown */
+	uint64_t wait;			/* fz_fiber.wait */
 	int tid;			/* what gettid() returns in it */
-	int kernel_tid;			/* of its kernel thread, as we see it; 0: none now */
-	int processor;			/* that it has; -1: none */
+	int kernel_tid;			/* tid of its kernel thread in our PID namespace; 0: none now */
+	int processor;			/* the number of its processor; -1: none */
 	enum state state;
 	bool is_main;
-	bool waits;			/* in the library; not only in STATE_WAITS */
+	bool waits;			/* waits in the library; may be true in other states than STATE_WAITS */
 	char name[16];
-	unsigned waits_for;		/* a value of for_*, if it waits */
-	uint64_t object;		/* in the process; of what it waits for */
-	uint64_t signals;		/* for_signal: bit n - 1 is signal n */
+	unsigned waits_for;		/* enum fz_waits_for, if waits is true */
+	uint64_t object;		/* address in the process of what it waits for */
+	uint64_t signals;		/* if it waits for signals: bit n - 1 is signal n */
 	double waits_since;		/* seconds ago; below 0: unknown, as in a core file */
 	double deadline;		/* seconds from now, 0 in a core file; below 0: none */
 	uint64_t cpu_ns;
-	uint64_t switches;		/* how often it has waited; of a kernel thread: was switched to */
+	uint64_t switches;		/* how often it has waited; of a kernel thread: context switches */
 	uint64_t sp;			/* of its saved context; 0 on a kernel thread */
-	char in_kernel[24];		/* where in the kernel it sleeps, if not in the library; or "" */
-	const char *why;		/* why it has a kernel thread, or what that is for; or NULL */
+	char in_kernel[24];		/* kernel function in which it sleeps, if not waits; or "" */
+	const char *why;		/* why it has a kernel thread, or what the thread is for; or NULL */
 };
 
 struct fibers {
 	struct fiber *list;		/* sorted by tid */
 	size_t count;
 	size_t room;
-	struct fiber *library;		/* its own kernel threads; by natives_add() */
+	struct fiber *library;		/* the library's kernel threads; filled by natives_add() */
 	size_t library_count;
 	struct tasks tasks;
 	uint64_t alive;			/* threads, native ones too */
-	uint64_t processors, open;	/* open: all but those that a CPU limit has closed */
-	size_t wired;			/* of the list, in STATE_WIRED */
+	uint64_t processors, open;	/* all processors, and those that are open */
+	size_t wired;			/* how many of the list are in STATE_WIRED */
 	bool has_natives;		/* natives_add() was called */
 	bool is_cut;			/* threads may be missing */
 };
 
 /*
- * fibers_open() is target_open() and fibers_read(); it returns false, with a message, if the
- * library is dormant there.  fibers_read() reads all threads, and ends the tool if the process is
- * gone; once: for counting, each record once.  fibers_try() returns instead what target_end() says.
+ * fibers_read() reads all threads; it ends the tool with a message if the process is gone. With once,
+ * each record is read only once, which is enough to count threads.  fibers_try() is fibers_read(),
+ * but returns the text of target_end() instead of ending the tool.  fibers_open() calls target_open()
+ * and fibers_read(); it returns false, after a message, if the library is dormant.
  */
 bool fibers_open(struct target *t, const char *name, bool is_core, struct fibers *all);
 bool fibers_dormant(const struct target *t);
@@ -75,14 +76,14 @@ void fibers_free(struct fibers *all);
 /* Add the native threads, and the library's own kernel threads (natives.c). */
 void natives_add(const struct target *t, struct fibers *all);
 
-/* The tid here of the library's monitor; 0: unknown. */
+/* The tid, in our PID namespace, of the library's monitor; 0: unknown. */
 int monitor_of(const struct target *t, const struct tasks *tasks);
 
-/* Add a thread; sort the list, so that each thread is in it once. */
+/* fibers_add() appends a thread. fibers_sort() sorts the list by tid and removes duplicates. */
 void fibers_add(struct fibers *all, const struct fiber *f);
 void fibers_sort(struct fibers *all);
 
-/* Take into f what its record says of its wait (waits.c). */
+/* Copy into f what its record says about its wait (waits.c). */
 void fibers_take_wait(const struct target *t, const void *record, struct fiber *f);
 
 struct fiber *fibers_by_tid(const struct fibers *all, int tid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/files.c - what an open file of the process is, from /proc: its path, or the
- * addresses of a socket as the process's network namespace has them.
+ * scripts/inspect/files.c - describes an open file of the process, from /proc: its path, or the
+ * addresses of a socket in the network namespace of the process.
  */
 #include "waits.h"
 
@@ -15,7 +15,7 @@
 
 #include "scripts/process/say.h"
 
-/* "ADDRESS:PORT" in hexadecimal, as /proc/net/tcp has it, for people. */
+/* Turn the hexadecimal "ADDRESS:PORT" of /proc/net/tcp into text for people. */
 static void put_address(char *text, size_t size, const char *hex, int family)
 {
 	struct in6_addr address = { 0 };
@@ -35,8 +35,8 @@ static void put_address(char *text, size_t size, const char *hex, int family)
 }
 
 /*
- * The sockets of the network namespace, sorted by inode.  A tool that goes on looking reads them
- * again, for 1 % of its time at most.
+ * The sockets of the network namespace, sorted by inode.  A tool that runs on (fiberize top) reads the
+ * sockets again from time to time, but spends at most 1 % of its time on that.
  */
 struct socket {
 	uint64_t inode;

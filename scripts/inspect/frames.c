@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/frames.c - frames for people: functions, those that were inlined, places in the
+ * scripts/inspect/frames.c - prints stack frames: the functions, inlined functions, and places in the
  * source.
  */
 #include "frames.h"
@@ -56,8 +56,8 @@ static const char *function_name(Dwarf_Die *function)
 }
 
 /*
- * Print the functions inlined at pc, innermost first; *at becomes the place in their caller, whose
- * name is returned, or NULL.
+ * Print the functions inlined at pc, innermost first. Returns the name of the function into which
+ * they are inlined, or NULL; *at becomes the place in that function.
  */
 static const char *print_inlined(FILE *out, Dwfl_Module *module, Dwarf_Addr pc, int number, struct place *at)
 {
@@ -66,7 +66,7 @@ static const char *print_inlined(FILE *out, Dwfl_Module *module, Dwarf_Addr pc, 
 	Dwarf_Die *unit = dwfl_module_addrdie(module, pc, &bias);
 	Dwarf_Die *innermost = NULL, *scopes = NULL, function;
 	const int count = unit ? dwarf_getscopes(unit, pc - bias, &innermost) : 0;
-	/* What contains the innermost scope in the code, and not where it was written. */
+	/* dwarf_getscopes() gives the scopes around it in the source; these are the scopes after inlining. */
 	const int inlined = count > 0 ? dwarf_getscopes_die(innermost, &scopes) : 0;
 	Dwarf_Files *files = NULL;
 	size_t file_count = 0;

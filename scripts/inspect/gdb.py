@@ -7,12 +7,12 @@
 #	fiber apply {all | TID...} COMMAND
 #	fiber locks
 #
-# gdb loads this file with the library if it is installed as libfiberize.so-gdb.py where gdb allows it.
-# Records are read by the description that the library, which may be stripped, carries
-# (runtime/inspect/describe.h).  Nothing changes in the process: a thread that does not run is shown by
-# an unwinder, which lets the thread's saved context follow the innermost frame of the kernel thread that
-# gdb has selected; a frame filter leaves that frame out of backtraces.
-# All scripts share gdb's names, also Python's for py-bt, which has a Frame: ours begin with fz_, Fz or FZ_.
+# gdb loads this file with the library if the file is installed as libfiberize.so-gdb.py where gdb allows it.
+# The library may be stripped, so records are read by the description in it (runtime/inspect/describe.h).
+# Nothing changes in the process.  To show a thread that does not run, an unwinder pretends that the thread's
+# saved context is the caller of the innermost frame of the kernel thread that gdb has selected; a frame
+# filter leaves that innermost frame out of backtraces.
+# All Python scripts in gdb share one namespace, so all names here begin with fz_, Fz or FZ_.
 
 import re
 import struct
@@ -25,21 +25,21 @@ from gdb.FrameDecorator import FrameDecorator
 FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION = b'fiberize\0', 1		# of runtime/inspect/describe.h
 FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD = b'fiberize', 1, 3, 4
 
-# gdb's names for DWARF's numbers of registers.
+# gdb's names of the registers, in the order of their DWARF numbers.
 FZ_X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
 FZ_AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
 
-# Kinds of waits, by the names of the entries for_..., of which no address is shown.
+# Kinds of waits (the names of the entries for_... without for_) for which no address is shown.
 FZ_WITHOUT_ADDRESS = ('time', 'request', 'ready', 'signal', 'runtime', 'end')
 
 def fz_read(address, size):
-    """Bytes of the process; gdb.MemoryError if they are not there."""
+    """Read size bytes of the process. Raises gdb.MemoryError if that fails."""
     return bytes(gdb.selected_inferior().read_memory(address, size))
 
 # ---- the description that the library carries
 
 def fz_first_pages():
-    """Where the first page of each mapped file is."""
+    """The addresses at which the first page of a file is mapped."""
     line = re.compile(r'\s*(0x\w+)\s+0x\w+\s+0x\w+\s+0x0\s+(?:[-rwxps]{4,5}\s+)?/')
     for text in gdb.execute('info proc mappings', to_string=True).splitlines():
         match = line.match(text)
@@ -47,7 +47,7 @@ def fz_first_pages():
             yield int(match.group(1), 16)
 
 def fz_by_note(notes, size):
-    """The address of the description by the note in these notes, or None."""
+    """Find the library's note among these ELF notes. Returns the address of the description in it, or None."""
     at = 0
     while size - at > 12:
         name_size, content_size, kind = struct.unpack('<III', fz_read(notes + at, 12))
@@ -77,7 +77,7 @@ def fz_in_object(base):
     return None
 
 class FzLibrary:
-    """What the library in the process says of itself."""
+    """The description of the library in the process."""
 
     def __init__(self, at):
         magic, version, entry_size, count, _ = struct.unpack('<8sIIII', fz_read(at, 24))
@@ -101,19 +101,19 @@ class FzLibrary:
                       if name.startswith('for_')}
 
     def value(self, name):
-        """The number of an entry."""
+        """The value of an entry: an offset, address or number."""
         if name not in self.entries:
             raise gdb.GdbError('libfiberize.so does not describe "%s": use the commands of that '
                                'library.' % name)
         return self.entries[name][0]
 
     def field(self, name, record):
-        """A field of a record that was read."""
+        """The value of a field in a record, which was read before."""
         offset, size = self.value(name), min(self.entries[name][1], 8)
         return int.from_bytes(record[offset:offset + size], 'little')
 
     def field_at(self, name, address):
-        """A field of the record at this address; 0 if it is not there."""
+        """The value of a field of the record at this address; 0 if it cannot be read."""
         at = address + self.value(name)
         try:
             return int.from_bytes(fz_read(at, min(self.entries[name][1], 8)), 'little')
@@ -121,13 +121,13 @@ class FzLibrary:
             return 0
 
     def is_whole(self):
-        """Is its memory there?  Where a core file lacks it, gdb shows the file's, not relocated."""
+        """Is the library's memory there?  If a core file lacks it, gdb reads the library's file, not relocated."""
         try:
             return abs(self.value('started') - self.at) < 1 << 26 and bool(fz_read(self.value('started'), 1))
         except gdb.MemoryError:
             return False
 
-fz_libraries = {}		# by the process, until its objects change
+fz_libraries = {}		# from process to FzLibrary; emptied when the loaded objects change
 for event in (gdb.events.new_objfile, gdb.events.clear_objfiles, gdb.events.exited):
     event.connect(lambda _: fz_libraries.clear())
 
@@ -170,17 +170,17 @@ class FzFiber:
             self.kernel_tid = lib.field_at('carrier_tid', field('carrier'))
 
     def label(self):
-        """The thread for people."""
+        """The tid and name of the thread, for people."""
         return '%d "%s"' % (self.tid, self.name) if self.name else '%d' % self.tid
 
     def kind(self):
-        """What it waits for, as the entry for_... is called; None: it does not wait."""
+        """The kind of its wait: the name of an entry for_... without for_; None if it does not wait."""
         if not self.parked:
             return None
         return self.lib.kinds.get(self.waits_for, '?')
 
     def lock(self):
-        """(address, tid of the owner) of what it waits for; the tid is 0 if nobody is known."""
+        """What it waits for: its address, and the tid of its owner (0 if unknown)."""
         kind, lib = self.kind(), self.lib
         if kind == 'mutex':
             return self.object, lib.field_at('mutex_owner', self.object)
@@ -194,7 +194,7 @@ class FzFiber:
         return self.object, 0
 
     def state(self, by_tid):
-        """What it does, for people."""
+        """What the thread does or waits for, for people."""
         kind = self.kind()
         if kind is None:
             if self.kernel_tid:
@@ -217,13 +217,13 @@ class FzFiber:
         return text
 
 def fz_symbol(address):
-    """An address, with the name of the object there if there is one."""
+    """An address as text, with the name of the variable there if it has one."""
     text = gdb.execute('info symbol %#x' % address, to_string=True)
     name, found, _ = text.partition(' in section')
     return '%#x (%s)' % (address, name) if found else '%#x' % address
 
 def fz_all():
-    """All threads of the process but the native ones, by tid in rising order."""
+    """All threads of the process but the native ones: a dictionary by tid, in ascending order."""
     lib = fz_library()
     if gdb.selected_inferior().connection.type == 'core' and not lib.is_whole():
         raise gdb.GdbError('The core file is truncated: the memory of libfiberize.so is not in it.')
@@ -252,19 +252,19 @@ def fz_chosen(words, by_tid):
     except (ValueError, KeyError):
         raise gdb.GdbError('%s: no such fiber; see "info fibers".' % ' '.join(words)) from None
 
-# ---- showing one that does not run
+# ---- showing a thread that does not run
 
 def fz_names(architecture):
-    """gdb's names for DWARF's numbers of registers."""
+    """gdb's names of the registers of this architecture, in the order of their DWARF numbers."""
     return FZ_AARCH64 if 'aarch64' in architecture.name() else FZ_X86_64
 
 def fz_place(frame, architecture):
-    """(sp, pc) of a frame; functions that are inlined in it have the same."""
+    """The sp and pc of a frame. Functions inlined in it are frames with equal sp and pc."""
     sp, pc = ('sp', 'pc') if fz_names(architecture) is FZ_AARCH64 else ('rsp', 'rip')
     return int(frame.read_register(sp)), int(frame.read_register(pc))
 
 class FzUnwinder(gdb.unwinder.Unwinder):
-    """Lets a saved context follow the innermost frame of the kernel thread that was selected."""
+    """Makes a thread's saved context the caller of the innermost frame of the selected kernel thread."""
 
     def __init__(self):
         super().__init__('fiberize')
@@ -273,7 +273,7 @@ class FzUnwinder(gdb.unwinder.Unwinder):
         gdb.events.exited.connect(lambda _: self.show(None))
 
     def show(self, fiber):
-        """Show this thread's context; None: what gdb shows by itself."""
+        """Show this thread's context, or with None what gdb shows without this unwinder."""
         if self.fiber is not None:
             self.fiber = None
             gdb.invalidate_cached_frames()
@@ -289,7 +289,7 @@ class FzUnwinder(gdb.unwinder.Unwinder):
         return self.fiber is not None and thread is not None and thread.ptid == self.thread
 
     def hides(self, frame):
-        """Is it the kernel thread's frame?"""
+        """Is this frame the innermost one of the kernel thread, which must not be seen?"""
         return self.active() and fz_place(frame, frame.architecture()) == self.innermost
 
     def __call__(self, pending):
@@ -309,7 +309,7 @@ class FzUnwinder(gdb.unwinder.Unwinder):
         return info
 
 class FzFrame(FrameDecorator):
-    """A frame with the name that gdb prints without filters."""
+    """A frame with the function name that gdb prints when there is no frame filter."""
 
     def function(self):
         if self.inferior_frame().type() in (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME):
@@ -325,7 +325,7 @@ class FzFilter:
 
     @property
     def enabled(self):
-        """gdb prints by itself what needs no filter."""
+        """Without a context to hide the frame for, gdb needs no filter."""
         return self.unwinder.active()
 
     def filter(self, frames):
@@ -336,7 +336,7 @@ gdb.unwinder.register_unwinder(None, fz_shown, True)
 FzFilter(fz_shown)
 
 def fz_select(fiber):
-    """Select the thread, and its newest frame; False: it has none, or ran until its end."""
+    """Select the thread and its newest frame. Returns False if it has no frame or has ended."""
     fz_shown.show(fiber if fiber.sp else None)
     if not fiber.sp:
         threads = gdb.selected_inferior().threads()
@@ -352,7 +352,7 @@ def fz_select(fiber):
     return frame is not None
 
 def fz_select_program():
-    """Select the newest frame that is not the library's, if there is one."""
+    """Select the newest frame that is not in the library, if there is one."""
     frame = gdb.selected_frame()
     while frame is not None and 'libfiberize' in (gdb.solib_name(frame.pc()) or ''):
         frame = frame.older()

@@ -33,7 +33,7 @@ void graph_circle(const struct graph *g, size_t first, graph_visit *visit, void 
 	} while (at != first && at != SIZE_MAX);
 }
 
-/* The process went on while it was read: do these threads still wait as they did? */
+/* Is the circle of first a deadlock? Its threads were read one after the other: is each still in that wait? */
 static bool is_real(const struct graph *g, const struct target *t, size_t first)
 {
 	size_t at = first;
@@ -79,7 +79,10 @@ bool graph_all_asleep(const struct graph *g)
 	return g->all->count != 0;
 }
 
-/* The threads that wait for each thread: the first of them, and of each the next; plus 1, 0: none. */
+/*
+ * Which threads wait for each thread, as linked lists: first[i] begins the list of thread i, next[i] is
+ * behind thread i in the list that contains i. Both hold a thread's place in all->list plus 1; 0: none.
+ */
 struct tree {
 	uint32_t *first, *next;
 	bool *seen;
@@ -114,7 +117,7 @@ static void descend(const struct graph *g, struct tree *tree, size_t root, graph
 	}
 }
 
-/* A thread of the circle that the thread waits for, by way of others or itself. */
+/* Thread i waits, directly or through others, for the threads of a circle. Returns one of these. */
 static size_t on_circle(const struct graph *g, size_t i)
 {
 	size_t slow = i, fast = i;
@@ -146,7 +149,7 @@ void graph_tree(const struct graph *g, graph_tree_visit *visit, void *arg)
 	for (size_t i = 0; i < count; i++)
 		if (tree.first[i] && graph_owner(g, i) == SIZE_MAX)
 			descend(g, &tree, i, visit, arg);
-	/* What is left hangs on circles. */
+	/* The threads not seen yet are on circles, or wait for threads on circles. */
 	for (size_t i = 0; i < count; i++)
 		if (!tree.seen[i] && (tree.first[i] || graph_owner(g, i) == i))
 			descend(g, &tree, on_circle(g, i), visit, arg);

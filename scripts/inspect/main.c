@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/main.c - look at a process that runs under fiberize.
+ * scripts/inspect/main.c - the program "inspect", which looks at a process that runs under fiberize.
  *
  *	inspect COMMAND [OPTIONS] ...
  *
- * The launcher becomes this program for the commands of commands.def.
+ * The launcher executes this program in its place for the commands of commands.def.
  */
 #include <stdio.h>
 

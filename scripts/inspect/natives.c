@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/natives.c - the kernel threads that are no fiber's: threads of the program that
- * are native, and the library's own.
+ * scripts/inspect/natives.c - the kernel threads that run no fiber: native threads of the program, and
+ * threads of the library.
  */
 #include "fibers.h"
 
@@ -78,7 +78,7 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 
 	if (lives)
 		task_line(pid, task->tid, "comm", f.name, sizeof(f.name));
-	/* The thread has ended, or it is one of the kernel's own, of io_uring. */
+	/* Leave out a thread that has ended, and the kernel's own threads for io_uring ("iou-..."). */
 	if (lives && (!*f.name || strncmp(f.name, "iou-", 4) == 0 || (f.is_main && task_has_left(pid))))
 		return;
 	text_clean(f.name);

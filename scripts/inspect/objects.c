@@ -14,7 +14,7 @@ struct object {
 	char name[96];			/* empty: none */
 };
 
-/* Of the one process that a tool looks at. */
+/* Open libdwfl for the process. A tool looks at one process only, so this happens once. */
 static Dwfl *modules(const struct target *t)
 {
 	static char *debug_path;
@@ -30,7 +30,7 @@ static Dwfl *modules(const struct target *t)
 	dwfl = dwfl_begin(&callbacks);
 	if (!dwfl)
 		die(EXIT_OTHER, "no memory");
-	/* Without modules no address has a name. */
+	/* If report() fails, there are no modules, and no address has a name. */
 	t->source.ops->report(&t->source, dwfl);
 	return dwfl;
 }

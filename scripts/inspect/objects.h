@@ -9,8 +9,8 @@
 #include "scripts/process/target.h"
 
 /*
- * The name of the variable at this address, with "+OFFSET" if that is inside of it; NULL: it has no
- * name, as on the heap or on a stack.  Valid until the tool ends.
+ * The name of the variable that contains this address, with "+OFFSET" if the address is not its first
+ * byte. NULL if there is no such variable, as on the heap or on a stack.  Valid until the tool ends.
  */
 const char *object_name(const struct target *t, uint64_t address);
 

@@ -15,7 +15,7 @@
 #include "scripts/trace/cycles.h"
 #include "stop.h"
 
-/* Which threads are listed: those that all given conditions hold for. */
+/* The conditions that a thread must meet to be listed. */
 struct filter {
 	const char *states, *wait, *name;	/* NULL: any */
 	int fd;				/* -1: any */
@@ -28,7 +28,7 @@ static const char *const sort_keys[] = {
 
 /* ---- filters and order ---------------------------------------------------------------- */
 
-/* Is the word in the list, which has commas between words? */
+/* Is the word in a list of words separated by commas? */
 static bool has_word(const char *list, const char *word)
 {
 	const size_t length = strlen(word);
@@ -72,7 +72,7 @@ static const char *kind_of(const struct ps *ps, const struct fiber *f)
 	return f->state == STATE_LIBRARY ? "" : ps->facts[f - ps->all.list].kind;
 }
 
-/* Times and counts: the largest first. */
+/* Compare two threads by the sort key. The largest times and counts come first. */
 static int by_key(const void *a, const void *b, void *arg)
 {
 	const struct fiber *x = *(const struct fiber *const *)a, *y = *(const struct fiber *const *)b;
@@ -177,7 +177,7 @@ static void take(struct ps *ps, struct command *c, enum command_option option, c
 	c->filters = true;
 }
 
-/* Returns the process or the file. */
+/* Parse the command line. Returns the process id or the name of the core file. */
 static const char *parse(struct ps *ps, struct command *c, char **words)
 {
 	enum command_option option;
@@ -217,8 +217,9 @@ static void forget_process(struct ps *ps)
 }
 
 /*
- * Read while the process is stopped, for 10 ms for each 1,000 threads in all.  Where a thread that
- * slept was woken meanwhile by something else, what was read is of more than one time: try again.
+ * Read while the process is stopped, for at most 10 ms in all, and 10 ms more for each 1,000 threads.
+ * A sleeping thread is not stopped, so it may wake up meanwhile; then the reading is not of one moment,
+ * and is tried again.
  */
 static void read_stopped(struct ps *ps)
 {
@@ -227,7 +228,7 @@ static void read_stopped(struct ps *ps)
 	double stopped;
 	int tries = 0;
 
-	/* Measured before the process is stopped, since that takes longer than it may be. */
+	/* The first call measures the clock, which takes longer than the process may be stopped. */
 	cycles_per_second();
 	for (;;) {
 		stop_begin(ps->target, most - ps->stopped_ms);

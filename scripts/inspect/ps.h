@@ -3,7 +3,7 @@
 #define INSPECT_PS_H
 
 /*
- * scripts/inspect/ps.h - what fiberize ps has found, for the two forms in which it prints it.
+ * scripts/inspect/ps.h - what fiberize ps has found, to be printed as text or as JSON.
  */
 
 #include "graph.h"
@@ -12,24 +12,24 @@ struct ps {
 	bool hex, count_only, tree, stop;
 	const struct target *target;
 	struct fibers all;
-	struct wait_facts *facts;	/* of all.list, one each; NULL if count_only */
+	struct wait_facts *facts;	/* one for each of all.list; NULL if count_only */
 	struct graph graph;
-	const struct fiber **shown;	/* in order; of all.list and all.library */
+	const struct fiber **shown;	/* the threads to be printed, sorted; in all.list and all.library */
 	size_t shown_count;
-	double stopped_ms;		/* in all; with stop */
-	bool consistent;		/* with stop: no thread has run while it was read */
+	double stopped_ms;		/* if stop: how long the process was stopped, in all tries */
+	bool consistent;		/* if stop: no thread has run while the process was read */
 };
 
 extern const char *const ps_states[STATE_COUNT];
 
 /*
- * What the thread waits for, and why it has a kernel thread of its own; empty if there is nothing.
- * facts: NULL for the library's own threads.
+ * Tell in words what the thread waits for, and why it has a kernel thread of its own; "" if neither
+ * holds.  facts is NULL for a thread of the library.
  */
 void ps_detail(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
-/* "3 threads on 2 processors: 1 runs 2 waits"; states: how many are in each. */
+/* Make the line "3 threads on 2 processors: 1 runs 2 waits". states[s] is the number of threads in state s. */
 void ps_summary(const struct fibers *all, const size_t *states, char *line, size_t size);
 
 void ps_print_text(const struct ps *ps);

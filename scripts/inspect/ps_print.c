@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/ps_print.c - what fiberize ps prints, for people and as JSON.
+ * scripts/inspect/ps_print.c - prints what fiberize ps has found, for people and as JSON.
  */
 #include "ps.h"
 
@@ -30,7 +30,7 @@ void ps_detail(const struct target *t, const struct fibers *all, const struct fi
 	if (f->why && *f->why)
 		snprintf(text + used, size - used, "%s%s%s", used ? "; " : "",
 			 f->state == STATE_LIBRARY ? "" : "a kernel thread: ", f->why);
-	/* The end of it may be cut. */
+	/* If the text was cut, it may end in the middle of a UTF-8 character. */
 	text_clean(text);
 }
 

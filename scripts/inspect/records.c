@@ -36,7 +36,7 @@ static bool is_settled(const struct target *t, const void *record, const void *h
 	       target_field(t, ENTRY_fiber_sp, record) == target_field(t, ENTRY_fiber_sp, head);
 }
 
-/* Read a record until two readings agree, TRIES times at most.  False: it cannot be read. */
+/* Read a record until two readings agree, at most TRIES times.  False if it cannot be read. */
 static bool read_record(const struct records *r, uint64_t address, char *record, char *head)
 {
 	enum { TRIES = 64 };
@@ -59,8 +59,8 @@ static int64_t distance(const struct records *r, size_t ago)
 }
 
 /*
- * After how many records the distances between records repeat: the last ALIKE distances were alike so
- * many records ago. 0: there is no pattern.
+ * The period of the distances between records: the smallest P for which each of the last ALIKE distances
+ * is equal to the distance P records before it. 0 if there is no such P.
  */
 static size_t period(const struct records *r)
 {

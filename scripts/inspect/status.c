@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/status.c - fiberize status: which processes of this machine run under it.
+ * scripts/inspect/status.c - fiberize status: lists the processes of this machine that run under fiberize.
  */
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -21,7 +21,7 @@ struct row {
 	char version[32];
 	const char *backend;		/* NULL: none yet, or unknown */
 	uint64_t processors, threads;
-	bool is_replaced;		/* the file of its library is another one by now */
+	bool is_replaced;		/* the file of its library has been deleted or replaced since */
 	const char *note;		/* or NULL */
 };
 
@@ -32,8 +32,8 @@ struct status {
 };
 
 /*
- * Is the file gone from which the process has mapped the description?  Who replaces a library puts another
- * file in its place.
+ * Is the file deleted from which the process has mapped its library?  Replacing a library deletes the old
+ * file.
  */
 static bool library_is_gone(const struct target *t)
 {
@@ -57,7 +57,7 @@ static bool library_is_gone(const struct target *t)
 	return gone;
 }
 
-/* Entries keep their meaning from version to version, so a library that lacks others may have these. */
+/* Are the entries described that a row needs? Their meaning is the same in each version of the library. */
 static bool describes_enough(const struct target *t)
 {
 	static const enum entry needed[] = {
@@ -109,7 +109,7 @@ static void look(int pid, struct status *s)
 	s->forbidden += found == TARGET_FORBIDDEN;
 	if (found != TARGET_ABSENT && found != TARGET_FORBIDDEN) {
 		read_row(&t, found, r);
-		/* What was read may be of the next program. */
+		/* Drop the row if the process has executed another program meanwhile. */
 		s->count += target_runs(&t);
 	}
 	target_release(&t);
@@ -175,7 +175,7 @@ int command_status(char **words)
 	int *pids;
 	enum command_option option;
 
-	/* With a service, or --root, the launcher has started scripts/service instead. */
+	/* "fiberize status SERVICE" and --root do not come here: the launcher starts scripts/service. */
 	while ((option = option_next("status", &words, &value)) != OPTION_NONE)
 		json |= option == OPTION_status_json;
 	if (*words)

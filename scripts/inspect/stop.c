@@ -18,8 +18,8 @@
 struct held {
 	int tid;
 	bool stopped;
-	int signal;			/* that it was about to get */
-	uint64_t switches;		/* that it had; if it sleeps */
+	int signal;			/* the signal that it was about to receive, or 0 */
+	uint64_t switches;		/* its context switches before; unchanged if it has slept */
 };
 
 static struct {
@@ -27,7 +27,7 @@ static struct {
 	int pid;
 	struct held *list;
 	size_t count;
-	bool goes_first;		/* this program has SCHED_FIFO meanwhile */
+	bool goes_first;		/* this tool has scheduling policy SCHED_FIFO until stop_end() */
 	double most;			/* ms */
 	double began, ended;		/* ms; 0: not yet */
 	volatile sig_atomic_t over;
@@ -41,12 +41,12 @@ static double now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-/* Also by the handler of the timer: a thread that has been let go is not stopped any more. */
+/* Let all threads go on. The timer's handler may interrupt this and do it, too: then stopped is false. */
 static void let_go(void)
 {
 	for (size_t i = 0; i < stop.count; i++)
 		if (stop.list[i].stopped) {
-			/* An execve that has killed it waits until its tracer has waited for it. */
+			/* An execve in another thread has killed this one and waits for this waitpid(). */
 			if (ptrace(PTRACE_DETACH, stop.list[i].tid, NULL,
 				   (void *)(intptr_t)stop.list[i].signal) != 0)
 				waitpid(stop.list[i].tid, NULL, __WALL | WNOHANG);
@@ -91,7 +91,7 @@ static bool runs(int tid)
 	return state_of(tid) == 'R';
 }
 
-/* Has it ended?  The kernel forbids to trace a zombie. */
+/* Has the thread ended?  The kernel forbids to trace a zombie. */
 static bool has_ended(int tid)
 {
 	const char state = state_of(tid);
@@ -105,8 +105,8 @@ static void thread_changes(int signal)
 }
 
 /*
- * Wait until the thread has stopped or the time is over.  Both are signals, which are let in only where
- * this waits: one that came before would be waited for without end.
+ * Wait until the thread has stopped or the time is over.  SIGCHLD and SIGALRM tell that.  Both are blocked
+ * except in sigsuspend(): a signal that came just before it would be lost, and the wait would not end.
  */
 static bool has_stopped(int tid, int *ret_status)
 {
@@ -126,7 +126,7 @@ static bool has_stopped(int tid, int *ret_status)
 	return got == tid && WIFSTOPPED(*ret_status);
 }
 
-/* A thread of io_uring's own runs no code of the program, and what it waits for would be interrupted. */
+/* Is it a thread of the kernel for io_uring? It runs no code of the program; a stop would interrupt its I/O. */
 static bool is_of_kernel(int tid)
 {
 	char name[16];
@@ -136,8 +136,8 @@ static bool is_of_kernel(int tid)
 }
 
 /*
- * Stop a thread; it is no error if the thread ends meanwhile.  If the time is over before the thread has stopped, it may stop
- * later; the kernel lets it go on when this program ends.
+ * Stop a thread; it is no error if the thread ends meanwhile.  If the time is over before the thread has
+ * stopped, it may stop later; then the kernel lets it go on when this tool ends.
  */
 static void hold(struct held *h)
 {
@@ -157,11 +157,11 @@ static void hold(struct held *h)
 		stop.began = now_ms();
 		set_timer(stop.most);
 	}
-	/* One that is ending is waited for, too (scripts/process/live.c). */
+	/* Wait even for a thread that is ending, so this must not depend on PTRACE_INTERRUPT (live.c). */
 	ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL);
 	if (!has_stopped(h->tid, &status))
 		return;
-	/* Not by PTRACE_INTERRUPT, but because a signal came: it must come again. */
+	/* If a signal has stopped the thread, and not PTRACE_INTERRUPT, it must be sent again later. */
 	h->signal = status >> 16 ? 0 : WSTOPSIG(status);
 	h->stopped = true;
 	if (stop.over)
@@ -187,8 +187,8 @@ void stop_begin(const struct target *t, double most_ms)
 	sigaction(SIGALRM, &action, NULL);
 	sigaction(SIGCHLD, &changes, NULL);
 	/*
-	 * Others wait for this program, so it goes first, if that is allowed.  A nice value may order
-	 * only the processes of this session.
+	 * While the process is stopped, this tool should not wait for a CPU, so it uses SCHED_FIFO if
+	 * that is allowed.  A nice value would not help against processes of other sessions.
 	 */
 	stop.goes_first = sched_getscheduler(0) == SCHED_OTHER &&
 			  sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ 1 }) == 0;
@@ -198,14 +198,14 @@ void stop_begin(const struct target *t, double most_ms)
 		h->tid = tasks.list[i].tid;
 		h->switches = task_usage(t->source.pid, h->tid).switches;
 		stop.count = i + 1;
-		/* The monitor wakes up each millisecond, and its own call may end with EINTR. */
+		/* The monitor wakes up each 1 to 8 ms, so stop it even if it sleeps; EINTR does it no harm. */
 		if (h->tid == monitor || (runs(h->tid) && !is_of_kernel(h->tid)))
 			hold(h);
 	}
 	tasks_free(&tasks);
 }
 
-/* Has each thread that was not stopped slept all the time, and is there no new one? */
+/* Have all threads that were not stopped slept all the time, and is there no new thread? */
 static bool were_still(void)
 {
 	struct tasks tasks;

@@ -3,21 +3,21 @@
 #define INSPECT_STOP_H
 
 /*
- * scripts/inspect/stop.h - hold a process still for a moment, so that all is read as it was at one
- * time.
+ * scripts/inspect/stop.h - stops a process for some milliseconds, so that all that is read is of one
+ * moment.
  *
- * Kernel threads that run are stopped by ptrace, as a debugger stops them; the process's parent does
- * not notice.  The library's monitor is stopped, too.  Those that sleep are left alone, because some system calls would end with EINTR: that
- * they have not run meanwhile is checked afterwards.  The process goes on when the time is over, and
- * when this program ends, however it ends.
+ * Kernel threads that run, and the library's monitor, are stopped by ptrace; the parent of the process
+ * does not notice.  Kernel threads that sleep are not stopped, because some system calls would end with
+ * EINTR; stop_end() checks that they have slept all the time.  The process goes on when the time is
+ * over, and when this tool ends, however it ends.
  */
 
 #include "scripts/process/target.h"
 
-/* Returns when all that ran is stopped, for at most so long. */
+/* Stop the process for at most most_ms.  Returns when all kernel threads that ran have stopped. */
 void stop_begin(const struct target *t, double most_ms);
 
-/* Let the process go on.  Returns false if a thread has run since stop_begin() returned. */
+/* Let the process go on.  Returns false if the time was over or a thread has run since stop_begin(). */
 bool stop_end(double *ret_stopped_ms);
 
 #endif

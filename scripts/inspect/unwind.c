@@ -6,7 +6,7 @@
 
 #include "scripts/process/say.h"
 
-enum { ONLY_THREAD = 1 };	/* libdwfl sees one thread, which is another each time */
+enum { ONLY_THREAD = 1 };	/* libdwfl is told of one thread, which stands for the one to unwind */
 
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
 {
@@ -45,7 +45,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	dwfl_thread_state_register_pc(thread, r->pc);
 	if (!u->is_call)
 		return dwfl_thread_state_registers(thread, 0, (unsigned)r->count, r->values);
-	/* A saved context has the registers alone that a call preserves. */
+	/* A saved context has only the registers that a function call preserves. */
 	for (size_t i = 0; i < u->target->register_count; i++) {
 		const unsigned number = u->target->registers[i].number;
 

@@ -3,7 +3,7 @@
 #define INSPECT_UNWIND_H
 
 /*
- * scripts/inspect/unwind.h - the frames of a stack, by libdwfl, which gets the registers from a saved
+ * scripts/inspect/unwind.h - finds the frames of a stack by libdwfl. The registers come from a saved
  * context or from a kernel thread.
  */
 
@@ -12,7 +12,7 @@
 enum { FRAMES_MOST = 256 };
 
 struct stack {
-	uint64_t pc[FRAMES_MOST];	/* of a caller: the address before it is the call */
+	uint64_t pc[FRAMES_MOST];	/* if is_call, a return address: the call is just before it */
 	bool is_call[FRAMES_MOST];
 	int depth;
 };
@@ -21,16 +21,16 @@ struct unwinder {
 	const struct target *target;
 	Dwfl *dwfl;
 	struct stack stack;		/* the frames that were found */
-	struct registers registers;	/* that the first frame begins with */
-	bool is_call;			/* the first frame, too, is one that a call returns to */
-	uint64_t copied_from;		/* memory at the stack pointer, read at once */
+	struct registers registers;	/* the registers in the first frame */
+	bool is_call;			/* the pc of the first frame is a return address, too */
+	uint64_t copied_from;		/* address of the memory in copy, from the stack pointer on */
 	size_t copied;
 	char copy[1 << 15];
 };
 
 /*
- * unwinder_open() ends the tool if the files of the process cannot be read; unwinder_try() returns
- * the reason in words, or NULL.
+ * Open libdwfl for the process.  If the process's files cannot be read, unwinder_open() ends the tool
+ * with a message; unwinder_try() returns the reason in words, and NULL on success.
  */
 void unwinder_open(struct unwinder *u, const struct target *t);
 const char *unwinder_try(struct unwinder *u, const struct target *t);
@@ -40,8 +40,8 @@ void unwinder_close(struct unwinder *u);
 void unwind_context(struct unwinder *u, uint64_t sp);
 
 /*
- * Stop a kernel thread for a moment to get its registers and the stack near them; false: it does not
- * stop.  unwind_stopped() then unwinds.
+ * unwind_stop() stops a kernel thread for a moment and copies its registers and the top of its stack.
+ * Returns false if the thread does not stop.  unwind_stopped() then unwinds from the copy.
  */
 bool unwind_stop(struct unwinder *u, int kernel_tid);
 void unwind_stopped(struct unwinder *u);

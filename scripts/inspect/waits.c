@@ -54,7 +54,7 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 	f->waits_for = (unsigned)target_field(t, ENTRY_fiber_waits_for, record);
 	f->object = target_field(t, ENTRY_fiber_object, record);
 	f->signals = target_field(t, ENTRY_fiber_sigwait_set, record);
-	/* The counters of two CPUs may differ a little. */
+	/* now may be less than since: the cycle counters of two CPUs may differ a little. */
 	if (since && !target_is_core(t) && f->state == STATE_WAITS)
 		f->waits_since = (double)(now > since ? now - since : 0) / cycles_per_second();
 	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
@@ -107,10 +107,13 @@ static void joined(const struct target *t, const struct fiber *f, struct wait_fa
 					f->object - target_value(t, ENTRY_fiber_life));
 }
 
-/* FZ_WAIT: an event ends the wait, or only a thread does; the object is shown by its address. */
+/*
+ * What ends a wait (FZ_WAIT in fields.def): an event; or only another thread. BY_OBJECT is BY_THREAD,
+ * and the address of the object is shown.
+ */
 enum ended_by { BY_EVENT, BY_THREAD, BY_OBJECT };
 
-/* All kinds but requests. */
+/* All kinds of waits, but not the kinds of requests. */
 static const struct plain {
 	enum entry value;
 	const char *kind;
@@ -140,8 +143,9 @@ static void others(const struct target *t, const struct fiber *f, struct wait_fa
 }
 
 /*
- * A thread that sleeps in libc's own futex call: of pthread_join of a native thread, which compares
- * the tid of that thread and is not private; or of a mutex whose owner the kernel knows.
+ * Tell what a thread waits for that sleeps in a futex call of libc. Two cases are known by the call's
+ * operation: pthread_join() of a native thread (not a private futex; its word is that thread's tid), and
+ * a mutex with priority inheritance (its word has the owner's tid).
  */
 static void in_libc(const struct target *t, const struct fiber *f, struct wait_facts *w)
 {
@@ -210,7 +214,7 @@ const char *wait_plain_kind(size_t i)
 	return i < sizeof(plain) / sizeof(*plain) ? plain[i].kind : NULL;
 }
 
-/* Read the opcodes of requests; a request may have ended, and its stack be gone. */
+/* Read the opcodes of requests. Skip those that cannot be read: the request and its stack may be gone. */
 static void read_opcodes(const struct target *t, const struct piece *pieces, size_t count)
 {
 	for (size_t done = 0; done < count; done++)

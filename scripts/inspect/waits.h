@@ -3,8 +3,8 @@
 #define INSPECT_WAITS_H
 
 /*
- * scripts/inspect/waits.h - what a thread waits for in the library: the facts, which are quick to
- * read from the memory of the process, and a text for people, which takes longer.
+ * scripts/inspect/waits.h - what a thread waits for in the library: as facts, which are quickly read
+ * from the memory of the process, and as a text for people, which takes longer.
  */
 
 #include "fibers.h"
@@ -13,11 +13,11 @@ struct wait_facts {
 	const char *kind;		/* "read", "mutex", "join" ...; "" if that is not known */
 	uint64_t address;		/* of the lock or the word; 0: none */
 	int fd;				/* -1: none */
-	int owner;			/* the tid of the thread that it waits for; 0: unknown or none */
-	unsigned readers;		/* that hold the lock */
-	unsigned events;		/* POLL* */
-	unsigned fd_count;		/* of poll */
-	int fds[3];			/* the first of them */
+	int owner;			/* tid of the thread that has the lock or is joined, or 0 */
+	unsigned readers;		/* how many threads hold the lock for reading */
+	unsigned events;		/* POLL* bits that it waits for */
+	unsigned fd_count;		/* how many descriptors it waits for by poll() or select() */
+	int fds[3];			/* the first three of these */
 	bool by_threads;		/* only another thread of the process ends the wait */
 };
 
@@ -30,26 +30,26 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
-/* The kind of a request, IORING_OP_*; "request" if it has no name. */
+/* The kind of a request, by its opcode (IORING_OP_*); "request" if the opcode has no name here. */
 const char *wait_request(unsigned opcode);
 
-/* The kind by a value of for_*; "" if it is not known, as of for_request. */
+/* The kind of a wait, by enum fz_waits_for; "" if it is unknown, as it is for requests. */
 const char *wait_kind(const struct target *t, unsigned waits_for);
 
-/* All kinds but those of requests, one for each i from 0; NULL: there are no more. */
+/* Kind i (from 0) in the list of all kinds but requests; NULL at the end of the list. */
 const char *wait_plain_kind(size_t i);
 
 /*
- * The kind of each thread's wait, as wait_read() has it; "" if it does not wait in the library.  The
- * facts are not read, so 10,000 threads take 40 system calls.
+ * The kind of each thread's wait, as wait_read() gives it; "" if the thread does not wait in the library.
+ * Other facts are not read, so 10,000 threads take about 40 system calls.
  */
 void wait_kinds(const struct target *t, const struct fiber *list, size_t count, const char **ret_kinds);
 
-/* wait_read() and wait_tell(). */
+/* Call wait_read() and wait_tell(). */
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
 	     struct wait *ret_wait);
 
-/* What the open file is: its path, or the two addresses of a socket.  Cut to size bytes. */
+/* Describe an open file: its path, or the two addresses of a socket.  The text is cut to size bytes. */
 void file_of(const struct target *t, int fd, char *text, size_t size);
 
 #endif

@@ -83,7 +83,7 @@ static char **all_options(struct settings *s, struct bench *b, char **words)
 	return words;
 }
 
-/* ---- refuse what a run would refuse, before the first round -------------- */
+/* ---- what to refuse before the first round ------------------------------- */
 
 static void look_at(const struct settings *s, const char *name)
 {
@@ -96,7 +96,7 @@ static void look_at(const struct settings *s, const char *name)
 		die(EXIT_BENCH, "%s", p.native);
 	if (p.dormant)
 		fprintf(stderr, "fiberize bench: %s\n", p.dormant);
-	/* The native side must be native, even where LD_PRELOAD is set for all programs. */
+	/* The native side must not load the library, even if LD_PRELOAD names it for all programs. */
 	others = run_preloaded_by_others(library->path);
 	if (*others)
 		setenv("LD_PRELOAD", others, 1);
@@ -131,7 +131,7 @@ static void assign(struct list *l, const char *name, const char *value)
 	append(l, word);
 }
 
-/* The command line, so that a report can say how to repeat it; with the variables for fiberize. */
+/* Pass on the command line and the FIBERIZE_ variables, so that a report can say how to repeat the run. */
 static void assign_command(struct list *l, char **command)
 {
 	bool first = true;

@@ -22,9 +22,9 @@ extern const char *const bench_arguments[BENCH_COUNT];
 extern const struct fz_option bench_options[BENCH_COUNT];
 
 /*
- * Read the options in words, up to the program; options of the launcher may be among them. Then
- * execute scripts/bench/bench.sh in place of this process. command: the whole command line, which a
- * report repeats.
+ * Read the options in words, up to the program's name; options of the launcher may be among them.
+ * Then execute scripts/bench/bench.sh in place of this process. command is the whole command line,
+ * for the report.
  */
 _Noreturn void bench(struct settings *s, char **words, char **command);
 

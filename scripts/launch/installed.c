@@ -32,7 +32,7 @@ const char *installed_self(void)
 	static char *self;
 
 	if (!self)
-		/* From the auxiliary vector, because /proc may be missing. */
+		/* Take the path from the auxiliary vector, because /proc may be missing. */
 		self = realpath((const char *)getauxval(AT_EXECFN), NULL);
 	if (!self)
 		die(EXIT_OTHER, "cannot find the directory that fiberize is in");
@@ -81,8 +81,8 @@ struct object *installed_library(const char *named)
 		die(CODE_LIBRARY, "%s: %s; --library, FIBERIZE_LIBRARY or a profile names it", found,
 		    errno == ENOENT ? "no such library" : strerror(errno));
 	/*
-	 * An absolute path, because the program may change its directory and exec other
-	 * programs.
+	 * Make the path absolute, because the program may change its directory and then exec
+	 * other programs.
 	 */
 	path = realpath(found, NULL);
 	if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||

@@ -3,9 +3,9 @@
 #define LAUNCH_INSTALLED_H
 
 /*
- * scripts/launch/installed.h - finds the launcher's parts, relative to the launcher's own
- * directory: installed (../lib/fiberize, ../libexec/fiberize) or as make leaves them. The
- * returned texts live as long as the process.
+ * scripts/launch/installed.h - finds the other parts of fiberize, relative to the launcher's directory:
+ * in ../lib/fiberize and ../libexec/fiberize if it is installed, or where make has put them. The
+ * returned texts are never freed.
  */
 
 #include "scripts/elf/object.h"
@@ -17,8 +17,8 @@ const char *installed_self(void);
 const char *installed_libexec(void);
 
 /*
- * Open the library to be preloaded: named, or, if named is NULL, the launcher's own. Ends the
- * process with CODE_LIBRARY if the file cannot be preloaded.
+ * Open the library to be preloaded: the file named, or if named is NULL, the library that belongs to
+ * this launcher. Ends the process with CODE_LIBRARY if the file cannot be preloaded.
  */
 struct object *installed_library(const char *named);
 

@@ -8,7 +8,7 @@
 
 #include "settings.h"
 
-/* Do it: words are those behind the command.  There is no place for options that are set in s. */
+/* Run "fiberize kubernetes". words are the words after the command. Options set in s are refused. */
 _Noreturn void kubernetes(const struct settings *s, char **words);
 
 #endif

@@ -110,7 +110,7 @@ static _Noreturn void check(struct settings *s, char **words)
 	if (!s->no_profiles && !wanted.running)
 		settings_from_profiles(s, (char *[]){ (char *)wanted.program, NULL });
 	library = installed_library(s->value[FZ_OPTION_ID_library]);
-	/* check reports what a run would do, so it needs the environment of a run. */
+	/* check reports what a run would do, and some parts of the report depend on the environment. */
 	settings_export(s);
 	if (wanted.running) {
 		running_look(wanted.seconds, library, &running);
@@ -157,7 +157,7 @@ static bool is_inspection(const char *word)
 	return false;
 }
 
-/* Options of a run before a command that takes none: the word may also be meant as a program. */
+/* Refuse "fiberize OPTION ps": does the user mean the command ps, or a program named ps? */
 static _Noreturn void wrong_inspection(const char *option, const char *word)
 {
 	die(EXIT_USAGE, "%s: fiberize %s takes no option before its name; for a program of that name: "
@@ -171,7 +171,7 @@ static _Noreturn void inspect(char **words)
 
 	if (asprintf(&path, "%s/inspect", installed_libexec()) < 0)
 		die(EXIT_OTHER, "no memory");
-	/* "fiberize trace -- PROGRAM" starts it by this launcher. */
+	/* inspect needs the path of this launcher: "fiberize trace -- PROGRAM" starts PROGRAM by it. */
 	words[-1] = (char *)installed_self();
 	execv(path, words - 1);
 	die(EXIT_OTHER, "cannot start %s, a part of fiberize: %s; is it installed completely?", path,

@@ -35,7 +35,7 @@ static bool is_ours(const char *word, const char *library)
 	return strcmp(slash ? slash + 1 : word, name) == 0 || strcmp(word, library) == 0;
 }
 
-/* LD_PRELOAD as the loader sees it: the last of several.  NULL: not set. */
+/* The value of LD_PRELOAD that the loader uses: the last one, if it is set several times.  NULL: not set. */
 static const char *last_preload(void)
 {
 	static const char name[] = "LD_PRELOAD=";
@@ -66,7 +66,7 @@ char *run_preloaded_by_others(const char *library)
 	return others;
 }
 
-/* The new value of LD_PRELOAD, to be freed; NULL: leave LD_PRELOAD as it is. */
+/* The new value of LD_PRELOAD, which the caller frees; NULL: do not change LD_PRELOAD. */
 static char *preload(const struct program *p, const char *library)
 {
 	char *others, *list;
@@ -138,12 +138,12 @@ void run_show(const struct settings *s, const struct program *p, const char *lib
 
 static void set_variable(const char *name, const char *value)
 {
-	/* The loader takes the last of several; setenv changes the first. */
+	/* If a variable is set several times, the loader uses the last, but setenv() changes the first. */
 	if (unsetenv(name) != 0 || setenv(name, value, 1) != 0)
 		die(EXIT_OTHER, "no memory for the environment");
 }
 
-/* Start a file whose format the kernel does not know: as a shell does, as a script of /bin/sh. */
+/* Start a file whose format the kernel does not know: run it by /bin/sh, as a shell does. */
 static void exec_by_shell(const char *path, char **words)
 {
 	size_t count = 0;
@@ -176,9 +176,9 @@ _Noreturn void run_exec(const struct settings *s, const struct program *p, const
 	settings_export(s);
 	if (list) {
 		/*
-		 * Exec keeps the process id. By this variable the library knows that the
-		 * launcher started this process, so that it reports why it stays idle; what
-		 * standard error is; and whether it must be dormant in this process.
+		 * This variable tells the library three things: the id of the process that the
+		 * launcher starts, which exec keeps (only there the library reports why it
+		 * stays dormant); what file standard error is; whether to stay dormant there.
 		 */
 		if (fstat(STDERR_FILENO, &error) != 0)
 			error = (struct stat){ .st_ino = UINT64_MAX };
@@ -189,7 +189,7 @@ _Noreturn void run_exec(const struct settings *s, const struct program *p, const
 		set_variable("LD_PRELOAD", list);
 	}
 	execv(p->path, words);
-	/* A file that looks like a damaged ELF file is not a script. */
+	/* The kernel refuses a damaged ELF file by ENOEXEC, too, but that is no script. */
 	if (errno == ENOEXEC && p->code != CODE_NOEXEC)
 		exec_by_shell(p->path, words);
 	die(errno == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC, "%s: %s", p->path, strerror(errno));

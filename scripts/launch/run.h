@@ -3,8 +3,8 @@
 #define LAUNCH_RUN_H
 
 /*
- * scripts/launch/run.h - from a program's name to its exec: finds the program, asks whether the
- * library can help it, sets its environment, and starts it.
+ * scripts/launch/run.h - runs a program: finds it, checks whether the library can be preloaded into
+ * it, sets its environment, and executes it.
  */
 
 #include <stdbool.h>
@@ -13,19 +13,19 @@
 #include "settings.h"
 
 /*
- * Find the program. If the library cannot help it, end the process with a message and the exit
- * code for the reason. With force, only print the message, if the program can be started at
- * all.
+ * Find the program. If the library cannot be preloaded into it, end the process with a message and
+ * the exit code for the reason. With force, print the message and return, unless the program cannot
+ * be started at all.
  */
 void run_find(const char *name, const struct object *library, bool force, struct program *ret);
 
-/* LD_PRELOAD without this library and other copies of it; to be freed. */
+/* The value of LD_PRELOAD without this library and other copies of it; the caller frees it. */
 char *run_preloaded_by_others(const char *library);
 
 /* Print what run_exec() would do, as one shell command, on standard output. */
 void run_show(const struct settings *s, const struct program *p, const char *library, char **words);
 
-/* Become the program; words are its name and arguments. */
+/* Execute the program in place of this process; words are its name and arguments. */
 _Noreturn void run_exec(const struct settings *s, const struct program *p, const char *library,
 			char **words);
 

@@ -15,7 +15,7 @@ enum {
 
 /* Print one line "fiberize: ..." on standard error; control characters are replaced. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Print such a line and end the process with code. */
+/* Print a line as say() does, and end the process with code. */
 _Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* End the process with code, or with EXIT_OTHER if standard output could not be written. */

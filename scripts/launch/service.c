@@ -15,7 +15,7 @@ bool service_is_meant(char **words)
 		return true;
 	if (strcmp(words[0], "status") != 0)
 		return false;
-	/* Without a service it is of all processes. */
+	/* "fiberize status" without a service lists all processes. */
 	for (words++; *words; words++)
 		if (**words != '-' || strncmp(*words, "--root", 6) == 0)
 			return true;
@@ -34,7 +34,7 @@ _Noreturn void service(struct settings *s, char **words)
 	all = calloc(word_count + FZ_OPTION_COUNT + 8, sizeof(*all));
 	if (!all)
 		die(EXIT_OTHER, "no memory");
-	/* The path of the library stands in LD_PRELOAD. */
+	/* Leave out --library: the unit gets the library's path in LD_PRELOAD. */
 	for (size_t i = 0; i < FZ_OPTION_COUNT; i++) {
 		if (!s->value[i] || i == FZ_OPTION_ID_library)
 			continue;
@@ -44,7 +44,7 @@ _Noreturn void service(struct settings *s, char **words)
 			die(EXIT_USAGE, "%s: its value cannot be in a unit of systemd", fz_options[i].variable);
 		used++;
 	}
-	/* Those of the environment are this user's, not the service's. */
+	/* Read the environment after that: its options are for this user, not for the service. */
 	settings_from_environment(s);
 	snprintf(script, sizeof(script), "%s/service.sh", installed_libexec());
 	if (access(script, R_OK) != 0)

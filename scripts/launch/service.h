@@ -11,10 +11,10 @@
 
 #include "settings.h"
 
-/* Does the command line, from the name of a command on, speak of a service? */
+/* Is this a command for a service? words begins with the command's name. */
 bool service_is_meant(char **words);
 
-/* Do it: words[0] is the command.  Options that are set in s go into the drop-in. */
+/* Run the command words[0] for a service.  Options that are set in s are written into the drop-in. */
 _Noreturn void service(struct settings *s, char **words);
 
 #endif

@@ -122,7 +122,7 @@ void settings_from_environment(struct settings *s)
 		char allowed[FZ_OPTION_TEXT];
 		uint64_t number;
 
-		/* Marks of a launcher that has become this process (preload/init.c), and of preload/stub. */
+		/* Skip variables that the launcher and preload/stub set (preload/init.c): they are no options. */
 		if (!starts(*entry, "FIBERIZE_") || !(*entry)[length] ||
 		    starts(*entry, "FIBERIZE_LAUNCHED=") || starts(*entry, "FIBERIZE_PRELOADED="))
 			continue;
@@ -155,8 +155,8 @@ static int is_profile(const struct dirent *d)
 }
 
 /*
- * Read the profiles in a folder, in the order of their names. A folder that cannot be read has
- * none.
+ * Read the profiles in a folder, in the order of their names. A folder that cannot be read counts
+ * as empty.
  */
 static void read_folder(struct settings *s, const char *folder, const struct fz_profile_program *program)
 {

@@ -12,7 +12,7 @@
 #include "scripts/check/profiles.h"
 
 struct settings {
-	const char *value[FZ_OPTION_COUNT];	/* as it was written; NULL: not set */
+	const char *value[FZ_OPTION_COUNT];	/* as the user wrote it; NULL: not set */
 	struct profiles profiles;		/* owns the texts that come from profiles */
 	/* The flags of the launcher alone: bool dry_run ... */
 #define FZ_LAUNCHER_FLAG(name, help) bool name;
@@ -20,21 +20,21 @@ struct settings {
 };
 
 /*
- * Take one flag of options.def: words[0], and words[1] if that is its value. Returns how many
- * words it takes, 0 if words[0] is no such flag.
+ * Take words[0] if it is a flag of options.def, and words[1] if that is the flag's value. Returns
+ * how many words were taken; 0 if words[0] is no such flag.
  */
 int settings_from_flag(struct settings *s, char **words);
 
-/* End with EXIT_USAGE if a flag is set that means nothing to the command. */
+/* End with EXIT_USAGE if --dry-run is set; or that or --force: command cannot be used with it. */
 void settings_refuse_dry_run(const struct settings *s, const char *command);
 void settings_refuse_force(const struct settings *s, const char *command);
 
-/* The value of option o, whose flag words begins with; sets *ret_words to the number of words. */
+/* words[0] is a flag of option o. Returns its value; *ret_words is the number of words taken, 1 or 2. */
 const char *flag_value(const struct fz_option *o, char **words, int *ret_words);
 
 void settings_from_environment(struct settings *s);
 
-/* Take the options from all profiles that name the program, which is the first word. */
+/* Take the options from all profiles for the program words[0]. */
 void settings_from_profiles(struct settings *s, char **words);
 
 /* Export all set options into the environment, for the library and for child processes. */

@@ -14,7 +14,7 @@ void usage_run(FILE *out);
 void usage_check(FILE *out);
 void usage_bench(FILE *out);
 
-/* The flag of an option's name, "--stack-size" for stack_size; until the next call. */
+/* The name of an option as its flag: "--stack-size" for stack_size. Valid until the next call. */
 const char *usage_flag(const char *name);
 
 /* If word is --help or --version (or -h, -V), print what it asks for and end the process. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/process/core.c - a process that has ended and left a core file.
+ * scripts/process/core.c - reads a process that has ended from its core file.
  *
- * The kernel leaves out of a core file what mapped files contain (core(5), coredump_filter): that is
- * read from these files.
+ * A core file does not have the contents of mapped files (core(5), coredump_filter): they are read from
+ * these files.
  */
 #include "source.h"
 
@@ -25,7 +25,7 @@ struct part {
 	uint64_t begin, end;		/* address */
 	uint64_t offset;		/* in the file */
 	const char *path;		/* NULL: the core file */
-	int fd;				/* -1: not opened yet; -2: cannot be */
+	int fd;				/* -1: not opened yet; -2: open has failed */
 };
 
 struct parts {
@@ -36,15 +36,15 @@ struct parts {
 struct core {
 	int fd;
 	Elf *elf;
-	struct parts dumped;		/* by address, as the kernel writes them */
-	struct parts files;		/* mapped files, by address */
+	struct parts dumped;		/* memory in the core file; the kernel writes it sorted by address */
+	struct parts files;		/* mapped files, sorted by address */
 	struct registers *threads;
 	size_t thread_count;
 };
 
 static void *more(void *list, size_t count, size_t size)
 {
-	/* Room for a power of two. */
+	/* The list has room for a power of two, so it is full only if count is one. */
 	if (count & (count - 1))
 		return list;
 	list = reallocarray(list, count ? 2 * count : 1, size);
@@ -159,7 +159,10 @@ static void take_thread(struct core *core, const char *note, size_t size)
 	registers_take(r, note + registers, size - registers);
 }
 
-/* NT_FILE has the number of mappings, the page size, for each mapping its begin, end and offset (in pages), then the names. */
+/*
+ * Take the mapped files from an NT_FILE note. The note has the number of mappings, the page size, then
+ * for each mapping its begin, end and offset in the file (in pages), then all names.
+ */
 static void take_files(struct core *core, const char *note, size_t size)
 {
 	enum { NUMBERS = 3 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/process/live.c - a process that lives, by process_vm_readv, ptrace and /proc.
+ * scripts/process/live.c - reads a live process, by process_vm_readv, ptrace and /proc.
  *
  * Reading memory stops nothing.  Reading the registers of a kernel thread stops that thread, for
  * less than 1 ms unless the machine is busy; no signal is sent to it.
@@ -28,8 +28,8 @@
 #include "tasks.h"
 
 /*
- * Read from the reader of the program, or if it has ended from another thread.  Nothing here looks whether
- * that runs the program still: program_runs() does, when all has been read.
+ * Read by way of the program's reader, or another kernel thread if the reader has ended.  This does not check
+ * whether the process still runs the program: program_runs() does that when all has been read.
  */
 static ssize_t read_by(struct program *p, const struct iovec *here, const struct iovec *there,
 		       size_t count)
@@ -46,7 +46,7 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 	const struct iovec here = { buffer, size };
 	const struct iovec there = { (void *)(uintptr_t)address, size };
 
-	/* Who writes must not take another program's memory for this one's. */
+	/* A tool that writes must not read another program's memory, so it reads the memory it has open. */
 	if (s->program->writes)
 		return pread(s->program->memory, buffer, size, (off_t)address) == (ssize_t)size;
 	return read_by(s->program, &here, &there, 1) == (ssize_t)size;
@@ -68,7 +68,7 @@ static size_t read_pieces(const struct source *s, const struct piece *pieces, si
 	return n;
 }
 
-/* The file's name may have changed, or the file be gone, since it was mapped. */
+/* Call found for each mapping of a file, by its offset only: the file may have been renamed or deleted. */
 static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			 void *arg)
 {
@@ -77,7 +77,7 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 	bool more = true;
 	FILE *maps;
 
-	/* The first thread may have left; /proc has a directory for each thread. */
+	/* The first thread may have ended, and then its maps are empty, so use the reader's. */
 	snprintf(path, sizeof(path), "/proc/%d/maps", s->program->reader);
 	maps = fopen(path, "re");
 	if (!maps)
@@ -99,7 +99,7 @@ static void each_thread(const struct source *s, bool (*found)(void *arg, int tid
 	task_each(s->pid, found, arg);
 }
 
-/* Wait until the thread has stopped; *ret_signal: what it was about to receive, or 0. */
+/* Wait at most 200 ms until the thread has stopped. *ret_signal: the signal that it was to receive, or 0. */
 static bool has_stopped(int tid, int *ret_signal)
 {
 	enum { TRIES = 2000 };
@@ -157,8 +157,8 @@ static void *stop_and_let_go(void *arg)
 	if (ptrace(PTRACE_SEIZE, a->tid, NULL, NULL) != 0)
 		return NULL;
 	/*
-	 * One that is ending is waited for, too: an execve in the process waits, with a lock that the next
-	 * PTRACE_SEIZE needs, until its tracer has done so.
+	 * Wait even for a thread that is ending: an execve in the process may have killed it, and then waits
+	 * until the thread's tracer has waited for it. Until then execve has a lock that PTRACE_SEIZE needs.
 	 */
 	ptrace(PTRACE_INTERRUPT, a->tid, NULL, NULL);
 	if (!has_stopped(a->tid, &signal))
@@ -167,15 +167,16 @@ static void *stop_and_let_go(void *arg)
 	while (a->done && *a->stack_size > 0 &&
 	       !read_memory(a->source, a->registers->sp, a->stack, *a->stack_size))
 		*a->stack_size /= 2;
-	/* It fails if the thread has been killed meanwhile. */
+	/* PTRACE_DETACH fails if the thread has been killed meanwhile. */
 	if (ptrace(PTRACE_DETACH, a->tid, NULL, (void *)(intptr_t)signal) != 0)
 		has_stopped(a->tid, &signal);
 	return NULL;
 }
 
 /*
- * A thread that does not stop now would do so when it leaves its sleep in the kernel, and wait for its tracer.
- * That has ended by then: the kernel lets go of what a thread has traced.
+ * Stop a kernel thread and read its registers, by a tracer thread that is made for this. If the kernel thread
+ * does not stop in time, it would stop later, when its call returns, and stay stopped. But then the tracer
+ * has ended, which ends the tracing.
  */
 static bool stop(const struct source *s, int tid, struct registers *r, void *stack,
 		 size_t *stack_size)

@@ -35,8 +35,8 @@ static bool take_reader(void *arg, int tid)
 }
 
 /*
- * A thread that executes a program takes the place of the first thread, which has ended then; so that is
- * looked at again.
+ * Look at the first thread again at the end: if another thread has executed a program meanwhile, it has
+ * become the first thread.
  */
 bool program_choose_reader(struct program *p)
 {
@@ -48,7 +48,7 @@ bool program_choose_reader(struct program *p)
 	return p->reader != 0;
 }
 
-/* AT_RANDOM of the reader's program. */
+/* The address of the 16 random bytes that the kernel gives a program at exec (AT_RANDOM); 0: unknown. */
 static uint64_t find_mark(int reader)
 {
 	Elf64_auxv_t entry;
@@ -75,7 +75,7 @@ bool program_open(struct program *p, int pid, bool writes)
 		.pid = pid, .pidfd = pidfd_open(pid, 0), .memory = -1, .writes = writes,
 	};
 	if (p->pidfd < 0) {
-		/* ENOENT: newer kernels, of a thread. */
+		/* For a tid that is no pid, older kernels give EINVAL, newer ones ENOENT. */
 		errno = errno == ENOENT ? EINVAL : errno;
 		return false;
 	}
@@ -91,7 +91,7 @@ bool program_open(struct program *p, int pid, bool writes)
 	snprintf(path, sizeof(path), "/proc/%d/mem", p->reader);
 	p->memory = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	error = errno;
-	/* After the memory: if the program is another one by now, its mark is not there. */
+	/* Find the mark after opening the memory: the mark of a later program is not found in this memory. */
 	p->mark = find_mark(p->reader);
 	errno = error;
 	return true;
@@ -113,7 +113,7 @@ bool program_has_ended(const struct program *p)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Is the reader's memory the one that was opened? */
+/* Is the reader's memory the one that was opened? Compares the mark in both. */
 static bool is_same_memory(const struct program *p)
 {
 	char ours[MARK_SIZE], theirs[MARK_SIZE];
@@ -129,6 +129,6 @@ bool program_runs(struct program *p)
 {
 	if (p->memory < 0 || program_has_ended(p))
 		return false;
-	/* The reader may have ended, and its number be another thread's. */
+	/* The reader may have ended, and another process may have its tid now: then choose another reader. */
 	return is_same_memory(p) || (program_choose_reader(p) && is_same_memory(p));
 }

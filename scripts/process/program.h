@@ -3,11 +3,11 @@
 #define PROCESS_PROGRAM_H
 
 /*
- * scripts/process/program.h - which process is looked at, and which program of it: a process may end
- * between two looks, and its number be another's; or it may execute another program.
+ * scripts/process/program.h - recognizes the process that is looked at, and the program that it runs. While
+ * a tool looks, the process may end and its pid be used again, or it may execute another program.
  *
- * The process is its pidfd.  Its program is the memory that it had when the program was opened:
- * /proc/PID/mem, once it is open, is of that memory for ever.
+ * The process is recognized by its pidfd, the program by its memory: /proc/PID/mem, once it is open, leads
+ * to the memory of that program for ever, even after an exec.
  */
 
 #include <stdbool.h>
@@ -16,26 +16,26 @@
 struct program {
 	int pid;
 	int pidfd;
-	int reader;			/* a kernel thread of it that has memory; 0: there is none */
-	int memory;			/* its memory; -1: could not be opened */
-	bool writes;			/* memory may be written */
+	int reader;			/* the kernel thread by which it is read, as it has memory; 0: none */
+	int memory;			/* descriptor of /proc/PID/mem; -1: could not be opened */
+	bool writes;			/* memory is open for writing */
 	uint64_t mark;			/* address of 16 random bytes that the kernel puts there at exec; 0: unknown */
 };
 
 /*
- * Which program the process runs now.  False, with errno: ESRCH: there is no such process, or it is a
- * zombie; EINVAL: it is a thread of another process.  p->memory says whether it may be read: errno is
- * that of open(2) if it is -1.
+ * Open the process and the program that it runs now.  Returns false with errno ESRCH if there is no such
+ * process or it is a zombie, and EINVAL if pid is a thread of another process.  Returns true with
+ * p->memory -1 and errno of open(2) if the memory cannot be opened, with ESRCH if the process is ending.
  */
 bool program_open(struct program *p, int pid, bool writes);
 void program_close(struct program *p);
 
-/* Has the process ended, be it a zombie still? */
+/* Has the process ended?  A zombie has. */
 bool program_has_ended(const struct program *p);
 
 /*
- * Does the process run this program still?  Chooses another reader if the reader has ended: a main thread
- * that has left by pthread_exit has no memory.
+ * Does the process still run this program?  Chooses another reader if the reader has ended, as a main thread
+ * ends by pthread_exit() while others go on.
  */
 bool program_runs(struct program *p);
 

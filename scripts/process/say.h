@@ -20,7 +20,7 @@ enum {
 /* Print one line "fiberize: ..." on standard error and end the process with code. */
 _Noreturn void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Let die() call this first; NULL: nothing. */
+/* Set a function that die() calls before it prints; NULL: none. */
 void die_after(void (*first)(void));
 
 #endif

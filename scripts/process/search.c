@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-/* Any process is searched, also one whose headers promise more than anybody can read. */
+/* A limit, because the headers in a process's memory may be damaged and promise any size. */
 enum { READS_MOST = 1 << 20 };
 
 static bool read_some(struct search *search, uint64_t address, void *buffer, size_t size)
@@ -12,7 +12,7 @@ static bool read_some(struct search *search, uint64_t address, void *buffer, siz
 	return search->reads++ < READS_MOST && target_read(search->target, address, buffer, size);
 }
 
-/* The address of the description by the note at [notes, notes + size), or 0. */
+/* Find the library's note in the size bytes of ELF notes. Returns the address of the description, or 0. */
 static uint64_t by_note(struct search *search, uint64_t notes, uint64_t size)
 {
 	const size_t owner = (sizeof(FZ_NOTE_OWNER) + 3) & ~(size_t)3;
@@ -38,7 +38,7 @@ static uint64_t by_note(struct search *search, uint64_t notes, uint64_t size)
 	return 0;
 }
 
-/* The description in the ELF object whose first byte is at base, or 0. */
+/* The address of the description in the ELF object that is mapped at base, or 0. */
 static uint64_t in_object(struct search *search, uint64_t base)
 {
 	Elf64_Ehdr header;
@@ -70,7 +70,7 @@ bool search_look_at(void *arg, const struct mapping *m)
 	return !search->found && search->reads < READS_MOST;
 }
 
-/* Where in the file the bytes are that belong at this address; -1: in no part of it. */
+/* The offset in the file of the bytes for this address, by the program headers; -1: no segment has it. */
 static uint64_t offset_of(const struct target *t, uint64_t base, uint64_t address)
 {
 	Elf64_Ehdr header;
@@ -86,7 +86,7 @@ static uint64_t offset_of(const struct target *t, uint64_t base, uint64_t addres
 }
 
 struct place {
-	uint64_t address, offset;	/* in the file */
+	uint64_t address, offset;	/* offset in the file */
 	bool is_right;
 };
 

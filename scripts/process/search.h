@@ -3,8 +3,8 @@
 #define PROCESS_SEARCH_H
 
 /*
- * scripts/process/search.h - where in a process or a core file the library's description is, by the note
- * in the library that tells its address.
+ * scripts/process/search.h - finds the library's description in a process or a core file. A note in the
+ * library has its address.
  */
 
 #include <stdbool.h>
@@ -15,17 +15,17 @@
 
 struct search {
 	const struct target *target;
-	uint64_t base;			/* of the object that has the description */
+	uint64_t base;			/* where the object that was searched last is mapped */
 	uint64_t found;			/* address of the description; 0: not found */
-	unsigned reads;			/* how often its memory was read */
+	unsigned reads;			/* how often the target's memory was read */
 };
 
-/* For each mapping of the target, until it returns false; arg: a struct search. */
+/* Search one mapping. Call it for each mapping of the target until it returns false. arg is a struct search. */
 bool search_look_at(void *arg, const struct mapping *m);
 
 /*
- * The loader maps all of a library from its first byte on, and then each part over that where it belongs.
- * Has it mapped the part with the description?
+ * Has the loader mapped the segment that has the description?  The loader first maps the whole library from
+ * its first byte on, and then maps each segment over that, at its final place.
  */
 bool search_is_mapped(const struct target *t, const struct search *search);
 

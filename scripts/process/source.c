@@ -9,7 +9,7 @@
 
 #if defined(__x86_64__)
 #define PLACE(name) MEMBER(struct user_regs_struct, name)
-/* Where the kernel's record has register N of DWARF's. */
+/* The place in the kernel's record of the register with DWARF number N. */
 static const uint8_t places[] = {
 	PLACE(rax), PLACE(rdx), PLACE(rcx), PLACE(rbx), PLACE(rsi), PLACE(rdi), PLACE(rbp),
 	PLACE(rsp), PLACE(r8), PLACE(r9), PLACE(r10), PLACE(r11), PLACE(r12), PLACE(r13),
@@ -22,7 +22,7 @@ static const uint8_t places[] = {
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
 	25, 26, 27, 28, 29, 30, PLACE(sp),
 };
-/* The thread pointer is in a record of its own (NT_ARM_TLS). */
+/* TCB is -1: the kernel has the thread pointer in another record (NT_ARM_TLS). */
 enum { SP = 31, PC = PLACE(pc), TCB = -1 };
 #else
 #error "no table of registers for this CPU"

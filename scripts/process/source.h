@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The registers of a kernel thread, by DWARF's numbers. */
+/* The registers of a kernel thread; values[N] has the register with DWARF number N. */
 struct registers {
 	int tid;			/* the kernel thread */
 	uint64_t values[33];
@@ -21,7 +21,7 @@ struct registers {
 	uint64_t tcb;			/* the thread pointer */
 };
 
-/* Fill in *registers from the kernel's record of them (NT_PRSTATUS), but tid and, on aarch64, tcb. */
+/* Fill in *registers from the kernel's record (NT_PRSTATUS). The record has no tid, and on aarch64 no tcb. */
 void registers_take(struct registers *registers, const void *record, size_t size);
 
 struct source;
@@ -41,7 +41,7 @@ enum { PIECES_MOST = 256 };
 
 struct source_ops {
 	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
-	/* Read PIECES_MOST pieces at most, until one fails.  Returns how many were read.  NULL: one by one. */
+	/* Read up to PIECES_MOST pieces, until one fails.  Returns how many were read.  NULL: use read(). */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/*
 	 * Call found for each mapping of a file until it returns false.  False, with errno: the mappings
@@ -52,9 +52,9 @@ struct source_ops {
 	/* Call found for each kernel thread, until it returns false. */
 	void (*each_thread)(const struct source *s, bool (*found)(void *arg, int tid), void *arg);
 	/*
-	 * The registers of a kernel thread, and the bytes above its stack pointer: as many as can be
-	 * read, *stack_size at most.  A live thread is stopped for that.  False: it is not there, or
-	 * does not stop.
+	 * Read the registers of a kernel thread, and the bytes above its stack pointer: at most
+	 * *stack_size; then *stack_size is how many were read.  A live thread is stopped meanwhile.
+	 * Returns false if there is no such thread, or the thread does not stop.
 	 */
 	bool (*stop)(const struct source *s, int tid, struct registers *ret_registers, void *stack,
 		     size_t *stack_size);
@@ -66,13 +66,13 @@ struct source {
 	const struct source_ops *ops;
 	const char *name;		/* the process id or the file, for messages */
 	int pid;
-	struct program *program;	/* of a process that lives; or NULL */
-	struct core *core;		/* NULL: the process lives */
+	struct program *program;	/* a live process; NULL if this is a core file */
+	struct core *core;		/* NULL if this is a live process */
 };
 
 /*
- * Read from the process with this number, or from this core file.  live_open() returns what program_open()
- * does; core_open() ends the tool with a message and an exit code if it fails.
+ * Open a live process by its pid, or a core file by its path.  live_open() returns the result of
+ * program_open(); core_open() ends the tool with a message and an exit code on failure.
  */
 bool live_open(struct source *s, int pid, bool writes);
 void live_close(struct source *s);

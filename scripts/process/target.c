@@ -54,7 +54,7 @@ const char *target_end(const struct target *t)
 {
 	if (target_runs(t))
 		return NULL;
-	/* A process that is ending has no memory any more. */
+	/* If no thread has memory, the process is ending. */
 	if (program_has_ended(t->source.program) || !program_choose_reader(t->source.program))
 		return "the process has ended";
 	return "the process has executed another program meanwhile";
@@ -90,7 +90,7 @@ bool target_hold(struct target *t)
 	if (opened && held.program->memory < 0 && (errno == EACCES || errno == EPERM))
 		target_die(t, EXIT_FORBIDDEN, "%s: not allowed to write to the process: ptrace(2) forbids it; "
 			   "run this as root or with CAP_SYS_PTRACE", t->source.name);
-	/* If the program that was opened first runs still, what is held now is it. */
+	/* If the process still runs the program that was opened first, held is that program, too. */
 	if (!opened || held.program->memory < 0 || !target_runs(t)) {
 		live_close(&held);
 		return false;
@@ -149,7 +149,7 @@ const char *target_text(const struct target *t, uint64_t address)
 	found = calloc(1, sizeof(*found));
 	if (!found)
 		die(EXIT_OTHER, "no memory");
-	/* The string may be shorter than what is read, at the end of what is mapped. */
+	/* Read byte by byte: the mapped memory may end just after the string. */
 	for (size_t i = 0; i < sizeof(found->text) - 1; i++)
 		if (!target_read(t, address + i, &found->text[i], 1) || !found->text[i])
 			break;
@@ -160,7 +160,7 @@ const char *target_text(const struct target *t, uint64_t address)
 	return found->text;
 }
 
-/* ---- reading it ------------------------------------------------------------------- */
+/* ---- reading the description ------------------------------------------------------- */
 
 static const char *const names[] = {
 #define FZ_FIELD(name, type, member) #name,
@@ -170,7 +170,10 @@ static const char *const names[] = {
 #include "runtime/inspect/fields.def"
 };
 
-/* Before the loader has relocated the description, roots have no addresses. */
+/*
+ * Is the description relocated? Roots are addresses of the library's variables, so they are near the
+ * description (within 64 MiB) once the loader has relocated them.
+ */
 static bool is_relocated(const struct target *t, uint64_t root)
 {
 	const uint64_t near = 64 << 20;
@@ -187,7 +190,7 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 			};
 		return;
 	}
-	/* The tool has its own words; a word may be the name of an entry. */
+	/* Skip words for people: the tool has its own, and a word may be equal to the name of an entry. */
 	if (e->kind == FZ_ENTRY_WORD)
 		return;
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
@@ -200,7 +203,7 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 		t->is_loading = true;
 }
 
-/* What makes it TARGET_OTHER_VERSION: the version of its form, or an entry that it lacks. */
+/* Why a description is TARGET_OTHER_VERSION: the version of its format, or the name of a missing entry. */
 struct otherness {
 	unsigned form;
 	const char *missing;
@@ -225,7 +228,7 @@ static enum target_found read_description(struct target *t, const struct search 
 		t->is_loading = !search_is_mapped(t, search);
 		if (t->is_loading)
 			return TARGET_LOADING;
-		/* The loader may have mapped it between the two looks. */
+		/* The loader may have mapped the description after it was read. Read it again. */
 		if (!read_head(t, at, &head))
 			return TARGET_DAMAGED;
 	}
@@ -251,7 +254,10 @@ static enum target_found read_description(struct target *t, const struct search 
 	return t->is_loading ? TARGET_LOADING : TARGET_READY;
 }
 
-/* False: it is not all there.  A strange one of a process that has changed is no fault of it. */
+/*
+ * Read the description.  Returns false if it is damaged.  Ends the tool with a message if it is of another
+ * version; if the process has ended or executed another program meanwhile, the message says that instead.
+ */
 static bool must_read_description(struct target *t, const struct search *search)
 {
 	struct otherness other;
@@ -292,7 +298,10 @@ bool target_try(struct target *t, int pid)
 
 	memset(t, 0, sizeof(*t));
 	snprintf(name, sizeof(name), "%d", pid);
-	/* What is held is what is searched.  At first it may be this tool, which has not executed yet. */
+	/*
+	 * Search and hold the same program.  If the process was just started by this tool, it may not have
+	 * executed its program yet, and the library is not found.
+	 */
 	if (live_open(&t->source, pid, true) && t->source.program->memory >= 0) {
 		t->source.name = name;
 		t->source.ops->each_mapping(&t->source, search_look_at, &search);
@@ -350,7 +359,7 @@ static void open_process(struct target *t, const char *name)
 		target_die(t, EXIT_NOT_FIBERIZED, "%s: libfiberize.so is not in this process", name);
 	if (!must_read_description(t, &search))
 		target_die(t, EXIT_VERSION, "%s: the description in its libfiberize.so is damaged", name);
-	/* A sound description that was read in part before the process changed. */
+	/* The description is sound, but the process may have executed another program since it was read. */
 	target_check(t);
 }
 

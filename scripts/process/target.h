@@ -3,11 +3,11 @@
 #define INSPECT_TARGET_H
 
 /*
- * scripts/process/target.h - the process that is looked at: its memory, and what its library says
- * of itself (runtime/inspect/describe.h).
+ * scripts/process/target.h - the process that is looked at: its memory, and the description that its
+ * library has of itself (runtime/inspect/describe.h).
  *
- * A process that lives goes on while its memory is read, which the kernel allows to whom it allows
- * ptrace.
+ * A live process goes on while its memory is read.  The kernel allows reading to a user whom it allows
+ * ptrace(2).
  */
 
 #include <stdbool.h>
@@ -28,13 +28,13 @@ enum entry {
 };
 
 struct saved_register {
-	unsigned number;		/* DWARF's */
+	unsigned number;		/* DWARF number */
 	uint64_t offset;		/* in the saved context, bytes */
 };
 
 struct target {
 	struct source source;
-	uint64_t description;		/* its address */
+	uint64_t description;		/* address of the description in the process */
 	struct {
 		uint64_t value;
 		uint32_t size;
@@ -46,24 +46,27 @@ struct target {
 
 /*
  * Open a process by its id, or a core file by its path.  Ends the tool with a message and an exit code
- * if it cannot be looked at.  If the library is being loaded, its entries must not be used.
+ * if that is impossible.  If t->is_loading, the entries must not be used yet.
  */
 void target_open(struct target *t, const char *name, bool is_core);
 
-/* What is found of the library in a process. */
+/* In which state the library is found in a process. */
 enum target_found {
 	TARGET_READY,
-	TARGET_LOADING,			/* the loader has not finished it */
-	TARGET_ABSENT,			/* or the process is gone */
+	TARGET_LOADING,			/* the loader is still loading the library */
+	TARGET_ABSENT,			/* the library is not there, or the process is gone */
 	TARGET_FORBIDDEN,
 	TARGET_DAMAGED,
-	TARGET_OTHER_VERSION,		/* it does not describe all that this tool reads */
+	TARGET_OTHER_VERSION,		/* the library does not describe all that this tool reads */
 };
 
-/* target_open() of a process without an end.  Entries are known as far as the library describes them. */
+/*
+ * Open a process like target_open(), but never end the tool.  With TARGET_OTHER_VERSION, only the entries
+ * are known that the library describes.
+ */
 enum target_found target_look(struct target *t, int pid);
 
-/* target_open() and target_hold() without an end: false if the library is not there, or not ready yet. */
+/* Like target_open() and target_hold(), but returns false if the library is not there, or not ready yet. */
 bool target_try(struct target *t, int pid);
 
 /*
@@ -74,25 +77,25 @@ bool target_try(struct target *t, int pid);
 bool target_hold(struct target *t);
 void target_release(struct target *t);
 
-/* Does the process run the program still that was opened?  True for a core file. */
+/* Does the process still run the program that was opened?  True for a core file. */
 bool target_runs(const struct target *t);
 
 /* Write a word of 8 bytes after target_hold(); false if the program is gone. */
 bool target_write(const struct target *t, uint64_t address, uint64_t word);
 
-/* Read size bytes; false if they are not there. */
+/* Read size bytes. Returns false if they cannot all be read. */
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size);
 
-/* As read_pieces of source.h. */
+/* Read up to PIECES_MOST pieces, until one fails. Returns how many were read (source.h). */
 size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count);
 
-/* The object of a root; 0 if it cannot be read. */
+/* The value of the variable that is a root; 0 if it cannot be read. */
 uint64_t target_root(const struct target *t, enum entry root);
 
-/* The field in a struct that was read into record. */
+/* The value of a field in a struct that was read into record. */
 uint64_t target_field(const struct target *t, enum entry field, const void *record);
 
-/* The field of a struct at this address in the process; 0 if it cannot be read. */
+/* The value of a field of a struct at this address in the process; 0 if it cannot be read. */
 uint64_t target_field_at(const struct target *t, enum entry field, uint64_t address);
 
 /*
@@ -106,28 +109,31 @@ static inline uint64_t target_value(const struct target *t, enum entry entry)
 	return t->entries[entry].value;
 }
 
-/* Is it a core file?  Then there is no time, no /proc and no open file. */
+/* Is it a core file?  Then the current time, /proc and open files must not be used. */
 static inline bool target_is_core(const struct target *t)
 {
 	return t->source.core != NULL;
 }
 
-/* A kernel thread of the process that has memory and files; the first thread may have left. */
+/* A kernel thread of the process whose files in /proc can be read; the first thread may have ended. */
 int target_reader(const struct target *t);
 
-/* Readable when the process has ended. */
+/* A descriptor (pidfd) that becomes readable when the process ends. */
 int target_pidfd(const struct target *t);
 
 /*
- * Has the process ended, or executed another program, since it was opened?  Returns that in words, or NULL:
- * then all that was read until now is this program's.
+ * Has the process ended, or executed another program, since it was opened?  Returns that in words.  Returns
+ * NULL if not: then all that was read until now was read from this program.
  */
 const char *target_end(const struct target *t);
 
-/* End the tool with a message if it has. */
+/* End the tool with the text of target_end(), unless that is NULL. */
 void target_check(const struct target *t);
 
-/* End the tool with this message, or with that of target_check(): what was read may be another program's. */
+/*
+ * End the tool with this message.  But if the process has ended or executed another program, what was read
+ * may belong to that program: then the message is that of target_check().
+ */
 _Noreturn void target_die(const struct target *t, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -9,7 +9,7 @@
 
 #include "say.h"
 
-/* The tid in the innermost namespace of the thread; *ret_nested: it is not ours. */
+/* The thread's tid in its own PID namespace; *ret_nested tells whether that is not our namespace. */
 static int inner_tid(int pid, int tid, int *ret_nested)
 {
 	char path[64], line[512];
@@ -146,7 +146,7 @@ struct task_usage task_usage(int pid, int tid)
 void task_sleeps_in(int pid, int tid, char *name, size_t size)
 {
 	task_line(pid, tid, "wchan", name, size);
-	/* Stopped by ps --stop, or by a debugger: it sleeps in no call. */
+	/* In ptrace_stop the thread sleeps in no call: ps --stop or a debugger has stopped it. */
 	if (strcmp(name, "0") == 0 || strcmp(name, "ptrace_stop") == 0)
 		*name = '\0';
 }
@@ -157,7 +157,7 @@ bool task_has_left(int pid)
 	const char *end;
 
 	task_line(pid, pid, "stat", line, sizeof(line));
-	/* The name before the state may have any character in it. */
+	/* The name before the state may contain any character, even ')'. */
 	end = strrchr(line, ')');
 	return end && end[1] && end[2] == 'Z';
 }

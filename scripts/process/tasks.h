@@ -5,7 +5,7 @@
 /*
  * scripts/process/tasks.h - the kernel threads of a process, from /proc.
  *
- * The library knows the tids of the process's own PID namespace; /proc and ptrace use those of ours.
+ * The library has the tids of its process's PID namespace; /proc and ptrace use those of our namespace.
  */
 
 #include <stdbool.h>
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct task {
-	int tid;			/* here */
-	int inner;			/* in the namespace of the process */
+	int tid;			/* in our PID namespace */
+	int inner;			/* in the PID namespace of the process */
 };
 
 struct tasks {
@@ -30,21 +30,21 @@ struct task_usage {
 /* Call found for each kernel thread, until it returns false. */
 void task_each(int pid, bool (*found)(void *arg, int tid), void *arg);
 
-/* An empty list if there is no such process. */
+/* Read the list of kernel threads; it is empty if there is no such process. */
 void tasks_read(struct tasks *tasks, int pid);
 void tasks_add(struct tasks *tasks, struct task task);
 void tasks_sort(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* The tid here of the kernel thread whose tid in the process is inner; 0: there is none. */
+/* The tid, in our PID namespace, of the kernel thread whose tid in its process is inner; 0: there is none. */
 int tasks_outer(const struct tasks *tasks, int inner);
 
 struct task_usage task_usage(int pid, int tid);
 
-/* Has the first thread ended, before the others?  Its number stays that of the process. */
+/* Has the first thread ended before the others (by pthread_exit)?  The process keeps its pid. */
 bool task_has_left(int pid);
 
-/* The function of the kernel in which the thread sleeps; empty if it does not, or is not shown. */
+/* The kernel function in which the thread sleeps; "" if it does not sleep, or the kernel does not tell. */
 void task_sleeps_in(int pid, int tid, char *name, size_t size);
 
 /* The first line of /proc/PID/task/TID/FILE, without its newline; empty if it cannot be read. */

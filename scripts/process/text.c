@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Control characters, with those that end lines or change their direction; and what is no character. */
+/*
+ * Ranges of characters to be replaced: control characters, characters that end a line or change its
+ * direction, and numbers that are no Unicode character.
+ */
 static const struct {
 	uint32_t first, last;
 } refused[] = {
@@ -21,10 +24,10 @@ static bool is_refused(uint32_t character)
 	return false;
 }
 
-/* The length of the character that begins here; 0: none does, or one that is refused. */
+/* The length in bytes of the UTF-8 character that begins here; 0 if it is invalid or to be replaced. */
 static size_t length_of(const unsigned char *text)
 {
-	/* By the length of a character: the first one that needs it. */
+	/* least[n] is the first character that needs n bytes. */
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const size_t length = *text < 0x80 ? 1 : *text < 0xc0 ? 0 : *text < 0xe0 ? 2 :
 			      *text < 0xf0 ? 3 : *text < 0xf8 ? 4 : 0;

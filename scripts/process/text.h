@@ -3,11 +3,11 @@
 #define PROCESS_TEXT_H
 
 /*
- * scripts/process/text.h - texts that another process chose: names of threads, files and functions.  They
- * have any bytes, but must not move the cursor of a terminal, nor make unreadable what programs read.
+ * scripts/process/text.h - makes texts from another process safe to print: names of threads, files and
+ * functions.  They may contain any bytes, but must not control the terminal or break the output's format.
  */
 
-/* Replace by '?' each byte of a control character, and each that is no part of a character in UTF-8. */
+/* Replace each byte by '?' that is part of a control character or not part of valid UTF-8. */
 void text_clean(char *text);
 
 #endif
