@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/top/calls.c - the tables of calls: what becomes of them, and which are found late.
+ * scripts/top/calls.c - two tables of calls: what becomes of all calls, and the calls from which the
+ * monitor has taken a processor late.
  */
 #include "tables_internal.h"
 
@@ -59,7 +60,7 @@ static const char *text_of_call(const struct watch *w, size_t row, const char *k
 	return is(key, "function") ? call->name : NULL;
 }
 
-/* A rung's name is one word here, so that programs can read the table. */
+/* The name of the call's rung with - for a blank, so that programs can read the table by words. */
 static const char *rung_of(const struct call_counts *call, char *word, size_t size)
 {
 	snprintf(word, size, "%s", call->rung);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/top/draw.c - lines on the screen.
+ * scripts/top/draw.c - draws the screen:
  *
  *	three lines on the whole process
  *	a table, or a part of each, or a text
@@ -16,7 +16,7 @@
 #include "screen.h"
 #include "terminal.h"
 
-/* Replace by '?' what the terminal cannot show in one or two columns. */
+/* Replace by '?' each character that the terminal cannot show in one or two columns. */
 static void make_printable(char *text)
 {
 	mbstate_t state = { 0 };
@@ -54,7 +54,7 @@ static const char *missing(const struct screen *s, const struct table *table)
 	return table->kind->missing ? table->kind->missing(s->watch) : NULL;
 }
 
-/* Draw the heading and these rows. cursor: the row to mark; SIZE_MAX: none. */
+/* Draw the heading, and rows from row first on. The row cursor is marked; SIZE_MAX marks none. */
 static void draw_rows(const struct screen *s, const struct table *table, int y, size_t first,
 		      size_t rows, size_t cursor)
 {
@@ -67,7 +67,7 @@ static void draw_rows(const struct screen *s, const struct table *table, int y, 
 	}
 }
 
-/* Keep the cursor in the table, and on the screen. */
+/* Move the cursor into the table if it is behind the last row, and scroll so that it is on the screen. */
 static void place_cursor(struct screen *s, const struct table *table)
 {
 	if (s->cursor >= table->count)
@@ -92,13 +92,13 @@ static void draw_table(struct screen *s, const struct table *table, int y, int r
 		draw_rows(s, table, y, s->first, s->shown, s->cursor);
 }
 
-/* The first rows of each table, as there is room; the fibers get the rest. */
+/* Draw the first rows of each table, as many as fit. The table of fibers gets the rest of the room. */
 static void draw_all(struct screen *s, int y, int room)
 {
 	static const enum table_number upper[] = {
 		TABLE_PROCESSORS, TABLE_CALLS, TABLE_LATE, TABLE_WAITS,
 	};
-	enum { LEAST = 3 };		/* lines for the fibers */
+	enum { LEAST = 3 };		/* lines that are kept for the fibers */
 	const int most = MAX(room / 6, 1);
 
 	for (size_t i = 0; i < sizeof(upper) / sizeof(*upper); i++) {

@@ -16,10 +16,10 @@ void processors_begin(struct processors *all)
 struct look {
 	uint64_t owner, slot;
 	uint32_t queue, calls;
-	int tid;			/* of the carrier, in the process; 0: unknown */
+	int tid;			/* of the carrier, in the process's PID namespace; 0: unknown */
 };
 
-/* Read the pieces that can be read; the others keep what they have. */
+/* Read the pieces. The buffer of a piece that cannot be read stays as it is. */
 static void read_all(const struct target *t, const struct piece *pieces, size_t count)
 {
 	for (size_t done = 0; done < count; done++)
@@ -31,7 +31,7 @@ static struct piece field(const struct target *t, enum entry name, uint64_t reco
 	return (struct piece){ record + target_value(t, name), to, MIN(size, t->entries[name].size) };
 }
 
-/* Is the carrier in a call, and which kernel thread is it? */
+/* Read for each carrier whether it is in a call, and its tid. */
 static void read_carriers(const struct target *t, struct look *looks, size_t count)
 {
 	const uint64_t mask = target_value(t, ENTRY_owner_state_mask);
@@ -51,14 +51,14 @@ static void read_carriers(const struct target *t, struct look *looks, size_t cou
 
 /* ---- CPU time ----------------------------------------------------------------------- */
 
-/* The carriers that have been seen, and how much CPU time each had used then. */
+/* The carriers that have been seen; fd is their schedstat, cpu_ns the CPU time at the last look. */
 static struct carrier {
 	int tid, fd;
 	uint64_t cpu_ns;
 } carriers[FZ_PROCESSORS_MOST];
 static size_t carrier_count;
 
-/* 0: it cannot be read. */
+/* The CPU time in ns in a schedstat file; 0 if it cannot be read. */
 static uint64_t read_cpu(int fd)
 {
 	char line[128];
@@ -68,7 +68,7 @@ static uint64_t read_cpu(int fd)
 	return strtoull(line, NULL, 10);
 }
 
-/* The carrier by its tid here; its CPU time counts from now on if it was not known. */
+/* Find a carrier by its tid in our PID namespace, or add it; the CPU time of a new one counts from now on. */
 static struct carrier *carrier_of(int pid, int tid)
 {
 	struct carrier *c = carriers;
@@ -78,7 +78,7 @@ static struct carrier *carrier_of(int pid, int tid)
 		c++;
 	if (c < carriers + carrier_count)
 		return c;
-	/* Many of them have ended. */
+	/* The list is full, so most carriers in it have ended: begin a new list. */
 	if (carrier_count == FZ_PROCESSORS_MOST)
 		while (carrier_count > 0)
 			close(carriers[--carrier_count].fd);
@@ -92,7 +92,7 @@ static struct carrier *carrier_of(int pid, int tid)
 	return c;
 }
 
-/* What the carrier has used since it was seen last. */
+/* The CPU time in ns that the carrier has used since the last look. */
 static uint64_t used(int pid, int tid)
 {
 	struct carrier *c = tid ? carrier_of(pid, tid) : NULL;
@@ -103,7 +103,7 @@ static uint64_t used(int pid, int tid)
 	c->cpu_ns = read_cpu(c->fd);
 	if (c->cpu_ns >= before)
 		return c->cpu_ns - before;
-	/* It has ended; another one may get its tid. */
+	/* The carrier has ended, so its file cannot be read. Forget it, as a new carrier may get its tid. */
 	close(c->fd);
 	*c = carriers[--carrier_count];
 	return 0;
@@ -173,7 +173,7 @@ double processor_library(const struct processors *all, size_t number)
 
 double processors_pause(const struct processors *all)
 {
-	enum { LIGHT = 4 };		/* processors that may be looked at every 10 ms */
+	enum { LIGHT = 4 };		/* so many processors are looked at every 10 ms; more take longer */
 
 	return 0.01 * (double)MAX(all->count, (size_t)LIGHT) / LIGHT;
 }

@@ -53,7 +53,7 @@ static void free_text(struct text *text)
 	*text = (struct text){ .tid = 0 };
 }
 
-/* Show bytes, which are freed later. */
+/* Show the text in bytes, which is then owned by the screen and freed later. */
 static void show_text(struct screen *s, const char *title, char *bytes, int tid)
 {
 	struct text text = { .bytes = bytes, .tid = tid };
@@ -130,7 +130,7 @@ static int tid_at_cursor(const struct screen *s)
 		       s->watch->now->all.list[table->order[s->cursor].row].tid : 0;
 }
 
-/* Put the cursor where the thread is now; stay in place if the thread has ended. */
+/* Put the cursor on the row of the thread s->follow. If the thread has ended, the cursor stays where it is. */
 static void follow(struct screen *s)
 {
 	const struct table *table = screen_table(s);
@@ -159,7 +159,7 @@ static void move_by(struct screen *s, long rows)
 		return;
 	if (s->cursor > last)
 		s->cursor = last;
-	/* The first place is of whoever is first. */
+	/* In the first row the cursor stays at the top, and does not follow a thread. */
 	s->follow = s->cursor ? tid_at_cursor(s) : 0;
 }
 
@@ -200,7 +200,7 @@ static void sort_tables(struct screen *s)
 		table_sort(&s->tables[i], s->watch);
 }
 
-/* If the process has ended, the last picture stays. */
+/* Take a new picture. If the process has ended, the last picture stays. */
 static void take_picture(struct screen *s)
 {
 	if (s->watch->end || !watch_take(s->watch))
@@ -305,7 +305,7 @@ int screen_run(struct watch *w, struct table *tables, double interval)
 		case WAIT_TIME:
 			began = watch_time();
 			take_picture(&s);
-			/* A picture of very many threads takes long. */
+			/* A picture of very many threads takes long, so pause at least as long as it took. */
 			earliest = watch_time() + (watch_time() - began);
 			next = next_time(&s, earliest);
 			break;

@@ -18,9 +18,9 @@ enum view { VIEW_ALL, VIEW_TABLE, VIEW_TEXT };
 struct text {
 	char title[64];
 	char *bytes;
-	char **lines;			/* in bytes */
+	char **lines;			/* pointers into bytes */
 	size_t count;
-	int tid;			/* whose stack it is; 0: it is none */
+	int tid;			/* the thread whose stack it is; 0: it is no stack */
 };
 
 struct screen {
@@ -28,25 +28,25 @@ struct screen {
 	struct table *tables;
 	double interval;		/* seconds */
 	bool paused, over;
-	enum view view, back;		/* back: where a text was asked for */
-	enum table_number table;	/* shown with VIEW_TABLE */
-	size_t cursor;			/* a row of the table that keys move in */
+	enum view view, back;		/* back: the view to return to from a text */
+	enum table_number table;	/* the table shown in VIEW_TABLE */
+	size_t cursor;			/* the marked row of the table screen_table() */
 	size_t first;			/* first row shown */
 	size_t shown;			/* how many rows or lines there is room for */
-	int follow;			/* the tid that the cursor stays with; 0: the place */
+	int follow;			/* tid of the thread that the cursor follows; 0: none */
 	size_t text_first;		/* first line of the text shown */
 	size_t shift;			/* columns that are hidden at the left */
 	struct text text;
-	char message[128];		/* for the last line, until the next key */
+	char message[128];		/* shown in the last line until the next key */
 };
 
-/* Show pictures until a key ends it.  Returns the exit code. */
+/* Show pictures until the user presses a key to end.  Returns the exit code. */
 int screen_run(struct watch *w, struct table *tables, double interval);
 
 /* The table that keys move in. */
 struct table *screen_table(const struct screen *s);
 
-/* Draw all (draw.c). */
+/* Draw the whole screen (draw.c). */
 void screen_draw(struct screen *s);
 
 #endif

@@ -105,7 +105,10 @@ static void print_fiber(const struct watch *w, size_t row, char *line, size_t si
 
 /* ---- waits -------------------------------------------------------------------------- */
 
-/* Kinds that are counted, by their numbers; then the sorts of requests, which are counted as one. */
+/*
+ * First one row for each kind of wait that the library counts, by its number. Then one row for each kind
+ * of request (read, accept ...), because the library counts all requests as one kind.
+ */
 static size_t count_waits(const struct watch *w)
 {
 	return FZ_COUNTED_WAITS + w->now->wait_count;
@@ -116,7 +119,7 @@ static bool is_request(const struct watch *w, unsigned waits_for)
 	return waits_for == target_value(w->target, ENTRY_for_request);
 }
 
-/* Add up who waits for this now. */
+/* The number of threads that wait for the kind in this row now, and their longest wait. */
 static struct kind wait_of_row(const struct watch *w, size_t row)
 {
 	const struct picture *p = w->now;
@@ -194,7 +197,7 @@ static double mean_queue(const struct watch *w, size_t row)
 	return all->looks ? (double)all->list[row].queued_sum / all->looks : 0;
 }
 
-/* Per cent of the time, by its CPU time; in the first picture that is not known. */
+/* How busy the processor was, per cent, by its CPU time; 0 in the first picture, as it is not known yet. */
 static double processor_busy(const struct watch *w, size_t row)
 {
 	const double cpu = (double)w->processors.list[row].cpu_ns / 1e9;
@@ -261,7 +264,7 @@ const struct table_kind *const table_kinds[TABLE_COUNT] = {
 	[TABLE_LATE] = &late_table, [TABLE_PROCESSORS] = &processors_table,
 };
 
-/* By the text if there is one, or by the value, the largest first. */
+/* Compare by the text if both have one, and then by the value: the largest comes first. */
 static int by_place(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;

@@ -14,7 +14,7 @@
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
 
 static volatile sig_atomic_t arrived[NSIG];
-static sigset_t outside;		/* the mask that the tool was started with */
+static sigset_t outside;		/* the signal mask that the tool was started with */
 static bool is_open;
 
 static void note(int sig)
@@ -22,7 +22,7 @@ static void note(int sig)
 	arrived[sig] = 1;
 }
 
-/* A signal that was ignored from the start, as by nohup, stays so. */
+/* Catch the signals, except those that were ignored when the tool was started (nohup). */
 static void catch_signals(void)
 {
 	struct sigaction old, sa = { .sa_handler = note };
@@ -44,7 +44,7 @@ const sigset_t *terminal_mask(void)
 	return &outside;
 }
 
-/* Refuse what newterm() would end the tool for, or draw nonsense on. */
+/* Refuse a terminal for which newterm() would end the tool, or on which it would draw nonsense. */
 static void check_terminal(void)
 {
 	const char *name = getenv("TERM");
@@ -106,7 +106,7 @@ void terminal_close(void)
 	is_open = false;
 }
 
-/* End or stop by the signal as if it had not been caught. */
+/* Let the signal end or stop the tool, as it would have done if it had not been caught. */
 static void act(int sig)
 {
 	struct sigaction old, dfl = { .sa_handler = SIG_DFL };
@@ -118,7 +118,7 @@ static void act(int sig)
 	sigaction(sig, &dfl, &old);
 	raise(sig);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
-	/* It has stopped, and goes on. */
+	/* Here the tool has been stopped and continued. */
 	sigprocmask(SIG_BLOCK, &one, NULL);
 	sigaction(sig, &old, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/top/top.c - fiberize top: what a process does, again and again: on a terminal (screen.c), or
- * as plain text with --batch.
+ * scripts/top/top.c - fiberize top: shows every few seconds what a process does, on a terminal
+ * (screen.c) or as plain text (--batch).
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 struct command {
 	bool batch;
-	unsigned long count;		/* pictures; 0: until the process ends */
-	unsigned long rows;		/* of each table, with batch; 0: all */
+	unsigned long count;		/* how many pictures; 0: until the process ends */
+	unsigned long rows;		/* with batch: how many rows of each table; 0: all */
 	double interval;		/* seconds */
 	struct table tables[TABLE_COUNT];
 };
@@ -56,7 +56,7 @@ static void print_picture(const struct watch *w, struct command *c)
 	fflush(stdout);
 }
 
-/* Each picture tells of the interval before it. */
+/* Print pictures. The first one comes after one interval, because a picture shows the interval before it. */
 static int print_pictures(struct watch *w, struct command *c)
 {
 	unsigned long printed = 0;
@@ -99,7 +99,7 @@ static double interval_of(const char *word)
 	return value;
 }
 
-/* The key of any table; tables that have it are sorted by it. */
+/* Sort each table that has this key by it. Ends the tool if no table has the key. */
 static void sort_by(struct command *c, const char *key)
 {
 	char all[256] = "";

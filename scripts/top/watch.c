@@ -97,7 +97,7 @@ static void count_threads(const struct target *t, struct picture *p)
 	}
 }
 
-/* Both lists are sorted by tid. */
+/* Fill in the heat of each thread, by comparing two pictures. Both lists are sorted by tid. */
 static void heat_up(struct picture *p, const struct picture *before)
 {
 	const double seconds = p->at - before->at;
@@ -157,7 +157,7 @@ bool watch_take(struct watch *w)
 {
 	struct picture *p = w->now == &w->pictures[0] ? &w->pictures[1] : &w->pictures[0];
 
-	/* The older picture goes only when there is a new one. */
+	/* The new picture is read into fresh, so that the older one is kept if reading fails. */
 	static struct picture fresh;
 
 	memset(&fresh, 0, sizeof(fresh));
@@ -207,7 +207,10 @@ static struct timespec to_timespec(double seconds)
 	return (struct timespec){ (time_t)whole, (long)((seconds - whole) * 1e9) };
 }
 
-/* Looks at regular times may miss what a program does regularly. */
+/*
+ * Seconds to the next look, at random from half to one and a half times the pause: looks at regular
+ * times may always miss what a program does at regular times.
+ */
 static double next_look(const struct watch *w)
 {
 	return processors_pause(&w->processors) * (0.5 + (double)random() / (double)RAND_MAX);
@@ -263,7 +266,7 @@ double watch_total_rate(const struct watch *w, enum fz_total which)
 const struct call_counts *watch_call_before(const struct watch *w, const struct call_counts *call)
 {
 	const struct counts *c = w->before ? &w->before->counts : NULL;
-	/* Rows are in one order, and more come. */
+	/* Functions are in the same order in both pictures, and the new one may have more: search backwards. */
 	size_t i = (size_t)(call - w->now->counts.calls) + 1;
 
 	while (c && i-- > 0)

@@ -3,10 +3,10 @@
 #define TOP_WATCH_H
 
 /*
- * scripts/top/watch.h - a process that is looked at again and again: the last picture of it, the
- * one before, and how often it was looked at in between.
+ * scripts/top/watch.h - watches a process: keeps the last picture (all that was read of the process
+ * at one time), the picture before, and samples of the processors in between.
  *
- * All is read from outside, by the readers of "fiberize ps" and "fiberize stat".
+ * The process does nothing for this: its memory is read by the code of "fiberize ps" and "fiberize stat".
  */
 
 #include <signal.h>
@@ -15,17 +15,17 @@
 #include "scripts/counters/counts.h"
 #include "scripts/inspect/fibers.h"
 
-/* Threads that wait for the same kind of thing. */
+/* How many threads wait for one kind of thing. */
 struct kind {
 	const char *name;		/* as in "fiberize ps" */
-	unsigned waits_for;		/* a value of for_*: several names of requests have one */
+	unsigned waits_for;		/* enum fz_waits_for; all kinds of requests have one value */
 	size_t threads;
 	double longest;			/* seconds; below 0: unknown */
 };
 
 enum { KINDS_MOST = 64 };
 
-/* What a thread has done since the picture before, per second. */
+/* How active a thread was since the picture before, per second. */
 struct heat {
 	double cpu, switches;		/* cpu: 1 is a whole CPU */
 };
@@ -34,14 +34,14 @@ struct picture {
 	double at;			/* seconds of CLOCK_MONOTONIC */
 	struct counts counts;
 	struct fibers all;
-	struct heat *heat;		/* of all.list, one each */
-	const char **kinds;		/* of all.list: what each waits for */
-	char **details;			/* of all.list: watch_detail() fills them in */
-	size_t states[STATE_COUNT];	/* how many threads */
+	struct heat *heat;		/* one for each of all.list */
+	const char **kinds;		/* for each of all.list: the kind of its wait */
+	char **details;			/* for each of all.list: watch_detail(), or NULL if not asked yet */
+	size_t states[STATE_COUNT];	/* how many threads are in each state */
 	struct kind waits[KINDS_MOST];
 	size_t wait_count;
-	double cpu;			/* seconds, of the process */
-	double resident;		/* bytes */
+	double cpu;			/* CPU time of the process, seconds */
+	double resident;		/* memory, bytes */
 };
 
 struct watch {
@@ -49,45 +49,48 @@ struct watch {
 	const struct target *target;
 	struct picture pictures[2];
 	struct picture *now, *before;	/* before: NULL in the first picture */
-	struct processors processors;	/* since the picture before */
-	struct processors looking;	/* since this picture */
-	double seconds;			/* between the pictures; 0: there is one only */
-	const char *end;		/* why there are no more pictures; NULL: it goes on */
+	struct processors processors;	/* samples between before and now */
+	struct processors looking;	/* samples since now, for the next picture */
+	double seconds;			/* from before to now; 0: there is no before */
+	const char *end;		/* why the process can no longer be read; NULL: it can */
 };
 
-/* Ends the tool as ps does; false: the library is dormant, which it says. */
+/*
+ * Open the process. Ends the tool with a message if that is impossible. Returns false, after a message, if the
+ * library is dormant.
+ */
 bool watch_open(struct watch *w, const char *pid);
 
-/* Take a picture; false: the process has ended, w->end says how, and the last picture stays. */
+/* Take a picture. Returns false if the process has ended: then w->end tells why, and the last picture stays. */
 bool watch_take(struct watch *w);
 
 enum wait_end {
-	WAIT_TIME,			/* it is time */
+	WAIT_TIME,			/* the time is over */
 	WAIT_INPUT,			/* fd can be read */
 	WAIT_SIGNAL,			/* a handler has run */
 };
 
 /*
- * What the thread waits for in words, as in "fiberize ps".  It is read once for a picture, so that the
- * last picture of a process has what was shown of it.
+ * What the thread waits for in words, as in "fiberize ps".  It is read only once for each picture, so the
+ * last picture keeps it when the process has ended.
  */
 const char *watch_detail(const struct watch *w, size_t thread);
 
 double watch_time(void);		/* seconds of CLOCK_MONOTONIC */
 
 /*
- * Wait, with the signals of mask blocked, until that time, which may be INFINITY, and look at the
- * processors meanwhile if looks.  The end of the process is WAIT_TIME, unless w->end tells of it.
- * fd: -1: none.
+ * Wait until the time `until` (in watch_time(); may be INFINITY), or until fd (-1: none) can be read, or a
+ * signal arrives; mask is the signal mask meanwhile.  If looks, sample the processors meanwhile.  The end of
+ * the process ends the wait as WAIT_TIME, once: not if w->end is set.
  */
 enum wait_end watch_wait(struct watch *w, double until, bool looks, int fd, const sigset_t *mask);
 
-/* Per second, of a number that grows; 0 in the first picture. */
+/* How fast a counter grows, per second, from its values now and before; 0 in the first picture. */
 double watch_rate(const struct watch *w, uint64_t now, uint64_t before);
 double watch_sum_rate(const struct watch *w, enum fz_processor_counter which);
 double watch_total_rate(const struct watch *w, enum fz_total which);
 
-/* The row of the function in the picture before; NULL: none. */
+/* The counts of the same function in the picture before; NULL: there are none. */
 const struct call_counts *watch_call_before(const struct watch *w, const struct call_counts *call);
 
 #endif

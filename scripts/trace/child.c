@@ -34,17 +34,18 @@ void child_wait(long ns)
 void child_trace(struct child *c)
 {
 	/*
-	 * Another thread of it may be executing a program, and wait for the first one, which waits for
-	 * this tool: PTRACE_SEIZE would wait for the end of the execve.
+	 * Never trace again while is_traced: another thread of the child may be in execve, which waits
+	 * for the end of the first thread, and that waits for this tool. PTRACE_SEIZE would wait for the
+	 * execve, so nothing would go on.
 	 */
 	if (c->is_traced)
 		return;
-	/* EPERM: another debugger is there, or it has ended. */
+	/* PTRACE_SEIZE fails with EPERM if another debugger traces the child, or the child has ended. */
 	if (ptrace(PTRACE_SEIZE, c->pid, NULL, (void *)PTRACE_O_TRACEEXIT) == 0)
 		c->is_traced = true;
 }
 
-/* The child waits until it is traced. */
+/* In the child: wait at the gate, a pipe, until this tool traces the child; then execute words. */
 static _Noreturn void become(char **words, const sigset_t *mask, int gate)
 {
 	char byte;
@@ -78,7 +79,7 @@ void child_start(struct child *c, char **words)
 	close(gate[1]);
 }
 
-/* ---- what its first thread does ------------------------------------------------------- */
+/* ---- what the child's first thread does ------------------------------------------------ */
 
 /* The number of the system call that the thread is in; -1: none. */
 static long call_of(pid_t pid, pid_t tid)
@@ -92,7 +93,7 @@ static long call_of(pid_t pid, pid_t tid)
 struct others {
 	pid_t pid;
 	size_t count;
-	bool execs;			/* one of them executes a program */
+	bool execs;			/* one of the other threads is in execve() */
 };
 
 static bool count_other(void *arg, int tid)
@@ -126,7 +127,7 @@ static void stopped(struct child *c, int status)
 	const int event = status >> 16, signal = WSTOPSIG(status);
 
 	if (event == PTRACE_EVENT_EXIT) {
-		/* It may leave the process to the others. */
+		/* If only this thread ends, and others go on, the process has not reached its end. */
 		if (call_of(c->pid, c->pid) == SYS_exit && others(c->pid).count > 0) {
 			c->is_traced = false;
 			go_on(c, 0);
@@ -135,7 +136,7 @@ static void stopped(struct child *c, int status)
 		}
 	} else if (event == PTRACE_EVENT_STOP &&
 		   (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)) {
-		/* The process is stopped, until somebody continues it. */
+		/* A job-control stop: leave the process stopped until it gets SIGCONT. */
 		ptrace(PTRACE_LISTEN, c->pid, NULL, NULL);
 	} else {
 		go_on(c, event ? 0 : signal);
@@ -158,7 +159,7 @@ bool child_ended(struct child *c)
 	return false;
 }
 
-/* A thread that executes a program waits until all others have ended, and so for this tool. */
+/* Another thread in execve() counts as still: it waits until all others have ended, and so for this tool. */
 bool child_is_still(const struct child *c)
 {
 	struct others o;

@@ -11,7 +11,7 @@ static double seconds_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Read both clocks several times, and return the reading that was interrupted least. */
+/* Read the clock and cycles() together. Of several tries, the quickest counts: it was not interrupted. */
 static double look(uint64_t *ret_cycles)
 {
 	enum { LOOKS = 50 };

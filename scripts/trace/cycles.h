@@ -2,7 +2,7 @@
 #ifndef TRACE_CYCLES_H
 #define TRACE_CYCLES_H
 
-/* scripts/trace/cycles.h - the counter that arch.h calls fz_cycles(). */
+/* scripts/trace/cycles.h - the CPU's cycle counter, which the library reads by fz_cycles() of arch.h. */
 
 #include <stdint.h>
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* How fast cycles() counts.  The first call measures it, in 20 ms. */
+/* How much cycles() grows in one second.  The first call measures that, which takes 20 ms. */
 double cycles_per_second(void);
 
 #endif

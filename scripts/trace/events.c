@@ -8,13 +8,16 @@
 #include "cycles.h"
 #include "scripts/process/say.h"
 
-/* Seconds between two renewals of the permission. */
+/*
+ * The process writes events until the cycle count trace_until, which this tool sets: that is the permission
+ * to write. It is renewed each `renewal` seconds.
+ */
 static const double renewal = 0.1;
-/* Cycles: longer than cycles_per_second() takes, some seconds at most. */
+/* The first permission, in cycles: some seconds, which is longer than cycles_per_second() takes. */
 static const uint64_t a_while = (uint64_t)1 << 33;
-/* Seconds for which an event is held back: an earlier one may still be being written. */
+/* Hold back each event for so many seconds, because another thread may still be writing an earlier event. */
 static const double settling = 0.002;
-/* Times that an event is found unfinished before it counts as lost. */
+/* An event that was found unfinished so often counts as lost. */
 enum { PATIENCE = 100 };
 
 struct ring {
@@ -26,14 +29,14 @@ struct events {
 	const struct target *t;
 	double cycles_per_second;
 	double permission;
-	uint64_t begun;			/* cycles */
-	uint64_t until, renewed;	/* as last written, and when; cycles */
-	uint64_t address;		/* of the rings; 0: not yet */
+	uint64_t begun;			/* when tracing began, in cycles */
+	uint64_t until, renewed;	/* the last permission, and when it was written; cycles */
+	uint64_t address;		/* of the rings in the process; 0: there are none yet */
 	struct ring *rings;
 	size_t ring_count;
 	uint64_t lost;
-	double read;			/* when the program was there after a look at the rings, seconds */
-	size_t size, most;		/* of an event, bytes; of a ring, events */
+	double read;			/* all events until this time (s) have been read */
+	size_t size, most;		/* bytes of an event; events in a ring */
 	char *first, *second;		/* two copies of a ring's new events */
 	struct event *list;
 	size_t count, room;
@@ -55,7 +58,7 @@ static uint64_t ring_at(const struct events *e, size_t which)
 	return e->address + which * target_value(e->t, ENTRY_trace_ring_size);
 }
 
-/* The rings appear with the first event.  What is in them already is not ours. */
+/* Find the rings, which the process makes at its first event.  With skip, ignore the events in them now. */
 static void find_rings(struct events *e, bool skip)
 {
 	const uint64_t rings = target_root(e->t, ENTRY_trace_rings);
@@ -86,7 +89,7 @@ struct events *events_begin(const struct target *t, uint64_t origin, double perm
 	if (!e->first || !e->second)
 		die(EXIT_OTHER, "no memory");
 	find_rings(e, true);
-	/* At once, before it is known how fast cycles pass. */
+	/* Give the first permission at once, before it is known how many cycles a second has. */
 	e->begun = origin ? origin : cycles();
 	if (!target_write(t, target_value(t, ENTRY_trace_until), cycles() + a_while)) {
 		events_free(e);
@@ -143,7 +146,7 @@ static void take(struct events *e, int processor, const char *record)
 	};
 }
 
-/* Copy events [from, to) of the ring at address, to its places in copy. */
+/* Copy events [from, to) of the ring at address into copy, each to the place that it has in the ring. */
 static bool copy_events(const struct events *e, uint64_t address, uint64_t from, uint64_t to,
 			char *copy)
 {
@@ -160,7 +163,10 @@ static bool copy_events(const struct events *e, uint64_t address, uint64_t from,
 	return true;
 }
 
-/* As runtime/sched/trace.h says: the number is read before the rest, and `next` last. */
+/*
+ * Read the new events of a ring, in the order that runtime/sched/trace.h requires: first the numbers (in the
+ * first copy), then the events (in the second copy), and last `next` again, which tells what was overwritten.
+ */
 static bool read_ring(struct events *e, size_t which, uint64_t address)
 {
 	struct ring *r = &e->rings[which];
@@ -231,7 +237,7 @@ double events_unread(const struct events *e)
 
 void events_stop(struct events *e)
 {
-	/* Another tool may have set it since. */
+	/* If another tool has set the permission since, leave it. */
 	if (target_root(e->t, ENTRY_trace_until) == e->until)
 		target_write(e->t, target_value(e->t, ENTRY_trace_until), 0);
 }

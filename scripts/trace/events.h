@@ -3,8 +3,8 @@
 #define TRACE_EVENTS_H
 
 /*
- * scripts/trace/events.h - the events that a traced process writes (runtime/sched/trace.h), in
- * the order of time.
+ * scripts/trace/events.h - reads the events that a traced process writes (runtime/sched/trace.h), and
+ * sorts them by time.
  */
 
 #include "scripts/process/target.h"
@@ -20,34 +20,35 @@ struct event {
 struct events;
 
 /*
- * Begin to trace, after target_hold(); times count from `origin`, in cycles(), or with 0 from now.  The
- * process may write events for that many seconds when this tool does not run any more.  NULL: the program
- * is gone.  The first call takes 20 ms.
+ * Begin to trace, after target_hold().  Times of events count from `origin` (in cycles(); 0: from now).  If
+ * this tool is killed, the process stops writing events after `permission` seconds.  Returns NULL if the
+ * program is gone.  The first call takes 20 ms.
  */
 struct events *events_begin(const struct target *t, uint64_t origin, double permission);
 
-/* When times begin; in cycles(). */
+/* The time 0 of events, in cycles(). */
 uint64_t events_origin(const struct events *e);
 
 /*
- * Read new events, and call `each` for every event that is older than any that may still come; with
- * `all`, for every event.  Also renews the process's permission to write events.  False: the program is gone.
+ * Read new events, and call `each` for events in the order of time.  The newest events are held back, as
+ * an earlier one may still come; with `all`, none are held back.  Also renews the process's permission to
+ * write events.  Returns false if the program is gone.
  */
 bool events_read(struct events *e, bool all, void (*each)(const struct event *, void *), void *arg);
 
 /* Seconds since events_begin(). */
 double events_time(const struct events *e);
 
-/* How many events were lost: overwritten before they were read, or no memory for them. */
+/* How many events were lost: they were overwritten before they were read, or there was no memory for them. */
 uint64_t events_lost(const struct events *e);
 
 /*
- * The events of how many last seconds could not be read, because the program has ended or executed
- * another one?  There may have been none.
+ * For how many seconds, before the program ended or executed another one, events could not be read; 0: the
+ * program is still there.  There may have been no events in that time.
  */
 double events_unread(const struct events *e);
 
-/* The process writes no more events for this tool. */
+/* Make the process stop writing events, unless another tool traces it. */
 void events_stop(struct events *e);
 void events_free(struct events *e);
 

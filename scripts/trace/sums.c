@@ -8,8 +8,8 @@
 #include "tree.h"
 
 struct sum {
-	struct call call;		/* the first one */
-	struct symbol caller;		/* its caller */
+	struct call call;		/* the first call of this sum */
+	struct symbol caller;		/* a copy of call.caller */
 	char name[sizeof(((struct symbol *)0)->function)];
 	unsigned long count;
 	double waited, queued, most;

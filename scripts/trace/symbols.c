@@ -67,7 +67,7 @@ static const char *base_of(const char *path)
 
 static void look_up(struct symbols *s, struct symbol *symbol)
 {
-	/* The instruction before the one that a call returns to. */
+	/* address is where the call returns to, which may be in the next function; the call is before it. */
 	const Dwarf_Addr look = symbol->address - 1;
 	Dwfl_Module *module = dwfl_addrmodule(s->dwfl, look);
 	const char *name, *file = NULL, *object;
@@ -77,7 +77,10 @@ static void look_up(struct symbols *s, struct symbol *symbol)
 	GElf_Sym elf;
 	int number = 0;
 
-	/* The program may have loaded a library since; it may make code itself, too. */
+	/*
+	 * The program may have loaded a library since the last report. But it may also make code at run time,
+	 * which no report has, so report at most once a second.
+	 */
 	if (!module && time(NULL) > s->reported) {
 		report(s);
 		module = dwfl_addrmodule(s->dwfl, look);
@@ -88,7 +91,7 @@ static void look_up(struct symbols *s, struct symbol *symbol)
 	if (!module)
 		return;
 	name = dwfl_module_addrinfo(module, look, &offset, &elf, NULL, NULL, NULL);
-	/* In a stripped library the nearest name may be another function's. */
+	/* In a stripped library the nearest symbol may be another function, which ends before the address. */
 	if (name && elf.st_size && offset >= elf.st_size)
 		name = NULL;
 	symbol->is_global = name && GELF_ST_BIND(elf.st_info) != STB_LOCAL;
@@ -96,7 +99,7 @@ static void look_up(struct symbols *s, struct symbol *symbol)
 	object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 	if (line)
 		file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-	/* Of several names for one function, libdwfl may choose __write. */
+	/* If a function has several names, such as write and __write, libdwfl may choose __write. */
 	if (name)
 		snprintf(symbol->function, sizeof(symbol->function), "%s",
 			 name + (strncmp(name, "__", 2) == 0 ? 2 : 0));

@@ -3,8 +3,8 @@
 #define TRACE_SYMBOLS_H
 
 /*
- * scripts/trace/symbols.h - names of addresses in the code of a process, by libdwfl.  Addresses are
- * looked up once; what has been looked up stays known when the process is gone.
+ * scripts/trace/symbols.h - finds names of addresses in the code of a process, by libdwfl.  Each address
+ * is looked up once, and its name stays known when the process is gone.
  */
 
 #include <stdbool.h>
@@ -12,18 +12,18 @@
 
 struct symbols;
 
-/* Read what is mapped into the process now, and again when an address is not in it. */
+/* Read the mappings of the process. They are read again when an address is in none of them. */
 struct symbols *symbols_open(int pid);
 void symbols_close(struct symbols *s);
 
 struct symbol {
-	uint64_t address;		/* that a call returns to */
+	uint64_t address;		/* the return address of a call */
 	char function[64];		/* cut to size; "?" if not known */
-	bool is_global;			/* the function has a name for other objects */
+	bool is_global;			/* the function's symbol is not local */
 	char place[160];		/* "function at file.c:12", "function in libx.so", "0x..." */
 };
 
-/* Valid until symbols_close(). */
+/* The symbol of a return address. Valid until symbols_close(). */
 const struct symbol *symbols_find(struct symbols *s, uint64_t address);
 
 #endif

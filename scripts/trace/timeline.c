@@ -22,9 +22,9 @@ struct thread {
 	char name[16];
 	enum doing doing;
 	double since;
-	double woken;			/* in WAITS; below 0: not yet */
+	double woken;			/* in WAITS: when it was woken; below 0: not yet */
 	int processor;			/* in RUNS */
-	struct call call;		/* in WAITS, in CALLS, and in QUEUED after one of them */
+	struct call call;		/* valid in WAITS, in CALLS, and in QUEUED after one of these */
 	bool has_call, has_slice;
 };
 
@@ -32,7 +32,7 @@ struct timeline {
 	const struct target *t;
 	struct symbols *symbols;
 	struct timeline_user user;
-	void *threads;			/* a tree */
+	void *threads;			/* a tree of struct thread, by tid */
 	double now;
 };
 
@@ -60,7 +60,10 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* The record has a later life's name if the thread has ended. */
+/*
+ * Read the thread's name. If the record has another tid, the thread has ended and a later life has the
+ * record: then the name is "".
+ */
 static void read_name(const struct timeline *l, struct thread *thread, uint64_t record)
 {
 	if (!record || (int)target_field_at(l->t, ENTRY_fiber_tid, record) != thread->tid ||
@@ -88,7 +91,7 @@ static struct thread *thread_of(struct timeline *l, int tid, uint64_t record)
 	return thread;
 }
 
-/* What the thread has done since thread->since is over. */
+/* The thread has stopped doing what it did since thread->since: report that slice. */
 static void end_slice(struct timeline *l, struct thread *thread, double until)
 {
 	struct slice slice = {
@@ -117,11 +120,11 @@ static const char *name_of(const struct timeline *l, const struct event *e, bool
 {
 	const struct symbol *function = symbols_find(l->symbols, e->site);
 
-	/* A body may have jumped to a function without a name for others. */
+	/* An interposer's body may have jumped to a local function of the library, whose name says nothing. */
 	if (parks && !function->is_global && is_in_user_space(l, e) &&
 	    e->what != target_value(l->t, ENTRY_for_signal))
 		return wait_kind(l->t, e->what);
-	/* The library's file is gone, or another one by now. */
+	/* Without a name, the library's file has been deleted or replaced: use the name of the wait. */
 	if (parks && strcmp(function->function, "?") == 0)
 		return e->what == target_value(l->t, ENTRY_for_ready) ? "poll" : wait_request(e->opcode);
 	return function->function;
@@ -163,7 +166,7 @@ static void end_call(struct timeline *l, struct thread *thread, double now)
 	thread->has_call = false;
 }
 
-/* What a call was that was seen late is known only when it ends. */
+/* If the monitor found the thread in a call, name and caller are not known: take them when the call ends. */
 static void learn_place(struct timeline *l, struct thread *thread, const struct event *e)
 {
 	if (thread->call.caller_address)
@@ -249,7 +252,7 @@ void timeline_event(const struct event *e, void *timeline)
 	} else if (kind == target_value(l->t, ENTRY_event_is_back)) {
 		comes_back(l, e);
 	} else if (kind == target_value(l->t, ENTRY_event_is_preempt) && e->tid) {
-		/* The thread may just have left its processor. */
+		/* Ignore it if the thread has just left its processor by itself. */
 		if (thread_of(l, e->tid, e->fiber)->doing == RUNS)
 			announces(l, e, e->what ? RUNG_BRIEF : RUNG_LATE);
 	} else if (kind == target_value(l->t, ENTRY_event_is_wire)) {

@@ -3,8 +3,8 @@
 #define TRACE_TIMELINE_H
 
 /*
- * scripts/trace/timeline.h - from events (events.h) to what each fiber did from when to when: it
- * ran, waited in a call, was queued.
+ * scripts/trace/timeline.h - turns events (events.h) into slices of time, in each of which a fiber ran,
+ * waited in a call, or was queued.
  */
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "events.h"
 #include "symbols.h"
 
-/* What became of a call. A trace knows what the call did, and so uses only USER to BRIEF, and LATE. */
+/* What became of a call. A trace sees only calls that have blocked, so it uses USER to BRIEF, and LATE. */
 enum rung {
 #define FZ_RUNG(rung, word, text) RUNG_##rung,
 #include "preload/rungs.def"
@@ -23,13 +23,13 @@ extern const char *const rung_names[];
 struct call {
 	int tid;
 	const char *thread;		/* its name */
-	const char *name;		/* of the function, or of what it waits for */
+	const char *name;		/* of the function, or of the kind of wait */
 	const struct symbol *caller;
 	uint64_t caller_address;	/* 0: not known yet */
 	int fd;				/* -1: none or several */
 	enum rung rung;
 	double begun, waited;
-	double queued;			/* after the wait, until it ran */
+	double queued;			/* from the end of the wait until the fiber ran */
 };
 
 /* What a fiber or a processor did from `begun` to `ended`. */
@@ -38,13 +38,13 @@ struct slice {
 	int tid, processor;		/* processor -1: none */
 	const char *thread;
 	double begun, ended;
-	const struct call *call;	/* of SLICE_WAITS; or NULL */
-	bool is_first;			/* of this thread */
+	const struct call *call;	/* the call, in SLICE_WAITS; or NULL */
+	bool is_first;			/* the first slice of this thread */
 };
 
 struct timeline_user {
-	void (*call)(const struct call *, void *);	/* it is over */
-	void (*slice)(const struct slice *, void *);	/* may be NULL */
+	void (*call)(const struct call *, void *);	/* called when a call is over */
+	void (*slice)(const struct slice *, void *);	/* called when a slice is over; may be NULL */
 	void *arg;
 };
 
@@ -53,10 +53,10 @@ struct timeline;
 struct timeline *timeline_new(const struct target *t, struct symbols *s,
 			      const struct timeline_user *user);
 
-/* Add an event; of events_read(). */
+/* Add an event. The function has the type of `each` in events_read(). */
 void timeline_event(const struct event *event, void *timeline);
 
-/* End all slices. */
+/* End the slices of all threads at the time now. */
 void timeline_end(struct timeline *l, double now);
 void timeline_free(struct timeline *l);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/trace/trace.c - fiberize trace: which calls of a process block, for how long and from
- * where; and what its fibers do, as a file for Perfetto.
+ * scripts/trace/trace.c - fiberize trace: shows which calls of a process block, for how long, and where
+ * they are called; and writes what its fibers do into a file for Perfetto.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,21 +17,21 @@
 #include "sums.h"
 #include "timeline.h"
 
-/* The id that Perfetto sees for the processors; above all process ids. */
+/* PROCESSORS_PID stands for the processors in the file for Perfetto; it is above all process ids. */
 enum { PROCESSORS_PID = 1 << 30, PAUSE_NS = 2000000, START_NS = 200000 };
 
 struct trace {
 	struct target t;
 	const char *json_name;
 	FILE *json, *out;
-	bool summary, first;		/* first: nothing is in the file yet */
-	double seconds;			/* 0: without end */
-	char **program;			/* NULL: a process that is there */
-	struct child child;		/* of program */
+	bool summary, first;		/* first: no event has been written to the file yet */
+	double seconds;			/* how long to trace; 0: without end */
+	char **program;			/* the program to start; NULL: trace a process that runs already */
+	struct child child;		/* the process of program */
 	struct sums sums;
 	unsigned long calls, lost;
-	uint64_t origin;		/* of times, in cycles(); 0: nothing was traced yet */
-	double traced;			/* seconds, when the last program was gone */
+	uint64_t origin;		/* time 0 of events, in cycles(); 0: nothing was traced yet */
+	double traced;			/* time in seconds at which tracing of the last program ended */
 	double unread;			/* seconds whose events could not be read */
 };
 
@@ -94,7 +94,7 @@ static void begin_event(struct trace *trace, const char *phase, const char *name
 	trace->first = false;
 }
 
-/* kind: "process_name" or "thread_name". */
+/* Name a process or thread for Perfetto. kind is "process_name" or "thread_name". */
 static void put_name(struct trace *trace, const char *kind, long pid, long tid, const char *name)
 {
 	begin_event(trace, "M", kind, pid, tid);
@@ -103,7 +103,7 @@ static void put_name(struct trace *trace, const char *kind, long pid, long tid, 
 	fputs("}}", trace->json);
 }
 
-/* Times in this format are in microseconds. */
+/* Write a slice. Times in this format are in microseconds. */
 static void put_slice(struct trace *trace, const struct slice *s, long pid, long tid,
 		      const char *name)
 {
@@ -143,7 +143,7 @@ static void begin_json(struct trace *trace)
 	trace->first = true;
 }
 
-/* The names of the program that is held, and of its processors. */
+/* Write the names of the traced program and of its processors for Perfetto. */
 static void name_processes(struct trace *trace)
 {
 	char name[64], comm[32] = "";
@@ -178,7 +178,7 @@ static void end_json(struct trace *trace, uint64_t lost)
 
 /* ---- the process --------------------------------------------------------------------------- */
 
-/* The path of the launcher is this process's first argument. */
+/* Start the program by the launcher, whose path is the first argument of this process. */
 static void start_program(struct trace *trace)
 {
 	size_t count = 0;
@@ -201,7 +201,7 @@ static bool is_time_over(const struct trace *trace, uint64_t since)
 	       (double)(cycles() - since) / cycles_per_second() > trace->seconds;
 }
 
-/* Wait until the child runs a program with the library.  False: it has ended, or time is over. */
+/* Wait until the child runs a program with the library.  False if the child has ended or the time is over. */
 static bool find_program(struct trace *trace)
 {
 	long pause = START_NS;
@@ -211,11 +211,11 @@ static bool find_program(struct trace *trace)
 			child_trace(&trace->child);
 			return true;
 		}
-		/* It ends, and runs no program with the library. */
+		/* The child is at its end, and has no library whose events could be read. */
 		if (trace->child.is_leaving)
 			child_let_go(&trace->child);
 		child_wait(pause);
-		/* Programs load within milliseconds; one without the library may run for days. */
+		/* A program loads within milliseconds, but one without the library may run for days. */
 		if (pause < PAUSE_NS)
 			pause += pause / 16;
 		else if (is_time_over(trace, trace->origin))
@@ -224,7 +224,7 @@ static bool find_program(struct trace *trace)
 	return false;
 }
 
-/* The loader of the process may not be ready with the library.  False: that is enough. */
+/* Wait until the process has loaded the library, and hold it.  False if interrupted or the time is over. */
 static bool find_process(struct trace *trace, const char *name)
 {
 	const uint64_t since = cycles();
@@ -241,10 +241,10 @@ static bool find_process(struct trace *trace, const char *name)
 	return true;
 }
 
-/* Trace the program that is held until it is gone.  False: that is enough. */
+/* Trace the program that is held until it is gone.  False if interrupted or the time is over. */
 static bool follow(struct trace *trace)
 {
-	/* Long for a program of its own, which waits for this tool in the end. */
+	/* In seconds (events.h). It may be long if this tool has started the program, which waits at its end. */
 	const double permission = trace->program ? 60 : 3;
 	struct events *events = events_begin(&trace->t, trace->origin, permission);
 	struct symbols *symbols = symbols_open(target_reader(&trace->t));
@@ -260,12 +260,12 @@ static bool follow(struct trace *trace)
 		const double begun = events_time(events);
 
 		lives = events_read(events, false, timeline_event, timeline);
-		/* There was much to read: more has come meanwhile. */
+		/* If reading took long, do not pause: more events have come meanwhile. */
 		if (events_time(events) - begun < PAUSE_NS / 1e9)
 			child_wait(PAUSE_NS);
 	}
 	if (events) {
-		/* First, because the library may give the rings' memory back when nobody traces. */
+		/* Read the last events before events_stop(): then the library may free the rings. */
 		events_read(events, true, timeline_event, timeline);
 		events_stop(events);
 		trace->traced = events_time(events);
@@ -287,7 +287,7 @@ static bool follow(struct trace *trace)
 static void report(struct trace *trace)
 {
 	end_json(trace, trace->lost);
-	/* No program with the library was there. */
+	/* Nothing was traced: there was no program with the library. */
 	if (!trace->origin)
 		return;
 	if (trace->summary)
