@@ -3,10 +3,10 @@
 #
 # scripts/bench/bench.sh NAME=VALUE... -- PROGRAM [ARGS] - "fiberize bench".
 #
-# One run is one run of libexec/measure (scripts/bench/measure.c): start the server,
-# load it, stop it.  A round is a run on each side in each case: each number of connections, and
-# each rate.  This file chooses the loads, alternates the runs, and has their figures turned into
-# a table and the reports (scripts/bench/report).
+# In one run, libexec/measure (scripts/bench/measure.c) starts the server, loads it and stops it.
+# A side is native or fiberize; a case is a number of connections with a rate.  In a round, each
+# case is run once on each side.  This file chooses the loads and does the runs; then the programs
+# in scripts/bench/report turn the figures into a table and the reports.
 #
 # The launcher (scripts/launch/bench.c) has read the options and judged PROGRAM.  NAMEs are
 # those of scripts/launch/bench.def, and
@@ -16,7 +16,7 @@
 #	force, no_profiles	1: for the fiberized side, too
 #	word			a word of the command line, several times
 #
-# Variables that a shell cannot hold reach PROGRAM by "measure -e", past this shell.
+# This shell may drop variables whose names it does not allow; "measure -e" gives them to PROGRAM.
 #
 # $tmp/samples has one line per figure: CASE ROUND SIDE NAME VALUE.
 # The launcher sets them, by eval:
@@ -35,7 +35,7 @@ say()
 	printf '%s\n' "$(printf '%s' "$*" | tr '\000-\037\177' '?')" >&2
 }
 
-# die CODE WORDS...: says so, and exits with CODE.
+# die CODE WORDS...: prints a message, and exits with CODE.
 die()
 {
 	code=$1
@@ -92,7 +92,7 @@ take()
 	eval "$1=\$2"
 }
 
-# quoted TEXT: one word for sh
+# quoted TEXT: prints TEXT so that sh reads it as one word
 quoted()
 {
 	case $1 in
@@ -105,7 +105,8 @@ quoted()
 	printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"
 }
 
-# choose_load CONNECTIONS RATE: sets load; a RATE of 0 is a closed loop.
+# choose_load CONNECTIONS RATE: sets load, the command.  RATE 0: each connection sends its next request
+# when the answer to the last one is there.
 choose_load()
 {
 	case $mode,$2 in
@@ -128,7 +129,7 @@ choose_load()
 	esac
 }
 
-# Is the placeholder $1 in the user's own load?
+# load_has NAME: does the user's own load contain the placeholder {NAME}?
 load_has()
 {
 	case $own_load in
@@ -137,8 +138,8 @@ load_has()
 	return 1
 }
 
-# A case is a number of connections with a rate.  Sets cases, how many there are, cases_connections and cases_rates, a word
-# for each, and loads, a line for each; ends if the options do not fit the load.
+# Sets cases (how many there are), and for each case a word in cases_connections and in cases_rates, and a
+# line in loads.  Ends with a message if the options do not fit the load.
 choose_cases()
 {
 	rates="0 $(printf '%s' "$rate" | tr ',' ' ')"
@@ -187,7 +188,7 @@ check_cpus()
 	done
 }
 
-# "1 min 20 s" for 80
+# minutes SECONDS: prints for example "1 min 20 s" for 80
 minutes()
 {
 	if [ "$1" -ge 60 ]; then
@@ -197,7 +198,8 @@ minutes()
 	fi
 }
 
-# How long the rest will take, by what the runs so far took, at first by what they were asked for.
+# Prints how long the other runs will take, from the mean time of the runs so far; before the first
+# run, from --duration.
 time_left()
 {
 	left=$((rounds * cases * 2 - runs))
@@ -228,7 +230,7 @@ bench_cleanup()
 	[ -z "$tmp" ] || rm -rf -- "$tmp"
 }
 
-# Ends by the signal itself, so that the parent sees the reason.
+# bench_interrupted SIGNAL: cleans up, and ends this shell by the signal, so that the parent sees why.
 bench_interrupted()
 {
 	progress
@@ -237,14 +239,14 @@ bench_interrupted()
 	kill -s "$1" $$
 }
 
-# The last lines of a log, each marked with whose it is.
+# show_log LOG WHO: prints the last lines of LOG, each after "fiberize bench: WHO: "
 show_log()
 {
 	[ -s "$1" ] || return 0
 	tail -n 10 -- "$1" | sed "s/^/fiberize bench: $2: /" >&2
 }
 
-# fail CODE WORDS...: the end of a run that gave no figures to trust
+# fail CODE WORDS...: ends the benchmark, because the figures of a run cannot be trusted
 fail()
 {
 	code=$1
@@ -254,7 +256,7 @@ fail()
 	exit "$code"
 }
 
-# The load program among those whose output is known; nothing for another one.
+# Prints the name of the load program if the format of its output is known; else nothing.
 known_load()
 {
 	for name in wrk ab hey redis-benchmark memtier_benchmark sysbench; do
@@ -264,7 +266,7 @@ known_load()
 	done
 }
 
-# Fails unless what the load has printed can be believed.
+# Fails if the figures that the load has printed are missing or cannot be right.
 judge_figures()
 {
 	eval "$(awk '{ got[$1] += $2 }
@@ -323,7 +325,7 @@ run()
 	runs=$((runs + 1))
 }
 
-# all_runs PROGRAM [ARGS]
+# all_runs PROGRAM [ARGS]: does the runs of all rounds
 all_runs()
 {
 	begun=$(date +%s)
@@ -377,7 +379,7 @@ code=$?
 cat -- "$tmp/table" 2>/dev/null
 case $? in
 0) ;;
-# Ended by SIGPIPE: the reader has closed the pipe.
+# cat has ended by SIGPIPE: the reader has closed the pipe.
 141) exit 141 ;;
 *) die $EX_BENCH 'standard output: cannot be written' ;;
 esac

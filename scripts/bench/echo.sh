@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/echo.sh - echo over TCP: native threads, fibers on io_uring and on
-# epoll, plain io_uring (one-shot requests; multishot with shared buffers).
+# scripts/bench/echo.sh - compares five echo servers over TCP: native threads, fibers on io_uring,
+# fibers on epoll, and uring_server.c with one-shot requests and with multishot requests.
 #
 #	echo.sh [--rounds N] [--duration SECONDS] [--connections LIST]
 #		[--size BYTES] [--cpus SERVER:LOAD] [--build DIRECTORY]
 #
-# The five servers take turns in each round; the first three are one binary.  The
+# Each round measures each server once; the first three are one binary.  The
 # server has one CPU and the load another.  Prints every sample, then for each
 # number of connections the medians, and the medians of the ratios within a
 # round.  FIGURES.md next to this file says what is measured.  Exit status 0 if
-# all rounds could be run, whatever came out; 2 for a bad option.
+# all rounds could be run, whatever the result; 2 for a bad option.
 cd "$(dirname "$0")/../.." || exit 2
 name=echo.sh
 . scripts/bench/common.inc
@@ -27,7 +27,7 @@ need "$server" "$uring" "$build/libexec/measure" "$build/libexec/echo_client"
 descriptors "${connections##*,}"
 scratch
 
-# sample CONNECTIONS ROUND SIDE COMMAND...
+# sample CONNECTIONS ROUND SIDE COMMAND...: measures COMMAND, a server, once
 sample()
 {
 	local n=$1 round=$2 side=$3
@@ -55,7 +55,7 @@ echo "# connections round side cpu_us/request requests/s p50_us p99_us switches/
 
 for n in ${connections//,/ }; do
 	for ((round = 1; round <= rounds; round++)); do
-		# Each side is first in some rounds.
+		# Rotate the order, so that no side is always first.
 		for ((i = 0; i < 5; i++)); do
 			case $(((round + i) % 5)) in
 			0)	sample "$n" $round native "$server" -e -p 0 ;;

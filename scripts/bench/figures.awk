@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/figures.awk - turns the output of a load into lines NAME VALUE: that of wrk, ab,
-# hey, redis-benchmark, memtier_benchmark, sysbench and echo_client; of another, by fz_regex in
-# the environment: the first number in each match of it, added up, is the number of requests.
+# scripts/bench/figures.awk - turns the output of a load program into lines NAME VALUE.  It reads
+# the output of wrk, ab, hey, redis-benchmark, memtier_benchmark, sysbench and echo_client.  For
+# other programs, fz_regex in the environment is a regular expression: the first number in each
+# match is a number of requests, and these are added up.
 
 function us(text)
 {
@@ -17,8 +18,8 @@ function us(text)
 	return text * 3600000000
 }
 
-# One of the tests that a load runs one after the other. Their requests and times add up, and the
-# slowest test's latency counts.
+# Note the figures of one test, if a load runs several tests one after the other. Requests and times
+# are added up; the largest latency counts.
 function test(requests, seconds, p50, p99)
 {
 	tests++
@@ -28,7 +29,7 @@ function test(requests, seconds, p50, p99)
 	test_p99 = p99 > test_p99 ? p99 : test_p99
 }
 
-# A test whose number of requests is not printed; it is that of the other tests of the run.
+# Note a test that prints only its rate. It has as many requests as each other test of the run.
 function quick(rate)
 {
 	quick_tests++
@@ -36,13 +37,13 @@ function quick(rate)
 		quick_seconds += 1 / rate
 }
 
-# What a load prints over its own line, as on a terminal, is gone in the end.
+# If a load prints over its own line (as progress on a terminal), only the last text counts.
 {
 	sub(/\r+$/, "")
 	sub(/.*\r/, "")
 }
 
-# fz_regex, instead of all below
+# With fz_regex, none of the formats below is read.
 BEGIN { regex = ENVIRON["fz_regex"] }
 regex != "" {
 	if (match($0, regex)) {
@@ -55,7 +56,7 @@ regex != "" {
 	next
 }
 
-# echo_client, wrk.lua, and a load that prints such lines itself
+# echo_client, wrk.lua, and any load that prints lines NAME VALUE
 /^(requests|requests_total|seconds|requests_per_second|latency_p50_us|latency_p99_us|latency_p999_us|errors) [0-9.]+$/ {
 	print
 }
@@ -81,7 +82,7 @@ regex != "" {
 /^Requests per second: / { print "requests_per_second", $4 }
 /^ +50% +[0-9]+$/ { print "latency_p50_us", $2 * 1000 }
 /^ +99% +[0-9]+$/ { print "latency_p99_us", $2 * 1000 }
-# ab also calls answers failed that are not all of one length.
+# ab counts an answer as failed, too, if its length differs from the first one; leave those out.
 /^ *\(Connect: / {
 	gsub(/,/, "")
 	errors += $2 + $4 + $8
@@ -126,7 +127,7 @@ redis_latencies && NF == 6 {
 	test(0, 0, csv[5] * 1000, csv[7] * 1000)
 }
 
-# memtier_benchmark: columns by the words above them, latencies in milliseconds
+# memtier_benchmark: the heading tells which column is which; latencies are in milliseconds
 /^Type +Ops\/sec / {
 	gsub(/Avg\. Latency/, "Avg")
 	memtier_columns = split($0, column)

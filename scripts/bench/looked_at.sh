@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/looked_at.sh - what it costs a program to be looked at: echo over TCP while nobody looks,
-# beside `fiberize stat PID 1`, `fiberize top PID 1`, `fiberize trace PID`, and with the counters of --stats; cases of
-# threads.sh with those counters, and traced.
+# scripts/bench/looked_at.sh - measures what it costs a program to be looked at.  An echo server over TCP runs
+# alone, then while `fiberize stat PID 1`, `fiberize top PID 1` or `fiberize trace PID` looks at it, and with
+# --stats.  The cases of threads.sh run plainly, with --stats, and traced.
 #
 #	looked_at.sh [--rounds N] [--duration SECONDS] [--connections N] [--cpus SERVER:LOAD]
 #		[--build DIRECTORY] [CASE...]
 #
-# The server has one CPU, the load and who looks have another.  One process is looked at and left alone
-# by turns, so that where its memory lies makes no difference; only --stats needs a process of its own, and is
-# compared with a second one that has no option.  Prints every sample, then the medians of the ratios
-# within a round, with their spread.  Exit status 0 if all rounds could be run, whatever came out; 2 for a bad option.
+# The server has one CPU; the load and the tool that looks have another.  The three tools look at one
+# process, which is also measured alone: two processes could differ by where their memory lies.  Only --stats
+# needs a process of its own, which is compared with a process without options.  Prints every sample, then the
+# medians of the ratios within a round, with their spread.  Exit status 0 if all rounds could be run, whatever
+# the result; 2 for a bad option.
 cd "$(dirname "$0")/../.." || exit 1
 name=looked_at.sh
 . scripts/bench/common.inc
@@ -37,7 +38,7 @@ stop()
 }
 trap stop EXIT
 
-# start SIDE COMMAND...
+# start SIDE COMMAND...: starts the server by COMMAND; sets pid[SIDE] and port[SIDE]
 start()
 {
 	local side=$1 said=$work/$1 tries=0
@@ -50,18 +51,18 @@ start()
 		sleep 0.02
 	done
 	port[$side]=$(sed -n 's/^listening on //p' "$said")
-	# What it does first, like threads of the library, it does now.
+	# Load it for 1 s before measuring, so that it has made its threads and its memory is in use.
 	taskset -c "${cpus#*:}" "$client" -c "$connections" -d 1 -w 0 "${port[$side]}" >/dev/null ||
 		failed "$side: first load" $? "$said"
 }
 
-# CPU time of process PID's threads that live, ns
+# cpu_time PID: prints the CPU time of the process's live threads, in ns
 cpu_time()
 {
 	cat /proc/"$1"/task/*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns }'
 }
 
-# sample ROUND SIDE SERVER [ARGUMENT]...: beside this command of fiberize
+# sample ROUND SIDE SERVER [ARGUMENT]...: measures a server once, while "fiberize ARGUMENT..." looks at it
 sample()
 {
 	local round=$1 side=$2 which=$3 before after
@@ -86,7 +87,7 @@ sample()
 		"$work/load" | tee -a "$work/samples"
 }
 
-# threads ROUND SIDE [ARGUMENT]...: the cases, by fiberize with these arguments
+# threads ROUND SIDE [ARGUMENT]...: measures the cases of threads.c once, run by "fiberize ARGUMENT..."
 threads()
 {
 	local round=$1 side=$2
@@ -104,7 +105,7 @@ start alone "$build/fiberize"
 start plain "$build/fiberize"
 start counted "$build/fiberize" --stats="$work/stats"
 for ((round = 1; round <= rounds; round++)); do
-	# Each side is first in some rounds.
+	# Rotate the order, so that no side is always first.
 	for ((i = 0; i < 6; i++)); do
 		case $(((round + i) % 6)) in
 		0)	sample $round alone alone ;;
@@ -129,7 +130,7 @@ for ((round = 1; round <= rounds; round++)); do
 done
 
 awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$work/samples" "$work/cases" <<'A'
-# ratio of a side to a base; most: the target, or 0
+# Prints the ratio of a side to a base, and whether it is at most `most`, the target (0: no target).
 function show(key, side, base, most,    m)
 {
 	m = ratio(key, side, base)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/machine.sh - what a benchmark ran on: time, commit, CPU, kernel, libc.
+# scripts/bench/machine.sh - prints on what a benchmark runs: time, commit, CPU, kernel, libc.
 set -u
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit, modified"

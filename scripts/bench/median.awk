@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# scripts/bench/median.awk - for awk -f: returns the median of v[1..n]; sorts v, and stores
+# scripts/bench/median.awk - for awk -f: median() sorts v[1..n] and returns the median. It stores
 # the smallest and the largest value in `low` and `high`.
 function median(v, n,    i, k, x)
 {

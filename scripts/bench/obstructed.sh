@@ -7,13 +7,14 @@
 #	obstructed.sh [--rounds N] [--duration SECONDS] [--connections LIST]
 #		[--cpus LIST] [--build DIRECTORY]
 #
-# Runs tests/programs/legacy_server -e without and with -x, natively and under fiberize,
-# in turn; server and load share the CPUs.  The spinning thread takes one CPU, so the rate
-# per free CPU is rate(-x) / (CPUs - 1) against rate / CPUs.  With a closed-loop load no
-# answer can come sooner than connections / rate.  So both sides run with -x again, at half
-# their lowest rate, by the clock (echo_client -r): a late answer then waited for a CPU.
-# Prints every sample, then medians.  Exit status 0 if all rounds could be run,
-# whatever came out; 2 for a bad option.
+# Runs tests/programs/legacy_server -e without and with -x (the three threads), natively and
+# under fiberize, in turn; server and load share the CPUs.  The spinning thread takes one CPU,
+# so rate(-x) / (CPUs - 1) is compared with rate / CPUs.  In these runs each connection sends
+# its next request when it has the answer, so the mean latency is connections / rate, whatever
+# the server does.  To compare latencies, both sides run with -x again, at half of the lowest
+# rate (echo_client -r): then an answer is late only because it waited for a CPU.
+# Prints every sample, then medians.  Exit status 0 if all rounds could be run, whatever the
+# result; 2 for a bad option.
 cd "$(dirname "$0")/../.." || exit 2
 name=obstructed.sh
 . scripts/bench/common.inc
@@ -33,7 +34,7 @@ need "$server" "$build/libexec/measure" "$build/libexec/echo_client"
 descriptors "${connections##*,}"
 scratch
 
-# sample CONNECTIONS ROUND SIDE LOAD-OPTIONS COMMAND...
+# sample CONNECTIONS ROUND SIDE LOAD-OPTIONS COMMAND...: measures COMMAND, a server, once
 sample()
 {
 	local n=$1 round=$2 side=$3 options=$4
@@ -55,7 +56,7 @@ echo "# echo of 64 bytes, $rounds rounds of $duration s; server and load on CPUs
 echo "# connections round side requests/s p50_us p99_us"
 for n in ${connections//,/ }; do
 	for ((round = 1; round <= rounds; round++)); do
-		# Each side is first in some rounds.
+		# Rotate the order, so that no side is always first.
 		for ((i = 0; i < 4; i++)); do
 			case $(((round + i) % 4)) in
 			0)	sample "$n" $round native '' "$server" -e -p 0 ;;

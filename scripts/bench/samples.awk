@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# scripts/bench/samples.awk - for awk -f, with median.awk: the samples of a benchmark, one for each
-# key (what was measured), round and side.
+# scripts/bench/samples.awk - for awk -f, with median.awk: keeps the samples of a benchmark: one
+# value for each key (what was measured), round and side.
 
 function note(key, round, side, value)
 {
@@ -29,7 +29,7 @@ function ratio(key, side, base,    v, r)
 	return median(v, rounds)
 }
 
-# m, a median, with the smallest and the largest value
+# Text for a median m that was just computed: m, and the smallest and largest value
 function spread(m)
 {
 	return sprintf("%.2f (%.2f..%.2f)", m, low, high)

@@ -6,9 +6,9 @@
 #	threads.sh [--rounds N] [--seconds SECONDS] [--build DIRECTORY] [CASE...]
 #
 # Runs build/bench/threads natively and under fiberize in turn.  Prints every sample,
-# then for each case the medians and the median of native/fiberize within a round:
-# how many times faster.  Exit status 0 if all rounds could be run, whatever came
-# out; 2 for a bad option.
+# then for each case the medians, and the median of native/fiberize within a round: how
+# many times faster fiberize is.  Exit status 0 if all rounds could be run, whatever the
+# result; 2 for a bad option.
 cd "$(dirname "$0")/../.." || exit 2
 name=threads.sh
 . scripts/bench/common.inc
@@ -20,7 +20,7 @@ numbers "$rounds"
 need "$build/bench/threads"
 scratch
 
-# sample ROUND SIDE COMMAND...
+# sample ROUND SIDE COMMAND...: measures all cases once
 sample()
 {
 	local round=$1 side=$2 code
@@ -38,7 +38,7 @@ scripts/bench/machine.sh
 echo "# $rounds rounds, $seconds s for each case"
 echo "# round side case nanoseconds/operation"
 for ((round = 1; round <= rounds; round++)); do
-	# Each side is first in every other round.
+	# Change the order in each round, so that no side is always first.
 	if ((round % 2)); then
 		sample $round native "$build/bench/threads" -s "$seconds" "${operands[@]}"
 		sample $round fiberize "$build/fiberize" "$build/bench/threads" -s "$seconds" "${operands[@]}"
@@ -53,7 +53,7 @@ awk -f scripts/bench/median.awk -f scripts/bench/samples.awk -f /dev/stdin "$wor
 { note($3, $1, $2, $4) }
 
 END {
-	# The targets that the library was designed for.
+	# Design targets: how many times faster than natively each case should be.
 	target["create_join"] = 30
 	target["cond_ping_pong"] = target["sem_ping_pong"] = 20
 	target["mutex_64"] = 5

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# scripts/bench/verdict.awk - for awk -f, with median.awk: what the ratios of the rounds say.
+# scripts/bench/verdict.awk - for awk -f, with median.awk: judges the ratios of the rounds.
 
-# The narrowest pair of the sorted samples v[1..n] that holds the true median in at least 93 % of
-# all cases, in `low` and `high`.
+# Stores in `low` and `high` two of the sorted samples v[1..n]: the narrowest interval that contains
+# the true median with a probability of at least 93 %.
 function interval(v, n,    cut, term, tail)
 {
-	# tail: how likely it is that at most cut of n samples are on one side of the median.
+	# tail: the probability that at most `cut` of n samples are below the true median.
 	term = 0.5 ^ n
 	tail = term
 	for (cut = 0; n - 1 - cut > cut + 1; cut++) {
@@ -18,9 +18,9 @@ function interval(v, n,    cut, term, tail)
 	high = v[n - cut]
 }
 
-# Returns faster, slower, no difference or undecided, and stores the median and its interval in
-# `middle`, `low` and `high`. A ratio within 2 % of 1 is no difference. With fewer than 5 rounds
-# no interval holds the true median often enough.
+# Returns "faster", "slower", "no difference" or "undecided", and stores the median and its interval
+# in `middle`, `low` and `high`. A ratio within 2 % of 1 is no difference. With fewer than 5 rounds
+# no interval reaches 93 %.
 function judge(v, n, more_is_better)
 {
 	middle = median(v, n)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/arm64-sysroot.sh DIR - fills DIR with the parts of Debian's arm64 packages for
-# libc, the libraries of the library and the tools, and the servers that tests/scripts/aarch64.sh runs: for
-# linking, and for qemu-user.  DIR/packages has the libraries one by one, with what tells dpkg-shlibdeps of them.
+# scripts/dev/arm64-sysroot.sh DIR - fills DIR with files of Debian's arm64 packages, for linking and
+# for qemu-user: libc, other libraries that fiberize needs, and the servers that tests/scripts/aarch64.sh runs.
+# DIR/packages has a directory for each library package, from which dpkg-shlibdeps finds dependencies.
 #
 # Uses apt-get with lists and a cache of its own in DIR, as any user; the system and
 # its packages stay as they are.  If DIR is complete, does nothing, silently.
@@ -15,7 +15,7 @@ packages="$libraries liburing-dev systemtap-sdt-dev microsocks
 	python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libexpat1"
 
 dir=${1:?usage: arm64-sysroot.sh DIR}
-# It names the packages, which may have become more.
+# DIR/complete has the list of packages; if this script's list is another one by now, start again.
 [ "$(cat "$dir/complete" 2>/dev/null)" = "$packages" ] && exit 0
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
@@ -26,7 +26,7 @@ rm -rf "$dir"
 mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/debs" || exit 1
 dir=$(cd "$dir" && pwd) || exit 1
 
-# apt-get for another architecture; installs nothing.
+# Runs apt-get for arm64, with its own directories; installs nothing.
 apt()
 {
 	apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
@@ -47,11 +47,11 @@ apt download $packages
 for deb in *.deb; do
 	dpkg-deb --extract "$deb" "$dir" || exit 1
 done
-# Absolute links lead to this machine's libraries.
+# Make absolute links lead into DIR, not to libraries of this machine.
 find "$dir/usr/lib" "$dir/lib" -type l -lname '/*' | while read -r link; do
 	ln -sf "$dir$(readlink "$link")" "$link"
 done
-# The compiler for C++ that would come with it is not needed.
+# The package with this link would also install a C++ compiler, so make the link here.
 ln -s libstdc++.so.6 "$dir/usr/lib/aarch64-linux-gnu/libstdc++.so"
 mkdir "$dir/packages"
 for library in $libraries; do

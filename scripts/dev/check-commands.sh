@@ -3,7 +3,7 @@
 #
 # scripts/dev/check-commands.sh - checks that fiberize(1) describes each option of
 # scripts/inspect/commands.def: in the synopsis of its command, and in a section with the command's
-# name; and that the synopsis has no other.
+# name; and that the synopsis has no other options.
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
@@ -24,7 +24,7 @@ awk '
 		}
 		next
 	}
-	# The text of the page, with one blank behind each word.
+	# Collect the text of the page, with one blank after each word.
 	/^\.SH / {
 		section = substr($0, 5)
 		command = ""

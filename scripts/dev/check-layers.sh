@@ -3,13 +3,13 @@
 #
 # scripts/dev/check-layers.sh [BUILD] - checks which room uses which, and the rules for rooms.
 #
-#  1 rooms use each other as in the matrix below: by #include, by the words of the sources
-#    (names.awk) and, in the objects under BUILD, by what they call
-#  2 no file names a CPU directory; -iquote finds them
+#  1 a room uses only the rooms that the matrix below allows.  This is checked in three ways: by
+#    #include, by names in the sources (names.awk), and by calls in the objects under BUILD
+#  2 no #include names the directory of a CPU: the compiler finds its headers by -iquote
 #  3 every header compiles alone, and its guard is FZ_DIR_FILE_H
 #  4 every file begins with the licence, and has its own name in the first line
 #    of its comment; a .c file with a header may leave the name to the header
-#  5 a .c file includes its own header first, or one that is for it and few more
+#  5 a .c file includes its own header first, or a header for its room alone
 #    (runtime/io/io_internal.h)
 #  6 every file is in a room, and each room of arch, runtime, preload and scripts has a README.md; no
 #    room has more than 20 subjects (x.c, x.h and x_internal.h are one)
@@ -24,9 +24,9 @@ build=${1:-build}
 cpu=$($CC -dumpmachine)
 cpu=${cpu%%-*}
 
-# The matrix: each room, and the rooms that it may include and call.  "runtime" stands for
-# all rooms in runtime/, "preload" for that folder alone, a file for itself.  Rooms are in order:
-# each uses rooms above it.  A comment gives the reason where a room uses a room below it.
+# The matrix: in each line a room, and the rooms that it may include and call.  "runtime" stands
+# for all rooms in runtime/, "preload" for the files directly in preload/, and a file for itself.
+# A room uses rooms above it in the list; a comment gives the reason if it uses a room below it.
 matrix() {
 	sed -e 's/#.*//' -e '/^[ \t]*$/d' <<-'END'
 	arch
@@ -49,20 +49,20 @@ matrix() {
 	preload/io	runtime preload preload/thread
 	preload/signal	arch runtime preload preload/thread
 	# C11's threads use preload/thread; a spinning thread calls preload/io's sched_yield.
-	# Of two locks of the loader's one is let go while a thread waits for the other.
+	# While a thread waits for one of the loader's two locks, the other one is released.
 	preload/sync	arch runtime preload preload/io preload/libc preload/thread
-	# A child of posix_spawn or clone must bypass redirected bodies: preload/libc knows how.
+	# A child of posix_spawn or clone must not run redirected functions; preload/libc bypasses them.
 	# preload/thread has the gate of cancellation points.
 	preload/process	arch runtime preload preload/io preload/libc preload/thread
-	# A new life reads the list of modules, inside the gate that fork closes.
+	# A fiber's new life reads the list of loaded modules; meanwhile fork must wait (preload/process).
 	preload/thread	arch runtime preload preload/libc preload/process
 	# Redirection leads calls inside libc to our bodies.
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync preload/thread
 	# syscall() leads each number to the body of its name.
 	preload/syscall	arch runtime preload preload/io preload/process preload/signal preload/thread
-	# In processes of any libc: nothing that the library proper has.
+	# The stub is loaded into processes with any libc, so it must not need libfiberize.so's code.
 	preload/stub	arch runtime/base
-	# Tools share the table of names and the parser of options, nothing that needs fibers.
+	# Tools may use tables and the parser of options, but nothing that needs fibers.
 	scripts
 	scripts/bench
 	scripts/bench/report
@@ -78,7 +78,7 @@ matrix() {
 	scripts/check	preload/rungs.def preload/symbols.def runtime/base scripts/elf
 	scripts/machine	scripts/check scripts/elf
 	scripts/launch	runtime/base scripts/check scripts/elf scripts/inspect/commands.def scripts/machine
-	# The description that the library carries of itself.
+	# scripts/process reads the description that the library has of itself.
 	scripts/process	runtime/inspect
 	# main.c calls the commands of all rooms.
 	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
@@ -102,7 +102,7 @@ matrix() {
 	tests/glibc/*
 	# fuzz.c hands damaged files to the launcher's readers.
 	tests/helpers	tests/programs runtime/base scripts/check
-	# Each target includes the parser that it is of.
+	# Each fuzz target includes the parser that it tests.
 	tests/fuzz	runtime/base scripts/check scripts/inspect scripts/process tests/helpers
 	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
 	tests/model	arch runtime runtime/* tests/model/*
@@ -121,8 +121,8 @@ matrix() {
 
 rooms=$(cat scripts/dev/rooms.awk)
 
-# For each line of a file only the first finding is shown.  Where a file includes against the matrix, what
-# the file uses is not shown: the names come and go with the header.
+# For each line of a file only the first finding is shown.  If a file has a wrong #include, wrong names in that
+# file are not shown: they go away with the #include.
 exec 3>&1
 findings=$(mktemp) || exit 2
 trap 'rm -f "$findings"' EXIT
@@ -160,7 +160,7 @@ includes()
 	}' "$@"
 }
 
-# Source files, wherever they are.
+# All source files, tests included.
 mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f -regextype egrep \
 	-regex '.*\.(c|h|S|cc|def|sh|inc|awk|py)' -printf '%P\n' | sort)
 sources=()
@@ -170,7 +170,7 @@ for file in "${files[@]}"; do
 	esac
 done
 
-# 1 by #include; libc's own headers are for all but arch.
+# 1 by #include.  All rooms but arch may include headers of libc.
 while read -r where header; do
 	name=${header//[<>]/}
 	case $where:$header in
@@ -188,7 +188,8 @@ while read -r where header; do
 	esac
 done < <(includes "${sources[@]}")
 
-# Finds "NAME" as the compiler does: beside the file, from here, then by -iquote.
+# Finds the file of #include "NAME" as the compiler does: beside the including file, from the project's
+# directory, then by -iquote.
 resolve() {
 	local where header dir
 	while read -r where header; do
@@ -216,7 +217,7 @@ includes "${sources[@]}" | resolve | awk "$rooms"'
 	}
 	END { exit bad }' <(matrix) - || found=1
 
-# 1 by name, except names that the compiler calls.
+# 1 by calls in the objects, but not calls that the compiler generates.
 objects=()
 for file in {arch/"$cpu",runtime/*,preload,preload/*}/*.[cS]; do
 	[ ! -e "$build/${file%.*}.o" ] || objects+=("$build/${file%.*}.o")
@@ -247,7 +248,7 @@ else
 			exit bad
 		}' <(matrix) - || found=1
 
-	# 1 by the words of the sources
+	# 1 by names in the sources
 	mapfile -t ours < <(printf '%s\n' "${sources[@]}" | grep -E '^(arch|runtime|preload|scripts)/')
 	mapfile -t headers < <(printf '%s\n' "${ours[@]}" | grep '\.h$')
 	awk -f scripts/dev/rooms.awk -f scripts/dev/names.awk <(matrix) step=functions \
@@ -300,7 +301,7 @@ for file in scripts/fiberize scripts/*/*.sh \
 	tests/*.sh tests/*/*.sh .ci/run Makefile; do
 	[ -e "$file" ] && scripts+=("$file")
 done
-# named: the file, or a header beside it, must have its name in the first lines.
+# named: the name of the file is in its first lines.  A .c file with a header beside it need not have one.
 awk '
 	function fail(text)
 	{
@@ -335,7 +336,7 @@ awk '
 		licensed = named = 0
 		header = FILENAME
 		needs_name = is_source && FILENAME !~ /^tests\/unit\/.*\/test_.*\.c$/
-		# tests/unit/test_X.c is about runtime/X, and Criterion names it.
+		# tests/unit/ROOM/test_X.c needs no name: Criterion prints it.
 		if (needs_name && sub(/\.c$/, ".h", header) && (getline text < header) >= 0) {
 			close(header)
 			needs_name = 0
@@ -368,14 +369,14 @@ printf '%s\n' "${files[@]}" | awk "$rooms"'
 		sub(/(_internal)?\.[a-zA-Z]+$/, "", subject)
 		if ($1 ~ /\.(c|h|S|cc|def)$/ && !seen[subject]++)
 			count[dir]++
-		# tests/unit/ROOM is about runtime/ROOM.
+		# tests/unit/ROOM has the unit tests of runtime/ROOM.
 		if (dir ~ /^tests\/unit\// && !(("runtime" substr(dir, 11)) in rows)) {
 			print "check-layers: " $1 ": there is no room runtime" substr(dir, 11) " that it could test"
 			bad = 1
 		}
 	}
 	END {
-		# Programs for the tests are each for itself.
+		# In tests/programs each file is a program of its own, so there may be more than 20.
 		for (dir in count)
 			if (count[dir] > 20 && dir !~ /^tests\/programs/) {
 				print "check-layers: " dir ": has " count[dir] \
@@ -385,7 +386,8 @@ printf '%s\n' "${files[@]}" | awk "$rooms"'
 		exit bad
 	}' <(matrix) - || found=1
 
-# What is no source may be below some rooms, too; in scripts/ itself is only the launcher.
+# Files that are no sources may be in folders below some rooms, too.  Directly in scripts/ there is only
+# the launcher.
 find . \( -path './build*' -o -path './.*' -o -name __pycache__ \) -prune -o -type f -printf '%P\n' | sort | awk "$rooms"'
 	/^(LICENSE|Makefile|README\.md|runtime\/DESIGN\.md)$/ { next }
 	{

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-lists.sh - checks lists in pages that the source has, too:
+# scripts/dev/check-lists.sh - checks that lists in documentation agree with the source:
 #
 #  1 libfiberize(7), PROBES: the numbers of enum fz_waits_for, with the words of FZ_WAIT
 #    (runtime/inspect/fields.def), and of enum fz_why and enum fz_left, with the constants' names

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-sizes.sh - in arch, runtime, preload and scripts no file has more than 450 lines, not
-# counting the rows of a table (FZ_SYMBOL(...)), and no function in C, Python or shell more than 60, but for
-# a flat switch and a document that a shell script has in itself; no README.md of a room has more than 12.
+# scripts/dev/check-sizes.sh - checks sizes in arch, runtime, preload and scripts.  A file has at most 450
+# lines, not counting the rows of a table (FZ_SYMBOL(...)).  A function in C, Python or shell has at most 60
+# lines; a switch counts as its longest case, and a here-document in a shell script does not count.  The
+# README.md of a room has at most 12 lines.
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
@@ -26,7 +27,7 @@ for file in {arch,runtime,preload,scripts}/**/*; do
 	*.S|*.def|*.awk)	;;
 	*)	continue ;;
 	esac
-	# The rows of a table are no code.
+	# Count all lines but the rows of a table.
 	lines=$(grep -cvE '^FZ_[A-Z]+\(.*\)$' "$file")
 	[ "$lines" -le 450 ] || finding "$file: has $lines lines, 450 are enough: divide it"
 done
@@ -36,7 +37,7 @@ for file in {arch,runtime,preload,scripts,tests}/**/README.md; do
 	[ "$lines" -le 12 ] || finding "$file: has $lines lines, 12 are enough for the head of a room: move the rest to a page of its own"
 done
 
-# A switch at the first level counts as its longest case.
+# A switch that is not nested in another block counts as its longest case.
 awk '
 	FNR == 1 { open = 0; until = "" }
 	until != "" {
@@ -84,7 +85,7 @@ awk '
 	}
 	END { exit bad }' "${code[@]}" || found=1
 
-# In Python a function ends before the next line that is not deeper.
+# In Python a function ends before the next line that is not indented more than its "def".
 awk '
 	function end_of_function()
 	{

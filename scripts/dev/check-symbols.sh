@@ -1,30 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/check-symbols.sh [BUILD] - checks preload/symbols.def against all that must agree
-# with it.
-# scripts/dev/check-symbols.sh --table - only what needs no library: "make check" begins with it, because
-# the compiler says less clearly, and more than once, what is wrong.
+# scripts/dev/check-symbols.sh [BUILD] - checks that libc, the library, tests and manual agree with
+# preload/symbols.def.
+# scripts/dev/check-symbols.sh --table - only checks that need no library.  "make check" begins with this:
+# the compiler would report such mistakes less clearly, and several times.
 #
 # First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
 # each name is there once; and scripts/check/calls.def has no function of libc.
 # Then each name that the library takes over:
-#  1 libc has it, unless it is OPTIONAL; where libc has several functions of the name, or none
-#    that is for linking, the line says which version; --table ends here
+#  1 libc has it, unless it is OPTIONAL; if libc has several functions of the name, or none
+#    that can be linked with, the line has the version; --table ends here
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
 #  3 libfiberize.so exports it and its aliases, and nothing else but what preload/stub calls
-#  4 a test uses it, one of its topic if it waits (by the source, or by the binary: a
-#    header or the compiler may make the name from another one)
-# libc's own functions in the table: 5 libc has them.  The library:
+#  4 a test uses it; if it waits, a test of its topic.  The test's source or binary has the name:
+#    a header or the compiler may turn another name into this one
+# For functions in the table that the library leaves to libc:
+#  5 libc has them
+# For the library:
 #  6 libfiberize.so has no version definitions: they would disable interposition
 #  7 no object of runtime/ or arch/ calls a name of the table: the call would enter our body.  Nor
 #    does the library as a whole import one; it uses fz_real.
-#  8 a call that a signal may end is announced only by fz_call_begin() of runtime/io/real_call.h, which
-#    repeats the call if the signal was another thread's; fz_block() of preload/real_call.h calls it
-#  9 only preload/gate.h turns errors into libc's conventions: elsewhere they are -errno
-# If all is well so far, the table is complete (scripts/dev/waiting.list):
+#  8 a call that a signal may interrupt is announced only by fz_call_begin() of runtime/io/real_call.h, which
+#    repeats the call if the signal was for another thread; fz_block() of preload/real_call.h calls it
+#  9 only preload/gate.h turns errors into libc's conventions: in other files an error is -errno
+# If there are no findings so far, is the table complete (scripts/dev/waiting.list)?
 # 10 each cancellation point that libc exports has a rung that waits, or is in FZ_LIBC
-# 11 each function of libc that makes a system call in which it may wait is there as well
+# 11 each function of libc that makes a system call in which it may wait is in the table, too
 # 12 the manual is up to date
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
@@ -43,7 +45,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 if [ "$table" ]; then
-	# A program that has the libc for which the library will be linked.
+	# bash has the libc with which the library will be linked.
 	lib=$BASH
 else
 	[ -e "$lib" ] || { echo "check-symbols: $lib is missing; run make"; exit 2; }
@@ -63,8 +65,8 @@ finding()
 	echo "$1|$2" >>"$work/findings"
 }
 
-# at_lines TEXT...: findings for each NAME, or NAME WORD, of standard input, at the line of NAME;
-# @ is the name and % the word
+# at_lines TEXT...: makes a finding for each line NAME or NAME WORD of standard input, at the line of NAME
+# in the table.  In TEXT, @ stands for NAME and % for WORD.
 at_lines()
 {
 	awk -v def=$def -v text="$*" '
@@ -138,7 +140,7 @@ at_lines "libc has several functions @; name the version of one" <"$work/wrong.s
 at_lines "libc has @, but not in version %; name one that it has" <"$work/wrong.version"
 show_findings_and_stop
 
-# calls.def has the functions of other libraries, known by how their names begin.
+# calls.def has only functions of other libraries than libc, by prefixes of their names.
 awk '
 	/^[A-Z_]+\("/ {
 		split($0, part, "\"")
@@ -151,8 +153,8 @@ awk '
 show_findings_and_stop
 [ -z "$table" ] || exit 0
 
-# 2: from FZ_EXPORT and the name to the closing brace in the first column.  The macros that make a
-# whole body count by themselves.
+# 2: a body goes from FZ_EXPORT and the name to the closing brace in the first column.  A macro that makes
+# a whole body counts as one.
 awk '
 	/^FZ_EXPORT_(BRIEF|WIRED|IDS|C11)\(/ {
 		split($0, word, /[(, ]+/)
@@ -207,7 +209,7 @@ for name in $(comm -13 "$work/names" "$work/ours"); do
 	finding "$lib" "exports $name, which $def has not; add its line or hide it"
 done
 
-# FILE:LINE CODE for each line of the files in $@, without comments.
+# code_of FILE...: prints FILE:LINE CODE for each line of the files, without comments.
 code_of()
 {
 	awk '
@@ -221,7 +223,7 @@ code_of()
 		}' "$@"
 }
 
-# 4: lines "TEST WORD", of the sources without comments and of the binaries.
+# 4: make lines "TEST WORD" from the sources without comments, and from the binaries.
 : >"$work/misnamed"
 while read -r line test; do
 	compgen -G "tests/programs/*/$test.c" >"$work/source" && continue
@@ -260,7 +262,7 @@ awk -F'|' '
 			test_count = split(tests[topic[name]], test, " ")
 			name_count = split(name names[name], alias, " ")
 			for (k = 1; k <= name_count; k++) {
-				# What never waits has no topic.
+				# A function that never waits has no topic.
 				if (topic[name] == "NO")
 					found += alias[k] in used
 				for (i = 1; i <= test_count; i++)
@@ -282,7 +284,7 @@ readelf -V "$lib" | grep -q '^Version definition' &&
 # 7
 objects=()
 for object in "$build"/arch/*/*.o "$build"/runtime/*/*.o; do
-	# An object whose source is gone is left over from an earlier build.
+	# Skip an object whose source does not exist: it is left over from an earlier build.
 	source=${object#"$build"/}
 	source=${source%.o}
 	[ -e "$source.c" ] || [ -e "$source.S" ] || continue
@@ -298,7 +300,7 @@ for name in $(nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $NF); print 
 	sort -u | comm -12 - "$work/names"); do
 	finding "$lib" "needs $name from elsewhere; call fz_real.$name"
 done
-# 8: functions that announce only functions of libc that never fail with EINTR.
+# 8: these functions may announce, because the functions of libc that they call never fail with EINTR.
 may_announce='
 	preload/process/clone.c:clone
 	preload/process/exec_watch.c:fz_exec_watch_begin
@@ -321,7 +323,7 @@ may_announce='
 	preload/thread/join.c:pthread_timedjoin_np
 	preload/thread/setid.c:set
 '
-# The heading of a function begins in the first column, and its first line has the name.
+# Find the function of each line: its heading begins in the first column, with the name in the first line.
 code_of preload/*.[ch] preload/*/*.[ch] | list=$may_announce awk '
 	BEGIN {
 		for (i = split(ENVIRON["list"], entry, " "); i; i--)
@@ -354,7 +356,7 @@ code_of preload/*.[ch] preload/*/*.[ch] | list=$may_announce awk '
 			if (!(place in announces))
 				print "scripts/dev/check-symbols.sh|" place " announces nothing; delete it from the list"
 	}' >>"$work/findings"
-# 9: a comparison makes no error.  errno may be put back to what it was, or to 0 where a thread begins.
+# 9: comparisons with an error are allowed.  errno may be set to a saved value, or to 0 when a thread begins.
 while read -r where _; do
 	finding "$where" "turns an error into libc's convention; return fz_leave(-E...) or fz_leave_pthread(-E...), or -E... to a caller that does (preload/gate.h)"
 done < <(code_of preload/*.[ch] preload/*/*.[ch] | grep -v '^preload/gate\.h:' | sed -E 's/[=!]= E[A-Z0-9]+//g' |
@@ -362,13 +364,13 @@ done < <(code_of preload/*.[ch] preload/*/*.[ch] | grep -v '^preload/gate\.h:' |
 	grep -vE '\<errno = (0|.*saved(_errno)?);')
 show_findings_and_stop
 
-# Prints the words of one heading of waiting.list.
+# words HEADING: prints the words under a heading of waiting.list.
 words()
 {
 	awk -v heading="$1" '/^[a-z]/ { inside = $1 == heading; next }
 		inside && /^\t/ { for (i = 1; i <= NF; i++) print $i }' scripts/dev/waiting.list | sort
 }
-# Names whose line says how they wait, and names that need no line.
+# waits: the names for which the table says how they wait, or that they do not.
 awk -F'|' '
 	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ || $1 == "libc" { waits[$3] = 1; print $3 }
 	$1 == "alias" && $4 in waits { print $3 }' "$work/rows" | sort >"$work/waits"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/demo.sh - runs "make demo": one unmodified threaded server,
-# natively and as fibers, under the same load.  About 40 seconds.
+# scripts/dev/demo.sh - runs "make demo": measures an unmodified threaded server natively and
+# under fiberize, with equal load.  Takes about 40 seconds.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1-build}

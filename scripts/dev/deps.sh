@@ -13,10 +13,10 @@
 #	deps.sh fleet	what "make fleet" needs
 #	deps.sh -n GROUP	only say what is missing; exit 1 if anything is
 #
-# Quick and silent if nothing is missing.  Otherwise installs as root or by
-# sudo without a password; where neither is possible, prints the command to run
-# and exits 1.  A package counts as installed if its command or file exists, however
-# it got there.
+# Quick and silent if nothing is missing.  Otherwise installs packages as root, or by
+# sudo without a password; if neither is possible, prints the command to run and exits 1.
+# A package counts as installed if its command or file exists, even if another package
+# has it.
 set -u
 
 # One "package probe" per line; a probe is a command, or a file if it has a /,
@@ -219,8 +219,8 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 1
 fi
 
-# Some packages start a service; the tests start it themselves if they need it.
-# invoke-rc.d and deb-systemd-invoke ask this file first; 101 means no.
+# Some packages start a service when they are installed; the tests start it themselves if they need it.
+# invoke-rc.d and deb-systemd-invoke run this file first; exit status 101 forbids to start a service.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
 	trap 'rm -f "$policy"' EXIT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * scripts/dev/gen-fit.c LIBRARY - prints fit.h for preload/stub: the machine of libfiberize.so, the version of glibc
- * that it needs, and the number of what it loads (preload/stub/image.h).
+ * that it needs, and a checksum of its loaded contents (preload/stub/image.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void read_file(const char *name)
 	fclose(f);
 }
 
-/* What is at this address once the library is loaded. */
+/* The bytes in the file that will be at this address (relative to its base) when the library is loaded. */
 static const unsigned char *at(uint64_t address)
 {
 	const Elf64_Ehdr *head = (const Elf64_Ehdr *)file;
@@ -60,7 +60,10 @@ static const Elf64_Dyn *dynamic(int64_t tag)
 	die("the library has no DT_STRTAB or no DT_VERNEED: is it linked with glibc?");
 }
 
-/* The largest N of GLIBC_2.N: each version of glibc has all versions of symbols before it. */
+/*
+ * The largest N of the needed symbol versions GLIBC_2.N. Only that one must be compared: a glibc with it has
+ * all earlier versions, too.
+ */
 static unsigned libc_minor(void)
 {
 	const char *names = (const char *)at(dynamic(DT_STRTAB)->d_un.d_ptr);

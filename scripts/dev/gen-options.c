@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/dev/gen-options.c - prints the man page's list of options, from
- * runtime/base/options.def. Reports, line by line, mistakes in options.def that the compiler
- * accepts. gen-options.sh builds and runs it.
+ * scripts/dev/gen-options.c - prints the man page's list of options, made from
+ * runtime/base/options.def. Reports mistakes in options.def that the compiler accepts, each with
+ * its line. gen-options.sh builds and runs it.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const int lines[] = {
 #include "runtime/base/options.def"
 };
 
-/* ---- what is refused ---------------------------------------------------- */
+/* ---- mistakes in options.def -------------------------------------------- */
 
 static void must(const struct fz_option *o, bool holds, const char *rule)
 {
@@ -70,7 +70,7 @@ static void judge(const struct fz_option *o)
 	must(o, words <= 64, "there may be 64 words");
 }
 
-/* ---- what is printed ---------------------------------------------------- */
+/* ---- the list of options ------------------------------------------------ */
 
 static void roff(const char *text)
 {

@@ -30,7 +30,7 @@ case ${1-} in
 esac
 twice=$(sed -n -E 's/^FZ_(OPTION|WORDS_OPTION|LAUNCHER_FLAG)\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" | sort | uniq -d | head -n 1)
 [ -z "$twice" ] || die "runtime/base/options.def: $twice is there twice; delete one of the two"
-# CC may be several words.
+# CC may be a command with arguments, so it is not quoted.
 # shellcheck disable=SC2086
 ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \
 	"$root/runtime/base/options.c" || die "runtime/base/options.def, options.c or gen-options.c: not compiled"

@@ -10,8 +10,8 @@
 #	--fresh		the manual as it should be
 #	--update	make it so
 #
-# The manual holds the two between .\" rungs begin and .\" rungs end, .\" calls begin and
-# .\" calls end.
+# The manual has the output of --rungs between the lines .\" rungs begin and .\" rungs end, and the
+# output of --calls between .\" calls begin and .\" calls end.
 set -eu -o pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/../.."
@@ -27,7 +27,7 @@ exports()
 	rows | awk -F'|' '
 		BEGIN { print "{\nglobal:" }
 		$1 == "symbol" || $1 == "alias" { print "\t" $3 ";" }
-		# What libfiberize-preload.so calls (preload/stub).
+		# libfiberize-preload.so (preload/stub) calls this function.
 		END { print "\tfiberize_start;\nlocal: *;\n};" }'
 }
 
@@ -63,7 +63,7 @@ calls()
 		}'
 }
 
-# replace MARK TEXT: standard input with TEXT between the two lines of MARK
+# replace MARK TEXT: prints standard input, with TEXT between the lines of MARK (manual.awk)
 replace()
 {
 	text=$2 awk -v mark="$1" -f scripts/dev/manual.awk ||

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# scripts/dev/manual.awk - for awk -v mark=MARK -f, on a man page: replaces what is between its lines
+# scripts/dev/manual.awk - for awk -v mark=MARK -f, on a man page: replaces the text between the lines
 #	.\" MARK begin and .\" MARK end
-# by $text of the environment. Fails unless each of the two lines is there once.
+# by the environment variable text. Fails unless each of the two lines is there exactly once.
 $0 == ".\\\" " mark " begin" {
 	print
 	print ENVIRON["text"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/names.awk - which room names what another room defines: a macro, an inline function
-# or a function.  A header that is included through others may define it, and a macro may call it,
-# so neither #include nor the objects show such a use.
+# scripts/dev/names.awk - finds names in a room that another room defines and that the matrix does not
+# allow.  A name is a macro, an inline function or a function.  Neither #include nor the objects show
+# each use: a header may come by way of another header, and a macro or inline function leaves no call.
 #
 #	awk -f scripts/dev/rooms.awk -f scripts/dev/names.awk MATRIX \
 #		step=functions FUNCTIONS step=define HEADER... step=use SOURCE...
@@ -19,7 +19,7 @@ FNR == 1 {
 	in_comment = 0
 }
 
-# Without comments and strings.
+# Remove comments and strings.
 {
 	gsub(/"([^"\\]|\\.)*"/, "\"\"")
 	gsub(/\/\*([^*]|\*[^\/])*\*\//, " ")
@@ -47,7 +47,8 @@ step == "define" {
 	next
 }
 
-# A struct may have the name of a function; what a .def calls is defined where it is included.
+# Names of structs do not count, as they may be equal to names of functions. A .def file does not count, as
+# the file that includes it defines the names in it.
 FILENAME !~ /\.def$/ {
 	gsub(/(struct|enum|union)[ \t]+[A-Za-z0-9_]+/, "")
 	while (match($0, /[A-Za-z0-9_]+/)) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/rooms.awk - the matrix of check-layers.sh, which is the first file that awk reads:
-# rows[ROOM] = " ALLOWED ALLOWED ".
+# scripts/dev/rooms.awk - functions about rooms.  awk reads the matrix of check-layers.sh as its first
+# file, into rows[ROOM] = " ALLOWED ALLOWED ".
 
-# The room of a folder, or "".
+# The room to which a folder belongs, or "".
 function room_of(dir,	parent)
 {
 	if (dir in rows)
@@ -16,7 +16,7 @@ function room_of(dir,	parent)
 	return (parent "/*") in rows ? parent "/*" : ""
 }
 
-# May a file of this room use that file, which is in the room other?
+# May a file in `room` use `file`, which is in the room `other`?
 function may(room, file, other,	top)
 {
 	top = other

@@ -4,7 +4,7 @@
 #
 #	awk -v tool=NAME -f scripts/dev/symbols.awk preload/topics.def preload/rungs.def preload/symbols.def
 #
-# Prints the lines of the table with their numbers, separated by |:
+# Prints the rows of the tables, each with its line number, and fields separated by |:
 #
 #	topic|LINE|TOPIC|TITLE|TESTS
 #	rung|LINE|RUNG|WORD|TEXT
@@ -13,10 +13,10 @@
 #	libc|LINE|NAME|RUNG|TOPIC
 #	trait|LINE|NAME|TRAIT
 #
-# A wrong line is reported on standard error, as "NAME: FILE:LINE: what, and what to
-# do", once per line; then the exit status is 1.
+# A wrong line is reported once on standard error, as "NAME: FILE:LINE: what is wrong, and what to
+# do"; then the exit status is 1.
 
-# What is wrong with a line, or "".
+# The functions wrong_...() return what is wrong with a line, or "".
 
 function wrong_name(name)
 {
@@ -50,7 +50,7 @@ function wrong_order(name, list,	before)
 	return name > before ? "" : name " comes after " before "; sort the names (LC_ALL=C)"
 }
 
-# The words between the brackets, in f[1] to f[count]; a string is one word, without its quotes.
+# Stores the words between the brackets in f[1..count]; a string is one word, without its quotes.
 function split_line(	text)
 {
 	text = $0
@@ -145,7 +145,7 @@ function trait_line(	i, wrong)
 	return wrong
 }
 
-# Also where it has no line.
+# Set rung_file here, so that it is known even if rungs.def has no row.
 FILENAME ~ /rungs\.def$/ { rung_file = FILENAME }
 
 BEGIN {

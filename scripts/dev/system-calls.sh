@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# START SIZE NAME; symbols of version GLIBC_PRIVATE are libc's own.
+# Make lines START SIZE NAME for exported functions. Symbols of version GLIBC_PRIVATE are not for programs.
 readelf -W --dyn-syms "$libc" | awk '
 	($4 == "FUNC" || $4 == "IFUNC") && $7 != "UND" && $8 !~ /GLIBC_PRIVATE/ {
 		sub(/@.*/, "", $8)
@@ -38,7 +38,7 @@ objdump -d --no-show-raw-insn "$libc" | awk -v at="$work/at" -v numbers="$work/n
 			call[f[2]] = f[1]
 		}
 	}
-	# objdump starts a function anew at each symbol that it knows.
+	# objdump begins a new heading at each symbol that it knows.
 	/^[0-9a-f]+ <.*>:$/ {
 		start = $1
 		sub(/^0+/, "", start)
@@ -53,7 +53,7 @@ objdump -d --no-show-raw-insn "$libc" | awk -v at="$work/at" -v numbers="$work/n
 		rax = number(rax)
 	}
 	/xor +%eax,%eax/ { rax = 0 }
-	# Code after the end of the function belongs to a static function.
+	# Code after the end of an exported function belongs to a static function, which has no heading.
 	/\tsyscall/ && here != "" {
 		address = $1
 		sub(/:/, "", address)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/two-cpus.sh - two CPUs that this process may use, as SERVER:LOAD for
-# "fiberize bench --cpus".  Exits 1, with no output, if there are not two.
+# scripts/dev/two-cpus.sh - prints two CPUs that this process may use, as SERVER:LOAD for
+# "fiberize bench --cpus".  Exits 1, with no output, if there is only one.
 set -eu
 list=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 echo "$list" | tr ',' '\n' | awk -F- '

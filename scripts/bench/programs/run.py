@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/bench/programs/run.py - programs of others, natively and under fiberize, in turn.
+"""scripts/bench/programs/run.py - measures well-known programs, natively and under fiberize in turn.
 
     run.py [--quick] [--seconds N] [--rounds N] [--most N] [--minutes N] [--against BUILD]
            [--json FILE] [--chart FILE] [--option WORD]... [--list] [WORKLOAD...]
 
 A workload is a folder with a workload.py (README.md says what is in it).  A round runs each side
-once, and each side is first in some rounds; ratios are taken within a round.  Rounds follow until
-the ratio of CPU time per operation and that of operations per second have a verdict, at least
---rounds, at most --most; once the run has lasted for --minutes, --rounds are all.  BUILD is the
-build directory of another version, as a third side.  The chart has the ratios of all workloads, as
-SVG.
-Exit status: 0 if all workloads whose programs are there could be run, 1 if one failed, 2 for a
-bad command line.
+once, and each side is first in some rounds; ratios are taken within a round.  There are at least
+--rounds and at most --most rounds, until CPU time per operation and operations per second have a
+verdict.  When --minutes are over, the other workloads get only --rounds.  BUILD is the build
+directory of another version, measured as a third side.  The chart (SVG) has the ratios of all
+workloads.
+Exit status: 0 if all workloads whose programs are installed could be run, 1 if one failed, 2 for
+a bad command line.
 """
 import argparse
 import os
@@ -38,14 +38,14 @@ def find():
 
 
 def missing_of(workload):
-    """What a workload needs and this machine has not."""
+    """The programs that a workload needs and that are not installed."""
     path = os.environ["PATH"] + ":/usr/local/sbin:/usr/sbin:/sbin"
     return [t for t in workload.NEEDS.split()
             if not (os.path.exists(t) if "/" in t else shutil.which(t, path=path))]
 
 
 def rounds_of(workload, place, options):
-    """Run rounds until the verdict is there.  Returns a list of {side: sample}."""
+    """Run rounds until there is a verdict, or --most of them.  Returns a list of {side: sample}."""
     done = []
     one = samples.serve if hasattr(workload, "server") else samples.run
     prefixes = {"native": [], "fiberize": [f"{ROOT}/{options.build}/fiberize", *options.option]}
@@ -68,7 +68,7 @@ def rounds_of(workload, place, options):
 
 
 def parse():
-    """The command line."""
+    """Parse the command line. Returns the parser and the options."""
     p = argparse.ArgumentParser(prog="run.py", description="Programs natively and under fiberize.")
     p.add_argument("--quick", action="store_true", help="a subset, within two minutes")
     p.add_argument("--seconds", type=float, help="of load in a round (3; quick: 1)")
@@ -96,7 +96,7 @@ def parse():
 
 
 def main():
-    """Run what the command line says."""
+    """Run the workloads that the command line names, and report."""
     parser, options = parse()
     known = find()
     if options.list:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/report/bars.gp - gnuplot -c bars.gp DATA SVG NAME TITLE ROWS WIDTH: a group of two
-# bars for each row LABEL, median, low, high and text of native, then of fiberize.
+# scripts/bench/report/bars.gp - gnuplot -c bars.gp DATA SVG NAME TITLE ROWS WIDTH: draws two bars
+# for each row of DATA. A row has LABEL, then median, low, high and text of native, then of fiberize.
 width = ARG6 + 0
 set terminal svg size (width < 640 ? 640 : width), 300 font "sans-serif,13" name ARG3 background "white"
 set output ARG2

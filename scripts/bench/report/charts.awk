@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/report/charts.awk - for awk -f, with summary.awk: writes the data of the charts to
-# DIRECTORY/chart.N, and prints for each how to draw it: a line of what gnuplot -c gets, separated
-# by tabs. Variable: directory.
+# DIRECTORY/chart.N, and prints for each chart a line with the arguments of gnuplot -c, separated by
+# tabs. Variable: directory.
 
 function chart(script, title, rows, width)
 {
@@ -11,13 +11,13 @@ function chart(script, title, rows, width)
 	line = script "\t" file "\t" file ".svg\tchart" charts "\t" title "\t" rows "\t" width
 }
 
-# A case, in few characters.
+# A short name of a case.
 function chart_label(c)
 {
 	return rate_of[c] ? connections_of[c] ", at " rate_of[c] "/s" : case_label(c)
 }
 
-# A group of two bars for each case.
+# A chart of one figure: two bars for each case.
 function bars(name,    c, rows)
 {
 	for (c = 1; c <= cases; c++)
@@ -40,7 +40,7 @@ function bars(name,    c, rows)
 	print line
 }
 
-# The ratio of each figure in each case, with its interval.
+# A chart of ratios: that of each figure in each case, with its interval.
 function ratios(    c, i, word, rows)
 {
 	for (c = 1; c <= cases; c++)

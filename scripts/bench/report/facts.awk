@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/report/facts.awk - for awk -f, with summary.awk: how it was measured, for the
-# reports that are files.
+# scripts/bench/report/facts.awk - for awk -f, with summary.awk: the facts on how a measurement was
+# made (command, machine, time ...), for the reports that are files.
 
-# Stores what each fact is called in name[1..n] and its value in value[1..n]. Returns n.
+# Stores the name of each fact in name[1..n] and its value in value[1..n]. Returns n.
 function facts(name, value,    n, c, load_of)
 {
 	n = split("", name)

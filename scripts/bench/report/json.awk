@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/report/json.awk - for awk -f, with summary.awk and words.awk: prints the samples of
-# all rounds and their summary as JSON. fz_loads has the command of each case on a line.
+# all rounds and their summary as JSON. fz_loads has a line for each case: the load command.
 
 function string(text,    i, c, out)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/report/leaks.awk - for awk -f, with summary.awk: prints who leaks descriptors, and
-# exits with 1 if anybody does.
+# scripts/bench/report/leaks.awk - for awk -f, with summary.awk: prints which side leaks descriptors,
+# and exits with 1 if one does.
 END {
 	for (c = 1; c <= cases; c++)
 		for (s = 1; s <= 2; s++)

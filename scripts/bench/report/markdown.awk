@@ -3,7 +3,7 @@
 # scripts/bench/report/markdown.awk - for awk -f, with summary.awk and words.awk: prints the report
 # as Markdown.
 
-# Text that Markdown takes as it is: in a code span of more backticks than the text has in a row.
+# Text as a code span of Markdown, between more backticks than the text has in a row.
 function code(text,    rest, fence)
 {
 	fence = "`"

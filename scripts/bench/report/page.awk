@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/report/page.awk - for awk -f, with summary.awk, words.awk and facts.awk: prints the
-# report as one page that needs no other file. Variable: directory, which has the charts.
+# report as one HTML page that needs no other file. Variable: directory, which has the charts.
 
 function html(text)
 {
@@ -13,7 +13,7 @@ function html(text)
 	return text
 }
 
-# A chart, without the lines before <svg that name a document type elsewhere.
+# Print a chart (SVG) inside the page. The lines before <svg are left out: they name a document type.
 function figure_of(file,    line, begun)
 {
 	print "<figure>"

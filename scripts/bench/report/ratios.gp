@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/report/ratios.gp - gnuplot -c ratios.gp DATA SVG NAME TITLE ROWS WIDTH: a point with
-# its interval for each row LABEL, ratio, low, high, verdict; no difference is the line at 1.
+# scripts/bench/report/ratios.gp - gnuplot -c ratios.gp DATA SVG NAME TITLE ROWS WIDTH: draws a point
+# and its interval for each row of DATA (LABEL, ratio, low, high, verdict), and a line at ratio 1.
 rows = ARG5 + 0
 colour(word) = word eq "faster" ? 0x15803d : word eq "slower" ? 0xb91c1c : 0x6b7280
 set terminal svg size ARG6 + 0, 90 + 24 * rows font "sans-serif,13" name ARG3 background "white"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/report/summary.awk - for awk -f, with median.awk and verdict.awk: reads the samples
-# of "fiberize bench", lines CASE ROUND SIDE NAME VALUE, and has what all its reports need. A case
-# is a number of connections and a rate. Variables: rounds; others come as fz_* in the
-# environment, which awk does not unescape.
+# of "fiberize bench" (lines CASE ROUND SIDE NAME VALUE), and has the functions that all reports
+# need. A case is a number of connections and a rate. Variable: rounds. Texts come as fz_* in the
+# environment, because awk would interpret backslashes in a variable.
 
 function figure(name, label, better)
 {
@@ -12,7 +12,7 @@ function figure(name, label, better)
 	better_of[name] = better
 }
 
-# better: 1 if more is better, -1 if less is, 0 if neither is.
+# The third argument, better, is 1 if more is better, -1 if less is better, 0 if neither is.
 BEGIN {
 	figure("requests_per_second", "requests/s", 1)
 	figure("latency_p50_us", "latency p50, us", -1)
@@ -49,7 +49,7 @@ function put(c, r, side, name, value)
 
 function derive(c, r, side,    n, seconds)
 {
-	# Some loads print how fast they were, but not how much they did.
+	# Some loads print the rate only: compute the number of requests.
 	if (!((c, r, side, "requests") in sample) && sample[c, r, side, "requests_per_second"] > 0)
 		put(c, r, side, "requests", sample[c, r, side, "requests_per_second"] * \
 			sample[c, r, side, "load_seconds"])
@@ -82,8 +82,8 @@ END {
 		}
 }
 
-# The figures of one side in v[1..n], or their ratios within a round. Returns n, and stores
-# `middle`, `low` and `high`: the median, the smallest and the largest.
+# Stores in v[1..n] the values of a figure of one side, or if side is "ratio", the ratios within a
+# round. Returns n, and stores the median, smallest and largest value in `middle`, `low` and `high`.
 function collect(c, side, name, v,    r, n, a, b)
 {
 	n = 0
@@ -107,7 +107,7 @@ function collect(c, side, name, v,    r, n, a, b)
 	return n
 }
 
-# What the ratios of a figure say; empty if there are none. Stores the median and its interval in
+# The verdict by the ratios of a figure; "" if there are none. Stores the median and its interval in
 # `middle`, `low` and `high`.
 function judged(c, name,    v, n)
 {
@@ -115,7 +115,7 @@ function judged(c, name,    v, n)
 	return n ? judge(v, n, better_of[name]) : ""
 }
 
-# Is the figure among those that are shown?
+# Do reports show this figure for this case?
 function shown(c, name)
 {
 	if (!((c, name) in in_case) || (name == "cpu_ms" && (c, "cpu_us_per_request") in in_case))
@@ -123,8 +123,8 @@ function shown(c, name)
 	return name != "descriptors_left" || leaks(c, "native") || leaks(c, "fiberize")
 }
 
-# How many descriptors each round leaves open, if these are too many to be a few files that stay
-# open; else 0. A leak leaves about one for each connection or each request, in every round.
+# How many descriptors each round leaves open if that is a leak; else 0. A leak leaves about one for
+# each connection or request, in every round; a program may keep a few files open for other reasons.
 function leaks(c, side,    v, few)
 {
 	few = connections_of[c] / 2
@@ -159,7 +159,7 @@ function cell(c, side, name,    v)
 	return sprintf("%s (%s..%s)", short(middle), short(low), short(high))
 }
 
-# What a case is called.
+# The name of a case.
 function case_label(c)
 {
 	if (connections_of[c] == 0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/bench/report/words.awk - for awk -f, with summary.awk: the verdict in sentences, for
+# scripts/bench/report/words.awk - for awk -f, with summary.awk: tells the verdict in sentences, for
 # readers who do not read tables.
 
-# The figures that decide a case: what the program can do and what it costs. By the clock both
-# sides get the same requests, so the time of an answer decides instead of their number.
+# Stores in name[1..n] the figures that decide a case: how much the program does, and its cost. With
+# a rate, both sides do equally much, so latency decides instead.
 function deciding(c, name,    n)
 {
 	n = split("", name)
@@ -17,7 +17,7 @@ function deciding(c, name,    n)
 	return n
 }
 
-# One word for several: faster, slower, mixed, no difference or undecided.
+# One verdict from several: faster, slower, mixed, no difference or undecided.
 function together(words,    all)
 {
 	if (words ~ /faster/ && words ~ /slower/)
@@ -44,7 +44,7 @@ function verdict_of_all(    c, words)
 	return words ~ /mixed/ ? "mixed" : together(words)
 }
 
-# Is there a ratio of any figure that decides?
+# Has any case a ratio of a figure that decides it?
 function compared(    c, i, n, name)
 {
 	for (c = 1; c <= cases; c++) {
@@ -70,7 +70,7 @@ function headline(    word)
 	return "The measurement does not tell whether this program gains by fiberize."
 }
 
-# "23 % more requests per second"
+# Words for a ratio, for example "23 % more requests per second"
 function change(ratio, what)
 {
 	if (ratio >= 1.995)
@@ -108,7 +108,7 @@ function sentence(c,    name, n, i, word, text)
 	return "With " case_label(c) ", fiberize gives " text "."
 }
 
-# What a reader must know before trusting the figures, in note[1..n]. Returns n.
+# Stores in note[1..n] what a reader must know before trusting the figures. Returns n.
 function notes(note,    n, c, s, busy)
 {
 	n = split("", note)

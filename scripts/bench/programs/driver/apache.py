@@ -31,7 +31,7 @@ MaxRequestWorkers 64
 
 
 def pages(mpm):
-    """The functions of a workload: small pages."""
+    """Returns the functions prepare(), server() and load() of a workload: Apache with small pages."""
     def load(place):
         if mpm == "prefork":
             return loads.ab(place.port, 16, int(3000 * place.seconds))

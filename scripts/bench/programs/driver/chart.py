@@ -12,12 +12,12 @@ FIGURES = [("per_s", "operations/s"), ("cpu_us", "CPU/operation"), ("p99_us", "p
 
 
 def available():
-    """Is there a gnuplot?"""
+    """Is gnuplot installed?"""
     return shutil.which("gnuplot") is not None
 
 
 def rows(all_samples):
-    """Lines LABEL, ratio, low, high, verdict."""
+    """Yields lines LABEL, ratio, low, high, verdict, separated by tabs (ratios.gp)."""
     for name, samples in all_samples.items():
         for side in [s for s in samples[0] if s != "native"]:
             found = compare(samples, side)
@@ -29,7 +29,7 @@ def rows(all_samples):
 
 
 def save(path, all_samples):
-    """Write the chart, as SVG; a file that is there stays whole until the new one is."""
+    """Write the chart as SVG. An old file is replaced only when the new one is complete."""
     lines = list(rows(all_samples))
     with tempfile.NamedTemporaryFile("w", encoding="utf-8") as data:
         data.writelines(lines)

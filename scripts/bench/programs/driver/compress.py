@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A file to compress, half of it random; an operation is a megabyte of it."""
+"""driver/compress.py - compresses a file, half of it random; an operation is a megabyte of the file."""
 import os
 
 MEGABYTES = 24

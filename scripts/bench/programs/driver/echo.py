@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages that come back, a thread for each connection; beside io_uring written by hand."""
+"""driver/echo.py - an echo server with a thread for each connection, beside uring_server.c."""
 OPPONENTS = ["oneshot", "multishot"]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# driver/judge.awk - for awk -f, with median.awk and verdict.awk: judges the ratios of each line,
-# which begins with 1 if more is better; prints median, low, high and the word.
+# driver/judge.awk - for awk -f, with median.awk and verdict.awk: judges the ratios in each line. The
+# first field is 1 if more is better. Prints median, low, high and the verdict.
 {
 	n = NF - 1
 	for (i = 1; i <= n; i++)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""driver/loads.py - load programs: how they are called, and what they print, as figures.
+"""driver/loads.py - load programs: functions make their command lines, and *_figures() read their output.
 
-Those without a function for what they print here are read by scripts/bench/figures.awk.
+The output of a program that has no *_figures() here is read by scripts/bench/figures.awk.
 """
 import json
 import re
@@ -10,36 +10,36 @@ from driver.place import ROOT
 
 
 def wrk(port, connections, seconds, path="/", more=""):
-    """HTTP, each connection kept and used again."""
+    """HTTP on connections that are used again for each request."""
     return (f"wrk --latency -t1 -c{connections} -d{max(1, round(seconds))}s "
             f"-s {ROOT}/scripts/bench/wrk.lua {more} http://127.0.0.1:{port}{path}")
 
 
 def ab(port, connections, requests, path="/", more=""):
-    """HTTP, a connection for each request."""
+    """HTTP on a new connection for each request."""
     return f"ab -q {more} -c {connections} -n {requests} http://127.0.0.1:{port}{path}"
 
 
 def echo(place, port, connections, size, more=""):
-    """Messages of size bytes that come back."""
+    """Messages of size bytes that the server sends back."""
     return (f"{place.build}/libexec/echo_client -c {connections} -d {place.seconds} -s {size} "
             f"{more} {port}")
 
 
 def paced(place, port, connections, rate, path="/"):
-    """HTTP by the clock, on connections that stay; a latency begins when its request is due."""
+    """HTTP, rate requests per second, on connections that are used again (echo_client -r)."""
     return (f"{place.build}/libexec/echo_client -c {connections} -d {place.seconds} -r {rate} "
             f"--get {path} {port}")
 
 
 def redis(port, connections, requests, test, more=""):
-    """Messages of redis; each answer is awaited."""
+    """Commands of redis; each connection waits for the answer before it sends the next command."""
     return (f"echo requests {requests}; redis-benchmark -p {port} --csv -c {connections} "
             f"-n {requests} -t {test} {more}")
 
 
 def redis_figures(text):
-    """"test","rps","avg","min","p50","p95","p99","max", in milliseconds."""
+    """redis-benchmark --csv: test, rps, avg, min, p50, p95, p99 and max, latencies in milliseconds."""
     row = text.strip().splitlines()[-1].replace('"', "").split(",")
     return {"requests": float(re.findall(r"^requests (\d+)$", text, re.M)[-1]),
             "requests_per_second": float(row[1]), "latency_p50_us": float(row[4]) * 1000,
@@ -47,7 +47,7 @@ def redis_figures(text):
 
 
 def sysbench_figures(text):
-    """sysbench: transactions of a database, or operations on files."""
+    """sysbench: an operation is a transaction of a database, or an operation on a file."""
     events = float(re.search(r"total number of events: +(\d+)", text)[1])
     seconds = float(re.search(r"total time: +([\d.]+)s", text)[1])
     got = {"requests": events, "operations": events, "seconds": seconds,
@@ -59,7 +59,7 @@ def sysbench_figures(text):
 
 
 def fio_figures(text):
-    """fio --output-format=json: all jobs and both directions together."""
+    """fio --output-format=json: reads and writes of all jobs are added up; the largest percentiles count."""
     done, seconds, p50, p99, p999 = 0, 0, [], [], []
     for job in json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["jobs"]:
         for way in "read", "write":
@@ -78,7 +78,7 @@ def fio_figures(text):
 
 
 def iperf_figures(text):
-    """iperf3 --json: an operation is a megabyte."""
+    """iperf3 --json: an operation is a megabyte (10^6 bytes) received."""
     end = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["end"]
     return {"requests": end["sum_received"]["bytes"] / 1e6,
             "requests_per_second": end["sum_received"]["bits_per_second"] / 8e6}

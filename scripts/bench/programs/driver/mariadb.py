@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""MariaDB, with a table for sysbench; a thread for each connection, or its own pool of threads."""
+"""driver/mariadb.py - MariaDB with a table for sysbench; a thread for each connection, or a thread pool."""
 from driver import loads
 
 NEEDS = "mariadbd mysql_install_db sysbench"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""microsocks before an echo server, and clients that go through it."""
+"""driver/microsocks.py - microsocks as a proxy between clients and an echo server."""
 from driver import loads
 
 

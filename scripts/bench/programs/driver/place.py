@@ -18,7 +18,7 @@ class Failed(Exception):
 
 
 def load_workload(*where):
-    """The workload.py of a folder, as a module; where: a path, relative to a file that is first."""
+    """Load workload.py as a module. where is a folder; or a file and a folder relative to the file's."""
     folder = os.path.join(os.path.dirname(where[0]), where[1]) if where[1:] else where[0]
     spec = importlib.util.spec_from_file_location("workload", f"{folder}/workload.py")
     module = importlib.util.module_from_spec(spec)
@@ -27,7 +27,7 @@ def load_workload(*where):
 
 
 def free_port():
-    """A port that nobody listens on, below those that connections get by themselves."""
+    """A TCP port on which nobody listens, below the ports that the kernel gives to connections."""
     while True:
         port = random.randrange(10000, 30000)
         with socket.socket() as s:
@@ -40,19 +40,19 @@ def free_port():
 
 
 class Place:
-    """Made once for a workload; its rounds follow each other in it."""
+    """Where a workload runs: scratch directory, port and helpers, for all rounds."""
 
     def __init__(self, folder, build, seconds):
         self.folder, self.build, self.seconds = folder, build, seconds
         self.work = tempfile.mkdtemp(prefix="fz-bench-")
-        # Servers that give up root must still find their files.
+        # A server that gives up root must still be able to read its files.
         os.chmod(self.work, 0o755)
         self.helpers = []
         self.port = free_port()
         atexit.register(self.close)
 
     def file(self, name, text=None):
-        """The path of a file in the scratch directory; with text, writes it."""
+        """The path of a file in the scratch directory. If text is given, write it to the file."""
         path = os.path.join(self.work, name)
         if text is not None:
             with open(path, "w", encoding="utf-8") as f:
@@ -64,7 +64,7 @@ class Place:
         return os.path.join(self.folder, name)
 
     def run(self, *argv):
-        """Run a command of the preparation; it must succeed."""
+        """Run a command that prepares the workload. Raises Failed if it fails."""
         with open(self.file("prepare.log"), "ab") as log:
             if subprocess.run(argv, stdout=log, stderr=log, cwd=self.work, check=False).returncode:
                 raise Failed(f"{argv[0]} failed: {self.tail('prepare.log')}")
@@ -76,7 +76,7 @@ class Place:
         return lines[-1] if lines else "it printed nothing"
 
     def helper(self, *argv, port):
-        """Start, natively and for all rounds, what the server or the load needs behind it."""
+        """Start a helper that the server or the load needs, natively, for all rounds; wait until it listens."""
         with open(self.file("helper.log"), "ab") as log:
             p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  cwd=self.work, start_new_session=True)
@@ -91,13 +91,13 @@ class Place:
         raise Failed(f"{argv[0]} does not listen: {self.tail('helper.log')}")
 
     def echo_server(self):
-        """A server that returns what it gets; returns its port."""
+        """Start an echo server as a helper. Returns its port."""
         port = free_port()
         return self.helper(f"{self.build}/tests/programs/legacy_server", "-e", "-p", str(port),
                            port=port)
 
     def pages_configuration(self, port):
-        """Write pages.conf, for nginx: small pages."""
+        """Write pages.conf, nginx's configuration for a server of small pages, and a page."""
         os.makedirs(self.file("pages"), exist_ok=True)
         self.file("pages/index.html", "hello\n" * 20)
         self.file("pages.conf", f"""worker_processes 1;
@@ -110,13 +110,13 @@ http {{ access_log off; keepalive_requests 1000000; server {{
 """)
 
     def pages(self):
-        """A server of small pages; returns its port."""
+        """Start nginx with small pages as a helper. Returns its port."""
         port = free_port()
         self.pages_configuration(port)
         return self.helper("nginx", "-c", self.file("pages.conf"), port=port)
 
     def stop_helpers(self):
-        """Stop what was started so far."""
+        """Stop all helpers."""
         for p in self.helpers:
             p.terminate()
         for p in self.helpers:

@@ -14,7 +14,7 @@ COLUMNS = [("per_s", "operations/s", True), ("cpu_us", "CPU us/operation", False
 
 
 def machine():
-    """Lines that say where and of what the figures are."""
+    """Lines that tell on which machine and commit the figures were measured."""
     out = subprocess.run(["scripts/bench/machine.sh"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                          check=True).stdout
     return [line.removeprefix("# ") for line in out.splitlines()] + \
@@ -22,12 +22,12 @@ def machine():
 
 
 def compare(samples, side):
-    """{figure: (native median, side's median, ratio, low, high, word)} of one workload."""
+    """Compare a side with native: {figure: (native median, median, ratio, low, high, verdict)}."""
     result = {}
     for name, _, more in COLUMNS:
         pairs = [(r["native"][name], r[side][name]) for r in samples
                  if name in r["native"] and name in r[side]]
-        # A run without a single switch has no ratio.
+        # There is no ratio to 0, as when a native run has no context switch.
         ratios = [b / a for a, b in pairs if a > 0]
         if ratios and len(ratios) == len(samples):
             result[name] = (median(a for a, _ in pairs), median(b for _, b in pairs),
@@ -63,7 +63,7 @@ def summary(all_samples, missing, failed):
 
 
 def save(path, all_samples, missing, failed, about):
-    """Write the JSON; a file that is there stays whole until the new one is."""
+    """Write the JSON. An old file is replaced only when the new one is complete."""
     with open(path + ".new", "w", encoding="utf-8") as f:
         json.dump({"about": about, "samples": all_samples, "missing": missing, "failed": failed},
                   f, indent=1)

@@ -9,13 +9,13 @@ import time
 
 from driver.place import ROOT, Failed
 
-# What measure and figures.awk call a figure, and what the report calls it.
+# Names of figures: in the output of measure and figures.awk, and in the report.
 NAMES = {"latency_p50_us": "p50_us", "latency_p99_us": "p99_us", "latency_p999_us": "p999_us",
          "peak_kb": "peak_kb"}
 
 
 def read_figures(text):
-    """Lines NAME VALUE; those of several load programs that ran together are added."""
+    """Read lines NAME VALUE. Values of one name are added up (several load programs), but not latencies."""
     found = {}
     for name, value in re.findall(r"^(\w+) ([0-9]+(?:\.[0-9]+)?)$", text, re.M):
         value = float(value)
@@ -26,7 +26,7 @@ def read_figures(text):
 
 
 def loaded(place, load):
-    """What the load has printed, as figures."""
+    """The figures in the load's output."""
     with open(place.file("load.log"), encoding="utf-8", errors="replace") as f:
         text = f.read()
     if hasattr(load, "figures"):
@@ -40,7 +40,7 @@ def loaded(place, load):
 
 
 def await_port(port):
-    """Until the last server's socket is gone: the kernel takes a ring's apart after the exit."""
+    """Wait until the port is free: the kernel closes the sockets of an io_uring some time after the exit."""
     for _ in range(200):
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -101,6 +101,6 @@ def run(place, workload, prefix, side):
 
 
 def raise_descriptors():
-    """As many descriptors as are allowed, for all sides."""
+    """Raise the limit on descriptors to the hard limit, for all sides."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

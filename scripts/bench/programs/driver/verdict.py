@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""driver/verdict.py - what the ratios of the rounds say, by the rule of "fiberize bench"."""
+"""driver/verdict.py - judges the ratios of the rounds by the rule of "fiberize bench"."""
 import subprocess
 
 from driver.place import ROOT

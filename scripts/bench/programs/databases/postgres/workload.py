@@ -11,12 +11,12 @@ QUICK = True
 
 
 def as_user():
-    """It refuses to run as root."""
+    """The words that start a command as another user: PostgreSQL refuses to run as root."""
     return [] if os.getuid() else ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
 
 
 def pgbench(place, options):
-    """A command for the shell.  The server listens before it lets anybody in."""
+    """A shell command for pgbench. It first waits: the server listens before it accepts clients."""
     env = f"export PGHOST=127.0.0.1 PGPORT={place.port} PGUSER=bench PGDATABASE=postgres"
     return f"{env}; until {BIN}/pg_isready -q; do sleep 0.05; done; exec {BIN}/pgbench {options}"
 
@@ -41,6 +41,6 @@ def load(place):
 
 
 def figures(text):
-    """Without the time that the connections take."""
+    """The figures in pgbench's output; its tps leaves out the time to connect."""
     return {"requests": float(re.search(r"transactions actually processed: (\d+)", text)[1]),
             "requests_per_second": float(re.search(r"^tps = ([\d.]+)", text, re.M)[1])}

@@ -13,7 +13,7 @@ def prepare(place):
     for folder in "conf", "temp", "logs", "webapps/ROOT":
         os.makedirs(place.file(folder), exist_ok=True)
     place.file("webapps/ROOT/index.html", "hello\n" * 20)
-    # Otherwise it listens long before it answers.
+    # Without these files, Tomcat listens long before it answers.
     place.file("conf/server.xml", f"""<Server port="-1"><Service name="Catalina">
 <Connector address="127.0.0.1" port="{place.port}" maxThreads="64" maxKeepAliveRequests="-1"
  bindOnInit="false"/>
@@ -40,5 +40,5 @@ def server(place, _side):
 
 
 def load(place):
-    # A number of requests, not a time: the first are answered by code that is not compiled yet.
+    # All sides get equally many requests, because the first ones are slow: Java has not compiled the code yet.
     return loads.ab(place.port, 32, int(5000 * place.seconds), more="-k")

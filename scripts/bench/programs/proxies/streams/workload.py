@@ -9,7 +9,7 @@ STREAMS = 8
 
 
 def command(place, _side):
-    # Another port each time: the last receiver may not be gone yet.
+    # Use another port each time, because the last receiver may still be there.
     port = free_port()
     common = (f"fio --thread --name=x --ioengine=net --protocol=tcp --port={port} --bs=64k "
               f"--size=1t --numjobs={STREAMS} --time_based --runtime={max(1, round(place.seconds))} "
