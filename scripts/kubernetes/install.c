@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/kubernetes/install.c - install DIR [FROM]: the program of the image that "make oci" makes, for the
- * init container of a pod; copies the libraries from FROM, by default the directory it is in there, to DIR.
+ * scripts/kubernetes/install.c - install DIR [FROM]: copies the libraries from FROM (default:
+ * /usr/lib/fiberize) to DIR.  It is the program in the image of "make oci", run by the init container of a pod.
  *
- * A container of the pod starts only when this has ended with 0.  Without the libraries it runs as without
- * fiberize, after a line of the loader's; so this says what failed, and ends with 0.  Each file is there whole
- * or not at all.  Statically linked: there is nothing else in the image.
+ * The containers of the pod start only if this program ends with 0.  If a library cannot be copied, it prints
+ * why, and still ends with 0: then the loader prints a line, and the containers run without fiberize.  Each file
+ * is copied as a whole or not at all.  The program is linked statically, because the image has no libc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,10 +47,10 @@ static int install(const char *from_dir, const char *dir, const char *name)
 	from = open(source, O_RDONLY | O_CLOEXEC);
 	if (from < 0)
 		return complain(source);
-	/* One that was left by a container that was killed. */
+	/* Remove a partial copy, which a killed init container may have left. */
 	unlink(part);
 	to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	/* Whatever the umask, every user of the pod may read it. */
+	/* Set the mode whatever the umask is: each user in the pod must be able to read the library. */
 	failed = to < 0 || copy(from, to) < 0 || fchmod(to, 0644) < 0 || close(to) < 0 || rename(part, target) < 0;
 	if (failed) {
 		complain(target);
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 		fputs("usage: install DIR [FROM]\n", stderr);
 		return 2;
 	}
-	/* The library that is named in LD_PRELOAD comes last: it looks for the other one. */
+	/* Copy the library that LD_PRELOAD names last, because it loads the other one. */
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !failed; i++)
 		failed = install(argc > 2 ? argv[2] : "/usr/lib/fiberize", argv[1], names[i]);
 	return 0;

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/kubernetes/kubernetes.sh - "fiberize kubernetes": prints what "kubectl apply -f -" takes, so that pods
-# get the library when they are created.
+# scripts/kubernetes/kubernetes.sh - "fiberize kubernetes": prints manifests for "kubectl apply -f -".  With
+# them, pods get the library when they are created.
 #
 #	kubernetes.sh VERSION [OPTIONS]
 #
-# The manifests are those of base/ and profiles.yaml, in the directory "kubernetes" beside this script; a line that
-# ends in "# --OPTION" is changed.  Prints all or nothing.
+# The manifests are made from base/ and profiles.yaml in the directory "kubernetes" beside this script.  A line
+# that ends in "# --OPTION" is changed by that option.  If anything fails, nothing is printed.
 set -u
 export LC_ALL=C
 
@@ -63,7 +63,7 @@ wrong_usage()
 
 # ---- the command line
 
-# matches TEXT EXPRESSION: all of it, and it is one line
+# matches TEXT EXPRESSION: is TEXT one line, and does the whole line match?
 matches()
 {
 	case $1 in
@@ -154,7 +154,7 @@ fi
 
 # ---- the cluster
 
-# ask PATH: what the API server answers; complaint is set if it does not
+# ask PATH: sets answer to what the API server answers, or complaint if it does not answer
 ask()
 {
 	complaint=
@@ -208,13 +208,13 @@ look_at_cluster()
 
 # ---- the manifests
 
-# A label may not have all that a version may.
+# A version may have characters that a label may not have.
 version=$(printf '%s' "$release" | tr -c 'A-Za-z0-9_.-' '_')
 # shellcheck disable=SC2086 # its words
 list=$(printf "'%s', " $archs)
 key=${selector%%=*} value=${selector#*=}
 
-# settle FILE: prints it as the options want it, without its head
+# settle NAME: prints base/NAME.yaml, changed by the options, without its head
 settle()
 {
 	sed \

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/deb.sh VERSION BUILD [PACKAGES] - builds BUILD/fiberize_VERSION_ARCH.deb from the files that
-# "make install" puts below /usr, and BUILD/fiberize-dbgsym_VERSION_ARCH.deb with their debug
-# symbols, without which no backtrace of the library can be read.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL name the
-# maintainer.
+# scripts/package/deb.sh VERSION BUILD [PACKAGES] - builds two Debian packages.  BUILD/fiberize_VERSION_ARCH.deb
+# has the files that "make install" puts below /usr.  BUILD/fiberize-dbgsym_VERSION_ARCH.deb has their debug
+# symbols, which backtraces of the library need.  Needs dpkg-dev.  DEBFULLNAME and DEBEMAIL name the maintainer.
 #
-# CC, CFLAGS and LDFLAGS are those of the build.  PACKAGES, for another CPU than this machine's, has the libraries
-# (arm64-sysroot.sh).  The same source and SOURCE_DATE_EPOCH (default: the time of the last commit, or 0) make
-# the same bytes.
+# CC, CFLAGS and LDFLAGS must be those of the build.  PACKAGES is needed to build for another CPU: the
+# directory of library packages that arm64-sysroot.sh makes.  Equal sources and an equal SOURCE_DATE_EPOCH
+# (default: the time of the last commit, or 0) make equal bytes.
 set -eu
 umask 022
 export LC_ALL=C TZ=UTC
@@ -21,9 +20,9 @@ strip=$($cc -print-prog-name=strip)
 objcopy=$($cc -print-prog-name=objcopy)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} || SOURCE_DATE_EPOCH=
 export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}"
-# What several threads compress depends on their number.
+# Use one thread: the output of a compressor with several threads depends on their number.
 export DPKG_DEB_THREADS_MAX=1
-# The architecture is the library's, not this machine's.
+# Take the architecture from the library: it may be for another machine than this one.
 case $(readelf -h "$build/libfiberize.so" | sed -n 's/^ *Machine: *//p') in
 *X86-64) arch=amd64 ;;
 AArch64) arch=arm64 ;;
@@ -41,7 +40,7 @@ cd "$root"
 env -u MAKEFLAGS -u MAKELEVEL make -s install VERSION="$version" B="$build" CC="$cc" CFLAGS="${CFLAGS-}" \
 	LDFLAGS="${LDFLAGS-}" DESTDIR="$tree" PREFIX=/usr
 
-# Debuggers find the symbols by the build id, which stripping leaves.
+# Debuggers find the symbols by the build id, which stripping does not remove.
 ids=
 for file in lib/fiberize/libfiberize.so lib/fiberize/libfiberize-preload.so bin/fiberize libexec/fiberize/measure \
 	libexec/fiberize/echo_client libexec/fiberize/inspect; do
@@ -65,7 +64,8 @@ for file in "$tree"/usr/lib/fiberize/*/libfiberize-preload.so "$tree"/usr/lib/fi
 done
 gzip -9n "$tree"/usr/share/man/man*/*
 
-# On purpose: what every program of a machine gets needs no library, so that none can be missing.
+# The stub is made without needed libraries on purpose: it may be preloaded into every program of a machine,
+# and none of its libraries can be missing.  So tell lintian.
 mkdir -p "$tree/usr/share/lintian/overrides"
 echo 'fiberize: shared-library-lacks-prerequisites [usr/lib/fiberize/*libfiberize-preload.so]' \
 	>"$tree/usr/share/lintian/overrides/fiberize"
@@ -87,7 +87,7 @@ CHANGELOG
 } >"$doc/copyright"
 
 printf 'Source: fiberize\n\nPackage: fiberize\nArchitecture: any\n' >"$stage/debian/control"
-# finish TREE: its checksums, and times that are the same in each build; then the package
+# finish TREE: writes checksums, sets all times to SOURCE_DATE_EPOCH, and builds the package
 finish()
 {
 	(cd "$1" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$1/DEBIAN/md5sums"
@@ -95,7 +95,7 @@ finish()
 	dpkg-deb --root-owner-group -Zxz --build "$1" "$build" >/dev/null
 }
 
-# installed_size TREE: in KiB, whatever the file system
+# installed_size TREE: prints the size in KiB, computed so that it does not depend on the file system
 installed_size()
 {
 	find "$1/usr" -printf '%y %s\n' | awk '{ n += $1 == "f" ? int(($2 + 1023) / 1024) : 1 } END { print n }'
@@ -105,7 +105,7 @@ where=
 for package in ${packages:+"$packages"/*}; do
 	where="$where -S$package"
 done
-# Split into words on purpose.
+# $where is split into words on purpose.
 # shellcheck disable=SC2086
 depends=$(cd "$stage" && DEB_HOST_ARCH=$arch dpkg-shlibdeps $where -O --ignore-missing-info \
 	fiberize/usr/lib/fiberize/libfiberize.so fiberize/usr/bin/fiberize \

@@ -4,20 +4,20 @@
 # scripts/package/fiberize.bash - completion of fiberize(1) for bash.  Commands, options and their
 # values come from fiberize --help and fiberize COMMAND --help.
 
-# Prints the commands, which fiberize --help has in its first lines.
+# Prints the commands, which are in the first lines of fiberize --help.
 _fiberize_commands()
 {
 	fiberize --help 2>/dev/null |
 		sed -n 's/^\(usage:\|      \) fiberize \(\[options\] \|\[\)\?\([a-z]\+\).*/\3/p'
 }
 
-# Prints the lines of flags in the help of "fiberize $1": "-p --processors N", "--stats --no-stats".
+# Prints the flags of "fiberize $1", a line for each: "-p --processors N", "--stats --no-stats".
 _fiberize_flags()
 {
 	fiberize "$@" --help 2>/dev/null | sed -n '/^ \{2,6\}-/{s/, / /g;p}'
 }
 
-# Prints the words that the option $1 may have; fiberize --help has them in brackets.
+# Prints the words that are allowed for the option $1; fiberize --help has them in brackets.
 _fiberize_words()
 {
 	fiberize --help 2>/dev/null |
@@ -25,13 +25,13 @@ _fiberize_words()
 		sed 's/ or / /; s/,/ /g'
 }
 
-# Prints the keys by which the command $1 sorts; its help has them behind "by".
+# Prints the keys by which the command $1 can sort; its help has them after "by".
 _fiberize_keys()
 {
 	fiberize "$1" --help 2>/dev/null | sed -n 's/^ *by \(.*\)/\1/p' | sed 's/ or / /; s/,/ /g'
 }
 
-# Completes $2, a value that --help calls $1.
+# Prints completions of $3, the value of option $2; --help calls such a value $1 (FILE, N ...).
 _fiberize_value()
 {
 	case $1 in
@@ -54,7 +54,7 @@ _fiberize()
 	local i word value flag flags commands command=
 	local -A values=()
 
-	# _fiberize_add COMMAND...: their flags, and which of these take a value, into values
+	# _fiberize_add COMMAND...: stores each flag of the commands in values, with the name of its value or ""
 	_fiberize_add()
 	{
 		while read -ra flags; do
@@ -79,7 +79,7 @@ _fiberize()
 			break
 			;;
 		-*)
-			# The value is the next word, or the word after a word "=".
+			# Skip the flag's value: bash splits --flag=value into three words, of which "=" is one.
 			if [ "${COMP_WORDS[i + 1]}" = = ]; then
 				i=$((i + 2))
 			elif [ -n "${values[$word]-}" ]; then

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/package/oci.sh VERSION BUILD DIR - makes DIR, an OCI image layout with an image VERSION that holds
-# nothing but libfiberize.so, libfiberize-preload.so and "install" of BUILD, in /usr/lib/fiberize, and their
-# licence: for an image volume, or as an init container, which runs "install DIR".  Needs jq and binutils.
+# scripts/package/oci.sh VERSION BUILD DIR - makes DIR, an OCI image layout with one image, tagged VERSION.  The
+# image has only libfiberize.so, libfiberize-preload.so and "install" from BUILD, in /usr/lib/fiberize, and the
+# licence.  Pods use it as an image volume, or as an init container, which runs "install DIR".  Needs jq and
+# binutils.
 #
-# The same files and SOURCE_DATE_EPOCH (default: the time of the last commit, or 0) make the same bytes.
+# Equal files and an equal SOURCE_DATE_EPOCH (default: the time of the last commit, or 0) make equal bytes.
 set -eu
 umask 022
 export LC_ALL=C TZ=UTC
@@ -20,7 +21,7 @@ die()
 	exit 1
 }
 
-# The architecture is the files', not this machine's.
+# Take the architecture from the files: they may be for another machine than this one.
 arch=
 for name in libfiberize.so libfiberize-preload.so install; do
 	case $(readelf -h "$build/$name" | sed -n 's/^ *Machine: *//p') in
@@ -37,7 +38,7 @@ trap 'rm -rf "$stage"' EXIT
 tree=$stage/tree
 new=$stage/layout
 mkdir -p "$tree/usr/lib/fiberize" "$tree/usr/share/doc/fiberize" "$new/blobs/sha256"
-# As in the Debian package; debuggers find the symbols by the build id.
+# Strip the files as in the Debian package; debuggers find the symbols by the build id.
 for name in libfiberize.so libfiberize-preload.so install; do
 	"${OBJCOPY:-objcopy}" --strip-unneeded --remove-section=.comment --remove-section=.note "$build/$name" \
 		"$tree/usr/lib/fiberize/$name"
@@ -47,11 +48,11 @@ chmod -R u=rwX,go=rX "$tree"
 chmod 644 "$tree"/usr/lib/fiberize/*.so
 chmod 755 "$tree/usr/lib/fiberize/install"
 
-# Not compressed: what a compressor makes depends on its version.
+# The layer is not compressed, because the output of a compressor depends on its version.
 (cd "$tree" && tar --create --format=ustar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner \
 	--file="$stage/layer" usr)
 
-# blob FILE: puts it among the blobs; prints its digest
+# blob FILE: copies FILE to the blobs, and prints its digest
 blob()
 {
 	sum=$(sha256sum <"$1")
@@ -60,7 +61,7 @@ blob()
 	echo "sha256:$sum"
 }
 
-# descriptor TYPE FILE [FILTER]
+# descriptor TYPE FILE [FILTER]: copies FILE to the blobs, and prints its OCI descriptor, changed by a jq FILTER
 descriptor()
 {
 	jq -cnS --arg type "$1" --arg digest "$(blob "$2")" --argjson size "$(stat -c %s "$2")" \

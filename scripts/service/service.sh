@@ -5,7 +5,7 @@
 #
 #	service.sh COMMAND SELF LIBRARY COUNT [VARIABLE=VALUE...] [--root DIR] SERVICE
 #
-# SELF is the launcher; LIBRARY and the variables, of which there are COUNT, are what the drop-in sets.
+# SELF is the path of the launcher.  The drop-in preloads LIBRARY and sets the variables; COUNT is their number.
 set -u
 export LC_ALL=C
 
@@ -68,14 +68,14 @@ is_no()
 	return 1
 }
 
-# ---- would it have an effect?
+# ---- would the drop-in have an effect?
 
-# The file of environment that sets LD_PRELOAD after Environment=.
+# Prints the last EnvironmentFile= that sets LD_PRELOAD: it has priority over Environment= of a drop-in.
 overriding_file()
 {
 	facts file | while IFS= read -r file; do
 		file=$root${file#-}
-		# Patterns are allowed there.
+		# EnvironmentFile= may be a pattern (*.conf), so $file is not quoted.
 		for one in $file; do
 			! grep -q '^[[:space:]]*LD_PRELOAD=' "$one" 2>/dev/null || printf '%s\n' "$one"
 		done
@@ -114,7 +114,7 @@ must_have_effect()
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
 	program=$root$(facts exec)
-	# What env(1) executes is found as systemd finds programs.
+	# The program behind env(1) may be a name without a path: search the folders that systemd searches.
 	for folder in /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin; do
 		case $(facts exec) in
 		*/*) ;;
@@ -132,13 +132,14 @@ must_have_effect()
 
 # ---- the drop-in
 
-# In double quotes, as systemd reads it.
+# quoted TEXT: prints TEXT in double quotes, as systemd reads it.
 quoted()
 {
 	printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"
 }
 
-# The library before what the unit has, as the launcher does; the unit's % are systemd's.
+# Prints the value of LD_PRELOAD: the library, then the other libraries of the unit, as the launcher does.
+# A % in the library's path is doubled; a % in the unit's text is left, because systemd expands it.
 preload_value()
 {
 	printf '%s' "$library" | sed 's/%/%%/g'
@@ -170,7 +171,7 @@ print_dropin()
 	fi
 }
 
-# means KEY VALUE TEXT
+# means KEY VALUE TEXT: prints what a setting of the unit means under fiberize
 means()
 {
 	printf '  %s=%s: %s\n' "$1" "$2" "$3"
@@ -195,7 +196,7 @@ explain()
 	[ -z "$value" ] || means User "$value" "fiberize ps, stat and trace must be run as $value or root"
 }
 
-# Mistakes that systemd-analyze finds, each in a line.
+# Prints the mistakes that systemd-analyze finds in the unit, each in a line.
 verify()
 {
 	if [ -n "$root" ]; then
@@ -205,7 +206,7 @@ verify()
 	fi | sort -u
 }
 
-# systemd reads units when it is told to.
+# Makes systemd read the units again, if it runs here.
 reload()
 {
 	if [ -z "$root" ] && [ -d /run/systemd/system ]; then
@@ -213,14 +214,14 @@ reload()
 	fi
 }
 
-# The drop-in may be removed or written over only if it is ours.
+# Ends with a message if the drop-in was not written by fiberize: then it must not be changed or removed.
 must_be_ours()
 {
 	[ ! -e "$dropin" ] || [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ] ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
-# Keep what is there aside, all of it; sets kept.
+# Keeps the old drop-in in $temporary.before.  Sets kept: old, or none if there was no drop-in.
 keep_dropin()
 {
 	if [ ! -e "$dropin" ]; then
@@ -232,11 +233,11 @@ keep_dropin()
 	fi
 }
 
-# Put back what was there; before that is kept, the drop-in is as it was.
+# Restores the old drop-in, or removes the new one.  If kept is empty, the drop-in has not been changed yet.
 roll_back()
 {
 	case $kept in
-	# mv refuses two names of one file, which has not been written over then.
+	# If both names are still links to one file, mv fails; but then the drop-in has not been replaced.
 	old) mv -f "$temporary.before" "$dropin" 2>/dev/null ;;
 	none) rm -f "$dropin" ;;
 	esac
@@ -261,7 +262,7 @@ enable_service()
 		roll_back
 		die $EX_CANNOT_CHANGE "$dropin: cannot be written"
 	fi
-	# What was wrong before is not the drop-in's fault.
+	# Only new mistakes count: the unit may have had others before.
 	wrong=$(verify | grep -vxF -e "$before" | head -n 1)
 	if [ -n "$wrong" ]; then
 		roll_back
@@ -327,7 +328,7 @@ status_of_service()
 
 command=$1 self=$2 library=$3 variables=$4
 shift 4
-# The variables go behind the words of the command.
+# Move the variables behind the words of the command line.
 count=$variables root=
 while [ "$count" -gt 0 ]; do
 	set -- "$@" "$1"
@@ -362,7 +363,7 @@ root=${root%/}
 command -v systemd-analyze >/dev/null ||
 	die $EX_NO_SYSTEMD 'systemd is not installed here: set LD_PRELOAD where the service is started'
 name_service "$asked"
-# A drop-in goes away also if the unit has gone before, or is masked.
+# "disable" needs no unit if the drop-in exists: the unit may have been removed before, or may be masked.
 if [ "$command" != disable ] || [ ! -e "$root/etc/systemd/system/$service.d/$name" ]; then
 	find_unit
 fi

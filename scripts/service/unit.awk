@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/service/unit.awk FILE... - what the [Service] sections of a unit's files, in the order in which
-# systemd reads them, say of what matters to a preloaded library.  Prints lines "KEY<tab>VALUE":
+# scripts/service/unit.awk FILE... - reads the [Service] sections of a unit's files, named in the order in
+# which systemd reads them, and prints the settings that matter to a preloaded library, as lines
+# "KEY<tab>VALUE":
 #
 #	preload			LD_PRELOAD in Environment=
 #	preload_file		the last file that sets it, or empties Environment=
@@ -13,7 +14,7 @@
 #	env_drops		what of that env's arguments takes LD_PRELOAD away
 #	other keys		their last value
 
-# The words of a value, unquoted as systemd does; returns their number.
+# Stores the words of a value in words[1..n], without quotes, as systemd splits it; returns n.
 function split_words(text, words,	count, i, c, quote, word, open)
 {
 	count = 0
@@ -70,14 +71,14 @@ function filter(value,	words, count, i, denies)
 	if (kind == "")
 		kind = denies ? "deny" : "allow"
 	count = split_words(value, words)
-	# A word of the other kind takes back what the filter says of it.
+	# "!word": a word with ~ in a filter that allows, or a word without ~ in a filter that denies.
 	for (i = 1; i <= count; i++) {
 		sub(/:.*/, "", words[i])
 		filter_words[++filter_count] = (denies == (kind == "deny") ? "" : "!") words[i]
 	}
 }
 
-# Sets command, and env_drops: the command of ExecStart=, behind env(1).
+# Sets command from a value of ExecStart=: its program, or the program that env(1) executes.  Sets env_drops.
 function execute(value,	words, count, i, word)
 {
 	sub(/^[-@:+!|]*/, "", value)
@@ -90,7 +91,7 @@ function execute(value,	words, count, i, word)
 		if (word ~ /^(-|-i|--ignore-environment)$/ || word ~ /^(-u|--unset=)LD_PRELOAD$/ ||
 		    (word ~ /^(-u|--unset)$/ && words[i + 1] == "LD_PRELOAD") || word ~ /^LD_PRELOAD=/)
 			env_drops = word ~ /^(-u|--unset)$/ ? word " LD_PRELOAD" : word
-		# The next word is its argument.
+		# The next word is the argument of this option.
 		if (word ~ /^(-u|--unset|-C|--chdir)$/)
 			i++
 		else if (word !~ /^-/ && word !~ /=/)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2086,SC2154 # exit statuses are numbers; service.sh has the variables
 #
-# scripts/service/unit.sh - where a service's unit and its drop-ins are, and what they say; sourced by
-# service.sh, whose root, service, name, tab, die and exit statuses it uses.
+# scripts/service/unit.sh - finds and reads the unit of a service and its drop-ins; sourced by service.sh.
+# Uses root, service, name, tab, die and the exit statuses of service.sh.
 
-# A name that systemd knows services by, with ".service".
+# name_service NAME: sets service to the name with ".service"; ends with a message if NAME is no service.
 name_service()
 {
 	case $1 in
@@ -20,7 +20,7 @@ name_service()
 
 folders='etc/systemd/system run/systemd/system usr/local/lib/systemd/system usr/lib/systemd/system lib/systemd/system'
 
-# The first file of that name in the folders of units; sets found.
+# find_file NAME: sets found to the first file NAME in the folders of units; fails if there is none.
 find_file()
 {
 	for folder in $folders; do
@@ -32,7 +32,7 @@ find_file()
 	return 1
 }
 
-# Sets unit, the file, and service, the name that is no alias.
+# Sets unit to the unit's file, and service to its real name if $service is an alias.
 find_unit()
 {
 	asked=$service
@@ -49,7 +49,7 @@ find_unit()
 		target=$(readlink "$found")
 		[ "$target" != /dev/null ] ||
 			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
-		# An instance may be a link to its template, which is no other name.
+		# A link from an instance (a@b.service) to its template (a@.service) is no alias.
 		case ${target##*/} in
 		"$template" | "$service") break ;;
 		esac
@@ -67,8 +67,9 @@ is_below()
 	[ -z "$root" ] || printf ' below %s' "$root"
 }
 
-# The files of the unit in the order in which systemd reads them, but ours; the more special folder of
-# drop-ins, and the first folder of units, hides files of the same name.
+# Prints the files of the unit, without our drop-in, in the order in which systemd reads them.  Of several
+# drop-ins with one name only the first counts: in the first folder of units, and there in the most special
+# folder of drop-ins.
 unit_files()
 {
 	printf '%s\n' "$unit"
@@ -81,7 +82,7 @@ unit_files()
 	done | awk -F '\t' -v ours="$name" '$1 != ours && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2
 }
 
-# a-b-c.service has a-b-.service.d and a-.service.d, too.
+# Prints folders of drop-ins by prefix: a-b-c.service also has a-b-.service.d and a-.service.d.
 prefixes()
 {
 	rest=${service%.service}
@@ -94,7 +95,7 @@ prefixes()
 	done
 }
 
-# facts KEY: what unit.awk has found
+# facts KEY: prints the values of KEY that unit.awk has found, each in a line
 facts()
 {
 	printf '%s\n' "$all_facts" | sed -n "s/^$1$tab//p"
