@@ -14,12 +14,12 @@
 #	self, libexec, version	the launcher's file, the directory of its parts, what it is
 #	mode			what the load is: http, echo or load
 #	force, no_profiles	1: for the fiberized side, too
-#	word			a word of the command line, several times
+#	word			the next word of the whole command line; given once for each word
 #
 # This shell may drop variables whose names it does not allow; "measure -e" gives them to PROGRAM.
 #
 # $tmp/samples has one line per figure: CASE ROUND SIDE NAME VALUE.
-# The launcher sets them, by eval:
+# "take" sets these variables by eval:
 # shellcheck disable=SC2154
 set -u
 

@@ -17,7 +17,7 @@
 #include "scripts/bench/number.h"
 #include "scripts/bench/proc.h"
 
-enum { STOP_MS = 5000 };	/* between SIGTERM and SIGKILL */
+enum { STOP_MS = 5000 };	/* time from SIGTERM to SIGKILL */
 
 struct children children = { .name = "the program" };
 
@@ -57,7 +57,7 @@ void take_signals(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		sigaddset(&taken, wanted[i]);
 	sigprocmask(SIG_BLOCK, &taken, &original_mask);
-	/* Ignored signals are not queued, and a background process may inherit them ignored. */
+	/* nap() would not see an ignored signal, and a background process may inherit these as ignored. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
@@ -112,12 +112,12 @@ pid_t spawn(char **argv, const char *log, int failed_status)
 		close(null);
 		return pid;
 	}
-	/* Own group: Ctrl-C reaches measure only, which stops all processes in order. */
+	/* In its own process group the child gets no Ctrl-C. Only measure gets it, and stops all in order. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(failed_status);
-	/* A shell without job control ignores these signals in background processes. */
+	/* The child may have inherited these signals as ignored, from a shell without job control. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);

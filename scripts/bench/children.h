@@ -3,8 +3,8 @@
 #define FZ_BENCH_CHILDREN_H
 
 /*
- * scripts/bench/children.h - the server and the load of measure.c: started, watched, stopped, with
- * all their descendants. One thread.
+ * scripts/bench/children.h - starts, watches and stops the server and the load of measure.c, with all
+ * their descendants. For a program of one thread.
  */
 
 #include <signal.h>
@@ -13,11 +13,11 @@
 #include <sys/types.h>
 
 struct children {
-	const char *name;		/* what messages call the server */
+	const char *name;		/* the server's name in messages */
 	pid_t server, load;		/* 0: not started yet */
 	bool server_gone, load_gone;
 	int server_status, load_status;	/* as of wait4 */
-	double dead_voluntary, dead_involuntary;	/* switches of the server's processes that ended */
+	double dead_voluntary, dead_involuntary;	/* context switches of the server's ended processes */
 	int interrupted;		/* the signal that asked measure to end, or 0 */
 };
 extern struct children children;
@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3), noreturn)) void fail(int status, const char
 /* Block the signals that nap() takes. */
 void take_signals(void);
 
-/* Wait at most ms for a signal, and act on it. */
+/* Wait at most ms milliseconds for a signal, and act on it. */
 void nap(double ms);
 
 /* Start a program, with its output appended to the file log; exits with failed_status on failure. */
@@ -55,7 +55,7 @@ bool server_ended(void);
  */
 bool server_ends(void);
 
-/* How a child ended, in words. */
+/* Write into buf, in words, how a child has ended; status is that of wait4(). */
 void describe(int status, char *buf, size_t len);
 
 #endif

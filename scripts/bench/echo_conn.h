@@ -41,7 +41,7 @@ struct echo {
 	uint64_t total, errors;
 	uint64_t refused;		/* requests of HTTP with a status of 400 or more; they count in total */
 	uint64_t count_from, count_to;	/* only answers between these times count, ns */
-	double period;			/* with -r: from message to message of a connection, ns */
+	double period;			/* with -r: from one message of a connection to the next, ns */
 	struct histogram latencies;	/* of answers that count */
 	size_t in_size;
 	unsigned char *in;		/* in_size bytes, at least size, for what is received */

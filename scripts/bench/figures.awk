@@ -90,7 +90,7 @@ regex != "" {
 }
 /^Non-2xx responses: / { errors += $3; failed = 1 }
 
-# hey: "[200] 123 responses", and behind "Error distribution:" "[5] Get ..."
+# hey prints "[200] 123 responses"; after "Error distribution:" it prints errors as "[5] Get ..."
 /^ +Requests\/sec:[ \t]/ { print "requests_per_second", $2 }
 /^ +Total:[ \t]+[0-9.]+ secs$/ { print "seconds", $2 }
 /^ +50% in [0-9.]+ secs$/ { print "latency_p50_us", $3 * 1000000 }
@@ -108,7 +108,7 @@ hey_errors && /^ +\[[0-9]+\][ \t]/ {
 	failed = 1
 }
 
-# redis-benchmark, in its three forms
+# redis-benchmark has three forms of output
 /^ *[0-9]+ requests completed in [0-9.]+ seconds$/ { redis_requests = $1; redis_seconds = $5 }
 /^ +avg +min +p50 +p95 +p99 +max *$/ { redis_latencies = 1; next }
 redis_latencies && NF == 6 {

@@ -19,12 +19,12 @@
  *
  * Sources of the figures, chosen so that threads which have ended still count:
  * the CPU time of a process from its CPU clock, to the nanosecond, plus the time of
- * children that it has waited for (/proc/PID/stat); context switches from wait4's rusage,
- * less those of the threads alive when LOAD began.
+ * children that it has waited for (/proc/PID/stat); context switches from wait4's rusage at
+ * the end, less those that SERVER's live threads had made before LOAD began.
  *
- * No process is left behind: measure is the reaper of SERVER's orphans, and kills what
- * does not end within 5 seconds of SIGTERM.  Signals are blocked all the
- * time and taken by sigtimedwait, so there are no handlers.
+ * No process is left behind: measure becomes the parent of SERVER's orphans, and kills each
+ * process that does not end within 5 seconds of SIGTERM.  Signals are always blocked and
+ * taken by sigtimedwait, so there are no handlers.
  *
  * Exit status: 0, 2 bad command line, 110 SERVER ended too early, 111 it never
  * listened, or on several ports without -p, 112 LOAD failed, 114 the port is taken or measure itself failed,
@@ -101,7 +101,7 @@ static void wait_listening(unsigned port, double seconds, struct fz_listener *re
 	refuse_several(ret_l);
 }
 
-/* A copy of text with each key replaced by value; from malloc. */
+/* Returns a copy of text in which each key is replaced by value; the caller frees it. */
 static char *substitute(const char *text, const char *key, const char *value)
 {
 	size_t len = strlen(text) + 1;

@@ -22,8 +22,8 @@ static void give_up(const char *why)
 }
 
 /*
- * Read /proc/PID/stat and find its third field, after the name. Returns false if the process is
- * gone.
+ * Read /proc/PID/stat into buf. *ret_fields points to the third field, the first one after the name.
+ * Returns false if the process is gone.
  */
 static bool read_stat(pid_t pid, char *buf, size_t len, const char **ret_fields)
 {
@@ -157,7 +157,7 @@ static void add_process(pid_t pid, struct fz_figures *f)
 	if (read_stat(pid, buf, sizeof(buf), &fields)) {
 		long cutime = 0, cstime = 0;
 
-		/* state ppid pgrp session tty tpgid flags 4 faults, utime stime */
+		/* Skip state ppid pgrp session tty tpgid flags, 4 numbers of page faults, utime and stime. */
 		sscanf(fields, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %ld %ld",
 		       &cutime, &cstime);
 		f->cpu_us += (double)(cutime + cstime) * 1e6 / (double)sysconf(_SC_CLK_TCK);
@@ -217,7 +217,7 @@ static bool has_socket(pid_t pid, unsigned long inode)
 	return found;
 }
 
-/* Turn the kernel's form of an address, words in host byte order, into text for a client. */
+/* Turn an address in the form of /proc/net/tcp (hexadecimal words) into text for a client to connect to. */
 static void set_host(struct fz_listener *l, const char *hex)
 {
 	uint32_t w[4] = { 0 };

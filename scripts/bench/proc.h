@@ -52,9 +52,9 @@ bool fz_tree_ends(pid_t except);
 struct fz_figures fz_tree_measure(pid_t except);
 
 /*
- * Count the descriptors of a tree that a leak would leave behind: not the program's listening and
- * established TCP sockets, which may be kept for the next client, nor what a runtime opens for
- * itself in each process: event polls, event counters, io_uring, the limits of its cgroup.
+ * Count the descriptors of a tree that may have leaked. Left out are listening and established TCP
+ * sockets, which a program may keep for the next client, and descriptors that a runtime opens for
+ * itself: epoll, eventfd, io_uring, and files in /sys (limits of its cgroup).
  */
 size_t fz_tree_descriptors(pid_t except);
 

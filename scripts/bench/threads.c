@@ -4,8 +4,8 @@
  *
  *	threads [-s SECONDS] [CASE...]
  *
- * An ordinary pthread program.  Runs each case for SECONDS (0.2) and prints
- * "CASE NANOSECONDS", of elapsed time per operation; all cases if none is named.
+ * An ordinary pthread program.  Runs each CASE (default: all) for SECONDS (0.2) and
+ * prints "CASE NANOSECONDS", the elapsed time per operation.
  * scripts/bench/threads.sh runs it natively and under fiberize in turn.
  */
 #include <errno.h>

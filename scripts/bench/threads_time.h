@@ -29,7 +29,7 @@ static void must(int err, const char *what)
 	exit(1);
 }
 
-/* Nanoseconds per operation of a loop in this thread; body does `batch` operations. */
+/* Call body(batch) again and again in this thread. Returns nanoseconds per operation; body does `batch`. */
 static double loop(void (*body)(unsigned), unsigned batch)
 {
 	uint64_t start, end, until, n = 0;
@@ -52,7 +52,7 @@ struct worker {
 	uint64_t operations;
 } __attribute__((aligned(128)));
 
-/* Nanoseconds per operation of all `count` threads together. */
+/* Run `count` threads together. Returns elapsed nanoseconds per operation, of the operations of all. */
 static double together(void *(*run)(void *), unsigned count)
 {
 	struct worker *workers = aligned_alloc(128, count * sizeof(*workers));

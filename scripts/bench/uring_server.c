@@ -47,7 +47,7 @@ struct conn {
 
 static struct io_uring ring;
 static volatile sig_atomic_t stop;
-static struct conn acceptor;	/* only its address is used */
+static struct conn acceptor;	/* its address is the user data of accept requests */
 static bool multishot;
 
 static void on_stop(int sig)

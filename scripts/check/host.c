@@ -88,7 +88,7 @@ static const char *refused_call(int ring, int *ret_err)
 		*ret_err = EINVAL;
 		return "io_uring_register";
 	}
-	/* ENOENT: there is nothing to cancel. */
+	/* ENOENT is no failure: it means that there is no request to cancel. */
 	if (syscall(SYS_io_uring_register, ring, FZ_UAPI_REGISTER_SYNC_CANCEL, &cancel, 1) < 0 &&
 	    errno != ENOENT) {
 		*ret_err = errno;

@@ -3,8 +3,8 @@
 #define CHECK_HOST_H
 
 /*
- * scripts/check/host.h - what this machine has for fibers: io_uring or epoll to wait by, and the
- * cost of a switch.
+ * scripts/check/host.h - finds out how fibers would wait on this machine (io_uring or epoll), and what
+ * a switch costs.
  */
 
 /*

@@ -119,8 +119,8 @@ static bool other_libc(struct search *s, const struct object *o)
 }
 
 /*
- * For a set-user-ID program and the like, the kernel tells the loader not to trust the
- * environment.
+ * The kernel tells the loader of a set-user-ID program, and of others with more rights, not to trust
+ * the environment. Such a loader ignores a library in LD_PRELOAD with a path.
  */
 bool program_refuse_secure(struct search *s, const char *path)
 {

@@ -26,7 +26,7 @@ enum { OBJECTS_MAX = 4096 };
 
 /* ---- one candidate ------------------------------------------------------ */
 
-/* The loader goes on searching if a file is for another machine. */
+/* Open path if it is a library for o's machine. If it is not, the loader goes on searching: return NULL. */
 static struct object *try_file(struct object *o, const char *path)
 {
 	struct object *found = object_open(path);
@@ -145,7 +145,7 @@ static struct object *search_cache(struct object *o, const char *cache, size_t s
 		const char *text;
 
 		memcpy(&entry, cache + sizeof(header) + i * sizeof(entry), sizeof(entry));
-		/* An entry with hwcap is a variant for newer CPUs, with equal needs. */
+		/* Skip variants for newer CPUs (hwcap): they need the same libraries as the plain one. */
 		if (entry.flags != CACHE_FLAGS || entry.hwcap != 0)
 			continue;
 		text = cache_string(cache, size, entry.name);

@@ -19,7 +19,7 @@ struct libraries {
 	size_t missing_count;
 };
 
-/* Find all libraries of program, which stays the caller's; libraries_free() frees the others. */
+/* Find all libraries of program. libraries_free() closes them, but not program itself. */
 void libraries_find(struct object *program, struct libraries *ret);
 void libraries_free(struct libraries *l);
 

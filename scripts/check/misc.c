@@ -110,7 +110,7 @@ bool misc_find(const char *path, const char *start, struct misc *ret)
 {
 	int fd = open_folder();
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	char text[8192];		/* an entry is registered by at most 1920 bytes */
+	char text[8192];		/* enough for an entry: the kernel registers at most 1920 bytes */
 	bool found = false;
 	struct dirent *name;
 	struct entry e;
@@ -122,8 +122,8 @@ bool misc_find(const char *path, const char *start, struct misc *ret)
 		return false;
 	}
 	/*
-	 * The folder lists the entry registered last first, in the order in which the kernel
-	 * searches.
+	 * The kernel searches the entry registered last first, and readdir() returns the entries
+	 * in that order, too.
 	 */
 	while (!found && (name = readdir(folder))) {
 		if (name->d_type != DT_REG || strcmp(name->d_name, "register") == 0 ||

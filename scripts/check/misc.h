@@ -3,8 +3,8 @@
 #define CHECK_MISC_H
 
 /*
- * scripts/check/misc.h - program formats that are registered with the kernel (binfmt_misc),
- * each with its interpreter. The kernel tries them before its built-in formats.
+ * scripts/check/misc.h - finds the interpreter of a file whose format is registered with the kernel
+ * (binfmt_misc). The kernel tries these formats before its built-in ones.
  */
 
 #include <stdbool.h>

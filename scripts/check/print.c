@@ -241,7 +241,7 @@ void put_string(const char *text, FILE *out)
 	fputc('"', out);
 }
 
-/* The key is the word that the text report prints, with _ for a blank. */
+/* Print names as an array. Its key is key with _ for each blank; key is a word of the text report. */
 static void put_array(const char *key, const struct names *names, FILE *out)
 {
 	fputc('"', out);

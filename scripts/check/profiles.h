@@ -17,7 +17,7 @@ struct setting {
 	bool used;			/* false: a flag, a variable or an earlier line sets the option */
 };
 
-/* A section that applies to the program. */
+/* A section of a profile that applies to the program. */
 struct profile {
 	const char *file, *pattern;
 	struct setting *settings;
@@ -32,11 +32,11 @@ struct profiles {
 };
 
 /*
- * Read a profile for this program. values has one entry for each of fz_options;
- * each option that the profile sets and whose entry is NULL gets the text of its value there.
- * Returns NULL, or an error message, to be freed. Settings for other programs are checked as
- * well. A file that others than root and the user may have written, or that is too long, is ignored,
- * and the message says so.
+ * Read a profile, and take the sections that apply to this program. values has one entry for each of
+ * fz_options; if the profile sets an option whose entry is NULL, the entry becomes the text of the value.
+ * Sections for other programs are only checked. Returns NULL, or an error message, which the caller frees.
+ * *ret_ignored is true if the file is too long, or if a user other than root and this one could write it:
+ * then the file is ignored, and the message says so.
  */
 char *profiles_read(struct profiles *p, const char **values, const char *file,
 		    const struct fz_profile_program *program, bool *ret_ignored);

@@ -22,8 +22,8 @@ static bool is_file(const char *path)
 }
 
 /*
- * A hint for the message if the interpreter's name ends in a carriage return, as editors on
- * Windows write it.
+ * A hint for the message if the interpreter's name ends in a carriage return: editors on Windows end
+ * lines by it.
  */
 static const char *strange_end(const char *name)
 {

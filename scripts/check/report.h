@@ -51,7 +51,7 @@ struct findings {
 	struct raw_calls raw;
 };
 
-/* A program that a wrapper becomes. */
+/* A program that a wrapper starts, and the verdict on it. */
 struct start {
 	char *path;
 	const char *verdict;
@@ -72,7 +72,7 @@ struct report {
 	bool starts_unknown;		/* it also becomes a program whose name only the run shows */
 	struct backend backend;
 	unsigned switch_ns;		/* switch_call_ns() */
-	const struct profiles *profiles;	/* the caller's, or NULL; printed only */
+	const struct profiles *profiles;	/* for printing only; not owned; may be NULL */
 };
 
 /* Has the program itself a function of this kind? Libraries do not count. */

@@ -53,7 +53,7 @@ static void own_capabilities(struct capabilities *ret)
 			ret->bounding |= UINT64_C(1) << i;
 }
 
-/* Does exec of this file gain capabilities for a user other than root (a "secure" exec)? */
+/* Does exec of this file give its capabilities to a user who is not root? Then the exec is "secure". */
 static bool gains_capabilities(const char *path, bool no_new_privileges)
 {
 	struct vfs_ns_cap_data data = { 0 };
@@ -95,7 +95,7 @@ const char *secure_why(const char *path)
 	    is_mapped(status.st_gid, "/proc/self/gid_map")) {
 		if (status.st_mode & S_ISUID)
 			user = status.st_uid;
-		/* Without execute permission for the group, S_ISGID means mandatory locking. */
+		/* Without execute permission for the group, S_ISGID means mandatory locking: do not count it. */
 		if (status.st_mode & S_ISGID && status.st_mode & S_IXGRP)
 			group = status.st_gid;
 	}

@@ -19,8 +19,8 @@
  */
 
 /*
- * Why exec of path is secure: "set-user-ID", "set-group-ID" or "file capabilities"; NULL if it
- * is not.
+ * Why the kernel would set AT_SECURE at exec of path: "set-user-ID", "set-group-ID" or "file
+ * capabilities"; NULL if it would not.
  */
 const char *secure_why(const char *path);
 

@@ -26,7 +26,7 @@ bool starts_is_shell(const char *path)
 
 /* ---- scripts ------------------------------------------------------------ */
 
-/* Take off the quotes around a whole word, and a semicolon behind it. */
+/* Remove semicolons at the end of the word, and then the quotes if they enclose the whole word. */
 static char *unquote(char *word)
 {
 	size_t length = strlen(word);
@@ -40,7 +40,7 @@ static char *unquote(char *word)
 	return word;
 }
 
-/* The word without its quotes, or NULL if the shell would make something else of it. */
+/* The word without its quotes; NULL if the shell would expand it or treat it specially. */
 static const char *constant(char *word)
 {
 	word = unquote(word);

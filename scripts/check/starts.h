@@ -2,7 +2,7 @@
 #ifndef CHECK_STARTS_H
 #define CHECK_STARTS_H
 
-/* scripts/check/starts.h - which programs a wrapper becomes by exec, as far as that can be seen. */
+/* scripts/check/starts.h - finds the programs that a wrapper starts, as far as its file shows them. */
 
 #include <stdbool.h>
 

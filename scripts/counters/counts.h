@@ -3,8 +3,8 @@
 #define COUNTERS_COUNTS_H
 
 /*
- * scripts/counters/counts.h - the counters of a process, read from its memory or from the file of
- * --stats (runtime/base/counters.h).
+ * scripts/counters/counts.h - reads the counters of a process (runtime/base/counters.h) from its memory,
+ * or from the file that --stats writes.
  */
 
 #include "runtime/base/counters.h"
@@ -18,9 +18,9 @@ struct call_counts {
 
 struct counts {
 	struct fz_counters head;
-	uint64_t sums[FZ_PROCESSOR_COUNTERS];	/* of all processors */
+	uint64_t sums[FZ_PROCESSOR_COUNTERS];	/* the sums over all processors */
 	char version[32];		/* of the library; "": unknown, as in a file */
-	uint64_t fibers;		/* alive */
+	uint64_t fibers;		/* how many fibers are alive */
 	uint64_t resident;		/* memory of the process, bytes; 0: unknown, as in a file */
 	bool has_calls;			/* false without FIBERIZE_STATS: then all members below are 0 */
 	size_t call_count;

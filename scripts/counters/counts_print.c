@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/counters/counts_print.c - the counters for other programs: JSON, and the text format of
- * Prometheus.
+ * scripts/counters/counts_print.c - prints the counters for other programs: as JSON, and in the text
+ * format of Prometheus.
  */
 #include <json-c/json.h>
 #include <stdio.h>

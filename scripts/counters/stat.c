@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/counters/stat.c - fiberize stat: the counters of a process, once or every few seconds.
+ * scripts/counters/stat.c - fiberize stat: prints the counters of a process, once or every few seconds.
  */
 #include "scripts/inspect/commands.h"
 

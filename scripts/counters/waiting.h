@@ -3,7 +3,7 @@
 #define COUNTERS_WAITING_H
 
 /*
- * scripts/counters/waiting.h - what the threads of a process wait for at this moment, for Prometheus.
+ * scripts/counters/waiting.h - prints for Prometheus what the threads of a process wait for now.
  */
 
 #include "scripts/process/target.h"

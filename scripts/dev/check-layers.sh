@@ -56,7 +56,7 @@ matrix() {
 	preload/process	arch runtime preload preload/io preload/libc preload/thread
 	# A fiber's new life reads the list of loaded modules; meanwhile fork must wait (preload/process).
 	preload/thread	arch runtime preload preload/libc preload/process
-	# Redirection leads calls inside libc to our bodies.
+	# preload/libc redirects calls inside libc to the library's bodies in these rooms.
 	preload/libc	arch runtime preload preload/io preload/process preload/signal preload/sync preload/thread
 	# syscall() leads each number to the body of its name.
 	preload/syscall	arch runtime preload preload/io preload/process preload/signal preload/thread
@@ -85,7 +85,7 @@ matrix() {
 	scripts/counters	runtime/base scripts/inspect scripts/process
 	scripts/trace	preload/rungs.def scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process
-	# gen-options.c makes the list of options in the manual, gen-fit.c what the stub compares.
+	# gen-options.c prints the list of options, gen-fit.c the numbers that the stub compares.
 	scripts/dev	runtime/base preload/stub
 	scripts/package
 	scripts/kubernetes
@@ -100,11 +100,11 @@ matrix() {
 	tests/extra	tests/programs
 	tests/glibc
 	tests/glibc/*
-	# fuzz.c hands damaged files to the launcher's readers.
+	# fuzz.c gives damaged files to the launcher's functions that read files.
 	tests/helpers	tests/programs runtime/base scripts/check
 	# Each fuzz target includes the parser that it tests.
 	tests/fuzz	runtime/base scripts/check scripts/inspect scripts/process tests/helpers
-	# The explorer stands in for a CPU, a kernel and libc, and looks at the runtime's own records.
+	# The explorer replaces CPU, kernel and libc, and reads the runtime's records.
 	tests/model	arch runtime runtime/* tests/model/*
 	tests/model/*	arch arch/* runtime runtime/* tests/model
 	tests/modules	tests/programs

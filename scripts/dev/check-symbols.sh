@@ -6,9 +6,9 @@
 # scripts/dev/check-symbols.sh --table - only checks that need no library.  "make check" begins with this:
 # the compiler would report such mistakes less clearly, and several times.
 #
-# First the table by itself (scripts/dev/symbols.awk): its words are known, it is sorted, and
-# each name is there once; and scripts/check/calls.def has no function of libc.
-# Then each name that the library takes over:
+# First the table is checked alone (scripts/dev/symbols.awk): its words are known, it is sorted,
+# and each name is there once; and scripts/check/calls.def has no function of libc.
+# For each name that the library takes over:
 #  1 libc has it, unless it is OPTIONAL; if libc has several functions of the name, or none
 #    that can be linked with, the line has the version; --table ends here
 #  2 it has one body in preload/, which mentions its own FZ_SYM_ and no other
@@ -19,8 +19,8 @@
 #  5 libc has them
 # For the library:
 #  6 libfiberize.so has no version definitions: they would disable interposition
-#  7 no object of runtime/ or arch/ calls a name of the table: the call would enter our body.  Nor
-#    does the library as a whole import one; it uses fz_real.
+#  7 no object of runtime/ or arch/ calls a name of the table, because the call would enter the
+#    library's own body; and the library imports no such name: it calls libc's function by fz_real
 #  8 a call that a signal may interrupt is announced only by fz_call_begin() of runtime/io/real_call.h, which
 #    repeats the call if the signal was for another thread; fz_block() of preload/real_call.h calls it
 #  9 only preload/gate.h turns errors into libc's conventions: in other files an error is -errno

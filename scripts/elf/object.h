@@ -18,19 +18,19 @@
 
 struct object {
 	char *path;
-	struct object *needed_by;	/* NULL for the program itself */
+	struct object *needed_by;	/* the object that needs this one; NULL for the program */
 	int fd;
 	Elf *elf;
 
 	/* set by object_open() */
 	int elf_class;			/* ELFCLASS*; ELFCLASSNONE: no ELF file at all */
 	GElf_Ehdr header;
-	bool has_headers;		/* a program header that can be read */
+	bool has_headers;		/* at least one program header could be read */
 	bool has_interpreter;
 	char *interpreter;
 	bool go;
 
-	/* set by object_read_dynamic(); the strings are the file's, valid until object_close() */
+	/* set by object_read_dynamic(); strings point into the file, and are valid until object_close() */
 	bool has_dynamic;
 	const char *damage;		/* what is wrong with the file, or NULL */
 	const char *soname, *rpath, *runpath;
@@ -61,11 +61,11 @@ void object_each_import(const struct object *o, void (*visit)(const char *name, 
 void object_each_export(const struct object *o, void (*visit)(const char *name, void *arg),
 			void *arg);
 
-/* Call visit for each version that o needs of the object with this soname. */
+/* Call visit for each symbol version that o needs from the object with this soname. */
 void object_each_version_needed(const struct object *o, const char *soname,
 				void (*visit)(const char *version, void *arg), void *arg);
 
-/* Does o define this version? */
+/* Does o define this symbol version? */
 bool object_defines_version(const struct object *o, const char *version);
 
 /* Call visit for each executable part of o. */
@@ -79,7 +79,7 @@ void object_each_code(const struct object *o,
 void object_each_string(const struct object *o, void (*visit)(const char *text, void *arg),
 			void *arg);
 
-/* The common name of a machine (EM_ value). */
+/* The common name of the machine with this EM_ value. */
 const char *machine_name(unsigned machine);
 
 #endif

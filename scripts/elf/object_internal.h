@@ -9,10 +9,10 @@
 
 #include "object.h"
 
-/* A table of size bytes at offset, which may be unaligned; NULL if the file is shorter. */
+/* The table of size bytes at an offset in the file, which may be unaligned; NULL if the file is too short. */
 Elf_Data *object_table(const struct object *o, uint64_t offset, uint64_t size, Elf_Type type);
 
-/* The bytes of object_table(). */
+/* The size bytes at an offset in the file; NULL if the file is too short. */
 const void *object_piece(const struct object *o, uint64_t offset, uint64_t size);
 
 /* The number of program headers, at most as many as the kernel accepts. */

@@ -2,7 +2,7 @@
 #ifndef INSPECT_BT_H
 #define INSPECT_BT_H
 
-/* scripts/inspect/bt.h - the backtrace of one thread, for a program that shows it (bt.c). */
+/* scripts/inspect/bt.h - prints the backtrace of one thread, for fiberize top (bt.c). */
 
 #include <stdio.h>
 

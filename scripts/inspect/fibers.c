@@ -182,8 +182,8 @@ static bool leads_on(const struct reader *r, uint64_t address, const void *recor
 }
 
 /*
- * Take the records of a run that follow each other in the list.  Returns the address of the record
- * after them, 0 at the end of the list.
+ * Read several records at once, at address and at guessed places, and take those that follow each other in
+ * the list.  Returns the address of the next record, or 0 at the end of the list.
  */
 static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 {

@@ -431,7 +431,7 @@ Usage: fiber locks"""
             print('deadlock: %s' % ' -> '.join(by_tid[tid].label() for tid in circle + circle[:1]))
 
 def fz_circles(by_tid):
-    """Lists of tids of threads that wait for each other; a deadline ends such a wait."""
+    """Deadlocks: lists of tids of threads that wait for each other, all without a deadline."""
     visited = set()
     for start in by_tid:
         at, way = start, []

@@ -12,7 +12,7 @@
 #include "scripts/process/say.h"
 #include "scripts/process/text.h"
 
-/* What the library says of each kernel thread (runtime/base/role.h). */
+/* The library's table that tells what each kernel thread is for (runtime/base/role.h). */
 struct roles {
 	char *entries;
 	size_t size, count;

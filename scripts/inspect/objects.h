@@ -3,7 +3,7 @@
 #define INSPECT_OBJECTS_H
 
 /*
- * scripts/inspect/objects.h - names of the variables of a process, by libdwfl.
+ * scripts/inspect/objects.h - finds names of variables in a process, by libdwfl.
  */
 
 #include "scripts/process/target.h"

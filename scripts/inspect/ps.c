@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scripts/inspect/ps.c - fiberize ps: a line for each thread, and the deadlocks among them.
+ * scripts/inspect/ps.c - fiberize ps: lists the threads of a process, and the deadlocks among them.
  */
 #include "ps.h"
 

@@ -11,9 +11,9 @@
  *	fiberize [options] enable|disable|status [--root DIR] SERVICE
  *	fiberize kubernetes --image IMAGE [kubernetes options]
  *
- * It sets LD_PRELOAD and the FIBERIZE_ variables and becomes PROGRAM by exec, so that the
- * process id, signals, exit status and standard streams are PROGRAM's own.  A program that a
- * preloaded library cannot reach is refused; each reason has a message and an exit code.
+ * It sets LD_PRELOAD and the FIBERIZE_ variables and executes PROGRAM in its place.  So process id,
+ * signals, exit status and standard streams are PROGRAM's own.  A program into which no library can
+ * be preloaded is refused; each reason has a message and an exit code.
  *
  *	settings	flags, variables and profiles; runtime/base/options.def has the list
  *	installed	the library and the other parts
@@ -164,7 +164,7 @@ static _Noreturn void wrong_inspection(const char *option, const char *word)
 	    "fiberize run [options] %s", option, word, word);
 }
 
-/* Become the program that looks at a process (scripts/inspect/). */
+/* Execute the program that looks at processes (scripts/inspect/) in place of this one. */
 static _Noreturn void inspect(char **words)
 {
 	char *path;

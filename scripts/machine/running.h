@@ -20,7 +20,7 @@ struct candidate {
 	struct gain gain;
 	const char *verdict;		/* as in a report, or "runs under fiberize" */
 	char *reason;
-	char *advice;			/* what to type; NULL if it would not gain */
+	char *advice;			/* the command to type; NULL if the process would not gain */
 };
 
 struct running {

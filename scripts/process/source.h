@@ -3,8 +3,8 @@
 #define INSPECT_SOURCE_H
 
 /*
- * scripts/process/source.h - where the memory, the registers and the files of a process come from:
- * the process itself (live.c), or a core file of it (core.c).
+ * scripts/process/source.h - reads memory, registers and mappings of a process, from the live process
+ * (live.c) or from a core file (core.c).
  */
 
 #include <elfutils/libdwfl.h>
@@ -58,7 +58,7 @@ struct source_ops {
 	 */
 	bool (*stop)(const struct source *s, int tid, struct registers *ret_registers, void *stack,
 		     size_t *stack_size);
-	/* Report the ELF objects to libdwfl; false with dwfl_errmsg(). */
+	/* Report the ELF objects of the process to libdwfl. If it returns false, dwfl_errmsg() tells why. */
 	bool (*report)(const struct source *s, Dwfl *dwfl);
 };
 

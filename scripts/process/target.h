@@ -70,9 +70,10 @@ enum target_found target_look(struct target *t, int pid);
 bool target_try(struct target *t, int pid);
 
 /*
- * Open the process's memory for target_write(), and bind t to the program that runs now: after an exec
- * in the process, target_read() and target_write() fail.  Returns false if the process has ended or has
- * executed another program since it was opened.  Ends the tool with a message if writing is not allowed.
+ * Open the process's memory for target_write(), and bind t to the program that runs now: if the process
+ * executes another program later, target_read() and target_write() fail.  Returns false if the process has
+ * ended or has executed another program since it was opened.  Ends the tool with a message if writing is not
+ * allowed.
  */
 bool target_hold(struct target *t);
 void target_release(struct target *t);

@@ -3,7 +3,7 @@
 #define TOP_SCREEN_H
 
 /*
- * scripts/top/screen.h - fiberize top on a terminal: what is on the screen, and what keys do.
+ * scripts/top/screen.h - fiberize top on a terminal: shows pictures of a process, and acts on keys.
  *
  *	terminal	the terminal itself: size, modes, signals
  *	screen		keys, and when the next picture is taken

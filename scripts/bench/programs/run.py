@@ -29,7 +29,7 @@ from driver.place import ROOT, Failed, Place, load_workload  # noqa: E402
 
 
 def find():
-    """{name: folder} of all workloads."""
+    """Find all workloads. Returns {name: folder}, sorted by folder."""
     found = {}
     for folder, _, files in os.walk(HERE):
         if "workload.py" in files:

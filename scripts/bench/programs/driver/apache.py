@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""driver/apache.py - Apache's configuration, for its three ways to run."""
+"""driver/apache.py - configures Apache, for one of its three process models (event, worker, prefork)."""
 import os
 
 from driver import loads

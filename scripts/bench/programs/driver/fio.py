@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""driver/fio.py - fio on a file: made once, then read or written for a time."""
+"""driver/fio.py - fio on a file, which is made once and then read or written for some seconds."""
 
 SIZE = "256m"
 

@@ -9,7 +9,7 @@ RULE = [word for name in ("median.awk", "verdict.awk", "programs/driver/judge.aw
 
 
 def judge(ratios, better_is_more):
-    """(median, low, high, word): faster, slower, no difference, or undecided."""
+    """Returns (median, low, high, word); word is faster, slower, no difference, or undecided."""
     line = " ".join([str(int(better_is_more)), *(repr(float(r)) for r in ratios)])
     out = subprocess.run(["awk", *RULE], input=line + "\n", text=True, stdout=subprocess.PIPE,
                          check=True).stdout

@@ -4,7 +4,7 @@ import glob
 import os
 import re
 
-# Debian has a directory for each version, and no command for the server.
+# Debian installs each version in a directory of its own; the server is not in PATH.
 BIN = (sorted(glob.glob("/usr/lib/postgresql/*/bin")) or ["/usr/lib/postgresql"])[-1]
 NEEDS = f"{BIN}/postgres {BIN}/pgbench setpriv"
 QUICK = True

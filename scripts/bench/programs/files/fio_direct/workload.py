@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""64 threads that read 4 KB from the disk; beside fio's own io_uring engine, 64 at once."""
+"""64 threads that read 4 KB from the disk; compared with fio's io_uring engine, 64 requests at once."""
 from driver import fio, loads
 
 NEEDS = "fio"

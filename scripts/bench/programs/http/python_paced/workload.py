@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Python's ThreadingHTTPServer, 64 connections by the clock, 1000 requests a second."""
+"""Python's ThreadingHTTPServer, 64 connections, 1,000 requests a second (echo_client -r)."""
 from driver import loads
 from driver.place import load_workload
 

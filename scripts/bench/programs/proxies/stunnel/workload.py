@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TLS messages of 32 connections through stunnel, after 100 connections have come and gone."""
+"""TLS messages on 32 connections through stunnel, after 100 other connections were opened and closed."""
 from driver import loads
 from driver.place import free_port
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TLS handshakes: a connection for each message, 16 at once."""
+"""TLS handshakes: a new connection for each message, 16 connections at once."""
 from driver import loads
 from driver.place import load_workload
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages of 64 bytes on one connection, where latency is all, a thread for each."""
+"""Messages of 64 bytes on one connection, so only latency counts; a thread for each connection."""
 from driver import loads
 
 NEEDS = ""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sends back what comes, a thread for each connection.
+// An echo server: sends back each message, with a thread for each connection.
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;

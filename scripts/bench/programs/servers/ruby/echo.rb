@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Returns what it gets, a thread for each connection.
+# An echo server with a thread for each connection.
 require "socket"
 server = TCPServer.new("127.0.0.1", ARGV[0].to_i)
 server.listen(256)

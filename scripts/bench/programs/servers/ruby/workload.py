@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ruby, messages of 64 bytes on 32 connections, a thread for each; one of them runs at a time."""
+"""Ruby, messages of 64 bytes on 32 connections, a thread for each; Ruby runs one thread at a time."""
 from driver import loads
 
 NEEDS = "ruby"
