@@ -22,7 +22,7 @@ struct conn {
 	uint32_t seq;
 	size_t sent;		/* bytes of the current message */
 	size_t got;		/* bytes of its answer */
-	uint64_t start;		/* when the message was begun or due, ns */
+	uint64_t start;		/* when the message was begun; with -r: when it was due, ns */
 	uint64_t due;		/* with -r: when the next message is due, ns */
 	bool connected;
 	bool busy;		/* a message or its answer is under way */

@@ -21,7 +21,7 @@ function of(key, side,    v, r)
 	return median(v, rounds)
 }
 
-# the median of the ratios of two sides, each within a round
+# the median of the ratios of a side to a base; each ratio is within a round
 function ratio(key, side, base,    v, r)
 {
 	for (r = 1; r <= rounds; r++)

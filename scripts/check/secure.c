@@ -95,7 +95,7 @@ const char *secure_why(const char *path)
 	    is_mapped(status.st_gid, "/proc/self/gid_map")) {
 		if (status.st_mode & S_ISUID)
 			user = status.st_uid;
-		/* Without execute permission for the group, S_ISGID means mandatory locking: do not count it. */
+		/* Without execute permission for the group, S_ISGID means mandatory locking, not a group. */
 		if (status.st_mode & S_ISGID && status.st_mode & S_IXGRP)
 			group = status.st_gid;
 	}

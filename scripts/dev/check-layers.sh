@@ -149,7 +149,7 @@ finding()
 	found=1
 }
 
-# FILE:LINE HEADER for each #include of the files in $@
+# includes FILE...: prints FILE:LINE HEADER for each #include of the files
 includes()
 {
 	awk '/^[ \t]*#[ \t]*include/ {

@@ -109,8 +109,8 @@ awk -v out="$work/wrong" '
 		there[$1] = version[$1 " " $2] = 1
 		if ($3 == "default")
 			linkable[$1] = 1
-		# A name may have moved here from libpthread, and keep the version it had
-		# there: two versions of one function.  Two addresses are two functions.
+		# A function that has moved from libpthread to libc has its old version and a new one,
+		# with one address.  So versions with one address are one function.
 		if (!at[$1 " " $4]++)
 			functions[$1]++
 		next

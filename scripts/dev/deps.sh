@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# scripts/dev/deps.sh - installs the Debian packages that a make target needs.  The first groups add up:
-# "demo" includes "build", "check" includes "demo", and so on to "all".
+# scripts/dev/deps.sh - installs the Debian packages that a make target needs.  "and" means that a group
+# includes others: "demo" includes "build", "check" includes "demo"; "bench" and "all" include "check".
 #
 #	deps.sh build	what compiles the library
 #	deps.sh demo	and what "make demo" runs

@@ -7,8 +7,8 @@
 #			because that would silently disable interposition.
 #	--rungs		the manual's explanation of the rungs
 #	--calls		the manual's table of the functions that may wait
-#	--fresh		the manual as it should be
-#	--update	make it so
+#	--fresh		the whole manual, with both parts up to date
+#	--update	writes the output of --fresh to the manual
 #
 # The manual has the output of --rungs between the lines .\" rungs begin and .\" rungs end, and the
 # output of --calls between .\" calls begin and .\" calls end.

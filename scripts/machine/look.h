@@ -35,7 +35,7 @@ struct activity {
 	double cpu, system;		/* CPU time of all threads, in total and in the kernel; seconds */
 	double unseen_cpu;		/* seconds of CPU time of threads that ended between the looks */
 	uint64_t ticks;			/* the kernel's samples of user and system time */
-	uint64_t waits, preempted;	/* waits of event loops are not counted */
+	uint64_t waits, preempted;	/* waits and preemptions; waits of event loops are left out */
 	size_t threads, loops, cpu_bound;
 };
 

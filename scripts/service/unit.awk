@@ -9,9 +9,9 @@
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
 #	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word
-#	exec			the first command of ExecStart=, without its prefixes; behind an env(1) the
-#				program that this executes, which may be a name without a path
-#	env_drops		what of that env's arguments takes LD_PRELOAD away
+#	exec			the first command of ExecStart=, without its prefixes; if that is env(1), the
+#				program that env executes, which may be a name without a path
+#	env_drops		the argument of that env(1) that removes LD_PRELOAD, if there is one
 #	other keys		their last value
 
 # Stores the words of a value in words[1..n], without quotes, as systemd splits it; returns n.

@@ -40,7 +40,7 @@ struct screen {
 	char message[128];		/* shown in the last line until the next key */
 };
 
-/* Show pictures until the user presses a key to end.  Returns the exit code. */
+/* Show pictures until the user ends the tool by a key.  Returns the exit code. */
 int screen_run(struct watch *w, struct table *tables, double interval);
 
 /* The table that keys move in. */

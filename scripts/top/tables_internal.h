@@ -2,7 +2,7 @@
 #ifndef TOP_TABLES_INTERNAL_H
 #define TOP_TABLES_INTERNAL_H
 
-/* scripts/top/tables_internal.h - what the files that make tables share. */
+/* scripts/top/tables_internal.h - shared by tables.c and calls.c, which make the tables. */
 
 #include <string.h>
 

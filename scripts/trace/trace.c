@@ -215,7 +215,7 @@ static bool find_program(struct trace *trace)
 		if (trace->child.is_leaving)
 			child_let_go(&trace->child);
 		child_wait(pause);
-		/* A program loads within milliseconds, but one without the library may run for days. */
+		/* Pause longer each time: a program without the library may run for days. */
 		if (pause < PAUSE_NS)
 			pause += pause / 16;
 		else if (is_time_over(trace, trace->origin))
