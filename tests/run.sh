@@ -306,8 +306,8 @@ list_static() {
 	lists $root/scripts/dev/check-lists.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)
 	pyflakes pyflakes3 $root/scripts/inspect/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/kubernetes/cluster.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
-	clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang
 	END
+	[ -z "$long" ] || echo "clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang"
 }
 
 # With --all it follows "source", too, which takes most of its time: variables of other files.
@@ -332,8 +332,8 @@ unit_command() {
 }
 
 # Scripts by how long they take, longest first, so that none is left over for the end.  Those that are
-# not here take minutes, or test tools of the developers: --all adds those of "long" and
-# real/look_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# not here take minutes, or test tools of the developers: --all adds those of "long",
+# real/look_servers and real/aarch64_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script
@@ -346,8 +346,10 @@ list_scripts() {
 	for script in tests/real/*.sh; do
 		script=${script#tests/}
 		script=${script%.sh}
-		# Minutes on a busy machine.
-		[ "$script" != real/look_servers ] || [ -n "$long" ] || continue
+		# Minutes on a busy machine; or they need the library for another CPU.
+		case $script in
+		real/look_servers|real/aarch64_servers)	[ -n "$long" ] || continue ;;
+		esac
 		selected "${script#*/}" && echo "command $script $root/tests/$script.sh"
 	done
 }
