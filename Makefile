@@ -446,7 +446,7 @@ $(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
 		$(B)/libfz_runtime.a $(LDFLAGS) $(B)/liburing.a $(UNIT_LIBS) -lm -pthread
 
-# The library and its tests for aarch64 (tests/scripts/aarch64.sh): built by a cross
+# The library and its tests for aarch64 (tests/scripts/runtime/aarch64.sh): built by a cross
 # compiler, with Debian's own libraries, and without C++.
 AARCH64_ROOT := $(B)/aarch64-sysroot
 AARCH64_PARTS := $(patsubst %.c,tests/programs/%,$(notdir $(wildcard tests/programs/*/*.c))) \
@@ -478,26 +478,27 @@ tests: all programs units $(MODEL_TESTS) $(B)/install
 check-aarch64:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all programs aarch64-tests
-	@tests/scripts/aarch64.sh
+	@tests/scripts/runtime/aarch64.sh
 
 # These targets install packages first; then a second make finds them.
 .PHONY: check-glibc
 check-glibc:
 	@scripts/dev/deps.sh glibc
 	@$(MAKE) -s all $(WATCH)
-	@tests/scripts/glibc-tests.sh $(if $(MODES),--modes $(MODES))
+	@tests/scripts/preload/glibc-tests.sh $(if $(MODES),--modes $(MODES))
 
 .PHONY: check-oci
 check-oci:
 	@scripts/dev/deps.sh oci
 	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
-	@for script in kubernetes kubernetes_policy oci oci_cdi; do tests/scripts/$$script.sh || exit; done
+	@for script in kubernetes/kubernetes kubernetes/kubernetes_policy package/oci package/oci_cdi; do \
+		tests/scripts/$$script.sh || exit; done
 
 .PHONY: fleet
 fleet:
 	@scripts/dev/deps.sh fleet
 	@$(MAKE) -s all $(NEXT) $(WATCH)
-	@tests/scripts/fleet.sh
+	@tests/scripts/service/fleet.sh
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
@@ -552,9 +553,9 @@ soak:
 fuzz:
 	@scripts/dev/deps.sh check
 	@$(MAKE) -s all $(FUZZ)
-	@tests/scripts/check.sh all
-	@tests/scripts/fuzz.sh $(FILES)
-	@tests/scripts/fuzz_corpus.sh $(SECONDS)
+	@tests/scripts/check/check.sh all
+	@tests/scripts/check/fuzz.sh $(FILES)
+	@tests/scripts/check/fuzz_corpus.sh $(SECONDS)
 
 # Compiles and links with another compiler, into a build directory of its own.
 .PHONY: check-clang

@@ -318,7 +318,7 @@ shellcheck_how() {
 shell_scripts() {
 	echo .ci/run scripts/fiberize scripts/dev/*.sh scripts/bench/*.sh \
 		scripts/package/*.sh scripts/package/fiberize.bash scripts/kubernetes/*.sh scripts/service/*.sh \
-		tests/*.sh tests/kubernetes/*.sh tests/model/*.sh tests/model/replay tests/scripts/*.sh tests/real/*.sh
+		tests/*.sh tests/kubernetes/*.sh tests/model/*.sh tests/model/replay tests/scripts/*/*.sh tests/real/*.sh
 }
 
 # The command that runs the unit test binary $1: one for another CPU than ours
@@ -331,17 +331,19 @@ unit_command() {
 	esac
 }
 
-# Scripts by how long they take, longest first, so that none is left over for the end.  Those that are
-# not here take minutes, or test tools of the developers: --all adds those of "long",
-# real/look_servers and real/aarch64_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
+# Scripts by how long they take, longest first, so that none is left over for the end; each is in a room
+# of tests/scripts.  Those that are not here take minutes, or test tools of the developers: --all adds those of
+# "long", real/look_servers and real/aarch64_servers; "make check-glibc" runs glibc-tests, "make check-aarch64"
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
-	local script
+	local script found
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench model faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_places top top_screen trace libc cpus check \
 			check_secure check_running service kubernetes status texts launcher_programs launcher_options launcher_profiles \
 			launcher_exec fuzz forbidden everywhere messages monitoring stat stats redirect dns cancel_race soak spin watch; do
-		selected $script && echo "command scripts/$script $root/tests/scripts/$script.sh"
+		found=("$root/tests/scripts"/*/"$script.sh")
+		[ ${#found[@]} -eq 1 ] || die "two rooms of tests/scripts have a $script.sh"
+		selected $script && echo "command scripts/$script ${found[0]}"
 	done
 	for script in tests/real/*.sh; do
 		script=${script#tests/}

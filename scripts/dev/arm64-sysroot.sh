@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/dev/arm64-sysroot.sh DIR - fills DIR with files of Debian's arm64 packages, for linking and
-# for qemu-user: libc, other libraries that fiberize needs, and the servers that tests/scripts/aarch64.sh runs.
+# for qemu-user: libc, other libraries that fiberize needs, and the servers that tests/scripts/runtime/aarch64.sh runs.
 # DIR/packages has a directory for each library package, from which dpkg-shlibdeps finds dependencies.
 #
 # Uses apt-get with lists and a cache of its own in DIR, as any user; the system and

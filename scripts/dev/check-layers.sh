@@ -12,7 +12,8 @@
 #  5 a .c file includes its own header first, or a header for its room alone
 #    (runtime/io/io_internal.h)
 #  6 every file is in a room, and each room of arch, runtime, preload and scripts has a README.md; no
-#    room has more than 20 subjects (x.c, x.h and x_internal.h are one)
+#    room has more than 20 subjects (x.c, x.h and x_internal.h are one;
+#    in tests/scripts each script is one)
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
@@ -113,7 +114,7 @@ matrix() {
 	tests/programs/*	tests/programs
 	tests/real
 	tests/fleet
-	tests/scripts
+	tests/scripts/*
 	tests/unit	arch runtime
 	tests/unit/*	arch runtime tests/unit
 	END
@@ -298,7 +299,7 @@ awk '
 # 4
 scripts=()
 for file in scripts/fiberize scripts/*/*.sh \
-	tests/*.sh tests/*/*.sh .ci/run Makefile; do
+	tests/**/*.sh .ci/run Makefile; do
 	[ -e "$file" ] && scripts+=("$file")
 done
 # named: the name of the file is in its first lines.  A .c file with a header beside it need not have one.
@@ -367,11 +368,16 @@ printf '%s\n' "${files[@]}" | awk "$rooms"'
 		dir = dir_of($1)
 		subject = $1
 		sub(/(_internal)?\.[a-zA-Z]+$/, "", subject)
-		if ($1 ~ /\.(c|h|S|cc|def)$/ && !seen[subject]++)
+		if (($1 ~ /\.(c|h|S|cc|def)$/ || dir ~ /^tests\/scripts\//) && !seen[subject]++)
 			count[dir]++
 		# tests/unit/ROOM has the unit tests of runtime/ROOM.
 		if (dir ~ /^tests\/unit\// && !(("runtime" substr(dir, 11)) in rows)) {
 			print "check-layers: " $1 ": there is no room runtime" substr(dir, 11) " that it could test"
+			bad = 1
+		}
+		# tests/scripts/ROOM is about scripts/ROOM, or about all of runtime or preload.
+		if (dir ~ /^tests\/scripts\// && dir !~ /\/(preload|runtime)$/ && !(substr(dir, 7) in rows)) {
+			print "check-layers: " $1 ": there is no room " substr(dir, 7) " that it could test"
 			bad = 1
 		}
 	}

@@ -6,7 +6,7 @@
 #	make -f tests/glibc/build.mk SRC=glibc's-source OUT=directory -k all
 #
 # What each test needs beyond the ordinary is taken from glibc's own makefiles
-# (flags.mk, written by tests/scripts/glibc-tests.sh).  A test that does not compile outside
+# (flags.mk, written by tests/scripts/preload/glibc-tests.sh).  A test that does not compile outside
 # of libc leaves no program.
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))

@@ -3,7 +3,7 @@
  * tests/programs/thread/cancel_moved.c - a thread is cancelled in a call that has moved a part of its
  * data: the call returns the count, and the next one acts on the cancellation.  Before version 2.41
  * glibc may end the thread in that call; with the argument "strict" that is a failure, too
- * (tests/scripts/cancel_race.sh).
+ * (tests/scripts/runtime/cancel_race.sh).
  */
 #include "sockets.h"
 

@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/inspect/inspect.sh - "fiberize ps" and "fiberize bt": every kind of wait by its name, deadlocks,
+# backtraces, a stripped library and one that was replaced; processes that cannot be looked at.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../../lib/target.inc"
+need jq gdb python3 setpriv
+chmod 755 "$work"
+
+threads()
+{
+	run "$fiberize" ps --json "$pid"
+}
+
+# waits BACKEND NAME PATTERN
+waits()
+{
+	like "$1: $2" "$3" "$(jq -r --arg name "$2" \
+		'.threads[] | select(.name == $name) | .detail // .state' <<<"$out")"
+}
+
+kinds()
+{
+	local backend=$1 held tid
+	start "$fiberize" --backend "$backend" "$helpers/waiters"
+	must eventually settled
+	held=$(jq -r '.threads[] | select(.name == "writes") | .tid' <<<"$out")
+	waits "$backend" takes-first 'mutex 0x* (second), held by * "takes-second"'
+	waits "$backend" takes-second 'mutex 0x* (first), held by * "takes-first"'
+	waits "$backend" reads 'recv(*: unix)'
+	waits "$backend" polls 'poll of 2: (*: unix) (*: pipe:*)'
+	waits "$backend" sleeps 'sleep, for 99*.* s more'
+	waits "$backend" writes-too "rwlock to write 0x* (rwlock), held by $held \"writes\""
+	waits "$backend" reads-too "rwlock to read 0x* (rwlock), held by $held \"writes\""
+	waits "$backend" takes 'semaphore 0x* (semaphore)'
+	waits "$backend" awaits 'condition variable 0x* (cond)'
+	waits "$backend" arrives 'barrier 0x*'
+	waits "$backend" expects 'signal USR1'
+	waits "$backend" computes '[rq]u*'
+	waits "$backend" waiters 'join, of * "takes-first"'
+	same "$backend: the deadlock" 'takes-first takes-second' "$(jq -r '. as $all | .deadlocks[0] |
+		map(. as $tid | $all.threads[] | select(.tid == $tid).name) | sort | join(" ")' <<<"$out")"
+	run "$fiberize" ps "$pid"
+	like "$backend: ps says deadlock" "14 threads on *deadlock:$newline*waits for mutex*" "$out"
+	tid=$(awk '/ awaits /{ print $1 }' <<<"$out")
+	run "$fiberize" bt "$pid" "$tid"
+	like "$backend: bt" "thread $tid \"awaits\", waits: condition variable *preload/sync/cond.c*awaits at *waiters.c:*" "$out"
+	run "$fiberize" bt "$pid"
+	same "$backend: bt has each thread" 14 "$(grep -c '^thread\|^[0-9]* threads' <<<"$out")"
+	stop
+}
+
+kinds uring
+kinds epoll
+
+# ---- frames: as gdb has them for the same program natively
+
+frames_of_gdb()
+{
+	gdb -p "$pid" -batch -ex 'thread apply all bt' 2>/dev/null |
+		sed -n 's/^#[0-9]* .* in \([a-z_]*\) (.*waiters\.c.*/\1/p; s/^#[0-9]*  *\([a-z_]*\) (.*waiters\.c.*/\1/p' |
+		sort -u
+}
+
+start "$helpers/waiters"
+frames_of_gdb >"$work/native"
+stop
+start "$fiberize" "$helpers/waiters"
+must eventually settled
+run "$fiberize" bt "$pid"
+{
+	sed -n 's/^  #[0-9]* *0x[0-9a-f]* \([a-z_]*\) at .*waiters\.c.*/\1/p' <<<"$out"
+	# It runs on a kernel thread: gdb has its frames.
+	echo computes
+} | sort -u >"$work/fibers"
+same 'the frames that gdb has natively' "$(cat "$work/native")" "$(cat "$work/fibers")"
+stop
+
+# ---- the library is stripped, and is replaced while the process runs
+
+cp "$library" "$work/libfiberize.so"
+strip --strip-unneeded "$work/libfiberize.so"
+start "$fiberize" --library "$work/libfiberize.so" "$helpers/waiters"
+rm "$work/libfiberize.so"
+yes 'a stripped library that is gone' eventually settled
+stop
+
+# An upgrade puts another file in its place.
+cp "$library" "$work/libfiberize.so"
+start "$fiberize" --library "$work/libfiberize.so" "$helpers/traced"
+tid=$("$fiberize" ps "$pid" | awk '$8 == "sleeps" || $2 == "waits" && / sleeps / { print $1; exit }')
+other=$(LC_ALL=C ldconfig -p | awk '/libm\.so\.6/ && /x86-64|AArch64/ { print $NF; exit }')
+cp "$other" "$work/new"
+mv "$work/new" "$work/libfiberize.so"
+yes 'an upgrade: the file is another one' grep -q 'libfiberize\.so (deleted)' "/proc/$pid/maps"
+run "$fiberize" ps "$pid"
+like 'an upgrade: ps' '*threads on *sleeps * sleep*' "$out"
+run "$fiberize" bt "$pid" "$tid"
+like 'an upgrade: bt' "thread $tid \"sleeps\"* sleeps at *traced.c:*" "$out"
+run "$fiberize" stat "$pid"
+like 'an upgrade: stat' "process $pid, *switches *requests *" "$out"
+run "$fiberize" top --batch --count 1 "$pid" 0.2
+like 'an upgrade: top' "$pid: * threads on * processors*: *sleep*" "$out"
+run "$fiberize" trace --summary --seconds 1 "$pid"
+like 'an upgrade: trace' '* sleep *user space * sleeps at traced.c:*' "$out"
+run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+like 'an upgrade: gdb' '*"sleeps" *' "$out"
+yes 'an upgrade: the process goes on' kill -0 "$pid"
+stop
+rm -f /tmp/traced.*
+start "$fiberize" "$helpers/waiters"
+must eventually settled
+
+# ---- nothing happens to the process
+
+for ((i = 0; i < 50; i++)); do
+	"$fiberize" ps "$pid" >/dev/null || break
+done
+same 'ps fifty times' 50 "$i"
+yes 'the process goes on' kill -0 "$pid"
+
+# ---- bad input
+
+refused 'another user' 106 '*not allowed*ptrace*' \
+	setpriv --reuid 65534 --clear-groups "$fiberize" ps "$pid"
+refused 'no such thread' 2 '*12345: no such thread*' "$fiberize" bt "$pid" 12345
+stop
+refused 'the process is gone' 105 '*no such process' "$fiberize" ps "$pid"
+sleep 1000 &
+pid=$!
+must eventually has_executed "$pid" sleep
+refused 'not fiberized' 107 '*libfiberize.so is not in this process' "$fiberize" ps "$pid"
+stop
+refused 'no number' 2 '*x1: not a process id*' "$fiberize" ps x1
+refused 'no process' 2 '*process id is needed*' "$fiberize" ps
+refused 'bt: no process' 2 '*process id is needed*' "$fiberize" bt
+refused 'no such option' 2 '*--wide: no such option*' "$fiberize" ps --wide 1
+
+# ---- a library of another version
+
+# damaged AT BYTES: the library with other bytes at this place of its description
+damaged()
+{
+	python3 - "$library" "$work/other.so" "$1" "$2" <<'PYTHON'
+import re, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = re.search(rb"fiberize\x01\0\0\0\x28\0\0\0", data).start() + int(sys.argv[3])
+new = sys.argv[4].encode()
+data[at:at + len(new)] = new
+open(sys.argv[2], "wb").write(data)
+PYTHON
+	start "$fiberize" --library "$work/other.so" "$helpers/waiters"
+}
+
+# each_refuses NAME PATTERN PATTERN-OF-GDB: do all tools refuse it, and is the process unharmed?
+each_refuses()
+{
+	local tool
+	for tool in ps bt stat 'trace --seconds 1'; do
+		# shellcheck disable=SC2086 # words
+		refused "$tool: $1" 108 "$2" "$fiberize" $tool "$pid"
+	done
+	run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+	like "gdb: $1" "$3" "$err"
+	yes "$1: the process goes on" kill -0 "$pid"
+	stop
+}
+
+damaged 8 A
+each_refuses 'another version' '*describes itself in version 65, this tool reads 1: use the fiberize that came with it' \
+	'*version 65*'
+# The name of the first entry.
+damaged 24 another
+each_refuses 'an entry that is missing' '*does not describe "registry": use the fiberize that came with it' \
+	'*does not describe "registry"*'
+finish

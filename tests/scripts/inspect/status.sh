@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/inspect/status.sh - "fiberize status": which processes run under fiberize, dormant ones, a library
+# that was replaced or is of another version, processes of other users.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/processes.inc
+. "$(dirname "$0")/../../lib/processes.inc"
+need setpriv
+
+look()
+{
+	run "$fiberize" status --json
+	json=$out
+}
+
+version=$("$fiberize" --version | sed 's/^fiberize //')
+begin "$helpers/busy" idle
+native=$pid
+begin "$fiberize" --backend uring -p 2 "$helpers/busy" idle
+ring=$pid
+began=$(date +%s)
+begin "$fiberize" --backend epoll -p 1 "$helpers/busy" idle
+poll=$pid
+begin "$fiberize" sh -c 'echo ready; kill -STOP "$$"'
+dormant=$pid
+must cp "$library" "$work/replaced.so"
+begin "$fiberize" --library "$work/replaced.so" "$helpers/busy" idle
+replaced=$pid
+must cp "$library" "$work/new.so"
+must mv "$work/new.so" "$work/replaced.so"
+
+# A description of a form that is not known yet, one that lacks an entry, and one without a version; one with
+# an object that is larger than any number, and one with more entries than there can be.
+must python3 - "$library" "$work/later.so" "$work/lacks.so" "$work/older.so" "$work/wide.so" "$work/many.so" <<'PYTHON'
+import struct, sys
+library, later, lacks, older, wide, many = sys.argv[1:]
+data = open(library, 'rb').read()
+# The description: magic, version, size of an entry, their number.
+at = data.index(b'fiberize\x01\x00\x00\x00')
+assert data.find(b'fiberize\x01\x00\x00\x00', at + 1) < 0
+open(later, 'wb').write(data[:at + 8] + b'\x63' + data[at + 9:])
+for name, path in ((b'backend_kind\0', lacks), (b'version\0', older)):
+    entry = data.index(name, at)
+    open(path, 'wb').write(data[:entry] + b'?' + data[entry + 1:])
+size = data.index(b'started\0', at) + 32
+open(wide, 'wb').write(data[:size] + struct.pack('<I', 4096) + data[size + 4:])
+open(many, 'wb').write(data[:at + 16] + struct.pack('<I', 20000) + data[at + 20:])
+PYTHON
+begin "$fiberize" --library "$work/later.so" "$helpers/busy" idle
+later=$pid
+begin "$fiberize" --library "$work/lacks.so" "$helpers/busy" idle
+lacks=$pid
+begin "$fiberize" --library "$work/older.so" -p 2 "$helpers/busy" idle
+older=$pid
+begin "$fiberize" --library "$work/wide.so" -p 2 "$helpers/busy" idle
+wide=$pid
+begin "$fiberize" --library "$work/many.so" "$helpers/busy" idle
+many=$pid
+begin "$helpers/endless"
+endless=$pid
+begin "$fiberize" -p 2 "$helpers/leaves" raw
+leaves=$pid
+left()
+{
+	grep -q '^State:.Z' "/proc/$leaves/status"
+}
+must eventually left
+
+look
+same 'exit status, no complaint' 0: "$code:$err"
+same 'native: not listed' '' "$(of "$native" .pid)"
+uring=$(of "$ring" .backend)
+[ "$uring" = epoll ] || same 'io_uring' io_uring "$uring"
+same 'processors, threads' "busy $version 2 5 false null" \
+	"$(of "$ring" '"\(.name) \(.version) \(.processors) \(.threads) \(.replaced) \(.note)"')"
+same 'epoll' 'epoll 1 5' "$(of "$poll" '"\(.backend) \(.processors) \(.threads)"')"
+since=$(of "$poll" .since)
+yes 'since when' [ "$((since - began))" -ge -2 ] && yes 'not later than now' [ "$since" -le "$(date +%s)" ]
+same 'dormant' 'null no thread was made yet' "$(of "$dormant" '"\(.backend) \(.note)"')"
+same 'replaced' "true null $version 5" "$(of "$replaced" '"\(.replaced) \(.note) \(.version) \(.threads)"')"
+same 'another form' 'its library is of another version: use the fiberize that came with it ? null' \
+	"$(of "$later" '"\(.note) \(.version) \(.backend)"')"
+same 'lacks an entry' "its library is of another version: use the fiberize that came with it $version null" \
+	"$(of "$lacks" '"\(.note) \(.version) \(.backend)"')"
+same 'without a version' 'null ? 2 5' "$(of "$older" '"\(.note) \(.version) \(.processors) \(.threads)"')"
+same 'an object larger than a number' 'null 2 5' "$(of "$wide" '"\(.note) \(.processors) \(.threads)"')"
+same 'its first thread has left' 'leaves 2 null' "$(of "$leaves" '"\(.name) \(.processors) \(.note)"')"
+same 'too many entries' 'the description in its library is damaged' "$(of "$many" .note)"
+refused 'ps: too many entries' 108 '*the description in its libfiberize.so is damaged' "$fiberize" ps "$many"
+refused 'ps: notes without an end' 107 '*libfiberize.so is not in this process' "$fiberize" ps "$endless"
+refused 'ps: another form' 108 '*in version 99, this tool reads 1*' "$fiberize" ps "$later"
+refused 'ps: lacks an entry' 108 '*does not describe "backend_kind"*' "$fiberize" ps "$lacks"
+
+# Each process that "ps" takes for one of fiberize's is listed, and no other.
+wrong=
+for pid in "${pids[@]}"; do
+	"$fiberize" ps --count "$pid" >"$work/ps" 2>&1
+	ps=$?
+	listed=$(of "$pid" .pid)
+	case $ps:$listed in
+	107: | 0:"$pid" | 108:"$pid")	;;
+	*)	wrong="$wrong $pid: ps $ps, listed <$listed>" ;;
+	esac
+done
+same 'the same that ps looks at' '' "$wrong"
+
+run "$fiberize" status
+like 'text: head' '     PID NAME *' "$out"
+like 'text' "*$newline* $poll busy  *$version  *epoll  * 1 * 5  20??-??-?? ??:??:??$newline*" "$out"
+like 'text: replaced' "*$newline* $replaced busy *  its library was replaced: a restart takes the new one*" "$out"
+
+if [ "$(id -u)" = 0 ]; then
+	mkdir "$work/libexec"
+	cp "$fiberize" "$library" "$work"
+	cp "$build/libexec/inspect" "$work/libexec"
+	chmod 755 "$work"
+	run setpriv --reuid 65534 --regid 65534 --clear-groups -- env "$work/fiberize" status --json
+	json=$out
+	same 'as nobody: exit status' 0 "$code"
+	same 'as nobody: not listed' '' "$(of "$ring" .pid)"
+	same 'as nobody: counted' true "$(jq '.forbidden >= 7' <<<"$json")"
+	run unshare --pid --fork --mount-proc "$fiberize" status
+	same 'alone in a namespace' 'no process runs under fiberize' "$out"
+else
+	skip 'as nobody' 'needs root'
+fi
+
+refused 'JSON of a service' 2 '*no such option*' "$fiberize" status --json a.service
+refused 'no such option' 2 '*no such option*' "$fiberize" status --nonesuch
+finish

@@ -1,0 +1,339 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/service/service.sh - "fiberize enable", "disable" and "status" of a service: on a system that does not
+# run, what is refused, what other settings mean; and where namespaces are allowed, below a systemd of its own.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../../lib/judge.inc"
+need systemd-analyze systemctl setpriv
+export SYSTEMD_LOG_LEVEL=warning
+
+# ---- a system that does not run
+
+tree=$work/tree
+units=$tree/usr/lib/systemd/system
+etc=$tree/etc/systemd/system
+mkdir -p "$units" "$etc" "$tree/bin" "$tree/${build#/}"
+must cp "$library" "$tree/$library"
+must cp "$helpers/busy" "$tree/bin/server"
+
+# unit NAME [LINE...]: with these lines in [Service]
+unit()
+{
+	printf '%s\n' '[Unit]' 'DefaultDependencies=no' '[Service]' 'ExecStart=/bin/server idle' "${@:2}" \
+		>"$units/$1.service"
+}
+
+# drop-in of NAME
+dropin()
+{
+	echo "$etc/$1.service.d/50-fiberize.conf"
+}
+
+service()
+{
+	run "$fiberize" "$1" --root "$tree" "${@:2}"
+}
+
+# state: all that is below etc, with what the files have; not when a folder had a temporary one
+state()
+{
+	find "$etc" -printf '%p %y %m %u %g %l\n' -type f -printf '%T@ %i\n' -exec cksum {} +
+}
+
+# refuses NAME CODE PATTERN: enable is refused, and no file below etc is another one than before
+refuses()
+{
+	local before
+	before=$(state)
+	refused "enable $1" "$2" "$3" "$fiberize" enable --root "$tree" "$1"
+	same "enable $1: nothing half done" "$before" "$(state)"
+}
+
+# full NAME WHAT: a limit of the size of files stands for a full disk; what is said goes into a pipe
+full()
+{
+	local before
+	before=$(state)
+	err=$(trap '' XFSZ; ulimit -f 0; "$fiberize" enable --root "$tree" "$1" 2>&1)
+	code=$?
+	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written" "$code:$err"
+	same "a full disk, $2: nothing half done" "$before" "$(state)"
+}
+
+unit plain
+full plain 'no drop-in before'
+service status plain
+same 'before: status' "99:plain.service: not enabled" "$code:$out"
+service enable plain
+same 'enable' 0: "$code:$err"
+same 'the drop-in' "[Service]${newline}Environment=\"LD_PRELOAD=$library\"" "$(tail -n +2 "$(dropin plain)")"
+same 'its mode' 644 "$(stat -c %a "$(dropin plain)")"
+like 'says what comes next' '*systemctl restart plain' "$out"
+run sh -c '"$1" enable --root "$2" plain >/dev/full' - "$fiberize" "$tree"
+like 'enable: what cannot be said' "1:*: standard output: cannot be written; $(dropin plain) is in place" "$code:$err"
+unit not_there ExecStart= ExecStart=/usr/sbin/not-there
+service enable not_there
+like 'a program that is not there' "0:*its program is not there: $tree/usr/sbin/not-there; so nobody has looked*" "$code:$out"
+service disable not_there
+service status plain.service
+like 'then: status' "0:plain.service: enabled by $(dropin plain)*$library*" "$code:$out"
+first=$(cat "$(dropin plain)")
+service enable plain
+same 'enable again: the same' "0:$first" "$code:$(cat "$(dropin plain)")"
+same 'enable again: no other file' '50-fiberize.conf' "$(ls -A "$etc/plain.service.d")"
+full plain 'a drop-in before'
+service disable plain
+same 'disable' "0:$(find "$etc" -printf '%P\n')" "$code:"
+service disable plain
+same 'disable again' "0:plain.service: was not enabled" "$code:$out"
+
+run "$fiberize" -p 2 --backend epoll enable --root="$tree" plain
+same 'options' "Environment=\"FIBERIZE_BACKEND=epoll\"${newline}Environment=\"FIBERIZE_PROCESSORS=2\"" \
+	"$(grep FIBERIZE_ "$(dropin plain)" | sort)"
+run env FIBERIZE_PROCESSORS=3 "$fiberize" enable --root "$tree" plain
+same 'variables of the user are not the service'"'s" '' "$(grep FIBERIZE_ "$(dropin plain)")"
+printf '# mine\n[Service]\nUser=x\n' >"$(dropin plain)"
+refuses plain 101 '*not written by fiberize enable*'
+refused 'disable: a file of the user' 101 '*not written by*' "$fiberize" disable --root "$tree" plain
+rm -r "$etc/plain.service.d"
+
+# ---- names
+
+ln -s /usr/lib/systemd/system/plain.service "$etc/alias.service"
+service enable alias
+yes 'an alias: the service itself' [ -e "$(dropin plain)" ]
+service disable plain
+unit 'instances@'
+service enable instances@one
+yes 'an instance' [ -e "$(dropin instances@one)" ]
+service disable instances@one
+service enable instances@
+yes 'all instances' [ -e "$(dropin instances@)" ]
+service disable instances@
+refuses nonesuch 100 '*there is no such service below *'
+refuses plain.socket 100 '*not a service'
+refuses '../plain' 100 '*not the name of a service'
+ln -s /dev/null "$etc/masked.service"
+refuses masked 101 '*masked*systemctl unmask*'
+touch "$etc/empty.service"
+refuses empty 101 '*masked*'
+ln -s b.service "$etc/a.service"
+ln -s a.service "$etc/b.service"
+refuses a 100 '*circle*'
+touch "$etc/plain.service.d"
+refuses plain 101 '*cannot be made*'
+rm "$etc/plain.service.d"
+
+# ---- where it would have no effect
+
+printf 'A=b\nLD_PRELOAD=/x.so\n' >"$tree/etc/default"
+unit file EnvironmentFile=-/etc/missing 'EnvironmentFile=-/etc/defa*'
+refuses file 102 '*/etc/default sets LD_PRELOAD*'
+unit unset 'UnsetEnvironment=A LD_PRELOAD'
+refuses unset 102 '*UnsetEnvironment*'
+unit root RootDirectory=/srv
+refuses root 102 '*RootDirectory=/srv*'
+must cp /sbin/ldconfig "$tree/bin/static"
+unit static
+sed -i 's#/bin/server#-/bin/static#' "$units/static.service"
+refuses static 102 '*statically linked*'
+# drop_in UNIT FILE LINE...
+drop_in()
+{
+	mkdir -p "$etc/$1.service.d"
+	printf '%s\n' '[Service]' "${@:3}" >"$etc/$1.service.d/$2"
+}
+unit dropped
+drop_in dropped 10-y.conf UnsetEnvironment=LD_PRELOAD
+refuses dropped 102 '*UnsetEnvironment*'
+drop_in dropped 10-y.conf Environment=LD_PRELOAD=/y.so
+drop_in dropped 90-x.conf Environment=LD_PRELOAD=/x.so
+refuses dropped 102 '*90-x.conf sets LD_PRELOAD or empties Environment=*'
+drop_in dropped 90-x.conf Environment=
+refuses dropped 102 '*90-x.conf sets LD_PRELOAD or empties Environment=*'
+rm "$etc/dropped.service.d/90-x.conf"
+service enable dropped
+has 'what another drop-in preloads is kept' "$(dropin dropped)" ':/y.so"$'
+drop_in dropped 90-x.conf Environment=
+refused 'status: another drop-in counts more' 102 '*90-x.conf sets LD_PRELOAD*' \
+	"$fiberize" status --root "$tree" dropped
+rm "$etc/dropped.service.d/90-x.conf"
+sed -i /LD_PRELOAD/d "$(dropin dropped)"
+refused 'status: ours sets nothing any more' 99 '*sets LD_PRELOAD no more*' "$fiberize" status --root "$tree" dropped
+printf '# mine\n' >"$(dropin dropped)"
+refused 'status: not ours' 101 '*not written by fiberize enable*' "$fiberize" status --root "$tree" dropped
+rm "$(dropin dropped)"
+service enable dropped
+rm "$units/dropped.service"
+service disable dropped
+same 'disable: the unit has gone before' '0:10-y.conf' "$code:$(ls -A "$etc/dropped.service.d")"
+rm -r "$etc/dropped.service.d"
+unit behind_env
+sed -i 's#/bin/server.*#/usr/bin/env -u A B=c static -x#' "$units/behind_env.service"
+refuses behind_env 102 '*statically linked*'
+unit drops
+for words in '-i' '- A=b' '-u LD_PRELOAD' '--unset=LD_PRELOAD' 'LD_PRELOAD=/a.so'; do
+	sed -i "s#^ExecStart=.*#ExecStart=/usr/bin/env $words server#" "$units/drops.service"
+	refuses drops 102 '*its env takes LD_PRELOAD away by*'
+done
+unit odd 'Environment=LD_PRELOAD=/a%Zb.so'
+refuses odd 101 '*systemd-analyze verify*'
+mv "$tree/$library" "$tree/library"
+refuses plain 102 '*not there below *'
+mv "$tree/library" "$tree/$library"
+
+# ---- what other settings mean
+
+unit strict MemoryDenyWriteExecute=yes 'SystemCallFilter=@system-service' RestrictNamespaces=yes User=www
+service enable strict
+like 'MemoryDenyWriteExecute' '*MemoryDenyWriteExecute=yes: calls inside libc*' "$out"
+like 'RestrictNamespaces' '*RestrictNamespaces=yes: no matter*' "$out"
+like 'User' '*User=www: fiberize ps*' "$out"
+has 'a list of allowed calls' "$(dropin strict)" '^SystemCallFilter=io_uring_setup'
+unit private PrivateTmp=yes
+case $library in
+/tmp/*) refuses private 102 '*is not there for it, because of PrivateTmp=yes' ;;
+*)
+	service enable private
+	like 'PrivateTmp' '*PrivateTmp=yes: no matter*' "$out"
+	;;
+esac
+unit forbids 'SystemCallFilter=~@aio @mount'
+service enable forbids
+has 'io_uring is forbidden' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
+same 'and stays so' 0 "$(grep -c SystemCallFilter "$(dropin forbids)")"
+unit mounts 'SystemCallFilter=~@mount'
+service enable mounts
+same 'something else is forbidden' 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin mounts)")"
+
+# ---- command lines
+
+refused 'no service' 2 '*no service*' "$fiberize" enable
+refused 'two services' 2 '*one service*' "$fiberize" enable a b
+refused 'no such option' 2 '*no such option*' "$fiberize" enable --nonesuch a
+refused 'no such root' 2 '*no such directory' "$fiberize" enable --root /nonexistent a
+refused 'dry-run' 2 '*--dry-run*' "$fiberize" --dry-run enable a
+refused 'library' 115 '*no such library*' "$fiberize" --library /nonexistent enable --root "$tree" plain
+mkdir "$work/bin.none"
+for tool in sh sed printf tr readlink; do
+	ln -s "$(command -v $tool)" "$work/bin.none"
+done
+refused 'no systemd' 103 '*systemd is not installed*' env PATH="$work/bin.none" "$fiberize" enable a
+run "$fiberize" enable --help
+like 'help' 'usage: fiberize *enable *' "$out"
+
+# ---- below a systemd of its own
+
+cat >"$work/boot" <<'BOOT'
+set -e
+mount --make-rprivate /
+for dir in /run /etc/systemd/system /usr/lib/systemd/system; do
+	mount -t tmpfs tmpfs "$dir"
+done
+umount -R /sys/fs/cgroup || :
+mount -t tmpfs tmpfs /sys/fs/cgroup
+mkdir /sys/fs/cgroup/systemd /sys/fs/cgroup/unified
+if mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd; then
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified || :
+else
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+fi
+cp "$units"/*.service /usr/lib/systemd/system
+cd /usr/lib/systemd/system
+for name in sysinit basic shutdown exit; do
+	printf '[Unit]\nDefaultDependencies=no\n' >$name.target
+done
+printf '[Unit]\nDefaultDependencies=no\nWants=work.service\n' >work.target
+exec env container=fiberize-test "$systemd" --system --unit=work.target
+BOOT
+cat >"$work/work" <<'WORK'
+# preload NAME: its LD_PRELOAD, as systemd understands the unit
+preload()
+{
+	systemctl show -P Environment "$1" | tr ' ' '\n' | sed -n 's/^LD_PRELOAD=//p' | grep -v '^/no'
+}
+for file in "$units"/env*.service; do
+	name=${file##*/}
+	before=$(preload $name)
+	"$fiberize" enable $name >/dev/null
+	after=$(preload $name)
+	[ "$after" = "$library${before:+:$before}" ] && echo "PASS $name" || echo "FAIL $name <$before> <$after>"
+done
+look()
+{
+	"$fiberize" status $1 >said
+	code=$?
+	echo "$1 $2: $code $(sed -n 's/^ *[0-9][0-9]* server  *[^ ]* *\([^ ]*\) .*/\1/p' said)"
+}
+for name in live strict filtered; do
+	systemctl start $name
+	look $name before
+	"$fiberize" enable $name >/dev/null
+	look $name enabled
+	systemctl restart $name
+	# Its threads are made soon.
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		"$fiberize" status $name | grep -q -e io_uring -e epoll && break
+		sleep 0.2
+	done
+	look $name restarted
+	# As a user who may not look at it: systemctl asks this systemd as root alone.
+	echo "$name forbidden: $(setpriv --bounding-set -sys_ptrace "$fiberize" status $name | head -n 1)"
+	"$fiberize" disable $name >/dev/null
+	systemctl restart $name
+	look $name disabled
+	systemctl stop $name
+done
+echo END
+kill -s RTMIN+14 1 || kill -KILL 1
+WORK
+unit live
+unit strict MemoryDenyWriteExecute=yes SystemCallFilter=@system-service
+unit filtered 'SystemCallFilter=~@aio'
+unit env0
+unit env1 'Environment=A=b "LD_PRELOAD=/a.so" C=d'
+unit env2 'Environment=LD_PRELOAD=/a.so' 'Environment=' 'Environment=LD_PRELOAD=/b.so:/c.so'
+# shellcheck disable=SC1003 # a line that goes on
+unit env3 'Environment=LD_PRELOAD=/a.so \' '# a comment' '  D=e' '; one more' "Environment='B=x LD_PRELOAD=/no.so'"
+unit env4 'Environment="B=\"q\" LD_PRELOAD=/no.so" LD_PRELOAD=/%p.so'
+unit env5 'Environment=LD_PRELOAD=/a.so' '[X-Other]' 'Environment=LD_PRELOAD=/other.so'
+for name in live strict filtered env0 env1 env2 env3 env4 env5; do
+	sed -i "s#/bin/server#$tree/bin/server#" "$units/$name.service"
+done
+printf '%s\n' '[Unit]' 'DefaultDependencies=no' '[Service]' "WorkingDirectory=$work" \
+	"StandardOutput=file:$work/booted" "StandardError=file:$work/booted.err" \
+	"Environment=units=$units fiberize=$fiberize library=$library" \
+	"ExecStart=/bin/sh $work/work" >"$units/work.service"
+rm -rf "$units/masked.service" "$units"/odd.service
+systemd=
+for file in /usr/lib/systemd/systemd /lib/systemd/systemd; do
+	[ ! -x $file ] || systemd=$file
+done
+if [ "$(id -u)" != 0 ] || ! unshare --pid --mount --uts --ipc --cgroup --fork --mount-proc true 2>/dev/null ||
+	[ -z "$systemd" ]; then
+	skip 'below systemd' 'needs systemd, and root that may make namespaces'
+	finish
+fi
+units=$units systemd=$systemd limited timeout 120 unshare --pid --mount --uts --ipc --cgroup --fork --mount-proc \
+	--kill-child sh "$work/boot" >"$work/console" 2>&1
+if [ ! -s "$work/booted" ]; then
+	skip 'below systemd' "it does not start here: $(tail -n 1 "$work/console")"
+	finish
+fi
+same 'below systemd: came to the end' END "$(tail -n 1 "$work/booted")"
+for n in 0 1 2 3 4 5; do
+	has "LD_PRELOAD of unit $n, as systemd reads it" "$work/booted" "^PASS env$n"
+done
+run "$fiberize" check --json "$helpers/busy"
+backend=$(jq -r .backend <<<"$out")
+for name in live strict filtered; do
+	[ $name != filtered ] || backend=epoll
+	same "$name: before, enabled, restarted, disabled" \
+		"before: 99 ;enabled: 0 ;restarted: 0 $backend;disabled: 99 ;" \
+		"$(sed -n "/ forbidden:/d; s/^$name //p" "$work/booted" | tr '\n' ';')"
+	has "$name: who may not look at it" "$work/booted" \
+		"^$name forbidden: $name.service: its process [0-9]* may not be looked at; run this as its user or root"
+done
+finish
