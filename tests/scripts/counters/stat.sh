@@ -289,7 +289,7 @@ opens()
 		jq -e '.calls[]? | select(.function == "open" and .by_fibers == 1)'
 }
 must eventually opens >/dev/null
-sleep 1
+must eventually monitor_rests
 : >"$work/fifo"
 must eventually grep -q ready "$work/said"
 stat "$pid"

@@ -102,8 +102,7 @@ must eventually blocked 4
 like 'a deadline of a native thread' 'rwlock to write*, for 99*.* s more' \
 	"$(ask '.threads[] | select(.name == "pinned").detail')"
 same 'a deadline: no deadlock' '0 false' "$(ask '"\(.deadlocks | length) \(.all_asleep)"')"
-# Two looks of the monitor.
-sleep 0.5
+must eventually monitor_rests
 same 'a deadline: nothing is said' '' "$(cat "$work/complaints")"
 stop
 
