@@ -40,7 +40,7 @@ struct fz_target fz_target_by_tid(pid_t tid)
 		return fz_target_of(self);
 	fiber = fz_fiber_by_tid(tid);
 	/* A native thread is not in the list of fibers. */
-	return fiber ? fz_target_of(fiber) : 
+	return fiber ? fz_target_of(fiber) :
 		       (struct fz_target){ .tid = tid, .self = tid == gettid() };
 }
 

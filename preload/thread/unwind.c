@@ -17,8 +17,11 @@ _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
 					 struct _Unwind_Exception *exception,
 					 struct _Unwind_Context *context) FZ_HIDDEN;
 
-/* _Unwind_Resume() of the library that has last unwound code of this library. */
-static _Atomic(__typeof__(&_Unwind_Resume)) resume;
+/*
+ * _Unwind_Resume() of the library that has last unwound code of this library in this thread.  Another thread may be
+ * unwound by another library at the same time.
+ */
+static __thread __typeof__(&_Unwind_Resume) resume;
 
 /*
  * Find a function of libgcc_s in the module that unwinds, which is libgcc_s itself unless the program has an
@@ -48,14 +51,12 @@ _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
 	__typeof__(&__gcc_personality_v0) fn =
 		(__typeof__(fn))find("__gcc_personality_v0", unwinder);
 
-	/* relaxed: the thread that goes on with the unwinding is this one. */
-	atomic_store_explicit(&resume, (__typeof__(&_Unwind_Resume))find("_Unwind_Resume", unwinder),
-			      memory_order_relaxed);
+	resume = (__typeof__(&_Unwind_Resume))find("_Unwind_Resume", unwinder);
 	return fn(version, actions, exception_class, exception, context);
 }
 
 void _Unwind_Resume(struct _Unwind_Exception *exception)
 {
-	atomic_load_explicit(&resume, memory_order_relaxed)(exception);
+	resume(exception);
 	__builtin_unreachable();
 }

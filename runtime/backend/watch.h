@@ -92,13 +92,13 @@ void fz_watch_closing(int fd);
  */
 void fz_watch_closed(int fd);
 
-/* Wake all fibers that wait for a descriptor, so that they try again.  In the runtime. */
-void fz_watch_wake_all(void);
-
 /* Does a fiber wait for fd?  Any thread; a hint. */
 bool fz_watch_any(int fd);
 
-/* Wake all fibers that wait for a descriptor: filters forbid to wait for events.  In the runtime. */
+/*
+ * Wake all fibers that wait for a descriptor, so that they try again: filters forbid to wait for events.  In
+ * the runtime.
+ */
 void fz_watch_wake_all(void);
 
 /*

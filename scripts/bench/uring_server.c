@@ -39,7 +39,7 @@ struct conn {
 	bool sending;		/* a send is in flight; if not and one-shot, a recv is */
 	size_t have;		/* bytes that are being sent */
 	/* The next three members are for multishot. */
-	bool receiving, broken;
+	bool receiving, broken, starved;
 	int first, last;	/* list of buffers to send; first is being sent, or -1: none */
 	struct conn *next;	/* in buffers.starved */
 	char in[];		/* one-shot: REQUEST_MAX bytes */
@@ -186,7 +186,7 @@ static void drop_first(struct conn *c)
 
 static void end_if_idle(struct conn *c)
 {
-	if (!c->broken || c->receiving || c->sending)
+	if (!c->broken || c->receiving || c->sending || c->starved)
 		return;
 	while (c->first >= 0)
 		drop_first(c);
@@ -229,6 +229,7 @@ static void on_received(struct conn *c, const struct io_uring_cqe *cqe)
 			send_first(c);
 	}
 	if (cqe->res == -ENOBUFS && !c->receiving) {
+		c->starved = true;
 		c->next = buffers.starved;
 		buffers.starved = c;
 	} else if (cqe->res > 0 || cqe->res == -EINTR || cqe->res == -EAGAIN) {
@@ -247,7 +248,11 @@ static void feed_starved(void)
 
 	for (buffers.starved = NULL; c; c = next) {
 		next = c->next;
-		start_multishot(c);
+		c->starved = false;
+		if (c->broken)
+			end_if_idle(c);
+		else
+			start_multishot(c);
 	}
 }
 
