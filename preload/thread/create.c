@@ -192,7 +192,7 @@ static int create_told(pthread_t *thread, const pthread_attr_t *attr, void *(*st
 
 	/* relaxed: only what is said depends on it. */
 	if (fz_verbose && !(atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit))
-		fz_say("a thread stays a kernel thread: %s (said once)", texts[why]);
+		fz_say("a new thread is a kernel thread, not a fiber: %s (said once for each reason)", texts[why]);
 	return create_native(thread, attr, start, arg, texts[why]);
 }
 

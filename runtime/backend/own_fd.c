@@ -90,7 +90,10 @@ void fz_own_fd_hold_limit(void)
 void fz_own_fd_release_limit(void)
 {
 	fz_lock_acquire(&limit_lock);
-	/* 0 if a handler has forked since fz_own_fd_hold_limit(): its child began anew. */
+	/*
+	 * 0 in a fork's child, if a handler has made it since fz_own_fd_hold_limit():
+	 * fz_own_fd_begin_in_child() has reset the count there.
+	 */
 	limit_holders -= limit_holders > 0;
 	fz_lock_release(&limit_lock);
 }

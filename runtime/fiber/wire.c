@@ -85,7 +85,10 @@ static bool wire(struct fz_fiber *self, const char *why)
 		fz_trace_wire(self);
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
-	/* Main goes on on its own kernel thread, whatever that has submitted; so does a fiber that finds no other. */
+	/*
+	 * The kernel thread may have requests in flight: main stays on its own one, and another fiber stays if it
+	 * has found no other.
+	 */
 	fz_carrier_pass_on_requests(c);
 	if (fz_signal_wire(self))
 		fz_monitor_follow_mask();

@@ -29,7 +29,10 @@ struct fz_op {
 	 * devices, which would be idle while requests gather.
 	 */
 	bool prompt;
-	/* The call waits because hints allow it: the monitor checks such waits (runtime/io/hints.h). */
+	/*
+	 * The call waits because of what the library remembers of the descriptor, which may be stale: the monitor
+	 * checks such waits (runtime/io/hints.h).
+	 */
 	bool hinted;
 	/*
 	 * Not 0: the request may take turns with others that have the same descriptor and the same

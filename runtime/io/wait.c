@@ -35,7 +35,10 @@ static bool slice_is_over(const struct fz_fiber *self)
 
 bool fz_io_yield_sometimes(struct fz_fiber *self, bool often)
 {
-	/* Two consecutive calls, because sends are counted, too: one of two is a receive if they alternate. */
+	/*
+	 * The first IN_A_ROW of each OFTEN calls may yield.  Two, because sends are counted, too, and for a send
+	 * `often` is never true: of two calls of a fiber that sends and receives by turns, one is a receive.
+	 */
 	enum { OFTEN = 32, IN_A_ROW = 2, EVERY = 64 };
 	const unsigned n = ++self->call.reads;
 

@@ -23,7 +23,10 @@ static struct {
 
 enum { SETMASK = 2, SIG_SETXID = 33 };
 
-/* Is there room for more records?  With the lock held, or before the second thread. */
+/*
+ * Make room for `records` more records.  Returns false if there is no memory.  With carriers.lock held, or before
+ * the process has a second thread.
+ */
 static bool has_room(size_t records)
 {
 	enum { CHUNK = 64 * 1024 };

@@ -9,19 +9,19 @@
  * record.  Each sleep has a number; a waker names the sleep it means (struct
  * fz_ticket), and a late waker finds another number and does nothing.
  * A record is never unmapped while a waker can hold a ticket for it.  A fiber's record is never unmapped
- * at all; if its memory becomes zeros, number 0 fits no ticket.  A native thread takes its ticket back before
- * it leaves a wait.
+ * at all.  Its memory may be given back, and then reads as zeros; no ticket has the number 0.  A native
+ * thread takes its ticket back before it leaves a wait.
  *
- *	word = number << 8 | FZ_WAIT_* flags | state (| why)
+ *	word = number << 8 | FZ_WAIT_* flags | state; in FIRED also | why
  *
- *	 state    set by                  the thread that fires it must
- *	 IDLE     start, fz_park's end    (cannot fire it)
- *	 ARMED    fz_wait_arm             do nothing for a fiber, which is still on
- *	                                  its stack: its carrier will notice;
- *	                                  futex-wake a native thread
- *	 PARKED   the carrier, once the   make the fiber ready
+ *	 state    set by                  a waker that changes it to FIRED must then
+ *	 IDLE     start, fz_park's end    (cannot be: nobody sleeps)
+ *	 ARMED    fz_wait_arm             if the sleeper is a fiber: do nothing; the fiber
+ *	                                  still runs, and its carrier will notice;
+ *	                                  if it is a native thread: futex-wake it
+ *	 PARKED   the carrier, once the   make the fiber runnable
  *	          context is saved
- *	 FIRED    the first fz_wake       -
+ *	 FIRED    the first fz_wake       (cannot be: another waker was first)
  *
  *	ticket = fz_wait_arm(self, flags);
  *	publish the ticket where wakers look (a bucket, a request, a timer)

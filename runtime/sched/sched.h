@@ -249,9 +249,9 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner);
 
 /*
- * Bracket around a lock, for callers that may be outside the runtime and without a processor.  In
- * between no handler of the program runs; signals are left to the monitor.  fz_allow_handlers()
- * takes what fz_bar_handlers() returned.
+ * To be called before and after a lock is held, by a thread that may be outside the runtime and have no
+ * processor.  Between the two calls no handler of the program runs on this thread.  fz_allow_handlers() takes
+ * what fz_bar_handlers() returned; it does not look for signals that have arrived meanwhile: the monitor does.
  */
 static inline uint32_t fz_bar_handlers(void)
 {

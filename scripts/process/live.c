@@ -157,8 +157,9 @@ static void *stop_and_let_go(void *arg)
 	if (ptrace(PTRACE_SEIZE, a->tid, NULL, NULL) != 0)
 		return NULL;
 	/*
-	 * Wait even for a thread that is ending: an execve in the process may have killed it, and then waits
-	 * until the thread's tracer has waited for it. Until then execve has a lock that PTRACE_SEIZE needs.
+	 * Wait for the thread even if PTRACE_INTERRUPT fails because the thread is ending. An execve in the
+	 * process may have killed it; that execve goes on only when this process, the tracer, has waited for
+	 * the killed thread, and until then it holds a lock that PTRACE_SEIZE needs.
 	 */
 	ptrace(PTRACE_INTERRUPT, a->tid, NULL, NULL);
 	if (!has_stopped(a->tid, &signal))

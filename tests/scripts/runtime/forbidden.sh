@@ -72,7 +72,7 @@ has 'a thread that OpenMP helps' "$work/err" \
 	'^fiberize: thread [0-9]* (openmp) becomes a kernel thread: it makes threads that '
 run "$fiberize" -v "$programs/signal_wired"
 has 'a mutex that the kernel must know' "$work/err" ') becomes a kernel thread: a robust or priority-'
-has 'attributes that only a kernel thread has' "$work/err" '^fiberize: a thread stays a kernel thread: its attr'
+has 'attributes that only a kernel thread has' "$work/err" '^fiberize: a new thread is a kernel thread, not a fiber: its attr'
 cat >"$work/reasons.c" <<'PROGRAM'
 #include <pthread.h>
 #include <sched.h>
@@ -112,7 +112,7 @@ PROGRAM
 must "$CC" -D_GNU_SOURCE -pthread "$work/reasons.c" -o "$work/reasons"
 run "$fiberize" -v "$work/reasons"
 same 'each reason is said, once' 'its attributes its creator' \
-	"$(sed -n 's/^fiberize: a thread stays a kernel thread: \(its [a-z]*\) .*/\1/p' <<<"$err" | paste -sd ' ')"
+	"$(sed -n 's/^fiberize: a new thread is a kernel thread, not a fiber: \(its [a-z]*\) .*/\1/p' <<<"$err" | paste -sd ' ')"
 run "$fiberize" -v --native-threads '*' "$programs/thread_basic"
 has 'by name' "$work/err" ') becomes a kernel thread: --native-threads has its name$'
 cat >"$work/late.c" <<'PROGRAM'
