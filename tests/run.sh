@@ -342,6 +342,7 @@ list_scripts() {
 			check_secure check_running service kubernetes status texts launcher_programs launcher_options launcher_profiles \
 			launcher_exec fuzz forbidden everywhere messages monitoring stat stats redirect dns cancel_race soak spin watch; do
 		found=("$root/tests/scripts"/*/"$script.sh")
+		[ -e "${found[0]}" ] || die "no room of tests/scripts has a $script.sh"
 		[ ${#found[@]} -eq 1 ] || die "two rooms of tests/scripts have a $script.sh"
 		selected $script && echo "command scripts/$script ${found[0]}"
 	done

@@ -92,8 +92,8 @@ static int real_sigtimedwait(const sigset_t *set, siginfo_t *info,
 }
 
 /*
- * Make the real call, for a native or wired thread.  Before Linux 6.0 a wired thread's call also fails with EINTR when
- * a request completes that its kernel thread has submitted earlier (fz_carrier_pass_on_requests).
+ * Make the real call, for a native or wired thread.  A wired thread's call also fails with EINTR when a request completes
+ * that its kernel thread submitted while the thread was a fiber; then it is made again.
  */
 static int wait_really(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {

@@ -85,11 +85,6 @@ static bool wire(struct fz_fiber *self, const char *why)
 		fz_trace_wire(self);
 	fz_cputime_wire(self);
 	fz_sched_give_up(self);
-	/*
-	 * The kernel thread may have requests in flight: main stays on its own one, and another fiber stays if it
-	 * has found no other.
-	 */
-	fz_carrier_pass_on_requests(c);
 	if (fz_signal_wire(self))
 		fz_monitor_follow_mask();
 	fz_syscall2(__NR_set_robust_list, (long)self->thread.robust_list, 3 * sizeof(void *));

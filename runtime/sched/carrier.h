@@ -130,14 +130,6 @@ bool fz_carrier_hand_off(struct fz_processor *p);
 bool fz_carrier_has_requests(struct fz_carrier *c);
 
 /*
- * End all requests in flight that this carrier may have submitted: their fibers submit them again, from
- * other carriers.  For a carrier that submits no more, so that no event interrupts its system calls.  Requests of
- * other carriers end, too: the kernel does not tell whose they are.  Where it knows no such call (before 6.0), or a
- * filter forbids it, nothing happens.  Any thread.
- */
-void fz_carrier_pass_on_requests(struct fz_carrier *c);
-
-/*
  * May the kernel thread of this carrier end?  The process's first kernel thread may not, nor one
  * that has made a process, nor one with requests in flight: when their events come, the kernel
  * would complete such requests with ECANCELED, by a worker thread that may take a second to run.

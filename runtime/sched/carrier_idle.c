@@ -102,14 +102,6 @@ bool fz_carrier_has_requests(struct fz_carrier *c)
 	return c->submitted;
 }
 
-void fz_carrier_pass_on_requests(struct fz_carrier *c)
-{
-	if (!fz_carrier_has_requests(c))
-		return;
-	for (uint32_t i = 0; i < fz_sched.count; i++)
-		fz_ring_cancel_all(&fz_sched.processors[i].backend.ring);
-}
-
 bool fz_carrier_may_end(struct fz_carrier *c)
 {
 	return !fz_carrier_is_bound(c) && !fz_carrier_has_requests(c);

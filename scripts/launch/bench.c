@@ -39,7 +39,7 @@ static int bench_option(struct bench *b, char **words)
 	for (size_t i = 0; i < BENCH_COUNT; i++) {
 		const struct fz_option *o = &bench_options[i];
 
-		if (length < 2 || !fz_option_is_flag(o->name, words[0] + 2, length - 2))
+		if (strncmp(words[0], "--", 2) != 0 || !fz_option_is_flag(o->name, words[0] + 2, length - 2))
 			continue;
 		b->value[i] = flag_value(o, words, &count);
 		if (i == BENCH_load)

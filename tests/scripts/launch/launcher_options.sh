@@ -166,6 +166,7 @@ refused 'bench: --dry-run' 2 'fiberize: --dry-run: cannot be used with bench' \
 refused 'bench: --dry-run among its options' 2 'fiberize: --dry-run: cannot be used with bench' \
 	"$fiberize" bench --dry-run -- sleep 1
 refused 'a flag that takes no value' 2 'fiberize: --force=1: no such option; *' "$fiberize" --force=1 true
+refused 'bench: a long flag with one dash' 2 'fiberize: -load: no such option; *' "$fiberize" bench -load x -- true
 refused 'a short flag that takes no value' 2 'fiberize: -v1: no such option; *' "$fiberize" -v1 true
 run "$(command -v env)" PATH=/no/such "$fiberize" /bin/true
 same 'the launcher needs nothing in PATH' 0 "$code$out$err"
