@@ -106,7 +106,7 @@ wait_eintr 1/2 io_socket
 wait_eintr 1/2 mixed_rungs FIBERIZE_BACKEND=epoll
 deny_accept 1+,2+ io_socket
 deny_async_cancel 1+,3+ cancel_waits
-deny_async_cancel 1+ io_turns
+deny_async_cancel 1+ io_turns FIBERIZE_PROCESSORS=1
 deny_connect 1+ io_timeouts
 deny_futex_wait 1+,4+ syscall_futex
 deny_kick 1+,1/2 mixed_rungs
