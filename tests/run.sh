@@ -31,10 +31,10 @@
 # Under stress it is fz, and where fz, epoll and old have no N, each round chooses one.
 # --unit BINARY takes that binary instead of all unit tests.
 #
-# The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old,off, and for programs
+# The default of LIST is native,fz,fz1,fz8,direct,ring,epoll,old, and for programs
 # that are about calls inside libc fz-noredirect and fz-refused too, for those about
-# threads, locks and signals late; but not all for those that take seconds in each, and
-# off for some (tests/lib/modes.inc).  Each program's output and exit status must be those
+# threads, locks and signals late; but not all for those that take seconds in each, nor
+# old for some (tests/lib/modes.inc).  Each program's output and exit status must be those
 # of its native run, and nothing may come on stderr.  GLOB selects tests by name (thread_*,
 # test_runq, @(microsocks|redis), ...).  --times says at the end which 20 took longest: seconds that
 # passed, and of CPU time.  --all adds the scripts that take minutes of CPU time, and tests of the
@@ -85,7 +85,7 @@ die() {
 }
 
 stress_modes=fz
-default_modes=native,fz,fz1,fz8,direct,ring,epoll,old,off
+default_modes=native,fz,fz1,fz8,direct,ring,epoll,old
 modes=
 filter='*'
 jobs=$((2 * $(nproc)))

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-enum { PAIRS = 4, TURNS = 150, ROUNDS = 6 };
+enum { PAIRS = 4, TURNS = 150 };
 
 static _Atomic int ready;
 static _Atomic bool over;
@@ -61,10 +61,13 @@ static void compare(void)
 		finish(t[i]);
 }
 
-int main(void)
+/* thread_cputime_sum [ROUNDS] */
+int main(int argc, char **argv)
 {
+	const int rounds = argc > 1 ? atoi(argv[1]) : 6;
+
 	/* In a process each, in which no time has been asked for yet. */
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		const pid_t pid = fork();
 		int status;
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/dev/model.sh - the schedule explorer (tests/model/), with fixed seeds: each scenario passes
-# all runs with one deviation, and some by PCT and at random, with store buffers, too (five times as
+# all runs with one deviation, and some by PCT and at random, with store buffers, too (15 times as
 # many with FZ_ALL); what it refuses, it refuses by name; and each fault of tests/model/planted/ can be
 # planted in the code as it is.
 . "$(dirname "$0")/../../lib/judge.inc"
@@ -10,7 +10,7 @@
 explore=$build/tests/model/explore
 replay=$root/tests/model/replay
 
-runs=${FZ_ALL:+1500} runs=${runs:-300}
+runs=${FZ_ALL:+1500} runs=${runs:-100}
 
 explores() {
 	local name=$1 log=$work/$1.log

@@ -13,8 +13,10 @@
 # shellcheck source=tests/lib/modes.inc
 . "$root/tests/lib/modes.inc"
 cd "$root" || exit 1
-# What leans on libc most.
-read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket io_datagram fork_basic spawn_*}"
+# What leans on libc most; less of it without FZ_ALL.
+most='thread_basic thread_c* thread_l* *_basic cancel_* file_calls io_socket spawn_*'
+[ -z "${FZ_ALL-}" ] || most='thread_* mutex_* cond_* sem_* cancel_* file_calls ipc_queues signal_basic io_socket io_datagram fork_basic spawn_*'
+read -r -a wanted <<<"${FZ_LIBC_PROGRAMS-$most}"
 
 # fetch SUITE: libc6 of that suite below build/libc/SUITE, by apt's own means
 fetch()

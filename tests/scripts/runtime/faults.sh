@@ -13,6 +13,8 @@
 checked=$build/checked
 units=(test_lock test_runq test_lot test_sched test_birth test_fairness test_handoff)
 
+# Without FZ_ALL no unit tests.
+[ -n "${FZ_ALL-}" ] || units=()
 build_checked libfiberize.so "${units[@]/#/tests/unit/}"
 
 for unit in "${units[@]}"; do
