@@ -199,7 +199,7 @@ minutes()
 }
 
 # Prints how long the other runs will take, from the mean time of the runs so far; before the first
-# run, from --duration.
+# run, from --duration, and with --load nothing.
 time_left()
 {
 	left=$((rounds * cases * 2 - runs))
@@ -266,7 +266,7 @@ known_load()
 	done
 }
 
-# Fails if the figures that the load has printed are missing or cannot be right.
+# Fails if too many requests have failed, or if figures are missing that the load should have printed.
 judge_figures()
 {
 	eval "$(awk '{ got[$1] += $2 }

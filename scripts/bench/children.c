@@ -57,7 +57,10 @@ void take_signals(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		sigaddset(&taken, wanted[i]);
 	sigprocmask(SIG_BLOCK, &taken, &original_mask);
-	/* nap() would not see an ignored signal, and a background process may inherit these as ignored. */
+	/*
+	 * A background process may inherit these signals as ignored. Then nap() may not see them, though they
+	 * are blocked; and if SIGCHLD is ignored, the kernel keeps no status of a child that has ended.
+	 */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);

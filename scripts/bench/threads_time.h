@@ -29,7 +29,7 @@ static void must(int err, const char *what)
 	exit(1);
 }
 
-/* Call body(batch) again and again in this thread. Returns nanoseconds per operation; body does `batch`. */
+/* Call body(batch), which does `batch` operations, again and again. Returns nanoseconds per operation. */
 static double loop(void (*body)(unsigned), unsigned batch)
 {
 	uint64_t start, end, until, n = 0;
