@@ -53,8 +53,8 @@ static void look_for_sanitizer(const char *name, void *arg)
 }
 
 /*
- * The name of the sanitizer that o contains, or NULL. A sanitizer must know each kernel thread, so
- * it cannot work with fibers.
+ * The name of the sanitizer that o contains, or NULL. A sanitizer's run-time must be in front of all other
+ * libraries, and must know each thread itself, so it cannot work with fibers.
  */
 static const char *sanitizer(const struct object *o)
 {

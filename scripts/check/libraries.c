@@ -271,7 +271,7 @@ bool library_is_own(const struct object *o)
 	return own;
 }
 
-/* Look for name in directory and in its direct subdirectories. */
+/* Look for name in directory and, unless that is one of the loader's own, in its direct subdirectories. */
 static struct object *try_below(struct object *o, const char *directory, const char *name)
 {
 	struct object *found = try_directory(o, directory, name);
