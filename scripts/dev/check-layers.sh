@@ -5,12 +5,13 @@
 #
 #  1 a room uses only the rooms that the matrix below allows.  This is checked in three ways: by
 #    #include, by names in the sources (names.awk), and by calls in the objects under BUILD
-#  2 no #include names the directory of a CPU: the compiler finds its headers by -iquote
-#  3 every header compiles alone, and its guard is FZ_DIR_FILE_H
+#  2 in arch/*.h, runtime and preload no #include names the directory of a CPU (the compiler finds its
+#    headers by -iquote), and no #if in runtime and preload depends on the CPU
+#  3 every header of arch, runtime and preload compiles alone, and its guard is FZ_DIR_FILE_H
 #  4 every file begins with the licence, and has its own name in the first line
 #    of its comment; a .c file with a header may leave the name to the header
-#  5 a .c file includes its own header first, or a header for its room alone
-#    (runtime/io/io_internal.h)
+#  5 a .c file of runtime and preload includes its own header first, or an ..._internal.h, which is for
+#    a few files only (runtime/io/io_internal.h)
 #  6 every file is in a room, and each room of arch, runtime, preload and scripts has a README.md; no
 #    room has more than 20 subjects (x.c, x.h and x_internal.h are one;
 #    in tests/scripts each script is one)

@@ -370,7 +370,7 @@ words()
 	awk -v heading="$1" '/^[a-z]/ { inside = $1 == heading; next }
 		inside && /^\t/ { for (i = 1; i <= NF; i++) print $i }' scripts/dev/waiting.list | sort
 }
-# waits: the names for which the table says how they wait, or that they do not.
+# waits: the names whose line in the table says how they wait or, in FZ_LIBC, that they never do.
 awk -F'|' '
 	$1 == "symbol" && $4 !~ /^(TRACKED|SELF)$/ || $1 == "libc" { waits[$3] = 1; print $3 }
 	$1 == "alias" && $4 in waits { print $3 }' "$work/rows" | sort >"$work/waits"

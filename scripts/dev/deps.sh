@@ -16,8 +16,7 @@
 #
 # Quick and silent if nothing is missing.  Otherwise installs packages as root, or by
 # sudo without a password; if neither is possible, prints the command to run and exits 1.
-# A package counts as installed if its command or file exists, even if another package
-# has it.
+# A package counts as installed if its command or file exists, however it was installed.
 set -u
 
 # One "package probe" per line; a probe is a command, or a file if it has a /,
