@@ -172,7 +172,7 @@ static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int k
 	return NULL;
 }
 
-/* Is a wanted thread not found yet? As it has no saved context, it runs on a kernel thread. */
+/* Is a wanted thread not found yet? Having no saved context, or having run since, it may be on a kernel thread. */
 static bool is_running_one_wanted(const struct bt *bt)
 {
 	for (size_t i = 0; i < bt->all.count; i++)

@@ -43,7 +43,7 @@ struct fiber {
 	uint64_t cpu_ns;
 	uint64_t switches;		/* how often it has waited; of a kernel thread: context switches */
 	uint64_t sp;			/* of its saved context; 0 on a kernel thread */
-	char in_kernel[24];		/* kernel function in which it sleeps, if not waits; or "" */
+	char in_kernel[24];		/* kernel function in which it sleeps, if waits is false; or "" */
 	const char *why;		/* why it has a kernel thread, or what the thread is for; or NULL */
 };
 

@@ -66,7 +66,7 @@ static const char *print_inlined(FILE *out, Dwfl_Module *module, Dwarf_Addr pc, 
 	Dwarf_Die *unit = dwfl_module_addrdie(module, pc, &bias);
 	Dwarf_Die *innermost = NULL, *scopes = NULL, function;
 	const int count = unit ? dwarf_getscopes(unit, pc - bias, &innermost) : 0;
-	/* dwarf_getscopes() gives the scopes around it in the source; these are the scopes after inlining. */
+	/* dwarf_getscopes() gives the scopes around pc in the source; these are the scopes after inlining. */
 	const int inlined = count > 0 ? dwarf_getscopes_die(innermost, &scopes) : 0;
 	Dwarf_Files *files = NULL;
 	size_t file_count = 0;

@@ -325,7 +325,7 @@ class FzFilter:
 
     @property
     def enabled(self):
-        """Without a context to hide the frame for, gdb needs no filter."""
+        """If no thread's saved context is shown, there is no frame to hide, and gdb needs no filter."""
         return self.unwinder.active()
 
     def filter(self, frames):

@@ -27,7 +27,7 @@ size_t graph_deadlocks(const struct graph *g, const struct target *t, graph_visi
 /* Call visit for each thread of the circle that this thread is in. */
 void graph_circle(const struct graph *g, size_t thread, graph_visit *visit, void *arg);
 
-/* Does each thread wait for something that only another thread can do, so that no thread can go on? */
+/* Does each thread wait for something that only another thread can do?  Then only a signal can help. */
 bool graph_all_asleep(const struct graph *g);
 
 /*

@@ -41,7 +41,7 @@ static double now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-/* Let all threads go on. The timer's handler may interrupt this and do it, too: then stopped is false. */
+/* Let all threads go on. The timer's handler may do the same meanwhile: it sets stopped to false, too. */
 static void let_go(void)
 {
 	for (size_t i = 0; i < stop.count; i++)
@@ -157,7 +157,7 @@ static void hold(struct held *h)
 		stop.began = now_ms();
 		set_timer(stop.most);
 	}
-	/* Wait even for a thread that is ending, so this must not depend on PTRACE_INTERRUPT (live.c). */
+	/* Wait even if this fails because the thread is ending: scripts/process/live.c has the reason. */
 	ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL);
 	if (!has_stopped(h->tid, &status))
 		return;
