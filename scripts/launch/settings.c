@@ -55,7 +55,7 @@ static const struct fz_option *option_of_short_flag(const char *word)
 	return NULL;
 }
 
-/* Set the flag of the launcher's own that the word is; returns how many words that takes. */
+/* If the word is a flag of the launcher alone, such as --force, set it and return 1; else return 0. */
 static int launcher_flag(struct settings *s, const char *word)
 {
 #define FZ_LAUNCHER_FLAG(name, help)                                                         \

@@ -25,7 +25,7 @@ struct settings {
  */
 int settings_from_flag(struct settings *s, char **words);
 
-/* End with EXIT_USAGE if --dry-run is set; or that or --force: command cannot be used with it. */
+/* End with EXIT_USAGE if --dry-run (the second function: or --force) is set, which command does not take. */
 void settings_refuse_dry_run(const struct settings *s, const char *command);
 void settings_refuse_force(const struct settings *s, const char *command);
 
