@@ -33,7 +33,7 @@ struct look {
 struct activity {
 	double seconds;
 	double cpu, system;		/* CPU time of all threads, in total and in the kernel; seconds */
-	double unseen_cpu;		/* seconds of CPU time of threads that ended between the looks */
+	double unseen_cpu;		/* threads that ended between the looks used at least so much; seconds */
 	uint64_t ticks;			/* the kernel's samples of user and system time */
 	uint64_t waits, preempted;	/* waits and preemptions; waits of event loops are left out */
 	size_t threads, loops, cpu_bound;

@@ -30,7 +30,7 @@ struct running {
 	struct candidate *list;		/* sorted: the process that can save most comes first */
 	size_t count;
 	size_t single;			/* processes with one thread */
-	size_t forbidden;		/* processes with threads whose program this user may not read */
+	size_t forbidden;		/* processes with several threads whose program this user may not know */
 };
 
 /* Watch all processes for this many seconds. */
