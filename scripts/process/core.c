@@ -44,7 +44,7 @@ struct core {
 
 static void *more(void *list, size_t count, size_t size)
 {
-	/* The list has room for a power of two, so it is full only if count is one. */
+	/* The list has room for a power of two elements: it is full only if count is 0 or a power of two. */
 	if (count & (count - 1))
 		return list;
 	list = reallocarray(list, count ? 2 * count : 1, size);
