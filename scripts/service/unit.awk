@@ -71,7 +71,7 @@ function filter(value,	words, count, i, denies)
 	if (kind == "")
 		kind = denies ? "deny" : "allow"
 	count = split_words(value, words)
-	# "!word": a word with ~ in a filter that allows, or a word without ~ in a filter that denies.
+	# "!word" takes back what the filter says of word: it has ~ in a filter that allows, or none in one that denies.
 	for (i = 1; i <= count; i++) {
 		sub(/:.*/, "", words[i])
 		filter_words[++filter_count] = (denies == (kind == "deny") ? "" : "!") words[i]
