@@ -12,7 +12,7 @@
 #include "events.h"
 #include "symbols.h"
 
-/* What became of a call. A trace sees only calls that have blocked, so it uses USER to BRIEF, and LATE. */
+/* What became of a call. A trace sees how each call has blocked in fact: it uses USER to BRIEF, and LATE. */
 enum rung {
 #define FZ_RUNG(rung, word, text) RUNG_##rung,
 #include "preload/rungs.def"

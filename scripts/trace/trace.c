@@ -215,7 +215,7 @@ static bool find_program(struct trace *trace)
 		if (trace->child.is_leaving)
 			child_let_go(&trace->child);
 		child_wait(pause);
-		/* Pause longer each time: a program without the library may run for days. */
+		/* Pause longer each time: programs load within ms, but one without the library may run for days. */
 		if (pause < PAUSE_NS)
 			pause += pause / 16;
 		else if (is_time_over(trace, trace->origin))
@@ -265,7 +265,7 @@ static bool follow(struct trace *trace)
 			child_wait(PAUSE_NS);
 	}
 	if (events) {
-		/* Read the last events before events_stop(): then the library may free the rings. */
+		/* Read the last events before events_stop(), because the library may free the rings after it. */
 		events_read(events, true, timeline_event, timeline);
 		events_stop(events);
 		trace->traced = events_time(events);
