@@ -13,7 +13,7 @@ def prepare(place):
     for folder in "conf", "temp", "logs", "webapps/ROOT":
         os.makedirs(place.file(folder), exist_ok=True)
     place.file("webapps/ROOT/index.html", "hello\n" * 20)
-    # Without these files, Tomcat listens long before it answers.
+    # Without bindOnInit="false", Tomcat listens long before it answers.
     place.file("conf/server.xml", f"""<Server port="-1"><Service name="Catalina">
 <Connector address="127.0.0.1" port="{place.port}" maxThreads="64" maxKeepAliveRequests="-1"
  bindOnInit="false"/>
