@@ -54,7 +54,7 @@ static void look_for_sanitizer(const char *name, void *arg)
 
 /*
  * The name of the sanitizer that o contains, or NULL. A sanitizer's run-time must be in front of all other
- * libraries, and must know each thread itself, so it cannot work with fibers.
+ * libraries, and must see each thread as a kernel thread, so it cannot work with fibers.
  */
 static const char *sanitizer(const struct object *o)
 {
