@@ -116,7 +116,10 @@ bool fz_backend_drop(struct fz_backend *b)
 void fz_backend_note_left(struct fz_backend *b)
 {
 	fz_epoll_note_loser(&b->epoll, -1);
-	/* seq_cst: pairs with drop_queued(), which drops no published request before the losers have left. */
+	/*
+	 * seq_cst: pairs with drop_queued(), which drops no published request while there are losers.
+	 * Such requests are left now: kick, and the owner drops them.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (FZ_UNLIKELY(fz_backend_kind() == FZ_BACKEND_EPOLL) && fz_ring_queued(&b->ring))
 		fz_backend_kick(b);

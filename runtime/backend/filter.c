@@ -14,7 +14,7 @@ static _Atomic uint64_t asked[NUMBERS / WORD_BITS], forbidden[NUMBERS / WORD_BIT
 
 void fz_filter_init(void)
 {
-	/* 0: there is no filter.  An error can only come from a filter. */
+	/* 0: there is no filter.  An error may come from a filter; in a kernel without filters it only costs time. */
 	atomic_store_explicit(&fz_filter_exists,
 			      fz_syscall5(__NR_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0,
 			      memory_order_relaxed);

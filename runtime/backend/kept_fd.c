@@ -13,7 +13,7 @@
 #include "runtime/base/time.h"
 
 enum {
-	KEPT = 1 << 20,		/* copies have numbers below this; all numbers have, unless fs.nr_open is raised */
+	KEPT = 1 << 20,		/* copies have lower numbers, as all descriptors have unless fs.nr_open is raised */
 	WORD_BITS = 64,
 };
 
@@ -189,7 +189,7 @@ int fz_kept_fd_make(int fd)
 
 /*
  * Put the copy into left[], where it keeps its bit.  filled: its number holds a filler.  Without a filler the number
- * must be above the soft limit: the program cannot get that number while it is free.  Returns false if neither is so, or
+ * must not be below the soft limit: then the program cannot get it while it is free.  Returns false if neither is so, or
  * left[] is full.
  */
 static bool leave(int copy, bool filled)

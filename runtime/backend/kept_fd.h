@@ -12,13 +12,13 @@
 
 /*
  * Like fz_own_fd_copy(), for a call that waits with fd while another thread closes fd.  The program
- * can neither close nor replace the copy.  A fork's child closes the number, and never keeps the open
- * file.  fz_kept_fd_drop() closes the copy.  In the runtime.
+ * can neither close nor replace the copy.  A fork's child closes its copy, and keeps no reference to the
+ * file, unless a filter forbids dup3.  fz_kept_fd_drop() closes the copy.  In the runtime.
  */
 int fz_kept_fd_make(int fd);
 void fz_kept_fd_drop(int copy);
 
-/* Is there room for a private copy of fd?  false: only once the limit may be raised (fz_own_fd_hold_limit).  In the runtime. */
+/* Can a private copy of fd be made?  false: not until the limit may be raised (fz_own_fd_hold_limit).  In the runtime. */
 bool fz_kept_fd_has_room(int fd);
 
 /*

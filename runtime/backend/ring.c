@@ -80,7 +80,7 @@ static void settle(struct fz_ring *ring)
 		    IORING_UNREGISTER_EVENTFD, 0, 0);
 }
 
-/* Does the completion at `index` need no settle(): has the ring had one user since, or was it settled already? */
+/* Is the completion at `index` settled, or has the ring had one user since the request was queued?  Then no settle(). */
 static bool is_settled(const struct fz_ring *ring, const struct fz_request *request,
 		       unsigned index)
 {

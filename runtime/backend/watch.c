@@ -235,8 +235,8 @@ static int arm_locked(struct fz_epoll *e, int fd, uint32_t served)
 
 /*
  * Arm for w, which was just linked, and for all watches before it.  Thousands of threads may wait for one
- * descriptor, so this must not walk the list: the `armed` of the last shared watch has the events of all.
- * It may have events that nobody wants any more; such an event costs one shot, and arm_locked() arms again.
+ * descriptor, so this must not walk the lists: `armed` of the last shared watch has the events of all shared
+ * watches.  It may have events that nobody wants any more; such an event costs one shot, and arm_locked() arms again.
  */
 static int arm_first(struct fz_epoll *e, int fd, struct fz_watch *w)
 {
