@@ -47,8 +47,8 @@ static inline bool fz_cond_is_idle(struct fz_cond *c)
 
 /*
  * fz_cond_wait() in steps, for a mutex that libc keeps: fz_cond_enter(), unlock the mutex,
- * fz_cond_sleep() with what fz_cond_enter() returned, lock the mutex.  If the mutex cannot be
- * unlocked, call fz_cond_leave() instead of fz_cond_sleep(), which returns 0, -ETIMEDOUT or -ECANCELED.
+ * fz_cond_sleep() with what fz_cond_enter() returned, lock the mutex.  fz_cond_sleep() returns 0,
+ * -ETIMEDOUT or -ECANCELED.  If the mutex cannot be unlocked, call fz_cond_leave() instead.
  */
 uint32_t fz_cond_enter(struct fz_cond *c);
 int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline);

@@ -347,8 +347,9 @@ static long modify(uint32_t *word, uint32_t encoded)
 }
 
 /*
- * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic, but the two together are
- * not; no thread can see that, because natively, too, waiters run some time after the change.
+ * FUTEX_WAKE_OP: change word2, then wake the waiters.  Each step is atomic, but not both together.  No
+ * thread can tell: natively, too, waiters run some time after the change, and a thread that begins to
+ * wait in between must expect to be woken without a reason.
  */
 static long wake_op_private(uint32_t *word, uint32_t n, uint32_t n2, uint32_t *word2,
 			    uint32_t encoded)
