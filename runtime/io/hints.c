@@ -36,8 +36,8 @@ static struct {
 
 /*
  * Collect the fiber's wait if it rests on a hint, was there at the last look, and has not been
- * collected yet; with hints.all, any wait that rests on a hint.  A server's waits rarely last until the
- * second look, which saves a system call for each.
+ * collected yet; with hints.all, any wait that rests on a hint.  To ask the kernel about a wait costs a
+ * system call, and few waits of a server last until the second look.
  */
 static void collect(struct fz_fiber *f)
 {

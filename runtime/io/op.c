@@ -101,7 +101,7 @@ static void ask_owner(struct fz_request *request, struct fz_fiber *self, struct 
 static enum fz_why finish(struct fz_request *request, struct fz_fiber *self,
 			  struct fz_processor *p, fz_nsec deadline)
 {
-	enum { VAIN_MOST = 16 };	/* system calls; a filter may answer anything to them */
+	enum { VAIN_MOST = 16 };	/* a filter may answer anything to a system call: then ask the owner */
 	enum fz_why why = fz_park(self, deadline);
 	unsigned rounds = 0;
 

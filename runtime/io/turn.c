@@ -175,7 +175,7 @@ void fz_turn_end(struct fz_turn *turn)
 	release(b, copy);
 }
 
-/* Dissolve the queue: each call goes on alone, with the program's number; if closed, it fails with EBADF. */
+/* Dissolve the queue: calls that wait for their turn go on alone, with the program's number; if closed, with EBADF. */
 static void dissolve_locked(struct bucket *b, struct fz_turn *leader, bool closed)
 {
 	change_leader_locked(b, leader, NULL);
