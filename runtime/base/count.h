@@ -13,7 +13,10 @@
 #include "runtime/base/base.h"
 #include "runtime/base/counters.h"
 
-/* Never NULL.  Before there are fibers, fz_counters_start_calls() may change it once. */
+/*
+ * Never NULL.  fz_counters_start_calls() may change it once, before there are fibers; and fz_counters_after_fork(), if
+ * a fork's child has no memory.
+ */
 extern struct fz_counters *fz_counters FZ_HIDDEN;
 
 /* All counters, including those of calls and times.  NULL if calls and times are not counted. */
@@ -86,8 +89,8 @@ struct fz_call_counts fz_counters_sum(unsigned row);
 void fz_count_wired(const char *why);
 
 /*
- * Count calls from now on, too, beginning with 0.  By the constructor, and in a fork's child.  Returns
- * false if there is no memory.
+ * Count calls from now on, too, beginning with 0.  By the constructor.  Returns false if there is no
+ * memory.
  */
 bool fz_counters_start_calls(void);
 

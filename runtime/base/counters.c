@@ -141,7 +141,7 @@ static bool may_replace(const char *path)
 		fz_syscall2(__NR_kill, head.pid, 0) == -ESRCH);
 }
 
-/* Write the whole file now: if the disk had no room for a page, a later access to it would be a fault. */
+/* Take room on the disk for the whole file now: without room for a page, a later access to it would be a fault. */
 static long fill(long fd, size_t size)
 {
 	long err = fz_syscall4(__NR_fallocate, fd, 0, 0, (long)size), n;

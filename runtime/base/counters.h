@@ -7,7 +7,7 @@
  * "fiberize stat" reads from outside (scripts/inspect/).
  *
  * A process always has a struct fz_counters.  With FIBERIZE_STATS it is the head of a struct
- * fz_call_counters, which may be a mapped file; then counted.calls is not 0.  All numbers except
+ * fz_call_counters, which may be a mapped file, and counted.calls is not 0.  All numbers except
  * gauges only grow.  Readers take no lock: each number is right, but two numbers may be read at
  * slightly different moments.
  */

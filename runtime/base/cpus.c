@@ -171,7 +171,7 @@ void fz_cpus_find_quotas(int (*raise)(int fd))
 /* Read up to two numbers of file i.  Returns how many there are; "max" and -1 are none. */
 static int read_numbers(uint32_t i, uint64_t *ret_numbers)
 {
-	/* relaxed: the library may move its descriptor to another number. Meanwhile both numbers name the same file. */
+	/* relaxed: if the library moves its descriptor just now, the old and the new number name the same file. */
 	const int fd = atomic_load_explicit(&files[i], memory_order_relaxed);
 	char text[64];
 	long size = fd < 0 ? 0 : fz_syscall4(__NR_pread64, fd, (long)text, sizeof(text) - 1, 0);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 /*
- * Pattern begins with a part that stands for one character.  If that part matches c, returns the length of
- * the part; otherwise 0.  The part begins before end.
+ * The pattern, which is not empty and ends before `end`, begins with a part that stands for one character.
+ * If that part matches c, returns the length of the part; otherwise 0.
  */
 typedef size_t fz_takes(const char *pattern, const char *end, char c);
 
