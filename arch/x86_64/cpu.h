@@ -52,7 +52,10 @@ static inline void fz_tcb_set(uintptr_t tcb)
 
 static inline int fz_cpu_number(void)
 {
-	/* The kernel keeps the CPU's number in the low 12 bits of this segment's limit; the vDSO reads it, too. */
+	/*
+	 * The kernel keeps the CPU's number in the low 12 bits of this segment's limit, and the node's number
+	 * above them; the vDSO reads both there.
+	 */
 	enum { SEGMENT = 0x7b, CPU_MASK = 0xfff };
 	const unsigned segment = SEGMENT;
 	unsigned limit = 0;
