@@ -7,7 +7,7 @@
 
 enum { MOST = 8 };
 
-/* The locks that the thread holds, in the order in which it has taken them.  Fibers hold none at a switch. */
+/* The locks that the fiber or kernel thread holds, the last one taken last.  A fiber holds none at a switch. */
 static __thread struct {
 	uint32_t count;
 	const struct fz_lock *locks[MOST];
