@@ -31,7 +31,7 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	mode_t mode;
 	int fd;
 
-	/* The program may not have passed mode; then the kernel ignores it, since flags do not need it. */
+	/* mode may be missing. Read the word as libc does: the kernel ignores it unless flags need a mode. */
 	va_start(args, flags);
 	mode = va_arg(args, mode_t);
 	va_end(args);

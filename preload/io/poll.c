@@ -163,7 +163,7 @@ FZ_EXPORT int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct times
 /* Which function the program has called: epoll_wait, epoll_pwait or epoll_pwait2. */
 enum epoll_call { WAIT, PWAIT, PWAIT2 };
 
-/* Make the program's call, without a mask. deadline 0: the call does not wait. */
+/* Make the program's call, without a mask; it waits up to the deadline. deadline 0: it does not wait. */
 static int epoll_really(enum epoll_call call, int fd, struct epoll_event *events, int max,
 			fz_nsec deadline)
 {

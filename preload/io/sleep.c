@@ -3,8 +3,8 @@
  * preload/io/sleep.c - sleep, usleep, nanosleep, clock_nanosleep, sched_yield.
  *
  * A handler ends a sleep with EINTR, even with SA_RESTART, and the remaining time is reported.
- * Nothing else ends a sleep early.  On clocks other than CLOCK_REALTIME, CLOCK_MONOTONIC and the
- * CPU-time clocks of fibers, the real call sleeps.
+ * For any other reason no sleep returns early.  On clocks other than CLOCK_REALTIME, CLOCK_MONOTONIC
+ * and the CPU-time clocks of fibers, the real call sleeps.
  */
 #include "preload/gate.h"
 #include "preload/thread/clock.h"
