@@ -75,8 +75,8 @@ void *fz_loader_static_tls(const struct link_map *module)
 		return NULL;
 	offset = *(const intptr_t *)(const void *)((const char *)module + tls_offset[2]);
 	/*
-	 * These values are no offset: the module has no block at a fixed distance yet (0 on x86-64, -1
-	 * elsewhere), or it never has one (-1 on x86-64, -2 elsewhere).
+	 * These values are no offset. 0 on x86-64, -1 elsewhere: the module has no TLS, or its block has no
+	 * fixed distance yet. -1 on x86-64, -2 elsewhere: it never has a fixed distance.
 	 */
 	if (offset <= 0)
 		return NULL;
@@ -91,8 +91,8 @@ int fz_loader_needs_executable_stacks(struct dl_phdr_info *info, size_t size, vo
 		if (info->dlpi_phdr[i].p_type == PT_GNU_STACK)
 			return (info->dlpi_phdr[i].p_flags & PF_X) != 0;
 	/*
-	 * A module without PT_GNU_STACK is old and needs executable stacks. Only the kernel's own module,
-	 * the vdso, does not need them.
+	 * A module without PT_GNU_STACK is old and needs executable stacks; except the kernel's own
+	 * module, the vdso, which does not need them.
 	 */
 	return (uintptr_t)info->dlpi_phdr - getauxval(AT_SYSINFO_EHDR) > sizeof(ElfW(Ehdr));
 }

@@ -9,7 +9,7 @@
 
 struct fz_lll fz_lll_real;
 
-/* The number of threads that wait in the kernel. A hint: if it is not 0, an unlock also wakes one of them. */
+/* How many threads wait in the kernel, for any lock. A hint: if it is not 0, each unlock also wakes there. */
 static _Atomic uint32_t in_kernel;
 
 static bool in_runtime(const struct fz_fiber *self)
@@ -70,8 +70,8 @@ void fz_lll_wait_private(int *word)
 
 /*
  * The lock is free already, and its memory may be gone, so only its address is used. An unlock
- * wakes one waiter in the parking lot and one in the kernel; otherwise waiters in the kernel would
- * starve until the parking lot is empty.
+ * wakes one waiter in the parking lot and one in the kernel, if there are any; otherwise waiters in
+ * the kernel would starve until the parking lot is empty.
  */
 void fz_lll_wake_private(int *word)
 {
