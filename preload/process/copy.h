@@ -33,8 +33,9 @@ struct fz_copy {
 };
 
 /*
- * flags: as of clone(). Any thread, outside the runtime. fz_copy_begin() may block until other threads
- * have left the gates (fork_gate.h), and until kernel threads that are ending have ended.
+ * flags: as of clone(). Any thread, outside the runtime. fz_copy_begin() may wait: for its turn
+ * (fz_spawner_turn_begin), for other threads to leave the gates (fork_gate.h), and for kernel threads that
+ * are ending.
  */
 void fz_copy_begin(struct fz_copy *copy, unsigned long flags);
 void fz_copy_end(const struct fz_copy *copy);

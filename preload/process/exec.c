@@ -17,7 +17,7 @@
 
 struct exec {
 	bool began, hides;
-	struct fz_carrier *carrier;	/* for fz_signal_after_exec() */
+	struct fz_carrier *carrier;	/* gets no nudges until fz_signal_after_exec() */
 };
 
 /* Prepare for an exec. path: the path of the program; NULL if it is not named by a path. */

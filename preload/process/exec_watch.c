@@ -69,7 +69,7 @@ void fz_exec_watch_in_child(struct fz_exec_watch *watch)
 	if (!watch)
 		return;
 	fz_syscall2(__NR_set_robust_list, (long)&watch->head, sizeof(watch->head));
-	/* release: pairs with the acquire in await(). From here on the kernel marks the word at the end. */
+	/* release: pairs with the acquire in await(). From here on the kernel marks the word at exec or exit. */
 	atomic_store_explicit(&watch->word, (uint32_t)fz_sys_gettid() | FUTEX_WAITERS,
 			      memory_order_release);
 	fz_syscall4(__NR_futex, (long)&watch->word, FUTEX_WAKE, 1, 0);
@@ -87,7 +87,7 @@ static bool has_ended(pid_t pid)
 
 static void await(struct fz_exec_watch *watch, struct fz_fiber *self, pid_t pid)
 {
-	/* A child that SIGKILL ends before it begins never marks the word: look each 100 ms. */
+	/* If SIGKILL ends the child before it begins, nothing marks the word: until then look each 100 ms. */
 	const struct timespec look = { 0, 100000000 };
 	uint32_t seen;
 

@@ -32,7 +32,7 @@ FZ_EXPORT pid_t fork(void)
 }
 FZ_EXPORT_ALIAS(__fork, fork);
 
-/* _Fork runs no handlers of pthread_atfork(), so fz_copy_begin() and its kin do their work. */
+/* _Fork runs no handlers of pthread_atfork(), so fz_copy_begin(), _end() and _in_child() do what ours would. */
 FZ_EXPORT pid_t _Fork(void)
 {
 	struct fz_copy copy;

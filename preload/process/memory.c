@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * preload/process/memory.c - mlockall, munlockall. The kernel counts and locks all that is mapped,
- * in use or not, so the address space that is reserved for stacks is given back before.
+ * in use or not. So before mlockall() the address space that is reserved for stacks is given back, and
+ * nothing is reserved meanwhile.
  */
 #include "preload/gate.h"
 #include "preload/init.h"

@@ -34,7 +34,7 @@ static bool is_wanted(pid_t pid, int type, id_t id)
 }
 
 /*
- * Collect the caller's children that match type and id in pids, at most MOST, and return their number.
+ * Put the caller's children that match type and id into pids, at most MOST, and return their number.
  * If one of them is ready to be waited for: *ret_ready is true, pids[0] is that child, and 1 is returned.
  */
 static int collect(struct fz_fiber *self, int type, id_t id, int options, pid_t pids[MOST],
@@ -65,8 +65,9 @@ static int collect(struct fz_fiber *self, int type, id_t id, int options, pid_t 
 }
 
 /*
- * Wait until one of several children ends. Returns after 10 ms if there are more than MOST children, or if
- * the caller also waits for other changes of their state: a pidfd reports the end only. Returns 0 or -errno.
+ * Wait until one of several children ends. Returns after 10 ms at the latest, so that the caller looks again,
+ * if there may be more than MOST children, if one has no pidfd, or if the caller also waits for other changes
+ * of their state: a pidfd reports the end only. Returns 0 or -errno.
  */
 static int await_one_of(struct fz_fiber *self, const pid_t *pids, int n, int options)
 {
