@@ -65,7 +65,7 @@ bool fz_kill_thread_with_info(pid_t pid, pid_t tid, int sig, const void *from, l
 /*
  * Returns whom a signal by this pidfd with these flags reaches: TO_THREAD (the main thread of this
  * process), TO_PROCESS (this process), TO_GROUP (the process group that this process leads), or 0 for
- * any other process.
+ * anything else.
  */
 static unsigned own_scope(int pidfd, unsigned flags)
 {
