@@ -72,7 +72,7 @@ static void keep_option(struct fz_rules *r, const struct fz_option *o, const cha
 	const size_t id = (size_t)(o - fz_options);
 	char *variable;
 
-	/* The option that names the library has no effect: the stub has its own. */
+	/* The option that names the library has no effect: fz_proper_find() finds the one beside the stub. */
 	if (r->variables[id] || id == FZ_OPTION_ID_library)
 		return;
 	variable = fz_text_next(&r->text);
