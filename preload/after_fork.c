@@ -50,7 +50,7 @@ static void before_fork(void)
 	noticed = false;
 	fz_spawner_turn_begin(self);
 	fz_carrier_makes_process(self);
-	/* Take the name from the kernel: the program may have written it to /proc/self/comm. */
+	/* Take the name from the kernel, for the child: the program may have written it to /proc/self/comm. */
 	if (self->kind == FZ_KIND_FIBER && self->thread.is_main)
 		fz_name_get(self, self->thread.name);
 	fz_gate_close(FZ_GATE_LOADER);
@@ -147,7 +147,8 @@ static void watch_for_copies(void)
 /*
  * Child handlers run in the order of their registration. The library's runs before those of the
  * program, which may call the library. An allocator that the loader calls may have registered a
- * handler earlier; the first call of that handler resets the process (fz_fork_notice).
+ * handler earlier: the first call that such a handler makes to the library resets the process
+ * (fz_fork_notice).
  * Handlers before a fork run in reverse order, so the library closes its gate after all handlers of
  * the program, which may wait for threads that are inside the gate.
  */

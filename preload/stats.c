@@ -104,14 +104,14 @@ void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
 /* ---- the report ----------------------------------------------------------- */
 
 /*
- * Become the one thread that prints the report. Returns false if there is nothing to print, or if
- * another thread is the one. If that thread is still printing, wait for its end, at most 100 ms.
+ * Become the one thread that prints the report. Returns false if there is nothing to print, or if a
+ * thread is the one already. If another thread is still printing, wait for its end, at most 100 ms.
  */
 static bool begin(void)
 {
 	int self, teller = 0;
 
-	/* Make no system call before this: a filter of the program may kill for calls that it never makes. */
+	/* Make no system call before this: a filter may kill a process for calls that the program never makes. */
 	if (!fz_stats_are_printed())
 		return false;
 	/* The child of a fork that the library did not see has the counters of its parent. */

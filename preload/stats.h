@@ -37,8 +37,8 @@ bool fz_stats_one_begins(void);
 void fz_stats_one_ends(const bool *before);
 
 /*
- * Call libc's function and return its value, but not by a tail call: the called function then
- * returns into the library, which fz_stats_count() recognises.
+ * Call libc's function and return its value, but not by a tail call. Even if that function only jumps to
+ * another one, whose calls are counted, that one returns into the library: so fz_stats_count() does not count.
  */
 #define FZ_RETURNS_HERE(call)                                                         \
 	({                                                                            \
@@ -62,7 +62,7 @@ void fz_stats_watch_signals(void);
  */
 void fz_stats_to_file(uint32_t processors);
 
-/* Called when the runtime has started: note the backend for the report. */
+/* Called when the runtime has started: note the backend with the counters, for those who read the file. */
 void fz_stats_started(void);
 
 /* Is a report printed at the end? */

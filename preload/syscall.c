@@ -28,9 +28,9 @@
 #include <stdarg.h>
 
 /*
- * Make a call that may wait by the body of its name; returns false if there is none. Deferred
- * cancellation is disabled meanwhile: a system call by number is no cancellation point, even if the
- * function of its name is one.
+ * Make a call that may wait, by the body of its name or announced; returns false for any other call.
+ * Deferred cancellation is disabled meanwhile: a system call by number is no cancellation point, even
+ * if the function of its name is one.
  */
 static bool waits(struct fz_fiber *self, long number, const long *a, long *ret)
 {
