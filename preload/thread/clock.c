@@ -42,7 +42,7 @@ clockid_t fz_clock_of_kernel(clockid_t clock)
 {
 	struct fz_fiber *fiber = fz_clock_fiber(clock);
 
-	/* The kernel's clock counts the process's first kernel thread, so the main thread must stay on it. */
+	/* The kernel's clock will count the process's first kernel thread, so the main thread must stay on that. */
 	if (!fz_runtime_runs() && (clock == CLOCK_THREAD_CPUTIME_ID ||
 			      (clock < 0 && clock & PER_THREAD && (clock & WHICH) != NOT_CPU)))
 		fz_wire_main_at_start();

@@ -113,8 +113,8 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * A cache of answers by call site. Bit 0 of a word is the answer; the other bits are a hash of the call
- * site, the link map and the address of the module's name. The last two differ if the module was
- * unloaded and another one is at its address now.
+ * site, the link map and the address of the module's name. The last two tell an unloaded module from
+ * another one that is at its address now.
  */
 static _Atomic uintptr_t known[64];
 

@@ -14,7 +14,8 @@
 
 /*
  * Called by a thread that is about to change state of its kernel thread: a fiber is wired. name: the
- * function that changes the state, a constant string to be shown. Does nothing before the runtime runs.
+ * function that changes the state, or the state; a constant string to be shown. Does nothing before the
+ * runtime runs.
  */
 void fz_wire_for_state_of(const char *name);
 #define fz_wire_for_state() fz_wire_for_state_of(__func__)

@@ -48,7 +48,7 @@ static long name_of_kernel_thread(int option, char *name)
 
 void fz_host_name_kernel_thread(const char *name)
 {
-	/* relaxed: if a filter is installed at this moment, the call may come before the filter. */
+	/* relaxed: if the program installs a filter at this moment, this call may as well have come before it. */
 	if (!atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed))
 		fz_syscall2(SYS_prctl, PR_SET_NAME, (long)name);
 }

@@ -5,8 +5,8 @@
 /*
  * preload/thread/own_ring.h - the io_urings that the program makes for itself.
  *
- * fz_wire_for_ring() is called by a thread that is about to use such a ring: a fiber is wired. Before the
- * runtime runs, the main thread will be wired when it becomes a fiber.
+ * fz_wire_for_ring() is called by a thread that is about to use such a ring: a fiber is wired. If the
+ * runtime does not run yet, the main thread is wired once it becomes a fiber.
  */
 void fz_wire_for_ring(void);
 

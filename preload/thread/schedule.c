@@ -12,7 +12,7 @@
 struct fz_target fz_target_of(struct fz_fiber *fiber)
 {
 	struct fz_fiber *self = fz_self();
-	/* acquire: pairs with the fiber, which is wired before it clears its policy. */
+	/* acquire: pairs with take_policy(), in which the fiber is wired before it clears its policy. */
 	uint32_t policy = atomic_load_explicit(&fiber->thread.policy, memory_order_acquire);
 
 	if (fiber == self) {
@@ -24,7 +24,7 @@ struct fz_target fz_target_of(struct fz_fiber *fiber)
 	}
 	if (fiber->kind == FZ_KIND_WIRED && !policy)
 		return (struct fz_target){ .tid = fz_fiber_kernel_tid(fiber) };
-	/* All fibers that are not wired have the policy of the carriers, and of the monitor. */
+	/* All fibers that are not wired have the CPUs and the policy that the carriers and the monitor have. */
 	return (struct fz_target){ .fiber = fiber, .policy = policy,
 				   .tid = self->kind == FZ_KIND_FIBER ? 0 : fz_sched.monitor_tid };
 }

@@ -2,10 +2,10 @@
 /*
  * preload/thread/setid.c - setuid and its family. Linux keeps these ids for each kernel thread, so
  * libc makes all threads in its list change their ids, except the caller, which libc knows by the
- * thread pointer. During the call the thread pointer must be that of libc's record of this kernel
- * thread, not of the fiber's, or this kernel thread would make the system call twice. The second call
- * may do more than the first: setuid(0) changes only the effective id of a thread that is not root,
- * but all three ids of root.
+ * thread pointer. During the call the thread pointer must lead to libc's record of this kernel thread,
+ * not to the fiber's, or this kernel thread would make the system call twice. The second call may do
+ * more than the first: setuid(0) changes only the effective id of a thread that is not root, but all
+ * three ids of root.
  */
 #include "preload/gate.h"
 #include "preload/init.h"

@@ -196,7 +196,7 @@ static void reset_slot(const struct fz_tls_slot *slot, void *ret_walk)
 		reset_block(block, ph, info.dlpi_addr);
 }
 
-/* Reset what can be reset without the loader's list. Returns true if reset_walked() must reset a module. */
+/* Reset what can be reset without dl_iterate_phdr(). Returns true if reset_walked() must reset a module. */
 static bool reset_modules(void)
 {
 	bool walk = false;
