@@ -86,7 +86,7 @@ static inline bool fz_announce_end(struct fz_fiber *self)
  * descriptors.  It then waits by the program's own call, announced: one system call, as natively.  A
  * request would cost two changes of the signal mask and two switches besides, and pays only if it
  * shares system calls with other requests.  If other fibers need the processor during the call, a
- * carrier takes it; then the fiber makes requests again at its next FZ_ALONE_AGAIN waits.
+ * carrier takes it; then the fiber makes requests again, for at least its next FZ_ALONE_AGAIN waits.
  */
 enum {
 	FZ_ALONE_FROM = 100,		/* waits one after the other */
@@ -124,8 +124,8 @@ bool fz_alone_look(struct fz_fiber *self);
 /*
  * The caller is about to wait for a descriptor: is it alone, so that it should make the real call,
  * announced?  May move the fiber to a processor without requests and deadlines, and to a carrier
- * that has no requests in flight, whose completions would interrupt the call.  Outside the runtime;
- * any thread.
+ * without requests in flight, because their completions would interrupt the call.  Outside the
+ * runtime; any thread.
  */
 static inline bool fz_is_alone(struct fz_fiber *self)
 {

@@ -15,7 +15,7 @@ void fz_birth_begin(struct fz_fiber *fiber)
 		fz_sched_ready(fiber);
 	/*
 	 * A program that makes a thread wants two threads to run at a time, so wake a carrier.  A
-	 * carrier that watches the births is awake already.
+	 * carrier that watches the births needs no kick: it wakes soon by itself.
 	 */
 	if (!first || fz_birth_is_unwatched())
 		fz_sched_kick();
@@ -100,8 +100,8 @@ bool fz_birth_await_all(void)
 	bool waited = false;
 
 	/*
-	 * A fiber found here may end meanwhile; its record is zeros then, and nothing would wake
-	 * this thread.  Hence the timeouts.
+	 * A fiber found here may run the program's code or have ended by now: in_runtime is 0 then,
+	 * and nothing would wake this thread.  Hence the timeouts.
 	 */
 	for (; (f = find_unborn()); waited = true)
 		fz_adopt_await(f, &most);

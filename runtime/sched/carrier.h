@@ -110,7 +110,7 @@ struct fz_carrier *fz_carrier_new(struct fz_fiber *context, uintptr_t libc_tcb);
  * idle carriers that may end; but start none if several idle carriers exist already.  Returns 0 or
  * -errno.
  *
- * This blocks for 100 us, or for as long as another thread holds the locks of the program's
+ * This may block, for 100 us or for as long as another thread holds the locks of the program's
  * allocator.  So only the spawner calls it (runtime/sched/spawner.h), and never a thread that has a
  * processor.  The monitor asks the spawner at each round.
  */

@@ -102,8 +102,8 @@ static struct fz_carrier *find_leaving(void)
 static void await_leaving(void)
 {
 	/*
-	 * Two reasons: the kernel wakes only one waiter of in_kernel, hence the timeout; and it
-	 * wakes waiters of a shared futex, hence FUTEX_WAIT without the private flag.
+	 * The kernel wakes only one waiter of in_kernel, hence the timeout; and it wakes the waiter
+	 * of a shared futex, hence FUTEX_WAIT without the private flag.
 	 */
 	const struct __kernel_timespec a_moment = fz_timespec(FZ_MSEC);
 	const int wait = 0;

@@ -22,10 +22,10 @@ enum {
 	CHECK_TICKS = 100,	/* between calls of fz_monitor_check_waits() when all is quiet */
 	SHRINK_TICKS = 1000,	/* between calls of shrink() */
 	QUIET_TICKS = 20,	/* with no processor in use before the monitor sleeps */
-	FAIR_TICKS = 10,	/* ticks without a call after which a fiber loses its processor in any case */
+	FAIR_TICKS = 10,	/* ticks outside the runtime after which a fiber loses its processor in any case */
 	ASKED_TICKS = 100,	/* used instead of FAIR_TICKS after fz_signal_preempt() */
-	YIELD_TICKS = 2,	/* ticks for which a fiber that makes calls may keep others waiting */
-	WAITING_TICKS = 2,	/* ticks for which a fiber that makes no calls may keep others waiting */
+	YIELD_TICKS = 2,	/* ticks for which a fiber that enters the runtime may keep others waiting */
+	WAITING_TICKS = 2,	/* the same for a fiber that does not enter it; about a time slice of Linux */
 	/* Longer than a time slice of the kernel, for which a carrier waits that the kernel has preempted. */
 	BLOCKED_TICKS = 3,	/* ticks without CPU time after which a carrier counts as blocked */
 	LARGE_STACK = 64 * 1024,	/* bytes */
@@ -279,7 +279,7 @@ static bool look_at_all(fz_nsec now)
 
 		in_use |= look_at(p, &looks[at], now);
 		entries += looks[at].entries;
-		/* A fiber in the slot waits behind one that makes no calls: let other processors take it from the slot. */
+		/* A fiber in the slot waits behind one that stays outside the runtime: other processors may take it. */
 		if (looks[at].same_entry &&
 		    atomic_load_explicit(&p->runq.slot, memory_order_relaxed)) {
 			atomic_store_explicit(&p->yield_wanted, true, memory_order_relaxed);

@@ -40,9 +40,10 @@ void fz_monitor_want_carrier(void);
 bool fz_monitor_is_asleep(void);
 
 /*
- * For a test of how libc cancels: the monitor is the thread that is cancelled, and survives.
- * fz_monitor_handle() returns its pthread_t, for one pthread_cancel; outside the runtime; it waits
- * as fz_monitor_update_mask() does.  After the pthread_cancel call fz_monitor_set_cancelled(): the
+ * The library has libc cancel the monitor once, which survives that, so that libc installs its
+ * handler of SIGCANCEL and shows how it cancels (preload/thread/cancel.c).  fz_monitor_handle()
+ * returns the monitor's pthread_t for that; outside the runtime; it waits as
+ * fz_monitor_update_mask() does.  After the pthread_cancel call fz_monitor_set_cancelled(): the
  * monitor then looks whether libc has sent it SIGCANCEL (fz_signal_learn_cancel()).
  */
 unsigned long fz_monitor_handle(void);

@@ -18,7 +18,8 @@
  *	 IDLE     start, fz_park's end    (cannot be: nobody sleeps)
  *	 ARMED    fz_wait_arm             if the sleeper is a fiber: do nothing; the fiber
  *	                                  still runs, and its carrier will notice;
- *	                                  if it is a native thread: futex-wake it
+ *	                                  if it is a native thread, or blocks its kernel
+ *	                                  thread (FZ_WAIT_BLOCKS): futex-wake it
  *	 PARKED   the carrier, once the   make the fiber runnable
  *	          context is saved
  *	 FIRED    the first fz_wake       (cannot be: another waker was first)

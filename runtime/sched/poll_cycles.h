@@ -24,9 +24,9 @@ void fz_poll_cycles_after_fork(void);
 
 /*
  * How often the monitor looks at the processors.  Every 1 ms if other fibers need a processor that is in use;
- * every 8 ms if nobody does, until a thread makes a fiber runnable; after 4 ms if the last look found no
- * processor in use.  The longer ticks save CPU time: a tick costs about 40 us in a virtual machine, with the
- * switches around it.
+ * every 8 ms when nobody has needed one for CALM_TICKS (poll_cycles.c), until a thread makes a fiber runnable;
+ * after 4 ms if the last look found no processor in use.  The longer ticks save CPU time: a tick costs about
+ * 40 us in a virtual machine, with the switches around it.
  */
 enum { FZ_TICK_US = 1000, FZ_TICK_LONG = 8 };	/* FZ_TICK_LONG: in ticks */
 
@@ -34,7 +34,7 @@ extern _Atomic bool fz_tick_is_long FZ_HIDDEN;
 
 /*
  * By the monitor, after a look: returns the number of ticks until the next look.  unused: no processor is in
- * use. needed: other fibers need a processor that is in use.
+ * use.  needed: other fibers need a processor that is in use.
  */
 uint32_t fz_tick_choose(bool unused, bool needed);
 

@@ -407,7 +407,7 @@ void fz_processor_let_go(struct fz_processor *p)
 
 void fz_sched_give_up(struct fz_fiber *self)
 {
-	/* This carrier submits nothing more: the next carrier of the processor submits what is queued. */
+	/* Submit nothing: requests of this kernel thread would complete late.  The next carrier submits them. */
 	fz_processor_let_go(fz_processor_of(self));
 }
 

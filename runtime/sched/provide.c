@@ -19,7 +19,7 @@ enum {
 	 */
 	LACKING_TICKS = 20,
 	STARVED_TICKS = 1,	/* in place of LACKING_TICKS while `starved` */
-	/* A carrier is preempted after so many looks that find it at half a tick of CPU time or more, or at none. */
+	/* A carrier is preempted after so many looks in a row that find half a tick of CPU time or more, or none. */
 	BUSY_TICKS = 2,
 };
 
@@ -145,7 +145,7 @@ uint32_t fz_provide_if_lacking(fz_nsec tick)
 	look.first = lacking == most;
 	/*
 	 * Usually preempt only one carrier, which passes through the queue while the others stay: so any two
-	 * fibers meet. If all switched together, two fibers that wait for each other in the kernel (both ends
+	 * fibers meet.  If all switched together, two fibers that wait for each other in the kernel (both ends
 	 * of a FIFO) would meet only if they were neighbours in the queue.
 	 */
 	look.all = !turns;
@@ -232,7 +232,7 @@ void fz_provide_open(uint32_t open)
 	}
 	/* Before fz_sched_kick() reads owners; pairs with go_idle(), which stores WAITING and then reads `closed`. */
 	atomic_thread_fence(memory_order_seq_cst);
-	/* Kick for fibers queued on processors that are closed now, and once for each processor that is open now. */
+	/* One kick for fibers on processors that are closed now; or one for each processor that was closed before. */
 	for (uint32_t i = before < open ? before : open - 1; i < open; i++)
 		fz_sched_kick();
 }

@@ -18,7 +18,7 @@
 
 /*
  * Use epoll from now on, and wait until all requests in flight are complete; the fibers that made
- * them then wait on epoll. This takes about ten seconds at most.  why, error: for
+ * them then wait on epoll.  This takes about ten seconds at most.  why, error: for
  * fz_backend_lose_ring().  Outside the runtime.  A handler that has interrupted the runtime may
  * call it, too; it does not wait then.
  */

@@ -178,8 +178,8 @@ static struct fz_fiber *pick(struct fz_processor *p)
 /* ---- making fibers runnable --------------------------------------------- */
 
 /*
- * The open processor of the calling fiber or carrier; NULL if there is none.  A fiber in
- * fz_lot_wake_staying() may have none although it is in the runtime.
+ * The open processor that the calling fiber or carrier has in RUNTIME; NULL if there is none.  A
+ * fiber in fz_lot_wake_staying() has none: it sets in_runtime without entering the runtime.
  */
 static struct fz_processor *own_processor(struct fz_fiber *self)
 {

@@ -58,7 +58,7 @@ struct fz_processor {
 	_Atomic bool hastened;
 	/*
 	 * Hints for runtime/io/follow.c.  cpu: the CPU on which a fiber of this processor was last seen to run,
-	 * plus 1; 0: not known. strangers: the share of the recent peers of its fibers that run on another CPU,
+	 * plus 1; 0: not known.  strangers: the share of the recent peers of its fibers that run on another CPU,
 	 * in 1/1024.
 	 */
 	_Atomic uint32_t cpu, strangers;
@@ -242,7 +242,7 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner);
 
 /*
  * By the monitor: p's carrier sits in a long call, so make p ANNOUNCED: any carrier that needs p may take it
- * then. A thread that queued a fiber while p was still USER has kicked nobody for it.  The monitor's next look
+ * then.  A thread that queued a fiber while p was still USER has kicked nobody for it.  The monitor's next look
  * finds that fiber, and there is a next look: the monitor sleeps only when it has found no processor in use for
  * several ticks.
  */

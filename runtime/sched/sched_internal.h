@@ -58,7 +58,7 @@ static inline bool fz_processor_is_awaited(const struct fz_processor *p)
 /*
  * Call before p's owner runs a CPU-bound fiber: let other carriers have the fiber in the slot and the queued
  * fibers.  Nobody was kicked for them, because a fiber in the slot, or queued by a yield or a theft, expects to
- * wait only for a brief fiber. By the owner.
+ * wait only for a brief fiber.  By the owner.
  */
 static inline void fz_processor_share(struct fz_processor *p)
 {

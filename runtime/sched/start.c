@@ -110,7 +110,7 @@ static void await_helper(struct helper *helper)
 
 /*
  * Wait until the helper has left libc's start of a thread: the program's next filter may forbid a
- * call that libc makes there. Then name the helper for tools, before the program has a second
+ * call that libc makes there.  Then name the helper for tools, before the program has a second
  * thread.  Returns its tid.
  */
 static int show_helper(struct helper *helper)

@@ -24,8 +24,7 @@ struct frame {
 
 /*
  * Follow the library's own frames, which all have a frame pointer, to the first address outside the
- * library. Inlined, so that `frame`, the frame of the calling function, stays on the stack
- * meanwhile.
+ * library.  `frame` must be the frame of a function that stays on the stack meanwhile.
  */
 static void find_caller(const struct frame *frame, struct fz_trace_event *e)
 {
