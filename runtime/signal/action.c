@@ -240,9 +240,9 @@ static void restore_one(int sig)
 }
 
 /*
- * The signals that stay substituted although no fiber waits for them: all threads block them, so
- * that nobody can see the difference, and the kernel would drop them if they are pending and
- * ignored.  But an ignored SIGCHLD must not become pending.
+ * The signals that stay substituted although no fiber waits for them.  All threads block them, so
+ * nobody can see the difference; and if the program ignores them, to give its action back would
+ * make the kernel drop those that are pending.  But an ignored SIGCHLD must not become pending.
  */
 static uint64_t kept_substituted(void)
 {
@@ -342,7 +342,7 @@ bool fz_signal_before_spawn(void)
 	if (FZ_LIKELY(!set))
 		return true;
 	fz_enter_runtime(self);
-	/* Before the signals move to our queue: afterwards the monitor takes none of them from the kernel any more. */
+	/* First the monitor must block these signals: the kernel drops an ignored signal that a thread accepts. */
 	fz_monitor_follow_mask();
 	fz_signal_pending_keep(set);
 	fz_signal_actions_lock(&mask);

@@ -199,8 +199,8 @@ int fz_signal_set_mask(struct fz_fiber *self, int how, const uint64_t *set,
 			       fz_signal_bit(SIG_STOP));
 	}
 	/*
-	 * An unchanged mask may still have to be counted: the mask that a handler has is not
-	 * counted, and a handler that sets its mask to leave by a jump keeps it.
+	 * An unchanged mask may still have to be counted: the mask of a running handler is not
+	 * counted, but a handler that sets a mask and then leaves by a jump keeps that mask.
 	 */
 	if (change.to != old || (set && change.to != self->sig.mask_counted)) {
 		/* Block the signals before they are counted as blocked. */

@@ -82,8 +82,8 @@ bool fz_signal_bar_nudges(struct fz_carrier *c)
 	uint32_t before = FZ_NUDGE_NONE;
 
 	/*
-	 * A nudge that is on its way ends this wait when it arrives here.  acquire: pairs with
-	 * send_nudge(), which ends the wait, too, if it could not send.
+	 * A nudge that is on its way ends this wait when it arrives here; so does send_nudge() if it
+	 * could not send.  acquire: no store pairs with it, because a nudge publishes nothing.
 	 */
 	while (!atomic_compare_exchange_strong_explicit(&c->nudge, &before, FZ_NUDGE_BARRED,
 							memory_order_acquire,
@@ -307,7 +307,7 @@ static void nudged(struct fz_fiber *self, const struct fz_siginfo_head *info, vo
 	unseen = atomic_load_explicit(&nudges.cancels_by_place, memory_order_relaxed) &&
 		 fz_cancel_is_unseen(self);
 	/*
-	 * Two cases do nothing. If the kernel's mask is not self->mask, a handler has just begun or
+	 * In two cases run no handler. If the kernel's mask is not self->mask, a handler has just begun or
 	 * is about to return: the monitor will nudge again. While the fiber sends a signal to
 	 * itself (`injecting`), it looks for pending signals by itself afterwards.
 	 */

@@ -442,7 +442,7 @@ void fz_signal_guard_libc(void);
  */
 void fz_signal_learn_cancel(void);
 
-/* If a fiber overflows its stack, say which one it is before the program ends. */
+/* From now on, if a fiber overflows its stack, say which one it is before the program ends. */
 void fz_signal_report_overflow(void);
 
 void fz_signal_after_fork(void);
