@@ -65,7 +65,10 @@ bool fz_adopt_ends(struct fz_fiber *self);
  */
 void fz_adopt_cut_signals(uintptr_t tcb);
 
-/* Unregister rseq for the calling kernel thread.  libc then registers none in threads that the caller makes later. */
+/*
+ * Unregister rseq for the calling kernel thread, so that the kernel does not write to its TLS any
+ * more.  libc then registers none in threads that the caller makes later.
+ */
 void fz_adopt_cut_rseq(void);
 
 #endif

@@ -39,7 +39,7 @@ static bool is_exact(const struct fz_fiber *f)
 
 /*
  * Note that f's turn on c begins now; NULL: a turn that is not exact.  Only by the carrier's own
- * kernel thread. release: a thread that sees cpu_marked sees cpu_mark, too.
+ * kernel thread.  release: a thread that sees cpu_marked sees cpu_mark, too.
  */
 static void mark(struct fz_carrier *c, const struct fz_fiber *f, uint64_t now)
 {
@@ -197,7 +197,7 @@ void fz_cputime_wire(struct fz_fiber *self)
 	struct fz_carrier *c = self->carrier;
 
 	fz_cputime_switch(c, self, NULL);
-	/* The mark makes the fiber's time the kernel thread's CPU clock from now on, less what that shows now. */
+	/* With this mark the fiber's time goes on with the kernel thread's CPU clock. */
 	mark(c, self, fz_cputime_of_tid(c->tid));
 	atomic_store_explicit(&self->cpu.exact, true, memory_order_release);
 }

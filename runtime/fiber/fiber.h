@@ -60,7 +60,7 @@ struct fz_fiber_cancel {
 struct fz_fiber_call {
 	/*
 	 * The call may hold locks that the library's own threads need: a wait blocks the kernel
-	 * thread and needs no carrier.
+	 * thread, outside the runtime, and so needs no processor.
 	 */
 	bool blocks : 1;
 	bool in_fork : 1;		/* in libc's fork, which holds locks that the runtime may need */
@@ -107,7 +107,7 @@ struct fz_fiber_thread {
 	bool is_main;
 	bool owns_kernel_state;		/* wired for state of the kernel's; new threads inherit that state */
 	bool owns_files;		/* it has a table of descriptors of its own */
-	bool spawn_begun;		/* fz_signal_before_spawn() was called, and no process made yet */
+	bool spawn_begun;		/* system() has called fz_signal_before_spawn(), and made no process yet */
 	bool lends_memory;		/* a child runs with this record, while the thread sleeps until the child executes */
 	bool has_children;		/* it may have an entry in runtime/fiber/parent.c */
 	bool counted_as_one;		/* calls that libc makes now are not counted (preload/stats.h) */
@@ -400,8 +400,8 @@ bool fz_fiber_each(bool (*visit)(struct fz_fiber *, void *), void *arg);
 
 /*
  * Call visit for the next living fibers, at most `most`, with the registry locked.  first: begin a
- * new round.  Returns false when the round is over: it has visited each fiber that has lived since
- * the round began.  By the monitor.
+ * new round.  Returns false when the round is over: it has visited each fiber that was alive when
+ * the round began and has not ended since.  By the monitor.
  */
 bool fz_fiber_each_of(void (*visit)(struct fz_fiber *), uint32_t most, bool first);
 

@@ -81,7 +81,7 @@ _Noreturn void fz_fiber_main_stays(struct fz_fiber *self)
 {
 	/*
 	 * If the main thread is wired, its kernel thread stays, too.  No handler may run on it any
-	 * more, so block all signals. The kernel releases robust mutexes only when a kernel thread
+	 * more, so block all signals.  The kernel releases robust mutexes only when a kernel thread
 	 * ends, so release them here.
 	 */
 	if (self->kind == FZ_KIND_WIRED) {

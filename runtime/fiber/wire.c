@@ -146,7 +146,7 @@ void fz_fiber_unwire(struct fz_fiber *self)
 {
 	struct fz_carrier *c = self->carrier;
 
-	/* Before all signals are blocked: libc may hold the lock and wait until this thread has answered SIGSETXID. */
+	/* With SIGSETXID unblocked: the thread that holds the lock may wait until this one has answered it. */
 	fz_carrier_take_record(c, c->context->tcb);
 	fz_signal_load_mask(c, FZ_SIGNALS_ALL);
 	fz_robust_release(self, false);

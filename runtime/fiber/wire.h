@@ -10,8 +10,9 @@
 
 /*
  * Wire the calling fiber: from now on it is a kernel thread like any other.  Needed for state that
- * the kernel keeps for each kernel thread, such as the ownership of priority-inheriting mutexes.  Outside the
- * runtime.  Idempotent; does nothing for other threads.  why: to be shown; a constant string.
+ * the kernel keeps for each kernel thread, such as the ownership of robust and priority-inheriting
+ * mutexes.  Outside the runtime.  Idempotent; does nothing for other threads.  why: to be shown; a
+ * constant string.
  */
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
 static inline void fz_fiber_wire(struct fz_fiber *self)
