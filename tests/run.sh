@@ -135,12 +135,8 @@ for kind in ${kinds//,/ }; do
 	esac
 done
 
-# Before other work, where that is allowed and nobody chose a niceness: beside fifty busy processes
-# all tests would take an hour.  The kernel may weigh sessions instead of processes.
-if [ "$(nice)" -eq 0 ]; then
-	renice -n -15 -p $$ >/dev/null 2>&1
-	{ echo -15 >/proc/self/autogroup; } 2>/dev/null
-fi
+# shellcheck source=tests/lib/priority.inc
+. tests/lib/priority.inc
 
 # Criterion runs each test in a process, and with several at a time may wait for one
 # that has ended: for good, in one of 60 runs beside others.
