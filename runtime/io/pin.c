@@ -78,7 +78,7 @@ void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again)
 	struct bucket *b = bucket_of(pin->number);
 
 	/* A call that already uses a copy needs no pin: the program cannot close the copy. */
-	if (pin->number < 0 || pin->copy >= 0)
+	if (pin->number < 0 || pin->copy != -1)
 		return;
 	pin->ticket = ticket;
 	pin->ask_again = ask_again;
@@ -108,7 +108,7 @@ void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin)
 {
 	int copy;
 
-	if (pin->copy >= 0)
+	if (pin->copy != -1)
 		return;
 	fz_enter_runtime(self);
 	copy = fz_kept_fd_make(pin->number);
@@ -121,8 +121,12 @@ void fz_pin_release(struct fz_pin *pin)
 {
 	uint32_t nested;
 
-	if (FZ_LIKELY(pin->copy < 0))
+	if (FZ_LIKELY(pin->copy == -1))
 		return;
+	if (FZ_UNLIKELY(pin->copy < 0)) {
+		pin->copy = -1;
+		return;
+	}
 	nested = fz_bar_handlers();
 	fz_op_unwatch(pin->copy);
 	fz_fdtab_set(pin->copy, FZ_FD_UNKNOWN);
@@ -143,12 +147,9 @@ void fz_pin_closing(int fd)
 		next = pin->next;
 		if (pin->number != fd)
 			continue;
-		/*
-		 * If no number is free for a copy, the call goes on with its number, which is closed.
-		 */
 		pin->copy = fz_kept_fd_make(fd);
 		if (pin->copy < 0)
-			pin->copy = -1;
+			pin->copy = FZ_PIN_CLOSED;
 		unlink_locked(pin);
 		if (pin->ask_again)
 			fz_wake(pin->ticket, FZ_WHY_DONE);

@@ -19,7 +19,7 @@
 /* One pinned descriptor.  On the stack of the call. */
 struct fz_pin {
 	int number;			/* the descriptor that the program passed */
-	/* private copy or -1; written by fz_pin_closing(), fz_pin_adopt() and fz_pin_release() */
+	/* private copy, -1, or FZ_PIN_CLOSED; written by fz_pin_closing(), fz_pin_adopt() and fz_pin_release() */
 	int copy;
 	/*
 	 * While the call waits, the pin is in the list of its bucket.  The lock of the bucket guards all
@@ -32,6 +32,9 @@ struct fz_pin {
 	struct fz_pin *next, *prev;
 };
 
+/* No number was free for a copy.  The call goes on with this number, which is never open: EBADF. */
+#define FZ_PIN_CLOSED (-2)
+
 #define FZ_PIN_INIT(fd) { .number = (fd), .copy = -1 }
 
 /* Attribute of a struct fz_pin variable: released when its block is left. */
@@ -40,7 +43,7 @@ struct fz_pin {
 /* Returns the descriptor for the next system call. */
 static inline int fz_pin_fd(const struct fz_pin *pin)
 {
-	return pin->copy < 0 ? pin->number : pin->copy;
+	return pin->copy == -1 ? pin->number : pin->copy;
 }
 
 /*

@@ -175,10 +175,14 @@ void fz_turn_end(struct fz_turn *turn)
 	release(b, copy);
 }
 
-/* Dissolve the queue: calls that wait for their turn go on alone, with the program's number; if closed, with EBADF. */
+/*
+ * Dissolve the queue: its calls go on alone, with the program's number; if closed, with EBADF.  So does the call that
+ * has the turn, unless it has made its request already.
+ */
 static void dissolve_locked(struct bucket *b, struct fz_turn *leader, bool closed)
 {
 	change_leader_locked(b, leader, NULL);
+	leader->closed = closed;
 	while (leader->next != leader) {
 		struct fz_turn *turn = leader->next;
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "no_numbers.h"
 #include "runtime/io/pin.h"
 #include "runtime/backend/kept_fd.h"
 #include "runtime/backend/own_fd.h"
@@ -149,10 +150,32 @@ Test(pin, several_and_bad_numbers)
 	cr_assert(is_open(b.copy));
 	cr_assert_neq(a.copy, b.copy);
 	cr_assert_eq(fz_pin_fd(&bad), -1);
-	cr_assert_eq(fz_pin_fd(&closed), 900);
+	/* It has had no file, and must not find the next one that gets the number. */
+	cr_assert_eq(fz_pin_fd(&closed), FZ_PIN_CLOSED);
 	fz_pin_release(&a);
 	cr_assert(is_open(b.copy));
 	fz_pin_release(&b);
+}
+
+/* Without a number for a copy, the call must not go on with another file that gets its number. */
+Test(pin, no_number_for_a_copy)
+{
+	int p[2], lowest;
+
+	make_pipe(p);
+	struct fz_pin pin = FZ_PIN_INIT(p[0]);
+
+	fz_pin_begin(&pin, nobody, false);
+	lowest = take_numbers();
+	fz_pin_closing(p[0]);
+	give_numbers_back(lowest);
+	fz_pin_end(&pin, FZ_WHY_DONE);
+	cr_assert_eq(fcntl(fz_pin_fd(&pin), F_GETFD), -1);
+	/* A call that waits again has no more to lose. */
+	fz_pin_begin(&pin, nobody, false);
+	cr_assert_not(fz_pin_is_pinned(p[0]));
+	fz_pin_end(&pin, FZ_WHY_CANCEL);
+	cr_assert_eq(fz_pin_fd(&pin), p[0]);
 }
 
 Test(pin, next_in_order)

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "no_numbers.h"
 #include "runtime/io/op.h"
 #include "runtime/io/turn.h"
 #include "runtime_setup.h"
@@ -133,6 +134,25 @@ Test(turn, queues_by_descriptor_and_event)
 	cr_assert_eq(fz_turn_next(0), 64);
 	fz_turn_end(&c);
 	cr_assert_eq(fz_turn_next(0), UINT_MAX);
+}
+
+/* Without a number for a copy, the call that has just got its turn learns, too, that its descriptor is closed. */
+Test(turn, no_number_for_a_copy)
+{
+	struct fz_turn a, later;
+	int lowest;
+
+	cr_assert_eq(pipe(p), 0);
+	cr_assert(fz_turn_begin(&a, p[0], POLLIN, nobody));
+	lowest = take_numbers();
+	fz_turn_closing(p[0]);
+	give_numbers_back(lowest);
+	cr_assert_eq(fz_turn_copy(&a), -EBADF);
+	cr_assert(fz_turn_begin(&later, p[0], POLLIN, nobody));
+	cr_assert_eq(fz_turn_copy(&later), -1);
+	fz_turn_end(&later);
+	fz_turn_end(&a);
+	cr_assert_eq(fz_turn_queues, 0);
 }
 
 Test(turn, after_fork)
