@@ -22,6 +22,14 @@ static struct fz_blocked begin_open(struct fz_fiber *self)
 	return fz_block(self, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 }
 
+/* fd: the result of the real call for the path that fz_proc_reopen() has returned.  Returns fd. */
+static int reopened(int fd)
+{
+	if (fd >= 0)
+		fz_fdtab_opened(fd);
+	return fd;
+}
+
 FZ_EXPORT int open(const char *path, int flags, ...)
 {
 	struct fz_blocked call = begin_open(fz_enter(FZ_SYM_open));
@@ -37,7 +45,7 @@ FZ_EXPORT int open(const char *path, int flags, ...)
 	va_end(args);
 	fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.open(path, flags, mode)));
 	other = fz_proc_reopen(path, fd, room);
-	return FZ_LIKELY(!other) ? fd : fz_real.open(other, flags, mode);
+	return FZ_LIKELY(!other) ? fd : reopened(fz_real.open(other, flags, mode));
 }
 FZ_EXPORT_ALIAS(open64, open);
 FZ_EXPORT_ALIAS(__open, open);
@@ -57,7 +65,7 @@ FZ_EXPORT int openat(int dir, const char *path, int flags, ...)
 	va_end(args);
 	fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.openat(dir, path, flags, mode)));
 	other = fz_proc_reopen(path, fd, room);
-	return FZ_LIKELY(!other) ? fd : fz_real.openat(dir, other, flags, mode);
+	return FZ_LIKELY(!other) ? fd : reopened(fz_real.openat(dir, other, flags, mode));
 }
 FZ_EXPORT_ALIAS(openat64, openat);
 
@@ -69,7 +77,7 @@ FZ_EXPORT int __open_2(const char *path, int flags)
 	int fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.__open_2(path, flags)));
 	const char *other = fz_proc_reopen(path, fd, room);
 
-	return FZ_LIKELY(!other) ? fd : fz_real.__open_2(other, flags);
+	return FZ_LIKELY(!other) ? fd : reopened(fz_real.__open_2(other, flags));
 }
 FZ_EXPORT_ALIAS(__open64_2, __open_2);
 
@@ -80,7 +88,7 @@ FZ_EXPORT int __openat_2(int dir, const char *path, int flags)
 	int fd = fz_fd_opened(&call, path, FZ_REPEAT(&call, fz_real.__openat_2(dir, path, flags)));
 	const char *other = fz_proc_reopen(path, fd, room);
 
-	return FZ_LIKELY(!other) ? fd : fz_real.__openat_2(dir, other, flags);
+	return FZ_LIKELY(!other) ? fd : reopened(fz_real.__openat_2(dir, other, flags));
 }
 FZ_EXPORT_ALIAS(__openat64_2, __openat_2);
 

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 enum { NAME = 16, OTHERS = 6, ROUNDS = 20 };
@@ -145,6 +147,47 @@ static void *by_tid_first(void *arg)
 	return arg;
 }
 
+static struct event opened = EVENT_INIT, has_read = EVENT_INIT;
+
+static void *reads_vector(void *arg)
+{
+	char name[64];
+	const struct iovec iov = { name, sizeof(name) };
+
+	event_wait(&opened, 1);
+	CHECK(readv(*(const int *)arg, &iov, 1) > 0);
+	event_post(&has_read);
+	return arg;
+}
+
+static int closes(void *arg)
+{
+	return close(*(const int *)arg);
+}
+
+/* The number of the file was a socket's, which another process has closed for this one. */
+static void *by_used_number(void *arg)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	int *fd = arg, used = socket(AF_INET, SOCK_STREAM, 0), status;
+	char path[64];
+	const struct iovec iov = { path, sizeof(path) };
+	pid_t child;
+
+	CHECK(used >= 0);
+	CHECK_ERR(readv(used, &iov, 1), ENOTCONN);
+	child = clone(closes, stack + sizeof(stack), CLONE_FILES | SIGCHLD, &used);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)gettid());
+	*fd = open(path, O_RDONLY);
+	CHECK_INT(*fd, used);
+	event_post(&opened);
+	event_wait(&has_read, 1);
+	CHECK_OK(close(*fd));
+	return NULL;
+}
+
 /* The name may end where the memory ends. */
 static void *edges(void *arg)
 {
@@ -203,7 +246,8 @@ static void name_of_process(void)
 int main(void)
 {
 	void *(*const kinds[])(void *) = { has_state, makes, by_file, by_tid_first, edges };
-	pthread_t others[OTHERS];
+	pthread_t others[OTHERS], reader;
+	int fd;
 
 	for (intptr_t k = 0; k < OTHERS; k++)
 		others[k] = start(stays, (void *)k);
@@ -211,6 +255,9 @@ int main(void)
 		finish(start(kinds[i], NULL));
 	for (int k = 0; k < OTHERS; k++)
 		finish(others[k]);
+	reader = start(reads_vector, &fd);
+	finish(start(by_used_number, &fd));
+	finish(reader);
 	name_of_process();
 	return success();
 }
