@@ -179,7 +179,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
 			return ret < 0 ? ret : (long)*done + ret;
 		/* A message has bounds: a second attempt must not join two messages. */
-		if (op->opcode == IORING_OP_RECV && !*done && fz_sys_is_stream(fd) <= 0)
+		if (op->opcode == IORING_OP_RECV && !*done && !fz_sys_is_stream(fd))
 			return ret;
 		/* Peeked bytes stay in the socket, so waiting for readiness would not wait. */
 		if (flags & FLAG_PEEK)

@@ -2,7 +2,8 @@
 /*
  * runtime/io/recv.c - receive from sockets.  recv and recvmsg (and read and readv, which become recv
  * and recvmsg) are requests on the ring, after an attempt if data is likely to be there.  recvfrom
- * with an address and recvmmsg try without waiting, then wait for readiness.
+ * with an address tries without waiting, then waits for readiness; so does a call with several buffers that waits for more
+ * than some bytes.
  */
 #include "runtime/io/io_internal.h"
 
@@ -42,22 +43,6 @@ static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uin
 	} while (fz_call_again(&call, partial ? -EINTR : ret));
 	fz_call_end(&call, ret);
 	return seen ? seen : ret;
-}
-
-/*
- * A filter forbids the request: make the program's call, which must gather all of MSG_WAITALL,
- * whatever interrupts it.
- */
-static int64_t receive_forbidden(struct fz_fiber *self, const struct fz_op *op,
-				 const struct fz_io_call *own, bool restart)
-{
-	const struct iovec iov = { .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
-	struct fz_io_cursor c = { .own = own, .iov = &iov, .count = 1 };
-
-	fz_pin_hold(self, op->spare);
-	if (op->opcode == IORING_OP_RECV && op->op_flags & FZ_MSG_WAITALL)
-		return fz_io_make_whole(self, fz_op_fd(op), &c, false);
-	return fz_io_make_own(self, own, fz_op_fd(op), restart);
 }
 
 /* Receive what is there.  Not for MSG_WAITALL.  Returns -EAGAIN also if a filter forbids to try. */
@@ -115,6 +100,51 @@ static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
 }
 
 /*
+ * Make the program's call until `least` bytes are there: receive what there is, then the rest.  forbidden: a filter
+ * forbids what stands in for the program's call, so that one is made, which waits in the kernel.
+ */
+static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, const struct fz_io_call *own,
+			     uint32_t info, fz_nsec deadline, size_t least, bool forbidden)
+{
+	const bool message = op->opcode == IORING_OP_RECVMSG;
+	const long addr = (long)op->addr, flags = (long)op->op_flags;
+	struct iovec iov = { .iov_base = (void *)addr, .iov_len = op->len };
+	const struct fz_user_msghdr one = { .iov = &iov, .iov_count = 1 };
+	struct fz_io_attempt a = {
+		/* Only recvfrom has a fifth and a sixth argument: the sender's address. */
+		.call = { message ? __NR_recvmsg : __NR_recvfrom,
+			  { op->fd, addr, message ? flags : (long)op->len, flags, own->args[4], own->args[5] } },
+		.pin = op->spare,
+		.info = info,
+		.flags_at = message ? 2 : 3,
+		.flags = (int)flags,
+		.stands_in = true,
+		.program = own->number,
+		.deadline = deadline,
+	};
+	int64_t ret = forbidden ? FZ_OP_FORBIDDEN : fz_io_try_or_wait(self, &a);
+
+	if (ret == FZ_OP_FORBIDDEN) {
+		forbidden = true;
+		fz_pin_hold(self, op->spare);
+		ret = fz_io_make_own(self, own, fz_pin_fd(op->spare), deadline == FZ_FOREVER);
+	}
+	if (ret <= 0 || (size_t)ret >= least)
+		return ret;
+	/* The kernel has read all of the message's header, so it is readable. */
+	return (int64_t)fz_io_rest_of_message(self, &a, message ? (const void *)addr : &one, (size_t)ret, least,
+					      forbidden);
+}
+
+/* Has the message room for ancillary data?  Only the kernel gathers that, too. */
+static bool has_control(const struct fz_op *op)
+{
+	const struct fz_user_msghdr *msg = (const void *)(uintptr_t)op->addr;
+
+	return op->opcode == IORING_OP_RECVMSG && fz_sys_readable(&msg->control_len) && msg->control_len;
+}
+
+/*
  * Wait by a request.  info: the descriptor's hints.  The request does not set RECVSEND_POLL_FIRST, which
  * makes a request 10 % more expensive (measured).
  */
@@ -123,14 +153,11 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 {
 	FZ_PINNED struct fz_pin spare = FZ_PIN_INIT(op->fd);
 	const fz_nsec deadline = fz_fdtab_deadline(op->fd, info, false);
-	int64_t ret = FZ_OP_FORBIDDEN;
-	int stream = 1;
+	int64_t ret;
 
 	op->spare = &spare;
 	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
-	if (op->op_flags & FZ_MSG_WAITALL)
-		stream = fz_sys_is_stream(op->fd);
-	if (!stream)
+	if (!(info & FZ_FD_STREAM))
 		op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
 	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL))
 		return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
@@ -142,10 +169,11 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 	else if (!(op->op_flags & WAITS_IN_SPITE) && !(info & FZ_FD_STREAM))
 		op->turn = POLLIN;
 	/* With a timeout the call is not restarted after a handler, SA_RESTART or not: signal(7). */
-	if (stream >= 0)
-		ret = fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
-	return ret == FZ_OP_FORBIDDEN ?
-		       receive_forbidden(self, op, own, deadline == FZ_FOREVER) : ret;
+	ret = fz_io_run(self, op, deadline, -EAGAIN, deadline == FZ_FOREVER);
+	if (FZ_LIKELY(ret != FZ_OP_FORBIDDEN))
+		return ret;
+	return receive_whole(self, op, own, info, deadline,
+			     op->op_flags & FZ_MSG_WAITALL && !has_control(op) ? SIZE_MAX : 1, true);
 }
 
 /*
@@ -168,42 +196,29 @@ static bool share(struct fz_fiber *self, int fd, uint32_t info, bool may_wait)
 	return false;
 }
 
-/* May SO_RCVLOWAT be set, and does it make calls wait?  info: the descriptor's hints. */
-static bool has_low_water(uint32_t info)
-{
-	return FZ_UNLIKELY(info & FZ_FD_LOW_WATER) && info & FZ_FD_STREAM;
-}
-
-/*
- * With SO_RCVLOWAT, the program's call waits until that many bytes are there, or as many as it asks for.  An
- * attempt, or a request, would return with less.  So gather that many by MSG_WAITALL, and then take what else is there.
- */
+/* receive_whole() for MSG_WAITALL or SO_RCVLOWAT.  An attempt, or a request, would return with less. */
 static int64_t receive_enough(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own,
-			      uint32_t info, uint32_t least)
+			      uint32_t info, size_t least, bool forbidden)
 {
-	const uint32_t name = fz_fdtab_name(op->fd), n = op->len, flags = op->op_flags;
-	int64_t ret, more;
+	FZ_PINNED struct fz_pin spare = FZ_PIN_INIT(op->fd);
+	const bool message = op->opcode == IORING_OP_RECVMSG, peeks = op->op_flags & FZ_MSG_PEEK;
+	const fz_nsec deadline = fz_fdtab_deadline(op->fd, info, false);
 
-	/* Only the kernel gathers across vectors.  The completion of a request of this kernel thread may end the call early. */
-	if (op->opcode == IORING_OP_RECVMSG)
-		return fz_io_make_own(self, own, op->fd, !(info & FZ_FD_RECV_TIMEOUT));
-	op->len = n < least ? n : least;
-	op->op_flags |= FZ_MSG_WAITALL;
-	ret = receive_by_request(self, op, own, info);
-	/* The number may have got another file meanwhile. */
-	if (ret != (int64_t)op->len || ret == (int64_t)n || flags & FZ_MSG_PEEK ||
-	    name != fz_fdtab_name(op->fd))
-		return ret;
-	more = fz_syscall6(__NR_recvfrom, op->fd, (long)op->addr + ret, (long)n - ret,
-			   (long)(flags | FZ_MSG_DONTWAIT), 0, 0);
-	return more > 0 ? ret + more : ret;
+	op->spare = &spare;
+	if (peeks && !message)
+		return peek_whole(self, own, op->len < least ? op->len : (uint32_t)least, deadline == FZ_FOREVER);
+	/* The kernel gathers, but the completion of a request of this kernel thread may end the call early. */
+	if (peeks || has_control(op))
+		return receive_whole(self, op, own, info, deadline, 1, true);
+	return receive_whole(self, op, own, info, deadline, least, forbidden);
 }
 
 /* own: the call that the program has made. */
 static int64_t receive(struct fz_fiber *self, struct fz_op *op, const struct fz_io_call *own)
 {
 	uint32_t info;
-	int wait, least = 1;
+	size_t least;
+	int wait;
 	int64_t ret;
 
 again:
@@ -216,12 +231,14 @@ again:
 		wait = fz_io_is_blocking(op->fd, info);
 	if (wait >= 0 && FZ_UNLIKELY(share(self, op->fd, info, wait > 0)))
 		goto again;
-	if (wait <= 0)
+	least = wait > 0 || wait == FZ_OP_FORBIDDEN ? fz_io_least(op->fd, info, (int)op->op_flags) : 1;
+	if (wait <= 0 && least == 1)
 		return fz_io_make_at_once(self, wait, own);
-	if (has_low_water(info) && !(op->op_flags & (FZ_MSG_WAITALL | FZ_MSG_OOB)))
-		least = fz_sys_socket_option(op->fd, SO_RCVLOWAT);
-	if (FZ_UNLIKELY(least > 1))
-		return receive_enough(self, op, own, info, (uint32_t)least);
+	/* A request gathers in one buffer; and with ancillary data, which no later part may bring. */
+	if (FZ_UNLIKELY(least > 1) &&
+	    (wait < 0 || !(op->op_flags & FZ_MSG_WAITALL) ||
+	     (op->opcode == IORING_OP_RECVMSG && !has_control(op))))
+		return receive_enough(self, op, own, info, least, wait < 0);
 	ret = receive_likely(self, op, info);
 	return ret == -EAGAIN ? receive_by_request(self, op, own, info) : ret;
 }
@@ -306,139 +323,21 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 		.flags_at = 3,
 		.flags = flags,
 	};
+	struct fz_op op = {
+		.opcode = IORING_OP_RECV, .fd = fd, .addr = (uintptr_t)buf, .len = fz_io_clamp(n),
+		.op_flags = (uint32_t)flags,
+	};
+	size_t least = 1;
 	int wait;
 
 	if (!addr)
 		return fz_io_recv(self, fd, buf, n, flags);
 	wait = fz_io_may_wait(self, __NR_recvfrom, fd, flags, &a.info);
-	if (wait > 0 && has_low_water(a.info))
-		wait = FZ_OP_FORBIDDEN;
+	if (wait > 0 || wait == FZ_OP_FORBIDDEN)
+		least = fz_io_least(fd, a.info, flags);
+	if (FZ_UNLIKELY(least > 1))
+		return receive_enough(self, &op, &a.call, a.info, least, wait < 0);
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, &a.call);
 	return fz_io_try_or_wait(self, &a);
-}
-
-/*
- * When a recvmmsg with a time limit ends: the kernel looks at the limit after each message, and at
- * no other time (recvmmsg(2), BUGS).
- */
-struct limit {
-	struct __kernel_timespec *limit;	/* the program's, or NULL */
-	fz_nsec end;
-};
-
-/* Returns 0 or -errno. */
-static int begin_limit(struct __kernel_timespec *limit, struct limit *ret)
-{
-	*ret = (struct limit){ limit, FZ_FOREVER };
-	if (!limit)
-		return 0;
-	if (!fz_sys_readable(&limit->tv_sec) || !fz_sys_readable(&limit->tv_nsec))
-		return -EFAULT;
-	if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= (long)FZ_SEC)
-		return -EINVAL;
-	ret->end = fz_now() + (fz_nsec)limit->tv_sec * FZ_SEC + (fz_nsec)limit->tv_nsec;
-	return 0;
-}
-
-static struct __kernel_timespec time_left(const struct limit *l)
-{
-	const fz_nsec now = fz_now();
-
-	return fz_timespec(l->end > now ? l->end - now : 0);
-}
-
-/* After a message: tell the program what time is left.  Returns more than 0 if there is some. */
-static int update_limit(const struct limit *l)
-{
-	struct __kernel_timespec left;
-
-	if (!l->limit)
-		return 1;
-	if (!fz_sys_writable(&l->limit->tv_sec) || !fz_sys_writable(&l->limit->tv_nsec))
-		return -EFAULT;
-	left = time_left(l);
-	*l->limit = left;
-	return left.tv_sec || left.tv_nsec;
-}
-
-/*
- * Receive up to n messages that are there.  If an error follows a message, the kernel keeps it for
- * the next call.
- */
-static int64_t receive_present(int fd, struct fz_message_slot *slots, unsigned n, int flags,
-			       const struct limit *l)
-{
-	struct __kernel_timespec left = time_left(l);
-
-	return fz_syscall5(__NR_recvmmsg, fd, (long)slots, n, flags | FZ_MSG_DONTWAIT,
-			   l->limit ? (long)&left : 0);
-}
-
-/*
- * Receive the messages that have arrived; if there is none, wait for one.  a->begun: the program's call
- * has received some messages already.
- */
-static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
-			    struct fz_message_slot *slots, unsigned n, const struct limit *l)
-{
-	struct pollfd p = { .fd = fz_pin_fd(a->pin) };
-	int64_t ret;
-
-	/* Leave an error in the socket for the program's next call: this call has messages to return. */
-	if (a->begun && fz_io_poll_now(self, __NR_ppoll, &p, 1) > 0 && p.revents & POLLERR)
-		return -EPIPE;
-	ret = receive_present(p.fd, slots, n, a->flags, l);
-	if (ret != -EAGAIN || a->only_tries)
-		return ret;
-	a->call = (struct fz_io_call){ __NR_recvmmsg, { 0, (long)slots, 1 } };
-	a->refused = true;
-	/* SO_RCVTIMEO begins anew with each message. */
-	a->deadline = 0;
-	return fz_io_try_or_wait(self, a);
-}
-
-int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
-		       int flags, void *timespec)
-{
-	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
-	struct fz_message_slot *slots = (void *)vec;
-	struct fz_io_attempt a = {
-		.pin = &pin,
-		.flags_at = 3,
-		.flags = flags & ~FZ_MSG_WAITFORONE,
-	};
-	unsigned done = 0;
-	struct limit limit;
-	int wait = fz_io_may_wait(self, __NR_recvmmsg, fd, flags, &a.info);
-	int64_t ret = 0;
-
-	if (wait == FZ_OP_FORBIDDEN || (wait > 0 && has_low_water(a.info))) {
-		a.call = (struct fz_io_call){ __NR_recvmmsg,
-					      { fd, (long)vec, n, flags, (long)timespec } };
-		return fz_io_make_own(self, &a.call, fd, true);
-	}
-	/* A bad descriptor, too, goes to the kernel, which checks the timeout first. */
-	if (wait <= 0)
-		return fz_syscall5(__NR_recvmmsg, fd, (long)vec, n,
-				   wait ? flags | FZ_MSG_DONTWAIT : flags, (long)timespec);
-	ret = begin_limit(timespec, &limit);
-	if (ret)
-		return ret;
-	fz_signal_mark(self);
-	while (done < n) {
-		a.begun = a.rest = done > 0;
-		a.only_tries = a.begun && flags & FZ_MSG_WAITFORONE;
-		ret = receive_some(self, &a, &slots[done], n - done, &limit);
-		if (ret <= 0)
-			break;
-		done += (unsigned)ret;
-		ret = update_limit(&limit);
-		if (ret < 0)
-			return ret;
-		/* As natively, a message with out-of-band data ends the call. */
-		if (!ret || slots[done - 1].header.flags & FZ_MSG_OOB)
-			break;
-	}
-	return done ? (int64_t)done : ret;
 }

@@ -64,97 +64,6 @@ static bool shares_call(struct fz_fiber *self, size_t n)
 	return false;
 }
 
-/*
- * Send on a stream that has no room: wait, send what there is room for, and so on.  begun: the
- * program's call has sent a part before.
- */
-static int64_t send_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf,
-			     size_t n, bool begun)
-{
-	size_t done = 0;
-
-	while (done < n) {
-		const bool rest = begun || done;
-		struct fz_io_attempt part = {
-			.call = { __NR_sendto, { 0, (long)(buf + done), (long)(n - done) } },
-			.pin = a->pin,
-			.info = a->info,
-			.flags_at = 3,
-			.flags = a->flags | (rest ? FZ_MSG_NOSIGNAL : 0),
-			.sends = true,
-			.stands_in = true,
-			.program = a->program,
-			.begun = rest,
-			.rest = rest,
-			.refused = true,
-			/* On a Unix socket SO_SNDTIMEO begins anew with each part. */
-			.deadline = a->info & FZ_FD_UNIX ? 0 : a->deadline,
-		};
-		int64_t ret = fz_io_try_or_wait(self, &part);
-
-		a->deadline = part.deadline;
-		if (ret < 0)
-			return done ? (int64_t)done : ret;
-		done += (size_t)ret;
-	}
-	return (int64_t)done;
-}
-
-/* A filter forbids the request: send the rest by the system call that the program has made. */
-static int64_t send_rest_forbidden(struct fz_fiber *self, const struct fz_io_attempt *a,
-				   const char *buf, size_t n)
-{
-	const int fd = fz_pin_fd(a->pin);
-	struct iovec part;
-	struct fz_message_slot slot = { .header = { .iov = &part, .iov_count = 1 } };
-	const uint32_t handlers = self->sig.handlers_run;
-	const long flags = a->flags | FZ_MSG_NOSIGNAL;
-	size_t done = 0;
-
-	/* A part has been sent, so a handler ends the call. */
-	while (done < n && handlers == self->sig.handlers_run) {
-		const long at = (long)(buf + done), left = (long)(n - done);
-		struct fz_io_call call = { a->program, { fd, at, left, flags } };
-		int64_t ret;
-
-		switch (a->program) {
-		case __NR_sendmmsg:
-			call = (struct fz_io_call){ a->program,
-						    { fd, (long)&slot, 1, flags } };
-			break;
-		case __NR_sendmsg:
-			call = (struct fz_io_call){ a->program, { fd, (long)&slot, flags } };
-			break;
-		case __NR_writev:
-		case __NR_pwritev2:
-			call = (struct fz_io_call){ a->program,
-						    { fd, (long)&part, 1, FZ_IO_CURPOS } };
-			break;
-		default:
-			break;
-		}
-		part = (struct iovec){ .iov_base = (void *)at, .iov_len = (size_t)left };
-		ret = fz_io_make_announced(self, &call, FZ_CALL_CANCELLABLE | FZ_CALL_BEGUN);
-		if (ret > 0 && a->program == __NR_sendmmsg)
-			ret = slot.length;
-		if (ret <= 0)
-			return done ? (int64_t)done : ret;
-		done += (size_t)ret;
-	}
-	return (int64_t)done;
-}
-
-/*
- * Send the rest after a part has been sent.  The count of that part must be returned: a cancellation
- * ends the call, and the thread's next call acts on the cancellation.
- */
-static int64_t send_rest(struct fz_fiber *self, struct fz_io_attempt *a, const char *buf, size_t n)
-{
-	const int64_t ret = send_by_parts(self, a, buf, n, true);
-
-	return FZ_UNLIKELY(ret == FZ_OP_FORBIDDEN) ? send_rest_forbidden(self, a, buf, n) : ret;
-}
-
 /* ret: of an attempt to send n bytes.  Is it a result that only a call with O_NONBLOCK returns to the program? */
 static bool is_of_nonblocking(int64_t ret, size_t n)
 {
@@ -165,8 +74,8 @@ static bool is_of_nonblocking(int64_t ret, size_t n)
  * The kernel has not taken all of c, so ask whether the descriptor has O_NONBLOCK.  Returns true if
  * *ret is now the result of the program's call; *ret may have been changed.
  */
-static bool is_answer(struct fz_fiber *self, const struct fz_io_attempt *a,
-		      struct fz_io_cursor *c, int64_t *ret)
+static bool is_answer(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_io_cursor *c,
+		      int64_t *ret)
 {
 	const int fd = fz_pin_fd(a->pin);
 	const int wait = a->info & FZ_FD_OURS ? 1 : fz_io_is_blocking(fd, a->info);
@@ -177,8 +86,8 @@ static bool is_answer(struct fz_fiber *self, const struct fz_io_attempt *a,
 	if (wait > 0)
 		return false;
 	if (wait == FZ_OP_FORBIDDEN && *ret > 0) {
-		rest = send_rest_forbidden(self, a, (const char *)whole->iov_base + *ret,
-					   whole->iov_len - (size_t)*ret);
+		rest = fz_io_rest_forbidden(self, a, (char *)whole->iov_base + *ret,
+					    whole->iov_len - (size_t)*ret);
 		*ret += rest > 0 ? rest : 0;
 	} else if (wait == FZ_OP_FORBIDDEN) {
 		*ret = fz_io_make_whole(self, fd, c, false);
@@ -211,7 +120,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	int wait = fz_io_could_wait(self, own->number, fd, flags, &a.info);
 	int64_t ret = -EAGAIN, rest;
 
-	/* Only try; send_by_parts() waits if a stream has no room. */
+	/* Only try; fz_io_by_parts() waits if a stream has no room. */
 	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
 	if (wait > 0 && (!a.only_tries || a.info & FZ_FD_OURS))
 		wait = fz_io_is_blocking(fd, a.info);
@@ -227,7 +136,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	if (a.only_tries && is_of_nonblocking(ret, n) && is_answer(self, &a, &c, &ret))
 		return ret;
 	if (a.only_tries && ret == -EAGAIN) {
-		ret = send_by_parts(self, &a, buf, n, false);
+		ret = fz_io_by_parts(self, &a, (char *)buf, n, n, false);
 		if (ret != FZ_OP_FORBIDDEN)
 			return ret;
 	}
@@ -241,7 +150,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	if (ret < 0 || ret == (int64_t)n)
 		return ret;
 	/* A part of a stream was sent: the address does not matter any more. */
-	rest = send_rest(self, &a, buf + ret, n - (size_t)ret);
+	rest = fz_io_by_parts(self, &a, (char *)buf + ret, n - (size_t)ret, n - (size_t)ret, true);
 	return rest < 0 ? ret : ret + rest;
 }
 
@@ -265,48 +174,6 @@ int64_t fz_io_socket_write(struct fz_fiber *self, int fd, const void *buf, size_
 	const struct fz_io_call own = { __NR_write, { fd, (long)buf, (long)n } };
 
 	return send_buffer(self, &own, 0);
-}
-
-static size_t message_size(const struct fz_user_msghdr *msg)
-{
-	size_t total = 0;
-
-	for (size_t i = 0; i < msg->iov_count; i++)
-		total += msg->iov[i].iov_len;
-	return total;
-}
-
-/*
- * A stream has taken the first `sent` bytes of the message: send the rest, one iovec after the other,
- * without ancillary data.  forbidden: a filter forbids to ask for O_NONBLOCK.  Returns the total sent.
- */
-static size_t send_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a,
-				   const struct fz_user_msghdr *msg, size_t sent, bool forbidden)
-{
-	size_t skip = sent;
-
-	if (sent == message_size(msg))
-		return sent;
-	for (size_t i = 0; i < msg->iov_count; i++) {
-		const struct iovec *iov = &msg->iov[i];
-		int64_t ret;
-
-		if (skip >= iov->iov_len) {
-			skip -= iov->iov_len;
-			continue;
-		}
-		ret = forbidden ? send_rest_forbidden(self, a, (const char *)iov->iov_base + skip,
-						      iov->iov_len - skip) :
-				  send_rest(self, a, (const char *)iov->iov_base + skip,
-					    iov->iov_len - skip);
-		if (ret < 0)
-			break;
-		sent += (size_t)ret;
-		if ((size_t)ret < iov->iov_len - skip)
-			break;
-		skip = 0;
-	}
-	return sent;
 }
 
 /*
@@ -352,7 +219,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 	if (ret < 0 || !goes_on)
 		return ret;
 	/* The kernel has read all of *msg, so it is readable. */
-	return (int64_t)send_rest_of_message(self, &a, (const void *)msg, (size_t)ret, forbidden);
+	return (int64_t)fz_io_rest_of_message(self, &a, (const void *)msg, (size_t)ret, FZ_IO_MAX, forbidden);
 }
 
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
@@ -377,7 +244,7 @@ int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *
 	ret = wait > 0 ? fz_io_try_or_wait(self, &a) : FZ_OP_FORBIDDEN;
 	if (ret == FZ_OP_FORBIDDEN)
 		return fz_io_make_whole(self, fz_pin_fd(&pin), c, false);
-	return ret < 0 ? ret : (int64_t)send_rest_of_message(self, &a, &msg, (size_t)ret, false);
+	return ret < 0 ? ret : (int64_t)fz_io_rest_of_message(self, &a, &msg, (size_t)ret, FZ_IO_MAX, false);
 }
 
 int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
@@ -401,7 +268,11 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 
 	if (wait <= 0 && !forbidden) {
 		a.call = (struct fz_io_call){ __NR_sendmmsg, { fd, (long)vec, n, flags } };
-		return fz_io_make_at_once(self, wait, &a.call);
+		ret = fz_io_make_at_once(self, wait, &a.call);
+		/* The kernel has raised SIGPIPE for the message after the last one that it has sent, perhaps. */
+		if (ret > 0 && ret < n)
+			fz_signal_collect(self, -EPIPE);
+		return ret;
 	}
 	while (done < n && done < MESSAGES_MAX) {
 		struct fz_message_slot *slot = &slots[done];
@@ -417,11 +288,11 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		if (ret < 0)
 			break;
 		if (goes_on)
-			slot->length = (unsigned)send_rest_of_message(self, &a, &slot->header,
-								      slot->length, forbidden);
+			slot->length = (unsigned)fz_io_rest_of_message(self, &a, &slot->header, slot->length,
+								       FZ_IO_MAX, forbidden);
 		done++;
 		/* A timeout or a handler has cut the message short: the next one would follow a gap. */
-		if (slot->length < message_size(&slot->header))
+		if (slot->length < fz_io_message_size(&slot->header))
 			break;
 	}
 	/* A blocked SIGPIPE is pending for this kernel thread, which the fiber may leave: take it along. */

@@ -72,7 +72,7 @@ struct fz_io_attempt {
 	bool only_tries;		/* return -EAGAIN when refused, do not wait */
 	/* the program has made another call: return FZ_OP_FORBIDDEN if a filter forbids this one */
 	bool stands_in;
-	long program;			/* sending: number of the call that the program has made */
+	long program;			/* number of the call that the program has made */
 	bool only_waits;		/* do not try: make the real call, announced */
 	/*
 	 * An earlier part is done and its count must be returned, so the call neither acts on a
@@ -96,6 +96,35 @@ fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
  * handler; with a->begun also -ECANCELED; with a->stands_in also FZ_OP_FORBIDDEN.
  */
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
+
+/* ---- the rest of a call on a stream (rest.c) --------------------------------- */
+
+/*
+ * How many of all bytes that it asks for does a call wait for, which receives with these flags?  1: for any.
+ * SIZE_MAX: for all.
+ */
+size_t fz_io_least(int fd, uint32_t info, int flags);
+
+/*
+ * Send or receive n bytes at buf: wait, transfer what the stream has room or data for, and so on until `least` bytes
+ * are done; 0: take what is there.  begun: a part of the program's call is done before.  Returns a count, or -errno if
+ * there is none; FZ_OP_FORBIDDEN unless begun.
+ */
+int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, char *buf, size_t n, size_t least,
+		       bool begun);
+
+/* The same by the system call that the program has made, because a filter forbids others.  All n bytes. */
+int64_t fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, char *buf, size_t n);
+
+/* Returns how many bytes one call may transfer. */
+size_t fz_io_message_size(const struct fz_user_msghdr *msg);
+
+/*
+ * The first `done` bytes of the message are done: go on until `least` are, one iovec after the other, without ancillary
+ * data.  forbidden: a filter forbids to ask for O_NONBLOCK.  Returns the total.
+ */
+size_t fz_io_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a, const struct fz_user_msghdr *msg,
+			     size_t done, size_t least, bool forbidden);
 
 /* read, write, readv and writev on a socket.  0 < c->count <= IOV_MAX. */
 struct fz_io_cursor;

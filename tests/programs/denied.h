@@ -109,6 +109,16 @@ static void write_stream_large(void)
 	write_all(streams[1], sent + LARGE / 2, LARGE / 2);
 }
 
+/* While the other waits to receive, a third thread's call ends. */
+static void write_stream_slowly(void)
+{
+	write_all(streams[1], sent, LARGE / 3);
+	usleep(500);
+	write_pipe();
+	usleep(500);
+	write_all(streams[1], sent + LARGE / 3, LARGE - LARGE / 3);
+}
+
 static void drain_stream(void)
 {
 	CHECK_INT(read_all(streams[1], received, LARGE), LARGE);

@@ -97,6 +97,44 @@ static void *reads_pipe(void *arg)
 	return arg;
 }
 
+/* A call that receives all of LARGE bytes, in several ways. */
+static void by_whole(void)
+{
+	struct iovec in[2] = { { received, 5 }, { received + 5, LARGE - 5 } };
+	struct mmsghdr several = { .msg_hdr = { .msg_iov = in, .msg_iovlen = 2 } };
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(from);
+	pthread_t third;
+
+	for (int way = 0; way < 4; way++) {
+		if (!may(way < 2 ? SYS_recvfrom : way == 2 ? SYS_recvmsg : SYS_recvmmsg))
+			continue;
+		memset(received, 0, LARGE);
+		third = start(reads_pipe, NULL);
+		switch (way) {
+		case 0:
+			WHILE(write_stream_slowly,
+			      CHECK_INT(recv(streams[0], received, LARGE, MSG_WAITALL), LARGE));
+			break;
+		case 1:
+			WHILE(write_stream_slowly,
+			      CHECK_INT(recvfrom(streams[0], received, LARGE, MSG_WAITALL,
+						 (struct sockaddr *)&from, &size), LARGE));
+			break;
+		case 2:
+			WHILE(write_stream_slowly,
+			      CHECK_INT(recvmsg(streams[0], &several.msg_hdr, MSG_WAITALL), LARGE));
+			break;
+		default:
+			WHILE(write_stream_slowly,
+			      CHECK_INT(recvmmsg(streams[0], &several, 1, MSG_WAITALL, NULL), 1));
+			CHECK_INT(several.msg_len, LARGE);
+		}
+		CHECK_OK(memcmp(sent, received, LARGE));
+		finish(third);
+	}
+}
+
 static void by_socket(void)
 {
 	char c[64];
@@ -145,6 +183,7 @@ static void by_socket(void)
 		CHECK_OK(memcmp(sent, received, LARGE));
 		finish(third);
 	}
+	by_whole();
 	if (!may(SYS_connect))
 		return;
 	if (may(SYS_accept)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/io/io_low_water.c - SO_RCVLOWAT: a call that receives waits until so much is there,
- * or all that it asks for.
+ * or all that it asks for.  MSG_WAITALL: it waits for all that it asks for.
  */
 #include "sockets.h"
 
@@ -10,6 +10,8 @@
 
 enum { LEAST = 10, MOST = 100 };
 enum way { RECV, READ, READV, RECVMSG, RECVFROM, RECVMMSG, WAYS };
+
+static int flags;		/* of calls that have flags */
 
 static void set_low_water(int fd, int n)
 {
@@ -24,13 +26,13 @@ static ssize_t receive(enum way way, int fd, char *buf, size_t n)
 	socklen_t size = sizeof(address);
 
 	switch (way) {
-	case RECV: return recv(fd, buf, n, 0);
+	case RECV: return recv(fd, buf, n, flags);
 	case READ: return read(fd, buf, n);
 	case READV: return readv(fd, iov, 2);
-	case RECVMSG: return recvmsg(fd, &messages.msg_hdr, 0);
-	case RECVFROM: return recvfrom(fd, buf, n, 0, (struct sockaddr *)&address, &size);
+	case RECVMSG: return recvmsg(fd, &messages.msg_hdr, flags);
+	case RECVFROM: return recvfrom(fd, buf, n, flags, (struct sockaddr *)&address, &size);
 	case RECVMMSG:
-		CHECK_INT(recvmmsg(fd, &messages, 1, 0, NULL), 1);
+		CHECK_INT(recvmmsg(fd, &messages, 1, flags, NULL), 1);
 		return messages.msg_len;
 	case WAYS: break;
 	}
@@ -99,9 +101,6 @@ static void unix_sockets(void)
 	set_low_water(s[0], LEAST);
 	for (int way = 0; way < WAYS; way++) {
 		CHECK_INT(receive_parts((enum way)way, copy, s[1], MOST, 0, LEAST), LEAST);
-		/* The others differ: libfiberize(7). */
-		if (way > READ)
-			continue;
 		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, LEAST - 4), LEAST);
 		CHECK_INT(receive_parts((enum way)way, copy, s[1], MOST, 4, MOST - 4), MOST);
 		/* All that is asked for is enough. */
@@ -144,8 +143,7 @@ static void internet_sockets(void)
 	/* TCP wakes nobody for less than that, even if some has been taken. */
 	for (int way = 0; way < WAYS; way++) {
 		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 0, LEAST), LEAST);
-		if (way <= READ)
-			CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, MOST - 4), MOST);
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, MOST - 4), MOST);
 	}
 	/* What is there is spliced. */
 	CHECK_OK(pipe(p));
@@ -163,6 +161,75 @@ static void internet_sockets(void)
 	puts("TCP");
 }
 
+static void connect_pair(int tcp, int s[2])
+{
+	struct sockaddr_in address;
+	int listener;
+
+	if (!tcp) {
+		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+		return;
+	}
+	listener = listening_socket(0, &address);
+	s[1] = dial(&address);
+	s[0] = accept(listener, NULL, NULL);
+	CHECK(s[0] >= 0);
+	CHECK_OK(close(listener));
+}
+
+/* Several messages: each gets all that it has room for. */
+static void *receives_two(void *arg)
+{
+	char buf[MOST];
+	struct iovec iov[3] = { { buf, 1 }, { buf + 1, 9 }, { buf + 10, 5 } };
+	struct mmsghdr messages[2] = { { .msg_hdr = { .msg_iov = iov, .msg_iovlen = 2 } },
+				       { .msg_hdr = { .msg_iov = iov + 2, .msg_iovlen = 1 } } };
+
+	CHECK_INT(recvmmsg(*(const int *)arg, messages, 2, MSG_WAITALL, NULL), 2);
+	CHECK_INT(messages[0].msg_len, 10);
+	CHECK_INT(messages[1].msg_len, 5);
+	CHECK_OK(memcmp(buf, "0123456789abcde", 15));
+	return NULL;
+}
+
+static void whole(int tcp)
+{
+	pthread_t t;
+	int s[2];
+
+	for (int way = 0; way < WAYS; way++) {
+		if (way == READ || way == READV)
+			continue;
+		connect_pair(tcp, s);
+		flags = MSG_WAITALL;
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 4, MOST - 4), MOST);
+		/* Not after a timeout, or the end. */
+		set_timeout(s[0], SO_RCVTIMEO, 50);
+		CHECK_INT(write(s[1], "abc", 3), 3);
+		CHECK_INT(receive((enum way)way, s[0], (char[MOST]){ 0 }, MOST), 3);
+		set_timeout(s[0], SO_RCVTIMEO, 0);
+		flags = MSG_WAITALL | MSG_PEEK;
+		CHECK_INT(write(s[1], (char[MOST]){ 0 }, MOST), MOST);
+		CHECK_INT(receive((enum way)way, s[0], (char[MOST]){ 0 }, MOST), MOST);
+		flags = MSG_WAITALL;
+		CHECK_INT(receive((enum way)way, s[0], (char[MOST]){ 0 }, MOST), MOST);
+		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 3, 0), 3);
+		CHECK_OK(close(s[0]));
+		CHECK_OK(close(s[1]));
+	}
+	flags = 0;
+	connect_pair(tcp, s);
+	t = start(receives_two, &s[0]);
+	for (int i = 0; i < 15; i++) {
+		usleep(200);
+		CHECK_INT(write(s[1], &"0123456789abcde"[i], 1), 1);
+	}
+	finish(t);
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+	puts("whole");
+}
+
 static void *all(void *arg)
 {
 	unix_sockets();
@@ -170,9 +237,17 @@ static void *all(void *arg)
 	return arg;
 }
 
+static void *all_whole(void *arg)
+{
+	whole(0);
+	whole(1);
+	return arg;
+}
+
 int main(void)
 {
 	finish(start(all, NULL));
+	finish(start(all_whole, NULL));
 	all(NULL);
 	return success();
 }
