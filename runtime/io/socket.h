@@ -97,7 +97,7 @@ fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
  */
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 
-/* ---- the rest of a call on a stream (rest.c) --------------------------------- */
+/* ---- the rest of a call on a stream ---------------------------------------- */
 
 /*
  * How many of all bytes that it asks for does a call wait for, which receives with these flags?  1: for any.
