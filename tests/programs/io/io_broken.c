@@ -148,6 +148,57 @@ static void check(enum family family, bool full, enum end end, enum way way)
 	       next.signals);
 }
 
+enum { MESSAGES = 1000 };
+
+/* A thread that has SIGPIPE not blocked, and must not get another's. */
+static void *looks(void *arg)
+{
+	event_wait(arg, 1);
+	usleep(100);
+	return NULL;
+}
+
+/* The peer has closed, but only the first messages tell the kernel so: the others are not sent, and one of them raises SIGPIPE. */
+static void *breaks_amid(void *arg)
+{
+	static struct mmsghdr messages[MESSAGES];
+	struct iovec iov = { big, 1 };
+	sigset_t broken, before, pending;
+
+	CHECK_OK(sigemptyset(&broken) | sigaddset(&broken, SIGPIPE));
+	for (int i = 0; i < MESSAGES; i++)
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 };
+	for (int k = 0; k < 8; k++) {
+		const bool blocked = k & 1, nonblocking = k & 2;
+		const int flags = k & 4 ? MSG_NOSIGNAL : 0;
+		struct event over = EVENT_INIT;
+		pthread_t other = start(looks, &over);
+		int s[2], sent;
+
+		tcp_pair(s);
+		CHECK_OK(fcntl(s[0], F_SETFL, nonblocking ? O_NONBLOCK : 0));
+		if (blocked)
+			CHECK_OK(pthread_sigmask(SIG_BLOCK, &broken, &before));
+		CHECK_OK(close(s[1]));
+		signals = 0;
+		sent = sendmmsg(s[0], messages, MESSAGES, flags);
+		CHECK(sent > 0 && sent < MESSAGES);
+		event_post(&over);
+		finish(other);
+		CHECK_OK(sigpending(&pending));
+		CHECK_INT(signals, !blocked && !flags);
+		CHECK_INT(sigismember(&pending, SIGPIPE), blocked && !flags);
+		if (blocked) {
+			CHECK_INT(sigtimedwait(&broken, NULL, &(struct timespec){ 0 }), flags ? -1 : SIGPIPE);
+			CHECK_OK(pthread_sigmask(SIG_SETMASK, &before, NULL));
+		}
+		CHECK_ERR(send(s[0], big, 1, MSG_NOSIGNAL), EPIPE);
+		CHECK_INT(signals, !blocked && !flags);
+		CHECK_OK(close(s[0]));
+	}
+	return arg;
+}
+
 int main(void)
 {
 	file = temp_file();
@@ -161,5 +212,6 @@ int main(void)
 				for (int way = 0; way < (full ? WAYS : SENDFILE); way++)
 					check((enum family)family, full, (enum end)end,
 					      (enum way)way);
+	finish(start(breaks_amid, NULL));
 	return success();
 }
