@@ -57,18 +57,19 @@ static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struc
 			int64_t offset, int flags)
 {
 	struct iovec part;
-	const struct iovec *iov = fz_io_cursor_rest(c, &part);
+	int count;
+	const struct iovec *iov = fz_io_cursor_rest(c, &part, &count);
 	struct fz_op op = {
 		.opcode = writing ? IORING_OP_WRITEV : IORING_OP_READV,
 		.fd = fd,
 		.off = (uint64_t)offset + c->done,
 		.addr = (uintptr_t)iov,
-		.len = (uint32_t)c->count,
+		.len = (uint32_t)count,
 		.op_flags = (uint32_t)flags,
 		.prompt = true,
 	};
 
-	if (c->count == 1 || c->skip) {
+	if (count == 1) {
 		op.opcode = writing ? IORING_OP_WRITE : IORING_OP_READ;
 		op.addr = (uintptr_t)iov->iov_base;
 		op.len = fz_io_clamp(iov->iov_len);
@@ -232,15 +233,6 @@ int64_t fz_io_file_read(struct fz_fiber *self, int fd, uint32_t info, struct fz_
 
 /* ---- write -------------------------------------------------------------- */
 
-static size_t total_of(const struct iovec *iov, int count)
-{
-	size_t total = 0;
-
-	while (count--)
-		total += iov++->iov_len;
-	return total;
-}
-
 /*
  * Write by a request on the ring.  Returns false if the real call must write all of it again, to
  * the same place: what the request has already written is overwritten with the same bytes.
@@ -258,7 +250,7 @@ static bool write_by_ring(struct fz_fiber *self, int fd, const struct fz_io_curs
 	if (ret == -EFBIG)
 		return false;
 	/* A short count may mean only that the rest would have had to wait. */
-	if (ret >= 0 && (size_t)ret != total_of(c->iov, c->count))
+	if (ret >= 0 && (size_t)ret != fz_io_total(c->iov, (size_t)c->count))
 		return false;
 	*ret_written = ret;
 	return true;
@@ -288,7 +280,7 @@ static int64_t write_real(struct fz_fiber *self, int fd, const struct fz_io_curs
 	int64_t ret = real(self, fd, c, flags, cost);
 	struct fz_io_cursor rest = *c;
 
-	if (FZ_LIKELY(ret <= 0 || (size_t)ret == total_of(c->iov, c->count)) ||
+	if (FZ_LIKELY(ret <= 0 || (size_t)ret == fz_io_total(c->iov, (size_t)c->count)) ||
 	    fz_signal_handled(self) || has_size_limit())
 		return ret;
 	fz_io_cursor_advance(&rest, (size_t)ret);

@@ -26,6 +26,7 @@ struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct
 {
 	struct fz_io_call call = *c->own;
 	long *args = call.args;
+	int count;
 
 	args[0] = fd;
 	switch (call.number) {
@@ -38,8 +39,8 @@ struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct
 		/* fall through */
 	case __NR_readv:
 	case __NR_writev:
-		args[1] = (long)fz_io_cursor_rest(c, ret_part);
-		args[2] = c->skip ? 1 : c->count;
+		args[1] = (long)fz_io_cursor_rest(c, ret_part, &count);
+		args[2] = count;
 		return call;
 	case __NR_pread64:
 	case __NR_pwrite64:
@@ -57,12 +58,14 @@ int64_t fz_io_try(bool writing, int fd, const struct fz_io_cursor *c, int64_t of
 {
 	const long number = writing ? __NR_pwritev2 : __NR_preadv2;
 	struct iovec part;
+	const struct iovec *iov;
 	int64_t ret;
+	int count;
 
 	if (!fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
 		return -EOPNOTSUPP;
-	ret = fz_syscall6(number, fd, (long)fz_io_cursor_rest(c, &part), c->skip ? 1 : c->count,
-			  offset, 0, RWF_NOWAIT);
+	iov = fz_io_cursor_rest(c, &part, &count);
+	ret = fz_syscall6(number, fd, (long)iov, count, offset, 0, RWF_NOWAIT);
 	if (fz_io_cannot_try(ret) ||
 	    !fz_sys_is_denied(ret, number, (long)&part, 0, offset, 0, RWF_NOWAIT))
 		return ret;

@@ -40,14 +40,25 @@ static inline bool fz_io_is_refused_size(const void *p, size_t n)
 
 /*
  * Does the kernel answer at once, because the array is empty or wrong?  An array of one element must
- * be readable, because the library reads the element and passes it on as a plain buffer.  A longer
- * array is read by the kernel.
+ * be readable, because the library reads the element and passes it on as a plain buffer, cut down to
+ * FZ_IO_MAX.  A longer array is read by the kernel.
  */
 static inline bool fz_io_bad_vector(const struct iovec *iov, int count)
 {
 	return count <= 0 || count > IOV_MAX ||
 	       (count == 1 &&
-		(!fz_sys_readable(&iov->iov_base) || !fz_sys_readable(&iov->iov_len)));
+		(!fz_sys_readable(&iov->iov_base) || !fz_sys_readable(&iov->iov_len) ||
+		 (ssize_t)iov->iov_len < 0));
+}
+
+/* Returns how many bytes of the array one call transfers. */
+static inline size_t fz_io_total(const struct iovec *iov, size_t count)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < count && total < FZ_IO_MAX; i++)
+		total += fz_io_clamp(iov[i].iov_len);
+	return fz_io_clamp(total);
 }
 
 /* A read or write of the program's, and how far it has come.  On the stack of the call. */
@@ -70,16 +81,25 @@ static inline void fz_io_cursor_advance(struct fz_io_cursor *c, size_t n)
 		c->count--;
 	}
 	c->skip += n;
+	if (FZ_UNLIKELY(c->done >= FZ_IO_MAX))
+		c->count = 0;
 }
 
-/* Returns what to transfer next: all remaining elements, or the rest of one in *ret_part. */
-static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c,
-						    struct iovec *ret_part)
+/*
+ * Returns what to transfer next: all remaining elements, or the rest of one in *ret_part; *ret_count elements.  All parts
+ * together are no more than the kernel transfers in one call.
+ */
+static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c, struct iovec *ret_part,
+						    int *ret_count)
 {
-	if (!c->skip)
+	const size_t room = FZ_IO_MAX - c->done;
+
+	*ret_count = c->count;
+	if (!c->skip && (!c->done || fz_io_total(c->iov, (size_t)c->count) <= room))
 		return c->iov;
+	*ret_count = 1;
 	ret_part->iov_base = (char *)c->iov->iov_base + c->skip;
-	ret_part->iov_len = c->iov->iov_len - c->skip;
+	ret_part->iov_len = c->iov->iov_len - c->skip < room ? c->iov->iov_len - c->skip : room;
 	return ret_part;
 }
 

@@ -292,7 +292,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 								       FZ_IO_MAX, forbidden);
 		done++;
 		/* A timeout or a handler has cut the message short: the next one would follow a gap. */
-		if (slot->length < fz_io_message_size(&slot->header))
+		if (slot->length < fz_io_total(slot->header.iov, slot->header.iov_count))
 			break;
 	}
 	/* A blocked SIGPIPE is pending for this kernel thread, which the fiber may leave: take it along. */

@@ -266,19 +266,10 @@ int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, char *buf
 	return (int64_t)done;
 }
 
-size_t fz_io_message_size(const struct fz_user_msghdr *msg)
-{
-	size_t total = 0;
-
-	for (size_t i = 0; i < msg->iov_count && total < FZ_IO_MAX; i++)
-		total += fz_io_clamp(msg->iov[i].iov_len);
-	return fz_io_clamp(total);
-}
-
 size_t fz_io_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a, const struct fz_user_msghdr *msg,
 			     size_t done, size_t least, bool forbidden)
 {
-	const size_t total = fz_io_message_size(msg);
+	const size_t total = fz_io_total(msg->iov, msg->iov_count);
 	size_t skip = done;
 
 	for (size_t i = 0; i < msg->iov_count && done < total; i++) {

@@ -116,9 +116,6 @@ int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, char *buf
 /* The same by the system call that the program has made, because a filter forbids others.  All n bytes. */
 int64_t fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, char *buf, size_t n);
 
-/* Returns how many bytes one call may transfer. */
-size_t fz_io_message_size(const struct fz_user_msghdr *msg);
-
 /*
  * The first `done` bytes of the message are done: go on until `least` are, one iovec after the other, without ancillary
  * data.  forbidden: a filter forbids to ask for O_NONBLOCK.  Returns the total.

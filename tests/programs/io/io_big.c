@@ -7,6 +7,9 @@
 #include "sockets.h"
 
 #include <netinet/tcp.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
 
 #ifndef MSG_FASTOPEN
 #define MSG_FASTOPEN 0x20000000
@@ -15,7 +18,7 @@
 #define TCP_FASTOPEN_CONNECT 30
 #endif
 
-enum { READ, RECV, WRITE, SEND, CALLS };
+enum { READ, RECV, READV, READV_MANY, RECVMSG, WRITE, SEND, WRITEV, WRITEV_MANY, SENDMSG, CALLS };
 
 static const size_t huge = (size_t)3 << 30;
 static char page[1 << 16];
@@ -27,12 +30,60 @@ struct transfer {
 
 static long make(int call, int fd, void *buf, size_t n)
 {
+	/* Several that begin with an empty one, or a short one. */
+	struct iovec iov[3] = { { buf, 0 }, { buf, 1 }, { buf, n } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
+
 	switch (call) {
 	case READ: return read(fd, buf, n);
 	case RECV: return recv(fd, buf, n, 0);
+	case READV: return readv(fd, iov + 2, 1);
+	case READV_MANY: return readv(fd, iov, 3);
+	case RECVMSG: return recvmsg(fd, &msg, 0);
 	case WRITE: return write(fd, buf, n);
+	case WRITEV: return writev(fd, iov + 2, 1);
+	case WRITEV_MANY: return writev(fd, iov, 3);
+	case SENDMSG: return sendmsg(fd, &msg, 0);
 	default: return send(fd, buf, n, 0);
 	}
+}
+
+static bool is_for_sockets(int call)
+{
+	return call == RECV || call == RECVMSG || call == SEND || call == SENDMSG;
+}
+
+enum { PARTS = 1000, MOST = 0x7ffff000 };
+
+/* All parts are one buffer.  More than a call transfers. */
+static struct iovec *make_parts(void)
+{
+	static struct iovec parts[PARTS];
+	const size_t size = 3 << 20;
+	char *buf = calloc(1, size);
+
+	CHECK(buf);
+	for (int i = 0; i < PARTS; i++)
+		parts[i] = (struct iovec){ buf, size - (size_t)i };
+	return parts;
+}
+
+/* A call transfers no more than the kernel does at once, even if it goes on by parts. */
+static void most(void)
+{
+	const int zero = open("/dev/zero", O_RDONLY), file = memfd_create("io_big", 0);
+	struct iovec *parts = make_parts();
+
+	CHECK(zero >= 0 && file >= 0);
+	CHECK_ERR(readv(zero, &(struct iovec){ page, (size_t)-1 }, 1), EINVAL);
+	CHECK_INT(readv(zero, parts, PARTS), MOST);
+	CHECK_OK(ftruncate(file, (off_t)3 << 30));
+	CHECK_INT(readv(file, parts, PARTS), MOST);
+	CHECK_INT(lseek(file, 0, SEEK_CUR), MOST);
+	CHECK_INT(preadv(file, parts, PARTS, 0), MOST);
+	CHECK_OK(close(zero) | close(file));
+	free(parts[0].iov_base);
+	puts("most");
 }
 
 static void *transfers(void *arg)
@@ -159,7 +210,7 @@ static void *all(void *arg)
 {
 	for (int kind = 0; kind < KINDS; kind++) {
 		for (int call = 0; call < CALLS; call++) {
-			if (kind == PIPE && (call == RECV || call == SEND))
+			if (kind == PIPE && is_for_sockets(call))
 				continue;
 			transfer(kind, call, 0);
 			transfer(kind, call, 1);
@@ -167,6 +218,7 @@ static void *all(void *arg)
 				refused(kind, call);
 		}
 	}
+	most();
 	fast_open(0);
 	fast_open(5);
 	return arg;
