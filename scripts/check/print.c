@@ -66,6 +66,14 @@ void put_line(const char *text, FILE *out)
 		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
 }
 
+void put_backend(const struct backend *b, FILE *out)
+{
+	fprintf(out, "%-12s%s", "backend", backend_names[b->by]);
+	if (*b->why)
+		fprintf(out, ": io_uring cannot be used here: %s", b->why);
+	fputc('\n', out);
+}
+
 static void put_names(const struct names *names, FILE *out)
 {
 	for (size_t i = 0; i < names->count; i++) {
@@ -179,10 +187,7 @@ void report_text(const struct report *r, FILE *out)
 	put_field("advice", r->advice, out);
 	if (r->switch_ns)
 		fprintf(out, "%-12sa system call of %u ns each\n", "switches", r->switch_ns);
-	fprintf(out, "%-12s%s", "backend", backend_names[r->backend.by]);
-	if (*r->backend.why)
-		fprintf(out, ": io_uring cannot be used here: %s", r->backend.why);
-	fputc('\n', out);
+	put_backend(&r->backend, out);
 	for (size_t i = 0; r->profiles && i < r->profiles->count; i++)
 		put_profile(&r->profiles->all[i], out);
 	for (size_t i = 0; i < r->start_count; i++)
@@ -239,6 +244,12 @@ void put_string(const char *text, FILE *out)
 			fprintf(out, *c < 0x80 ? "\\u%04x" : "\\udc%02x", *c), c++;
 	}
 	fputc('"', out);
+}
+
+void put_backend_json(const struct backend *b, FILE *out)
+{
+	fprintf(out, "\"backend\":\"%s\",\"io_uring\":", backend_names[b->by]);
+	put_string(*b->why ? b->why : NULL, out);
 }
 
 /* Print names as an array. Its key is key with _ for each blank; key is a word of the text report. */
@@ -328,9 +339,8 @@ void report_json(const struct report *r, FILE *out)
 	put_string(r->reason, out);
 	fputs(",\"advice\":", out);
 	put_string(r->advice, out);
-	fprintf(out, ",\"switch_ns\":%u,\"backend\":\"%s\",\"io_uring\":", r->switch_ns,
-		backend_names[r->backend.by]);
-	put_string(*r->backend.why ? r->backend.why : NULL, out);
+	fprintf(out, ",\"switch_ns\":%u,", r->switch_ns);
+	put_backend_json(&r->backend, out);
 	fputs(",\"starts\":[", out);
 	for (size_t i = 0; i < r->start_count; i++) {
 		fputs(i ? ",{\"program\":" : "{\"program\":", out);

@@ -96,4 +96,8 @@ void put_line(const char *text, FILE *out);
 /* Print text as a string of JSON, NULL as null. */
 void put_string(const char *text, FILE *out);
 
+/* Print what fibers would wait with here: a line, or two members of an object. */
+void put_backend(const struct backend *b, FILE *out);
+void put_backend_json(const struct backend *b, FILE *out);
+
 #endif

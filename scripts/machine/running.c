@@ -173,6 +173,7 @@ void running_look(double seconds, const struct object *library, struct running *
 	struct look *first, *second;
 
 	*r = (struct running){ .seconds = seconds, .wait_ns = wait_cost_ns() };
+	backend_find(&r->backend);
 	r->wait_assumed = r->wait_ns <= 0;
 	if (r->wait_assumed)
 		r->wait_ns = WAIT_ASSUMED_NS;

@@ -27,6 +27,7 @@ struct running {
 	double seconds;			/* how long the processes were watched */
 	double wait_ns;			/* the cost of a wait */
 	bool wait_assumed;		/* wait_ns could not be measured and is WAIT_ASSUMED_NS */
+	struct backend backend;
 	struct candidate *list;		/* sorted: the process that can save most comes first */
 	size_t count;
 	size_t single;			/* processes with one thread */

@@ -40,6 +40,7 @@ void running_text(const struct running *r, FILE *out)
 	fprintf(out, r->wait_assumed ?
 		"what a wait costs could not be measured, %.0f us of CPU time are assumed\n" :
 		"a wait costs %.1f us of CPU time here\n", r->wait_ns / 1e3);
+	put_backend(&r->backend, out);
 	if (r->count)
 		fputs("     PID NAME            THREADS   CPU% KERNEL%   WAITS/s  AT MOST  VERDICT\n", out);
 	for (size_t i = 0; i < r->count; i++)
@@ -79,8 +80,10 @@ static void put_candidate_json(const struct candidate *c, FILE *out)
 
 void running_json(const struct running *r, FILE *out)
 {
-	fprintf(out, "{\"seconds\":%.3f,\"wait_ns\":%.0f,\"wait_assumed\":%s,\"single\":%zu,\"forbidden\":%zu,\"processes\":[",
+	fprintf(out, "{\"seconds\":%.3f,\"wait_ns\":%.0f,\"wait_assumed\":%s,\"single\":%zu,\"forbidden\":%zu,",
 		r->seconds, r->wait_ns, r->wait_assumed ? "true" : "false", r->single, r->forbidden);
+	put_backend_json(&r->backend, out);
+	fputs(",\"processes\":[", out);
 	for (size_t i = 0; i < r->count; i++) {
 		fputs(i ? "," : "", out);
 		put_candidate_json(&r->list[i], out);

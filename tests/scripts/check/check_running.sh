@@ -167,6 +167,14 @@ fi
 
 run "$fiberize" check --running 0.5
 like 'text: the server' "* $server legacy_server *gain: *$newline         fiberize $programs/legacy_server -e -p 0$newline*" "$out"
+like 'text: the backend' "*${newline}backend     "[a-z]*"$newline     PID *" "$out"
+backend_of()
+{
+	"$@" check --running --json 0.1 | jq -r '.backend + " " + (.io_uring | tojson)'
+}
+same 'the backend that is asked for' 'epoll null' "$(backend_of "$fiberize" --backend epoll)"
+same 'the backend where io_uring is forbidden' 'epoll "io_uring_setup: EPERM"' \
+	"$(backend_of "$helpers/forbid_io_uring" "$fiberize")"
 like 'text: the end' "*$newline"[1-9]*' more with one thread: nothing to gain*' "$out"
 same 'text: each process once' 1 "$(grep -c "^ *$server " <<<"$out")"
 
