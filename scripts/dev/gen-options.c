@@ -16,14 +16,49 @@ static const int lines[] = {
 #include "runtime/base/options.def"
 };
 
+static const struct launcher_flag {
+	int line;
+	const char *name, *help;
+} launcher_flags[] = {
+#define FZ_LAUNCHER_FLAG(name, help) { __LINE__, #name, help },
+#include "runtime/base/options.def"
+};
+
 /* ---- mistakes in options.def -------------------------------------------- */
 
-static void must(const struct fz_option *o, bool holds, const char *rule)
+static void must_at(int line, const char *name, bool holds, const char *rule)
 {
 	if (holds)
 		return;
-	fprintf(stderr, "runtime/base/options.def:%d: %s: %s\n", lines[o - fz_options], o->name, rule);
+	fprintf(stderr, "runtime/base/options.def:%d: %s: %s\n", line, name, rule);
 	exit(1);
+}
+
+static void must(const struct fz_option *o, bool holds, const char *rule)
+{
+	must_at(lines[o - fz_options], o->name, holds, rule);
+}
+
+/* What holds for options and for flags of the launcher. before: the name in the line above, or NULL. */
+static void judge_texts(int line, const char *name, const char *before, const char *help)
+{
+	must_at(line, name, name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0',
+		"the name may have small letters, digits and underscores");
+	must_at(line, name, !before || strcmp(before, name) < 0, "is not in its sorted place: move the line");
+	must_at(line, name, *help && !strpbrk(help, "\"\\|\n"),
+		"help must be text without quotes, backslashes and vertical bars");
+}
+
+static void judge_launcher_flags(void)
+{
+	const char *before = NULL;
+
+	for (size_t i = 0; i < sizeof(launcher_flags) / sizeof(*launcher_flags); i++) {
+		const struct launcher_flag *f = &launcher_flags[i];
+
+		judge_texts(f->line, f->name, before, f->help);
+		before = f->name;
+	}
 }
 
 static bool is_variable_of(const char *variable, const char *name)
@@ -42,14 +77,9 @@ static void judge(const struct fz_option *o)
 	bool of_words = o->type == FZ_OPTION_choice || o->type == FZ_OPTION_set;
 	size_t words = 1;
 
-	must(o, o->name[strspn(o->name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0',
-	     "the name may have small letters, digits and underscores");
+	judge_texts(lines[o - fz_options], o->name, o == fz_options ? NULL : o[-1].name, o->help);
 	must(o, is_variable_of(o->variable, o->name),
 	     "its variable must be FIBERIZE_ and the name in capitals");
-	must(o, o == fz_options || strcmp(o[-1].name, o->name) < 0,
-	     "is not in its sorted place: move the line");
-	must(o, *o->help && !strpbrk(o->help, "\"\\|\n"),
-	     "help must be text without quotes, backslashes and vertical bars");
 	must(o, of_words == !!o->words, "FZ_WORDS_OPTION is for choice and set, and for no other");
 	must(o, o->min <= o->max && o->max <= (uint64_t)1 << 40, "min must be at most max, max at most 2^40");
 	must(o, o->initial <= o->max, "the default must be at most max");
@@ -87,6 +117,7 @@ static void flag(const char *prefix, const struct fz_option *o)
 
 int main(void)
 {
+	judge_launcher_flags();
 	for (const struct fz_option *o = fz_options; o < fz_options + FZ_OPTION_COUNT; o++) {
 		bool on = o->type == FZ_OPTION_bool && o->initial;
 		char allowed[FZ_OPTION_TEXT], initial[FZ_OPTION_TEXT];

@@ -35,10 +35,13 @@ twice=$(sed -n -E 's/^FZ_(OPTION|WORDS_OPTION|LAUNCHER_FLAG)\(([a-z0-9_]+),.*/\2
 ${CC-gcc} -std=gnu11 -I"$root" -o "$tool" "$root/scripts/dev/gen-options.c" \
 	"$root/runtime/base/options.c" || die "runtime/base/options.def, options.c or gen-options.c: not compiled"
 list=$("$tool") || exit 1
-unread=$(sed -n -E 's/^FZ_(OPTION|WORDS_OPTION|LAUNCHER_FLAG)\(([a-z0-9_]+),.*/\2/p' "$root/runtime/base/options.def" |
-	while read -r name; do
-		grep -rqE "fz_config\.$name\b|FZ_OPTION_ID_$name\b|s->$name\b" "$root/preload/" "$root/scripts/launch/" ||
-			printf ' %s' "$name"
+# The flags of the launcher alone are members of struct settings, and options are not.
+unread=$(sed -n -E 's/^FZ_(OPTION|WORDS_OPTION|LAUNCHER_FLAG)\(([a-z0-9_]+),.*/\1 \2/p' "$root/runtime/base/options.def" |
+	while read -r kind name; do
+		case $kind in
+		LAUNCHER_FLAG) grep -rqE "s->$name\b" "$root/scripts/launch/" ;;
+		*) grep -rqE "fz_config\.$name\b|FZ_OPTION_ID_$name\b" "$root/preload/" "$root/scripts/launch/" ;;
+		esac || printf ' %s' "$name"
 	done)
 [ "$1" = --update ] || [ -z "$unread" ] ||
 	die "runtime/base/options.def:$unread: nothing reads it; see step 2 there"

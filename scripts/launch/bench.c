@@ -77,7 +77,7 @@ static char **all_options(struct settings *s, struct bench *b, char **words)
 		}
 		words += one_option(s, b, words);
 	}
-	settings_refuse_dry_run(s, "bench");
+	settings_refuse(s, "bench", true);
 	if (!*words)
 		die(EXIT_USAGE, "bench: no program; fiberize bench [options] -- PROGRAM [ARGS]");
 	return words;

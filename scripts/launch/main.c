@@ -104,7 +104,7 @@ static _Noreturn void check(struct settings *s, char **words)
 	struct check wanted;
 	struct report r;
 
-	settings_refuse_force(s, "check");
+	settings_refuse(s, "check", false);
 	check_options(words, &wanted);
 	settings_from_environment(s);
 	if (!s->no_profiles && !wanted.running)
@@ -204,10 +204,10 @@ int main(int argc, char **argv)
 		} else if (is(*words, "bench")) {
 			bench(&s, words + 1, argv);
 		} else if (service_is_meant(words)) {
-			settings_refuse_force(&s, *words);
+			settings_refuse(&s, *words, false);
 			service(&s, words);
 		} else if (is(*words, "kubernetes")) {
-			settings_refuse_force(&s, *words);
+			settings_refuse(&s, *words, false);
 			kubernetes(&s, words + 1);
 		} else if (is_inspection(*words)) {
 			if (words != argv + 1)

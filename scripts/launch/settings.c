@@ -88,17 +88,10 @@ int settings_from_flag(struct settings *s, char **words)
 	return count;
 }
 
-void settings_refuse_dry_run(const struct settings *s, const char *command)
+void settings_refuse(const struct settings *s, const char *command, bool takes_force)
 {
-	if (s->dry_run)
-		die(EXIT_USAGE, "--dry-run: cannot be used with %s", command);
-}
-
-void settings_refuse_force(const struct settings *s, const char *command)
-{
-	settings_refuse_dry_run(s, command);
-	if (s->force)
-		die(EXIT_USAGE, "--force: cannot be used with %s", command);
+	if (s->dry_run || (s->force && !takes_force))
+		die(EXIT_USAGE, "--%s: cannot be used with %s", s->dry_run ? "dry-run" : "force", command);
 }
 
 /* ---- the environment ---------------------------------------------------- */

@@ -25,9 +25,8 @@ struct settings {
  */
 int settings_from_flag(struct settings *s, char **words);
 
-/* End with EXIT_USAGE if --dry-run (the second function: or --force) is set, which command does not take. */
-void settings_refuse_dry_run(const struct settings *s, const char *command);
-void settings_refuse_force(const struct settings *s, const char *command);
+/* End with EXIT_USAGE if --dry-run is set, which command does not take, or --force and it does not take that. */
+void settings_refuse(const struct settings *s, const char *command, bool takes_force);
 
 /* words[0] is a flag of option o. Returns its value; *ret_words is the number of words taken, 1 or 2. */
 const char *flag_value(const struct fz_option *o, char **words, int *ret_words);

@@ -119,6 +119,21 @@ run "$gen" --update
 run "$gen" --check
 same 'gen-options.sh: an option that nothing reads is found' \
 	'gen-options.sh: runtime/base/options.def: zz: nothing reads it; see step 2 there' "$err"
+# Only a flag of the launcher alone is a member of struct settings.
+rm "$work/copy/scripts/launch"
+cp -r "$root/scripts/launch" "$work/copy/scripts"
+echo 's->zz' >"$work/copy/scripts/launch/zz.c"
+run "$gen" --check
+same 'gen-options.sh: what reads a flag of that name does not read the option' 1 "$code"
+sed '/^FZ_LAUNCHER_FLAG(no_profiles/aFZ_LAUNCHER_FLAG(zz, "x")' "$root/runtime/base/options.def" \
+	>"$work/copy/runtime/base/options.def"
+run "$gen" --update
+run "$gen" --check
+same 'gen-options.sh: what reads the flag of the launcher' 0 "$code${err:+: $err}"
+echo 'fz_config.zz' >"$work/copy/scripts/launch/zz.c"
+run "$gen" --check
+same 'gen-options.sh: a flag of the launcher that nothing reads is found' \
+	'gen-options.sh: runtime/base/options.def: zz: nothing reads it; see step 2 there' "$err"
 for line in 'FZ_OPTION(zz, FIBERIZE_YY, int, 0, 1, 2, "x")' \
 	'FZ_OPTION(aa, FIBERIZE_AA, int, 0, 1, 2, "x")' \
 	'FZ_OPTION(zz, FIBERIZE_ZZ, long, 0, 1, 2, "x")' \
@@ -128,8 +143,14 @@ for line in 'FZ_OPTION(zz, FIBERIZE_YY, int, 0, 1, 2, "x")' \
 	'FZ_OPTION(zz, FIBERIZE_ZZ, choice, 0, 1, 2, "x")' \
 	'FZ_WORDS_OPTION(zz, FIBERIZE_ZZ, set, "a,,b", "x")' \
 	'FZ_WORDS_OPTION(zz, FIBERIZE_ZZ, bool, "a,b", "x")' \
-	'FZ_OPTION(zz, FIBERIZE_ZZ, int, 0, 1, 2, "a|b")'; do
-	sed "/^FZ_WORDS_OPTION(without/a$line" "$root/runtime/base/options.def" \
+	'FZ_OPTION(zz, FIBERIZE_ZZ, int, 0, 1, 2, "a|b")' \
+	'FZ_LAUNCHER_FLAG(Zz, "x")' 'FZ_LAUNCHER_FLAG(aa, "x")' 'FZ_LAUNCHER_FLAG(zz, "")' \
+	'FZ_LAUNCHER_FLAG(zz, "a|b")'; do
+	case $line in
+	FZ_LAUNCHER_FLAG*) after=FZ_LAUNCHER_FLAG\(no_profiles ;;
+	*) after=FZ_WORDS_OPTION\(without ;;
+	esac
+	sed "/^$after/a$line" "$root/runtime/base/options.def" \
 		>"$work/copy/runtime/base/options.def"
 	run "$gen" --update
 	same "gen-options.sh: refuses $line" 1 "$code"
