@@ -83,12 +83,32 @@ all_wait()
 }
 must eventually grep -q ready "$work/said"
 yes 'threads that wait are counted' eventually all_wait
-first=$(figure 'fiberize_longest_wait_seconds{kind="mutex"}')
-sleep 1.1
-figures
 yes 'promtool takes it' promtool check metrics <"$work/metrics"
-yes 'how long they have waited' awk -v a="$first" -v b="$(figure 'fiberize_longest_wait_seconds{kind="mutex"}')" \
-	'BEGIN { exit !(b - a >= 1 && b - a < 60) }'
+
+longest()
+{
+	figures
+	figure 'fiberize_longest_wait_seconds{kind="mutex"}'
+}
+
+uptime()
+{
+	cut -d' ' -f1 /proc/uptime
+}
+
+# Between two looks the figure grows by no more than the time from before the first until after the second, nor by less
+# than from after the first until before the second; both are in hundredths.
+before_first=$(uptime) first=$(longest) after_first=$(uptime)
+grows()
+{
+	before_last=$(uptime) last=$(longest) after_last=$(uptime)
+	awk -v a="$first" -v b="$last" 'BEGIN { exit !(b - a >= 1) }'
+}
+must eventually grows
+# shellcheck disable=SC2154 # grows() sets them
+yes 'how long they have waited' awk -v grown="$last-$first" -v most="$after_last-$before_first" \
+	-v least="$before_last-$after_first" 'function of(difference, part) { split(difference, part, "-"); return part[1] - part[2] }
+	BEGIN { exit !(of(grown) > of(least) - 0.02 && of(grown) < of(most) + 0.02) }'
 same 'for a lock that nobody waits for' '0 0.000000' \
 	"$(figure 'fiberize_threads_waiting{kind="rwlock to write"}') $(figure 'fiberize_longest_wait_seconds{kind="rwlock to write"}')"
 like 'the version of the library' "*,version=\"$version\"} 1" "$(grep '^fiberize_process_info{' "$work/metrics")"

@@ -273,10 +273,9 @@ for name in live strict filtered; do
 	"$fiberize" enable $name >/dev/null
 	look $name enabled
 	systemctl restart $name
-	# Its threads are made soon.
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		"$fiberize" status $name | grep -q -e io_uring -e epoll && break
-		sleep 0.2
+	# Its threads are made soon.  If not, the time of all this is up, and END is missing.
+	until "$fiberize" status $name | grep -q -e io_uring -e epoll; do
+		sleep 0.05
 	done
 	look $name restarted
 	# As a user who may not look at it: systemctl asks this systemd as root alone.
