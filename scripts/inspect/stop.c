@@ -33,6 +33,9 @@ static struct {
 	volatile sig_atomic_t over;
 } stop;
 
+/* The thread that had not stopped when the time was over, or 0.  There is one at most: no other is stopped then. */
+static volatile sig_atomic_t late;
+
 static double now_ms(void)
 {
 	struct timespec ts;
@@ -99,9 +102,35 @@ static bool has_ended(int tid)
 	return state == 'X' || state == 'Z';
 }
 
+/* The signal that the thread was about to receive when it stopped, or 0: then PTRACE_INTERRUPT has stopped it. */
+static int signal_of(int status)
+{
+	return status >> 16 ? 0 : WSTOPSIG(status);
+}
+
+/*
+ * Let the late thread go on if it has stopped by now.  The handler may do the same meanwhile: waitpid() tells one
+ * of the two.
+ */
+static void let_late_go(void)
+{
+	const int tid = late;
+	int status;
+
+	if (tid && waitpid(tid, &status, __WALL | WNOHANG) == tid) {
+		if (WIFSTOPPED(status))
+			ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal_of(status));
+		late = 0;
+	}
+}
+
 static void thread_changes(int signal)
 {
+	const int saved = errno;
+
 	(void)signal;
+	let_late_go();
+	errno = saved;
 }
 
 /*
@@ -137,7 +166,7 @@ static bool is_of_kernel(int tid)
 
 /*
  * Stop a thread; it is no error if the thread ends meanwhile.  If the time is over before the thread has
- * stopped, it may stop later; then the kernel lets it go on when this tool ends.
+ * stopped, it may stop later, while this tool writes to a pipe that nobody reads: SIGCHLD's handler lets it go on then.
  */
 static void hold(struct held *h)
 {
@@ -159,10 +188,14 @@ static void hold(struct held *h)
 	}
 	/* Wait even if this fails because the thread is ending: scripts/process/live.c has the reason. */
 	ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL);
-	if (!has_stopped(h->tid, &status))
+	if (!has_stopped(h->tid, &status)) {
+		late = stop.over ? h->tid : 0;
+		/* It may have stopped just before. */
+		let_late_go();
 		return;
+	}
 	/* If a signal has stopped the thread, and not PTRACE_INTERRUPT, it must be sent again later. */
-	h->signal = status >> 16 ? 0 : WSTOPSIG(status);
+	h->signal = signal_of(status);
 	h->stopped = true;
 	if (stop.over)
 		let_go();
@@ -171,7 +204,7 @@ static void hold(struct held *h)
 void stop_begin(const struct target *t, double most_ms)
 {
 	const struct sigaction action = { .sa_handler = time_is_over };
-	const struct sigaction changes = { .sa_handler = thread_changes };
+	const struct sigaction changes = { .sa_handler = thread_changes, .sa_flags = SA_RESTART };
 	struct tasks tasks;
 	int monitor;
 

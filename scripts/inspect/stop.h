@@ -9,8 +9,8 @@
  * Kernel threads that run, and the library's monitor, are stopped by ptrace; the parent of the process
  * does not notice.  Kernel threads that sleep are not stopped, because some system calls would end with
  * EINTR; stop_end() checks that they have slept all the time.  The process goes on when the time is
- * over, and when this tool ends, however it ends.  Only a thread that stops too late, when the time is
- * over, stays stopped until this tool ends.
+ * over, and when this tool ends, however it ends.  A thread that stops too late, when the time is over,
+ * goes on at once.
  */
 
 #include "scripts/process/target.h"

@@ -197,6 +197,48 @@ yes '--stop: the process goes on when ps was killed' eventually computes
 same '--stop: nobody traces it any more' 0 "$(grep -c 'TracerPid:.[1-9]' "/proc/$pid"/task/*/status | grep -vc ':0')"
 stop
 
+# A thread that stops when the time is over, as one may that the kernel gives much memory at once, goes on although
+# what ps prints is not read.
+cat >"$work/large.py" <<'END'
+import mmap, os, sys, threading, time
+POPULATE = 0x8000
+threading.Thread(target=time.sleep, args=(100000,), daemon=True).start()
+rounds = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+print("ready", flush=True)
+for i in range(10 ** 9):
+    mmap.mmap(-1, 128 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | POPULATE).close()
+    os.pwrite(rounds, b"%9d" % i, 0)
+END
+
+# Does it wait in write()?  This is its number on either CPU.
+writes()
+{
+	local number
+	read -r number _ 2>/dev/null <"/proc/$1/syscall" && [[ $number = 1 || $number = 64 ]]
+}
+
+goes_on()
+{
+	[ "$(cat "$work/rounds")" -gt "$before" ]
+}
+
+mkfifo "$work/unread"
+exec {unread}<>"$work/unread"
+dd if=/dev/zero of="$work/unread" bs=4096 oflag=nonblock 2>/dev/null
+start "$fiberize" python3 "$work/large.py" "$work/rounds"
+must eventually test -s "$work/rounds"
+for ((i = 0; i < 5; i++)); do
+	"$fiberize" ps --stop "$pid" >"$work/unread" &
+	must eventually writes $!
+	before=$(cat "$work/rounds")
+	yes '--stop: a late thread goes on while nobody reads' eventually goes_on
+	yes '--stop: its stop does not end what ps waits in' writes $!
+	kill -KILL $!
+	wait $! 2>/dev/null
+done
+exec {unread}>&-
+stop
+
 # ---- a process that does nothing from its start
 
 start "$fiberize" "$helpers/crowd" 3
