@@ -124,18 +124,33 @@ void fz_count_wired(const char *why)
 
 /* ---- in a file ---------------------------------------------------------------------- */
 
+/*
+ * Does a process write to the file?  The kernel gives no lease then; each process with counters in the file has it
+ * mapped.  It tells this of processes in other PID namespaces, too, but of none through an overlay.
+ */
+static bool is_written(long fd)
+{
+	const long err = fz_syscall3(__NR_fcntl, fd, F_SETLEASE, F_RDLCK);
+
+	if (err == 0)
+		fz_syscall3(__NR_fcntl, fd, F_SETLEASE, F_UNLCK);
+	return err == -EAGAIN;
+}
+
 /* May the file at this path be replaced?  It must hold counters, of a process that is gone or of this one. */
 static bool may_replace(const char *path)
 {
 	struct fz_counters head;
+	bool written;
 	long n, fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)path,
 				 O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 
 	if (fd < 0)
 		return fd == -ENOENT;
 	n = fz_syscall3(__NR_read, fd, (long)&head, offsetof(struct fz_counters, size));
+	written = is_written(fd);
 	fz_syscall1(__NR_close, fd);
-	return n == (long)offsetof(struct fz_counters, size) &&
+	return !written && n == (long)offsetof(struct fz_counters, size) &&
 	       __builtin_memcmp(head.magic, FZ_COUNTERS_MAGIC, sizeof(FZ_COUNTERS_MAGIC)) == 0 &&
 	       (head.pid == (uint32_t)fz_sys_getpid() ||
 		fz_syscall2(__NR_kill, head.pid, 0) == -ESRCH);

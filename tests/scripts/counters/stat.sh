@@ -343,6 +343,15 @@ same 'it is still of the first' "$first" "$(field .pid)"
 stat "$pid"
 judge 'without the file'
 stop
+if unshare --pid --fork true 2>/dev/null; then
+	start unshare --pid --fork --kill-child "$fiberize" --stats="$work/one.stats" "$calls" "$work/lock"
+	like 'in another PID namespace, too' '*no counters in */one.stats: *lives*' "$(cat "$work/complaints")"
+	stat "$work/one.stats"
+	same 'in another PID namespace, too: it is still of the first' "$first" "$(field .pid)"
+	stop
+else
+	skip 'in another PID namespace, too' 'may not make one'
+fi
 kill -KILL "$child" "$first"
 wait "$first" 2>/dev/null
 must eventually gone "$first"
