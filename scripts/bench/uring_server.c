@@ -33,13 +33,14 @@
 #define ENTRIES 4096
 #define REQUEST_MAX 8192
 
-/* A connection. It is freed when it has broken and no request for it is in flight. */
+/* A connection. It is freed when it has broken, or ended and all is sent, and no request for it is in flight. */
 struct conn {
 	int fd;
 	bool sending;		/* a send is in flight; if not and one-shot, a recv is */
 	size_t have;		/* bytes that are being sent */
-	/* The next three members are for multishot. */
-	bool receiving, broken, starved;
+	/* The next three lines are for multishot. */
+	bool receiving, starved, broken;
+	bool ended;		/* nothing more comes, but what is in the list is sent */
 	int first, last;	/* list of buffers to send; first is being sent, or -1: none */
 	struct conn *next;	/* in buffers.starved */
 	char in[];		/* one-shot: REQUEST_MAX bytes */
@@ -186,7 +187,9 @@ static void drop_first(struct conn *c)
 
 static void end_if_idle(struct conn *c)
 {
-	if (!c->broken || c->receiving || c->sending || c->starved)
+	const bool over = c->broken || (c->ended && c->first < 0);
+
+	if (!over || c->receiving || c->sending || c->starved)
 		return;
 	while (c->first >= 0)
 		drop_first(c);
@@ -236,7 +239,8 @@ static void on_received(struct conn *c, const struct io_uring_cqe *cqe)
 		if (!c->receiving)
 			start_multishot(c);
 	} else {
-		c->broken = true;
+		c->ended = cqe->res == 0;
+		c->broken |= !c->ended;
 		end_if_idle(c);
 	}
 }
