@@ -7,7 +7,7 @@
 
 #include <poll.h>
 
-enum { SPINNING = 120, CALLING = 100, NAPS = 5, NAP_US = 5000, PATIENCE_S = 40 };
+enum { SPINNING = 120, CALLING = 100, NAPS = 5, NAP_US = 5000, PATIENCE_S = 12 };
 
 static _Atomic int begun, stop;
 
