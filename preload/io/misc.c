@@ -79,9 +79,25 @@ FZ_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 }
 FZ_EXPORT_ALIAS64(aio_suspend64, aio_suspend);
 
+static bool is_request(const struct aiocb *r)
+{
+	return r && r->aio_lio_opcode != LIO_NOP;
+}
+
+enum { UNQUEUED = -1 };
+
 /*
- * Wait until all requests are complete. Returns 0, -EINTR, or -EIO if a request has failed.
- * *ret_any: has a request been queued at all?
+ * Has libc queued this request, whose error code is err? libc fills in the policy of a request that it
+ * accepts. If it then has no thread for the request, it stores an error, but not the result of a failure.
+ */
+static bool is_queued(const struct aiocb *r, int err)
+{
+	return r->__policy != UNQUEUED && (!err || err == EINPROGRESS || r->__return_value);
+}
+
+/*
+ * Wait until all requests are complete. Returns 0, -EINTR, or -EIO if a request has failed or was not
+ * queued. *ret_any: has a request been queued at all?
  */
 static int wait_for_requests(struct aiocb *const list[], int count, bool *ret_any)
 {
@@ -90,7 +106,7 @@ static int wait_for_requests(struct aiocb *const list[], int count, bool *ret_an
 	*ret_any = false;
 
 	for (int i = 0; i < count; i++) {
-		if (!list[i] || list[i]->aio_lio_opcode == LIO_NOP)
+		if (!is_request(list[i]))
 			continue;
 		/* acquire: pairs with libc's thread, which stores the result before the error code. */
 		while ((err = __atomic_load_n(&list[i]->__error_code, __ATOMIC_ACQUIRE)) ==
@@ -100,10 +116,12 @@ static int wait_for_requests(struct aiocb *const list[], int count, bool *ret_an
 			    errno == EINTR)
 				return -EINTR;
 		}
+		if (is_queued(list[i], err))
+			*ret_any = true;
+		else
+			ret = -EIO;
 		if (err)
 			ret = -EIO;
-		else
-			*ret_any = true;
 	}
 	return ret;
 }
@@ -120,6 +138,9 @@ FZ_EXPORT int lio_listio(int mode, struct aiocb *const list[], int count, struct
 	 */
 	if (!self || mode != LIO_WAIT)
 		return fz_real.lio_listio(mode, list, count, event);
+	for (int i = 0; i < count; i++)
+		if (is_request(list[i]))
+			list[i]->__policy = UNQUEUED;
 	err = fz_real.lio_listio(LIO_NOWAIT, list, count, NULL) < 0 ? -errno : 0;
 	/*
 	 * An error may concern one request only: libc has queued the others, which must be awaited.

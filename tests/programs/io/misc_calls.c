@@ -138,6 +138,14 @@ static void *asynchronous(void *arg)
 	finish(t);
 	CHECK_INT(read(p[0], buf, 8), 7);
 	CHECK_ERR(lio_listio(LIO_WAIT, some + 1, 1, NULL), EINVAL);
+	/* The other fails, perhaps before the call looks at it. */
+	two.aio_fildes = -1;
+	for (int i = 0; i < 100; i++) {
+		CHECK_ERR(lio_listio(LIO_WAIT, some, 2, NULL), EIO);
+		CHECK_INT(aio_error(&two), EBADF);
+		CHECK_INT(aio_return(&two), -1);
+	}
+	two.aio_fildes = p[0];
 	CHECK_OK(aio_read(&two));
 	CHECK_ERR(aio_suspend(both, 2, &ts), EAGAIN);
 	CHECK_INT(aio_error(&two), EINPROGRESS);
