@@ -31,8 +31,9 @@ enum fz_left {
 enum { FZ_CARRIER_IN_CALL = 1, FZ_CARRIER_CALL = 2 };
 
 /*
- * For runtime/signal/nudge.c.  SENT: a nudge is on its way to tid; the carrier clears it.  BARRED:
- * no nudge may be sent now.
+ * For runtime/signal/nudge.c.  SENT: a nudge that names the carrier is on its way to tid, which clears
+ * it.  BARRED: no nudge may be sent now.  Another value: a nudge is on its way by tgkill, and this is
+ * the number of its signal.
  */
 enum fz_nudge { FZ_NUDGE_NONE, FZ_NUDGE_SENT, FZ_NUDGE_BARRED };
 
@@ -75,7 +76,7 @@ struct fz_carrier {
 	bool ends;			/* its fiber was wired, and has ended */
 	void *stack;			/* NULL if the library did not make the kernel thread */
 	size_t stack_size;
-	_Atomic uint32_t nudge;		/* futex; enum fz_nudge */
+	_Atomic uint32_t nudge;		/* futex; enum fz_nudge, or a signal */
 	/* The monitor asks the fiber to let others run; cleared by the carrier. */
 	_Atomic bool preempted;
 	_Atomic uint32_t in_kernel;	/* cleared by the kernel when its thread is gone */

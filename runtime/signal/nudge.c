@@ -20,7 +20,6 @@ static struct {
 	void (*setxid_handler)(int, void *, void *);
 	void (*cancel_handler)(int, void *, void *);
 	_Atomic bool cancels_by_place;	/* fz_signal_learn_cancel() */
-	_Atomic bool by_tgkill;		/* nudges are sent by tgkill: they name no carrier */
 } nudges;
 
 uint64_t fz_signal_due(const struct fz_fiber *f)
@@ -51,30 +50,23 @@ static bool must_take_policy(const struct fz_fiber *f)
 	       !fz_wait_is_parked(f);
 }
 
-bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy)
+/* Note that the nudge `sent` to c is not on its way any more.  Anything else stays as it is. */
+static void forget(struct fz_carrier *c, uint32_t sent)
 {
-	/* relaxed: `pending` publishes the first policy; take_policy() looks for a later one before it ends. */
-	if (!atomic_compare_exchange_strong_explicit(&f->thread.policy, &before, policy,
-						     memory_order_relaxed,
-						     memory_order_relaxed))
-		return false;
-	/* seq_cst: the policy is there; pairs with take_policy(), and with the end of a wait. */
-	atomic_fetch_or_explicit(&f->pending, FZ_SIGNAL_POLICY, memory_order_seq_cst);
-	fz_signal_undelivered();
-	if (must_take_policy(f))
-		fz_signal_interrupt(f, 0);
-	return true;
+	/* relaxed: the worst case is one nudge too many. */
+	atomic_compare_exchange_strong_explicit(&c->nudge, &sent, FZ_NUDGE_NONE,
+						memory_order_relaxed, memory_order_relaxed);
 }
 
 /* Note that no nudge is on its way to c any more.  If nudges are barred, they stay barred. */
 static void forget_nudge(struct fz_carrier *c, void *unused)
 {
-	uint32_t sent = FZ_NUDGE_SENT;
+	/* relaxed, as in forget(). */
+	uint32_t nudge = atomic_load_explicit(&c->nudge, memory_order_relaxed);
 
 	(void)unused;
-	/* relaxed: the worst case is one nudge too many. */
-	atomic_compare_exchange_strong_explicit(&c->nudge, &sent, FZ_NUDGE_NONE,
-						memory_order_relaxed, memory_order_relaxed);
+	if (nudge != FZ_NUDGE_BARRED)
+		forget(c, nudge);
 }
 
 bool fz_signal_bar_nudges(struct fz_carrier *c)
@@ -102,10 +94,33 @@ void fz_signal_allow_nudges(struct fz_carrier *c)
 	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
 }
 
+/*
+ * A filter forbids the caller, or each thread, the call that names the carrier. tgkill says what
+ * libc says, so tell is_nudge() that one more signal of this number comes.
+ */
+static long send_by_tgkill(struct fz_carrier *c, int tid, int sig)
+{
+	uint32_t sent = FZ_NUDGE_SENT;
+	long err;
+
+	/* If gettid is forbidden, too, is_nudge() cannot tell, and libc would obey SIGSETXID: send SIGCANCEL. */
+	if (fz_sys_gettid() <= 0)
+		sig = SIG_CANCEL;
+	/* relaxed: the signal that follows orders the exchange.  It fails if the nudge has been forgotten. */
+	if (!atomic_compare_exchange_strong_explicit(&c->nudge, &sent, (uint32_t)sig,
+						     memory_order_relaxed, memory_order_relaxed))
+		return -ESRCH;
+	err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), tid, sig);
+	if (err)
+		forget(c, (uint32_t)sig);
+	return err;
+}
+
 static void send_nudge(struct fz_carrier *c, int sig)
 {
 	struct fz_siginfo siginfo;
 	uint32_t none = FZ_NUDGE_NONE;
+	const int tid = c->tid;
 	long err;
 
 	/*
@@ -117,16 +132,12 @@ static void send_nudge(struct fz_carrier *c, int sig)
 		return;
 	/* Not SI_TKILL: libc itself sends these signals with that code. */
 	siginfo = fz_signal_info(sig, CODE_QUEUE, (uintptr_t)c);
-	err = fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), c->tid, sig, (long)&siginfo);
-	if (FZ_UNLIKELY(err && err != -EAGAIN && err != -ESRCH)) {
-		/* A filter forbids it.  relaxed: the signal that follows orders the store. */
-		atomic_store_explicit(&nudges.by_tgkill, true, memory_order_relaxed);
-		/* If gettid is forbidden, too, is_nudge() cannot tell, and libc would obey SIGSETXID: send SIGCANCEL. */
-		err = fz_syscall3(__NR_tgkill, fz_sys_getpid(), c->tid,
-				  fz_sys_gettid() > 0 ? sig : SIG_CANCEL);
-	}
+	err = fz_syscall4(__NR_rt_tgsigqueueinfo, fz_sys_getpid(), tid, sig, (long)&siginfo);
+	/* tid 0, an ended carrier's, is EINVAL. */
+	if (FZ_UNLIKELY(err && err != -EAGAIN && err != -ESRCH && tid))
+		err = send_by_tgkill(c, tid, sig);
 	if (FZ_UNLIKELY(err)) {
-		forget_nudge(c, NULL);
+		forget(c, FZ_NUDGE_SENT);
 		fz_sys_futex_wake(&c->nudge, 1);
 	}
 }
@@ -230,7 +241,7 @@ static void nudge_is_over(const struct fz_siginfo_head *info)
 	if (FZ_UNLIKELY(!c))
 		fz_carrier_each(forget_nudge, NULL);
 	else if (info->pid == (int)fz_sys_getpid())
-		forget_nudge(c, NULL);
+		forget(c, info->code == CODE_QUEUE ? FZ_NUDGE_SENT : (uint32_t)info->signo);
 }
 
 /*
@@ -336,11 +347,12 @@ static bool is_nudge(const struct fz_siginfo_head *info)
 
 	if (FZ_LIKELY(info->code == CODE_QUEUE))
 		return true;
-	if (!atomic_load_explicit(&nudges.by_tgkill, memory_order_relaxed))
-		return false;
-	/* If libc has sent one, too, both arrive, and it does not matter which is which. */
+	/*
+	 * By tgkill.  If libc has sent a signal of this number, too, both arrive, and it does not matter
+	 * which is which.
+	 */
 	c = fz_carrier_by_tid((int)fz_sys_gettid());
-	return c && atomic_load_explicit(&c->nudge, memory_order_relaxed) == FZ_NUDGE_SENT;
+	return c && atomic_load_explicit(&c->nudge, memory_order_relaxed) == (uint32_t)info->signo;
 }
 
 /* Not inlined: it uses thread-local variables, and setxid_arrived() changes the thread pointer. */

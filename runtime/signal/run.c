@@ -9,6 +9,7 @@
 #include <asm/errno.h>
 
 #include "runtime/base/host.h"
+#include "runtime/sched/park.h"
 
 int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info)
 {
@@ -74,6 +75,22 @@ static void run_on_top(struct fz_fiber *self, int sig)
 	self->sig.restores_mask = restores;
 	self->sig.mask_to_restore = to_restore;
 	self->sig.suspended = suspended;
+}
+
+bool fz_signal_set_policy(struct fz_fiber *f, uint32_t before, uint32_t policy)
+{
+	/* relaxed: `pending` publishes the first policy; take_policy() looks for a later one before it ends. */
+	if (!atomic_compare_exchange_strong_explicit(&f->thread.policy, &before, policy,
+						     memory_order_relaxed,
+						     memory_order_relaxed))
+		return false;
+	/* seq_cst: the policy is there; pairs with take_policy(), and with the end of a wait. */
+	atomic_fetch_or_explicit(&f->pending, FZ_SIGNAL_POLICY, memory_order_seq_cst);
+	fz_signal_undelivered();
+	/* A parked fiber takes the policy when it continues. */
+	if (!fz_wait_is_parked(f))
+		fz_signal_interrupt(f, 0);
+	return true;
 }
 
 /* Another thread has set this thread's scheduling policy: wire this thread, and set the policy of its kernel thread. */

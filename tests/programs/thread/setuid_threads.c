@@ -6,6 +6,10 @@
 #include "check.h"
 
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define THREADS 6
@@ -200,6 +204,66 @@ static void own_errno(void)
 	puts("errno");
 }
 
+/* ---- other signals meanwhile, also from a thread that may not send them with a value ---- */
+
+enum { BUSY = 3 };
+
+static pthread_t busy[BUSY];
+static volatile sig_atomic_t enough;
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+static void *computes(void *arg)
+{
+	while (!enough)
+		continue;
+	return arg;
+}
+
+static void *signals(void *filtered)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { COUNT(code), code };
+
+	if (filtered) {
+		CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+		CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+	}
+	for (int i = 0; !enough; i++)
+		CHECK_INT(pthread_kill(busy[i % BUSY], i & 1 ? SIGUSR1 : SIGUSR2), 0);
+	return NULL;
+}
+
+static void among_signals(void)
+{
+	struct sigaction sa = { .sa_handler = nothing, .sa_flags = SA_RESTART };
+	pthread_t filtered, other;
+
+	CHECK_OK(sigaction(SIGUSR1, &sa, NULL));
+	sa.sa_flags = 0;
+	CHECK_OK(sigaction(SIGUSR2, &sa, NULL));
+	for (int i = 0; i < BUSY; i++)
+		busy[i] = start(computes, NULL);
+	filtered = start(signals, &filtered);
+	other = start(signals, NULL);
+	for (int i = 0; i < 300; i++)
+		CHECK_OK(setuid(getuid()));
+	enough = 1;
+	finish(filtered);
+	finish(other);
+	for (int i = 0; i < BUSY; i++)
+		finish(busy[i]);
+	puts("signals");
+}
+
 int main(void)
 {
 	pthread_t t[THREADS];
@@ -246,5 +310,6 @@ int main(void)
 	finish(start(new_thread, NULL));
 	crowd();
 	own_errno();
+	among_signals();
 	return success();
 }
