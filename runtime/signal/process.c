@@ -61,14 +61,19 @@ void fz_signal_leave_to_monitor(int sig, const void *info)
 	if (!node)
 		return;
 	/*
-	 * relaxed: a thread that finds the bit set may drop its signal, because the signal in the inbox is not
-	 * routed yet: fz_signal_inbox_take() clears the bits before its caller routes.
+	 * A thread that finds the bit set may drop its signal, because the signal in the inbox is not
+	 * routed yet: fz_signal_inbox_take() clears the bits before its caller routes.  Nor is it void:
+	 * fz_signal_discard() clears the bits, too.  acquire: if it has, see the discard in
+	 * fz_signode_renew(); pairs with fz_signal_inbox_take().
 	 */
-	if (fz_signode_coalesces(node) &&
-	    atomic_fetch_or_explicit(&process.in_inbox, bit, memory_order_relaxed) & bit)
-		fz_signode_free(node);
-	else
-		fz_signal_inbox_add(node);
+	if (fz_signode_coalesces(node)) {
+		if (atomic_fetch_or_explicit(&process.in_inbox, bit, memory_order_acquire) & bit) {
+			fz_signode_free(node);
+			return;
+		}
+		fz_signode_renew(node);
+	}
+	fz_signal_inbox_add(node);
 }
 
 struct fz_signode *fz_signal_inbox_take(void)
@@ -77,8 +82,11 @@ struct fz_signode *fz_signal_inbox_take(void)
 
 	/* acquire: pairs with fz_signal_inbox_add(). */
 	n = atomic_exchange_explicit(&process.inbox, NULL, memory_order_acq_rel);
-	/* After the exchange: a signal taken after its bit was cleared would leave the bit set, and later ones be lost. */
-	atomic_store_explicit(&process.in_inbox, 0, memory_order_relaxed);
+	/*
+	 * After the exchange: a signal taken after its bit was cleared would leave the bit set, and later
+	 * ones be lost.  release: pairs with fz_signal_leave_to_monitor().
+	 */
+	atomic_store_explicit(&process.in_inbox, 0, memory_order_release);
 	for (; n; n = next) {
 		next = n->next;
 		n->next = in_order;

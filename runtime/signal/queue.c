@@ -21,12 +21,13 @@ static struct {
 
 /*
  * A node is void if its signal has been discarded after the node was made: count[sig] then differs
- * from node->discards. `late`: signals that were pending for some thread when they were discarded,
- * so that a bit in that thread's `pending` may stand for void nodes only.
+ * from node->discards. `ever`: signals that have been discarded, so that a bit in a thread's
+ * `pending` may stand for void nodes only. It stays set: a void node may become pending at any later
+ * time, if its sender was interrupted after it had made the node.
  */
 static struct {
 	_Atomic uint32_t count[FZ_SIGNALS + 1];
-	_Atomic uint64_t late;
+	_Atomic uint64_t ever;
 } discards;
 
 static struct fz_signode *node_at(uint32_t index)
@@ -121,6 +122,12 @@ static bool charge_one(void)
 	return false;
 }
 
+void fz_signode_renew(struct fz_signode *node)
+{
+	/* relaxed: a signal sent during a discard may be void or not. */
+	node->discards = atomic_load_explicit(&discards.count[node->sig], memory_order_relaxed);
+}
+
 struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool charge)
 {
 	struct fz_signode *node;
@@ -141,8 +148,7 @@ struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool
 	node->directed = directed;
 	node->charged = charge;
 	node->counts = false;
-	/* relaxed: a signal sent during a discard may be void or not. */
-	node->discards = atomic_load_explicit(&discards.count[sig], memory_order_relaxed);
+	fz_signode_renew(node);
 	return node;
 }
 
@@ -214,7 +220,7 @@ void fz_sigqueue_add(struct fz_fiber *f, struct fz_signode *node)
 	 * drain() decides. relaxed: of two that are added at once, drain() keeps one.
 	 */
 	if (fz_signode_coalesces(node) && !fz_overrun_is_timers(node->sig) &&
-	    !(atomic_load_explicit(&discards.late, memory_order_relaxed) & bit) &&
+	    !(atomic_load_explicit(&discards.ever, memory_order_relaxed) & bit) &&
 	    atomic_load_explicit(&f->pending, memory_order_relaxed) & bit) {
 		fz_signode_free(node);
 		return;
@@ -378,22 +384,13 @@ bool fz_sigqueue_has_directed(struct fz_fiber *self, uint64_t set)
 	return directed;
 }
 
-static bool has_pending(struct fz_fiber *f, void *arg)
-{
-	const uint64_t *bit = arg;
-
-	/* relaxed: a signal that comes meanwhile may be void or not. */
-	if (atomic_load_explicit(&f->pending, memory_order_relaxed) & *bit)
-		atomic_fetch_or_explicit(&discards.late, *bit, memory_order_relaxed);
-	return false;
-}
-
 void fz_sigqueue_discard(int sig)
 {
-	uint64_t bit = fz_signal_bit(sig);
-
-	/* A signal sent between these two steps becomes void, too; rightly, because it is ignored until this returns. */
-	fz_fiber_each(has_pending, &bit);
+	/*
+	 * relaxed: a signal that is sent meanwhile may be void or not, because it is ignored until this
+	 * returns.
+	 */
+	atomic_fetch_or_explicit(&discards.ever, fz_signal_bit(sig), memory_order_relaxed);
 	atomic_fetch_add_explicit(&discards.count[sig], 1, memory_order_relaxed);
 }
 
@@ -416,7 +413,7 @@ void fz_sigqueue_purge(struct fz_fiber *self)
 {
 	/* relaxed: a snapshot. */
 	uint64_t set = atomic_load_explicit(&self->pending, memory_order_relaxed) &
-		       atomic_load_explicit(&discards.late, memory_order_relaxed);
+		       atomic_load_explicit(&discards.ever, memory_order_relaxed);
 	uint32_t before;
 
 	if (FZ_LIKELY(!set))

@@ -72,6 +72,9 @@ static inline bool fz_signode_coalesces(const struct fz_signode *node)
 struct fz_signode *fz_signode_new(int sig, const void *info, bool directed, bool charge);
 void fz_signode_free(struct fz_signode *node);
 
+/* The signal counts as sent now: the node is not void, even if its signal was ignored since it was made. */
+void fz_signode_renew(struct fz_signode *node);
+
 /*
  * Like fz_signode_new(), for a signal that the kernel has sent and that is not handled at once.
  * Also NULL if the signal is a timer's and a pending one counts it. Any context.
