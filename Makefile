@@ -401,7 +401,7 @@ $(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c tests/p
 		-iquote arch/aarch64 -iquote tests/arch/aarch64 \
 		$(filter %.c %.S,$^) -o $@ -pthread
 
-# tests/unit/ROOM/test_X.c tests runtime/ROOM/X; all unit tests link tests/unit/*.c.
+# tests/unit/ROOM/test_X.c tests runtime/ROOM/X, or scripts/ROOM/X; all unit tests link tests/unit/*.c.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 STRESS_SRC := $(wildcard tests/unit/*/stress_*.c)
 UNIT_HELP := $(wildcard tests/unit/*.c)

@@ -118,6 +118,8 @@ matrix() {
 	tests/scripts/*
 	tests/unit	arch runtime
 	tests/unit/*	arch runtime tests/unit
+	# It includes the reader of events, and stands for the process that is read.
+	tests/unit/trace	scripts/trace
 	END
 }
 
@@ -371,8 +373,9 @@ printf '%s\n' "${files[@]}" | awk "$rooms"'
 		sub(/(_internal)?\.[a-zA-Z]+$/, "", subject)
 		if (($1 ~ /\.(c|h|S|cc|def)$/ || dir ~ /^tests\/scripts\//) && !seen[subject]++)
 			count[dir]++
-		# tests/unit/ROOM has the unit tests of runtime/ROOM.
-		if (dir ~ /^tests\/unit\// && !(("runtime" substr(dir, 11)) in rows)) {
+		# tests/unit/ROOM has the unit tests of runtime/ROOM, or of scripts/ROOM.
+		if (dir ~ /^tests\/unit\// && !(("runtime" substr(dir, 11)) in rows) &&
+		    !(("scripts" substr(dir, 11)) in rows)) {
 			print "check-layers: " $1 ": there is no room runtime" substr(dir, 11) " that it could test"
 			bad = 1
 		}

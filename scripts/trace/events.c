@@ -22,7 +22,7 @@ enum { PATIENCE = 100 };
 
 struct ring {
 	uint64_t next;			/* number of the event to read next */
-	int stuck;
+	int stuck;			/* how often it was found unfinished */
 };
 
 struct events {
@@ -178,19 +178,19 @@ static bool read_ring(struct events *e, size_t which, uint64_t address)
 	if (next - r->next > e->most) {
 		e->lost += next - r->next - e->most;
 		r->next = next - e->most;
+		r->stuck = 0;
 	}
 	if (!copy_events(e, address, r->next, next, e->first) ||
 	    !copy_events(e, address, r->next, next, e->second))
 		return false;
 	after = target_field_at(e->t, ENTRY_trace_ring_next, address);
-	for (; r->next < next; r->next++) {
+	for (; r->next < next; r->next++, r->stuck = 0) {
 		const size_t place = (r->next % e->most) * e->size;
 
 		if (after > r->next + e->most) {
 			e->lost++;
 		} else if (target_field(e->t, ENTRY_event_number, e->first + place) == r->next + 1) {
 			take(e, (int)which - 1, e->second + place);
-			r->stuck = 0;
 		} else if (++r->stuck > PATIENCE) {
 			e->lost++;
 		} else {
