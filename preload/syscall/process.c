@@ -32,9 +32,10 @@ static long clone_process(long number, const long *a, unsigned long flags, uint6
 		fz_exec_watch_end(watch, self, (pid_t)ret);
 		return ret;
 	}
-	/* relaxed: the child has only this thread. */
-	atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
-			      memory_order_relaxed);
+	/* relaxed: the child has only this thread.  Of an unknown libc the place of the tid is unknown, too. */
+	if (fz_layout.tid)
+		atomic_store_explicit(fz_tcb_tid(fz_tcb_get()), (int)fz_sys_gettid(),
+				      memory_order_relaxed);
 	fz_copy_in_child(&copy);
 	fz_exec_watch_in_child(watch);
 	return 0;

@@ -36,7 +36,9 @@ void fz_exclude_init(const char *list)
 
 void fz_exclude_by_name(struct fz_fiber *self)
 {
-	if (FZ_LIKELY(!*patterns || !fz_pattern_in_list(patterns, false, self->thread.name)))
+	/* The name of a native thread is with the kernel alone. */
+	if (FZ_LIKELY(!*patterns) || self->kind != FZ_KIND_FIBER ||
+	    !fz_pattern_in_list(patterns, false, self->thread.name))
 		return;
 	fz_fiber_wire_for(self, "--native-threads has its name");
 	/* Until now the kernel thread has the name of a carrier. */

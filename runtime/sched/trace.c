@@ -216,24 +216,29 @@ void fz_trace_wake(const struct fz_fiber *woken, int why)
 		write_event(own_ring(self), 0, &e);
 }
 
-static void write_call(const struct fz_fiber *self, enum fz_trace_kind kind, const void *frame)
+/*
+ * Inlined: find_caller() starts at the frame of the function that calls this one, and a tail call
+ * would have removed that frame.
+ */
+__attribute__((always_inline)) static inline void write_call(const struct fz_fiber *self,
+							     enum fz_trace_kind kind)
 {
 	struct fz_trace_event e = {
 		.kind = (uint8_t)kind, .tid = self->thread.tid, .fd = -1, .fiber = self,
 	};
 
-	find_caller(frame, &e);
+	find_caller(__builtin_frame_address(0), &e);
 	write_event(own_ring(self), 0, &e);
 }
 
 void fz_trace_announce(const struct fz_fiber *self)
 {
-	write_call(self, FZ_TRACE_ANNOUNCE, __builtin_frame_address(0));
+	write_call(self, FZ_TRACE_ANNOUNCE);
 }
 
 void fz_trace_back(const struct fz_fiber *self)
 {
-	write_call(self, FZ_TRACE_BACK, __builtin_frame_address(0));
+	write_call(self, FZ_TRACE_BACK);
 }
 
 void fz_trace_wire(const struct fz_fiber *self)

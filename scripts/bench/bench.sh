@@ -261,7 +261,7 @@ known_load()
 {
 	for name in wrk ab hey redis-benchmark memtier_benchmark sysbench; do
 		case " $load " in
-		*[\ /]"$name "*) printf '%s' "$name" ;;
+		*[\ /\']"$name "*) printf '%s' "$name" ;;
 		esac
 	done
 }

@@ -186,7 +186,9 @@ void activity_between(const struct look *first, const struct look *second, struc
 		const struct look_thread none = { 0 }, *last = &second->threads[i];
 		const struct look_thread *found = first->count ?
 			bsearch(last, first->threads, first->count, sizeof(none), by_tid) : NULL;
-		const struct look_thread *before = found ?: &none;
+		/* With smaller counters it is another thread, which has got the same tid. */
+		const struct look_thread *before = found && found->cpu_ns <= last->cpu_ns &&
+						   found->waits <= last->waits ? found : &none;
 		const double cpu = (double)(last->cpu_ns - before->cpu_ns) / 1e9;
 		const uint64_t waits = last->waits - before->waits;
 		const bool is_loop = (last->loops || before->loops) && !last->elsewhere &&

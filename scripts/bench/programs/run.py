@@ -133,10 +133,11 @@ def main():
         finally:
             place.close()
     report.summary(all_samples, missing, failed)
-    if options.chart and all_samples:
-        chart.save(options.chart, all_samples)
+    # The samples first: gnuplot may fail.
     if options.json:
         report.save(options.json, all_samples, missing, failed, about)
+    if options.chart and all_samples:
+        chart.save(options.chart, all_samples)
     return 1 if failed else 0
 
 

@@ -235,6 +235,11 @@ failed_bench 'connections are dropped' 112 '*native, round 1: 11 of 1000 request
 	-- "$work/server" plain 0
 failed_bench 'a known load prints something new' 113 '*this is not what hey prints*' \
 	"$fiberize" bench $short --load 'PATH=$PATH:/; echo 5 answers; true hey -z 1s' -- "$work/server" plain 0
+mkdir "$work/bin"
+printf '#!/bin/sh\necho 5 answers\n' >"$work/bin/hey"
+chmod +x "$work/bin/hey"
+failed_bench 'the same, where the load has its own processors' 113 '*this is not what hey prints*' \
+	env PATH="$work/bin:$PATH" "$fiberize" bench --rounds 1 --cpus 0:0 --load 'hey -z 1s' -- "$work/server" plain 0
 failed_bench 'nothing matches' 113 '*no number matches \[0-9\]+ answers' "$fiberize" bench $short \
 	--requests-regex '[0-9]+ answers' --load 'echo 5 answer' -- "$work/server" plain 0
 failed_bench 'figures come and go' 113 '*fiberize, round 1: the load gave no figures, as it did before' \
