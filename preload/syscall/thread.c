@@ -9,7 +9,9 @@
 #include "preload/syscall/families.h"
 #include "preload/thread/kernel_state.h"
 #include "preload/thread/schedule.h"
+#include "runtime/base/uapi.h"
 #include "runtime/sync/futex.h"
+#include "runtime/sync/futex2.h"
 
 enum { IOPRIO_WHO_THREAD = 1 };		/* the kernel calls it IOPRIO_WHO_PROCESS */
 
@@ -35,6 +37,13 @@ bool fz_syscall_thread(struct fz_fiber *self, long number, const long *a, long *
 	case SYS_futex:
 		*ret = fz_leave(fz_futex(self, (uint32_t *)a[0], (int)a[1], (uint32_t)a[2], a[3],
 					 (uint32_t *)a[4], (uint32_t)a[5]));
+		return true;
+	case FZ_UAPI_NR_FUTEX_WAKE:
+		*ret = fz_leave(fz_futex2_wake((uint32_t *)a[0], (unsigned long)a[1], (int)a[2], (unsigned)a[3]));
+		return true;
+	case FZ_UAPI_NR_FUTEX_REQUEUE:
+		*ret = fz_leave(fz_futex2_requeue((const struct fz_uapi_futex_waitv *)a[0], (unsigned)a[1], (int)a[2],
+						  (int)a[3]));
 		return true;
 	case SYS_gettid:
 		*ret = gettid();

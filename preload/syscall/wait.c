@@ -6,13 +6,12 @@
 #include "preload/real_call.h"
 #include "preload/syscall/families.h"
 #include "preload/time.h"
+#include "runtime/base/uapi.h"
+#include "runtime/sync/futex2.h"
 
 /* Numbers that only newer headers define; they are equal on all CPUs. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
-#endif
-#ifndef SYS_futex_wait
-#define SYS_futex_wait 455
 #endif
 
 /*
@@ -44,6 +43,14 @@ static long wait_really(struct fz_fiber *self, long number, const long *a, unsig
 	return ret;
 }
 
+static long futex_wait(struct fz_fiber *self, const long *a)
+{
+	if (!fz_futex2_is_plain((unsigned)a[3]))
+		return wait_really(self, FZ_UAPI_NR_FUTEX_WAIT, a, FZ_CALL_RESTARTS, NULL);
+	return fz_leave(fz_futex2_wait(self, (uint32_t *)a[0], (unsigned long)a[1], (unsigned long)a[2],
+				       (unsigned)a[3], (const struct __kernel_timespec *)a[4], (int)a[5]));
+}
+
 static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, long *ret)
 {
 	long changed[6];
@@ -60,7 +67,9 @@ static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, lo
 	case SYS_openat2:
 		*ret = wait_really(self, number, a, FZ_CALL_BRIEF | FZ_CALL_RESTARTS, NULL);
 		return true;
-	case SYS_futex_wait:
+	case FZ_UAPI_NR_FUTEX_WAIT:
+		*ret = futex_wait(self, a);
+		return true;
 	case SYS_futex_waitv:
 	case SYS_waitid:
 		*ret = wait_really(self, number, a, FZ_CALL_RESTARTS, NULL);

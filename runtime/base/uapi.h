@@ -19,6 +19,10 @@ enum {
 	FZ_UAPI_OP_WAITID = 50,
 	FZ_UAPI_OP_FUTEX_WAIT = 51,	/* flags in fd, value in off, bits in addr3 */
 	FZ_UAPI_FUTEX2_SIZE_U32 = 2,
+	FZ_UAPI_FUTEX2_PRIVATE = 128,
+	FZ_UAPI_NR_FUTEX_WAKE = 454,
+	FZ_UAPI_NR_FUTEX_WAIT = 455,
+	FZ_UAPI_NR_FUTEX_REQUEUE = 456,
 	/* Linux 6.10 */
 	FZ_UAPI_NOP_INJECT_RESULT = 1 << 0,
 	/* Linux 6.13 */
@@ -36,6 +40,13 @@ struct fz_uapi_sync_cancel {
 	uint64_t pad[4];
 };
 _Static_assert(sizeof(struct fz_uapi_sync_cancel) == 64, "as in the kernel");
+
+/* struct futex_waitv, Linux 5.16. */
+struct fz_uapi_futex_waitv {
+	uint64_t val, uaddr;
+	uint32_t flags, reserved;
+};
+_Static_assert(sizeof(struct fz_uapi_futex_waitv) == 24, "as in the kernel");
 
 /* struct sched_attr in its first version; glibc has it from 2.41 on. */
 struct fz_uapi_sched_attr {

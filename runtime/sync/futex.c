@@ -105,6 +105,7 @@ struct wait {
 	uint32_t *word;
 	uint32_t expected, bits;
 	bool shared;
+	bool restarts;			/* after a handler with SA_RESTART, also if there is a timeout */
 	struct timeout timeout;
 };
 
@@ -200,9 +201,10 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 		if (ret == -ECANCELED) {
 			fz_host.test_cancel();
 		} else if (ret == -EINTR) {
-			/* With a timeout, the call is not restarted after a handler (signal(7)). */
-			if (self->sig.handlers_run && (w->timeout.deadline != FZ_FOREVER ||
-						   !fz_signal_restarts(self)))
+			/* With a timeout, futex(2) is not restarted after a handler (signal(7)). */
+			if (self->sig.handlers_run &&
+			    ((w->timeout.deadline != FZ_FOREVER && !w->restarts) ||
+			     !fz_signal_restarts(self)))
 				return ret;
 		} else if (ret == -ETIMEDOUT && w->timeout.when) {
 			fz_nsec left = realtime_left(w->timeout.when);
@@ -230,6 +232,16 @@ static long wait_common(struct fz_fiber *self, struct wait *w, int op,
 	if (!err && !w->shared && !readable(w->word))
 		err = -EFAULT;
 	return err ? err : wait_by_fiber(self, w);
+}
+
+long fz_futex_wait(struct fz_fiber *self, uint32_t *word, uint32_t expected, uint32_t bits, bool shared,
+		   const struct __kernel_timespec *when, bool by_realtime)
+{
+	struct wait w = {
+		.word = word, .expected = expected, .bits = bits, .shared = shared, .restarts = true,
+	};
+
+	return wait_common(self, &w, FUTEX_WAIT_BITSET | (by_realtime ? FUTEX_CLOCK_REALTIME : 0), when);
 }
 
 /* ---- waking ------------------------------------------------------------- */

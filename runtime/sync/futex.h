@@ -35,4 +35,12 @@
 long fz_futex(struct fz_fiber *self, uint32_t *word, int op, uint32_t value,
 	      long timeout_or_value2, uint32_t *word2, uint32_t value3);
 
+/*
+ * Wait as futex_wait() of Linux 6.7 does: like FUTEX_WAIT_BITSET, but restarted after a handler also if
+ * there is a timeout.  when: an absolute time, or NULL.  Returns 0 or -errno.  From a fiber, outside the
+ * runtime; parks.
+ */
+long fz_futex_wait(struct fz_fiber *self, uint32_t *word, uint32_t expected, uint32_t bits, bool shared,
+		   const struct __kernel_timespec *when, bool by_realtime);
+
 #endif
