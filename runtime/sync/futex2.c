@@ -22,11 +22,13 @@ static bool lot_is_used(void)
 
 long fz_futex2_wake(uint32_t *word, unsigned long bits, int n, unsigned flags)
 {
+	/* The kernel wakes one waiter if it is asked for a negative number. */
+	const long most = n < 0 ? 1 : n;
 	const long woken = fz_syscall4(FZ_UAPI_NR_FUTEX_WAKE, (long)word, (long)bits, n, flags);
 
-	if (woken < 0 || woken >= n || !is_private(flags) || !lot_is_used())
+	if (woken < 0 || woken >= most || !is_private(flags) || !lot_is_used())
 		return woken;
-	return woken + fz_lot_wake_bits((_Atomic uint32_t *)word, (uint32_t)(n - woken), (uint32_t)bits);
+	return woken + fz_lot_wake_bits((_Atomic uint32_t *)word, (uint32_t)(most - woken), (uint32_t)bits);
 }
 
 long fz_futex2_requeue(const struct fz_uapi_futex_waitv *waiters, unsigned flags, int wake, int move)

@@ -126,6 +126,7 @@ static void handlers(void)
 /* ---- waking and requeueing ---------------------------------------------- */
 
 static long wake2_some(void) { return wake2(&first, ~0u, WAITERS / 2, SIZE_U32 | PRIVATE); }
+static long wake2_negative(void) { return wake2(&first, ~0u, -1, SIZE_U32 | PRIVATE); }
 static long wake2_three(void) { return wake2(&first, 3, INT32_MAX, SIZE_U32 | PRIVATE); }
 static long wake2_four(void) { return wake2(&first, 4, 1, SIZE_U32 | PRIVATE); }
 static long wake_second(void) { return wake(&second, INT32_MAX); }
@@ -163,6 +164,9 @@ static void wakes(void)
 
 	start_both(threads);
 	until(WAITERS, wake2_some);
+	finish_all(threads);
+	start_both(threads);
+	until(WAITERS, wake2_negative);
 	finish_all(threads);
 	start_both(threads);
 	until(WAITERS, wake_one);
