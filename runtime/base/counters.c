@@ -6,6 +6,7 @@
 #include "runtime/base/counters.h"
 
 #include <asm/errno.h>
+#include <asm/signal.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
@@ -130,8 +131,12 @@ void fz_count_wired(const char *why)
  */
 static bool is_written(long fd)
 {
-	const long err = fz_syscall3(__NR_fcntl, fd, F_SETLEASE, F_RDLCK);
+	long err;
 
+	/* Who opens the file for writing while the lease lasts makes the kernel signal this process: by SIGIO, which kills. */
+	if (fz_syscall3(__NR_fcntl, fd, F_SETSIG, SIGURG) != 0)
+		return false;
+	err = fz_syscall3(__NR_fcntl, fd, F_SETLEASE, F_RDLCK);
 	if (err == 0)
 		fz_syscall3(__NR_fcntl, fd, F_SETLEASE, F_UNLCK);
 	return err == -EAGAIN;
