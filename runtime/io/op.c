@@ -37,7 +37,8 @@ static bool prepare(struct fz_processor *p, const struct fz_op *op, struct fz_re
 	fz_ring_set_request(ring, sqe, request);
 	FZ_PROBE4(submit, request->fiber->thread.tid, op->opcode, sqe->fd, request);
 	ring->in_flight++;
-	return (names_descriptor(op) && fz_queued_note(p, sqe->fd, ring->uring.sq.sqe_tail - 1)) || op->prompt;
+	return (names_descriptor(op) && fz_queued_note(p, sqe->fd, ring->uring.sq.sqe_tail - 1)) ||
+	       fz_op_is_prompt(op, p);
 }
 
 static bool is_done(struct fz_request *request)
@@ -195,7 +196,7 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	if (op->pin)
 		fz_pin_begin(op->pin, ticket, op->opcode == IORING_OP_POLL_ADD);
 	if (prompt)
-		fz_ring_submit(&p->backend.ring);
+		fz_submit_and_look(p);
 	why = finish(request, self, p, deadline);
 	if (pin)
 		fz_pin_end(pin, why);

@@ -310,6 +310,7 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 	if (wait > 0) {
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
+			.prompt = FZ_PROMPT_BESIDE_CPU_BOUND,
 			.hinted = true,
 			.fd = fd,
 			.addr = (uintptr_t)addr,

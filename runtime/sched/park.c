@@ -322,6 +322,21 @@ enum fz_why fz_park(struct fz_fiber *self, fz_nsec deadline)
 	return end_wait(self);
 }
 
+void fz_submit_and_look(struct fz_processor *p)
+{
+	bool kicked = false;
+
+	fz_backend_submit(&p->backend);
+	if (!fz_backend_has_completions(&p->backend))
+		return;
+	fz_backend_reap(&p->backend, UINT32_MAX, &kicked);
+	if (!kicked)
+		return;
+	/* seq_cst: as in note_kick().  The calling fiber may go on, so another carrier must look at the queues. */
+	atomic_store_explicit(&p->kicked, false, memory_order_seq_cst);
+	fz_sched_kick();
+}
+
 void fz_leave_after(struct fz_fiber *self, enum fz_why why)
 {
 	fz_leave_runtime(self);

@@ -95,6 +95,12 @@ static inline void fz_waits_for(struct fz_fiber *self, enum fz_waits_for kind, c
 }
 
 /*
+ * Submit the requests that are queued on p, and wake the fibers whose requests are complete: the calling
+ * fiber, too, which then does not sleep in fz_park().  By p's owner, after fz_wait_arm().
+ */
+void fz_submit_and_look(struct fz_processor *p);
+
+/*
  * Begin a wait of the calling thread, in the runtime (fz_enter_runtime), and get its ticket.
  * A fiber must then call fz_park() or fz_wait_disarm().
  */
