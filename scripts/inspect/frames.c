@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scripts/process/say.h"
 #include "scripts/process/text.h"
@@ -19,11 +20,16 @@ struct place {
 	int line;
 };
 
+char *demangled(const char *name)
+{
+	return name && strncmp(name, "_Z", 2) == 0 ? __cxa_demangle(name, NULL, NULL, NULL) : NULL;
+}
+
 static void print_place(FILE *out, int number, const char *address, const char *name, struct place at,
 			const char *object)
 {
-	char *demangled = name ? __cxa_demangle(name, NULL, NULL, NULL) : NULL, *text;
-	const char *shown = demangled ? demangled : name ? name : "??";
+	char *readable = demangled(name), *text;
+	const char *shown = readable ? readable : name ? name : "??";
 	int size;
 
 	if (at.file)
@@ -35,7 +41,7 @@ static void print_place(FILE *out, int number, const char *address, const char *
 	text_clean(text);
 	fprintf(out, "  #%-3d %s%s\n", number, address, text);
 	free(text);
-	free(demangled);
+	free(readable);
 }
 
 static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)

@@ -46,7 +46,7 @@ static void look_up(const struct target *t, struct object *o)
 	name = module ? dwfl_module_addrinfo(module, o->address, &offset, &elf, NULL, NULL, NULL) : NULL;
 	if (!name || GELF_ST_TYPE(elf.st_info) != STT_OBJECT || offset >= elf.st_size)
 		return;
-	readable = __cxa_demangle(name, NULL, NULL, NULL);
+	readable = demangled(name);
 	snprintf(o->name, sizeof(o->name), offset ? "%s+%lu" : "%s", readable ? readable : name,
 		 (unsigned long)offset);
 	free(readable);
