@@ -82,12 +82,16 @@ static void take_internet(const char *line, const char *protocol, int family)
 
 static void take_unix(const char *line)
 {
-	char name[128] = "";
+	const char *name;
 	uint64_t inode;
+	int end = 0;
 
-	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 " %127s", &inode, name) >= 1)
-		snprintf(new_socket(inode)->text, sizeof(sockets.list->text), "unix%s%s",
-			 *name ? " " : "", name);
+	/* The name is all that follows one blank: it may have blanks, too. */
+	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 "%n", &inode, &end) < 1)
+		return;
+	name = line + end;
+	snprintf(new_socket(inode)->text, sizeof(sockets.list->text), "unix%.*s",
+		 (int)strcspn(name, "\n"), name);
 }
 
 static void read_table(const struct target *t, const char *protocol, int family)
