@@ -143,8 +143,9 @@ static void check_tids(const struct bt *bt)
 		long number = strtol(*tid, &end, 0);
 
 		if (*end || !fibers_by_tid(&bt->all, (int)number))
-			die(EXIT_USAGE, "bt: %s: no such thread in process %s; fiberize ps %s lists them",
-			    *tid, name, name);
+			die(EXIT_USAGE, "bt: %s: no such thread in %s %s; fiberize ps %s%s lists them",
+			    *tid, target_is_core(bt->target) ? "core file" : "process", name,
+			    target_is_core(bt->target) ? "--core " : "", name);
 	}
 }
 

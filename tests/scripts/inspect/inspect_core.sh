@@ -76,6 +76,8 @@ if [ -n "$core" ]; then
 	same 'bt --core' '' "$(diff bt.live bt.core)"
 	run "$fiberize" bt --core "$core" "$tid"
 	like 'bt --core TID' "thread $tid \"awaits\"*awaits at *waiters.c:*" "$out"
+	refused 'bt --core: no such thread' 2 "*99: no such thread in core file $core; fiberize ps --core $core lists them" \
+		"$fiberize" bt --core "$core" 99
 	gdb_commands 'gdb, core' "$helpers/waiters" "$core"
 	size=$(stat -c %s "$core")
 	for length in 100000 $((size / 2)) $((size - 4096)); do
