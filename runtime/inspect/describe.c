@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/inspect/describe.h"
 
+#include <linux/io_uring.h>
+
 #include "frame.h"
 #include "runtime/backend/choice.h"
 #include "runtime/base/count.h"
 #include "runtime/base/role.h"
+#include "runtime/base/uapi.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"
 #include "runtime/inspect/version.h"
@@ -31,6 +34,7 @@ struct fz_description fz_description = {
 #define FZ_ROOT(name, object) +1
 #define FZ_VALUE(name, value) +1
 #define FZ_WAIT(name, value, word, by) +2
+#define FZ_REQUEST(opcode, word) +1
 #define REGISTER(number, offset) +1
 #include "runtime/inspect/fields.def"
 	FZ_FRAME_REGISTERS(REGISTER),
@@ -43,6 +47,7 @@ struct fz_description fz_description = {
 #define FZ_VALUE(name, value) { #name, value, 0, FZ_ENTRY_VALUE },
 #define FZ_WAIT(name, value, word, by) \
 	{ #name, value, 0, FZ_ENTRY_VALUE }, { word, value, 0, FZ_ENTRY_WORD },
+#define FZ_REQUEST(opcode, word) { word, opcode, 0, FZ_ENTRY_REQUEST },
 #define REGISTER(number, offset) { #number, offset, sizeof(uint64_t), FZ_ENTRY_REGISTER },
 #include "runtime/inspect/fields.def"
 		FZ_FRAME_REGISTERS(REGISTER)

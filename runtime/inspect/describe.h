@@ -29,6 +29,7 @@ enum fz_entry_kind {
 	FZ_ENTRY_VALUE,		/* value: the number; size is 0 */
 	FZ_ENTRY_REGISTER,	/* value: offset in a saved context; name: the DWARF number */
 	FZ_ENTRY_WORD,		/* value: of enum fz_waits_for; name: the word that people read */
+	FZ_ENTRY_REQUEST,	/* value: opcode of a request; name: the word that people read */
 };
 
 struct fz_entry {

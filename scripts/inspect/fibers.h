@@ -58,6 +58,7 @@ struct fibers {
 	uint64_t processors, open;	/* all processors, and those that are open */
 	size_t wired;			/* how many of the list are in STATE_WIRED */
 	bool has_natives;		/* natives_add() was called */
+	bool hex;			/* ids of threads are told in hexadecimal */
 	bool is_cut;			/* threads may be missing */
 };
 

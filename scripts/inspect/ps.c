@@ -201,6 +201,7 @@ static void read_process(struct ps *ps)
 {
 	fibers_read(ps->target, &ps->all, ps->count_only);
 	natives_add(ps->target, &ps->all);
+	ps->all.hex = ps->hex;
 	if (ps->count_only)
 		return;
 	ps->facts = calloc(ps->all.count + 1, sizeof(*ps->facts));

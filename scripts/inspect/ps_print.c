@@ -105,7 +105,8 @@ static void print_waiter(const struct graph *g, size_t thread, void *arg)
 
 	wait_tell(ps->target, g->all, &g->all->list[thread], &g->facts[thread], detail,
 		  sizeof(detail));
-	printf("  %d waits for %s\n", g->all->list[thread].tid, detail);
+	printf(ps->hex ? "  %#x waits for %s\n" : "  %d waits for %s\n",
+	       (unsigned)g->all->list[thread].tid, detail);
 }
 
 static void print_deadlock(const struct graph *g, size_t thread, void *arg)

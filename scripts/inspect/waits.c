@@ -11,31 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "objects.h"
 #include "scripts/process/text.h"
 #include "scripts/trace/cycles.h"
 
+static const char *const requests[] = {
+#define FZ_REQUEST(opcode, word) [opcode] = word,
+#include "runtime/inspect/fields.def"
+};
+
 const char *wait_request(unsigned opcode)
 {
-	switch (opcode) {
-	case IORING_OP_READ: case IORING_OP_READV: case IORING_OP_READ_FIXED: return "read";
-	case IORING_OP_WRITE: case IORING_OP_WRITEV: case IORING_OP_WRITE_FIXED: return "write";
-	case IORING_OP_RECV: return "recv";
-	case IORING_OP_RECVMSG: return "recvmsg";
-	case IORING_OP_SEND: return "send";
-	case IORING_OP_SENDMSG: return "sendmsg";
-	case IORING_OP_ACCEPT: return "accept";
-	case IORING_OP_CONNECT: return "connect";
-	case IORING_OP_POLL_ADD: return "poll";
-	case IORING_OP_FSYNC: return "fsync";
-	case IORING_OP_SPLICE: return "splice";
-	case IORING_OP_TEE: return "tee";
-	case IORING_OP_OPENAT: return "open";
-	case IORING_OP_CLOSE: return "close";
-	default: return "request";
-	}
+	const bool is_known = opcode < sizeof(requests) / sizeof(*requests) && requests[opcode];
+
+	return is_known ? requests[opcode] : "request";
 }
 
 static uint64_t nsec(clockid_t clock)
@@ -64,14 +56,37 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-static void one_descriptor(const struct target *t, const struct fiber *f, struct wait_facts *w)
+/* Take what waitid() is asked for. */
+static void children(struct wait_facts *w, int type, int id)
 {
-	const uint64_t pin = target_field_at(t, ENTRY_op_pin, f->object);
+	w->is_child = true;
+	switch (type) {
+	case P_PID: w->child = id; break;
+	case P_PGID: w->child = -id; break;
+	case P_PIDFD: w->fd = id; break;
+	default: w->child = -1;
+	}
+}
 
-	w->fd = (int)target_field_at(t, ENTRY_op_fd, f->object);
+static void requested(const struct target *t, const struct fiber *f, struct wait_facts *w)
+{
+	const unsigned opcode = (unsigned)target_field_at(t, ENTRY_op_opcode, f->object);
+	const uint64_t pin = target_field_at(t, ENTRY_op_pin, f->object);
+	int fd = (int)target_field_at(t, ENTRY_op_fd, f->object);
+
+	w->kind = wait_request(opcode);
+	/* These requests have something else where others have the descriptor. */
+	if (opcode == target_value(t, ENTRY_request_child)) {
+		children(w, (int)target_field_at(t, ENTRY_op_length, f->object), fd);
+		return;
+	}
+	if (opcode == target_value(t, ENTRY_request_futex)) {
+		w->address = target_field_at(t, ENTRY_op_address, f->object);
+		return;
+	}
 	if (pin)
-		w->fd = (int)target_field_at(t, ENTRY_pin_number, pin);
-	w->kind = wait_request((unsigned)target_field_at(t, ENTRY_op_opcode, f->object));
+		fd = (int)target_field_at(t, ENTRY_pin_number, pin);
+	w->fd = fd;
 	w->events = (unsigned)target_field_at(t, ENTRY_op_events, f->object);
 }
 
@@ -189,7 +204,7 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 		return;
 	others(t, f, w);
 	if (kind == target_value(t, ENTRY_for_request))
-		one_descriptor(t, f, w);
+		requested(t, f, w);
 	else if (kind == target_value(t, ENTRY_for_ready))
 		several_descriptors(t, f, w);
 	else if (kind == target_value(t, ENTRY_for_thread))
@@ -318,11 +333,26 @@ static void add_address(const struct target *t, struct words *w, uint64_t addres
 		add(w, " (%s)", name);
 }
 
+static void add_child(struct words *w, const struct wait_facts *facts)
+{
+	if (facts->fd >= 0)
+		add(w, "%s", facts->kind);
+	else if (facts->child > 0)
+		add(w, "%s %d", facts->kind, facts->child);
+	else if (facts->child == -1)
+		add(w, "any %s", facts->kind);
+	else if (facts->child)
+		add(w, "%s of process group %d", facts->kind, -facts->child);
+	else
+		add(w, "%s of its own process group", facts->kind);
+}
+
 static void add_owner(const struct fibers *all, struct words *w, const struct wait_facts *facts)
 {
 	const struct fiber *owner = fibers_by_tid(all, facts->owner);
 
-	add(w, ", %s %d", strcmp(facts->kind, "join") == 0 ? "of" : "held by", facts->owner);
+	add(w, ", %s ", strcmp(facts->kind, "join") == 0 ? "of" : "held by");
+	add(w, all->hex ? "%#x" : "%d", (unsigned)facts->owner);
 	if (owner && *owner->name)
 		add(w, " \"%s\"", owner->name);
 	if (!owner && all->has_natives)
@@ -335,7 +365,10 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 	struct words w = { text, size };
 
 	*text = '\0';
-	add(&w, "%s", facts->kind);
+	if (facts->is_child)
+		add_child(&w, facts);
+	else
+		add(&w, "%s", facts->kind);
 	if (facts->address)
 		add_address(t, &w, facts->address);
 	if (facts->fd >= 0 || facts->fd_count)

@@ -10,14 +10,16 @@
 #include "fibers.h"
 
 struct wait_facts {
-	const char *kind;		/* "read", "mutex", "join" ...; "" if that is not known */
+	const char *kind;		/* "read", "mutex", "child" ...; "" if that is not known */
 	uint64_t address;		/* of the lock or the word; 0: none */
 	int fd;				/* -1: none */
+	int child;			/* if is_child: the process or group, as for waitpid() */
 	int owner;			/* tid of the thread that has the lock or is joined, or 0 */
 	unsigned readers;		/* how many threads hold the lock for reading */
 	unsigned events;		/* POLL* bits that it waits for */
 	unsigned fd_count;		/* how many descriptors it waits for by poll() or select() */
 	int fds[3];			/* the first three of these */
+	bool is_child;			/* it waits for a child */
 	bool by_threads;		/* only another thread of the process ends the wait */
 };
 

@@ -191,7 +191,7 @@ static void take(struct target *t, const struct fz_entry *e, bool *known)
 		return;
 	}
 	/* Skip words for people: the tool has its own, and a word may be equal to the name of an entry. */
-	if (e->kind == FZ_ENTRY_WORD)
+	if (e->kind == FZ_ENTRY_WORD || e->kind == FZ_ENTRY_REQUEST)
 		return;
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
 		if (strncmp(names[i], e->name, FZ_ENTRY_NAME) == 0) {

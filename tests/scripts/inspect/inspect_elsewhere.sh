@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/inspect/inspect_elsewhere.sh - how "fiberize ps", "fiberize bt" and gdb show threads that wait for a futex of
+# several processes, a child, or something that only the kernel knows; of the process and of its core file.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../../lib/target.inc"
+need jq gdb
+cd "$work" || exit 1
+ulimit -c unlimited
+
+# of NAME FILTER: of the thread with this name
+of()
+{
+	jq -r --arg name "$1" ".threads[] | select(.name == \$name) | $2" <<<"$out"
+}
+
+# shown BACKEND NAME STATE FD PATTERN
+shown()
+{
+	same "$1: $2: state" "$3" "$(of "$2" .state)"
+	like "$1: $2: fd" "$4" "$(of "$2" .fd)"
+	like "$1: $2" "$5" "$(of "$2" .detail)"
+}
+
+# Does no thread run?
+rests()
+{
+	run "$fiberize" ps "$@" --json "$pid"
+	[ "$(jq '[.threads[] | select(.state != "waits" and .in_kernel == null)] | length' <<<"$out")" = 0 ] &&
+		[ "$(jq '[.threads[] | select(.name != "" and .name != "elsewhere")] | length' <<<"$out")" = 8 ]
+}
+
+start "$fiberize" --backend uring "$helpers/elsewhere" "$work"
+must eventually rests
+child=$(cat "/proc/$pid/task"/*/children)
+child=${child% }
+state=waits
+[ "$(of any .state)" = waits ] || state='in a call'
+shown uring shared "$state" null 'futex 0x* (word)'
+shown uring one "$state" null "child $child"
+shown uring any "$state" null 'any child'
+shown uring group "$state" null "child of process group $child"
+shown uring accepts waits '[0-9]*' "accept(*: unix $work/two words)"
+shown uring locks waits null 'mutex 0x* (m), held by *'
+same 'short names in C' 'f' "$("$fiberize" bt "$pid" "$(of locks .tid)" | sed -n 's/.* \(f\|float\) at .*elsewhere\.c:.*/\1/p')"
+same 'what waits for no descriptor' '' "$("$fiberize" ps --fd "$child" --json "$pid" | jq -r '.threads[].name')"
+
+# ---- hexadecimal ids of threads
+
+main=$(printf '%#x' "$pid")
+for option in '' --tree; do
+	# shellcheck disable=SC2086 # words
+	run "$fiberize" ps --hex $option "$pid"
+	like "--hex $option: the owner" "*mutex 0x* (m), held by $main*" "$out"
+done
+
+finish
