@@ -55,7 +55,7 @@ static void print_head(const struct bt *bt, const struct fiber *f, int kernel_ti
 	else if (f->state == STATE_NATIVE)
 		fprintf(bt->out, ", native%s%s", *w.text ? ", waits: " : "", w.text);
 	else if (kernel_tid)
-		fprintf(bt->out, ", on kernel thread %d", kernel_tid);
+		fprintf(bt->out, ", on kernel thread %d%s%s", kernel_tid, *w.text ? ", waits: " : "", w.text);
 	putc('\n', bt->out);
 }
 

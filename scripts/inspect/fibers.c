@@ -8,6 +8,8 @@
 #include "records.h"
 #include "scripts/process/say.h"
 #include "scripts/process/text.h"
+#include "scripts/trace/tree.h"
+#include "waits.h"
 
 struct reader {
 	const struct target *target;
@@ -15,6 +17,30 @@ struct reader {
 	struct fibers *all;
 	uint64_t ended;			/* the bits of fiber_life that are set if the life is over */
 };
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+const char *kernel_function(int pid, int kernel_tid)
+{
+	static void *known;		/* a tree of names, which are few */
+	char name[256], *copy;
+	char **found;
+
+	task_sleeps_in(pid, kernel_tid, name, sizeof(name));
+	if (!*name)
+		return "";
+	text_clean(name);
+	found = tfind(name, &known, compare);
+	if (found)
+		return *found;
+	copy = strdup(name);
+	if (!copy || !tsearch(copy, &known, compare))
+		die(EXIT_OTHER, "no memory");
+	return copy;
+}
 
 /*
  * The number of the carrier's processor, or -1.  The carrier's record may still name a processor that
@@ -31,6 +57,19 @@ static int processor_of(const struct target *t, uint64_t carrier)
 		     target_value(t, ENTRY_processor_size));
 }
 
+/*
+ * Does the library know that the carrier's fiber is in a call that may wait?  A brief call is noted at the carrier,
+ * an announced one at the processor, if no other carrier has taken that.
+ */
+static bool is_in_call(const struct target *t, uint64_t carrier)
+{
+	const uint64_t p = target_field_at(t, ENTRY_carrier_processor, carrier);
+
+	return (target_field_at(t, ENTRY_carrier_calls, carrier) & target_value(t, ENTRY_call_bit)) ||
+	       (p && target_field_at(t, ENTRY_processor_owner, p) ==
+			     (carrier | target_value(t, ENTRY_owner_announced)));
+}
+
 static enum state state_of(const struct target *t, const void *record, const struct fiber *f,
 			   uint64_t carrier)
 {
@@ -40,9 +79,7 @@ static enum state state_of(const struct target *t, const void *record, const str
 		return STATE_WAITS;
 	if (f->sp)
 		return STATE_QUEUED;
-	return carrier && target_field_at(t, ENTRY_carrier_calls, carrier) &
-					  target_value(t, ENTRY_call_bit) ?
-		       STATE_CALLS : STATE_RUNS;
+	return carrier && is_in_call(t, carrier) ? STATE_CALLS : STATE_RUNS;
 }
 
 /* CPU time in ns that f has used since the library last added up its CPU time. */
@@ -129,6 +166,7 @@ static void take(struct reader *r, uint64_t address, const void *record)
 		.waits_since = -1,
 		.deadline = -1,
 		.processor = -1,
+		.in_kernel = "",
 	};
 	const uint64_t wait = f.wait & target_value(t, ENTRY_wait_state_mask);
 
@@ -157,8 +195,8 @@ static void take(struct reader *r, uint64_t address, const void *record)
 	if (f.waits)
 		fibers_take_wait(t, record, &f);
 	else if (f.kernel_tid && !target_is_core(t))
-		task_sleeps_in(t->source.pid, f.kernel_tid, f.in_kernel, sizeof(f.in_kernel));
-	if (f.state == STATE_RUNS && *f.in_kernel)
+		f.in_kernel = kernel_function(t->source.pid, f.kernel_tid);
+	if (f.state == STATE_RUNS && (*f.in_kernel || (target_is_core(t) && wait_is_in_call(t, &f))))
 		f.state = STATE_CALLS;
 	fibers_add(r->all, &f);
 }

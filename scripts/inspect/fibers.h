@@ -43,7 +43,7 @@ struct fiber {
 	uint64_t cpu_ns;
 	uint64_t switches;		/* how often it has waited; of a kernel thread: context switches */
 	uint64_t sp;			/* of its saved context; 0 on a kernel thread */
-	char in_kernel[24];		/* kernel function in which it sleeps, if waits is false; or "" */
+	const char *in_kernel;		/* kernel function in which it sleeps, if waits is false; or "" */
 	const char *why;		/* why it has a kernel thread, or what the thread is for; or NULL */
 };
 
@@ -73,6 +73,9 @@ bool fibers_dormant(const struct target *t);
 void fibers_read(const struct target *t, struct fibers *all, bool once);
 const char *fibers_try(const struct target *t, struct fibers *all, bool once);
 void fibers_free(struct fibers *all);
+
+/* The kernel function in which a kernel thread sleeps; "" if it does not sleep, or the kernel does not tell. */
+const char *kernel_function(int pid, int kernel_tid);
 
 /* Add the native threads, and the library's own kernel threads (natives.c). */
 void natives_add(const struct target *t, struct fibers *all);

@@ -74,6 +74,7 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 		.waits_since = -1,
 		.deadline = -1,
 		.processor = -1,
+		.in_kernel = "",
 	};
 
 	if (lives)
@@ -90,7 +91,7 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 			take_wait(t, target_field(t, ENTRY_role_record, role), &f);
 	}
 	if (lives && !f.waits)
-		task_sleeps_in(pid, task->tid, f.in_kernel, sizeof(f.in_kernel));
+		f.in_kernel = kernel_function(pid, task->tid);
 	if (f.state == STATE_LIBRARY)
 		all->library[all->library_count++] = f;
 	else

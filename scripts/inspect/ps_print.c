@@ -24,9 +24,11 @@ void ps_detail(const struct target *t, const struct fibers *all, const struct fi
 	*text = '\0';
 	if (facts)
 		wait_tell(t, all, f, facts, text, size);
-	if (!*text && *f->in_kernel && f->state != STATE_LIBRARY)
-		snprintf(text, size, "in the kernel: %s", f->in_kernel);
 	used = strlen(text);
+	if (*f->in_kernel && f->state != STATE_LIBRARY)
+		used += (size_t)snprintf(text + used, size - used, "%sin the kernel: %s", used ? ", " : "", f->in_kernel);
+	if (used >= size)
+		used = size - 1;
 	if (f->why && *f->why)
 		snprintf(text + used, size - used, "%s%s%s", used ? "; " : "",
 			 f->state == STATE_LIBRARY ? "" : "a kernel thread: ", f->why);
@@ -191,11 +193,9 @@ static struct json_object *json_of(const struct ps *ps, const struct fiber *f)
 	if (f->state == STATE_LIBRARY)
 		return o;
 	w = &ps->facts[f - ps->all.list];
-	if (!*w->kind)
-		return o;
 	wait_tell(ps->target, &ps->all, f, w, detail, sizeof(detail));
-	json_object_object_add(o, "waits_for", json_object_new_string(w->kind));
-	json_object_object_add(o, "detail", json_object_new_string(detail));
+	json_object_object_add(o, "waits_for", text(w->kind));
+	json_object_object_add(o, "detail", text(detail));
 	json_object_object_add(o, "fd", number(w->fd, -1));
 	json_object_object_add(o, "owner", number(w->owner, 0));
 	json_object_object_add(o, "waits_s", seconds(f->waits_since));

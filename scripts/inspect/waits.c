@@ -2,7 +2,6 @@
 #include "waits.h"
 
 #include <inttypes.h>
-#include <linux/futex.h>
 #include <linux/io_uring.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -56,14 +54,13 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-/* Take what waitid() is asked for. */
-static void children(struct wait_facts *w, int type, int id)
+void wait_take_children(int type, int id, struct wait_facts *w)
 {
 	w->is_child = true;
 	switch (type) {
 	case P_PID: w->child = id; break;
 	case P_PGID: w->child = -id; break;
-	case P_PIDFD: w->fd = id; break;
+	case 3: w->fd = id; break;	/* P_PIDFD, which older headers lack */
 	default: w->child = -1;
 	}
 }
@@ -77,7 +74,7 @@ static void requested(const struct target *t, const struct fiber *f, struct wait
 	w->kind = wait_request(opcode);
 	/* These requests have something else where others have the descriptor. */
 	if (opcode == target_value(t, ENTRY_request_child)) {
-		children(w, (int)target_field_at(t, ENTRY_op_length, f->object), fd);
+		wait_take_children((int)target_field_at(t, ENTRY_op_length, f->object), fd, w);
 		return;
 	}
 	if (opcode == target_value(t, ENTRY_request_futex)) {
@@ -92,12 +89,11 @@ static void requested(const struct target *t, const struct fiber *f, struct wait
 
 enum { FDS_SHOWN = sizeof(((struct wait_facts *)0)->fds) / sizeof(int) };
 
-static void several_descriptors(const struct target *t, const struct fiber *f, struct wait_facts *w)
+void wait_take_fds(const struct target *t, uint64_t fds, unsigned count, struct wait_facts *w)
 {
-	const uint64_t fds = target_field_at(t, ENTRY_ready_fds, f->object);
 	struct pollfd one;
 
-	w->fd_count = (unsigned)target_field_at(t, ENTRY_ready_count, f->object);
+	w->fd_count = count;
 	for (unsigned i = 0; i < w->fd_count && i < FDS_SHOWN; i++) {
 		w->fds[i] = target_read(t, fds + i * sizeof(one), &one, sizeof(one)) ? one.fd : -1;
 		if (i == 0)
@@ -157,56 +153,22 @@ static void others(const struct target *t, const struct fiber *f, struct wait_fa
 	w->by_threads = p->by != BY_EVENT;
 }
 
-/*
- * Tell what a thread waits for that sleeps in a futex call of libc. Two cases are known by the call's
- * operation: pthread_join() of a native thread (not a private futex; its word is that thread's tid), and
- * a mutex with priority inheritance (its word has the owner's tid).
- */
-static void in_libc(const struct target *t, const struct fiber *f, struct wait_facts *w)
-{
-	uint64_t word, operation, value;
-	uint32_t owner;
-	char line[256];
-	long number;
-
-	task_line(t->source.pid, f->kernel_tid, "syscall", line, sizeof(line));
-	if (sscanf(line, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64, &number, &word, &operation,
-		   &value) != 4 ||
-	    number != SYS_futex || !target_read(t, word, &owner, sizeof(owner)))
-		return;
-	switch (operation & ~(uint64_t)FUTEX_CLOCK_REALTIME) {
-	case FUTEX_WAIT_BITSET:
-		if (value != owner || !owner)
-			return;
-		w->kind = "join";
-		w->owner = (int)owner;
-		break;
-	case FUTEX_LOCK_PI: case FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG:
-	case FUTEX_LOCK_PI2: case FUTEX_LOCK_PI2 | FUTEX_PRIVATE_FLAG:
-		w->kind = "mutex";
-		w->address = word;
-		w->owner = (int)(owner & FUTEX_TID_MASK);
-		break;
-	default:
-		return;
-	}
-	w->by_threads = true;
-}
-
 void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *w)
 {
 	const uint64_t kind = f->waits_for;
 
 	*w = (struct wait_facts){ .kind = "", .fd = -1 };
-	if (!f->waits && strncmp(f->in_kernel, "futex", 5) == 0)
-		in_libc(t, f, w);
-	if (!f->waits)
+	if (!f->waits) {
+		if (*f->in_kernel || target_is_core(t))
+			wait_read_call(t, f, w);
 		return;
+	}
 	others(t, f, w);
 	if (kind == target_value(t, ENTRY_for_request))
 		requested(t, f, w);
 	else if (kind == target_value(t, ENTRY_for_ready))
-		several_descriptors(t, f, w);
+		wait_take_fds(t, target_field_at(t, ENTRY_ready_fds, f->object),
+			      (unsigned)target_field_at(t, ENTRY_ready_count, f->object), w);
 	else if (kind == target_value(t, ENTRY_for_thread))
 		joined(t, f, w);
 	else if (kind == target_value(t, ENTRY_for_mutex))
@@ -369,6 +331,8 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 		add_child(&w, facts);
 	else
 		add(&w, "%s", facts->kind);
+	if (facts->call)
+		add(&w, " %d", facts->call);
 	if (facts->address)
 		add_address(t, &w, facts->address);
 	if (facts->fd >= 0 || facts->fd_count)

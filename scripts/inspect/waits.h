@@ -13,6 +13,7 @@ struct wait_facts {
 	const char *kind;		/* "read", "mutex", "child" ...; "" if that is not known */
 	uint64_t address;		/* of the lock or the word; 0: none */
 	int fd;				/* -1: none */
+	int call;			/* the number of a system call that has no name here, or 0 */
 	int child;			/* if is_child: the process or group, as for waitpid() */
 	int owner;			/* tid of the thread that has the lock or is joined, or 0 */
 	unsigned readers;		/* how many threads hold the lock for reading */
@@ -31,6 +32,17 @@ struct wait {
 void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *ret_facts);
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
+
+/*
+ * The facts about the system call in which the kernel thread of f is; none if it is in no call, or the kernel does
+ * not tell.  A live thread must sleep.  wait_is_in_call(): is it in one?
+ */
+void wait_read_call(const struct target *t, const struct fiber *f, struct wait_facts *facts);
+bool wait_is_in_call(const struct target *t, const struct fiber *f);
+
+/* Take the arguments of poll(), and those of waitid(). */
+void wait_take_fds(const struct target *t, uint64_t fds, unsigned count, struct wait_facts *facts);
+void wait_take_children(int type, int id, struct wait_facts *facts);
 
 /* The kind of a request, by its opcode (IORING_OP_*); "request" if the opcode has no name here. */
 const char *wait_request(unsigned opcode);

@@ -136,6 +136,16 @@ static bool stop(const struct source *s, int tid, struct registers *r, void *sta
 	return false;
 }
 
+static bool call(const struct source *s, int tid, struct system_call *ret)
+{
+	for (size_t i = 0; i < s->core->thread_count; i++)
+		if (s->core->threads[i].tid == tid) {
+			*ret = s->core->threads[i].call;
+			return ret->number >= 0;
+		}
+	return false;
+}
+
 static bool report(const struct source *s, Dwfl *dwfl)
 {
 	return dwfl_core_file_report(dwfl, s->core->elf, NULL) > 0 &&
@@ -199,10 +209,17 @@ static void take_notes(struct source *s, Elf_Data *data)
 		else if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo))
 			memcpy(&s->pid, bytes + offsetof(struct elf_prpsinfo, pr_pid), sizeof(int));
 #if defined(__aarch64__)
-		/* This note follows the NT_PRSTATUS of its thread. */
+		/* These notes follow the NT_PRSTATUS of their thread. */
 		else if (note.n_type == NT_ARM_TLS && core->thread_count &&
 			 note.n_descsz >= sizeof(uint64_t))
 			memcpy(&core->threads[core->thread_count - 1].tcb, bytes, sizeof(uint64_t));
+		else if (note.n_type == NT_ARM_SYSTEM_CALL && core->thread_count &&
+			 note.n_descsz >= sizeof(int32_t)) {
+			int32_t number;
+
+			memcpy(&number, bytes, sizeof(number));
+			core->threads[core->thread_count - 1].call.number = number;
+		}
 #endif
 	}
 }
@@ -227,7 +244,7 @@ void core_open(struct source *s, const char *path)
 {
 	static const struct source_ops ops = {
 		.read = read_memory, .each_mapping = each_mapping,
-		.each_thread = each_thread, .stop = stop, .report = report,
+		.each_thread = each_thread, .stop = stop, .call = call, .report = report,
 	};
 	struct core *core = calloc(1, sizeof(*core));
 	struct stat file;

@@ -198,11 +198,23 @@ static bool report(const struct source *s, Dwfl *dwfl)
 	       dwfl_report_end(dwfl, NULL, NULL) == 0;
 }
 
+static bool call(const struct source *s, int tid, struct system_call *ret)
+{
+	uint64_t *a = ret->arguments;
+	char line[256];
+
+	/* "running", or the number and the arguments in hexadecimal. */
+	task_line(s->pid, tid, "syscall", line, sizeof(line));
+	return sscanf(line, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &ret->number,
+		      &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) == 7 &&
+	       ret->number >= 0;
+}
+
 bool live_open(struct source *s, int pid, bool writes)
 {
 	static const struct source_ops ops = {
 		.read = read_memory, .read_pieces = read_pieces, .each_mapping = each_mapping,
-		.each_thread = each_thread, .stop = stop, .report = report,
+		.each_thread = each_thread, .stop = stop, .call = call, .report = report,
 	};
 
 	*s = (struct source){ .ops = &ops, .pid = pid };

@@ -15,15 +15,20 @@ static const uint8_t places[] = {
 	PLACE(rsp), PLACE(r8), PLACE(r9), PLACE(r10), PLACE(r11), PLACE(r12), PLACE(r13),
 	PLACE(r14), PLACE(r15), PLACE(rip),
 };
-enum { SP = 7, PC = PLACE(rip), TCB = PLACE(fs_base) };
+enum { SP = 7, PC = PLACE(rip), TCB = PLACE(fs_base), CALL = PLACE(orig_rax) };
+static const uint8_t arguments[] = { PLACE(rdi), PLACE(rsi), PLACE(rdx), PLACE(r10), PLACE(r8), PLACE(r9) };
 #elif defined(__aarch64__)
 #define PLACE(name) MEMBER(struct user_regs_struct, name)
 static const uint8_t places[] = {
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
 	25, 26, 27, 28, 29, 30, PLACE(sp),
 };
-/* TCB is -1: the kernel has the thread pointer in another record (NT_ARM_TLS). */
-enum { SP = 31, PC = PLACE(pc), TCB = -1 };
+/*
+ * TCB and CALL are -1: the kernel has the thread pointer and the number of the system call in other records
+ * (NT_ARM_TLS, NT_ARM_SYSTEM_CALL).
+ */
+enum { SP = 31, PC = PLACE(pc), TCB = -1, CALL = -1 };
+static const uint8_t arguments[] = { 0, 1, 2, 3, 4, 5 };
 #else
 #error "no table of registers for this CPU"
 #endif
@@ -40,4 +45,7 @@ void registers_take(struct registers *r, const void *record, size_t size)
 	r->sp = r->values[SP];
 	if (TCB >= 0)
 		r->tcb = words[TCB];
+	r->call.number = CALL >= 0 ? (long)words[CALL] : -1;
+	for (size_t i = 0; i < sizeof(arguments); i++)
+		r->call.arguments[i] = words[arguments[i]];
 }

@@ -12,6 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A system call, by its number in the kernel, and its arguments. */
+struct system_call {
+	long number;			/* -1: none */
+	uint64_t arguments[6];
+};
+
 /* The registers of a kernel thread; values[N] has the register with DWARF number N. */
 struct registers {
 	int tid;			/* the kernel thread */
@@ -19,9 +25,13 @@ struct registers {
 	size_t count;
 	uint64_t pc, sp;
 	uint64_t tcb;			/* the thread pointer */
+	struct system_call call;	/* in which the thread is */
 };
 
-/* Fill in *registers from the kernel's record (NT_PRSTATUS). The record has no tid, and on aarch64 no tcb. */
+/*
+ * Fill in *registers from the kernel's record (NT_PRSTATUS). The record has no tid, and on aarch64 no tcb and no
+ * number of a system call.
+ */
 void registers_take(struct registers *registers, const void *record, size_t size);
 
 struct source;
@@ -58,6 +68,11 @@ struct source_ops {
 	 */
 	bool (*stop)(const struct source *s, int tid, struct registers *ret_registers, void *stack,
 		     size_t *stack_size);
+	/*
+	 * The system call in which a kernel thread is.  False if it is in none, or runs, or that is not known.
+	 * NULL: it is never known.
+	 */
+	bool (*call)(const struct source *s, int tid, struct system_call *ret_call);
 	/* Report the ELF objects of the process to libdwfl. If it returns false, dwfl_errmsg() tells why. */
 	bool (*report)(const struct source *s, Dwfl *dwfl);
 };

@@ -95,6 +95,7 @@ static void *accepts(void *arg)
 
 	if (snprintf(at.sun_path, sizeof(at.sun_path), "%s/two words", directory) >= (int)sizeof(at.sun_path))
 		return arg;
+	unlink(at.sun_path);
 	bind(socket_fd, (struct sockaddr *)&at, sizeof(at));
 	listen(socket_fd, 1);
 	accept(socket_fd, NULL, NULL);

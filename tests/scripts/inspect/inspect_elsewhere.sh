@@ -48,6 +48,17 @@ shown uring accepts waits '[0-9]*' "accept(*: unix $work/two words)"
 shown uring locks waits null 'mutex 0x* (m), held by *'
 same 'short names in C' 'f' "$("$fiberize" bt "$pid" "$(of locks .tid)" | sed -n 's/.* \(f\|float\) at .*elsewhere\.c:.*/\1/p')"
 same 'what waits for no descriptor' '' "$("$fiberize" ps --fd "$child" --json "$pid" | jq -r '.threads[].name')"
+shown uring locks-file 'in a call' '[0-9]*' "flock(*: $work/locked)"
+shown uring watches 'in a call' '[0-9]*' 'read(*: anon_inode:inotify)'
+same 'each thread has all members' 'deadline_s,detail,fd,owner,waits_for,waits_s' \
+	"$(jq -r '[.threads[] | keys_unsorted - ["tid", "name", "main", "state", "kernel_tid", "processor", "cpu_ns",
+		"switches", "why", "in_kernel"] | sort | join(",")] | unique[]' <<<"$out")"
+same '--wait flock' locks-file "$("$fiberize" ps --wait flock --json "$pid" | jq -r '.threads[].name')"
+same '--fd' watches "$("$fiberize" ps --fd "$(of watches .fd)" --json "$pid" | jq -r '.threads[].name')"
+run "$fiberize" bt "$pid" "$(of locks-file .tid)"
+like 'bt: a call' "*, on kernel thread *, waits: flock(*: $work/locked)$newline*" "$out"
+run "$fiberize" ps --name locks-file "$pid"
+like 'ps: the function of the kernel' "*flock(*: $work/locked), in the kernel: *lock*" "$out"
 
 # ---- hexadecimal ids of threads
 
@@ -58,4 +69,29 @@ for option in '' --tree; do
 	like "--hex $option: the owner" "*mutex 0x* (m), held by $main*" "$out"
 done
 
+# ---- its core file
+
+run "$fiberize" ps --json "$pid"
+jq -c '.threads[] | [.tid, .name, .state, .waits_for, .fd, .owner]' <<<"$out" >live
+kill -ABRT "$pid"
+wait "$pid"
+core=$(find . -name 'core*' -print -quit)
+if [ -n "$core" ]; then
+	run "$fiberize" ps --core --json "$core"
+	jq -c '.threads[] | [.tid, .name, .state, .waits_for, .fd, .owner]' <<<"$out" >dead
+	same 'a core file says the same' '' "$(diff live dead)"
+	rm "$core"
+else
+	skip 'core file' "the kernel writes none here: $(cat /proc/sys/kernel/core_pattern)"
+fi
+
+# ---- without requests
+
+start "$fiberize" --backend epoll "$helpers/elsewhere" "$work"
+must eventually rests
+child=$(cat "/proc/$pid/task"/*/children)
+child=${child% }
+shown epoll one 'in a call' null "child $child"
+shown epoll any 'in a call' null 'any child'
+shown epoll locks-file 'in a call' '[0-9]*' "flock(*: $work/locked)"
 finish
