@@ -29,6 +29,9 @@ FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD = b'fiberize', 1, 3, 4
 FZ_X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
 FZ_AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
 
+# Characters that are not printed, as in scripts/process/text.c; bytes that are not UTF-8 are the last of them.
+FZ_REFUSED = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
+
 # Kinds of waits (the names of the entries for_... without for_) for which no address is shown.
 FZ_WITHOUT_ADDRESS = ('time', 'request', 'ready', 'signal', 'runtime', 'end')
 
@@ -36,12 +39,20 @@ def fz_read(address, size):
     """Read size bytes of the process. Raises gdb.MemoryError if that fails."""
     return bytes(gdb.selected_inferior().read_memory(address, size))
 
+def fz_output(command):
+    """What a command of gdb prints."""
+    try:
+        return gdb.execute(command, to_string=True)
+    except UnicodeDecodeError as error:
+        # The name of a file may be anything.
+        return error.object.decode(errors='replace')
+
 # ---- the description that the library carries
 
 def fz_first_pages():
     """The addresses at which the first page of a file is mapped."""
     line = re.compile(r'\s*(0x\w+)\s+0x\w+\s+0x\w+\s+0x0\s+(?:[-rwxps]{4,5}\s+)?/')
-    for text in gdb.execute('info proc mappings', to_string=True).splitlines():
+    for text in fz_output('info proc mappings').splitlines():
         match = line.match(text)
         if match:
             yield int(match.group(1), 16)
@@ -146,6 +157,10 @@ def fz_library():
 
 # ---- threads
 
+def fz_clean(text):
+    """This text, which the program chose, with a question mark for each byte that no terminal should get."""
+    return ''.join('?' * len(c.encode(errors='surrogateescape')) if FZ_REFUSED.match(c) else c for c in text)
+
 class FzFiber:
     """A thread as the library sees it."""
 
@@ -157,7 +172,8 @@ class FzFiber:
         self.ended = field('life') & (lib.value('life_ended') | lib.value('life_free'))
         self.next = field('next')
         at, size = lib.entries['fiber_name']
-        self.name = record[at:at + size].split(b'\0')[0].decode(errors='replace')
+        self.name = record[at:at + size].split(b'\0')[0].decode(errors='surrogateescape')
+        self.name = fz_clean(self.name)
         if not self.name and field('is_main'):
             self.name = 'main'
         wait = field('wait') & lib.value('wait_state_mask')
@@ -218,7 +234,7 @@ class FzFiber:
 
 def fz_symbol(address):
     """An address as text, with the name of the variable there if it has one."""
-    text = gdb.execute('info symbol %#x' % address, to_string=True)
+    text = fz_output('info symbol %#x' % address)
     name, found, _ = text.partition(' in section')
     return '%#x (%s)' % (address, name) if found else '%#x' % address
 

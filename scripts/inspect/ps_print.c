@@ -49,7 +49,9 @@ static void put_tid(const struct ps *ps, const struct fiber *f)
 
 static void put_name(const struct fiber *f)
 {
-	printf("%-15s", f->is_main && !*f->name ? "(main)" : f->name);
+	const char *name = f->is_main && !*f->name ? "(main)" : f->name;
+
+	printf("%-*s", text_field(name, 15), name);
 }
 
 static void print_one(const struct ps *ps, const struct fiber *f)

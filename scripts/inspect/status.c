@@ -132,7 +132,7 @@ static void print_text(const struct status *s)
 			snprintf(processors, sizeof(processors), "%" PRIu64, r->processors);
 			snprintf(threads, sizeof(threads), "%" PRIu64, r->threads);
 		}
-		printf("%8d %-16s %-8s %-8s %10s %8s  %s%s%s%s%s\n", r->pid, r->state.name, r->version,
+		printf("%8d %-*s %-8s %-8s %10s %8s  %s%s%s%s%s\n", r->pid, text_field(r->state.name, 16), r->state.name, r->version,
 		       r->backend ?: "-", processors, threads, since, r->note || r->is_replaced ? "  " : "",
 		       r->note ?: "", r->note && r->is_replaced ? "; " : "",
 		       r->is_replaced ? "its library was replaced: a restart takes the new one" : "");

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "text.h"
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <wchar.h>
 
 /*
  * Ranges of characters to be replaced: control characters, characters that end a line or change its
@@ -50,4 +53,41 @@ void text_clean(char *text)
 			*text = '?';
 		text += length ? length : 1;
 	}
+}
+
+/* How many columns the text takes in a locale with UTF-8. */
+static int columns_of(const char *text)
+{
+	mbstate_t state = { 0 };
+	int columns = 0;
+
+	while (*text) {
+		wchar_t wide;
+		const size_t length = mbrtowc(&wide, text, strlen(text), &state);
+		int width;
+
+		if (length == (size_t)-1 || length == (size_t)-2)
+			return columns + (int)strlen(text);
+		width = wcwidth(wide);
+		/* A character that is newer than libc. */
+		columns += width < 0 ? 1 : width;
+		text += length;
+	}
+	return columns;
+}
+
+int text_field(const char *text, int columns)
+{
+	static locale_t utf8;
+	locale_t before;
+	int width;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	if (!utf8)
+		return columns;
+	before = uselocale(utf8);
+	width = columns_of(text);
+	uselocale(before);
+	return columns + (int)strlen(text) - width;
 }

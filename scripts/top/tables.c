@@ -8,6 +8,7 @@
 
 #include "scripts/inspect/ps.h"
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 
 /* ---- the whole ---------------------------------------------------------------------- */
 
@@ -91,15 +92,16 @@ static void print_fiber(const struct watch *w, size_t row, char *line, size_t si
 	const struct fiber *f = &w->now->all.list[row];
 	const struct heat *heat = &w->now->heat[row];
 	const char *detail = watch_detail(w, row);
+	const char *name = f->is_main && !*f->name ? "(main)" : f->name;
 	char since[24] = "-", processor[16] = "-";
 
 	if (f->waits_since >= 0)
 		snprintf(since, sizeof(since), "%.3f", f->waits_since);
 	if (f->processor >= 0)
 		snprintf(processor, sizeof(processor), "%d", f->processor);
-	snprintf(line, size, "%8d %-9s %4s %5.1f %8.3f %8.0f %8s  %-15s %s", f->tid,
+	snprintf(line, size, "%8d %-9s %4s %5.1f %8.3f %8.0f %8s  %-*s %s", f->tid,
 		 ps_states[f->state], processor, 100 * heat->cpu, (double)f->cpu_ns / 1e9,
-		 heat->switches, since, f->is_main && !*f->name ? "(main)" : f->name,
+		 heat->switches, since, text_field(name, 15), name,
 		 *detail ? detail : "-");
 }
 

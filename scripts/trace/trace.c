@@ -61,8 +61,8 @@ static void on_call(const struct call *c, void *arg)
 		snprintf(what, sizeof(what), "%s(%d)", call_name(c), c->fd);
 	else
 		snprintf(what, sizeof(what), "%s", call_name(c));
-	fprintf(trace->out, "%11.6f %8d %-15s %-26s %-10s %10.3f %9.3f  %s%s\n", c->begun, c->tid,
-		*c->thread ? c->thread : "-", what, rung_names[c->rung], c->waited * 1e3,
+	fprintf(trace->out, "%11.6f %8d %-*s %-26s %-10s %10.3f %9.3f  %s%s\n", c->begun, c->tid,
+		text_field(c->thread, 15), *c->thread ? c->thread : "-", what, rung_names[c->rung], c->waited * 1e3,
 		c->queued * 1e3, call_before(c), c->caller->place);
 }
 

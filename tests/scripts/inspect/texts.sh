@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
-need jq promtool python3
+need gdb jq promtool python3
 
 cat >"$work/judge.py" <<'PYTHON'
 import json, sys, unicodedata
@@ -52,9 +52,26 @@ same 'the names of threads' '?? ???|?? ??m|?[2J??|grün' \
 	"$(jq -r '[.threads[] | select(.main | not).name] | sort | join("|")' <<<"$out")"
 like 'the name of a file' "*$work/odd?\[7m?.fifo*" "$(jq -r '.threads[].detail // empty' <<<"$out")"
 clean text ps "$pid"
+
+# Does what follows the names begin in one column?
+aligned()
+{
+	run "$fiberize" ps "$pid"
+	python3 - "$work/out" <<'PYTHON'
+import sys
+lines = [line for line in open(sys.argv[1]).read().splitlines() if "  sleep" in line]
+sys.exit(len(lines) < 2 or not any("grün" in line for line in lines) or
+         len({line.index("  sleep") for line in lines}) > 1)
+PYTHON
+}
+yes 'ps: columns' eventually aligned
 clean text ps --tree "$pid"
 clean text bt --each "$pid"
 like 'bt: a name, and a file' "*\"?? ??m\", waits: poll(*: $work/odd?\[7m?.fifo)*" "$out"
+run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+grep -a '^[* ] [0-9]* ' "$work/out" >"$work/fibers"
+judge 'gdb' text "$work/fibers"
+like 'gdb: a name' '*"?? ??m" *' "$(cat "$work/fibers")"
 clean text top --batch --count 1 "$pid" 0.2
 clean text stat "$pid"
 like 'stat: the program' 'odd?\[7m?: process *' "$out"
