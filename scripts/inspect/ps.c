@@ -218,13 +218,13 @@ static void forget_process(struct ps *ps)
 }
 
 /*
- * Read while the process is stopped, for at most 10 ms in all, and 10 ms more for each 1,000 threads.
- * A sleeping thread is not stopped, so it may wake up meanwhile; then the reading is not of one moment,
- * and is tried again.
+ * Read while the process is stopped, for at most 10 ms for each 1,000 threads in all, and for at least 10 ms.
+ * The timer gets less: to let all kernel threads go takes a moment, too.  A sleeping thread is not stopped, so
+ * it may wake up meanwhile; then the reading is not of one moment, and is tried again.
  */
 static void read_stopped(struct ps *ps)
 {
-	const double most = 10.0 * (double)(1 + target_root(ps->target, ENTRY_alive) / 1000);
+	const double most = 9.8 * fmax(1, (double)target_root(ps->target, ENTRY_alive) / 1000);
 	enum { TRIES = 10 };
 	double stopped;
 	int tries = 0;

@@ -230,30 +230,50 @@ static struct json_object *json_states(const struct ps *ps)
 	return o;
 }
 
+/* Print a member of the whole object, and free its value; NULL is null. */
+static void put_member(const char *name, struct json_object *value)
+{
+	printf(",\n  \"%s\": %s", name, json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
+	json_object_put(value);
+}
+
+/* Print the threads, those of the library or the others: each is freed when it is printed. */
+static void put_threads(const struct ps *ps, const char *name, bool of_library)
+{
+	bool is_first = true;
+
+	printf(",\n  \"%s\": [", name);
+	for (size_t i = 0; i < ps->shown_count; i++) {
+		struct json_object *one;
+
+		if ((ps->shown[i]->state == STATE_LIBRARY) != of_library)
+			continue;
+		one = json_of(ps, ps->shown[i]);
+		printf("%s\n    %s", is_first ? "" : ",",
+		       json_object_to_json_string_ext(one, JSON_C_TO_STRING_PLAIN));
+		json_object_put(one);
+		is_first = false;
+	}
+	printf(is_first ? "]" : "\n  ]");
+}
+
 void ps_print_json(const struct ps *ps)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
-	struct json_object *own = json_object_new_array(), *deadlocks = json_object_new_array();
+	struct json_object *deadlocks = json_object_new_array();
 
-	json_object_object_add(o, "pid", json_object_new_int(ps->target->source.pid));
-	json_object_object_add(o, "processors", json_object_new_int64((int64_t)ps->all.processors));
-	json_object_object_add(o, "open_processors", json_object_new_int64((int64_t)ps->all.open));
-	json_object_object_add(o, "alive", json_object_new_int64((int64_t)ps->all.alive));
-	json_object_object_add(o, "states", json_states(ps));
-	json_object_object_add(o, "stopped_ms", seconds(ps->stop ? ps->stopped_ms : -1));
-	json_object_object_add(o, "consistent",
-			       ps->stop ? json_object_new_boolean(ps->consistent) : NULL);
-	for (size_t i = 0; i < ps->shown_count; i++)
-		json_object_array_add(ps->shown[i]->state == STATE_LIBRARY ? own : list,
-				      json_of(ps, ps->shown[i]));
-	json_object_object_add(o, "threads", list);
-	json_object_object_add(o, "library_threads", own);
+	printf("{\n  \"pid\": %d", ps->target->source.pid);
+	put_member("processors", json_object_new_int64((int64_t)ps->all.processors));
+	put_member("open_processors", json_object_new_int64((int64_t)ps->all.open));
+	put_member("alive", json_object_new_int64((int64_t)ps->all.alive));
+	put_member("states", json_states(ps));
+	put_member("stopped_ms", seconds(ps->stop ? ps->stopped_ms : -1));
+	put_member("consistent", ps->stop ? json_object_new_boolean(ps->consistent) : NULL);
+	put_threads(ps, "threads", false);
+	put_threads(ps, "library_threads", true);
 	if (ps->facts) {
 		graph_deadlocks(&ps->graph, ps->target, add_deadlock, deadlocks);
-		json_object_object_add(o, "all_asleep",
-				       json_object_new_boolean(graph_all_asleep(&ps->graph)));
+		put_member("all_asleep", json_object_new_boolean(graph_all_asleep(&ps->graph)));
 	}
-	json_object_object_add(o, "deadlocks", deadlocks);
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
-	json_object_put(o);
+	put_member("deadlocks", deadlocks);
+	puts("\n}");
 }

@@ -254,6 +254,16 @@ threads --count
 same 'each is counted' '20001 20001' "$(ask '"\(.states.waits) \(.alive)"')"
 threads
 same 'each is listed, once' 20001 "$(ask '[.threads[].tid] | unique | length')"
+# The most memory, in KB, that "fiberize ps" has taken
+peak()
+{
+	python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$fiberize" ps "$@" "$pid"
+}
+# An object of json-c for each thread would take 50 MB.
+yes '--json: is not kept in memory' [ "$(peak --json)" -lt $(($(peak) + 16384)) ]
 stop
 
 # ---- threads that end while they are read
