@@ -103,7 +103,7 @@ BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 SERVICE_TEXT := service.sh unit.awk unit.sh
 # What "fiberize kubernetes" reads and runs.
 KUBERNETES_TEXT := $(patsubst scripts/kubernetes/%,kubernetes/%,$(wildcard scripts/kubernetes/*.yaml scripts/kubernetes/*/*.yaml))
-TOOLS := $(B)/fiberize $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \
+TOOLS := $(B)/fiberize $(B)/gdb.py $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \
 	echo_client measure inspect)
 
 .PHONY: all library
@@ -248,6 +248,12 @@ $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] s
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \
 		$(LDFLAGS) -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm -pthread
+
+# One file, as gdb loads it with the library.
+$(B)/gdb.py: scripts/inspect/gdb.py scripts/inspect/gdb_commands.py Makefile
+	$(say) "  GEN     $@"
+	@mkdir -p $(@D)
+	$(Q)cat $(filter %.py,$^) >$@.new && mv $@.new $@
 
 $(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
 	$(say) "  CCLD    $@"
@@ -600,7 +606,7 @@ install: all
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) unit.awk unit.sh) '$(libexecdir)'
 	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
 	$(Q)install -m 755 $(addprefix $(B)/libexec/,service.sh kubernetes.sh measure echo_client inspect) '$(libexecdir)'
-	$(Q)install -m 644 scripts/inspect/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
+	$(Q)install -m 644 $(B)/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)install -m 644 scripts/package/fiberize.1 '$(mandir)/man1/fiberize.1'
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'

@@ -1,35 +1,24 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/inspect/gdb.py - gdb commands for the threads under libfiberize.so, of a process or a core file:
+# scripts/inspect/gdb.py - for gdb: the threads under libfiberize.so, of a process or a core file, and what
+# they wait for.
 #
-#	info fibers [TID...]
-#	fiber [TID | off]
-#	fiber apply {all | TID...} COMMAND
-#	fiber locks
-#
-# gdb loads this file with the library if the file is installed as libfiberize.so-gdb.py where gdb allows it.
+# The build makes one file of this and gdb_commands.py, which has the commands.  gdb loads that file with the
+# library if it is installed as libfiberize.so-gdb.py where gdb allows it.
 # The library may be stripped, so records are read by the description in it (runtime/inspect/describe.h).
-# Nothing changes in the process.  To show a thread that does not run, an unwinder pretends that the thread's
-# saved context is the caller of the innermost frame of the kernel thread that gdb has selected; a frame
-# filter leaves that innermost frame out of backtraces.
 # All Python scripts in gdb share one namespace, so all names here begin with fz_, Fz or FZ_.
 
 import re
+import signal
 import struct
-from types import SimpleNamespace
+import time
 
 import gdb
-import gdb.unwinder
-from gdb.FrameDecorator import FrameDecorator
 
 FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION = b'fiberize\0', 1		# of runtime/inspect/describe.h
-FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD = b'fiberize', 1, 3, 4
+FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD, FZ_REQUEST = b'fiberize', 1, 3, 4, 5
 
-# gdb's names of the registers, in the order of their DWARF numbers.
-FZ_X86_64 = 'rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip'.split()
-FZ_AARCH64 = ['x%d' % n for n in range(31)] + ['sp']
-
-# Characters that are not printed, as in scripts/process/text.c; bytes that are not UTF-8 are the last of them.
+# Characters that are not printed, as in scripts/process/text.c; the last of them are bytes that are not UTF-8.
 FZ_REFUSED = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
 
 # Kinds of waits (the names of the entries for_... without for_) for which no address is shown.
@@ -97,7 +86,7 @@ class FzLibrary:
         if version != FZ_VERSION:
             raise gdb.GdbError('libfiberize.so describes itself in version %d, these commands read '
                                '%d: use those of that library.' % (version, FZ_VERSION))
-        self.at, self.entries, self.registers, self.words = at, {}, [], {}
+        self.at, self.entries, self.registers, self.words, self.requests = at, {}, [], {}, {}
         for i in range(count):
             entry = fz_read(at + 24 + i * entry_size, 40)
             name, value, size, kind = struct.unpack('<24sQII', entry)
@@ -106,6 +95,8 @@ class FzLibrary:
                 self.registers.append((int(name), value))
             elif kind == FZ_WORD:
                 self.words[value] = name
+            elif kind == FZ_REQUEST:
+                self.requests[value] = name
             else:
                 self.entries[name] = (value, size)
         self.kinds = {value: name[4:] for name, (value, _) in self.entries.items()
@@ -180,10 +171,11 @@ class FzFiber:
         self.wired = field('kind') == lib.value('kind_wired')
         self.parked = not self.wired and wait == lib.value('wait_parked')
         self.waits_for, self.object = field('waits_for'), field('object')
-        self.kernel_tid = 0
+        self.signals, self.deadline = field('sigwait_set'), field('deadline') if field('timer') else None
+        self.kernel_tid, self.carrier = 0, field('carrier')
         if self.wired or not self.parked and not self.sp:
             self.sp = 0
-            self.kernel_tid = lib.field_at('carrier_tid', field('carrier'))
+            self.kernel_tid = lib.field_at('carrier_tid', self.carrier)
 
     def label(self):
         """The tid and name of the thread, for people."""
@@ -209,28 +201,90 @@ class FzFiber:
             return other, lib.field_at('fiber_tid', other)
         return self.object, 0
 
+    def calls(self):
+        """Is it on a kernel thread in a call that may wait?"""
+        lib = self.lib
+        processor = lib.field_at('carrier_processor', self.carrier)
+        return bool(lib.field_at('carrier_calls', self.carrier) & lib.value('call_bit') or processor and
+                    lib.field_at('processor_owner', processor) == self.carrier | lib.value('owner_announced'))
+
+    def request(self):
+        """The request that it waits for, for people."""
+        def field(name):
+            return self.lib.field_at('op_' + name, self.object)
+        lib, opcode, fd = self.lib, field('opcode'), field('fd')
+        word = lib.requests.get(opcode, 'request')
+        if opcode == lib.value('request_futex'):
+            return '%s %s' % (word, fz_symbol(field('address')))
+        if opcode == lib.value('request_child') and field('length') < 3:	# waitid's P_ALL, P_PID, P_PGID
+            return ('any ' + word, '%s %d' % (word, fd), '%s of process group %d' % (word, fd))[field('length')]
+        return '%s(%d)' % (word, lib.field_at('pin_number', field('pin')) if field('pin') else fd)
+
+    def descriptors(self):
+        """The first descriptors that it waits for by poll() or select(), for people."""
+        lib, fds, count = self.lib, [], self.lib.field_at('ready_count', self.object)
+        try:
+            at = lib.field_at('ready_fds', self.object)
+            fds = [struct.unpack('<i', fz_read(at + 8 * i, 4))[0] for i in range(min(count, 3))]
+        except gdb.MemoryError:
+            pass
+        return ' of %d:%s%s' % (count, ''.join(' (%d)' % fd for fd in fds), ' ...' if count > 3 else '')
+
+    def until(self):
+        """Its deadline, for people."""
+        if self.deadline is None:
+            return ''
+        if gdb.selected_inferior().connection.type != 'native':
+            return ', with a deadline'
+        return ', for %.3f s more' % (self.deadline / 1e9 - time.clock_gettime(time.CLOCK_MONOTONIC))
+
+    def holders(self, by_tid):
+        """Who holds the lock that it waits for, for people."""
+        (lock, owner), joins = self.lock(), self.kind() == 'thread'
+        if owner in by_tid:
+            return (', of ' if joins else ', held by ') + by_tid[owner].label()
+        if owner:
+            return ', held by %d%s' % (owner, '' if fz_may_live(owner, by_tid) else ', which has ended')
+        readers = self.lib.field_at('rwlock_readers', lock) >> 3 if 'lock' in self.kind() else 0
+        return ', held by %d readers' % readers if readers else ''
+
     def state(self, by_tid):
         """What the thread does or waits for, for people."""
-        kind = self.kind()
-        if kind is None:
-            if self.kernel_tid:
-                return '%s on kernel thread %d' % ('wired,' if self.wired else 'runs',
-                                                   self.kernel_tid)
+        if self.kind() is not None:
+            return 'waits: ' + self.wait(by_tid) + self.until()
+        if not self.kernel_tid:
             return 'queued'
-        text = 'waits: ' + self.lib.words.get(self.waits_for, kind)
+        does = 'wired,' if self.wired else 'in a call' if self.calls() else 'runs'
+        return '%s on kernel thread %d' % (does, self.kernel_tid)
+
+    def wait(self, by_tid):
+        """What the thread waits for, in the words of "fiberize ps"."""
+        kind = self.kind()
         if kind == 'request':
-            pin = self.lib.field_at('op_pin', self.object)
-            text += ' of descriptor %d' % (self.lib.field_at('pin_number', pin) if pin else
-                                           self.lib.field_at('op_fd', self.object))
-        elif kind == 'thread':
-            other = by_tid.get(self.lock()[1])
-            return text + (', of ' + other.label() if other else '')
-        elif kind not in FZ_WITHOUT_ADDRESS:
+            return self.request()
+        text = self.lib.words.get(self.waits_for, kind)
+        if kind == 'ready':
+            text += self.descriptors()
+        elif kind == 'signal':
+            text += ''.join(' ' + fz_signal(n) for n in range(1, 65) if self.signals >> n - 1 & 1)
+        elif kind not in FZ_WITHOUT_ADDRESS + ('thread',):
             text += ' ' + fz_symbol(self.lock()[0])
-        owner = self.lock()[1]
-        if owner:
-            text += ', held by ' + (by_tid[owner].label() if owner in by_tid else '%d' % owner)
+        if kind in ('mutex', 'read_lock', 'write_lock', 'thread'):
+            text += self.holders(by_tid)
         return text
+
+def fz_signal(number):
+    """The name of a signal without SIG, or its number."""
+    try:
+        return signal.Signals(number).name[3:]
+    except ValueError:
+        return '%d' % number
+
+def fz_may_live(tid, by_tid):
+    """May a native thread have this tid?  In another PID namespace gdb has other tids than the library."""
+    known = {thread.ptid[1] for thread in gdb.selected_inferior().threads()}
+    own = [fiber.kernel_tid for fiber in by_tid.values() if fiber.kernel_tid]
+    return tid in known or gdb.selected_inferior().pid not in by_tid and not known.intersection(own)
 
 def fz_symbol(address):
     """An address as text, with the name of the variable there if it has one."""
@@ -267,199 +321,3 @@ def fz_chosen(words, by_tid):
         return [by_tid[int(word, 0)] for word in words]
     except (ValueError, KeyError):
         raise gdb.GdbError('%s: no such fiber; see "info fibers".' % ' '.join(words)) from None
-
-# ---- showing a thread that does not run
-
-def fz_names(architecture):
-    """gdb's names of the registers of this architecture, in the order of their DWARF numbers."""
-    return FZ_AARCH64 if 'aarch64' in architecture.name() else FZ_X86_64
-
-def fz_place(frame, architecture):
-    """The sp and pc of a frame. Functions inlined in it are frames with equal sp and pc."""
-    sp, pc = ('sp', 'pc') if fz_names(architecture) is FZ_AARCH64 else ('rsp', 'rip')
-    return int(frame.read_register(sp)), int(frame.read_register(pc))
-
-class FzUnwinder(gdb.unwinder.Unwinder):
-    """Makes a thread's saved context the caller of the innermost frame of the selected kernel thread."""
-
-    def __init__(self):
-        super().__init__('fiberize')
-        self.fiber, self.thread, self.innermost = None, None, None
-        gdb.events.cont.connect(lambda _: self.show(None))
-        gdb.events.exited.connect(lambda _: self.show(None))
-
-    def show(self, fiber):
-        """Show this thread's context, or with None what gdb shows without this unwinder."""
-        if self.fiber is not None:
-            self.fiber = None
-            gdb.invalidate_cached_frames()
-        if fiber is not None:
-            frame = gdb.newest_frame()
-            self.innermost = fz_place(frame, frame.architecture())
-            self.thread, self.fiber = gdb.selected_thread().ptid, fiber
-            gdb.invalidate_cached_frames()
-
-    def active(self):
-        """Is a context shown for the selected kernel thread?"""
-        thread = gdb.selected_thread()
-        return self.fiber is not None and thread is not None and thread.ptid == self.thread
-
-    def hides(self, frame):
-        """Is this frame the innermost one of the kernel thread, which must not be seen?"""
-        return self.active() and fz_place(frame, frame.architecture()) == self.innermost
-
-    def __call__(self, pending):
-        if not self.hides(pending):
-            return None
-        fiber, word = self.fiber, gdb.lookup_type('unsigned long')
-        lib, names = fiber.lib, fz_names(pending.architecture())
-        values = {n: int.from_bytes(fz_read(fiber.sp + at, 8), 'little') for n, at in lib.registers}
-        pc, sp = values[lib.value('frame_pc')], fiber.sp + lib.value('frame_size')
-        values[lib.value('frame_sp')] = sp
-        info = pending.create_unwind_info(SimpleNamespace(sp=gdb.Value(fiber.sp).cast(word),
-                                                          pc=gdb.Value(pc).cast(word)))
-        for number, value in values.items():
-            info.add_saved_register(names[number], gdb.Value(value).cast(word))
-        if names is FZ_AARCH64:
-            info.add_saved_register('pc', gdb.Value(pc).cast(word))
-        return info
-
-class FzFrame(FrameDecorator):
-    """A frame with the function name that gdb prints when there is no frame filter."""
-
-    def function(self):
-        if self.inferior_frame().type() in (gdb.SIGTRAMP_FRAME, gdb.DUMMY_FRAME):
-            return super().function()
-        return self.inferior_frame().name() or '??'
-
-class FzFilter:
-    """Leaves the kernel thread's innermost frame out of the backtrace of another thread."""
-
-    def __init__(self, unwinder):
-        self.name, self.priority, self.unwinder = 'fiberize', 1000, unwinder
-        gdb.frame_filters[self.name] = self
-
-    @property
-    def enabled(self):
-        """If no thread's saved context is shown, there is no frame to hide, and gdb needs no filter."""
-        return self.unwinder.active()
-
-    def filter(self, frames):
-        return (FzFrame(frame) for frame in frames if not self.unwinder.hides(frame.inferior_frame()))
-
-fz_shown = FzUnwinder()
-gdb.unwinder.register_unwinder(None, fz_shown, True)
-FzFilter(fz_shown)
-
-def fz_select(fiber):
-    """Select the thread and its newest frame. Returns False if it has no frame or has ended."""
-    fz_shown.show(fiber if fiber.sp else None)
-    if not fiber.sp:
-        threads = gdb.selected_inferior().threads()
-        thread = next((t for t in threads if t.ptid[1] == fiber.kernel_tid), None)
-        if thread is None:
-            return False
-        thread.switch()
-    frame = gdb.newest_frame()
-    while frame is not None and fz_shown.hides(frame):
-        frame = frame.older()
-    if frame is not None:
-        frame.select()
-    return frame is not None
-
-def fz_select_program():
-    """Select the newest frame that is not in the library, if there is one."""
-    frame = gdb.selected_frame()
-    while frame is not None and 'libfiberize' in (gdb.solib_name(frame.pc()) or ''):
-        frame = frame.older()
-    if frame is not None:
-        frame.select()
-
-# ---- commands
-
-class FzInfo(gdb.Command):
-    """The threads of a process that runs under libfiberize.so, and what they wait for.
-Usage: info fibers [TID...]"""
-
-    def invoke(self, argument, _from_tty):
-        by_tid = fz_all()
-        current = fz_shown.fiber.tid if fz_shown.active() else None
-        for fiber in fz_chosen(argument.split(), by_tid) or by_tid.values():
-            mark = '*' if fiber.tid == current else ' '
-            print(mark, fiber.label(), fiber.state(by_tid))
-
-class FzCommand(gdb.Command):
-    """Select a thread that runs under libfiberize.so, as "info fibers" lists them.
-Usage: fiber [TID | off]
-The frames of the thread follow the innermost one of a kernel thread, so their numbers begin
-with 1 or more.  "fiber off", and letting the process run, lead back to the kernel thread.
-Without TID: which one is selected."""
-
-    def invoke(self, argument, _from_tty):
-        word = argument.strip()
-        if word == 'off':
-            fz_shown.show(None)
-        elif not word:
-            print('[fiber %s]' % fz_shown.fiber.label() if fz_shown.active() else '[a kernel thread]')
-        else:
-            fiber = fz_chosen([word], fz_all())[0]
-            if not fz_select(fiber):
-                raise gdb.GdbError('%s: has no frames.' % word)
-            print('[Switching to fiber %s]' % fiber.label())
-            fz_select_program()
-            gdb.execute('frame')
-
-class FzApply(gdb.Command):
-    """Apply a command to threads that run under libfiberize.so.
-Usage: fiber apply {all | TID...} COMMAND"""
-
-    def invoke(self, argument, _from_tty):
-        match = re.match(r'(all\s|(?:(?:0x[0-9a-f]+|\d+)\s+)+)\s*(\S.*)', argument.strip())
-        if not match:
-            raise gdb.GdbError('Usage: fiber apply {all | TID...} COMMAND')
-        by_tid, words = fz_all(), match.group(1).split()
-        wanted = by_tid.values() if words == ['all'] else fz_chosen(words, by_tid)
-        before, thread, frame = fz_shown.fiber, gdb.selected_thread(), gdb.selected_frame().level()
-        try:
-            for fiber in wanted:
-                print('\nFiber %s, %s:' % (fiber.label(), fiber.state(by_tid)))
-                if fz_select(fiber):
-                    gdb.execute(match.group(2))
-                thread.switch()
-        finally:
-            fz_shown.show(None)
-            thread.switch()
-            fz_shown.show(before)
-            gdb.execute('frame level %d' % frame, to_string=True)
-
-class FzLocks(gdb.Command):
-    """The locks and threads that threads under libfiberize.so wait for, and deadlocks.
-Usage: fiber locks"""
-
-    def invoke(self, _argument, _from_tty):
-        by_tid, waiters = fz_all(), {}
-        for fiber in by_tid.values():
-            if fiber.kind() and fiber.kind() not in FZ_WITHOUT_ADDRESS:
-                waiters.setdefault((fiber.state(by_tid), fiber.lock()), []).append(fiber)
-        for (state, _), group in sorted(waiters.items()):
-            print('%s: %s' % (state[len('waits: '):], ', '.join(f.label() for f in group)))
-        for circle in fz_circles(by_tid):
-            print('deadlock: %s' % ' -> '.join(by_tid[tid].label() for tid in circle + circle[:1]))
-
-def fz_circles(by_tid):
-    """Deadlocks: lists of tids of threads that wait for each other, all without a deadline."""
-    visited = set()
-    for start in by_tid:
-        at, way = start, []
-        while at in by_tid and at not in visited and \
-                not by_tid[at].lib.field_at('fiber_timer', by_tid[at].address):
-            visited.add(at)
-            way.append(at)
-            at = by_tid[at].lock()[1] if by_tid[at].parked else 0
-        if at in way:
-            yield way[way.index(at):]
-
-FzInfo('info fibers', gdb.COMMAND_STATUS)
-FzCommand('fiber', gdb.COMMAND_STACK, prefix=True)
-FzApply('fiber apply', gdb.COMMAND_STACK)
-FzLocks('fiber locks', gdb.COMMAND_STATUS)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/targets/elsewhere.c - threads that wait for what is no descriptor of the process, or by calls that only the
- * kernel knows; and names in C that are codes of types in C++.
+ * kernel knows; names in C that are codes of types in C++; locks
+ * held by a reader, and by a thread that has ended.
  *
  *	elsewhere DIR	prints "ready" once the threads have been made, and goes on until killed
  */
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 static const char *directory;
 static int word;
 static pid_t child;
@@ -35,6 +38,18 @@ __attribute__((noinline)) int f(void)
 static void *locks(void *arg)
 {
 	f();
+	return arg;
+}
+
+static void *writes(void *arg)
+{
+	pthread_rwlock_wrlock(&rw);
+	return arg;
+}
+
+static void *takes_left(void *arg)
+{
+	pthread_mutex_lock(&left);
 	return arg;
 }
 
@@ -106,7 +121,7 @@ static const struct {
 	void *(*start)(void *);
 	const char *name;
 } threads[] = {
-	{ locks, "locks" }, { shared, "shared" }, { one, "one" }, { any, "any" }, { group, "group" },
+	{ locks, "locks" }, { writes, "writes" }, { takes_left, "takes-left" }, { shared, "shared" }, { one, "one" }, { any, "any" }, { group, "group" },
 	{ locks_file, "locks-file" }, { watches, "watches" }, { accepts, "accepts" },
 };
 
@@ -126,6 +141,10 @@ int main(int argc, char **argv)
 	}
 	setpgid(child, child);
 	pthread_mutex_lock(&m);
+	pthread_rwlock_rdlock(&rw);
+	/* The first that takes it ends. */
+	pthread_create(&thread, NULL, takes_left, NULL);
+	pthread_join(thread, NULL);
 	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++) {
 		pthread_create(&thread, NULL, threads[i].start, NULL);
 		pthread_setname_np(thread, threads[i].name);

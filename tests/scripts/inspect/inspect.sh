@@ -107,7 +107,7 @@ run "$fiberize" top --batch --count 1 "$pid" 0.2
 like 'an upgrade: top' "$pid: * threads on * processors*: *sleep*" "$out"
 run "$fiberize" trace --summary --seconds 1 "$pid"
 like 'an upgrade: trace' '* sleep *user space * sleeps at traced.c:*' "$out"
-run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'
 like 'an upgrade: gdb' '*"sleeps" *' "$out"
 yes 'an upgrade: the process goes on' kill -0 "$pid"
 stop
@@ -164,7 +164,7 @@ each_refuses()
 		# shellcheck disable=SC2086 # words
 		refused "$tool: $1" 108 "$2" "$fiberize" $tool "$pid"
 	done
-	run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+	run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'
 	like "gdb: $1" "$3" "$err"
 	yes "$1: the process goes on" kill -0 "$pid"
 	stop

@@ -10,7 +10,7 @@
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
 need jq gdb
-script=$root/scripts/inspect/gdb.py
+script=$build/gdb.py
 cd "$work" || exit 1
 # The library is stripped, and gdb finds no debug information of it.
 cp "$library" libfiberize.so
@@ -31,10 +31,11 @@ constant()
 # gdb_commands NAME GDB-ARGUMENTS...: each command, with the process or its core file
 gdb_commands()
 {
-	local name=$1
+	local name=$1 deadline='for 9*.* s more'
+	[ "$1" = gdb ] || deadline='with a deadline'
 	shift
 	by_gdb "$@" -ex 'info fibers'
-	like "$name: info fibers" "*$pid \"*waits: join, of * \"takes-first\"*$newline*\"takes-first\" waits: mutex 0x*(second), held by * \"takes-second\"*\"reads\" waits: request of descriptor [0-9]*\"computes\" runs on kernel thread *" "$out"
+	like "$name: info fibers" "*$pid \"*waits: join, of * \"takes-first\"*$newline*\"takes-first\" waits: mutex 0x*(second), held by * \"takes-second\"*\"reads\" waits: recv([0-9]*)*\"polls\" waits: poll of 2: ([0-9]*) ([0-9]*)*\"sleeps\" waits: sleep, $deadline*\"writes-too\" waits: rwlock to write 0x* (rwlock), held by * \"writes\"*\"expects\" waits: signal USR1*\"computes\" runs on kernel thread *" "$out"
 	same "$name: info fibers has each" 14 "$(grep -c '" waits: \|" runs on' <<<"$out")"
 	by_gdb "$@" -ex 'fiber locks'
 	like "$name: fiber locks" '*mutex 0x* (first), held by *takes-first*: *takes-second*deadlock: *"takes-first" -> * -> *' "$out"

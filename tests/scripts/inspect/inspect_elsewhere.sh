@@ -31,7 +31,7 @@ rests()
 {
 	run "$fiberize" ps "$@" --json "$pid"
 	[ "$(jq '[.threads[] | select(.state != "waits" and .in_kernel == null)] | length' <<<"$out")" = 0 ] &&
-		[ "$(jq '[.threads[] | select(.name != "" and .name != "elsewhere")] | length' <<<"$out")" = 8 ]
+		[ "$(jq '[.threads[] | select(.name != "" and .name != "elsewhere")] | length' <<<"$out")" = 10 ]
 }
 
 start "$fiberize" --backend uring "$helpers/elsewhere" "$work"
@@ -46,6 +46,8 @@ shown uring any "$state" null 'any child'
 shown uring group "$state" null "child of process group $child"
 shown uring accepts waits '[0-9]*' "accept(*: unix $work/two words)"
 shown uring locks waits null 'mutex 0x* (m), held by *'
+shown uring writes waits null 'rwlock to write 0x* (rw), held by 1 readers'
+shown uring takes-left waits null 'mutex 0x* (left), held by *, which has ended'
 same 'short names in C' 'f' "$("$fiberize" bt "$pid" "$(of locks .tid)" | sed -n 's/.* \(f\|float\) at .*elsewhere\.c:.*/\1/p')"
 same 'what waits for no descriptor' '' "$("$fiberize" ps --fd "$child" --json "$pid" | jq -r '.threads[].name')"
 shown uring locks-file 'in a call' '[0-9]*' "flock(*: $work/locked)"
@@ -59,6 +61,24 @@ run "$fiberize" bt "$pid" "$(of locks-file .tid)"
 like 'bt: a call' "*, on kernel thread *, waits: flock(*: $work/locked)$newline*" "$out"
 run "$fiberize" ps --name locks-file "$pid"
 like 'ps: the function of the kernel' "*flock(*: $work/locked), in the kernel: *lock*" "$out"
+
+# ---- gdb, of the process and of its core file
+
+by_gdb()
+{
+	local name=$1
+	shift
+	run gdb -nx -batch -x "$build/gdb.py" "$@" -ex 'info fibers' -ex 'fiber locks'
+	like "$name: a lock that readers hold" '*"writes" waits: rwlock to write 0x* (rw), held by 1 readers*' "$out"
+	like "$name: a lock of a thread that has ended" '*"takes-left" waits: mutex 0x* (left), held by *, which has ended*' "$out"
+	like "$name: fiber locks" "*mutex 0x* (left), held by *, which has ended: * \"takes-left\"*rwlock to write 0x* (rw), held by 1 readers: * \"writes\"*" "$out"
+	like "$name: accept" '*"accepts" waits: accept([0-9]*)*' "$out"
+	[ "$state" = waits ] || return 0
+	like "$name: a futex" '*"shared" waits: futex 0x* (word)*' "$out"
+	like "$name: children" "*\"one\" waits: child $child$newline*\"any\" waits: any child$newline*\"group\" waits: child of process group $child$newline*" "$out"
+}
+
+by_gdb gdb -p "$pid"
 
 # ---- hexadecimal ids of threads
 
@@ -80,6 +100,7 @@ if [ -n "$core" ]; then
 	run "$fiberize" ps --core --json "$core"
 	jq -c '.threads[] | [.tid, .name, .state, .waits_for, .fd, .owner]' <<<"$out" >dead
 	same 'a core file says the same' '' "$(diff live dead)"
+	by_gdb 'gdb, core' "$helpers/elsewhere" "$core"
 	rm "$core"
 else
 	skip 'core file' "the kernel writes none here: $(cat /proc/sys/kernel/core_pattern)"

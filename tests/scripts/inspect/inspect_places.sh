@@ -16,7 +16,7 @@ cd "$work" || exit 1
 
 by_gdb()
 {
-	limited gdb -nx -batch -x "$lib/frames.gdb.py" -x "$root/scripts/inspect/gdb.py" "$@" 2>gdb.err
+	limited gdb -nx -batch -x "$lib/frames.gdb.py" -x "$build/gdb.py" "$@" 2>gdb.err
 }
 
 # frames FILE TAILS: FILE in a form for comparisons

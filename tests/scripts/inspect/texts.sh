@@ -68,7 +68,7 @@ yes 'ps: columns' eventually aligned
 clean text ps --tree "$pid"
 clean text bt --each "$pid"
 like 'bt: a name, and a file' "*\"?? ??m\", waits: poll(*: $work/odd?\[7m?.fifo)*" "$out"
-run gdb -nx -batch -x "$root/scripts/inspect/gdb.py" -p "$pid" -ex 'info fibers'
+run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'
 grep -a '^[* ] [0-9]* ' "$work/out" >"$work/fibers"
 judge 'gdb' text "$work/fibers"
 like 'gdb: a name' '*"?? ??m" *' "$(cat "$work/fibers")"
