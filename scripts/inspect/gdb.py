@@ -206,7 +206,8 @@ class FzFiber:
         lib = self.lib
         processor = lib.field_at('carrier_processor', self.carrier)
         return bool(lib.field_at('carrier_calls', self.carrier) & lib.value('call_bit') or processor and
-                    lib.field_at('processor_owner', processor) == self.carrier | lib.value('owner_announced'))
+                    lib.field_at('processor_owner', processor) == self.carrier | lib.value('owner_announced') or
+                    fz_in_kernel(self.kernel_tid))
 
     def request(self):
         """The request that it waits for, for people."""
@@ -272,6 +273,21 @@ class FzFiber:
         if kind in ('mutex', 'read_lock', 'write_lock', 'thread'):
             text += self.holders(by_tid)
         return text
+
+def fz_in_kernel(kernel_tid):
+    """Is this kernel thread in a system call?  False if that is not known."""
+    thread = next((t for t in gdb.selected_inferior().threads() if t.ptid[1] == kernel_tid), None)
+    if thread is None:
+        return False
+    before, frame = gdb.selected_thread(), gdb.selected_frame()
+    try:
+        thread.switch()
+        return int(gdb.newest_frame().read_register('orig_rax').cast(gdb.lookup_type('long'))) >= 0
+    except (gdb.error, ValueError):
+        return False
+    finally:
+        before.switch()
+        frame.select()
 
 def fz_signal(number):
     """The name of a signal without SIG, or its number."""

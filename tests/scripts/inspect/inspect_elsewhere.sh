@@ -72,6 +72,8 @@ by_gdb()
 	like "$name: a lock that readers hold" '*"writes" waits: rwlock to write 0x* (rw), held by 1 readers*' "$out"
 	like "$name: a lock of a thread that has ended" '*"takes-left" waits: mutex 0x* (left), held by *, which has ended*' "$out"
 	like "$name: fiber locks" "*mutex 0x* (left), held by *, which has ended: * \"takes-left\"*rwlock to write 0x* (rw), held by 1 readers: * \"writes\"*" "$out"
+	[ "$(uname -m)" != x86_64 ] ||
+		like "$name: a call" '*"locks-file" in a call on kernel thread *"watches" in a call on kernel thread *' "$out"
 	like "$name: accept" '*"accepts" waits: accept([0-9]*)*' "$out"
 	[ "$state" = waits ] || return 0
 	like "$name: a futex" '*"shared" waits: futex 0x* (word)*' "$out"
