@@ -62,6 +62,12 @@ like 'bt: a call' "*, on kernel thread *, waits: flock(*: $work/locked)$newline*
 run "$fiberize" ps --name locks-file "$pid"
 like 'ps: the function of the kernel' "*flock(*: $work/locked), in the kernel: *lock*" "$out"
 
+run "$fiberize" top --batch --count 1 "$pid" 0.2
+if [ "$state" = waits ]; then
+	like 'top: kinds of requests' "*request: child$newline*" "$out"
+	like 'top: kinds of requests, a futex' "*request: futex$newline*" "$out"
+fi
+
 # ---- gdb, of the process and of its core file
 
 by_gdb()
