@@ -110,7 +110,7 @@ static int wait_for_requests(struct aiocb *const list[], int count, bool *ret_an
 			continue;
 		/* acquire: pairs with libc's thread, which stores the result before the error code. */
 		while ((err = __atomic_load_n(&list[i]->__error_code, __ATOMIC_ACQUIRE)) ==
-		       EINPROGRESS) {
+			       EINPROGRESS && list[i]->__policy != UNQUEUED) {
 			*ret_any = true;
 			if (aio_suspend((const struct aiocb *const *)&list[i], 1, NULL) < 0 &&
 			    errno == EINTR)

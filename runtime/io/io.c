@@ -50,7 +50,7 @@ struct fz_io_call fz_io_cursor_call(const struct fz_io_cursor *c, int fd, struct
 		break;
 	}
 	args[1] += (long)c->done;
-	args[2] -= (long)c->done;
+	args[2] = (long)(fz_io_clamp((size_t)args[2]) - c->done);
 	return call;
 }
 

@@ -129,19 +129,17 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		fz_pin_hold(self, op->spare);
 		ret = fz_io_make_own(self, own, fz_pin_fd(op->spare), deadline == FZ_FOREVER);
 	}
-	if (ret <= 0 || (size_t)ret >= least)
+	/* A handler has ended the program's own call. */
+	if (ret <= 0 || (size_t)ret >= least || (forbidden && fz_signal_handled(self)))
 		return ret;
 	/* The kernel has read all of the message's header, so it is readable. */
 	return (int64_t)fz_io_rest_of_message(self, &a, message ? (const void *)addr : &one, (size_t)ret, least,
 					      forbidden);
 }
 
-/* Has the message room for ancillary data?  Only the kernel gathers that, too. */
 static bool has_control(const struct fz_op *op)
 {
-	const struct fz_user_msghdr *msg = (const void *)(uintptr_t)op->addr;
-
-	return op->opcode == IORING_OP_RECVMSG && fz_sys_readable(&msg->control_len) && msg->control_len;
+	return op->opcode == IORING_OP_RECVMSG && fz_io_has_control((const void *)(uintptr_t)op->addr);
 }
 
 /*

@@ -79,7 +79,7 @@ static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 	int64_t ret = -EAGAIN;
 
 	/* Leave an error in the socket for the program's next call: this call has messages to return. */
-	if (a->begun && fz_io_poll_now(self, __NR_ppoll, &p, 1) > 0 && p.revents & POLLERR)
+	if (a->begun && fz_io_poll_now(self, __NR_ppoll, &p, 1) > 0 && fz_io_is_broken(a, p.revents))
 		return -EPIPE;
 	if (!a->only_waits || a->only_tries)
 		ret = receive_present(p.fd, slots, n, a->flags, l);
@@ -87,8 +87,6 @@ static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 		return ret;
 	a->call = (struct fz_io_call){ __NR_recvmmsg, { 0, (long)slots, 1 } };
 	a->refused = !a->only_waits;
-	/* SO_RCVTIMEO begins anew with each message. */
-	a->deadline = 0;
 	return fz_io_try_or_wait(self, a);
 }
 
@@ -96,13 +94,14 @@ static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 static int64_t receive_enough(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_message_slot *slot,
 			      size_t least, const struct limit *l, bool forbidden)
 {
+	/* Only the kernel gathers bytes that it leaves where they are, and ancillary data. */
+	const bool kernel_gathers = a->flags & FZ_MSG_PEEK || fz_io_has_control(&slot->header);
 	int64_t ret;
 
-	/* Only the kernel gathers bytes that it leaves where they are, and ancillary data. */
-	a->only_waits = forbidden || a->flags & FZ_MSG_PEEK ||
-			(fz_sys_readable(&slot->header.control_len) && slot->header.control_len);
+	a->only_waits = forbidden || kernel_gathers;
 	ret = receive_some(self, a, slot, 1, l);
-	if (ret == 1 && !a->only_tries && (forbidden || !a->only_waits))
+	/* A handler has ended the program's own call. */
+	if (ret == 1 && !a->only_tries && !kernel_gathers && !(forbidden && fz_signal_handled(self)))
 		slot->length = (unsigned)fz_io_rest_of_message(self, a, &slot->header, slot->length, least,
 							       forbidden);
 	return ret;
@@ -142,6 +141,8 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	while (done < n) {
 		a.begun = a.rest = done > 0;
 		a.only_tries = a.begun && flags & FZ_MSG_WAITFORONE;
+		/* SO_RCVTIMEO begins anew with each message. */
+		a.deadline = 0;
 		ret = least > 1 ? receive_enough(self, &a, &slots[done], least, &limit, forbidden) :
 				  receive_some(self, &a, &slots[done], n - done, &limit);
 		if (ret <= 0)

@@ -136,7 +136,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	if (a.only_tries && is_of_nonblocking(ret, n) && is_answer(self, &a, &c, &ret))
 		return ret;
 	if (a.only_tries && ret == -EAGAIN) {
-		ret = fz_io_by_parts(self, &a, (char *)buf, n, n, false);
+		ret = fz_io_by_parts(self, &a, (char *)buf, n, n ? n : 1, false);
 		if (ret != FZ_OP_FORBIDDEN)
 			return ret;
 	}

@@ -2,6 +2,7 @@
 #include "runtime/io/socket.h"
 
 #include <asm/errno.h>
+#include <asm/ioctls.h>
 #include <asm/socket.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -102,6 +103,20 @@ static fz_nsec wait_limit(bool sends_on_unix, fz_nsec deadline)
 	return next < deadline ? next : deadline;
 }
 
+bool fz_io_is_broken(const struct fz_io_attempt *a, short ready)
+{
+	int unread = 0;
+
+	if (!(ready & POLLERR))
+		return false;
+	/* A datagram comes after the error. */
+	if (!(a->info & FZ_FD_STREAM))
+		return true;
+	/* On a stream what came before the error is received first.  Without POLLHUP only the error queue holds something. */
+	return ready & POLLHUP &&
+	       (fz_syscall3(__NR_ioctl, fz_pin_fd(a->pin), FIONREAD, (long)&unread) != 0 || !unread);
+}
+
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 {
 	const bool sends_on_unix = a->sends && a->info & FZ_FD_UNIX;
@@ -147,7 +162,8 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		}
 		if (ret < 0 || (ret == 0 && limit == deadline))
 			return ret ? ret : -EAGAIN;
-		if (a->rest && !sends_on_unix && ret & (POLLERR | (a->sends ? POLLHUP : 0)))
+		if (a->rest && !sends_on_unix &&
+		    (a->sends ? ret & (POLLERR | POLLHUP) : fz_io_is_broken(a, (short)ret)))
 			return -EPIPE;
 	}
 }
@@ -184,7 +200,7 @@ static bool goes_on(struct fz_fiber *self, struct fz_io_attempt *a, uint32_t han
 	if (handlers != self->sig.handlers_run || (deadline != FZ_FOREVER && fz_now() >= deadline))
 		return false;
 	ready = a->sends ? 0 : fz_sys_poll_now(fz_pin_fd(a->pin), 0);
-	return ready <= 0 || !(ready & POLLERR);
+	return ready <= 0 || !fz_io_is_broken(a, (short)ready);
 }
 
 int64_t fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, char *buf, size_t n)

@@ -33,6 +33,12 @@ struct fz_user_msghdr {
 	unsigned flags;
 };
 
+/* Has the message room for ancillary data?  Only the kernel gathers that, too. */
+static inline bool fz_io_has_control(const struct fz_user_msghdr *msg)
+{
+	return fz_sys_readable(&msg->control_len) && msg->control_len;
+}
+
 struct fz_message_slot {
 	struct fz_user_msghdr header;
 	unsigned length;
@@ -97,6 +103,12 @@ fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
  */
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 
+/*
+ * For a call that receives and has received a part.  ready: what poll says of the descriptor.  Does an error end the call?
+ * The error stays for the program's next call.
+ */
+bool fz_io_is_broken(const struct fz_io_attempt *a, short ready);
+
 /* ---- the rest of a call on a stream ---------------------------------------- */
 
 /*
@@ -118,7 +130,7 @@ int64_t fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, cha
 
 /*
  * The first `done` bytes of the message are done: go on until `least` are, one iovec after the other, without ancillary
- * data.  forbidden: a filter forbids to ask for O_NONBLOCK.  Returns the total.
+ * data.  forbidden: a filter forbids other calls than the program's.  Returns the total.
  */
 size_t fz_io_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a, const struct fz_user_msghdr *msg,
 			     size_t done, size_t least, bool forbidden);

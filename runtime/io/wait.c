@@ -201,6 +201,9 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		if (ret == -EINVAL) {
 			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
 
+			/* ppoll would wait for nothing. */
+			if (p.fd == FZ_PIN_CLOSED)
+				return -EBADF;
 			ret = fz_io_poll_announced(self, __NR_ppoll, &p, 1, deadline);
 			/* A filter forbids ppoll. */
 			if (ret < 0 && ret != -EINTR)

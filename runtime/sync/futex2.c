@@ -46,7 +46,7 @@ long fz_futex2_requeue(const struct fz_uapi_futex_waitv *waiters, unsigned flags
 		.wake = (uint32_t)(wake - woken),
 		.move = (uint32_t)(move - (done - woken)),
 	};
-	/* The lot has no waiters of a shared word: they go on without a reason, as waiters must expect. */
+	/* Nobody waits for a shared word in the lot, so those that would be moved are woken: waiters must expect that. */
 	if (!is_private(waiters[1].flags)) {
 		order.wake += order.move;
 		order.move = 0;

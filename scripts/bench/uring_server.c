@@ -38,7 +38,7 @@ struct conn {
 	int fd;
 	bool sending;		/* a send is in flight; if not and one-shot, a recv is */
 	size_t have;		/* bytes that are being sent */
-	/* The next three lines are for multishot. */
+	/* The next four lines are for multishot. */
 	bool receiving, starved, broken;
 	bool ended;		/* nothing more comes, but what is in the list is sent */
 	int first, last;	/* list of buffers to send; first is being sent, or -1: none */

@@ -135,6 +135,52 @@ static void by_whole(void)
 	}
 }
 
+static _Atomic int interrupted;
+
+static void note(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static void *interrupts(void *arg)
+{
+	while (!interrupted) {
+		usleep(1000);
+		CHECK_OK(pthread_kill(*(pthread_t *)arg, SIGUSR1));
+	}
+	return arg;
+}
+
+/* A handler ends such a call after a part. */
+static void by_handler(void)
+{
+	const struct sigaction action = { .sa_handler = note };
+	pthread_t self = pthread_self(), other;
+
+	if (!may(SYS_rt_sigaction) || !may(SYS_rt_sigprocmask) || !may(SYS_getpid) || !may(SYS_gettid) ||
+	    !may(SYS_tgkill) || !may(SYS_clock_nanosleep))
+		return;
+	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+	for (int way = 0; way < 2; way++) {
+		struct iovec in = { received, 100 };
+		struct mmsghdr one = { .msg_hdr = { .msg_iov = &in, .msg_iovlen = 1 } };
+
+		if (!may(way ? SYS_recvmmsg : SYS_recvfrom))
+			continue;
+		CHECK_INT(write(streams[1], "abc", 3), 3);
+		interrupted = 0;
+		other = start(interrupts, &self);
+		if (way) {
+			CHECK_INT(recvmmsg(streams[0], &one, 1, MSG_WAITALL, NULL), 1);
+			CHECK_INT(one.msg_len, 3);
+		} else {
+			CHECK_INT(recv(streams[0], received, 100, MSG_WAITALL), 3);
+		}
+		finish(other);
+	}
+}
+
 static void by_socket(void)
 {
 	char c[64];
@@ -184,6 +230,7 @@ static void by_socket(void)
 		finish(third);
 	}
 	by_whole();
+	by_handler();
 	if (!may(SYS_connect))
 		return;
 	if (may(SYS_accept)) {

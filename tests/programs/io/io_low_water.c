@@ -177,6 +177,36 @@ static void connect_pair(int tcp, int s[2])
 	CHECK_OK(close(listener));
 }
 
+/* The other side sends the rest and closes with unread bytes, which is an error: that comes after the bytes. */
+static void broken(int tcp)
+{
+	struct receiver r = { .n = 8 };
+	pthread_t t;
+	int s[2];
+
+	flags = MSG_WAITALL;
+	for (int way = 0; way < WAYS; way++) {
+		if (way == READ || way == READV)
+			continue;
+		connect_pair(tcp, s);
+		r.begun = (struct event)EVENT_INIT;
+		r.way = (enum way)way;
+		r.fd = s[0];
+		CHECK_INT(write(s[0], "unread", 6), 6);
+		CHECK_INT(write(s[1], "abc", 3), 3);
+		t = start(receives, &r);
+		event_wait(&r.begun, 1);
+		await_sleep(r.tid);
+		CHECK_INT(write(s[1], "defgh", 5), 5);
+		CHECK_OK(close(s[1]));
+		CHECK_INT((ssize_t)finish(t), 8);
+		CHECK_ERR(recv(s[0], r.buf, 1, 0), ECONNRESET);
+		CHECK_OK(close(s[0]));
+	}
+	flags = 0;
+	puts("broken");
+}
+
 /* Several messages: each gets all that it has room for. */
 static void *receives_two(void *arg)
 {
@@ -241,6 +271,8 @@ static void *all_whole(void *arg)
 {
 	whole(0);
 	whole(1);
+	broken(0);
+	broken(1);
 	return arg;
 }
 
