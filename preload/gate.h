@@ -76,16 +76,23 @@ __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_s
 	return fiber ? self : NULL;
 }
 
-/*
- * Count a call that libc makes to itself, in a body that only redirected calls of libc reach. If that
- * body calls an interposer, the interposer does not count again, since its caller is the library.
- */
+/* Count a call that libc makes to itself, in a body that only redirected calls of libc reach. */
 __attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol symbol)
 {
 	if (FZ_UNLIKELY(fz_stats_wanted))
 		fz_stats_count(symbol, fz_self()->kind == FZ_KIND_FIBER,
 			       __builtin_return_address(0));
 }
+
+/*
+ * Count that call, make it, and return its value. The call may be an interposer, which does not count
+ * again: since it is no tail call, the caller of the interposer is the library.
+ */
+#define FZ_COUNTED_INSIDE(symbol, call)            \
+	({                                         \
+		fz_count_inside(symbol);           \
+		FZ_RETURNS_HERE(call);             \
+	})
 
 /*
  * Are mutexes, condition variables and the like left to libc, because no thread of this process
