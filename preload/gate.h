@@ -85,8 +85,24 @@ __attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol
 }
 
 /*
- * Count that call, make it, and return its value. The call may be an interposer, which does not count
- * again: since it is no tail call, the caller of the interposer is the library.
+ * Count a call that has no fz_enter(), because it is counted only if it cannot be answered at once. caller: the
+ * address to which the interposer returns.
+ */
+static inline void fz_count_slow(enum fz_symbol symbol, const void *caller)
+{
+	const struct fz_fiber *self = fz_self();
+
+	/* relaxed: only this thread and its handlers write it. */
+	if (FZ_UNLIKELY(fz_stats_wanted))
+		fz_stats_count(symbol,
+			       self->kind == FZ_KIND_FIBER &&
+				       !atomic_load_explicit(&self->in_runtime, memory_order_relaxed),
+			       caller);
+}
+
+/*
+ * Count a call that libc makes to itself, make it, and return its value. The call may be of an interposer, which
+ * does not count again: since it is no tail call, the caller of the interposer is the library.
  */
 #define FZ_COUNTED_INSIDE(symbol, call)            \
 	({                                         \
