@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
-need jq python3 setpriv
+need jq python3 setpriv taskset
 chmod 755 "$work"
 
 calls=$helpers/calls
@@ -80,9 +80,46 @@ same 'nothing happens: rates are 0' '0 0 0 0 0 0 0' "$(table calls | awk '{ for 
 idle()
 {
 	picture
-	[ "$(table processors | awk '{ print $2, $3, $4 }')" = 'idle 0.0 100.0' ]
+	[ "$(table processors | awk '{ print $2, $3, $4, $5 }')" = 'idle 0.0 0.0 100.0' ]
 }
 yes 'nothing happens: the processor is idle' eventually idle
+stop
+
+# ---- processors that wait for a CPU
+
+cat >"$work/computes.c" <<'PROGRAM'
+#include <pthread.h>
+#include <stdio.h>
+
+static void *computes(void *arg)
+{
+	for (volatile unsigned long i = 0;; i++)
+		continue;
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, computes, NULL);
+	puts("ready");
+	fflush(stdout);
+	pthread_join(t, NULL);
+	return 0;
+}
+PROGRAM
+must "$CC" -O1 -Wall -pthread -o "$work/computes" "$work/computes.c"
+start taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$fiberize" --processors 2 "$work/computes"
+# Both processors always have something to run, and one CPU.
+delayed()
+{
+	picture
+	[ "$(table processors | awk '{ busy += $3; delay += $4; idle += $5 }
+		END { print NR, (busy < 120), (delay > 60), (idle < 30) }')" = '2 1 1 1' ]
+}
+yes 'two processors on one CPU are delayed, not idle' eventually delayed
 stop
 
 # ---- rates
@@ -102,9 +139,9 @@ agree()
 		/^per second:/ { switches = $3; sum = processors = 0 }
 		/^[a-z]*,/ { table = $1 }
 		table == "processors," && $1 ~ /^[0-9]/ {
-			sum += $7
+			sum += $8
 			processors++
-			if (off($3 + $4, 100, 0.2))
+			if (off($3 + $4 + $5, 100, 0.2))
 				print "shares: " $0
 		}
 		/^calls,/ && (processors < 1 || off(sum, switches, processors + 1))
