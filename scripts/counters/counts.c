@@ -64,6 +64,7 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	struct fz_call_counters *all = calloc(1, sizeof(*all));
 	const size_t head = sizeof(all->counted);
 	size_t size = offsetof(struct fz_call_counters, block);
+	char why[DORMANT_MOST];
 	bool good;
 
 	if (!all)
@@ -75,8 +76,8 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	good = is_there && read_bytes(s, fd, base, all, offsetof(struct fz_counters, size));
 	/* If the process has ended or executed another program, the bytes mean nothing. */
 	good = good && (s->file || target_runs(&s->target));
-	if (are_dormant(s, &all->counted) && target_runs(&s->target))
-		die(0, "%s: no thread was made yet, so the library is dormant", s->target.source.name);
+	if (are_dormant(s, &all->counted) && target_dormant(&s->target, why) && target_runs(&s->target))
+		die(0, "%s: %s, so the library is dormant", s->target.source.name, why);
 	if (good || s->file)
 		judge(s, &all->counted);
 	good = good && read_bytes(s, fd, base, all, head);

@@ -235,6 +235,23 @@ run "$fiberize" top --batch "$pid"
 same 'no thread yet' "0 fiberize: $pid: no thread was made yet, so the library is dormant" "$code $err"
 stop
 
+# It has made a thread.
+start "$fiberize" --disable "$work/computes"
+dormant="0 fiberize: $pid: switched off (FIBERIZE_DISABLE or /etc/fiberize/disable), so the library is dormant"
+for command in 'top --batch' ps bt stat; do
+	# shellcheck disable=SC2086 # words
+	run "$fiberize" $command "$pid"
+	same "$command: switched off" "$dormant" "$code $err"
+done
+run "$fiberize" status --json
+same 'status: switched off' 'switched off (FIBERIZE_DISABLE or /etc/fiberize/disable)' \
+	"$(jq -r ".. | objects | select(.pid? == $pid).note" <<<"$out")"
+stop
+start "$helpers/forbid_io_uring" "$fiberize" --backend uring "$work/computes"
+run "$fiberize" ps "$pid"
+like 'ps: dormant for another reason' "0 fiberize: $pid: only io_uring is wanted *, so the library is dormant" "$code $err"
+stop
+
 # ---- it ends, or executes, meanwhile
 
 # watched SIGNAL COMMAND...: starts it, and looks at it in plain text, as count says, until the signal; sets
