@@ -515,8 +515,11 @@ stop
 
 # ---- bad input
 
-head -c 1000 "$work/talk.stats" >"$work/short.stats"
-refused 'a file that is cut short' 107 '*short.stats: the file is cut short' "$fiberize" stat "$work/short.stats"
+for length in 8 12 1000; do
+	head -c $length "$work/talk.stats" >"$work/short.stats"
+	refused "a file that is cut short to $length bytes" 107 '*short.stats: the file is cut short' \
+		"$fiberize" stat "$work/short.stats"
+done
 refused 'no counters' 107 '*other.txt: no counters*' "$fiberize" stat "$work/other.txt"
 { head -c 8 "$work/talk.stats"; printf '\377\0\0\0'; tail -c +13 "$work/talk.stats"; } >"$work/new.stats"
 refused 'another version' 108 '*new.stats: counters in version 255*' "$fiberize" stat "$work/new.stats"
