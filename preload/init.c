@@ -171,9 +171,10 @@ static void adopt_pending(struct fz_fiber *self)
 static void say_running(void)
 {
 	if (fz_config.verbose) {
+		const uint32_t open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
+
 		fz_signal_report_overflow();
-		fz_say("version %s, %u processors, %s", fz_version,
-		       atomic_load_explicit(&fz_sched.open, memory_order_relaxed),
+		fz_say("version %s, %u processor%s, %s", fz_version, open, fz_plural(open),
 		       fz_describe_backend());
 	} else if (launched && fz_backend_choice.failed) {
 		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
@@ -348,10 +349,10 @@ static void say_loaded(const char *name)
 	uint32_t open, made = fz_processors_wanted(&open);
 
 	fz_cpus_close(fz_own_fd_close);
-	fz_say("%s[%d]: dormant%s%s; version %s, %u processors, backend %s", name ? name : "",
+	made = open ? open : made;
+	fz_say("%s[%d]: dormant%s%s; version %s, %u processor%s, backend %s", name ? name : "",
 	       (int)fz_sys_getpid(), *fz_dormant_why ? ": " : " until the first pthread_create",
-	       fz_dormant_why, fz_version, open ? open : made,
-	       backends[fz_config.backend]);
+	       fz_dormant_why, fz_version, made, fz_plural(made), backends[fz_config.backend]);
 }
 
 static void fill_host(void)

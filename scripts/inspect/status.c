@@ -140,7 +140,8 @@ static void print_text(const struct status *s)
 		       r->is_replaced ? "its library was replaced: a restart takes the new one" : "");
 	}
 	if (s->forbidden)
-		printf("%zu processes that only root may look at\n", s->forbidden);
+		printf("%zu process%s that only root may look at\n", s->forbidden,
+		       s->forbidden == 1 ? "" : "es");
 }
 
 static void print_json(const struct status *s)

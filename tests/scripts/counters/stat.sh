@@ -323,7 +323,7 @@ done
 same 'a file says nothing' '' "$(cat "$work/complaints")"
 run "$fiberize" stat "$work/calls.$pid.stats"
 same 'a file has no resident memory' 0 "$(grep -c resident <<<"$out")"
-like 'text' "calls: process $pid, *300 * 300 * usleep (user space)*WAITS*sleep*to run*" "$out"
+like 'text' "calls: process $pid, * 2 fibers wired*300 * 300 * usleep (user space)*WAITS*sleep*to run*" "$out"
 "$fiberize" stat --prometheus "$work/calls.$pid.stats" >"$work/metrics"
 must promtool check metrics <"$work/metrics"
 same 'for Prometheus' 300 "$(sed -n \

@@ -88,6 +88,7 @@ stop
 # ---- processors that wait for a CPU
 
 cat >"$work/computes.c" <<'PROGRAM'
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 
@@ -104,6 +105,7 @@ int main(void)
 
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t, NULL, computes, NULL);
+	pthread_setname_np(t, "computes");
 	puts("ready");
 	fflush(stdout);
 	pthread_join(t, NULL);
@@ -111,7 +113,8 @@ int main(void)
 }
 PROGRAM
 must "$CC" -O1 -Wall -pthread -o "$work/computes" "$work/computes.c"
-start taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$fiberize" --processors 2 "$work/computes"
+start taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" \
+	"$fiberize" --stats --processors 2 "$work/computes"
 # Both processors always have something to run, and one CPU.
 delayed()
 {
@@ -120,6 +123,9 @@ delayed()
 		END { print NR, (busy < 120), (delay > 60), (idle < 30) }')" = '2 1 1 1' ]
 }
 yes 'two processors on one CPU are delayed, not idle' eventually delayed
+same 'calls: the columns line up' 1 "$(awk '/^calls,/ { inside = 1; next } !NF { inside = 0 }
+	inside { lengths[length($0)] } END { print length(lengths) }' <<<"$out")"
+has 'calls: the longest rung' "$work/out" '^pthread_setname_np *for-the-fiber '
 stop
 
 # ---- rates
