@@ -214,8 +214,8 @@ yes 'an interrupt: the program goes on, and the tool waits' eventually default_a
 kill -INT $tool
 wait $tool
 same 'a second interrupt ends the tool' 130 $?
-yes 'a second interrupt: the program goes on' kill -0 ${child% }
-kill -KILL ${child% }
+yes 'a second interrupt: the program goes on' kill -0 "${child% }"
+kill -KILL "${child% }"
 exec 9>&-
 
 exec 8<>"$work/gate"
@@ -223,7 +223,7 @@ exec 8<>"$work/gate"
 tool=$!
 must eventually grep -q 'calls blocked in' "$work/lines"
 child=$(cat "/proc/$tool/task/$tool/children")
-kill -KILL ${child% }
+kill -KILL "${child% }"
 wait $tool
 same 'after its seconds it waits for the program' 137 $?
 exec 8<&-
