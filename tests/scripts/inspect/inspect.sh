@@ -143,8 +143,10 @@ for command in ps bt stat 'top --batch' trace; do
 	# shellcheck disable=SC2086 # words
 	refused "$command: an option after the process id" 2 'fiberize*: --json: options come first, before 1*' \
 		"$fiberize" $command 1 --json
-	[ "$command" = trace ] ||
-		refused "$command: after --" 107 '*: libfiberize.so is not in this process' "$fiberize" $command -- $$
+	[ "$command" = trace ] && continue
+	# shellcheck disable=SC2086 # words
+	refused "$command: after --" 107 '*: libfiberize.so is not in this process' \
+		"$fiberize" $command -- $$
 done
 
 # ---- a library of another version
