@@ -76,16 +76,39 @@ __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_s
 	return fiber ? self : NULL;
 }
 
-/*
- * Count a call that libc makes to itself, in a body that only redirected calls of libc reach. If that
- * body calls an interposer, the interposer does not count again, since its caller is the library.
- */
+/* Count a call that libc makes to itself, in a body that only redirected calls of libc reach. */
 __attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol symbol)
 {
 	if (FZ_UNLIKELY(fz_stats_wanted))
 		fz_stats_count(symbol, fz_self()->kind == FZ_KIND_FIBER,
 			       __builtin_return_address(0));
 }
+
+/*
+ * Count a call that has no fz_enter(), because it is counted only if it cannot be answered at once. caller: the
+ * address to which the interposer returns.
+ */
+static inline void fz_count_slow(enum fz_symbol symbol, const void *caller)
+{
+	const struct fz_fiber *self = fz_self();
+
+	/* relaxed: only this thread and its handlers write it. */
+	if (FZ_UNLIKELY(fz_stats_wanted))
+		fz_stats_count(symbol,
+			       self->kind == FZ_KIND_FIBER &&
+				       !atomic_load_explicit(&self->in_runtime, memory_order_relaxed),
+			       caller);
+}
+
+/*
+ * Count a call that libc makes to itself, make it, and return its value. The call may be of an interposer, which
+ * does not count again: since it is no tail call, the caller of the interposer is the library.
+ */
+#define FZ_COUNTED_INSIDE(symbol, call)            \
+	({                                         \
+		fz_count_inside(symbol);           \
+		FZ_RETURNS_HERE(call);             \
+	})
 
 /*
  * Are mutexes, condition variables and the like left to libc, because no thread of this process

@@ -47,6 +47,7 @@
 #include "runtime/fiber/stack.h"
 #include "runtime/fiber/wire.h"
 #include "runtime/inspect/deadlock.h"
+#include "runtime/inspect/dormant.h"
 #include "runtime/inspect/version.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/hints.h"
@@ -71,12 +72,10 @@ static _Atomic bool wire_main;
 void fz_stay_native(const char *why, int err)
 {
 	native = true;
-	if (!fz_config.verbose && !launched)
-		return;
-	if (err)
-		fz_say("threads stay kernel threads: %s: %s", why, strerrorname_np(err));
-	else
-		fz_say("threads stay kernel threads: %s", why);
+	snprintf(fz_dormant_why, sizeof(fz_dormant_why), "%s%s%s", why, err ? ": " : "",
+		 err ? strerrorname_np(err) : "");
+	if (fz_config.verbose || launched)
+		fz_say("threads stay kernel threads: %s", fz_dormant_why);
 }
 
 /* Why io_uring is not used; the text is static. */
@@ -172,9 +171,10 @@ static void adopt_pending(struct fz_fiber *self)
 static void say_running(void)
 {
 	if (fz_config.verbose) {
+		const uint32_t open = atomic_load_explicit(&fz_sched.open, memory_order_relaxed);
+
 		fz_signal_report_overflow();
-		fz_say("version %s, %u processors, %s", fz_version,
-		       atomic_load_explicit(&fz_sched.open, memory_order_relaxed),
+		fz_say("version %s, %u processor%s, %s", fz_version, open, fz_plural(open),
 		       fz_describe_backend());
 	} else if (launched && fz_backend_choice.failed) {
 		fz_say("io_uring cannot be used here: %s; fibers wait by epoll; see fiberize(1), "
@@ -342,19 +342,17 @@ static bool started_by_launcher(char *const *envp, bool *ret_dormant)
 	return true;
 }
 
-static void say_loaded(const char *name, bool dormant)
+static void say_loaded(const char *name)
 {
-	const char *state = fz_config.disable ? "dormant: switched off (FIBERIZE_DISABLE or /etc/fiberize/disable)" :
-			    dormant ? "dormant: only programs that it starts may have fibers" :
-				      "dormant until the first pthread_create";
 	static const char *const backends[] = { "auto", "uring", "epoll" };
 
 	uint32_t open, made = fz_processors_wanted(&open);
 
 	fz_cpus_close(fz_own_fd_close);
-	fz_say("%s[%d]: %s; version %s, %u processors, backend %s", name ? name : "",
-	       (int)fz_sys_getpid(), state, fz_version, open ? open : made,
-	       backends[fz_config.backend]);
+	made = open ? open : made;
+	fz_say("%s[%d]: dormant%s%s; version %s, %u processor%s, backend %s", name ? name : "",
+	       (int)fz_sys_getpid(), *fz_dormant_why ? ": " : " until the first pthread_create",
+	       fz_dormant_why, fz_version, made, fz_plural(made), backends[fz_config.backend]);
 }
 
 static void fill_host(void)
@@ -406,9 +404,13 @@ static void prepare(const char *name, char **envp)
 	 * but the library's locks stay in use.
 	 */
 	fz_fork_handlers_register();
+	if (fz_config.disable || dormant)
+		strcpy(fz_dormant_why, fz_config.disable ?
+		       "switched off (FIBERIZE_DISABLE or /etc/fiberize/disable)" :
+		       "only programs that it starts may have fibers");
 	fz_verbose = fz_config.verbose;
 	if (fz_verbose)
-		say_loaded(name, dormant);
+		say_loaded(name);
 	watched = fz_watched_from_inside(envp, &watcher);
 	if (fz_stats_are_printed() && !dormant && !watched)
 		fz_stats_watch_signals();

@@ -140,8 +140,9 @@ static void say_all(bool wait)
 
 	snprintf(prefix, sizeof(prefix), "%s[%d]: ", stats.name, stats.pid);
 	if (can_say(wait) && atomic_load_explicit(&fz_sched.started, memory_order_relaxed))
-		fz_say("%srunning, %u processors, %u carriers, %s", prefix, fz_sched.count,
-		       fz_carrier_count(), fz_describe_backend());
+		fz_say("%srunning, %u processor%s, %u carrier%s, %s", prefix, fz_sched.count,
+		       fz_plural(fz_sched.count), fz_carrier_count(), fz_plural(fz_carrier_count()),
+		       fz_describe_backend());
 	else if (can_say(wait))
 		fz_say("%sdormant", prefix);
 	if (can_say(wait))

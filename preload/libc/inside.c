@@ -30,13 +30,27 @@ static bool is_in_runtime(void)
 	return atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed);
 }
 
-int fz_close_inside(int fd)
+/*
+ * Count the call. Returns the calling fiber, or NULL if libc's own call is to be made without an announcement.
+ * Always inline, like fz_count_inside().
+ */
+__attribute__((always_inline)) static inline struct fz_fiber *enter_inside(enum fz_symbol symbol)
 {
 	struct fz_fiber *self = fz_self();
 
-	if (self->kind != FZ_KIND_FIBER || fz_redirect_in_child())
+	if (is_in_runtime() || is_in_child())
+		return NULL;
+	fz_count_inside(symbol);
+	return self->kind == FZ_KIND_FIBER ? self : NULL;
+}
+
+int fz_close_inside(int fd)
+{
+	struct fz_fiber *fiber = enter_inside(FZ_SYM_close);
+
+	if (!fiber && (fz_self()->kind != FZ_KIND_FIBER || fz_redirect_in_child()))
 		return fz_inside_real.close(fd);
-	return fz_fd_close(is_in_runtime() ? NULL : self, fd, fz_inside_real.close);
+	return fz_fd_close(fiber, fd, fz_inside_real.close);
 }
 
 int fz_open_inside(const char *path, int flags, ...)
@@ -52,51 +66,43 @@ int fz_open_inside(const char *path, int flags, ...)
 	va_end(args);
 	if (is_in_child() || is_in_runtime())
 		return fz_inside_real.open(path, flags, mode);
+	fz_count_inside(FZ_SYM_open);
 	call = fz_block(self->kind == FZ_KIND_FIBER ? self : NULL, FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 	fd = FZ_REPEAT(&call, fz_inside_real.open(path, flags, mode));
 	return fz_fd_opened(&call, path, fd);
 }
 
-/* Returns the calling fiber, or NULL if libc's own call is to be made without an announcement. */
-static struct fz_fiber *fiber_inside(void)
-{
-	struct fz_fiber *self = fz_self();
-
-	return self->kind == FZ_KIND_FIBER && !fz_redirect_in_child() && !is_in_runtime() ? self :
-											    NULL;
-}
-
 ssize_t fz_read_inside(int fd, void *buffer, size_t size)
 {
-	struct fz_blocked call = fz_block(fiber_inside(), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+	struct fz_blocked call = fz_block(enter_inside(FZ_SYM_read), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 
 	return fz_block_end(&call, FZ_REPEAT(&call, fz_inside_real.read(fd, buffer, size)));
 }
 
 ssize_t fz_pread_inside(int fd, void *buffer, size_t size, off_t offset)
 {
-	struct fz_blocked call = fz_block(fiber_inside(), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+	struct fz_blocked call = fz_block(enter_inside(FZ_SYM_pread), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 
 	return fz_block_end(&call, FZ_REPEAT(&call, fz_inside_real.pread(fd, buffer, size, offset)));
 }
 
 ssize_t fz_write_inside(int fd, const void *buffer, size_t size)
 {
-	struct fz_blocked call = fz_block(fiber_inside(), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
+	struct fz_blocked call = fz_block(enter_inside(FZ_SYM_write), FZ_CALL_BRIEF | FZ_CALL_RESTARTS);
 
 	return fz_block_end(&call, FZ_REPEAT(&call, fz_inside_real.write(fd, buffer, size)));
 }
 
 int fz_dup2_inside(int from, int to)
 {
-	fz_count_inside(FZ_SYM_dup2);
-	return is_in_child() ? fz_real.dup2(from, to) : dup2(from, to);
+	return is_in_child() ? fz_real.dup2(from, to) :
+			       FZ_COUNTED_INSIDE(FZ_SYM_dup2, dup2(from, to));
 }
 
 ssize_t fz_getdents64_inside(int fd, void *buffer, size_t size)
 {
-	fz_count_inside(FZ_SYM_getdents64);
-	return is_in_child() ? fz_real.getdents64(fd, buffer, size) : getdents64(fd, buffer, size);
+	return is_in_child() ? fz_real.getdents64(fd, buffer, size) :
+			       FZ_COUNTED_INSIDE(FZ_SYM_getdents64, getdents64(fd, buffer, size));
 }
 
 /*
@@ -116,16 +122,14 @@ int fz_fstat_inside(int fd, struct stat *st)
 {
 	if (is_in_child() || is_in_runtime() || is_in_body())
 		return fz_real.fstat(fd, st);
-	fz_count_inside(FZ_SYM_fstat);
-	return fstat(fd, st);
+	return FZ_COUNTED_INSIDE(FZ_SYM_fstat, fstat(fd, st));
 }
 
 int fz_fstatat_inside(int dir, const char *path, struct stat *st, int flags)
 {
 	if (is_in_child() || is_in_runtime() || is_in_body())
 		return fz_real.fstatat(dir, path, st, flags);
-	fz_count_inside(FZ_SYM_fstatat);
-	return fstatat(dir, path, st, flags);
+	return FZ_COUNTED_INSIDE(FZ_SYM_fstatat, fstatat(dir, path, st, flags));
 }
 
 /* Read one word, whatever type the argument has, as libc does. */
@@ -134,14 +138,13 @@ int fz_fcntl_inside(int fd, int command, ...)
 	va_list args;
 	void *arg;
 
-	fz_count_inside(FZ_SYM_fcntl);
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
 	/* The child of posix_spawn uses these commands only. */
 	if ((command == F_GETFD || command == F_SETFD) && is_in_child())
 		return fz_real.fcntl(fd, command, arg);
-	return fcntl(fd, command, arg);
+	return FZ_COUNTED_INSIDE(FZ_SYM_fcntl, fcntl(fd, command, arg));
 }
 
 pid_t fz_wait4_inside(pid_t pid, int *status, int options, struct rusage *usage)

@@ -7,6 +7,7 @@
  * preload/thread/tls.c.
  */
 #include "preload/gate.h"
+#include "runtime/sync/mutex.h"
 
 static int c11_result(int err)
 {
@@ -82,12 +83,14 @@ FZ_EXPORT void call_once(once_flag *flag, void (*routine)(void))
 
 FZ_EXPORT int mtx_lock(mtx_t *m)
 {
-	int err = pthread_mutex_lock((pthread_mutex_t *)m);
+	struct fz_mutex *mutex = (struct fz_mutex *)(void *)m;
 
-	if (FZ_LIKELY(!err))
+	/* mtx_init makes no mutex that is libc's. */
+	if (FZ_LIKELY(!fz_locks_are_libcs && fz_mutex_lock_quickly(mutex)))
 		return thrd_success;
-	fz_enter(FZ_SYM_mtx_lock);
-	return c11_result(err);
+	if (!fz_mutex_is_locked_again(mutex))
+		fz_enter(FZ_SYM_mtx_lock);
+	return c11_result(pthread_mutex_lock((pthread_mutex_t *)m));
 }
 
 FZ_EXPORT_C11(int, mtx_trylock, (mtx_t *m), pthread_mutex_trylock((pthread_mutex_t *)m))

@@ -84,11 +84,15 @@ static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err
 }
 
 /* Slow paths are functions of their own, so that the fast paths need not save registers. */
-static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m)
+static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m, const void *caller)
 {
 	const bool behind = fz_modules_let_go(m);
-	const int err = fz_mutex_lock(m, FZ_FOREVER);
+	int err;
 
+	/* The dynamic loader locks its recursive mutex again and again. */
+	if (FZ_UNLIKELY(fz_stats_wanted) && !fz_mutex_is_locked_again(m))
+		fz_count_slow(FZ_SYM_pthread_mutex_lock, caller);
+	err = fz_mutex_lock(m, FZ_FOREVER);
 	if (FZ_UNLIKELY(behind))
 		fz_modules_lock();
 	return fz_leave_pthread(err);
@@ -112,7 +116,8 @@ FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 
 	if (FZ_UNLIKELY(!mutex))
 		return lock_libcs(fz_enter(FZ_SYM_pthread_mutex_lock), m);
-	return FZ_LIKELY(fz_mutex_lock_quickly(mutex)) ? 0 : lock_slowly(mutex);
+	return FZ_LIKELY(fz_mutex_lock_quickly(mutex)) ?
+		       0 : lock_slowly(mutex, __builtin_return_address(0));
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
 

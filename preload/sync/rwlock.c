@@ -32,16 +32,21 @@ static struct fz_rwlock *ours(pthread_rwlock_t *lock)
 }
 
 /* Slow paths are functions of their own, so that the fast paths need not save registers. */
-static __attribute__((noinline)) int read_slowly(struct fz_rwlock *l, bool counted)
+static __attribute__((noinline)) int read_slowly(struct fz_rwlock *l, bool counted,
+						  const void *caller)
 {
+	if (!counted && fz_rwlock_read_quickly(l))
+		return 0;
+	fz_count_slow(FZ_SYM_pthread_rwlock_rdlock, caller);
 	if (!counted)
 		return fz_leave_pthread(fz_rwlock_read(l, FZ_FOREVER));
 	fz_rwlock_await_read_phase(l);
 	return 0;
 }
 
-static __attribute__((noinline)) int write_slowly(struct fz_rwlock *l)
+static __attribute__((noinline)) int write_slowly(struct fz_rwlock *l, const void *caller)
 {
+	fz_count_slow(FZ_SYM_pthread_rwlock_wrlock, caller);
 	return fz_leave_pthread(fz_rwlock_write(l, FZ_FOREVER));
 }
 
@@ -72,7 +77,8 @@ FZ_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 	if (FZ_UNLIKELY(!l))
 		return read_shared(fz_enter(FZ_SYM_pthread_rwlock_rdlock), lock);
 	counted = fz_rwlock_may_count(l);
-	return FZ_LIKELY(counted && fz_rwlock_count(l)) ? 0 : read_slowly(l, counted);
+	return FZ_LIKELY(counted && fz_rwlock_count(l)) ?
+		       0 : read_slowly(l, counted, __builtin_return_address(0));
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
 
@@ -82,7 +88,8 @@ FZ_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 
 	if (FZ_UNLIKELY(!l))
 		return write_shared(fz_enter(FZ_SYM_pthread_rwlock_wrlock), lock);
-	return FZ_LIKELY(fz_rwlock_write_quickly(l)) ? 0 : write_slowly(l);
+	return FZ_LIKELY(fz_rwlock_write_quickly(l)) ?
+		       0 : write_slowly(l, __builtin_return_address(0));
 }
 FZ_EXPORT_ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
 

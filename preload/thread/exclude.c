@@ -40,7 +40,7 @@ void fz_exclude_by_name(struct fz_fiber *self)
 	if (FZ_LIKELY(!*patterns) || self->kind != FZ_KIND_FIBER ||
 	    !fz_pattern_in_list(patterns, false, self->thread.name))
 		return;
-	fz_fiber_wire_for(self, "--native-threads has its name");
+	fz_fiber_wire_for(self, "a name in --native-threads");
 	/* Until now the kernel thread has the name of a carrier. */
 	fz_real.prctl(PR_SET_NAME, self->thread.name, 0, 0, 0);
 }
@@ -151,7 +151,7 @@ bool fz_excluded_caller(const void *caller)
 	if (look.excluded && fz_verbose)
 		fz_say("threads that %s makes stay kernel threads: %s", look.name,
 		       fz_pattern_in_list(patterns, true, look.name) ?
-			       "--native-threads has its name" :
+			       "a name in --native-threads" :
 		       fz_pattern_in_list(built_in, true, look.name) ?
 			       "they wait for each other without libc" :
 			       "Go's threads wait without libc");

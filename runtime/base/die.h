@@ -32,6 +32,12 @@ void fz_say_init(const struct fz_file_id *launchers);
 /* Print one line, "fiberize: " and the text. */
 void fz_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What follows a noun after this number: "" or "s". */
+static inline const char *fz_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 /* Does the user want to know what the library does (--verbose)? Set by the owner of the runtime. */
 extern bool fz_verbose;
 

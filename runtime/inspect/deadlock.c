@@ -241,7 +241,8 @@ static void say_circle(const struct table *t, const struct thread *first, unsign
 	const int pid = (int)fz_sys_getpid();
 	const struct thread *at = first;
 
-	fz_say("deadlock of %u threads; fiberize ps %d and fiberize bt %d show more", count, pid, pid);
+	fz_say("deadlock of %u thread%s; fiberize ps %d and fiberize bt %d show more", count,
+	       fz_plural(count), pid, pid);
 	for (unsigned i = 0; i < count && i < shown; i++, at = next_of(t, at))
 		fz_say("deadlock: %d (%s) waits for %s %d", at->tid,
 		       *at->name ? at->name : at->is_main ? "main" : "no name", what[at->what],

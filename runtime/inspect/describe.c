@@ -10,6 +10,7 @@
 #include "runtime/base/uapi.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/registry.h"
+#include "runtime/inspect/dormant.h"
 #include "runtime/inspect/version.h"
 #include "runtime/io/op.h"
 #include "runtime/sched/carrier.h"

@@ -430,7 +430,7 @@ void fz_provide_follow(fz_nsec now)
 		return;
 	allow(open);
 	if (fz_verbose)
-		fz_say("the CPU limit now allows %u processors", open);
+		fz_say("the CPU limit now allows %u processor%s", open, fz_plural(open));
 }
 
 void fz_provide_stop_following(void)

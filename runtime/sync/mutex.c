@@ -17,10 +17,15 @@ static bool is_recursive(const struct fz_mutex *m)
 	return (m->kind & 0x7f) == FZ_MUTEX_RECURSIVE;
 }
 
+bool fz_mutex_is_locked_again(struct fz_mutex *m)
+{
+	return fz_mutex_knows_its_owner(m) && held_by_me(m);
+}
+
 /* Lock again by the owner.  Returns -EBUSY if the caller must wait like any other thread. */
 static int relock(struct fz_mutex *m)
 {
-	if (!fz_mutex_knows_its_owner(m) || !held_by_me(m))
+	if (!fz_mutex_is_locked_again(m))
 		return -EBUSY;
 	if (!is_recursive(m))
 		return -EDEADLK;

@@ -59,6 +59,9 @@ static inline bool fz_mutex_knows_its_owner(const struct fz_mutex *m)
 	return type == FZ_MUTEX_RECURSIVE || type == FZ_MUTEX_ERRORCHECK;
 }
 
+/* Does the caller own the mutex, so that a lock is answered at once: with one level more, or an error?  Any thread. */
+bool fz_mutex_is_locked_again(struct fz_mutex *m);
+
 /* Steps of locking and unlocking: take the lock word; set the owner's words; release. */
 static inline bool fz_mutex_take(struct fz_mutex *m)
 {

@@ -38,13 +38,14 @@ static bool read_bytes(const struct counts_source *s, int fd, uint64_t base, voi
 	return n == (ssize_t)size;
 }
 
-static void judge(const struct counts_source *s, const struct fz_counters *head)
+/* whole: the version could be read, too. */
+static void judge(const struct counts_source *s, const struct fz_counters *head, bool whole)
 {
 	const char *name = s->file ? s->file : s->target.source.name;
 
 	if (memcmp(head->magic, FZ_COUNTERS_MAGIC, sizeof(head->magic)) != 0)
 		die(EXIT_NOT_FIBERIZED, "%s: no counters of libfiberize.so", name);
-	if (head->version != FZ_COUNTERS_VERSION)
+	if (whole && head->version != FZ_COUNTERS_VERSION)
 		die(EXIT_VERSION, "%s: counters in version %u, and this tool reads %d: use the fiberize that "
 		    "came with that libfiberize.so", name, head->version, FZ_COUNTERS_VERSION);
 }
@@ -64,6 +65,7 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	struct fz_call_counters *all = calloc(1, sizeof(*all));
 	const size_t head = sizeof(all->counted);
 	size_t size = offsetof(struct fz_call_counters, block);
+	char why[DORMANT_MOST];
 	bool good;
 
 	if (!all)
@@ -75,10 +77,10 @@ static struct fz_call_counters *read_all(const struct counts_source *s)
 	good = is_there && read_bytes(s, fd, base, all, offsetof(struct fz_counters, size));
 	/* If the process has ended or executed another program, the bytes mean nothing. */
 	good = good && (s->file || target_runs(&s->target));
-	if (are_dormant(s, &all->counted) && target_runs(&s->target))
-		die(0, "%s: no thread was made yet, so the library is dormant", s->target.source.name);
+	if (are_dormant(s, &all->counted) && target_dormant(&s->target, why) && target_runs(&s->target))
+		die(0, "%s: %s, so the library is dormant", s->target.source.name, why);
 	if (good || s->file)
-		judge(s, &all->counted);
+		judge(s, &all->counted, good);
 	good = good && read_bytes(s, fd, base, all, head);
 	if (good && all->counted.calls) {
 		uint32_t used = all->counted.blocks_used;

@@ -13,6 +13,7 @@
 
 #include "counts.h"
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 #include "waiting.h"
 
 typedef unsigned long ulong_t;
@@ -32,8 +33,8 @@ static void print_head(const struct counts *c)
 
 	if (localtime_r(&begin, &tm))
 		strftime(since, sizeof(since), "%F %T", &tm);
-	printf("%s%sprocess %u, %u processors, %s, since %s\n", c->head.program,
-	       *c->head.program ? ": " : "", c->head.pid, c->head.processors,
+	printf("%s%sprocess %u, %u processor%s, %s, since %s\n", c->head.program,
+	       *c->head.program ? ": " : "", c->head.pid, c->head.processors, text_plural(c->head.processors),
 	       *c->head.backend ? c->head.backend : "no backend", since);
 }
 
@@ -43,13 +44,14 @@ static void print_always(const struct counts *c)
 	const _Atomic uint64_t *total = c->head.total;
 	const double mb = 1 << 20;
 
-	printf("fibers      %lu alive, %lu created, %lu recycled, %lu ended; at most %lu threads\n",
+	printf("fibers      %lu alive, %lu created, %lu recycled, %lu ended; at most %lu thread%s\n",
 	       (ulong_t)c->fibers, (ulong_t)sums[FZ_COUNT_fibers_created],
 	       (ulong_t)sums[FZ_COUNT_fibers_recycled], (ulong_t)sums[FZ_COUNT_fibers_ended],
-	       (ulong_t)total[FZ_TOTAL_threads_most]);
-	printf("kernel      %lu threads made for fibers, %lu native threads, %lu fibers wired\n",
-	       (ulong_t)total[FZ_TOTAL_kernel_threads], (ulong_t)total[FZ_TOTAL_native_threads],
-	       (ulong_t)total[FZ_TOTAL_fibers_wired]);
+	       (ulong_t)total[FZ_TOTAL_threads_most], text_plural(total[FZ_TOTAL_threads_most]));
+	printf("kernel      %lu thread%s made for fibers, %lu native thread%s, %lu fiber%s wired\n",
+	       (ulong_t)total[FZ_TOTAL_kernel_threads], text_plural(total[FZ_TOTAL_kernel_threads]),
+	       (ulong_t)total[FZ_TOTAL_native_threads], text_plural(total[FZ_TOTAL_native_threads]),
+	       (ulong_t)total[FZ_TOTAL_fibers_wired], text_plural(total[FZ_TOTAL_fibers_wired]));
 	for (size_t i = 0; i < FZ_COUNTED_REASONS; i++)
 		if (c->head.wired[i].state == 2)
 			printf("  wired     %lu for %s\n", (ulong_t)c->head.wired[i].count,

@@ -89,14 +89,28 @@ _Noreturn void wrong_usage(const char *command, const char *format, ...)
 	exit(EXIT_USAGE);
 }
 
+/* The options are over: skip the word that says so, unless it says more, and complain of options that come later. */
+static void end_options(const char *command, char ***words)
+{
+	if (**words && is(**words, "--")) {
+		*words += !is(command, "trace");
+		return;
+	}
+	for (char **word = *words; *word; word++)
+		if (strncmp(*word, "--", 2) == 0)
+			wrong_usage(command, "%s: options come first, before %s", *word, **words);
+}
+
 enum command_option option_next(const char *command, char ***words, char **ret_value)
 {
 	char *word = **words;
 	size_t length;
 
 	*ret_value = NULL;
-	if (!word || *word != '-' || is(word, "--"))
+	if (!word || *word != '-' || is(word, "--")) {
+		end_options(command, words);
 		return OPTION_NONE;
+	}
 	if (is(word, "--help") || is(word, "-h"))
 		help(find(command));
 	if (is(word, "--version") || is(word, "-V"))

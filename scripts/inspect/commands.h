@@ -24,8 +24,8 @@ int command_run(char **words);
 
 /*
  * Take one option of command, and its value, from *words.  *ret_value is NULL if the option has no
- * value.  Returns OPTION_NONE at the first word that is no option, and at "--", which stays in *words.
- * A wrong option, --help and --version end the process.
+ * value.  Returns OPTION_NONE at the first word that is no option, and after "--", which stays in *words for
+ * trace.  A wrong option, an option after other words, --help and --version end the process.
  */
 enum command_option option_next(const char *command, char ***words, char **ret_value);
 

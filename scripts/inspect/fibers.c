@@ -354,11 +354,12 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 
 bool fibers_dormant(const struct target *t)
 {
-	if (!t->is_loading && target_root(t, ENTRY_started))
+	char why[DORMANT_MOST];
+
+	if (!target_dormant(t, why))
 		return false;
 	target_check(t);
-	fprintf(stderr, "fiberize: %s: no thread was made yet, so the library is dormant\n",
-		t->source.name);
+	fprintf(stderr, "fiberize: %s: %s, so the library is dormant\n", t->source.name, why);
 	return true;
 }
 

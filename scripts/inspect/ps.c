@@ -185,8 +185,6 @@ static const char *parse(struct ps *ps, struct command *c, char **words)
 
 	while ((option = option_next("ps", &words, &value)) != OPTION_NONE)
 		take(ps, c, option, value);
-	if (words[0] && strcmp(words[0], "--") == 0)
-		words++;
 	if (!words[0] || words[1])
 		wrong_usage("ps", "one process id is needed");
 	if (ps->stop && c->is_core)

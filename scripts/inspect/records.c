@@ -59,22 +59,27 @@ static int64_t distance(const struct records *r, size_t ago)
 }
 
 /*
- * The period of the distances between records: the smallest P for which each of the last ALIKE distances
- * is equal to the distance P records before it. 0 if there is no such P.
+ * The period of the distances between records: the P for which most of the last distances are equal to the distance
+ * P records before. The smallest P that fits for a while is not enough: stacks are at regular distances, but
+ * in groups of 64, so their period is broken at the end of each group. 0 if not even the last ALIKE fit.
  */
 static size_t period(const struct records *r)
 {
 	const size_t most = r->seen_count < SEEN ? r->seen_count : SEEN;
+	size_t best = 0, best_alike = ALIKE - 1;
 
-	for (size_t ago = 1; ago + ALIKE <= most; ago++) {
-		size_t alike = 1;
+	/* Only a period before most - best_alike can have more than best_alike. */
+	for (size_t ago = 1; ago + best_alike < most; ago++) {
+		size_t alike = 0;
 
-		while (alike <= ALIKE && distance(r, alike) == distance(r, ago + alike))
+		while (ago + alike < most && distance(r, alike + 1) == distance(r, ago + alike + 1))
 			alike++;
-		if (alike > ALIKE)
-			return ago;
+		if (alike > best_alike) {
+			best_alike = alike;
+			best = ago;
+		}
 	}
-	return 0;
+	return best;
 }
 
 size_t records_read(struct records *r, uint64_t address)

@@ -72,6 +72,8 @@ static bool describes_enough(const struct target *t)
 
 static void read_row(const struct target *t, enum target_found found, struct row *r)
 {
+	char why[DORMANT_MOST];
+
 	const size_t size = t->entries[ENTRY_version].size;
 
 	if (!size || !target_read(t, target_value(t, ENTRY_version), r->version,
@@ -86,8 +88,8 @@ static void read_row(const struct target *t, enum target_found found, struct row
 		r->note = "the description in its library is damaged";
 	else if (!describes_enough(t))
 		r->note = "its library is of another version: use the fiberize that came with it";
-	else if (!target_root(t, ENTRY_started))
-		r->note = "no thread was made yet";
+	else if (target_dormant(t, why))
+		r->note = strdup(why);
 	else {
 		r->backend = target_root(t, ENTRY_backend_kind) == target_value(t, ENTRY_backend_epoll) ?
 				     "epoll" : "io_uring";
@@ -138,7 +140,8 @@ static void print_text(const struct status *s)
 		       r->is_replaced ? "its library was replaced: a restart takes the new one" : "");
 	}
 	if (s->forbidden)
-		printf("%zu processes that only root may look at\n", s->forbidden);
+		printf("%zu process%s that only root may look at\n", s->forbidden,
+		       s->forbidden == 1 ? "" : "es");
 }
 
 static void print_json(const struct status *s)

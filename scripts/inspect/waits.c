@@ -342,7 +342,7 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 	if (facts->owner)
 		add_owner(all, &w, facts);
 	if (facts->readers)
-		add(&w, ", held by %u readers", facts->readers);
+		add(&w, ", held by %u reader%s", facts->readers, text_plural(facts->readers));
 	if (f->waits && f->deadline >= 0 && target_is_core(t))
 		add(&w, ", with a deadline");
 	else if (f->waits && f->deadline >= 0)

@@ -312,6 +312,23 @@ bool target_try(struct target *t, int pid)
 	return false;
 }
 
+bool target_dormant(const struct target *t, char *ret_why)
+{
+	const size_t size = t->entries[ENTRY_dormant_why].size;
+
+	if (!t->is_loading && target_root(t, ENTRY_started))
+		return false;
+	if (t->is_loading || !size ||
+	    !target_read(t, target_value(t, ENTRY_dormant_why), ret_why,
+			 size < DORMANT_MOST ? size : DORMANT_MOST))
+		*ret_why = '\0';
+	ret_why[DORMANT_MOST - 1] = '\0';
+	text_clean(ret_why);
+	if (!*ret_why)
+		strcpy(ret_why, "no thread was made yet");
+	return true;
+}
+
 static void open_core(struct target *t, const char *path)
 {
 	struct search search = { .target = t };

@@ -78,6 +78,14 @@ bool target_try(struct target *t, int pid);
 bool target_hold(struct target *t);
 void target_release(struct target *t);
 
+enum { DORMANT_MOST = 256 };
+
+/*
+ * Is the library dormant?  Then write why, in words, to ret_why, which has room for DORMANT_MOST bytes.  The
+ * description need not have all entries (TARGET_OTHER_VERSION).
+ */
+bool target_dormant(const struct target *t, char *ret_why);
+
 /* Does the process still run the program that was opened?  True for a core file. */
 bool target_runs(const struct target *t);
 

@@ -76,7 +76,7 @@ static void print_call(const struct watch *w, size_t row, char *line, size_t siz
 	const struct call_rates r = rates_of(w, row);
 	char rung[sizeof(call->rung)];
 
-	snprintf(line, size, "%-22s %-10s %9.0f %9.0f %9.0f %9.0f %6.0f %6.0f %9.0f %12lu", call->name,
+	snprintf(line, size, "%-22s %-13s %9.0f %9.0f %9.0f %9.0f %6.0f %6.0f %9.0f %12lu", call->name,
 		 rung_of(call, rung, sizeof(rung)), r.calls, r.at_once, r.outcome[FZ_OUTCOME_PARKED],
 		 r.outcome[FZ_OUTCOME_ANNOUNCED], r.outcome[FZ_OUTCOME_LATE],
 		 r.outcome[FZ_OUTCOME_WIRED], r.passed, (unsigned long)r.total);
@@ -112,7 +112,7 @@ static void print_late(const struct watch *w, size_t row, char *line, size_t siz
 	const struct call_counts *call = &w->now->counts.calls[row];
 	char rung[sizeof(call->rung)];
 
-	snprintf(line, size, "%-22s %-10s %9.1f %12lu %6.2f", call->name,
+	snprintf(line, size, "%-22s %-13s %9.1f %12lu %6.2f", call->name,
 		 rung_of(call, rung, sizeof(rung)),
 		 watch_rate(w, late(call), late(watch_call_before(w, call))),
 		 (unsigned long)late(call),
@@ -121,7 +121,7 @@ static void print_late(const struct watch *w, size_t row, char *line, size_t siz
 
 const struct table_kind calls_table = {
 	.name = "calls",
-	.heading = "FUNCTION               RUNG         CALLS/s   AT-ONCE    PARKED ANNOUNCED   LATE  WIRED    PASSED        TOTAL",
+	.heading = "FUNCTION               RUNG            CALLS/s   AT-ONCE    PARKED ANNOUNCED   LATE  WIRED    PASSED        TOTAL",
 	.keys = { "rate", "total", "parked", "announced", "function", "rung" },
 	.count = count_calls, .value = value_of_call, .text = text_of_call,
 	.print = print_call, .missing = no_calls,
@@ -129,7 +129,7 @@ const struct table_kind calls_table = {
 
 const struct table_kind late_table = {
 	.name = "late",
-	.heading = "FUNCTION               RUNG          LATE/s        TOTAL  LATE%",
+	.heading = "FUNCTION               RUNG             LATE/s        TOTAL  LATE%",
 	.keys = { "rate", "total", "function", "rung" },
 	.count = count_calls, .value = value_of_late, .text = text_of_call,
 	.print = print_late, .missing = no_calls,

@@ -51,24 +51,32 @@ static void read_carriers(const struct target *t, struct look *looks, size_t cou
 
 /* ---- CPU time ----------------------------------------------------------------------- */
 
-/* The carriers that have been seen; fd is their schedstat, cpu_ns the CPU time at the last look. */
+struct times {
+	uint64_t cpu_ns;
+	uint64_t delayed_ns;		/* runnable, but not on a CPU */
+};
+
+/* The carriers that have been seen; fd is their schedstat, which was read at the last look. */
 static struct carrier {
 	int tid, fd;
-	uint64_t cpu_ns;
+	struct times times;
 } carriers[FZ_PROCESSORS_MOST];
 static size_t carrier_count;
 
-/* The CPU time in ns in a schedstat file; 0 if it cannot be read. */
-static uint64_t read_cpu(int fd)
+/* The times in a schedstat file; 0 if it cannot be read. */
+static struct times read_times(int fd)
 {
-	char line[128];
+	char line[128], *end;
 	const ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
+	struct times times;
 
 	line[n > 0 ? n : 0] = '\0';
-	return strtoull(line, NULL, 10);
+	times.cpu_ns = strtoull(line, &end, 10);
+	times.delayed_ns = strtoull(end, NULL, 10);
+	return times;
 }
 
-/* Find a carrier by its tid in our PID namespace, or add it; the CPU time of a new one counts from now on. */
+/* Find a carrier by its tid in our PID namespace, or add it; the times of a new one count from now on. */
 static struct carrier *carrier_of(int pid, int tid)
 {
 	struct carrier *c = carriers;
@@ -87,26 +95,29 @@ static struct carrier *carrier_of(int pid, int tid)
 	*c = (struct carrier){ .tid = tid, .fd = open(path, O_RDONLY | O_CLOEXEC) };
 	if (c->fd < 0)
 		return NULL;
-	c->cpu_ns = read_cpu(c->fd);
+	c->times = read_times(c->fd);
 	carrier_count++;
 	return c;
 }
 
-/* The CPU time in ns that the carrier has used since the last look. */
-static uint64_t used(int pid, int tid)
+/* Add the times of the carrier since the last look to those of the processor that it has. */
+static void add_times(struct processor *p, int pid, int tid)
 {
 	struct carrier *c = tid ? carrier_of(pid, tid) : NULL;
-	const uint64_t before = c ? c->cpu_ns : 0;
+	struct times before;
 
 	if (!c)
-		return 0;
-	c->cpu_ns = read_cpu(c->fd);
-	if (c->cpu_ns >= before)
-		return c->cpu_ns - before;
+		return;
+	before = c->times;
+	c->times = read_times(c->fd);
+	if (c->times.cpu_ns >= before.cpu_ns) {
+		p->cpu_ns += c->times.cpu_ns - before.cpu_ns;
+		p->delayed_ns += c->times.delayed_ns - before.delayed_ns;
+		return;
+	}
 	/* The carrier has ended, so its file cannot be read. Forget it, as a new carrier may get its tid. */
 	close(c->fd);
 	*c = carriers[--carrier_count];
-	return 0;
 }
 
 /* ---- looking ------------------------------------------------------------------------ */
@@ -154,7 +165,7 @@ void processors_look(struct processors *all, const struct target *t, const struc
 		p->queued = looks[i].queue + (looks[i].slot != 0);
 		p->queued_sum += p->queued;
 		all->queued += p->queued;
-		p->cpu_ns += used(t->source.pid, tasks_outer(tasks, looks[i].tid));
+		add_times(p, t->source.pid, tasks_outer(tasks, looks[i].tid));
 	}
 }
 

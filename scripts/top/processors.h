@@ -27,7 +27,8 @@ struct processor {
 	unsigned seen[DOING_COUNT];	/* at how many looks */
 	enum doing doing;		/* at the last look */
 	uint64_t queued, queued_sum;	/* fibers in its run queue: at the last look, at all looks */
-	uint64_t cpu_ns;		/* CPU time of the kernel threads while they had the processor */
+	/* Of the kernel threads while they had the processor: CPU time; and time in which they waited for a CPU. */
+	uint64_t cpu_ns, delayed_ns;
 };
 
 struct processors {

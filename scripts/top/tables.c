@@ -199,12 +199,16 @@ static double mean_queue(const struct watch *w, size_t row)
 	return all->looks ? (double)all->list[row].queued_sum / all->looks : 0;
 }
 
-/* How busy the processor was, per cent, by its CPU time; 0 in the first picture, as it is not known yet. */
+/* A time as per cent of the time since the last picture; 0 in the first picture, as it is not known yet. */
+static double per_cent(const struct watch *w, uint64_t ns)
+{
+	return w->seconds > 0 ? fmin((double)ns / 1e7 / w->seconds, 100) : 0;
+}
+
+/* How busy the processor was, by its CPU time. */
 static double processor_busy(const struct watch *w, size_t row)
 {
-	const double cpu = (double)w->processors.list[row].cpu_ns / 1e9;
-
-	return w->seconds > 0 ? fmin(100 * cpu / w->seconds, 100) : 0;
+	return per_cent(w, w->processors.list[row].cpu_ns);
 }
 
 static bool value_of_processor(const struct watch *w, size_t row, const char *key, double *value)
@@ -228,10 +232,12 @@ static void print_processor(const struct watch *w, size_t row, char *line, size_
 	};
 	const struct processors *all = &w->processors;
 	const double busy = processor_busy(w, row);
+	const double delayed = fmin(per_cent(w, all->list[row].delayed_ns), 100 - busy);
 	const enum doing doing = all->list[row].doing;
 
-	snprintf(line, size, "%4zu %-7s %6.1f %6.1f %8.1f %6.1f %10.0f %8.0f %10.0f %7lu %7.1f", row,
-		 doing == DOING_IDLE && row >= w->now->all.open ? "closed" : words[doing], busy, 100 - busy, processor_library(all, row),
+	snprintf(line, size, "%4zu %-7s %6.1f %6.1f %6.1f %8.1f %6.1f %10.0f %8.0f %10.0f %7lu %7.1f", row,
+		 doing == DOING_IDLE && row >= w->now->all.open ? "closed" : words[doing], busy, delayed,
+		 100 - busy - delayed, processor_library(all, row),
 		 processor_share(all, row, DOING_CALL), processor_rate(w, row, FZ_COUNT_switches),
 		 processor_rate(w, row, FZ_COUNT_steals), processor_rate(w, row, FZ_COUNT_requests),
 		 (unsigned long)all->list[row].queued, mean_queue(w, row));
@@ -256,7 +262,7 @@ static const struct table_kind waits_table = {
 
 static const struct table_kind processors_table = {
 	.name = "processors",
-	.heading = "PROC NOW      BUSY%  IDLE% LIBRARY%  CALL% SWITCHES/s STOLEN/s REQUESTS/s  QUEUED    MEAN",
+	.heading = "PROC NOW      BUSY% DELAY%  IDLE% LIBRARY%  CALL% SWITCHES/s STOLEN/s REQUESTS/s  QUEUED    MEAN",
 	.keys = { "number", "busy", "switches", "queue" },
 	.count = count_processors, .value = value_of_processor, .print = print_processor,
 };

@@ -19,13 +19,15 @@ enum doing { UNKNOWN, RUNS, QUEUED, WAITS, CALLS };
 
 struct thread {
 	int tid;
-	char name[16];
+	char name[16];			/* empty: not known yet */
+	double named;			/* when the name was read */
 	enum doing doing;
 	double since;
 	double woken;			/* in WAITS: when it was woken; below 0: not yet */
-	int processor;			/* in RUNS */
+	int processor;			/* in RUNS; -1: another thread has got its processor */
 	struct call call;		/* valid in WAITS, in CALLS, and in QUEUED after one of these */
-	bool has_call, has_slice;
+	bool has_call;
+	bool has_new_name;		/* no slice with this name was reported yet */
 };
 
 struct timeline {
@@ -33,6 +35,8 @@ struct timeline {
 	struct symbols *symbols;
 	struct timeline_user user;
 	void *threads;			/* a tree of struct thread, by tid */
+	int *runs;			/* tid of the thread that runs on a processor, or has run there last; 0: none */
+	size_t processors;		/* of `runs` */
 	double now;
 };
 
@@ -50,6 +54,7 @@ struct timeline *timeline_new(const struct target *t, struct symbols *s,
 void timeline_free(struct timeline *l)
 {
 	tdestroy(l->threads, free);
+	free(l->runs);
 	free(l);
 }
 
@@ -60,34 +65,48 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
+/* Read the name of each thread again after so many seconds: it may have got another one. */
+static const double renaming = 0.1;
+
 /*
- * Read the thread's name. If the record has another tid, the thread has ended and a later life has the
- * record: then the name is "".
+ * Read the thread's name, unless that was done a moment ago. If the record has another tid, the thread has
+ * ended, and a later life has the record: then the name stays.
  */
-static void read_name(const struct timeline *l, struct thread *thread, uint64_t record)
+static void learn_name(const struct timeline *l, struct thread *thread, uint64_t record)
 {
-	if (!record || (int)target_field_at(l->t, ENTRY_fiber_tid, record) != thread->tid ||
-	    !target_read(l->t, record + target_value(l->t, ENTRY_fiber_name), thread->name,
-			 sizeof(thread->name)))
-		memset(thread->name, 0, sizeof(thread->name));
-	thread->name[sizeof(thread->name) - 1] = '\0';
-	text_clean(thread->name);
+	char name[sizeof(thread->name)];
+
+	if (*thread->name && l->now - thread->named < renaming)
+		return;
+	if ((int)target_field_at(l->t, ENTRY_fiber_tid, record) != thread->tid ||
+	    !target_read(l->t, record + target_value(l->t, ENTRY_fiber_name), name, sizeof(name)))
+		return;
+	thread->named = l->now;
+	name[sizeof(name) - 1] = '\0';
+	text_clean(name);
+	if (strcmp(name, thread->name) == 0)
+		return;
+	memcpy(thread->name, name, sizeof(name));
+	thread->has_new_name = true;
 }
 
+/* Find or add the thread. record: its record in the process, or 0 if the event does not tell it. */
 static struct thread *thread_of(struct timeline *l, int tid, uint64_t record)
 {
-	struct thread key = { .tid = tid }, **found = tfind(&key, &l->threads, by_tid), *thread;
+	struct thread key = { .tid = tid }, **found = tfind(&key, &l->threads, by_tid);
+	struct thread *thread = found ? *found : calloc(1, sizeof(*thread));
 
-	if (found)
-		return *found;
-	thread = calloc(1, sizeof(*thread));
 	if (!thread)
 		die(EXIT_OTHER, "no memory");
-	thread->tid = tid;
-	thread->woken = -1;
-	read_name(l, thread, record);
-	if (!tsearch(thread, &l->threads, by_tid))
-		die(EXIT_OTHER, "no memory");
+	if (!found) {
+		thread->tid = tid;
+		thread->woken = -1;
+		thread->has_new_name = true;
+		if (!tsearch(thread, &l->threads, by_tid))
+			die(EXIT_OTHER, "no memory");
+	}
+	if (record)
+		learn_name(l, thread, record);
 	return thread;
 }
 
@@ -103,8 +122,8 @@ static void end_slice(struct timeline *l, struct thread *thread, double until)
 	};
 
 	if (thread->doing != UNKNOWN && until > thread->since && l->user.slice) {
-		slice.is_first = !thread->has_slice;
-		thread->has_slice = true;
+		slice.has_new_name = thread->has_new_name;
+		thread->has_new_name = false;
 		l->user.slice(&slice, l->user.arg);
 	}
 	thread->since = until;
@@ -186,6 +205,9 @@ static void leaves(struct timeline *l, const struct event *e)
 	end_slice(l, thread, e->time);
 	thread->woken = -1;
 	if (e->how == target_value(l->t, ENTRY_left_ended)) {
+		if (thread->processor >= 0 && (size_t)thread->processor < l->processors &&
+		    l->runs[thread->processor] == thread->tid)
+			l->runs[thread->processor] = 0;
 		tdelete(thread, &l->threads, by_tid);
 		free(thread);
 		return;
@@ -198,6 +220,36 @@ static void leaves(struct timeline *l, const struct event *e)
 	}
 }
 
+/*
+ * The thread has got the processor. The event that takes it from the thread before may come later: the monitor
+ * writes that event, after the processor was handed off.
+ */
+static void run_on(struct timeline *l, struct thread *thread, int processor)
+{
+	struct thread *before;
+
+	thread->doing = RUNS;
+	thread->processor = processor;
+	if (processor < 0)
+		return;
+	if ((size_t)processor >= l->processors) {
+		const size_t more = (size_t)processor + 1;
+
+		l->runs = realloc(l->runs, more * sizeof(*l->runs));
+		if (!l->runs)
+			die(EXIT_OTHER, "no memory");
+		memset(l->runs + l->processors, 0, (more - l->processors) * sizeof(*l->runs));
+		l->processors = more;
+	}
+	before = l->runs[processor] && l->runs[processor] != thread->tid ?
+			 thread_of(l, l->runs[processor], 0) : NULL;
+	if (before && before->doing == RUNS && before->processor == processor) {
+		end_slice(l, before, l->now);
+		before->processor = -1;
+	}
+	l->runs[processor] = thread->tid;
+}
+
 static void enters(struct timeline *l, const struct event *e)
 {
 	struct thread *thread = thread_of(l, e->other, e->tid ? 0 : e->fiber);
@@ -208,8 +260,7 @@ static void enters(struct timeline *l, const struct event *e)
 	}
 	end_slice(l, thread, e->time);
 	end_call(l, thread, e->time);
-	thread->doing = RUNS;
-	thread->processor = e->processor;
+	run_on(l, thread, e->processor);
 }
 
 static void announces(struct timeline *l, const struct event *e, enum rung rung)
@@ -225,13 +276,12 @@ static void comes_back(struct timeline *l, const struct event *e)
 {
 	struct thread *thread = thread_of(l, e->tid, e->fiber);
 
-	if (thread->doing == CALLS) {
+	if (thread->doing == CALLS)
 		learn_place(l, thread, e);
-		end_slice(l, thread, e->time);
+	end_slice(l, thread, e->time);
+	if (thread->doing == CALLS)
 		end_call(l, thread, e->time);
-	}
-	thread->doing = RUNS;
-	thread->processor = e->processor;
+	run_on(l, thread, e->processor);
 }
 
 void timeline_event(const struct event *e, void *timeline)

@@ -39,7 +39,7 @@ struct slice {
 	const char *thread;
 	double begun, ended;
 	const struct call *call;	/* the call, in SLICE_WAITS; or NULL */
-	bool is_first;			/* the first slice of this thread */
+	bool has_new_name;		/* the first slice of this thread, or the first since its name was read */
 };
 
 struct timeline_user {

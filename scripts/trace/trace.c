@@ -37,10 +37,19 @@ struct trace {
 
 static volatile sig_atomic_t interrupted;
 
+static void set_action(void (*action)(int))
+{
+	signal(SIGINT, action);
+	signal(SIGTERM, action);
+	signal(SIGHUP, action);
+}
+
+/* A second signal ends this tool; a child goes on. */
 static void interrupt(int sig)
 {
 	(void)sig;
 	interrupted = 1;
+	set_action(SIG_DFL);
 }
 
 /* ---- text ------------------------------------------------------------------------------- */
@@ -103,13 +112,22 @@ static void put_name(struct trace *trace, const char *kind, long pid, long tid, 
 	fputs("}}", trace->json);
 }
 
-/* Write a slice. Times in this format are in microseconds. */
+/* Times in this format are in microseconds. */
+static void put_time(FILE *out, const char *key, long long ns)
+{
+	fprintf(out, ",\"%s\":%lld.%03lld", key, ns / 1000, ns % 1000);
+}
+
+/* Write a slice. Its ends are rounded, not its duration: else slices overlap by 1 ns, and Perfetto drops them. */
 static void put_slice(struct trace *trace, const struct slice *s, long pid, long tid,
 		      const char *name)
 {
+	const long long begun = (long long)(s->begun * 1e9 + 0.5), ended = (long long)(s->ended * 1e9 + 0.5);
+
 	begin_event(trace, "X", name, pid, tid);
-	fprintf(trace->json, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{", s->begun * 1e6,
-		(s->ended - s->begun) * 1e6);
+	put_time(trace->json, "ts", begun);
+	put_time(trace->json, "dur", ended - begun);
+	fputs(",\"args\":{", trace->json);
 	if (s->kind == SLICE_WAITS && s->call) {
 		fprintf(trace->json, "\"rung\":\"%s\",\"from\":", rung_names[s->call->rung]);
 		put_text(trace->json, s->call->caller->place);
@@ -128,7 +146,7 @@ static void on_slice(const struct slice *s, void *arg)
 	char name[32];
 
 	snprintf(name, sizeof(name), "%s %d", *s->thread ? s->thread : "thread", s->tid);
-	if (s->is_first)
+	if (s->has_new_name)
 		put_name(trace, "thread_name", trace->t.source.pid, s->tid, name);
 	put_slice(trace, s, trace->t.source.pid, s->tid,
 		  s->call && s->kind == SLICE_WAITS ? call_name(s->call) : names[s->kind]);
@@ -327,7 +345,6 @@ static char **read_options(struct trace *trace, char **words)
 int command_trace(char **words)
 {
 	struct trace trace = { .out = stdout };
-	const struct sigaction action = { .sa_handler = interrupt };
 
 	words = read_options(&trace, words);
 	if (strcmp(*words, "--") != 0 && words[1])
@@ -340,9 +357,7 @@ int command_trace(char **words)
 	}
 	if (trace.json_name && !(trace.json = fopen(trace.json_name, "we")))
 		die(EXIT_OTHER, "cannot write the time line to %s: %s", trace.json_name, strerror(errno));
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	set_action(interrupt);
 	begin_json(&trace);
 	if (!trace.program) {
 		if (find_process(&trace, *words))
@@ -354,6 +369,7 @@ int command_trace(char **words)
 		child_detach(&trace.child);
 	}
 	report(&trace);
+	set_action(SIG_DFL);
 	while (trace.child.pid && !child_ended(&trace.child))
 		child_wait(PAUSE_NS);
 	return trace.child.status;

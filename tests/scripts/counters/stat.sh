@@ -19,6 +19,7 @@ cat >"$work/calls.c" <<'PROGRAM'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -112,6 +113,52 @@ static void *awaits(void *arg)
 	return arg;
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t mtx;
+
+/* Each lock is free when it is locked and unlocked again. */
+static void *locks(void *how)
+{
+	const struct timespec late = { .tv_sec = 0x7fffffff };
+
+	switch ((intptr_t)how) {
+	case 0: pthread_mutex_lock(&mutex); break;
+	case 1: pthread_mutex_timedlock(&mutex, &late); break;
+	case 2: pthread_rwlock_rdlock(&rwlock); break;
+	case 3: pthread_rwlock_wrlock(&rwlock); break;
+	case 4: pthread_rwlock_timedwrlock(&rwlock, &late); break;
+	case 5: mtx_lock(&mtx); break;
+	}
+	switch ((intptr_t)how) {
+	case 0: case 1: pthread_mutex_unlock(&mutex); break;
+	case 2: case 3: case 4: pthread_rwlock_unlock(&rwlock); break;
+	case 5: mtx_unlock(&mtx); break;
+	}
+	return NULL;
+}
+
+/* Holds all locks, which threads ask for, until standard input has a line. */
+static void *holds(void *arg)
+{
+	pthread_t t[6];
+	char c;
+
+	pthread_mutex_lock(&mutex);
+	pthread_rwlock_wrlock(&rwlock);
+	mtx_lock(&mtx);
+	for (intptr_t i = 0; i < 6; i++)
+		pthread_create(&t[i], NULL, locks, (void *)i);
+	if (read(STDIN_FILENO, &c, 1) != 1)
+		abort();
+	pthread_mutex_unlock(&mutex);
+	pthread_rwlock_unlock(&rwlock);
+	mtx_unlock(&mtx);
+	for (int i = 0; i < 6; i++)
+		pthread_join(t[i], NULL);
+	return arg;
+}
+
 static void run(void *(*fn)(void *), void *arg, int threads)
 {
 	pthread_t t[8];
@@ -191,6 +238,11 @@ int main(int argc, char **argv)
 		run(passes_on, &together, 3);
 	} else if (argc > 1 && strcmp(argv[1], "await") == 0) {
 		run(awaits, NULL, 1);
+	} else if (argc > 1 && strcmp(argv[1], "locks") == 0) {
+		mtx_init(&mtx, mtx_plain);
+		for (intptr_t i = 0; i < 6; i++)
+			run(locks, (void *)i, 1);
+		run(holds, NULL, 1);
 	} else if (argc > 1 && strcmp(argv[1], "alone") != 0) {
 		run(naps, &together, 3);
 		run(makes, argv[1], 1);
@@ -271,11 +323,35 @@ done
 same 'a file says nothing' '' "$(cat "$work/complaints")"
 run "$fiberize" stat "$work/calls.$pid.stats"
 same 'a file has no resident memory' 0 "$(grep -c resident <<<"$out")"
-like 'text' "calls: process $pid, *300 * 300 * usleep (user space)*WAITS*sleep*to run*" "$out"
+like 'text' "calls: process $pid, * 2 fibers wired*300 * 300 * usleep (user space)*WAITS*sleep*to run*" "$out"
 "$fiberize" stat --prometheus "$work/calls.$pid.stats" >"$work/metrics"
 must promtool check metrics <"$work/metrics"
 same 'for Prometheus' 300 "$(sed -n \
 	's/^fiberize_calls_total{function="usleep",.*outcome="parked"} //p' "$work/metrics")"
+
+# ---- locks that are held are counted, locks that are free are not
+
+mkfifo "$work/release"
+"$fiberize" --stats="$work/locks.stats" "$calls" locks <>"$work/release" >"$work/said" &
+pid=$!
+# Each waits for its lock.
+all_wait()
+{
+	"$fiberize" stat --json "$pid" 2>/dev/null | jq -e '[.calls[]? | select(.parked > 0 and
+		(.function | test("mutex|rwlock|mtx"))).parked] | add == 6'
+}
+yes 'each wait for a lock is a call that parked' eventually all_wait >/dev/null
+echo >"$work/release"
+must eventually grep -q ready "$work/said"
+stat "$pid"
+for lock in pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock mtx_lock; do
+	same "$lock: the one that waited" '1 0 1 0 0 0' "$(became $lock)"
+done
+# These look at more than the lock.
+for lock in pthread_mutex_timedlock pthread_rwlock_timedwrlock; do
+	same "$lock: both" '2 1 1 0 0 0' "$(became $lock)"
+done
+stop
 
 # ---- a brief call that takes long
 
@@ -439,8 +515,11 @@ stop
 
 # ---- bad input
 
-head -c 1000 "$work/talk.stats" >"$work/short.stats"
-refused 'a file that is cut short' 107 '*short.stats: the file is cut short' "$fiberize" stat "$work/short.stats"
+for length in 8 12 1000; do
+	head -c $length "$work/talk.stats" >"$work/short.stats"
+	refused "a file that is cut short to $length bytes" 107 '*short.stats: the file is cut short' \
+		"$fiberize" stat "$work/short.stats"
+done
 refused 'no counters' 107 '*other.txt: no counters*' "$fiberize" stat "$work/other.txt"
 { head -c 8 "$work/talk.stats"; printf '\377\0\0\0'; tail -c +13 "$work/talk.stats"; } >"$work/new.stats"
 refused 'another version' 108 '*new.stats: counters in version 255*' "$fiberize" stat "$work/new.stats"

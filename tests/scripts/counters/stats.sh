@@ -8,6 +8,7 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 
 cat >"$work/ends.c" <<'PROGRAM'
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,6 +27,7 @@ static void *nap(void *arg)
 {
 	const struct timespec short_time = { .tv_nsec = 1000 };
 	char line[8];
+	DIR *names;
 	FILE *in;
 
 	usleep(1);
@@ -43,6 +45,10 @@ static void *nap(void *arg)
 	in = fopen("/dev/zero", "r");
 	fgets(line, sizeof(line), in);
 	fclose(in);
+	names = opendir("/proc/self/task");
+	while (readdir(names))
+		continue;
+	closedir(names);
 	return arg;
 }
 
@@ -290,7 +296,7 @@ for threads in fibers native; do
 	same "naps as $threads: ends well" 0 "$code"
 	for case in 'usleep 2' 'nanosleep 1' 'clock_nanosleep 1' 'wait 1' 'waitpid 1' 'fork 2' 'read 1' \
 		'system 1' 'popen 1' 'pclose 1' 'posix_spawn ' 'pipe2 ' 'dup2 ' 'fcntl ' 'wait4 ' \
-		'sched_getaffinity ' 'stat '; do
+		'open 2' 'close 2' 'fstat 2' 'getdents64 2' 'sched_getaffinity ' 'stat '; do
 		wanted=${case#* }
 		[ -z "$wanted" ] || { [ $threads = fibers ] && wanted="$wanted 0" || wanted="0 $wanted"; }
 		same "$threads: ${case% *} is counted once" "$wanted" "$(counts "${case% *}")"

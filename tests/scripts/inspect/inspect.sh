@@ -139,6 +139,15 @@ refused 'no number' 2 '*x1: not a process id*' "$fiberize" ps x1
 refused 'no process' 2 '*process id is needed*' "$fiberize" ps
 refused 'bt: no process' 2 '*process id is needed*' "$fiberize" bt
 refused 'no such option' 2 '*--wide: no such option*' "$fiberize" ps --wide 1
+for command in ps bt stat 'top --batch' trace; do
+	# shellcheck disable=SC2086 # words
+	refused "$command: an option after the process id" 2 'fiberize*: --json: options come first, before 1*' \
+		"$fiberize" $command 1 --json
+	[ "$command" = trace ] && continue
+	# shellcheck disable=SC2086 # words
+	refused "$command: after --" 107 '*: libfiberize.so is not in this process' \
+		"$fiberize" $command -- $$
+done
 
 # ---- a library of another version
 

@@ -252,6 +252,12 @@ stop
 start "$fiberize" "$helpers/crowd" 20000
 threads --count
 same 'each is counted' '20001 20001' "$(ask '"\(.states.waits) \(.alive)"')"
+if command -v strace >/dev/null; then
+	must strace -f -qq -e trace=process_vm_readv -o "$work/reads" "$fiberize" ps --count "$pid" >/dev/null
+	yes 'a system call reads many' [ "$(wc -l <"$work/reads")" -lt 1000 ]
+else
+	skip 'a system call reads many' 'strace is not installed'
+fi
 threads
 same 'each is listed, once' 20001 "$(ask '[.threads[].tid] | unique | length')"
 # The most memory, in KB, that "fiberize ps" has taken

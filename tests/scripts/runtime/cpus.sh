@@ -13,8 +13,8 @@
 
 # processors FILE: how many are in use, by what the library said last
 processors() {
-	tail -n +2 "$1" | sed -n 's/^fiberize: .*, \([0-9]*\) processors, .*/\1/p
-		s/^fiberize: the CPU limit now allows \([0-9]*\) processors$/\1/p' | tail -n 1
+	tail -n +2 "$1" | sed -n 's/^fiberize: .*, \([0-9]*\) processors\?, .*/\1/p
+		s/^fiberize: the CPU limit now allows \([0-9]*\) processors\?$/\1/p' | tail -n 1
 }
 
 uses() {
@@ -58,9 +58,9 @@ real_groups() {
 	echo 100000 >"$outer"
 	yes 'the quota of the group above' eventually uses v1 1
 	run "$fiberize" ps $server
-	like 'ps tells the closed one' '* threads on 1 processors (1 closed: a CPU limit, or too little load): *' "$out"
+	like 'ps tells the closed one' '* threads on 1 processor (1 closed: a CPU limit, or too little load): *' "$out"
 	run "$fiberize" top --batch --count 2 $server
-	like 'top tells the closed one' '* on 1 processors (1 closed: a CPU limit, or too little load): *' "$out"
+	like 'top tells the closed one' '* on 1 processor (1 closed: a CPU limit, or too little load): *' "$out"
 	has 'top names the closed one' "$work/out" '^ *1 closed '
 	yes 'it still runs' kill -0 $server
 	stop

@@ -114,7 +114,7 @@ run "$fiberize" -v "$work/reasons"
 same 'each reason is said, once' 'its attributes its creator' \
 	"$(sed -n 's/^fiberize: a new thread is a kernel thread, not a fiber: \(its [a-z]*\) .*/\1/p' <<<"$err" | paste -sd ' ')"
 run "$fiberize" -v --native-threads '*' "$programs/thread_basic"
-has 'by name' "$work/err" ') becomes a kernel thread: --native-threads has its name$'
+has 'by name' "$work/err" ') becomes a kernel thread: a name in --native-threads$'
 same 'the name of a process that has made no thread' cat "$("$fiberize" --native-threads '*' cat /proc/self/comm)"
 cat >"$work/late.c" <<'PROGRAM'
 #include <pthread.h>

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
-need jq python3 setpriv
+need jq python3 setpriv taskset
 chmod 755 "$work"
 
 calls=$helpers/calls
@@ -80,9 +80,52 @@ same 'nothing happens: rates are 0' '0 0 0 0 0 0 0' "$(table calls | awk '{ for 
 idle()
 {
 	picture
-	[ "$(table processors | awk '{ print $2, $3, $4 }')" = 'idle 0.0 100.0' ]
+	[ "$(table processors | awk '{ print $2, $3, $4, $5 }')" = 'idle 0.0 0.0 100.0' ]
 }
 yes 'nothing happens: the processor is idle' eventually idle
+stop
+
+# ---- processors that wait for a CPU
+
+cat >"$work/computes.c" <<'PROGRAM'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+
+static void *computes(void *arg)
+{
+	for (volatile unsigned long i = 0;; i++)
+		continue;
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, computes, NULL);
+	pthread_setname_np(t, "computes");
+	puts("ready");
+	fflush(stdout);
+	pthread_join(t, NULL);
+	return 0;
+}
+PROGRAM
+must "$CC" -O1 -Wall -pthread -o "$work/computes" "$work/computes.c"
+start taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" \
+	"$fiberize" --stats --processors 2 "$work/computes"
+# Both processors always have something to run, and one CPU.
+delayed()
+{
+	picture
+	[ "$(table processors | awk '{ busy += $3; delay += $4; idle += $5 }
+		END { print NR, (busy < 120), (delay > 60), (idle < 30) }')" = '2 1 1 1' ]
+}
+yes 'two processors on one CPU are delayed, not idle' eventually delayed
+same 'calls: the columns line up' 1 "$(awk '/^calls,/ { inside = 1; next } !NF { inside = 0 }
+	inside { lengths[length($0)] } END { print length(lengths) }' <<<"$out")"
+has 'calls: the longest rung' "$work/out" '^pthread_setname_np *for-the-fiber '
 stop
 
 # ---- rates
@@ -102,9 +145,9 @@ agree()
 		/^per second:/ { switches = $3; sum = processors = 0 }
 		/^[a-z]*,/ { table = $1 }
 		table == "processors," && $1 ~ /^[0-9]/ {
-			sum += $7
+			sum += $8
 			processors++
-			if (off($3 + $4, 100, 0.2))
+			if (off($3 + $4 + $5, 100, 0.2))
 				print "shares: " $0
 		}
 		/^calls,/ && (processors < 1 || off(sum, switches, processors + 1))
@@ -196,6 +239,23 @@ stop
 start "$fiberize" sh -c 'echo ready; read -r line <"$0"' "$work/fifo"
 run "$fiberize" top --batch "$pid"
 same 'no thread yet' "0 fiberize: $pid: no thread was made yet, so the library is dormant" "$code $err"
+stop
+
+# It has made a thread.
+start "$fiberize" --disable "$work/computes"
+dormant="0 fiberize: $pid: switched off (FIBERIZE_DISABLE or /etc/fiberize/disable), so the library is dormant"
+for command in 'top --batch' ps bt stat; do
+	# shellcheck disable=SC2086 # words
+	run "$fiberize" $command "$pid"
+	same "$command: switched off" "$dormant" "$code $err"
+done
+run "$fiberize" status --json
+same 'status: switched off' 'switched off (FIBERIZE_DISABLE or /etc/fiberize/disable)' \
+	"$(jq -r ".. | objects | select(.pid? == $pid).note" <<<"$out")"
+stop
+start "$helpers/forbid_io_uring" "$fiberize" --backend uring "$work/computes"
+run "$fiberize" ps "$pid"
+like 'ps: dormant for another reason' "0 fiberize: $pid: only io_uring is wanted *, so the library is dormant" "$code $err"
 stop
 
 # ---- it ends, or executes, meanwhile
