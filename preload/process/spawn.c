@@ -99,6 +99,7 @@ FZ_EXPORT int posix_spawn(pid_t *pid, const char *path,
 			  const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_posix_spawn);
+	FZ_COUNTED_AS_ONE;
 
 	return spawn(self, fz_real.posix_spawn, pid, path, actions, attr, argv, envp);
 }
@@ -108,6 +109,7 @@ FZ_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
 	struct fz_fiber *self = enter_brief(FZ_SYM_posix_spawnp);
+	FZ_COUNTED_AS_ONE;
 
 	return spawn(self, fz_real.posix_spawnp, pid, file, actions, attr, argv, envp);
 }

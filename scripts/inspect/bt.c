@@ -28,6 +28,7 @@ struct bt {
 	bool *found;			/* for each of all.list: its stack was printed or put into a group */
 	struct group **groups;		/* hash table of groups by stack; NULL: equal stacks are not grouped */
 	struct group *first, **last;	/* list of all groups, in the order in which they were found */
+	struct wait waits;		/* of a thread on a kernel thread: read while that is stopped */
 };
 
 enum { GROUP_LISTS = 1 << 16 };
@@ -36,26 +37,31 @@ struct group {
 	struct stack *stack;
 	const struct fiber *fiber;	/* the first thread with this stack */
 	int kernel_tid;
+	char *waits;			/* what it waits for; NULL: not read yet */
 	size_t count;
 	struct group *same_hash, *next;
 };
 
 /* ---- output --------------------------------------------------------------------------- */
 
-static void print_head(const struct bt *bt, const struct fiber *f, int kernel_tid)
+/* waits: what the thread waits for, or NULL if that is to be read. */
+static void print_head(const struct bt *bt, const struct fiber *f, int kernel_tid, const char *waits)
 {
 	struct wait w;
 
-	wait_of(bt->target, &bt->all, f, &w);
+	if (!waits) {
+		wait_of(bt->target, &bt->all, f, &w);
+		waits = w.text;
+	}
 	fprintf(bt->out, "thread %d", f->tid);
 	if (*f->name || f->is_main)
 		fprintf(bt->out, " \"%s\"", *f->name ? f->name : "main");
 	if (f->state == STATE_WAITS)
-		fprintf(bt->out, ", waits: %s", w.text);
+		fprintf(bt->out, ", waits: %s", waits);
 	else if (f->state == STATE_NATIVE)
-		fprintf(bt->out, ", native%s%s", *w.text ? ", waits: " : "", w.text);
+		fprintf(bt->out, ", native%s%s", *waits ? ", waits: " : "", waits);
 	else if (kernel_tid)
-		fprintf(bt->out, ", on kernel thread %d%s%s", kernel_tid, *w.text ? ", waits: " : "", w.text);
+		fprintf(bt->out, ", on kernel thread %d%s%s", kernel_tid, *waits ? ", waits: " : "", waits);
 	putc('\n', bt->out);
 }
 
@@ -91,6 +97,8 @@ static void add_to_group(struct bt *bt, const struct fiber *f, int kernel_tid)
 		*g->stack = *s;
 		g->fiber = f;
 		g->kernel_tid = kernel_tid;
+		if (kernel_tid && !(g->waits = strdup(bt->waits.text)))
+			die(EXIT_OTHER, "no memory");
 		g->same_hash = *list;
 		*list = g;
 		*bt->last = g;
@@ -105,9 +113,10 @@ static void print_groups(struct bt *bt)
 		next = g->next;
 		if (g->count > 1)
 			fprintf(bt->out, "%zu threads, one of them is ", g->count);
-		print_head(bt, g->fiber, g->kernel_tid);
+		print_head(bt, g->fiber, g->kernel_tid, g->waits);
 		print_stack(bt->out, &bt->unwinder, g->stack);
 		free(g->stack);
+		free(g->waits);
 		free(g);
 	}
 }
@@ -119,7 +128,7 @@ static void found(struct bt *bt, const struct fiber *f, int kernel_tid)
 		add_to_group(bt, f, kernel_tid);
 		return;
 	}
-	print_head(bt, f, kernel_tid);
+	print_head(bt, f, kernel_tid, kernel_tid ? bt->waits.text : NULL);
 	print_stack(bt->out, &bt->unwinder, &bt->unwinder.stack);
 }
 
@@ -193,6 +202,8 @@ static bool by_kernel_thread(void *arg, int tid)
 		return true;
 	f = thread_on(bt, u->registers.tcb + target_root(t, ENTRY_layout_record), tid);
 	if (f && !bt->found[f - bt->all.list] && is_wanted(bt, f)) {
+		/* Once it goes on, it makes its call anew, and for a moment is in none. */
+		wait_of(t, &bt->all, f, &bt->waits);
 		unwind_stopped(u);
 		found(bt, f, tid);
 	}

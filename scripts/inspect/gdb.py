@@ -242,12 +242,13 @@ class FzFiber:
     def holders(self, by_tid):
         """Who holds the lock that it waits for, for people."""
         (lock, owner), joins = self.lock(), self.kind() == 'thread'
+        word = ', of ' if joins else ', held by '
         if owner in by_tid:
-            return (', of ' if joins else ', held by ') + by_tid[owner].label()
+            return word + by_tid[owner].label()
         if owner:
-            return ', held by %d%s' % (owner, '' if fz_may_live(owner, by_tid) else ', which has ended')
+            return word + '%d%s' % (owner, '' if fz_may_live(owner, by_tid) else ', which has ended')
         readers = self.lib.field_at('rwlock_readers', lock) >> 3 if 'lock' in self.kind() else 0
-        return ', held by %d readers' % readers if readers else ''
+        return ', held by %d reader%s' % (readers, '' if readers == 1 else 's') if readers else ''
 
     def state(self, by_tid):
         """What the thread does or waits for, for people."""
@@ -279,15 +280,18 @@ def fz_in_kernel(kernel_tid):
     thread = next((t for t in gdb.selected_inferior().threads() if t.ptid[1] == kernel_tid), None)
     if thread is None:
         return False
-    before, frame = gdb.selected_thread(), gdb.selected_frame()
+    before, frame = gdb.selected_thread(), None
     try:
+        frame = gdb.selected_frame()
         thread.switch()
         return int(gdb.newest_frame().read_register('orig_rax').cast(gdb.lookup_type('long'))) >= 0
     except (gdb.error, ValueError):
         return False
     finally:
-        before.switch()
-        frame.select()
+        if before is not None and before.is_valid():
+            before.switch()
+        if frame is not None and frame.is_valid():
+            frame.select()
 
 def fz_signal(number):
     """The name of a signal without SIG, or its number."""

@@ -318,6 +318,7 @@ bool target_dormant(const struct target *t, char *ret_why)
 
 	if (!t->is_loading && target_root(t, ENTRY_started))
 		return false;
+	memset(ret_why, 0, DORMANT_MOST);
 	if (t->is_loading || !size ||
 	    !target_read(t, target_value(t, ENTRY_dormant_why), ret_why,
 			 size < DORMANT_MOST ? size : DORMANT_MOST))

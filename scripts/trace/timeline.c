@@ -27,6 +27,7 @@ struct thread {
 	int processor;			/* in RUNS; -1: another thread has got its processor */
 	struct call call;		/* valid in WAITS, in CALLS, and in QUEUED after one of these */
 	bool has_call;
+	bool named_once;		/* `named` is valid */
 	bool has_new_name;		/* no slice with this name was reported yet */
 };
 
@@ -76,12 +77,13 @@ static void learn_name(const struct timeline *l, struct thread *thread, uint64_t
 {
 	char name[sizeof(thread->name)];
 
-	if (*thread->name && l->now - thread->named < renaming)
+	if (thread->named_once && l->now - thread->named < renaming)
 		return;
 	if ((int)target_field_at(l->t, ENTRY_fiber_tid, record) != thread->tid ||
 	    !target_read(l->t, record + target_value(l->t, ENTRY_fiber_name), name, sizeof(name)))
 		return;
 	thread->named = l->now;
+	thread->named_once = true;
 	name[sizeof(name) - 1] = '\0';
 	text_clean(name);
 	if (strcmp(name, thread->name) == 0)
@@ -226,7 +228,7 @@ static void leaves(struct timeline *l, const struct event *e)
  */
 static void run_on(struct timeline *l, struct thread *thread, int processor)
 {
-	struct thread *before;
+	struct thread key, **before;
 
 	thread->doing = RUNS;
 	thread->processor = processor;
@@ -241,11 +243,11 @@ static void run_on(struct timeline *l, struct thread *thread, int processor)
 		memset(l->runs + l->processors, 0, (more - l->processors) * sizeof(*l->runs));
 		l->processors = more;
 	}
-	before = l->runs[processor] && l->runs[processor] != thread->tid ?
-			 thread_of(l, l->runs[processor], 0) : NULL;
-	if (before && before->doing == RUNS && before->processor == processor) {
-		end_slice(l, before, l->now);
-		before->processor = -1;
+	key.tid = l->runs[processor];
+	before = key.tid && key.tid != thread->tid ? tfind(&key, &l->threads, by_tid) : NULL;
+	if (before && (*before)->doing == RUNS && (*before)->processor == processor) {
+		end_slice(l, *before, l->now);
+		(*before)->processor = -1;
 	}
 	l->runs[processor] = thread->tid;
 }

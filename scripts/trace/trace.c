@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +45,23 @@ static void set_action(void (*action)(int))
 	signal(SIGHUP, action);
 }
 
-/* A second signal ends this tool; a child goes on. */
+/*
+ * A second signal ends this tool; a child goes on.  One that comes at once is no second one: timeout(1) sends its signal to
+ * the process and to the group.
+ */
 static void interrupt(int sig)
 {
-	(void)sig;
-	interrupted = 1;
-	set_action(SIG_DFL);
+	static struct timespec first;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!interrupted) {
+		first = now;
+		interrupted = 1;
+	} else if ((double)(now.tv_sec - first.tv_sec) + (double)(now.tv_nsec - first.tv_nsec) / 1e9 > 0.5) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+	}
 }
 
 /* ---- text ------------------------------------------------------------------------------- */

@@ -104,7 +104,7 @@ like 'an upgrade: bt' "thread $tid \"sleeps\"* sleeps at *traced.c:*" "$out"
 run "$fiberize" stat "$pid"
 like 'an upgrade: stat' "process $pid, *switches *requests *" "$out"
 run "$fiberize" top --batch --count 1 "$pid" 0.2
-like 'an upgrade: top' "$pid: * threads on * processors*: *sleep*" "$out"
+like 'an upgrade: top' "$pid: * threads on * processor*: *sleep*" "$out"
 run "$fiberize" trace --summary --seconds 1 "$pid"
 like 'an upgrade: trace' '* sleep *user space * sleeps at traced.c:*' "$out"
 run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'

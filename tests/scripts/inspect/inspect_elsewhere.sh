@@ -46,7 +46,7 @@ shown uring any "$state" null 'any child'
 shown uring group "$state" null "child of process group $child"
 shown uring accepts waits '[0-9]*' "accept(*: unix $work/two words)"
 shown uring locks waits null 'mutex 0x* (m), held by *'
-shown uring writes waits null 'rwlock to write 0x* (rw), held by 1 readers'
+shown uring writes waits null 'rwlock to write 0x* (rw), held by 1 reader'
 shown uring takes-left waits null 'mutex 0x* (left), held by *, which has ended'
 same 'short names in C' 'f' "$("$fiberize" bt "$pid" "$(of locks .tid)" | sed -n 's/.* \(f\|float\) at .*elsewhere\.c:.*/\1/p')"
 same 'what waits for no descriptor' '' "$("$fiberize" ps --fd "$child" --json "$pid" | jq -r '.threads[].name')"
@@ -75,9 +75,9 @@ by_gdb()
 	local name=$1
 	shift
 	run gdb -nx -batch -x "$build/gdb.py" "$@" -ex 'info fibers' -ex 'fiber locks'
-	like "$name: a lock that readers hold" '*"writes" waits: rwlock to write 0x* (rw), held by 1 readers*' "$out"
+	like "$name: a lock that readers hold" '*"writes" waits: rwlock to write 0x* (rw), held by 1 reader*' "$out"
 	like "$name: a lock of a thread that has ended" '*"takes-left" waits: mutex 0x* (left), held by *, which has ended*' "$out"
-	like "$name: fiber locks" "*mutex 0x* (left), held by *, which has ended: * \"takes-left\"*rwlock to write 0x* (rw), held by 1 readers: * \"writes\"*" "$out"
+	like "$name: fiber locks" "*mutex 0x* (left), held by *, which has ended: * \"takes-left\"*rwlock to write 0x* (rw), held by 1 reader: * \"writes\"*" "$out"
 	[ "$(uname -m)" != x86_64 ] ||
 		like "$name: a call" '*"locks-file" in a call on kernel thread *"watches" in a call on kernel thread *' "$out"
 	like "$name: accept" '*"accepts" waits: accept([0-9]*)*' "$out"

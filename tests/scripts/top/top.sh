@@ -193,7 +193,7 @@ must eventually settled
 ps=$(threads_of_ps)
 picture --sort tid
 same 'fibers: those of ps' "$ps" "$(fibers)"
-like 'the head' "*$pid: 14 threads on * processors*: *13 waits*CPU *per second: *" "$out"
+like 'the head' "*$pid: 14 threads on * processor*: *13 waits*CPU *per second: *" "$out"
 like 'without --stats' '*calls, by rate: calls are not counted: *--stats*late, by *--stats*' "$out"
 same 'waits: the kinds of ps' "$(run "$fiberize" ps --json "$pid"; jq -r '.threads[] | select(.state == "waits").waits_for' <<<"$out" |
 	sort | uniq -c | awk '{ $1 = $1; print }' | sort)" \
