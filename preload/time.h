@@ -10,6 +10,7 @@
 #include "runtime/base/host.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
+#include "runtime/sched/timer.h"
 
 /* Is *ts readable? A system call fails with EFAULT for a bad address, so a fiber must not crash there. */
 static inline bool fz_timespec_readable(const struct timespec *ts)
@@ -85,7 +86,7 @@ static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *whe
 		return at == 0 ? 1 : at;
 	fz_real.clock_gettime(clock, &ts);
 	now = fz_timespec_nsec(&ts);
-	return at > now ? fz_now() + (at - now) : 1;
+	return at > now ? fz_clock_until(fz_self(), fz_now() + (at - now)) : 1;
 }
 
 static inline bool fz_passed(clockid_t clock, const struct timespec *when)

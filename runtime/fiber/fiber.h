@@ -220,6 +220,7 @@ struct fz_fiber {
 		int16_t cpu;
 		int fd;
 	} peer;
+	fz_nsec by_realtime;		/* the deadline of the last wait until a time of CLOCK_REALTIME (timer.h) */
 
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {

@@ -273,6 +273,7 @@ static bool look_at_all(fz_nsec now)
 
 	monitor.needed = false;
 	fz_poll_cycles_measure(now);
+	fz_clock_look();
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		const uint32_t at = (monitor.first + i) % fz_sched.count;
 		struct fz_processor *p = &fz_sched.processors[at];
@@ -387,7 +388,7 @@ void fz_monitor_run(void)
 		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
 		if (!look_at_all(now))
-			sleep_for(monitor.unchecked ? &soon : shrunk ? NULL : &a_while);
+			sleep_for(monitor.unchecked ? &soon : shrunk && !fz_clock_is_awaited() ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
 		shrunk = !shrink();
 		quiet = 0;

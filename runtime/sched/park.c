@@ -278,10 +278,13 @@ __attribute__((noinline)) static enum fz_why block(struct fz_fiber *self, fz_nse
 			break;
 		}
 		ts = fz_timespec(deadline - now);
-		err = fz_sys_futex_wait(&self->wait, word,
-					deadline == FZ_FOREVER ? NULL : &ts);
+		err = FZ_UNLIKELY(deadline == self->by_realtime) ?
+			fz_clock_wait(&self->wait, word, deadline - now) :
+			fz_sys_futex_wait(&self->wait, word, deadline == FZ_FOREVER ? NULL : &ts);
 		if (err == -EINTR)
 			look_for_requests(self);
+		else if (err == -ETIMEDOUT)
+			deadline = 0;
 	}
 	return end_wait(self);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sched/timer.h"
 
-
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/sched_internal.h"
+
+_Atomic bool fz_clock_is_used;
+
+/* ns by which CLOCK_REALTIME was ahead at the last look; relaxed: fz_clock_is_used publishes the first value. */
+static _Atomic int64_t ahead_before;
 
 void fz_timers_init(struct fz_timers *t)
 {
@@ -126,6 +131,38 @@ void fz_timer_remove(struct fz_fiber *f)
 	f->timer.processor = NULL;
 }
 
+static bool is_realtime(const struct fz_fiber *f)
+{
+	return f->timer.deadline == f->by_realtime;
+}
+
+bool fz_timers_has_realtime(struct fz_timers *t)
+{
+	bool has = false;
+
+	fz_lock_acquire(&t->lock);
+	for (uint32_t slot = 1; slot <= t->used && !has; slot++)
+		has = is_realtime(t->heap[slot]);
+	fz_lock_release(&t->lock);
+	return has;
+}
+
+void fz_timers_advance(struct fz_timers *t, fz_nsec gained)
+{
+	fz_lock_acquire(&t->lock);
+	for (uint32_t slot = 1; slot <= t->used; slot++) {
+		struct fz_fiber *f = t->heap[slot];
+
+		/* A deadline of 0 would mean "do not wait". */
+		if (is_realtime(f))
+			f->timer.deadline = f->by_realtime =
+				f->timer.deadline > gained ? f->timer.deadline - gained : 1;
+		sift_up(t, slot, f);
+	}
+	publish_earliest(t);
+	fz_lock_release(&t->lock);
+}
+
 uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
 {
 	struct fz_ticket due[32];
@@ -146,4 +183,71 @@ uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
 		total += n;
 	} while (n == 32);
 	return total;
+}
+
+/* Returns false if the thread was interrupted between the two clocks. */
+static bool read_ahead(int64_t *ret_ahead)
+{
+	const fz_nsec longest = 100 * FZ_USEC, before = fz_now(), realtime = fz_now_realtime(), after = fz_now();
+
+	*ret_ahead = (int64_t)(realtime - after);
+	return after - before < longest;
+}
+
+void fz_clock_begin(void)
+{
+	int64_t ahead;
+
+	if (!read_ahead(&ahead))
+		return;
+	atomic_store_explicit(&ahead_before, ahead, memory_order_relaxed);
+	/* release: pairs with fz_clock_look(). */
+	atomic_store_explicit(&fz_clock_is_used, true, memory_order_release);
+}
+
+long fz_clock_wait(const void *word, uint32_t expected, fz_nsec left)
+{
+	const struct __kernel_timespec until = fz_timespec(fz_now_realtime() + left);
+
+	return fz_syscall6(__NR_futex, (long)word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME,
+			   expected, (long)&until, 0, FUTEX_BITSET_MATCH_ANY);
+}
+
+void fz_clock_look_at(int64_t ahead)
+{
+	/* More than the two readings differ by, less than anybody sets a clock by. */
+	const int64_t step = FZ_MSEC, gained = ahead - atomic_load_explicit(&ahead_before, memory_order_relaxed);
+
+	atomic_store_explicit(&ahead_before, ahead, memory_order_relaxed);
+	if (FZ_LIKELY(gained < step))
+		return;
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		struct fz_processor *p = &fz_sched.processors[i];
+
+		fz_timers_advance(&p->timers, (fz_nsec)gained);
+		/* A carrier that waits has told the kernel the earliest deadline of before. */
+		if ((owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
+			fz_backend_kick(&p->backend);
+	}
+}
+
+void fz_clock_look(void)
+{
+	int64_t ahead;
+
+	/* acquire: pairs with fz_clock_begin(). */
+	if (atomic_load_explicit(&fz_clock_is_used, memory_order_acquire) && read_ahead(&ahead))
+		fz_clock_look_at(ahead);
+}
+
+bool fz_clock_is_awaited(void)
+{
+	bool awaited = false;
+
+	/* relaxed: the monitor is not asleep before it has seen what the program's threads did (`asleep`). */
+	if (!atomic_load_explicit(&fz_clock_is_used, memory_order_relaxed))
+		return false;
+	for (uint32_t i = 0; i < fz_sched.count && !awaited; i++)
+		awaited = fz_timers_has_realtime(&fz_sched.processors[i].timers);
+	return awaited;
 }

@@ -215,3 +215,69 @@ Test(timer, many_sleepers_none_woken_early)
 	for (size_t i = 0; i < N; i++)
 		cr_assert_geq(orders[i].woken_after, orders[i].length);
 }
+
+static _Atomic unsigned ended;
+
+static void *until_realtime(void *arg)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_sleep(self, FZ_FOR_TIME, fz_clock_until(self, now_ns() + 1000 * FZ_SEC), 0);
+	COUNT(ended);
+	return arg;
+}
+
+/* As the monitor would, if the clock were 2,000 s ahead now.  The monitor then sees that it is not. */
+static bool set_forward(void)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_enter_runtime(self);
+	fz_clock_look_at((int64_t)(fz_now_realtime() + 2000 * FZ_SEC - fz_now()));
+	fz_leave_runtime(self);
+	return true;
+}
+
+Test(timer, a_clock_set_forward_ends_waits_until_its_times)
+{
+	enum { N = 100 };
+	static struct fz_fiber *fibers[N];
+	static struct nap_order order = { .length = 200 * FZ_MSEC };
+	struct fz_fiber *other;
+
+	setup_start(2);
+	for (size_t i = 0; i < N; i++)
+		fibers[i] = spawn_with(until_realtime, NULL, 65536, false);
+	other = spawn_with(napper, &order, 65536, false);
+	/* Set again and again, for those that had not begun to wait. */
+	EVENTUALLY(set_forward() && GET(ended) == N);
+	for (size_t i = 0; i < N; i++)
+		join(fibers[i]);
+	join(other);
+	cr_assert_geq(order.woken_after, order.length);
+}
+
+/* The heap stays one, and timers of both kinds expire in the order of their new deadlines. */
+Test(timer, timers_of_a_clock_set_forward_come_first)
+{
+	enum { N = 1000 };
+	struct fz_processor *p = new_processor();
+	struct sleeper *s = new_sleepers(N);
+	uint64_t seed = 5;
+
+	for (size_t i = 0; i < N; i++) {
+		const fz_nsec deadline = 10 * N + random_next(&seed) % N;
+
+		if (i % 3 == 0)
+			s[i].fiber.by_realtime = deadline;
+		go_to_sleep(p, &s[i], deadline);
+	}
+	cr_assert(fz_timers_has_realtime(&p->timers));
+	fz_timers_advance(&p->timers, 5 * N);
+	cr_assert_eq(fz_timers_expire(&p->timers, 6 * N), (N + 2) / 3);
+	cr_assert(!fz_timers_has_realtime(&p->timers));
+	for (size_t i = 0; i < N; i++)
+		cr_assert_eq(has_fired(&s[i]), i % 3 == 0);
+	cr_assert_geq(fz_timers_earliest(&p->timers), 10 * N);
+	cr_assert_eq(fz_timers_expire(&p->timers, 11 * N), N - (N + 2) / 3);
+}
