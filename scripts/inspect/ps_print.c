@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/die.h"
 #include "scripts/process/text.h"
 
 const char *const ps_states[STATE_COUNT] = {
@@ -75,7 +76,7 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 void ps_summary(const struct fibers *all, const size_t *states, char *line, size_t size)
 {
 	size_t used = (size_t)snprintf(line, size, "%zu thread%s on %lu processor%s", all->count,
-				       text_plural(all->count), (unsigned long)all->open, text_plural(all->open));
+				       fz_plural(all->count), (unsigned long)all->open, fz_plural(all->open));
 
 	if (all->open < all->processors)
 		used += (size_t)snprintf(line + used, size - used, " (%lu closed: a CPU limit, or too little load)",
