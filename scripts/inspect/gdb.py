@@ -16,6 +16,7 @@ import time
 import gdb
 
 FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION = b'fiberize\0', 1		# of runtime/inspect/describe.h
+FZ_SVC = b'\x01\0\0\xd4'		# aarch64's instruction for a system call
 FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD, FZ_REQUEST = b'fiberize', 1, 3, 4, 5
 
 # Characters that are not printed, as in scripts/process/text.c; the last of them are bytes that are not UTF-8.
@@ -284,7 +285,12 @@ def fz_in_kernel(kernel_tid):
     try:
         frame = gdb.selected_frame()
         thread.switch()
-        return int(gdb.newest_frame().read_register('orig_rax').cast(gdb.lookup_type('long'))) >= 0
+        innermost = gdb.newest_frame()
+        if 'aarch64' in innermost.architecture().name():
+            # As in registers_call() of scripts/process/source.c; -4 is -EINTR.
+            pc, x0 = (int(innermost.read_register(name)) for name in ('pc', 'x0'))
+            return fz_read(pc, 4) == FZ_SVC or x0 in (-4, 2 ** 64 - 4) and fz_read(pc - 4, 4) == FZ_SVC
+        return int(innermost.read_register('orig_rax').cast(gdb.lookup_type('long'))) >= 0
     except (gdb.error, ValueError):
         return False
     finally:
