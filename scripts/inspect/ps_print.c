@@ -66,6 +66,8 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 
 	if (f->waits_since >= 0)
 		snprintf(since, sizeof(since), "%.3f", f->waits_since);
+	else if (f->waits_at_least >= 0)
+		snprintf(since, sizeof(since), ">%.3f", f->waits_at_least);
 	if (f->kernel_tid)
 		snprintf(kernel, sizeof(kernel), "%d", f->kernel_tid);
 	if (f->processor >= 0)
@@ -205,6 +207,7 @@ static struct json_object *json_of(const struct ps *ps, const struct fiber *f)
 	json_object_object_add(o, "fd", number(w ? w->fd : -1, -1));
 	json_object_object_add(o, "owner", number(w ? w->owner : 0, 0));
 	json_object_object_add(o, "waits_s", seconds(f->waits_since));
+	json_object_object_add(o, "waits_at_least_s", seconds(f->waits_at_least));
 	json_object_object_add(o, "deadline_s", seconds(f->deadline));
 	return o;
 }
