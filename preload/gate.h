@@ -76,12 +76,18 @@ __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_s
 	return fiber ? self : NULL;
 }
 
-/* Count a call that libc makes to itself, in a body that only redirected calls of libc reach. */
+/*
+ * Count a call that libc makes to itself, in a body that only redirected calls of libc reach; but not in the runtime:
+ * the call is then a part of what the library does.
+ */
 __attribute__((always_inline)) static inline void fz_count_inside(enum fz_symbol symbol)
 {
-	if (FZ_UNLIKELY(fz_stats_wanted))
-		fz_stats_count(symbol, fz_self()->kind == FZ_KIND_FIBER,
-			       __builtin_return_address(0));
+	const struct fz_fiber *self = fz_self();
+
+	/* relaxed: only this thread and its handlers write it. */
+	if (FZ_UNLIKELY(fz_stats_wanted) &&
+	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		fz_stats_count(symbol, self->kind == FZ_KIND_FIBER, __builtin_return_address(0));
 }
 
 /*

@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "counts.h"
+#include "runtime/base/die.h"
 #include "scripts/process/say.h"
-#include "scripts/process/text.h"
 #include "waiting.h"
 
 typedef unsigned long ulong_t;
@@ -34,7 +34,7 @@ static void print_head(const struct counts *c)
 	if (localtime_r(&begin, &tm))
 		strftime(since, sizeof(since), "%F %T", &tm);
 	printf("%s%sprocess %u, %u processor%s, %s, since %s\n", c->head.program,
-	       *c->head.program ? ": " : "", c->head.pid, c->head.processors, text_plural(c->head.processors),
+	       *c->head.program ? ": " : "", c->head.pid, c->head.processors, fz_plural(c->head.processors),
 	       *c->head.backend ? c->head.backend : "no backend", since);
 }
 
@@ -47,11 +47,11 @@ static void print_always(const struct counts *c)
 	printf("fibers      %lu alive, %lu created, %lu recycled, %lu ended; at most %lu thread%s\n",
 	       (ulong_t)c->fibers, (ulong_t)sums[FZ_COUNT_fibers_created],
 	       (ulong_t)sums[FZ_COUNT_fibers_recycled], (ulong_t)sums[FZ_COUNT_fibers_ended],
-	       (ulong_t)total[FZ_TOTAL_threads_most], text_plural(total[FZ_TOTAL_threads_most]));
+	       (ulong_t)total[FZ_TOTAL_threads_most], fz_plural(total[FZ_TOTAL_threads_most]));
 	printf("kernel      %lu thread%s made for fibers, %lu native thread%s, %lu fiber%s wired\n",
-	       (ulong_t)total[FZ_TOTAL_kernel_threads], text_plural(total[FZ_TOTAL_kernel_threads]),
-	       (ulong_t)total[FZ_TOTAL_native_threads], text_plural(total[FZ_TOTAL_native_threads]),
-	       (ulong_t)total[FZ_TOTAL_fibers_wired], text_plural(total[FZ_TOTAL_fibers_wired]));
+	       (ulong_t)total[FZ_TOTAL_kernel_threads], fz_plural(total[FZ_TOTAL_kernel_threads]),
+	       (ulong_t)total[FZ_TOTAL_native_threads], fz_plural(total[FZ_TOTAL_native_threads]),
+	       (ulong_t)total[FZ_TOTAL_fibers_wired], fz_plural(total[FZ_TOTAL_fibers_wired]));
 	for (size_t i = 0; i < FZ_COUNTED_REASONS; i++)
 		if (c->head.wired[i].state == 2)
 			printf("  wired     %lu for %s\n", (ulong_t)c->head.wired[i].count,

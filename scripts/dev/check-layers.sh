@@ -83,7 +83,7 @@ matrix() {
 	# scripts/process reads the description that the library has of itself.
 	scripts/process	runtime/inspect
 	# main.c calls the commands of all rooms.
-	scripts/inspect	runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
+	scripts/inspect	runtime/base runtime/inspect scripts/counters scripts/machine scripts/process scripts/trace
 	scripts/counters	runtime/base scripts/inspect scripts/process
 	scripts/trace	preload/rungs.def scripts/inspect scripts/process runtime/inspect
 	scripts/top	runtime/base scripts/counters scripts/inspect scripts/process

@@ -39,6 +39,7 @@ struct fiber {
 	uint64_t object;		/* address in the process of what it waits for */
 	uint64_t signals;		/* if it waits for signals: bit n - 1 is signal n */
 	double waits_since;		/* seconds ago; below 0: unknown, as in a core file */
+	double waits_at_least;		/* seconds, if waits_since is unknown; below 0: unknown, too (asleep.h) */
 	double deadline;		/* seconds from now, 0 in a core file; below 0: none */
 	uint64_t cpu_ns;
 	uint64_t switches;		/* how often it has waited; of a kernel thread: context switches */
@@ -46,6 +47,12 @@ struct fiber {
 	const char *in_kernel;		/* kernel function in which it sleeps, if waits is false; or "" */
 	const char *why;		/* why it has a kernel thread, or what the thread is for; or NULL */
 };
+
+/* For how many seconds it waits: what is known for certain; below 0: nothing. */
+static inline double fiber_waits_certainly(const struct fiber *f)
+{
+	return f->waits_since >= 0 ? f->waits_since : f->waits_at_least;
+}
 
 struct fibers {
 	struct fiber *list;		/* sorted by tid */

@@ -9,6 +9,7 @@
 # All Python scripts in gdb share one namespace, so all names here begin with fz_, Fz or FZ_.
 
 import re
+import select
 import signal
 import struct
 import time
@@ -16,10 +17,13 @@ import time
 import gdb
 
 FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION = b'fiberize\0', 1		# of runtime/inspect/describe.h
+FZ_SVC = b'\x01\0\0\xd4'		# aarch64's instruction for a system call
 FZ_MAGIC, FZ_VERSION, FZ_REGISTER, FZ_WORD, FZ_REQUEST = b'fiberize', 1, 3, 4, 5
 
 # Characters that are not printed, as in scripts/process/text.c; the last of them are bytes that are not UTF-8.
 FZ_REFUSED = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
+
+FZ_POLL_READ, FZ_POLL_WRITE = select.POLLIN | select.POLLRDNORM, select.POLLOUT | select.POLLWRNORM
 
 # Kinds of waits (the names of the entries for_... without for_) for which no address is shown.
 FZ_WITHOUT_ADDRESS = ('time', 'request', 'ready', 'signal', 'runtime', 'end')
@@ -218,8 +222,13 @@ class FzFiber:
         if opcode == lib.value('request_futex'):
             return '%s %s' % (word, fz_symbol(field('address')))
         if opcode == lib.value('request_child') and field('length') < 3:	# waitid's P_ALL, P_PID, P_PGID
-            return ('any ' + word, '%s %d' % (word, fd), '%s of process group %d' % (word, fd))[field('length')]
-        return '%s(%d)' % (word, lib.field_at('pin_number', field('pin')) if field('pin') else fd)
+            group = '%s of process group %d' % (word, fd) if fd else word + ' of its own process group'
+            return ('any ' + word, '%s %d' % (word, fd), group)[field('length')]
+        ready = ''
+        if word == 'poll':
+            events = field('events')
+            ready = ' to read' * bool(events & FZ_POLL_READ) + ' to write' * bool(events & FZ_POLL_WRITE)
+        return '%s(%d)%s' % (word, lib.field_at('pin_number', field('pin')) if field('pin') else fd, ready)
 
     def descriptors(self):
         """The first descriptors that it waits for by poll() or select(), for people."""
@@ -284,7 +293,12 @@ def fz_in_kernel(kernel_tid):
     try:
         frame = gdb.selected_frame()
         thread.switch()
-        return int(gdb.newest_frame().read_register('orig_rax').cast(gdb.lookup_type('long'))) >= 0
+        innermost = gdb.newest_frame()
+        if 'aarch64' in innermost.architecture().name():
+            # As in registers_call() of scripts/process/source.c; -4 is -EINTR.
+            pc, x0 = (int(innermost.read_register(name)) for name in ('pc', 'x0'))
+            return fz_read(pc, 4) == FZ_SVC or x0 in (-4, 2 ** 64 - 4) and fz_read(pc - 4, 4) == FZ_SVC
+        return int(innermost.read_register('orig_rax').cast(gdb.lookup_type('long'))) >= 0
     except (gdb.error, ValueError):
         return False
     finally:

@@ -47,7 +47,7 @@ static bool is_wanted(const struct filter *want, const struct fiber *f, const st
 		return false;
 	if (want->wait && (!w || fnmatch(want->wait, w->kind, 0) != 0))
 		return false;
-	if (want->longer >= 0 && f->waits_since < want->longer)
+	if (want->longer >= 0 && fiber_waits_certainly(f) < want->longer)
 		return false;
 	if (want->fd < 0)
 		return true;
@@ -86,7 +86,7 @@ static int by_key(const void *a, const void *b, void *arg)
 	else if (strcmp(s->key, "wait") == 0)
 		result = strcmp(kind_of(s->ps, x), kind_of(s->ps, y));
 	else if (strcmp(s->key, "since") == 0)
-		result = order(y->waits_since, x->waits_since);
+		result = order(fiber_waits_certainly(y), fiber_waits_certainly(x));
 	else if (strcmp(s->key, "cpu") == 0)
 		result = order((double)y->cpu_ns, (double)x->cpu_ns);
 	else if (strcmp(s->key, "switches") == 0)
@@ -207,11 +207,13 @@ static void read_process(struct ps *ps)
 		die(EXIT_OTHER, "no memory for %zu threads", ps->all.count);
 	for (size_t i = 0; i < ps->all.count; i++)
 		wait_read(ps->target, &ps->all.list[i], &ps->facts[i]);
+	sleepers_read(ps->target, &ps->all, &ps->sleepers);
 }
 
 static void forget_process(struct ps *ps)
 {
 	free(ps->facts);
+	sleepers_free(&ps->sleepers);
 	fibers_free(&ps->all);
 }
 
@@ -252,6 +254,7 @@ int command_ps(char **words)
 	if (fibers_dormant(&t))
 		return 0;
 	(ps.stop ? read_stopped : read_process)(&ps);
+	sleepers_tell(&ps.sleepers);
 	ps.graph = (struct graph){ &ps.all, ps.facts };
 	choose(&ps, &c.want, c.sort);
 	(c.json ? ps_print_json : ps_print_text)(&ps);

@@ -6,12 +6,14 @@
  * scripts/inspect/ps.h - what fiberize ps has found, to be printed as text or as JSON.
  */
 
+#include "asleep.h"
 #include "graph.h"
 
 struct ps {
 	bool hex, count_only, tree, stop;
 	const struct target *target;
 	struct fibers all;
+	struct sleepers sleepers;	/* empty if count_only */
 	struct wait_facts *facts;	/* one for each of all.list; NULL if count_only */
 	struct graph graph;
 	const struct fiber **shown;	/* the threads to be printed, sorted; in all.list and all.library */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/die.h"
 #include "scripts/process/text.h"
 
 const char *const ps_states[STATE_COUNT] = {
@@ -36,10 +37,15 @@ void ps_detail(const struct target *t, const struct fibers *all, const struct fi
 	text_clean(text);
 }
 
+/* What the thread waits for; NULL: a thread of the library. */
+static const struct wait_facts *facts_of(const struct ps *ps, const struct fiber *f)
+{
+	return f->state == STATE_LIBRARY ? NULL : &ps->facts[f - ps->all.list];
+}
+
 static void detail_of(const struct ps *ps, const struct fiber *f, char *text, size_t size)
 {
-	ps_detail(ps->target, &ps->all, f,
-		  f->state == STATE_LIBRARY ? NULL : &ps->facts[f - ps->all.list], text, size);
+	ps_detail(ps->target, &ps->all, f, facts_of(ps, f), text, size);
 }
 
 static void put_tid(const struct ps *ps, const struct fiber *f)
@@ -60,6 +66,8 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 
 	if (f->waits_since >= 0)
 		snprintf(since, sizeof(since), "%.3f", f->waits_since);
+	else if (f->waits_at_least >= 0)
+		snprintf(since, sizeof(since), ">%.3f", f->waits_at_least);
 	if (f->kernel_tid)
 		snprintf(kernel, sizeof(kernel), "%d", f->kernel_tid);
 	if (f->processor >= 0)
@@ -75,7 +83,7 @@ static void print_one(const struct ps *ps, const struct fiber *f)
 void ps_summary(const struct fibers *all, const size_t *states, char *line, size_t size)
 {
 	size_t used = (size_t)snprintf(line, size, "%zu thread%s on %lu processor%s", all->count,
-				       text_plural(all->count), (unsigned long)all->open, text_plural(all->open));
+				       fz_plural(all->count), (unsigned long)all->open, fz_plural(all->open));
 
 	if (all->open < all->processors)
 		used += (size_t)snprintf(line + used, size - used, " (%lu closed: a CPU limit, or too little load)",
@@ -179,8 +187,8 @@ static struct json_object *text(const char *value)
 static struct json_object *json_of(const struct ps *ps, const struct fiber *f)
 {
 	struct json_object *o = json_object_new_object();
-	const struct wait_facts *w;
-	char detail[512];
+	const struct wait_facts *w = facts_of(ps, f);
+	char detail[512] = "";
 
 	json_object_object_add(o, "tid", json_object_new_int(f->tid));
 	json_object_object_add(o, "name", json_object_new_string(f->name));
@@ -192,15 +200,14 @@ static struct json_object *json_of(const struct ps *ps, const struct fiber *f)
 	json_object_object_add(o, "switches", json_object_new_int64((int64_t)f->switches));
 	json_object_object_add(o, "why", text(f->why));
 	json_object_object_add(o, "in_kernel", text(f->in_kernel));
-	if (f->state == STATE_LIBRARY)
-		return o;
-	w = &ps->facts[f - ps->all.list];
-	wait_tell(ps->target, &ps->all, f, w, detail, sizeof(detail));
-	json_object_object_add(o, "waits_for", text(w->kind));
+	if (w)
+		wait_tell(ps->target, &ps->all, f, w, detail, sizeof(detail));
+	json_object_object_add(o, "waits_for", text(w ? w->kind : NULL));
 	json_object_object_add(o, "detail", text(detail));
-	json_object_object_add(o, "fd", number(w->fd, -1));
-	json_object_object_add(o, "owner", number(w->owner, 0));
+	json_object_object_add(o, "fd", number(w ? w->fd : -1, -1));
+	json_object_object_add(o, "owner", number(w ? w->owner : 0, 0));
 	json_object_object_add(o, "waits_s", seconds(f->waits_since));
+	json_object_object_add(o, "waits_at_least_s", seconds(f->waits_at_least));
 	json_object_object_add(o, "deadline_s", seconds(f->deadline));
 	return o;
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "objects.h"
+#include "runtime/base/die.h"
 #include "scripts/process/text.h"
 #include "scripts/trace/cycles.h"
 
@@ -342,7 +343,7 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 	if (facts->owner)
 		add_owner(all, &w, facts);
 	if (facts->readers)
-		add(&w, ", held by %u reader%s", facts->readers, text_plural(facts->readers));
+		add(&w, ", held by %u reader%s", facts->readers, fz_plural(facts->readers));
 	if (f->waits && f->deadline >= 0 && target_is_core(t))
 		add(&w, ", with a deadline");
 	else if (f->waits && f->deadline >= 0)

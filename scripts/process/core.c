@@ -139,10 +139,8 @@ static bool stop(const struct source *s, int tid, struct registers *r, void *sta
 static bool call(const struct source *s, int tid, struct system_call *ret)
 {
 	for (size_t i = 0; i < s->core->thread_count; i++)
-		if (s->core->threads[i].tid == tid) {
-			*ret = s->core->threads[i].call;
-			return ret->number >= 0;
-		}
+		if (s->core->threads[i].tid == tid)
+			return registers_call(s, &s->core->threads[i], ret);
 	return false;
 }
 
@@ -209,17 +207,10 @@ static void take_notes(struct source *s, Elf_Data *data)
 		else if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo))
 			memcpy(&s->pid, bytes + offsetof(struct elf_prpsinfo, pr_pid), sizeof(int));
 #if defined(__aarch64__)
-		/* These notes follow the NT_PRSTATUS of their thread. */
+		/* This note follows the NT_PRSTATUS of its thread. */
 		else if (note.n_type == NT_ARM_TLS && core->thread_count &&
 			 note.n_descsz >= sizeof(uint64_t))
 			memcpy(&core->threads[core->thread_count - 1].tcb, bytes, sizeof(uint64_t));
-		else if (note.n_type == NT_ARM_SYSTEM_CALL && core->thread_count &&
-			 note.n_descsz >= sizeof(int32_t)) {
-			int32_t number;
-
-			memcpy(&number, bytes, sizeof(number));
-			core->threads[core->thread_count - 1].call.number = number;
-		}
 #endif
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "source.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/user.h>
@@ -17,18 +18,44 @@ static const uint8_t places[] = {
 };
 enum { SP = 7, PC = PLACE(rip), TCB = PLACE(fs_base), CALL = PLACE(orig_rax) };
 static const uint8_t arguments[] = { PLACE(rdi), PLACE(rsi), PLACE(rdx), PLACE(r10), PLACE(r8), PLACE(r9) };
+
+bool registers_call(const struct source *s, const struct registers *r, struct system_call *ret)
+{
+	(void)s;
+	*ret = r->call;
+	return ret->number >= 0;
+}
 #elif defined(__aarch64__)
 #define PLACE(name) MEMBER(struct user_regs_struct, name)
 static const uint8_t places[] = {
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
 	25, 26, 27, 28, 29, 30, PLACE(sp),
 };
-/*
- * TCB and CALL are -1: the kernel has the thread pointer and the number of the system call in other records
- * (NT_ARM_TLS, NT_ARM_SYSTEM_CALL).
- */
-enum { SP = 31, PC = PLACE(pc), TCB = -1, CALL = -1 };
+/* TCB is -1: the kernel has the thread pointer in another record (NT_ARM_TLS). */
+enum { SP = 31, PC = PLACE(pc), TCB = -1, CALL = 8 };
 static const uint8_t arguments[] = { 0, 1, 2, 3, 4, 5 };
+
+static bool is_svc(const struct source *s, uint64_t address)
+{
+	const uint32_t svc = 0xd4000001;
+	uint32_t instruction;
+
+	return s->ops->read(s, address, &instruction, sizeof(instruction)) && instruction == svc;
+}
+
+/*
+ * Before a thread stops or ends in a call, the kernel forgets the number (NT_ARM_SYSTEM_CALL is -1 then), but x8 still
+ * has it. If the kernel would make the call again, pc is at the instruction svc again, and x0 has the first argument
+ * again. Otherwise pc is behind svc, and x0 has the result.
+ */
+bool registers_call(const struct source *s, const struct registers *r, struct system_call *ret)
+{
+	*ret = r->call;
+	if (is_svc(s, r->pc))
+		return true;
+	ret->arguments[0] = UINT64_MAX;
+	return r->values[0] == (uint64_t)-EINTR && is_svc(s, r->pc - sizeof(uint32_t));
+}
 #else
 #error "no table of registers for this CPU"
 #endif
@@ -45,7 +72,7 @@ void registers_take(struct registers *r, const void *record, size_t size)
 	r->sp = r->values[SP];
 	if (TCB >= 0)
 		r->tcb = words[TCB];
-	r->call.number = CALL >= 0 ? (long)words[CALL] : -1;
+	r->call.number = (long)words[CALL];
 	for (size_t i = 0; i < sizeof(arguments); i++)
 		r->call.arguments[i] = words[arguments[i]];
 }

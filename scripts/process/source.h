@@ -25,16 +25,19 @@ struct registers {
 	size_t count;
 	uint64_t pc, sp;
 	uint64_t tcb;			/* the thread pointer */
-	struct system_call call;	/* in which the thread is */
+	struct system_call call;	/* as the registers have it; registers_call() tells whether it is one */
 };
 
-/*
- * Fill in *registers from the kernel's record (NT_PRSTATUS). The record has no tid, and on aarch64 no tcb and no
- * number of a system call.
- */
+struct source;
+
+/* Fill in *registers from the kernel's record (NT_PRSTATUS). The record has no tid, and on aarch64 no tcb. */
 void registers_take(struct registers *registers, const void *record, size_t size);
 
-struct source;
+/*
+ * The system call in which a thread was that stopped, or ended, with these registers. The first argument may be unknown:
+ * UINT64_MAX. Returns false if the thread was in none.
+ */
+bool registers_call(const struct source *s, const struct registers *registers, struct system_call *ret_call);
 
 struct mapping {
 	uint64_t begin, end;		/* address */

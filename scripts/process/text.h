@@ -7,8 +7,6 @@
  * functions.  They may contain any bytes, but must not control the terminal or break the output's format.
  */
 
-#include <stdint.h>
-
 /* Replace each byte by '?' that is part of a control character or not part of valid UTF-8. */
 void text_clean(char *text);
 
@@ -17,11 +15,5 @@ void text_clean(char *text);
  * bytes, and a character of another script may have three bytes and take one column, or two.
  */
 int text_field(const char *text, int columns);
-
-/* What follows a noun after this number: "" or "s". */
-static inline const char *text_plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
 
 #endif

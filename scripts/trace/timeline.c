@@ -2,6 +2,7 @@
 #include "timeline.h"
 
 #include <linux/io_uring.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +21,13 @@ enum doing { UNKNOWN, RUNS, QUEUED, WAITS, CALLS };
 struct thread {
 	int tid;
 	char name[16];			/* empty: not known yet */
-	double named;			/* when the name was read */
+	double named;			/* when the name was read; below any time: not yet */
 	enum doing doing;
 	double since;
 	double woken;			/* in WAITS: when it was woken; below 0: not yet */
 	int processor;			/* in RUNS; -1: another thread has got its processor */
 	struct call call;		/* valid in WAITS, in CALLS, and in QUEUED after one of these */
 	bool has_call;
-	bool named_once;		/* `named` is valid */
 	bool has_new_name;		/* no slice with this name was reported yet */
 };
 
@@ -77,13 +77,12 @@ static void learn_name(const struct timeline *l, struct thread *thread, uint64_t
 {
 	char name[sizeof(thread->name)];
 
-	if (thread->named_once && l->now - thread->named < renaming)
+	if (l->now - thread->named < renaming)
 		return;
 	if ((int)target_field_at(l->t, ENTRY_fiber_tid, record) != thread->tid ||
 	    !target_read(l->t, record + target_value(l->t, ENTRY_fiber_name), name, sizeof(name)))
 		return;
 	thread->named = l->now;
-	thread->named_once = true;
 	name[sizeof(name) - 1] = '\0';
 	text_clean(name);
 	if (strcmp(name, thread->name) == 0)
@@ -102,6 +101,7 @@ static struct thread *thread_of(struct timeline *l, int tid, uint64_t record)
 		die(EXIT_OTHER, "no memory");
 	if (!found) {
 		thread->tid = tid;
+		thread->named = -INFINITY;
 		thread->woken = -1;
 		thread->has_new_name = true;
 		if (!tsearch(thread, &l->threads, by_tid))

@@ -11,7 +11,9 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
@@ -79,6 +81,20 @@ static void *group(void *arg)
 	return arg;
 }
 
+static void *own_group(void *arg)
+{
+	waitpid(0, NULL, 0);
+	return arg;
+}
+
+static void *polls(void *arg)
+{
+	struct epoll_event event;
+
+	epoll_wait(epoll_create1(0), &event, 1, -1);
+	return arg;
+}
+
 static int open_in(const char *name)
 {
 	char path[200];
@@ -122,8 +138,26 @@ static const struct {
 	const char *name;
 } threads[] = {
 	{ locks, "locks" }, { writes, "writes" }, { takes_left, "takes-left" }, { shared, "shared" }, { one, "one" }, { any, "any" }, { group, "group" },
+	{ own_group, "own-group" }, { polls, "polls" },
 	{ locks_file, "locks-file" }, { watches, "watches" }, { accepts, "accepts" },
 };
+
+/* A child that does nothing, in a process group of its own, or in this one. */
+static pid_t make_child(bool own)
+{
+	const pid_t made = fork();
+
+	if (!made) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (own)
+			setpgid(0, 0);
+		for (;;)
+			pause();
+	}
+	if (own)
+		setpgid(made, made);
+	return made;
+}
 
 int main(int argc, char **argv)
 {
@@ -132,14 +166,8 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	directory = argv[1];
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setpgid(0, 0);
-		for (;;)
-			pause();
-	}
-	setpgid(child, child);
+	child = make_child(true);
+	make_child(false);
 	pthread_mutex_lock(&m);
 	pthread_rwlock_rdlock(&rw);
 	/* The first that takes it ends. */

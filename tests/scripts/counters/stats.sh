@@ -8,9 +8,12 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 
 cat >"$work/ends.c" <<'PROGRAM'
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +52,25 @@ static void *nap(void *arg)
 	while (readdir(names))
 		continue;
 	closedir(names);
+	return arg;
+}
+
+/* fdopen() calls fcntl(). */
+static int open_in_child(void *arg)
+{
+	_exit(fdopen(*(int *)arg, "r") ? 0 : 1);
+}
+
+static void *lend(void *arg)
+{
+	enum { SIZE = 1 << 18 };
+	static _Alignas(16) char stack[SIZE];
+	int fd = open("/dev/null", O_RDONLY), status = 1;
+	pid_t child = clone(open_in_child, stack + SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &fd);
+
+	waitpid(child, &status, 0);
+	if (status)
+		exit(1);
 	return arg;
 }
 
@@ -161,6 +183,10 @@ int main(int argc, char **argv)
 		return 1;
 	if (strcmp(argv[1], "naps") == 0) {
 		run(nap);
+		return 0;
+	}
+	if (strcmp(argv[1], "lends") == 0) {
+		run(lend);
 		return 0;
 	}
 	if (strcmp(argv[1], "forks") == 0) {
@@ -302,5 +328,11 @@ for threads in fibers native; do
 		same "$threads: ${case% *} is counted once" "$wanted" "$(counts "${case% *}")"
 	done
 done
+
+# The child of clone has the memory of its parent.
+run "$fiberize" --stats "$ends" lends
+same 'a child in the memory of its parent: ends well' 0 "$code"
+same 'clone is counted' '1 0' "$(counts clone)"
+same 'what libc calls in the child is not counted' '' "$(counts fcntl)"
 
 finish

@@ -31,19 +31,29 @@ rests()
 {
 	run "$fiberize" ps "$@" --json "$pid"
 	[ "$(jq '[.threads[] | select(.state != "waits" and .in_kernel == null)] | length' <<<"$out")" = 0 ] &&
-		[ "$(jq '[.threads[] | select(.name != "" and .name != "elsewhere")] | length' <<<"$out")" = 10 ]
+		[ "$(jq '[.threads[] | select(.name != "" and .name != "elsewhere")] | length' <<<"$out")" = 12 ]
 }
 
+# Have the threads slept for long that wait by calls of which the library notes no time?
+slept()
+{
+	run "$fiberize" ps --json "$pid"
+	[ "$(jq '[.threads[] | select(.waits_s == null and .waits_at_least_s > 0.3).name] | contains(["locks-file", "watches"])' <<<"$out")" = true ]
+}
+
+read -r began _ </proc/uptime
 start "$fiberize" --backend uring "$helpers/elsewhere" "$work"
 must eventually rests
 child=$(cat "/proc/$pid/task"/*/children)
-child=${child% }
+child=${child%% *}
 state=waits
 [ "$(of any .state)" = waits ] || state='in a call'
 shown uring shared "$state" null 'futex 0x* (word)'
 shown uring one "$state" null "child $child"
 shown uring any "$state" null 'any child'
 shown uring group "$state" null "child of process group $child"
+shown uring own-group "$state" null 'child of its own process group'
+shown uring polls waits '[0-9]*' 'poll(*: anon_inode:*eventpoll*) to read'
 shown uring accepts waits '[0-9]*' "accept(*: unix $work/two words)"
 shown uring locks waits null 'mutex 0x* (m), held by *'
 shown uring writes waits null 'rwlock to write 0x* (rw), held by 1 reader'
@@ -52,8 +62,8 @@ same 'short names in C' 'f' "$("$fiberize" bt "$pid" "$(of locks .tid)" | sed -n
 same 'what waits for no descriptor' '' "$("$fiberize" ps --fd "$child" --json "$pid" | jq -r '.threads[].name')"
 shown uring locks-file 'in a call' '[0-9]*' "flock(*: $work/locked)"
 shown uring watches 'in a call' '[0-9]*' 'read(*: anon_inode:inotify)'
-same 'each thread has all members' 'deadline_s,detail,fd,owner,waits_for,waits_s' \
-	"$(jq -r '[.threads[] | keys_unsorted - ["tid", "name", "main", "state", "kernel_tid", "processor", "cpu_ns",
+same 'each thread has all members' 'deadline_s,detail,fd,owner,waits_at_least_s,waits_for,waits_s' \
+	"$(jq -r '[(.threads, .library_threads)[] | keys_unsorted - ["tid", "name", "main", "state", "kernel_tid", "processor", "cpu_ns",
 		"switches", "why", "in_kernel"] | sort | join(",")] | unique[]' <<<"$out")"
 same '--wait flock' locks-file "$("$fiberize" ps --wait flock --json "$pid" | jq -r '.threads[].name')"
 same '--fd' watches "$("$fiberize" ps --fd "$(of watches .fd)" --json "$pid" | jq -r '.threads[].name')"
@@ -61,6 +71,18 @@ run "$fiberize" bt "$pid" "$(of locks-file .tid)"
 like 'bt: a call' "*, on kernel thread *, waits: flock(*: $work/locked)$newline*" "$out"
 run "$fiberize" ps --name locks-file "$pid"
 like 'ps: the function of the kernel' "*flock(*: $work/locked), in the kernel: *lock*" "$out"
+
+if grep -qs '^se.exec_start' /proc/self/sched; then
+	must eventually slept
+	read -r now _ </proc/uptime
+	same 'a call: not longer than the process lives' true \
+		"$(jq "[.threads[].waits_at_least_s // 0] | max < $now - $began + 0.02" <<<"$out")"
+	run "$fiberize" ps --longer 0.3 --name locks-file "$pid"
+	like 'a call: for how long at least' '* in a call * >[0-9]*.[0-9][0-9][0-9] * flock(*' "$out"
+	same 'no thread of the library waits' '' "$("$fiberize" ps --longer 0 "$pid" | grep ' library ')"
+else
+	skip 'for how long a call lasts' 'the kernel does not tell when a thread last ran'
+fi
 
 run "$fiberize" top --batch --count 1 "$pid" 0.2
 if [ "$state" = waits ]; then
@@ -83,7 +105,7 @@ by_gdb()
 	like "$name: accept" '*"accepts" waits: accept([0-9]*)*' "$out"
 	[ "$state" = waits ] || return 0
 	like "$name: a futex" '*"shared" waits: futex 0x* (word)*' "$out"
-	like "$name: children" "*\"one\" waits: child $child$newline*\"any\" waits: any child$newline*\"group\" waits: child of process group $child$newline*" "$out"
+	like "$name: children" "*\"one\" waits: child $child$newline*\"any\" waits: any child$newline*\"group\" waits: child of process group $child$newline*\"own-group\" waits: child of its own process group$newline*\"polls\" waits: poll([0-9]*) to read$newline*" "$out"
 }
 
 by_gdb gdb -p "$pid"
@@ -119,7 +141,7 @@ fi
 start "$fiberize" --backend epoll "$helpers/elsewhere" "$work"
 must eventually rests
 child=$(cat "/proc/$pid/task"/*/children)
-child=${child% }
+child=${child%% *}
 shown epoll one 'in a call' null "child $child"
 shown epoll any 'in a call' null 'any child'
 shown epoll locks-file 'in a call' '[0-9]*' "flock(*: $work/locked)"
