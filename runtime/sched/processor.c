@@ -51,17 +51,26 @@ void fz_sched_kick(void)
 	fz_tick_note_runnable();
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
+		const uintptr_t owner = owner_load(p);
+		bool waits;
 
 		if (fz_processor_is_closed(p))
 			break;
-		switch (owner_load(p) & FZ_OWNER_STATE_MASK) {
+		switch (owner & FZ_OWNER_STATE_MASK) {
 		case FZ_OWNER_WAITING:
 			/* seq_cst: pairs with the store in note_kick(). */
 			if (atomic_exchange_explicit(&p->kicked, true,
 						     memory_order_seq_cst))
 				break;
+			/*
+			 * After the exchange: whoever takes p for a fiber of its own looks at no queue, and may have
+			 * called fz_processor_send_off() before.  Then `owner` differs, and another carrier must look.
+			 */
+			waits = owner_load(p) == owner;
 			fz_backend_kick(&p->backend);
-			return;
+			if (waits)
+				return;
+			break;
 		case FZ_OWNER_FREE:
 		case FZ_OWNER_ANNOUNCED:
 			if (!unused)
