@@ -382,3 +382,27 @@ int fz_sleep_until(struct fz_fiber *self, fz_nsec deadline)
 		}
 	}
 }
+
+bool fz_sched_give_way(struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write in_runtime. */
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return false;
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+	return true;
+}
+
+void fz_sched_poll_and_yield(struct fz_fiber *self)
+{
+	if (self->call.blocks)
+		return;
+	fz_enter_runtime(self);
+	/* relaxed: this carrier reads it, in the pick() of fz_sched_yield(). */
+	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
+			      memory_order_relaxed);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+}
