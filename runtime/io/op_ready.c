@@ -254,6 +254,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 {
 	enum fz_why why = FZ_WHY_DONE;
 	struct fz_ticket ticket;
+	bool last[n];
 	int err = 0;
 
 	fz_enter_runtime(self);
@@ -287,7 +288,11 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		why = fz_park(self, deadline);
 	/* Unlink before handlers run: a handler may leave the call by siglongjmp. */
 	for (unsigned i = 0; i < n; i++)
-		fz_watch_end(&watches[i]);
+		last[i] = fz_watch_end(&watches[i]);
+	for (unsigned i = 0; i < n; i++)
+		if (FZ_UNLIKELY(last[i]))
+			/* relaxed: it is not linked. */
+			fz_pin_close_copy(self, atomic_load_explicit(&watches[i].fd, memory_order_relaxed));
 	if (pin)
 		fz_pin_end(pin, why);
 	fz_hints_end(self);

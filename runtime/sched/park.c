@@ -406,3 +406,12 @@ void fz_sched_poll_and_yield(struct fz_fiber *self)
 	fz_sched_yield(self);
 	fz_leave_runtime(self);
 }
+
+void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to)
+{
+	struct fz_carrier *c = self->carrier;
+
+	c->yields_to = to;
+	if (!fz_sched_yield(self))
+		c->yields_to = NULL;
+}

@@ -311,6 +311,25 @@ void fz_enter_runtime(struct fz_fiber *self)
 		enter_slowly(self);
 }
 
+void fz_block_in_runtime(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	fz_lock_check_none_held("fz_block_in_runtime");
+	/* release: as in fz_leave_runtime(). */
+	if (self->kind == FZ_KIND_FIBER)
+		atomic_store_explicit(&c->processor->owner, owner_word(c, FZ_OWNER_USER), memory_order_release);
+}
+
+void fz_block_in_runtime_end(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	if (self->kind == FZ_KIND_FIBER &&
+	    !owner_cas(c->processor, owner_word(c, FZ_OWNER_USER), owner_word(c, FZ_OWNER_RUNTIME)))
+		enter_slowly(self);
+}
+
 void fz_leave_runtime(struct fz_fiber *self)
 {
 	fz_lock_check_none_held("fz_leave_runtime");
@@ -423,13 +442,4 @@ void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 		fz_backend_kick(&to->backend);
 	else
 		fz_sched_kick();
-}
-
-void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to)
-{
-	struct fz_carrier *c = self->carrier;
-
-	c->yields_to = to;
-	if (!fz_sched_yield(self))
-		c->yields_to = NULL;
 }
