@@ -266,15 +266,6 @@ static void rearm_locked(struct fz_epoll *e, int fd, uint32_t served)
 		wake_all_locked(fd);
 }
 
-/* Unlock fd's list; close fd if it is a private copy and its last watch is gone. */
-static void release(const struct fz_watch *w, int fd)
-{
-	bool last = w->copied && !w->linked && !head_of(fd);
-
-	fz_lock_release(lock_of(fd));
-	if (last)
-		fz_kept_fd_drop(fd);
-}
 
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket)
 {
@@ -301,20 +292,23 @@ int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket tick
 	return err;
 }
 
-void fz_watch_end(struct fz_watch *w)
+bool fz_watch_end(struct fz_watch *w)
 {
+	bool last;
 	int fd;
 
 	if (!w->linked)
-		return;
+		return false;
 	fd = lock_watch(w);
 	unlink_locked(fd, w);
 	if (w->fired)
 		rearm_locked(w->on, fd, 0);
-	/* Unwatch the copy, since release() may close it: see fz_op_unwatch(). */
+	/* Unwatch the copy, since the caller may close it: see fz_op_unwatch(). */
 	if (FZ_UNLIKELY(w->copied) && !leader_of(fd, w->on))
 		fz_epoll_remove(w->on, fd);
-	release(w, fd);
+	last = w->copied && !head_of(fd);
+	fz_lock_release(lock_of(fd));
+	return last;
 }
 
 void fz_watch_dispatch(struct fz_epoll *e, int fd, uint32_t ready)

@@ -51,7 +51,7 @@ struct fz_watch {
 	bool exclusive;
 	/* the shot was for this watch; its fiber must arm for the others */
 	bool fired;
-	/* fd is a private copy; the last watch that leaves closes it */
+	/* fd is a private copy; the fiber of the last watch that leaves closes it */
 	bool copied;
 	uint32_t events;		/* POLL*, which are EPOLL* */
 	/* of a shared watch: the events of this watch and of all watches before it in its list, or more */
@@ -76,9 +76,10 @@ static inline void fz_watch_init(struct fz_watch *w, int fd, uint32_t events, bo
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket);
 
 /*
- * Unlink the watch if it is linked, and arm the descriptor for the other watches.  In the runtime.
+ * Unlink the watch if it is linked, and arm the descriptor for the other watches.  In the runtime.  Returns true if its
+ * descriptor is a private copy that nobody watches any more: the caller closes it by fz_kept_fd_drop(), which may last.
  */
-void fz_watch_end(struct fz_watch *w);
+bool fz_watch_end(struct fz_watch *w);
 
 /*
  * Descriptor fd is about to be closed or replaced: the fibers that wait for it go on with a copy.

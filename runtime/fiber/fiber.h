@@ -166,7 +166,8 @@ struct fz_fiber_sig {
 	struct __kernel_timespec limit;	/* of a real call that a handler ends by setting it to 0 */
 	_Atomic uint64_t timer_signals;	/* of timers that the kernel directs to this thread */
 	uint64_t sigwait_set;		/* the signals that the thread waits for in sigwait */
-	_Atomic(struct fz_signode *) arrivals;	/* runtime/signal/queue.h; any thread */
+	/* drains << 32 | index + 1 of the last node that arrived (runtime/signal/queue.h); any thread */
+	_Atomic uint64_t arrivals;
 	struct fz_signode *queue;		/* the first node of each signal */
 	struct fz_alt_stack alt_stack;	/* what sigaltstack set */
 };

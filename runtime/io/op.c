@@ -198,6 +198,8 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	if (prompt)
 		fz_submit_and_look(p);
 	why = finish(request, self, p, deadline);
+	if (FZ_UNLIKELY(turn != NULL))
+		fz_pin_close_copy(self, turn->left);
 	if (pin)
 		fz_pin_end(pin, why);
 	fz_hints_end(self);
@@ -216,8 +218,7 @@ static bool is_to_repeat(const struct fz_request *request, enum fz_why why)
 
 /* Returns what fz_op_wait() returns for a request that is over. */
 static int result_of(struct fz_fiber *self, const struct fz_op *op,
-		     const struct fz_request *request, enum fz_why why, fz_nsec deadline,
-		     unsigned flags)
+		     const struct fz_request *request, enum fz_why why, fz_nsec deadline, unsigned flags)
 {
 	/*
 	 * For a cancelled request a worker thread of the ring may answer EINTR, and the kernel
@@ -259,6 +260,7 @@ static __attribute__((noinline)) int wait_in_turn(struct fz_fiber *self, const s
 	}
 	if (why != FZ_WHY_DONE || FZ_UNLIKELY(copy == -EBADF || fz_backend_kind() == FZ_BACKEND_EPOLL)) {
 		fz_turn_end(&turn);
+		fz_pin_close_copy(self, turn.left);
 		fz_hints_end(self);
 		fz_leave_runtime(self);
 		if (copy == -EBADF)
@@ -272,8 +274,7 @@ static __attribute__((noinline)) int wait_in_turn(struct fz_fiber *self, const s
 		       result_of(self, &mine, &request, why, deadline, flags);
 }
 
-int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
-	       unsigned flags)
+int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline, unsigned flags)
 {
 	struct fz_request request = { .more = 0 };
 	enum fz_why why;
@@ -296,8 +297,7 @@ int fz_op_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
 	return result_of(self, op, &request, why, deadline, flags);
 }
 
-int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n,
-	       fz_nsec deadline, unsigned flags)
+int fz_op_poll(struct fz_fiber *self, const struct pollfd *fds, unsigned n, fz_nsec deadline, unsigned flags)
 {
 	struct fz_request request = { .more = n - 1 };
 	const struct fz_ready ready = { fds, n };

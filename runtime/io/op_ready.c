@@ -23,6 +23,7 @@
 #include "runtime/io/fdtab.h"
 #include "runtime/io/hints.h"
 #include "runtime/io/real_call.h"
+#include "runtime/io/wait.h"
 #include "runtime/sched/sched.h"
 
 enum {
@@ -53,21 +54,73 @@ static bool writes(const struct fz_op *op)
 	return op->opcode == IORING_OP_WRITE || op->opcode == IORING_OP_WRITEV;
 }
 
-/* Make READ, READV, WRITE or WRITEV as a vector call; flags as of preadv2. */
-static long transfer(const struct fz_op *op, int fd, long flags)
+/* The vector call for READ, READV, WRITE or WRITEV; one: room for a vector; flags as of preadv2. */
+static struct fz_io_call transfer_of(const struct fz_op *op, int fd, long flags, struct iovec *one)
 {
-	struct iovec one = { .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
-	long iov = is_vector(op) ? (long)op->addr : (long)&one;
-	long count = is_vector(op) ? op->len : 1;
+	const long iov = is_vector(op) ? (long)op->addr : (long)one, count = is_vector(op) ? op->len : 1;
+	const long offset = (long)op->off;
 
+	*one = (struct iovec){ .iov_base = (void *)(uintptr_t)op->addr, .iov_len = op->len };
 	flags |= op->op_flags;
 	if (flags)
-		return fz_syscall6(writes(op) ? __NR_pwritev2 : __NR_preadv2, fd, iov, count,
-				   (long)op->off, -(long)(op->off >> 63), flags);
+		return (struct fz_io_call){ writes(op) ? __NR_pwritev2 : __NR_preadv2,
+					    { fd, iov, count, offset, -(long)(op->off >> 63), flags } };
 	if (op->off == CURRENT_POSITION)
-		return fz_syscall3(writes(op) ? __NR_writev : __NR_readv, fd, iov, count);
-	return fz_syscall5(writes(op) ? __NR_pwritev : __NR_preadv, fd, iov, count, (long)op->off,
-			   0);
+		return (struct fz_io_call){ writes(op) ? __NR_writev : __NR_readv, { fd, iov, count } };
+	return (struct fz_io_call){ writes(op) ? __NR_pwritev : __NR_preadv, { fd, iov, count, offset } };
+}
+
+/*
+ * The system call that stands in for the request.  done: the bytes of a receive or send that are done; flags: added
+ * to the request's own; one: room for a vector.  Number -1: no call stands in for it.
+ */
+static struct fz_io_call call_of(const struct fz_op *op, int fd, size_t done, long flags, struct iovec *one)
+{
+	const long addr = (long)op->addr, all = flags | (long)op->op_flags;
+
+	switch (op->opcode) {
+	case IORING_OP_ACCEPT:
+		return (struct fz_io_call){ __NR_accept4, { fd, addr, (long)op->off, all } };
+	case IORING_OP_CONNECT:
+		return (struct fz_io_call){ __NR_connect, { fd, addr, (long)op->off } };
+	case IORING_OP_READ:
+	case IORING_OP_READV:
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITEV:
+		return transfer_of(op, fd, flags, one);
+	case IORING_OP_RECVMSG:
+	case IORING_OP_SENDMSG:
+		return (struct fz_io_call){ op->opcode == IORING_OP_RECVMSG ? __NR_recvmsg : __NR_sendmsg,
+					    { fd, addr, all } };
+	case IORING_OP_RECV:
+	case IORING_OP_SEND:
+		return (struct fz_io_call){ op->opcode == IORING_OP_RECV ? __NR_recvfrom : __NR_sendto,
+					    { fd, addr + (long)done, (long)(op->len - done), all } };
+	default:
+		return (struct fz_io_call){ .number = -1 };
+	}
+}
+
+static long make(const struct fz_op *op, int fd, size_t done, long flags)
+{
+	struct iovec one;
+	const struct fz_io_call call = call_of(op, fd, done, flags, &one);
+
+	return fz_io_make(&call);
+}
+
+/* Has a filter answered ret to the call in place of the request, which call_of() returns? */
+static bool is_denied(const struct fz_op *op, long flags, long ret)
+{
+	struct iovec one;
+	const struct fz_io_call call = call_of(op, -1, 0, flags, &one);
+	const bool message = call.number == __NR_recvmsg || call.number == __NR_sendmsg;
+
+	if (ret >= 0 || ret <= FZ_OP_TIMEOUT || call.number == -1)
+		return false;
+	/* All but the addresses and lengths, of which the kernel must see none. */
+	return fz_sys_is_denied(ret, call.number, 0, message ? call.args[2] : 0, call.args[3], call.args[4],
+				call.args[5]);
 }
 
 static uint32_t wanted_events(const struct fz_op *op)
@@ -90,11 +143,10 @@ static long try_transfer(const struct fz_op *op, int fd)
 	long ret = -EOPNOTSUPP;
 
 	if (fz_feature_allowed(FZ_FEATURE_RWF_NOWAIT))
-		ret = transfer(op, fd, RWF_NOWAIT);
+		ret = make(op, fd, 0, RWF_NOWAIT);
 	/* A kernel before 4.14, and some kinds of file, cannot try without waiting. */
 	if (ret != -EOPNOTSUPP && ret != -ENOSYS) {
-		if (!fz_sys_is_denied(ret, writes(op) ? __NR_pwritev2 : __NR_preadv2, 0, 0, 0, 0,
-				      RWF_NOWAIT))
+		if (!is_denied(op, RWF_NOWAIT, ret))
 			return ret;
 		fz_feature_lose(FZ_FEATURE_RWF_NOWAIT);
 	}
@@ -102,7 +154,7 @@ static long try_transfer(const struct fz_op *op, int fd)
 	if (ret < 0)
 		return FZ_OP_FORBIDDEN;
 	if (ret > 0)
-		return transfer(op, fd, 0);
+		return make(op, fd, 0, 0);
 	/* On the wrong end of a pipe a transfer is an error at once; one of 0 bytes shows that. */
 	ret = fz_syscall3(writes(op) ? __NR_write : __NR_read, fd, 0, 0);
 	return ret < 0 ? ret : -EAGAIN;
@@ -121,12 +173,6 @@ static bool lacks_number(void)
 	/* relaxed: as in fz_epoll_active(). */
 	return fz_syscall4(__NR_accept4, atomic_load_explicit(&e->fd, memory_order_relaxed), 0, 0,
 			   0) == -EMFILE;
-}
-
-static long send_or_receive(const struct fz_op *op, int fd, size_t done, long flags)
-{
-	return fz_syscall6(op->opcode == IORING_OP_SEND ? __NR_sendto : __NR_recvfrom, fd,
-			   (long)(op->addr + done), (long)(op->len - done), flags, 0, 0);
 }
 
 /*
@@ -152,7 +198,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 			if (listens > 0)
 				return lacks_number() ? -EMFILE : -EAGAIN;
 		}
-		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
+		return make(op, fd, 0, 0);
 	case IORING_OP_READ:
 	case IORING_OP_READV:
 	case IORING_OP_WRITE:
@@ -163,9 +209,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		/* Only the kernel can gather MSG_WAITALL across vectors. */
 		if (flags & FLAG_WAITALL)
 			return MUST_ANNOUNCE;
-		return fz_syscall3(op->opcode == IORING_OP_RECVMSG ? __NR_recvmsg :
-								     __NR_sendmsg,
-				   fd, (long)op->addr, flags | FLAG_DONTWAIT);
+		return make(op, fd, 0, FLAG_DONTWAIT);
 	case IORING_OP_RECV:
 	case IORING_OP_SEND:
 		break;
@@ -173,7 +217,7 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 		return MUST_ANNOUNCE;
 	}
 	for (;;) {
-		ret = send_or_receive(op, fd, *done, flags | FLAG_DONTWAIT);
+		ret = make(op, fd, *done, FLAG_DONTWAIT);
 		if (ret <= 0 && *done)
 			return ret == -EAGAIN ? ret : (long)*done;
 		if (ret <= 0 || !(flags & FLAG_WAITALL) || *done + (size_t)ret == op->len)
@@ -190,30 +234,15 @@ static long attempt(const struct fz_op *op, int fd, size_t *done)
 
 static long real_call(const struct fz_op *op, int fd, size_t done)
 {
-	long flags = (long)op->op_flags, ret;
+	struct iovec one;
+	const struct fz_io_call call = call_of(op, fd, done, 0, &one);
+	long ret;
 
-	switch (op->opcode) {
-	case IORING_OP_ACCEPT:
-		return fz_syscall4(__NR_accept4, fd, (long)op->addr, (long)op->off, flags);
-	case IORING_OP_CONNECT:
-		return fz_syscall3(__NR_connect, fd, (long)op->addr, (long)op->off);
-	case IORING_OP_READ:
-	case IORING_OP_READV:
-	case IORING_OP_WRITE:
-	case IORING_OP_WRITEV:
-		return transfer(op, fd, 0);
-	case IORING_OP_RECVMSG:
-		return fz_syscall3(__NR_recvmsg, fd, (long)op->addr, flags);
-	case IORING_OP_SENDMSG:
-		return fz_syscall3(__NR_sendmsg, fd, (long)op->addr, flags);
-	case IORING_OP_RECV:
-	case IORING_OP_SEND:
-		ret = send_or_receive(op, fd, done, flags);
-		return ret < 0 ? ret : (long)done + ret;
-	/* No system call stands in for this request.  It comes here if the rings have just been given up. */
-	default:
+	/* It comes here if the rings have just been given up. */
+	if (call.number == -1)
 		return FZ_OP_FORBIDDEN;
-	}
+	ret = fz_io_make(&call);
+	return ret < 0 ? ret : (long)done + ret;
 }
 
 /*
@@ -225,6 +254,7 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 {
 	enum fz_why why = FZ_WHY_DONE;
 	struct fz_ticket ticket;
+	bool last[n];
 	int err = 0;
 
 	fz_enter_runtime(self);
@@ -258,7 +288,11 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		why = fz_park(self, deadline);
 	/* Unlink before handlers run: a handler may leave the call by siglongjmp. */
 	for (unsigned i = 0; i < n; i++)
-		fz_watch_end(&watches[i]);
+		last[i] = fz_watch_end(&watches[i]);
+	for (unsigned i = 0; i < n; i++)
+		if (FZ_UNLIKELY(last[i]))
+			/* relaxed: it is not linked. */
+			fz_pin_close_copy(self, atomic_load_explicit(&watches[i].fd, memory_order_relaxed));
 	if (pin)
 		fz_pin_end(pin, why);
 	fz_hints_end(self);
@@ -302,28 +336,6 @@ static long make_announced(struct fz_fiber *self, const struct fz_op *op, int fd
 	} while (fz_call_again(&call, ret));
 	fz_call_end(&call, ret);
 	return ret == -EINTR ? FZ_OP_SIGNAL : ret;
-}
-
-/* Has a filter answered ret to the system call in place of the request? */
-static bool is_denied(const struct fz_op *op, long ret)
-{
-	const long flags = (long)op->op_flags;
-
-	if (ret >= 0 || ret <= FZ_OP_TIMEOUT)
-		return false;
-	switch (op->opcode) {
-	case IORING_OP_ACCEPT: return fz_sys_is_denied(ret, __NR_accept4, 0, 0, flags, 0, 0);
-	case IORING_OP_CONNECT: return fz_sys_is_denied(ret, __NR_connect, 0, 0, 0, 0, 0);
-	case IORING_OP_READ:
-	case IORING_OP_READV: return fz_sys_is_denied(ret, __NR_readv, 0, 0, 0, 0, 0);
-	case IORING_OP_WRITE:
-	case IORING_OP_WRITEV: return fz_sys_is_denied(ret, __NR_writev, 0, 0, 0, 0, 0);
-	case IORING_OP_RECVMSG: return fz_sys_is_denied(ret, __NR_recvmsg, 0, flags, 0, 0, 0);
-	case IORING_OP_SENDMSG: return fz_sys_is_denied(ret, __NR_sendmsg, 0, flags, 0, 0, 0);
-	case IORING_OP_RECV: return fz_sys_is_denied(ret, __NR_recvfrom, 0, 0, flags, 0, 0);
-	case IORING_OP_SEND: return fz_sys_is_denied(ret, __NR_sendto, 0, 0, flags, 0, 0);
-	default: return false;
-	}
 }
 
 int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
@@ -375,7 +387,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 				     (flags & FZ_WAIT_SIGNAL ? FZ_CALL_GOES_ON : 0) |
 					     (flags & FZ_WAIT_CANCEL ? FZ_CALL_CANCELLABLE : 0) |
 					     (done ? FZ_CALL_BEGUN : 0));
-	if (FZ_UNLIKELY(!done && is_denied(op, ret)))
+	if (FZ_UNLIKELY(!done && is_denied(op, 0, ret)))
 		return FZ_OP_FORBIDDEN;
 	return ret < 0 && done ? (int)done : (int)ret;
 }

@@ -100,8 +100,25 @@ void fz_pin_end(struct fz_pin *pin, enum fz_why why)
 		pin->waiting = false;
 	}
 	/* A handler may leave the call by siglongjmp.  If none is due, the call goes on with the copy. */
-	if (why == FZ_WHY_CANCEL || (why == FZ_WHY_SIGNAL && fz_signal_is_due(fz_self())))
+	if (why != FZ_WHY_CANCEL && !(why == FZ_WHY_SIGNAL && fz_signal_is_due(fz_self())))
+		return;
+	if (FZ_UNLIKELY(pin->copy >= 0)) {
+		struct fz_fiber *self = fz_self();
+
+		fz_block_in_runtime(self);
 		fz_pin_release(pin);
+		fz_block_in_runtime_end(self);
+	}
+	pin->copy = -1;
+}
+
+void fz_pin_close_copy(struct fz_fiber *self, int copy)
+{
+	if (FZ_LIKELY(copy < 0))
+		return;
+	fz_block_in_runtime(self);
+	fz_kept_fd_drop(copy);
+	fz_block_in_runtime_end(self);
 }
 
 void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin)

@@ -68,8 +68,14 @@ static inline void fz_pin_adopt(struct fz_pin *pin, int copy)
  */
 void fz_pin_hold(struct fz_fiber *self, struct fz_pin *pin);
 
-/* Close the copy, if there is one.  Any thread. */
+/* Close the copy, if there is one.  Any thread; outside the runtime, as it may last. */
 void fz_pin_release(struct fz_pin *pin);
+
+/*
+ * fz_kept_fd_drop(), unless copy is -1, by a call that may have the file last: the close may last (SO_LINGER).  In the
+ * runtime, with no lock held.
+ */
+void fz_pin_close_copy(struct fz_fiber *self, int copy);
 
 /*
  * Descriptor fd is about to be closed or replaced: give each waiting call a copy.  In the runtime.

@@ -109,20 +109,13 @@ static int pass_locked(struct bucket *b, struct fz_turn *turn)
 	return -1;
 }
 
-static void release(struct bucket *b, int copy)
-{
-	fz_lock_release(&b->lock);
-	if (copy >= 0)
-		fz_kept_fd_drop(copy);
-}
-
 bool fz_turn_begin(struct fz_turn *turn, int fd, uint64_t what, struct fz_ticket ticket)
 {
 	struct bucket *b = bucket_of(fd);
 	struct fz_turn *leader;
 
 	*turn = (struct fz_turn){
-		.fd = fd, .what = what, .ticket = ticket, .linked = true, .copy = -1,
+		.fd = fd, .what = what, .ticket = ticket, .linked = true, .copy = -1, .left = -1,
 	};
 	fz_lock_acquire(&b->lock);
 	leader = leader_locked(b, fd, what);
@@ -165,14 +158,13 @@ int fz_turn_copy(const struct fz_turn *turn)
 void fz_turn_end(struct fz_turn *turn)
 {
 	struct bucket *b = bucket_of(turn->fd);
-	int copy = -1;
 
 	fz_lock_acquire(&b->lock);
 	if (turn->has)
-		copy = pass_locked(b, turn);
+		turn->left = pass_locked(b, turn);
 	else if (turn->linked)
 		unlink_locked(turn);
-	release(b, copy);
+	fz_lock_release(&b->lock);
 }
 
 /*

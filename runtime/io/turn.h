@@ -38,6 +38,7 @@ struct fz_turn {
 	/* Only of the call that has the turn: */
 	bool has;
 	int copy;			/* private copy that the queue goes on with, or -1 */
+	int left;			/* that copy, if the queue is empty after fz_turn_end(), or -1 */
 	struct fz_turn *other;		/* the call that has the turn in the bucket's next queue */
 };
 
@@ -62,7 +63,8 @@ int fz_turn_copy(const struct fz_turn *turn);
 
 /*
  * Leave the queue; a call that has the turn passes the turn on.  Called by the fiber itself, or by the thread that
- * completes the request of the call that has the turn; the second call has no effect.  In the runtime.
+ * completes the request of the call that has the turn; the second call has no effect.  If turn->left is not -1 then, the
+ * fiber itself closes it, which may last.  In the runtime.
  */
 void fz_turn_end(struct fz_turn *turn);
 

@@ -385,3 +385,36 @@ int fz_sleep_until(struct fz_fiber *self, fz_nsec deadline)
 		}
 	}
 }
+
+bool fz_sched_give_way(struct fz_fiber *self)
+{
+	/* relaxed: only this thread and its handlers write in_runtime. */
+	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
+	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return false;
+	fz_enter_runtime(self);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+	return true;
+}
+
+void fz_sched_poll_and_yield(struct fz_fiber *self)
+{
+	if (self->call.blocks)
+		return;
+	fz_enter_runtime(self);
+	/* relaxed: this carrier reads it, in the pick() of fz_sched_yield(). */
+	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
+			      memory_order_relaxed);
+	fz_sched_yield(self);
+	fz_leave_runtime(self);
+}
+
+void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to)
+{
+	struct fz_carrier *c = self->carrier;
+
+	c->yields_to = to;
+	if (!fz_sched_yield(self))
+		c->yields_to = NULL;
+}

@@ -51,17 +51,26 @@ void fz_sched_kick(void)
 	fz_tick_note_runnable();
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
+		const uintptr_t owner = owner_load(p);
+		bool waits;
 
 		if (fz_processor_is_closed(p))
 			break;
-		switch (owner_load(p) & FZ_OWNER_STATE_MASK) {
+		switch (owner & FZ_OWNER_STATE_MASK) {
 		case FZ_OWNER_WAITING:
 			/* seq_cst: pairs with the store in note_kick(). */
 			if (atomic_exchange_explicit(&p->kicked, true,
 						     memory_order_seq_cst))
 				break;
+			/*
+			 * After the exchange: whoever takes p for a fiber of its own looks at no queue, and may have
+			 * called fz_processor_send_off() before.  Then `owner` differs, and another carrier must look.
+			 */
+			waits = owner_load(p) == owner;
 			fz_backend_kick(&p->backend);
-			return;
+			if (waits)
+				return;
+			break;
 		case FZ_OWNER_FREE:
 		case FZ_OWNER_ANNOUNCED:
 			if (!unused)
@@ -225,18 +234,6 @@ bool fz_sched_move(struct fz_fiber *self)
 	return true;
 }
 
-bool fz_sched_give_way(struct fz_fiber *self)
-{
-	/* relaxed: only this thread and its handlers write in_runtime. */
-	if (self->kind != FZ_KIND_FIBER || self->call.blocks ||
-	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
-		return false;
-	fz_enter_runtime(self);
-	fz_sched_yield(self);
-	fz_leave_runtime(self);
-	return true;
-}
-
 static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 {
 	if (!owner_cas(p, owner_word(c, FZ_OWNER_ANNOUNCED), owner_word(c, FZ_OWNER_RUNTIME)))
@@ -311,6 +308,25 @@ void fz_enter_runtime(struct fz_fiber *self)
 				owner_word(c, FZ_OWNER_RUNTIME))))
 		entered(self, p);
 	else
+		enter_slowly(self);
+}
+
+void fz_block_in_runtime(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	fz_lock_check_none_held("fz_block_in_runtime");
+	/* release: as in fz_leave_runtime(). */
+	if (self->kind == FZ_KIND_FIBER)
+		atomic_store_explicit(&c->processor->owner, owner_word(c, FZ_OWNER_USER), memory_order_release);
+}
+
+void fz_block_in_runtime_end(struct fz_fiber *self)
+{
+	struct fz_carrier *c = self->carrier;
+
+	if (self->kind == FZ_KIND_FIBER &&
+	    !owner_cas(c->processor, owner_word(c, FZ_OWNER_USER), owner_word(c, FZ_OWNER_RUNTIME)))
 		enter_slowly(self);
 }
 
@@ -426,25 +442,4 @@ void fz_processor_receive(struct fz_carrier *c, struct fz_fiber *fiber)
 		fz_backend_kick(&to->backend);
 	else
 		fz_sched_kick();
-}
-
-void fz_sched_yield_to(struct fz_fiber *self, struct fz_processor *to)
-{
-	struct fz_carrier *c = self->carrier;
-
-	c->yields_to = to;
-	if (!fz_sched_yield(self))
-		c->yields_to = NULL;
-}
-
-void fz_sched_poll_and_yield(struct fz_fiber *self)
-{
-	if (self->call.blocks)
-		return;
-	fz_enter_runtime(self);
-	/* relaxed: this carrier reads it, in the pick() of fz_sched_yield(). */
-	atomic_store_explicit(&self->carrier->processor->poll_wanted, true,
-			      memory_order_relaxed);
-	fz_sched_yield(self);
-	fz_leave_runtime(self);
 }

@@ -129,6 +129,13 @@ void fz_sched_after_fork(void);
 void fz_enter_runtime(struct fz_fiber *self);
 void fz_leave_runtime(struct fz_fiber *self);
 
+/*
+ * In the runtime, with no lock held: around a system call of the library's that may last.  In between the processor can
+ * be taken away, as in the program's code, but no handler runs.  The fiber may have another carrier and processor then.
+ */
+void fz_block_in_runtime(struct fz_fiber *self);
+void fz_block_in_runtime_end(struct fz_fiber *self);
+
 /* A running fiber's processor.  Stale after anything that may park. */
 struct fz_processor *fz_processor_of(const struct fz_fiber *self);
 

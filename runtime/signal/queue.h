@@ -38,9 +38,9 @@ struct fz_signode {
 	bool charged;			/* counts against RLIMIT_SIGPENDING */
 	bool counts;			/* of a timer; see runtime/signal/overrun.h */
 	uint64_t ticket;
-	uint32_t discards;		/* discards.count[sig] when the node was made */
+	_Atomic uint64_t kind;		/* discards.count[sig] when the node was made << 32 | sig */
 	uint32_t index;			/* const; place in the pool */
-	_Atomic uint32_t next_free;	/* index + 1 of the next free node */
+	_Atomic uint32_t below;		/* in a stack, of arrivals or of free nodes: index + 1 of the next one */
 };
 
 enum { FZ_SIGNAL_FIRST_REALTIME = 32 };
@@ -89,6 +89,10 @@ bool fz_signode_is_void(const struct fz_signode *node);
 
 /* Is a node of that signal that is not void in the list that begins with n? Linked by next. */
 bool fz_signode_find(const struct fz_signode *n, int sig);
+
+/* For queue.c: the node with that index; the signals of which there may be void nodes. */
+struct fz_signode *fz_signode_at(uint32_t index);
+uint64_t fz_signode_voided(void);
 
 /*
  * Call this before the signal is handled or given to the kernel: it completes the si_overrun of a

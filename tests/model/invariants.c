@@ -106,7 +106,7 @@ void check_spin(void)
 	if (!exploring)
 		return;
 	for (uint32_t i = 0; i < fz_sched.count; i++)
-		if (fz_sched.processors[i].runq.length && fz_sched.count > 1)
+		if ((fz_sched.processors[i].runq.length || fz_sched.global.length) && fz_sched.count > 1)
 			model_fail("lost kick: a fiber is in a run queue, one thread spins, all others sleep");
 }
 

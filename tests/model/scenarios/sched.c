@@ -188,6 +188,49 @@ static void spin(int i)
 SCENARIO(spin) = { .name = "spin", .what = "a fiber spins until one of 2 that it wakes has run",
 	.processors = 2, .fibers = 3, .thread = spin, .finish = all_rounds };
 
+static _Atomic uint32_t there, returns;
+
+static void announce_there(void)
+{
+	atomic_fetch_add_explicit(&there, 1, memory_order_release);
+	fz_lot_wake(&there, UINT32_MAX);
+}
+
+/*
+ * The first comes back from a call, takes a processor whose carrier sleeps, and uses it until the second has run, which a
+ * native thread wakes meanwhile: the other processor sleeps, too.
+ */
+static void take_or_wake(int i)
+{
+	uint32_t now;
+
+	switch (i) {
+	case 0:
+		announce_there();
+		fz_announce(fz_self());
+		while (!atomic_load_explicit(&returns, memory_order_acquire))
+			fz_sys_futex_wait(&returns, 0, NULL);
+		fz_announce_end(fz_self());
+		while (!rounds)
+			fz_cpu_relax();
+		break;
+	case 1:
+		announce_there();
+		while (!atomic_load_explicit(&turn, memory_order_acquire))
+			fz_lot_wait(&turn, 0, FZ_FOREVER, 0);
+		break;
+	default:
+		while ((now = atomic_load_explicit(&there, memory_order_acquire)) < 2)
+			fz_lot_wait(&there, now, FZ_FOREVER, 0);
+		atomic_store_explicit(&returns, 1, memory_order_release);
+		fz_sys_futex_wake(&returns, 1);
+		atomic_store_explicit(&turn, 1, memory_order_release);
+		fz_lot_wake(&turn, UINT32_MAX);
+		return;
+	}
+	rounds++;
+}
+
 static void two_rounds(void)
 {
 	MODEL_CHECK(rounds == 2, "%d rounds", rounds);
@@ -198,3 +241,6 @@ SCENARIO(ping_native) = { .name = "ping_native", .what = "a fiber and a native t
 
 SCENARIO(ping_ring) = { .name = "ping_ring", .what = "a fiber and a native thread, the same, on io_uring",
 	.processors = 2, .fibers = 1, .natives = 1, .thread = ping_pong, .finish = two_rounds, .rings = true };
+
+SCENARIO(kick_taken) = { .name = "kick_taken", .what = "a fiber spins on a processor that it takes while another thread kicks it",
+	.processors = 2, .fibers = 2, .natives = 1, .thread = take_or_wake, .finish = two_rounds };

@@ -5,6 +5,7 @@
  */
 #include "sockets.h"
 
+#include <poll.h>
 #include <aio.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -220,6 +221,71 @@ static void *drains_later(void *arg)
 	return NULL;
 }
 
+static _Atomic int polls;
+
+static void *polls_one(void *arg)
+{
+	struct pollfd p[2] = { { .fd = (int)(intptr_t)arg, .events = POLLIN }, { .events = POLLIN } };
+	int pipes[2];
+
+	CHECK_OK(pipe(pipes));
+	p[1].fd = pipes[0];
+	polls = 1;
+	CHECK_INT(poll(p, 2, -1), 1);
+	CHECK_OK(close(pipes[0]) | close(pipes[1]));
+	return NULL;
+}
+
+static void *receives_end(void *arg)
+{
+	char c;
+
+	polls++;
+	/* Unless it comes too late. */
+	if (recv((int)(intptr_t)arg, &c, 1, 0))
+		CHECK_INT(errno, EBADF);
+	return NULL;
+}
+
+static void *drains_in_time(void *arg)
+{
+	for (int i = 0; i < 20; i++)
+		settle();
+	return drains_later(arg);
+}
+
+/*
+ * A socket that lingers is closed while threads wait for it.  The last wait that ends may last until the data are on
+ * their way: a thread that reads them must run meanwhile.
+ */
+static void lingers_later(void *(*call)(void *), int calls)
+{
+	const struct linger linger = { 1, 10000 };
+	static char big[1 << 16];
+	pthread_t waits[4], reads;
+	int p[2];
+
+	tcp_pair(p);
+	CHECK_OK(setsockopt(p[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	while (send(p[0], big, sizeof(big), MSG_DONTWAIT) > 0)
+		;
+	CHECK_INT(errno, EAGAIN);
+	polls = 0;
+	for (int i = 0; i < calls; i++)
+		waits[i] = start(call, (void *)(intptr_t)p[0]);
+	while (polls < calls)
+		sched_yield();
+	settle();
+	reads = start(drains_in_time, (void *)(intptr_t)p[1]);
+	CHECK_OK(close(p[0]));
+	/* Not by data: a socket with data that nobody has read does not linger. */
+	CHECK_OK(shutdown(p[1], SHUT_WR));
+	for (int i = 0; i < calls; i++)
+		finish(waits[i]);
+	finish(reads);
+	close(p[1]);
+}
+
 static void *sockets(void *arg)
 {
 	struct linger linger = { 1, 20 };
@@ -254,6 +320,8 @@ static void *sockets(void *arg)
 	finish(t);
 	close(p[1]);
 	CHECK_ERR(close(p[1]), EBADF);
+	lingers_later(polls_one, 1);
+	lingers_later(receives_end, 3);
 	return arg;
 }
 

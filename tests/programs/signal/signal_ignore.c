@@ -130,6 +130,53 @@ static void for_a_thread(void)
 	puts("for a thread");
 }
 
+static long resident_kb(void)
+{
+	char line[256];
+	long kb = -1;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	CHECK(f);
+	while (kb < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmRSS: %ld", &kb) != 1)
+			kb = -1;
+	fclose(f);
+	return kb;
+}
+
+static void *blocks_all(void *arg)
+{
+	mask_all(SIG_BLOCK);
+	event_post(&ready);
+	event_wait(&go, 5);
+	unblock_and_expect(SIGUSR1, 1, -1);
+	unblock_and_expect(SIGWINCH, 1, -1);
+	return arg;
+}
+
+/* However often a standard signal is sent to a thread that blocks it, it is pending once, also if it has been ignored. */
+static void again_and_again(void)
+{
+	enum { TIMES = 50000, MOST_KB = 4096 };
+	pthread_t t = start(blocks_all, NULL);
+	long before;
+
+	event_wait(&ready, 5);
+	for (int i = 0; i < 2; i++) {
+		send(t, sigs[i], 0);
+		ignore(sigs[i]);
+		handle(sigs[i]);
+	}
+	before = resident_kb();
+	for (int n = 0; n < TIMES; n++)
+		for (int i = 0; i < 2; i++)
+			send(t, sigs[i], n);
+	CHECK(resident_kb() - before < MOST_KB);
+	event_post(&go);
+	finish(t);
+	puts("again and again");
+}
+
 /* ---- for itself, and the process ------------------------------------------- */
 
 static void send_here(int sig, int to_process, int value)
@@ -214,6 +261,7 @@ int main(void)
 	t = start(waits, &over);
 	mask_all(SIG_UNBLOCK);
 	for_a_thread();
+	again_and_again();
 	for_itself(0);
 	for_itself(1);
 	in_a_handler();

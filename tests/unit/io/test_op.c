@@ -2,10 +2,17 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "requests.h"
@@ -294,4 +301,46 @@ Test(op, flush_before_close)
 	cr_assert_eq(write(b[1], "B", 1), 1);
 	cr_assert_eq(write(a[1], "A", 1), 1);
 	cr_assert_eq((intptr_t)join(f), 'A');
+}
+
+/* From here on the calls of this thread that transfer at an offset are denied. */
+static void deny_at_offset(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_preadv, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_preadv2, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* A request at an offset, made by a system call, which a filter denies: the caller must make the program's own call. */
+Test(op, denied_at_an_offset)
+{
+	const uint8_t opcodes[] = { IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READV, IORING_OP_WRITEV };
+	const int file = fileno(tmpfile());
+	char buf[4] = "abc";
+	const struct iovec iov = { buf, sizeof(buf) };
+
+	setup_start_on(1, FZ_BACKEND_EPOLL);
+	deny_at_offset();
+	for (int i = 0; i < 8; i++) {
+		struct fz_op op = { .opcode = opcodes[i / 2], .fd = file, .off = 1, .addr = (uintptr_t)buf,
+				    .len = sizeof(buf) };
+
+		if (i / 2 >= 2) {
+			op.addr = (uintptr_t)&iov;
+			op.len = 1;
+		}
+		if (i % 2)
+			op.op_flags = i / 2 % 2 ? RWF_DSYNC : RWF_HIPRI;
+		cr_assert_eq(fz_op_wait(fz_self(), &op, FZ_FOREVER, 0), FZ_OP_FORBIDDEN, "%d", i);
+	}
 }
