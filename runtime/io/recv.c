@@ -128,7 +128,7 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 
 	if (op->op_flags & FZ_MSG_PEEK && !message)
 		return peek_whole(self, own, op->len < least ? op->len : (uint32_t)least, deadline == FZ_FOREVER);
-	if (name_len && fz_sys_writable(name_len)) {
+	if (name_len && fz_sys_readable(name_len)) {
 		one.name = (void *)own->args[4];
 		one.name_len = *name_len;
 	} else if (named || !looks) {

@@ -6,6 +6,7 @@
 #include "sockets.h"
 
 #include <sys/ioctl.h>
+#include <sys/un.h>
 
 enum { MOST = 100 };
 enum way { RECV, READ, RECVMSG, RECVFROM, RECVMMSG, CONTROL, WAYS };
@@ -219,6 +220,37 @@ static void descriptors(enum way way)
 	CHECK_OK(close(s[1]));
 }
 
+/* The sender has a name that the kernel has chosen, longer than there is room for. */
+static void named(void)
+{
+	struct sockaddr_un listening = { .sun_family = AF_UNIX }, name = listening, from;
+	socklen_t size = sizeof(listening);
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), s[2];
+	char buf[MOST];
+
+	CHECK_OK(bind(listener, (struct sockaddr *)&listening, sizeof(sa_family_t)));
+	CHECK_OK(listen(listener, 1));
+	CHECK_OK(getsockname(listener, (struct sockaddr *)&listening, &size));
+	s[1] = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK_OK(bind(s[1], (struct sockaddr *)&name, sizeof(sa_family_t)));
+	CHECK_OK(connect(s[1], (struct sockaddr *)&listening, size));
+	s[0] = accept(listener, NULL, NULL);
+	CHECK(s[0] >= 0);
+	size = sizeof(name);
+	CHECK_OK(getsockname(s[1], (struct sockaddr *)&name, &size));
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	CHECK_OK(shutdown(s[1], SHUT_WR));
+	memset(&from, 'x', sizeof(from));
+	size = 4;
+	CHECK_INT(recvfrom(s[0], buf, MOST, MSG_WAITALL, (struct sockaddr *)&from, &size), 3);
+	CHECK_INT(size, sizeof(sa_family_t) + 6);
+	CHECK_OK(memcmp(&from, &name, 4));
+	CHECK_INT(from.sun_path[2], 'x');
+	CHECK_OK(close(listener));
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+}
+
 static void *all(void *arg)
 {
 	for (int way = 0; way < WAYS; way++) {
@@ -226,6 +258,7 @@ static void *all(void *arg)
 		urgent((enum way)way, 1);
 		descriptors((enum way)way);
 	}
+	named();
 	return arg;
 }
 
