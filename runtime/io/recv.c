@@ -98,6 +98,23 @@ static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
 }
 
 /*
+ * Receive what is there by a request: where nothing is, that costs a system call less than an attempt first.  Much is
+ * copied faster by the fiber itself (measured with 300 kB).
+ */
+static int64_t receive_first(struct fz_fiber *self, const struct fz_op *op, struct fz_pin *pin, fz_nsec deadline)
+{
+	enum { MUCH = 4096 };
+	struct fz_op first = *op;
+
+	if (fz_backend_kind() != FZ_BACKEND_RING || deadline == FZ_FD_ASK_KERNEL || fz_io_is_likely(self) ||
+	    op->len >= MUCH)
+		return FZ_OP_FORBIDDEN;
+	first.op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
+	first.spare = pin;
+	return fz_io_run(self, &first, deadline, -EAGAIN, deadline == FZ_FOREVER);
+}
+
+/*
  * Make the program's call, with MSG_WAITALL or SO_RCVLOWAT, until `least` bytes are there: receive what there is, then the
  * rest.  forbidden: a filter forbids what stands in for the program's call, so that one is made, which waits in the kernel.
  * A request with MSG_WAITALL would go on where the kernel ends a call: at the mark of urgent data, after descriptors.
@@ -123,7 +140,7 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		.program = own->number,
 		.deadline = deadline,
 	};
-	const bool gathers = fz_io_kernel_gathers(&a, msg);
+	const bool gathers = message ? fz_io_kernel_gathers(&a, msg) : op->op_flags & FZ_MSG_PEEK;
 	int64_t ret = FZ_OP_FORBIDDEN;
 
 	if (op->op_flags & FZ_MSG_PEEK && !message)
@@ -137,7 +154,9 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		a.call.args[5] = named ? own->args[5] : 0;
 		a.flags_at = 3;
 	}
-	if (!gathers && !forbidden)
+	if (!gathers && !forbidden && !looks && !named)
+		ret = receive_first(self, op, &pin, deadline);
+	if (!gathers && !forbidden && ret == FZ_OP_FORBIDDEN)
 		ret = fz_io_try_or_wait(self, &a);
 	if (ret >= 0 && one.name)
 		*name_len = one.name_len;
@@ -245,7 +264,8 @@ static int64_t receive_buffer(struct fz_fiber *self, int fd, void *buf, size_t n
 	};
 	const int64_t ret = receive(self, &op, own);
 
-	self->call.bulk = n > 1 && ret == (int64_t)op.len;
+	/* That MSG_WAITALL has filled the buffer tells nothing of what is behind. */
+	self->call.bulk = n > 1 && ret == (int64_t)op.len && !(flags & FZ_MSG_WAITALL);
 	/* A full buffer: more data may be there.  MSG_PEEK: this data is still there. */
 	if (self->call.bulk || (ret > 0 && flags & FZ_MSG_PEEK))
 		fz_io_expect_data(self, 1);
