@@ -85,6 +85,15 @@ static inline void fz_io_cursor_advance(struct fz_io_cursor *c, size_t n)
 		c->count = 0;
 }
 
+/* The rest of the first element, which is not empty; all parts together are no more than the kernel transfers in one call. */
+static inline void fz_io_cursor_element(const struct fz_io_cursor *c, struct iovec *ret_part)
+{
+	const size_t room = FZ_IO_MAX - c->done;
+
+	ret_part->iov_base = (char *)c->iov->iov_base + c->skip;
+	ret_part->iov_len = c->iov->iov_len - c->skip < room ? c->iov->iov_len - c->skip : room;
+}
+
 /*
  * Returns what to transfer next: all remaining elements, or the rest of one in *ret_part; *ret_count elements.  All parts
  * together are no more than the kernel transfers in one call.
@@ -92,14 +101,11 @@ static inline void fz_io_cursor_advance(struct fz_io_cursor *c, size_t n)
 static inline const struct iovec *fz_io_cursor_rest(const struct fz_io_cursor *c, struct iovec *ret_part,
 						    int *ret_count)
 {
-	const size_t room = FZ_IO_MAX - c->done;
-
 	*ret_count = c->count;
-	if (!c->skip && (!c->done || fz_io_total(c->iov, (size_t)c->count) <= room))
+	if (!c->skip && (!c->done || fz_io_total(c->iov, (size_t)c->count) <= FZ_IO_MAX - c->done))
 		return c->iov;
 	*ret_count = 1;
-	ret_part->iov_base = (char *)c->iov->iov_base + c->skip;
-	ret_part->iov_len = c->iov->iov_len - c->skip < room ? c->iov->iov_len - c->skip : room;
+	fz_io_cursor_element(c, ret_part);
 	return ret_part;
 }
 

@@ -79,16 +79,14 @@ static bool is_answer(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_
 {
 	const int fd = fz_pin_fd(a->pin);
 	const int wait = a->info & FZ_FD_OURS ? 1 : fz_io_is_blocking(fd, a->info);
-	const struct iovec *whole = c->iov;
-	int64_t rest;
 
 	/* With FZ_FD_OURS, send_buffer() has already found that there is no O_NONBLOCK. */
 	if (wait > 0)
 		return false;
 	if (wait == FZ_OP_FORBIDDEN && *ret > 0) {
-		rest = fz_io_rest_forbidden(self, a, (char *)whole->iov_base + *ret,
-					    whole->iov_len - (size_t)*ret);
-		*ret += rest > 0 ? rest : 0;
+		fz_io_cursor_advance(c, (size_t)*ret);
+		fz_io_rest_forbidden(self, a, c, FZ_IO_MAX);
+		*ret = (int64_t)c->done;
 	} else if (wait == FZ_OP_FORBIDDEN) {
 		*ret = fz_io_make_whole(self, fd, c, false);
 	} else if (wait < 0 && *ret < 0) {
@@ -118,7 +116,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		.program = own->number,
 	};
 	int wait = fz_io_could_wait(self, own->number, fd, flags, &a.info);
-	int64_t ret = -EAGAIN, rest;
+	int64_t ret = -EAGAIN;
 
 	/* Only try; fz_io_by_parts() waits if a stream has no room. */
 	a.only_tries = !own->args[4] && !a.only_waits && a.info & FZ_FD_STREAM;
@@ -136,7 +134,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	if (a.only_tries && is_of_nonblocking(ret, n) && is_answer(self, &a, &c, &ret))
 		return ret;
 	if (a.only_tries && ret == -EAGAIN) {
-		ret = fz_io_by_parts(self, &a, (char *)buf, n, n ? n : 1, false);
+		ret = fz_io_by_parts(self, &a, &c, FZ_IO_MAX);
 		if (ret != FZ_OP_FORBIDDEN)
 			return ret;
 	}
@@ -150,8 +148,8 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 	if (ret < 0 || ret == (int64_t)n)
 		return ret;
 	/* A part of a stream was sent: the address does not matter any more. */
-	rest = fz_io_by_parts(self, &a, (char *)buf + ret, n - (size_t)ret, n - (size_t)ret, true);
-	return rest < 0 ? ret : ret + rest;
+	fz_io_cursor_advance(&c, (size_t)ret);
+	return fz_io_by_parts(self, &a, &c, FZ_IO_MAX);
 }
 
 int64_t fz_io_send(struct fz_fiber *self, int fd, const void *buf, size_t n, int flags)
@@ -219,13 +217,13 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 	if (ret < 0 || !goes_on)
 		return ret;
 	/* The kernel has read all of *msg, so it is readable. */
-	return (int64_t)fz_io_rest_of_message(self, &a, (const void *)msg, (size_t)ret, FZ_IO_MAX, forbidden);
+	return (int64_t)fz_io_rest_of_message(self, &a, (void *)msg, (size_t)ret, FZ_IO_MAX, forbidden);
 }
 
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
-	const struct fz_user_msghdr msg = {
+	struct fz_user_msghdr msg = {
 		.iov = (struct iovec *)c->iov, .iov_count = (size_t)c->count
 	};
 	struct fz_io_attempt a = {

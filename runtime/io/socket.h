@@ -7,11 +7,14 @@
  * for runtime/io/io.c, and accept and connect.
  */
 
+#include "runtime/backend/filter.h"
+#include "runtime/io/fdtab.h"
 #include "runtime/io/wait.h"
 
 enum {
 	FZ_MSG_OOB = 0x1,
 	FZ_MSG_PEEK = 0x2,
+	FZ_MSG_CTRUNC = 0x8,
 	FZ_MSG_DONTWAIT = 0x40,
 	FZ_MSG_WAITALL = 0x100,
 	FZ_MSG_ERRQUEUE = 0x2000,
@@ -32,12 +35,6 @@ struct fz_user_msghdr {
 	size_t control_len;
 	unsigned flags;
 };
-
-/* Has the message room for ancillary data?  Only the kernel gathers that, too. */
-static inline bool fz_io_has_control(const struct fz_user_msghdr *msg)
-{
-	return fz_sys_readable(&msg->control_len) && msg->control_len;
-}
 
 struct fz_message_slot {
 	struct fz_user_msghdr header;
@@ -88,6 +85,10 @@ struct fz_io_attempt {
 	bool refused;			/* an attempt was refused with EAGAIN: wait before the next one */
 	/* a part of the program's call is done: leave the socket's error to the program's next call */
 	bool rest;
+	/* a part of the message is received: return -EPIPE at the mark of urgent data */
+	bool inside;
+	size_t room;			/* for ancillary data, in the program's message */
+	struct fz_user_msghdr *message;	/* the program's, if there is room */
 	fz_nsec deadline;
 };
 
@@ -104,12 +105,33 @@ fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a);
 
 /*
- * For a call that receives and has received a part.  ready: what poll says of the descriptor.  Does an error end the call?
- * The error stays for the program's next call.
+ * For a call that receives and has received a part.  Does an error end the call?  The error stays for the program's next
+ * call.
  */
-bool fz_io_is_broken(const struct fz_io_attempt *a, short ready);
+bool fz_io_is_broken(const struct fz_io_attempt *a);
 
-/* ---- the rest of a call on a stream ---------------------------------------- */
+/* Is the mark of urgent data before the next byte?  A call that has received bytes ends there. */
+bool fz_io_is_at_mark(const struct fz_io_attempt *a);
+
+/*
+ * May the library look for what ends a call, by system calls that the program does not make?  A filter of the program's may
+ * end the process for these.
+ */
+static inline bool fz_io_may_look(void)
+{
+	/* relaxed: as in fz_filter_forbids(). */
+	return !atomic_load_explicit(&fz_filter_is_programs, memory_order_relaxed);
+}
+
+/* Must a call that receives be recvmsg, which alone tells of descriptors?  info: of the descriptor. */
+static inline bool fz_io_looks_for_descriptors(uint32_t info)
+{
+	return info & FZ_FD_UNIX && fz_io_may_look();
+}
+
+/* ---- by parts (message.c) --------------------------------------------------- */
+
+struct fz_io_cursor;
 
 /*
  * How many of all bytes that it asks for does a call wait for, which receives with these flags?  1: for any.
@@ -118,25 +140,29 @@ bool fz_io_is_broken(const struct fz_io_attempt *a, short ready);
 size_t fz_io_least(int fd, uint32_t info, int flags);
 
 /*
- * Send or receive n bytes at buf: wait, transfer what the stream has room or data for, and so on until `least` bytes
- * are done; 0: take what is there.  begun: a part of the program's call is done before.  Returns a count, or -errno if
- * there is none; FZ_OP_FORBIDDEN unless begun.
+ * Before the first attempt: can only the kernel gather that many, because the bytes stay where they are, or credentials
+ * come with them, which must be those of one sender?  Stores how much room *msg has for ancillary data.
  */
-int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, char *buf, size_t n, size_t least,
-		       bool begun);
-
-/* The same by the system call that the program has made, because a filter forbids others.  All n bytes. */
-int64_t fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, char *buf, size_t n);
+bool fz_io_kernel_gathers(struct fz_io_attempt *a, const struct fz_user_msghdr *msg);
 
 /*
- * The first `done` bytes of the message are done: go on until `least` are, one iovec after the other, without ancillary
- * data.  forbidden: a filter forbids other calls than the program's.  Returns the total.
+ * Send or receive what *c has left: wait, transfer what the stream has room or data for, and so on until `least` bytes of
+ * all are done.  If some are done before, a part of the program's call is.  Returns how many are done, or -errno if none is,
+ * also FZ_OP_FORBIDDEN.
  */
-size_t fz_io_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a, const struct fz_user_msghdr *msg,
+int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_io_cursor *c, size_t least);
+
+/* fz_io_by_parts() after a part, by the system call that the program has made, because a filter forbids others. */
+void fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_io_cursor *c, size_t least);
+
+/*
+ * The first `done` bytes of the message are done: go on until `least` are.  forbidden: a filter forbids other calls than
+ * the program's.  Returns the total.
+ */
+size_t fz_io_rest_of_message(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_user_msghdr *msg,
 			     size_t done, size_t least, bool forbidden);
 
 /* read, write, readv and writev on a socket.  0 < c->count <= IOV_MAX. */
-struct fz_io_cursor;
 int64_t fz_io_socket_read(struct fz_fiber *self, int fd, void *buf, size_t n);
 int64_t fz_io_socket_write(struct fz_fiber *self, int fd, const void *buf, size_t n);
 int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct fz_io_cursor *c);

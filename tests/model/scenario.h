@@ -63,4 +63,8 @@ extern const struct scenario *scenario_now;
 void model_nap(uint64_t ns);
 uint64_t model_now(void);
 
+/* An event of a scenario, which threads count in *word: one more; wait until there have been `count`. */
+void announce(_Atomic uint32_t *word);
+void await(_Atomic uint32_t *word, uint32_t count);
+
 #endif

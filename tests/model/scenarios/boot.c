@@ -26,6 +26,20 @@ void model_nap(uint64_t ns)
 	fz_sleep(fz_self(), FZ_FOR_TIME, fz_now() + ns, 0);
 }
 
+void announce(_Atomic uint32_t *word)
+{
+	atomic_fetch_add_explicit(word, 1, memory_order_release);
+	fz_lot_wake(word, UINT32_MAX);
+}
+
+void await(_Atomic uint32_t *word, uint32_t count)
+{
+	uint32_t now;
+
+	while ((now = atomic_load_explicit(word, memory_order_acquire)) < count)
+		fz_lot_wait(word, now, FZ_FOREVER, 0);
+}
+
 static void pass_gate(void)
 {
 	while (!atomic_load_explicit(&gate, memory_order_acquire))

@@ -111,20 +111,6 @@ static void await_handled(uint32_t count)
 		fz_lot_wait(&handled, now, FZ_FOREVER, FZ_WAIT_SIGNAL);
 }
 
-static void announce(_Atomic uint32_t *word)
-{
-	atomic_fetch_add_explicit(word, 1, memory_order_release);
-	fz_lot_wake(word, UINT32_MAX);
-}
-
-static void await(_Atomic uint32_t *word, uint32_t count)
-{
-	uint32_t now;
-
-	while ((now = atomic_load_explicit(word, memory_order_acquire)) < count)
-		fz_lot_wait(word, now, FZ_FOREVER, 0);
-}
-
 /* Each signal has been handled so often, and none is left. */
 static void check_handled(int a, int b)
 {

@@ -7,26 +7,11 @@
 
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal_internal.h"
-#include "runtime/sync/lot.h"
 
 enum { SIG = 10 };
 
 static struct fz_fiber *_Atomic receiver;
 static _Atomic uint32_t there, sent;
-
-static void announce(_Atomic uint32_t *word)
-{
-	atomic_fetch_add_explicit(word, 1, memory_order_release);
-	fz_lot_wake(word, UINT32_MAX);
-}
-
-static void await(_Atomic uint32_t *word, uint32_t count)
-{
-	uint32_t now;
-
-	while ((now = atomic_load_explicit(word, memory_order_acquire)) < count)
-		fz_lot_wait(word, now, FZ_FOREVER, 0);
-}
 
 /* The main thread, and those that it makes. */
 static void block(void)

@@ -9,13 +9,9 @@
 #include "check.h"
 #include "denied.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,16 +19,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-static long denied;
-static int answered;
-
 /* ---- the calls ----------------------------------------------------------- */
-
-/* Is the number not the one that is denied?  One that this CPU does not have is -1. */
-static int may(long number)
-{
-	return number != denied;
-}
 
 static void by_buffer(void)
 {
@@ -89,98 +76,6 @@ static void by_vector(void)
 	}
 }
 
-static void *reads_pipe(void *arg)
-{
-	char c;
-
-	CHECK_INT(read(pipes[0], &c, 1), 1);
-	return arg;
-}
-
-/* A call that receives all of LARGE bytes, in several ways. */
-static void by_whole(void)
-{
-	struct iovec in[2] = { { received, 5 }, { received + 5, LARGE - 5 } };
-	struct mmsghdr several = { .msg_hdr = { .msg_iov = in, .msg_iovlen = 2 } };
-	struct sockaddr_storage from;
-	socklen_t size = sizeof(from);
-	pthread_t third;
-
-	for (int way = 0; way < 4; way++) {
-		if (!may(way < 2 ? SYS_recvfrom : way == 2 ? SYS_recvmsg : SYS_recvmmsg))
-			continue;
-		memset(received, 0, LARGE);
-		third = start(reads_pipe, NULL);
-		switch (way) {
-		case 0:
-			WHILE(write_stream_slowly,
-			      CHECK_INT(recv(streams[0], received, LARGE, MSG_WAITALL), LARGE));
-			break;
-		case 1:
-			WHILE(write_stream_slowly,
-			      CHECK_INT(recvfrom(streams[0], received, LARGE, MSG_WAITALL,
-						 (struct sockaddr *)&from, &size), LARGE));
-			break;
-		case 2:
-			WHILE(write_stream_slowly,
-			      CHECK_INT(recvmsg(streams[0], &several.msg_hdr, MSG_WAITALL), LARGE));
-			break;
-		default:
-			WHILE(write_stream_slowly,
-			      CHECK_INT(recvmmsg(streams[0], &several, 1, MSG_WAITALL, NULL), 1));
-			CHECK_INT(several.msg_len, LARGE);
-		}
-		CHECK_OK(memcmp(sent, received, LARGE));
-		finish(third);
-	}
-}
-
-static _Atomic int interrupted;
-
-static void note(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
-
-static void *interrupts(void *arg)
-{
-	while (!interrupted) {
-		usleep(1000);
-		CHECK_OK(pthread_kill(*(pthread_t *)arg, SIGUSR1));
-	}
-	return arg;
-}
-
-/* A handler ends such a call after a part. */
-static void by_handler(void)
-{
-	const struct sigaction action = { .sa_handler = note };
-	pthread_t self = pthread_self(), other;
-
-	if (!may(SYS_rt_sigaction) || !may(SYS_rt_sigprocmask) || !may(SYS_getpid) || !may(SYS_gettid) ||
-	    !may(SYS_tgkill) || !may(SYS_clock_nanosleep))
-		return;
-	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
-	for (int way = 0; way < 2; way++) {
-		struct iovec in = { received, 100 };
-		struct mmsghdr one = { .msg_hdr = { .msg_iov = &in, .msg_iovlen = 1 } };
-
-		if (!may(way ? SYS_recvmmsg : SYS_recvfrom))
-			continue;
-		CHECK_INT(write(streams[1], "abc", 3), 3);
-		interrupted = 0;
-		other = start(interrupts, &self);
-		if (way) {
-			CHECK_INT(recvmmsg(streams[0], &one, 1, MSG_WAITALL, NULL), 1);
-			CHECK_INT(one.msg_len, 3);
-		} else {
-			CHECK_INT(recv(streams[0], received, 100, MSG_WAITALL), 3);
-		}
-		finish(other);
-	}
-}
-
 static void by_socket(void)
 {
 	char c[64];
@@ -229,8 +124,6 @@ static void by_socket(void)
 		CHECK_OK(memcmp(sent, received, LARGE));
 		finish(third);
 	}
-	by_whole();
-	by_handler();
 	if (!may(SYS_connect))
 		return;
 	if (may(SYS_accept)) {
@@ -389,7 +282,7 @@ static void by_denied(int error)
 	}
 }
 
-static void *call_all(void *arg)
+static void call_all(void)
 {
 	if (denied != -1)
 		by_denied(answered);
@@ -399,114 +292,10 @@ static void *call_all(void *arg)
 	by_readiness();
 	by_signal();
 	others();
-	return arg;
 }
-
-/* ---- the filter ---------------------------------------------------------- */
-
-static void deny(int error)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)denied, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { COUNT(code), code };
-
-	CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	CHECK_OK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
-			 &filter));
-}
-
-static void *call_some(void *arg)
-{
-	by_buffer();
-	return arg;
-}
-
-/* A thread that waits before the filter comes, and goes on with it. */
-static void *wait_through(void *arg)
-{
-	char c;
-
-	CHECK_INT(read(streams[0], &c, 1), 1);
-	call_all(NULL);
-	return arg;
-}
-
-static void run_denied(long number, int error, int later)
-{
-	pid_t child = fork();
-	/* It may read before or after the filter has come. */
-	const int waits = later && number != SYS_read && number != SYS_write;
-	pthread_t thread = 0;
-	int status;
-
-	if (!child) {
-		if (later)
-			finish(start(call_some, NULL));
-		if (waits) {
-			thread = start(wait_through, NULL);
-			settle();
-		}
-		denied = number;
-		answered = error;
-		deny(error);
-		if (waits)
-			write_stream();
-		else
-			thread = start(call_all, NULL);
-		finish(thread);
-		_exit(0);
-	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	if (status)
-		fail(__FILE__, __LINE__, "call %ld denied by %d %s: status %#x\n", number, error,
-		     later ? "in mid-run" : "from the start", status);
-}
-
-/* ---- all ----------------------------------------------------------------- */
 
 int main(int argc, char **argv)
 {
-	static const long numbers[] = {
-		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2,
-		SYS_pwritev2, SYS_pread64, SYS_pwrite64, SYS_recvfrom, SYS_sendto, SYS_recvmsg,
-		SYS_sendmsg, SYS_recvmmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_getsockopt,
-		SYS_fcntl, SYS_statx, SYS_vmsplice, SYS_ppoll, SYS_pselect6, SYS_epoll_pwait,
-		SYS_prlimit64, SYS_madvise,
-		SYS_rt_sigtimedwait, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_waitid,
-		SYS_kill, SYS_getuid, SYS_getpid, SYS_gettid, SYS_sigaltstack, SYS_nanosleep,
-		SYS_sched_yield, SYS_getrusage, SYS_sched_setaffinity,
-#ifdef SYS_epoll_wait
-		SYS_poll, SYS_epoll_wait, SYS_select,
-#endif
-#ifdef SYS_epoll_pwait2
-		SYS_epoll_pwait2,
-#endif
-	};
-	/* These have tests of their own; here only in mid-run, and as a sandbox answers. */
-	static const long of_waiting[] = {
-		SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd2, SYS_io_uring_setup,
-		SYS_io_uring_enter, SYS_io_uring_register,
-	};
-	static const int errors[] = { EPERM, EACCES, ENOSYS, EINVAL, EUCLEAN };
-
-	for (size_t i = 0; i < LARGE; i++)
-		sent[i] = (char)('a' + i % 26);
-	denied = -1;
-	make_descriptors();
-	if (argc > 1) {
-		run_denied(atol(argv[1]), argc > 2 ? atoi(argv[2]) : EPERM, argc > 3);
-		return success();
-	}
-	call_all(NULL);
-	for (size_t i = 0; i < COUNT(numbers); i++) {
-		run_denied(numbers[i], errors[i % COUNT(errors)], 0);
-		run_denied(numbers[i], errors[(i + 1) % COUNT(errors)], 1);
-	}
-	for (size_t i = 0; i < COUNT(of_waiting); i++)
-		run_denied(of_waiting[i], EPERM, 1);
+	run_all_denied(argc, argv, by_buffer, call_all);
 	return success();
 }
