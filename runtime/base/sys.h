@@ -73,6 +73,14 @@ static inline bool fz_sys_writable(void *p)
 	return p && fz_sys_sigmask(0, NULL, p) == 0;
 }
 
+/* The same for the 4 bytes at p, and not for their neighbours: getcpu stores the CPU's number there. */
+static inline bool fz_sys_int_writable(void *p)
+{
+	const int efault = 14;
+
+	return p && fz_syscall3(__NR_getcpu, (long)p, 0, 0) != -efault;
+}
+
 static inline bool fz_sys_failed(long ret)
 {
 	return ret < 0 && ret > -4096;

@@ -87,7 +87,7 @@ static bool has_descriptors(const struct fz_io_attempt *a, const struct fz_user_
 static bool take_part(const struct fz_io_attempt *a, struct fz_io_cursor *c, const struct fz_user_msghdr *part, int64_t n)
 {
 	fz_io_cursor_advance(c, (size_t)n);
-	if (a->room) {
+	if (!a->sends) {
 		a->message->flags |= part->flags;
 		a->message->control_len = part->control_len ? part->control_len : a->message->control_len;
 	}

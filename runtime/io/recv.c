@@ -97,6 +97,25 @@ static int64_t receive_alone(struct fz_fiber *self, const struct fz_op *op,
 	return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
 }
 
+/* Is this the length of an address, which natively only the kernel reads, and one that recvmsg takes, too? */
+static bool is_length(const int *len)
+{
+	const uintptr_t word = sizeof(uint64_t) - 1, first = (uintptr_t)len & ~word;
+	const uintptr_t last = ((uintptr_t)len + sizeof(*len) - 1) & ~word;
+
+	return fz_sys_readable((const void *)first) && (last == first || fz_sys_readable((const void *)last)) &&
+	       *len >= 0;
+}
+
+/* ret bytes have come.  Store the length of their sender's address.  Returns ret, or -EFAULT. */
+static int64_t store_length(int *to, int len, int64_t ret)
+{
+	if (!fz_sys_int_writable(to))
+		return -EFAULT;
+	*to = len;
+	return ret;
+}
+
 /*
  * Receive what is there by a request: where nothing is, that costs a system call less than an attempt first.  Much is
  * copied faster by the fiber itself (measured with 300 kB).
@@ -140,12 +159,12 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		.program = own->number,
 		.deadline = deadline,
 	};
-	const bool gathers = message ? fz_io_kernel_gathers(&a, msg) : op->op_flags & FZ_MSG_PEEK;
+	const bool gathers = message && fz_io_kernel_gathers(&a, msg);
 	int64_t ret = FZ_OP_FORBIDDEN;
 
 	if (op->op_flags & FZ_MSG_PEEK && !message)
 		return peek_whole(self, own, op->len < least ? op->len : (uint32_t)least, deadline == FZ_FOREVER);
-	if (name_len && fz_sys_readable(name_len)) {
+	if (name_len && is_length(name_len)) {
 		one.name = (void *)own->args[4];
 		one.name_len = *name_len;
 	} else if (named || !looks) {
@@ -158,10 +177,9 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		ret = receive_first(self, op, &pin, deadline);
 	if (!gathers && !forbidden && ret == FZ_OP_FORBIDDEN)
 		ret = fz_io_try_or_wait(self, &a);
-	if (ret >= 0 && one.name)
-		*name_len = one.name_len;
 	if (ret == FZ_OP_FORBIDDEN) {
 		forbidden = true;
+		one.name = NULL;
 		fz_pin_hold(self, &pin);
 		ret = fz_io_make_own(self, own, fz_pin_fd(&pin), deadline == FZ_FOREVER);
 	}
@@ -169,10 +187,11 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 	 * A handler has ended the program's own call.  If the kernel gathers, the completion of a request of this kernel
 	 * thread may have ended the call early.
 	 */
-	if (ret <= 0 || gathers || (size_t)ret >= least || (forbidden && fz_signal_handled(self)))
-		return ret;
-	/* The kernel has read all of the message's header, so it is readable. */
-	return (int64_t)fz_io_rest_of_message(self, &a, msg, (size_t)ret, least, forbidden);
+	if (ret > 0 && !gathers && (size_t)ret < least && !(forbidden && fz_signal_handled(self))) {
+		/* The kernel has read all of the message's header, so it is readable. */
+		ret = (int64_t)fz_io_rest_of_message(self, &a, msg, (size_t)ret, least, forbidden);
+	}
+	return ret >= 0 && one.name ? store_length(name_len, one.name_len, ret) : ret;
 }
 
 /*

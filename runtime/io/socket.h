@@ -88,7 +88,7 @@ struct fz_io_attempt {
 	/* a part of the message is received: return -EPIPE at the mark of urgent data */
 	bool inside;
 	size_t room;			/* for ancillary data, in the program's message */
-	struct fz_user_msghdr *message;	/* the program's, if there is room */
+	struct fz_user_msghdr *message;	/* the program's, for a call that receives */
 	fz_nsec deadline;
 };
 

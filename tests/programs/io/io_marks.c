@@ -6,6 +6,7 @@
 #include "sockets.h"
 
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/un.h>
 
 enum { MOST = 100 };
@@ -224,7 +225,7 @@ static void descriptors(enum way way)
 static void named(void)
 {
 	struct sockaddr_un listening = { .sun_family = AF_UNIX }, name = listening, from;
-	socklen_t size = sizeof(listening);
+	socklen_t size = sizeof(listening), *fixed;
 	int listener = socket(AF_UNIX, SOCK_STREAM, 0), s[2];
 	char buf[MOST];
 
@@ -246,6 +247,11 @@ static void named(void)
 	CHECK_INT(size, sizeof(sa_family_t) + 6);
 	CHECK_OK(memcmp(&from, &name, 4));
 	CHECK_INT(from.sun_path[2], 'x');
+	/* The length is in memory that may only be read. */
+	fixed = mmap(NULL, sizeof(*fixed), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(fixed != MAP_FAILED);
+	CHECK_ERR(recvfrom(s[0], buf, MOST, MSG_WAITALL, (struct sockaddr *)&from, fixed), EFAULT);
+	CHECK_OK(munmap(fixed, sizeof(*fixed)));
 	CHECK_OK(close(listener));
 	CHECK_OK(close(s[0]));
 	CHECK_OK(close(s[1]));
