@@ -86,7 +86,7 @@ static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *whe
 		return at == 0 ? 1 : at;
 	fz_real.clock_gettime(clock, &ts);
 	now = fz_timespec_nsec(&ts);
-	return at > now ? fz_clock_until(fz_self(), fz_now() + (at - now)) : 1;
+	return at > now ? fz_clock_until(fz_self(), at, fz_now() + (at - now)) : 1;
 }
 
 static inline bool fz_passed(clockid_t clock, const struct timespec *when)

@@ -266,7 +266,6 @@ static void rearm_locked(struct fz_epoll *e, int fd, uint32_t served)
 		wake_all_locked(fd);
 }
 
-
 int fz_watch_start(struct fz_epoll *e, struct fz_watch *w, struct fz_ticket ticket)
 {
 	int fd = atomic_load_explicit(&w->fd, memory_order_relaxed), err;

@@ -73,7 +73,7 @@ static inline bool fz_sys_writable(void *p)
 	return p && fz_sys_sigmask(0, NULL, p) == 0;
 }
 
-/* The same for the 4 bytes at p, and not for their neighbours: getcpu stores the CPU's number there. */
+/* Can the 4 bytes at p be written?  This overwrites them, and no others: getcpu stores the CPU's number there. */
 static inline bool fz_sys_int_writable(void *p)
 {
 	const int efault = 14;

@@ -89,7 +89,8 @@ struct fz_fiber_timer {
 	fz_nsec deadline;
 	uint64_t wait;			/* the number of the wait (fz_fiber.wait) it belongs to */
 	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
-	uint32_t slot;			/* 1-based place in the heap; 0: not in the heap */
+	uint32_t slot : 31;		/* 1-based place in the heap; 0: not in the heap */
+	bool by_realtime : 1;		/* the wait is until the time clock.at */
 	/* Not part of the heap; for runtime/io/hints.h, and here because this cache line has room.  fz_fdtab_name(), or 0. */
 	_Atomic uint32_t hinted;
 };
@@ -221,7 +222,10 @@ struct fz_fiber {
 		int16_t cpu;
 		int fd;
 	} peer;
-	fz_nsec by_realtime;		/* the deadline of the last wait until a time of CLOCK_REALTIME (timer.h) */
+	/* Of the last wait until a time of CLOCK_REALTIME: that time, and the deadline that came of it (runtime/sched/timer.h). */
+	struct {
+		fz_nsec at, deadline;
+	} clock;
 
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */
 	struct {

@@ -15,7 +15,7 @@
 /* ---- by parts ------------------------------------------------------------ */
 
 /*
- * These are the calls that send, and those that receive with MSG_WAITALL or SO_RCVLOWAT.  The count of a part must be
+ * Calls that send go by parts, and those that receive with MSG_WAITALL or SO_RCVLOWAT.  The count of a part must be
  * returned.  So a handler, a timeout or an error ends the call, and a cancellation does, too: the thread's next call acts on
  * it.  The next call also gets the error.  As natively, a call that receives also ends at the mark of urgent data, and after
  * bytes with which descriptors have come.
@@ -47,8 +47,8 @@ static bool adds_credentials(int fd)
 bool fz_io_kernel_gathers(struct fz_io_attempt *a, const struct fz_user_msghdr *msg)
 {
 	a->room = fz_sys_readable(&msg->control_len) ? msg->control_len : 0;
-	return a->flags & FZ_MSG_PEEK || (a->room && a->info & FZ_FD_UNIX &&
-		(!fz_io_may_look() || adds_credentials(fz_pin_fd(a->pin))));
+	return a->flags & FZ_MSG_PEEK || (a->room && (!(a->info & FZ_FD_UNIX) || !fz_io_may_look() ||
+						      adds_credentials(fz_pin_fd(a->pin))));
 }
 
 /* Does the call go on after a part, from which `handlers` was read before? */

@@ -53,6 +53,7 @@ static inline int fz_pin_fd(const struct fz_pin *pin)
  * to run or the thread is cancelled, because the call may not return then.
  */
 void fz_pin_begin(struct fz_pin *pin, struct fz_ticket ticket, bool ask_again);
+/* May close the copy, which may last: the fiber may have another processor then. */
 void fz_pin_end(struct fz_pin *pin, enum fz_why why);
 
 /* The call goes on with this copy, from fz_kept_fd_make().  Not while it waits. */

@@ -136,7 +136,7 @@ bool fz_io_is_at_mark(const struct fz_io_attempt *a)
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 {
 	const bool sends_on_unix = a->sends && a->info & FZ_FD_UNIX;
-	/* Also at the mark poll says POLLIN, but only once there are bytes behind it. */
+	/* Before bytes are behind the mark, poll says POLLPRI there, but not POLLIN. */
 	short events = a->sends ? POLLOUT : a->inside ? POLLIN | POLLPRI : POLLIN;
 	long *args = a->call.args;
 	unsigned refusals = 0;
@@ -184,7 +184,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		if (a->rest && !sends_on_unix &&
 		    (a->sends ? ret & (POLLERR | POLLHUP) : is_broken(a, (short)ret)))
 			return -EPIPE;
-		/* The mark that POLLPRI reports is not where the call is. */
+		/* POLLPRI stays for a mark that is before or behind the call: wait for bytes alone. */
 		if (!(ret & POLLIN))
 			events &= ~POLLPRI;
 	}

@@ -328,12 +328,26 @@ static bool tick_is_over(fz_nsec now)
 	return now >= monitor.next_look;
 }
 
-static void sleep_for(const struct __kernel_timespec *timeout)
+/* Returns true if a poke has come. */
+static bool sleep_for(const struct __kernel_timespec *timeout)
 {
 	if (!atomic_load_explicit(&monitor.wakeup, memory_order_relaxed))
 		fz_sys_futex_wait(&monitor.wakeup, 0, timeout);
 	/* acquire: pairs with fz_monitor_poke(). */
-	atomic_exchange_explicit(&monitor.wakeup, 0, memory_order_acquire);
+	return atomic_exchange_explicit(&monitor.wakeup, 0, memory_order_acquire);
+}
+
+/* Sleep while nothing happens, but look each second whether CLOCK_REALTIME was set, if a fiber waits for a time of it. */
+static void sleep_quietly(const struct __kernel_timespec *timeout)
+{
+	const struct __kernel_timespec a_second = fz_timespec(FZ_SEC);
+
+	while (!timeout && fz_clock_is_awaited()) {
+		if (sleep_for(&a_second))
+			return;
+		fz_clock_look();
+	}
+	sleep_for(timeout);
 }
 
 void fz_monitor_run(void)
@@ -388,7 +402,7 @@ void fz_monitor_run(void)
 		/* seq_cst: ordered before one more look; pairs with fz_monitor_note_activity(). */
 		atomic_store_explicit(&monitor.asleep, true, memory_order_seq_cst);
 		if (!look_at_all(now))
-			sleep_for(monitor.unchecked ? &soon : shrunk && !fz_clock_is_awaited() ? NULL : &a_while);
+			sleep_quietly(monitor.unchecked ? &soon : shrunk ? NULL : &a_while);
 		atomic_store_explicit(&monitor.asleep, false, memory_order_relaxed);
 		shrunk = !shrink();
 		quiet = 0;

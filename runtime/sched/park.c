@@ -278,8 +278,8 @@ __attribute__((noinline)) static enum fz_why block(struct fz_fiber *self, fz_nse
 			break;
 		}
 		ts = fz_timespec(deadline - now);
-		err = FZ_UNLIKELY(deadline == self->by_realtime) ?
-			fz_clock_wait(&self->wait, word, deadline - now) :
+		err = FZ_UNLIKELY(deadline == self->clock.deadline) ?
+			fz_clock_wait(&self->wait, word, self->clock.at) :
 			fz_sys_futex_wait(&self->wait, word, deadline == FZ_FOREVER ? NULL : &ts);
 		if (err == -EINTR)
 			look_for_requests(self);

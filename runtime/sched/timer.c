@@ -7,13 +7,17 @@
 
 _Atomic bool fz_clock_is_used;
 
-/* ns by which CLOCK_REALTIME was ahead at the last look; relaxed: fz_clock_is_used publishes the first value. */
-static _Atomic int64_t ahead_before;
+/* By how many ns CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the monitor's last look; UNKNOWN before the first. */
+enum { UNKNOWN = 0 };
+/* ns: more than readings of the two clocks differ by when nobody sets one; and less than anybody sets a clock by. */
+enum { STEP = 1000000 };
+static _Atomic int64_t clock_ahead = UNKNOWN;
 
 void fz_timers_init(struct fz_timers *t)
 {
 	fz_lock_init(&t->lock, FZ_RANK_HEAP);
 	t->used = 0;
+	atomic_store_explicit(&t->realtime, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->earliest, FZ_FOREVER, memory_order_relaxed);
 }
 
@@ -68,12 +72,43 @@ static void publish_earliest(struct fz_timers *t)
 	atomic_store_explicit(&t->earliest, earliest, memory_order_relaxed);
 }
 
+static void count_realtime(struct fz_timers *t, int change)
+{
+	/* relaxed: written with the lock held; a reader samples. */
+	const uint32_t n = atomic_load_explicit(&t->realtime, memory_order_relaxed);
+
+	atomic_store_explicit(&t->realtime, n + (uint32_t)change, memory_order_relaxed);
+}
+
+/* The deadline of f's wait until a time of CLOCK_REALTIME; never 0, which would mean "do not wait". */
+static fz_nsec deadline_of(const struct fz_fiber *f, int64_t ahead)
+{
+	const int64_t at = (int64_t)f->clock.at - ahead;
+
+	return at > 0 ? (fz_nsec)at : 1;
+}
+
+/*
+ * The caller may wait once more, with the deadline that came of the time before the clock was set.  Or the monitor has not
+ * seen yet that it was set, before the caller has read it.  So take the earlier one, unless it is as good as equal.
+ */
+static fz_nsec earlier(const struct fz_fiber *f, fz_nsec deadline)
+{
+	/* relaxed: the monitor moves the timer if it sees a change later. */
+	const int64_t ahead = atomic_load_explicit(&clock_ahead, memory_order_relaxed);
+	const fz_nsec now = ahead == UNKNOWN ? deadline : deadline_of(f, ahead);
+
+	return now + 2 * STEP < deadline ? now : deadline;
+}
+
 static void remove_locked(struct fz_timers *t, struct fz_fiber *f)
 {
 	uint32_t slot = f->timer.slot;
 	struct fz_fiber *last = t->heap[t->used--];
 
 	f->timer.slot = 0;
+	if (FZ_UNLIKELY(f->timer.by_realtime))
+		count_realtime(t, -1);
 	if (last != f) {
 		if (slot > 1 && t->heap[slot / 2]->timer.deadline > last->timer.deadline)
 			sift_up(t, slot, last);
@@ -110,6 +145,11 @@ bool fz_timer_add(struct fz_processor *p, struct fz_fiber *f, fz_nsec deadline,
 		return false;
 	}
 	f->timer.deadline = deadline;
+	f->timer.by_realtime = deadline == f->clock.deadline;
+	if (FZ_UNLIKELY(f->timer.by_realtime)) {
+		count_realtime(t, 1);
+		f->timer.deadline = earlier(f, deadline);
+	}
 	f->timer.wait = number;
 	f->timer.processor = p;
 	sift_up(t, ++t->used, f);
@@ -131,32 +171,22 @@ void fz_timer_remove(struct fz_fiber *f)
 	f->timer.processor = NULL;
 }
 
-static bool is_realtime(const struct fz_fiber *f)
+void fz_timers_set_clock(struct fz_timers *t, int64_t ahead)
 {
-	return f->timer.deadline == f->by_realtime;
-}
-
-bool fz_timers_has_realtime(struct fz_timers *t)
-{
-	bool has = false;
-
+	/* The lock also orders fz_timer_add(): it has counted its timer, or sees the new `ahead`. */
 	fz_lock_acquire(&t->lock);
-	for (uint32_t slot = 1; slot <= t->used && !has; slot++)
-		has = is_realtime(t->heap[slot]);
-	fz_lock_release(&t->lock);
-	return has;
-}
-
-void fz_timers_advance(struct fz_timers *t, fz_nsec gained)
-{
-	fz_lock_acquire(&t->lock);
+	if (!atomic_load_explicit(&t->realtime, memory_order_relaxed)) {
+		fz_lock_release(&t->lock);
+		return;
+	}
 	for (uint32_t slot = 1; slot <= t->used; slot++) {
 		struct fz_fiber *f = t->heap[slot];
 
-		/* A deadline of 0 would mean "do not wait". */
-		if (is_realtime(f))
-			f->timer.deadline = f->by_realtime =
-				f->timer.deadline > gained ? f->timer.deadline - gained : 1;
+		const fz_nsec deadline = deadline_of(f, ahead);
+
+		if (f->timer.by_realtime &&
+		    (deadline + STEP < f->timer.deadline || f->timer.deadline + STEP < deadline))
+			f->timer.deadline = deadline;
 		sift_up(t, slot, f);
 	}
 	publish_earliest(t);
@@ -185,29 +215,9 @@ uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
 	return total;
 }
 
-/* Returns false if the thread was interrupted between the two clocks. */
-static bool read_ahead(int64_t *ret_ahead)
+long fz_clock_wait(const void *word, uint32_t expected, fz_nsec at)
 {
-	const fz_nsec longest = 100 * FZ_USEC, before = fz_now(), realtime = fz_now_realtime(), after = fz_now();
-
-	*ret_ahead = (int64_t)(realtime - after);
-	return after - before < longest;
-}
-
-void fz_clock_begin(void)
-{
-	int64_t ahead;
-
-	if (!read_ahead(&ahead))
-		return;
-	atomic_store_explicit(&ahead_before, ahead, memory_order_relaxed);
-	/* release: pairs with fz_clock_look(). */
-	atomic_store_explicit(&fz_clock_is_used, true, memory_order_release);
-}
-
-long fz_clock_wait(const void *word, uint32_t expected, fz_nsec left)
-{
-	const struct __kernel_timespec until = fz_timespec(fz_now_realtime() + left);
+	const struct __kernel_timespec until = fz_timespec(at);
 
 	return fz_syscall6(__NR_futex, (long)word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME,
 			   expected, (long)&until, 0, FUTEX_BITSET_MATCH_ANY);
@@ -215,16 +225,16 @@ long fz_clock_wait(const void *word, uint32_t expected, fz_nsec left)
 
 void fz_clock_look_at(int64_t ahead)
 {
-	/* More than the two readings differ by, less than anybody sets a clock by. */
-	const int64_t step = FZ_MSEC, gained = ahead - atomic_load_explicit(&ahead_before, memory_order_relaxed);
+	const int64_t before = atomic_load_explicit(&clock_ahead, memory_order_relaxed);
 
-	atomic_store_explicit(&ahead_before, ahead, memory_order_relaxed);
-	if (FZ_LIKELY(gained < step))
+	if (FZ_LIKELY(before != UNKNOWN && ahead - before < STEP && before - ahead < STEP))
 		return;
+	/* relaxed: fz_timers_set_clock() orders it. */
+	atomic_store_explicit(&clock_ahead, ahead, memory_order_relaxed);
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 
-		fz_timers_advance(&p->timers, (fz_nsec)gained);
+		fz_timers_set_clock(&p->timers, ahead);
 		/* A carrier that waits has told the kernel the earliest deadline of before. */
 		if ((owner_load(p) & FZ_OWNER_STATE_MASK) == FZ_OWNER_WAITING)
 			fz_backend_kick(&p->backend);
@@ -233,21 +243,26 @@ void fz_clock_look_at(int64_t ahead)
 
 void fz_clock_look(void)
 {
-	int64_t ahead;
+	const fz_nsec longest = 100 * FZ_USEC;
+	fz_nsec before, realtime, after;
 
-	/* acquire: pairs with fz_clock_begin(). */
-	if (atomic_load_explicit(&fz_clock_is_used, memory_order_acquire) && read_ahead(&ahead))
-		fz_clock_look_at(ahead);
+	/* relaxed: the waiting thread's timer is seen at a later look. */
+	if (!atomic_load_explicit(&fz_clock_is_used, memory_order_relaxed))
+		return;
+	before = fz_now();
+	realtime = fz_now_realtime();
+	after = fz_now();
+	/* If the monitor was interrupted in between, it looks again at the next tick. */
+	if (after - before < longest)
+		fz_clock_look_at((int64_t)(realtime - after));
 }
 
 bool fz_clock_is_awaited(void)
 {
-	bool awaited = false;
+	uint32_t n = 0;
 
-	/* relaxed: the monitor is not asleep before it has seen what the program's threads did (`asleep`). */
-	if (!atomic_load_explicit(&fz_clock_is_used, memory_order_relaxed))
-		return false;
-	for (uint32_t i = 0; i < fz_sched.count && !awaited; i++)
-		awaited = fz_timers_has_realtime(&fz_sched.processors[i].timers);
-	return awaited;
+	/* relaxed: a thread that begins such a wait later wakes the monitor first (fz_monitor_note_activity()). */
+	for (uint32_t i = 0; i < fz_sched.count; i++)
+		n += atomic_load_explicit(&fz_sched.processors[i].timers.realtime, memory_order_relaxed);
+	return n != 0;
 }

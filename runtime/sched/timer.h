@@ -10,10 +10,10 @@
  * removal are logarithmic and take the heap's lock, because a fiber that was
  * stolen removes itself from the heap of its former processor.
  *
- * All deadlines are of CLOCK_MONOTONIC.  Where the program waits until a time of CLOCK_REALTIME, fz_clock_until()
- * keeps the deadline in the fiber, too: a timer whose deadline is still that one belongs to such a wait.  When the
- * monitor sees that CLOCK_REALTIME has gained on CLOCK_MONOTONIC, it moves those timers forward.  Where the clock
- * was set back, nothing is done: the wait ends too early, and its caller, who looks at the clock then, waits again.
+ * All deadlines are of CLOCK_MONOTONIC.  Where the program waits until a time of CLOCK_REALTIME, fz_clock_until() notes
+ * that time and the deadline that comes of it.  A timer with this deadline belongs to such a wait: when the monitor sees
+ * that CLOCK_REALTIME was set, the timer gets the deadline that comes of the time now.  A wait that ends too early is no
+ * fault: its caller looks at the clock, and waits again.
  */
 
 #include "runtime/base/lock.h"
@@ -24,6 +24,7 @@ struct fz_timers {
 	struct fz_lock lock;
 	struct fz_fiber **heap;		/* 1-based; grows by mmap */
 	uint32_t used, capacity;
+	_Atomic uint32_t realtime;	/* how many belong to waits until a time of CLOCK_REALTIME; any thread reads */
 	_Atomic fz_nsec earliest;	/* FZ_FOREVER if empty; any thread reads */
 };
 
@@ -39,11 +40,8 @@ void fz_timer_remove(struct fz_fiber *f);
 /* Wake all fibers whose deadline has passed.  In the runtime.  Returns how many. */
 uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now);
 
-/* Does any of the deadlines belong to a wait until a time of CLOCK_REALTIME?  Any thread. */
-bool fz_timers_has_realtime(struct fz_timers *t);
-
-/* CLOCK_REALTIME was set forward by gained ns: move the deadlines of such waits.  Any thread. */
-void fz_timers_advance(struct fz_timers *t, fz_nsec gained);
+/* CLOCK_REALTIME is ahead of CLOCK_MONOTONIC by so many ns now: set the deadlines of waits for it.  By the monitor. */
+void fz_timers_set_clock(struct fz_timers *t, int64_t ahead);
 
 static inline fz_nsec fz_timers_earliest(const struct fz_timers *t)
 {
@@ -51,34 +49,30 @@ static inline fz_nsec fz_timers_earliest(const struct fz_timers *t)
 	return atomic_load_explicit(&t->earliest, memory_order_relaxed);
 }
 
-/* The first wait until a time of CLOCK_REALTIME begins.  Any thread. */
-void fz_clock_begin(void);
-
+/* Has any wait until a time of CLOCK_REALTIME begun? */
 extern _Atomic bool fz_clock_is_used FZ_HIDDEN;
 
-/* Returns deadline, that of a wait of self until a time of CLOCK_REALTIME, which begins next. */
-static inline fz_nsec fz_clock_until(struct fz_fiber *self, fz_nsec deadline)
+/* Returns deadline, that of a wait of self, which begins next, until the time `at` of CLOCK_REALTIME. */
+static inline fz_nsec fz_clock_until(struct fz_fiber *self, fz_nsec at, fz_nsec deadline)
 {
-	self->by_realtime = deadline;
-	/* relaxed: a thread that misses it begins once more. */
+	self->clock.at = at;
+	self->clock.deadline = deadline;
+	/* relaxed: the monitor looks again and again. */
 	if (FZ_UNLIKELY(!atomic_load_explicit(&fz_clock_is_used, memory_order_relaxed)))
-		fz_clock_begin();
+		atomic_store_explicit(&fz_clock_is_used, true, memory_order_relaxed);
 	return deadline;
 }
 
-/*
- * FUTEX_WAIT of a kernel thread for at most `left` ns of CLOCK_REALTIME: less if that is set forward.  Returns 0 or
- * -errno.
- */
-long fz_clock_wait(const void *word, uint32_t expected, fz_nsec left);
+/* FUTEX_WAIT of a kernel thread until the time `at` of CLOCK_REALTIME.  Returns 0 or -errno. */
+long fz_clock_wait(const void *word, uint32_t expected, fz_nsec at);
 
-/* By the monitor, at each look. */
+/* The monitor calls this at each look. */
 void fz_clock_look(void);
 
-/* By the monitor: does any fiber wait until a time of CLOCK_REALTIME? */
+/* The monitor asks: does any fiber wait until a time of CLOCK_REALTIME? */
 bool fz_clock_is_awaited(void);
 
-/* For fz_clock_look(), with how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns. */
+/* fz_clock_look() calls this: CLOCK_REALTIME is ahead of CLOCK_MONOTONIC by so many ns. */
 void fz_clock_look_at(int64_t ahead);
 
 #endif

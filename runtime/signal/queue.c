@@ -5,8 +5,8 @@
 #include "runtime/signal/signal_internal.h"
 
 /*
- * Is there a node among f's arrivals that is like this one, and as valid?  f may drain them meanwhile, and others reuse
- * them: then the number of drains differs, for whoever sees a node change after that (acquire, all of these).
+ * Is there a node among f's arrivals that is like this one, and as valid?  A node of these changes only after f has drained
+ * them.  Who reads a changed node, by acquire, then also reads another number of drains.
  */
 static bool has_arrived(struct fz_fiber *f, const struct fz_signode *node)
 {

@@ -95,7 +95,7 @@ static long parse_timeout(int op, const struct __kernel_timespec *ts, struct tim
 		return 0;
 	if (absolute && op & FUTEX_CLOCK_REALTIME) {
 		ret->when = ts;
-		ret->deadline = fz_clock_until(fz_self(), fz_now() + realtime_left(ts));
+		ret->deadline = fz_clock_until(fz_self(), span, fz_now() + realtime_left(ts));
 	} else {
 		ret->deadline = absolute ? span : fz_now() + span;
 	}
@@ -212,7 +212,7 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 
 			if (!left)
 				return ret;
-			w->timeout.deadline = fz_clock_until(self, fz_now() + left);
+			w->timeout.deadline = fz_clock_until(self, to_nsec(w->timeout.when), fz_now() + left);
 		} else {
 			if (!ret && !w->shared)
 				note_wake_up(w->word);

@@ -66,7 +66,8 @@ static void add(struct sleepers *s, int pid, struct fiber *f)
 	if (!f->kernel_tid || f->waits_since >= 0 || !(f->waits || *f->in_kernel))
 		return;
 	*one = (struct sleeper){ f, cpu_of(pid, f->kernel_tid), last_ran(pid, f->kernel_tid), seconds() };
-	s->count += one->cpu >= 0 && one->cpu < CPU_SETSIZE && one->ran > 0;
+	/* If it has run on another CPU meanwhile, it does not sleep. */
+	s->count += one->cpu >= 0 && one->cpu < CPU_SETSIZE && one->ran > 0 && cpu_of(pid, f->kernel_tid) == one->cpu;
 }
 
 void sleepers_read(const struct target *t, struct fibers *all, struct sleepers *ret)

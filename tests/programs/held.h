@@ -182,6 +182,15 @@ static long do_recv(struct fixture *f)
 	return n < 0 ? n : c;
 }
 
+/* How many of two bytes have come: those that put_twice() sends. */
+static long do_recv_whole(struct fixture *f)
+{
+	char c[2] = { 0, 0 };
+	long n = recv(f->number, c, sizeof(c), MSG_WAITALL);
+
+	return n == 2 && (c[0] != 'x' || c[1] != 'x') ? -1 : n;
+}
+
 static long do_recvfrom(struct fixture *f)
 {
 	struct sockaddr_in from;

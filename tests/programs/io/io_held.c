@@ -16,6 +16,14 @@ static void put(struct fixture *f)
 	CHECK_INT(write(f->other, "x", 1), 1);
 }
 
+/* The call has the first byte, and waits for the second, when that is sent. */
+static void put_twice(struct fixture *f)
+{
+	put(f);
+	await_others();
+	put(f);
+}
+
 static void count(struct fixture *f)
 {
 	const uint64_t seven = 7;
@@ -58,6 +66,8 @@ static const struct kind kinds[] = {
 	{ "read FIFO", make_fifo, do_read, put, { 'x', 'x' } },
 	{ "read eventfd", make_eventfd, do_eventfd, count, { 7, 7 } },
 	{ "recv", make_tcp, do_recv, put, { 'x', 'x' } },
+	{ "recv whole", make_tcp, do_recv_whole, put_twice, { 2, 2 } },
+	{ "recv whole on a Unix socket", make_stream, do_recv_whole, put_twice, { 2, 2 } },
 	{ "recvfrom", make_datagram, do_recvfrom, put, { 'x', 'x' } },
 	{ "recvfrom stream", make_tcp, do_recvfrom, put, { 'x', 'x' } },
 	{ "recvmsg", make_datagram, do_recvmsg, put, { 'x', 'x' } },

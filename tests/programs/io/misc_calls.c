@@ -242,7 +242,7 @@ static void *receives_end(void *arg)
 
 	polls++;
 	/* Unless it comes too late. */
-	if (recv((int)(intptr_t)arg, &c, 1, 0))
+	if (recv((int)(intptr_t)arg, &c, 1, 0) != 0)
 		CHECK_INT(errno, EBADF);
 	return NULL;
 }

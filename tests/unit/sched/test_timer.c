@@ -222,7 +222,8 @@ static void *until_realtime(void *arg)
 {
 	struct fz_fiber *self = fz_self();
 
-	fz_sleep(self, FZ_FOR_TIME, fz_clock_until(self, now_ns() + 1000 * FZ_SEC), 0);
+	fz_sleep(self, FZ_FOR_TIME,
+		 fz_clock_until(self, fz_now_realtime() + 1000 * FZ_SEC, now_ns() + 1000 * FZ_SEC), 0);
 	COUNT(ended);
 	return arg;
 }
@@ -257,27 +258,56 @@ Test(timer, a_clock_set_forward_ends_waits_until_its_times)
 	cr_assert_geq(order.woken_after, order.length);
 }
 
-/* The heap stays one, and timers of both kinds expire in the order of their new deadlines. */
-Test(timer, timers_of_a_clock_set_forward_come_first)
+enum { BASE = 7 };	/* s by which CLOCK_REALTIME is ahead */
+
+static void go_to_sleep_until(struct fz_processor *p, struct sleeper *s, fz_nsec deadline)
 {
-	enum { N = 1000 };
+	fz_clock_until(&s->fiber, deadline + BASE * FZ_SEC, deadline);
+	go_to_sleep(p, s, deadline);
+}
+
+/* The heap stays one, and timers of both kinds expire in the order of their new deadlines. */
+Test(timer, timers_of_a_clock_that_is_set_move)
+{
+	enum { N = 999 };
 	struct fz_processor *p = new_processor();
 	struct sleeper *s = new_sleepers(N);
 	uint64_t seed = 5;
 
 	for (size_t i = 0; i < N; i++) {
-		const fz_nsec deadline = 10 * N + random_next(&seed) % N;
+		const fz_nsec deadline = (10 * N + random_next(&seed) % N) * FZ_MSEC;
 
-		if (i % 3 == 0)
-			s[i].fiber.by_realtime = deadline;
-		go_to_sleep(p, &s[i], deadline);
+		(i % 3 ? go_to_sleep : go_to_sleep_until)(p, &s[i], deadline);
 	}
-	cr_assert(fz_timers_has_realtime(&p->timers));
-	fz_timers_advance(&p->timers, 5 * N);
-	cr_assert_eq(fz_timers_expire(&p->timers, 6 * N), (N + 2) / 3);
-	cr_assert(!fz_timers_has_realtime(&p->timers));
+	cr_assert_eq(GET(p->timers.realtime), N / 3);
+	fz_timers_set_clock(&p->timers, BASE * FZ_SEC - N * FZ_MSEC);
+	fz_timers_set_clock(&p->timers, BASE * FZ_SEC + 5 * N * FZ_MSEC);
+	cr_assert_eq(fz_timers_expire(&p->timers, 6 * N * FZ_MSEC), N / 3);
+	cr_assert_eq(GET(p->timers.realtime), 0);
 	for (size_t i = 0; i < N; i++)
 		cr_assert_eq(has_fired(&s[i]), i % 3 == 0);
-	cr_assert_geq(fz_timers_earliest(&p->timers), 10 * N);
-	cr_assert_eq(fz_timers_expire(&p->timers, 11 * N), N - (N + 2) / 3);
+	cr_assert_geq(fz_timers_earliest(&p->timers), 10 * N * FZ_MSEC);
+	cr_assert_eq(fz_timers_expire(&p->timers, 11 * N * FZ_MSEC), N - N / 3);
+}
+
+/* A handler, or another thread that was faster: the wait goes on with the deadline that it had. */
+Test(timer, a_wait_that_goes_on_after_the_clock_was_set_ends_in_time)
+{
+	struct fz_processor *p = new_processor();
+	struct sleeper *s = new_sleepers(2);
+
+	fz_clock_look_at(BASE * FZ_SEC);
+	go_to_sleep_until(p, &s[0], 2000 * FZ_SEC);
+	go_to_sleep(p, &s[1], 2000 * FZ_SEC);
+	cr_assert_eq(fz_timers_earliest(&p->timers), 2000 * FZ_SEC);
+	fz_clock_look_at((BASE + 1500) * FZ_SEC);
+	fz_timers_set_clock(&p->timers, (BASE + 1500) * FZ_SEC);
+	cr_assert_eq(fz_timers_earliest(&p->timers), 500 * FZ_SEC);
+	for (size_t i = 0; i < 2; i++) {
+		fz_timer_remove(&s[i].fiber);
+		fz_wait_disarm(&s[i].fiber);
+		go_to_sleep(p, &s[i], 2000 * FZ_SEC);
+	}
+	cr_assert_eq(fz_timers_expire(&p->timers, 600 * FZ_SEC), 1);
+	cr_assert(has_fired(&s[0]) && !has_fired(&s[1]));
 }
