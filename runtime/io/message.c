@@ -47,8 +47,8 @@ static bool adds_credentials(int fd)
 bool fz_io_kernel_gathers(struct fz_io_attempt *a, const struct fz_user_msghdr *msg)
 {
 	a->room = fz_sys_readable(&msg->control_len) ? msg->control_len : 0;
-	return a->flags & FZ_MSG_PEEK || (a->room && (!(a->info & FZ_FD_UNIX) || !fz_io_may_look() ||
-						      adds_credentials(fz_pin_fd(a->pin))));
+	return a->flags & FZ_MSG_PEEK || (a->room && a->info & FZ_FD_UNIX &&
+		(!fz_io_may_look() || adds_credentials(fz_pin_fd(a->pin))));
 }
 
 /* Does the call go on after a part, from which `handlers` was read before? */
