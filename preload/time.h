@@ -6,6 +6,7 @@
  * preload/time.h - libc's timeouts as deadlines of the runtime.
  */
 
+#include "preload/init.h"
 #include "preload/real.h"
 #include "runtime/base/host.h"
 #include "runtime/base/sys.h"
@@ -77,16 +78,20 @@ static inline fz_nsec fz_deadline_after(fz_nsec span)
  */
 static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *when)
 {
+	/* A preloaded library may fake the clocks (faketime): such a time says how long to wait, and nothing else. */
+	const bool faked = fz_real.clock_gettime != fz_host.clock_gettime;
 	struct timespec ts;
-	fz_nsec at = fz_timespec_nsec(when), now;
+	fz_nsec at = fz_timespec_nsec(when), now, deadline;
 
-	/* A time of CLOCK_MONOTONIC is a deadline, unless a preloaded library fakes that clock (faketime). */
-	if (at == FZ_FOREVER ||
-	    (clock == CLOCK_MONOTONIC && fz_real.clock_gettime == fz_host.clock_gettime))
+	if (at == FZ_FOREVER || (clock == CLOCK_MONOTONIC && !faked))
 		return at == 0 ? 1 : at;
 	fz_real.clock_gettime(clock, &ts);
 	now = fz_timespec_nsec(&ts);
-	return at > now ? fz_clock_until(fz_self(), at, fz_now() + (at - now)) : 1;
+	if (at <= now)
+		return 1;
+	deadline = fz_now() + (at - now);
+	/* Only a runtime that runs knows libc's clock_gettime(). */
+	return faked || !fz_runtime_runs() ? deadline : fz_clock_until(fz_self(), at, deadline);
 }
 
 static inline bool fz_passed(clockid_t clock, const struct timespec *when)

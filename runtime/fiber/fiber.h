@@ -223,7 +223,7 @@ struct fz_fiber {
 		int fd;
 	} peer;
 	/* Of the last wait until a time of CLOCK_REALTIME: that time, and the deadline that came of it (runtime/sched/timer.h). */
-	struct {
+	struct fz_fiber_clock {
 		fz_nsec at, deadline;
 	} clock;
 

@@ -8,7 +8,7 @@
 _Atomic bool fz_clock_is_used;
 
 /* By how many ns CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the monitor's last look; UNKNOWN before the first. */
-enum { UNKNOWN = 0 };
+#define UNKNOWN INT64_MIN
 /* ns: more than readings of the two clocks differ by when nobody sets one; and less than anybody sets a clock by. */
 enum { STEP = 1000000 };
 static _Atomic int64_t clock_ahead = UNKNOWN;
@@ -243,18 +243,21 @@ void fz_clock_look_at(int64_t ahead)
 
 void fz_clock_look(void)
 {
+	enum { TRIES = 5 };
 	const fz_nsec longest = 100 * FZ_USEC;
-	fz_nsec before, realtime, after;
 
 	/* relaxed: the waiting thread's timer is seen at a later look. */
 	if (!atomic_load_explicit(&fz_clock_is_used, memory_order_relaxed))
 		return;
-	before = fz_now();
-	realtime = fz_now_realtime();
-	after = fz_now();
-	/* If the monitor was interrupted in between, it looks again at the next tick. */
-	if (after - before < longest)
-		fz_clock_look_at((int64_t)(realtime - after));
+	/* Again if the monitor was interrupted in between. */
+	for (int i = 0; i < TRIES; i++) {
+		const fz_nsec before = fz_now(), realtime = fz_now_realtime(), after = fz_now();
+
+		if (after - before < longest) {
+			fz_clock_look_at((int64_t)(realtime - after));
+			return;
+		}
+	}
 }
 
 bool fz_clock_is_awaited(void)

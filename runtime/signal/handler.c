@@ -51,6 +51,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	uint64_t to_restore = self->sig.mask_to_restore;
 	bool suspended = self->sig.suspended, restores = self->sig.restores_mask;
 	uint32_t handlers = self->sig.handlers_run + 1;
+	const struct fz_fiber_clock until = self->clock;
 	uint8_t handled = self->handled | FZ_HANDLED_ANY;
 
 	if (FZ_UNLIKELY(a.flags & FLAG_RESETHAND))
@@ -92,6 +93,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	self->sig.handlers_run = handlers;
 	self->sig.limit = (struct __kernel_timespec){ 0 };
 	self->handled = handled;
+	self->clock = until;
 	if (suspended)
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {
