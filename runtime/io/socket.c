@@ -174,8 +174,10 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 			ret = fz_io_wait_more(self, a->pin, events, limit, restart, a->begun);
 		if (ret == FZ_OP_FORBIDDEN && (announces || !a->stands_in)) {
 			args[a->flags_at] = a->flags;
+			/* A handler that ran before the first attempt ran before the call. */
 			return fz_io_make_announced(self, &a->call,
-						    FZ_CALL_GOES_ON | FZ_CALL_CANCELLABLE |
+						    (tries || a->begun ? FZ_CALL_GOES_ON : 0) |
+							    FZ_CALL_CANCELLABLE |
 							    (a->begun ? FZ_CALL_BEGUN : 0) |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}

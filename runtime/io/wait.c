@@ -322,13 +322,20 @@ static int64_t poll_coarsely(struct fz_fiber *self, struct fz_io_call *c, fz_nse
 {
 	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE | FZ_CALL_GOES_ON);
 	int64_t ret;
+	bool handled;
 
 	do {
 		fz_nsec now = fz_now(), left = deadline > now ? deadline - now : 0;
 
 		left = left / FZ_MSEC + (left % FZ_MSEC != 0);
 		c->args[2] = deadline == FZ_FOREVER ? -1 : left > INT_MAX ? INT_MAX : (long)left;
-		ret = fz_call_handled(&call) ? -EINTR : fz_io_make(c);
+		handled = fz_call_handled(&call);
+		if (handled)
+			c->args[2] = 0;
+		ret = fz_io_make(c);
+		/* After a handler the call tells what is ready, but does not wait. */
+		if (ret == 0 && handled)
+			ret = -EINTR;
 	} while (fz_call_again(&call, ret) || (ret == 0 && fz_now() < deadline));
 	fz_call_end(&call, ret);
 	return ret;

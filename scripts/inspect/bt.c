@@ -28,7 +28,7 @@ struct bt {
 	bool *found;			/* for each of all.list: its stack was printed or put into a group */
 	struct group **groups;		/* hash table of groups by stack; NULL: equal stacks are not grouped */
 	struct group *first, **last;	/* list of all groups, in the order in which they were found */
-	struct wait waits;		/* of a thread on a kernel thread: read while that is stopped */
+	struct wait waits;		/* of a thread on a kernel thread, as that has stopped */
 };
 
 enum { GROUP_LISTS = 1 << 16 };
@@ -50,7 +50,7 @@ static void print_head(const struct bt *bt, const struct fiber *f, int kernel_ti
 	struct wait w;
 
 	if (!waits) {
-		wait_of(bt->target, &bt->all, f, &w);
+		wait_of(bt->target, &bt->all, f, NULL, &w);
 		waits = w.text;
 	}
 	fprintf(bt->out, "thread %d", f->tid);
@@ -202,8 +202,7 @@ static bool by_kernel_thread(void *arg, int tid)
 		return true;
 	f = thread_on(bt, u->registers.tcb + target_root(t, ENTRY_layout_record), tid);
 	if (f && !bt->found[f - bt->all.list] && is_wanted(bt, f)) {
-		/* Once it goes on, it makes its call anew, and for a moment is in none. */
-		wait_of(t, &bt->all, f, &bt->waits);
+		wait_of(t, &bt->all, f, &u->registers, &bt->waits);
 		unwind_stopped(u);
 		found(bt, f, tid);
 	}

@@ -113,8 +113,11 @@ static void in_futex(const struct target *t, const struct system_call *call, str
 	w->by_threads = true;
 }
 
-static bool call_of(const struct target *t, const struct fiber *f, struct system_call *ret)
+static bool call_of(const struct target *t, const struct fiber *f, const struct registers *stopped,
+		    struct system_call *ret)
 {
+	if (stopped)
+		return registers_call(&t->source, stopped, ret);
 	return f->kernel_tid && t->source.ops->call && t->source.ops->call(&t->source, f->kernel_tid, ret);
 }
 
@@ -122,16 +125,17 @@ bool wait_is_in_call(const struct target *t, const struct fiber *f)
 {
 	struct system_call call;
 
-	return call_of(t, f, &call);
+	return call_of(t, f, NULL, &call);
 }
 
-void wait_read_call(const struct target *t, const struct fiber *f, struct wait_facts *w)
+void wait_read_call(const struct target *t, const struct fiber *f, const struct registers *stopped,
+		    struct wait_facts *w)
 {
 	const struct named *found;
 	struct system_call call;
 
 	/* After a stop the kernel goes on with a call by restart_syscall(), and does not tell with which. */
-	if (!call_of(t, f, &call) || call.number == SYS_restart_syscall)
+	if (!call_of(t, f, stopped, &call) || call.number == SYS_restart_syscall)
 		return;
 	found = named_of(call.number);
 	w->kind = found ? found->name : "system call";

@@ -154,14 +154,15 @@ static void others(const struct target *t, const struct fiber *f, struct wait_fa
 	w->by_threads = p->by != BY_EVENT;
 }
 
-void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *w)
+static void read_facts(const struct target *t, const struct fiber *f, const struct registers *stopped,
+		       struct wait_facts *w)
 {
 	const uint64_t kind = f->waits_for;
 
 	*w = (struct wait_facts){ .kind = "", .fd = -1 };
 	if (!f->waits) {
 		if (*f->in_kernel || target_is_core(t))
-			wait_read_call(t, f, w);
+			wait_read_call(t, f, stopped, w);
 		return;
 	}
 	others(t, f, w);
@@ -180,6 +181,11 @@ void wait_read(const struct target *t, const struct fiber *f, struct wait_facts 
 		lock(t, f, w, ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
 	if (f->deadline >= 0)
 		w->by_threads = false;
+}
+
+void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *w)
+{
+	read_facts(t, f, NULL, w);
 }
 
 const char *wait_kind(const struct target *t, unsigned waits_for)
@@ -352,8 +358,8 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 }
 
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
-	     struct wait *w)
+	     const struct registers *stopped, struct wait *w)
 {
-	wait_read(t, f, &w->facts);
+	read_facts(t, f, stopped, &w->facts);
 	wait_tell(t, all, f, &w->facts, w->text, sizeof(w->text));
 }

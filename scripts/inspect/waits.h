@@ -35,9 +35,11 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 
 /*
  * The facts about the system call in which the kernel thread of f is; none if it is in no call, or the kernel does
- * not tell.  A live thread must sleep.  wait_is_in_call(): is it in one?
+ * not tell.  A live thread must sleep.  stopped: the registers with which it has just stopped, or NULL; once it goes on
+ * it makes its call anew, and for a moment is in none.  wait_is_in_call(): is it in one?
  */
-void wait_read_call(const struct target *t, const struct fiber *f, struct wait_facts *facts);
+void wait_read_call(const struct target *t, const struct fiber *f, const struct registers *stopped,
+		    struct wait_facts *facts);
 bool wait_is_in_call(const struct target *t, const struct fiber *f);
 
 /* Take the arguments of poll(), and those of waitid(). */
@@ -59,9 +61,9 @@ const char *wait_plain_kind(size_t i);
  */
 void wait_kinds(const struct target *t, const struct fiber *list, size_t count, const char **ret_kinds);
 
-/* Call wait_read() and wait_tell(). */
+/* Read the facts and tell them.  stopped: as for wait_read_call(). */
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
-	     struct wait *ret_wait);
+	     const struct registers *stopped, struct wait *ret_wait);
 
 /* Describe an open file: its path, or the two addresses of a socket.  The text is cut to size bytes. */
 void file_of(const struct target *t, int fd, char *text, size_t size);

@@ -109,7 +109,7 @@ seen()
 	ps=$("$installed" ps --count "$1" 2>&1)
 	"$installed" status --json | jq -r --argjson pid "$1" \
 		'.processes[] | select(.pid == $pid) | "\(.version) \(.replaced) \(.note)"' |
-		sed "s/\$/ $([[ $ps == *' threads on '* ]] && echo seen)/"
+		sed "s/\$/ $([[ $ps =~ [0-9]+\ threads?\ on\  ]] && echo seen)/"
 }
 
 put "$old_deb"

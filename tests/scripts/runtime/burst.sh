@@ -7,6 +7,7 @@
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
 
+rss=0 size=0
 must read -r rss size < <("$programs/thread_burst" left)
 for backend in uring epoll; do
 	run "$fiberize" --processors 2 --backend $backend "$programs/thread_burst" left $((2 * rss)) $((2 * size))
