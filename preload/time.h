@@ -81,17 +81,16 @@ static inline fz_nsec fz_deadline_at(clockid_t clock, const struct timespec *whe
 	/* A preloaded library may fake the clocks (faketime): such a time says how long to wait, and nothing else. */
 	const bool faked = fz_real.clock_gettime != fz_host.clock_gettime;
 	struct timespec ts;
-	fz_nsec at = fz_timespec_nsec(when), now, deadline;
+	fz_nsec at = fz_timespec_nsec(when), now;
 
 	if (at == FZ_FOREVER || (clock == CLOCK_MONOTONIC && !faked))
 		return at == 0 ? 1 : at;
+	/* Only a runtime that runs knows libc's clock_gettime(). */
+	if (!faked && fz_runtime_runs())
+		return fz_clock_until(fz_self(), at);
 	fz_real.clock_gettime(clock, &ts);
 	now = fz_timespec_nsec(&ts);
-	if (at <= now)
-		return 1;
-	deadline = fz_now() + (at - now);
-	/* Only a runtime that runs knows libc's clock_gettime(). */
-	return faked || !fz_runtime_runs() ? deadline : fz_clock_until(fz_self(), at, deadline);
+	return at <= now ? 1 : fz_now() + (at - now);
 }
 
 static inline bool fz_passed(clockid_t clock, const struct timespec *when)

@@ -29,14 +29,14 @@ static int sleep_span(struct fz_fiber *self, const struct timespec *span, struct
 	return rem && !fz_timespec_store(rem, fz_timespec_left(deadline)) ? -EFAULT : -EINTR;
 }
 
-static int sleep_until(struct fz_fiber *self, clockid_t clock, const struct timespec *when)
+static int sleep_until(struct fz_fiber *self, clockid_t clock, struct timespec when)
 {
-	if (!fz_timespec_valid(when) || when->tv_sec < 0)
+	if (!fz_timespec_valid(&when) || when.tv_sec < 0)
 		return -EINVAL;
 	do {
-		if (fz_sleep_until(self, fz_deadline_at(clock, when)) != 0)
+		if (fz_sleep_until(self, fz_deadline_at(clock, &when)) != 0)
 			return -EINTR;
-	} while (!fz_passed(clock, when));
+	} while (!fz_passed(clock, &when));
 	return 0;
 }
 
@@ -78,7 +78,7 @@ FZ_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 		return fz_real.clock_nanosleep(clock, flags, time, rem);
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return fz_leave_pthread(sleep_in_kernel(self, clock, flags, time, rem));
-	return fz_leave_pthread(flags & TIMER_ABSTIME ? sleep_until(self, clock, time) :
+	return fz_leave_pthread(flags & TIMER_ABSTIME ? sleep_until(self, clock, *time) :
 							sleep_span(self, time, rem));
 }
 

@@ -147,15 +147,15 @@ static int wait_common(pthread_cond_t *c, pthread_mutex_t *m, fz_nsec deadline)
 }
 
 static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
-		      const struct timespec *when)
+		      struct timespec when)
 {
 	int ret;
 
-	if (!fz_timespec_valid(when))
+	if (!fz_timespec_valid(&when))
 		return -EINVAL;
-	ret = wait_common(c, m, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
-	/* The clock was set back during the wait: report a spurious wake-up. */
-	if (ret == -ETIMEDOUT && !fz_passed(clock, when))
+	ret = wait_common(c, m, when.tv_sec < 0 ? 1 : fz_deadline_at(clock, &when));
+	/* A clock that a library fakes was set back during the wait: report a spurious wake-up. */
+	if (ret == -ETIMEDOUT && !fz_passed(clock, &when))
 		return 0;
 	return ret;
 }
@@ -176,7 +176,7 @@ FZ_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 
 	if (!shared(c))
 		return fz_leave_pthread(wait_until(
-			c, m, flags(c) & FZ_COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME, when));
+			c, m, flags(c) & FZ_COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME, *when));
 	return fz_cond_wait_shared(FZ_COND_TIMEDWAIT, self, c, m, 0, when);
 }
 
@@ -188,7 +188,7 @@ FZ_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, cloc
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return fz_leave_pthread(-EINVAL);
 	if (!shared(c))
-		return fz_leave_pthread(wait_until(c, m, clock, when));
+		return fz_leave_pthread(wait_until(c, m, clock, *when));
 	return fz_cond_wait_shared(FZ_COND_CLOCKWAIT, self, c, m, clock, when);
 }
 

@@ -149,12 +149,17 @@ FZ_EXPORT_ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
 /* The time is validated only if the mutex is not free (POSIX). */
 static int lock_until(struct fz_mutex *mutex, clockid_t clock, const struct timespec *when)
 {
+	struct timespec until;
 	int err = fz_mutex_trylock(mutex);
 
-	if (err == -EBUSY && !fz_timespec_valid(when))
+	if (err != -EBUSY)
+		return fz_leave_pthread(err);
+	until = *when;
+	if (!fz_timespec_valid(&until))
 		return fz_leave_pthread(-EINVAL);
-	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, when)))
-		err = fz_mutex_lock(mutex, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
+	do {
+		err = fz_mutex_lock(mutex, until.tv_sec < 0 ? 1 : fz_deadline_at(clock, &until));
+	} while (err == -ETIMEDOUT && !fz_passed(clock, &until));
 	return fz_leave_pthread(err);
 }
 

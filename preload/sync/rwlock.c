@@ -136,13 +136,17 @@ FZ_EXPORT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
 static int lock_until(struct fz_rwlock *l, int (*lock)(struct fz_rwlock *, fz_nsec),
 		      clockid_t clock, const struct timespec *when)
 {
+	struct timespec until;
 	int err;
 
-	if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) || !fz_timespec_valid(when))
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return fz_leave_pthread(-EINVAL);
+	until = *when;
+	if (!fz_timespec_valid(&until))
 		return fz_leave_pthread(-EINVAL);
 	err = lock(l, 0);
-	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, when)))
-		err = lock(l, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
+	while (err == -EBUSY || (err == -ETIMEDOUT && !fz_passed(clock, &until)))
+		err = lock(l, until.tv_sec < 0 ? 1 : fz_deadline_at(clock, &until));
 	return fz_leave_pthread(err);
 }
 

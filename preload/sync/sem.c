@@ -60,17 +60,17 @@ static void test_cancel(struct fz_fiber *self, const struct timespec *when)
 }
 
 /* The time is validated even if the semaphore is free, as in glibc. */
-static int wait_until(struct fz_sem *sem, clockid_t clock, const struct timespec *when)
+static int wait_until(struct fz_sem *sem, clockid_t clock, struct timespec when)
 {
 	int ret;
 
-	if (!fz_timespec_valid(when))
+	if (!fz_timespec_valid(&when))
 		return -EINVAL;
 	if (!fz_cancel_requested(fz_self()) && fz_sem_trywait(sem) == 0)
 		return 0;
 	do {
-		ret = wait_common(sem, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when));
-	} while (ret == -ETIMEDOUT && !fz_passed(clock, when));
+		ret = wait_common(sem, when.tv_sec < 0 ? 1 : fz_deadline_at(clock, &when));
+	} while (ret == -ETIMEDOUT && !fz_passed(clock, &when));
 	return ret;
 }
 
@@ -99,7 +99,7 @@ FZ_EXPORT int sem_timedwait(sem_t *s, const struct timespec *when)
 	struct fz_blocked call;
 
 	if (sem)
-		return (int)fz_leave(wait_until(sem, CLOCK_REALTIME, when));
+		return (int)fz_leave(wait_until(sem, CLOCK_REALTIME, *when));
 	test_cancel(self, when);
 	call = fz_block(self, 0);
 	return FZ_REPEAT(&call, fz_real.sem_timedwait(s, when));
@@ -114,7 +114,7 @@ FZ_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *wh
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return (int)fz_leave(-EINVAL);
 	if (sem)
-		return (int)fz_leave(wait_until(sem, clock, when));
+		return (int)fz_leave(wait_until(sem, clock, *when));
 	test_cancel(self, when);
 	call = fz_block(self, 0);
 	return FZ_REPEAT(&call, fz_real.sem_clockwait(s, clock, when));

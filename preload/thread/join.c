@@ -45,16 +45,18 @@ FZ_EXPORT int pthread_tryjoin_np(pthread_t thread, void **result)
 static int join_until(struct fz_fiber *fiber, void **result, clockid_t clock,
 		      const struct timespec *when)
 {
+	struct timespec until;
 	int ret;
 
 	if (!when)
 		return join_fiber(fiber, FZ_FOREVER, result);
-	if (!fz_timespec_valid(when))
+	until = *when;
+	if (!fz_timespec_valid(&until))
 		return -EINVAL;
 	do {
-		ret = join_fiber(fiber, when->tv_sec < 0 ? 1 : fz_deadline_at(clock, when),
+		ret = join_fiber(fiber, until.tv_sec < 0 ? 1 : fz_deadline_at(clock, &until),
 				 result);
-	} while (ret == -ETIMEDOUT && !fz_passed(clock, when));
+	} while (ret == -ETIMEDOUT && !fz_passed(clock, &until));
 	return ret;
 }
 

@@ -222,9 +222,10 @@ struct fz_fiber {
 		int16_t cpu;
 		int fd;
 	} peer;
-	/* Of the last wait until a time of CLOCK_REALTIME: that time, and the deadline that came of it (runtime/sched/timer.h). */
+	/* Of the last wait until a time of CLOCK_REALTIME (runtime/sched/timer.h). */
 	struct fz_fiber_clock {
-		fz_nsec at, deadline;
+		fz_nsec at, deadline;	/* that time, and the deadline that came of it */
+		int64_t seen;		/* what fz_clock_ahead was before */
 	} clock;
 
 	/* Links of the list of all fibers, guarded by the registry lock (registry.c). */

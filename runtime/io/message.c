@@ -59,7 +59,14 @@ static bool goes_on(struct fz_fiber *self, struct fz_io_attempt *a, uint32_t han
 	/* Each call has the whole timeout: make none past the deadline. */
 	if (handlers != self->sig.handlers_run || (deadline != FZ_FOREVER && fz_now() >= deadline))
 		return false;
-	return a->sends || !(fz_io_is_broken(a) || fz_io_is_at_mark(a));
+	/* On a Unix socket an error is taken by the call that has received a part, and not told. */
+	return a->sends || !((!(a->info & FZ_FD_UNIX) && fz_io_is_broken(a)) || fz_io_is_at_mark(a));
+}
+
+/* A broken connection has raised SIGPIPE for the part before; and the first part has opened the connection. */
+static int flags_of_rest(const struct fz_io_attempt *a)
+{
+	return a->sends ? (a->flags | FZ_MSG_NOSIGNAL) & ~FZ_MSG_FASTOPEN : a->flags;
 }
 
 /* Returns the message for a part: with the room for ancillary data that the program's has. */
@@ -98,7 +105,7 @@ void fz_io_rest_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, struct
 {
 	const int fd = fz_pin_fd(a->pin);
 	const uint32_t handlers = self->sig.handlers_run;
-	const long flags = a->flags | (a->sends ? FZ_MSG_NOSIGNAL : 0);
+	const long flags = flags_of_rest(a);
 
 	while (c->count && c->done < least && goes_on(self, a, handlers)) {
 		const size_t wanted = least - c->done;
@@ -156,7 +163,7 @@ int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, struct fz
 			.pin = a->pin,
 			.info = a->info,
 			.flags_at = plain ? 3 : 2,
-			.flags = a->flags | (a->sends && rest ? FZ_MSG_NOSIGNAL : 0),
+			.flags = rest ? flags_of_rest(a) : a->flags,
 			.sends = a->sends,
 			.only_tries = c->done >= least,
 			.stands_in = true,
@@ -164,7 +171,8 @@ int64_t fz_io_by_parts(struct fz_fiber *self, struct fz_io_attempt *a, struct fz
 			.begun = rest,
 			.rest = rest,
 			.inside = rest && !a->sends,
-			.refused = c->done < least,
+			/* Behind a full element there may be more, which poll does not tell below SO_RCVLOWAT. */
+			.refused = c->done < least && !filled,
 			/* On a Unix socket SO_SNDTIMEO begins anew with each part. */
 			.deadline = a->sends && a->info & FZ_FD_UNIX ? 0 : a->deadline,
 		};

@@ -174,7 +174,8 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		a.call.args[5] = named ? own->args[5] : 0;
 		a.flags_at = 3;
 	}
-	if (!gathers && !forbidden && !looks && !named)
+	/* Below SO_RCVLOWAT a request would leave what is there when its wait ends. */
+	if (!gathers && !forbidden && !looks && !named && !(info & FZ_FD_LOW_WATER))
 		ret = receive_first(self, op, &pin, deadline);
 	if (!gathers && !forbidden && ret == FZ_OP_FORBIDDEN)
 		ret = fz_io_try_or_wait(self, &a);

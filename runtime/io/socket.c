@@ -126,6 +126,16 @@ bool fz_io_is_broken(const struct fz_io_attempt *a)
 	return ready > 0 && is_broken(a, (short)ready);
 }
 
+/* Does what poll says of the descriptor end a call that has transferred a part? */
+static bool ends_rest(const struct fz_io_attempt *a, short ready)
+{
+	/* On a Unix socket the next part takes the error, as natively the call does that has transferred a part. */
+	if (a->info & FZ_FD_UNIX && (a->sends || a->inside))
+		return false;
+	/* With POLLERR alone the error queue holds something, which ends no call. */
+	return a->sends ? ready & POLLHUP : is_broken(a, ready);
+}
+
 bool fz_io_is_at_mark(const struct fz_io_attempt *a)
 {
 	int marked = 0;
@@ -136,6 +146,8 @@ bool fz_io_is_at_mark(const struct fz_io_attempt *a)
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 {
 	const bool sends_on_unix = a->sends && a->info & FZ_FD_UNIX;
+	/* Below SO_RCVLOWAT poll says nothing; natively a call takes what is there when its wait ends. */
+	const bool low = !a->sends && a->info & FZ_FD_LOW_WATER;
 	/* Before bytes are behind the mark, poll says POLLPRI there, but not POLLIN. */
 	short events = a->sends ? POLLOUT : a->inside ? POLLIN | POLLPRI : POLLIN;
 	long *args = a->call.args;
@@ -171,7 +183,19 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		ret = FZ_OP_FORBIDDEN;
 		if (!announces &&
 		    !fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
-			ret = fz_io_wait_more(self, a->pin, events, limit, restart, a->begun);
+			ret = fz_io_wait_more(self, a->pin, events, limit, restart && !low, a->begun);
+		if (FZ_UNLIKELY(low) && (ret == -EINTR || (!ret && limit == deadline))) {
+			int64_t there;
+
+			args[0] = fz_pin_fd(a->pin);
+			there = fz_io_make(&a->call);
+			if (there > 0)
+				return there;
+			if (ret == -EINTR && restart && fz_signal_restarts(self)) {
+				fz_signal_mark(self);
+				continue;
+			}
+		}
 		if (ret == FZ_OP_FORBIDDEN && (announces || !a->stands_in)) {
 			args[a->flags_at] = a->flags;
 			/* A handler that ran before the first attempt ran before the call. */
@@ -183,8 +207,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		}
 		if (ret < 0 || (ret == 0 && limit == deadline))
 			return ret ? ret : -EAGAIN;
-		if (a->rest && !sends_on_unix &&
-		    (a->sends ? ret & (POLLERR | POLLHUP) : is_broken(a, (short)ret)))
+		if (a->rest && ends_rest(a, (short)ret))
 			return -EPIPE;
 		/* POLLPRI stays for a mark that is before or behind the call: wait for bytes alone. */
 		if (!(ret & POLLIN))

@@ -7,11 +7,10 @@
 
 _Atomic bool fz_clock_is_used;
 
-/* By how many ns CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the monitor's last look; UNKNOWN before the first. */
 #define UNKNOWN INT64_MIN
+_Atomic int64_t fz_clock_ahead = UNKNOWN;
 /* ns: more than readings of the two clocks differ by when nobody sets one; and less than anybody sets a clock by. */
 enum { STEP = 1000000 };
-static _Atomic int64_t clock_ahead = UNKNOWN;
 
 void fz_timers_init(struct fz_timers *t)
 {
@@ -89,14 +88,16 @@ static fz_nsec deadline_of(const struct fz_fiber *f, int64_t ahead)
 }
 
 /*
- * The caller may wait once more, with the deadline that came of the time before the clock was set.  Or the monitor has not
- * seen yet that it was set, before the caller has read it.  So take the earlier one, unless it is as good as equal.
+ * The caller may wait once more, with a deadline that came of the time before the clock was set.  Or the monitor has seen
+ * only now that it was set, before the caller has read it.  So take the earlier one, unless it is as good as equal.  If the
+ * monitor has seen nothing since the caller has read the clock, the deadline is right: the monitor may be the one that is
+ * behind.
  */
 static fz_nsec earlier(const struct fz_fiber *f, fz_nsec deadline)
 {
 	/* relaxed: the monitor moves the timer if it sees a change later. */
-	const int64_t ahead = atomic_load_explicit(&clock_ahead, memory_order_relaxed);
-	const fz_nsec now = ahead == UNKNOWN ? deadline : deadline_of(f, ahead);
+	const int64_t ahead = atomic_load_explicit(&fz_clock_ahead, memory_order_relaxed);
+	const fz_nsec now = ahead == f->clock.seen ? deadline : deadline_of(f, ahead);
 
 	return now + 2 * STEP < deadline ? now : deadline;
 }
@@ -215,6 +216,26 @@ uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
 	return total;
 }
 
+fz_nsec fz_clock_until(struct fz_fiber *self, fz_nsec at)
+{
+	/* acquire: the clock is read afterwards.  Written by fz_clock_look_at(). */
+	const int64_t seen = atomic_load_explicit(&fz_clock_ahead, memory_order_acquire);
+	const fz_nsec realtime = fz_now_realtime(), now = fz_now();
+
+	if (at <= realtime)
+		return 1;
+	fz_clock_note(self, at, now + (at - realtime), seen);
+	return self->clock.deadline;
+}
+
+bool fz_clock_goes_on(struct fz_fiber *self, fz_nsec *deadline)
+{
+	if (FZ_LIKELY(*deadline != self->clock.deadline) || fz_now_realtime() >= self->clock.at)
+		return false;
+	*deadline = fz_clock_until(self, self->clock.at);
+	return true;
+}
+
 long fz_clock_wait(const void *word, uint32_t expected, fz_nsec at)
 {
 	const struct __kernel_timespec until = fz_timespec(at);
@@ -225,12 +246,12 @@ long fz_clock_wait(const void *word, uint32_t expected, fz_nsec at)
 
 void fz_clock_look_at(int64_t ahead)
 {
-	const int64_t before = atomic_load_explicit(&clock_ahead, memory_order_relaxed);
+	const int64_t before = atomic_load_explicit(&fz_clock_ahead, memory_order_relaxed);
 
 	if (FZ_LIKELY(before != UNKNOWN && ahead - before < STEP && before - ahead < STEP))
 		return;
 	/* relaxed: fz_timers_set_clock() orders it. */
-	atomic_store_explicit(&clock_ahead, ahead, memory_order_relaxed);
+	atomic_store_explicit(&fz_clock_ahead, ahead, memory_order_relaxed);
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		struct fz_processor *p = &fz_sched.processors[i];
 

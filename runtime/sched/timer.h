@@ -10,8 +10,8 @@
  * removal are logarithmic and take the heap's lock, because a fiber that was
  * stolen removes itself from the heap of its former processor.
  *
- * All deadlines are of CLOCK_MONOTONIC.  Where the program waits until a time of CLOCK_REALTIME, fz_clock_until() notes
- * that time and the deadline that comes of it.  A timer with this deadline belongs to such a wait: when the monitor sees
+ * All deadlines are of CLOCK_MONOTONIC.  Where the program waits until a time of CLOCK_REALTIME, fz_clock_until() gives the
+ * deadline that comes of that time, and notes both.  A timer with this deadline belongs to such a wait: when the monitor sees
  * that CLOCK_REALTIME was set, the timer gets the deadline that comes of the time now.  A wait that ends too early is no
  * fault: its caller looks at the clock, and waits again.
  */
@@ -52,16 +52,26 @@ static inline fz_nsec fz_timers_earliest(const struct fz_timers *t)
 /* Has any wait until a time of CLOCK_REALTIME begun? */
 extern _Atomic bool fz_clock_is_used FZ_HIDDEN;
 
-/* Returns deadline, that of a wait of self, which begins next, until the time `at` of CLOCK_REALTIME. */
-static inline fz_nsec fz_clock_until(struct fz_fiber *self, fz_nsec at, fz_nsec deadline)
+/* By how many ns CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the monitor's last look; INT64_MIN before the first. */
+extern _Atomic int64_t fz_clock_ahead FZ_HIDDEN;
+
+/* Note what a wait of self, which begins next, is for; `seen` was read before the clock was, from which the deadline came. */
+static inline void fz_clock_note(struct fz_fiber *self, fz_nsec at, fz_nsec deadline, int64_t seen)
 {
-	self->clock.at = at;
-	self->clock.deadline = deadline;
+	self->clock = (struct fz_fiber_clock){ at, deadline, seen };
 	/* relaxed: the monitor looks again and again. */
 	if (FZ_UNLIKELY(!atomic_load_explicit(&fz_clock_is_used, memory_order_relaxed)))
 		atomic_store_explicit(&fz_clock_is_used, true, memory_order_relaxed);
-	return deadline;
 }
+
+/* Returns the deadline of a wait of self, which begins next, until the time `at` of CLOCK_REALTIME; 1 if that has passed. */
+fz_nsec fz_clock_until(struct fz_fiber *self, fz_nsec at);
+
+/*
+ * A wait of self is over by its deadline.  Returns false if it is really over; otherwise it was one for a time of
+ * CLOCK_REALTIME, which was set back meanwhile, and *deadline becomes the one with which it must go on.
+ */
+bool fz_clock_goes_on(struct fz_fiber *self, fz_nsec *deadline);
 
 /* FUTEX_WAIT of a kernel thread until the time `at` of CLOCK_REALTIME.  Returns 0 or -errno. */
 long fz_clock_wait(const void *word, uint32_t expected, fz_nsec at);

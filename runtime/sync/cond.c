@@ -5,6 +5,7 @@
 
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/timer.h"
 #include "runtime/sync/lot.h"
 
 enum { DESTROYING = 1, WAITER = 2 };
@@ -32,6 +33,7 @@ void fz_cond_leave(struct fz_cond *c)
 
 int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
 {
+	struct fz_fiber *self = fz_self();
 	int ret;
 
 	/*
@@ -41,7 +43,7 @@ int fz_cond_sleep(struct fz_cond *c, uint32_t entered, fz_nsec deadline)
 	do {
 		ret = fz_lot_wait(&c->sequence, entered, deadline,
 				  FZ_WAIT_CANCEL | FZ_WAIT_SIGNAL | FZ_LOT_FOR(FZ_FOR_COND));
-	} while (ret == -EINTR);
+	} while (ret == -EINTR || (ret == -ETIMEDOUT && fz_clock_goes_on(self, &deadline)));
 	fz_cond_leave(c);
 	return ret == -EAGAIN ? 0 : ret;
 }

@@ -59,8 +59,7 @@ static bool readable(const uint32_t *word)
 
 struct timeout {
 	fz_nsec deadline;		/* of CLOCK_MONOTONIC */
-	/* the caller's absolute CLOCK_REALTIME time, or NULL */
-	const struct __kernel_timespec *when;
+	fz_nsec at;			/* the caller's absolute time of CLOCK_REALTIME, or FZ_FOREVER */
 };
 
 static fz_nsec to_nsec(const struct __kernel_timespec *ts)
@@ -70,20 +69,13 @@ static fz_nsec to_nsec(const struct __kernel_timespec *ts)
 	return (fz_nsec)ts->tv_sec * FZ_SEC + (fz_nsec)ts->tv_nsec;
 }
 
-/* Returns the time left until *when.  CLOCK_REALTIME may be set during the wait: ask again after it. */
-static fz_nsec realtime_left(const struct __kernel_timespec *when)
-{
-	fz_nsec at = to_nsec(when), now = fz_now_realtime();
-
-	return at > now ? at - now : 0;
-}
-
+/* Read the caller's timeout, once: another thread may change it during the wait. */
 static long parse_timeout(int op, const struct __kernel_timespec *ts, struct timeout *ret)
 {
 	bool absolute = (op & FUTEX_CMD_MASK) != FUTEX_WAIT;
 	fz_nsec span;
 
-	*ret = (struct timeout){ .deadline = FZ_FOREVER };
+	*ret = (struct timeout){ FZ_FOREVER, FZ_FOREVER };
 	if (!ts)
 		return 0;
 	if (!fz_sys_readable(&ts->tv_sec) || !fz_sys_readable(&ts->tv_nsec))
@@ -94,8 +86,8 @@ static long parse_timeout(int op, const struct __kernel_timespec *ts, struct tim
 	if (span == FZ_FOREVER)
 		return 0;
 	if (absolute && op & FUTEX_CLOCK_REALTIME) {
-		ret->when = ts;
-		ret->deadline = fz_clock_until(fz_self(), span, fz_now() + realtime_left(ts));
+		ret->at = span;
+		ret->deadline = fz_clock_until(fz_self(), span);
 	} else {
 		ret->deadline = absolute ? span : fz_now() + span;
 	}
@@ -140,16 +132,16 @@ static long wait_on_ring(struct fz_fiber *self, const struct wait *w, unsigned f
 static long wait_announced(struct fz_fiber *self, const struct wait *w)
 {
 	const struct timeout *t = &w->timeout;
+	const bool by_realtime = t->at != FZ_FOREVER;
 	/* Absolute, so that repeated attempts share one time limit. */
-	const struct __kernel_timespec until = fz_timespec(t->deadline);
-	const struct __kernel_timespec *limit = t->when ? t->when : &until;
+	const struct __kernel_timespec until = fz_timespec(by_realtime ? t->at : t->deadline);
 	struct fz_real_call call =
 		fz_call_begin(self, t->deadline == FZ_FOREVER ? FZ_CALL_RESTARTS : 0);
 	long ret;
 
 	do
-		ret = real(w->word, FUTEX_WAIT_BITSET | (t->when ? FUTEX_CLOCK_REALTIME : 0),
-			   w->expected, t->deadline == FZ_FOREVER ? 0 : (long)limit, NULL,
+		ret = real(w->word, FUTEX_WAIT_BITSET | (by_realtime ? FUTEX_CLOCK_REALTIME : 0),
+			   w->expected, t->deadline == FZ_FOREVER ? 0 : (long)&until, NULL,
 			   w->bits);
 	while (fz_call_again(&call, ret));
 	fz_call_end(&call, ret);
@@ -207,12 +199,8 @@ static long wait_by_fiber(struct fz_fiber *self, struct wait *w)
 			    ((w->timeout.deadline != FZ_FOREVER && !w->restarts) ||
 			     !fz_signal_restarts(self)))
 				return ret;
-		} else if (ret == -ETIMEDOUT && w->timeout.when) {
-			fz_nsec left = realtime_left(w->timeout.when);
-
-			if (!left)
-				return ret;
-			w->timeout.deadline = fz_clock_until(self, to_nsec(w->timeout.when), fz_now() + left);
+		} else if (ret == -ETIMEDOUT && fz_clock_goes_on(self, &w->timeout.deadline)) {
+			continue;
 		} else {
 			if (!ret && !w->shared)
 				note_wake_up(w->word);

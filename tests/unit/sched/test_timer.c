@@ -223,7 +223,7 @@ static void *until_realtime(void *arg)
 	struct fz_fiber *self = fz_self();
 
 	fz_sleep(self, FZ_FOR_TIME,
-		 fz_clock_until(self, fz_now_realtime() + 1000 * FZ_SEC, now_ns() + 1000 * FZ_SEC), 0);
+		 fz_clock_until(self, fz_now_realtime() + 1000 * FZ_SEC), 0);
 	COUNT(ended);
 	return arg;
 }
@@ -262,7 +262,7 @@ enum { BASE = 7 };	/* s by which CLOCK_REALTIME is ahead */
 
 static void go_to_sleep_until(struct fz_processor *p, struct sleeper *s, fz_nsec deadline)
 {
-	fz_clock_until(&s->fiber, deadline + BASE * FZ_SEC, deadline);
+	fz_clock_note(&s->fiber, deadline + BASE * FZ_SEC, deadline, GET(fz_clock_ahead));
 	go_to_sleep(p, s, deadline);
 }
 
