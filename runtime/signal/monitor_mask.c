@@ -17,6 +17,12 @@ void fz_monitor_follow_mask(void)
 {
 	uint32_t wanted;
 
+	/*
+	 * A handler may have forked just before, in a function that then comes here: the child has no monitor.
+	 * acquire: pairs with fz_sched_start().
+	 */
+	if (FZ_UNLIKELY(!atomic_load_explicit(&fz_sched.started, memory_order_acquire)))
+		return;
 	fz_lock_acquire(&masking.lock);
 	/* release: publishes what the caller has changed; pairs with fz_monitor_apply_mask(). */
 	wanted = atomic_fetch_add_explicit(&masking.wanted, 1, memory_order_release) + 1;

@@ -16,6 +16,7 @@
  * Call when fz_signal_left_to_kernel() has changed.  Returns when the monitor's signal mask has
  * followed, and the monitor has routed the signals that the kernel had for it before the call: a
  * signal that no fiber accepts any more must not come to the monitor.  In the runtime, no lock held.
+ * Does nothing in a process whose runtime does not run.
  * A caller that need not wait uses fz_monitor_poke() instead.
  */
 void fz_monitor_follow_mask(void);
